@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# What others get of muster: the library with its name, version and reviewed list of symbols, the
+# header, and two ways to find them (pkg-config, find_package). Programs install themselves, see
+# muster_program().
+include(CMakePackageConfigHelpers)
+
+set(MUSTER_MAP ${PROJECT_SOURCE_DIR}/client/libmuster.map)
+set(MUSTER_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/muster)
+set(MUSTER_PC_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# 0.x promises nothing between minor versions; the soname number counts breaks of the ABI.
+set_target_properties(muster PROPERTIES
+	VERSION ${PROJECT_VERSION}
+	SOVERSION 0
+	LINK_DEPENDS ${MUSTER_MAP})
+target_link_options(muster PRIVATE -Wl,--version-script=${MUSTER_MAP} -Wl,--no-undefined-version)
+
+install(TARGETS muster EXPORT musterTargets
+	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/include/muster/muster.h
+	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/muster)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
+	DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# From the directory of muster.pc up to the prefix, so that an installed tree may be moved.
+file(RELATIVE_PATH MUSTER_PC_UP /prefix/${MUSTER_PC_DIR} /prefix)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/muster.pc.in muster.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/muster.pc DESTINATION ${MUSTER_PC_DIR})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/musterConfig.cmake.in musterConfig.cmake
+	INSTALL_DESTINATION ${MUSTER_CMAKE_DIR})
+write_basic_package_version_file(musterConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+	${PROJECT_BINARY_DIR}/musterConfig.cmake
+	${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
+	DESTINATION ${MUSTER_CMAKE_DIR})
+install(EXPORT musterTargets NAMESPACE muster:: DESTINATION ${MUSTER_CMAKE_DIR})
