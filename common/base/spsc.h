@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A ring between exactly one producing and one consuming thread of one process: the only way two
+ * threads of muster talk. Elements of one size, copied in and out; never blocks, never allocates
+ * after mst_spsc_new().
+ */
+#ifndef MST_BASE_SPSC_H
+#define MST_BASE_SPSC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct mst_spsc;
+
+/* @slots: a power of two. Return: the ring, or NULL if memory is short. */
+struct mst_spsc *mst_spsc_new(size_t slots, size_t element_bytes);
+void mst_spsc_free(struct mst_spsc *ring); /* accepts NULL */
+
+/* Producer. Return: false if the ring is full. */
+bool mst_spsc_push(struct mst_spsc *ring, const void *element);
+
+/* Consumer. Return: false if it is empty. */
+bool mst_spsc_pop(struct mst_spsc *ring, void *element);
+
+#endif
