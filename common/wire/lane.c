@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where things lie in the two landing regions. Called once per session on either end; both must
+ * come to the same offsets, so nothing here depends on anything but the figures.
+ *
+ * Every record has a cache line of its own, so that two writers never share one; what is large
+ * begins on a page.
+ */
+#include "common/wire/lane.h"
+
+#include "common/base/assert.h"
+
+#define LINE 64u
+#define PAGE 4096u
+
+/* Takes @bytes at the next multiple of @align. Return: their offset. */
+static size_t place(size_t *end, size_t bytes, size_t align)
+{
+	size_t at = (*end + align - 1) / align * align;
+
+	MST_ASSERT(at >= *end && at + bytes >= at);
+	*end = at + bytes;
+	return at;
+}
+
+static void up_layout(struct mst_lane_layout *out)
+{
+	size_t end = 0;
+
+	out->up_ask = place(&end, sizeof(struct mst_lane_ask), LINE);
+	for (uint32_t i = 0; i < out->slots; i++)
+		out->up_header[i] = place(&end, sizeof(struct mst_lane_header), LINE);
+	for (uint32_t i = 0; i < out->slots; i++)
+		out->up_gradient[i] = place(&end, out->slot_bytes, PAGE);
+	out->up_bytes = place(&end, 0, PAGE);
+}
+
+static void down_layout(uint32_t workers, struct mst_lane_layout *out)
+{
+	size_t shares = workers * sizeof(struct mst_lane_share);
+	size_t end = 0;
+
+	out->down_session = place(&end, sizeof(struct mst_lane_session), LINE);
+	out->down_advice = place(&end, sizeof(uint64_t), LINE);
+	out->down_answer = place(&end, sizeof(struct mst_lane_answer), LINE);
+	for (uint32_t i = 0; i < out->slots; i++)
+		out->down_grant[i] = place(&end, sizeof(struct mst_lane_grant), LINE);
+	for (uint32_t i = 0; i < out->slots; i++)
+		out->down_verdict[i] = place(&end, sizeof(struct mst_lane_verdict), LINE);
+	out->down_record = place(&end, sizeof(struct mst_lane_record) + shares, LINE);
+	out->down_result = place(&end, out->result_bytes, PAGE);
+	out->down_bytes = place(&end, 0, PAGE);
+}
+
+static bool is_element(uint32_t bytes)
+{
+	return bytes == 2 || bytes == 4;
+}
+
+void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *out)
+{
+	MST_ASSERT(f->elems > 0 && f->elems <= MST_ELEMS_MAX);
+	MST_ASSERT(is_element(f->type_bytes) && is_element(f->result_type_bytes));
+	MST_ASSERT(f->slots > 0 && f->slots <= MST_SLOTS_MAX);
+	MST_ASSERT(f->workers > 0 && f->workers <= MST_WORKERS_MAX);
+
+	*out = (struct mst_lane_layout){
+		.slots = f->slots,
+		.slot_bytes = f->elems * f->type_bytes,
+		.result_bytes = f->elems * f->result_type_bytes,
+		/* A slot's header or ABANDON is followed by nothing of that slot until its grant,
+		 * which answers it; the one ask that may be out likewise. */
+		.up_credits = 2 * f->slots + 1,
+		/* Session, answer, and of each slot a verdict and a grant, with room for as many
+		 * again: a server may hand out the next before the last is polled. */
+		.down_credits = 2 * (2 + 2 * f->slots),
+	};
+	up_layout(out);
+	down_layout(f->workers, out);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* The lists. A field is named once here, and so travels both ways, with its limit. */
+#include "common/wire/message_fields.h"
+
+#define FIELD(type, of, name)                                                                      \
+	{                                                                                          \
+		MST_FIELD_##type, 0, offsetof(struct of, name), NULL                               \
+	}
+#define LIMITED(type, of, name, limit)                                                             \
+	{                                                                                          \
+		MST_FIELD_##type, limit, offsetof(struct of, name), NULL                           \
+	}
+#define TEXT(of, name) LIMITED(TEXT, of, name, sizeof(((struct of *)NULL)->name))
+#define SHAPE(fields)                                                                              \
+	{                                                                                          \
+		fields, sizeof(fields) / sizeof((fields)[0])                                       \
+	}
+
+static const struct mst_field hello_fields[] = {
+	TEXT(mst_hello, job),
+	FIELD(I32, mst_hello, rank),
+	FIELD(U64, mst_hello, elems),
+	LIMITED(ENUM, mst_hello, type, MUSTER_F16 + 1),
+	LIMITED(ENUM, mst_hello, result_type, MUSTER_F16 + 1),
+	LIMITED(ENUM, mst_hello, owner, MUSTER_WORKERS_OWN + 1),
+	FIELD(U32, mst_hello, pid),
+};
+
+static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
+static const struct mst_field fate_fields[] = {
+	FIELD(U64, muster_fate, ticket),
+	LIMITED(ENUM, muster_fate, verdict, MUSTER_REFUSED + 1),
+	FIELD(U64, muster_fate, counted_in),
+};
+static const struct mst_rows fate_rows = {
+	offsetof(struct mst_welcome, fate),
+	sizeof(struct muster_fate),
+	SHAPE(fate_fields),
+};
+static const struct mst_field welcome_fields[] = {
+	TEXT(mst_welcome, job),
+	TEXT(mst_welcome, policy),
+	FIELD(U32, mst_welcome, rank),
+	FIELD(U32, mst_welcome, incarnation),
+	FIELD(U32, mst_welcome, workers),
+	FIELD(U32, mst_welcome, slots),
+	FIELD(U32, mst_welcome, shards),
+	FIELD(U64, mst_welcome, elems),
+	LIMITED(ENUM, mst_welcome, type, MUSTER_F16 + 1),
+	LIMITED(ENUM, mst_welcome, result_type, MUSTER_F16 + 1),
+	LIMITED(ENUM, mst_welcome, owner, MUSTER_WORKERS_OWN + 1),
+	FIELD(U32, mst_welcome, buffers),
+	FIELD(U64, mst_welcome, lease_ns),
+	FIELD(U64, mst_welcome, patience_ns),
+	TEXT(mst_welcome, address),
+	LIMITED(BYTES, mst_welcome, token, sizeof(((struct mst_welcome *)NULL)->token)),
+	{ MST_FIELD_ROWS, MST_SLOTS_MAX, offsetof(struct mst_welcome, fate_count), &fate_rows },
+};
+
+static const struct mst_field error_fields[] = {
+	FIELD(ERRNO, mst_error_message, code),
+	TEXT(mst_error_message, sentence),
+};
+
+static const struct mst_field state_fields[] = {
+	FIELD(U64, mst_state_piece, offset),
+	FIELD(U64, mst_state_piece, total),
+	FIELD(PIECE, mst_state_piece, length),
+};
+
+static const struct mst_field status_fields[] = {
+	TEXT(mst_status, job),
+	TEXT(mst_status, policy),
+	LIMITED(ENUM, mst_status, state, MST_JOB_FAILED + 1),
+	FIELD(U32, mst_status, workers),
+	FIELD(U32, mst_status, live),
+	FIELD(U64, mst_status, version),
+	FIELD(F64, mst_status, samples),
+	FIELD(F64, mst_status, loss),
+	FIELD(U64, mst_status, elapsed_ns),
+	FIELD(U64, mst_status, step_mean_ns),
+	FIELD(U64, mst_status, step_p50_ns),
+	FIELD(U64, mst_status, step_p99_ns),
+	FIELD(U64, mst_status, step_max_ns),
+	FIELD(U64, mst_status, saved_ns),
+	TEXT(mst_status, why),
+	FIELD(U32, mst_status, rank_count),
+};
+
+static const struct mst_field rank_fields[] = {
+	FIELD(U32, mst_status_rank, rank),
+	FIELD(U32, mst_status_rank, incarnation),
+	LIMITED(ENUM, mst_status_rank, state, MST_RANK_LOST + 1),
+	LIMITED(ENUM, mst_status_rank, awaited, 2),
+	FIELD(U64, mst_status_rank, counted),
+	FIELD(U64, mst_status_rank, late),
+	FIELD(U64, mst_status_rank, stale),
+	FIELD(U64, mst_status_rank, cancelled),
+	FIELD(U64, mst_status_rank, refused),
+	FIELD(U64, mst_status_rank, ready_mean_ns),
+	FIELD(U64, mst_status_rank, ready_max_ns),
+	FIELD(U64, mst_status_rank, behind_mean_ns),
+	FIELD(U64, mst_status_rank, waiting_ns),
+};
+static const struct mst_rows rank_rows = {
+	offsetof(struct mst_message, ranks.row),
+	sizeof(struct mst_status_rank),
+	SHAPE(rank_fields),
+};
+static const struct mst_field ranks_fields[] = {
+	{ MST_FIELD_ROWS, MST_STATUS_RANKS, offsetof(struct mst_message, ranks.count), &rank_rows },
+};
+
+static const struct mst_field offers_fields[] = { LIMITED(ENUM, mst_message, offers, 2) };
+static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
+static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
+static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
+
+/* What a kind's fields are relative to: the whole message, or its member of the union. */
+#define BODY offsetof(struct mst_message, hello)
+static_assert(offsetof(struct mst_message, status) == BODY, "members of one union");
+
+static const struct mst_body bodies[] = {
+	[MST_MSG_HELLO] = { true, BODY, SHAPE(hello_fields) },
+	[MST_MSG_WELCOME] = { true, BODY, SHAPE(welcome_fields) },
+	[MST_MSG_ERROR] = { true, BODY, SHAPE(error_fields) },
+	[MST_MSG_START] = { true, 0, SHAPE(offers_fields) },
+	[MST_MSG_SEND_STATE] = { true, 0, { NULL, 0 } },
+	[MST_MSG_STATE] = { true, BODY, SHAPE(state_fields) },
+	[MST_MSG_HEARTBEAT] = { true, 0, { NULL, 0 } },
+	[MST_MSG_LEAVE] = { true, 0, SHAPE(seq_fields) },
+	[MST_MSG_FINISH] = { true, 0, SHAPE(why_fields) },
+	[MST_MSG_FINISHED] = { true, 0, SHAPE(why_fields) },
+	[MST_MSG_ASK_STATUS] = { true, 0, SHAPE(watch_fields) },
+	[MST_MSG_STATUS] = { true, BODY, SHAPE(status_fields) },
+	[MST_MSG_STATUS_RANKS] = { true, 0, SHAPE(ranks_fields) },
+};
+
+const struct mst_body *mst_body_of(uint32_t kind)
+{
+	if (kind >= sizeof(bodies) / sizeof(bodies[0]) || !bodies[kind].known)
+		return NULL;
+	return &bodies[kind];
+}
+
+size_t mst_field_bytes(const struct mst_field *f)
+{
+	switch (f->type) {
+	case MST_FIELD_U64:
+	case MST_FIELD_F64:
+		return 8;
+	case MST_FIELD_BYTES:
+		return f->limit;
+	default:
+		return 4;
+	}
+}
