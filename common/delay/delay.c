@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* A rank's delays: one model out of the specs, at most one mix beside it, a stream of numbers. */
+#include "common/delay/delay.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/delay/model.h"
+
+#define NS_PER_MS 1e6
+
+struct mst_delay {
+	struct mst_rand rand;
+	const struct mst_model *model; /* NULL: no delay */
+	double p[MST_DELAY_PARAMS];
+	struct mst_trace trace;
+	bool mixed;
+	double share, factor; /* of the mix */
+};
+
+static int model_take(struct mst_delay *d, const struct mst_spec *s, uint32_t rank, char *why,
+		      size_t why_len)
+{
+	char wrong[MST_DELAY_WHY];
+
+	d->model = s->model;
+	memcpy(d->p, s->p, sizeof(d->p));
+	if (s->model->kind != MST_MODEL_TRACE)
+		return 0;
+	int rc = mst_trace_load(&d->trace, s->file, rank, wrong, sizeof(wrong));
+	if (rc != 0)
+		mst_spec_refuse(s->text, wrong, why, why_len);
+	return rc;
+}
+
+/* A rank's own model replaces what is for all ranks, their mix included; its own mix replaces the
+ * mix only. */
+static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32_t rank, char *why,
+			size_t why_len)
+{
+	const struct mst_spec *own = mst_specs_for_rank(all, rank, false);
+	const struct mst_spec *model = own != NULL ? own : mst_specs_for_all(all, false);
+	const struct mst_spec *own_mix = mst_specs_for_rank(all, rank, true);
+	const struct mst_spec *common_mix = own == NULL ? mst_specs_for_all(all, true) : NULL;
+	const struct mst_spec *mixed = own_mix != NULL ? own_mix : common_mix;
+
+	if (mixed != NULL) {
+		d->mixed = true;
+		d->share = mixed->p[0];
+		d->factor = mixed->p[1];
+	}
+	return model != NULL ? model_take(d, model, rank, why, why_len) : 0;
+}
+
+/* A stream of its own for every (seed, rank): neighbouring ranks share nothing. */
+static void rand_start(struct mst_rand *r, uint64_t seed, uint32_t rank)
+{
+	mst_rand_seed(r, seed);
+	mst_rand_seed(r, mst_rand_next(r) + rank);
+}
+
+int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
+		  size_t why_len)
+{
+	struct mst_specs all = {
+		.spec = calloc((size_t)opt->spec_count + 1, sizeof(*all.spec)),
+		.count = opt->spec_count,
+	};
+	struct mst_delay *d = calloc(1, sizeof(*d));
+	int rc = -ENOMEM;
+
+	if (all.spec != NULL && d != NULL)
+		rc = mst_specs_parse(&all, opt->spec, why, why_len);
+	else
+		snprintf(why, why_len, "no memory for %u delays", opt->spec_count);
+	if (rc == 0)
+		rc = delay_choose(d, &all, opt->rank, why, why_len);
+	free(all.spec);
+	if (rc != 0) {
+		mst_delay_free(d);
+		return rc;
+	}
+	rand_start(&d->rand, opt->seed, opt->rank);
+	*out = d;
+	return 0;
+}
+
+void mst_delay_free(struct mst_delay *d)
+{
+	if (d == NULL)
+		return;
+	mst_trace_free(&d->trace);
+	free(d);
+}
+
+static double model_draw_ns(struct mst_delay *d)
+{
+	if (d->model->kind == MST_MODEL_TRACE)
+		return (double)mst_trace_next(&d->trace);
+	return d->model->draw(&d->rand, d->p) * NS_PER_MS;
+}
+
+uint64_t mst_delay_next(struct mst_delay *d)
+{
+	if (d->model == NULL)
+		return 0;
+	double ns = model_draw_ns(d);
+	if (d->mixed && mst_rand_unit(&d->rand) < d->share)
+		ns *= d->factor;
+	/* A product of zero and infinity is no delay; what is too long is cut. */
+	if (isnan(ns))
+		return 0;
+	return ns < (double)MST_DELAY_MAX ? (uint64_t)ns : MST_DELAY_MAX;
+}

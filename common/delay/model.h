@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Models, specs and traces: what delay.c is made of. Internal to common/delay. */
+#ifndef MST_DELAY_MODEL_H
+#define MST_DELAY_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/rand.h"
+
+/* No delay is longer: 2^62 ns are 146 years, and may still be added to a time. */
+#define MST_DELAY_MAX (UINT64_C(1) << 62)
+#define MST_DELAY_PARAMS 2u
+#define MST_DELAY_WHY 160u /* bytes for what is wrong with a spec, without the spec */
+
+enum mst_model_kind {
+	MST_MODEL_DRAWN,
+	MST_MODEL_MIX,   /* multiplies what another model gives */
+	MST_MODEL_TRACE, /* from a file */
+};
+
+struct mst_model {
+	const char *form; /* "uniform:LO,HI"; its name ends at the ':' */
+	enum mst_model_kind kind;
+	unsigned params;
+	/* DRAWN: the next delay in milliseconds. */
+	double (*draw)(struct mst_rand *r, const double *p);
+	/* What is wrong with the numbers, or NULL; absent where any from 0 on will do. */
+	const char *(*check)(const double *p);
+};
+
+/* Ends with a form that is NULL. */
+extern const struct mst_model mst_models[];
+/* Return: the model called @name (@len characters), or NULL. */
+const struct mst_model *mst_model_find(const char *name, size_t len);
+
+struct mst_spec {
+	const char *text;
+	const struct mst_model *model;
+	double p[MST_DELAY_PARAMS];
+	const char *file; /* TRACE */
+	bool for_all;
+	uint32_t rank; /* unless for_all */
+};
+
+struct mst_specs {
+	struct mst_spec *spec;
+	size_t count;
+};
+
+/* Parses out->count texts into out->spec and checks them together. @why: a sentence that quotes the
+ * spec. Return: 0 or -EINVAL. */
+int mst_specs_parse(struct mst_specs *out, const char *const *text, char *why, size_t why_len);
+/* What is given for all ranks, or for exactly this one: its mix, or else its model. NULL: none. */
+const struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix);
+const struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank,
+					  bool want_mix);
+/* delay "SPEC": WRONG. Return: -EINVAL. */
+int mst_spec_refuse(const char *spec, const char *wrong, char *why, size_t why_len);
+
+/* Reads the number that @text begins with: decimal, not negative, finite. strtod() alone also takes
+ * blanks, "nan", "inf" and hexadecimal. Return: what follows it, or NULL. */
+const char *mst_delay_number(const char *text, double *out);
+
+/* The times of one worker of a file, in the order of the file. */
+struct mst_trace {
+	uint64_t *ns;
+	size_t count; /* > 0 */
+	size_t next;
+};
+
+/* Loads what @rank takes from the file. @why: on failure what is wrong, in words.
+ * Return: 0; -EINVAL; -ENOMEM; the errno of opening or reading it. */
+int mst_trace_load(struct mst_trace *t, const char *path, uint32_t rank, char *why, size_t why_len);
+void mst_trace_free(struct mst_trace *t);
+/* The next time; after the last one the first. */
+uint64_t mst_trace_next(struct mst_trace *t);
+
+#endif

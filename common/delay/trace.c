@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A recording of arrival times: CSV of step,worker,ready_us under a header line. Workers are
+ * numbered from 0 without gaps, so that rank r can be given those of worker r mod (workers in the
+ * file). The file is a user's: every line is checked, and memory grows with its lines only.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/delay/model.h"
+
+#define HEADER "step,worker,ready_us"
+#define LINE_BYTES 128 /* longer lines are no lines of such a file */
+#define NS_PER_US 1000.0
+
+struct row {
+	uint32_t worker;
+	uint64_t ns;
+};
+
+struct table {
+	struct row *row;
+	size_t count, room;
+	uint32_t workers; /* the largest seen, and one */
+};
+
+static int table_add(struct table *t, struct row row)
+{
+	if (t->count == t->room) {
+		size_t room = t->room > 0 ? 2 * t->room : 1024;
+		struct row *grown = reallocarray(t->row, room, sizeof(*grown));
+		if (grown == NULL)
+			return -ENOMEM;
+		t->row = grown;
+		t->room = room;
+	}
+	t->row[t->count++] = row;
+	if (row.worker >= t->workers)
+		t->workers = row.worker + 1;
+	return 0;
+}
+
+/* Cuts the line's end off. Return: false if it has none, for the line is too long. */
+static bool line_trim(char *line, FILE *f)
+{
+	size_t len = strcspn(line, "\r\n");
+
+	if (line[len] == '\0' && !feof(f))
+		return false;
+	line[len] = '\0';
+	return true;
+}
+
+static bool row_parse(const char *line, struct row *out)
+{
+	double step, worker, ready_us;
+	const char *at = mst_delay_number(line, &step);
+
+	if (at == NULL || *at != ',')
+		return false;
+	at = mst_delay_number(at + 1, &worker);
+	if (at == NULL || *at != ',' || worker >= UINT32_MAX || worker != (uint32_t)worker)
+		return false;
+	at = mst_delay_number(at + 1, &ready_us);
+	if (at == NULL || *at != '\0' || ready_us * NS_PER_US > (double)MST_DELAY_MAX)
+		return false;
+	*out = (struct row){ .worker = (uint32_t)worker, .ns = (uint64_t)(ready_us * NS_PER_US) };
+	return true;
+}
+
+/* Reads all lines. Return: 0, -ENOMEM, or -EINVAL with the number of the wrong line in @wrong. */
+static int table_read(struct table *t, FILE *f, size_t *wrong)
+{
+	char line[LINE_BYTES];
+	struct row row;
+
+	for (*wrong = 1; fgets(line, sizeof(line), f) != NULL; (*wrong)++) {
+		if (!line_trim(line, f))
+			return -EINVAL;
+		if (*wrong == 1) {
+			if (strcmp(line, HEADER) != 0)
+				return -EINVAL;
+			continue;
+		}
+		if (!row_parse(line, &row))
+			return -EINVAL;
+		int rc = table_add(t, row);
+		if (rc != 0)
+			return rc;
+	}
+	return ferror(f) ? -errno : 0;
+}
+
+/* Return: the lowest worker without a line, t->workers if there is none; -ENOMEM. */
+static int64_t table_gap(const struct table *t)
+{
+	/* Of more workers than lines, one of the first count + 1 has none: no need to look further,
+	 * nor to believe the file and allocate for its largest number. */
+	size_t workers = t->workers <= t->count ? t->workers : t->count + 1;
+	bool *seen = calloc(workers + 1, sizeof(*seen));
+	int64_t gap = 0;
+
+	if (seen == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->row[i].worker < workers)
+			seen[t->row[i].worker] = true;
+	}
+	while (gap < (int64_t)t->workers && seen[gap])
+		gap++;
+	free(seen);
+	return gap;
+}
+
+/* Picks the rows of one worker, which has some. */
+static int trace_pick(struct mst_trace *t, const struct table *table, uint32_t worker)
+{
+	uint64_t *ns = calloc(table->count, sizeof(*ns));
+	size_t count = 0;
+
+	if (ns == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->row[i].worker == worker)
+			ns[count++] = table->row[i].ns;
+	}
+	*t = (struct mst_trace){ .ns = ns, .count = count };
+	return 0;
+}
+
+static int trace_make(struct mst_trace *t, const struct table *table, uint32_t rank, char *why,
+		      size_t why_len)
+{
+	if (table->count == 0) {
+		snprintf(why, why_len, "the file has no line below its header");
+		return -EINVAL;
+	}
+	int64_t gap = table_gap(table);
+	if (gap >= 0 && gap < (int64_t)table->workers) {
+		snprintf(why, why_len, "worker %lld has no line, though worker %u has",
+			 (long long)gap, table->workers - 1);
+		return -EINVAL;
+	}
+	return gap < 0 ? (int)gap : trace_pick(t, table, rank % table->workers);
+}
+
+int mst_trace_load(struct mst_trace *t, const char *path, uint32_t rank, char *why, size_t why_len)
+{
+	struct table table = { 0 };
+	size_t line;
+	FILE *f = fopen(path, "re");
+
+	if (f == NULL) {
+		int rc = -errno;
+		snprintf(why, why_len, "cannot open the file: %s", strerror(-rc));
+		return rc;
+	}
+	int rc = table_read(&table, f, &line);
+	fclose(f);
+	if (rc == 0)
+		rc = trace_make(t, &table, rank, why, why_len);
+	else if (rc == -EINVAL)
+		snprintf(why, why_len, "line %zu of the file is not %s", line, HEADER);
+	else
+		snprintf(why, why_len, "cannot read the file: %s", strerror(-rc));
+	free(table.row);
+	return rc;
+}
+
+void mst_trace_free(struct mst_trace *t)
+{
+	free(t->ns);
+	t->ns = NULL;
+}
+
+uint64_t mst_trace_next(struct mst_trace *t)
+{
+	uint64_t ns = t->ns[t->next];
+
+	t->next = (t->next + 1) % t->count;
+	return ns;
+}
