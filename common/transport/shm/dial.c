@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The connector's beginning of a link: it makes the memory, shows it with its token, and maps what
+ * the acceptor publishes.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "common/base/clock.h"
+#include "common/transport/shm/shm.h"
+
+int mst_shm_address(const char *address, struct sockaddr_un *out, socklen_t *len)
+{
+	size_t n = strnlen(address, MST_ADDRESS_LEN);
+
+	if (address[0] != '@' || n < 2 || n >= sizeof(out->sun_path))
+		return -EINVAL;
+	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	memcpy(out->sun_path + 1, address + 1, n - 1); /* the '@' stands for a NUL */
+	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+	return 0;
+}
+
+static uint64_t left_ns(uint64_t deadline_ns)
+{
+	uint64_t now = mst_now_ns();
+
+	return deadline_ns > now ? deadline_ns - now : 0;
+}
+
+/* A full queue at the door makes connect() wait; SO_SNDTIMEO bounds that. */
+static int connect_until(int socket, const struct sockaddr_un *at, socklen_t len,
+			 uint64_t deadline_ns)
+{
+	int rc;
+
+	do {
+		uint64_t left_us = left_ns(deadline_ns) / 1000 + 1; /* 0 would be for ever */
+		struct timeval tv = { (time_t)(left_us / 1000000),
+				      (suseconds_t)(left_us % 1000000) };
+		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+		rc = connect(socket, (const struct sockaddr *)at, len);
+	} while (rc < 0 && errno == EINTR && left_ns(deadline_ns) > 0);
+	if (rc == 0)
+		return 0;
+	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
+}
+
+/* Makes the link's memory, goes to the door and says the hello. */
+static int knock(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
+{
+	struct mst_shm_layout layout;
+	struct sockaddr_un at;
+	socklen_t len;
+	int rc = mst_shm_address(dial->address, &at, &len);
+
+	if (rc == 0)
+		rc = mst_shm_layout(&dial->lanes, &layout);
+	if (rc == 0)
+		rc = mst_shm_memory_new(layout.bytes, MST_SHM_WRITABLE, &l->memory);
+	if (rc < 0)
+		return rc;
+	mst_shm_link_arrange(l, MST_SHM_CONNECTOR, &dial->lanes);
+	l->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (l->socket < 0)
+		return -errno;
+	rc = connect_until(l->socket, &at, len, deadline_ns);
+	if (rc < 0)
+		return rc;
+	struct mst_shm_hello hello = { .magic = MST_SHM_MAGIC,
+				       .version = MST_SHM_VERSION,
+				       .up_bytes = dial->lanes.up_bytes,
+				       .down_bytes = dial->lanes.down_bytes,
+				       .up_credits = dial->lanes.up_credits,
+				       .down_credits = dial->lanes.down_credits };
+	memcpy(hello.token, dial->token, sizeof(hello.token));
+	struct mst_shm_parcel p = { .body = &hello, .bytes = sizeof(hello), .fd_count = 1 };
+	p.fd[0] = l->memory->fd;
+	rc = mst_shm_send(l->socket, &p);
+	mst_shm_memory_close_fd(l->memory);
+	return rc;
+}
+
+/* Waits for the acceptor's answer. */
+static int await(int socket, uint64_t deadline_ns, struct mst_shm_parcel *p)
+{
+	struct pollfd pfd = { .fd = socket, .events = POLLIN };
+	uint64_t left = left_ns(deadline_ns);
+	int rc = -EAGAIN;
+
+	while (rc == -EAGAIN && left > 0) {
+		uint64_t ms = left / MST_MS + 1;
+		poll(&pfd, 1, ms < 1000 ? (int)ms : 1000);
+		rc = mst_shm_receive(socket, p);
+		left = left_ns(deadline_ns);
+	}
+	if (rc == -EAGAIN)
+		return -ETIMEDOUT;
+	/* A door that closes without a word is nobody there. */
+	return rc == -EPIPE || rc == -ECONNRESET ? -ECONNREFUSED : rc;
+}
+
+/* Maps what the acceptor's net publishes, and its board. */
+static int settle(struct mst_shm_link *l, const struct mst_shm_welcome *w, int fd)
+{
+	if (w->published_bytes > MST_SHM_BYTES_MAX)
+		return -EPROTO;
+	struct mst_shm_mapping how = { .fd = fd,
+				       .access = MST_SHM_READABLE,
+				       .bytes = mst_shm_round(w->published_bytes) + MST_SHM_PAGE,
+				       .own_process = mst_shm_own_process(l->socket) };
+	int rc = mst_shm_memory_check(fd, how.bytes, how.access);
+	if (rc == 0)
+		rc = mst_shm_memory_map(&how, &l->peer_net);
+	if (rc < 0)
+		return rc;
+	l->peer_asleep = &mst_shm_board(l->peer_net, w->published_bytes)->asleep;
+	l->link.shared = w->published_bytes > 0 ? l->peer_net->base : NULL;
+	l->link.shared_bytes = w->published_bytes;
+	return 0;
+}
+
+/* Reads the answer: sent away, or everything that the link needs. */
+static int enter(struct mst_shm_link *l, uint64_t deadline_ns)
+{
+	struct mst_shm_welcome welcome;
+	struct mst_shm_parcel p = { .body = &welcome, .bytes = sizeof(welcome) };
+	int rc = await(l->socket, deadline_ns, &p);
+
+	if (rc < 0)
+		return rc;
+	if (welcome.magic != MST_SHM_MAGIC || welcome.version != MST_SHM_VERSION)
+		rc = -EPROTONOSUPPORT;
+	else if (welcome.error < 0)
+		rc = welcome.error;
+	else if (p.fd_count != MST_SHM_WELCOME_FDS)
+		rc = -EPROTO;
+	else
+		rc = settle(l, &welcome, p.fd[MST_SHM_FD_NET]);
+	if (rc < 0) {
+		mst_shm_parcel_close(&p);
+		return rc;
+	}
+	mst_shm_close(&p.fd[MST_SHM_FD_NET]);
+	l->bell = p.fd[MST_SHM_FD_UP_BELL];
+	l->ear = p.fd[MST_SHM_FD_DOWN_EAR];
+	return 0;
+}
+
+int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
+{
+	uint64_t now = mst_now_ns();
+	uint64_t deadline_ns = dial->timeout_ns < MST_NEVER - now ? now + dial->timeout_ns
+								  : MST_NEVER;
+	const struct mst_shm_net *net = (const struct mst_shm_net *)n;
+
+	if (net->link_count == net->cfg.links_max) /* before anybody is asked */
+		return -ENOSPC;
+	struct mst_shm_link *l = mst_shm_link_new();
+	if (l == NULL)
+		return -ENOMEM;
+	int rc = knock(l, dial, deadline_ns);
+	if (rc == 0)
+		rc = enter(l, deadline_ns);
+	if (rc == 0)
+		rc = mst_shm_attach(n, &l->link);
+	if (rc < 0) {
+		mst_shm_link_free(&l->link);
+		return rc;
+	}
+	*out = &l->link;
+	return 0;
+}

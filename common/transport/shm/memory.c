@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that two processes share: memfds, sealed so that no one who holds the descriptor can make
+ * an access of ours fault.
+ *
+ * All memory of this process is on one list under one lock, which only opening, dialling, letting
+ * in and freeing take. There two ends in one process find that they hold the same memfd.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/transport/shm/shm.h"
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#endif
+
+#define SEALS_NEEDED (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mst_shm_memory *list;
+
+static int memfd_open(void)
+{
+	int fd = memfd_create("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL) /* a kernel that does not know the last flag */
+		fd = memfd_create("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	return fd < 0 ? -errno : fd;
+}
+
+static void list_add(struct mst_shm_memory *m)
+{
+	pthread_mutex_lock(&list_lock);
+	m->next = list;
+	list = m;
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* The memory of this process with that inode, kept once more; NULL: there is none. */
+static struct mst_shm_memory *list_find(const struct stat *st)
+{
+	pthread_mutex_lock(&list_lock);
+	struct mst_shm_memory *m = list;
+	while (m != NULL && (m->device != st->st_dev || m->inode != st->st_ino))
+		m = m->next;
+	if (m != NULL)
+		m->refs++;
+	pthread_mutex_unlock(&list_lock);
+	return m;
+}
+
+/* Maps all of @fd and lists it. */
+static int map_new(int fd, size_t bytes, int prot, struct mst_shm_memory **out)
+{
+	struct stat st;
+	struct mst_shm_memory *m = calloc(1, sizeof(*m));
+	int rc = -ENOMEM;
+
+	if (m == NULL)
+		return rc;
+	if (fstat(fd, &st) < 0) {
+		rc = -errno;
+		goto err_free;
+	}
+	void *base = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
+	if (base == MAP_FAILED) {
+		rc = -errno;
+		goto err_free;
+	}
+	*m = (struct mst_shm_memory){ .base = base, .bytes = bytes, .fd = -1, .refs = 1 };
+	m->device = st.st_dev;
+	m->inode = st.st_ino;
+	list_add(m);
+	*out = m;
+	return 0;
+
+err_free:
+	free(m);
+	return rc;
+}
+
+int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, struct mst_shm_memory **out)
+{
+	int seals = SEALS_NEEDED | (access == MST_SHM_READABLE ? F_SEAL_FUTURE_WRITE : 0);
+	struct mst_shm_memory *m;
+	int fd = memfd_open();
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)bytes) < 0) {
+		rc = -errno;
+		goto err_close;
+	}
+	/* Mapped before it is sealed: later nobody gets a writable mapping of READABLE memory. */
+	rc = map_new(fd, bytes, PROT_READ | PROT_WRITE, &m);
+	if (rc < 0)
+		goto err_close;
+	if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
+		rc = -errno;
+		goto err_drop;
+	}
+	m->fd = fd;
+	*out = m;
+	return 0;
+
+err_drop:
+	mst_shm_memory_drop(m);
+err_close:
+	close(fd);
+	return rc;
+}
+
+int mst_shm_memory_check(int fd, size_t bytes, enum mst_shm_access access)
+{
+	struct statfs fs;
+	struct stat st;
+
+	/* tmpfs: a memfd of huge pages takes the same seals, and a hole in it is SIGBUS. */
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
+		return -EPROTO;
+	/* Contained, not equal: newer kernels add F_SEAL_EXEC. Before the size, which they fix. */
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (seals < 0 || (seals & SEALS_NEEDED) != SEALS_NEEDED)
+		return -EPROTO;
+	if (fstat(fd, &st) < 0 || st.st_size < 0 || (size_t)st.st_size != bytes)
+		return -EPROTO;
+	if (access == MST_SHM_READABLE)
+		return 0;
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) != O_RDWR)
+		return -EPROTO;
+	return seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE) ? -EPROTO : 0;
+}
+
+int mst_shm_memory_map(const struct mst_shm_mapping *how, struct mst_shm_memory **out)
+{
+	if (how->own_process) {
+		struct stat st;
+		if (fstat(how->fd, &st) < 0)
+			return -errno;
+		struct mst_shm_memory *m = list_find(&st);
+		if (m != NULL) {
+			MST_ASSERT(m->bytes == how->bytes);
+			*out = m;
+			return 0;
+		}
+	}
+	int prot = how->access == MST_SHM_WRITABLE ? PROT_READ | PROT_WRITE : PROT_READ;
+	return map_new(how->fd, how->bytes, prot, out);
+}
+
+struct mst_shm_memory *mst_shm_memory_keep(struct mst_shm_memory *m)
+{
+	pthread_mutex_lock(&list_lock);
+	MST_ASSERT(m->refs > 0);
+	m->refs++;
+	pthread_mutex_unlock(&list_lock);
+	return m;
+}
+
+/* Takes @m off the list with its last reference. */
+static bool list_release(struct mst_shm_memory *m)
+{
+	pthread_mutex_lock(&list_lock);
+	MST_ASSERT(m->refs > 0);
+	bool last = --m->refs == 0;
+	struct mst_shm_memory **at = &list;
+	while (last && *at != m)
+		at = &(*at)->next;
+	if (last)
+		*at = m->next;
+	pthread_mutex_unlock(&list_lock);
+	return last;
+}
+
+void mst_shm_memory_drop(struct mst_shm_memory *m)
+{
+	if (m == NULL || !list_release(m))
+		return;
+	mst_shm_memory_close_fd(m);
+	munmap(m->base, m->bytes);
+	free(m);
+}
+
+void mst_shm_memory_close_fd(struct mst_shm_memory *m)
+{
+	mst_shm_close(&m->fd);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one thread polls: its attached links, and how it sleeps and is woken.
+ *
+ * poll() looks at the rings, millions of times a second when it spins, and makes no system call but
+ * for a look at the sockets every few milliseconds, so that a peer's death is noticed under load
+ * too. wait() sleeps in epoll. Nothing here allocates or locks after the opening.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/transport/shm/shm.h"
+
+#define SLEEP_MAX_NS MST_SECOND /* then look again, whoever forgot to ring */
+#define LISTEN_EVERY_POLLS 64u
+#define LISTEN_EVERY_NS (10 * MST_MS)
+#define LISTEN_EVENTS 16
+#define PAUSES_PER_CLOCK 64u
+
+struct mst_shm_board *mst_shm_board(const struct mst_shm_memory *m, size_t published_bytes)
+{
+	return (void *)(m->base + mst_shm_round(published_bytes));
+}
+
+/* Watches @fd; @link hears of it, or nobody (NULL), where being woken is all. */
+static int watch(const struct mst_shm_net *net, int fd, uint32_t events, struct mst_shm_link *link)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = link };
+
+	return epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+/* The epoll descriptor, and the bell that wake() rings. */
+static int open_ears(struct mst_shm_net *net)
+{
+	net->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (net->epoll < 0)
+		return -errno;
+	net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (net->bell < 0)
+		return -errno;
+	return watch(net, net->bell, EPOLLIN | EPOLLET, NULL);
+}
+
+static void net_close(struct mst_net *n)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+
+	if (net == NULL)
+		return;
+	MST_ASSERT(net->link_count == 0);
+	mst_shm_close(&net->bell);
+	mst_shm_close(&net->epoll);
+	mst_shm_memory_drop(net->memory);
+	free(net);
+}
+
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	struct mst_shm_net *net;
+	int rc;
+
+	if (cfg->published_bytes > MST_SHM_BYTES_MAX)
+		return -EINVAL;
+	net = calloc(1, sizeof(*net) + cfg->links_max * sizeof(net->links[0]));
+	if (net == NULL)
+		return -ENOMEM;
+	net->net.ops = &mst_shm;
+	net->cfg = *cfg;
+	net->epoll = net->bell = -1;
+	rc = mst_shm_memory_new(mst_shm_round(cfg->published_bytes) + MST_SHM_PAGE,
+				MST_SHM_READABLE, &net->memory);
+	if (rc == 0)
+		rc = open_ears(net);
+	if (rc < 0) {
+		net_close(&net->net);
+		return rc;
+	}
+	net->board = mst_shm_board(net->memory, cfg->published_bytes);
+	net->net.published = cfg->published_bytes > 0 ? net->memory->base : NULL;
+	net->net.published_bytes = cfg->published_bytes;
+	*out = &net->net;
+	return 0;
+}
+
+int mst_shm_attach(struct mst_net *n, struct mst_link *link)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+	struct mst_shm_link *l = (struct mst_shm_link *)link;
+	int rc;
+
+	MST_ASSERT(l->state == MST_SHM_IDLE && l->socket >= 0);
+	if (net->link_count == net->cfg.links_max)
+		return -ENOSPC;
+	rc = watch(net, l->socket, EPOLLIN | EPOLLRDHUP, l);
+	if (rc < 0)
+		return rc;
+	rc = watch(net, l->ear, EPOLLIN | EPOLLET, NULL);
+	if (rc < 0) {
+		epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->socket, NULL);
+		return rc;
+	}
+	l->net = net;
+	l->index = net->link_count;
+	net->links[net->link_count++] = l;
+	l->state = MST_SHM_LIVE;
+	return 0;
+}
+
+void mst_shm_net_ignore(struct mst_shm_net *net, const struct mst_shm_link *l)
+{
+	epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->socket, NULL);
+	epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->ear, NULL);
+}
+
+static void net_detach(struct mst_link *link)
+{
+	struct mst_shm_link *l = (struct mst_shm_link *)link;
+	struct mst_shm_net *net = l->net;
+
+	MST_ASSERT(l->state != MST_SHM_IDLE && net->links[l->index] == l);
+	if (l->state == MST_SHM_LIVE)
+		mst_shm_net_ignore(net, l);
+	mst_shm_link_close_fds(l); /* from here on the peer may see it lost */
+	net->links[l->index] = net->links[--net->link_count];
+	net->links[l->index]->index = l->index;
+	l->state = MST_SHM_IDLE;
+	l->net = NULL;
+}
+
+/* Nothing is said over the socket of a link, so whatever makes it readable ends the link. */
+static void hear_socket(struct mst_shm_link *l)
+{
+	char byte;
+	ssize_t n = recv(l->socket, &byte, sizeof(byte), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	mst_shm_link_end(l, n > 0 ? -EPROTO : -EPIPE);
+}
+
+/* Sleeps until somebody rings or a socket speaks. 0, or -EINTR. */
+static int listen_to_all(struct mst_shm_net *net, int timeout_ms)
+{
+	struct epoll_event ev[LISTEN_EVENTS];
+	int n = epoll_wait(net->epoll, ev, LISTEN_EVENTS, timeout_ms);
+	int rc = n < 0 ? -errno : 0;
+
+	net->listened_ns = mst_now_ns();
+	for (int i = 0; i < n; i++)
+		if (ev[i].data.ptr != NULL)
+			hear_socket(ev[i].data.ptr);
+	return rc;
+}
+
+static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+	uint32_t at = net->first;
+	int got = 0;
+
+	if (++net->polls % LISTEN_EVERY_POLLS == 0 &&
+	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS)
+		listen_to_all(net, 0);
+	/* The next poll begins where this one ends, so that no link starves another of @max. */
+	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
+		if (at >= net->link_count)
+			at = 0;
+		got += mst_shm_link_poll(net->links[at], ev + got, max - got);
+	}
+	net->first = at;
+	return got;
+}
+
+static bool stirs(const struct mst_shm_net *net)
+{
+	/* Relaxed: wait() takes the flag with acquire before it returns. */
+	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < net->link_count && !any; i++)
+		any = mst_shm_link_stirs(net->links[i]);
+	return any;
+}
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+/* Looks again and again, as configured. True: something stirs, or the time is over. */
+static bool spin(const struct mst_shm_net *net, uint64_t deadline_ns)
+{
+	for (uint32_t i = 0; i < net->cfg.spin_pauses; i++) {
+		if (stirs(net) || (i % PAUSES_PER_CLOCK == 0 && mst_now_ns() >= deadline_ns))
+			return true;
+		pause_cpu();
+	}
+	for (uint32_t i = 0; i < net->cfg.spin_yields; i++) {
+		if (stirs(net) || mst_now_ns() >= deadline_ns)
+			return true;
+		sched_yield();
+	}
+	return stirs(net) || mst_now_ns() >= deadline_ns;
+}
+
+/* Whole milliseconds until then, rounded up. */
+static int sleep_ms(uint64_t deadline_ns)
+{
+	uint64_t now = mst_now_ns();
+	uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+
+	return (int)(((left < SLEEP_MAX_NS ? left : SLEEP_MAX_NS) + MST_MS - 1) / MST_MS);
+}
+
+/* Tells acceptors of links dialled here by a word in each link, all others by the board. Relaxed:
+ * the fence in net_wait() orders what matters. */
+static void announce(struct mst_shm_net *net, uint32_t asleep)
+{
+	atomic_store_explicit(&net->board->asleep, asleep, memory_order_relaxed);
+	for (uint32_t i = 0; i < net->link_count; i++)
+		if (net->links[i]->own_asleep != NULL)
+			atomic_store_explicit(net->links[i]->own_asleep, asleep,
+					      memory_order_relaxed);
+}
+
+static int net_wait(struct mst_net *n, uint64_t timeout_ns)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+	uint64_t now = mst_now_ns();
+	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
+	int rc = 0;
+
+	if (!spin(net, deadline_ns)) {
+		announce(net, 1);
+		/* Pairs with the fences in ring_bell() and net_wake(): whoever puts or wakes after
+		 * this last look sees the flag, and rings. */
+		atomic_thread_fence(memory_order_seq_cst);
+		rc = listen_to_all(net, stirs(net) ? 0 : sleep_ms(deadline_ns));
+		announce(net, 0);
+	}
+	/* Acquire: pairs with the store in net_wake(); what its caller did before is visible. */
+	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
+	return rc;
+}
+
+static void net_wake(struct mst_net *n)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+	static const uint64_t one = 1;
+	int saved_errno = errno; /* a signal handler's victim may be about to read it */
+
+	/* Release: pairs with the acquire in net_wait(). The fence pairs with the one there. */
+	atomic_store_explicit(&net->woken, true, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&net->board->asleep, memory_order_relaxed)) {
+		ssize_t written = write(net->bell, &one, sizeof(one));
+		(void)written; /* a full counter has woken it already */
+	}
+	errno = saved_errno;
+}
+
+const struct mst_transport mst_shm = {
+	.scheme = "shm",
+	.door = &mst_shm_door,
+	.net_open = net_open,
+	.net_close = net_close,
+	.dial = mst_shm_dial,
+	.attach = mst_shm_attach,
+	.detach = net_detach,
+	.link_free = mst_shm_link_free,
+	.put = mst_shm_link_put,
+	.poll = net_poll,
+	.wait = net_wait,
+	.wake = net_wake,
+};

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control stream over TCP. Everything is non-blocking but connect, which waits as long as it is
+ * told to. A few messages a second travel here, never a gradient.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/transport/stream.h"
+
+#define HOST_LEN 256u
+#define BACKLOG 128
+
+struct mst_stream {
+	int fd;
+};
+
+struct mst_listener {
+	int fd;
+};
+
+/* ---- addresses ---- */
+
+struct endpoint {
+	char host[HOST_LEN];
+	char port[6];
+};
+
+static bool is_port(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return digits > 0 && digits <= 5 && text[digits] == '\0' && atol(text) <= 65535;
+}
+
+/* HOST:PORT or [HOST]:PORT; a bare v6 address would leave open which colon is the last. */
+static int endpoint_parse(const char *address, struct endpoint *out)
+{
+	const char *colon = strrchr(address, ':');
+	size_t len;
+
+	if (colon == NULL || !is_port(colon + 1))
+		return -EINVAL;
+	len = (size_t)(colon - address);
+	if (address[0] == '[') {
+		if (len < 3 || address[len - 1] != ']')
+			return -EINVAL;
+		address++;
+		len -= 2;
+	} else if (memchr(address, ':', len) != NULL) {
+		return -EINVAL;
+	}
+	if (len == 0 || len >= sizeof(out->host))
+		return -EINVAL;
+	memcpy(out->host, address, len);
+	out->host[len] = '\0';
+	memcpy(out->port, colon + 1, strlen(colon));
+	return 0;
+}
+
+/* A list to be freed by freeaddrinfo(). A name may take as long as the resolver does. */
+static int resolve(const char *address, int flags, struct addrinfo **out)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
+	struct endpoint e;
+	int rc = endpoint_parse(address, &e);
+
+	if (rc != 0)
+		return rc;
+	switch (getaddrinfo(e.host, e.port, &hints, out)) {
+	case 0:
+		return 0;
+	case EAI_MEMORY:
+		return -ENOMEM;
+	case EAI_NONAME:
+	case EAI_NODATA:
+		return -ENOENT;
+	default:
+		return -EHOSTUNREACH;
+	}
+}
+
+static void format(const struct sockaddr *sa, socklen_t len, char *out, size_t out_len)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (out_len == 0)
+		return;
+	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		snprintf(out, out_len, "?");
+	else if (sa->sa_family == AF_INET6)
+		snprintf(out, out_len, "[%s]:%s", host, port);
+	else
+		snprintf(out, out_len, "%s:%s", host, port);
+}
+
+static int open_socket(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- listening ---- */
+
+static int listen_at(const struct addrinfo *ai)
+{
+	int fd = open_socket(ai->ai_family), on = 1, rc;
+
+	if (fd < 0)
+		return fd;
+	/* A server that is started again must not wait for the connections of the one before. */
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+	    bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+static int tcp_listen(const char *address, struct mst_listener **out, char *bound, size_t bound_len)
+{
+	struct sockaddr_storage own;
+	socklen_t own_len = sizeof(own);
+	struct addrinfo *list = NULL;
+	int fd, rc = resolve(address, AI_PASSIVE, &list);
+
+	if (rc != 0)
+		return rc;
+	fd = listen_at(list);
+	freeaddrinfo(list);
+	if (fd < 0)
+		return fd;
+
+	struct mst_listener *l = malloc(sizeof(*l));
+	if (l == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	l->fd = fd;
+	if (getsockname(fd, (struct sockaddr *)&own, &own_len) != 0)
+		own_len = 0;
+	format((struct sockaddr *)&own, own_len, bound, bound_len);
+	*out = l;
+	return 0;
+}
+
+static void tcp_unlisten(struct mst_listener *l)
+{
+	if (l == NULL)
+		return;
+	close(l->fd);
+	free(l);
+}
+
+/* ---- streams ---- */
+
+/* Takes @fd over, also when it fails. */
+static int stream_new(int fd, struct mst_stream **out)
+{
+	struct mst_stream *s = malloc(sizeof(*s));
+	int on = 1;
+
+	if (s == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	/* Messages are small and waited for; a kernel that refuses this merely delays them. */
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	s->fd = fd;
+	*out = s;
+	return 0;
+}
+
+/* Has this caller gone before it was let in? Then the next may be waiting behind it. */
+static bool is_gone(int error)
+{
+	return error == EINTR || error == ECONNABORTED || error == EPROTO;
+}
+
+static int tcp_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t peer_len)
+{
+	struct sockaddr_storage from;
+	socklen_t from_len;
+	int fd, rc;
+
+	do {
+		from_len = sizeof(from);
+		fd = accept4(l->fd, (struct sockaddr *)&from, &from_len,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC);
+	} while (fd < 0 && is_gone(errno));
+	if (fd < 0)
+		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+	rc = stream_new(fd, out);
+	if (rc == 0)
+		format((struct sockaddr *)&from, from_len, peer, peer_len);
+	return rc;
+}
+
+/* Waits for a connect in progress. A signal does not end it: nothing would be gained. */
+static int await_connect(int fd, uint64_t until_ns)
+{
+	struct pollfd p = { .fd = fd, .events = POLLOUT };
+	int error = 0, ready;
+	socklen_t len = sizeof(error);
+
+	do {
+		uint64_t now_ns = mst_now_ns();
+		uint64_t left_ms = now_ns < until_ns ? (until_ns - now_ns + MST_MS - 1) / MST_MS
+						     : 0;
+		ready = poll(&p, 1, left_ms > 60000 ? 60000 : (int)left_ms);
+	} while (ready == 0 ? mst_now_ns() < until_ns : ready < 0 && errno == EINTR);
+	if (ready == 0)
+		return -ETIMEDOUT;
+	if (ready < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+		return -errno;
+	return -error;
+}
+
+/* Return: a connected descriptor, or a negative errno. */
+/* Where nobody listens on a port of the range that the kernel gives to connecting sockets, it may
+ * give just that one, and the socket is connected to itself. */
+static bool is_echo(int fd)
+{
+	struct sockaddr_storage own = { 0 }, peer = { 0 };
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+	return getsockname(fd, (struct sockaddr *)&own, &own_len) == 0 &&
+	       getpeername(fd, (struct sockaddr *)&peer, &peer_len) == 0 && own_len == peer_len &&
+	       memcmp(&own, &peer, own_len) == 0;
+}
+
+static int connect_to(const struct addrinfo *ai, uint64_t until_ns)
+{
+	int fd = open_socket(ai->ai_family), rc = 0;
+
+	if (fd < 0)
+		return fd;
+	if (connect(fd, ai->ai_addr, ai->ai_addrlen) != 0)
+		rc = errno == EINPROGRESS || errno == EINTR ? await_connect(fd, until_ns) : -errno;
+	if (rc == 0 && is_echo(fd))
+		rc = -ECONNREFUSED;
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc == -ENETUNREACH ? -EHOSTUNREACH : rc;
+}
+
+static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_stream **out)
+{
+	uint64_t now_ns = mst_now_ns();
+	uint64_t until_ns = timeout_ns < MST_NEVER - now_ns ? now_ns + timeout_ns : MST_NEVER;
+	struct addrinfo *list = NULL;
+	int fd = -EHOSTUNREACH, rc = resolve(address, 0, &list);
+
+	if (rc != 0)
+		return rc;
+	for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)
+		fd = connect_to(ai, until_ns);
+	freeaddrinfo(list);
+	return fd < 0 ? fd : stream_new(fd, out);
+}
+
+static ssize_t tcp_send(struct mst_stream *s, const void *data, size_t len)
+{
+	ssize_t done;
+
+	do {
+		done = send(s->fd, data, len, MSG_NOSIGNAL);
+	} while (done < 0 && errno == EINTR);
+	if (done >= 0)
+		return done;
+	if (errno == EWOULDBLOCK)
+		return -EAGAIN;
+	return errno == ECONNRESET ? -EPIPE : -errno;
+}
+
+static ssize_t tcp_receive(struct mst_stream *s, void *data, size_t len)
+{
+	ssize_t done;
+
+	do {
+		done = recv(s->fd, data, len, 0);
+	} while (done < 0 && errno == EINTR);
+	if (done >= 0)
+		return done;
+	return errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+static void tcp_close(struct mst_stream *s)
+{
+	if (s == NULL)
+		return;
+	close(s->fd);
+	free(s);
+}
+
+static int tcp_stream_fd(const struct mst_stream *s)
+{
+	return s->fd;
+}
+
+static int tcp_listener_fd(const struct mst_listener *l)
+{
+	return l->fd;
+}
+
+const struct mst_stream_ops mst_tcp = {
+	.listen = tcp_listen,
+	.accept = tcp_accept,
+	.unlisten = tcp_unlisten,
+	.connect = tcp_connect,
+	.send = tcp_send,
+	.receive = tcp_receive,
+	.close = tcp_close,
+	.stream_fd = tcp_stream_fd,
+	.listener_fd = tcp_listener_fd,
+};
