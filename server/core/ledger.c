@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger's public face: it owns the memory, hands each event to the room it belongs to, and
+ * queues decisions. All of its memory is taken here, once.
+ */
+#include "server/core/ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/state.h"
+
+/* Decisions one event can cause, at most: every session ends with all its slots cancelled, a commit
+ * advises and answers everybody, and some that come once. Contributions are judged one by one. */
+static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
+{
+	return cfg->workers * (cfg->slots + 6) + 64;
+}
+
+/* Its quorum, or every rank once, and room for a policy that changes in mid-step. */
+uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg)
+{
+	uint32_t quorum = cfg->rule.quorum > 0 ? (uint32_t)cfg->rule.quorum : 0;
+
+	return (quorum > cfg->workers ? quorum : cfg->workers) + cfg->workers * cfg->slots;
+}
+
+static bool figures_ok(const struct mst_ledger_cfg *cfg)
+{
+	return cfg->workers >= 1 && cfg->workers <= MST_WORKERS_MAX && cfg->shards >= 1 &&
+	       cfg->slots >= 1 && cfg->slots <= MST_SLOTS_MAX && cfg->buffers >= 3 &&
+	       cfg->lease_ns > 0 && (cfg->owner == MUSTER_WORKERS_OWN) == (cfg->history > 0);
+}
+
+static int alloc_members(struct mst_ledger *l)
+{
+	size_t words = mst_member_words(l->cfg.shards);
+
+	l->member = calloc(l->cfg.workers, sizeof(*l->member));
+	l->words = calloc(l->cfg.workers * words, sizeof(*l->words));
+	if (l->member == NULL || l->words == NULL)
+		return -ENOMEM;
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
+		mst_member_init(&l->member[rank], rank, l->cfg.shards, l->words + rank * words);
+	return 0;
+}
+
+static int alloc_records(struct mst_ledger *l)
+{
+	uint32_t buffers = mst_ledger_buffers(&l->cfg);
+
+	l->buffer = calloc(buffers, sizeof(*l->buffer));
+	l->record = calloc(buffers, sizeof(*l->record));
+	l->entry = calloc((size_t)l->entry_max * (buffers + 1), sizeof(*l->entry));
+	l->share = calloc((size_t)l->cfg.workers * buffers, sizeof(*l->share));
+	if (l->buffer == NULL || l->record == NULL || l->entry == NULL || l->share == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < buffers; i++) {
+		l->record[i].entry = l->entry + (size_t)l->entry_max * (i + 1);
+		l->record[i].share = l->share + (size_t)l->cfg.workers * i;
+	}
+	mst_store_init(&l->store, l->buffer, buffers, l->cfg.history > 0 ? l->cfg.history : 1);
+	return 0;
+}
+
+int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
+{
+	if (!figures_ok(cfg))
+		return -EINVAL;
+	struct mst_ledger *l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return -ENOMEM;
+	l->cfg = *cfg;
+	l->rule = cfg->rule;
+	l->join_until = MST_NEVER;
+	l->entry_max = mst_ledger_entries(cfg);
+	l->queue_size = decisions_max(cfg);
+	l->queue = calloc(l->queue_size, sizeof(*l->queue));
+	if (l->queue == NULL || alloc_members(l) != 0 || alloc_records(l) != 0) {
+		mst_ledger_free(l);
+		return -ENOMEM;
+	}
+	*out = l;
+	return 0;
+}
+
+void mst_ledger_free(struct mst_ledger *l)
+{
+	if (l == NULL)
+		return;
+	free(l->queue);
+	free(l->member);
+	free(l->words);
+	free(l->buffer);
+	free(l->record);
+	free(l->entry);
+	free(l->share);
+	free(l);
+}
+
+struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
+				const struct mst_member *m)
+{
+	MST_ASSERT(l->queue_count < l->queue_size);
+	struct mst_decision *d = &l->queue[(l->queue_head + l->queue_count++) % l->queue_size];
+	*d = (struct mst_decision){ .kind = kind };
+	if (m != NULL)
+		d->who = (struct mst_identity){ m->rank, m->incarnation };
+	return d;
+}
+
+/* The next contribution is judged when all that followed from the one before has been taken, so
+ * that a record is read before its buffer can be named again. */
+bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
+{
+	while (l->queue_count == 0) {
+		if (!mst_judge_next(l))
+			return false;
+		mst_settle(l);
+	}
+	*out = l->queue[l->queue_head];
+	l->queue_head = (l->queue_head + 1) % l->queue_size;
+	l->queue_count--;
+	return true;
+}
+
+/* Commits and samples that end the job. */
+static void judge_end(struct mst_ledger *l)
+{
+	if (l->phase != MST_PHASE_RUNNING)
+		return;
+	if (l->cfg.commits_max > 0 && l->store.newest >= l->cfg.commits_max)
+		mst_life_end(l, MST_FINISH_COMMITS);
+	else if (l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max)
+		mst_life_end(l, MST_FINISH_SAMPLES);
+}
+
+/* One thing may follow from another: answering ends a session that is behind the history, which
+ * meets the condition of a commit, which lets others go on. */
+void mst_settle(struct mst_ledger *l)
+{
+	uint32_t before;
+
+	do {
+		before = l->queue_count;
+		mst_step_revive(l);
+		mst_step_commit_if_due(l);
+		judge_end(l);
+		mst_life_finish_if_due(l);
+		mst_ask_judge_all(l);
+	} while (l->queue_count != before);
+}
+
+/* Whoever has said leave closes its connections next. *(Else: the close overtakes a header that is
+ * still to be reported, and pushed work is cancelled.)* Should that header never come, the lease
+ * ends the session. */
+static void lost(struct mst_ledger *l, struct mst_member *m, int error)
+{
+	if (error == -EPROTO)
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+	else if (m->state != MST_MEMBER_LEAVING)
+		mst_life_lose(l, m, MST_EVICT_LOST);
+}
+
+/* Events of the control plane. */
+static void handle_life(struct mst_ledger *l, struct mst_member *m,
+			const struct mst_ledger_event *ev)
+{
+	switch (ev->kind) {
+	case MST_EV_LINKED:
+		mst_life_linked(l, m, ev->shard);
+		break;
+	case MST_EV_START:
+		mst_life_start(l, m, ev->offers);
+		break;
+	case MST_EV_STATE:
+		mst_life_state(l, m);
+		break;
+	case MST_EV_HEARTBEAT:
+		m->lease_until = l->now_ns + l->cfg.lease_ns;
+		break;
+	case MST_EV_LEAVE:
+		mst_life_leave(l, m, ev->seq);
+		break;
+	case MST_EV_LOST:
+		lost(l, m, ev->error);
+		break;
+	case MST_EV_FINISH:
+		if (l->phase == MST_PHASE_RUNNING)
+			mst_life_end(l, MST_FINISH_ASKED);
+		break;
+	default:
+		MST_ASSERT(false); /* JOIN and POLICY name nobody: mst_ledger_handle() has them */
+	}
+}
+
+/* Events of the data path. */
+static void handle_data(struct mst_ledger *l, struct mst_member *m,
+			const struct mst_ledger_event *ev)
+{
+	switch (ev->kind) {
+	case MST_EV_FULL:
+		mst_judge_full(l, m, ev->full.shard, &ev->full.header);
+		break;
+	case MST_EV_ABANDONED:
+		mst_judge_abandoned(l, m, ev->abandoned.shard, ev->abandoned.slot,
+				    ev->abandoned.epoch);
+		break;
+	case MST_EV_ASK:
+		if (!mst_ask_take(l, m, &ev->ask))
+			mst_life_lose(l, m, MST_EVICT_INVALID);
+		break;
+	case MST_EV_ANSWERED:
+		mst_ask_answered(l, m, ev->answered.shard, ev->answered.number);
+		break;
+	default:
+		handle_life(l, m, ev);
+	}
+}
+
+void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns)
+{
+	l->now_ns = now_ns;
+	if (ev->kind == MST_EV_JOIN) {
+		mst_life_join(l, ev->join.cookie, ev->join.rank);
+	} else if (ev->kind == MST_EV_POLICY) {
+		mst_step_policy(l, &ev->rule);
+	} else {
+		if (ev->who.rank >= l->cfg.workers ||
+		    !mst_member_is(&l->member[ev->who.rank], ev->who.incarnation))
+			return;
+		handle_data(l, &l->member[ev->who.rank], ev);
+	}
+	mst_settle(l);
+}
+
+void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
+{
+	l->now_ns = now_ns;
+	mst_life_tick(l);
+	mst_settle(l);
+}
+
+uint64_t mst_ledger_deadline(const struct mst_ledger *l)
+{
+	return mst_life_deadline(l);
+}
+
+const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t buffer)
+{
+	MST_ASSERT(buffer < l->store.count);
+	return &l->record[buffer];
+}
+
+uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
+{
+	return cfg->buffers + cfg->history;
+}
+
+int mst_evict_error(enum mst_evict_why why)
+{
+	switch (why) {
+	case MST_EVICT_LEFT:
+		return 0;
+	case MST_EVICT_STALE:
+		return -ESTALE;
+	case MST_EVICT_INVALID:
+		return -EPROTO;
+	default:
+		return -ENOTCONN;
+	}
+}
+
+int mst_finish_error(enum mst_finish_why why)
+{
+	switch (why) {
+	case MST_FINISH_NO_START:
+		return -EINVAL;
+	case MST_FINISH_JOIN_TIMEOUT:
+	case MST_FINISH_TOO_FEW:
+	case MST_FINISH_LOSS:
+		return -EHOSTDOWN;
+	default:
+		return 0;
+	}
+}
+
+uint64_t mst_ledger_version(const struct mst_ledger *l)
+{
+	return l->store.newest == MST_VERSION_NONE ? 0 : l->store.newest;
+}
+
+bool mst_ledger_started(const struct mst_ledger *l)
+{
+	return l->store.newest != MST_VERSION_NONE;
+}
+
+const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l)
+{
+	return &l->rule;
+}
+
+void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out)
+{
+	MST_ASSERT(rank < l->cfg.workers);
+	const struct mst_member *m = &l->member[rank];
+	*out = (struct mst_member_view){
+		.incarnation = m->incarnation,
+		.live = m->state != MST_MEMBER_ABSENT,
+		.started = mst_member_takes_part(m),
+		.awaited = mst_member_missing(m),
+		.clock = m->clock,
+		.fate_count = m->past_fate_count,
+	};
+	for (uint32_t i = 0; i < m->past_fate_count; i++)
+		out->fate[i] = m->past_fate[i];
+}

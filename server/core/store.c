@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/store.h"
+
+#include "common/base/assert.h"
+#include "common/wire/lane.h"
+
+void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32_t count,
+		    uint32_t kept)
+{
+	MST_ASSERT(kept >= 1 && count > kept);
+	*s = (struct mst_store){
+		.buffer = buffer, .count = count, .kept = kept, .newest = MST_VERSION_NONE
+	};
+	for (uint32_t i = 0; i < count; i++)
+		buffer[i] = (struct mst_store_buffer){ .version = MST_VERSION_NONE };
+}
+
+/* Is it one of the newest `kept` versions? */
+static bool is_kept(const struct mst_store *s, uint64_t version)
+{
+	return version != MST_VERSION_NONE && s->newest - version < s->kept;
+}
+
+static bool is_free(const struct mst_store *s, const struct mst_store_buffer *b)
+{
+	return b->holds == 0 && !is_kept(s, b->version);
+}
+
+bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer)
+{
+	MST_ASSERT(version == (s->newest == MST_VERSION_NONE ? 0 : s->newest + 1));
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (!is_free(s, &s->buffer[i]))
+			continue;
+		s->buffer[i].version = version;
+		s->newest = version;
+		*buffer = i;
+		return true;
+	}
+	return false;
+}
+
+/* A held version that is kept anyway counts twice: it will be held when it is kept no more. */
+uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer)
+{
+	uint32_t used = s->kept;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		used += i != buffer && s->buffer[i].holds > 0;
+	return used < s->count ? s->count - used : 0;
+}
+
+bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffer)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->buffer[i].version != version || version == MST_VERSION_NONE)
+			continue;
+		if (is_free(s, &s->buffer[i]))
+			return false;
+		*buffer = i;
+		return true;
+	}
+	return false;
+}
+
+void mst_store_hold(struct mst_store *s, uint32_t buffer)
+{
+	MST_ASSERT(buffer < s->count && !is_free(s, &s->buffer[buffer]));
+	s->buffer[buffer].holds++;
+}
+
+void mst_store_let_go(struct mst_store *s, uint32_t buffer)
+{
+	MST_ASSERT(buffer < s->count && s->buffer[buffer].holds > 0);
+	s->buffer[buffer].holds--;
+}
