@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* What the data side says: sessions that begin and end, and the end of the job. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "server/admin_state.h"
+#include "server/sentence.h"
+
+static void send_state_wanted(struct mst_admin *a, struct mst_identity who)
+{
+	struct mst_conn *c = mst_admin_conn_of(a, who);
+
+	if (c == NULL)
+		return; /* it is gone; the ledger will hear so */
+	c->sends_state = true;
+	c->state_received = 0;
+	memset(&a->message, 0, sizeof(a->message));
+	a->message.kind = MST_MSG_SEND_STATE;
+	mst_admin_send(a, c, &a->message);
+}
+
+static void started(struct mst_admin *a)
+{
+	char text[128];
+
+	if (a->state != MST_JOB_GATHERING)
+		return; /* the server is being stopped */
+	a->state = MST_JOB_RUNNING;
+	mst_sentence_policy(text, sizeof(text), &a->rule, a->o->workers);
+	mst_info("job \"%s\" starts: %s %s", a->o->job, a->o->policy, text);
+}
+
+static void evicted(struct mst_admin *a, struct mst_identity who, enum mst_evict_why why,
+		    uint64_t now_ns)
+{
+	struct mst_conn *c = mst_admin_conn_of(a, who);
+	char sentence[MST_SENTENCE_LEN];
+
+	mst_admin_guest_forget(a, who);
+	mst_sentence_evicted(sentence, sizeof(sentence), who.rank, why, a->o);
+	a->present[who.rank] = false;
+	if (why == MST_EVICT_LEFT) {
+		mst_debug("%s", sentence);
+		if (c != NULL) { /* it closes its connection itself, or soon we do */
+			c->role = MST_CONN_CLOSING;
+			c->deadline_ns = now_ns + MST_ADMIN_GRACE_NS;
+		}
+		return;
+	}
+	mst_warn("%s", sentence);
+	if (c == NULL)
+		return;
+	c->left = true;
+	mst_admin_error(a, c, mst_evict_error(why), sentence, now_ns);
+}
+
+/* "1, 4": ranks that have not started, or whose session has ended. */
+static void absent_ranks(const struct mst_admin *a, char *out, size_t len)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (uint32_t rank = 0; rank < a->o->workers && used + 16 < len; rank++) {
+		if (!a->present[rank])
+			used += (size_t)snprintf(out + used, len - used, "%s%" PRIu32,
+						 used > 0 ? ", " : "", rank);
+	}
+}
+
+static void tell_end(struct mst_admin *a, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < a->conn_max; i++) {
+		struct mst_conn *c = &a->conn[i];
+		if (c->stream == NULL || c->role != MST_CONN_WORKER)
+			continue;
+		if (a->state == MST_JOB_FAILED) {
+			struct mst_ledger_event ev = { .kind = MST_EV_LOST,
+						       .who = c->who,
+						       .error = -EPIPE };
+			c->left = true;
+			mst_admin_error(a, c, a->error, a->why, now_ns);
+			(void)mst_admin_event(a, &ev); /* else its lease ends the session */
+			continue;
+		}
+		memset(&a->message, 0, sizeof(a->message));
+		a->message.kind = MST_MSG_FINISHED;
+		snprintf(a->message.why, sizeof(a->message.why), "%s", a->why);
+		mst_admin_send(a, c, &a->message);
+	}
+}
+
+/* All have started, but the start state has not come. */
+static void name_state_sender(struct mst_admin *a)
+{
+	for (uint32_t i = 0; i < a->conn_max; i++) {
+		const struct mst_conn *c = &a->conn[i];
+		if (c->stream != NULL && c->sends_state)
+			snprintf(a->why, sizeof(a->why),
+				 "rank %" PRIu32
+				 " was asked for its start state and did not send it "
+				 "within the join timeout",
+				 c->who.rank);
+	}
+}
+
+static void finished(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
+{
+	enum mst_finish_why why = notice->finish.why;
+	char absent[256];
+
+	if (a->state == MST_JOB_FINISHED || a->state == MST_JOB_FAILED)
+		return; /* the server is being stopped */
+	absent_ranks(a, absent, sizeof(absent));
+	if (why == MST_FINISH_ASKED && a->asked[0] != '\0')
+		snprintf(a->why, sizeof(a->why), "%s", a->asked);
+	else
+		mst_sentence_finished(a->why, sizeof(a->why), why, absent, a->o);
+	if (why == MST_FINISH_JOIN_TIMEOUT && absent[0] == '\0')
+		name_state_sender(a);
+	a->state = mst_finish_failed(why) ? MST_JOB_FAILED : MST_JOB_FINISHED;
+	a->error = mst_finish_error(why);
+	a->ended_ns = now_ns;
+	if (a->state == MST_JOB_FAILED)
+		mst_error("job \"%s\" has failed: %s", a->o->job, a->why);
+	else
+		mst_info("job \"%s\" is finished at version %" PRIu64 ": %s", a->o->job,
+			 notice->finish.version, a->why);
+	tell_end(a, now_ns);
+}
+
+static void session_over(struct mst_admin *a, struct mst_session *session)
+{
+	for (uint32_t i = 0; i < a->guest_max; i++) {
+		if (&a->guest[i].session == session)
+			mst_admin_guest_free(a, &a->guest[i]);
+	}
+}
+
+static void handle(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
+{
+	switch (notice->kind) {
+	case MST_NOTE_ADMITTED:
+	case MST_NOTE_REFUSED:
+		mst_admin_welcome(a, notice, now_ns);
+		break;
+	case MST_NOTE_SEND_STATE:
+		send_state_wanted(a, notice->who);
+		break;
+	case MST_NOTE_STARTED:
+		started(a);
+		break;
+	case MST_NOTE_EVICTED:
+		evicted(a, notice->who, notice->evict, now_ns);
+		break;
+	case MST_NOTE_OVER:
+		session_over(a, notice->session);
+		break;
+	case MST_NOTE_SNAPSHOT:
+		a->snapshot_lent = false;
+		mst_admin_status(a, a->state == MST_JOB_FINISHED || a->state == MST_JOB_FAILED);
+		break;
+	case MST_NOTE_FINISHED:
+		finished(a, notice, now_ns);
+		break;
+	}
+}
+
+void mst_admin_notices(struct mst_admin *a, uint64_t now_ns)
+{
+	struct mst_notice notice;
+
+	while (mst_server_notice(a->server, &notice))
+		handle(a, &notice, now_ns);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+
+#define IN_FIRST (4u << 10)
+/* A hello is shorter than this; who has said none gets no more memory. */
+#define STRANGER_MAX ((int64_t)IN_FIRST)
+#define OUT_MAX (4u << 20)
+#define FRAME_MAX (MST_FRAME_HEADER + MST_FRAME_BODY_MAX)
+
+void mst_conn_open(struct mst_conn *c, const struct mst_stream_ops *ops, struct mst_stream *stream,
+		   uint64_t id)
+{
+	char peer[sizeof(c->peer)];
+
+	memcpy(peer, c->peer, sizeof(peer));
+	*c = (struct mst_conn){ .ops = ops, .stream = stream, .id = id };
+	memcpy(c->peer, peer, sizeof(peer));
+}
+
+void mst_conn_close(struct mst_conn *c)
+{
+	if (c->stream == NULL)
+		return;
+	c->ops->close(c->stream);
+	free(c->in);
+	free(c->out);
+	*c = (struct mst_conn){ 0 };
+}
+
+static int grow(char **buffer, size_t *room, size_t need)
+{
+	size_t size = *room > 0 ? *room : IN_FIRST;
+
+	while (size < need)
+		size *= 2;
+	if (size == *room)
+		return 0;
+	char *bigger = realloc(*buffer, size);
+	if (bigger == NULL)
+		return -ENOMEM;
+	*buffer = bigger;
+	*room = size;
+	return 0;
+}
+
+static void drop_used(struct mst_conn *c)
+{
+	if (c->in_used == 0)
+		return;
+	memmove(c->in, c->in + c->in_used, c->in_have - c->in_used);
+	c->in_have -= c->in_used;
+	c->in_used = 0;
+}
+
+int mst_conn_receive(struct mst_conn *c)
+{
+	drop_used(c);
+	for (;;) {
+		int64_t want = mst_frame_length(c->in, c->in_have, NULL);
+		if (want < 0 || (c->role == MST_CONN_NEW && want > STRANGER_MAX))
+			return 0; /* mst_conn_next() says so */
+		size_t need = want > 0 ? (size_t)want : c->in_have + MST_FRAME_HEADER;
+		if (need <= c->in_have)
+			return 0; /* a whole frame waits: the rest can wait in the socket */
+		if (grow(&c->in, &c->in_room, need) != 0)
+			return -ENOMEM;
+		ssize_t got = c->ops->receive(c->stream, c->in + c->in_have,
+					      c->in_room - c->in_have);
+		if (got == -EAGAIN)
+			return 0;
+		if (got <= 0)
+			return -EPIPE;
+		c->in_have += (size_t)got;
+	}
+}
+
+int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol)
+{
+	drop_used(c);
+	int64_t length = mst_frame_length(c->in, c->in_have, protocol);
+	if (length < 0 || (c->role == MST_CONN_NEW && length > STRANGER_MAX))
+		return -EPROTO;
+	if (length == 0 || (size_t)length > c->in_have)
+		return 0;
+	int rc = mst_message_decode(c->in, (size_t)length, out);
+	if (rc != 0)
+		return rc;
+	c->in_used = (size_t)length;
+	return 1;
+}
+
+void mst_conn_again(struct mst_conn *c)
+{
+	c->in_used = 0;
+}
+
+int mst_conn_flush(struct mst_conn *c)
+{
+	size_t sent = 0;
+
+	while (sent < c->out_have) {
+		ssize_t n = c->ops->send(c->stream, c->out + sent, c->out_have - sent);
+		if (n == -EAGAIN)
+			break;
+		if (n < 0)
+			return -EPIPE;
+		sent += (size_t)n;
+	}
+	if (sent > 0)
+		memmove(c->out, c->out + sent, c->out_have - sent);
+	c->out_have -= sent;
+	return 0;
+}
+
+int mst_conn_send(struct mst_conn *c, const struct mst_message *msg)
+{
+	if (c->out_have > OUT_MAX)
+		return -ENOBUFS;
+	if (grow(&c->out, &c->out_room, c->out_have + (64u << 10)) != 0)
+		return -ENOMEM;
+	int64_t length = mst_message_encode(msg, c->out + c->out_have, c->out_room - c->out_have);
+	MST_ASSERT(length >
+		   0); /* the largest the server sends are rows of status: 64 KiB hold them */
+	c->out_have += (size_t)length;
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the control thread and the data thread say to each other: requests one way, notices the
+ * other, over two rings. Nothing else is shared but what a message hands over.
+ */
+#ifndef MST_SERVER_EXCHANGE_H
+#define MST_SERVER_EXCHANGE_H
+
+#include <stdint.h>
+
+#include "common/wire/message.h"
+#include "server/core/ledger.h"
+#include "server/session.h"
+
+/* The job as it stands, for `muster status`: filled by the data thread while it is lent to it. */
+struct mst_snapshot {
+	struct mst_status status;
+	struct mst_status_rank *rank; /* status.workers of them */
+};
+
+enum mst_request_kind {
+	MST_REQ_EVENT,    /* event: for the ledger */
+	MST_REQ_LINKED,   /* session: its link is up; the data thread's until MST_NOTE_OVER */
+	MST_REQ_SNAPSHOT, /* snapshot: lent until MST_NOTE_SNAPSHOT */
+};
+
+struct mst_request {
+	enum mst_request_kind kind;
+	union {
+		struct mst_ledger_event event;
+		struct mst_session *session;
+		struct mst_snapshot *snapshot;
+	};
+};
+
+enum mst_notice_kind {
+	MST_NOTE_ADMITTED,   /* cookie, who, fates of the session before */
+	MST_NOTE_REFUSED,    /* cookie, error */
+	MST_NOTE_SEND_STATE, /* who is to send its start state */
+	MST_NOTE_STARTED,
+	MST_NOTE_EVICTED,  /* who, why */
+	MST_NOTE_OVER,     /* session: to be freed */
+	MST_NOTE_SNAPSHOT, /* it is filled */
+	MST_NOTE_FINISHED, /* why, version */
+};
+
+struct mst_notice {
+	enum mst_notice_kind kind;
+	struct mst_identity who;
+	union {
+		struct {
+			uint64_t cookie;
+			int error;
+			uint32_t fate_count;
+			struct muster_fate fate[MST_SLOTS_MAX];
+		} join;
+		enum mst_evict_why evict;
+		struct mst_session *session;
+		struct {
+			enum mst_finish_why why;
+			uint64_t version;
+		} finish;
+	};
+};
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* The server's options: one table for flags, the libconfig file, --help and the man page. */
+#ifndef MST_SERVER_OPTIONS_H
+#define MST_SERVER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/option.h"
+#include "common/wire/rule.h"
+
+enum mst_optimizer_kind { MST_OPTIMIZER_SGD, MST_OPTIMIZER_ADD };
+
+/* What --optimizer says, parsed: "sgd:lr=0.1,momentum=0.9" or "add". */
+struct mst_optimizer {
+	enum mst_optimizer_kind kind;
+	double lr, momentum;
+};
+
+/* Fields as typed; each row of mst_server_table fills one. */
+struct mst_server_options {
+	const char *config; /* -c FILE */
+	const char *listen; /* HOST:PORT of the control port */
+	const char *job;
+	const char *policy;
+	const char *optimizer;
+	const char *log_level;
+	uint32_t workers;
+	uint32_t owner;     /* enum muster_owner: "servers|workers" */
+	uint32_t lr_scale;  /* "linear|none" */
+	uint32_t transport; /* "auto|shm" */
+	uint32_t on_loss;   /* enum mst_loss: "shrink|fail" */
+	uint32_t slots;     /* 0: auto */
+	uint64_t memory;    /* bytes; 0: auto */
+	bool force;
+	uint64_t commits; /* 0: no end */
+	double samples;   /* 0: no end */
+	uint64_t lease_ns, patience_ns, join_timeout_ns;
+	uint32_t min_workers;
+	uint64_t chunk; /* bytes */
+	uint32_t group, history, buffers;
+	uint32_t spin_pauses, spin_yields;
+	bool print_config, help, version;
+};
+
+extern const struct mst_option mst_server_table[];
+
+/* Reads --optimizer. @why: a sentence. Return: 0 or -EINVAL. */
+int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, size_t why_len);
+
+/* The rule these options stand for: --policy, --optimizer, --patience, --on-loss, --min-workers.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
+			    size_t why_len);
+
+/* Checks what one row cannot: what is missing, policy, optimiser and addresses as text, policy and
+ * optimiser against owner, workers and slots. @why: a sentence. Return: 0 or -EINVAL. */
+int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len);
+
+#endif

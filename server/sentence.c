@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/sentence.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "server/core/rule.h"
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)MST_SECOND;
+}
+
+const char *mst_type_name(enum muster_type type)
+{
+	static const char *const name[] = { "f32", "bf16", "f16" };
+
+	return name[type];
+}
+
+const char *mst_owner_name(enum muster_owner owner)
+{
+	return owner == MUSTER_SERVERS_OWN ? "servers" : "workers";
+}
+
+void mst_sentence_refused(char *out, size_t len, int error, const struct mst_hello *hello,
+			  const struct mst_server_options *o)
+{
+	switch (error) {
+	case -EEXIST:
+		snprintf(out, len,
+			 "rank %" PRId32 " of job \"%s\" is taken by a live worker; give this one "
+			 "another rank, or let the server give it a free one (rank -1)",
+			 hello->rank, o->job);
+		break;
+	case -ENOSPC:
+		snprintf(out, len, "all %" PRIu32 " ranks of job \"%s\" are taken", o->workers,
+			 o->job);
+		break;
+	case -ERANGE:
+		snprintf(out, len,
+			 "rank %" PRId32 " is not one of job \"%s\": its %" PRIu32
+			 " workers are ranks 0 to %" PRIu32,
+			 hello->rank, o->job, o->workers, o->workers - 1);
+		break;
+	case -ESTALE:
+		snprintf(out, len,
+			 "job \"%s\" keeps %" PRIu32
+			 " versions and no longer has version 0: a worker "
+			 "that joins now cannot catch up; raise --history",
+			 o->job, o->history);
+		break;
+	case -EBUSY:
+		snprintf(
+			out, len,
+			"job \"%s\" is still clearing away earlier sessions; try again in a moment",
+			o->job);
+		break;
+	default:
+		snprintf(out, len, "job \"%s\" is over", o->job);
+	}
+}
+
+void mst_sentence_evicted(char *out, size_t len, uint32_t rank, enum mst_evict_why why,
+			  const struct mst_server_options *o)
+{
+	switch (why) {
+	case MST_EVICT_LEFT:
+		snprintf(out, len, "rank %" PRIu32 " left", rank);
+		break;
+	case MST_EVICT_LOST:
+		snprintf(out, len, "rank %" PRIu32 " is gone: its connection closed", rank);
+		break;
+	case MST_EVICT_LEASE:
+		snprintf(out, len,
+			 "rank %" PRIu32 " was silent for its lease of %.3g s: stopped, or cut off",
+			 rank, seconds(o->lease_ns));
+		break;
+	case MST_EVICT_PATIENCE:
+		snprintf(out, len,
+			 "rank %" PRIu32
+			 " is alive, but held a step up for longer than the patience "
+			 "of %.3g s",
+			 rank, seconds(o->patience_ns));
+		break;
+	case MST_EVICT_INVALID:
+		snprintf(out, len, "rank %" PRIu32 " broke the protocol", rank);
+		break;
+	case MST_EVICT_STALE:
+		snprintf(out, len,
+			 "rank %" PRIu32 " is behind the history of %" PRIu32
+			 " versions: it was too slow to keep up; raise --history",
+			 rank, o->history);
+		break;
+	}
+}
+
+void mst_sentence_finished(char *out, size_t len, enum mst_finish_why why, const char *absent,
+			   const struct mst_server_options *o)
+{
+	switch (why) {
+	case MST_FINISH_COMMITS:
+		snprintf(out, len, "%" PRIu64 " commits are made", o->commits);
+		break;
+	case MST_FINISH_SAMPLES:
+		snprintf(out, len, "%.0f samples are counted", o->samples);
+		break;
+	case MST_FINISH_ASKED:
+		snprintf(out, len, "a worker finished the job");
+		break;
+	case MST_FINISH_LEFT:
+		snprintf(out, len, "all workers have left");
+		break;
+	case MST_FINISH_JOIN_TIMEOUT:
+		snprintf(out, len,
+			 "not all of %" PRIu32 " workers started within %.3g s (--join-timeout); "
+			 "missing: rank %s",
+			 o->workers, seconds(o->join_timeout_ns), absent);
+		break;
+	case MST_FINISH_TOO_FEW:
+		snprintf(out, len,
+			 "fewer than %" PRIu32 " live workers (--min-workers); missing: rank %s",
+			 o->min_workers, absent);
+		break;
+	case MST_FINISH_LOSS:
+		snprintf(out, len, "a worker was lost and --on-loss is fail; missing: rank %s",
+			 absent);
+		break;
+	case MST_FINISH_NO_START:
+		snprintf(out, len,
+			 "the servers own the parameters and no worker offered a start state: give "
+			 "one to muster_start() on at least one rank");
+		break;
+	}
+}
+
+void mst_sentence_policy(char *out, size_t len, const struct mst_rule *rule, uint32_t workers)
+{
+	struct mst_rule_step whole = { .roster = workers, .missing = workers };
+	uint32_t needed = mst_rule_needed(rule, &whole);
+
+	if (mst_rule_repeats(rule))
+		snprintf(out, len, "commits after every %" PRIu32 " gradient%s", needed,
+			 needed == 1 ? "" : "s");
+	else
+		snprintf(out, len,
+			 "commits after %" PRIu32 " of %" PRIu32 ", %" PRIu32 " may be late",
+			 needed, workers, workers - needed);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What the server tells people: what happened, to whom, with which numbers, and what to do. */
+#ifndef MST_SERVER_SENTENCE_H
+#define MST_SERVER_SENTENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/message.h"
+#include "server/core/ledger.h"
+#include "server/options.h"
+
+const char *mst_type_name(enum muster_type type);
+const char *mst_owner_name(enum muster_owner owner);
+
+/* Why the ledger refused a hello. */
+void mst_sentence_refused(char *out, size_t len, int error, const struct mst_hello *hello,
+			  const struct mst_server_options *o);
+/* Why a session was ended. */
+void mst_sentence_evicted(char *out, size_t len, uint32_t rank, enum mst_evict_why why,
+			  const struct mst_server_options *o);
+/* Why the job ended. @absent: the ranks that are missing, as "1, 4" ("" if none). */
+void mst_sentence_finished(char *out, size_t len, enum mst_finish_why why, const char *absent,
+			   const struct mst_server_options *o);
+/* What the rule will do: "commits after 4 of 5, 1 may be late". */
+void mst_sentence_policy(char *out, size_t len, const struct mst_rule *rule, uint32_t workers);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data side of a server: the ledger, its shard and the net they poll, run by one thread. A
+ * step function over transport and clock: whoever calls the steps makes progress, with or without
+ * threads.
+ */
+#ifndef MST_SERVER_SERVER_H
+#define MST_SERVER_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/transport/transport.h"
+#include "server/exchange.h"
+#include "server/shard.h"
+
+struct mst_server_cfg {
+	struct mst_ledger_cfg ledger;
+	struct mst_shard_cfg shard; /* published is filled in */
+	const struct mst_transport *transport;
+	struct mst_net_cfg net; /* published_bytes and links_max are filled in */
+	/* A notice is waiting: called by the data thread. */
+	void (*notify)(void *ctx);
+	void *notify_ctx;
+};
+
+struct mst_server;
+
+/* Bytes this server will allocate and publish, apart from workers' own slots. */
+uint64_t mst_server_bytes(const struct mst_server_cfg *cfg);
+
+int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out);
+/* Nobody steps it any more: ends and detaches every session, so that their links can be freed. */
+void mst_server_hang_up(struct mst_server *s);
+void mst_server_free(struct mst_server *s); /* accepts NULL; after mst_server_hang_up() */
+
+/* The net its links are attached to: what a door is opened for. */
+struct mst_net *mst_server_net(struct mst_server *s);
+/* Version 0's buffer, to be filled by the control side between SEND_STATE and MST_EV_STATE. */
+void *mst_server_start_buffer(struct mst_server *s);
+
+/* Control thread. Return: false if the ring is full; try again. */
+bool mst_server_request(struct mst_server *s, const struct mst_request *request);
+bool mst_server_notice(struct mst_server *s, struct mst_notice *out);
+
+/* Data thread: handles what is there, does one chunk of work. Return: is there more to do now? */
+bool mst_server_step(struct mst_server *s, uint64_t now_ns);
+/* Data thread: sleeps until there may be something to do. */
+void mst_server_wait(struct mst_server *s, uint64_t now_ns);
+/* Any thread: ends the present or next wait. */
+void mst_server_wake(struct mst_server *s);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's session with one shard: its link, and the state of each slot (PROTOCOL 6).
+ *
+ * The control thread makes it and frees it; in between it belongs to the shard's thread, from the
+ * LINKED request to the OVER notice. So memory that a late write may still hit is freed only when
+ * the link is detached and the last read is done.
+ */
+#ifndef MST_SERVER_SESSION_H
+#define MST_SERVER_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+#include "server/core/ledger.h"
+
+enum mst_slot_state {
+	MST_SLOT_GRANTED, /* its owner may write, nobody reads */
+	MST_SLOT_FULL,    /* the shard may read; what its owner writes now can spoil only itself */
+};
+
+/* A slot, and while its contribution is counted and not yet summed also a summand of a step. */
+struct mst_slot {
+	struct mst_session *session;
+	uint32_t index;
+	enum mst_slot_state state;
+	uint64_t epoch;      /* of the grant that is out, or was used */
+	uint64_t next_epoch; /* the ledger permits this grant after the last read; 0: not yet */
+	bool read;           /* counted: it is still to be read */
+	float coefficient;
+	struct mst_slot *next; /* summand of the same step */
+};
+
+struct mst_session {
+	struct mst_identity who;
+	struct mst_link *link;
+	struct mst_slot slot[MST_SLOTS_MAX];
+	uint32_t busy;  /* slots still to be read, and queued answers */
+	bool answering; /* an answer is queued: no honest worker asks again before it has it */
+	bool lost;      /* reported to the ledger: once is enough */
+	bool over;      /* evicted or left: nothing is put to it any more */
+	bool said_over; /* the control thread has been told that it may free it */
+};
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shard's own state; only the files of the shard include it:
+ *
+ *   shard.c    slots, arrivals, decisions that take effect at once
+ *   job.c      the queue of work: folds, commits, answers, chunk by chunk
+ */
+#ifndef MST_SERVER_SHARD_STATE_H
+#define MST_SERVER_SHARD_STATE_H
+
+#include "common/kernels/tree.h"
+#include "server/shard.h"
+
+enum mst_job_kind { MST_JOB_FOLD, MST_JOB_COMMIT, MST_JOB_ANSWER };
+
+/* The sum of a rank that has contributed twice or more to one step. */
+struct mst_fold {
+	float *sum;
+	uint32_t rank;
+	bool taken;
+	struct mst_fold *next; /* of the same step */
+};
+
+/* Work on the whole range, one chunk at a time. */
+struct mst_job {
+	enum mst_job_kind kind;
+	uint64_t cursor; /* elements done */
+	union {
+		struct {
+			struct mst_slot *slot;
+			struct mst_fold *into;
+			bool starts; /* it is the first of the sum */
+		} fold;
+		struct {
+			struct mst_slot *slots; /* summands, in order of rank and seq */
+			struct mst_fold *folds; /* in order of rank */
+			uint32_t buffer;
+			float divisor, rate;
+			const void *before; /* the version it starts from */
+		} commit;
+		struct {
+			struct mst_session *session;
+			const struct mst_record *record;
+			struct mst_lane_answer answer;
+			uint32_t window; /* of the rule in force when it was decided */
+			bool preempt;
+		} answer;
+	};
+};
+
+/* What a rank has in the open step: a fold with all of it, or slots. */
+struct mst_rank_open {
+	struct mst_slot *first, *last;
+	struct mst_fold *fold;
+};
+
+struct mst_shard {
+	struct mst_shard_cfg cfg;
+	struct mst_shard_up up;
+	struct mst_session **session; /* by rank: the present one, or NULL */
+
+	struct mst_rank_open *rank; /* the open step */
+	struct mst_fold *fold;
+
+	struct mst_job *queue;
+	uint32_t queue_size, queue_head, queue_count;
+	struct mst_leaf *leaf; /* of the commit at work */
+	uint32_t leaf_count;
+
+	struct mst_lane_session finished; /* the word of a session that begins after the end */
+	uint32_t newest_buffer;           /* of the newest version decided; MST_BUFFER_NONE: none */
+	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
+	float *momentum;        /* NULL where there is none */
+	float *total, *scratch; /* one chunk, two chunks */
+	struct mst_lane_record *wire_record;
+};
+
+/* shard.c */
+void mst_shard_read_done(struct mst_shard *s, struct mst_slot *slot);
+/* One thing less refers to the session: the last lets go of it once it is over. */
+void mst_shard_unbusy(struct mst_shard *s, struct mst_session *session);
+/* Gives the rank's summands of the open step a fold, if there are several and a buffer is free. */
+void mst_shard_fold(struct mst_shard *s, uint32_t rank);
+/* Puts a record to the worker; a link that cannot take it is reported lost. */
+void mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put);
+
+/* job.c */
+/* A new job at the end of the queue, zeroed. */
+struct mst_job *mst_job_add(struct mst_shard *s, enum mst_job_kind kind);
+void mst_job_commit(struct mst_shard *s, const struct mst_decision *d, const struct mst_record *r);
+void *mst_shard_buffer(const struct mst_shard *s, uint32_t buffer);
+const void *mst_shard_gradient(const struct mst_shard *s, const struct mst_slot *slot);
+
+#endif
