@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The shell of libmuster: what the files of client/ share. It moves bytes and waits; what they
+ * mean, client/core decides.
+ *
+ * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
+ * heartbeat's thread touches the control connection alone. After a fork() only the parent may use
+ * the handle.
+ */
+#ifndef MST_CLIENT_CLIENT_H
+#define MST_CLIENT_CLIENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/control.h"
+#include "client/core/worker.h"
+#include "client/heartbeat.h"
+#include "client/settings.h"
+#include "common/transport/stream.h"
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+#include "muster/muster.h"
+
+struct muster {
+	struct mst_settings settings;
+	const struct mst_stream_ops *stream;
+	struct mst_net *net;
+	struct mst_link *link;
+	struct mst_control *control;
+	struct mst_heartbeat *heartbeat;
+	struct mst_told told; /* as last looked at */
+	struct mst_welcome welcome;
+
+	struct mst_lane_layout layout;
+	struct mst_worker worker;
+	struct mst_lane_header header[MST_SLOTS_MAX]; /* sources of puts: stay until sent */
+	struct mst_lane_ask ask;
+
+	struct muster_job job;
+	uint64_t wait_ns;
+
+	uint64_t state_sent; /* bytes of it */
+	bool asked_end;      /* FINISH is sent */
+	bool link_lost;      /* nothing more comes from the link */
+	bool put_out;        /* the server has ended the session on its side */
+	bool learned_why;    /* the lead has had its moment for last words */
+
+	/* For muster_check(), which any thread may call. */
+	_Atomic uint64_t computes_on; /* version */
+	_Atomic bool over;
+
+	char error[MST_SENTENCE_LEN];
+};
+
+/* Keeps the sentence for muster_error(). Return: @error, so that a caller can pass it up. */
+int mst_client_fail(struct muster *m, int error, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* ---- join.c ---- */
+
+/* From the settings to a linked session whose heart beats. On failure what there is stays, to be
+ * released by mst_client_free(). */
+int mst_client_join(struct muster *m);
+/* Accepts a handle at any stage of joining. */
+void mst_client_free(struct muster *m);
+
+/* ---- session.c ---- */
+
+/* Takes in all that has arrived. 0, or the error that ended the session. Never blocks. */
+int mst_client_update(struct muster *m);
+/* The error that ended the session, with its sentence. */
+int mst_client_ended(struct muster *m);
+/* What became known must become known to muster_check() too. */
+void mst_client_publish(struct muster *m);
+
+/* Queues a control message. As mst_control_send(). */
+int mst_client_tell(struct muster *m, const struct mst_message *msg);
+/* Puts a header or an ask. 0, or the error that ended the session. */
+int mst_client_send_header(struct muster *m, const struct mst_lane_header *header);
+int mst_client_send_ask(struct muster *m, const struct mst_lane_ask *ask);
+
+/* ---- wait.c ---- */
+
+/* Sleeps until something may have changed. 0; -ETIMEDOUT and -EINTR without a sentence. */
+int mst_client_sleep(struct muster *m, uint64_t deadline_ns);
+/* The session has ended: gives the lead a moment to say why. Return: as mst_client_ended(). */
+int mst_client_learn_why(struct muster *m);
+/* Writes the next outcome to the caller. Return: as muster_wait(). */
+int mst_client_give(struct muster *m, struct muster_outcome *out);
+/* Why nothing can come any more that a wait still misses; 0: it can. */
+int mst_client_cut_off(struct muster *m);
+
+/* Never wraps: MST_NEVER is the end of time. */
+uint64_t mst_client_deadline(uint64_t timeout_ns);
+
+/* Bytes from one version to the next where the server publishes them. */
+static inline uint64_t mst_client_stride(const struct muster *m)
+{
+	return (m->layout.result_bytes + 4095) / 4096 * 4096;
+}
+
+#endif

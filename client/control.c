@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/control.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+/* What a lead says to a worker fits by far; more is rubbish. */
+#define IN_BYTES 8192u
+/* Two pieces of a start state, and always room beside them for what is small. */
+#define SMALL_BYTES 4096u
+#define OUT_BYTES (2 * (MST_STATE_CHUNK + SMALL_BYTES))
+
+struct mst_control {
+	struct mst_control_cfg cfg;
+	_Atomic bool news, over;
+
+	pthread_mutex_t lock; /* of all that follows */
+	struct mst_told told;
+	uint64_t beat_ns, beat_due_ns;
+	bool wants_room; /* a sender was told -EAGAIN */
+	size_t in_have, out_have;
+	struct mst_message message;
+	uint8_t in[IN_BYTES];
+	uint8_t out[OUT_BYTES];
+};
+
+int mst_control_new(const struct mst_control_cfg *cfg, struct mst_control **out)
+{
+	struct mst_control *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->cfg = *cfg;
+	c->beat_due_ns = MST_NEVER;
+	pthread_mutex_init(&c->lock, NULL);
+	*out = c;
+	return 0;
+}
+
+void mst_control_free(struct mst_control *c)
+{
+	if (c == NULL)
+		return;
+	c->cfg.ops->close(c->cfg.stream);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* ---- what is told; under the lock ---- */
+
+static void publish(struct mst_control *c)
+{
+	if (c->told.error != 0 || c->told.finished || c->told.closed)
+		atomic_store_explicit(&c->over, true, memory_order_relaxed);
+	/* Release: pairs with the acquire in mst_control_news(); who sees it finds `told` as it is
+	 * now, or newer, once it has the lock. */
+	atomic_store_explicit(&c->news, true, memory_order_release);
+	c->cfg.wake(c->cfg.ctx);
+}
+
+static __attribute__((format(printf, 3, 4))) void fail(struct mst_control *c, int error,
+						       const char *fmt, ...)
+{
+	va_list args;
+
+	c->told.closed = true;
+	if (c->told.error == 0 && !c->told.finished) {
+		va_start(args, fmt);
+		(void)vsnprintf(c->told.sentence, sizeof(c->told.sentence), fmt, args);
+		va_end(args);
+		c->told.error = error;
+	}
+	publish(c);
+}
+
+static void hang_up(struct mst_control *c)
+{
+	fail(c, -ENOTCONN,
+	     "the server at %s has closed the connection without a word: it has just ended, or "
+	     "was killed, or is no muster server; look at its log",
+	     c->cfg.server);
+}
+
+/* What ends a session must not read as "nothing is lost, call again". */
+static int ending(int code)
+{
+	bool call_again = code == -ETIMEDOUT || code == -EINTR || code == -EAGAIN;
+
+	return code < 0 && !call_again ? code : -EPROTO;
+}
+
+static void hear(struct mst_control *c, const struct mst_message *msg)
+{
+	struct mst_told *told = &c->told;
+
+	switch (msg->kind) {
+	case MST_MSG_WELCOME:
+		told->welcomed = true;
+		told->welcome = msg->welcome;
+		break;
+	case MST_MSG_SEND_STATE:
+		told->send_state = true;
+		break;
+	case MST_MSG_FINISHED:
+		told->finished = true;
+		memcpy(told->sentence, msg->why, sizeof(told->sentence));
+		break;
+	case MST_MSG_ERROR:
+		fail(c, ending(msg->error.code), "%s", msg->error.sentence);
+		return;
+	default:
+		fail(c, -EPROTO, "the server at %s sent a message of kind %d, which is no worker's",
+		     c->cfg.server, (int)msg->kind);
+		return;
+	}
+	publish(c);
+}
+
+/* ---- frames; under the lock ---- */
+
+static void refuse(struct mst_control *c, uint32_t protocol)
+{
+	if (protocol != 0 && protocol != MST_PROTOCOL)
+		fail(c, -EPROTO,
+		     "the server at %s speaks protocol %" PRIu32
+		     ", this library protocol %u: install "
+		     "the same release on both sides",
+		     c->cfg.server, protocol, MST_PROTOCOL);
+	else
+		fail(c, -EPROTO, "what answers at %s is no muster server, or sent a broken message",
+		     c->cfg.server);
+}
+
+/* Return: bytes used up, 0 if the frame is not whole yet. */
+static size_t read_frame(struct mst_control *c, size_t at)
+{
+	size_t have = c->in_have - at;
+	uint32_t protocol = 0;
+	int64_t length = mst_frame_length(c->in + at, have, &protocol);
+
+	if (length < 0 || length > (int64_t)sizeof(c->in)) {
+		refuse(c, protocol);
+		return 0;
+	}
+	if (length == 0 || (size_t)length > have)
+		return 0;
+	if (mst_message_decode(c->in + at, (size_t)length, &c->message) != 0) {
+		refuse(c, protocol);
+		return 0;
+	}
+	hear(c, &c->message);
+	return (size_t)length;
+}
+
+static void read_frames(struct mst_control *c)
+{
+	size_t at = 0, used;
+
+	while (!c->told.closed && at < c->in_have && (used = read_frame(c, at)) > 0)
+		at += used;
+	memmove(c->in, c->in + at, c->in_have - at);
+	c->in_have -= at;
+}
+
+static void receive(struct mst_control *c)
+{
+	ssize_t got = 1;
+
+	while (!c->told.closed && got > 0) {
+		got = c->cfg.ops->receive(c->cfg.stream, c->in + c->in_have,
+					  sizeof(c->in) - c->in_have);
+		if (got > 0) {
+			c->in_have += (size_t)got;
+			read_frames(c);
+		} else if (got != -EAGAIN) {
+			hang_up(c);
+		}
+	}
+}
+
+static void flush(struct mst_control *c)
+{
+	ssize_t taken = 1;
+	size_t sent = 0;
+
+	while (!c->told.closed && sent < c->out_have && taken > 0) {
+		taken = c->cfg.ops->send(c->cfg.stream, c->out + sent, c->out_have - sent);
+		if (taken > 0)
+			sent += (size_t)taken;
+	}
+	memmove(c->out, c->out + sent, c->out_have - sent);
+	c->out_have -= sent;
+	/* A peer that has gone may have said why: receive() reads that first, and then the end. */
+	if (taken < 0 && taken != -EAGAIN)
+		c->out_have = 0;
+	if (c->wants_room && sent > 0) {
+		c->wants_room = false;
+		publish(c);
+	}
+}
+
+static int queue(struct mst_control *c, const struct mst_message *msg)
+{
+	size_t kept_free = msg->kind == MST_MSG_STATE ? SMALL_BYTES : 0;
+	size_t room = sizeof(c->out) - c->out_have;
+
+	if (c->told.closed)
+		return -EPIPE;
+	int64_t length = mst_message_encode(msg, c->out + c->out_have,
+					    room > kept_free ? room - kept_free : 0);
+	if (length < 0)
+		return -EAGAIN;
+	c->out_have += (size_t)length;
+	return 0;
+}
+
+/* ---- what others call ---- */
+
+int mst_control_send(struct mst_control *c, const struct mst_message *msg)
+{
+	pthread_mutex_lock(&c->lock);
+	int rc = queue(c, msg);
+	if (rc == 0)
+		flush(c);
+	else if (rc == -EAGAIN)
+		c->wants_room = true;
+	pthread_mutex_unlock(&c->lock);
+	return rc;
+}
+
+/* One that finds no room is no loss: what is queued already shows that this process lives. */
+static void beat(struct mst_control *c, uint64_t now_ns)
+{
+	if (now_ns < c->beat_due_ns)
+		return;
+	c->beat_due_ns = now_ns + c->beat_ns;
+	c->message.kind = MST_MSG_HEARTBEAT;
+	(void)queue(c, &c->message);
+}
+
+uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns)
+{
+	pthread_mutex_lock(&c->lock);
+	receive(c);
+	beat(c, now_ns);
+	flush(c);
+	uint64_t due_ns = c->told.closed ? MST_NEVER : c->beat_due_ns;
+	pthread_mutex_unlock(&c->lock);
+	return due_ns;
+}
+
+void mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns)
+{
+	uint64_t now_ns = mst_now_ns();
+	uint64_t left_ms = now_ns < until_ns ? (until_ns - now_ns + MST_MS - 1) / MST_MS : 0;
+	struct pollfd fds[] = {
+		{ .fd = c->cfg.ops->stream_fd(c->cfg.stream), .events = POLLIN },
+		{ .fd = bell, .events = POLLIN },
+	};
+
+	if (mst_control_pending(c))
+		fds[0].events |= POLLOUT;
+	(void)poll(fds, 2, left_ms > 1000 ? 1000 : (int)left_ms);
+}
+
+void mst_control_beat(struct mst_control *c, uint64_t interval_ns, uint64_t now_ns)
+{
+	pthread_mutex_lock(&c->lock);
+	c->beat_ns = interval_ns;
+	c->beat_due_ns = now_ns + interval_ns;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool mst_control_news(const struct mst_control *c)
+{
+	/* Acquire: pairs with the release in publish(). */
+	return atomic_load_explicit(&c->news, memory_order_acquire);
+}
+
+void mst_control_look(struct mst_control *c, struct mst_told *out)
+{
+	/* Cleared before the copy: what is told after it raises the flag again. */
+	atomic_store_explicit(&c->news, false, memory_order_relaxed);
+	pthread_mutex_lock(&c->lock);
+	*out = c->told;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool mst_control_over(const struct mst_control *c)
+{
+	/* Relaxed: a hint that guards nothing. */
+	return atomic_load_explicit(&c->over, memory_order_relaxed);
+}
+
+bool mst_control_pending(struct mst_control *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool pending = c->out_have > 0 && !c->told.closed;
+	pthread_mutex_unlock(&c->lock);
+	return pending;
+}

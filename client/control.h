@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control connection to the lead: frames out, frames in, and heartbeats. A step function,
+ * which during joining the user's thread calls, and from the welcome on the heartbeat's thread.
+ *
+ * Any thread may send, look and step: a mutex makes the stream one thread's at a time. The data
+ * path never takes it: a waiting worker looks at one atomic word, and only then here.
+ */
+#ifndef MST_CLIENT_CONTROL_H
+#define MST_CLIENT_CONTROL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/transport/stream.h"
+#include "common/wire/message.h"
+
+struct mst_control;
+
+struct mst_control_cfg {
+	const struct mst_stream_ops *ops;
+	struct mst_stream *stream; /* taken over on success */
+	const char *server;        /* for sentences; outlives the connection */
+	void (*wake)(void *ctx);   /* something was told; from the thread that steps */
+	void *ctx;
+};
+
+/* All the lead has said so far. */
+struct mst_told {
+	bool welcomed;
+	bool send_state; /* send yours */
+	bool finished;   /* the job has ended well; `sentence` says why */
+	bool closed;     /* nothing more can come or go */
+	int error;       /* refused, ended, or the connection broke; 0: none. The first stands */
+	char sentence[MST_SENTENCE_LEN];
+	struct mst_welcome welcome;
+};
+
+/* 0 or -ENOMEM. */
+int mst_control_new(const struct mst_control_cfg *cfg, struct mst_control **out);
+void mst_control_free(struct mst_control *c); /* accepts NULL */
+
+/* Queues a message, and sends what goes. 0; -EAGAIN no room now, wake() follows when there is;
+ * -EPIPE the connection is over. Never blocks. */
+int mst_control_send(struct mst_control *c, const struct mst_message *msg);
+
+/* Sends, receives, beats; never blocks. Return: when to step again at the latest. */
+uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns);
+/* Sleeps until the connection or @bell (-1: none) stirs, or that time has come. */
+void mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns);
+
+/* From now on a heartbeat every so often. */
+void mst_control_beat(struct mst_control *c, uint64_t interval_ns, uint64_t now_ns);
+
+/* Has something been told since the last mst_control_look()? Takes no lock. */
+bool mst_control_news(const struct mst_control *c);
+void mst_control_look(struct mst_control *c, struct mst_told *out);
+/* Has the job or the session ended, as far as the lead has said? Takes no lock; any thread. */
+bool mst_control_over(const struct mst_control *c);
+/* Is there something that has been queued and not sent? */
+bool mst_control_pending(struct mst_control *c);
+
+#endif

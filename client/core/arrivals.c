@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a worker is told. All of it was written by a server and is checked here, once: afterwards it
+ * can be trusted. A session that is over or has failed listens to nothing any more.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "client/core/worker_state.h"
+#include "common/base/assert.h"
+
+static bool is_deaf(const struct mst_worker *w)
+{
+	return w->phase == MST_WORKER_OVER || w->phase == MST_WORKER_FAILED;
+}
+
+int mst_worker_granted(struct mst_worker *w, uint32_t slot, uint64_t epoch)
+{
+	if (is_deaf(w))
+		return 0;
+	if (slot >= w->cfg.slots || w->slot[slot].state != MST_GRANT_SPENT ||
+	    epoch <= w->slot[slot].epoch)
+		return -EPROTO;
+	w->slot[slot].state = MST_GRANT_FREE;
+	w->slot[slot].epoch = epoch;
+	return 0;
+}
+
+int mst_worker_judged(struct mst_worker *w, uint32_t slot, const struct mst_lane_verdict *v)
+{
+	struct mst_ticket verdict = { .number = v->ticket, .counted_in = v->counted_in };
+
+	/* After the job's end every open ticket is cancelled already; the server says it again of a
+	 * push that it read later. */
+	if (is_deaf(w) || w->last != MST_VERSION_NONE)
+		return 0;
+	if (slot >= w->cfg.slots || w->slot[slot].ticket != v->ticket ||
+	    v->verdict > MUSTER_REFUSED)
+		return -EPROTO;
+	verdict.verdict = (enum muster_verdict)v->verdict;
+	return mst_tickets_judge(&w->tickets, &verdict);
+}
+
+/* ---- answers ---- */
+
+static bool fits_order(const struct mst_worker *w, uint64_t version)
+{
+	if (w->held.version == MST_VERSION_NONE)
+		return true;
+	if (w->cfg.in_order)
+		return version == w->held.version || version == w->held.version + 1;
+	return version >= w->held.version;
+}
+
+static bool fits_place(const struct mst_worker *w, const struct mst_lane_answer *a)
+{
+	switch (a->where) {
+	case MST_WHERE_KEEP:
+		return a->version == w->held.version;
+	case MST_WHERE_IN_PLACE:
+		return a->buffer < w->cfg.buffers;
+	case MST_WHERE_COPIED:
+		return true;
+	case MST_WHERE_NOWHERE:
+		return a->version == 0 && w->cfg.in_order;
+	default:
+		return false;
+	}
+}
+
+static int take_shares(struct mst_worker *w, const struct mst_lane_record *record,
+		       const uint8_t *from)
+{
+	if (record->share_count > w->cfg.workers)
+		return -EPROTO;
+	for (uint32_t i = 0; i < record->share_count; i++) {
+		struct mst_lane_share share;
+		memcpy(&share, from + i * sizeof(share), sizeof(share));
+		if (share.rank >= w->cfg.workers)
+			return -EPROTO;
+		w->held.share[i] = (struct muster_share){ share.rank, share.count, share.weight };
+	}
+	return 0;
+}
+
+int mst_worker_answered(struct mst_worker *w, const struct mst_lane_answer *a, const void *record)
+{
+	struct mst_lane_record copy;
+
+	if (is_deaf(w))
+		return 0;
+	if (w->ask != MST_ASK_OUT || a->number != w->ask_number)
+		return -EPROTO;
+	if (a->version == MST_VERSION_NONE || a->newest < a->version ||
+	    !fits_order(w, a->version) || !fits_place(w, a))
+		return -EPROTO;
+	memcpy(&copy, record, sizeof(copy));
+	if (copy.version != a->version)
+		return -EPROTO;
+	int rc = take_shares(w, &copy, (const uint8_t *)record + sizeof(copy));
+	if (rc != 0)
+		return rc;
+
+	if (a->where != MST_WHERE_KEEP) {
+		w->held.where = (enum mst_where)a->where;
+		w->held.buffer = a->buffer;
+	}
+	w->held.version = a->version;
+	w->held.weight = copy.weight;
+	w->held.lr_scale = copy.lr_scale;
+	w->held.window = copy.window;
+	w->held.share_count = copy.share_count;
+	if (a->newest > w->held.newest)
+		w->held.newest = a->newest;
+	w->ask = MST_ASK_ANSWERED;
+	return 0;
+}
+
+/* ---- ends ---- */
+
+int mst_worker_ended(struct mst_worker *w, uint64_t last)
+{
+	if (is_deaf(w) || w->last != MST_VERSION_NONE)
+		return 0;
+	if (w->held.version != MST_VERSION_NONE && last < w->held.version)
+		return -EPROTO;
+	w->last = last;
+	mst_tickets_cancel_rest(&w->tickets);
+	return 0;
+}
+
+void mst_worker_fail(struct mst_worker *w, int error)
+{
+	MST_ASSERT(error < 0);
+	if (is_deaf(w))
+		return;
+	w->error = error;
+	mst_worker_enter(w, MST_WORKER_FAILED);
+}

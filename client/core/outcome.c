@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting: what is still missing, and what an outcome brings (PROTOCOL 7). */
+#include "client/core/worker_state.h"
+#include "common/base/assert.h"
+
+static bool has_slot(const struct mst_worker *w)
+{
+	for (uint32_t i = 0; i < w->cfg.slots; i++) {
+		if (w->slot[i].state != MST_GRANT_SPENT)
+			return true;
+	}
+	return false;
+}
+
+/* Versions in order: one is in hand that must be handed out before anything else. */
+static bool holds_next(const struct mst_worker *w)
+{
+	return w->cfg.in_order && w->ask == MST_ASK_ANSWERED;
+}
+
+unsigned mst_worker_misses(const struct mst_worker *w)
+{
+	bool answered = w->ask == MST_ASK_ANSWERED && (w->cfg.in_order || !w->renew);
+
+	if (w->more) /* the rest of the verdicts; a slot comes back without an ask */
+		return has_slot(w) || w->last != MST_VERSION_NONE ? 0 : MST_MISSES_SLOT;
+	if (w->phase == MST_WORKER_STARTING)
+		return w->ask == MST_ASK_ANSWERED ? 0 : MST_MISSES_ANSWER;
+	if (w->last != MST_VERSION_NONE)
+		return w->held.version == w->last || holds_next(w) ? 0 : MST_MISSES_ANSWER;
+	if (w->finishing && !holds_next(w))
+		return MST_MISSES_END;
+	return (answered ? 0 : MST_MISSES_ANSWER) |
+	       (w->tickets.judged >= w->asking ? 0 : MST_MISSES_VERDICT) |
+	       (has_slot(w) ? 0 : MST_MISSES_SLOT);
+}
+
+bool mst_worker_awaits(const struct mst_worker *w)
+{
+	return w->ask != MST_ASK_NONE || w->renew || w->more || w->abandoned || w->finishing;
+}
+
+static void give_verdict(struct mst_worker *w, struct muster_outcome *out)
+{
+	if (w->abandoned) {
+		w->abandoned = false;
+		out->verdict = MUSTER_CANCELLED;
+	} else if (mst_tickets_due(&w->tickets)) {
+		struct mst_ticket t = mst_tickets_give(&w->tickets);
+		out->verdict = t.verdict;
+		out->ticket = t.number;
+		out->counted_in = t.counted_in;
+	}
+}
+
+static void give_version(struct mst_worker *w, struct muster_outcome *out)
+{
+	out->version = w->held.version;
+	out->fresh = w->given != w->held.version;
+	out->set = w->held.share;
+	out->set_len = w->held.share_count;
+	out->weight = w->held.weight;
+	out->orders = (struct muster_orders){
+		.lr_scale = w->held.lr_scale,
+		.local_steps = 1,
+		.push_every = 1,
+		.fetch_every = 1,
+	};
+	w->given = w->held.version;
+	if (w->ask == MST_ASK_ANSWERED)
+		w->ask = MST_ASK_NONE;
+}
+
+int mst_worker_take(struct mst_worker *w, struct muster_outcome *out)
+{
+	MST_ASSERT(w->phase == MST_WORKER_OVER || mst_worker_misses(w) == 0);
+	*out = (struct muster_outcome){ .verdict = MUSTER_NONE };
+	give_verdict(w, out);
+	give_version(w, out);
+
+	bool ended = w->last != MST_VERSION_NONE;
+	w->more = mst_tickets_due(&w->tickets);
+	out->finished = ended && !w->more && w->given == w->last;
+	if (w->phase == MST_WORKER_STARTING)
+		mst_worker_enter(w, MST_WORKER_WORKING);
+	if (out->finished && w->phase == MST_WORKER_WORKING)
+		mst_worker_enter(w, MST_WORKER_OVER);
+	if (out->finished)
+		return 0;
+	if (w->more || ended)
+		return 1;
+	return w->cfg.in_order && (w->held.newest > w->given || w->renew || w->finishing);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tickets and their verdicts. A worker's contributions are judged in the order of their tickets, so
+ * three numbers say it all: given out <= judged <= sent, and between the first two lie the verdicts
+ * that no outcome has brought yet.
+ */
+#ifndef MST_CLIENT_CORE_TICKETS_H
+#define MST_CLIENT_CORE_TICKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "muster/muster.h"
+
+/* Pushes whose verdicts no wait has brought yet. More than slots only where a worker keeps pushing
+ * and never waits. */
+#define MST_TICKETS_MAX 256u
+
+struct mst_ticket {
+	uint64_t number;
+	uint64_t counted_in;
+	enum muster_verdict verdict;
+};
+
+struct mst_tickets {
+	uint64_t sent, judged, given; /* the newest of each; 0: none yet */
+	struct mst_ticket ring[MST_TICKETS_MAX];
+};
+
+static inline bool mst_tickets_full(const struct mst_tickets *t)
+{
+	return t->sent - t->given == MST_TICKETS_MAX;
+}
+
+/* Is there a verdict that has not been given out? */
+static inline bool mst_tickets_due(const struct mst_tickets *t)
+{
+	return t->given < t->judged;
+}
+
+/* A new ticket; there must be room. */
+uint64_t mst_tickets_issue(struct mst_tickets *t);
+
+/* What a server says of one. 0; -EPROTO: not the oldest that waits, or a verdict that cannot be. */
+int mst_tickets_judge(struct mst_tickets *t, const struct mst_ticket *verdict);
+
+/* The job has ended: what has no verdict yet will not be counted any more. */
+void mst_tickets_cancel_rest(struct mst_tickets *t);
+
+/* The oldest verdict that has not been given out; one must be due. */
+struct mst_ticket mst_tickets_give(struct mst_tickets *t);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* What the user does: filling, pushing, abandoning, asking. */
+#include "client/core/worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "client/core/worker_state.h"
+#include "common/base/assert.h"
+
+static const unsigned next_legal[] = {
+	[MST_WORKER_JOINED] = 1u << MST_WORKER_STARTING | 1u << MST_WORKER_FAILED,
+	[MST_WORKER_STARTING] = 1u << MST_WORKER_WORKING | 1u << MST_WORKER_FAILED,
+	[MST_WORKER_WORKING] = 1u << MST_WORKER_OVER | 1u << MST_WORKER_FAILED,
+	[MST_WORKER_OVER] = 0,
+	[MST_WORKER_FAILED] = 0,
+};
+
+void mst_worker_enter(struct mst_worker *w, enum mst_worker_phase next)
+{
+	MST_ASSERT(next_legal[w->phase] & 1u << next);
+	w->phase = next;
+}
+
+int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg)
+{
+	MST_ASSERT(cfg->slots > 0 && cfg->slots <= MST_SLOTS_MAX && cfg->workers > 0);
+	*w = (struct mst_worker){
+		.cfg = *cfg,
+		.held = { .version = MST_VERSION_NONE },
+		.given = MST_VERSION_NONE,
+		.last = MST_VERSION_NONE,
+	};
+	for (uint32_t i = 0; i < cfg->slots; i++)
+		w->slot[i].epoch = 1; /* granted by the welcome */
+	w->held.share = calloc(cfg->workers, sizeof(*w->held.share));
+	if (w->held.share == NULL || mst_ranges_init(&w->ranges, cfg->elems) != 0) {
+		mst_worker_fini(w);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void mst_worker_fini(struct mst_worker *w)
+{
+	mst_ranges_fini(&w->ranges);
+	free(w->held.share);
+	w->held.share = NULL;
+}
+
+void mst_worker_start(struct mst_worker *w)
+{
+	mst_worker_enter(w, MST_WORKER_STARTING);
+	w->ask = MST_ASK_OUT;
+	w->ask_number = 1;
+}
+
+/* ---- filling ---- */
+
+static int find_slot(const struct mst_worker *w, enum mst_grant_state state)
+{
+	for (uint32_t i = 0; i < w->cfg.slots; i++) {
+		if (w->slot[i].state == state)
+			return (int)i;
+	}
+	return -EAGAIN;
+}
+
+int mst_worker_fill(struct mst_worker *w)
+{
+	int slot = find_slot(w, MST_GRANT_FILLING);
+
+	if (w->phase != MST_WORKER_WORKING)
+		return -EAGAIN;
+	if (slot >= 0)
+		return slot;
+	slot = find_slot(w, MST_GRANT_FREE);
+	if (slot < 0 || mst_tickets_full(&w->tickets))
+		return -EAGAIN;
+	w->slot[slot].state = MST_GRANT_FILLING;
+	w->tag = w->given;
+	return slot;
+}
+
+int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count)
+{
+	MST_ASSERT(find_slot(w, MST_GRANT_FILLING) >= 0);
+	return mst_ranges_add(&w->ranges, first, count);
+}
+
+uint64_t mst_worker_computes_on(const struct mst_worker *w)
+{
+	return find_slot(w, MST_GRANT_FILLING) >= 0 ? w->tag : w->given;
+}
+
+/* Leaves the slot that was being filled in @state. */
+static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
+{
+	int slot = find_slot(w, MST_GRANT_FILLING);
+
+	if (slot >= 0)
+		w->slot[slot].state = state;
+	mst_ranges_clear(&w->ranges);
+}
+
+void mst_worker_abandon(struct mst_worker *w)
+{
+	if (w->phase != MST_WORKER_WORKING)
+		return;
+	stop_filling(w, MST_GRANT_FREE);
+	w->abandoned = true;
+}
+
+/* ---- asking ---- */
+
+static struct mst_lane_ask send_ask(struct mst_worker *w)
+{
+	MST_ASSERT(w->ask != MST_ASK_OUT);
+	w->ask = MST_ASK_OUT;
+	w->renew = false;
+	w->more = false;
+	return (struct mst_lane_ask){ .number = ++w->ask_number, .have = w->held.version };
+}
+
+/* An answer in hand may be skipped for a newer one, but not where every version counts. */
+static bool may_ask(const struct mst_worker *w)
+{
+	return w->ask == MST_ASK_NONE || (w->ask == MST_ASK_ANSWERED && !w->cfg.in_order);
+}
+
+bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask)
+{
+	if (w->phase != MST_WORKER_WORKING || !may_ask(w))
+		return false;
+	*ask = send_ask(w);
+	return true;
+}
+
+bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask)
+{
+	if (w->more || mst_worker_misses(w) == 0 || !may_ask(w))
+		return false;
+	bool ended = w->last != MST_VERSION_NONE;
+	if (!ended && (w->finishing || (w->ask == MST_ASK_ANSWERED && !w->renew)))
+		return false;
+	*ask = send_ask(w);
+	return true;
+}
+
+/* ---- pushing ---- */
+
+/* A push that asks carries the ask itself, if one may go out now. */
+static uint32_t ask_with(struct mst_worker *w, uint64_t ticket, struct mst_lane_ask *ask)
+{
+	w->asking = ticket;
+	if (!may_ask(w)) {
+		w->renew = true;
+		return 0;
+	}
+	*ask = send_ask(w);
+	return MST_HEADER_ASK;
+}
+
+/* No rule in force for the open step can count it: its data need not be looked at. */
+static bool is_outside(const struct mst_worker *w)
+{
+	return w->held.newest - w->tag > w->held.window;
+}
+
+static uint32_t flags_of(const struct mst_worker *w, const struct muster_contribution *c)
+{
+	return (c->full ? MST_HEADER_FULL : 0) | (c->sum ? MST_HEADER_SUM : 0) |
+	       (is_outside(w) ? MST_HEADER_EMPTY : 0);
+}
+
+int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
+		    struct mst_lane_header *header, uint64_t *ticket)
+{
+	int slot = mst_worker_fill(w);
+
+	if (slot < 0)
+		return slot;
+	*ticket = mst_tickets_issue(&w->tickets);
+	if (w->last != MST_VERSION_NONE) {
+		stop_filling(w, MST_GRANT_FREE);
+		mst_tickets_cancel_rest(&w->tickets);
+		return 0;
+	}
+	*header = (struct mst_lane_header){
+		.seq = *ticket,
+		.epoch = w->slot[slot].epoch,
+		.tag = w->tag,
+		.weight = c->weight,
+		.loss = c->loss,
+		.slot = (uint32_t)slot,
+		.flags = flags_of(w, c),
+	};
+	if (!c->keep)
+		header->flags |= ask_with(w, *ticket, &header->ask);
+	w->slot[slot].ticket = *ticket;
+	w->headers = *ticket;
+	stop_filling(w, MST_GRANT_SPENT);
+	return 1;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One worker's side of a session: what it has pushed, asked and been told, and so what it may do
+ * and what a wait still misses. Pure: no clock, no transport, no allocation after init. The shell
+ * hands in what arrives and sends what comes out.
+ *
+ * Invariants: at most one ask is out; what a wait has handed out stays readable until the next
+ * ask goes out; each ticket gets exactly one verdict, and they are handed out in the order of
+ * tickets.
+ */
+#ifndef MST_CLIENT_CORE_WORKER_H
+#define MST_CLIENT_CORE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/core/ranges.h"
+#include "client/core/tickets.h"
+#include "common/wire/lane.h"
+#include "muster/muster.h"
+
+enum mst_worker_phase {
+	MST_WORKER_JOINED,   /* linked; has asked for nothing yet */
+	MST_WORKER_STARTING, /* its first ask is out */
+	MST_WORKER_WORKING,  /* has had its first outcome */
+	MST_WORKER_OVER,     /* the job has ended, and the last outcome has been handed out */
+	MST_WORKER_FAILED,   /* the session has ended with an error */
+};
+
+enum mst_ask_state {
+	MST_ASK_NONE,     /* nothing is asked, nothing undelivered */
+	MST_ASK_OUT,      /* the result area is the server's */
+	MST_ASK_ANSWERED, /* an answer is here that no outcome has brought yet */
+};
+
+enum mst_grant_state {
+	MST_GRANT_FREE,    /* granted, and nothing in it */
+	MST_GRANT_FILLING, /* the contribution at hand */
+	MST_GRANT_SPENT,   /* its header is sent; the server's until it is granted anew */
+};
+
+struct mst_worker_slot {
+	enum mst_grant_state state;
+	uint64_t epoch;
+	uint64_t ticket; /* of the push that spent it last */
+};
+
+/* The version this worker holds, as its record tells it. */
+struct mst_held {
+	uint64_t version; /* MST_VERSION_NONE: none yet */
+	uint64_t newest;  /* the newest version known to be decided */
+	enum mst_where where;
+	uint32_t buffer; /* IN_PLACE */
+	double weight, lr_scale;
+	uint32_t window; /* of the rule for the step this version opens */
+	uint32_t share_count;
+	struct muster_share *share; /* [workers] */
+};
+
+struct mst_worker_cfg {
+	uint64_t elems;
+	uint32_t slots, workers, buffers;
+	bool in_order; /* workers own: every version is handed out, one by one */
+};
+
+struct mst_worker {
+	struct mst_worker_cfg cfg;
+	enum mst_worker_phase phase;
+	int error; /* FAILED: negative errno */
+
+	struct mst_worker_slot slot[MST_SLOTS_MAX];
+	struct mst_ranges ranges; /* of the contribution being filled */
+	uint64_t tag;             /* likewise */
+	struct mst_tickets tickets;
+	uint64_t headers; /* ticket of the last header sent: what LEAVE tells */
+	uint64_t asking;  /* newest ticket whose push asked: its verdict is waited for */
+	bool abandoned;   /* an abandoned contribution is still to be told of */
+
+	enum mst_ask_state ask;
+	uint64_t ask_number;
+	bool renew; /* a push asked while an ask was out, or its answer was in hand: ask again */
+
+	struct mst_held held;
+	uint64_t given; /* version of the last outcome; MST_VERSION_NONE: none yet */
+	bool more;      /* that outcome left verdicts behind, which need no new ask */
+	bool finishing; /* this worker has asked for the end of the job: wait for it */
+	uint64_t last;  /* the job has ended with this version; MST_VERSION_NONE: it has not */
+};
+
+/* 0 or -ENOMEM. */
+int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg);
+void mst_worker_fini(struct mst_worker *w); /* of a zeroed struct too */
+
+/* ---- what the user does ---- */
+
+/* JOINED: the START message is the first ask. */
+void mst_worker_start(struct mst_worker *w);
+
+/* The slot to fill; fixes the tag if nothing is being filled yet. -EAGAIN: all are in flight, or it
+ * is too early or too late. */
+int mst_worker_fill(struct mst_worker *w);
+
+/* A range of the contribution being filled has been handed over. As mst_ranges_add(). */
+int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count);
+
+/* Hands the contribution in. 1: *header is to be sent; 0: the job has ended, nothing is; -EAGAIN.
+ * The weight must have been checked. @ticket: of this push. */
+int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
+		    struct mst_lane_header *header, uint64_t *ticket);
+
+/* Gives the contribution being filled up; nothing of it has been sent. */
+void mst_worker_abandon(struct mst_worker *w);
+
+/* True: *ask is to be sent. False: what is out or in hand will do. */
+bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask);
+
+/* ---- what arrives; -EPROTO: a server that keeps to the protocol would not have sent it ---- */
+
+int mst_worker_granted(struct mst_worker *w, uint32_t slot, uint64_t epoch);
+int mst_worker_judged(struct mst_worker *w, uint32_t slot, const struct mst_lane_verdict *v);
+/* @record: in memory that the server can write; copied once. */
+int mst_worker_answered(struct mst_worker *w, const struct mst_lane_answer *a, const void *record);
+/* The job has ended well, with version @last. */
+int mst_worker_ended(struct mst_worker *w, uint64_t last);
+/* The session has ended with an error. After the last outcome nothing is an error any more. */
+void mst_worker_fail(struct mst_worker *w, int error);
+
+/* ---- waiting ---- */
+
+/* What a wait still misses, as a set; 0: an outcome is ready. */
+enum mst_misses {
+	MST_MISSES_ANSWER = 1,
+	MST_MISSES_VERDICT = 2,
+	MST_MISSES_SLOT = 4,
+	MST_MISSES_END = 8,
+};
+unsigned mst_worker_misses(const struct mst_worker *w);
+
+/* Is something on its way, or in hand, that no outcome has brought yet? */
+bool mst_worker_awaits(const struct mst_worker *w);
+
+/* Must a wait ask now? True: *ask is to be sent. */
+bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask);
+
+/* The next outcome, ready as mst_worker_misses() says; `result` and `size` are left to the shell.
+ * 1: more are ready. In OVER: the last one again. */
+int mst_worker_take(struct mst_worker *w, struct muster_outcome *out);
+
+/* The version that what is being computed now is or will be tagged with. */
+uint64_t mst_worker_computes_on(const struct mst_worker *w);
+
+#endif

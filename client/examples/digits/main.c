@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * digits - a job to run muster with: workers learn together to read digits, MNIST's or drawn ones,
+ * with a small network. Any policy, either owner, and delays on demand:
+ *
+ *	muster run -n 5 --policy backup:4 --commits 200 -- digits --delay exp:20
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/examples/digits/report.h"
+#include "client/examples/digits/worker.h"
+
+#define EXIT_USAGE 2
+
+/* Rank 0 speaks for all, who have the same parameters; with %r in its name each has a file. */
+static int report(struct worker *w)
+{
+	const struct settings *s = w->settings;
+	bool own_file = s->json && strstr(s->json, "%r");
+	char why[512];
+
+	if (w->rank != 0 && !own_file)
+		return 0;
+	struct test_result test = worker_test(w);
+	struct report r = {
+		.rank = w->rank,
+		.versions = w->version,
+		.loss = test.loss,
+		.accuracy = test.accuracy,
+		.train = w->data->train.count,
+		.test = w->data->test.count,
+		.parameters = muster_job(w->muster)->elems,
+		.data = s->data,
+	};
+	if (w->rank == 0)
+		report_print(&r);
+	int rc = s->json ? report_write(&r, s->json, why, sizeof(why)) : 0;
+	if (rc)
+		fprintf(stderr, "digits: %s\n", why);
+	return rc;
+}
+
+static int work(struct worker *w)
+{
+	int rc = worker_learn(w);
+
+	if (rc) {
+		fprintf(stderr, "digits: %s\n", muster_error(w->muster));
+		return EXIT_FAILURE;
+	}
+	return report(w) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int join_and_work(const struct settings *s, const struct dataset *data)
+{
+	struct worker w;
+	char why[512];
+	int status;
+	int rc = worker_init(&w, s, data, why, sizeof(why));
+
+	if (rc) {
+		fprintf(stderr, "digits: %s\n", why);
+		status = w.muster && rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+	} else {
+		status = work(&w);
+	}
+	worker_fini(&w);
+	return status;
+}
+
+static int get_data(const struct settings *s, struct dataset *data)
+{
+	char why[8192] = "no memory for the digits to draw"; /* a sentence may quote two paths */
+	int rc = s->data ? dataset_load(s->data, data, why, sizeof(why))
+			 : dataset_draw(s->seed, data);
+
+	if (rc)
+		fprintf(stderr, "digits: %s\n", why);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings;
+	struct dataset data = { 0 };
+	int status = EXIT_FAILURE;
+	int rc = settings_init(&settings, argc, argv);
+
+	if (rc)
+		return rc > 0 ? EXIT_SUCCESS : EXIT_USAGE;
+	if (get_data(&settings, &data) == 0)
+		status = join_and_work(&settings, &data);
+	dataset_fini(&data);
+	settings_fini(&settings);
+	return status;
+}

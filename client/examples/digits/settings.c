@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/examples/digits/settings.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define FIELD(name) offsetof(struct settings, name)
+
+static const struct mst_option table[] = {
+	{ .name = "data",
+	  .kind = MST_OPTION_STRING,
+	  .offset = FIELD(data),
+	  .value = "DIR",
+	  .help = "directory with MNIST's files, plain or .gz; without it, drawn digits" },
+	{ .name = "batch",
+	  .kind = MST_OPTION_U32,
+	  .offset = FIELD(batch),
+	  .fallback = "32",
+	  .min = 1,
+	  .max = 65536,
+	  .help = "samples in one contribution" },
+	{ .name = "micro",
+	  .kind = MST_OPTION_U32,
+	  .offset = FIELD(micro),
+	  .fallback = "8",
+	  .min = 1,
+	  .max = 65536,
+	  .help = "samples between two looks at the server's advice" },
+	{ .name = "hidden",
+	  .kind = MST_OPTION_U32,
+	  .offset = FIELD(hidden),
+	  .fallback = "100",
+	  .min = 1,
+	  .max = 65536,
+	  .help = "width of the hidden layer" },
+	{ .name = "seed",
+	  .kind = MST_OPTION_U64,
+	  .offset = FIELD(seed),
+	  .fallback = "1",
+	  .help = "of drawn digits and start parameters; plus the rank, of samples and delays" },
+	{ .name = "owner",
+	  .kind = MST_OPTION_CHOICE,
+	  .offset = FIELD(owner),
+	  .fallback = "servers",
+	  .choices = "servers|workers",
+	  .help = "who owns the parameters and updates them" },
+	{ .name = "lr",
+	  .kind = MST_OPTION_REAL,
+	  .offset = FIELD(lr),
+	  .fallback = "0.1",
+	  .min = 0,
+	  .max = 1000,
+	  .help = "learning rate where workers own; else the server has it" },
+	{ .name = "momentum",
+	  .kind = MST_OPTION_REAL,
+	  .offset = FIELD(momentum),
+	  .fallback = "0.9",
+	  .min = 0,
+	  .max = 1,
+	  .help = "momentum where workers own; else the server has it" },
+	{ .name = "test-every",
+	  .kind = MST_OPTION_U32,
+	  .offset = FIELD(test_every),
+	  .value = "VERSIONS",
+	  .help = "rank 0 tests and reports so often; 0: at the end only" },
+	{ .name = "delay",
+	  .kind = MST_OPTION_LIST,
+	  .offset = FIELD(delay),
+	  .value = "MODEL",
+	  .help = "makes every batch take longer, as exp:20 (ms); RANK:MODEL for one rank" },
+	{ .name = "json",
+	  .kind = MST_OPTION_STRING,
+	  .offset = FIELD(json),
+	  .value = "FILE",
+	  .help = "rank 0 writes the result there; every rank, if it has %r for the rank" },
+	{ .name = "help",
+	  .letter = 'h',
+	  .kind = MST_OPTION_FLAG,
+	  .offset = FIELD(help),
+	  .help = "print this and exit",
+	  .typed_only = true },
+	{ 0 },
+};
+
+static void print_help(void)
+{
+	printf("usage: muster run -n WORKERS -- digits [OPTIONS]\n"
+	       "\n"
+	       "One worker of a job that learns to read digits.\n"
+	       "\n");
+	mst_options_help(table, stdout);
+}
+
+static int refuse_operand(const char *operand)
+{
+	fprintf(stderr, "digits: does not know what to do with '%s'; see digits --help\n", operand);
+	return -EINVAL;
+}
+
+int settings_init(struct settings *s, int argc, char **argv)
+{
+	int operand;
+
+	*s = (struct settings){ 0 };
+	if (mst_options_init(&s->source, table, s)) {
+		fprintf(stderr, "digits: no memory for its options\n");
+		return -ENOMEM;
+	}
+	int rc = mst_options_argv(&s->source, argc, argv, &operand);
+	if (rc)
+		fprintf(stderr, "digits: %s\n", s->source.why);
+	else if (!s->help && operand < argc)
+		rc = refuse_operand(argv[operand]);
+	if (rc == 0 && s->help) {
+		print_help();
+		rc = 1;
+	}
+	if (rc)
+		settings_fini(s);
+	return rc;
+}
+
+void settings_fini(struct settings *s)
+{
+	mst_options_free(&s->source);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The hooks of muster_train(). A gradient is computed right in the buffer it is pushed from, and
+ * parameters are read right where the result lies: nothing is copied on this side.
+ */
+#include "client/examples/digits/worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+#define TEST_ROWS 64u       /* samples looked at together in a test */
+#define NAP_NS (1 * MST_MS) /* the longest a delayed worker is deaf to advice */
+
+static struct mlp_shape shape_of(const struct settings *s, const struct dataset *d)
+{
+	return (struct mlp_shape){ d->image_pixels, s->hidden, DATASET_CLASSES };
+}
+
+/* Adds up to settings->micro samples of the batch to the contribution. */
+static void add_samples(struct worker *w, float *grad, struct muster_contribution *c)
+{
+	const struct samples *train = &w->data->train;
+	uint32_t left = w->settings->batch - (uint32_t)c->weight;
+	uint32_t rows = left < w->settings->micro ? left : w->settings->micro;
+	bool first = c->weight == 0;
+
+	for (uint32_t row = 0; row < rows; row++) {
+		uint32_t pick = (uint32_t)mst_rand_below(&w->chance, train->count);
+		float *x = w->net.x + (size_t)row * w->data->image_pixels;
+		w->net.label[row] = dataset_sample(w->data, train, pick, x);
+	}
+	double loss = mlp_gradient(&w->net, w->parameters, rows, grad, !first);
+	double loss_before = first ? 0 : c->loss * c->weight;
+	c->sum = true;
+	c->weight += rows;
+	c->loss = (loss_before + loss) / c->weight;
+}
+
+/* Plays a slower machine. Return: false if the server's advice cut it short: the batch can no
+ * longer count. */
+static bool wait_out_delay(struct worker *w)
+{
+	uint64_t now = mst_now_ns();
+	uint64_t end = now + mst_delay_next(w->delay);
+
+	for (; now < end; now = mst_now_ns()) {
+		if (muster_check(w->muster) == MUSTER_GIVE_UP)
+			return false;
+		mst_sleep_ns(end - now < NAP_NS ? end - now : NAP_NS);
+	}
+	return true;
+}
+
+static int compute(void *ctx, void *grad, struct muster_contribution *c)
+{
+	struct worker *w = ctx;
+
+	if (c->weight < w->settings->batch)
+		add_samples(w, grad, c);
+	if (c->weight >= w->settings->batch)
+		c->full = wait_out_delay(w);
+	return 0;
+}
+
+/* The worker's own optimiser: what the server does by itself where it owns the parameters. */
+static void take_step(struct worker *w, const float *mean, double lr_scale)
+{
+	uint64_t elems = muster_job(w->muster)->elems;
+	float lr = (float)(w->settings->lr * lr_scale);
+	float keep = (float)w->settings->momentum;
+
+	for (uint64_t i = 0; i < elems; i++) {
+		w->momentum[i] = keep * w->momentum[i] + mean[i];
+		w->own[i] -= lr * w->momentum[i];
+	}
+}
+
+static bool test_is_due(const struct worker *w, uint64_t before)
+{
+	uint32_t every = w->settings->test_every;
+
+	return w->rank == 0 && every > 0 && w->version / every > before / every;
+}
+
+static int apply(void *ctx, const struct muster_outcome *out)
+{
+	struct worker *w = ctx;
+	uint64_t before = w->version;
+
+	w->version = out->version;
+	if (w->settings->owner == MUSTER_SERVERS_OWN)
+		w->parameters = out->result;
+	else
+		take_step(w, out->result, out->orders.lr_scale);
+	if (test_is_due(w, before)) {
+		struct test_result test = worker_test(w);
+		printf("version %" PRIu64 ": loss %.3f, test accuracy %.3f\n", w->version,
+		       test.loss, test.accuracy);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+/* All begin with the state that muster_start() hands out, whoever offered it. */
+static void take_start(struct worker *w, const struct muster_outcome *out)
+{
+	uint64_t elems = muster_job(w->muster)->elems;
+
+	w->version = out->version;
+	w->parameters = out->result;
+	if (w->settings->owner == MUSTER_SERVERS_OWN)
+		return;
+	memcpy(w->own, out->result, elems * sizeof(float));
+	w->parameters = w->own;
+}
+
+int worker_learn(struct worker *w)
+{
+	struct muster_hooks hooks = { .ctx = w, .compute = compute, .apply = apply };
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = muster_start(w->muster, w->own, &out);
+
+	if (rc)
+		return rc;
+	take_start(w, &out);
+	return muster_train(w->muster, &hooks);
+}
+
+struct test_result worker_test(struct worker *w)
+{
+	const struct samples *test = &w->data->test;
+	struct mlp_score sum = { 0 };
+	uint32_t next = 0;
+
+	while (next < test->count) {
+		uint32_t rows = 0;
+		for (; rows < w->net.rows_max && next < test->count; rows++, next++) {
+			float *x = w->net.x + (size_t)rows * w->data->image_pixels;
+			w->net.label[rows] = dataset_sample(w->data, test, next, x);
+		}
+		struct mlp_score score = mlp_score(&w->net, w->parameters, rows);
+		sum.loss += score.loss;
+		sum.right += score.right;
+	}
+	return (struct test_result){ .loss = sum.loss / test->count,
+				     .accuracy = (double)sum.right / test->count };
+}
+
+static int allocate(struct worker *w, const struct mlp_shape *shape)
+{
+	uint32_t rows = w->settings->micro < TEST_ROWS ? TEST_ROWS : w->settings->micro;
+	uint64_t elems = mlp_elems(shape);
+
+	w->own = calloc(elems, sizeof(float));
+	w->momentum = calloc(elems, sizeof(float));
+	if (w->own == NULL || w->momentum == NULL)
+		return -ENOMEM;
+	return mlp_init(&w->net, shape, rows);
+}
+
+static int join(struct worker *w, const struct mlp_shape *shape, char *why, size_t why_len)
+{
+	struct muster_options options = MUSTER_OPTIONS;
+
+	options.elems = mlp_elems(shape);
+	options.owner = (enum muster_owner)w->settings->owner;
+	int rc = muster_open(&options, &w->muster);
+	if (rc) {
+		snprintf(why, why_len, "%s", muster_error(NULL));
+		return rc;
+	}
+	w->rank = muster_job(w->muster)->rank;
+	mst_rand_seed(&w->chance, w->settings->seed + w->rank);
+	return 0;
+}
+
+int worker_init(struct worker *w, const struct settings *settings, const struct dataset *data,
+		char *why, size_t why_len)
+{
+	struct mlp_shape shape = shape_of(settings, data);
+
+	*w = (struct worker){ .settings = settings, .data = data };
+	int rc = allocate(w, &shape);
+	if (rc) {
+		snprintf(why, why_len, "no memory for a network of %" PRIu64 " parameters",
+			 mlp_elems(&shape));
+		return rc;
+	}
+	mlp_start(&shape, settings->seed, w->own);
+	rc = join(w, &shape, why, why_len);
+	if (rc)
+		return rc;
+	struct mst_delay_options delay = { .spec = settings->delay.item,
+					   .spec_count = settings->delay.count,
+					   .rank = w->rank,
+					   .seed = settings->seed };
+	return mst_delay_new(&delay, &w->delay, why, why_len);
+}
+
+void worker_fini(struct worker *w)
+{
+	muster_close(w->muster);
+	mst_delay_free(w->delay);
+	mlp_fini(&w->net);
+	free(w->own);
+	free(w->momentum);
+	*w = (struct worker){ 0 };
+}

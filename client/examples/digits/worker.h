@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker's part of the job: samples in, gradients out, versions applied. */
+#ifndef DIGITS_WORKER_H
+#define DIGITS_WORKER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/examples/digits/dataset.h"
+#include "client/examples/digits/mlp.h"
+#include "client/examples/digits/settings.h"
+#include "common/base/rand.h"
+#include "common/delay/delay.h"
+#include "muster/muster.h"
+
+struct worker {
+	struct muster *muster; /* opened, or NULL */
+	const struct settings *settings;
+	const struct dataset *data;
+	uint32_t rank;
+	uint64_t version; /* of the parameters */
+	struct mlp net;
+	struct mst_rand chance; /* picks samples */
+	struct mst_delay *delay;
+	float *own;              /* start parameters to offer; workers own: the parameters */
+	float *momentum;         /* workers own */
+	const float *parameters; /* what gradients are computed on */
+};
+
+/* Loss and accuracy over the test samples, means. */
+struct test_result {
+	double loss, accuracy;
+};
+
+/**
+ * worker_init - join the job with room for everything; the loop allocates nothing.
+ * @settings, @data: must outlive the worker.
+ * @why: on failure a sentence.
+ * Return: 0; -EINVAL a delay model is wrong; -ENOMEM; the errors of muster_open().
+ */
+int worker_init(struct worker *w, const struct settings *settings, const struct dataset *data,
+		char *why, size_t why_len);
+/* Leaves the job. Fine for a zeroed or half-made one. */
+void worker_fini(struct worker *w);
+
+/* Trains until the job is finished. Return: 0 or what muster.h says; muster_error() has words. */
+int worker_learn(struct worker *w);
+
+struct test_result worker_test(struct worker *w);
+
+#endif

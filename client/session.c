@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Between the link and the session's state: what arrives is copied out of the landing once and
+ * handed to client/core, what that decides to send is put. Nothing here blocks, allocates or
+ * locks, unless the lead has just said something on the control connection.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/client.h"
+#include "common/base/clock.h"
+
+#define EVENTS 16
+
+int mst_client_fail(struct muster *m, int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(m->error, sizeof(m->error), fmt, args);
+	va_end(args);
+	return error;
+}
+
+void mst_client_publish(struct muster *m)
+{
+	bool over = m->worker.phase == MST_WORKER_FAILED || m->worker.last != MST_VERSION_NONE;
+
+	/* Relaxed: muster_check() gives hints, nothing is read on the strength of them. */
+	atomic_store_explicit(&m->computes_on, mst_worker_computes_on(&m->worker),
+			      memory_order_relaxed);
+	atomic_store_explicit(&m->over, over, memory_order_relaxed);
+}
+
+/* ---- what arrives on the link ---- */
+
+static void copy_from(const struct muster *m, size_t offset, void *into, size_t bytes)
+{
+	memcpy(into, (const char *)m->link->landing + offset, bytes);
+}
+
+static int take_session(struct muster *m)
+{
+	struct mst_lane_session word;
+
+	copy_from(m, m->layout.down_session, &word, sizeof(word));
+	if (word.state == MST_SESSION_FINISHED)
+		return mst_worker_ended(&m->worker, word.version);
+	if (word.state != MST_SESSION_ENDED)
+		return -EPROTO;
+	m->put_out = true;
+	mst_worker_fail(&m->worker, word.error < 0 ? word.error : -ENOTCONN);
+	return 0;
+}
+
+static int take_grant(struct muster *m, uint32_t imm)
+{
+	uint32_t slot = mst_imm_slot(imm);
+	struct mst_lane_grant grant;
+
+	if (slot >= m->layout.slots)
+		return -EPROTO;
+	copy_from(m, m->layout.down_grant[slot], &grant, sizeof(grant));
+	if ((grant.epoch & MST_IMM_EPOCH_MASK) != mst_imm_epoch(imm))
+		return -EPROTO;
+	return mst_worker_granted(&m->worker, slot, grant.epoch);
+}
+
+static int take_verdict(struct muster *m, uint32_t imm)
+{
+	uint32_t slot = mst_imm_slot(imm);
+	struct mst_lane_verdict verdict;
+
+	if (slot >= m->layout.slots)
+		return -EPROTO;
+	copy_from(m, m->layout.down_verdict[slot], &verdict, sizeof(verdict));
+	return mst_worker_judged(&m->worker, slot, &verdict);
+}
+
+static int take_answer(struct muster *m)
+{
+	const char *record = (const char *)m->link->landing + m->layout.down_record;
+	struct mst_lane_answer answer;
+
+	copy_from(m, m->layout.down_answer, &answer, sizeof(answer));
+	return mst_worker_answered(&m->worker, &answer, record);
+}
+
+static int take_arrival(struct muster *m, uint32_t imm)
+{
+	switch (mst_imm_kind(imm)) {
+	case MST_IMM_SESSION:
+		return take_session(m);
+	case MST_IMM_GRANT:
+		return take_grant(m, imm);
+	case MST_IMM_VERDICT:
+		return take_verdict(m, imm);
+	case MST_IMM_ANSWER:
+		return take_answer(m);
+	default:
+		return -EPROTO;
+	}
+}
+
+static void take_events(struct muster *m)
+{
+	struct mst_net_event ev[EVENTS];
+	int count;
+
+	do {
+		count = m->settings.transport->poll(m->net, ev, EVENTS);
+		for (int i = 0; i < count; i++) {
+			if (ev[i].kind == MST_LOST)
+				m->link_lost = true;
+			else if (ev[i].kind == MST_ARRIVED && take_arrival(m, ev[i].imm) != 0)
+				mst_worker_fail(&m->worker, -EPROTO);
+		}
+	} while (count == EVENTS);
+}
+
+/* ---- what the session has come to ---- */
+
+static const char *sentence_of(int error)
+{
+	switch (error) {
+	case -EPROTO:
+		return "the server sent what the protocol does not allow at this point";
+	case -EHOSTDOWN:
+		return "the job has failed: too few live workers";
+	case -ESTALE:
+		return "this worker is further behind than the server keeps versions";
+	default:
+		return "the server has ended the session, or is gone";
+	}
+}
+
+/* The lead's own words are better than what the link could tell: they may lie unread. */
+int mst_client_ended(struct muster *m)
+{
+	if (m->told.error == 0 && !m->told.closed) {
+		(void)mst_control_step(m->control, mst_now_ns());
+		mst_control_look(m->control, &m->told);
+	}
+	int error = m->told.error != 0 ? m->told.error : m->worker.error;
+
+	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s", m->job.rank,
+			       m->job.name,
+			       m->told.error != 0 ? m->told.sentence : sentence_of(error));
+}
+
+int mst_client_update(struct muster *m)
+{
+	/* In this order: what a server put before it hung up is found after the news that it
+	 * has. */
+	if (mst_control_news(m->control))
+		mst_control_look(m->control, &m->told);
+	/* A reader's fence, as of a sequence lock: what the user read in place before this call was
+	 * read before the look that finds whether the session had ended. Pairs with the fence that
+	 * the server's put of the session word makes before its buffers change. */
+	atomic_thread_fence(memory_order_acquire);
+	take_events(m);
+	if (m->told.error != 0)
+		mst_worker_fail(&m->worker, m->told.error);
+	else if (m->link_lost && m->worker.last == MST_VERSION_NONE && !m->told.finished)
+		mst_worker_fail(&m->worker, -ENOTCONN);
+	mst_client_publish(m);
+	return m->worker.phase == MST_WORKER_FAILED ? mst_client_ended(m) : 0;
+}
+
+/* ---- what is sent ---- */
+
+int mst_client_tell(struct muster *m, const struct mst_message *msg)
+{
+	int rc = mst_control_send(m->control, msg);
+
+	if (rc == 0 && mst_control_pending(m->control))
+		mst_heartbeat_ring(m->heartbeat);
+	return rc;
+}
+
+/* The grants and the one ask that may be out keep puts within their credits, so a put that fails
+ * means that the link has. */
+static int put(struct muster *m, const struct mst_put *put)
+{
+	if (m->link->ops->put(m->link, put) >= 0)
+		return 0;
+	mst_worker_fail(&m->worker, -ENOTCONN);
+	mst_client_publish(m);
+	return mst_client_ended(m);
+}
+
+int mst_client_send_header(struct muster *m, const struct mst_lane_header *header)
+{
+	struct mst_lane_header *kept = &m->header[header->slot];
+
+	*kept = *header;
+	return put(m, &(struct mst_put){
+			      .offset = m->layout.up_header[header->slot],
+			      .src = kept,
+			      .bytes = sizeof(*kept),
+			      .notify = true,
+			      .imm = mst_imm(MST_IMM_HEADER, header->slot, header->epoch),
+		      });
+}
+
+int mst_client_send_ask(struct muster *m, const struct mst_lane_ask *ask)
+{
+	m->ask = *ask;
+	return put(m, &(struct mst_put){
+			      .offset = m->layout.up_ask,
+			      .src = &m->ask,
+			      .bytes = sizeof(m->ask),
+			      .notify = true,
+			      .imm = mst_imm(MST_IMM_ASK, 0, 0),
+		      });
+}
