@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands of muster. Each reads argv[1..], argv[0] being "muster NAME", and returns the
+ * process's exit status. */
+#ifndef MST_TOOLS_COMMAND_H
+#define MST_TOOLS_COMMAND_H
+
+#define MST_EXIT_DONE 0
+#define MST_EXIT_FAILED 1
+#define MST_EXIT_USAGE 2
+
+int mst_run_command(int argc, char **argv);
+int mst_status_command(int argc, char **argv);
+
+#endif

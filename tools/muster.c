@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * muster: one program, one table of subcommands.
+ *
+ * Exit status, everywhere: 0 done, 1 failed, 2 wrong usage, 128 + n ended by signal n.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/config/option.h"
+#include "tools/command.h"
+
+struct command {
+	const char *name;
+	const char *synopsis;
+	const char *help;
+	int (*main)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+	{ "run", "run -n W [options] -- PROGRAM ARGS", "a server and W workers on this host",
+	  mst_run_command },
+	{ "status", "status [HOST:PORT]", "who is late, by how much, how often",
+	  mst_status_command },
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_help(FILE *out)
+{
+	(void)fputs("usage: muster COMMAND ...\n\n", out);
+	for (unsigned i = 0; i < COMMANDS; i++)
+		(void)fprintf(out, "  muster %-36s %s\n", commands[i].synopsis, commands[i].help);
+	(void)fputs("\nEach has --help and a manual page, such as muster-run(1). The server is "
+		    "musterd(8).\n",
+		    out);
+}
+
+static int refuse(const char *word)
+{
+	const char *names[COMMANDS + 1] = { NULL };
+
+	for (unsigned i = 0; i < COMMANDS; i++)
+		names[i] = commands[i].name;
+	const char *near = mst_nearest(word, names);
+	if (near != NULL)
+		mst_error("there is no command %s; did you mean %s?", word, near);
+	else
+		mst_error("there is no command %s; muster --help lists them", word);
+	return MST_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	mst_log_open("muster", MST_LOG_INFO);
+	if (argc < 2) {
+		print_help(stderr);
+		return MST_EXIT_USAGE;
+	}
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+		print_help(stdout);
+		return MST_EXIT_DONE;
+	}
+	if (strcmp(word, "--version") == 0) {
+		(void)puts("muster " MST_VERSION);
+		return MST_EXIT_DONE;
+	}
+	for (unsigned i = 0; i < COMMANDS; i++)
+		if (strcmp(word, commands[i].name) == 0)
+			return commands[i].main(argc - 1, argv + 1);
+	return refuse(word);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* A job's figures as JSON: the fields that `muster run` and `muster status` have in common. */
+#ifndef MST_TOOLS_REPORT_H
+#define MST_TOOLS_REPORT_H
+
+#include <jansson.h>
+
+#include "tools/watch.h"
+
+/* "gathering", "running", "finished", "failed"; "absent", "joined", "live", "left", "lost". */
+const char *mst_report_job_state(uint32_t state);
+const char *mst_report_rank_state(uint32_t state);
+
+/* The job without its ranks, and one rank. Return: a new object, or NULL if memory is short. */
+json_t *mst_report_job(const struct mst_status *job);
+json_t *mst_report_rank(const struct mst_status_rank *row);
+
+/* Writes @doc to @path ("-": standard output); logs why it could not. Return: 0 or -errno. */
+int mst_report_write(const json_t *doc, const char *path);
+
+#endif

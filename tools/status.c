@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* muster status: how a job is, and who is late, by how much, how often. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/config/option.h"
+#include "tools/command.h"
+#include "tools/figure.h"
+#include "tools/report.h"
+#include "tools/status_options.h"
+#include "tools/straggler.h"
+#include "tools/watch.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:17077"
+
+static int print_help(void)
+{
+	(void)puts("usage: muster status [options] [HOST:PORT]\n\n"
+		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " DEFAULT_ADDRESS ")\n"
+		   "how its job is: who is late, by how much, how often.\n\nOptions:");
+	mst_options_help(mst_status_table, stdout);
+	return MST_EXIT_DONE;
+}
+
+static int refuse(const char *why)
+{
+	mst_error("%s", why);
+	mst_error("see muster status --help");
+	return MST_EXIT_USAGE;
+}
+
+static void print_job(const struct mst_status *job)
+{
+	(void)printf("job %s is %s%s%s: policy %s, %u of %u workers live, version %" PRIu64
+		     ", %.0f samples, loss %s\n",
+		     job->job, mst_report_job_state(job->state), job->why[0] != '\0' ? ", " : "",
+		     job->why, job->policy, job->live, job->workers, job->version, job->samples,
+		     mst_figure_loss(job->loss).text);
+	if (job->step_mean_ns > 0)
+		(void)printf(
+			"step: mean %s, p50 %s, p99 %s, max %s; not waiting for the late saved "
+			"%s of %s\n",
+			mst_figure_duration(job->step_mean_ns).text,
+			mst_figure_duration(job->step_p50_ns).text,
+			mst_figure_duration(job->step_p99_ns).text,
+			mst_figure_duration(job->step_max_ns).text,
+			mst_figure_duration(job->saved_ns).text,
+			mst_figure_duration(job->elapsed_ns + job->saved_ns).text);
+}
+
+static void print_rank(const struct mst_status_rank *row)
+{
+	uint64_t missed = mst_straggler_missed(row);
+
+	(void)printf("%4u  %-8s %10" PRIu64 " %8s %11s %11s  %s\n", row->rank,
+		     mst_report_rank_state(row->state), row->counted,
+		     mst_figure_share(missed, mst_straggler_came(row)).text,
+		     mst_figure_duration(row->ready_mean_ns).text,
+		     mst_figure_duration(row->behind_mean_ns).text,
+		     row->awaited ? mst_figure_duration(row->waiting_ns).text : "");
+}
+
+static void print_snapshot(const struct mst_snapshot *s)
+{
+	struct mst_straggler straggler = mst_straggler_find(s);
+	char sentence[256];
+
+	print_job(&s->job);
+	(void)printf("%4s  %-8s %10s %8s %11s %11s  %s\n", "rank", "state", "counted", "late",
+		     "ready", "behind", "awaited for");
+	for (uint32_t i = 0; i < s->row_count; i++)
+		print_rank(&s->row[i]);
+	mst_straggler_sentence(&straggler, sentence, sizeof(sentence));
+	(void)printf("%s\n", sentence);
+}
+
+/* The figures of `muster run`, of a job that may still go on. */
+static json_t *snapshot_json(const struct mst_snapshot *s)
+{
+	struct mst_straggler straggler = mst_straggler_find(s);
+	json_t *out = mst_report_job(&s->job);
+	json_t *ranks = json_array();
+	char sentence[256];
+	int failed = 0;
+
+	for (uint32_t i = 0; i < s->row_count; i++)
+		failed |= json_array_append_new(ranks, mst_report_rank(&s->row[i]));
+	mst_straggler_sentence(&straggler, sentence, sizeof(sentence));
+	failed |= json_object_set_new(out, "straggler", json_string(sentence));
+	failed |= json_object_set_new(out, "ranks", ranks);
+	if (failed != 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+static int show(const struct mst_snapshot *s, const char *json)
+{
+	if (json == NULL || strcmp(json, "-") != 0)
+		print_snapshot(s);
+	if (json == NULL)
+		return 0;
+	json_t *doc = snapshot_json(s);
+	if (doc == NULL) {
+		mst_error("no memory for the figures as JSON");
+		return -ENOMEM;
+	}
+	int rc = mst_report_write(doc, json);
+	json_decref(doc);
+	return rc;
+}
+
+static int ask_and_show(const char *address, const struct mst_status_options *options)
+{
+	uint64_t deadline = mst_now_ns() + options->timeout_ns;
+	struct mst_watch *watch;
+	char why[MST_SENTENCE_LEN];
+	int rc = mst_watch_open(address, options->timeout_ns, &watch, why, sizeof(why));
+
+	if (rc < 0) {
+		mst_error("%s", why);
+		return rc;
+	}
+	rc = mst_watch_ask(watch, false);
+	if (rc == 0)
+		rc = mst_watch_await(watch, deadline);
+	if (rc < 0)
+		mst_error("%s: %s", address, mst_watch_error(watch));
+	else
+		rc = show(mst_watch_snapshot(watch), options->json);
+	mst_watch_close(watch);
+	return rc;
+}
+
+/* Where to ask: as typed, as in the environment, or the default; the port may be left out. */
+static void choose_address(const char *typed, char *out, size_t len)
+{
+	const char *address = typed != NULL ? typed : getenv("MUSTER_SERVER");
+
+	if (address == NULL || address[0] == '\0')
+		address = DEFAULT_ADDRESS;
+	(void)snprintf(out, len, "%s%s", address,
+		       strchr(address, ':') == NULL ? strrchr(DEFAULT_ADDRESS, ':') : "");
+}
+
+static int status(const struct mst_status_options *options, int count, char **operand)
+{
+	char address[300];
+
+	if (options->help)
+		return print_help();
+	if (count > 1)
+		return refuse("one address at a time");
+	choose_address(count == 1 ? operand[0] : NULL, address, sizeof(address));
+	return ask_and_show(address, options) < 0 ? MST_EXIT_FAILED : MST_EXIT_DONE;
+}
+
+int mst_status_command(int argc, char **argv)
+{
+	struct mst_status_options options;
+	struct mst_options parsed;
+	int operand;
+
+	if (mst_options_init(&parsed, mst_status_table, &options) < 0)
+		return MST_EXIT_FAILED;
+	int rc = mst_options_argv(&parsed, argc, argv, &operand);
+	int exit_status = rc < 0 ? refuse(parsed.why)
+				 : status(&options, argc - operand, &argv[operand]);
+	mst_options_free(&parsed);
+	return exit_status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `muster status`. */
+#ifndef MST_TOOLS_STATUS_OPTIONS_H
+#define MST_TOOLS_STATUS_OPTIONS_H
+
+#include "common/config/option.h"
+
+struct mst_status_options {
+	const char *json;
+	uint64_t timeout_ns;
+	bool help;
+};
+
+extern const struct mst_option mst_status_table[];
+
+#endif
