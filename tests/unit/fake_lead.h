@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A lead that follows a script instead of the protocol, over real sockets and real shared memory:
+ * for what the real one never does. The script runs on a thread of its own, the test on its own
+ * calls the library; a script that cannot go on returns false and hangs up.
+ */
+#ifndef MST_TESTS_UNIT_FAKE_LEAD_H
+#define MST_TESTS_UNIT_FAKE_LEAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/transport/stream.h"
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+#include "common/wire/message.h"
+
+#define FAKE_ELEMS 1000u
+#define FAKE_WORKERS 2u
+#define FAKE_SLOTS 1u
+#define FAKE_BUFFERS 4u
+#define FAKE_STRIDE 4096u
+
+struct fake_lead {
+	bool (*script)(struct fake_lead *f);
+	char address[64]; /* of the control port */
+
+	struct mst_listener *listener;
+	struct mst_stream *stream;
+	struct mst_net *net;
+	struct mst_door *door;
+	struct mst_link *link;
+	struct mst_lane_layout layout;
+	struct mst_welcome welcome; /* a good one; a script may spoil it */
+	struct mst_message message; /* last received */
+	uint8_t in[MST_FRAME_HEADER + MST_FRAME_BODY_MAX];
+	size_t in_have;
+
+	_Atomic bool released; /* the test has seen enough: hang up */
+	pthread_t thread;
+};
+
+/* Listens, and runs the script once somebody has connected. */
+void fake_open(struct fake_lead *f, bool (*script)(struct fake_lead *f));
+void fake_close(struct fake_lead *f);
+
+/* ---- for scripts; false: it took too long, or the worker has gone ---- */
+
+bool fake_hear(struct fake_lead *f, enum mst_message_kind kind); /* heartbeats are passed over */
+bool fake_say(struct fake_lead *f, const struct mst_message *msg);
+bool fake_say_bytes(struct fake_lead *f, const void *bytes, size_t len);
+bool fake_refuse(struct fake_lead *f, int code, const char *sentence);
+/* Until the test calls fake_release(). */
+bool fake_stay(struct fake_lead *f);
+
+bool fake_greet(struct fake_lead *f); /* hello and welcome */
+bool fake_link(struct fake_lead *f);  /* and let in */
+bool fake_begin(struct fake_lead *f); /* and START, answered with version 0 */
+
+bool fake_put(struct fake_lead *f, size_t offset, const void *src, size_t bytes, uint32_t imm);
+bool fake_answer(struct fake_lead *f, const struct mst_lane_answer *a);
+/* The immediate of the next arrival. */
+bool fake_arrival(struct fake_lead *f, uint32_t *imm);
+
+/* ---- for tests ---- */
+
+void fake_release(struct fake_lead *f);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* muster_open() against servers that are not there, say nothing, or say the wrong thing: it comes
+ * back in time, with an error that is documented and a sentence. */
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/client_case.h"
+#include "tests/ut.h"
+
+static int reopen(const struct muster_options *opt)
+{
+	m = NULL;
+	int rc = muster_open(opt, &m);
+	CU_ASSERT_PTR_NULL(m);
+	CU_ASSERT(strlen(muster_error(NULL)) > 10);
+	return rc;
+}
+
+/* ---- options ---- */
+
+static void wrong_options_are_einval(void)
+{
+	struct muster_options good = options_for("127.0.0.1:1", 1), opt;
+	const struct muster_tensor tensor = { "w", FAKE_ELEMS - 1, 2, 1, 1 };
+
+	opt = good, opt.size = 0;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.size--;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "options.size"));
+	opt = good, opt.elems = 0;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.elems = UINT64_MAX;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.type = (enum muster_type)9;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.owner = (enum muster_owner)9;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.rank = -2;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.server = "nowhere";
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "HOST:PORT"));
+	opt = good, opt.tensors = &tensor, opt.tensor_count = 1;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT_EQUAL(reopen(NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_open(&good, NULL), -EINVAL);
+}
+
+static void wrong_variables_are_einval(void)
+{
+	static const char *const wrong[][2] = { { "MUSTER_RANK", "3x" },
+						{ "MUSTER_RANK", "99999999999" },
+						{ "MUSTER_TRANSPORT", "pigeon" },
+						{ "MUSTER_LOG", "loud" } };
+	struct muster_options opt = options_for("127.0.0.1:1", 1);
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		setenv(wrong[i][0], wrong[i][1], 1);
+		CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+		CU_ASSERT(says(muster_error(NULL), wrong[i][1]));
+		unsetenv(wrong[i][0]);
+	}
+}
+
+/* ---- finding the lead ---- */
+
+static void nobody_there_is_etimedout_in_time(void)
+{
+	struct mst_listener *l;
+	char address[64];
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
+	mst_tcp.unlisten(l);
+	struct muster_options opt = options_for(address, SHORT_MS);
+	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
+	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
+	CU_ASSERT(says(muster_error(NULL), address));
+}
+
+static bool say_nothing(struct fake_lead *f)
+{
+	return fake_stay(f);
+}
+
+static void silence_is_etimedout_in_time(void)
+{
+	CU_ASSERT_EQUAL(open_fake(say_nothing, SHORT_MS), -ETIMEDOUT);
+	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
+	CU_ASSERT(says(muster_error(NULL), fake.address));
+	close_both();
+}
+
+static bool hang_up(struct fake_lead *f)
+{
+	return f->stream != NULL;
+}
+
+static void a_lead_that_hangs_up_is_enotconn(void)
+{
+	CU_ASSERT_EQUAL(open_fake(hang_up, LONG_MS), -ENOTCONN);
+	CU_ASSERT(took_ms() < 2000);
+	close_both();
+}
+
+static bool speak_http(struct fake_lead *f)
+{
+	static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+
+	return fake_say_bytes(f, text, strlen(text)) && fake_stay(f);
+}
+
+static void garbage_is_eproto(void)
+{
+	CU_ASSERT_EQUAL(open_fake(speak_http, LONG_MS), -EPROTO);
+	CU_ASSERT(took_ms() < 2000);
+	CU_ASSERT(says(muster_error(NULL), "no muster server"));
+	close_both();
+}
+
+static bool speak_protocol_7(struct fake_lead *f)
+{
+	static const uint8_t frame[] = { 'm', 's', 't', 'r', 7, 0, MST_MSG_WELCOME, 0, 0, 0, 0, 0 };
+
+	return fake_say_bytes(f, frame, sizeof(frame)) && fake_stay(f);
+}
+
+static void another_protocol_is_eproto_and_named(void)
+{
+	CU_ASSERT_EQUAL(open_fake(speak_protocol_7, LONG_MS), -EPROTO);
+	CU_ASSERT(says(muster_error(NULL), "protocol 7"));
+	close_both();
+}
+
+static bool promise_a_megabyte(struct fake_lead *f)
+{
+	static const uint8_t frame[] = {
+		'm', 's', 't', 'r', 1, 0, MST_MSG_WELCOME, 0, 0, 0, 16, 0
+	};
+
+	return fake_say_bytes(f, frame, sizeof(frame)) && fake_stay(f);
+}
+
+static void a_frame_beyond_reason_is_eproto(void)
+{
+	CU_ASSERT_EQUAL(open_fake(promise_a_megabyte, LONG_MS), -EPROTO);
+	CU_ASSERT(took_ms() < 2000);
+	close_both();
+}
+
+static bool refuse(struct fake_lead *f)
+{
+	return fake_hear(f, MST_MSG_HELLO) && fake_refuse(f, -EEXIST, "rank 1 is taken");
+}
+
+static void a_refusal_keeps_code_and_sentence(void)
+{
+	CU_ASSERT_EQUAL(open_fake(refuse, LONG_MS), -EEXIST);
+	CU_ASSERT_STRING_EQUAL(muster_error(NULL), "rank 1 is taken");
+	close_both();
+}
+
+static bool ask_for_a_state(struct fake_lead *f)
+{
+	const struct mst_message msg = { .kind = MST_MSG_LEAVE };
+
+	return fake_say(f, &msg) && fake_stay(f);
+}
+
+static void a_message_no_lead_sends_is_eproto(void)
+{
+	CU_ASSERT_EQUAL(open_fake(ask_for_a_state, LONG_MS), -EPROTO);
+	close_both();
+}
+
+static void *listen_later(void *address)
+{
+	static struct mst_listener *l;
+	char bound[64];
+
+	mst_sleep_ns(200 * MST_MS);
+	return mst_tcp.listen(address, &l, bound, sizeof(bound)) == 0 ? l : NULL;
+}
+
+static void a_server_may_come_later(void)
+{
+	struct mst_listener *l;
+	char address[64];
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
+	mst_tcp.unlisten(l);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, listen_later, address), 0);
+	struct muster_options opt = options_for(address, 1000);
+	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
+	CU_ASSERT(says(muster_error(NULL), "took the connection"));
+	pthread_join(thread, (void **)&l);
+	mst_tcp.unlisten(l);
+}
+
+/* ---- welcomes ---- */
+
+#define SPOIL(field, value)                                                                        \
+	{                                                                                          \
+		offsetof(struct mst_welcome, field), value                                         \
+	}
+
+/* A 32-bit word of a good welcome, and what is wrong there. */
+static const struct spoil {
+	size_t offset;
+	uint32_t value;
+} spoils[] = {
+	SPOIL(rank, FAKE_WORKERS),
+	SPOIL(workers, MST_WORKERS_MAX + 1),
+	SPOIL(workers, 0),
+	SPOIL(slots, 0),
+	SPOIL(slots, MST_SLOTS_MAX + 1),
+	SPOIL(shards, 2),
+	SPOIL(elems, FAKE_ELEMS + 1),
+	SPOIL(type, MUSTER_F16),
+	SPOIL(owner, MUSTER_WORKERS_OWN),
+	SPOIL(buffers, 0),
+	SPOIL(buffers, UINT32_MAX),
+	SPOIL(buffers, FAKE_BUFFERS + 1), /* more than is published */
+	SPOIL(lease_ns, 0),
+	SPOIL(incarnation, 0),
+	SPOIL(job, 'x'),
+	SPOIL(address, 0),
+};
+static size_t spoiled;
+
+static bool welcome_absurdly(struct fake_lead *f)
+{
+	const struct spoil *s = &spoils[spoiled];
+
+	memcpy((char *)&f->welcome + s->offset, &s->value, sizeof(s->value));
+	return fake_link(f) && fake_stay(f);
+}
+
+static void absurd_figures_are_eproto(void)
+{
+	for (spoiled = 0; spoiled < sizeof(spoils) / sizeof(spoils[0]); spoiled++) {
+		CU_ASSERT_EQUAL(open_fake(welcome_absurdly, LONG_MS), -EPROTO);
+		CU_ASSERT(took_ms() < 2000);
+		close_both();
+	}
+}
+
+static bool name_no_door(struct fake_lead *f)
+{
+	snprintf(f->welcome.address, sizeof(f->welcome.address), "@muster-nobody");
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void a_door_that_is_not_there_is_named(void)
+{
+	CU_ASSERT_EQUAL(open_fake(name_no_door, SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT(says(muster_error(NULL), "@muster-nobody"));
+	close_both();
+}
+
+static bool send_away(struct fake_lead *f)
+{
+	struct mst_knock knock;
+
+	if (!fake_greet(f))
+		return false;
+	while (mst_shm.door->knock(f->door, &knock) != 0)
+		mst_sleep_ns(MST_MS);
+	return mst_shm.door->answer(f->door, &knock, NULL) == 0 && fake_stay(f);
+}
+
+static void being_sent_away_is_eacces(void)
+{
+	CU_ASSERT_EQUAL(open_fake(send_away, LONG_MS), -EACCES);
+	close_both();
+}
+
+static bool greet_only(struct fake_lead *f)
+{
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void a_door_that_stays_shut_is_etimedout_in_time(void)
+{
+	CU_ASSERT_EQUAL(open_fake(greet_only, SHORT_MS), -ETIMEDOUT);
+	CU_ASSERT(took_ms() < SHORT_MS + 1500);
+	close_both();
+}
+
+static CU_TestInfo cases[] = {
+	{ "wrong options are -EINVAL", wrong_options_are_einval },
+	{ "wrong variables are -EINVAL, and quoted", wrong_variables_are_einval },
+	{ "nobody there is -ETIMEDOUT, in time", nobody_there_is_etimedout_in_time },
+	{ "silence is -ETIMEDOUT, in time", silence_is_etimedout_in_time },
+	{ "a lead that hangs up is -ENOTCONN", a_lead_that_hangs_up_is_enotconn },
+	{ "garbage is -EPROTO", garbage_is_eproto },
+	{ "another protocol is -EPROTO, and named", another_protocol_is_eproto_and_named },
+	{ "a frame beyond reason is -EPROTO", a_frame_beyond_reason_is_eproto },
+	{ "a refusal keeps its code and sentence", a_refusal_keeps_code_and_sentence },
+	{ "a message that no lead sends is -EPROTO", a_message_no_lead_sends_is_eproto },
+	{ "a server may come later than the worker", a_server_may_come_later },
+	{ "a welcome with absurd figures is -EPROTO", absurd_figures_are_eproto },
+	{ "a door that is not there is named", a_door_that_is_not_there_is_named },
+	{ "being sent away from the door is -EACCES", being_sent_away_is_eacces },
+	{ "a door that stays shut is -ETIMEDOUT, in time",
+	  a_door_that_stays_shut_is_etimedout_in_time },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("client join", cases);
+}

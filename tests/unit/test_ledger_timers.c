@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/* The two clocks of the ledger: the lease, and patience with live workers (PROTOCOL 2). */
+#include "common/base/clock.h"
+#include "tests/unit/ledger_job.h"
+#include "tests/ut.h"
+
+/* Else a server that was stopped evicts everybody on waking. */
+static void server_that_slept_evicts_nobody(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_wait(&j, MST_SECOND, -1);
+	j.now_ns += 100 * MST_SECOND;
+	mst_ledger_tick(j.ledger, j.now_ns);
+	job_wait(&j, MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_wait(&j, JOB_LEASE_NS + MST_SECOND, 1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_LEASE));
+	job_close(&j);
+}
+
+/* Else a lease renewed by calls evicts a worker that computes for a minute. */
+static void worker_that_computes_for_a_minute_stays(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_wait(&j, 60 * MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
+/* Else a heartbeat alone lets a worker that loops for ever hold bsp for ever. */
+static void worker_that_loops_for_ever_is_evicted(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_wait(&j, 2 * JOB_PATIENCE_NS, -1); /* nothing counted: nobody waits */
+	job_push(&j, 0);
+	job_wait(&j, JOB_PATIENCE_NS + MST_SECOND, -1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_PATIENCE));
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
+static void slowest_worker_may_not_hold_the_clock_bound_for_ever(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 3);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 1);
+	job_push(&j, 1);
+	job_wait(&j, JOB_PATIENCE_NS - MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_wait(&j, 2 * MST_SECOND, -1);
+	CU_ASSERT(job_evicted(&j, 2, MST_EVICT_PATIENCE));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 2);
+	job_close(&j);
+}
+
+/* The next slowest was not what the asker has waited for so long. */
+static void eviction_by_the_bound_does_not_cascade(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 3);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 1);
+	job_push(&j, 0);
+	job_push(&j, 0); /* parked: rank 2 has clock 0 */
+	struct mst_lane_header more = job_header(&j, 0);
+	more.flags = MST_HEADER_FULL;
+	job_full(&j, 0, 0, &more); /* clock 3; rank 1 has 1 */
+	job_wait(&j, JOB_PATIENCE_NS + 2 * MST_SECOND, -1);
+	CU_ASSERT(job_evicted(&j, 2, MST_EVICT_PATIENCE));
+	CU_ASSERT(job_member(&j, 1).live);
+	CU_ASSERT(mst_ledger_deadline(j.ledger) > j.now_ns);
+	job_close(&j);
+}
+
+/* Nobody is waited for then, so nobody may be blamed. */
+static void step_that_only_lacks_a_buffer_evicts_nobody(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("kasync:1", 4);
+	struct job j;
+
+	cfg.buffers = 3;
+	cfg.rule.patience_ns = MST_SECOND;
+	job_born(&j, &cfg);
+	for (uint32_t rank = 0; rank < 4; rank++) /* and no shard ever sends an answer */
+		job_push(&j, rank);
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	job_wait(&j, 3 * MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	CU_ASSERT(mst_ledger_deadline(j.ledger) > j.now_ns);
+	job_answered(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 4);
+	job_close(&j);
+}
+
+static void clock_bound_that_only_lacks_a_buffer_evicts_nobody(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("ssp:9", 4);
+	struct job j;
+
+	cfg.buffers = 3;
+	job_born(&j, &cfg);
+	for (uint32_t rank = 0; rank < 4; rank++) /* and no shard ever sends an answer */
+		job_push(&j, rank);
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	job_wait(&j, JOB_PATIENCE_NS + MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_answered(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 4);
+	job_close(&j);
+}
+
+/* The last commit is due whoever is missing; it waits for a shard. */
+static void job_that_ends_has_patience_with_everybody(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:2", 5);
+	struct job j;
+
+	cfg.buffers = 3;
+	job_born(&j, &cfg);
+	for (uint32_t rank = 0; rank < 4; rank++) /* 1 and 2 are being copied */
+		job_push(&j, rank);
+	job_push(&j, 0);
+	job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	job_push(&j, 0); /* one of two */
+	job_tell(&j, 1, MST_EV_FINISH);
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	job_wait(&j, JOB_PATIENCE_NS + MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	CU_ASSERT(mst_ledger_deadline(j.ledger) > j.now_ns);
+	job_answered(&j, 3);
+	CU_ASSERT_EQUAL(job_version(&j), 4);
+	CU_ASSERT(job_finished(&j, MST_FINISH_ASKED));
+	job_close(&j);
+}
+
+static void job_that_ends_has_patience_with_the_slowest(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("ssp:0", 3);
+	struct job j;
+
+	cfg.rule.on_loss = MST_LOSS_FAIL;
+	cfg.rule.patience_ns = JOB_LEASE_NS;
+	job_born(&j, &cfg);
+	job_push(&j, 0); /* parked: 1 and 2 have clock 0 */
+	job_wait(&j, JOB_LEASE_NS, 1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_LEASE));
+	CU_ASSERT(job_finished(&j, MST_FINISH_LOSS));
+	CU_ASSERT(job_member(&j, 2).live);
+	job_close(&j);
+}
+
+static void silent_worker_ends_with_its_lease(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_wait(&j, JOB_LEASE_NS - MST_SECOND / 2, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_wait(&j, MST_SECOND, 1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_LEASE));
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
+static CU_TestInfo cases[] = {
+	{ "a server that slept evicts nobody", server_that_slept_evicts_nobody },
+	{ "a worker that computes for a minute stays", worker_that_computes_for_a_minute_stays },
+	{ "a worker that loops for ever is evicted", worker_that_loops_for_ever_is_evicted },
+	{ "the slowest worker may not hold the clock bound for ever",
+	  slowest_worker_may_not_hold_the_clock_bound_for_ever },
+	{ "an eviction by the bound does not cascade", eviction_by_the_bound_does_not_cascade },
+	{ "a step that only lacks a buffer evicts nobody",
+	  step_that_only_lacks_a_buffer_evicts_nobody },
+	{ "a clock bound that only lacks a buffer evicts nobody",
+	  clock_bound_that_only_lacks_a_buffer_evicts_nobody },
+	{ "a job that ends has patience with everybody",
+	  job_that_ends_has_patience_with_everybody },
+	{ "a job that ends has patience with the slowest",
+	  job_that_ends_has_patience_with_the_slowest },
+	{ "a silent worker ends with its lease", silent_worker_ends_with_its_lease },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("ledger, timers", cases);
+}

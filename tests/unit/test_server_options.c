@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* The promises of server/options.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "muster/muster.h"
+#include "server/options.h"
+#include "tests/ut.h"
+
+struct world {
+	struct mst_options options;
+	struct mst_server_options fields;
+	char why[512];
+};
+
+/* Reads the flags over the defaults, then checks all. Return: the first failure. */
+static int flags_check(struct world *w, const char *const *flag)
+{
+	char *argv[32] = { "musterd" };
+	int argc = 1, operand;
+
+	for (; flag[argc - 1] != NULL; argc++)
+		argv[argc] = (char *)(uintptr_t)flag[argc - 1];
+	CU_ASSERT_FATAL(mst_options_init(&w->options, mst_server_table, &w->fields) == 0);
+	int rc = mst_options_argv(&w->options, argc, argv, &operand);
+	if (rc == 0)
+		rc = mst_server_options_check(&w->fields, w->why, sizeof(w->why));
+	else
+		snprintf(w->why, sizeof(w->why), "%s", w->options.why);
+	return rc;
+}
+
+static bool accepts(const char *const *flag)
+{
+	struct world w;
+	int rc = flags_check(&w, flag);
+
+	mst_options_free(&w.options);
+	if (rc != 0)
+		fprintf(stderr, "refused: %s\n", w.why);
+	return rc == 0;
+}
+
+static bool refuses(const char *says, const char *const *flag)
+{
+	struct world w;
+	int rc = flags_check(&w, flag);
+
+	mst_options_free(&w.options);
+	if (rc == 0)
+		fprintf(stderr, "accepted, though: %s\n", says);
+	else if (strstr(w.why, says) == NULL)
+		fprintf(stderr, "\"%s\" is not in: %s\n", says, w.why);
+	return rc == -EINVAL && strstr(w.why, says) != NULL;
+}
+#define FLAGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void defaults_are_those_of_the_manual(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("--workers", "5")) == 0);
+	const struct mst_server_options *o = &w.fields;
+	CU_ASSERT_STRING_EQUAL(o->listen, "127.0.0.1:17077");
+	CU_ASSERT_STRING_EQUAL(o->job, "default");
+	CU_ASSERT_STRING_EQUAL(o->policy, "bsp");
+	CU_ASSERT_STRING_EQUAL(o->optimizer, "sgd:lr=0.1,momentum=0.9");
+	CU_ASSERT_STRING_EQUAL(o->log_level, "info");
+	CU_ASSERT(o->workers == 5 && o->owner == MUSTER_SERVERS_OWN && o->slots == 0);
+	CU_ASSERT(o->memory == 0 && !o->force && o->commits == 0 && o->samples == 0);
+	CU_ASSERT(o->lease_ns == UINT64_C(5000000000));
+	CU_ASSERT(o->patience_ns == UINT64_C(300000000000));
+	CU_ASSERT(o->join_timeout_ns == UINT64_C(60000000000));
+	CU_ASSERT(o->on_loss == MST_LOSS_SHRINK && o->min_workers == 1 && o->chunk == 131072);
+	CU_ASSERT(o->group == 8 && o->history == 16 && o->buffers == 4);
+	CU_ASSERT(o->spin_pauses == 20 && o->spin_yields == 2000);
+	mst_options_free(&w.options);
+}
+
+static void words_of_choices_are_the_enums(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--owner", "workers", "--on-loss", "fail")) == 0);
+	CU_ASSERT(w.fields.owner == MUSTER_WORKERS_OWN && w.fields.on_loss == MST_LOSS_FAIL);
+	mst_options_free(&w.options);
+}
+
+static void every_fixed_policy_is_accepted(void)
+{
+	static const char *const policies[] = { "bsp",       "backup:4",      "backup:-1",
+						"ksync:2",   "kbatchsync:7",  "kasync:3",
+						"async",     "kbatchasync:7", "softsync:3",
+						"bounded:2", "ssp:3" };
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
+		CU_ASSERT(accepts(FLAGS("-n5", "--policy", policies[i])));
+}
+
+static void what_cannot_be_is_refused_in_a_sentence(void)
+{
+	CU_ASSERT(refuses("--workers is missing", FLAGS("--force")));
+	CU_ASSERT(refuses("--min-workers 6 can never be met: the job has 5",
+			  FLAGS("-n5", "--min-workers", "6")));
+	CU_ASSERT(refuses("5000 bytes are not a multiple of 4K", FLAGS("-n5", "--chunk", "5000")));
+	CU_ASSERT(refuses("option --group: \"0\"", FLAGS("-n5", "--group", "0")));
+	CU_ASSERT(refuses("\"localhost\" is not HOST:PORT", FLAGS("-n5", "--listen", "localhost")));
+	CU_ASSERT(refuses("port from 0 to 65535", FLAGS("-n5", "--listen", "h:65536")));
+	CU_ASSERT(refuses("option --job: \"\"", FLAGS("-n5", "--job=")));
+	CU_ASSERT(refuses("\"loud\" is not error", FLAGS("-n5", "--log-level", "loud")));
+	CU_ASSERT(refuses("unknown policy", FLAGS("-n5", "--policy", "bps")));
+	CU_ASSERT(refuses("--policy backup:6: ", FLAGS("-n5", "--policy", "backup:6")));
+	CU_ASSERT(refuses("--policy backup:2: ", FLAGS("-n5", "--policy", "backup:2")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy", "backup:2", "--force")));
+	CU_ASSERT(
+		refuses("--policy async: ", FLAGS("-n5", "--policy", "async", "--owner=workers")));
+	CU_ASSERT(refuses("--policy softsync:3: ",
+			  FLAGS("-n5", "--policy", "softsync:3", "--slots=1")));
+	CU_ASSERT(refuses("nothing to do with --owner workers",
+			  FLAGS("-n5", "--owner=workers", "--optimizer=add")));
+}
+
+static void an_optimizer_takes_what_it_leaves_out_from_the_default(void)
+{
+	struct mst_optimizer o;
+	char why[256];
+
+	CU_ASSERT(mst_optimizer_parse("sgd", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(o.kind == MST_OPTIMIZER_SGD && o.lr == 0.1 && o.momentum == 0.9);
+	CU_ASSERT(mst_optimizer_parse("sgd:lr=0.5", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(o.lr == 0.5 && o.momentum == 0.9);
+	CU_ASSERT(mst_optimizer_parse("sgd:momentum=0,lr=1e-3", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(o.lr == 1e-3 && o.momentum == 0);
+	CU_ASSERT(mst_optimizer_parse("add", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(o.kind == MST_OPTIMIZER_ADD);
+}
+
+static void a_bad_optimizer_is_quoted(void)
+{
+	static const char *const bad[] = { "",
+					   "adam",
+					   "add:1",
+					   "sgd:",
+					   "sgd:lr",
+					   "sgd:lr=",
+					   "sgd:lr=x",
+					   "sgd:lr=0.1,",
+					   "sgd:lr=0.1;momentum=0",
+					   "sgd:rate=0.1",
+					   "sgd:lr=nan",
+					   "sgd:lr=0.1 ",
+					   "sgdlr=0.1",
+					   "sgd,lr=0.1" };
+	struct mst_optimizer o = { .lr = 7 };
+	char why[256], quoted[64];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT(mst_optimizer_parse(bad[i], &o, why, sizeof(why)) == -EINVAL);
+		snprintf(quoted, sizeof(quoted), "\"%s\" is neither", bad[i]);
+		CU_ASSERT(strstr(why, quoted) != NULL && o.lr == 7);
+	}
+}
+
+static void a_figure_that_cannot_train_is_refused(void)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "sgd:lr=0", "lr 0 " },
+		{ "sgd:lr=-1", "lr -1 " },
+		{ "sgd:lr=1e39", "lr 1e+39 " },
+		{ "sgd:momentum=1", "momentum 1 has to be at least 0 and below 1" },
+		{ "sgd:momentum=-0.5", "momentum -0.5 " },
+	};
+	struct mst_optimizer o;
+	char why[256];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, why, sizeof(why)) == -EINVAL);
+		CU_ASSERT(strstr(why, bad[i].why) != NULL);
+	}
+}
+
+static void every_option_has_a_sentence(void)
+{
+	for (const struct mst_option *row = mst_server_table; row->name != NULL; row++) {
+		size_t len = strlen(row->help);
+		CU_ASSERT(len > 10 && row->help[len - 1] != '.');
+	}
+}
+
+static CU_TestInfo cases[] = {
+	{ "defaults are those of the manual", defaults_are_those_of_the_manual },
+	{ "words of choices are the enums", words_of_choices_are_the_enums },
+	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
+	{ "what cannot be is refused in a sentence", what_cannot_be_is_refused_in_a_sentence },
+	{ "an optimizer takes what it leaves out from the default",
+	  an_optimizer_takes_what_it_leaves_out_from_the_default },
+	{ "a bad optimizer is quoted", a_bad_optimizer_is_quoted },
+	{ "a figure that cannot train is refused", a_figure_that_cannot_train_is_refused },
+	{ "every option has a sentence", every_option_has_a_sentence },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("server options", cases);
+}

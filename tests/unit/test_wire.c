@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: MIT */
+/* The wire: where records lie in the landings, and that frames survive the way there and back. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/lane.h"
+#include "common/wire/message.h"
+#include "tests/ut.h"
+
+#define ROOM (MST_FRAME_HEADER + MST_FRAME_BODY_MAX)
+
+static uint8_t frame[ROOM], again[ROOM];
+static struct mst_message sent, got;
+static uint8_t piece[1000];
+
+/* ---- a full message of every kind ---- */
+
+static void make_hello(void)
+{
+	sent.hello = (struct mst_hello){ "mnist", -1, 79510, MUSTER_BF16, MUSTER_F32, 1, 4711 };
+}
+
+static void make_welcome(void)
+{
+	sent.welcome = (struct mst_welcome){
+		.job = "mnist",
+		.policy = "backup:4",
+		.rank = 3,
+		.incarnation = 2,
+		.workers = 5,
+		.slots = 2,
+		.shards = 1,
+		.elems = 79510,
+		.owner = MUSTER_WORKERS_OWN,
+		.buffers = 20,
+		.lease_ns = 5000000000,
+		.patience_ns = 300000000000,
+		.address = "@muster-1-abc",
+		.token = { 1, 2, 3, [15] = 0xff },
+		.fate_count = 2,
+		.fate = { { 7, MUSTER_COUNTED, 6 }, { 8, MUSTER_CANCELLED, 0 } },
+	};
+}
+
+static void make_status(void)
+{
+	sent.status = (struct mst_status){
+		.job = "mnist",
+		.policy = "bsp",
+		.state = MST_JOB_FINISHED,
+		.workers = 5,
+		.live = 4,
+		.version = 100,
+		.samples = 32000,
+		.loss = 0.25,
+		.elapsed_ns = 1,
+		.step_mean_ns = 2,
+		.step_p50_ns = 3,
+		.step_p99_ns = 4,
+		.step_max_ns = 5,
+		.saved_ns = 6,
+		.why = "100 commits",
+		.rank_count = 2,
+	};
+}
+
+static void make_ranks(void)
+{
+	sent.ranks.count = 2;
+	sent.ranks.row[0] = (struct mst_status_rank){ .rank = 0, .counted = 9, .ready_mean_ns = 1 };
+	sent.ranks.row[1] = (struct mst_status_rank){ 1, 3, MST_RANK_LOST, 1, 2, 3, 4, 5, 6, 7,
+						      8, 9, UINT64_MAX };
+}
+
+static void make(enum mst_message_kind kind)
+{
+	memset(&sent, 0, sizeof(sent));
+	sent.kind = kind;
+	if (kind == MST_MSG_HELLO)
+		make_hello();
+	else if (kind == MST_MSG_WELCOME)
+		make_welcome();
+	else if (kind == MST_MSG_ERROR)
+		sent.error = (struct mst_error_message){ -ENOSPC, "all 5 ranks are taken" };
+	else if (kind == MST_MSG_START)
+		sent.offers = 1;
+	else if (kind == MST_MSG_STATE)
+		sent.state = (struct mst_state_piece){ 4096, 8192, sizeof(piece), piece };
+	else if (kind == MST_MSG_LEAVE)
+		sent.seq = UINT64_C(0x123456789abcdef);
+	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED)
+		memcpy(sent.why, "accuracy reached", sizeof("accuracy reached"));
+	else if (kind == MST_MSG_ASK_STATUS)
+		sent.watch = 1;
+	else if (kind == MST_MSG_STATUS)
+		make_status();
+	else if (kind == MST_MSG_STATUS_RANKS)
+		make_ranks();
+}
+
+static size_t encode(enum mst_message_kind kind)
+{
+	make(kind);
+	int64_t length = mst_message_encode(&sent, frame, sizeof(frame));
+	CU_ASSERT_FATAL(length >= MST_FRAME_HEADER);
+	return (size_t)length;
+}
+
+static int decode(size_t length)
+{
+	memset(&got, 0, sizeof(got));
+	return mst_message_decode(frame, length, &got);
+}
+
+#define EACH_KIND(kind)                                                                            \
+	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
+	kind <= MST_MSG_STATUS_RANKS;                                                              \
+	kind++
+
+/* ---- promises ---- */
+
+static void every_kind_comes_back(void)
+{
+	for (EACH_KIND(kind)) {
+		size_t length = encode(kind);
+		CU_ASSERT_EQUAL(mst_frame_length(frame, length, NULL), (int64_t)length);
+		CU_ASSERT_EQUAL(decode(length), 0);
+		CU_ASSERT_EQUAL(got.kind, kind);
+		if (kind == MST_MSG_STATE) {
+			CU_ASSERT_EQUAL(memcmp(got.state.data, piece, sizeof(piece)), 0);
+			got.state.data = piece;
+		}
+		CU_ASSERT_EQUAL(memcmp(&got, &sent, sizeof(sent)), 0);
+	}
+}
+
+static void every_truncation_is_refused(void)
+{
+	for (EACH_KIND(kind)) {
+		size_t length = encode(kind);
+		for (size_t cut = 0; cut < length; cut++) {
+			/* Cut as it comes, and cut with a header that agrees with the cut. */
+			uint8_t *exact = malloc(cut + 1);
+			memcpy(exact, frame, cut);
+			CU_ASSERT_EQUAL(mst_message_decode(exact, cut, &got), -EPROTO);
+			if (cut >= MST_FRAME_HEADER) {
+				uint32_t body = (uint32_t)(cut - MST_FRAME_HEADER);
+				memcpy(exact + 8, &body, sizeof(body));
+				CU_ASSERT_EQUAL(mst_message_decode(exact, cut, &got), -EPROTO);
+			}
+			free(exact);
+		}
+	}
+}
+
+static void a_byte_too_many_is_refused(void)
+{
+	for (EACH_KIND(kind)) {
+		size_t length = encode(kind);
+		uint32_t body = (uint32_t)(length + 1 - MST_FRAME_HEADER);
+		CU_ASSERT_EQUAL(mst_message_decode(frame, length + 1, &got), -EPROTO);
+		memcpy(frame + 8, &body, sizeof(body));
+		frame[length] = 0;
+		CU_ASSERT_EQUAL(mst_message_decode(frame, length + 1, &got), -EPROTO);
+	}
+}
+
+static void too_small_a_buffer_is_refused(void)
+{
+	for (EACH_KIND(kind)) {
+		size_t length = encode(kind);
+		for (size_t room = 0; room < length; room++)
+			CU_ASSERT_EQUAL(mst_message_encode(&sent, again, room), -ENOSPC);
+		CU_ASSERT_EQUAL(mst_message_encode(&sent, again, length), (int64_t)length);
+		CU_ASSERT_EQUAL(memcmp(frame, again, length), 0);
+	}
+}
+
+static void a_stranger_is_known_by_the_first_byte(void)
+{
+	uint32_t protocol = 99;
+
+	CU_ASSERT_EQUAL(mst_frame_length("HTTP/1.1 400 Bad", 1, &protocol), -EPROTO);
+	CU_ASSERT_EQUAL(protocol, 0);
+	CU_ASSERT_EQUAL(mst_frame_length("mst", 3, &protocol), 0);
+	CU_ASSERT_EQUAL(mst_frame_length("msT", 3, &protocol), -EPROTO);
+}
+
+static void another_protocol_is_named(void)
+{
+	uint32_t protocol = 0;
+	size_t length = encode(MST_MSG_HEARTBEAT);
+
+	frame[4] = 7;
+	CU_ASSERT_EQUAL(mst_frame_length(frame, length, &protocol), -EPROTO);
+	CU_ASSERT_EQUAL(protocol, 7);
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+}
+
+static void a_frame_too_long_is_refused(void)
+{
+	uint32_t body = MST_FRAME_BODY_MAX;
+
+	encode(MST_MSG_HEARTBEAT);
+	memcpy(frame + 8, &body, sizeof(body));
+	CU_ASSERT_EQUAL(mst_frame_length(frame, 12, NULL), (int64_t)ROOM);
+	body++;
+	memcpy(frame + 8, &body, sizeof(body));
+	CU_ASSERT_EQUAL(mst_frame_length(frame, 12, NULL), -EMSGSIZE);
+}
+
+static void a_length_is_told_from_the_header_alone(void)
+{
+	size_t length = encode(MST_MSG_WELCOME);
+
+	CU_ASSERT_EQUAL(mst_frame_length(frame, MST_FRAME_HEADER - 1, NULL), 0);
+	CU_ASSERT_EQUAL(mst_frame_length(frame, MST_FRAME_HEADER, NULL), (int64_t)length);
+}
+
+static void an_unknown_kind_is_refused(void)
+{
+	size_t length = encode(MST_MSG_HEARTBEAT);
+
+	frame[6] = 0;
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+	frame[6] = MST_MSG_STATUS_RANKS + 1;
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+	frame[7] = 0xff;
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+}
+
+/* In hello, what follows the job's name: rank, elems, then the enums. */
+static size_t hello_enum(unsigned which)
+{
+	return MST_FRAME_HEADER + 2 + strlen("mnist") + 4 + 8 + 4 * which;
+}
+
+static void an_enum_out_of_range_is_refused(void)
+{
+	static const uint8_t past[] = { MUSTER_F16 + 1, MUSTER_F16 + 1, MUSTER_WORKERS_OWN + 1 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t length = encode(MST_MSG_HELLO);
+		frame[hello_enum(i)] = past[i];
+		CU_ASSERT_EQUAL(decode(length), -EPROTO);
+		frame[hello_enum(i)] = 0;
+		frame[hello_enum(i) + 3] = 0x80;
+		CU_ASSERT_EQUAL(decode(length), -EPROTO);
+	}
+}
+
+static void a_text_with_a_nul_is_refused(void)
+{
+	size_t length = encode(MST_MSG_HELLO);
+
+	frame[MST_FRAME_HEADER + 2 + 1] = 0;
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+}
+
+/* A FINISH whose text has @text_len bytes. Return: the frame's length. */
+static size_t finish_of(uint16_t text_len)
+{
+	uint32_t body = 2u + text_len;
+
+	encode(MST_MSG_FINISH);
+	memcpy(frame + 8, &body, sizeof(body));
+	memcpy(frame + MST_FRAME_HEADER, &text_len, sizeof(text_len));
+	memset(frame + MST_FRAME_HEADER + 2, 'x', text_len);
+	return MST_FRAME_HEADER + body;
+}
+
+static void a_text_without_room_for_its_nul_is_refused(void)
+{
+	CU_ASSERT_EQUAL(decode(finish_of(MST_SENTENCE_LEN - 1)), 0);
+	CU_ASSERT_EQUAL(strlen(got.why), MST_SENTENCE_LEN - 1);
+	CU_ASSERT_EQUAL(decode(finish_of(MST_SENTENCE_LEN)), -EPROTO);
+	CU_ASSERT_EQUAL(decode(finish_of(UINT16_MAX)), -EPROTO);
+}
+
+static void an_error_is_always_a_negative_errno(void)
+{
+	static const int32_t bad[] = { 0, 1, EINVAL, -4096, INT32_MIN };
+	size_t length = encode(MST_MSG_ERROR);
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		memcpy(frame + MST_FRAME_HEADER, &bad[i], sizeof(bad[i]));
+		CU_ASSERT_EQUAL(decode(length), -EPROTO);
+	}
+}
+
+static void more_rows_than_there_is_room_for_are_refused(void)
+{
+	size_t length = encode(MST_MSG_STATUS_RANKS);
+	uint32_t count = MST_STATUS_RANKS + 1;
+
+	memcpy(frame + MST_FRAME_HEADER, &count, sizeof(count));
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+	count = UINT32_MAX;
+	memcpy(frame + MST_FRAME_HEADER, &count, sizeof(count));
+	CU_ASSERT_EQUAL(decode(length), -EPROTO);
+}
+
+static void as_many_rows_as_fit_come_back(void)
+{
+	make(MST_MSG_STATUS_RANKS);
+	sent.ranks.count = MST_STATUS_RANKS;
+	sent.ranks.row[MST_STATUS_RANKS - 1].counted = 77;
+	int64_t length = mst_message_encode(&sent, frame, sizeof(frame));
+
+	CU_ASSERT_FATAL(length > 0);
+	CU_ASSERT_EQUAL(decode((size_t)length), 0);
+	CU_ASSERT_EQUAL(got.ranks.row[MST_STATUS_RANKS - 1].counted, 77);
+}
+
+static int decode_piece(uint64_t offset, uint64_t total)
+{
+	size_t length = encode(MST_MSG_STATE);
+
+	memcpy(frame + MST_FRAME_HEADER, &offset, sizeof(offset));
+	memcpy(frame + MST_FRAME_HEADER + 8, &total, sizeof(total));
+	return decode(length);
+}
+
+static void a_piece_outside_its_whole_is_refused(void)
+{
+	CU_ASSERT_EQUAL(decode_piece(0, sizeof(piece)), 0);
+	CU_ASSERT_EQUAL(decode_piece(1, sizeof(piece)), -EPROTO);
+	CU_ASSERT_EQUAL(decode_piece(0, sizeof(piece) - 1), -EPROTO);
+	CU_ASSERT_EQUAL(decode_piece(UINT64_MAX, UINT64_MAX), -EPROTO);
+	CU_ASSERT_EQUAL(decode_piece(UINT64_MAX - 500, 8192), -EPROTO);
+}
+
+static void a_loss_nobody_told_stays_a_nan(void)
+{
+	make(MST_MSG_STATUS);
+	sent.status.loss = NAN;
+	int64_t length = mst_message_encode(&sent, frame, sizeof(frame));
+
+	CU_ASSERT_EQUAL(decode((size_t)length), 0);
+	CU_ASSERT(isnan(got.status.loss));
+}
+
+/* ---- lanes ---- */
+
+static struct mst_lane_layout layout(uint64_t elems, uint32_t slots, uint32_t workers)
+{
+	struct mst_lane_figures figures = { elems, 4, 2, slots, workers };
+	struct mst_lane_layout out;
+
+	mst_lane_layout(&figures, &out);
+	return out;
+}
+
+struct extent {
+	size_t at, bytes, align;
+};
+
+/* Are they aligned, apart, a cache line each at least, and inside @bytes? In rising order. */
+static void check_extents(const struct extent *e, size_t count, size_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t end = i + 1 < count ? e[i + 1].at : bytes;
+		CU_ASSERT_EQUAL(e[i].at % e[i].align, 0);
+		CU_ASSERT(e[i].at + e[i].bytes <= end);
+		CU_ASSERT(end - e[i].at >= 64);
+	}
+}
+
+static void records_lie_apart(void)
+{
+	struct mst_lane_layout l = layout(1001, 2, 5);
+	const struct extent up[] = {
+		{ l.up_ask, 16, 64 },
+		{ l.up_header[0], 64, 64 },
+		{ l.up_header[1], 64, 64 },
+		{ l.up_gradient[0], 4004, 4096 },
+		{ l.up_gradient[1], 4004, 4096 },
+	};
+	const struct extent down[] = {
+		{ l.down_session, 16, 64 },    { l.down_advice, 8, 64 },
+		{ l.down_answer, 32, 64 },     { l.down_grant[0], 8, 64 },
+		{ l.down_grant[1], 8, 64 },    { l.down_verdict[0], 24, 64 },
+		{ l.down_verdict[1], 24, 64 }, { l.down_record, 48 + 5 * 16, 64 },
+		{ l.down_result, 2002, 4096 },
+	};
+
+	CU_ASSERT_EQUAL(l.slot_bytes, 4004);
+	CU_ASSERT_EQUAL(l.result_bytes, 2002);
+	check_extents(up, sizeof(up) / sizeof(up[0]), l.up_bytes);
+	check_extents(down, sizeof(down) / sizeof(down[0]), l.down_bytes);
+}
+
+static void the_largest_record_fits(void)
+{
+	struct mst_lane_layout l = layout(1, MST_SLOTS_MAX, MST_WORKERS_MAX);
+
+	CU_ASSERT(l.down_result - l.down_record >=
+		  sizeof(struct mst_lane_record) + MST_WORKERS_MAX * sizeof(struct mst_lane_share));
+}
+
+static void credits_cover_what_can_be_unpolled(void)
+{
+	for (uint32_t slots = 1; slots <= MST_SLOTS_MAX; slots++) {
+		struct mst_lane_layout l = layout(10, slots, 3);
+		CU_ASSERT(l.up_credits >= 2 * slots + 1);
+		CU_ASSERT(l.down_credits >= 2 * slots + 2);
+	}
+}
+
+static void an_immediate_keeps_its_parts(void)
+{
+	uint32_t imm = mst_imm(MST_IMM_VERDICT, 3, UINT64_C(0x1fedcba9));
+
+	CU_ASSERT_EQUAL(mst_imm_kind(imm), MST_IMM_VERDICT);
+	CU_ASSERT_EQUAL(mst_imm_slot(imm), 3);
+	CU_ASSERT_EQUAL(mst_imm_epoch(imm), 0xedcba9);
+}
+
+static CU_TestInfo cases[] = {
+	{ "a message of every kind comes back as it was", every_kind_comes_back },
+	{ "every truncation of every message is refused", every_truncation_is_refused },
+	{ "a byte too many is refused", a_byte_too_many_is_refused },
+	{ "a buffer that is too small is -ENOSPC, whatever is missing",
+	  too_small_a_buffer_is_refused },
+	{ "a stranger is known by the first wrong byte", a_stranger_is_known_by_the_first_byte },
+	{ "another protocol is refused, and named", another_protocol_is_named },
+	{ "a frame beyond the limit is -EMSGSIZE", a_frame_too_long_is_refused },
+	{ "the header alone tells the length", a_length_is_told_from_the_header_alone },
+	{ "an unknown kind is refused", an_unknown_kind_is_refused },
+	{ "an enum out of range is refused", an_enum_out_of_range_is_refused },
+	{ "a text with a NUL in it is refused", a_text_with_a_nul_is_refused },
+	{ "a text that leaves no room for its NUL is refused",
+	  a_text_without_room_for_its_nul_is_refused },
+	{ "an error is a negative errno, else it is refused", an_error_is_always_a_negative_errno },
+	{ "more rows than a message holds are refused",
+	  more_rows_than_there_is_room_for_are_refused },
+	{ "as many rows as a message holds come back", as_many_rows_as_fit_come_back },
+	{ "a piece that lies outside its whole is refused", a_piece_outside_its_whole_is_refused },
+	{ "a loss that nobody told stays a NaN", a_loss_nobody_told_stays_a_nan },
+	{ "records have a line each, gradients and result a page", records_lie_apart },
+	{ "the record of the largest job fits", the_largest_record_fits },
+	{ "credits cover all that can be unpolled", credits_cover_what_can_be_unpolled },
+	{ "an immediate keeps kind, slot and epoch", an_immediate_keeps_its_parts },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	for (size_t i = 0; i < sizeof(piece); i++)
+		piece[i] = (uint8_t)(i * 7);
+	return ut_main("wire", cases);
+}
