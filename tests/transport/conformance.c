@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What common/transport/transport.h promises, held against one transport:
+ *
+ *   test_transport SCHEME threads|processes
+ *
+ * The cases are in put_cases.c, door_cases.c, wait_cases.c and end_cases.c. Threads are there for
+ * the thread sanitizer; processes for what only they can do, such as being killed.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/transport/world.h"
+
+#define CASES_MAX 64
+
+const struct mst_transport *transport;
+bool in_processes;
+
+static CU_TestInfo cases[CASES_MAX + 1]; /* ends with an empty one */
+
+static void add_cases(const CU_TestInfo *more)
+{
+	size_t n = 0;
+
+	while (cases[n].pName != NULL)
+		n++;
+	for (; more->pName != NULL && n < CASES_MAX; more++)
+		cases[n++] = *more;
+}
+
+/* Transports may be built in and yet have no device here. */
+static int try_to_open(void)
+{
+	struct mst_net_cfg cfg = { .links_max = 1 };
+	struct mst_net *net;
+	int rc = transport->net_open(&cfg, &net);
+
+	if (rc == 0)
+		transport->net_close(net);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3 || (strcmp(argv[2], "threads") != 0 && strcmp(argv[2], "processes") != 0)) {
+		fprintf(stderr, "usage: %s SCHEME threads|processes\n", argv[0]);
+		return EXIT_FAILURE;
+	}
+	in_processes = strcmp(argv[2], "processes") == 0;
+	transport = mst_transport_find(argv[1]);
+	if (transport == NULL) {
+		printf("skipped: this build has no transport '%s'\n", argv[1]);
+		return UT_SKIP;
+	}
+	int rc = try_to_open();
+	if (rc < 0) {
+		printf("skipped: transport '%s' does not open here: %s\n", argv[1], strerror(-rc));
+		return UT_SKIP;
+	}
+	add_cases(put_cases);
+	add_cases(door_cases);
+	add_cases(wait_cases);
+	add_cases(end_cases);
+	if (in_processes)
+		add_cases(process_cases);
+	return ut_main(argv[1], cases);
+}

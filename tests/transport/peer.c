@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/transport/peer.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/rand.h"
+
+#define PATIENCE_S 30
+
+struct peer {
+	const struct mst_transport *transport;
+	int control; /* the tester's end */
+	int orders;  /* the peer's end, in a thread */
+	pid_t pid;   /* 0: a thread */
+	pthread_t thread;
+};
+
+/* What the peer has. */
+struct side {
+	const struct mst_transport *t;
+	struct mst_net *net;
+	struct mst_door *door;
+	struct mst_link *link;
+};
+
+void pattern(uint8_t *out, size_t bytes, uint64_t seed)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, seed);
+	for (size_t i = 0; i < bytes; i += 8) {
+		uint64_t word = mst_rand_next(&r);
+		memcpy(out + i, &word, bytes - i < 8 ? bytes - i : 8);
+	}
+}
+
+bool pattern_is(const void *at, size_t bytes, uint64_t seed)
+{
+	uint8_t *want = malloc(bytes + 1);
+	bool same = want != NULL;
+
+	if (same) {
+		pattern(want, bytes, seed);
+		same = memcmp(at, want, bytes) == 0;
+	}
+	free(want);
+	return same;
+}
+
+/* Message @i of a storm: how long it is, and where it is cut into a silent and a notifying put. */
+struct message {
+	size_t offset, bytes, cut;
+	uint64_t seed;
+};
+
+static struct message message_of(uint64_t seed, uint64_t i, uint32_t credits)
+{
+	struct mst_rand r;
+	struct message m = { .offset = i % (3 * credits) * STORM_CELL, .seed = seed + i };
+
+	mst_rand_seed(&r, ~m.seed);
+	m.bytes = mst_rand_below(&r, STORM_CELL + 1);
+	m.cut = mst_rand_below(&r, m.bytes + 1);
+	return m;
+}
+
+/* Sends message @i: 1, or what put() says. */
+static int storm_send(const struct storm *s, uint64_t i, uint32_t credits)
+{
+	struct message m = message_of(s->out_seed, i, credits);
+	uint8_t buffer[STORM_CELL + 8];
+	struct mst_put first = { .offset = m.offset, .src = buffer, .bytes = m.cut };
+	struct mst_put rest = { .offset = m.offset + m.cut,
+				.src = buffer + m.cut,
+				.bytes = m.bytes - m.cut,
+				.notify = true,
+				.imm = (uint32_t)i };
+
+	pattern(buffer, m.bytes, m.seed);
+	int rc = s->link->ops->put(s->link, &first);
+	return rc == 1 ? s->link->ops->put(s->link, &rest) : rc;
+}
+
+/* Checks whatever has come. 0; -EBADMSG; or why the link was lost. */
+static int storm_receive(const struct storm *s, uint64_t *received, uint32_t credits)
+{
+	struct mst_net_event ev[4];
+	int n = s->link->ops->poll(s->net, ev, credits < 4 ? (int)credits : 4);
+
+	for (int i = 0; i < n; i++) {
+		if (ev[i].kind == MST_LOST)
+			return ev[i].error;
+		struct message m = message_of(s->in_seed, *received, credits);
+		if (ev[i].kind != MST_ARRIVED || ev[i].imm != (uint32_t)*received ||
+		    !pattern_is((uint8_t *)s->link->landing + m.offset, m.bytes, m.seed))
+			return -EBADMSG;
+		++*received;
+	}
+	return 0;
+}
+
+int storm(const struct storm *s)
+{
+	uint32_t credits = s->link->lanes.up_credits; /* of both lanes */
+	uint64_t sent = 0, received = 0;
+	uint64_t give_up = mst_now_ns() + PATIENCE_S * MST_SECOND;
+
+	while (sent < s->count || received < s->count) {
+		uint64_t before = sent + received;
+		int rc = sent < s->count ? storm_send(s, sent, credits) : -EAGAIN;
+		if (rc < 0 && rc != -EAGAIN)
+			return rc;
+		sent += rc == 1;
+		rc = storm_receive(s, &received, credits);
+		if (rc < 0)
+			return rc;
+		/* Nothing rings when credits come back, so whoever lacks them looks again soon. */
+		if (before == sent + received)
+			s->link->ops->wait(s->net, sent < s->count ? MST_MS : 100 * MST_MS);
+		if (mst_now_ns() > give_up)
+			return -ETIME;
+	}
+	return 0;
+}
+
+static int open_net(struct side *side, const struct peer_command *c)
+{
+	struct mst_net_cfg cfg = { .published_bytes = c->order == PEER_LISTEN ? c->bytes : 0,
+				   .links_max = 2,
+				   .spin_pauses = c->restless ? 0 : 1000,
+				   .spin_yields = c->restless ? 0 : 10 };
+
+	return side->net != NULL ? 0 : side->t->net_open(&cfg, &side->net);
+}
+
+static int dial(struct side *side, const struct peer_command *c)
+{
+	struct mst_dial how = { .address = c->address,
+				.lanes = c->lanes,
+				.timeout_ns = c->timeout_ns };
+
+	memset(how.token, c->token, sizeof(how.token));
+	int rc = open_net(side, c);
+	return rc < 0 ? rc : side->t->dial(side->net, &how, &side->link);
+}
+
+static int listen_for(struct side *side, const struct peer_command *c, struct peer_report *r)
+{
+	int rc = open_net(side, c);
+
+	if (rc == 0)
+		rc = side->t->door->open(side->net, &side->door);
+	if (rc == 0)
+		memcpy(r->address, side->door->address, sizeof(r->address));
+	return rc;
+}
+
+static int accept_one(struct side *side)
+{
+	struct pollfd pfd = { .fd = side->t->door->fd(side->door), .events = POLLIN };
+	struct mst_knock knock;
+	int rc = -EAGAIN;
+
+	for (int i = 0; i < 100 && rc == -EAGAIN; i++) {
+		poll(&pfd, 1, 100);
+		rc = side->t->door->knock(side->door, &knock);
+	}
+	if (rc == 0)
+		rc = side->t->door->answer(side->door, &knock, &side->link);
+	return rc < 0 ? rc : side->t->attach(side->net, side->link);
+}
+
+static int put(struct side *side, const struct peer_command *c)
+{
+	uint8_t *buffer = malloc(c->bytes + 8);
+	uint8_t *src = buffer;
+
+	if (buffer == NULL)
+		return -ENOMEM;
+	if (c->from_window && side->link->window != NULL)
+		src = (uint8_t *)side->link->window + c->offset;
+	pattern(src, c->bytes, c->seed);
+	struct mst_put how = { .offset = c->offset,
+			       .src = src,
+			       .bytes = c->bytes,
+			       .notify = c->notify,
+			       .imm = c->imm };
+	int rc = side->t->put(side->link, &how);
+	free(buffer);
+	return rc;
+}
+
+static void poll_for(struct side *side, const struct peer_command *c, struct peer_report *r)
+{
+	struct mst_net_event ev[PEER_EVENTS];
+	uint64_t begin = mst_now_ns();
+
+	while (r->count < (int)c->count && mst_now_ns() - begin < c->timeout_ns) {
+		int n = side->t->poll(side->net, ev, (int)c->count - r->count);
+		for (int i = 0; i < n; i++, r->count++) {
+			r->event[r->count].kind = ev[i].kind;
+			r->event[r->count].imm = ev[i].imm;
+			r->event[r->count].error = ev[i].error;
+		}
+		if (n == 0)
+			side->t->wait(side->net, 20 * MST_MS);
+	}
+	r->took_ns = mst_now_ns() - begin;
+}
+
+static int wait_once(struct side *side, const struct peer_command *c, struct peer_report *r)
+{
+	uint64_t begin = mst_now_ns();
+	int rc = side->t->wait(side->net, c->timeout_ns);
+
+	r->took_ns = mst_now_ns() - begin;
+	return rc;
+}
+
+static int check(const struct side *side, const struct peer_command *c)
+{
+	const uint8_t *base = c->shared ? side->link->shared : side->link->landing;
+
+	return base != NULL && pattern_is(base + c->offset, c->bytes, c->seed) ? 0 : -EBADMSG;
+}
+
+static int scribble(const struct side *side)
+{
+	void *shared = (void *)(uintptr_t)side->link->shared;
+
+	signal(SIGSEGV, SIG_DFL);
+	if (mprotect(shared, 4096, PROT_READ | PROT_WRITE) == 0)
+		return -EACCES; /* it should have been refused */
+	*(volatile uint8_t *)shared = 1;
+	return 0;
+}
+
+static int words(const struct side *side, uint64_t timeout_ns)
+{
+	uint64_t end = mst_now_ns() + timeout_ns;
+	uint64_t word = 0;
+	struct mst_put how = { .src = &word, .bytes = sizeof(word) };
+	int rc = 1;
+
+	for (uint64_t i = 1; rc == 1 && !how.notify; i++) {
+		word = UINT64_C(0x0101010101010101) * (i % 251);
+		how.notify = i % 1024 == 0 && mst_now_ns() >= end;
+		rc = side->t->put(side->link, &how);
+	}
+	return rc;
+}
+
+static int echo(const struct side *side, uint64_t count)
+{
+	struct mst_put answer = { .notify = true };
+	struct mst_net_event ev;
+
+	while (count > 0) {
+		if (side->t->poll(side->net, &ev, 1) == 0) {
+			side->t->wait(side->net, MST_NEVER);
+			continue;
+		}
+		/* Now sooner, now later, to meet the other end on its way to sleep. */
+		uint64_t at = mst_now_ns() + count % 64 * 50;
+		while (mst_now_ns() < at)
+			;
+		if (ev.kind != MST_ARRIVED || side->t->put(side->link, &answer) != 1)
+			return -EPIPE;
+		count--;
+	}
+	return 0;
+}
+
+static void hang_up(struct side *side)
+{
+	if (side->link != NULL) {
+		side->t->detach(side->link);
+		side->t->link_free(side->link);
+	}
+	side->link = NULL;
+}
+
+static int obey(struct side *side, const struct peer_command *c, struct peer_report *r)
+{
+	switch (c->order) {
+	case PEER_DIAL:
+		return dial(side, c);
+	case PEER_LISTEN:
+		return listen_for(side, c, r);
+	case PEER_ACCEPT:
+		return accept_one(side);
+	case PEER_PUT:
+		return put(side, c);
+	case PEER_POLL:
+		poll_for(side, c, r);
+		return 0;
+	case PEER_WAIT:
+		return wait_once(side, c, r);
+	case PEER_CHECK:
+		return check(side, c);
+	case PEER_SCRIBBLE:
+		return scribble(side);
+	case PEER_STORM:
+		return storm(&(struct storm){ side->net, side->link, c->seed, ~c->seed, c->count });
+	case PEER_WORDS:
+		return words(side, c->timeout_ns);
+	case PEER_ECHO:
+		return echo(side, c->count);
+	case PEER_CLOSE:
+		hang_up(side);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static void live(const struct mst_transport *t, int orders)
+{
+	struct side side = { .t = t };
+	struct peer_command c;
+
+	while (recv(orders, &c, sizeof(c), 0) == (ssize_t)sizeof(c)) {
+		struct peer_report r = { 0 };
+		r.rc = obey(&side, &c, &r);
+		send(orders, &r, sizeof(r), MSG_NOSIGNAL);
+	}
+	hang_up(&side);
+	if (side.door != NULL)
+		t->door->close(side.door);
+	t->net_close(side.net);
+	close(orders);
+}
+
+static void *live_in_thread(void *arg)
+{
+	struct peer *p = arg;
+
+	live(p->transport, p->orders);
+	return NULL;
+}
+
+static void live_in_process(struct peer *p, int orders)
+{
+	p->pid = fork();
+	if (p->pid != 0)
+		return;
+	close(p->control);
+	live(p->transport, orders);
+	_exit(0);
+}
+
+static _Noreturn void give_up(const char *what)
+{
+	perror(what);
+	abort();
+}
+
+struct peer *peer_start(const struct mst_transport *t, bool process)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_S + 5 };
+	struct peer *p = calloc(1, sizeof(*p));
+	int pair[2];
+
+	if (p == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		give_up("no peer to test with");
+	p->transport = t;
+	p->control = pair[0];
+	p->orders = pair[1];
+	setsockopt(p->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (process) {
+		live_in_process(p, pair[1]);
+		close(pair[1]);
+	} else if (pthread_create(&p->thread, NULL, live_in_thread, p) != 0) {
+		give_up("no thread to test with");
+	}
+	if (p->pid < 0)
+		give_up("no process to test with");
+	return p;
+}
+
+void peer_tell(struct peer *p, const struct peer_command *c)
+{
+	send(p->control, c, sizeof(*c), MSG_NOSIGNAL);
+}
+
+struct peer_report peer_hear(struct peer *p)
+{
+	struct peer_report r;
+
+	if (recv(p->control, &r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		r = (struct peer_report){ .rc = -ETIME };
+	return r;
+}
+
+struct peer_report peer_do(struct peer *p, const struct peer_command *c)
+{
+	peer_tell(p, c);
+	return peer_hear(p);
+}
+
+pid_t peer_pid(const struct peer *p)
+{
+	return p->pid;
+}
+
+int peer_end(struct peer *p)
+{
+	int status = 0;
+
+	/* Not close() alone: a peer that was forked later has this descriptor too. */
+	shutdown(p->control, SHUT_RDWR);
+	close(p->control);
+	if (p->pid > 0)
+		waitpid(p->pid, &status, 0);
+	else
+		pthread_join(p->thread, NULL);
+	free(p);
+	return status;
+}

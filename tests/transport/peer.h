@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The other end of a link under test, in a thread or in a process of its own. It has one net and at
+ * most one link, and does one order at a time; orders and reports travel over a socket pair.
+ */
+#ifndef MST_TESTS_TRANSPORT_PEER_H
+#define MST_TESTS_TRANSPORT_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/transport/transport.h"
+
+enum peer_order {
+	PEER_DIAL,     /* address, token, lanes, timeout_ns: opens a net and dials */
+	PEER_LISTEN,   /* opens a net and a door; reports its address */
+	PEER_ACCEPT,   /* waits for a caller and lets it in */
+	PEER_PUT,      /* offset, bytes of pattern(seed), notify, imm, from_window */
+	PEER_POLL,     /* until `count` events have come or timeout_ns is over; reports them */
+	PEER_WAIT,     /* one wait of timeout_ns; reports how long it took */
+	PEER_CHECK,    /* 0: pattern(seed) is at offset of the landing, or of the shared */
+	PEER_SCRIBBLE, /* writes to the shared, by every means; the process should not survive */
+	PEER_STORM,    /* storm(seed, count) */
+	PEER_WORDS,    /* for timeout_ns: 8 equal bytes at offset 0; the last notifies */
+	PEER_ECHO,     /* answers `count` arrivals, each after 0 to 3 us */
+	PEER_CLOSE,    /* detaches and frees the link */
+};
+
+#define PEER_EVENTS 32
+
+struct peer_command {
+	enum peer_order order;
+	char address[MST_ADDRESS_LEN];
+	uint8_t token;
+	struct mst_lanes lanes;
+	uint64_t timeout_ns;
+	size_t offset, bytes;
+	uint64_t seed, count;
+	uint32_t imm;
+	bool notify, from_window, shared, restless; /* restless: neither spins nor yields */
+};
+
+struct peer_report {
+	int rc;
+	char address[MST_ADDRESS_LEN];
+	uint64_t took_ns;
+	int count;
+	struct {
+		enum mst_net_event_kind kind;
+		uint32_t imm;
+		int error;
+	} event[PEER_EVENTS];
+};
+
+struct peer;
+
+/* Aborts if it cannot: the test is worth nothing then. */
+struct peer *peer_start(const struct mst_transport *t, bool process);
+void peer_tell(struct peer *p, const struct peer_command *c);
+/* Waits for the report of the last order; rc -ETIME: none came. */
+struct peer_report peer_hear(struct peer *p);
+struct peer_report peer_do(struct peer *p, const struct peer_command *c);
+pid_t peer_pid(const struct peer *p); /* of a process */
+/* Ends it and frees all; of a process, how it ended, as waitpid() tells. */
+int peer_end(struct peer *p);
+
+/* Bytes that depend on place and seed. */
+void pattern(uint8_t *out, size_t bytes, uint64_t seed);
+bool pattern_is(const void *at, size_t bytes, uint64_t seed);
+
+/* Sends and receives @count messages of random sizes at once; 0, or what went wrong. Both ends run
+ * it, each sending what the other's in_seed says. Message i goes to cell i modulo 3 * credits: what
+ * is being checked (up to credits) and what is on its way (one more than credits) never meet. */
+#define STORM_CELL 2048u
+struct storm {
+	struct mst_net *net;
+	struct mst_link *link;
+	uint64_t out_seed, in_seed, count;
+};
+int storm(const struct storm *s);
+
+#endif

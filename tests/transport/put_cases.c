@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* What arrives, and how: bytes, order, immediates, credits, bounds. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/transport/world.h"
+
+static struct peer_command put_order(size_t offset, size_t bytes, uint64_t seed, uint32_t imm)
+{
+	return (struct peer_command){ .order = PEER_PUT,
+				      .offset = offset,
+				      .bytes = bytes,
+				      .seed = seed,
+				      .notify = true,
+				      .imm = imm };
+}
+
+static void put_arrives_whole_and_once(void)
+{
+	struct world w = world_of_one();
+	struct peer_command up = put_order(12, 5003, 1, 0xfedcba98u);
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command check = { .order = PEER_CHECK, .offset = 7, .bytes = 60001, .seed = 2 };
+	struct mst_net_event ev[2];
+
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
+	CU_ASSERT_EQUAL(world_poll(&w, ev, 2, 200 * MST_MS), 1);
+	CU_ASSERT_EQUAL(ev[0].kind, MST_ARRIVED);
+	CU_ASSERT_PTR_EQUAL(ev[0].link, w.link[0]);
+	CU_ASSERT_EQUAL(ev[0].imm, 0xfedcba98u);
+	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 12, 5003, 1));
+
+	CU_ASSERT_EQUAL(world_notify(&w, 7, 60001, 2, 3), 1);
+	struct peer_report r = peer_do(w.peer[0], &look);
+	CU_ASSERT_EQUAL(r.count, 1);
+	CU_ASSERT_EQUAL(r.event[0].imm, 3);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	world_close(&w);
+}
+
+static void arrivals_keep_their_order(void)
+{
+	struct world w = world_of_one();
+	struct mst_net_event ev[4];
+
+	for (uint32_t round = 0; round < 50; round++) {
+		for (uint32_t i = 0; i < 4; i++) {
+			struct peer_command c = put_order(i * 100, i * 33, round + i,
+							  round * 4 + i);
+			CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).rc, 1);
+		}
+		CU_ASSERT_EQUAL_FATAL(world_poll(&w, ev, 4, 5 * MST_SECOND), 4);
+		for (uint32_t i = 0; i < 4; i++) {
+			CU_ASSERT_EQUAL(ev[i].imm, round * 4 + i);
+			CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + i * 100, i * 33,
+						  round + i));
+		}
+	}
+	world_close(&w);
+}
+
+static void earlier_puts_are_there_at_a_later_arrival(void)
+{
+	struct world w = world_of_one();
+	struct peer_command plain = put_order(0, 40000, 5, 0);
+	struct peer_command last = put_order(65536, 0, 0, 9);
+	struct mst_net_event ev;
+
+	plain.notify = false;
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &plain).rc, 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 20 * MST_MS), 0);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &last).rc, 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_TRUE(pattern_is(w.link[0]->landing, 40000, 5));
+	world_close(&w);
+}
+
+static void put_from_the_window_arrives(void)
+{
+	struct world w = world_of_one();
+	struct peer_command c = put_order(4096, 8192, 6, 1);
+	struct mst_net_event ev;
+
+	c.from_window = true;
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).rc, 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 4096, 8192, 6));
+	world_close(&w);
+}
+
+static void aligned_word_is_never_torn(void)
+{
+	struct world w = world_of_one();
+	struct peer_command c = { .order = PEER_WORDS, .timeout_ns = 100 * MST_MS };
+	_Atomic uint64_t *word = w.link[0]->landing;
+	struct mst_net_event ev;
+	uint64_t torn = 0, changes = 0, last = 0;
+
+	peer_tell(w.peer[0], &c);
+	while (transport->poll(w.net, &ev, 1) == 0) {
+		uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+		torn += seen != (seen & 0xff) * UINT64_C(0x0101010101010101);
+		changes += seen != last;
+		last = seen;
+	}
+	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 1);
+	CU_ASSERT_EQUAL(torn, 0);
+	CU_ASSERT(changes > 0);
+	world_close(&w);
+}
+
+static void put_outside_is_refused(void)
+{
+	static const struct {
+		size_t offset, bytes;
+	} outside[] = { { 65537, 0 },    { 65536, 1 },         { 0, 65537 },          { 65535, 2 },
+			{ SIZE_MAX, 1 }, { SIZE_MAX - 7, 16 }, { 100, SIZE_MAX - 99 } };
+	struct world w = world_of_one();
+	uint8_t byte = 0xff;
+
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+		struct mst_put put = { .offset = outside[i].offset,
+				       .src = &byte,
+				       .bytes = outside[i].bytes,
+				       .notify = true };
+		CU_ASSERT_EQUAL(transport->put(w.link[0], &put), -EINVAL);
+	}
+	/* Nothing has arrived, and all of the landing is as it was. */
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 50 * MST_MS };
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 0);
+	CU_ASSERT_EQUAL(world_notify(&w, 0, 65536, 11, 1), 1);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+	struct peer_command check = { .order = PEER_CHECK, .bytes = 65536, .seed = 11 };
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	struct mst_put put = { .offset = 65536, .src = &byte, .bytes = 1 };
+	CU_ASSERT_EQUAL(transport->put(w.link[0], &put), -EINVAL);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	world_close(&w);
+}
+
+static void refused_put_leaves_the_neighbours_alone(void)
+{
+	struct world w = world_of_one();
+	struct mst_net_event ev;
+	struct peer_command full = put_order(0, 65536, 21, 1);
+	struct peer_command beyond = put_order(65000, 600, 22, 2);
+
+	/* The own down landing is the canary behind the up landing that the peer writes beyond. */
+	CU_ASSERT_EQUAL(world_notify(&w, 0, 65536, 23, 1), 1);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &full).rc, 1);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &beyond).rc, -EINVAL);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 20 * MST_MS), 0);
+	CU_ASSERT_TRUE(pattern_is(w.link[0]->landing, 65536, 21));
+	struct peer_command check = { .order = PEER_CHECK, .bytes = 65536, .seed = 23 };
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	world_close(&w);
+}
+
+static void credits_run_out_and_come_back(void)
+{
+	struct mst_lanes lanes = { 64, 64, 3,
+				   5 }; /* not powers of two: the promise is the number */
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+	struct peer_command up = put_order(0, 64, 1, 0);
+	struct peer_command look = { .order = PEER_POLL, .count = 5, .timeout_ns = 5 * MST_SECOND };
+	struct mst_net_event ev[3];
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 3; i++)
+			CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, -EAGAIN);
+		for (uint32_t i = 0; i < 5; i++)
+			CU_ASSERT_EQUAL(world_notify(&w, 0, 64, 2, i), 1);
+		CU_ASSERT_EQUAL(world_notify(&w, 0, 64, 3, 5), -EAGAIN);
+		CU_ASSERT_EQUAL(world_put(&w, 8, 8, 4), 1); /* without notify: no credit needed */
+		CU_ASSERT_EQUAL(world_poll(&w, ev, 3, 5 * MST_SECOND), 3);
+		struct peer_report r = peer_do(w.peer[0], &look);
+		CU_ASSERT_EQUAL(r.count, 5);
+		CU_ASSERT_EQUAL(r.event[4].imm, 4);
+	}
+	world_close(&w);
+}
+
+static void refused_for_credit_writes_nothing(void)
+{
+	struct mst_lanes lanes = { 64, 64, 1, 1 };
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command check = { .order = PEER_CHECK, .bytes = 64, .seed = 31 };
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
+	CU_ASSERT_EQUAL(world_notify(&w, 0, 64, 31, 1), 1);
+	CU_ASSERT_EQUAL(world_notify(&w, 0, 64, 32, 2), -EAGAIN);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	world_close(&w);
+}
+
+static void lanes_of_nothing_work(void)
+{
+	struct mst_lanes lanes = { 0, 0, 1, 0 };
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+	struct peer_command up = put_order(0, 0, 1, 77);
+	struct mst_net_event ev;
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(ev.imm, 77);
+	CU_ASSERT_EQUAL(world_notify(&w, 0, 0, 0, 0), -EAGAIN);
+	CU_ASSERT_EQUAL(world_notify(&w, 0, 1, 0, 0), -EINVAL);
+	world_close(&w);
+}
+
+static void storm_of(uint64_t count, uint32_t credits, bool restless)
+{
+	size_t bytes = (size_t)credits * 3 * STORM_CELL;
+	struct mst_lanes lanes = { bytes, bytes, credits, credits };
+	struct world w = world_open(&(struct world_cfg){ .peers = 1, .restless = restless });
+	struct peer_command c = { .order = PEER_STORM, .seed = 1234 + count, .count = count };
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
+	peer_tell(w.peer[0], &c);
+	CU_ASSERT_EQUAL(storm(&(struct storm){ w.net, w.link[0], ~c.seed, c.seed, count }), 0);
+	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
+	world_close(&w);
+}
+
+static void both_directions_at_once(void)
+{
+	storm_of(20000, 16, false);
+	storm_of(5000, 3, false);
+	storm_of(1000, 1, false);
+}
+
+static void both_directions_at_once_sleeping(void)
+{
+	storm_of(5000, 16, true);
+	storm_of(500, 1, true);
+}
+
+static void no_link_starves_another(void)
+{
+	struct world w = world_open(&(struct world_cfg){ .peers = 3 });
+	struct peer_command up = put_order(0, 8, 1, 1);
+	struct mst_net_event ev;
+	int from[3] = { 0 };
+
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_TRUE_FATAL(world_join(&w, i, &usual_lanes));
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 4; k++)
+			CU_ASSERT_EQUAL(peer_do(w.peer[i], &up).rc, 1);
+	for (int k = 0; k < 6; k++) { /* one at a time: each link twice in any six */
+		CU_ASSERT_EQUAL_FATAL(transport->poll(w.net, &ev, 1), 1);
+		for (int i = 0; i < 3; i++)
+			from[i] += ev.link == w.link[i];
+	}
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(from[i], 2);
+	world_close(&w);
+}
+
+CU_TestInfo put_cases[] = {
+	{ "a put arrives whole and once, with its immediate", put_arrives_whole_and_once },
+	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
+	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
+	{ "a put from the window itself arrives", put_from_the_window_arrives },
+	{ "an aligned word is never torn", aligned_word_is_never_torn },
+	{ "a put outside the landing is refused", put_outside_is_refused },
+	{ "a refused put leaves the neighbours alone", refused_put_leaves_the_neighbours_alone },
+	{ "credits run out and come back", credits_run_out_and_come_back },
+	{ "a put refused for credit writes nothing", refused_for_credit_writes_nothing },
+	{ "lanes of nothing work", lanes_of_nothing_work },
+	{ "both directions at once deliver every byte", both_directions_at_once },
+	{ "so they do between ends that sleep at every chance", both_directions_at_once_sleeping },
+	{ "no link starves another", no_link_starves_another },
+	CU_TEST_INFO_NULL,
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Sleeping, and what ends it. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "tests/transport/world.h"
+
+#define NAP (150 * MST_MS)  /* long enough to have fallen asleep */
+#define SOON (700 * MST_MS) /* well before the look that every sleeper takes each second */
+
+static uint64_t wait_took_ns(struct world *w, uint64_t timeout_ns, int *rc)
+{
+	uint64_t begin = mst_now_ns();
+
+	*rc = transport->wait(w->net, timeout_ns);
+	return mst_now_ns() - begin;
+}
+
+static void wait_keeps_its_time(void)
+{
+	struct world w = world_of_one();
+	struct peer_command c = { .order = PEER_WAIT, .timeout_ns = 60 * MST_MS };
+	int rc;
+
+	CU_ASSERT(wait_took_ns(&w, 0, &rc) < SOON);
+	uint64_t took = wait_took_ns(&w, 60 * MST_MS, &rc);
+	CU_ASSERT_EQUAL(rc, 0);
+	CU_ASSERT(took >= 60 * MST_MS && took < SOON);
+	struct peer_report r = peer_do(w.peer[0], &c);
+	CU_ASSERT_EQUAL(r.rc, 0);
+	CU_ASSERT(r.took_ns >= 60 * MST_MS && r.took_ns < SOON);
+	world_close(&w);
+}
+
+static void wait_returns_at_once_if_something_is_there(void)
+{
+	struct world w = world_of_one();
+	struct peer_command up = { .order = PEER_PUT, .notify = true };
+	int rc;
+
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
+	CU_ASSERT(wait_took_ns(&w, MST_NEVER, &rc) < SOON);
+	world_close(&w);
+}
+
+static void put_wakes_the_acceptor(void)
+{
+	struct world w = world_of_one();
+	struct peer_command c = { .order = PEER_WAIT, .timeout_ns = NAP };
+	struct peer_command up = { .order = PEER_PUT, .notify = true };
+	struct mst_net_event ev;
+	int rc;
+
+	for (int i = 0; i < 3; i++) {
+		peer_tell(w.peer[0], &c);
+		peer_tell(w.peer[0], &up);
+		uint64_t took = wait_took_ns(&w, MST_NEVER, &rc);
+		CU_ASSERT(took > NAP / 2 && took < SOON);
+		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 1), 1);
+		peer_hear(w.peer[0]);
+		CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 1);
+	}
+	world_close(&w);
+}
+
+static void put_wakes_the_connector(void)
+{
+	struct world w = world_of_one();
+	struct peer_command c = { .order = PEER_WAIT, .timeout_ns = MST_NEVER };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 100 * MST_MS };
+
+	for (uint32_t i = 0; i < 3; i++) {
+		peer_tell(w.peer[0], &c);
+		mst_sleep_ns(NAP);
+		CU_ASSERT_EQUAL(world_notify(&w, 0, 8, i, i), 1);
+		uint64_t took = peer_hear(w.peer[0]).took_ns;
+		CU_ASSERT(took > NAP / 2 && took < SOON);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+	}
+	world_close(&w);
+}
+
+static void no_wake_up_is_lost(void)
+{
+	struct world w = world_open(&(struct world_cfg){ .peers = 1, .restless = true });
+	struct peer_command echo = { .order = PEER_ECHO, .count = 20000 };
+	struct mst_put put = { .notify = true };
+	struct mst_net_event ev;
+	uint64_t longest = 0;
+
+	w.restless = false; /* the peer spins, and so is quick */
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &usual_lanes));
+	peer_tell(w.peer[0], &echo);
+	for (uint64_t i = 0; i < echo.count; i++) {
+		uint64_t begin = mst_now_ns();
+		CU_ASSERT_EQUAL_FATAL(transport->put(w.link[0], &put), 1);
+		while (transport->poll(w.net, &ev, 1) == 0)
+			transport->wait(w.net, MST_NEVER);
+		CU_ASSERT_EQUAL_FATAL(ev.kind, MST_ARRIVED);
+		uint64_t took = mst_now_ns() - begin;
+		longest = took > longest ? took : longest;
+	}
+	CU_ASSERT(longest < SOON);
+	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
+	world_close(&w);
+}
+
+static void *wake_later(void *net)
+{
+	mst_sleep_ns(NAP);
+	transport->wake(net);
+	return NULL;
+}
+
+static void wake_ends_the_present_wait(void)
+{
+	struct world w = world_of_one();
+	pthread_t thread;
+	int rc;
+
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wake_later, w.net), 0);
+	uint64_t took = wait_took_ns(&w, MST_NEVER, &rc);
+	CU_ASSERT(took > NAP / 2 && took < SOON);
+	pthread_join(thread, NULL);
+	world_close(&w);
+}
+
+static void wake_ends_the_next_wait_only(void)
+{
+	struct world w = world_of_one();
+	int rc;
+
+	transport->wake(w.net);
+	transport->wake(w.net);
+	CU_ASSERT(wait_took_ns(&w, MST_NEVER, &rc) < SOON);
+	CU_ASSERT(wait_took_ns(&w, 60 * MST_MS, &rc) >= 60 * MST_MS);
+	world_close(&w);
+}
+
+static struct mst_net *net_to_wake; /* by the handler; NULL: it does nothing */
+
+static void on_alarm(int signal_number)
+{
+	(void)signal_number;
+	if (net_to_wake != NULL)
+		transport->wake(net_to_wake);
+}
+
+/* Lets SIGALRM come in NAP. */
+static void set_alarm(struct mst_net *net)
+{
+	struct sigaction act = { .sa_handler = on_alarm };
+
+	net_to_wake = net;
+	sigaction(SIGALRM, &act, NULL);
+	ualarm((useconds_t)(NAP / 1000), 0);
+}
+
+static void signal_ends_a_wait(void)
+{
+	struct world w = world_of_one();
+	int rc;
+
+	set_alarm(NULL);
+	uint64_t took = wait_took_ns(&w, MST_SECOND / 10 * 9, &rc);
+	CU_ASSERT(took > NAP / 2 && took < SOON);
+	CU_ASSERT_EQUAL(rc, -EINTR);
+	world_close(&w);
+}
+
+static void handler_may_wake(void)
+{
+	struct world w = world_of_one();
+	int rc;
+
+	set_alarm(w.net);
+	CU_ASSERT(wait_took_ns(&w, MST_NEVER, &rc) < SOON);
+	CU_ASSERT(rc == 0 || rc == -EINTR);
+	world_close(&w);
+}
+
+static void net_sleeps_for_links_of_both_kinds(void)
+{
+	/* Peer 0 dials this net; this net dials peer 1. */
+	struct world w = world_open(&(struct world_cfg){ .peers = 2 });
+	struct peer_command nap = { .order = PEER_WAIT, .timeout_ns = NAP };
+	struct peer_command put = { .order = PEER_PUT, .notify = true };
+	struct peer_command at = { .order = PEER_LISTEN };
+	struct peer_command let = { .order = PEER_ACCEPT };
+	struct mst_net_event ev;
+	int rc;
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &usual_lanes));
+	struct peer_report r = peer_do(w.peer[1], &at);
+	struct mst_dial dial = { .address = r.address,
+				 .lanes = usual_lanes,
+				 .timeout_ns = 5 * MST_SECOND };
+	peer_tell(w.peer[1], &let);
+	CU_ASSERT_EQUAL_FATAL(transport->dial(w.net, &dial, &w.link[1]), 0);
+	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);
+	for (int i = 0; i < 4; i++) {
+		struct peer *p = w.peer[i % 2];
+		peer_tell(p, &nap);
+		peer_tell(p, &put);
+		uint64_t took = wait_took_ns(&w, MST_NEVER, &rc);
+		CU_ASSERT(took > NAP / 2 && took < SOON);
+		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 1), 1);
+		CU_ASSERT_PTR_EQUAL(ev.link, w.link[i % 2]);
+		peer_hear(p);
+		CU_ASSERT_EQUAL(peer_hear(p).rc, 1);
+	}
+	world_close(&w);
+}
+
+CU_TestInfo wait_cases[] = {
+	{ "a wait lasts no longer than its time", wait_keeps_its_time },
+	{ "a wait returns at once if something is there",
+	  wait_returns_at_once_if_something_is_there },
+	{ "a put wakes a sleeping acceptor", put_wakes_the_acceptor },
+	{ "a put wakes a sleeping connector", put_wakes_the_connector },
+	{ "no wake-up is lost by one that sleeps at every chance", no_wake_up_is_lost },
+	{ "wake ends the present wait", wake_ends_the_present_wait },
+	{ "wake ends the next wait, and no more", wake_ends_the_next_wait_only },
+	{ "a signal ends a wait with -EINTR", signal_ends_a_wait },
+	{ "a signal's handler may wake", handler_may_wake },
+	{ "a net sleeps for links of both kinds", net_sleeps_for_links_of_both_kinds },
+	CU_TEST_INFO_NULL,
+};

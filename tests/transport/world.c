@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/transport/world.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+const struct mst_lanes usual_lanes = { 65536, 65536, 4, 4 };
+
+struct world world_open(const struct world_cfg *cfg)
+{
+	struct mst_net_cfg net = { .published_bytes = cfg->published_bytes,
+				   .links_max = cfg->links_max ? cfg->links_max
+							       : (uint32_t)cfg->peers,
+				   .spin_pauses = cfg->restless ? 0 : 100,
+				   .spin_yields = cfg->restless ? 0 : 10 };
+	struct world w = { .restless = cfg->restless };
+
+	/* Peers first: a forked one holds no descriptor of the net, of the door, or of a link. */
+	for (int i = 0; i < cfg->peers; i++)
+		w.peer[i] = peer_start(transport, in_processes);
+	CU_ASSERT_EQUAL_FATAL(transport->net_open(&net, &w.net), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->door->open(w.net, &w.door), 0);
+	return w;
+}
+
+void world_close(struct world *w)
+{
+	for (int i = 0; i < WORLD_PEERS; i++) {
+		if (w->link[i] == NULL)
+			continue;
+		transport->detach(w->link[i]);
+		transport->link_free(w->link[i]);
+	}
+	transport->door->close(w->door);
+	transport->net_close(w->net);
+	for (int i = 0; i < WORLD_PEERS; i++)
+		if (w->peer[i] != NULL)
+			peer_end(w->peer[i]);
+}
+
+struct peer_command world_call(const struct world *w, const struct mst_lanes *lanes)
+{
+	struct peer_command c = {
+		.order = PEER_DIAL, .token = 7, .lanes = *lanes, .timeout_ns = 5 * MST_SECOND
+	};
+
+	memcpy(c.address, w->door->address, sizeof(c.address));
+	return c;
+}
+
+int world_knock(struct world *w, struct mst_knock *out)
+{
+	struct pollfd pfd = { .fd = transport->door->fd(w->door), .events = POLLIN };
+	uint64_t begin = mst_now_ns();
+	int rc = transport->door->knock(w->door, out);
+
+	while (rc == -EAGAIN && mst_now_ns() - begin < 5 * MST_SECOND) {
+		poll(&pfd, 1, 100);
+		rc = transport->door->knock(w->door, out);
+	}
+	return rc;
+}
+
+bool world_join(struct world *w, int i, const struct mst_lanes *lanes)
+{
+	struct peer_command call = world_call(w, lanes);
+	struct mst_knock knock;
+
+	peer_tell(w->peer[i], &call);
+	int rc = world_knock(w, &knock);
+	if (rc == 0)
+		rc = transport->door->answer(w->door, &knock, &w->link[i]);
+	if (rc == 0)
+		rc = transport->attach(w->net, w->link[i]);
+	CU_ASSERT_EQUAL(rc, 0);
+	int dialled = peer_hear(w->peer[i]).rc;
+	CU_ASSERT_EQUAL(dialled, 0);
+	return rc == 0 && dialled == 0;
+}
+
+struct world world_of_one(void)
+{
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &usual_lanes));
+	return w;
+}
+
+int world_poll(struct world *w, struct mst_net_event *ev, int count, uint64_t timeout_ns)
+{
+	uint64_t begin = mst_now_ns();
+	int got = 0;
+
+	while (got < count && mst_now_ns() - begin < timeout_ns) {
+		int n = transport->poll(w->net, ev + got, count - got);
+		got += n;
+		if (n == 0)
+			transport->wait(w->net, 20 * MST_MS);
+	}
+	return got;
+}
+
+static int put_pattern(const struct world *w, struct mst_put *put, uint64_t seed)
+{
+	uint8_t *buffer = malloc(put->bytes + 8);
+
+	if (buffer == NULL)
+		return -ENOMEM;
+	pattern(buffer, put->bytes, seed);
+	put->src = buffer;
+	int rc = transport->put(w->link[0], put);
+	free(buffer);
+	return rc;
+}
+
+int world_put(const struct world *w, size_t offset, size_t bytes, uint64_t seed)
+{
+	return put_pattern(w, &(struct mst_put){ .offset = offset, .bytes = bytes }, seed);
+}
+
+int world_notify(const struct world *w, size_t offset, size_t bytes, uint64_t seed, uint32_t imm)
+{
+	struct mst_put put = { .offset = offset, .bytes = bytes, .notify = true, .imm = imm };
+
+	return put_pattern(w, &put, seed);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the conformance cases stand on: an acceptor's net and door in this thread, and peers that
+ * dial it. Which transport, and whether peers are threads or processes, main() is told.
+ */
+#ifndef MST_TESTS_TRANSPORT_WORLD_H
+#define MST_TESTS_TRANSPORT_WORLD_H
+
+#include "tests/transport/peer.h"
+#include "tests/ut.h"
+
+#define WORLD_PEERS 3
+
+extern const struct mst_transport *transport;
+extern bool in_processes;
+
+struct world {
+	bool restless;
+	struct mst_net *net;
+	struct mst_door *door;
+	struct peer *peer[WORLD_PEERS];
+	struct mst_link *link[WORLD_PEERS]; /* NULL: none */
+};
+
+struct world_cfg {
+	int peers;
+	size_t published_bytes;
+	uint32_t links_max; /* 0: as many as peers */
+	bool restless;      /* sleep at every chance */
+};
+
+/* Starts the peers, then opens net and door. */
+struct world world_open(const struct world_cfg *cfg);
+/* Frees all links that there are, and ends the peers. */
+void world_close(struct world *w);
+
+/* Lanes of 64 KiB each way with 4 credits, which most cases use. */
+extern const struct mst_lanes usual_lanes;
+
+/* The order to dial this world's door with token 7. */
+struct peer_command world_call(const struct world *w, const struct mst_lanes *lanes);
+/* The next caller; waits for it. -EAGAIN: nobody came. */
+int world_knock(struct world *w, struct mst_knock *out);
+/* Joins peer @i: it dials, is let in and attached. False, and a failed assertion, if it cannot. */
+bool world_join(struct world *w, int i, const struct mst_lanes *lanes);
+/* One peer, joined over the usual lanes. */
+struct world world_of_one(void);
+
+/* Polls until @count events have come, or @timeout_ns is over. Returns how many. */
+int world_poll(struct world *w, struct mst_net_event *ev, int count, uint64_t timeout_ns);
+/* Puts pattern(seed) from here. */
+int world_put(const struct world *w, size_t offset, size_t bytes, uint64_t seed);
+/* The same, and raises @imm. */
+int world_notify(const struct world *w, size_t offset, size_t bytes, uint64_t seed, uint32_t imm);
+
+extern CU_TestInfo put_cases[], door_cases[], wait_cases[], end_cases[], process_cases[];
+
+#endif
