@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Digits are learnt, over real servers and workers.
+
+usage: digits.py POLICY COMMITS ACCURACY --muster MUSTER --digits DIGITS
+                 [--data DIR] [--delay SPEC ...]
+Exits 77 where DIR is not there.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("policy")
+    p.add_argument("commits", type=int)
+    p.add_argument("accuracy", type=float)
+    p.add_argument("--muster", required=True)
+    p.add_argument("--digits", required=True)
+    p.add_argument("--data")
+    p.add_argument("--delay", action="append", default=[])
+    p.add_argument("--owner", default="servers")
+    a = p.parse_args()
+    if a.data and not os.path.isdir(a.data):
+        print(f"skipped: there is no {a.data}")
+        sys.exit(77)
+    options = [w for d in a.delay for w in ("--delay", d)] + (
+        ["--data", a.data] if a.data else []
+    )
+    with tempfile.TemporaryDirectory() as d:
+        run, digits = os.path.join(d, "run.json"), os.path.join(d, "digits.json")
+        subprocess.run(
+            [
+                a.muster,
+                "run",
+                "-n",
+                "5",
+                "--policy",
+                a.policy,
+                "--commits",
+                str(a.commits),
+                "--owner",
+                a.owner,
+                "--json",
+                run,
+                "--",
+                a.digits,
+                "--owner",
+                a.owner,
+                "--json",
+                digits,
+                *options,
+            ],
+            check=True,
+            timeout=110,
+            stdin=subprocess.DEVNULL,
+        )
+        with open(run) as f:
+            commits = json.load(f)["commits"]
+        with open(digits) as f:
+            accuracy = json.load(f)["accuracy"]
+    print(f"{a.policy}: accuracy {accuracy} after {commits} commits")
+    if commits != a.commits or accuracy < a.accuracy:
+        sys.exit(f"expected {a.commits} commits and at least {a.accuracy}")
+
+
+main()

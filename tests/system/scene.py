@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the tools have in common: a run whose processes can all be found again."""
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+MUSTER, FAKE = "", ""
+
+
+def tagged(mark):
+    """Processes whose environment carries the mark; those waiting to be reaped have none."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if mark.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def until(condition, seconds=10.0):
+    """Waits until the condition holds; False if it never does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+class Scene(unittest.TestCase):
+    """A folder for one test, and processes that carry its mark."""
+
+    def setUp(self):
+        self.mark = "SCENE_MARK=" + uuid.uuid4().hex
+        self.folder = tempfile.TemporaryDirectory()
+
+    def tearDown(self):
+        left = tagged(self.mark)
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        self.folder.cleanup()
+        self.assertEqual(left, [], "processes are left over")
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def read(self, name):
+        with open(self.path(name)) as f:
+            return f.read()
+
+    def environment(self, script, **more):
+        name, value = self.mark.split("=")
+        env = dict(os.environ, MUSTER_MUSTERD=FAKE, FAKE_JOB=script, HERE=self.folder.name)
+        env.pop("MUSTER_SERVER", None)
+        return env | {name: value} | more
+
+    def start(self, script, *args, **more):
+        """muster run, its output kept apart; nothing it inherits is ignored."""
+        return subprocess.Popen([MUSTER, "run", *args], env=self.environment(script, **more),
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def finish(self, process, seconds=30):
+        out, err = process.communicate(timeout=seconds)
+        return process.returncode, out, err
+
+    def run_muster(self, script, *args, **more):
+        return self.finish(self.start(script, *args, **more))
+
+    def run_on_terminal(self, script, columns, *args):
+        """Return: exit status and all that the terminal got."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve("/bin/sh", ["sh", "-c", 'stty cols "$0"; exec "$@"', str(columns), MUSTER,
+                                  "run", *args],
+                      self.environment(script, TERM="xterm"))
+        got = b""
+        while select.select([terminal], [], [], 30)[0]:
+            try:
+                piece = os.read(terminal, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            got += piece
+        os.close(terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), got.decode()
+
+
+def main():
+    global MUSTER, FAKE
+    MUSTER, FAKE = sys.argv[1:3]
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -1,0 +1,363 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""muster run alone: its workers are shell scripts, and its musterd follows a script, too.
+
+usage: tool_run.py MUSTER FAKE_MUSTERD [unittest's arguments]
+"""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+import scene
+from scene import tagged, until
+
+SLEEP = ("sleep", "60")
+
+# A musterd that loses the usual port to somebody else, who holds it for a second.
+THIEF = """#!/bin/sh
+case "$*" in
+*:17077*)
+	setsid /usr/bin/python3 -c '
+import os, socket, time
+with socket.create_server(("127.0.0.1", 17077)):
+    open(os.environ["HERE"] + "/taken", "w").close()
+    time.sleep(1)' &
+	while ! [ -e "$HERE/taken" ]; do sleep 0.02; done
+	exit 1 ;;
+esac
+exec "$FAKE" "$@"
+"""
+
+
+def sh(text):
+    return ("sh", "-c", text)
+
+
+class Starting(scene.Scene):
+    def test_environment(self):
+        """each worker is told the server, the job, its rank and their number"""
+        rc, out, _ = self.run_muster("run:300 finish", "-n", "3", "--job", "tide", "--", *sh(
+            "echo $MUSTER_JOB $MUSTER_RANK $MUSTER_WORKERS $MUSTER_SERVER; sleep 0.5"))
+        lines = sorted(line.split() for line in out.splitlines())
+        self.assertEqual(rc, 0)
+        self.assertEqual([line[:3] for line in lines],
+                         [["tide", str(rank), "3"] for rank in range(3)])
+        self.assertTrue(all(line[3].startswith("127.0.0.1:") for line in lines))
+
+    def test_clean(self):
+        """a worker starts with no signal blocked, and with nothing to read"""
+        for program, said in ((("grep", "SigBlk", "/proc/self/status"), "SigBlk:\t" + "0" * 16),
+                              (("wc", "-c"), "0")):
+            _, out, _ = self.run_muster("run:100 finish", "-n", "1", "--", *program)
+            self.assertEqual(out, said + "\n")
+
+    def test_flags(self):
+        """options of the server are handed on as typed, and the run's own are not"""
+        conf = self.path("c.conf")
+        with open(conf, "w") as f:
+            f.write('lease = "3s";\n')
+        self.run_muster("run:100 finish", "-q", "-n2", "-c", conf, "--policy=backup:1", "--force",
+                        "--json", self.path("x"), "--grace=9s", "--on-loss", "fail", "--listen",
+                        "127.0.0.1:0", "--", "sleep", "0.2", FAKE_ARGS=self.path("args"))
+        self.assertEqual(self.read("args").split("\n"),
+                         ["-c", conf, "--policy=backup:1", "--force", "--on-loss", "fail",
+                          "--workers=2", "--listen=127.0.0.1:0", ""])
+
+    def test_file_workers(self):
+        """the number of workers may come from the file"""
+        with open(self.path("c.conf"), "w") as f:
+            f.write('workers = 3;\njob = "reef";\n')
+        _, out, _ = self.run_muster("run:300 finish", "-q", "-c", self.path("c.conf"), "--",
+                                    *sh("echo $MUSTER_JOB; sleep 0.4"))
+        self.assertEqual(out.split(), ["reef"] * 3)
+
+    def test_port_taken(self):
+        """if the usual port is taken the run takes another and says which"""
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                other.bind(("127.0.0.1", 17077))
+                other.listen()
+            except OSError:
+                pass  # taken already, which is as good
+            rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2")
+        self.assertEqual(rc, 0)
+        port = re.search(r"listens on 127\.0\.0\.1:(\d+)", err).group(1)
+        self.assertNotEqual(port, "17077")
+
+    def test_port_lost(self):
+        """a port that is taken between a look at it and musterd's start is given up for another"""
+        with open(self.path("musterd"), "w") as f:
+            f.write(THIEF)
+        os.chmod(self.path("musterd"), 0o755)
+        rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2",
+                                     FAKE=scene.FAKE, MUSTER_MUSTERD=self.path("musterd"))
+        self.assertEqual(rc, 0, err)
+        self.assertTrue(until(lambda: not tagged(self.mark)))
+
+    def test_together(self):
+        """runs that start at the same moment do not take each other's port"""
+        runs = [self.start("run:300 finish", "-n", "1", "--", "sleep", "0.4") for _ in range(5)]
+        ends = [self.finish(run) for run in runs]
+        self.assertEqual([end[0] for end in ends], [0] * 5, ends)
+
+    def test_no_program(self):
+        """a program that is not there is named, and all is over"""
+        rc, _, err = self.run_muster("gather:60000", "-n", "2", "--", "./no-such-program")
+        self.assertEqual(rc, 1)
+        self.assertIn("cannot start ./no-such-program as rank 0: No such file", err)
+
+    def test_no_musterd(self):
+        """a musterd that cannot listen ends the run with its status"""
+        rc, _, err = self.run_muster("refuse", "-n", "2", "--", *SLEEP)
+        self.assertEqual(rc, 1)
+        self.assertIn("musterd exited with status 1 before it could listen", err)
+
+    def test_musterd_missing(self):
+        """where musterd cannot be found the variable that names it is"""
+        rc, _, err = self.run_muster("", "-n", "2", "--", *SLEEP, MUSTER_MUSTERD="/nowhere/musterd")
+        self.assertEqual(rc, 1)
+        self.assertIn("cannot start /nowhere/musterd: No such file", err)
+        self.assertIn("MUSTER_MUSTERD", err)
+
+    def test_usage(self):
+        """wrong usage is 2, and says what would be right"""
+        for args, sentence in ((("-n", "2"), "no program"), (("--", "true"), "-n W"),
+                               (("-n", "2", "--polcy", "bsp"), "--policy"),
+                               (("-n", "0", "--", "true"), "from 1 to 4096"),
+                               (("-n", "2", "--policy", "backup:3", "--", "true"), "backup:3")):
+            rc, _, err = self.run_muster("", *args)
+            self.assertEqual((rc, sentence in err), (2, True), (args, err))
+
+
+class Ending(scene.Scene):
+    def test_early_death(self):
+        """a worker that fails before the start ends the run at once, with its rank and status"""
+        begun = time.monotonic()
+        rc, _, err = self.run_muster("gather:60000", "-n", "3", "--",
+                                     *sh("[ $MUSTER_RANK != 1 ] || exit 7; exec sleep 60"))
+        self.assertEqual(rc, 1)
+        self.assertIn("rank 1 exited with status 7 before the job had started", err)
+        self.assertLess(time.monotonic() - begun, 5)
+
+    def test_early_kill(self):
+        """so does one that is killed"""
+        rc, _, err = self.run_muster("gather:60000", "-n", "2", "--",
+                                     *sh("[ $MUSTER_RANK != 1 ] || kill -9 $$; exec sleep 60"))
+        self.assertEqual(rc, 1)
+        self.assertIn("rank 1 was killed by signal 9 (Killed) before the job had started", err)
+
+    def test_early_death_unheard(self):
+        """even if musterd does not say whether it has started"""
+        rc, _, err = self.run_muster("halt:60000", "-n", "2", "--", *sh("exit $MUSTER_RANK"))
+        self.assertEqual(rc, 1)
+        self.assertIn("rank 1 exited with status 1 before the job had started", err)
+
+    def test_loss(self):
+        """after the start a lost worker is named, and the run goes on to its end"""
+        rc, _, err = self.run_muster("gather:100 run:500 lose:1 run:300 finish", "-n", "3", "--",
+                                     *sh("sleep 0.3; [ $MUSTER_RANK != 1 ] || kill -9 $$; sleep 1"))
+        self.assertEqual(rc, 0)
+        self.assertRegex(err, r"rank 1 was killed by signal 9 \(Killed\) at version \d+; the")
+        self.assertRegex(err, r"\n +1 .* signal 9, Killed, lost\n")
+
+    def test_failing_worker(self):
+        """a worker that the policy did not lose but that fails makes the run fail"""
+        rc, _, _ = self.run_muster("run:200 finish", "-n", "2", "--",
+                                   *sh("sleep 0.4; exit $MUSTER_RANK"))
+        self.assertEqual(rc, 1)
+
+    def test_failed_job(self):
+        """a job that fails is 1, with musterd's sentence"""
+        rc, _, err = self.run_muster("run:200 fail exit:1", "-n", "2", "--", "sleep", "0.4")
+        self.assertEqual(rc, 1)
+        self.assertRegex(err, r"failed after .*: too few workers: 1 of 2")
+
+    def test_short_job(self):
+        """a job whose workers are gone before anybody has looked has finished all the same"""
+        for _ in range(5):
+            rc, _, err = self.run_muster("run:60 finish", "-n", "2", "--", "true")
+            self.assertEqual(rc, 0, err)
+
+    def test_unread_question(self):
+        """the job's end is heard even if musterd goes with a question unread"""
+        rc, _, err = self.run_muster("run:100 halt:600 finish", "-n", "1", "--", "sleep", "0.8")
+        self.assertEqual(rc, 0, err)
+
+    def test_musterd_killed(self):
+        """if musterd dies the workers are ended"""
+        rc, _, err = self.run_muster("run:300 die:9", "-n", "2", "--grace", "200ms", "--", *SLEEP)
+        self.assertEqual(rc, 1)
+        self.assertRegex(err, r"musterd was killed by signal 9 \(Killed\) at version \d+")
+
+    def test_musterd_mute(self):
+        """if all workers are gone and musterd does not end the job, it is ended"""
+        rc, _, err = self.run_muster("run:60000", "-n", "2", "--grace", "300ms", "--", "sleep",
+                                     "0.3")
+        self.assertEqual(rc, 1)
+        self.assertIn("all workers have exited, but musterd has not ended the job", err)
+
+    def test_musterd_stubborn(self):
+        """a musterd that neither goes by itself nor when asked is killed"""
+        rc, _, _ = self.run_muster("stubborn run:200 finish halt:60000", "-n", "1", "--grace",
+                                   "200ms", "--", "sleep", "0.3")
+        self.assertEqual(rc, 0)
+
+    def test_stubborn_worker(self):
+        """a worker that stays after the end is asked, then killed, and the run has failed"""
+        rc, _, err = self.run_muster("run:200 finish", "-n", "2", "--grace", "200ms", "--",
+                                     *sh("trap '' TERM; [ $MUSTER_RANK = 0 ] || sleep 60"))
+        self.assertEqual(rc, 1)
+        self.assertIn("1 of 2 workers have not exited: sending them SIGTERM", err)
+        self.assertRegex(err, r"\n +1 .* signal 9, Killed\n")
+
+    def test_halted_worker(self):
+        """a worker halted when the job ends is killed, and counts as lost"""
+        rc, _, err = self.run_muster("run:400 finish", "-n", "2", "--grace", "500ms", "--",
+                                     *sh("[ $MUSTER_RANK = 0 ] || kill -STOP $$; sleep 0.5"))
+        self.assertEqual(rc, 0, err)
+        self.assertRegex(err, r"\n +1 .* signal 9, Killed, was halted\n")
+
+    def test_offspring(self):
+        """what a worker leaves behind ends with it"""
+        rc, _, _ = self.run_muster("run:300 finish", "-n", "1", "--", *sh("sleep 60 & sleep 0.4"))
+        self.assertEqual(rc, 0)
+
+
+class Signals(scene.Scene):
+    def interrupted(self, signo, script):
+        run = self.start("run:60000", "-n", "2", "--grace", "5s", "--", *sh(script))
+        self.assertTrue(until(lambda: os.path.exists(self.path("0")) and
+                              os.path.exists(self.path("1"))))
+        os.kill(run.pid, signo)
+        return run
+
+    def test_forwarded(self):
+        """each ending signal reaches the workers, and the status is 128 + n"""
+        for signo in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            word = signo.name.removeprefix("SIG")
+            run = self.interrupted(signo, f"trap 'echo {word} > $HERE/got.$MUSTER_RANK; exit 0' "
+                                   f"{word}; touch $HERE/$MUSTER_RANK; sleep 60 & wait")
+            rc, _, err = self.finish(run)
+            self.assertEqual(rc, 128 + signo, err)
+            self.assertEqual([self.read("got.0"), self.read("got.1")], [word + "\n"] * 2)
+            self.assertIn("interrupted after", err)
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+
+    def test_background(self):
+        """a run that a shell has put in the background can be interrupted all the same"""
+        run = subprocess.Popen(["sh", "-c", '"$@" & wait $!', "sh", scene.MUSTER, "run", "-n", "1",
+                                "--", *sh("touch $HERE/0; exec sleep 60")],
+                               env=self.environment("run:60000"), stderr=subprocess.DEVNULL)
+        self.assertTrue(until(lambda: os.path.exists(self.path("0"))))
+        with open(f"/proc/{run.pid}/task/{run.pid}/children") as f:
+            os.kill(int(f.read().split()[0]), signal.SIGINT)
+        self.assertEqual(run.wait(20), 130)
+
+    def test_nohup(self):
+        """a run started with nohup does not hang up"""
+        run = subprocess.Popen(["nohup", scene.MUSTER, "run", "-n", "1", "--",
+                                *sh("touch $HERE/0; sleep 0.6")],
+                               env=self.environment("run:500 finish"),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.assertTrue(until(lambda: os.path.exists(self.path("0"))))
+        run.send_signal(signal.SIGHUP)
+        self.assertEqual(run.wait(20), 0)
+
+    def test_twice(self):
+        """a second signal kills workers that ignore the first"""
+        run = self.interrupted(signal.SIGINT,
+                               "trap '' INT TERM; touch $HERE/$MUSTER_RANK; sleep 60")
+        begun = time.monotonic()
+        time.sleep(0.2)
+        os.kill(run.pid, signal.SIGINT)
+        rc, _, _ = self.finish(run)
+        self.assertEqual(rc, 130)
+        self.assertLess(time.monotonic() - begun, 3)
+
+    def test_while_starting(self):
+        """a signal that comes with the first breath ends the run too"""
+        for delay in (0.0, 0.005, 0.01, 0.02, 0.05):
+            run = self.start("run:60000", "-n", "4", "--", *SLEEP)
+            time.sleep(delay)
+            run.send_signal(signal.SIGTERM)
+            self.assertIn(self.finish(run)[0], (143, -signal.SIGTERM))
+
+    def test_killed(self):
+        """nothing survives a muster run that is killed"""
+        run = self.interrupted(signal.SIGKILL, "touch $HERE/$MUSTER_RANK; exec sleep 60")
+        self.finish(run)
+        self.assertTrue(until(lambda: not tagged(self.mark)), "processes are left over")
+
+
+class Printing(scene.Scene):
+    def test_json(self):
+        """the figures are all there, an exit is a status or minus the signal"""
+        self.run_muster("run:300 lose:1 late:2 run:300 finish", "-q", "-n", "3", "--policy",
+                        "backup:2", "--json", self.path("x.json"), "--",
+                        *sh("[ $MUSTER_RANK != 1 ] || kill -9 $$; sleep 0.7"))
+        run = json.loads(self.read("x.json"))
+        self.assertLessEqual({"policy", "workers", "commits", "samples", "wall_s", "mean_step_ms",
+                              "p50_step_ms", "p99_step_ms", "max_step_ms", "saved_s", "state",
+                              "why", "loss", "ranks"}, set(run))
+        self.assertEqual((run["state"], run["workers"]), ("finished", 3))
+        self.assertEqual([rank["exit"] for rank in run["ranks"]], [0, -9, 0])
+        self.assertLessEqual({"rank", "counted", "late", "stale", "cancelled", "refused",
+                              "mean_ready_ms", "mean_behind_ms", "exit"}, set(run["ranks"][0]))
+        self.assertGreater(run["ranks"][2]["late"], 0)
+
+    def test_json_on_stdout(self):
+        """standard output is the figures and nothing else, whatever the workers print"""
+        rc, out, err = self.run_muster("run:200 finish", "-q", "-n", "2", "--json", "-", "--",
+                                       *sh("echo noise; sleep 0.3"))
+        self.assertEqual((rc, json.loads(out)["state"]), (0, "finished"))
+        self.assertEqual(err, "noise\nnoise\n")
+
+    def test_json_of_failure(self):
+        """a run that never started has figures, too: a loss nobody told is null"""
+        self.run_muster("refuse", "-n", "2", "--json", self.path("x.json"), "--", *SLEEP)
+        run = json.loads(self.read("x.json"))
+        self.assertEqual((run["state"], run["loss"], run["commits"]), ("failed", None, 0))
+        self.assertEqual([rank["exit"] for rank in run["ranks"]], [None, None])
+
+    def test_unwritable(self):
+        """figures that cannot be written are known before a long run, not after it"""
+        rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--json", "/nowhere/x", "--",
+                                     "sleep", "0.2")
+        self.assertEqual(rc, 2)
+        self.assertIn("option --json: cannot write /nowhere/x: No such file", err)
+
+    def test_plain(self):
+        """without a terminal there is a plain line every two seconds"""
+        _, _, err = self.run_muster("late:1 run:4500 finish", "-n", "2", "--", "sleep", "4.6")
+        lines = re.findall(r"^muster: version \d+, 2 of 2 live, step .*, rank 1 late 50 %$", err,
+                           re.M)
+        self.assertEqual(len(lines), 2, err)
+        self.assertNotIn("\r", err)
+        self.assertNotIn("\033", err)
+
+    def test_terminal(self):
+        """on a terminal one line is redrawn in place, within its width"""
+        for columns in (30, 200):
+            rc, got = self.run_on_terminal("late:1 run:1200 finish", columns, "-n", "2", "--",
+                                           "sleep", "1.3")
+            drawn = re.findall(r"\r([^\r\n]*)\033\[K", got)
+            live = [line for line in drawn if line.startswith("version")]
+            self.assertEqual(rc, 0)
+            self.assertGreaterEqual(len(live), 3, got)
+            self.assertLess(max(map(len, live)), columns)
+            self.assertEqual(any("rank 1 late" in line for line in live), columns == 200)
+            self.assertEqual(drawn[-1], "", "the line is taken away before the summary")
+
+    def test_quiet(self):
+        """--quiet prints nothing of a run that goes well"""
+        self.assertEqual(self.run_muster("run:200 finish", "-q", "-n", "1", "--", "sleep", "0.3"),
+                         (0, "", ""))
+
+
+scene.main()

@@ -1,0 +1,119 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""muster and muster status alone, before a musterd that follows a script.
+
+usage: tool_status.py MUSTER FAKE_MUSTERD [unittest's arguments]
+"""
+import json
+import os
+import socket
+import subprocess
+import threading
+import time
+
+import scene
+
+
+class Commands(scene.Scene):
+    def muster(self, *args, **more):
+        done = subprocess.run([scene.MUSTER, *args], env=self.environment("", **more), text=True,
+                              capture_output=True, timeout=30)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_help(self):
+        """--help and --version are answers, not errors"""
+        self.assertIn("muster run -n W", self.muster("--help")[1])
+        self.assertRegex(self.muster("--version")[1], r"^muster \d+\.\d+\.\d+\n$")
+        for command in ("run", "status"):
+            rc, out, _ = self.muster(command, "--help")
+            self.assertEqual((rc, f"usage: muster {command}" in out), (0, True))
+
+    def test_unknown(self):
+        """an unknown command is 2, and the nearest one is named"""
+        rc, _, err = self.muster("statsu")
+        self.assertEqual((rc, "did you mean status?" in err), (2, True))
+        self.assertEqual(self.muster()[0], 2)
+
+
+class Status(Commands):
+    def serve(self, script, workers):
+        """A musterd of its own. Return: its address."""
+        ready, write = os.pipe()
+        self.musterd = subprocess.Popen([scene.FAKE, f"--workers={workers}",
+                                         "--listen=127.0.0.1:0"], pass_fds=[write],
+                                        env=self.environment(script, MUSTER_READY_FD=str(write)))
+        os.close(write)
+        with os.fdopen(ready) as line:
+            return line.read().split()[-1]
+
+    def tearDown(self):
+        if hasattr(self, "musterd"):
+            self.musterd.kill()
+            self.musterd.wait()
+        super().tearDown()
+
+    def test_late(self):
+        """the late worker is named: by how much, how often"""
+        address = self.serve("late:1 run:60000", 3)
+        time.sleep(0.2)
+        rc, out, _ = self.muster("status", address)
+        self.assertEqual(rc, 0)
+        self.assertRegex(out, r"rank 1 is late: 3\.00 ms after its step's commit on average, in "
+                         r"\d+ of \d+ gradients \(50 %\)\n$")
+        self.assertRegex(out, r"\n +1 +live +\d+ +50 % +8\.00 ms +3\.00 ms")
+
+    def test_environment(self):
+        """the server comes from the environment where it is not typed"""
+        address = self.serve("gather:60000", 2)
+        rc, out, _ = self.muster("status", MUSTER_SERVER=address)
+        self.assertEqual((rc, out.startswith("job default is gathering")), (0, True))
+        self.assertTrue(out.endswith("nobody is late\n"))
+
+    def test_many(self):
+        """a job of more ranks than one message holds is shown whole"""
+        rc, out, _ = self.muster("status", "--json", "-", self.serve("run:60000", 600))
+        ranks = json.loads(out)["ranks"]
+        self.assertEqual((rc, [rank["rank"] for rank in ranks]), (0, list(range(600))))
+
+    def test_json(self):
+        """--json FILE has the figures, and the table is printed all the same"""
+        rc, out, _ = self.muster("status", "--json", self.path("x"), self.serve("run:60000", 2))
+        status = json.loads(self.read("x"))
+        self.assertEqual((rc, status["state"], status["workers"]), (0, "running", 2))
+        self.assertIn("rank", out)
+
+    def test_nobody(self):
+        """where nobody listens that is said, with the address"""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % free.getsockname()[1]
+        rc, _, err = self.muster("status", address)
+        self.assertEqual((rc, f"nobody listens on {address}" in err), (1, True))
+
+    def test_stranger(self):
+        """where something else listens that is said, too"""
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            def greet():
+                connection, _ = other.accept()
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.recv(100)
+                connection.close()
+
+            thread = threading.Thread(target=greet)
+            thread.start()
+            rc, _, err = self.muster("status", "127.0.0.1:%d" % other.getsockname()[1])
+            thread.join()
+        self.assertEqual((rc, "not musterd" in err), (1, True), err)
+
+    def test_hanging(self):
+        """a musterd that does not answer is not waited for longer than --timeout"""
+        rc, _, err = self.muster("status", "--timeout", "300ms", self.serve("halt:60000", 1))
+        self.assertEqual((rc, "does not answer" in err), (1, True))
+
+    def test_address(self):
+        """what is no address is refused"""
+        self.assertEqual(self.muster("status", "127.0.0.1:none")[0], 1)
+        self.assertEqual(self.muster("status", "one:1", "two:2")[0], 2)
+
+
+scene.main()
