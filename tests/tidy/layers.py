@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Includes point down, by rooted path, and every foreign header has one home.
+
+usage: layers.py ROOT
+"""
+
+import pathlib
+import re
+import sys
+
+import tree
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.M)
+
+# Foreign header -> the directories that may see it.
+HOMES = {
+    r"(infiniband|rdma)/.*": ("common/transport/verbs",),
+    r"libconfig\.h": ("common/config",),
+    r"(cblas|openblas.*)\.h": ("common/kernels", "client/examples"),
+    r"jansson\.h": ("tools",),
+    r"zlib\.h": ("client/examples",),
+    r"CUnit/.*": ("tests",),
+    r"(\w*mmintrin|immintrin|arm_neon)\.h": ("common/kernels",),
+}
+
+CLOCK = re.compile(r"\b(clock_gettime|gettimeofday|timespec_get)\s*\(")
+CLOCK_HOME = "common/base/clock.c"
+
+
+def read_ranks():
+    lines = (pathlib.Path(__file__).parent / "ranks.txt").read_text().splitlines()
+    return {d: int(n) for d, n in (ln.split() for ln in lines if ln and not ln.startswith("#"))}
+
+
+def below(path, directory):
+    return str(path).startswith(directory + "/")
+
+
+def home(path, ranks):
+    """The nearest directory above a path that has a rank, or None."""
+    above = (str(parent) for parent in pathlib.PurePath(path).parents)
+    return next((directory for directory in above if directory in ranks), None)
+
+
+def rooted(name, root):
+    """The file an include means, as a path from the root; None for one that is not ours."""
+    for candidate in (name, "include/" + name):
+        if (pathlib.Path(root) / candidate).is_file():
+            return candidate
+    return None
+
+
+def foreign_complaint(path, name):
+    for pattern, homes in HOMES.items():
+        if re.fullmatch(pattern, name) and not any(below(path, h) for h in homes):
+            return f"{path}: <{name}> belongs to {' and '.join(homes)}"
+    return None
+
+
+def include_complaint(path, quote, name, root, ranks):
+    target = rooted(name, root)
+    if target is None:
+        if quote == '"':
+            return f'{path}: "{name}" is no path from the root of the checkout'
+        return foreign_complaint(path, name)
+    here, there = home(path, ranks), home(target, ranks)
+    if there is None:
+        return f"{path}: {target} has no rank: add its directory to ranks.txt"
+    if here != there and ranks[there] >= ranks[here]:
+        return f"{path}: {here} (rank {ranks[here]}) may not include {target} " \
+               f"(rank {ranks[there]})"
+    return None
+
+
+def check(path, root, ranks):
+    text = tree.read(root, path)
+    if home(path, ranks) is None:
+        yield f"{path}: has no rank: add its directory to ranks.txt"
+        return
+    for quote, name in INCLUDE.findall(text):
+        complaint = include_complaint(path, quote, name, root, ranks)
+        if complaint:
+            yield complaint
+    if str(path) != CLOCK_HOME and CLOCK.search(tree.code_only(text)):
+        yield f"{path}: only {CLOCK_HOME} reads a clock; take now_ns as an argument"
+
+
+def main():
+    root, ranks = sys.argv[1], read_ranks()
+    paths = tree.files(root, ".c", ".h")
+    tree.conclude([c for p in paths for c in check(p, root, ranks)], len(paths))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The tidy tests are able to fail: each gets a small tree with one fault in it, and must name it.
+
+usage: selfcheck.py COMPILER
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).parent
+SPDX = "/* SPDX-License-Identifier: MIT */\n"
+COMPILER = "cc"
+
+# A tree without fault; each case changes one thing in it.
+GOOD = {
+    "include/muster/muster.h": SPDX + "#ifndef M_H\n#define M_H\n#ifdef __cplusplus\n"
+                                      'extern "C" {\n#endif\nint muster_go(void);\n'
+                                      "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+    "common/base/a.h": SPDX + "#ifndef A_H\n#define A_H\nint mst_a(void);\n#endif\n",
+    "common/base/clock.c": SPDX + "#include <time.h>\nint mst_now(void)\n{\n"
+                                  "\treturn clock_gettime(0, 0);\n}\n",
+    "common/wire/w.c": SPDX + '#include "common/base/a.h"\n#include <muster/muster.h>\n',
+    "server/core/l.h": SPDX + "#ifndef L_H\n#define L_H\nint mst_l(void);\n#endif\n",
+    "server/s.c": SPDX + '#include "server/core/l.h"\n/* sprintf(x) in words is fine */\n',
+    "client/libmuster.map": "MUSTER_0.1 {\nglobal:\n\tmuster_go;\nlocal:\n\t*;\n};\n",
+    ".clang-format": (HERE.parents[1] / ".clang-format").read_text(),
+    "deploy/d.sh": '#!/usr/bin/env bash\nset -e\necho "$HOME"\n',
+    ".ci/run": "#!/usr/bin/env bash\ntrue\n",
+    "tools/t.sh": "#!/usr/bin/env bash\n# SPDX-License-Identifier: MIT\ntrue\n",
+    "tests/t.c": SPDX + '#include "server/core/l.h"\n',
+}
+
+
+class Tidy(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for name, text in GOOD.items():
+            self.write(name, text)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def call(self, script, *args):
+        return subprocess.run([HERE / script, *map(str, args)], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+
+    def passes(self, script, *args):
+        run = self.call(script, *args)
+        self.assertEqual(run.returncode, 0, run.stdout)
+
+    def fails(self, message, script, *args):
+        run = self.call(script, *args)
+        self.assertEqual(run.returncode, 1, run.stdout)
+        self.assertIn(message, run.stdout)
+
+
+class Layers(Tidy):
+    def check(self, name, text, message):
+        self.write(name, SPDX + text)
+        self.fails(message, "layers.py", self.root)
+
+    def test_a_good_tree_passes(self):
+        self.passes("layers.py", self.root)
+
+    def test_an_empty_tree_fails(self):
+        self.fails("nothing to check", "layers.py", self.root / "deploy")
+
+    def test_upward(self):
+        self.check("common/wire/w.c", '#include "server/core/l.h"\n', "may not include")
+
+    def test_sideways(self):
+        self.check("common/transport/t.c", '#include "server/core/l.h"\n', "may not include")
+
+    def test_upward_in_angle_brackets(self):
+        self.check("common/base/b.c", "#  include <server/core/l.h>\n", "may not include")
+
+    def test_a_path_that_is_not_rooted(self):
+        self.check("server/core/x.c", '#include "l.h"\n', "no path from the root")
+
+    def test_a_directory_without_rank(self):
+        self.check("common/strange/x.c", "", "has no rank")
+
+    def test_foreign_headers_stay_at_home(self):
+        for header in ("infiniband/verbs.h", "rdma/rdma_cma.h", "libconfig.h", "cblas.h",
+                       "jansson.h", "zlib.h", "immintrin.h"):
+            self.check("server/s.c", f"#include <{header}>\n", f"<{header}> belongs to")
+
+    def test_a_clock_elsewhere(self):
+        self.check("server/s.c", "long f(void)\n{\n\treturn clock_gettime (0, 0);\n}\n",
+                   "reads a clock")
+
+
+class Limits(Tidy):
+    def check(self, text, message, name="server/s.c", licence=SPDX):
+        self.write(name, licence + text)
+        self.fails(message, "limits.py", self.root)
+
+    def test_a_good_tree_passes(self):
+        self.passes("limits.py", self.root)
+
+    def test_a_function_of_70_lines_passes(self):
+        self.write("server/s.c", SPDX + "int f(void)\n{\n" + "\t;\n" * 67 + "}\n")
+        self.passes("limits.py", self.root)
+
+    def test_a_function_of_71_lines(self):
+        self.check("int f(void)\n{\n" + "\t;\n" * 68 + "}\n", "function of 71 lines")
+
+    def test_a_signature_counts(self):
+        self.check("static int\nf(int a,\n  int b)\n{\n" + "\t;\n" * 66 + "}\n",
+                   "s.c:2: function of 71 lines")
+
+    def test_a_long_file(self):
+        self.check("\n" * 600, "601 lines of 600")
+
+    def test_a_wide_line(self):
+        self.check("/*" + "x" * 97 + "*/\n", "101 columns")
+
+    def test_a_tab_is_eight_wide(self):
+        self.check("\t/*" + "x" * 89 + "*/\n", "101 columns")
+
+    def test_three_conditionals(self):
+        self.check("#if 1\n#endif\n#ifdef A\n#elif 1\n#endif\n# ifndef B\n#endif\n", "3 #if of 2")
+
+    def test_a_guard_is_no_conditional(self):
+        guard = "#ifndef G_H\n#define G_H\n#if 1\n#endif\n#if 2\n#endif\n"
+        self.write("server/g.h", SPDX + "/* Job. */\n" + guard + "#endif\n")
+        self.passes("limits.py", self.root)
+        self.check(guard + "#if 3\n#endif\n#endif\n", "3 #if of 2", "server/g.h")
+
+    def test_no_licence(self):
+        self.check("int x;\n", "s.c:1: no SPDX", licence="")
+        self.check("true\n", "t.sh:2: no SPDX", "tools/t.sh", "#!/bin/sh\n")
+
+    def test_banned_calls(self):
+        for call in ("strcpy", "strcat", "sprintf", "atoi", "gets"):
+            self.check(f"\tx = {call} (y);\n", f"{call}() is banned")
+
+    def test_safe_namesakes_pass(self):
+        self.write("server/s.c", SPDX + '/* gets() */ x = snprintf(a, 1, "atoi(%c", \'"\');\n'
+                   "fgets(b);\n")
+        self.passes("limits.py", self.root)
+
+
+class Format(Tidy):
+    def setUp(self):
+        super().setUp()
+        if shutil.which("clang-format-14") is None:
+            self.skipTest("clang-format-14 is not installed")
+
+    def test_a_good_tree_passes(self):
+        self.passes("format.py", self.root)
+
+    def test_spaces_for_tabs(self):
+        self.write("server/s.c", SPDX + "int f(void)\n{\n    return 0;\n}\n")
+        self.fails("server/s.c:", "format.py", self.root)
+
+
+class Headers(Tidy):
+    def test_a_good_tree_passes(self):
+        self.passes("headers.py", self.root, "c", COMPILER)
+
+    def test_a_missing_include(self):
+        self.write("server/core/l.h", SPDX + "uint64_t mst_l(void);\n")
+        self.fails("server/core/l.h: does not compile alone", "headers.py", self.root, "c",
+                   COMPILER)
+
+    def test_a_missing_guard(self):
+        self.write("server/core/l.h", SPDX + "struct l { int x; };\n")
+        self.fails("server/core/l.h", "headers.py", self.root, "c", COMPILER)
+
+    def test_a_word_that_cxx_keeps_for_itself(self):
+        if shutil.which("c++") is None:
+            self.skipTest("no C++ compiler")
+        self.passes("headers.py", self.root, "c++")
+        self.write("include/muster/muster.h", SPDX + "extern int class;\n")
+        self.fails("muster.h", "headers.py", self.root, "c++")
+
+
+class Symbols(Tidy):
+    def call_symbols(self, exported, version_script=GOOD["client/libmuster.map"]):
+        """Arguments for symbols.py, with a library built of these functions."""
+        self.write("client/libmuster.map", version_script)
+        self.write("x.c", "".join(f"void {name}(void) {{}}\n" for name in exported))
+        library = self.root / "x.so"
+        subprocess.run([COMPILER, "-shared", "-fPIC", "-o", library, self.root / "x.c"], check=True)
+        return ("symbols.py", self.root / "include/muster/muster.h",
+                self.root / "client/libmuster.map", library)
+
+    def test_all_three_agree(self):
+        self.passes(*self.call_symbols(["muster_go"]))
+
+    def test_a_function_too_many(self):
+        self.fails("mst_leak: in the library, not in the version script",
+                   *self.call_symbols(["muster_go", "mst_leak"]))
+
+    def test_a_function_that_is_missing(self):
+        self.fails("muster_go: in the version script, not in the library",
+                   *self.call_symbols(["f"]))
+
+    def test_a_function_nobody_listed(self):
+        self.fails("muster_go: in the header, not in the version script",
+                   *self.call_symbols(["muster_go"], "MUSTER_0.1 {\nglobal:\nlocal:\n\t*;\n};\n"))
+
+    def test_a_wildcard(self):
+        self.fails("muster_*: in the version script, not in the header",
+                   *self.call_symbols(["muster_go"], "V {\nglobal:\n\tmuster_*;\nlocal: *; };\n"))
+
+
+class Shell(Tidy):
+    def test_a_script_that_does_not_parse(self):
+        self.write("deploy/d.sh", "#!/usr/bin/env bash\nif true; then\n")
+        run = self.call("shell.sh", self.root)
+        self.assertNotIn(run.returncode, (0, 77), run.stdout)
+
+    def test_a_careless_script(self):
+        if shutil.which("shellcheck") is None:
+            self.skipTest("shellcheck is not installed")
+        self.passes("shell.sh", self.root)
+        self.write("deploy/d.sh", "#!/usr/bin/env bash\nrm $1\n")
+        self.fails("SC2086", "shell.sh", self.root)
+
+
+if __name__ == "__main__":
+    COMPILER = sys.argv.pop(1)
+    unittest.main()
