@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The one list of Debian packages. Installs what is missing of a set, and nothing else.
+# usage: packages.sh build|test
+set -euo pipefail
+
+build_packages=(
+	gcc libc6-dev cmake ninja-build pkg-config
+	libconfig-dev libjansson-dev libopenblas-dev zlib1g-dev
+	jq # quickstart.sh reads the runs' figures with it
+)
+test_packages=(
+	"${build_packages[@]}"
+	libcunit1-dev
+	clang libclang-rt-14-dev g++ # thread sanitizer; the header as C++
+	binutils clang-format-14 shellcheck python3 python3-numpy
+)
+
+fail() {
+	echo "packages: $*" >&2
+	exit 1
+}
+
+is_installed() {
+	[ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Runs apt-get as root, or through sudo.
+apt() {
+	if [ "$(id -u)" -eq 0 ]; then
+		env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@"
+	else
+		sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq "$@"
+	fi
+}
+
+case ${1-} in
+build) wanted=("${build_packages[@]}") ;;
+test) wanted=("${test_packages[@]}") ;;
+*) fail "usage: packages.sh build|test" ;;
+esac
+command -v dpkg-query >/dev/null ||
+	fail "this is no Debian; install what these packages hold by other means: ${wanted[*]}"
+
+missing=()
+for package in "${wanted[@]}"; do
+	is_installed "$package" || missing+=("$package")
+done
+if [ "${#missing[@]}" -eq 0 ]; then
+	echo "packages: all ${#wanted[@]} of the $1 set are installed"
+	exit 0
+fi
+
+if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+	fail "not root and no sudo; as root run: apt-get install ${missing[*]}"
+fi
+echo "packages: installing ${missing[*]}"
+apt update || fail "apt-get update failed; is there a way to a Debian mirror?"
+apt install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+	fail "apt-get could not install ${missing[*]}"
