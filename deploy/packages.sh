@@ -7,6 +7,7 @@ set -euo pipefail
 build_packages=(
 	gcc libc6-dev cmake ninja-build pkg-config
 	libconfig-dev libjansson-dev libopenblas-dev zlib1g-dev
+	libibverbs-dev librdmacm-dev ibverbs-providers
 	jq # quickstart.sh reads the runs' figures with it
 )
 test_packages=(
@@ -14,6 +15,8 @@ test_packages=(
 	libcunit1-dev
 	clang libclang-rt-14-dev g++ # thread sanitizer; the header as C++
 	binutils clang-format-14 shellcheck python3 python3-numpy
+	qemu-system-x86 busybox-static cpio kmod # machines with soft-RoCE, tests/vm
+	iproute2 rdma-core ibverbs-utils rdmacm-utils perftest procps
 )
 
 fail() {

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/transport/transport.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-static const struct mst_transport *const transports[] = { &mst_shm };
+#include "common/transport/why.h"
+
+static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs };
 
 const struct mst_transport *mst_transport_find(const char *scheme)
 {
@@ -11,4 +15,33 @@ const struct mst_transport *mst_transport_find(const char *scheme)
 		if (strcmp(transports[i]->scheme, scheme) == 0)
 			return transports[i];
 	return NULL;
+}
+
+const struct mst_transport *mst_transport_of(const char *address)
+{
+	if (address[0] == '@')
+		return &mst_shm;
+	return strncmp(address, "verbs:", 6) == 0 ? &mst_verbs : NULL;
+}
+
+static _Thread_local char why[MST_WHY_LEN];
+
+const char *mst_why(void)
+{
+	return why;
+}
+
+void mst_why_clear(void)
+{
+	why[0] = '\0';
+}
+
+int mst_fail(int error, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	return error;
 }

@@ -32,8 +32,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MST_ADDRESS_LEN 108u /* with its NUL */
+#define MST_ADDRESS_LEN 512u /* with its NUL */
 #define MST_TOKEN_LEN 16u
+#define MST_WHY_LEN 400u /* a sentence, with its NUL */
 
 struct mst_transport;
 
@@ -62,19 +63,46 @@ struct mst_link {
 	void *user;
 	struct mst_lanes lanes;
 	void *landing; /* what the peer writes here: up_bytes at the acceptor, else down_bytes */
-	/* The peer's landing where this end maps it, else NULL: compute in it, and put copies
-	 * nothing. */
+	/* The peer's landing where this end maps it, else NULL. */
 	void *window;
+	/* Memory of outbox_bytes that mirrors the peer's landing from its beginning. Compute in it:
+	 * what is put from where it lies in it is not copied, and what lies elsewhere is copied to
+	 * it first. The window where there is one, else memory of this end. */
+	void *outbox;
+	size_t outbox_bytes;
 	/* Connector: what the acceptor's net published, in place; NULL: nothing, or not mapped. */
 	const void *shared;
 	size_t shared_bytes;
+	char why[MST_WHY_LEN]; /* from MST_LOST on: what happened, to whom, and what to do */
 };
+
+/* What only some transports have: devices, paths, timers. Strings are the caller's, and stay. */
+struct mst_fabric {
+	const char *addresses; /* of this host, "10.0.0.1,fd00::1", one a rail; NULL: found */
+	const char *devices;   /* "mlx5_0,mlx5_1:2": only these, one a rail; NULL: any */
+	int gid_index;         /* -1: as the address asks for */
+	int32_t pkey;          /* partition key, 0xffff; -1: the path's own */
+	uint8_t traffic_class, service_level;
+	uint8_t ack_timeout; /* a try waits 4.096 us x 2^this for its acknowledgement */
+	uint8_t retries;     /* then so many more, at most 6: 7 is for ever on some devices */
+	bool relaxed_ordering;
+	bool huge_pages;
+};
+
+#define MST_FABRIC_DEFAULT                                                                         \
+	{                                                                                          \
+		.gid_index = -1, .pkey = -1, .ack_timeout = 16, .retries = 3, .huge_pages = true   \
+	}
 
 struct mst_net_cfg {
 	size_t published_bytes; /* memory every peer may read in place; 0: none */
-	uint32_t links_max;     /* attached at a time */
-	uint32_t spin_pauses;   /* mst_net_wait(): so many pauses, */
-	uint32_t spin_yields;   /* then so many yields, then sleep */
+	/* An acceptor's outbox covers no more of its connector's landing than this: beyond it lies
+	 * only what is put from published memory. 0: all of it. */
+	size_t outbox_max;
+	const struct mst_fabric *fabric; /* copied; NULL: MST_FABRIC_DEFAULT */
+	uint32_t links_max;              /* attached at a time */
+	uint32_t spin_pauses;            /* mst_net_wait(): so many pauses, */
+	uint32_t spin_yields;            /* then so many yields, then sleep */
 };
 
 struct mst_dial {
@@ -92,12 +120,15 @@ struct mst_knock {
 };
 
 struct mst_put {
-	size_t offset;   /* in the peer's landing */
-	const void *src; /* window + offset: the bytes are there already; else not overlapping it */
-	size_t bytes;    /* 0 is fine */
-	bool notify;     /* raise MST_ARRIVED with `imm` at the peer, after all earlier puts */
+	size_t offset; /* in the peer's landing */
+	/* outbox + offset, or in published memory: read where it lies, until MST_SENT. Anywhere
+	 * else: copied to the outbox before the call returns. */
+	const void *src;
+	size_t bytes; /* 0 is fine */
+	bool notify;  /* raise MST_ARRIVED with `imm` at the peer, after all earlier puts */
 	uint32_t imm;
-	bool signal; /* report MST_SENT with `cookie` if the put is not done on return */
+	bool more;   /* another put to this link, or poll() of its net, follows at once */
+	bool signal; /* report MST_SENT with `cookie` if put() returns 0 */
 	uint64_t cookie;
 };
 
@@ -132,9 +163,12 @@ struct mst_door_ops {
 	int (*answer)(struct mst_door *door, const struct mst_knock *knock, struct mst_link **out);
 };
 
-/* One table per transport: no member is NULL. Failures are negative errno. */
+/* One table per transport: no member is NULL. Failures are negative errno; mst_why() tells more. */
 struct mst_transport {
 	const char *scheme; /* "shm" */
+	/* Peers map what is published, and landings: put() is done when it returns. Else `shared`
+	 * and `window` are NULL. */
+	bool maps;
 	const struct mst_door_ops *door;
 
 	/* Opens a poller; publishes cfg->published_bytes of zeroed memory. Allocates all it will
@@ -156,8 +190,8 @@ struct mst_transport {
 	void (*link_free)(struct mst_link *link);
 
 	/* Writes to the peer's landing, over an attached link. 1: done, src is the caller's again;
-	 * 0: MST_SENT follows if asked for; -EAGAIN no credit; -EINVAL outside; -EPIPE the link is
-	 * lost. Never blocks. */
+	 * 0: it is on its way, MST_SENT follows if asked for; -EAGAIN no credit, or as much is on
+	 * its way as can be; -EINVAL outside; -EPIPE the link is lost. Never blocks. */
 	int (*put)(struct mst_link *link, const struct mst_put *put);
 	/* Up to @max events. Returns how many. Never blocks. */
 	int (*poll)(struct mst_net *net, struct mst_net_event *ev, int max);
@@ -169,9 +203,16 @@ struct mst_transport {
 	void (*wake)(struct mst_net *net);
 };
 
-extern const struct mst_transport mst_shm;
+extern const struct mst_transport mst_shm, mst_verbs;
 
 /* By scheme; NULL: no such transport in this build. */
 const struct mst_transport *mst_transport_find(const char *scheme);
+/* By a door's address; NULL: of no transport here. */
+const struct mst_transport *mst_transport_of(const char *address);
+
+/* What went wrong in this thread's last call that failed, as a sentence without a full stop that
+ * says what happened, with which figures, and what to do. "" where there is no more to say than the
+ * error number does. Valid until this thread's next call. */
+const char *mst_why(void);
 
 #endif

@@ -22,7 +22,8 @@
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
-#define MST_NAME_LEN 64u /* with NUL */
+#define MST_NAME_LEN 64u  /* with NUL */
+#define MST_DOOR_LEN 512u /* as long as a transport's address may be */
 #define MST_POLICY_LEN 64u
 #define MST_SENTENCE_LEN 512u
 #define MST_STATUS_RANKS 256u /* rows in one STATUS message */
@@ -59,8 +60,11 @@ struct mst_welcome {
 	uint32_t type, result_type, owner;
 	uint32_t buffers; /* version buffers in the shard's published memory */
 	uint64_t lease_ns, patience_ns;
-	char address[108]; /* the door to dial */
+	char address[MST_DOOR_LEN]; /* the door to dial */
 	uint8_t token[16];
+	/* How both ends of a link over a fabric set their queue pairs: as verbs has them. */
+	uint32_t ack_timeout, retries, traffic_class, service_level;
+	int32_t pkey; /* -1: the path's own */
 	uint32_t fate_count;
 	struct muster_fate fate[MST_SLOTS_MAX];
 };

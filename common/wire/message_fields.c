@@ -54,6 +54,11 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, patience_ns),
 	TEXT(mst_welcome, address),
 	LIMITED(BYTES, mst_welcome, token, sizeof(((struct mst_welcome *)NULL)->token)),
+	LIMITED(ENUM, mst_welcome, ack_timeout, 32),
+	LIMITED(ENUM, mst_welcome, retries, 7),
+	LIMITED(ENUM, mst_welcome, traffic_class, 256),
+	LIMITED(ENUM, mst_welcome, service_level, 16),
+	FIELD(I32, mst_welcome, pkey),
 	{ MST_FIELD_ROWS, MST_SLOTS_MAX, offsetof(struct mst_welcome, fate_count), &fate_rows },
 };
 

@@ -231,6 +231,11 @@ static void nobody_writes_what_is_published(void)
 	struct peer_command scribble = { .order = PEER_SCRIBBLE };
 	uint8_t *published = w.net->published;
 
+	if (!transport->maps) { /* there is nothing to write at */
+		world_close(&w);
+		return;
+	}
+
 	published[0] = 77;
 	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &usual_lanes));
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &scribble).rc, -ETIME); /* it dies without a report */

@@ -90,6 +90,76 @@ static void put_from_the_window_arrives(void)
 	world_close(&w);
 }
 
+/* What put() returned, and what must follow from it. */
+static void expect_sent(struct world *w, int rc, uint64_t cookie)
+{
+	struct mst_net_event ev;
+
+	CU_ASSERT(rc == (transport->maps ? 1 : 0));
+	if (rc != 0)
+		return;
+	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(ev.kind, MST_SENT);
+	CU_ASSERT_PTR_EQUAL(ev.link, w->link[0]);
+	CU_ASSERT_EQUAL(ev.cookie, cookie);
+	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, 50 * MST_MS), 0); /* told once */
+}
+
+static void outbox_is_sent_as_it_lies(void)
+{
+	struct world w = world_of_one();
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command check = { .order = PEER_CHECK, .offset = 100, .bytes = 40000 };
+
+	CU_ASSERT_EQUAL_FATAL(w.link[0]->outbox_bytes, 65536);
+	uint8_t *at = (uint8_t *)w.link[0]->outbox + 100;
+	for (uint64_t i = 0; i < 5; i++) {
+		struct mst_put put = { .offset = 100,
+				       .src = at,
+				       .bytes = 40000,
+				       .notify = true,
+				       .signal = true,
+				       .cookie = 1000 + i };
+		check.seed = 70 + i;
+		pattern(at, 40000, check.seed);
+		expect_sent(&w, transport->put(w.link[0], &put), put.cookie);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	}
+	world_close(&w);
+}
+
+/* Beyond what the outbox covers lies only what is put from published memory. */
+static void published_memory_is_sent_as_it_lies(void)
+{
+	size_t bytes = 3000000;
+	struct mst_lanes lanes = { 64, bytes, 4, 4 };
+	struct world w = world_open(
+		&(struct world_cfg){ .peers = 1, .published_bytes = bytes, .outbox_max = 4096 });
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 9 * MST_SECOND };
+	struct peer_command check = { .order = PEER_CHECK, .offset = 4096, .bytes = bytes - 4096 };
+	uint8_t byte = 0;
+
+	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
+	for (uint64_t i = 0; i < 3; i++) {
+		struct mst_put put = { .offset = 4096,
+				       .src = w.net->published,
+				       .bytes = check.bytes,
+				       .signal = true,
+				       .cookie = i };
+		check.seed = i;
+		pattern(w.net->published, check.bytes, check.seed);
+		int rc = transport->put(w.link[0], &put);
+		CU_ASSERT_EQUAL(world_notify(&w, 0, 8, i, 1), 1);
+		expect_sent(&w, rc, i);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	}
+	struct mst_put beyond = { .offset = 4096, .src = &byte, .bytes = 1 };
+	CU_ASSERT_EQUAL(transport->put(w.link[0], &beyond), transport->maps ? 1 : -EINVAL);
+	world_close(&w);
+}
+
 static void aligned_word_is_never_torn(void)
 {
 	struct world w = world_of_one();
@@ -270,6 +340,8 @@ CU_TestInfo put_cases[] = {
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
 	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
 	{ "a put from the window itself arrives", put_from_the_window_arrives },
+	{ "what lies in the outbox is sent as it lies", outbox_is_sent_as_it_lies },
+	{ "what is published is sent as it lies", published_memory_is_sent_as_it_lies },
 	{ "an aligned word is never torn", aligned_word_is_never_torn },
 	{ "a put outside the landing is refused", put_outside_is_refused },
 	{ "a refused put leaves the neighbours alone", refused_put_leaves_the_neighbours_alone },

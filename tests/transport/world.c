@@ -13,6 +13,7 @@ const struct mst_lanes usual_lanes = { 65536, 65536, 4, 4 };
 struct world world_open(const struct world_cfg *cfg)
 {
 	struct mst_net_cfg net = { .published_bytes = cfg->published_bytes,
+				   .outbox_max = cfg->outbox_max,
 				   .links_max = cfg->links_max ? cfg->links_max
 							       : (uint32_t)cfg->peers,
 				   .spin_pauses = cfg->restless ? 0 : 100,

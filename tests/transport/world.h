@@ -25,6 +25,7 @@ struct world {
 struct world_cfg {
 	int peers;
 	size_t published_bytes;
+	size_t outbox_max;
 	uint32_t links_max; /* 0: as many as peers */
 	bool restless;      /* sleep at every chance */
 };

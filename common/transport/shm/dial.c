@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/transport/shm/shm.h"
+#include "common/transport/why.h"
 
 int mst_shm_address(const char *address, struct sockaddr_un *out, socklen_t *len)
 {
@@ -158,6 +159,7 @@ int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link
 								  : MST_NEVER;
 	const struct mst_shm_net *net = (const struct mst_shm_net *)n;
 
+	mst_why_clear();
 	if (net->link_count == net->cfg.links_max) /* before anybody is asked */
 		return -ENOSPC;
 	struct mst_shm_link *l = mst_shm_link_new();

@@ -92,18 +92,19 @@ void mst_shm_link_arrange(struct mst_shm_link *l, enum mst_shm_side side,
 	if (side == MST_SHM_ACCEPTOR) {
 		l->link.landing = base + at.up_landing;
 		l->link.window = base + at.down_landing;
-		l->window_bytes = lanes->down_bytes;
+		l->link.outbox_bytes = lanes->down_bytes;
 		l->in = up;
 		l->out = down;
 		l->peer_asleep = &control->asleep;
 	} else {
 		l->link.landing = base + at.down_landing;
 		l->link.window = base + at.up_landing;
-		l->window_bytes = lanes->up_bytes;
+		l->link.outbox_bytes = lanes->up_bytes;
 		l->in = down;
 		l->out = up;
 		l->own_asleep = &control->asleep;
 	}
+	l->link.outbox = l->link.window;
 }
 
 /* An aligned word goes in one store, so that it is never seen torn; everything else as bytes. */
@@ -142,7 +143,7 @@ int mst_shm_link_put(struct mst_link *link, const struct mst_put *put)
 	struct mst_shm_link *l = (struct mst_shm_link *)link;
 
 	MST_ASSERT(l->state != MST_SHM_IDLE);
-	if (put->offset > l->window_bytes || put->bytes > l->window_bytes - put->offset)
+	if (put->offset > link->outbox_bytes || put->bytes > link->outbox_bytes - put->offset)
 		return -EINVAL;
 	if (l->state != MST_SHM_LIVE)
 		return -EPIPE;

@@ -17,6 +17,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/shm/shm.h"
+#include "common/transport/why.h"
 
 #define SLEEP_MAX_NS MST_SECOND /* then look again, whoever forgot to ring */
 #define LISTEN_EVERY_POLLS 64u
@@ -67,6 +68,7 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	struct mst_shm_net *net;
 	int rc;
 
+	mst_why_clear();
 	if (cfg->published_bytes > MST_SHM_BYTES_MAX)
 		return -EINVAL;
 	net = calloc(1, sizeof(*net) + cfg->links_max * sizeof(net->links[0]));
@@ -272,6 +274,7 @@ static void net_wake(struct mst_net *n)
 
 const struct mst_transport mst_shm = {
 	.scheme = "shm",
+	.maps = true,
 	.door = &mst_shm_door,
 	.net_open = net_open,
 	.net_close = net_close,

@@ -155,7 +155,6 @@ struct mst_shm_link {
 	struct mst_shm_net *net; /* LIVE, ENDING, LOST */
 	uint32_t index;          /* in net->links */
 	struct mst_shm_ring in, out;
-	size_t window_bytes;
 	const _Atomic uint32_t *peer_asleep; /* ring if it is set */
 	_Atomic uint32_t *own_asleep;        /* connector: where this end says so; else NULL */
 	int socket;

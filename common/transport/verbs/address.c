@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where rails begin and end. A device is named by an address of its network interface, as the
+ * connection manager wants it: RoCE's GID table says which interface a port belongs to, of an
+ * InfiniBand port sysfs does.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+#define SCHEME "verbs:"
+#define GIDS_MAX 256
+
+/* ---- text ---- */
+
+const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *out, size_t len)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (a->sa_family == AF_INET) {
+		const struct sockaddr_in *v4 = (const void *)a;
+		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+		(void)snprintf(out, len, port ? "%s:%u" : "%s", host, ntohs(v4->sin_port));
+	} else {
+		const struct sockaddr_in6 *v6 = (const void *)a;
+		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+		(void)snprintf(out, len, port ? "[%s]:%u" : "%s", host, ntohs(v6->sin6_port));
+	}
+	return out;
+}
+
+/* "10.0.0.1", "fd00::1" or "fe80::1%eth0", and a port. */
+static int read_address(const char *host, uint16_t port, union mst_verbs_address *out)
+{
+	char plain[INET6_ADDRSTRLEN + 1];
+	const char *scope = strchr(host, '%');
+	size_t len = scope != NULL ? (size_t)(scope - host) : strlen(host);
+
+	*out = (union mst_verbs_address){ 0 };
+	if (len >= sizeof(plain))
+		return -EINVAL;
+	memcpy(plain, host, len);
+	plain[len] = '\0';
+	if (scope == NULL && inet_pton(AF_INET, plain, &out->v4.sin_addr) == 1) {
+		out->v4.sin_family = AF_INET;
+		out->v4.sin_port = htons(port);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, plain, &out->v6.sin6_addr) != 1)
+		return -EINVAL;
+	out->v6.sin6_family = AF_INET6;
+	out->v6.sin6_port = htons(port);
+	out->v6.sin6_scope_id = scope != NULL ? if_nametoindex(scope + 1) : 0;
+	return scope != NULL && out->v6.sin6_scope_id == 0 ? -EINVAL : 0;
+}
+
+/* "10.0.0.1:4000" or "[fd00::1]:4000"; @text is spoilt. */
+static int read_endpoint(char *text, union mst_verbs_address *out)
+{
+	char *colon = strrchr(text, ':'), *end, *host = text;
+
+	if (colon == NULL || colon == text)
+		return -EINVAL;
+	unsigned long port = strtoul(colon + 1, &end, 10);
+	if (end == colon + 1 || *end != '\0' || port == 0 || port > UINT16_MAX)
+		return -EINVAL;
+	*colon = '\0';
+	if (text[0] == '[') {
+		if (colon[-1] != ']')
+			return -EINVAL;
+		colon[-1] = '\0';
+		host++;
+	}
+	return read_address(host, (uint16_t)port, out);
+}
+
+int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out)
+{
+	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
+
+	out->count = 0;
+	if (strncmp(text, SCHEME, strlen(SCHEME)) != 0 ||
+	    strnlen(text, MST_ADDRESS_LEN) == MST_ADDRESS_LEN)
+		return mst_fail(-EINVAL, "\"%.60s\" is no address of a door for verbs", text);
+	(void)snprintf(copy, sizeof(copy), "%s", text + strlen(SCHEME));
+	while ((item = strsep(&rest, ",")) != NULL) {
+		if (out->count == MST_VERBS_RAILS_MAX)
+			return mst_fail(-EINVAL, "a door has at most %u rails: %.200s",
+					MST_VERBS_RAILS_MAX, text);
+		if (read_endpoint(item, &out->at[out->count++]) != 0)
+			return mst_fail(-EINVAL,
+					"\"%.60s\" in a door's address is not ADDRESS:PORT", item);
+	}
+	return 0;
+}
+
+int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len)
+{
+	char one[INET6_ADDRSTRLEN + 16];
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < a->count; i++) {
+		int n = snprintf(out + used, len - used, "%s%s", i == 0 ? SCHEME : ",",
+				 mst_verbs_address_text(&a->at[i].any, true, one, sizeof(one)));
+		if (n < 0 || (size_t)n >= len - used)
+			return -ENAMETOOLONG;
+		used += (size_t)n;
+	}
+	return 0;
+}
+
+/* ---- which address a device has ---- */
+
+struct wanted {
+	const char *device; /* NULL: any */
+	size_t device_len;
+	unsigned port; /* 0: any */
+	int family;    /* AF_UNSPEC: any */
+};
+
+/* Global addresses before those of one link, IPv4 before IPv6; 0: of no use. */
+static int rank_of(const struct sockaddr *a, int family)
+{
+	if (a == NULL || (family != AF_UNSPEC && a->sa_family != family))
+		return 0;
+	if (a->sa_family == AF_INET)
+		return 3;
+	if (a->sa_family != AF_INET6)
+		return 0;
+	return IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr)
+		       ? 1
+		       : 2;
+}
+
+/* The best address of the interface. Return: its rank, 0 none. */
+static int address_of(unsigned interface, int family, union mst_verbs_address *out)
+{
+	struct ifaddrs *all;
+	int best = 0;
+
+	if (getifaddrs(&all) != 0)
+		return 0;
+	for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+		int rank = rank_of(i->ifa_addr, family);
+		if (rank <= best || !(i->ifa_flags & IFF_UP) ||
+		    if_nametoindex(i->ifa_name) != interface)
+			continue;
+		best = rank;
+		memset(out, 0, sizeof(*out));
+		memcpy(out, i->ifa_addr,
+		       rank == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+	}
+	freeifaddrs(all);
+	return best;
+}
+
+/* Of an InfiniBand port: the IPoIB interface on the same device. */
+static int address_over_ib(struct ibv_context *context, unsigned port, int family,
+			   union mst_verbs_address *out)
+{
+	struct if_nameindex *all = if_nameindex();
+	int best = 0;
+
+	for (struct if_nameindex *i = all; i != NULL && i->if_name != NULL && best == 0; i++) {
+		char path[512];
+		unsigned at = 0;
+		(void)snprintf(path, sizeof(path), "%s/device/net/%s/dev_port",
+			       context->device->ibdev_path, i->if_name);
+		FILE *f = fopen(path, "re");
+		if (f == NULL)
+			continue;
+		if (fscanf(f, "%u", &at) == 1 && at + 1 == port)
+			best = address_of(i->if_index, family, out);
+		fclose(f);
+	}
+	if_freenameindex(all);
+	return best;
+}
+
+static int address_over_ethernet(struct ibv_context *context, unsigned port, int family,
+				 union mst_verbs_address *out)
+{
+	struct ibv_gid_entry entry[GIDS_MAX];
+	ssize_t count = ibv_query_gid_table(context, entry, GIDS_MAX, 0);
+	union mst_verbs_address found;
+	int best = 0;
+
+	for (ssize_t i = 0; i < count; i++) {
+		if (entry[i].port_num != port || entry[i].gid_type != IBV_GID_TYPE_ROCE_V2)
+			continue;
+		int rank = address_of(entry[i].ndev_ifindex, family, &found);
+		if (rank > best) {
+			best = rank;
+			*out = found;
+		}
+	}
+	return best;
+}
+
+static int address_on(struct ibv_context *context, const struct wanted *want,
+		      union mst_verbs_address *out)
+{
+	struct ibv_device_attr limits;
+	int best = 0;
+
+	if (ibv_query_device(context, &limits) != 0)
+		return 0;
+	for (uint8_t port = 1; port <= limits.phys_port_cnt && best == 0; port++) {
+		struct ibv_port_attr attr;
+		if ((want->port != 0 && want->port != port) ||
+		    ibv_query_port(context, port, &attr) != 0 || attr.state != IBV_PORT_ACTIVE)
+			continue;
+		best = attr.link_layer == IBV_LINK_LAYER_ETHERNET
+			       ? address_over_ethernet(context, port, want->family, out)
+			       : address_over_ib(context, port, want->family, out);
+	}
+	return best;
+}
+
+static bool is_named(const struct ibv_device *device, const struct wanted *want)
+{
+	const char *name = ibv_get_device_name((struct ibv_device *)(uintptr_t)device);
+
+	return want->device == NULL || (strlen(name) == want->device_len &&
+					memcmp(name, want->device, want->device_len) == 0);
+}
+
+/* Return: 0; -ENODEV without a sentence. @seen: devices of that name. */
+static int find_one(const struct wanted *want, union mst_verbs_address *out, int *seen)
+{
+	int count, best = 0;
+	struct ibv_device **list = ibv_get_device_list(&count);
+
+	*seen = 0;
+	for (int i = 0; list != NULL && i < count && best == 0; i++) {
+		if (!is_named(list[i], want))
+			continue;
+		++*seen;
+		struct ibv_context *context = ibv_open_device(list[i]);
+		if (context == NULL)
+			continue;
+		best = address_on(context, want, out);
+		ibv_close_device(context);
+	}
+	if (list != NULL)
+		ibv_free_device_list(list);
+	return best > 0 ? 0 : -ENODEV;
+}
+
+static int find_first(int family, struct mst_verbs_addresses *out)
+{
+	struct wanted want = { .family = family };
+	int seen;
+
+	out->count = 1;
+	if (find_one(&want, &out->at[0], &seen) == 0)
+		return 0;
+	if (seen == 0)
+		return mst_fail(-ENODEV, "this host has no RDMA device (muster doctor tells why; "
+					 "deploy/soft-roce.sh makes one in software)");
+	return mst_fail(-ENODEV,
+			"no port of this host's %d RDMA device%s is active and has an IP%s address "
+			"on its interface; muster doctor tells more",
+			seen, seen == 1 ? "" : "s",
+			family == AF_INET    ? "v4"
+			: family == AF_INET6 ? "v6"
+					     : "");
+}
+
+/* "mlx5_0,mlx5_1:2" */
+static int find_devices(const char *devices, int family, struct mst_verbs_addresses *out)
+{
+	const char *at = devices;
+
+	for (out->count = 0; *at != '\0'; out->count++) {
+		size_t len = strcspn(at, ",");
+		const char *colon = memchr(at, ':', len);
+		struct wanted want = { .device = at,
+				       .device_len = colon != NULL ? (size_t)(colon - at) : len,
+				       .family = family };
+		int seen;
+		if (colon != NULL)
+			want.port = (unsigned)strtoul(colon + 1, NULL, 10);
+		if (out->count == MST_VERBS_RAILS_MAX)
+			return mst_fail(-EINVAL, "more than %u devices: %.200s",
+					MST_VERBS_RAILS_MAX, devices);
+		if (find_one(&want, &out->at[out->count], &seen) != 0)
+			return mst_fail(-ENODEV,
+					seen == 0
+						? "there is no RDMA device \"%.*s\" here; muster "
+						  "doctor lists what there is"
+						: "RDMA device \"%.*s\" has no active port with an "
+						  "IP address on its interface; muster doctor "
+						  "tells more",
+					(int)len, at);
+		at += len + (at[len] == ',');
+	}
+	return out->count > 0 ? 0 : mst_fail(-EINVAL, "the list of devices is empty");
+}
+
+static int read_addresses(const char *list, struct mst_verbs_addresses *out)
+{
+	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
+
+	if (strnlen(list, sizeof(copy)) == sizeof(copy))
+		return mst_fail(-EINVAL, "the list of data addresses is too long");
+	(void)snprintf(copy, sizeof(copy), "%s", list);
+	for (out->count = 0; (item = strsep(&rest, ",")) != NULL; out->count++) {
+		if (out->count == MST_VERBS_RAILS_MAX)
+			return mst_fail(-EINVAL, "more than %u data addresses: %.200s",
+					MST_VERBS_RAILS_MAX, list);
+		if (read_address(item, 0, &out->at[out->count]) != 0)
+			return mst_fail(-EINVAL,
+					"\"%.60s\" is no IP address (names and ports are not taken "
+					"here; a link-local one needs its %%INTERFACE)",
+					item);
+	}
+	return 0;
+}
+
+int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
+			  struct mst_verbs_addresses *out)
+{
+	int family = like != NULL ? like->sa_family : AF_UNSPEC;
+
+	if (fabric->addresses != NULL)
+		return read_addresses(fabric->addresses, out);
+	if (fabric->devices != NULL)
+		return find_devices(fabric->devices, family, out);
+	return find_first(family, out);
+}

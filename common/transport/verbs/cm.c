@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Events of the connection manager, for links that are attached or being dialled. Each is
+ * acknowledged when it has been dealt with: freeing a connection waits for that. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+int mst_verbs_cm_open(struct rdma_event_channel **out)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	if (channel == NULL)
+		return mst_fail(-errno,
+				"the RDMA connection manager is not there (%s): load the module "
+				"rdma_ucm; a container needs --device=/dev/infiniband",
+				strerror(errno));
+	int flags = fcntl(channel->fd, F_GETFL);
+	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+		int error = errno;
+		rdma_destroy_event_channel(channel);
+		return mst_fail(-error, "cannot open the RDMA connection manager: %s",
+				strerror(error));
+	}
+	*out = channel;
+	return 0;
+}
+
+static void take_answer(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
+{
+	const struct rdma_conn_param *conn = &event->param.conn;
+
+	r->answer_bytes = conn->private_data != NULL ? conn->private_data_len : 0;
+	if (r->answer_bytes > sizeof(r->answer))
+		r->answer_bytes = sizeof(r->answer); /* it may come padded */
+	if (r->answer_bytes > 0)
+		memcpy(&r->answer, conn->private_data, r->answer_bytes);
+}
+
+static void gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
+{
+	struct mst_verbs_link *l = r->link;
+
+	r->cm = MST_VERBS_CM_GONE;
+	if (l->state != MST_VERBS_LIVE)
+		return;
+	mst_verbs_link_gather(l); /* a completion knows better why */
+	mst_verbs_sentence_gone(r, event);
+	mst_verbs_link_end(l, -EPIPE);
+}
+
+void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		r->cm = MST_VERBS_CM_ADDRESS;
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		r->cm = MST_VERBS_CM_ROUTE;
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		take_answer(r, event);
+		r->cm = MST_VERBS_CM_ANSWERED;
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		r->cm = MST_VERBS_CM_UP;
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		if (r->link->state == MST_VERBS_LIVE) {
+			gone(r, event);
+			break;
+		}
+		take_answer(r, event);
+		r->failure = mst_verbs_sentence_dial(r, event);
+		r->cm = MST_VERBS_CM_FAILED;
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		gone(r, event);
+		break;
+	default: /* an address moved, a time-wait is over: nothing follows */
+		break;
+	}
+}
+
+void mst_verbs_cm_step(struct mst_verbs_net *net)
+{
+	struct rdma_cm_event *event;
+
+	while (rdma_get_cm_event(net->cm, &event) == 0) {
+		struct mst_verbs_rail *r = event->id->context;
+		struct mst_verbs_device *removed = event->event == RDMA_CM_EVENT_DEVICE_REMOVAL
+							   ? r->device
+							   : NULL;
+		mst_verbs_cm_event(r, event);
+		rdma_ack_cm_event(event);
+		if (removed != NULL)
+			mst_verbs_net_lose(net, removed);
+	}
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The connector's beginning of a link. All rails go through the steps side by side: address, route,
+ * answer; then the pairs are brought up, and the acceptor is told where this end's landing is.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+struct attempt {
+	struct mst_verbs_net *net;
+	const struct mst_dial *dial;
+	struct mst_verbs_addresses far, own; /* own: count 0 where any will do */
+	struct mst_verbs_link *link;
+	uint64_t deadline_ns;
+};
+
+static int left_ms(const struct attempt *a)
+{
+	uint64_t now = mst_now_ns();
+	uint64_t left = a->deadline_ns > now ? (a->deadline_ns - now + MST_MS - 1) / MST_MS : 0;
+
+	return left < 60000 ? (int)left : 60000;
+}
+
+static int too_late(const struct attempt *a, const struct mst_verbs_rail *r)
+{
+	static const char *const missing[] = {
+		[MST_VERBS_CM_NONE] = "its address is not resolved: is it up, and on this network?",
+		[MST_VERBS_CM_ADDRESS] = "there is no route to it yet",
+		[MST_VERBS_CM_ROUTE] = ("it has not answered the connection request: it is busy, "
+					"down, or a firewall drops UDP port 4791"),
+	};
+
+	return mst_fail(-ETIMEDOUT, "%s: no link within %.3g s, %s", r->peer,
+			(double)a->dial->timeout_ns / (double)MST_SECOND, missing[r->cm]);
+}
+
+/* Until every rail has come as far as @state. */
+static int await(const struct attempt *a, enum mst_verbs_cm_state state)
+{
+	for (;;) {
+		const struct mst_verbs_rail *behind = NULL;
+		mst_why_clear();
+		mst_verbs_cm_step(a->net);
+		for (uint32_t i = 0; i < a->link->rail_count; i++) {
+			const struct mst_verbs_rail *r = &a->link->rail[i];
+			if (r->cm == MST_VERBS_CM_FAILED)
+				return r->failure;
+			if (r->cm == MST_VERBS_CM_GONE)
+				return mst_fail(-EPIPE, "%s has ended the connection", r->peer);
+			if (r->cm < state)
+				behind = r;
+		}
+		if (behind == NULL)
+			return 0;
+		int ms = left_ms(a);
+		if (ms == 0)
+			return too_late(a, behind);
+		struct pollfd pfd = { .fd = a->net->cm->fd, .events = POLLIN };
+		(void)poll(&pfd, 1, ms);
+	}
+}
+
+/* ---- the steps ---- */
+
+static int begin(const struct attempt *a, struct mst_verbs_rail *r)
+{
+	union mst_verbs_address far = a->far.at[r->index];
+	union mst_verbs_address own = { 0 };
+	bool bound = a->own.count > 0;
+	uint8_t tos = a->net->fabric.traffic_class;
+
+	if (bound)
+		own = a->own.at[r->index % a->own.count];
+	mst_verbs_address_text(&far.any, false, r->peer, sizeof(r->peer));
+	if (rdma_create_id(a->net->cm, &r->id, r, RDMA_PS_TCP) != 0)
+		return mst_fail(-errno, "cannot begin a connection: %s", strerror(errno));
+	if (tos != 0)
+		(void)rdma_set_option(r->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
+	int ms = left_ms(a);
+	if (rdma_resolve_addr(r->id, bound ? &own.any : NULL, &far.any, ms > 0 ? ms : 1) == 0)
+		return 0;
+	return mst_fail(-errno,
+			"no RDMA device of this host reaches %s (%s); muster doctor shows devices "
+			"and addresses",
+			r->peer, strerror(errno));
+}
+
+static int find_route(const struct attempt *a, struct mst_verbs_rail *r)
+{
+	int ms = left_ms(a);
+	int rc = mst_verbs_device_of(a->net, ibv_get_device_name(r->id->verbs->device), &r->device);
+
+	if (rc == 0)
+		rc = mst_verbs_rail_make(r);
+	if (rc != 0)
+		return rc;
+	if (rdma_resolve_route(r->id, ms > 0 ? ms : 1) == 0)
+		return 0;
+	return mst_fail(-errno, "there is no RDMA route to %s: %s", r->peer, strerror(errno));
+}
+
+static int request(const struct attempt *a, struct mst_verbs_rail *r)
+{
+	const struct mst_lanes *lanes = &a->dial->lanes;
+	struct mst_verbs_request q = { .magic = MST_VERBS_MAGIC,
+				       .version = MST_VERBS_VERSION,
+				       .rail = (uint8_t)r->index,
+				       .rails = (uint8_t)a->link->rail_count,
+				       .mtu = mst_verbs_rail_mtu(r),
+				       .up_bytes = lanes->up_bytes,
+				       .down_bytes = lanes->down_bytes,
+				       .up_credits = lanes->up_credits,
+				       .down_credits = lanes->down_credits,
+				       .down_qpn = r->in->qp_num,
+				       .down_psn = r->in_psn };
+	struct rdma_conn_param conn = { .private_data = &q,
+					.private_data_len = sizeof(q),
+					.flow_control = 1,
+					.retry_count = a->net->fabric.retries,
+					.rnr_retry_count = MST_VERBS_RNR_RETRIES,
+					.qp_num = r->out->qp_num };
+
+	memcpy(q.token, a->dial->token, sizeof(q.token));
+	if (rdma_connect(r->id, &conn) == 0)
+		return 0;
+	return mst_fail(-errno, "cannot send a connection request to %s: %s", r->peer,
+			strerror(errno));
+}
+
+static int settle(struct mst_verbs_rail *r)
+{
+	const struct mst_verbs_answer *answer = &r->answer;
+	struct mst_verbs_far far = { .qpn = answer->down_qpn,
+				     .psn = answer->down_psn,
+				     .mtu = answer->mtu };
+
+	if (r->answer_bytes != sizeof(*answer) || answer->magic != MST_VERBS_MAGIC)
+		return mst_fail(-EPROTO, "%s answered, but is no muster", r->peer);
+	if (answer->version != MST_VERBS_VERSION)
+		return mst_fail(
+			-EPROTONOSUPPORT,
+			"%s speaks version %u of muster's verbs transport, this end %u; use "
+			"the same version of muster on both sides",
+			r->peer, answer->version, MST_VERBS_VERSION);
+	int rc = mst_verbs_rail_connect(r, &far);
+	if (rc != 0)
+		return rc;
+	if (rdma_establish(r->id) != 0)
+		return mst_fail(-errno, "cannot establish the connection to %s: %s", r->peer,
+				strerror(errno));
+	r->remote = answer->landing;
+	r->rkey = answer->rkey;
+	r->open = true;
+	rc = mst_verbs_introduce(r);
+	return rc == 0 ? 0 : mst_fail(rc, "cannot write to %s: %s", r->peer, strerror(-rc));
+}
+
+static bool is_gone(const struct mst_verbs_link *l)
+{
+	for (uint32_t i = 0; i < l->rail_count; i++)
+		if (l->rail[i].cm == MST_VERBS_CM_GONE)
+			return true;
+	return false;
+}
+
+/* Until the acceptor's devices have the introductions: it can put from now on. */
+static int await_introductions(const struct attempt *a)
+{
+	struct mst_verbs_link *l = a->link;
+
+	while (!mst_verbs_out_idle(l)) {
+		mst_verbs_cm_step(a->net);
+		if (is_gone(l))
+			return -EPIPE;
+		if (mst_verbs_link_take_completions(l) != 0)
+			return mst_fail(-EPIPE, "%s", l->link.why);
+		if (left_ms(a) == 0)
+			return mst_fail(
+				-ETIMEDOUT,
+				"%s let this end in, but takes nothing that is sent: check the "
+				"MTU of both ends and of the path (muster doctor)",
+				l->rail[0].peer);
+		sched_yield();
+	}
+	return 0;
+}
+
+static int ask(struct attempt *a)
+{
+	struct mst_verbs_link *l = a->link;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
+		rc = begin(a, &l->rail[i]);
+	if (rc == 0)
+		rc = await(a, MST_VERBS_CM_ADDRESS);
+	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
+		rc = find_route(a, &l->rail[i]);
+	if (rc == 0)
+		rc = mst_verbs_out_new(l);
+	if (rc == 0)
+		rc = await(a, MST_VERBS_CM_ROUTE);
+	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
+		rc = request(a, &l->rail[i]);
+	if (rc == 0)
+		rc = await(a, MST_VERBS_CM_ANSWERED);
+	return rc;
+}
+
+/* The acceptor has let this end in. If it is gone since, the link is, and is lost at once. */
+static int enter(struct attempt *a)
+{
+	struct mst_verbs_link *l = a->link;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
+		rc = settle(&l->rail[i]);
+	if (rc == 0)
+		rc = await_introductions(a);
+	mst_verbs_cm_step(a->net);
+	l->open = rc == 0;
+	if (!is_gone(l))
+		return rc;
+	(void)snprintf(l->link.why, sizeof(l->link.why), "%s has ended the connection at once",
+		       l->rail[0].peer);
+	atomic_store_explicit(&l->gone, true, memory_order_relaxed);
+	return 0;
+}
+
+static int find_ends(struct attempt *a)
+{
+	const struct mst_fabric *f = &a->net->fabric;
+	int rc = mst_verbs_address_parse(a->dial->address, &a->far);
+
+	if (rc == 0 && (f->addresses != NULL || f->devices != NULL))
+		rc = mst_verbs_address_own(f, &a->far.at[0].any, &a->own);
+	return rc;
+}
+
+int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
+{
+	uint64_t now = mst_now_ns();
+	struct attempt a = { .net = (struct mst_verbs_net *)n, .dial = dial };
+
+	mst_why_clear();
+	a.deadline_ns = dial->timeout_ns < MST_NEVER - now ? now + dial->timeout_ns : MST_NEVER;
+	if (a.net->link_count == a.net->cfg.links_max) /* before anybody is asked */
+		return -ENOSPC;
+	int rc = find_ends(&a);
+	if (rc == 0)
+		rc = mst_verbs_lanes_check(&dial->lanes);
+	if (rc == 0)
+		rc = mst_verbs_link_new(a.net, true, &dial->lanes, a.far.count, &a.link);
+	if (rc != 0)
+		return rc;
+	rc = ask(&a);
+	if (rc == 0)
+		rc = enter(&a);
+	if (rc == 0)
+		rc = mst_verbs_attach(n, &a.link->link);
+	if (rc != 0) {
+		mst_verbs_link_free(&a.link->link);
+		return rc;
+	}
+	*out = &a.link->link;
+	return 0;
+}

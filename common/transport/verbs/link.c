@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One end of a session: completions become arrivals and ends. What the peer wrote in the tail is
+ * copied once and checked; everything else this end decides by its own counters.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+#define COMPLETIONS 16
+
+int mst_verbs_lanes_check(const struct mst_lanes *lanes)
+{
+	if (lanes->up_bytes <= MST_VERBS_BYTES_MAX && lanes->down_bytes <= MST_VERBS_BYTES_MAX &&
+	    lanes->up_credits <= MST_VERBS_CREDITS_MAX &&
+	    lanes->down_credits <= MST_VERBS_CREDITS_MAX)
+		return 0;
+	return mst_fail(-EINVAL, "lanes of %zu and %zu bytes, with %u and %u credits, cannot be",
+			lanes->up_bytes, lanes->down_bytes, lanes->up_credits, lanes->down_credits);
+}
+
+/* ---- beginning and end ---- */
+
+static int make_memory(struct mst_verbs_link *l)
+{
+	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
+	size_t max = l->home->cfg.outbox_max;
+	bool huge = l->home->fabric.huge_pages;
+
+	l->peer_bytes = l->connector ? l->link.lanes.up_bytes : l->link.lanes.down_bytes;
+	l->link.outbox_bytes = l->peer_bytes;
+	if (!l->connector && max != 0 && max < l->peer_bytes)
+		l->link.outbox_bytes = max;
+	int rc = mst_verbs_memory_new(mst_verbs_round(in) + MST_VERBS_PAGE, huge, &l->landing);
+	if (rc == 0)
+		rc = mst_verbs_memory_new(mst_verbs_round(l->link.outbox_bytes) + MST_VERBS_PAGE,
+					  huge, &l->outbox);
+	l->link.landing = l->landing.base;
+	l->link.outbox = l->outbox.base;
+	return rc;
+}
+
+int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
+		       uint32_t rails, struct mst_verbs_link **out)
+{
+	struct mst_verbs_link *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return mst_fail(-ENOMEM, "no memory for a link");
+	l->link.ops = &mst_verbs;
+	l->link.lanes = *lanes;
+	l->home = net;
+	l->connector = connector;
+	l->in_credits = connector ? lanes->down_credits : lanes->up_credits;
+	l->out_credits = connector ? lanes->up_credits : lanes->down_credits;
+	l->rail_count = rails;
+	for (uint32_t i = 0; i < rails; i++) {
+		l->rail[i].link = l;
+		l->rail[i].index = i;
+	}
+	int rc = make_memory(l);
+	if (rc != 0) {
+		mst_verbs_link_free(&l->link);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+/* First the pairs and regions, then the memory: what is freed here nobody can write any more. */
+void mst_verbs_link_free(struct mst_link *link)
+{
+	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
+
+	if (l == NULL)
+		return;
+	MST_ASSERT(l->state == MST_VERBS_IDLE);
+	for (uint32_t i = 0; i < l->rail_count; i++) {
+		if (l->rail[i].id != NULL)
+			(void)rdma_disconnect(l->rail[i].id);
+		mst_verbs_rail_destroy(&l->rail[i]);
+	}
+	mst_verbs_out_free(&l->out);
+	mst_verbs_memory_free(&l->landing);
+	mst_verbs_memory_free(&l->outbox);
+	free(l);
+}
+
+/* ---- completions ---- */
+
+/* The connector's first write on a rail says where its landing is. */
+static int take_introduction(struct mst_verbs_rail *r)
+{
+	struct mst_verbs_link *l = r->link;
+	struct mst_verbs_introduction intro;
+	size_t bytes = mst_verbs_round(l->peer_bytes) + MST_VERBS_PAGE;
+
+	memcpy(&intro, mst_verbs_tail(&l->landing) + r->index * MST_VERBS_INTRODUCTION_LINE,
+	       sizeof(intro));
+	if (intro.magic != MST_VERBS_MAGIC || intro.landing > UINT64_MAX - bytes)
+		return -EPROTO;
+	r->remote = intro.landing;
+	r->rkey = intro.rkey;
+	r->open = l->open = true;
+	for (uint32_t i = 0; i < l->rail_count; i++)
+		l->open &= l->rail[i].open;
+	l->out.dirty = true;
+	return 0;
+}
+
+static int take_arrival(struct mst_verbs_rail *r, const struct ibv_wc *wc)
+{
+	if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
+		return -EPROTO;
+	if (!r->open)
+		return take_introduction(r);
+	/* There are no more receives than slots. */
+	r->imm[r->imm_tail++ & r->imm_mask] = ntohl(wc->imm_data);
+	return 0;
+}
+
+static void break_rules(struct mst_verbs_rail *r)
+{
+	struct mst_verbs_link *l = r->link;
+
+	if (l->link.why[0] == '\0')
+		(void)snprintf(l->link.why, sizeof(l->link.why),
+			       "%s sent what the transport does not know: it is of another version "
+			       "of muster, or broken",
+			       r->peer);
+	mst_verbs_link_end(l, -EPROTO);
+}
+
+/* A receive has work request number 0, a send its own. */
+static void take(struct mst_verbs_rail *r, const struct ibv_wc *wc)
+{
+	struct mst_verbs_link *l = r->link;
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		if (l->state == MST_VERBS_LIVE)
+			mst_verbs_link_end(l, mst_verbs_sentence_completion(r, wc));
+	} else if (wc->wr_id != 0) {
+		r->completed = wc->wr_id;
+		l->out.dirty |= l->out.head != l->out.tail;
+	} else if (l->error != -EPROTO && take_arrival(r, wc) != 0 && l->state == MST_VERBS_LIVE) {
+		break_rules(r);
+	}
+}
+
+static void gather(struct mst_verbs_rail *r)
+{
+	struct ibv_wc wc[COMPLETIONS];
+	int n;
+
+	do {
+		n = ibv_poll_cq(r->cq, COMPLETIONS, wc);
+		for (int i = 0; i < n; i++)
+			take(r, &wc[i]);
+	} while (n == COMPLETIONS);
+}
+
+void mst_verbs_link_gather(struct mst_verbs_link *l)
+{
+	for (uint32_t i = 0; i < l->rail_count && l->state == MST_VERBS_LIVE; i++)
+		gather(&l->rail[i]);
+}
+
+int mst_verbs_link_take_completions(struct mst_verbs_link *l)
+{
+	struct ibv_wc wc;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++) {
+		while (rc == 0 && ibv_poll_cq(l->rail[i].cq, 1, &wc) > 0) {
+			if (wc.status != IBV_WC_SUCCESS)
+				rc = mst_verbs_sentence_completion(&l->rail[i], &wc);
+			else
+				take(&l->rail[i], &wc);
+		}
+	}
+	return rc;
+}
+
+void mst_verbs_link_end(struct mst_verbs_link *l, int error)
+{
+	if (l->state != MST_VERBS_LIVE)
+		return;
+	l->error = error;
+	l->state = MST_VERBS_ENDING;
+	/* A peer that is gone puts no more: what has come by now is the last. */
+	for (uint32_t i = 0; i < l->rail_count; i++) {
+		struct mst_verbs_rail *r = &l->rail[i];
+		if (error == -EPIPE)
+			gather(r);
+		else
+			r->imm_head = r->imm_tail;
+		mst_verbs_rail_error(r);
+	}
+}
+
+/* ---- events ---- */
+
+static bool has_arrival(const struct mst_verbs_link *l)
+{
+	for (uint32_t i = 0; i < l->rail_count; i++)
+		if (l->rail[i].imm_head == l->rail[i].imm_tail)
+			return false;
+	return true;
+}
+
+/* All rails have brought it: they must agree on what it is. */
+static int take_immediate(struct mst_verbs_link *l, uint32_t *imm)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < l->rail_count; i++) {
+		struct mst_verbs_rail *r = &l->rail[i];
+		uint32_t one = r->imm[r->imm_head++ & r->imm_mask];
+		if (i > 0 && one != *imm)
+			rc = -EPROTO;
+		*imm = one;
+	}
+	return rc;
+}
+
+bool mst_verbs_link_stirs(const struct mst_verbs_link *l)
+{
+	if (l->state == MST_VERBS_ENDING)
+		return true;
+	if (l->state != MST_VERBS_LIVE)
+		return false;
+	return has_arrival(l) || mst_verbs_out_stirs(l);
+}
+
+static int poll_sent(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
+{
+	uint64_t cookie;
+	int n = 0;
+
+	while (n < max && mst_verbs_out_sent(l, &cookie))
+		ev[n++] = (struct mst_net_event){ .kind = MST_SENT,
+						  .link = &l->link,
+						  .cookie = cookie };
+	return n;
+}
+
+static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
+{
+	uint32_t imm = 0;
+	int n = 0;
+
+	while (n < max && has_arrival(l)) {
+		if (take_immediate(l, &imm) != 0) {
+			break_rules(&l->rail[0]);
+			break;
+		}
+		ev[n++] = (struct mst_net_event){ .kind = MST_ARRIVED,
+						  .link = &l->link,
+						  .imm = imm };
+	}
+	return n;
+}
+
+/* As many receives again as were used, before the peer is told that it may use them. */
+static void renew(struct mst_verbs_link *l, uint32_t count)
+{
+	l->polled += count;
+	for (uint32_t i = 0; i < l->rail_count && count > 0; i++)
+		if (mst_verbs_rail_post_receives(&l->rail[i], count) != 0)
+			mst_verbs_link_end(l, -EPIPE);
+}
+
+int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
+{
+	mst_verbs_link_gather(l);
+	int n = poll_sent(l, ev, max);
+	int arrived = poll_arrived(l, ev + n, max - n);
+	n += arrived;
+	if (l->state == MST_VERBS_LIVE) {
+		renew(l, (uint32_t)arrived);
+		mst_verbs_out_flush(l);
+		if (n == 0 || l->polled - l->told >= l->in_credits)
+			mst_verbs_out_return(l);
+	}
+	if (l->state == MST_VERBS_ENDING && n < max && !has_arrival(l)) {
+		l->state = MST_VERBS_LOST;
+		ev[n++] = (struct mst_net_event){ .kind = MST_LOST,
+						  .link = &l->link,
+						  .error = l->error };
+	}
+	return n;
+}

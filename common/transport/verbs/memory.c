@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that a device may reach: where it comes from, and its registration. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+#define NODES_MAX 1024
+#define MEMORY_PREFERRED 1 /* MPOL_PREFERRED of linux/mempolicy.h */
+
+int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out)
+{
+	bool huge = huge_pages && bytes >= HUGE_PAGE;
+	size_t mapped = bytes + (huge ? HUGE_PAGE : 0);
+	void *mapping = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+
+	if (mapping == MAP_FAILED)
+		return mst_fail(-ENOMEM, "cannot map %zu bytes: %s", mapped, strerror(errno));
+	uintptr_t base = (uintptr_t)mapping;
+	if (huge) {
+		base = (base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+		/* Where there are none it goes on with small ones. */
+		(void)madvise((void *)base, bytes, MADV_HUGEPAGE);
+	}
+	*out = (struct mst_verbs_memory){
+		.base = (uint8_t *)base, .bytes = bytes, .mapping = mapping, .mapped = mapped
+	};
+	return 0;
+}
+
+void mst_verbs_memory_free(struct mst_verbs_memory *m)
+{
+	if (m->mapping != NULL)
+		munmap(m->mapping, m->mapped);
+	*m = (struct mst_verbs_memory){ 0 };
+}
+
+static int node_of(const struct ibv_context *device)
+{
+	char path[sizeof(device->device->ibdev_path) + 32];
+	int node = -1;
+
+	(void)snprintf(path, sizeof(path), "%s/device/numa_node", device->device->ibdev_path);
+	FILE *f = fopen(path, "re");
+	if (f == NULL)
+		return -1;
+	if (fscanf(f, "%d", &node) != 1)
+		node = -1;
+	fclose(f);
+	return node;
+}
+
+void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_context *device)
+{
+	unsigned long mask[NODES_MAX / (8 * sizeof(unsigned long))] = { 0 };
+	const size_t bits = 8 * sizeof(mask[0]);
+	int node = node_of(device);
+
+	if (node < 0 || node >= NODES_MAX || m->base == NULL)
+		return;
+	mask[(size_t)node / bits] = 1ul << ((size_t)node % bits);
+	/* Preferred, not bound: a full node makes it slower, not impossible. */
+	(void)syscall(SYS_mbind, m->base, m->bytes, MEMORY_PREFERRED, mask,
+		      (unsigned long)NODES_MAX, 0);
+}
+
+static int explain(size_t bytes, const char *what, const char *device, int error)
+{
+	struct rlimit limit;
+
+	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		return mst_fail(-ENOMEM,
+				"cannot register %zu bytes (%s) with %s: this process may lock "
+				"%" PRIu64 " bytes of memory; raise that: ulimit -l unlimited, "
+				"LimitMEMLOCK=infinity in a systemd unit, --ulimit memlock=-1 of a "
+				"container",
+				bytes, what, device, (uint64_t)limit.rlim_cur);
+	return mst_fail(-error, "cannot register %zu bytes (%s) with %s: %s", bytes, what, device,
+			strerror(error));
+}
+
+int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
+		       const char *what, struct ibv_mr **out)
+{
+	*out = ibv_reg_mr(pd, m->base, m->bytes, access);
+	if (*out != NULL)
+		return 0;
+	return explain(m->bytes, what, ibv_get_device_name(pd->context->device), errno);
+}

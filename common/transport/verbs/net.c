@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one thread polls: its attached links, and how it sleeps and is woken.
+ *
+ * poll() looks at each link's completion queues in turn, which costs no system call, and at the
+ * connection manager every few milliseconds. wait() looks again and again, then arms the queues
+ * that are not armed yet, looks once more, and sleeps in epoll. Nothing here allocates or locks
+ * after the opening.
+ *
+ * A completion queue for each link and rail, not one for the thread: none can be filled by another
+ * link's peer, and when a link is freed no completion of it is left anywhere.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+#define SLEEP_MAX_NS MST_SECOND /* then look again, whoever forgot to ring */
+#define LISTEN_EVERY_POLLS 64u
+#define LISTEN_EVERY_NS (10 * MST_MS)
+#define LISTEN_EVENTS 16
+#define PAUSES_PER_CLOCK 16u
+/* A link that ends sees off what it has posted, as long as the peer answers this fast. */
+#define FAREWELL_NS (2 * MST_MS)
+
+/* ---- opening and closing ---- */
+
+int mst_verbs_watch(const struct mst_verbs_net *net, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void net_close(struct mst_net *n)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+
+	if (net == NULL)
+		return;
+	MST_ASSERT(net->link_count == 0);
+	for (uint32_t i = 0; i < net->device_count; i++)
+		mst_verbs_device_close(&net->device[i]);
+	if (net->cm != NULL)
+		rdma_destroy_event_channel(net->cm);
+	close_fd(net->bell);
+	close_fd(net->epoll);
+	mst_verbs_memory_free(&net->published);
+	free(net);
+}
+
+static int open_ears(struct mst_verbs_net *net)
+{
+	net->epoll = epoll_create1(EPOLL_CLOEXEC);
+	net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (net->epoll < 0 || net->bell < 0)
+		return mst_fail(-errno, "cannot make a descriptor to wait on: %s", strerror(errno));
+	int rc = mst_verbs_cm_open(&net->cm);
+	if (rc == 0)
+		rc = mst_verbs_watch(net, net->cm->fd);
+	return rc == 0 ? mst_verbs_watch(net, net->bell) : rc;
+}
+
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	static const struct mst_fabric usual = MST_FABRIC_DEFAULT;
+	struct mst_verbs_net *net;
+
+	mst_why_clear();
+	if (cfg->published_bytes > MST_VERBS_BYTES_MAX)
+		return -EINVAL;
+	/* Children may be forked while memory is registered; on kernels that copy pinned pages for
+	 * a child this does nothing. */
+	(void)ibv_fork_init();
+	net = calloc(1, sizeof(*net) + cfg->links_max * sizeof(net->links[0]));
+	if (net == NULL)
+		return -ENOMEM;
+	net->net.ops = &mst_verbs;
+	net->cfg = *cfg;
+	net->fabric = cfg->fabric != NULL ? *cfg->fabric : usual;
+	net->cfg.fabric = &net->fabric;
+	net->epoll = net->bell = -1;
+	int rc = open_ears(net);
+	if (rc == 0 && cfg->published_bytes > 0)
+		rc = mst_verbs_memory_new(mst_verbs_round(cfg->published_bytes),
+					  net->fabric.huge_pages, &net->published);
+	if (rc < 0) {
+		net_close(&net->net);
+		return rc;
+	}
+	net->net.published = net->published.base;
+	net->net.published_bytes = cfg->published_bytes;
+	*out = &net->net;
+	return 0;
+}
+
+/* ---- links ---- */
+
+static int to_own_channel(struct mst_verbs_net *net, struct mst_verbs_link *l)
+{
+	for (uint32_t i = 0; i < l->rail_count; i++)
+		if (l->rail[i].id->channel != net->cm &&
+		    rdma_migrate_id(l->rail[i].id, net->cm) != 0)
+			return mst_fail(-errno, "cannot take over the connection of %s: %s",
+					l->rail[i].peer, strerror(errno));
+	return 0;
+}
+
+int mst_verbs_attach(struct mst_net *n, struct mst_link *link)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
+
+	MST_ASSERT(l->state == MST_VERBS_IDLE && l->home == net);
+	mst_why_clear();
+	if (net->link_count == net->cfg.links_max)
+		return -ENOSPC;
+	int rc = to_own_channel(net, l);
+	if (rc < 0)
+		return rc;
+	l->net = net;
+	l->index = net->link_count;
+	net->links[net->link_count++] = l;
+	l->state = MST_VERBS_LIVE;
+	/* Acquire: pairs with the door's store; what it wrote about the reason is visible. */
+	if (atomic_load_explicit(&l->gone, memory_order_acquire))
+		mst_verbs_link_end(l, -EPIPE);
+	return 0;
+}
+
+static void see_off(struct mst_verbs_link *l)
+{
+	uint64_t end = mst_now_ns() + FAREWELL_NS;
+
+	mst_verbs_out_flush(l);
+	if (l->state != MST_VERBS_LIVE || mst_verbs_out_idle(l))
+		return;
+	mst_verbs_out_mark(l);
+	do {
+		mst_verbs_link_gather(l);
+	} while (l->state == MST_VERBS_LIVE && !mst_verbs_out_idle(l) && mst_now_ns() < end);
+}
+
+static void net_detach(struct mst_link *link)
+{
+	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
+	struct mst_verbs_net *net = l->net;
+
+	MST_ASSERT(l->state != MST_VERBS_IDLE && net->links[l->index] == l);
+	if (l->state == MST_VERBS_LIVE)
+		see_off(l);
+	for (uint32_t i = 0; i < l->rail_count; i++) {
+		mst_verbs_rail_error(&l->rail[i]);
+		(void)rdma_disconnect(l->rail[i].id);
+	}
+	net->links[l->index] = net->links[--net->link_count];
+	net->links[l->index]->index = l->index;
+	l->state = MST_VERBS_IDLE;
+	l->net = NULL;
+}
+
+void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d)
+{
+	const char *name = ibv_get_device_name(d->context->device);
+
+	if (!d->gone)
+		mst_error("RDMA device %s was removed", name);
+	d->gone = true;
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		struct mst_verbs_link *l = net->links[i];
+		for (uint32_t k = 0; k < l->rail_count && l->state == MST_VERBS_LIVE; k++) {
+			if (l->rail[k].device != d)
+				continue;
+			(void)snprintf(
+				l->link.why, sizeof(l->link.why),
+				"RDMA device %s of this host was removed while it was in use",
+				name);
+			mst_verbs_link_end(l, -EPIPE);
+		}
+	}
+}
+
+/* ---- listening ---- */
+
+static void hear_device(struct mst_verbs_net *net, struct mst_verbs_device *d)
+{
+	struct ibv_async_event event;
+
+	while (ibv_get_async_event(d->context, &event) == 0) {
+		enum ibv_event_type type = event.event_type;
+		ibv_ack_async_event(&event);
+		if (type == IBV_EVENT_DEVICE_FATAL)
+			mst_verbs_net_lose(net, d);
+		else if (type == IBV_EVENT_PORT_ERR)
+			mst_warn("a port of RDMA device %s is down",
+				 ibv_get_device_name(d->context->device));
+	}
+}
+
+static void hear_completions(struct mst_verbs_device *d)
+{
+	struct ibv_cq *cq;
+	void *rail;
+
+	while (ibv_get_cq_event(d->channel, &cq, &rail) == 0) {
+		/* Before the acknowledgement, which is what whoever frees the link waits for. */
+		((struct mst_verbs_rail *)rail)->armed = false;
+		ibv_ack_cq_events(cq, 1);
+	}
+}
+
+/* Sleeps until a device, the connection manager or the bell speaks. 0, or -EINTR. */
+static int listen_to_all(struct mst_verbs_net *net, int timeout_ms)
+{
+	struct epoll_event ev[LISTEN_EVENTS];
+	uint64_t rung;
+	int n = epoll_wait(net->epoll, ev, LISTEN_EVENTS, timeout_ms);
+	int rc = n < 0 ? -errno : 0;
+
+	net->listened_ns = mst_now_ns();
+	if (n <= 0)
+		return rc;
+	ssize_t got = read(net->bell, &rung, sizeof(rung));
+	(void)got;
+	for (uint32_t i = 0; i < net->device_count; i++) {
+		hear_completions(&net->device[i]);
+		hear_device(net, &net->device[i]);
+	}
+	mst_verbs_cm_step(net);
+	return rc;
+}
+
+static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+	uint32_t at = net->first;
+	int got = 0;
+
+	if (++net->polls % LISTEN_EVERY_POLLS == 0 &&
+	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS)
+		listen_to_all(net, 0);
+	/* The next poll begins where this one ends, so that no link starves another of @max. */
+	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
+		if (at >= net->link_count)
+			at = 0;
+		got += mst_verbs_link_poll(net->links[at], ev + got, max - got);
+	}
+	net->first = at;
+	return got;
+}
+
+static bool stirs(const struct mst_verbs_net *net)
+{
+	/* Relaxed: wait() takes the flag with acquire before it returns. */
+	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < net->link_count && !any; i++) {
+		mst_verbs_link_gather(net->links[i]);
+		any = mst_verbs_link_stirs(net->links[i]);
+	}
+	return any;
+}
+
+/* ---- waiting ---- */
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+/* Looks again and again, as configured. True: something stirs, or the time is over. */
+static bool spin(const struct mst_verbs_net *net, uint64_t deadline_ns)
+{
+	for (uint32_t i = 0; i < net->cfg.spin_pauses; i++) {
+		if (stirs(net) || (i % PAUSES_PER_CLOCK == 0 && mst_now_ns() >= deadline_ns))
+			return true;
+		pause_cpu();
+	}
+	for (uint32_t i = 0; i < net->cfg.spin_yields; i++) {
+		if (stirs(net) || mst_now_ns() >= deadline_ns)
+			return true;
+		sched_yield();
+	}
+	return stirs(net) || mst_now_ns() >= deadline_ns;
+}
+
+/* Whole milliseconds until then, rounded up. */
+static int sleep_ms(uint64_t deadline_ns)
+{
+	uint64_t now = mst_now_ns();
+
+	return deadline_ns > now ? (int)((deadline_ns - now + MST_MS - 1) / MST_MS) : 0;
+}
+
+/* What is posted goes out, what was polled is told, every queue rings at its next completion. */
+static void prepare_for_sleep(struct mst_verbs_net *net)
+{
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		struct mst_verbs_link *l = net->links[i];
+		mst_verbs_out_flush(l);
+		mst_verbs_out_return(l);
+		for (uint32_t k = 0; k < l->rail_count; k++) {
+			if (l->rail[k].armed)
+				continue;
+			l->rail[k].armed = true;
+			(void)ibv_req_notify_cq(l->rail[k].cq, 0);
+		}
+	}
+}
+
+/* What ends a sleep need not be what poll() tells of: a send has completed, a connection is up. */
+static int sleep_until(struct mst_verbs_net *net, uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	while (rc == 0) {
+		prepare_for_sleep(net);
+		/* Pairs with the fence in net_wake(). Completions that came before the arming are
+		 * found by this look, later ones ring. */
+		atomic_thread_fence(memory_order_seq_cst);
+		int ms = sleep_ms(deadline_ns);
+		bool enough = stirs(net) || ms == 0;
+		rc = listen_to_all(net, enough ? 0 : ms);
+		if (enough)
+			break;
+	}
+	return rc;
+}
+
+static int net_wait(struct mst_net *n, uint64_t timeout_ns)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+	uint64_t now = mst_now_ns();
+	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < net->link_count; i++)
+		mst_verbs_out_flush(net->links[i]);
+	if (!spin(net, deadline_ns)) {
+		now = mst_now_ns();
+		if (deadline_ns - now > SLEEP_MAX_NS)
+			deadline_ns = now + SLEEP_MAX_NS;
+		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+		rc = sleep_until(net, deadline_ns);
+		atomic_store_explicit(&net->asleep, false, memory_order_relaxed);
+	}
+	/* Acquire: pairs with the store in net_wake(); what its caller did before is visible. */
+	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
+	return rc;
+}
+
+static void net_wake(struct mst_net *n)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+	static const uint64_t one = 1;
+	int saved_errno = errno; /* a signal handler's victim may be about to read it */
+
+	/* Release: pairs with the acquire in net_wait(). The fence pairs with the one there. */
+	atomic_store_explicit(&net->woken, true, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&net->asleep, memory_order_relaxed)) {
+		ssize_t written = write(net->bell, &one, sizeof(one));
+		(void)written; /* a full counter has woken it already */
+	}
+	errno = saved_errno;
+}
+
+const struct mst_transport mst_verbs = {
+	.scheme = "verbs",
+	.door = &mst_verbs_door,
+	.net_open = net_open,
+	.net_close = net_close,
+	.dial = mst_verbs_dial,
+	.attach = mst_verbs_attach,
+	.detach = net_detach,
+	.link_free = mst_verbs_link_free,
+	.put = mst_verbs_put,
+	.poll = net_poll,
+	.wait = net_wait,
+	.wake = net_wake,
+};

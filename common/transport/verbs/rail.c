@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A rail: two queue pairs over one connection of the connection manager. It finds the path and
+ * tells the peers of each other; states and timers are set here, for its own choice (retries for
+ * ever, 655 ms for a receiver that is not ready) would hide what is wrong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/rand.h"
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+#define PSN_MASK 0xffffffu
+#define RECEIVES_AT_A_TIME 32u
+
+static const char *device_name(const struct mst_verbs_rail *r)
+{
+	return ibv_get_device_name(r->device->context->device);
+}
+
+/* ---- making ---- */
+
+static uint32_t pow2_above(uint64_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
+/* Room for the largest put at a time, all that notify, and a few small ones. */
+static uint32_t send_depth(const struct mst_verbs_link *l, const struct mst_verbs_device *d)
+{
+	uint64_t pieces = l->peer_bytes / MST_VERBS_MESSAGE / l->rail_count;
+	uint64_t want = pieces + 2 * l->out_credits + MST_VERBS_SEND_MIN;
+	uint32_t depth = pow2_above(want < MST_VERBS_SEND_MAX ? want : MST_VERBS_SEND_MAX);
+	uint32_t most = (uint32_t)d->limits.max_qp_wr;
+
+	return depth < most ? depth : most;
+}
+
+static int make_queue(struct mst_verbs_rail *r)
+{
+	/* Every receive and every send may complete, if only in error. */
+	uint64_t entries = (uint64_t)r->link->in_credits + 1 + r->send_size + 1;
+
+	if (entries > (uint64_t)r->device->limits.max_cqe)
+		return mst_fail(
+			-EINVAL,
+			"a link needs a completion queue of %llu entries, RDMA device %s has "
+			"%d at most",
+			(unsigned long long)entries, device_name(r), r->device->limits.max_cqe);
+	r->cq = ibv_create_cq(r->device->context, (int)entries, r, r->device->channel, 0);
+	if (r->cq != NULL)
+		return 0;
+	return mst_fail(-errno, "RDMA device %s has no completion queue left (%d in all): %s",
+			device_name(r), r->device->limits.max_cq, strerror(errno));
+}
+
+static struct ibv_qp *make_pair(struct mst_verbs_rail *r, struct ibv_pd *pd, uint32_t sends,
+				uint32_t receives, uint32_t inline_bytes)
+{
+	struct ibv_qp_init_attr init = { .qp_context = r,
+					 .send_cq = r->cq,
+					 .recv_cq = r->cq,
+					 .qp_type = IBV_QPT_RC,
+					 .cap = { .max_send_wr = sends,
+						  .max_recv_wr = receives,
+						  .max_send_sge = 1,
+						  .max_recv_sge = 1,
+						  .max_inline_data = inline_bytes } };
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+
+	if (qp != NULL && sends > 1)
+		r->inline_max = init.cap.max_inline_data;
+	return qp;
+}
+
+static int make_pairs(struct mst_verbs_rail *r)
+{
+	static const uint32_t inline_bytes[] = { 256, 64, 0 };
+
+	r->in = make_pair(r, r->pd, 1, r->link->in_credits + 1, 0);
+	for (size_t i = 0; i < 3 && r->out == NULL && r->in != NULL; i++)
+		r->out = make_pair(r, r->device->pd, r->send_size, 1, inline_bytes[i]);
+	if (r->in != NULL && r->out != NULL)
+		return 0;
+	return mst_fail(-errno,
+			"RDMA device %s has no queue pair left for this link (%d in all, each with "
+			"%d requests at most; this one takes %u sends, %u receives): %s",
+			device_name(r), r->device->limits.max_qp, r->device->limits.max_qp_wr,
+			r->send_size, r->link->in_credits + 1, strerror(errno));
+}
+
+static int register_memory(struct mst_verbs_rail *r)
+{
+	unsigned from_afar = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+	if (r->link->home->fabric.relaxed_ordering)
+		from_afar |= IBV_ACCESS_RELAXED_ORDERING;
+	int rc = mst_verbs_register(r->pd, &r->link->landing, from_afar, "what the peer writes",
+				    &r->landing);
+	return rc != 0 ? rc
+		       : mst_verbs_register(r->device->pd, &r->link->outbox, 0, "what it is sent",
+					    &r->outbox);
+}
+
+int mst_verbs_rail_make(struct mst_verbs_rail *r)
+{
+	uint32_t slots = pow2_above(r->link->in_credits + 1u);
+	struct {
+		uint32_t in, out;
+	} psn;
+
+	if (mst_rand_secret(&psn, sizeof(psn)) != 0)
+		return mst_fail(-EIO, "no random numbers for a link");
+	r->in_psn = psn.in & PSN_MASK;
+	r->out_psn = psn.out & PSN_MASK;
+	r->send_size = send_depth(r->link, r->device);
+	r->imm = calloc(slots, sizeof(*r->imm));
+	r->imm_mask = slots - 1;
+	r->pd = ibv_alloc_pd(r->device->context);
+	if (r->imm == NULL || r->pd == NULL)
+		return mst_fail(-ENOMEM,
+				"no memory, or no protection domain of RDMA device %s left",
+				device_name(r));
+	int rc = make_queue(r);
+	if (rc == 0)
+		rc = make_pairs(r);
+	if (rc == 0)
+		rc = register_memory(r);
+	return rc;
+}
+
+/* Nothing is in flight once this has returned: destroying a pair and deregistering a region wait
+ * for whoever uses them. */
+void mst_verbs_rail_destroy(struct mst_verbs_rail *r)
+{
+	if (r->in != NULL)
+		ibv_destroy_qp(r->in);
+	if (r->out != NULL)
+		ibv_destroy_qp(r->out);
+	if (r->landing != NULL)
+		ibv_dereg_mr(r->landing);
+	if (r->outbox != NULL)
+		ibv_dereg_mr(r->outbox);
+	if (r->cq != NULL)
+		ibv_destroy_cq(r->cq);
+	if (r->pd != NULL)
+		ibv_dealloc_pd(r->pd);
+	/* Last: it keeps the pair's numbers from being reused for a while. */
+	if (r->id != NULL)
+		rdma_destroy_id(r->id);
+	free(r->imm);
+}
+
+int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count)
+{
+	struct ibv_recv_wr wr[RECEIVES_AT_A_TIME], *bad;
+
+	while (count > 0) {
+		uint32_t n = count < RECEIVES_AT_A_TIME ? count : RECEIVES_AT_A_TIME;
+		/* Writes name their own memory, so a receive has none: a send finds no room. */
+		for (uint32_t i = 0; i < n; i++)
+			wr[i] = (struct ibv_recv_wr){ .next = i + 1 < n ? &wr[i + 1] : NULL };
+		int rc = ibv_post_recv(r->in, wr, &bad);
+		if (rc != 0)
+			return -rc;
+		count -= n;
+	}
+	return 0;
+}
+
+/* ---- connecting ---- */
+
+uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r)
+{
+	struct ibv_port_attr attr;
+
+	if (ibv_query_port(r->device->context, r->id->port_num, &attr) != 0)
+		return IBV_MTU_256;
+	return (uint8_t)attr.active_mtu;
+}
+
+/* What the connection manager found for this state. */
+static int attributes(const struct mst_verbs_rail *r, enum ibv_qp_state state,
+		      struct ibv_qp_attr *attr, int *mask)
+{
+	*attr = (struct ibv_qp_attr){ .qp_state = state };
+	if (rdma_init_qp_attr(r->id, attr, mask) == 0)
+		return 0;
+	return errno != EINVAL
+		       ? -errno
+		       : mst_fail(-EPIPE, "%s has gone before the connection was up", r->peer);
+}
+
+static int pkey_index(const struct mst_verbs_rail *r, struct ibv_qp_attr *attr)
+{
+	int32_t want = r->link->home->fabric.pkey;
+	int index = want < 0 ? 0
+			     : ibv_get_pkey_index(r->device->context, r->id->port_num,
+						  htons((uint16_t)want));
+
+	if (index < 0)
+		return mst_fail(-EINVAL, "port %u of RDMA device %s has no partition key 0x%04x",
+				r->id->port_num, device_name(r), (unsigned)want);
+	if (want >= 0)
+		attr->pkey_index = (uint16_t)index;
+	return 0;
+}
+
+static int to_init(struct mst_verbs_rail *r)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+	int rc = attributes(r, IBV_QPS_INIT, &attr, &mask);
+
+	if (rc == 0)
+		rc = pkey_index(r, &attr);
+	if (rc != 0)
+		return rc;
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+	rc = ibv_modify_qp(r->in, &attr, mask);
+	attr.qp_access_flags = 0;
+	if (rc == 0)
+		rc = ibv_modify_qp(r->out, &attr, mask);
+	return -rc;
+}
+
+static void adjust_path(const struct mst_verbs_rail *r, const struct mst_verbs_far *far,
+			struct ibv_qp_attr *attr)
+{
+	const struct mst_fabric *f = &r->link->home->fabric;
+	uint8_t own = mst_verbs_rail_mtu(r);
+
+	if (far->mtu >= IBV_MTU_256 && far->mtu < (uint8_t)attr->path_mtu)
+		attr->path_mtu = (enum ibv_mtu)far->mtu;
+	if (own < (uint8_t)attr->path_mtu)
+		attr->path_mtu = (enum ibv_mtu)own;
+	attr->min_rnr_timer = MST_VERBS_RNR_TIMER;
+	attr->max_dest_rd_atomic = 0; /* nobody reads here */
+	if (f->gid_index >= 0)
+		attr->ah_attr.grh.sgid_index = (uint8_t)f->gid_index;
+	if (f->traffic_class != 0)
+		attr->ah_attr.grh.traffic_class = f->traffic_class;
+	if (f->service_level != 0)
+		attr->ah_attr.sl = f->service_level;
+}
+
+/* The pair that the connection manager does not know goes the same way, to another number. */
+static int to_receive(struct mst_verbs_rail *r, const struct mst_verbs_far *far, struct ibv_qp *own,
+		      struct ibv_qp *other)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+	int rc = attributes(r, IBV_QPS_RTR, &attr, &mask);
+
+	if (rc != 0)
+		return rc;
+	adjust_path(r, far, &attr);
+	rc = ibv_modify_qp(own, &attr, mask);
+	attr.dest_qp_num = far->qpn;
+	attr.rq_psn = far->psn;
+	if (rc == 0)
+		rc = ibv_modify_qp(other, &attr, mask);
+	return -rc;
+}
+
+static int to_send(struct mst_verbs_rail *r, struct ibv_qp *own, struct ibv_qp *other,
+		   uint32_t other_psn)
+{
+	struct ibv_qp_attr attr;
+	int mask;
+	int rc = attributes(r, IBV_QPS_RTS, &attr, &mask);
+
+	if (rc != 0)
+		return rc;
+	attr.timeout = r->link->home->fabric.ack_timeout;
+	attr.retry_cnt = r->link->home->fabric.retries;
+	attr.rnr_retry = MST_VERBS_RNR_RETRIES;
+	attr.max_rd_atomic = 0;
+	rc = ibv_modify_qp(own, &attr, mask);
+	attr.sq_psn = other_psn;
+	if (rc == 0)
+		rc = ibv_modify_qp(other, &attr, mask);
+	return -rc;
+}
+
+int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far)
+{
+	/* The request is for the up lane: the connector sends on it. */
+	bool connector = r->link->connector;
+	struct ibv_qp *own = connector ? r->out : r->in;
+	struct ibv_qp *other = connector ? r->in : r->out;
+	int rc = to_init(r);
+
+	if (rc == 0)
+		rc = mst_verbs_rail_post_receives(r, r->link->in_credits + 1);
+	if (rc == 0)
+		rc = to_receive(r, far, own, other);
+	if (rc == 0)
+		rc = to_send(r, own, other, connector ? r->in_psn : r->out_psn);
+	if (rc == 0 || *mst_why() != '\0')
+		return rc;
+	return mst_fail(rc, "cannot bring the queue pairs to %s up on RDMA device %s: %s", r->peer,
+			device_name(r), strerror(-rc));
+}
+
+void mst_verbs_rail_error(struct mst_verbs_rail *r)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	if (r->in != NULL)
+		ibv_modify_qp(r->in, &attr, IBV_QP_STATE);
+	if (r->out != NULL)
+		ibv_modify_qp(r->out, &attr, IBV_QP_STATE);
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Links over RDMA verbs: InfiniBand, RoCE, soft-RoCE.
+ *
+ *   connector                                    acceptor
+ *   out --- up lane: writes, then immediate ---> in      landing of the acceptor
+ *   in <--- down lane ------------------------- out      landing of the connector
+ *
+ * Each lane is a queue pair per rail. An inbound one lives in a protection domain of its own, whose
+ * only region is the landing, writable from afar and nothing else; an outbound one in the device's
+ * shared domain, whose regions are all local and which grants the peer nothing. So a peer can reach
+ * one piece of memory, which no other peer can.
+ *
+ *   landing:  what the peer puts                  | tail
+ *   outbox:   what is composed for the peer, same offsets | tail
+ *   tail:     introductions[rails] | credit word   (a page)
+ *
+ * The two connection requests' private data carry token, figures and queue pair numbers, the answer
+ * the acceptor's address and key. The connector's address and key follow by the first write of each
+ * rail, the introduction: nobody tells either before the token has been checked.
+ *
+ * Large puts are cut into messages and dealt over the rails; a notifying put ends with one
+ * immediate on every rail, and has arrived when all rails have brought it. RC delivers in order,
+ * so what was put before is in memory then. Data is never looked for in memory.
+ *
+ * Immediates need a posted receive, so there are as many as credits. What was polled is counted in
+ * the peer's credit word by a plain write: with the next put, when a poll finds nothing, or at once
+ * if the peer has none left. It is a monotone counter that guards nothing of this end.
+ */
+#ifndef MST_TRANSPORT_VERBS_VERBS_H
+#define MST_TRANSPORT_VERBS_VERBS_H
+
+#include <assert.h>
+#include <infiniband/verbs.h>
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/transport/transport.h"
+
+#define MST_VERBS_RAILS_MAX 8u
+#define MST_VERBS_PAGE ((size_t)4096)
+#define MST_VERBS_BYTES_MAX ((size_t)1 << 44)
+#define MST_VERBS_CREDITS_MAX (1u << 14)
+#define MST_VERBS_MESSAGE ((size_t)128 << 10) /* a put is cut into pieces of this */
+#define MST_VERBS_LIST 16u                    /* work requests posted at a time */
+#define MST_VERBS_SIGNAL_EVERY 16u            /* one of so many reports its completion */
+#define MST_VERBS_SEND_MIN 64u                /* depth of a send queue: a few lists at least */
+#define MST_VERBS_SEND_MAX 4096u
+
+/* rdma_cm leaves the timer at 0, which stands for 655 ms; 12 is 0.64 ms. Receives are posted before
+ * the peer may use them, so that the retry is for a peer that breaks the rules. */
+#define MST_VERBS_RNR_TIMER 12
+#define MST_VERBS_RNR_RETRIES 3
+
+static inline size_t mst_verbs_round(size_t bytes)
+{
+	return (bytes + MST_VERBS_PAGE - 1) / MST_VERBS_PAGE * MST_VERBS_PAGE;
+}
+
+/* ---- memory.c: what is registered ---- */
+
+struct mst_verbs_memory {
+	uint8_t *base;
+	size_t bytes;
+	void *mapping; /* what munmap() takes: base may be aligned within it */
+	size_t mapped;
+};
+
+/* Zeroed, not shared with children's writes. 0 or -ENOMEM, with a sentence. */
+int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out);
+void mst_verbs_memory_free(struct mst_verbs_memory *m); /* of zeroed, too */
+/* Pages that are not there yet come from the node of the device, if it has one. */
+void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_context *device);
+
+/* 0, or -ENOMEM and the like, with a sentence that knows of the lock limit. */
+int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
+		       const char *what, struct ibv_mr **out);
+
+/* ---- address.c: where rails begin and end ---- */
+
+union mst_verbs_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+struct mst_verbs_addresses {
+	uint32_t count;
+	union mst_verbs_address at[MST_VERBS_RAILS_MAX];
+};
+
+/* "verbs:10.0.0.1:4000,[fd00::1]:4001" to addresses with ports. 0; -EINVAL, with a sentence. */
+int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out);
+/* And back, with the scheme. */
+int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len);
+/* One address, with or without its port. */
+const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *out, size_t len);
+
+/* This host's, as the fabric says: the addresses named, or one of each device named, or the first
+ * there is. @like, where not NULL, asks for its family. -ENODEV, -EINVAL with a sentence. */
+int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
+			  struct mst_verbs_addresses *out);
+
+/* ---- device.c: what links of a net over one device share ---- */
+
+struct mst_verbs_device {
+	struct ibv_context *context;
+	struct ibv_device_attr limits;
+	struct ibv_comp_channel *channel;
+	struct ibv_pd *pd; /* of outbound queue pairs: nothing in it can be reached from afar */
+	struct ibv_mr *published;
+	bool gone; /* removed while in use */
+};
+
+struct mst_verbs_net;
+
+/* The net's device of that name, opened if it is not yet. */
+int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out);
+void mst_verbs_device_close(struct mst_verbs_device *d);
+
+/* ---- rail.c: the two queue pairs that a link has on a device ---- */
+
+struct mst_verbs_link;
+
+enum mst_verbs_cm_state {
+	MST_VERBS_CM_NONE,
+	MST_VERBS_CM_ADDRESS,  /* the peer's address is resolved: the device is known */
+	MST_VERBS_CM_ROUTE,    /* so is the way there */
+	MST_VERBS_CM_ANSWERED, /* the acceptor has answered: `answer` is what it says */
+	MST_VERBS_CM_UP,       /* acceptor: the connector has heard it */
+	MST_VERBS_CM_FAILED,   /* `failure` says why */
+	MST_VERBS_CM_GONE,     /* it was up, and the peer has ended it */
+};
+
+/* Private data. Little-endian, as all of muster; 56 bytes are what a request over IP may carry. */
+struct mst_verbs_request {
+	uint32_t magic;
+	uint8_t version, rail, rails, mtu; /* enum ibv_mtu of the connector's port */
+	uint8_t token[MST_TOKEN_LEN];
+	uint64_t up_bytes, down_bytes;
+	uint32_t up_credits, down_credits;
+	uint32_t down_qpn, down_psn; /* of the connector's inbound queue pair */
+};
+
+struct mst_verbs_answer {
+	uint32_t magic;
+	uint8_t version, mtu;
+	uint16_t pad;
+	int32_t error;               /* a refusal's; negative errno */
+	uint32_t down_qpn, down_psn; /* of the acceptor's outbound queue pair */
+	uint32_t rkey;
+	uint64_t landing;
+};
+
+#define MST_VERBS_MAGIC 0x7262766du
+#define MST_VERBS_VERSION 1u
+
+/* Where the connector's landing is: the first write of each rail. */
+struct mst_verbs_introduction {
+	uint32_t magic, rkey;
+	uint64_t landing;
+};
+
+static_assert(sizeof(struct mst_verbs_request) == 56, "what a request over IP has room for");
+static_assert(sizeof(struct mst_verbs_answer) == 32, "on the wire: no padding");
+static_assert(sizeof(struct mst_verbs_introduction) == 16, "on the wire: no padding");
+
+#define MST_VERBS_INTRODUCTION_LINE 64u
+#define MST_VERBS_CREDIT_AT 2048u /* in the tail */
+
+struct mst_verbs_rail {
+	struct mst_verbs_link *link;
+	uint32_t index;
+	struct mst_verbs_device *device;
+
+	struct rdma_cm_id *id;
+	enum mst_verbs_cm_state cm;
+	int failure;
+	char peer[INET6_ADDRSTRLEN + 8]; /* for sentences */
+	struct mst_verbs_answer answer;  /* connector */
+	size_t answer_bytes;
+
+	struct ibv_pd *pd; /* of the inbound queue pair */
+	struct ibv_cq *cq;
+	struct ibv_qp *in, *out;
+	struct ibv_mr *landing, *outbox;
+	uint32_t in_psn, out_psn;
+	uint32_t inline_max;
+	bool armed; /* the completion queue rings its channel */
+
+	bool open; /* it is known where the peer's landing is: */
+	uint64_t remote;
+	uint32_t rkey;
+
+	/* Sends. Counters, not indices. */
+	uint32_t send_size, silent; /* silent: since the last that reports */
+	uint64_t posted, completed;
+
+	/* Immediates that came, in order; of rails some may be ahead. */
+	uint32_t *imm;
+	uint32_t imm_mask, imm_head, imm_tail;
+};
+
+/* Resources of one rail of a link whose memory is there, over the device of r->device; receives
+ * are posted. 0, or an error with a sentence. */
+int mst_verbs_rail_make(struct mst_verbs_rail *r);
+void mst_verbs_rail_destroy(struct mst_verbs_rail *r); /* of whatever has been made */
+
+/* The peer's half of both queue pairs. */
+struct mst_verbs_far {
+	uint32_t qpn, psn; /* of the queue pair that the connection manager does not know */
+	uint8_t mtu;
+};
+/* From INIT to ready to send, with timers of our own. */
+int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far);
+void mst_verbs_rail_error(struct mst_verbs_rail *r); /* both to the error state */
+/* What this port can do. */
+uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r);
+int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count);
+
+/* ---- out.c: puts on their way ---- */
+
+struct mst_verbs_entry {
+	const uint8_t *src; /* in the outbox or in published memory */
+	size_t offset, bytes;
+	size_t done; /* bytes that are posted */
+	uint32_t imm;
+	bool notify, signal, published;
+	uint64_t cookie;
+};
+
+/* A put that is posted and whose end is to be told. */
+struct mst_verbs_pending {
+	uint64_t cookie;
+	uint64_t until[MST_VERBS_RAILS_MAX]; /* completed on each rail; 0: it has none of it */
+};
+
+struct mst_verbs_out {
+	struct mst_verbs_entry *entry;
+	uint32_t mask, head, tail; /* counters; entry[i & mask] */
+	struct mst_verbs_pending *pending;
+	uint32_t pending_mask, pending_head, pending_tail;
+	uint64_t notified; /* notifying puts taken */
+	uint64_t returned; /* of those, polled by the peer, as it says */
+	bool dirty;        /* there may be something to post */
+};
+
+int mst_verbs_out_new(struct mst_verbs_link *l);
+void mst_verbs_out_free(struct mst_verbs_out *o);
+int mst_verbs_put(struct mst_link *link, const struct mst_put *put);
+/* Posts what is waiting, as far as the send queues have room. */
+void mst_verbs_out_flush(struct mst_verbs_link *l);
+/* Tells the peer how many of its immediates have been polled. */
+void mst_verbs_out_return(struct mst_verbs_link *l);
+/* The next put whose end can be told. */
+bool mst_verbs_out_stirs(const struct mst_verbs_link *l);
+bool mst_verbs_out_sent(struct mst_verbs_link *l, uint64_t *cookie);
+/* Is everything that was posted completed? */
+bool mst_verbs_out_idle(const struct mst_verbs_link *l);
+/* Posts a last request on each rail that reports: when it has, all before it have. */
+void mst_verbs_out_mark(struct mst_verbs_link *l);
+/* Connector: tells the acceptor where the landing is. */
+int mst_verbs_introduce(struct mst_verbs_rail *r);
+
+/* ---- link.c: one end of a session ---- */
+
+enum mst_verbs_state {
+	MST_VERBS_IDLE,   /* attached to no net: not yet, or no more */
+	MST_VERBS_LIVE,   /* attached */
+	MST_VERBS_ENDING, /* it has ended; poll() has not said so yet */
+	MST_VERBS_LOST,   /* it has */
+};
+
+struct mst_verbs_link {
+	struct mst_link link;
+	struct mst_verbs_net *home; /* whose devices it uses */
+	struct mst_verbs_net *net;  /* it is attached to */
+	uint32_t index;             /* in net->links */
+	enum mst_verbs_state state;
+	bool connector;
+	bool open;         /* all rails are */
+	_Atomic bool gone; /* acceptor, before it is attached: the peer has gone already */
+	int error;
+	size_t peer_bytes; /* of the peer's landing */
+	uint32_t in_credits, out_credits;
+	uint64_t polled, told; /* immediates; told: by the credit word */
+	struct mst_verbs_memory landing, outbox;
+	struct mst_verbs_out out;
+	uint32_t rail_count;
+	struct mst_verbs_rail rail[MST_VERBS_RAILS_MAX];
+};
+
+/* An end with its memory, its rails still empty. */
+int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
+		       uint32_t rails, struct mst_verbs_link **out);
+void mst_verbs_link_free(struct mst_link *link);
+/* 0; -EINVAL: more than any real lane, or than this device can do; with a sentence. */
+int mst_verbs_lanes_check(const struct mst_lanes *lanes);
+
+static inline uint8_t *mst_verbs_tail(const struct mst_verbs_memory *m)
+{
+	return m->base + m->bytes - MST_VERBS_PAGE;
+}
+/* Where the peer's tail begins in its landing. */
+static inline size_t mst_verbs_peer_tail(const struct mst_verbs_link *l)
+{
+	return mst_verbs_round(l->peer_bytes);
+}
+
+/* Takes completions in, of a LIVE link. */
+void mst_verbs_link_gather(struct mst_verbs_link *l);
+/* Of one that is not attached yet. -EPIPE, -EPROTO: it broke, link.why tells. */
+int mst_verbs_link_take_completions(struct mst_verbs_link *l);
+/* Has mst_verbs_link_poll() something? */
+bool mst_verbs_link_stirs(const struct mst_verbs_link *l);
+int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int max);
+/* Ends a LIVE link, for the reason that is in link.why by now. -EPIPE: what came before still
+ * arrives. -EPROTO: nothing does. */
+void mst_verbs_link_end(struct mst_verbs_link *l, int error);
+
+/* ---- sentence.c ---- */
+
+/* A failed completion: fills link.why unless a reason is there already. Return: -EPIPE, -EPROTO. */
+int mst_verbs_sentence_completion(struct mst_verbs_rail *r, const struct ibv_wc *wc);
+/* An event of the connection manager that ends a link that was up. */
+void mst_verbs_sentence_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
+/* One that ends an attempt: the error dial() returns, and its sentence. */
+int mst_verbs_sentence_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
+
+/* ---- cm.c: the connection manager ---- */
+
+/* A channel that does not block. */
+int mst_verbs_cm_open(struct rdma_event_channel **out);
+/* Takes in all events of the net's links. */
+void mst_verbs_cm_step(struct mst_verbs_net *net);
+/* What one event means for the rail it is of. */
+void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event);
+
+/* ---- net.c, door.c, dial.c ---- */
+
+struct mst_verbs_net {
+	struct mst_net net;
+	struct mst_net_cfg cfg;
+	struct mst_fabric fabric;
+	struct mst_verbs_memory published;
+	struct rdma_event_channel *cm;
+	int epoll; /* completion channels, asynchronous events, the connection manager, and */
+	int bell;  /* an eventfd that wake() rings */
+	_Atomic bool woken, asleep;
+	uint32_t polls;
+	uint64_t listened_ns;
+	struct mst_verbs_device device[MST_VERBS_RAILS_MAX];
+	uint32_t device_count;
+	uint32_t first; /* link that the next poll begins with */
+	uint32_t link_count;
+	struct mst_verbs_link *links[]; /* cfg.links_max */
+};
+
+int mst_verbs_attach(struct mst_net *net, struct mst_link *link);
+/* The device is no more: every link over it has ended. */
+void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d);
+int mst_verbs_watch(const struct mst_verbs_net *net, int fd);
+int mst_verbs_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
+
+extern const struct mst_door_ops mst_verbs_door;
+
+#endif
