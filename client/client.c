@@ -117,11 +117,6 @@ static int no_buffer(struct muster *m)
 			       m->job.slots);
 }
 
-static char *buffer_of(struct muster *m, int slot)
-{
-	return (char *)m->link->window + m->layout.up_gradient[slot];
-}
-
 /* ---- filling and pushing ---- */
 
 void *muster_gradient(struct muster *m)
@@ -134,7 +129,7 @@ void *muster_gradient(struct muster *m)
 		return NULL;
 	}
 	mst_client_publish(m);
-	return buffer_of(m, slot);
+	return mst_client_gradient(m, slot);
 }
 
 static int bad_range(struct muster *m, int rc, uint64_t first, uint64_t count)
@@ -152,6 +147,7 @@ static int bad_range(struct muster *m, int rc, uint64_t first, uint64_t count)
 
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
 {
+	struct mst_range range = { first, first + count };
 	uint32_t bytes = mst_type_size(m->job.type);
 	int rc = pass_gate(m, -EINVAL, "muster_push_range()");
 
@@ -164,30 +160,47 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 	rc = mst_worker_range(&m->worker, first, count);
 	if (rc != 0)
 		return bad_range(m, rc, first, count);
-	/* Over shared memory the buffer is the slot: what lies in it is there already. */
 	if (src != NULL)
-		memmove(buffer_of(m, slot) + first * bytes, src, count * bytes);
+		memmove(mst_client_gradient(m, slot) + first * bytes, src, count * bytes);
+	return mst_client_send_range(m, slot, &range);
+}
+
+static int check_contribution(struct muster *m, const struct muster_contribution *c)
+{
+	if (c == NULL)
+		return mst_client_fail(m, -EINVAL, "muster_push() needs a contribution");
+	if (!(c->weight > 0 && c->weight <= MST_WEIGHT_MAX))
+		return mst_client_fail(m, -EINVAL,
+				       "a contribution's weight is %g; it is the number of "
+				       "samples, more than 0 and at most 2^53",
+				       c->weight);
 	return 0;
+}
+
+/* The rest of the data, and behind them the header. */
+static int hand_in(struct muster *m, const struct muster_contribution *c, uint64_t *ticket)
+{
+	struct mst_lane_header header;
+	int rc = mst_worker_fill(&m->worker);
+
+	if (rc < 0)
+		return no_buffer(m);
+	rc = mst_client_send_rest(m);
+	if (rc == 0)
+		rc = mst_worker_push(&m->worker, c, &header, ticket);
+	return rc > 0 ? mst_client_send_header(m, &header) : rc;
 }
 
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket)
 {
-	struct mst_lane_header header;
 	uint64_t number = 0;
 	int rc = pass_gate(m, -EINVAL, "muster_push()");
 
 	if (rc == GATE_OPEN) {
-		if (c == NULL)
-			return mst_client_fail(m, -EINVAL, "muster_push() needs a contribution");
-		if (!(c->weight > 0 && c->weight <= MST_WEIGHT_MAX))
-			return mst_client_fail(m, -EINVAL,
-					       "a contribution's weight is %g; it is the number of "
-					       "samples, more than 0 and at most 2^53",
-					       c->weight);
-		rc = mst_worker_push(&m->worker, c, &header, &number);
-		if (rc == -EAGAIN)
-			return no_buffer(m);
-		rc = rc > 0 ? mst_client_send_header(m, &header) : rc;
+		rc = check_contribution(m, c);
+		if (rc != 0)
+			return rc;
+		rc = hand_in(m, c, &number);
 		mst_client_publish(m);
 	}
 	if (rc < 0)
@@ -203,9 +216,9 @@ int muster_abandon(struct muster *m)
 
 	if (rc != GATE_OPEN)
 		return rc == GATE_OVER ? 0 : rc;
-	mst_worker_abandon(&m->worker);
+	int slot = mst_worker_abandon(&m->worker);
 	mst_client_publish(m);
-	return 0;
+	return slot >= 0 ? mst_client_send_abandon(m, slot) : 0;
 }
 
 /* ---- asking and ending ---- */

@@ -26,6 +26,7 @@
 struct muster {
 	struct mst_settings settings;
 	const struct mst_stream_ops *stream;
+	const struct mst_transport *transport; /* of the server's door; NULL before the welcome */
 	struct mst_net *net;
 	struct mst_link *link;
 	struct mst_control *control;
@@ -35,8 +36,6 @@ struct muster {
 
 	struct mst_lane_layout layout;
 	struct mst_worker worker;
-	struct mst_lane_header header[MST_SLOTS_MAX]; /* sources of puts: stay until sent */
-	struct mst_lane_ask ask;
 
 	struct muster_job job;
 	uint64_t wait_ns;
@@ -75,10 +74,18 @@ int mst_client_ended(struct muster *m);
 /* What became known must become known to muster_check() too. */
 void mst_client_publish(struct muster *m);
 
+/* ---- send.c: 0, or the error that ended the session. May wait, while as much is on its way as the
+ * link can take; not longer than the others would wait for this worker ---- */
+
 /* Queues a control message. As mst_control_send(). */
 int mst_client_tell(struct muster *m, const struct mst_message *msg);
-/* Puts a header or an ask. 0, or the error that ended the session. */
+/* Where the gradient of a slot is composed. */
+char *mst_client_gradient(const struct muster *m, int slot);
+/* Puts elements of the contribution being filled, or all that are still to be handed over. */
+int mst_client_send_range(struct muster *m, int slot, const struct mst_range *range);
+int mst_client_send_rest(struct muster *m);
 int mst_client_send_header(struct muster *m, const struct mst_lane_header *header);
+int mst_client_send_abandon(struct muster *m, int slot);
 int mst_client_send_ask(struct muster *m, const struct mst_lane_ask *ask);
 
 /* ---- wait.c ---- */

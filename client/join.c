@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,11 +75,14 @@ static int find_lead(struct muster *m, uint64_t deadline_ns, struct mst_stream *
 	return 0;
 }
 
+/* Before the net is opened this thread is the one that steps, and needs no waking; the heartbeat's
+ * is started afterwards. */
 static void wake(void *ctx)
 {
 	struct muster *m = ctx;
 
-	m->settings.transport->wake(m->net);
+	if (m->net != NULL)
+		m->transport->wake(m->net);
 }
 
 static int open_control(struct muster *m, uint64_t deadline_ns)
@@ -162,6 +166,8 @@ static const char *absurdity(const struct mst_settings *s, const struct mst_welc
 		return "is to several shards, this library links one";
 	if (w->lease_ns < MST_MS || w->address[0] == '\0')
 		return "has no lease, or names no door";
+	if (w->ack_timeout == 0 || w->pkey < -1 || w->pkey > UINT16_MAX)
+		return "has a timer or a partition key that cannot be";
 	return NULL;
 }
 
@@ -177,6 +183,65 @@ static int check_welcome(struct muster *m)
 
 /* ---- the link ---- */
 
+/* What is known of a failure: the transport's sentence, or what the error number stands for. */
+static const char *cause(int error)
+{
+	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
+}
+
+/* A transport that was asked for must be the door's; otherwise the door's it is. */
+static int choose_transport(struct muster *m)
+{
+	const char *address = m->welcome.address;
+	const struct mst_transport *of_door = mst_transport_of(address);
+	const struct mst_transport *wanted = m->settings.transport;
+
+	if (of_door == NULL)
+		return mst_client_fail(m, -EPROTONOSUPPORT,
+				       "the server's door %.200s is for a transport that this "
+				       "build does not have",
+				       address);
+	if (wanted != NULL && wanted != of_door)
+		return mst_client_fail(m, -EINVAL,
+				       "the server's door %.200s is for %s, MUSTER_TRANSPORT says "
+				       "%s: set it to auto or %s, or start the server with "
+				       "--transport %s",
+				       address, of_door->scheme, wanted->scheme, of_door->scheme,
+				       wanted->scheme);
+	m->transport = of_door;
+	return 0;
+}
+
+static const char *text_or_null(const char *text)
+{
+	return text[0] != '\0' ? text : NULL;
+}
+
+static int open_net(struct muster *m)
+{
+	const struct mst_settings *s = &m->settings;
+	const struct mst_welcome *w = &m->welcome;
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_net_cfg cfg = { .fabric = &fabric,
+				   .links_max = 1,
+				   .spin_pauses = SPIN_PAUSES,
+				   .spin_yields = SPIN_YIELDS };
+
+	fabric.devices = text_or_null(s->devices);
+	fabric.addresses = text_or_null(s->addresses);
+	fabric.gid_index = s->gid_index;
+	fabric.pkey = w->pkey;
+	fabric.traffic_class = (uint8_t)w->traffic_class;
+	fabric.service_level = (uint8_t)w->service_level;
+	fabric.ack_timeout = (uint8_t)w->ack_timeout;
+	fabric.retries = (uint8_t)w->retries;
+	int rc = m->transport->net_open(&cfg, &m->net);
+	if (rc != 0)
+		return mst_client_fail(m, rc, "cannot open %s: %s", m->transport->scheme,
+				       cause(rc));
+	return 0;
+}
+
 static void lay_out(struct muster *m)
 {
 	const struct mst_welcome *w = &m->welcome;
@@ -191,6 +256,25 @@ static void lay_out(struct muster *m)
 	mst_lane_layout(&figures, &m->layout);
 }
 
+static int no_link(struct muster *m, int error)
+{
+	const struct mst_welcome *w = &m->welcome;
+
+	mst_control_look(m->control, &m->told);
+	if (m->told.error != 0)
+		return mst_client_fail(m, m->told.error, "%s", m->told.sentence);
+	if (m->transport == &mst_shm && error == -ECONNREFUSED)
+		return mst_client_fail(m, error,
+				       "the server offers shared memory only, and there is no door "
+				       "%.110s on this host: start rank %" PRIu32
+				       " on the server's host, in its network namespace, or the "
+				       "server with --transport verbs",
+				       w->address, w->rank);
+	return mst_client_fail(
+		m, error, "cannot link rank %" PRIu32 " to the server's door %.100s over %s: %s",
+		w->rank, w->address, m->transport->scheme, cause(error));
+}
+
 static int dial(struct muster *m, uint64_t deadline_ns)
 {
 	const struct mst_welcome *w = &m->welcome;
@@ -202,25 +286,18 @@ static int dial(struct muster *m, uint64_t deadline_ns)
 	};
 
 	static_assert(sizeof(how.token) == sizeof(w->token), "one kind of token");
+	static_assert(sizeof(w->address) == MST_ADDRESS_LEN, "a welcome has room for any door");
 	memcpy(how.token, w->token, sizeof(how.token));
-	int rc = m->settings.transport->dial(m->net, &how, &m->link);
-	if (rc == 0)
-		return 0;
-	mst_control_look(m->control, &m->told);
-	if (m->told.error != 0)
-		return mst_client_fail(m, m->told.error, "%s", m->told.sentence);
-	return mst_client_fail(m, rc,
-			       "cannot link rank %" PRIu32 " to the server's door %s over %s (%s): "
-			       "worker and server must share a host and its network namespace",
-			       w->rank, w->address, m->settings.transport->scheme, strerror(-rc));
+	int rc = m->transport->dial(m->net, &how, &m->link);
+	return rc == 0 ? 0 : no_link(m, rc);
 }
 
+/* Over a transport that does not map, results come into this end's own landing. */
 static int check_link(struct muster *m)
 {
 	uint64_t published = m->welcome.buffers * mst_client_stride(m);
 
-	MST_ASSERT(m->link->window != NULL); /* over shm; others bring gradients of their own */
-	if (m->link->shared != NULL && m->link->shared_bytes >= published)
+	if (!m->transport->maps || (m->link->shared != NULL && m->link->shared_bytes >= published))
 		return 0;
 	return mst_client_fail(m, -EPROTO,
 			       "the server publishes %zu bytes of versions, %" PRIu32
@@ -229,19 +306,6 @@ static int check_link(struct muster *m)
 }
 
 /* ---- the whole ---- */
-
-static int open_net(struct muster *m)
-{
-	struct mst_net_cfg cfg = { .links_max = 1,
-				   .spin_pauses = SPIN_PAUSES,
-				   .spin_yields = SPIN_YIELDS };
-	int rc = m->settings.transport->net_open(&cfg, &m->net);
-
-	if (rc != 0)
-		return mst_client_fail(m, rc, "cannot open %s: %s", m->settings.transport->scheme,
-				       strerror(-rc));
-	return 0;
-}
 
 /* From the welcome on the lease counts, so the heart beats before the link is made. */
 static int start_heart(struct muster *m)
@@ -267,7 +331,8 @@ static int begin_session(struct muster *m)
 	struct mst_worker_cfg cfg = { .elems = w->elems,
 				      .slots = w->slots,
 				      .workers = w->workers,
-				      .buffers = w->buffers,
+				      /* Else there is nothing to read in place. */
+				      .buffers = m->transport->maps ? w->buffers : 0,
 				      .in_order = w->owner == MUSTER_WORKERS_OWN };
 
 	m->job = (struct muster_job){
@@ -301,16 +366,18 @@ static int begin_session(struct muster *m)
 int mst_client_join(struct muster *m)
 {
 	uint64_t deadline_ns = mst_client_deadline(m->settings.join_ns);
-	int rc = open_net(m);
+	int rc = open_control(m, deadline_ns);
 
-	if (rc == 0)
-		rc = open_control(m, deadline_ns);
 	if (rc == 0)
 		rc = say_hello(m);
 	if (rc == 0)
 		rc = await_welcome(m, deadline_ns);
 	if (rc == 0)
 		rc = check_welcome(m);
+	if (rc == 0)
+		rc = choose_transport(m);
+	if (rc == 0)
+		rc = open_net(m);
 	if (rc == 0)
 		rc = start_heart(m);
 	if (rc != 0)
@@ -324,13 +391,13 @@ int mst_client_join(struct muster *m)
 	if (rc == 0)
 		mst_debug("rank %" PRIu32 " of %" PRIu32 " in job \"%s\" of %s, over %s",
 			  m->job.rank, m->job.workers, m->job.name, m->settings.server,
-			  m->settings.transport->scheme);
+			  m->transport->scheme);
 	return rc;
 }
 
 void mst_client_free(struct muster *m)
 {
-	const struct mst_transport *transport = m->settings.transport;
+	const struct mst_transport *transport = m->transport;
 
 	mst_heartbeat_free(m->heartbeat);
 	mst_control_free(m->control);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Between the link and the session's state: what arrives is copied out of the landing once and
- * handed to client/core, what that decides to send is put. Nothing here blocks, allocates or
- * locks, unless the lead has just said something on the control connection.
+ * handed to client/core. Nothing here blocks, allocates or locks, unless the lead has just said
+ * something on the control connection.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -105,26 +105,40 @@ static int take_arrival(struct muster *m, uint32_t imm)
 	}
 }
 
+static void take_event(struct muster *m, const struct mst_net_event *ev)
+{
+	switch (ev->kind) {
+	case MST_ARRIVED:
+		if (take_arrival(m, ev->imm) != 0)
+			mst_worker_fail(&m->worker, -EPROTO);
+		break;
+	case MST_SENT:
+		mst_worker_sent(&m->worker, (uint32_t)ev->cookie);
+		break;
+	case MST_LOST:
+		m->link_lost = true;
+		break;
+	}
+}
+
 static void take_events(struct muster *m)
 {
 	struct mst_net_event ev[EVENTS];
 	int count;
 
 	do {
-		count = m->settings.transport->poll(m->net, ev, EVENTS);
-		for (int i = 0; i < count; i++) {
-			if (ev[i].kind == MST_LOST)
-				m->link_lost = true;
-			else if (ev[i].kind == MST_ARRIVED && take_arrival(m, ev[i].imm) != 0)
-				mst_worker_fail(&m->worker, -EPROTO);
-		}
+		count = m->transport->poll(m->net, ev, EVENTS);
+		for (int i = 0; i < count; i++)
+			take_event(m, &ev[i]);
 	} while (count == EVENTS);
 }
 
 /* ---- what the session has come to ---- */
 
-static const char *sentence_of(int error)
+static const char *sentence_of(const struct muster *m, int error)
 {
+	if (error == -ENOTCONN && m->link_lost && m->link->why[0] != '\0')
+		return m->link->why;
 	switch (error) {
 	case -EPROTO:
 		return "the server sent what the protocol does not allow at this point";
@@ -148,7 +162,7 @@ int mst_client_ended(struct muster *m)
 
 	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s", m->job.rank,
 			       m->job.name,
-			       m->told.error != 0 ? m->told.sentence : sentence_of(error));
+			       m->told.error != 0 ? m->told.sentence : sentence_of(m, error));
 }
 
 int mst_client_update(struct muster *m)
@@ -168,52 +182,4 @@ int mst_client_update(struct muster *m)
 		mst_worker_fail(&m->worker, -ENOTCONN);
 	mst_client_publish(m);
 	return m->worker.phase == MST_WORKER_FAILED ? mst_client_ended(m) : 0;
-}
-
-/* ---- what is sent ---- */
-
-int mst_client_tell(struct muster *m, const struct mst_message *msg)
-{
-	int rc = mst_control_send(m->control, msg);
-
-	if (rc == 0 && mst_control_pending(m->control))
-		mst_heartbeat_ring(m->heartbeat);
-	return rc;
-}
-
-/* The grants and the one ask that may be out keep puts within their credits, so a put that fails
- * means that the link has. */
-static int put(struct muster *m, const struct mst_put *put)
-{
-	if (m->link->ops->put(m->link, put) >= 0)
-		return 0;
-	mst_worker_fail(&m->worker, -ENOTCONN);
-	mst_client_publish(m);
-	return mst_client_ended(m);
-}
-
-int mst_client_send_header(struct muster *m, const struct mst_lane_header *header)
-{
-	struct mst_lane_header *kept = &m->header[header->slot];
-
-	*kept = *header;
-	return put(m, &(struct mst_put){
-			      .offset = m->layout.up_header[header->slot],
-			      .src = kept,
-			      .bytes = sizeof(*kept),
-			      .notify = true,
-			      .imm = mst_imm(MST_IMM_HEADER, header->slot, header->epoch),
-		      });
-}
-
-int mst_client_send_ask(struct muster *m, const struct mst_lane_ask *ask)
-{
-	m->ask = *ask;
-	return put(m, &(struct mst_put){
-			      .offset = m->layout.up_ask,
-			      .src = &m->ask,
-			      .bytes = sizeof(m->ask),
-			      .notify = true,
-			      .imm = mst_imm(MST_IMM_ASK, 0, 0),
-		      });
 }

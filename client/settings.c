@@ -57,24 +57,31 @@ static int read_names(const struct muster_options *opt, struct mst_settings *out
 	return 0;
 }
 
+/* A whole number from @min on. Return: false if it is none. */
+static bool read_number(const char *text, int32_t min, int32_t *out)
+{
+	char *end;
+
+	errno = 0;
+	long number = strtol(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || number < min || number > INT32_MAX)
+		return false;
+	*out = (int32_t)number;
+	return true;
+}
+
 static int read_rank(const struct muster_options *opt, struct mst_settings *out,
 		     const struct complaint *to)
 {
 	const char *text = choose(NULL, "MUSTER_RANK", "-1");
-	char *end;
 
 	out->rank = opt->rank;
 	if (opt->rank < -1)
 		return invalid(to, "options.rank is %" PRId32 "; a rank is 0 or more, -1 is any",
 			       opt->rank);
-	if (opt->rank >= 0)
-		return 0;
-	errno = 0;
-	long rank = strtol(text, &end, 10);
-	if (errno != 0 || *end != '\0' || rank < -1 || rank > INT32_MAX)
+	if (opt->rank < 0 && !read_number(text, -1, &out->rank))
 		return invalid(to, "MUSTER_RANK is \"%.40s\"; a rank is 0 or more, -1 is any",
 			       text);
-	out->rank = (int32_t)rank;
 	return 0;
 }
 
@@ -115,10 +122,38 @@ static int read_transport(struct mst_settings *out, const struct complaint *to)
 {
 	const char *scheme = choose(NULL, "MUSTER_TRANSPORT", "auto");
 
-	out->transport = mst_transport_find(strcmp(scheme, "auto") == 0 ? "shm" : scheme);
+	if (strcmp(scheme, "auto") == 0)
+		return 0;
+	out->transport = mst_transport_find(scheme);
 	if (out->transport == NULL)
-		return invalid(to, "MUSTER_TRANSPORT is \"%.40s\"; this build knows auto and shm",
-			       scheme);
+		return invalid(to, "MUSTER_TRANSPORT is \"%.40s\"; this build knows auto, shm%s",
+			       scheme, mst_transport_find("verbs") != NULL ? " and verbs" : "");
+	return 0;
+}
+
+static int read_text(const char *variable, char *out, size_t len, const struct complaint *to)
+{
+	const char *text = choose(NULL, variable, "");
+
+	if (strlen(text) >= len)
+		return invalid(to, "%s has %zu characters, at most %zu are taken", variable,
+			       strlen(text), len - 1);
+	(void)snprintf(out, len, "%s", text);
+	return 0;
+}
+
+static int read_fabric(struct mst_settings *out, const struct complaint *to)
+{
+	const char *index = choose(NULL, "MUSTER_GID_INDEX", "auto");
+	int rc = read_text("MUSTER_DEVICE", out->devices, sizeof(out->devices), to);
+
+	if (rc == 0)
+		rc = read_text("MUSTER_DATA_ADDRESS", out->addresses, sizeof(out->addresses), to);
+	if (rc != 0 || strcmp(index, "auto") == 0)
+		return rc;
+	if (!read_number(index, 0, &out->gid_index))
+		return invalid(to, "MUSTER_GID_INDEX is \"%.40s\"; it is 0 or more, or auto",
+			       index);
 	return 0;
 }
 
@@ -151,6 +186,7 @@ int mst_settings_read(const struct muster_options *opt, struct mst_settings *out
 	*out = (struct mst_settings){
 		.join_ns = (opt->join_ms != 0 ? opt->join_ms : DEFAULT_JOIN_MS) * MST_MS,
 		.wait_ns = opt->wait_ms * MST_MS,
+		.gid_index = -1,
 	};
 	int rc = open_log(&to);
 	if (rc == 0)
@@ -161,5 +197,7 @@ int mst_settings_read(const struct muster_options *opt, struct mst_settings *out
 		rc = read_vector(opt, out, &to);
 	if (rc == 0)
 		rc = check_tensors(opt, &to);
-	return rc == 0 ? read_transport(out, &to) : rc;
+	if (rc == 0)
+		rc = read_transport(out, &to);
+	return rc == 0 ? read_fabric(out, &to) : rc;
 }

@@ -11,6 +11,7 @@
 #include "muster/muster.h"
 
 #define MST_SERVER_LEN 280u /* HOST:PORT with its NUL; no host name is longer than 255 */
+#define MST_DEVICES_LEN 512u
 
 struct mst_settings {
 	char server[MST_SERVER_LEN];
@@ -20,8 +21,11 @@ struct mst_settings {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint64_t join_ns;
-	uint64_t wait_ns; /* 0: what the job's patience and lease come to */
-	const struct mst_transport *transport;
+	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
+	const struct mst_transport *transport; /* NULL: that of the server's door */
+	/* This host's part of the fabric; the rest is the server's word. */
+	char devices[MST_DEVICES_LEN], addresses[MST_ADDRESS_LEN]; /* "": any */
+	int gid_index;                                             /* -1: as the address asks for */
 };
 
 /* Reads and checks. @why: on failure a sentence. 0 or -EINVAL. */

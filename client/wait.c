@@ -31,7 +31,7 @@ int mst_client_sleep(struct muster *m, uint64_t deadline_ns)
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
 	uint64_t left_ns = deadline_ns - now_ns;
-	return m->settings.transport->wait(m->net, left_ns < NAP_NS ? left_ns : NAP_NS);
+	return m->transport->wait(m->net, left_ns < NAP_NS ? left_ns : NAP_NS);
 }
 
 int mst_client_learn_why(struct muster *m)

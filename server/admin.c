@@ -65,6 +65,35 @@ static int open_listener(struct mst_admin *a, char *why, size_t why_len)
 	return rc;
 }
 
+/* Whether this host can be reached at all over the transport shows now, not when the first worker
+ * has come. */
+static int try_door(const struct mst_admin *a, char *why, size_t why_len)
+{
+	const struct mst_transport *t = a->cfg.transport;
+	struct mst_net_cfg cfg = { .fabric = &a->fabric };
+	struct mst_door *door = NULL;
+	struct mst_net *net = NULL;
+
+	int rc = t->net_open(&cfg, &net);
+	if (rc == 0)
+		rc = t->door->open(net, &door);
+	if (rc != 0)
+		snprintf(why, why_len, "cannot serve over %s: %s", t->scheme,
+			 mst_sentence_cause(rc));
+	t->door->close(door);
+	t->net_close(net);
+	return rc;
+}
+
+static int read_options(struct mst_admin *a, char *why, size_t why_len)
+{
+	int rc = mst_server_options_rule(a->o, &a->rule, why, why_len);
+
+	if (rc == 0)
+		rc = mst_optimizer_parse(a->o->optimizer, &a->optimizer, why, why_len);
+	return rc != 0 ? rc : mst_server_options_fabric(a->o, &a->fabric, why, why_len);
+}
+
 int mst_admin_new(const struct mst_admin_cfg *cfg, struct mst_admin **out, char *why,
 		  size_t why_len)
 {
@@ -83,9 +112,9 @@ int mst_admin_new(const struct mst_admin_cfg *cfg, struct mst_admin **out, char 
 	a->guest = calloc(a->guest_max, sizeof(*a->guest));
 	a->present = calloc(a->o->workers, sizeof(*a->present));
 	a->snapshot.rank = calloc(a->o->workers, sizeof(*a->snapshot.rank));
-	int rc = mst_server_options_rule(a->o, &a->rule, why, why_len);
+	int rc = read_options(a, why, why_len);
 	if (rc == 0)
-		rc = mst_optimizer_parse(a->o->optimizer, &a->optimizer, why, why_len);
+		rc = try_door(a, why, why_len);
 	if (rc == 0)
 		rc = a->conn != NULL && a->guest != NULL && a->present != NULL &&
 				     a->snapshot.rank != NULL
@@ -267,6 +296,20 @@ static void accept_all(struct mst_admin *a, uint64_t now_ns)
 	listen_again(a, c != NULL);
 }
 
+bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
+		      uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPROTO };
+
+	if (c->role == MST_CONN_WORKER && !mst_admin_event(a, &ev))
+		return false;
+	c->left |= c->role == MST_CONN_WORKER;
+	mst_warn("%s", sentence);
+	mst_admin_error(a, c, -EPROTO, sentence, now_ns);
+	return true;
+}
+
+/* Where the ring is full, the rubbish is found once more at the next step. */
 static void refuse_rubbish(struct mst_admin *a, struct mst_conn *c, uint32_t protocol,
 			   uint64_t now_ns)
 {
@@ -280,15 +323,7 @@ static void refuse_rubbish(struct mst_admin *a, struct mst_conn *c, uint32_t pro
 	else
 		snprintf(sentence, sizeof(sentence), "%s sent what is no message of muster",
 			 c->peer);
-	mst_warn("%s", sentence);
-	if (c->role == MST_CONN_WORKER) {
-		struct mst_ledger_event ev = { .kind = MST_EV_LOST,
-					       .who = c->who,
-					       .error = -EPROTO };
-		(void)mst_admin_event(a, &ev);
-		c->left = true;
-	}
-	mst_admin_error(a, c, -EPROTO, sentence, now_ns);
+	(void)mst_admin_broken(a, c, sentence, now_ns);
 }
 
 /* All messages that are there. A closing connection's are read and forgotten. */

@@ -15,9 +15,13 @@
 #include "server/memory.h"
 #include "server/sentence.h"
 
+/* Untouched shared memory costs nothing, and the policy may change to one that needs two. Elsewhere
+ * all of it is pinned. */
 static uint32_t slots_of(const struct mst_admin *a)
 {
-	return a->o->slots != 0 ? a->o->slots : 2; /* untouched shared memory costs nothing */
+	if (a->o->slots != 0)
+		return a->o->slots;
+	return a->cfg.transport->maps ? 2 : mst_rule_slots(&a->rule);
 }
 
 static void notify(void *ctx)
@@ -36,7 +40,8 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_admin *a)
 		.slots = slots_of(a),
 		.buffers = o->buffers,
 		.history = workers_own ? o->history : 0,
-		.in_place = true,
+		.in_place = a->cfg.transport->maps,
+		.sent = !a->cfg.transport->maps,
 		.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN,
 		.rule = a->rule,
 		.lr = a->optimizer.lr,
@@ -79,11 +84,19 @@ static struct mst_shard_cfg shard_cfg(const struct mst_admin *a,
 	};
 }
 
+/* Of the outbox only the records are composed; results are put from where they are published. */
+static uint64_t session_bytes(const struct mst_admin *a)
+{
+	const struct mst_lane_layout *l = &a->layout;
+
+	return l->up_bytes + (a->cfg.transport->maps ? l->down_bytes : l->down_result);
+}
+
 static int check_memory(struct mst_admin *a, const struct mst_server_cfg *cfg, char *why,
 			size_t len)
 {
 	uint64_t budget = a->o->memory != 0 ? a->o->memory : mst_memory_budget();
-	uint64_t slots = a->layout.up_bytes + a->layout.down_bytes;
+	uint64_t slots = session_bytes(a);
 	uint64_t workers = slots * a->o->workers, own = mst_server_bytes(cfg);
 	const char *source = a->o->memory != 0 ? "--memory" : "3/4 of what is free,";
 	char text[4][32];
@@ -110,7 +123,10 @@ static int open_data_side(struct mst_admin *a, char *why, size_t len)
 		.ledger = ledger,
 		.shard = shard_cfg(a, &ledger),
 		.transport = a->cfg.transport,
-		.net = { .spin_pauses = a->o->spin_pauses, .spin_yields = a->o->spin_yields },
+		.net = { .outbox_max = a->layout.down_result,
+			 .fabric = &a->fabric,
+			 .spin_pauses = a->o->spin_pauses,
+			 .spin_yields = a->o->spin_yields },
 		.notify = notify,
 		.notify_ctx = a,
 	};
@@ -125,7 +141,7 @@ static int open_data_side(struct mst_admin *a, char *why, size_t len)
 		rc = mst_admin_watch_door(a);
 	if (rc != 0) {
 		snprintf(why, len, "cannot set up job \"%s\" over %s: %s", a->o->job,
-			 a->cfg.transport->scheme, strerror(-rc));
+			 a->cfg.transport->scheme, mst_sentence_cause(rc));
 		a->cfg.transport->door->close(a->door);
 		a->door = NULL;
 		mst_server_free(a->server);
@@ -276,7 +292,13 @@ static void fill_welcome(const struct mst_admin *a, const struct mst_guest *g,
 	snprintf(w->job, sizeof(w->job), "%s", a->o->job);
 	snprintf(w->policy, sizeof(w->policy), "%s", a->o->policy);
 	snprintf(w->address, sizeof(w->address), "%s", a->door->address);
+	static_assert(sizeof(w->address) == sizeof(a->door->address), "room for any door");
 	memcpy(w->token, g->token, sizeof(w->token));
+	w->ack_timeout = a->fabric.ack_timeout;
+	w->retries = a->fabric.retries;
+	w->traffic_class = a->fabric.traffic_class;
+	w->service_level = a->fabric.service_level;
+	w->pkey = a->fabric.pkey;
 	w->rank = notice->who.rank;
 	w->incarnation = notice->who.incarnation;
 	w->workers = a->o->workers;
@@ -372,7 +394,7 @@ static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_kn
 	int rc = a->cfg.transport->door->answer(a->door, knock, &g->session.link);
 	if (rc != 0) {
 		mst_warn("rank %" PRIu32 ": its link could not be set up: %s", g->session.who.rank,
-			 strerror(-rc));
+			 mst_sentence_cause(rc));
 		return; /* its control connection, or its lease, ends the session */
 	}
 	g->handed_over = true;

@@ -16,17 +16,7 @@ static bool protocol_error(struct mst_admin *a, struct mst_conn *c, const char *
 	char sentence[MST_SENTENCE_LEN];
 
 	snprintf(sentence, sizeof(sentence), "%s broke the protocol: %s", c->peer, what);
-	mst_warn("%s", sentence);
-	if (c->role == MST_CONN_WORKER) {
-		struct mst_ledger_event ev = { .kind = MST_EV_LOST,
-					       .who = c->who,
-					       .error = -EPROTO };
-		if (!mst_admin_event(a, &ev))
-			return false;
-		c->left = true;
-	}
-	mst_admin_error(a, c, -EPROTO, sentence, now_ns);
-	return true;
+	return mst_admin_broken(a, c, sentence, now_ns);
 }
 
 /* A piece of the start state goes straight into version 0's buffer. */

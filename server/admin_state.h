@@ -40,6 +40,7 @@ struct mst_admin {
 	char asked[MST_SENTENCE_LEN]; /* a worker asked for the end, for this reason */
 	struct mst_rule rule;
 	struct mst_optimizer optimizer;
+	struct mst_fabric fabric;
 	uint64_t elems; /* 0: no valid hello yet */
 	enum muster_type type, result_type;
 	struct mst_lane_layout layout;
@@ -70,6 +71,10 @@ struct mst_admin {
 /* admin.c */
 void mst_admin_error(struct mst_admin *a, struct mst_conn *c, int code, const char *sentence,
 		     uint64_t now_ns);
+/* The same for whoever breaks the protocol; a worker's session ends. Return: false: later, the ring
+ * is full. */
+bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
+		      uint64_t now_ns);
 void mst_admin_send(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg);
 /* Closes; a worker that has not left is lost to the ledger. */
 void mst_admin_hang_up(struct mst_admin *a, struct mst_conn *c);

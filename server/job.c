@@ -169,13 +169,25 @@ static size_t record_encode(const struct mst_shard *s, const struct mst_job *job
 	return sizeof(*out) + r->share_count * sizeof(*r->share);
 }
 
-/* Record, then answer: one arrival announces both, and the copied result before them. A worker that
- * keeps what it had has its record too, and the store may have forgotten it by now. */
+/* Are this answer's bytes for the shard to copy, chunk by chunk? Over a transport that does not map
+ * they are put whole, and the queue goes on while they travel: a slow worker holds up itself. */
+static bool answer_copies(const struct mst_job *job)
+{
+	const struct mst_session *session = job->answer.session;
+
+	return job->answer.answer.where == MST_WHERE_COPIED && !session->over &&
+	       session->link->ops->maps;
+}
+
+/* Result, record, answer: one arrival announces them all. A worker that keeps what it had has its
+ * record too, and the store may have forgotten it by now. */
 static void answer_end(struct mst_shard *s, const struct mst_job *job)
 {
 	struct mst_session *session = job->answer.session;
 	const struct mst_lane_answer *answer = &job->answer.answer;
 
+	if (answer->where == MST_WHERE_COPIED && !answer_copies(job))
+		mst_shard_send_result(s, session, answer);
 	if (answer->where != MST_WHERE_KEEP)
 		mst_shard_put(s, session,
 			      &(struct mst_put){ .offset = s->cfg.layout.down_record,
@@ -187,14 +199,9 @@ static void answer_end(struct mst_shard *s, const struct mst_job *job)
 					 .bytes = sizeof(*answer),
 					 .notify = true,
 					 .imm = mst_imm(MST_IMM_ANSWER, 0, 0) });
-	if (answer->where == MST_WHERE_COPIED) {
-		struct mst_ledger_event ev = {
-			.kind = MST_EV_ANSWERED,
-			.who = session->who,
-			.answered = { .shard = s->cfg.index, .number = answer->number },
-		};
-		s->up.event(s->up.ctx, &ev);
-	}
+	if (answer_copies(job))
+		mst_shard_answered(s, session, answer->number);
+	/* From here on the worker can have it and ask again, before its bytes are reported sent. */
 	session->answering = false;
 	mst_shard_unbusy(s, session);
 }
@@ -215,11 +222,7 @@ static void answer_chunk(struct mst_shard *s, const struct mst_job *job, uint64_
 /* Does this job move data at all? */
 static uint64_t job_elems(const struct mst_shard *s, const struct mst_job *job)
 {
-	bool answer = job->kind == MST_JOB_ANSWER;
-
-	if (answer && (job->answer.answer.where != MST_WHERE_COPIED || job->answer.session->over))
-		return 0;
-	return s->cfg.elems;
+	return job->kind != MST_JOB_ANSWER || answer_copies(job) ? s->cfg.elems : 0;
 }
 
 static void job_chunk(struct mst_shard *s, struct mst_job *job, uint64_t count)

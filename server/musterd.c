@@ -198,12 +198,17 @@ static int serve(struct mst_admin *admin)
 
 static int run(const struct mst_server_options *o)
 {
+	const char *scheme = o->transport == MST_CHOOSE_VERBS ? "verbs" : "shm";
 	struct mst_admin_cfg cfg = { .options = o,
 				     .stream = &mst_tcp,
-				     .transport = mst_transport_find("shm") };
+				     .transport = mst_transport_find(scheme) };
 	char why[512];
 
 	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
+	if (cfg.transport == NULL) {
+		mst_error("this build has no transport %s", scheme);
+		return EXIT_FAILED;
+	}
 	int rc = mst_admin_new(&cfg, &the_admin, why, sizeof(why));
 	if (rc != 0) {
 		mst_error("%s", why);

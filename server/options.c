@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -80,8 +81,70 @@ const struct mst_option mst_server_table[] = {
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(transport),
 	  .fallback = "auto",
-	  .choices = "auto|shm",
-	  .help = "how gradients travel; auto takes shared memory on one host" },
+	  .choices = "auto|shm|verbs",
+	  .help = "how gradients travel: through shared memory to workers on this host, or by "
+		  "RDMA verbs to workers on any; auto is shared memory" },
+	{ .name = "data-address",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(data_address),
+	  .value = "LIST",
+	  .help = "verbs: addresses of this host on the data network, one per rail, such as "
+		  "10.0.0.1,10.0.1.1; by default the first that has an RDMA device" },
+	{ .name = "device",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(device),
+	  .value = "LIST",
+	  .help = "verbs: devices and ports to use, one per rail, such as mlx5_0,mlx5_1:2; by "
+		  "default those that the data addresses belong to" },
+	{ .name = "gid-index",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(gid_index),
+	  .fallback = "auto",
+	  .value = "N",
+	  .help = "verbs: entry of the port's GID table; auto is the one of the data address" },
+	{ .name = "pkey",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(pkey),
+	  .fallback = "auto",
+	  .value = "KEY",
+	  .help = "verbs: partition key, such as 0x8001; auto is the path's own" },
+	{ .name = "traffic-class",
+	  .kind = MST_OPTION_U32,
+	  FIELD(traffic_class),
+	  .fallback = "0",
+	  .max = UINT8_MAX,
+	  .help = "verbs: traffic class of all packets, both ways; on RoCE it holds the DSCP: four "
+		  "times the DSCP is the class, 104 for DSCP 26" },
+	{ .name = "service-level",
+	  .kind = MST_OPTION_U32,
+	  FIELD(service_level),
+	  .fallback = "0",
+	  .max = 15,
+	  .help = "verbs: service level of all packets, both ways" },
+	{ .name = "ack-timeout",
+	  .kind = MST_OPTION_U32,
+	  FIELD(ack_timeout),
+	  .fallback = "16",
+	  .min = 1,
+	  .max = 31,
+	  .help = "verbs: a try waits 4.096 us x 2^N for its acknowledgement, 14 is 67 ms, 16 is "
+		  "0.27 s, 18 is 1.07 s; with 16 and 3 retries a dead path shows after 1.1 s" },
+	{ .name = "retries",
+	  .kind = MST_OPTION_U32,
+	  FIELD(retries),
+	  .fallback = "3",
+	  .help = "verbs: how often a packet is sent again before its worker is lost, 0 to 6" },
+	{ .name = "relaxed-ordering",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(relaxed_ordering),
+	  .help = "verbs: let the device write a gradient's bytes to memory in any order, which is "
+		  "faster on some hosts" },
+	{ .name = "huge-pages",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(huge_pages),
+	  .fallback = "auto",
+	  .choices = "auto|off",
+	  .help = "verbs: use huge pages for slots and versions where the host has them" },
 	{ .name = "slots",
 	  .kind = MST_OPTION_U32,
 	  FIELD(slots),
@@ -332,6 +395,74 @@ static int figures_check(const struct mst_server_options *o, char *why, size_t w
 	return 0;
 }
 
+static bool is_auto(const char *text)
+{
+	return text == NULL || strcmp(text, "auto") == 0;
+}
+
+/* "0x8001", "32769". The keys 0 and 0x8000 are of no partition. */
+static bool pkey_parse(const char *text, int32_t *out)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long key = strtoul(text, &end, 0);
+	if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || key > UINT16_MAX ||
+	    (key & 0x7fff) == 0)
+		return false;
+	*out = (int32_t)key;
+	return true;
+}
+
+static int names_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->data_address != NULL && strlen(o->data_address) >= MST_ADDRESS_LEN)
+		return refuse(why, why_len, "option --data-address: \"%.60s...\" is too long",
+			      o->data_address);
+	if (o->device != NULL && strlen(o->device) >= MST_ADDRESS_LEN)
+		return refuse(why, why_len, "option --device: \"%.60s...\" is too long", o->device);
+	return 0;
+}
+
+int mst_server_options_fabric(const struct mst_server_options *o, struct mst_fabric *out, char *why,
+			      size_t why_len)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	uint64_t index;
+	int rc = names_check(o, why, why_len);
+
+	if (rc != 0)
+		return rc;
+	if (!is_auto(o->gid_index)) {
+		if (mst_parse_u64(o->gid_index, &index) != 0 || index > UINT8_MAX)
+			return refuse(why, why_len,
+				      "option --gid-index: \"%.60s\" is not a whole number from 0 "
+				      "to 255, or auto",
+				      o->gid_index);
+		fabric.gid_index = (int)index;
+	}
+	if (!is_auto(o->pkey) && !pkey_parse(o->pkey, &fabric.pkey))
+		return refuse(why, why_len,
+			      "option --pkey: \"%.60s\" is not a partition key from 0x0001 to "
+			      "0xffff, or auto",
+			      o->pkey);
+	if (o->retries > 6)
+		return refuse(why, why_len,
+			      "option --retries: %" PRIu32 " is not from 0 to 6; 7 stands for ever "
+			      "on some devices, which would never notice a dead worker",
+			      o->retries);
+	fabric.addresses = o->data_address;
+	fabric.devices = o->device;
+	fabric.traffic_class = (uint8_t)o->traffic_class;
+	fabric.service_level = (uint8_t)o->service_level;
+	fabric.ack_timeout = (uint8_t)o->ack_timeout;
+	fabric.retries = (uint8_t)o->retries;
+	fabric.relaxed_ordering = o->relaxed_ordering;
+	fabric.huge_pages = o->huge_pages == 0;
+	*out = fabric;
+	return 0;
+}
+
 static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out, char *why,
 			   size_t why_len)
 {
@@ -386,8 +517,11 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 
 int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
+	struct mst_fabric fabric;
 	int rc = figures_check(o, why, why_len);
 
+	if (rc == 0)
+		rc = mst_server_options_fabric(o, &fabric, why, why_len);
 	if (rc == 0)
 		rc = texts_check(o, why, why_len);
 	return rc != 0 ? rc : policy_check(o, why, why_len);

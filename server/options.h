@@ -8,7 +8,10 @@
 #include <stdint.h>
 
 #include "common/config/option.h"
+#include "common/transport/transport.h"
 #include "common/wire/rule.h"
+
+enum mst_transport_choice { MST_CHOOSE_AUTO, MST_CHOOSE_SHM, MST_CHOOSE_VERBS };
 
 enum mst_optimizer_kind { MST_OPTIMIZER_SGD, MST_OPTIMIZER_ADD };
 
@@ -29,10 +32,16 @@ struct mst_server_options {
 	uint32_t workers;
 	uint32_t owner;     /* enum muster_owner: "servers|workers" */
 	uint32_t lr_scale;  /* "linear|none" */
-	uint32_t transport; /* "auto|shm" */
-	uint32_t on_loss;   /* enum mst_loss: "shrink|fail" */
-	uint32_t slots;     /* 0: auto */
-	uint64_t memory;    /* bytes; 0: auto */
+	uint32_t transport; /* enum mst_transport_choice: "auto|shm|verbs" */
+	/* Of the fabric, as struct mst_fabric has them. */
+	const char *data_address, *device; /* NULL: found */
+	const char *gid_index, *pkey;      /* "auto", or a number */
+	uint32_t traffic_class, service_level, ack_timeout, retries;
+	bool relaxed_ordering;
+	uint32_t huge_pages; /* "auto|off" */
+	uint32_t on_loss;    /* enum mst_loss: "shrink|fail" */
+	uint32_t slots;      /* 0: auto */
+	uint64_t memory;     /* bytes; 0: auto */
 	bool force;
 	uint64_t commits; /* 0: no end */
 	double samples;   /* 0: no end */
@@ -53,6 +62,11 @@ int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, 
  * Return: 0 or -EINVAL. */
 int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
 			    size_t why_len);
+
+/* What a transport over a fabric is told. Its strings are those of @o. @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_fabric(const struct mst_server_options *o, struct mst_fabric *out, char *why,
+			      size_t why_len);
 
 /* Checks what one row cannot: what is missing, policy, optimiser and addresses as text, policy and
  * optimiser against owner, workers and slots. @why: a sentence. Return: 0 or -EINVAL. */

@@ -10,6 +10,8 @@
 #include "server/core/ledger.h"
 #include "server/options.h"
 
+/* Why the transport's last call failed with @error: its own sentence where it has one. */
+const char *mst_sentence_cause(int error);
 const char *mst_type_name(enum muster_type type);
 const char *mst_owner_name(enum muster_owner owner);
 

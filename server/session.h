@@ -37,8 +37,12 @@ struct mst_session {
 	struct mst_identity who;
 	struct mst_link *link;
 	struct mst_slot slot[MST_SLOTS_MAX];
-	uint32_t busy;  /* slots still to be read, and queued answers */
-	bool answering; /* an answer is queued: no honest worker asks again before it has it */
+	uint32_t busy;   /* slots still to be read, queued answers, and results on their way */
+	uint32_t unsent; /* of those, results on their way: MST_SENT follows for each */
+	bool answering;  /* an answer is queued: no honest worker asks again before it has it */
+	/* Advice: the newest there is, the last that was put, whether that is on its way. */
+	uint64_t advice, advised;
+	bool advising;
 	bool lost;      /* reported to the ledger: once is enough */
 	bool over;      /* evicted or left: nothing is put to it any more */
 	bool said_over; /* the control thread has been told that it may free it */

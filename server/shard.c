@@ -4,10 +4,12 @@
 #include "server/shard.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/log.h"
 #include "common/kernels/sum.h"
 #include "server/shard_state.h"
 
@@ -147,7 +149,7 @@ static void report(struct mst_shard *s, const struct mst_session *session,
 	s->up.event(s->up.ctx, ev);
 }
 
-static void report_lost(struct mst_shard *s, struct mst_session *session, int error)
+void mst_shard_lose(struct mst_shard *s, struct mst_session *session, int error)
 {
 	if (session->lost)
 		return;
@@ -155,16 +157,6 @@ static void report_lost(struct mst_shard *s, struct mst_session *session, int er
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .error = error };
 
 	report(s, session, &ev);
-}
-
-void mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put)
-{
-	if (session->over)
-		return;
-	/* Credits cover all a worker that keeps to the protocol can have outstanding. */
-	int rc = session->link->ops->put(session->link, put);
-	if (rc < 0)
-		report_lost(s, session, rc == -EAGAIN ? -EPROTO : -EPIPE);
 }
 
 /* Slots. */
@@ -304,6 +296,15 @@ static int read_arrival(struct mst_shard *s, struct mst_session *session, uint32
 	}
 }
 
+/* A transport that knows why is the only one that does. */
+static int hear_loss(const struct mst_shard *s, const struct mst_session *session, int error)
+{
+	if (session->link->why[0] != '\0')
+		mst_warn("rank %" PRIu32 " lost, shard %" PRIu32 ": %s", session->who.rank,
+			 s->cfg.index, session->link->why);
+	return error;
+}
+
 void mst_shard_arrived(struct mst_shard *s, const struct mst_net_event *ev)
 {
 	struct mst_session *session = ev->link->user;
@@ -311,12 +312,19 @@ void mst_shard_arrived(struct mst_shard *s, const struct mst_net_event *ev)
 
 	if (session->over)
 		return;
-	if (ev->kind == MST_LOST)
-		error = ev->error;
-	else if (ev->kind == MST_ARRIVED)
+	switch (ev->kind) {
+	case MST_ARRIVED:
 		error = read_arrival(s, session, ev->imm);
+		break;
+	case MST_SENT:
+		mst_shard_sent(s, session, ev->cookie);
+		break;
+	case MST_LOST:
+		error = hear_loss(s, session, ev->error);
+		break;
+	}
 	if (error != 0)
-		report_lost(s, session, error);
+		mst_shard_lose(s, session, error);
 }
 
 /* Decisions. */
@@ -434,6 +442,7 @@ static void evict(struct mst_shard *s, struct mst_session *session, enum mst_evi
 							 .imm = mst_imm(MST_IMM_SESSION, 0, 0) });
 	session->over = true;
 	session->link->ops->detach(session->link);
+	mst_shard_forget_sends(session);
 	s->session[session->who.rank] = NULL;
 	tell_if_over(s, session);
 }
@@ -496,10 +505,7 @@ static void execute_for(struct mst_shard *s, struct mst_session *session,
 		answer(s, session, d, record, rule);
 		break;
 	case MST_DO_ADVISE:
-		mst_shard_put(s, session,
-			      &(struct mst_put){ .offset = s->cfg.layout.down_advice,
-						 .src = &d->version,
-						 .bytes = sizeof(d->version) });
+		mst_shard_advise(s, session, d->version);
 		break;
 	case MST_DO_EVICT:
 		evict(s, session, d->evict);

@@ -4,6 +4,7 @@
  *
  *   shard.c    slots, arrivals, decisions that take effect at once
  *   job.c      the queue of work: folds, commits, answers, chunk by chunk
+ *   send.c     what is put to workers, and what of it is on its way
  */
 #ifndef MST_SERVER_SHARD_STATE_H
 #define MST_SERVER_SHARD_STATE_H
@@ -81,8 +82,24 @@ void mst_shard_read_done(struct mst_shard *s, struct mst_slot *slot);
 void mst_shard_unbusy(struct mst_shard *s, struct mst_session *session);
 /* Gives the rank's summands of the open step a fold, if there are several and a buffer is free. */
 void mst_shard_fold(struct mst_shard *s, uint32_t rank);
-/* Puts a record to the worker; a link that cannot take it is reported lost. */
-void mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put);
+/* Tells the ledger once that this session's link is of no more use. */
+void mst_shard_lose(struct mst_shard *s, struct mst_session *session, int error);
+
+/* send.c */
+/* Puts to the worker; a link that cannot take it is reported lost. Return: as the put, -EPIPE to a
+ * session that is over. */
+int mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put);
+/* What was computed on an older version than this cannot count any more. */
+void mst_shard_advise(struct mst_shard *s, struct mst_session *session, uint64_t version);
+/* All of a copied result, from where it is published. */
+void mst_shard_send_result(struct mst_shard *s, struct mst_session *session,
+			   const struct mst_lane_answer *answer);
+/* A copied result has been sent: its buffer is not read for this session any more. */
+void mst_shard_answered(struct mst_shard *s, struct mst_session *session, uint64_t number);
+/* MST_SENT has come. */
+void mst_shard_sent(struct mst_shard *s, struct mst_session *session, uint64_t cookie);
+/* The session is over: of what is on its way to it nothing more is heard. */
+void mst_shard_forget_sends(struct mst_session *session);
 
 /* job.c */
 /* A new job at the end of the queue, zeroed. */

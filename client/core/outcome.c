@@ -6,7 +6,7 @@
 static bool has_slot(const struct mst_worker *w)
 {
 	for (uint32_t i = 0; i < w->cfg.slots; i++) {
-		if (w->slot[i].state != MST_GRANT_SPENT)
+		if (w->slot[i].state == MST_GRANT_FILLING || mst_worker_fillable(&w->slot[i]))
 			return true;
 	}
 	return false;

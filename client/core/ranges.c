@@ -2,7 +2,6 @@
 #include "client/core/ranges.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,4 +79,17 @@ int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count)
 		r->list[at] = (struct mst_range){ first, end };
 	}
 	return 0;
+}
+
+/* Neighbours are merged: behind a range there is a gap, or the end. */
+bool mst_ranges_gap(const struct mst_ranges *r, uint64_t from, struct mst_range *out)
+{
+	uint32_t at = place_of(r, from);
+
+	if (at > 0 && r->list[at - 1].end > from)
+		from = r->list[at - 1].end;
+	if (at < r->count && r->list[at].begin == from)
+		from = r->list[at++].end;
+	*out = (struct mst_range){ from, at < r->count ? r->list[at].begin : r->elems };
+	return out->begin < out->end;
 }

@@ -6,6 +6,7 @@
 #ifndef MST_CLIENT_CORE_RANGES_H
 #define MST_CLIENT_CORE_RANGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct mst_range {
@@ -26,5 +27,8 @@ void mst_ranges_fini(struct mst_ranges *r); /* of a zeroed struct too */
  * than are kept apart, which a vector of up to 131072 elements cannot have. */
 int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count);
 void mst_ranges_clear(struct mst_ranges *r);
+
+/* The first elements from @from on that no range covers; false: there are none. */
+bool mst_ranges_gap(const struct mst_ranges *r, uint64_t from, struct mst_range *out);
 
 #endif

@@ -66,6 +66,15 @@ static int find_slot(const struct mst_worker *w, enum mst_grant_state state)
 	return -EAGAIN;
 }
 
+static int find_fillable(const struct mst_worker *w)
+{
+	for (uint32_t i = 0; i < w->cfg.slots; i++) {
+		if (mst_worker_fillable(&w->slot[i]))
+			return (int)i;
+	}
+	return -EAGAIN;
+}
+
 int mst_worker_fill(struct mst_worker *w)
 {
 	int slot = find_slot(w, MST_GRANT_FILLING);
@@ -74,10 +83,11 @@ int mst_worker_fill(struct mst_worker *w)
 		return -EAGAIN;
 	if (slot >= 0)
 		return slot;
-	slot = find_slot(w, MST_GRANT_FREE);
+	slot = find_fillable(w);
 	if (slot < 0 || mst_tickets_full(&w->tickets))
 		return -EAGAIN;
 	w->slot[slot].state = MST_GRANT_FILLING;
+	w->slot[slot].posted = false;
 	w->tag = w->given;
 	return slot;
 }
@@ -86,6 +96,21 @@ int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count)
 {
 	MST_ASSERT(find_slot(w, MST_GRANT_FILLING) >= 0);
 	return mst_ranges_add(&w->ranges, first, count);
+}
+
+void mst_worker_posted(struct mst_worker *w)
+{
+	int slot = find_slot(w, MST_GRANT_FILLING);
+
+	MST_ASSERT(slot >= 0);
+	w->slot[slot].sends++;
+	w->slot[slot].posted = true;
+}
+
+void mst_worker_sent(struct mst_worker *w, uint32_t slot)
+{
+	MST_ASSERT(slot < w->cfg.slots && w->slot[slot].sends > 0);
+	w->slot[slot].sends--;
 }
 
 uint64_t mst_worker_computes_on(const struct mst_worker *w)
@@ -103,12 +128,17 @@ static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
 	mst_ranges_clear(&w->ranges);
 }
 
-void mst_worker_abandon(struct mst_worker *w)
+/* After the end of the job a slot that was sent to in part is as good as any: nobody reads it. */
+int mst_worker_abandon(struct mst_worker *w)
 {
+	int slot = find_slot(w, MST_GRANT_FILLING);
+
 	if (w->phase != MST_WORKER_WORKING)
-		return;
-	stop_filling(w, MST_GRANT_FREE);
+		return -1;
+	bool tell = slot >= 0 && w->slot[slot].posted && w->last == MST_VERSION_NONE;
+	stop_filling(w, tell ? MST_GRANT_SPENT : MST_GRANT_FREE);
 	w->abandoned = true;
+	return tell ? slot : -1;
 }
 
 /* ---- asking ---- */
@@ -165,6 +195,13 @@ static uint32_t ask_with(struct mst_worker *w, uint64_t ticket, struct mst_lane_
 static bool is_outside(const struct mst_worker *w)
 {
 	return w->held.newest - w->tag > w->held.window;
+}
+
+bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range *out)
+{
+	if (find_slot(w, MST_GRANT_FILLING) < 0 || is_outside(w) || w->last != MST_VERSION_NONE)
+		return false;
+	return mst_ranges_gap(&w->ranges, from, out);
 }
 
 static uint32_t flags_of(const struct mst_worker *w, const struct muster_contribution *c)

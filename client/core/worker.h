@@ -34,15 +34,17 @@ enum mst_ask_state {
 };
 
 enum mst_grant_state {
-	MST_GRANT_FREE,    /* granted, and nothing in it */
+	MST_GRANT_FREE,    /* granted; to be filled once nothing is being sent from it any more */
 	MST_GRANT_FILLING, /* the contribution at hand */
-	MST_GRANT_SPENT,   /* its header is sent; the server's until it is granted anew */
+	MST_GRANT_SPENT,   /* its header or ABANDON is sent; the server's until granted anew */
 };
 
 struct mst_worker_slot {
 	enum mst_grant_state state;
 	uint64_t epoch;
 	uint64_t ticket; /* of the push that spent it last */
+	uint32_t sends;  /* puts of its data that are on their way: they still read it */
+	bool posted;     /* FILLING: there was such a put */
 };
 
 /* The version this worker holds, as its record tells it. */
@@ -103,13 +105,24 @@ int mst_worker_fill(struct mst_worker *w);
 /* A range of the contribution being filled has been handed over. As mst_ranges_add(). */
 int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count);
 
+/* What is still to be handed over of the contribution being filled before its header goes, from
+ * element @from on. False: nothing is left; or it is outside the window, or the job has ended, and
+ * its data stay here. */
+bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range *out);
+
+/* A put of data of the contribution being filled is on its way, until mst_worker_sent(). */
+void mst_worker_posted(struct mst_worker *w);
+/* One of that slot's has been sent; any phase. */
+void mst_worker_sent(struct mst_worker *w, uint32_t slot);
+
 /* Hands the contribution in. 1: *header is to be sent; 0: the job has ended, nothing is; -EAGAIN.
  * The weight must have been checked. @ticket: of this push. */
 int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 		    struct mst_lane_header *header, uint64_t *ticket);
 
-/* Gives the contribution being filled up; nothing of it has been sent. */
-void mst_worker_abandon(struct mst_worker *w);
+/* Gives the contribution being filled up. Return: the slot that ABANDON is to be sent for, because
+ * data of it have been; -1: the server knows nothing of it, nor need it. */
+int mst_worker_abandon(struct mst_worker *w);
 
 /* True: *ask is to be sent. False: what is out or in hand will do. */
 bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask);

@@ -8,4 +8,10 @@
 /* The one place that changes the phase. */
 void mst_worker_enter(struct mst_worker *w, enum mst_worker_phase next);
 
+/* May this slot be filled? It is granted, and no put reads what it held before. */
+static inline bool mst_worker_fillable(const struct mst_worker_slot *slot)
+{
+	return slot->state == MST_GRANT_FREE && slot->sends == 0;
+}
+
 #endif

@@ -67,7 +67,8 @@ struct muster_tensor {
 };
 
 /* Start from MUSTER_OPTIONS. What is left unset (NULL, -1, 0) comes from the environment:
- * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK. */
+ * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK. Only there: MUSTER_TRANSPORT (auto, shm, verbs; auto is
+ * what the server offers), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
 struct muster_options {
 	size_t size;                  /* of this struct at the caller, so that it may grow */
 	const char *server;           /* HOST:PORT of the lead; default 127.0.0.1:17077 */
@@ -203,7 +204,9 @@ void *muster_gradient(struct muster *m);
  * @first, @count: elements, within the vector; each element may be given once per contribution,
  *       in at most 65536 separate pieces.
  * @src: type[count], copied or sent before return; NULL: it lies in muster_gradient()'s buffer.
- * Never blocks. Return: 0; -EINVAL outside, or given before; -EAGAIN no free slot; shared errors.
+ * Never waits for the server; over RDMA it may wait a moment, while as many ranges are on their way
+ * as the link holds. Return: 0; -EINVAL outside, or given before; -EAGAIN no free slot; shared
+ * errors.
  */
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src);
 
@@ -212,12 +215,14 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
  * muster_gradient()'s buffer) and the header. After it the buffer is the server's, and unless
  * c->keep the result of the last outcome may no longer be read.
  * @ticket: may be NULL; numbers the contribution, from 1 in each session; 0 once the job is over.
- * Never blocks. Return: 0; -EINVAL weight not a positive number; -EAGAIN; shared errors.
+ * As muster_push_range() it never waits for the server. Return: 0; -EINVAL weight not a positive
+ * number; -EAGAIN; shared errors.
  */
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket);
 
 /** muster_abandon - give the unfinished contribution up, ranges already sent included. The next
- * muster_wait() says CANCELLED with ticket 0. Never blocks. Return: 0; shared errors. */
+ * muster_wait() says CANCELLED with ticket 0. As muster_push_range() it never waits for the server.
+ * Return: 0; shared errors. */
 int muster_abandon(struct muster *m);
 
 /** muster_check - advice for a busy worker: a read of local memory, cheap enough for every
@@ -225,7 +230,8 @@ int muster_abandon(struct muster *m);
 enum muster_advice muster_check(const struct muster *m);
 
 /** muster_pull - ask for the newest version without contributing; muster_wait() brings it. Lets
- * go of the last result. Never blocks. Return: 0; shared errors. */
+ * go of the last result. As muster_push_range() it never waits for the server. Return: 0; shared
+ * errors. */
 int muster_pull(struct muster *m);
 
 /**

@@ -58,30 +58,45 @@ static uint64_t version_due(const struct mst_ledger *l, const struct mst_member 
 	return m->ask.have == MST_VERSION_NONE ? 0 : m->ask.have + 1;
 }
 
-/* Decides how the bytes get there, and holds their buffer for as long as that takes. */
-static enum mst_where place(struct mst_ledger *l, struct mst_member *m, uint64_t version,
-			    uint32_t buffer)
+/* Where its bytes are to be, if any buffer can be held for it. */
+static enum mst_where place_of(const struct mst_ledger *l, const struct mst_member *m,
+			       uint64_t version, uint32_t buffer)
 {
 	if (version == 0 && !l->has_start_state)
 		return m->ask.have == 0 ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
-	if (m->ask.have == version) {
+	if (m->ask.have == version)
+		return MST_WHERE_KEEP;
+	return l->cfg.in_place && mst_store_spare(&l->store, buffer) >= 2 ? MST_WHERE_IN_PLACE
+									  : MST_WHERE_COPIED;
+}
+
+/* A copy that the shard makes ends by itself, so that a commit may wait for it. One that is sent
+ * lasts as long as its worker's link takes: like a reader in place it must leave two buffers, and
+ * waits where it cannot. After the last commit there is nothing to hold up. */
+static bool must_wait(const struct mst_ledger *l, enum mst_where where, uint32_t buffer)
+{
+	return where == MST_WHERE_COPIED && l->cfg.sent && l->phase != MST_PHASE_ENDED &&
+	       mst_store_spare(&l->store, buffer) < 2;
+}
+
+/* Holds the buffer for as long as it takes. */
+static void hold(struct mst_ledger *l, struct mst_member *m, enum mst_where where, uint32_t buffer)
+{
+	if (where == MST_WHERE_KEEP) {
 		m->reads = m->read_before;
 		if (m->reads != MST_BUFFER_NONE)
 			mst_store_hold(&l->store, m->reads);
-		return MST_WHERE_KEEP;
-	}
-	if (l->cfg.in_place && mst_store_spare(&l->store, buffer) >= 2) {
+	} else if (where == MST_WHERE_IN_PLACE) {
 		m->reads = buffer;
 		mst_store_hold(&l->store, buffer);
-		return MST_WHERE_IN_PLACE;
+	} else if (where == MST_WHERE_COPIED) {
+		m->copies = buffer;
+		m->copy_number = m->ask.number;
+		m->copy_count = 0;
+		for (size_t i = 0; i < mst_bitset_words(l->cfg.shards); i++)
+			m->copied[i] = 0;
+		mst_store_hold(&l->store, buffer);
 	}
-	m->copies = buffer;
-	m->copy_number = m->ask.number;
-	m->copy_count = 0;
-	for (size_t i = 0; i < mst_bitset_words(l->cfg.shards); i++)
-		m->copied[i] = 0;
-	mst_store_hold(&l->store, buffer);
-	return MST_WHERE_COPIED;
 }
 
 static void answer(struct mst_ledger *l, struct mst_member *m)
@@ -93,12 +108,16 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 		mst_life_lose(l, m, MST_EVICT_STALE);
 		return;
 	}
+	enum mst_where where = place_of(l, m, version, buffer);
+	if (must_wait(l, where, buffer))
+		return;
+	hold(l, m, where, buffer);
 	struct mst_decision *d = mst_decide(l, MST_DO_RELEASE, m);
 	d->answer.number = m->ask.number;
 	d->answer.version = version;
 	d->answer.newest = l->store.newest;
 	d->answer.buffer = buffer;
-	d->answer.where = place(l, m, version, buffer);
+	d->answer.where = where;
 	m->asks = false;
 	m->owes = false;
 	m->given = version;

@@ -30,6 +30,7 @@ struct mst_ledger_cfg {
 	uint32_t buffers; /* version buffers besides the history, >= 3 */
 	uint32_t history; /* workers own: newest versions kept; servers own: 0 */
 	bool in_place;    /* workers can read a version where the shards keep it */
+	bool sent;        /* else: a copy takes as long as its worker's link does, not the shard */
 	enum muster_owner owner;
 	struct mst_rule rule;
 	double lr;            /* servers own */

@@ -98,8 +98,8 @@ CASES = {
     ),
     "bounded": (
         4,
-        ["--policy", "bounded:2", "--commits", "100"],
-        ["1:sleep_us=5000"],
+        ["--policy", "bounded:2", "--commits", "400"],
+        ["1:sleep_us=500"],
         ["sgd:0.1,0.9", "--count", "1", "--seen", "stale"],
         0,
     ),

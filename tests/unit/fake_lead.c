@@ -45,6 +45,9 @@ static void make_welcome(struct fake_lead *f)
 		.buffers = FAKE_BUFFERS,
 		.lease_ns = MST_SECOND,
 		.patience_ns = MST_SECOND,
+		.ack_timeout = 16,
+		.retries = 3,
+		.pkey = -1,
 	};
 	memcpy(f->welcome.address, f->door->address, sizeof(f->welcome.address));
 	memset(f->welcome.token, 7, sizeof(f->welcome.token));

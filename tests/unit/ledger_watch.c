@@ -464,12 +464,12 @@ void watch_settled(struct watch *w)
 
 void watch_blocked(struct watch *w)
 {
-	for (size_t i = 0; i < w->visitor_count; i++) {
+	for (size_t i = 0; i < w->visitor_count && !w->cfg.sent; i++) {
 		const struct visitor *v = w->visitor[i];
 		if (!v->ended && copies(w, v, MST_BUFFER_NONE))
 			return;
 	}
-	complain(w, "a commit waits for workers that read in place, not for a copy");
+	complain(w, "a commit waits for workers, not for a shard that copies");
 }
 
 void watch_ticked(struct watch *w, uint64_t now_ns)

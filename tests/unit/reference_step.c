@@ -140,15 +140,15 @@ uint32_t buffers_free(const struct reference *r)
 	return free_count;
 }
 
-/* One more may read this version in place if two buffers would be free even when all that is in use
- * has become old: a reader takes its time, and no commit may wait for it. */
-static bool may_read_in_place(const struct reference *r, uint64_t version)
+/* One more may use this version for as long as it likes if two buffers would be free even when all
+ * that is in use has become old: no commit may wait for it. */
+static bool leaves_two(const struct reference *r, uint64_t version)
 {
 	uint32_t used = 0;
 
 	for (uint64_t other = 0; other <= reference_newest(r); other++)
 		used += other != version && in_use(r, other);
-	return r->cfg.in_place && used + kept(r) + 2 <= r->cfg.buffers + r->cfg.history;
+	return used + kept(r) + 2 <= r->cfg.buffers + r->cfg.history;
 }
 
 /* ---- Commit ---- */
@@ -500,13 +500,21 @@ static enum mst_where deliver(struct reference *r, struct session *s, uint64_t v
 	}
 	if (version == 0 && !r->has_state)
 		return MST_WHERE_NOWHERE;
-	if (may_read_in_place(r, version)) {
+	if (r->cfg.in_place && leaves_two(r, version)) {
 		s->in_place = true;
 		s->reads = version;
 		return MST_WHERE_IN_PLACE;
 	}
 	await_copy(s, version);
 	return MST_WHERE_COPIED;
+}
+
+/* What is sent may be slow to arrive, so that it needs as much room as a reader in place. */
+static bool waits_for_room(const struct reference *r, const struct session *s, uint64_t version)
+{
+	bool moves = s->ask.have != version && (version > 0 || r->has_state);
+
+	return r->cfg.sent && moves && !r->finished && !leaves_two(r, version);
 }
 
 static void answer(struct reference *r, struct session *s)
@@ -522,6 +530,8 @@ static void answer(struct reference *r, struct session *s)
 			return;
 		}
 	}
+	if (waits_for_room(r, s, version))
+		return;
 	enum mst_where where = deliver(r, s, version);
 	struct mst_decision *d = decide(r, MST_DO_RELEASE, s->who);
 	d->answer.number = s->ask.number;

@@ -54,10 +54,11 @@ static void wrong_options_are_einval(void)
 
 static void wrong_variables_are_einval(void)
 {
-	static const char *const wrong[][2] = { { "MUSTER_RANK", "3x" },
-						{ "MUSTER_RANK", "99999999999" },
-						{ "MUSTER_TRANSPORT", "pigeon" },
-						{ "MUSTER_LOG", "loud" } };
+	static const char *const wrong[][2] = {
+		{ "MUSTER_RANK", "3x" },          { "MUSTER_RANK", "99999999999" },
+		{ "MUSTER_TRANSPORT", "pigeon" }, { "MUSTER_GID_INDEX", "-1" },
+		{ "MUSTER_GID_INDEX", "0x" },     { "MUSTER_LOG", "loud" }
+	};
 	struct muster_options opt = options_for("127.0.0.1:1", 1);
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -231,6 +232,8 @@ static const struct spoil {
 	SPOIL(incarnation, 0),
 	SPOIL(job, 'x'),
 	SPOIL(address, 0),
+	SPOIL(ack_timeout, 0), /* would never give up */
+	SPOIL(pkey, UINT16_MAX + 1),
 };
 static size_t spoiled;
 
@@ -262,6 +265,64 @@ static void a_door_that_is_not_there_is_named(void)
 	CU_ASSERT_EQUAL(open_fake(name_no_door, SHORT_MS), -ECONNREFUSED);
 	CU_ASSERT(says(muster_error(NULL), "@muster-nobody"));
 	close_both();
+}
+
+/* What auto comes to on another host than the server's. */
+static void shared_memory_elsewhere_says_what_to_do(void)
+{
+	CU_ASSERT_EQUAL(open_fake(name_no_door, SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT(says(muster_error(NULL), "shared memory only"));
+	CU_ASSERT(says(muster_error(NULL), "--transport verbs"));
+	close_both();
+}
+
+static bool name_a_door_afar(struct fake_lead *f)
+{
+	snprintf(f->welcome.address, sizeof(f->welcome.address), "verbs:10.0.0.1:4791");
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void another_transport_than_the_doors_is_einval(void)
+{
+	setenv("MUSTER_TRANSPORT", "shm", 1);
+	CU_ASSERT_EQUAL(open_fake(name_a_door_afar, LONG_MS), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "door verbs:10.0.0.1:4791 is for verbs"));
+	CU_ASSERT(says(muster_error(NULL), "MUSTER_TRANSPORT says shm"));
+	close_both();
+	setenv("MUSTER_TRANSPORT", "verbs", 1);
+	CU_ASSERT_EQUAL(open_fake(name_no_door, LONG_MS), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "--transport verbs"));
+	close_both();
+	unsetenv("MUSTER_TRANSPORT");
+}
+
+static bool name_a_strange_door(struct fake_lead *f)
+{
+	snprintf(f->welcome.address, sizeof(f->welcome.address), "pigeon:loft");
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void a_door_of_no_transport_here_is_named(void)
+{
+	CU_ASSERT_EQUAL(open_fake(name_a_strange_door, LONG_MS), -EPROTONOSUPPORT);
+	CU_ASSERT(says(muster_error(NULL), "pigeon:loft"));
+	close_both();
+}
+
+static void variables_too_long_are_einval(void)
+{
+	static const char *const name[] = { "MUSTER_DEVICE", "MUSTER_DATA_ADDRESS" };
+	struct muster_options opt = options_for("127.0.0.1:1", 1);
+	char text[1000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		setenv(name[i], text, 1);
+		CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+		CU_ASSERT(says(muster_error(NULL), name[i]));
+		unsetenv(name[i]);
+	}
 }
 
 static bool send_away(struct fake_lead *f)
@@ -307,6 +368,12 @@ static CU_TestInfo cases[] = {
 	{ "a server may come later than the worker", a_server_may_come_later },
 	{ "a welcome with absurd figures is -EPROTO", absurd_figures_are_eproto },
 	{ "a door that is not there is named", a_door_that_is_not_there_is_named },
+	{ "shared memory on another host says what to do",
+	  shared_memory_elsewhere_says_what_to_do },
+	{ "another transport than the door's is -EINVAL, and both are named",
+	  another_transport_than_the_doors_is_einval },
+	{ "a door of no transport here is named", a_door_of_no_transport_here_is_named },
+	{ "variables that are too long are -EINVAL", variables_too_long_are_einval },
 	{ "being sent away from the door is -EACCES", being_sent_away_is_eacces },
 	{ "a door that stays shut is -ETIMEDOUT, in time",
 	  a_door_that_stays_shut_is_etimedout_in_time },

@@ -435,6 +435,99 @@ static void reading_in_place_leaves_two_buffers(void)
 	job_close(&j);
 }
 
+/* ---- Answers that are sent ---- */
+
+static struct mst_ledger_cfg sent(const char *policy, uint32_t workers, uint32_t buffers)
+{
+	struct mst_ledger_cfg cfg = job_cfg(policy, workers);
+
+	cfg.sent = true;
+	cfg.buffers = buffers;
+	return cfg;
+}
+
+/* All have had version 0. */
+static void all_sent(struct job *j)
+{
+	for (uint32_t rank = 0; rank < j->cfg.workers; rank++)
+		job_answered(j, rank);
+}
+
+static void a_slow_link_never_holds_a_commit_up(void)
+{
+	struct mst_ledger_cfg cfg = sent("async", 6, 4);
+	struct job j;
+
+	job_born(&j, &cfg);
+	all_sent(&j);
+	job_push(&j, 0); /* version 1 is on its way to rank 0 for ever */
+	CU_ASSERT_EQUAL(answer(&j, 0)->answer.where, MST_WHERE_COPIED);
+	for (int i = 0; i < 20; i++) {
+		job_push(&j, 5);
+		CU_ASSERT_EQUAL(answer(&j, 5)->answer.version, job_version(&j));
+		job_answered(&j, 5);
+	}
+	CU_ASSERT_EQUAL(job_version(&j), 21);
+	job_close(&j);
+}
+
+static void an_ask_waits_while_links_hold_the_buffers(void)
+{
+	struct mst_ledger_cfg cfg = sent("async", 4, 4);
+	struct job j;
+
+	job_born(&j, &cfg);
+	all_sent(&j);
+	job_push(&j, 0);
+	job_push(&j, 1); /* versions 1 and 2 are on their way */
+	job_forget(&j);
+	job_push(&j, 2);
+	job_push(&j, 3);
+	CU_ASSERT_EQUAL(job_version(&j), 4); /* the commits are made */
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, -1), 0);
+	job_answered(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 1);
+	CU_ASSERT_EQUAL(answer(&j, 2)->answer.version, 4);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 1); /* the same, which costs no more */
+	job_close(&j);
+}
+
+static void end_of_a_slow_link_lets_the_others_go_on(void)
+{
+	struct mst_ledger_cfg cfg = sent("async", 4, 3);
+	struct job j;
+
+	job_born(&j, &cfg);
+	all_sent(&j);
+	job_push(&j, 0);
+	job_forget(&j);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 1), 0);
+	job_ask(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 0);
+	job_tell(&j, 0, MST_EV_LOST);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 1);
+	job_close(&j);
+}
+
+static void the_last_version_waits_for_no_link(void)
+{
+	struct mst_ledger_cfg cfg = sent("async", 4, 3);
+	struct job j;
+
+	cfg.commits_max = 2;
+	job_born(&j, &cfg);
+	all_sent(&j);
+	job_push(&j, 0);
+	job_push(&j, 1);
+	CU_ASSERT(job_finished(&j, MST_FINISH_COMMITS));
+	CU_ASSERT_EQUAL(answer(&j, 1)->answer.version, 2);
+	job_ask(&j, 2);
+	CU_ASSERT_EQUAL(answer(&j, 2)->answer.version, 2);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a counted worker goes on with its own version",
 	  counted_worker_goes_on_with_its_own_version },
@@ -465,6 +558,11 @@ static CU_TestInfo cases[] = {
 	  ask_names_the_version_it_was_answered_with },
 	{ "an ask before the first answer names none", ask_before_the_first_answer_names_none },
 	{ "reading in place leaves two buffers", reading_in_place_leaves_two_buffers },
+	{ "a slow link never holds a commit up", a_slow_link_never_holds_a_commit_up },
+	{ "an ask waits while links hold the buffers", an_ask_waits_while_links_hold_the_buffers },
+	{ "the end of a slow link lets the others go on",
+	  end_of_a_slow_link_lets_the_others_go_on },
+	{ "the last version waits for no link", the_last_version_waits_for_no_link },
 	CU_TEST_INFO_NULL,
 };
 

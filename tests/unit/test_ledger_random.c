@@ -146,6 +146,7 @@ static void draw_cfg(struct history *h)
 		cfg->owner = MUSTER_WORKERS_OWN;
 		cfg->history = (uint32_t)(1 + mst_rand_below(&rand, 6));
 	}
+	cfg->sent = !cfg->in_place && mst_rand_below(&rand, 2) == 0;
 	draw_rule(&rand, h->policy, cfg, &cfg->rule);
 	draw_rules(&rand, h);
 	h->cfg.seed = mst_rand_next(&rand);
@@ -435,7 +436,10 @@ static void print_cfg(const struct history *h)
 	       "commits %" PRIu64 ", samples %g, %s at %u workers, patience %" PRIu64 " us\n",
 	       h->policy->name, text, cfg->workers, cfg->shards, cfg->slots, cfg->buffers,
 	       cfg->history, cfg->owner == MUSTER_SERVERS_OWN ? "servers" : "workers",
-	       cfg->in_place ? "in place" : "copied", cfg->commits_max, cfg->samples_max,
+	       cfg->in_place ? "in place"
+	       : cfg->sent   ? "sent"
+			     : "copied",
+	       cfg->commits_max, cfg->samples_max,
 	       cfg->rule.on_loss == MST_LOSS_FAIL ? "fails" : "shrinks", cfg->rule.min_workers,
 	       cfg->rule.patience_ns / 1000);
 }

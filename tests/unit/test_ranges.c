@@ -105,6 +105,22 @@ static bool is_new(const bool *taken, uint64_t first, uint64_t count)
 	return true;
 }
 
+/* Do the gaps, one after the other, make up what is not taken? */
+static void check_gaps(const bool *taken)
+{
+	struct mst_range gap = { 0, 0 };
+	bool covered[ELEMS];
+
+	memcpy(covered, taken, sizeof(covered));
+	while (mst_ranges_gap(&ranges, gap.end, &gap)) {
+		CU_ASSERT_FATAL(gap.end <= ELEMS);
+		CU_ASSERT(is_new(covered, gap.begin, gap.end - gap.begin));
+		memset(covered + gap.begin, true, gap.end - gap.begin);
+	}
+	for (uint64_t i = 0; i < ELEMS; i++)
+		CU_ASSERT(covered[i]);
+}
+
 static void random_ranges_agree_with_a_plain_set(void)
 {
 	struct mst_rand rand;
@@ -122,6 +138,7 @@ static void random_ranges_agree_with_a_plain_set(void)
 			if (fits)
 				memset(taken + first, true, count);
 		}
+		check_gaps(taken);
 		mst_ranges_fini(&ranges);
 	}
 }
@@ -135,7 +152,8 @@ static CU_TestInfo cases[] = {
 	{ "every second element fits", every_second_element_fits },
 	{ "too many separate ranges are -ENOSPC, and joining still works",
 	  too_many_separate_ranges_are_enospc },
-	{ "random ranges agree with a plain set", random_ranges_agree_with_a_plain_set },
+	{ "random ranges, and the gaps between them, agree with a plain set",
+	  random_ranges_agree_with_a_plain_set },
 	CU_TEST_INFO_NULL,
 };
 

@@ -182,6 +182,63 @@ static void a_figure_that_cannot_train_is_refused(void)
 	}
 }
 
+static void the_fabric_is_verbs_defaults_unless_told(void)
+{
+	struct mst_fabric fabric, usual = MST_FABRIC_DEFAULT;
+	struct world w;
+	char why[256];
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5")) == 0);
+	CU_ASSERT(w.fields.transport == MST_CHOOSE_AUTO);
+	CU_ASSERT(mst_server_options_fabric(&w.fields, &fabric, why, sizeof(why)) == 0);
+	CU_ASSERT(fabric.addresses == NULL && fabric.devices == NULL);
+	CU_ASSERT(fabric.gid_index == -1 && fabric.pkey == -1);
+	CU_ASSERT(fabric.traffic_class == 0 && fabric.service_level == 0);
+	CU_ASSERT(fabric.ack_timeout == usual.ack_timeout && fabric.retries == usual.retries);
+	CU_ASSERT(!fabric.relaxed_ordering && fabric.huge_pages);
+	mst_options_free(&w.options);
+}
+
+static void the_fabric_is_as_told(void)
+{
+	struct mst_fabric fabric;
+	struct world w;
+	char why[256];
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--transport", "verbs", "--data-address",
+					"10.0.0.1,fd00::1", "--device", "mlx5_0,mlx5_1:2",
+					"--gid-index", "0", "--pkey", "0x8001", "--traffic-class",
+					"104", "--service-level", "5", "--ack-timeout", "18",
+					"--retries", "6", "--relaxed-ordering", "--huge-pages",
+					"off")) == 0);
+	CU_ASSERT(w.fields.transport == MST_CHOOSE_VERBS);
+	CU_ASSERT(mst_server_options_fabric(&w.fields, &fabric, why, sizeof(why)) == 0);
+	CU_ASSERT_STRING_EQUAL(fabric.addresses, "10.0.0.1,fd00::1");
+	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0,mlx5_1:2");
+	CU_ASSERT(fabric.gid_index == 0 && fabric.pkey == 0x8001);
+	CU_ASSERT(fabric.traffic_class == 104 && fabric.service_level == 5);
+	CU_ASSERT(fabric.ack_timeout == 18 && fabric.retries == 6);
+	CU_ASSERT(fabric.relaxed_ordering && !fabric.huge_pages);
+	mst_options_free(&w.options);
+}
+
+static void a_fabric_that_cannot_be_is_refused(void)
+{
+	CU_ASSERT(refuses("--transport", FLAGS("-n5", "--transport", "pigeon")));
+	CU_ASSERT(refuses("for ever", FLAGS("-n5", "--retries", "7")));
+	CU_ASSERT(refuses("0 to 6", FLAGS("-n5", "--retries", "8")));
+	CU_ASSERT(refuses("1 to 31", FLAGS("-n5", "--ack-timeout", "0")));
+	CU_ASSERT(refuses("1 to 31", FLAGS("-n5", "--ack-timeout", "32")));
+	CU_ASSERT(refuses("0 to 255", FLAGS("-n5", "--traffic-class", "256")));
+	CU_ASSERT(refuses("0 to 15", FLAGS("-n5", "--service-level", "16")));
+	CU_ASSERT(refuses("option --gid-index: \"256\"", FLAGS("-n5", "--gid-index", "256")));
+	CU_ASSERT(refuses("option --gid-index: \"-1\"", FLAGS("-n5", "--gid-index=-1")));
+	CU_ASSERT(refuses("option --pkey: \"0\"", FLAGS("-n5", "--pkey", "0")));
+	CU_ASSERT(refuses("option --pkey: \"0x10000\"", FLAGS("-n5", "--pkey", "0x10000")));
+	CU_ASSERT(refuses("option --pkey: \" 1\"", FLAGS("-n5", "--pkey", " 1")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--pkey", "32769", "--gid-index", "auto")));
+}
+
 static void every_option_has_a_sentence(void)
 {
 	for (const struct mst_option *row = mst_server_table; row->name != NULL; row++) {
@@ -199,6 +256,9 @@ static CU_TestInfo cases[] = {
 	  an_optimizer_takes_what_it_leaves_out_from_the_default },
 	{ "a bad optimizer is quoted", a_bad_optimizer_is_quoted },
 	{ "a figure that cannot train is refused", a_figure_that_cannot_train_is_refused },
+	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },
+	{ "the fabric is as told", the_fabric_is_as_told },
+	{ "a fabric that cannot be is refused", a_fabric_that_cannot_be_is_refused },
 	{ "every option has a sentence", every_option_has_a_sentence },
 	CU_TEST_INFO_NULL,
 };

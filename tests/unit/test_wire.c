@@ -39,6 +39,11 @@ static void make_welcome(void)
 		.patience_ns = 300000000000,
 		.address = "@muster-1-abc",
 		.token = { 1, 2, 3, [15] = 0xff },
+		.ack_timeout = 16,
+		.retries = 3,
+		.traffic_class = 106,
+		.service_level = 5,
+		.pkey = -1,
 		.fate_count = 2,
 		.fate = { { 7, MUSTER_COUNTED, 6 }, { 8, MUSTER_CANCELLED, 0 } },
 	};
@@ -251,6 +256,27 @@ static void an_enum_out_of_range_is_refused(void)
 	}
 }
 
+/* In the welcome, behind the token, whose last byte is the only 0xff before them. */
+static uint8_t *welcome_fabric(void)
+{
+	encode(MST_MSG_WELCOME);
+	return (uint8_t *)memchr(frame + MST_FRAME_HEADER, 0xff, ROOM - MST_FRAME_HEADER) + 1;
+}
+
+static void a_fabric_that_cannot_be_is_refused(void)
+{
+	static const uint32_t past[] = { 32, 7, 256, 16 };
+
+	for (unsigned i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
+		size_t length = encode(MST_MSG_WELCOME);
+		memcpy(welcome_fabric() + 4 * i, &past[i], sizeof(past[i]));
+		CU_ASSERT_EQUAL(decode(length), -EPROTO);
+		uint32_t most = past[i] - 1;
+		memcpy(welcome_fabric() + 4 * i, &most, sizeof(most));
+		CU_ASSERT_EQUAL(decode(length), 0);
+	}
+}
+
 static void a_text_with_a_nul_is_refused(void)
 {
 	size_t length = encode(MST_MSG_HELLO);
@@ -430,6 +456,7 @@ static CU_TestInfo cases[] = {
 	{ "the header alone tells the length", a_length_is_told_from_the_header_alone },
 	{ "an unknown kind is refused", an_unknown_kind_is_refused },
 	{ "an enum out of range is refused", an_enum_out_of_range_is_refused },
+	{ "a fabric's figures out of range are refused", a_fabric_that_cannot_be_is_refused },
 	{ "a text with a NUL in it is refused", a_text_with_a_nul_is_refused },
 	{ "a text that leaves no room for its NUL is refused",
 	  a_text_without_room_for_its_nul_is_refused },

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What only happens over a transport that does not map: data on their way while the next are
+ * computed, contributions given up half sent, and one worker, rank 3, whose link is slow or dead
+ * while the others go on.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "server/session.h"
+#include "tests/system/town.h"
+#include "tests/transport/far.h"
+#include "tests/ut.h"
+
+#define PART 500u
+#define PARTS (TOWN_ELEMS / PART)
+
+const struct mst_transport *__wrap_mst_transport_of(const char *address);
+const struct mst_transport *__wrap_mst_transport_of(const char *address)
+{
+	return strncmp(address, "far:", 4) == 0 ? &far : NULL;
+}
+
+/* ---- rank 3's link ---- */
+
+static atomic_bool slow;             /* nothing more leaves the server for it */
+static atomic_bool cut;              /* the server sees it lost */
+static _Thread_local bool cut_here;  /* so does this worker */
+static _Thread_local bool full_here; /* nothing more leaves this worker */
+
+static bool is_servers_end(const struct mst_link *link)
+{
+	const struct mst_session *session = link->user;
+
+	return session != NULL && session->who.rank == 3;
+}
+
+static bool is_stuck(const struct mst_link *link)
+{
+	return link->user == NULL ? full_here : atomic_load(&slow) && is_servers_end(link);
+}
+
+static bool is_dead(const struct mst_link *link)
+{
+	return link->user == NULL ? cut_here : atomic_load(&cut) && is_servers_end(link);
+}
+
+/* ---- lives ---- */
+
+static int push(struct citizen *c, struct muster *m)
+{
+	struct muster_contribution say = { .weight = 1, .loss = (double)NAN };
+	uint64_t ticket;
+	int rc = muster_push(m, &say, &ticket);
+
+	c->pushed += ticket != 0;
+	return rc;
+}
+
+/* Where muster_gradient() gave none, and there should be one. */
+static int no_gradient(struct muster *m)
+{
+	int rc = muster_pull(m);
+
+	return rc < 0 ? rc : -ENOENT;
+}
+
+static void fill(const struct citizen *c, float *to, uint64_t tag, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = first; i < first + count; i++)
+		to[i] = citizen_value(c->rank, tag, i);
+}
+
+static int push_whole(struct citizen *c, struct muster *m, const struct muster_outcome *out)
+{
+	float *g = muster_gradient(m);
+
+	if (g == NULL)
+		return no_gradient(m);
+	fill(c, g, out->version, 0, TOWN_ELEMS);
+	return push(c, m);
+}
+
+/* As a backward pass does: the last part first, in the buffer or from memory of its own; some parts
+ * are left to the push. */
+static int push_parts(struct citizen *c, struct muster *m, const struct muster_outcome *out)
+{
+	float own[TOWN_ELEMS];
+	float *g = muster_gradient(m);
+	int rc = g == NULL ? no_gradient(m) : 0;
+
+	for (uint64_t part = PARTS; rc == 0 && part-- > 0;) {
+		bool elsewhere = part % 2 == 0;
+		fill(c, elsewhere ? own : g, out->version, part * PART, PART);
+		if (part % 4 != 3)
+			rc = muster_push_range(m, part * PART, PART,
+					       elsewhere ? own + part * PART : NULL);
+	}
+	return rc != 0 ? rc : push(c, m);
+}
+
+/* Half of it goes, and is given up; then the whole goes. */
+static int push_second_thoughts(struct citizen *c, struct muster *m, struct muster_outcome *out)
+{
+	float *g = muster_gradient(m);
+
+	if (g == NULL)
+		return no_gradient(m);
+	memset(g, 0xff, TOWN_ELEMS * sizeof(*g) / 2);
+	int rc = muster_push_range(m, 0, TOWN_ELEMS / 2, NULL);
+	if (rc == 0)
+		rc = muster_abandon(m);
+	if (rc == 0)
+		rc = muster_wait(m, out);
+	c->wrong += rc != 0 || out->verdict != MUSTER_CANCELLED || out->ticket != 0 || out->fresh;
+	return rc < 0 || out->finished ? rc : push_whole(c, m, out);
+}
+
+static int in_parts(struct citizen *c, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = citizen_start(c, m, &out);
+
+	while (rc == 0 && !out.finished) {
+		rc = push_parts(c, m, &out);
+		if (rc == 0)
+			rc = citizen_wait(c, m, &out);
+	}
+	return rc;
+}
+
+static int with_second_thoughts(struct citizen *c, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = citizen_start(c, m, &out);
+
+	while (rc == 0 && !out.finished) {
+		rc = c->rank == 1 ? push_second_thoughts(c, m, &out) : push_whole(c, m, &out);
+		if (rc == 0)
+			rc = citizen_wait(c, m, &out);
+	}
+	return rc;
+}
+
+/* Rank 3's link becomes slow with its second push. */
+static int slow_from_the_second(struct citizen *c, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = citizen_start(c, m, &out);
+
+	while (rc == 0 && !out.finished) {
+		if (c->rank == 3 && c->pushed == 1)
+			atomic_store(&slow, true);
+		rc = push_whole(c, m, &out);
+		if (rc == 0)
+			rc = citizen_wait(c, m, &out);
+	}
+	return rc;
+}
+
+static int dead_from_the_second(struct citizen *c, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = citizen_start(c, m, &out);
+
+	while (rc == 0 && !out.finished) {
+		cut_here = c->rank == 3 && c->pushed == 1;
+		rc = push_whole(c, m, &out);
+		if (rc == 0)
+			rc = citizen_wait(c, m, &out);
+	}
+	cut_here = false;
+	return rc;
+}
+
+/* Nothing leaves rank 3 from its second push on; the others take their time. */
+static int full_from_the_second(struct citizen *c, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = citizen_start(c, m, &out);
+
+	while (rc == 0 && !out.finished) {
+		full_here = c->rank == 3 && c->pushed > 0;
+		if (c->rank != 3)
+			mst_sleep_ns(2 * MST_MS);
+		rc = push_parts(c, m, &out);
+		if (rc == 0)
+			rc = citizen_wait(c, m, &out);
+	}
+	full_here = false;
+	return rc;
+}
+
+/* Rank 3 sends half of its first, and then the job ends. */
+static int half_sent_at_the_end(struct citizen *c, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+
+	if (c->rank != 3)
+		return slow_from_the_second(c, m);
+	int rc = citizen_start(c, m, &out);
+	if (rc == 0 && muster_gradient(m) == NULL)
+		rc = -ENOENT;
+	if (rc == 0)
+		rc = muster_push_range(m, 0, TOWN_ELEMS / 2, NULL);
+	while (rc == 0 && muster_check(m) != MUSTER_GIVE_UP)
+		mst_sleep_ns(MST_MS);
+	if (rc == 0)
+		rc = push(c, m);
+	if (rc == 0)
+		rc = citizen_wait(c, m, &out);
+	c->wrong += !out.finished || out.verdict != MUSTER_CANCELLED || out.ticket != 1;
+	return rc;
+}
+
+#define MAIN(live)                                                                                 \
+	static void *live##_main(void *arg)                                                        \
+	{                                                                                          \
+		citizen_live(arg, live);                                                           \
+		return NULL;                                                                       \
+	}
+MAIN(in_parts)
+MAIN(with_second_thoughts)
+MAIN(slow_from_the_second)
+MAIN(dead_from_the_second)
+MAIN(full_from_the_second)
+MAIN(half_sent_at_the_end)
+
+/* ---- towns ---- */
+
+struct world {
+	struct town town;
+	struct citizen c[TOWN_WORKERS];
+	pthread_t thread[TOWN_WORKERS];
+};
+
+struct job {
+	enum muster_owner owner;
+	void *(*main)(void *citizen);
+	const char *const *settings;
+	size_t step_bytes; /* 0: as usual; likewise */
+	uint64_t linger_ns;
+};
+#define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void begin(struct world *w, const struct job *job)
+{
+	*w = (struct world){ 0 };
+	far_manner = (struct far_manner)FAR_MANNER;
+	far_manner.stuck = is_stuck;
+	far_manner.dead = is_dead;
+	if (job->step_bytes != 0)
+		far_manner.step_bytes = job->step_bytes;
+	if (job->linger_ns != 0)
+		far_manner.linger_ns = job->linger_ns;
+	far_spoiled = far_refused = 0;
+	slow = cut = false;
+	town_open(&w->town, &far, job->settings);
+	for (uint32_t r = 0; r < TOWN_WORKERS; r++) {
+		w->c[r] = (struct citizen){ .town = &w->town, .rank = r, .owner = job->owner };
+		pthread_create(&w->thread[r], NULL, job->main, &w->c[r]);
+	}
+}
+
+/* Waits for the lives of ranks @from to 3. */
+static void join(struct world *w, uint32_t from)
+{
+	for (uint32_t r = from; r < (from == 3 ? 4 : 3); r++)
+		pthread_join(w->thread[r], NULL);
+}
+
+static void lived_well(const struct citizen *c)
+{
+	if (c->rc != 0)
+		fprintf(stderr, "rank %u: %d %s\n", c->rank, c->rc, c->sentence);
+	CU_ASSERT_EQUAL(c->rc, 0);
+	CU_ASSERT_EQUAL(c->wrong, 0);
+	CU_ASSERT_EQUAL(c->verdicts, c->pushed);
+}
+
+static void end(struct world *w)
+{
+	town_close(&w->town);
+	CU_ASSERT_EQUAL(w->town.over, 1);
+	CU_ASSERT_EQUAL(far_spoiled, 0);
+}
+
+static void all_live_well(struct world *w)
+{
+	join(w, 0);
+	join(w, 3);
+	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
+		lived_well(&w->c[r]);
+	end(w);
+}
+
+/* ---- promises ---- */
+
+static void sums_of_parts_are_exact(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
+				 .main = in_parts_main,
+				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
+						      "commits", "60"),
+				 .step_bytes = 1000 });
+	all_live_well(&w);
+	CU_ASSERT_EQUAL(w.c[0].versions, 60);
+	CU_ASSERT(far_refused > 0); /* more puts than there was room for: they waited */
+}
+
+static void a_contribution_given_up_half_sent_spoils_nothing(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
+				 .main = with_second_thoughts_main,
+				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
+						      "commits", "40") });
+	all_live_well(&w);
+	CU_ASSERT_EQUAL(w.c[1].pushed, 40);
+}
+
+/* The data are reported sent long after grant, verdict and answer are there. */
+static void a_buffer_is_filled_again_when_it_is_sent(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .main = in_parts_main,
+				 .settings = SETTINGS("policy", "bsp", "commits", "20"),
+				 .linger_ns = 3 * MST_MS });
+	all_live_well(&w);
+}
+
+/* Its SENT never comes while the others are at it. */
+static void others_go_on_without(const char *policy)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .main = slow_from_the_second_main,
+				 .settings = SETTINGS("policy", policy, "commits", "80", "patience",
+						      "20s") });
+	join(&w, 0);
+	CU_ASSERT(atomic_load(&slow));
+	atomic_store(&slow, false);
+	join(&w, 3);
+	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
+		lived_well(&w.c[r]);
+	CU_ASSERT(w.c[0].versions > 1);
+	end(&w);
+}
+
+static void a_slow_link_holds_up_its_worker_only(void)
+{
+	others_go_on_without("backup:3");
+	others_go_on_without("async");
+	others_go_on_without("ksync:2"); /* and advice does not pile up */
+}
+
+static void a_link_lost_with_a_result_on_its_way_is_cleared_away(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .main = slow_from_the_second_main,
+				 .settings = SETTINGS("policy", "async", "commits", "2000") });
+	while (!atomic_load(&slow))
+		mst_sleep_ns(MST_MS);
+	mst_sleep_ns(20 * MST_MS);
+	atomic_store(&cut, true);
+	join(&w, 0);
+	join(&w, 3);
+	for (uint32_t r = 0; r < 3; r++)
+		lived_well(&w.c[r]);
+	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
+	end(&w); /* and nobody waits for what was on its way */
+}
+
+static void a_dead_link_is_told_in_its_own_words(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .main = dead_from_the_second_main,
+				 .settings = SETTINGS("policy", "backup:3", "commits", "200") });
+	join(&w, 3);
+	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].sentence, FAR_DEATH));
+	join(&w, 0);
+	for (uint32_t r = 0; r < 3; r++)
+		lived_well(&w.c[r]);
+	end(&w);
+}
+
+/* Its heart beats on, so that nothing else would end its push. */
+static void a_push_waits_no_longer_than_a_step_would(void)
+{
+	struct world w;
+	uint64_t began_ns = mst_now_ns();
+
+	begin(&w, &(struct job){ .main = full_from_the_second_main,
+				 .settings = SETTINGS("policy", "backup:3", "commits", "1200",
+						      "patience", "500ms", "lease", "1s") });
+	join(&w, 3);
+	CU_ASSERT(mst_now_ns() - began_ns >= 1500 * MST_MS);
+	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].sentence, "has taken no more data"));
+	join(&w, 0);
+	for (uint32_t r = 0; r < 3; r++)
+		lived_well(&w.c[r]);
+	end(&w);
+}
+
+static void the_end_finds_a_contribution_half_sent(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .main = half_sent_at_the_end_main,
+				 .settings = SETTINGS("policy", "backup:3", "commits", "30") });
+	all_live_well(&w);
+}
+
+static CU_TestInfo cases[] = {
+	{ "sums of gradients pushed in parts are exact", sums_of_parts_are_exact },
+	{ "a contribution given up half sent spoils nothing",
+	  a_contribution_given_up_half_sent_spoils_nothing },
+	{ "a buffer is filled again when it is granted and sent",
+	  a_buffer_is_filled_again_when_it_is_sent },
+	{ "a slow link holds up its own worker only", a_slow_link_holds_up_its_worker_only },
+	{ "a link lost with a result on its way is cleared away",
+	  a_link_lost_with_a_result_on_its_way_is_cleared_away },
+	{ "a dead link is told in its own words", a_dead_link_is_told_in_its_own_words },
+	{ "a push waits for room no longer than a step for a worker",
+	  a_push_waits_no_longer_than_a_step_would },
+	{ "the end finds a contribution half sent, and cancels it",
+	  the_end_finds_a_contribution_half_sent },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	mst_log_open("test", MST_LOG_ERROR);
+	return ut_main("far", cases);
+}
