@@ -10,6 +10,7 @@
 #include "common/config/option.h"
 #include "server/core/rule.h"
 #include "server/options.h"
+#include "tools/doctor_options.h"
 #include "tools/run_options.h"
 #include "tools/status_options.h"
 
@@ -21,6 +22,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_run_table();
 	if (strcmp(program, "muster-status") == 0)
 		return mst_status_table;
+	if (strcmp(program, "muster-doctor") == 0)
+		return mst_doctor_table;
 	return NULL;
 }
 
@@ -56,8 +59,7 @@ int main(int argc, char **argv)
 	char line[1024];
 
 	if (argc > 2 || (argc == 2 && table == NULL)) {
-		(void)fputs("usage: manpage [musterd|muster-run|muster-status] < FRAME > PAGE\n",
-			    stderr);
+		(void)fputs("usage: manpage [PROGRAM] < FRAME > PAGE\n", stderr);
 		return 2;
 	}
 	while (fgets(line, sizeof(line), stdin) != NULL) {

@@ -23,6 +23,8 @@ static const struct command commands[] = {
 	  mst_run_command },
 	{ "status", "status [HOST:PORT]", "who is late, by how much, how often",
 	  mst_status_command },
+	{ "doctor", "doctor [--peer ADDRESS | --listen]",
+	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

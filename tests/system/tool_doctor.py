@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""muster doctor as a command: what it prints, how it ends, and its test between two processes.
+
+What it says of RDMA depends on the host: the unit tests make hosts up, tests/vm has real ones.
+
+usage: tool_doctor.py MUSTER FAKE_MUSTERD [unittest's arguments]
+"""
+import json
+import re
+import signal
+import subprocess
+
+import scene
+
+LINE = r"^(ok     |warning|FAIL   )  [a-z ]{10}  \S"
+
+
+class Doctor(scene.Scene):
+    def doctor(self, *args, **more):
+        done = subprocess.run([scene.MUSTER, "doctor", *args], env=self.environment("", **more),
+                              text=True, capture_output=True, timeout=50)
+        return done.returncode, done.stdout, done.stderr
+
+    def findings(self, *args, **more):
+        return json.loads(self.doctor("--json", "-", *args, **more)[1])["findings"]
+
+    def test_help(self):
+        """--help is an answer, and names every option"""
+        rc, out, _ = self.doctor("--help")
+        self.assertEqual((rc, "usage: muster doctor" in out), (0, True))
+        for option in ("--device", "--workers", "--elems", "--peer", "--listen", "--json"):
+            self.assertIn(option, out)
+
+    def test_text(self):
+        """each check is a line, what is not ok has cause and mend, the last line sums it up"""
+        rc, out, _ = self.doctor()
+        checks, _, verdict = out.rstrip().rpartition("\n\n")
+        level = ""
+        for line in checks.splitlines():
+            if line.startswith("         "):
+                self.assertRegex(line, r"^ +(because|mend) +\S")
+                self.assertNotEqual(level, "ok", line)
+            else:
+                self.assertRegex(line, LINE)
+                level = line.split()[0]
+        fails = len(re.findall("^FAIL", checks, re.M))
+        self.assertRegex(verdict, rf"^{fails} failures?, \d+ warnings?: a job over RDMA can")
+        self.assertEqual(rc, 1 if fails else 0)
+        self.assertRegex(checks, r"(?m)^ok       shm         wrote 1\.00 MiB: every byte right")
+
+    def test_json(self):
+        """--json has the findings, and how writing went; - is that alone"""
+        rc, out, _ = self.doctor("--json", "-")
+        doc = json.loads(out)
+        self.assertEqual(doc["usable"], rc == 0)
+        self.assertEqual(doc["failures"], sum(f["level"] == "FAIL" for f in doc["findings"]))
+        for finding in doc["findings"]:
+            self.assertEqual(bool(finding["mend"]), finding["level"] != "ok", finding)
+            self.assertEqual(bool(finding["cause"]), finding["level"] != "ok", finding)
+        shm = next(w for w in doc["writes"] if w["check"] == "shm")
+        self.assertEqual((shm["ok"], shm["bytes"], shm["wrong"]), (True, 1 << 20, 0))
+        rc, out, _ = self.doctor("--json", self.path("x"))
+        self.assertEqual(len(json.loads(self.read("x"))["findings"]), len(doc["findings"]))
+        self.assertIn("modules", out)
+
+    def test_job(self):
+        """a job's figures are held against the limit of this process"""
+        command = ["prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set=-ipc_lock",
+                   "--inh-caps=-ipc_lock", scene.MUSTER, "doctor", "-n8", "--elems=1000000",
+                   "--json=-"]
+        done = subprocess.run(command, env=self.environment(""), text=True, capture_output=True,
+                              timeout=50)
+        if "setpriv" in done.stderr:
+            self.skipTest(done.stderr.strip())
+        memlock = next(f for f in json.loads(done.stdout)["findings"] if f["check"] == "memlock")
+        self.assertEqual(memlock["level"], "FAIL")
+        self.assertIn("may lock 64.0 KiB; a worker registers 11.5 MiB, the server 76.5 MiB",
+                      memlock["found"])
+
+    def test_device(self):
+        """a device that is not there fails, whether typed or in the environment"""
+        for args, more in ((["--device", "none7"], {}), ([], {"MUSTER_DEVICE": "none7"})):
+            found = [f["found"] for f in self.findings(*args, **more) if f["level"] == "FAIL"]
+            self.assertTrue(any("no none7" in f or "none:" in f for f in found), found)
+
+    def test_usage(self):
+        """wrong usage is 2, with a reason"""
+        for args, why in ((["--workers", "3"], "belong together"), (["x"], "nothing to name"),
+                          (["--peer", "10.0.0.1"], "--listen prints"),
+                          (["--peer", "verbs:10.0.0.1:1", "--listen"], "on the other"),
+                          (["--devices", "x"], "--device")):
+            rc, _, err = self.doctor(*args)
+            self.assertEqual((rc, why in err), (2, True), err)
+
+    def listen(self, *args):
+        """A peer over shared memory. Return: the process and its address."""
+        peer = subprocess.Popen([scene.MUSTER, "doctor", "--listen", "--transport", "shm", *args],
+                                env=self.environment(""), text=True, stdout=subprocess.PIPE)
+        for line in peer.stdout:
+            if "--peer" in line:
+                return peer, line.split()[-1]
+        self.fail("it does not listen")
+
+    def test_peer(self):
+        """two processes test the way between them, and an interrupt ends the one that listens"""
+        peer, address = self.listen()
+        doc = json.loads(self.doctor("--peer", address, "--json", "-")[1])
+        peer.send_signal(signal.SIGINT)
+        out, _ = peer.communicate(timeout=20)
+        self.assertRegex(out, r"wrote 1\.00 MiB: every byte right\n$")
+        self.assertGreaterEqual(peer.returncode, 0)
+        write = next(w for w in doc["writes"] if w["check"] == "peer")
+        self.assertEqual((write["ok"], write["transport"], write["wrong"]), (True, "shm", 0))
+        self.assertNotEqual(write["peer_host"], "")
+
+    def test_no_peer(self):
+        """where nobody listens any more that is said, in time"""
+        peer, address = self.listen("--for", "100ms")
+        peer.communicate(timeout=20)
+        rc, out, _ = self.doctor("--peer", address, "--timeout", "1s")
+        self.assertEqual(rc, 1)
+        self.assertRegex(out, r"(?m)^FAIL     peer        @.*: a write of 1\.00 MiB failed\n"
+                         r" +because +\S.*\n +mend +\S")
+
+
+scene.main()
