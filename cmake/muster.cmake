@@ -69,7 +69,7 @@ function(muster_run name)
 	add_test(NAME ${name} COMMAND ${ARG_COMMAND})
 	set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT}
 		ENVIRONMENT "${ARG_ENVIRONMENT}")
-	if("system" IN_LIST ARG_LABELS) # several processes that keep time: they want the machine alone
+	if("system" IN_LIST ARG_LABELS OR "vm" IN_LIST ARG_LABELS) # several processes that keep time: they want the machine alone
 		set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
 	endif()
 endfunction()

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""A job over verbs in the machines of a Lab: its server, its workers, and proof of its history."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from lab import LabError
+
+HISTORY = pathlib.Path(__file__).resolve().parents[1] / "system" / "check_history.py"
+PORT = 17077
+LATE = 2  # a verdict, as in muster.h
+COUNTED = 1
+
+
+class Failed(Exception):
+    """The test failed; says what was expected."""
+
+
+def check(what, ok, proof=""):
+    if not ok:
+        raise Failed(f"NOT SO: {what}\n{proof}")
+    print(f"{what}", flush=True)
+
+
+def until(condition, seconds, what):
+    """Waits for the condition. Return: seconds it took."""
+    began = time.monotonic()
+    while not condition():
+        if time.monotonic() - began > seconds:
+            raise Failed(f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+class Job:
+    """One server in node 0, and workers anywhere. tools has the paths of programs."""
+
+    numbers = 0
+
+    def __init__(self, tools, lab, *options, listen=True):
+        Job.numbers += 1
+        self.tools, self.lab, self.name = tools, lab, f"job{Job.numbers}"
+        host = "node0-control" if lab.count > 1 else "127.0.0.1"
+        self.address = f"{host}:{PORT}"
+        self.workers = {}
+        self.server = lab[0].start([tools.musterd, "--listen", self.address, "--transport",
+                                    "verbs", *options])
+        if listen:
+            self.server.wait_output("listening on", 20)
+
+    def start(self, rank, node, command, **env):
+        """Any worker."""
+        settings = {"MUSTER_SERVER": self.address, "MUSTER_RANK": str(rank)} | env
+        self.workers[rank] = self.lab[node].start(list(map(str, command)), settings)
+        return self.workers[rank]
+
+    def crowd(self, rank, node, *options, elems=1237, **env):
+        return self.start(rank, node, [self.tools.crowd, f"/lab/{self.name}", elems, *options],
+                          **env)
+
+    def lines(self, rank, word="outcome"):
+        """Of what a crowd's worker logged so far, those that begin so, each as its words."""
+        words = []
+        for node in self.lab.nodes:
+            for path in node.share.glob(f"{self.name}.{rank}.*"):
+                text = path.read_text()
+                whole = text[:text.rfind("\n") + 1].splitlines()
+                words += [line.split() for line in whole if line.startswith(word)]
+        return words
+
+    def pushes(self, rank):
+        return len(self.lines(rank, "push"))
+
+    def verdicts(self, rank):
+        """Of a crowd's worker, in order; of contributions only."""
+        return [int(words[1]) for words in self.lines(rank) if int(words[1])]
+
+    def newest(self, rank):
+        seen = self.lines(rank)
+        return int(seen[-1][4]) if seen else 0
+
+    def wait_version(self, rank, version, seconds=30):
+        return until(lambda: self.newest(rank) >= version, seconds,
+                     f"rank {rank} sees version {version}; it saw {self.newest(rank)}; "
+                     f"{self.said()}")
+
+    def said(self):
+        each = [("musterd", self.server), *((f"rank {r}", w) for r, w in self.workers.items())]
+        return "\n".join(f"--- {name}, {p.status}\n{p.output.strip()}" for name, p in each)
+
+    def end(self, expected, server=0, seconds=30, living=None):
+        """Waits for all to end; expected is the status of each rank. living: ranks to wait for."""
+        end = time.monotonic() + seconds
+        try:
+            got = self.server.wait(seconds)
+            codes = {rank: worker.wait(max(1, end - time.monotonic()))
+                     for rank, worker in self.workers.items() if living is None or rank in living}
+        except LabError as e:
+            raise Failed(f"{e}\n{self.said()}") from None
+        check(f"the server ends with {server}", got == server, self.said())
+        check(f"the workers end with {expected}", codes == expected, self.said())
+        return self
+
+    def check_history(self, *options):
+        """What is on the disk of every node, even of one that is off."""
+        with tempfile.TemporaryDirectory() as folder:
+            for node in self.lab.nodes:
+                for path in node.share.glob(f"{self.name}.*"):
+                    shutil.copy(path, folder)
+            run = subprocess.run(
+                [sys.executable, HISTORY, os.path.join(folder, self.name), *options],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        check(run.stdout.strip(), run.returncode == 0, self.said())
