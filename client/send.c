@@ -93,7 +93,7 @@ char *mst_client_gradient(const struct muster *m, int slot)
 	return (char *)m->link->outbox + m->layout.up_gradient[slot];
 }
 
-int mst_client_send_range(struct muster *m, int slot, const struct mst_range *range)
+static int send_range(struct muster *m, int slot, const struct mst_range *range, bool more)
 {
 	uint32_t bytes = mst_type_size(m->job.type);
 
@@ -103,6 +103,7 @@ int mst_client_send_range(struct muster *m, int slot, const struct mst_range *ra
 				.offset = m->layout.up_gradient[slot] + range->begin * bytes,
 				.src = mst_client_gradient(m, slot) + range->begin * bytes,
 				.bytes = (range->end - range->begin) * bytes,
+				.more = more,
 				.signal = true,
 				.cookie = (uint64_t)slot,
 			});
@@ -112,6 +113,12 @@ int mst_client_send_range(struct muster *m, int slot, const struct mst_range *ra
 	return rc < 0 ? rc : 0;
 }
 
+int mst_client_send_range(struct muster *m, int slot, const struct mst_range *range)
+{
+	return send_range(m, slot, range, false);
+}
+
+/* The header follows at once. */
 int mst_client_send_rest(struct muster *m)
 {
 	int slot = mst_worker_fill(&m->worker);
@@ -119,7 +126,7 @@ int mst_client_send_rest(struct muster *m)
 	int rc = 0;
 
 	while (rc == 0 && mst_worker_rest(&m->worker, rest.end, &rest))
-		rc = mst_client_send_range(m, slot, &rest);
+		rc = send_range(m, slot, &rest, true);
 	return rc;
 }
 

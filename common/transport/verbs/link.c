@@ -13,6 +13,7 @@
 #include "common/transport/why.h"
 
 #define COMPLETIONS 16
+#define IDLE_POLLS 64u /* whoever never sleeps returns the last credits after so many */
 
 int mst_verbs_lanes_check(const struct mst_lanes *lanes)
 {
@@ -284,8 +285,11 @@ int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 	if (l->state == MST_VERBS_LIVE) {
 		renew(l, (uint32_t)arrived);
 		mst_verbs_out_flush(l);
-		if (n == 0 || l->polled - l->told >= l->in_credits)
+		l->idle = n > 0 ? 0 : l->idle + 1;
+		if (l->idle == IDLE_POLLS)
 			mst_verbs_out_return(l);
+		else
+			mst_verbs_out_settle(l);
 	}
 	if (l->state == MST_VERBS_ENDING && n < max && !has_arrival(l)) {
 		l->state = MST_VERBS_LOST;

@@ -227,9 +227,10 @@ static bool add_entry(struct mst_verbs_link *l, struct list *lists, struct mst_v
 	return true;
 }
 
+/* Half of what the peer has: less is not worth a write of its own. */
 static bool owes_credit(const struct mst_verbs_link *l)
 {
-	return l->polled != l->told && room(&l->rail[0]) > 0;
+	return 2 * (l->polled - l->told) >= l->in_credits && l->polled != l->told;
 }
 
 static void add_credit(struct mst_verbs_link *l, struct list *list)
@@ -237,6 +238,7 @@ static void add_credit(struct mst_verbs_link *l, struct list *list)
 	_Atomic uint64_t *word = credit_word(&l->outbox);
 
 	l->told = l->polled;
+	l->out.owing = false;
 	atomic_store_explicit(word, l->polled, memory_order_relaxed);
 	fill(list->rail, add(list), list->rail->outbox, (const uint8_t *)word, sizeof(*word),
 	     mst_verbs_peer_tail(l) + MST_VERBS_CREDIT_AT);
@@ -255,7 +257,7 @@ static bool post_waiting(struct mst_verbs_link *l)
 		lists[i].count = 0;
 	}
 	/* Credits go before what may make the peer use them. */
-	if (owes_credit(l))
+	if ((l->out.owing || owes_credit(l)) && l->polled != l->told && room(&l->rail[0]) > 0)
 		add_credit(l, &lists[0]);
 	while (o->head != o->tail && add_entry(l, lists, &o->entry[o->head & o->mask]))
 		o->head++;
@@ -282,7 +284,14 @@ void mst_verbs_out_flush(struct mst_verbs_link *l)
 
 void mst_verbs_out_return(struct mst_verbs_link *l)
 {
-	if (l->polled != l->told)
+	l->out.owing = l->polled != l->told;
+	if (l->out.owing)
+		flush(l);
+}
+
+void mst_verbs_out_settle(struct mst_verbs_link *l)
+{
+	if (owes_credit(l))
 		flush(l);
 }
 

@@ -24,8 +24,8 @@
  * so what was put before is in memory then. Data is never looked for in memory.
  *
  * Immediates need a posted receive, so there are as many as credits. What was polled is counted in
- * the peer's credit word by a plain write: with the next put, when a poll finds nothing, or at once
- * if the peer has none left. It is a monotone counter that guards nothing of this end.
+ * the peer's credit word by a plain write: when half of them are used up, with the next put if
+ * there is one, and in any case before this end sleeps. It is a monotone counter that guards nothing of this end.
  */
 #ifndef MST_TRANSPORT_VERBS_VERBS_H
 #define MST_TRANSPORT_VERBS_VERBS_H
@@ -246,6 +246,7 @@ struct mst_verbs_out {
 	uint32_t pending_mask, pending_head, pending_tail;
 	uint64_t notified; /* notifying puts taken */
 	uint64_t returned; /* of those, polled by the peer, as it says */
+	bool owing;        /* credits are to be returned, however few */
 	bool dirty;        /* there may be something to post */
 };
 
@@ -254,8 +255,9 @@ void mst_verbs_out_free(struct mst_verbs_out *o);
 int mst_verbs_put(struct mst_link *link, const struct mst_put *put);
 /* Posts what is waiting, as far as the send queues have room. */
 void mst_verbs_out_flush(struct mst_verbs_link *l);
-/* Tells the peer how many of its immediates have been polled. */
+/* Tells the peer how many of its immediates have been polled: in any case, or if they are many. */
 void mst_verbs_out_return(struct mst_verbs_link *l);
+void mst_verbs_out_settle(struct mst_verbs_link *l);
 /* The next put whose end can be told. */
 bool mst_verbs_out_stirs(const struct mst_verbs_link *l);
 bool mst_verbs_out_sent(struct mst_verbs_link *l, uint64_t *cookie);
@@ -288,6 +290,7 @@ struct mst_verbs_link {
 	size_t peer_bytes; /* of the peer's landing */
 	uint32_t in_credits, out_credits;
 	uint64_t polled, told; /* immediates; told: by the credit word */
+	uint32_t idle;         /* polls in a row that found nothing */
 	struct mst_verbs_memory landing, outbox;
 	struct mst_verbs_out out;
 	uint32_t rail_count;

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the verbs transport makes of a path: how long a small notifying put takes one way, and how
+ * fast a large one fills the peer's landing. Both ends look all the time, as ib_write_lat does.
+ *
+ * usage: bench_verbs serve               prints its address, serves one peer, ends with it
+ *        bench_verbs ADDRESS BYTES COUNT prints bytes, one-way p50 and p99 in us, MiB/s
+ *
+ * One way is half of a round trip, answered by a put of the same size if it is small, and by an
+ * empty one if it is large, of which half an empty round trip is taken off.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/hist.h"
+#include "common/transport/transport.h"
+
+#define LANE_BYTES ((size_t)64 << 20)
+#define SMALL ((size_t)4096)
+#define PATIENCE_NS (20 * MST_SECOND)
+
+static const struct mst_transport *t;
+static const struct mst_lanes lanes = { LANE_BYTES, SMALL, 4, 4 };
+
+static int fail(const char *what, int rc)
+{
+	fprintf(stderr, "bench_verbs: %s: %s\n", what,
+		*mst_why() != '\0' ? mst_why() : strerror(-rc));
+	return EXIT_FAILURE;
+}
+
+/* The next arrival: its immediate. 0, or the error that the link ended with. */
+static int await(struct mst_net *net, uint32_t *imm)
+{
+	uint64_t end = mst_now_ns() + PATIENCE_NS;
+	struct mst_net_event ev;
+
+	while (mst_now_ns() < end) {
+		if (t->poll(net, &ev, 1) == 0)
+			continue;
+		if (ev.kind == MST_LOST)
+			return ev.error;
+		*imm = ev.imm;
+		if (ev.kind == MST_ARRIVED)
+			return 0;
+	}
+	return -ETIMEDOUT;
+}
+
+static int put(struct mst_link *link, size_t bytes, uint32_t imm)
+{
+	struct mst_put how = { .src = link->outbox, .bytes = bytes, .notify = true, .imm = imm };
+	int rc = t->put(link, &how);
+
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- the server ---- */
+
+static int let_in(struct mst_net *net, struct mst_door *door, struct mst_link **link)
+{
+	struct pollfd pfd = { .fd = t->door->fd(door), .events = POLLIN };
+	struct mst_knock knock;
+	int rc;
+
+	while ((rc = t->door->knock(door, &knock)) == -EAGAIN)
+		poll(&pfd, 1, 1000);
+	if (rc == 0)
+		rc = t->door->answer(door, &knock, link);
+	return rc == 0 ? t->attach(net, *link) : rc;
+}
+
+/* The immediate says how large the answer is to be. */
+static int serve(void)
+{
+	struct mst_net_cfg cfg = { .links_max = 1 };
+	struct mst_link *link = NULL;
+	struct mst_door *door = NULL;
+	struct mst_net *net;
+	uint32_t imm;
+	int rc = t->net_open(&cfg, &net);
+
+	if (rc != 0)
+		return fail("cannot open", rc);
+	rc = t->door->open(net, &door);
+	if (rc != 0)
+		return fail("cannot open a door", rc);
+	printf("%s\n", door->address);
+	fflush(stdout);
+	rc = let_in(net, door, &link);
+	while (rc == 0) {
+		rc = await(net, &imm);
+		if (rc == 0)
+			rc = put(link, imm, imm);
+	}
+	if (link != NULL) {
+		t->detach(link);
+		t->link_free(link);
+	}
+	t->door->close(door);
+	t->net_close(net);
+	return rc == -EPIPE ? EXIT_SUCCESS : fail("the link broke", rc);
+}
+
+/* ---- the client ---- */
+
+static int rounds(struct mst_net *net, struct mst_link *link, size_t bytes, uint32_t back,
+		  uint32_t count, struct mst_hist *h)
+{
+	uint32_t imm;
+
+	mst_hist_init(h);
+	for (uint32_t i = 0; i < count + count / 10 + 1; i++) {
+		uint64_t begin = mst_now_ns();
+		int rc = put(link, bytes, back);
+		if (rc == 0)
+			rc = await(net, &imm);
+		if (rc != 0)
+			return rc;
+		if (i > count / 10) /* after the warm-up */
+			mst_hist_add(h, mst_now_ns() - begin);
+	}
+	return 0;
+}
+
+static int measure(struct mst_net *net, struct mst_link *link, size_t bytes, uint32_t count)
+{
+	struct mst_hist h, empty;
+	bool small = bytes <= SMALL;
+	int rc = rounds(net, link, 0, 0, count, &empty);
+
+	if (rc == 0)
+		rc = rounds(net, link, bytes, small ? (uint32_t)bytes : 0, count, &h);
+	if (rc != 0)
+		return rc;
+	double p50 = (double)mst_hist_quantile(&h, 0.5), p99 = (double)mst_hist_quantile(&h, 0.99);
+	double off = (double)mst_hist_quantile(&empty, 0.5) / 2;
+	p50 = small ? p50 / 2 : p50 - off;
+	p99 = small ? p99 / 2 : p99 - off;
+	printf("%zu %.1f %.1f %.2f\n", bytes, p50 / 1e3, p99 / 1e3,
+	       (double)bytes / (1 << 20) / (p50 / 1e9));
+	return 0;
+}
+
+static int dial(const char *address, size_t bytes, uint32_t count)
+{
+	struct mst_net_cfg cfg = { .links_max = 1 };
+	struct mst_dial how = { .address = address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
+	struct mst_link *link;
+	struct mst_net *net;
+	int rc = t->net_open(&cfg, &net);
+
+	if (rc != 0)
+		return fail("cannot open", rc);
+	rc = t->dial(net, &how, &link);
+	if (rc != 0)
+		return fail("cannot dial", rc);
+	memset(link->outbox, 1, bytes);
+	rc = measure(net, link, bytes, count);
+	t->detach(link);
+	t->link_free(link);
+	t->net_close(net);
+	return rc == 0 ? EXIT_SUCCESS : fail("the link broke", rc);
+}
+
+int main(int argc, char **argv)
+{
+	t = mst_transport_find("verbs");
+	if (argc == 2 && strcmp(argv[1], "serve") == 0)
+		return serve();
+	size_t bytes = argc == 4 ? strtoull(argv[2], NULL, 10) : SIZE_MAX;
+	uint32_t count = argc == 4 ? (uint32_t)strtoul(argv[3], NULL, 10) : 0;
+	if (bytes > LANE_BYTES || count == 0) {
+		fprintf(stderr, "usage: bench_verbs serve | bench_verbs ADDRESS BYTES COUNT\n");
+		return 2;
+	}
+	return dial(argv[1], bytes, count);
+}
