@@ -406,7 +406,9 @@ void mst_admin_doors(struct mst_admin *a)
 {
 	struct mst_knock knock;
 
-	while (a->cfg.transport->door->knock(a->door, &knock) == 0) {
+	int rc;
+
+	while ((rc = a->cfg.transport->door->knock(a->door, &knock)) == 0) {
 		struct mst_guest *g = guest_expected(a, knock.token);
 		if (g != NULL && lanes_match(a, &knock.lanes)) {
 			let_in(a, g, &knock);
@@ -416,5 +418,9 @@ void mst_admin_doors(struct mst_admin *a)
 					   : "other figures than its welcome has");
 			(void)a->cfg.transport->door->answer(a->door, &knock, NULL);
 		}
+	}
+	if (rc == -ENODEV && !a->door_broken) {
+		mst_error("nobody can join any more: %s", mst_why());
+		a->door_broken = true;
 	}
 }

@@ -55,8 +55,9 @@ struct mst_admin {
 
 	struct mst_snapshot snapshot;
 	bool snapshot_lent, final_told;
-	bool deaf;     /* connections wait in the backlog until there is room */
-	bool lingered; /* whoever has not left by now is not waited for */
+	bool deaf;        /* connections wait in the backlog until there is room */
+	bool door_broken; /* its device is gone; said once */
+	bool lingered;    /* whoever has not left by now is not waited for */
 
 	struct mst_message message; /* the one at hand: too large for a stack */
 };

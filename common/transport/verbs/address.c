@@ -125,7 +125,7 @@ struct wanted {
 	int family;    /* AF_UNSPEC: any */
 };
 
-/* Global addresses before those of one link, IPv4 before IPv6; 0: of no use. */
+/* IPv4 before IPv6; 0: of no use, as one that means something on its own link only. */
 static int rank_of(const struct sockaddr *a, int family)
 {
 	if (a == NULL || (family != AF_UNSPEC && a->sa_family != family))
@@ -135,7 +135,7 @@ static int rank_of(const struct sockaddr *a, int family)
 	if (a->sa_family != AF_INET6)
 		return 0;
 	return IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr)
-		       ? 1
+		       ? 0
 		       : 2;
 }
 

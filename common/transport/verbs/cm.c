@@ -8,15 +8,28 @@
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
+/* librdmacm opens no channel without a device, and says so with an errno of several causes. */
+static int explain(int error)
+{
+	int count = -1;
+	struct ibv_device **list = ibv_get_device_list(&count);
+
+	if (list != NULL)
+		ibv_free_device_list(list);
+	if (count == 0)
+		return mst_fail(-ENODEV, "this host has no RDMA device (muster doctor tells why)");
+	return mst_fail(-error,
+			"the RDMA connection manager is not there (%s): load the module "
+			"rdma_ucm; a container needs --device=/dev/infiniband",
+			strerror(error));
+}
+
 int mst_verbs_cm_open(struct rdma_event_channel **out)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 
 	if (channel == NULL)
-		return mst_fail(-errno,
-				"the RDMA connection manager is not there (%s): load the module "
-				"rdma_ucm; a container needs --device=/dev/infiniband",
-				strerror(errno));
+		return explain(errno);
 	int flags = fcntl(channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
 		int error = errno;
@@ -64,9 +77,6 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 		take_answer(r, event);
 		r->cm = MST_VERBS_CM_ANSWERED;
 		break;
-	case RDMA_CM_EVENT_ESTABLISHED:
-		r->cm = MST_VERBS_CM_UP;
-		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
@@ -84,7 +94,7 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		gone(r, event);
 		break;
-	default: /* an address moved, a time-wait is over: nothing follows */
+	default: /* it is up, an address moved, a time-wait is over: nothing follows */
 		break;
 	}
 }

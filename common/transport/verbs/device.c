@@ -77,13 +77,19 @@ void mst_verbs_device_close(struct mst_verbs_device *d)
 	*d = (struct mst_verbs_device){ 0 };
 }
 
+struct mst_verbs_device *mst_verbs_device_known(struct mst_verbs_net *net, const char *name)
+{
+	for (uint32_t i = 0; i < net->device_count; i++)
+		if (strcmp(ibv_get_device_name(net->device[i].context->device), name) == 0)
+			return &net->device[i];
+	return NULL;
+}
+
 int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out)
 {
-	for (uint32_t i = 0; i < net->device_count; i++) {
-		*out = &net->device[i];
-		if (strcmp(ibv_get_device_name((*out)->context->device), name) == 0)
-			return 0;
-	}
+	*out = mst_verbs_device_known(net, name);
+	if (*out != NULL)
+		return (*out)->gone ? mst_fail(-ENODEV, "RDMA device %s was removed", name) : 0;
 	if (net->device_count == MST_VERBS_RAILS_MAX)
 		return mst_fail(-ENOSPC, "more than %u RDMA devices", MST_VERBS_RAILS_MAX);
 	struct mst_verbs_device *d = &net->device[net->device_count];

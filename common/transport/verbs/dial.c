@@ -70,6 +70,19 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 
 /* ---- the steps ---- */
 
+/* @own: what the rail was to be bound to, or NULL. */
+static int unreached(const struct mst_verbs_rail *r, const struct sockaddr *own, int error)
+{
+	char text[INET6_ADDRSTRLEN + 16] = "";
+
+	if (own != NULL)
+		mst_verbs_address_text(own, false, text, sizeof(text));
+	return mst_fail(-error,
+			"no RDMA device of this host reaches %s%s%s (%s); muster doctor shows "
+			"devices and addresses",
+			r->peer, own != NULL ? " from its address " : "", text, strerror(error));
+}
+
 static int begin(const struct attempt *a, struct mst_verbs_rail *r)
 {
 	union mst_verbs_address far = a->far.at[r->index];
@@ -87,10 +100,7 @@ static int begin(const struct attempt *a, struct mst_verbs_rail *r)
 	int ms = left_ms(a);
 	if (rdma_resolve_addr(r->id, bound ? &own.any : NULL, &far.any, ms > 0 ? ms : 1) == 0)
 		return 0;
-	return mst_fail(-errno,
-			"no RDMA device of this host reaches %s (%s); muster doctor shows devices "
-			"and addresses",
-			r->peer, strerror(errno));
+	return unreached(r, bound ? &own.any : NULL, errno);
 }
 
 static int find_route(const struct attempt *a, struct mst_verbs_rail *r)
@@ -166,7 +176,7 @@ static int settle(struct mst_verbs_rail *r)
 static bool is_gone(const struct mst_verbs_link *l)
 {
 	for (uint32_t i = 0; i < l->rail_count; i++)
-		if (l->rail[i].cm == MST_VERBS_CM_GONE)
+		if (l->rail[i].cm >= MST_VERBS_CM_FAILED)
 			return true;
 	return false;
 }

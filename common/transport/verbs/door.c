@@ -26,7 +26,6 @@ enum caller_state {
 
 struct caller {
 	enum caller_state state;
-	bool gone;
 	uint32_t here; /* rails */
 	uint64_t since_ns;
 	struct mst_verbs_request request; /* the first that came */
@@ -216,7 +215,9 @@ static void come_in(struct verbs_door *door, const struct rdma_cm_event *event)
 /* Of a link that has been let in, and is not attached yet. */
 static void link_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 {
-	if (event->event == RDMA_CM_EVENT_ESTABLISHED)
+	if (event->event == RDMA_CM_EVENT_ESTABLISHED ||
+	    event->event == RDMA_CM_EVENT_ADDR_CHANGE ||
+	    event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
 		return;
 	mst_verbs_sentence_gone(r, event);
 	/* Release: pairs with the acquire in mst_verbs_attach(). */
@@ -233,14 +234,11 @@ static bool is_listener(const struct verbs_door *door, const struct rdma_cm_id *
 
 static void hear(struct verbs_door *door, struct rdma_cm_event *event)
 {
-	struct caller *c = caller_of(door, event->id);
-
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		come_in(door, event);
 	else if (is_listener(door, event->id))
 		door->removed |= event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
-	else if (c != NULL)
-		c->gone = true;
+	/* Of a caller's connection nothing is told before it is accepted: that fails if it is gone. */
 }
 
 static bool is_of_link(struct verbs_door *door, const struct rdma_cm_event *event)
@@ -301,8 +299,7 @@ static void tidy(struct verbs_door *door)
 
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
 		struct caller *c = &door->caller[i];
-		bool late = c->state == CALLER_COMING && now - c->since_ns > RAILS_LATE_NS;
-		if (late || (c->gone && c->state != CALLER_SHOWN))
+		if (c->state == CALLER_COMING && now - c->since_ns > RAILS_LATE_NS)
 			forget(c, -ETIMEDOUT);
 	}
 }
@@ -311,16 +308,18 @@ static int door_knock(struct mst_door *d, struct mst_knock *out)
 {
 	struct verbs_door *door = (struct verbs_door *)d;
 	struct caller *c;
+	uint32_t steps = 0;
 
-	mst_why_clear();
 	tidy(door);
-	/* What is not read waits with the kernel, which has more room for callers. */
+	/* What is not read waits with the kernel, which has more room for callers. Rubbish that
+	 * comes as fast as it is refused must not keep the caller of this here. */
 	while ((c = next_here(door)) == NULL)
-		if (!step(door))
+		if (steps++ == CALLERS_MAX || !step(door))
 			return door->removed
 				       ? mst_fail(-ENODEV, "the RDMA device of %s was removed",
 						  d->address)
 				       : -EAGAIN;
+	mst_why_clear();
 	c->state = CALLER_SHOWN;
 	memcpy(out->token, c->request.token, sizeof(out->token));
 	out->lanes = (struct mst_lanes){ c->request.up_bytes, c->request.down_bytes,
@@ -333,8 +332,13 @@ static int door_knock(struct mst_door *d, struct mst_knock *out)
 
 static int make_rail(struct verbs_door *door, struct mst_verbs_rail *r)
 {
-	int rc = mst_verbs_device_of(door->net, ibv_get_device_name(r->id->verbs->device),
-				     &r->device);
+	const char *name = ibv_get_device_name(r->id->verbs->device);
+	int rc = 0;
+
+	r->device = mst_verbs_device_known(door->net, name);
+	if (r->device == NULL)
+		rc = mst_fail(-ENODEV, "%s called over RDMA device %s, where no door is", r->peer,
+			      name);
 
 	r->id->context = r;
 	mst_verbs_address_text(rdma_get_peer_addr(r->id), false, r->peer, sizeof(r->peer));
@@ -418,12 +422,9 @@ static int door_answer(struct mst_door *d, const struct mst_knock *knock, struct
 	struct mst_verbs_link *l = NULL;
 
 	mst_why_clear();
-	while (step(door))
-		;
-	if (out == NULL || c->gone) {
-		bool gone = c->gone;
+	if (out == NULL) {
 		forget(c, -EACCES);
-		return gone ? mst_fail(-EPIPE, "the caller has gone") : 0;
+		return 0;
 	}
 	int rc = let_in(door, c, &l);
 	if (rc != 0)

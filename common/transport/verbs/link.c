@@ -125,7 +125,8 @@ static int take_arrival(struct mst_verbs_rail *r, const struct ibv_wc *wc)
 	return 0;
 }
 
-static void break_rules(struct mst_verbs_rail *r)
+/* Return: what it ends the link with. */
+static int explain_break(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;
 
@@ -134,35 +135,39 @@ static void break_rules(struct mst_verbs_rail *r)
 			       "%s sent what the transport does not know: it is of another version "
 			       "of muster, or broken",
 			       r->peer);
-	mst_verbs_link_end(l, -EPROTO);
+	return -EPROTO;
 }
 
-/* A receive has work request number 0, a send its own. */
-static void take(struct mst_verbs_rail *r, const struct ibv_wc *wc)
+/* A receive has work request number 0, a send its own. Return: what the link is to end with. */
+static int take(struct mst_verbs_rail *r, const struct ibv_wc *wc)
 {
 	struct mst_verbs_link *l = r->link;
 
-	if (wc->status != IBV_WC_SUCCESS) {
-		if (l->state == MST_VERBS_LIVE)
-			mst_verbs_link_end(l, mst_verbs_sentence_completion(r, wc));
-	} else if (wc->wr_id != 0) {
-		r->completed = wc->wr_id;
-		l->out.dirty |= l->out.head != l->out.tail;
-	} else if (l->error != -EPROTO && take_arrival(r, wc) != 0 && l->state == MST_VERBS_LIVE) {
-		break_rules(r);
-	}
+	if (wc->status != IBV_WC_SUCCESS)
+		return mst_verbs_sentence_completion(r, wc);
+	if (wc->wr_id == 0)
+		return take_arrival(r, wc) == 0 ? 0 : explain_break(r);
+	r->completed = wc->wr_id;
+	l->out.dirty |= l->out.head != l->out.tail;
+	return 0;
 }
 
+/* The link ends after all that has come is taken in, so that arrivals keep their order. */
 static void gather(struct mst_verbs_rail *r)
 {
 	struct ibv_wc wc[COMPLETIONS];
-	int n;
+	int n, end = 0;
 
 	do {
 		n = ibv_poll_cq(r->cq, COMPLETIONS, wc);
-		for (int i = 0; i < n; i++)
-			take(r, &wc[i]);
+		for (int i = 0; i < n; i++) {
+			int rc = take(r, &wc[i]);
+			if (end == 0)
+				end = rc;
+		}
 	} while (n == COMPLETIONS);
+	if (end != 0)
+		mst_verbs_link_end(r->link, end);
 }
 
 void mst_verbs_link_gather(struct mst_verbs_link *l)
@@ -177,14 +182,23 @@ int mst_verbs_link_take_completions(struct mst_verbs_link *l)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++) {
-		while (rc == 0 && ibv_poll_cq(l->rail[i].cq, 1, &wc) > 0) {
-			if (wc.status != IBV_WC_SUCCESS)
-				rc = mst_verbs_sentence_completion(&l->rail[i], &wc);
-			else
-				take(&l->rail[i], &wc);
-		}
+		while (rc == 0 && ibv_poll_cq(l->rail[i].cq, 1, &wc) > 0)
+			rc = take(&l->rail[i], &wc);
 	}
 	return rc;
+}
+
+/* Room was counted, so it is a pair in error that refuses: mostly its completions tell why. */
+void mst_verbs_link_break(struct mst_verbs_rail *r, int error)
+{
+	struct mst_verbs_link *l = r->link;
+
+	mst_verbs_link_gather(l);
+	if (l->state != MST_VERBS_LIVE)
+		return;
+	(void)snprintf(l->link.why, sizeof(l->link.why), "RDMA device %s refused a request: %s",
+		       mst_verbs_rail_device(r), strerror(error));
+	mst_verbs_link_end(l, -EPIPE);
 }
 
 void mst_verbs_link_end(struct mst_verbs_link *l, int error)
@@ -257,7 +271,7 @@ static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 
 	while (n < max && has_arrival(l)) {
 		if (take_immediate(l, &imm) != 0) {
-			break_rules(&l->rail[0]);
+			mst_verbs_link_end(l, explain_break(&l->rail[0]));
 			break;
 		}
 		ev[n++] = (struct mst_net_event){ .kind = MST_ARRIVED,
@@ -271,9 +285,11 @@ static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 static void renew(struct mst_verbs_link *l, uint32_t count)
 {
 	l->polled += count;
-	for (uint32_t i = 0; i < l->rail_count && count > 0; i++)
-		if (mst_verbs_rail_post_receives(&l->rail[i], count) != 0)
-			mst_verbs_link_end(l, -EPIPE);
+	for (uint32_t i = 0; i < l->rail_count && count > 0; i++) {
+		int rc = mst_verbs_rail_post_receives(&l->rail[i], count);
+		if (rc != 0)
+			mst_verbs_link_break(&l->rail[i], -rc);
+	}
 }
 
 int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int max)

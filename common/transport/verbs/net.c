@@ -3,7 +3,7 @@
  * What one thread polls: its attached links, and how it sleeps and is woken.
  *
  * poll() looks at each link's completion queues in turn, which costs no system call, and at the
- * connection manager every few milliseconds. wait() looks again and again, then arms the queues
+ * connection manager now and then. wait() looks again and again, then arms the queues
  * that are not armed yet, looks once more, and sleeps in epoll. Nothing here allocates or locks
  * after the opening.
  *
@@ -153,6 +153,7 @@ static void see_off(struct mst_verbs_link *l)
 	mst_verbs_out_mark(l);
 	do {
 		mst_verbs_link_gather(l);
+		mst_verbs_out_flush(l);
 	} while (l->state == MST_VERBS_LIVE && !mst_verbs_out_idle(l) && mst_now_ns() < end);
 }
 
@@ -197,12 +198,31 @@ void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d)
 
 /* ---- listening ---- */
 
+/* A peer that writes to the pair this end sends with breaks it, and no completion tells. */
+static void hear_pair(const struct mst_verbs_net *net, const struct ibv_async_event *event)
+{
+	if (event->event_type != IBV_EVENT_QP_FATAL && event->event_type != IBV_EVENT_QP_REQ_ERR &&
+	    event->event_type != IBV_EVENT_QP_ACCESS_ERR)
+		return;
+	struct mst_verbs_rail *r = event->element.qp->qp_context;
+	struct mst_verbs_link *l = r->link;
+	if (l->net != net || l->state != MST_VERBS_LIVE)
+		return; /* not attached: not this thread's */
+	if (l->link.why[0] == '\0')
+		(void)snprintf(
+			l->link.why, sizeof(l->link.why),
+			"the queue pair to %s over %s broke (%s): the peer is broken, or hostile",
+			r->peer, mst_verbs_rail_device(r), ibv_event_type_str(event->event_type));
+	mst_verbs_link_end(l, -EPROTO);
+}
+
 static void hear_device(struct mst_verbs_net *net, struct mst_verbs_device *d)
 {
 	struct ibv_async_event event;
 
 	while (ibv_get_async_event(d->context, &event) == 0) {
 		enum ibv_event_type type = event.event_type;
+		hear_pair(net, &event);
 		ibv_ack_async_event(&event);
 		if (type == IBV_EVENT_DEVICE_FATAL)
 			mst_verbs_net_lose(net, d);
@@ -245,15 +265,20 @@ static int listen_to_all(struct mst_verbs_net *net, int timeout_ms)
 	return rc;
 }
 
+static void listen_now_and_then(struct mst_verbs_net *net)
+{
+	if (++net->polls % LISTEN_EVERY_POLLS == 0 &&
+	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS)
+		listen_to_all(net, 0);
+}
+
 static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 {
 	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
 	uint32_t at = net->first;
 	int got = 0;
 
-	if (++net->polls % LISTEN_EVERY_POLLS == 0 &&
-	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS)
-		listen_to_all(net, 0);
+	listen_now_and_then(net);
 	/* The next poll begins where this one ends, so that no link starves another of @max. */
 	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
 		if (at >= net->link_count)
@@ -271,6 +296,7 @@ static bool stirs(const struct mst_verbs_net *net)
 
 	for (uint32_t i = 0; i < net->link_count && !any; i++) {
 		mst_verbs_link_gather(net->links[i]);
+		mst_verbs_out_flush(net->links[i]); /* there may be room by now */
 		any = mst_verbs_link_stirs(net->links[i]);
 	}
 	return any;
@@ -288,7 +314,7 @@ static void pause_cpu(void)
 }
 
 /* Looks again and again, as configured. True: something stirs, or the time is over. */
-static bool spin(const struct mst_verbs_net *net, uint64_t deadline_ns)
+static bool spin(struct mst_verbs_net *net, uint64_t deadline_ns)
 {
 	for (uint32_t i = 0; i < net->cfg.spin_pauses; i++) {
 		if (stirs(net) || (i % PAUSES_PER_CLOCK == 0 && mst_now_ns() >= deadline_ns))
@@ -296,6 +322,7 @@ static bool spin(const struct mst_verbs_net *net, uint64_t deadline_ns)
 		pause_cpu();
 	}
 	for (uint32_t i = 0; i < net->cfg.spin_yields; i++) {
+		listen_now_and_then(net);
 		if (stirs(net) || mst_now_ns() >= deadline_ns)
 			return true;
 		sched_yield();
@@ -357,7 +384,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 		mst_verbs_out_flush(net->links[i]);
 	if (!spin(net, deadline_ns)) {
 		now = mst_now_ns();
-		if (deadline_ns - now > SLEEP_MAX_NS)
+		if (deadline_ns > now + SLEEP_MAX_NS)
 			deadline_ns = now + SLEEP_MAX_NS;
 		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
 		rc = sleep_until(net, deadline_ns);

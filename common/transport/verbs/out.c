@@ -24,24 +24,15 @@ struct list {
 	struct ibv_sge sge[MST_VERBS_LIST];
 };
 
-static uint32_t pow2_above(uint64_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
-
 int mst_verbs_out_new(struct mst_verbs_link *l)
 {
 	struct mst_verbs_out *o = &l->out;
-	uint32_t entries = pow2_above(l->out_credits + ENTRIES_MIN);
+	uint32_t entries = mst_verbs_pow2_above(l->out_credits + ENTRIES_MIN);
 	uint64_t sends = 0;
 
 	for (uint32_t i = 0; i < l->rail_count; i++)
 		sends += l->rail[i].send_size;
-	uint32_t pending = pow2_above(sends); /* each has a request of its own at least */
+	uint32_t pending = mst_verbs_pow2_above(sends); /* each has a request of its own at least */
 	o->entry = calloc(entries, sizeof(*o->entry));
 	o->pending = calloc(pending, sizeof(*o->pending));
 	o->mask = entries - 1;
@@ -93,9 +84,8 @@ static void post(struct list *list)
 	list->wr[list->count - 1].next = NULL;
 	int rc = ibv_post_send(r->out, list->wr, &bad);
 	list->count = 0;
-	/* Room was counted, so only a pair that is in error refuses: its completions tell why. */
 	if (rc != 0)
-		mst_verbs_link_end(r->link, -EPIPE);
+		mst_verbs_link_break(r, rc);
 }
 
 static struct ibv_send_wr *add(struct list *list)
@@ -142,7 +132,6 @@ static void add_immediate(struct ibv_send_wr *wr, uint32_t imm)
 {
 	wr->opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
 	wr->imm_data = htonl(imm);
-	wr->send_flags |= IBV_SEND_SOLICITED;
 }
 
 /* ---- entries ---- */
@@ -204,10 +193,12 @@ static bool has_room_for_notice(const struct mst_verbs_link *l)
 static bool add_entry(struct mst_verbs_link *l, struct list *lists, struct mst_verbs_entry *e)
 {
 	struct mst_verbs_out *o = &l->out;
-	struct mst_verbs_pending *pending = &o->pending[o->pending_tail & o->pending_mask];
+	struct mst_verbs_pending nobody = { 0 }, *pending = &nobody;
 
 	if (e->signal && o->pending_tail - o->pending_head > o->pending_mask)
 		return false; /* ends that nobody has polled */
+	if (e->signal)
+		pending = &o->pending[o->pending_tail & o->pending_mask];
 	if (e->done == 0)
 		*pending = (struct mst_verbs_pending){ .cookie = e->cookie };
 	if (e->notify && is_small(e) && !has_room_for_notice(l))
@@ -257,7 +248,7 @@ static bool post_waiting(struct mst_verbs_link *l)
 		lists[i].count = 0;
 	}
 	/* Credits go before what may make the peer use them. */
-	if ((l->out.owing || owes_credit(l)) && l->polled != l->told && room(&l->rail[0]) > 0)
+	if ((l->out.owing || owes_credit(l)) && room(&l->rail[0]) > 0)
 		add_credit(l, &lists[0]);
 	while (o->head != o->tail && add_entry(l, lists, &o->entry[o->head & o->mask]))
 		o->head++;
@@ -284,7 +275,11 @@ void mst_verbs_out_flush(struct mst_verbs_link *l)
 
 void mst_verbs_out_return(struct mst_verbs_link *l)
 {
-	l->out.owing = l->polled != l->told;
+	/* Where writes may pass each other the last one may have been passed: it is told twice. */
+	bool again = l->home->fabric.relaxed_ordering && l->out.told_twice != l->told;
+
+	l->out.told_twice = l->told;
+	l->out.owing = l->polled != l->told || again;
 	if (l->out.owing)
 		flush(l);
 }
@@ -331,7 +326,7 @@ static void copy(uint8_t *to, const void *src, size_t bytes)
 		return;
 	}
 	if (bytes > 0)
-		memcpy(to, src, bytes);
+		memmove(to, src, bytes);
 }
 
 /* Return: room for one more entry, if need be after posting what can be posted. */
@@ -368,7 +363,7 @@ int mst_verbs_put(struct mst_link *link, const struct mst_put *put)
 		      lies_in(put->src, put->bytes, home->net.published, home->net.published_bytes);
 	bool foreign = !composed && !e.published;
 	e.signal = put->signal && !foreign;
-	if ((composed || foreign) &&
+	if ((composed || foreign) && put->bytes > 0 &&
 	    (put->offset > link->outbox_bytes || put->bytes > link->outbox_bytes - put->offset))
 		return -EINVAL;
 	if ((put->notify && !has_credit(l)) || !make_room(l))

@@ -15,28 +15,15 @@
 #define PSN_MASK 0xffffffu
 #define RECEIVES_AT_A_TIME 32u
 
-static const char *device_name(const struct mst_verbs_rail *r)
-{
-	return ibv_get_device_name(r->device->context->device);
-}
-
 /* ---- making ---- */
-
-static uint32_t pow2_above(uint64_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
-}
 
 /* Room for the largest put at a time, all that notify, and a few small ones. */
 static uint32_t send_depth(const struct mst_verbs_link *l, const struct mst_verbs_device *d)
 {
 	uint64_t pieces = l->peer_bytes / MST_VERBS_MESSAGE / l->rail_count;
 	uint64_t want = pieces + 2 * l->out_credits + MST_VERBS_SEND_MIN;
-	uint32_t depth = pow2_above(want < MST_VERBS_SEND_MAX ? want : MST_VERBS_SEND_MAX);
+	uint32_t depth = mst_verbs_pow2_above(want < MST_VERBS_SEND_MAX ? want
+									: MST_VERBS_SEND_MAX);
 	uint32_t most = (uint32_t)d->limits.max_qp_wr;
 
 	return depth < most ? depth : most;
@@ -52,12 +39,13 @@ static int make_queue(struct mst_verbs_rail *r)
 			-EINVAL,
 			"a link needs a completion queue of %llu entries, RDMA device %s has "
 			"%d at most",
-			(unsigned long long)entries, device_name(r), r->device->limits.max_cqe);
+			(unsigned long long)entries, mst_verbs_rail_device(r),
+			r->device->limits.max_cqe);
 	r->cq = ibv_create_cq(r->device->context, (int)entries, r, r->device->channel, 0);
 	if (r->cq != NULL)
 		return 0;
 	return mst_fail(-errno, "RDMA device %s has no completion queue left (%d in all): %s",
-			device_name(r), r->device->limits.max_cq, strerror(errno));
+			mst_verbs_rail_device(r), r->device->limits.max_cq, strerror(errno));
 }
 
 static struct ibv_qp *make_pair(struct mst_verbs_rail *r, struct ibv_pd *pd, uint32_t sends,
@@ -91,12 +79,17 @@ static int make_pairs(struct mst_verbs_rail *r)
 	return mst_fail(-errno,
 			"RDMA device %s has no queue pair left for this link (%d in all, each with "
 			"%d requests at most; this one takes %u sends, %u receives): %s",
-			device_name(r), r->device->limits.max_qp, r->device->limits.max_qp_wr,
-			r->send_size, r->link->in_credits + 1, strerror(errno));
+			mst_verbs_rail_device(r), r->device->limits.max_qp,
+			r->device->limits.max_qp_wr, r->send_size, r->link->in_credits + 1,
+			strerror(errno));
 }
 
 static int register_memory(struct mst_verbs_rail *r)
 {
+	if (r->index == 0) {
+		mst_verbs_memory_near(&r->link->landing, r->device->context);
+		mst_verbs_memory_near(&r->link->outbox, r->device->context);
+	}
 	unsigned from_afar = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
 	if (r->link->home->fabric.relaxed_ordering)
@@ -110,11 +103,15 @@ static int register_memory(struct mst_verbs_rail *r)
 
 int mst_verbs_rail_make(struct mst_verbs_rail *r)
 {
-	uint32_t slots = pow2_above(r->link->in_credits + 1u);
+	uint32_t slots = mst_verbs_pow2_above(r->link->in_credits + 1u);
 	struct {
 		uint32_t in, out;
 	} psn;
 
+	if (r->device->limits.max_qp_wr < (int)MST_VERBS_SEND_MIN)
+		return mst_fail(-EINVAL, "RDMA device %s takes %d requests at a time, too few (%u)",
+				mst_verbs_rail_device(r), r->device->limits.max_qp_wr,
+				MST_VERBS_SEND_MIN);
 	if (mst_rand_secret(&psn, sizeof(psn)) != 0)
 		return mst_fail(-EIO, "no random numbers for a link");
 	r->in_psn = psn.in & PSN_MASK;
@@ -126,7 +123,7 @@ int mst_verbs_rail_make(struct mst_verbs_rail *r)
 	if (r->imm == NULL || r->pd == NULL)
 		return mst_fail(-ENOMEM,
 				"no memory, or no protection domain of RDMA device %s left",
-				device_name(r));
+				mst_verbs_rail_device(r));
 	int rc = make_queue(r);
 	if (rc == 0)
 		rc = make_pairs(r);
@@ -206,7 +203,7 @@ static int pkey_index(const struct mst_verbs_rail *r, struct ibv_qp_attr *attr)
 
 	if (index < 0)
 		return mst_fail(-EINVAL, "port %u of RDMA device %s has no partition key 0x%04x",
-				r->id->port_num, device_name(r), (unsigned)want);
+				r->id->port_num, mst_verbs_rail_device(r), (unsigned)want);
 	if (want >= 0)
 		attr->pkey_index = (uint16_t)index;
 	return 0;
@@ -306,7 +303,7 @@ int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far 
 	if (rc == 0 || *mst_why() != '\0')
 		return rc;
 	return mst_fail(rc, "cannot bring the queue pairs to %s up on RDMA device %s: %s", r->peer,
-			device_name(r), strerror(-rc));
+			mst_verbs_rail_device(r), strerror(-rc));
 }
 
 void mst_verbs_rail_error(struct mst_verbs_rail *r)

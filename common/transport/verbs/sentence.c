@@ -9,14 +9,8 @@
 #include "common/transport/why.h"
 
 /* Reasons of a rejection, of the InfiniBand connection manager. */
-#define REJECT_TIMEOUT 4
 #define REJECT_NO_SERVICE 8
 #define REJECT_BY_CONSUMER 28
-
-static const char *device_name(const struct mst_verbs_rail *r)
-{
-	return ibv_get_device_name(r->device->context->device);
-}
 
 /* Of the outbound pair. */
 static const char *sends_cause(enum ibv_wc_status status)
@@ -52,12 +46,13 @@ static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why
 	double try_s = 4.096e-6 * (double)(UINT64_C(1) << f->ack_timeout);
 
 	if (wc->status == IBV_WC_RETRY_EXC_ERR)
-		(void)snprintf(
-			why, len, "no acknowledgement from %s over %s in %d tries of %.3g s: %s",
-			r->peer, device_name(r), f->retries + 1, try_s, sends_cause(wc->status));
+		(void)snprintf(why, len,
+			       "no acknowledgement from %s over %s in %d tries of %.3g s: %s",
+			       r->peer, mst_verbs_rail_device(r), f->retries + 1, try_s,
+			       sends_cause(wc->status));
 	else
 		(void)snprintf(why, len, "sending to %s over %s failed (%s): %s", r->peer,
-			       device_name(r), ibv_wc_status_str(wc->status),
+			       mst_verbs_rail_device(r), ibv_wc_status_str(wc->status),
 			       sends_cause(wc->status));
 	/* A refused write is what a dying process looks like, too. */
 	return wc->status == IBV_WC_RNR_RETRY_EXC_ERR ? -EPROTO : -EPIPE;
@@ -70,7 +65,7 @@ static int of_receives(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *
 	(void)snprintf(why, len,
 		       "%s did over %s what its queue pair may not (%s): a write outside of its "
 		       "own memory, or no write at all; it is broken, or hostile",
-		       r->peer, device_name(r), ibv_wc_status_str(wc->status));
+		       r->peer, mst_verbs_rail_device(r), ibv_wc_status_str(wc->status));
 	return -EPROTO;
 }
 
@@ -98,7 +93,7 @@ void mst_verbs_sentence_gone(struct mst_verbs_rail *r, const struct rdma_cm_even
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		(void)snprintf(why, MST_WHY_LEN,
 			       "RDMA device %s of this host was removed while it was in use",
-			       device_name(r));
+			       mst_verbs_rail_device(r));
 		break;
 	default:
 		(void)snprintf(why, MST_WHY_LEN, "the connection to %s broke (%s, status %d)",

@@ -61,6 +61,15 @@ static inline size_t mst_verbs_round(size_t bytes)
 	return (bytes + MST_VERBS_PAGE - 1) / MST_VERBS_PAGE * MST_VERBS_PAGE;
 }
 
+static inline uint32_t mst_verbs_pow2_above(uint64_t n)
+{
+	uint32_t size = 1;
+
+	while (size < n)
+		size *= 2;
+	return size;
+}
+
 /* ---- memory.c: what is registered ---- */
 
 struct mst_verbs_memory {
@@ -118,7 +127,9 @@ struct mst_verbs_device {
 
 struct mst_verbs_net;
 
-/* The net's device of that name, opened if it is not yet. */
+/* The net's device of that name, if it is open. */
+struct mst_verbs_device *mst_verbs_device_known(struct mst_verbs_net *net, const char *name);
+/* The same, opened if it is not yet; by the net's thread, or before it polls. */
 int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out);
 void mst_verbs_device_close(struct mst_verbs_device *d);
 
@@ -131,7 +142,6 @@ enum mst_verbs_cm_state {
 	MST_VERBS_CM_ADDRESS,  /* the peer's address is resolved: the device is known */
 	MST_VERBS_CM_ROUTE,    /* so is the way there */
 	MST_VERBS_CM_ANSWERED, /* the acceptor has answered: `answer` is what it says */
-	MST_VERBS_CM_UP,       /* acceptor: the connector has heard it */
 	MST_VERBS_CM_FAILED,   /* `failure` says why */
 	MST_VERBS_CM_GONE,     /* it was up, and the peer has ended it */
 };
@@ -218,6 +228,10 @@ struct mst_verbs_far {
 /* From INIT to ready to send, with timers of our own. */
 int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far);
 void mst_verbs_rail_error(struct mst_verbs_rail *r); /* both to the error state */
+static inline const char *mst_verbs_rail_device(const struct mst_verbs_rail *r)
+{
+	return ibv_get_device_name(r->device->context->device);
+}
 /* What this port can do. */
 uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r);
 int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count);
@@ -244,10 +258,11 @@ struct mst_verbs_out {
 	uint32_t mask, head, tail; /* counters; entry[i & mask] */
 	struct mst_verbs_pending *pending;
 	uint32_t pending_mask, pending_head, pending_tail;
-	uint64_t notified; /* notifying puts taken */
-	uint64_t returned; /* of those, polled by the peer, as it says */
-	bool owing;        /* credits are to be returned, however few */
-	bool dirty;        /* there may be something to post */
+	uint64_t notified;   /* notifying puts taken */
+	uint64_t returned;   /* of those, polled by the peer, as it says */
+	uint64_t told_twice; /* credits, as of the last time that this end came to rest */
+	bool owing;          /* credits are to be returned, however few */
+	bool dirty;          /* there may be something to post */
 };
 
 int mst_verbs_out_new(struct mst_verbs_link *l);
@@ -301,7 +316,7 @@ struct mst_verbs_link {
 int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
 		       uint32_t rails, struct mst_verbs_link **out);
 void mst_verbs_link_free(struct mst_link *link);
-/* 0; -EINVAL: more than any real lane, or than this device can do; with a sentence. */
+/* 0; -EINVAL: more than any real lane, with a sentence. */
 int mst_verbs_lanes_check(const struct mst_lanes *lanes);
 
 static inline uint8_t *mst_verbs_tail(const struct mst_verbs_memory *m)
@@ -324,6 +339,8 @@ int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 /* Ends a LIVE link, for the reason that is in link.why by now. -EPIPE: what came before still
  * arrives. -EPROTO: nothing does. */
 void mst_verbs_link_end(struct mst_verbs_link *l, int error);
+/* Ends it because a request was refused, with that errno. */
+void mst_verbs_link_break(struct mst_verbs_rail *r, int error);
 
 /* ---- sentence.c ---- */
 
