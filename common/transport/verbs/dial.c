@@ -13,6 +13,8 @@
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
+#define FAREWELL_MS 50
+
 struct attempt {
 	struct mst_verbs_net *net;
 	const struct mst_dial *dial;
@@ -53,7 +55,7 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 			const struct mst_verbs_rail *r = &a->link->rail[i];
 			if (r->cm == MST_VERBS_CM_FAILED)
 				return r->failure;
-			if (r->cm == MST_VERBS_CM_GONE)
+			if (r->cm == MST_VERBS_CM_GONE && r->answer_bytes == 0)
 				return mst_fail(-EPIPE, "%s has ended the connection", r->peer);
 			if (r->cm < state)
 				behind = r;
@@ -164,7 +166,8 @@ static int settle(struct mst_verbs_rail *r)
 	if (rc != 0)
 		return rc;
 	if (rdma_establish(r->id) != 0)
-		return mst_fail(-errno, "cannot establish the connection to %s: %s", r->peer,
+		return mst_fail(errno == EINVAL ? -EPIPE : -errno,
+				"cannot establish the connection to %s: %s", r->peer,
 				strerror(errno));
 	r->remote = answer->landing;
 	r->rkey = answer->rkey;
@@ -181,6 +184,16 @@ static bool is_gone(const struct mst_verbs_link *l)
 	return false;
 }
 
+/* An acceptor that is gone says so, if a little later; one that lives on takes no writes. */
+static int refused(const struct attempt *a)
+{
+	struct pollfd pfd = { .fd = a->net->cm->fd, .events = POLLIN };
+
+	while (!is_gone(a->link) && poll(&pfd, 1, FAREWELL_MS) > 0)
+		mst_verbs_cm_step(a->net);
+	return is_gone(a->link) ? -EPIPE : mst_fail(-EHOSTUNREACH, "%s", a->link->link.why);
+}
+
 /* Until the acceptor's devices have the introductions: it can put from now on. */
 static int await_introductions(const struct attempt *a)
 {
@@ -191,7 +204,7 @@ static int await_introductions(const struct attempt *a)
 		if (is_gone(l))
 			return -EPIPE;
 		if (mst_verbs_link_take_completions(l) != 0)
-			return mst_fail(-EPIPE, "%s", l->link.why);
+			return refused(a);
 		if (left_ms(a) == 0)
 			return mst_fail(
 				-ETIMEDOUT,
@@ -235,12 +248,12 @@ static int enter(struct attempt *a)
 		rc = settle(&l->rail[i]);
 	if (rc == 0)
 		rc = await_introductions(a);
-	mst_verbs_cm_step(a->net);
 	l->open = rc == 0;
-	if (!is_gone(l))
+	if (rc != -EPIPE)
 		return rc;
-	(void)snprintf(l->link.why, sizeof(l->link.why), "%s has ended the connection at once",
-		       l->rail[0].peer);
+	if (l->link.why[0] == '\0')
+		(void)snprintf(l->link.why, sizeof(l->link.why),
+			       "%s has ended the connection at once", l->rail[0].peer);
 	atomic_store_explicit(&l->gone, true, memory_order_relaxed);
 	return 0;
 }

@@ -152,10 +152,11 @@ static struct caller *caller_of(struct verbs_door *door, const struct rdma_cm_id
 	return NULL;
 }
 
-/* The one this request is a further rail of; a free entry if it is the first; NULL: no room. */
+/* The one this request is a further rail of; else a free entry, if need be that of whoever has let
+ * its further rails wait the longest; NULL: no room. */
 static struct caller *caller_for(struct verbs_door *door, const struct mst_verbs_request *q)
 {
-	struct caller *free_one = NULL;
+	struct caller *free_one = NULL, *oldest = NULL;
 
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
 		struct caller *c = &door->caller[i];
@@ -164,6 +165,12 @@ static struct caller *caller_for(struct verbs_door *door, const struct mst_verbs
 		else if (c->state == CALLER_COMING && c->request.rails == q->rails &&
 			 memcmp(c->request.token, q->token, sizeof(q->token)) == 0)
 			return c;
+		if (c->state == CALLER_COMING && (oldest == NULL || c->since_ns < oldest->since_ns))
+			oldest = c;
+	}
+	if (free_one == NULL && oldest != NULL) {
+		forget(oldest, -EBUSY);
+		free_one = oldest;
 	}
 	return free_one;
 }
@@ -238,7 +245,7 @@ static void hear(struct verbs_door *door, struct rdma_cm_event *event)
 		come_in(door, event);
 	else if (is_listener(door, event->id))
 		door->removed |= event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
-	/* Of a caller's connection nothing is told before it is accepted: that fails if it is gone. */
+	/* Of a caller nothing is told before it is accepted, which fails if it is gone. */
 }
 
 static bool is_of_link(struct verbs_door *door, const struct rdma_cm_event *event)
@@ -250,7 +257,7 @@ static bool is_of_link(struct verbs_door *door, const struct rdma_cm_event *even
 static bool has_room(const struct verbs_door *door)
 {
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
-		if (door->caller[i].state == CALLER_NONE)
+		if (door->caller[i].state <= CALLER_COMING)
 			return true;
 	return false;
 }

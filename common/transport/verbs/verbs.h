@@ -15,7 +15,7 @@
  *   outbox:   what is composed for the peer, same offsets | tail
  *   tail:     introductions[rails] | credit word   (a page)
  *
- * The two connection requests' private data carry token, figures and queue pair numbers, the answer
+ * A connection request carries token, figures and the number of one more queue pair, the answer
  * the acceptor's address and key. The connector's address and key follow by the first write of each
  * rail, the introduction: nobody tells either before the token has been checked.
  *
@@ -25,7 +25,8 @@
  *
  * Immediates need a posted receive, so there are as many as credits. What was polled is counted in
  * the peer's credit word by a plain write: when half of them are used up, with the next put if
- * there is one, and in any case before this end sleeps. It is a monotone counter that guards nothing of this end.
+ * there is one, and in any case before this end sleeps. It is a monotone counter that guards
+ * nothing of this end.
  */
 #ifndef MST_TRANSPORT_VERBS_VERBS_H
 #define MST_TRANSPORT_VERBS_VERBS_H
