@@ -1,0 +1,281 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Whole jobs over RDMA verbs, in machines with soft-RoCE, and what may befall them there.
+
+usage: test_jobs.py CASE --muster MUSTER --musterd MUSTERD --digits DIGITS --crowd CROWD
+       test_jobs.py --list
+Exits 77 where no machine can be had.
+"""
+import argparse
+import random
+import re
+import signal
+import struct
+import sys
+import time
+
+import lab
+from job import COUNTED, LATE, Failed, Job, check, until
+
+SGD = ["--optimizer", "sgd:0.1,0.9"]
+BACKUP = ["-n", "5", "--policy", "backup:4"]
+# name: (options of the run, options of the crowd, options of the check)
+EXACT = {
+    "bsp": (["-n", "3", "--policy", "bsp", "--commits", "40"], [], SGD),
+    "backup": ([*BACKUP, "--commits", "100"], ["sleep_us=500", "4:sleep_us=8000"],
+               [*SGD, "--seen", "late"]),
+    "async": (["-n", "4", "--policy", "async", "--commits", "120"], [], [*SGD, "--count", "1"]),
+    "workers_own": (["-n", "3", "--policy", "bsp", "--owner", "workers", "--commits", "40"],
+                    ["owner=workers", "start=0"], ["--optimizer", "none"]),
+    "ranges": (["-n", "3", "--policy", "bsp", "--commits", "30"], ["ranges=7"], SGD),
+    "many_chunks": (["-n", "3", "--policy", "kbatchasync:4", "--chunk", "4K", "--commits", "12"],
+                    ["elems=9001"], SGD),
+}
+
+
+def lost(job, rank):
+    """What the server said of a rank that it lost, if it did."""
+    said = re.findall(rf"^musterd: .*(?:rank {rank} lost|rank {rank} is gone|rank {rank} was "
+                      r"silent).{10,}$", job.server.output, re.M)
+    return "\n".join(said)
+
+
+def check_lost(job, rank):
+    said = lost(job, rank)
+    check(said or f"the server says that rank {rank} is lost", said, job.said())
+
+
+def draw_digits(folder):
+    """Files as MNIST's: ten patterns under noise. Those that the example draws cost an emulated
+    processor 15 s."""
+    chance = random.Random(1)
+    patterns = [[chance.randrange(256) for _ in range(784)] for _ in range(10)]
+    for name, count in (("train", 500), ("t10k", 100)):
+        labels = [i % 10 for i in range(count)]
+        images = bytes((pixel + chance.randrange(256)) // 2
+                       for label in labels for pixel in patterns[label])
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(
+            struct.pack(">2I", 2049, count) + bytes(labels))
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(
+            struct.pack(">4I", 2051, count, 28, 28) + images)
+
+
+def digits(tools):
+    """The main job over two machines; one worker is slow and one is killed."""
+    with lab.Lab(nodes=2) as machines:
+        job = Job(tools, machines, *BACKUP, "--commits", "40")
+        for node in machines.nodes:
+            draw_digits(node.share)
+        for rank, node in enumerate((0, 0, 1, 1, 1)):
+            job.start(rank, node, ["stdbuf", "-oL", tools.digits, "--data", "/lab", "--hidden",
+                                   "24", "--batch", "16", "--test-every", "10", "--delay",
+                                   "const:20", "--delay", "4:const:300"])
+        job.workers[0].wait_output("version 10:", 50)
+        job.workers[2].kill(signal.SIGKILL)
+        job.end({0: 0, 1: 0, 2: -9, 3: 0, 4: 0}, seconds=40)
+        log, learnt = job.server.output, job.workers[0].output
+        losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", learnt)]
+        check(f"the loss falls: {losses}",
+              len(losses) >= 4 and losses[-1] < 0.2 * losses[0], learnt)
+        check_lost(job, 2)
+        check("the job is over at version 40", "finished at version 40" in log, log)
+
+
+def exact_one_vm(tools):
+    with lab.Lab() as machines:
+        for name, (run, crowd, proof) in EXACT.items():
+            elems = next((w[6:] for w in crowd if w.startswith("elems=")), "1237")
+            job = Job.__new__(Job)
+            job.lab, job.name, job.workers, job.tools = machines, name, {}, tools
+            job.server = machines[0].start(
+                [tools.muster, "run", "--transport", "verbs", "--grace", "2s", *run, "--",
+                 tools.crowd, f"/lab/{name}", elems, *crowd])
+            job.end({}, seconds=20)
+            job.check_history(*proof)
+
+
+def loss(tools):
+    """Frames are lost and overtaken, both ways; nothing of it is seen."""
+    for run, crowd, proof in (EXACT["bsp"], EXACT["backup"], EXACT["workers_own"]):
+        with lab.Lab(nodes=2) as machines:
+            for node in machines.nodes:
+                node.netem("loss 0.5% delay 2ms reorder 1%")
+            job = Job(tools, machines, "--retries", "6", *run)
+            ranks = range(int(run[1]))
+            for rank in ranks:
+                job.crowd(rank, rank % 2, *crowd, elems=5003)
+            job.end(dict.fromkeys(ranks, 0), seconds=40)
+            job.check_history(*proof)
+            drops = [re.search(r"dropped (\d+)", node.run("tc -s qdisc show dev data").output)[1]
+                     for node in machines.nodes]
+            check(f"frames were lost: {drops}", any(map(int, drops)))
+
+
+def late_write(tools):
+    """A write that comes late harms nobody; nor does one that never comes."""
+    with lab.Lab(nodes=2) as machines:
+        far = machines[1]
+        job = Job(tools, machines, *BACKUP, "--commits", "300")
+        for rank in range(5):
+            job.crowd(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]))
+        job.wait_version(0, 20)
+        far.netem("delay 500ms")
+        before, version = len(job.verdicts(4)), job.newest(0)
+        job.wait_version(0, version + 60)
+        far.netem(None)
+        mended = len(job.verdicts(4))
+        took = job.verdicts(4)[before:mended]
+        check(f"held for half of the budget, rank 4 comes late: {took}", LATE in took)
+        until(lambda: COUNTED in job.verdicts(4)[mended + 1:], 20, "rank 4 counts again")
+        far.cut(carrier=False)
+        seconds = until(lambda: lost(job, 4), 10, "rank 4 is lost")
+        check(f"cut off, it is lost after {seconds:.1f} s", seconds < 7)
+        version = job.newest(0)
+        check(f"with work left, at version {version}", version < 280)
+        job.end(dict.fromkeys(range(4), 0) | {4: 1}, seconds=40)
+        check_lost(job, 4)
+        check(job.workers[4].output.strip(), re.search("crowd: .{20}", job.workers[4].output))
+        job.check_history(*SGD, "--kills", "--seen", "late")
+
+
+def dead_machine(tools):
+    """The plug is pulled, or a worker stops: its lease ends, and the others go on without it."""
+    with lab.Lab(nodes=2) as machines:
+        job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
+                  "shrink", "--commits", "150")
+        job.crowd(2, 1, "sleep_us=20000")
+        for rank in range(2):
+            job.crowd(rank, 0, "sleep_us=20000")
+        job.wait_version(0, 20)
+        machines[1].power_off()
+        seconds = until(lambda: lost(job, 2), 10, "rank 2 is lost")
+        check(f"a machine without power is lost after {seconds:.1f} s", seconds < 3.5)
+        check(f"with work left, at version {job.newest(0)}", job.newest(0) < 130)
+        job.end({0: 0, 1: 0}, living=(0, 1))
+        check_lost(job, 2)
+        job.check_history(*SGD, "--kills")
+        job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
+                  "shrink", "--commits", "150")
+        for rank in range(3):
+            job.crowd(rank, 0, "sleep_us=20000")
+        job.wait_version(0, 20)
+        job.workers[2].kill(signal.SIGSTOP)
+        seconds = until(lambda: lost(job, 2), 10, "rank 2 is lost")
+        check(f"a stopped worker is lost after {seconds:.1f} s", 1.5 < seconds < 3.5)
+        job.end({0: 0, 1: 0}, living=(0, 1))
+        job.workers[2].kill(signal.SIGCONT)
+        job.end({0: 0, 1: 0, 2: 1})
+        check_lost(job, 2)
+        check(job.workers[2].output.strip(), "lease" in job.workers[2].output)
+        job.check_history(*SGD, "--kills")
+
+
+def refused(node, command, sentence, **options):
+    """A program that cannot work says why, and ends with 1."""
+    began = time.monotonic()
+    got = node.run(command, 30, False, **options)
+    check(f"{got.output.strip()} ({time.monotonic() - began:.1f} s)",
+          got.status == 1 and re.search(sentence, got.output), f"{got.status}, not {sentence!r}")
+
+
+def mtus_differ(tools, machines):
+    job = Job(tools, machines, "-n", "2", "--policy", "bsp", "--commits", "20")
+    for rank in range(2):
+        job.crowd(rank, rank, elems=5003)
+    job.end({0: 0, 1: 0})
+    job.check_history(*SGD)
+    warning = re.search(r"^.*RDMA MTU.*$", job.said(), re.M)
+    check(warning and warning[0], warning and "4096" in warning[0] and "1024" in warning[0],
+          job.said())
+
+
+def wrong_addresses(tools, machines):
+    one, two = machines.nodes
+    crowd = [tools.crowd, "/lab/none", "100"]
+    here = [tools.musterd, "--listen", "127.0.0.1:0", "--transport", "verbs", "-n", "1"]
+    refused(one, [*here, "--data-address", "10.99.0.1"], r"10\.99\.0\.1")
+    refused(one, [*here, "--data-address", one.control_address], re.escape(one.control_address))
+    refused(one, [*here, "--device", "mlx5_7"], "mlx5_7")
+    refused(two, crowd, "HOST:PORT", env={"MUSTER_SERVER": "node0-control"})
+    refused(two, [tools.muster, "status", "node0-control:17077"], "node0-control:17077")
+    refused(two, [tools.muster, "status", "10.78.0.99:17077"], r"10\.78\.0\.99:17077")
+    job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
+    refused(two, crowd, r"10\.99\.0\.1", env={"MUSTER_SERVER": job.address,
+                                              "MUSTER_DATA_ADDRESS": "10.99.0.1"})
+    job.server.kill()
+    job.end({}, 143)
+
+
+def little_memory(tools, machines):
+    """Root may lock any amount, so that it takes an ordinary user to meet the limit."""
+    one, two = machines.nodes
+    ordinary = "ulimit -l 64; exec setpriv --reuid 65534 --regid 65534 --clear-groups "
+    job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
+    refused(two, f"{ordinary} {tools.crowd} /tmp/none 100000", "may lock 65536 bytes.*ulimit -l",
+            env={"MUSTER_SERVER": job.address})
+    job.server.kill()
+    job.end({}, 143)
+    server = one.start(f"{ordinary} {tools.musterd} --listen node0-control:17077 --transport verbs"
+                       " -n 1")
+    server.wait_output("listening")
+    refused(two, [tools.crowd, "/lab/none", "100000"], "may lock 65536 bytes.*ulimit -l",
+            env={"MUSTER_SERVER": "node0-control:17077"})
+    check(server.output.strip(), "may lock 65536 bytes" in server.output)
+    server.kill()
+    check("the server ends", server.wait(10) == 143)
+
+
+def device_goes(tools, machines):
+    """Under load; first that of a worker, then the server's."""
+    for gone, ends, status in ((1, {0: 0, 1: 0, 2: 1}, 0), (0, {0: 1, 1: 1, 2: 1}, 1)):
+        job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--commits", "300")
+        for rank in range(3):
+            job.crowd(rank, rank // 2, "sleep_us=5000", elems=5003)
+        job.wait_version(0, 20)
+        deletion = machines[gone].start(["rdma", "link", "del", "rxe0"])
+        job.end(ends, status)
+        check(job.said(), all(job.workers[rank].output.strip() for rank, s in ends.items() if s))
+        check("the device goes", deletion.wait(10) == 0)
+        if gone == 1:
+            check_lost(job, 2)
+            job.check_history(*SGD, "--kills")
+            machines[1].run(["rdma", "link", "add", "rxe0", "type", "rxe", "netdev", "data"])
+    machines[1].run(["rdma", "link", "del", "rxe0"])
+    refused(machines[0], [tools.musterd, "--listen", "127.0.0.1:0", "--transport", "verbs", "-n",
+                          "1"], "RDMA device")
+
+
+def bad_input(tools):
+    with lab.Lab(nodes=2, mtu=(4200, 1500)) as machines:
+        mtus_differ(tools, machines)
+        wrong_addresses(tools, machines)
+        little_memory(tools, machines)
+
+
+def device_lost(tools):
+    with lab.Lab(nodes=2) as machines:
+        device_goes(tools, machines)
+
+
+CASES = {f.__name__: f for f in (digits, exact_one_vm, loss, late_write, dead_machine, bad_input,
+                                 device_lost)}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("case", nargs="?")
+    p.add_argument("--list", action="store_true")
+    for name in ("--muster", "--musterd", "--digits", "--crowd"):
+        p.add_argument(name)
+    a = p.parse_args()
+    if a.list:
+        print("\n".join(CASES))
+        return
+    try:
+        lab.main(lambda: CASES[a.case](a))
+    except Failed as e:
+        sys.exit(str(e))
+
+
+if __name__ == "__main__":
+    main()
