@@ -40,6 +40,8 @@ def parse():
     add("--memory", type=int, default=1536, metavar="MB", help="per machine (default 1536)")
     add("--cpus", type=int, help="per machine (default 2 for one, 1 each for several)")
     add("--timeout", type=float, default=600, metavar="S", help="for the command (default 600)")
+    add("--tries", type=int, default=1, metavar="N",
+        help="run it again, in another machine, until it ends with 0 (default 1: do not)")
     add("--shell", action="store_true", help="a shell to type at, in place of a command")
     add("command", nargs="*", metavar="COMMAND ARGS", help="one word alone is a line for bash")
     options = parser.parse_args()
@@ -132,8 +134,7 @@ def run_shell(laboratory, options):
     return status if status >= 0 else 128 - status
 
 
-def main():
-    options = parse()
+def attempt(options):
     act = run_shell if options.shell else run_command
     try:
         with lab.Lab(options.nodes, options.mtu, options.memory, options.cpus,
@@ -147,6 +148,17 @@ def main():
         return 125
     except KeyboardInterrupt:
         return 130
+
+
+def main():
+    options = parse()
+    status = attempt(options)
+    for left in range(options.tries - 1, 0, -1):
+        if status in (0, 77, 130):
+            break
+        print(f"vm: status {status}; another machine tries again, {left} left", file=sys.stderr)
+        status = attempt(options)
+    return status
 
 
 if __name__ == "__main__":
