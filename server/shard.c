@@ -447,6 +447,20 @@ static void evict(struct mst_shard *s, struct mst_session *session, enum mst_evi
 	tell_if_over(s, session);
 }
 
+/* No commit will read what is counted in it; its sessions must not wait for one. */
+static void drop_open_step(struct mst_shard *s)
+{
+	struct mst_slot *next;
+
+	for (uint32_t rank = 0; rank < s->cfg.workers; rank++) {
+		for (struct mst_slot *slot = s->rank[rank].first; slot != NULL; slot = next) {
+			next = slot->next;
+			mst_shard_read_done(s, slot);
+		}
+		s->rank[rank].first = s->rank[rank].last = NULL;
+	}
+}
+
 static void finish(struct mst_shard *s, const struct mst_decision *d)
 {
 	bool failed = mst_finish_failed(d->finish.why);
@@ -458,6 +472,7 @@ static void finish(struct mst_shard *s, const struct mst_decision *d)
 		if (s->session[rank] != NULL)
 			tell_session(s, s->session[rank], &s->finished);
 	}
+	drop_open_step(s);
 }
 
 void mst_shard_hang_up(struct mst_shard *s)

@@ -246,7 +246,10 @@ def leftovers(before):
 
 def listing():
     return [
-        os.path.join(d, n) for d in ("/dev/shm", "/tmp") for n in os.listdir(d) if "muster" in n
+        os.path.join(d, n)
+        for d in ("/dev/shm", "/tmp")
+        for n in os.listdir(d)
+        if "muster" in n and not n.startswith("muster-vm-")  # machines of other tests
     ]
 
 

@@ -341,6 +341,24 @@ static void an_abandoned_slot_is_reported_and_granted_anew(void)
 	end();
 }
 
+/* A job that fails leaves a step open, whose sum nobody will want. */
+static void what_is_counted_when_the_job_fails_holds_no_session(void)
+{
+	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
+
+	begin(true);
+	memcpy((char *)link[0].landing + cfg.layout.up_header[0], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+	CU_ASSERT_TRUE(said(0, MST_EV_FULL, 0));
+	decide(&(struct mst_decision){
+		.kind = MST_DO_COUNT, .who = { 0, 1 }, .count = { .slot = 0, .coefficient = 1 } });
+	decide(&(struct mst_decision){ .kind = MST_DO_FINISH,
+				       .finish = { .why = MST_FINISH_TOO_FEW } });
+	evict(0);
+	CU_ASSERT_EQUAL(over_count, 1);
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "a copied answer is one put of what is published, then record and answer",
 	  a_copied_answer_is_one_put_of_what_is_published },
@@ -363,6 +381,8 @@ static CU_TestInfo cases[] = {
 	{ "over a link that maps each advice goes", over_a_link_that_maps_each_advice_goes },
 	{ "an abandoned slot is reported, and granted anew",
 	  an_abandoned_slot_is_reported_and_granted_anew },
+	{ "what is counted when the job fails holds no session",
+	  what_is_counted_when_the_job_fails_holds_no_session },
 	CU_TEST_INFO_NULL,
 };
 
