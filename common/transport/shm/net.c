@@ -7,7 +7,6 @@
  * too. wait() sleeps in epoll. Nothing here allocates or locks after the opening.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -17,13 +16,13 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/shm/shm.h"
+#include "common/transport/spin.h"
 #include "common/transport/why.h"
 
 #define SLEEP_MAX_NS MST_SECOND /* then look again, whoever forgot to ring */
 #define LISTEN_EVERY_POLLS 64u
 #define LISTEN_EVERY_NS (10 * MST_MS)
 #define LISTEN_EVENTS 16
-#define PAUSES_PER_CLOCK 64u
 
 struct mst_shm_board *mst_shm_board(const struct mst_shm_memory *m, size_t published_bytes)
 {
@@ -181,39 +180,15 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	return got;
 }
 
-static bool stirs(const struct mst_shm_net *net)
+static bool stirs(void *n)
 {
+	const struct mst_shm_net *net = n;
 	/* Relaxed: wait() takes the flag with acquire before it returns. */
 	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < net->link_count && !any; i++)
 		any = mst_shm_link_stirs(net->links[i]);
 	return any;
-}
-
-static void pause_cpu(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield");
-#endif
-}
-
-/* Looks again and again, as configured. True: something stirs, or the time is over. */
-static bool spin(const struct mst_shm_net *net, uint64_t deadline_ns)
-{
-	for (uint32_t i = 0; i < net->cfg.spin_pauses; i++) {
-		if (stirs(net) || (i % PAUSES_PER_CLOCK == 0 && mst_now_ns() >= deadline_ns))
-			return true;
-		pause_cpu();
-	}
-	for (uint32_t i = 0; i < net->cfg.spin_yields; i++) {
-		if (stirs(net) || mst_now_ns() >= deadline_ns)
-			return true;
-		sched_yield();
-	}
-	return stirs(net) || mst_now_ns() >= deadline_ns;
 }
 
 /* Whole milliseconds until then, rounded up. */
@@ -243,7 +218,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
 	int rc = 0;
 
-	if (!spin(net, deadline_ns)) {
+	if (!mst_spin(&net->cfg, deadline_ns, stirs, net)) {
 		announce(net, 1);
 		/* Pairs with the fences in ring_bell() and net_wake(): whoever puts or wakes after
 		 * this last look sees the flag, and rings. */

@@ -11,7 +11,6 @@
  * link's peer, and when a link is freed no completion of it is left anywhere.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -21,6 +20,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/transport/spin.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -28,7 +28,6 @@
 #define LISTEN_EVERY_POLLS 64u
 #define LISTEN_EVERY_NS (10 * MST_MS)
 #define LISTEN_EVENTS 16
-#define PAUSES_PER_CLOCK 16u
 /* A link that ends sees off what it has posted, as long as the peer answers this fast. */
 #define FAREWELL_NS (2 * MST_MS)
 
@@ -289,11 +288,13 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	return got;
 }
 
-static bool stirs(const struct mst_verbs_net *net)
+static bool stirs(void *n)
 {
+	struct mst_verbs_net *net = n;
 	/* Relaxed: wait() takes the flag with acquire before it returns. */
 	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
 
+	listen_now_and_then(net);
 	for (uint32_t i = 0; i < net->link_count && !any; i++) {
 		mst_verbs_link_gather(net->links[i]);
 		mst_verbs_out_flush(net->links[i]); /* there may be room by now */
@@ -303,32 +304,6 @@ static bool stirs(const struct mst_verbs_net *net)
 }
 
 /* ---- waiting ---- */
-
-static void pause_cpu(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield");
-#endif
-}
-
-/* Looks again and again, as configured. True: something stirs, or the time is over. */
-static bool spin(struct mst_verbs_net *net, uint64_t deadline_ns)
-{
-	for (uint32_t i = 0; i < net->cfg.spin_pauses; i++) {
-		if (stirs(net) || (i % PAUSES_PER_CLOCK == 0 && mst_now_ns() >= deadline_ns))
-			return true;
-		pause_cpu();
-	}
-	for (uint32_t i = 0; i < net->cfg.spin_yields; i++) {
-		listen_now_and_then(net);
-		if (stirs(net) || mst_now_ns() >= deadline_ns)
-			return true;
-		sched_yield();
-	}
-	return stirs(net) || mst_now_ns() >= deadline_ns;
-}
 
 /* Whole milliseconds until then, rounded up. */
 static int sleep_ms(uint64_t deadline_ns)
@@ -382,7 +357,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 
 	for (uint32_t i = 0; i < net->link_count; i++)
 		mst_verbs_out_flush(net->links[i]);
-	if (!spin(net, deadline_ns)) {
+	if (!mst_spin(&net->cfg, deadline_ns, stirs, net)) {
 		now = mst_now_ns();
 		if (deadline_ns > now + SLEEP_MAX_NS)
 			deadline_ns = now + SLEEP_MAX_NS;
