@@ -13,7 +13,7 @@
 /* How long muster_close() gives the server to judge what was pushed last. */
 #define FAREWELL_NS MST_SECOND
 
-static _Thread_local char open_error[MST_SENTENCE_LEN];
+static _Thread_local char open_error[MST_SENTENCE_LEN + MST_WHY_LEN];
 
 /* ---- beginning and end ---- */
 

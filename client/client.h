@@ -50,7 +50,7 @@ struct muster {
 	_Atomic uint64_t computes_on; /* version */
 	_Atomic bool over;
 
-	char error[MST_SENTENCE_LEN];
+	char error[MST_SENTENCE_LEN + MST_WHY_LEN]; /* the lead's words, and the link's */
 };
 
 /* Keeps the sentence for muster_error(). Return: @error, so that a caller can pass it up. */
@@ -96,7 +96,7 @@ int mst_client_sleep(struct muster *m, uint64_t deadline_ns);
 int mst_client_learn_why(struct muster *m);
 /* Writes the next outcome to the caller. Return: as muster_wait(). */
 int mst_client_give(struct muster *m, struct muster_outcome *out);
-/* Why nothing can come any more that a wait still misses; 0: it can. */
+/* Why nothing can come any more that a wait still misses; 0: it can; 1: nothing is missed now. */
 int mst_client_cut_off(struct muster *m);
 
 /* Never wraps: MST_NEVER is the end of time. */

@@ -17,6 +17,7 @@
 #define IN_BYTES 8192u
 /* Two pieces of a start state, and always room beside them for what is small. */
 #define SMALL_BYTES 4096u
+#define ERRNO_MAX 4095
 #define OUT_BYTES (2 * (MST_STATE_CHUNK + SMALL_BYTES))
 
 struct mst_control {
@@ -27,6 +28,7 @@ struct mst_control {
 	struct mst_told told;
 	uint64_t beat_ns, beat_due_ns;
 	bool wants_room; /* a sender was told -EAGAIN */
+	bool mute;       /* nothing can be sent any more */
 	size_t in_have, out_have;
 	struct mst_message message;
 	uint8_t in[IN_BYTES];
@@ -53,6 +55,13 @@ void mst_control_free(struct mst_control *c)
 	c->cfg.ops->close(c->cfg.stream);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
+}
+
+int mst_control_ending(int code)
+{
+	bool call_again = code == -ETIMEDOUT || code == -EINTR || code == -EAGAIN;
+
+	return code < 0 && code >= -ERRNO_MAX && !call_again ? code : -EPROTO;
 }
 
 /* ---- what is told; under the lock ---- */
@@ -90,14 +99,6 @@ static void hang_up(struct mst_control *c)
 	     c->cfg.server);
 }
 
-/* What ends a session must not read as "nothing is lost, call again". */
-static int ending(int code)
-{
-	bool call_again = code == -ETIMEDOUT || code == -EINTR || code == -EAGAIN;
-
-	return code < 0 && !call_again ? code : -EPROTO;
-}
-
 static void hear(struct mst_control *c, const struct mst_message *msg)
 {
 	struct mst_told *told = &c->told;
@@ -115,7 +116,7 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		memcpy(told->sentence, msg->why, sizeof(told->sentence));
 		break;
 	case MST_MSG_ERROR:
-		fail(c, ending(msg->error.code), "%s", msg->error.sentence);
+		fail(c, mst_control_ending(msg->error.code), "%s", msg->error.sentence);
 		return;
 	default:
 		fail(c, -EPROTO, "the server at %s sent a message of kind %d, which is no worker's",
@@ -181,7 +182,7 @@ static void receive(struct mst_control *c)
 		if (got > 0) {
 			c->in_have += (size_t)got;
 			read_frames(c);
-		} else if (got != -EAGAIN) {
+		} else if (got != -EAGAIN || c->mute) {
 			hang_up(c);
 		}
 	}
@@ -200,8 +201,10 @@ static void flush(struct mst_control *c)
 	memmove(c->out, c->out + sent, c->out_have - sent);
 	c->out_have -= sent;
 	/* A peer that has gone may have said why: receive() reads that first, and then the end. */
-	if (taken < 0 && taken != -EAGAIN)
+	if (taken < 0 && taken != -EAGAIN) {
+		c->mute = true;
 		c->out_have = 0;
+	}
 	if (c->wants_room && sent > 0) {
 		c->wants_room = false;
 		publish(c);

@@ -36,6 +36,10 @@ struct mst_told {
 	struct mst_welcome welcome;
 };
 
+/* The error that a session ends with, of what the lead calls it: an errno, and none that would read
+ * as "nothing is lost, call again". */
+int mst_control_ending(int code);
+
 /* 0 or -ENOMEM. */
 int mst_control_new(const struct mst_control_cfg *cfg, struct mst_control **out);
 void mst_control_free(struct mst_control *c); /* accepts NULL */

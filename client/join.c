@@ -19,6 +19,10 @@
 #define BEAT_MAX_NS MST_SECOND
 #define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
 
+/* A server zeroes and registers the memory of one worker's link after the other's. Slow hosts
+ * manage this much. */
+#define PINNED_BYTES_PER_NS 0.25
+
 /* How long a waiting worker looks before it sleeps. Workers outnumber cores more often than not. */
 #define SPIN_PAUSES 200u
 #define SPIN_YIELDS 20u
@@ -256,6 +260,7 @@ static void lay_out(struct muster *m)
 	mst_lane_layout(&figures, &m->layout);
 }
 
+/* The lead's own word, if it has said one, is the reason: it may be that of a dial given up. */
 static int no_link(struct muster *m, int error)
 {
 	const struct mst_welcome *w = &m->welcome;
@@ -263,6 +268,8 @@ static int no_link(struct muster *m, int error)
 	mst_control_look(m->control, &m->told);
 	if (m->told.error != 0)
 		return mst_client_fail(m, m->told.error, "%s", m->told.sentence);
+	if (m->told.finished)
+		return mst_client_fail(m, -ESHUTDOWN, "the job is over: %s", m->told.sentence);
 	if (m->transport == &mst_shm && error == -ECONNREFUSED)
 		return mst_client_fail(m, error,
 				       "the server offers shared memory only, and there is no door "
@@ -275,14 +282,23 @@ static int no_link(struct muster *m, int error)
 		w->rank, w->address, m->transport->scheme, cause(error));
 }
 
+static bool is_over(void *ctx)
+{
+	return mst_control_over(((struct muster *)ctx)->control);
+}
+
 static int dial(struct muster *m, uint64_t deadline_ns)
 {
 	const struct mst_welcome *w = &m->welcome;
+	uint64_t bytes = (m->layout.up_bytes + m->layout.down_bytes) * w->workers;
 	struct mst_dial how = {
 		.address = w->address,
 		.lanes = { m->layout.up_bytes, m->layout.down_bytes, m->layout.up_credits,
 			   m->layout.down_credits },
 		.timeout_ns = left_ns(deadline_ns),
+		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
+		.unwanted = is_over,
+		.ctx = m,
 	};
 
 	static_assert(sizeof(how.token) == sizeof(w->token), "one kind of token");

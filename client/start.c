@@ -64,6 +64,8 @@ static int await_start(struct muster *m, struct mst_message *msg, const void *ow
 		if (mst_worker_misses(&m->worker) == 0)
 			return 0;
 		int rc = mst_client_cut_off(m);
+		if (rc > 0)
+			continue;
 		if (rc == 0 && m->told.send_state)
 			rc = send_state(m, msg, own);
 		if (rc != 0)

@@ -12,7 +12,9 @@
 /* A sleep ends after so long to look again, whatever was promised. */
 #define NAP_NS MST_SECOND
 /* The link tells of an end faster than the control connection tells why. */
-#define LAST_WORDS_NS (200 * MST_MS)
+#define LAST_WORDS_NS (500 * MST_MS)
+/* And now and then it is the other way round. */
+#define LINK_WORDS_NS (100 * MST_MS)
 
 /* A struct larger than this is one whose size nobody has set. */
 #define OUTCOME_BYTES_MAX 4096u
@@ -45,17 +47,31 @@ int mst_client_learn_why(struct muster *m)
 	return mst_client_ended(m);
 }
 
+/* The control connection may be closed before all that a shard has put is here. */
+static void hear_link_out(struct muster *m)
+{
+	uint64_t deadline_ns = mst_client_deadline(LINK_WORDS_NS);
+
+	while (!m->link_lost && m->worker.phase != MST_WORKER_FAILED &&
+	       mst_worker_misses(&m->worker) != 0 && mst_client_sleep(m, deadline_ns) != -ETIMEDOUT)
+		(void)mst_client_update(m);
+}
+
 int mst_client_cut_off(struct muster *m)
 {
-	if (!m->link_lost && !m->told.closed)
+	bool ended = m->told.finished || m->worker.last != MST_VERSION_NONE;
+
+	if (!ended || (!m->link_lost && !m->told.closed))
 		return 0;
-	if (m->told.finished || m->worker.last != MST_VERSION_NONE)
-		return mst_client_fail(m, -ENOTCONN,
-				       "rank %" PRIu32
-				       ": the job has ended (%.300s), and its server "
-				       "is gone before this worker had the last version",
-				       m->job.rank, m->told.sentence);
-	return 0;
+	hear_link_out(m);
+	if (m->worker.phase == MST_WORKER_FAILED)
+		return mst_client_ended(m);
+	if (mst_worker_misses(&m->worker) == 0)
+		return 1;
+	return mst_client_fail(m, -ENOTCONN,
+			       "rank %" PRIu32 ": the job has ended (%.300s), and its server "
+			       "is gone before this worker had the last version",
+			       m->job.rank, m->told.sentence);
 }
 
 /* ---- outcomes ---- */
@@ -134,8 +150,10 @@ static int await_outcome(struct muster *m, uint64_t deadline_ns)
 				return mst_client_learn_why(m);
 		}
 		rc = mst_client_cut_off(m);
-		if (rc != 0)
+		if (rc < 0)
 			return rc;
+		if (rc > 0)
+			continue;
 		slept = mst_client_sleep(m, deadline_ns);
 	}
 }

@@ -6,6 +6,7 @@
 # usage: soft-roce.sh up IFACE [NAME]   loads modules, makes device NAME (rxe0) over IFACE, checks
 #        soft-roce.sh check [NAME]      is it there, active, and does a write through it arrive?
 #        soft-roce.sh down [NAME]       takes it away; the modules stay
+# MUSTER=FILE is the muster that tries the write; else the newest of this checkout, or the installed.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -30,7 +31,7 @@ fail() {
 }
 
 usage() {
-	sed -n '6,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '6,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 need_root() {
@@ -108,7 +109,8 @@ load_modules() {
 		modprobe -q "$module" || true
 	done
 	for module in ib_uverbs rdma_ucm rdma_rxe; do
-		modprobe -q "$module" || explain_module "$module"
+		# Where it is loaded nobody needs its file, which a container may not have.
+		[ -d "/sys/module/$module" ] || modprobe -q "$module" || explain_module "$module"
 	done
 }
 
@@ -156,9 +158,13 @@ up() {
 	check "$name"
 }
 
-# This checkout's newest build, or what is installed.
+# The one asked for, this checkout's newest build, or what is installed.
 find_muster() {
 	local newest
+	if [ -n "${MUSTER-}" ]; then
+		echo "$MUSTER"
+		return
+	fi
 	newest=$(find "$root/build" -path '*/tools/muster' -type f -executable \
 		-printf '%T@ %p\n' 2>/dev/null | sort -n | tail -n 1) || true
 	if [ -n "$newest" ]; then

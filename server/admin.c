@@ -65,12 +65,21 @@ static int open_listener(struct mst_admin *a, char *why, size_t why_len)
 	return rc;
 }
 
-/* Whether this host can be reached at all over the transport shows now, not when the first worker
- * has come. */
+/* Whether this host can be reached at all over the transport, by so many workers, shows now, not
+ * when the first or the last of them has come. How long their gradients are nobody has said yet. */
 static int try_door(const struct mst_admin *a, char *why, size_t why_len)
 {
 	const struct mst_transport *t = a->cfg.transport;
-	struct mst_net_cfg cfg = { .fabric = &a->fabric };
+	struct mst_lane_figures shortest = { .elems = 1,
+					     .type_bytes = 2,
+					     .result_type_bytes = 2,
+					     .slots = mst_admin_slots(a),
+					     .workers = a->o->workers };
+	struct mst_lane_layout layout;
+	mst_lane_layout(&shortest, &layout);
+	struct mst_net_cfg cfg = { .fabric = &a->fabric,
+				   .links_max = a->o->workers,
+				   .lanes = mst_admin_lanes(&layout) };
 	struct mst_door *door = NULL;
 	struct mst_net *net = NULL;
 

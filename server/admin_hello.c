@@ -17,7 +17,7 @@
 
 /* Untouched shared memory costs nothing, and the policy may change to one that needs two. Elsewhere
  * all of it is pinned. */
-static uint32_t slots_of(const struct mst_admin *a)
+uint32_t mst_admin_slots(const struct mst_admin *a)
 {
 	if (a->o->slots != 0)
 		return a->o->slots;
@@ -37,7 +37,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_admin *a)
 	return (struct mst_ledger_cfg){
 		.workers = o->workers,
 		.shards = 1,
-		.slots = slots_of(a),
+		.slots = mst_admin_slots(a),
 		.buffers = o->buffers,
 		.history = workers_own ? o->history : 0,
 		.in_place = a->cfg.transport->maps,
@@ -124,6 +124,7 @@ static int open_data_side(struct mst_admin *a, char *why, size_t len)
 		.shard = shard_cfg(a, &ledger),
 		.transport = a->cfg.transport,
 		.net = { .outbox_max = a->layout.down_result,
+			 .lanes = mst_admin_lanes(&a->layout),
 			 .fabric = &a->fabric,
 			 .spin_pauses = a->o->spin_pauses,
 			 .spin_yields = a->o->spin_yields },
@@ -160,7 +161,7 @@ static int fix_job(struct mst_admin *a, const struct mst_hello *h, char *why, si
 						    .type_bytes = (uint32_t)mst_type_bytes(a->type),
 						    .result_type_bytes = (uint32_t)mst_type_bytes(
 							    a->result_type),
-						    .slots = slots_of(a),
+						    .slots = mst_admin_slots(a),
 						    .workers = a->o->workers },
 			&a->layout);
 	int rc = open_data_side(a, why, len);
@@ -380,10 +381,10 @@ static struct mst_guest *guest_expected(struct mst_admin *a, const uint8_t *toke
 
 static bool lanes_match(const struct mst_admin *a, const struct mst_lanes *lanes)
 {
-	const struct mst_lane_layout *l = &a->layout;
+	struct mst_lanes own = mst_admin_lanes(&a->layout);
 
-	return lanes->up_bytes == l->up_bytes && lanes->down_bytes == l->down_bytes &&
-	       lanes->up_credits == l->up_credits && lanes->down_credits == l->down_credits;
+	return lanes->up_bytes == own.up_bytes && lanes->down_bytes == own.down_bytes &&
+	       lanes->up_credits == own.up_credits && lanes->down_credits == own.down_credits;
 }
 
 static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_knock *knock)

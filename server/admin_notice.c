@@ -34,14 +34,38 @@ static void started(struct mst_admin *a)
 	mst_info("job \"%s\" starts: %s %s", a->o->job, a->o->policy, text);
 }
 
+static bool is_same(struct mst_identity a, struct mst_identity b)
+{
+	return a.rank == b.rank && a.incarnation == b.incarnation;
+}
+
+/* What the transport said of a link that the data side reported lost: it has written it before, and
+ * nobody does any more. */
+static const char *link_reason(const struct mst_session *session)
+{
+	return session->lost && session->link != NULL ? session->link->why : "";
+}
+
+/* An ended session may have been let go just now, or be read for a while yet. */
+static const char *reason_of(const struct mst_admin *a, struct mst_identity who)
+{
+	for (uint32_t i = 0; i < a->guest_max; i++) {
+		const struct mst_guest *g = &a->guest[i];
+		if (g->in_use && g->handed_over && is_same(g->session.who, who))
+			return link_reason(&g->session);
+	}
+	return is_same(a->let_go.who, who) ? a->let_go.why : "";
+}
+
 static void evicted(struct mst_admin *a, struct mst_identity who, enum mst_evict_why why,
 		    uint64_t now_ns)
 {
 	struct mst_conn *c = mst_admin_conn_of(a, who);
+	struct mst_eviction loss = { .rank = who.rank, .why = why, .link = reason_of(a, who) };
 	char sentence[MST_SENTENCE_LEN];
 
 	mst_admin_guest_forget(a, who);
-	mst_sentence_evicted(sentence, sizeof(sentence), who.rank, why, a->o);
+	mst_sentence_evicted(sentence, sizeof(sentence), &loss, a->o);
 	a->present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", sentence);
@@ -52,6 +76,7 @@ static void evicted(struct mst_admin *a, struct mst_identity who, enum mst_evict
 		return;
 	}
 	mst_warn("%s", sentence);
+	snprintf(a->loss, sizeof(a->loss), "%s", sentence);
 	if (c == NULL)
 		return;
 	c->left = true;
@@ -107,6 +132,15 @@ static void name_state_sender(struct mst_admin *a)
 	}
 }
 
+/* The last loss is the one that was too much. */
+static void add_loss(struct mst_admin *a)
+{
+	size_t used = strlen(a->why);
+
+	if (a->loss[0] != '\0')
+		snprintf(a->why + used, sizeof(a->why) - used, " (%s)", a->loss);
+}
+
 static void finished(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
 {
 	enum mst_finish_why why = notice->finish.why;
@@ -121,6 +155,8 @@ static void finished(struct mst_admin *a, const struct mst_notice *notice, uint6
 		mst_sentence_finished(a->why, sizeof(a->why), why, absent, a->o);
 	if (why == MST_FINISH_JOIN_TIMEOUT && absent[0] == '\0')
 		name_state_sender(a);
+	if (why == MST_FINISH_LOSS || why == MST_FINISH_TOO_FEW)
+		add_loss(a);
 	a->state = mst_finish_failed(why) ? MST_JOB_FAILED : MST_JOB_FINISHED;
 	a->error = mst_finish_error(why);
 	a->ended_ns = now_ns;
@@ -134,6 +170,8 @@ static void finished(struct mst_admin *a, const struct mst_notice *notice, uint6
 
 static void session_over(struct mst_admin *a, struct mst_session *session)
 {
+	a->let_go.who = session->who;
+	snprintf(a->let_go.why, sizeof(a->let_go.why), "%s", link_reason(session));
 	for (uint32_t i = 0; i < a->guest_max; i++) {
 		if (&a->guest[i].session == session)
 			mst_admin_guest_free(a, &a->guest[i]);

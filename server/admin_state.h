@@ -52,6 +52,11 @@ struct mst_admin {
 	struct mst_guest *guest;
 	uint32_t guest_max;
 	bool *present; /* by rank: it has started, and its session has not ended */
+	struct {
+		struct mst_identity who;
+		char why[MST_WHY_LEN];
+	} let_go; /* the last session that was freed, and why its link broke, if it did */
+	char loss[MST_SENTENCE_LEN]; /* of the last worker that was lost */
 
 	struct mst_snapshot snapshot;
 	bool snapshot_lent, final_told;
@@ -85,7 +90,14 @@ int mst_admin_watch_door(struct mst_admin *a);
 /* An event for the ledger. Return: false if the ring is full: try again. */
 bool mst_admin_event(struct mst_admin *a, const struct mst_ledger_event *ev);
 
-/* admin_hello.c. Return: false: later, the ring is full. */
+/* What workers' links over this layout ask for. */
+static inline struct mst_lanes mst_admin_lanes(const struct mst_lane_layout *l)
+{
+	return (struct mst_lanes){ l->up_bytes, l->down_bytes, l->up_credits, l->down_credits };
+}
+/* admin_hello.c */
+uint32_t mst_admin_slots(const struct mst_admin *a);
+/* Return: false: later, the ring is full. */
 bool mst_admin_hello(struct mst_admin *a, struct mst_conn *c, const struct mst_hello *hello,
 		     uint64_t now_ns);
 void mst_admin_welcome(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);

@@ -103,19 +103,17 @@ void mst_conn_again(struct mst_conn *c)
 int mst_conn_flush(struct mst_conn *c)
 {
 	size_t sent = 0;
+	ssize_t n = 0;
 
-	while (sent < c->out_have) {
-		ssize_t n = c->ops->send(c->stream, c->out + sent, c->out_have - sent);
-		if (n == -EAGAIN)
-			break;
-		if (n < 0)
-			return -EPIPE;
-		sent += (size_t)n;
+	while (sent < c->out_have && n >= 0) {
+		n = c->ops->send(c->stream, c->out + sent, c->out_have - sent);
+		if (n > 0)
+			sent += (size_t)n;
 	}
 	if (sent > 0)
 		memmove(c->out, c->out + sent, c->out_have - sent);
 	c->out_have -= sent;
-	return 0;
+	return n < 0 && n != -EAGAIN ? -EPIPE : 0;
 }
 
 int mst_conn_send(struct mst_conn *c, const struct mst_message *msg)

@@ -38,7 +38,7 @@ enum mst_notice_kind {
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
 	MST_NOTE_STARTED,
-	MST_NOTE_EVICTED,  /* who, why */
+	MST_NOTE_EVICTED,  /* who, why; just behind its MST_NOTE_OVER, or before it */
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */

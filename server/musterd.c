@@ -46,6 +46,7 @@ static void catch_signals(void)
 	if (inherited.sa_handler != SIG_IGN) /* nohup means it */
 		sigaction(SIGHUP, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* `ulimit -f` holds for shared memory too: an error says more */
 }
 
 /* A worker takes four descriptors; the soft limit is often low for no reason but old programs. */

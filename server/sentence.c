@@ -70,15 +70,19 @@ void mst_sentence_refused(char *out, size_t len, int error, const struct mst_hel
 	}
 }
 
-void mst_sentence_evicted(char *out, size_t len, uint32_t rank, enum mst_evict_why why,
+void mst_sentence_evicted(char *out, size_t len, const struct mst_eviction *loss,
 			  const struct mst_server_options *o)
 {
-	switch (why) {
+	bool told = loss->link[0] != '\0';
+	uint32_t rank = loss->rank;
+
+	switch (loss->why) {
 	case MST_EVICT_LEFT:
 		snprintf(out, len, "rank %" PRIu32 " left", rank);
 		break;
 	case MST_EVICT_LOST:
-		snprintf(out, len, "rank %" PRIu32 " is gone: its connection closed", rank);
+		snprintf(out, len, "rank %" PRIu32 " is gone: %s", rank,
+			 told ? loss->link : "its connection closed");
 		break;
 	case MST_EVICT_LEASE:
 		snprintf(out, len,
@@ -93,7 +97,8 @@ void mst_sentence_evicted(char *out, size_t len, uint32_t rank, enum mst_evict_w
 			 rank, seconds(o->patience_ns));
 		break;
 	case MST_EVICT_INVALID:
-		snprintf(out, len, "rank %" PRIu32 " broke the protocol", rank);
+		snprintf(out, len, "rank %" PRIu32 " broke the protocol%s%s", rank,
+			 told ? ": " : "", loss->link);
 		break;
 	case MST_EVICT_STALE:
 		snprintf(out, len,

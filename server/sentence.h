@@ -19,7 +19,12 @@ const char *mst_owner_name(enum muster_owner owner);
 void mst_sentence_refused(char *out, size_t len, int error, const struct mst_hello *hello,
 			  const struct mst_server_options *o);
 /* Why a session was ended. */
-void mst_sentence_evicted(char *out, size_t len, uint32_t rank, enum mst_evict_why why,
+struct mst_eviction {
+	uint32_t rank;
+	enum mst_evict_why why;
+	const char *link; /* what the transport said of its link; "": nothing */
+};
+void mst_sentence_evicted(char *out, size_t len, const struct mst_eviction *loss,
 			  const struct mst_server_options *o);
 /* Why the job ended. @absent: the ranks that are missing, as "1, 4" ("" if none). */
 void mst_sentence_finished(char *out, size_t len, enum mst_finish_why why, const char *absent,

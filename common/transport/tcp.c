@@ -142,6 +142,12 @@ static int tcp_listen(const char *address, struct mst_listener **out, char *boun
 	freeaddrinfo(list);
 	if (fd < 0)
 		return fd;
+	/* Nobody could be told of a port that is not known. */
+	if (getsockname(fd, (struct sockaddr *)&own, &own_len) != 0) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
 
 	struct mst_listener *l = malloc(sizeof(*l));
 	if (l == NULL) {
@@ -149,8 +155,6 @@ static int tcp_listen(const char *address, struct mst_listener **out, char *boun
 		return -ENOMEM;
 	}
 	l->fd = fd;
-	if (getsockname(fd, (struct sockaddr *)&own, &own_len) != 0)
-		own_len = 0;
 	format((struct sockaddr *)&own, own_len, bound, bound_len);
 	*out = l;
 	return 0;

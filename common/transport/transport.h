@@ -91,7 +91,7 @@ struct mst_fabric {
 
 #define MST_FABRIC_DEFAULT                                                                         \
 	{                                                                                          \
-		.gid_index = -1, .pkey = -1, .ack_timeout = 16, .retries = 3, .huge_pages = true   \
+		.gid_index = -1, .pkey = -1, .ack_timeout = 16, .retries = 6, .huge_pages = true   \
 	}
 
 struct mst_net_cfg {
@@ -101,8 +101,9 @@ struct mst_net_cfg {
 	size_t outbox_max;
 	const struct mst_fabric *fabric; /* copied; NULL: MST_FABRIC_DEFAULT */
 	uint32_t links_max;              /* attached at a time */
-	uint32_t spin_pauses;            /* mst_net_wait(): so many pauses, */
-	uint32_t spin_yields;            /* then so many yields, then sleep */
+	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
+	uint32_t spin_pauses;   /* mst_net_wait(): so many pauses, */
+	uint32_t spin_yields;   /* then so many yields, then sleep */
 };
 
 struct mst_dial {
@@ -110,6 +111,11 @@ struct mst_dial {
 	uint8_t token[MST_TOKEN_LEN]; /* single-use, from the welcome */
 	struct mst_lanes lanes;
 	uint64_t timeout_ns;
+	/* Of that: so long the acceptor may be busy making others' links before it answers. */
+	uint64_t busy_ns;
+	/* Is the link not wanted any more? Asked now and then while dial() waits; NULL: it is. */
+	bool (*unwanted)(void *ctx);
+	void *ctx;
 };
 
 /* Somebody at the door, not yet let in. */
@@ -134,8 +140,9 @@ struct mst_put {
 
 enum mst_net_event_kind {
 	MST_ARRIVED, /* imm: a notifying put of the peer, and all before it, are in the landing */
-	MST_SENT,    /* cookie: the source of that put may be used again */
-	MST_LOST,    /* error: the peer is gone or broke the rules; nothing more of it comes */
+	/* cookie: the source of that put may be used again; of a link in the order of its puts */
+	MST_SENT,
+	MST_LOST, /* error: the peer is gone or broke the rules; nothing more of it comes */
 };
 
 struct mst_net_event {
@@ -178,8 +185,10 @@ struct mst_transport {
 	void (*net_close)(struct mst_net *net);
 
 	/* Dials; the link is attached to @net. Blocks at most dial->timeout_ns. -ECONNREFUSED
-	 * nobody there; -EACCES sent away; -ETIMEDOUT; -EINVAL no such address, or lanes beyond
-	 * reason; -EPROTONOSUPPORT another version of the transport; -ENOSPC links_max; -ENOMEM. */
+	 * nobody there; -EACCES sent away; -ETIMEDOUT; -EHOSTUNREACH the way there is silent for
+	 * longer than its own timers allow; -ECANCELED unwanted; -EINVAL no such address, or lanes
+	 * beyond reason; -EPROTONOSUPPORT another version of the transport; -ENOSPC links_max;
+	 * -ENOMEM. */
 	int (*dial)(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
 
 	/* From now on events of @link come from @net. -ENOSPC: links_max. */

@@ -14,6 +14,8 @@
 #include "common/transport/shm/shm.h"
 #include "common/transport/why.h"
 
+#define LOOK_MS 50 /* between two looks whether the link is wanted */
+
 int mst_shm_address(const char *address, struct sockaddr_un *out, socklen_t *len)
 {
 	size_t n = strnlen(address, MST_ADDRESS_LEN);
@@ -86,8 +88,14 @@ static int knock(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t d
 	return rc;
 }
 
+static bool is_unwanted(const struct mst_dial *dial)
+{
+	return dial->unwanted != NULL && dial->unwanted(dial->ctx);
+}
+
 /* Waits for the acceptor's answer. */
-static int await(int socket, uint64_t deadline_ns, struct mst_shm_parcel *p)
+static int await(int socket, const struct mst_dial *dial, uint64_t deadline_ns,
+		 struct mst_shm_parcel *p)
 {
 	struct pollfd pfd = { .fd = socket, .events = POLLIN };
 	uint64_t left = left_ns(deadline_ns);
@@ -95,7 +103,9 @@ static int await(int socket, uint64_t deadline_ns, struct mst_shm_parcel *p)
 
 	while (rc == -EAGAIN && left > 0) {
 		uint64_t ms = left / MST_MS + 1;
-		poll(&pfd, 1, ms < 1000 ? (int)ms : 1000);
+		if (is_unwanted(dial))
+			return -ECANCELED;
+		poll(&pfd, 1, ms < LOOK_MS ? (int)ms : LOOK_MS);
 		rc = mst_shm_receive(socket, p);
 		left = left_ns(deadline_ns);
 	}
@@ -126,11 +136,11 @@ static int settle(struct mst_shm_link *l, const struct mst_shm_welcome *w, int f
 }
 
 /* Reads the answer: sent away, or everything that the link needs. */
-static int enter(struct mst_shm_link *l, uint64_t deadline_ns)
+static int enter(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
 {
 	struct mst_shm_welcome welcome;
 	struct mst_shm_parcel p = { .body = &welcome, .bytes = sizeof(welcome) };
-	int rc = await(l->socket, deadline_ns, &p);
+	int rc = await(l->socket, dial, deadline_ns, &p);
 
 	if (rc < 0)
 		return rc;
@@ -167,7 +177,7 @@ int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link
 		return -ENOMEM;
 	int rc = knock(l, dial, deadline_ns);
 	if (rc == 0)
-		rc = enter(l, deadline_ns);
+		rc = enter(l, dial, deadline_ns);
 	if (rc == 0)
 		rc = mst_shm_attach(n, &l->link);
 	if (rc < 0) {

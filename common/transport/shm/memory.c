@@ -36,6 +36,25 @@ static int memfd_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* What is published is all used, so all of it is taken now: what the host has not got shows here,
+ * and not as a SIGBUS in the middle of a step. A link's memory is taken as it is touched, for much
+ * of it never is (docs/decisions.md). */
+static int take_size(int fd, size_t bytes, enum mst_shm_access access)
+{
+	int rc;
+
+	if (ftruncate(fd, (off_t)bytes) < 0)
+		return -errno;
+	if (access != MST_SHM_READABLE)
+		return 0;
+	do {
+		rc = fallocate(fd, 0, 0, (off_t)bytes);
+	} while (rc < 0 && errno == EINTR);
+	if (rc == 0)
+		return 0;
+	return errno == ENOSPC ? -ENOMEM : -errno; /* there is no device that were full */
+}
+
 static void list_add(struct mst_shm_memory *m)
 {
 	pthread_mutex_lock(&list_lock);
@@ -96,10 +115,9 @@ int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, struct mst_shm_
 
 	if (fd < 0)
 		return fd;
-	if (ftruncate(fd, (off_t)bytes) < 0) {
-		rc = -errno;
+	rc = take_size(fd, bytes, access);
+	if (rc < 0)
 		goto err_close;
-	}
 	/* Mapped before it is sealed: later nobody gets a writable mapping of READABLE memory. */
 	rc = map_new(fd, bytes, PROT_READ | PROT_WRITE, &m);
 	if (rc < 0)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
@@ -33,6 +34,22 @@ const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *ou
 		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
 		(void)snprintf(out, len, port ? "[%s]:%u" : "%s", host, ntohs(v6->sin6_port));
 	}
+	return out;
+}
+
+/* A datagram socket that is connected sends nothing, but has looked up its way. */
+const char *mst_verbs_address_toward(const struct sockaddr *far, char *out, size_t len)
+{
+	union mst_verbs_address own = { 0 };
+	socklen_t bytes = sizeof(own);
+	socklen_t far_bytes = far->sa_family == AF_INET ? sizeof(own.v4) : sizeof(own.v6);
+	int fd = socket(far->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(out, len, "%s", "");
+	if (fd >= 0 && connect(fd, far, far_bytes) == 0 && getsockname(fd, &own.any, &bytes) == 0)
+		mst_verbs_address_text(&own.any, false, out, len);
+	if (fd >= 0)
+		close(fd);
 	return out;
 }
 

@@ -2,6 +2,9 @@
 /*
  * The connector's beginning of a link. All rails go through the steps side by side: address, route,
  * answer; then the pairs are brought up, and the acceptor is told where this end's landing is.
+ *
+ * A path that is dead does not answer at all. So each step waits for no longer than what it asks is
+ * asked again by the layers below, whatever time the whole has: after that silence is the answer.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,6 +17,13 @@
 #include "common/transport/why.h"
 
 #define FAREWELL_MS 50
+#define LOOK_MS 50 /* between two looks whether the link is wanted */
+
+/* The kernel asks three times, once a second, who has an address; and nobody else for a route. */
+#define RESOLVE_NS (4 * MST_SECOND)
+/* A connection request is sent again after 6.4 s: 4.3 s that the acceptor may think and twice the
+ * 1.1 s that the way may take, as the kernel's connection manager has it. Three are out by then. */
+#define ANSWER_NS (16 * MST_SECOND)
 
 struct attempt {
 	struct mst_verbs_net *net;
@@ -21,27 +31,45 @@ struct attempt {
 	struct mst_verbs_addresses far, own; /* own: count 0 where any will do */
 	struct mst_verbs_link *link;
 	uint64_t deadline_ns;
+	uint64_t step_ns, step_end_ns; /* the step at hand: since when, until when at the latest */
 };
 
+static uint64_t later(uint64_t now_ns, uint64_t by_ns)
+{
+	return by_ns < MST_NEVER - now_ns ? now_ns + by_ns : MST_NEVER;
+}
+
+static void step_begin(struct attempt *a, uint64_t at_most_ns)
+{
+	a->step_ns = mst_now_ns();
+	a->step_end_ns = later(a->step_ns, at_most_ns);
+	if (a->step_end_ns > a->deadline_ns)
+		a->step_end_ns = a->deadline_ns;
+}
+
+/* Of the step. */
 static int left_ms(const struct attempt *a)
 {
 	uint64_t now = mst_now_ns();
-	uint64_t left = a->deadline_ns > now ? (a->deadline_ns - now + MST_MS - 1) / MST_MS : 0;
+	uint64_t left = a->step_end_ns > now ? (a->step_end_ns - now + MST_MS - 1) / MST_MS : 0;
 
 	return left < 60000 ? (int)left : 60000;
 }
 
-static int too_late(const struct attempt *a, const struct mst_verbs_rail *r)
+/* @r has heard nothing until the step was over, or the time for all of them. */
+static int give_up(const struct attempt *a, const struct mst_verbs_rail *r)
 {
-	static const char *const missing[] = {
-		[MST_VERBS_CM_NONE] = "its address is not resolved: is it up, and on this network?",
-		[MST_VERBS_CM_ADDRESS] = "there is no route to it yet",
-		[MST_VERBS_CM_ROUTE] = ("it has not answered the connection request: it is busy, "
-					"down, or a firewall drops UDP port 4791"),
-	};
+	uint64_t now = mst_now_ns();
 
-	return mst_fail(-ETIMEDOUT, "%s: no link within %.3g s, %s", r->peer,
-			(double)a->dial->timeout_ns / (double)MST_SECOND, missing[r->cm]);
+	return mst_verbs_sentence_silent(r, now < a->deadline_ns ? -EHOSTUNREACH : -ETIMEDOUT,
+					 now - a->step_ns);
+}
+
+static int check_wanted(const struct attempt *a)
+{
+	if (a->dial->unwanted == NULL || !a->dial->unwanted(a->dial->ctx))
+		return 0;
+	return mst_fail(-ECANCELED, "the link to %s is not wanted any more", a->link->rail[0].peer);
 }
 
 /* Until every rail has come as far as @state. */
@@ -62,11 +90,13 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 		}
 		if (behind == NULL)
 			return 0;
-		int ms = left_ms(a);
+		int rc = check_wanted(a), ms = left_ms(a);
+		if (rc != 0)
+			return rc;
 		if (ms == 0)
-			return too_late(a, behind);
+			return give_up(a, behind);
 		struct pollfd pfd = { .fd = a->net->cm->fd, .events = POLLIN };
-		(void)poll(&pfd, 1, ms);
+		(void)poll(&pfd, 1, ms < LOOK_MS ? ms : LOOK_MS);
 	}
 }
 
@@ -95,26 +125,29 @@ static int begin(const struct attempt *a, struct mst_verbs_rail *r)
 	if (bound)
 		own = a->own.at[r->index % a->own.count];
 	mst_verbs_address_text(&far.any, false, r->peer, sizeof(r->peer));
+	if (bound)
+		mst_verbs_address_text(&own.any, false, r->own, sizeof(r->own));
+	else
+		mst_verbs_address_toward(&far.any, r->own, sizeof(r->own));
 	if (rdma_create_id(a->net->cm, &r->id, r, RDMA_PS_TCP) != 0)
 		return mst_fail(-errno, "cannot begin a connection: %s", strerror(errno));
 	if (tos != 0)
 		(void)rdma_set_option(r->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
-	int ms = left_ms(a);
-	if (rdma_resolve_addr(r->id, bound ? &own.any : NULL, &far.any, ms > 0 ? ms : 1) == 0)
+	if (rdma_resolve_addr(r->id, bound ? &own.any : NULL, &far.any, left_ms(a) + 1) == 0)
 		return 0;
 	return unreached(r, bound ? &own.any : NULL, errno);
 }
 
 static int find_route(const struct attempt *a, struct mst_verbs_rail *r)
 {
-	int ms = left_ms(a);
 	int rc = mst_verbs_device_of(a->net, ibv_get_device_name(r->id->verbs->device), &r->device);
 
+	mst_verbs_address_text(rdma_get_local_addr(r->id), false, r->own, sizeof(r->own));
 	if (rc == 0)
 		rc = mst_verbs_rail_make(r);
 	if (rc != 0)
 		return rc;
-	if (rdma_resolve_route(r->id, ms > 0 ? ms : 1) == 0)
+	if (rdma_resolve_route(r->id, (int)(RESOLVE_NS / MST_MS)) == 0)
 		return 0;
 	return mst_fail(-errno, "there is no RDMA route to %s: %s", r->peer, strerror(errno));
 }
@@ -205,12 +238,11 @@ static int await_introductions(const struct attempt *a)
 			return -EPIPE;
 		if (mst_verbs_link_take_completions(l) != 0)
 			return refused(a);
+		int rc = check_wanted(a);
+		if (rc != 0)
+			return rc;
 		if (left_ms(a) == 0)
-			return mst_fail(
-				-ETIMEDOUT,
-				"%s let this end in, but takes nothing that is sent: check the "
-				"MTU of both ends and of the path (muster doctor)",
-				l->rail[0].peer);
+			return give_up(a, &l->rail[0]);
 		sched_yield();
 	}
 	return 0;
@@ -221,6 +253,7 @@ static int ask(struct attempt *a)
 	struct mst_verbs_link *l = a->link;
 	int rc = 0;
 
+	step_begin(a, RESOLVE_NS);
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
 		rc = begin(a, &l->rail[i]);
 	if (rc == 0)
@@ -229,8 +262,10 @@ static int ask(struct attempt *a)
 		rc = find_route(a, &l->rail[i]);
 	if (rc == 0)
 		rc = mst_verbs_out_new(l);
+	step_begin(a, RESOLVE_NS); /* memory was registered, which takes its time */
 	if (rc == 0)
 		rc = await(a, MST_VERBS_CM_ROUTE);
+	step_begin(a, later(ANSWER_NS, a->dial->busy_ns));
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
 		rc = request(a, &l->rail[i]);
 	if (rc == 0)
@@ -244,6 +279,7 @@ static int enter(struct attempt *a)
 	struct mst_verbs_link *l = a->link;
 	int rc = 0;
 
+	step_begin(a, MST_NEVER); /* the queue pairs have timers of their own */
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
 		rc = settle(&l->rail[i]);
 	if (rc == 0)
@@ -270,11 +306,10 @@ static int find_ends(struct attempt *a)
 
 int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
 {
-	uint64_t now = mst_now_ns();
 	struct attempt a = { .net = (struct mst_verbs_net *)n, .dial = dial };
 
 	mst_why_clear();
-	a.deadline_ns = dial->timeout_ns < MST_NEVER - now ? now + dial->timeout_ns : MST_NEVER;
+	a.deadline_ns = later(mst_now_ns(), dial->timeout_ns);
 	if (a.net->link_count == a.net->cfg.links_max) /* before anybody is asked */
 		return -ENOSPC;
 	int rc = find_ends(&a);

@@ -73,7 +73,30 @@ static int listen_at(struct verbs_door *door, uint32_t i, union mst_verbs_addres
 		at->v4.sin_port = rdma_get_src_port(id);
 	else
 		at->v6.sin6_port = rdma_get_src_port(id);
-	return mst_verbs_device_of(door->net, ibv_get_device_name(id->verbs->device), &device);
+	int rc = mst_verbs_port_check(id->verbs, id->port_num, text);
+	return rc != 0 ? rc
+		       : mst_verbs_device_of(door->net, ibv_get_device_name(id->verbs->device),
+					     &device);
+}
+
+/* Is there room for all links that may be attached? */
+static int check_devices(const struct verbs_door *door, uint32_t rails)
+{
+	const struct mst_verbs_net *net = door->net;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < net->device_count && rc == 0; i++) {
+		const struct mst_verbs_device *d = &net->device[i];
+		const char *name = ibv_get_device_name(d->context->device);
+		struct mst_verbs_need need = { .links = net->cfg.links_max,
+					       .rails = rails,
+					       .lanes = net->cfg.lanes };
+		for (uint32_t k = 0; k < rails; k++)
+			need.here += strcmp(ibv_get_device_name(door->listener[k]->verbs->device),
+					    name) == 0;
+		rc = mst_verbs_limits_check(name, &d->limits, &need);
+	}
+	return rc;
 }
 
 static void refuse(struct rdma_cm_id *id, int error)
@@ -126,6 +149,8 @@ static int door_open(struct mst_net *n, struct mst_door **out)
 		rc = mst_verbs_address_own(&door->net->fabric, NULL, &at);
 	for (uint32_t i = 0; rc == 0 && i < at.count; i++)
 		rc = listen_at(door, i, &at.at[i]);
+	if (rc == 0)
+		rc = check_devices(door, at.count);
 	if (rc == 0)
 		rc = mst_verbs_address_print(&at, door->door.address, sizeof(door->door.address));
 	if (rc != 0) {
@@ -188,6 +213,19 @@ static int check(const struct rdma_conn_param *conn, const struct mst_verbs_requ
 	return mst_verbs_lanes_check(&lanes);
 }
 
+/* Whoever is of another release hears so, and so do those who wonder at the server where it is. */
+static void tell_version(const struct rdma_cm_event *event, const struct mst_verbs_request *q)
+{
+	char peer[INET6_ADDRSTRLEN + 16];
+
+	if (q->magic != MST_VERBS_MAGIC || q->version == MST_VERBS_VERSION)
+		return;
+	mst_warn("%s speaks version %u of muster's verbs transport, this end %u; use the same "
+		 "version of muster on both sides",
+		 mst_verbs_address_text(rdma_get_peer_addr(event->id), false, peer, sizeof(peer)),
+		 q->version, MST_VERBS_VERSION);
+}
+
 static void come_in(struct verbs_door *door, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
@@ -203,6 +241,7 @@ static void come_in(struct verbs_door *door, const struct rdma_cm_event *event)
 	if (rc == 0 && c->rail[q.rail].id != NULL)
 		rc = -EPROTO;
 	if (rc != 0) {
+		tell_version(event, &q);
 		refuse(event->id, rc);
 		return;
 	}
@@ -349,6 +388,7 @@ static int make_rail(struct verbs_door *door, struct mst_verbs_rail *r)
 
 	r->id->context = r;
 	mst_verbs_address_text(rdma_get_peer_addr(r->id), false, r->peer, sizeof(r->peer));
+	mst_verbs_address_text(rdma_get_local_addr(r->id), false, r->own, sizeof(r->own));
 	return rc == 0 ? mst_verbs_rail_make(r) : rc;
 }
 
@@ -378,8 +418,10 @@ static int accept_rail(struct mst_verbs_rail *r, uint8_t far_mtu)
 					.qp_num = r->in->qp_num };
 
 	compare_mtu(r, far_mtu, yes.mtu);
-	if (rdma_accept(r->id, &conn) == 0)
+	if (rdma_accept(r->id, &conn) == 0) {
+		r->cm = MST_VERBS_CM_ANSWERED;
 		return 0;
+	}
 	return mst_fail(-EPIPE, "%s has gone before it was let in", r->peer);
 }
 
@@ -409,7 +451,9 @@ static int let_in(struct verbs_door *door, struct caller *c, struct mst_verbs_li
 	return rc;
 }
 
-/* Tells it why before its connections are destroyed. */
+/* Tells it why before its connections are destroyed. One that was accepted is refused by its
+ * destruction: refused before, it would keep the kernel sending its answer, and destroying it would
+ * wait a minute for the end of that. */
 static void put_out(struct mst_verbs_link *l, int error)
 {
 	struct mst_verbs_answer no = { .magic = MST_VERBS_MAGIC,
@@ -417,7 +461,8 @@ static void put_out(struct mst_verbs_link *l, int error)
 				       .error = error };
 
 	for (uint32_t i = 0; l != NULL && i < l->rail_count; i++)
-		(void)rdma_reject(l->rail[i].id, &no, sizeof(no));
+		if (l->rail[i].cm != MST_VERBS_CM_ANSWERED)
+			(void)rdma_reject(l->rail[i].id, &no, sizeof(no));
 	if (l != NULL)
 		mst_verbs_link_free(&l->link);
 }

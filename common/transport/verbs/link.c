@@ -13,7 +13,9 @@
 #include "common/transport/why.h"
 
 #define COMPLETIONS 16
-#define IDLE_POLLS 64u /* whoever never sleeps returns the last credits after so many */
+/* Whoever never sleeps returns the last credits after so many: longer than a peer takes to answer,
+ * lest each of its puts has a credit behind it. */
+#define IDLE_POLLS 2048u
 
 int mst_verbs_lanes_check(const struct mst_lanes *lanes)
 {

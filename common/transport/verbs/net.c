@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -70,9 +71,14 @@ static int open_ears(struct mst_verbs_net *net)
 	if (net->epoll < 0 || net->bell < 0)
 		return mst_fail(-errno, "cannot make a descriptor to wait on: %s", strerror(errno));
 	int rc = mst_verbs_cm_open(&net->cm);
+	if (rc != 0)
+		return rc;
+	rc = mst_verbs_watch(net, net->cm->fd);
 	if (rc == 0)
-		rc = mst_verbs_watch(net, net->cm->fd);
-	return rc == 0 ? mst_verbs_watch(net, net->bell) : rc;
+		rc = mst_verbs_watch(net, net->bell);
+	if (rc != 0)
+		return mst_fail(rc, "cannot watch the RDMA connection manager: %s", strerror(-rc));
+	return 0;
 }
 
 static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
@@ -186,10 +192,7 @@ void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d)
 		for (uint32_t k = 0; k < l->rail_count && l->state == MST_VERBS_LIVE; k++) {
 			if (l->rail[k].device != d)
 				continue;
-			(void)snprintf(
-				l->link.why, sizeof(l->link.why),
-				"RDMA device %s of this host was removed while it was in use",
-				name);
+			mst_verbs_sentence_removed(&l->rail[k]);
 			mst_verbs_link_end(l, -EPIPE);
 		}
 	}

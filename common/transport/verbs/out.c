@@ -136,17 +136,25 @@ static void add_immediate(struct ibv_send_wr *wr, uint32_t imm)
 
 /* ---- entries ---- */
 
-/* The next piece of an entry's data goes over this rail; small ones all go over the first, so that
- * they keep their order among themselves. */
+/* The next piece of an entry's data goes over this rail. It is the same for whatever is put to one
+ * place, however it is cut: so what is put there twice arrives in order. */
 static uint32_t rail_of(const struct mst_verbs_link *l, const struct mst_verbs_entry *e)
 {
-	return (uint32_t)(e->done / MST_VERBS_MESSAGE % l->rail_count);
+	return (uint32_t)((e->offset + e->done) / MST_VERBS_MESSAGE % l->rail_count);
+}
+
+static size_t piece_of(const struct mst_verbs_entry *e)
+{
+	size_t left = e->bytes - e->done;
+	size_t most = MST_VERBS_MESSAGE - (e->offset + e->done) % MST_VERBS_MESSAGE;
+
+	return left < most ? left : most;
 }
 
 /* Is the data to travel with the immediate itself? */
-static bool is_small(const struct mst_verbs_entry *e)
+static bool is_single(const struct mst_verbs_entry *e)
 {
-	return e->bytes <= MST_VERBS_MESSAGE;
+	return e->bytes > 0 && e->offset % MST_VERBS_MESSAGE + e->bytes <= MST_VERBS_MESSAGE;
 }
 
 static void add_data(struct mst_verbs_link *l, struct list *lists, struct mst_verbs_entry *e,
@@ -154,14 +162,13 @@ static void add_data(struct mst_verbs_link *l, struct list *lists, struct mst_ve
 {
 	struct list *list = &lists[rail_of(l, e)];
 	struct mst_verbs_rail *r = list->rail;
-	size_t left = e->bytes - e->done;
-	size_t bytes = left < MST_VERBS_MESSAGE ? left : MST_VERBS_MESSAGE;
+	size_t left = e->bytes - e->done, bytes = piece_of(e);
 	struct ibv_send_wr *wr = add(list);
 
 	fill(r, wr, e->published ? r->device->published : r->outbox, e->src + e->done, bytes,
 	     e->offset + e->done);
 	e->done += bytes;
-	if (e->notify && is_small(e))
+	if (e->notify && is_single(e))
 		add_immediate(wr, e->imm);
 	pending->until[r->index] = r->posted;
 	/* The last pieces, one on each rail, tell that they are through. */
@@ -201,18 +208,20 @@ static bool add_entry(struct mst_verbs_link *l, struct list *lists, struct mst_v
 		pending = &o->pending[o->pending_tail & o->pending_mask];
 	if (e->done == 0)
 		*pending = (struct mst_verbs_pending){ .cookie = e->cookie };
-	if (e->notify && is_small(e) && !has_room_for_notice(l))
+	uint32_t carrier = e->notify && is_single(e) ? rail_of(l, e) : l->rail_count;
+	if (carrier < l->rail_count && !has_room_for_notice(l))
 		return false;
 	while (e->done < e->bytes) {
 		if (room(&l->rail[rail_of(l, e)]) < 2)
 			return false;
 		add_data(l, lists, e, pending);
 	}
-	if (e->notify && !is_small(e) && !has_room_for_notice(l))
+	if (e->notify && carrier == l->rail_count && !has_room_for_notice(l))
 		return false;
-	/* The first rail's immediate has gone with the data, where there is little. */
-	for (uint32_t i = e->bytes > 0 && is_small(e) ? 1 : 0; e->notify && i < l->rail_count; i++)
-		add_notice(&lists[i], e, pending);
+	/* Where there is little data, its rail's immediate has gone with it. */
+	for (uint32_t i = 0; e->notify && i < l->rail_count; i++)
+		if (i != carrier)
+			add_notice(&lists[i], e, pending);
 	if (e->signal)
 		o->pending_tail++;
 	return true;

@@ -17,18 +17,6 @@
 
 /* ---- making ---- */
 
-/* Room for the largest put at a time, all that notify, and a few small ones. */
-static uint32_t send_depth(const struct mst_verbs_link *l, const struct mst_verbs_device *d)
-{
-	uint64_t pieces = l->peer_bytes / MST_VERBS_MESSAGE / l->rail_count;
-	uint64_t want = pieces + 2 * l->out_credits + MST_VERBS_SEND_MIN;
-	uint32_t depth = mst_verbs_pow2_above(want < MST_VERBS_SEND_MAX ? want
-									: MST_VERBS_SEND_MAX);
-	uint32_t most = (uint32_t)d->limits.max_qp_wr;
-
-	return depth < most ? depth : most;
-}
-
 static int make_queue(struct mst_verbs_rail *r)
 {
 	/* Every receive and every send may complete, if only in error. */
@@ -104,6 +92,8 @@ static int register_memory(struct mst_verbs_rail *r)
 int mst_verbs_rail_make(struct mst_verbs_rail *r)
 {
 	uint32_t slots = mst_verbs_pow2_above(r->link->in_credits + 1u);
+	struct mst_verbs_lane out = { r->link->peer_bytes, r->link->out_credits,
+				      r->link->rail_count };
 	struct {
 		uint32_t in, out;
 	} psn;
@@ -116,7 +106,7 @@ int mst_verbs_rail_make(struct mst_verbs_rail *r)
 		return mst_fail(-EIO, "no random numbers for a link");
 	r->in_psn = psn.in & PSN_MASK;
 	r->out_psn = psn.out & PSN_MASK;
-	r->send_size = send_depth(r->link, r->device);
+	r->send_size = mst_verbs_send_depth(&out, &r->device->limits);
 	r->imm = calloc(slots, sizeof(*r->imm));
 	r->imm_mask = slots - 1;
 	r->pd = ibv_alloc_pd(r->device->context);
@@ -171,7 +161,28 @@ int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count)
 	return 0;
 }
 
-/* ---- connecting ---- */
+/* ---- what the device can do ---- */
+
+/* The connection manager's list of devices is the first thing that one leaves, and to bind a
+ * connection to an address asks for that list. */
+int mst_verbs_rail_check_device(const struct mst_verbs_rail *r)
+{
+	union mst_verbs_address own = { 0 };
+	struct rdma_cm_id *id;
+	int rc = 0;
+
+	if (r->id == NULL)
+		return 0;
+	const struct sockaddr *at = rdma_get_local_addr(r->id);
+	memcpy(&own, at, at->sa_family == AF_INET ? sizeof(own.v4) : sizeof(own.v6));
+	own.v4.sin_port = 0; /* at the same place in both families */
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP) != 0)
+		return 0;
+	if (rdma_bind_addr(id, &own.any) != 0 && (errno == ENODEV || errno == EADDRNOTAVAIL))
+		rc = -errno;
+	rdma_destroy_id(id);
+	return rc;
+}
 
 uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r)
 {
@@ -181,6 +192,8 @@ uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r)
 		return IBV_MTU_256;
 	return (uint8_t)attr.active_mtu;
 }
+
+/* ---- connecting ---- */
 
 /* What the connection manager found for this state. */
 static int attributes(const struct mst_verbs_rail *r, enum ibv_qp_state state,

@@ -47,8 +47,8 @@ static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why
 
 	if (wc->status == IBV_WC_RETRY_EXC_ERR)
 		(void)snprintf(why, len,
-			       "no acknowledgement from %s over %s in %d tries of %.3g s: %s",
-			       r->peer, mst_verbs_rail_device(r), f->retries + 1, try_s,
+			       "no acknowledgement from %s over %s at %s in %d tries of %.3g s: %s",
+			       r->peer, mst_verbs_rail_device(r), r->own, f->retries + 1, try_s,
 			       sends_cause(wc->status));
 	else
 		(void)snprintf(why, len, "sending to %s over %s failed (%s): %s", r->peer,
@@ -59,7 +59,8 @@ static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why
 }
 
 /* The inbound pair fails by what the peer does: a write beyond its memory, with a key that is not
- * its, of a kind that is not allowed; a message where none is expected. */
+ * its, of a kind that is not allowed; a message where none is expected. Many devices only flush its
+ * receives then, as they do when the device itself goes, which was asked for first. */
 static int of_receives(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why, size_t len)
 {
 	(void)snprintf(why, len,
@@ -69,12 +70,35 @@ static int of_receives(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *
 	return -EPROTO;
 }
 
+void mst_verbs_sentence_removed(struct mst_verbs_rail *r)
+{
+	(void)snprintf(r->link->link.why, MST_WHY_LEN,
+		       "RDMA device %s, at %s, was removed while it was in use",
+		       mst_verbs_rail_device(r), r->own);
+}
+
+/* Whatever a device that goes breaks on its way would else be blamed on the peer. */
+static bool of_device(struct mst_verbs_rail *r)
+{
+	int rc = mst_verbs_rail_check_device(r);
+
+	if (rc == -ENODEV)
+		mst_verbs_sentence_removed(r);
+	else if (rc != 0)
+		(void)snprintf(r->link->link.why, MST_WHY_LEN,
+			       "RDMA device %s has lost its address %s while it was in use",
+			       mst_verbs_rail_device(r), r->own);
+	return rc != 0;
+}
+
 int mst_verbs_sentence_completion(struct mst_verbs_rail *r, const struct ibv_wc *wc)
 {
 	char *why = r->link->link.why, unused[MST_WHY_LEN];
 
 	if (why[0] != '\0')
 		why = unused;
+	else if (of_device(r))
+		return -EPIPE;
 	return wc->wr_id != 0 ? of_sends(r, wc, why, MST_WHY_LEN)
 			      : of_receives(r, wc, why, MST_WHY_LEN);
 }
@@ -83,17 +107,17 @@ void mst_verbs_sentence_gone(struct mst_verbs_rail *r, const struct rdma_cm_even
 {
 	char *why = r->link->link.why;
 
-	if (why[0] != '\0')
+	if (why[0] != '\0' || of_device(r))
 		return;
 	switch (event->event) {
 	case RDMA_CM_EVENT_DISCONNECTED:
-		(void)snprintf(why, MST_WHY_LEN, "%s has ended the connection: its process is over",
+		(void)snprintf(why, MST_WHY_LEN,
+			       "%s has ended the connection: its process is over, or its device "
+			       "gone",
 			       r->peer);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		(void)snprintf(why, MST_WHY_LEN,
-			       "RDMA device %s of this host was removed while it was in use",
-			       mst_verbs_rail_device(r));
+		mst_verbs_sentence_removed(r);
 		break;
 	default:
 		(void)snprintf(why, MST_WHY_LEN, "the connection to %s broke (%s, status %d)",
@@ -137,6 +161,38 @@ static int rejected(struct mst_verbs_rail *r, int reason)
 	return mst_fail(-ECONNREFUSED, "%s refused the connection (reason %d)", r->peer, reason);
 }
 
+/* A network that is not the peer's, and a firewall, look alike from here. */
+#define MEND                                                                                       \
+	"the path is dead, a firewall drops %s, or these are addresses of two networks (those of " \
+	"the data network are named by --data-address at the server, MUSTER_DATA_ADDRESS at a "    \
+	"worker)"
+
+int mst_verbs_sentence_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns)
+{
+	double s = (double)waited_ns / 1e9;
+
+	switch (r->cm) {
+	case MST_VERBS_CM_NONE:
+		return mst_fail(error, "%s does not answer when %s asks for it (for %.3g s): " MEND,
+				r->peer, r->own[0] != '\0' ? r->own : "this host", s, "ARP");
+	case MST_VERBS_CM_ADDRESS:
+		return mst_fail(error,
+				"nobody tells the way from %s over %s to %s (for %.3g s): is there "
+				"a subnet manager?",
+				r->own, mst_verbs_rail_device(r), r->peer, s);
+	case MST_VERBS_CM_ROUTE:
+		return mst_fail(error,
+				"%s does not answer connection requests from %s over %s (for %.3g "
+				"s): it is busy, " MEND,
+				r->peer, r->own, mst_verbs_rail_device(r), s, "UDP port 4791");
+	default:
+		return mst_fail(error,
+				"%s let %s in over %s, but has acknowledged nothing for %.3g s: "
+				"check the MTU of both ends and of the path (muster doctor)",
+				r->peer, r->own, mst_verbs_rail_device(r), s);
+	}
+}
+
 int mst_verbs_sentence_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
 {
 	int error = event->status < 0 ? event->status : -EHOSTUNREACH;
@@ -146,18 +202,18 @@ int mst_verbs_sentence_dial(struct mst_verbs_rail *r, const struct rdma_cm_event
 		return rejected(r, event->status);
 	case RDMA_CM_EVENT_ADDR_ERROR:
 		return mst_fail(error,
-				"no RDMA device of this host reaches %s (%s): check the address, "
-				"and that both hosts are on one data network; muster doctor shows "
-				"this host's devices and addresses",
-				r->peer, strerror(-error));
+				"no RDMA device of this host reaches %s%s%s (%s): check the "
+				"address, and that both hosts are on one data network; muster "
+				"doctor shows this host's devices and addresses",
+				r->peer, r->own[0] != '\0' ? " from " : "", r->own,
+				strerror(-error));
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		return mst_fail(error, "there is no RDMA route to %s (%s)", r->peer,
 				strerror(-error));
 	case RDMA_CM_EVENT_UNREACHABLE:
 		return mst_fail(-EHOSTUNREACH,
-				"%s does not answer connection requests: it is down, or a firewall "
-				"drops UDP port 4791",
-				r->peer);
+				"%s does not answer connection requests from %s over %s: " MEND,
+				r->peer, r->own, mst_verbs_rail_device(r), "UDP port 4791");
 	default:
 		return mst_fail(-EPIPE, "the connection to %s failed (%s, status %d)", r->peer,
 				rdma_event_str(event->event), event->status);

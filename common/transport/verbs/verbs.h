@@ -114,6 +114,8 @@ const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *ou
  * there is. @like, where not NULL, asks for its family. -ENODEV, -EINVAL with a sentence. */
 int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
 			  struct mst_verbs_addresses *out);
+/* This host's on the way to @far, as its routes say; "" if there is none. */
+const char *mst_verbs_address_toward(const struct sockaddr *far, char *out, size_t len);
 
 /* ---- device.c: what links of a net over one device share ---- */
 
@@ -133,6 +135,26 @@ struct mst_verbs_device *mst_verbs_device_known(struct mst_verbs_net *net, const
 /* The same, opened if it is not yet; by the net's thread, or before it polls. */
 int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out);
 void mst_verbs_device_close(struct mst_verbs_device *d);
+
+/* ---- limits.c: what a device must have for the links to come ---- */
+
+/* What is put one way. */
+struct mst_verbs_lane {
+	size_t bytes;
+	uint32_t credits, rails;
+};
+uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ibv_device_attr *has);
+
+struct mst_verbs_need {
+	uint32_t links;
+	uint32_t rails, here; /* of a link; of them on this device */
+	struct mst_lanes lanes;
+};
+/* 0; -ENOSPC, with the figure that does not fit. */
+int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
+			   const struct mst_verbs_need *need);
+/* 0; -ENETDOWN: nothing goes through the port, with a sentence. */
+int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *address);
 
 /* ---- rail.c: the two queue pairs that a link has on a device ---- */
 
@@ -191,8 +213,9 @@ struct mst_verbs_rail {
 	struct rdma_cm_id *id;
 	enum mst_verbs_cm_state cm;
 	int failure;
-	char peer[INET6_ADDRSTRLEN + 8]; /* for sentences */
-	struct mst_verbs_answer answer;  /* connector */
+	char peer[INET6_ADDRSTRLEN + 8]; /* for sentences, as is this end's: */
+	char own[INET6_ADDRSTRLEN + 8];
+	struct mst_verbs_answer answer; /* connector */
 	size_t answer_bytes;
 
 	struct ibv_pd *pd; /* of the inbound queue pair */
@@ -233,6 +256,9 @@ static inline const char *mst_verbs_rail_device(const struct mst_verbs_rail *r)
 {
 	return ibv_get_device_name(r->device->context->device);
 }
+/* The device may have been removed, or have lost its address, and its event not been read yet: then
+ * whatever broke broke of that. 0; -ENODEV, -EADDRNOTAVAIL. */
+int mst_verbs_rail_check_device(const struct mst_verbs_rail *r);
 /* What this port can do. */
 uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r);
 int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count);
@@ -347,10 +373,15 @@ void mst_verbs_link_break(struct mst_verbs_rail *r, int error);
 
 /* A failed completion: fills link.why unless a reason is there already. Return: -EPIPE, -EPROTO. */
 int mst_verbs_sentence_completion(struct mst_verbs_rail *r, const struct ibv_wc *wc);
+/* The device of this end is no more. */
+void mst_verbs_sentence_removed(struct mst_verbs_rail *r);
 /* An event of the connection manager that ends a link that was up. */
 void mst_verbs_sentence_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* One that ends an attempt: the error dial() returns, and its sentence. */
 int mst_verbs_sentence_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
+/* An attempt for which nothing has come back for so long, at the step that r->cm tells. Return:
+ * @error. */
+int mst_verbs_sentence_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns);
 
 /* ---- cm.c: the connection manager ---- */
 

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* What the links of a door will take of a device, against what it has: known before the first of
+ * them is made, and not when the last finds nothing left. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "common/transport/verbs/verbs.h"
+#include "common/transport/why.h"
+
+struct figure {
+	const char *what, *mend;
+	uint64_t need;
+	int64_t have;
+};
+
+/* Room for the largest put at a time, all that notify, and a few small ones. */
+uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ibv_device_attr *has)
+{
+	uint64_t pieces = lane->bytes / MST_VERBS_MESSAGE / lane->rails;
+	uint64_t want = pieces + UINT64_C(2) * lane->credits + MST_VERBS_SEND_MIN;
+	uint32_t depth = mst_verbs_pow2_above(want < MST_VERBS_SEND_MAX ? want
+									: MST_VERBS_SEND_MAX);
+	uint32_t most = (uint32_t)has->max_qp_wr;
+
+	return depth < most ? depth : most;
+}
+
+int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
+			   const struct mst_verbs_need *need)
+{
+	static const char fewer[] = "take fewer workers (--workers), or more devices (--device)";
+	static const char smaller[] = "take fewer slots (--slots), or another device (--device)";
+	const struct mst_lanes *l = &need->lanes;
+	struct mst_verbs_lane down = { l->down_bytes, l->down_credits, need->rails };
+	uint64_t links = (uint64_t)need->links * need->here;
+	uint64_t receives = (uint64_t)l->up_credits + 1;
+	uint64_t sends = mst_verbs_send_depth(&down, has);
+	struct figure figure[] = {
+		{ "queue pairs", fewer, 2 * links, has->max_qp },
+		{ "completion queues", fewer, links, has->max_cq },
+		{ "protection domains", fewer, links + 1, has->max_pd },
+		{ "memory regions", fewer, 2 * links + 1, has->max_mr },
+		{ "entries of a completion queue", smaller, receives + sends + 1, has->max_cqe },
+		{ "receives of a queue pair", smaller, receives, has->max_qp_wr },
+		{ "sends of a queue pair", smaller, MST_VERBS_SEND_MIN, has->max_qp_wr },
+	};
+
+	for (size_t i = 0; i < sizeof(figure) / sizeof(figure[0]); i++) {
+		const struct figure *f = &figure[i];
+		if (f->have > 0 && f->need > (uint64_t)f->have) /* 0: its driver does not say */
+			return mst_fail(-ENOSPC,
+					"RDMA device %s has %" PRId64 " %s, a job of %" PRIu32
+					" workers needs %" PRIu64 ": %s",
+					device, f->have, f->what, need->links, f->need, f->mend);
+	}
+	if (has->max_mr_size > 0 && l->up_bytes + MST_VERBS_PAGE > has->max_mr_size)
+		return mst_fail(-ENOSPC,
+				"RDMA device %s takes memory regions of %" PRIu64
+				" bytes at most, a worker's slots need %" PRIu64 ": %s",
+				device, (uint64_t)has->max_mr_size,
+				(uint64_t)l->up_bytes + MST_VERBS_PAGE, smaller);
+	return 0;
+}
+
+static const char *port_mend(enum ibv_port_state state)
+{
+	switch (state) {
+	case IBV_PORT_INIT:
+	case IBV_PORT_ARMED:
+		return "no subnet manager has set it up yet: start one, such as opensm";
+	case IBV_PORT_DOWN:
+		return "bring its interface up (ip link set DEV up), and look after its cable";
+	default:
+		return "see the kernel's log";
+	}
+}
+
+int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *address)
+{
+	const char *name = ibv_get_device_name(device->device);
+	struct ibv_port_attr attr;
+	int rc = ibv_query_port(device, port, &attr);
+
+	if (rc != 0)
+		return mst_fail(-rc, "cannot query port %u of RDMA device %s", port, name);
+	if (attr.state == IBV_PORT_ACTIVE)
+		return 0;
+	return mst_fail(-ENETDOWN, "port %u of RDMA device %s, of address %s, is in state %s: %s",
+			port, name, address, ibv_port_state_str(attr.state), port_mend(attr.state));
+}
