@@ -42,36 +42,42 @@ static void copy_from(const struct muster *m, size_t offset, void *into, size_t 
 	memcpy(into, (const char *)m->link->landing + offset, bytes);
 }
 
-static int take_session(struct muster *m)
+static int take_session(struct muster *m, uint32_t which)
 {
 	struct mst_lane_session word;
 
-	copy_from(m, m->layout.down_session, &word, sizeof(word));
+	if (which >= MST_SESSION_WORDS)
+		return -EPROTO;
+	copy_from(m, m->layout.down_session[which], &word, sizeof(word));
 	if (word.state == MST_SESSION_FINISHED)
 		return mst_worker_ended(&m->worker, word.version);
 	if (word.state != MST_SESSION_ENDED)
 		return -EPROTO;
 	m->put_out = true;
-	mst_worker_fail(&m->worker, word.error < 0 ? word.error : -ENOTCONN);
+	mst_worker_fail(&m->worker, mst_control_ending(word.error));
+	return 0;
+}
+
+static int copy_grant(const struct muster *m, uint32_t slot, struct mst_lane_grant *out)
+{
+	if (slot >= m->layout.slots)
+		return -EPROTO;
+	copy_from(m, m->layout.down_grant[slot], out, sizeof(*out));
 	return 0;
 }
 
 static int take_grant(struct muster *m, uint32_t imm)
 {
-	uint32_t slot = mst_imm_slot(imm);
 	struct mst_lane_grant grant;
+	int rc = copy_grant(m, mst_imm_slot(imm), &grant);
 
-	if (slot >= m->layout.slots)
-		return -EPROTO;
-	copy_from(m, m->layout.down_grant[slot], &grant, sizeof(grant));
-	if ((grant.epoch & MST_IMM_EPOCH_MASK) != mst_imm_epoch(imm))
-		return -EPROTO;
-	return mst_worker_granted(&m->worker, slot, grant.epoch);
+	if (rc == 0 && (grant.epoch & MST_IMM_EPOCH_MASK) != mst_imm_epoch(imm))
+		rc = -EPROTO;
+	return rc == 0 ? mst_worker_granted(&m->worker, mst_imm_slot(imm), grant.epoch) : rc;
 }
 
-static int take_verdict(struct muster *m, uint32_t imm)
+static int take_verdict(struct muster *m, uint32_t slot)
 {
-	uint32_t slot = mst_imm_slot(imm);
 	struct mst_lane_verdict verdict;
 
 	if (slot >= m->layout.slots)
@@ -80,11 +86,32 @@ static int take_verdict(struct muster *m, uint32_t imm)
 	return mst_worker_judged(&m->worker, slot, &verdict);
 }
 
-static int take_answer(struct muster *m)
+/* What has come with an answer. */
+static int take_slots(struct muster *m, uint32_t verdicts, uint32_t grants)
+{
+	struct mst_lane_grant grant;
+	int rc = 0;
+
+	for (uint32_t slot = 0; slot < MST_SLOTS_MAX && rc == 0; slot++) {
+		if (verdicts >> slot & 1u)
+			rc = take_verdict(m, slot);
+		if (rc == 0 && grants >> slot & 1u) {
+			rc = copy_grant(m, slot, &grant);
+			if (rc == 0)
+				rc = mst_worker_granted(&m->worker, slot, grant.epoch);
+		}
+	}
+	return rc;
+}
+
+static int take_answer(struct muster *m, uint32_t imm)
 {
 	const char *record = (const char *)m->link->landing + m->layout.down_record;
 	struct mst_lane_answer answer;
+	int rc = take_slots(m, mst_imm_verdicts(imm), mst_imm_grants(imm));
 
+	if (rc != 0)
+		return rc;
 	copy_from(m, m->layout.down_answer, &answer, sizeof(answer));
 	return mst_worker_answered(&m->worker, &answer, record);
 }
@@ -93,13 +120,13 @@ static int take_arrival(struct muster *m, uint32_t imm)
 {
 	switch (mst_imm_kind(imm)) {
 	case MST_IMM_SESSION:
-		return take_session(m);
+		return take_session(m, mst_imm_slot(imm));
 	case MST_IMM_GRANT:
 		return take_grant(m, imm);
 	case MST_IMM_VERDICT:
-		return take_verdict(m, imm);
+		return take_verdict(m, mst_imm_slot(imm));
 	case MST_IMM_ANSWER:
-		return take_answer(m);
+		return take_answer(m, imm);
 	default:
 		return -EPROTO;
 	}
@@ -151,6 +178,22 @@ static const char *sentence_of(const struct muster *m, int error)
 	}
 }
 
+/* A link that broke by itself, and not because the server has ended the session: how that looked
+ * from here, unless the lead has said the same. */
+static const char *own_reason(const struct muster *m)
+{
+	bool broke = m->link_lost && !m->put_out;
+
+	return broke && strstr(m->told.sentence, m->link->why) == NULL ? m->link->why : "";
+}
+
+/* A lead that hangs up may have had no time for words; what a shard put before says more. */
+static bool link_knows_better(const struct muster *m)
+{
+	return m->put_out && m->told.error == -ENOTCONN && m->worker.error != 0 &&
+	       m->worker.error != -ENOTCONN;
+}
+
 /* The lead's own words are better than what the link could tell: they may lie unread. */
 int mst_client_ended(struct muster *m)
 {
@@ -158,11 +201,13 @@ int mst_client_ended(struct muster *m)
 		(void)mst_control_step(m->control, mst_now_ns());
 		mst_control_look(m->control, &m->told);
 	}
-	int error = m->told.error != 0 ? m->told.error : m->worker.error;
+	bool lead = m->told.error != 0 && !link_knows_better(m);
+	int error = lead ? m->told.error : m->worker.error;
+	const char *said = lead ? m->told.sentence : sentence_of(m, error);
+	const char *own = lead ? own_reason(m) : "";
 
-	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s", m->job.rank,
-			       m->job.name,
-			       m->told.error != 0 ? m->told.sentence : sentence_of(m, error));
+	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s%s%s", m->job.rank,
+			       m->job.name, said, own[0] != '\0' ? "; here: " : "", own);
 }
 
 int mst_client_update(struct muster *m)

@@ -147,10 +147,10 @@ static void commit_end(struct mst_shard *s, const struct mst_job *job)
 
 /* Answers. */
 
-static size_t record_encode(const struct mst_shard *s, const struct mst_job *job)
+/* Return: its bytes. */
+static size_t record_encode(const struct mst_job *job, struct mst_lane_record *out)
 {
 	const struct mst_record *r = job->answer.record;
-	struct mst_lane_record *out = s->wire_record;
 	bool nothing = job->answer.answer.version == 0;
 
 	*out = (struct mst_lane_record){ .version = job->answer.answer.version,
@@ -169,8 +169,7 @@ static size_t record_encode(const struct mst_shard *s, const struct mst_job *job
 	return sizeof(*out) + r->share_count * sizeof(*r->share);
 }
 
-/* Are this answer's bytes for the shard to copy, chunk by chunk? Over a transport that does not map
- * they are put whole, and the queue goes on while they travel: a slow worker holds up itself. */
+/* Are this answer's bytes for the shard to copy, chunk by chunk? */
 static bool answer_copies(const struct mst_job *job)
 {
 	const struct mst_session *session = job->answer.session;
@@ -179,26 +178,60 @@ static bool answer_copies(const struct mst_job *job)
 	       session->link->ops->maps;
 }
 
+/* Or are they sent? Over a transport that does not map they are put from where they are published,
+ * and the queue goes on while they travel: a slow worker holds up itself. */
+static bool answer_sends(const struct mst_job *job)
+{
+	const struct mst_session *session = job->answer.session;
+
+	return job->answer.answer.where == MST_WHERE_COPIED && !session->over &&
+	       !session->link->ops->maps;
+}
+
+/* Sends the result as far as element @end. */
+static void answer_send(struct mst_shard *s, struct mst_job *job, uint64_t end)
+{
+	struct mst_span range = { job->cursor, end };
+
+	if (range.begin < range.end)
+		mst_shard_send_result(s, job->answer.session, &job->answer.answer, &range);
+	job->cursor = end;
+}
+
+/* A link has room for so many at a time, whatever its peer does. */
+static bool is_part(const struct mst_shard *s, uint64_t elems)
+{
+	return elems >= s->cfg.chunk_elems && elems >= s->cfg.elems / MST_PARTS_MAX;
+}
+
+/* What a commit has summed need not wait for the rest of it: it travels to those whose answers
+ * follow. */
+static void commit_pass_on(struct mst_shard *s, const struct mst_job *commit)
+{
+	for (uint32_t i = 1; i < s->queue_count; i++) {
+		struct mst_job *job = &s->queue[(s->queue_head + i) % s->queue_size];
+		if (job->kind == MST_JOB_COMMIT)
+			break; /* answers behind it are its own, or were decided with it */
+		if (job->kind == MST_JOB_ANSWER && answer_sends(job) &&
+		    job->answer.answer.buffer == commit->commit.buffer &&
+		    is_part(s, commit->cursor - job->cursor))
+			answer_send(s, job, commit->cursor);
+	}
+}
+
 /* Result, record, answer: one arrival announces them all. A worker that keeps what it had has its
  * record too, and the store may have forgotten it by now. */
-static void answer_end(struct mst_shard *s, const struct mst_job *job)
+static void answer_end(struct mst_shard *s, struct mst_job *job)
 {
 	struct mst_session *session = job->answer.session;
 	const struct mst_lane_answer *answer = &job->answer.answer;
+	size_t record_bytes = 0;
 
-	if (answer->where == MST_WHERE_COPIED && !answer_copies(job))
-		mst_shard_send_result(s, session, answer);
+	if (answer_sends(job))
+		answer_send(s, job, s->cfg.elems);
 	if (answer->where != MST_WHERE_KEEP)
-		mst_shard_put(s, session,
-			      &(struct mst_put){ .offset = s->cfg.layout.down_record,
-						 .src = s->wire_record,
-						 .bytes = record_encode(s, job) });
-	mst_shard_put(s, session,
-		      &(struct mst_put){ .offset = s->cfg.layout.down_answer,
-					 .src = answer,
-					 .bytes = sizeof(*answer),
-					 .notify = true,
-					 .imm = mst_imm(MST_IMM_ANSWER, 0, 0) });
+		record_bytes = record_encode(job, mst_shard_letter_record(s));
+	mst_shard_put_answer(s, session, answer, record_bytes);
 	if (answer_copies(job))
 		mst_shard_answered(s, session, answer->number);
 	/* From here on the worker can have it and ask again, before its bytes are reported sent. */
@@ -241,9 +274,11 @@ static void job_chunk(struct mst_shard *s, struct mst_job *job, uint64_t count)
 		break;
 	}
 	job->cursor += count;
+	if (job->kind == MST_JOB_COMMIT)
+		commit_pass_on(s, job);
 }
 
-static void job_end(struct mst_shard *s, const struct mst_job *job)
+static void job_end(struct mst_shard *s, struct mst_job *job)
 {
 	switch (job->kind) {
 	case MST_JOB_FOLD:

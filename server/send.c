@@ -12,12 +12,16 @@
  */
 #include <errno.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/bitset.h"
+#include "common/kernels/sum.h"
 #include "server/shard_state.h"
 
-/* Cookies: an answer's number, from 1 on. */
+/* Cookies: of a part of a result its answer's number, from 1 on, and whether it is the last. */
 #define ADVICE_COOKIE 0u
+#define LAST_PART 1u
 
 int mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put)
 {
@@ -30,6 +34,89 @@ int mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct
 	if (rc < 0)
 		mst_shard_lose(s, session, rc == -EAGAIN ? -EPROTO : -EPIPE);
 	return rc;
+}
+
+/* ---- verdicts, grants, answers ---- */
+
+/* One at a time: a worker hears its verdicts in the order of tickets, whatever their slots. */
+void mst_shard_post_verdict(struct mst_shard *s, const struct mst_slot *slot)
+{
+	if (slot->session->verdicts_due != 0)
+		mst_shard_put_due(s, slot->session);
+	slot->session->verdicts_due |= 1u << slot->index;
+	mst_bitset_add(s->due, slot->session->who.rank);
+}
+
+void mst_shard_post_grant(struct mst_shard *s, const struct mst_slot *slot)
+{
+	slot->session->grants_due |= 1u << slot->index;
+	mst_bitset_add(s->due, slot->session->who.rank);
+}
+
+static void put_cell(struct mst_shard *s, struct mst_session *session, size_t offset,
+		     const void *src, size_t bytes, uint32_t imm)
+{
+	mst_shard_put(
+		s, session,
+		&(struct mst_put){
+			.offset = offset, .src = src, .bytes = bytes, .notify = true, .imm = imm });
+}
+
+void mst_shard_put_due(struct mst_shard *s, struct mst_session *session)
+{
+	const struct mst_lane_layout *at = &s->cfg.layout;
+
+	for (uint32_t i = 0; i < s->cfg.slots; i++) {
+		const struct mst_slot *slot = &session->slot[i];
+		if (session->verdicts_due >> i & 1u)
+			put_cell(s, session, at->down_verdict[i], &slot->verdict,
+				 sizeof(slot->verdict), mst_imm(MST_IMM_VERDICT, i, 0));
+		if (session->grants_due >> i & 1u)
+			put_cell(s, session, at->down_grant[i], &slot->grant, sizeof(slot->grant),
+				 mst_imm(MST_IMM_GRANT, i, slot->grant.epoch));
+	}
+	session->verdicts_due = session->grants_due = 0;
+}
+
+struct mst_lane_record *mst_shard_letter_record(const struct mst_shard *s)
+{
+	return (void *)(s->letter + s->cfg.layout.down_record - s->cfg.layout.down_answer);
+}
+
+/* All cells lie between answer and record. Of those that are not due the worker may be about to
+ * read what was put last: they keep it. */
+void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
+			  const struct mst_lane_answer *answer, size_t record_bytes)
+{
+	const struct mst_lane_layout *at = &s->cfg.layout;
+	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
+
+	memcpy(s->letter, answer, sizeof(*answer));
+	for (uint32_t i = 0; i < s->cfg.slots; i++) {
+		const struct mst_slot *slot = &session->slot[i];
+		memcpy(s->letter + at->down_grant[i] - at->down_answer, &slot->grant,
+		       sizeof(slot->grant));
+		memcpy(s->letter + at->down_verdict[i] - at->down_answer, &slot->verdict,
+		       sizeof(slot->verdict));
+	}
+	session->verdicts_due = session->grants_due = 0;
+	put_cell(s, session, at->down_answer, s->letter,
+		 at->down_record - at->down_answer + record_bytes, imm);
+}
+
+/* A session that waits for its answer has it all with that, and is woken once. */
+void mst_shard_deliver(struct mst_shard *s)
+{
+	for (size_t word = 0; word < mst_bitset_words(s->cfg.workers); word++) {
+		uint64_t ranks = s->due[word];
+		s->due[word] = 0;
+		for (; ranks != 0; ranks &= ranks - 1) {
+			size_t rank = word * 64 + (size_t)__builtin_ctzll(ranks);
+			struct mst_session *session = s->session[rank];
+			if (session != NULL && !session->answering)
+				mst_shard_put_due(s, session);
+		}
+	}
 }
 
 /* ---- advice ---- */
@@ -57,21 +144,25 @@ void mst_shard_advise(struct mst_shard *s, struct mst_session *session, uint64_t
 
 /* ---- results ---- */
 
-/* It holds the session, and the version its buffer, until it has been sent. */
+/* Each holds the session, and the last the version its buffer, until it has been sent. */
 void mst_shard_send_result(struct mst_shard *s, struct mst_session *session,
-			   const struct mst_lane_answer *answer)
+			   const struct mst_lane_answer *answer, const struct mst_span *part)
 {
-	int rc = mst_shard_put(s, session,
-			       &(struct mst_put){ .offset = s->cfg.layout.down_result,
-						  .src = mst_shard_buffer(s, answer->buffer),
-						  .bytes = s->cfg.layout.result_bytes,
-						  .signal = true,
-						  .cookie = answer->number });
+	size_t size = mst_type_bytes(s->cfg.result_type);
+	bool last = part->end == s->cfg.elems;
+	const char *result = mst_shard_buffer(s, answer->buffer);
+	int rc = mst_shard_put(
+		s, session,
+		&(struct mst_put){ .offset = s->cfg.layout.down_result + part->begin * size,
+				   .src = result + part->begin * size,
+				   .bytes = (part->end - part->begin) * size,
+				   .signal = true,
+				   .cookie = answer->number << 1 | (last ? LAST_PART : 0) });
 
 	if (rc == 0) {
 		session->busy++;
 		session->unsent++;
-	} else if (rc > 0) {
+	} else if (rc > 0 && last) {
 		mst_shard_answered(s, session, answer->number);
 	}
 }
@@ -97,7 +188,8 @@ void mst_shard_sent(struct mst_shard *s, struct mst_session *session, uint64_t c
 	}
 	MST_ASSERT(session->unsent > 0);
 	session->unsent--;
-	mst_shard_answered(s, session, cookie);
+	if (cookie & LAST_PART)
+		mst_shard_answered(s, session, cookie >> 1);
 	mst_shard_unbusy(s, session);
 }
 

@@ -347,6 +347,7 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 		busy |= execute_all(s);
 		handle_queued(s);
 	}
+	mst_shard_deliver(s->shard);
 	if (s->noted) {
 		s->noted = false;
 		s->cfg.notify(s->cfg.notify_ctx);

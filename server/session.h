@@ -31,6 +31,9 @@ struct mst_slot {
 	bool read;           /* counted: it is still to be read */
 	float coefficient;
 	struct mst_slot *next; /* summand of the same step */
+	/* The last of each: put, or due. */
+	struct mst_lane_verdict verdict;
+	struct mst_lane_grant grant;
 };
 
 struct mst_session {
@@ -40,10 +43,12 @@ struct mst_session {
 	uint32_t busy;   /* slots still to be read, queued answers, and results on their way */
 	uint32_t unsent; /* of those, results on their way: MST_SENT follows for each */
 	bool answering;  /* an answer is queued: no honest worker asks again before it has it */
+	/* Slots whose verdict, or grant, is still to be put. */
+	uint32_t verdicts_due, grants_due;
 	/* Advice: the newest there is, the last that was put, whether that is on its way. */
 	uint64_t advice, advised;
 	bool advising;
-	bool lost;      /* reported to the ledger: once is enough */
+	bool lost;      /* reported to the ledger: once is enough; link->why tells why, or is "" */
 	bool over;      /* evicted or left: nothing is put to it any more */
 	bool said_over; /* the control thread has been told that it may free it */
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/bitset.h"
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
 #include "server/shard_state.h"
@@ -62,9 +63,6 @@ static int alloc_folds(struct mst_shard *s)
 
 static int alloc_vectors(struct mst_shard *s)
 {
-	size_t record = sizeof(struct mst_lane_record) +
-			s->cfg.workers * sizeof(struct mst_lane_share);
-
 	if (wants_theta(&s->cfg)) {
 		s->theta = calloc(s->cfg.elems, sizeof(float));
 		if (s->theta == NULL)
@@ -75,10 +73,10 @@ static int alloc_vectors(struct mst_shard *s)
 		if (s->momentum == NULL)
 			return -ENOMEM;
 	}
+	s->letter = calloc(1, s->cfg.layout.down_result - s->cfg.layout.down_answer);
 	s->total = calloc(s->cfg.chunk_elems, sizeof(float));
 	s->scratch = calloc(2 * s->cfg.chunk_elems, sizeof(float));
-	s->wire_record = calloc(1, record);
-	return s->total != NULL && s->scratch != NULL && s->wire_record != NULL ? 0 : -ENOMEM;
+	return s->total != NULL && s->scratch != NULL && s->letter != NULL ? 0 : -ENOMEM;
 }
 
 static int alloc_tables(struct mst_shard *s)
@@ -88,7 +86,9 @@ static int alloc_tables(struct mst_shard *s)
 	s->session = calloc(s->cfg.workers, sizeof(struct mst_session *));
 	s->rank = calloc(s->cfg.workers, sizeof(*s->rank));
 	s->leaf = calloc(s->cfg.entries_max, sizeof(*s->leaf));
-	if (s->queue == NULL || s->session == NULL || s->rank == NULL || s->leaf == NULL)
+	s->due = calloc(mst_bitset_words(s->cfg.workers), sizeof(*s->due));
+	if (s->queue == NULL || s->session == NULL || s->rank == NULL || s->leaf == NULL ||
+	    s->due == NULL)
 		return -ENOMEM;
 	return 0;
 }
@@ -127,7 +127,8 @@ void mst_shard_free(struct mst_shard *s)
 	free(s->momentum);
 	free(s->total);
 	free(s->scratch);
-	free(s->wire_record);
+	free(s->due);
+	free(s->letter);
 	free(s);
 }
 
@@ -165,16 +166,11 @@ static void grant_if_read(struct mst_shard *s, struct mst_slot *slot)
 {
 	if (slot->next_epoch == 0 || slot->read)
 		return;
-	struct mst_lane_grant grant = { .epoch = slot->next_epoch };
 	slot->state = MST_SLOT_GRANTED;
 	slot->epoch = slot->next_epoch;
 	slot->next_epoch = 0;
-	mst_shard_put(s, slot->session,
-		      &(struct mst_put){ .offset = s->cfg.layout.down_grant[slot->index],
-					 .src = &grant,
-					 .bytes = sizeof(grant),
-					 .notify = true,
-					 .imm = mst_imm(MST_IMM_GRANT, slot->index, grant.epoch) });
+	slot->grant = (struct mst_lane_grant){ .epoch = slot->epoch };
+	mst_shard_post_grant(s, slot);
 }
 
 static void tell_if_over(struct mst_shard *s, struct mst_session *session)
@@ -204,12 +200,13 @@ void mst_shard_read_done(struct mst_shard *s, struct mst_slot *slot)
 static void tell_session(struct mst_shard *s, struct mst_session *session,
 			 const struct mst_lane_session *word)
 {
+	mst_shard_put_due(s, session);
 	mst_shard_put(s, session,
-		      &(struct mst_put){ .offset = s->cfg.layout.down_session,
+		      &(struct mst_put){ .offset = s->cfg.layout.down_session[MST_SESSION_OF_JOB],
 					 .src = word,
 					 .bytes = sizeof(*word),
 					 .notify = true,
-					 .imm = mst_imm(MST_IMM_SESSION, 0, 0) });
+					 .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0) });
 }
 
 void mst_shard_admit(struct mst_shard *s, struct mst_session *session)
@@ -296,15 +293,6 @@ static int read_arrival(struct mst_shard *s, struct mst_session *session, uint32
 	}
 }
 
-/* A transport that knows why is the only one that does. */
-static int hear_loss(const struct mst_shard *s, const struct mst_session *session, int error)
-{
-	if (session->link->why[0] != '\0')
-		mst_warn("rank %" PRIu32 " lost, shard %" PRIu32 ": %s", session->who.rank,
-			 s->cfg.index, session->link->why);
-	return error;
-}
-
 void mst_shard_arrived(struct mst_shard *s, const struct mst_net_event *ev)
 {
 	struct mst_session *session = ev->link->user;
@@ -320,7 +308,7 @@ void mst_shard_arrived(struct mst_shard *s, const struct mst_net_event *ev)
 		mst_shard_sent(s, session, ev->cookie);
 		break;
 	case MST_LOST:
-		error = hear_loss(s, session, ev->error);
+		error = ev->error; /* why, the link tells the control side */
 		break;
 	}
 	if (error != 0)
@@ -410,18 +398,14 @@ static void count(struct mst_shard *s, struct mst_session *session, const struct
 static void tell_verdict(struct mst_shard *s, struct mst_session *session,
 			 const struct mst_decision *d)
 {
-	struct mst_lane_verdict verdict = {
+	struct mst_slot *slot = &session->slot[d->verdict.slot];
+
+	slot->verdict = (struct mst_lane_verdict){
 		.ticket = d->verdict.seq,
 		.counted_in = d->verdict.counted_in,
 		.verdict = d->verdict.verdict,
 	};
-
-	mst_shard_put(s, session,
-		      &(struct mst_put){ .offset = s->cfg.layout.down_verdict[d->verdict.slot],
-					 .src = &verdict,
-					 .bytes = sizeof(verdict),
-					 .notify = true,
-					 .imm = mst_imm(MST_IMM_VERDICT, d->verdict.slot, 0) });
+	mst_shard_post_verdict(s, slot);
 }
 
 /* The word is written before anything the session reads can change: a worker that looks there after
@@ -434,12 +418,14 @@ static void evict(struct mst_shard *s, struct mst_session *session, enum mst_evi
 	if (s->finished.state == MST_SESSION_ENDED)
 		word = s->finished; /* the job has failed: that is the reason */
 
-	(void)session->link->ops->put(session->link,
-				      &(struct mst_put){ .offset = s->cfg.layout.down_session,
-							 .src = &word,
-							 .bytes = sizeof(word),
-							 .notify = true,
-							 .imm = mst_imm(MST_IMM_SESSION, 0, 0) });
+	mst_shard_put_due(s, session);
+	(void)session->link->ops->put(
+		session->link,
+		&(struct mst_put){ .offset = s->cfg.layout.down_session[MST_SESSION_OF_WORKER],
+				   .src = &word,
+				   .bytes = sizeof(word),
+				   .notify = true,
+				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_WORKER, 0) });
 	session->over = true;
 	session->link->ops->detach(session->link);
 	mst_shard_forget_sends(session);

@@ -69,5 +69,7 @@ void mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
 		       const struct mst_record *record, const struct mst_rule *rule);
 /* One chunk of the oldest job. Return: false if there is none. */
 bool mst_shard_work(struct mst_shard *s);
+/* Puts verdicts and grants that no answer is about to take along: at the end of each step. */
+void mst_shard_deliver(struct mst_shard *s);
 
 #endif

@@ -12,6 +12,13 @@
 #include "common/kernels/tree.h"
 #include "server/shard.h"
 
+#define MST_PARTS_MAX 16u /* that a result is sent in, and the rest */
+
+/* Elements. */
+struct mst_span {
+	uint64_t begin, end;
+};
+
 enum mst_job_kind { MST_JOB_FOLD, MST_JOB_COMMIT, MST_JOB_ANSWER };
 
 /* The sum of a rank that has contributed twice or more to one step. */
@@ -73,7 +80,8 @@ struct mst_shard {
 	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
 	float *momentum;        /* NULL where there is none */
 	float *total, *scratch; /* one chunk, two chunks */
-	struct mst_lane_record *wire_record;
+	uint64_t *due;          /* set of ranks with verdicts or grants still to be put */
+	char *letter;           /* a session's cells from the answer to the record's end */
 };
 
 /* shard.c */
@@ -89,11 +97,22 @@ void mst_shard_lose(struct mst_shard *s, struct mst_session *session, int error)
 /* Puts to the worker; a link that cannot take it is reported lost. Return: as the put, -EPIPE to a
  * session that is over. */
 int mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put);
+/* The slot's verdict, or grant, is new. It leaves with the session's answer if one is queued, else
+ * with mst_shard_deliver(). */
+void mst_shard_post_verdict(struct mst_shard *s, const struct mst_slot *slot);
+void mst_shard_post_grant(struct mst_shard *s, const struct mst_slot *slot);
+/* What is due goes now, before something that must not pass it. */
+void mst_shard_put_due(struct mst_shard *s, struct mst_session *session);
+/* The answer, the record if there is one, and all that is due. */
+void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
+			  const struct mst_lane_answer *answer, size_t record_bytes);
+/* Where that record is composed. */
+struct mst_lane_record *mst_shard_letter_record(const struct mst_shard *s);
 /* What was computed on an older version than this cannot count any more. */
 void mst_shard_advise(struct mst_shard *s, struct mst_session *session, uint64_t version);
-/* All of a copied result, from where it is published. */
+/* A part of a copied result, from where it is published; parts are sent in order. */
 void mst_shard_send_result(struct mst_shard *s, struct mst_session *session,
-			   const struct mst_lane_answer *answer);
+			   const struct mst_lane_answer *answer, const struct mst_span *part);
 /* A copied result has been sent: its buffer is not read for this session any more. */
 void mst_shard_answered(struct mst_shard *s, struct mst_session *session, uint64_t number);
 /* MST_SENT has come. */

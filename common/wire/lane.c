@@ -12,6 +12,9 @@
 
 #define LINE 64u
 #define PAGE 4096u
+/* More than the protocol needs: that they have been polled must be told now and then, over RDMA by
+ * a write that costs as much as a record does. */
+#define CREDITS_MIN 32u
 
 /* Takes @bytes at the next multiple of @align. Return: their offset. */
 static size_t place(size_t *end, size_t bytes, size_t align)
@@ -40,7 +43,8 @@ static void down_layout(uint32_t workers, struct mst_lane_layout *out)
 	size_t shares = workers * sizeof(struct mst_lane_share);
 	size_t end = 0;
 
-	out->down_session = place(&end, sizeof(struct mst_lane_session), LINE);
+	for (uint32_t i = 0; i < MST_SESSION_WORDS; i++)
+		out->down_session[i] = place(&end, sizeof(struct mst_lane_session), LINE);
 	out->down_advice = place(&end, sizeof(uint64_t), LINE);
 	out->down_answer = place(&end, sizeof(struct mst_lane_answer), LINE);
 	for (uint32_t i = 0; i < out->slots; i++)
@@ -50,6 +54,11 @@ static void down_layout(uint32_t workers, struct mst_lane_layout *out)
 	out->down_record = place(&end, sizeof(struct mst_lane_record) + shares, LINE);
 	out->down_result = place(&end, out->result_bytes, PAGE);
 	out->down_bytes = place(&end, 0, PAGE);
+}
+
+static uint32_t credits(uint32_t needed)
+{
+	return needed > CREDITS_MIN ? needed : CREDITS_MIN;
 }
 
 static bool is_element(uint32_t bytes)
@@ -70,10 +79,10 @@ void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *o
 		.result_bytes = f->elems * f->result_type_bytes,
 		/* A slot's header or ABANDON is followed by nothing of that slot until its grant,
 		 * which answers it; the one ask that may be out likewise. */
-		.up_credits = 2 * f->slots + 1,
+		.up_credits = credits(2 * f->slots + 1),
 		/* Session, answer, and of each slot a verdict and a grant, with room for as many
 		 * again: a server may hand out the next before the last is polled. */
-		.down_credits = 2 * (2 + 2 * f->slots),
+		.down_credits = credits(2 * (2 + 2 * f->slots)),
 	};
 	up_layout(out);
 	down_layout(f->workers, out);

@@ -4,8 +4,8 @@
  * shard, the records in them, and the 32-bit immediate that announces a record.
  *
  *   up   (worker to shard):  ask | headers[slots] | gradients[slots]
- *   down (shard to worker):  session | advice | answer | grants[slots] | verdicts[slots] | record |
- *                            result
+ *   down (shard to worker):  sessions | advice | answer | grants[slots] | verdicts[slots] |
+ *                            record | result
  *
  * All fields are little-endian and fixed in width; the host must be little-endian (asserted). Every
  * record is written whole by one put and announced by one immediate. A reader copies a record once
@@ -35,7 +35,10 @@ enum mst_imm_kind {
 	MST_IMM_SESSION,    /* down: session is written */
 	MST_IMM_GRANT,      /* down: grants[slot] */
 	MST_IMM_VERDICT,    /* down: verdicts[slot] */
-	MST_IMM_ANSWER, /* down: record and answer are written, and the result where it is copied */
+	/* down: record and answer are written, the result where it is copied, and verdicts[slot]
+	 * and grants[slot] of the slots that the immediate names: what falls together travels in
+	 * one write */
+	MST_IMM_ANSWER,
 };
 #define MST_IMM_EPOCH_MASK 0x00ffffffu
 
@@ -54,6 +57,20 @@ static inline uint32_t mst_imm_slot(uint32_t imm)
 static inline uint32_t mst_imm_epoch(uint32_t imm)
 {
 	return imm & MST_IMM_EPOCH_MASK;
+}
+
+/* Of ANSWER: sets of slots, bit by bit. */
+static inline uint32_t mst_imm_answer(uint32_t verdicts, uint32_t grants)
+{
+	return (uint32_t)MST_IMM_ANSWER << 28 | (grants & 0xfu) << 4 | (verdicts & 0xfu);
+}
+static inline uint32_t mst_imm_verdicts(uint32_t imm)
+{
+	return imm & 0xfu;
+}
+static inline uint32_t mst_imm_grants(uint32_t imm)
+{
+	return imm >> 4 & 0xfu;
 }
 
 /* Header flags. */
@@ -80,6 +97,10 @@ struct mst_lane_header {
 };
 
 enum mst_session_state { MST_SESSION_RUNNING, MST_SESSION_FINISHED, MST_SESSION_ENDED };
+
+/* Each is written once, so that no word changes while it is read. The immediate names it as a
+ * slot. */
+enum { MST_SESSION_OF_JOB, MST_SESSION_OF_WORKER, MST_SESSION_WORDS };
 
 struct mst_lane_session {
 	uint32_t state;   /* enum mst_session_state */
@@ -149,7 +170,7 @@ struct mst_lane_layout {
 	size_t slot_bytes;   /* one gradient of the shard's range */
 	size_t result_bytes; /* one result of it */
 	size_t up_ask, up_header[MST_SLOTS_MAX], up_gradient[MST_SLOTS_MAX], up_bytes;
-	size_t down_session, down_advice, down_answer, down_grant[MST_SLOTS_MAX],
+	size_t down_session[MST_SESSION_WORDS], down_advice, down_answer, down_grant[MST_SLOTS_MAX],
 		down_verdict[MST_SLOTS_MAX];
 	size_t down_record, down_result, down_bytes;
 	uint32_t up_credits, down_credits; /* immediates that can be outstanding each way */
