@@ -18,6 +18,7 @@
 
 const struct mst_transport *transport;
 bool in_processes;
+uint64_t haste = 1;
 
 static CU_TestInfo cases[CASES_MAX + 1]; /* ends with an empty one */
 

@@ -98,6 +98,22 @@ static void no_answer_times_out(void)
 	world_close(&w);
 }
 
+static void dial_that_is_not_wanted_any_more_ends(void)
+{
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+	struct peer_command call = world_call(&w, &usual_lanes);
+	uint64_t begin = mst_now_ns();
+	struct mst_knock knock;
+
+	call.wanted_ns = 100 * MST_MS;
+	peer_tell(w.peer[0], &call);
+	CU_ASSERT_EQUAL_FATAL(world_knock(&w, &knock), 0);
+	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ECANCELED);
+	CU_ASSERT(mst_now_ns() - begin < call.timeout_ns / 2);
+	CU_ASSERT_EQUAL(transport->door->answer(w.door, &knock, &w.link[0]), -EPIPE);
+	world_close(&w);
+}
+
 static void lanes_beyond_reason_are_refused(void)
 {
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
@@ -177,6 +193,7 @@ CU_TestInfo door_cases[] = {
 	{ "answers may come in any order", answers_may_come_in_any_order },
 	{ "where nobody is, a dial is refused", nobody_there_is_refused },
 	{ "a dial without answer times out", no_answer_times_out },
+	{ "a dial that is not wanted any more ends", dial_that_is_not_wanted_any_more_ends },
 	{ "lanes beyond reason are refused", lanes_beyond_reason_are_refused },
 	{ "no more than links_max are attached", links_max_is_kept },
 	{ "published memory is read in place", published_memory_is_read_in_place },

@@ -164,22 +164,10 @@ static void killed_peer_is_lost_once(void)
 {
 	struct world w = world_of_one();
 
-	kill(peer_pid(w.peer[0]), SIGKILL);
+	peer_kill(w.peer[0]);
 	expect_lost_once(&w, 0, -EPIPE);
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 8, 1, 1), -EPIPE);
 	world_close(&w);
-}
-
-/* A process that kills @victim after so long, while this one is busy. */
-static pid_t kill_later(pid_t victim, uint64_t after_ns)
-{
-	pid_t killer = fork();
-
-	if (killer != 0)
-		return killer;
-	mst_sleep_ns(after_ns);
-	kill(victim, SIGKILL);
-	_exit(0);
 }
 
 static void kill_in_the_middle_of_traffic(void)
@@ -194,10 +182,10 @@ static void kill_in_the_middle_of_traffic(void)
 		struct world w = world_open(&(struct world_cfg){ .peers = 1 });
 		CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
 		peer_tell(w.peer[0], &c);
-		pid_t killer = kill_later(peer_pid(w.peer[0]), mst_rand_below(&r, 20 * MST_MS));
+		later(mst_rand_below(&r, 20 * MST_MS), peer_kill, w.peer[0]);
 		struct storm s = { w.net, w.link[0], ~c.seed, c.seed, c.count };
 		CU_ASSERT_EQUAL(storm(&s), -EPIPE); /* and not one byte was wrong before */
-		waitpid(killer, NULL, 0);
+		later_end();
 		world_close(&w);
 	}
 }
@@ -211,7 +199,7 @@ static void stopped_peer_holds_nobody_up(void)
 
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_TRUE_FATAL(world_join(&w, i, &usual_lanes));
-	kill(peer_pid(w.peer[0]), SIGSTOP);
+	peer_stop(w.peer[0]);
 	uint64_t begin = mst_now_ns();
 	for (uint32_t i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(world_notify(&w, 0, 8, i, i), 1);
@@ -220,7 +208,7 @@ static void stopped_peer_holds_nobody_up(void)
 	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
 	CU_ASSERT_PTR_EQUAL(ev.link, w.link[1]);
 	CU_ASSERT(mst_now_ns() - begin < MST_SECOND);
-	kill(peer_pid(w.peer[0]), SIGCONT);
+	peer_continue(w.peer[0]);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 4);
 	world_close(&w);
 }

@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/* What a peer does. How it lives: life.c, life_sim.c. */
 #include "tests/transport/peer.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
-
-#define PATIENCE_S 30
-
-struct peer {
-	const struct mst_transport *transport;
-	int control; /* the tester's end */
-	int orders;  /* the peer's end, in a thread */
-	pid_t pid;   /* 0: a thread */
-	pthread_t thread;
-};
-
-/* What the peer has. */
-struct side {
-	const struct mst_transport *t;
-	struct mst_net *net;
-	struct mst_door *door;
-	struct mst_link *link;
-};
 
 void pattern(uint8_t *out, size_t bytes, uint64_t seed)
 {
@@ -114,7 +91,7 @@ int storm(const struct storm *s)
 {
 	uint32_t credits = s->link->lanes.up_credits; /* of both lanes */
 	uint64_t sent = 0, received = 0;
-	uint64_t give_up = mst_now_ns() + PATIENCE_S * MST_SECOND;
+	uint64_t give_up = mst_now_ns() + PEER_PATIENCE_S * MST_SECOND;
 
 	while (sent < s->count || received < s->count) {
 		uint64_t before = sent + received;
@@ -144,11 +121,19 @@ static int open_net(struct side *side, const struct peer_command *c)
 	return side->net != NULL ? 0 : side->t->net_open(&cfg, &side->net);
 }
 
+static bool is_unwanted(void *until_ns)
+{
+	return mst_now_ns() >= *(const uint64_t *)until_ns;
+}
+
 static int dial(struct side *side, const struct peer_command *c)
 {
+	uint64_t until_ns = mst_now_ns() + c->wanted_ns;
 	struct mst_dial how = { .address = c->address,
 				.lanes = c->lanes,
-				.timeout_ns = c->timeout_ns };
+				.timeout_ns = c->timeout_ns,
+				.unwanted = c->wanted_ns != 0 ? is_unwanted : NULL,
+				.ctx = &until_ns };
 
 	memset(how.token, c->token, sizeof(how.token));
 	int rc = open_net(side, c);
@@ -168,12 +153,11 @@ static int listen_for(struct side *side, const struct peer_command *c, struct pe
 
 static int accept_one(struct side *side)
 {
-	struct pollfd pfd = { .fd = side->t->door->fd(side->door), .events = POLLIN };
 	struct mst_knock knock;
 	int rc = -EAGAIN;
 
 	for (int i = 0; i < 100 && rc == -EAGAIN; i++) {
-		poll(&pfd, 1, 100);
+		await_caller(side->door);
 		rc = side->t->door->knock(side->door, &knock);
 	}
 	if (rc == 0)
@@ -291,7 +275,7 @@ static void hang_up(struct side *side)
 	side->link = NULL;
 }
 
-static int obey(struct side *side, const struct peer_command *c, struct peer_report *r)
+int side_obey(struct side *side, const struct peer_command *c, struct peer_report *r)
 {
 	switch (c->order) {
 	case PEER_DIAL:
@@ -324,106 +308,10 @@ static int obey(struct side *side, const struct peer_command *c, struct peer_rep
 	return -EINVAL;
 }
 
-static void live(const struct mst_transport *t, int orders)
+void side_close(struct side *side)
 {
-	struct side side = { .t = t };
-	struct peer_command c;
-
-	while (recv(orders, &c, sizeof(c), 0) == (ssize_t)sizeof(c)) {
-		struct peer_report r = { 0 };
-		r.rc = obey(&side, &c, &r);
-		send(orders, &r, sizeof(r), MSG_NOSIGNAL);
-	}
-	hang_up(&side);
-	if (side.door != NULL)
-		t->door->close(side.door);
-	t->net_close(side.net);
-	close(orders);
-}
-
-static void *live_in_thread(void *arg)
-{
-	struct peer *p = arg;
-
-	live(p->transport, p->orders);
-	return NULL;
-}
-
-static void live_in_process(struct peer *p, int orders)
-{
-	p->pid = fork();
-	if (p->pid != 0)
-		return;
-	close(p->control);
-	live(p->transport, orders);
-	_exit(0);
-}
-
-static _Noreturn void give_up(const char *what)
-{
-	perror(what);
-	abort();
-}
-
-struct peer *peer_start(const struct mst_transport *t, bool process)
-{
-	struct timeval patience = { .tv_sec = PATIENCE_S + 5 };
-	struct peer *p = calloc(1, sizeof(*p));
-	int pair[2];
-
-	if (p == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		give_up("no peer to test with");
-	p->transport = t;
-	p->control = pair[0];
-	p->orders = pair[1];
-	setsockopt(p->control, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (process) {
-		live_in_process(p, pair[1]);
-		close(pair[1]);
-	} else if (pthread_create(&p->thread, NULL, live_in_thread, p) != 0) {
-		give_up("no thread to test with");
-	}
-	if (p->pid < 0)
-		give_up("no process to test with");
-	return p;
-}
-
-void peer_tell(struct peer *p, const struct peer_command *c)
-{
-	send(p->control, c, sizeof(*c), MSG_NOSIGNAL);
-}
-
-struct peer_report peer_hear(struct peer *p)
-{
-	struct peer_report r;
-
-	if (recv(p->control, &r, sizeof(r), 0) != (ssize_t)sizeof(r))
-		r = (struct peer_report){ .rc = -ETIME };
-	return r;
-}
-
-struct peer_report peer_do(struct peer *p, const struct peer_command *c)
-{
-	peer_tell(p, c);
-	return peer_hear(p);
-}
-
-pid_t peer_pid(const struct peer *p)
-{
-	return p->pid;
-}
-
-int peer_end(struct peer *p)
-{
-	int status = 0;
-
-	/* Not close() alone: a peer that was forked later has this descriptor too. */
-	shutdown(p->control, SHUT_RDWR);
-	close(p->control);
-	if (p->pid > 0)
-		waitpid(p->pid, &status, 0);
-	else
-		pthread_join(p->thread, NULL);
-	free(p);
-	return status;
+	hang_up(side);
+	if (side->door != NULL)
+		side->t->door->close(side->door);
+	side->t->net_close(side->net);
 }

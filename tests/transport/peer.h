@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other end of a link under test, in a thread or in a process of its own. It has one net and at
- * most one link, and does one order at a time; orders and reports travel over a socket pair.
+ * The other end of a link under test, in a thread or in a process of its own, or in one of a
+ * simulated world. It has one net and at most one link, and does one order at a time.
  */
 #ifndef MST_TESTS_TRANSPORT_PEER_H
 #define MST_TESTS_TRANSPORT_PEER_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "common/transport/transport.h"
 
 enum peer_order {
-	PEER_DIAL,     /* address, token, lanes, timeout_ns: opens a net and dials */
+	PEER_DIAL,     /* address, token, lanes, timeout_ns, wanted_ns: opens a net and dials */
 	PEER_LISTEN,   /* opens a net and a door; reports its address */
 	PEER_ACCEPT,   /* waits for a caller and lets it in */
 	PEER_PUT,      /* offset, bytes of pattern(seed), notify, imm, from_window */
@@ -28,6 +27,7 @@ enum peer_order {
 };
 
 #define PEER_EVENTS 32
+#define PEER_PATIENCE_S 30 /* then an order has failed */
 
 struct peer_command {
 	enum peer_order order;
@@ -35,6 +35,7 @@ struct peer_command {
 	uint8_t token;
 	struct mst_lanes lanes;
 	uint64_t timeout_ns;
+	uint64_t wanted_ns; /* for so long; 0: to the end */
 	size_t offset, bytes;
 	uint64_t seed, count;
 	uint32_t imm;
@@ -61,9 +62,33 @@ void peer_tell(struct peer *p, const struct peer_command *c);
 /* Waits for the report of the last order; rc -ETIME: none came. */
 struct peer_report peer_hear(struct peer *p);
 struct peer_report peer_do(struct peer *p, const struct peer_command *c);
-pid_t peer_pid(const struct peer *p); /* of a process */
+/* What becomes of a peer in a process. */
+void peer_kill(void *peer);
+void peer_stop(struct peer *p);
+void peer_continue(struct peer *p);
 /* Ends it and frees all; of a process, how it ended, as waitpid() tells. */
 int peer_end(struct peer *p);
+
+/* ---- time ---- */
+
+/* Until somebody may be knocking, or a while is over. */
+void await_caller(const struct mst_door *door);
+/* Calls @act in so long, whatever the caller does meanwhile; one at a time. */
+void later(uint64_t after_ns, void (*act)(void *arg), void *arg);
+/* It has been called. */
+void later_end(void);
+
+/* ---- what a peer does ---- */
+
+struct side {
+	const struct mst_transport *t;
+	struct mst_net *net;
+	struct mst_door *door;
+	struct mst_link *link;
+};
+/* Return: as the report's rc. */
+int side_obey(struct side *side, const struct peer_command *c, struct peer_report *r);
+void side_close(struct side *side);
 
 /* Bytes that depend on place and seed. */
 void pattern(uint8_t *out, size_t bytes, uint64_t seed);

@@ -570,5 +570,7 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && strcmp(argv[1], "door") == 0)
 		return ut_main("verbs door, hostile", verbs_door_cases);
+	if (argc > 1 && strcmp(argv[1], "removal") == 0)
+		return ut_main("verbs, device removed", verbs_removal_cases);
 	return ut_main("verbs links, hostile", cases);
 }

@@ -98,5 +98,7 @@ void expect_alive(const struct house *h, const struct siege *g);
 
 /* verbs_hostile_door.c */
 extern CU_TestInfo verbs_door_cases[];
+/* verbs_removal.c: this host's device is gone afterwards */
+extern CU_TestInfo verbs_removal_cases[];
 
 #endif

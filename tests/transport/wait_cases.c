@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sleeping, and what ends it. */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,7 +86,7 @@ static void put_wakes_the_connector(void)
 static void no_wake_up_is_lost(void)
 {
 	struct world w = world_open(&(struct world_cfg){ .peers = 1, .restless = true });
-	struct peer_command echo = { .order = PEER_ECHO, .count = 20000 };
+	struct peer_command echo = { .order = PEER_ECHO, .count = 20000 / haste };
 	struct mst_put put = { .notify = true };
 	struct mst_net_event ev;
 	uint64_t longest = 0;
@@ -109,23 +108,20 @@ static void no_wake_up_is_lost(void)
 	world_close(&w);
 }
 
-static void *wake_later(void *net)
+static void wake(void *net)
 {
-	mst_sleep_ns(NAP);
 	transport->wake(net);
-	return NULL;
 }
 
 static void wake_ends_the_present_wait(void)
 {
 	struct world w = world_of_one();
-	pthread_t thread;
 	int rc;
 
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, wake_later, w.net), 0);
+	later(NAP, wake, w.net);
 	uint64_t took = wait_took_ns(&w, MST_NEVER, &rc);
 	CU_ASSERT(took > NAP / 2 && took < SOON);
-	pthread_join(thread, NULL);
+	later_end();
 	world_close(&w);
 }
 

@@ -2,7 +2,6 @@
 #include "tests/transport/world.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,12 +54,11 @@ struct peer_command world_call(const struct world *w, const struct mst_lanes *la
 
 int world_knock(struct world *w, struct mst_knock *out)
 {
-	struct pollfd pfd = { .fd = transport->door->fd(w->door), .events = POLLIN };
 	uint64_t begin = mst_now_ns();
 	int rc = transport->door->knock(w->door, out);
 
 	while (rc == -EAGAIN && mst_now_ns() - begin < 5 * MST_SECOND) {
-		poll(&pfd, 1, 100);
+		await_caller(w->door);
 		rc = transport->door->knock(w->door, out);
 	}
 	return rc;

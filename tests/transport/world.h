@@ -13,6 +13,7 @@
 
 extern const struct mst_transport *transport;
 extern bool in_processes;
+extern uint64_t haste; /* cases that repeat for long do so this much less often */
 
 struct world {
 	bool restless;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Who lives in a world: a server, workers that come, compute, push and go, and what befalls them
+ * (faults.c). */
+#ifndef MST_TESTS_SIM_CAST_H
+#define MST_TESTS_SIM_CAST_H
+
+#include "client/client.h"
+#include "tests/sim/observer.h"
+#include "tests/sim/plan.h"
+#include "tests/sim/world.h"
+
+struct worker {
+	struct obs_worker seen;
+	const struct sim_manners *manners;
+	struct sim_process *process;
+	struct muster *m; /* NULL: not in a job */
+	uint64_t contents;
+	uint64_t frozen_ns; /* in all */
+	uint64_t dawdle_ns; /* that its next piece takes longer */
+	bool comes_again;   /* another process of this rank was there before */
+	bool leaves, finishes, scribbles, talks_rubbish;
+	struct worker *next; /* older */
+};
+
+/* Lives the plan through. Return: did everybody go home? If not, nothing can be freed. */
+bool cast_play(struct sim_plan *plan);
+
+struct sim_process *cast_server(void);
+/* The youngest process of this rank; NULL: none yet. */
+struct worker *cast_worker(uint32_t rank);
+/* Another process of this rank. */
+void cast_enter(uint32_t rank, bool again);
+/* By whose link it is. */
+struct worker *cast_owner(const struct sim_process *p);
+
+/* ---- faults.c ---- */
+
+void faults_begin(struct sim_plan *plan);
+/* A put of this kind, from or to this rank; of VERDICT and GRANT, the decision. */
+void faults_moment(uint32_t rank, uint32_t imm_kind);
+/* What a worker that talks rubbish says next. */
+void faults_rubbish(struct worker *w);
+
+/* ---- life.c ---- */
+
+void life_begin(const struct sim_plan *plan);
+/* A worker's main. */
+void life_main(void *worker);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/* What the server decides, in order. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tests/sim/heap.h"
+#include "tests/sim/observer_state.h"
+#include "tests/sim/world.h"
+
+/* For what is between a timer and what it leads to. */
+#define SLACK_NS (100 * MST_MS)
+
+static struct obs_session *find_or_complain(struct mst_identity who, const char *what)
+{
+	struct obs_session *s = obs_find(who.rank, who.incarnation);
+
+	if (s == NULL)
+		obs_violated("%s names rank %" PRIu32 ".%" PRIu32 ", who was never admitted", what,
+			     who.rank, who.incarnation);
+	return s;
+}
+
+static bool repeats(void)
+{
+	return obs.plan->rule.release != MST_RELEASE_COMMIT;
+}
+
+static bool rank_is_open(uint32_t rank)
+{
+	for (uint32_t i = 0; i < obs.open_count; i++) {
+		if (obs.open[i]->rank == rank)
+			return true;
+	}
+	return false;
+}
+
+static void enter(struct expect_item *item)
+{
+	if (obs.open_count == 0)
+		obs.first_count_ns = sim_now();
+	obs.open[obs.open_count++] = item;
+}
+
+/* It may have handed in what it likes, but what is counted is counted. */
+static void counted_of_rogue(const struct obs_session *s, const struct mst_decision *d)
+{
+	struct expect_item *item = sim_alloc(sizeof(*item));
+
+	*item = (struct expect_item){ .rank = s->rank,
+				      .incarnation = s->incarnation,
+				      .seq = d->count.seq,
+				      .spoiled = true,
+				      .base = 1,
+				      .coefficient = d->count.coefficient };
+	enter(item);
+}
+
+static void counted(const struct mst_decision *d)
+{
+	struct obs_session *s = find_or_complain(d->who, "a count");
+	struct expect_item *item = s != NULL ? obs_item(s, d->count.seq) : NULL;
+
+	if (s == NULL)
+		return;
+	if (s->rogue) {
+		counted_of_rogue(s, d);
+		return;
+	}
+	if (item == NULL || item->slot != d->count.slot || item->empty) {
+		obs_violated("counted: %" PRIu64 " of rank %" PRIu32 ", which it has not handed in",
+			     d->count.seq, d->who.rank);
+		return;
+	}
+	if (!s->live || item->verdict != MUSTER_NONE || item->counted)
+		obs_violated("counted: %" PRIu64 " of rank %" PRIu32 ", %s", item->seq, item->rank,
+			     s->live ? "which was judged before" : "whose session has ended");
+	if (obs.commits - item->tag > obs.plan->rule.window)
+		obs_violated("counted: %" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
+			     " in version %" PRIu64 ", beyond the window",
+			     item->seq, item->rank, item->tag, obs.commits + 1);
+	if (!repeats() && rank_is_open(item->rank))
+		obs_violated("counted: rank %" PRIu32 " twice in version %" PRIu64, item->rank,
+			     obs.commits + 1);
+	item->counted = true;
+	item->version = obs.commits + 1;
+	expect_weigh(item);
+	if (item->coefficient != d->count.coefficient)
+		obs_violated("coefficient of %" PRIu64 " of rank %" PRIu32 " is %a, must be %a",
+			     item->seq, item->rank, (double)d->count.coefficient,
+			     (double)item->coefficient);
+	enter(item);
+}
+
+/* Late and stale have a reason that can be seen. */
+static void check_reason(const struct obs_session *s, const struct expect_item *item,
+			 enum muster_verdict verdict)
+{
+	bool outside = obs.commits - item->tag > obs.plan->rule.window;
+	bool twice = !repeats() && rank_is_open(item->rank);
+
+	if (verdict == MUSTER_REFUSED || ((verdict == MUSTER_LATE || verdict == MUSTER_STALE) &&
+					  !outside && !twice && !obs.finished))
+		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
+			     " is %s, without a reason",
+			     item->seq, s->rank, item->tag, obs_verdict_name(verdict));
+}
+
+static void judged(const struct mst_decision *d)
+{
+	struct obs_session *s = find_or_complain(d->who, "a verdict");
+	enum muster_verdict verdict = d->verdict.verdict;
+
+	if (s == NULL || s->rogue)
+		return;
+	if (d->verdict.seq == 0) /* of an abandoned contribution */
+		return;
+	struct expect_item *item = obs_item(s, d->verdict.seq);
+	if (item == NULL) {
+		obs_violated("%s: %" PRIu64 " of rank %" PRIu32 ", which it has not handed in",
+			     obs_verdict_name(verdict), d->verdict.seq, s->rank);
+		return;
+	}
+	if (item->verdict != MUSTER_NONE)
+		obs_violated("%" PRIu64 " of rank %" PRIu32 " is judged twice: %s, then %s",
+			     item->seq, s->rank, obs_verdict_name(item->verdict),
+			     obs_verdict_name(verdict));
+	if ((verdict == MUSTER_COUNTED) != item->counted ||
+	    (item->counted && d->verdict.counted_in != item->version))
+		obs_violated("%" PRIu64 " of rank %" PRIu32 " is %s in %" PRIu64
+			     ", but was %scounted",
+			     item->seq, s->rank, obs_verdict_name(verdict), d->verdict.counted_in,
+			     item->counted ? "" : "not ");
+	check_reason(s, item, verdict);
+	item->verdict = verdict;
+	obs.judged++;
+	if (s->spent_by[item->slot] == item->seq)
+		s->slot[item->slot] = SLOT_JUDGED;
+	sim_say("  %" PRIu64 " of rank %" PRIu32 " is %s", item->seq, s->rank,
+		obs_verdict_name(verdict));
+}
+
+static uint32_t started(void)
+{
+	uint32_t count = 0;
+
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next)
+		count += s->live && s->started;
+	return count;
+}
+
+/* Enough, and no more: what a step takes is as many as commit it. */
+static void check_quorum(void)
+{
+	int32_t quorum = obs.plan->rule.quorum;
+	uint32_t count = obs.open_count;
+
+	if (count == 0)
+		obs_violated("version %" PRIu64 " is of nobody", obs.commits + 1);
+	if (quorum > 0 && count > (uint32_t)quorum)
+		obs_violated("version %" PRIu64 " takes %" PRIu32 " of %" PRId32, obs.commits + 1,
+			     count, quorum);
+	if (obs.ever_lost || obs.end_asked || obs.finished)
+		return;
+	uint32_t needed = quorum > 0 ? (uint32_t)quorum : started();
+	if (quorum <= 0 && (uint32_t)-quorum < needed)
+		needed -= (uint32_t)-quorum;
+	if (count < needed)
+		obs_violated("version %" PRIu64 " is committed by %" PRIu32 " of %" PRIu32,
+			     obs.commits + 1, count, needed);
+}
+
+static void check_record(const struct mst_record *r)
+{
+	struct expect_item *const *open = obs.open;
+	bool same = r->entry_count == obs.open_count;
+
+	for (uint32_t i = 0; same && i < r->entry_count; i++)
+		same = r->entry[i].who.rank == open[i]->rank &&
+		       r->entry[i].who.incarnation == open[i]->incarnation &&
+		       r->entry[i].seq == open[i]->seq &&
+		       r->entry[i].coefficient == open[i]->coefficient;
+	for (uint32_t i = 0; same && i < r->entry_count; i++) {
+		if (open[i]->spoiled)
+			open[i]->samples = r->entry[i].samples;
+	}
+	if (!same)
+		obs_violated("the record of version %" PRIu64 " is not what was counted",
+			     r->version);
+}
+
+/* Whoever is missing is waited for so long, and no longer. */
+static void check_patience(void)
+{
+	uint64_t most_ns = obs.plan->patience_ns + obs.plan->lease_ns + SLACK_NS;
+
+	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
+		const struct sim_fault *f = &obs.plan->fault[i];
+		if (!f->left_out && f->target == SIM_SERVER)
+			most_ns += f->span_ns;
+	}
+	if (sim_now() - obs.first_count_ns > most_ns)
+		obs_violated("version %" PRIu64 " is committed %.3f s after its first contribution",
+			     obs.commits + 1,
+			     (double)(sim_now() - obs.first_count_ns) / (double)MST_SECOND);
+}
+
+/* When all have joined and had a version, there is nothing more to allocate. */
+static void check_allocations(uint64_t version)
+{
+	uint64_t calls = sim_heap_now().calls;
+
+	if (version == 2)
+		obs.allocations = calls;
+	if (version > 2 && obs.plan->fault_count == 0 && !obs.ever_lost && calls != obs.allocations)
+		obs_violated("version %" PRIu64 ": memory was allocated %" PRIu64
+			     " times since version 2",
+			     version, calls - obs.allocations);
+}
+
+static void committed(const struct mst_decision *d, const struct mst_record *r)
+{
+	uint64_t version = obs.commits + 1;
+
+	if (d->commit.version != version || r->version != version) {
+		obs_violated("version %" PRIu64 " is committed after %" PRIu64, d->commit.version,
+			     obs.commits);
+		return;
+	}
+	if (obs.buffer_version[d->commit.buffer] == version && version > 1)
+		obs_violated("version %" PRIu64 " goes where the version before it is", version);
+	check_quorum();
+	check_record(r);
+	check_patience();
+	check_allocations(version);
+	const char *wrong = expect_commit(version, obs.open, obs.open_count, r->divisor, r->rate);
+	if (wrong != NULL)
+		obs_violated("version %" PRIu64 ": %s", version, wrong);
+	obs.buffer_version[d->commit.buffer] = version + 1;
+	obs.commits = version;
+	obs.open_count = 0;
+	sim_say("  version %" PRIu64 " of %" PRIu32, version, r->entry_count);
+}
+
+static void released(const struct mst_decision *d)
+{
+	bool by_buffer = d->answer.where == MST_WHERE_IN_PLACE ||
+			 d->answer.where == MST_WHERE_COPIED;
+
+	if (d->answer.version > obs.commits)
+		obs_violated("rank %" PRIu32 " is given version %" PRIu64 ", which is not there",
+			     d->who.rank, d->answer.version);
+	if (by_buffer && obs.buffer_version[d->answer.buffer] != d->answer.version + 1)
+		obs_violated("rank %" PRIu32 " is given version %" PRIu64
+			     " from a buffer that holds %" PRIu64,
+			     d->who.rank, d->answer.version,
+			     obs.buffer_version[d->answer.buffer] - 1);
+}
+
+static void admitted(const struct mst_decision *d)
+{
+	const struct obs_session *before = obs_find(d->who.rank, d->who.incarnation);
+	struct obs_session *s = sim_alloc(sizeof(*s));
+
+	if (before != NULL)
+		obs_violated("rank %" PRIu32 ".%" PRIu32 " is admitted twice", d->who.rank,
+			     d->who.incarnation);
+	for (const struct obs_session *o = obs.sessions; o != NULL; o = o->next) {
+		if (o->rank == d->who.rank && o->live)
+			obs_violated("rank %" PRIu32 " is admitted while %" PRIu32 ".%" PRIu32
+				     " is live",
+				     d->who.rank, o->rank, o->incarnation);
+	}
+	*s = (struct obs_session){ .rank = d->who.rank,
+				   .incarnation = d->who.incarnation,
+				   .live = true,
+				   .next = obs.sessions };
+	obs.sessions = s;
+	obs.ever_lost |= s->incarnation > 1;
+	sim_say("  rank %" PRIu32 ".%" PRIu32 " is admitted", s->rank, s->incarnation);
+}
+
+/* A server that only stood still must not hold it against others; they may have gone meanwhile. */
+static bool server_is_to_blame(enum mst_evict_why why)
+{
+	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
+		const struct sim_fault *f = &obs.plan->fault[i];
+		bool only_stood = f->kind == SIM_FAULT_FREEZE && why != MST_EVICT_LOST;
+		if (!f->left_out && f->target == SIM_SERVER && !only_stood)
+			return true;
+	}
+	return false;
+}
+
+/* One that keeps what it has, or throws away what it made, may come too late again and again. */
+static bool dawdles(const struct obs_session *s, enum mst_evict_why why)
+{
+	const struct sim_manners *m = &obs.plan->manners[s->rank];
+
+	return why == MST_EVICT_PATIENCE && (m->keep_chance > 0 || m->abandon_chance > 0);
+}
+
+static void evicted(const struct mst_decision *d)
+{
+	struct obs_session *s = find_or_complain(d->who, "an eviction");
+
+	if (s == NULL)
+		return;
+	if (!s->live)
+		obs_violated("rank %" PRIu32 ".%" PRIu32 " is ended twice", s->rank,
+			     s->incarnation);
+	bool stale = d->evict == MST_EVICT_STALE && obs.plan->owner == MUSTER_WORKERS_OWN;
+	if (d->evict != MST_EVICT_LEFT && !stale && !dawdles(s, d->evict) && !obs.finished &&
+	    !sim_plan_hits(obs.plan, (int)s->rank) && !server_is_to_blame(d->evict))
+		obs_violated("rank %" PRIu32 " is ended (why %d), though nothing happened to it",
+			     s->rank, (int)d->evict);
+	s->live = false;
+	s->dawdled = dawdles(s, d->evict);
+	obs.ever_lost = true;
+	obs.ever_behind |= stale || s->dawdled;
+	sim_say("  rank %" PRIu32 ".%" PRIu32 " is ended, why %d", s->rank, s->incarnation,
+		(int)d->evict);
+}
+
+static void finished(const struct mst_decision *d)
+{
+	if (obs.finished)
+		obs_violated("the job ends twice");
+	obs.finished = true;
+	obs.why = d->finish.why;
+	if (d->finish.version != obs.commits &&
+	    (obs.commits > 0 || d->finish.version != MST_VERSION_NONE))
+		obs_violated("the job ends with version %" PRIu64 " of %" PRIu64, d->finish.version,
+			     obs.commits);
+	if (!mst_finish_failed(obs.why) && obs.open_count > 0)
+		obs_violated("the job ends, and %" PRIu32 " that were counted are in no version",
+			     obs.open_count);
+	sim_say("  the job ends, why %d", (int)obs.why);
+}
+
+void obs_decided(const struct mst_decision *d, const struct mst_record *record)
+{
+	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank);
+	switch (d->kind) {
+	case MST_DO_ADMIT:
+		admitted(d);
+		break;
+	case MST_DO_SEND_STATE:
+		expect_start(d->who.rank);
+		break;
+	case MST_DO_START:
+		for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
+			s->started = s->live;
+		obs.buffer_version[d->commit.buffer] = 1;
+		break;
+	case MST_DO_COUNT:
+		counted(d);
+		break;
+	case MST_DO_VERDICT:
+		judged(d);
+		break;
+	case MST_DO_COMMIT:
+		committed(d, record);
+		break;
+	case MST_DO_RELEASE:
+		released(d);
+		break;
+	case MST_DO_EVICT:
+		evicted(d);
+		break;
+	case MST_DO_FINISH:
+		finished(d);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/sim/expect.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "tests/sim/observer.h"
+#include "tests/sim/world.h"
+
+#define VERSIONS_MAX 256u
+
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+struct version {
+	bool known;
+	float *bits;
+	struct muster_share share[SIM_WORKERS_MAX];
+	uint32_t share_count;
+};
+
+static struct {
+	const struct sim_plan *plan;
+	struct version version[VERSIONS_MAX];
+	float *momentum;
+} expected;
+
+void expect_begin(const struct sim_plan *plan)
+{
+	memset(&expected, 0, sizeof(expected));
+	expected.plan = plan;
+	MST_ASSERT(plan->commits < VERSIONS_MAX);
+	if (plan->owner == MUSTER_SERVERS_OWN)
+		expected.momentum = sim_alloc(plan->elems * sizeof(float));
+}
+
+/* ---- values ---- */
+
+static uint64_t scatter(uint64_t x)
+{
+	x ^= x >> 31;
+	x *= UINT64_C(0x7fb5d329728ea185);
+	x ^= x >> 27;
+	x *= UINT64_C(0x81dadef4bc2dd44d);
+	return x ^ x >> 33;
+}
+
+/* In [-1, 1), with all the bits a float has; exact in bf16 where the job is. */
+float obs_value(uint64_t content, uint64_t i)
+{
+	uint64_t bits = scatter(content * UINT64_C(0x9e3779b97f4a7c15) + i);
+
+	if (expected.plan->type == MUSTER_BF16)
+		return (float)((double)(bits >> 57) / 64.0 - 1.0);
+	return (float)((double)(bits >> 40) / 8388608.0 - 1.0);
+}
+
+float obs_start_value(uint32_t rank, uint64_t i)
+{
+	return obs_value(~(uint64_t)rank, i) * 8.0f;
+}
+
+void expect_start(uint32_t rank)
+{
+	struct version *v = &expected.version[0];
+
+	v->known = true;
+	v->bits = sim_alloc(expected.plan->elems * sizeof(float));
+	for (uint64_t i = 0; i < expected.plan->elems; i++)
+		v->bits[i] = obs_start_value(rank, i);
+}
+
+/* ---- sums ---- */
+
+void expect_weigh(struct expect_item *item)
+{
+	const struct mst_rule *rule = &expected.plan->rule;
+	uint64_t staleness = item->version - 1 - item->tag;
+	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
+	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES;
+
+	item->base = by_samples ? item->samples : 1.0;
+	double c = item->base * factor;
+	item->coefficient = (float)(item->is_sum ? c / item->samples : c);
+}
+
+/* A sum that begins with its first summand. */
+struct partial {
+	bool any;
+	float sum;
+};
+
+static void add(struct partial *p, float x)
+{
+	volatile float sum = p->sum + x; /* rounded, whatever the compiler thinks */
+
+	p->sum = p->any ? sum : x;
+	p->any = true;
+}
+
+static float leaf(const struct expect_item *item, uint64_t i)
+{
+	float g = obs_value(item->content, i);
+	volatile float product = item->coefficient * g;
+
+	return item->coefficient == 1.0f ? g : product;
+}
+
+static float total_of(struct expect_item *const *items, uint32_t count, uint64_t i)
+{
+	struct partial total = { 0 };
+
+	for (uint32_t first = 0; first < expected.plan->workers; first += expected.plan->group) {
+		struct partial group = { 0 };
+		uint32_t end = first + expected.plan->group;
+		for (uint32_t rank = first; rank < end; rank++) {
+			struct partial own = { 0 };
+			for (uint32_t k = 0; k < count; k++) {
+				if (items[k]->rank == rank)
+					add(&own, leaf(items[k], i));
+			}
+			if (own.any)
+				add(&group, own.sum);
+		}
+		if (group.any)
+			add(&total, group.sum);
+	}
+	return total.sum;
+}
+
+static float updated(float before, float g, float *momentum, float rate)
+{
+	const struct sim_plan *p = expected.plan;
+
+	if (p->add) {
+		volatile float sum = before + g;
+		return sum;
+	}
+	if (p->momentum != 0) {
+		volatile float kept = (float)p->momentum * *momentum;
+		volatile float m = kept + g;
+		*momentum = m;
+		g = m;
+	}
+	volatile float step = rate * g;
+	volatile float after = before - step;
+	return after;
+}
+
+static void sum_all(struct version *v, struct expect_item *const *items, uint32_t count,
+		    float divisor, float rate)
+{
+	const struct sim_plan *p = expected.plan;
+
+	v->bits = sim_alloc(p->elems * sizeof(float));
+	for (uint64_t i = 0; i < p->elems; i++) {
+		float total = total_of(items, count, i);
+		volatile float mean = total / divisor;
+		if (divisor != 1.0f)
+			total = mean;
+		if (p->owner == MUSTER_SERVERS_OWN)
+			total = updated((v - 1)->bits[i], total, &expected.momentum[i], rate);
+		v->bits[i] = total;
+	}
+}
+
+static void share_all(struct version *v, struct expect_item *const *items, uint32_t count)
+{
+	for (uint32_t rank = 0; rank < expected.plan->workers; rank++) {
+		struct muster_share share = { .rank = rank };
+		for (uint32_t k = 0; k < count; k++) {
+			if (items[k]->rank != rank)
+				continue;
+			share.count++;
+			share.weight += items[k]->samples;
+		}
+		if (share.count > 0)
+			v->share[v->share_count++] = share;
+	}
+}
+
+const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
+			  float divisor, float rate)
+{
+	const struct sim_plan *p = expected.plan;
+	struct version *v = &expected.version[version];
+	double base = 0;
+
+	if (version >= VERSIONS_MAX)
+		return "there are more versions than the job was to have";
+	v->known = p->owner == MUSTER_WORKERS_OWN || (v - 1)->known;
+	for (uint32_t k = 0; k < count; k++) {
+		base += items[k]->base;
+		v->known &= !items[k]->spoiled;
+	}
+	double scale = p->lr_linear ? (double)count / p->workers : 1.0;
+	float own_divisor = p->rule.divide ? (float)base : 1.0f;
+	float own_rate = p->owner == MUSTER_SERVERS_OWN ? (float)(p->lr * scale) : 0.0f;
+	share_all(v, items, count);
+	if (divisor != own_divisor)
+		return "the divisor is wrong";
+	if (!p->add && rate != own_rate)
+		return "the rate is wrong";
+	if (v->known)
+		sum_all(v, items, count, divisor, rate);
+	return NULL;
+}
+
+void expect_spoil(uint64_t version, uint64_t newest)
+{
+	uint64_t last = expected.plan->owner == MUSTER_WORKERS_OWN ? version : newest;
+
+	for (; version <= last && version < VERSIONS_MAX; version++)
+		expected.version[version].known = false;
+}
+
+/* ---- what is read ---- */
+
+int64_t expect_differs(uint64_t version, const void *bits)
+{
+	const struct version *v = &expected.version[version];
+
+	if (version >= VERSIONS_MAX || !v->known)
+		return -1;
+	for (uint64_t i = 0; i < expected.plan->elems; i++) {
+		float there;
+		memcpy(&there, (const float *)bits + i, sizeof(there));
+		if (memcmp(&there, &v->bits[i], sizeof(there)) != 0)
+			return (int64_t)i;
+	}
+	return -1;
+}
+
+uint32_t expect_set(uint64_t version, struct muster_share *out)
+{
+	const struct version *v = &expected.version[version];
+
+	if (version >= VERSIONS_MAX)
+		return 0;
+	memcpy(out, v->share, v->share_count * sizeof(*out));
+	return v->share_count;
+}

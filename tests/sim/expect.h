@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What versions must be: PROTOCOL 5 once more, one element after the other, from nothing but the
+ * contributions that were counted. */
+#ifndef MST_TESTS_SIM_EXPECT_H
+#define MST_TESTS_SIM_EXPECT_H
+
+#include "muster/muster.h"
+#include "tests/sim/plan.h"
+
+/* A contribution, as the observer knows it. */
+struct expect_item {
+	uint32_t rank, incarnation, slot;
+	uint64_t seq, tag, content;
+	double samples;
+	bool is_sum, empty, spoiled; /* spoiled: its owner writes over it */
+	enum muster_verdict verdict;
+	bool counted, told;
+	uint64_t version; /* counted in */
+	double base;
+	float coefficient;
+	struct expect_item *next; /* of its session */
+};
+
+void expect_begin(const struct sim_plan *plan);
+/* Version 0 is what this rank offered. */
+void expect_start(uint32_t rank);
+/* Base weight and coefficient, by the version it is counted in. */
+void expect_weigh(struct expect_item *item);
+/* Version @version is made of these, in order of counting. Return: NULL, or what is wrong with
+ * divisor and rate. */
+const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
+			  float divisor, float rate);
+/* Who is in @version may have written over it: nobody knows what it is, nor, where the servers own,
+ * those after it up to @newest. */
+void expect_spoil(uint64_t version, uint64_t newest);
+/* The first element of @bits that is not as it must be; -1: none, or nobody can tell. */
+int64_t expect_differs(uint64_t version, const void *bits);
+/* Its shares by rank; @out has room for SIM_WORKERS_MAX. Return: how many. */
+uint32_t expect_set(uint64_t version, struct muster_share *out);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* A worker's life: the loop of muster.h, with all the ways a user may go through it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/cast.h"
+
+/* Beyond what a call is promised to take: it looks again now and then, hears last words, and others
+ * have the processor in between. */
+#define SLACK_NS (1500 * MST_MS)
+#define TRIES_MAX 40u
+
+static const struct sim_plan *the_plan;
+
+void life_begin(const struct sim_plan *plan)
+{
+	the_plan = plan;
+}
+
+static bool chance(double probability)
+{
+	return probability > 0 && sim_chance(probability);
+}
+
+/* ---- calls, each watched ---- */
+
+static void took(const struct worker *w, const char *call, uint64_t began_ns, uint64_t most_ns)
+{
+	if (!w->process->dead)
+		obs_took(&w->seen, call, sim_now() - began_ns, most_ns + w->frozen_ns + SLACK_NS);
+}
+
+/* Return: rc. */
+static int told(const struct worker *w, const char *call, int rc)
+{
+	if (rc < 0 && !w->process->dead)
+		obs_error(&w->seen, call, rc, muster_error(w->m));
+	else if (!w->process->dead)
+		obs_success(&w->seen, call);
+	return rc;
+}
+
+static uint64_t wait_most_ns(void)
+{
+	return the_plan->patience_ns + the_plan->lease_ns;
+}
+
+/* ---- joining ---- */
+
+static int try_open(struct worker *w)
+{
+	struct muster_options opt = MUSTER_OPTIONS;
+	uint64_t began_ns = sim_now();
+
+	opt.server = "127.0.0.1:17077";
+	opt.job = "sim";
+	opt.rank = (int32_t)w->seen.rank;
+	opt.elems = the_plan->elems;
+	opt.type = the_plan->type;
+	opt.result_type = the_plan->result_type;
+	opt.owner = the_plan->owner;
+	opt.join_ms = (uint32_t)(the_plan->join_ns / MST_MS);
+	int rc = muster_open(&opt, &w->m);
+	took(w, "open", began_ns, the_plan->join_ns);
+	return rc;
+}
+
+/* One that comes again may meet what is left of the one before. */
+static int open_job(struct worker *w)
+{
+	int rc = try_open(w);
+
+	for (unsigned i = 0; w->comes_again && (rc == -EEXIST || rc == -EBUSY) && i < TRIES_MAX;
+	     i++) {
+		sim_sleep(the_plan->lease_ns / 8);
+		rc = try_open(w);
+	}
+	if (rc != 0)
+		return told(w, "open", rc);
+	w->seen.incarnation = muster_job(w->m)->incarnation;
+	return 0;
+}
+
+static int start(struct worker *w, struct muster_outcome *out)
+{
+	float *own = NULL;
+	int rc = -ETIMEDOUT;
+
+	if (the_plan->owner == MUSTER_SERVERS_OWN) {
+		own = malloc(the_plan->elems * sizeof(*own));
+		for (uint64_t i = 0; own != NULL && i < the_plan->elems; i++)
+			own[i] = obs_start_value(w->seen.rank, i);
+	}
+	for (unsigned i = 0; i < TRIES_MAX && (rc == -ETIMEDOUT || rc == -EINTR); i++) {
+		uint64_t began_ns = sim_now();
+		rc = muster_start(w->m, own, out);
+		took(w, "start", began_ns, the_plan->join_ns);
+	}
+	free(own);
+	if (rc == 0 && !w->process->dead)
+		obs_outcome(&w->seen, out);
+	return told(w, "start", rc);
+}
+
+/* ---- computing ---- */
+
+static void write_values(const struct worker *w, void *grad, uint64_t first, uint64_t end)
+{
+	for (uint64_t i = first; i < end; i++) {
+		float value = obs_value(w->seen.content, i);
+		uint32_t bits;
+		memcpy(&bits, &value, sizeof(bits));
+		if (the_plan->type == MUSTER_F32)
+			memcpy((char *)grad + 4 * i, &bits, 4);
+		else
+			memcpy((char *)grad + 2 * i, (char *)&bits + 2, 2);
+	}
+}
+
+/* Return: is it to be handed in? A negative errno: the session has ended. */
+static int compute(struct worker *w, void *grad)
+{
+	const struct sim_manners *m = w->manners;
+	uint64_t span_ns = sim_between(m->compute_min_ns, m->compute_max_ns);
+
+	w->seen.content = (uint64_t)w->process->id << 32 | ++w->contents;
+	for (uint32_t piece = 0; piece < m->pieces; piece++) {
+		uint64_t first = the_plan->elems * piece / m->pieces;
+		uint64_t end = the_plan->elems * (piece + 1) / m->pieces;
+		sim_sleep(span_ns / m->pieces + w->dawdle_ns);
+		w->dawdle_ns = 0;
+		write_values(w, grad, first, end);
+		if (end > first && chance(m->range_chance)) {
+			int rc = muster_push_range(w->m, first, end - first, NULL);
+			if (rc != 0)
+				return told(w, "push_range", rc);
+		}
+		if (muster_check(w->m) == MUSTER_GIVE_UP && chance(0.7))
+			return 0;
+	}
+	return chance(m->abandon_chance) ? 0 : 1;
+}
+
+/* ---- going round ---- */
+
+static void let_go(struct worker *w)
+{
+	if (!w->process->dead && w->seen.result != NULL)
+		obs_lets_go(&w->seen);
+}
+
+/* All outcomes that are ready. 0; or the error that ended the session. */
+static int wait_for_all(struct worker *w, struct muster_outcome *out)
+{
+	unsigned tries = 0;
+	int rc;
+
+	let_go(w);
+	do {
+		uint64_t began_ns = sim_now();
+		rc = muster_wait(w->m, out);
+		took(w, "wait", began_ns, wait_most_ns());
+		if (w->process->dead)
+			return -EPIPE;
+		if (rc >= 0)
+			obs_outcome(&w->seen, out);
+		if (rc >= 0 && rc == 1)
+			let_go(w);
+	} while ((rc == 1 && !out->finished) ||
+		 ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX));
+	return told(w, "wait", rc);
+}
+
+static int push(struct worker *w, bool *keep)
+{
+	struct muster_contribution c = { .weight = (double)sim_between(1, 1000),
+					 .loss = 1,
+					 .full = true,
+					 .sum = chance(w->manners->sum_chance),
+					 .keep = chance(w->manners->keep_chance) };
+	uint64_t ticket;
+
+	*keep = c.keep;
+	if (!c.keep)
+		let_go(w);
+	return told(w, "push", muster_push(w->m, &c, &ticket));
+}
+
+/* One gradient, or none. 0; or the error that ended the session. */
+static int go_round(struct worker *w, struct muster_outcome *out)
+{
+	void *grad = muster_gradient(w->m);
+	bool keep = false;
+	int rc = 0;
+
+	if (grad == NULL) /* all are in flight, or the session has ended: a wait tells */
+		return wait_for_all(w, out);
+	rc = compute(w, grad);
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
+		rc = told(w, "abandon", muster_abandon(w->m));
+	else
+		rc = push(w, &keep);
+	if (rc != 0 || keep)
+		return rc;
+	if (chance(w->manners->pull_chance)) {
+		let_go(w);
+		rc = told(w, "pull", muster_pull(w->m));
+	}
+	return rc != 0 ? rc : wait_for_all(w, out);
+}
+
+static void finish(struct worker *w)
+{
+	w->finishes = false;
+	obs_end_asked();
+	(void)told(w, "finish", muster_finish(w->m, "enough"));
+}
+
+void life_main(void *arg)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	struct worker *w = arg;
+
+	if (!w->comes_again)
+		sim_sleep(w->manners->arrives_ns);
+	int rc = open_job(w);
+	if (rc == 0)
+		rc = start(w, &out);
+	while (rc == 0 && !out.finished && !w->leaves && !w->process->dead) {
+		if (w->talks_rubbish)
+			faults_rubbish(w);
+		if (w->finishes)
+			finish(w);
+		rc = go_round(w, &out);
+	}
+	uint64_t began_ns = sim_now();
+	struct muster *m = w->m;
+	w->scribbles = false;
+	w->m = NULL;
+	muster_close(m);
+	took(w, "close", began_ns, MST_SECOND);
+}

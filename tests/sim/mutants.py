@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds muster with one deliberate fault at a time, and sees each be caught by the simulation.
+
+A simulation that finds nothing proves little until it has found what is known to be wrong. Each
+mutant replaces a piece of source by another; the piece must occur exactly once, so that a mutant
+whose target has changed is noticed.
+
+usage: mutants.py BUILD [--only NAME,...] [--seeds N] [--jobs N] [--markdown]
+exit status: 0 all were caught, 1 some lived, or a target was not found
+"""
+import argparse
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MUTANTS = json.loads((pathlib.Path(__file__).parent / "mutants.json").read_text())
+
+
+class Builder:
+    """Compiles one source with another text, and links the simulation with it before the rest."""
+
+    def __init__(self, build, scratch):
+        self.build, self.scratch = pathlib.Path(build).resolve(), pathlib.Path(scratch)
+        out = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", "test_sim"],
+                             check=True, capture_output=True, text=True).stdout.splitlines()
+        self.link = next(line for line in reversed(out) if " -o tests/sim/test_sim" in line)
+        self.compile = {}
+        for line in out:
+            found = re.search(r" -c (\S+\.c)$", line)
+            if found:
+                self.compile.setdefault(str(pathlib.Path(found.group(1)).resolve()), line)
+
+    def run(self, command):
+        done = subprocess.run(command, shell=True, cwd=self.build, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"{command}\n{done.stdout}{done.stderr}")
+
+    def make(self, mutant):
+        source = ROOT / mutant["file"]
+        text = source.read_text()
+        if text.count(mutant["old"]) != 1:
+            raise SystemExit(f"{mutant['name']}: its target occurs {text.count(mutant['old'])} "
+                             f"times in {mutant['file']}")
+        mutated = self.scratch / f"{mutant['name']}.c"
+        mutated.write_text(text.replace(mutant["old"], mutant["new"]))
+        command = self.compile[str(source)]
+        obj, program = mutated.with_suffix(".o"), mutated.with_suffix("")
+        command = re.sub(r" -o \S+", f" -o {obj}", command)
+        command = re.sub(r" -M[DTF]+( \S+\.[od])?(?= )", "", command)
+        command = re.sub(r" -c \S+$", f" -iquote {source.parent} -c {mutated}", command)
+        self.run(command + " -Wno-error")
+        link = re.sub(r" -o tests/sim/test_sim", f" {obj} -o {program}", self.link)
+        self.run(link)
+        return program
+
+
+def hunt(program, seeds, jobs):
+    done = subprocess.run([str(program), "--seeds", f"1-{seeds}", "--jobs", str(jobs), "--short"],
+                          capture_output=True, text=True)
+    worlds = int(re.search(r"(\d+) worlds", done.stdout).group(1))
+    caught = re.search(r"seed (\d+) fails: (.*)", done.stdout)
+    return worlds, caught
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--markdown", action="store_true")
+    args = parser.parse_args()
+    wanted = [m for m in MUTANTS if not args.only or m["name"] in args.only.split(",")]
+    lived = 0
+    if args.markdown:
+        print("| mutant | what is wrong | worlds until caught | what was seen |\n|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as scratch:
+        builder = Builder(args.build, scratch)
+        for mutant in wanted:
+            worlds, caught = hunt(builder.make(mutant), args.seeds, args.jobs)
+            seen = caught.group(2) if caught else "NOT CAUGHT"
+            lived += caught is None
+            if args.markdown:
+                print(f"| {mutant['name']} | {mutant['what']} | {worlds} | {seen} |", flush=True)
+            else:
+                print(f"{mutant['name']:28}{worlds:6}  {seen}", flush=True)
+    print(f"{len(wanted) - lived} of {len(wanted)} mutants caught", file=sys.stderr)
+    return 1 if lived else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* What one fiber polls, and how it sleeps; what there is of this world. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/transport/why.h"
+#include "tests/sim/net_state.h"
+
+#define SLEEP_MAX_NS MST_SECOND /* then look again */
+#define IDLE_POLLS 64u          /* whoever never sleeps returns the last credits after so many */
+
+struct sim_manner sim_manner = SIM_MANNER;
+
+struct sim_path {
+	const struct sim_process *process;
+	uint64_t stands_until;
+	struct sim_path *next;
+};
+
+/* ---- what there is of this world ---- */
+
+static struct sim_nets nets;
+static const struct sim_net_watch nobody, *watcher = &nobody;
+
+void sim_net_watch(const struct sim_net_watch *watch)
+{
+	watcher = watch != NULL ? watch : &nobody;
+}
+
+const struct sim_net_watch *sim_nets_watch(void)
+{
+	return watcher;
+}
+
+static void die(struct sim_process *p)
+{
+	sim_doors_die(p);
+	for (struct sim_session *s = sim_nets()->sessions; s != NULL; s = s->next) {
+		if (s->connector.owner == p)
+			sim_end_die(&s->connector);
+		if (s->acceptor.owner == p)
+			sim_end_die(&s->acceptor);
+	}
+}
+
+struct sim_nets *sim_nets(void)
+{
+	if (nets.world == sim_world())
+		return &nets;
+	nets = (struct sim_nets){ .world = sim_world() };
+	nets.sessions_end = &nets.sessions;
+	nets.doors_end = &nets.doors;
+	nets.calls_end = &nets.calls;
+	sim_at_death(die);
+	return &nets;
+}
+
+/* ---- paths ---- */
+
+static struct sim_path *path_of(const struct sim_process *p)
+{
+	struct sim_path *path = sim_nets()->paths;
+
+	while (path != NULL && path->process != p)
+		path = path->next;
+	return path;
+}
+
+uint64_t sim_path_free_at(const struct sim_process *p)
+{
+	const struct sim_path *path = path_of(p);
+
+	return path != NULL && path->stands_until > sim_now() ? path->stands_until : 0;
+}
+
+void sim_path_stall(struct sim_process *p, uint64_t span_ns)
+{
+	struct sim_path *path = path_of(p);
+
+	if (path == NULL) {
+		path = sim_alloc(sizeof(*path));
+		*path = (struct sim_path){ .process = p, .next = sim_nets()->paths };
+		sim_nets()->paths = path;
+	}
+	sim_say("the path to %s stands still for %.3f s", p->name,
+		(double)span_ns / (double)MST_SECOND);
+	if (sim_now() + span_ns > path->stands_until)
+		path->stands_until = sim_now() + span_ns;
+}
+
+/* ---- nets ---- */
+
+static int open_net(const struct mst_transport *ops, const struct mst_net_cfg *cfg,
+		    struct mst_net **out)
+{
+	struct sim_net *net;
+
+	mst_why_clear();
+	if (cfg->published_bytes > SIM_BYTES_MAX)
+		return -EINVAL;
+	MST_ASSERT(sim_self() != NULL);
+	(void)sim_nets();
+	net = sim_alloc(sizeof(*net) + (size_t)cfg->links_max * sizeof(struct sim_end *));
+	net->net.ops = ops;
+	net->cfg = *cfg;
+	net->process = sim_self();
+	if (cfg->published_bytes > 0)
+		net->net.published = sim_alloc(cfg->published_bytes + 8);
+	net->net.published_bytes = cfg->published_bytes;
+	*out = &net->net;
+	return 0;
+}
+
+static int open_near(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	return open_net(&sim_near, cfg, out);
+}
+
+static int open_far(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	return open_net(&sim_far, cfg, out);
+}
+
+/* What it published stays as it is: somebody who maps it may still look. */
+static void net_close(struct mst_net *n)
+{
+	MST_ASSERT(n == NULL || ((struct sim_net *)n)->link_count == 0);
+}
+
+int sim_net_attach(struct mst_net *n, struct mst_link *link)
+{
+	struct sim_net *net = (struct sim_net *)n;
+	struct sim_end *e = (struct sim_end *)link;
+
+	MST_ASSERT(e->state == SIM_END_IDLE && !e->freed);
+	mst_why_clear();
+	if (net->link_count == net->cfg.links_max)
+		return -ENOSPC;
+	e->net = net;
+	e->index = net->link_count;
+	net->link[net->link_count++] = e;
+	e->state = e->error == 0 ? SIM_END_LIVE : SIM_END_ENDING;
+	return 0;
+}
+
+static void net_detach(struct mst_link *link)
+{
+	struct sim_end *e = (struct sim_end *)link;
+	struct sim_net *net = e->net;
+
+	MST_ASSERT(net != NULL && net->link[e->index] == e);
+	sim_end_hang_up(e);
+	net->link[e->index] = net->link[--net->link_count];
+	net->link[e->index]->index = e->index;
+	e->net = NULL;
+	e->state = SIM_END_GONE;
+	e->in->arrived = 0;
+	sim_lane_forget_sent(e->out);
+}
+
+static void flush(const struct sim_net *net)
+{
+	for (uint32_t i = 0; i < net->link_count; i++)
+		sim_lane_flush(net->link[i]->out);
+}
+
+static void return_credits(const struct sim_net *net)
+{
+	for (uint32_t i = 0; i < net->link_count; i++)
+		if (net->link[i]->state == SIM_END_LIVE)
+			sim_lane_tell(net->link[i]->in);
+}
+
+static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
+{
+	struct sim_net *net = (struct sim_net *)n;
+	uint32_t at = net->first;
+	int got = 0;
+
+	flush(net);
+	/* The next poll begins where this one ends, so that no link starves another of @max. */
+	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
+		if (at >= net->link_count)
+			at = 0;
+		got += sim_end_poll(net->link[at], ev + got, max - got);
+	}
+	net->first = at;
+	net->idle_polls = got > 0 ? 0 : net->idle_polls + 1;
+	if (net->idle_polls == IDLE_POLLS)
+		return_credits(net);
+	return got;
+}
+
+static bool stirs(const struct sim_net *net)
+{
+	bool any = net->woken;
+
+	for (uint32_t i = 0; i < net->link_count && !any; i++)
+		any = sim_end_stirs(net->link[i]);
+	return any;
+}
+
+static int net_wait(struct mst_net *n, uint64_t timeout_ns)
+{
+	struct sim_net *net = (struct sim_net *)n;
+
+	sim_preempt();
+	flush(net);
+	if (!stirs(net) && timeout_ns > 0) {
+		return_credits(net);
+		net->bell.rung = false; /* for what has been polled since */
+		if (timeout_ns > SLEEP_MAX_NS)
+			timeout_ns = SLEEP_MAX_NS;
+		(void)sim_wait(&net->bell, (timeout_ns + MST_MS - 1) / MST_MS * MST_MS);
+	}
+	net->woken = false;
+	return 0;
+}
+
+static void net_wake(struct mst_net *n)
+{
+	struct sim_net *net = (struct sim_net *)n;
+
+	net->woken = true;
+	sim_ring(&net->bell);
+}
+
+const struct mst_transport sim_near = {
+	.scheme = "sim_near",
+	.maps = true,
+	.door = &sim_near_door,
+	.net_open = open_near,
+	.net_close = net_close,
+	.dial = sim_door_dial,
+	.attach = sim_net_attach,
+	.detach = net_detach,
+	.link_free = sim_end_free,
+	.put = sim_lane_put_near,
+	.poll = net_poll,
+	.wait = net_wait,
+	.wake = net_wake,
+};
+
+const struct mst_transport sim_far = {
+	.scheme = "sim_far",
+	.maps = false,
+	.door = &sim_far_door,
+	.net_open = open_far,
+	.net_close = net_close,
+	.dial = sim_door_dial,
+	.attach = sim_net_attach,
+	.detach = net_detach,
+	.link_free = sim_end_free,
+	.put = sim_lane_put_far,
+	.poll = net_poll,
+	.wait = net_wait,
+	.wake = net_wake,
+};

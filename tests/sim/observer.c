@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/sim/observer.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "tests/sim/observer_state.h"
+#include "tests/sim/world.h"
+
+struct obs_state obs;
+
+/* ---- violations ---- */
+
+void obs_violated(const char *fmt, ...)
+{
+	va_list args;
+
+	if (obs.violation[0] != '\0')
+		return;
+	va_start(args, fmt);
+	(void)vsnprintf(obs.violation, sizeof(obs.violation), fmt, args);
+	va_end(args);
+	sim_say("VIOLATION: %s", obs.violation);
+	sim_stop();
+}
+
+const char *obs_violation(void)
+{
+	return obs.violation[0] != '\0' ? obs.violation : NULL;
+}
+
+void obs_begin(const struct sim_plan *plan)
+{
+	memset(&obs, 0, sizeof(obs));
+	obs.plan = plan;
+	expect_begin(plan);
+}
+
+uint64_t obs_commits(void)
+{
+	return obs.commits;
+}
+
+uint64_t obs_judged(void)
+{
+	return obs.judged;
+}
+
+bool obs_began(void)
+{
+	return obs.sessions != NULL;
+}
+
+bool obs_finished(void)
+{
+	return obs.finished;
+}
+
+/* ---- sessions and what they hand in ---- */
+
+struct obs_session *obs_find(uint32_t rank, uint32_t incarnation)
+{
+	struct obs_session *s = obs.sessions;
+
+	while (s != NULL && (s->rank != rank || s->incarnation != incarnation))
+		s = s->next;
+	return s;
+}
+
+struct expect_item *obs_item(const struct obs_session *s, uint64_t seq)
+{
+	struct expect_item *item = s->items;
+
+	while (item != NULL && item->seq != seq)
+		item = item->next;
+	return item;
+}
+
+void obs_turns_rogue(struct obs_worker *w)
+{
+	struct obs_session *s = obs_find(w->rank, w->incarnation);
+
+	w->rogue = true;
+	if (s == NULL)
+		return;
+	s->rogue = true;
+	/* What is counted may still be to be read, however long ago that was. */
+	for (struct expect_item *item = s->items; item != NULL; item = item->next) {
+		item->spoiled = true;
+		if (item->counted && item->version <= obs.commits)
+			expect_spoil(item->version, obs.commits);
+	}
+}
+
+void obs_header(const struct obs_worker *w, const struct mst_lane_header *h)
+{
+	struct obs_session *s = obs_find(w->rank, w->incarnation);
+
+	if (s == NULL || s->rogue)
+		return;
+	if (h->seq != s->headers + 1)
+		obs_violated("rank %" PRIu32 " sends header %" PRIu64 " after %" PRIu64, w->rank,
+			     h->seq, s->headers);
+	if (h->slot >= MST_SLOTS_MAX || s->slot[h->slot] != SLOT_GRANTED)
+		obs_violated("rank %" PRIu32 " uses slot %" PRIu32 " without a grant", w->rank,
+			     h->slot);
+	s->headers = h->seq;
+	s->slot[h->slot] = SLOT_SPENT;
+	s->spent_by[h->slot] = h->seq;
+	struct expect_item *item = sim_alloc(sizeof(*item));
+	*item = (struct expect_item){ .rank = w->rank,
+				      .incarnation = w->incarnation,
+				      .seq = h->seq,
+				      .tag = h->tag,
+				      .samples = h->weight,
+				      .is_sum = (h->flags & MST_HEADER_SUM) != 0,
+				      .empty = (h->flags & MST_HEADER_EMPTY) != 0,
+				      .slot = h->slot,
+				      .content = w->content,
+				      .next = s->items };
+	s->items = item;
+	sim_say("rank %" PRIu32 ".%" PRIu32 " hands in %" PRIu64 " on version %" PRIu64
+		", slot %" PRIu32,
+		w->rank, w->incarnation, h->seq, h->tag, h->slot);
+}
+
+void obs_abandon(const struct obs_worker *w, uint32_t slot)
+{
+	struct obs_session *s = obs_find(w->rank, w->incarnation);
+
+	if (s == NULL || s->rogue || slot >= MST_SLOTS_MAX)
+		return;
+	if (s->slot[slot] != SLOT_GRANTED)
+		obs_violated("rank %" PRIu32 " abandons slot %" PRIu32 " without a grant", w->rank,
+			     slot);
+	s->slot[slot] = SLOT_JUDGED;
+	s->spent_by[slot] = 0;
+}
+
+void obs_granted(uint32_t rank, uint32_t incarnation, uint32_t slot)
+{
+	struct obs_session *s = obs_find(rank, incarnation);
+
+	if (s == NULL || s->rogue || slot >= MST_SLOTS_MAX)
+		return;
+	if (s->slot[slot] != SLOT_JUDGED)
+		obs_violated("rank %" PRIu32 " is granted slot %" PRIu32
+			     " though what is in it has no verdict",
+			     rank, slot);
+	s->slot[slot] = SLOT_GRANTED;
+}
+
+const char *obs_verdict_name(enum muster_verdict verdict)
+{
+	const char *const names[] = { "none", "counted", "late", "stale", "cancelled", "refused" };
+
+	return (unsigned)verdict <= MUSTER_REFUSED ? names[verdict] : "?";
+}
+
+/* ---- the end ---- */
+
+/* A fault before the job was born may keep it from being born. */
+static void check_end(void)
+{
+	bool whole = obs.plan->fault_count == 0 ||
+		     (!sim_plan_hits(obs.plan, SIM_SERVER) && obs.commits > 0);
+	whole &= !obs.ever_behind;
+
+	if (!whole || (obs.finished && !mst_finish_failed(obs.why)))
+		return;
+	for (uint32_t rank = 0; rank < obs.plan->workers; rank++) {
+		if (!sim_plan_hits(obs.plan, (int)rank))
+			obs_violated("the job has %s, though rank %" PRIu32 " was well all along",
+				     obs.finished ? "failed" : "not ended", rank);
+	}
+}
+
+void obs_end(void)
+{
+	check_end();
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
+		for (const struct expect_item *i = s->items; i != NULL; i = i->next) {
+			if (i->verdict == MUSTER_NONE && s->live && !obs.finished &&
+			    !sim_plan_hits(obs.plan, (int)s->rank) &&
+			    !sim_plan_hits(obs.plan, SIM_SERVER))
+				obs_violated("%" PRIu64 " of rank %" PRIu32 " was never judged",
+					     i->seq, s->rank);
+		}
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who holds a world against the guarantees of docs/protocol.md. It sees what workers push and are
+ * told, what goes over the links, and the stream of decisions; it shares no code with the ledger,
+ * the slots, the sums or the client, only the records of common/wire.
+ *
+ * After every decision and every outcome:
+ *   - a contribution is judged once, after its header was put, within the rule's window;
+ *   - what is counted is in the next version, once, with the coefficient it must have;
+ *   - versions are committed one by one, each from just what was counted, with the right divisor
+ *     and rate, by enough contributions and not by more;
+ *   - a slot is granted anew only after its contribution was judged, and used only while granted;
+ *     what is being sent from it is left alone until it has been sent;
+ *   - the bits a worker reads are those of the record's sum, when it gets them and when it lets go;
+ *   - nobody is ended, told an error, or kept waiting for longer than promised, without a fault
+ *     that excuses it;
+ *   - nothing is allocated once all have joined and had a version.
+ *
+ * The first violation stops the world; obs_violation() tells it.
+ */
+#ifndef MST_TESTS_SIM_OBSERVER_H
+#define MST_TESTS_SIM_OBSERVER_H
+
+#include "muster/muster.h"
+#include "server/core/ledger.h"
+#include "tests/sim/plan.h"
+
+void obs_begin(const struct sim_plan *plan);
+/* Everybody has gone home. */
+void obs_end(void);
+/* NULL: none. */
+const char *obs_violation(void);
+void obs_violated(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Versions committed, contributions judged so far. */
+uint64_t obs_commits(void);
+uint64_t obs_judged(void);
+/* Has anybody ever joined? */
+bool obs_began(void);
+/* Has the ledger ended the job? */
+bool obs_finished(void);
+
+/* ---- what a worker tells of itself; @incarnation as it was told ---- */
+
+struct obs_worker {
+	uint32_t rank, incarnation;
+	bool excused; /* a fault has hit it, or everybody: errors are no wonder */
+	bool rogue;
+	uint64_t content; /* of the contribution it fills: obs_value() */
+	uint64_t last_ticket_told;
+	uint64_t last_version;
+	const void *result; /* that it reads */
+	uint64_t result_version;
+	bool reads_void; /* they changed while it read them, because its session had ended */
+};
+
+/* Element @i of contribution @content. */
+float obs_value(uint64_t content, uint64_t i);
+/* The start state that @rank offers. */
+float obs_start_value(uint32_t rank, uint64_t i);
+
+/* It has begun to break the rules: only others are held against what they do from now on. */
+void obs_turns_rogue(struct obs_worker *w);
+/* Its header goes out: seen on the link by net.h's watch. */
+void obs_header(const struct obs_worker *w, const struct mst_lane_header *header);
+/* What it was sending has changed. */
+void obs_spoiled(const struct obs_worker *w);
+void obs_abandon(const struct obs_worker *w, uint32_t slot);
+void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
+/* It is about to let go of what it reads, which must have stood still unless its session has
+ * ended. */
+void obs_lets_go(struct obs_worker *w);
+/* Somebody asks for the end of the job: what is counted by then is a version, however few it is. */
+void obs_end_asked(void);
+/* A call has succeeded, or failed. */
+void obs_success(const struct obs_worker *w, const char *call);
+void obs_error(const struct obs_worker *w, const char *call, int error, const char *sentence);
+/* A call has taken so long, by the world's clock, and was to take at most so long. */
+void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns);
+
+/* ---- what the server decides, in order ---- */
+
+void obs_decided(const struct mst_decision *d, const struct mst_record *record);
+/* A grant is put to a worker. */
+void obs_granted(uint32_t rank, uint32_t incarnation, uint32_t slot);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* What a world will be like, and what will go wrong in it: all from a seed, all printable, so that
+ * a failure can be shortened by leaving faults out. To add a kind of fault: a name here and in
+ * plan.c, and what it does in faults.c. */
+#ifndef MST_TESTS_SIM_PLAN_H
+#define MST_TESTS_SIM_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/wire/rule.h"
+#include "muster/muster.h"
+
+#define SIM_FAULTS_MAX 16u
+#define SIM_WORKERS_MAX 8u
+#define SIM_SERVER (-1) /* a fault's target */
+
+enum sim_fault_kind {
+	SIM_FAULT_KILL,      /* the process dies, its kernel tells */
+	SIM_FAULT_POWER_OFF, /* it dies, and nobody tells */
+	SIM_FAULT_FREEZE,    /* it does not run for a while; its memory stays writable */
+	SIM_FAULT_STALL,     /* the data path to it stands still for a while */
+	SIM_FAULT_CUT,       /* its control connections are dead, and neither end is told */
+	SIM_FAULT_RESET,     /* they are closed, both ends are told */
+	SIM_FAULT_DELAY,     /* nothing goes over them for a while */
+	SIM_FAULT_REJOIN, /* another process of the same rank comes, whatever became of the first */
+	SIM_FAULT_DAWDLE, /* it is alive, and computes for long */
+	SIM_FAULT_LEAVE,  /* it leaves when it next can */
+	SIM_FAULT_FINISH, /* it asks for the end of the job */
+	SIM_FAULT_SCRIBBLE, /* from now on it writes to its slots whenever it likes */
+	SIM_FAULT_RUBBISH,  /* it puts headers and immediates that make no sense */
+	SIM_FAULT_KINDS
+};
+
+/* When a fault happens: at a time, or with the nth record of a kind to or from its target: when
+ * a put of it begins, or a verdict or grant is decided. */
+struct sim_trigger {
+	uint32_t imm_kind; /* enum mst_imm_kind; 0: at a time */
+	uint32_t nth;
+	uint64_t after_ns; /* from the world's beginning, or from that put */
+};
+
+struct sim_fault {
+	enum sim_fault_kind kind;
+	int target; /* rank, or SIM_SERVER */
+	struct sim_trigger when;
+	uint64_t span_ns;
+	bool left_out; /* not to happen: a failure is being shortened */
+};
+
+/* How a worker lives. */
+struct sim_manners {
+	uint64_t arrives_ns;                     /* from the world's beginning */
+	uint64_t compute_min_ns, compute_max_ns; /* for a gradient */
+	uint32_t pieces;                         /* in which it is written */
+	double range_chance;                     /* that a piece is handed over at once */
+	double abandon_chance, keep_chance, pull_chance, sum_chance;
+};
+
+struct sim_plan {
+	uint64_t seed;
+	bool far;
+	uint32_t workers;
+	char policy[32], optimizer[48];
+	struct mst_rule rule; /* what they come to */
+	double lr, momentum;
+	bool add, lr_linear;
+	enum muster_owner owner;
+	enum muster_type type, result_type;
+	uint64_t elems;
+	uint32_t group, buffers, history, slots; /* slots 0: auto */
+	uint64_t commits;
+	uint64_t lease_ns, patience_ns, join_ns;
+	bool slow_network;
+	double preemption;
+	struct sim_manners manners[SIM_WORKERS_MAX];
+	struct sim_fault fault[SIM_FAULTS_MAX];
+	uint32_t fault_count;
+};
+
+/* @transport: "near", "far", or NULL: either. */
+void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
+void sim_plan_print(const struct sim_plan *p, FILE *out);
+const char *sim_fault_name(enum sim_fault_kind kind);
+
+/* Does any fault hit this target, or could any hit the whole job? */
+bool sim_plan_hits(const struct sim_plan *p, int target);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the server and the client would take from the operating system, and in a simulated world get
+ * from it: the linker is told to wrap these. What they are when no world runs is the real thing.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/control.h"
+#include "client/heartbeat.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/rand.h"
+#include "common/transport/transport.h"
+#include "server/admin.h"
+#include "server/shard.h"
+#include "tests/sim/cast.h"
+#include "tests/sim/net.h"
+#include "tests/sim/observer.h"
+#include "tests/sim/world.h"
+
+uint64_t __wrap_mst_now_ns(void);
+void __wrap_mst_log(enum mst_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+void __wrap_mst_sleep_ns(uint64_t ns);
+int __wrap_mst_rand_secret(void *out, unsigned len);
+const struct mst_transport *__wrap_mst_transport_of(const char *address);
+void __wrap_mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns);
+int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out);
+void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h);
+void __wrap_mst_heartbeat_free(struct mst_heartbeat *h);
+void __wrap_mst_admin_wake(struct mst_admin *a);
+void __real_mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
+			      const struct mst_record *record, const struct mst_rule *rule);
+void __wrap_mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
+			      const struct mst_record *record, const struct mst_rule *rule);
+
+/* ---- clock and chance ---- */
+
+uint64_t __wrap_mst_now_ns(void)
+{
+	const struct sim_process *self = sim_self();
+
+	return sim_now() + (self != NULL ? self->clock_offset : 0);
+}
+
+void __wrap_mst_sleep_ns(uint64_t ns)
+{
+	sim_sleep(ns);
+}
+
+int __wrap_mst_rand_secret(void *out, unsigned len)
+{
+	for (unsigned i = 0; i < len; i++)
+		((unsigned char *)out)[i] = (unsigned char)sim_below(256);
+	return 0;
+}
+
+/* ---- log ---- */
+
+void __wrap_mst_log(enum mst_log_level level, const char *fmt, ...)
+{
+	char line[1024];
+	va_list args;
+
+	(void)level;
+	va_start(args, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	sim_say("%s", line);
+}
+
+/* ---- transports and streams ---- */
+
+const struct mst_transport *__wrap_mst_transport_of(const char *address)
+{
+	const struct mst_transport *const all[] = { &sim_near, &sim_far };
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t length = strlen(all[i]->scheme);
+		if (strncmp(address, all[i]->scheme, length) == 0 && address[length] == ':')
+			return all[i];
+	}
+	return NULL;
+}
+
+void __wrap_mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns)
+{
+	uint64_t now_ns = mst_now_ns();
+	uint64_t left_ns = now_ns < until_ns ? until_ns - now_ns : 0;
+
+	(void)c;
+	(void)bell;
+	(void)sim_wait(&sim_self()->control, left_ns < MST_SECOND ? left_ns : MST_SECOND);
+}
+
+/* ---- the heartbeat: a fiber instead of a thread ---- */
+
+struct mst_heartbeat {
+	struct mst_control *control;
+	struct sim_process *process;
+	struct sim_bell ended;
+	bool stop, done;
+};
+
+static void beat(void *arg)
+{
+	struct mst_heartbeat *h = arg;
+
+	while (!h->stop) {
+		uint64_t due_ns = mst_control_step(h->control, mst_now_ns());
+		if (due_ns == MST_NEVER && mst_control_over(h->control))
+			break;
+		mst_control_sleep(h->control, -1, due_ns);
+	}
+	h->done = true;
+	sim_ring(&h->ended);
+}
+
+int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
+{
+	struct mst_heartbeat *h = sim_alloc(sizeof(*h));
+
+	h->control = control;
+	h->process = sim_self();
+	sim_spawn(h->process, beat, h);
+	*out = h;
+	return 0;
+}
+
+void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h)
+{
+	sim_ring(&h->process->control);
+}
+
+void __wrap_mst_heartbeat_free(struct mst_heartbeat *h)
+{
+	if (h == NULL)
+		return;
+	h->stop = true;
+	while (!h->done) {
+		sim_ring(&h->process->control);
+		(void)sim_wait(&h->ended, MST_SECOND);
+	}
+}
+
+/* ---- the server's control plane ---- */
+
+void __wrap_mst_admin_wake(struct mst_admin *a)
+{
+	(void)a;
+	sim_ring(&cast_server()->control);
+}
+
+/* ---- the stream of decisions: the observer sees it before anybody acts on it ---- */
+
+void __wrap_mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
+			      const struct mst_record *record, const struct mst_rule *rule)
+{
+	obs_decided(d, record);
+	if (d->kind == MST_DO_VERDICT)
+		faults_moment(d->who.rank, MST_IMM_VERDICT);
+	else if (d->kind == MST_DO_REGRANT)
+		faults_moment(d->who.rank, MST_IMM_GRANT);
+	__real_mst_shard_execute(s, d, record, rule);
+}

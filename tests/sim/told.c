@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* What workers are told. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tests/sim/observer_state.h"
+#include "tests/sim/world.h"
+
+static void check_set(const struct obs_worker *w, const struct muster_outcome *out)
+{
+	struct muster_share want[SIM_WORKERS_MAX];
+	uint32_t count = expect_set(out->version, want);
+	bool same = count == out->set_len;
+
+	for (uint32_t i = 0; same && i < count; i++)
+		same = want[i].rank == out->set[i].rank && want[i].count == out->set[i].count &&
+		       want[i].weight == out->set[i].weight;
+	if (!same)
+		obs_violated("rank %" PRIu32 " is told another set of version %" PRIu64
+			     " than was counted",
+			     w->rank, out->version);
+}
+
+static void check_bits(const struct obs_worker *w, const char *when)
+{
+	int64_t at = w->result != NULL ? expect_differs(w->result_version, w->result) : -1;
+
+	if (at >= 0)
+		obs_violated("rank %" PRIu32 " reads wrong bits in element %" PRId64
+			     " of version %" PRIu64 " %s",
+			     w->rank, at, w->result_version, when);
+}
+
+static void check_told(struct obs_worker *w, const struct muster_outcome *out)
+{
+	const struct obs_session *s = obs_find(w->rank, w->incarnation);
+	struct expect_item *item = s != NULL ? obs_item(s, out->ticket) : NULL;
+
+	bool unsent = item == NULL && out->verdict == MUSTER_CANCELLED && obs.finished;
+
+	if (out->ticket <= w->last_ticket_told || (item == NULL && !unsent) ||
+	    (item != NULL && item->told))
+		obs_violated("rank %" PRIu32 " is told of ticket %" PRIu64 " after %" PRIu64,
+			     w->rank, out->ticket, w->last_ticket_told);
+	else if (item != NULL && out->verdict != item->verdict &&
+		 (out->verdict != MUSTER_CANCELLED || !obs.finished || item->counted))
+		obs_violated("rank %" PRIu32 " is told that ticket %" PRIu64 " is %s, it was %s",
+			     w->rank, out->ticket, obs_verdict_name(out->verdict),
+			     obs_verdict_name(item->verdict));
+	else if (item != NULL && item->counted && out->counted_in != item->version)
+		obs_violated("rank %" PRIu32 " is told that ticket %" PRIu64
+			     " is in version %" PRIu64 ", it is in %" PRIu64,
+			     w->rank, out->ticket, out->counted_in, item->version);
+	if (item != NULL)
+		item->told = true;
+	w->last_ticket_told = out->ticket;
+}
+
+void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
+{
+	if (w->rogue)
+		return;
+	if (out->ticket != 0)
+		check_told(w, out);
+	if (out->fresh && obs.plan->owner == MUSTER_WORKERS_OWN && w->last_version != UINT64_MAX &&
+	    out->version != w->last_version + 1)
+		obs_violated("rank %" PRIu32 " is given version %" PRIu64 " after %" PRIu64,
+			     w->rank, out->version, w->last_version);
+	if (w->last_version != UINT64_MAX && out->version < w->last_version)
+		obs_violated("rank %" PRIu32 " goes back from version %" PRIu64 " to %" PRIu64,
+			     w->rank, w->last_version, out->version);
+	w->last_version = out->version;
+	w->result = out->result;
+	w->result_version = out->version;
+	if (out->version > 0)
+		check_set(w, out);
+	check_bits(w, "when it gets them");
+}
+
+void obs_lets_go(struct obs_worker *w)
+{
+	const struct obs_session *s = obs_find(w->rank, w->incarnation);
+
+	if (!w->rogue && s != NULL && s->live)
+		check_bits(w, "before it lets go of them");
+	else if (!w->rogue && w->result != NULL)
+		w->reads_void |= expect_differs(w->result_version, w->result) >= 0;
+	w->result = NULL;
+}
+
+void obs_end_asked(void)
+{
+	obs.end_asked = true;
+}
+
+void obs_success(const struct obs_worker *w, const char *call)
+{
+	if (w->reads_void && !w->rogue)
+		obs_violated("rank %" PRIu32 " has read what was written over after its session "
+			     "had ended, and %s does not tell it",
+			     w->rank, call);
+}
+
+void obs_error(const struct obs_worker *w, const char *call, int error, const char *sentence)
+{
+	sim_say("rank %" PRIu32 ": %s: %d: %s", w->rank, call, error, sentence);
+	const struct obs_session *s = obs_find(w->rank, w->incarnation);
+	bool excused = w->excused || (s != NULL && s->dawdled);
+	bool stale = error == -ESTALE && obs.plan->owner == MUSTER_WORKERS_OWN;
+	bool over = error == -ESHUTDOWN && obs.finished;
+	bool failed = error == -EHOSTDOWN && obs.finished && mst_finish_failed(obs.why);
+
+	if (sentence[0] == '\0')
+		obs_violated("rank %" PRIu32 ": %s fails with %d and no word", w->rank, call,
+			     error);
+	bool too_late = obs.finished && strcmp(call, "open") == 0;
+	if (!excused && !stale && !over && !failed && !too_late)
+		obs_violated("rank %" PRIu32 ": %s fails, though nothing happened to it: %s",
+			     w->rank, call, sentence);
+}
+
+void obs_spoiled(const struct obs_worker *w)
+{
+	if (!w->rogue)
+		obs_violated("rank %" PRIu32 " writes to a slot that is still being sent", w->rank);
+}
+
+void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns)
+{
+	if (took_ns > most_ns)
+		obs_violated("rank %" PRIu32 ": %s took %.3f s, at most %.3f s are promised",
+			     w->rank, call, (double)took_ns / (double)MST_SECOND,
+			     (double)most_ns / (double)MST_SECOND);
+}
