@@ -210,16 +210,19 @@ struct mst_conn *mst_admin_conn_of(struct mst_admin *a, struct mst_identity who)
 	return NULL;
 }
 
-/* The ledger must hear of a loss; the data side empties the ring all the time. */
+/* The ledger must hear of it; the data side empties the ring all the time. */
+void mst_admin_lose(struct mst_admin *a, struct mst_identity who)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = who, .error = -EPIPE };
+
+	while (!mst_admin_event(a, &ev))
+		mst_sleep_ns(MST_MS);
+}
+
 void mst_admin_hang_up(struct mst_admin *a, struct mst_conn *c)
 {
-	if (c->role == MST_CONN_WORKER && !c->left) {
-		struct mst_ledger_event ev = { .kind = MST_EV_LOST,
-					       .who = c->who,
-					       .error = -EPIPE };
-		while (!mst_admin_event(a, &ev))
-			mst_sleep_ns(MST_MS);
-	}
+	if (c->role == MST_CONN_WORKER && !c->left)
+		mst_admin_lose(a, c->who);
 	mst_conn_close(c);
 }
 
@@ -408,6 +411,11 @@ void mst_admin_stop(struct mst_admin *a, const char *why, uint64_t now_ns)
 			c->left = true; /* the server ends it, so it is no loss */
 			mst_admin_error(a, c, -ENOTCONN, why, now_ns);
 		}
+	}
+	/* Whoever has no link yet will not make one. */
+	for (uint32_t i = 0; i < a->guest_max; i++) {
+		if (a->guest[i].in_use && !a->guest[i].handed_over)
+			mst_admin_lose(a, a->guest[i].session.who);
 	}
 }
 

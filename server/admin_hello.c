@@ -396,7 +396,8 @@ static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_kn
 	if (rc != 0) {
 		mst_warn("rank %" PRIu32 ": its link could not be set up: %s", g->session.who.rank,
 			 mst_sentence_cause(rc));
-		return; /* its control connection, or its lease, ends the session */
+		mst_admin_lose(a, g->session.who);
+		return;
 	}
 	g->handed_over = true;
 	while (!mst_server_request(a->server, &request))

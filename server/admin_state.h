@@ -82,6 +82,8 @@ void mst_admin_error(struct mst_admin *a, struct mst_conn *c, int code, const ch
 bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
 		      uint64_t now_ns);
 void mst_admin_send(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg);
+/* A session is lost to the ledger, if it has not ended. */
+void mst_admin_lose(struct mst_admin *a, struct mst_identity who);
 /* Closes; a worker that has not left is lost to the ledger. */
 void mst_admin_hang_up(struct mst_admin *a, struct mst_conn *c);
 struct mst_conn *mst_admin_conn_of(struct mst_admin *a, struct mst_identity who);

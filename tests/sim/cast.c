@@ -29,6 +29,7 @@ static struct {
 	struct mst_admin *admin;
 	struct mst_server *data;
 	bool stop_data, data_runs;
+	bool to_stop, stopped; /* as by a signal */
 	struct sim_bell data_over;
 } cast;
 
@@ -150,6 +151,20 @@ static void end_if_nobody_came(void)
 		mst_admin_stop(cast.admin, "nobody came", mst_now_ns());
 }
 
+void cast_stop_server(void)
+{
+	cast.to_stop = true;
+	sim_ring(&cast.server->control);
+}
+
+static void stop_if_told(void)
+{
+	if (!cast.to_stop || cast.stopped)
+		return;
+	cast.stopped = true;
+	mst_admin_stop(cast.admin, "the server was ended by signal 15", mst_now_ns());
+}
+
 static void control_main(void *arg)
 {
 	struct mst_admin_cfg cfg = { .options = &cast.options,
@@ -168,6 +183,7 @@ static void control_main(void *arg)
 		mst_admin_step(cast.admin, mst_now_ns());
 		start_data();
 		end_if_nobody_came();
+		stop_if_told();
 		if (!sim_wait(&cast.server->control, CONTROL_NAP_NS))
 			continue;
 		sim_sleep(sim_between(500, 10000));

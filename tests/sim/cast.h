@@ -26,6 +26,8 @@ struct worker {
 bool cast_play(struct sim_plan *plan);
 
 struct sim_process *cast_server(void);
+/* As a signal would. */
+void cast_stop_server(void);
 /* The youngest process of this rank; NULL: none yet. */
 struct worker *cast_worker(uint32_t rank);
 /* Another process of this rank. */

@@ -89,6 +89,9 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 		if (the_plan->far)
 			sim_path_stall(p, f->span_ns);
 		break;
+	case SIM_FAULT_STOP:
+		cast_stop_server();
+		break;
 	case SIM_FAULT_CUT:
 		sim_streams_cut(p);
 		break;

@@ -20,7 +20,7 @@ static const char *const names[] = {
 	[SIM_FAULT_DELAY] = "delay",     [SIM_FAULT_REJOIN] = "rejoin",
 	[SIM_FAULT_DAWDLE] = "dawdle",   [SIM_FAULT_LEAVE] = "leave",
 	[SIM_FAULT_FINISH] = "finish",   [SIM_FAULT_SCRIBBLE] = "scribble",
-	[SIM_FAULT_RUBBISH] = "rubbish",
+	[SIM_FAULT_RUBBISH] = "rubbish", [SIM_FAULT_STOP] = "stop",
 };
 
 static const char *const imm_names[] = {
@@ -170,11 +170,12 @@ static enum sim_fault_kind draw_kind(struct mst_rand *r, bool of_server)
 {
 	static const enum sim_fault_kind of_servers[] = { SIM_FAULT_FREEZE, SIM_FAULT_FREEZE,
 							  SIM_FAULT_FREEZE, SIM_FAULT_KILL,
-							  SIM_FAULT_DELAY,  SIM_FAULT_STALL };
+							  SIM_FAULT_DELAY,  SIM_FAULT_STALL,
+							  SIM_FAULT_STOP };
 
 	if (of_server)
 		return of_servers[below(r, sizeof(of_servers) / sizeof(of_servers[0]))];
-	return (enum sim_fault_kind)below(r, SIM_FAULT_KINDS);
+	return (enum sim_fault_kind)below(r, SIM_FAULT_STOP);
 }
 
 static void draw_fault(struct mst_rand *r, struct sim_plan *p)

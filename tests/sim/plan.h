@@ -30,6 +30,7 @@ enum sim_fault_kind {
 	SIM_FAULT_FINISH, /* it asks for the end of the job */
 	SIM_FAULT_SCRIBBLE, /* from now on it writes to its slots whenever it likes */
 	SIM_FAULT_RUBBISH,  /* it puts headers and immediates that make no sense */
+	SIM_FAULT_STOP,     /* the server is told to end; not of workers */
 	SIM_FAULT_KINDS
 };
 
