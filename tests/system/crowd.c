@@ -24,9 +24,10 @@
 
 #include "common/kernels/sum.h"
 #include "muster/muster.h"
+#include "tests/system/history.h"
 
 struct crowd {
-	FILE *log;
+	struct history *log;
 	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop;
 	enum muster_type type, result_type;
 	enum muster_owner owner;
@@ -55,34 +56,9 @@ static void fill(float *out, uint64_t elems, uint32_t rank, uint32_t incarnation
 		out[i] = ((float)(mix(seed + (uint32_t)i) >> 8) - 8388608.0f) / 8388608.0f;
 }
 
-static uint32_t checksum(const void *data, size_t bytes)
-{
-	const uint8_t *p = data;
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ p[i]) * 16777619u;
-	return hash;
-}
-
-static void log_outcome(const struct crowd *c, const struct muster_outcome *out)
-{
-	size_t bytes = c->elems * mst_type_bytes(c->result_type);
-	uint32_t sum = out->result != NULL ? checksum(out->result, bytes) : 0;
-
-	fprintf(c->log,
-		"outcome %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %08" PRIx32 " %.17g %u",
-		out->verdict, out->ticket, out->counted_in, out->version, out->fresh, out->finished,
-		sum, out->orders.lr_scale, out->set_len);
-	for (uint32_t i = 0; i < out->set_len; i++)
-		fprintf(c->log, " %" PRIu32 ":%" PRIu32 ":%.17g", out->set[i].rank,
-			out->set[i].count, out->set[i].weight);
-	fprintf(c->log, "\n");
-}
-
 static int failed(const struct crowd *c, const char *call, int rc)
 {
-	fprintf(c->log, "error %s %d\n", call, rc);
+	history_error(c->log, call, rc);
 	fprintf(stderr, "crowd: %s: %s\n", call, muster_error(c->m));
 	return rc;
 }
@@ -98,7 +74,7 @@ static int take_outcomes(const struct crowd *c, struct muster_outcome *out)
 		} while (rc == -EINTR);
 		if (rc < 0)
 			return failed(c, "wait", rc);
-		log_outcome(c, out);
+		history_outcome(c->log, out);
 		if (out->finished)
 			return 1;
 	} while (rc == 1);
@@ -138,13 +114,13 @@ static int push(const struct crowd *c, uint64_t tag, uint64_t expect)
 	mst_sum_store(c->ranges != 0 ? c->own : gradient, c->type, c->values, c->elems);
 	if (c->ranges != 0)
 		rc = push_ranges(c);
+	history_push(c->log, expect, tag, &say);
 	if (rc == 0)
 		rc = muster_push(c->m, &say, &ticket);
 	if (rc != 0)
 		return failed(c, "push", rc);
-	fprintf(c->log, "push %" PRIu64 " %" PRIu64 " %.17g %d\n", ticket, tag, say.weight,
-		say.sum);
-	fflush(c->log);
+	if (ticket == 0)
+		history_void(c->log, expect);
 	return ticket == expect || ticket == 0 ? 0 : failed(c, "ticket", -EPROTO);
 }
 
@@ -181,7 +157,7 @@ static int work(struct crowd *c)
 	int rc = muster_start(c->m, c->start ? c->own : NULL, &out);
 	if (rc != 0)
 		return failed(c, "start", rc);
-	log_outcome(c, &out);
+	history_outcome(c->log, &out);
 	for (uint64_t i = 0; rc == 0 && (c->rounds == 0 || i < c->rounds); i++)
 		rc = round_of(c, &ticket, &out);
 	if (rc == 0 && c->finish) {
@@ -247,7 +223,6 @@ static void set(struct crowd *c, const char *text)
 int main(int argc, char **argv)
 {
 	struct crowd c = { .start = true };
-	char path[4096];
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: crowd LOG ELEMS [key=value ...]\n");
@@ -267,20 +242,14 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	const struct muster_job *job = muster_job(c.m);
-	snprintf(path, sizeof(path), "%s.%" PRIu32 ".%" PRIu32, argv[1], job->rank,
-		 job->incarnation);
-	c.log = fopen(path, "we");
+	c.log = history_open(argv[1], job, 0);
 	c.values = calloc(c.elems, sizeof(float));
 	c.own = calloc(c.elems, sizeof(float));
 	if (c.log == NULL || c.values == NULL || c.own == NULL)
 		return 1;
-	fprintf(c.log, "job %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %d %d %d %s\n",
-		job->rank, job->incarnation, job->workers, job->elems, job->type, job->result_type,
-		job->owner, job->policy);
 	rc = work(&c);
 	muster_close(c.m);
-	fprintf(c.log, "end %d\n", rc);
-	fclose(c.log);
+	history_end(c.log, rc);
 	free(c.values);
 	free(c.own);
 	return rc == 0 ? 0 : 1;

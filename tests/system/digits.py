@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Digits are learnt, over real servers and workers.
+"""Digits are learnt, over real servers and workers, and every version is computed again.
 
 usage: digits.py POLICY COMMITS ACCURACY --muster MUSTER --digits DIGITS
                  [--data DIR] [--delay SPEC ...]
@@ -12,6 +12,8 @@ import os
 import subprocess
 import sys
 import tempfile
+
+import history
 
 
 def main():
@@ -58,12 +60,21 @@ def main():
             check=True,
             timeout=110,
             stdin=subprocess.DEVNULL,
+            env=os.environ | {"MUSTER_HISTORY": os.path.join(d, "log")},
         )
+        rules = history.Rules("sgd:0.1,0.9" if a.owner == "servers" else "none")
+        try:
+            proof = history.prove(os.path.join(d, "log"), rules)
+        except history.Broken as e:
+            sys.exit(f"digits: {e}")
         with open(run) as f:
             commits = json.load(f)["commits"]
         with open(digits) as f:
             accuracy = json.load(f)["accuracy"]
     print(f"{a.policy}: accuracy {accuracy} after {commits} commits")
+    print(proof)
+    if proof.lost or proof.newest != commits:
+        sys.exit(f"{proof.checked} of {commits} commits could be computed again")
     if commits != a.commits or accuracy < a.accuracy:
         sys.exit(f"expected {a.commits} commits and at least {a.accuracy}")
 

@@ -1,0 +1,485 @@
+# SPDX-License-Identifier: MIT
+"""Proves from the workers' logs that every version is what its set says, to the bit.
+
+It knows nothing of the server. Gradients are computed again from (rank, incarnation, ticket), or
+read where the worker kept them; the tree, the division and the update are done once more with
+NumPy's float32. The logs are those of history.h. What is proven, prove() says.
+"""
+import glob
+import itertools
+import os
+import re
+import zlib
+
+import numpy as np
+
+COUNTED = 1
+VERDICTS = ["none", "counted", "late", "stale", "cancelled", "refused"]
+F32, BF16, F16 = 0, 1, 2
+SERVERS_OWN = 0
+U32 = np.uint32
+# As many versions behind as a counted contribution may be; any, where the policy is not here.
+WINDOW = {"bsp": 0, "backup": 0, "ksync": 0, "kbatchsync": 0}
+ONE_EACH = ("bsp", "backup", "ksync", "kasync")  # from a rank to a version
+
+
+class Broken(Exception):
+    """The history is not what it has to be; says where."""
+
+
+def mix(x):
+    x = np.asarray(x, dtype=U32)
+    with np.errstate(over="ignore"):
+        x = x ^ (x >> U32(16))
+        x = x * U32(0x7FEB352D)
+        x = x ^ (x >> U32(15))
+        x = x * U32(0x846CA68B)
+        return x ^ (x >> U32(16))
+
+
+def values(elems, rank, incarnation, ticket):
+    """The gradient of a crowd's worker."""
+    with np.errstate(over="ignore"):
+        seed = mix(mix(U32((rank * 1000003 + incarnation) & 0xFFFFFFFF)) + U32(ticket & 0xFFFFFFFF))
+        raw = mix(seed + np.arange(elems, dtype=U32)) >> U32(8)
+    return (raw.astype(np.float32) - np.float32(8388608)) / np.float32(8388608)
+
+
+def to_bf16(x):
+    bits = x.view(U32).astype(np.uint64)
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    return rounded.astype(np.uint16)
+
+
+def stored(x, kind):
+    """Bytes of float32 values rounded once to the type."""
+    if kind == F32:
+        return x.astype(np.float32).tobytes()
+    return to_bf16(x).tobytes() if kind == BF16 else x.astype(np.float16).tobytes()
+
+
+def loaded(data, kind):
+    """float32 values of bytes in the type."""
+    if kind == F32:
+        return np.frombuffer(data, np.float32)
+    if kind == BF16:
+        return (np.frombuffer(data, np.uint16).astype(U32) << U32(16)).view(np.float32)
+    return np.frombuffer(data, np.float16).astype(np.float32)
+
+
+def through(x, kind):
+    """float32 values as they read after a trip through the type."""
+    return loaded(stored(x, kind), kind)
+
+
+def checksum(data):
+    return f"{zlib.crc32(data):08x}"
+
+
+class Push:
+    def __init__(self, log, words):
+        self.log, self.ticket, self.tag = log, int(words[1]), int(words[2])
+        self.weight, self.is_sum = float(words[3]), int(words[4])
+        self.fate = None  # (verdict, version), once heard
+
+    @property
+    def order(self):
+        return self.log.rank, self.log.incarnation, self.ticket
+
+    def __repr__(self):
+        return "rank {}, session {}, ticket {}".format(*self.order)
+
+    def gradient(self):
+        kept = self.log.path + ".grad"
+        if not self.log.keeps:
+            return through(values(self.log.elems, *self.order), self.log.type)
+        size = -(-self.log.elems // self.log.stride) * (4 if self.log.type == F32 else 2)
+        with open(kept, "rb") as f:
+            f.seek((self.ticket - 1) * size)
+            data = f.read(size)
+        if len(data) != size:
+            raise Broken(f"{kept}: no gradient of ticket {self.ticket}")
+        return loaded(data, self.log.type)
+
+
+class Outcome:
+    def __init__(self, words):
+        (self.verdict, self.ticket, self.counted_in, self.version, self.fresh,
+         self.finished) = map(int, words[1:7])
+        self.whole, self.sample = words[7:9]
+        self.lr_scale, self.weight = map(float, words[9:11])
+        self.at_ns = int(words[11])
+        shares = [share.split(":") for share in words[13:]]
+        self.set = [(int(rank), int(count), float(weight)) for rank, count, weight in shares]
+        if len(self.set) != int(words[12]):
+            raise ValueError("a set that is not whole")
+
+
+class Log:
+    """What one session of a worker wrote."""
+
+    def __init__(self, path):
+        self.path, self.pushes, self.outcomes, self.errors = path, {}, [], []
+        self.fates, self.end, self.proven = [], None, 0
+        self.keeps = os.path.exists(path + ".grad")
+        with open(path) as f:
+            text = f.read()
+        lines = text[: text.rfind("\n") + 1].splitlines()
+        if not lines or not lines[0].startswith("job "):
+            raise Broken(f"{path}: does not begin with its job")
+        for number, line in enumerate(lines, 1):
+            try:
+                self.read(line.split())
+            except (ValueError, IndexError) as e:
+                raise Broken(f"{path}:{number}: what is {line!r}? ({e})") from None
+
+    def read(self, words):
+        what = words[0]
+        if self.end is not None:
+            raise ValueError("it is after the end")
+        if what == "job":
+            self.rank, self.incarnation, self.workers, self.elems = map(int, words[1:5])
+            self.type, self.result_type, self.owner, self.stride = map(int, words[5:9])
+            self.policy = words[9] if len(words) > 9 else ""
+        elif what == "fate":
+            self.fates.append(tuple(map(int, words[1:4])))
+        elif what == "push":
+            push = Push(self, words)
+            if push.ticket != len(self.pushes) + 1:
+                raise Broken(f"{self.path}: ticket {push.ticket} where ticket "
+                             f"{len(self.pushes) + 1} should be")
+            self.pushes[push.ticket] = push
+            self.proven = len(self.outcomes)
+        elif what == "void":
+            del self.pushes[int(words[1])]
+        elif what == "outcome":
+            self.outcomes.append(Outcome(words))
+        elif what == "error":
+            self.errors.append(" ".join(words))
+        elif what == "end":
+            self.end = int(words[1])
+        else:
+            raise ValueError("no such line")
+
+    @property
+    def finished(self):
+        return bool(self.outcomes) and bool(self.outcomes[-1].finished)
+
+    @property
+    def sound(self):
+        """Outcomes whose result no later error made void: see -ENOTCONN in muster.h."""
+        return self.outcomes if not self.errors else self.outcomes[: self.proven]
+
+
+def policy_of(log):
+    return log.policy.split(":")[0]
+
+
+# ---- fate: one verdict per ticket ----
+
+
+def judge(push, verdict, version):
+    if push.fate is not None and push.fate != (verdict, version):
+        raise Broken(f"{push} has two verdicts: {push.fate} and {(verdict, version)}")
+    push.fate = verdict, version
+    if verdict != COUNTED:
+        return
+    behind = version - 1 - push.tag
+    if behind < 0:
+        raise Broken(f"{push}: of version {push.tag}, and counted in {version}")
+    if behind > WINDOW.get(policy_of(push.log), behind):
+        raise Broken(f"{push}: {push.log.policy} counted it {behind} versions late")
+
+
+def hear_verdicts(log, kills):
+    last = 0
+    for out in log.outcomes:
+        if not out.verdict or not out.ticket:
+            continue
+        if out.verdict >= len(VERDICTS):
+            raise Broken(f"{log.path}: verdict {out.verdict}")
+        push = log.pushes.get(out.ticket)
+        if push is None:
+            raise Broken(f"{log.path}: a verdict for ticket {out.ticket}, which was never pushed")
+        if push.fate is not None:
+            raise Broken(f"{push} has two verdicts")
+        if out.ticket < last:
+            raise Broken(f"{log.path}: the verdict of ticket {out.ticket} came after {last}'s")
+        last = out.ticket
+        judge(push, out.verdict, out.counted_in)
+    mute = [p for p in log.pushes.values() if p.fate is None]
+    if mute and (log.finished or (log.end == 0 and not kills and not is_leaving(log, mute))):
+        raise Broken(f"{mute[0]} has no verdict")
+
+
+def is_leaving(log, mute):
+    """Who leaves does not hear of what it pushed last."""
+    return not log.finished and [p.ticket for p in mute] == sorted(log.pushes)[-len(mute) :]
+
+
+def hear_fates(logs):
+    """What a rank that came back was told of the session before it."""
+    by_session = {(log.rank, log.incarnation): log for log in logs}
+    for log in logs:
+        for ticket, verdict, version in log.fates:
+            earlier = [by_session[s] for s in sorted(by_session)
+                       if s[0] == log.rank and s[1] < log.incarnation]
+            pushes = [e.pushes[ticket] for e in earlier[::-1] if ticket in e.pushes]
+            if not pushes:
+                raise Broken(f"{log.path}: the fate of ticket {ticket}, which was never pushed")
+            judge(pushes[0], verdict, version)
+
+
+# ---- order: what a worker may see after what ----
+
+
+def check_order(log, kills):
+    before = None
+    for out in log.outcomes:
+        if before is not None:
+            step = out.version - before.version
+            if step < 0:
+                raise Broken(f"{log.path}: version {out.version} after {before.version}")
+            if log.owner != SERVERS_OWN and step > 1:
+                raise Broken(f"{log.path}: version {out.version} after {before.version}, where "
+                             "workers need every one")
+            if bool(out.fresh) != (step > 0) and not out.finished:
+                raise Broken(f"{log.path}: version {out.version} is called "
+                             f"{'fresh' if out.fresh else 'the same'} after {before.version}")
+            if before.finished and (not out.finished or out.verdict or step):
+                raise Broken(f"{log.path}: an outcome after the last")
+        before = out
+    seen = {out.version for out in log.outcomes}
+    for push in log.pushes.values():
+        if push.tag not in seen:
+            raise Broken(f"{push}: computed on version {push.tag}, which it never saw")
+    if not kills and (log.errors or log.end != 0):
+        raise Broken(f"{log.path}: {log.errors or 'it does not end well'}")
+
+
+# ---- sets: the same for all, and what the verdicts say ----
+
+
+class Seen:
+    """What a version is, agreed by all who saw it."""
+
+    def __init__(self, out):
+        self.whole, self.sample, self.set = out.whole, out.sample, out.set
+        self.lr_scale, self.weight = out.lr_scale, out.weight
+
+    def differs(self, other):
+        for name, mine in vars(self).items():
+            if mine != getattr(other, name):
+                return f"its {name} is {mine}, another worker saw {getattr(other, name)}"
+        return None
+
+
+def agree(logs):
+    seen = {}
+    for log in logs:
+        for out in log.sound:
+            mine = Seen(out)
+            differs = mine.differs(seen.setdefault(out.version, mine))
+            if differs:
+                raise Broken(f"{log.path}: version {out.version}: {differs}")
+    for log in logs:  # what an error made void may agree or not; but somebody must have seen it
+        for out in log.outcomes:
+            seen.setdefault(out.version, Seen(out))
+    ends = {log.outcomes[-1].version for log in logs if log.finished}
+    if len(ends) > 1 or (ends and max(ends) != max(seen)):
+        raise Broken(f"the job ended at versions {sorted(ends)}, version {max(seen)} was seen")
+    return seen
+
+
+def check_set(version, seen, have):
+    """have: the contributions of the version, all of them."""
+    got = {}
+    for push in have:
+        count, weight = got.get(push.log.rank, (0, 0.0))
+        got[push.log.rank] = count + 1, weight + push.weight
+    shares = [(rank, *got[rank]) for rank in sorted(got)]
+    if shares != seen.set:
+        raise Broken(f"version {version}: its set is {seen.set}, the counted are {shares}")
+    if seen.weight != sum(weight for _, _, weight in shares):
+        raise Broken(f"version {version}: its weight is {seen.weight}, its set is {shares}")
+    policy = policy_of(have[0].log) if have else ""
+    if policy in ONE_EACH and any(count != 1 for _, count, _ in shares):
+        raise Broken(f"version {version}: a rank is in it twice: {shares}")
+
+
+def completions(version, seen, have, mute):
+    """The counted of a version, with any of those whose worker ended before it heard: each way in
+    which they make up the set."""
+    got = {}
+    for push in have:
+        got[push.log.rank] = got.get(push.log.rank, 0) + 1
+    choices = []
+    for rank, count, _ in seen.set:
+        missing = count - got.get(rank, 0)
+        if missing > 0:
+            fitting = [p for p in mute if p.log.rank == rank and p.fate is None
+                       and 0 <= version - 1 - p.tag <= WINDOW.get(policy_of(p.log), version)]
+            choices.append(list(itertools.combinations(fitting, missing)))
+    for choice in itertools.product(*choices):
+        yield sorted([*have, *itertools.chain(*choice)], key=lambda push: push.order)
+
+
+# ---- sums ----
+
+
+class Rules:
+    """What of the server's options makes the bits."""
+
+    def __init__(self, optimizer="none", group=8, lr_scale="linear", compensate=False):
+        self.optimizer, self.group = optimizer, group
+        self.linear, self.compensate = lr_scale == "linear", compensate
+        figures = re.match(r"sgd:([^,]+),(.+)", optimizer)
+        self.lr, self.momentum = map(float, figures.groups()) if figures else (0.0, 0.0)
+
+
+def tree(parts, group):
+    """parts: rank -> list of float32 leaves in seq order."""
+    total, groups = None, {}
+    for rank in sorted(parts):
+        acc = None
+        for leaf in parts[rank]:
+            acc = leaf if acc is None else acc + leaf
+        key = rank // group
+        groups[key] = acc if key not in groups else groups[key] + acc
+    for key in sorted(groups):
+        total = groups[key] if total is None else total + groups[key]
+    return total
+
+
+def mean_of(version, have, rules):
+    parts = {}
+    for push in have:
+        stale = (version - 1) - push.tag
+        c = 1.0 / stale if rules.compensate and stale > 1 else 1.0
+        c = np.float32(c / (push.weight if push.is_sum else 1.0))
+        g = push.gradient()
+        parts.setdefault(push.log.rank, []).append(g if c == 1 else c * g)
+    total = tree(parts, rules.group)
+    if rules.optimizer != "add" and len(have) != 1:
+        total = total / np.float32(len(have))
+    return total
+
+
+class Model:
+    """The parameters, where servers own them."""
+
+    def __init__(self, logs, rules):
+        job = logs[0]
+        starts = [log.path + ".start" for log in logs if os.path.exists(log.path + ".start")]
+        self.rules, self.workers = rules, job.workers
+        self.momentum = np.float32(0)
+        if starts:
+            with open(starts[0], "rb") as f:
+                self.theta = loaded(f.read(), job.result_type)
+        else:
+            self.theta = through(values(job.elems, 999, 0, 0), job.result_type)
+
+    def after(self, total, count):
+        """(result, parameters, momentum) with a version's total."""
+        r = self.rules
+        if r.optimizer == "none":
+            return total, self.theta, self.momentum
+        if r.optimizer == "add":
+            theta = self.theta + total
+            return theta, theta, self.momentum
+        eta = np.float32(r.lr * (count / self.workers if r.linear else 1.0))
+        momentum = self.momentum
+        if r.momentum != 0:
+            total = momentum = np.float32(r.momentum) * momentum + total
+        theta = self.theta - eta * total
+        return theta, theta, momentum
+
+
+def recompute(version, seen, ways, model, job):
+    """Takes the first way of making up the set that gives the bits. Return: its contributions."""
+    tried = []
+    for have in ways:
+        check_set(version, seen, have)
+        result, theta, momentum = model.after(mean_of(version, have, model.rules), len(have))
+        bits = checksum(stored(result, job.result_type))
+        tried.append(f"{bits} of {have}")
+        if bits == seen.sample:
+            model.theta, model.momentum = theta, momentum
+            return have
+    raise Broken(f"version {version}: workers saw {seen.sample}, its set {seen.set} gives "
+                 + ("; or ".join(tried) or "nothing: its contributions are not there"))
+
+
+# ---- the whole ----
+
+
+class Proof:
+    def __init__(self, logs):
+        self.newest = self.checked = 0
+        self.counts = []  # of contributions, by version
+        self.tickets = sum(len(log.pushes) for log in logs)
+        self.verdicts = set()
+
+    @property
+    def lost(self):
+        return self.newest - self.checked
+
+    def __str__(self):
+        gap = f", {self.lost} could not be" if self.lost else ""
+        return (f"{self.checked} of {self.newest} versions recomputed to the bit{gap}; "
+                f"{self.tickets} tickets with one verdict each")
+
+
+def read_logs(prefix, kills):
+    """kills: a worker may have been killed before it wrote a line."""
+    paths = [p for p in glob.glob(glob.escape(prefix) + ".*.*")
+             if re.fullmatch(r"\.\d+\.\d+", p[len(prefix) :])
+             and not (kills and os.path.getsize(p) == 0)]
+    if not paths:
+        raise Broken(f"no logs {prefix}.RANK.INCARNATION")
+    logs = sorted((Log(path) for path in paths), key=lambda log: (log.rank, log.incarnation))
+    for log in logs:
+        for name in ("workers", "elems", "type", "result_type", "owner", "policy"):
+            if getattr(log, name) != getattr(logs[0], name):
+                raise Broken(f"{log.path}: {name} is {getattr(log, name)}, not "
+                             f"{getattr(logs[0], name)} as in {logs[0].path}")
+    return logs
+
+
+def prove(prefix, rules, kills=False):
+    """Every ticket has exactly one verdict, heard by its worker or told to the session after it;
+    nobody saw versions out of order; all who saw a version saw the same; its set is the counted;
+    and its bits are those of its set. kills: workers may end badly, and not hear."""
+    logs = read_logs(prefix, kills)
+    for log in logs:
+        hear_verdicts(log, kills)
+        check_order(log, kills)
+    hear_fates(logs)
+    seen = agree(logs) if any(log.outcomes for log in logs) else {}
+    proof = Proof(logs)
+    counted, mute = {}, []
+    for push in (p for log in logs for p in log.pushes.values()):
+        if push.fate is None:
+            mute.append(push)
+        elif push.fate[0] == COUNTED:
+            counted.setdefault(push.fate[1], []).append(push)
+    proof.verdicts = {p.fate[0] for log in logs for p in log.pushes.values() if p.fate}
+    proof.newest = max(seen, default=0)
+    if not kills and max(counted, default=0) > proof.newest:
+        raise Broken(f"counted in version {max(counted)}, which nobody saw")
+    model = Model(logs, rules)
+    for version in range(1, proof.newest + 1):
+        have = sorted(counted.get(version, []), key=lambda push: push.order)
+        if version not in seen:
+            if not have or any(p.fate is None for p in mute):
+                break  # nobody saw it, and who was in it cannot be known
+            total = mean_of(version, have, rules)
+            _, model.theta, model.momentum = model.after(total, len(have))
+        else:
+            have = recompute(version, seen[version],
+                             completions(version, seen[version], have, mute), model, logs[0])
+            for push in have:
+                push.fate = push.fate or (COUNTED, version)
+        proof.counts.append(len(have))
+        proof.checked += 1
+    return proof

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The kill matrix: real processes, hurt at exactly a moment.
+
+usage: kill.py [MOMENT ...] --muster MUSTER --musterd TRIP_MUSTERD --crowd TRIP_CROWD
+               [--violence V,...] [--victim V,...] [--policy P] [--lease MS] [--timings SEED]
+               [--parallel N] [--markdown FILE]
+       kill.py --list
+
+A moment is a place in the protocol where processes are made to stand still (trip.c), not a time
+that was slept. What becomes of each cell must be as expected() says, and is proven by the workers'
+histories: no version lost, no sum wrong, nobody stuck, nothing left. --timings draws other steps,
+other work and other pieces. Ends with 1 if one cell is not so.
+"""
+import argparse
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+import matrix
+from cell import HEADS, MOMENTS, VICTIMS, VIOLENCE, Cell, no_cell
+from violence import listing
+
+
+def rows(cells, a):
+    done = {(c.victim, c.violence, c.moment): c for c in cells}
+    for moment in a.moments:
+        for victim in a.victim:
+            for violence in a.violence:
+                why = no_cell(victim, violence, moment)
+                cell = done.get((victim, violence, moment))
+                if cell:
+                    yield moment, victim, violence, cell.figures(), bool(cell.problems)
+                elif why or violence == "full":
+                    yield moment, victim, violence, why or "no user namespaces here", False
+
+
+def print_table(cells, a):
+    print(f"{'moment':8} {'victim':7} {'violence':8} " + " ".join(f"{h:>13}" for h in HEADS))
+    for moment, victim, violence, figures, bad in rows(cells, a):
+        text = f"({figures})" if isinstance(figures, str) else \
+            " ".join(f"{f:>13}" for f in figures)
+        print(f"{moment:8} {victim:7} {violence:8} {text}{'  NOT SO' if bad else ''}")
+
+
+def once_more(cell, a):
+    """Some promises are about time, and on a busy host a process may stand still for a lease: a
+    cell that failed by time alone is tried once more, without another beside it."""
+    print(f"again: {cell.name}: {cell.problems[0].splitlines()[0]}", file=sys.stderr)
+    return Cell(cell.victim, cell.violence, cell.moment, a).run()
+
+
+def namespace():
+    """A mount namespace of its own, in which any user may mount a tmpfs."""
+    if os.environ.get("KILL_NAMESPACE"):
+        return True
+    command = ["unshare", "--user", "--map-root-user", "--mount"]
+    probe = subprocess.run([*command, "true"], capture_output=True, check=False)
+    if probe.returncode == 0:
+        os.environ["KILL_NAMESPACE"] = "1"
+        os.execvp(command[0], [*command, sys.executable, *sys.argv])
+    return False
+
+
+def parse():
+    p = argparse.ArgumentParser()
+    p.add_argument("moments", nargs="*", metavar="MOMENT")
+    p.add_argument("--list", action="store_true")
+    for tool in ("--muster", "--musterd", "--crowd"):
+        p.add_argument(tool)
+    p.add_argument("--victim", type=lambda t: t.split(","), default=list(VICTIMS))
+    p.add_argument("--violence", type=lambda t: t.split(","), default=list(VIOLENCE))
+    p.add_argument("--policy", default="backup:4")
+    p.add_argument("--lease", type=float, default=800, metavar="MS")
+    p.add_argument("--timings", metavar="SEED")
+    p.add_argument("--parallel", type=int, default=2, metavar="N")
+    p.add_argument("--markdown", metavar="FILE")
+    a = p.parse_args()
+    a.moments = a.moments or list(MOMENTS)
+    a.lease_s, a.join_s = a.lease / 1000, 2.5 * a.lease / 1000
+    for word, known in ((a.moments, MOMENTS), (a.victim, VICTIMS), (a.violence, VIOLENCE)):
+        for one in word:
+            if one not in known:
+                p.error(f"what is {one}? There are {', '.join(known)}")
+    return a
+
+
+def main():
+    a = parse()
+    if a.list:
+        print("\n".join(MOMENTS))
+        return
+    before = listing()
+    can_fill = "full" not in a.violence or namespace()
+    cells = [Cell(victim, violence, moment, a) for moment in a.moments for victim in a.victim
+             for violence in a.violence if not no_cell(victim, violence, moment)
+             and (violence != "full" or can_fill)]
+    with concurrent.futures.ThreadPoolExecutor(a.parallel) as pool:
+        list(pool.map(Cell.run, cells))
+    cells = [once_more(cell, a) if cell.problems and not cell.hard else cell for cell in cells]
+    print_table(cells, a)
+    if a.markdown:
+        matrix.write(a.markdown, rows(cells, a), a)
+    left = listing() - before
+    if left:
+        sys.exit(f"left behind: {sorted(left)}")
+    bad = [cell for cell in cells if cell.problems]
+    for cell in bad:
+        print(f"\nNOT SO: {cell.name}\n" + "\n".join(cell.problems), file=sys.stderr)
+    if bad:
+        sys.exit(f"{len(bad)} of {len(cells)} cells")
+
+
+if __name__ == "__main__":
+    main()
