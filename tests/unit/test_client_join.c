@@ -354,6 +354,41 @@ static void a_door_that_stays_shut_is_etimedout_in_time(void)
 	close_both();
 }
 
+/* ---- what the lead says while the door stays shut ---- */
+
+static bool greet_and_refuse(struct fake_lead *f)
+{
+	if (!fake_greet(f))
+		return false;
+	mst_sleep_ns(100 * MST_MS);
+	return fake_refuse(f, -EHOSTDOWN, "enough of this job") && fake_stay(f);
+}
+
+static bool greet_and_finish(struct fake_lead *f)
+{
+	if (!fake_greet(f))
+		return false;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	msg->kind = MST_MSG_FINISHED;
+	snprintf(msg->why, sizeof(msg->why), "%s", "all commits are made");
+	mst_sleep_ns(100 * MST_MS);
+	bool said = fake_say(f, msg);
+	free(msg);
+	return said && fake_stay(f);
+}
+
+static void a_lead_that_speaks_is_heard_before_a_shut_door(void)
+{
+	CU_ASSERT_EQUAL(open_fake(greet_and_refuse, LONG_MS), -EHOSTDOWN);
+	CU_ASSERT(took_ms() < LONG_MS / 2);
+	CU_ASSERT(says(muster_error(NULL), "enough of this job"));
+	close_both();
+	CU_ASSERT_EQUAL(open_fake(greet_and_finish, LONG_MS), -ESHUTDOWN);
+	CU_ASSERT(took_ms() < LONG_MS / 2);
+	CU_ASSERT(says(muster_error(NULL), "all commits are made"));
+	close_both();
+}
+
 static CU_TestInfo cases[] = {
 	{ "wrong options are -EINVAL", wrong_options_are_einval },
 	{ "wrong variables are -EINVAL, and quoted", wrong_variables_are_einval },
@@ -377,6 +412,8 @@ static CU_TestInfo cases[] = {
 	{ "being sent away from the door is -EACCES", being_sent_away_is_eacces },
 	{ "a door that stays shut is -ETIMEDOUT, in time",
 	  a_door_that_stays_shut_is_etimedout_in_time },
+	{ "a lead that speaks is heard, though the door stays shut",
+	  a_lead_that_speaks_is_heard_before_a_shut_door },
 	CU_TEST_INFO_NULL,
 };
 

@@ -247,6 +247,29 @@ static void every_option_has_a_sentence(void)
 	}
 }
 
+static const char *help_of(const char *name)
+{
+	const struct mst_option *row = mst_server_table;
+
+	while (strcmp(row->name, name) != 0)
+		row++;
+	return row->help;
+}
+
+static void seconds_in_the_help_are_those_of_the_defaults(void)
+{
+	struct mst_fabric usual = MST_FABRIC_DEFAULT;
+	double try_s = 4.096e-6 * (double)(1u << usual.ack_timeout);
+	char words[128];
+
+	snprintf(words, sizeof(words), "with %u and %u retries a dead path shows after %.1f s",
+		 usual.ack_timeout, usual.retries, (usual.retries + 1) * try_s);
+	CU_ASSERT_PTR_NOT_NULL(strstr(help_of("ack-timeout"), words));
+	snprintf(words, sizeof(words), "with --ack-timeout %u each takes %.2f s", usual.ack_timeout,
+		 try_s);
+	CU_ASSERT_PTR_NOT_NULL(strstr(help_of("retries"), words));
+}
+
 static CU_TestInfo cases[] = {
 	{ "defaults are those of the manual", defaults_are_those_of_the_manual },
 	{ "words of choices are the enums", words_of_choices_are_the_enums },
@@ -260,6 +283,8 @@ static CU_TestInfo cases[] = {
 	{ "the fabric is as told", the_fabric_is_as_told },
 	{ "a fabric that cannot be is refused", a_fabric_that_cannot_be_is_refused },
 	{ "every option has a sentence", every_option_has_a_sentence },
+	{ "seconds in the help are those of the defaults",
+	  seconds_in_the_help_are_those_of_the_defaults },
 	CU_TEST_INFO_NULL,
 };
 

@@ -3,6 +3,7 @@
 """Whole jobs over RDMA verbs, in machines with soft-RoCE, and what may befall them there.
 
 usage: test_jobs.py CASE --muster MUSTER --musterd MUSTERD --digits DIGITS --crowd CROWD
+                    --releases FOLDER
        test_jobs.py --list
 Exits 77 where no machine can be had.
 """
@@ -69,7 +70,8 @@ def digits(tools):
         for rank, node in enumerate((0, 0, 1, 1, 1)):
             job.start(rank, node, ["stdbuf", "-oL", tools.digits, "--data", "/lab", "--hidden",
                                    "24", "--batch", "16", "--test-every", "10", "--delay",
-                                   "const:20", "--delay", "4:const:300"])
+                                   "const:20", "--delay", "4:const:300"],
+                      MUSTER_HISTORY=f"/lab/{job.name}")
         job.workers[0].wait_output("version 10:", 50)
         job.workers[2].kill(signal.SIGKILL)
         job.end({0: 0, 1: 0, 2: -9, 3: 0, 4: 0}, seconds=40)
@@ -79,6 +81,7 @@ def digits(tools):
               len(losses) >= 4 and losses[-1] < 0.2 * losses[0], learnt)
         check_lost(job, 2)
         check("the job is over at version 40", "finished at version 40" in log, log)
+        job.check_history(*SGD, "--kills")
 
 
 def exact_one_vm(tools):
@@ -115,7 +118,7 @@ def late_write(tools):
     """A write that comes late harms nobody; nor does one that never comes."""
     with lab.Lab(nodes=2) as machines:
         far = machines[1]
-        job = Job(tools, machines, *BACKUP, "--commits", "300")
+        job = Job(tools, machines, *BACKUP, "--commits", "300", "--retries", "3")
         for rank in range(5):
             job.crowd(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]))
         job.wait_version(0, 20)
@@ -130,6 +133,7 @@ def late_write(tools):
         far.cut(carrier=False)
         seconds = until(lambda: lost(job, 4), 10, "rank 4 is lost")
         check(f"cut off, it is lost after {seconds:.1f} s", seconds < 7)
+        check("with what its link came to", "in 4 tries" in lost(job, 4), lost(job, 4))
         version = job.newest(0)
         check(f"with work left, at version {version}", version < 280)
         job.end(dict.fromkeys(range(4), 0) | {4: 1}, seconds=40)
@@ -171,11 +175,13 @@ def dead_machine(tools):
 
 
 def refused(node, command, sentence, **options):
-    """A program that cannot work says why, and ends with 1."""
+    """A program that cannot work says why, and ends with 1. Return: seconds it took."""
     began = time.monotonic()
-    got = node.run(command, 30, False, **options)
-    check(f"{got.output.strip()} ({time.monotonic() - began:.1f} s)",
+    got = node.run(command, 70, False, **options)
+    seconds = time.monotonic() - began
+    check(f"{got.output.strip()} ({seconds:.1f} s)",
           got.status == 1 and re.search(sentence, got.output), f"{got.status}, not {sentence!r}")
+    return seconds
 
 
 def mtus_differ(tools, machines):
@@ -199,11 +205,60 @@ def wrong_addresses(tools, machines):
     refused(two, crowd, "HOST:PORT", env={"MUSTER_SERVER": "node0-control"})
     refused(two, [tools.muster, "status", "node0-control:17077"], "node0-control:17077")
     refused(two, [tools.muster, "status", "10.78.0.99:17077"], r"10\.78\.0\.99:17077")
+    one.cut()
+    until(lambda: "DOWN" in one.run(["rdma", "link"]).output, 10, "the port is down")
+    refused(one, [*here, "--data-address", "10.77.0.1"], r"rxe0.*10\.77\.0\.1.*down.*link set")
+    one.mend()
+    until(lambda: "ACTIVE" in one.run(["rdma", "link"]).output, 10, "the port is up")
     job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
     refused(two, crowd, r"10\.99\.0\.1", env={"MUSTER_SERVER": job.address,
                                               "MUSTER_DATA_ADDRESS": "10.99.0.1"})
     job.server.kill()
     job.end({}, 143)
+
+
+def silence(tools):
+    """For a worker that joins the data network is dumb, the control network is not."""
+    with lab.Lab(nodes=2) as machines:
+        one, two = machines.nodes
+        crowd = [tools.crowd, "/lab/none", "100"]
+        mac = one.run("cat /sys/class/net/data/address").output.strip()
+        two.netem("loss 100%")
+        job = Job(tools, machines, "-n", "1")
+        env = {"MUSTER_SERVER": job.address}
+        seconds = refused(two, crowd, r"10\.77\.0\.1 does not answer when 10\.77\.0\.2 asks"
+                          r".*MUSTER_DATA_ADDRESS", env=env)
+        check("nobody waits longer than a neighbour may take to answer", 3 < seconds < 8)
+        two.run(f"ip neigh replace 10.77.0.1 lladdr {mac} dev data nud permanent")
+        seconds = refused(two, crowd, r"10\.77\.0\.1 does not answer connection requests from "
+                          r"10\.77\.0\.2 over rxe0.*4791.*MUSTER_DATA_ADDRESS", env=env)
+        check("nor than three connection requests take", 14 < seconds < 24)
+        job.server.kill()
+        job.end({}, 143)
+        job = Job(tools, machines, "-n", "1", "--join-timeout", "4s")
+        seconds = refused(two, crowd, r"--join-timeout", env=env)
+        check("what the server says is heard meanwhile", seconds < 8)
+        job.end({}, 1)
+
+
+def other_releases(tools, machines):
+    """A worker whose control connection, or whose link, is of another version, is told so."""
+    job = Job(tools, machines, "-n", "1", "--commits", "20")
+    two = machines[1]
+    for release, sentence in (
+            ("protocol", r"server.* speaks protocol 1, this library protocol 99.*same release"),
+            ("verbs", r"10\.77\.0\.1 speaks version 1 of muster's verbs transport, this end 99; "
+             "use the same version")):
+        refused(two, [tools.crowd, "/lab/none", "1237"], sentence,
+                env={"MUSTER_SERVER": job.address,
+                     "LD_LIBRARY_PATH": f"{tools.releases}/{release}"})
+    for sentence in (r"10\.78\.0\.2:\d+ speaks protocol 99, this server speaks 1; use the same",
+                     r"10\.77\.0\.2 speaks version 99 of muster's verbs transport, this end 1; "
+                     "use the same"):
+        said = re.search(f"^.*{sentence}.*$", job.server.output, re.M)
+        check(said and said[0], said, job.said())
+    job.crowd(0, 1)
+    job.end({0: 0})
 
 
 def little_memory(tools, machines):
@@ -234,7 +289,15 @@ def device_goes(tools, machines):
         job.wait_version(0, 20)
         deletion = machines[gone].start(["rdma", "link", "del", "rxe0"])
         job.end(ends, status)
-        check(job.said(), all(job.workers[rank].output.strip() for rank, s in ends.items() if s))
+        reason = rf"RDMA device rxe0, at 10\.77\.0\.{gone + 1}, was removed"
+        for rank in (rank for rank, s in ends.items() if s):
+            check(job.workers[rank].output.strip(),
+                  re.search(reason, job.workers[rank].output), job.said())
+        if gone == 0:
+            check_lost(job, 2)
+            check("the server blames nobody but its device", all(
+                re.search(rf"rank {rank} is gone: {reason}", job.server.output) for rank in ends),
+                job.said())
         check("the device goes", deletion.wait(10) == 0)
         if gone == 1:
             check_lost(job, 2)
@@ -250,6 +313,7 @@ def bad_input(tools):
         mtus_differ(tools, machines)
         wrong_addresses(tools, machines)
         little_memory(tools, machines)
+        other_releases(tools, machines)
 
 
 def device_lost(tools):
@@ -258,14 +322,14 @@ def device_lost(tools):
 
 
 CASES = {f.__name__: f for f in (digits, exact_one_vm, loss, late_write, dead_machine, bad_input,
-                                 device_lost)}
+                                 silence, device_lost)}
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?")
     p.add_argument("--list", action="store_true")
-    for name in ("--muster", "--musterd", "--digits", "--crowd"):
+    for name in ("--muster", "--musterd", "--digits", "--crowd", "--releases"):
         p.add_argument(name)
     a = p.parse_args()
     if a.list:
