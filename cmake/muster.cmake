@@ -20,6 +20,13 @@ if(MUSTER_SANITIZE)
 	target_link_options(muster_build INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
 
+option(MUSTER_COVERAGE "count which lines the tests execute" OFF) # target coverage shows them
+if(MUSTER_COVERAGE)
+	# Atomic: several threads count the same line.
+	target_compile_options(muster_build INTERFACE --coverage -fprofile-update=atomic -fprofile-abs-path)
+	target_link_options(muster_build INTERFACE --coverage)
+endif()
+
 # muster_layer(NAME SOURCES a.c b.c USES base wire LINKS Threads::Threads)
 # One static library per layer; USES are lower layers, so that a call upwards is an undefined symbol.
 function(muster_layer name)

@@ -83,13 +83,33 @@ struct mst_lane_record *mst_shard_letter_record(const struct mst_shard *s)
 	return (void *)(s->letter + s->cfg.layout.down_record - s->cfg.layout.down_answer);
 }
 
-/* All cells lie between answer and record. Of those that are not due the worker may be about to
- * read what was put last: they keep it. */
-void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
-			  const struct mst_lane_answer *answer, size_t record_bytes)
+static void lay(struct mst_shard *s, struct mst_session *session, size_t offset, const void *src,
+		size_t bytes)
+{
+	mst_shard_put(s, session,
+		      &(struct mst_put){ .offset = offset, .src = src, .bytes = bytes });
+}
+
+/* Where the worker maps what is put, it may be reading whatever is not due. */
+static void lay_cells_due(struct mst_shard *s, struct mst_session *session)
 {
 	const struct mst_lane_layout *at = &s->cfg.layout;
-	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
+
+	for (uint32_t i = 0; i < s->cfg.slots; i++) {
+		const struct mst_slot *slot = &session->slot[i];
+		if (session->verdicts_due >> i & 1u)
+			lay(s, session, at->down_verdict[i], &slot->verdict, sizeof(slot->verdict));
+		if (session->grants_due >> i & 1u)
+			lay(s, session, at->down_grant[i], &slot->grant, sizeof(slot->grant));
+	}
+}
+
+/* All cells lie between answer and record, and travel in one write: those that are not due with
+ * what was put last. Return: how long it is. */
+static size_t write_letter(struct mst_shard *s, const struct mst_session *session,
+			   const struct mst_lane_answer *answer)
+{
+	const struct mst_lane_layout *at = &s->cfg.layout;
 
 	memcpy(s->letter, answer, sizeof(*answer));
 	for (uint32_t i = 0; i < s->cfg.slots; i++) {
@@ -99,9 +119,27 @@ void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
 		memcpy(s->letter + at->down_verdict[i] - at->down_answer, &slot->verdict,
 		       sizeof(slot->verdict));
 	}
+	return at->down_record - at->down_answer;
+}
+
+void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
+			  const struct mst_lane_answer *answer, size_t record_bytes)
+{
+	const struct mst_lane_layout *at = &s->cfg.layout;
+	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
+
+	if (session->over)
+		return;
+	if (session->link->ops->maps) {
+		lay_cells_due(s, session);
+		if (record_bytes > 0)
+			lay(s, session, at->down_record, mst_shard_letter_record(s), record_bytes);
+		put_cell(s, session, at->down_answer, answer, sizeof(*answer), imm);
+	} else {
+		size_t bytes = write_letter(s, session, answer) + record_bytes;
+		put_cell(s, session, at->down_answer, s->letter, bytes, imm);
+	}
 	session->verdicts_due = session->grants_due = 0;
-	put_cell(s, session, at->down_answer, s->letter,
-		 at->down_record - at->down_answer + record_bytes, imm);
 }
 
 /* A session that waits for its answer has it all with that, and is woken once. */

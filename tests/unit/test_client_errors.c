@@ -198,7 +198,8 @@ static bool say_wrong_imm(struct fake_lead *f)
 	uint32_t imm;
 
 	return fake_begin(f) && fake_arrival(f, &imm) &&
-	       fake_put(f, f->layout.down_session, NULL, 0, wrong_imm) && fake_stay(f);
+	       fake_put(f, f->layout.down_session[MST_SESSION_OF_JOB], NULL, 0, wrong_imm) &&
+	       fake_stay(f);
 }
 
 static void what_the_protocol_does_not_allow_is_eproto(void)
@@ -250,7 +251,7 @@ static bool end_with(struct fake_lead *f, const struct mst_lane_session *word)
 	uint32_t imm;
 
 	return fake_begin(f) && fake_arrival(f, &imm) &&
-	       fake_put(f, f->layout.down_session, word, sizeof(*word),
+	       fake_put(f, f->layout.down_session[MST_SESSION_OF_JOB], word, sizeof(*word),
 			mst_imm(MST_IMM_SESSION, 0, 0));
 }
 

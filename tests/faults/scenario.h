@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A scenario: run() with one fault armed, for every kind of call and every n up to @most (calls
+ * that poll are made without end). What came of the fault run() checks by itself; checked for it
+ * here is that it took no longer than @patience_ns, and that all descriptors are closed again.
+ */
+#ifndef MST_TESTS_FAULTS_SCENARIO_H
+#define MST_TESTS_FAULTS_SCENARIO_H
+
+#include <stdint.h>
+
+#include "tests/faults/faulty.h"
+
+struct scenario {
+	const char *name;
+	unsigned side; /* whose calls fail */
+	unsigned most;
+	uint64_t patience_ns;
+	void (*run)(void);
+	void (*after)(void); /* with no fault armed: what must work all the same; NULL: nothing */
+};
+
+/* Prints a line of how many calls of which kind failed. Return: their sum. */
+unsigned scenario_play(const struct scenario *s);
+
+/* A promise that a run must keep; one that is broken is printed with the fault that broke it. */
+void scenario_holds(bool holds, const char *promise);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small job in one process, a server and two workers, whose calls of the system fail in turn.
+ *
+ * A fault of the server's ends in a clear error, or is survived: workers that come again finish the
+ * job. A fault of one worker's harms that worker only: the other goes through the job as if nothing
+ * had been. Nothing is left, and the next job is none the worse.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "muster/muster.h"
+#include "server/admin.h"
+#include "tests/faults/scenario.h"
+#include "tests/ut.h"
+
+enum { SERVER = 1, WORKER = 2 };
+
+#define WORKERS 2u
+#define ELEMS 1000u
+#define COMMITS "6"
+#define TRIES 4u
+#define WAIT_MS 2000u /* of a worker, for everything */
+#define POINTS_MOST 40u
+#define PATIENCE_NS (9 * MST_SECOND)
+
+struct job {
+	struct mst_server_options options;
+	struct mst_options parsed;
+	struct mst_admin *admin;
+	struct mst_server *server;
+	char address[64];
+	pthread_t control, data;
+	atomic_bool stop_data, over;
+	int result; /* of mst_admin_over() */
+};
+
+struct worker {
+	struct job *job;
+	uint32_t rank;
+	unsigned side, tries, versions;
+	int rc;    /* of the last try */
+	bool mute; /* a failure came without a sentence */
+};
+
+/* ---- the server ---- */
+
+static void *data_main(void *arg)
+{
+	struct job *j = arg;
+
+	while (!atomic_load(&j->stop_data)) {
+		uint64_t now_ns = mst_now_ns();
+		if (!mst_server_step(j->server, now_ns))
+			mst_server_wait(j->server, now_ns);
+	}
+	return NULL;
+}
+
+/* A thread that cannot be started is a matter of the program's, not of the server's. */
+static void start_data(struct job *j)
+{
+	unsigned side = faulty_enter(FAULTY_NOBODY);
+
+	j->server = mst_admin_server(j->admin);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&j->data, NULL, data_main, j), 0);
+	faulty_enter(side);
+}
+
+static void *control_main(void *arg)
+{
+	struct job *j = arg;
+	uint64_t stop_ns = mst_now_ns() + PATIENCE_NS - MST_SECOND;
+
+	faulty_enter(SERVER);
+	while ((j->result = mst_admin_over(j->admin)) == 0) {
+		mst_admin_step(j->admin, mst_now_ns());
+		if (j->server == NULL && mst_admin_server(j->admin) != NULL)
+			start_data(j);
+		if (mst_now_ns() > stop_ns)
+			mst_admin_stop(j->admin, "it takes too long", mst_now_ns());
+		mst_admin_wait(j->admin, 20 * MST_MS);
+	}
+	atomic_store(&j->over, true);
+	return NULL;
+}
+
+static const char *const settings[][2] = {
+	{ "listen", "127.0.0.1:0" }, { "workers", "2" },          { "commits", COMMITS },
+	{ "lease", "1s" },           { "patience", "1s" },        { "join-timeout", "3s" },
+	{ "spin-yields", "50" },     { "optimizer", "sgd:lr=1" },
+};
+
+static int read_settings(struct job *j, char *why, size_t len)
+{
+	int rc = mst_options_init(&j->parsed, mst_server_table, &j->options);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
+		rc = mst_options_set(&j->parsed, settings[i][0], settings[i][1]);
+	(void)snprintf(why, len, "%s", j->parsed.why);
+	return rc == 0 ? mst_server_options_check(&j->options, why, len) : rc;
+}
+
+/* The opening, of the server's side; its threads are as much. Return: does it serve? */
+static bool job_open(struct job *j)
+{
+	struct mst_admin_cfg cfg = { .options = &j->options,
+				     .stream = &mst_tcp,
+				     .transport = &mst_shm };
+	char why[512] = "";
+
+	*j = (struct job){ 0 };
+	faulty_enter(SERVER);
+	int rc = read_settings(j, why, sizeof(why));
+	if (rc == 0)
+		rc = mst_admin_new(&cfg, &j->admin, why, sizeof(why));
+	faulty_enter(FAULTY_NOBODY);
+	if (rc != 0) {
+		scenario_holds(rc < 0 && strlen(why) > 10, "a server that cannot begin says why");
+		scenario_holds(j->admin == NULL, "what failed to open is not there");
+		mst_options_free(&j->parsed);
+		return false;
+	}
+	(void)snprintf(j->address, sizeof(j->address), "%s", mst_admin_address(j->admin));
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&j->control, NULL, control_main, j), 0);
+	return true;
+}
+
+static void job_close(struct job *j)
+{
+	pthread_join(j->control, NULL);
+	if (j->server != NULL) {
+		atomic_store(&j->stop_data, true);
+		mst_server_wake(j->server);
+		pthread_join(j->data, NULL);
+	}
+	mst_admin_free(j->admin);
+	mst_options_free(&j->parsed);
+}
+
+/* ---- a worker ---- */
+
+static int step(struct worker *w, struct muster *m, struct muster_outcome *out)
+{
+	struct muster_contribution say = { .weight = 1 };
+	float *g = muster_gradient(m);
+	int rc = 1;
+
+	if (g == NULL)
+		return -ENOBUFS;
+	for (uint32_t i = 0; i < ELEMS; i++)
+		g[i] = (float)w->rank;
+	if (muster_push(m, &say, NULL) != 0)
+		return -EIO;
+	while (rc == 1 && !out->finished) {
+		rc = muster_wait(m, out);
+		w->versions += rc >= 0 && out->fresh;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/* One try at being a worker. Return: 0: the job has ended in peace; or -errno. */
+static int work(struct worker *w, struct muster *m)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	float own[ELEMS] = { 0 };
+	int rc = muster_start(m, own, &out);
+
+	while (rc == 0 && !out.finished)
+		rc = step(w, m, &out);
+	return rc;
+}
+
+static void try_once(struct worker *w)
+{
+	struct muster_options opt = MUSTER_OPTIONS;
+	struct muster *m = NULL;
+
+	opt.server = w->job->address;
+	opt.rank = (int32_t)w->rank;
+	opt.elems = ELEMS;
+	opt.join_ms = opt.wait_ms = WAIT_MS;
+	w->rc = muster_open(&opt, &m);
+	scenario_holds((w->rc == 0) == (m != NULL), "a failed opening gives no handle");
+	if (w->rc == 0)
+		w->rc = work(w, m);
+	if (w->rc != 0)
+		w->mute |= strlen(muster_error(m)) < 10;
+	muster_close(m);
+}
+
+/* Comes again after a failure, as whoever starts workers would have it do, until the job is
+ * over. */
+static void *worker_main(void *arg)
+{
+	struct worker *w = arg;
+
+	faulty_enter(w->side);
+	do {
+		try_once(w);
+		w->tries++;
+	} while (w->rc != 0 && w->rc != -ESHUTDOWN && w->tries < TRIES &&
+		 !atomic_load(&w->job->over));
+	return NULL;
+}
+
+/* ---- a job ---- */
+
+static struct job job;
+static struct worker worker[WORKERS];
+
+/* Return: did it begin? */
+static bool run_job(unsigned side_of_rank0)
+{
+	pthread_t thread[WORKERS];
+
+	if (!job_open(&job))
+		return false;
+	for (uint32_t r = 0; r < WORKERS; r++) {
+		worker[r] = (struct worker){ .job = &job, .rank = r };
+		worker[r].side = r == 0 ? side_of_rank0 : FAULTY_NOBODY;
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[r], NULL, worker_main, &worker[r]), 0);
+	}
+	for (uint32_t r = 0; r < WORKERS; r++)
+		pthread_join(thread[r], NULL);
+	job_close(&job);
+	for (uint32_t r = 0; r < WORKERS; r++)
+		scenario_holds(!worker[r].mute, "a worker that fails is told why");
+	return true;
+}
+
+static void a_job_without(void)
+{
+	bool began = run_job(FAULTY_NOBODY);
+
+	scenario_holds(began && job.result == 1 && worker[0].rc == 0 && worker[1].rc == 0 &&
+			       worker[0].tries == 1 && worker[1].tries == 1,
+		       "the next job goes well");
+}
+
+static void a_job_with_a_fault_of_the_servers(void)
+{
+	if (!run_job(FAULTY_NOBODY))
+		return;
+	scenario_holds(job.result == 1, "the job ends well when its workers come again");
+}
+
+static void a_job_with_a_fault_of_rank_0(void)
+{
+	bool began = run_job(WORKER);
+
+	scenario_holds(began && job.result == 1, "the job ends well");
+	scenario_holds(worker[1].rc == 0 && worker[1].tries == 1, "rank 1 takes no harm");
+	scenario_holds(worker[1].versions > 0, "rank 1 gets its versions");
+}
+
+static void server_faults(void)
+{
+	struct scenario s = { .name = "server",
+			      .side = SERVER,
+			      .most = POINTS_MOST,
+			      .patience_ns = PATIENCE_NS,
+			      .run = a_job_with_a_fault_of_the_servers,
+			      .after = a_job_without };
+
+	CU_ASSERT(scenario_play(&s) >= 100);
+}
+
+static void worker_faults(void)
+{
+	struct scenario s = { .name = "worker",
+			      .side = WORKER,
+			      .most = POINTS_MOST,
+			      .patience_ns = PATIENCE_NS,
+			      .run = a_job_with_a_fault_of_rank_0,
+			      .after = a_job_without };
+
+	CU_ASSERT(scenario_play(&s) >= 40);
+}
+
+static CU_TestInfo cases[] = {
+	{ "a fault of a worker harms that worker only", worker_faults },
+	{ "a fault of the server ends in a clear error, or is survived", server_faults },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	mst_log_open("test", MST_LOG_ERROR);
+	return ut_main("jobs that meet faults", cases);
+}

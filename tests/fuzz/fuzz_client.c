@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A server that says anything at any time, on the link and on the control connection, while its
+ * worker works on: each call gives an outcome that makes sense in itself, or an error with a
+ * sentence.
+ *
+ * An input is a list of turns: a byte for what happens, then what that takes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "tests/fuzz/handle.h"
+#include "tests/fuzz/input.h"
+
+#define WORKERS 3u
+#define SLOTS 2u
+#define BUFFERS 4u
+#define ELEMS 64u
+#define STRIDE 4096u
+
+/* ---- what the server says: as the protocol has it, with bytes of the input over it ---- */
+
+struct server {
+	struct handle h;
+	struct pipe_net net;
+	struct pipe_link acceptor, connector;
+	struct mst_lane_layout layout;
+	uint64_t given; /* newest ticket that an outcome has brought */
+};
+
+static void *down(struct server *s, size_t offset)
+{
+	return (char *)s->connector.link.landing + offset;
+}
+
+static void write_grant(struct server *s, struct fuzz_input *in, uint32_t slot)
+{
+	struct mst_lane_grant grant = { s->h.m.worker.slot[slot].epoch + 1 };
+
+	fuzz_overwrite(in, &grant, sizeof(grant));
+	memcpy(down(s, s->layout.down_grant[slot]), &grant, sizeof(grant));
+}
+
+static void write_verdict(struct server *s, struct fuzz_input *in, uint32_t slot)
+{
+	struct mst_lane_verdict verdict = { .ticket = s->h.m.worker.tickets.judged + 1 };
+
+	verdict.verdict = fuzz_next(in) % 5;
+	fuzz_overwrite(in, &verdict, sizeof(verdict));
+	memcpy(down(s, s->layout.down_verdict[slot]), &verdict, sizeof(verdict));
+}
+
+static void write_answer(struct server *s, struct fuzz_input *in)
+{
+	const struct mst_worker *w = &s->h.m.worker;
+	uint64_t version = w->held.version + 1; /* of none: 0 */
+	struct mst_lane_answer a = {
+		.number = w->ask_number, .version = version, .newest = version, .buffer = 1
+	};
+	struct mst_lane_record record = {
+		.version = version, .weight = 1, .share_count = 1, .window = 4
+	};
+	struct mst_lane_share share[WORKERS] = { { .rank = 1, .count = 1, .weight = 1 } };
+
+	a.where = fuzz_next(in) % 4;
+	fuzz_overwrite(in, &a, sizeof(a));
+	fuzz_overwrite(in, &record, sizeof(record));
+	fuzz_overwrite(in, share, sizeof(share));
+	memcpy(down(s, s->layout.down_answer), &a, sizeof(a));
+	memcpy(down(s, s->layout.down_record), &record, sizeof(record));
+	memcpy(down(s, s->layout.down_record + sizeof(record)), share, sizeof(share));
+}
+
+static void write_session(struct server *s, struct fuzz_input *in, uint32_t which)
+{
+	struct mst_lane_session word = { .state = 1 + fuzz_next(in) % 2, .error = -ENOTCONN };
+
+	word.version = s->h.m.worker.held.version;
+	fuzz_overwrite(in, &word, sizeof(word));
+	memcpy(down(s, s->layout.down_session[which]), &word, sizeof(word));
+}
+
+static void say(struct server *s, struct fuzz_input *in)
+{
+	uint8_t what = fuzz_next(in), slot = what / 8 % SLOTS;
+	uint64_t epoch = s->h.m.worker.slot[slot].epoch + 1;
+
+	switch (what % 8) {
+	case 0:
+		write_grant(s, in, slot);
+		pipe_arrive(&s->connector, mst_imm(MST_IMM_GRANT, slot, epoch));
+		break;
+	case 1:
+		write_verdict(s, in, slot);
+		pipe_arrive(&s->connector, mst_imm(MST_IMM_VERDICT, slot, 0));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		write_answer(s, in);
+		pipe_arrive(&s->connector, mst_imm_answer(0, 0));
+		break;
+	case 5:
+		write_verdict(s, in, slot);
+		write_grant(s, in, slot);
+		write_answer(s, in);
+		pipe_arrive(&s->connector, mst_imm_answer(1u << slot, 1u << slot));
+		break;
+	case 6:
+		write_session(s, in, slot);
+		pipe_arrive(&s->connector, mst_imm(MST_IMM_SESSION, slot, 0));
+		break;
+	default:
+		fuzz_overwrite(in, s->connector.link.landing, 256);
+		pipe_arrive(&s->connector, fuzz_word(in));
+	}
+}
+
+/* ---- what the worker makes of it ---- */
+
+/* What an outcome refers to is there, whoever wrote it. */
+static void look_at(struct server *s, const struct muster_outcome *out)
+{
+	static float copy[ELEMS];
+
+	MST_ASSERT(out->set_len <= WORKERS && out->verdict <= MUSTER_REFUSED);
+	for (uint32_t i = 0; i < out->set_len; i++)
+		MST_ASSERT(out->set[i].rank < WORKERS);
+	if (out->result != NULL)
+		memcpy(copy, out->result, sizeof(copy));
+	if (out->ticket == 0)
+		return;
+	MST_ASSERT(out->ticket == s->given + 1 && out->ticket <= s->h.m.worker.tickets.sent);
+	s->given = out->ticket;
+}
+
+static void check(struct server *s, int rc)
+{
+	MST_ASSERT(rc <= 1 && rc > -4096);
+	MST_ASSERT(rc >= 0 || muster_error(&s->h.m)[0] != '\0');
+}
+
+static void work(struct server *s, struct fuzz_input *in)
+{
+	struct muster_contribution c = { .weight = 1, .loss = (double)NAN, .full = true };
+	struct muster_outcome out = MUSTER_OUTCOME;
+	struct muster *m = &s->h.m;
+	uint8_t what = fuzz_next(in);
+	int rc;
+
+	switch (what % 6) {
+	case 0:
+		c.keep = what / 6 % 2;
+		if (muster_gradient(m) != NULL)
+			check(s, muster_push(m, &c, NULL));
+		break;
+	case 1:
+		check(s, muster_push_range(m, what / 6 % ELEMS, 5, NULL));
+		break;
+	case 2:
+		check(s, muster_abandon(m));
+		break;
+	case 3:
+		check(s, muster_pull(m));
+		break;
+	default:
+		rc = m->worker.phase < MST_WORKER_WORKING ? muster_start(m, NULL, &out)
+							  : muster_wait(m, &out);
+		check(s, rc);
+		if (rc >= 0)
+			look_at(s, &out);
+	}
+	(void)muster_check(m);
+}
+
+/* A frame of any bytes, or of such as begin like a message. */
+static void tell(struct server *s, struct fuzz_input *in)
+{
+	size_t count = fuzz_next(in);
+
+	s->h.heard = fuzz_take(in, &count);
+	s->h.heard_bytes = count;
+	(void)mst_control_step(s->h.m.control, 0);
+}
+
+static void begin(struct server *s, bool workers_own)
+{
+	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS };
+	struct handle_figures f = { 1, WORKERS, SLOTS, BUFFERS, ELEMS, MUSTER_SERVERS_OWN };
+
+	f.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN;
+	memset(s, 0, sizeof(*s));
+	mst_lane_layout(&figures, &s->layout);
+	struct mst_lanes lanes = { s->layout.up_bytes, s->layout.down_bytes, 8, 8 };
+	pipe_net_init(&s->net, (size_t)BUFFERS * STRIDE);
+	pipe_link_init(&s->acceptor, &s->connector, &lanes, &s->net);
+	pipe_transport.attach(&s->net.net, &s->acceptor.link);
+	handle_init(&s->h, &f, &s->layout, &s->connector);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = { data, data + size };
+	static struct server s;
+
+	begin(&s, fuzz_next(&in) % 2);
+	while (in.at < in.end) {
+		uint8_t what = fuzz_next(&in) % 16;
+		if (what < 7)
+			say(&s, &in);
+		else if (what < 15)
+			work(&s, &in);
+		else
+			tell(&s, &in);
+		s.net.count = 0; /* what the worker sends is not looked at */
+	}
+	handle_fini(&s.h);
+	pipe_link_fini(&s.acceptor, &s.connector);
+	pipe_net_fini(&s.net);
+	return 0;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker that writes anything into its lane, and raises any immediate, beside one that keeps to
+ * the protocol: the server goes on, and the honest worker takes no harm. It is never put out, gets
+ * one verdict for each ticket, in order, versions that only grow, and sets with figures that can
+ * be.
+ *
+ * An input is a policy, then a list of turns: a byte for what happens, then what that takes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/rule.h"
+#include "server/server.h"
+#include "tests/fuzz/handle.h"
+#include "tests/fuzz/input.h"
+
+enum { HOSTILE, HONEST, WORKERS };
+
+#define SLOTS 2u
+#define ELEMS 64u
+#define HISTORY 4u
+#define SESSIONS_MAX 8u
+#define STEPS_MAX 4000
+
+static const char *const policies[] = { "bsp",        "backup:1",     "ksync:1", "async",
+					"kasync:2",   "kbatchsync:2", "ssp:1",   "bounded:1",
+					"softsync:1", "kbatchasync:3" };
+
+/* A session, and both ends of its link. A worker may come again and again. */
+struct guest {
+	struct mst_session session;
+	struct pipe_link acceptor, connector;
+	bool in_use;
+};
+
+struct world {
+	struct mst_server_cfg cfg;
+	struct mst_server *server;
+	struct guest guest[SESSIONS_MAX];
+	struct guest *now[WORKERS];
+	struct pipe_net nowhere; /* the hostile worker's: it listens to nothing */
+	uint64_t headers;        /* of the hostile worker's session */
+	uint64_t now_ns;
+	bool finished;
+
+	struct handle honest;
+	struct muster_outcome out;
+	uint64_t given, version;
+	bool started;
+};
+
+/* ---- the control side ---- */
+
+static void request(struct world *w, const struct mst_request *r)
+{
+	MST_ASSERT(mst_server_request(w->server, r));
+}
+
+static void tell(struct world *w, enum mst_ledger_event_kind kind, unsigned rank)
+{
+	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = kind } };
+
+	if (w->now[rank] == NULL)
+		return;
+	r.event.who = w->now[rank]->session.who;
+	r.event.offers = kind == MST_EV_START;
+	if (kind == MST_EV_LOST)
+		r.event.error = -EPIPE;
+	request(w, &r);
+}
+
+static void join(struct world *w, int32_t rank)
+{
+	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = MST_EV_JOIN } };
+
+	r.event.join.rank = rank;
+	request(w, &r);
+}
+
+static struct mst_lanes lanes(const struct world *w)
+{
+	const struct mst_lane_layout *l = &w->cfg.shard.layout;
+
+	return (struct mst_lanes){ l->up_bytes, l->down_bytes, l->up_credits, l->down_credits };
+}
+
+static void begin_honestly(struct world *w)
+{
+	struct handle_figures f = { .rank = HONEST,
+				    .workers = WORKERS,
+				    .slots = SLOTS,
+				    .buffers = w->cfg.shard.buffers,
+				    .elems = ELEMS,
+				    .owner = w->cfg.shard.owner };
+
+	handle_init(&w->honest, &f, &w->cfg.shard.layout, &w->now[HONEST]->connector);
+}
+
+static void admitted(struct world *w, struct mst_identity who)
+{
+	struct mst_request r = { .kind = MST_REQ_LINKED };
+	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
+	struct mst_lanes both = lanes(w);
+	struct guest *g = w->guest;
+
+	while (g->in_use)
+		g++;
+	MST_ASSERT(g < w->guest + SESSIONS_MAX);
+	*g = (struct guest){ .session = { .who = who }, .in_use = true };
+	pipe_link_init(&g->acceptor, &g->connector, &both, net);
+	g->session.link = &g->acceptor.link;
+	w->now[who.rank] = g;
+	if (who.rank == HOSTILE)
+		pipe_transport.attach(&w->nowhere.net, &g->connector.link);
+	w->headers = who.rank == HOSTILE ? 0 : w->headers;
+	r.session = &g->session;
+	request(w, &r);
+	if (who.rank == HOSTILE)
+		tell(w, MST_EV_START, who.rank);
+	else
+		begin_honestly(w);
+}
+
+static void guest_free(struct world *w, struct guest *g)
+{
+	if (w->now[g->session.who.rank] == g)
+		w->now[g->session.who.rank] = NULL;
+	if (g->connector.net == &w->nowhere)
+		pipe_transport.detach(&g->connector.link);
+	if (g->acceptor.peer != NULL)
+		g->acceptor.peer->peer = NULL;
+	pipe_link_fini(&g->acceptor, &g->connector);
+	g->in_use = false;
+}
+
+static void take_notice(struct world *w, const struct mst_notice *n)
+{
+	switch (n->kind) {
+	case MST_NOTE_ADMITTED:
+		admitted(w, n->who);
+		break;
+	case MST_NOTE_SEND_STATE:
+		memset(mst_server_start_buffer(w->server), 0, ELEMS * sizeof(float));
+		tell(w, MST_EV_STATE, n->who.rank);
+		break;
+	case MST_NOTE_EVICTED:
+		MST_ASSERT(n->who.rank == HOSTILE || w->finished);
+		break;
+	case MST_NOTE_FINISHED:
+		w->finished = true;
+		break;
+	case MST_NOTE_OVER:
+		/* The honest worker's link is its handle's, to the end. */
+		if (n->session->who.rank == HOSTILE)
+			guest_free(w, (struct guest *)n->session);
+		break;
+	default:
+		break;
+	}
+}
+
+static void run(struct world *w)
+{
+	struct mst_notice n;
+	bool any = true;
+
+	for (int steps = 0; any; steps++) {
+		MST_ASSERT(steps < STEPS_MAX);
+		any = mst_server_step(w->server, ++w->now_ns);
+		while (mst_server_notice(w->server, &n)) {
+			take_notice(w, &n);
+			any = true;
+		}
+	}
+	w->nowhere.count = 0;
+}
+
+static void notify(void *ctx)
+{
+	(void)ctx; /* run() looks anyway */
+}
+
+/* ---- the honest worker ---- */
+
+static void look_at(struct world *w)
+{
+	const struct muster_outcome *out = &w->out;
+
+	MST_ASSERT(out->set_len <= WORKERS && out->version >= w->version);
+	MST_ASSERT(isfinite(out->weight) && out->weight >= 0);
+	for (uint32_t i = 0; i < out->set_len; i++)
+		MST_ASSERT(out->set[i].rank < WORKERS && out->set[i].weight > 0);
+	w->version = out->version;
+	if (out->ticket == 0)
+		return;
+	MST_ASSERT(out->ticket == w->given + 1);
+	w->given = out->ticket;
+}
+
+static void work_honestly(struct world *w)
+{
+	struct muster_contribution c = { .weight = 32, .loss = 0.5, .full = true };
+	struct muster *m = &w->honest.m;
+	float state[ELEMS] = { 0 };
+
+	bool says_so = m->worker.phase == MST_WORKER_JOINED;
+	int rc = w->started ? muster_wait(m, &w->out) : muster_start(m, state, &w->out);
+	if (says_so)
+		tell(w, MST_EV_START, HONEST); /* the control connection takes it, and forgets */
+	MST_ASSERT(rc >= 0 || rc == -ETIMEDOUT || w->finished);
+	if (rc >= 0) {
+		w->started = true;
+		look_at(w);
+	}
+	if (!w->started || w->finished || muster_gradient(m) == NULL)
+		return;
+	rc = muster_push(m, &c, NULL);
+	MST_ASSERT(rc == 0 || rc == -EAGAIN);
+}
+
+/* ---- the hostile one ---- */
+
+static char *up(const struct guest *g, size_t offset)
+{
+	return (char *)g->acceptor.link.landing + offset;
+}
+
+static void send_header(struct world *w, struct fuzz_input *in)
+{
+	struct guest *g = w->now[HOSTILE];
+	uint8_t what = fuzz_next(in);
+	uint32_t slot = what % SLOTS;
+	struct mst_lane_header h = {
+		.seq = ++w->headers,
+		.epoch = g->session.slot[slot].epoch,
+		.tag = w->version,
+		.weight = 1,
+		.slot = slot,
+		.flags = MST_HEADER_FULL | (what / 8 % 4 == 0 ? MST_HEADER_ASK : 0),
+	};
+
+	h.ask = (struct mst_lane_ask){ 1 + what / 32, w->version };
+	if (what / 2 % 4 != 0)
+		fuzz_overwrite(in, &h, sizeof(h));
+	memcpy(up(g, w->cfg.shard.layout.up_header[slot]), &h, sizeof(h));
+	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_HEADER, slot, g->session.slot[slot].epoch));
+}
+
+static void send_ask(struct world *w, struct fuzz_input *in)
+{
+	struct guest *g = w->now[HOSTILE];
+	struct mst_lane_ask ask = { 1 + fuzz_next(in) % 8, w->version };
+
+	fuzz_overwrite(in, &ask, sizeof(ask));
+	memcpy(up(g, w->cfg.shard.layout.up_ask), &ask, sizeof(ask));
+	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_ASK, 0, 0));
+}
+
+static void do_harm(struct world *w, struct fuzz_input *in)
+{
+	struct guest *g = w->now[HOSTILE];
+	uint8_t what = fuzz_next(in), slot = what / 16 % SLOTS;
+
+	switch (what % 8) {
+	case 0:
+	case 1:
+	case 2:
+		send_header(w, in);
+		break;
+	case 3:
+		send_ask(w, in);
+		break;
+	case 4:
+		pipe_arrive(&g->acceptor,
+			    mst_imm(MST_IMM_ABANDON, slot, g->session.slot[slot].epoch));
+		break;
+	case 5:
+		fuzz_overwrite(in, g->acceptor.link.landing, w->cfg.shard.layout.up_gradient[0]);
+		pipe_arrive(&g->acceptor, fuzz_word(in));
+		break;
+	case 6:
+		fuzz_overwrite(in, up(g, w->cfg.shard.layout.up_gradient[slot]), 256);
+		break;
+	default:
+		/* On the control connection, or on none. */
+		tell(w,
+		     what / 8 % 2    ? MST_EV_LOST
+		     : what / 16 % 2 ? MST_EV_LEAVE
+				     : MST_EV_START,
+		     HOSTILE);
+	}
+}
+
+/* ---- the whole ---- */
+
+static void configure(struct world *w, struct fuzz_input *in)
+{
+	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS };
+	uint8_t what = fuzz_next(in);
+	bool workers_own = what & 1;
+	struct mst_rule rule = { .divide = true, .patience_ns = MST_NEVER / 4, .min_workers = 1 };
+	struct mst_rule_context ctx = {
+		.workers = WORKERS, .slots = SLOTS, .owner = workers_own, .force = true
+	};
+	char why[256];
+
+	MST_ASSERT(mst_rule_parse(policies[what / 2 % (sizeof(policies) / sizeof(policies[0]))],
+				  &rule, why, sizeof(why)) == 0);
+	if (mst_rule_check(&rule, &ctx, why, sizeof(why)) != 0)
+		MST_ASSERT(mst_rule_parse("bsp", &rule, why, sizeof(why)) == 0);
+	w->cfg.ledger = (struct mst_ledger_cfg){ .workers = WORKERS,
+						 .shards = 1,
+						 .slots = SLOTS,
+						 .buffers = 4,
+						 .history = workers_own ? HISTORY : 0,
+						 .in_place = true,
+						 .owner = ctx.owner,
+						 .rule = rule,
+						 .lr = 0.1,
+						 .lease_ns = MST_NEVER / 4,
+						 .join_timeout_ns = MST_NEVER / 4 };
+	w->cfg.shard = (struct mst_shard_cfg){ .owner = ctx.owner,
+					       .elems = ELEMS,
+					       .chunk_elems = 1024,
+					       .group = 8,
+					       .workers = WORKERS,
+					       .slots = SLOTS,
+					       .sessions_max = SESSIONS_MAX,
+					       .buffers = mst_ledger_buffers(&w->cfg.ledger),
+					       .entries_max = mst_ledger_entries(&w->cfg.ledger),
+					       .folds = mst_rule_repeats(&rule) ? 1 : 0,
+					       .optimizer = { MST_OPTIMIZER_SGD, 0.1, 0.9 } };
+	mst_lane_layout(&figures, &w->cfg.shard.layout);
+	w->cfg.transport = &pipe_transport;
+	w->cfg.notify = notify;
+}
+
+static void begin(struct world *w, struct fuzz_input *in)
+{
+	memset(w, 0, sizeof(*w));
+	w->out = (struct muster_outcome)MUSTER_OUTCOME;
+	configure(w, in);
+	pipe_net_init(&w->nowhere, 0);
+	MST_ASSERT(mst_server_new(&w->cfg, &w->server) == 0);
+	join(w, HOSTILE);
+	join(w, HONEST);
+	run(w);
+}
+
+static void end(struct world *w)
+{
+	mst_server_hang_up(w->server);
+	handle_fini(&w->honest);
+	for (struct guest *g = w->guest; g < w->guest + SESSIONS_MAX; g++)
+		if (g->in_use)
+			guest_free(w, g);
+	mst_server_free(w->server);
+	pipe_net_fini(&w->nowhere);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input in = { data, data + size };
+	static struct world w;
+
+	begin(&w, &in);
+	while (in.at < in.end) {
+		uint8_t what = fuzz_next(&in);
+		if (what % 4 == 0)
+			work_honestly(&w);
+		else if (w.now[HOSTILE] != NULL)
+			do_harm(&w, &in);
+		else
+			join(&w, HOSTILE);
+		run(&w);
+	}
+	end(&w);
+	return 0;
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/fuzz/pipe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+
+static void queue(struct pipe_link *to, const struct mst_net_event *ev)
+{
+	struct pipe_net *n = to->net;
+
+	if (n == NULL || n->count == PIPE_EVENTS)
+		return;
+	n->event[(n->head + n->count++) % PIPE_EVENTS] = *ev;
+}
+
+void pipe_arrive(struct pipe_link *to, uint32_t imm)
+{
+	queue(to, &(struct mst_net_event){ .kind = MST_ARRIVED, .link = &to->link, .imm = imm });
+}
+
+void pipe_net_init(struct pipe_net *n, size_t published_bytes)
+{
+	*n = (struct pipe_net){ .net = { .ops = &pipe_transport } };
+	n->net.published = calloc(1, published_bytes + 1);
+	n->net.published_bytes = published_bytes;
+	MST_ASSERT(n->net.published != NULL);
+}
+
+void pipe_net_fini(struct pipe_net *n)
+{
+	free(n->net.published);
+}
+
+static void end_init(struct pipe_link *l, struct pipe_link *peer, const struct mst_lanes *lanes,
+		     size_t bytes)
+{
+	*l = (struct pipe_link){ .link = { .ops = &pipe_transport, .lanes = *lanes },
+				 .peer = peer };
+	l->link.landing = calloc(1, bytes);
+	MST_ASSERT(l->link.landing != NULL);
+}
+
+void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
+		    const struct mst_lanes *lanes, const struct pipe_net *server)
+{
+	end_init(acceptor, connector, lanes, lanes->up_bytes);
+	end_init(connector, acceptor, lanes, lanes->down_bytes);
+	acceptor->link.window = acceptor->link.outbox = connector->link.landing;
+	acceptor->link.outbox_bytes = lanes->down_bytes;
+	connector->link.window = connector->link.outbox = acceptor->link.landing;
+	connector->link.outbox_bytes = lanes->up_bytes;
+	connector->link.shared = server->net.published;
+	connector->link.shared_bytes = server->net.published_bytes;
+}
+
+void pipe_link_fini(struct pipe_link *acceptor, struct pipe_link *connector)
+{
+	free(acceptor->link.landing);
+	free(connector->link.landing);
+}
+
+/* ---- the table ---- */
+
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	struct pipe_net *n = malloc(sizeof(*n));
+
+	MST_ASSERT(n != NULL);
+	pipe_net_init(n, cfg->published_bytes);
+	*out = &n->net;
+	return 0;
+}
+
+static void net_close(struct mst_net *net)
+{
+	struct pipe_net *n = (struct pipe_net *)net;
+
+	if (n == NULL)
+		return;
+	pipe_net_fini(n);
+	free(n);
+}
+
+static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+{
+	(void)net, (void)how, (void)out;
+	return -ECONNREFUSED;
+}
+
+static int attach(struct mst_net *net, struct mst_link *link)
+{
+	((struct pipe_link *)link)->net = (struct pipe_net *)net;
+	return 0;
+}
+
+/* What is queued of the link is taken back: nothing of it may come any more. */
+static void detach(struct mst_link *link)
+{
+	struct pipe_link *l = (struct pipe_link *)link;
+	struct pipe_net *n = l->net;
+	unsigned count = n->count, kept = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		struct mst_net_event ev = n->event[(n->head + i) % PIPE_EVENTS];
+		if (ev.link != link)
+			n->event[(n->head + kept++) % PIPE_EVENTS] = ev;
+	}
+	n->count = kept;
+	l->net = NULL;
+	if (l->peer == NULL)
+		return;
+	queue(l->peer,
+	      &(struct mst_net_event){ .kind = MST_LOST, .link = &l->peer->link, .error = -EPIPE });
+	l->peer->peer = NULL;
+	l->peer = NULL;
+}
+
+static void link_free(struct mst_link *link)
+{
+	(void)link; /* the test's */
+}
+
+static int put(struct mst_link *link, const struct mst_put *put)
+{
+	const struct pipe_link *l = (const struct pipe_link *)link;
+	char *to = (char *)link->window + put->offset;
+
+	MST_ASSERT(put->offset <= link->outbox_bytes &&
+		   put->bytes <= link->outbox_bytes - put->offset);
+	if (l->peer == NULL)
+		return -EPIPE;
+	if (put->bytes > 0 && to != put->src)
+		memcpy(to, put->src, put->bytes);
+	if (put->notify)
+		pipe_arrive(l->peer, put->imm);
+	return 1;
+}
+
+static int poll(struct mst_net *net, struct mst_net_event *ev, int max)
+{
+	struct pipe_net *n = (struct pipe_net *)net;
+	int got = 0;
+
+	while (got < max && n->count > 0) {
+		ev[got++] = n->event[n->head];
+		n->head = (n->head + 1) % PIPE_EVENTS;
+		n->count--;
+	}
+	return got;
+}
+
+/* Nobody else is there to wait for: whatever the time was, it is over. */
+static int wait(struct mst_net *net, uint64_t timeout_ns)
+{
+	(void)timeout_ns;
+	return ((struct pipe_net *)net)->count > 0 ? 0 : -ETIMEDOUT;
+}
+
+static void wake(struct mst_net *net)
+{
+	(void)net;
+}
+
+const struct mst_transport pipe_transport = {
+	.scheme = "pipe",
+	.maps = true,
+	.door = &(const struct mst_door_ops){ 0 }, /* nobody knocks */
+	.net_open = net_open,
+	.net_close = net_close,
+	.dial = dial,
+	.attach = attach,
+	.detach = detach,
+	.link_free = link_free,
+	.put = put,
+	.poll = poll,
+	.wait = wait,
+	.wake = wake,
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/shard_case.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/ut.h"
+
+#define BUFFERS 4u
+#define PUTS 64
+#define EVENTS 16
+
+/* ---- a link that only takes notes ---- */
+
+struct note note[PUTS];
+int note_count, answers_to;
+bool full;
+static unsigned detached;
+
+static int put(struct mst_link *to, const struct mst_put *put)
+{
+	const char *src = put->src;
+	size_t bytes = put->bytes < sizeof(note->cells) ? put->bytes : sizeof(note->cells);
+	bool outbox = src >= (char *)to->outbox && src < (char *)to->outbox + to->outbox_bytes;
+
+	if (full)
+		return -EAGAIN;
+	CU_ASSERT_FATAL(note_count < PUTS);
+	note[note_count].rank = ((const struct mst_session *)to->user)->who.rank;
+	note[note_count].put = *put;
+	memcpy(note[note_count++].cells, src, bytes);
+	return outbox || put->signal ? answers_to : 1;
+}
+
+static void detach(struct mst_link *to)
+{
+	(void)to;
+	detached++;
+}
+
+static struct mst_transport ops = { .scheme = "notes", .put = put, .detach = detach };
+
+/* ---- a shard, and what it says ---- */
+
+struct mst_shard *shard;
+struct mst_shard_cfg cfg;
+struct mst_session session[RANKS];
+struct mst_link link[RANKS];
+struct mst_ledger_event event[EVENTS];
+int event_count, over_count;
+static const struct mst_rule rule = { .window = 7 };
+static struct mst_lane_share share[RANKS];
+static struct mst_record record = { .version = 3, .share_count = RANKS, .share = share };
+
+static void take_event(void *ctx, const struct mst_ledger_event *ev)
+{
+	(void)ctx;
+	CU_ASSERT_FATAL(event_count < EVENTS);
+	event[event_count++] = *ev;
+}
+
+static void take_over(void *ctx, struct mst_session *s)
+{
+	(void)ctx;
+	CU_ASSERT(s->over && s->busy == 0);
+	over_count++;
+}
+
+void begin_with(bool maps, uint64_t chunk_elems)
+{
+	struct mst_lane_figures figures = { ELEMS, 4, 4, 2, RANKS };
+	struct mst_shard_up up = { .event = take_event, .over = take_over };
+
+	ops.maps = maps;
+	answers_to = maps ? 1 : 0;
+	full = false;
+	note_count = event_count = over_count = 0;
+	detached = 0;
+	cfg = (struct mst_shard_cfg){ .owner = MUSTER_WORKERS_OWN,
+				      .elems = ELEMS,
+				      .chunk_elems = chunk_elems,
+				      .group = 8,
+				      .workers = RANKS,
+				      .slots = 2,
+				      .sessions_max = 4,
+				      .buffers = BUFFERS,
+				      .entries_max = 8,
+				      .optimizer = { MST_OPTIMIZER_SGD, 0.1, 0 } };
+	mst_lane_layout(&figures, &cfg.layout);
+	cfg.published = calloc(BUFFERS, mst_shard_stride(ELEMS, MUSTER_F32));
+	CU_ASSERT_EQUAL_FATAL(mst_shard_new(&cfg, &up, &shard), 0);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		session[rank] = (struct mst_session){ .who = { rank, 1 }, .link = &link[rank] };
+		link[rank] = (struct mst_link){ .ops = &ops };
+		link[rank].outbox_bytes = maps ? cfg.layout.down_bytes : cfg.layout.down_result;
+		link[rank].outbox = calloc(1, cfg.layout.down_bytes);
+		link[rank].landing = calloc(1, cfg.layout.up_bytes);
+		mst_shard_admit(shard, &session[rank]);
+	}
+}
+
+void begin(bool maps)
+{
+	begin_with(maps, CHUNK);
+}
+
+void end(void)
+{
+	mst_shard_hang_up(shard);
+	while (mst_shard_work(shard))
+		;
+	CU_ASSERT_EQUAL(over_count, RANKS);
+	CU_ASSERT_EQUAL(detached, RANKS);
+	mst_shard_free(shard);
+	free(cfg.published);
+	for (uint32_t rank = 0; rank < RANKS; rank++) {
+		free(link[rank].outbox);
+		free(link[rank].landing);
+	}
+}
+
+void decide(const struct mst_decision *d)
+{
+	mst_shard_execute(shard, d, &record, &rule);
+}
+
+void answer_to(uint32_t rank, uint64_t number)
+{
+	decide(&(struct mst_decision){ .kind = MST_DO_RELEASE,
+				       .who = { rank, 1 },
+				       .answer = { .number = number,
+						   .version = 3,
+						   .newest = 3,
+						   .buffer = 2,
+						   .where = MST_WHERE_COPIED } });
+	while (mst_shard_work(shard))
+		;
+}
+
+void evict(uint32_t rank)
+{
+	decide(&(struct mst_decision){
+		.kind = MST_DO_EVICT, .who = { rank, 1 }, .evict = MST_EVICT_LOST });
+}
+
+void arrive(uint32_t rank, uint32_t imm)
+{
+	mst_shard_arrived(shard, &(struct mst_net_event){
+					 .kind = MST_ARRIVED, .link = &link[rank], .imm = imm });
+}
+
+void ask(uint32_t rank)
+{
+	arrive(rank, mst_imm(MST_IMM_ASK, 0, 0));
+}
+
+void report_sent(uint32_t rank, uint64_t cookie)
+{
+	mst_shard_arrived(shard, &(struct mst_net_event){
+					 .kind = MST_SENT, .link = &link[rank], .cookie = cookie });
+}
+
+bool said(int i, enum mst_ledger_event_kind kind, uint32_t rank)
+{
+	return i < event_count && event[i].kind == kind && event[i].who.rank == rank;
+}
+
+const void *cell_at(int i, size_t offset)
+{
+	return note[i].cells + offset - note[i].put.offset;
+}
+
+void count(uint32_t slot)
+{
+	struct mst_lane_header header = { .seq = slot + 1, .epoch = 1, .weight = 1, .slot = slot };
+
+	memcpy((char *)link[0].landing + cfg.layout.up_header[slot], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, slot, 1));
+	decide(&(struct mst_decision){ .kind = MST_DO_COUNT,
+				       .who = { 0, 1 },
+				       .count = { .slot = slot, .coefficient = 1 } });
+}
+
+void judge(uint32_t slot)
+{
+	decide(&(struct mst_decision){ .kind = MST_DO_VERDICT,
+				       .who = { 0, 1 },
+				       .verdict = { .seq = slot + 1,
+						    .slot = slot,
+						    .verdict = MUSTER_COUNTED,
+						    .counted_in = 3 } });
+}
+
+void regrant(uint32_t slot)
+{
+	decide(&(struct mst_decision){
+		.kind = MST_DO_REGRANT, .who = { 0, 1 }, .grant = { .slot = slot, .epoch = 2 } });
+}
+
+void commit(void)
+{
+	record.divisor = 1;
+	decide(&(struct mst_decision){ .kind = MST_DO_COMMIT,
+				       .commit = { .version = 3, .buffer = 2 } });
+}
+
+void release(uint32_t rank, uint32_t buffer)
+{
+	decide(&(struct mst_decision){ .kind = MST_DO_RELEASE,
+				       .who = { rank, 1 },
+				       .answer = { .number = 1,
+						   .version = 3,
+						   .newest = 3,
+						   .buffer = buffer,
+						   .where = MST_WHERE_COPIED } });
+}
+
+void fail(void)
+{
+	decide(&(struct mst_decision){ .kind = MST_DO_FINISH,
+				       .finish = { .why = MST_FINISH_TOO_FEW } });
+}
+
+bool is_part(int i, uint64_t first, uint64_t elems)
+{
+	return note[i].put.offset == cfg.layout.down_result + first * sizeof(float) &&
+	       note[i].put.bytes == elems * sizeof(float) && note[i].put.signal;
+}
+
+int report_parts_sent(uint32_t rank)
+{
+	int count_of = 0, said_before = event_count;
+
+	for (int i = 0; i < note_count; i++) {
+		if (note[i].rank != rank || !note[i].put.signal)
+			continue;
+		CU_ASSERT_EQUAL(event_count, said_before);
+		report_sent(rank, note[i].put.cookie);
+		count_of++;
+	}
+	return count_of;
+}
