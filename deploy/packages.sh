@@ -14,6 +14,7 @@ test_packages=(
 	"${build_packages[@]}"
 	libcunit1-dev
 	clang libclang-rt-14-dev g++ # thread sanitizer; the header as C++
+	spin # the protocol in every order, server/core/model
 	binutils clang-format-14 shellcheck python3 python3-numpy
 	qemu-system-x86 busybox-static cpio kmod # machines with soft-RoCE, tests/vm
 	iproute2 rdma-core ibverbs-utils rdmacm-utils perftest procps
