@@ -6,14 +6,15 @@
 # usage: run.sh [--quick | --all]
 #   (nothing)  release, asan, tsan
 #   --quick    release, and of its tests the quick ones
-#   --all      also clang, whose fuzzers are guided, two minutes each
+#   --all      also clang, whose fuzzers are guided, two minutes each; 50000 simulated worlds
+#              of each kind, or MUSTER_WORLDS of them; larger models
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=2
 presets=(release asan tsan)
 selection=()
-settings=(-DMUSTER_TESTS=ON)
+settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=1500 -DMUSTER_MODEL_DEEP=OFF)
 summary=()
 failed=0
 
@@ -21,7 +22,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
 
 usage() {
-	sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 say() {
@@ -115,7 +116,8 @@ case ${1-} in
 	;;
 --all)
 	presets=(release asan tsan clang)
-	settings+=(-DMUSTER_FUZZ_SECONDS=120)
+	settings+=(-DMUSTER_FUZZ_SECONDS=120 -DMUSTER_WORLDS="${MUSTER_WORLDS:-50000}"
+		-DMUSTER_MODEL_DEEP=ON)
 	;;
 *)
 	usage
