@@ -113,7 +113,7 @@ static void one_that_is_let_in_may_be_freed_unattached(void)
 {
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
 	struct peer_command call = world_call(&w, &usual_lanes);
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
 	struct mst_link *link;
 	struct mst_knock knock;
 
