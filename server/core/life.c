@@ -284,6 +284,12 @@ static bool step_waits(const struct mst_ledger *l)
 	return l->entry_count > 0 && workers_move(l);
 }
 
+/* Whoever has asked waits for this server itself: for a buffer that another's link holds. */
+static bool is_held_up(const struct mst_member *m)
+{
+	return m->asks;
+}
+
 /* Live workers the open step has waited for too long. */
 static void judge_patience(struct mst_ledger *l)
 {
@@ -291,8 +297,9 @@ static void judge_patience(struct mst_ledger *l)
 		return;
 	l->first_count_ns = l->now_ns;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		if (mst_member_missing(&l->member[rank]))
-			mst_life_lose(l, &l->member[rank], MST_EVICT_PATIENCE);
+		struct mst_member *m = &l->member[rank];
+		if (mst_member_missing(m) && !is_held_up(m))
+			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }
 
@@ -309,7 +316,7 @@ static void judge_bound(struct mst_ledger *l, const struct mst_member *asker)
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		m->asked_ns = l->now_ns;
-		if (m->rostered && m != asker && m->clock == min)
+		if (m->rostered && m != asker && m->clock == min && !is_held_up(m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }

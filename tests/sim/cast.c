@@ -62,7 +62,7 @@ static void data_main(void *arg)
 	while (!cast.stop_data) {
 		uint64_t now_ns = mst_now_ns();
 		if (mst_server_step(cast.data, now_ns))
-			sim_sleep(sim_between(200, 3000));
+			sim_sleep(sim_between(200, cast.plan->slow_server ? 200000 : 3000));
 		else
 			mst_server_wait(cast.data, now_ns);
 	}

@@ -108,6 +108,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	p->patience_ns = between(r, 500, 3000) * MST_MS;
 	p->join_ns = between(r, 2000, 8000) * MST_MS;
 	p->slow_network = chance(r, 0.3);
+	p->slow_server = chance(r, 0.25);
 	p->preemption = chance(r, 0.5) ? 0.02 : 0.3;
 }
 
@@ -257,14 +258,15 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		"seed %" PRIu64 ": %" PRIu32 " workers, %s, %s own%s%s, %" PRIu64
 		" elements of %s, %s, %" PRIu64 " commits\n"
 		"  lease %.0f ms, patience %.0f ms, join %.0f ms, buffers %" PRIu32
-		", history %" PRIu32 ", group %" PRIu32 "%s\n",
+		", history %" PRIu32 ", group %" PRIu32 "%s%s\n",
 		p->seed, p->workers, p->policy,
 		p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
 		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
 		p->owner == MUSTER_WORKERS_OWN ? "" : p->optimizer, p->elems,
 		p->type == MUSTER_F32 ? "f32" : "bf16", p->far ? "far" : "near", p->commits,
 		ms(p->lease_ns), ms(p->patience_ns), ms(p->join_ns), p->buffers, p->history,
-		p->group, p->slow_network ? ", slow network" : "");
+		p->group, p->slow_network ? ", slow network" : "",
+		p->slow_server ? ", slow server" : "");
 	for (uint32_t i = 0; i < p->fault_count; i++)
 		print_fault(&p->fault[i], i, out);
 }

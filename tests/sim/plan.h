@@ -73,7 +73,7 @@ struct sim_plan {
 	uint32_t group, buffers, history, slots; /* slots 0: auto */
 	uint64_t commits;
 	uint64_t lease_ns, patience_ns, join_ns;
-	bool slow_network;
+	bool slow_network, slow_server;
 	double preemption;
 	struct sim_manners manners[SIM_WORKERS_MAX];
 	struct sim_fault fault[SIM_FAULTS_MAX];

@@ -384,8 +384,9 @@ static void evict_held_up(struct reference *r, uint64_t now_ns)
 {
 	open_step(r)->first_count_ns = now_ns;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
-		if (held_up(r, rank))
-			session_end(r, session_of(r, rank), MST_EVICT_PATIENCE);
+		struct session *s = session_of(r, rank);
+		if (held_up(r, rank) && !s->asking) /* else it is the servers' turn */
+			session_end(r, s, MST_EVICT_PATIENCE);
 	}
 }
 
@@ -398,7 +399,7 @@ static void evict_slowest(struct reference *r, const struct session *asker, uint
 		struct session *s = session_of(r, rank);
 		if (s != NULL)
 			s->asked_ns = now_ns;
-		if (open_step(r)->rostered[rank] && s != asker && s->clock == least)
+		if (open_step(r)->rostered[rank] && s != asker && s->clock == least && !s->asking)
 			session_end(r, s, MST_EVICT_PATIENCE);
 	}
 }

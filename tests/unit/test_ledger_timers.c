@@ -110,6 +110,31 @@ static void step_that_only_lacks_a_buffer_evicts_nobody(void)
 	job_close(&j);
 }
 
+/* Rank 1's link hangs with a version, so that rank 2 cannot be given the next one: it waits for the
+ * servers, and not they for it. Found by the simulated world. */
+static void one_whose_answer_waits_for_a_buffer_is_not_blamed(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:2", 3);
+	struct job j;
+
+	cfg.buffers = 3;
+	cfg.sent = true;
+	cfg.rule.patience_ns = MST_SECOND;
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_push(&j, 1); /* version 1, which is never reported sent */
+	job_push(&j, 0);
+	job_push(&j, 2);
+	CU_ASSERT_EQUAL(job_version(&j), 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 0);
+	job_push(&j, 0);
+	job_wait(&j, 3 * MST_SECOND / 2, -1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_PATIENCE));
+	CU_ASSERT_FALSE(job_evicted(&j, 2, MST_EVICT_PATIENCE));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 1);
+	job_close(&j);
+}
+
 static void clock_bound_that_only_lacks_a_buffer_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:9", 4);
@@ -194,6 +219,8 @@ static CU_TestInfo cases[] = {
 	  step_that_only_lacks_a_buffer_evicts_nobody },
 	{ "a clock bound that only lacks a buffer evicts nobody",
 	  clock_bound_that_only_lacks_a_buffer_evicts_nobody },
+	{ "one whose answer waits for a buffer is not blamed",
+	  one_whose_answer_waits_for_a_buffer_is_not_blamed },
 	{ "a job that ends has patience with everybody",
 	  job_that_ends_has_patience_with_everybody },
 	{ "a job that ends has patience with the slowest",
