@@ -391,7 +391,7 @@ void mst_admin_step(struct mst_admin *a, uint64_t now_ns)
 		mst_admin_status(a, a->state != MST_JOB_GATHERING);
 		return;
 	}
-	mst_admin_doors(a);
+	mst_admin_doors(a, now_ns);
 	mst_admin_notices(a, now_ns);
 	a->lingered = a->ended_ns != 0 && now_ns - a->ended_ns > a->o->patience_ns;
 	mst_admin_want_snapshot(a);
@@ -399,6 +399,7 @@ void mst_admin_step(struct mst_admin *a, uint64_t now_ns)
 
 void mst_admin_stop(struct mst_admin *a, const char *why, uint64_t now_ns)
 {
+	a->stopped = true;
 	if (a->state == MST_JOB_GATHERING || a->state == MST_JOB_RUNNING) {
 		a->state = MST_JOB_FAILED;
 		snprintf(a->why, sizeof(a->why), "%s", why);

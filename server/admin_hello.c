@@ -387,16 +387,31 @@ static bool lanes_match(const struct mst_admin *a, const struct mst_lanes *lanes
 	       lanes->up_credits == own.up_credits && lanes->down_credits == own.down_credits;
 }
 
-static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_knock *knock)
+/* Its worker is told why, before the end of its session says less. */
+static void no_link(struct mst_admin *a, struct mst_identity who, int error, uint64_t now_ns)
+{
+	struct mst_conn *c = mst_admin_conn_of(a, who);
+	char sentence[MST_SENTENCE_LEN];
+
+	snprintf(sentence, sizeof(sentence), "rank %" PRIu32 ": its link could not be set up: %s",
+		 who.rank, mst_sentence_cause(error));
+	mst_warn("%s", sentence);
+	if (c != NULL) {
+		c->left = true;
+		mst_admin_error(a, c, error, sentence, now_ns);
+	}
+	mst_admin_lose(a, who);
+}
+
+static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_knock *knock,
+		   uint64_t now_ns)
 {
 	struct mst_request request = { .kind = MST_REQ_LINKED, .session = &g->session };
 
 	g->expected = false; /* a token is used once, whatever comes of it */
 	int rc = a->cfg.transport->door->answer(a->door, knock, &g->session.link);
 	if (rc != 0) {
-		mst_warn("rank %" PRIu32 ": its link could not be set up: %s", g->session.who.rank,
-			 mst_sentence_cause(rc));
-		mst_admin_lose(a, g->session.who);
+		no_link(a, g->session.who, rc, now_ns);
 		return;
 	}
 	g->handed_over = true;
@@ -404,7 +419,7 @@ static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_kn
 		mst_sleep_ns(MST_MS);
 }
 
-void mst_admin_doors(struct mst_admin *a)
+void mst_admin_doors(struct mst_admin *a, uint64_t now_ns)
 {
 	struct mst_knock knock;
 
@@ -413,7 +428,7 @@ void mst_admin_doors(struct mst_admin *a)
 	while ((rc = a->cfg.transport->door->knock(a->door, &knock)) == 0) {
 		struct mst_guest *g = guest_expected(a, knock.token);
 		if (g != NULL && lanes_match(a, &knock.lanes)) {
-			let_in(a, g, &knock);
+			let_in(a, g, &knock, now_ns);
 		} else {
 			mst_warn("somebody knocked with %s; sent away",
 				 g == NULL ? "no valid token"

@@ -75,8 +75,10 @@ static void evicted(struct mst_admin *a, struct mst_identity who, enum mst_evict
 		}
 		return;
 	}
-	mst_warn("%s", sentence);
-	snprintf(a->loss, sizeof(a->loss), "%s", sentence);
+	if (!a->stopped) {
+		mst_warn("%s", sentence);
+		snprintf(a->loss, sizeof(a->loss), "%s", sentence);
+	}
 	if (c == NULL)
 		return;
 	c->left = true;

@@ -45,6 +45,7 @@ struct mst_admin {
 	enum muster_type type, result_type;
 	struct mst_lane_layout layout;
 	uint64_t ended_ns;
+	bool stopped; /* by mst_admin_stop(): sessions that end now are no loss */
 
 	/* The data side. */
 	struct mst_server *server;
@@ -103,7 +104,7 @@ uint32_t mst_admin_slots(const struct mst_admin *a);
 bool mst_admin_hello(struct mst_admin *a, struct mst_conn *c, const struct mst_hello *hello,
 		     uint64_t now_ns);
 void mst_admin_welcome(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);
-void mst_admin_doors(struct mst_admin *a);
+void mst_admin_doors(struct mst_admin *a, uint64_t now_ns);
 void mst_admin_guest_free(struct mst_admin *a, struct mst_guest *g);
 /* Its session was ended before the data side had it. */
 void mst_admin_guest_forget(struct mst_admin *a, struct mst_identity who);

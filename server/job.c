@@ -205,13 +205,16 @@ static bool is_part(const struct mst_shard *s, uint64_t elems)
 }
 
 /* What a commit has summed need not wait for the rest of it: it travels to those whose answers
- * follow. */
+ * follow. The last part goes with the answer. *(Else: it is reported sent, the buffer is let go of,
+ * and its record is another version's before the answer has brought it.)* */
 static void commit_pass_on(struct mst_shard *s, const struct mst_job *commit)
 {
+	if (commit->cursor == s->cfg.elems)
+		return;
 	for (uint32_t i = 1; i < s->queue_count; i++) {
 		struct mst_job *job = &s->queue[(s->queue_head + i) % s->queue_size];
 		if (job->kind == MST_JOB_COMMIT)
-			break; /* answers behind it are its own, or were decided with it */
+			break; /* the answers behind that one are of its version, or of a later */
 		if (job->kind == MST_JOB_ANSWER && answer_sends(job) &&
 		    job->answer.answer.buffer == commit->commit.buffer &&
 		    is_part(s, commit->cursor - job->cursor))

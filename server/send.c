@@ -4,11 +4,11 @@
  * things are put from where they lie and may be on their way for long: a copied result, from the
  * buffer of its version, and a word of advice.
  *
- * Of a session on its way at a time are, at most: a verdict and a grant of each slot, the session
- * word twice, one answer with its record and its result, and one advice. A worker gets no second of
- * any before it has had the first and said so by a header or an ask. The transport has room for so
- * many; one more is asked for only by a worker that breaks the protocol, so it ends that session
- * and nothing ever has to be tried again.
+ * Of a session on its way at a time are, at most: a verdict and a grant of each slot, both session
+ * words, one answer with its record, its result in MST_PARTS_MAX parts and a rest, one advice. A
+ * worker gets no second of any before it has had the first and said so by a header or an ask. The
+ * transport has room for so many; one more is asked for only by a worker that breaks the protocol,
+ * so it ends that session and nothing ever has to be tried again.
  */
 #include <errno.h>
 #include <stdatomic.h>

@@ -7,9 +7,9 @@
  *   down (shard to worker):  sessions | advice | answer | grants[slots] | verdicts[slots] |
  *                            record | result
  *
- * All fields are little-endian and fixed in width; the host must be little-endian (asserted). Every
- * record is written whole by one put and announced by one immediate. A reader copies a record once
- * and validates the copy: what a peer can write is never trusted twice.
+ * All fields are little-endian and fixed in width; the host must be little-endian (asserted). A
+ * record is written whole by one put, alone or with others, and announced by an immediate. A reader
+ * copies a record once and validates the copy: what a peer can write is never trusted twice.
  */
 #ifndef MST_WIRE_LANE_H
 #define MST_WIRE_LANE_H
@@ -32,7 +32,7 @@ enum mst_imm_kind {
 	MST_IMM_HEADER = 1, /* up: headers[slot] is written, and with it all of the contribution */
 	MST_IMM_ABANDON,    /* up: grant (slot, epoch) is given up; nothing of it is in flight */
 	MST_IMM_ASK,        /* up: ask is written */
-	MST_IMM_SESSION,    /* down: session is written */
+	MST_IMM_SESSION,    /* down: sessions[slot] is written */
 	MST_IMM_GRANT,      /* down: grants[slot] */
 	MST_IMM_VERDICT,    /* down: verdicts[slot] */
 	/* down: record and answer are written, the result where it is copied, and verdicts[slot]

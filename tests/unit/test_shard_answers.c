@@ -129,6 +129,29 @@ static void what_is_summed_travels_while_the_rest_is_summed(void)
 	end();
 }
 
+/* Else it could be reported sent, and its record be gone, before the answer brings that. */
+static void the_last_part_goes_with_the_answer(void)
+{
+	uint64_t sent = 0;
+
+	begin_with(false, ELEMS / 4); /* no smaller one is left over */
+	count(0);
+	commit();
+	release(0, 2);
+	int before = event_count;
+	for (int i = 0; i < 4; i++)
+		mst_shard_work(shard);
+	for (int i = 0; i < note_count; i++)
+		sent += note[i].put.bytes / sizeof(float);
+	CU_ASSERT(sent > 0 && sent < ELEMS);
+	CU_ASSERT_EQUAL(event_count, before);
+	while (mst_shard_work(shard))
+		;
+	CU_ASSERT(report_parts_sent(0) > 1);
+	CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
+	end();
+}
+
 /* Whatever is on its way, there is room for a second answer's. */
 static void a_result_is_sent_in_few_parts(void)
 {
@@ -181,6 +204,7 @@ static CU_TestInfo cases[] = {
 	  a_verdict_comes_before_the_end_of_its_session },
 	{ "what is summed travels while the rest is summed",
 	  what_is_summed_travels_while_the_rest_is_summed },
+	{ "the last part goes with the answer", the_last_part_goes_with_the_answer },
 	{ "a result is sent in few parts", a_result_is_sent_in_few_parts },
 	{ "an older answer is none of a commit's", an_older_answer_does_not_wait_for_the_sum },
 	CU_TEST_INFO_NULL,

@@ -36,23 +36,26 @@ static int memfd_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* A signal undoes what one call has taken so far. In pieces there is progress. */
+#define TAKEN_AT_ONCE ((size_t)64 << 20)
+
 /* What is published is all used, so all of it is taken now: what the host has not got shows here,
  * and not as a SIGBUS in the middle of a step. A link's memory is taken as it is touched, for much
  * of it never is (docs/decisions.md). */
 static int take_size(int fd, size_t bytes, enum mst_shm_access access)
 {
-	int rc;
+	size_t taken = 0;
 
 	if (ftruncate(fd, (off_t)bytes) < 0)
 		return -errno;
-	if (access != MST_SHM_READABLE)
-		return 0;
-	do {
-		rc = fallocate(fd, 0, 0, (off_t)bytes);
-	} while (rc < 0 && errno == EINTR);
-	if (rc == 0)
-		return 0;
-	return errno == ENOSPC ? -ENOMEM : -errno; /* there is no device that were full */
+	while (access == MST_SHM_READABLE && taken < bytes) {
+		size_t left = bytes - taken, piece = left < TAKEN_AT_ONCE ? left : TAKEN_AT_ONCE;
+		if (fallocate(fd, 0, (off_t)taken, (off_t)piece) == 0)
+			taken += piece;
+		else if (errno != EINTR)
+			return errno == ENOSPC ? -ENOMEM : -errno; /* no device is full */
+	}
+	return 0;
 }
 
 static void list_add(struct mst_shm_memory *m)
