@@ -112,7 +112,8 @@ inline find_slot(p)
 	:: n == K && m < K && slot[OWN(p, m)] != FREE -> m++
 	:: else -> break
 	od;
-	at = (n < K -> n : m)
+	at = (n < K -> n : m);
+	must(at < K, TRUST)
 }
 
 #define HAS_SLOT(p) (slot[OWN(p, 0)] != SPENT || slot[OWN(p, K - 1)] != SPENT)
@@ -235,7 +236,7 @@ end:	if /* a session that is never wanted */
 		send_piece(p, at, 0, NO_SEQ);
 		slot[OWN(p, at)] = FREE;
 		filled = 0 }
-#define READY (filled == PIECES - 1)
+#define READY (HAS_SLOT(p) && filled == PIECES - 1)
 #else
 	:: d_step { IDLE && ops > 0 && HAS_SLOT(p) && abandons_left > 0 ->
 		find_slot(p); abandon(p) }
