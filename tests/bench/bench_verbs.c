@@ -25,7 +25,7 @@
 #define PATIENCE_NS (20 * MST_SECOND)
 
 static const struct mst_transport *t;
-static const struct mst_lanes lanes = { LANE_BYTES, SMALL, 4, 4 };
+static const struct mst_lanes lanes = { LANE_BYTES, SMALL, 32, 32 }; /* credits as a job has */
 
 static int fail(const char *what, int rc)
 {

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A probe between a program and its transport: notes when each put was made, each event polled, and
+ * how long the shard summed, and writes all of it down when the program ends. It is linked into
+ * musterd and a worker as they are, in the place of a few functions (the linker's --wrap), so that
+ * what is measured is what runs; without MUSTER_PROBE in the environment it does nothing.
+ *
+ * With MUSTER_PROBE_SUM=copy the shard copies one gradient instead of summing them all: what is
+ * left of a step is what moving bytes takes, where arithmetic is emulated and worth nothing. Only
+ * for gradients that are all the same.
+ *
+ * The file that MUSTER_PROBE names gets a line for each note:
+ *
+ *   ns  put      rank  imm  bytes    as put() is called; imm 0: it does not notify
+ *   ns  posted   rank  imm  bytes    as it returns
+ *   ns  arrived  rank  imm  0        as poll() returns it
+ *   ns  sent     rank  0    0
+ *   ns  slept    0     0    ns       wait() returned after so long
+ *   ns  summed   0     0    ns       the arithmetic on one chunk ended after so long
+ *
+ * Notes are made by the one thread that moves data; those of one host have one clock.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/kernels/sum.h"
+#include "common/kernels/tree.h"
+#include "common/transport/transport.h"
+#include "server/session.h"
+
+#define NOTES_MAX (1u << 19) /* later ones are lost */
+
+const struct mst_transport *__real_mst_transport_find(const char *scheme);
+const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
+const struct mst_transport *__real_mst_transport_of(const char *address);
+const struct mst_transport *__wrap_mst_transport_of(const char *address);
+void __real_mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
+			 float *scratch);
+void __wrap_mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
+			 float *scratch);
+void __real_mst_sum_divide(float *acc, float divisor, size_t count);
+void __wrap_mst_sum_divide(float *acc, float divisor, size_t count);
+void __real_mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count);
+void __wrap_mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count);
+
+struct note {
+	const char *what;
+	uint64_t ns, bytes;
+	uint32_t rank, imm;
+};
+
+static struct note notes[NOTES_MAX];
+static uint32_t note_count;
+
+static const struct mst_transport *real;
+static struct mst_transport probe;
+static struct mst_door_ops probe_door;
+static bool copies; /* instead of summing */
+
+static void note(const char *what, uint32_t rank, uint32_t imm, uint64_t bytes)
+{
+	if (note_count < NOTES_MAX)
+		notes[note_count++] = (struct note){ what, mst_now_ns(), bytes, rank, imm };
+}
+
+static void write_down(void)
+{
+	FILE *out = fopen(getenv("MUSTER_PROBE"), "w");
+
+	if (out == NULL)
+		return;
+	for (uint32_t i = 0; i < note_count; i++)
+		fprintf(out, "%" PRIu64 " %s %" PRIu32 " %" PRIu32 " %" PRIu64 "\n", notes[i].ns,
+			notes[i].what, notes[i].rank, notes[i].imm, notes[i].bytes);
+	fclose(out);
+}
+
+/* ---- the transport ---- */
+
+/* The rank, at a server; a worker has one link only. */
+static uint32_t rank_of(const struct mst_link *link)
+{
+	const struct mst_session *session = link->user;
+
+	return session != NULL ? session->who.rank : 0;
+}
+
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	int rc = real->net_open(cfg, out);
+
+	if (rc == 0)
+		(*out)->ops = &probe;
+	return rc;
+}
+
+static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+{
+	int rc = real->dial(net, how, out);
+
+	if (rc == 0)
+		(*out)->ops = &probe;
+	return rc;
+}
+
+static int answer(struct mst_door *door, const struct mst_knock *knock, struct mst_link **out)
+{
+	int rc = real->door->answer(door, knock, out);
+
+	if (rc == 0 && out != NULL)
+		(*out)->ops = &probe;
+	return rc;
+}
+
+static int put(struct mst_link *link, const struct mst_put *how)
+{
+	uint32_t imm = how->notify ? how->imm : 0;
+
+	note("put", rank_of(link), imm, how->bytes);
+	int rc = real->put(link, how);
+	note("posted", rank_of(link), imm, how->bytes);
+	return rc;
+}
+
+static int poll(struct mst_net *net, struct mst_net_event *ev, int max)
+{
+	int n = real->poll(net, ev, max);
+
+	for (int i = 0; i < n; i++) {
+		if (ev[i].kind == MST_ARRIVED)
+			note("arrived", rank_of(ev[i].link), ev[i].imm, 0);
+		else if (ev[i].kind == MST_SENT)
+			note("sent", rank_of(ev[i].link), 0, 0);
+	}
+	return n;
+}
+
+static int wait(struct mst_net *net, uint64_t timeout_ns)
+{
+	uint64_t begin = mst_now_ns();
+	int rc = real->wait(net, timeout_ns);
+
+	note("slept", 0, 0, mst_now_ns() - begin);
+	return rc;
+}
+
+static const struct mst_transport *between(const struct mst_transport *t)
+{
+	if (t == NULL || getenv("MUSTER_PROBE") == NULL)
+		return t;
+	if (real == NULL) {
+		real = t;
+		probe = *t;
+		probe_door = *t->door;
+		probe_door.answer = answer;
+		probe.door = &probe_door;
+		probe.net_open = net_open;
+		probe.dial = dial;
+		probe.put = put;
+		probe.poll = poll;
+		probe.wait = wait;
+		const char *sum = getenv("MUSTER_PROBE_SUM");
+		copies = sum != NULL && strcmp(sum, "copy") == 0;
+		atexit(write_down);
+	}
+	return t == real ? &probe : t;
+}
+
+const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+{
+	return between(__real_mst_transport_find(scheme));
+}
+
+const struct mst_transport *__wrap_mst_transport_of(const char *address)
+{
+	return between(__real_mst_transport_of(address));
+}
+
+/* ---- the sum ---- */
+
+void __wrap_mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
+			 float *scratch)
+{
+	uint64_t begin = mst_now_ns();
+
+	if (copies)
+		memcpy(total, (const float *)tree->leaf[0].data + first, count * sizeof(float));
+	else
+		__real_mst_tree_sum(tree, first, count, total, scratch);
+	note("summed", 0, 0, mst_now_ns() - begin);
+}
+
+void __wrap_mst_sum_divide(float *acc, float divisor, size_t count)
+{
+	uint64_t begin = mst_now_ns();
+
+	if (!copies)
+		__real_mst_sum_divide(acc, divisor, count);
+	note("summed", 0, 0, mst_now_ns() - begin);
+}
+
+void __wrap_mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count)
+{
+	uint64_t begin = mst_now_ns();
+
+	__real_mst_sum_store(out, type, acc, count);
+	note("summed", 0, 0, mst_now_ns() - begin);
+}
