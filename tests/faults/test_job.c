@@ -25,9 +25,9 @@ enum { SERVER = 1, WORKER = 2 };
 #define ELEMS 1000u
 #define COMMITS "6"
 #define TRIES 4u
-#define WAIT_MS 2000u /* of a worker, for everything */
+#define WAIT_MS 4000u /* of a worker, for everything */
 #define POINTS_MOST 40u
-#define PATIENCE_NS (9 * MST_SECOND)
+#define PATIENCE_NS (14 * MST_SECOND)
 
 struct job {
 	struct mst_server_options options;

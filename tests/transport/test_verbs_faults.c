@@ -396,9 +396,10 @@ static void and_of_several_rails(void)
 static void there_was_no_call_that_never_failed(void)
 {
 	for (int f = 0; f < FAULT_COUNT; f++) {
-		if (faults_of(f) == 0)
-			printf("\n    %s never failed", fault_name(f));
-		CU_ASSERT(faults_of(f) > 0);
+		enum fault fault = (enum fault)f;
+		if (faults_of(fault) == 0)
+			printf("\n    %s never failed", fault_name(fault));
+		CU_ASSERT(faults_of(fault) > 0);
 	}
 }
 

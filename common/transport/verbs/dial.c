@@ -19,8 +19,9 @@
 #define FAREWELL_MS 50
 #define LOOK_MS 50 /* between two looks whether the link is wanted */
 
-/* The kernel asks three times, once a second, who has an address; and nobody else for a route. */
-#define RESOLVE_NS (4 * MST_SECOND)
+/* The kernel asks three times, once a second, who has an address, and may do so twice; it asks nobody
+ * else for a route. */
+#define RESOLVE_NS (8 * MST_SECOND)
 /* A connection request is sent again after 6.4 s: 4.3 s that the acceptor may think and twice the
  * 1.1 s that the way may take, as the kernel's connection manager has it. Three are out by then. */
 #define ANSWER_NS (16 * MST_SECOND)
