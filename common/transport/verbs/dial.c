@@ -19,8 +19,8 @@
 #define FAREWELL_MS 50
 #define LOOK_MS 50 /* between two looks whether the link is wanted */
 
-/* The kernel asks three times, once a second, who has an address, and may do so twice; it asks nobody
- * else for a route. */
+/* The kernel asks three times, once a second, who has an address, and may do so twice; for a route
+ * it asks nobody else. */
 #define RESOLVE_NS (8 * MST_SECOND)
 /* A connection request is sent again after 6.4 s: 4.3 s that the acceptor may think and twice the
  * 1.1 s that the way may take, as the kernel's connection manager has it. Three are out by then. */
