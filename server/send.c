@@ -90,7 +90,7 @@ static void lay(struct mst_shard *s, struct mst_session *session, size_t offset,
 		      &(struct mst_put){ .offset = offset, .src = src, .bytes = bytes });
 }
 
-/* Where the worker maps what is put, it may be reading whatever is not due. */
+/* Those only: the worker may be reading the others. */
 static void lay_cells_due(struct mst_shard *s, struct mst_session *session)
 {
 	const struct mst_lane_layout *at = &s->cfg.layout;
@@ -104,42 +104,18 @@ static void lay_cells_due(struct mst_shard *s, struct mst_session *session)
 	}
 }
 
-/* All cells lie between answer and record, and travel in one write: those that are not due with
- * what was put last. Return: how long it is. */
-static size_t write_letter(struct mst_shard *s, const struct mst_session *session,
-			   const struct mst_lane_answer *answer)
-{
-	const struct mst_lane_layout *at = &s->cfg.layout;
-
-	memcpy(s->letter, answer, sizeof(*answer));
-	for (uint32_t i = 0; i < s->cfg.slots; i++) {
-		const struct mst_slot *slot = &session->slot[i];
-		memcpy(s->letter + at->down_grant[i] - at->down_answer, &slot->grant,
-		       sizeof(slot->grant));
-		memcpy(s->letter + at->down_verdict[i] - at->down_answer, &slot->verdict,
-		       sizeof(slot->verdict));
-	}
-	return at->down_record - at->down_answer;
-}
-
+/* Answer and record are neighbours, and one write. */
 void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
 			  const struct mst_lane_answer *answer, size_t record_bytes)
 {
-	const struct mst_lane_layout *at = &s->cfg.layout;
+	size_t answer_bytes = s->cfg.layout.down_record - s->cfg.layout.down_answer;
 	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
 
-	if (session->over)
-		return;
-	if (session->link->ops->maps) {
-		lay_cells_due(s, session);
-		if (record_bytes > 0)
-			lay(s, session, at->down_record, mst_shard_letter_record(s), record_bytes);
-		put_cell(s, session, at->down_answer, answer, sizeof(*answer), imm);
-	} else {
-		size_t bytes = write_letter(s, session, answer) + record_bytes;
-		put_cell(s, session, at->down_answer, s->letter, bytes, imm);
-	}
+	lay_cells_due(s, session);
 	session->verdicts_due = session->grants_due = 0;
+	memcpy(s->letter, answer, sizeof(*answer));
+	put_cell(s, session, s->cfg.layout.down_answer, s->letter, answer_bytes + record_bytes,
+		 imm);
 }
 
 /* A session that waits for its answer has it all with that, and is woken once. */

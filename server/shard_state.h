@@ -81,7 +81,7 @@ struct mst_shard {
 	float *momentum;        /* NULL where there is none */
 	float *total, *scratch; /* one chunk, two chunks */
 	uint64_t *due;          /* set of ranks with verdicts or grants still to be put */
-	char *letter;           /* a session's cells from the answer to the record's end */
+	char *letter;           /* answer and record, as they are put */
 };
 
 /* shard.c */

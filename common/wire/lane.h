@@ -4,7 +4,7 @@
  * shard, the records in them, and the 32-bit immediate that announces a record.
  *
  *   up   (worker to shard):  ask | headers[slots] | gradients[slots]
- *   down (shard to worker):  sessions | advice | answer | grants[slots] | verdicts[slots] |
+ *   down (shard to worker):  sessions | advice | grants[slots] | verdicts[slots] | answer |
  *                            record | result
  *
  * All fields are little-endian and fixed in width; the host must be little-endian (asserted). A
@@ -36,8 +36,8 @@ enum mst_imm_kind {
 	MST_IMM_GRANT,      /* down: grants[slot] */
 	MST_IMM_VERDICT,    /* down: verdicts[slot] */
 	/* down: record and answer are written, the result where it is copied, and verdicts[slot]
-	 * and grants[slot] of the slots that the immediate names: what falls together travels in
-	 * one write */
+	 * and grants[slot] of the slots that the immediate names: what falls together is told
+	 * at once */
 	MST_IMM_ANSWER,
 };
 #define MST_IMM_EPOCH_MASK 0x00ffffffu

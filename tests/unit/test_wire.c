@@ -406,9 +406,9 @@ static void records_lie_apart(void)
 	};
 	const struct extent down[] = {
 		{ l.down_session[0], 16, 64 },      { l.down_session[1], 16, 64 },
-		{ l.down_advice, 8, 64 },           { l.down_answer, 32, 64 },
-		{ l.down_grant[0], 8, 64 },         { l.down_grant[1], 8, 64 },
-		{ l.down_verdict[0], 24, 64 },      { l.down_verdict[1], 24, 64 },
+		{ l.down_advice, 8, 64 },           { l.down_grant[0], 8, 64 },
+		{ l.down_grant[1], 8, 64 },         { l.down_verdict[0], 24, 64 },
+		{ l.down_verdict[1], 24, 64 },      { l.down_answer, 32, 64 },
 		{ l.down_record, 48 + 5 * 16, 64 }, { l.down_result, 2002, 4096 },
 	};
 
