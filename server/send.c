@@ -53,55 +53,40 @@ void mst_shard_post_grant(struct mst_shard *s, const struct mst_slot *slot)
 	mst_bitset_add(s->due, slot->session->who.rank);
 }
 
-static void put_cell(struct mst_shard *s, struct mst_session *session, size_t offset,
-		     const void *src, size_t bytes, uint32_t imm)
-{
-	mst_shard_put(
-		s, session,
-		&(struct mst_put){
-			.offset = offset, .src = src, .bytes = bytes, .notify = true, .imm = imm });
-}
-
-void mst_shard_put_due(struct mst_shard *s, struct mst_session *session)
+/* Those only: the worker may be reading the others. @told: each is announced by itself. */
+static void put_cells_due(struct mst_shard *s, struct mst_session *session, bool told)
 {
 	const struct mst_lane_layout *at = &s->cfg.layout;
 
 	for (uint32_t i = 0; i < s->cfg.slots; i++) {
 		const struct mst_slot *slot = &session->slot[i];
 		if (session->verdicts_due >> i & 1u)
-			put_cell(s, session, at->down_verdict[i], &slot->verdict,
-				 sizeof(slot->verdict), mst_imm(MST_IMM_VERDICT, i, 0));
+			mst_shard_put(s, session,
+				      &(struct mst_put){ .offset = at->down_verdict[i],
+							 .src = &slot->verdict,
+							 .bytes = sizeof(slot->verdict),
+							 .notify = told,
+							 .imm = mst_imm(MST_IMM_VERDICT, i, 0) });
 		if (session->grants_due >> i & 1u)
-			put_cell(s, session, at->down_grant[i], &slot->grant, sizeof(slot->grant),
-				 mst_imm(MST_IMM_GRANT, i, slot->grant.epoch));
+			mst_shard_put(s, session,
+				      &(struct mst_put){ .offset = at->down_grant[i],
+							 .src = &slot->grant,
+							 .bytes = sizeof(slot->grant),
+							 .notify = told,
+							 .imm = mst_imm(MST_IMM_GRANT, i,
+									slot->grant.epoch) });
 	}
 	session->verdicts_due = session->grants_due = 0;
+}
+
+void mst_shard_put_due(struct mst_shard *s, struct mst_session *session)
+{
+	put_cells_due(s, session, true);
 }
 
 struct mst_lane_record *mst_shard_letter_record(const struct mst_shard *s)
 {
 	return (void *)(s->letter + s->cfg.layout.down_record - s->cfg.layout.down_answer);
-}
-
-static void lay(struct mst_shard *s, struct mst_session *session, size_t offset, const void *src,
-		size_t bytes)
-{
-	mst_shard_put(s, session,
-		      &(struct mst_put){ .offset = offset, .src = src, .bytes = bytes });
-}
-
-/* Those only: the worker may be reading the others. */
-static void lay_cells_due(struct mst_shard *s, struct mst_session *session)
-{
-	const struct mst_lane_layout *at = &s->cfg.layout;
-
-	for (uint32_t i = 0; i < s->cfg.slots; i++) {
-		const struct mst_slot *slot = &session->slot[i];
-		if (session->verdicts_due >> i & 1u)
-			lay(s, session, at->down_verdict[i], &slot->verdict, sizeof(slot->verdict));
-		if (session->grants_due >> i & 1u)
-			lay(s, session, at->down_grant[i], &slot->grant, sizeof(slot->grant));
-	}
 }
 
 /* Answer and record are neighbours, and one write. */
@@ -111,11 +96,14 @@ void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
 	size_t answer_bytes = s->cfg.layout.down_record - s->cfg.layout.down_answer;
 	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
 
-	lay_cells_due(s, session);
-	session->verdicts_due = session->grants_due = 0;
+	put_cells_due(s, session, false);
 	memcpy(s->letter, answer, sizeof(*answer));
-	put_cell(s, session, s->cfg.layout.down_answer, s->letter, answer_bytes + record_bytes,
-		 imm);
+	mst_shard_put(s, session,
+		      &(struct mst_put){ .offset = s->cfg.layout.down_answer,
+					 .src = s->letter,
+					 .bytes = answer_bytes + record_bytes,
+					 .notify = true,
+					 .imm = imm });
 }
 
 /* A session that waits for its answer has it all with that, and is woken once. */
