@@ -84,9 +84,12 @@ class Job:
         return int(seen[-1][4]) if seen else 0
 
     def wait_version(self, rank, version, seconds=30):
-        return until(lambda: self.newest(rank) >= version, seconds,
-                     f"rank {rank} sees version {version}; it saw {self.newest(rank)}; "
-                     f"{self.said()}")
+        try:
+            return until(lambda: self.newest(rank) >= version, seconds,
+                         f"rank {rank} sees version {version}")
+        except Failed as e:
+            nodes = "\n".join(node.describe() for node in self.lab.nodes)
+            raise Failed(f"{e}; it saw {self.newest(rank)}; {self.said()}\n{nodes}") from None
 
     def said(self):
         each = [("musterd", self.server), *((f"rank {r}", w) for r, w in self.workers.items())]

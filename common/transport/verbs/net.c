@@ -145,6 +145,9 @@ int mst_verbs_attach(struct mst_net *n, struct mst_link *link)
 	/* Acquire: pairs with the door's store; what it wrote about the reason is visible. */
 	if (atomic_load_explicit(&l->gone, memory_order_acquire))
 		mst_verbs_link_end(l, -EPIPE);
+	/* Events that come along from the door's channel do not wake this one: a hang-up among them
+	 * would wait until something else happens. */
+	mst_verbs_cm_step(net);
 	return 0;
 }
 
