@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The one list of Debian packages. Installs what is missing of a set, and nothing else.
-# usage: packages.sh build|test
+# usage: packages.sh build|test|cross|bench
 set -euo pipefail
 
 build_packages=(
@@ -18,6 +18,17 @@ test_packages=(
 	binutils clang-format-14 shellcheck python3 python3-numpy
 	qemu-system-x86 busybox-static cpio kmod # machines with soft-RoCE, tests/vm
 	iproute2 rdma-core ibverbs-utils rdmacm-utils perftest procps
+)
+# The kernels for another processor, tests/neon: for tests/run.sh --all.
+cross_packages=(
+	"${test_packages[@]}"
+	gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+)
+# What muster is measured beside, tests/bench/compare.sh; nothing is built or tested with it.
+bench_packages=(
+	"${build_packages[@]}"
+	libcunit1-dev # the drivers are built with the tests
+	openmpi-bin libopenmpi-dev python3 python3-torch
 )
 
 fail() {
@@ -41,7 +52,9 @@ apt() {
 case ${1-} in
 build) wanted=("${build_packages[@]}") ;;
 test) wanted=("${test_packages[@]}") ;;
-*) fail "usage: packages.sh build|test" ;;
+cross) wanted=("${cross_packages[@]}") ;;
+bench) wanted=("${bench_packages[@]}") ;;
+*) fail "usage: packages.sh build|test|cross|bench" ;;
 esac
 command -v dpkg-query >/dev/null ||
 	fail "this is no Debian; install what these packages hold by other means: ${wanted[*]}"

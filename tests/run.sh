@@ -7,7 +7,8 @@
 #   (nothing)  release, asan, tsan
 #   --quick    release, and of its tests the quick ones
 #   --all      also clang, whose fuzzers are guided, two minutes each; 50000 simulated worlds
-#              of each kind, or MUSTER_WORLDS of them; larger models
+#              of each kind, or MUSTER_WORLDS of them; larger models; the kernels for aarch64,
+#              emulated
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -22,7 +23,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1
 
 usage() {
-	sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 say() {
@@ -108,6 +109,24 @@ configuration() {
 	summary[-1]+=", in $((SECONDS - began)) s"
 }
 
+# The kernels for another processor: a project of its own, and few tests.
+neon() {
+	local directory=$root/build/neon began=$SECONDS outcome=passed
+
+	say "neon: building and testing"
+	{ cmake -S "$root/tests/neon" -B "$directory" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo &&
+		cmake --build "$directory" --parallel "$jobs" &&
+		ctest --test-dir "$directory" --parallel "$jobs" --no-tests=error \
+			--output-on-failure; } >"$directory.log" 2>&1 || {
+		tail -n 30 "$directory.log"
+		outcome=FAILED
+		failed=1
+	}
+	summary+=("neon: $outcome, see build/neon.log, in $((SECONDS - began)) s")
+}
+
+elsewhere=no
+packages="test"
 case ${1-} in
 "") ;;
 --quick)
@@ -118,6 +137,8 @@ case ${1-} in
 	presets=(release asan tsan clang)
 	settings+=(-DMUSTER_FUZZ_SECONDS=120 -DMUSTER_WORLDS="${MUSTER_WORLDS:-50000}"
 		-DMUSTER_MODEL_DEEP=ON)
+	elsewhere=yes
+	packages=cross
 	;;
 *)
 	usage
@@ -125,11 +146,14 @@ case ${1-} in
 	;;
 esac
 
-"$root/deploy/packages.sh" test
+"$root/deploy/packages.sh" "$packages"
 mkdir -p "$root/build"
 for preset in "${presets[@]}"; do
 	configuration "$preset"
 done
+if [ "$elsewhere" = yes ]; then
+	neon
+fi
 for line in "${summary[@]}"; do
 	say "$line"
 done

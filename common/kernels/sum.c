@@ -1,85 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Adds gradients up: once for each element of each gradient of a commit, so these loops are the
- * largest cost of a server. No loop carries anything from one element to the next, and what one
- * writes no other pointer of it reaches; so they vectorise without a change of bits.
- *
- * -0.0 and payloads of NaN pass as the processor hands them on; mst_sum_store() settles the latter.
- */
+/* The arithmetic of a commit, one operation at a time. */
 #include "common/kernels/sum.h"
 
-#include "common/kernels/exact.h"
+#include "common/kernels/isa.h"
 
-/* 16-bit gradients are widened so many elements at a time, into a buffer that stays in the first
- * cache, and are added from there. */
-#define WIDE_ELEMS 256
-
-static void scale(float *acc, float c, size_t count)
+size_t mst_type_bytes(enum muster_type type)
 {
-	for (size_t i = 0; i < count; i++)
-		acc[i] *= c;
+	return type == MUSTER_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-static void add(float *restrict acc, const float *restrict g, size_t count)
+static void fold_one(float *sum, const struct mst_fold_step *step, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		acc[i] += g[i];
-}
-
-static void add_scaled(float *restrict acc, const float *restrict g, float c, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		float leaf = c * g[i];
-
-		acc[i] += leaf;
-	}
-}
-
-static void add_leaf(float *restrict acc, const float *restrict g, float c, size_t count)
-{
-	if (c == 1.0f)
-		add(acc, g, count);
-	else
-		add_scaled(acc, g, c, count);
-}
-
-static void add_leaf_16bit(float *restrict acc, const uint16_t *restrict g, enum muster_type type,
-			   float c, size_t count)
-{
-	float wide[WIDE_ELEMS];
-
-	for (size_t done = 0, part; done < count; done += part) {
-		part = count - done < WIDE_ELEMS ? count - done : WIDE_ELEMS;
-		mst_sum_load(wide, g + done, type, part);
-		add_leaf(acc + done, wide, c, part);
-	}
+	if (count > 0)
+		mst_isa()->fold(step, sum, 0, count);
 }
 
 void mst_sum_first(float *out, const void *g, enum muster_type type, float c, size_t count)
 {
-	mst_sum_load(out, g, type, count);
-	if (c != 1.0f)
-		scale(out, c, count);
+	struct mst_fold_step step = {
+		.type = type, .scaled = c != 1.0f, .count = 1, .source = { g }, .coefficient = { c }
+	};
+
+	fold_one(out, &step, count);
 }
 
 void mst_sum_add(float *acc, const void *g, enum muster_type type, float c, size_t count)
 {
-	if (type == MUSTER_F32)
-		add_leaf(acc, g, c, count);
-	else
-		add_leaf_16bit(acc, g, type, c, count);
+	struct mst_fold_step step = { .type = type,
+				      .begun = true,
+				      .scaled = c != 1.0f,
+				      .count = 1,
+				      .source = { g },
+				      .coefficient = { c } };
+
+	fold_one(acc, &step, count);
 }
 
 void mst_sum_join(float *acc, const float *part, size_t count)
 {
-	add(acc, part, count);
+	mst_sum_add(acc, part, MUSTER_F32, 1.0f, count);
 }
 
-/* Divides; a multiplication by the reciprocal would round twice. */
+void mst_sum_load(float *out, const void *in, enum muster_type type, size_t count)
+{
+	mst_sum_first(out, in, type, 1.0f, count);
+}
+
 void mst_sum_divide(float *acc, float divisor, size_t count)
 {
-	if (divisor == 1.0f)
-		return;
-	for (size_t i = 0; i < count; i++)
-		acc[i] /= divisor;
+	if (divisor != 1.0f)
+		mst_isa()->divide(acc, divisor, count);
+}
+
+void mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count)
+{
+	mst_isa()->store(out, type, acc, count);
 }

@@ -1,44 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The servers' optimisers. Once for each parameter of a commit.
- *
- * `next` may be `theta`, so these two are not restrict: the compiler looks at run time whether they
- * are apart. A commit writes another version's buffer than it reads, so there they are.
- */
+/* The servers' optimisers alone, strip by strip: what is made of `theta` may be written over it. */
 #include "common/kernels/update.h"
 
-#include "common/kernels/exact.h"
+#include <string.h>
 
-static void accumulate(float *restrict m, const float *restrict g, float mu, size_t count)
+#include "common/kernels/isa.h"
+
+#define STRIP_ELEMS 256
+
+static size_t strip_of(size_t left)
 {
-	for (size_t i = 0; i < count; i++) {
-		float kept = mu * m[i];
-
-		m[i] = kept + g[i];
-	}
-}
-
-static void descend(float *next, const float *theta, const float *slope, float eta, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		float step = eta * slope[i];
-
-		next[i] = theta[i] - step;
-	}
+	return left < STRIP_ELEMS ? left : STRIP_ELEMS;
 }
 
 void mst_update_sgd(float *next, const float *theta, const float *g, float *m, float mu, float eta,
 		    size_t count)
 {
+	const struct mst_isa *isa = mst_isa();
+	float made[STRIP_ELEMS];
+
 	if (mu != 0.0f) {
-		accumulate(m, g, mu, count);
+		isa->accumulate(m, g, mu, count);
 		g = m;
 	}
-	descend(next, theta, g, eta, count);
+	for (size_t done = 0, part; done < count; done += part) {
+		part = strip_of(count - done);
+		isa->descend(made, theta + done, g + done, eta, part);
+		memcpy(next + done, made, part * sizeof(*next));
+	}
 }
 
 void mst_update_add(float *next, const float *theta, const float *total, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		next[i] = theta[i] + total[i];
+	const struct mst_isa *isa = mst_isa();
+	float made[STRIP_ELEMS];
+
+	for (size_t done = 0, part; done < count; done += part) {
+		part = strip_of(count - done);
+		isa->ascend(made, theta + done, total + done, part);
+		memcpy(next + done, made, part * sizeof(*next));
+	}
 }

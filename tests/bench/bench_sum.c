@@ -1,127 +1,261 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast one core sums gradients, beside what it can read and copy. The three are timed in turn,
- * round by round, so that a noisy machine spoils them alike; medians are printed, in GB of input
- * (or of copied bytes) a second. Every sum is checked.
+ * How fast commits are computed, beside what memory gives at most (ceiling.h) and beside summing
+ * pairwise, each gradient as it arrives. All are timed in turn, round by round, so that a noisy
+ * machine spoils them alike; medians are printed, in GB a second. Bytes are those that a commit has
+ * to move, read and written: each source and the parameters and momentum once, whatever a way of
+ * doing it moves in fact. So ratios of rates are ratios of times. Every result is checked.
  *
- * usage: bench_sum [ROUNDS [CHUNK_KIB]]
+ * usage: bench_sum [--rounds N] [--mib N] [--chunk-kib N] [--threads N] [--kernels NAME]
+ *                  [--json FILE]
+ *
+ *   --rounds N      of which medians are taken, 7
+ *   --mib N         of f32 in each source, 64; no fewer than the caches hold between them
+ *   --chunk-kib N   a commit's chunk, 128
+ *   --threads N     1 or 2; each of both if left out
+ *   --kernels NAME  avx512, avx2, baseline or neon; else the best
  */
-#include <inttypes.h>
+#include <getopt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/kernels/commit.h"
+#include "common/kernels/select.h"
 #include "common/kernels/sum.h"
-#include "common/kernels/tree.h"
+#include "tests/bench/ceiling.h"
 
-#define ELEMS (UINT64_C(4) << 20)
 #define SOURCES 16
 #define GROUP 8
 /* Bases equal modulo the page size would meet in the same sets of the caches. */
 #define COLOUR 320
-#define ROOM (ELEMS * sizeof(float) + SOURCES * COLOUR)
 #define ROUNDS_MAX 101
+#define THREADS_MAX 2
 
 struct row {
 	const char *name;
-	enum muster_type type;
-	uint32_t sources;
+	enum muster_type type, result_type;
+	unsigned sources;
 	float coefficient;
+	enum mst_update update;
+	float mu;
 };
 
 static const struct row rows[] = {
-	{ "f32", MUSTER_F32, 4, 1 },   { "f32", MUSTER_F32, 8, 1 },
-	{ "f32", MUSTER_F32, 16, 1 },  { "f32 scaled", MUSTER_F32, 8, 0.5f },
-	{ "bf16", MUSTER_BF16, 8, 1 }, { "f16", MUSTER_F16, 8, 1 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, MST_UPDATE_NONE, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, MST_UPDATE_NONE, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, MST_UPDATE_NONE, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, MST_UPDATE_NONE, 0 },
+	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, MST_UPDATE_NONE, 0 },
+	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, MST_UPDATE_SGD, 0 },
+	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, MST_UPDATE_SGD, 0.5f },
+	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, MST_UPDATE_NONE, 0 },
+	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, MST_UPDATE_NONE, 0 },
+	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, MST_UPDATE_NONE, 0 },
 };
 
-enum { SUM, READ, COPY, KINDS };
+enum kind { STREAM, CACHE, READ, READ_AHEAD, PAIRWISE, KINDS };
 
 struct bench {
-	unsigned rounds;
-	size_t chunk; /* elements */
+	unsigned rounds, threads_first, threads_last;
+	size_t elems, chunk_elems;
+	const char *kernels;
+	ceiling_fn *ceiling;
+	FILE *json;
+	bool json_begun;
 	char *source[SOURCES];
-	float *total, *scratch;
-	char *copy;
-	uint64_t read; /* what plain reads came to; kept, or they would be left out */
+	float *out, *theta, *momentum, *expected, *pairwise;
+	volatile uint64_t read; /* what plain reads came to; kept, or they would be left out */
 	double rate[KINDS][ROUNDS_MAX];
 };
 
+/* One thread's part of one pass. */
+struct part {
+	struct bench *bench;
+	const struct row *row;
+	enum kind kind;
+	size_t first, count;
+};
+
 /* Small integers: exact in every type, and so is their sum. */
-static float element(uint32_t rank, size_t i)
+static float element(unsigned rank, size_t i)
 {
-	return (float)(rank + 1 + i % 100);
+	return (float)(rank + 1 + i % 13);
 }
 
-static float element_of_total(const struct row *row, size_t i)
+static float theta_of(size_t i)
 {
-	uint32_t n = row->sources;
+	return (float)(i % 7);
+}
 
-	return row->coefficient * (float)(n * (i % 100) + n * (n + 1) / 2);
+#define MOMENTUM_BEFORE 2.0f
+#define RATE 0.25f
+
+static float sum_of(const struct row *row, size_t i)
+{
+	unsigned n = row->sources;
+
+	return row->coefficient * (float)(n * (i % 13) + n * (n + 1) / 2);
+}
+
+static float expected_of(const struct row *row, size_t i)
+{
+	float mean = sum_of(row, i) / (float)row->sources;
+
+	if (row->update == MST_UPDATE_NONE)
+		return mean;
+	return theta_of(i) - RATE * (row->mu * MOMENTUM_BEFORE + mean);
 }
 
 static void fill(struct bench *b, const struct row *row)
 {
-	for (uint32_t rank = 0; rank < row->sources; rank++) {
-		for (size_t i = 0; i < ELEMS; i++)
-			b->total[i] = element(rank, i);
-		mst_sum_store(b->source[rank], row->type, b->total, ELEMS);
+	for (unsigned rank = 0; rank < row->sources; rank++) {
+		for (size_t i = 0; i < b->elems; i++)
+			b->out[i] = element(rank, i);
+		mst_sum_store(b->source[rank], row->type, b->out, b->elems);
+	}
+	for (size_t i = 0; i < b->elems; i++) {
+		float value = expected_of(row, i);
+
+		mst_sum_store((char *)b->expected + i * mst_type_bytes(row->result_type),
+			      row->result_type, &value, 1);
+		b->theta[i] = theta_of(i);
 	}
 }
 
-static void sum(struct bench *b, const struct row *row)
+static void commit(const struct part *p, bool streams)
 {
+	const struct bench *b = p->bench;
+	const struct row *row = p->row;
 	struct mst_leaf leaf[SOURCES];
-	struct mst_tree tree = { row->type, GROUP, leaf, row->sources };
+	struct mst_commit c = {
+		.tree = { row->type, GROUP, leaf, row->sources },
+		.divisor = (float)row->sources,
+		.result_type = row->result_type,
+		.out = b->out,
+		.streams = streams,
+		.update = row->update,
+		.theta = b->theta,
+		.next = b->out,
+		.momentum = b->momentum,
+		.mu = row->mu,
+		.rate = RATE,
+	};
 
-	for (uint32_t rank = 0; rank < row->sources; rank++)
+	for (unsigned rank = 0; rank < row->sources; rank++)
 		leaf[rank] = (struct mst_leaf){ .rank = rank,
 						.coefficient = row->coefficient,
 						.data = b->source[rank] };
-	for (size_t first = 0; first < ELEMS; first += b->chunk) {
-		size_t count = ELEMS - first < b->chunk ? ELEMS - first : b->chunk;
-
-		mst_tree_sum(&tree, first, count, b->total + first, b->scratch);
+	for (size_t done = 0, count; done < p->count; done += count) {
+		count = p->count - done < b->chunk_elems ? p->count - done : b->chunk_elems;
+		mst_commit_range(&c, p->first + done, count);
 	}
 }
 
-static uint64_t read_words(const uint64_t *word, size_t count)
+/* On arrival: the first gradient is copied and each further one added, vector by vector. What is to
+ * be done with the sum is left out. */
+static void pairwise(const struct part *p)
 {
-	uint64_t all = 0;
+	const struct row *row = p->row;
+	float *acc = p->bench->pairwise + p->first;
+	size_t at = p->first * mst_type_bytes(row->type);
 
-	for (size_t i = 0; i < count; i++)
-		all += word[i];
-	return all;
+	mst_sum_first(acc, p->bench->source[0] + at, row->type, row->coefficient, p->count);
+	for (unsigned rank = 1; rank < row->sources; rank++)
+		mst_sum_add(acc, p->bench->source[rank] + at, row->type, row->coefficient,
+			    p->count);
 }
 
-/* Bytes of input; all sources are gone through once, whatever is done with them. */
-static size_t go_through(struct bench *b, const struct row *row, int kind)
+/* The same streams; those of f32 beside streams of 16 bits are twice as long, so they count as two
+ * halves. */
+static void read_only(const struct part *p, bool ahead)
 {
-	size_t bytes = ELEMS * mst_type_bytes(row->type);
+	struct bench *b = p->bench;
+	const struct row *row = p->row;
+	size_t size = mst_type_bytes(row->type), out_size = mst_type_bytes(row->result_type);
+	struct ceiling c = { .written = (char *)b->out, .ahead = ahead };
 
-	if (kind == SUM)
-		sum(b, row);
-	for (uint32_t rank = 0; rank < row->sources && kind != SUM; rank++) {
-		if (kind == READ)
-			b->read += read_words((const void *)b->source[rank], bytes / 8);
-		else
-			memcpy(b->copy, b->source[rank], bytes);
+	for (unsigned rank = 0; rank < row->sources; rank++)
+		c.read[c.reads++] = b->source[rank];
+	if (row->update == MST_UPDATE_SGD)
+		c.read[c.reads++] = (char *)b->theta;
+	if (row->mu != 0) {
+		c.read[c.reads++] = (char *)b->momentum;
+		c.replaced = (char *)b->momentum;
 	}
-	return bytes * row->sources;
+	b->read = b->ceiling(&c, p->first * size, p->count * size);
+	if (out_size > size) {
+		struct ceiling other = { .written = (char *)b->out + b->elems * size };
+
+		b->ceiling(&other, p->first * size, p->count * size);
+	}
 }
 
-static bool total_is_right(const struct bench *b, const struct row *row)
+static void *part_run(void *data)
 {
-	for (size_t i = 0; i < ELEMS; i++) {
-		if (b->total[i] != element_of_total(row, i)) {
-			fprintf(stderr, "%s x %" PRIu32 ": element %zu is %g instead of %g\n",
-				row->name, row->sources, i, (double)b->total[i],
-				(double)element_of_total(row, i));
-			return false;
-		}
+	const struct part *p = data;
+
+	switch (p->kind) {
+	case STREAM:
+	case CACHE:
+		commit(p, p->kind == STREAM);
+		break;
+	case READ:
+	case READ_AHEAD:
+		read_only(p, p->kind == READ_AHEAD);
+		break;
+	default:
+		pairwise(p);
 	}
-	return true;
+	return NULL;
+}
+
+/* Return: seconds. Exits where there is no thread to be had. */
+static double pass_time(struct bench *b, const struct row *row, enum kind kind, unsigned threads)
+{
+	struct part part[THREADS_MAX];
+	pthread_t thread[THREADS_MAX];
+	uint64_t began = mst_now_ns();
+
+	for (unsigned t = 0; t < threads; t++) {
+		size_t count = b->elems / threads;
+
+		part[t] = (struct part){ b, row, kind, t * count, count };
+		if (t > 0 && pthread_create(&thread[t], NULL, part_run, &part[t]) != 0)
+			exit(EXIT_FAILURE);
+	}
+	part_run(&part[0]);
+	for (unsigned t = 1; t < threads; t++)
+		pthread_join(thread[t], NULL);
+	return (double)(mst_now_ns() - began) * 1e-9;
+}
+
+static double bytes_of(const struct bench *b, const struct row *row)
+{
+	size_t bytes = row->sources * mst_type_bytes(row->type) + mst_type_bytes(row->result_type);
+
+	if (row->update == MST_UPDATE_SGD)
+		bytes += sizeof(float);
+	if (row->mu != 0)
+		bytes += 2 * sizeof(float);
+	return (double)(bytes * b->elems);
+}
+
+static bool result_is_right(const struct bench *b, const struct row *row, enum kind kind)
+{
+	bool right = true;
+
+	if (kind == STREAM || kind == CACHE)
+		right = memcmp(b->out, b->expected, b->elems * mst_type_bytes(row->result_type)) ==
+			0;
+	for (size_t i = 0; i < b->elems && kind == PAIRWISE; i++)
+		right = right && b->pairwise[i] == sum_of(row, i);
+	if (!right)
+		fprintf(stderr, "bench_sum: %s, %u sources, way %d: wrong result\n", row->name,
+			row->sources, kind);
+	return right;
 }
 
 static int by_rate(const void *a, const void *b)
@@ -131,68 +265,158 @@ static int by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(struct bench *b, int kind)
+static double median(struct bench *b, enum kind kind)
 {
 	qsort(b->rate[kind], b->rounds, sizeof(double), by_rate);
 	return b->rate[kind][b->rounds / 2];
 }
 
-static bool measure(struct bench *b, const struct row *row)
+static void report(struct bench *b, const struct row *row, unsigned threads)
 {
-	fill(b, row);
-	for (unsigned round = 0; round < b->rounds; round++) {
-		for (int kind = 0; kind < KINDS; kind++) {
-			uint64_t began = mst_now_ns();
-			size_t bytes = go_through(b, row, kind);
+	double stream = median(b, STREAM), cache = median(b, CACHE), pair = median(b, PAIRWISE);
+	double read = median(b, READ), ahead = median(b, READ_AHEAD);
+	double ceiling = read > ahead ? read : ahead, best = stream > cache ? stream : cache;
 
-			b->rate[kind][round] = (double)bytes / (double)(mst_now_ns() - began);
+	printf("%-13s %7u %7u %7.2f %7.2f %8.2f %9.2f %9.2f %9.2f\n", row->name, row->sources,
+	       threads, stream, cache, ceiling, pair, best / ceiling, best / pair);
+	if (b->json == NULL)
+		return;
+	fprintf(b->json,
+		"%s\n  {\"kernels\": \"%s\", \"case\": \"%s\", \"sources\": %u, \"threads\": %u, "
+		"\"stream\": %.3f, \"cache\": %.3f, \"ceiling\": %.3f, \"pairwise\": %.3f, "
+		"\"spread\": [%.3f, %.3f]}",
+		b->json_begun ? "," : "[", b->kernels, row->name, row->sources, threads, stream,
+		cache, ceiling, pair, b->rate[STREAM][0], b->rate[STREAM][b->rounds - 1]);
+	b->json_begun = true;
+}
+
+static bool measure(struct bench *b, const struct row *row, unsigned threads)
+{
+	for (unsigned round = 0; round < b->rounds; round++) {
+		for (enum kind kind = 0; kind < KINDS; kind++) {
+			for (size_t i = 0; i < b->elems && row->mu != 0; i++)
+				b->momentum[i] = MOMENTUM_BEFORE;
+			b->rate[kind][round] = bytes_of(b, row) / pass_time(b, row, kind, threads) *
+					       1e-9;
+			if (!result_is_right(b, row, kind))
+				return false;
 		}
-		if (!total_is_right(b, row))
-			return false;
 	}
-	printf("%-12s %7" PRIu32 " %8.2f %8.2f %8.2f %10.2f\n", row->name, row->sources,
-	       median(b, SUM), median(b, READ), median(b, COPY), median(b, SUM) / median(b, READ));
+	report(b, row, threads);
 	return true;
 }
 
 /* Exits where there is no memory: nothing has begun yet. Touched, so that no round faults pages. */
-static void *room(size_t bytes)
+static void *room(size_t bytes, unsigned index)
 {
-	void *p = malloc(bytes);
+	size_t whole = (bytes + 2 * SOURCES * COLOUR + 4095) & ~(size_t)4095;
+	char *p = aligned_alloc(4096, whole);
 
 	if (p == NULL) {
 		fprintf(stderr, "bench_sum: no memory for another %zu bytes\n", bytes);
 		exit(EXIT_FAILURE);
 	}
-	memset(p, 1, bytes);
-	return p;
+	memset(p, 1, whole);
+	return p + index * COLOUR;
+}
+
+static unsigned long number(const char *option, unsigned long min, unsigned long max)
+{
+	char *end;
+	unsigned long value = strtoul(optarg, &end, 10);
+
+	if (*end != '\0' || value < min || value > max) {
+		fprintf(stderr, "bench_sum: --%s has to be %lu to %lu\n", option, min, max);
+		exit(EXIT_FAILURE);
+	}
+	return value;
+}
+
+static FILE *file_open(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (file == NULL) {
+		perror(path);
+		exit(EXIT_FAILURE);
+	}
+	return file;
+}
+
+static void options_parse(struct bench *b, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "rounds", required_argument, NULL, 'r' },
+		{ "mib", required_argument, NULL, 'm' },
+		{ "chunk-kib", required_argument, NULL, 'c' },
+		{ "threads", required_argument, NULL, 't' },
+		{ "kernels", required_argument, NULL, 'k' },
+		{ "json", required_argument, NULL, 'j' },
+		{ NULL, 0, NULL, 0 },
+	};
+
+	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (option == 'r')
+			b->rounds = (unsigned)number("rounds", 1, ROUNDS_MAX);
+		else if (option == 'm')
+			b->elems = number("mib", 1, 1024) << 18;
+		else if (option == 'c')
+			b->chunk_elems = number("chunk-kib", 1, 16384) << 8;
+		else if (option == 't')
+			b->threads_first = b->threads_last = (unsigned)number("threads", 1,
+									      THREADS_MAX);
+		else if (option == 'k')
+			b->kernels = optarg;
+		else if (option == 'j')
+			b->json = file_open(optarg);
+		else
+			exit(EXIT_FAILURE);
+	}
+}
+
+static void kernels_choose(struct bench *b)
+{
+	if (b->kernels == NULL)
+		b->kernels = mst_kernels_name(0);
+	b->ceiling = ceiling_find(b->kernels);
+	if (mst_kernels_select(b->kernels) != 0 || b->ceiling == NULL) {
+		fprintf(stderr, "bench_sum: no kernels \"%s\" on this processor\n", b->kernels);
+		exit(EXIT_FAILURE);
+	}
 }
 
 int main(int argc, char **argv)
 {
-	static struct bench b;
-	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 7;
-	unsigned long chunk_kib = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
+	static struct bench b = { .rounds = 7,
+				  .threads_first = 1,
+				  .threads_last = THREADS_MAX,
+				  .elems = (size_t)64 << 18,
+				  .chunk_elems = (size_t)128 << 8 };
+	unsigned index = 0;
 
-	if (rounds < 1 || rounds > ROUNDS_MAX || chunk_kib < 1 || chunk_kib > 16384) {
-		fprintf(stderr, "usage: %s [ROUNDS 1..%d [CHUNK_KIB 1..16384]]\n", argv[0],
-			ROUNDS_MAX);
-		return EXIT_FAILURE;
+	options_parse(&b, argc, argv);
+	kernels_choose(&b);
+	while (index < SOURCES) {
+		b.source[index] = room(b.elems * sizeof(float), index);
+		index++;
 	}
-	b.rounds = (unsigned)rounds;
-	b.chunk = chunk_kib * 1024 / sizeof(float);
-	for (unsigned i = 0; i < SOURCES; i++)
-		b.source[i] = (char *)room(ROOM) + i * COLOUR;
-	b.total = room(ROOM);
-	b.scratch = room(2 * b.chunk * sizeof(float));
-	b.copy = room(ROOM);
-	printf("%lu rounds, %" PRIu64 " elements a source, chunks of %lu KiB; GB/s of input\n",
-	       rounds, ELEMS, chunk_kib);
-	printf("%-12s %7s %8s %8s %8s %10s\n", "type", "sources", "sum", "read", "memcpy",
-	       "sum/read");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (!measure(&b, &rows[i]))
-			return EXIT_FAILURE;
-	printf("all sums right (read: %" PRIx64 ")\n", b.read);
+	b.out = room(b.elems * sizeof(float), 0);
+	b.theta = room(b.elems * sizeof(float), ++index);
+	b.momentum = room(b.elems * sizeof(float), ++index);
+	b.expected = room(b.elems * sizeof(float), ++index);
+	b.pairwise = room(b.elems * sizeof(float), ++index);
+	printf("%s, %u rounds, %zu MiB of f32 a source, chunks of %zu KiB; GB/s\n", b.kernels,
+	       b.rounds, b.elems >> 18, b.chunk_elems >> 8);
+	printf("%-13s %7s %7s %7s %7s %8s %9s %9s %9s\n", "", "sources", "threads", "stream",
+	       "cache", "ceiling", "pairwise", "/ceiling", "/pairwise");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		fill(&b, &rows[i]);
+		for (unsigned t = b.threads_first; t <= b.threads_last; t++)
+			if (!measure(&b, &rows[i], t))
+				return EXIT_FAILURE;
+	}
+	if (b.json != NULL && (fprintf(b.json, "\n]\n") < 0 || fclose(b.json) != 0))
+		return EXIT_FAILURE;
+	printf("all results right\n");
 	return EXIT_SUCCESS;
 }
