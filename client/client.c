@@ -129,7 +129,7 @@ void *muster_gradient(struct muster *m)
 		return NULL;
 	}
 	mst_client_publish(m);
-	return mst_client_gradient(m, slot);
+	return mst_client_compose(m, slot);
 }
 
 static int bad_range(struct muster *m, int rc, uint64_t first, uint64_t count)
@@ -161,7 +161,7 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 	if (rc != 0)
 		return bad_range(m, rc, first, count);
 	if (src != NULL)
-		memmove(mst_client_gradient(m, slot) + first * bytes, src, count * bytes);
+		memmove(mst_client_compose(m, slot) + first * bytes, src, count * bytes);
 	return mst_client_send_range(m, slot, &range);
 }
 

@@ -36,6 +36,7 @@ struct muster {
 
 	struct mst_lane_layout layout;
 	struct mst_worker worker;
+	uint32_t gathered; /* slots that are in huge pages if they can be, bit by bit */
 
 	struct muster_job job;
 	uint64_t wait_ns;
@@ -79,8 +80,9 @@ void mst_client_publish(struct muster *m);
 
 /* Queues a control message. As mst_control_send(). */
 int mst_client_tell(struct muster *m, const struct mst_message *msg);
-/* Where the gradient of a slot is composed. */
-char *mst_client_gradient(const struct muster *m, int slot);
+/* Where the gradient of a slot is composed; before it is composed there for the first time it takes
+ * as long as such memory takes to come. */
+char *mst_client_compose(struct muster *m, int slot);
 /* Puts elements of the contribution being filled, or all that are still to be handed over. */
 int mst_client_send_range(struct muster *m, int slot, const struct mst_range *range);
 int mst_client_send_rest(struct muster *m);

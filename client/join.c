@@ -24,8 +24,8 @@
 #define PINNED_BYTES_PER_NS 0.25
 
 /* How long a waiting worker looks before it sleeps. Workers outnumber cores more often than not. */
-#define SPIN_PAUSES 200u
-#define SPIN_YIELDS 20u
+#define SPIN_PAUSES 5u
+#define SPIN_YIELDS 2000u
 
 static double seconds(uint64_t ns)
 {

@@ -12,6 +12,7 @@
 
 #include "client/client.h"
 #include "common/base/clock.h"
+#include "common/transport/pages.h"
 
 int mst_client_tell(struct muster *m, const struct mst_message *msg)
 {
@@ -88,9 +89,24 @@ static int put(struct muster *m, const struct mst_put *put)
 
 /* ---- data ---- */
 
-char *mst_client_gradient(const struct muster *m, int slot)
+static size_t gradient_at(const struct muster *m, int slot)
 {
-	return (char *)m->link->outbox + m->layout.up_gradient[slot];
+	return mst_lane_gradient(&m->layout, (uint32_t)slot, m->job.rank);
+}
+
+static char *gradient(const struct muster *m, int slot)
+{
+	return (char *)m->link->outbox + gradient_at(m, slot);
+}
+
+/* A slot that is never filled costs no memory, so this waits for the first to fill it. */
+char *mst_client_compose(struct muster *m, int slot)
+{
+	if (m->link->huge_pages && !(m->gathered >> slot & 1u)) {
+		m->gathered |= 1u << slot;
+		(void)mst_pages_gather(gradient(m, slot), m->layout.slot_bytes);
+	}
+	return gradient(m, slot);
 }
 
 static int send_range(struct muster *m, int slot, const struct mst_range *range, bool more)
@@ -100,8 +116,8 @@ static int send_range(struct muster *m, int slot, const struct mst_range *range,
 	if (range->begin == range->end)
 		return 0;
 	int rc = put(m, &(struct mst_put){
-				.offset = m->layout.up_gradient[slot] + range->begin * bytes,
-				.src = mst_client_gradient(m, slot) + range->begin * bytes,
+				.offset = gradient_at(m, slot) + range->begin * bytes,
+				.src = gradient(m, slot) + range->begin * bytes,
 				.bytes = (range->end - range->begin) * bytes,
 				.more = more,
 				.signal = true,

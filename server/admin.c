@@ -342,7 +342,7 @@ static void refuse_rubbish(struct mst_admin *a, struct mst_conn *c, uint32_t pro
 static void read_messages(struct mst_admin *a, struct mst_conn *c, uint64_t now_ns)
 {
 	uint32_t protocol = 0;
-	int rc;
+	int rc = 0;
 
 	while (c->stream != NULL && (rc = mst_conn_next(c, &a->message, &protocol)) > 0) {
 		if (c->role == MST_CONN_CLOSING)

@@ -24,6 +24,7 @@ struct mst_admin_cfg {
 	const struct mst_server_options *options; /* checked; outlive the admin */
 	const struct mst_stream_ops *stream;
 	const struct mst_transport *transport;
+	uint32_t cores; /* for the data side's threads; 0: one */
 };
 
 /* Listens. @why: on failure a sentence. Return: 0 or -errno. */

@@ -14,6 +14,7 @@
 #include "server/admin_state.h"
 #include "server/memory.h"
 #include "server/sentence.h"
+#include "server/shard.h"
 
 /* Untouched shared memory costs nothing, and the policy may change to one that needs two. Elsewhere
  * all of it is pinned. */
@@ -53,23 +54,43 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_admin *a)
 	};
 }
 
-/* Half of the quorum is enough for a step: each fold stands for two contributions at least. */
+/* Half of the quorum is enough for a step: each fold stands for two contributions at least. Where a
+ * rank contributes once, whole groups are summed early, if there are several. */
 static uint32_t folds_of(const struct mst_admin *a)
 {
 	uint32_t half = a->rule.quorum > 1 ? (uint32_t)a->rule.quorum / 2 : 0;
 
-	if (!mst_rule_repeats(&a->rule))
-		return 0;
-	return half < a->o->workers ? half : a->o->workers;
+	if (mst_rule_repeats(&a->rule))
+		return half < a->o->workers ? half : a->o->workers;
+	return a->o->workers > a->o->group ? (a->o->workers - 1) / a->o->group : 0;
 }
 
-static struct mst_shard_cfg shard_cfg(const struct mst_admin *a,
-				      const struct mst_ledger_cfg *ledger)
+/* A thread is worth its hand-overs where it has so much to sum of each worker, and a core. */
+#define SHARD_BYTES_MIN (UINT64_C(512) << 10)
+
+static uint32_t shards_of(const struct mst_admin *a)
 {
-	return (struct mst_shard_cfg){
+	uint64_t want = a->o->shards;
+	uint64_t most = a->elems / MST_SHARD_ELEMS_MIN;
+
+	if (want == 0) {
+		want = a->elems * sizeof(float) / SHARD_BYTES_MIN;
+		most = most < a->cfg.cores ? most : a->cfg.cores;
+	}
+	most = most < MST_SHARDS_MAX ? most : MST_SHARDS_MAX;
+	if (want > most)
+		want = most;
+	return want > 0 ? (uint32_t)want : 1;
+}
+
+static struct mst_aggregator_cfg aggregator_cfg(const struct mst_admin *a,
+						const struct mst_ledger_cfg *ledger)
+{
+	return (struct mst_aggregator_cfg){
 		.type = a->type,
 		.result_type = a->result_type,
 		.owner = (enum muster_owner)a->o->owner,
+		.shards = shards_of(a),
 		.elems = a->elems,
 		.chunk_elems = a->o->chunk / sizeof(float),
 		.group = a->o->group,
@@ -92,15 +113,18 @@ static uint64_t session_bytes(const struct mst_admin *a)
 	return l->up_bytes + (a->cfg.transport->maps ? l->down_bytes : l->down_result);
 }
 
-static int check_memory(struct mst_admin *a, const struct mst_server_cfg *cfg, char *why,
-			size_t len)
+static int check_memory(struct mst_admin *a, struct mst_server_cfg *cfg, char *why, size_t len)
 {
 	uint64_t budget = a->o->memory != 0 ? a->o->memory : mst_memory_budget();
 	uint64_t slots = session_bytes(a);
-	uint64_t workers = slots * a->o->workers, own = mst_server_bytes(cfg);
+	uint64_t workers = slots * a->o->workers;
 	const char *source = a->o->memory != 0 ? "--memory" : "3/4 of what is free,";
 	char text[4][32];
 
+	/* Sums of groups can wait for the commit; those of ranks cannot. */
+	if (budget != 0 && !mst_rule_repeats(&a->rule) && workers + mst_server_bytes(cfg) > budget)
+		cfg->aggregator.folds = 0;
+	uint64_t own = mst_server_bytes(cfg);
 	mst_info("memory: %s for %" PRIu32 " workers, %s for sums and versions, of %s",
 		 mst_memory_text(workers, text[0], 32), a->o->workers,
 		 mst_memory_text(own, text[1], 32), mst_memory_text(budget, text[2], 32));
@@ -121,7 +145,7 @@ static int open_data_side(struct mst_admin *a, char *why, size_t len)
 	struct mst_ledger_cfg ledger = ledger_cfg(a);
 	struct mst_server_cfg cfg = {
 		.ledger = ledger,
-		.shard = shard_cfg(a, &ledger),
+		.aggregator = aggregator_cfg(a, &ledger),
 		.transport = a->cfg.transport,
 		.net = { .outbox_max = a->layout.down_result,
 			 .lanes = mst_admin_lanes(&a->layout),

@@ -129,6 +129,7 @@ static void fill_status(const struct mst_admin *a, struct mst_status *s)
 	snprintf(s->why, sizeof(s->why), "%s", a->why);
 	s->state = (uint32_t)a->state;
 	s->workers = a->o->workers;
+	s->shards = a->server != NULL ? mst_server_shards(a->server) : 0;
 	s->rank_count = a->server != NULL ? a->o->workers : 0;
 }
 

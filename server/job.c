@@ -1,33 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The shard's queue of work on its range: folds, commits, answers, worked off in order and one
- * chunk at a time. In order means that a commit may start from the version before it, and an
- * answer send the version before it, without asking whether they are there.
+ * The aggregator's queue of work: folds, groups, commits, answers, in order. In order means that a
+ * commit may start from the version before it, and an answer send the version before it, without
+ * asking whether they are there. What moves data the shards do, each on its range; a job is over
+ * when all of them are done with it and every job before it is over.
  */
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/bitset.h"
 #include "common/kernels/sum.h"
-#include "common/kernels/update.h"
-#include "server/shard_state.h"
+#include "server/aggregator_state.h"
 
-struct mst_job *mst_job_add(struct mst_shard *s, enum mst_job_kind kind)
+void mst_job_add(struct mst_aggregator *a, const struct mst_job *job)
 {
-	MST_ASSERT(s->queue_count < s->queue_size);
-	struct mst_job *job = &s->queue[(s->queue_head + s->queue_count++) % s->queue_size];
-	*job = (struct mst_job){ .kind = kind };
-	return job;
+	MST_ASSERT(a->queue_count < a->queue_size);
+	struct mst_job *added = &a->queue[(a->queue_head + a->queue_count++) % a->queue_size];
+
+	*added = *job;
+	if (!added->moves)
+		return;
+	added->work = a->work_count;
+	a->work[a->work_count++ % a->queue_size] = added;
+	/* Release: pairs with the shards' look; they see the whole job. */
+	atomic_store_explicit(&a->work_posted, a->work_count, memory_order_release);
+	for (uint32_t i = 1; i < a->cfg.shards; i++)
+		mst_shard_wake(a->shard[i]);
 }
 
 /* The open step becomes a job: its summands chained by rank, and the next step is open. */
-void mst_job_commit(struct mst_shard *s, const struct mst_decision *d, const struct mst_record *r)
+void mst_job_commit(struct mst_aggregator *a, const struct mst_decision *d,
+		    const struct mst_record *r)
 {
-	struct mst_job *job = mst_job_add(s, MST_JOB_COMMIT);
-	struct mst_slot **slots = &job->commit.slots;
-	struct mst_fold **folds = &job->commit.folds;
+	struct mst_job job = { .kind = MST_JOB_COMMIT, .moves = true };
+	struct mst_slot **slots = &job.commit.slots;
+	struct mst_fold **folds = &job.commit.folds;
 
-	for (uint32_t rank = 0; rank < s->cfg.workers; rank++) {
-		struct mst_rank_open *open = &s->rank[rank];
+	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
+		struct mst_rank_open *open = &a->rank[rank];
 		if (open->fold != NULL) {
 			*folds = open->fold;
 			folds = &open->fold->next;
@@ -37,115 +47,109 @@ void mst_job_commit(struct mst_shard *s, const struct mst_decision *d, const str
 		}
 		*open = (struct mst_rank_open){ 0 };
 	}
-	job->commit.buffer = d->commit.buffer;
-	job->commit.divisor = r->divisor;
-	job->commit.rate = r->rate;
-	job->commit.before = s->newest_buffer == MST_BUFFER_NONE
-				     ? NULL
-				     : mst_shard_buffer(s, s->newest_buffer);
-	s->newest_buffer = d->commit.buffer;
+	memset(a->ripe, 0, mst_bitset_words(a->cfg.workers) * sizeof(*a->ripe));
+	job.commit.buffer = d->commit.buffer;
+	job.commit.divisor = r->divisor;
+	job.commit.rate = r->rate;
+	job.commit.before = a->newest_buffer == MST_BUFFER_NONE
+				    ? NULL
+				    : mst_version_buffer(a, a->newest_buffer);
+	a->newest_buffer = d->commit.buffer;
+	mst_job_add(a, &job);
 }
 
-/* Folds. */
-
-static void fold_chunk(struct mst_shard *s, const struct mst_job *job, uint64_t count)
-{
-	const struct mst_slot *slot = job->fold.slot;
-	const char *gradient = mst_shard_gradient(s, slot);
-	const void *data = gradient + job->cursor * mst_type_bytes(s->cfg.type);
-	float *sum = job->fold.into->sum + job->cursor;
-
-	if (job->fold.starts)
-		mst_sum_first(sum, data, s->cfg.type, slot->coefficient, count);
-	else
-		mst_sum_add(sum, data, s->cfg.type, slot->coefficient, count);
-}
-
-/* Commits. */
-
-static void leaf_of_fold(struct mst_shard *s, const struct mst_fold *fold)
-{
-	s->leaf[s->leaf_count++] = (struct mst_leaf){ .rank = fold->rank,
-						      .partial = true,
-						      .data = fold->sum };
-}
-
-static void leaf_of_slot(struct mst_shard *s, const struct mst_slot *slot)
-{
-	s->leaf[s->leaf_count++] = (struct mst_leaf){ .rank = slot->session->who.rank,
-						      .coefficient = slot->coefficient,
-						      .data = mst_shard_gradient(s, slot) };
-}
-
-/* The leaves of the tree: both chains merged by rank; a rank is in one of them only. */
-static void leaves_gather(struct mst_shard *s, const struct mst_job *job)
-{
-	const struct mst_slot *slot = job->commit.slots;
-	const struct mst_fold *fold = job->commit.folds;
-
-	s->leaf_count = 0;
-	while (slot != NULL || fold != NULL) {
-		MST_ASSERT(s->leaf_count < s->cfg.entries_max);
-		if (slot == NULL || (fold != NULL && fold->rank < slot->session->who.rank)) {
-			leaf_of_fold(s, fold);
-			fold = fold->next;
-		} else {
-			leaf_of_slot(s, slot);
-			slot = slot->next;
-		}
-	}
-}
-
-/* total is the mean gradient, or the sum of deltas; out gets the new parameters. */
-static void update_chunk(struct mst_shard *s, const struct mst_job *job, float *out, uint64_t count)
-{
-	uint64_t first = job->cursor;
-	const float *theta = s->theta != NULL ? s->theta + first
-					      : (const float *)job->commit.before + first;
-	float *momentum = s->momentum != NULL ? s->momentum + first : NULL;
-
-	if (s->cfg.optimizer.kind == MST_OPTIMIZER_ADD)
-		mst_update_add(out, theta, s->total, count);
-	else
-		mst_update_sgd(out, theta, s->total, momentum, (float)s->cfg.optimizer.momentum,
-			       job->commit.rate, count);
-}
-
-static void commit_chunk(struct mst_shard *s, const struct mst_job *job, uint64_t count)
-{
-	struct mst_tree tree = { .type = s->cfg.type,
-				 .group = s->cfg.group,
-				 .leaf = s->leaf,
-				 .leaf_count = s->leaf_count };
-	char *buffer = mst_shard_buffer(s, job->commit.buffer);
-	void *out = buffer + job->cursor * mst_type_bytes(s->cfg.result_type);
-	const float *result = s->total;
-
-	mst_tree_sum(&tree, job->cursor, count, s->total, s->scratch);
-	mst_sum_divide(s->total, job->commit.divisor, count);
-	if (s->cfg.owner == MUSTER_SERVERS_OWN) {
-		float *next = s->theta != NULL ? s->theta + job->cursor : out;
-		update_chunk(s, job, next, count);
-		result = next;
-	}
-	mst_sum_store(out, s->cfg.result_type, result, count);
-}
-
-static void commit_end(struct mst_shard *s, const struct mst_job *job)
+static void commit_end(struct mst_aggregator *a, const struct mst_job *job)
 {
 	struct mst_slot *next;
 
 	for (struct mst_slot *slot = job->commit.slots; slot != NULL; slot = next) {
 		next = slot->next;
-		mst_shard_read_done(s, slot);
+		mst_aggregator_read_done(a, slot);
 	}
 	for (struct mst_fold *fold = job->commit.folds; fold != NULL; fold = fold->next)
 		fold->taken = false;
-	for (uint32_t rank = 0; job->commit.folds != NULL && rank < s->cfg.workers; rank++)
-		mst_shard_fold(s, rank);
+	for (uint32_t rank = 0; job->commit.folds != NULL && rank < a->cfg.workers; rank++)
+		mst_aggregator_fold(a, rank);
 }
 
-/* Answers. */
+/* ---- groups ---- */
+
+/*
+ * A group of the tree that is complete while the step is open can be summed at once, if there is
+ * nothing else to do: then the commit has one summand to read instead of G, and the time it takes
+ * after its last contribution hardly grows with the number of workers. The sum is the one that the
+ * commit would make, so the bits are the same.
+ *
+ * It costs writing and reading one more vector. So it waits until the shard is idle: what a commit
+ * takes in the meantime it sums in one pass.
+ */
+#define GROUP_MIN 4u
+
+static struct mst_span group_ranks(const struct mst_aggregator *a, uint64_t group)
+{
+	uint64_t end = (group + 1) * a->cfg.group;
+
+	return (struct mst_span){ group * a->cfg.group,
+				  end < a->cfg.workers ? end : a->cfg.workers };
+}
+
+void mst_job_ripen(struct mst_aggregator *a, uint32_t rank)
+{
+	uint64_t group = rank / a->cfg.group;
+	struct mst_span ranks = group_ranks(a, group);
+
+	if (a->cfg.workers <= a->cfg.group || ranks.end - ranks.begin < GROUP_MIN)
+		return;
+	for (uint64_t r = ranks.begin; r < ranks.end; r++)
+		if (a->rank[r].first == NULL || a->rank[r].first != a->rank[r].last)
+			return;
+	mst_bitset_add(a->ripe, group);
+}
+
+static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_fold *into)
+{
+	struct mst_span ranks = group_ranks(a, group);
+	struct mst_job job = { .kind = MST_JOB_GROUP, .moves = true, .group.into = into };
+	struct mst_slot **slots = &job.group.slots;
+
+	for (uint64_t r = ranks.begin; r < ranks.end; r++) {
+		*slots = a->rank[r].first;
+		slots = &a->rank[r].first->next;
+		a->rank[r] = (struct mst_rank_open){ 0 };
+	}
+	a->rank[ranks.begin].fold = into;
+	mst_job_add(a, &job);
+}
+
+/* The shards are idle. Return: is there something to do now? */
+static bool groups_begin(struct mst_aggregator *a)
+{
+	for (size_t word = 0; word < mst_bitset_words(a->cfg.workers); word++) {
+		while (a->ripe[word] != 0) {
+			uint64_t bit = (uint64_t)__builtin_ctzll(a->ripe[word]);
+			uint64_t group = word * 64 + bit;
+			struct mst_fold *into = mst_aggregator_take_fold(a, (uint32_t)group *
+										    a->cfg.group);
+			if (into == NULL)
+				return a->queue_count > 0;
+			a->ripe[word] &= a->ripe[word] - 1;
+			group_begin(a, group, into);
+		}
+	}
+	return a->queue_count > 0;
+}
+
+static void group_end(struct mst_aggregator *a, const struct mst_job *job)
+{
+	struct mst_slot *next;
+
+	for (struct mst_slot *slot = job->group.slots; slot != NULL; slot = next) {
+		next = slot->next;
+		mst_aggregator_read_done(a, slot);
+	}
+}
+
+/* ---- answers ---- */
 
 /* Return: its bytes. */
 static size_t record_encode(const struct mst_job *job, struct mst_lane_record *out)
@@ -169,17 +173,8 @@ static size_t record_encode(const struct mst_job *job, struct mst_lane_record *o
 	return sizeof(*out) + r->share_count * sizeof(*r->share);
 }
 
-/* Are this answer's bytes for the shard to copy, chunk by chunk? */
-static bool answer_copies(const struct mst_job *job)
-{
-	const struct mst_session *session = job->answer.session;
-
-	return job->answer.answer.where == MST_WHERE_COPIED && !session->over &&
-	       session->link->ops->maps;
-}
-
-/* Or are they sent? Over a transport that does not map they are put from where they are published,
- * and the queue goes on while they travel: a slow worker holds up itself. */
+/* Over a transport that does not map, a copy is put from where it is published, and the queue goes
+ * on while it travels: a slow worker holds up itself. */
 static bool answer_sends(const struct mst_job *job)
 {
 	const struct mst_session *session = job->answer.session;
@@ -188,128 +183,154 @@ static bool answer_sends(const struct mst_job *job)
 	       !session->link->ops->maps;
 }
 
-/* Sends the result as far as element @end. */
-static void answer_send(struct mst_shard *s, struct mst_job *job, uint64_t end)
+/* Worth a put of its own? A link has room for so many at a time, whatever its peer does. */
+static bool is_part(const struct mst_aggregator *a, uint64_t elems)
 {
-	struct mst_span range = { job->cursor, end };
+	uint64_t early = MST_PARTS_MAX - a->cfg.shards; /* each shard may leave a rest */
 
-	if (range.begin < range.end)
-		mst_shard_send_result(s, job->answer.session, &job->answer.answer, &range);
-	job->cursor = end;
+	return elems >= a->cfg.chunk_elems && elems >= a->cfg.elems / early;
 }
 
-/* A link has room for so many at a time, whatever its peer does. */
-static bool is_part(const struct mst_shard *s, uint64_t elems)
+static void pass_on_to(struct mst_aggregator *a, const struct mst_job *answer,
+		       const uint64_t *reached)
 {
-	return elems >= s->cfg.chunk_elems && elems >= s->cfg.elems / MST_PARTS_MAX;
+	struct mst_session *session = answer->answer.session;
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		struct mst_part part = { .span = { session->sent[i], reached[i] } };
+		if (part.span.end <= part.span.begin ||
+		    !is_part(a, part.span.end - part.span.begin))
+			continue;
+		session->sent[i] = part.span.end;
+		mst_aggregator_send_result(a, session, &answer->answer.answer, &part);
+	}
+}
+
+static bool is_done(const struct mst_aggregator *a, const struct mst_job *job)
+{
+	for (uint32_t i = 0; job->moves && i < a->cfg.shards; i++)
+		if (!mst_shard_is_done(a->shard[i], job->work))
+			return false;
+	return true;
+}
+
+/* How far all shards are with it. Return: is there something left to do? */
+static bool is_at_work(const struct mst_aggregator *a, const struct mst_job *job, uint64_t *reached)
+{
+	bool rest = false;
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		reached[i] = mst_shard_reached(a->shard[i], job->work);
+		rest |= reached[i] < mst_shard_range(a->shard[i]).end;
+	}
+	return rest;
 }
 
 /* What a commit has summed need not wait for the rest of it: it travels to those whose answers
  * follow. The last part goes with the answer. *(Else: it is reported sent, the buffer is let go of,
- * and its record is another version's before the answer has brought it.)* */
-static void commit_pass_on(struct mst_shard *s, const struct mst_job *commit)
+ * and its record is another version's before the answer has brought it.)* So the shards are looked
+ * at once, and nothing is passed on of a commit that is done by then: they go on meanwhile. */
+static void commit_pass_on(struct mst_aggregator *a)
 {
-	if (commit->cursor == s->cfg.elems)
+	const struct mst_job *commit = &a->queue[a->queue_head];
+	uint64_t reached[MST_SHARDS_MAX];
+
+	if (commit->kind != MST_JOB_COMMIT || a->queue_count == 1 ||
+	    !is_at_work(a, commit, reached))
 		return;
-	for (uint32_t i = 1; i < s->queue_count; i++) {
-		struct mst_job *job = &s->queue[(s->queue_head + i) % s->queue_size];
+	for (uint32_t i = 1; i < a->queue_count; i++) {
+		const struct mst_job *job = &a->queue[(a->queue_head + i) % a->queue_size];
 		if (job->kind == MST_JOB_COMMIT)
 			break; /* the answers behind that one are of its version, or of a later */
 		if (job->kind == MST_JOB_ANSWER && answer_sends(job) &&
-		    job->answer.answer.buffer == commit->commit.buffer &&
-		    is_part(s, commit->cursor - job->cursor))
-			answer_send(s, job, commit->cursor);
+		    job->answer.answer.buffer == commit->commit.buffer)
+			pass_on_to(a, job, reached);
 	}
+}
+
+/* What is not sent yet, in as few parts as it goes. */
+static void answer_send_rest(struct mst_aggregator *a, const struct mst_job *job)
+{
+	struct mst_session *session = job->answer.session;
+	struct mst_part part = { .span = { 0, 0 } };
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		struct mst_span rest = { session->sent[i], mst_shard_range(a->shard[i]).end };
+		if (rest.begin == rest.end)
+			continue;
+		if (part.span.begin < part.span.end && part.span.end < rest.begin) {
+			mst_aggregator_send_result(a, session, &job->answer.answer, &part);
+			part.span.begin = rest.begin;
+		} else if (part.span.begin == part.span.end) {
+			part.span.begin = rest.begin;
+		}
+		part.span.end = rest.end;
+	}
+	MST_ASSERT(part.span.begin < part.span.end);
+	part.last = true;
+	mst_aggregator_send_result(a, session, &job->answer.answer, &part);
 }
 
 /* Result, record, answer: one arrival announces them all. A worker that keeps what it had has its
  * record too, and the store may have forgotten it by now. */
-static void answer_end(struct mst_shard *s, struct mst_job *job)
+static void answer_end(struct mst_aggregator *a, const struct mst_job *job)
 {
 	struct mst_session *session = job->answer.session;
 	const struct mst_lane_answer *answer = &job->answer.answer;
 	size_t record_bytes = 0;
 
 	if (answer_sends(job))
-		answer_send(s, job, s->cfg.elems);
+		answer_send_rest(a, job);
 	if (answer->where != MST_WHERE_KEEP)
-		record_bytes = record_encode(job, mst_shard_letter_record(s));
-	mst_shard_put_answer(s, session, answer, record_bytes);
-	if (answer_copies(job))
-		mst_shard_answered(s, session, answer->number);
+		record_bytes = record_encode(job, mst_aggregator_letter_record(a));
+	mst_aggregator_put_answer(a, session, answer, record_bytes);
+	if (job->moves && !session->over)
+		mst_aggregator_answered(a, session, answer->number);
 	/* From here on the worker can have it and ask again, before its bytes are reported sent. */
 	session->answering = false;
-	mst_shard_unbusy(s, session);
+	mst_aggregator_unbusy(a, session);
 }
 
-static void answer_chunk(struct mst_shard *s, const struct mst_job *job, uint64_t count)
-{
-	size_t size = mst_type_bytes(s->cfg.result_type);
-	const char *buffer = mst_shard_buffer(s, job->answer.answer.buffer);
+/* ---- the queue ---- */
 
-	mst_shard_put(s, job->answer.session,
-		      &(struct mst_put){ .offset = s->cfg.layout.down_result + job->cursor * size,
-					 .src = buffer + job->cursor * size,
-					 .bytes = count * size });
-}
-
-/* The queue. */
-
-/* Does this job move data at all? */
-static uint64_t job_elems(const struct mst_shard *s, const struct mst_job *job)
-{
-	return job->kind != MST_JOB_ANSWER || answer_copies(job) ? s->cfg.elems : 0;
-}
-
-static void job_chunk(struct mst_shard *s, struct mst_job *job, uint64_t count)
+static void job_end(struct mst_aggregator *a, const struct mst_job *job)
 {
 	switch (job->kind) {
 	case MST_JOB_FOLD:
-		fold_chunk(s, job, count);
+		mst_aggregator_read_done(a, job->fold.slot);
+		break;
+	case MST_JOB_GROUP:
+		group_end(a, job);
 		break;
 	case MST_JOB_COMMIT:
-		if (job->cursor == 0)
-			leaves_gather(s, job);
-		commit_chunk(s, job, count);
+		commit_end(a, job);
 		break;
 	case MST_JOB_ANSWER:
-		answer_chunk(s, job, count);
-		break;
-	}
-	job->cursor += count;
-	if (job->kind == MST_JOB_COMMIT)
-		commit_pass_on(s, job);
-}
-
-static void job_end(struct mst_shard *s, struct mst_job *job)
-{
-	switch (job->kind) {
-	case MST_JOB_FOLD:
-		mst_shard_read_done(s, job->fold.slot);
-		break;
-	case MST_JOB_COMMIT:
-		commit_end(s, job);
-		break;
-	case MST_JOB_ANSWER:
-		answer_end(s, job);
+		answer_end(a, job);
 		break;
 	}
 }
 
-bool mst_shard_work(struct mst_shard *s)
+/* Return: was there any? */
+static bool end_jobs(struct mst_aggregator *a)
 {
-	if (s->queue_count == 0)
+	bool any = false;
+
+	while (a->queue_count > 0 && is_done(a, &a->queue[a->queue_head])) {
+		struct mst_job done = a->queue[a->queue_head];
+		a->queue_head = (a->queue_head + 1) % a->queue_size;
+		a->queue_count--;
+		job_end(a, &done);
+		any = true;
+	}
+	return any;
+}
+
+bool mst_aggregator_work(struct mst_aggregator *a)
+{
+	if (a->queue_count == 0 && !groups_begin(a))
 		return false;
-	struct mst_job *job = &s->queue[s->queue_head];
-	uint64_t left = job_elems(s, job);
-	left = left > job->cursor ? left - job->cursor : 0;
-	if (left > 0)
-		job_chunk(s, job, left < s->cfg.chunk_elems ? left : s->cfg.chunk_elems);
-	if (left <= s->cfg.chunk_elems) {
-		struct mst_job done = *job;
-		s->queue_head = (s->queue_head + 1) % s->queue_size;
-		s->queue_count--;
-		job_end(s, &done);
-	}
-	return true;
+	bool worked = mst_shard_step(a->shard[0]);
+	commit_pass_on(a);
+	return end_jobs(a) || worked;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * musterd: reads its options, then runs two threads of steps: the control plane on this one, the
- * data side on another as soon as the first worker has made it.
+ * musterd: reads its options, then runs its steps: those of the control plane on this thread, those
+ * of the data side on a crew of others as soon as the first worker has made it.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include "common/base/log.h"
 #include "server/admin.h"
 #include "server/core/rule.h"
+#include "server/crew.h"
 #include "server/options.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_BY_SIGNAL = 128 };
@@ -58,50 +58,6 @@ static void raise_descriptor_limit(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/* The data side's thread. */
-
-struct data_thread {
-	pthread_t thread;
-	struct mst_server *server; /* NULL: not running */
-	atomic_bool stop;
-};
-
-static void *data_main(void *arg)
-{
-	struct data_thread *t = arg;
-
-	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-		uint64_t now_ns = mst_now_ns();
-		if (!mst_server_step(t->server, now_ns))
-			mst_server_wait(t->server, now_ns);
-	}
-	return NULL;
-}
-
-static int data_start(struct data_thread *t, struct mst_server *server)
-{
-	sigset_t all, before;
-
-	t->server = server;
-	sigfillset(&all); /* signals are the control thread's */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&t->thread, NULL, data_main, t);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (rc != 0)
-		t->server = NULL;
-	return -rc;
-}
-
-static void data_stop(struct data_thread *t)
-{
-	if (t->server == NULL)
-		return;
-	atomic_store_explicit(&t->stop, true, memory_order_relaxed);
-	mst_server_wake(t->server);
-	pthread_join(t->thread, NULL);
-	t->server = NULL;
 }
 
 /* Options. */
@@ -162,9 +118,9 @@ static void tell_ready(const char *address)
 }
 
 /* Runs until the job is over. Returns the exit status. */
-static int serve(struct mst_admin *admin)
+static int serve(struct mst_admin *admin, const struct mst_cpus *cpus)
 {
-	struct data_thread data = { .server = NULL };
+	struct mst_crew *crew = NULL;
 	uint64_t stop_by = MST_NEVER;
 	int over = 0;
 
@@ -182,15 +138,15 @@ static int serve(struct mst_admin *admin)
 			break;
 		mst_admin_step(admin, now_ns);
 		int rc = 0;
-		if (data.server == NULL && mst_admin_server(admin) != NULL)
-			rc = data_start(&data, mst_admin_server(admin));
+		if (crew == NULL && mst_admin_server(admin) != NULL)
+			rc = mst_crew_start(mst_admin_server(admin), cpus, &crew);
 		if (rc != 0) {
-			mst_error("cannot start a thread: %s", strerror(-rc));
+			mst_error("cannot start the threads of the shards: %s", strerror(-rc));
 			return EXIT_FAILED;
 		}
 		mst_admin_wait(admin, CONTROL_WAIT_NS);
 	}
-	data_stop(&data);
+	mst_crew_stop(crew);
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 	if (signo != 0)
 		return EXIT_BY_SIGNAL + signo;
@@ -203,8 +159,11 @@ static int run(const struct mst_server_options *o)
 	struct mst_admin_cfg cfg = { .options = o,
 				     .stream = &mst_tcp,
 				     .transport = mst_transport_find(scheme) };
+	struct mst_cpus cpus;
 	char why[512];
 
+	(void)mst_cpus_parse(o->cpus, &cpus, why, sizeof(why)); /* it has been checked */
+	cfg.cores = cpus.count > 0 ? cpus.count : mst_cpus_here();
 	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
 	if (cfg.transport == NULL) {
 		mst_error("this build has no transport %s", scheme);
@@ -217,7 +176,7 @@ static int run(const struct mst_server_options *o)
 	}
 	mst_info("listening on %s", mst_admin_address(the_admin));
 	tell_ready(mst_admin_address(the_admin));
-	int status = serve(the_admin);
+	int status = serve(the_admin, &cpus);
 	struct mst_admin *admin = the_admin;
 	the_admin = NULL;
 	mst_admin_free(admin);

@@ -15,6 +15,7 @@
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
 #include "server/core/rule.h"
+#include "server/cpus.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_server_options, name)
 #define CHUNK_UNIT 4096u
@@ -145,7 +146,7 @@ const struct mst_option mst_server_table[] = {
 	  FIELD(huge_pages),
 	  .fallback = "auto",
 	  .choices = "auto|off",
-	  .help = "verbs: use huge pages for slots and versions where the host has them" },
+	  .help = "use huge pages for slots and versions where the host has them" },
 	{ .name = "slots",
 	  .kind = MST_OPTION_U32,
 	  FIELD(slots),
@@ -242,6 +243,22 @@ const struct mst_option mst_server_table[] = {
 	  .max = 1024,
 	  .help = "versions in memory besides the history; b workers that read slowly need b + "
 		  "3" },
+	{ .name = "shards",
+	  .kind = MST_OPTION_U32,
+	  FIELD(shards),
+	  .fallback = "auto",
+	  .min = 1,
+	  .max = MST_SHARDS_MAX,
+	  .automatic = "auto",
+	  .help = "threads that share the sums, each with a range of the vector; auto is one for "
+		  "each 512 KiB of it, as far as there are processors" },
+	{ .name = "cpus",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(cpus),
+	  .fallback = "auto",
+	  .value = "LIST",
+	  .help = "processors to pin these threads to, one after the other, such as 0-3,8; auto "
+		  "leaves that to the kernel" },
 	{ .name = "spin-pauses",
 	  .kind = MST_OPTION_U32,
 	  FIELD(spin_pauses),
@@ -516,6 +533,20 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	return 0;
 }
 
+static int cpus_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_cpus cpus;
+	int rc = mst_cpus_parse(o->cpus, &cpus, why, why_len);
+
+	if (rc != 0 || mst_cpus_forbidden(&cpus) < 0)
+		return rc;
+	(void)snprintf(why, why_len,
+		       "--cpus names processor %d, and this process may not run there (taskset, "
+		       "cgroups, or there is none)",
+		       mst_cpus_forbidden(&cpus));
+	return -EINVAL;
+}
+
 int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_fabric fabric;
@@ -525,5 +556,7 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = mst_server_options_fabric(o, &fabric, why, why_len);
 	if (rc == 0)
 		rc = texts_check(o, why, why_len);
+	if (rc == 0)
+		rc = cpus_check(o, why, why_len);
 	return rc != 0 ? rc : policy_check(o, why, why_len);
 }

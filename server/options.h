@@ -11,6 +11,8 @@
 #include "common/transport/transport.h"
 #include "common/wire/rule.h"
 
+#define MST_SHARDS_MAX 16u /* of a server: more threads than any memory keeps up with */
+
 enum mst_transport_choice { MST_CHOOSE_AUTO, MST_CHOOSE_SHM, MST_CHOOSE_VERBS };
 
 enum mst_optimizer_kind { MST_OPTIMIZER_SGD, MST_OPTIMIZER_ADD };
@@ -49,6 +51,8 @@ struct mst_server_options {
 	uint32_t min_workers;
 	uint64_t chunk; /* bytes */
 	uint32_t group, history, buffers;
+	uint32_t shards;  /* 0: auto */
+	const char *cpus; /* "auto", or a list such as 0-3,8 */
 	uint32_t spin_pauses, spin_yields;
 	bool print_config, help, version;
 };

@@ -5,7 +5,7 @@
  * buffer of its version, and a word of advice.
  *
  * Of a session on its way at a time are, at most: a verdict and a grant of each slot, both session
- * words, one answer with its record, its result in MST_PARTS_MAX parts and a rest, one advice. A
+ * words, one answer with its record, its result in MST_PARTS_MAX parts, one advice. A
  * worker gets no second of any before it has had the first and said so by a header or an ask. The
  * transport has room for so many; one more is asked for only by a worker that breaks the protocol,
  * so it ends that session and nothing ever has to be tried again.
@@ -17,13 +17,14 @@
 #include "common/base/assert.h"
 #include "common/base/bitset.h"
 #include "common/kernels/sum.h"
-#include "server/shard_state.h"
+#include "server/aggregator_state.h"
 
 /* Cookies: of a part of a result its answer's number, from 1 on, and whether it is the last. */
 #define ADVICE_COOKIE 0u
 #define LAST_PART 1u
 
-int mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct mst_put *put)
+int mst_aggregator_put(struct mst_aggregator *a, struct mst_session *session,
+		       const struct mst_put *put)
 {
 	struct mst_put one = *put;
 
@@ -32,91 +33,92 @@ int mst_shard_put(struct mst_shard *s, struct mst_session *session, const struct
 	one.more = true; /* a step that puts is followed by one that polls */
 	int rc = session->link->ops->put(session->link, &one);
 	if (rc < 0)
-		mst_shard_lose(s, session, rc == -EAGAIN ? -EPROTO : -EPIPE);
+		mst_aggregator_lose(a, session, rc == -EAGAIN ? -EPROTO : -EPIPE);
 	return rc;
 }
 
 /* ---- verdicts, grants, answers ---- */
 
 /* One at a time: a worker hears its verdicts in the order of tickets, whatever their slots. */
-void mst_shard_post_verdict(struct mst_shard *s, const struct mst_slot *slot)
+void mst_aggregator_post_verdict(struct mst_aggregator *a, const struct mst_slot *slot)
 {
 	if (slot->session->verdicts_due != 0)
-		mst_shard_put_due(s, slot->session);
+		mst_aggregator_put_due(a, slot->session);
 	slot->session->verdicts_due |= 1u << slot->index;
-	mst_bitset_add(s->due, slot->session->who.rank);
+	mst_bitset_add(a->due, slot->session->who.rank);
 }
 
-void mst_shard_post_grant(struct mst_shard *s, const struct mst_slot *slot)
+void mst_aggregator_post_grant(struct mst_aggregator *a, const struct mst_slot *slot)
 {
 	slot->session->grants_due |= 1u << slot->index;
-	mst_bitset_add(s->due, slot->session->who.rank);
+	mst_bitset_add(a->due, slot->session->who.rank);
 }
 
 /* Those only: the worker may be reading the others. @told: each is announced by itself. */
-static void put_cells_due(struct mst_shard *s, struct mst_session *session, bool told)
+static void put_cells_due(struct mst_aggregator *a, struct mst_session *session, bool told)
 {
-	const struct mst_lane_layout *at = &s->cfg.layout;
+	const struct mst_lane_layout *at = &a->cfg.layout;
 
-	for (uint32_t i = 0; i < s->cfg.slots; i++) {
+	for (uint32_t i = 0; i < a->cfg.slots; i++) {
 		const struct mst_slot *slot = &session->slot[i];
 		if (session->verdicts_due >> i & 1u)
-			mst_shard_put(s, session,
-				      &(struct mst_put){ .offset = at->down_verdict[i],
-							 .src = &slot->verdict,
-							 .bytes = sizeof(slot->verdict),
-							 .notify = told,
-							 .imm = mst_imm(MST_IMM_VERDICT, i, 0) });
+			mst_aggregator_put(
+				a, session,
+				&(struct mst_put){ .offset = at->down_verdict[i],
+						   .src = &slot->verdict,
+						   .bytes = sizeof(slot->verdict),
+						   .notify = told,
+						   .imm = mst_imm(MST_IMM_VERDICT, i, 0) });
 		if (session->grants_due >> i & 1u)
-			mst_shard_put(s, session,
-				      &(struct mst_put){ .offset = at->down_grant[i],
-							 .src = &slot->grant,
-							 .bytes = sizeof(slot->grant),
-							 .notify = told,
-							 .imm = mst_imm(MST_IMM_GRANT, i,
-									slot->grant.epoch) });
+			mst_aggregator_put(a, session,
+					   &(struct mst_put){ .offset = at->down_grant[i],
+							      .src = &slot->grant,
+							      .bytes = sizeof(slot->grant),
+							      .notify = told,
+							      .imm = mst_imm(MST_IMM_GRANT, i,
+									     slot->grant.epoch) });
 	}
 	session->verdicts_due = session->grants_due = 0;
 }
 
-void mst_shard_put_due(struct mst_shard *s, struct mst_session *session)
+void mst_aggregator_put_due(struct mst_aggregator *a, struct mst_session *session)
 {
-	put_cells_due(s, session, true);
+	put_cells_due(a, session, true);
 }
 
-struct mst_lane_record *mst_shard_letter_record(const struct mst_shard *s)
+struct mst_lane_record *mst_aggregator_letter_record(const struct mst_aggregator *a)
 {
-	return (void *)(s->letter + s->cfg.layout.down_record - s->cfg.layout.down_answer);
+	return (void *)(a->letter + a->cfg.layout.down_record - a->cfg.layout.down_answer);
 }
 
 /* Answer and record are neighbours, and one write. */
-void mst_shard_put_answer(struct mst_shard *s, struct mst_session *session,
-			  const struct mst_lane_answer *answer, size_t record_bytes)
+void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *session,
+			       const struct mst_lane_answer *answer, size_t record_bytes)
 {
-	size_t answer_bytes = s->cfg.layout.down_record - s->cfg.layout.down_answer;
+	size_t answer_bytes = a->cfg.layout.down_record - a->cfg.layout.down_answer;
 	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
 
-	put_cells_due(s, session, false);
-	memcpy(s->letter, answer, sizeof(*answer));
-	mst_shard_put(s, session,
-		      &(struct mst_put){ .offset = s->cfg.layout.down_answer,
-					 .src = s->letter,
-					 .bytes = answer_bytes + record_bytes,
-					 .notify = true,
-					 .imm = imm });
+	put_cells_due(a, session, false);
+	memcpy(a->letter, answer, sizeof(*answer));
+	mst_aggregator_put(a, session,
+			   &(struct mst_put){ .offset = a->cfg.layout.down_answer,
+					      .src = a->letter,
+					      .bytes = answer_bytes + record_bytes,
+					      .notify = true,
+					      .imm = imm });
 }
 
 /* A session that waits for its answer has it all with that, and is woken once. */
-void mst_shard_deliver(struct mst_shard *s)
+void mst_aggregator_deliver(struct mst_aggregator *a)
 {
-	for (size_t word = 0; word < mst_bitset_words(s->cfg.workers); word++) {
-		uint64_t ranks = s->due[word];
-		s->due[word] = 0;
+	for (size_t word = 0; word < mst_bitset_words(a->cfg.workers); word++) {
+		uint64_t ranks = a->due[word];
+		a->due[word] = 0;
 		for (; ranks != 0; ranks &= ranks - 1) {
 			size_t rank = word * 64 + (size_t)__builtin_ctzll(ranks);
-			struct mst_session *session = s->session[rank];
+			struct mst_session *session = a->session[rank];
 			if (session != NULL && !session->answering)
-				mst_shard_put_due(s, session);
+				mst_aggregator_put_due(a, session);
 		}
 	}
 }
@@ -124,9 +126,9 @@ void mst_shard_deliver(struct mst_shard *s)
 /* ---- advice ---- */
 
 /* One at a time: what comes while it is on its way replaces what is to follow it. */
-void mst_shard_advise(struct mst_shard *s, struct mst_session *session, uint64_t version)
+void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t version)
 {
-	size_t offset = s->cfg.layout.down_advice;
+	size_t offset = a->cfg.layout.down_advice;
 
 	session->advice = version;
 	if (session->advising || session->over)
@@ -136,66 +138,66 @@ void mst_shard_advise(struct mst_shard *s, struct mst_session *session, uint64_t
 	 * both must see it whole. */
 	atomic_store_explicit((_Atomic uint64_t *)(void *)word, version, memory_order_relaxed);
 	session->advised = version;
-	session->advising = mst_shard_put(s, session,
-					  &(struct mst_put){ .offset = offset,
-							     .src = word,
-							     .bytes = sizeof(version),
-							     .signal = true,
-							     .cookie = ADVICE_COOKIE }) == 0;
+	session->advising = mst_aggregator_put(a, session,
+					       &(struct mst_put){ .offset = offset,
+								  .src = word,
+								  .bytes = sizeof(version),
+								  .signal = true,
+								  .cookie = ADVICE_COOKIE }) == 0;
 }
 
 /* ---- results ---- */
 
 /* Each holds the session, and the last the version its buffer, until it has been sent. */
-void mst_shard_send_result(struct mst_shard *s, struct mst_session *session,
-			   const struct mst_lane_answer *answer, const struct mst_span *part)
+void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
+				const struct mst_lane_answer *answer, const struct mst_part *part)
 {
-	size_t size = mst_type_bytes(s->cfg.result_type);
-	bool last = part->end == s->cfg.elems;
-	const char *result = mst_shard_buffer(s, answer->buffer);
-	int rc = mst_shard_put(
-		s, session,
-		&(struct mst_put){ .offset = s->cfg.layout.down_result + part->begin * size,
-				   .src = result + part->begin * size,
-				   .bytes = (part->end - part->begin) * size,
+	size_t size = mst_type_bytes(a->cfg.result_type);
+	const char *result = mst_version_buffer(a, answer->buffer);
+	const struct mst_span *span = &part->span;
+	int rc = mst_aggregator_put(
+		a, session,
+		&(struct mst_put){ .offset = a->cfg.layout.down_result + span->begin * size,
+				   .src = result + span->begin * size,
+				   .bytes = (span->end - span->begin) * size,
 				   .signal = true,
-				   .cookie = answer->number << 1 | (last ? LAST_PART : 0) });
+				   .cookie = answer->number << 1 | (part->last ? LAST_PART : 0) });
 
 	if (rc == 0) {
 		session->busy++;
 		session->unsent++;
-	} else if (rc > 0 && last) {
-		mst_shard_answered(s, session, answer->number);
+	} else if (rc > 0 && part->last) {
+		mst_aggregator_answered(a, session, answer->number);
 	}
 }
 
-void mst_shard_answered(struct mst_shard *s, struct mst_session *session, uint64_t number)
+void mst_aggregator_answered(struct mst_aggregator *a, struct mst_session *session, uint64_t number)
 {
 	struct mst_ledger_event ev = {
 		.kind = MST_EV_ANSWERED,
 		.who = session->who,
-		.answered = { .shard = s->cfg.index, .number = number },
+		.answered = { .shard = a->cfg.index, .number = number },
 	};
 
-	s->up.event(s->up.ctx, &ev);
+	a->up.event(a->up.ctx, &ev);
 }
 
-void mst_shard_sent(struct mst_shard *s, struct mst_session *session, uint64_t cookie)
+void mst_aggregator_sent(struct mst_aggregator *a, struct mst_session *session, uint64_t cookie)
 {
 	if (cookie == ADVICE_COOKIE) {
 		session->advising = false;
 		if (session->advice != session->advised)
-			mst_shard_advise(s, session, session->advice);
+			mst_aggregator_advise(a, session, session->advice);
 		return;
 	}
 	MST_ASSERT(session->unsent > 0);
 	session->unsent--;
 	if (cookie & LAST_PART)
-		mst_shard_answered(s, session, cookie >> 1);
-	mst_shard_unbusy(s, session);
+		mst_aggregator_answered(a, session, cookie >> 1);
+	mst_aggregator_unbusy(a, session);
 }
 
-void mst_shard_forget_sends(struct mst_session *session)
+void mst_aggregator_forget_sends(struct mst_session *session)
 {
 	MST_ASSERT(session->busy >= session->unsent);
 	session->busy -= session->unsent;

@@ -12,6 +12,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/spsc.h"
+#include "server/shard.h"
 #include "server/tally.h"
 
 /* Arrivals, and requests, taken in one step: enough to be cheap, few enough that a flood of one
@@ -21,7 +22,7 @@
 struct mst_server {
 	struct mst_server_cfg cfg;
 	struct mst_ledger *ledger;
-	struct mst_shard *shard;
+	struct mst_aggregator *aggregator;
 	struct mst_tally *tally;
 	struct mst_net *net;
 	struct mst_spsc *requests, *notices;
@@ -46,12 +47,12 @@ static uint64_t pow2_above(uint64_t n)
 static uint64_t published_bytes(const struct mst_server_cfg *cfg)
 {
 	return (uint64_t)mst_ledger_buffers(&cfg->ledger) *
-	       mst_shard_stride(cfg->shard.elems, cfg->shard.result_type);
+	       mst_version_stride(cfg->aggregator.elems, cfg->aggregator.result_type);
 }
 
 uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 {
-	return published_bytes(cfg) + mst_shard_bytes(&cfg->shard);
+	return published_bytes(cfg) + mst_aggregator_bytes(&cfg->aggregator);
 }
 
 /* What a step can queue: each arrival one event, each session lost once, an answer sent. */
@@ -91,17 +92,28 @@ static void session_over(void *ctx, struct mst_session *session)
 	note(ctx, &notice);
 }
 
+/* From the thread of another shard. */
+static void shard_worked(void *ctx)
+{
+	const struct mst_server *s = ctx;
+
+	s->net->ops->wake(s->net);
+}
+
 static int open_data_path(struct mst_server *s)
 {
-	struct mst_shard_up up = { .ctx = s, .event = push_event, .over = session_over };
+	struct mst_aggregator_up up = {
+		.ctx = s, .event = push_event, .over = session_over, .worked = shard_worked
+	};
 
 	s->cfg.net.published_bytes = published_bytes(&s->cfg);
 	s->cfg.net.links_max = s->cfg.ledger.workers;
 	int rc = s->cfg.transport->net_open(&s->cfg.net, &s->net);
 	if (rc != 0)
 		return rc;
-	s->cfg.shard.published = s->net->published;
-	return mst_shard_new(&s->cfg.shard, &up, &s->shard);
+	s->cfg.aggregator.published = s->net->published;
+	s->cfg.aggregator.spin = s->cfg.net;
+	return mst_aggregator_new(&s->cfg.aggregator, &up, &s->aggregator);
 }
 
 int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out)
@@ -128,14 +140,14 @@ int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out)
 
 void mst_server_hang_up(struct mst_server *s)
 {
-	mst_shard_hang_up(s->shard);
+	mst_aggregator_hang_up(s->aggregator);
 }
 
 void mst_server_free(struct mst_server *s)
 {
 	if (s == NULL)
 		return;
-	mst_shard_free(s->shard);
+	mst_aggregator_free(s->aggregator);
 	if (s->net != NULL)
 		s->net->ops->net_close(s->net);
 	mst_spsc_free(s->requests);
@@ -172,6 +184,28 @@ bool mst_server_notice(struct mst_server *s, struct mst_notice *out)
 void mst_server_wake(struct mst_server *s)
 {
 	s->net->ops->wake(s->net);
+}
+
+/* ---- shards ---- */
+
+uint32_t mst_server_shards(const struct mst_server *s)
+{
+	return s->cfg.aggregator.shards;
+}
+
+bool mst_server_shard_step(struct mst_server *s, uint32_t shard)
+{
+	return mst_shard_step(mst_aggregator_shard(s->aggregator, shard));
+}
+
+void mst_server_shard_wait(struct mst_server *s, uint32_t shard)
+{
+	mst_shard_wait(mst_aggregator_shard(s->aggregator, shard));
+}
+
+void mst_server_shard_wake(struct mst_server *s, uint32_t shard)
+{
+	mst_shard_wake(mst_aggregator_shard(s->aggregator, shard));
 }
 
 /* Decisions to the control side. */
@@ -240,7 +274,7 @@ static bool execute_all(struct mst_server *s)
 
 	while (mst_ledger_next(s->ledger, &d)) {
 		const struct mst_record *record = record_for(s, &d);
-		mst_shard_execute(s->shard, &d, record, mst_ledger_rule(s->ledger));
+		mst_aggregator_execute(s->aggregator, &d, record, mst_ledger_rule(s->ledger));
 		mst_tally_decided(s->tally, &d, record, s->now_ns);
 		note_decision(s, &d);
 		any = true;
@@ -281,7 +315,7 @@ static void link_session(struct mst_server *s, struct mst_session *session)
 		ev.kind = MST_EV_LOST;
 		ev.error = rc;
 	} else {
-		mst_shard_admit(s->shard, session);
+		mst_aggregator_admit(s->aggregator, session);
 	}
 	handle(s, &ev);
 }
@@ -328,7 +362,7 @@ static int handle_arrivals(struct mst_server *s)
 	int count = s->net->ops->poll(s->net, ev, POLL_MAX);
 
 	for (int i = 0; i < count; i++)
-		mst_shard_arrived(s->shard, &ev[i]);
+		mst_aggregator_arrived(s->aggregator, &ev[i]);
 	handle_queued(s);
 	return count;
 }
@@ -338,7 +372,7 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 	s->now_ns = now_ns;
 	int requests = handle_requests(s);
 	int arrivals = handle_arrivals(s);
-	bool busy = mst_shard_work(s->shard) || requests > 0 || arrivals > 0;
+	bool busy = mst_aggregator_work(s->aggregator) || requests > 0 || arrivals > 0;
 	handle_queued(s);
 	/* What has come in is judged before what has not come in time. */
 	if (requests < POLL_MAX && arrivals < POLL_MAX &&
@@ -347,7 +381,7 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 		busy |= execute_all(s);
 		handle_queued(s);
 	}
-	mst_shard_deliver(s->shard);
+	mst_aggregator_deliver(s->aggregator);
 	if (s->noted) {
 		s->noted = false;
 		s->cfg.notify(s->cfg.notify_ctx);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data side of a server: the ledger, its shard and the net they poll, run by one thread. A
- * step function over transport and clock: whoever calls the steps makes progress, with or without
- * threads.
+ * The data side of a server: the ledger, its aggregator and the net they poll, run by one thread,
+ * and the aggregator's further shards, which may have threads of their own. Step functions over
+ * transport and clock: whoever calls the steps makes progress, with or without threads.
  */
 #ifndef MST_SERVER_SERVER_H
 #define MST_SERVER_SERVER_H
@@ -11,12 +11,12 @@
 #include <stdint.h>
 
 #include "common/transport/transport.h"
+#include "server/aggregator.h"
 #include "server/exchange.h"
-#include "server/shard.h"
 
 struct mst_server_cfg {
 	struct mst_ledger_cfg ledger;
-	struct mst_shard_cfg shard; /* published is filled in */
+	struct mst_aggregator_cfg aggregator; /* published is filled in */
 	const struct mst_transport *transport;
 	struct mst_net_cfg net; /* published_bytes and links_max are filled in */
 	/* A notice is waiting: called by the data thread. */
@@ -49,5 +49,12 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns);
 void mst_server_wait(struct mst_server *s, uint64_t now_ns);
 /* Any thread: ends the present or next wait. */
 void mst_server_wake(struct mst_server *s);
+
+/* A shard other than the first, in a thread of its own or not: one chunk of its work. Return: false
+ * if there is none. And: returns when there may be some. */
+bool mst_server_shard_step(struct mst_server *s, uint32_t shard);
+void mst_server_shard_wait(struct mst_server *s, uint32_t shard);
+void mst_server_shard_wake(struct mst_server *s, uint32_t shard); /* any thread */
+uint32_t mst_server_shards(const struct mst_server *s);
 
 #endif

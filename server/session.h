@@ -15,6 +15,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "server/core/ledger.h"
+#include "server/options.h"
 
 enum mst_slot_state {
 	MST_SLOT_GRANTED, /* its owner may write, nobody reads */
@@ -42,7 +43,10 @@ struct mst_session {
 	struct mst_slot slot[MST_SLOTS_MAX];
 	uint32_t busy;   /* slots still to be read, queued answers, and results on their way */
 	uint32_t unsent; /* of those, results on their way: MST_SENT follows for each */
-	bool answering;  /* an answer is queued: no honest worker asks again before it has it */
+	/* Of the answer that is queued, by shard: as far as this element of its range it is on its
+	 * way. */
+	uint64_t sent[MST_SHARDS_MAX];
+	bool answering; /* an answer is queued: no honest worker asks again before it has it */
 	/* Slots whose verdict, or grant, is still to be put. */
 	uint32_t verdicts_due, grants_due;
 	/* Advice: the newest there is, the last that was put, whether that is on its way. */

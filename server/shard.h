@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shard: a range of the vector with its slots, sums, versions and optimiser. It executes the
- * ledger's decisions in order and reports what arrives; it never decides. All calls come from its
- * one thread; it allocates in mst_shard_new() only.
+ * A shard: a contiguous range of an aggregator's part of the vector. It does the aggregator's work
+ * that moves data on this range, job by job in order, chunk by chunk. The first shard belongs to
+ * the aggregator's own thread; each other one to a thread of its own, or to whoever steps it.
  *
- * Decisions that move no data (verdicts, grants, advice, ends) take effect at once. Those that do
- * (folds, commits, answers) become jobs in one queue and are worked off chunk by chunk, in order,
- * so that polling goes on meanwhile.
+ * It decides nothing, knows no session and puts nothing: between the aggregator's telling it of a
+ * job and its own telling that the job is done it reads that job, writes its range of where the
+ * job says, and touches nothing else.
  */
 #ifndef MST_SERVER_SHARD_H
 #define MST_SERVER_SHARD_H
@@ -14,62 +14,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/transport/transport.h"
-#include "common/wire/lane.h"
-#include "server/core/ledger.h"
-#include "server/options.h"
-#include "server/session.h"
-
-struct mst_shard_cfg {
-	uint32_t index; /* of this shard in the job */
-	enum muster_type type, result_type;
-	enum muster_owner owner;
-	uint64_t elems; /* of the range */
-	uint64_t chunk_elems;
-	uint32_t group; /* G of the tree */
-	uint32_t workers, slots;
-	uint32_t sessions_max; /* present ones, and ended ones that are still to be read */
-	uint32_t buffers;      /* as the ledger says */
-	uint32_t entries_max;  /* contributions in a set */
-	uint32_t folds;        /* buffers for sums of ranks that contribute again and again */
-	struct mst_optimizer optimizer;
-	void *published; /* buffers x mst_shard_stride() bytes, of the net */
-	struct mst_lane_layout layout;
-};
-
-/* What a shard tells the loop that runs it. */
-struct mst_shard_up {
-	void *ctx;
-	/* An event for the ledger. */
-	void (*event)(void *ctx, const struct mst_ledger_event *ev);
-	/* Nothing refers to this session any more: the link is detached, the last read is done. */
-	void (*over)(void *ctx, struct mst_session *s);
-};
-
+struct mst_aggregator;
 struct mst_shard;
 
-/* Bytes from one version buffer to the next in published memory. */
-uint64_t mst_shard_stride(uint64_t elems, enum muster_type result_type);
-/* Bytes mst_shard_new() will allocate: for the memory budget. */
-uint64_t mst_shard_bytes(const struct mst_shard_cfg *cfg);
+/* Borders between shards are at multiples of this: no two threads write to one page. */
+#define MST_SHARD_ELEMS_MIN UINT64_C(4096)
 
-int mst_shard_new(const struct mst_shard_cfg *cfg, const struct mst_shard_up *up,
-		  struct mst_shard **out);
-void mst_shard_free(struct mst_shard *s); /* accepts NULL; no session is attached */
+/* Elements. */
+struct mst_span {
+	uint64_t begin, end;
+};
 
-/* Nobody will step it any more: ends and detaches every session. */
-void mst_shard_hang_up(struct mst_shard *s);
+/* Bytes mst_shard_new() will allocate. */
+uint64_t mst_shard_bytes(uint32_t entries_max);
+/* 0 or -ENOMEM. */
+int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_shard **out);
+void mst_shard_free(struct mst_shard *s); /* accepts NULL */
 
-/* A session's link is attached: from now on it is rank who.rank's. */
-void mst_shard_admit(struct mst_shard *s, struct mst_session *session);
-/* Something arrived on its link, or it was lost. */
-void mst_shard_arrived(struct mst_shard *s, const struct mst_net_event *ev);
-/* A decision; @record: of the version, for COMMIT and RELEASE. */
-void mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
-		       const struct mst_record *record, const struct mst_rule *rule);
-/* One chunk of the oldest job. Return: false if there is none. */
-bool mst_shard_work(struct mst_shard *s);
-/* Puts verdicts and grants that no answer is about to take along: at the end of each step. */
-void mst_shard_deliver(struct mst_shard *s);
+/* Its thread: one chunk. Return: false if there is nothing to do. */
+bool mst_shard_step(struct mst_shard *s);
+/* Its thread: returns when there may be something to do, or after a second. */
+void mst_shard_wait(struct mst_shard *s);
+/* Ends the present wait. Any thread, after what there is to do has been posted. */
+void mst_shard_wake(struct mst_shard *s);
+
+struct mst_span mst_shard_range(const struct mst_shard *s);
+/* Any thread. How far it is with the work of this number: an element of its range, or its end. What
+ * it has written up to there is visible to who asks. */
+uint64_t mst_shard_reached(const struct mst_shard *s, uint64_t work);
+bool mst_shard_is_done(const struct mst_shard *s, uint64_t work);
 
 #endif

@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* For transports: how a waiting thread looks again and again before it sleeps. */
+/*
+ * For transports: how a waiting thread looks again and again before it sleeps.
+ *
+ * Between looks it pauses, then yields. A yield that comes back at once burns the time of an idle
+ * core. One behind which somebody else has run costs next to nothing: where workers outnumber cores
+ * it is how they take turns, and much cheaper than sleeping and being woken. Unless whoever got the
+ * core keeps it: a sleeper is let in sooner than one that yields.
+ *
+ * So a spin ends when it has burnt so much, or lost its core for so long, and then the waits that
+ * follow sleep at once until the time spent is a small part of what has passed. Long steps burn
+ * next to nothing, and one that has become short is found out soon. It is never a guess of how long
+ * a step is: threads that sleep make steps long for each other.
+ */
 #ifndef MST_TRANSPORT_SPIN_H
 #define MST_TRANSPORT_SPIN_H
 
@@ -9,6 +21,16 @@
 #include "common/transport/transport.h"
 
 #define MST_SPIN_PAUSES_PER_CLOCK 64u
+#define MST_SPIN_BURN_NS (MST_MS / 10)
+#define MST_SPIN_YIELD_NS (MST_MS / 1000)   /* what one that hands the core over burns */
+#define MST_SPIN_LOST_NS (MST_MS / 2)       /* in one yield: longer than a turn of one of ours */
+#define MST_SPIN_REST 32u                   /* times what was spent, */
+#define MST_SPIN_REST_MAX_NS (100 * MST_MS) /* for a thread may also be stopped in a yield */
+
+/* Of one waiting thread; zeroed at first. */
+struct mst_spin {
+	uint64_t rest_until_ns; /* until then looking does not pay */
+};
 
 static inline void mst_spin_pause(void)
 {
@@ -19,22 +41,66 @@ static inline void mst_spin_pause(void)
 #endif
 }
 
-/* Looks as often as @cfg says. True: something stirs, or the time is over. */
-static inline bool mst_spin(const struct mst_net_cfg *cfg, uint64_t deadline_ns,
-			    bool (*stirs)(void *net), void *net)
+/* One spin, and what it looks at. */
+struct mst_spinning {
+	bool (*stirs)(void *net);
+	void *net;
+	uint64_t now_ns, deadline_ns, burnt_ns;
+	bool lost; /* the core, for long */
+};
+
+/* Return: it stirs. */
+static inline bool mst_spin_pauses(struct mst_spinning *s, uint32_t count)
 {
-	for (uint32_t i = 0; i < cfg->spin_pauses; i++) {
-		if (stirs(net) ||
-		    (i % MST_SPIN_PAUSES_PER_CLOCK == 0 && mst_now_ns() >= deadline_ns))
+	uint64_t began_ns = s->now_ns;
+
+	for (uint32_t i = 0; i < count && s->burnt_ns < MST_SPIN_BURN_NS; i++) {
+		if (s->stirs(s->net))
 			return true;
 		mst_spin_pause();
+		if (i % MST_SPIN_PAUSES_PER_CLOCK == MST_SPIN_PAUSES_PER_CLOCK - 1) {
+			s->now_ns = mst_now_ns();
+			s->burnt_ns = s->now_ns - began_ns;
+		}
 	}
-	for (uint32_t i = 0; i < cfg->spin_yields; i++) {
-		if (stirs(net) || mst_now_ns() >= deadline_ns)
+	return false;
+}
+
+/* Return: it stirs. */
+static inline bool mst_spin_yields(struct mst_spinning *s, uint32_t count)
+{
+	for (uint32_t i = 0;
+	     i < count && s->now_ns < s->deadline_ns && s->burnt_ns < MST_SPIN_BURN_NS && !s->lost;
+	     i++) {
+		if (s->stirs(s->net))
 			return true;
 		sched_yield();
+		uint64_t now_ns = mst_now_ns(), took_ns = now_ns - s->now_ns;
+		s->burnt_ns += took_ns < MST_SPIN_YIELD_NS ? took_ns : MST_SPIN_YIELD_NS;
+		s->lost = took_ns >= MST_SPIN_LOST_NS;
+		s->now_ns = now_ns;
 	}
-	return stirs(net) || mst_now_ns() >= deadline_ns;
+	return s->stirs(s->net);
+}
+
+/* Looks as often as @cfg says and as pays. True: something stirs, or the time is over. */
+static inline bool mst_spin(struct mst_spin *spin, const struct mst_net_cfg *cfg,
+			    uint64_t deadline_ns, bool (*stirs)(void *net), void *net)
+{
+	uint64_t began_ns = mst_now_ns();
+	struct mst_spinning s = {
+		.stirs = stirs, .net = net, .now_ns = began_ns, .deadline_ns = deadline_ns
+	};
+	bool rests = began_ns < spin->rest_until_ns;
+
+	bool found = mst_spin_pauses(&s, rests ? 0 : cfg->spin_pauses) ||
+		     mst_spin_yields(&s, rests ? 0 : cfg->spin_yields);
+	uint64_t rest_ns = MST_SPIN_REST * (s.now_ns - began_ns);
+	if (!rests && (!found || s.lost))
+		spin->rest_until_ns = s.now_ns + (rest_ns < MST_SPIN_REST_MAX_NS
+							  ? rest_ns
+							  : MST_SPIN_REST_MAX_NS);
+	return found || s.now_ns >= deadline_ns;
 }
 
 #endif

@@ -70,6 +70,9 @@ struct mst_link {
 	 * it first. The window where there is one, else memory of this end. */
 	void *outbox;
 	size_t outbox_bytes;
+	/* A large part of the outbox is to be had in huge pages: mst_pages_gather() before it is
+	 * first written. */
+	bool huge_pages;
 	/* Connector: what the acceptor's net published, in place; NULL: nothing, or not mapped. */
 	const void *shared;
 	size_t shared_bytes;
@@ -86,7 +89,7 @@ struct mst_fabric {
 	uint8_t ack_timeout; /* a try waits 4.096 us x 2^this for its acknowledgement */
 	uint8_t retries;     /* then so many more, at most 6: 7 is for ever on some devices */
 	bool relaxed_ordering;
-	bool huge_pages;
+	bool huge_pages; /* for what is large, where they can be had; an acceptor's say */
 };
 
 #define MST_FABRIC_DEFAULT                                                                         \
@@ -102,8 +105,8 @@ struct mst_net_cfg {
 	const struct mst_fabric *fabric; /* copied; NULL: MST_FABRIC_DEFAULT */
 	uint32_t links_max;              /* attached at a time */
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
-	uint32_t spin_pauses;   /* mst_net_wait(): so many pauses, */
-	uint32_t spin_yields;   /* then so many yields, then sleep */
+	uint32_t spin_pauses;   /* wait(): at most so many pauses, */
+	uint32_t spin_yields;   /* then at most so many yields, then sleep */
 };
 
 struct mst_dial {
@@ -205,8 +208,9 @@ struct mst_transport {
 	/* Up to @max events. Returns how many. Never blocks. */
 	int (*poll)(struct mst_net *net, struct mst_net_event *ev, int max);
 	/* Returns when poll() may have something, wake() was called, or the time is over (in whole
-	 * milliseconds once it sleeps); may return early, and does after a second. Spins first,
-	 * then sleeps. 0, or -EINTR: a signal's handler ended the sleep. */
+	 * milliseconds once it sleeps); may return early, and does after a second. Spins first
+	 * where that has paid of late, then sleeps. 0, or -EINTR: a signal's handler ended the
+	 * sleep. */
 	int (*wait)(struct mst_net *net, uint64_t timeout_ns);
 	/* Ends the present or the next wait. Any thread, also a signal handler's. */
 	void (*wake)(struct mst_net *net);

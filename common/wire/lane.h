@@ -3,7 +3,7 @@
  * What travels by one-sided put: the layout of the two landing regions of a session with one
  * shard, the records in them, and the 32-bit immediate that announces a record.
  *
- *   up   (worker to shard):  ask | headers[slots] | gradients[slots]
+ *   up   (worker to shard):  ask | headers[slots] | gradients[slots], each in its rank's colour
  *   down (shard to worker):  sessions | advice | grants[slots] | verdicts[slots] | answer |
  *                            record | result
  *
@@ -169,7 +169,8 @@ struct mst_lane_layout {
 	uint32_t slots;
 	size_t slot_bytes;   /* one gradient of the shard's range */
 	size_t result_bytes; /* one result of it */
-	size_t up_ask, up_header[MST_SLOTS_MAX], up_gradient[MST_SLOTS_MAX], up_bytes;
+	size_t up_ask, up_header[MST_SLOTS_MAX], up_bytes;
+	size_t up_gradient[MST_SLOTS_MAX]; /* a gradient in any colour: mst_lane_gradient() */
 	size_t down_session[MST_SESSION_WORDS], down_advice, down_answer, down_grant[MST_SLOTS_MAX],
 		down_verdict[MST_SLOTS_MAX];
 	size_t down_record, down_result, down_bytes;
@@ -183,8 +184,12 @@ struct mst_lane_figures {
 };
 
 /* The figures must have been checked: elems 1 .. MST_ELEMS_MAX, element bytes 2 or 4, slots and
- * workers from 1 to their maxima. Records lie on 64-byte lines of their own, gradients and the
- * result on 4096-byte bounds. */
+ * workers from 1 to their maxima. Records lie on 64-byte lines of their own, the result on a
+ * 4096-byte bound. */
 void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *out);
+
+/* Where the gradient of a slot begins in the landing of @rank's session: on a 64-byte line, the
+ * ranks' apart from each other modulo 4096, and large ones by pages. */
+size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_t rank);
 
 #endif

@@ -85,6 +85,7 @@ struct mst_status {
 	char policy[MST_POLICY_LEN];
 	uint32_t state; /* enum mst_job_state */
 	uint32_t workers, live;
+	uint32_t shards;  /* threads that share the sums; 0: not known yet */
 	uint64_t version; /* commits */
 	double samples;
 	double loss;         /* of the newest version; NaN: not told */

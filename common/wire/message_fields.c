@@ -79,6 +79,7 @@ static const struct mst_field status_fields[] = {
 	LIMITED(ENUM, mst_status, state, MST_JOB_FAILED + 1),
 	FIELD(U32, mst_status, workers),
 	FIELD(U32, mst_status, live),
+	FIELD(U32, mst_status, shards),
 	FIELD(U64, mst_status, version),
 	FIELD(F64, mst_status, samples),
 	FIELD(F64, mst_status, loss),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A probe between a program and its transport: notes when each put was made, each event polled, and
- * how long the shard summed, and writes all of it down when the program ends. It is linked into
+ * how long it summed, and writes all of it down when the program ends. It is linked into
  * musterd and a worker as they are, in the place of a few functions (the linker's --wrap), so that
  * what is measured is what runs; without MUSTER_PROBE in the environment it does nothing.
  *
- * With MUSTER_PROBE_SUM=copy the shard copies one gradient instead of summing them all: what is
+ * With MUSTER_PROBE_SUM=copy it copies one gradient instead of summing them all: what is
  * left of a step is what moving bytes takes, where arithmetic is emulated and worth nothing. Only
  * for gradients that are all the same.
  *
@@ -18,7 +18,8 @@
  *   ns  slept    0     0    ns       wait() returned after so long
  *   ns  summed   0     0    ns       the arithmetic on one chunk ended after so long
  *
- * Notes are made by the one thread that moves data; those of one host have one clock.
+ * Notes are made by the one thread that moves data, so a probed server has one shard; those of one
+ * host have one clock.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,8 +27,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/kernels/sum.h"
-#include "common/kernels/tree.h"
+#include "common/kernels/commit.h"
 #include "common/transport/transport.h"
 #include "server/session.h"
 
@@ -37,14 +37,8 @@ const struct mst_transport *__real_mst_transport_find(const char *scheme);
 const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
 const struct mst_transport *__real_mst_transport_of(const char *address);
 const struct mst_transport *__wrap_mst_transport_of(const char *address);
-void __real_mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
-			 float *scratch);
-void __wrap_mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
-			 float *scratch);
-void __real_mst_sum_divide(float *acc, float divisor, size_t count);
-void __wrap_mst_sum_divide(float *acc, float divisor, size_t count);
-void __real_mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count);
-void __wrap_mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count);
+void __real_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
+void __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 
 struct note {
 	const char *what;
@@ -181,31 +175,14 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 
 /* ---- the sum ---- */
 
-void __wrap_mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
-			 float *scratch)
+void __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count)
 {
 	uint64_t begin = mst_now_ns();
+	const float *leaf = commit->tree.leaf[0].data;
 
 	if (copies)
-		memcpy(total, (const float *)tree->leaf[0].data + first, count * sizeof(float));
+		memcpy((float *)commit->out + first, leaf + first, count * sizeof(float));
 	else
-		__real_mst_tree_sum(tree, first, count, total, scratch);
-	note("summed", 0, 0, mst_now_ns() - begin);
-}
-
-void __wrap_mst_sum_divide(float *acc, float divisor, size_t count)
-{
-	uint64_t begin = mst_now_ns();
-
-	if (!copies)
-		__real_mst_sum_divide(acc, divisor, count);
-	note("summed", 0, 0, mst_now_ns() - begin);
-}
-
-void __wrap_mst_sum_store(void *out, enum muster_type type, const float *acc, size_t count)
-{
-	uint64_t begin = mst_now_ns();
-
-	__real_mst_sum_store(out, type, acc, count);
+		__real_mst_commit_range(commit, first, count);
 	note("summed", 0, 0, mst_now_ns() - begin);
 }

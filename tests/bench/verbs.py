@@ -84,7 +84,8 @@ class Bench:
         bench = f"{self.build}/tests/bench/{step} {elems} {count}"
         server = self.server.start(
             f"{probe and probe + 'server'} {self.build}/{musterd} --listen 0.0.0.0:17077"
-            f" -n {workers} --transport verbs --owner workers --log-level warn")
+            f" -n {workers} --transport verbs --owner workers --log-level warn"
+            f"{probe and ' --shards 1'}")
         address = "MUSTER_SERVER=node0-control:17077"
         if self.server is self.client:
             address = "MUSTER_SERVER=127.0.0.1:17077"

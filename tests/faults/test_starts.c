@@ -6,9 +6,9 @@
 #include "client/core/worker.h"
 #include "common/base/clock.h"
 #include "common/base/spsc.h"
+#include "server/aggregator.h"
 #include "server/core/ledger.h"
 #include "server/server.h"
-#include "server/shard.h"
 #include "server/tally.h"
 #include "tests/faults/scenario.h"
 #include "tests/ut.h"
@@ -28,10 +28,11 @@ static const struct mst_ledger_cfg ledger_cfg = {
 	.lease_ns = MST_SECOND,
 };
 
-static struct mst_shard_cfg shard_cfg(void)
+static struct mst_aggregator_cfg aggregator_cfg(void)
 {
 	struct mst_lane_figures figures = { ELEMS, 4, 2, 2, WORKERS };
-	struct mst_shard_cfg cfg = {
+	struct mst_aggregator_cfg cfg = {
+		.shards = 1,
 		.elems = ELEMS,
 		.result_type = MUSTER_BF16, /* so that the parameters are kept beside it */
 		.chunk_elems = 1024,
@@ -66,16 +67,16 @@ static void start_ledger(void)
 	mst_ledger_free(l);
 }
 
-static void start_shard(void)
+static void start_aggregator(void)
 {
-	struct mst_shard_cfg cfg = shard_cfg();
-	struct mst_shard_up up = { 0 };
-	struct mst_shard *s = NULL;
+	struct mst_aggregator_cfg cfg = aggregator_cfg();
+	struct mst_aggregator_up up = { 0 };
+	struct mst_aggregator *s = NULL;
 
 	faulty_enter(STARTER);
-	int rc = mst_shard_new(&cfg, &up, &s);
+	int rc = mst_aggregator_new(&cfg, &up, &s);
 	judge(rc, s);
-	mst_shard_free(s);
+	mst_aggregator_free(s);
 }
 
 static void start_tally(void)
@@ -91,7 +92,7 @@ static void start_tally(void)
 static void start_server(void)
 {
 	struct mst_server_cfg cfg = { .ledger = ledger_cfg,
-				      .shard = shard_cfg(),
+				      .aggregator = aggregator_cfg(),
 				      .transport = &mst_shm };
 	struct mst_server *s = NULL;
 
@@ -135,7 +136,7 @@ static void play(const char *name, void (*run)(void), unsigned least)
 static void everything(void)
 {
 	play("ledger", start_ledger, 8);
-	play("shard", start_shard, 12);
+	play("shard", start_aggregator, 12);
 	play("tally", start_tally, 3);
 	play("server", start_server, 35);
 	play("worker", start_worker, 2);

@@ -83,7 +83,7 @@ static void join(struct world *w, int32_t rank)
 
 static struct mst_lanes lanes(const struct world *w)
 {
-	const struct mst_lane_layout *l = &w->cfg.shard.layout;
+	const struct mst_lane_layout *l = &w->cfg.aggregator.layout;
 
 	return (struct mst_lanes){ l->up_bytes, l->down_bytes, l->up_credits, l->down_credits };
 }
@@ -93,11 +93,11 @@ static void begin_honestly(struct world *w)
 	struct handle_figures f = { .rank = HONEST,
 				    .workers = WORKERS,
 				    .slots = SLOTS,
-				    .buffers = w->cfg.shard.buffers,
+				    .buffers = w->cfg.aggregator.buffers,
 				    .elems = ELEMS,
-				    .owner = w->cfg.shard.owner };
+				    .owner = w->cfg.aggregator.owner };
 
-	handle_init(&w->honest, &f, &w->cfg.shard.layout, &w->now[HONEST]->connector);
+	handle_init(&w->honest, &f, &w->cfg.aggregator.layout, &w->now[HONEST]->connector);
 }
 
 static void admitted(struct world *w, struct mst_identity who)
@@ -246,7 +246,7 @@ static void send_header(struct world *w, struct fuzz_input *in)
 	h.ask = (struct mst_lane_ask){ 1 + what / 32, w->version };
 	if (what / 2 % 4 != 0)
 		fuzz_overwrite(in, &h, sizeof(h));
-	memcpy(up(g, w->cfg.shard.layout.up_header[slot]), &h, sizeof(h));
+	memcpy(up(g, w->cfg.aggregator.layout.up_header[slot]), &h, sizeof(h));
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_HEADER, slot, g->session.slot[slot].epoch));
 }
 
@@ -256,7 +256,7 @@ static void send_ask(struct world *w, struct fuzz_input *in)
 	struct mst_lane_ask ask = { 1 + fuzz_next(in) % 8, w->version };
 
 	fuzz_overwrite(in, &ask, sizeof(ask));
-	memcpy(up(g, w->cfg.shard.layout.up_ask), &ask, sizeof(ask));
+	memcpy(up(g, w->cfg.aggregator.layout.up_ask), &ask, sizeof(ask));
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_ASK, 0, 0));
 }
 
@@ -279,11 +279,12 @@ static void do_harm(struct world *w, struct fuzz_input *in)
 			    mst_imm(MST_IMM_ABANDON, slot, g->session.slot[slot].epoch));
 		break;
 	case 5:
-		fuzz_overwrite(in, g->acceptor.link.landing, w->cfg.shard.layout.up_gradient[0]);
+		fuzz_overwrite(in, g->acceptor.link.landing,
+			       w->cfg.aggregator.layout.up_gradient[0]);
 		pipe_arrive(&g->acceptor, fuzz_word(in));
 		break;
 	case 6:
-		fuzz_overwrite(in, up(g, w->cfg.shard.layout.up_gradient[slot]), 256);
+		fuzz_overwrite(in, up(g, w->cfg.aggregator.layout.up_gradient[slot]), 256);
 		break;
 	default:
 		/* On the control connection, or on none. */
@@ -323,18 +324,21 @@ static void configure(struct world *w, struct fuzz_input *in)
 						 .lr = 0.1,
 						 .lease_ns = MST_NEVER / 4,
 						 .join_timeout_ns = MST_NEVER / 4 };
-	w->cfg.shard = (struct mst_shard_cfg){ .owner = ctx.owner,
-					       .elems = ELEMS,
-					       .chunk_elems = 1024,
-					       .group = 8,
-					       .workers = WORKERS,
-					       .slots = SLOTS,
-					       .sessions_max = SESSIONS_MAX,
-					       .buffers = mst_ledger_buffers(&w->cfg.ledger),
-					       .entries_max = mst_ledger_entries(&w->cfg.ledger),
-					       .folds = mst_rule_repeats(&rule) ? 1 : 0,
-					       .optimizer = { MST_OPTIMIZER_SGD, 0.1, 0.9 } };
-	mst_lane_layout(&figures, &w->cfg.shard.layout);
+	w->cfg.aggregator = (struct mst_aggregator_cfg){
+		.shards = 1,
+		.owner = ctx.owner,
+		.elems = ELEMS,
+		.chunk_elems = 1024,
+		.group = 8,
+		.workers = WORKERS,
+		.slots = SLOTS,
+		.sessions_max = SESSIONS_MAX,
+		.buffers = mst_ledger_buffers(&w->cfg.ledger),
+		.entries_max = mst_ledger_entries(&w->cfg.ledger),
+		.folds = mst_rule_repeats(&rule) ? 1 : 0,
+		.optimizer = { MST_OPTIMIZER_SGD, 0.1, 0.9 }
+	};
+	mst_lane_layout(&figures, &w->cfg.aggregator.layout);
 	w->cfg.transport = &pipe_transport;
 	w->cfg.notify = notify;
 }

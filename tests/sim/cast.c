@@ -29,6 +29,8 @@ static struct {
 	struct mst_admin *admin;
 	struct mst_server *data;
 	bool stop_data, data_runs;
+	unsigned shards_run;
+	struct sim_bell shard_bell[MST_SHARDS_MAX];
 	bool to_stop, stopped; /* as by a signal */
 	struct sim_bell data_over;
 } cast;
@@ -54,7 +56,7 @@ struct worker *cast_owner(const struct sim_process *p)
 	return NULL;
 }
 
-/* ---- the server: two fibers for its two threads ---- */
+/* ---- the server: a fiber for each of its threads ---- */
 
 static void data_main(void *arg)
 {
@@ -70,6 +72,28 @@ static void data_main(void *arg)
 	sim_ring(&cast.data_over);
 }
 
+/* A fiber for each further shard's thread. */
+static void shard_main(void *arg)
+{
+	const struct sim_bell *bell = arg;
+	uint32_t shard = (uint32_t)(bell - cast.shard_bell);
+
+	while (!cast.stop_data) {
+		if (mst_server_shard_step(cast.data, shard))
+			sim_sleep(sim_between(200, cast.plan->slow_server ? 200000 : 3000));
+		else
+			(void)sim_wait(&cast.shard_bell[shard], MST_SECOND);
+	}
+	cast.shards_run--;
+	sim_ring(&cast.data_over);
+}
+
+void cast_ring_shards(void)
+{
+	for (uint32_t i = 1; i < MST_SHARDS_MAX; i++)
+		sim_ring(&cast.shard_bell[i]);
+}
+
 static void start_data(void)
 {
 	if (cast.data != NULL || mst_admin_server(cast.admin) == NULL)
@@ -77,13 +101,18 @@ static void start_data(void)
 	cast.data = mst_admin_server(cast.admin);
 	cast.data_runs = true;
 	sim_spawn(cast.server, data_main, NULL);
+	for (uint32_t i = 1; i < mst_server_shards(cast.data); i++) {
+		cast.shards_run++;
+		sim_spawn(cast.server, shard_main, &cast.shard_bell[i]);
+	}
 }
 
 static void stop_data(void)
 {
 	cast.stop_data = true;
-	while (cast.data_runs) {
+	while (cast.data_runs || cast.shards_run > 0) {
 		mst_server_wake(cast.data);
+		cast_ring_shards();
 		(void)sim_wait(&cast.data_over, MST_SECOND);
 	}
 }
@@ -125,6 +154,7 @@ static void set_options(const struct sim_plan *p)
 	set("patience", "%" PRIu64 "ms", p->patience_ns / MST_MS);
 	set("join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
 	set("chunk", "4K");
+	set("shards", "%" PRIu32, p->shards);
 	set("memory", "1G");
 	rc = mst_options_set(&cast.parsed, "force", "true");
 	MST_ASSERT(rc == 0);

@@ -26,6 +26,8 @@ struct worker {
 bool cast_play(struct sim_plan *plan);
 
 struct sim_process *cast_server(void);
+/* There may be work for shards that sleep. */
+void cast_ring_shards(void);
 /* As a signal would. */
 void cast_stop_server(void);
 /* The youngest process of this rank; NULL: none yet. */

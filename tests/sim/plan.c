@@ -12,6 +12,7 @@
 #include "common/base/rand.h"
 #include "common/wire/lane.h"
 #include "server/core/rule.h"
+#include "server/shard.h"
 
 static const char *const names[] = {
 	[SIM_FAULT_KILL] = "kill",       [SIM_FAULT_POWER_OFF] = "power-off",
@@ -99,6 +100,11 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	MST_ASSERT(rc == 0);
 	p->rule.divide = !p->add;
 	p->elems = between(r, 1, chance(r, 0.5) ? 900 : 5000);
+	p->shards = 1;
+	if (chance(r, 0.2)) {
+		p->shards = (uint32_t)between(r, 2, 3);
+		p->elems += p->shards * MST_SHARD_ELEMS_MIN;
+	}
 	p->group = (uint32_t)between(r, 1, 4);
 	p->buffers = (uint32_t)between(r, 3, 5);
 	p->history = (uint32_t)between(r, 2, 16);
@@ -256,16 +262,16 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 {
 	fprintf(out,
 		"seed %" PRIu64 ": %" PRIu32 " workers, %s, %s own%s%s, %" PRIu64
-		" elements of %s, %s, %" PRIu64 " commits\n"
+		" elements of %s in %" PRIu32 " shards, %s, %" PRIu64 " commits\n"
 		"  lease %.0f ms, patience %.0f ms, join %.0f ms, buffers %" PRIu32
 		", history %" PRIu32 ", group %" PRIu32 "%s%s\n",
 		p->seed, p->workers, p->policy,
 		p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
 		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
 		p->owner == MUSTER_WORKERS_OWN ? "" : p->optimizer, p->elems,
-		p->type == MUSTER_F32 ? "f32" : "bf16", p->far ? "far" : "near", p->commits,
-		ms(p->lease_ns), ms(p->patience_ns), ms(p->join_ns), p->buffers, p->history,
-		p->group, p->slow_network ? ", slow network" : "",
+		p->type == MUSTER_F32 ? "f32" : "bf16", p->shards, p->far ? "far" : "near",
+		p->commits, ms(p->lease_ns), ms(p->patience_ns), ms(p->join_ns), p->buffers,
+		p->history, p->group, p->slow_network ? ", slow network" : "",
 		p->slow_server ? ", slow server" : "");
 	for (uint32_t i = 0; i < p->fault_count; i++)
 		print_fault(&p->fault[i], i, out);

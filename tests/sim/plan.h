@@ -70,6 +70,7 @@ struct sim_plan {
 	enum muster_owner owner;
 	enum muster_type type, result_type;
 	uint64_t elems;
+	uint32_t shards;
 	uint32_t group, buffers, history, slots; /* slots 0: auto */
 	uint64_t commits;
 	uint64_t lease_ns, patience_ns, join_ns;

@@ -14,6 +14,7 @@
 #include "common/base/rand.h"
 #include "common/transport/transport.h"
 #include "server/admin.h"
+#include "server/aggregator.h"
 #include "server/shard.h"
 #include "tests/sim/cast.h"
 #include "tests/sim/net.h"
@@ -31,10 +32,11 @@ int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat *
 void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h);
 void __wrap_mst_heartbeat_free(struct mst_heartbeat *h);
 void __wrap_mst_admin_wake(struct mst_admin *a);
-void __real_mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
-			      const struct mst_record *record, const struct mst_rule *rule);
-void __wrap_mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
-			      const struct mst_record *record, const struct mst_rule *rule);
+void __wrap_mst_shard_wake(struct mst_shard *s);
+void __real_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
+				   const struct mst_record *record, const struct mst_rule *rule);
+void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
+				   const struct mst_record *record, const struct mst_rule *rule);
 
 /* ---- clock and chance ---- */
 
@@ -153,15 +155,21 @@ void __wrap_mst_admin_wake(struct mst_admin *a)
 	sim_ring(&cast_server()->control);
 }
 
+void __wrap_mst_shard_wake(struct mst_shard *s)
+{
+	(void)s;
+	cast_ring_shards();
+}
+
 /* ---- the stream of decisions: the observer sees it before anybody acts on it ---- */
 
-void __wrap_mst_shard_execute(struct mst_shard *s, const struct mst_decision *d,
-			      const struct mst_record *record, const struct mst_rule *rule)
+void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
+				   const struct mst_record *record, const struct mst_rule *rule)
 {
 	obs_decided(d, record);
 	if (d->kind == MST_DO_VERDICT)
 		faults_moment(d->who.rank, MST_IMM_VERDICT);
 	else if (d->kind == MST_DO_REGRANT)
 		faults_moment(d->who.rank, MST_IMM_GRANT);
-	__real_mst_shard_execute(s, d, record, rule);
+	__real_mst_aggregator_execute(a, d, record, rule);
 }

@@ -8,27 +8,16 @@
 #include "common/base/clock.h"
 #include "tests/ut.h"
 
-static void *data_main(void *arg)
-{
-	struct town *t = arg;
-
-	while (!atomic_load(&t->stop_data)) {
-		uint64_t now = mst_now_ns();
-		if (!mst_server_step(t->server, now))
-			mst_server_wait(t->server, now);
-	}
-	return NULL;
-}
-
 static void *control_main(void *arg)
 {
+	static const struct mst_cpus anywhere = { .count = 0 };
 	struct town *t = arg;
 
 	while ((t->over = mst_admin_over(t->admin)) == 0) {
 		mst_admin_step(t->admin, mst_now_ns());
 		if (t->server == NULL && mst_admin_server(t->admin) != NULL) {
 			t->server = mst_admin_server(t->admin);
-			pthread_create(&t->data, NULL, data_main, t);
+			CU_ASSERT_EQUAL_FATAL(mst_crew_start(t->server, &anywhere, &t->crew), 0);
 		}
 		mst_admin_wait(t->admin, 20 * MST_MS);
 	}
@@ -45,6 +34,7 @@ void town_open(struct town *t, const struct mst_transport *transport, const char
 		CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, settings[0], settings[1]), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "listen", "127.0.0.1:0"), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "workers", "4"), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "shards", "2"), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&t->options, why, sizeof(why)), 0);
 	struct mst_admin_cfg cfg = { .options = &t->options,
 				     .stream = &mst_tcp,
@@ -56,9 +46,7 @@ void town_open(struct town *t, const struct mst_transport *transport, const char
 void town_close(struct town *t)
 {
 	pthread_join(t->control, NULL);
-	atomic_store(&t->stop_data, true);
-	mst_server_wake(t->server);
-	pthread_join(t->data, NULL);
+	mst_crew_stop(t->crew);
 	mst_admin_free(t->admin);
 	mst_options_free(&t->parsed);
 }

@@ -12,17 +12,18 @@
 #include "common/transport/transport.h"
 #include "muster/muster.h"
 #include "server/admin.h"
+#include "server/crew.h"
 
-#define TOWN_ELEMS 5000u
+#define TOWN_ELEMS 9000u /* enough for two shards, with a thread each */
 #define TOWN_WORKERS 4u
 
 struct town {
 	struct mst_server_options options;
 	struct mst_options parsed;
 	struct mst_admin *admin;
-	pthread_t control, data;
+	pthread_t control;
+	struct mst_crew *crew;
 	struct mst_server *server;
-	atomic_bool stop_data;
 	int over;
 };
 

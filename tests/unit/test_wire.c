@@ -401,8 +401,8 @@ static void records_lie_apart(void)
 		{ l.up_ask, 16, 64 },
 		{ l.up_header[0], 64, 64 },
 		{ l.up_header[1], 64, 64 },
-		{ l.up_gradient[0], 4004, 4096 },
-		{ l.up_gradient[1], 4004, 4096 },
+		{ l.up_gradient[0], 4004 + 63 * 64, 4096 },
+		{ l.up_gradient[1], 4004 + 63 * 64, 4096 },
 	};
 	const struct extent down[] = {
 		{ l.down_session[0], 16, 64 },      { l.down_session[1], 16, 64 },
@@ -416,6 +416,50 @@ static void records_lie_apart(void)
 	CU_ASSERT_EQUAL(l.result_bytes, 2002);
 	check_extents(up, sizeof(up) / sizeof(up[0]), l.up_bytes);
 	check_extents(down, sizeof(down) / sizeof(down[0]), l.down_bytes);
+}
+
+/* For any of them may be summed together. */
+static void check_lines(uint64_t elems)
+{
+	struct mst_lane_layout l = layout(elems, 2, 5);
+	bool taken[64] = { false };
+
+	for (uint32_t rank = 0; rank < MST_WORKERS_MAX; rank++) {
+		size_t first = mst_lane_gradient(&l, 0, rank),
+		       second = mst_lane_gradient(&l, 1, rank);
+
+		if (rank % 64 == 0)
+			memset(taken, 0, sizeof(taken));
+		CU_ASSERT(first % 64 == 0 && !taken[first % 4096 / 64]);
+		taken[first % 4096 / 64] = true;
+		CU_ASSERT(first >= l.up_gradient[0]);
+		CU_ASSERT(first + l.slot_bytes <= l.up_gradient[1]);
+		CU_ASSERT(second >= l.up_gradient[1]);
+		CU_ASSERT(second + l.slot_bytes <= l.up_bytes);
+	}
+}
+
+static void gradients_of_64_ranks_lie_on_lines_of_their_own(void)
+{
+	check_lines(1);
+	check_lines(1001);
+	check_lines((1 << 20) - 1);
+	check_lines(1 << 20);
+	check_lines((1 << 20) + 1);
+}
+
+static void large_gradients_of_16_ranks_lie_pages_apart(void)
+{
+	struct mst_lane_layout small = layout((1 << 20) - 1, 2, 5), large = layout(1 << 20, 2, 5);
+	uint32_t taken = 0;
+
+	for (uint32_t rank = 100; rank < 116; rank++) {
+		CU_ASSERT(mst_lane_gradient(&small, 0, rank) - small.up_gradient[0] < 4096);
+		size_t into = mst_lane_gradient(&large, 0, rank) - large.up_gradient[0];
+		CU_ASSERT_FATAL(into < 16 * 8192);
+		taken |= 1u << into / 8192;
+	}
+	CU_ASSERT_EQUAL(taken, 0xffff);
 }
 
 static void the_largest_record_fits(void)
@@ -467,6 +511,10 @@ static CU_TestInfo cases[] = {
 	{ "a piece that lies outside its whole is refused", a_piece_outside_its_whole_is_refused },
 	{ "a loss that nobody told stays a NaN", a_loss_nobody_told_stays_a_nan },
 	{ "records have a line each, gradients and result a page", records_lie_apart },
+	{ "gradients of 64 ranks lie on lines of their own",
+	  gradients_of_64_ranks_lie_on_lines_of_their_own },
+	{ "large gradients of 16 ranks lie pages apart",
+	  large_gradients_of_16_ranks_lie_pages_apart },
 	{ "the record of the largest job fits", the_largest_record_fits },
 	{ "credits cover all that can be unpolled", credits_cover_what_can_be_unpolled },
 	{ "an immediate keeps kind, slot and epoch", an_immediate_keeps_its_parts },

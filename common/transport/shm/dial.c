@@ -64,7 +64,7 @@ static int knock(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t d
 	if (rc == 0)
 		rc = mst_shm_layout(&dial->lanes, &layout);
 	if (rc == 0)
-		rc = mst_shm_memory_new(layout.bytes, MST_SHM_WRITABLE, &l->memory);
+		rc = mst_shm_memory_new(layout.bytes, MST_SHM_WRITABLE, false, &l->memory);
 	if (rc < 0)
 		return rc;
 	mst_shm_link_arrange(l, MST_SHM_CONNECTOR, &dial->lanes);
@@ -132,6 +132,7 @@ static int settle(struct mst_shm_link *l, const struct mst_shm_welcome *w, int f
 	l->peer_asleep = &mst_shm_board(l->peer_net, w->published_bytes)->asleep;
 	l->link.shared = w->published_bytes > 0 ? l->peer_net->base : NULL;
 	l->link.shared_bytes = w->published_bytes;
+	l->link.huge_pages = w->flags & MST_SHM_WELCOME_HUGE;
 	return 0;
 }
 

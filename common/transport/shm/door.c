@@ -43,6 +43,7 @@ struct shm_door {
 	struct mst_door door;
 	struct mst_shm_memory *published; /* of the net, kept: closing the two needs no order */
 	size_t published_bytes;
+	bool huge_pages;
 	int epoll; /* the listener, and callers that are silent yet */
 	int listener;
 	struct caller caller[CALLERS_MAX];
@@ -107,6 +108,7 @@ static int door_open(struct mst_net *n, struct mst_door **out)
 	door->door.ops = &mst_shm;
 	door->published = mst_shm_memory_keep(net->memory);
 	door->published_bytes = net->net.published_bytes;
+	door->huge_pages = net->huge_pages;
 	door->epoll = door->listener = -1;
 	for (int i = 0; i < CALLERS_MAX; i++)
 		door->caller[i].socket = door->caller[i].memfd = -1;
@@ -274,6 +276,7 @@ static int furnish(struct mst_shm_link *l, struct caller *c, int *ear)
 static int send_welcome(const struct shm_door *door, int socket, int up_bell, int down_ear)
 {
 	struct mst_shm_welcome yes = { MST_SHM_MAGIC, MST_SHM_VERSION,
+				       .flags = door->huge_pages ? MST_SHM_WELCOME_HUGE : 0,
 				       .published_bytes = door->published_bytes };
 	struct mst_shm_parcel p = { .body = &yes, .bytes = sizeof(yes) };
 

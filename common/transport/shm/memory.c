@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/transport/pages.h"
 #include "common/transport/shm/shm.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -39,23 +40,41 @@ static int memfd_open(void)
 /* A signal undoes what one call has taken so far. In pieces there is progress. */
 #define TAKEN_AT_ONCE ((size_t)64 << 20)
 
-/* What is published is all used, so all of it is taken now: what the host has not got shows here,
- * and not as a SIGBUS in the middle of a step. A link's memory is taken as it is touched, for much
- * of it never is (docs/decisions.md). */
-static int take_size(int fd, size_t bytes, enum mst_shm_access access)
+static int take_range(int fd, size_t begin, size_t bytes)
 {
 	size_t taken = 0;
 
-	if (ftruncate(fd, (off_t)bytes) < 0)
-		return -errno;
-	while (access == MST_SHM_READABLE && taken < bytes) {
+	while (taken < bytes) {
 		size_t left = bytes - taken, piece = left < TAKEN_AT_ONCE ? left : TAKEN_AT_ONCE;
-		if (fallocate(fd, 0, (off_t)taken, (off_t)piece) == 0)
+		if (fallocate(fd, 0, (off_t)(begin + taken), (off_t)piece) == 0)
 			taken += piece;
 		else if (errno != EINTR)
 			return errno == ENOSPC ? -ENOMEM : -errno; /* no device is full */
 	}
 	return 0;
+}
+
+/* Asked for as huge pages before it is taken as small ones: those would have to be copied. One of
+ * each must be there by then. */
+static int take_huge(int fd, const struct mst_shm_memory *m)
+{
+	int rc = 0;
+
+	for (size_t at = 0; at < m->bytes && rc == 0; at += MST_PAGES_HUGE)
+		rc = take_range(fd, at, MST_SHM_PAGE);
+	if (rc == 0)
+		(void)mst_pages_gather(m->base, m->bytes);
+	return rc;
+}
+
+/* What is published is all used, so all of it is taken now: what the host has not got shows here,
+ * and not as a SIGBUS in the middle of a step. A link's memory is taken as it is touched, for much
+ * of it never is (docs/decisions.md). */
+static int take_all(int fd, const struct mst_shm_memory *m, bool huge_pages)
+{
+	int rc = huge_pages && m->bytes >= MST_PAGES_LARGE ? take_huge(fd, m) : 0;
+
+	return rc == 0 ? take_range(fd, 0, m->bytes) : rc;
 }
 
 static void list_add(struct mst_shm_memory *m)
@@ -92,8 +111,8 @@ static int map_new(int fd, size_t bytes, int prot, struct mst_shm_memory **out)
 		rc = -errno;
 		goto err_free;
 	}
-	void *base = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED) {
+	void *base = mst_pages_map(fd, bytes, prot);
+	if (base == NULL) {
 		rc = -errno;
 		goto err_free;
 	}
@@ -109,7 +128,8 @@ err_free:
 	return rc;
 }
 
-int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, struct mst_shm_memory **out)
+int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, bool huge_pages,
+		       struct mst_shm_memory **out)
 {
 	int seals = SEALS_NEEDED | (access == MST_SHM_READABLE ? F_SEAL_FUTURE_WRITE : 0);
 	struct mst_shm_memory *m;
@@ -118,13 +138,18 @@ int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, struct mst_shm_
 
 	if (fd < 0)
 		return fd;
-	rc = take_size(fd, bytes, access);
-	if (rc < 0)
+	if (ftruncate(fd, (off_t)bytes) < 0) {
+		rc = -errno;
 		goto err_close;
+	}
 	/* Mapped before it is sealed: later nobody gets a writable mapping of READABLE memory. */
 	rc = map_new(fd, bytes, PROT_READ | PROT_WRITE, &m);
 	if (rc < 0)
 		goto err_close;
+	if (access == MST_SHM_READABLE)
+		rc = take_all(fd, m, huge_pages);
+	if (rc < 0)
+		goto err_drop;
 	if (fcntl(fd, F_ADD_SEALS, seals) < 0) {
 		rc = -errno;
 		goto err_drop;

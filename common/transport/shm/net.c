@@ -64,6 +64,7 @@ static void net_close(struct mst_net *n)
 
 static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 {
+	static const struct mst_fabric otherwise = MST_FABRIC_DEFAULT;
 	struct mst_shm_net *net;
 	int rc;
 
@@ -75,9 +76,11 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 		return -ENOMEM;
 	net->net.ops = &mst_shm;
 	net->cfg = *cfg;
+	net->cfg.fabric = NULL; /* the caller's */
+	net->huge_pages = (cfg->fabric != NULL ? cfg->fabric : &otherwise)->huge_pages;
 	net->epoll = net->bell = -1;
 	rc = mst_shm_memory_new(mst_shm_round(cfg->published_bytes) + MST_SHM_PAGE,
-				MST_SHM_READABLE, &net->memory);
+				MST_SHM_READABLE, net->huge_pages, &net->memory);
 	if (rc == 0)
 		rc = open_ears(net);
 	if (rc < 0) {
@@ -218,7 +221,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
 	int rc = 0;
 
-	if (!mst_spin(&net->cfg, deadline_ns, stirs, net)) {
+	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, stirs, net)) {
 		announce(net, 1);
 		/* Pairs with the fences in ring_bell() and net_wake(): whoever puts or wakes after
 		 * this last look sees the flag, and rings. */

@@ -33,6 +33,7 @@
 #include <sys/un.h>
 
 #include "common/transport/shm/ring.h"
+#include "common/transport/spin.h"
 #include "common/transport/transport.h"
 
 static_assert(ATOMIC_INT_LOCK_FREE == 2 && sizeof(_Atomic uint32_t) == 4,
@@ -64,8 +65,10 @@ enum mst_shm_access {
 	MST_SHM_READABLE, /* writable in the mapping of its maker only */
 };
 
-/* Zeroed memory, mapped writable here, then sealed. */
-int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, struct mst_shm_memory **out);
+/* Zeroed memory, mapped writable here, then sealed. @huge_pages: READABLE memory is had in them if
+ * it can be; other is to be gathered where it is used. */
+int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, bool huge_pages,
+		       struct mst_shm_memory **out);
 
 /* Can @fd be mapped, and never fault or change its size, whatever its maker does? 0 or -EPROTO. */
 int mst_shm_memory_check(int fd, size_t bytes, enum mst_shm_access access);
@@ -99,9 +102,10 @@ struct mst_shm_hello { /* with the link's memory */
 struct mst_shm_welcome { /* with the net's memory, the up bell, an ear for the down bell */
 	uint32_t magic, version;
 	int32_t error; /* negative errno: sent away, and no descriptors */
-	uint32_t pad;
+	uint32_t flags;
 	uint64_t published_bytes;
 };
+#define MST_SHM_WELCOME_HUGE 1u /* large memory is to be had in huge pages */
 enum { MST_SHM_FD_NET, MST_SHM_FD_UP_BELL, MST_SHM_FD_DOWN_EAR, MST_SHM_WELCOME_FDS };
 
 #define MST_SHM_PARCEL_FDS 4 /* more than any message has, so that one too many is seen */
@@ -191,6 +195,8 @@ struct mst_shm_board { /* the page after the published memory */
 struct mst_shm_net {
 	struct mst_net net;
 	struct mst_net_cfg cfg;
+	bool huge_pages;
+	struct mst_spin spin;
 	struct mst_shm_memory *memory;
 	struct mst_shm_board *board;
 	int epoll;            /* the ears and sockets of all links, and */

@@ -363,7 +363,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 
 	for (uint32_t i = 0; i < net->link_count; i++)
 		mst_verbs_out_flush(net->links[i]);
-	if (!mst_spin(&net->cfg, deadline_ns, stirs, net)) {
+	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, stirs, net)) {
 		now = mst_now_ns();
 		if (deadline_ns > now + SLEEP_MAX_NS)
 			deadline_ns = now + SLEEP_MAX_NS;

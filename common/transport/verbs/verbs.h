@@ -40,6 +40,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/transport/spin.h"
 #include "common/transport/transport.h"
 
 #define MST_VERBS_RAILS_MAX 8u
@@ -397,6 +398,7 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event);
 struct mst_verbs_net {
 	struct mst_net net;
 	struct mst_net_cfg cfg;
+	struct mst_spin spin;
 	struct mst_fabric fabric;
 	struct mst_verbs_memory published;
 	struct rdma_event_channel *cm;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/shard_case.h"
+#include "tests/unit/aggregator_case.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +9,14 @@
 
 #define BUFFERS 4u
 #define PUTS 64
-#define EVENTS 16
+#define EVENTS 64
 
 /* ---- a link that only takes notes ---- */
 
 struct note note[PUTS];
 int note_count, answers_to;
 bool full;
+void (*on_put)(void);
 static unsigned detached;
 
 static int put(struct mst_link *to, const struct mst_put *put)
@@ -26,6 +27,8 @@ static int put(struct mst_link *to, const struct mst_put *put)
 
 	if (full)
 		return -EAGAIN;
+	if (on_put != NULL)
+		on_put();
 	CU_ASSERT_FATAL(note_count < PUTS);
 	note[note_count].rank = ((const struct mst_session *)to->user)->who.rank;
 	note[note_count].put = *put;
@@ -41,14 +44,15 @@ static void detach(struct mst_link *to)
 
 static struct mst_transport ops = { .scheme = "notes", .put = put, .detach = detach };
 
-/* ---- a shard, and what it says ---- */
+/* ---- an aggregator, and what it says ---- */
 
-struct mst_shard *shard;
-struct mst_shard_cfg cfg;
+uint32_t shards = 1;
+struct mst_aggregator *aggregator;
+struct mst_aggregator_cfg cfg;
 struct mst_session session[RANKS];
 struct mst_link link[RANKS];
 struct mst_ledger_event event[EVENTS];
-int event_count, over_count;
+int event_count, over_count, worked;
 static const struct mst_rule rule = { .window = 7 };
 static struct mst_lane_share share[RANKS];
 static struct mst_record record = { .version = 3, .share_count = RANKS, .share = share };
@@ -67,36 +71,47 @@ static void take_over(void *ctx, struct mst_session *s)
 	over_count++;
 }
 
+static void take_worked(void *ctx)
+{
+	(void)ctx;
+	worked++;
+}
+
 void begin_with(bool maps, uint64_t chunk_elems)
 {
 	struct mst_lane_figures figures = { ELEMS, 4, 4, 2, RANKS };
-	struct mst_shard_up up = { .event = take_event, .over = take_over };
+	struct mst_aggregator_up up = { .event = take_event,
+					.over = take_over,
+					.worked = take_worked };
 
 	ops.maps = maps;
 	answers_to = maps ? 1 : 0;
 	full = false;
-	note_count = event_count = over_count = 0;
+	note_count = event_count = over_count = worked = 0;
 	detached = 0;
-	cfg = (struct mst_shard_cfg){ .owner = MUSTER_WORKERS_OWN,
-				      .elems = ELEMS,
-				      .chunk_elems = chunk_elems,
-				      .group = 8,
-				      .workers = RANKS,
-				      .slots = 2,
-				      .sessions_max = 4,
-				      .buffers = BUFFERS,
-				      .entries_max = 8,
-				      .optimizer = { MST_OPTIMIZER_SGD, 0.1, 0 } };
+	cfg = (struct mst_aggregator_cfg){ .shards = shards,
+					   .owner = MUSTER_WORKERS_OWN,
+					   .elems = ELEMS,
+					   .chunk_elems = chunk_elems,
+					   .group = GROUP,
+					   .workers = RANKS,
+					   .slots = 2,
+					   .sessions_max = 2 * RANKS,
+					   .buffers = BUFFERS,
+					   .entries_max = 2 * RANKS,
+					   .folds = 2,
+					   .optimizer = { MST_OPTIMIZER_SGD, 0.1, 0 } };
 	mst_lane_layout(&figures, &cfg.layout);
-	cfg.published = calloc(BUFFERS, mst_shard_stride(ELEMS, MUSTER_F32));
-	CU_ASSERT_EQUAL_FATAL(mst_shard_new(&cfg, &up, &shard), 0);
+	cfg.published = calloc(BUFFERS, mst_version_stride(ELEMS, MUSTER_F32));
+	CU_ASSERT_EQUAL_FATAL(mst_aggregator_new(&cfg, &up, &aggregator), 0);
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		session[rank] = (struct mst_session){ .who = { rank, 1 }, .link = &link[rank] };
 		link[rank] = (struct mst_link){ .ops = &ops };
 		link[rank].outbox_bytes = maps ? cfg.layout.down_bytes : cfg.layout.down_result;
 		link[rank].outbox = calloc(1, cfg.layout.down_bytes);
+		link[rank].window = maps ? link[rank].outbox : NULL;
 		link[rank].landing = calloc(1, cfg.layout.up_bytes);
-		mst_shard_admit(shard, &session[rank]);
+		mst_aggregator_admit(aggregator, &session[rank]);
 	}
 }
 
@@ -105,24 +120,34 @@ void begin(bool maps)
 	begin_with(maps, CHUNK);
 }
 
+bool work_all(void)
+{
+	bool any = mst_aggregator_work(aggregator);
+
+	for (uint32_t i = 1; i < cfg.shards; i++)
+		any |= mst_shard_step(mst_aggregator_shard(aggregator, i));
+	return any;
+}
+
 void end(void)
 {
-	mst_shard_hang_up(shard);
-	while (mst_shard_work(shard))
+	mst_aggregator_hang_up(aggregator);
+	while (work_all())
 		;
 	CU_ASSERT_EQUAL(over_count, RANKS);
 	CU_ASSERT_EQUAL(detached, RANKS);
-	mst_shard_free(shard);
+	mst_aggregator_free(aggregator);
 	free(cfg.published);
 	for (uint32_t rank = 0; rank < RANKS; rank++) {
 		free(link[rank].outbox);
 		free(link[rank].landing);
 	}
+	shards = 1;
 }
 
 void decide(const struct mst_decision *d)
 {
-	mst_shard_execute(shard, d, &record, &rule);
+	mst_aggregator_execute(aggregator, d, &record, &rule);
 }
 
 void answer_to(uint32_t rank, uint64_t number)
@@ -134,7 +159,7 @@ void answer_to(uint32_t rank, uint64_t number)
 						   .newest = 3,
 						   .buffer = 2,
 						   .where = MST_WHERE_COPIED } });
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 }
 
@@ -146,8 +171,9 @@ void evict(uint32_t rank)
 
 void arrive(uint32_t rank, uint32_t imm)
 {
-	mst_shard_arrived(shard, &(struct mst_net_event){
-					 .kind = MST_ARRIVED, .link = &link[rank], .imm = imm });
+	mst_aggregator_arrived(
+		aggregator,
+		&(struct mst_net_event){ .kind = MST_ARRIVED, .link = &link[rank], .imm = imm });
 }
 
 void ask(uint32_t rank)
@@ -157,8 +183,9 @@ void ask(uint32_t rank)
 
 void report_sent(uint32_t rank, uint64_t cookie)
 {
-	mst_shard_arrived(shard, &(struct mst_net_event){
-					 .kind = MST_SENT, .link = &link[rank], .cookie = cookie });
+	mst_aggregator_arrived(
+		aggregator,
+		&(struct mst_net_event){ .kind = MST_SENT, .link = &link[rank], .cookie = cookie });
 }
 
 bool said(int i, enum mst_ledger_event_kind kind, uint32_t rank)
@@ -171,15 +198,20 @@ const void *cell_at(int i, size_t offset)
 	return note[i].cells + offset - note[i].put.offset;
 }
 
-void count(uint32_t slot)
+void count_of(uint32_t rank, uint32_t slot)
 {
 	struct mst_lane_header header = { .seq = slot + 1, .epoch = 1, .weight = 1, .slot = slot };
 
-	memcpy((char *)link[0].landing + cfg.layout.up_header[slot], &header, sizeof(header));
-	arrive(0, mst_imm(MST_IMM_HEADER, slot, 1));
+	memcpy((char *)link[rank].landing + cfg.layout.up_header[slot], &header, sizeof(header));
+	arrive(rank, mst_imm(MST_IMM_HEADER, slot, 1));
 	decide(&(struct mst_decision){ .kind = MST_DO_COUNT,
-				       .who = { 0, 1 },
+				       .who = { rank, 1 },
 				       .count = { .slot = slot, .coefficient = 1 } });
+}
+
+void count(uint32_t slot)
+{
+	count_of(0, slot);
 }
 
 void judge(uint32_t slot)

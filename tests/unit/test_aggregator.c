@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/shard_case.h"
+#include "tests/unit/aggregator_case.h"
 #include "tests/ut.h"
 
 static void a_copied_answer_is_one_put_of_what_is_published(void)
@@ -17,7 +17,7 @@ static void a_copied_answer_is_one_put_of_what_is_published(void)
 	CU_ASSERT_EQUAL(result->offset, cfg.layout.down_result);
 	CU_ASSERT_EQUAL(result->bytes, ELEMS * sizeof(float));
 	CU_ASSERT_PTR_EQUAL(result->src,
-			    (char *)cfg.published + 2 * mst_shard_stride(ELEMS, MUSTER_F32));
+			    (char *)cfg.published + 2 * mst_version_stride(ELEMS, MUSTER_F32));
 	CU_ASSERT(result->signal && !result->notify);
 	CU_ASSERT_EQUAL(note[1].put.offset, cfg.layout.down_answer);
 	CU_ASSERT(note[1].put.notify && note[1].answer.number == 4);
@@ -84,7 +84,7 @@ static void what_is_queued_for_an_ended_session_is_not_put(void)
 	evict(0);
 	CU_ASSERT_EQUAL(over_count, 0); /* its answer is still in the queue */
 	int before = note_count;
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	CU_ASSERT_EQUAL(note_count, before);
 	CU_ASSERT_EQUAL(over_count, 1);
@@ -115,12 +115,24 @@ static void a_link_that_is_done_at_once_is_answered_at_once(void)
 	end();
 }
 
+/* Written where the worker reads it, chunk by chunk, before anything announces it. */
 static void a_link_that_maps_gets_it_in_chunks(void)
 {
+	int chunks = 0;
+
 	begin(true);
-	answer_to(0, 1);
-	CU_ASSERT_EQUAL(note_count, 6 + 1); /* 6000 elements by 1024, record and answer */
-	CU_ASSERT_EQUAL(note[0].put.bytes, CHUNK * sizeof(float));
+	memset(cfg.published, 7, 4 * mst_version_stride(ELEMS, MUSTER_F32));
+	decide(&(struct mst_decision){
+		.kind = MST_DO_RELEASE,
+		.who = { 0, 1 },
+		.answer = { .number = 1, .version = 3, .newest = 3, .where = MST_WHERE_COPIED } });
+	while (note_count == 0 && mst_aggregator_work(aggregator))
+		chunks++;
+	CU_ASSERT_EQUAL(chunks, 13);    /* 13000 elements by 1024 */
+	CU_ASSERT_EQUAL(note_count, 1); /* record and answer */
+	CU_ASSERT_EQUAL(memcmp((char *)link[0].window + cfg.layout.down_result, cfg.published,
+			       ELEMS * sizeof(float)),
+			0);
 	CU_ASSERT(said(0, MST_EV_ANSWERED, 0));
 	end();
 }
@@ -166,7 +178,7 @@ static void an_abandoned_slot_is_reported_and_granted_anew(void)
 	CU_ASSERT(event[0].abandoned.slot == 1 && event[0].abandoned.epoch == 1);
 	decide(&(struct mst_decision){
 		.kind = MST_DO_REGRANT, .who = { 0, 1 }, .grant = { .slot = 1, .epoch = 2 } });
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	CU_ASSERT_EQUAL_FATAL(note_count, 1);
 	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 1, 2));
 	CU_ASSERT_EQUAL(note[0].grant.epoch, 2);
@@ -222,5 +234,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("shard", cases);
+	return ut_main("aggregator", cases);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What travels together: verdicts and grants with answers, results with the sum that makes them. */
-#include "tests/unit/shard_case.h"
+#include "tests/unit/aggregator_case.h"
 #include "tests/ut.h"
 
 /* What was put to that offset; NULL: nothing. */
@@ -22,11 +22,11 @@ static void verdict_and_grant_travel_with_the_answer(void)
 	regrant(1);
 	commit();
 	release(0, 2);
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	CU_ASSERT_EQUAL(note_count, 0);
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	const struct mst_put *last = &note[note_count - 1].put;
 	CU_ASSERT_EQUAL(last->offset, cfg.layout.down_answer);
 	CU_ASSERT_EQUAL(last->imm, mst_imm_answer(1u << 1, 1u << 1));
@@ -45,10 +45,10 @@ static void without_an_answer_verdict_and_grant_go_at_the_end_of_the_step(void)
 	count(0);
 	judge(0);
 	CU_ASSERT_EQUAL(note_count, 0);
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	CU_ASSERT_EQUAL_FATAL(note_count, 1);
 	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	CU_ASSERT_EQUAL(note_count, 1);
 	fail();
 	end();
@@ -60,11 +60,11 @@ static void an_answer_writes_over_no_verdict_that_went_before(void)
 	begin(false);
 	count(0);
 	judge(0);
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	regrant(0);
 	commit();
 	release(0, 2);
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	CU_ASSERT_EQUAL(note[note_count - 1].put.imm, mst_imm_answer(0, 1u << 0));
 	for (int i = 1; i < note_count; i++) /* the first told of it */
@@ -81,7 +81,7 @@ static void verdicts_go_out_in_the_order_they_were_made(void)
 	count(0);
 	judge(1);
 	judge(0);
-	mst_shard_deliver(shard);
+	mst_aggregator_deliver(aggregator);
 	CU_ASSERT_EQUAL_FATAL(note_count, 2);
 	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_VERDICT, 1, 0));
 	CU_ASSERT_EQUAL(note[1].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
@@ -95,7 +95,7 @@ static void a_worker_that_maps_its_cells_has_only_those_written_that_are_due(voi
 	begin(true);
 	release(0, 1);
 	regrant(0);
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	for (int i = 0; i < note_count; i++) {
 		size_t from = note[i].put.offset, end = from + note[i].put.bytes;
@@ -127,14 +127,14 @@ static void what_is_summed_travels_while_the_rest_is_summed(void)
 	count(0);
 	commit();
 	release(0, 2);
-	mst_shard_work(shard);
+	mst_aggregator_work(aggregator);
 	CU_ASSERT_EQUAL_FATAL(note_count, 1);
 	CU_ASSERT(is_part(0, 0, CHUNK));
 	release(1, 2); /* one who comes later has what has been summed by then */
-	mst_shard_work(shard);
+	mst_aggregator_work(aggregator);
 	CU_ASSERT_EQUAL_FATAL(note_count, 3);
 	CU_ASSERT(is_part(1, CHUNK, CHUNK) && is_part(2, 0, 2 * CHUNK));
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	CU_ASSERT(report_parts_sent(0) > 1);
 	CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
@@ -151,13 +151,13 @@ static void the_last_part_goes_with_the_answer(void)
 	commit();
 	release(0, 2);
 	int before = event_count;
-	for (int i = 0; i < 4; i++)
-		mst_shard_work(shard);
+	for (int i = 0; i < 3; i++)
+		mst_aggregator_work(aggregator);
 	for (int i = 0; i < note_count; i++)
 		sent += note[i].put.bytes / sizeof(float);
 	CU_ASSERT(sent > 0 && sent < ELEMS);
 	CU_ASSERT_EQUAL(event_count, before);
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	CU_ASSERT(report_parts_sent(0) > 1);
 	CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
@@ -171,7 +171,7 @@ static void a_result_is_sent_in_few_parts(void)
 	count(0);
 	commit();
 	release(0, 2);
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	uint64_t sent = 0;
 	CU_ASSERT(note_count > 1 && note_count <= 18);
@@ -190,13 +190,13 @@ static void an_older_answer_does_not_wait_for_the_sum(void)
 	count(0);
 	release(1, 1);
 	commit();
-	mst_shard_work(shard);
+	mst_aggregator_work(aggregator);
 	CU_ASSERT_EQUAL_FATAL(note_count, 2);
 	CU_ASSERT(is_part(0, 0, ELEMS));
 	release(1, 1);
-	mst_shard_work(shard);
+	mst_aggregator_work(aggregator);
 	CU_ASSERT_EQUAL(note_count, 2);
-	while (mst_shard_work(shard))
+	while (mst_aggregator_work(aggregator))
 		;
 	CU_ASSERT(is_part(2, 0, ELEMS));
 	end();
@@ -224,5 +224,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("shard answers", cases);
+	return ut_main("aggregator answers", cases);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A shard of two ranks over links that only take notes, one step a line. */
-#ifndef MST_TESTS_UNIT_SHARD_CASE_H
-#define MST_TESTS_UNIT_SHARD_CASE_H
+/* An aggregator of some ranks over links that only take notes, one step a line. */
+#ifndef MST_TESTS_UNIT_AGGREGATOR_CASE_H
+#define MST_TESTS_UNIT_AGGREGATOR_CASE_H
 
+#include "server/aggregator.h"
 #include "server/shard.h"
 
-#define ELEMS 6000u
-#define RANKS 2u
+#define ELEMS 13000u
+#define RANKS 12u
+#define GROUP 4u
 #define CHUNK 1024u
 
 /* What was put, in order. */
@@ -22,18 +24,23 @@ struct note {
 };
 extern struct note note[];
 extern int note_count;
-extern int answers_to; /* what put() says of what lies in place */
-extern bool full;      /* the link: -EAGAIN */
+extern uint32_t shards;      /* of the next that begins; 1 after every end */
+extern int answers_to;       /* what put() says of what lies in place */
+extern bool full;            /* the link: -EAGAIN */
+extern void (*on_put)(void); /* what happens meanwhile; NULL: nothing */
 
-extern struct mst_shard *shard;
-extern struct mst_shard_cfg cfg;
+extern struct mst_aggregator *aggregator;
+extern struct mst_aggregator_cfg cfg;
 extern struct mst_session session[RANKS];
 extern struct mst_link link[RANKS];
 extern struct mst_ledger_event event[];
 extern int event_count, over_count;
+extern int worked; /* how often a shard has said that a job is done */
 
 void begin(bool maps);
 void begin_with(bool maps, uint64_t chunk_elems);
+/* A chunk of each shard. Return: was there any? */
+bool work_all(void);
 void end(void); /* nothing counted is left open */
 
 /* The ledger. Versions are in buffer 2. */
@@ -51,6 +58,7 @@ void answer_to(uint32_t rank, uint64_t number);
 void arrive(uint32_t rank, uint32_t imm);
 void ask(uint32_t rank);
 void count(uint32_t slot); /* rank 0's contribution is full, and counted */
+void count_of(uint32_t rank, uint32_t slot);
 void report_sent(uint32_t rank, uint64_t cookie);
 /* All parts put to the rank are sent; only the last says that the answer is. Return: how many. */
 int report_parts_sent(uint32_t rank);

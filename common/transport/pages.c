@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/transport/pages.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+static uintptr_t round_up(uintptr_t at)
+{
+	return (at + MST_PAGES_HUGE - 1) / MST_PAGES_HUGE * MST_PAGES_HUGE;
+}
+
+/* Room is reserved first, for nothing else says where a mapping may begin. */
+void *mst_pages_map(int fd, size_t bytes, int prot)
+{
+	size_t room = bytes + MST_PAGES_HUGE;
+	void *base;
+
+	if (bytes < MST_PAGES_LARGE) {
+		base = mmap(NULL, bytes, prot, MAP_SHARED, fd, 0);
+		return base == MAP_FAILED ? NULL : base;
+	}
+	void *reserved = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			      -1, 0);
+	if (reserved == MAP_FAILED)
+		return NULL;
+	uintptr_t low = (uintptr_t)reserved, begin = round_up(low), end = begin + bytes;
+	base = mmap((void *)begin, bytes, prot, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (base == MAP_FAILED) {
+		int error = errno;
+		munmap(reserved, room);
+		errno = error;
+		return NULL;
+	}
+	if (begin > low)
+		munmap(reserved, begin - low);
+	if (low + room > end)
+		munmap((void *)end, low + room - end);
+	return base;
+}
+
+/* A huge page is made of one that has been used in part: of each something is, by reading it. */
+static void touch(uintptr_t begin, uintptr_t end)
+{
+	for (uintptr_t at = begin; at < end; at += MST_PAGES_HUGE)
+		(void)*(const volatile uint8_t *)at;
+}
+
+bool mst_pages_gather(void *p, size_t bytes)
+{
+	uintptr_t begin = (uintptr_t)p / MST_PAGES_HUGE * MST_PAGES_HUGE;
+	uintptr_t end = ((uintptr_t)p + bytes) / MST_PAGES_HUGE * MST_PAGES_HUGE;
+
+	if (bytes < MST_PAGES_LARGE)
+		return false;
+	touch(begin, end);
+	return madvise((void *)begin, end - begin, MADV_COLLAPSE) == 0;
+}

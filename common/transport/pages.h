@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Huge pages for memory that processes share, where they can be had; never a condition.
+ *
+ * Hosts leave shared memory in small pages unless told otherwise, by a setting that is hardly ever
+ * made. What they do since Linux 6.1 is gather the pages of a range into huge ones once, on demand,
+ * whatever that setting says. Every mapping in which addresses and offsets are equal modulo the
+ * size of a huge page then uses them, so only one end has to ask.
+ */
+#ifndef MST_TRANSPORT_PAGES_H
+#define MST_TRANSPORT_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define MST_PAGES_HUGE ((size_t)2 << 20)
+/* What is smaller fits the translation caches well enough, and would grow to no purpose. */
+#define MST_PAGES_LARGE ((size_t)4 << 20)
+
+/* Maps @bytes of @fd, a multiple of the page size, from its beginning, shared, so that they can be
+ * in huge pages if there are MST_PAGES_LARGE of them. NULL and errno: not mapped. To be unmapped
+ * with munmap(). */
+void *mst_pages_map(int fd, size_t bytes, int prot);
+
+/* Gathers the huge pages that make up [p, p + bytes), part of such a mapping, all but perhaps the
+ * last; none if it is not large. Memory that has not been used yet is taken, zeroed: in less time
+ * than touching it page by page takes. Anybody may use it meanwhile. Return: it is in huge pages;
+ * else it works as before, in small ones. */
+bool mst_pages_gather(void *p, size_t bytes);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* A list of processors as the kernel writes them: "0-3,8". */
+#ifndef MST_SERVER_CPUS_H
+#define MST_SERVER_CPUS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MST_CPUS_MAX 1024u /* numbers below it */
+
+struct mst_cpus {
+	uint32_t count;
+	uint16_t cpu[MST_CPUS_MAX]; /* in the order of the list, each once */
+};
+
+/* "auto" is an empty list. @why: a sentence. Return: 0; -EINVAL not a list, or one with a processor
+ * twice. */
+int mst_cpus_parse(const char *text, struct mst_cpus *out, char *why, size_t why_len);
+
+/* The first of them that this process may not run on; -1: it may run on all. */
+int mst_cpus_forbidden(const struct mst_cpus *cpus);
+/* How many this process may run on. */
+uint32_t mst_cpus_here(void);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/crew.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+
+struct hand {
+	struct mst_crew *crew;
+	uint32_t shard;
+	pthread_t thread;
+};
+
+struct mst_crew {
+	struct mst_server *server;
+	atomic_bool stop;
+	uint32_t count; /* that run */
+	struct hand hand[MST_SHARDS_MAX];
+};
+
+static bool is_over(const struct mst_crew *c)
+{
+	/* Relaxed: it orders nothing; who stops them joins them. */
+	return atomic_load_explicit(&c->stop, memory_order_relaxed);
+}
+
+static void *lead(void *arg)
+{
+	struct mst_crew *c = ((struct hand *)arg)->crew;
+
+	while (!is_over(c)) {
+		uint64_t now_ns = mst_now_ns();
+		if (!mst_server_step(c->server, now_ns))
+			mst_server_wait(c->server, now_ns);
+	}
+	return NULL;
+}
+
+static void *work(void *arg)
+{
+	struct hand *h = arg;
+
+	while (!is_over(h->crew)) {
+		if (!mst_server_shard_step(h->crew->server, h->shard))
+			mst_server_shard_wait(h->crew->server, h->shard);
+	}
+	return NULL;
+}
+
+static int start(struct mst_crew *c, const struct mst_cpus *cpus)
+{
+	struct hand *h = &c->hand[c->count];
+	pthread_attr_t attr;
+	int rc = pthread_attr_init(&attr);
+
+	if (rc != 0)
+		return -rc;
+	if (cpus->count > 0) {
+		cpu_set_t set;
+		CPU_ZERO(&set);
+		CPU_SET(cpus->cpu[c->count % cpus->count], &set);
+		rc = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	}
+	h->crew = c;
+	h->shard = c->count;
+	if (rc == 0)
+		rc = pthread_create(&h->thread, &attr, h->shard == 0 ? lead : work, h);
+	pthread_attr_destroy(&attr);
+	c->count += rc == 0;
+	return -rc;
+}
+
+int mst_crew_start(struct mst_server *server, const struct mst_cpus *cpus, struct mst_crew **out)
+{
+	struct mst_crew *c = calloc(1, sizeof(*c));
+	sigset_t all, before;
+	int rc = 0;
+
+	if (c == NULL)
+		return -ENOMEM;
+	c->server = server;
+	sigfillset(&all); /* signals are the control thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (uint32_t i = 0; i < mst_server_shards(server) && rc == 0; i++)
+		rc = start(c, cpus);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0) {
+		mst_crew_stop(c);
+		return rc;
+	}
+	*out = c;
+	return 0;
+}
+
+void mst_crew_stop(struct mst_crew *c)
+{
+	if (c == NULL)
+		return;
+	atomic_store_explicit(&c->stop, true, memory_order_relaxed);
+	mst_server_wake(c->server);
+	for (uint32_t i = 0; i < c->count; i++) {
+		if (i > 0)
+			mst_server_shard_wake(c->server, i);
+		pthread_join(c->hand[i].thread, NULL);
+	}
+	free(c);
+}
