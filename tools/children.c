@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/assert.h"
+#include "common/base/clock.h"
 
 /* What a shell says of a program it could not execute. */
 #define CANNOT_EXECUTE 127
@@ -145,6 +146,14 @@ static bool has_ended(const siginfo_t *info)
 	       info->si_code == CLD_DUMPED;
 }
 
+static uint64_t cpu_ns(const struct rusage *used)
+{
+	uint64_t s = (uint64_t)(used->ru_utime.tv_sec + used->ru_stime.tv_sec);
+	uint64_t us = (uint64_t)(used->ru_utime.tv_usec + used->ru_stime.tv_usec);
+
+	return s * MST_SECOND + us * 1000;
+}
+
 /* Takes the news that waitid() has shown, and with an end what is left of the group: as long as its
  * leader is not reaped the group's number can be nobody else's. */
 static void take(struct mst_child *c, const siginfo_t *info)
@@ -159,8 +168,11 @@ static void take(struct mst_child *c, const siginfo_t *info)
 	}
 	if (c != NULL)
 		(void)kill(-info->si_pid, SIGKILL);
-	(void)waitid(P_PID, (id_t)info->si_pid, &again, WEXITED);
+	struct rusage used = { 0 };
+	(void)wait4(info->si_pid, NULL, 0, &used);
 	if (c != NULL) {
+		c->cpu_ns = cpu_ns(&used);
+		c->rss_bytes = (uint64_t)used.ru_maxrss << 10;
 		c->alive = false;
 		c->status = info->si_code == CLD_EXITED ? info->si_status : -info->si_status;
 	}

@@ -21,8 +21,10 @@ struct mst_child {
 	char name[16]; /* "musterd", "rank 3" */
 	pid_t pid;     /* 0: not started */
 	bool alive;
-	bool stopped; /* alive, but halted by SIGSTOP or its like */
-	int status;   /* ended: its exit status, or minus the signal that killed it */
+	bool stopped;       /* alive, but halted by SIGSTOP or its like */
+	int status;         /* ended: its exit status, or minus the signal that killed it */
+	uint64_t cpu_ns;    /* ended: the processor time it used */
+	uint64_t rss_bytes; /* ended: the most memory it had resident */
 };
 
 struct mst_spawn {

@@ -242,6 +242,7 @@ static void conclude(struct mst_course *c, struct mst_ending *out)
 	else if (e->why[0] == '\0')
 		(void)snprintf(e->why, sizeof(e->why), "%s", s->job.why);
 	e->job = s;
+	e->musterd = mst_course_musterd(c);
 	e->worker = mst_course_workers(c);
 	e->workers = c->workers;
 	*out = *e;

@@ -78,7 +78,7 @@ static void start_workers(struct mst_course *c)
 	};
 
 	for (uint32_t rank = 0; rank < c->workers; rank++) {
-		int rc = mst_worker_start(&mst_course_workers(c)[rank], rank, &cfg);
+		int rc = mst_worker_child_start(&mst_course_workers(c)[rank], rank, &cfg);
 
 		if (rc < 0) {
 			mst_course_fail(c, 0, "cannot start %s as rank %u: %s", cfg.program[0],

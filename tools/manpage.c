@@ -10,6 +10,7 @@
 #include "common/config/option.h"
 #include "server/core/rule.h"
 #include "server/options.h"
+#include "tools/bench_options.h"
 #include "tools/doctor_options.h"
 #include "tools/run_options.h"
 #include "tools/status_options.h"
@@ -20,6 +21,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_server_table;
 	if (strcmp(program, "muster-run") == 0)
 		return mst_run_table();
+	if (strcmp(program, "muster-bench") == 0)
+		return mst_bench_table();
 	if (strcmp(program, "muster-status") == 0)
 		return mst_status_table;
 	if (strcmp(program, "muster-doctor") == 0)

@@ -21,6 +21,8 @@ struct command {
 static const struct command commands[] = {
 	{ "run", "run -n W [options] -- PROGRAM ARGS", "a server and W workers on this host",
 	  mst_run_command },
+	{ "bench", "bench [options]", "how long a step takes, every result checked",
+	  mst_bench_command },
 	{ "status", "status [HOST:PORT]", "who is late, by how much, how often",
 	  mst_status_command },
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",

@@ -52,14 +52,14 @@ static json_t *real_or_null(double value)
 json_t *mst_report_job(const struct mst_status *job)
 {
 	return json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:o}",
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:o}",
 		"job", job->job, "policy", job->policy, "state", mst_report_job_state(job->state),
-		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "commits",
-		(json_int_t)job->version, "samples", job->samples, "wall_s",
-		seconds(job->elapsed_ns), "mean_step_ms", ms(job->step_mean_ns), "p50_step_ms",
-		ms(job->step_p50_ns), "p99_step_ms", ms(job->step_p99_ns), "max_step_ms",
-		ms(job->step_max_ns), "saved_s", seconds(job->saved_ns), "why", job->why, "loss",
-		real_or_null(job->loss));
+		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "shards",
+		(json_int_t)job->shards, "commits", (json_int_t)job->version, "samples",
+		job->samples, "wall_s", seconds(job->elapsed_ns), "mean_step_ms",
+		ms(job->step_mean_ns), "p50_step_ms", ms(job->step_p50_ns), "p99_step_ms",
+		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "saved_s",
+		seconds(job->saved_ns), "why", job->why, "loss", real_or_null(job->loss));
 }
 
 json_t *mst_report_rank(const struct mst_status_rank *row)
@@ -73,6 +73,18 @@ json_t *mst_report_rank(const struct mst_status_rank *row)
 			 ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns),
 			 "mean_behind_ms", ms(row->behind_mean_ns), "waiting_ms",
 			 ms(row->waiting_ns));
+}
+
+bool mst_report_may_write(const char *path)
+{
+	FILE *f;
+
+	if (path == NULL || strcmp(path, "-") == 0)
+		return true;
+	f = fopen(path, "ae");
+	if (f != NULL)
+		(void)fclose(f);
+	return f != NULL;
 }
 
 static int dump(const json_t *doc, FILE *out)

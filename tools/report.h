@@ -4,6 +4,7 @@
 #define MST_TOOLS_REPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "tools/watch.h"
 
@@ -14,6 +15,10 @@ const char *mst_report_rank_state(uint32_t state);
 /* The job without its ranks, and one rank. Return: a new object, or NULL if memory is short. */
 json_t *mst_report_job(const struct mst_status *job);
 json_t *mst_report_rank(const struct mst_status_rank *row);
+
+/* Could figures be written to @path (NULL: nowhere)? Better known before a long run than after it.
+ * errno says why not. */
+bool mst_report_may_write(const char *path);
 
 /* Writes @doc to @path ("-": standard output); logs why it could not. Return: 0 or -errno. */
 int mst_report_write(const json_t *doc, const char *path);

@@ -33,19 +33,6 @@ static int refuse(const char *why)
 	return MST_EXIT_USAGE;
 }
 
-/* Better to know before a long run than after it. */
-static bool may_write(const char *path)
-{
-	FILE *f;
-
-	if (path == NULL || strcmp(path, "-") == 0)
-		return true;
-	f = fopen(path, "ae");
-	if (f != NULL)
-		(void)fclose(f);
-	return f != NULL;
-}
-
 /* What only the run can find wrong, and what musterd would, sooner. */
 static int check(const struct mst_run_line *line, char *why, size_t why_len)
 {
@@ -59,7 +46,7 @@ static int check(const struct mst_run_line *line, char *why, size_t why_len)
 			       line->options.server.workers);
 		return -EINVAL;
 	}
-	if (!may_write(line->options.json)) {
+	if (!mst_report_may_write(line->options.json)) {
 		(void)snprintf(why, why_len, "option --json: cannot write %s: %s",
 			       line->options.json, strerror(errno));
 		return -EINVAL;

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/assert.h"
-
-#define ROWS_MAX 128u
+#include "tools/handed.h"
 
 static const struct mst_option own_table[] = {
 	{ .name = "workers",
@@ -51,42 +49,19 @@ static const struct mst_option own_table[] = {
 	{ .name = NULL },
 };
 
-/* Own rows, then those of the server whose names are not among them. Made once; tools have one
- * thread. */
-static struct mst_option table[ROWS_MAX];
+static const struct mst_handed handed = {
+	.own = own_table,
+	.server_offset = offsetof(struct mst_run_options, server),
+};
+
+/* Made once; tools have one thread. */
+static struct mst_option table[MST_HANDED_ROWS];
 static unsigned own_count;
-
-static bool is_own(const char *name)
-{
-	for (const struct mst_option *row = own_table; row->name != NULL; row++)
-		if (strcmp(row->name, name) == 0)
-			return true;
-	return false;
-}
-
-static void compose_table(void)
-{
-	unsigned count = 0;
-
-	while (own_table[count].name != NULL) {
-		table[count] = own_table[count];
-		count++;
-	}
-	own_count = count;
-	for (const struct mst_option *row = mst_server_table; row->name != NULL; row++) {
-		if (is_own(row->name))
-			continue;
-		MST_ASSERT(count + 1 < ROWS_MAX);
-		table[count] = *row;
-		table[count].offset += offsetof(struct mst_run_options, server);
-		count++;
-	}
-}
 
 const struct mst_option *mst_run_table(void)
 {
 	if (table[0].name == NULL)
-		compose_table();
+		own_count = mst_handed_compose(&handed, table);
 	return table;
 }
 
@@ -98,53 +73,6 @@ const struct mst_option *mst_run_own_table(void)
 const struct mst_option *mst_run_server_table(void)
 {
 	return mst_run_table() + own_count;
-}
-
-/* The row that a flag names; it has been parsed before, so that there is one. */
-static const struct mst_option *row_of(const char *flag)
-{
-	const struct mst_option *row = mst_run_table();
-	size_t len = strcspn(flag + 2, "=");
-
-	for (; row->name != NULL; row++) {
-		if (flag[1] != '-' && flag[1] == row->letter)
-			break;
-		if (flag[1] == '-' && strncmp(flag + 2, row->name, len) == 0 &&
-		    row->name[len] == '\0')
-			break;
-	}
-	MST_ASSERT(row->name != NULL);
-	return row;
-}
-
-/* Does the value stand in the next argument? */
-static bool value_follows(const struct mst_option *row, const char *flag)
-{
-	bool joined = flag[1] == '-' ? strchr(flag, '=') != NULL : flag[2] != '\0';
-
-	return row->kind != MST_OPTION_FLAG && !joined;
-}
-
-/* Copies those of argv[1..@end) that are the server's. */
-static int collect_flags(struct mst_run_line *line, char **argv, int end)
-{
-	char **out = line->flags = calloc((size_t)end + 1, sizeof(out[0]));
-
-	if (out == NULL)
-		return -ENOMEM;
-	for (int i = 1; i < end && strcmp(argv[i], "--") != 0; i++) {
-		const struct mst_option *row = row_of(argv[i]);
-		int last = i + value_follows(row, argv[i]);
-
-		if (is_own(row->name)) {
-			i = last;
-			continue;
-		}
-		*out++ = argv[i];
-		if (last > i)
-			*out++ = argv[++i];
-	}
-	return 0;
 }
 
 /* Reads -c FILE as musterd will, and argv over it once more: flags win. */
@@ -184,7 +112,8 @@ int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, char *wh
 		if (rc < 0)
 			return explain(rc, line->file.why, why, why_len);
 	}
-	return explain(collect_flags(line, argv, operand), "", why, why_len);
+	rc = mst_handed_collect(&handed, mst_run_table(), argv, operand, &line->flags);
+	return explain(rc, "", why, why_len);
 }
 
 void mst_run_line_fini(struct mst_run_line *line)

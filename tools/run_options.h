@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The options of `muster run`: its own, and every option of the server, handed on to musterd as
- * they were typed. One table is composed of both; where a name is in both, the run's row stands,
- * and the option is not handed on.
+ * they were typed (handed.h).
  */
 #ifndef MST_TOOLS_RUN_OPTIONS_H
 #define MST_TOOLS_RUN_OPTIONS_H

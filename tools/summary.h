@@ -14,6 +14,7 @@ struct mst_ending {
 	int signo;                      /* the signal that ended the run, or 0 */
 	char why[MST_SENTENCE_LEN];     /* in one sentence */
 	const struct mst_snapshot *job; /* the last that musterd told, or a blank one */
+	const struct mst_child *musterd;
 	const struct mst_child *worker; /* by rank: [workers] */
 	uint32_t workers;
 };

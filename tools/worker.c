@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-int mst_worker_start(struct mst_child *child, uint32_t rank, const struct mst_worker_cfg *cfg)
+int mst_worker_child_start(struct mst_child *child, uint32_t rank, const struct mst_worker_cfg *cfg)
 {
 	char server[192], job[96], own[32], all[32];
 	struct mst_spawn spawn = {

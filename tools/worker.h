@@ -15,6 +15,7 @@ struct mst_worker_cfg {
 };
 
 /* Starts rank @rank as @child, with MUSTER_RANK. Return: 0 or why it could not be executed. */
-int mst_worker_start(struct mst_child *child, uint32_t rank, const struct mst_worker_cfg *cfg);
+int mst_worker_child_start(struct mst_child *child, uint32_t rank,
+			   const struct mst_worker_cfg *cfg);
 
 #endif

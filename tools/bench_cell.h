@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* One measurement: a musterd and workers of their own, from the first process to the last. */
+#ifndef MST_TOOLS_BENCH_CELL_H
+#define MST_TOOLS_BENCH_CELL_H
+
+#include "tools/bench_figures.h"
+#include "tools/bench_options.h"
+#include "tools/signals.h"
+
+struct mst_bench_cell {
+	uint32_t workers;
+	uint64_t bytes;  /* of one worker's gradient */
+	uint32_t shards; /* that the server had */
+	struct mst_bench_figures figures;
+	uint64_t server_cpu_ns; /* of musterd, its start and end included */
+	uint64_t server_rss_bytes;
+};
+
+/* Measures with cell->workers and cell->bytes, and fills in the rest; logs what goes wrong.
+ * Return: the exit status that it would have by itself. */
+int mst_bench_cell_run(struct mst_bench_cell *cell, const struct mst_bench_line *line,
+		       struct mst_signals *signals);
+
+#endif
