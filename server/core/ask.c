@@ -124,12 +124,14 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->read_before = MST_BUFFER_NONE;
 }
 
+/* From who was counted last on, round and round: it has been computing until now, while most others
+ * have waited, and the next step is going to wait for it. */
 void mst_ask_judge_all(struct mst_ledger *l)
 {
 	uint64_t clock_min = mst_step_clock_min(l);
 
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		struct mst_member *m = &l->member[rank];
+	for (uint32_t i = 0; i < l->cfg.workers; i++) {
+		struct mst_member *m = &l->member[(l->counted_last + i) % l->cfg.workers];
 		if (m->asks && may_go_on(l, m, clock_min))
 			answer(l, m);
 	}

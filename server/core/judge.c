@@ -74,6 +74,7 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	};
 	if (l->entry_count == 1)
 		l->first_count_ns = l->now_ns;
+	l->counted_last = m->rank;
 	m->step_count++;
 	m->step_samples += h->weight;
 	m->clock++;

@@ -41,6 +41,7 @@ struct mst_ledger {
 	/* The open step. */
 	struct mst_entry *entry; /* all entries: the open step's first, then each record's */
 	uint32_t entry_count, entry_max;
+	uint32_t counted_last;   /* rank */
 	uint64_t first_count_ns; /* patience runs from here; 0: nothing counted */
 	double samples_total;    /* in all commits */
 

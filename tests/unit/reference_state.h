@@ -82,6 +82,7 @@ struct reference {
 	struct step *step; /* step[v] makes version v; step[0] is empty */
 	size_t step_count; /* newest + 2 once born: the last is open */
 	double samples;    /* committed so far */
+	uint32_t last;     /* rank that was counted last: it is answered first */
 
 	bool ticked;
 	uint64_t ticked_ns;

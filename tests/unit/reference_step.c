@@ -335,8 +335,10 @@ static void give_verdict(struct reference *r, struct session *s, const struct ms
 {
 	enum muster_verdict verdict = verdict_on(r, s, h);
 
-	if (verdict == MUSTER_COUNTED)
+	if (verdict == MUSTER_COUNTED) {
 		count(r, s, h, now_ns);
+		r->last = s->who.rank;
+	}
 	struct mst_decision *d = decide(r, MST_DO_VERDICT, s->who);
 	d->verdict.seq = h->seq;
 	d->verdict.tag = h->tag;
@@ -545,8 +547,8 @@ static void answer(struct reference *r, struct session *s)
 
 static void answer_all(struct reference *r)
 {
-	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
-		struct session *s = session_of(r, rank);
+	for (uint32_t i = 0; i < r->cfg.workers; i++) {
+		struct session *s = session_of(r, (r->last + i) % r->cfg.workers);
 		if (s != NULL && s->asking && may_go_on(r, s))
 			answer(r, s);
 	}

@@ -27,6 +27,27 @@ static void counted_worker_goes_on_with_its_own_version(void)
 	job_close(&j);
 }
 
+/* The others have waited anyway, and the next step will wait for it. */
+static void who_was_counted_last_is_answered_first(void)
+{
+	static const uint32_t order[] = { 3, 0, 1, 2 };
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 4);
+	struct job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 1);
+	job_push(&j, 0);
+	job_push(&j, 2);
+	job_forget(&j);
+	job_push(&j, 3);
+	size_t found = 0;
+	for (size_t i = 0; i < j.seen_count && found < 4; i++)
+		if (j.seen[i].kind == MST_DO_RELEASE)
+			CU_ASSERT_EQUAL(j.seen[i].who.rank, order[found++]);
+	CU_ASSERT_EQUAL(found, 4);
+	job_close(&j);
+}
+
 static void late_worker_goes_on_at_once(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:1", 2);
@@ -531,6 +552,7 @@ static void the_last_version_waits_for_no_link(void)
 static CU_TestInfo cases[] = {
 	{ "a counted worker goes on with its own version",
 	  counted_worker_goes_on_with_its_own_version },
+	{ "who was counted last is answered first", who_was_counted_last_is_answered_first },
 	{ "a late worker goes on at once", late_worker_goes_on_at_once },
 	{ "gradients in flight at a change to bsp hang nobody",
 	  gradients_in_flight_at_a_change_to_bsp_hang_nobody },
