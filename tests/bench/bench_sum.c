@@ -17,6 +17,7 @@
  */
 #include <getopt.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,7 @@ struct bench {
 	bool json_begun;
 	char *source[SOURCES];
 	float *out, *theta, *momentum, *expected, *pairwise;
-	volatile uint64_t read; /* what plain reads came to; kept, or they would be left out */
+	_Atomic uint64_t read; /* what plain reads came to; kept, or they would be left out */
 	double rate[KINDS][ROUNDS_MAX];
 };
 
@@ -185,7 +186,8 @@ static void read_only(const struct part *p, bool ahead)
 		c.read[c.reads++] = (char *)b->momentum;
 		c.replaced = (char *)b->momentum;
 	}
-	b->read = b->ceiling(&c, p->first * size, p->count * size);
+	atomic_store_explicit(&b->read, b->ceiling(&c, p->first * size, p->count * size),
+			      memory_order_relaxed);
 	if (out_size > size) {
 		struct ceiling other = { .written = (char *)b->out + b->elems * size };
 
