@@ -455,6 +455,7 @@ static void drop_open_step(struct mst_aggregator *a)
 		}
 		a->rank[rank].first = a->rank[rank].last = NULL;
 	}
+	mst_job_forget_ripe(a);
 }
 
 static void finish(struct mst_aggregator *a, const struct mst_decision *d)
@@ -485,6 +486,11 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 {
 	struct mst_job job = { .kind = MST_JOB_ANSWER };
 
+	/* It has asked on before it had that answer, in a header that waited for another's turn. */
+	if (session->answering) {
+		mst_aggregator_lose(a, session, -EPROTO);
+		return;
+	}
 	session->busy++;
 	session->answering = true;
 	for (uint32_t i = 0; i < a->cfg.shards; i++)

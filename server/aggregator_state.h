@@ -145,6 +145,8 @@ void mst_job_commit(struct mst_aggregator *a, const struct mst_decision *d,
 /* The rank has contributed to the open step, which takes one contribution of each: its group may be
  * complete now. */
 void mst_job_ripen(struct mst_aggregator *a, uint32_t rank);
+/* The open step's slots are taken, or dropped: no group of it is to be summed early. */
+void mst_job_forget_ripe(struct mst_aggregator *a);
 
 static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t buffer)
 {

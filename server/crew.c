@@ -103,10 +103,9 @@ void mst_crew_stop(struct mst_crew *c)
 		return;
 	atomic_store_explicit(&c->stop, true, memory_order_relaxed);
 	mst_server_wake(c->server);
-	for (uint32_t i = 0; i < c->count; i++) {
-		if (i > 0)
-			mst_server_shard_wake(c->server, i);
+	for (uint32_t i = 1; i < c->count; i++)
+		mst_server_shard_stop(c->server, i);
+	for (uint32_t i = 0; i < c->count; i++)
 		pthread_join(c->hand[i].thread, NULL);
-	}
 	free(c);
 }

@@ -47,7 +47,7 @@ void mst_job_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		}
 		*open = (struct mst_rank_open){ 0 };
 	}
-	memset(a->ripe, 0, mst_bitset_words(a->cfg.workers) * sizeof(*a->ripe));
+	mst_job_forget_ripe(a);
 	job.commit.buffer = d->commit.buffer;
 	job.commit.divisor = r->divisor;
 	job.commit.rate = r->rate;
@@ -106,6 +106,11 @@ void mst_job_ripen(struct mst_aggregator *a, uint32_t rank)
 	mst_bitset_add(a->ripe, group);
 }
 
+void mst_job_forget_ripe(struct mst_aggregator *a)
+{
+	memset(a->ripe, 0, mst_bitset_words(a->cfg.workers) * sizeof(*a->ripe));
+}
+
 static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_fold *into)
 {
 	struct mst_span ranks = group_ranks(a, group);
@@ -113,6 +118,7 @@ static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_fol
 	struct mst_slot **slots = &job.group.slots;
 
 	for (uint64_t r = ranks.begin; r < ranks.end; r++) {
+		MST_ASSERT(a->rank[r].first != NULL);
 		*slots = a->rank[r].first;
 		slots = &a->rank[r].first->next;
 		a->rank[r] = (struct mst_rank_open){ 0 };

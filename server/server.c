@@ -203,9 +203,9 @@ void mst_server_shard_wait(struct mst_server *s, uint32_t shard)
 	mst_shard_wait(mst_aggregator_shard(s->aggregator, shard));
 }
 
-void mst_server_shard_wake(struct mst_server *s, uint32_t shard)
+void mst_server_shard_stop(struct mst_server *s, uint32_t shard)
 {
-	mst_shard_wake(mst_aggregator_shard(s->aggregator, shard));
+	mst_shard_stop(mst_aggregator_shard(s->aggregator, shard));
 }
 
 /* Decisions to the control side. */
@@ -382,6 +382,7 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 		handle_queued(s);
 	}
 	mst_aggregator_deliver(s->aggregator);
+	busy |= s->event_count > 0; /* a link that could not take what was due */
 	if (s->noted) {
 		s->noted = false;
 		s->cfg.notify(s->cfg.notify_ctx);

@@ -54,7 +54,8 @@ void mst_server_wake(struct mst_server *s);
  * if there is none. And: returns when there may be some. */
 bool mst_server_shard_step(struct mst_server *s, uint32_t shard);
 void mst_server_shard_wait(struct mst_server *s, uint32_t shard);
-void mst_server_shard_wake(struct mst_server *s, uint32_t shard); /* any thread */
+/* Any thread: that shard's waits end at once from now on. */
+void mst_server_shard_stop(struct mst_server *s, uint32_t shard);
 uint32_t mst_server_shards(const struct mst_server *s);
 
 #endif

@@ -24,6 +24,7 @@ struct mst_shard {
 	_Atomic uint64_t done;   /* jobs that move data, so far */
 	_Atomic uint64_t cursor; /* elements of the one at work */
 	struct mst_gate gate;
+	_Atomic bool stopped; /* it waits no more */
 	struct mst_spin spin;
 };
 
@@ -271,16 +272,20 @@ uint64_t mst_shard_reached(const struct mst_shard *s, uint64_t work)
 	return done > work ? s->range.end : s->range.begin + cursor;
 }
 
+/* In the one order of is_last(), for the first shard's thread looks here before it sleeps: either
+ * it finds the last of the others, or that one finds it. */
 bool mst_shard_is_done(const struct mst_shard *s, uint64_t work)
 {
-	return atomic_load_explicit(&s->done, memory_order_acquire) > work;
+	return atomic_load_explicit(&s->done, memory_order_seq_cst) > work;
 }
 
 /* ---- waiting ---- */
 
 static bool stirs(void *shard)
 {
-	return job_at_hand(shard) != NULL;
+	const struct mst_shard *s = shard;
+
+	return job_at_hand(s) != NULL || atomic_load_explicit(&s->stopped, memory_order_relaxed);
 }
 
 void mst_shard_wait(struct mst_shard *s)
@@ -296,5 +301,11 @@ void mst_shard_wait(struct mst_shard *s)
 
 void mst_shard_wake(struct mst_shard *s)
 {
+	mst_gate_open(&s->gate);
+}
+
+void mst_shard_stop(struct mst_shard *s)
+{
+	atomic_store_explicit(&s->stopped, true, memory_order_relaxed);
 	mst_gate_open(&s->gate);
 }

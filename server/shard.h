@@ -38,6 +38,9 @@ void mst_shard_wait(struct mst_shard *s);
 /* Ends the present wait. Any thread, after what there is to do has been posted. */
 void mst_shard_wake(struct mst_shard *s);
 
+/* Any thread: no wait lasts any more. */
+void mst_shard_stop(struct mst_shard *s);
+
 struct mst_span mst_shard_range(const struct mst_shard *s);
 /* Any thread. How far it is with the work of this number: an element of its range, or its end. What
  * it has written up to there is visible to who asks. */

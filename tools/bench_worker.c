@@ -110,7 +110,8 @@ static int take_result(struct worker *w, struct mst_bench_record *r, uint64_t st
 	if (w->out.version == step + 1 && r->verdict == MUSTER_COUNTED &&
 	    !mst_bench_gate_leave(w->plan, step, job_is_gone, w))
 		return fail(w, "the job has ended");
-	r->wrong += check(w);
+	uint32_t wrong = check(w);
+	r->wrong = wrong > UINT32_MAX - r->wrong ? UINT32_MAX : r->wrong + wrong;
 	return 0;
 }
 

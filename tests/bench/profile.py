@@ -56,8 +56,8 @@ class Job:
         return {name: int(pid) for pid, name in map(str.split, listing.splitlines())}
 
     def version(self):
-        status = subprocess.run([self.build / "tools/muster", "status", "--json", "-", self.address],
-                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        ask = [self.build / "tools/muster", "status", "--json", "-", self.address]
+        status = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
         return json.loads(status.stdout)["commits"]
 
     def end(self):

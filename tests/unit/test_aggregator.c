@@ -63,6 +63,24 @@ static void an_ask_before_its_answer_is_put_breaks_the_protocol(void)
 	end();
 }
 
+/* Its asks came in headers, the second before the first was judged, so the ledger took both. */
+static void a_second_answer_before_the_first_breaks_the_protocol(void)
+{
+	begin(false);
+	count(0);
+	commit();
+	int before = event_count;
+	release(0, 2);
+	release(0, 2);
+	CU_ASSERT_EQUAL(event_count, before + 1);
+	CU_ASSERT(said(before, MST_EV_LOST, 0) && event[before].error == -EPROTO);
+	while (mst_aggregator_work(aggregator))
+		;
+	CU_ASSERT(report_parts_sent(0) > 0);
+	CU_ASSERT_EQUAL(event_count, before + 2); /* one answer is sent */
+	end();
+}
+
 static void a_session_ends_without_its_sends(void)
 {
 	begin(false);
@@ -214,6 +232,8 @@ static CU_TestInfo cases[] = {
 	  an_ask_may_come_before_the_result_is_reported_sent },
 	{ "an ask before its answer is put breaks the protocol",
 	  an_ask_before_its_answer_is_put_breaks_the_protocol },
+	{ "a second answer before the first breaks the protocol",
+	  a_second_answer_before_the_first_breaks_the_protocol },
 	{ "a session ends without waiting for its sends", a_session_ends_without_its_sends },
 	{ "what is queued for an ended session is not put",
 	  what_is_queued_for_an_ended_session_is_not_put },

@@ -275,6 +275,25 @@ static void early_groups_change_no_bit(void)
 	}
 }
 
+/* Nobody will commit them, and their slots are let go of. */
+static void groups_of_a_job_that_failed_are_not_summed(void)
+{
+	begin_with(true, 500);
+	count_group(0);
+	CU_ASSERT(mst_aggregator_work(aggregator)); /* at work, and the next is ready */
+	count_group(1);
+	fail();
+	work_off();
+	CU_ASSERT(!mst_aggregator_work(aggregator));
+	end();
+
+	begin(true);
+	count_group(2);
+	fail();
+	CU_ASSERT(!mst_aggregator_work(aggregator));
+	end();
+}
+
 /* The worker is gone, its contribution is in the set: its memory stays until it is summed. */
 static void a_session_that_ends_keeps_its_slot_until_its_group_is_summed(void)
 {
@@ -306,6 +325,8 @@ static CU_TestInfo cases[] = {
 	{ "a group is not summed apart when its commit is there",
 	  a_group_is_not_summed_apart_when_its_commit_is_there },
 	{ "early groups change no bit", early_groups_change_no_bit },
+	{ "groups of a job that failed are not summed",
+	  groups_of_a_job_that_failed_are_not_summed },
 	{ "a session that ends keeps its slot until its group is summed",
 	  a_session_that_ends_keeps_its_slot_until_its_group_is_summed },
 	CU_TEST_INFO_NULL,
