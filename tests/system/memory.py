@@ -13,7 +13,9 @@ from server import Server
 
 ELEMS = 1 << 19  # 2 MiB in f32
 WORKERS = 10
-OWN = 24 << 20  # code, threads, rings, control connections
+VECTOR = 4 * ELEMS
+SESSION = 3 * VECTOR  # two slots, and where results are copied to
+SMALL = 1 << 20  # headers and records, colours, queues
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 MUSTERD = CROWD = ""
 
@@ -58,20 +60,25 @@ class Memory(unittest.TestCase):
             with server.log as log:
                 return log.read(), most
 
-    def check_job(self, *options):
+    def check_job(self, vectors, *options):
+        """Apart from its sessions the server is to take so many vectors."""
         log, most = self.run_job(*options)
-        self.assertLessEqual(most, announced(log) + OWN, log)
-        # No wild guess either: the slots that the policy fills, and what sums and versions take.
-        self.assertGreater(most, 0.3 * announced(log), log)
+        self.assertAlmostEqual(announced(log), WORKERS * SESSION + vectors * VECTOR, delta=SMALL)
+        self.assertLessEqual(most, announced(log), log)
+        # What is filled in each step is really there: a slot of each worker, and some versions.
+        self.assertGreater(most, (WORKERS + 2) * VECTOR, log)
 
     def test_bsp_takes_what_it_says(self):
-        self.check_job("--policy", "bsp")
+        """4 versions, momentum, the sum of one group."""
+        self.check_job(4 + 1 + 1, "--policy", "bsp")
 
-    def test_groups_summed_early_are_in_it(self):
-        self.check_job("--policy", "bsp", "--owner", "workers", "--group", "4")
+    def test_history_and_groups_summed_early_are_in_it(self):
+        """4 versions and 16 of history, the sums of two groups."""
+        self.check_job(20 + 2, "--policy", "bsp", "--owner", "workers", "--group", "4")
 
     def test_folds_are_in_it(self):
-        self.check_job("--policy", "kbatchasync:20")
+        """4 versions, momentum, half of the quorum in folds."""
+        self.check_job(4 + 1 + 10, "--policy", "kbatchasync:20")
 
     def test_without_room_for_early_sums_the_job_runs_without_them(self):
         """Slots and the private area of 10 workers take 60 MiB, versions and momentum 10, the sums
