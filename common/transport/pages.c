@@ -60,3 +60,23 @@ bool mst_pages_gather(void *p, size_t bytes)
 	touch(begin, end);
 	return madvise((void *)begin, end - begin, MADV_COLLAPSE) == 0;
 }
+
+static bool is_whole(size_t at)
+{
+	return at % MST_PAGES_SMALL == 0;
+}
+
+/* An old size of 0 leaves the old mapping where it is: no descriptor need be kept for this. */
+int mst_pages_view(const void *base, size_t has, size_t offset, size_t bytes, void *at)
+{
+	size_t end = (has + MST_PAGES_SMALL - 1) / MST_PAGES_SMALL * MST_PAGES_SMALL;
+
+	if (base == NULL || bytes == 0 || offset > end || bytes > end - offset ||
+	    !is_whole(offset) || !is_whole(bytes) || !is_whole((uintptr_t)at))
+		return -EINVAL;
+	void *from = (void *)((uintptr_t)base + offset);
+	void *to = mremap(from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at);
+	if (to == at)
+		return 0;
+	return errno == EINVAL || errno == EFAULT ? -EINVAL : -ENOMEM;
+}

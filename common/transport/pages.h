@@ -28,4 +28,11 @@ void *mst_pages_map(int fd, size_t bytes, int prot);
  * else it works as before, in small ones. */
 bool mst_pages_gather(void *p, size_t bytes);
 
+#define MST_PAGES_SMALL ((size_t)4096)
+
+/* Maps [offset, offset + bytes) of shared memory that is mapped at @base, @has bytes of it, once
+ * more at @at, over what is there, with the same rights. Multiples of MST_PAGES_SMALL, and the last
+ * page may reach beyond @has. 0; -EINVAL; -ENOMEM. */
+int mst_pages_view(const void *base, size_t has, size_t offset, size_t bytes, void *at);
+
 #endif

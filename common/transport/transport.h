@@ -18,7 +18,9 @@
  *     nothing. Nobody is woken when credits come back;
  *   - a peer that dies or closes is reported lost once, after what it had put; one that breaks the
  *     rules is reported lost at once; then nothing more of its link arrives;
- *   - what is published is readable by every peer and writable by none.
+ *   - what is published is readable by every peer and writable by none;
+ *   - what is written through a view is read through the memory it is a view of, and the other way
+ *     round.
  *
  * Threads: a net and its attached links belong to one thread, but mst_net_wake() may come from any.
  * A door belongs to one thread, perhaps another: accepting maps or registers memory, and that must
@@ -104,9 +106,17 @@ struct mst_net_cfg {
 	size_t outbox_max;
 	const struct mst_fabric *fabric; /* copied; NULL: MST_FABRIC_DEFAULT */
 	uint32_t links_max;              /* attached at a time */
+	bool views;                      /* of links dialled here there will be views: view() */
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
 	uint32_t spin_pauses;   /* wait(): at most so many pauses, */
 	uint32_t spin_yields;   /* then at most so many yields, then sleep */
+};
+
+/* What of a link can be mapped a second time. */
+enum mst_view {
+	MST_VIEW_OUTBOX,
+	MST_VIEW_LANDING,
+	MST_VIEW_SHARED, /* readable only */
 };
 
 struct mst_dial {
@@ -214,6 +224,14 @@ struct mst_transport {
 	int (*wait)(struct mst_net *net, uint64_t timeout_ns);
 	/* Ends the present or the next wait. Any thread, also a signal handler's. */
 	void (*wake)(struct mst_net *net);
+
+	/* Maps [offset, offset + bytes) of what this end has, a second time, at @at: over whatever
+	 * the caller has reserved there. So parts of several links come to lie side by side. All
+	 * are multiples of 4096; the last page may reach beyond the end. It is to be unmapped by
+	 * the caller, once the link is freed. 0; -EINVAL no multiples, or there is not so much;
+	 * -ENOTSUP the net was opened without views; -ENOMEM. */
+	int (*view)(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+		    void *at);
 };
 
 extern const struct mst_transport mst_shm, mst_verbs;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/transport/pages.h"
 #include "tests/sim/net_state.h"
 
 /* ---- beginning ---- */
@@ -63,6 +64,27 @@ struct sim_session *sim_session_new(const struct sim_session_cfg *cfg)
 	return s;
 }
 
+/* ---- views ---- */
+
+int sim_end_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at)
+{
+	struct sim_end *e = (struct sim_end *)link;
+	const void *base[] = { [MST_VIEW_OUTBOX] = link->outbox,
+			       [MST_VIEW_LANDING] = link->landing,
+			       [MST_VIEW_SHARED] = link->shared };
+	const size_t has[] = { [MST_VIEW_OUTBOX] = link->outbox_bytes,
+			       [MST_VIEW_LANDING] = e->in->bytes,
+			       [MST_VIEW_SHARED] = link->shared_bytes };
+	int rc = mst_pages_view(base[what], has[what], offset, bytes, at);
+
+	if (rc != 0 || what != MST_VIEW_OUTBOX || !e->session->near)
+		return rc;
+	struct sim_window_view *v = sim_alloc(sizeof(*v));
+	*v = (struct sim_window_view){ offset, bytes, at, e->views };
+	e->views = v;
+	return 0;
+}
+
 /* ---- the end ---- */
 
 static void forget_arrivals(struct sim_end *e)
@@ -96,13 +118,16 @@ void sim_end_hang_up(struct sim_end *e)
 	sim_lane_hang_up(e->out);
 }
 
-/* What a ghost computes in its window must not reach anybody. */
+/* What a ghost computes in its window must not reach anybody, whichever way it goes there. */
 static void close_window(struct sim_end *e)
 {
-	uint8_t *own = sim_alloc(e->link.outbox_bytes + 8);
+	uint8_t *own = sim_alloc(e->link.outbox_bytes + MST_PAGES_SMALL);
 
 	memcpy(own, e->link.window, e->link.outbox_bytes);
 	e->link.window = e->link.outbox = own;
+	for (const struct sim_window_view *v = e->views; v != NULL; v = v->next)
+		MST_ASSERT(mst_pages_view(own, e->link.outbox_bytes, v->offset, v->bytes, v->at) ==
+			   0);
 }
 
 void sim_end_die(struct sim_end *e)

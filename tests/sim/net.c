@@ -240,6 +240,7 @@ const struct mst_transport sim_near = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.view = sim_end_view,
 };
 
 const struct mst_transport sim_far = {
@@ -256,4 +257,5 @@ const struct mst_transport sim_far = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.view = sim_end_view,
 };

@@ -98,6 +98,13 @@ enum sim_end_state {
 
 struct sim_net;
 
+/* A part of the window that its owner has mapped a second time. */
+struct sim_window_view {
+	size_t offset, bytes;
+	void *at;
+	struct sim_window_view *next;
+};
+
 struct sim_end {
 	struct mst_link link;
 	enum sim_end_state state;
@@ -112,6 +119,7 @@ struct sim_end {
 	uint32_t index;
 	struct sim_lane *in, *out;
 	struct sim_session *session;
+	struct sim_window_view *views;
 };
 
 struct sim_session {
@@ -135,6 +143,7 @@ void sim_end_hang_up(struct sim_end *e);
 /* Its process has died. */
 void sim_end_die(struct sim_end *e);
 void sim_end_free(struct mst_link *link);
+int sim_end_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at);
 /* Events of this end, in an order that the contract allows. */
 int sim_end_poll(struct sim_end *e, struct mst_net_event *ev, int max);
 bool sim_end_stirs(const struct sim_end *e);

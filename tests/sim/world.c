@@ -66,7 +66,7 @@ static void (*at_death[AT_DEATH_MAX])(struct sim_process *p);
 static struct chunk *chunk_new(size_t bytes)
 {
 	size_t size = bytes + 2 * ALIGNMENT < CHUNK_BYTES ? CHUNK_BYTES : bytes + 2 * ALIGNMENT;
-	struct chunk *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	struct chunk *c = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 			       0);
 
 	MST_ASSERT(c != MAP_FAILED);

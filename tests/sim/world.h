@@ -36,7 +36,7 @@ uint64_t sim_steps(void);
 uint64_t sim_hash(void);
 void sim_mix(uint64_t fact); /* adds to it */
 
-/* Zeroed, and freed with the world. */
+/* Zeroed, and freed with the world. Shared: it can be mapped a second time (pages.h). */
 void *sim_alloc(size_t bytes);
 
 /* ---- chance ---- */

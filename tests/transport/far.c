@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/transport/pages.h"
 
 #define SCHEME "far:"
 #define PAGE ((size_t)4096)
@@ -53,15 +55,19 @@ struct far_link {
 	uint32_t room; /* on their way, at most */
 };
 
-/* Those whose length is no multiple of the page get one all the same. */
+/* Shared, so that there can be views of it. */
 static void *memory_new(size_t bytes)
 {
-	size_t whole = (bytes + PAGE) / PAGE * PAGE;
-	void *memory = aligned_alloc(PAGE, whole);
+	void *memory = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			    -1, 0);
 
+	return memory != MAP_FAILED ? memory : NULL;
+}
+
+static void memory_free(void *memory, size_t bytes)
+{
 	if (memory != NULL)
-		memset(memory, 0, whole);
-	return memory;
+		munmap(memory, bytes + PAGE);
 }
 
 /* ---- net ---- */
@@ -74,7 +80,7 @@ static void net_close(struct mst_net *n)
 		return;
 	MST_ASSERT(net->link_count == 0);
 	mst_shm.net_close(net->inner);
-	free(net->net.published);
+	memory_free(net->net.published, net->net.published_bytes);
 	free(net->link);
 	free(net);
 }
@@ -115,7 +121,7 @@ static void link_free(struct mst_link *link)
 		return;
 	MST_ASSERT(l->net == NULL);
 	mst_shm.link_free(l->inner);
-	free(l->link.outbox);
+	memory_free(l->link.outbox, l->link.outbox_bytes);
 	free(l->entry);
 	free(l);
 }
@@ -203,6 +209,17 @@ static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link *
 	enter(net, l);
 	*out = &l->link;
 	return 0;
+}
+
+static int view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at)
+{
+	struct far_link *l = (struct far_link *)link;
+
+	if (what == MST_VIEW_LANDING)
+		return mst_shm.view(l->inner, what, offset, bytes, at);
+	if (what == MST_VIEW_OUTBOX)
+		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
+	return -EINVAL;
 }
 
 /* ---- doors ---- */
@@ -469,4 +486,5 @@ const struct mst_transport far = {
 	.poll = poll_net,
 	.wait = wait_net,
 	.wake = wake,
+	.view = view,
 };

@@ -115,6 +115,7 @@ static int open_net(struct side *side, const struct peer_command *c)
 {
 	struct mst_net_cfg cfg = { .published_bytes = c->order == PEER_LISTEN ? c->bytes : 0,
 				   .links_max = 2,
+				   .views = c->views,
 				   .spin_pauses = c->restless ? 0 : 1000,
 				   .spin_yields = c->restless ? 0 : 10 };
 
@@ -266,6 +267,45 @@ static int echo(const struct side *side, uint64_t count)
 	return 0;
 }
 
+/* A page in, so that what is mapped beyond its ends would be seen. */
+static int map_view(struct side *side, const struct peer_command *c, uint8_t **out)
+{
+	size_t room = c->bytes + (size_t)2 * 4096;
+	uint8_t *base = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i = 0;
+
+	if (base == MAP_FAILED)
+		return -ENOMEM;
+	*out = base + 4096;
+	int rc = side->t->view(side->link, c->view, c->offset, c->bytes, *out);
+	while (side->view[i].bytes > 0)
+		i++;
+	side->view[i].at = base;
+	side->view[i].bytes = rc == 0 ? room : 0;
+	if (rc != 0)
+		munmap(base, room);
+	return rc;
+}
+
+/* Composes in a view of the outbox and puts that from where it lies; looks for it in others. */
+static int view(struct side *side, const struct peer_command *c)
+{
+	uint8_t *at;
+	int rc = map_view(side, c, &at);
+
+	if (rc != 0)
+		return rc;
+	if (c->view != MST_VIEW_OUTBOX)
+		return pattern_is(at, c->bytes, c->seed) ? 0 : -EBADMSG;
+	pattern(at, c->bytes, c->seed);
+	return side->t->put(side->link,
+			    &(struct mst_put){ .offset = c->offset,
+					       .src = (uint8_t *)side->link->outbox + c->offset,
+					       .bytes = c->bytes,
+					       .notify = true,
+					       .imm = c->imm });
+}
+
 static void hang_up(struct side *side)
 {
 	if (side->link != NULL) {
@@ -273,6 +313,11 @@ static void hang_up(struct side *side)
 		side->t->link_free(side->link);
 	}
 	side->link = NULL;
+	for (int i = 0; i < SIDE_VIEWS; i++) {
+		if (side->view[i].bytes > 0)
+			munmap(side->view[i].at, side->view[i].bytes);
+		side->view[i].bytes = 0;
+	}
 }
 
 int side_obey(struct side *side, const struct peer_command *c, struct peer_report *r)
@@ -301,6 +346,8 @@ int side_obey(struct side *side, const struct peer_command *c, struct peer_repor
 		return words(side, c->timeout_ns);
 	case PEER_ECHO:
 		return echo(side, c->count);
+	case PEER_VIEW:
+		return view(side, c);
 	case PEER_CLOSE:
 		hang_up(side);
 		return 0;

@@ -23,6 +23,7 @@ enum peer_order {
 	PEER_STORM,    /* storm(seed, count) */
 	PEER_WORDS,    /* for timeout_ns: 8 equal bytes at offset 0; the last notifies */
 	PEER_ECHO,     /* answers `count` arrivals, each after 0 to 3 us */
+	PEER_VIEW,     /* maps view, offset, bytes once more, and looks or composes there */
 	PEER_CLOSE,    /* detaches and frees the link */
 };
 
@@ -40,6 +41,8 @@ struct peer_command {
 	uint64_t seed, count;
 	uint32_t imm;
 	bool notify, from_window, shared, restless; /* restless: neither spins nor yields */
+	bool views;                                 /* PEER_DIAL: there will be some */
+	enum mst_view view;
 };
 
 struct peer_report {
@@ -80,11 +83,17 @@ void later_end(void);
 
 /* ---- what a peer does ---- */
 
+#define SIDE_VIEWS 4
+
 struct side {
 	const struct mst_transport *t;
 	struct mst_net *net;
 	struct mst_door *door;
 	struct mst_link *link;
+	struct {
+		void *at;
+		size_t bytes;
+	} view[SIDE_VIEWS]; /* whose bytes are not 0 */
 };
 /* Return: as the report's rc. */
 int side_obey(struct side *side, const struct peer_command *c, struct peer_report *r);

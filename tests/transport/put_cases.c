@@ -393,6 +393,67 @@ static void no_link_starves_another(void)
 	world_close(&w);
 }
 
+#define VIEWED ((size_t)5 * 4096) /* its last page reaches beyond what lanes and nets here have */
+#define VIEWED_LANE (VIEWED - 100)
+
+static struct world world_of_views(void)
+{
+	struct world w = world_open(
+		&(struct world_cfg){ .peers = 1, .published_bytes = VIEWED_LANE });
+	struct peer_command call = world_call(
+		&w, &(struct mst_lanes){ VIEWED_LANE, VIEWED_LANE, 4, 4 });
+
+	call.views = true;
+	CU_ASSERT_TRUE_FATAL(world_let_in(&w, 0, &call));
+	return w;
+}
+
+static void view_is_what_it_is_a_view_of(void)
+{
+	struct world w = world_of_views();
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command view = { .order = PEER_VIEW, .offset = 4096, .bytes = 8192, .imm = 9 };
+	struct mst_net_event ev;
+
+	view.view = MST_VIEW_OUTBOX;
+	view.seed = 41;
+	CU_ASSERT(peer_do(w.peer[0], &view).rc >= 0);
+	CU_ASSERT_EQUAL_FATAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(ev.imm, 9);
+	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 4096, 8192, 41));
+
+	CU_ASSERT_EQUAL(world_notify(&w, 4096, 8192, 42, 1), 1);
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+	view.view = MST_VIEW_LANDING;
+	view.seed = 42;
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &view).rc, 0);
+
+	pattern((uint8_t *)w.net->published + 4096, 8192, 43);
+	view.view = MST_VIEW_SHARED;
+	view.seed = 43;
+	CU_ASSERT_EQUAL(peer_do(w.peer[0], &view).rc, transport->maps ? 0 : -EINVAL);
+	world_close(&w);
+}
+
+static void view_is_of_whole_pages_that_there_are(void)
+{
+	static const struct {
+		size_t offset, bytes;
+	} wrong[] = { { 1, 4096 },      { 0, 4095 }, { 4096, VIEWED },
+		      { VIEWED, 4096 }, { 0, 0 },    { SIZE_MAX - 4095, 4096 } };
+	struct world w = world_of_views();
+	struct peer_command view = { .order = PEER_VIEW };
+
+	for (view.view = MST_VIEW_OUTBOX; view.view <= MST_VIEW_SHARED; view.view++) {
+		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+			view.offset = wrong[i].offset;
+			view.bytes = wrong[i].bytes;
+			CU_ASSERT_EQUAL(peer_do(w.peer[0], &view).rc, -EINVAL);
+		}
+	}
+	world_close(&w);
+}
+
 CU_TestInfo put_cases[] = {
 	{ "a put arrives whole and once, with its immediate", put_arrives_whole_and_once },
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
@@ -411,5 +472,7 @@ CU_TestInfo put_cases[] = {
 	{ "both directions at once deliver every byte", both_directions_at_once },
 	{ "so they do between ends that sleep at every chance", both_directions_at_once_sleeping },
 	{ "no link starves another", no_link_starves_another },
+	{ "a view is what it is a view of", view_is_what_it_is_a_view_of },
+	{ "a view is of whole pages that there are", view_is_of_whole_pages_that_there_are },
 	CU_TEST_INFO_NULL,
 };

@@ -67,9 +67,15 @@ int world_knock(struct world *w, struct mst_knock *out)
 bool world_join(struct world *w, int i, const struct mst_lanes *lanes)
 {
 	struct peer_command call = world_call(w, lanes);
+
+	return world_let_in(w, i, &call);
+}
+
+bool world_let_in(struct world *w, int i, const struct peer_command *call)
+{
 	struct mst_knock knock;
 
-	peer_tell(w->peer[i], &call);
+	peer_tell(w->peer[i], call);
 	int rc = world_knock(w, &knock);
 	if (rc == 0)
 		rc = transport->door->answer(w->door, &knock, &w->link[i]);

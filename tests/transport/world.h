@@ -45,6 +45,8 @@ struct peer_command world_call(const struct world *w, const struct mst_lanes *la
 int world_knock(struct world *w, struct mst_knock *out);
 /* Joins peer @i: it dials, is let in and attached. False, and a failed assertion, if it cannot. */
 bool world_join(struct world *w, int i, const struct mst_lanes *lanes);
+/* The same of one that calls in another way. */
+bool world_let_in(struct world *w, int i, const struct peer_command *call);
 /* One peer, joined over the usual lanes. */
 struct world world_of_one(void);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/transport/pages.h"
 #include "common/transport/shm/shm.h"
 
 /* Slots of a ring: credits rounded up to a power of two. */
@@ -160,6 +161,26 @@ int mst_shm_link_put(struct mst_link *link, const struct mst_put *put)
 		ring_bell(l);
 	}
 	return 1;
+}
+
+int mst_shm_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+		      void *at)
+{
+	const struct mst_shm_link *l = (const struct mst_shm_link *)link;
+	const struct mst_lanes *lanes = &link->lanes;
+	bool connector = l->own_asleep != NULL;
+
+	switch (what) {
+	case MST_VIEW_OUTBOX:
+		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
+	case MST_VIEW_LANDING:
+		return mst_pages_view(link->landing,
+				      connector ? lanes->down_bytes : lanes->up_bytes, offset,
+				      bytes, at);
+	case MST_VIEW_SHARED:
+		return mst_pages_view(link->shared, link->shared_bytes, offset, bytes, at);
+	}
+	return -EINVAL;
 }
 
 void mst_shm_link_end(struct mst_shm_link *l, int error)

@@ -264,4 +264,5 @@ const struct mst_transport mst_shm = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.view = mst_shm_link_view,
 };

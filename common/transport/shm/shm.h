@@ -177,6 +177,8 @@ void mst_shm_link_free(struct mst_link *link);
 void mst_shm_link_arrange(struct mst_shm_link *l, enum mst_shm_side side,
 			  const struct mst_lanes *lanes);
 int mst_shm_link_put(struct mst_link *link, const struct mst_put *put);
+int mst_shm_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+		      void *at);
 /* Up to @max events. */
 int mst_shm_link_poll(struct mst_shm_link *l, struct mst_net_event *ev, int max);
 /* Ends a LIVE link. -EPIPE: the peer is gone, what it put before still arrives. -EPROTO: it broke

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -29,20 +30,26 @@ int mst_verbs_lanes_check(const struct mst_lanes *lanes)
 
 /* ---- beginning and end ---- */
 
+static int memory_new(const struct mst_verbs_link *l, size_t bytes, struct mst_verbs_memory *out)
+{
+	size_t all = mst_verbs_round(bytes) + MST_VERBS_PAGE;
+
+	return l->views ? mst_verbs_memory_new_viewed(all, out)
+			: mst_verbs_memory_new(all, l->home->fabric.huge_pages, out);
+}
+
 static int make_memory(struct mst_verbs_link *l)
 {
 	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
 	size_t max = l->home->cfg.outbox_max;
-	bool huge = l->home->fabric.huge_pages;
 
 	l->peer_bytes = l->connector ? l->link.lanes.up_bytes : l->link.lanes.down_bytes;
 	l->link.outbox_bytes = l->peer_bytes;
 	if (!l->connector && max != 0 && max < l->peer_bytes)
 		l->link.outbox_bytes = max;
-	int rc = mst_verbs_memory_new(mst_verbs_round(in) + MST_VERBS_PAGE, huge, &l->landing);
+	int rc = memory_new(l, in, &l->landing);
 	if (rc == 0)
-		rc = mst_verbs_memory_new(mst_verbs_round(l->link.outbox_bytes) + MST_VERBS_PAGE,
-					  huge, &l->outbox);
+		rc = memory_new(l, l->link.outbox_bytes, &l->outbox);
 	l->link.landing = l->landing.base;
 	l->link.outbox = l->outbox.base;
 	return rc;
@@ -59,6 +66,7 @@ int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct m
 	l->link.lanes = *lanes;
 	l->home = net;
 	l->connector = connector;
+	l->views = connector && net->cfg.views;
 	l->in_credits = connector ? lanes->down_credits : lanes->up_credits;
 	l->out_credits = connector ? lanes->up_credits : lanes->down_credits;
 	l->rail_count = rails;
@@ -92,6 +100,25 @@ void mst_verbs_link_free(struct mst_link *link)
 	mst_verbs_memory_free(&l->landing);
 	mst_verbs_memory_free(&l->outbox);
 	free(l);
+}
+
+int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+			void *at)
+{
+	const struct mst_verbs_link *l = (const struct mst_verbs_link *)link;
+	size_t landing = l->connector ? link->lanes.down_bytes : link->lanes.up_bytes;
+
+	if (!l->views)
+		return -ENOTSUP;
+	switch (what) {
+	case MST_VIEW_OUTBOX:
+		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
+	case MST_VIEW_LANDING:
+		return mst_pages_view(link->landing, landing, offset, bytes, at);
+	case MST_VIEW_SHARED: /* nothing of the acceptor's is mapped here */
+		return -EINVAL;
+	}
+	return -EINVAL;
 }
 
 /* ---- completions ---- */

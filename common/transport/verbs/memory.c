@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -35,6 +36,33 @@ int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory 
 		.base = (uint8_t *)base, .bytes = bytes, .mapping = mapping, .mapped = mapped
 	};
 	return 0;
+}
+
+/* What has no name can be mapped once only. Children have no part in it: what they wrote would be
+ * sent. */
+int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out)
+{
+	int fd = memfd_create("muster", MFD_CLOEXEC);
+	void *base = NULL;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
+		base = mst_pages_map(fd, bytes, PROT_READ | PROT_WRITE);
+	int error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (base == NULL)
+		return mst_fail(-ENOMEM, "cannot map %zu bytes of shared memory: %s", bytes,
+				strerror(error));
+	(void)madvise(base, bytes, MADV_DONTFORK);
+	*out = (struct mst_verbs_memory){
+		.base = base, .bytes = bytes, .mapping = base, .mapped = bytes
+	};
+	return 0;
+}
+
+void mst_verbs_memory_gather(const struct mst_verbs_memory *m)
+{
+	(void)mst_pages_gather(m->base, m->bytes);
 }
 
 void mst_verbs_memory_free(struct mst_verbs_memory *m)

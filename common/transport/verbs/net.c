@@ -405,4 +405,5 @@ const struct mst_transport mst_verbs = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.view = mst_verbs_link_view,
 };

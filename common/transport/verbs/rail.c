@@ -77,6 +77,10 @@ static int register_memory(struct mst_verbs_rail *r)
 	if (r->index == 0) {
 		mst_verbs_memory_near(&r->link->landing, r->device->context);
 		mst_verbs_memory_near(&r->link->outbox, r->device->context);
+		if (r->link->views && r->link->home->fabric.huge_pages) {
+			mst_verbs_memory_gather(&r->link->landing);
+			mst_verbs_memory_gather(&r->link->outbox);
+		}
 	}
 	unsigned from_afar = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 

@@ -83,6 +83,10 @@ struct mst_verbs_memory {
 
 /* Zeroed, not shared with children's writes. 0 or -ENOMEM, with a sentence. */
 int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out);
+/* The same, of which there can be views: mst_verbs_memory_gather() brings it huge pages. */
+int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out);
+/* Before it is registered, and once it is known where it belongs. */
+void mst_verbs_memory_gather(const struct mst_verbs_memory *m);
 void mst_verbs_memory_free(struct mst_verbs_memory *m); /* of zeroed, too */
 /* Pages that are not there yet come from the node of the device, if it has one. */
 void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_context *device);
@@ -334,6 +338,7 @@ struct mst_verbs_link {
 	uint32_t in_credits, out_credits;
 	uint64_t polled, told; /* immediates; told: by the credit word */
 	uint32_t idle;         /* polls in a row that found nothing */
+	bool views;            /* there can be some of both: */
 	struct mst_verbs_memory landing, outbox;
 	struct mst_verbs_out out;
 	uint32_t rail_count;
@@ -344,6 +349,8 @@ struct mst_verbs_link {
 int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
 		       uint32_t rails, struct mst_verbs_link **out);
 void mst_verbs_link_free(struct mst_link *link);
+int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+			void *at);
 /* 0; -EINVAL: more than any real lane, with a sentence. */
 int mst_verbs_lanes_check(const struct mst_lanes *lanes);
 
