@@ -61,7 +61,7 @@ static void leave(struct muster *m)
 		told = mst_client_tell(m, msg) == 0;
 		free(msg);
 	}
-	while (told && !m->put_out && !m->link_lost && !m->told.closed &&
+	while (told && !m->put_out && mst_client_lost(m) == NULL && !m->told.closed &&
 	       mst_client_sleep(m, deadline_ns) != -ETIMEDOUT)
 		(void)mst_client_update(m);
 }
@@ -238,8 +238,8 @@ enum muster_advice muster_check(const struct muster *m)
 	/* Relaxed: hints, of which each stands for itself. The advice word's partner is the plain
 	 * put of eight aligned bytes, which is never seen torn. */
 	const _Atomic uint64_t *advice =
-		(const _Atomic uint64_t *)(const void *)((const char *)m->link->landing +
-							 m->layout.down_advice);
+		(const _Atomic uint64_t *)(const void *)((const char *)m->part[0].link->landing +
+							 m->part[0].layout.down_advice);
 	uint64_t oldest = atomic_load_explicit(advice, memory_order_relaxed);
 
 	if (atomic_load_explicit(&m->over, memory_order_relaxed) || mst_control_over(m->control) ||

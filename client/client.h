@@ -23,18 +23,36 @@
 #include "common/wire/lane.h"
 #include "muster/muster.h"
 
+/* A server, and its part of the vector. */
+struct mst_client_part {
+	struct mst_link *link; /* its `user` is the part */
+	struct mst_lane_layout layout;
+	uint64_t first, count; /* elements */
+	bool finished;         /* it has said that the job has ended */
+	bool lost;             /* nothing more comes from the link */
+};
+
+/* Room where the parts of several servers are mapped side by side. */
+struct mst_client_room {
+	char *at;
+	size_t bytes; /* 0: none */
+};
+
 struct muster {
 	struct mst_settings settings;
 	const struct mst_stream_ops *stream;
-	const struct mst_transport *transport; /* of the server's door; NULL before the welcome */
+	const struct mst_transport *transport; /* of the servers' doors; NULL before the welcome */
 	struct mst_net *net;
-	struct mst_link *link;
+	struct mst_client_part part[MST_SERVERS_MAX]; /* 0 leads */
+	uint32_t part_count;                          /* 0 before the welcome */
 	struct mst_control *control;
 	struct mst_heartbeat *heartbeat;
 	struct mst_told told; /* as last looked at */
 	struct mst_welcome welcome;
 
-	struct mst_lane_layout layout;
+	/* Several servers: where a whole gradient is composed, and a whole result lies. */
+	struct mst_client_room gradient[MST_SLOTS_MAX], copied, published;
+
 	struct mst_worker worker;
 	uint32_t gathered; /* slots that are in huge pages if they can be, bit by bit */
 
@@ -43,8 +61,7 @@ struct muster {
 
 	uint64_t state_sent; /* bytes of it */
 	bool asked_end;      /* FINISH is sent */
-	bool link_lost;      /* nothing more comes from the link */
-	bool put_out;        /* the server has ended the session on its side */
+	bool put_out;        /* a server has ended the session on its side */
 	bool learned_why;    /* the lead has had its moment for last words */
 
 	/* For muster_check(), which any thread may call. */
@@ -66,10 +83,51 @@ int mst_client_join(struct muster *m);
 /* Accepts a handle at any stage of joining. */
 void mst_client_free(struct muster *m);
 
+/* ---- links.c ---- */
+
+/* The net of the doors' transport, in whose thread the caller is. */
+int mst_client_open_net(struct muster *m);
+/* From the welcome to a link with each server. */
+int mst_client_link(struct muster *m, uint64_t deadline_ns);
+/* Frees all that there are. */
+void mst_client_unlink(struct muster *m);
+
+/* ---- whole.c: gradients and results that lie in one piece, whoever has parts of them ---- */
+
+/* Several servers: maps the parts of all links side by side; 0, or an error with its sentence. */
+int mst_client_join_parts(struct muster *m);
+/* Unmaps them, once the links are freed. */
+void mst_client_free_rooms(struct muster *m);
+/* The gradient of a slot. */
+char *mst_client_gradient(const struct muster *m, int slot);
+/* The version that is held; NULL: it has no data. */
+const void *mst_client_result(const struct muster *m);
+
+static inline size_t mst_client_gradient_bytes(const struct muster *m)
+{
+	return m->welcome.elems * mst_type_size(m->settings.type);
+}
+
+static inline size_t mst_client_result_bytes(const struct muster *m)
+{
+	return m->welcome.elems * mst_type_size(m->settings.result_type);
+}
+
+/* Bytes from one version to the next where a server publishes its part of them. */
+static inline size_t mst_client_stride(const struct mst_client_part *p)
+{
+	return (p->layout.result_bytes + 4095) / 4096 * 4096;
+}
+
 /* ---- session.c ---- */
 
 /* Takes in all that has arrived. 0, or the error that ended the session. Never blocks. */
 int mst_client_update(struct muster *m);
+/* A part whose link is lost; NULL: there is none. */
+const struct mst_client_part *mst_client_lost(const struct muster *m);
+#define MST_CLIENT_NAME_LEN 48u
+/* Which server this is, for sentences: "the server", where there is one. */
+const char *mst_client_name(const struct muster *m, const struct mst_client_part *p, char *out);
 /* The error that ended the session, with its sentence. */
 int mst_client_ended(struct muster *m);
 /* What became known must become known to muster_check() too. */
@@ -103,11 +161,5 @@ int mst_client_cut_off(struct muster *m);
 
 /* Never wraps: MST_NEVER is the end of time. */
 uint64_t mst_client_deadline(uint64_t timeout_ns);
-
-/* Bytes from one version to the next where the server publishes them. */
-static inline uint64_t mst_client_stride(const struct muster *m)
-{
-	return (m->layout.result_bytes + 4095) / 4096 * 4096;
-}
 
 #endif

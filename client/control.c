@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 
 /* What a lead says to a worker fits by far; more is rubbish. */
-#define IN_BYTES 8192u
+#define IN_BYTES (16u << 10)
 /* Two pieces of a start state, and always room beside them for what is small. */
 #define SMALL_BYTES 4096u
 #define ERRNO_MAX 4095

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joining: find the lead, say hello, check the welcome, dial the door it names. Everything here
- * runs against one deadline, and whatever fails says to whom and with which figures.
+ * Joining: find the lead, say hello, check the welcome, link with whom it names (links.c).
+ * Everything here runs against one deadline, and whatever fails says to whom and with which
+ * figures.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,14 +19,6 @@
 #define RETRY_NS (50 * MST_MS)
 #define BEAT_MAX_NS MST_SECOND
 #define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
-
-/* A server zeroes and registers the memory of one worker's link after the other's. Slow hosts
- * manage this much. */
-#define PINNED_BYTES_PER_NS 0.25
-
-/* How long a waiting worker looks before it sleeps. Workers outnumber cores more often than not. */
-#define SPIN_PAUSES 5u
-#define SPIN_YIELDS 2000u
 
 static double seconds(uint64_t ns)
 {
@@ -151,6 +144,23 @@ static int await_welcome(struct muster *m, uint64_t deadline_ns)
 	}
 }
 
+/* Each server has a part, and a door; one behind the other they are the whole. */
+static bool parts_fit(const struct mst_welcome *w)
+{
+	uint64_t end = 0;
+
+	if (w->server_count == 0 || w->server_count > MST_SERVERS_MAX)
+		return false;
+	for (uint32_t k = 0; k < w->server_count; k++) {
+		const struct mst_welcome_server *s = &w->server[k];
+		if (s->address[0] == '\0' || s->first != end || s->count == 0 ||
+		    s->count > w->elems - end || s->first % MST_PART_ELEMS_MIN != 0)
+			return false;
+		end += s->count;
+	}
+	return end == w->elems;
+}
+
 /* What a lead of this release cannot have meant. */
 static const char *absurdity(const struct mst_settings *s, const struct mst_welcome *w)
 {
@@ -166,10 +176,10 @@ static const char *absurdity(const struct mst_settings *s, const struct mst_welc
 	if (w->incarnation == 0 || w->slots == 0 || w->slots > MST_SLOTS_MAX || w->buffers == 0 ||
 	    w->buffers > BUFFERS_MAX)
 		return "has an incarnation, slots or buffers that cannot be";
-	if (w->shards != 1)
-		return "is to several shards, this library links one";
-	if (w->lease_ns < MST_MS || w->address[0] == '\0')
+	if (w->lease_ns < MST_MS || w->server[0].address[0] == '\0')
 		return "has no lease, or names no door";
+	if (!parts_fit(w))
+		return "names servers whose parts are not the vector";
 	if (w->ack_timeout == 0 || w->pkey < -1 || w->pkey > UINT16_MAX)
 		return "has a timer or a partition key that cannot be";
 	return NULL;
@@ -183,142 +193,6 @@ static int check_welcome(struct muster *m)
 		return 0;
 	return mst_client_fail(m, -EPROTO, "the welcome of the server at %s %s", m->settings.server,
 			       wrong);
-}
-
-/* ---- the link ---- */
-
-/* What is known of a failure: the transport's sentence, or what the error number stands for. */
-static const char *cause(int error)
-{
-	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
-}
-
-/* A transport that was asked for must be the door's; otherwise the door's it is. */
-static int choose_transport(struct muster *m)
-{
-	const char *address = m->welcome.address;
-	const struct mst_transport *of_door = mst_transport_of(address);
-	const struct mst_transport *wanted = m->settings.transport;
-
-	if (of_door == NULL)
-		return mst_client_fail(m, -EPROTONOSUPPORT,
-				       "the server's door %.200s is for a transport that this "
-				       "build does not have",
-				       address);
-	if (wanted != NULL && wanted != of_door)
-		return mst_client_fail(m, -EINVAL,
-				       "the server's door %.200s is for %s, MUSTER_TRANSPORT says "
-				       "%s: set it to auto or %s, or start the server with "
-				       "--transport %s",
-				       address, of_door->scheme, wanted->scheme, of_door->scheme,
-				       wanted->scheme);
-	m->transport = of_door;
-	return 0;
-}
-
-static const char *text_or_null(const char *text)
-{
-	return text[0] != '\0' ? text : NULL;
-}
-
-static int open_net(struct muster *m)
-{
-	const struct mst_settings *s = &m->settings;
-	const struct mst_welcome *w = &m->welcome;
-	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
-	struct mst_net_cfg cfg = { .fabric = &fabric,
-				   .links_max = 1,
-				   .spin_pauses = SPIN_PAUSES,
-				   .spin_yields = SPIN_YIELDS };
-
-	fabric.devices = text_or_null(s->devices);
-	fabric.addresses = text_or_null(s->addresses);
-	fabric.gid_index = s->gid_index;
-	fabric.pkey = w->pkey;
-	fabric.traffic_class = (uint8_t)w->traffic_class;
-	fabric.service_level = (uint8_t)w->service_level;
-	fabric.ack_timeout = (uint8_t)w->ack_timeout;
-	fabric.retries = (uint8_t)w->retries;
-	int rc = m->transport->net_open(&cfg, &m->net);
-	if (rc != 0)
-		return mst_client_fail(m, rc, "cannot open %s: %s", m->transport->scheme,
-				       cause(rc));
-	return 0;
-}
-
-static void lay_out(struct muster *m)
-{
-	const struct mst_welcome *w = &m->welcome;
-	struct mst_lane_figures figures = {
-		.elems = w->elems,
-		.type_bytes = mst_type_size(m->settings.type),
-		.result_type_bytes = mst_type_size(m->settings.result_type),
-		.slots = w->slots,
-		.workers = w->workers,
-	};
-
-	mst_lane_layout(&figures, &m->layout);
-}
-
-/* The lead's own word, if it has said one, is the reason: it may be that of a dial given up. */
-static int no_link(struct muster *m, int error)
-{
-	const struct mst_welcome *w = &m->welcome;
-
-	mst_control_look(m->control, &m->told);
-	if (m->told.error != 0)
-		return mst_client_fail(m, m->told.error, "%s", m->told.sentence);
-	if (m->told.finished)
-		return mst_client_fail(m, -ESHUTDOWN, "the job is over: %s", m->told.sentence);
-	if (m->transport == &mst_shm && error == -ECONNREFUSED)
-		return mst_client_fail(m, error,
-				       "the server offers shared memory only, and there is no door "
-				       "%.110s on this host: start rank %" PRIu32
-				       " on the server's host, in its network namespace, or the "
-				       "server with --transport verbs",
-				       w->address, w->rank);
-	return mst_client_fail(
-		m, error, "cannot link rank %" PRIu32 " to the server's door %.100s over %s: %s",
-		w->rank, w->address, m->transport->scheme, cause(error));
-}
-
-static bool is_over(void *ctx)
-{
-	return mst_control_over(((struct muster *)ctx)->control);
-}
-
-static int dial(struct muster *m, uint64_t deadline_ns)
-{
-	const struct mst_welcome *w = &m->welcome;
-	uint64_t bytes = (m->layout.up_bytes + m->layout.down_bytes) * w->workers;
-	struct mst_dial how = {
-		.address = w->address,
-		.lanes = { m->layout.up_bytes, m->layout.down_bytes, m->layout.up_credits,
-			   m->layout.down_credits },
-		.timeout_ns = left_ns(deadline_ns),
-		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
-		.unwanted = is_over,
-		.ctx = m,
-	};
-
-	static_assert(sizeof(how.token) == sizeof(w->token), "one kind of token");
-	static_assert(sizeof(w->address) == MST_ADDRESS_LEN, "a welcome has room for any door");
-	memcpy(how.token, w->token, sizeof(how.token));
-	int rc = m->transport->dial(m->net, &how, &m->link);
-	return rc == 0 ? 0 : no_link(m, rc);
-}
-
-/* Over a transport that does not map, results come into this end's own landing. */
-static int check_link(struct muster *m)
-{
-	uint64_t published = m->welcome.buffers * mst_client_stride(m);
-
-	if (!m->transport->maps || (m->link->shared != NULL && m->link->shared_bytes >= published))
-		return 0;
-	return mst_client_fail(m, -EPROTO,
-			       "the server publishes %zu bytes of versions, %" PRIu32
-			       " buffers need %" PRIu64,
-			       m->link->shared_bytes, m->welcome.buffers, published);
 }
 
 /* ---- the whole ---- */
@@ -347,6 +221,7 @@ static int begin_session(struct muster *m)
 	struct mst_worker_cfg cfg = { .elems = w->elems,
 				      .slots = w->slots,
 				      .workers = w->workers,
+				      .servers = w->server_count,
 				      /* Else there is nothing to read in place. */
 				      .buffers = m->transport->maps ? w->buffers : 0,
 				      .in_order = w->owner == MUSTER_WORKERS_OWN };
@@ -391,17 +266,13 @@ int mst_client_join(struct muster *m)
 	if (rc == 0)
 		rc = check_welcome(m);
 	if (rc == 0)
-		rc = choose_transport(m);
-	if (rc == 0)
-		rc = open_net(m);
+		rc = mst_client_open_net(m);
 	if (rc == 0)
 		rc = start_heart(m);
-	if (rc != 0)
-		return rc;
-	lay_out(m);
-	rc = dial(m, deadline_ns);
 	if (rc == 0)
-		rc = check_link(m);
+		rc = mst_client_link(m, deadline_ns);
+	if (rc == 0)
+		rc = mst_client_join_parts(m);
 	if (rc == 0)
 		rc = begin_session(m);
 	if (rc == 0)
@@ -417,10 +288,8 @@ void mst_client_free(struct muster *m)
 
 	mst_heartbeat_free(m->heartbeat);
 	mst_control_free(m->control);
-	if (m->link != NULL) {
-		transport->detach(m->link);
-		transport->link_free(m->link);
-	}
+	mst_client_unlink(m);
+	mst_client_free_rooms(m);
 	if (m->net != NULL)
 		transport->net_close(m->net);
 	mst_worker_fini(&m->worker);

@@ -68,12 +68,12 @@ static bool is_moot(const struct muster *m, const struct mst_put *put)
 /* Return: as the put; a negative one has ended the session. Credits cannot run out: the grants and
  * the one ask that may be out see to that. So where nothing is ever on its way, -EAGAIN too means
  * that the link has failed. */
-static int put(struct muster *m, const struct mst_put *put)
+static int put(struct muster *m, const struct mst_client_part *to, const struct mst_put *put)
 {
 	uint64_t deadline_ns = 0;
 
 	while (!is_moot(m, put)) {
-		int rc = m->transport->put(m->link, put);
+		int rc = m->transport->put(to->link, put);
 		if (rc >= 0)
 			return rc;
 		if (rc != -EAGAIN || m->transport->maps)
@@ -87,46 +87,77 @@ static int put(struct muster *m, const struct mst_put *put)
 	return 1;
 }
 
-/* ---- data ---- */
-
-static size_t gradient_at(const struct muster *m, int slot)
+/* Ranks begin with different servers, so that not all are sent to the same one at a time. */
+static const struct mst_client_part *in_turn(const struct muster *m, uint32_t i)
 {
-	return mst_lane_gradient(&m->layout, (uint32_t)slot, m->job.rank);
+	return &m->part[(m->job.rank + i) % m->part_count];
 }
 
-static char *gradient(const struct muster *m, int slot)
+/* ---- data ---- */
+
+static size_t gradient_at(const struct muster *m, const struct mst_client_part *p, int slot)
 {
-	return (char *)m->link->outbox + gradient_at(m, slot);
+	return mst_lane_gradient(&p->layout, (uint32_t)slot, m->job.rank);
+}
+
+static char *part_of(const struct muster *m, const struct mst_client_part *p, int slot)
+{
+	return (char *)p->link->outbox + gradient_at(m, p, slot);
 }
 
 /* A slot that is never filled costs no memory, so this waits for the first to fill it. */
 char *mst_client_compose(struct muster *m, int slot)
 {
-	if (m->link->huge_pages && !(m->gathered >> slot & 1u)) {
+	if (!(m->gathered >> slot & 1u)) {
 		m->gathered |= 1u << slot;
-		(void)mst_pages_gather(gradient(m, slot), m->layout.slot_bytes);
+		for (const struct mst_client_part *p = m->part; p < m->part + m->part_count; p++)
+			if (p->link->huge_pages)
+				(void)mst_pages_gather(part_of(m, p, slot), p->layout.slot_bytes);
 	}
-	return gradient(m, slot);
+	return mst_client_gradient(m, slot);
+}
+
+/* What of @range is in a server's part, counted from its beginning. False: nothing. */
+static bool in_part(const struct mst_client_part *p, const struct mst_range *range,
+		    struct mst_range *out)
+{
+	uint64_t end = p->first + p->count;
+
+	out->begin = (range->begin > p->first ? range->begin : p->first) - p->first;
+	out->end = (range->end < end ? range->end : end);
+	if (out->end <= p->first + out->begin)
+		return false;
+	out->end -= p->first;
+	return true;
+}
+
+static int send_to(struct muster *m, const struct mst_client_part *p, int slot,
+		   const struct mst_put *how, const struct mst_range *range)
+{
+	uint32_t bytes = mst_type_size(m->job.type);
+	struct mst_put data = *how;
+
+	data.offset = gradient_at(m, p, slot) + range->begin * bytes;
+	data.src = part_of(m, p, slot) + range->begin * bytes;
+	data.bytes = (range->end - range->begin) * bytes;
+	int rc = put(m, p, &data);
+	if (rc == 0)
+		mst_worker_posted(&m->worker);
+	return rc < 0 ? rc : 0;
 }
 
 static int send_range(struct muster *m, int slot, const struct mst_range *range, bool more)
 {
-	uint32_t bytes = mst_type_size(m->job.type);
+	struct mst_put how = { .more = more, .signal = true, .cookie = (uint64_t)slot };
+	struct mst_range part;
+	int rc = 0;
 
-	if (range->begin == range->end)
-		return 0;
-	int rc = put(m, &(struct mst_put){
-				.offset = gradient_at(m, slot) + range->begin * bytes,
-				.src = gradient(m, slot) + range->begin * bytes,
-				.bytes = (range->end - range->begin) * bytes,
-				.more = more,
-				.signal = true,
-				.cookie = (uint64_t)slot,
-			});
-
-	if (rc == 0)
-		mst_worker_posted(&m->worker);
-	return rc < 0 ? rc : 0;
+	for (uint32_t i = 0; i < m->part_count && rc == 0; i++) {
+		const struct mst_client_part *p = in_turn(m, i);
+		if (in_part(p, range, &part))
+			rc = send_to(m, p, slot, &how, &part);
+	}
+	return rc;
 }
 
 int mst_client_send_range(struct muster *m, int slot, const struct mst_range *range)
@@ -134,7 +165,7 @@ int mst_client_send_range(struct muster *m, int slot, const struct mst_range *ra
 	return send_range(m, slot, range, false);
 }
 
-/* The header follows at once. */
+/* The header follows at once; not where all other servers' data come before it. */
 int mst_client_send_rest(struct muster *m)
 {
 	int slot = mst_worker_fill(&m->worker);
@@ -142,49 +173,68 @@ int mst_client_send_rest(struct muster *m)
 	int rc = 0;
 
 	while (rc == 0 && mst_worker_rest(&m->worker, rest.end, &rest))
-		rc = send_range(m, slot, &rest, true);
+		rc = send_range(m, slot, &rest, m->part_count == 1);
 	return rc;
 }
 
 /* ---- records ---- */
 
-static int send_record(struct muster *m, const struct mst_put *record)
+static int send_record(struct muster *m, const struct mst_client_part *to,
+		       const struct mst_put *record)
 {
-	int rc = put(m, record);
+	int rc = put(m, to, record);
 
 	return rc < 0 ? rc : 0;
 }
 
+/* To every server, behind the data that went there. */
 int mst_client_send_header(struct muster *m, const struct mst_lane_header *header)
 {
-	return send_record(m, &(struct mst_put){
-				      .offset = m->layout.up_header[header->slot],
-				      .src = header,
-				      .bytes = sizeof(*header),
-				      .notify = true,
-				      .imm = mst_imm(MST_IMM_HEADER, header->slot, header->epoch),
-			      });
+	int rc = 0;
+
+	for (uint32_t i = 0; i < m->part_count && rc == 0; i++) {
+		const struct mst_client_part *p = in_turn(m, i);
+		rc = send_record(
+			m, p,
+			&(struct mst_put){
+				.offset = p->layout.up_header[header->slot],
+				.src = header,
+				.bytes = sizeof(*header),
+				.notify = true,
+				.imm = mst_imm(MST_IMM_HEADER, header->slot, header->epoch),
+			});
+	}
+	return rc;
 }
 
-/* No bytes: behind everything that was put before, it says that nothing follows. */
+/* No bytes: behind everything that was put before, it says that nothing follows. To every server,
+ * whoever got data. */
 int mst_client_send_abandon(struct muster *m, int slot)
 {
 	uint64_t epoch = m->worker.slot[slot].epoch;
+	int rc = 0;
 
-	return send_record(m, &(struct mst_put){
-				      .src = m->link->outbox,
-				      .notify = true,
-				      .imm = mst_imm(MST_IMM_ABANDON, (uint32_t)slot, epoch),
-			      });
+	for (uint32_t i = 0; i < m->part_count && rc == 0; i++) {
+		const struct mst_client_part *p = in_turn(m, i);
+		rc = send_record(m, p,
+				 &(struct mst_put){
+					 .src = p->link->outbox,
+					 .notify = true,
+					 .imm = mst_imm(MST_IMM_ABANDON, (uint32_t)slot, epoch),
+				 });
+	}
+	return rc;
 }
 
+/* To the lead, who decides; the others hear of it from there. */
 int mst_client_send_ask(struct muster *m, const struct mst_lane_ask *ask)
 {
-	return send_record(m, &(struct mst_put){
-				      .offset = m->layout.up_ask,
-				      .src = ask,
-				      .bytes = sizeof(*ask),
-				      .notify = true,
-				      .imm = mst_imm(MST_IMM_ASK, 0, 0),
-			      });
+	return send_record(m, m->part,
+			   &(struct mst_put){
+				   .offset = m->part[0].layout.up_ask,
+				   .src = ask,
+				   .bytes = sizeof(*ask),
+				   .notify = true,
+				   .imm = mst_imm(MST_IMM_ASK, 0, 0),
+			   });
 }

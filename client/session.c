@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 
 #define EVENTS 16
+#define WHOSE_LEN (MST_CLIENT_NAME_LEN + 32)
 
 int mst_client_fail(struct muster *m, int error, const char *fmt, ...)
 {
@@ -37,20 +38,32 @@ void mst_client_publish(struct muster *m)
 
 /* ---- what arrives on the link ---- */
 
-static void copy_from(const struct muster *m, size_t offset, void *into, size_t bytes)
+static uint32_t number_of(const struct muster *m, const struct mst_client_part *p)
 {
-	memcpy(into, (const char *)m->link->landing + offset, bytes);
+	return (uint32_t)(p - m->part);
 }
 
-static int take_session(struct muster *m, uint32_t which)
+static void copy_from(const struct mst_client_part *p, size_t offset, void *into, size_t bytes)
+{
+	memcpy(into, (const char *)p->link->landing + offset, bytes);
+}
+
+/* With which version the job ends, the lead says; the others, that they know of it. */
+static int take_finished(struct muster *m, struct mst_client_part *p, uint64_t version)
+{
+	p->finished = true;
+	return p == m->part ? mst_worker_ended(&m->worker, version) : 0;
+}
+
+static int take_session(struct muster *m, struct mst_client_part *p, uint32_t which)
 {
 	struct mst_lane_session word;
 
 	if (which >= MST_SESSION_WORDS)
 		return -EPROTO;
-	copy_from(m, m->layout.down_session[which], &word, sizeof(word));
+	copy_from(p, p->layout.down_session[which], &word, sizeof(word));
 	if (word.state == MST_SESSION_FINISHED)
-		return mst_worker_ended(&m->worker, word.version);
+		return take_finished(m, p, word.version);
 	if (word.state != MST_SESSION_ENDED)
 		return -EPROTO;
 	m->put_out = true;
@@ -58,75 +71,79 @@ static int take_session(struct muster *m, uint32_t which)
 	return 0;
 }
 
-static int copy_grant(const struct muster *m, uint32_t slot, struct mst_lane_grant *out)
+static int copy_grant(const struct mst_client_part *p, uint32_t slot, struct mst_lane_grant *out)
 {
-	if (slot >= m->layout.slots)
+	if (slot >= p->layout.slots)
 		return -EPROTO;
-	copy_from(m, m->layout.down_grant[slot], out, sizeof(*out));
+	copy_from(p, p->layout.down_grant[slot], out, sizeof(*out));
 	return 0;
 }
 
-static int take_grant(struct muster *m, uint32_t imm)
+static int take_grant(struct muster *m, const struct mst_client_part *p, uint32_t imm)
 {
 	struct mst_lane_grant grant;
-	int rc = copy_grant(m, mst_imm_slot(imm), &grant);
+	int rc = copy_grant(p, mst_imm_slot(imm), &grant);
 
 	if (rc == 0 && (grant.epoch & MST_IMM_EPOCH_MASK) != mst_imm_epoch(imm))
 		rc = -EPROTO;
-	return rc == 0 ? mst_worker_granted(&m->worker, mst_imm_slot(imm), grant.epoch) : rc;
+	return rc == 0 ? mst_worker_granted(&m->worker, number_of(m, p), mst_imm_slot(imm),
+					    grant.epoch)
+		       : rc;
 }
 
-static int take_verdict(struct muster *m, uint32_t slot)
+static int take_verdict(struct muster *m, const struct mst_client_part *p, uint32_t slot)
 {
 	struct mst_lane_verdict verdict;
 
-	if (slot >= m->layout.slots)
+	if (slot >= p->layout.slots)
 		return -EPROTO;
-	copy_from(m, m->layout.down_verdict[slot], &verdict, sizeof(verdict));
-	return mst_worker_judged(&m->worker, slot, &verdict);
+	copy_from(p, p->layout.down_verdict[slot], &verdict, sizeof(verdict));
+	return mst_worker_judged(&m->worker, number_of(m, p), slot, &verdict);
 }
 
 /* What has come with an answer. */
-static int take_slots(struct muster *m, uint32_t verdicts, uint32_t grants)
+static int take_slots(struct muster *m, const struct mst_client_part *p, uint32_t verdicts,
+		      uint32_t grants)
 {
 	struct mst_lane_grant grant;
 	int rc = 0;
 
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX && rc == 0; slot++) {
 		if (verdicts >> slot & 1u)
-			rc = take_verdict(m, slot);
+			rc = take_verdict(m, p, slot);
 		if (rc == 0 && grants >> slot & 1u) {
-			rc = copy_grant(m, slot, &grant);
+			rc = copy_grant(p, slot, &grant);
 			if (rc == 0)
-				rc = mst_worker_granted(&m->worker, slot, grant.epoch);
+				rc = mst_worker_granted(&m->worker, number_of(m, p), slot,
+							grant.epoch);
 		}
 	}
 	return rc;
 }
 
-static int take_answer(struct muster *m, uint32_t imm)
+static int take_answer(struct muster *m, const struct mst_client_part *p, uint32_t imm)
 {
-	const char *record = (const char *)m->link->landing + m->layout.down_record;
+	const char *record = (const char *)p->link->landing + p->layout.down_record;
 	struct mst_lane_answer answer;
-	int rc = take_slots(m, mst_imm_verdicts(imm), mst_imm_grants(imm));
+	int rc = take_slots(m, p, mst_imm_verdicts(imm), mst_imm_grants(imm));
 
 	if (rc != 0)
 		return rc;
-	copy_from(m, m->layout.down_answer, &answer, sizeof(answer));
-	return mst_worker_answered(&m->worker, &answer, record);
+	copy_from(p, p->layout.down_answer, &answer, sizeof(answer));
+	return mst_worker_answered(&m->worker, number_of(m, p), &answer, record);
 }
 
-static int take_arrival(struct muster *m, uint32_t imm)
+static int take_arrival(struct muster *m, struct mst_client_part *p, uint32_t imm)
 {
 	switch (mst_imm_kind(imm)) {
 	case MST_IMM_SESSION:
-		return take_session(m, mst_imm_slot(imm));
+		return take_session(m, p, mst_imm_slot(imm));
 	case MST_IMM_GRANT:
-		return take_grant(m, imm);
+		return take_grant(m, p, imm);
 	case MST_IMM_VERDICT:
-		return take_verdict(m, mst_imm_slot(imm));
+		return take_verdict(m, p, mst_imm_slot(imm));
 	case MST_IMM_ANSWER:
-		return take_answer(m, imm);
+		return take_answer(m, p, imm);
 	default:
 		return -EPROTO;
 	}
@@ -134,16 +151,18 @@ static int take_arrival(struct muster *m, uint32_t imm)
 
 static void take_event(struct muster *m, const struct mst_net_event *ev)
 {
+	struct mst_client_part *p = ev->link->user;
+
 	switch (ev->kind) {
 	case MST_ARRIVED:
-		if (take_arrival(m, ev->imm) != 0)
+		if (take_arrival(m, p, ev->imm) != 0)
 			mst_worker_fail(&m->worker, -EPROTO);
 		break;
 	case MST_SENT:
 		mst_worker_sent(&m->worker, (uint32_t)ev->cookie);
 		break;
 	case MST_LOST:
-		m->link_lost = true;
+		p->lost = true;
 		break;
 	}
 }
@@ -162,10 +181,20 @@ static void take_events(struct muster *m)
 
 /* ---- what the session has come to ---- */
 
+/* What the link that was lost first says of it; NULL: none was. */
+static const char *why_lost(const struct muster *m)
+{
+	const struct mst_client_part *p = mst_client_lost(m);
+
+	return p != NULL ? p->link->why : NULL;
+}
+
 static const char *sentence_of(const struct muster *m, int error)
 {
-	if (error == -ENOTCONN && m->link_lost && m->link->why[0] != '\0')
-		return m->link->why;
+	const char *why = why_lost(m);
+
+	if (error == -ENOTCONN && why != NULL && why[0] != '\0')
+		return why;
 	switch (error) {
 	case -EPROTO:
 		return "the server sent what the protocol does not allow at this point";
@@ -182,9 +211,21 @@ static const char *sentence_of(const struct muster *m, int error)
  * from here, unless the lead has said the same. */
 static const char *own_reason(const struct muster *m)
 {
-	bool broke = m->link_lost && !m->put_out;
+	const char *why = m->put_out ? NULL : why_lost(m);
 
-	return broke && strstr(m->told.sentence, m->link->why) == NULL ? m->link->why : "";
+	return why != NULL && strstr(m->told.sentence, why) == NULL ? why : "";
+}
+
+/* Of several servers, whose link it is that was lost, before what that link says. */
+static const char *whose(const struct muster *m, const char *said, char *out)
+{
+	const struct mst_client_part *p = mst_client_lost(m);
+	char name[MST_CLIENT_NAME_LEN];
+
+	out[0] = '\0';
+	if (m->part_count > 1 && p != NULL && said == p->link->why)
+		(void)snprintf(out, WHOSE_LEN, "the link to %s: ", mst_client_name(m, p, name));
+	return out;
 }
 
 /* A lead that hangs up may have had no time for words; what a shard put before says more. */
@@ -197,6 +238,8 @@ static bool link_knows_better(const struct muster *m)
 /* The lead's own words are better than what the link could tell: they may lie unread. */
 int mst_client_ended(struct muster *m)
 {
+	char of[WHOSE_LEN];
+
 	if (m->told.error == 0 && !m->told.closed) {
 		(void)mst_control_step(m->control, mst_now_ns());
 		mst_control_look(m->control, &m->told);
@@ -206,8 +249,20 @@ int mst_client_ended(struct muster *m)
 	const char *said = lead ? m->told.sentence : sentence_of(m, error);
 	const char *own = lead ? own_reason(m) : "";
 
-	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s%s%s", m->job.rank,
-			       m->job.name, said, own[0] != '\0' ? "; here: " : "", own);
+	if (own[0] != '\0')
+		return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s; here: %s%s",
+				       m->job.rank, m->job.name, said, whose(m, own, of), own);
+	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s%s", m->job.rank,
+			       m->job.name, whose(m, said, of), said);
+}
+
+/* Is a link lost, and the end of the job no reason for it? */
+static bool is_cut_off(const struct muster *m)
+{
+	for (uint32_t k = 0; k < m->part_count; k++)
+		if (m->part[k].lost && !m->part[k].finished)
+			return m->worker.last == MST_VERSION_NONE && !m->told.finished;
+	return false;
 }
 
 int mst_client_update(struct muster *m)
@@ -223,7 +278,7 @@ int mst_client_update(struct muster *m)
 	take_events(m);
 	if (m->told.error != 0)
 		mst_worker_fail(&m->worker, m->told.error);
-	else if (m->link_lost && m->worker.last == MST_VERSION_NONE && !m->told.finished)
+	else if (is_cut_off(m))
 		mst_worker_fail(&m->worker, -ENOTCONN);
 	mst_client_publish(m);
 	return m->worker.phase == MST_WORKER_FAILED ? mst_client_ended(m) : 0;

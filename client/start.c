@@ -20,7 +20,7 @@ static void say_start(struct muster *m, struct mst_message *msg, bool offers)
 /* As many pieces as go now. */
 static int send_state(struct muster *m, struct mst_message *msg, const char *own)
 {
-	uint64_t total = m->layout.result_bytes;
+	uint64_t total = mst_client_result_bytes(m);
 
 	if (own == NULL && m->state_sent < total)
 		return mst_client_fail(m, -EINVAL,

@@ -47,12 +47,21 @@ int mst_client_learn_why(struct muster *m)
 	return mst_client_ended(m);
 }
 
+/* Is a link lost on which an answer was still to come? */
+static bool misses_part(const struct muster *m)
+{
+	for (uint32_t k = 0; k < m->part_count; k++)
+		if (m->part[k].lost && !mst_worker_has_part(&m->worker, k))
+			return true;
+	return false;
+}
+
 /* The control connection may be closed before all that a shard has put is here. */
-static void hear_link_out(struct muster *m)
+static void hear_links_out(struct muster *m)
 {
 	uint64_t deadline_ns = mst_client_deadline(LINK_WORDS_NS);
 
-	while (!m->link_lost && m->worker.phase != MST_WORKER_FAILED &&
+	while (!misses_part(m) && m->worker.phase != MST_WORKER_FAILED &&
 	       mst_worker_misses(&m->worker) != 0 && mst_client_sleep(m, deadline_ns) != -ETIMEDOUT)
 		(void)mst_client_update(m);
 }
@@ -61,9 +70,9 @@ int mst_client_cut_off(struct muster *m)
 {
 	bool ended = m->told.finished || m->worker.last != MST_VERSION_NONE;
 
-	if (!ended || (!m->link_lost && !m->told.closed))
+	if (!ended || (!misses_part(m) && !m->told.closed))
 		return 0;
-	hear_link_out(m);
+	hear_links_out(m);
 	if (m->worker.phase == MST_WORKER_FAILED)
 		return mst_client_ended(m);
 	if (mst_worker_misses(&m->worker) == 0)
@@ -75,21 +84,6 @@ int mst_client_cut_off(struct muster *m)
 }
 
 /* ---- outcomes ---- */
-
-/* Where the version that is held can be read. */
-static const void *result_of(const struct muster *m)
-{
-	const struct mst_held *held = &m->worker.held;
-
-	switch (held->where) {
-	case MST_WHERE_IN_PLACE:
-		return (const char *)m->link->shared + held->buffer * mst_client_stride(m);
-	case MST_WHERE_COPIED:
-		return (const char *)m->link->landing + m->layout.down_result;
-	default:
-		return NULL;
-	}
-}
 
 /* Which fields the caller's struct has. One whose size was never set is of this first release. */
 static size_t size_of(const struct muster_outcome *out)
@@ -106,7 +100,7 @@ int mst_client_give(struct muster *m, struct muster_outcome *out)
 	int more = mst_worker_take(&m->worker, &outcome);
 
 	outcome.size = size;
-	outcome.result = result_of(m);
+	outcome.result = mst_client_result(m);
 	memcpy(out, &outcome, size < sizeof(outcome) ? size : sizeof(outcome));
 	mst_client_publish(m);
 	return more;

@@ -30,6 +30,11 @@ static int watch(struct mst_admin *a, int fd, bool out, int op)
 	return epoll_ctl(a->epoll, op, fd, &ev) == 0 ? 0 : -errno;
 }
 
+int mst_admin_watch(struct mst_admin *a, int fd)
+{
+	return watch(a, fd, false, EPOLL_CTL_ADD);
+}
+
 /* Edge-triggered: a door that cannot take anybody in now must not keep the wait from sleeping;
  * every step looks at it anyway. */
 int mst_admin_watch_door(struct mst_admin *a)
@@ -51,6 +56,8 @@ static int open_fds(struct mst_admin *a)
 
 static int open_listener(struct mst_admin *a, char *why, size_t why_len)
 {
+	if (mst_admin_is_member(a))
+		return 0;
 	int rc = a->cfg.stream->listen(a->o->listen, &a->listener, a->address, sizeof(a->address));
 
 	if (rc == 0)
@@ -96,11 +103,32 @@ static int try_door(const struct mst_admin *a, char *why, size_t why_len)
 
 static int read_options(struct mst_admin *a, char *why, size_t why_len)
 {
-	int rc = mst_server_options_rule(a->o, &a->rule, why, why_len);
+	int rc = mst_admin_is_member(a) ? 0 : mst_server_options_rule(a->o, &a->rule, why, why_len);
 
+	if (rc == 0)
+		rc = mst_server_options_spread(a->o, a->weights, why, why_len);
 	if (rc == 0)
 		rc = mst_optimizer_parse(a->o->optimizer, &a->optimizer, why, why_len);
 	return rc != 0 ? rc : mst_server_options_fabric(a->o, &a->fabric, why, why_len);
+}
+
+int mst_admin_tables(struct mst_admin *a)
+{
+	a->guest_max = MST_ADMIN_GUESTS_PER_RANK * a->o->workers;
+	a->guest = calloc(a->guest_max, sizeof(*a->guest));
+	a->present = calloc(a->o->workers, sizeof(*a->present));
+	a->snapshot.rank = calloc(a->o->workers, sizeof(*a->snapshot.rank));
+	return a->guest != NULL && a->present != NULL && a->snapshot.rank != NULL ? 0 : -ENOMEM;
+}
+
+/* A member has one connection, and hears from its lead how many workers there are. */
+static int open_tables(struct mst_admin *a)
+{
+	a->conn_max = mst_admin_is_member(a) ? 1 : 2 * a->o->workers + CONNS_SPARE + a->o->servers;
+	a->conn = calloc(a->conn_max, sizeof(*a->conn));
+	if (a->conn == NULL)
+		return -ENOMEM;
+	return mst_admin_is_member(a) ? 0 : mst_admin_tables(a);
 }
 
 int mst_admin_new(const struct mst_admin_cfg *cfg, struct mst_admin **out, char *why,
@@ -115,20 +143,13 @@ int mst_admin_new(const struct mst_admin_cfg *cfg, struct mst_admin **out, char 
 	a->o = cfg->options;
 	a->epoll = a->bell = -1;
 	a->next_id = 1;
-	a->conn_max = 2 * a->o->workers + CONNS_SPARE;
-	a->guest_max = MST_ADMIN_GUESTS_PER_RANK * a->o->workers;
-	a->conn = calloc(a->conn_max, sizeof(*a->conn));
-	a->guest = calloc(a->guest_max, sizeof(*a->guest));
-	a->present = calloc(a->o->workers, sizeof(*a->present));
-	a->snapshot.rank = calloc(a->o->workers, sizeof(*a->snapshot.rank));
-	int rc = read_options(a, why, why_len);
+	int rc = open_tables(a);
 	if (rc == 0)
+		rc = read_options(a, why, why_len);
+	if (rc == 0 && !mst_admin_is_member(a))
 		rc = try_door(a, why, why_len);
 	if (rc == 0)
-		rc = a->conn != NULL && a->guest != NULL && a->present != NULL &&
-				     a->snapshot.rank != NULL
-			     ? open_fds(a)
-			     : -ENOMEM;
+		rc = open_fds(a);
 	if (rc == 0)
 		rc = open_listener(a, why, why_len);
 	if (rc != 0) {
@@ -223,6 +244,10 @@ void mst_admin_hang_up(struct mst_admin *a, struct mst_conn *c)
 {
 	if (c->role == MST_CONN_WORKER && !c->left)
 		mst_admin_lose(a, c->who);
+	else if (c->role == MST_CONN_SERVER)
+		mst_admin_server_hung_up(a, c);
+	else if (c->role == MST_CONN_LEAD)
+		mst_admin_lead_hung_up(a, mst_now_ns());
 	mst_conn_close(c);
 }
 
@@ -317,6 +342,10 @@ bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sente
 		return false;
 	c->left |= c->role == MST_CONN_WORKER;
 	mst_warn("%s", sentence);
+	if (c->role == MST_CONN_SERVER)
+		mst_admin_server_hung_up(a, c);
+	else if (c->role == MST_CONN_LEAD)
+		mst_admin_lead_hung_up(a, now_ns);
 	mst_admin_error(a, c, -EPROTO, sentence, now_ns);
 	return true;
 }
@@ -377,7 +406,10 @@ static void step_conn(struct mst_admin *a, struct mst_conn *c, uint64_t now_ns)
 
 void mst_admin_step(struct mst_admin *a, uint64_t now_ns)
 {
-	accept_all(a, now_ns);
+	if (mst_admin_is_member(a))
+		mst_admin_member_step(a, now_ns);
+	else
+		accept_all(a, now_ns);
 	/* Connections that closed come before hellos that were waiting for their rank. */
 	for (uint32_t i = 0; i < a->conn_max; i++) {
 		if (a->conn[i].stream != NULL && a->conn[i].role != MST_CONN_NEW)
@@ -387,14 +419,25 @@ void mst_admin_step(struct mst_admin *a, uint64_t now_ns)
 		if (a->conn[i].stream != NULL && a->conn[i].role == MST_CONN_NEW)
 			step_conn(a, &a->conn[i], now_ns);
 	}
+	if (!mst_admin_is_member(a))
+		mst_admin_servers_step(a, now_ns);
 	if (a->server == NULL) {
 		mst_admin_status(a, a->state != MST_JOB_GATHERING);
 		return;
 	}
 	mst_admin_doors(a, now_ns);
 	mst_admin_notices(a, now_ns);
-	a->lingered = a->ended_ns != 0 && now_ns - a->ended_ns > a->o->patience_ns;
+	a->lingered |= a->ended_ns != 0 && now_ns - a->ended_ns > a->o->patience_ns;
 	mst_admin_want_snapshot(a);
+}
+
+void mst_admin_fail(struct mst_admin *a, int error, const char *why, uint64_t now_ns)
+{
+	a->state = MST_JOB_FAILED;
+	a->error = error;
+	snprintf(a->why, sizeof(a->why), "%s", why);
+	a->ended_ns = now_ns;
+	mst_error("job \"%s\" has failed: %s", a->o->job, a->why);
 }
 
 void mst_admin_stop(struct mst_admin *a, const char *why, uint64_t now_ns)
@@ -413,6 +456,11 @@ void mst_admin_stop(struct mst_admin *a, const char *why, uint64_t now_ns)
 			mst_admin_error(a, c, -ENOTCONN, why, now_ns);
 		}
 	}
+	memset(&a->message, 0, sizeof(a->message));
+	a->message.kind = MST_MSG_ERROR;
+	a->message.error.code = -ENOTCONN;
+	snprintf(a->message.error.sentence, sizeof(a->message.error.sentence), "%s", why);
+	mst_admin_servers_told(a, &a->message);
 	/* Whoever has no link yet will not make one. */
 	for (uint32_t i = 0; i < a->guest_max; i++) {
 		if (a->guest[i].in_use && !a->guest[i].handed_over)
@@ -433,7 +481,12 @@ int mst_admin_over(const struct mst_admin *a)
 {
 	if (a->state == MST_JOB_GATHERING || a->state == MST_JOB_RUNNING)
 		return 0;
-	if (!a->lingered && (mst_admin_guests(a) > 0 || !all_told(a)))
+	if (mst_admin_is_member(a)) {
+		if (!mst_admin_member_over(a))
+			return 0;
+	} else if (!a->lingered &&
+		   (mst_admin_guests(a) > 0 || !all_told(a) || !mst_admin_servers_parted(a))) {
 		return 0;
+	}
 	return a->state == MST_JOB_FINISHED ? 1 : -1;
 }

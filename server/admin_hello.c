@@ -12,191 +12,8 @@
 #include "common/base/rand.h"
 #include "common/kernels/sum.h"
 #include "server/admin_state.h"
-#include "server/memory.h"
+#include "server/peer.h"
 #include "server/sentence.h"
-#include "server/shard.h"
-
-/* Untouched shared memory costs nothing, and the policy may change to one that needs two. Elsewhere
- * all of it is pinned. */
-uint32_t mst_admin_slots(const struct mst_admin *a)
-{
-	if (a->o->slots != 0)
-		return a->o->slots;
-	return a->cfg.transport->maps ? 2 : mst_rule_slots(&a->rule);
-}
-
-static void notify(void *ctx)
-{
-	mst_admin_wake(ctx);
-}
-
-static struct mst_ledger_cfg ledger_cfg(const struct mst_admin *a)
-{
-	const struct mst_server_options *o = a->o;
-	bool workers_own = o->owner == MUSTER_WORKERS_OWN;
-
-	return (struct mst_ledger_cfg){
-		.workers = o->workers,
-		.shards = 1,
-		.slots = mst_admin_slots(a),
-		.buffers = o->buffers,
-		.history = workers_own ? o->history : 0,
-		.in_place = a->cfg.transport->maps,
-		.sent = !a->cfg.transport->maps,
-		.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN,
-		.rule = a->rule,
-		.lr = a->optimizer.lr,
-		.lr_linear = o->lr_scale == 0,
-		.commits_max = o->commits,
-		.samples_max = o->samples,
-		.lease_ns = o->lease_ns,
-		.join_timeout_ns = o->join_timeout_ns,
-	};
-}
-
-/* Half of the quorum is enough for a step: each fold stands for two contributions at least. Where a
- * rank contributes once, whole groups are summed early, if there are several. */
-static uint32_t folds_of(const struct mst_admin *a)
-{
-	uint32_t half = a->rule.quorum > 1 ? (uint32_t)a->rule.quorum / 2 : 0;
-
-	if (mst_rule_repeats(&a->rule))
-		return half < a->o->workers ? half : a->o->workers;
-	return a->o->workers > a->o->group ? (a->o->workers - 1) / a->o->group : 0;
-}
-
-/* A thread is worth its hand-overs where it has so much to sum of each worker, and a core. */
-#define SHARD_BYTES_MIN (UINT64_C(512) << 10)
-
-static uint32_t shards_of(const struct mst_admin *a)
-{
-	uint64_t want = a->o->shards;
-	uint64_t most = a->elems / MST_SHARD_ELEMS_MIN;
-
-	if (want == 0) {
-		want = a->elems * sizeof(float) / SHARD_BYTES_MIN;
-		most = most < a->cfg.cores ? most : a->cfg.cores;
-	}
-	most = most < MST_SHARDS_MAX ? most : MST_SHARDS_MAX;
-	if (want > most)
-		want = most;
-	return want > 0 ? (uint32_t)want : 1;
-}
-
-static struct mst_aggregator_cfg aggregator_cfg(const struct mst_admin *a,
-						const struct mst_ledger_cfg *ledger)
-{
-	return (struct mst_aggregator_cfg){
-		.type = a->type,
-		.result_type = a->result_type,
-		.owner = (enum muster_owner)a->o->owner,
-		.shards = shards_of(a),
-		.elems = a->elems,
-		.chunk_elems = a->o->chunk / sizeof(float),
-		.group = a->o->group,
-		.workers = a->o->workers,
-		.slots = ledger->slots,
-		.buffers = mst_ledger_buffers(ledger),
-		.entries_max = mst_ledger_entries(ledger),
-		.sessions_max = a->guest_max,
-		.folds = folds_of(a),
-		.optimizer = a->optimizer,
-		.layout = a->layout,
-	};
-}
-
-/* Of the outbox only the records are composed; results are put from where they are published. */
-static uint64_t session_bytes(const struct mst_admin *a)
-{
-	const struct mst_lane_layout *l = &a->layout;
-
-	return l->up_bytes + (a->cfg.transport->maps ? l->down_bytes : l->down_result);
-}
-
-static int check_memory(struct mst_admin *a, struct mst_server_cfg *cfg, char *why, size_t len)
-{
-	uint64_t budget = a->o->memory != 0 ? a->o->memory : mst_memory_budget();
-	uint64_t slots = session_bytes(a);
-	uint64_t workers = slots * a->o->workers;
-	const char *source = a->o->memory != 0 ? "--memory" : "3/4 of what is free,";
-	char text[4][32];
-
-	/* Sums of groups can wait for the commit; those of ranks cannot. */
-	if (budget != 0 && !mst_rule_repeats(&a->rule) && workers + mst_server_bytes(cfg) > budget)
-		cfg->aggregator.folds = 0;
-	uint64_t own = mst_server_bytes(cfg);
-	mst_info("memory: %s for %" PRIu32 " workers, %s for sums and versions, of %s",
-		 mst_memory_text(workers, text[0], 32), a->o->workers,
-		 mst_memory_text(own, text[1], 32), mst_memory_text(budget, text[2], 32));
-	if (budget == 0 || workers + own <= budget)
-		return 0;
-	snprintf(why, len,
-		 "no memory for job \"%s\": %" PRIu32 " workers with %" PRIu32
-		 " slots need %s each and "
-		 "the server %s, in all more than %s %s; raise --memory, or lower "
-		 "--slots, --buffers or --history",
-		 a->o->job, a->o->workers, a->layout.slots, mst_memory_text(slots, text[0], 32),
-		 mst_memory_text(own, text[1], 32), source, mst_memory_text(budget, text[2], 32));
-	return -ENOMEM;
-}
-
-static int open_data_side(struct mst_admin *a, char *why, size_t len)
-{
-	struct mst_ledger_cfg ledger = ledger_cfg(a);
-	struct mst_server_cfg cfg = {
-		.ledger = ledger,
-		.aggregator = aggregator_cfg(a, &ledger),
-		.transport = a->cfg.transport,
-		.net = { .outbox_max = a->layout.down_result,
-			 .lanes = mst_admin_lanes(&a->layout),
-			 .fabric = &a->fabric,
-			 .spin_pauses = a->o->spin_pauses,
-			 .spin_yields = a->o->spin_yields },
-		.notify = notify,
-		.notify_ctx = a,
-	};
-
-	int rc = check_memory(a, &cfg, why, len);
-	if (rc != 0)
-		return rc;
-	rc = mst_server_new(&cfg, &a->server);
-	if (rc == 0)
-		rc = a->cfg.transport->door->open(mst_server_net(a->server), &a->door);
-	if (rc == 0)
-		rc = mst_admin_watch_door(a);
-	if (rc != 0) {
-		snprintf(why, len, "cannot set up job \"%s\" over %s: %s", a->o->job,
-			 a->cfg.transport->scheme, mst_sentence_cause(rc));
-		a->cfg.transport->door->close(a->door);
-		a->door = NULL;
-		mst_server_free(a->server);
-		a->server = NULL;
-	}
-	return rc;
-}
-
-/* The first valid hello fixes length and types. */
-static int fix_job(struct mst_admin *a, const struct mst_hello *h, char *why, size_t len)
-{
-	a->elems = h->elems;
-	a->type = (enum muster_type)h->type;
-	a->result_type = (enum muster_type)h->result_type;
-	mst_lane_layout(&(struct mst_lane_figures){ .elems = a->elems,
-						    .type_bytes = (uint32_t)mst_type_bytes(a->type),
-						    .result_type_bytes = (uint32_t)mst_type_bytes(
-							    a->result_type),
-						    .slots = mst_admin_slots(a),
-						    .workers = a->o->workers },
-			&a->layout);
-	int rc = open_data_side(a, why, len);
-	if (rc != 0)
-		a->elems = 0;
-	else
-		mst_info("job \"%s\": %" PRIu64 " elements of %s, results of %s, %s own", a->o->job,
-			 a->elems, mst_type_name(a->type), mst_type_name(a->result_type),
-			 mst_owner_name((enum muster_owner)a->o->owner));
-	return rc;
-}
 
 static int check_hello(const struct mst_admin *a, const struct mst_hello *h, char *why, size_t len)
 {
@@ -247,6 +64,16 @@ uint32_t mst_admin_guests(const struct mst_admin *a)
 	return count;
 }
 
+static int fix_first(struct mst_admin *a, const struct mst_hello *hello, char *why, size_t len,
+		     uint64_t now_ns)
+{
+	int rc = mst_admin_fix_job(a, hello, why, len);
+
+	if (rc == 0)
+		mst_admin_appoint_all(a, now_ns);
+	return rc;
+}
+
 bool mst_admin_hello(struct mst_admin *a, struct mst_conn *c, const struct mst_hello *hello,
 		     uint64_t now_ns)
 {
@@ -255,7 +82,11 @@ bool mst_admin_hello(struct mst_admin *a, struct mst_conn *c, const struct mst_h
 
 	int rc = check_hello(a, hello, why, sizeof(why));
 	if (rc == 0 && a->elems == 0)
-		rc = fix_job(a, hello, why, sizeof(why));
+		rc = fix_first(a, hello, why, sizeof(why), now_ns);
+	if (rc == 0 && !mst_admin_servers_ready(a)) {
+		c->deadline_ns = now_ns + MST_ADMIN_GRACE_NS; /* it has said enough */
+		return false;
+	}
 	if (rc == 0 && mst_admin_guests(a) + a->o->workers > a->guest_max) {
 		mst_sentence_refused(why, sizeof(why), -EBUSY, hello, a->o);
 		rc = -EBUSY;
@@ -277,7 +108,7 @@ bool mst_admin_hello(struct mst_admin *a, struct mst_conn *c, const struct mst_h
 
 /* Guests. */
 
-static struct mst_guest *guest_new(struct mst_admin *a, struct mst_identity who)
+struct mst_guest *mst_admin_guest_new(struct mst_admin *a, struct mst_identity who)
 {
 	for (uint32_t i = 0; i < a->guest_max; i++) {
 		struct mst_guest *g = &a->guest[i];
@@ -311,14 +142,29 @@ void mst_admin_guest_forget(struct mst_admin *a, struct mst_identity who)
 	}
 }
 
-static void fill_welcome(const struct mst_admin *a, const struct mst_guest *g,
-			 const struct mst_notice *notice, struct mst_welcome *w)
+/* One token for all servers: each lets it in once. */
+static void fill_servers(const struct mst_admin *a, const struct mst_guest *g,
+			 struct mst_welcome *w)
 {
+	static_assert(sizeof(w->server[0].address) == sizeof(a->door->address), "any door");
+	w->server_count = mst_admin_servers(a);
+	for (uint32_t i = 0; i < w->server_count; i++) {
+		struct mst_welcome_server *row = &w->server[i];
+		memcpy(row->address, i == 0 ? a->door->address : a->seat[i].door,
+		       sizeof(row->address));
+		memcpy(row->token, g->token, sizeof(row->token));
+		mst_admin_part(a, i, &row->first, &row->count);
+	}
+}
+
+static void fill_welcome(const struct mst_admin *a, const struct mst_guest *g,
+			 struct mst_welcome *w)
+{
+	const struct mst_notice *notice = &g->admitted;
+
 	snprintf(w->job, sizeof(w->job), "%s", a->o->job);
 	snprintf(w->policy, sizeof(w->policy), "%s", a->o->policy);
-	snprintf(w->address, sizeof(w->address), "%s", a->door->address);
-	static_assert(sizeof(w->address) == sizeof(a->door->address), "room for any door");
-	memcpy(w->token, g->token, sizeof(w->token));
+	fill_servers(a, g, w);
 	w->ack_timeout = a->fabric.ack_timeout;
 	w->retries = a->fabric.retries;
 	w->traffic_class = a->fabric.traffic_class;
@@ -328,7 +174,6 @@ static void fill_welcome(const struct mst_admin *a, const struct mst_guest *g,
 	w->incarnation = notice->who.incarnation;
 	w->workers = a->o->workers;
 	w->slots = a->layout.slots;
-	w->shards = 1;
 	w->elems = a->elems;
 	w->type = (uint32_t)a->type;
 	w->result_type = (uint32_t)a->result_type;
@@ -364,14 +209,13 @@ static void refuse(struct mst_admin *a, struct mst_conn *c, int error, uint64_t 
 void mst_admin_welcome(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_conn *c = conn_of_cookie(a, notice->join.cookie);
-	struct mst_message *m = &a->message;
 
 	if (notice->kind == MST_NOTE_REFUSED) {
 		if (c != NULL)
 			refuse(a, c, notice->join.error, now_ns);
 		return;
 	}
-	struct mst_guest *g = c != NULL ? guest_new(a, notice->who) : NULL;
+	struct mst_guest *g = c != NULL ? mst_admin_guest_new(a, notice->who) : NULL;
 	if (g == NULL) {
 		struct mst_ledger_event ev = { .kind = MST_EV_LOST,
 					       .who = notice->who,
@@ -385,9 +229,20 @@ void mst_admin_welcome(struct mst_admin *a, const struct mst_notice *notice, uin
 	c->who = notice->who;
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");
+	g->admitted = *notice;
+	mst_admin_expect(a, g);
+}
+
+void mst_admin_send_welcome(struct mst_admin *a, const struct mst_guest *g)
+{
+	struct mst_conn *c = mst_admin_conn_of(a, g->session.who);
+	struct mst_message *m = &a->message;
+
+	if (c == NULL)
+		return; /* it is gone; the ledger will hear so */
 	memset(m, 0, sizeof(*m));
 	m->kind = MST_MSG_WELCOME;
-	fill_welcome(a, g, notice, &m->welcome);
+	fill_welcome(a, g, &m->welcome);
 	mst_admin_send(a, c, m);
 }
 
@@ -403,9 +258,9 @@ static struct mst_guest *guest_expected(struct mst_admin *a, const uint8_t *toke
 	return NULL;
 }
 
-static bool lanes_match(const struct mst_admin *a, const struct mst_lanes *lanes)
+static bool lanes_match(const struct mst_lanes *lanes, const struct mst_lanes *wanted)
 {
-	struct mst_lanes own = mst_admin_lanes(&a->layout);
+	struct mst_lanes own = *wanted;
 
 	return lanes->up_bytes == own.up_bytes && lanes->down_bytes == own.down_bytes &&
 	       lanes->up_credits == own.up_credits && lanes->down_credits == own.down_credits;
@@ -443,23 +298,49 @@ static void let_in(struct mst_admin *a, struct mst_guest *g, const struct mst_kn
 		mst_sleep_ns(MST_MS);
 }
 
+/* A member's line. It is tried again until its lease is over, so that little is said of it here. */
+static void let_server_in(struct mst_admin *a, uint32_t server, const struct mst_knock *knock)
+{
+	struct mst_request request = { .kind = MST_REQ_PEER_LINKED };
+
+	a->seat[server].expected = false;
+	request.peer.server = server;
+	int rc = a->cfg.transport->door->answer(a->door, knock, &request.peer.link);
+	if (rc != 0) {
+		mst_warn("server %" PRIu32 ": its link could not be set up: %s", server,
+			 mst_sentence_cause(rc));
+		return;
+	}
+	while (!mst_server_request(a->server, &request))
+		mst_sleep_ns(MST_MS);
+}
+
+static void answer_door(struct mst_admin *a, const struct mst_knock *knock, uint64_t now_ns)
+{
+	struct mst_guest *g = guest_expected(a, knock->token);
+	uint32_t server = mst_admin_seat_of(a, knock->token);
+	struct mst_lanes workers = mst_admin_lanes(&a->layout);
+	struct mst_lanes servers = mst_peer_lanes(mst_peer_window(a->o->workers, a->layout.slots));
+
+	if (g != NULL && lanes_match(&knock->lanes, &workers)) {
+		let_in(a, g, knock, now_ns);
+	} else if (server != 0 && lanes_match(&knock->lanes, &servers)) {
+		let_server_in(a, server, knock);
+	} else {
+		mst_warn("somebody knocked with %s; sent away",
+			 g == NULL && server == 0 ? "no valid token"
+						  : "other figures than its welcome has");
+		(void)a->cfg.transport->door->answer(a->door, knock, NULL);
+	}
+}
+
 void mst_admin_doors(struct mst_admin *a, uint64_t now_ns)
 {
 	struct mst_knock knock;
-
 	int rc;
 
-	while ((rc = a->cfg.transport->door->knock(a->door, &knock)) == 0) {
-		struct mst_guest *g = guest_expected(a, knock.token);
-		if (g != NULL && lanes_match(a, &knock.lanes)) {
-			let_in(a, g, &knock, now_ns);
-		} else {
-			mst_warn("somebody knocked with %s; sent away",
-				 g == NULL ? "no valid token"
-					   : "other figures than its welcome has");
-			(void)a->cfg.transport->door->answer(a->door, &knock, NULL);
-		}
-	}
+	while ((rc = a->cfg.transport->door->knock(a->door, &knock)) == 0)
+		answer_door(a, &knock, now_ns);
 	if (rc == -ENODEV && !a->door_broken) {
 		mst_error("nobody can join any more: %s", mst_why());
 		a->door_broken = true;

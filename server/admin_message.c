@@ -19,27 +19,38 @@ static bool protocol_error(struct mst_admin *a, struct mst_conn *c, const char *
 	return mst_admin_broken(a, c, sentence, now_ns);
 }
 
-/* A piece of the start state goes straight into version 0's buffer. */
+/* What of a piece lies in this server's part goes straight into version 0's buffer. */
+static void keep_state(struct mst_admin *a, const struct mst_state_piece *piece)
+{
+	uint64_t own = a->count * mst_type_bytes(a->result_type);
+	uint64_t length = piece->length;
+
+	if (piece->offset >= own)
+		return;
+	if (length > own - piece->offset)
+		length = own - piece->offset;
+	memcpy((char *)mst_server_start_buffer(a->server) + piece->offset, piece->data, length);
+}
+
 static bool take_state(struct mst_admin *a, struct mst_conn *c, const struct mst_state_piece *piece,
 		       uint64_t now_ns)
 {
 	uint64_t total = a->elems * mst_type_bytes(a->result_type);
-	struct mst_ledger_event ev = { .kind = MST_EV_STATE, .who = c->who };
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
 	    piece->length > total - piece->offset)
 		return protocol_error(a, c, "a start state that nobody asked for, or with a gap",
 				      now_ns);
-	memcpy((char *)mst_server_start_buffer(a->server) + piece->offset, piece->data,
-	       piece->length);
+	if (!mst_admin_state_room(a))
+		return false;
+	keep_state(a, piece);
+	mst_admin_state_pass(a, piece);
 	c->state_received += piece->length;
 	if (c->state_received < total)
 		return true;
-	if (!mst_admin_event(a, &ev)) {
-		c->state_received -= piece->length;
-		return false;
-	}
 	c->sends_state = false;
+	a->passes_state = true;
+	a->state_of = c->who;
 	return true;
 }
 
@@ -115,8 +126,14 @@ bool mst_admin_message(struct mst_admin *a, struct mst_conn *c, const struct mst
 	}
 	if (c->role == MST_CONN_WORKER)
 		return worker_message(a, c, msg, now_ns);
+	if (c->role == MST_CONN_SERVER)
+		return mst_admin_server_message(a, c, msg, now_ns);
+	if (c->role == MST_CONN_LEAD)
+		return mst_admin_lead_message(a, c, msg, now_ns);
 	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_HELLO)
 		return mst_admin_hello(a, c, &msg->hello, now_ns);
+	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_SERVE)
+		return mst_admin_serve(a, c, &msg->serve, now_ns);
 	return protocol_error(a, c, "a message before its hello is answered", now_ns);
 }
 

@@ -18,6 +18,7 @@ static void send_state_wanted(struct mst_admin *a, struct mst_identity who)
 		return; /* it is gone; the ledger will hear so */
 	c->sends_state = true;
 	c->state_received = 0;
+	a->passes_state = false; /* another's before it is of no use any more */
 	memset(&a->message, 0, sizeof(a->message));
 	a->message.kind = MST_MSG_SEND_STATE;
 	mst_admin_send(a, c, &a->message);
@@ -65,6 +66,7 @@ static void evicted(struct mst_admin *a, struct mst_identity who, enum mst_evict
 	char sentence[MST_SENTENCE_LEN];
 
 	mst_admin_guest_forget(a, who);
+	mst_admin_forget(a, who);
 	mst_sentence_evicted(sentence, sizeof(sentence), &loss, a->o);
 	a->present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
@@ -98,8 +100,24 @@ static void absent_ranks(const struct mst_admin *a, char *out, size_t len)
 	}
 }
 
+static void tell_servers(struct mst_admin *a)
+{
+	memset(&a->message, 0, sizeof(a->message));
+	if (a->state == MST_JOB_FAILED) {
+		a->message.kind = MST_MSG_ERROR;
+		a->message.error.code = a->error;
+		snprintf(a->message.error.sentence, sizeof(a->message.error.sentence), "%s",
+			 a->why);
+	} else {
+		a->message.kind = MST_MSG_FINISHED;
+		snprintf(a->message.why, sizeof(a->message.why), "%s", a->why);
+	}
+	mst_admin_servers_told(a, &a->message);
+}
+
 static void tell_end(struct mst_admin *a, uint64_t now_ns)
 {
+	tell_servers(a);
 	for (uint32_t i = 0; i < a->conn_max; i++) {
 		struct mst_conn *c = &a->conn[i];
 		if (c->stream == NULL || c->role != MST_CONN_WORKER)
@@ -157,7 +175,7 @@ static void finished(struct mst_admin *a, const struct mst_notice *notice, uint6
 		mst_sentence_finished(a->why, sizeof(a->why), why, absent, a->o);
 	if (why == MST_FINISH_JOIN_TIMEOUT && absent[0] == '\0')
 		name_state_sender(a);
-	if (why == MST_FINISH_LOSS || why == MST_FINISH_TOO_FEW)
+	if (why == MST_FINISH_LOSS || why == MST_FINISH_TOO_FEW || why == MST_FINISH_SERVER)
 		add_loss(a);
 	a->state = mst_finish_failed(why) ? MST_JOB_FAILED : MST_JOB_FINISHED;
 	a->error = mst_finish_error(why);
@@ -206,6 +224,14 @@ static void handle(struct mst_admin *a, const struct mst_notice *notice, uint64_
 	case MST_NOTE_FINISHED:
 		finished(a, notice, now_ns);
 		break;
+	case MST_NOTE_PEER_LOST:
+		mst_admin_peer_lost(a, notice->peer.server);
+		break;
+	case MST_NOTE_PEER_GONE:
+		mst_admin_peer_gone(a, notice->peer.server);
+		break;
+	case MST_NOTE_PEER_LINKED:
+		break; /* a member's */
 	}
 }
 
@@ -213,6 +239,10 @@ void mst_admin_notices(struct mst_admin *a, uint64_t now_ns)
 {
 	struct mst_notice notice;
 
-	while (mst_server_notice(a->server, &notice))
-		handle(a, &notice, now_ns);
+	while (mst_server_notice(a->server, &notice)) {
+		if (mst_admin_is_member(a) && notice.kind != MST_NOTE_OVER)
+			mst_admin_member_notice(a, &notice, now_ns);
+		else
+			handle(a, &notice, now_ns);
+	}
 }

@@ -227,7 +227,7 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 		};
 	session->link->user = session;
 	a->session[session->who.rank] = session;
-	if (a->finished.state != MST_SESSION_RUNNING)
+	if (a->finished.state != MST_SESSION_RUNNING && !a->cfg.member)
 		tell_session(a, session, &a->finished);
 }
 
@@ -243,6 +243,16 @@ static bool is_granted(const struct mst_aggregator *a, const struct mst_session 
 	       mst_imm_epoch(imm) == (session->slot[index].epoch & MST_IMM_EPOCH_MASK);
 }
 
+/* An ask has come. What is reported waits where the ledger is held up, so nobody may report more
+ * than what is owed an answer. */
+static bool asks_once(struct mst_session *session)
+{
+	if (session->asked || session->answering)
+		return false;
+	session->asked = true;
+	return true;
+}
+
 static int read_header(struct mst_aggregator *a, struct mst_session *session, uint32_t imm)
 {
 	uint32_t index = mst_imm_slot(imm);
@@ -256,7 +266,7 @@ static int read_header(struct mst_aggregator *a, struct mst_session *session, ui
 	       sizeof(ev.full.header));
 	if (ev.full.header.slot != index || ev.full.header.epoch != slot->epoch)
 		return -EPROTO;
-	if ((ev.full.header.flags & MST_HEADER_ASK) && session->answering)
+	if ((ev.full.header.flags & MST_HEADER_ASK) && !asks_once(session))
 		return -EPROTO;
 	slot->state = MST_SLOT_FULL;
 	report(a, session, &ev);
@@ -273,6 +283,7 @@ static int read_abandon(struct mst_aggregator *a, struct mst_session *session, u
 	ev.abandoned.shard = a->cfg.index;
 	ev.abandoned.slot = index;
 	ev.abandoned.epoch = session->slot[index].epoch;
+	session->slot[index].state = MST_SLOT_FULL;
 	report(a, session, &ev);
 	return 0;
 }
@@ -281,7 +292,7 @@ static int read_ask(struct mst_aggregator *a, struct mst_session *session)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_ASK };
 
-	if (session->answering)
+	if (a->cfg.member || !asks_once(session))
 		return -EPROTO;
 	memcpy(&ev.ask, (const char *)session->link->landing + a->cfg.layout.up_ask,
 	       sizeof(ev.ask));
@@ -466,7 +477,7 @@ static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 	a->finished.error = mst_finish_error(d->finish.why);
 	a->finished.version = d->finish.version;
 	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
-		if (a->session[rank] != NULL)
+		if (a->session[rank] != NULL && !a->cfg.member)
 			tell_session(a, a->session[rank], &a->finished);
 	}
 	drop_open_step(a);
@@ -492,6 +503,7 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 		return;
 	}
 	session->busy++;
+	session->asked = false;
 	session->answering = true;
 	for (uint32_t i = 0; i < a->cfg.shards; i++)
 		session->sent[i] = mst_shard_range(a->shard[i]).begin;

@@ -22,7 +22,10 @@
 #include "server/session.h"
 
 struct mst_aggregator_cfg {
-	uint32_t index;  /* among those of the job, as the ledger counts them */
+	uint32_t index; /* among those of the job, as the ledger counts them */
+	/* Of a server that is not the lead: verdicts, advice, records and the end of the job are
+	 * for the lead to tell, and asks come to it alone. */
+	bool member;
 	uint32_t shards; /* 1 .. MST_SHARDS_MAX */
 	enum muster_type type, result_type;
 	enum muster_owner owner;

@@ -120,11 +120,12 @@ int mst_conn_send(struct mst_conn *c, const struct mst_message *msg)
 {
 	if (c->out_have > OUT_MAX)
 		return -ENOBUFS;
-	if (grow(&c->out, &c->out_room, c->out_have + (64u << 10)) != 0)
+	size_t piece = msg->kind == MST_MSG_STATE ? msg->state.length : 0;
+	if (grow(&c->out, &c->out_room, c->out_have + (64u << 10) + piece) != 0)
 		return -ENOMEM;
 	int64_t length = mst_message_encode(msg, c->out + c->out_have, c->out_room - c->out_have);
 	MST_ASSERT(length >
-		   0); /* the largest the server sends are rows of status: 64 KiB hold them */
+		   0); /* without a piece the largest are rows of status: 64 KiB hold them */
 	c->out_have += (size_t)length;
 	return 0;
 }

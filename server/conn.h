@@ -20,6 +20,8 @@ enum mst_conn_role {
 	MST_CONN_JOINING, /* its hello is with the ledger */
 	MST_CONN_WORKER,  /* welcomed */
 	MST_CONN_WATCHER, /* asks for the status */
+	MST_CONN_SERVER,  /* at the lead: a member */
+	MST_CONN_LEAD,    /* at a member: the lead */
 	MST_CONN_CLOSING, /* gets what is queued, then is closed */
 };
 
@@ -33,6 +35,7 @@ struct mst_conn {
 	uint32_t pid;
 
 	struct mst_identity who; /* WORKER */
+	uint32_t server;         /* SERVER: which */
 	bool left;               /* it said so: its closing is no loss */
 	uint64_t state_received; /* bytes of the start state */
 	bool sends_state;

@@ -22,6 +22,11 @@ enum mst_request_kind {
 	MST_REQ_EVENT,    /* event: for the ledger */
 	MST_REQ_LINKED,   /* session: its link is up; the data thread's until MST_NOTE_OVER */
 	MST_REQ_SNAPSHOT, /* snapshot: lent until MST_NOTE_SNAPSHOT */
+	/* At the lead. */
+	MST_REQ_PEER_LINKED, /* peer: a link with that member, in place of any before it */
+	MST_REQ_PEER_GONE,   /* peer: that member, for good */
+	/* At a member. */
+	MST_REQ_DIAL, /* token: link with the lead anew */
 };
 
 struct mst_request {
@@ -30,6 +35,11 @@ struct mst_request {
 		struct mst_ledger_event event;
 		struct mst_session *session;
 		struct mst_snapshot *snapshot;
+		struct {
+			uint32_t server;
+			struct mst_link *link;
+		} peer;
+		uint8_t token[MST_TOKEN_LEN];
 	};
 };
 
@@ -42,6 +52,11 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
+	/* peer: the link with that server is lost; it is to be made anew. A member: with the lead,
+	 * and its error. */
+	MST_NOTE_PEER_LOST,
+	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good */
+	MST_NOTE_PEER_LINKED, /* a member: its link with the lead is up */
 };
 
 struct mst_notice {
@@ -60,6 +75,10 @@ struct mst_notice {
 			enum mst_finish_why why;
 			uint64_t version;
 		} finish;
+		struct {
+			uint32_t server;
+			int error;
+		} peer;
 	};
 };
 

@@ -287,7 +287,7 @@ static void answer_end(struct mst_aggregator *a, const struct mst_job *job)
 
 	if (answer_sends(job))
 		answer_send_rest(a, job);
-	if (answer->where != MST_WHERE_KEEP)
+	if (answer->where != MST_WHERE_KEEP && !a->cfg.member)
 		record_bytes = record_encode(job, mst_aggregator_letter_record(a));
 	mst_aggregator_put_answer(a, session, answer, record_bytes);
 	if (job->moves && !session->over)

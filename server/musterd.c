@@ -174,8 +174,12 @@ static int run(const struct mst_server_options *o)
 		mst_error("%s", why);
 		return EXIT_FAILED;
 	}
-	mst_info("listening on %s", mst_admin_address(the_admin));
-	tell_ready(mst_admin_address(the_admin));
+	if (o->join == NULL) {
+		mst_info("listening on %s", mst_admin_address(the_admin));
+		tell_ready(mst_admin_address(the_admin));
+	} else {
+		mst_info("looking for the lead at %s", o->join);
+	}
 	int status = serve(the_admin, &cpus);
 	struct mst_admin *admin = the_admin;
 	the_admin = NULL;

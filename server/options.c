@@ -1,26 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's options: its table, and what a row alone cannot check. */
+/* The server's options: its table. What a row alone cannot check: options_check.c. */
 #include "server/options.h"
 
-#include <errno.h>
-#include <float.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/log.h"
 #include "common/wire/lane.h"
-#include "common/wire/message.h"
-#include "server/core/rule.h"
-#include "server/cpus.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_server_options, name)
-#define CHUNK_UNIT 4096u
 #define YEAR_NS (8760 * 3600e9) /* longer waits could overflow a time */
-#define OPTIMIZER_DEFAULT "sgd:lr=0.1,momentum=0.9"
 
 const struct mst_option mst_server_table[] = {
 	{ .name = "config",
@@ -36,6 +23,29 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "127.0.0.1:17077",
 	  .value = "HOST:PORT",
 	  .help = "address of the control port; port 0 takes any free one" },
+	{ .name = "join",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(join),
+	  .value = "HOST:PORT",
+	  .help = "serve a part of the vector for the lead at this address; it says the rest: of "
+		  "the other options only transport, memory, threads and waiting are this "
+		  "server's own" },
+	{ .name = "servers",
+	  .kind = MST_OPTION_U32,
+	  FIELD(servers),
+	  .fallback = "1",
+	  .min = 1,
+	  .max = MST_SERVERS_MAX,
+	  .value = "S",
+	  .help = "servers that share the vector: this one leads, S - 1 others are to --join it "
+		  "before the job starts" },
+	{ .name = "spread",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(spread),
+	  .fallback = "even",
+	  .value = "LIST",
+	  .help = "how the vector is shared: a whole number for each server, such as 2,1,1, the "
+		  "lead's first" },
 	{ .name = "job",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(job),
@@ -67,7 +77,7 @@ const struct mst_option mst_server_table[] = {
 	{ .name = "optimizer",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(optimizer),
-	  .fallback = OPTIMIZER_DEFAULT,
+	  .fallback = MST_OPTIMIZER_DEFAULT,
 	  .value = "SPEC",
 	  .help = "what the servers do with a sum: sgd:lr=LR,momentum=M, or add for "
 		  "contributions that are deltas; what is left out is as in the default" },
@@ -218,7 +228,7 @@ const struct mst_option mst_server_table[] = {
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(chunk),
 	  .fallback = "128K",
-	  .min = CHUNK_UNIT,
+	  .min = MST_CHUNK_UNIT,
 	  .max = 1 << 30,
 	  .help = "unit of summing and sending, a multiple of 4K" },
 	{ .name = "group",
@@ -296,267 +306,3 @@ const struct mst_option mst_server_table[] = {
 	  .help = "print the version, and exit" },
 	{ .name = NULL },
 };
-
-static int refuse(char *why, size_t why_len, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static int refuse(char *why, size_t why_len, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why, why_len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
-/* Reads "lr=0.1" or "momentum=0.9". Return: false if it is neither. */
-static bool figure_parse(const char *text, size_t len, struct mst_optimizer *out)
-{
-	char figure[64];
-
-	if (len >= sizeof(figure))
-		return false;
-	memcpy(figure, text, len);
-	figure[len] = '\0';
-	if (strncmp(figure, "lr=", 3) == 0)
-		return mst_parse_real(figure + 3, &out->lr) == 0;
-	if (strncmp(figure, "momentum=", 9) == 0)
-		return mst_parse_real(figure + 9, &out->momentum) == 0;
-	return false;
-}
-
-/* @text: what follows "sgd". */
-static bool sgd_parse(const char *text, struct mst_optimizer *out)
-{
-	if (*text == '\0')
-		return true;
-	if (*text != ':')
-		return false;
-	do {
-		text++; /* ':' or ',' */
-		size_t len = strcspn(text, ",");
-		if (!figure_parse(text, len, out))
-			return false;
-		text += len;
-	} while (*text == ',');
-	return true;
-}
-
-int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, size_t why_len)
-{
-	struct mst_optimizer sgd = { MST_OPTIMIZER_SGD, .lr = 0.1, .momentum = 0.9 };
-
-	if (strcmp(text, "add") == 0) {
-		*out = (struct mst_optimizer){ .kind = MST_OPTIMIZER_ADD };
-		return 0;
-	}
-	if (strncmp(text, "sgd", 3) != 0 || !sgd_parse(text + 3, &sgd))
-		return refuse(why, why_len,
-			      "option --optimizer: \"%.60s\" is neither " OPTIMIZER_DEFAULT
-			      " nor add",
-			      text);
-	if (!(sgd.lr > 0) || sgd.lr > (double)FLT_MAX)
-		return refuse(why, why_len,
-			      "option --optimizer: lr %g has to be above 0, and a number in float",
-			      sgd.lr);
-	if (!(sgd.momentum >= 0 && sgd.momentum < 1))
-		return refuse(why, why_len,
-			      "option --optimizer: momentum %g has to be at least 0 and below 1",
-			      sgd.momentum);
-	*out = sgd;
-	return 0;
-}
-
-/* "127.0.0.1:17077", "[::1]:0", "host:17077". What a name means, listening finds out. */
-static int listen_check(const char *listen, char *why, size_t why_len)
-{
-	const char *colon = strrchr(listen, ':');
-	uint64_t port;
-
-	if (colon == NULL || colon == listen || mst_parse_u64(colon + 1, &port) != 0 ||
-	    port > UINT16_MAX)
-		return refuse(why, why_len,
-			      "option --listen: \"%.60s\" is not HOST:PORT with a port from 0 to"
-			      " 65535",
-			      listen);
-	return 0;
-}
-
-static int texts_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	if (o->job[0] == '\0' || strlen(o->job) >= MST_NAME_LEN)
-		return refuse(why, why_len,
-			      "option --job: \"%.80s\" has to have 1 to %u characters", o->job,
-			      MST_NAME_LEN - 1);
-	if (mst_log_level_parse(o->log_level) < 0)
-		return refuse(why, why_len,
-			      "option --log-level: \"%.60s\" is not error, warn, info or debug",
-			      o->log_level);
-	return listen_check(o->listen, why, why_len);
-}
-
-static int figures_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	if (o->workers == 0)
-		return refuse(why, why_len,
-			      "--workers is missing: say how many workers the job has, such as"
-			      " --workers 4");
-	if (o->min_workers > o->workers)
-		return refuse(why, why_len,
-			      "--min-workers %" PRIu32 " can never be met: the job has %" PRIu32
-			      " (--workers)",
-			      o->min_workers, o->workers);
-	if (o->chunk % CHUNK_UNIT != 0)
-		return refuse(why, why_len,
-			      "option --chunk: %" PRIu64 " bytes are not a multiple of 4K",
-			      o->chunk);
-	return 0;
-}
-
-static bool is_auto(const char *text)
-{
-	return text == NULL || strcmp(text, "auto") == 0;
-}
-
-/* "0x8001", "32769". The keys 0 and 0x8000 are of no partition. */
-static bool pkey_parse(const char *text, int32_t *out)
-{
-	char *end;
-
-	errno = 0;
-	unsigned long key = strtoul(text, &end, 0);
-	if (text[0] < '0' || text[0] > '9' || errno != 0 || *end != '\0' || key > UINT16_MAX ||
-	    (key & 0x7fff) == 0)
-		return false;
-	*out = (int32_t)key;
-	return true;
-}
-
-static int names_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	if (o->data_address != NULL && strlen(o->data_address) >= MST_ADDRESS_LEN)
-		return refuse(why, why_len, "option --data-address: \"%.60s...\" is too long",
-			      o->data_address);
-	if (o->device != NULL && strlen(o->device) >= MST_ADDRESS_LEN)
-		return refuse(why, why_len, "option --device: \"%.60s...\" is too long", o->device);
-	return 0;
-}
-
-int mst_server_options_fabric(const struct mst_server_options *o, struct mst_fabric *out, char *why,
-			      size_t why_len)
-{
-	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
-	uint64_t index;
-	int rc = names_check(o, why, why_len);
-
-	if (rc != 0)
-		return rc;
-	if (!is_auto(o->gid_index)) {
-		if (mst_parse_u64(o->gid_index, &index) != 0 || index > UINT8_MAX)
-			return refuse(why, why_len,
-				      "option --gid-index: \"%.60s\" is not a whole number from 0 "
-				      "to 255, or auto",
-				      o->gid_index);
-		fabric.gid_index = (int)index;
-	}
-	if (!is_auto(o->pkey) && !pkey_parse(o->pkey, &fabric.pkey))
-		return refuse(why, why_len,
-			      "option --pkey: \"%.60s\" is not a partition key from 0x0001 to "
-			      "0xffff, or auto",
-			      o->pkey);
-	if (o->retries > 6)
-		return refuse(why, why_len,
-			      "option --retries: %" PRIu32 " is not from 0 to 6; 7 stands for ever "
-			      "on some devices, which would never notice a dead worker",
-			      o->retries);
-	fabric.addresses = o->data_address;
-	fabric.devices = o->device;
-	fabric.traffic_class = (uint8_t)o->traffic_class;
-	fabric.service_level = (uint8_t)o->service_level;
-	fabric.ack_timeout = (uint8_t)o->ack_timeout;
-	fabric.retries = (uint8_t)o->retries;
-	fabric.relaxed_ordering = o->relaxed_ordering;
-	fabric.huge_pages = o->huge_pages == 0;
-	*out = fabric;
-	return 0;
-}
-
-static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out, char *why,
-			   size_t why_len)
-{
-	int rc = mst_optimizer_parse(o->optimizer, out, why, why_len);
-
-	if (rc != 0)
-		return rc;
-	if (o->owner == MUSTER_WORKERS_OWN && strcmp(o->optimizer, OPTIMIZER_DEFAULT) != 0)
-		return refuse(why, why_len,
-			      "--optimizer %.60s has nothing to do with --owner workers: there the"
-			      " workers update the parameters themselves",
-			      o->optimizer);
-	return 0;
-}
-
-int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
-			    size_t why_len)
-{
-	struct mst_optimizer optimizer;
-	int rc = optimizer_check(o, &optimizer, why, why_len);
-
-	if (rc != 0)
-		return rc;
-	if (strlen(o->policy) >= MST_POLICY_LEN)
-		return refuse(why, why_len, "option --policy: \"%.60s...\" is too long", o->policy);
-	*out = (struct mst_rule){
-		.divide = optimizer.kind != MST_OPTIMIZER_ADD,
-		.patience_ns = o->patience_ns,
-		.on_loss = (enum mst_loss)o->on_loss,
-		.min_workers = o->min_workers,
-	};
-	return mst_rule_parse(o->policy, out, why, why_len);
-}
-
-static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	struct mst_rule rule;
-	char wrong[MST_SENTENCE_LEN];
-
-	if (mst_server_options_rule(o, &rule, why, why_len) != 0)
-		return -EINVAL;
-	struct mst_rule_context ctx = {
-		.owner = (enum muster_owner)o->owner,
-		.workers = o->workers,
-		.slots = o->slots != 0 ? o->slots : mst_rule_slots(&rule),
-		.force = o->force,
-	};
-	if (mst_rule_check(&rule, &ctx, wrong, sizeof(wrong)) != 0)
-		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	return 0;
-}
-
-static int cpus_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	struct mst_cpus cpus;
-	int rc = mst_cpus_parse(o->cpus, &cpus, why, why_len);
-
-	if (rc != 0 || mst_cpus_forbidden(&cpus) < 0)
-		return rc;
-	(void)snprintf(why, why_len,
-		       "--cpus names processor %d, and this process may not run there (taskset, "
-		       "cgroups, or there is none)",
-		       mst_cpus_forbidden(&cpus));
-	return -EINVAL;
-}
-
-int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	struct mst_fabric fabric;
-	int rc = figures_check(o, why, why_len);
-
-	if (rc == 0)
-		rc = mst_server_options_fabric(o, &fabric, why, why_len);
-	if (rc == 0)
-		rc = texts_check(o, why, why_len);
-	if (rc == 0)
-		rc = cpus_check(o, why, why_len);
-	return rc != 0 ? rc : policy_check(o, why, why_len);
-}

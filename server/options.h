@@ -9,9 +9,13 @@
 
 #include "common/config/option.h"
 #include "common/transport/transport.h"
+#include "common/wire/part.h"
 #include "common/wire/rule.h"
 
 #define MST_SHARDS_MAX 16u /* of a server: more threads than any memory keeps up with */
+
+#define MST_CHUNK_UNIT 4096u
+#define MST_OPTIMIZER_DEFAULT "sgd:lr=0.1,momentum=0.9"
 
 enum mst_transport_choice { MST_CHOOSE_AUTO, MST_CHOOSE_SHM, MST_CHOOSE_VERBS };
 
@@ -27,6 +31,9 @@ struct mst_optimizer {
 struct mst_server_options {
 	const char *config; /* -c FILE */
 	const char *listen; /* HOST:PORT of the control port */
+	const char *join;   /* HOST:PORT of the lead's: this is a member; NULL: it leads */
+	const char *spread; /* "even", or a weight for each server, "2,1,1" */
+	uint32_t servers;
 	const char *job;
 	const char *policy;
 	const char *optimizer;
@@ -66,6 +73,10 @@ int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, 
  * Return: 0 or -EINVAL. */
 int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
 			    size_t why_len);
+
+/* A weight for each of o->servers, as mst_part_border() takes them. Return: 0 or -EINVAL. */
+int mst_server_options_spread(const struct mst_server_options *o, uint32_t weights[MST_SERVERS_MAX],
+			      char *why, size_t why_len);
 
 /* What a transport over a fabric is told. Its strings are those of @o. @why: a sentence.
  * Return: 0 or -EINVAL. */

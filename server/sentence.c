@@ -140,6 +140,9 @@ void mst_sentence_finished(char *out, size_t len, enum mst_finish_why why, const
 		snprintf(out, len, "a worker was lost and --on-loss is fail; missing: rank %s",
 			 absent);
 		break;
+	case MST_FINISH_SERVER:
+		snprintf(out, len, "a server of the job is gone, and its part of the vector");
+		break;
 	case MST_FINISH_NO_START:
 		snprintf(out, len,
 			 "the servers own the parameters and no worker offered a start state: give "

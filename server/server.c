@@ -1,38 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where deciding and moving meet: arrivals become events, the ledger's decisions go to the shard,
- * to the tally and to the control side, in this order. Events that executing a decision causes
- * are queued, never handled within it.
+ * Where deciding meets moving: arrivals become events for whoever decides, and what is decided goes
+ * to the aggregator and to the control side, in this order. Events that executing a decision causes
+ * are queued, never handled within it; and they wait there while whoever decides takes none.
  */
 #include "server/server.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/spsc.h"
+#include "server/decider.h"
+#include "server/peer.h"
 #include "server/shard.h"
-#include "server/tally.h"
 
 /* Arrivals, and requests, taken in one step: enough to be cheap, few enough that a flood of one
  * kind does not keep the rest from its turn. */
 #define POLL_MAX 64
+/* Nobody wakes this thread when a line to another server has room again. */
+#define LINE_BUSY_NS MST_MS
+#define LINES 64u
 
 struct mst_server {
 	struct mst_server_cfg cfg;
-	struct mst_ledger *ledger;
+	struct mst_decider *decider;
 	struct mst_aggregator *aggregator;
-	struct mst_tally *tally;
 	struct mst_net *net;
 	struct mst_spsc *requests, *notices;
+	struct mst_spsc *lines; /* requests about other servers: they wait for nothing */
 
-	/* Events waiting for the ledger. */
+	/* Events waiting for whoever decides. */
 	struct mst_ledger_event *event;
 	uint32_t event_size, event_head, event_count;
 
 	uint64_t now_ns;
 	bool noted;
+	bool line_busy; /* something to be told to another server has to wait */
+	/* At a member: the start state is in its buffer. */
+	_Atomic bool state_filled;
 };
 
 static uint64_t pow2_above(uint64_t n)
@@ -46,7 +54,7 @@ static uint64_t pow2_above(uint64_t n)
 
 static uint64_t published_bytes(const struct mst_server_cfg *cfg)
 {
-	return (uint64_t)mst_ledger_buffers(&cfg->ledger) *
+	return (uint64_t)cfg->aggregator.buffers *
 	       mst_version_stride(cfg->aggregator.elems, cfg->aggregator.result_type);
 }
 
@@ -55,17 +63,21 @@ uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 	return published_bytes(cfg) + mst_aggregator_bytes(&cfg->aggregator);
 }
 
-/* What a step can queue: each arrival one event, each session lost once, an answer sent. */
+/* What can be queued: of each session its slots full or given up, an ask, its loss, an answer sent,
+ * its link up; and what one look at the net brings. */
 static int alloc_rings(struct mst_server *s)
 {
-	uint32_t workers = s->cfg.ledger.workers;
+	uint32_t workers = s->cfg.aggregator.workers;
 	uint64_t messages = pow2_above(workers * UINT64_C(16) + 256);
 
 	s->event_size = (uint32_t)pow2_above(POLL_MAX + workers * UINT64_C(8) + 64);
 	s->event = calloc(s->event_size, sizeof(*s->event));
 	s->requests = mst_spsc_new(messages, sizeof(struct mst_request));
 	s->notices = mst_spsc_new(messages, sizeof(struct mst_notice));
-	return s->event != NULL && s->requests != NULL && s->notices != NULL ? 0 : -ENOMEM;
+	s->lines = mst_spsc_new(LINES, sizeof(struct mst_request));
+	return s->event != NULL && s->requests != NULL && s->notices != NULL && s->lines != NULL
+		       ? 0
+		       : -ENOMEM;
 }
 
 static void push_event(void *ctx, const struct mst_ledger_event *ev)
@@ -76,8 +88,9 @@ static void push_event(void *ctx, const struct mst_ledger_event *ev)
 	s->event[(s->event_head + s->event_count++) % s->event_size] = *ev;
 }
 
-static void note(struct mst_server *s, const struct mst_notice *notice)
+static void note(void *ctx, const struct mst_notice *notice)
 {
+	struct mst_server *s = ctx;
 	bool pushed = mst_spsc_push(s->notices, notice);
 
 	MST_ASSERT(pushed); /* a session notes a few times, and needs a request to begin */
@@ -107,13 +120,37 @@ static int open_data_path(struct mst_server *s)
 	};
 
 	s->cfg.net.published_bytes = published_bytes(&s->cfg);
-	s->cfg.net.links_max = s->cfg.ledger.workers;
+	s->cfg.net.links_max = s->cfg.aggregator.workers + s->cfg.peers;
 	int rc = s->cfg.transport->net_open(&s->cfg.net, &s->net);
 	if (rc != 0)
 		return rc;
 	s->cfg.aggregator.published = s->net->published;
 	s->cfg.aggregator.spin = s->cfg.net;
 	return mst_aggregator_new(&s->cfg.aggregator, &up, &s->aggregator);
+}
+
+static int open_decider(struct mst_server *s)
+{
+	const struct mst_aggregator_cfg *a = &s->cfg.aggregator;
+	uint32_t window = mst_peer_window(a->workers, a->slots);
+	struct mst_lead_cfg lead = { .ledger = s->cfg.ledger, .net = s->net, .window = window };
+	struct mst_uplink_cfg uplink = {
+		.net = s->net,
+		.window = window,
+		.workers = a->workers,
+		.slots = a->slots,
+		.buffers = a->buffers,
+		.lease_ns = s->cfg.ledger.lease_ns,
+		.address = s->cfg.lead,
+	};
+	int rc = a->member ? mst_uplink_new(&uplink, &s->decider)
+			   : mst_lead_new(&lead, &s->decider);
+
+	if (rc != 0)
+		return rc;
+	s->decider->note = note;
+	s->decider->note_ctx = s;
+	return 0;
 }
 
 int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out)
@@ -123,13 +160,11 @@ int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out)
 	if (s == NULL)
 		return -ENOMEM;
 	s->cfg = *cfg;
-	int rc = mst_ledger_new(&cfg->ledger, &s->ledger);
-	if (rc == 0)
-		rc = mst_tally_new(cfg->ledger.workers, &s->tally);
-	if (rc == 0)
-		rc = alloc_rings(s);
+	int rc = alloc_rings(s);
 	if (rc == 0)
 		rc = open_data_path(s);
+	if (rc == 0)
+		rc = open_decider(s);
 	if (rc != 0) {
 		mst_server_free(s);
 		return rc;
@@ -143,17 +178,30 @@ void mst_server_hang_up(struct mst_server *s)
 	mst_aggregator_hang_up(s->aggregator);
 }
 
+/* Links that came too late. */
+static void drop_lines(struct mst_server *s)
+{
+	struct mst_request request;
+
+	while (s->lines != NULL && mst_spsc_pop(s->lines, &request)) {
+		if (request.kind == MST_REQ_PEER_LINKED)
+			request.peer.link->ops->link_free(request.peer.link);
+	}
+	mst_spsc_free(s->lines);
+}
+
 void mst_server_free(struct mst_server *s)
 {
 	if (s == NULL)
 		return;
 	mst_aggregator_free(s->aggregator);
+	drop_lines(s);
+	if (s->decider != NULL)
+		s->decider->ops->free(s->decider);
 	if (s->net != NULL)
 		s->net->ops->net_close(s->net);
 	mst_spsc_free(s->requests);
 	mst_spsc_free(s->notices);
-	mst_tally_free(s->tally);
-	mst_ledger_free(s->ledger);
 	free(s->event);
 	free(s);
 }
@@ -168,9 +216,17 @@ void *mst_server_start_buffer(struct mst_server *s)
 	return s->net->published;
 }
 
+void mst_server_state_filled(struct mst_server *s)
+{
+	/* Release: pairs with execute_all(); the order to start comes by another way. */
+	atomic_store_explicit(&s->state_filled, true, memory_order_release);
+}
+
 bool mst_server_request(struct mst_server *s, const struct mst_request *request)
 {
-	if (!mst_spsc_push(s->requests, request))
+	bool about_lines = request->kind >= MST_REQ_PEER_LINKED;
+
+	if (!mst_spsc_push(about_lines ? s->lines : s->requests, request))
 		return false;
 	mst_server_wake(s);
 	return true;
@@ -208,75 +264,20 @@ void mst_server_shard_stop(struct mst_server *s, uint32_t shard)
 	mst_shard_stop(mst_aggregator_shard(s->aggregator, shard));
 }
 
-/* Decisions to the control side. */
-
-static void note_join(struct mst_server *s, const struct mst_decision *d)
-{
-	struct mst_notice notice = { .kind = MST_NOTE_REFUSED, .who = d->who };
-
-	notice.join.cookie = d->join.cookie;
-	notice.join.error = d->join.error;
-	if (d->kind == MST_DO_ADMIT) {
-		struct mst_member_view view;
-		mst_ledger_member(s->ledger, d->who.rank, &view);
-		notice.kind = MST_NOTE_ADMITTED;
-		notice.join.fate_count = view.fate_count;
-		for (uint32_t i = 0; i < view.fate_count; i++)
-			notice.join.fate[i] = view.fate[i];
-	}
-	note(s, &notice);
-}
-
-static void note_decision(struct mst_server *s, const struct mst_decision *d)
-{
-	struct mst_notice notice = { .who = d->who };
-
-	switch (d->kind) {
-	case MST_DO_ADMIT:
-	case MST_DO_REFUSE:
-		note_join(s, d);
-		return;
-	case MST_DO_SEND_STATE:
-		notice.kind = MST_NOTE_SEND_STATE;
-		break;
-	case MST_DO_START:
-		notice.kind = MST_NOTE_STARTED;
-		break;
-	case MST_DO_EVICT:
-		notice.kind = MST_NOTE_EVICTED;
-		notice.evict = d->evict;
-		break;
-	case MST_DO_FINISH:
-		notice.kind = MST_NOTE_FINISHED;
-		notice.finish.why = d->finish.why;
-		notice.finish.version = d->finish.version;
-		break;
-	default:
-		return;
-	}
-	note(s, &notice);
-}
-
-static const struct mst_record *record_for(const struct mst_server *s, const struct mst_decision *d)
-{
-	if (d->kind == MST_DO_COMMIT)
-		return mst_ledger_record(s->ledger, d->commit.buffer);
-	if (d->kind == MST_DO_RELEASE)
-		return mst_ledger_record(s->ledger, d->answer.buffer);
-	return NULL;
-}
+/* ---- deciding ---- */
 
 /* Return: was there anything? */
 static bool execute_all(struct mst_server *s)
 {
-	struct mst_decision d;
+	const struct mst_decider_ops *ops = s->decider->ops;
+	struct mst_orders orders;
 	bool any = false;
 
-	while (mst_ledger_next(s->ledger, &d)) {
-		const struct mst_record *record = record_for(s, &d);
-		mst_aggregator_execute(s->aggregator, &d, record, mst_ledger_rule(s->ledger));
-		mst_tally_decided(s->tally, &d, record, s->now_ns);
-		note_decision(s, &d);
+	while (ops->next(s->decider, &orders, s->now_ns)) {
+		if (orders.decision.kind == MST_DO_START)
+			(void)atomic_load_explicit(&s->state_filled, memory_order_acquire);
+		mst_aggregator_execute(s->aggregator, &orders.decision, orders.record, orders.rule);
+		ops->done(s->decider, &orders, s->now_ns);
 		any = true;
 	}
 	return any;
@@ -284,13 +285,18 @@ static bool execute_all(struct mst_server *s)
 
 static void handle(struct mst_server *s, const struct mst_ledger_event *ev)
 {
-	mst_ledger_handle(s->ledger, ev, s->now_ns);
+	s->decider->ops->handle(s->decider, ev, s->now_ns);
 	execute_all(s);
+}
+
+static bool takes(const struct mst_server *s)
+{
+	return s->decider->ops->takes(s->decider);
 }
 
 static void handle_queued(struct mst_server *s)
 {
-	while (s->event_count > 0) {
+	while (s->event_count > 0 && takes(s)) {
 		struct mst_ledger_event ev = s->event[s->event_head];
 		s->event_head = (s->event_head + 1) % s->event_size;
 		s->event_count--;
@@ -298,17 +304,30 @@ static void handle_queued(struct mst_server *s)
 	}
 }
 
+/* What other servers report. Return: was there anything? */
+static bool handle_reported(struct mst_server *s)
+{
+	struct mst_ledger_event ev;
+	bool any = false;
+
+	while (takes(s) && s->decider->ops->reported(s->decider, &ev, s->now_ns)) {
+		handle(s, &ev);
+		any = true;
+	}
+	return any;
+}
+
 /* Requests of the control side. */
 
-/* The ledger may have ended this session while its link came up. */
+/* This session may have been ended while its link came up. */
 static void link_session(struct mst_server *s, struct mst_session *session)
 {
-	struct mst_ledger_event ev = { .kind = MST_EV_LINKED, .who = session->who, .shard = 0 };
-	struct mst_member_view view;
+	struct mst_ledger_event ev = { .kind = MST_EV_LINKED,
+				       .who = session->who,
+				       .shard = s->cfg.aggregator.index };
+	bool wanted = s->decider->ops->wants(s->decider, session->who);
+	int rc = wanted ? s->net->ops->attach(s->net, session->link) : -ENOTCONN;
 
-	mst_ledger_member(s->ledger, session->who.rank, &view);
-	bool present = view.live && view.incarnation == session->who.incarnation;
-	int rc = present ? s->net->ops->attach(s->net, session->link) : -ENOTCONN;
 	if (rc != 0) {
 		session->over = session->said_over = true;
 		session_over(s, session);
@@ -320,36 +339,22 @@ static void link_session(struct mst_server *s, struct mst_session *session)
 	handle(s, &ev);
 }
 
-static void fill_snapshot(struct mst_server *s, struct mst_snapshot *snapshot)
-{
-	struct mst_status *status = &snapshot->status;
-
-	status->live = 0;
-	for (uint32_t rank = 0; rank < s->cfg.ledger.workers; rank++) {
-		struct mst_member_view view;
-		mst_ledger_member(s->ledger, rank, &view);
-		snapshot->rank[rank].awaited = view.awaited;
-		mst_tally_rank(s->tally, rank, s->now_ns, &snapshot->rank[rank]);
-		status->live += view.started;
-	}
-	mst_tally_job(s->tally, s->now_ns, status);
-	note(s, &(struct mst_notice){ .kind = MST_NOTE_SNAPSHOT });
-}
-
 /* Return: how many there were; POLL_MAX: perhaps there are more. */
 static int handle_requests(struct mst_server *s)
 {
 	struct mst_request request;
 	int count = 0;
 
-	while (count < POLL_MAX && mst_spsc_pop(s->requests, &request)) {
+	while (mst_spsc_pop(s->lines, &request))
+		s->decider->ops->request(s->decider, &request, s->now_ns);
+	while (count < POLL_MAX && takes(s) && mst_spsc_pop(s->requests, &request)) {
 		count++;
 		if (request.kind == MST_REQ_EVENT)
 			handle(s, &request.event);
 		else if (request.kind == MST_REQ_LINKED)
 			link_session(s, request.session);
 		else
-			fill_snapshot(s, request.snapshot);
+			s->decider->ops->request(s->decider, &request, s->now_ns);
 		handle_queued(s);
 	}
 	return count;
@@ -361,8 +366,12 @@ static int handle_arrivals(struct mst_server *s)
 	struct mst_net_event ev[POLL_MAX];
 	int count = s->net->ops->poll(s->net, ev, POLL_MAX);
 
-	for (int i = 0; i < count; i++)
-		mst_aggregator_arrived(s->aggregator, &ev[i]);
+	for (int i = 0; i < count; i++) {
+		if (ev[i].link->user == NULL)
+			s->decider->ops->arrived(s->decider, &ev[i], s->now_ns);
+		else
+			mst_aggregator_arrived(s->aggregator, &ev[i]);
+	}
 	handle_queued(s);
 	return count;
 }
@@ -370,19 +379,23 @@ static int handle_arrivals(struct mst_server *s)
 bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 {
 	s->now_ns = now_ns;
+	bool busy = execute_all(s); /* what had to wait, or what another server has decided */
 	int requests = handle_requests(s);
 	int arrivals = handle_arrivals(s);
-	bool busy = mst_aggregator_work(s->aggregator) || requests > 0 || arrivals > 0;
+	busy |= handle_reported(s);
+	busy |= execute_all(s);
+	busy |= mst_aggregator_work(s->aggregator) || requests > 0 || arrivals > 0;
 	handle_queued(s);
 	/* What has come in is judged before what has not come in time. */
 	if (requests < POLL_MAX && arrivals < POLL_MAX &&
-	    now_ns >= mst_ledger_deadline(s->ledger)) {
-		mst_ledger_tick(s->ledger, now_ns);
+	    now_ns >= s->decider->ops->deadline(s->decider)) {
+		s->decider->ops->tick(s->decider, now_ns);
 		busy |= execute_all(s);
 		handle_queued(s);
 	}
 	mst_aggregator_deliver(s->aggregator);
 	busy |= s->event_count > 0; /* a link that could not take what was due */
+	s->line_busy = !s->decider->ops->flush(s->decider, now_ns);
 	if (s->noted) {
 		s->noted = false;
 		s->cfg.notify(s->cfg.notify_ctx);
@@ -392,8 +405,8 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 
 void mst_server_wait(struct mst_server *s, uint64_t now_ns)
 {
-	uint64_t deadline = mst_ledger_deadline(s->ledger);
-	uint64_t timeout = MST_SECOND;
+	uint64_t deadline = s->decider->ops->deadline(s->decider);
+	uint64_t timeout = s->line_busy ? LINE_BUSY_NS : MST_SECOND;
 
 	if (deadline <= now_ns)
 		return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data side of a server: the ledger, its aggregator and the net they poll, run by one thread,
- * and the aggregator's further shards, which may have threads of their own. Step functions over
- * transport and clock: whoever calls the steps makes progress, with or without threads.
+ * The data side of a server: whoever decides, its aggregator and the net they poll, run by one
+ * thread, and the aggregator's further shards, which may have threads of their own. Step functions
+ * over transport and clock: whoever calls the steps makes progress, with or without threads.
  */
 #ifndef MST_SERVER_SERVER_H
 #define MST_SERVER_SERVER_H
@@ -15,8 +15,10 @@
 #include "server/exchange.h"
 
 struct mst_server_cfg {
-	struct mst_ledger_cfg ledger;
+	struct mst_ledger_cfg ledger;         /* a member: lease_ns alone */
 	struct mst_aggregator_cfg aggregator; /* published is filled in */
+	uint32_t peers;                       /* links with other servers */
+	const char *lead;                     /* a member: the lead's door */
 	const struct mst_transport *transport;
 	struct mst_net_cfg net; /* published_bytes and links_max are filled in */
 	/* A notice is waiting: called by the data thread. */
@@ -36,8 +38,11 @@ void mst_server_free(struct mst_server *s); /* accepts NULL; after mst_server_ha
 
 /* The net its links are attached to: what a door is opened for. */
 struct mst_net *mst_server_net(struct mst_server *s);
-/* Version 0's buffer, to be filled by the control side between SEND_STATE and MST_EV_STATE. */
+/* Version 0's buffer, to be filled by the control side between SEND_STATE and MST_EV_STATE; at a
+ * member before it says so to the lead. */
 void *mst_server_start_buffer(struct mst_server *s);
+/* A member: it is filled. */
+void mst_server_state_filled(struct mst_server *s);
 
 /* Control thread. Return: false if the ring is full; try again. */
 bool mst_server_request(struct mst_server *s, const struct mst_request *request);

@@ -18,8 +18,11 @@
 #include "server/options.h"
 
 enum mst_slot_state {
-	MST_SLOT_GRANTED, /* its owner may write, nobody reads */
-	MST_SLOT_FULL,    /* the shard may read; what its owner writes now can spoil only itself */
+	/* Its owner may write, nobody reads. */
+	MST_SLOT_GRANTED,
+	/* The shard may read; what its owner writes now can spoil only itself. Or it has been given
+	 * up, and nobody reads it. */
+	MST_SLOT_FULL,
 };
 
 /* A slot, and while its contribution is counted and not yet summed also a summand of a step. */
@@ -47,6 +50,7 @@ struct mst_session {
 	 * way. */
 	uint64_t sent[MST_SHARDS_MAX];
 	bool answering; /* an answer is queued: no honest worker asks again before it has it */
+	bool asked;     /* reported; its answer is not decided yet, and no second may be out */
 	/* Slots whose verdict, or grant, is still to be put. */
 	uint32_t verdicts_due, grants_due;
 	/* Advice: the newest there is, the last that was put, whether that is on its way. */

@@ -47,12 +47,24 @@ static void push_from(struct mst_course *c, uint64_t when_ns)
 	c->push_ns = when_ns;
 }
 
+static bool servers_alive(struct mst_course *c)
+{
+	return mst_course_musterd(c)->alive ||
+	       mst_children_alive(mst_course_members(c), c->members) > 0;
+}
+
+static void signal_servers(struct mst_course *c, int signo)
+{
+	mst_child_signal(mst_course_musterd(c), signo);
+	mst_children_signal(mst_course_members(c), c->members, signo);
+}
+
 /* No worker is left. A musterd that has ended its job goes by itself. */
 static void close_down(struct mst_course *c)
 {
 	uint64_t now = mst_now_ns();
 
-	if (!mst_course_musterd(c)->alive) {
+	if (!servers_alive(c)) {
 		mst_course_enter(c, MST_COURSE_DONE);
 		return;
 	}
@@ -105,7 +117,8 @@ static void musterd_ended(struct mst_course *c)
 	if (c->phase == MST_COURSE_ENDING || c->phase == MST_COURSE_CLOSING)
 		judge_end_of_musterd(c, fate);
 	if (c->phase == MST_COURSE_CLOSING) {
-		mst_course_enter(c, MST_COURSE_DONE);
+		if (!servers_alive(c))
+			mst_course_enter(c, MST_COURSE_DONE);
 	} else if (c->phase == MST_COURSE_RUNNING) {
 		mst_course_fail(c, mst_now_ns() + c->options->grace_ns,
 				"musterd %s at version %" PRIu64 ", in the middle of the job", fate,
@@ -113,6 +126,21 @@ static void musterd_ended(struct mst_course *c)
 	} else if (c->phase == MST_COURSE_STARTING) {
 		mst_course_restart_musterd(c, fate);
 	}
+}
+
+/* What that means for the job the lead knows. */
+static void member_ended(struct mst_course *c, const struct mst_child *member)
+{
+	char fate[64];
+
+	mst_child_fate(member, fate, sizeof(fate));
+	if (c->phase == MST_COURSE_RUNNING && member->status != 0) {
+		mst_progress_clear(&c->progress);
+		mst_warn("%s %s at version %" PRIu64, member->name, fate,
+			 mst_course_known(c)->job.version);
+	}
+	if (c->phase == MST_COURSE_CLOSING && !servers_alive(c))
+		mst_course_enter(c, MST_COURSE_DONE);
 }
 
 static void worker_ended(struct mst_course *c, const struct mst_child *worker)
@@ -137,9 +165,11 @@ static void reap(struct mst_course *c)
 {
 	struct mst_child *child;
 
-	while ((child = mst_children_reap(c->child, 1 + c->workers)) != NULL) {
+	while ((child = mst_children_reap(c->child, 1 + c->workers + c->members)) != NULL) {
 		if (child == mst_course_musterd(c))
 			musterd_ended(c);
+		else if (child >= mst_course_members(c))
+			member_ended(c, child);
 		else
 			worker_ended(c, child);
 	}
@@ -158,7 +188,7 @@ static void interrupt_run(struct mst_course *c, int signo)
 		 twice ? "twice: killing all" : "passed on to the workers; the run ends");
 	mst_children_signal(mst_course_workers(c), c->workers, twice ? SIGKILL : signo);
 	if (twice)
-		mst_child_signal(mst_course_musterd(c), SIGKILL);
+		signal_servers(c, SIGKILL);
 	if (c->phase == MST_COURSE_STARTING || c->phase == MST_COURSE_RUNNING)
 		mst_course_end(c, now + c->options->grace_ns);
 }
@@ -183,7 +213,7 @@ static void push_now(struct mst_course *c)
 			 sigabbrev_np(signo));
 		mst_children_signal(mst_course_workers(c), c->workers, signo);
 	} else {
-		mst_child_signal(mst_course_musterd(c), signo);
+		signal_servers(c, signo);
 	}
 	c->push_signo = signo == SIGTERM ? SIGKILL : 0;
 	c->push_ns = mst_now_ns() + TERM_NS;
@@ -264,8 +294,8 @@ void mst_course_run(struct mst_course *c, struct mst_ending *out)
 int mst_course_new(const struct mst_course_cfg *cfg, struct mst_course **out)
 {
 	const struct mst_run_options *options = &cfg->line->options;
-	uint32_t count = options->server.workers;
-	struct mst_course *c = calloc(1, sizeof(*c) + (1 + count) * sizeof(c->child[0]));
+	uint32_t count = options->server.workers, servers = options->server.servers;
+	struct mst_course *c = calloc(1, sizeof(*c) + (servers + count) * sizeof(c->child[0]));
 
 	if (c == NULL)
 		return -ENOMEM;
@@ -273,6 +303,7 @@ int mst_course_new(const struct mst_course_cfg *cfg, struct mst_course **out)
 	c->options = options;
 	c->signals = cfg->signals;
 	c->workers = count;
+	c->members = servers - 1;
 	c->daemon.ready_fd = -1;
 	c->deadline_ns = MST_NEVER;
 	c->next_ask_ns = MST_NEVER;
@@ -284,6 +315,9 @@ int mst_course_new(const struct mst_course_cfg *cfg, struct mst_course **out)
 	for (uint32_t rank = 0; rank < count; rank++)
 		(void)snprintf(mst_course_workers(c)[rank].name, sizeof(c->child[0].name),
 			       "rank %u", rank);
+	for (uint32_t i = 0; i < c->members; i++)
+		(void)snprintf(mst_course_members(c)[i].name, sizeof(c->child[0].name),
+			       "server %hhu", (unsigned char)(i + 1));
 	*out = c;
 	return 0;
 }

@@ -88,6 +88,25 @@ static void start_workers(struct mst_course *c)
 	}
 }
 
+static void start_members(struct mst_course *c)
+{
+	char why[MST_SENTENCE_LEN];
+	struct mst_daemon_cfg cfg = {
+		.flags = c->line->flags,
+		.stdout_to_stderr = mst_run_prints_json(c->options),
+		.mask = &c->signals->before,
+	};
+
+	for (uint32_t i = 0; i < c->members; i++) {
+		int rc = mst_daemon_start_member(&mst_course_members(c)[i], &cfg, c->address, why,
+						 sizeof(why));
+		if (rc < 0) {
+			mst_course_fail(c, 0, "%s", why);
+			return;
+		}
+	}
+}
+
 static void musterd_is_up(struct mst_course *c)
 {
 	char why[MST_SENTENCE_LEN];
@@ -102,7 +121,9 @@ static void musterd_is_up(struct mst_course *c)
 	mst_course_ask(c);
 	mst_course_enter(c, MST_COURSE_RUNNING);
 	c->deadline_ns = MST_NEVER;
-	start_workers(c);
+	start_members(c);
+	if (c->phase == MST_COURSE_RUNNING)
+		start_workers(c);
 }
 
 void mst_course_take_ready(struct mst_course *c)

@@ -53,8 +53,9 @@ struct mst_course {
 	int push_signo;
 	uint64_t push_ns;
 
-	uint32_t workers;
-	struct mst_child child[]; /* 0: musterd; 1 + rank: the workers */
+	uint32_t workers, members;
+	/* 0: musterd, the lead; 1 + rank: the workers; 1 + workers + i: members beside the lead. */
+	struct mst_child child[];
 };
 
 static inline struct mst_child *mst_course_musterd(struct mst_course *c)
@@ -64,6 +65,11 @@ static inline struct mst_child *mst_course_musterd(struct mst_course *c)
 static inline struct mst_child *mst_course_workers(struct mst_course *c)
 {
 	return &c->child[1];
+}
+
+static inline struct mst_child *mst_course_members(struct mst_course *c)
+{
+	return &c->child[1 + c->workers];
 }
 
 /* course.c: from phase to phase. */

@@ -52,25 +52,26 @@ static size_t count_flags(char *const *flags)
 	return count;
 }
 
-static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg, char *program,
-			 int ready_fd)
+#define MORE_MAX 4u
+
+/* @more: flags that win over those the user typed; ends with NULL, at most MORE_MAX. */
+static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg,
+			 char *const *more, int ready_fd)
 {
-	char workers[16], listen[160], ready[40];
+	char program[PATH_MAX], ready[40];
 	size_t flags = count_flags(cfg->flags);
-	char **argv = calloc(flags + 4, sizeof(argv[0]));
+	char **argv = calloc(1 + flags + MORE_MAX + 1, sizeof(argv[0]));
 
 	if (argv == NULL)
 		return -ENOMEM;
-	(void)snprintf(workers, sizeof(workers), "--workers=%u", cfg->workers);
-	(void)snprintf(listen, sizeof(listen), "--listen=%s", cfg->listen);
+	find_program(program, sizeof(program));
 	(void)snprintf(ready, sizeof(ready), "MUSTER_READY_FD=%d", ready_fd);
 	argv[0] = program;
 	memcpy(&argv[1], cfg->flags, flags * sizeof(argv[0]));
-	argv[flags + 1] = workers;
-	argv[flags + 2] = listen;
+	memcpy(&argv[1 + flags], more, count_flags(more) * sizeof(argv[0]));
 	struct mst_spawn spawn = {
 		.argv = argv,
-		.env = (char *const[]){ ready, NULL },
+		.env = (char *const[]){ ready_fd >= 0 ? ready : NULL, NULL },
 		.keep_fd = ready_fd,
 		.stdout_to_stderr = cfg->stdout_to_stderr,
 		.mask = cfg->mask,
@@ -80,13 +81,25 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 	return rc;
 }
 
+static int not_started(int error, char *why, size_t why_len)
+{
+	char program[PATH_MAX];
+
+	find_program(program, sizeof(program));
+	(void)snprintf(why, why_len, "cannot start %s: %s; MUSTER_MUSTERD may name the program",
+		       program, strerror(-error));
+	return error;
+}
+
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		     const struct mst_daemon_cfg *cfg, char *why, size_t why_len)
 {
-	char program[PATH_MAX];
+	char workers[16], listen[160];
+	char *more[] = { workers, listen, NULL };
 	int ends[2];
 
-	find_program(program, sizeof(program));
+	(void)snprintf(workers, sizeof(workers), "--workers=%u", cfg->workers);
+	(void)snprintf(listen, sizeof(listen), "--listen=%s", cfg->listen);
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		int rc = -errno;
 
@@ -94,17 +107,26 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		return rc;
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	int rc = spawn_program(child, cfg, program, ends[1]);
+	int rc = spawn_program(child, cfg, more, ends[1]);
 	(void)close(ends[1]);
 	if (rc < 0) {
 		(void)close(ends[0]);
-		(void)snprintf(why, why_len,
-			       "cannot start %s: %s; MUSTER_MUSTERD may name the program", program,
-			       strerror(-rc));
-		return rc;
+		return not_started(rc, why, why_len);
 	}
 	*d = (struct mst_daemon){ .ready_fd = ends[0] };
 	return 0;
+}
+
+/* What the user typed of the whole job is for the lead to say; what is a server's own holds. */
+int mst_daemon_start_member(struct mst_child *child, const struct mst_daemon_cfg *cfg,
+			    const char *lead, char *why, size_t why_len)
+{
+	char join[176], one[] = "--servers=1", even[] = "--spread=even";
+	char *more[] = { join, one, even, NULL };
+
+	(void)snprintf(join, sizeof(join), "--join=%s", lead);
+	int rc = spawn_program(child, cfg, more, -1);
+	return rc < 0 ? not_started(rc, why, why_len) : 0;
 }
 
 /* The first line, if it is whole. Return: 1, 0 not yet, -EPROTO it is another line. */

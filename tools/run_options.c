@@ -49,8 +49,12 @@ static const struct mst_option own_table[] = {
 	{ .name = NULL },
 };
 
+/* The run starts the members itself. */
+static const char *const without[] = { "join", NULL };
+
 static const struct mst_handed handed = {
 	.own = own_table,
+	.without = without,
 	.server_offset = offsetof(struct mst_run_options, server),
 };
 

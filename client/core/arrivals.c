@@ -14,19 +14,39 @@ static bool is_deaf(const struct mst_worker *w)
 	return w->phase == MST_WORKER_OVER || w->phase == MST_WORKER_FAILED;
 }
 
-int mst_worker_granted(struct mst_worker *w, uint32_t slot, uint64_t epoch)
+/* One more of the servers, which were @set so far, has said something. True: now all have. */
+static bool all_have(const struct mst_worker *w, uint32_t server, uint32_t *set)
+{
+	*set |= 1u << server;
+	return *set == (1u << w->cfg.servers) - 1;
+}
+
+static bool has_said(uint32_t set, uint32_t server)
+{
+	return set >> server & 1u;
+}
+
+int mst_worker_granted(struct mst_worker *w, uint32_t server, uint32_t slot, uint64_t epoch)
 {
 	if (is_deaf(w))
 		return 0;
-	if (slot >= w->cfg.slots || w->slot[slot].state != MST_GRANT_SPENT ||
-	    epoch <= w->slot[slot].epoch)
+	if (server >= w->cfg.servers || slot >= w->cfg.slots)
 		return -EPROTO;
-	w->slot[slot].state = MST_GRANT_FREE;
-	w->slot[slot].epoch = epoch;
+	struct mst_worker_slot *s = &w->slot[slot];
+	if (s->state != MST_GRANT_SPENT || epoch <= s->epoch || has_said(s->granted, server) ||
+	    (s->granted != 0 && epoch != s->granted_epoch))
+		return -EPROTO;
+	s->granted_epoch = epoch;
+	if (!all_have(w, server, &s->granted))
+		return 0;
+	s->state = MST_GRANT_FREE;
+	s->epoch = epoch;
+	s->granted = 0;
 	return 0;
 }
 
-int mst_worker_judged(struct mst_worker *w, uint32_t slot, const struct mst_lane_verdict *v)
+int mst_worker_judged(struct mst_worker *w, uint32_t server, uint32_t slot,
+		      const struct mst_lane_verdict *v)
 {
 	struct mst_ticket verdict = { .number = v->ticket, .counted_in = v->counted_in };
 
@@ -34,7 +54,7 @@ int mst_worker_judged(struct mst_worker *w, uint32_t slot, const struct mst_lane
 	 * push that it read later. */
 	if (is_deaf(w) || w->last != MST_VERSION_NONE)
 		return 0;
-	if (slot >= w->cfg.slots || w->slot[slot].ticket != v->ticket ||
+	if (server != 0 || slot >= w->cfg.slots || w->slot[slot].ticket != v->ticket ||
 	    v->verdict > MUSTER_REFUSED)
 		return -EPROTO;
 	verdict.verdict = (enum muster_verdict)v->verdict;
@@ -83,21 +103,32 @@ static int take_shares(struct mst_worker *w, const struct mst_lane_record *recor
 	return 0;
 }
 
-int mst_worker_answered(struct mst_worker *w, const struct mst_lane_answer *a, const void *record)
+/* What one server says by itself, and beside those that have answered already: the parts of a
+ * result are of one version, and lie in the same place of each server's. */
+static bool fits_ask(const struct mst_worker *w, const struct mst_lane_answer *a)
 {
+	const struct mst_lane_answer *first = &w->answer;
+
+	if (w->ask != MST_ASK_OUT || a->number != w->ask_number)
+		return false;
+	if (w->answered != 0 && (a->version != first->version || a->where != first->where ||
+				 (a->where == MST_WHERE_IN_PLACE && a->buffer != first->buffer)))
+		return false;
+	return a->version != MST_VERSION_NONE && a->newest >= a->version &&
+	       fits_order(w, a->version) && fits_place(w, a);
+}
+
+/* All servers have answered. */
+static int take_version(struct mst_worker *w)
+{
+	const struct mst_lane_answer *a = &w->answer;
 	struct mst_lane_record copy;
 
-	if (is_deaf(w))
-		return 0;
-	if (w->ask != MST_ASK_OUT || a->number != w->ask_number)
-		return -EPROTO;
-	if (a->version == MST_VERSION_NONE || a->newest < a->version ||
-	    !fits_order(w, a->version) || !fits_place(w, a))
-		return -EPROTO;
-	memcpy(&copy, record, sizeof(copy));
+	w->answered = 0;
+	memcpy(&copy, w->record, sizeof(copy));
 	if (copy.version != a->version)
 		return -EPROTO;
-	int rc = take_shares(w, &copy, (const uint8_t *)record + sizeof(copy));
+	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
 	if (rc != 0)
 		return rc;
 
@@ -114,6 +145,22 @@ int mst_worker_answered(struct mst_worker *w, const struct mst_lane_answer *a, c
 		w->held.newest = a->newest;
 	w->ask = MST_ASK_ANSWERED;
 	return 0;
+}
+
+int mst_worker_answered(struct mst_worker *w, uint32_t server, const struct mst_lane_answer *a,
+			const void *record)
+{
+	if (is_deaf(w))
+		return 0;
+	if (server >= w->cfg.servers || has_said(w->answered, server) || !fits_ask(w, a))
+		return -EPROTO;
+	if (w->answered == 0)
+		w->answer = *a;
+	if (server == 0) {
+		w->record = record;
+		w->answer.newest = a->newest;
+	}
+	return all_have(w, server, &w->answered) ? take_version(w) : 0;
 }
 
 /* ---- ends ---- */

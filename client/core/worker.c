@@ -25,6 +25,7 @@ void mst_worker_enter(struct mst_worker *w, enum mst_worker_phase next)
 int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg)
 {
 	MST_ASSERT(cfg->slots > 0 && cfg->slots <= MST_SLOTS_MAX && cfg->workers > 0);
+	MST_ASSERT(cfg->servers > 0 && cfg->servers <= MST_SERVERS_MAX);
 	*w = (struct mst_worker){
 		.cfg = *cfg,
 		.held = { .version = MST_VERSION_NONE },

@@ -4,9 +4,13 @@
  * and what a wait still misses. Pure: no clock, no transport, no allocation after init. The shell
  * hands in what arrives and sends what comes out.
  *
+ * Several servers have a part of the vector each. Number 0 leads: verdicts, records and the job's
+ * end are its word alone. A slot is granted, and an answer there, once all of them have said the
+ * same.
+ *
  * Invariants: at most one ask is out; what a wait has handed out stays readable until the next
  * ask goes out; each ticket gets exactly one verdict, and they are handed out in the order of
- * tickets.
+ * tickets; a version is seen when every server has it.
  */
 #ifndef MST_CLIENT_CORE_WORKER_H
 #define MST_CLIENT_CORE_WORKER_H
@@ -17,6 +21,7 @@
 #include "client/core/ranges.h"
 #include "client/core/tickets.h"
 #include "common/wire/lane.h"
+#include "common/wire/part.h"
 #include "muster/muster.h"
 
 enum mst_worker_phase {
@@ -42,9 +47,11 @@ enum mst_grant_state {
 struct mst_worker_slot {
 	enum mst_grant_state state;
 	uint64_t epoch;
-	uint64_t ticket; /* of the push that spent it last */
-	uint32_t sends;  /* puts of its data that are on their way: they still read it */
-	bool posted;     /* FILLING: there was such a put */
+	uint32_t granted;       /* SPENT: by these servers, as a set, */
+	uint64_t granted_epoch; /* with this epoch */
+	uint64_t ticket;        /* of the push that spent it last */
+	uint32_t sends;         /* puts of its data that are on their way: they still read it */
+	bool posted;            /* FILLING: there was such a put */
 };
 
 /* The version this worker holds, as its record tells it. */
@@ -62,6 +69,7 @@ struct mst_held {
 struct mst_worker_cfg {
 	uint64_t elems;
 	uint32_t slots, workers, buffers;
+	uint32_t servers;
 	bool in_order; /* workers own: every version is handed out, one by one */
 };
 
@@ -80,6 +88,9 @@ struct mst_worker {
 
 	enum mst_ask_state ask;
 	uint64_t ask_number;
+	uint32_t answered;             /* OUT: by these servers, as a set, */
+	struct mst_lane_answer answer; /* with this, */
+	const void *record;            /* and this of number 0, where it put it */
 	bool renew; /* a push asked while an ask was out, or its answer was in hand: ask again */
 
 	struct mst_held held;
@@ -89,7 +100,7 @@ struct mst_worker {
 	uint64_t last;  /* the job has ended with this version; MST_VERSION_NONE: it has not */
 };
 
-/* 0 or -ENOMEM. */
+/* @cfg: 1 to MST_SERVERS_MAX servers. 0 or -ENOMEM. */
 int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg);
 void mst_worker_fini(struct mst_worker *w); /* of a zeroed struct too */
 
@@ -129,11 +140,20 @@ bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask);
 
 /* ---- what arrives; -EPROTO: a server that keeps to the protocol would not have sent it ---- */
 
-int mst_worker_granted(struct mst_worker *w, uint32_t slot, uint64_t epoch);
-int mst_worker_judged(struct mst_worker *w, uint32_t slot, const struct mst_lane_verdict *v);
-/* @record: in memory that the server can write; copied once. */
-int mst_worker_answered(struct mst_worker *w, const struct mst_lane_answer *a, const void *record);
-/* The job has ended well, with version @last. */
+/* Each with the number of the server that says it. */
+int mst_worker_granted(struct mst_worker *w, uint32_t server, uint32_t slot, uint64_t epoch);
+int mst_worker_judged(struct mst_worker *w, uint32_t server, uint32_t slot,
+		      const struct mst_lane_verdict *v);
+/* @record: of server 0, in memory that it can write; stays until all have answered, and is copied
+ * once then. Others have none. */
+int mst_worker_answered(struct mst_worker *w, uint32_t server, const struct mst_lane_answer *a,
+			const void *record);
+/* Has this server answered the ask that is out? */
+static inline bool mst_worker_has_part(const struct mst_worker *w, uint32_t server)
+{
+	return w->answered >> server & 1u;
+}
+/* The job has ended well, with version @last, as server 0 says. */
 int mst_worker_ended(struct mst_worker *w, uint64_t last);
 /* The session has ended with an error. After the last outcome nothing is an error any more. */
 void mst_worker_fail(struct mst_worker *w, int error);

@@ -12,6 +12,7 @@
 
 #define LINE 64u
 #define PAGE 4096u
+#define HUGE_PAGE ((size_t)2 << 20)
 /* What a commit reads side by side, all ranks' gradients, would meet in the same sets of the caches
  * if all began on a page. So each is some lines further in than the one of the rank before. Steps
  * of 3 to 13 lines measured alike; an odd one lets 64 ranks differ. Large ones may lie in huge
@@ -40,16 +41,29 @@ static size_t bank_step(const struct mst_lane_layout *l)
 	return l->slot_bytes >= LARGE ? BANK_STEP : 0;
 }
 
+/* Large parts are all as far from a huge page's beginning, in every slot of every server, so that
+ * they can be in huge pages side by side as well. */
+static size_t place_gradient(size_t *end, const struct mst_lane_layout *l)
+{
+	size_t first = l->up_gradient[0]; /* 0: this is the first */
+	size_t colours = (COLOURS - 1) * LINE + (BANKS - 1) * bank_step(l);
+
+	if (!l->parted)
+		return place(end, l->slot_bytes + colours, PAGE);
+	if (first != 0 && l->slot_bytes >= HUGE_PAGE)
+		*end = first + (*end - first + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	return place(end, l->slot_bytes, PAGE);
+}
+
 static void up_layout(struct mst_lane_layout *out)
 {
-	size_t colours = (COLOURS - 1) * LINE + (BANKS - 1) * bank_step(out);
 	size_t end = 0;
 
 	out->up_ask = place(&end, sizeof(struct mst_lane_ask), LINE);
 	for (uint32_t i = 0; i < out->slots; i++)
 		out->up_header[i] = place(&end, sizeof(struct mst_lane_header), LINE);
 	for (uint32_t i = 0; i < out->slots; i++)
-		out->up_gradient[i] = place(&end, out->slot_bytes + colours, PAGE);
+		out->up_gradient[i] = place_gradient(&end, out);
 	out->up_bytes = place(&end, 0, PAGE);
 }
 
@@ -90,6 +104,7 @@ void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *o
 
 	*out = (struct mst_lane_layout){
 		.slots = f->slots,
+		.parted = f->parted,
 		.slot_bytes = f->elems * f->type_bytes,
 		.result_bytes = f->elems * f->result_type_bytes,
 		/* A slot's header or ABANDON is followed by nothing of that slot until its grant,
@@ -106,6 +121,8 @@ void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *o
 size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_t rank)
 {
 	MST_ASSERT(slot < l->slots);
+	if (l->parted)
+		return l->up_gradient[slot];
 	return l->up_gradient[slot] + (size_t)(rank * COLOUR_STEP % COLOURS) * LINE +
 	       rank % BANKS * bank_step(l);
 }

@@ -15,6 +15,7 @@
 #define MST_WIRE_LANE_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -167,6 +168,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-end
 /* Byte offsets of both regions. Both ends compute them from the same figures of the welcome. */
 struct mst_lane_layout {
 	uint32_t slots;
+	bool parted;
 	size_t slot_bytes;   /* one gradient of the shard's range */
 	size_t result_bytes; /* one result of it */
 	size_t up_ask, up_header[MST_SLOTS_MAX], up_bytes;
@@ -181,6 +183,9 @@ struct mst_lane_figures {
 	uint64_t elems; /* of the shard's range */
 	uint32_t type_bytes, result_type_bytes;
 	uint32_t slots, workers;
+	/* One of several servers: a worker maps the parts of a gradient side by side, so all begin
+	 * on a page, without a colour. */
+	bool parted;
 };
 
 /* The figures must have been checked: elems 1 .. MST_ELEMS_MAX, element bytes 2 or 4, slots and
@@ -189,7 +194,7 @@ struct mst_lane_figures {
 void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *out);
 
 /* Where the gradient of a slot begins in the landing of @rank's session: on a 64-byte line, the
- * ranks' apart from each other modulo 4096, and large ones by pages. */
+ * ranks' apart from each other modulo 4096, and large ones by pages; parted: on a page. */
 size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_t rank);
 
 #endif

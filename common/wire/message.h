@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/wire/lane.h"
+#include "common/wire/part.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 
@@ -22,8 +23,9 @@
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
-#define MST_NAME_LEN 64u  /* with NUL */
-#define MST_DOOR_LEN 512u /* as long as a transport's address may be */
+#define MST_SECRET_LEN 16u /* a single-use token */
+#define MST_NAME_LEN 64u   /* with NUL */
+#define MST_DOOR_LEN 512u  /* as long as a transport's address may be */
 #define MST_POLICY_LEN 64u
 #define MST_SENTENCE_LEN 512u
 #define MST_STATUS_RANKS 256u /* rows in one STATUS message */
@@ -42,6 +44,16 @@ enum mst_message_kind {
 	MST_MSG_ASK_STATUS,   /* anybody: status, please; watch: and once more when the job ends */
 	MST_MSG_STATUS,       /* lead: the job */
 	MST_MSG_STATUS_RANKS, /* lead: rows of STATUS, in as many messages as needed, after it */
+	/* Between the lead and a member, a server of the same job; HEARTBEAT both ways, ERROR and
+	 * FINISHED of the lead, as workers hear them; STATE of the lead: a piece of the member's
+	 * range. */
+	MST_MSG_SERVE,      /* member: let me serve */
+	MST_MSG_APPOINT,    /* lead: the job, and which part of it is yours */
+	MST_MSG_READY,      /* member: my door is open */
+	MST_MSG_EXPECT,     /* lead: this worker will knock; member: it may */
+	MST_MSG_FORGET,     /* lead: its session is over before it knocked */
+	MST_MSG_STATE_DONE, /* member: the start state is there */
+	MST_MSG_RELINK,     /* member: my link to you is lost; lead: dial with this */
 };
 
 struct mst_hello {
@@ -52,21 +64,56 @@ struct mst_hello {
 	uint32_t pid;
 };
 
+/* A server of the job, and its part of the vector. */
+struct mst_welcome_server {
+	char address[MST_DOOR_LEN]; /* the door to dial */
+	uint8_t token[MST_SECRET_LEN];
+	uint64_t first, count; /* elements */
+};
+
 struct mst_welcome {
 	char job[MST_NAME_LEN];
 	char policy[MST_POLICY_LEN];
-	uint32_t rank, incarnation, workers, slots, shards;
+	uint32_t rank, incarnation, workers, slots;
 	uint64_t elems;
 	uint32_t type, result_type, owner;
-	uint32_t buffers; /* version buffers in the shard's published memory */
+	uint32_t buffers; /* version buffers in each server's published memory */
 	uint64_t lease_ns, patience_ns;
-	char address[MST_DOOR_LEN]; /* the door to dial */
-	uint8_t token[16];
+	uint32_t server_count;
+	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	/* How both ends of a link over a fabric set their queue pairs: as verbs has them. */
 	uint32_t ack_timeout, retries, traffic_class, service_level;
 	int32_t pkey; /* -1: the path's own */
 	uint32_t fate_count;
 	struct muster_fate fate[MST_SLOTS_MAX];
+};
+
+struct mst_serve {
+	char job[MST_NAME_LEN];
+	char scheme[MST_NAME_LEN]; /* of its transport */
+	uint32_t pid;
+};
+
+struct mst_appoint {
+	char job[MST_NAME_LEN];
+	uint32_t index, servers; /* of the member; 0 is the lead */
+	uint64_t elems;          /* of the whole vector */
+	uint64_t first, count;   /* of its part */
+	uint32_t type, result_type, owner;
+	uint32_t workers, slots;
+	uint32_t buffers; /* in all */
+	uint32_t entries; /* contributions in a set, at most */
+	uint32_t group, folds;
+	uint32_t optimizer; /* enum mst_optimizer_kind */
+	double lr, momentum;
+	uint64_t lease_ns, patience_ns;
+	char address[MST_DOOR_LEN]; /* the lead's door, for the link between the two */
+	uint8_t token[MST_SECRET_LEN];
+};
+
+struct mst_expect {
+	uint32_t rank, incarnation;
+	uint8_t token[MST_SECRET_LEN]; /* of the worker's link */
 };
 
 struct mst_error_message {
@@ -128,6 +175,11 @@ struct mst_message {
 		uint64_t seq;               /* LEAVE */
 		char why[MST_SENTENCE_LEN]; /* FINISH, FINISHED */
 		uint32_t watch;             /* ASK_STATUS */
+		struct mst_serve serve;
+		struct mst_appoint appoint;
+		char door[MST_DOOR_LEN];       /* READY */
+		struct mst_expect expect;      /* EXPECT, FORGET: without a token */
+		uint8_t token[MST_SECRET_LEN]; /* RELINK */
 		struct mst_status status;
 		struct {
 			uint32_t count;

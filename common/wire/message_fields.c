@@ -11,6 +11,7 @@
 		MST_FIELD_##type, limit, offsetof(struct of, name), NULL                           \
 	}
 #define TEXT(of, name) LIMITED(TEXT, of, name, sizeof(((struct of *)NULL)->name))
+#define BYTES(of, name) LIMITED(BYTES, of, name, sizeof(((struct of *)NULL)->name))
 #define SHAPE(fields)                                                                              \
 	{                                                                                          \
 		fields, sizeof(fields) / sizeof((fields)[0])                                       \
@@ -37,6 +38,17 @@ static const struct mst_rows fate_rows = {
 	sizeof(struct muster_fate),
 	SHAPE(fate_fields),
 };
+static const struct mst_field server_fields[] = {
+	TEXT(mst_welcome_server, address),
+	BYTES(mst_welcome_server, token),
+	FIELD(U64, mst_welcome_server, first),
+	FIELD(U64, mst_welcome_server, count),
+};
+static const struct mst_rows server_rows = {
+	offsetof(struct mst_welcome, server),
+	sizeof(struct mst_welcome_server),
+	SHAPE(server_fields),
+};
 static const struct mst_field welcome_fields[] = {
 	TEXT(mst_welcome, job),
 	TEXT(mst_welcome, policy),
@@ -44,7 +56,6 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U32, mst_welcome, incarnation),
 	FIELD(U32, mst_welcome, workers),
 	FIELD(U32, mst_welcome, slots),
-	FIELD(U32, mst_welcome, shards),
 	FIELD(U64, mst_welcome, elems),
 	LIMITED(ENUM, mst_welcome, type, MUSTER_F16 + 1),
 	LIMITED(ENUM, mst_welcome, result_type, MUSTER_F16 + 1),
@@ -52,8 +63,8 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U32, mst_welcome, buffers),
 	FIELD(U64, mst_welcome, lease_ns),
 	FIELD(U64, mst_welcome, patience_ns),
-	TEXT(mst_welcome, address),
-	LIMITED(BYTES, mst_welcome, token, sizeof(((struct mst_welcome *)NULL)->token)),
+	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_welcome, server_count),
+	  &server_rows },
 	LIMITED(ENUM, mst_welcome, ack_timeout, 32),
 	LIMITED(ENUM, mst_welcome, retries, 7),
 	LIMITED(ENUM, mst_welcome, traffic_class, 256),
@@ -122,6 +133,49 @@ static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
 static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
 static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
 
+static const struct mst_field serve_fields[] = {
+	TEXT(mst_serve, job),
+	TEXT(mst_serve, scheme),
+	FIELD(U32, mst_serve, pid),
+};
+
+static const struct mst_field appoint_fields[] = {
+	TEXT(mst_appoint, job),
+	LIMITED(ENUM, mst_appoint, index, MST_SERVERS_MAX),
+	LIMITED(ENUM, mst_appoint, servers, MST_SERVERS_MAX + 1),
+	FIELD(U64, mst_appoint, elems),
+	FIELD(U64, mst_appoint, first),
+	FIELD(U64, mst_appoint, count),
+	LIMITED(ENUM, mst_appoint, type, MUSTER_F16 + 1),
+	LIMITED(ENUM, mst_appoint, result_type, MUSTER_F16 + 1),
+	LIMITED(ENUM, mst_appoint, owner, MUSTER_WORKERS_OWN + 1),
+	LIMITED(ENUM, mst_appoint, workers, MST_WORKERS_MAX + 1),
+	LIMITED(ENUM, mst_appoint, slots, MST_SLOTS_MAX + 1),
+	FIELD(U32, mst_appoint, buffers),
+	FIELD(U32, mst_appoint, entries),
+	FIELD(U32, mst_appoint, group),
+	FIELD(U32, mst_appoint, folds),
+	LIMITED(ENUM, mst_appoint, optimizer, 2),
+	FIELD(F64, mst_appoint, lr),
+	FIELD(F64, mst_appoint, momentum),
+	FIELD(U64, mst_appoint, lease_ns),
+	FIELD(U64, mst_appoint, patience_ns),
+	TEXT(mst_appoint, address),
+	BYTES(mst_appoint, token),
+};
+
+static const struct mst_field expect_fields[] = {
+	FIELD(U32, mst_expect, rank),
+	FIELD(U32, mst_expect, incarnation),
+	BYTES(mst_expect, token),
+};
+static const struct mst_field forget_fields[] = {
+	FIELD(U32, mst_expect, rank),
+	FIELD(U32, mst_expect, incarnation),
+};
+static const struct mst_field door_fields[] = { TEXT(mst_message, door) };
+static const struct mst_field token_fields[] = { BYTES(mst_message, token) };
+
 /* What a kind's fields are relative to: the whole message, or its member of the union. */
 #define BODY offsetof(struct mst_message, hello)
 static_assert(offsetof(struct mst_message, status) == BODY, "members of one union");
@@ -140,6 +194,13 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_ASK_STATUS] = { true, 0, SHAPE(watch_fields) },
 	[MST_MSG_STATUS] = { true, BODY, SHAPE(status_fields) },
 	[MST_MSG_STATUS_RANKS] = { true, 0, SHAPE(ranks_fields) },
+	[MST_MSG_SERVE] = { true, BODY, SHAPE(serve_fields) },
+	[MST_MSG_APPOINT] = { true, BODY, SHAPE(appoint_fields) },
+	[MST_MSG_READY] = { true, 0, SHAPE(door_fields) },
+	[MST_MSG_EXPECT] = { true, BODY, SHAPE(expect_fields) },
+	[MST_MSG_FORGET] = { true, BODY, SHAPE(forget_fields) },
+	[MST_MSG_STATE_DONE] = { true, 0, { NULL, 0 } },
+	[MST_MSG_RELINK] = { true, 0, SHAPE(token_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -192,7 +192,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 			mst_life_end(l, MST_FINISH_ASKED);
 		break;
 	default:
-		MST_ASSERT(false); /* JOIN and POLICY name nobody: mst_ledger_handle() has them */
+		MST_ASSERT(false); /* those that name nobody mst_ledger_handle() has */
 	}
 }
 
@@ -227,6 +227,8 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_life_join(l, ev->join.cookie, ev->join.rank);
 	} else if (ev->kind == MST_EV_POLICY) {
 		mst_step_policy(l, &ev->rule);
+	} else if (ev->kind == MST_EV_SERVER) {
+		mst_life_server_lost(l);
 	} else {
 		if (ev->who.rank >= l->cfg.workers ||
 		    !mst_member_is(&l->member[ev->who.rank], ev->who.incarnation))
@@ -281,6 +283,7 @@ int mst_finish_error(enum mst_finish_why why)
 	case MST_FINISH_JOIN_TIMEOUT:
 	case MST_FINISH_TOO_FEW:
 	case MST_FINISH_LOSS:
+	case MST_FINISH_SERVER:
 		return -EHOSTDOWN;
 	default:
 		return 0;

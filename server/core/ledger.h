@@ -59,11 +59,12 @@ enum mst_ledger_event_kind {
 	MST_EV_LOST,   /* its control connection or a link is gone: error */
 	MST_EV_FINISH, /* it wants the job to end */
 	MST_EV_POLICY, /* rule: has passed mst_rule_check() */
+	MST_EV_SERVER, /* a server of the job is gone for good */
 };
 
 struct mst_ledger_event {
 	enum mst_ledger_event_kind kind;
-	struct mst_identity who; /* not for JOIN and POLICY */
+	struct mst_identity who; /* not for JOIN, POLICY and SERVER */
 	union {
 		struct {
 			uint64_t cookie; /* comes back with ADMIT or REFUSE */
@@ -124,6 +125,7 @@ enum mst_finish_why {
 	MST_FINISH_TOO_FEW,      /* failed: fewer live workers than min_workers */
 	MST_FINISH_LOSS,         /* failed: a worker was lost and on_loss is FAIL */
 	MST_FINISH_NO_START,     /* failed: servers own and nobody offered a start state */
+	MST_FINISH_SERVER,       /* failed: a part of every version is lost with its server */
 };
 /* Is this end a failure? */
 static inline bool mst_finish_failed(enum mst_finish_why why)

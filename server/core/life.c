@@ -28,6 +28,14 @@ void mst_life_end(struct mst_ledger *l, enum mst_finish_why why)
 	l->end_why = why;
 }
 
+void mst_life_server_lost(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_ENDED)
+		return;
+	l->end_due = true;
+	l->end_why = MST_FINISH_SERVER;
+}
+
 void mst_life_finish_if_due(struct mst_ledger *l)
 {
 	if (l->phase == MST_PHASE_ENDED || !l->end_due)

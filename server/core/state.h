@@ -75,6 +75,8 @@ void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
 /* Ends it if it is leaving and all it sent has been judged. */
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
+/* Nothing can be committed any more: not even what an end that is due still waits for. */
+void mst_life_server_lost(struct mst_ledger *l);
 void mst_life_tick(struct mst_ledger *l);
 void mst_life_finish_if_due(struct mst_ledger *l);
 uint64_t mst_life_deadline(const struct mst_ledger *l);

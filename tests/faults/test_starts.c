@@ -30,7 +30,7 @@ static const struct mst_ledger_cfg ledger_cfg = {
 
 static struct mst_aggregator_cfg aggregator_cfg(void)
 {
-	struct mst_lane_figures figures = { ELEMS, 4, 2, 2, WORKERS };
+	struct mst_lane_figures figures = { ELEMS, 4, 2, 2, WORKERS, false };
 	struct mst_aggregator_cfg cfg = {
 		.shards = 1,
 		.elems = ELEMS,
@@ -106,7 +106,9 @@ static void start_server(void)
 
 static void start_worker(void)
 {
-	struct mst_worker_cfg cfg = { .elems = ELEMS, .slots = 2, .workers = WORKERS };
+	struct mst_worker_cfg cfg = {
+		.elems = ELEMS, .slots = 2, .workers = WORKERS, .servers = 1
+	};
 	static struct mst_worker w;
 
 	faulty_enter(STARTER);

@@ -187,7 +187,7 @@ static void tell(struct server *s, struct fuzz_input *in)
 
 static void begin(struct server *s, bool workers_own)
 {
-	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS };
+	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, false };
 	struct handle_figures f = { 1, WORKERS, SLOTS, BUFFERS, ELEMS, MUSTER_SERVERS_OWN };
 
 	f.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN;

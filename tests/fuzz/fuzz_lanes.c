@@ -300,7 +300,7 @@ static void do_harm(struct world *w, struct fuzz_input *in)
 
 static void configure(struct world *w, struct fuzz_input *in)
 {
-	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS };
+	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, false };
 	uint8_t what = fuzz_next(in);
 	bool workers_own = what & 1;
 	struct mst_rule rule = { .divide = true, .patience_ns = MST_NEVER / 4, .min_workers = 1 };

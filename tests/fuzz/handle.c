@@ -57,6 +57,7 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 					 .slots = f->slots,
 					 .workers = f->workers,
 					 .buffers = f->buffers,
+					 .servers = 1,
 					 .in_order = f->owner == MUSTER_WORKERS_OWN };
 	struct muster *m = &h->m;
 
@@ -66,8 +67,12 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 	m->stream = &ops;
 	m->transport = &pipe_transport;
 	m->net = &h->net.net;
-	m->link = &link->link;
-	m->layout = *layout;
+	m->part[0] = (struct mst_client_part){ .link = &link->link, .layout = *layout };
+	m->part[0].count = f->elems;
+	m->part_count = 1;
+	link->link.user = &m->part[0];
+	m->welcome.server_count = 1;
+	m->welcome.rank = f->rank;
 	m->welcome.patience_ns = m->welcome.lease_ns = MST_SECOND;
 	m->learned_why = true; /* nobody would say anything meanwhile */
 	m->job = (struct muster_job){ .size = sizeof(m->job),
@@ -79,7 +84,7 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 				      .slots = f->slots,
 				      .elems = f->elems,
 				      .owner = f->owner };
-	pipe_transport.attach(m->net, m->link);
+	pipe_transport.attach(m->net, &link->link);
 	MST_ASSERT(mst_control_new(&control, &m->control) == 0);
 	MST_ASSERT(mst_worker_init(&m->worker, &worker) == 0);
 	mst_client_publish(m);

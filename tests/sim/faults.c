@@ -26,16 +26,16 @@ static void scribble(void *ctx, uint64_t arg)
 	for (size_t i = 0; i < 64; i++)
 		rubbish[i] = sim_below(UINT64_MAX);
 	size_t bytes = 8 * sim_between(1, 64);
-	const struct mst_lanes *lanes = &w->m->link->lanes;
+	const struct mst_lanes *lanes = &w->m->part[0].link->lanes;
 	if (lanes->up_bytes >= bytes)
-		sim_scribble(w->m->link, sim_below(lanes->up_bytes - bytes + 1) / 8 * 8, rubbish,
-			     bytes);
+		sim_scribble(w->m->part[0].link, sim_below(lanes->up_bytes - bytes + 1) / 8 * 8,
+			     rubbish, bytes);
 	sim_after(sim_below(SCRIBBLE_NS_MAX), scribble, w, arg);
 }
 
 void faults_rubbish(struct worker *w)
 {
-	const struct mst_lane_layout *l = &w->m->layout;
+	const struct mst_lane_layout *l = &w->m->part[0].layout;
 	uint32_t slot = (uint32_t)sim_below(l->slots);
 	struct mst_lane_header header;
 
@@ -50,13 +50,14 @@ void faults_rubbish(struct worker *w)
 						   .flags = (uint32_t)sim_below(32) };
 	}
 	uint32_t kind = (uint32_t)sim_between(0, 8);
-	w->m->link->ops->put(w->m->link,
-			     &(struct mst_put){ .offset = l->up_header[slot],
-						.src = &header,
-						.bytes = sizeof(header),
-						.notify = true,
-						.imm = mst_imm((enum mst_imm_kind)kind, slot,
-							       w->m->worker.slot[slot].epoch) });
+	w->m->part[0].link->ops->put(
+		w->m->part[0].link,
+		&(struct mst_put){ .offset = l->up_header[slot],
+				   .src = &header,
+				   .bytes = sizeof(header),
+				   .notify = true,
+				   .imm = mst_imm((enum mst_imm_kind)kind, slot,
+						  w->m->worker.slot[slot].epoch) });
 }
 
 static void turn_rogue(struct worker *w, bool scribbles)

@@ -79,7 +79,7 @@ static void take_worked(void *ctx)
 
 void begin_with(bool maps, uint64_t chunk_elems)
 {
-	struct mst_lane_figures figures = { ELEMS, 4, 4, 2, RANKS };
+	struct mst_lane_figures figures = { ELEMS, 4, 4, 2, RANKS, false };
 	struct mst_aggregator_up up = { .event = take_event,
 					.over = take_over,
 					.worked = take_worked };

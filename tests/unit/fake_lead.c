@@ -40,7 +40,6 @@ static void make_welcome(struct fake_lead *f)
 		.incarnation = 1,
 		.workers = FAKE_WORKERS,
 		.slots = FAKE_SLOTS,
-		.shards = 1,
 		.elems = FAKE_ELEMS,
 		.buffers = FAKE_BUFFERS,
 		.lease_ns = MST_SECOND,
@@ -49,14 +48,16 @@ static void make_welcome(struct fake_lead *f)
 		.retries = 3,
 		.pkey = -1,
 	};
-	memcpy(f->welcome.address, f->door->address, sizeof(f->welcome.address));
-	memset(f->welcome.token, 7, sizeof(f->welcome.token));
+	f->welcome.server_count = 1;
+	f->welcome.server[0].count = FAKE_ELEMS;
+	memcpy(f->welcome.server[0].address, f->door->address, MST_DOOR_LEN);
+	memset(f->welcome.server[0].token, 7, MST_SECRET_LEN);
 }
 
 void fake_open(struct fake_lead *f, bool (*script)(struct fake_lead *f))
 {
 	struct mst_net_cfg cfg = { .published_bytes = FAKE_BUFFERS * FAKE_STRIDE, .links_max = 1 };
-	struct mst_lane_figures figures = { FAKE_ELEMS, 4, 4, FAKE_SLOTS, FAKE_WORKERS };
+	struct mst_lane_figures figures = { FAKE_ELEMS, 4, 4, FAKE_SLOTS, FAKE_WORKERS, false };
 
 	memset(f, 0, sizeof(*f));
 	f->script = script;

@@ -18,6 +18,7 @@ static const char *const event_name[] = {
 	[MST_EV_LOST] = "lost",
 	[MST_EV_FINISH] = "finish",
 	[MST_EV_POLICY] = "policy",
+	[MST_EV_SERVER] = "server",
 };
 
 static const char *const decision_name[] = {
@@ -43,6 +44,7 @@ static const char *const finish_name[] = {
 	[MST_FINISH_TOO_FEW] = "too few",
 	[MST_FINISH_LOSS] = "loss",
 	[MST_FINISH_NO_START] = "no start",
+	[MST_FINISH_SERVER] = "server",
 };
 
 static const char *const verdict_name[] = {

@@ -308,6 +308,7 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 		break;
 	case MST_EV_JOIN:
 	case MST_EV_POLICY:
+	case MST_EV_SERVER:
 		abort();
 	}
 }

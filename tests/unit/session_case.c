@@ -19,6 +19,7 @@ void begin(const struct session_kind *kind)
 				      .slots = kind->slots,
 				      .workers = WORKERS,
 				      .buffers = BUFFERS,
+				      .servers = kind->servers > 0 ? kind->servers : 1,
 				      .in_order = kind->workers_own };
 
 	window = kind->window;
@@ -73,7 +74,7 @@ int take(void)
 
 int grant(uint32_t slot)
 {
-	return mst_worker_granted(&w, slot, w.slot[slot].epoch + 1);
+	return mst_worker_granted(&w, 0, slot, w.slot[slot].epoch + 1);
 }
 
 int judge(uint64_t ticket, enum muster_verdict verdict, uint64_t counted_in)
@@ -83,7 +84,7 @@ int judge(uint64_t ticket, enum muster_verdict verdict, uint64_t counted_in)
 
 	while (slot < w.cfg.slots - 1 && w.slot[slot].ticket != ticket)
 		slot++;
-	return mst_worker_judged(&w, slot, &v);
+	return mst_worker_judged(&w, 0, slot, &v);
 }
 
 int answer_of(const struct mst_lane_answer *a, uint32_t share_count, uint32_t rank)
@@ -100,7 +101,7 @@ int answer_of(const struct mst_lane_answer *a, uint32_t share_count, uint32_t ra
 		struct mst_lane_share share = { rank + i, 1, 32 };
 		memcpy(landing + sizeof(record) + i * sizeof(share), &share, sizeof(share));
 	}
-	return mst_worker_answered(&w, a, landing);
+	return mst_worker_answered(&w, 0, a, landing);
 }
 
 int answer(uint64_t version, enum mst_where where)

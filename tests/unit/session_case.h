@@ -17,6 +17,7 @@ struct session_kind {
 	uint32_t slots;
 	bool workers_own;
 	uint32_t window;
+	uint32_t servers; /* 0: one */
 };
 void begin(const struct session_kind *kind);         /* joined */
 void begin_working(const struct session_kind *kind); /* has had version 0 */

@@ -221,7 +221,7 @@ static const struct spoil {
 	SPOIL(workers, 0),
 	SPOIL(slots, 0),
 	SPOIL(slots, MST_SLOTS_MAX + 1),
-	SPOIL(shards, 2),
+	SPOIL(server_count, 2),
 	SPOIL(elems, FAKE_ELEMS + 1),
 	SPOIL(type, MUSTER_F16),
 	SPOIL(owner, MUSTER_WORKERS_OWN),
@@ -231,7 +231,7 @@ static const struct spoil {
 	SPOIL(lease_ns, 0),
 	SPOIL(incarnation, 0),
 	SPOIL(job, 'x'),
-	SPOIL(address, 0),
+	SPOIL(server[0].address, 0),
 	SPOIL(ack_timeout, 0), /* would never give up */
 	SPOIL(pkey, UINT16_MAX + 1),
 };
@@ -256,7 +256,8 @@ static void absurd_figures_are_eproto(void)
 
 static bool name_no_door(struct fake_lead *f)
 {
-	snprintf(f->welcome.address, sizeof(f->welcome.address), "@muster-nobody");
+	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
+		 "@muster-nobody");
 	return fake_greet(f) && fake_stay(f);
 }
 
@@ -278,7 +279,8 @@ static void shared_memory_elsewhere_says_what_to_do(void)
 
 static bool name_a_door_afar(struct fake_lead *f)
 {
-	snprintf(f->welcome.address, sizeof(f->welcome.address), "verbs:10.0.0.1:4791");
+	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
+		 "verbs:10.0.0.1:4791");
 	return fake_greet(f) && fake_stay(f);
 }
 
@@ -298,7 +300,7 @@ static void another_transport_than_the_doors_is_einval(void)
 
 static bool name_a_strange_door(struct fake_lead *f)
 {
-	snprintf(f->welcome.address, sizeof(f->welcome.address), "pigeon:loft");
+	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address), "pigeon:loft");
 	return fake_greet(f) && fake_stay(f);
 }
 

@@ -388,7 +388,7 @@ static void ends_have_an_error_where_something_is_wrong(void)
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_NO_START), -EINVAL);
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_TOO_FEW), -EHOSTDOWN);
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_LOSS), -EHOSTDOWN);
-	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_NO_START; why++)
+	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_SERVER; why++)
 		CU_ASSERT_EQUAL(mst_finish_error((enum mst_finish_why)why) != 0,
 				mst_finish_failed((enum mst_finish_why)why));
 }

@@ -116,7 +116,7 @@ static void a_new_grant_is_used_with_its_epoch(void)
 	begin_working(&bsp);
 	fill_and_push(true);
 	CU_ASSERT_EQUAL(judge(1, MUSTER_LATE, 0), 0);
-	CU_ASSERT_EQUAL(mst_worker_granted(&w, 0, 9), 0);
+	CU_ASSERT_EQUAL(mst_worker_granted(&w, 0, 0, 9), 0);
 	fill_and_push(true);
 	CU_ASSERT_EQUAL(sent.epoch, 9);
 	end();

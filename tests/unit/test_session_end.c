@@ -182,9 +182,9 @@ static void a_grant_nobody_waits_for_is_eproto(void)
 	begin_working(&two);
 	CU_ASSERT_EQUAL(grant(0), -EPROTO);
 	fill_and_push(false);
-	CU_ASSERT_EQUAL(mst_worker_granted(&w, sent.slot, sent.epoch), -EPROTO);
-	CU_ASSERT_EQUAL(mst_worker_granted(&w, 2, 5), -EPROTO);
-	CU_ASSERT_EQUAL(mst_worker_granted(&w, UINT32_MAX, 5), -EPROTO);
+	CU_ASSERT_EQUAL(mst_worker_granted(&w, 0, sent.slot, sent.epoch), -EPROTO);
+	CU_ASSERT_EQUAL(mst_worker_granted(&w, 0, 2, 5), -EPROTO);
+	CU_ASSERT_EQUAL(mst_worker_granted(&w, 0, UINT32_MAX, 5), -EPROTO);
 	CU_ASSERT_EQUAL(grant(sent.slot), 0);
 	end();
 }

@@ -18,10 +18,10 @@ static void a_record_of_another_version_is_no_answer(void)
 	fill_and_push(false);
 	struct mst_lane_answer a = { w.ask_number, 1, 1, MST_WHERE_IN_PLACE, 1 };
 	memcpy(landing, &record, sizeof(record));
-	CU_ASSERT_EQUAL(mst_worker_answered(&w, &a, landing), -EPROTO);
+	CU_ASSERT_EQUAL(mst_worker_answered(&w, 0, &a, landing), -EPROTO);
 	record.version = 1;
 	memcpy(landing, &record, sizeof(record));
-	CU_ASSERT_EQUAL(mst_worker_answered(&w, &a, landing), 0);
+	CU_ASSERT_EQUAL(mst_worker_answered(&w, 0, &a, landing), 0);
 	end();
 }
 

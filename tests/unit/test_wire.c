@@ -31,14 +31,14 @@ static void make_welcome(void)
 		.incarnation = 2,
 		.workers = 5,
 		.slots = 2,
-		.shards = 1,
 		.elems = 79510,
 		.owner = MUSTER_WORKERS_OWN,
 		.buffers = 20,
 		.lease_ns = 5000000000,
 		.patience_ns = 300000000000,
-		.address = "@muster-1-abc",
-		.token = { 1, 2, 3, [15] = 0xff },
+		.server_count = 2,
+		.server = { { "@muster-1-abc", { 1, 2, 3, [15] = 4 }, 0, 65536 },
+			    { "verbs:10.0.0.1:4791", { 9, [15] = 0xff }, 65536, 13974 } },
 		.ack_timeout = 16,
 		.retries = 3,
 		.traffic_class = 106,
@@ -79,6 +79,50 @@ static void make_ranks(void)
 						      8, 9, UINT64_MAX };
 }
 
+static void make_appoint(void)
+{
+	sent.appoint = (struct mst_appoint){
+		.job = "mnist",
+		.index = 2,
+		.servers = MST_SERVERS_MAX,
+		.elems = 79510,
+		.first = 8192,
+		.count = 4096,
+		.type = MUSTER_BF16,
+		.result_type = MUSTER_F16,
+		.owner = MUSTER_WORKERS_OWN,
+		.workers = 5,
+		.slots = 2,
+		.buffers = 20,
+		.entries = 15,
+		.group = 8,
+		.folds = 3,
+		.optimizer = 1,
+		.lr = 0.125,
+		.momentum = 0.5,
+		.lease_ns = 1,
+		.patience_ns = 2,
+		.address = "@muster-1-abc",
+		.token = { 7, [15] = 8 },
+	};
+}
+
+static void make_between_servers(enum mst_message_kind kind)
+{
+	if (kind == MST_MSG_SERVE)
+		sent.serve = (struct mst_serve){ "mnist", "shm", 4711 };
+	else if (kind == MST_MSG_APPOINT)
+		make_appoint();
+	else if (kind == MST_MSG_READY)
+		memcpy(sent.door, "@muster-2-def", sizeof("@muster-2-def"));
+	else if (kind == MST_MSG_EXPECT)
+		sent.expect = (struct mst_expect){ 3, 2, { 1, [15] = 2 } };
+	else if (kind == MST_MSG_FORGET)
+		sent.expect = (struct mst_expect){ .rank = 3, .incarnation = 2 };
+	else if (kind == MST_MSG_RELINK)
+		sent.token[15] = 0xff;
+}
+
 static void make(enum mst_message_kind kind)
 {
 	memset(&sent, 0, sizeof(sent));
@@ -103,6 +147,8 @@ static void make(enum mst_message_kind kind)
 		make_status();
 	else if (kind == MST_MSG_STATUS_RANKS)
 		make_ranks();
+	else
+		make_between_servers(kind);
 }
 
 static size_t encode(enum mst_message_kind kind)
@@ -121,7 +167,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_STATUS_RANKS;                                                              \
+	kind <= MST_MSG_RELINK;                                                                    \
 	kind++
 
 /* ---- promises ---- */
@@ -230,7 +276,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_STATUS_RANKS + 1;
+	frame[6] = MST_MSG_RELINK + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -256,11 +302,12 @@ static void an_enum_out_of_range_is_refused(void)
 	}
 }
 
-/* In the welcome, behind the token, whose last byte is the only 0xff before them. */
+/* In the welcome, behind the last server's token, whose last byte is the only 0xff before them, and
+ * its part. */
 static uint8_t *welcome_fabric(void)
 {
 	encode(MST_MSG_WELCOME);
-	return (uint8_t *)memchr(frame + MST_FRAME_HEADER, 0xff, ROOM - MST_FRAME_HEADER) + 1;
+	return (uint8_t *)memchr(frame + MST_FRAME_HEADER, 0xff, ROOM - MST_FRAME_HEADER) + 1 + 16;
 }
 
 static void a_fabric_that_cannot_be_is_refused(void)
@@ -372,7 +419,7 @@ static void a_loss_nobody_told_stays_a_nan(void)
 
 static struct mst_lane_layout layout(uint64_t elems, uint32_t slots, uint32_t workers)
 {
-	struct mst_lane_figures figures = { elems, 4, 2, slots, workers };
+	struct mst_lane_figures figures = { elems, 4, 2, slots, workers, false };
 	struct mst_lane_layout out;
 
 	mst_lane_layout(&figures, &out);
@@ -445,7 +492,6 @@ static void gradients_of_64_ranks_lie_on_lines_of_their_own(void)
 	check_lines(1001);
 	check_lines((1 << 20) - 1);
 	check_lines(1 << 20);
-	check_lines((1 << 20) + 1);
 }
 
 static void large_gradients_of_16_ranks_lie_pages_apart(void)
@@ -460,6 +506,30 @@ static void large_gradients_of_16_ranks_lie_pages_apart(void)
 		taken |= 1u << into / 8192;
 	}
 	CU_ASSERT_EQUAL(taken, 0xffff);
+}
+
+/* A worker maps the parts of a gradient side by side. */
+static void parts_of_a_gradient_begin_alike_on_pages(void)
+{
+	static const uint64_t elems[] = { 4096, 1048576, 5 << 20, (5 << 20) + 77 };
+	size_t huge = (size_t)2 << 20, first = 0;
+
+	for (size_t i = 0; i < 4; i++) {
+		struct mst_lane_figures figures = { elems[i], 4, 2, MST_SLOTS_MAX, 64, true };
+		struct mst_lane_layout l;
+		mst_lane_layout(&figures, &l);
+		for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++) {
+			size_t at = mst_lane_gradient(&l, slot, 63);
+			size_t end = slot + 1 < MST_SLOTS_MAX ? mst_lane_gradient(&l, slot + 1, 0)
+							      : l.up_bytes;
+			if (i == 0 && slot == 0)
+				first = at % huge;
+			CU_ASSERT_EQUAL(at % 4096, 0);
+			CU_ASSERT(end - at >= (l.slot_bytes + 4095) / 4096 * 4096);
+			if (l.slot_bytes >= huge)
+				CU_ASSERT_EQUAL(at % huge, first);
+		}
+	}
 }
 
 static void the_largest_record_fits(void)
@@ -515,6 +585,7 @@ static CU_TestInfo cases[] = {
 	  gradients_of_64_ranks_lie_on_lines_of_their_own },
 	{ "large gradients of 16 ranks lie pages apart",
 	  large_gradients_of_16_ranks_lie_pages_apart },
+	{ "parts of a gradient begin alike, on pages", parts_of_a_gradient_begin_alike_on_pages },
 	{ "the record of the largest job fits", the_largest_record_fits },
 	{ "credits cover all that can be unpolled", credits_cover_what_can_be_unpolled },
 	{ "an immediate keeps kind, slot and epoch", an_immediate_keeps_its_parts },
