@@ -25,7 +25,7 @@
 
 /* A server, and its part of the vector. */
 struct mst_client_part {
-	struct mst_link *link; /* its `user` is the part */
+	struct mst_link *link;
 	struct mst_lane_layout layout;
 	uint64_t first, count; /* elements */
 	bool finished;         /* it has said that the job has ended */

@@ -181,10 +181,7 @@ static int dial(struct muster *m, struct mst_client_part *p, uint64_t deadline_n
 		      "a welcome has room for any door");
 	memcpy(how.token, server->token, sizeof(how.token));
 	int rc = m->transport->dial(m->net, &how, &p->link);
-	if (rc != 0)
-		return no_link(m, p, rc);
-	p->link->user = p;
-	return 0;
+	return rc == 0 ? 0 : no_link(m, p, rc);
 }
 
 /* Over a transport that does not map, results come into this end's own landing. */

@@ -149,9 +149,18 @@ static int take_arrival(struct muster *m, struct mst_client_part *p, uint32_t im
 	}
 }
 
+static struct mst_client_part *part_of(struct muster *m, const struct mst_link *link)
+{
+	struct mst_client_part *p = m->part;
+
+	while (p->link != link)
+		p++;
+	return p;
+}
+
 static void take_event(struct muster *m, const struct mst_net_event *ev)
 {
-	struct mst_client_part *p = ev->link->user;
+	struct mst_client_part *p = part_of(m, ev->link);
 
 	switch (ev->kind) {
 	case MST_ARRIVED:
@@ -216,15 +225,16 @@ static const char *own_reason(const struct muster *m)
 	return why != NULL && strstr(m->told.sentence, why) == NULL ? why : "";
 }
 
-/* Of several servers, whose link it is that was lost, before what that link says. */
-static const char *whose(const struct muster *m, const char *said, char *out)
+/* Of several servers, which one's link was lost. */
+static const char *whose(const struct muster *m, char *out)
 {
 	const struct mst_client_part *p = mst_client_lost(m);
 	char name[MST_CLIENT_NAME_LEN];
 
 	out[0] = '\0';
-	if (m->part_count > 1 && p != NULL && said == p->link->why)
-		(void)snprintf(out, WHOSE_LEN, "the link to %s: ", mst_client_name(m, p, name));
+	if (m->part_count > 1 && p != NULL)
+		(void)snprintf(out, WHOSE_LEN,
+			       "the link to %s is lost: ", mst_client_name(m, p, name));
 	return out;
 }
 
@@ -249,11 +259,12 @@ int mst_client_ended(struct muster *m)
 	const char *said = lead ? m->told.sentence : sentence_of(m, error);
 	const char *own = lead ? own_reason(m) : "";
 
+	(void)whose(m, of);
 	if (own[0] != '\0')
 		return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s; here: %s%s",
-				       m->job.rank, m->job.name, said, whose(m, own, of), own);
+				       m->job.rank, m->job.name, said, of, own);
 	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s%s", m->job.rank,
-			       m->job.name, whose(m, said, of), said);
+			       m->job.name, lead || error != -ENOTCONN ? "" : of, said);
 }
 
 /* Is a link lost, and the end of the job no reason for it? */

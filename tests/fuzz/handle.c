@@ -70,7 +70,6 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 	m->part[0] = (struct mst_client_part){ .link = &link->link, .layout = *layout };
 	m->part[0].count = f->elems;
 	m->part_count = 1;
-	link->link.user = &m->part[0];
 	m->welcome.server_count = 1;
 	m->welcome.rank = f->rank;
 	m->welcome.patience_ns = m->welcome.lease_ns = MST_SECOND;

@@ -46,6 +46,15 @@ int open_fake(bool (*script)(struct fake_lead *), uint32_t join_ms)
 	return muster_open(&opt, &m);
 }
 
+int open_fake_servers(bool (*script)(struct fake_lead *), uint32_t servers)
+{
+	fake_open_servers(&fake, script, servers);
+	struct muster_options opt = options_for(fake.address, LONG_MS);
+	opt.elems = fake.welcome.elems;
+	m = NULL;
+	return muster_open(&opt, &m);
+}
+
 void close_both(void)
 {
 	fake_release(&fake);

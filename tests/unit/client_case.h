@@ -16,6 +16,7 @@ extern struct muster_outcome out;
 /* Also starts the clock of took_ms(). */
 struct muster_options options_for(const char *server, uint32_t join_ms);
 int open_fake(bool (*script)(struct fake_lead *), uint32_t join_ms);
+int open_fake_servers(bool (*script)(struct fake_lead *), uint32_t servers);
 void begin(bool (*script)(struct fake_lead *)); /* opened and started; the clock starts anew */
 void close_both(void);
 

@@ -12,7 +12,7 @@
 #define NAP_NS (MST_MS / 2)
 
 static const struct mst_stream_ops *tcp = &mst_tcp;
-static const struct mst_transport *shm = &mst_shm;
+const struct mst_transport *fake_transport = &mst_shm;
 
 static void *run(void *arg)
 {
@@ -33,41 +33,70 @@ static void *run(void *arg)
 
 static void make_welcome(struct fake_lead *f)
 {
-	f->welcome = (struct mst_welcome){
+	struct mst_welcome *w = &f->welcome;
+
+	*w = (struct mst_welcome){
 		.job = "default",
 		.policy = "bsp",
 		.rank = 1,
 		.incarnation = 1,
 		.workers = FAKE_WORKERS,
 		.slots = FAKE_SLOTS,
-		.elems = FAKE_ELEMS,
+		.elems = FAKE_ELEMS + (f->servers - 1) * FAKE_PART_ELEMS,
 		.buffers = FAKE_BUFFERS,
 		.lease_ns = MST_SECOND,
 		.patience_ns = MST_SECOND,
+		.server_count = f->servers,
 		.ack_timeout = 16,
 		.retries = 3,
 		.pkey = -1,
 	};
-	f->welcome.server_count = 1;
-	f->welcome.server[0].count = FAKE_ELEMS;
-	memcpy(f->welcome.server[0].address, f->door->address, MST_DOOR_LEN);
-	memset(f->welcome.server[0].token, 7, MST_SECRET_LEN);
+	for (uint32_t k = 0; k < f->servers; k++) {
+		bool last = k == f->servers - 1;
+		w->server[k].first = (uint64_t)k * FAKE_PART_ELEMS;
+		w->server[k].count = last ? FAKE_ELEMS : FAKE_PART_ELEMS;
+		memcpy(w->server[k].address, f->server[k].door->address, MST_DOOR_LEN);
+		memset(w->server[k].token, 7 + (int)k, MST_SECRET_LEN);
+	}
+}
+
+static void open_server(struct fake_lead *f, uint32_t k)
+{
+	bool last = k == f->servers - 1;
+	struct fake_server *s = &f->server[k];
+	struct mst_lane_figures figures = { .elems = last ? FAKE_ELEMS : FAKE_PART_ELEMS,
+					    .type_bytes = 4,
+					    .result_type_bytes = 4,
+					    .slots = FAKE_SLOTS,
+					    .workers = FAKE_WORKERS,
+					    .parted = f->servers > 1 };
+
+	mst_lane_layout(&figures, &s->layout);
+	size_t stride = (s->layout.result_bytes + FAKE_STRIDE - 1) / FAKE_STRIDE * FAKE_STRIDE;
+	struct mst_net_cfg cfg = { .published_bytes = FAKE_BUFFERS * stride, .links_max = 1 };
+	CU_ASSERT_EQUAL_FATAL(fake_transport->net_open(&cfg, &s->net), 0);
+	CU_ASSERT_EQUAL_FATAL(fake_transport->door->open(s->net, &s->door), 0);
+}
+
+void fake_open_servers(struct fake_lead *f, bool (*script)(struct fake_lead *f), uint32_t servers)
+{
+	memset(f, 0, sizeof(*f));
+	f->script = script;
+	f->servers = servers;
+	CU_ASSERT_EQUAL_FATAL(
+		tcp->listen("127.0.0.1:0", &f->listener, f->address, sizeof(f->address)), 0);
+	for (uint32_t k = 0; k < servers; k++)
+		open_server(f, k);
+	f->net = f->server[0].net;
+	f->door = f->server[0].door;
+	f->layout = f->server[0].layout;
+	make_welcome(f);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&f->thread, NULL, run, f), 0);
 }
 
 void fake_open(struct fake_lead *f, bool (*script)(struct fake_lead *f))
 {
-	struct mst_net_cfg cfg = { .published_bytes = FAKE_BUFFERS * FAKE_STRIDE, .links_max = 1 };
-	struct mst_lane_figures figures = { FAKE_ELEMS, 4, 4, FAKE_SLOTS, FAKE_WORKERS, false };
-
-	memset(f, 0, sizeof(*f));
-	f->script = script;
-	CU_ASSERT_EQUAL_FATAL(
-		tcp->listen("127.0.0.1:0", &f->listener, f->address, sizeof(f->address)), 0);
-	CU_ASSERT_EQUAL_FATAL(shm->net_open(&cfg, &f->net), 0);
-	CU_ASSERT_EQUAL_FATAL(shm->door->open(f->net, &f->door), 0);
-	mst_lane_layout(&figures, &f->layout);
-	make_welcome(f);
-	CU_ASSERT_EQUAL_FATAL(pthread_create(&f->thread, NULL, run, f), 0);
+	fake_open_servers(f, script, 1);
 }
 
 void fake_release(struct fake_lead *f)
@@ -79,12 +108,15 @@ void fake_close(struct fake_lead *f)
 {
 	fake_release(f);
 	pthread_join(f->thread, NULL);
-	if (f->link != NULL) {
-		shm->detach(f->link);
-		shm->link_free(f->link);
+	for (uint32_t k = 0; k < f->servers; k++) {
+		struct fake_server *s = &f->server[k];
+		if (s->link != NULL) {
+			fake_transport->detach(s->link);
+			fake_transport->link_free(s->link);
+		}
+		fake_transport->door->close(s->door);
+		fake_transport->net_close(s->net);
 	}
-	shm->door->close(f->door);
-	shm->net_close(f->net);
 	tcp->unlisten(f->listener);
 }
 
@@ -150,10 +182,28 @@ bool fake_refuse(struct fake_lead *f, int code, const char *sentence)
 	return said;
 }
 
+static void look(struct fake_server *s)
+{
+	struct mst_net_event ev;
+
+	while (s->link != NULL && fake_transport->poll(s->net, &ev, 1) > 0) {
+		s->lost |= ev.kind == MST_LOST;
+		if (ev.kind == MST_ARRIVED && s->arrived < FAKE_ARRIVALS_MAX)
+			s->imm[s->arrived++] = ev.imm;
+	}
+}
+
+void fake_turn(struct fake_lead *f)
+{
+	for (uint32_t k = 0; k < f->servers; k++)
+		look(&f->server[k]);
+	mst_sleep_ns(NAP_NS);
+}
+
 bool fake_stay(struct fake_lead *f)
 {
 	while (!atomic_load(&f->released))
-		mst_sleep_ns(NAP_NS);
+		fake_turn(f);
 	return true;
 }
 
@@ -170,54 +220,106 @@ bool fake_greet(struct fake_lead *f)
 
 /* ---- the link ---- */
 
+/* 1: still nobody at the door. */
+static int let_in(struct fake_lead *f, uint32_t k)
+{
+	struct fake_server *s = &f->server[k];
+	struct mst_knock knock;
+
+	if (s->link != NULL)
+		return 0;
+	if (fake_transport->door->knock(s->door, &knock) != 0)
+		return 1;
+	if (knock.token[0] != 7 + k || fake_transport->door->answer(s->door, &knock, &s->link) != 0)
+		return -1;
+	return fake_transport->attach(s->net, s->link);
+}
+
+/* A worker dials in the order it likes. */
 bool fake_link(struct fake_lead *f)
 {
-	struct mst_knock knock;
+	uint32_t linked = 0;
 
 	if (!fake_greet(f))
 		return false;
-	while (shm->door->knock(f->door, &knock) != 0) {
-		if (atomic_load(&f->released))
-			return false;
-		mst_sleep_ns(NAP_NS);
+	while (linked < f->servers) {
+		linked = 0;
+		for (uint32_t k = 0; k < f->servers; k++) {
+			int rc = let_in(f, k);
+			if (rc < 0 || atomic_load(&f->released))
+				return false;
+			linked += rc == 0;
+		}
+		if (linked < f->servers)
+			mst_sleep_ns(NAP_NS);
 	}
-	return shm->door->answer(f->door, &knock, &f->link) == 0 &&
-	       shm->attach(f->net, f->link) == 0;
+	f->link = f->server[0].link;
+	return true;
+}
+
+bool fake_put_of(struct fake_lead *f, uint32_t k, const struct mst_put *put)
+{
+	return fake_transport->put(f->server[k].link, put) >= 0;
 }
 
 bool fake_put(struct fake_lead *f, size_t offset, const void *src, size_t bytes, uint32_t imm)
 {
-	return shm->put(f->link, &(struct mst_put){ .offset = offset,
-						    .src = src,
-						    .bytes = bytes,
-						    .notify = imm != 0,
-						    .imm = imm }) >= 0;
+	return fake_put_of(f, 0,
+			   &(struct mst_put){ .offset = offset,
+					      .src = src,
+					      .bytes = bytes,
+					      .notify = imm != 0,
+					      .imm = imm });
+}
+
+/* The lead's has a record. */
+bool fake_answer_of(struct fake_lead *f, uint32_t k, const struct mst_lane_answer *a)
+{
+	struct mst_lane_record record = { .version = a->version };
+	struct mst_put with = { .offset = f->server[k].layout.down_record,
+				.src = &record,
+				.bytes = sizeof(record) };
+	struct mst_put answer = { .offset = f->server[k].layout.down_answer,
+				  .src = a,
+				  .bytes = sizeof(*a),
+				  .notify = true,
+				  .imm = mst_imm(MST_IMM_ANSWER, 0, 0) };
+
+	return (k > 0 || fake_put_of(f, k, &with)) && fake_put_of(f, k, &answer);
 }
 
 bool fake_answer(struct fake_lead *f, const struct mst_lane_answer *a)
 {
-	struct mst_lane_record record = { .version = a->version };
-
-	return fake_put(f, f->layout.down_record, &record, sizeof(record), 0) &&
-	       fake_put(f, f->layout.down_answer, a, sizeof(*a), mst_imm(MST_IMM_ANSWER, 0, 0));
+	return fake_answer_of(f, 0, a);
 }
 
 bool fake_begin(struct fake_lead *f)
 {
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
+	bool done = fake_link(f) && fake_hear(f, MST_MSG_START);
 
-	return fake_link(f) && fake_hear(f, MST_MSG_START) && fake_answer(f, &first);
+	if (!fake_transport->maps)
+		first.where = MST_WHERE_COPIED;
+	for (uint32_t k = f->servers; k-- > 0;)
+		done = done && fake_answer_of(f, k, &first);
+	return done;
+}
+
+bool fake_arrival_of(struct fake_lead *f, uint32_t k, uint32_t *imm)
+{
+	struct fake_server *s = &f->server[k];
+
+	look(s);
+	while (s->taken == s->arrived) {
+		if (s->lost || atomic_load(&f->released))
+			return false;
+		fake_turn(f);
+	}
+	*imm = s->imm[s->taken++];
+	return true;
 }
 
 bool fake_arrival(struct fake_lead *f, uint32_t *imm)
 {
-	struct mst_net_event ev;
-
-	while (shm->poll(f->net, &ev, 1) == 0) {
-		if (atomic_load(&f->released))
-			return false;
-		mst_sleep_ns(NAP_NS);
-	}
-	*imm = ev.imm;
-	return ev.kind == MST_ARRIVED;
+	return fake_arrival_of(f, 0, imm);
 }

@@ -21,6 +21,25 @@
 #define FAKE_BUFFERS 4u
 #define FAKE_STRIDE 4096u
 
+/* Further servers, which follow the same script. */
+#define FAKE_SERVERS_MAX 3u
+#define FAKE_PART_ELEMS 4096u /* of all but the last, which has FAKE_ELEMS more */
+
+#define FAKE_ARRIVALS_MAX 64u
+
+struct fake_server {
+	struct mst_net *net;
+	struct mst_door *door;
+	struct mst_link *link;
+	struct mst_lane_layout layout;
+	uint32_t imm[FAKE_ARRIVALS_MAX]; /* of what has arrived, in turn */
+	unsigned arrived, taken;
+	bool lost;
+};
+
+/* Of the doors; mst_shm if a test does not say otherwise. */
+extern const struct mst_transport *fake_transport;
+
 struct fake_lead {
 	bool (*script)(struct fake_lead *f);
 	char address[64]; /* of the control port */
@@ -31,8 +50,10 @@ struct fake_lead {
 	struct mst_door *door;
 	struct mst_link *link;
 	struct mst_lane_layout layout;
-	struct mst_welcome welcome; /* a good one; a script may spoil it */
-	struct mst_message message; /* last received */
+	uint32_t servers;
+	struct fake_server server[FAKE_SERVERS_MAX]; /* the first is the lead's own, as above */
+	struct mst_welcome welcome;                  /* a good one; a script may spoil it */
+	struct mst_message message;                  /* last received */
 	uint8_t in[MST_FRAME_HEADER + MST_FRAME_BODY_MAX];
 	size_t in_have;
 
@@ -42,6 +63,8 @@ struct fake_lead {
 
 /* Listens, and runs the script once somebody has connected. */
 void fake_open(struct fake_lead *f, bool (*script)(struct fake_lead *f));
+/* The same of a job with several servers. */
+void fake_open_servers(struct fake_lead *f, bool (*script)(struct fake_lead *f), uint32_t servers);
 void fake_close(struct fake_lead *f);
 
 /* ---- for scripts; false: it took too long, or the worker has gone ---- */
@@ -56,6 +79,13 @@ bool fake_stay(struct fake_lead *f);
 bool fake_greet(struct fake_lead *f); /* hello and welcome */
 bool fake_link(struct fake_lead *f);  /* and let in */
 bool fake_begin(struct fake_lead *f); /* and START, answered with version 0 */
+
+/* The same of server @k. */
+bool fake_put_of(struct fake_lead *f, uint32_t k, const struct mst_put *put);
+bool fake_answer_of(struct fake_lead *f, uint32_t k, const struct mst_lane_answer *a);
+bool fake_arrival_of(struct fake_lead *f, uint32_t k, uint32_t *imm);
+/* Looks at all links, so that what was put goes its way, and naps. */
+void fake_turn(struct fake_lead *f);
 
 bool fake_put(struct fake_lead *f, size_t offset, const void *src, size_t bytes, uint32_t imm);
 bool fake_answer(struct fake_lead *f, const struct mst_lane_answer *a);

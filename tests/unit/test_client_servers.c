@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker of a job with several servers, over a transport that maps and over one that does not:
+ *
+ *   test_unit_client_servers shm|far
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/transport/far.h"
+#include "tests/unit/client_case.h"
+#include "tests/ut.h"
+
+#define SERVERS FAKE_SERVERS_MAX
+#define ELEMS (FAKE_ELEMS + (SERVERS - 1) * FAKE_PART_ELEMS)
+#define RESULT 100000.0f /* plus its place: an element of a result */
+
+const struct mst_transport *__wrap_mst_transport_of(const char *address);
+const struct mst_transport *__real_mst_transport_of(const char *address);
+const struct mst_transport *__wrap_mst_transport_of(const char *address)
+{
+	return strncmp(address, "far:", 4) == 0 ? &far : __real_mst_transport_of(address);
+}
+
+static _Atomic bool went_well; /* the script has come to its end */
+static _Atomic int stage;      /* of a script that waits for its test */
+
+static bool ends_well(struct fake_lead *f)
+{
+	atomic_store(&went_well, true);
+	return fake_stay(f);
+}
+
+static bool await_stage(struct fake_lead *f, int wanted)
+{
+	while (atomic_load(&stage) < wanted && !atomic_load(&f->released))
+		fake_turn(f);
+	return !atomic_load(&f->released);
+}
+
+static void begin_servers(bool (*script)(struct fake_lead *))
+{
+	atomic_store(&went_well, false);
+	atomic_store(&stage, 0);
+	int rc = open_fake_servers(script, SERVERS);
+	if (rc != 0)
+		printf("\n%s\n", muster_error(NULL));
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	CU_ASSERT_EQUAL_FATAL(muster_start(m, NULL, &out), 0);
+}
+
+static void end_servers(void)
+{
+	close_both();
+	CU_ASSERT(atomic_load(&went_well));
+}
+
+/* ---- what servers do ---- */
+
+static uint64_t first_of(const struct fake_lead *f, uint32_t k)
+{
+	return f->welcome.server[k].first;
+}
+
+static const char *landing(const struct fake_lead *f, uint32_t k)
+{
+	return f->server[k].link->landing;
+}
+
+/* All of this server's part, and nothing else, is there. */
+static bool has_part(const struct fake_lead *f, uint32_t k, float base)
+{
+	const struct mst_lane_layout *l = &f->server[k].layout;
+	const char *at = landing(f, k) + mst_lane_gradient(l, 0, f->welcome.rank);
+
+	for (uint64_t i = 0; i < f->welcome.server[k].count; i++) {
+		float got;
+		memcpy(&got, at + i * sizeof(got), sizeof(got));
+		if (got != base + (float)(first_of(f, k) + i))
+			return false;
+	}
+	return true;
+}
+
+static bool is_header(const struct fake_lead *f, uint32_t k, uint32_t imm, uint64_t seq)
+{
+	struct mst_lane_header h;
+
+	memcpy(&h, landing(f, k) + f->server[k].layout.up_header[0], sizeof(h));
+	return mst_imm_kind(imm) == MST_IMM_HEADER && h.seq == seq && h.weight == 3 &&
+	       h.flags == (MST_HEADER_FULL | MST_HEADER_ASK) && h.ask.number == seq + 1;
+}
+
+/* Each server gets its part, and the header behind it. */
+static bool hear_push(struct fake_lead *f, uint64_t seq, float base)
+{
+	uint32_t imm = 0;
+	bool well = true;
+
+	for (uint32_t k = 0; k < SERVERS && well; k++)
+		well = fake_arrival_of(f, k, &imm) && is_header(f, k, imm, seq) &&
+		       has_part(f, k, base);
+	return well;
+}
+
+static bool grant(struct fake_lead *f, uint32_t k, uint64_t epoch)
+{
+	struct mst_lane_grant g = { epoch };
+
+	return fake_put_of(f, k,
+			   &(struct mst_put){ .offset = f->server[k].layout.down_grant[0],
+					      .src = &g,
+					      .bytes = sizeof(g),
+					      .notify = true,
+					      .imm = mst_imm(MST_IMM_GRANT, 0, epoch) });
+}
+
+static bool judge(struct fake_lead *f, uint64_t ticket)
+{
+	struct mst_lane_verdict v = { ticket, ticket, MUSTER_COUNTED, 0 };
+
+	return fake_put(f, f->layout.down_verdict[0], &v, sizeof(v),
+			mst_imm(MST_IMM_VERDICT, 0, 0));
+}
+
+static void fill(float *at, uint64_t first, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		at[i] = RESULT + (float)(first + i);
+}
+
+/* In place where that can be, in buffer 1, else and for @copied in the worker's landing. */
+static bool give_part(struct fake_lead *f, uint32_t k, bool copied)
+{
+	const struct fake_server *s = &f->server[k];
+	uint64_t count = f->welcome.server[k].count;
+	size_t stride = (s->layout.result_bytes + FAKE_STRIDE - 1) / FAKE_STRIDE * FAKE_STRIDE;
+	char *published = s->net->published;
+	float *buffer = (float *)(void *)(published + stride);
+
+	fill(buffer, first_of(f, k), count);
+	if (!copied)
+		return true;
+	return fake_put_of(f, k,
+			   &(struct mst_put){ .offset = s->layout.down_result,
+					      .src = buffer,
+					      .bytes = count * sizeof(float) });
+}
+
+static bool answer_push(struct fake_lead *f, uint64_t seq, bool copied)
+{
+	struct mst_lane_answer a = { seq + 1, seq, seq, MST_WHERE_IN_PLACE, 1 };
+	bool well = judge(f, seq);
+
+	if (copied || !fake_transport->maps)
+		a.where = MST_WHERE_COPIED;
+	for (uint32_t k = 0; k < SERVERS && well; k++)
+		well = grant(f, k, seq + 1) && give_part(f, k, a.where == MST_WHERE_COPIED) &&
+		       fake_answer_of(f, k, &a);
+	return well;
+}
+
+/* ---- gradients and results ---- */
+
+static bool serve_two_pushes(struct fake_lead *f)
+{
+	return fake_begin(f) && hear_push(f, 1, 0) && answer_push(f, 1, false) &&
+	       hear_push(f, 2, 5000) && answer_push(f, 2, true) && ends_well(f);
+}
+
+static void push_whole(float base, const float *ranges_of)
+{
+	struct muster_contribution c = { .weight = 3, .loss = (double)NAN, .full = true };
+	float *grad = muster_gradient(m);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(grad);
+	for (uint64_t i = 0; i < ELEMS; i++)
+		grad[i] = ranges_of != NULL ? 0 : base + (float)i;
+	if (ranges_of != NULL) { /* across a border, within a part, and a whole part with both */
+		CU_ASSERT_EQUAL(muster_push_range(m, 4000, 200, ranges_of + 4000), 0);
+		CU_ASSERT_EQUAL(muster_push_range(m, 0, 4000, ranges_of), 0);
+		CU_ASSERT_EQUAL(muster_push_range(m, 8300, 10, ranges_of + 8300), 0);
+		memcpy(grad + 4200, ranges_of + 4200, 4100 * sizeof(*grad));
+		memcpy(grad + 8310, ranges_of + 8310, (ELEMS - 8310) * sizeof(*grad));
+	}
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+}
+
+static void expect_whole(uint64_t version)
+{
+	CU_ASSERT_EQUAL_FATAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(out.version, version);
+	const float *result = out.result;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(result);
+	uint64_t wrong = 0;
+	for (uint64_t i = 0; i < ELEMS; i++)
+		wrong += result[i] != RESULT + (float)i;
+	CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static void gradients_and_results_are_whole(void)
+{
+	static float values[ELEMS];
+
+	for (uint64_t i = 0; i < ELEMS; i++)
+		values[i] = 5000 + (float)i;
+	begin_servers(serve_two_pushes);
+	push_whole(0, NULL);
+	expect_whole(1);
+	push_whole(5000, values);
+	expect_whole(2);
+	end_servers();
+}
+
+/* ---- who hears what ---- */
+
+static bool hear_ask_alone(struct fake_lead *f)
+{
+	uint32_t imm = 0;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm) || mst_imm_kind(imm) != MST_IMM_ASK)
+		return false;
+	for (int i = 0; i < 40; i++)
+		fake_turn(f);
+	for (uint32_t k = 1; k < SERVERS; k++)
+		if (f->server[k].arrived != 0)
+			return false;
+	return ends_well(f);
+}
+
+static void an_ask_goes_to_the_lead_alone(void)
+{
+	begin_servers(hear_ask_alone);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	end_servers();
+}
+
+static bool hear_abandon(struct fake_lead *f)
+{
+	uint32_t imm = 0;
+
+	if (!fake_begin(f))
+		return false;
+	for (uint32_t k = 0; k < SERVERS; k++)
+		if (!fake_arrival_of(f, k, &imm) || imm != mst_imm(MST_IMM_ABANDON, 0, 1))
+			return false;
+	for (uint32_t k = SERVERS; k-- > 0;)
+		if (!grant(f, k, 2))
+			return false;
+	return ends_well(f);
+}
+
+static void what_is_given_up_every_server_hears_of(void)
+{
+	static float values[10];
+
+	if (fake_transport->maps)
+		return; /* nothing has left the worker, and nobody is told */
+	begin_servers(hear_abandon);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	CU_ASSERT_EQUAL(muster_push_range(m, 5000, 10, values), 0); /* to one of them */
+	CU_ASSERT_EQUAL(muster_abandon(m), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	uint64_t until_ns = mst_now_ns() + MST_SECOND;
+	while (muster_gradient(m) == NULL && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	end_servers();
+}
+
+/* ---- parts that do not come, or differ ---- */
+
+static bool leave_one_out(struct fake_lead *f)
+{
+	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
+
+	return fake_begin(f) && hear_push(f, 1, 0) && judge(f, 1) && grant(f, 0, 2) &&
+	       grant(f, 1, 2) && grant(f, 2, 2) && fake_answer_of(f, 0, &a) &&
+	       fake_answer_of(f, 2, &a) && await_stage(f, 1) && fake_answer_of(f, 1, &a) &&
+	       ends_well(f);
+}
+
+static void a_version_waits_for_its_last_part(void)
+{
+	begin_servers(leave_one_out);
+	push_whole(0, NULL);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	CU_ASSERT(says(muster_error(m), "answer"));
+	atomic_store(&stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(out.version, 1);
+	end_servers();
+}
+
+static bool answer_differently(struct fake_lead *f)
+{
+	struct mst_lane_answer a = { 2, 1, 2, MST_WHERE_COPIED, 0 };
+	struct mst_lane_answer b = { 2, 2, 2, MST_WHERE_COPIED, 0 };
+
+	return fake_begin(f) && hear_push(f, 1, 0) && fake_answer_of(f, 0, &a) &&
+	       fake_answer_of(f, 1, &a) && fake_answer_of(f, 2, &b) && ends_well(f);
+}
+
+static void parts_of_different_versions_are_no_version(void)
+{
+	begin_servers(answer_differently);
+	push_whole(0, NULL);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
+	CU_ASSERT(says(muster_error(m), "protocol"));
+	end_servers();
+}
+
+/* ---- ends ---- */
+
+static bool hang_up_one(struct fake_lead *f)
+{
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm))
+		return false;
+	fake_transport->detach(f->server[1].link);
+	fake_transport->link_free(f->server[1].link);
+	f->server[1].link = NULL;
+	return ends_well(f);
+}
+
+static void one_lost_link_ends_the_session(void)
+{
+	begin_servers(hang_up_one);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT(says(muster_error(m), "server 1 (of 0 to 2)"));
+	CU_ASSERT_EQUAL(muster_push(m, NULL, NULL), -ENOTCONN);
+	end_servers();
+}
+
+static bool say_session(struct fake_lead *f, uint32_t k, const struct mst_lane_session *word)
+{
+	return fake_put_of(
+		f, k,
+		&(struct mst_put){ .offset = f->server[k].layout.down_session[MST_SESSION_OF_JOB],
+				   .src = word,
+				   .bytes = sizeof(*word),
+				   .notify = true,
+				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0) });
+}
+
+/* A member that says the job has ended, and goes: the lead's word comes later. */
+static bool finish_late(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_FINISHED };
+
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm) || !say_session(f, 2, &word))
+		return false;
+	fake_transport->detach(f->server[2].link);
+	fake_transport->link_free(f->server[2].link);
+	f->server[2].link = NULL;
+	return await_stage(f, 1) && say_session(f, 0, &word) && ends_well(f);
+}
+
+static void the_jobs_end_is_the_leads_word(void)
+{
+	if (!fake_transport->maps)
+		return; /* what is put before a detach stays there */
+	begin_servers(finish_late);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	atomic_store(&stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT(out.finished);
+	end_servers();
+}
+
+static bool end_by_one(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ESTALE };
+	uint32_t imm;
+
+	return fake_begin(f) && fake_arrival(f, &imm) && say_session(f, 2, &word) && ends_well(f);
+}
+
+static void any_server_may_end_the_session(void)
+{
+	begin_servers(end_by_one);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ESTALE);
+	end_servers();
+}
+
+/* ---- welcomes ---- */
+
+static int spoiled; /* which of the ways */
+
+static bool greet_spoiled(struct fake_lead *f)
+{
+	struct mst_welcome_server *s = f->welcome.server;
+
+	switch (spoiled) {
+	case 0: /* a gap */
+		s[1].first += FAKE_PART_ELEMS;
+		break;
+	case 1: /* an overlap */
+		s[1].first -= FAKE_PART_ELEMS;
+		s[1].count += FAKE_PART_ELEMS;
+		break;
+	case 2: /* a border within a page */
+		s[0].count -= 8;
+		s[1].first -= 8;
+		s[1].count += 8;
+		break;
+	case 3: /* too short */
+		s[2].count--;
+		break;
+	case 4: /* nothing in one of them */
+		s[2].count += s[1].count;
+		s[1].count = 0;
+		s[2].first = s[1].first;
+		break;
+	case 5:
+		s[2].count = UINT64_MAX - 10;
+		break;
+	case 6:
+		f->welcome.server_count = 0;
+		break;
+	case 7:
+		s[1].address[0] = '\0';
+		break;
+	default: /* a door of another transport */
+		(void)snprintf(s[1].address, MST_DOOR_LEN, "verbs:10.0.0.1:4000");
+	}
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void parts_that_are_not_the_vector_are_refused(void)
+{
+	for (spoiled = 0; spoiled <= 8; spoiled++) {
+		CU_ASSERT_EQUAL(open_fake_servers(greet_spoiled, SERVERS), -EPROTO);
+		CU_ASSERT_PTR_NULL(m);
+		if (spoiled < 8)
+			CU_ASSERT(says(muster_error(NULL), "welcome"));
+		close_both();
+	}
+}
+
+static CU_TestInfo cases[] = {
+	{ "gradients and results are whole", gradients_and_results_are_whole },
+	{ "an ask goes to the lead alone", an_ask_goes_to_the_lead_alone },
+	{ "what is given up, every server hears of", what_is_given_up_every_server_hears_of },
+	{ "a version waits for its last part", a_version_waits_for_its_last_part },
+	{ "parts of different versions are no version",
+	  parts_of_different_versions_are_no_version },
+	{ "one lost link ends the session", one_lost_link_ends_the_session },
+	{ "the job's end is the lead's word", the_jobs_end_is_the_leads_word },
+	{ "any server may end the session", any_server_may_end_the_session },
+	{ "parts that are not the vector are refused", parts_that_are_not_the_vector_are_refused },
+	CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv)
+{
+	if (argc != 2 || (strcmp(argv[1], "shm") != 0 && strcmp(argv[1], "far") != 0)) {
+		fprintf(stderr, "usage: %s shm|far\n", argv[0]);
+		return EXIT_FAILURE;
+	}
+	fake_transport = strcmp(argv[1], "far") == 0 ? &far : &mst_shm;
+	return ut_main("client: several servers", cases);
+}
