@@ -3,6 +3,7 @@
  * ghosts, and that all of it follows from the seed. */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/base/assert.h"
 #include "tests/sim/net.h"
@@ -408,6 +409,28 @@ static void ghost_reaches_nobody(void)
 					    .connects = dies_in_its_put });
 }
 
+/* What it had mapped twice is its own from then on, too, and what lay there still does. */
+static void dies_with_a_view(struct stage *s)
+{
+	uint8_t *at = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int rc = s->t->view(s->c_link, MST_VIEW_OUTBOX, 0, BYTES, at);
+
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	memset(at, 5, BYTES);
+	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 5), BYTES);
+	sim_kill(s->connector, SIM_KILLED);
+	CU_ASSERT_EQUAL(count_of(at, 5), BYTES);
+	memset(at, 9, BYTES);
+	CU_ASSERT_EQUAL(count_of(s->c_link->outbox, 9), BYTES);
+	drop(&s->c_link, true);
+	munmap(at, BYTES);
+}
+
+static void views_of_a_ghost_reach_nobody(void)
+{
+	play_over(&sim_near, sees_no_ghost, dies_with_a_view);
+}
+
 static void puts_and_sees_no_ghost(struct stage *s)
 {
 	CU_ASSERT_EQUAL(put_word(s->a_link, 1), 1);
@@ -484,6 +507,7 @@ static CU_TestInfo cases[] = {
 	{ "a long stall ends the link at each end in its time",
 	  long_stall_ends_the_link_at_each_end_in_its_time },
 	{ "a ghost reaches nobody", ghost_reaches_nobody },
+	{ "nor does it by its views", views_of_a_ghost_reach_nobody },
 	{ "nor does it afar", ghost_reaches_nobody_afar },
 	{ "a frozen process is written to", frozen_process_is_written_to },
 	{ "same seed, same world; another seed, another", same_seed_same_world },
