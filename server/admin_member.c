@@ -119,6 +119,7 @@ static void take_options(struct mst_admin *a, const struct mst_appoint *p)
 	a->own.patience_ns = p->patience_ns;
 	a->own.job = a->lead.appoint.job;
 	a->o = &a->own;
+	a->beat_ns = 0; /* the next heartbeat by the lead's lease, not by one's own */
 }
 
 static int set_up(struct mst_admin *a, char *why, size_t len)

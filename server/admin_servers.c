@@ -348,6 +348,15 @@ static void lose(struct mst_admin *a, uint32_t server, const char *what)
 		mst_sleep_ns(MST_MS);
 }
 
+/* It may still listen; the job does not wait for it to. */
+static void send_away(struct mst_admin *a, uint32_t server, uint64_t now_ns)
+{
+	struct mst_conn *c = conn_of(a, server);
+
+	if (c != NULL)
+		mst_admin_error(a, c, -ENOTCONN, a->loss, now_ns);
+}
+
 void mst_admin_server_hung_up(struct mst_admin *a, const struct mst_conn *c)
 {
 	if (is_over(a))
@@ -365,7 +374,7 @@ void mst_admin_peer_lost(struct mst_admin *a, uint32_t server)
 	relink(a, server);
 }
 
-void mst_admin_peer_gone(struct mst_admin *a, uint32_t server)
+void mst_admin_peer_gone(struct mst_admin *a, uint32_t server, uint64_t now_ns)
 {
 	struct mst_seat *s = &a->seat[server];
 
@@ -377,6 +386,7 @@ void mst_admin_peer_gone(struct mst_admin *a, uint32_t server)
 		 "protocol on it",
 		 server, mst_admin_servers(a), s->peer);
 	mst_warn("%s", a->loss);
+	send_away(a, server, now_ns);
 }
 
 /* ---- time ---- */
@@ -393,6 +403,7 @@ static void judge_silence(struct mst_admin *a, uint64_t now_ns)
 			 "was silent for its lease of %.3g s: stopped, or cut off",
 			 (double)a->o->lease_ns / (double)MST_SECOND);
 		lose(a, i, what);
+		send_away(a, i, now_ns);
 	}
 }
 

@@ -186,7 +186,7 @@ void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns);
 void mst_admin_server_hung_up(struct mst_admin *a, const struct mst_conn *c);
 /* The data side has lost that link, or gives its member up. */
 void mst_admin_peer_lost(struct mst_admin *a, uint32_t server);
-void mst_admin_peer_gone(struct mst_admin *a, uint32_t server);
+void mst_admin_peer_gone(struct mst_admin *a, uint32_t server, uint64_t now_ns);
 /* Whose token it is; 0: nobody's. */
 uint32_t mst_admin_seat_of(const struct mst_admin *a, const uint8_t *token);
 void mst_admin_servers_told(struct mst_admin *a, const struct mst_message *end);

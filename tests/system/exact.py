@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs one job of real processes and proves its history to the bit.
 
-usage: exact.py CASE --muster MUSTER --crowd CROWD
+usage: exact.py CASE --muster MUSTER --crowd CROWD [--servers S]
        exact.py --list
 """
 import argparse
@@ -259,12 +259,15 @@ def main():
     p.add_argument("--list", action="store_true")
     p.add_argument("--muster")
     p.add_argument("--crowd")
+    p.add_argument("--servers", default="1", help="that share the vector, of which each has a part")
     a = p.parse_args()
     if a.list:
         print("\n".join(CASES))
         return
     workers, run, crowd, check, status = CASES[a.case]
     elems = next((w[6:] for w in crowd if w.startswith("elems=")), str(ELEMS))
+    if a.servers != "1":
+        elems = str(int(elems) + 4096 * int(a.servers))
     before = listing()
     with tempfile.TemporaryDirectory() as d:
         log, figures = os.path.join(d, "log"), os.path.join(d, "run.json")
@@ -278,6 +281,8 @@ def main():
                 "2s",
                 "--json",
                 figures,
+                "--servers",
+                a.servers,
                 *run,
                 "--",
                 a.crowd,

@@ -1,0 +1,330 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Jobs of several servers: some of them killed, stopped, late, missing or too many.
+
+usage: servers.py CASE --musterd MUSTERD --crowd CROWD
+       servers.py --list
+"""
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from server import Server
+
+ELEMS = "20001"
+LEASE = 0.6
+LONG = ["-n", "3", "--commits", "100000", "--lease", f"{int(LEASE * 1000)}ms"]
+
+
+def check(what, ok):
+    if not ok:
+        sys.exit(f"servers: {what}")
+    print(what)
+
+
+class Child:
+    """A process and what it said."""
+
+    def __init__(self, command, **env):
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            env=dict(os.environ, **env),
+        )
+
+    def signal(self, signo):
+        self.process.send_signal(signo)
+
+    def end(self, seconds):
+        """(exit status, log); None where it is not over by then."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = None
+            self.process.wait()
+        self.log.seek(0)
+        return status, self.log.read()
+
+
+class Job:
+    """A lead, its members and its workers; all of them gone when it is left."""
+
+    def __init__(self, a, servers, *options, workers=3, crowd=("sleep_us=300",), members=None):
+        self.a, self.dir = a, tempfile.TemporaryDirectory()
+        self.lead = Server(a.musterd, "--servers", str(servers), *options)
+        self.address = f"127.0.0.1:{self.lead.port}"
+        self.member, self.worker = [], []
+        for _ in range(servers - 1 if members is None else members):
+            self.join()
+        for rank in range(workers):
+            self.work(rank, *crowd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for child in (*self.member, *self.worker):
+            child.process.kill()
+            child.process.wait()
+        self.lead.process.kill()
+        self.lead.process.wait()
+
+    def join(self, *options):
+        command = [self.a.musterd, "--join", self.address, *options]
+        self.member.append(Child(command))
+        return self.member[-1]
+
+    def work(self, rank, *options):
+        log = os.path.join(self.dir.name, "log")
+        self.worker.append(
+            Child(
+                [self.a.crowd, log, ELEMS, *options],
+                MUSTER_SERVER=self.address,
+                MUSTER_RANK=str(rank),
+            )
+        )
+
+    def runs(self):
+        """Waits until versions have been seen."""
+        log = os.path.join(self.dir.name, "log.0.1")
+        end = time.monotonic() + 20
+        while not os.path.exists(log) or os.path.getsize(log) < 5000:
+            if time.monotonic() > end:
+                sys.exit("servers: the job does not begin")
+            time.sleep(0.01)
+
+    def lead_end(self, seconds):
+        try:
+            status = self.lead.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        self.lead.log.seek(0)
+        return status, self.lead.log.read()
+
+    def proven(self, *options):
+        here = os.path.dirname(os.path.abspath(__file__))
+        log = os.path.join(self.dir.name, "log")
+        proof = [sys.executable, os.path.join(here, "check_history.py"), log]
+        subprocess.run([*proof, "--optimizer", "sgd:0.1,0.9", *options], check=True)
+
+
+def all_fail(job, name, left_over=()):
+    """The job ends with an error that names the server, for everybody, soon."""
+    status, log = job.lead_end(10)
+    check(f"the lead fails, and names {name}", status == 1 and name in log)
+    for worker in job.worker:
+        status, said = worker.end(10)
+        told = name in said or "the job has failed" in said  # where the call does not wait
+        check(f"a worker is told: {said.strip()[-120:]}", status == 1 and told)
+    for member in job.member:
+        if member not in left_over:
+            check("another member goes too", member.end(10)[0] == 1)
+    job.proven("--kills")
+
+
+def member_killed(a):
+    with Job(a, 3, *LONG) as job:
+        job.runs()
+        job.member[0].signal(signal.SIGKILL)
+        all_fail(job, "of 3 (127.0.0.1", job.member[:1])
+
+
+def member_frozen(a):
+    with Job(a, 3, *LONG) as job:
+        job.runs()
+        job.member[1].signal(signal.SIGSTOP)
+        since = time.monotonic()
+        all_fail(job, "silent for its lease", job.member[1:])
+        check("no later than its lease says", time.monotonic() - since < LEASE + 2)
+        job.member[1].signal(signal.SIGCONT)
+        status, log = job.member[1].end(5)
+        check(f"it wakes, and goes: {log.splitlines()[-1]}", status == 1)
+
+
+def member_ended(a):
+    with Job(a, 2, *LONG) as job:
+        job.runs()
+        job.member[0].signal(signal.SIGTERM)
+        check("it goes by the signal", job.member[0].end(5)[0] == 128 + 15)
+        all_fail(job, "server 1 of 2", job.member)
+
+
+def lead_killed(a):
+    with Job(a, 3, *LONG) as job:
+        job.runs()
+        job.lead.process.kill()
+        for member in job.member:
+            status, log = member.end(5)
+            check(f"a member goes: {log.splitlines()[-1]}", status == 1 and "lead is gone" in log)
+        check("no worker stays", all(w.end(5)[0] == 1 for w in job.worker))
+        job.proven("--kills")
+
+
+def lead_frozen(a):
+    with Job(a, 3, *LONG) as job:
+        job.runs()
+        job.lead.process.send_signal(signal.SIGSTOP)
+        for member in job.member:
+            status, log = member.end(LEASE + 3)
+            check(f"a member goes: {log.splitlines()[-1]}", status == 1 and "silent" in log)
+        check("and every worker", all(w.end(5)[0] == 1 for w in job.worker))
+        job.lead.process.send_signal(signal.SIGCONT)
+        check("the lead wakes, and fails", job.lead_end(10)[0] == 1)
+        job.proven("--kills")
+
+
+def briefly(a, victim):
+    """Away for less than a lease: nothing is lost, and nothing is said twice."""
+    with Job(a, 3, "-n", "4", "--commits", "1500", "--policy", "backup:3", "--lease", "2s",
+             workers=4) as job:
+        job.runs()
+        for _ in range(4):
+            victim(job).send_signal(signal.SIGSTOP)
+            time.sleep(0.3)
+            victim(job).send_signal(signal.SIGCONT)
+            time.sleep(0.05)
+        ends = [child.end(60)[0] for child in (*job.worker, *job.member)]
+        check(f"all end well: {ends}", not any(ends) and job.lead_end(10)[0] == 0)
+        job.proven()
+
+
+def member_away_briefly(a):
+    briefly(a, lambda job: job.member[1].process)
+
+
+def lead_away_briefly(a):
+    briefly(a, lambda job: job.lead.process)
+
+
+def workers_at_any_moment(a):
+    """One of five workers is killed, or stopped until it is evicted; perhaps between its headers
+    to one server and to the next."""
+    hits = 0
+    for seed in range(10):
+        chance = random.Random(seed)
+        signo = signal.SIGSTOP if seed % 5 == 4 else signal.SIGKILL
+        with Job(a, 3, "-n", "5", "--policy", "backup:4", "--commits", "700", "--lease", "1s",
+                 workers=5, crowd=("sleep_us=500",)) as job:
+            job.runs()
+            time.sleep(chance.random() * 0.2)
+            victim = job.worker[chance.randrange(5)]
+            victim.signal(signo)
+            status, log = job.lead_end(30)
+            victim.signal(signal.SIGCONT)
+            codes = [w.end(10)[0] for w in job.worker]
+            hits += any(codes)
+            ends = [m.end(10)[0] for m in job.member]
+            if status != 0:
+                print(log)
+            check(f"seed {seed}: {codes}, members {ends}",
+                  status == 0 and not any(ends) and sum(c != 0 for c in codes) <= 1)
+            job.proven("--kills")
+    check(f"{hits} of 10 were hit in mid-run", hits > 5)
+
+
+def rejoin(a):
+    with Job(a, 2, "-n", "3", "--commits", "600", "--policy", "bsp",
+             crowd=("sleep_us=1000", "2:die=5")) as job:
+        job.runs()
+        job.work(2, "sleep_us=1000")
+        codes = [w.end(30)[0] for w in job.worker]
+        check(f"a rank comes back to both servers: {codes}", codes == [0, 0, -9, 0])
+        check("both finish", [job.lead_end(10)[0], job.member[0].end(10)[0]] == [0, 0])
+        job.proven("--kills")
+
+
+def late_members(a):
+    """The workers' hellos wait for them."""
+    with Job(a, 3, "-n", "3", "--commits", "30", members=0) as job:
+        time.sleep(0.7)
+        job.join()
+        time.sleep(0.3)
+        job.join()
+        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
+        check("and the lead finishes", job.lead_end(10)[0] == 0)
+        job.proven()
+
+
+def missing_member(a):
+    with Job(a, 3, "-n", "3", "--join-timeout", "1s", members=1) as job:
+        status, log = job.lead_end(10)
+        check("the lead says how many came", status == 1 and "only 2 of 3 servers" in log)
+        for worker in job.worker:
+            status, said = worker.end(10)
+            check(f"a worker is told: {said.strip()[-90:]}", status != 0 and "only 2 of 3" in said)
+        check("the one that came goes", job.member[0].end(5)[0] == 1)
+
+
+def refused_members(a):
+    with Job(a, 2, "-n", "1", workers=0) as job:
+        time.sleep(0.3)
+        for what, options in (("has its 2 servers already", []), ("no job \"x\"", ["--job", "x"])):
+            status, log = job.join(*options).end(5)
+            check(f"refused: {log.splitlines()[-1]}", status == 1 and what in log)
+        status, log = Child([a.musterd, "--join", "127.0.0.1:9", "--join-timeout", "500ms"]).end(5)
+        check("no lead there", status == 1 and "no lead answered" in log)
+
+
+def too_short_a_vector(a):
+    with Job(a, 8, "-n", "3") as job:
+        for worker in job.worker:
+            status, said = worker.end(10)
+            check(f"told: {said.strip()[-140:]}", status != 0 and "cannot be shared by 8" in said)
+
+
+def spread(a):
+    """Parts by weight, more than one thread each, and several transports of one vector."""
+    with Job(a, 3, "-n", "3", "--commits", "40", "--spread", "1,2,1", members=2,
+             crowd=("ranges=5",)) as job:
+        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
+        status, log = job.lead_end(10)
+        check("the parts are as told",
+              status == 0 and "serves elements 4096 to 12287" in log
+              and "serves elements 12288 to 20000" in log)
+        job.proven()
+
+
+CASES = {
+    f.__name__: f
+    for f in (
+        member_killed,
+        member_frozen,
+        member_ended,
+        lead_killed,
+        lead_frozen,
+        member_away_briefly,
+        lead_away_briefly,
+        workers_at_any_moment,
+        rejoin,
+        late_members,
+        missing_member,
+        refused_members,
+        too_short_a_vector,
+        spread,
+    )
+}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("case", nargs="?")
+    p.add_argument("--list", action="store_true")
+    for name in ("--musterd", "--crowd"):
+        p.add_argument(name)
+    a = p.parse_args()
+    if a.list:
+        print("\n".join(CASES))
+    else:
+        CASES[a.case](a)
+
+
+main()
