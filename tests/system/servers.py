@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Jobs of several servers: some of them killed, stopped, late, missing or too many.
 
-usage: servers.py CASE --musterd MUSTERD --crowd CROWD
+usage: servers.py CASE --musterd MUSTERD --crowd CROWD --cut-musterd CUT_MUSTERD
        servers.py --list
 """
 import argparse
+import contextlib
 import os
 import random
 import signal
@@ -25,6 +26,15 @@ def check(what, ok):
     if not ok:
         sys.exit(f"servers: {what}")
     print(what)
+
+
+@contextlib.contextmanager
+def cutting(wanted):
+    """What is started meanwhile cuts its links with other servers, every 31st put."""
+    if wanted:
+        os.environ["MUSTER_CUT"] = "31"
+    yield
+    os.environ.pop("MUSTER_CUT", None)
 
 
 class Child:
@@ -205,6 +215,33 @@ def lead_away_briefly(a):
     briefly(a, lambda job: job.lead.process)
 
 
+def links_cut(a, where):
+    """Links between servers break again and again, at the end of the lead or of a member."""
+    a.musterd = a.cut_musterd
+    with cutting(where == "lead"):
+        job = Job(a, 3, "-n", "4", "--commits", "300", "--policy", "backup:3", workers=0, members=0)
+    with job:
+        with cutting(where == "member"):
+            job.join()
+        job.join()
+        for rank in range(4):
+            job.work(rank, "ranges=3" if rank == 1 else "ranges=0")
+        ends = [child.end(60)[0] for child in (*job.worker, *job.member)]
+        status, log = job.lead_end(10)
+        cuts = log.count("is to be made anew")
+        check(f"all end well, after {cuts} cuts: {ends}", not any(ends) and status == 0)
+        check("links were cut", cuts >= 5)
+        job.proven()
+
+
+def links_cut_by_the_lead(a):
+    links_cut(a, "lead")
+
+
+def links_cut_by_a_member(a):
+    links_cut(a, "member")
+
+
 def workers_at_any_moment(a):
     """One of five workers is killed, or stopped until it is evicted; perhaps between its headers
     to one server and to the next."""
@@ -303,6 +340,8 @@ CASES = {
         lead_frozen,
         member_away_briefly,
         lead_away_briefly,
+        links_cut_by_the_lead,
+        links_cut_by_a_member,
         workers_at_any_moment,
         rejoin,
         late_members,
@@ -318,7 +357,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?")
     p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd"):
+    for name in ("--musterd", "--crowd", "--cut-musterd"):
         p.add_argument(name)
     a = p.parse_args()
     if a.list:

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A musterd whose links with other servers break: of the puts on each, every so many fails as on a
+ * link that is lost (MUSTER_CUT), while both processes live. Workers' links are left alone. Wraps
+ * the transport.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/transport/transport.h"
+
+const struct mst_transport *__real_mst_transport_find(const char *scheme);
+const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
+
+static const struct mst_transport *real;
+static struct mst_transport ours;
+static struct mst_door_ops ours_door;
+static unsigned long every, count; /* puts; only the data thread's */
+
+static int cut_put(struct mst_link *link, const struct mst_put *put)
+{
+	if (every > 0 && ++count % every == 0)
+		return -EPIPE;
+	return real->put(link, put);
+}
+
+static int cut_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	int rc = real->net_open(cfg, out);
+
+	if (rc == 0)
+		(*out)->ops = &ours;
+	return rc;
+}
+
+/* The only links a server dials. */
+static int cut_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out)
+{
+	int rc = real->dial(net, dial, out);
+
+	if (rc == 0)
+		(*out)->ops = &ours;
+	return rc;
+}
+
+/* Between servers both lanes are alike, to workers they are not. */
+static int cut_answer(struct mst_door *door, const struct mst_knock *knock, struct mst_link **out)
+{
+	int rc = real->door->answer(door, knock, out);
+
+	if (rc == 0 && out != NULL && (*out)->lanes.up_bytes == (*out)->lanes.down_bytes)
+		(*out)->ops = &ours;
+	return rc;
+}
+
+const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+{
+	const char *text = getenv("MUSTER_CUT");
+
+	real = __real_mst_transport_find(scheme);
+	if (real == NULL)
+		return NULL;
+	every = text != NULL ? strtoul(text, NULL, 10) : 0;
+	ours = *real;
+	ours_door = *real->door;
+	ours.door = &ours_door;
+	ours.put = cut_put;
+	ours.net_open = cut_net_open;
+	ours.dial = cut_dial;
+	ours_door.answer = cut_answer;
+	return &ours;
+}
