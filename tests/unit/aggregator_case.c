@@ -47,6 +47,7 @@ static struct mst_transport ops = { .scheme = "notes", .put = put, .detach = det
 /* ---- an aggregator, and what it says ---- */
 
 uint32_t shards = 1;
+bool member;
 struct mst_aggregator *aggregator;
 struct mst_aggregator_cfg cfg;
 struct mst_session session[RANKS];
@@ -90,6 +91,7 @@ void begin_with(bool maps, uint64_t chunk_elems)
 	note_count = event_count = over_count = worked = 0;
 	detached = 0;
 	cfg = (struct mst_aggregator_cfg){ .shards = shards,
+					   .member = member,
 					   .owner = MUSTER_WORKERS_OWN,
 					   .elems = ELEMS,
 					   .chunk_elems = chunk_elems,
@@ -143,6 +145,7 @@ void end(void)
 		free(link[rank].landing);
 	}
 	shards = 1;
+	member = false;
 }
 
 void decide(const struct mst_decision *d)

@@ -24,6 +24,7 @@ struct note {
 };
 extern struct note note[];
 extern int note_count;
+extern bool member;          /* the next is not the lead's; false after every end */
 extern uint32_t shards;      /* of the next that begins; 1 after every end */
 extern int answers_to;       /* what put() says of what lies in place */
 extern bool full;            /* the link: -EAGAIN */

@@ -222,6 +222,50 @@ static void the_fabric_is_as_told(void)
 	mst_options_free(&w.options);
 }
 
+static void a_spread_is_a_weight_for_each_server(void)
+{
+	uint32_t weights[MST_SERVERS_MAX];
+	struct world w;
+	char why[256];
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "16")) == 0);
+	CU_ASSERT(w.fields.join == NULL);
+	CU_ASSERT(mst_server_options_spread(&w.fields, weights, why, sizeof(why)) == 0);
+	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
+		CU_ASSERT_EQUAL(weights[i], 1);
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "3", "--spread", "2,1,1000")) == 0);
+	CU_ASSERT(mst_server_options_spread(&w.fields, weights, why, sizeof(why)) == 0);
+	CU_ASSERT(weights[0] == 2 && weights[1] == 1 && weights[2] == 1000);
+	mst_options_free(&w.options);
+}
+
+static void a_spread_that_cannot_be_is_refused(void)
+{
+	static const char *const bad[] = { "2,1,",   ",2,1",  "2,,1", "0,1,1",  "1001,1,1", "a,1,1",
+					   "-1,1,1", "2;1;1", "",     "1,1,1 ", "odd" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CU_ASSERT(refuses("--spread", FLAGS("-n5", "--servers", "3", "--spread",
+						    (char *)(uintptr_t)bad[i])));
+	CU_ASSERT(refuses("2 numbers for 3 servers",
+			  FLAGS("-n5", "--servers", "3", "--spread", "1,1")));
+	CU_ASSERT(refuses("--servers", FLAGS("-n5", "--servers", "17")));
+	CU_ASSERT(refuses("--servers", FLAGS("-n5", "--servers", "0")));
+}
+
+static void a_member_needs_its_lead_and_no_more(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077")) == 0);
+	CU_ASSERT_STRING_EQUAL(w.fields.join, "10.0.0.1:17077");
+	mst_options_free(&w.options);
+	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1")));
+	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1:70000")));
+	CU_ASSERT(refuses("its lead's to say", FLAGS("--join", "a:1", "--servers", "2")));
+}
+
 static void a_fabric_that_cannot_be_is_refused(void)
 {
 	CU_ASSERT(refuses("--transport", FLAGS("-n5", "--transport", "pigeon")));
@@ -285,6 +329,9 @@ static CU_TestInfo cases[] = {
 	{ "every option has a sentence", every_option_has_a_sentence },
 	{ "seconds in the help are those of the defaults",
 	  seconds_in_the_help_are_those_of_the_defaults },
+	{ "a spread is a weight for each server", a_spread_is_a_weight_for_each_server },
+	{ "a spread that cannot be is refused", a_spread_that_cannot_be_is_refused },
+	{ "a member needs its lead and no more", a_member_needs_its_lead_and_no_more },
 	CU_TEST_INFO_NULL,
 };
 

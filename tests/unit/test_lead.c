@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* The lead as its loop sees it, and a member that a test plays: what goes down the line, what waits
+ * where nobody executes it, and what becomes of a job whose member does not come back. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/transport/transport.h"
+#include "server/decider.h"
+#include "server/peer.h"
+#include "tests/ut.h"
+
+#define WINDOW 64u
+#define WORKERS 8u
+#define LEASE (5 * MST_SECOND)
+#define NOTES 256
+
+static struct mst_decider *lead;
+static uint64_t now_ns;
+static struct mst_notice note[NOTES];
+static int note_count;
+
+/* ---- the member's end ---- */
+
+static char landing[(WINDOW + 32) * 128], member[(WINDOW + 32) * 128];
+static uint64_t got, acks; /* the last cell; words of acknowledgement */
+static int links;
+
+static int put(struct mst_link *to, const struct mst_put *put)
+{
+	(void)to;
+	CU_ASSERT_FATAL(put->offset + put->bytes <= sizeof(member));
+	memcpy(member + put->offset, put->src, put->bytes);
+	if (put->imm == MST_PEER_IMM_ACK) {
+		acks++;
+	} else {
+		CU_ASSERT_EQUAL_FATAL(put->imm, mst_peer_imm(got + 1));
+		got++;
+	}
+	return 1;
+}
+
+static int attach(struct mst_net *net, struct mst_link *to)
+{
+	(void)net;
+	(void)to;
+	links++;
+	return 0;
+}
+
+static void detach(struct mst_link *to)
+{
+	(void)to;
+	links--;
+}
+
+static void link_free(struct mst_link *to)
+{
+	free(to);
+}
+
+static struct mst_transport ops = {
+	.scheme = "notes", .put = put, .attach = attach, .detach = detach, .link_free = link_free
+};
+static struct mst_net net = { .ops = &ops };
+static struct mst_link *line;
+
+static void arrive(enum mst_net_event_kind kind, uint32_t imm)
+{
+	struct mst_net_event ev = { .kind = kind, .link = line, .imm = imm, .error = -EPIPE };
+
+	lead->ops->arrived(lead, &ev, now_ns);
+}
+
+/* The member says that it has executed all up to @number. */
+static void acknowledge(uint64_t number)
+{
+	memcpy(landing + mst_peer_ack_at(WINDOW), &number, sizeof(number));
+	arrive(MST_ARRIVED, MST_PEER_IMM_ACK);
+}
+
+static void link_up(void)
+{
+	struct mst_request request = { .kind = MST_REQ_PEER_LINKED };
+
+	line = calloc(1, sizeof(*line));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(line);
+	line->ops = &ops;
+	line->landing = landing;
+	line->user = line; /* whatever was there */
+	request.peer.server = 1;
+	request.peer.link = line;
+	lead->ops->request(lead, &request, now_ns);
+	CU_ASSERT_PTR_NULL(line->user);
+}
+
+static struct mst_peer_cell *cell(uint64_t number)
+{
+	return (struct mst_peer_cell *)(void *)(member + mst_peer_at(number, WINDOW));
+}
+
+/* The member reports. */
+static void report(uint64_t number, struct mst_peer_cell said)
+{
+	said.number = number;
+	memcpy(landing + mst_peer_at(number, WINDOW), &said, sizeof(said));
+	arrive(MST_ARRIVED, mst_peer_imm(number));
+}
+
+/* ---- the loop ---- */
+
+static void take_note(void *ctx, const struct mst_notice *notice)
+{
+	(void)ctx;
+	CU_ASSERT_FATAL(note_count < NOTES);
+	note[note_count++] = *notice;
+}
+
+static bool noted(enum mst_notice_kind kind)
+{
+	for (int i = 0; i < note_count; i++) {
+		if (note[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
+static void step(void)
+{
+	struct mst_ledger_event ev;
+	struct mst_orders orders;
+
+	do {
+		while (lead->ops->next(lead, &orders, now_ns))
+			lead->ops->done(lead, &orders, now_ns);
+	} while (lead->ops->takes(lead) && lead->ops->reported(lead, &ev, now_ns) &&
+		 (lead->ops->handle(lead, &ev, now_ns), true));
+	lead->ops->flush(lead, now_ns);
+}
+
+static void happen(const struct mst_ledger_event *ev)
+{
+	CU_ASSERT_FATAL(lead->ops->takes(lead));
+	lead->ops->handle(lead, ev, now_ns);
+	step();
+}
+
+static void begin(void)
+{
+	struct mst_lead_cfg cfg = {
+		.ledger = { .workers = WORKERS,
+			    .shards = 2,
+			    .slots = 2,
+			    .buffers = 4,
+			    .in_place = true,
+			    .rule = { .patience_ns = 100 * LEASE,
+				      .divide = true,
+				      .min_workers = 1 },
+			    .lr = 0.1,
+			    .lease_ns = LEASE,
+			    .join_timeout_ns = LEASE },
+		.net = &net,
+		.window = WINDOW,
+	};
+
+	now_ns = MST_SECOND;
+	note_count = links = 0;
+	got = acks = 0;
+	memset(landing, 0, sizeof(landing));
+	CU_ASSERT_EQUAL_FATAL(mst_lead_new(&cfg, &lead), 0);
+	lead->note = take_note;
+	link_up();
+}
+
+static void end(void)
+{
+	lead->ops->free(lead);
+	CU_ASSERT_EQUAL(links, 0);
+}
+
+static void join_and_lose(void)
+{
+	static uint32_t incarnation;
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+
+	happen(&join);
+	incarnation = note[note_count - 1].who.incarnation;
+	happen(&(struct mst_ledger_event){
+		.kind = MST_EV_LOST, .who = { 0, incarnation }, .error = -EPIPE });
+	note_count = 0;
+}
+
+/* ---- promises ---- */
+
+static void nothing_is_put_before_the_member_says_how_far_it_is(void)
+{
+	begin();
+	join_and_lose();
+	CU_ASSERT(acks == 1 && got == 0);
+	acknowledge(0);
+	step();
+	CU_ASSERT_EQUAL(got, 1);
+	CU_ASSERT(cell(1)->kind == MST_PEER_EVICT && cell(1)->number == 1);
+	CU_ASSERT(cell(1)->rank == 0 && cell(1)->code == MST_EVICT_LOST);
+	end();
+}
+
+static void without_room_no_event_is_taken(void)
+{
+	begin();
+	acknowledge(0);
+	for (uint32_t i = 0; i < WINDOW; i++)
+		join_and_lose();
+	CU_ASSERT_EQUAL(got, WINDOW);
+	CU_ASSERT(!lead->ops->takes(lead));
+	CU_ASSERT_EQUAL(lead->ops->deadline(lead), MST_NEVER); /* nor a timer judged */
+	acknowledge(1);
+	step();
+	CU_ASSERT(lead->ops->takes(lead));
+	join_and_lose();
+	CU_ASSERT_EQUAL(got, WINDOW + 1);
+	end();
+}
+
+static void a_new_link_takes_up_where_the_last_left_off(void)
+{
+	begin();
+	acknowledge(0);
+	for (int i = 0; i < 5; i++)
+		join_and_lose();
+	arrive(MST_LOST, 0);
+	CU_ASSERT(noted(MST_NOTE_PEER_LOST) && links == 0);
+	join_and_lose();
+	now_ns += LEASE - 1;
+	lead->ops->tick(lead, now_ns);
+	link_up();
+	step();
+	got = 3; /* what the member has executed */
+	acknowledge(3);
+	step();
+	CU_ASSERT_EQUAL(got, 6);
+	CU_ASSERT_FALSE(noted(MST_NOTE_PEER_GONE));
+	end();
+}
+
+/* It was announced, but nobody had the room to take it. */
+static void what_was_not_taken_comes_again(void)
+{
+	struct mst_peer_cell lost = { .kind = MST_PEER_LOST, .incarnation = 99, .code = -EPIPE };
+
+	begin();
+	acknowledge(0);
+	for (uint32_t i = 0; i < WINDOW; i++)
+		join_and_lose();
+	report(1, lost);
+	step();
+	arrive(MST_LOST, 0);
+	link_up();
+	acknowledge(WINDOW);
+	note_count = 0;
+	report(1, lost);
+	step();
+	report(2, lost);
+	step();
+	CU_ASSERT_FALSE(noted(MST_NOTE_PEER_LOST));
+	join_and_lose();
+	CU_ASSERT_EQUAL(cell(WINDOW + 1)->ack, 2);
+	end();
+}
+
+static void a_member_without_a_link_for_its_lease_ends_the_job(void)
+{
+	begin();
+	acknowledge(0);
+	arrive(MST_LOST, 0);
+	note_count = 0;
+	CU_ASSERT(lead->ops->deadline(lead) <= now_ns + LEASE);
+	now_ns += LEASE;
+	lead->ops->tick(lead, now_ns);
+	step();
+	CU_ASSERT(noted(MST_NOTE_PEER_GONE) && noted(MST_NOTE_FINISHED));
+	CU_ASSERT_EQUAL(note[note_count - 1].finish.why, MST_FINISH_SERVER);
+	CU_ASSERT(lead->ops->takes(lead)); /* workers' sessions are still to be ended */
+	end();
+}
+
+/* Also where the ledger has decided more than the line has room for. */
+static void a_member_that_executes_nothing_ends_the_job_too(void)
+{
+	struct mst_request gone = { .kind = MST_REQ_PEER_GONE };
+
+	begin();
+	acknowledge(0);
+	for (uint32_t i = 0; i < WINDOW; i++)
+		join_and_lose();
+	CU_ASSERT(!lead->ops->takes(lead));
+	gone.peer.server = 1;
+	lead->ops->request(lead, &gone, now_ns);
+	step();
+	CU_ASSERT(noted(MST_NOTE_FINISHED) && lead->ops->takes(lead));
+	end();
+}
+
+static void what_no_member_says_ends_the_job(void)
+{
+	begin();
+	acknowledge(0);
+	report(1, (struct mst_peer_cell){ .kind = MST_PEER_COMMIT });
+	step();
+	step();
+	CU_ASSERT(noted(MST_NOTE_PEER_GONE) && noted(MST_NOTE_FINISHED));
+	end();
+}
+
+/* The link is to be made anew: what was said wrong was said on it. */
+static void an_immediate_out_of_order_loses_the_link(void)
+{
+	begin();
+	acknowledge(0);
+	arrive(MST_ARRIVED, mst_peer_imm(2));
+	CU_ASSERT(noted(MST_NOTE_PEER_LOST) && links == 0);
+	end();
+}
+
+static void reports_count_as_that_servers(void)
+{
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+	struct mst_peer_cell full = { .kind = MST_PEER_FULL, .incarnation = 1 };
+
+	begin();
+	acknowledge(0);
+	happen(&join);
+	/* A header before the session has begun is of a slot that is granted, and judged: refused
+	 * by the ledger only once both servers have it. */
+	full.header = (struct mst_lane_header){ .seq = 1, .epoch = 1, .weight = 1 };
+	report(1, full);
+	step();
+	CU_ASSERT_EQUAL(got, 0);
+	struct mst_ledger_event own = { .kind = MST_EV_FULL, .who = { 0, 1 } };
+	own.full.header = full.header;
+	happen(&own);
+	CU_ASSERT_EQUAL(got, 1); /* the slot is granted anew, by both */
+	CU_ASSERT(cell(1)->kind == MST_PEER_REGRANT && cell(1)->value == 2 && cell(1)->ack == 1);
+	end();
+}
+
+static CU_TestInfo cases[] = {
+	{ "nothing is put before the member says how far it is",
+	  nothing_is_put_before_the_member_says_how_far_it_is },
+	{ "without room no event is taken", without_room_no_event_is_taken },
+	{ "a new link takes up where the last left off",
+	  a_new_link_takes_up_where_the_last_left_off },
+	{ "what was not taken comes again", what_was_not_taken_comes_again },
+	{ "a member without a link for its lease ends the job",
+	  a_member_without_a_link_for_its_lease_ends_the_job },
+	{ "a member that executes nothing ends the job too",
+	  a_member_that_executes_nothing_ends_the_job_too },
+	{ "what no member says ends the job", what_no_member_says_ends_the_job },
+	{ "an immediate out of order loses the link", an_immediate_out_of_order_loses_the_link },
+	{ "reports count as that server's", reports_count_as_that_servers },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("lead", cases);
+}
