@@ -379,6 +379,38 @@ static void the_jobs_end_is_the_leads_word(void)
 	end_servers();
 }
 
+/* A member that has given its part of the last version, and goes before others have. */
+static bool finish_apart(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_FINISHED, .version = 1 };
+	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
+	uint32_t imm;
+	bool well = fake_begin(f) && fake_arrival(f, &imm) && fake_answer_of(f, 2, &a);
+
+	for (uint32_t k = 0; k < SERVERS; k++)
+		well = well && say_session(f, k, &word);
+	if (!well)
+		return false;
+	fake_transport->detach(f->server[2].link);
+	fake_transport->link_free(f->server[2].link);
+	f->server[2].link = NULL;
+	return await_stage(f, 1) && fake_answer_of(f, 0, &a) && fake_answer_of(f, 1, &a) &&
+	       ends_well(f);
+}
+
+static void a_part_that_has_come_is_not_missed(void)
+{
+	if (!fake_transport->maps)
+		return; /* what is put before a detach stays there */
+	begin_servers(finish_apart);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	atomic_store(&stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT(out.finished && out.version == 1);
+	end_servers();
+}
+
 static bool end_by_one(struct fake_lead *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ESTALE };
@@ -461,6 +493,7 @@ static CU_TestInfo cases[] = {
 	  parts_of_different_versions_are_no_version },
 	{ "one lost link ends the session", one_lost_link_ends_the_session },
 	{ "the job's end is the lead's word", the_jobs_end_is_the_leads_word },
+	{ "a part that has come is not missed", a_part_that_has_come_is_not_missed },
 	{ "any server may end the session", any_server_may_end_the_session },
 	{ "parts that are not the vector are refused", parts_that_are_not_the_vector_are_refused },
 	CU_TEST_INFO_NULL,
