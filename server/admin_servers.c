@@ -226,7 +226,7 @@ bool mst_admin_state_room(struct mst_admin *a)
 static void pass_to(struct mst_admin *a, uint32_t server, const struct mst_state_piece *piece)
 {
 	uint64_t size = mst_type_bytes(a->result_type), first, count;
-	static struct mst_message m; /* the one at hand is the piece's */
+	struct mst_message *m = &a->passed; /* the one at hand is the piece's */
 
 	mst_admin_part(a, server, &first, &count);
 	uint64_t begin = first * size, end = (first + count) * size;
@@ -234,14 +234,14 @@ static void pass_to(struct mst_admin *a, uint32_t server, const struct mst_state
 	uint64_t to = piece->offset + piece->length < end ? piece->offset + piece->length : end;
 	if (from >= to)
 		return;
-	m.kind = MST_MSG_STATE;
-	m.state = (struct mst_state_piece){
+	m->kind = MST_MSG_STATE;
+	m->state = (struct mst_state_piece){
 		.offset = from - begin,
 		.total = end - begin,
 		.length = (uint32_t)(to - from),
 		.data = (const char *)piece->data + (from - piece->offset),
 	};
-	send_to(a, server, &m);
+	send_to(a, server, m);
 	a->seat[server].states_sent += to == end;
 }
 

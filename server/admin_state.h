@@ -114,6 +114,7 @@ struct mst_admin {
 	bool lingered;    /* whoever has not left by now is not waited for */
 
 	struct mst_message message; /* the one at hand: too large for a stack */
+	struct mst_message passed;  /* another, that goes on to a member */
 };
 
 /* A rank's present session, and ended ones whose slots are still to be read. */

@@ -58,9 +58,18 @@ static uint64_t published_bytes(const struct mst_server_cfg *cfg)
 	       mst_version_stride(cfg->aggregator.elems, cfg->aggregator.result_type);
 }
 
+/* What is said and not executed yet, and a landing each way. */
+static uint64_t line_bytes(const struct mst_server_cfg *cfg)
+{
+	uint32_t window = mst_peer_window(cfg->aggregator.workers, cfg->aggregator.slots);
+	uint64_t lines = cfg->aggregator.member ? 1 : cfg->peers;
+
+	return lines * 3 * mst_peer_bytes(window);
+}
+
 uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 {
-	return published_bytes(cfg) + mst_aggregator_bytes(&cfg->aggregator);
+	return published_bytes(cfg) + mst_aggregator_bytes(&cfg->aggregator) + line_bytes(cfg);
 }
 
 /* What can be queued: of each session its slots full or given up, an ask, its loss, an answer sent,
