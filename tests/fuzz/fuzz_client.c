@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server that says anything at any time, on the link and on the control connection, while its
- * worker works on: each call gives an outcome that makes sense in itself, or an error with a
- * sentence.
+ * A server, or each of two, that says anything at any time, on the link and on the control
+ * connection, while its worker works on: each call gives an outcome that makes sense in itself, or
+ * an error with a sentence.
  *
  * An input is a list of turns: a byte for what happens, then what that takes.
  */
@@ -18,21 +18,29 @@
 #define SLOTS 2u
 #define BUFFERS 4u
 #define ELEMS 64u
+#define SERVERS 2u
+#define PART 4096u /* elements of the first of two servers */
 #define STRIDE 4096u
 
 /* ---- what the server says: as the protocol has it, with bytes of the input over it ---- */
 
-struct server {
-	struct handle h;
+struct shard {
 	struct pipe_net net;
 	struct pipe_link acceptor, connector;
 	struct mst_lane_layout layout;
-	uint64_t given; /* newest ticket that an outcome has brought */
+};
+
+struct server {
+	struct handle h;
+	uint32_t count;
+	uint64_t elems;
+	struct shard shard[SERVERS], *now; /* now: whose turn it is to speak */
+	uint64_t given;                    /* newest ticket that an outcome has brought */
 };
 
 static void *down(struct server *s, size_t offset)
 {
-	return (char *)s->connector.link.landing + offset;
+	return (char *)s->now->connector.link.landing + offset;
 }
 
 static void write_grant(struct server *s, struct fuzz_input *in, uint32_t slot)
@@ -40,7 +48,7 @@ static void write_grant(struct server *s, struct fuzz_input *in, uint32_t slot)
 	struct mst_lane_grant grant = { s->h.m.worker.slot[slot].epoch + 1 };
 
 	fuzz_overwrite(in, &grant, sizeof(grant));
-	memcpy(down(s, s->layout.down_grant[slot]), &grant, sizeof(grant));
+	memcpy(down(s, s->now->layout.down_grant[slot]), &grant, sizeof(grant));
 }
 
 static void write_verdict(struct server *s, struct fuzz_input *in, uint32_t slot)
@@ -49,7 +57,7 @@ static void write_verdict(struct server *s, struct fuzz_input *in, uint32_t slot
 
 	verdict.verdict = fuzz_next(in) % 5;
 	fuzz_overwrite(in, &verdict, sizeof(verdict));
-	memcpy(down(s, s->layout.down_verdict[slot]), &verdict, sizeof(verdict));
+	memcpy(down(s, s->now->layout.down_verdict[slot]), &verdict, sizeof(verdict));
 }
 
 static void write_answer(struct server *s, struct fuzz_input *in)
@@ -68,9 +76,9 @@ static void write_answer(struct server *s, struct fuzz_input *in)
 	fuzz_overwrite(in, &a, sizeof(a));
 	fuzz_overwrite(in, &record, sizeof(record));
 	fuzz_overwrite(in, share, sizeof(share));
-	memcpy(down(s, s->layout.down_answer), &a, sizeof(a));
-	memcpy(down(s, s->layout.down_record), &record, sizeof(record));
-	memcpy(down(s, s->layout.down_record + sizeof(record)), share, sizeof(share));
+	memcpy(down(s, s->now->layout.down_answer), &a, sizeof(a));
+	memcpy(down(s, s->now->layout.down_record), &record, sizeof(record));
+	memcpy(down(s, s->now->layout.down_record + sizeof(record)), share, sizeof(share));
 }
 
 static void write_session(struct server *s, struct fuzz_input *in, uint32_t which)
@@ -79,42 +87,56 @@ static void write_session(struct server *s, struct fuzz_input *in, uint32_t whic
 
 	word.version = s->h.m.worker.held.version;
 	fuzz_overwrite(in, &word, sizeof(word));
-	memcpy(down(s, s->layout.down_session[which]), &word, sizeof(word));
+	memcpy(down(s, s->now->layout.down_session[which]), &word, sizeof(word));
 }
 
-static void say(struct server *s, struct fuzz_input *in)
+static void speak(struct server *s, struct fuzz_input *in, uint8_t what, bool judges)
 {
-	uint8_t what = fuzz_next(in), slot = what / 8 % SLOTS;
+	uint8_t slot = what / 8 % SLOTS;
 	uint64_t epoch = s->h.m.worker.slot[slot].epoch + 1;
 
 	switch (what % 8) {
 	case 0:
 		write_grant(s, in, slot);
-		pipe_arrive(&s->connector, mst_imm(MST_IMM_GRANT, slot, epoch));
+		pipe_arrive(&s->now->connector, mst_imm(MST_IMM_GRANT, slot, epoch));
 		break;
 	case 1:
 		write_verdict(s, in, slot);
-		pipe_arrive(&s->connector, mst_imm(MST_IMM_VERDICT, slot, 0));
+		pipe_arrive(&s->now->connector, mst_imm(MST_IMM_VERDICT, slot, 0));
 		break;
 	case 2:
 	case 3:
 	case 4:
 		write_answer(s, in);
-		pipe_arrive(&s->connector, mst_imm_answer(0, 0));
+		pipe_arrive(&s->now->connector, mst_imm_answer(0, 0));
 		break;
 	case 5:
 		write_verdict(s, in, slot);
 		write_grant(s, in, slot);
 		write_answer(s, in);
-		pipe_arrive(&s->connector, mst_imm_answer(1u << slot, 1u << slot));
+		pipe_arrive(&s->now->connector,
+			    mst_imm_answer(judges ? 1u << slot : 0, 1u << slot));
 		break;
 	case 6:
 		write_session(s, in, slot);
-		pipe_arrive(&s->connector, mst_imm(MST_IMM_SESSION, slot, 0));
+		pipe_arrive(&s->now->connector, mst_imm(MST_IMM_SESSION, slot, 0));
 		break;
 	default:
-		fuzz_overwrite(in, s->connector.link.landing, 256);
-		pipe_arrive(&s->connector, fuzz_word(in));
+		fuzz_overwrite(in, s->now->connector.link.landing, 256);
+		pipe_arrive(&s->now->connector, fuzz_word(in));
+	}
+}
+
+/* One of them, or both the same; but verdicts are the first one's. */
+static void say(struct server *s, struct fuzz_input *in)
+{
+	uint8_t what = fuzz_next(in);
+	uint32_t who = s->count > 1 ? what / 16 % 3 : 0;
+
+	for (uint32_t k = 0; k < s->count; k++) {
+		s->now = &s->shard[k];
+		if (who == k || (who == 2 && (k == 0 || what % 8 != 1)))
+			speak(s, in, what, who != 2 || k == 0);
 	}
 }
 
@@ -123,13 +145,13 @@ static void say(struct server *s, struct fuzz_input *in)
 /* What an outcome refers to is there, whoever wrote it. */
 static void look_at(struct server *s, const struct muster_outcome *out)
 {
-	static float copy[ELEMS];
+	static float copy[PART + ELEMS];
 
 	MST_ASSERT(out->set_len <= WORKERS && out->verdict <= MUSTER_REFUSED);
 	for (uint32_t i = 0; i < out->set_len; i++)
 		MST_ASSERT(out->set[i].rank < WORKERS);
 	if (out->result != NULL)
-		memcpy(copy, out->result, sizeof(copy));
+		memcpy(copy, out->result, s->elems * sizeof(float));
 	if (out->ticket == 0)
 		return;
 	MST_ASSERT(out->ticket == s->given + 1 && out->ticket <= s->h.m.worker.tickets.sent);
@@ -157,7 +179,7 @@ static void work(struct server *s, struct fuzz_input *in)
 			check(s, muster_push(m, &c, NULL));
 		break;
 	case 1:
-		check(s, muster_push_range(m, what / 6 % ELEMS, 5, NULL));
+		check(s, muster_push_range(m, s->elems - ELEMS + what / 6 % ELEMS, 5, NULL));
 		break;
 	case 2:
 		check(s, muster_abandon(m));
@@ -185,19 +207,45 @@ static void tell(struct server *s, struct fuzz_input *in)
 	(void)mst_control_step(s->h.m.control, 0);
 }
 
-static void begin(struct server *s, bool workers_own)
+/* The last server has ELEMS elements, the one before it PART. */
+static void open_shard(struct server *s, uint32_t k, struct handle_part *part)
 {
-	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, false };
-	struct handle_figures f = { 1, WORKERS, SLOTS, BUFFERS, ELEMS, MUSTER_SERVERS_OWN };
+	bool last = k == s->count - 1;
+	struct shard *shard = &s->shard[k];
+	struct mst_lane_figures figures = {
+		last ? ELEMS : PART, 4, 4, SLOTS, WORKERS, s->count > 1
+	};
 
-	f.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN;
+	mst_lane_layout(&figures, &shard->layout);
+	size_t stride = (shard->layout.result_bytes + STRIDE - 1) / STRIDE * STRIDE;
+	struct mst_lanes lanes = { shard->layout.up_bytes, shard->layout.down_bytes, 8, 8 };
+	pipe_net_init(&shard->net, BUFFERS * stride);
+	pipe_link_init(&shard->acceptor, &shard->connector, &lanes, &shard->net);
+	pipe_transport.attach(&shard->net.net, &shard->acceptor.link);
+	*part = (struct handle_part){ &shard->connector, &shard->layout, s->elems, figures.elems };
+	s->elems += figures.elems;
+}
+
+static void begin(struct server *s, bool workers_own, uint32_t count)
+{
+	struct handle_part part[SERVERS];
+
 	memset(s, 0, sizeof(*s));
-	mst_lane_layout(&figures, &s->layout);
-	struct mst_lanes lanes = { s->layout.up_bytes, s->layout.down_bytes, 8, 8 };
-	pipe_net_init(&s->net, (size_t)BUFFERS * STRIDE);
-	pipe_link_init(&s->acceptor, &s->connector, &lanes, &s->net);
-	pipe_transport.attach(&s->net.net, &s->acceptor.link);
-	handle_init(&s->h, &f, &s->layout, &s->connector);
+	s->count = count;
+	for (uint32_t k = 0; k < count; k++)
+		open_shard(s, k, &part[k]);
+	struct handle_figures f = { 1, WORKERS, SLOTS, BUFFERS, s->elems, MUSTER_SERVERS_OWN };
+	f.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN;
+	handle_init(&s->h, &f, part, count);
+}
+
+static void end(struct server *s)
+{
+	handle_fini(&s->h);
+	for (uint32_t k = 0; k < s->count; k++) {
+		pipe_link_fini(&s->shard[k].acceptor, &s->shard[k].connector);
+		pipe_net_fini(&s->shard[k].net);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -207,7 +255,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = { data, data + size };
 	static struct server s;
 
-	begin(&s, fuzz_next(&in) % 2);
+	uint8_t kind = fuzz_next(&in);
+	begin(&s, kind % 2, kind / 2 % 64 == 32 ? 2 : 1);
 	while (in.at < in.end) {
 		uint8_t what = fuzz_next(&in) % 16;
 		if (what < 7)
@@ -216,10 +265,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			work(&s, &in);
 		else
 			tell(&s, &in);
-		s.net.count = 0; /* what the worker sends is not looked at */
+		for (uint32_t k = 0; k < s.count; k++)
+			s.shard[k].net.count = 0; /* what the worker sends is not looked at */
 	}
-	handle_fini(&s.h);
-	pipe_link_fini(&s.acceptor, &s.connector);
-	pipe_net_fini(&s.net);
+	end(&s);
 	return 0;
 }

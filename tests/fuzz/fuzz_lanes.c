@@ -97,7 +97,11 @@ static void begin_honestly(struct world *w)
 				    .elems = ELEMS,
 				    .owner = w->cfg.aggregator.owner };
 
-	handle_init(&w->honest, &f, &w->cfg.aggregator.layout, &w->now[HONEST]->connector);
+	handle_init(&w->honest, &f,
+		    &(struct handle_part){ .link = &w->now[HONEST]->connector,
+					   .layout = &w->cfg.aggregator.layout,
+					   .count = ELEMS },
+		    1);
 }
 
 static void admitted(struct world *w, struct mst_identity who)

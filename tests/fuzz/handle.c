@@ -47,8 +47,23 @@ static void wake(void *ctx)
 	(void)ctx;
 }
 
-void handle_init(struct handle *h, const struct handle_figures *f,
-		 const struct mst_lane_layout *layout, struct pipe_link *link)
+static void add_part(struct muster *m, const struct handle_part *part)
+{
+	struct mst_client_part *p = &m->part[m->part_count];
+	struct mst_welcome_server *s = &m->welcome.server[m->part_count];
+
+	*p = (struct mst_client_part){ .link = &part->link->link,
+				       .layout = *part->layout,
+				       .first = part->first,
+				       .count = part->count };
+	s->first = part->first;
+	s->count = part->count;
+	m->welcome.server_count = ++m->part_count;
+	pipe_transport.attach(m->net, p->link);
+}
+
+void handle_init(struct handle *h, const struct handle_figures *f, const struct handle_part *parts,
+		 uint32_t count)
 {
 	struct mst_control_cfg control = {
 		.ops = &ops, .stream = (struct mst_stream *)h, .server = "pipe", .wake = wake
@@ -57,21 +72,19 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 					 .slots = f->slots,
 					 .workers = f->workers,
 					 .buffers = f->buffers,
-					 .servers = 1,
+					 .servers = count,
 					 .in_order = f->owner == MUSTER_WORKERS_OWN };
 	struct muster *m = &h->m;
 
 	memset(h, 0, sizeof(*h));
 	pipe_net_init(&h->net, 0);
-	h->link = link;
 	m->stream = &ops;
 	m->transport = &pipe_transport;
 	m->net = &h->net.net;
-	m->part[0] = (struct mst_client_part){ .link = &link->link, .layout = *layout };
-	m->part[0].count = f->elems;
-	m->part_count = 1;
-	m->welcome.server_count = 1;
 	m->welcome.rank = f->rank;
+	m->welcome.elems = f->elems;
+	m->welcome.slots = f->slots;
+	m->welcome.buffers = f->buffers;
 	m->welcome.patience_ns = m->welcome.lease_ns = MST_SECOND;
 	m->learned_why = true; /* nobody would say anything meanwhile */
 	m->job = (struct muster_job){ .size = sizeof(m->job),
@@ -83,7 +96,9 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 				      .slots = f->slots,
 				      .elems = f->elems,
 				      .owner = f->owner };
-	pipe_transport.attach(m->net, &link->link);
+	for (uint32_t k = 0; k < count; k++)
+		add_part(m, &parts[k]);
+	MST_ASSERT(mst_client_join_parts(m) == 0);
 	MST_ASSERT(mst_control_new(&control, &m->control) == 0);
 	MST_ASSERT(mst_worker_init(&m->worker, &worker) == 0);
 	mst_client_publish(m);
@@ -92,8 +107,10 @@ void handle_init(struct handle *h, const struct handle_figures *f,
 void handle_fini(struct handle *h)
 {
 	mst_control_free(h->m.control);
-	if (h->link->net != NULL)
-		pipe_transport.detach(&h->link->link);
+	for (uint32_t k = 0; k < h->m.part_count; k++)
+		if (((struct pipe_link *)h->m.part[k].link)->net != NULL)
+			pipe_transport.detach(h->m.part[k].link);
+	mst_client_free_rooms(&h->m);
 	pipe_net_fini(&h->net);
 	mst_worker_fini(&h->m.worker);
 }

@@ -12,7 +12,6 @@
 struct handle {
 	struct muster m;
 	struct pipe_net net;
-	struct pipe_link *link;
 	const uint8_t *heard; /* what its control connection will receive next */
 	size_t heard_bytes;
 };
@@ -23,9 +22,16 @@ struct handle_figures {
 	enum muster_owner owner;
 };
 
-/* @link: the connector's end, made; @layout as on the other side. */
-void handle_init(struct handle *h, const struct handle_figures *f,
-		 const struct mst_lane_layout *layout, struct pipe_link *link);
+/* A server's part of the vector: the connector's end, made, and the layout as on the other side. */
+struct handle_part {
+	struct pipe_link *link;
+	const struct mst_lane_layout *layout;
+	uint64_t first, count;
+};
+
+/* @parts: one behind the other, all of f->elems. */
+void handle_init(struct handle *h, const struct handle_figures *f, const struct handle_part *parts,
+		 uint32_t count);
 void handle_fini(struct handle *h);
 
 #endif

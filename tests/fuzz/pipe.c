@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/base/assert.h"
+#include "common/transport/pages.h"
 
 static void queue(struct pipe_link *to, const struct mst_net_event *ev)
 {
@@ -21,17 +23,31 @@ void pipe_arrive(struct pipe_link *to, uint32_t imm)
 	queue(to, &(struct mst_net_event){ .kind = MST_ARRIVED, .link = &to->link, .imm = imm });
 }
 
+/* Whole pages, and one at least; shared, so that there can be views of them. */
+static void *memory_new(size_t bytes)
+{
+	void *at = mmap(NULL, bytes + MST_PAGES_SMALL, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	MST_ASSERT(at != MAP_FAILED);
+	return at;
+}
+
+static void memory_free(void *at, size_t bytes)
+{
+	munmap(at, bytes + MST_PAGES_SMALL);
+}
+
 void pipe_net_init(struct pipe_net *n, size_t published_bytes)
 {
 	*n = (struct pipe_net){ .net = { .ops = &pipe_transport } };
-	n->net.published = calloc(1, published_bytes + 1);
+	n->net.published = memory_new(published_bytes);
 	n->net.published_bytes = published_bytes;
-	MST_ASSERT(n->net.published != NULL);
 }
 
 void pipe_net_fini(struct pipe_net *n)
 {
-	free(n->net.published);
+	memory_free(n->net.published, n->net.published_bytes);
 }
 
 static void end_init(struct pipe_link *l, struct pipe_link *peer, const struct mst_lanes *lanes,
@@ -39,8 +55,7 @@ static void end_init(struct pipe_link *l, struct pipe_link *peer, const struct m
 {
 	*l = (struct pipe_link){ .link = { .ops = &pipe_transport, .lanes = *lanes },
 				 .peer = peer };
-	l->link.landing = calloc(1, bytes);
-	MST_ASSERT(l->link.landing != NULL);
+	l->link.landing = memory_new(bytes);
 }
 
 void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
@@ -58,8 +73,8 @@ void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
 
 void pipe_link_fini(struct pipe_link *acceptor, struct pipe_link *connector)
 {
-	free(acceptor->link.landing);
-	free(connector->link.landing);
+	memory_free(acceptor->link.landing, acceptor->link.lanes.up_bytes);
+	memory_free(connector->link.landing, connector->link.lanes.down_bytes);
 }
 
 /* ---- the table ---- */
@@ -164,6 +179,19 @@ static void wake(struct mst_net *net)
 	(void)net;
 }
 
+static int view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at)
+{
+	switch (what) {
+	case MST_VIEW_OUTBOX:
+		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
+	case MST_VIEW_LANDING: /* a connector's */
+		return mst_pages_view(link->landing, link->lanes.down_bytes, offset, bytes, at);
+	case MST_VIEW_SHARED:
+		return mst_pages_view(link->shared, link->shared_bytes, offset, bytes, at);
+	}
+	return -EINVAL;
+}
+
 const struct mst_transport pipe_transport = {
 	.scheme = "pipe",
 	.maps = true,
@@ -178,4 +206,5 @@ const struct mst_transport pipe_transport = {
 	.poll = poll,
 	.wait = wait,
 	.wake = wake,
+	.view = view,
 };
