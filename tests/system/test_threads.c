@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole jobs in one process, over shared memory or (argument "far") over a transport that does not
- * map. */
+ * map; with one server or (argument "two") with two that share the vector. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +13,10 @@
 #include "tests/transport/far.h"
 #include "tests/ut.h"
 
+#define SETTINGS_MAX 16
+
 static const struct mst_transport *transport = &mst_shm;
+static bool two;
 
 /* The library knows the transports of a release; here one more. */
 const struct mst_transport *__wrap_mst_transport_of(const char *address);
@@ -55,15 +58,39 @@ static void *citizen_main(void *arg)
 	return NULL;
 }
 
+/* A lead, and a member if there is to be one. */
+static void servers_open(struct town *t, struct town *member, const char *const *settings)
+{
+	const char *all[SETTINGS_MAX + 3] = { "servers", two ? "2" : "1" };
+
+	for (int i = 0; settings[i] != NULL; i++) {
+		CU_ASSERT_FATAL(i < SETTINGS_MAX);
+		all[2 + i] = settings[i];
+	}
+	town_open(t, transport, all);
+	if (two)
+		town_open(member, transport,
+			  (const char *const[]){ "join", mst_admin_address(t->admin), NULL });
+}
+
+static void member_close(struct town *member)
+{
+	if (!two)
+		return;
+	town_close(member);
+	CU_ASSERT_EQUAL(member->over, 1);
+}
+
 static void job_is_sound(const char *const *settings, enum muster_owner owner)
 {
 	struct citizen c[TOWN_WORKERS] = { 0 };
-	struct town t;
+	struct town t, member;
 
-	town_open(&t, transport, settings);
+	servers_open(&t, &member, settings);
 	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
 		c[r].owner = owner;
 	town_live(&t, c, citizen_main);
+	member_close(&member);
 	for (uint32_t r = 0; r < TOWN_WORKERS; r++) {
 		CU_ASSERT_EQUAL(c[r].rc, 0);
 		CU_ASSERT_EQUAL(c[r].wrong, 0);
@@ -135,10 +162,11 @@ static void *impatient_main(void *arg)
 static void a_loop_cut_short_goes_on(void)
 {
 	struct citizen c[TOWN_WORKERS] = { 0 };
-	struct town t;
+	struct town t, member;
 
-	town_open(&t, transport, (const char *const[]){ "policy", "bsp", "commits", "40", NULL });
+	servers_open(&t, &member, (const char *const[]){ "policy", "bsp", "commits", "40", NULL });
 	town_live(&t, c, impatient_main);
+	member_close(&member);
 	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
 		CU_ASSERT_EQUAL(c[r].rc, 0);
 	CU_ASSERT(c[0].verdicts > 0);
@@ -176,7 +204,10 @@ static CU_TestInfo cases[] = {
 int main(int argc, char **argv)
 {
 	mst_log_open("test", MST_LOG_WARN);
-	if (argc > 1 && strcmp(argv[1], "far") == 0)
-		transport = &far;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "far") == 0)
+			transport = &far;
+		two |= strcmp(argv[i], "two") == 0;
+	}
 	return ut_main("threads", cases);
 }
