@@ -61,7 +61,7 @@ static void leave(struct muster *m)
 		told = mst_client_tell(m, msg) == 0;
 		free(msg);
 	}
-	while (told && !m->put_out && mst_client_lost(m) == NULL && !m->told.closed &&
+	while (told && m->put_out == NULL && mst_client_lost(m) == NULL && !m->told.closed &&
 	       mst_client_sleep(m, deadline_ns) != -ETIMEDOUT)
 		(void)mst_client_update(m);
 }

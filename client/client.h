@@ -61,8 +61,9 @@ struct muster {
 
 	uint64_t state_sent; /* bytes of it */
 	bool asked_end;      /* FINISH is sent */
-	bool put_out;        /* a server has ended the session on its side */
-	bool learned_why;    /* the lead has had its moment for last words */
+	/* A server has ended the session on its side; NULL: none has. */
+	const struct mst_client_part *put_out;
+	bool learned_why; /* the lead has had its moment for last words */
 
 	/* For muster_check(), which any thread may call. */
 	_Atomic uint64_t computes_on; /* version */

@@ -66,7 +66,7 @@ static int take_session(struct muster *m, struct mst_client_part *p, uint32_t wh
 		return take_finished(m, p, word.version);
 	if (word.state != MST_SESSION_ENDED)
 		return -EPROTO;
-	m->put_out = true;
+	m->put_out = p;
 	mst_worker_fail(&m->worker, mst_control_ending(word.error));
 	return 0;
 }
@@ -220,19 +220,21 @@ static const char *sentence_of(const struct muster *m, int error)
  * from here, unless the lead has said the same. */
 static const char *own_reason(const struct muster *m)
 {
-	const char *why = m->put_out ? NULL : why_lost(m);
+	const char *why = m->put_out != NULL ? NULL : why_lost(m);
 
 	return why != NULL && strstr(m->told.sentence, why) == NULL ? why : "";
 }
 
-/* Of several servers, which one's link was lost. */
+/* Of several servers, which one has ended the session, or which one's link was lost. */
 static const char *whose(const struct muster *m, char *out)
 {
 	const struct mst_client_part *p = mst_client_lost(m);
 	char name[MST_CLIENT_NAME_LEN];
 
 	out[0] = '\0';
-	if (m->part_count > 1 && p != NULL)
+	if (m->part_count > 1 && m->put_out != NULL)
+		(void)snprintf(out, WHOSE_LEN, "%s: ", mst_client_name(m, m->put_out, name));
+	else if (m->part_count > 1 && p != NULL)
 		(void)snprintf(out, WHOSE_LEN,
 			       "the link to %s is lost: ", mst_client_name(m, p, name));
 	return out;
@@ -241,7 +243,7 @@ static const char *whose(const struct muster *m, char *out)
 /* A lead that hangs up may have had no time for words; what a shard put before says more. */
 static bool link_knows_better(const struct muster *m)
 {
-	return m->put_out && m->told.error == -ENOTCONN && m->worker.error != 0 &&
+	return m->put_out != NULL && m->told.error == -ENOTCONN && m->worker.error != 0 &&
 	       m->worker.error != -ENOTCONN;
 }
 
