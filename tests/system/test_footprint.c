@@ -100,6 +100,7 @@ static void nothing_is_allocated(const char *const *settings, enum muster_owner 
 	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
 		c[r].owner = owner;
 	town_live(&t, c, citizen_main);
+	town_close(&t);
 	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
 		CU_ASSERT_EQUAL(c[r].rc, 0);
 	CU_ASSERT(c[0].versions > 0);

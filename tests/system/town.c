@@ -137,5 +137,4 @@ void town_live(struct town *t, struct citizen *c, void *(*main)(void *citizen))
 	}
 	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
 		pthread_join(thread[r], NULL);
-	town_close(t);
 }

@@ -55,7 +55,7 @@ int citizen_wait(struct citizen *c, struct muster *m, struct muster_outcome *out
 /* A thread's life: opens, calls @live until the job is over, and closes. */
 void citizen_live(struct citizen *c, int (*live)(struct citizen *c, struct muster *m));
 
-/* Runs a job of such threads to its end: every rank lives as @main says. */
+/* Runs such threads to their ends: every rank lives as @main says. The job is over then. */
 void town_live(struct town *t, struct citizen *c, void *(*main)(void *citizen));
 
 #endif
