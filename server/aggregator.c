@@ -74,7 +74,7 @@ static int alloc_vectors(struct mst_aggregator *a)
 		if (a->momentum == NULL)
 			return -ENOMEM;
 	}
-	a->letter = calloc(1, a->cfg.layout.down_result - a->cfg.layout.down_answer);
+	a->letter = calloc(1, mst_aggregator_letter_bytes(a));
 	return a->letter != NULL ? 0 : -ENOMEM;
 }
 

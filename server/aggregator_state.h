@@ -90,7 +90,7 @@ struct mst_aggregator {
 	float *theta;    /* servers own 16-bit results: the parameters in f32, else NULL */
 	float *momentum; /* NULL where there is none */
 	uint64_t *due;   /* set of ranks with verdicts or grants still to be put */
-	char *letter;    /* answer and record, as they are put */
+	char *letter;    /* cells, answer and record, as they are put together */
 };
 
 /* aggregator.c */
@@ -119,6 +119,7 @@ void mst_aggregator_put_due(struct mst_aggregator *a, struct mst_session *sessio
 void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *session,
 			       const struct mst_lane_answer *answer, size_t record_bytes);
 /* Where that record is composed. */
+size_t mst_aggregator_letter_bytes(const struct mst_aggregator *a);
 struct mst_lane_record *mst_aggregator_letter_record(const struct mst_aggregator *a);
 /* What was computed on an older version than this cannot count any more. */
 void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t version);

@@ -86,26 +86,66 @@ void mst_aggregator_put_due(struct mst_aggregator *a, struct mst_session *sessio
 	put_cells_due(a, session, true);
 }
 
-struct mst_lane_record *mst_aggregator_letter_record(const struct mst_aggregator *a)
+/* ---- a letter: the cells that are due and next to the answer, the answer, its record ---- */
+
+static size_t letter_begin(const struct mst_aggregator *a)
 {
-	return (void *)(a->letter + a->cfg.layout.down_record - a->cfg.layout.down_answer);
+	return a->cfg.layout.down_verdict[a->cfg.slots - 1];
 }
 
-/* Answer and record are neighbours, and one write. */
+size_t mst_aggregator_letter_bytes(const struct mst_aggregator *a)
+{
+	return a->cfg.layout.down_result - letter_begin(a);
+}
+
+static char *letter_at(const struct mst_aggregator *a, size_t offset)
+{
+	return a->letter + (offset - letter_begin(a));
+}
+
+struct mst_lane_record *mst_aggregator_letter_record(const struct mst_aggregator *a)
+{
+	return (void *)letter_at(a, a->cfg.layout.down_record);
+}
+
+/* Return: where the letter begins. Behind the first cell that is not due nothing more is taken in:
+ * the worker may be reading it. */
+static size_t enclose_cells(struct mst_aggregator *a, struct mst_session *session)
+{
+	const struct mst_lane_layout *at = &a->cfg.layout;
+	size_t begin = at->down_answer;
+
+	for (uint32_t i = 0; i < a->cfg.slots; i++) {
+		const struct mst_slot *slot = &session->slot[i];
+		if (!(session->grants_due >> i & 1u))
+			break;
+		begin = at->down_grant[i];
+		memcpy(letter_at(a, begin), &slot->grant, sizeof(slot->grant));
+		session->grants_due &= ~(1u << i);
+		if (!(session->verdicts_due >> i & 1u))
+			break;
+		begin = at->down_verdict[i];
+		memcpy(letter_at(a, begin), &slot->verdict, sizeof(slot->verdict));
+		session->verdicts_due &= ~(1u << i);
+	}
+	return begin;
+}
+
 void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *session,
 			       const struct mst_lane_answer *answer, size_t record_bytes)
 {
-	size_t answer_bytes = a->cfg.layout.down_record - a->cfg.layout.down_answer;
 	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
+	size_t begin = enclose_cells(a, session);
 
 	put_cells_due(a, session, false);
-	memcpy(a->letter, answer, sizeof(*answer));
-	mst_aggregator_put(a, session,
-			   &(struct mst_put){ .offset = a->cfg.layout.down_answer,
-					      .src = a->letter,
-					      .bytes = answer_bytes + record_bytes,
-					      .notify = true,
-					      .imm = imm });
+	memcpy(letter_at(a, a->cfg.layout.down_answer), answer, sizeof(*answer));
+	mst_aggregator_put(
+		a, session,
+		&(struct mst_put){ .offset = begin,
+				   .src = letter_at(a, begin),
+				   .bytes = a->cfg.layout.down_record + record_bytes - begin,
+				   .notify = true,
+				   .imm = imm });
 }
 
 /* A session that waits for its answer has it all with that, and is woken once. */

@@ -75,10 +75,10 @@ static void down_layout(uint32_t workers, struct mst_lane_layout *out)
 	for (uint32_t i = 0; i < MST_SESSION_WORDS; i++)
 		out->down_session[i] = place(&end, sizeof(struct mst_lane_session), LINE);
 	out->down_advice = place(&end, sizeof(uint64_t), LINE);
-	for (uint32_t i = 0; i < out->slots; i++)
-		out->down_grant[i] = place(&end, sizeof(struct mst_lane_grant), LINE);
-	for (uint32_t i = 0; i < out->slots; i++)
+	for (uint32_t i = out->slots; i-- > 0;) {
 		out->down_verdict[i] = place(&end, sizeof(struct mst_lane_verdict), LINE);
+		out->down_grant[i] = place(&end, sizeof(struct mst_lane_grant), LINE);
+	}
 	out->down_answer = place(&end, sizeof(struct mst_lane_answer), LINE);
 	out->down_record = place(&end, sizeof(struct mst_lane_record) + shares, LINE);
 	out->down_result = place(&end, out->result_bytes, PAGE);

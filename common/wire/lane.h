@@ -4,8 +4,11 @@
  * shard, the records in them, and the 32-bit immediate that announces a record.
  *
  *   up   (worker to shard):  ask | headers[slots] | gradients[slots], each in its rank's colour
- *   down (shard to worker):  sessions | advice | grants[slots] | verdicts[slots] | answer |
- *                            record | result
+ *   down (shard to worker):  sessions | advice | cells[slots], the last slot's first: verdict,
+ *                            grant | answer | record | result
+ *
+ * So what mostly falls together, an answer and what became of the slot before, lies together, and
+ * is one write.
  *
  * All fields are little-endian and fixed in width; the host must be little-endian (asserted). A
  * record is written whole by one put, alone or with others, and announced by an immediate. A reader
