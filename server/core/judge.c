@@ -109,8 +109,13 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
 		    const struct mst_lane_header *h)
 {
-	if (!mst_member_report_full(m, shard, l->cfg.slots, h))
+	if (!mst_member_report_full(m, shard, l->cfg.slots, h)) {
 		mst_life_lose(l, m, MST_EVICT_INVALID);
+		return;
+	}
+	struct mst_pending *p = &m->pending[h->slot];
+	if (p->full_count == 1)
+		p->since_ns = l->now_ns;
 }
 
 /* A commit that is due comes before whatever else has arrived: else a set would grow beyond its

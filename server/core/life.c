@@ -262,8 +262,11 @@ static void forgive_gap(struct mst_ledger *l)
 
 	if (l->last_tick_ns != 0 && gap > l->cfg.lease_ns / 2 && anybody(l)) {
 		for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-			l->member[rank].lease_until += gap;
-			l->member[rank].asked_ns += gap;
+			struct mst_member *m = &l->member[rank];
+			m->lease_until += gap;
+			m->asked_ns += gap;
+			for (uint32_t slot = 0; slot < l->cfg.slots; slot++)
+				m->pending[slot].since_ns += gap;
 		}
 		if (l->first_count_ns != 0)
 			l->first_count_ns += gap;
@@ -292,10 +295,20 @@ static bool step_waits(const struct mst_ledger *l)
 	return l->entry_count > 0 && workers_move(l);
 }
 
-/* Whoever has asked waits for this server itself: for a buffer that another's link holds. */
-static bool is_held_up(const struct mst_member *m)
+/* What is due of it has come to some servers, and not to others. One of those that is silent for a
+ * lease is lost, and the job with it: from then on it is the worker who has not sent. */
+static bool is_half_said(const struct mst_ledger *l, struct mst_member *m)
 {
-	return m->asks;
+	const struct mst_pending *p = mst_member_pending(m, l->cfg.slots, m->judged + 1);
+
+	return p != NULL && p->full_count < l->cfg.shards &&
+	       !is_over(l, p->since_ns, l->cfg.lease_ns);
+}
+
+/* Whoever has asked waits for the servers themselves: for a buffer that another's link holds. */
+static bool is_held_up(const struct mst_ledger *l, struct mst_member *m)
+{
+	return m->asks || is_half_said(l, m);
 }
 
 /* Live workers the open step has waited for too long. */
@@ -306,7 +319,7 @@ static void judge_patience(struct mst_ledger *l)
 	l->first_count_ns = l->now_ns;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (mst_member_missing(m) && !is_held_up(m))
+		if (mst_member_missing(m) && !is_held_up(l, m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }
@@ -324,7 +337,7 @@ static void judge_bound(struct mst_ledger *l, const struct mst_member *asker)
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		m->asked_ns = l->now_ns;
-		if (m->rostered && m != asker && m->clock == min && !is_held_up(m))
+		if (m->rostered && m != asker && m->clock == min && !is_held_up(l, m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }

@@ -27,7 +27,8 @@ struct mst_pending {
 	uint32_t abandoned_count;
 	uint64_t *full; /* which shards */
 	uint64_t *abandoned;
-	uint64_t epoch; /* of the grant */
+	uint64_t epoch;    /* of the grant */
+	uint64_t since_ns; /* the first shard's report */
 };
 
 struct mst_member {

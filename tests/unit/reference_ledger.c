@@ -342,6 +342,8 @@ static void forgive_gap(struct reference *r, uint64_t now_ns)
 	for (size_t i = 0; i < r->session_count; i++) {
 		r->session[i]->heard_ns += gap;
 		r->session[i]->asked_ns += gap;
+		for (size_t k = 0; k < r->session[i]->gift_count; k++)
+			r->session[i]->gift[k].first_ns += gap;
 	}
 	open_step(r)->first_count_ns += gap;
 	r->first_join_ns += gap;
@@ -381,12 +383,24 @@ static uint64_t ask_patience_due(const struct reference *r, const struct session
 	return s->asked_ns + r->rule.patience_ns;
 }
 
+/* It is the servers' turn: to answer, or to report what others have reported, for a lease. */
+static bool waits_for_servers(const struct reference *r, const struct session *s)
+{
+	if (s->asking)
+		return true;
+	if (s->judged >= s->gift_count)
+		return false;
+	const struct gift *due = &s->gift[s->judged];
+	return due->shards != 0 && due->shards != all_shards(r) &&
+	       r->now_ns < due->first_ns + r->cfg.lease_ns;
+}
+
 static void evict_held_up(struct reference *r, uint64_t now_ns)
 {
 	open_step(r)->first_count_ns = now_ns;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		struct session *s = session_of(r, rank);
-		if (held_up(r, rank) && !s->asking) /* else it is the servers' turn */
+		if (held_up(r, rank) && !waits_for_servers(r, s))
 			session_end(r, s, MST_EVICT_PATIENCE);
 	}
 }
@@ -400,7 +414,8 @@ static void evict_slowest(struct reference *r, const struct session *asker, uint
 		struct session *s = session_of(r, rank);
 		if (s != NULL)
 			s->asked_ns = now_ns;
-		if (open_step(r)->rostered[rank] && s != asker && s->clock == least && !s->asking)
+		if (open_step(r)->rostered[rank] && s != asker && s->clock == least &&
+		    !waits_for_servers(r, s))
 			session_end(r, s, MST_EVICT_PATIENCE);
 	}
 }

@@ -12,6 +12,7 @@
 struct gift {
 	struct mst_lane_header header; /* as the first shard told it */
 	uint64_t shards;               /* set of those that have reported it */
+	uint64_t first_ns;             /* when the first did */
 	bool judged;
 };
 

@@ -386,8 +386,10 @@ void gift_reported(struct reference *r, struct session *s, const struct mst_ledg
 		s->gift = reference_room(s->gift, s->gift_count, sizeof(*s->gift));
 		s->gift[s->gift_count++] = (struct gift){ .shards = 0 };
 	}
-	if (s->gift[h->seq - 1].shards == 0)
+	if (s->gift[h->seq - 1].shards == 0) {
 		s->gift[h->seq - 1].header = *h;
+		s->gift[h->seq - 1].first_ns = r->now_ns;
+	}
 	s->gift[h->seq - 1].shards |= UINT64_C(1) << ev->full.shard;
 }
 

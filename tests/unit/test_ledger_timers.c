@@ -135,6 +135,35 @@ static void one_whose_answer_waits_for_a_buffer_is_not_blamed(void)
 	job_close(&j);
 }
 
+/* One of two servers stood still while a worker pushed: the other has heard of it. Who has told one
+ * of them only is to blame once the other would have been lost. */
+static void worker_that_one_server_has_heard_is_not_blamed_for_the_others(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct mst_lane_header h;
+	struct job j;
+
+	cfg.shards = 2;
+	cfg.rule.patience_ns = 2 * MST_SECOND;
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_wait(&j, MST_SECOND, -1);
+	h = job_header(&j, 1);
+	job_full(&j, 1, 0, &h);
+	job_wait(&j, 3 * MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_full(&j, 1, 1, &h);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_push(&j, 0);
+	h = job_header(&j, 1);
+	job_full(&j, 1, 1, &h);
+	job_wait(&j, JOB_LEASE_NS - MST_SECOND, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_wait(&j, 4 * MST_SECOND, -1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_PATIENCE));
+	job_close(&j);
+}
+
 static void clock_bound_that_only_lacks_a_buffer_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:9", 4);
@@ -221,6 +250,8 @@ static CU_TestInfo cases[] = {
 	  clock_bound_that_only_lacks_a_buffer_evicts_nobody },
 	{ "one whose answer waits for a buffer is not blamed",
 	  one_whose_answer_waits_for_a_buffer_is_not_blamed },
+	{ "a worker that one server has heard is not blamed for the others",
+	  worker_that_one_server_has_heard_is_not_blamed_for_the_others },
 	{ "a job that ends has patience with everybody",
 	  job_that_ends_has_patience_with_everybody },
 	{ "a job that ends has patience with the slowest",
