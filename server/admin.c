@@ -231,7 +231,7 @@ struct mst_conn *mst_admin_conn_of(struct mst_admin *a, struct mst_identity who)
 	return NULL;
 }
 
-/* The ledger must hear of it; the data side empties the ring all the time. */
+/* The ledger must hear of it; the ring has a place for it, whatever else waits there. */
 void mst_admin_lose(struct mst_admin *a, struct mst_identity who)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = who, .error = -EPIPE };

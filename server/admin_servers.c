@@ -90,11 +90,13 @@ static int seat_for(const struct mst_admin *a, const struct mst_serve *serve, ui
 	return -ENOSPC;
 }
 
+/* One at a time: whoever asks again before somebody has come with it gets the same. */
 static void offer_link(struct mst_admin *a, uint32_t server, uint8_t token[MST_TOKEN_LEN])
 {
 	struct mst_seat *s = &a->seat[server];
 
-	s->expected = mst_rand_secret(s->token, sizeof(s->token)) == 0;
+	if (!s->expected)
+		s->expected = mst_rand_secret(s->token, sizeof(s->token)) == 0;
 	memcpy(token, s->token, sizeof(s->token));
 }
 
@@ -365,9 +367,12 @@ void mst_admin_server_hung_up(struct mst_admin *a, const struct mst_conn *c)
 		lose(a, c->server, "is gone: its connection closed");
 }
 
-void mst_admin_peer_lost(struct mst_admin *a, uint32_t server)
+/* Both ends find that a link is lost, one of them perhaps when the next is up already. */
+void mst_admin_peer_lost(struct mst_admin *a, const struct mst_notice *notice)
 {
-	if (a->seat[server].gone || is_over(a))
+	uint32_t server = notice->peer.server;
+
+	if (a->seat[server].gone || is_over(a) || notice->peer.number != a->seat[server].links)
 		return;
 	mst_warn("the link with server %" PRIu32 " is lost; it is to be made anew within %.3g s",
 		 server, (double)a->o->lease_ns / (double)MST_SECOND);
@@ -412,7 +417,9 @@ static void judge_gathering(struct mst_admin *a, uint64_t now_ns)
 	char why[MST_SENTENCE_LEN];
 	uint32_t count = 1;
 
-	if (a->gather_until == 0 || now_ns < a->gather_until || mst_admin_servers_ready(a))
+	if (mst_admin_servers_ready(a))
+		a->gather_until = 0; /* who is lost from now on was there in time */
+	if (a->gather_until == 0 || now_ns < a->gather_until)
 		return;
 	for (uint32_t i = 1; i < mst_admin_servers(a); i++)
 		count += a->seat[i].ready;

@@ -37,6 +37,7 @@ struct mst_request {
 		struct mst_snapshot *snapshot;
 		struct {
 			uint32_t server;
+			uint32_t number; /* of its links */
 			struct mst_link *link;
 		} peer;
 		uint8_t token[MST_TOKEN_LEN];
@@ -52,7 +53,7 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
-	/* peer: the link with that server is lost; it is to be made anew. A member: with the lead,
+	/* peer: that link with that server is lost; it is to be made anew. A member: with the lead,
 	 * and its error. */
 	MST_NOTE_PEER_LOST,
 	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good */
@@ -77,6 +78,7 @@ struct mst_notice {
 		} finish;
 		struct {
 			uint32_t server;
+			uint32_t number; /* the lead's: of its links */
 			int error;
 		} peer;
 	};

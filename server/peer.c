@@ -4,6 +4,7 @@
 #include "server/peer.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -76,6 +77,19 @@ static int take_word(struct mst_peer *p)
 	return mst_relay_resume(p->relay, ack);
 }
 
+/* What the newest cell acknowledges holds at once: the cell itself may have to wait until there is
+ * room for what it leads to, and that room is what it acknowledges. */
+static int take_ack(const struct mst_peer *p)
+{
+	uint64_t ack;
+
+	memcpy(&ack,
+	       (const char *)p->link->landing + mst_peer_at(p->arrived, p->window) +
+		       offsetof(struct mst_peer_cell, ack),
+	       sizeof(ack));
+	return mst_relay_acked(p->relay, ack);
+}
+
 int mst_peer_arrived(struct mst_peer *p, uint32_t imm)
 {
 	if (imm == MST_PEER_IMM_ACK)
@@ -83,7 +97,7 @@ int mst_peer_arrived(struct mst_peer *p, uint32_t imm)
 	if (!p->greeted || imm != mst_peer_imm(p->arrived + 1))
 		return -EPROTO;
 	p->arrived++;
-	return 0;
+	return take_ack(p);
 }
 
 int mst_peer_take(struct mst_peer *p, struct mst_peer_cell *out)

@@ -30,6 +30,7 @@ struct mst_server {
 	struct mst_aggregator *aggregator;
 	struct mst_net *net;
 	struct mst_spsc *requests, *notices;
+	uint64_t requests_max;
 	struct mst_spsc *lines; /* requests about other servers: they wait for nothing */
 
 	/* Events waiting for whoever decides. */
@@ -81,8 +82,10 @@ static int alloc_rings(struct mst_server *s)
 
 	s->event_size = (uint32_t)pow2_above(POLL_MAX + workers * UINT64_C(8) + 64);
 	s->event = calloc(s->event_size, sizeof(*s->event));
+	s->requests_max = messages;
 	s->requests = mst_spsc_new(messages, sizeof(struct mst_request));
-	s->notices = mst_spsc_new(messages, sizeof(struct mst_notice));
+	/* One of each request that waits, and of each session how it began, began anew, ended. */
+	s->notices = mst_spsc_new(2 * messages, sizeof(struct mst_notice));
 	s->lines = mst_spsc_new(LINES, sizeof(struct mst_request));
 	return s->event != NULL && s->requests != NULL && s->notices != NULL && s->lines != NULL
 		       ? 0
@@ -231,10 +234,27 @@ void mst_server_state_filled(struct mst_server *s)
 	atomic_store_explicit(&s->state_filled, true, memory_order_release);
 }
 
+static bool is_about_lines(const struct mst_request *request)
+{
+	return request->kind == MST_REQ_PEER_LINKED || request->kind == MST_REQ_PEER_GONE ||
+	       request->kind == MST_REQ_DIAL;
+}
+
+/* Requests wait while a line has no room. Half of their ring is for what nobody can ask again: that
+ * a session is linked, or lost. */
+static bool has_place(struct mst_server *s, const struct mst_request *request)
+{
+	return request->kind == MST_REQ_LINKED ||
+	       (request->kind == MST_REQ_EVENT && request->event.kind == MST_EV_LOST) ||
+	       mst_spsc_room(s->requests) > s->requests_max / 2;
+}
+
 bool mst_server_request(struct mst_server *s, const struct mst_request *request)
 {
-	bool about_lines = request->kind >= MST_REQ_PEER_LINKED;
+	bool about_lines = is_about_lines(request);
 
+	if (!about_lines && !has_place(s, request))
+		return false;
 	if (!mst_spsc_push(about_lines ? s->lines : s->requests, request))
 		return false;
 	mst_server_wake(s);

@@ -28,8 +28,9 @@ struct mst_uplink {
 	struct mst_cell_limits limits;
 	char address[MST_ADDRESS_LEN];
 	struct mst_peer peer;
-	bool cut_off;    /* for good */
-	uint32_t *ended; /* by rank: incarnations up to this one */
+	uint8_t token[MST_TOKEN_LEN]; /* its link was made with */
+	bool cut_off;                 /* for good */
+	uint32_t *ended;              /* by rank: incarnations up to this one */
 	struct mst_order order;
 };
 
@@ -82,7 +83,10 @@ static void dial(struct mst_uplink *u, const uint8_t *token, uint64_t now_ns)
 
 	if (u->cut_off)
 		return;
+	if (u->peer.link != NULL && memcmp(u->token, token, sizeof(u->token)) == 0)
+		return; /* offered twice */
 	memcpy(how.token, token, sizeof(how.token));
+	memcpy(u->token, token, sizeof(u->token));
 	uint64_t since = u->peer.lost_ns;
 	mst_peer_drop(&u->peer, now_ns);
 	if (since != MST_NEVER)

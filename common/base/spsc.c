@@ -76,6 +76,15 @@ bool mst_spsc_push(struct mst_spsc *ring, const void *element)
 	return true;
 }
 
+size_t mst_spsc_room(struct mst_spsc *ring)
+{
+	size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
+
+	/* Acquire: as in mst_spsc_push(). */
+	ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
+	return ring->slots - (tail - ring->head_seen);
+}
+
 bool mst_spsc_pop(struct mst_spsc *ring, void *element)
 {
 	size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed); /* our own */

@@ -18,6 +18,8 @@ void mst_spsc_free(struct mst_spsc *ring); /* accepts NULL */
 
 /* Producer. Return: false if the ring is full. */
 bool mst_spsc_push(struct mst_spsc *ring, const void *element);
+/* Producer. How many more can be pushed now, at least. */
+size_t mst_spsc_room(struct mst_spsc *ring);
 
 /* Consumer. Return: false if it is empty. */
 bool mst_spsc_pop(struct mst_spsc *ring, void *element);

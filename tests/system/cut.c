@@ -5,6 +5,7 @@
  * the transport.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/transport/transport.h"
@@ -15,13 +16,21 @@ const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
 static const struct mst_transport *real;
 static struct mst_transport ours;
 static struct mst_door_ops ours_door;
-static unsigned long every, count; /* puts; only the data thread's */
+static unsigned long every, count, cuts; /* puts; only the data thread's */
 
 static int cut_put(struct mst_link *link, const struct mst_put *put)
 {
-	if (every > 0 && ++count % every == 0)
+	if (every > 0 && ++count % every == 0) {
+		cuts++;
 		return -EPIPE;
+	}
 	return real->put(link, put);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+	if (every > 0)
+		(void)fprintf(stderr, "cuts: %lu\n", cuts);
 }
 
 static int cut_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)

@@ -9,13 +9,14 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 
-from server import Server
+from server import Server, hello
 
 ELEMS = "20001"
 LEASE = 0.6
@@ -149,6 +150,17 @@ def member_killed(a):
         all_fail(job, "of 3 (127.0.0.1", job.member[:1])
 
 
+def member_killed_when_gathering_is_long_over(a):
+    """Who was there in time is not missing later."""
+    with Job(a, 2, *LONG, "--join-timeout", "1s") as job:
+        job.runs()
+        time.sleep(1.2)
+        job.member[0].signal(signal.SIGKILL)
+        all_fail(job, "of 2 (127.0.0.1", job.member[:1])
+        job.lead.log.seek(0)
+        check("and not for the time it took to come", "join-timeout" not in job.lead.log.read())
+
+
 def member_frozen(a):
     with Job(a, 3, *LONG) as job:
         job.runs()
@@ -208,6 +220,62 @@ def briefly(a, victim):
         job.proven()
 
 
+def member_away_for_longer_than_patience(a):
+    """Who has told the lead is not blamed for what the member has not."""
+    with Job(a, 2, "-n", "3", "--commits", "60", "--lease", "3s", "--patience", "300ms",
+             crowd=("sleep_us=3000", "2:sleep_us=40000")) as job:
+        job.runs()
+        for _ in range(2):
+            job.member[0].signal(signal.SIGSTOP)
+            time.sleep(0.9)
+            job.member[0].signal(signal.SIGCONT)
+            time.sleep(0.2)
+        ends = [child.end(30)[0] for child in (*job.worker, *job.member)]
+        check(f"nobody is evicted: {ends}", not any(ends) and job.lead_end(10)[0] == 0)
+        job.proven()
+
+
+def call(job, rank):
+    """A worker that dies as soon as it has come."""
+    with job.lead.connect() as s:
+        s.sendall(hello(rank=rank, elems=int(ELEMS)))
+        time.sleep(0.002)
+
+
+def short_lives(a):
+    """Each of them is a word to the member, which is away: the line is full, then goes on."""
+    with Job(a, 2, "-n", "3", "--commits", "1500", "--policy", "async", "--lease", "4s",
+             crowd=("sleep_us=1000", "2:die=5")) as job:
+        job.worker[2].process.wait(20)
+        time.sleep(0.2)
+        job.member[0].signal(signal.SIGSTOP)
+        for _ in range(120):
+            call(job, 2)
+        job.member[0].signal(signal.SIGCONT)
+        ends = [child.end(30)[0] for child in (*job.worker[:2], *job.member)]
+        check(f"the others go on: {ends}", not any(ends) and job.lead_end(10)[0] == 0)
+        job.proven("--kills")
+
+
+def short_lives_and_a_frozen_member(a):
+    """The line is full for good, and so is what waits for it: the lease ends that, in words."""
+    with Job(a, 2, *LONG[:-1], "5s", "--policy", "async",
+             crowd=("sleep_us=1000", "2:die=5")) as job:
+        job.worker[2].process.wait(20)
+        time.sleep(0.2)
+        job.member[0].signal(signal.SIGSTOP)
+        since = time.monotonic()
+        with contextlib.suppress(OSError):  # all of the lead's connections are taken, or it ends
+            while time.monotonic() < since + 4:
+                call(job, 2)
+        job.worker[1].signal(signal.SIGKILL)
+        status, log = job.lead_end(8)
+        check(f"the lead fails: {log.splitlines()[-1]}",
+              status == 1 and "silent for its lease" in log)
+        check("no later than its lease says", time.monotonic() - since < 5 + 3)
+        job.worker[0].end(10)
+
+
 def member_away_briefly(a):
     briefly(a, lambda job: job.member[1].process)
 
@@ -227,11 +295,15 @@ def links_cut(a, where):
         job.join()
         for rank in range(4):
             job.work(rank, "ranges=3" if rank == 1 else "ranges=0")
-        ends = [child.end(60)[0] for child in (*job.worker, *job.member)]
+        ends = [child.end(60) for child in (*job.worker, *job.member)]
         status, log = job.lead_end(10)
-        cuts = log.count("is to be made anew")
-        check(f"all end well, after {cuts} cuts: {ends}", not any(ends) and status == 0)
+        logs = "".join(said for _, said in ends) + log
+        cuts = int(re.search(r"cuts: (\d+)", logs)[1])
+        links = logs.count("linked with the lead again")
+        check(f"all end well, after {cuts} cuts: {[code for code, _ in ends]}",
+              not any(code for code, _ in ends) and status == 0)
         check("links were cut", cuts >= 5)
+        check(f"each is made anew once, if at all: {links}", links <= cuts)
         job.proven()
 
 
@@ -335,10 +407,14 @@ CASES = {
     f.__name__: f
     for f in (
         member_killed,
+        member_killed_when_gathering_is_long_over,
         member_frozen,
         member_ended,
         lead_killed,
         lead_frozen,
+        member_away_for_longer_than_patience,
+        short_lives,
+        short_lives_and_a_frozen_member,
         member_away_briefly,
         lead_away_briefly,
         links_cut_by_the_lead,

@@ -72,7 +72,9 @@ static void ring_is_full_after_its_slots(void)
 	for (int i = 0; i < 4; i++)
 		CU_ASSERT_TRUE(mst_spsc_push(ring, &i));
 	CU_ASSERT_FALSE(mst_spsc_push(ring, &(int){ 4 }));
+	CU_ASSERT_EQUAL(mst_spsc_room(ring), 0);
 	CU_ASSERT_TRUE(mst_spsc_pop(ring, &out));
+	CU_ASSERT_EQUAL(mst_spsc_room(ring), 1);
 	CU_ASSERT_EQUAL(out, 0);
 	CU_ASSERT_TRUE(mst_spsc_push(ring, &(int){ 4 }));
 	for (int i = 1; i <= 4; i++) {

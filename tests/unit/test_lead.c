@@ -223,6 +223,40 @@ static void without_room_no_event_is_taken(void)
 	end();
 }
 
+/* Else both wait: the cell for room, and the room for the cell to be taken. */
+static void what_a_cell_acknowledges_makes_room_before_it_is_taken(void)
+{
+	struct mst_peer_cell lost = {
+		.kind = MST_PEER_LOST, .incarnation = 99, .code = -EPIPE, .ack = WINDOW
+	};
+
+	begin();
+	acknowledge(0);
+	for (uint32_t i = 0; i < WINDOW; i++)
+		join_and_lose();
+	CU_ASSERT(!lead->ops->takes(lead));
+	report(1, lost);
+	step();
+	CU_ASSERT(lead->ops->takes(lead));
+	join_and_lose();
+	CU_ASSERT_EQUAL(got, WINDOW + 1);
+	end();
+}
+
+static void what_a_cell_acknowledges_was_put(void)
+{
+	struct mst_peer_cell lost = {
+		.kind = MST_PEER_LOST, .incarnation = 99, .code = -EPIPE, .ack = 2
+	};
+
+	begin();
+	acknowledge(0);
+	join_and_lose();
+	report(1, lost);
+	CU_ASSERT(noted(MST_NOTE_PEER_LOST) && links == 0);
+	end();
+}
+
 static void a_new_link_takes_up_where_the_last_left_off(void)
 {
 	begin();
@@ -349,6 +383,9 @@ static CU_TestInfo cases[] = {
 	{ "nothing is put before the member says how far it is",
 	  nothing_is_put_before_the_member_says_how_far_it_is },
 	{ "without room no event is taken", without_room_no_event_is_taken },
+	{ "what a cell acknowledges makes room before it is taken",
+	  what_a_cell_acknowledges_makes_room_before_it_is_taken },
+	{ "what a cell acknowledges was put", what_a_cell_acknowledges_was_put },
 	{ "a new link takes up where the last left off",
 	  a_new_link_takes_up_where_the_last_left_off },
 	{ "what was not taken comes again", what_was_not_taken_comes_again },
