@@ -413,6 +413,7 @@ static void count(struct mst_aggregator *a, struct mst_session *session,
 	slot->coefficient = d->count.coefficient;
 	slot->next = NULL;
 	session->busy++;
+	a->open_entries++;
 	add_to_step(a, slot);
 }
 
@@ -466,6 +467,7 @@ static void drop_open_step(struct mst_aggregator *a)
 		}
 		a->rank[rank].first = a->rank[rank].last = NULL;
 	}
+	a->open_entries = 0;
 	mst_job_forget_ripe(a);
 }
 
@@ -573,6 +575,11 @@ void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision 
 			execute_for(a, session, d, record, rule);
 	}
 	}
+}
+
+struct mst_session *mst_aggregator_session(const struct mst_aggregator *a, uint32_t rank)
+{
+	return a->session[rank];
 }
 
 struct mst_shard *mst_aggregator_shard(struct mst_aggregator *a, uint32_t index)

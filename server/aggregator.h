@@ -69,10 +69,14 @@ void mst_aggregator_free(struct mst_aggregator *a); /* accepts NULL; no session 
 /* Nobody will step it any more: ends and detaches every session. */
 void mst_aggregator_hang_up(struct mst_aggregator *a);
 
-/* A session's link is attached: from now on it is rank who.rank's. */
+/* A session's link is attached: from now on it is rank who.rank's, which must have none. */
 void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session);
+/* That rank's, or NULL. */
+struct mst_session *mst_aggregator_session(const struct mst_aggregator *a, uint32_t rank);
 /* Something arrived on its link, or it was lost. */
 void mst_aggregator_arrived(struct mst_aggregator *a, const struct mst_net_event *ev);
+/* At a member: can this be executed now? Of a lead that keeps to the protocol everything can. */
+bool mst_aggregator_permits(const struct mst_aggregator *a, const struct mst_decision *d);
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record, const struct mst_rule *rule);

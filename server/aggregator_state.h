@@ -3,6 +3,7 @@
  * An aggregator's own state; only its files include it:
  *
  *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   permit.c      what a member's lead may order
  *   job.c         the queue of work: folds, groups, commits, answers
  *   shard.c       that work, on a range of the vector
  *   send.c        what is put to workers, and what of it is on its way
@@ -74,10 +75,12 @@ struct mst_aggregator {
 
 	struct mst_rank_open *rank; /* the open step */
 	struct mst_fold *fold;
-	uint64_t *ripe; /* set of groups of the open step that can be summed already */
+	uint32_t open_entries; /* contributions in it */
+	uint64_t *ripe;        /* set of groups of the open step that can be summed already */
 
 	struct mst_job *queue;
 	uint32_t queue_size, queue_head, queue_count;
+	uint32_t commits; /* of those in the queue */
 	/* Of those in the queue that move data, by number modulo queue_size; and how many there
 	 * ever were, which is what tells the shards of one more. */
 	const struct mst_job **work;

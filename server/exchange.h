@@ -56,7 +56,7 @@ enum mst_notice_kind {
 	/* peer: that link with that server is lost; it is to be made anew. A member: with the lead,
 	 * and its error. */
 	MST_NOTE_PEER_LOST,
-	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good */
+	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good; error: -EPROTO by its fault */
 	MST_NOTE_PEER_LINKED, /* a member: its link with the lead is up */
 };
 

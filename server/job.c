@@ -55,6 +55,8 @@ void mst_job_commit(struct mst_aggregator *a, const struct mst_decision *d,
 				    ? NULL
 				    : mst_version_buffer(a, a->newest_buffer);
 	a->newest_buffer = d->commit.buffer;
+	a->open_entries = 0;
+	a->commits++;
 	mst_job_add(a, &job);
 }
 
@@ -62,6 +64,7 @@ static void commit_end(struct mst_aggregator *a, const struct mst_job *job)
 {
 	struct mst_slot *next;
 
+	a->commits--;
 	for (struct mst_slot *slot = job->commit.slots; slot != NULL; slot = next) {
 		next = slot->next;
 		mst_aggregator_read_done(a, slot);
@@ -93,17 +96,25 @@ static struct mst_span group_ranks(const struct mst_aggregator *a, uint64_t grou
 				  end < a->cfg.workers ? end : a->cfg.workers };
 }
 
+/* Has each of its ranks one contribution in the open step, in its slot? */
+static bool is_complete(const struct mst_aggregator *a, uint64_t group)
+{
+	struct mst_span ranks = group_ranks(a, group);
+
+	for (uint64_t r = ranks.begin; r < ranks.end; r++)
+		if (a->rank[r].first == NULL || a->rank[r].first != a->rank[r].last)
+			return false;
+	return true;
+}
+
 void mst_job_ripen(struct mst_aggregator *a, uint32_t rank)
 {
 	uint64_t group = rank / a->cfg.group;
 	struct mst_span ranks = group_ranks(a, group);
 
-	if (a->cfg.workers <= a->cfg.group || ranks.end - ranks.begin < GROUP_MIN)
-		return;
-	for (uint64_t r = ranks.begin; r < ranks.end; r++)
-		if (a->rank[r].first == NULL || a->rank[r].first != a->rank[r].last)
-			return;
-	mst_bitset_add(a->ripe, group);
+	if (a->cfg.workers > a->cfg.group && ranks.end - ranks.begin >= GROUP_MIN &&
+	    is_complete(a, group))
+		mst_bitset_add(a->ripe, group);
 }
 
 void mst_job_forget_ripe(struct mst_aggregator *a)
@@ -118,7 +129,6 @@ static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_fol
 	struct mst_slot **slots = &job.group.slots;
 
 	for (uint64_t r = ranks.begin; r < ranks.end; r++) {
-		MST_ASSERT(a->rank[r].first != NULL);
 		*slots = a->rank[r].first;
 		slots = &a->rank[r].first->next;
 		a->rank[r] = (struct mst_rank_open){ 0 };
@@ -134,6 +144,10 @@ static bool groups_begin(struct mst_aggregator *a)
 		while (a->ripe[word] != 0) {
 			uint64_t bit = (uint64_t)__builtin_ctzll(a->ripe[word]);
 			uint64_t group = word * 64 + bit;
+			if (!is_complete(a, group)) { /* its ranks may contribute again by now */
+				a->ripe[word] &= a->ripe[word] - 1;
+				continue;
+			}
 			struct mst_fold *into = mst_aggregator_take_fold(a, (uint32_t)group *
 										    a->cfg.group);
 			if (into == NULL)

@@ -54,30 +54,31 @@ static void lead_free(struct mst_decider *d)
 
 /* ---- members ---- */
 
-static void note_peer(struct mst_lead *l, enum mst_notice_kind kind, uint32_t server)
+static void note_peer(struct mst_lead *l, enum mst_notice_kind kind, uint32_t server, int error)
 {
 	struct mst_notice notice = { .kind = kind };
 
 	notice.peer.server = server;
 	notice.peer.number = l->number[server];
+	notice.peer.error = error;
 	l->decider.note(l->decider.note_ctx, &notice);
 }
 
 /* Its control side offers another link; without one it is gone when its lease is over. */
-static void peer_lost(struct mst_lead *l, uint32_t server, uint64_t now_ns)
+static void peer_lost(struct mst_lead *l, uint32_t server, int error, uint64_t now_ns)
 {
 	mst_peer_drop(&l->peer[server], now_ns);
 	if (!l->gone[server])
-		note_peer(l, MST_NOTE_PEER_LOST, server);
+		note_peer(l, MST_NOTE_PEER_LOST, server, error);
 }
 
-static void peer_gone(struct mst_lead *l, uint32_t server, uint64_t now_ns)
+static void peer_gone(struct mst_lead *l, uint32_t server, int error, uint64_t now_ns)
 {
 	if (l->gone[server])
 		return;
 	l->gone[server] = true;
 	mst_peer_drop(&l->peer[server], now_ns);
-	note_peer(l, MST_NOTE_PEER_GONE, server);
+	note_peer(l, MST_NOTE_PEER_GONE, server, error);
 	l->fails = true;
 }
 
@@ -93,10 +94,10 @@ static void peer_linked(struct mst_lead *l, const struct mst_request *request, u
 	if (rc != 0) {
 		link->ops->link_free(link);
 		if (!l->gone[server])
-			note_peer(l, MST_NOTE_PEER_LOST, server);
+			note_peer(l, MST_NOTE_PEER_LOST, server, rc);
 		return;
 	}
-	mst_peer_use(&l->peer[server], link);
+	mst_peer_use(&l->peer[server], link, now_ns);
 }
 
 static void lead_arrived(struct mst_decider *d, const struct mst_net_event *ev, uint64_t now_ns)
@@ -106,9 +107,10 @@ static void lead_arrived(struct mst_decider *d, const struct mst_net_event *ev, 
 	for (uint32_t i = 1; i < servers(l); i++) {
 		if (l->peer[i].link != ev->link)
 			continue;
-		if (ev->kind == MST_LOST ||
-		    (ev->kind == MST_ARRIVED && mst_peer_arrived(&l->peer[i], ev->imm) != 0))
-			peer_lost(l, i, now_ns);
+		if (ev->kind == MST_LOST)
+			peer_lost(l, i, ev->error, now_ns);
+		else if (ev->kind == MST_ARRIVED && mst_peer_arrived(&l->peer[i], ev->imm) != 0)
+			peer_gone(l, i, -EPROTO, now_ns);
 		return;
 	}
 }
@@ -124,7 +126,7 @@ static bool lead_reported(struct mst_decider *d, struct mst_ledger_event *out, u
 		if (rc > 0 && mst_cell_event(&cell, &l->limits, i, out))
 			return true;
 		if (rc != 0)
-			peer_gone(l, i, now_ns);
+			peer_gone(l, i, -EPROTO, now_ns);
 	}
 	return false;
 }
@@ -139,7 +141,7 @@ static bool lead_flush(struct mst_decider *d, uint64_t now_ns)
 		if (rc == -EAGAIN)
 			all = false;
 		else if (rc != 0)
-			peer_lost(l, i, now_ns);
+			peer_lost(l, i, rc, now_ns);
 	}
 	return all;
 }
@@ -273,6 +275,14 @@ static void lead_done(struct mst_decider *d, const struct mst_orders *orders, ui
 	note_decision(l, &orders->decision);
 }
 
+/* What the ledger decides can be executed. */
+static void lead_refuse(struct mst_decider *d, uint64_t now_ns)
+{
+	(void)d;
+	(void)now_ns;
+	MST_ASSERT(false);
+}
+
 static bool lead_wants(const struct mst_decider *d, struct mst_identity who)
 {
 	const struct mst_lead *l = (const struct mst_lead *)d;
@@ -310,7 +320,7 @@ static void lead_request(struct mst_decider *d, const struct mst_request *reques
 		peer_linked(l, request, now_ns);
 		break;
 	case MST_REQ_PEER_GONE:
-		peer_gone(l, request->peer.server, now_ns);
+		peer_gone(l, request->peer.server, -ENOTCONN, now_ns);
 		break;
 	default:
 		MST_ASSERT(false); /* a member's, or the loop's own */
@@ -344,7 +354,7 @@ static void lead_tick(struct mst_decider *d, uint64_t now_ns)
 
 	for (uint32_t i = 1; i < servers(l); i++) {
 		if (now_ns >= peer_deadline(l, i))
-			peer_gone(l, i, now_ns);
+			peer_gone(l, i, -ETIMEDOUT, now_ns);
 	}
 	if (lead_takes(d) && now_ns >= mst_ledger_deadline(l->ledger))
 		mst_ledger_tick(l->ledger, now_ns);
@@ -356,6 +366,7 @@ static const struct mst_decider_ops ops = {
 	.handle = lead_handle,
 	.reported = lead_reported,
 	.next = lead_next,
+	.refuse = lead_refuse,
 	.done = lead_done,
 	.wants = lead_wants,
 	.request = lead_request,

@@ -48,14 +48,16 @@ void mst_peer_fini(struct mst_peer *p)
 	p->relay = NULL;
 }
 
-void mst_peer_use(struct mst_peer *p, struct mst_link *link)
+/* A link that is up is none yet: one that breaks at once, again and again, must not last. */
+void mst_peer_use(struct mst_peer *p, struct mst_link *link, uint64_t now_ns)
 {
 	let_go(p);
 	p->link = link;
 	link->user = NULL;
 	p->hailed = p->greeted = false;
 	p->arrived = mst_relay_taken(p->relay); /* what was not taken comes again */
-	p->lost_ns = MST_NEVER;
+	if (p->lost_ns == MST_NEVER)
+		p->lost_ns = now_ns;
 }
 
 void mst_peer_drop(struct mst_peer *p, uint64_t now_ns)
@@ -63,7 +65,8 @@ void mst_peer_drop(struct mst_peer *p, uint64_t now_ns)
 	if (p->link == NULL)
 		return;
 	let_go(p);
-	p->lost_ns = now_ns;
+	if (p->lost_ns == MST_NEVER)
+		p->lost_ns = now_ns;
 }
 
 static int take_word(struct mst_peer *p)
@@ -74,6 +77,7 @@ static int take_word(struct mst_peer *p)
 	if (p->greeted)
 		return mst_relay_acked(p->relay, ack);
 	p->greeted = true;
+	p->lost_ns = MST_NEVER;
 	return mst_relay_resume(p->relay, ack);
 }
 

@@ -22,7 +22,9 @@ struct mst_peer {
 	bool greeted;          /* on this link: the other end has, so that cells may be put */
 	bool prompt;           /* acknowledge at once: no cell may follow */
 	uint64_t arrived;      /* the last number that was announced */
-	uint64_t lost_ns;      /* no link since then; MST_NEVER: there is one, or never was */
+	/* Nothing of the other end since then: no link, or one on which it has said nothing yet.
+	 * MST_NEVER: there is one, or never was. */
+	uint64_t lost_ns;
 };
 
 /* What both ends of such a link ask for. */
@@ -32,7 +34,7 @@ int mst_peer_init(struct mst_peer *p, uint32_t window); /* 0 or -ENOMEM */
 void mst_peer_fini(struct mst_peer *p);                 /* what calloc gave is fine */
 
 /* An attached link, in place of any before it. */
-void mst_peer_use(struct mst_peer *p, struct mst_link *link);
+void mst_peer_use(struct mst_peer *p, struct mst_link *link, uint64_t now_ns);
 /* It is of no more use. */
 void mst_peer_drop(struct mst_peer *p, uint64_t now_ns);
 

@@ -293,7 +293,63 @@ void mst_server_shard_stop(struct mst_server *s, uint32_t shard)
 	mst_shard_stop(mst_aggregator_shard(s->aggregator, shard));
 }
 
+/* ---- sessions ---- */
+
+static void let_go(struct mst_server *s, struct mst_session *session)
+{
+	session->over = session->said_over = true;
+	session_over(s, session);
+}
+
+/* This session may have been ended while its link came up. */
+static void link_wanted(struct mst_server *s, struct mst_session *session)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_LINKED,
+				       .who = session->who,
+				       .shard = s->cfg.aggregator.index };
+	bool wanted = s->decider->ops->wants(s->decider, session->who);
+	int rc = wanted ? s->net->ops->attach(s->net, session->link) : -ENOTCONN;
+
+	if (rc != 0) {
+		let_go(s, session);
+		ev.kind = MST_EV_LOST;
+		ev.error = rc;
+	} else {
+		mst_aggregator_admit(s->aggregator, session);
+	}
+	push_event(s, &ev);
+}
+
+/* At a member the end of the rank's session before may still be on its way from the lead, behind
+ * contributions of it that count: the newer waits for that. */
+static void link_session(struct mst_server *s, struct mst_session *session)
+{
+	struct mst_session *now = mst_aggregator_session(s->aggregator, session->who.rank);
+
+	if (now == NULL) {
+		link_wanted(s, session);
+		return;
+	}
+	uint32_t newest = now->next != NULL ? now->next->who.incarnation : now->who.incarnation;
+	if (session->who.incarnation <= newest) {
+		let_go(s, session);
+		return;
+	}
+	if (now->next != NULL)
+		let_go(s, now->next);
+	now->next = session;
+}
+
 /* ---- deciding ---- */
+
+/* Who waits for this decision, if it is the end of a session. */
+static struct mst_session *waiting_for(const struct mst_server *s, const struct mst_decision *d)
+{
+	if (d->kind != MST_DO_EVICT)
+		return NULL;
+	const struct mst_session *now = mst_aggregator_session(s->aggregator, d->who.rank);
+	return now != NULL && now->who.incarnation == d->who.incarnation ? now->next : NULL;
+}
 
 /* Return: was there anything? */
 static bool execute_all(struct mst_server *s)
@@ -303,11 +359,19 @@ static bool execute_all(struct mst_server *s)
 	bool any = false;
 
 	while (ops->next(s->decider, &orders, s->now_ns)) {
-		if (orders.decision.kind == MST_DO_START)
-			(void)atomic_load_explicit(&s->state_filled, memory_order_acquire);
-		mst_aggregator_execute(s->aggregator, &orders.decision, orders.record, orders.rule);
-		ops->done(s->decider, &orders, s->now_ns);
+		const struct mst_decision *d = &orders.decision;
 		any = true;
+		if (s->cfg.aggregator.member && !mst_aggregator_permits(s->aggregator, d)) {
+			ops->refuse(s->decider, s->now_ns);
+			continue;
+		}
+		if (d->kind == MST_DO_START)
+			(void)atomic_load_explicit(&s->state_filled, memory_order_acquire);
+		struct mst_session *next = waiting_for(s, d);
+		mst_aggregator_execute(s->aggregator, d, orders.record, orders.rule);
+		ops->done(s->decider, &orders, s->now_ns);
+		if (next != NULL)
+			link_session(s, next);
 	}
 	return any;
 }
@@ -347,26 +411,6 @@ static bool handle_reported(struct mst_server *s)
 }
 
 /* Requests of the control side. */
-
-/* This session may have been ended while its link came up. */
-static void link_session(struct mst_server *s, struct mst_session *session)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_LINKED,
-				       .who = session->who,
-				       .shard = s->cfg.aggregator.index };
-	bool wanted = s->decider->ops->wants(s->decider, session->who);
-	int rc = wanted ? s->net->ops->attach(s->net, session->link) : -ENOTCONN;
-
-	if (rc != 0) {
-		session->over = session->said_over = true;
-		session_over(s, session);
-		ev.kind = MST_EV_LOST;
-		ev.error = rc;
-	} else {
-		mst_aggregator_admit(s->aggregator, session);
-	}
-	handle(s, &ev);
-}
 
 /* Return: how many there were; POLL_MAX: perhaps there are more. */
 static int handle_requests(struct mst_server *s)

@@ -56,8 +56,11 @@ struct mst_session {
 	/* Advice: the newest there is, the last that was put, whether that is on its way. */
 	uint64_t advice, advised;
 	bool advising;
-	bool lost;      /* reported to the ledger: once is enough; link->why tells why, or is "" */
-	bool over;      /* evicted or left: nothing is put to it any more */
+	bool lost; /* reported to the ledger: once is enough; link->why tells why, or is "" */
+	bool over; /* evicted or left: nothing is put to it any more */
+	/* At a member: another incarnation's, whose link is up while the end of this one is still on
+	 * its way from the lead. */
+	struct mst_session *next;
 	bool said_over; /* the control thread has been told that it may free it */
 };
 

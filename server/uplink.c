@@ -87,16 +87,13 @@ static void dial(struct mst_uplink *u, const uint8_t *token, uint64_t now_ns)
 		return; /* offered twice */
 	memcpy(how.token, token, sizeof(how.token));
 	memcpy(u->token, token, sizeof(u->token));
-	uint64_t since = u->peer.lost_ns;
 	mst_peer_drop(&u->peer, now_ns);
-	if (since != MST_NEVER)
-		u->peer.lost_ns = since;
 	int rc = u->cfg.net->ops->dial(u->cfg.net, &how, &link);
 	if (rc != 0) {
 		lost(u, rc, now_ns);
 		return;
 	}
-	mst_peer_use(&u->peer, link);
+	mst_peer_use(&u->peer, link, now_ns);
 	note_peer(u, MST_NOTE_PEER_LINKED, 0);
 }
 
@@ -116,7 +113,7 @@ static void uplink_arrived(struct mst_decider *d, const struct mst_net_event *ev
 	if (ev->kind == MST_LOST)
 		lost(u, ev->error, now_ns);
 	else if (ev->kind == MST_ARRIVED && mst_peer_arrived(&u->peer, ev->imm) != 0)
-		lost(u, -EPROTO, now_ns);
+		cut_off(u, -EPROTO, now_ns);
 }
 
 static bool uplink_flush(struct mst_decider *d, uint64_t now_ns)
@@ -168,6 +165,12 @@ static bool uplink_reported(struct mst_decider *d, struct mst_ledger_event *out,
 
 /* ---- orders ---- */
 
+static void note_ended(struct mst_uplink *u, struct mst_identity who)
+{
+	if (u->ended[who.rank] < who.incarnation)
+		u->ended[who.rank] = who.incarnation;
+}
+
 static bool uplink_next(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns)
 {
 	/* All that is left of a rule where it is executed; the rest is for records. */
@@ -187,8 +190,13 @@ static bool uplink_next(struct mst_decider *d, struct mst_orders *out, uint64_t 
 	out->record = &u->order.record;
 	out->rule = u->order.repeats ? &again : &once;
 	if (out->decision.kind == MST_DO_EVICT)
-		u->ended[out->decision.who.rank] = out->decision.who.incarnation;
+		note_ended(u, out->decision.who);
 	return true;
+}
+
+static void uplink_refuse(struct mst_decider *d, uint64_t now_ns)
+{
+	cut_off(uplink_of(d), -EPROTO, now_ns);
 }
 
 /* Behind the end little follows, and the lead waits for all of it to be executed. */
@@ -228,6 +236,7 @@ static const struct mst_decider_ops ops = {
 	.handle = uplink_handle,
 	.reported = uplink_reported,
 	.next = uplink_next,
+	.refuse = uplink_refuse,
 	.done = uplink_done,
 	.wants = uplink_wants,
 	.request = uplink_request,

@@ -9,6 +9,8 @@
 #include "common/base/assert.h"
 #include "common/transport/pages.h"
 
+struct mst_link *pipe_answers;
+
 static void queue(struct pipe_link *to, const struct mst_net_event *ev)
 {
 	struct pipe_net *n = to->net;
@@ -21,6 +23,11 @@ static void queue(struct pipe_link *to, const struct mst_net_event *ev)
 void pipe_arrive(struct pipe_link *to, uint32_t imm)
 {
 	queue(to, &(struct mst_net_event){ .kind = MST_ARRIVED, .link = &to->link, .imm = imm });
+}
+
+void pipe_lose(struct pipe_link *to)
+{
+	queue(to, &(struct mst_net_event){ .kind = MST_LOST, .link = &to->link, .error = -EPIPE });
 }
 
 /* Whole pages, and one at least; shared, so that there can be views of them. */
@@ -99,16 +106,20 @@ static void net_close(struct mst_net *net)
 	free(n);
 }
 
-static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
-{
-	(void)net, (void)how, (void)out;
-	return -ECONNREFUSED;
-}
-
 static int attach(struct mst_net *net, struct mst_link *link)
 {
 	((struct pipe_link *)link)->net = (struct pipe_net *)net;
 	return 0;
+}
+
+static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+{
+	(void)how;
+	if (pipe_answers == NULL)
+		return -ECONNREFUSED;
+	*out = pipe_answers;
+	pipe_answers = NULL;
+	return attach(net, *out);
 }
 
 /* What is queued of the link is taken back: nothing of it may come any more. */
@@ -127,8 +138,7 @@ static void detach(struct mst_link *link)
 	l->net = NULL;
 	if (l->peer == NULL)
 		return;
-	queue(l->peer,
-	      &(struct mst_net_event){ .kind = MST_LOST, .link = &l->peer->link, .error = -EPIPE });
+	pipe_lose(l->peer);
 	l->peer->peer = NULL;
 	l->peer = NULL;
 }

@@ -35,5 +35,10 @@ void pipe_link_fini(struct pipe_link *acceptor, struct pipe_link *connector);
 
 /* An immediate arrives at @to, whoever sent it. */
 void pipe_arrive(struct pipe_link *to, uint32_t imm);
+/* And: it is lost. */
+void pipe_lose(struct pipe_link *to);
+
+/* Who answers the next dial, once; NULL: nobody. */
+extern struct mst_link *pipe_answers;
 
 #endif

@@ -118,6 +118,95 @@ static void an_answer_behind_another_ends_the_session(void)
 	end();
 }
 
+/* Rank 0's slot 0 is full. */
+static void push(void)
+{
+	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
+
+	memcpy((char *)link[0].landing + cfg.layout.up_header[0], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+}
+
+static void count_it(void)
+{
+	push();
+	decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
+}
+
+static void start_in(uint32_t buffer)
+{
+	decide(&(struct mst_decision){ .kind = MST_DO_START, .commit.buffer = buffer });
+}
+
+/* Whatever a lead orders that is none, a member must be able to tell before it does it. */
+static bool permits(struct mst_decision d)
+{
+	d.who.incarnation = d.who.incarnation != 0 ? d.who.incarnation : 1;
+	return mst_aggregator_permits(aggregator, &d);
+}
+
+static void nothing_is_counted_that_was_not_reported(void)
+{
+	struct mst_decision one = { .kind = MST_DO_COUNT };
+
+	begin_member(true);
+	CU_ASSERT_FALSE(permits(one));
+	push();
+	CU_ASSERT(permits(one));
+	one.who.incarnation = 2;
+	CU_ASSERT_FALSE(permits(one));
+	one.who.incarnation = 1;
+	decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
+	CU_ASSERT_FALSE(permits(one)); /* once */
+	commit();
+	work_off();
+	end();
+}
+
+static void a_commit_is_of_something_and_into_another_buffer(void)
+{
+	struct mst_decision it = { .kind = MST_DO_COMMIT, .commit = { .version = 1, .buffer = 2 } };
+
+	begin_member(true);
+	start_in(1);
+	CU_ASSERT_FALSE(permits(it));
+	count_it();
+	CU_ASSERT(permits(it));
+	it.commit.buffer = 1;
+	CU_ASSERT_FALSE(permits(it));
+	commit();
+	CU_ASSERT_FALSE(permits(it)); /* nothing is left of it */
+	work_off();
+	end();
+}
+
+static void a_slot_is_granted_anew_once_it_has_been_used(void)
+{
+	struct mst_decision it = { .kind = MST_DO_REGRANT, .grant = { .slot = 0, .epoch = 2 } };
+
+	begin_member(true);
+	CU_ASSERT_FALSE(permits(it));
+	push();
+	CU_ASSERT(permits(it));
+	it.grant.epoch = 3;
+	CU_ASSERT_FALSE(permits(it));
+	end();
+}
+
+static void a_job_starts_and_ends_once(void)
+{
+	begin_member(true);
+	CU_ASSERT(permits((struct mst_decision){ .kind = MST_DO_START }));
+	start_in(1);
+	CU_ASSERT_FALSE(permits((struct mst_decision){ .kind = MST_DO_START }));
+	CU_ASSERT(permits((struct mst_decision){ .kind = MST_DO_FINISH }));
+	push();
+	fail();
+	CU_ASSERT_FALSE(permits((struct mst_decision){ .kind = MST_DO_FINISH }));
+	CU_ASSERT_FALSE(permits((struct mst_decision){ .kind = MST_DO_COUNT }));
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "a member's answer has no record", a_members_answer_has_no_record },
 	{ "the job's end is the lead's to tell", the_jobs_end_is_the_leads_to_tell },
@@ -127,6 +216,12 @@ static CU_TestInfo cases[] = {
 	{ "a grant is given up once", a_grant_is_given_up_once },
 	{ "a grant given up is granted anew", a_grant_given_up_is_granted_anew },
 	{ "an answer behind another ends the session", an_answer_behind_another_ends_the_session },
+	{ "nothing is counted that was not reported", nothing_is_counted_that_was_not_reported },
+	{ "a commit is of something, and into another buffer",
+	  a_commit_is_of_something_and_into_another_buffer },
+	{ "a slot is granted anew once it has been used",
+	  a_slot_is_granted_anew_once_it_has_been_used },
+	{ "a job starts and ends once", a_job_starts_and_ends_once },
 	CU_TEST_INFO_NULL,
 };
 
