@@ -312,6 +312,7 @@ static void let_server_in(struct mst_admin *a, uint32_t server, const struct mst
 			 mst_sentence_cause(rc));
 		return;
 	}
+	a->seat[server].linked = true;
 	while (!mst_server_request(a->server, &request))
 		mst_sleep_ns(MST_MS);
 }

@@ -113,6 +113,12 @@ static uint64_t session_bytes(const struct mst_admin *a)
 	return l->up_bytes + (a->cfg.transport->maps ? l->down_bytes : l->down_result);
 }
 
+/* May a rank contribute again in a step? */
+static bool repeats(const struct mst_admin *a)
+{
+	return mst_admin_is_member(a) ? a->lead.appoint.repeats != 0 : mst_rule_repeats(&a->rule);
+}
+
 static int check_memory(const struct mst_admin *a, struct mst_server_cfg *cfg, char *why,
 			size_t len)
 {
@@ -122,10 +128,8 @@ static int check_memory(const struct mst_admin *a, struct mst_server_cfg *cfg, c
 	const char *source = a->o->memory != 0 ? "--memory" : "3/4 of what is free,";
 	char text[4][32];
 
-	/* Sums of groups can wait for the commit; those of ranks cannot. A member does not know
-	 * which they are. */
-	if (budget != 0 && !mst_admin_is_member(a) && !mst_rule_repeats(&a->rule) &&
-	    workers + mst_server_bytes(cfg) > budget)
+	/* Sums of groups can wait for the commit; those of ranks cannot. */
+	if (budget != 0 && !repeats(a) && workers + mst_server_bytes(cfg) > budget)
 		cfg->aggregator.folds = 0;
 	uint64_t own = mst_server_bytes(cfg);
 	mst_info("memory: %s for %" PRIu32 " workers, %s for sums and versions, of %s",
@@ -228,6 +232,7 @@ void mst_admin_fill_appoint(const struct mst_admin *a, uint32_t server, struct m
 	out->entries = g.entries_max;
 	out->group = g.group;
 	out->folds = g.folds;
+	out->repeats = repeats(a);
 	out->optimizer = (uint32_t)g.optimizer.kind;
 	out->lr = g.optimizer.lr;
 	out->momentum = g.optimizer.momentum;

@@ -251,10 +251,9 @@ static bool told_member(struct mst_admin *a, struct mst_conn *c, const struct ms
 	}
 }
 
-bool mst_admin_lead_message(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg,
-			    uint64_t now_ns)
+static bool lead_says(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg,
+		      uint64_t now_ns)
 {
-	a->lead.heard_ns = now_ns;
 	switch (msg->kind) {
 	case MST_MSG_HEARTBEAT:
 		return true;
@@ -273,6 +272,17 @@ bool mst_admin_lead_message(struct mst_admin *a, struct mst_conn *c, const struc
 	default:
 		return a->lead.appointed ? told_member(a, c, msg, now_ns) : true;
 	}
+}
+
+/* What waits to be taken is no sign of life. */
+bool mst_admin_lead_message(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg,
+			    uint64_t now_ns)
+{
+	bool taken = lead_says(a, c, msg, now_ns);
+
+	if (taken)
+		a->lead.heard_ns = now_ns;
+	return taken;
 }
 
 void mst_admin_lead_hung_up(struct mst_admin *a, uint64_t now_ns)
@@ -300,7 +310,10 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 		a->lead.redial_ns = now_ns + REDIAL_NS;
 		break;
 	case MST_NOTE_PEER_GONE:
-		cut_off(a, "the lead cannot be linked with any more, or broke the protocol",
+		cut_off(a,
+			notice->peer.error == -EPROTO
+				? "the lead broke the protocol on its link with this server"
+				: "there was no link with the lead for its lease",
 			now_ns);
 		break;
 	case MST_NOTE_FINISHED: /* the lead says so by its connection too, and why */

@@ -112,7 +112,8 @@ static uint32_t watchers(const struct mst_admin *a)
 bool mst_admin_message(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg,
 		       uint64_t now_ns)
 {
-	if (msg->kind == MST_MSG_ASK_STATUS && c->role != MST_CONN_JOINING) {
+	if (msg->kind == MST_MSG_ASK_STATUS && c->role != MST_CONN_JOINING &&
+	    c->role != MST_CONN_LEAD) {
 		if (c->role == MST_CONN_NEW && watchers(a) >= MST_ADMIN_WATCHERS) {
 			mst_admin_error(a, c, -EBUSY, "too many ask for the status at once",
 					now_ns);

@@ -228,7 +228,7 @@ static void handle(struct mst_admin *a, const struct mst_notice *notice, uint64_
 		mst_admin_peer_lost(a, notice);
 		break;
 	case MST_NOTE_PEER_GONE:
-		mst_admin_peer_gone(a, notice->peer.server, now_ns);
+		mst_admin_peer_gone(a, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LINKED:
 		break; /* a member's */

@@ -268,61 +268,6 @@ static void state_if_everywhere(struct mst_admin *a)
 		a->passes_state = false;
 }
 
-/* ---- what members say ---- */
-
-static void ready(struct mst_admin *a, struct mst_conn *c, const char *door)
-{
-	struct mst_seat *s = &a->seat[c->server];
-	uint64_t first, count;
-
-	memcpy(s->door, door, sizeof(s->door));
-	s->ready = true;
-	mst_admin_part(a, c->server, &first, &count);
-	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.100s",
-		 c->server, first, first + count - 1, door);
-}
-
-static void relink(struct mst_admin *a, uint32_t server)
-{
-	struct mst_message *m = &a->message;
-
-	memset(m, 0, sizeof(*m));
-	m->kind = MST_MSG_RELINK;
-	offer_link(a, server, m->token);
-	send_to(a, server, m);
-}
-
-bool mst_admin_server_message(struct mst_admin *a, struct mst_conn *c,
-			      const struct mst_message *msg, uint64_t now_ns)
-{
-	struct mst_seat *s = &a->seat[c->server];
-
-	s->heard_ns = now_ns;
-	if (msg->kind == MST_MSG_HEARTBEAT)
-		return true;
-	if (!s->appointed)
-		return parse_error(a, c, "a server's message before it is appointed", now_ns);
-	switch (msg->kind) {
-	case MST_MSG_READY:
-		ready(a, c, msg->door);
-		return true;
-	case MST_MSG_EXPECT:
-		expected(a, c->server, &msg->expect);
-		return true;
-	case MST_MSG_STATE_DONE:
-		s->states_done++;
-		return true;
-	case MST_MSG_RELINK:
-		relink(a, c->server);
-		return true;
-	case MST_MSG_ERROR: /* it gives up; its closing says the rest */
-		mst_warn("server %" PRIu32 ": %s", c->server, msg->error.sentence);
-		return true;
-	default:
-		return parse_error(a, c, "a message that is not a server's", now_ns);
-	}
-}
-
 /* ---- losing them ---- */
 
 static void lose(struct mst_admin *a, uint32_t server, const char *what)
@@ -349,6 +294,84 @@ static void lose(struct mst_admin *a, uint32_t server, const char *what)
 	while (!mst_server_request(a->server, &request))
 		mst_sleep_ns(MST_MS);
 }
+
+/* ---- what members say ---- */
+
+/* Workers are sent to that door, and wait for what goes by the link between the servers. */
+static bool ready(struct mst_admin *a, struct mst_conn *c, const char *door, uint64_t now_ns)
+{
+	struct mst_seat *s = &a->seat[c->server];
+	uint64_t first, count;
+
+	if (!s->linked || s->ready)
+		return parse_error(a, c, "ready without a link, or twice", now_ns);
+	if (mst_transport_of(door) != a->cfg.transport)
+		return parse_error(a, c, "a door for another transport", now_ns);
+	memcpy(s->door, door, sizeof(s->door));
+	s->ready = true;
+	mst_admin_part(a, c->server, &first, &count);
+	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.100s",
+		 c->server, first, first + count - 1, door);
+	return true;
+}
+
+static void relink(struct mst_admin *a, uint32_t server)
+{
+	struct mst_message *m = &a->message;
+
+	memset(m, 0, sizeof(*m));
+	m->kind = MST_MSG_RELINK;
+	offer_link(a, server, m->token);
+	send_to(a, server, m);
+}
+
+/* Why is said to everybody; that it closes its connection next is nothing new. */
+static void gives_up(struct mst_admin *a, struct mst_conn *c, const char *why)
+{
+	char what[MST_SENTENCE_LEN];
+
+	if (is_over(a)) {
+		mst_warn("server %" PRIu32 ": %s", c->server, why);
+		return;
+	}
+	snprintf(what, sizeof(what), "gives up: %.400s", why);
+	lose(a, c->server, what);
+	c->role = MST_CONN_CLOSING;
+}
+
+bool mst_admin_server_message(struct mst_admin *a, struct mst_conn *c,
+			      const struct mst_message *msg, uint64_t now_ns)
+{
+	struct mst_seat *s = &a->seat[c->server];
+
+	s->heard_ns = now_ns;
+	if (msg->kind == MST_MSG_HEARTBEAT)
+		return true;
+	if (!s->appointed)
+		return parse_error(a, c, "a server's message before it is appointed", now_ns);
+	switch (msg->kind) {
+	case MST_MSG_READY:
+		return ready(a, c, msg->door, now_ns);
+	case MST_MSG_EXPECT:
+		expected(a, c->server, &msg->expect);
+		return true;
+	case MST_MSG_STATE_DONE:
+		if (s->states_done == s->states_sent)
+			return parse_error(a, c, "a start state that was not sent", now_ns);
+		s->states_done++;
+		return true;
+	case MST_MSG_RELINK:
+		relink(a, c->server);
+		return true;
+	case MST_MSG_ERROR:
+		gives_up(a, c, msg->error.sentence);
+		return true;
+	default:
+		return parse_error(a, c, "a message that is not a server's", now_ns);
+	}
+}
+
+/* ---- what becomes of them ---- */
 
 /* It may still listen; the job does not wait for it to. */
 static void send_away(struct mst_admin *a, uint32_t server, uint64_t now_ns)
@@ -379,17 +402,18 @@ void mst_admin_peer_lost(struct mst_admin *a, const struct mst_notice *notice)
 	relink(a, server);
 }
 
-void mst_admin_peer_gone(struct mst_admin *a, uint32_t server, uint64_t now_ns)
+void mst_admin_peer_gone(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
 {
+	uint32_t server = notice->peer.server;
 	struct mst_seat *s = &a->seat[server];
 
 	if (s->gone)
 		return;
 	s->gone = true;
-	snprintf(a->loss, sizeof(a->loss),
-		 "server %" PRIu32 " of %" PRIu32 " (%s) has no link with this one, or broke the "
-		 "protocol on it",
-		 server, mst_admin_servers(a), s->peer);
+	snprintf(a->loss, sizeof(a->loss), "server %" PRIu32 " of %" PRIu32 " (%s) %s", server,
+		 mst_admin_servers(a), s->peer,
+		 notice->peer.error == -EPROTO ? "broke the protocol on its link with this one"
+					       : "had no link with this one for its lease");
 	mst_warn("%s", a->loss);
 	send_away(a, server, now_ns);
 }

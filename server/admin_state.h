@@ -32,7 +32,8 @@ struct mst_guest {
 struct mst_seat {
 	bool taken;     /* somebody serves */
 	bool appointed; /* it has been told the job */
-	bool ready;     /* its door is open, and its link with this server is up */
+	bool linked;    /* its link with this server was up, once or more */
+	bool ready;     /* that, and its door is open */
 	bool gone;      /* for good; said once */
 	char peer[64];
 	char door[MST_DOOR_LEN];
@@ -188,7 +189,7 @@ void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns);
 void mst_admin_server_hung_up(struct mst_admin *a, const struct mst_conn *c);
 /* The data side has lost that link, or gives its member up. */
 void mst_admin_peer_lost(struct mst_admin *a, const struct mst_notice *notice);
-void mst_admin_peer_gone(struct mst_admin *a, uint32_t server, uint64_t now_ns);
+void mst_admin_peer_gone(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);
 /* Whose token it is; 0: nobody's. */
 uint32_t mst_admin_seat_of(const struct mst_admin *a, const uint8_t *token);
 void mst_admin_servers_told(struct mst_admin *a, const struct mst_message *end);

@@ -104,6 +104,8 @@ struct mst_appoint {
 	uint32_t buffers; /* in all */
 	uint32_t entries; /* contributions in a set, at most */
 	uint32_t group, folds;
+	uint32_t
+		repeats; /* a rank may contribute again in a step, so that it cannot wait for folds */
 	uint32_t optimizer; /* enum mst_optimizer_kind */
 	double lr, momentum;
 	uint64_t lease_ns, patience_ns;

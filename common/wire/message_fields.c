@@ -155,6 +155,7 @@ static const struct mst_field appoint_fields[] = {
 	FIELD(U32, mst_appoint, entries),
 	FIELD(U32, mst_appoint, group),
 	FIELD(U32, mst_appoint, folds),
+	LIMITED(ENUM, mst_appoint, repeats, 2),
 	LIMITED(ENUM, mst_appoint, optimizer, 2),
 	FIELD(F64, mst_appoint, lr),
 	FIELD(F64, mst_appoint, momentum),

@@ -96,6 +96,7 @@ static void make_appoint(void)
 		.entries = 15,
 		.group = 8,
 		.folds = 3,
+		.repeats = 1,
 		.optimizer = 1,
 		.lr = 0.125,
 		.momentum = 0.5,
