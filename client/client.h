@@ -63,7 +63,8 @@ struct muster {
 	bool asked_end;      /* FINISH is sent */
 	/* A server has ended the session on its side; NULL: none has. */
 	const struct mst_client_part *put_out;
-	bool learned_why; /* the lead has had its moment for last words */
+	const struct mst_client_part *odd; /* the first that broke the protocol; NULL: none */
+	bool learned_why;                  /* the lead has had its moment for last words */
 
 	/* For muster_check(), which any thread may call. */
 	_Atomic uint64_t computes_on; /* version */

@@ -164,8 +164,10 @@ static void take_event(struct muster *m, const struct mst_net_event *ev)
 
 	switch (ev->kind) {
 	case MST_ARRIVED:
-		if (take_arrival(m, p, ev->imm) != 0)
-			mst_worker_fail(&m->worker, -EPROTO);
+		if (take_arrival(m, p, ev->imm) == 0)
+			break;
+		m->odd = m->odd != NULL ? m->odd : p;
+		mst_worker_fail(&m->worker, -EPROTO);
 		break;
 	case MST_SENT:
 		mst_worker_sent(&m->worker, (uint32_t)ev->cookie);
@@ -206,6 +208,9 @@ static const char *sentence_of(const struct muster *m, int error)
 		return why;
 	switch (error) {
 	case -EPROTO:
+		if (m->part_count > 1)
+			return "what it sent the protocol does not allow at this point, or it "
+			       "differs from what other servers sent";
 		return "the server sent what the protocol does not allow at this point";
 	case -EHOSTDOWN:
 		return "the job has failed: too few live workers";
@@ -232,8 +237,9 @@ static const char *whose(const struct muster *m, char *out)
 	char name[MST_CLIENT_NAME_LEN];
 
 	out[0] = '\0';
-	if (m->part_count > 1 && m->put_out != NULL)
-		(void)snprintf(out, WHOSE_LEN, "%s: ", mst_client_name(m, m->put_out, name));
+	if (m->part_count > 1 && (m->put_out != NULL || m->odd != NULL))
+		(void)snprintf(out, WHOSE_LEN, "%s: ",
+			       mst_client_name(m, m->put_out != NULL ? m->put_out : m->odd, name));
 	else if (m->part_count > 1 && p != NULL)
 		(void)snprintf(out, WHOSE_LEN,
 			       "the link to %s is lost: ", mst_client_name(m, p, name));
@@ -245,6 +251,12 @@ static bool link_knows_better(const struct muster *m)
 {
 	return m->put_out != NULL && m->told.error == -ENOTCONN && m->worker.error != 0 &&
 	       m->worker.error != -ENOTCONN;
+}
+
+/* Is it about one server, and not what all of them say? */
+static bool names_server(const struct muster *m, int error)
+{
+	return error == -ENOTCONN || (error == -EPROTO && m->odd != NULL);
 }
 
 /* The lead's own words are better than what the link could tell: they may lie unread. */
@@ -266,7 +278,7 @@ int mst_client_ended(struct muster *m)
 		return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s; here: %s%s",
 				       m->job.rank, m->job.name, said, of, own);
 	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s%s", m->job.rank,
-			       m->job.name, lead || error != -ENOTCONN ? "" : of, said);
+			       m->job.name, lead || !names_server(m, error) ? "" : of, said);
 }
 
 /* Is a link lost, and the end of the job no reason for it? */
