@@ -245,9 +245,9 @@ void mst_admin_hang_up(struct mst_admin *a, struct mst_conn *c)
 	if (c->role == MST_CONN_WORKER && !c->left)
 		mst_admin_lose(a, c->who);
 	else if (c->role == MST_CONN_SERVER)
-		mst_admin_server_hung_up(a, c);
+		mst_admin_server_lost(a, c, "is gone: its connection closed");
 	else if (c->role == MST_CONN_LEAD)
-		mst_admin_lead_hung_up(a, mst_now_ns());
+		mst_admin_lead_lost(a, "the lead is gone: its connection closed", mst_now_ns());
 	mst_conn_close(c);
 }
 
@@ -343,9 +343,9 @@ bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sente
 	c->left |= c->role == MST_CONN_WORKER;
 	mst_warn("%s", sentence);
 	if (c->role == MST_CONN_SERVER)
-		mst_admin_server_hung_up(a, c);
+		mst_admin_server_lost(a, c, sentence + strlen(c->peer) + 1);
 	else if (c->role == MST_CONN_LEAD)
-		mst_admin_lead_hung_up(a, now_ns);
+		mst_admin_lead_lost(a, sentence, now_ns);
 	mst_admin_error(a, c, -EPROTO, sentence, now_ns);
 	return true;
 }

@@ -285,11 +285,11 @@ bool mst_admin_lead_message(struct mst_admin *a, struct mst_conn *c, const struc
 	return taken;
 }
 
-void mst_admin_lead_hung_up(struct mst_admin *a, uint64_t now_ns)
+void mst_admin_lead_lost(struct mst_admin *a, const char *why, uint64_t now_ns)
 {
 	if (a->lead.finish != MST_JOB_GATHERING)
 		ended(a, a->lead.finish, "the lead has ended it", now_ns);
-	cut_off(a, "the lead is gone: its connection closed", now_ns);
+	cut_off(a, why, now_ns);
 }
 
 /* ---- what the data side says ---- */

@@ -382,12 +382,12 @@ static void send_away(struct mst_admin *a, uint32_t server, uint64_t now_ns)
 		mst_admin_error(a, c, -ENOTCONN, a->loss, now_ns);
 }
 
-void mst_admin_server_hung_up(struct mst_admin *a, const struct mst_conn *c)
+void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const char *what)
 {
 	if (is_over(a))
 		a->seat[c->server].gone = true;
 	else
-		lose(a, c->server, "is gone: its connection closed");
+		lose(a, c->server, what);
 }
 
 /* Both ends find that a link is lost, one of them perhaps when the next is up already. */

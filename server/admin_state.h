@@ -129,7 +129,7 @@ struct mst_admin {
 /* admin.c */
 void mst_admin_error(struct mst_admin *a, struct mst_conn *c, int code, const char *sentence,
 		     uint64_t now_ns);
-/* The same for whoever breaks the protocol; a worker's session ends. Return: false: later, the ring
+/* The same for whoever breaks the protocol, as a sentence that begins with c->peer says; a worker's session ends. Return: false: later, the ring
  * is full. */
 bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
 		      uint64_t now_ns);
@@ -186,7 +186,8 @@ void mst_admin_forget(struct mst_admin *a, struct mst_identity who);
 bool mst_admin_state_room(struct mst_admin *a);
 void mst_admin_state_pass(struct mst_admin *a, const struct mst_state_piece *piece);
 void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns);
-void mst_admin_server_hung_up(struct mst_admin *a, const struct mst_conn *c);
+/* Of no more use: its connection, or what it said there. @what: "is gone: ...", a sentence. */
+void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const char *what);
 /* The data side has lost that link, or gives its member up. */
 void mst_admin_peer_lost(struct mst_admin *a, const struct mst_notice *notice);
 void mst_admin_peer_gone(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);
@@ -204,7 +205,7 @@ static inline bool mst_admin_is_member(const struct mst_admin *a)
 void mst_admin_member_step(struct mst_admin *a, uint64_t now_ns);
 bool mst_admin_lead_message(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg,
 			    uint64_t now_ns);
-void mst_admin_lead_hung_up(struct mst_admin *a, uint64_t now_ns);
+void mst_admin_lead_lost(struct mst_admin *a, const char *why, uint64_t now_ns);
 void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);
 bool mst_admin_member_over(const struct mst_admin *a);
 

@@ -62,8 +62,6 @@ void mst_peer_use(struct mst_peer *p, struct mst_link *link, uint64_t now_ns)
 
 void mst_peer_drop(struct mst_peer *p, uint64_t now_ns)
 {
-	if (p->link == NULL)
-		return;
 	let_go(p);
 	if (p->lost_ns == MST_NEVER)
 		p->lost_ns = now_ns;
