@@ -443,4 +443,5 @@ def main():
         CASES[a.case](a)
 
 
-main()
+if __name__ == "__main__":
+    main()
