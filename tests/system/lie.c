@@ -11,11 +11,13 @@
  * PART is of a worker's links, in the order of servers; "-" is every link that is not another
  * server's. KIND is header, abandon or answer. LIE is a field: seq, tag, weight, slot, flags,
  * epoch; number, version; or never (it is not said), twice, flood (500 times), now (an abandon
- * instead).
+ * instead), reset (its link's socket is shut down).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include "common/base/assert.h"
 #include "common/transport/transport.h"
@@ -23,6 +25,7 @@
 
 #define FLOOD 500
 #define LINKS_MAX 16u
+#define FDS 256
 
 const struct mst_transport *__real_mst_transport_find(const char *scheme);
 const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
@@ -34,6 +37,7 @@ static struct mst_transport ours;
 static char part[8], kind[16], lie[16];
 static unsigned long left; /* of that kind, until the one */
 static struct mst_link *dialled[LINKS_MAX];
+static char door[LINKS_MAX][128];
 static unsigned dialled_count;
 
 static bool is_between_servers(const struct mst_link *link)
@@ -113,6 +117,28 @@ static int put_instead(struct mst_link *link, const struct mst_put *put)
 	return real->put(link, &abandon);
 }
 
+/* Doors over shared memory have abstract addresses: '@' stands for the NUL they begin with. */
+static bool is_to(int fd, const char *address)
+{
+	struct sockaddr_un at;
+	socklen_t len = sizeof(at);
+
+	return getpeername(fd, (struct sockaddr *)&at, &len) == 0 && at.sun_family == AF_UNIX &&
+	       len > offsetof(struct sockaddr_un, sun_path) + 1 &&
+	       strncmp(at.sun_path + 1, address + 1, strlen(address + 1)) == 0;
+}
+
+static void reset(const struct mst_link *link)
+{
+	unsigned i = 0;
+
+	while (dialled[i] != link)
+		i++;
+	for (int fd = 3; fd < FDS; fd++)
+		if (is_to(fd, door[i]))
+			(void)shutdown(fd, SHUT_RDWR);
+}
+
 static int lie_put(struct mst_link *link, const struct mst_put *put)
 {
 	int rc = 0;
@@ -121,6 +147,10 @@ static int lie_put(struct mst_link *link, const struct mst_put *put)
 		return real->put(link, put);
 	if (strcmp(lie, "never") == 0)
 		return 1;
+	if (strcmp(lie, "reset") == 0) {
+		reset(link);
+		return real->put(link, put);
+	}
 	if (strcmp(lie, "now") == 0)
 		return put_instead(link, put);
 	if (strcmp(lie, "twice") != 0 && strcmp(lie, "flood") != 0)
@@ -137,6 +167,7 @@ static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_
 	if (rc != 0)
 		return rc;
 	MST_ASSERT(dialled_count < LINKS_MAX);
+	(void)snprintf(door[dialled_count], sizeof(door[0]), "%s", how->address);
 	dialled[dialled_count++] = *out;
 	(*out)->ops = &ours;
 	return 0;

@@ -12,7 +12,7 @@ import sys
 
 from servers import Child, Job, check
 
-COMMITS = 60
+COMMITS = 40
 JOB = ["-n", "4", "--policy", "backup:3", "--commits", str(COMMITS), "--lease", "1s"]
 PATIENT = ["--patience", "300ms"]
 

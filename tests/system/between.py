@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Workers of several servers that are hurt between one server and the next: exactly there, where
+processes of a build for tests are made to stand (trip.c).
+
+usage: between.py CASE --musterd TRIP_MUSTERD --crowd TRIP_CROWD --lie-crowd LIE_CROWD
+       between.py --list
+
+The job goes on without who is hurt; a worker of the same rank joins in its place; no version is
+wrong, and every contribution had one verdict, or went with its session.
+"""
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+
+from servers import Child, Job, check
+
+LEASE = 0.6
+WORKERS = 4
+# Of a worker: its headers go to all servers one after the other, beginning with that of its rank.
+# Then the data of the next step, in ranges.
+MOMENTS = {
+    "header to one": ["after put header - v15"],
+    "header to two": ["after put header - v15", "after put header - 1"],
+    "about to the first": ["before put header - v15"],
+    "data to one": ["after put header - v15", "before put data - 1", "after put data - 1"],
+    "data in the middle": ["after put header - v15", "after put data - 5"],
+}
+# A server's, at an end that is about the victim: who puts it, and what.
+SERVERS = {
+    "the lead's answer": (0, "before put answer {rank} 12"),
+    "a member's answer": (1, "before put answer {rank} 12"),
+    "another member's answer, after": (2, "after put answer {rank} 12"),
+    "the lead's verdict and grant": (0, "before put data {rank} 20"),
+    "a member's grant": (1, "before put data {rank} 12"),
+}
+
+
+class Scene(Job):
+    """A job of three servers, each of whose processes has a folder for its trip."""
+
+    def __init__(self, a, commits, rank, stages, server=None):
+        self.trips = tempfile.TemporaryDirectory()
+        self.victim, self.where = rank, server
+        name = f"rank{rank}" if server is None else "server"
+        with open(os.path.join(self.trips.name, name), "w") as f:
+            f.write("".join(line + "\n" for line in stages))
+        self.base = os.path.join(self.trips.name, name)
+        options = ["-n", str(WORKERS), "--policy", "backup:3", "--commits", str(commits),
+                   "--lease", f"{int(LEASE * 1000)}ms"]
+        if server == 0:
+            os.environ["MUSTER_TRIP"] = self.trips.name
+        super().__init__(a, 3, *options, workers=0, members=0)
+        os.environ.pop("MUSTER_TRIP", None)
+        for index in (1, 2):
+            self.joined(index)
+        for r in range(WORKERS):
+            self.works(r)
+
+    def joined(self, index):
+        """Seats are taken in the order of coming."""
+        env = {"MUSTER_TRIP": self.trips.name} if self.where == index else {}
+        self.member.append(Child([self.a.musterd, "--join", self.address], **env))
+        end = time.monotonic() + 10
+        while f"server {index} of 3 joined" not in self.said():
+            check("it joins", time.monotonic() < end)
+            time.sleep(0.01)
+
+    def works(self, rank):
+        env = {"MUSTER_TRIP": self.trips.name} if self.where is None and rank == self.victim else {}
+        log = os.path.join(self.dir.name, "log")
+        self.worker.append(Child([self.a.crowd, log, "12500", "sleep_us=2000", "ranges=7"],
+                                 MUSTER_SERVER=self.address, MUSTER_RANK=str(rank), **env))
+
+    def said(self):
+        self.lead.log.seek(0)
+        return self.lead.log.read()
+
+    def await_(self, what, condition):
+        end = time.monotonic() + 15
+        while not condition():
+            if time.monotonic() > end:
+                sys.exit(f"between: {what}: {self.said()}")
+            time.sleep(0.005)
+
+    def hold(self):
+        self.await_("nobody stands at the moment", lambda: os.path.exists(self.base + ".held"))
+
+    def go(self):
+        with open(self.base + ".go", "w"):
+            pass
+
+    def is_lost(self):
+        return f"rank {self.victim} " in self.said().replace("joined", "")
+
+    def settle(self, name, statuses):
+        """All others end well; so does who has come in its place."""
+        codes = [w.end(30)[0] for w in self.worker]
+        status, log = self.lead_end(10)
+        members = [m.end(10)[0] for m in self.member]
+        others = [c for i, c in enumerate(codes) if i != self.victim]
+        ok = not any(others) and status == 0 and not any(members)
+        check(f"{name}: {codes}, lead {status}, members {members}" + ("" if ok else log),
+              ok and codes[self.victim] in statuses)
+        self.proven("--kills")
+
+
+def killed_at(a, name, rank, stages, server=None):
+    with Scene(a, 120, rank, stages, server) as s:
+        s.hold()
+        s.worker[rank].signal(signal.SIGKILL)
+        s.worker[rank].process.wait()
+        s.go()
+        s.await_("its loss is not told", s.is_lost)
+        s.where = -1
+        s.works(rank)
+        s.settle(f"killed, {name}", {-9})
+
+
+def stopped_at(a, name, rank, stages, server=None):
+    with Scene(a, 450, rank, stages, server) as s:
+        s.hold()
+        s.worker[rank].signal(signal.SIGSTOP)
+        if server is not None:
+            s.go()
+        s.await_("it is not ended", lambda: "was silent for its lease" in s.said())
+        s.go()
+        s.worker[rank].signal(signal.SIGCONT)
+        s.settle(f"stopped, {name}", {1})
+
+
+def killed_between_headers(a):
+    """In all orders of servers: worker w begins with server w modulo three."""
+    for rank, name in ((0, "header to one"), (2, "header to one"), (1, "header to two"),
+                       (0, "about to the first")):
+        killed_at(a, f"rank {rank}, {name}", rank, MOMENTS[name])
+
+
+def killed_amid_data(a):
+    for rank, name in ((1, "data to one"), (2, "data in the middle")):
+        killed_at(a, f"rank {rank}, {name}", rank, MOMENTS[name])
+
+
+def stopped_between_headers(a):
+    for rank, name in ((2, "header to one"), (1, "header to two")):
+        stopped_at(a, f"rank {rank}, {name}", rank, MOMENTS[name])
+
+
+def killed_while_servers_answer(a):
+    for rank, (name, (server, stage)) in enumerate(SERVERS.items()):
+        rank %= 3
+        killed_at(a, f"rank {rank}, {name}", rank, [stage.format(rank=rank)], server)
+
+
+def stopped_while_servers_answer(a):
+    for rank, name in ((1, "the lead's answer"), (2, "a member's answer")):
+        server, stage = SERVERS[name]
+        stopped_at(a, f"rank {rank}, {name}", rank, [stage.format(rank=rank)], server)
+
+
+def one_link_reset(a):
+    """A worker's link with one of the servers breaks by itself: it ends in words, and its rank can
+    be had again."""
+    for part in range(3):
+        with Job(a, 3, "-n", "4", "--policy", "backup:3", "--commits", "100", workers=0) as job:
+            for rank in range(4):
+                crowd, lie = (a.lie_crowd, f"{part} header 20 reset") if rank == 2 else (a.crowd, "")
+                job.a.crowd, kept = crowd, a.crowd
+                if lie:
+                    os.environ["MUSTER_LIE"] = lie
+                job.work(rank, "sleep_us=2000")
+                os.environ.pop("MUSTER_LIE", None)
+                job.a.crowd = kept
+            status, said = job.worker[2].end(10)
+            check(f"it ends in words: {said.strip()[-100:]}", status == 1 and "rank 2" in said)
+            job.work(2, "sleep_us=1000")
+            codes = [w.end(20)[0] for w in job.worker]
+            ends = [job.lead_end(10)[0], *(m.end(10)[0] for m in job.member)]
+            check(f"link {part}: {codes}, servers {ends}",
+                  codes == [0, 0, 1, 0, 0] and not any(ends))
+            job.proven("--kills")
+
+
+CASES = {f.__name__: f for f in (killed_between_headers, killed_amid_data, stopped_between_headers,
+                                 killed_while_servers_answer, stopped_while_servers_answer,
+                                 one_link_reset)}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("case", nargs="?")
+    p.add_argument("--list", action="store_true")
+    for name in ("--musterd", "--crowd", "--lie-crowd"):
+        p.add_argument(name)
+    a = p.parse_args()
+    if a.list:
+        print("\n".join(CASES))
+    else:
+        CASES[a.case](a)
+
+
+main()
