@@ -4,6 +4,7 @@
  * of the data side on a crew of others as soon as the first worker has made it.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -47,6 +48,18 @@ static void catch_signals(void)
 		sigaction(SIGHUP, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* `ulimit -f` holds for shared memory too: an error says more */
+}
+
+/* Else sockets get the numbers of what is closed, and a peer the lines that are written there. */
+static void open_standard_files(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
 }
 
 /* A worker takes four descriptors; the soft limit is often low for no reason but old programs. */
@@ -193,6 +206,7 @@ int main(int argc, char **argv)
 	struct mst_options parsed;
 	int status = EXIT_DONE;
 
+	open_standard_files();
 	catch_signals();
 	raise_descriptor_limit();
 	if (read_options(argc, argv, &parsed, &o) != 0)

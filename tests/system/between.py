@@ -161,6 +161,43 @@ def stopped_while_servers_answer(a):
         stopped_at(a, f"rank {rank}, {name}", rank, [stage.format(rank=rank)], server)
 
 
+class Gathering(Scene):
+    """Of two servers the member stands where it dials the lead."""
+
+    def __init__(self, a, stage):
+        self.trips = tempfile.TemporaryDirectory()
+        self.base = os.path.join(self.trips.name, "server")
+        with open(self.base, "w") as f:
+            f.write(stage + "\n")
+        Job.__init__(self, a, 2, "-n", "2", "--commits", "30", "--lease", "800ms",
+                     "--join-timeout", "4s", workers=2, members=0)
+        self.member.append(Child([a.musterd, "--join", self.address],
+                                 MUSTER_TRIP=self.trips.name))
+        self.hold()
+
+    def ends(self):
+        return [self.lead_end(10)[0], *(c.end(10)[0] for c in (*self.member, *self.worker))]
+
+
+def stopped_while_one_dials_the_other(a):
+    """The lead while the member dials, the member while and after it does; for less than a lease,
+    and for longer."""
+    for who, stage in (("lead", "before dial - - 1"), ("member", "before dial - - 1"),
+                       ("member", "after dial - - 1")):
+        for seconds in (0.4, 1.5):
+            with Gathering(a, stage) as s:
+                victim = s.lead.process if who == "lead" else s.member[0].process
+                victim.send_signal(signal.SIGSTOP)
+                s.go()
+                time.sleep(seconds)
+                victim.send_signal(signal.SIGCONT)
+                ends = s.ends()
+                said = s.said() + s.member[0].end(1)[1]
+                check("no assertion", "assertion" not in said)
+                check(f"{who} stopped {stage[:11]} for {seconds} s: {ends}",
+                      ends == [0] * 4 or seconds > 1 and 1 in ends and "lease" in said)
+
+
 def one_link_reset(a):
     """A worker's link with one of the servers breaks by itself: it ends in words, and its rank can
     be had again."""
@@ -186,7 +223,7 @@ def one_link_reset(a):
 
 CASES = {f.__name__: f for f in (killed_between_headers, killed_amid_data, stopped_between_headers,
                                  killed_while_servers_answer, stopped_while_servers_answer,
-                                 one_link_reset)}
+                                 stopped_while_one_dials_the_other, one_link_reset)}
 
 
 def main():

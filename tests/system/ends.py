@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+from scene import tagged, until
 from server import ASK_STATUS, Server, frame
 
 SLOW = ["sleep_us=20000"]
@@ -44,6 +45,13 @@ class Workers:
                 if w.poll() is None:
                     w.kill()
                     w.wait()
+
+
+def has_begun(pid):
+    """It takes its signals itself."""
+    with open(f"/proc/{pid}/status") as f:
+        masks = dict(line.split() for line in f if line.startswith(("SigCgt", "SigBlk")))
+    return any(int(mask, 16) >> signal.SIGTERM - 1 & 1 for mask in masks.values())
 
 
 def check(what, ok):
@@ -243,6 +251,28 @@ def a_frozen_worker_wakes_evicted(a):
     check_history(workers)
 
 
+def a_run_of_servers_is_ended_in_any_phase(a):
+    """SIGTERM or Ctrl-C to muster run, or to all of its group: it says so, and nothing is left."""
+    for i, wait_s in enumerate((0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.4)):
+        mark = f"MUSTER_ENDS={os.getpid()}.{i}"
+        with tempfile.TemporaryDirectory() as d:
+            run = subprocess.Popen(
+                [a.muster, "run", "-n", "3", "--servers", "3", "--listen", "127.0.0.1:0",
+                 "--grace", "2s", "--", a.crowd, os.path.join(d, "log"), "20001", *SLOW],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, start_new_session=True,
+                env=dict(os.environ, **dict([mark.split("=")])))
+            signo = signal.SIGINT if i % 2 else signal.SIGTERM
+            until(lambda: has_begun(run.pid))
+            time.sleep(wait_s)
+            (os.killpg if i % 4 < 2 else os.kill)(run.pid, signo)
+            said, _ = run.communicate(timeout=15)
+        check(f"{signo.name} after {wait_s} s: {run.returncode}",
+              run.returncode == 128 + signo and "assertion" not in said)
+        check("in words", f"signal {int(signo)}" in said)
+        check("nothing is left", until(lambda: not tagged(mark), 3))
+
+
 CASES = {
     f.__name__: f
     for f in (
@@ -258,6 +288,7 @@ CASES = {
         kill_at_any_moment,
         freeze_at_any_moment,
         a_frozen_worker_wakes_evicted,
+        a_run_of_servers_is_ended_in_any_phase,
     )
 }
 

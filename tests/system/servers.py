@@ -403,6 +403,57 @@ def spread(a):
         job.proven()
 
 
+def memory_of(log):
+    """What a server says it takes, in all, and what of it is for sums and versions, in KiB."""
+    unit = {"KiB": 1, "MiB": 1024}
+    words = re.search(r"memory: ([\d.]+) (\w+) for \d+ workers, ([\d.]+) (\w+) for sums", log)
+    workers, own = (float(words[i]) * unit[words[i + 1]] for i in (1, 3))
+    return workers + own, own
+
+
+def member_with_less_memory(a):
+    """Early sums of groups need memory that a member may not have, though its lead has: it goes
+    without them, to the same bits. Where that is not enough it says so, and why."""
+    groups = ["-n", "9", "--group", "4", "--policy", "bsp", "--commits", "12"]
+    want = {"workers": 9, "members": 0}
+    with Job(a, 2, *groups, **want) as job:
+        job.join()
+        check("with all it wants", not any(w.end(20)[0] for w in job.worker))
+        whole, own = memory_of(job.member[0].end(10)[1])
+    less = int(whole) - 30  # KiB: two early sums of 11809 elements are 92.3
+    with Job(a, 2, *groups, **want) as job:
+        job.join("--memory", f"{less}K")
+        check("with less", not any(w.end(20)[0] for w in job.worker))
+        took = memory_of(job.member[0].end(10)[1])[1]
+        check(f"it took {took} KiB for sums, not {own}", abs(own - took - 92.3) < 1)
+        job.proven("--group", "4", "--count", "9")
+    with Job(a, 2, *groups, **want) as job:
+        job.join("--memory", "1M")
+        status, said = job.member[0].end(10)
+        check(f"it refuses: {said.strip()[-170:]}",
+              status == 1 and "in all more than --memory 1.0 MiB" in said)
+        status, log = job.lead_end(10)
+        check("the lead says why", status == 1 and "gives up: no memory for job" in log)
+        for worker in job.worker:
+            status, said = worker.end(10)
+            check("a worker is told", status == 1 and "gives up: no memory for job" in said)
+
+
+def member_cannot_speak(a):
+    """Its disk is full, its outputs are closed: it serves all the same, and still ends as it did."""
+    for how in ("exec <&- >&- 2>&-", "exec >&- 2>&-", "exec >/dev/full 2>/dev/full"):
+        for commits, statuses in (("40", [0, 0]), ("100000", [1, 1])):
+            with Job(a, 2, "-n", "2", "--commits", commits, workers=2, members=0) as job:
+                command = [a.musterd, "--join", job.address]
+                job.member.append(Child(["sh", "-c", f'{how}; exec "$@"', "sh", *command]))
+                if commits != "40":
+                    job.runs()
+                    job.worker[0].signal(signal.SIGKILL)
+                    job.worker[1].signal(signal.SIGKILL)
+                ends = [job.lead_end(20)[0], job.member[0].end(20)[0]]
+                check(f"{how}: {ends}", ends == statuses)
+
+
 CASES = {
     f.__name__: f
     for f in (
@@ -426,6 +477,8 @@ CASES = {
         refused_members,
         too_short_a_vector,
         spread,
+        member_with_less_memory,
+        member_cannot_speak,
     )
 }
 
