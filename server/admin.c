@@ -21,6 +21,11 @@
 /* Entries beyond two per worker: watchers, and whoever knocks by mistake. */
 #define CONNS_SPARE 64u
 
+/* Deadlines are looked after this often; where servers beat for each other, so often in a lease that
+ * no beat is late. */
+#define NAP_MAX_NS (100 * MST_MS)
+#define NAPS_PER_LEASE 8u
+
 static int watch(struct mst_admin *a, int fd, bool out, int op)
 {
 	struct epoll_event ev = { .events = EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0u) };
@@ -209,8 +214,16 @@ void mst_admin_wait(struct mst_admin *a, uint64_t timeout_ns)
 	struct epoll_event ev[16];
 	uint64_t rung;
 
-	(void)epoll_wait(a->epoll, ev, 16, (int)(timeout_ns / MST_MS));
+	(void)epoll_wait(a->epoll, ev, 16, (int)((timeout_ns + MST_MS - 1) / MST_MS));
 	(void)!read(a->bell, &rung, sizeof(rung));
+}
+
+uint64_t mst_admin_nap(const struct mst_admin *a)
+{
+	uint64_t share = a->o->lease_ns / NAPS_PER_LEASE;
+	bool beats = mst_admin_is_member(a) || mst_admin_servers(a) > 1;
+
+	return beats && share < NAP_MAX_NS ? share : NAP_MAX_NS;
 }
 
 bool mst_admin_event(struct mst_admin *a, const struct mst_ledger_event *ev)

@@ -40,6 +40,8 @@ const char *mst_admin_address(const struct mst_admin *a);
 void mst_admin_step(struct mst_admin *a, uint64_t now_ns);
 /* Sleeps until there may be something, at most @timeout_ns. */
 void mst_admin_wait(struct mst_admin *a, uint64_t timeout_ns);
+/* How long that may be for what it has to do by itself. */
+uint64_t mst_admin_nap(const struct mst_admin *a);
 /* Ends the present or next wait. Any thread, also a signal handler's. */
 void mst_admin_wake(struct mst_admin *a);
 

@@ -22,8 +22,6 @@
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_BY_SIGNAL = 128 };
 
-/* The control plane looks after deadlines of its own this often. */
-#define CONTROL_WAIT_NS (100 * MST_MS)
 /* What a stopped server gives its last messages to get out. */
 #define STOP_GRACE_NS MST_SECOND
 
@@ -157,7 +155,7 @@ static int serve(struct mst_admin *admin, const struct mst_cpus *cpus)
 			mst_error("cannot start the threads of the shards: %s", strerror(-rc));
 			return EXIT_FAILED;
 		}
-		mst_admin_wait(admin, CONTROL_WAIT_NS);
+		mst_admin_wait(admin, mst_admin_nap(admin));
 	}
 	mst_crew_stop(crew);
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
