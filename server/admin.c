@@ -432,7 +432,9 @@ void mst_admin_step(struct mst_admin *a, uint64_t now_ns)
 		if (a->conn[i].stream != NULL && a->conn[i].role == MST_CONN_NEW)
 			step_conn(a, &a->conn[i], now_ns);
 	}
-	if (!mst_admin_is_member(a))
+	if (mst_admin_is_member(a))
+		mst_admin_member_judge(a, now_ns);
+	else
 		mst_admin_servers_step(a, now_ns);
 	if (a->server == NULL) {
 		mst_admin_status(a, a->state != MST_JOB_GATHERING);

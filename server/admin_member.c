@@ -327,16 +327,18 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 
 /* ---- time ---- */
 
-static void judge_lead(struct mst_admin *a, uint64_t now_ns)
+/* What it has said meanwhile has been read. Until the job is set up a lease means nothing, and is
+ * not even known. */
+void mst_admin_member_judge(struct mst_admin *a, uint64_t now_ns)
 {
+	bool ready = a->lead.ready;
+	uint64_t most_ns = ready ? a->o->lease_ns : a->o->join_timeout_ns;
 	char why[128];
 
-	if (!a->lead.ready || is_over(a) || now_ns - a->lead.heard_ns < a->o->lease_ns)
+	if (lead_conn(a) == NULL || is_over(a) || now_ns - a->lead.heard_ns < most_ns)
 		return;
-	snprintf(why, sizeof(why),
-		 "the lead was silent for the lease of %.3g s: stopped, or cut "
-		 "off",
-		 (double)a->o->lease_ns / (double)MST_SECOND);
+	snprintf(why, sizeof(why), "the lead was silent for %s of %.3g s: stopped, or cut off",
+		 ready ? "the lease" : "the --join-timeout", (double)most_ns / (double)MST_SECOND);
 	cut_off(a, why, now_ns);
 }
 
@@ -354,7 +356,6 @@ void mst_admin_member_step(struct mst_admin *a, uint64_t now_ns)
 		a->lead.redial_ns = MST_NEVER;
 		tell(a, MST_MSG_RELINK);
 	}
-	judge_lead(a, now_ns);
 }
 
 /* With a lead that is there, when its workers have gone; else at once. */

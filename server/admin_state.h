@@ -203,6 +203,7 @@ static inline bool mst_admin_is_member(const struct mst_admin *a)
 	return a->o->join != NULL;
 }
 void mst_admin_member_step(struct mst_admin *a, uint64_t now_ns);
+void mst_admin_member_judge(struct mst_admin *a, uint64_t now_ns);
 bool mst_admin_lead_message(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg,
 			    uint64_t now_ns);
 void mst_admin_lead_lost(struct mst_admin *a, const char *why, uint64_t now_ns);
