@@ -460,6 +460,18 @@ static void judge_gathering(struct mst_admin *a, uint64_t now_ns)
 	mst_admin_servers_told(a, &a->message);
 }
 
+/* Who has no welcome yet, for a member is slow to expect it, has no heartbeat: it does not know the
+ * lease. Its connection tells if it dies. */
+static void keep_unwelcome(struct mst_admin *a)
+{
+	for (uint32_t i = 0; i < a->guest_max; i++) {
+		const struct mst_guest *g = &a->guest[i];
+		struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = g->session.who };
+		if (g->in_use && g->unready != 0)
+			(void)mst_admin_event(a, &ev); /* else the next time */
+	}
+}
+
 static void beat(struct mst_admin *a, uint64_t now_ns)
 {
 	if (now_ns < a->beat_ns)
@@ -468,6 +480,7 @@ static void beat(struct mst_admin *a, uint64_t now_ns)
 	memset(&a->message, 0, sizeof(a->message));
 	a->message.kind = MST_MSG_HEARTBEAT;
 	send_all(a, &a->message);
+	keep_unwelcome(a);
 }
 
 void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns)
