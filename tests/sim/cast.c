@@ -2,43 +2,22 @@
 #include "tests/sim/cast.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/assert.h"
-#include "server/admin.h"
-#include "server/options.h"
 #include "tests/sim/heap.h"
 #include "tests/sim/net.h"
+#include "tests/sim/servers.h"
 #include "tests/sim/stream.h"
 
 /* A world in which anybody still runs by then has lost somebody. */
 #define HORIZON_NS (200 * MST_SECOND)
-#define CONTROL_NAP_NS (100 * MST_MS)
 #define NOBODY_NS (60 * MST_SECOND)
 
 static struct {
 	struct sim_plan *plan;
-	struct sim_process *server;
 	struct worker *worker[SIM_WORKERS_MAX]; /* the youngest of each rank */
-	struct sim_process *processes;
-
-	struct mst_server_options options;
-	struct mst_options parsed;
-	struct mst_admin *admin;
-	struct mst_server *data;
-	bool stop_data, data_runs;
-	unsigned shards_run;
-	struct sim_bell shard_bell[MST_SHARDS_MAX];
-	bool to_stop, stopped; /* as by a signal */
-	struct sim_bell data_over;
 } cast;
-
-struct sim_process *cast_server(void)
-{
-	return cast.server;
-}
 
 struct worker *cast_worker(uint32_t rank)
 {
@@ -56,113 +35,6 @@ struct worker *cast_owner(const struct sim_process *p)
 	return NULL;
 }
 
-/* ---- the server: a fiber for each of its threads ---- */
-
-static void data_main(void *arg)
-{
-	(void)arg;
-	while (!cast.stop_data) {
-		uint64_t now_ns = mst_now_ns();
-		if (mst_server_step(cast.data, now_ns))
-			sim_sleep(sim_between(200, cast.plan->slow_server ? 200000 : 3000));
-		else
-			mst_server_wait(cast.data, now_ns);
-	}
-	cast.data_runs = false;
-	sim_ring(&cast.data_over);
-}
-
-/* A fiber for each further shard's thread. */
-static void shard_main(void *arg)
-{
-	const struct sim_bell *bell = arg;
-	uint32_t shard = (uint32_t)(bell - cast.shard_bell);
-
-	while (!cast.stop_data) {
-		if (mst_server_shard_step(cast.data, shard))
-			sim_sleep(sim_between(200, cast.plan->slow_server ? 200000 : 3000));
-		else
-			(void)sim_wait(&cast.shard_bell[shard], MST_SECOND);
-	}
-	cast.shards_run--;
-	sim_ring(&cast.data_over);
-}
-
-void cast_ring_shards(void)
-{
-	for (uint32_t i = 1; i < MST_SHARDS_MAX; i++)
-		sim_ring(&cast.shard_bell[i]);
-}
-
-static void start_data(void)
-{
-	if (cast.data != NULL || mst_admin_server(cast.admin) == NULL)
-		return;
-	cast.data = mst_admin_server(cast.admin);
-	cast.data_runs = true;
-	sim_spawn(cast.server, data_main, NULL);
-	for (uint32_t i = 1; i < mst_server_shards(cast.data); i++) {
-		cast.shards_run++;
-		sim_spawn(cast.server, shard_main, &cast.shard_bell[i]);
-	}
-}
-
-static void stop_data(void)
-{
-	cast.stop_data = true;
-	while (cast.data_runs || cast.shards_run > 0) {
-		mst_server_wake(cast.data);
-		cast_ring_shards();
-		(void)sim_wait(&cast.data_over, MST_SECOND);
-	}
-}
-
-static void set(const char *name, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void set(const char *name, const char *fmt, ...)
-{
-	char value[64];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(value, sizeof(value), fmt, args);
-	va_end(args);
-	int rc = mst_options_set(&cast.parsed, name, value);
-	MST_ASSERT(rc == 0);
-}
-
-static void set_options(const struct sim_plan *p)
-{
-	char why[512];
-	int rc = mst_options_init(&cast.parsed, mst_server_table, &cast.options);
-
-	MST_ASSERT(rc == 0);
-	set("listen", "127.0.0.1:17077");
-	set("job", "sim");
-	set("workers", "%" PRIu32, p->workers);
-	set("policy", "%s", p->policy);
-	set("owner", p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
-	if (p->owner == MUSTER_SERVERS_OWN)
-		set("optimizer", "%s", p->optimizer);
-	set("lr-scale", p->lr_linear ? "linear" : "none");
-	set("commits", "%" PRIu64, p->commits);
-	set("group", "%" PRIu32, p->group);
-	set("buffers", "%" PRIu32, p->buffers);
-	set("history", "%" PRIu32, p->history);
-	if (p->slots != 0)
-		set("slots", "%" PRIu32, p->slots);
-	set("lease", "%" PRIu64 "ms", p->lease_ns / MST_MS);
-	set("patience", "%" PRIu64 "ms", p->patience_ns / MST_MS);
-	set("join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
-	set("chunk", "4K");
-	set("shards", "%" PRIu32, p->shards);
-	set("memory", "1G");
-	rc = mst_options_set(&cast.parsed, "force", "true");
-	MST_ASSERT(rc == 0);
-	rc = mst_server_options_check(&cast.options, why, sizeof(why));
-	if (rc != 0)
-		obs_violated("the server does not take its options: %s", why);
-}
-
 static bool workers_are_home(void)
 {
 	bool home = true;
@@ -175,52 +47,16 @@ static bool workers_are_home(void)
 }
 
 /* A server to whom nobody has come waits, until somebody ends it. */
-static void end_if_nobody_came(void)
+static void end_if_nobody_came(void *ctx, uint64_t unused)
 {
-	if (!obs_began() && sim_now() > NOBODY_NS && workers_are_home())
-		mst_admin_stop(cast.admin, "nobody came", mst_now_ns());
-}
-
-void cast_stop_server(void)
-{
-	cast.to_stop = true;
-	sim_ring(&cast.server->control);
-}
-
-static void stop_if_told(void)
-{
-	if (!cast.to_stop || cast.stopped)
+	(void)ctx;
+	(void)unused;
+	if (obs_began() || servers_process(0)->fibers == 0)
 		return;
-	cast.stopped = true;
-	mst_admin_stop(cast.admin, "the server was ended by signal 15", mst_now_ns());
-}
-
-static void control_main(void *arg)
-{
-	struct mst_admin_cfg cfg = { .options = &cast.options,
-				     .stream = &sim_stream,
-				     .transport = cast.plan->far ? &sim_far : &sim_near };
-	char why[512];
-
-	(void)arg;
-	int rc = mst_admin_new(&cfg, &cast.admin, why, sizeof(why));
-	if (rc != 0) {
-		if (!cast.server->dead)
-			obs_violated("the server does not start: %s", why);
-		return;
-	}
-	while (mst_admin_over(cast.admin) == 0 && !cast.server->dead) {
-		mst_admin_step(cast.admin, mst_now_ns());
-		start_data();
-		end_if_nobody_came();
-		stop_if_told();
-		if (!sim_wait(&cast.server->control, CONTROL_NAP_NS))
-			continue;
-		sim_sleep(sim_between(500, 10000));
-	}
-	stop_data();
-	mst_admin_free(cast.admin);
-	sim_say("the server has ended");
+	if (workers_are_home())
+		servers_nobody_comes();
+	else
+		sim_after(MST_SECOND, end_if_nobody_came, NULL, 0);
 }
 
 /* ---- workers ---- */
@@ -234,8 +70,7 @@ void cast_enter(uint32_t rank, bool again)
 		return;
 	(void)snprintf(name, sizeof(name), "worker %" PRIu32, rank);
 	w->seen = (struct obs_worker){ .rank = rank, .last_version = UINT64_MAX };
-	w->seen.excused = sim_plan_hits(cast.plan, (int)rank) ||
-			  sim_plan_hits(cast.plan, SIM_SERVER);
+	w->seen.excused = sim_plan_hits(cast.plan, (int)rank);
 	w->manners = &cast.plan->manners[rank];
 	w->comes_again = again;
 	w->process = sim_process_new(name);
@@ -246,20 +81,20 @@ void cast_enter(uint32_t rank, bool again)
 
 /* ---- what goes over the links ---- */
 
-static void watch_up(const struct worker *w, const struct mst_put *put)
+static void watch_up(const struct worker *w, uint32_t server, const struct mst_put *put)
 {
 	if (mst_imm_kind(put->imm) == MST_IMM_HEADER &&
 	    put->bytes == sizeof(struct mst_lane_header)) {
 		struct mst_lane_header header;
 		memcpy(&header, put->src, sizeof(header));
-		obs_header(&w->seen, &header);
+		obs_header(&w->seen, server, &header);
 	} else if (mst_imm_kind(put->imm) == MST_IMM_ABANDON) {
-		obs_abandon(&w->seen, mst_imm_slot(put->imm));
+		obs_abandon(&w->seen, server, mst_imm_slot(put->imm));
 	}
 }
 
 /* Grants come one by one, or with an answer. */
-static void watch_down(const struct worker *w, uint32_t imm)
+static void watch_down(const struct worker *w, uint32_t server, uint32_t imm)
 {
 	bool answers = mst_imm_kind(imm) == MST_IMM_ANSWER;
 	uint32_t slots = answers ? mst_imm_grants(imm) : 1u << mst_imm_slot(imm);
@@ -268,24 +103,28 @@ static void watch_down(const struct worker *w, uint32_t imm)
 		return;
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++) {
 		if (slots >> slot & 1u)
-			obs_granted(w->seen.rank, w->seen.incarnation, slot);
+			obs_granted((struct mst_identity){ w->seen.rank, w->seen.incarnation },
+				    server, slot);
 	}
 }
 
+/* Between a worker and a server; what servers tell each other is seen when it is executed. */
 static void watch_put(const struct mst_link *from, bool up, const struct mst_put *put)
 {
-	const struct mst_link *of_worker = up ? from : sim_link_peer(from);
+	const struct mst_link *to = sim_link_peer(from);
+	const struct mst_link *of_worker = up ? from : to, *of_server = up ? to : from;
 	const struct worker *w = of_worker != NULL ? cast_owner(sim_link_owner(of_worker)) : NULL;
 
-	if (w == NULL || !put->notify)
+	if (w == NULL || of_server == NULL || !put->notify)
 		return;
+	uint32_t server = (uint32_t)servers_number(sim_link_owner(of_server));
 	if (up)
-		watch_up(w, put);
+		watch_up(w, server, put);
 	else
-		watch_down(w, put->imm);
+		watch_down(w, server, put->imm);
 	enum mst_imm_kind kind = mst_imm_kind(put->imm);
 	if (kind != MST_IMM_VERDICT && kind != MST_IMM_GRANT) /* moments of the ledger's */
-		faults_moment(w->seen.rank, (uint32_t)kind);
+		faults_moment((int)w->seen.rank, server, (uint32_t)kind);
 }
 
 /* A version may be written over when its reader has gone on: what is sent again then has been
@@ -326,14 +165,12 @@ static void set_network(const struct sim_plan *p)
 
 static bool all_home(void)
 {
-	return cast.server->fibers == 0 && workers_are_home();
+	return servers_are_home() && workers_are_home();
 }
 
 static void name_the_lost(void)
 {
-	if (cast.server->fibers > 0)
-		obs_violated("after %.0f s the server has not ended (%" PRIu64 " commits)",
-			     (double)HORIZON_NS / (double)MST_SECOND, obs_commits());
+	servers_name_the_lost(HORIZON_NS);
 	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
 		for (struct worker *w = cast.worker[rank]; w != NULL; w = w->next) {
 			if (w->process->fibers > 0)
@@ -356,12 +193,11 @@ bool cast_play(struct sim_plan *plan)
 	obs_begin(plan);
 	life_begin(plan);
 	sim_net_watch(&watch);
-	cast.server = sim_process_new("server");
-	set_options(plan);
-	sim_spawn(cast.server, control_main, NULL);
+	servers_begin(plan);
 	for (uint32_t rank = 0; rank < plan->workers; rank++)
 		cast_enter(rank, false);
 	faults_begin(plan);
+	sim_after(NOBODY_NS, end_if_nobody_came, NULL, 0);
 	sim_run(HORIZON_NS);
 	if (obs_violation() != NULL)
 		return false;
@@ -370,7 +206,7 @@ bool cast_play(struct sim_plan *plan)
 		return false;
 	}
 	obs_end();
-	mst_options_free(&cast.parsed);
+	servers_end();
 	struct sim_heap after = sim_heap_now();
 	if (after.blocks != before.blocks)
 		obs_violated("%" PRIu64 " blocks of memory were never freed",

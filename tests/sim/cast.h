@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lives in a world: a server, workers that come, compute, push and go, and what befalls them
- * (faults.c). */
+/* Who lives in a world beside its servers: workers that come, compute, push and go; and what befalls
+ * all of them (faults.c). */
 #ifndef MST_TESTS_SIM_CAST_H
 #define MST_TESTS_SIM_CAST_H
 
@@ -19,17 +19,13 @@ struct worker {
 	uint64_t dawdle_ns; /* that its next piece takes longer */
 	bool comes_again;   /* another process of this rank was there before */
 	bool leaves, finishes, scribbles, talks_rubbish;
+	int rogue_at;        /* server, or SIM_ALL */
 	struct worker *next; /* older */
 };
 
 /* Lives the plan through. Return: did everybody go home? If not, nothing can be freed. */
 bool cast_play(struct sim_plan *plan);
 
-struct sim_process *cast_server(void);
-/* There may be work for shards that sleep. */
-void cast_ring_shards(void);
-/* As a signal would. */
-void cast_stop_server(void);
 /* The youngest process of this rank; NULL: none yet. */
 struct worker *cast_worker(uint32_t rank);
 /* Another process of this rank. */
@@ -40,8 +36,10 @@ struct worker *cast_owner(const struct sim_process *p);
 /* ---- faults.c ---- */
 
 void faults_begin(struct sim_plan *plan);
-/* A put of this kind, from or to this rank; of VERDICT and GRANT, the decision. */
-void faults_moment(uint32_t rank, uint32_t imm_kind);
+#define SIM_NOBODY (-1)
+/* A put of this kind between this rank and this server; of VERDICT, GRANT and COMMIT, the decision,
+ * as that server executes it. COMMIT is of nobody. */
+void faults_moment(int rank, uint32_t server, uint32_t moment);
 /* What a worker that talks rubbish says next. */
 void faults_rubbish(struct worker *w);
 

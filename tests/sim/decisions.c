@@ -199,7 +199,7 @@ static void check_patience(void)
 
 	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
 		const struct sim_fault *f = &obs.plan->fault[i];
-		if (!f->left_out && f->target == SIM_SERVER)
+		if (!f->left_out && sim_target_is_server(f->target))
 			most_ns += f->span_ns;
 	}
 	if (sim_now() - obs.first_count_ns > most_ns)
@@ -286,6 +286,8 @@ static void admitted(const struct mst_decision *d)
 /* A server that only stood still must not hold it against others; they may have gone meanwhile. */
 static bool server_is_to_blame(enum mst_evict_why why)
 {
+	if (obs.plan->servers > 1)
+		return !sim_plan_servers_hold(obs.plan);
 	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
 		const struct sim_fault *f = &obs.plan->fault[i];
 		bool only_stood = f->kind == SIM_FAULT_FREEZE && why != MST_EVICT_LOST;
@@ -344,6 +346,7 @@ static void finished(const struct mst_decision *d)
 void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 {
 	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank);
+	obs_order_keep(d, record);
 	switch (d->kind) {
 	case MST_DO_ADMIT:
 		admitted(d);

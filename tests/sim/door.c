@@ -60,9 +60,7 @@ static uint64_t stands_until(const struct sim_call *c)
 {
 	if (is_near(c))
 		return 0;
-	uint64_t a = sim_path_free_at(c->process);
-	uint64_t b = c->door != NULL ? sim_path_free_at(c->door->process) : 0;
-	return a > b ? a : b;
+	return sim_path_free_at(c->process, c->door != NULL ? c->door->process : NULL);
 }
 
 static void finish(struct sim_call *c)

@@ -4,16 +4,30 @@
 
 #include "tests/sim/cast.h"
 #include "tests/sim/net.h"
+#include "tests/sim/servers.h"
 #include "tests/sim/stream.h"
 
-#define IMM_KINDS 8u
 #define SCRIBBLE_NS_MAX 300000u
 
 static struct sim_plan *the_plan;
-/* Moments of a kind so far: by rank, and of all. */
-static uint32_t moments[SIM_WORKERS_MAX + 1][IMM_KINDS];
+/* Moments of a kind so far: by rank, and of all; by server, and at all. */
+static uint32_t moments[SIM_WORKERS_MAX + 1][SIM_SERVERS_MAX + 1][SIM_MOMENTS];
 
 /* ---- workers that break the rules ---- */
+
+/* The part of the vector whose server it is unfair to; NULL: it has no link there now. */
+static struct mst_client_part *victim(const struct worker *w)
+{
+	if (w->rogue_at == SIM_ALL)
+		return &w->m->part[w->m->part_count > 1 ? sim_below(w->m->part_count) : 0];
+	for (uint32_t k = 0; k < w->m->part_count; k++) {
+		struct mst_link *link = w->m->part[k].link;
+		const struct mst_link *peer = link != NULL ? sim_link_peer(link) : NULL;
+		if (peer != NULL && servers_number(sim_link_owner(peer)) == w->rogue_at)
+			return &w->m->part[k];
+	}
+	return NULL;
+}
 
 /* Into slots that are granted, full, being read, or gone. */
 static void scribble(void *ctx, uint64_t arg)
@@ -23,22 +37,24 @@ static void scribble(void *ctx, uint64_t arg)
 
 	if (!w->scribbles || w->m == NULL || w->process->dead)
 		return;
+	const struct mst_client_part *part = victim(w);
 	for (size_t i = 0; i < 64; i++)
 		rubbish[i] = sim_below(UINT64_MAX);
 	size_t bytes = 8 * sim_between(1, 64);
-	const struct mst_lanes *lanes = &w->m->part[0].link->lanes;
-	if (lanes->up_bytes >= bytes)
-		sim_scribble(w->m->part[0].link, sim_below(lanes->up_bytes - bytes + 1) / 8 * 8,
+	if (part != NULL && part->link->lanes.up_bytes >= bytes)
+		sim_scribble(part->link, sim_below(part->link->lanes.up_bytes - bytes + 1) / 8 * 8,
 			     rubbish, bytes);
 	sim_after(sim_below(SCRIBBLE_NS_MAX), scribble, w, arg);
 }
 
 void faults_rubbish(struct worker *w)
 {
-	const struct mst_lane_layout *l = &w->m->part[0].layout;
-	uint32_t slot = (uint32_t)sim_below(l->slots);
+	const struct mst_client_part *part = victim(w);
 	struct mst_lane_header header;
 
+	if (part == NULL)
+		return;
+	uint32_t slot = (uint32_t)sim_below(part->layout.slots);
 	for (size_t i = 0; i < sizeof(header); i++)
 		((unsigned char *)&header)[i] = (unsigned char)sim_below(256);
 	if (sim_chance(0.5)) { /* sound but for what it says */
@@ -50,21 +66,21 @@ void faults_rubbish(struct worker *w)
 						   .flags = (uint32_t)sim_below(32) };
 	}
 	uint32_t kind = (uint32_t)sim_between(0, 8);
-	w->m->part[0].link->ops->put(
-		w->m->part[0].link,
-		&(struct mst_put){ .offset = l->up_header[slot],
-				   .src = &header,
-				   .bytes = sizeof(header),
-				   .notify = true,
-				   .imm = mst_imm((enum mst_imm_kind)kind, slot,
-						  w->m->worker.slot[slot].epoch) });
+	part->link->ops->put(part->link,
+			     &(struct mst_put){ .offset = part->layout.up_header[slot],
+						.src = &header,
+						.bytes = sizeof(header),
+						.notify = true,
+						.imm = mst_imm((enum mst_imm_kind)kind, slot,
+							       w->m->worker.slot[slot].epoch) });
 }
 
-static void turn_rogue(struct worker *w, bool scribbles)
+static void turn_rogue(struct worker *w, bool scribbles, int at)
 {
 	if (w->m == NULL)
 		return;
 	obs_turns_rogue(&w->seen);
+	w->rogue_at = at;
 	w->talks_rubbish |= !scribbles;
 	if (scribbles && !w->scribbles) {
 		w->scribbles = true;
@@ -76,6 +92,8 @@ static void turn_rogue(struct worker *w, bool scribbles)
 
 static void befall_process(const struct sim_fault *f, struct sim_process *p)
 {
+	struct sim_process *peer = f->with != SIM_ALL ? servers_process((uint32_t)f->with) : NULL;
+
 	switch (f->kind) {
 	case SIM_FAULT_KILL:
 		sim_kill(p, SIM_KILLED);
@@ -88,10 +106,13 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 		break;
 	case SIM_FAULT_STALL:
 		if (the_plan->far)
-			sim_path_stall(p, f->span_ns);
+			sim_path_stall_between(p, peer, f->span_ns);
+		break;
+	case SIM_FAULT_BREAK:
+		sim_links_break(p, peer);
 		break;
 	case SIM_FAULT_STOP:
-		cast_stop_server();
+		servers_stop((uint32_t)servers_number(p));
 		break;
 	case SIM_FAULT_CUT:
 		sim_streams_cut(p);
@@ -125,7 +146,7 @@ static void befall_worker(const struct sim_fault *f, struct worker *w)
 		break;
 	case SIM_FAULT_SCRIBBLE:
 	case SIM_FAULT_RUBBISH:
-		turn_rogue(w, f->kind == SIM_FAULT_SCRIBBLE);
+		turn_rogue(w, f->kind == SIM_FAULT_SCRIBBLE, f->with);
 		break;
 	default:
 		befall_process(f, w->process);
@@ -135,15 +156,18 @@ static void befall_worker(const struct sim_fault *f, struct worker *w)
 static void happen(void *ctx, uint64_t arg)
 {
 	const struct sim_fault *f = ctx;
+	bool of_server = sim_target_is_server(f->target);
+	struct sim_process *p = of_server ? servers_process(sim_server_of_target(f->target))
+					  : cast_worker((uint32_t)f->target)->process;
 
 	(void)arg;
-	sim_say("FAULT: %s of %s", sim_fault_name(f->kind),
-		f->target == SIM_SERVER ? "the server"
-					: cast_worker((uint32_t)f->target)->process->name);
+	sim_say("FAULT: %s of %s", sim_fault_name(f->kind), p->name);
+	if (of_server)
+		obs_server_hit(f, p->fibers > 0);
 	if (f->kind == SIM_FAULT_REJOIN)
 		cast_enter((uint32_t)f->target, true);
-	else if (f->target == SIM_SERVER)
-		befall_process(f, cast_server());
+	else if (of_server)
+		befall_process(f, p);
 	else
 		befall_worker(f, cast_worker((uint32_t)f->target));
 }
@@ -155,28 +179,45 @@ void faults_begin(struct sim_plan *plan)
 	the_plan = plan;
 	memset(moments, 0, sizeof(moments));
 	for (uint32_t i = 0; i < plan->fault_count; i++) {
-		if (plan->fault[i].when.imm_kind == 0 && !plan->fault[i].left_out)
+		if (plan->fault[i].when.moment == 0 && !plan->fault[i].left_out)
 			sim_after(plan->fault[i].when.after_ns, happen, &plan->fault[i], 0);
 	}
 }
 
-static bool is_due(const struct sim_fault *f, uint32_t rank, uint32_t imm_kind)
+static bool is_due(const struct sim_fault *f, int rank, uint32_t server, uint32_t moment)
 {
-	uint32_t row = f->target == SIM_SERVER ? SIM_WORKERS_MAX : rank;
+	bool all = sim_target_is_server(f->target);
+	uint32_t row = all ? SIM_WORKERS_MAX : (uint32_t)f->target;
+	uint32_t column = f->when.server == SIM_ALL ? SIM_SERVERS_MAX : (uint32_t)f->when.server;
 
-	return !f->left_out && f->when.imm_kind == imm_kind &&
-	       (f->target == SIM_SERVER || f->target == (int)rank) &&
-	       moments[row][imm_kind] == f->when.nth;
+	return !f->left_out && f->when.moment == moment &&
+	       (all || f->target == rank || rank == SIM_NOBODY) &&
+	       (f->when.server == SIM_ALL || column == server) &&
+	       moments[row][column][moment] == f->when.nth;
 }
 
-void faults_moment(uint32_t rank, uint32_t imm_kind)
+static void count_moment(uint32_t row, uint32_t server, uint32_t moment)
 {
-	if (imm_kind >= IMM_KINDS || rank >= SIM_WORKERS_MAX)
+	moments[row][server][moment]++;
+	moments[row][SIM_SERVERS_MAX][moment]++;
+}
+
+/* Whoever runs has not gone on yet when it happens. */
+void faults_moment(int rank, uint32_t server, uint32_t moment)
+{
+	if (moment >= SIM_MOMENTS)
 		return;
-	moments[rank][imm_kind]++;
-	moments[SIM_WORKERS_MAX][imm_kind]++;
+	for (uint32_t row = 0; row < SIM_WORKERS_MAX; row++) {
+		if (rank == SIM_NOBODY || row == (uint32_t)rank)
+			count_moment(row, server, moment);
+	}
+	count_moment(SIM_WORKERS_MAX, server, moment);
 	for (uint32_t i = 0; i < the_plan->fault_count; i++) {
-		if (is_due(&the_plan->fault[i], rank, imm_kind))
-			sim_after(the_plan->fault[i].when.after_ns, happen, &the_plan->fault[i], 0);
+		struct sim_fault *f = &the_plan->fault[i];
+		if (!is_due(f, rank, server, moment))
+			continue;
+		sim_after(f->when.after_ns, happen, f, 0);
+		if (f->when.after_ns == 0)
+			sim_interrupt();
 	}
 }

@@ -127,11 +127,9 @@ static bool is_active(const struct sim_end *e)
 
 static uint64_t stands_until(const struct sim_lane *lane)
 {
-	uint64_t a = sim_path_free_at(lane->from->owner), b = sim_path_free_at(lane->to->owner);
-
 	if (lane->from->session->near)
 		return 0;
-	return a > b ? a : b;
+	return sim_path_free_at(lane->from->owner, lane->to->owner);
 }
 
 static void go(struct sim_lane *lane)

@@ -13,7 +13,7 @@
 struct sim_manner sim_manner = SIM_MANNER;
 
 struct sim_path {
-	const struct sim_process *process;
+	const struct sim_process *process, *peer; /* NULL: all of its peers */
 	uint64_t stands_until;
 	struct sim_path *next;
 };
@@ -58,35 +58,58 @@ struct sim_nets *sim_nets(void)
 
 /* ---- paths ---- */
 
-static struct sim_path *path_of(const struct sim_process *p)
+static bool is_on(const struct sim_path *path, const struct sim_process *p,
+		  const struct sim_process *q)
 {
-	struct sim_path *path = sim_nets()->paths;
-
-	while (path != NULL && path->process != p)
-		path = path->next;
-	return path;
+	if (path->peer == NULL)
+		return path->process == p || path->process == q;
+	return (path->process == p && path->peer == q) || (path->process == q && path->peer == p);
 }
 
-uint64_t sim_path_free_at(const struct sim_process *p)
+uint64_t sim_path_free_at(const struct sim_process *p, const struct sim_process *q)
 {
-	const struct sim_path *path = path_of(p);
+	uint64_t until = 0;
 
-	return path != NULL && path->stands_until > sim_now() ? path->stands_until : 0;
+	for (const struct sim_path *path = sim_nets()->paths; path != NULL; path = path->next) {
+		if (is_on(path, p, q) && path->stands_until > until)
+			until = path->stands_until;
+	}
+	return until > sim_now() ? until : 0;
+}
+
+void sim_path_stall_between(struct sim_process *p, struct sim_process *q, uint64_t span_ns)
+{
+	struct sim_path *path = sim_alloc(sizeof(*path));
+
+	*path = (struct sim_path){ p, q, sim_now() + span_ns, sim_nets()->paths };
+	sim_nets()->paths = path;
+	sim_say("the path between %s and %s stands still for %.3f s", p->name,
+		q != NULL ? q->name : "everybody", (double)span_ns / (double)MST_SECOND);
 }
 
 void sim_path_stall(struct sim_process *p, uint64_t span_ns)
 {
-	struct sim_path *path = path_of(p);
+	sim_path_stall_between(p, NULL, span_ns);
+}
 
-	if (path == NULL) {
-		path = sim_alloc(sizeof(*path));
-		*path = (struct sim_path){ .process = p, .next = sim_nets()->paths };
-		sim_nets()->paths = path;
+static void break_end(struct sim_end *e)
+{
+	bool whole = e->state == SIM_END_IDLE || e->state == SIM_END_LIVE;
+
+	if (whole && e->error == 0 && !e->freed)
+		sim_end_lose(e, -EPIPE, "the link broke");
+}
+
+void sim_links_break(struct sim_process *p, struct sim_process *q)
+{
+	sim_say("the links between %s and %s break", p->name, q != NULL ? q->name : "everybody");
+	for (struct sim_session *s = sim_nets()->sessions; s != NULL; s = s->next) {
+		const struct sim_process *a = s->connector.owner, *b = s->acceptor.owner;
+		if ((a != p || (q != NULL && b != q)) && (b != p || (q != NULL && a != q)))
+			continue;
+		break_end(&s->connector);
+		break_end(&s->acceptor);
 	}
-	sim_say("the path to %s stands still for %.3f s", p->name,
-		(double)span_ns / (double)MST_SECOND);
-	if (sim_now() + span_ns > path->stands_until)
-		path->stands_until = sim_now() + span_ns;
 }
 
 /* ---- nets ---- */

@@ -50,6 +50,11 @@ extern struct sim_manner sim_manner;
  * goes on; a put that is on its way for longer than give_up_ns ends its link at both ends: at the
  * sender then, at the other when it next puts something or returns credits, or never. */
 void sim_path_stall(struct sim_process *p, uint64_t span_ns);
+/* The same of the path between those two alone. */
+void sim_path_stall_between(struct sim_process *p, struct sim_process *q, uint64_t span_ns);
+/* Every link between the two is lost at both ends, now; both live, and can link anew. @q NULL:
+ * whoever @p is linked with. */
+void sim_links_break(struct sim_process *p, struct sim_process *q);
 
 /* What the observer sees of every link. Members may be NULL. @up: from the connector. */
 struct sim_net_watch {

@@ -173,8 +173,8 @@ struct sim_nets {
 struct sim_nets *sim_nets(void);
 const struct sim_net_watch *sim_nets_watch(void);
 
-/* When does the path of this process move again? 0: it does. */
-uint64_t sim_path_free_at(const struct sim_process *p);
+/* When does the path between these two move again? 0: it does. @q may be NULL: nobody. */
+uint64_t sim_path_free_at(const struct sim_process *p, const struct sim_process *q);
 int sim_net_attach(struct mst_net *net, struct mst_link *link);
 
 /* ---- door.c ---- */

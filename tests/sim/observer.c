@@ -93,12 +93,36 @@ void obs_turns_rogue(struct obs_worker *w)
 	}
 }
 
-void obs_header(const struct obs_worker *w, const struct mst_lane_header *h)
+static uint32_t all_servers(void)
+{
+	return (1u << obs.plan->servers) - 1;
+}
+
+/* What one server was told already the next is told in the same words. Return: was it? */
+static bool is_told(struct obs_session *s, uint32_t server, uint32_t slot, const char *what)
+{
+	uint32_t told = s->told[slot];
+
+	if (told >> server & 1u)
+		obs_violated("rank %" PRIu32 " %s slot %" PRIu32 " at server %" PRIu32 " twice",
+			     s->rank, what, slot, server);
+	s->told[slot] |= 1u << server;
+	return told != 0 && told != all_servers();
+}
+
+void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_lane_header *h)
 {
 	struct obs_session *s = obs_find(w->rank, w->incarnation);
 
 	if (s == NULL || s->rogue)
 		return;
+	if (h->slot < MST_SLOTS_MAX && is_told(s, server, h->slot, "hands in")) {
+		if (memcmp(&s->header[h->slot], h, sizeof(*h)) != 0)
+			obs_violated("rank %" PRIu32 " says something else to server %" PRIu32
+				     " of its contribution %" PRIu64,
+				     w->rank, server, h->seq);
+		return;
+	}
 	if (h->seq != s->headers + 1)
 		obs_violated("rank %" PRIu32 " sends header %" PRIu64 " after %" PRIu64, w->rank,
 			     h->seq, s->headers);
@@ -106,6 +130,8 @@ void obs_header(const struct obs_worker *w, const struct mst_lane_header *h)
 		obs_violated("rank %" PRIu32 " uses slot %" PRIu32 " without a grant", w->rank,
 			     h->slot);
 	s->headers = h->seq;
+	s->header[h->slot] = *h;
+	s->granted[h->slot] = 0;
 	s->slot[h->slot] = SLOT_SPENT;
 	s->spent_by[h->slot] = h->seq;
 	struct expect_item *item = sim_alloc(sizeof(*item));
@@ -125,30 +151,39 @@ void obs_header(const struct obs_worker *w, const struct mst_lane_header *h)
 		w->rank, w->incarnation, h->seq, h->tag, h->slot);
 }
 
-void obs_abandon(const struct obs_worker *w, uint32_t slot)
+void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot)
 {
 	struct obs_session *s = obs_find(w->rank, w->incarnation);
 
-	if (s == NULL || s->rogue || slot >= MST_SLOTS_MAX)
+	if (s == NULL || s->rogue || slot >= MST_SLOTS_MAX || is_told(s, server, slot, "gives up"))
 		return;
 	if (s->slot[slot] != SLOT_GRANTED)
 		obs_violated("rank %" PRIu32 " abandons slot %" PRIu32 " without a grant", w->rank,
 			     slot);
 	s->slot[slot] = SLOT_JUDGED;
 	s->spent_by[slot] = 0;
+	s->granted[slot] = 0;
 }
 
-void obs_granted(uint32_t rank, uint32_t incarnation, uint32_t slot)
+void obs_granted(struct mst_identity who, uint32_t server, uint32_t slot)
 {
-	struct obs_session *s = obs_find(rank, incarnation);
+	struct obs_session *s = obs_find(who.rank, who.incarnation);
 
 	if (s == NULL || s->rogue || slot >= MST_SLOTS_MAX)
 		return;
 	if (s->slot[slot] != SLOT_JUDGED)
 		obs_violated("rank %" PRIu32 " is granted slot %" PRIu32
 			     " though what is in it has no verdict",
-			     rank, slot);
+			     who.rank, slot);
+	if (s->granted[slot] >> server & 1u)
+		obs_violated("rank %" PRIu32 " is granted slot %" PRIu32 " by server %" PRIu32
+			     " twice",
+			     who.rank, slot, server);
+	s->granted[slot] |= 1u << server;
+	if (s->granted[slot] != all_servers())
+		return;
 	s->slot[slot] = SLOT_GRANTED;
+	s->told[slot] = 0;
 }
 
 const char *obs_verdict_name(enum muster_verdict verdict)
@@ -164,7 +199,7 @@ const char *obs_verdict_name(enum muster_verdict verdict)
 static void check_end(void)
 {
 	bool whole = obs.plan->fault_count == 0 ||
-		     (!sim_plan_hits(obs.plan, SIM_SERVER) && obs.commits > 0);
+		     (sim_plan_servers_hold(obs.plan) && obs.commits > 0);
 	whole &= !obs.ever_behind;
 
 	if (!whole || (obs.finished && !mst_finish_failed(obs.why)))
@@ -179,11 +214,12 @@ static void check_end(void)
 void obs_end(void)
 {
 	check_end();
+	obs_check_servers();
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
 		for (const struct expect_item *i = s->items; i != NULL; i = i->next) {
 			if (i->verdict == MUSTER_NONE && s->live && !obs.finished &&
 			    !sim_plan_hits(obs.plan, (int)s->rank) &&
-			    !sim_plan_hits(obs.plan, SIM_SERVER))
+			    sim_plan_servers_hold(obs.plan))
 				obs_violated("%" PRIu64 " of rank %" PRIu32 " was never judged",
 					     i->seq, s->rank);
 		}

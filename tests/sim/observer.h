@@ -12,8 +12,11 @@
  *   - a slot is granted anew only after its contribution was judged, and used only while granted;
  *     what is being sent from it is left alone until it has been sent;
  *   - the bits a worker reads are those of the record's sum, when it gets them and when it lets go;
+ *   - every server executes what the lead decides, in its order, each once;
+ *   - a worker says the same to all servers, and uses a slot when all have granted it;
  *   - nobody is ended, told an error, or kept waiting for longer than promised, without a fault
- *     that excuses it;
+ *     that excuses it: a lost server is the end for everybody, in words that name it, and one that
+ *     is away for less than its lease is nobody's;
  *   - nothing is allocated once all have joined and had a version.
  *
  * The first violation stops the world; obs_violation() tells it.
@@ -62,10 +65,10 @@ float obs_start_value(uint32_t rank, uint64_t i);
 /* It has begun to break the rules: only others are held against what they do from now on. */
 void obs_turns_rogue(struct obs_worker *w);
 /* Its header goes out: seen on the link by net.h's watch. */
-void obs_header(const struct obs_worker *w, const struct mst_lane_header *header);
+void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_lane_header *header);
 /* What it was sending has changed. */
 void obs_spoiled(const struct obs_worker *w);
-void obs_abandon(const struct obs_worker *w, uint32_t slot);
+void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot);
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
 /* It is about to let go of what it reads, which must have stood still unless its session has
  * ended. */
@@ -78,10 +81,16 @@ void obs_error(const struct obs_worker *w, const char *call, int error, const ch
 /* A call has taken so long, by the world's clock, and was to take at most so long. */
 void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns);
 
-/* ---- what the server decides, in order ---- */
+/* ---- what the lead decides, in order, and what servers do ---- */
 
 void obs_decided(const struct mst_decision *d, const struct mst_record *record);
+/* Another server than the lead carries it out. */
+void obs_executed(uint32_t server, const struct mst_decision *d, const struct mst_record *record);
 /* A grant is put to a worker. */
-void obs_granted(uint32_t rank, uint32_t incarnation, uint32_t slot);
+void obs_granted(struct mst_identity who, uint32_t server, uint32_t slot);
+/* A fault is about to hit a server, which has not ended yet. */
+void obs_server_hit(const struct sim_fault *f, bool lives);
+/* It ends by itself, and says so: the job has finished, or failed. */
+void obs_server_ended(uint32_t server, bool well);
 
 #endif

@@ -6,6 +6,13 @@
 #include "tests/sim/expect.h"
 #include "tests/sim/observer.h"
 
+/* A decision that every server executes. */
+struct obs_order {
+	enum mst_decision_kind kind;
+	struct mst_identity who;
+	uint64_t figure[4];
+};
+
 enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
 
 struct obs_session {
@@ -14,7 +21,10 @@ struct obs_session {
 	uint64_t headers; /* put so far */
 	enum obs_slot_state slot[MST_SLOTS_MAX];
 	uint64_t spent_by[MST_SLOTS_MAX]; /* seq; 0: given up */
-	struct expect_item *items;        /* newest first */
+	/* Sets of servers: that were told of what is in the slot; that have granted it anew. */
+	uint32_t told[MST_SLOTS_MAX], granted[MST_SLOTS_MAX];
+	struct mst_lane_header header[MST_SLOTS_MAX]; /* as the first was told */
+	struct expect_item *items;                    /* newest first */
 	struct obs_session *next;
 };
 
@@ -33,11 +43,24 @@ struct obs_state {
 	uint64_t first_count_ns;       /* of the open step */
 	uint64_t allocations;          /* when the second version was committed */
 	uint64_t buffer_version[1024]; /* and one more; 0: none */
+
+	/* Several servers. */
+	struct obs_order *order; /* what the lead has decided, in order */
+	uint32_t order_count, order_size;
+	uint32_t executed[SIM_SERVERS_MAX];
+	uint32_t server_hit; /* set: something has happened to them */
+	uint32_t ended, ended_well;
+	uint64_t lost_ns;       /* a server was lost for good; 0: none was */
+	uint64_t server_gap_ns; /* that faults have kept servers from others, all together */
 };
 extern struct obs_state obs;
 
 struct obs_session *obs_find(uint32_t rank, uint32_t incarnation);
 struct expect_item *obs_item(const struct obs_session *s, uint64_t seq);
 const char *obs_verdict_name(enum muster_verdict verdict);
+/* The lead has decided this. */
+void obs_order_keep(const struct mst_decision *d, const struct mst_record *record);
+bool obs_names_cause(const char *sentence);
+void obs_check_servers(void);
 
 #endif

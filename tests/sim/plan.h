@@ -14,7 +14,24 @@
 
 #define SIM_FAULTS_MAX 16u
 #define SIM_WORKERS_MAX 8u
-#define SIM_SERVER (-1) /* a fault's target */
+#define SIM_SERVERS_MAX 3u
+#define SIM_ALL (-1)
+
+/* A fault's target is a rank, or a server: SIM_SERVER leads. Servers are numbered as processes; in
+ * the job members are by the order in which they join. */
+#define SIM_SERVER (-1)
+static inline int sim_target_of_server(uint32_t server)
+{
+	return SIM_SERVER - (int)server;
+}
+static inline bool sim_target_is_server(int target)
+{
+	return target < 0;
+}
+static inline uint32_t sim_server_of_target(int target)
+{
+	return (uint32_t)(SIM_SERVER - target);
+}
 
 enum sim_fault_kind {
 	SIM_FAULT_KILL,      /* the process dies, its kernel tells */
@@ -31,20 +48,27 @@ enum sim_fault_kind {
 	SIM_FAULT_SCRIBBLE, /* from now on it writes to its slots whenever it likes */
 	SIM_FAULT_RUBBISH,  /* it puts headers and immediates that make no sense */
 	SIM_FAULT_STOP,     /* the server is told to end; not of workers */
+	SIM_FAULT_BREAK,    /* its data links are lost at both ends; both processes live */
 	SIM_FAULT_KINDS
 };
 
+/* Beside enum mst_imm_kind: the commit of a version is executed. */
+#define SIM_MOMENT_COMMIT 8u
+#define SIM_MOMENTS 9u
+
 /* When a fault happens: at a time, or with the nth record of a kind to or from its target: when
- * a put of it begins, or a verdict or grant is decided. */
+ * a put of it begins, or a verdict, grant or commit is executed. */
 struct sim_trigger {
-	uint32_t imm_kind; /* enum mst_imm_kind; 0: at a time */
+	uint32_t moment; /* enum mst_imm_kind, or SIM_MOMENT_...; 0: at a time */
+	int server;      /* between its target and this one, or executed there; SIM_ALL: any */
 	uint32_t nth;
 	uint64_t after_ns; /* from the world's beginning, or from that put */
 };
 
 struct sim_fault {
 	enum sim_fault_kind kind;
-	int target; /* rank, or SIM_SERVER */
+	int target; /* rank, or of a server */
+	int with; /* of STALL, BREAK, SCRIBBLE, RUBBISH: towards this server; SIM_ALL: everybody */
 	struct sim_trigger when;
 	uint64_t span_ns;
 	bool left_out; /* not to happen: a failure is being shortened */
@@ -70,7 +94,9 @@ struct sim_plan {
 	enum muster_owner owner;
 	enum muster_type type, result_type;
 	uint64_t elems;
-	uint32_t shards;
+	uint32_t servers, weight[SIM_SERVERS_MAX];
+	uint64_t server_comes_ns[SIM_SERVERS_MAX];
+	uint32_t shards;                         /* of each server */
 	uint32_t group, buffers, history, slots; /* slots 0: auto */
 	uint64_t commits;
 	uint64_t lease_ns, patience_ns, join_ns;
@@ -86,7 +112,9 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
 void sim_plan_print(const struct sim_plan *p, FILE *out);
 const char *sim_fault_name(enum sim_fault_kind kind);
 
-/* Does any fault hit this target, or could any hit the whole job? */
+/* Does any fault hit this target? */
 bool sim_plan_hits(const struct sim_plan *p, int target);
+/* Is no server hit, or, where there are several, only for so short that nobody may notice? */
+bool sim_plan_servers_hold(const struct sim_plan *p);
 
 #endif

@@ -19,6 +19,7 @@
 #include "tests/sim/cast.h"
 #include "tests/sim/net.h"
 #include "tests/sim/observer.h"
+#include "tests/sim/servers.h"
 #include "tests/sim/world.h"
 
 uint64_t __wrap_mst_now_ns(void);
@@ -147,29 +148,41 @@ void __wrap_mst_heartbeat_free(struct mst_heartbeat *h)
 	}
 }
 
-/* ---- the server's control plane ---- */
+/* ---- a server's threads ---- */
 
 void __wrap_mst_admin_wake(struct mst_admin *a)
 {
 	(void)a;
-	sim_ring(&cast_server()->control);
+	sim_ring(&sim_self()->control);
 }
 
 void __wrap_mst_shard_wake(struct mst_shard *s)
 {
 	(void)s;
-	cast_ring_shards();
+	servers_ring_shards(sim_self());
 }
 
 /* ---- the stream of decisions: the observer sees it before anybody acts on it ---- */
 
+static void tell_moment(uint32_t server, const struct mst_decision *d)
+{
+	if (d->kind == MST_DO_VERDICT)
+		faults_moment((int)d->who.rank, server, MST_IMM_VERDICT);
+	else if (d->kind == MST_DO_REGRANT)
+		faults_moment((int)d->who.rank, server, MST_IMM_GRANT);
+	else if (d->kind == MST_DO_COMMIT)
+		faults_moment(SIM_NOBODY, server, SIM_MOMENT_COMMIT);
+}
+
 void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 				   const struct mst_record *record, const struct mst_rule *rule)
 {
-	obs_decided(d, record);
-	if (d->kind == MST_DO_VERDICT)
-		faults_moment(d->who.rank, MST_IMM_VERDICT);
-	else if (d->kind == MST_DO_REGRANT)
-		faults_moment(d->who.rank, MST_IMM_GRANT);
+	uint32_t server = (uint32_t)servers_number(sim_self());
+
+	if (server == 0)
+		obs_decided(d, record);
+	else
+		obs_executed(server, d, record);
+	tell_moment(server, d);
 	__real_mst_aggregator_execute(a, d, record, rule);
 }

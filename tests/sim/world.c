@@ -48,7 +48,7 @@ struct sim_fiber {
 static struct {
 	struct mst_rand chance;
 	uint64_t now_ns, number, steps, hash;
-	bool stopped, traced;
+	bool stopped, traced, interrupted;
 	double preemption;
 	struct chunk *chunks;
 	struct happening *heap;
@@ -321,11 +321,19 @@ void sim_set_preemption(double chance)
 	sim.preemption = chance;
 }
 
+void sim_interrupt(void)
+{
+	sim.interrupted = true;
+}
+
 /* Mostly as long as an interrupt takes, now and then as long as another's time slice. */
 void sim_preempt(void)
 {
-	if (sim.running == NULL || sim.running->process->dead || !sim_chance(sim.preemption))
+	if (sim.running == NULL || sim.running->process->dead)
 		return;
+	if (!sim.interrupted && !sim_chance(sim.preemption))
+		return;
+	sim.interrupted = false;
 	uint64_t span_ns = sim_between(100, 20000);
 	if (sim_chance(0.03))
 		span_ns = sim_between(MST_MS / 10, 6 * MST_MS);

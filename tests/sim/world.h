@@ -100,6 +100,9 @@ void sim_sleep(uint64_t ns);
 /* A place where a thread could lose its processor: now and then others get a turn, sometimes for
  * long. Outside any fiber: nothing. */
 void sim_preempt(void);
+/* Whoever runs has a pause at its next such place: others get between what it does before and
+ * after. */
+void sim_interrupt(void);
 /* How often that is so. */
 void sim_set_preemption(double chance);
 

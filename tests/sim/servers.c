@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/sim/servers.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "server/admin.h"
+#include "server/options.h"
+#include "tests/sim/net.h"
+#include "tests/sim/observer.h"
+#include "tests/sim/stream.h"
+
+#define ADDRESS "127.0.0.1:17077"
+
+struct server {
+	uint32_t number;
+	struct sim_process *process;
+	struct mst_server_options options;
+	struct mst_options parsed;
+	struct mst_admin *admin;
+	struct mst_server *data;
+	bool stop_data, data_runs;
+	unsigned shards_run;
+	struct sim_bell shard_bell[MST_SHARDS_MAX];
+	struct sim_bell data_over;
+	const char *stop; /* as by a signal: what is said */
+	bool stopped;
+};
+
+/* What a fiber of a shard is of. */
+struct shard {
+	struct server *server;
+	uint32_t index;
+};
+
+static const struct sim_plan *the_plan;
+static struct server servers[SIM_SERVERS_MAX];
+
+/* ---- the data side ---- */
+
+static void rest_between_steps(void)
+{
+	sim_sleep(sim_between(200, the_plan->slow_server ? 200000 : 3000));
+}
+
+static void data_main(void *arg)
+{
+	struct server *s = arg;
+
+	while (!s->stop_data) {
+		uint64_t now_ns = mst_now_ns();
+		if (mst_server_step(s->data, now_ns))
+			rest_between_steps();
+		else
+			mst_server_wait(s->data, now_ns);
+	}
+	s->data_runs = false;
+	sim_ring(&s->data_over);
+}
+
+static void shard_main(void *arg)
+{
+	const struct shard *shard = arg;
+	struct server *s = shard->server;
+
+	while (!s->stop_data) {
+		if (mst_server_shard_step(s->data, shard->index))
+			rest_between_steps();
+		else
+			(void)sim_wait(&s->shard_bell[shard->index], MST_SECOND);
+	}
+	s->shards_run--;
+	sim_ring(&s->data_over);
+}
+
+static void ring_shards(struct server *s)
+{
+	for (uint32_t i = 1; i < MST_SHARDS_MAX; i++)
+		sim_ring(&s->shard_bell[i]);
+}
+
+static void start_data(struct server *s)
+{
+	if (s->data != NULL || mst_admin_server(s->admin) == NULL)
+		return;
+	s->data = mst_admin_server(s->admin);
+	s->data_runs = true;
+	sim_spawn(s->process, data_main, s);
+	for (uint32_t i = 1; i < mst_server_shards(s->data); i++) {
+		struct shard *shard = sim_alloc(sizeof(*shard));
+		*shard = (struct shard){ s, i };
+		s->shards_run++;
+		sim_spawn(s->process, shard_main, shard);
+	}
+}
+
+static void stop_data(struct server *s)
+{
+	s->stop_data = true;
+	while (s->data_runs || s->shards_run > 0) {
+		mst_server_wake(s->data);
+		ring_shards(s);
+		(void)sim_wait(&s->data_over, MST_SECOND);
+	}
+}
+
+/* ---- options ---- */
+
+static void set(struct server *s, const char *name, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static void set(struct server *s, const char *name, const char *fmt, ...)
+{
+	char value[64];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(value, sizeof(value), fmt, args);
+	va_end(args);
+	int rc = mst_options_set(&s->parsed, name, value);
+	MST_ASSERT(rc == 0);
+}
+
+static void set_spread(struct server *s, const struct sim_plan *p)
+{
+	char spread[32];
+	size_t used = 0;
+
+	for (uint32_t k = 0; k < p->servers; k++)
+		used += (size_t)snprintf(spread + used, sizeof(spread) - used, "%s%" PRIu32,
+					 k > 0 ? "," : "", p->weight[k]);
+	set(s, "spread", "%s", spread);
+}
+
+static void set_lead(struct server *s, const struct sim_plan *p)
+{
+	set(s, "listen", ADDRESS);
+	set(s, "servers", "%" PRIu32, p->servers);
+	if (p->servers > 1)
+		set_spread(s, p);
+	set(s, "workers", "%" PRIu32, p->workers);
+	set(s, "policy", "%s", p->policy);
+	set(s, "owner", p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
+	if (p->owner == MUSTER_SERVERS_OWN)
+		set(s, "optimizer", "%s", p->optimizer);
+	set(s, "lr-scale", p->lr_linear ? "linear" : "none");
+	set(s, "commits", "%" PRIu64, p->commits);
+	set(s, "group", "%" PRIu32, p->group);
+	set(s, "buffers", "%" PRIu32, p->buffers);
+	set(s, "history", "%" PRIu32, p->history);
+	if (p->slots != 0)
+		set(s, "slots", "%" PRIu32, p->slots);
+	set(s, "lease", "%" PRIu64 "ms", p->lease_ns / MST_MS);
+	set(s, "patience", "%" PRIu64 "ms", p->patience_ns / MST_MS);
+}
+
+static void set_options(struct server *s, const struct sim_plan *p)
+{
+	char why[512];
+	int rc = mst_options_init(&s->parsed, mst_server_table, &s->options);
+
+	MST_ASSERT(rc == 0);
+	if (s->number == 0)
+		set_lead(s, p);
+	else
+		set(s, "join", ADDRESS);
+	set(s, "job", "sim");
+	set(s, "join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
+	set(s, "chunk", "4K");
+	set(s, "shards", "%" PRIu32, p->shards);
+	set(s, "memory", "1G");
+	set(s, "force", "true");
+	rc = mst_server_options_check(&s->options, why, sizeof(why));
+	if (rc != 0)
+		obs_violated("%s does not take its options: %s", s->process->name, why);
+}
+
+/* ---- the control side ---- */
+
+static void stop_if_told(struct server *s)
+{
+	if (s->stop == NULL || s->stopped)
+		return;
+	s->stopped = true;
+	mst_admin_stop(s->admin, s->stop, mst_now_ns());
+}
+
+static void serve(struct server *s)
+{
+	while (mst_admin_over(s->admin) == 0 && !s->process->dead) {
+		mst_admin_step(s->admin, mst_now_ns());
+		start_data(s);
+		stop_if_told(s);
+		uint64_t nap_ns = mst_admin_nap(s->admin);
+		if (!sim_wait(&s->process->control, nap_ns))
+			continue;
+		sim_sleep(sim_between(500, 10000));
+	}
+}
+
+static void control_main(void *arg)
+{
+	struct server *s = arg;
+	struct mst_admin_cfg cfg = { .options = &s->options,
+				     .stream = &sim_stream,
+				     .transport = the_plan->far ? &sim_far : &sim_near };
+	char why[512];
+
+	if (s->number > 0)
+		sim_sleep(the_plan->server_comes_ns[s->number]);
+	int rc = mst_admin_new(&cfg, &s->admin, why, sizeof(why));
+	if (rc != 0) {
+		if (!s->process->dead)
+			obs_violated("%s does not start: %s", s->process->name, why);
+		return;
+	}
+	serve(s);
+	if (!s->process->dead)
+		obs_server_ended(s->number, mst_admin_over(s->admin) > 0);
+	stop_data(s);
+	mst_admin_free(s->admin);
+	sim_say("%s has ended", s->process->name);
+}
+
+/* ---- all of them ---- */
+
+void servers_begin(const struct sim_plan *plan)
+{
+	the_plan = plan;
+	memset(servers, 0, sizeof(servers));
+	for (uint32_t k = 0; k < plan->servers; k++) {
+		struct server *s = &servers[k];
+		char name[24] = "server";
+		if (k > 0)
+			(void)snprintf(name, sizeof(name), "member %" PRIu32, k);
+		s->number = k;
+		s->process = sim_process_new(name);
+		set_options(s, plan);
+		sim_spawn(s->process, control_main, s);
+	}
+}
+
+void servers_end(void)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++)
+		mst_options_free(&servers[k].parsed);
+}
+
+struct sim_process *servers_process(uint32_t server)
+{
+	return servers[server].process;
+}
+
+int servers_number(const struct sim_process *p)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		if (servers[k].process == p)
+			return (int)k;
+	}
+	return -1;
+}
+
+void servers_ring_shards(const struct sim_process *p)
+{
+	int number = servers_number(p);
+
+	MST_ASSERT(number >= 0);
+	ring_shards(&servers[number]);
+}
+
+void servers_stop(uint32_t server)
+{
+	servers[server].stop = "the server was ended by signal 15";
+	sim_ring(&servers[server].process->control);
+}
+
+void servers_nobody_comes(void)
+{
+	servers[0].stop = "nobody came";
+	sim_ring(&servers[0].process->control);
+}
+
+bool servers_are_home(void)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		if (servers[k].process->fibers > 0)
+			return false;
+	}
+	return true;
+}
+
+void servers_name_the_lost(uint64_t after_ns)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		if (servers[k].process->fibers > 0)
+			obs_violated("after %.0f s %s has not ended (%" PRIu64 " commits)",
+				     (double)after_ns / (double)MST_SECOND,
+				     servers[k].process->name, obs_commits());
+	}
+}

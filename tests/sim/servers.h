@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The servers of a world: the lead, and members that join it. Each is a process with a fiber for
+ * its control thread, one for its data thread, and one for each further shard. */
+#ifndef MST_TESTS_SIM_SERVERS_H
+#define MST_TESTS_SIM_SERVERS_H
+
+#include "tests/sim/plan.h"
+#include "tests/sim/world.h"
+
+void servers_begin(const struct sim_plan *plan);
+/* They have all ended. */
+void servers_end(void);
+
+/* As the plan numbers them; 0 leads. */
+struct sim_process *servers_process(uint32_t server);
+/* -1: it is none. */
+int servers_number(const struct sim_process *p);
+
+/* There may be work for shards of @p that sleep. */
+void servers_ring_shards(const struct sim_process *p);
+/* As a signal would. */
+void servers_stop(uint32_t server);
+/* Nobody has joined, and nobody will: the lead is stopped. */
+void servers_nobody_comes(void);
+
+bool servers_are_home(void);
+/* Tells the observer of those that are not. */
+void servers_name_the_lost(uint64_t after_ns);
+
+#endif
