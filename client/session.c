@@ -192,17 +192,26 @@ static void take_events(struct muster *m)
 
 /* ---- what the session has come to ---- */
 
-/* What the link that was lost first says of it; NULL: none was. */
-static const char *why_lost(const struct muster *m)
+/* A link that is lost, and not because its server has ended the session; NULL: none is. */
+static const struct mst_client_part *broken(const struct muster *m)
 {
-	const struct mst_client_part *p = mst_client_lost(m);
+	for (uint32_t k = 0; k < m->part_count; k++)
+		if (m->part[k].lost && &m->part[k] != m->put_out)
+			return &m->part[k];
+	return NULL;
+}
+
+/* What that link says of it; NULL: there is none. */
+static const char *why_broken(const struct muster *m)
+{
+	const struct mst_client_part *p = broken(m);
 
 	return p != NULL ? p->link->why : NULL;
 }
 
 static const char *sentence_of(const struct muster *m, int error)
 {
-	const char *why = why_lost(m);
+	const char *why = why_broken(m);
 
 	if (error == -ENOTCONN && why != NULL && why[0] != '\0')
 		return why;
@@ -225,24 +234,25 @@ static const char *sentence_of(const struct muster *m, int error)
  * from here, unless the lead has said the same. */
 static const char *own_reason(const struct muster *m)
 {
-	const char *why = m->put_out != NULL ? NULL : why_lost(m);
+	const char *why = m->put_out != NULL ? NULL : why_broken(m);
 
 	return why != NULL && strstr(m->told.sentence, why) == NULL ? why : "";
 }
 
-/* Of several servers, which one has ended the session, or which one's link was lost. */
+/* Of several servers, which one's link broke, or which one has ended the session: because it lost
+ * another server, perhaps, as this worker did. */
 static const char *whose(const struct muster *m, char *out)
 {
-	const struct mst_client_part *p = mst_client_lost(m);
+	const struct mst_client_part *p = m->odd != NULL ? NULL : broken(m);
+	const struct mst_client_part *said = m->odd != NULL ? m->odd : m->put_out;
 	char name[MST_CLIENT_NAME_LEN];
 
 	out[0] = '\0';
-	if (m->part_count > 1 && (m->put_out != NULL || m->odd != NULL))
-		(void)snprintf(out, WHOSE_LEN, "%s: ",
-			       mst_client_name(m, m->put_out != NULL ? m->put_out : m->odd, name));
-	else if (m->part_count > 1 && p != NULL)
+	if (m->part_count > 1 && p != NULL)
 		(void)snprintf(out, WHOSE_LEN,
 			       "the link to %s is lost: ", mst_client_name(m, p, name));
+	else if (m->part_count > 1 && said != NULL)
+		(void)snprintf(out, WHOSE_LEN, "%s: ", mst_client_name(m, said, name));
 	return out;
 }
 

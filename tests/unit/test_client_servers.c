@@ -351,6 +351,34 @@ static bool say_session(struct fake_lead *f, uint32_t k, const struct mst_lane_s
 				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0) });
 }
 
+/* A member that has lost the lead ends its sessions; what says most is the lead's own link. */
+static bool lose_the_lead(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ENOTCONN };
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm) || !say_session(f, 1, &word))
+		return false;
+	fake_transport->detach(f->server[0].link);
+	fake_transport->link_free(f->server[0].link);
+	f->server[0].link = NULL;
+	atomic_store(&stage, 1);
+	return ends_well(f);
+}
+
+static void a_lost_link_is_named_before_who_ended_the_session(void)
+{
+	if (!fake_transport->maps)
+		return; /* nothing moves while the worker does not look */
+	begin_servers(lose_the_lead);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	while (atomic_load(&stage) < 1)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT(says(muster_error(m), "the link to server 0 (of 0 to 2)"));
+	end_servers();
+}
+
 /* A member that says the job has ended, and goes: the lead's word comes later. */
 static bool finish_late(struct fake_lead *f)
 {
@@ -492,6 +520,8 @@ static CU_TestInfo cases[] = {
 	{ "parts of different versions are no version",
 	  parts_of_different_versions_are_no_version },
 	{ "one lost link ends the session", one_lost_link_ends_the_session },
+	{ "a lost link is named before who ended the session",
+	  a_lost_link_is_named_before_who_ended_the_session },
 	{ "the job's end is the lead's word", the_jobs_end_is_the_leads_word },
 	{ "a part that has come is not missed", a_part_that_has_come_is_not_missed },
 	{ "any server may end the session", any_server_may_end_the_session },
