@@ -222,7 +222,7 @@ static const char *sentence_of(const struct muster *m, int error)
 			       "differs from what other servers sent";
 		return "the server sent what the protocol does not allow at this point";
 	case -EHOSTDOWN:
-		return "the job has failed: too few live workers";
+		return "the job has failed: too few live workers, or a server of it is gone";
 	case -ESTALE:
 		return "this worker is further behind than the server keeps versions";
 	default:

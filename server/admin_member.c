@@ -294,6 +294,15 @@ void mst_admin_lead_lost(struct mst_admin *a, const char *why, uint64_t now_ns)
 
 /* ---- what the data side says ---- */
 
+/* The lead tells the worker, and its own log; how this link broke is known here alone. */
+static void evicted(const struct mst_admin *a, const struct mst_notice *notice)
+{
+	const char *why = mst_admin_link_reason(a, notice->who);
+
+	if (notice->evict.why == MST_EVICT_LOST && why[0] != '\0' && !is_over(a))
+		mst_warn("rank %" PRIu32 " is gone: %s", notice->who.rank, why);
+}
+
 void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
 {
 	switch (notice->kind) {
@@ -306,7 +315,6 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 		a->lead.ready = true;
 		break;
 	case MST_NOTE_PEER_LOST:
-		mst_warn("the link with the lead is lost: %s", strerror(-notice->peer.error));
 		a->lead.redial_ns = now_ns + REDIAL_NS;
 		break;
 	case MST_NOTE_PEER_GONE:
@@ -315,6 +323,9 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 				? "the lead broke the protocol on its link with this server"
 				: "there was no link with the lead for its lease",
 			now_ns);
+		break;
+	case MST_NOTE_EVICTED:
+		evicted(a, notice);
 		break;
 	case MST_NOTE_FINISHED: /* the lead says so by its connection too, and why */
 		a->lead.finish = mst_finish_failed(notice->finish.why) ? MST_JOB_FAILED

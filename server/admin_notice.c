@@ -48,7 +48,7 @@ static const char *link_reason(const struct mst_session *session)
 }
 
 /* An ended session may have been let go just now, or be read for a while yet. */
-static const char *reason_of(const struct mst_admin *a, struct mst_identity who)
+const char *mst_admin_link_reason(const struct mst_admin *a, struct mst_identity who)
 {
 	for (uint32_t i = 0; i < a->guest_max; i++) {
 		const struct mst_guest *g = &a->guest[i];
@@ -58,16 +58,37 @@ static const char *reason_of(const struct mst_admin *a, struct mst_identity who)
 	return is_same(a->let_go.who, who) ? a->let_go.why : "";
 }
 
-static void evicted(struct mst_admin *a, struct mst_identity who, enum mst_evict_why why,
-		    uint64_t now_ns)
+/* The link here may be whole: then what is known is who lost another. */
+static void why_evicted(const struct mst_admin *a, const struct mst_notice *notice, char *out,
+			size_t len)
 {
+	struct mst_eviction loss = { .rank = notice->who.rank,
+				     .why = notice->evict.why,
+				     .link = mst_admin_link_reason(a, notice->who) };
+	uint32_t server = notice->evict.server;
+	char elsewhere[MST_SENTENCE_LEN];
+
+	if (loss.link[0] == '\0' && server != 0) {
+		snprintf(elsewhere, sizeof(elsewhere),
+			 "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
+			 loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
+			 mst_admin_servers(a), a->seat[server].peer,
+			 loss.why == MST_EVICT_LOST ? " is lost" : "");
+		loss.link = elsewhere;
+	}
+	mst_sentence_evicted(out, len, &loss, a->o);
+}
+
+static void evicted(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_identity who = notice->who;
+	enum mst_evict_why why = notice->evict.why;
 	struct mst_conn *c = mst_admin_conn_of(a, who);
-	struct mst_eviction loss = { .rank = who.rank, .why = why, .link = reason_of(a, who) };
 	char sentence[MST_SENTENCE_LEN];
 
+	why_evicted(a, notice, sentence, sizeof(sentence));
 	mst_admin_guest_forget(a, who);
 	mst_admin_forget(a, who);
-	mst_sentence_evicted(sentence, sizeof(sentence), &loss, a->o);
 	a->present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", sentence);
@@ -212,7 +233,7 @@ static void handle(struct mst_admin *a, const struct mst_notice *notice, uint64_
 		started(a);
 		break;
 	case MST_NOTE_EVICTED:
-		evicted(a, notice->who, notice->evict, now_ns);
+		evicted(a, notice, now_ns);
 		break;
 	case MST_NOTE_OVER:
 		session_over(a, notice->session);

@@ -233,6 +233,8 @@ void mst_admin_status(struct mst_admin *a, bool final);
 void mst_admin_want_snapshot(struct mst_admin *a);
 
 /* admin_notice.c */
+/* What the transport said of a lost link of this worker's here; "": nothing. */
+const char *mst_admin_link_reason(const struct mst_admin *a, struct mst_identity who);
 void mst_admin_notices(struct mst_admin *a, uint64_t now_ns);
 
 #endif

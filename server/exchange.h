@@ -49,12 +49,11 @@ enum mst_notice_kind {
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
 	MST_NOTE_STARTED,
-	MST_NOTE_EVICTED,  /* who, why; just behind its MST_NOTE_OVER, or before it */
+	MST_NOTE_EVICTED,  /* evict: who, why; just behind its MST_NOTE_OVER, or before it */
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
-	/* peer: that link with that server is lost; it is to be made anew. A member: with the lead,
-	 * and its error. */
+	/* peer: that link with that server is lost; it is to be made anew. A member: with the lead. */
 	MST_NOTE_PEER_LOST,
 	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good; error: -EPROTO by its fault */
 	MST_NOTE_PEER_LINKED, /* a member: its link with the lead is up */
@@ -70,7 +69,10 @@ struct mst_notice {
 			uint32_t fate_count;
 			struct muster_fate fate[MST_SLOTS_MAX];
 		} join;
-		enum mst_evict_why evict;
+		struct {
+			enum mst_evict_why why;
+			uint32_t server; /* the member that reported it; 0: none did */
+		} evict;
 		struct mst_session *session;
 		struct {
 			enum mst_finish_why why;

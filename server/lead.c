@@ -7,10 +7,12 @@
  * good: so nothing that members or workers do makes more decisions pile up than the lines hold.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "server/core/cell.h"
 #include "server/core/rule.h"
 #include "server/decider.h"
@@ -25,10 +27,15 @@ struct mst_lead {
 	struct mst_tally *tally;
 	bool held;  /* the ledger has decided more than there is room to tell */
 	bool fails; /* a server is gone for good; the ledger is still to be told */
+	bool over;  /* the job is: links go without a word */
 
 	struct mst_peer peer[MST_SERVERS_MAX]; /* from 1 on */
 	uint32_t number[MST_SERVERS_MAX];      /* of the link that is up, or was last */
 	bool gone[MST_SERVERS_MAX];            /* for good */
+	/* By rank: the session that a member reported lost last, and which member did. */
+	struct {
+		uint32_t incarnation, server;
+	} * lost_at;
 };
 
 static struct mst_lead *lead_of(struct mst_decider *d)
@@ -49,6 +56,7 @@ static void lead_free(struct mst_decider *d)
 		mst_peer_fini(&l->peer[i]);
 	mst_tally_free(l->tally);
 	mst_ledger_free(l->ledger);
+	free(l->lost_at);
 	free(l);
 }
 
@@ -67,6 +75,9 @@ static void note_peer(struct mst_lead *l, enum mst_notice_kind kind, uint32_t se
 /* Its control side offers another link; without one it is gone when its lease is over. */
 static void peer_lost(struct mst_lead *l, uint32_t server, int error, uint64_t now_ns)
 {
+	if (!l->gone[server] && !l->over)
+		mst_warn("the link with server %" PRIu32 " is lost: %s", server,
+			 mst_peer_why(&l->peer[server], error));
 	mst_peer_drop(&l->peer[server], now_ns);
 	if (!l->gone[server])
 		note_peer(l, MST_NOTE_PEER_LOST, server, error);
@@ -115,6 +126,14 @@ static void lead_arrived(struct mst_decider *d, const struct mst_net_event *ev, 
 	}
 }
 
+static void note_loss(struct mst_lead *l, const struct mst_ledger_event *ev, uint32_t server)
+{
+	if (ev->kind != MST_EV_LOST)
+		return;
+	l->lost_at[ev->who.rank].incarnation = ev->who.incarnation;
+	l->lost_at[ev->who.rank].server = server;
+}
+
 /* What no member can have said ends it: its part of the vector cannot be trusted any more. */
 static bool lead_reported(struct mst_decider *d, struct mst_ledger_event *out, uint64_t now_ns)
 {
@@ -123,8 +142,10 @@ static bool lead_reported(struct mst_decider *d, struct mst_ledger_event *out, u
 
 	for (uint32_t i = 1; i < servers(l); i++) {
 		int rc = mst_peer_take(&l->peer[i], &cell);
-		if (rc > 0 && mst_cell_event(&cell, &l->limits, i, out))
+		if (rc > 0 && mst_cell_event(&cell, &l->limits, i, out)) {
+			note_loss(l, out, i);
 			return true;
+		}
 		if (rc != 0)
 			peer_gone(l, i, -EPROTO, now_ns);
 	}
@@ -227,7 +248,9 @@ static void note_decision(const struct mst_lead *l, const struct mst_decision *d
 		break;
 	case MST_DO_EVICT:
 		notice.kind = MST_NOTE_EVICTED;
-		notice.evict = d->evict;
+		notice.evict.why = d->evict;
+		if (l->lost_at[d->who.rank].incarnation == d->who.incarnation)
+			notice.evict.server = l->lost_at[d->who.rank].server;
 		break;
 	case MST_DO_FINISH:
 		notice.kind = MST_NOTE_FINISHED;
@@ -271,6 +294,7 @@ static void lead_done(struct mst_decider *d, const struct mst_orders *orders, ui
 {
 	struct mst_lead *l = lead_of(d);
 
+	l->over |= orders->decision.kind == MST_DO_FINISH;
 	mst_tally_decided(l->tally, &orders->decision, orders->record, now_ns);
 	note_decision(l, &orders->decision);
 }
@@ -386,7 +410,8 @@ int mst_lead_new(const struct mst_lead_cfg *cfg, struct mst_decider **out)
 	l->cfg = *cfg;
 	l->limits = (struct mst_cell_limits){ cfg->ledger.workers, cfg->ledger.slots,
 					      mst_ledger_buffers(&cfg->ledger) };
-	int rc = mst_ledger_new(&cfg->ledger, &l->ledger);
+	l->lost_at = calloc(cfg->ledger.workers, sizeof(*l->lost_at));
+	int rc = l->lost_at != NULL ? mst_ledger_new(&cfg->ledger, &l->ledger) : -ENOMEM;
 	if (rc == 0)
 		rc = mst_tally_new(cfg->ledger.workers, &l->tally);
 	for (uint32_t i = 1; rc == 0 && i < servers(l); i++)

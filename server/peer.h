@@ -37,6 +37,9 @@ void mst_peer_fini(struct mst_peer *p);                 /* what calloc gave is f
 void mst_peer_use(struct mst_peer *p, struct mst_link *link, uint64_t now_ns);
 /* It is of no more use. */
 void mst_peer_drop(struct mst_peer *p, uint64_t now_ns);
+/* Why its link is of no more use, or none could be made: what the transport says, or else the
+ * error. Valid until the next call. */
+const char *mst_peer_why(const struct mst_peer *p, int error);
 
 /* An immediate has arrived. 0 or -EPROTO. */
 int mst_peer_arrived(struct mst_peer *p, uint32_t imm);

@@ -14,6 +14,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "server/core/cell.h"
 #include "server/decider.h"
 #include "server/peer.h"
@@ -67,6 +68,8 @@ static void cut_off(struct mst_uplink *u, int error, uint64_t now_ns)
 
 static void lost(struct mst_uplink *u, int error, uint64_t now_ns)
 {
+	if (!u->cut_off && !u->peer.prompt)
+		mst_warn("the link with the lead is lost: %s", mst_peer_why(&u->peer, error));
 	mst_peer_drop(&u->peer, now_ns);
 	if (!u->cut_off)
 		note_peer(u, MST_NOTE_PEER_LOST, error);
@@ -89,7 +92,7 @@ static void dial(struct mst_uplink *u, const uint8_t *token, uint64_t now_ns)
 	memcpy(u->token, token, sizeof(u->token));
 	mst_peer_drop(&u->peer, now_ns);
 	int rc = u->cfg.net->ops->dial(u->cfg.net, &how, &link);
-	if (rc != 0) {
+	if (rc != 0) { /* lost, and not found again */
 		lost(u, rc, now_ns);
 		return;
 	}
@@ -203,14 +206,20 @@ static void uplink_refuse(struct mst_decider *d, uint64_t now_ns)
 static void uplink_done(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns)
 {
 	struct mst_uplink *u = uplink_of(d);
-	struct mst_notice notice = { .kind = MST_NOTE_FINISHED };
+	const struct mst_decision *done = &orders->decision;
+	struct mst_notice notice = { .kind = MST_NOTE_EVICTED, .who = done->who };
 
 	(void)now_ns;
-	if (orders->decision.kind != MST_DO_FINISH)
+	if (done->kind == MST_DO_EVICT) {
+		notice.evict.why = done->evict;
+	} else if (done->kind == MST_DO_FINISH) {
+		u->peer.prompt = true;
+		notice.kind = MST_NOTE_FINISHED;
+		notice.finish.why = done->finish.why;
+		notice.finish.version = done->finish.version;
+	} else {
 		return;
-	u->peer.prompt = true;
-	notice.finish.why = orders->decision.finish.why;
-	notice.finish.version = orders->decision.finish.version;
+	}
 	u->decider.note(u->decider.note_ctx, &notice);
 }
 

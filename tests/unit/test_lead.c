@@ -398,7 +398,31 @@ static void reports_count_as_that_servers(void)
 	end();
 }
 
+/* Which link of a worker was lost only a member may know. */
+static void who_lost_a_worker_is_told(void)
+{
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+	const struct mst_notice *last = note;
+
+	begin();
+	acknowledge(0);
+	happen(&join);
+	report(1,
+	       (struct mst_peer_cell){ .kind = MST_PEER_LOST, .incarnation = 1, .code = -EPIPE });
+	step();
+	last = &note[note_count - 1];
+	CU_ASSERT(last->kind == MST_NOTE_EVICTED && last->evict.why == MST_EVICT_LOST);
+	CU_ASSERT_EQUAL(last->evict.server, 1);
+	happen(&join);
+	happen(&(struct mst_ledger_event){ .kind = MST_EV_LOST, .who = { 0, 2 }, .error = -EPIPE });
+	last = &note[note_count - 1];
+	CU_ASSERT(last->kind == MST_NOTE_EVICTED && last->evict.why == MST_EVICT_LOST);
+	CU_ASSERT_EQUAL(last->evict.server, 0);
+	end();
+}
+
 static CU_TestInfo cases[] = {
+	{ "who lost a worker is told", who_lost_a_worker_is_told },
 	{ "nothing is put before the member says how far it is",
 	  nothing_is_put_before_the_member_says_how_far_it_is },
 	{ "without room no event is taken", without_room_no_event_is_taken },
