@@ -307,7 +307,6 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 {
 	switch (notice->kind) {
 	case MST_NOTE_PEER_LINKED:
-		a->lead.redial_ns = MST_NEVER;
 		if (!a->lead.ready)
 			tell(a, MST_MSG_READY);
 		else

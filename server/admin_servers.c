@@ -90,13 +90,11 @@ static int seat_for(const struct mst_admin *a, const struct mst_serve *serve, ui
 	return -ENOSPC;
 }
 
-/* One at a time: whoever asks again before somebody has come with it gets the same. */
 static void offer_link(struct mst_admin *a, uint32_t server, uint8_t token[MST_TOKEN_LEN])
 {
 	struct mst_seat *s = &a->seat[server];
 
-	if (!s->expected)
-		s->expected = mst_rand_secret(s->token, sizeof(s->token)) == 0;
+	s->expected = mst_rand_secret(s->token, sizeof(s->token)) == 0;
 	memcpy(token, s->token, sizeof(s->token));
 }
 
@@ -390,12 +388,9 @@ void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const 
 		lose(a, c->server, what);
 }
 
-/* Both ends find that a link is lost, one of them perhaps when the next is up already. */
-void mst_admin_peer_lost(struct mst_admin *a, const struct mst_notice *notice)
+void mst_admin_peer_lost(struct mst_admin *a, uint32_t server)
 {
-	uint32_t server = notice->peer.server;
-
-	if (a->seat[server].gone || is_over(a) || notice->peer.number != a->seat[server].links)
+	if (a->seat[server].gone || is_over(a))
 		return;
 	mst_warn("the link with server %" PRIu32 " is lost; it is to be made anew within %.3g s",
 		 server, (double)a->o->lease_ns / (double)MST_SECOND);

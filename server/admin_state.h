@@ -37,9 +37,8 @@ struct mst_seat {
 	bool gone;      /* for good; said once */
 	char peer[64];
 	char door[MST_DOOR_LEN];
-	uint8_t token[MST_TOKEN_LEN]; /* of its next link */
-	bool expected;                /* it has been sent, and nobody has come with it yet */
-	uint32_t links;               /* that there were */
+	uint8_t token[MST_TOKEN_LEN]; /* of its link */
+	bool expected;
 	uint64_t heard_ns;
 	/* Start states that were passed on to its end, and that it says are there. */
 	uint64_t states_sent, states_done;
@@ -189,7 +188,7 @@ void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns);
 /* Of no more use: its connection, or what it said there. @what: "is gone: ...", a sentence. */
 void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const char *what);
 /* The data side has lost that link, or gives its member up. */
-void mst_admin_peer_lost(struct mst_admin *a, const struct mst_notice *notice);
+void mst_admin_peer_lost(struct mst_admin *a, uint32_t server);
 void mst_admin_peer_gone(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);
 /* Whose token it is; 0: nobody's. */
 uint32_t mst_admin_seat_of(const struct mst_admin *a, const uint8_t *token);

@@ -37,7 +37,6 @@ struct mst_request {
 		struct mst_snapshot *snapshot;
 		struct {
 			uint32_t server;
-			uint32_t number; /* of its links */
 			struct mst_link *link;
 		} peer;
 		uint8_t token[MST_TOKEN_LEN];
@@ -80,7 +79,6 @@ struct mst_notice {
 		} finish;
 		struct {
 			uint32_t server;
-			uint32_t number; /* the lead's: of its links */
 			int error;
 		} peer;
 	};

@@ -30,7 +30,6 @@ struct mst_lead {
 	bool over;  /* the job is: links go without a word */
 
 	struct mst_peer peer[MST_SERVERS_MAX]; /* from 1 on */
-	uint32_t number[MST_SERVERS_MAX];      /* of the link that is up, or was last */
 	bool gone[MST_SERVERS_MAX];            /* for good */
 	/* By rank: the session that a member reported lost last, and which member did. */
 	struct {
@@ -67,7 +66,6 @@ static void note_peer(struct mst_lead *l, enum mst_notice_kind kind, uint32_t se
 	struct mst_notice notice = { .kind = kind };
 
 	notice.peer.server = server;
-	notice.peer.number = l->number[server];
 	notice.peer.error = error;
 	l->decider.note(l->decider.note_ctx, &notice);
 }
@@ -99,7 +97,6 @@ static void peer_linked(struct mst_lead *l, const struct mst_request *request, u
 	struct mst_link *link = request->peer.link;
 
 	mst_peer_drop(&l->peer[server], now_ns);
-	l->number[server] = request->peer.number;
 	int rc = l->gone[server] ? -ENOTCONN : l->cfg.net->ops->attach(l->cfg.net, link);
 
 	if (rc != 0) {

@@ -29,8 +29,7 @@ struct mst_uplink {
 	struct mst_cell_limits limits;
 	char address[MST_ADDRESS_LEN];
 	struct mst_peer peer;
-	uint8_t token[MST_TOKEN_LEN]; /* its link was made with */
-	bool cut_off;                 /* for good */
+	bool cut_off;    /* for good */
 	uint32_t *ended;              /* by rank: incarnations up to this one */
 	struct mst_order order;
 };
@@ -86,10 +85,7 @@ static void dial(struct mst_uplink *u, const uint8_t *token, uint64_t now_ns)
 
 	if (u->cut_off)
 		return;
-	if (u->peer.link != NULL && memcmp(u->token, token, sizeof(u->token)) == 0)
-		return; /* offered twice */
 	memcpy(how.token, token, sizeof(how.token));
-	memcpy(u->token, token, sizeof(u->token));
 	mst_peer_drop(&u->peer, now_ns);
 	int rc = u->cfg.net->ops->dial(u->cfg.net, &how, &link);
 	if (rc != 0) { /* lost, and not found again */

@@ -192,7 +192,6 @@ static void line_up(struct world *w)
 	pipe_answers = w->member ? &w->server_end->link : NULL;
 	if (!w->member) {
 		r.peer.server = 1;
-		r.peer.number = w->lines;
 		r.peer.link = &w->server_end->link;
 	} else {
 		memcpy(r.token, &w->lines, sizeof(w->lines));
