@@ -305,6 +305,7 @@ static void let_server_in(struct mst_admin *a, uint32_t server, const struct mst
 
 	a->seat[server].expected = false;
 	request.peer.server = server;
+	request.peer.number = a->seat[server].offers;
 	int rc = a->cfg.transport->door->answer(a->door, knock, &request.peer.link);
 	if (rc != 0) {
 		mst_warn("server %" PRIu32 ": its link could not be set up: %s", server,

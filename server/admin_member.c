@@ -38,6 +38,8 @@ static void tell(struct mst_admin *a, enum mst_message_kind kind)
 	a->message.kind = kind;
 	if (kind == MST_MSG_READY)
 		memcpy(a->message.door, a->door->address, sizeof(a->message.door));
+	if (kind == MST_MSG_RELINK)
+		memcpy(a->message.token, a->lead.token, sizeof(a->message.token));
 	if (c != NULL)
 		mst_admin_send(a, c, &a->message);
 }
@@ -122,11 +124,23 @@ static void take_options(struct mst_admin *a, const struct mst_appoint *p)
 	a->beat_ns = 0; /* the next heartbeat by the lead's lease, not by one's own */
 }
 
+static bool dial(struct mst_admin *a, const uint8_t *token)
+{
+	struct mst_request request = { .kind = MST_REQ_DIAL };
+
+	memcpy(request.token, token, sizeof(request.token));
+	if (!mst_server_request(a->server, &request))
+		return false;
+	memcpy(a->lead.token, token, sizeof(a->lead.token));
+	a->lead.dials++;
+	a->lead.redial_ns = MST_NEVER;
+	return true;
+}
+
 static int set_up(struct mst_admin *a, char *why, size_t len)
 {
 	const struct mst_appoint *p = &a->lead.appoint;
 	const char *wrong = absurdity(p);
-	struct mst_request request = { .kind = MST_REQ_DIAL };
 
 	if (wrong != NULL) {
 		snprintf(why, len, "the lead at %.100s appoints to %s", a->o->join, wrong);
@@ -141,9 +155,8 @@ static int set_up(struct mst_admin *a, char *why, size_t len)
 	if (rc != 0)
 		return rc;
 	a->lead.appointed = true;
-	a->final_told = true; /* the lead has the status */
-	memcpy(request.token, p->token, sizeof(request.token));
-	(void)mst_server_request(a->server, &request); /* the first: there is room */
+	a->final_told = true;    /* the lead has the status */
+	(void)dial(a, p->token); /* the first: there is room */
 	mst_info("server %" PRIu32 " of %" PRIu32 " of job \"%s\": elements %" PRIu64 " to %" PRIu64
 		 " of %" PRIu64 ", %s, results of %s",
 		 p->index, p->servers, p->job, p->first, p->first + p->count - 1, p->elems,
@@ -205,17 +218,6 @@ static bool take_state(struct mst_admin *a, struct mst_conn *c, const struct mst
 	return true;
 }
 
-static bool redial(struct mst_admin *a, const uint8_t *token)
-{
-	struct mst_request request = { .kind = MST_REQ_DIAL };
-
-	memcpy(request.token, token, sizeof(request.token));
-	if (!mst_server_request(a->server, &request))
-		return false;
-	a->lead.redial_ns = MST_NEVER;
-	return true;
-}
-
 /* The end, as the lead tells it; the data side hears of it too, and lets go of its sessions. */
 static void ended(struct mst_admin *a, enum mst_job_state state, const char *why, uint64_t now_ns)
 {
@@ -244,7 +246,7 @@ static bool told_member(struct mst_admin *a, struct mst_conn *c, const struct ms
 	case MST_MSG_STATE:
 		return take_state(a, c, &msg->state, now_ns);
 	case MST_MSG_RELINK:
-		return redial(a, msg->token);
+		return dial(a, msg->token);
 	default:
 		mst_warn("the lead says what a member does not understand");
 		return true;
@@ -314,7 +316,8 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 		a->lead.ready = true;
 		break;
 	case MST_NOTE_PEER_LOST:
-		a->lead.redial_ns = now_ns + REDIAL_NS;
+		if (notice->peer.number == a->lead.dials) /* else another is being dialled */
+			a->lead.redial_ns = now_ns + REDIAL_NS;
 		break;
 	case MST_NOTE_PEER_GONE:
 		cut_off(a,

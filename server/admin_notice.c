@@ -246,7 +246,7 @@ static void handle(struct mst_admin *a, const struct mst_notice *notice, uint64_
 		finished(a, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
-		mst_admin_peer_lost(a, notice->peer.server);
+		mst_admin_peer_lost(a, notice->peer.server, notice->peer.number);
 		break;
 	case MST_NOTE_PEER_GONE:
 		mst_admin_peer_gone(a, notice, now_ns);

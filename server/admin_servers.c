@@ -94,6 +94,7 @@ static void offer_link(struct mst_admin *a, uint32_t server, uint8_t token[MST_T
 {
 	struct mst_seat *s = &a->seat[server];
 
+	s->offers++;
 	s->expected = mst_rand_secret(s->token, sizeof(s->token)) == 0;
 	memcpy(token, s->token, sizeof(s->token));
 }
@@ -313,6 +314,7 @@ static bool ready(struct mst_admin *a, struct mst_conn *c, const char *door, uin
 	return true;
 }
 
+/* Another link, in place of the last that was offered. */
 static void relink(struct mst_admin *a, uint32_t server)
 {
 	struct mst_message *m = &a->message;
@@ -359,7 +361,8 @@ bool mst_admin_server_message(struct mst_admin *a, struct mst_conn *c,
 		s->states_done++;
 		return true;
 	case MST_MSG_RELINK:
-		relink(a, c->server);
+		if (memcmp(msg->token, s->token, sizeof(s->token)) == 0)
+			relink(a, c->server);
 		return true;
 	case MST_MSG_ERROR:
 		gives_up(a, c, msg->error.sentence);
@@ -388,9 +391,9 @@ void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const 
 		lose(a, c->server, what);
 }
 
-void mst_admin_peer_lost(struct mst_admin *a, uint32_t server)
+void mst_admin_peer_lost(struct mst_admin *a, uint32_t server, uint64_t number)
 {
-	if (a->seat[server].gone || is_over(a))
+	if (a->seat[server].gone || is_over(a) || number != a->seat[server].offers)
 		return;
 	mst_warn("the link with server %" PRIu32 " is lost; it is to be made anew within %.3g s",
 		 server, (double)a->o->lease_ns / (double)MST_SECOND);

@@ -37,8 +37,11 @@ struct mst_seat {
 	bool gone;      /* for good; said once */
 	char peer[64];
 	char door[MST_DOOR_LEN];
-	uint8_t token[MST_TOKEN_LEN]; /* of its link */
+	/* The last link it was offered: its token, whether that may still be used, and its number,
+	 * from 1. */
+	uint8_t token[MST_TOKEN_LEN];
 	bool expected;
+	uint64_t offers;
 	uint64_t heard_ns;
 	/* Start states that were passed on to its end, and that it says are there. */
 	uint64_t states_sent, states_done;
@@ -51,8 +54,10 @@ struct mst_membership {
 	uint32_t index, servers;
 	uint64_t heard_ns;
 	struct mst_appoint appoint;
-	uint64_t state_have; /* bytes of the start state */
-	uint64_t redial_ns;  /* another link is asked for then; MST_NEVER: it is not */
+	uint64_t state_have;          /* bytes of the start state */
+	uint64_t redial_ns;           /* another link is asked for then; MST_NEVER: it is not */
+	uint8_t token[MST_TOKEN_LEN]; /* of the last dial */
+	uint64_t dials;
 	/* The data side has heard how the job ended; GATHERING: not yet. */
 	enum mst_job_state finish;
 	bool cut_off; /* nobody leads any more */
@@ -188,8 +193,8 @@ void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns);
 /* Of no more use: its connection, or what it said there. @what: "is gone: ...", a sentence. */
 void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const char *what);
 /* The data side has lost that link, or gives its member up. */
-void mst_admin_peer_lost(struct mst_admin *a, uint32_t server);
 void mst_admin_peer_gone(struct mst_admin *a, const struct mst_notice *notice, uint64_t now_ns);
+void mst_admin_peer_lost(struct mst_admin *a, uint32_t server, uint64_t number);
 /* Whose token it is; 0: nobody's. */
 uint32_t mst_admin_seat_of(const struct mst_admin *a, const uint8_t *token);
 void mst_admin_servers_told(struct mst_admin *a, const struct mst_message *end);

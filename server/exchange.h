@@ -37,6 +37,7 @@ struct mst_request {
 		struct mst_snapshot *snapshot;
 		struct {
 			uint32_t server;
+			uint64_t number; /* of the offer that made it */
 			struct mst_link *link;
 		} peer;
 		uint8_t token[MST_TOKEN_LEN];
@@ -80,6 +81,7 @@ struct mst_notice {
 		struct {
 			uint32_t server;
 			int error;
+			uint64_t number; /* LOST: of the offer, or at a member the dial */
 		} peer;
 	};
 };

@@ -30,6 +30,7 @@ struct mst_lead {
 	bool over;  /* the job is: links go without a word */
 
 	struct mst_peer peer[MST_SERVERS_MAX]; /* from 1 on */
+	uint64_t offer[MST_SERVERS_MAX];       /* that made the link */
 	bool gone[MST_SERVERS_MAX];            /* for good */
 	/* By rank: the session that a member reported lost last, and which member did. */
 	struct {
@@ -67,6 +68,7 @@ static void note_peer(struct mst_lead *l, enum mst_notice_kind kind, uint32_t se
 
 	notice.peer.server = server;
 	notice.peer.error = error;
+	notice.peer.number = l->offer[server];
 	l->decider.note(l->decider.note_ctx, &notice);
 }
 
@@ -97,6 +99,7 @@ static void peer_linked(struct mst_lead *l, const struct mst_request *request, u
 	struct mst_link *link = request->peer.link;
 
 	mst_peer_drop(&l->peer[server], now_ns);
+	l->offer[server] = request->peer.number;
 	int rc = l->gone[server] ? -ENOTCONN : l->cfg.net->ops->attach(l->cfg.net, link);
 
 	if (rc != 0) {

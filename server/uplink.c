@@ -30,7 +30,8 @@ struct mst_uplink {
 	char address[MST_ADDRESS_LEN];
 	struct mst_peer peer;
 	bool cut_off;    /* for good */
-	uint32_t *ended;              /* by rank: incarnations up to this one */
+	uint64_t dials;  /* so far */
+	uint32_t *ended; /* by rank: incarnations up to this one */
 	struct mst_order order;
 };
 
@@ -53,6 +54,7 @@ static void note_peer(struct mst_uplink *u, enum mst_notice_kind kind, int error
 	struct mst_notice notice = { .kind = kind };
 
 	notice.peer.error = error;
+	notice.peer.number = u->dials;
 	u->decider.note(u->decider.note_ctx, &notice);
 }
 
@@ -83,6 +85,7 @@ static void dial(struct mst_uplink *u, const uint8_t *token, uint64_t now_ns)
 				.timeout_ns = u->cfg.lease_ns / DIAL_SHARE };
 	struct mst_link *link;
 
+	u->dials++;
 	if (u->cut_off)
 		return;
 	memcpy(how.token, token, sizeof(how.token));

@@ -53,7 +53,7 @@ enum mst_message_kind {
 	MST_MSG_EXPECT,     /* lead: this worker will knock; member: it may */
 	MST_MSG_FORGET,     /* lead: its session is over before it knocked */
 	MST_MSG_STATE_DONE, /* member: the start state is there */
-	MST_MSG_RELINK,     /* member: my link to you is lost; lead: dial with this */
+	MST_MSG_RELINK,     /* member: the link of this token is lost; lead: dial with this */
 };
 
 struct mst_hello {

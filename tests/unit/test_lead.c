@@ -320,6 +320,24 @@ static void a_member_without_a_link_for_its_lease_ends_the_job(void)
 	end();
 }
 
+/* The member dials, and nothing that it puts arrives. */
+static void a_link_by_which_nothing_comes_is_none(void)
+{
+	begin();
+	acknowledge(0);
+	arrive(MST_LOST, 0);
+	note_count = 0;
+	for (int i = 0; i < 4; i++) {
+		now_ns += LEASE / 4;
+		link_up();
+		arrive(MST_LOST, 0);
+	}
+	lead->ops->tick(lead, now_ns);
+	step();
+	CU_ASSERT(noted(MST_NOTE_PEER_GONE) && noted(MST_NOTE_FINISHED));
+	end();
+}
+
 /* Also where the ledger has decided more than the line has room for. */
 static void a_member_that_executes_nothing_ends_the_job_too(void)
 {
@@ -434,6 +452,7 @@ static CU_TestInfo cases[] = {
 	{ "what was not taken comes again", what_was_not_taken_comes_again },
 	{ "a member without a link for its lease ends the job",
 	  a_member_without_a_link_for_its_lease_ends_the_job },
+	{ "a link by which nothing comes is none", a_link_by_which_nothing_comes_is_none },
 	{ "a member that executes nothing ends the job too",
 	  a_member_that_executes_nothing_ends_the_job_too },
 	{ "what no member says ends the job", what_no_member_says_ends_the_job },
