@@ -80,7 +80,6 @@ struct mst_aggregator {
 
 	struct mst_job *queue;
 	uint32_t queue_size, queue_head, queue_count;
-	uint32_t commits; /* of those in the queue */
 	/* Of those in the queue that move data, by number modulo queue_size; and how many there
 	 * ever were, which is what tells the shards of one more. */
 	const struct mst_job **work;

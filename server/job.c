@@ -56,7 +56,6 @@ void mst_job_commit(struct mst_aggregator *a, const struct mst_decision *d,
 				    : mst_version_buffer(a, a->newest_buffer);
 	a->newest_buffer = d->commit.buffer;
 	a->open_entries = 0;
-	a->commits++;
 	mst_job_add(a, &job);
 }
 
@@ -64,7 +63,6 @@ static void commit_end(struct mst_aggregator *a, const struct mst_job *job)
 {
 	struct mst_slot *next;
 
-	a->commits--;
 	for (struct mst_slot *slot = job->commit.slots; slot != NULL; slot = next) {
 		next = slot->next;
 		mst_aggregator_read_done(a, slot);

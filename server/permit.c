@@ -37,11 +37,12 @@ static bool permits_regrant(const struct mst_aggregator *a, const struct mst_dec
 	       d->grant.epoch == slot->epoch + 1;
 }
 
-/* Of something, and into a buffer that no commit before it is still to fill. */
+/* Of something, so that the queue holds no more of them than there are slots; and into a buffer that
+ * it does not start from. */
 static bool permits_commit(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	return a->open_entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&
-	       a->newest_buffer != d->commit.buffer && a->commits < a->cfg.buffers;
+	       a->newest_buffer != d->commit.buffer;
 }
 
 bool mst_aggregator_permits(const struct mst_aggregator *a, const struct mst_decision *d)
