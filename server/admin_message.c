@@ -140,6 +140,23 @@ bool mst_admin_message(struct mst_admin *a, struct mst_conn *c, const struct mst
 
 /* Status. */
 
+static void fill_server(const struct mst_admin *a, uint32_t server, struct mst_status_server *out)
+{
+	const struct mst_seat *seat = &a->seat[server];
+	const char *door = server > 0 ? seat->door : a->door != NULL ? a->door->address : "";
+
+	if (a->elems != 0)
+		mst_admin_part(a, server, &out->first, &out->count);
+	snprintf(out->door, sizeof(out->door), "%s", door);
+	if (server == 0)
+		out->state = a->door != NULL ? MST_SERVER_READY : MST_SERVER_JOINED;
+	else
+		out->state = seat->gone    ? MST_SERVER_GONE
+			     : seat->ready ? MST_SERVER_READY
+			     : seat->taken ? MST_SERVER_JOINED
+					   : MST_SERVER_AWAITED;
+}
+
 static void fill_status(const struct mst_admin *a, struct mst_status *s)
 {
 	snprintf(s->job, sizeof(s->job), "%s", a->o->job);
@@ -148,6 +165,9 @@ static void fill_status(const struct mst_admin *a, struct mst_status *s)
 	s->state = (uint32_t)a->state;
 	s->workers = a->o->workers;
 	s->shards = a->server != NULL ? mst_server_shards(a->server) : 0;
+	s->server_count = mst_admin_servers(a);
+	for (uint32_t i = 0; i < s->server_count; i++)
+		fill_server(a, i, &s->server[i]);
 	s->rank_count = a->server != NULL ? a->o->workers : 0;
 }
 

@@ -133,8 +133,8 @@ struct mst_admin {
 /* admin.c */
 void mst_admin_error(struct mst_admin *a, struct mst_conn *c, int code, const char *sentence,
 		     uint64_t now_ns);
-/* The same for whoever breaks the protocol, as a sentence that begins with c->peer says; a worker's session ends. Return: false: later, the ring
- * is full. */
+/* The same for whoever breaks the protocol, as a sentence that begins with c->peer says; a worker's
+ * session ends. Return: false: later, the ring is full. */
 bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
 		      uint64_t now_ns);
 void mst_admin_send(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg);

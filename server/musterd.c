@@ -189,7 +189,8 @@ static int run(const struct mst_server_options *o)
 		mst_info("listening on %s", mst_admin_address(the_admin));
 		tell_ready(mst_admin_address(the_admin));
 	} else {
-		mst_info("looking for the lead at %s", o->join);
+		mst_info("looking for the lead at %s, whom workers and muster status ask, too",
+			 o->join);
 	}
 	int status = serve(the_admin, &cpus);
 	struct mst_admin *admin = the_admin;

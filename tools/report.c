@@ -33,6 +33,18 @@ const char *mst_report_rank_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
+const char *mst_report_server_state(uint32_t state)
+{
+	static const char *const names[] = {
+		[MST_SERVER_AWAITED] = "awaited",
+		[MST_SERVER_JOINED] = "joined",
+		[MST_SERVER_READY] = "ready",
+		[MST_SERVER_GONE] = "gone",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
 static double ms(uint64_t ns)
 {
 	return (double)ns / 1e6;
@@ -60,6 +72,13 @@ json_t *mst_report_job(const struct mst_status *job)
 		ms(job->step_mean_ns), "p50_step_ms", ms(job->step_p50_ns), "p99_step_ms",
 		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "saved_s",
 		seconds(job->saved_ns), "why", job->why, "loss", real_or_null(job->loss));
+}
+
+json_t *mst_report_server(const struct mst_status_server *server)
+{
+	return json_pack("{s:s, s:I, s:I, s:s}", "state", mst_report_server_state(server->state),
+			 "first", (json_int_t)server->first, "count", (json_int_t)server->count,
+			 "door", server->door);
 }
 
 json_t *mst_report_rank(const struct mst_status_rank *row)

@@ -11,9 +11,11 @@
 /* "gathering", "running", "finished", "failed"; "absent", "joined", "live", "left", "lost". */
 const char *mst_report_job_state(uint32_t state);
 const char *mst_report_rank_state(uint32_t state);
+const char *mst_report_server_state(uint32_t state);
 
 /* The job without its ranks, and one rank. Return: a new object, or NULL if memory is short. */
 json_t *mst_report_job(const struct mst_status *job);
+json_t *mst_report_server(const struct mst_status_server *server);
 json_t *mst_report_rank(const struct mst_status_rank *row);
 
 /* Could figures be written to @path (NULL: nowhere)? Better known before a long run than after it.

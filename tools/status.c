@@ -53,6 +53,23 @@ static void print_job(const struct mst_status *job)
 			mst_figure_duration(job->elapsed_ns + job->saved_ns).text);
 }
 
+/* The parts of the vector; where there is one server, it has all of it. */
+static void print_servers(const struct mst_status *job)
+{
+	if (job->server_count < 2)
+		return;
+	(void)printf("server  %-8s %21s  door\n", "state", "elements");
+	for (uint32_t i = 0; i < job->server_count; i++) {
+		const struct mst_status_server *s = &job->server[i];
+		char part[48] = "";
+		if (s->count > 0)
+			(void)snprintf(part, sizeof(part), "%" PRIu64 " to %" PRIu64, s->first,
+				       s->first + s->count - 1);
+		(void)printf("%6u  %-8s %21s  %s\n", i, mst_report_server_state(s->state), part,
+			     s->door);
+	}
+}
+
 static void print_rank(const struct mst_status_rank *row)
 {
 	uint64_t missed = mst_straggler_missed(row);
@@ -71,6 +88,7 @@ static void print_snapshot(const struct mst_snapshot *s)
 	char sentence[256];
 
 	print_job(&s->job);
+	print_servers(&s->job);
 	(void)printf("%4s  %-8s %10s %8s %11s %11s  %s\n", "rank", "state", "counted", "late",
 		     "ready", "behind", "awaited for");
 	for (uint32_t i = 0; i < s->row_count; i++)
@@ -84,7 +102,7 @@ static json_t *snapshot_json(const struct mst_snapshot *s)
 {
 	struct mst_straggler straggler = mst_straggler_find(s);
 	json_t *out = mst_report_job(&s->job);
-	json_t *ranks = json_array();
+	json_t *ranks = json_array(), *servers = json_array();
 	char sentence[256];
 	int failed = 0;
 
@@ -92,6 +110,9 @@ static json_t *snapshot_json(const struct mst_snapshot *s)
 		failed |= json_array_append_new(ranks, mst_report_rank(&s->row[i]));
 	mst_straggler_sentence(&straggler, sentence, sizeof(sentence));
 	failed |= json_object_set_new(out, "straggler", json_string(sentence));
+	for (uint32_t i = 0; i < s->job.server_count; i++)
+		failed |= json_array_append_new(servers, mst_report_server(&s->job.server[i]));
+	failed |= json_object_set_new(out, "servers", servers);
 	failed |= json_object_set_new(out, "ranks", ranks);
 	if (failed != 0) {
 		json_decref(out);

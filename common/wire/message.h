@@ -104,8 +104,7 @@ struct mst_appoint {
 	uint32_t buffers; /* in all */
 	uint32_t entries; /* contributions in a set, at most */
 	uint32_t group, folds;
-	uint32_t
-		repeats; /* a rank may contribute again in a step, so that it cannot wait for folds */
+	uint32_t repeats;   /* a rank may contribute again in a step: the folds are needed */
 	uint32_t optimizer; /* enum mst_optimizer_kind */
 	double lr, momentum;
 	uint64_t lease_ns, patience_ns;
@@ -129,6 +128,14 @@ struct mst_state_piece {
 	const void *data; /* in the frame's buffer */
 };
 
+/* A server of the job, in the order of their parts. */
+struct mst_status_server {
+	uint32_t state;          /* enum mst_server_state */
+	uint64_t first, count;   /* elements; 0: not known yet */
+	char door[MST_DOOR_LEN]; /* "": none yet */
+};
+enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY, MST_SERVER_GONE };
+
 struct mst_status {
 	char job[MST_NAME_LEN];
 	char policy[MST_POLICY_LEN];
@@ -144,7 +151,9 @@ struct mst_status {
 	/* How much longer the steps had been, had each waited for its late gradients. */
 	uint64_t saved_ns;
 	char why[MST_SENTENCE_LEN]; /* FINISHED, FAILED: the reason */
-	uint32_t rank_count;        /* rows that follow */
+	uint32_t server_count;
+	struct mst_status_server server[MST_SERVERS_MAX]; /* the first leads */
+	uint32_t rank_count;                              /* rows that follow */
 };
 enum mst_job_state { MST_JOB_GATHERING, MST_JOB_RUNNING, MST_JOB_FINISHED, MST_JOB_FAILED };
 

@@ -84,6 +84,18 @@ static const struct mst_field state_fields[] = {
 	FIELD(PIECE, mst_state_piece, length),
 };
 
+static const struct mst_field status_server_fields[] = {
+	LIMITED(ENUM, mst_status_server, state, MST_SERVER_GONE + 1),
+	FIELD(U64, mst_status_server, first),
+	FIELD(U64, mst_status_server, count),
+	TEXT(mst_status_server, door),
+};
+static const struct mst_rows status_server_rows = {
+	offsetof(struct mst_status, server),
+	sizeof(struct mst_status_server),
+	SHAPE(status_server_fields),
+};
+
 static const struct mst_field status_fields[] = {
 	TEXT(mst_status, job),
 	TEXT(mst_status, policy),
@@ -101,6 +113,8 @@ static const struct mst_field status_fields[] = {
 	FIELD(U64, mst_status, step_max_ns),
 	FIELD(U64, mst_status, saved_ns),
 	TEXT(mst_status, why),
+	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_status, server_count),
+	  &status_server_rows },
 	FIELD(U32, mst_status, rank_count),
 };
 

@@ -204,13 +204,13 @@ def one_link_reset(a):
     for part in range(3):
         with Job(a, 3, "-n", "4", "--policy", "backup:3", "--commits", "100", workers=0) as job:
             for rank in range(4):
-                crowd, lie = (a.lie_crowd, f"{part} header 20 reset") if rank == 2 else (a.crowd, "")
-                job.a.crowd, kept = crowd, a.crowd
-                if lie:
-                    os.environ["MUSTER_LIE"] = lie
+                kept = a.crowd
+                if rank == 2:
+                    a.crowd = a.lie_crowd
+                    os.environ["MUSTER_LIE"] = f"{part} header 20 reset"
                 job.work(rank, "sleep_us=2000")
                 os.environ.pop("MUSTER_LIE", None)
-                job.a.crowd = kept
+                a.crowd = kept
             status, said = job.worker[2].end(10)
             check(f"it ends in words: {said.strip()[-100:]}", status == 1 and "rank 2" in said)
             job.work(2, "sleep_us=1000")

@@ -95,7 +95,7 @@ LIES = {
     "giving up": (frame(ERROR, struct.pack("<i", -12) + text("no room for it")),
                   "gives up: no room for it"),
     "expected and forgotten by nobody": (expect(0, 1) + expect(77, 0) + expect(0, 99)
-                                         + frame(RELINK, TOKEN) * 300 + frame(ASK_STATUS, b"\0" * 4),
+                                         + frame(RELINK, TOKEN) * 300 + frame(ASK_STATUS, bytes(4)),
                                          "its connection closed"),
 }
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Jobs of several servers: some of them killed, stopped, late, missing or too many.
 
-usage: servers.py CASE --musterd MUSTERD --crowd CROWD --cut-musterd CUT_MUSTERD
+usage: servers.py CASE --musterd MUSTERD --crowd CROWD --cut-musterd CUT_MUSTERD --muster MUSTER
        servers.py --list
 """
 import argparse
 import contextlib
+import json
 import os
 import random
 import re
@@ -440,7 +441,7 @@ def member_with_less_memory(a):
 
 
 def member_cannot_speak(a):
-    """Its disk is full, its outputs are closed: it serves all the same, and still ends as it did."""
+    """Its disk is full, its outputs are closed: it serves all the same, and ends as ever."""
     for how in ("exec <&- >&- 2>&-", "exec >&- 2>&-", "exec >/dev/full 2>/dev/full"):
         for commits, statuses in (("40", [0, 0]), ("100000", [1, 1])):
             with Job(a, 2, "-n", "2", "--commits", commits, workers=2, members=0) as job:
@@ -452,6 +453,33 @@ def member_cannot_speak(a):
                     job.worker[1].signal(signal.SIGKILL)
                 ends = [job.lead_end(20)[0], job.member[0].end(20)[0]]
                 check(f"{how}: {ends}", ends == statuses)
+
+
+def status(a):
+    """The lead shows the servers: who is there, and who has which part."""
+
+    def servers():
+        command = [a.muster, "status", "--json", "-", job.address]
+        shown = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+        return [(s["state"], s["first"], s["count"]) for s in shown["servers"]]
+
+    def until(wanted):
+        end = time.monotonic() + 10
+        while servers() != wanted:
+            check(f"{servers()}, not {wanted}", time.monotonic() < end)
+
+    with Job(a, 3, *LONG, workers=0, members=0) as job:
+        check("nobody is there", servers() == [("joined", 0, 0)] + [("awaited", 0, 0)] * 2)
+        job.join()
+        until([("joined", 0, 0)] * 2 + [("awaited", 0, 0)])
+        for rank in range(3):
+            job.work(rank, "sleep_us=1000")
+        until([("ready", 0, 4096), ("ready", 4096, 8192), ("awaited", 12288, 7713)])
+        job.join()
+        until([("ready", 0, 4096), ("ready", 4096, 8192), ("ready", 12288, 7713)])
+        text = subprocess.run([a.muster, "status", job.address], check=True, text=True,
+                              capture_output=True).stdout
+        check("and as a table", re.search(r"\n +2  ready +12288 to 20000  @muster-", text))
 
 
 CASES = {
@@ -479,6 +507,7 @@ CASES = {
         spread,
         member_with_less_memory,
         member_cannot_speak,
+        status,
     )
 }
 
@@ -487,7 +516,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?")
     p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd", "--cut-musterd"):
+    for name in ("--musterd", "--crowd", "--cut-musterd", "--muster"):
         p.add_argument(name)
     a = p.parse_args()
     if a.list:

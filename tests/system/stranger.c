@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Somebody who knocks at a server's door without having been welcomed: stranger DOOR. Ends with 0 if
- * it was sent away. */
+/* Somebody who knocks at a server's door without a welcome: stranger DOOR. Ends with 0 if it was
+ * sent away. */
 #include <stdio.h>
 #include <string.h>
 

@@ -50,24 +50,26 @@ static void make_welcome(void)
 
 static void make_status(void)
 {
-	sent.status = (struct mst_status){
-		.job = "mnist",
-		.policy = "bsp",
-		.state = MST_JOB_FINISHED,
-		.workers = 5,
-		.live = 4,
-		.version = 100,
-		.samples = 32000,
-		.loss = 0.25,
-		.elapsed_ns = 1,
-		.step_mean_ns = 2,
-		.step_p50_ns = 3,
-		.step_p99_ns = 4,
-		.step_max_ns = 5,
-		.saved_ns = 6,
-		.why = "100 commits",
-		.rank_count = 2,
-	};
+	sent.status = (struct mst_status){ .job = "mnist",
+					   .policy = "bsp",
+					   .state = MST_JOB_FINISHED,
+					   .workers = 5,
+					   .live = 4,
+					   .version = 100,
+					   .samples = 32000,
+					   .loss = 0.25,
+					   .elapsed_ns = 1,
+					   .step_mean_ns = 2,
+					   .step_p50_ns = 3,
+					   .step_p99_ns = 4,
+					   .step_max_ns = 5,
+					   .saved_ns = 6,
+					   .why = "100 commits",
+					   .server_count = 2,
+					   .server = { { MST_SERVER_READY, 0, 4096,
+							 "@muster-1-abc" },
+						       { MST_SERVER_GONE, 4096, 77, "" } },
+					   .rank_count = 2 };
 }
 
 static void make_ranks(void)
@@ -80,31 +82,29 @@ static void make_ranks(void)
 
 static void make_appoint(void)
 {
-	sent.appoint = (struct mst_appoint){
-		.job = "mnist",
-		.index = 2,
-		.servers = MST_SERVERS_MAX,
-		.elems = 79510,
-		.first = 8192,
-		.count = 4096,
-		.type = MUSTER_BF16,
-		.result_type = MUSTER_F16,
-		.owner = MUSTER_WORKERS_OWN,
-		.workers = 5,
-		.slots = 2,
-		.buffers = 20,
-		.entries = 15,
-		.group = 8,
-		.folds = 3,
-		.repeats = 1,
-		.optimizer = 1,
-		.lr = 0.125,
-		.momentum = 0.5,
-		.lease_ns = 1,
-		.patience_ns = 2,
-		.address = "@muster-1-abc",
-		.token = { 7, [15] = 8 },
-	};
+	sent.appoint = (struct mst_appoint){ .job = "mnist",
+					     .index = 2,
+					     .servers = MST_SERVERS_MAX,
+					     .elems = 79510,
+					     .first = 8192,
+					     .count = 4096,
+					     .type = MUSTER_BF16,
+					     .result_type = MUSTER_F16,
+					     .owner = MUSTER_WORKERS_OWN,
+					     .workers = 5,
+					     .slots = 2,
+					     .buffers = 20,
+					     .entries = 15,
+					     .group = 8,
+					     .folds = 3,
+					     .repeats = 1,
+					     .optimizer = 1,
+					     .lr = 0.125,
+					     .momentum = 0.5,
+					     .lease_ns = 1,
+					     .patience_ns = 2,
+					     .address = "@muster-1-abc",
+					     .token = { 7, [15] = 8 } };
 }
 
 static void make_between_servers(enum mst_message_kind kind)
