@@ -37,8 +37,8 @@ static bool permits_regrant(const struct mst_aggregator *a, const struct mst_dec
 	       d->grant.epoch == slot->epoch + 1;
 }
 
-/* Of something, so that the queue holds no more of them than there are slots; and into a buffer that
- * it does not start from. */
+/* Of something: so the queue holds no more of them than there are slots. And not into the buffer
+ * that it starts from. */
 static bool permits_commit(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	return a->open_entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&
