@@ -21,8 +21,8 @@
 /* Entries beyond two per worker: watchers, and whoever knocks by mistake. */
 #define CONNS_SPARE 64u
 
-/* Deadlines are looked after this often; where servers beat for each other, so often in a lease that
- * no beat is late. */
+/* Deadlines are looked after this often; where servers beat for each other, so often in a lease
+ * that no beat is late. */
 #define NAP_MAX_NS (100 * MST_MS)
 #define NAPS_PER_LEASE 8u
 

@@ -300,11 +300,12 @@ static void lose(struct mst_admin *a, uint32_t server, const char *what)
 static bool ready(struct mst_admin *a, struct mst_conn *c, const char *door, uint64_t now_ns)
 {
 	struct mst_seat *s = &a->seat[c->server];
+	const struct mst_transport *of = mst_transport_of(door);
 	uint64_t first, count;
 
 	if (!s->linked || s->ready)
 		return parse_error(a, c, "ready without a link, or twice", now_ns);
-	if (mst_transport_of(door) != a->cfg.transport)
+	if (of == NULL || strcmp(of->scheme, a->cfg.transport->scheme) != 0)
 		return parse_error(a, c, "a door for another transport", now_ns);
 	memcpy(s->door, door, sizeof(s->door));
 	s->ready = true;

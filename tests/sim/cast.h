@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lives in a world beside its servers: workers that come, compute, push and go; and what befalls
- * all of them (faults.c). */
+/* Who lives in a world beside its servers: workers that come, compute, push and go; and what
+ * befalls all of them (faults.c). */
 #ifndef MST_TESTS_SIM_CAST_H
 #define MST_TESTS_SIM_CAST_H
 

@@ -159,8 +159,8 @@ void obs_server_ended(uint32_t server, bool well)
 			     (double)(sim_now() - obs.lost_ns) / (double)MST_SECOND);
 }
 
-/* Which server it is nobody can tell here: members sit where they were let in. A server that is away
- * for longer than others are patient may cost a worker its session, as the worker would. */
+/* Which server it is nobody can tell here: members sit where they were let in. A server that is
+ * away for longer than others are patient may cost a worker its session, as the worker would. */
 bool obs_names_cause(const char *sentence)
 {
 	static const char *const causes[] = { "server ", "servers ", "signal", "lead",

@@ -306,7 +306,8 @@ static void draw_fault_at_server(struct mst_rand *r, struct sim_plan *p)
 static void draw_comeback(struct mst_rand *r, struct sim_plan *p)
 {
 	struct sim_fault f = { .kind = chance(r, 0.5) ? SIM_FAULT_BREAK : SIM_FAULT_STALL,
-			       .target = sim_target_of_server((uint32_t)between(r, 1, p->servers - 1)),
+			       .target = sim_target_of_server(
+				       (uint32_t)between(r, 1, p->servers - 1)),
 			       .with = 0,
 			       .span_ns = draw_gap(r, p) };
 
