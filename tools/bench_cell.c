@@ -68,6 +68,13 @@ static char **flags_of(const struct mst_bench_line *line)
 	return flags;
 }
 
+static void add_server(struct mst_bench_cell *cell, const struct mst_child *server)
+{
+	cell->servers++;
+	cell->server_cpu_ns += server->cpu_ns;
+	cell->server_rss_bytes += server->rss_bytes;
+}
+
 /* Return: the exit status. */
 static int run_course(const struct mst_run_line *run, struct mst_signals *signals,
 		      struct mst_bench_cell *cell)
@@ -83,8 +90,9 @@ static int run_course(const struct mst_run_line *run, struct mst_signals *signal
 	mst_course_run(course, &ending);
 	int status = mst_ending_status(&ending);
 	cell->shards = ending.job->job.shards;
-	cell->server_cpu_ns = ending.musterd->cpu_ns;
-	cell->server_rss_bytes = ending.musterd->rss_bytes;
+	add_server(cell, ending.musterd);
+	for (uint32_t i = 0; i < ending.members; i++)
+		add_server(cell, &ending.member[i]);
 	if (status == MST_EXIT_FAILED)
 		mst_error("workers %u, %llu bytes: %s", cell->workers,
 			  (unsigned long long)cell->bytes,

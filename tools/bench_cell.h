@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One measurement: a musterd and workers of their own, from the first process to the last. */
+/* One measurement: servers and workers of their own, from the first process to the last. */
 #ifndef MST_TOOLS_BENCH_CELL_H
 #define MST_TOOLS_BENCH_CELL_H
 
@@ -9,10 +9,11 @@
 
 struct mst_bench_cell {
 	uint32_t workers;
-	uint64_t bytes;  /* of one worker's gradient */
-	uint32_t shards; /* that the server had */
+	uint64_t bytes; /* of one worker's gradient */
+	uint32_t servers;
+	uint32_t shards; /* that the lead had */
 	struct mst_bench_figures figures;
-	uint64_t server_cpu_ns; /* of musterd, its start and end included */
+	uint64_t server_cpu_ns; /* of all servers, their starts and ends included */
 	uint64_t server_rss_bytes;
 };
 

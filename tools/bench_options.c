@@ -29,8 +29,8 @@ static const struct mst_option own_table[] = {
 	  .kind = MST_OPTION_STRING,
 	  FIELD(sizes),
 	  .value = "LIST",
-	  .help = "bytes of one worker's gradient (default 4K,64K,1M,25M,100M; with "
-		  "--latency-of-last 1M)" },
+	  .help = "bytes of one worker's gradient (default 4K,64K,1M,25M,100M, those that "
+		  "--servers can share; with --latency-of-last 1M)" },
 	{ .name = "buffers",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(buffers),
@@ -120,10 +120,9 @@ static const struct mst_option own_table[] = {
 };
 
 /* What the benchmark fixes itself, because what is measured or checked depends on it. */
-static const char *const without[] = { "join",        "servers",   "spread",   "config",
-				       "listen",      "job",       "commits",  "on-loss",
-				       "min-workers", "optimizer", "lr-scale", "print-config",
-				       "version",     NULL };
+static const char *const without[] = { "join",     "config",       "listen",      "job",
+				       "commits",  "on-loss",      "min-workers", "optimizer",
+				       "lr-scale", "print-config", "version",     NULL };
 static const struct mst_handed handed = {
 	.own = own_table,
 	.server_offset = offsetof(struct mst_bench_options, server),
@@ -202,12 +201,42 @@ static int parse_sizes(struct mst_bench_line *line, const struct complaint *to)
 		return refuse(to, "option --sizes: \"%s\" is not a size such as 4096, 64K or 1M",
 			      bad);
 	line->bytes_count = (uint32_t)count;
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		if (line->bytes[i] == 0 || line->bytes[i] % each != 0)
 			return refuse(to,
 				      "option --sizes: %" PRIu64 " bytes are not a number of "
 				      "elements of %" PRIu64 " bytes",
 				      line->bytes[i], each);
+	}
+	return 0;
+}
+
+/* Each server has a part, of which the shortest vectors have not enough: those are left out where
+ * nobody has asked for them. */
+static int check_parts(struct mst_bench_line *line, const struct complaint *to)
+{
+	const struct mst_bench_options *o = &line->options;
+	uint64_t each = o->type == MUSTER_F32 ? 4 : 2;
+	uint32_t weights[MST_SERVERS_MAX], kept = 0;
+
+	if (o->server.servers == 1)
+		return 0; /* with --spread as it may be: check_server() looks */
+	if (mst_server_options_spread(&o->server, weights, to->why, to->len) != 0)
+		return -EINVAL;
+	for (uint32_t i = 0; i < line->bytes_count; i++) {
+		uint64_t elems = line->bytes[i] / each;
+		bool fits = mst_part_border(elems, o->server.servers, weights, 1) > 0;
+
+		if (fits)
+			line->bytes[kept++] = line->bytes[i];
+		else if (o->sizes != NULL || o->latency_of_last)
+			return refuse(to,
+				      "option --sizes: %" PRIu64 " bytes cannot be shared by %u "
+				      "servers (--spread %.60s): each needs %" PRIu64 " or more",
+				      line->bytes[i], o->server.servers, o->server.spread,
+				      MST_PART_ELEMS_MIN * each);
+	}
+	line->bytes_count = kept;
 	return 0;
 }
 
@@ -302,6 +331,8 @@ static int check(struct mst_bench_line *line, const struct complaint *to)
 
 	if (rc == 0)
 		rc = parse_sizes(line, to);
+	if (rc == 0)
+		rc = check_parts(line, to);
 	if (rc == 0)
 		rc = check_policy(line, to);
 	if (rc == 0)

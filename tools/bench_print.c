@@ -102,9 +102,9 @@ void mst_bench_print_head(const struct mst_bench_line *line, FILE *out)
 		      transport_name(line), buffer_names[o->buffers], owner_names[line->owner],
 		      o->server.policy, o->delay.count > 0 ? ", some delayed" : "", host,
 		      o->server.cpus != NULL ? o->server.cpus : "auto");
-	(void)fprintf(out, "%7s %9s %4s %3s %6s %8s %8s %8s %8s %8s %8s %7s %6s", "size", "count",
-		      "type", "n", "shards", "min", "p50", "p90", "p99", "p99.9", "max", "samples",
-		      "#wrong");
+	(void)fprintf(out, "%7s %9s %4s %3s %7s %6s %8s %8s %8s %8s %8s %8s %7s %6s", "size",
+		      "count", "type", "n", "servers", "shards", "min", "p50", "p90", "p99",
+		      "p99.9", "max", "samples", "#wrong");
 	if (o->latency_of_last)
 		(void)fprintf(out, " %8s %8s\n", "own", "first");
 	else
@@ -129,9 +129,10 @@ void mst_bench_print_row(const struct mst_bench_line *line, const struct mst_ben
 	enum muster_type type = (enum muster_type)line->options.type;
 
 	(void)fprintf(out,
-		      "%7s %9" PRIu64 " %4s %3u %6u %8s %8s %8s %8s %8s %8s %7" PRIu64 " %6" PRIu64,
+		      "%7s %9" PRIu64 " %4s %3u %7u %6u %8s %8s %8s %8s %8s %8s %7" PRIu64
+		      " %6" PRIu64,
 		      size_text(cell->bytes).text, cell->bytes / mst_type_bytes(type),
-		      type_names[type], cell->workers, cell->shards,
+		      type_names[type], cell->workers, cell->servers, cell->shards,
 		      us_of(cell, f->step.min, 1).text, us_of(cell, f->step.p50, 1).text,
 		      us_of(cell, f->step.p90, 1).text, us_of(cell, f->step.p99, SAMPLES_P99).text,
 		      us_of(cell, f->step.p999, SAMPLES_P999).text,
@@ -156,7 +157,7 @@ void mst_bench_print_foot(const struct mst_bench_line *line, FILE *out)
 		    "benchmarks print it;\n#   an aggregation service may exceed the line rate in "
 		    "that unit\n"
 		    "# server: bytes of a version's gradients / p50; /core: the same per second of "
-		    "musterd's processor time\n"
+		    "the servers' processor time\n"
 		    "# wait: first push called to last handed in; sum: until the first worker has "
 		    "its result; answer: until all have\n",
 		    out);
@@ -179,11 +180,12 @@ static int add_setting(json_t *doc, const struct mst_bench_line *line,
 
 	return json_object_update_new(
 		doc,
-		json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:b}", "transport",
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "transport",
 			  transport_name(line), "buffers", buffer_names[o->buffers], "type",
 			  type_names[o->type], "owner", owner_names[line->owner], "policy",
-			  o->server.policy, "workers", (json_int_t)cell->workers, "shards",
-			  (json_int_t)cell->shards, "size_bytes", (json_int_t)cell->bytes, "count",
+			  o->server.policy, "workers", (json_int_t)cell->workers, "servers",
+			  (json_int_t)cell->servers, "shards", (json_int_t)cell->shards,
+			  "size_bytes", (json_int_t)cell->bytes, "count",
 			  (json_int_t)(cell->bytes / mst_type_bytes((enum muster_type)o->type)),
 			  "latency_of_last", o->latency_of_last));
 }

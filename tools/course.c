@@ -273,6 +273,8 @@ static void conclude(struct mst_course *c, struct mst_ending *out)
 		(void)snprintf(e->why, sizeof(e->why), "%s", s->job.why);
 	e->job = s;
 	e->musterd = mst_course_musterd(c);
+	e->member = mst_course_members(c);
+	e->members = c->members;
 	e->worker = mst_course_workers(c);
 	e->workers = c->workers;
 	*out = *e;

@@ -10,11 +10,13 @@
 #include "tools/watch.h"
 
 struct mst_ending {
-	bool finished;                  /* the job was, and musterd said so */
-	int signo;                      /* the signal that ended the run, or 0 */
-	char why[MST_SENTENCE_LEN];     /* in one sentence */
-	const struct mst_snapshot *job; /* the last that musterd told, or a blank one */
-	const struct mst_child *musterd;
+	bool finished;                   /* the job was, and musterd said so */
+	int signo;                       /* the signal that ended the run, or 0 */
+	char why[MST_SENTENCE_LEN];      /* in one sentence */
+	const struct mst_snapshot *job;  /* the last that musterd told, or a blank one */
+	const struct mst_child *musterd; /* the lead */
+	const struct mst_child *member;  /* the servers beside it: [members] */
+	uint32_t members;
 	const struct mst_child *worker; /* by rank: [workers] */
 	uint32_t workers;
 };

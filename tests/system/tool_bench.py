@@ -80,6 +80,22 @@ class Measures(Bench):
                                                            "checked", "samples")],
                                      [size_type, buffers, owner, 0, 63, 11])
 
+    def test_several_servers(self):
+        """the members are started too, all results come right, and all servers are counted"""
+        for servers, more in ((2, ("--shards", "1")), (3, ("--owner", "servers", "--spread",
+                                                           "2,1,1"))):
+            row, = self.figures("-n", "3", "--sizes", "96K", "--samples", "40", "--warmup", "5",
+                                "--servers", str(servers), *more)
+            self.assertEqual([row[key] for key in ("servers", "wrong", "checked", "counted",
+                                                   "late", "commits")],
+                             [servers, 0, 135, 120, 0, 45])
+            self.assertGreater(row["server_rss_bytes"], servers << 20)
+        rc, out, err = self.bench("-n", "2", "--servers", "2", "--budget", "5ms")
+        self.assertEqual((rc, err), (0, ""))
+        head, *rows = [line.split() for line in out.splitlines() if not line.startswith("#")]
+        self.assertEqual([(row[head.index("size")], row[head.index("servers")]) for row in rows],
+                         [("64K", "2"), ("1M", "2"), ("25M", "2"), ("100M", "2")])
+
     def test_tail(self):
         """with 1000 samples there is a p99.9"""
         row, = self.figures("-n", "2", "--sizes", "4K", "--samples", "1000")
@@ -141,6 +157,11 @@ class Spoilt(Bench):
         """so is a page in another's place, in its 1024 elements"""
         self.assertIn(self.spoilt("shift"), range(800, 1025))
 
+    def test_servers(self):
+        """and where two servers share the vector, in the part of either"""
+        self.assertEqual(self.spoilt("bit", "--servers", "2"), 1)
+        self.assertGreater(self.spoilt("old", "--servers", "2"), 12000)
+
     def test_unspoilt(self):
         """the same program without SPOIL finds nothing wrong"""
         row, = self.figures("-n", "3", "--sizes", "64K", "--samples", "10", program=SPOILT)
@@ -148,17 +169,20 @@ class Spoilt(Bench):
 
 
 class Ends(Bench):
-    def workers(self):
+    def running(self, word):
         found = []
         for pid in scene.tagged(self.mark):
             with open(f"/proc/{pid}/cmdline", "rb") as f:
-                if b"--as-worker-of" in f.read():
+                if word in f.read():
                     found.append(pid)
         return found
 
-    def begin(self):
+    def workers(self):
+        return self.running(b"--as-worker-of")
+
+    def begin(self, *more):
         process = self.start_bench("-n", "3", "--sizes", "1M", "--budget", "1h", "--samples",
-                                   "10000000")
+                                   "10000000", *more)
         self.assertTrue(scene.until(lambda: len(self.workers()) == 3))
         return process
 
@@ -174,6 +198,14 @@ class Ends(Bench):
         os.kill(self.workers()[1], signal.SIGKILL)
         rc, _, err = self.finish(process)
         self.assertEqual((rc, "workers 3, 1048576 bytes" in err), (1, True), err)
+
+    def test_dead_member(self):
+        """so does a server that dies, and it is named"""
+        process = self.begin("--servers", "2")
+        self.assertTrue(scene.until(lambda: len(self.running(b"--join=")) == 1))
+        os.kill(self.running(b"--join=")[0], signal.SIGKILL)
+        rc, _, err = self.finish(process)
+        self.assertEqual((rc, "server 1" in err), (1, True), err)
 
     def test_no_server(self):
         """without a musterd there is a sentence"""
@@ -196,7 +228,11 @@ class Usage(Bench):
                            (["--json", "/nowhere/x"], "--json"), (["rest"], "rest"),
                            (["--latency-of-last", "-n", "1"], "--latency-of-last"),
                            (["--latency-of-last", "--policy", "backup:3"], "--latency-of-last"),
-                           (["--workers", ",".join(["2"] * 33)], "--workers")]:
+                           (["--workers", ",".join(["2"] * 33)], "--workers"),
+                           (["--servers", "2", "--sizes", "1M,4K"], "4096 bytes"),
+                           (["--servers", "2", "--spread", "1,2,3"], "--spread"),
+                           (["--servers", "17"], "--servers"),
+                           (["--join", "127.0.0.1:1"], "--join")]:
             rc, out, err = self.bench(*args)
             self.assertEqual((rc, out, word in err), (2, "", True), (args, err))
 
