@@ -90,7 +90,7 @@ static int try_door(const struct mst_admin *a, char *why, size_t why_len)
 	struct mst_lane_layout layout;
 	mst_lane_layout(&shortest, &layout);
 	struct mst_net_cfg cfg = { .fabric = &a->fabric,
-				   .links_max = a->o->workers,
+				   .links_max = a->o->workers + a->o->servers - 1,
 				   .lanes = mst_admin_lanes(&layout) };
 	struct mst_door *door = NULL;
 	struct mst_net *net = NULL;
@@ -106,7 +106,7 @@ static int try_door(const struct mst_admin *a, char *why, size_t why_len)
 	return rc;
 }
 
-static int read_options(struct mst_admin *a, char *why, size_t why_len)
+int mst_admin_read_options(struct mst_admin *a, char *why, size_t why_len)
 {
 	int rc = mst_admin_is_member(a) ? 0 : mst_server_options_rule(a->o, &a->rule, why, why_len);
 
@@ -150,7 +150,7 @@ int mst_admin_new(const struct mst_admin_cfg *cfg, struct mst_admin **out, char 
 	a->next_id = 1;
 	int rc = open_tables(a);
 	if (rc == 0)
-		rc = read_options(a, why, why_len);
+		rc = mst_admin_read_options(a, why, why_len);
 	if (rc == 0 && !mst_admin_is_member(a))
 		rc = try_door(a, why, why_len);
 	if (rc == 0)

@@ -15,6 +15,7 @@
 
 #include "common/transport/stream.h"
 #include "common/transport/transport.h"
+#include "server/budget.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -26,6 +27,13 @@ struct mst_admin_cfg {
 	const struct mst_transport *transport;
 	uint32_t cores; /* for the data side's threads; 0: one */
 };
+
+/* What the job of these options takes at each server, of which this one leads, where a gradient has
+ * so many elements of f32: by what its servers would be made with. Those beside the lead are taken
+ * to have the same options and as many processors. @why: on failure a sentence. Return: 0 or
+ * -errno. */
+int mst_admin_budget(const struct mst_admin_cfg *cfg, uint64_t elems,
+		     struct mst_budget out[MST_SERVERS_MAX], char *why, size_t why_len);
 
 /* Listens. @why: on failure a sentence. Return: 0 or -errno. */
 int mst_admin_new(const struct mst_admin_cfg *cfg, struct mst_admin **out, char *why,

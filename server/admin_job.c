@@ -11,6 +11,7 @@
 #include "common/kernels/sum.h"
 #include "common/wire/peer.h"
 #include "server/admin_state.h"
+#include "server/budget.h"
 #include "server/memory.h"
 #include "server/peer.h"
 #include "server/sentence.h"
@@ -105,12 +106,9 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_admin *a,
 	};
 }
 
-/* Of the outbox only the records are composed; results are put from where they are published. */
-static uint64_t session_bytes(const struct mst_admin *a)
+uint64_t mst_admin_memory(const struct mst_admin *a)
 {
-	const struct mst_lane_layout *l = &a->layout;
-
-	return l->up_bytes + (a->cfg.transport->maps ? l->down_bytes : l->down_result);
+	return a->o->memory != 0 ? a->o->memory : mst_memory_budget();
 }
 
 /* May a rank contribute again in a step? */
@@ -119,31 +117,55 @@ static bool repeats(const struct mst_admin *a)
 	return mst_admin_is_member(a) ? a->lead.appoint.repeats != 0 : mst_rule_repeats(&a->rule);
 }
 
-static int check_memory(const struct mst_admin *a, struct mst_server_cfg *cfg, char *why,
+/* Sums of groups can wait for the commit; those of ranks cannot. */
+static void fit(const struct mst_admin *a, struct mst_server_cfg *cfg)
+{
+	uint64_t have = mst_admin_memory(a);
+	struct mst_budget b;
+
+	mst_budget_of(cfg, &b);
+	if (have != 0 && !repeats(a) && mst_budget_bytes(&b) > have)
+		cfg->aggregator.folds = 0;
+}
+
+static void tell_budget(const struct mst_admin *a, const struct mst_budget *b, uint64_t have)
+{
+	char text[3][32];
+
+	mst_info("memory: %s for %" PRIu32 " workers, %s for sums and versions, of %s",
+		 mst_memory_text(b->workers * b->worker_bytes, text[0], 32), b->workers,
+		 mst_memory_text(b->own_bytes, text[1], 32), mst_memory_text(have, text[2], 32));
+	if (b->all.queue_pairs == 0)
+		return;
+	mst_info("%s: %" PRIu32 " queue pairs and %s registered for each worker, %" PRIu32
+		 " and %s in all; a worker registers %s for this server",
+		 a->cfg.transport->scheme, b->worker.queue_pairs,
+		 mst_memory_text(b->worker.bytes, text[0], 32), b->all.queue_pairs,
+		 mst_memory_text(b->all.bytes, text[1], 32),
+		 mst_memory_text(b->far.bytes, text[2], 32));
+}
+
+static int check_memory(const struct mst_admin *a, const struct mst_server_cfg *cfg, char *why,
 			size_t len)
 {
-	uint64_t budget = a->o->memory != 0 ? a->o->memory : mst_memory_budget();
-	uint64_t slots = session_bytes(a);
-	uint64_t workers = slots * a->o->workers;
+	uint64_t have = mst_admin_memory(a);
 	const char *source = a->o->memory != 0 ? "--memory" : "3/4 of what is free,";
-	char text[4][32];
+	struct mst_budget b;
+	char text[3][32];
 
-	/* Sums of groups can wait for the commit; those of ranks cannot. */
-	if (budget != 0 && !repeats(a) && workers + mst_server_bytes(cfg) > budget)
-		cfg->aggregator.folds = 0;
-	uint64_t own = mst_server_bytes(cfg);
-	mst_info("memory: %s for %" PRIu32 " workers, %s for sums and versions, of %s",
-		 mst_memory_text(workers, text[0], 32), a->o->workers,
-		 mst_memory_text(own, text[1], 32), mst_memory_text(budget, text[2], 32));
-	if (budget == 0 || workers + own <= budget)
+	mst_budget_of(cfg, &b);
+	tell_budget(a, &b, have);
+	if (have == 0 || mst_budget_bytes(&b) <= have)
 		return 0;
 	snprintf(why, len,
 		 "no memory for job \"%s\": %" PRIu32 " workers with %" PRIu32
 		 " slots need %s each and "
 		 "the server %s, in all more than %s %s; raise --memory, or lower "
 		 "--slots, --buffers or --history",
-		 a->o->job, a->o->workers, a->layout.slots, mst_memory_text(slots, text[0], 32),
-		 mst_memory_text(own, text[1], 32), source, mst_memory_text(budget, text[2], 32));
+		 a->o->job, b.workers, a->layout.slots,
+		 mst_memory_text(b.worker_bytes, text[0], 32),
+		 mst_memory_text(b.own_bytes, text[1], 32), source,
+		 mst_memory_text(have, text[2], 32));
 	return -ENOMEM;
 }
 
@@ -157,7 +179,7 @@ static uint64_t outbox_max(const struct mst_admin *a, const struct mst_aggregato
 	return line;
 }
 
-static int open_data_side(struct mst_admin *a, struct mst_server_cfg *cfg, char *why, size_t len)
+static void plan_data_side(struct mst_admin *a, struct mst_server_cfg *cfg)
 {
 	cfg->transport = a->cfg.transport;
 	cfg->net = (struct mst_net_cfg){ .outbox_max = outbox_max(a, &cfg->aggregator),
@@ -167,6 +189,12 @@ static int open_data_side(struct mst_admin *a, struct mst_server_cfg *cfg, char 
 					 .spin_yields = a->o->spin_yields };
 	cfg->notify = notify;
 	cfg->notify_ctx = a;
+	fit(a, cfg);
+}
+
+static int open_data_side(struct mst_admin *a, const struct mst_server_cfg *cfg, char *why,
+			  size_t len)
+{
 	int rc = check_memory(a, cfg, why, len);
 	if (rc != 0)
 		return rc;
@@ -256,20 +284,31 @@ static int divide(struct mst_admin *a, char *why, size_t len)
 	return 0;
 }
 
-int mst_admin_fix_job(struct mst_admin *a, const struct mst_hello *h, char *why, size_t len)
+int mst_admin_plan_job(struct mst_admin *a, const struct mst_hello *h, struct mst_server_cfg *out,
+		       char *why, size_t len)
 {
 	a->elems = h->elems;
 	a->type = (enum muster_type)h->type;
 	a->result_type = (enum muster_type)h->result_type;
 	int rc = divide(a, why, len);
-	if (rc == 0) {
-		lay_out(a);
-		struct mst_ledger_cfg ledger = ledger_cfg(a);
-		struct mst_server_cfg cfg = { .ledger = ledger,
-					      .aggregator = aggregator_cfg(a, &ledger),
-					      .peers = mst_admin_servers(a) - 1 };
+	if (rc != 0)
+		return rc;
+	lay_out(a);
+	struct mst_ledger_cfg ledger = ledger_cfg(a);
+	*out = (struct mst_server_cfg){ .ledger = ledger,
+					.aggregator = aggregator_cfg(a, &ledger),
+					.peers = mst_admin_servers(a) - 1 };
+	plan_data_side(a, out);
+	return 0;
+}
+
+int mst_admin_fix_job(struct mst_admin *a, const struct mst_hello *h, char *why, size_t len)
+{
+	struct mst_server_cfg cfg;
+	int rc = mst_admin_plan_job(a, h, &cfg, why, len);
+
+	if (rc == 0)
 		rc = open_data_side(a, &cfg, why, len);
-	}
 	if (rc != 0) {
 		a->elems = 0;
 		return rc;
@@ -307,7 +346,7 @@ static struct mst_aggregator_cfg member_cfg(const struct mst_admin *a)
 	};
 }
 
-int mst_admin_fix_part(struct mst_admin *a, char *why, size_t len)
+void mst_admin_plan_part(struct mst_admin *a, struct mst_server_cfg *out)
 {
 	const struct mst_appoint *p = &a->lead.appoint;
 
@@ -317,9 +356,17 @@ int mst_admin_fix_part(struct mst_admin *a, char *why, size_t len)
 	a->type = (enum muster_type)p->type;
 	a->result_type = (enum muster_type)p->result_type;
 	lay_out(a);
-	struct mst_server_cfg cfg = { .ledger.lease_ns = p->lease_ns,
-				      .aggregator = member_cfg(a),
-				      .peers = 2, /* the link in use, and the one after it */
-				      .lead = p->address };
+	*out = (struct mst_server_cfg){ .ledger.lease_ns = p->lease_ns,
+					.aggregator = member_cfg(a),
+					.peers = 2, /* the link in use, and the one after it */
+					.lead = p->address };
+	plan_data_side(a, out);
+}
+
+int mst_admin_fix_part(struct mst_admin *a, char *why, size_t len)
+{
+	struct mst_server_cfg cfg;
+
+	mst_admin_plan_part(a, &cfg);
 	return open_data_side(a, &cfg, why, len);
 }

@@ -109,9 +109,10 @@ static const char *absurdity(const struct mst_appoint *p)
 	return NULL;
 }
 
-/* What the lead says holds, whatever was typed here. */
-static void take_options(struct mst_admin *a, const struct mst_appoint *p)
+void mst_admin_take_options(struct mst_admin *a)
 {
+	const struct mst_appoint *p = &a->lead.appoint;
+
 	a->own = *a->cfg.options;
 	a->own.workers = p->workers;
 	a->own.slots = p->slots;
@@ -146,7 +147,7 @@ static int set_up(struct mst_admin *a, char *why, size_t len)
 		snprintf(why, len, "the lead at %.100s appoints to %s", a->o->join, wrong);
 		return -EPROTO;
 	}
-	take_options(a, p);
+	mst_admin_take_options(a);
 	int rc = mst_admin_tables(a);
 	if (rc != 0)
 		snprintf(why, len, "no memory for %" PRIu32 " workers", p->workers);

@@ -155,6 +155,8 @@ static inline struct mst_lanes mst_admin_lanes(const struct mst_lane_layout *l)
 }
 /* Everything that is told once, and ends the job. */
 void mst_admin_fail(struct mst_admin *a, int error, const char *why, uint64_t now_ns);
+/* What the options' texts stand for. 0 or -EINVAL. */
+int mst_admin_read_options(struct mst_admin *a, char *why, size_t why_len);
 /* Tables by worker. 0 or -ENOMEM. */
 int mst_admin_tables(struct mst_admin *a);
 int mst_admin_watch(struct mst_admin *a, int fd);
@@ -163,7 +165,13 @@ int mst_admin_watch(struct mst_admin *a, int fd);
 uint32_t mst_admin_slots(const struct mst_admin *a);
 /* The first valid hello fixes length and types, and makes the data side. @why: a sentence. */
 int mst_admin_fix_job(struct mst_admin *a, const struct mst_hello *h, char *why, size_t len);
+/* What it is made with: nothing is made, nothing taken. */
+int mst_admin_plan_job(struct mst_admin *a, const struct mst_hello *h, struct mst_server_cfg *out,
+		       char *why, size_t len);
+/* Bytes that it may take; 0: not known. */
+uint64_t mst_admin_memory(const struct mst_admin *a);
 /* At a member the appointment does. */
+void mst_admin_plan_part(struct mst_admin *a, struct mst_server_cfg *out);
 int mst_admin_fix_part(struct mst_admin *a, char *why, size_t len);
 /* What the lead's data side is made with, for members; the rest of it is the caller's. */
 void mst_admin_fill_appoint(const struct mst_admin *a, uint32_t server, struct mst_appoint *out);
@@ -202,6 +210,8 @@ void mst_admin_servers_told(struct mst_admin *a, const struct mst_message *end);
 bool mst_admin_servers_parted(const struct mst_admin *a);
 
 /* admin_member.c */
+/* What the appointment says holds from now on, whatever was typed. */
+void mst_admin_take_options(struct mst_admin *a);
 static inline bool mst_admin_is_member(const struct mst_admin *a)
 {
 	return a->o->join != NULL;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "server/admin.h"
 #include "server/core/rule.h"
 #include "server/crew.h"
+#include "server/memory.h"
 #include "server/options.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_BY_SIGNAL = 128 };
@@ -164,22 +166,52 @@ static int serve(struct mst_admin *admin, const struct mst_cpus *cpus)
 	return over > 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-static int run(const struct mst_server_options *o)
+/* Return: false: not with this build, and that is said. */
+static bool prepare(const struct mst_server_options *o, struct mst_admin_cfg *cfg,
+		    struct mst_cpus *cpus)
 {
 	const char *scheme = o->transport == MST_CHOOSE_VERBS ? "verbs" : "shm";
-	struct mst_admin_cfg cfg = { .options = o,
-				     .stream = &mst_tcp,
-				     .transport = mst_transport_find(scheme) };
+	char why[512];
+
+	*cfg = (struct mst_admin_cfg){ .options = o,
+				       .stream = &mst_tcp,
+				       .transport = mst_transport_find(scheme) };
+	(void)mst_cpus_parse(o->cpus, cpus, why, sizeof(why)); /* it has been checked */
+	cfg->cores = cpus->count > 0 ? cpus->count : mst_cpus_here();
+	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
+	if (cfg->transport == NULL)
+		mst_error("this build has no transport %s", scheme);
+	return cfg->transport != NULL;
+}
+
+static int print_budget(const struct mst_server_options *o)
+{
+	struct mst_budget budget[MST_SERVERS_MAX];
+	struct mst_admin_cfg cfg;
 	struct mst_cpus cpus;
 	char why[512];
 
-	(void)mst_cpus_parse(o->cpus, &cpus, why, sizeof(why)); /* it has been checked */
-	cfg.cores = cpus.count > 0 ? cpus.count : mst_cpus_here();
-	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
-	if (cfg.transport == NULL) {
-		mst_error("this build has no transport %s", scheme);
+	if (!prepare(o, &cfg, &cpus))
+		return EXIT_FAILED;
+	if (mst_admin_budget(&cfg, o->budget / sizeof(float), budget, why, sizeof(why)) != 0) {
+		mst_error("%s", why);
 		return EXIT_FAILED;
 	}
+	printf("%s: %" PRIu32 " workers, %" PRIu64 " elements of f32, policy %s, %s own\n",
+	       cfg.transport->scheme, o->workers, o->budget / sizeof(float), o->policy,
+	       o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
+	mst_budget_print(budget, o->memory != 0 ? o->memory : mst_memory_budget(), stdout);
+	return EXIT_DONE;
+}
+
+static int run(const struct mst_server_options *o)
+{
+	struct mst_admin_cfg cfg;
+	struct mst_cpus cpus;
+	char why[512];
+
+	if (!prepare(o, &cfg, &cpus))
+		return EXIT_FAILED;
 	int rc = mst_admin_new(&cfg, &the_admin, why, sizeof(why));
 	if (rc != 0) {
 		mst_error("%s", why);
@@ -216,6 +248,8 @@ int main(int argc, char **argv)
 		printf("musterd %s\n", MST_VERSION);
 	else if (o.print_config)
 		mst_options_print(&parsed, stdout);
+	else if (o.budget != 0)
+		status = print_budget(&o);
 	else
 		status = run(&o);
 	mst_options_free(&parsed);

@@ -61,6 +61,7 @@ struct mst_server_options {
 	uint32_t shards;  /* 0: auto */
 	const char *cpus; /* "auto", or a list such as 0-3,8 */
 	uint32_t spin_pauses, spin_yields;
+	uint64_t budget; /* bytes of a gradient; 0: not asked for */
 	bool print_config, help, version;
 };
 

@@ -172,6 +172,20 @@ static int servers_check(const struct mst_server_options *o, char *why, size_t w
 	return mst_server_options_spread(o, weights, why, why_len);
 }
 
+static int budget_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->budget != 0 && o->join != NULL)
+		return refuse(why, why_len,
+			      "--budget is for the lead, which knows of all servers; leave --join "
+			      "out");
+	if (o->budget % sizeof(float) != 0)
+		return refuse(why, why_len,
+			      "option --budget: %" PRIu64 " bytes are not a number of elements of "
+			      "f32",
+			      o->budget);
+	return 0;
+}
+
 static int figures_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	if (o->workers == 0 && o->join == NULL)
@@ -337,6 +351,8 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = cpus_check(o, why, why_len);
 	if (rc == 0)
 		rc = servers_check(o, why, why_len);
+	if (rc == 0)
+		rc = budget_check(o, why, why_len);
 	if (o->join != NULL)
 		return rc; /* the lead has checked its own */
 	return rc != 0 ? rc : policy_check(o, why, why_len);

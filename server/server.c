@@ -53,7 +53,7 @@ static uint64_t pow2_above(uint64_t n)
 	return size;
 }
 
-static uint64_t published_bytes(const struct mst_server_cfg *cfg)
+uint64_t mst_server_published(const struct mst_server_cfg *cfg)
 {
 	return (uint64_t)cfg->aggregator.buffers *
 	       mst_version_stride(cfg->aggregator.elems, cfg->aggregator.result_type);
@@ -70,7 +70,7 @@ static uint64_t line_bytes(const struct mst_server_cfg *cfg)
 
 uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 {
-	return published_bytes(cfg) + mst_aggregator_bytes(&cfg->aggregator) + line_bytes(cfg);
+	return mst_server_published(cfg) + mst_aggregator_bytes(&cfg->aggregator) + line_bytes(cfg);
 }
 
 /* What can be queued: of each session its slots full or given up, an ask, its loss, an answer sent,
@@ -131,7 +131,7 @@ static int open_data_path(struct mst_server *s)
 		.ctx = s, .event = push_event, .over = session_over, .worked = shard_worked
 	};
 
-	s->cfg.net.published_bytes = published_bytes(&s->cfg);
+	s->cfg.net.published_bytes = mst_server_published(&s->cfg);
 	s->cfg.net.links_max = s->cfg.aggregator.workers + s->cfg.peers;
 	int rc = s->cfg.transport->net_open(&s->cfg.net, &s->net);
 	if (rc != 0)

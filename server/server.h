@@ -30,6 +30,8 @@ struct mst_server;
 
 /* Bytes this server will allocate and publish, apart from workers' own slots. */
 uint64_t mst_server_bytes(const struct mst_server_cfg *cfg);
+/* Of those, what it publishes. */
+uint64_t mst_server_published(const struct mst_server_cfg *cfg);
 
 int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out);
 /* Nobody steps it any more: ends and detaches every session, so that their links can be freed. */

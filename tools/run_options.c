@@ -49,8 +49,8 @@ static const struct mst_option own_table[] = {
 	{ .name = NULL },
 };
 
-/* The run starts the members itself. */
-static const char *const without[] = { "join", NULL };
+/* The run starts the members itself, and it is a run. */
+static const char *const without[] = { "join", "budget", NULL };
 
 static const struct mst_handed handed = {
 	.own = own_table,

@@ -119,6 +119,12 @@ enum mst_view {
 	MST_VIEW_SHARED, /* readable only */
 };
 
+/* What is taken of a device; nothing where peers map each other's memory. */
+struct mst_claim {
+	uint32_t queue_pairs;
+	uint64_t bytes; /* registered, and so pinned: counted once for each rail */
+};
+
 struct mst_dial {
 	const char *address;
 	uint8_t token[MST_TOKEN_LEN]; /* single-use, from the welcome */
@@ -183,7 +189,8 @@ struct mst_door_ops {
 	int (*answer)(struct mst_door *door, const struct mst_knock *knock, struct mst_link **out);
 };
 
-/* One table per transport: no member is NULL. Failures are negative errno; mst_why() tells more. */
+/* One table per transport: no member but claim is NULL. Failures are negative errno; mst_why()
+ * tells more. */
 struct mst_transport {
 	const char *scheme; /* "shm" */
 	/* Peers map what is published, and landings: put() is done when it returns. Else `shared`
@@ -232,6 +239,12 @@ struct mst_transport {
 	 * -ENOTSUP the net was opened without views; -ENOMEM. */
 	int (*view)(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
 		    void *at);
+
+	/* What a link with these lanes takes at this end, the acceptor's or the connector's, over a
+	 * net of this @cfg; @lanes NULL: what the net itself takes, for what it publishes. At most:
+	 * rails over one device share the latter. NULL: nothing is taken. */
+	void (*claim)(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
+		      struct mst_claim *out);
 };
 
 extern const struct mst_transport mst_shm, mst_verbs;

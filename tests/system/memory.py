@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What musterd says that a job will take is what it then takes, and no more than it is allowed."""
+"""What musterd says that a job will take is what it then takes, and no more than it is allowed;
+and what --budget says beforehand is what the job's servers say."""
 import argparse
+import contextlib
 import os
 import re
 import subprocess
@@ -31,16 +33,41 @@ def resident(pid):
         return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB", f.read(), re.M)[1])
 
 
+def said(log):
+    """Return: for workers, for sums and versions."""
+    line = re.search(r"memory: (.+?) for \d+ workers, (.+?) for sums and versions, of (.+)", log)
+    return size(line[1]), size(line[2])
+
+
 def announced(log):
-    said = re.search(r"memory: (.+?) for \d+ workers, (.+?) for sums and versions, of (.+)", log)
-    return size(said[1]) + size(said[2])
+    return sum(said(log))
+
+
+def budget(*options):
+    """Return: a row for each server, by column; and what a worker takes of a device."""
+    out = subprocess.run([MUSTERD, "--memory", "900G", *map(str, options)], check=True, text=True,
+                         stdout=subprocess.PIPE).stdout
+    names = ("server", "elements", "shards", "a worker", "workers", "own", "memory",
+             "queue pairs", "registered")
+    rows = []
+    for line in out.splitlines():
+        words = re.findall(r"[\d.]+ [KMGT]?i?B|\S+", line)
+        if len(words) == len(names) and words[0].isdigit():
+            rows.append(dict(zip(names, words)))
+    worker = re.search(r"each worker: (\d+) queue pairs, (.+?) registered", out)
+    return rows, worker
 
 
 class Memory(unittest.TestCase):
-    def run_job(self, *options):
-        """Return: musterd's log, and its resident memory with all commits but the last made."""
-        with tempfile.TemporaryDirectory() as folder:
+    def run_job(self, *options, member=None):
+        """@member: takes a second server's log. Return: musterd's log, and its resident memory with
+        all commits but the last made."""
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             server = Server(MUSTERD, "-n", str(WORKERS), "--commits", "12", *options)
+            if member is not None:
+                second = stack.enter_context(subprocess.Popen(
+                    [MUSTERD, "--join", f"127.0.0.1:{server.port}"], stderr=member))
+                stack.callback(second.wait, 60)
             owner = "workers" if "workers" in options else "servers"
             workers = [subprocess.Popen(
                 [CROWD, os.path.join(folder, "log"), str(ELEMS), f"owner={owner}"],
@@ -87,6 +114,41 @@ class Memory(unittest.TestCase):
         tight, _ = self.run_job("--policy", "bsp", "--group", "4", "--memory", "72M")
         self.assertGreater(announced(wide), 72 << 20)
         self.assertLessEqual(announced(tight), 72 << 20)
+
+    def test_a_budget_is_what_servers_then_say(self):
+        """One server, and both of two whose parts differ."""
+        job = ("--policy", "backup:9", "--memory", "900G", "--shards", "2")
+        log, _ = self.run_job(*job)
+        rows, worker = budget("-n", WORKERS, "--budget", VECTOR, *job)
+        self.assertIsNone(worker)
+        self.assertEqual([(size(row["workers"]), size(row["own"])) for row in rows], [said(log)])
+        job = (*job, "--servers", "2", "--spread", "2,1")
+        with tempfile.TemporaryFile("w+") as member:
+            log, most = self.run_job(*job, member=member)
+            member.seek(0)
+            logs = log, member.read()
+        rows, _ = budget("-n", WORKERS, "--budget", VECTOR, *job)
+        self.assertEqual([(size(row["workers"]), size(row["own"])) for row in rows],
+                         [said(log) for log in logs])
+        self.assertGreater(size(rows[0]["own"]), 1.5 * size(rows[1]["own"]))
+        self.assertLessEqual(most, announced(logs[0]), logs[0])
+
+    def test_a_budget_over_verbs_counts_pairs_and_what_is_registered(self):
+        """64 workers, 8 servers, 1 GiB: of each worker a slot and a page of ends, of each server
+        the versions; two queue pairs a worker and server, and two for each other server."""
+        elems = 1 << 28
+        rows, worker = budget("-n", 64, "--servers", 8, "--budget", "1G", "--transport", "verbs")
+        part = 4 * elems / 8
+        self.assertEqual([(row["elements"], row["queue pairs"]) for row in rows],
+                         [(str(elems // 8), str(2 * (64 + 7)))] + [(str(elems // 8), "130")] * 7)
+        for row in rows:
+            registered = (64 + 4) * part
+            self.assertAlmostEqual(size(row["registered"]), registered, delta=registered / 100)
+        self.assertEqual(worker[1], "16")
+        self.assertAlmostEqual(size(worker[2]), 2 * 4 * elems, delta=elems // 20)
+        twice, _ = budget("-n", 64, "--servers", 8, "--budget", "1G", "--transport", "verbs",
+                          "--data-address", "10.0.0.1,10.0.1.1")
+        self.assertEqual([row["queue pairs"] for row in twice], ["284"] + ["260"] * 7)
 
     def test_what_does_not_fit_is_refused_with_figures(self):
         server = Server(MUSTERD, "-n", str(WORKERS), "--memory", "50M")

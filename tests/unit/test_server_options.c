@@ -264,6 +264,8 @@ static void a_member_needs_its_lead_and_no_more(void)
 	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1")));
 	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1:70000")));
 	CU_ASSERT(refuses("its lead's to say", FLAGS("--join", "a:1", "--servers", "2")));
+	CU_ASSERT(refuses("--budget", FLAGS("--join", "a:1", "--budget", "4K")));
+	CU_ASSERT(refuses("--budget", FLAGS("-n5", "--budget", "4098")));
 }
 
 static void a_fabric_that_cannot_be_is_refused(void)

@@ -13,6 +13,31 @@ struct figure {
 	int64_t have;
 };
 
+/* One where nothing is named. */
+static uint32_t rails_of(const struct mst_fabric *fabric)
+{
+	const char *list = NULL;
+	uint32_t rails = 1;
+
+	if (fabric != NULL)
+		list = fabric->addresses != NULL ? fabric->addresses : fabric->devices;
+	for (; list != NULL && *list != '\0'; list++)
+		rails += *list == ',';
+	return rails;
+}
+
+void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
+		     struct mst_claim *out)
+{
+	uint64_t rails = rails_of(cfg->fabric), bytes = mst_verbs_round(cfg->published_bytes);
+
+	if (lanes != NULL)
+		bytes = mst_verbs_memory_of(accepts ? lanes->up_bytes : lanes->down_bytes) +
+			mst_verbs_memory_of(mst_verbs_outbox(lanes, accepts, cfg->outbox_max));
+	*out = (struct mst_claim){ .queue_pairs = lanes != NULL ? 2 * (uint32_t)rails : 0,
+				   .bytes = rails * bytes };
+}
+
 /* Room for the largest put at a time, all that notify, and a few small ones. */
 uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ibv_device_attr *has)
 {

@@ -32,7 +32,7 @@ int mst_verbs_lanes_check(const struct mst_lanes *lanes)
 
 static int memory_new(const struct mst_verbs_link *l, size_t bytes, struct mst_verbs_memory *out)
 {
-	size_t all = mst_verbs_round(bytes) + MST_VERBS_PAGE;
+	size_t all = mst_verbs_memory_of(bytes);
 
 	return l->views ? mst_verbs_memory_new_viewed(all, out)
 			: mst_verbs_memory_new(all, l->home->fabric.huge_pages, out);
@@ -41,12 +41,10 @@ static int memory_new(const struct mst_verbs_link *l, size_t bytes, struct mst_v
 static int make_memory(struct mst_verbs_link *l)
 {
 	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
-	size_t max = l->home->cfg.outbox_max;
 
 	l->peer_bytes = l->connector ? l->link.lanes.up_bytes : l->link.lanes.down_bytes;
-	l->link.outbox_bytes = l->peer_bytes;
-	if (!l->connector && max != 0 && max < l->peer_bytes)
-		l->link.outbox_bytes = max;
+	l->link.outbox_bytes = mst_verbs_outbox(&l->link.lanes, !l->connector,
+						l->home->cfg.outbox_max);
 	int rc = memory_new(l, in, &l->landing);
 	if (rc == 0)
 		rc = memory_new(l, l->link.outbox_bytes, &l->outbox);
@@ -128,7 +126,7 @@ static int take_introduction(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;
 	struct mst_verbs_introduction intro;
-	size_t bytes = mst_verbs_round(l->peer_bytes) + MST_VERBS_PAGE;
+	size_t bytes = mst_verbs_memory_of(l->peer_bytes);
 
 	memcpy(&intro, mst_verbs_tail(&l->landing) + r->index * MST_VERBS_INTRODUCTION_LINE,
 	       sizeof(intro));

@@ -406,4 +406,5 @@ const struct mst_transport mst_verbs = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.view = mst_verbs_link_view,
+	.claim = mst_verbs_claim,
 };

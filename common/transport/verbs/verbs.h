@@ -95,6 +95,12 @@ void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_co
 int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
 		       const char *what, struct ibv_mr **out);
 
+/* Of a lane's landing or outbox of so many bytes: a page follows, see above. */
+static inline size_t mst_verbs_memory_of(size_t bytes)
+{
+	return mst_verbs_round(bytes) + MST_VERBS_PAGE;
+}
+
 /* ---- address.c: where rails begin and end ---- */
 
 union mst_verbs_address {
@@ -155,6 +161,16 @@ struct mst_verbs_need {
 	uint32_t rails, here; /* of a link; of them on this device */
 	struct mst_lanes lanes;
 };
+/* Bytes that a link's end composes in, of the peer's landing. @max: outbox_max of its net. */
+static inline size_t mst_verbs_outbox(const struct mst_lanes *lanes, bool accepts, size_t max)
+{
+	size_t all = accepts ? lanes->down_bytes : lanes->up_bytes;
+
+	return accepts && max != 0 && max < all ? max : all;
+}
+/* As transport.h has it. */
+void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
+		     struct mst_claim *out);
 /* 0; -ENOSPC, with the figure that does not fit. */
 int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
 			   const struct mst_verbs_need *need);
