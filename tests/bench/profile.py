@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Where the time of a step goes: which functions run, and how many system calls each thread makes.
 
-    profile.py [--build DIR] [--workers 4] [--sizes 4K,100M] [--seconds 2]
+    profile.py [--build DIR] [--workers 4] [--servers 1] [--sizes 4K,100M] [--seconds 2]
 
 Samples the whole host with perf while a job of real processes runs, and counts system calls with
 perf trace, which slows the threads far less than strace does. Needs root, perf, and a host with
@@ -23,6 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 OURS = ("musterd", "bench_step")
+MEMBER = "musterd --join"
 TOP = 14
 CALL = re.compile(r"^\s+([a-z_0-9]+)\s+(\d+)\s+\d+\s+[\d.]+", re.M)
 THREAD = re.compile(r"^ (\S+) \((\d+)\), (\d+) events", re.M)
@@ -31,12 +32,13 @@ THREAD = re.compile(r"^ (\S+) \((\d+)\), (\d+) events", re.M)
 class Job:
     """A job that does nothing but steps."""
 
-    def __init__(self, build, workers, size):
+    def __init__(self, build, workers, servers, size):
         self.build, self.folder = build, tempfile.TemporaryDirectory()
         self.out = open(os.path.join(self.folder.name, "out"), "w+", encoding="utf-8")
         self.run = subprocess.Popen(
-            [build / "tools/muster", "run", "-n", str(workers), "--owner", "workers", "--",
-             build / "tests/bench/bench_step", str(size // 4), str(10 ** 9)],
+            [build / "tools/muster", "run", "-n", str(workers), "--servers", str(servers),
+             "--owner", "workers", "--", build / "tests/bench/bench_step", str(size // 4),
+             str(10 ** 9)],
             stdout=self.out, stderr=subprocess.STDOUT, start_new_session=True)
         self.address = self.wait_for(r"listening on (\S+)")
         self.wait_for(r"starts:")
@@ -50,10 +52,14 @@ class Job:
         sys.exit(f"profile: the job does not start: {pathlib.Path(self.out.name).read_text()}")
 
     def processes(self):
-        """Return: pid by name, one of each."""
-        listing = subprocess.run(["ps", "-o", "pid=,comm=", "-s", str(self.run.pid)],
+        """Return: pid by name, one of each; a server beside the lead is MEMBER."""
+        listing = subprocess.run(["ps", "-o", "pid=,comm=,args=", "-s", str(self.run.pid)],
                                  stdout=subprocess.PIPE, text=True, check=True).stdout
-        return {name: int(pid) for pid, name in map(str.split, listing.splitlines())}
+        found = {}
+        for line in listing.splitlines():
+            pid, name, args = line.split(None, 2)
+            found[MEMBER if name == "musterd" and "--join" in args else name] = int(pid)
+        return found
 
     def version(self):
         ask = [self.build / "tools/muster", "status", "--json", "-", self.address]
@@ -89,7 +95,7 @@ def calls(job, seconds):
     """Return: by program, each system call's number per step, its busiest thread's."""
     found = {}
     for name, pid in job.processes().items():
-        if name not in OURS:
+        if name not in (*OURS, MEMBER):
             continue
         before = job.version()
         text = perf("trace", "-s", "-p", pid, "--", "sleep", seconds)
@@ -106,13 +112,13 @@ def calls(job, seconds):
 
 
 def show(size, a):
-    job = Job(a.build, a.workers, size)
+    job = Job(a.build, a.workers, a.servers, size)
     try:
         time.sleep(0.5)
         before, began = job.version(), time.monotonic()
         shares, _ = functions(job, a.seconds)
         steps = job.version() - before
-        print(f"\n{size} bytes, {a.workers} workers, "
+        print(f"\n{size} bytes, {a.workers} workers, {a.servers} servers, "
               f"{(time.monotonic() - began) / max(1, steps) * 1e6:.0f} us a step")
         ours = sum(share for share, program, _ in shares if program in OURS)
         for share, program, function in shares[:TOP]:
@@ -138,6 +144,7 @@ def main():
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     p.add_argument("--workers", type=int, default=4)
+    p.add_argument("--servers", type=int, default=1)
     p.add_argument("--sizes", type=lambda text: [sizes(one) for one in text.split(",")],
                    default=[4 << 10, 100 << 20])
     p.add_argument("--seconds", type=float, default=2)
