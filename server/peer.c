@@ -142,6 +142,7 @@ static int put_word(struct mst_peer *p)
 	return rc;
 }
 
+/* The last goes at once: behind what is told here a server goes on to sum, before it polls. */
 static int put_cells(struct mst_peer *p)
 {
 	const struct mst_peer_cell *cell;
@@ -153,7 +154,7 @@ static int put_cells(struct mst_peer *p)
 					       .bytes = sizeof(*cell),
 					       .notify = true,
 					       .imm = mst_peer_imm(cell->number),
-					       .more = true });
+					       .more = mst_relay_unput(p->relay) > 1 });
 		if (rc == 0)
 			mst_relay_put(p->relay);
 	}

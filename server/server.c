@@ -457,6 +457,8 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 	int arrivals = handle_arrivals(s);
 	busy |= handle_reported(s);
 	busy |= execute_all(s);
+	/* Other servers sum meanwhile, not afterwards. */
+	(void)s->decider->ops->flush(s->decider, now_ns);
 	busy |= mst_aggregator_work(s->aggregator) || requests > 0 || arrivals > 0;
 	handle_queued(s);
 	/* What has come in is judged before what has not come in time. */

@@ -66,6 +66,11 @@ void mst_relay_put(struct mst_relay *r)
 	r->told = cell_of(r, ++r->put)->ack;
 }
 
+uint64_t mst_relay_unput(const struct mst_relay *r)
+{
+	return r->said - r->put;
+}
+
 bool mst_relay_is_quiet(const struct mst_relay *r)
 {
 	return r->acked == r->said;

@@ -25,6 +25,7 @@ static int note_count;
 
 static char landing[(WINDOW + 32) * 128], member[(WINDOW + 32) * 128];
 static uint64_t got, acks; /* the last cell; words of acknowledgement */
+static uint64_t sent;      /* the last cell that need not wait for another put */
 static int links;
 
 static int put(struct mst_link *to, const struct mst_put *put)
@@ -37,6 +38,7 @@ static int put(struct mst_link *to, const struct mst_put *put)
 	} else {
 		CU_ASSERT_EQUAL_FATAL(put->imm, mst_peer_imm(got + 1));
 		got++;
+		sent = put->more ? sent : got;
 	}
 	return 1;
 }
@@ -166,7 +168,7 @@ static void begin(void)
 
 	now_ns = MST_SECOND;
 	note_count = links = 0;
-	got = acks = 0;
+	got = acks = sent = 0;
 	memset(landing, 0, sizeof(landing));
 	CU_ASSERT_EQUAL_FATAL(mst_lead_new(&cfg, &lead), 0);
 	lead->note = take_note;
@@ -203,6 +205,20 @@ static void nothing_is_put_before_the_member_says_how_far_it_is(void)
 	CU_ASSERT_EQUAL(got, 1);
 	CU_ASSERT(cell(1)->kind == MST_PEER_EVICT && cell(1)->number == 1);
 	CU_ASSERT(cell(1)->rank == 0 && cell(1)->code == MST_EVICT_LOST);
+	end();
+}
+
+/* The lead sums before it polls again: what is told must be on its way by then. */
+static void what_is_told_together_leaves_with_the_last_of_it(void)
+{
+	begin();
+	for (int i = 0; i < 3; i++)
+		join_and_lose();
+	acknowledge(0);
+	step();
+	CU_ASSERT(got == 3 && sent == 3);
+	join_and_lose();
+	CU_ASSERT(got == 4 && sent == 4);
 	end();
 }
 
@@ -443,6 +459,8 @@ static CU_TestInfo cases[] = {
 	{ "who lost a worker is told", who_lost_a_worker_is_told },
 	{ "nothing is put before the member says how far it is",
 	  nothing_is_put_before_the_member_says_how_far_it_is },
+	{ "what is told together leaves with the last of it",
+	  what_is_told_together_leaves_with_the_last_of_it },
 	{ "without room no event is taken", without_room_no_event_is_taken },
 	{ "what a cell acknowledges makes room before it is taken",
 	  what_a_cell_acknowledges_makes_room_before_it_is_taken },
