@@ -69,6 +69,20 @@ static uint32_t folds_of(const struct mst_admin *a)
 /* A thread is worth its hand-overs where it has so much to sum of each worker, and a core. */
 #define SHARD_BYTES_MIN (UINT64_C(512) << 10)
 
+/* Servers that share memory with their workers share a host, and so its processors, unless they
+ * were given some of their own. Elsewhere each may well have a host to itself. More servers than
+ * processors cannot have one each: single threads would leave one idle in the end, several take
+ * turns. */
+static uint32_t cores_of(const struct mst_admin *a)
+{
+	uint32_t servers = mst_admin_servers(a), cores = a->cfg.cores;
+	uint32_t index = mst_admin_is_member(a) ? a->lead.appoint.index : 0;
+
+	if (!a->cfg.transport->maps || strcmp(a->o->cpus, "auto") != 0 || servers > cores)
+		return cores;
+	return cores / servers + (index < cores % servers);
+}
+
 static uint32_t shards_of(const struct mst_admin *a)
 {
 	uint64_t want = a->o->shards;
@@ -76,7 +90,7 @@ static uint32_t shards_of(const struct mst_admin *a)
 
 	if (want == 0) {
 		want = a->count * sizeof(float) / SHARD_BYTES_MIN;
-		most = most < a->cfg.cores ? most : a->cfg.cores;
+		most = most < cores_of(a) ? most : cores_of(a);
 	}
 	most = most < MST_SHARDS_MAX ? most : MST_SHARDS_MAX;
 	if (want > most)

@@ -261,7 +261,8 @@ const struct mst_option mst_server_table[] = {
 	  .max = MST_SHARDS_MAX,
 	  .automatic = "auto",
 	  .help = "threads that share the sums, each with a range of the vector; auto is one for "
-		  "each 512 KiB of it, as far as there are processors" },
+		  "each 512 KiB of it, as far as there are processors, which servers over shared "
+		  "memory divide" },
 	{ .name = "cpus",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(cpus),

@@ -150,6 +150,21 @@ class Memory(unittest.TestCase):
                           "--data-address", "10.0.0.1,10.0.1.1")
         self.assertEqual([row["queue pairs"] for row in twice], ["284"] + ["260"] * 7)
 
+    def test_servers_of_one_host_divide_its_processors(self):
+        """Over shared memory, unless they are given processors; over verbs each has all."""
+        here = sorted(os.sched_getaffinity(0))
+        cores = len(here)
+        job = ("-n", 2, "--budget", "256M", "--servers", 3)
+        divided = [cores // 3 + (i < cores % 3) if cores >= 3 else cores for i in range(3)]
+        given = ("--cpus", ",".join(map(str, here)))
+        for more, shards in (((), divided), (("--transport", "verbs"), [cores] * 3),
+                             (given, [cores] * 3), (("--shards", "5"), [5] * 3)):
+            rows, _ = budget(*job, *more)
+            self.assertEqual([int(row["shards"]) for row in rows], [min(n, 16) for n in shards])
+        rows, _ = budget("-n", 2, "--budget", "256M", "--servers", 2)
+        halves = [(cores + 1) // 2, cores // 2] if cores >= 2 else [1, 1]
+        self.assertEqual([int(row["shards"]) for row in rows], [min(n, 16) for n in halves])
+
     def test_what_does_not_fit_is_refused_with_figures(self):
         server = Server(MUSTERD, "-n", str(WORKERS), "--memory", "50M")
         worker = subprocess.run(
