@@ -13,6 +13,8 @@
 /* A world in which anybody still runs by then has lost somebody. */
 #define HORIZON_NS (200 * MST_SECOND)
 #define NOBODY_NS (60 * MST_SECOND)
+/* Where several servers share a vector it is longer, and travels in about as many pieces. */
+#define LONGER_PIECES 4u
 
 static struct {
 	struct sim_plan *plan;
@@ -153,10 +155,12 @@ static void set_network(const struct sim_plan *p)
 	sim_stream_manner = (struct sim_stream_manner){ .latency_ns = 20000,
 							.jitter_ns = 30000,
 							.room = 65536 };
+	if (p->servers > 1)
+		sim_manner.piece_bytes *= LONGER_PIECES;
 	if (!p->slow_network)
 		return;
 	sim_manner.jitter_ns = 300000;
-	sim_manner.piece_bytes = 256;
+	sim_manner.piece_bytes /= 4;
 	sim_manner.slow_chance = 0.05;
 	sim_manner.slow_ns = 8 * MST_MS;
 	sim_manner.linger_ns = MST_MS;

@@ -21,10 +21,13 @@ struct version {
 	uint32_t share_count;
 };
 
+enum { ROW_LEAF, ROW_RANK, ROW_GROUP, ROW_TOTAL, ROWS };
+
 static struct {
 	const struct sim_plan *plan;
 	struct version version[VERSIONS_MAX];
 	float *momentum;
+	float *row[ROWS];
 } expected;
 
 void expect_begin(const struct sim_plan *plan)
@@ -32,6 +35,8 @@ void expect_begin(const struct sim_plan *plan)
 	memset(&expected, 0, sizeof(expected));
 	expected.plan = plan;
 	MST_ASSERT(plan->commits < VERSIONS_MAX);
+	for (int i = 0; i < ROWS; i++)
+		expected.row[i] = sim_alloc(plan->elems * sizeof(float));
 	if (plan->owner == MUSTER_SERVERS_OWN)
 		expected.momentum = sim_alloc(plan->elems * sizeof(float));
 }
@@ -86,46 +91,56 @@ void expect_weigh(struct expect_item *item)
 	item->coefficient = (float)(item->is_sum ? c / item->samples : c);
 }
 
-/* A sum that begins with its first summand. */
+/* A sum that begins with its first summand, of each element. */
 struct partial {
 	bool any;
-	float sum;
+	float *sum;
 };
 
-static void add(struct partial *p, float x)
+/* In loops of their own, so that nobody fuses what is rounded twice. */
+static void scale_all(float *values, float by)
 {
-	volatile float sum = p->sum + x; /* rounded, whatever the compiler thinks */
+	for (uint64_t i = 0; i < expected.plan->elems; i++)
+		values[i] *= by;
+}
 
-	p->sum = p->any ? sum : x;
+static void add_all(struct partial *p, const float *values)
+{
+	for (uint64_t i = 0; i < expected.plan->elems; i++)
+		p->sum[i] = p->any ? p->sum[i] + values[i] : values[i];
 	p->any = true;
 }
 
-static float leaf(const struct expect_item *item, uint64_t i)
+static void add_leaf(struct partial *p, const struct expect_item *item)
 {
-	float g = obs_value(item->content, i);
-	volatile float product = item->coefficient * g;
+	float *leaf = expected.row[ROW_LEAF];
 
-	return item->coefficient == 1.0f ? g : product;
+	for (uint64_t i = 0; i < expected.plan->elems; i++)
+		leaf[i] = obs_value(item->content, i);
+	if (item->coefficient != 1.0f)
+		scale_all(leaf, item->coefficient);
+	add_all(p, leaf);
 }
 
-static float total_of(struct expect_item *const *items, uint32_t count, uint64_t i)
+/* Return: where the sum is. */
+static const float *sum_of(struct expect_item *const *items, uint32_t count)
 {
-	struct partial total = { 0 };
+	struct partial total = { .sum = expected.row[ROW_TOTAL] };
 
 	for (uint32_t first = 0; first < expected.plan->workers; first += expected.plan->group) {
-		struct partial group = { 0 };
+		struct partial group = { .sum = expected.row[ROW_GROUP] };
 		uint32_t end = first + expected.plan->group;
 		for (uint32_t rank = first; rank < end; rank++) {
-			struct partial own = { 0 };
+			struct partial own = { .sum = expected.row[ROW_RANK] };
 			for (uint32_t k = 0; k < count; k++) {
 				if (items[k]->rank == rank)
-					add(&own, leaf(items[k], i));
+					add_leaf(&own, items[k]);
 			}
 			if (own.any)
-				add(&group, own.sum);
+				add_all(&group, own.sum);
 		}
 		if (group.any)
-			add(&total, group.sum);
+			add_all(&total, group.sum);
 	}
 	return total.sum;
 }
@@ -153,10 +168,11 @@ static void sum_all(struct version *v, struct expect_item *const *items, uint32_
 		    float divisor, float rate)
 {
 	const struct sim_plan *p = expected.plan;
+	const float *totals = sum_of(items, count);
 
 	v->bits = sim_alloc(p->elems * sizeof(float));
 	for (uint64_t i = 0; i < p->elems; i++) {
-		float total = total_of(items, count, i);
+		float total = totals[i];
 		volatile float mean = total / divisor;
 		if (divisor != 1.0f)
 			total = mean;

@@ -171,8 +171,12 @@ static uint64_t sum_of(const uint8_t *bytes, size_t count)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < count; i++)
-		sum = (sum ^ bytes[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	for (size_t i = 0; i < count; i += sizeof(sum)) {
+		uint64_t word = 0;
+		memcpy(&word, bytes + i, count - i < sizeof(word) ? count - i : sizeof(word));
+		sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		sum ^= sum >> 32;
+	}
 	return sum;
 }
 
