@@ -305,9 +305,9 @@ static void draw_fault_at_server(struct mst_rand *r, struct sim_plan *p)
  * goes another way than what they say of who comes. */
 static void draw_comeback(struct mst_rand *r, struct sim_plan *p)
 {
+	uint32_t member = (uint32_t)between(r, 1, p->servers - 1);
 	struct sim_fault f = { .kind = chance(r, 0.5) ? SIM_FAULT_BREAK : SIM_FAULT_STALL,
-			       .target = sim_target_of_server(
-				       (uint32_t)between(r, 1, p->servers - 1)),
+			       .target = sim_target_of_server(member),
 			       .with = 0,
 			       .span_ns = draw_gap(r, p) };
 
