@@ -3,8 +3,9 @@
 """Builds muster with one deliberate fault at a time, and sees each be caught by the simulation.
 
 A simulation that finds nothing proves little until it has found what is known to be wrong. Each
-mutant replaces a piece of source by another; the piece must occur exactly once, so that a mutant
-whose target has changed is noticed.
+mutant replaces a piece of source by another, or several ("also") where one promise is kept in
+several places; a piece must occur exactly once, so that a mutant whose target has changed is
+noticed.
 
 usage: mutants.py BUILD [--only NAME,...] [--seeds N] [--jobs N] [--markdown]
 exit status: 0 all were caught, 1 some lived, or a target was not found
@@ -41,22 +42,31 @@ class Builder:
         if done.returncode != 0:
             raise SystemExit(f"{command}\n{done.stdout}{done.stderr}")
 
-    def make(self, mutant):
-        source = ROOT / mutant["file"]
-        text = source.read_text()
-        if text.count(mutant["old"]) != 1:
-            raise SystemExit(f"{mutant['name']}: its target occurs {text.count(mutant['old'])} "
-                             f"times in {mutant['file']}")
-        mutated = self.scratch / f"{mutant['name']}.c"
-        mutated.write_text(text.replace(mutant["old"], mutant["new"]))
-        command = self.compile[str(source)]
-        obj, program = mutated.with_suffix(".o"), mutated.with_suffix("")
+    def texts(self, mutant):
+        """What each source is to be."""
+        texts = {}
+        for edit in [mutant, *mutant.get("also", [])]:
+            text = texts.get(edit["file"]) or (ROOT / edit["file"]).read_text()
+            if text.count(edit["old"]) != 1:
+                raise SystemExit(f"{mutant['name']}: a target occurs {text.count(edit['old'])} "
+                                 f"times in {edit['file']}")
+            texts[edit["file"]] = text.replace(edit["old"], edit["new"])
+        return texts
+
+    def compile_one(self, name, file, text):
+        source, mutated = ROOT / file, self.scratch / f"{name}-{pathlib.Path(file).name}"
+        mutated.write_text(text)
+        command, obj = self.compile[str(source)], mutated.with_suffix(".o")
         command = re.sub(r" -o \S+", f" -o {obj}", command)
         command = re.sub(r" -M[DTF]+( \S+\.[od])?(?= )", "", command)
         command = re.sub(r" -c \S+$", f" -iquote {source.parent} -c {mutated}", command)
         self.run(command + " -Wno-error")
-        link = re.sub(r" -o tests/sim/test_sim", f" {obj} -o {program}", self.link)
-        self.run(link)
+        return str(obj)
+
+    def make(self, mutant):
+        name, program = mutant["name"], self.scratch / mutant["name"]
+        objs = " ".join(self.compile_one(name, f, t) for f, t in self.texts(mutant).items())
+        self.run(re.sub(r" -o tests/sim/test_sim", f" {objs} -o {program}", self.link))
         return program
 
 
