@@ -280,6 +280,11 @@ void mst_admin_fill_appoint(const struct mst_admin *a, uint32_t server, struct m
 	out->momentum = g.optimizer.momentum;
 	out->lease_ns = a->o->lease_ns;
 	out->patience_ns = a->o->patience_ns;
+	out->ack_timeout = a->fabric.ack_timeout;
+	out->retries = a->fabric.retries;
+	out->traffic_class = a->fabric.traffic_class;
+	out->service_level = a->fabric.service_level;
+	out->pkey = a->fabric.pkey;
 }
 
 /* Weights first: where a part would be empty, the figures say so. */

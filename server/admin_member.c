@@ -104,6 +104,8 @@ static const char *absurdity(const struct mst_appoint *p)
 	    p->group == 0 || p->group > MST_WORKERS_MAX || p->folds > MST_WORKERS_MAX ||
 	    p->entries < p->workers || p->entries > UINT32_MAX / 2)
 		return "figures of a job that cannot be";
+	if (p->ack_timeout == 0 || p->pkey < -1 || p->pkey > UINT16_MAX)
+		return "a timer or a partition key that cannot be";
 	if (p->lease_ns < MST_MS || p->address[0] == '\0')
 		return "no lease, or no door";
 	return NULL;
@@ -121,6 +123,11 @@ void mst_admin_take_options(struct mst_admin *a)
 	a->own.lease_ns = p->lease_ns;
 	a->own.patience_ns = p->patience_ns;
 	a->own.job = a->lead.appoint.job;
+	a->fabric.ack_timeout = (uint8_t)p->ack_timeout;
+	a->fabric.retries = (uint8_t)p->retries;
+	a->fabric.traffic_class = (uint8_t)p->traffic_class;
+	a->fabric.service_level = (uint8_t)p->service_level;
+	a->fabric.pkey = p->pkey;
 	a->o = &a->own;
 	a->beat_ns = 0; /* the next heartbeat by the lead's lease, not by one's own */
 }

@@ -108,6 +108,9 @@ struct mst_appoint {
 	uint32_t optimizer; /* enum mst_optimizer_kind */
 	double lr, momentum;
 	uint64_t lease_ns, patience_ns;
+	/* As in a welcome: its links with workers and with the lead. */
+	uint32_t ack_timeout, retries, traffic_class, service_level;
+	int32_t pkey;
 	char address[MST_DOOR_LEN]; /* the lead's door, for the link between the two */
 	uint8_t token[MST_SECRET_LEN];
 };

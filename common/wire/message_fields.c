@@ -175,6 +175,11 @@ static const struct mst_field appoint_fields[] = {
 	FIELD(F64, mst_appoint, momentum),
 	FIELD(U64, mst_appoint, lease_ns),
 	FIELD(U64, mst_appoint, patience_ns),
+	LIMITED(ENUM, mst_appoint, ack_timeout, 32),
+	LIMITED(ENUM, mst_appoint, retries, 7),
+	LIMITED(ENUM, mst_appoint, traffic_class, 256),
+	LIMITED(ENUM, mst_appoint, service_level, 16),
+	FIELD(I32, mst_appoint, pkey),
 	TEXT(mst_appoint, address),
 	BYTES(mst_appoint, token),
 };
