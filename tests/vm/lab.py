@@ -202,6 +202,16 @@ class Node:
         if rule is not None:
             self.run(f"tc qdisc add dev {net} root netem {rule}")
 
+    def block(self, other):
+        """Drops what arrives here from another node on the data network, and nothing else; what is
+        sent there arrives."""
+        self.run("tc qdisc add dev data clsact 2>/dev/null; tc filter add dev data ingress protocol "
+                 f"ip u32 match ip src {other.address} action drop")
+
+    def unblock(self):
+        """Undoes all of block()."""
+        self.run("tc qdisc del dev data clsact")
+
     # Insight.
 
     def console(self):

@@ -1,0 +1,348 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Jobs of several servers over RDMA verbs, between machines with soft-RoCE, and what becomes of them
+when a server, its machine, its network or one of its links is lost.
+
+usage: test_servers.py CASE --muster MUSTER --musterd MUSTERD --crowd CROWD
+       test_servers.py --list
+Exits 77 where no machine can be had.
+"""
+import argparse
+import contextlib
+import json
+import re
+import signal
+import sys
+import time
+
+import lab
+from job import Failed, Job, check, until
+from lab import LabError
+
+SGD = ["--optimizer", "sgd:0.1,0.9"]
+ELEMS = 9001  # the least that two servers can share is 8192, and three 12288
+# name: (options of the lead, those of the crowd, those of the check, nodes of the members)
+EXACT = {
+    "bsp": (["-n", "3", "--policy", "bsp", "--commits", "30"], [], SGD, (1,)),
+    "backup": (["-n", "5", "--policy", "backup:4", "--commits", "60"],
+               ["sleep_us=500", "4:sleep_us=8000"], [*SGD, "--seen", "late"], (1,)),
+    "async": (["-n", "4", "--policy", "async", "--commits", "80"], [], [*SGD, "--count", "1"],
+              (1,)),
+    "kbatchasync": (["-n", "3", "--policy", "kbatchasync:4", "--chunk", "4K", "--commits", "12"],
+                    ["ranges=3"], SGD, (1,)),
+    "workers_own": (["-n", "3", "--policy", "bsp", "--owner", "workers", "--commits", "30"],
+                    ["owner=workers", "start=0"], ["--optimizer", "none"], (1,)),
+    "three": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--spread", "1,2,1"],
+              ["ranges=7", "elems=20001"], SGD, (1, 0)),
+}
+LEASE_S = 2.0
+RETRIES_S = 1.9  # by default, docs/rdma.md
+LONG = ["-n", "2", "--commits", "100000", "--lease", f"{LEASE_S:.0f}s"]
+
+
+class Servers(Job):
+    """A job whose lead is in node 0; members has the nodes of servers 1 and on."""
+
+    def __init__(self, tools, machines, *options, members=(1,)):
+        super().__init__(tools, machines, *options, "--servers", str(len(members) + 1))
+        self.member = [machines[node].start([tools.musterd, "--join", self.address,
+                                             "--transport", "verbs"]) for node in members]
+
+    def crowds(self, nodes, *options, elems=ELEMS):
+        """Rank i in nodes[i]."""
+        for rank, node in enumerate(nodes):
+            self.crowd(rank, node, *options, elems=elems)
+
+    def said(self):
+        return "\n".join([super().said(), *(f"--- server {i}, {m.status}\n{m.output.strip()}"
+                                            for i, m in enumerate(self.member, 1))])
+
+    def end_all(self, seconds=40):
+        """To the end that was asked for."""
+        self.end(dict.fromkeys(self.workers, 0), seconds=seconds)
+        self.members_end(*[0] * len(self.member))
+
+    def members_end(self, *expected, seconds=10):
+        """None: of that one nothing is expected."""
+        with self.told():
+            got = tuple(None if status is None else member.wait(seconds)
+                        for member, status in zip(self.member, expected))
+        check(f"the members end with {expected}", got == expected, self.said())
+
+    @contextlib.contextmanager
+    def told(self):
+        try:
+            yield
+        except LabError as e:
+            raise Failed(f"{e}\n{self.said()}") from None
+
+    def all_fail(self, began, within, words, gone=()):
+        """All processes but those of gone end with 1 and words of their own."""
+        named = [("the lead", self.server)]
+        named += [(f"server {i}", m) for i, m in enumerate(self.member, 1)]
+        named += [(f"rank {rank}", w) for rank, w in self.workers.items()]
+        for name, process in named:
+            if name in gone:
+                continue
+            with self.told():
+                status = process.wait(max(0.1, began + within + 5 - time.monotonic()))
+            said = process.output.strip().splitlines()
+            check(f"{time.monotonic() - began:5.1f} s  {name}: {said[-1] if said else ''}", status == 1 and said and
+                  re.search(words[name.split()[0]], process.output), f"{status}\n{self.said()}")
+        seconds = time.monotonic() - began
+        check(f"all have ended after {seconds:.1f} s", seconds < within, self.said())
+
+
+def exact(tools):
+    """Every version is what its set says, to the bit, whoever holds which part of it."""
+    with lab.Lab(nodes=2) as machines:
+        for name, (options, crowd, proof, members) in EXACT.items():
+            began = time.monotonic()
+            job = Servers(tools, machines, *options, members=members)
+            elems = next((int(w[6:]) for w in crowd if w.startswith("elems=")), ELEMS)
+            job.crowds([rank % 2 for rank in range(int(options[1]))], *crowd, elems=elems)
+            job.end_all()
+            job.check_history(*proof)
+            print(f"{time.monotonic() - began:6.1f} s  {name}", flush=True)
+
+
+def loss(tools):
+    """Frames are lost and overtaken between the servers, both ways; nothing of it is seen."""
+    with lab.Lab(nodes=2) as machines:
+        for node in machines.nodes:
+            node.netem("loss 0.5% delay 2ms reorder 1%")
+        for name in ("bsp", "backup"):
+            options, crowd, proof, members = EXACT[name]
+            job = Servers(tools, machines, "--retries", "6", *options, members=members)
+            job.crowds([rank % 2 for rank in range(int(options[1]))], *crowd)
+            job.end_all()
+            job.check_history(*proof)
+        drops = [int(re.search(r"dropped (\d+)", node.run("tc -s qdisc show dev data").output)[1])
+                 for node in machines.nodes]
+        check(f"frames were lost: {drops}", all(drops))
+
+
+def cut(node):
+    for net in ("data", "control"):
+        node.cut(net, carrier=False)
+
+
+def mend(node):
+    for net in ("data", "control"):
+        node.mend(net)
+
+
+def begin(tools, machines, *options, nodes=(0, 1), **how):
+    job = Servers(tools, machines, *options, **how)
+    job.crowds(nodes, "sleep_us=10000")
+    job.wait_version(0, 5)
+    return job
+
+
+def member_lost(tools):
+    """A member, or its machine: the job ends for everybody, in words that name the server."""
+    words = {"the": r"server 1 of 2 \(10\.78\.0\.2:\d+\)", "rank": r"server 1 \(?of",
+             "server": r"the lead was silent|the lead has ended the job"}
+    with lab.Lab(nodes=2) as machines:
+        far = machines[1]
+        print("--- killed", flush=True)
+        job = begin(tools, machines, *LONG)
+        began = time.monotonic()
+        job.member[0].kill(signal.SIGKILL)
+        job.all_fail(began, 2, words, gone=("server 1",))
+        job.check_history(*SGD, "--kills")
+
+        print("--- stopped", flush=True)
+        job = begin(tools, machines, *LONG)
+        began = time.monotonic()
+        job.member[0].kill(signal.SIGSTOP)
+        job.all_fail(began, LEASE_S + 2, words, gone=("server 1",))
+        job.member[0].kill(signal.SIGCONT)
+        job.members_end(1)
+        job.check_history(*SGD, "--kills")
+
+        print("--- cut off", flush=True)
+        job = begin(tools, machines, *LONG)
+        began = time.monotonic()
+        cut(far)
+        job.all_fail(began, LEASE_S + RETRIES_S + 2, words | {"rank": "."})
+        mend(far)
+        job.check_history(*SGD, "--kills")
+
+        print("--- without power", flush=True)
+        job = begin(tools, machines, *LONG)
+        began = time.monotonic()
+        far.power_off()
+        job.all_fail(began, LEASE_S + 2, words, gone=("server 1", "rank 1"))
+        job.check_history(*SGD, "--kills")
+
+
+def lead_lost(tools):
+    """Members and workers end by themselves."""
+    words = {"the": r"server 1 of 2 \(10\.78\.0\.2:\d+\)", "rank": ".",
+             "server": r"the lead (was silent|is gone)"}
+    with lab.Lab(nodes=2) as machines:
+        near = machines[0]
+        for what, number, within in (("killed", signal.SIGKILL, 2),
+                                     ("stopped", signal.SIGSTOP, LEASE_S + 2)):
+            print(f"--- {what}", flush=True)
+            job = begin(tools, machines, *LONG)
+            began = time.monotonic()
+            job.server.kill(number)
+            job.all_fail(began, within, words, gone=("the lead",))
+            job.server.kill(signal.SIGCONT)
+            with job.told():
+                job.server.wait(10)
+            job.check_history(*SGD, "--kills")
+
+        print("--- cut off", flush=True)
+        job = begin(tools, machines, *LONG)
+        began = time.monotonic()
+        cut(near)
+        job.all_fail(began, LEASE_S + RETRIES_S + 2, words)
+        mend(near)
+        job.check_history(*SGD, "--kills")
+
+        print("--- without power", flush=True)
+        job = begin(tools, machines, *LONG)
+        began = time.monotonic()
+        near.power_off()
+        job.all_fail(began, LEASE_S + RETRIES_S + 2, words, gone=("the lead", "rank 0"))
+        job.check_history(*SGD, "--kills")
+
+
+def goes_on(job, what, remade):
+    """What was done to it is over: it makes versions. remade: links with the lead, so far."""
+    version = job.newest(0)
+    job.wait_version(0, version + 8)
+    count = job.member[0].output.count("linked with the lead again")
+    check(f"{what}: on from version {version}, with a line made anew {count} times",
+          count == remade, job.said())
+
+
+def away(tools):
+    """For less than the lease, and the retries: nobody is lost, and no link."""
+    with lab.Lab(nodes=3) as machines:
+        near, far, _ = machines.nodes
+        # Members follow the lead's timers: by their own a link would be dead after 1.9 s.
+        job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--commits", "60",
+                    "--lease", "10s", "--ack-timeout", "18", "--retries", "3", nodes=(2, 2, 2))
+        for what, node in (("the member", far), ("the lead", near)):
+            cut(node)
+            time.sleep(2.5)
+            mend(node)
+            goes_on(job, f"{what} cut off for half of the retries", 0)
+        for what, process in (("member", job.member[0]), ("lead", job.server)):
+            process.kill(signal.SIGSTOP)
+            time.sleep(2)
+            process.kill(signal.SIGCONT)
+            goes_on(job, f"the {what} stopped", 0)
+        job.end_all()
+        job.check_history(*SGD)
+
+
+def line_anew(tools):
+    """The link between two servers is lost for less than the lease, and made anew. What has been
+    executed and not acknowledged comes again, and must not be executed again."""
+    with lab.Lab(nodes=3) as machines:
+        near, far, _ = machines.nodes
+        job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--commits", "100",
+                    "--lease", "6s", "--retries", "3", nodes=(2, 2, 2))
+        for count, (what, blocked) in enumerate((
+                ("to the lead", [(near, far)]), ("to the member", [(far, near)]),
+                ("either way", [(near, far), (far, near)])), 1):
+            for node, other in blocked:
+                node.block(other)
+            time.sleep(3)
+            for node, _ in blocked:
+                node.unblock()
+            goes_on(job, f"nothing comes {what} for longer than the retries", count)
+        job.end_all()
+        job.check_history(*SGD)
+        said = re.findall("the link with .* is lost: .*", job.said())
+        check("\n".join(said), said and all(re.search("lost: .{20}", line) for line in said))
+
+
+def line_lost(tools):
+    """Servers that hear of each other, but cannot reach each other's memory for a lease."""
+    with lab.Lab(nodes=3) as machines:
+        near, far, _ = machines.nodes
+        job = begin(tools, machines, *LONG, "--retries", "3", nodes=(2, 2))
+        near.block(far)
+        began = time.monotonic()
+        job.all_fail(began, LEASE_S + RETRIES_S + 2, {
+            "the": r"server 1 of 2 \(10\.78\.0\.2:\d+\) has no link with this one",
+            "server": "the lead has ended the job", "rank": "server 1 of 2"})
+        job.check_history(*SGD, "--kills")
+
+
+def one_link(tools):
+    """Between a worker's machine and one server: that worker is lost, and nobody else."""
+    for server in (1, 0):
+        with lab.Lab(nodes=3) as machines:
+            job = begin(tools, machines, "-n", "4", "--policy", "backup:3", "--commits", "100",
+                        nodes=(0, 1, 0, 2))
+            machines[2].block(machines[server])
+            began = time.monotonic()
+            until(lambda: "rank 3 is gone" in job.server.output, 10, "rank 3 is lost")
+            seconds = time.monotonic() - began
+            said = re.search(r"rank 3 is gone.*", job.server.output)[0]
+            check(f"{said} ({seconds:.1f} s)", seconds < 5)
+            check("with work left", job.newest(0) < 90)
+            job.end({0: 0, 1: 0, 2: 0, 3: 1}, seconds=40)
+            job.members_end(0)
+            said = job.workers[3].output.strip()
+            check(said, re.search(rf"server {server} \(?of", said) or
+                  server == 0 and "10.77.0.3" in said, job.said())
+            job.check_history(*SGD, "--kills")
+
+
+def footprint(tools):
+    """What a device has in use, and what is registered of memory, is what was said at the start."""
+    workers, elems = 3, 300000
+    with lab.Lab(nodes=3) as machines:
+        job = Servers(tools, machines, "-n", str(workers), "--commits", "20")
+        job.crowds((2,) * workers, "sleep_us=100000", elems=elems)
+        job.wait_version(0, 2)
+        links = {0: workers + 1, 1: workers + 1, 2: 2 * workers}
+        for node in machines.nodes:
+            shown = json.loads(node.run("rdma -j resource show qp").output)
+            pairs = sum(row["type"] == "RC" for row in shown)
+            check(f"{node.name}: {pairs} queue pairs, two for each of {links[node.index]} links",
+                  pairs == 2 * links[node.index], shown)
+        said = {"lead": (job.server, machines[0]), "member": (job.member[0], machines[1])}
+        for name, (process, node) in said.items():
+            # What workers write to; the rest is what the server itself sends from.
+            shown = json.loads(node.run("rdma -j resource show mr").output)
+            slots = sorted(row["mrlen"] for row in shown if row["rkey"] != "0")[1:]
+            told = float(re.search(rf"memory: ([0-9.]+) MiB for {workers} workers",
+                                   process.output)[1])
+            held = sum(slots) / 2**20
+            check(f"{name}: {held:.2f} MiB are registered for workers, {told} were announced",
+                  len(slots) == workers and abs(held - told) < 0.06, shown)
+        job.end_all()
+        job.check_history(*SGD)
+
+
+CASES = {f.__name__: f for f in (exact, loss, member_lost, lead_lost, away, line_anew,
+                                 line_lost, one_link, footprint)}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("case", nargs="?")
+    p.add_argument("--list", action="store_true")
+    for name in ("--muster", "--musterd", "--crowd"):
+        p.add_argument(name)
+    a = p.parse_args()
+    if a.list:
+        print("\n".join(CASES))
+        return
+    try:
+        lab.main(lambda: CASES[a.case](a))
+    except Failed as e:
+        sys.exit(str(e))
+
+
+if __name__ == "__main__":
+    main()
