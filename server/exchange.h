@@ -53,8 +53,8 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
-	/* peer: that link with that server is lost; it is to be made anew. A member: with the
-	 * lead. */
+	/* peer: the link with that server is lost, at a member that with the lead; it is to be made
+	 * anew. */
 	MST_NOTE_PEER_LOST,
 	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good; error: -EPROTO by its fault */
 	MST_NOTE_PEER_LINKED, /* a member: its link with the lead is up */

@@ -11,7 +11,11 @@ Arithmetic is emulated too, and takes a hundred times what it takes a processor.
 run a second time with one gradient copied instead of all summed, and the split of a step (split.py)
 says how long the sum took.
 
+With --servers, between two machines with a worker in each: whole steps with one server, and with
+two, of which one is in each machine.
+
 usage: verbs.py BUILD [--nodes 1|2] [--rounds N]
+       verbs.py BUILD --servers [--rounds N]
 """
 import argparse
 import os
@@ -30,6 +34,7 @@ DEPTHS = (4, 16, 128)  # of ib_write_bw's queue
 TRIES = 3
 LARGE = (2, MIB // 4, 30)  # workers, elements, steps
 SMALL = (1, 1024, 300)
+SHARED = (2, MIB // 4, 15)
 COUNTERS = "/sys/class/infiniband/rxe0/ports/1/hw_counters"
 TROUBLE = ("completer_retry_err", "duplicate_request", "out_of_seq_request", "rcvd_rnr_err",
            "send_rnr_err")
@@ -97,6 +102,26 @@ class Bench:
         server.wait(20)
         return float(jobs[0].output.split()[2])
 
+    def shared_steps(self, shape, servers):
+        """The same with a worker in each machine, and a server in each of as many. Return: p50 of
+        the slower worker in us."""
+        workers, elems, count = shape
+        machines = (self.server, self.client)
+        common = f"{self.build}/server/musterd --transport verbs --log-level warn"
+        lead = self.server.start(f"{common} --listen 0.0.0.0:17077 -n {workers} --owner workers"
+                                 f" --servers {servers}")
+        members = [node.start(f"{common} --join node0-control:17077")
+                   for node in machines[1:servers]]
+        jobs = [machines[rank % 2].start(
+            f"MUSTER_SERVER=node0-control:17077 MUSTER_RANK={rank}"
+            f" {self.build}/tests/bench/bench_step {elems} {count}") for rank in range(workers)]
+        for job in jobs:
+            if job.wait(200) != 0:
+                raise lab.LabError(f"bench_step: {job.output}{lead.output}")
+        for process in (lead, *members):
+            process.wait(20)
+        return max(float(job.output.split()[2]) for job in jobs)
+
     def probed(self, shape, sum_):
         return self.steps(shape, "tests/bench/probed_musterd", "probed_step",
                           f"MUSTER_PROBE_SUM={sum_} MUSTER_PROBE=/tmp/probe.")
@@ -113,6 +138,13 @@ class Bench:
     def counters(self):
         out = self.server.run(f"cd {COUNTERS} && grep . *").output
         return {k: int(v) for k, v in (line.split(":") for line in out.splitlines())}
+
+    def servers_round(self):
+        for depth in DEPTHS:
+            self.add(f"ib_write_bw -t {depth}",
+                     self.perftest("ib_write_bw", MIB, 12, f"-t {depth}")[3])
+        for servers in (1, 2):
+            self.add(f"{servers} servers: step", self.shared_steps(SHARED, servers))
 
     def round(self):
         for depth in DEPTHS:
@@ -139,11 +171,24 @@ def row(name, figure, share=None):
     print(f"{name:44}{figure:>16}" + (f"{share:8.2f}" if share is not None else ""))
 
 
-def report_rates(bench):
-    bw = max(bench.median(f"ib_write_bw -t {depth}") for depth in DEPTHS)
+def report_bw(bench):
+    """Return: the best, which shares are of."""
     for depth in DEPTHS:
         row(f"ib_write_bw 1 MiB, {depth} in flight",
             f"{bench.median(f'ib_write_bw -t {depth}'):.1f} MiB/s")
+    return max(bench.median(f"ib_write_bw -t {depth}") for depth in DEPTHS)
+
+
+def report_servers(bench):
+    print(f"{'':44}{'median':>16}{'share':>8}")
+    bw = report_bw(bench)
+    for servers in (1, 2):
+        rate = rate_of(SHARED, bench.median(f"{servers} servers: step"))
+        row(f"2 workers x 1 MiB, steps, servers: {servers}", f"{rate:.1f} MiB/s", rate / bw)
+
+
+def report_rates(bench):
+    bw = report_bw(bench)
     rates = (("one lane, 1 MiB, put to notice", bench.median("lane")),
              ("2 workers x 1 MiB, steps, in and out", rate_of(LARGE, bench.median("1 MiB: step"))),
              ("  the same, copied instead of summed",
@@ -169,15 +214,19 @@ def report_split(bench, name, what):
             row(f"  {text}", f"{bench.median(f'{name}: {part}'):.1f} us")
 
 
+def report_rounds(bench):
+    print("rounds")
+    for name, values in bench.figures.items():
+        print(f"  {name}: {' '.join(f'{v:.1f}' for v in values)}")
+
+
 def report(bench, before, after):
     print(f"{'':44}{'median':>16}{'share':>8}")
     report_rates(bench)
     report_times(bench)
     report_split(bench, "4 KiB", "a step of 1 worker, 4 KiB")
     report_split(bench, "1 MiB", "a step of 2 workers, 1 MiB each")
-    print("rounds")
-    for name, values in bench.figures.items():
-        print(f"  {name}: {' '.join(f'{v:.1f}' for v in values)}")
+    report_rounds(bench)
     grown = {k: after[k] - before[k] for k in after if after[k] != before[k]}
     print(f"packets sent {grown.get('sent_pkts', 0)}, received {grown.get('rcvd_pkts', 0)}; "
           + ", ".join(f"{k} {grown.get(k, 0)}" for k in TROUBLE))
@@ -188,9 +237,18 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--nodes", type=int, choices=(1, 2), default=1)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--servers", action="store_true")
     args = parser.parse_args()
     build = pathlib.Path(args.build).resolve()
     os.chdir(build)  # machines see this folder, wherever it is
+
+    def servers():
+        with lab.Lab(nodes=2) as machines:
+            bench = Bench(machines, str(build))
+            for _ in range(args.rounds):
+                bench.servers_round()
+            report_servers(bench)
+            report_rounds(bench)
 
     def body():
         with lab.Lab(nodes=args.nodes) as machines:
@@ -201,7 +259,7 @@ def main():
                 bench.round()
             report(bench, before, bench.counters())
 
-    lab.main(body)
+    lab.main(servers if args.servers else body)
 
 
 if __name__ == "__main__":

@@ -100,18 +100,13 @@ static void make_appoint(void)
 		.folds = 3,
 		.repeats = 1,
 		.optimizer = 1,
-		.lr = 0.125,
-		.momentum = 0.5,
-		.lease_ns = 1,
-		.patience_ns = 2,
-		.ack_timeout = 31,
-		.retries = 6,
-		.traffic_class = 104,
-		.service_level = 15,
-		.pkey = -1,
-		.address = "@muster-1-abc",
-		.token = { 7, [15] = 8 },
 	};
+	struct mst_appoint *a = &sent.appoint;
+
+	a->lr = 0.125, a->momentum = 0.5, a->lease_ns = 1, a->patience_ns = 2;
+	a->ack_timeout = 31, a->retries = 6, a->traffic_class = 104, a->service_level = 15;
+	a->pkey = -1, a->token[15] = 8;
+	memcpy(a->address, "@muster-1-abc", sizeof("@muster-1-abc"));
 }
 
 static void make_between_servers(enum mst_message_kind kind)

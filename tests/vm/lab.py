@@ -205,8 +205,8 @@ class Node:
     def block(self, other):
         """Drops what arrives here from another node on the data network, and nothing else; what is
         sent there arrives."""
-        self.run("tc qdisc add dev data clsact 2>/dev/null; tc filter add dev data ingress protocol "
-                 f"ip u32 match ip src {other.address} action drop")
+        self.run("tc qdisc add dev data clsact 2>/dev/null; tc filter add dev data ingress "
+                 f"protocol ip u32 match ip src {other.address} action drop")
 
     def unblock(self):
         """Undoes all of block()."""

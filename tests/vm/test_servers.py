@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Jobs of several servers over RDMA verbs, between machines with soft-RoCE, and what becomes of them
-when a server, its machine, its network or one of its links is lost.
+"""Jobs of several servers over RDMA verbs, between machines with soft-RoCE, and what becomes of
+them when a server, its machine, its network or one of its links is lost.
 
 usage: test_servers.py CASE --muster MUSTER --musterd MUSTERD --crowd CROWD
        test_servers.py --list
@@ -87,7 +87,8 @@ class Servers(Job):
             with self.told():
                 status = process.wait(max(0.1, began + within + 5 - time.monotonic()))
             said = process.output.strip().splitlines()
-            check(f"{time.monotonic() - began:5.1f} s  {name}: {said[-1] if said else ''}", status == 1 and said and
+            last = said[-1] if said else ""
+            check(f"{time.monotonic() - began:5.1f} s  {name}: {last}", status == 1 and last and
                   re.search(words[name.split()[0]], process.output), f"{status}\n{self.said()}")
         seconds = time.monotonic() - began
         check(f"all have ended after {seconds:.1f} s", seconds < within, self.said())
