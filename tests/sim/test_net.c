@@ -372,6 +372,62 @@ static void long_stall_ends_the_link_at_each_end_in_its_time(void)
 	play_over(&sim_far, learns_it_when_it_puts, loses_the_path);
 }
 
+static void stalls_other_paths(struct stage *s)
+{
+	struct sim_process *other = sim_process_new("other");
+
+	sim_sleep(MST_MS);
+	sim_path_stall_between(s->acceptor, other, MST_SECOND);
+	sim_path_stall_between(other, s->connector, MST_SECOND);
+	s->mark_ns = sim_now();
+	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
+	CU_ASSERT_TRUE(hears(s->c_net, MST_SENT, MST_SECOND));
+	CU_ASSERT(sim_now() - s->mark_ns < sim_manner.give_up_ns / 4);
+}
+
+static void outlives_a_stall_of_two(struct stage *s)
+{
+	sim_sleep(MST_MS);
+	sim_path_stall_between(s->acceptor, s->connector, sim_manner.give_up_ns / 2);
+	s->mark_ns = sim_now();
+	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
+	CU_ASSERT_TRUE(hears(s->c_net, MST_SENT, MST_SECOND));
+	CU_ASSERT(sim_now() - s->mark_ns >= sim_manner.give_up_ns / 2);
+}
+
+static void a_path_of_two_is_nobody_elses(void)
+{
+	play_over(&sim_far, hears_all_of_it, stalls_other_paths);
+	play_over(&sim_far, hears_all_of_it, outlives_a_stall_of_two);
+}
+
+static void breaks_it(struct stage *s)
+{
+	struct sim_process *other = sim_process_new("other");
+
+	sim_links_break(s->connector, other);
+	CU_ASSERT_EQUAL(put_word(s->c_link, 1), 1);
+	sim_sleep(MST_SECOND);
+	sim_links_break(s->acceptor, s->connector);
+	CU_ASSERT_EQUAL(put_word(s->c_link, 2), -EPIPE);
+	CU_ASSERT_TRUE(hears(s->c_net, MST_LOST, MST_SECOND));
+	CU_ASSERT_FALSE(s->connector->dead);
+}
+
+static void hears_it_break(struct stage *s)
+{
+	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
+	CU_ASSERT_TRUE(hears(s->a_net, MST_LOST, 2 * MST_SECOND));
+	CU_ASSERT_EQUAL(put_word(s->a_link, 3), -EPIPE);
+	CU_ASSERT_TRUE(is_silent(s->a_net, MST_SECOND));
+}
+
+static void a_link_that_breaks_is_lost_at_both_ends(void)
+{
+	play_over(&sim_near, hears_it_break, breaks_it);
+	play_over(&sim_far, hears_it_break, breaks_it);
+}
+
 /* ---- ghosts ---- */
 
 static void dies_in_its_put(struct stage *s)
@@ -506,6 +562,8 @@ static CU_TestInfo cases[] = {
 	{ "a stall that ends in time loses nothing", stall_that_ends_loses_nothing },
 	{ "a long stall ends the link at each end in its time",
 	  long_stall_ends_the_link_at_each_end_in_its_time },
+	{ "a stall between two is nobody else's", a_path_of_two_is_nobody_elses },
+	{ "a link that breaks is lost at both ends", a_link_that_breaks_is_lost_at_both_ends },
 	{ "a ghost reaches nobody", ghost_reaches_nobody },
 	{ "nor does it by its views", views_of_a_ghost_reach_nobody },
 	{ "nor does it afar", ghost_reaches_nobody_afar },
