@@ -100,6 +100,12 @@ void mst_client_unlink(struct muster *m);
 int mst_client_join_parts(struct muster *m);
 /* Unmaps them, once the links are freed. */
 void mst_client_free_rooms(struct muster *m);
+/* Where a slot's part of it lies in the link's outbox. */
+static inline size_t mst_client_gradient_at(const struct muster *m, const struct mst_client_part *p,
+					    uint32_t slot)
+{
+	return mst_lane_gradient(&p->layout, slot, m->welcome.rank);
+}
 /* The gradient of a slot. */
 char *mst_client_gradient(const struct muster *m, int slot);
 /* The version that is held; NULL: it has no data. */
@@ -163,5 +169,7 @@ int mst_client_cut_off(struct muster *m);
 
 /* Never wraps: MST_NEVER is the end of time. */
 uint64_t mst_client_deadline(uint64_t timeout_ns);
+/* 0: it has come. */
+uint64_t mst_client_left_ns(uint64_t deadline_ns);
 
 #endif

@@ -25,13 +25,6 @@ static double seconds(uint64_t ns)
 	return (double)ns / (double)MST_SECOND;
 }
 
-static uint64_t left_ns(uint64_t deadline_ns)
-{
-	uint64_t now_ns = mst_now_ns();
-
-	return now_ns < deadline_ns ? deadline_ns - now_ns : 0;
-}
-
 /* ---- the lead ---- */
 
 static bool may_come_later(int error)
@@ -44,11 +37,11 @@ static bool may_come_later(int error)
 static int find_lead(struct muster *m, uint64_t deadline_ns, struct mst_stream **out)
 {
 	const char *server = m->settings.server;
-	uint64_t left = left_ns(deadline_ns);
+	uint64_t left = mst_client_left_ns(deadline_ns);
 	int rc;
 
 	while ((rc = m->stream->connect(server, left, out)) != 0 && may_come_later(rc)) {
-		left = left_ns(deadline_ns);
+		left = mst_client_left_ns(deadline_ns);
 		if (left == 0)
 			return mst_client_fail(m, -ETIMEDOUT,
 					       "no server answered at %s within %.1f s (%s): start "
@@ -56,7 +49,7 @@ static int find_lead(struct muster *m, uint64_t deadline_ns, struct mst_stream *
 					       "MUSTER_SERVER",
 					       server, seconds(m->settings.join_ns), strerror(-rc));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
-		left = left_ns(deadline_ns);
+		left = mst_client_left_ns(deadline_ns);
 	}
 	if (rc == -EINVAL)
 		return mst_client_fail(m, rc, "the server's address \"%s\" is not HOST:PORT",
@@ -135,7 +128,7 @@ static int await_welcome(struct muster *m, uint64_t deadline_ns)
 		if (m->told.finished)
 			return mst_client_fail(m, -ESHUTDOWN, "the job is over: %s",
 					       m->told.sentence);
-		if (left_ns(deadline_ns) == 0)
+		if (mst_client_left_ns(deadline_ns) == 0)
 			return mst_client_fail(m, -ETIMEDOUT,
 					       "the server at %s took the connection, but has not "
 					       "answered the hello within %.1f s",

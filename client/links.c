@@ -155,13 +155,6 @@ static bool is_over(void *ctx)
 	return mst_control_over(((struct muster *)ctx)->control);
 }
 
-static uint64_t left_ns(uint64_t deadline_ns)
-{
-	uint64_t now_ns = mst_now_ns();
-
-	return now_ns < deadline_ns ? deadline_ns - now_ns : 0;
-}
-
 static int dial(struct muster *m, struct mst_client_part *p, uint64_t deadline_ns)
 {
 	const struct mst_welcome_server *server = server_of(m, p);
@@ -170,7 +163,7 @@ static int dial(struct muster *m, struct mst_client_part *p, uint64_t deadline_n
 	struct mst_dial how = {
 		.address = server->address,
 		.lanes = { l->up_bytes, l->down_bytes, l->up_credits, l->down_credits },
-		.timeout_ns = left_ns(deadline_ns),
+		.timeout_ns = mst_client_left_ns(deadline_ns),
 		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
 		.unwanted = is_over,
 		.ctx = m,

@@ -95,14 +95,9 @@ static const struct mst_client_part *in_turn(const struct muster *m, uint32_t i)
 
 /* ---- data ---- */
 
-static size_t gradient_at(const struct muster *m, const struct mst_client_part *p, int slot)
-{
-	return mst_lane_gradient(&p->layout, (uint32_t)slot, m->job.rank);
-}
-
 static char *part_of(const struct muster *m, const struct mst_client_part *p, int slot)
 {
-	return (char *)p->link->outbox + gradient_at(m, p, slot);
+	return (char *)p->link->outbox + mst_client_gradient_at(m, p, (uint32_t)slot);
 }
 
 /* A slot that is never filled costs no memory, so this waits for the first to fill it. */
@@ -137,7 +132,7 @@ static int send_to(struct muster *m, const struct mst_client_part *p, int slot,
 	uint32_t bytes = mst_type_size(m->job.type);
 	struct mst_put data = *how;
 
-	data.offset = gradient_at(m, p, slot) + range->begin * bytes;
+	data.offset = mst_client_gradient_at(m, p, (uint32_t)slot) + range->begin * bytes;
 	data.src = part_of(m, p, slot) + range->begin * bytes;
 	data.bytes = (range->end - range->begin) * bytes;
 	int rc = put(m, p, &data);

@@ -256,7 +256,7 @@ static const char *whose(const struct muster *m, char *out)
 	return out;
 }
 
-/* A lead that hangs up may have had no time for words; what a shard put before says more. */
+/* A lead that hangs up may have had no time for words; what a server put before says more. */
 static bool link_knows_better(const struct muster *m)
 {
 	return m->put_out != NULL && m->told.error == -ENOTCONN && m->worker.error != 0 &&

@@ -26,6 +26,13 @@ uint64_t mst_client_deadline(uint64_t timeout_ns)
 	return timeout_ns < MST_NEVER - now_ns ? now_ns + timeout_ns : MST_NEVER;
 }
 
+uint64_t mst_client_left_ns(uint64_t deadline_ns)
+{
+	uint64_t now_ns = mst_now_ns();
+
+	return now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+}
+
 int mst_client_sleep(struct muster *m, uint64_t deadline_ns)
 {
 	uint64_t now_ns = mst_now_ns();
@@ -56,7 +63,7 @@ static bool misses_part(const struct muster *m)
 	return false;
 }
 
-/* The control connection may be closed before all that a shard has put is here. */
+/* The control connection may be closed before all that a server has put is here. */
 static void hear_links_out(struct muster *m)
 {
 	uint64_t deadline_ns = mst_client_deadline(LINK_WORDS_NS);

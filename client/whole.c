@@ -57,22 +57,17 @@ void mst_client_free_rooms(struct muster *m)
 
 /* ---- joining ---- */
 
-static size_t gradient_at(const struct muster *m, const struct mst_client_part *p, uint32_t slot)
-{
-	return mst_lane_gradient(&p->layout, slot, m->welcome.rank);
-}
-
 static int join_gradient(struct muster *m, uint32_t slot)
 {
 	const struct mst_client_part *p = m->part;
-	const char *like = (const char *)p->link->outbox + gradient_at(m, p, slot);
+	const char *like = (const char *)p->link->outbox + mst_client_gradient_at(m, p, slot);
 	size_t bytes = mst_type_size(m->settings.type);
 	int rc = reserve(&m->gradient[slot], whole_pages(mst_client_gradient_bytes(m)), like);
 
 	for (; p < m->part + m->part_count && rc == 0; p++)
-		rc = m->transport->view(p->link, MST_VIEW_OUTBOX, gradient_at(m, p, slot),
-					whole_pages(p->layout.slot_bytes),
-					m->gradient[slot].at + p->first * bytes);
+		rc = m->transport->view(
+			p->link, MST_VIEW_OUTBOX, mst_client_gradient_at(m, p, slot),
+			whole_pages(p->layout.slot_bytes), m->gradient[slot].at + p->first * bytes);
 	return rc;
 }
 
@@ -148,7 +143,7 @@ char *mst_client_gradient(const struct muster *m, int slot)
 	MST_ASSERT(slot >= 0 && slot < (int)MST_SLOTS_MAX);
 	if (m->part_count > 1)
 		return m->gradient[slot].at;
-	return (char *)m->part[0].link->outbox + gradient_at(m, m->part, (uint32_t)slot);
+	return (char *)m->part[0].link->outbox + mst_client_gradient_at(m, m->part, (uint32_t)slot);
 }
 
 static const char *published(const struct muster *m, uint32_t buffer)

@@ -346,38 +346,47 @@ static void accept_all(struct mst_admin *a, uint64_t now_ns)
 	listen_again(a, c != NULL);
 }
 
-bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
-		      uint64_t now_ns)
+/* @what: what its peer did. */
+static bool end_broken(struct mst_admin *a, struct mst_conn *c, const char *what, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPROTO };
+	char sentence[MST_SENTENCE_LEN];
 
 	if (c->role == MST_CONN_WORKER && !mst_admin_event(a, &ev))
 		return false;
+	snprintf(sentence, sizeof(sentence), "%s %.400s", c->peer, what);
 	c->left |= c->role == MST_CONN_WORKER;
 	mst_warn("%s", sentence);
 	if (c->role == MST_CONN_SERVER)
-		mst_admin_server_lost(a, c, sentence + strlen(c->peer) + 1);
+		mst_admin_server_lost(a, c, what);
 	else if (c->role == MST_CONN_LEAD)
 		mst_admin_lead_lost(a, sentence, now_ns);
 	mst_admin_error(a, c, -EPROTO, sentence, now_ns);
 	return true;
 }
 
+bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *what, uint64_t now_ns)
+{
+	char all[MST_SENTENCE_LEN];
+
+	snprintf(all, sizeof(all), "broke the protocol: %s", what);
+	return end_broken(a, c, all, now_ns);
+}
+
 /* Where the ring is full, the rubbish is found once more at the next step. */
 static void refuse_rubbish(struct mst_admin *a, struct mst_conn *c, uint32_t protocol,
 			   uint64_t now_ns)
 {
-	char sentence[MST_SENTENCE_LEN];
+	char what[128];
 
 	if (protocol != 0 && protocol != MST_PROTOCOL)
-		snprintf(sentence, sizeof(sentence),
-			 "%s speaks protocol %" PRIu32 ", this server speaks %u; use the same "
+		snprintf(what, sizeof(what),
+			 "speaks protocol %" PRIu32 ", this server speaks %u; use the same "
 			 "version of muster on both sides",
-			 c->peer, protocol, MST_PROTOCOL);
+			 protocol, MST_PROTOCOL);
 	else
-		snprintf(sentence, sizeof(sentence), "%s sent what is no message of muster",
-			 c->peer);
-	(void)mst_admin_broken(a, c, sentence, now_ns);
+		snprintf(what, sizeof(what), "sent what is no message of muster");
+	(void)end_broken(a, c, what, now_ns);
 }
 
 /* All messages that are there. A closing connection's are read and forgotten. */

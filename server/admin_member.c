@@ -15,7 +15,6 @@
 #include "server/admin_state.h"
 #include "server/sentence.h"
 
-#define BEATS_PER_LEASE 4u
 /* A try to connect, and the pause between two. The control thread has nothing else to do yet. */
 #define CONNECT_NS (500 * MST_MS)
 #define REDIAL_NS (50 * MST_MS)
@@ -23,11 +22,6 @@
 static struct mst_conn *lead_conn(struct mst_admin *a)
 {
 	return a->conn[0].stream != NULL && a->conn[0].role == MST_CONN_LEAD ? &a->conn[0] : NULL;
-}
-
-static bool is_over(const struct mst_admin *a)
-{
-	return a->state == MST_JOB_FINISHED || a->state == MST_JOB_FAILED;
 }
 
 static void tell(struct mst_admin *a, enum mst_message_kind kind)
@@ -48,7 +42,7 @@ static void tell(struct mst_admin *a, enum mst_message_kind kind)
 static void cut_off(struct mst_admin *a, const char *why, uint64_t now_ns)
 {
 	a->lead.cut_off = true;
-	if (!is_over(a))
+	if (!mst_admin_is_over(a))
 		mst_admin_fail(a, -ENOTCONN, why, now_ns);
 }
 
@@ -229,7 +223,7 @@ static bool take_state(struct mst_admin *a, struct mst_conn *c, const struct mst
 /* The end, as the lead tells it; the data side hears of it too, and lets go of its sessions. */
 static void ended(struct mst_admin *a, enum mst_job_state state, const char *why, uint64_t now_ns)
 {
-	if (is_over(a))
+	if (mst_admin_is_over(a))
 		return;
 	a->state = state;
 	a->ended_ns = now_ns;
@@ -274,7 +268,7 @@ static bool lead_says(struct mst_admin *a, struct mst_conn *c, const struct mst_
 		ended(a, MST_JOB_FAILED, msg->error.sentence, now_ns);
 		return true;
 	case MST_MSG_APPOINT:
-		if (a->lead.appointed || is_over(a))
+		if (a->lead.appointed || mst_admin_is_over(a))
 			return true;
 		a->lead.appoint = msg->appoint;
 		appointed(a, c, now_ns);
@@ -309,7 +303,7 @@ static void evicted(const struct mst_admin *a, const struct mst_notice *notice)
 {
 	const char *why = mst_admin_link_reason(a, notice->who);
 
-	if (notice->evict.why == MST_EVICT_LOST && why[0] != '\0' && !is_over(a))
+	if (notice->evict.why == MST_EVICT_LOST && why[0] != '\0' && !mst_admin_is_over(a))
 		mst_warn("rank %" PRIu32 " is gone: %s", notice->who.rank, why);
 }
 
@@ -356,7 +350,7 @@ void mst_admin_member_judge(struct mst_admin *a, uint64_t now_ns)
 	uint64_t most_ns = ready ? a->o->lease_ns : a->o->join_timeout_ns;
 	char why[128];
 
-	if (lead_conn(a) == NULL || is_over(a) || now_ns - a->lead.heard_ns < most_ns)
+	if (lead_conn(a) == NULL || mst_admin_is_over(a) || now_ns - a->lead.heard_ns < most_ns)
 		return;
 	snprintf(why, sizeof(why), "the lead was silent for %s of %.3g s: stopped, or cut off",
 		 ready ? "the lease" : "the --join-timeout", (double)most_ns / (double)MST_SECOND);
@@ -365,12 +359,12 @@ void mst_admin_member_judge(struct mst_admin *a, uint64_t now_ns)
 
 void mst_admin_member_step(struct mst_admin *a, uint64_t now_ns)
 {
-	if (!is_over(a) && lead_conn(a) == NULL && a->lead.heard_ns == 0)
+	if (!mst_admin_is_over(a) && lead_conn(a) == NULL && a->lead.heard_ns == 0)
 		connect_lead(a, now_ns);
 	if (lead_conn(a) == NULL)
 		return;
 	if (now_ns >= a->beat_ns) {
-		a->beat_ns = now_ns + a->o->lease_ns / BEATS_PER_LEASE;
+		a->beat_ns = now_ns + a->o->lease_ns / MST_ADMIN_BEATS_PER_LEASE;
 		tell(a, MST_MSG_HEARTBEAT);
 	}
 	if (a->lead.redial_ns != 0 && now_ns >= a->lead.redial_ns) {
@@ -382,7 +376,7 @@ void mst_admin_member_step(struct mst_admin *a, uint64_t now_ns)
 /* With a lead that is there, when its workers have gone; else at once. */
 bool mst_admin_member_over(const struct mst_admin *a)
 {
-	if (!is_over(a))
+	if (!mst_admin_is_over(a))
 		return false;
 	return a->lead.cut_off || a->stopped || a->lingered || mst_admin_guests(a) == 0;
 }

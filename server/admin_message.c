@@ -10,15 +10,6 @@
 #include "common/kernels/sum.h"
 #include "server/admin_state.h"
 
-static bool protocol_error(struct mst_admin *a, struct mst_conn *c, const char *what,
-			   uint64_t now_ns)
-{
-	char sentence[MST_SENTENCE_LEN];
-
-	snprintf(sentence, sizeof(sentence), "%s broke the protocol: %s", c->peer, what);
-	return mst_admin_broken(a, c, sentence, now_ns);
-}
-
 /* What of a piece lies in this server's part goes straight into version 0's buffer. */
 static void keep_state(struct mst_admin *a, const struct mst_state_piece *piece)
 {
@@ -39,8 +30,8 @@ static bool take_state(struct mst_admin *a, struct mst_conn *c, const struct mst
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
 	    piece->length > total - piece->offset)
-		return protocol_error(a, c, "a start state that nobody asked for, or with a gap",
-				      now_ns);
+		return mst_admin_broken(a, c, "a start state that nobody asked for, or with a gap",
+					now_ns);
 	if (!mst_admin_state_room(a))
 		return false;
 	keep_state(a, piece);
@@ -96,7 +87,7 @@ static bool worker_message(struct mst_admin *a, struct mst_conn *c, const struct
 	case MST_MSG_FINISH:
 		return take_finish(a, c, msg->why);
 	default:
-		return protocol_error(a, c, "a message that is not a worker's", now_ns);
+		return mst_admin_broken(a, c, "a message that is not a worker's", now_ns);
 	}
 }
 
@@ -135,7 +126,7 @@ bool mst_admin_message(struct mst_admin *a, struct mst_conn *c, const struct mst
 		return mst_admin_hello(a, c, &msg->hello, now_ns);
 	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_SERVE)
 		return mst_admin_serve(a, c, &msg->serve, now_ns);
-	return protocol_error(a, c, "a message before its hello is answered", now_ns);
+	return mst_admin_broken(a, c, "a message before its hello is answered", now_ns);
 }
 
 /* Status. */

@@ -16,7 +16,6 @@
 #include "common/kernels/sum.h"
 #include "server/admin_state.h"
 
-#define BEATS_PER_LEASE 4u
 /* Of a start state, and what a member's connection may still hold of it. */
 #define STATE_QUEUED_MAX ((size_t)1 << 20)
 
@@ -44,25 +43,12 @@ static void send_all(struct mst_admin *a, const struct mst_message *msg)
 		send_to(a, i, msg);
 }
 
-static bool is_over(const struct mst_admin *a)
-{
-	return a->state == MST_JOB_FINISHED || a->state == MST_JOB_FAILED;
-}
-
-static bool parse_error(struct mst_admin *a, struct mst_conn *c, const char *what, uint64_t now_ns)
-{
-	char sentence[MST_SENTENCE_LEN];
-
-	snprintf(sentence, sizeof(sentence), "%s broke the protocol: %s", c->peer, what);
-	return mst_admin_broken(a, c, sentence, now_ns);
-}
-
 /* ---- seats ---- */
 
 static int seat_for(const struct mst_admin *a, const struct mst_serve *serve, uint32_t *server,
 		    char *why, size_t len)
 {
-	if (is_over(a)) {
+	if (mst_admin_is_over(a)) {
 		snprintf(why, len, "job \"%s\" is over: %.300s", a->o->job, a->why);
 		return -ESHUTDOWN;
 	}
@@ -287,7 +273,7 @@ static void lose(struct mst_admin *a, uint32_t server, const char *what)
 	s->gone = true;
 	s->taken = s->ready = false;
 	snprintf(a->loss, sizeof(a->loss), "%s", why);
-	if (is_over(a))
+	if (mst_admin_is_over(a))
 		return;
 	request.peer.server = server;
 	while (!mst_server_request(a->server, &request))
@@ -304,9 +290,9 @@ static bool ready(struct mst_admin *a, struct mst_conn *c, const char *door, uin
 	uint64_t first, count;
 
 	if (!s->linked || s->ready)
-		return parse_error(a, c, "ready without a link, or twice", now_ns);
+		return mst_admin_broken(a, c, "ready without a link, or twice", now_ns);
 	if (of == NULL || strcmp(of->scheme, a->cfg.transport->scheme) != 0)
-		return parse_error(a, c, "a door for another transport", now_ns);
+		return mst_admin_broken(a, c, "a door for another transport", now_ns);
 	memcpy(s->door, door, sizeof(s->door));
 	s->ready = true;
 	mst_admin_part(a, c->server, &first, &count);
@@ -331,7 +317,7 @@ static void gives_up(struct mst_admin *a, struct mst_conn *c, const char *why)
 {
 	char what[MST_SENTENCE_LEN];
 
-	if (is_over(a)) {
+	if (mst_admin_is_over(a)) {
 		mst_warn("server %" PRIu32 ": %s", c->server, why);
 		return;
 	}
@@ -349,7 +335,7 @@ bool mst_admin_server_message(struct mst_admin *a, struct mst_conn *c,
 	if (msg->kind == MST_MSG_HEARTBEAT)
 		return true;
 	if (!s->appointed)
-		return parse_error(a, c, "a server's message before it is appointed", now_ns);
+		return mst_admin_broken(a, c, "a server's message before it is appointed", now_ns);
 	switch (msg->kind) {
 	case MST_MSG_READY:
 		return ready(a, c, msg->door, now_ns);
@@ -358,7 +344,7 @@ bool mst_admin_server_message(struct mst_admin *a, struct mst_conn *c,
 		return true;
 	case MST_MSG_STATE_DONE:
 		if (s->states_done == s->states_sent)
-			return parse_error(a, c, "a start state that was not sent", now_ns);
+			return mst_admin_broken(a, c, "a start state that was not sent", now_ns);
 		s->states_done++;
 		return true;
 	case MST_MSG_RELINK:
@@ -369,7 +355,7 @@ bool mst_admin_server_message(struct mst_admin *a, struct mst_conn *c,
 		gives_up(a, c, msg->error.sentence);
 		return true;
 	default:
-		return parse_error(a, c, "a message that is not a server's", now_ns);
+		return mst_admin_broken(a, c, "a message that is not a server's", now_ns);
 	}
 }
 
@@ -386,7 +372,7 @@ static void send_away(struct mst_admin *a, uint32_t server, uint64_t now_ns)
 
 void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const char *what)
 {
-	if (is_over(a))
+	if (mst_admin_is_over(a))
 		a->seat[c->server].gone = true;
 	else
 		lose(a, c->server, what);
@@ -394,7 +380,7 @@ void mst_admin_server_lost(struct mst_admin *a, const struct mst_conn *c, const 
 
 void mst_admin_peer_lost(struct mst_admin *a, uint32_t server, uint64_t number)
 {
-	if (a->seat[server].gone || is_over(a) || number != a->seat[server].offers)
+	if (a->seat[server].gone || mst_admin_is_over(a) || number != a->seat[server].offers)
 		return;
 	mst_warn("the link with server %" PRIu32 " is lost; it is to be made anew within %.3g s",
 		 server, (double)a->o->lease_ns / (double)MST_SECOND);
@@ -475,7 +461,7 @@ static void beat(struct mst_admin *a, uint64_t now_ns)
 {
 	if (now_ns < a->beat_ns)
 		return;
-	a->beat_ns = now_ns + a->o->lease_ns / BEATS_PER_LEASE;
+	a->beat_ns = now_ns + a->o->lease_ns / MST_ADMIN_BEATS_PER_LEASE;
 	memset(&a->message, 0, sizeof(a->message));
 	a->message.kind = MST_MSG_HEARTBEAT;
 	send_all(a, &a->message);
@@ -488,7 +474,7 @@ void mst_admin_servers_step(struct mst_admin *a, uint64_t now_ns)
 	if (mst_admin_servers(a) == 1)
 		return;
 	beat(a, now_ns);
-	if (is_over(a)) {
+	if (mst_admin_is_over(a)) {
 		if (a->part_until == 0 && mst_admin_guests(a) == 0)
 			a->part_until = now_ns + MST_ADMIN_GRACE_NS;
 		a->lingered |= a->part_until != 0 && now_ns >= a->part_until;

@@ -130,13 +130,20 @@ struct mst_admin {
 /* Long enough for an honest peer's first frame, and for the last ones to be read. */
 #define MST_ADMIN_GRACE_NS (5 * MST_SECOND)
 
+/* Servers beat for each other so often in a lease. */
+#define MST_ADMIN_BEATS_PER_LEASE 4u
+
+static inline bool mst_admin_is_over(const struct mst_admin *a)
+{
+	return a->state == MST_JOB_FINISHED || a->state == MST_JOB_FAILED;
+}
+
 /* admin.c */
 void mst_admin_error(struct mst_admin *a, struct mst_conn *c, int code, const char *sentence,
 		     uint64_t now_ns);
-/* The same for whoever breaks the protocol, as a sentence that begins with c->peer says; a worker's
- * session ends. Return: false: later, the ring is full. */
-bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *sentence,
-		      uint64_t now_ns);
+/* The same for whoever breaks the protocol, by @what; a worker's session ends, and so does what the
+ * job has of a server. Return: false: later, the ring is full. */
+bool mst_admin_broken(struct mst_admin *a, struct mst_conn *c, const char *what, uint64_t now_ns);
 void mst_admin_send(struct mst_admin *a, struct mst_conn *c, const struct mst_message *msg);
 /* A session is lost to the ledger, if it has not ended. */
 void mst_admin_lose(struct mst_admin *a, struct mst_identity who);

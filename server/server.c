@@ -469,7 +469,7 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 		handle_queued(s);
 	}
 	mst_aggregator_deliver(s->aggregator);
-	busy |= s->event_count > 0; /* a link that could not take what was due */
+	busy |= s->event_count > 0 && takes(s); /* what could not be put ends a session */
 	s->line_busy = !s->decider->ops->flush(s->decider, now_ns);
 	if (s->noted) {
 		s->noted = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker's session with one shard: its link, and the state of each slot (PROTOCOL 6).
+ * A worker's session with one server: its link, and the state of each slot (PROTOCOL 6).
  *
- * The control thread makes it and frees it; in between it belongs to the shard's thread, from the
+ * The control thread makes it and frees it; in between it belongs to the data thread, from the
  * LINKED request to the OVER notice. So memory that a late write may still hit is freed only when
  * the link is detached and the last read is done.
  */
@@ -20,8 +20,8 @@
 enum mst_slot_state {
 	/* Its owner may write, nobody reads. */
 	MST_SLOT_GRANTED,
-	/* The shard may read; what its owner writes now can spoil only itself. Or it has been given
-	 * up, and nobody reads it. */
+	/* The server may read; what its owner writes now can spoil only itself. Or it has been
+	 * given up, and nobody reads it. */
 	MST_SLOT_FULL,
 };
 

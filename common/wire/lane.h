@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What travels by one-sided put: the layout of the two landing regions of a session with one
- * shard, the records in them, and the 32-bit immediate that announces a record.
+ * server, the records in them, and the 32-bit immediate that announces a record.
  *
- *   up   (worker to shard):  ask | headers[slots] | gradients[slots], each in its rank's colour
- *   down (shard to worker):  sessions | advice | cells[slots], the last slot's first: verdict,
- *                            grant | answer | record | result
+ *   up   (worker to server):  ask | headers[slots] | gradients[slots], each in its rank's colour
+ *   down (server to worker):  sessions | advice | cells[slots], the last slot's first: verdict,
+ *                             grant | answer | record | result
  *
  * So what mostly falls together, an answer and what became of the slot before, lies together, and
  * is one write.
@@ -126,7 +126,7 @@ struct mst_lane_verdict {
 /* Where the result of an answer is. */
 enum mst_where {
 	MST_WHERE_KEEP,     /* you are up to date: go on reading what you had */
-	MST_WHERE_IN_PLACE, /* in the shard's published memory, buffer `buffer` */
+	MST_WHERE_IN_PLACE, /* in the server's published memory, buffer `buffer` */
 	MST_WHERE_COPIED,   /* in the result area of this region */
 	MST_WHERE_NOWHERE,  /* version 0, and nobody offered a start state */
 };
@@ -172,7 +172,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-end
 struct mst_lane_layout {
 	uint32_t slots;
 	bool parted;
-	size_t slot_bytes;   /* one gradient of the shard's range */
+	size_t slot_bytes;   /* one gradient of the server's range */
 	size_t result_bytes; /* one result of it */
 	size_t up_ask, up_header[MST_SLOTS_MAX], up_bytes;
 	size_t up_gradient[MST_SLOTS_MAX]; /* a gradient in any colour: mst_lane_gradient() */
@@ -183,7 +183,7 @@ struct mst_lane_layout {
 };
 
 struct mst_lane_figures {
-	uint64_t elems; /* of the shard's range */
+	uint64_t elems; /* of the server's range */
 	uint32_t type_bytes, result_type_bytes;
 	uint32_t slots, workers;
 	/* One of several servers: a worker maps the parts of a gradient side by side, so all begin

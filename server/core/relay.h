@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A relay: one end of what two servers of a job tell each other, reports one way and decisions the
- * other (PROTOCOL 8). Pure: cells in, cells out. What is said is numbered from 1 on, kept until the
+ * other (PROTOCOL 9). Pure: cells in, cells out. What is said is numbered from 1 on, kept until the
  * other end says that it has executed it, and taken there once and in order, over one link after
  * the other. All memory is taken at the start.
  */
