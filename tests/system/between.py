@@ -34,8 +34,7 @@ SERVERS = {
     "the lead's answer": (0, "before put answer {rank} 12"),
     "a member's answer": (1, "before put answer {rank} 12"),
     "another member's answer, after": (2, "after put answer {rank} 12"),
-    "the lead's verdict and grant": (0, "before put data {rank} 20"),
-    "a member's grant": (1, "before put data {rank} 12"),
+    "the lead's verdict": (0, "before put verdict {rank} 12"),
 }
 
 

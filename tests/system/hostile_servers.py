@@ -160,6 +160,7 @@ def appoint(**other):
         "type", "result", "owner", "workers", "slots", "buffers", "entries", "group", "folds",
         "repeats", "optimizer")))
     figures += struct.pack("<ddQQ", f["lr"], f["momentum"], f["lease"], f["patience"])
+    figures += struct.pack("<IIIIi", 14, 2, 0, 0, -1)  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["door"]) + TOKEN)
 
 

@@ -26,6 +26,7 @@
 #define FLOOD 500
 #define LINKS_MAX 16u
 #define FDS 256
+#define ANSWER_LINE 64 /* what a member tells a worker at once ends with the answer's line */
 
 const struct mst_transport *__real_mst_transport_find(const char *scheme);
 const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
@@ -88,11 +89,22 @@ static void bend_header(struct mst_lane_header *h)
 		h->flags ^= MST_HEADER_ASK;
 }
 
+static void bend_answer(char *at)
+{
+	struct mst_lane_answer answer;
+
+	memcpy(&answer, at, sizeof(answer));
+	if (strcmp(lie, "number") == 0)
+		answer.number++;
+	else
+		answer.version++;
+	memcpy(at, &answer, sizeof(answer));
+}
+
 static int put_bent(struct mst_link *link, const struct mst_put *put)
 {
 	static union {
 		struct mst_lane_header header;
-		struct mst_lane_answer answer;
 		char bytes[65536];
 	} said;
 	struct mst_put bent = *put;
@@ -100,10 +112,8 @@ static int put_bent(struct mst_link *link, const struct mst_put *put)
 	MST_ASSERT(put->bytes <= sizeof(said));
 	memcpy(said.bytes, put->src, put->bytes);
 	bent.src = said.bytes;
-	if (strcmp(lie, "number") == 0)
-		said.answer.number++;
-	else if (strcmp(lie, "version") == 0)
-		said.answer.version++;
+	if (mst_imm_kind(put->imm) == MST_IMM_ANSWER)
+		bend_answer(said.bytes + put->bytes - ANSWER_LINE);
 	else
 		bend_header(&said.header);
 	return real->put(link, &bent);
