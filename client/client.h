@@ -28,7 +28,6 @@ struct mst_client_part {
 	struct mst_link *link;
 	struct mst_lane_layout layout;
 	uint64_t first, count; /* elements */
-	bool finished;         /* it has said that the job has ended */
 	bool lost;             /* nothing more comes from the link */
 };
 

@@ -48,13 +48,6 @@ static void copy_from(const struct mst_client_part *p, size_t offset, void *into
 	memcpy(into, (const char *)p->link->landing + offset, bytes);
 }
 
-/* With which version the job ends, the lead says; the others, that they know of it. */
-static int take_finished(struct muster *m, struct mst_client_part *p, uint64_t version)
-{
-	p->finished = true;
-	return p == m->part ? mst_worker_ended(&m->worker, version) : 0;
-}
-
 static int take_session(struct muster *m, struct mst_client_part *p, uint32_t which)
 {
 	struct mst_lane_session word;
@@ -63,7 +56,8 @@ static int take_session(struct muster *m, struct mst_client_part *p, uint32_t wh
 		return -EPROTO;
 	copy_from(p, p->layout.down_session[which], &word, sizeof(word));
 	if (word.state == MST_SESSION_FINISHED)
-		return take_finished(m, p, word.version);
+		/* The lead's word alone counts. */
+		return p == m->part ? mst_worker_ended(&m->worker, word.version) : 0;
 	if (word.state != MST_SESSION_ENDED)
 		return -EPROTO;
 	m->put_out = p;
@@ -295,7 +289,7 @@ int mst_client_ended(struct muster *m)
 static bool is_cut_off(const struct muster *m)
 {
 	for (uint32_t k = 0; k < m->part_count; k++)
-		if (m->part[k].lost && !m->part[k].finished)
+		if (m->part[k].lost)
 			return m->worker.last == MST_VERSION_NONE && !m->told.finished;
 	return false;
 }

@@ -411,7 +411,9 @@ static void step_conn(struct mst_admin *a, struct mst_conn *c, uint64_t now_ns)
 {
 	int rc = mst_conn_receive(c);
 
-	read_messages(a, c, now_ns);
+	/* A hello may have had to wait, and its sender not have waited. */
+	if (rc == 0 || c->role != MST_CONN_NEW)
+		read_messages(a, c, now_ns);
 	if (c->stream == NULL)
 		return;
 	if (rc == 0)
@@ -451,7 +453,8 @@ void mst_admin_step(struct mst_admin *a, uint64_t now_ns)
 	}
 	mst_admin_doors(a, now_ns);
 	mst_admin_notices(a, now_ns);
-	a->lingered |= a->ended_ns != 0 && now_ns - a->ended_ns > a->o->patience_ns;
+	a->lingered |= a->ended_ns != 0 && now_ns > a->ended_ns &&
+		       now_ns - a->ended_ns > a->o->patience_ns;
 	mst_admin_want_snapshot(a);
 }
 

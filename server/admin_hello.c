@@ -336,13 +336,17 @@ static void answer_door(struct mst_admin *a, const struct mst_knock *knock, uint
 	}
 }
 
+/* To let somebody in takes as long as registering memory does. Whoever else knocks has its turn in
+ * the next step: heartbeats, of others and one's own, come in between. */
 void mst_admin_doors(struct mst_admin *a, uint64_t now_ns)
 {
 	struct mst_knock knock;
-	int rc;
+	int rc = a->cfg.transport->door->knock(a->door, &knock);
 
-	while ((rc = a->cfg.transport->door->knock(a->door, &knock)) == 0)
+	if (rc == 0) {
 		answer_door(a, &knock, now_ns);
+		mst_admin_wake(a);
+	}
 	if (rc == -ENODEV && !a->door_broken) {
 		mst_error("nobody can join any more: %s", mst_why());
 		a->door_broken = true;

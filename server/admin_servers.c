@@ -171,7 +171,8 @@ void mst_admin_expect(struct mst_admin *a, struct mst_guest *g)
 	send_all(a, m);
 }
 
-/* A guest whose session has ended meanwhile is not there any more. */
+/* A guest whose session has ended meanwhile is not there any more. What is said of it lies in the
+ * message at hand, which a welcome writes over. */
 static void expected(struct mst_admin *a, uint32_t server, const struct mst_expect *e)
 {
 	for (uint32_t i = 0; i < a->guest_max; i++) {
@@ -182,6 +183,7 @@ static void expected(struct mst_admin *a, uint32_t server, const struct mst_expe
 		g->unready &= ~(1u << server);
 		if (g->unready == 0)
 			mst_admin_send_welcome(a, g);
+		return;
 	}
 }
 

@@ -66,8 +66,13 @@ int mst_conn_receive(struct mst_conn *c)
 		if (want < 0 || (c->role == MST_CONN_NEW && want > STRANGER_MAX))
 			return 0; /* mst_conn_next() says so */
 		size_t need = want > 0 ? (size_t)want : c->in_have + MST_FRAME_HEADER;
-		if (need <= c->in_have)
-			return 0; /* a whole frame waits: the rest can wait in the socket */
+		if (need <= c->in_have) {
+			/* A whole frame waits, so the rest can wait in the socket; but whether
+			 * a stranger is still there must be known before it is let in. */
+			if (c->role != MST_CONN_NEW || c->in_have >= IN_FIRST)
+				return 0;
+			need = IN_FIRST;
+		}
 		if (grow(&c->in, &c->in_room, need) != 0)
 			return -ENOMEM;
 		ssize_t got = c->ops->receive(c->stream, c->in + c->in_have,

@@ -116,6 +116,8 @@ int mst_peer_take(struct mst_peer *p, struct mst_peer_cell *out)
 	if (p->link == NULL || next > p->arrived)
 		return 0;
 	memcpy(out, (const char *)p->link->landing + mst_peer_at(next, p->window), sizeof(*out));
+	if (out->number != next) /* it was announced as that one */
+		return -EPROTO;
 	return mst_relay_take(p->relay, out);
 }
 

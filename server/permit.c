@@ -45,6 +45,14 @@ static bool permits_commit(const struct mst_aggregator *a, const struct mst_deci
 	       a->newest_buffer != d->commit.buffer;
 }
 
+/* That of an older session of the rank comes first. */
+static bool permits_evict(const struct mst_aggregator *a, const struct mst_decision *d)
+{
+	const struct mst_session *session = a->session[d->who.rank];
+
+	return session == NULL || session->who.incarnation >= d->who.incarnation;
+}
+
 bool mst_aggregator_permits(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	bool runs = a->finished.state == MST_SESSION_RUNNING;
@@ -59,6 +67,8 @@ bool mst_aggregator_permits(const struct mst_aggregator *a, const struct mst_dec
 		return runs && permits_commit(a, d);
 	case MST_DO_REGRANT:
 		return permits_regrant(a, d);
+	case MST_DO_EVICT:
+		return permits_evict(a, d);
 	case MST_DO_FINISH:
 		return runs;
 	default:

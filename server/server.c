@@ -74,13 +74,13 @@ uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 }
 
 /* What can be queued: of each session its slots full or given up, an ask, its loss, an answer sent,
- * its link up; and what one look at the net brings. */
+ * its link up, and of a rank's next session the same; and what one look at the net brings. */
 static int alloc_rings(struct mst_server *s)
 {
 	uint32_t workers = s->cfg.aggregator.workers;
 	uint64_t messages = pow2_above(workers * UINT64_C(16) + 256);
 
-	s->event_size = (uint32_t)pow2_above(POLL_MAX + workers * UINT64_C(8) + 64);
+	s->event_size = (uint32_t)pow2_above(POLL_MAX + workers * UINT64_C(16) + 64);
 	s->event = calloc(s->event_size, sizeof(*s->event));
 	s->requests_max = messages;
 	s->requests = mst_spsc_new(messages, sizeof(struct mst_request));

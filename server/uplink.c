@@ -167,12 +167,6 @@ static bool uplink_reported(struct mst_decider *d, struct mst_ledger_event *out,
 
 /* ---- orders ---- */
 
-static void note_ended(struct mst_uplink *u, struct mst_identity who)
-{
-	if (u->ended[who.rank] < who.incarnation)
-		u->ended[who.rank] = who.incarnation;
-}
-
 static bool uplink_next(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns)
 {
 	/* All that is left of a rule where it is executed; the rest is for records. */
@@ -191,8 +185,13 @@ static bool uplink_next(struct mst_decider *d, struct mst_orders *out, uint64_t 
 	out->decision = u->order.decision;
 	out->record = &u->order.record;
 	out->rule = u->order.repeats ? &again : &once;
-	if (out->decision.kind == MST_DO_EVICT)
-		note_ended(u, out->decision.who);
+	if (out->decision.kind != MST_DO_EVICT)
+		return true;
+	if (!uplink_wants(d, out->decision.who)) { /* a session ends once */
+		cut_off(u, -EPROTO, now_ns);
+		return false;
+	}
+	u->ended[out->decision.who.rank] = out->decision.who.incarnation;
 	return true;
 }
 
@@ -201,7 +200,7 @@ static void uplink_refuse(struct mst_decider *d, uint64_t now_ns)
 	cut_off(uplink_of(d), -EPROTO, now_ns);
 }
 
-/* Behind the end little follows, and the lead waits for all of it to be executed. */
+/* Behind the end little follows that could take acknowledgements along. */
 static void uplink_done(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns)
 {
 	struct mst_uplink *u = uplink_of(d);

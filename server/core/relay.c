@@ -71,11 +71,6 @@ uint64_t mst_relay_unput(const struct mst_relay *r)
 	return r->said - r->put;
 }
 
-bool mst_relay_is_quiet(const struct mst_relay *r)
-{
-	return r->acked == r->said;
-}
-
 int mst_relay_acked(struct mst_relay *r, uint64_t ack)
 {
 	if (ack > r->put)

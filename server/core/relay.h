@@ -31,8 +31,6 @@ const struct mst_peer_cell *mst_relay_next(struct mst_relay *r);
 void mst_relay_put(struct mst_relay *r);
 /* How many have been said and not put. */
 uint64_t mst_relay_unput(const struct mst_relay *r);
-/* Has the other end executed all that was said? */
-bool mst_relay_is_quiet(const struct mst_relay *r);
 
 /* What is heard. */
 

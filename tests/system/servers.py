@@ -365,6 +365,20 @@ def late_members(a):
         job.proven()
 
 
+def a_hello_that_waits_and_dies(a):
+    """Its rank is not kept for it, but for the next who says it."""
+    with Job(a, 2, "-n", "3", "--commits", "30", members=0) as job:
+        time.sleep(0.4)
+        job.worker[0].signal(signal.SIGKILL)
+        job.worker[0].end(5)
+        job.work(0, "sleep_us=300")
+        time.sleep(0.4)
+        job.join()
+        codes = [child.end(20)[0] for child in (*job.worker, *job.member)]
+        check(f"the job has all its ranks: {codes}", codes == [-9, 0, 0, 0, 0])
+        check("and the lead finishes", job.lead_end(10)[0] == 0)
+
+
 def missing_member(a):
     with Job(a, 3, "-n", "3", "--join-timeout", "1s", members=1) as job:
         status, log = job.lead_end(10)
@@ -501,6 +515,7 @@ CASES = {
         workers_at_any_moment,
         rejoin,
         late_members,
+        a_hello_that_waits_and_dies,
         missing_member,
         refused_members,
         too_short_a_vector,

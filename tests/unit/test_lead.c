@@ -274,6 +274,24 @@ static void what_a_cell_acknowledges_was_put(void)
 	end();
 }
 
+/* The immediate says which it is; one that was executed before would be looked at for ever. */
+static void a_cell_is_the_one_that_was_announced(void)
+{
+	struct mst_peer_cell lost = { .kind = MST_PEER_LOST, .incarnation = 99, .code = -EPIPE };
+
+	begin();
+	acknowledge(0);
+	report(1, lost);
+	step();
+	lost.number = 1;
+	memcpy(landing + mst_peer_at(2, WINDOW), &lost, sizeof(lost));
+	arrive(MST_ARRIVED, mst_peer_imm(2));
+	step();
+	CU_ASSERT(noted(MST_NOTE_PEER_GONE) && links == 0);
+	step();
+	end();
+}
+
 static void a_new_link_takes_up_where_the_last_left_off(void)
 {
 	begin();
@@ -465,6 +483,7 @@ static CU_TestInfo cases[] = {
 	{ "what a cell acknowledges makes room before it is taken",
 	  what_a_cell_acknowledges_makes_room_before_it_is_taken },
 	{ "what a cell acknowledges was put", what_a_cell_acknowledges_was_put },
+	{ "a cell is the one that was announced", a_cell_is_the_one_that_was_announced },
 	{ "a new link takes up where the last left off",
 	  a_new_link_takes_up_where_the_last_left_off },
 	{ "what was not taken comes again", what_was_not_taken_comes_again },
