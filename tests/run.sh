@@ -4,7 +4,7 @@
 # build/<preset>. Goes through all of them, then fails if any failed or if one ran no test.
 #
 # usage: run.sh [--quick | --all]
-#   (nothing)  release, asan, tsan
+#   (nothing)  release, asan, tsan, without tests that are labelled slow
 #   --quick    release, and of its tests the quick ones
 #   --all      also clang, whose fuzzers are guided, two minutes each; 50000 simulated worlds
 #              of each kind, or MUSTER_WORLDS of them; larger models; the kernels for aarch64,
@@ -15,7 +15,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=2
 presets=(release asan tsan)
 selection=()
-settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=1500 -DMUSTER_MODEL_DEEP=OFF)
+settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=1000 -DMUSTER_MODEL_DEEP=OFF)
 summary=()
 failed=0
 
@@ -62,9 +62,14 @@ ran_on_rdma() {
 	grep '<testcase name="vm\.' "$1" | grep -q 'status="run"'
 }
 
-# The style tests read the checkout, so one configuration is enough for them.
+# The style tests read the checkout, so one configuration is enough for them. What is labelled slow
+# only looks again, or more closely, at what others look at.
 filter_of() {
-	[ "$1" = release ] || echo "-LE tidy"
+	local without=()
+
+	[ "$1" = release ] || without+=(tidy)
+	[ "$elsewhere" = yes ] || without+=(slow)
+	[ "${#without[@]}" -eq 0 ] || (IFS='|' && echo "-LE ${without[*]}")
 }
 
 run_tests() {
