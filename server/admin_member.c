@@ -296,6 +296,16 @@ void mst_admin_lead_lost(struct mst_admin *a, const char *why, uint64_t now_ns)
 	cut_off(a, why, now_ns);
 }
 
+/* By its other connection the lead may be there, and tells everybody. */
+static void give_up(struct mst_admin *a, const char *why, uint64_t now_ns)
+{
+	struct mst_conn *c = lead_conn(a);
+
+	if (c != NULL && !mst_admin_is_over(a))
+		mst_admin_error(a, c, -ENOTCONN, why, now_ns);
+	cut_off(a, why, now_ns);
+}
+
 /* ---- what the data side says ---- */
 
 /* The lead tells the worker, and its own log; how this link broke is known here alone. */
@@ -322,7 +332,7 @@ void mst_admin_member_notice(struct mst_admin *a, const struct mst_notice *notic
 			a->lead.redial_ns = now_ns + REDIAL_NS;
 		break;
 	case MST_NOTE_PEER_GONE:
-		cut_off(a,
+		give_up(a,
 			notice->peer.error == -EPROTO
 				? "the lead broke the protocol on its link with this server"
 				: "there was no link with the lead for its lease",
