@@ -13,7 +13,8 @@
  *	after put header - v20     a header is put of what was computed on version 20 or later
  *	before poll - - 1          about to look for the next arrivals
  *
- * KIND is an immediate's, or `data` for a put without. RANK is of the session, at the server.
+ * KIND is an immediate's, `line` between servers, or `data` for a put without. RANK is of the
+ * session, at the server.
  * What comes before its stage does not count. At the last stage the thread writes NAME.held, with
  * its process number, and stands still until there is NAME.go. Whoever watches does meanwhile what
  * it likes to whom it likes, at exactly that moment. Only files: a virtual machine has them too.
@@ -161,6 +162,12 @@ static const char *kind_of(uint32_t imm)
 		       : "";
 }
 
+/* Both of its lanes are alike, unlike a worker's; its immediates are others. */
+static const char *kind_on(const struct mst_link *link, uint32_t imm)
+{
+	return link->lanes.up_bytes == link->lanes.down_bytes ? "line" : kind_of(imm);
+}
+
 static struct moment moment_of_put(const struct mst_link *link, const struct mst_put *put)
 {
 	struct moment m = { .what = "put", .kind = "data", .link = link };
@@ -168,8 +175,8 @@ static struct moment moment_of_put(const struct mst_link *link, const struct mst
 
 	if (!put->notify)
 		return m;
-	m.kind = kind_of(put->imm);
-	if (mst_imm_kind(put->imm) == MST_IMM_HEADER) {
+	m.kind = kind_on(link, put->imm);
+	if (strcmp(m.kind, "header") == 0) {
 		memcpy(&header, put->src, sizeof(header));
 		m.version = header.tag;
 	}
@@ -196,7 +203,7 @@ static int trip_poll(struct mst_net *net, struct mst_net_event *ev, int max)
 	for (int i = 0; i < count; i++) {
 		if (ev[i].kind == MST_ARRIVED)
 			pass("before", &(struct moment){ .what = "arrive",
-							 .kind = kind_of(ev[i].imm),
+							 .kind = kind_on(ev[i].link, ev[i].imm),
 							 .link = ev[i].link });
 	}
 	return count;
