@@ -134,7 +134,9 @@ static void member_ended(struct mst_course *c, const struct mst_child *member)
 	char fate[64];
 
 	mst_child_fate(member, fate, sizeof(fate));
-	if (c->phase == MST_COURSE_RUNNING && member->status != 0) {
+	if (c->phase == MST_COURSE_RUNNING && mst_course_known(c)->job.state == MST_JOB_GATHERING) {
+		mst_course_suspect(c, member);
+	} else if (c->phase == MST_COURSE_RUNNING && member->status != 0) {
 		mst_progress_clear(&c->progress);
 		mst_warn("%s %s at version %" PRIu64, member->name, fate,
 			 mst_course_known(c)->job.version);

@@ -47,15 +47,17 @@ static const struct mst_child *to_blame(struct mst_course *c)
 	return c->suspect;
 }
 
-/* Before the start a dead worker can never join, and the others would wait for it in vain. */
+/* Before the start a dead worker or server can never join, and the others would wait in vain. */
 void mst_course_blame(struct mst_course *c)
 {
-	const struct mst_child *worker = to_blame(c);
+	const struct mst_child *child = to_blame(c);
+	bool worker = child < mst_course_members(c);
 	char fate[64];
 
-	mst_child_fate(worker, fate, sizeof(fate));
-	mst_course_fail(c, 0, "%s %s before the job had started%s", worker->name, fate,
-			worker->status == 0 ? ": does its program join by muster_open()?" : "");
+	mst_child_fate(child, fate, sizeof(fate));
+	mst_course_fail(c, 0, "%s %s before the job had started%s", child->name, fate,
+			worker && child->status == 0 ? ": does its program join by muster_open()?"
+						     : "");
 }
 
 static void judge_suspect(struct mst_course *c, const struct mst_snapshot *s)
@@ -67,7 +69,8 @@ static void judge_suspect(struct mst_course *c, const struct mst_snapshot *s)
 	} else if (s->job.state == MST_JOB_GATHERING) {
 		mst_course_blame(c);
 	} else {
-		mst_course_name_loss(c, c->suspect);
+		if (c->suspect < mst_course_members(c))
+			mst_course_name_loss(c, c->suspect);
 		c->suspect = NULL;
 	}
 }
