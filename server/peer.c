@@ -4,6 +4,7 @@
 #include "server/peer.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -76,9 +77,11 @@ void mst_peer_drop(struct mst_peer *p, uint64_t now_ns)
 
 static int take_word(struct mst_peer *p)
 {
-	uint64_t ack;
+	const char *word = (const char *)p->link->landing + mst_peer_ack_at(p->window);
+	/* Relaxed: the other end writes it anew, and whole, whenever it likes; any of them holds. */
+	uint64_t ack = atomic_load_explicit((const _Atomic uint64_t *)(const void *)word,
+					    memory_order_relaxed);
 
-	memcpy(&ack, (const char *)p->link->landing + mst_peer_ack_at(p->window), sizeof(ack));
 	if (p->greeted)
 		return mst_relay_acked(p->relay, ack);
 	p->greeted = true;
