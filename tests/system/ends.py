@@ -270,8 +270,7 @@ def a_run_of_servers_is_ended_in_any_phase(a):
             said, _ = run.communicate(timeout=15)
         check(f"{signo.name} after {wait_s} s: {run.returncode}",
               run.returncode == 128 + signo and "assertion" not in said)
-        # As long as nothing is there but muster run there is nothing to tell of.
-        check("in words", not said or f"signal {int(signo)}" in said)
+        check("in words", f"signal {int(signo)}" in said or f"by {signo.name}" in said)
         check("nothing is left", until(lambda: not tagged(mark), 3))
 
 
