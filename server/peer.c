@@ -78,7 +78,7 @@ void mst_peer_drop(struct mst_peer *p, uint64_t now_ns)
 static int take_word(struct mst_peer *p)
 {
 	const char *word = (const char *)p->link->landing + mst_peer_ack_at(p->window);
-	/* Relaxed: the other end writes it anew, and whole, whenever it likes; any of them holds. */
+	/* Relaxed: the other end writes it anew, and whole, whenever it likes; each holds. */
 	uint64_t ack = atomic_load_explicit((const _Atomic uint64_t *)(const void *)word,
 					    memory_order_relaxed);
 
