@@ -50,8 +50,7 @@ struct mst_seat {
 /* At a member: what it knows of the lead. */
 struct mst_membership {
 	uint64_t connect_until; /* 0: not tried yet */
-	bool appointed, linked, ready;
-	uint32_t index, servers;
+	bool appointed, ready;
 	uint64_t heard_ns;
 	struct mst_appoint appoint;
 	uint64_t state_have;          /* bytes of the start state */
