@@ -13,8 +13,9 @@
 
 #include "common/base/clock.h"
 
-/* What a lead says to a worker fits by far; more is rubbish. */
-#define IN_BYTES (16u << 10)
+/* The longest that a lead says to a worker is a welcome to as many servers as there may be, with as
+ * many fates: less than 16 KiB. More is rubbish. */
+#define IN_BYTES (20u << 10)
 /* Two pieces of a start state, and always room beside them for what is small. */
 #define SMALL_BYTES 4096u
 #define ERRNO_MAX 4095
@@ -26,9 +27,11 @@ struct mst_control {
 
 	pthread_mutex_t lock; /* of all that follows */
 	struct mst_told told;
+	struct mst_silence silence;
 	uint64_t beat_ns, beat_due_ns;
 	bool wants_room; /* a sender was told -EAGAIN */
 	bool mute;       /* nothing can be sent any more */
+	bool heard;      /* something has come */
 	size_t in_have, out_have;
 	struct mst_message message;
 	uint8_t in[IN_BYTES];
@@ -52,9 +55,18 @@ void mst_control_free(struct mst_control *c)
 {
 	if (c == NULL)
 		return;
-	c->cfg.ops->close(c->cfg.stream);
-	pthread_mutex_destroy(&c->lock);
+	if (c->cfg.stream != NULL) {
+		c->cfg.ops->close(c->cfg.stream);
+		pthread_mutex_destroy(&c->lock);
+	}
 	free(c);
+}
+
+/* The lock is not taken: a thread that does not exist in this process may hold it for ever. */
+void mst_control_disown(struct mst_control *c)
+{
+	c->cfg.ops->close(c->cfg.stream);
+	c->cfg.stream = NULL;
 }
 
 int mst_control_ending(int code)
@@ -84,7 +96,7 @@ static __attribute__((format(printf, 3, 4))) void fail(struct mst_control *c, in
 	c->told.closed = true;
 	if (c->told.error == 0 && !c->told.finished) {
 		va_start(args, fmt);
-		(void)vsnprintf(c->told.sentence, sizeof(c->told.sentence), fmt, args);
+		(void)vsnprintf(c->told.reason, sizeof(c->told.reason), fmt, args);
 		va_end(args);
 		c->told.error = error;
 	}
@@ -93,6 +105,7 @@ static __attribute__((format(printf, 3, 4))) void fail(struct mst_control *c, in
 
 static void hang_up(struct mst_control *c)
 {
+	c->told.unheard = !c->heard;
 	fail(c, -ENOTCONN,
 	     "the server at %s has closed the connection without a word: it has just ended, or "
 	     "was killed, or is no muster server; look at its log",
@@ -113,10 +126,13 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;
-		memcpy(told->sentence, msg->why, sizeof(told->sentence));
+		memcpy(told->reason, msg->why, sizeof(told->reason));
 		break;
+	case MST_MSG_BEAT:
+		mst_silence_beat(&c->silence, &msg->beat);
+		return;
 	case MST_MSG_ERROR:
-		fail(c, mst_control_ending(msg->error.code), "%s", msg->error.sentence);
+		fail(c, mst_control_ending(msg->error.code), "%s", msg->error.reason);
 		return;
 	default:
 		fail(c, -EPROTO, "the server at %s sent a message of kind %d, which is no worker's",
@@ -180,6 +196,7 @@ static void receive(struct mst_control *c)
 		got = c->cfg.ops->receive(c->cfg.stream, c->in + c->in_have,
 					  sizeof(c->in) - c->in_have);
 		if (got > 0) {
+			c->heard = true;
 			c->in_have += (size_t)got;
 			read_frames(c);
 		} else if (got != -EAGAIN || c->mute) {
@@ -200,7 +217,8 @@ static void flush(struct mst_control *c)
 	}
 	memmove(c->out, c->out + sent, c->out_have - sent);
 	c->out_have -= sent;
-	/* A peer that has gone may have said why: receive() reads that first, and then the end. */
+	/* A peer that is gone may have said why before. receive() reads these words first, and then
+	 * the end of the connection. */
 	if (taken < 0 && taken != -EAGAIN) {
 		c->mute = true;
 		c->out_have = 0;
@@ -240,7 +258,8 @@ int mst_control_send(struct mst_control *c, const struct mst_message *msg)
 	return rc;
 }
 
-/* One that finds no room is no loss: what is queued already shows that this process lives. */
+/* A heartbeat that finds no room may be dropped: the queued messages show as well that this process
+ * is alive. */
 static void beat(struct mst_control *c, uint64_t now_ns)
 {
 	if (now_ns < c->beat_due_ns)
@@ -250,10 +269,18 @@ static void beat(struct mst_control *c, uint64_t now_ns)
 	(void)queue(c, &c->message);
 }
 
+/* Reads to the end. */
+static void listen_to_servers(struct mst_control *c, uint64_t now_ns)
+{
+	mst_silence_look(&c->silence, now_ns);
+	receive(c);
+	mst_silence_read(&c->silence, now_ns);
+}
+
 uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns)
 {
 	pthread_mutex_lock(&c->lock);
-	receive(c);
+	listen_to_servers(c, now_ns);
 	beat(c, now_ns);
 	flush(c);
 	uint64_t due_ns = c->told.closed ? MST_NEVER : c->beat_due_ns;
@@ -261,13 +288,13 @@ uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns)
 	return due_ns;
 }
 
-void mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns)
+void mst_control_sleep(struct mst_control *c, int notify_fd, uint64_t until_ns)
 {
 	uint64_t now_ns = mst_now_ns();
 	uint64_t left_ms = now_ns < until_ns ? (until_ns - now_ns + MST_MS - 1) / MST_MS : 0;
 	struct pollfd fds[] = {
 		{ .fd = c->cfg.ops->stream_fd(c->cfg.stream), .events = POLLIN },
-		{ .fd = bell, .events = POLLIN },
+		{ .fd = notify_fd, .events = POLLIN },
 	};
 
 	if (mst_control_pending(c))
@@ -275,11 +302,31 @@ void mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns)
 	(void)poll(fds, 2, left_ms > 1000 ? 1000 : (int)left_ms);
 }
 
-void mst_control_beat(struct mst_control *c, uint64_t interval_ns, uint64_t now_ns)
+void mst_control_beat(struct mst_control *c, const struct mst_welcome *welcome,
+		      uint64_t interval_ns, uint64_t now_ns)
 {
 	pthread_mutex_lock(&c->lock);
 	c->beat_ns = interval_ns;
 	c->beat_due_ns = now_ns + interval_ns;
+	mst_silence_begin(&c->silence, welcome->server_count, welcome->lease_ns, now_ns);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool mst_control_silent(struct mst_control *c, uint32_t moved, uint64_t limit_ns,
+			struct mst_silent *out)
+{
+	pthread_mutex_lock(&c->lock);
+	listen_to_servers(c, mst_now_ns());
+	mst_silence_moved(&c->silence, moved);
+	bool silent = mst_silence_find(&c->silence, limit_ns, out);
+	pthread_mutex_unlock(&c->lock);
+	return silent;
+}
+
+void mst_control_give_up(struct mst_control *c, int error, const char *reason)
+{
+	pthread_mutex_lock(&c->lock);
+	fail(c, error, "%s", reason);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -291,7 +338,7 @@ bool mst_control_news(const struct mst_control *c)
 
 void mst_control_look(struct mst_control *c, struct mst_told *out)
 {
-	/* Cleared before the copy: what is told after it raises the flag again. */
+	/* The flag is cleared before the copy, so that whatever is told later raises it again. */
 	atomic_store_explicit(&c->news, false, memory_order_relaxed);
 	pthread_mutex_lock(&c->lock);
 	*out = c->told;

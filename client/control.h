@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/core/silence.h"
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
 
@@ -25,14 +26,15 @@ struct mst_control_cfg {
 	void *ctx;
 };
 
-/* All the lead has said so far. */
+/* All that the leader has said so far. */
 struct mst_told {
 	bool welcomed;
-	bool send_state; /* send yours */
+	bool send_state; /* the leader wants this worker's start state */
 	bool finished;   /* the job has ended well; `sentence` says why */
 	bool closed;     /* nothing more can come or go */
-	int error;       /* refused, ended, or the connection broke; 0: none. The first stands */
-	char sentence[MST_SENTENCE_LEN];
+	bool unheard;    /* the server has closed the connection without having sent anything */
+	int error; /* refused, ended, or the connection broke; 0: none. The first error stays */
+	char reason[MST_REASON_LEN];
 	struct mst_welcome welcome;
 };
 
@@ -43,6 +45,9 @@ int mst_control_ending(int code);
 /* 0 or -ENOMEM. */
 int mst_control_new(const struct mst_control_cfg *cfg, struct mst_control **out);
 void mst_control_free(struct mst_control *c); /* accepts NULL */
+/* In a child of fork(): closes the inherited connection, of which the parent notices nothing.
+ * Afterwards it may only be freed. */
+void mst_control_disown(struct mst_control *c);
 
 /* Queues a message, and sends what goes. 0; -EAGAIN no room now, wake() follows when there is;
  * -EPIPE the connection is over. Never blocks. */
@@ -50,16 +55,24 @@ int mst_control_send(struct mst_control *c, const struct mst_message *msg);
 
 /* Sends, receives, beats; never blocks. Return: when to step again at the latest. */
 uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns);
-/* Sleeps until the connection or @bell (-1: none) stirs, or that time has come. */
-void mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns);
+/* Sleeps until the connection or @notify_fd (-1: none) stirs, or that time has come. */
+void mst_control_sleep(struct mst_control *c, int notify_fd, uint64_t until_ns);
 
-/* From now on a heartbeat every so often. */
-void mst_control_beat(struct mst_control *c, uint64_t interval_ns, uint64_t now_ns);
+/* The session of a welcome begins: from now on a heartbeat every so often, and the servers beat. */
+void mst_control_beat(struct mst_control *c, const struct mst_welcome *welcome,
+		      uint64_t interval_ns, uint64_t now_ns);
+
+/* Reads all that is there, and then: a server that has been silent for @limit_ns. @moved: a set of
+ * servers by whose links something has come. Return: false: none is silent. */
+bool mst_control_silent(struct mst_control *c, uint32_t moved, uint64_t limit_ns,
+			struct mst_silent *out);
+/* Nothing of it is waited for any more. @reason: why, to be told from now on. */
+void mst_control_give_up(struct mst_control *c, int error, const char *reason);
 
 /* Has something been told since the last mst_control_look()? Takes no lock. */
 bool mst_control_news(const struct mst_control *c);
 void mst_control_look(struct mst_control *c, struct mst_told *out);
-/* Has the job or the session ended, as far as the lead has said? Takes no lock; any thread. */
+/* Has the leader said that the job or the session has ended? Takes no lock; any thread. */
 bool mst_control_over(const struct mst_control *c);
 /* Is there something that has been queued and not sent? */
 bool mst_control_pending(struct mst_control *c);

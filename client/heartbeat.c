@@ -14,7 +14,7 @@
 struct mst_heartbeat {
 	struct mst_control *control;
 	pthread_t thread;
-	int bell; /* an eventfd, which ends its sleep */
+	int notify_fd; /* an eventfd, which ends its sleep */
 	_Atomic bool stop;
 };
 
@@ -33,13 +33,14 @@ static void *run(void *arg)
 		uint64_t due_ns = mst_control_step(h->control, mst_now_ns());
 		if (is_closed(h->control, due_ns))
 			break;
-		mst_control_sleep(h->control, h->bell, due_ns);
-		(void)!read(h->bell, &rung, sizeof(rung));
+		mst_control_sleep(h->control, h->notify_fd, due_ns);
+		(void)!read(h->notify_fd, &rung, sizeof(rung));
 	}
 	return NULL;
 }
 
-/* Signals are the program's: none of its handlers may run on a thread that it does not know. */
+/* All signals are blocked here: a handler of the program must not run on a thread that the program
+ * does not know. */
 static int start_thread(struct mst_heartbeat *h)
 {
 	sigset_t all, before;
@@ -59,8 +60,8 @@ int mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
 	if (h == NULL)
 		return -ENOMEM;
 	h->control = control;
-	h->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->bell < 0) {
+	h->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->notify_fd < 0) {
 		rc = -errno;
 		goto err_free;
 	}
@@ -71,7 +72,7 @@ int mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
 	return 0;
 
 err_close:
-	close(h->bell);
+	close(h->notify_fd);
 err_free:
 	free(h);
 	return rc;
@@ -81,17 +82,27 @@ void mst_heartbeat_ring(struct mst_heartbeat *h)
 {
 	uint64_t one = 1;
 
-	(void)!write(h->bell, &one, sizeof(one));
+	(void)!write(h->notify_fd, &one, sizeof(one));
+}
+
+void mst_heartbeat_disown(struct mst_heartbeat *h)
+{
+	close(h->notify_fd);
+	h->notify_fd = -1;
 }
 
 void mst_heartbeat_free(struct mst_heartbeat *h)
 {
 	if (h == NULL)
 		return;
+	if (h->notify_fd < 0) { /* the thread is not in this process */
+		free(h);
+		return;
+	}
 	/* Release: pairs with the acquire in run(). */
 	atomic_store_explicit(&h->stop, true, memory_order_release);
 	mst_heartbeat_ring(h);
 	pthread_join(h->thread, NULL);
-	close(h->bell);
+	close(h->notify_fd);
 	free(h);
 }

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The links of a session: one to each server, all over the same transport. */
+#include "client/links.h"
+
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client/client.h"
-#include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/transport/pages.h"
 
-/* A server zeroes and registers the memory of one worker's link after the other's. Slow hosts
- * manage this much. */
+/* A server zeroes and registers the memory of its workers' links one after another. This is how
+ * fast a slow host does it. */
 #define PINNED_BYTES_PER_NS 0.25
 
-/* How long a waiting worker looks before it sleeps. Workers outnumber cores more often than not. */
+/* How long a waiting worker polls before it sleeps. It is short, because there are usually more
+ * workers than cores. */
 #define SPIN_PAUSES 5u
 #define SPIN_YIELDS 2000u
 
-/* What is known of a failure: the transport's sentence, or what the error number stands for. */
+/* Why a call of the transport failed: the transport's sentence, or else the name of the error. */
 static const char *cause(int error)
 {
 	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
@@ -25,205 +27,212 @@ static const char *cause(int error)
 
 /* ---- the net ---- */
 
-/* A transport that was asked for must be the door's; otherwise the door's it is. */
-static int choose_transport(struct muster *m)
+/* Takes the transport of the server's listener. If the user has asked for one, it must be the
+ * same. */
+static int choose_transport(struct mst_links *l, const struct mst_links_cfg *cfg)
 {
-	const char *address = m->welcome.server[0].address;
-	const struct mst_transport *of_door = mst_transport_of(address);
-	const struct mst_transport *wanted = m->settings.transport;
+	const struct mst_welcome *w = cfg->welcome;
+	const char *address = w->server[0].address;
+	const struct mst_transport *of_listener = mst_transport_of(address);
+	const struct mst_transport *wanted = cfg->settings->transport;
 
-	if (of_door == NULL)
-		return mst_client_fail(m, -EPROTONOSUPPORT,
-				       "the server's door %.200s is for a transport that this "
+	if (of_listener == NULL)
+		return mst_client_fail(l->failure, -EPROTONOSUPPORT,
+				       "the server's listener %.200s is for a transport that this "
 				       "build does not have",
 				       address);
-	if (wanted != NULL && wanted != of_door)
-		return mst_client_fail(m, -EINVAL,
-				       "the server's door %.200s is for %s, MUSTER_TRANSPORT says "
-				       "%s: set it to auto or %s, or start the server with "
-				       "--transport %s",
-				       address, of_door->scheme, wanted->scheme, of_door->scheme,
-				       wanted->scheme);
-	for (uint32_t k = 1; k < m->welcome.server_count; k++) {
-		if (mst_transport_of(m->welcome.server[k].address) != of_door)
-			return mst_client_fail(m, -EPROTO,
-					       "the doors %.200s and %.200s of the job's servers "
-					       "are for different transports: start all servers "
-					       "with the same --transport",
-					       address, m->welcome.server[k].address);
+	if (wanted != NULL && wanted != of_listener)
+		return mst_client_fail(
+			l->failure, -EINVAL,
+			"the server's listener %.200s is for %s, MUSTER_TRANSPORT says "
+			"%s: set it to auto or %s, or start the server with "
+			"--transport %s",
+			address, of_listener->scheme, wanted->scheme, of_listener->scheme,
+			wanted->scheme);
+	for (uint32_t k = 1; k < w->server_count; k++) {
+		if (mst_transport_of(w->server[k].address) != of_listener)
+			return mst_client_fail(
+				l->failure, -EPROTO,
+				"the listeners %.200s and %.200s of the job's servers "
+				"are for different transports: start all servers "
+				"with the same --transport",
+				address, w->server[k].address);
 	}
-	m->transport = of_door;
+	l->transport = of_listener;
 	return 0;
 }
 
-static const char *text_or_null(const char *text)
+int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 {
-	return text[0] != '\0' ? text : NULL;
-}
-
-int mst_client_open_net(struct muster *m)
-{
-	const struct mst_settings *s = &m->settings;
-	const struct mst_welcome *w = &m->welcome;
-	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	const struct mst_settings *s = how->settings;
+	const struct mst_welcome *w = how->welcome;
+	struct mst_fabric fabric = s->fabric;
 	struct mst_net_cfg cfg = { .fabric = &fabric,
 				   .links_max = w->server_count,
 				   .views = w->server_count > 1,
 				   .spin_pauses = SPIN_PAUSES,
 				   .spin_yields = SPIN_YIELDS };
-	int rc = choose_transport(m);
+	int rc = choose_transport(l, how);
 
 	if (rc != 0)
 		return rc;
-	fabric.devices = text_or_null(s->devices);
-	fabric.addresses = text_or_null(s->addresses);
-	fabric.gid_index = s->gid_index;
-	fabric.pkey = w->pkey;
-	fabric.traffic_class = (uint8_t)w->traffic_class;
-	fabric.service_level = (uint8_t)w->service_level;
-	fabric.ack_timeout = (uint8_t)w->ack_timeout;
-	fabric.retries = (uint8_t)w->retries;
-	rc = m->transport->net_open(&cfg, &m->net);
+	mst_fabric_follow(&fabric, &w->path);
+	rc = l->transport->net_open(&cfg, &l->net);
 	if (rc != 0)
-		return mst_client_fail(m, rc, "cannot open %s: %s", m->transport->scheme,
+		return mst_client_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
 				       cause(rc));
 	return 0;
 }
 
 /* ---- dialling ---- */
 
-const char *mst_client_name(const struct muster *m, const struct mst_client_part *p, char *out)
+const char *mst_links_name(const struct mst_links *l, const struct mst_part *p, char *out)
 {
-	if (m->part_count == 1)
-		(void)snprintf(out, MST_CLIENT_NAME_LEN, "the server");
+	if (l->count == 1)
+		(void)snprintf(out, MST_LINKS_NAME_LEN, "the server");
 	else
-		(void)snprintf(out, MST_CLIENT_NAME_LEN, "server %d (of 0 to %" PRIu32 ")",
-			       (int)(p - m->part), m->part_count - 1);
+		(void)snprintf(out, MST_LINKS_NAME_LEN, "server %" PRIu32 " (of 0 to %" PRIu32 ")",
+			       p->number, l->count - 1);
 	return out;
 }
 
-static const struct mst_welcome_server *server_of(const struct muster *m,
-						  const struct mst_client_part *p)
+void mst_part_place(struct mst_part *p, uint32_t rank)
 {
-	return &m->welcome.server[p - m->part];
+	for (uint32_t slot = 0; slot < p->layout.slots; slot++)
+		p->gradient_at[slot] = mst_lane_gradient(&p->layout, slot, rank);
+	p->stride = (p->layout.result_bytes + MST_PAGES_SMALL - 1) / MST_PAGES_SMALL *
+		    MST_PAGES_SMALL;
 }
 
-static void lay_out(struct muster *m, struct mst_client_part *p)
+static void lay_out(struct mst_links *l, struct mst_part *p, const struct mst_links_cfg *cfg)
 {
-	const struct mst_welcome *w = &m->welcome;
+	const struct mst_welcome *w = cfg->welcome;
+	const struct mst_welcome_server *server = &w->server[p->number];
 
-	p->first = server_of(m, p)->first;
-	p->count = server_of(m, p)->count;
+	p->first = server->first;
+	p->count = server->count;
 	mst_lane_layout(
 		&(struct mst_lane_figures){
 			.elems = p->count,
-			.type_bytes = mst_type_size(m->settings.type),
-			.result_type_bytes = mst_type_size(m->settings.result_type),
+			.type_bytes = mst_type_size(cfg->settings->type),
+			.result_type_bytes = mst_type_size(cfg->settings->result_type),
 			.slots = w->slots,
 			.workers = w->workers,
 			.parted = w->server_count > 1,
 		},
 		&p->layout);
+	mst_part_place(p, l->rank);
 }
 
-/* The lead's own word, if it has said one, is the reason: it may be that of a dial given up. */
-static int no_link(struct muster *m, const struct mst_client_part *p, int error)
+static int no_link(struct mst_links *l, const struct mst_part *p, const char *address, int error)
 {
-	const char *address = server_of(m, p)->address;
-	char name[MST_CLIENT_NAME_LEN];
+	char name[MST_LINKS_NAME_LEN];
 
-	mst_control_look(m->control, &m->told);
-	if (m->told.error != 0)
-		return mst_client_fail(m, m->told.error, "%s", m->told.sentence);
-	if (m->told.finished)
-		return mst_client_fail(m, -ESHUTDOWN, "the job is over: %s", m->told.sentence);
-	(void)mst_client_name(m, p, name);
-	if (m->transport == &mst_shm && error == -ECONNREFUSED)
-		return mst_client_fail(m, error,
-				       "%s offers shared memory only, and there is no door "
-				       "%.110s on this host: start rank %" PRIu32
-				       " on the server's host, in its network namespace, or the "
-				       "server with --transport verbs",
-				       name, address, m->welcome.rank);
-	return mst_client_fail(m, error,
-			       "cannot link rank %" PRIu32 " to %s's door %.100s over %s: %s",
-			       m->welcome.rank, name, address, m->transport->scheme, cause(error));
+	(void)mst_links_name(l, p, name);
+	if (l->transport->maps && error == -ECONNREFUSED)
+		return mst_client_fail(
+			l->failure, error,
+			"%s offers %s only, and there is no listener %.110s that this "
+			"process can see: start rank %" PRIu32
+			" on the server's host, in a container with that "
+			"directory mounted, or the server with --transport verbs",
+			name, l->transport->medium, address, l->rank);
+	return mst_client_fail(l->failure, error,
+			       "cannot link rank %" PRIu32 " to %s's listener %.100s over %s: %s",
+			       l->rank, name, address, l->transport->scheme, cause(error));
 }
 
-static bool is_over(void *ctx)
+static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_cfg *cfg)
 {
-	return mst_control_over(((struct muster *)ctx)->control);
-}
-
-static int dial(struct muster *m, struct mst_client_part *p, uint64_t deadline_ns)
-{
-	const struct mst_welcome_server *server = server_of(m, p);
-	const struct mst_lane_layout *l = &p->layout;
-	uint64_t bytes = (l->up_bytes + l->down_bytes) * m->welcome.workers;
+	const struct mst_welcome *w = cfg->welcome;
+	const struct mst_welcome_server *server = &w->server[p->number];
+	const struct mst_lane_layout *lay = &p->layout;
+	uint64_t bytes = (lay->up_bytes + lay->down_bytes) * w->workers;
 	struct mst_dial how = {
 		.address = server->address,
-		.lanes = { l->up_bytes, l->down_bytes, l->up_credits, l->down_credits },
-		.timeout_ns = mst_client_left_ns(deadline_ns),
+		.lanes = { lay->up_bytes, lay->down_bytes, lay->up_credits, lay->down_credits },
+		.timeout_ns = mst_left_ns(cfg->deadline_ns),
 		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
-		.unwanted = is_over,
-		.ctx = m,
+		.unwanted = cfg->unwanted,
+		.ctx = cfg->ctx,
 	};
 
 	static_assert(sizeof(how.token) == sizeof(server->token), "one kind of token");
 	static_assert(sizeof(server->address) == MST_ADDRESS_LEN,
-		      "a welcome has room for any door");
+		      "a welcome has room for any listener");
 	memcpy(how.token, server->token, sizeof(how.token));
-	int rc = m->transport->dial(m->net, &how, &p->link);
-	return rc == 0 ? 0 : no_link(m, p, rc);
+	int rc = l->transport->dial(l->net, &how, &p->link);
+	if (rc != 0)
+		return no_link(l, p, server->address, rc);
+	p->link->user = p;
+	return 0;
 }
 
-/* Over a transport that does not map, results come into this end's own landing. */
-static int check_link(struct muster *m, const struct mst_client_part *p)
+/* Are there as many published versions as the welcome says? Nothing is published over a transport
+ * that does not map: results come into this end's own inbound region. */
+static int check_link(struct mst_links *l, const struct mst_part *p, uint32_t buffers)
 {
-	uint64_t published = m->welcome.buffers * mst_client_stride(p);
-	char name[MST_CLIENT_NAME_LEN];
+	uint64_t published = buffers * p->stride;
+	char name[MST_LINKS_NAME_LEN];
 
-	if (!m->transport->maps || (p->link->shared != NULL && p->link->shared_bytes >= published))
+	if (!l->transport->maps || (p->link->shared != NULL && p->link->shared_bytes >= published))
 		return 0;
 	return mst_client_fail(
-		m, -EPROTO, "%s publishes %zu bytes of versions, %" PRIu32 " buffers need %" PRIu64,
-		mst_client_name(m, p, name), p->link->shared_bytes, m->welcome.buffers, published);
+		l->failure, -EPROTO,
+		"%s publishes %zu bytes of versions, %" PRIu32 " buffers need %" PRIu64,
+		mst_links_name(l, p, name), p->link->shared_bytes, buffers, published);
 }
 
-/* Each rank begins with another server, so that not all are at the same door at once. */
-int mst_client_link(struct muster *m, uint64_t deadline_ns)
+int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
 {
-	uint32_t count = m->welcome.server_count;
 	int rc = 0;
 
-	m->part_count = count;
-	for (uint32_t k = 0; k < count; k++)
-		lay_out(m, &m->part[k]);
-	for (uint32_t i = 0; i < count && rc == 0; i++) {
-		struct mst_client_part *p = &m->part[(m->welcome.rank + i) % count];
-		rc = dial(m, p, deadline_ns);
+	l->rank = cfg->welcome->rank;
+	l->count = cfg->welcome->server_count;
+	l->first = l->rank % l->count;
+	for (uint32_t k = 0; k < l->count; k++) {
+		l->part[k].number = k;
+		lay_out(l, &l->part[k], cfg);
+	}
+	for (uint32_t i = 0; i < l->count && rc == 0; i++) {
+		struct mst_part *p = &l->part[(l->first + i) % l->count];
+		rc = dial(l, p, cfg);
 		if (rc == 0)
-			rc = check_link(m, p);
+			rc = check_link(l, p, cfg->welcome->buffers);
 	}
 	return rc;
 }
 
-void mst_client_unlink(struct muster *m)
+/* ---- ends ---- */
+
+void mst_links_free(struct mst_links *l, bool inherited)
 {
-	for (uint32_t k = 0; k < m->part_count; k++) {
-		struct mst_client_part *p = &m->part[k];
+	for (uint32_t k = 0; k < l->count; k++) {
+		struct mst_part *p = &l->part[k];
 		if (p->link == NULL)
 			continue;
-		m->transport->detach(p->link);
-		m->transport->link_free(p->link);
+		if (!inherited) /* else it has been detached with its net */
+			l->transport->detach(p->link);
+		l->transport->link_free(p->link);
 		p->link = NULL;
 	}
 }
 
-const struct mst_client_part *mst_client_lost(const struct muster *m)
+void mst_links_close(struct mst_links *l)
 {
-	for (uint32_t k = 0; k < m->part_count; k++)
-		if (m->part[k].lost)
-			return &m->part[k];
-	return NULL;
+	if (l->net != NULL)
+		l->transport->net_close(l->net);
+	l->net = NULL;
+}
+
+void mst_links_disown(struct mst_links *l)
+{
+	if (l->transport->disown != NULL)
+		l->transport->disown(l->net);
+}
+
+void mst_links_wake(struct mst_links *l)
+{
+	if (l->net != NULL)
+		l->transport->wake(l->net);
 }

@@ -1,314 +1,342 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Between the link and the session's state: what arrives is copied out of the landing once and
- * handed to client/core. Nothing here blocks, allocates or locks, unless the lead has just said
- * something on the control connection.
- */
+#include "client/session.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "client/client.h"
+#include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/host/tasks.h"
 
-#define EVENTS 16
-#define WHOSE_LEN (MST_CLIENT_NAME_LEN + 32)
+#define RETRY_NS (50 * MST_MS)
+/* How often a hello is said. A server that many strangers connect to makes room by closing the
+ * oldest connections, and may close one whose hello has not arrived yet. */
+#define HELLOS_MAX 10
+#define BEAT_MAX_NS MST_SECOND
+#define ORIGIN_LEN 64u
+#define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
 
-int mst_client_fail(struct muster *m, int error, const char *fmt, ...)
+static double seconds(uint64_t ns)
 {
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(m->error, sizeof(m->error), fmt, args);
-	va_end(args);
-	return error;
+	return (double)ns / (double)MST_SECOND;
 }
 
-void mst_client_publish(struct muster *m)
-{
-	bool over = m->worker.phase == MST_WORKER_FAILED || m->worker.last != MST_VERSION_NONE;
+/* ---- the leader ---- */
 
-	/* Relaxed: muster_check() gives hints, nothing is read on the strength of them. */
-	atomic_store_explicit(&m->computes_on, mst_worker_computes_on(&m->worker),
-			      memory_order_relaxed);
-	atomic_store_explicit(&m->over, over, memory_order_relaxed);
+static bool may_come_later(int error)
+{
+	return error == -ECONNREFUSED || error == -EHOSTUNREACH || error == -ETIMEDOUT ||
+	       error == -ECONNRESET;
 }
 
-/* ---- what arrives on the link ---- */
-
-static uint32_t number_of(const struct muster *m, const struct mst_client_part *p)
+/* Where the address is from, if the user did not give it: what has to be mended. */
+static const char *whose_address(const struct mst_settings *settings, char *out, size_t len)
 {
-	return (uint32_t)(p - m->part);
+	out[0] = '\0';
+	if (settings->server_from != NULL)
+		(void)snprintf(out, len, ", which is from %s", settings->server_from);
+	return out;
 }
 
-static void copy_from(const struct mst_client_part *p, size_t offset, void *into, size_t bytes)
+/* Tries until the deadline, because the server may be started later than its workers. */
+static int find_lead(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
 {
-	memcpy(into, (const char *)p->link->landing + offset, bytes);
-}
+	const char *server = s->settings->server;
+	uint64_t left = mst_left_ns(deadline_ns);
+	char from[ORIGIN_LEN];
+	int rc;
 
-static int take_session(struct muster *m, struct mst_client_part *p, uint32_t which)
-{
-	struct mst_lane_session word;
+	(void)whose_address(s->settings, from, sizeof(from));
 
-	if (which >= MST_SESSION_WORDS)
-		return -EPROTO;
-	copy_from(p, p->layout.down_session[which], &word, sizeof(word));
-	if (word.state == MST_SESSION_FINISHED)
-		/* The lead's word alone counts. */
-		return p == m->part ? mst_worker_ended(&m->worker, word.version) : 0;
-	if (word.state != MST_SESSION_ENDED)
-		return -EPROTO;
-	m->put_out = p;
-	mst_worker_fail(&m->worker, mst_control_ending(word.error));
+	while ((rc = s->stream->connect(server, left, out)) != 0 && may_come_later(rc)) {
+		left = mst_left_ns(deadline_ns);
+		if (left == 0)
+			return mst_client_fail(s->failure, -ETIMEDOUT,
+					       "no server answered at %s%s within %.1f s (%s): "
+					       "start one with musterd or muster run, or set "
+					       "MUSTER_SERVER",
+					       server, from, seconds(s->settings->join_ns),
+					       strerror(-rc));
+		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
+		left = mst_left_ns(deadline_ns);
+	}
+	if (rc == -EINVAL)
+		return mst_client_fail(s->failure, rc,
+				       "the server's address \"%s\"%s is not HOST:PORT, as in "
+				       "127.0.0.1:17077: mend options.server or MUSTER_SERVER",
+				       server, from);
+	if (rc == -ENOENT)
+		return mst_client_fail(s->failure, -EINVAL,
+				       "there is no host of the name in \"%s\"%s: mend "
+				       "options.server or MUSTER_SERVER",
+				       server, from);
+	if (rc != 0)
+		return mst_client_fail(s->failure, rc, "cannot connect to the server at %s: %s",
+				       server, strerror(-rc));
 	return 0;
 }
 
-static int copy_grant(const struct mst_client_part *p, uint32_t slot, struct mst_lane_grant *out)
+/* Before the net is opened the user's thread steps the connection itself, and needs no waking; the
+ * heartbeat's thread is started afterwards. */
+static void wake(void *ctx)
 {
-	if (slot >= p->layout.slots)
-		return -EPROTO;
-	copy_from(p, p->layout.down_grant[slot], out, sizeof(*out));
-	return 0;
+	mst_links_wake(ctx);
 }
 
-static int take_grant(struct muster *m, const struct mst_client_part *p, uint32_t imm)
+static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
 {
-	struct mst_lane_grant grant;
-	int rc = copy_grant(p, mst_imm_slot(imm), &grant);
+	struct mst_control_cfg cfg = { .ops = s->stream,
+				       .stream = stream,
+				       .server = s->settings->server,
+				       .wake = wake,
+				       .ctx = s->links };
+	int rc = mst_control_new(&cfg, &s->control);
 
-	if (rc == 0 && (grant.epoch & MST_IMM_EPOCH_MASK) != mst_imm_epoch(imm))
-		rc = -EPROTO;
-	return rc == 0 ? mst_worker_granted(&m->worker, number_of(m, p), mst_imm_slot(imm),
-					    grant.epoch)
-		       : rc;
+	if (rc == 0)
+		return 0;
+	s->stream->close(stream);
+	return mst_client_fail(s->failure, rc, "no memory for the control connection");
 }
 
-static int take_verdict(struct muster *m, const struct mst_client_part *p, uint32_t slot)
+static int open_control(struct mst_client_session *s, uint64_t deadline_ns)
 {
-	struct mst_lane_verdict verdict;
+	struct mst_stream *stream;
+	int rc = find_lead(s, deadline_ns, &stream);
 
-	if (slot >= p->layout.slots)
-		return -EPROTO;
-	copy_from(p, p->layout.down_verdict[slot], &verdict, sizeof(verdict));
-	return mst_worker_judged(&m->worker, number_of(m, p), slot, &verdict);
+	return rc == 0 ? use_stream(s, stream) : rc;
 }
 
-/* What has come with an answer. */
-static int take_slots(struct muster *m, const struct mst_client_part *p, uint32_t verdicts,
-		      uint32_t grants)
+/* Makes another connection to a leader that has answered before. */
+static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 {
-	struct mst_lane_grant grant;
-	int rc = 0;
+	struct mst_stream *stream;
+	int rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &stream);
 
-	for (uint32_t slot = 0; slot < MST_SLOTS_MAX && rc == 0; slot++) {
-		if (verdicts >> slot & 1u)
-			rc = take_verdict(m, p, slot);
-		if (rc == 0 && grants >> slot & 1u) {
-			rc = copy_grant(p, slot, &grant);
-			if (rc == 0)
-				rc = mst_worker_granted(&m->worker, number_of(m, p), slot,
-							grant.epoch);
+	if (rc != 0)
+		return rc;
+	mst_control_free(s->control);
+	s->control = NULL;
+	return use_stream(s, stream);
+}
+
+/* ---- hello and welcome ---- */
+
+static int say_hello(struct mst_client_session *s)
+{
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	const struct mst_settings *settings = s->settings;
+
+	if (msg == NULL)
+		return mst_client_fail(s->failure, -ENOMEM, "no memory for a hello");
+	msg->kind = MST_MSG_HELLO;
+	msg->hello = (struct mst_hello){ .rank = settings->rank,
+					 .elems = settings->elems,
+					 .type = (uint32_t)settings->type,
+					 .result_type = (uint32_t)settings->result_type,
+					 .owner = (uint32_t)settings->owner,
+					 .pid = (uint32_t)getpid() };
+	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
+	int rc = mst_control_send(s->control, msg);
+	free(msg);
+	MST_ASSERT(rc != -EAGAIN);
+	return 0; /* if the connection has broken by now, the next look at it says so */
+}
+
+/* Passes on why the leader has refused the hello. If the rank is taken, the sentence also says
+ * which variable this process has its rank from: the variable may be left over from another run, or
+ * be the same for many processes. */
+static int refused(struct mst_client_session *s)
+{
+	const char *from = s->settings->rank_from;
+	int error = s->told.error;
+
+	if (error != -EEXIST || from == NULL)
+		return mst_client_fail(s->failure, error, "%s", s->told.reason);
+	return mst_client_fail(s->failure, error,
+			       "%s; this one has its rank from %s=%" PRId32
+			       " in the environment: is that left over, or the same for all?",
+			       s->told.reason, from, s->settings->rank);
+}
+
+static int job_is_over(struct mst_client_session *s)
+{
+	return mst_client_fail(s->failure, -ESHUTDOWN, "the job is over: %s", s->told.reason);
+}
+
+static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	for (;;) {
+		mst_control_step(s->control, mst_now_ns());
+		mst_control_look(s->control, &s->told);
+		if (s->told.error != 0)
+			return refused(s);
+		if (s->told.welcomed) {
+			s->welcome = s->told.welcome;
+			return 0;
 		}
+		if (s->told.finished)
+			return job_is_over(s);
+		if (mst_left_ns(deadline_ns) == 0)
+			return mst_client_fail(s->failure, -ETIMEDOUT,
+					       "the server at %s took the connection, but has not "
+					       "answered the hello within %.1f s",
+					       s->settings->server, seconds(s->settings->join_ns));
+		mst_control_sleep(s->control, -1, deadline_ns);
+	}
+}
+
+/* Says hello, and says it again on another connection if the server has closed the last one without
+ * a word. */
+static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	int rc = open_control(s, deadline_ns);
+
+	for (int hellos = 1; rc == 0; hellos++) {
+		rc = say_hello(s);
+		if (rc == 0)
+			rc = await_welcome(s, deadline_ns);
+		if (rc == 0 || !s->told.unheard || hellos == HELLOS_MAX)
+			break;
+		mst_sleep_ns(RETRY_NS);
+		if (reopen_control(s, deadline_ns) == 0)
+			rc = 0; /* else the first failure stands: the server has ended */
 	}
 	return rc;
 }
 
-static int take_answer(struct muster *m, const struct mst_client_part *p, uint32_t imm)
+/* Does each server have a listener, and do the parts, one behind another, make up the vector? */
+static bool parts_fit(const struct mst_welcome *w)
 {
-	const char *record = (const char *)p->link->landing + p->layout.down_record;
-	struct mst_lane_answer answer;
-	int rc = take_slots(m, p, mst_imm_verdicts(imm), mst_imm_grants(imm));
+	uint64_t end = 0;
 
-	if (rc != 0)
-		return rc;
-	copy_from(p, p->layout.down_answer, &answer, sizeof(answer));
-	return mst_worker_answered(&m->worker, number_of(m, p), &answer, record);
-}
-
-static int take_arrival(struct muster *m, struct mst_client_part *p, uint32_t imm)
-{
-	switch (mst_imm_kind(imm)) {
-	case MST_IMM_SESSION:
-		return take_session(m, p, mst_imm_slot(imm));
-	case MST_IMM_GRANT:
-		return take_grant(m, p, imm);
-	case MST_IMM_VERDICT:
-		return take_verdict(m, p, mst_imm_slot(imm));
-	case MST_IMM_ANSWER:
-		return take_answer(m, p, imm);
-	default:
-		return -EPROTO;
+	if (w->server_count == 0 || w->server_count > MST_SERVERS_MAX)
+		return false;
+	for (uint32_t k = 0; k < w->server_count; k++) {
+		const struct mst_welcome_server *s = &w->server[k];
+		if (s->address[0] == '\0' || s->first != end || s->count == 0 ||
+		    s->count > w->elems - end || s->first % MST_PART_ELEMS_MIN != 0)
+			return false;
+		end += s->count;
 	}
+	return end == w->elems;
 }
 
-static struct mst_client_part *part_of(struct muster *m, const struct mst_link *link)
+/* What is wrong with a welcome that no leader of this release would send; NULL: nothing. */
+static const char *absurdity(const struct mst_settings *s, const struct mst_welcome *w)
 {
-	struct mst_client_part *p = m->part;
-
-	while (p->link != link)
-		p++;
-	return p;
-}
-
-static void take_event(struct muster *m, const struct mst_net_event *ev)
-{
-	struct mst_client_part *p = part_of(m, ev->link);
-
-	switch (ev->kind) {
-	case MST_ARRIVED:
-		if (take_arrival(m, p, ev->imm) == 0)
-			break;
-		m->odd = m->odd != NULL ? m->odd : p;
-		mst_worker_fail(&m->worker, -EPROTO);
-		break;
-	case MST_SENT:
-		mst_worker_sent(&m->worker, (uint32_t)ev->cookie);
-		break;
-	case MST_LOST:
-		p->lost = true;
-		break;
-	}
-}
-
-static void take_events(struct muster *m)
-{
-	struct mst_net_event ev[EVENTS];
-	int count;
-
-	do {
-		count = m->transport->poll(m->net, ev, EVENTS);
-		for (int i = 0; i < count; i++)
-			take_event(m, &ev[i]);
-	} while (count == EVENTS);
-}
-
-/* ---- what the session has come to ---- */
-
-/* A link that is lost, and not because its server has ended the session; NULL: none is. */
-static const struct mst_client_part *broken(const struct muster *m)
-{
-	for (uint32_t k = 0; k < m->part_count; k++)
-		if (m->part[k].lost && &m->part[k] != m->put_out)
-			return &m->part[k];
+	if (strcmp(w->job, s->job) != 0)
+		return "is into another job";
+	if (w->elems != s->elems || w->type != (uint32_t)s->type ||
+	    w->result_type != (uint32_t)s->result_type || w->owner != (uint32_t)s->owner)
+		return "has another length, other types or another owner than the hello";
+	if (w->workers == 0 || w->workers > MST_WORKERS_MAX || w->rank >= w->workers)
+		return "has a rank or a number of workers that cannot be";
+	if (s->rank >= 0 && w->rank != (uint32_t)s->rank)
+		return "gives another rank than was asked for";
+	if (w->incarnation == 0 || w->slots == 0 || w->slots > MST_SLOTS_MAX || w->buffers == 0 ||
+	    w->buffers > BUFFERS_MAX)
+		return "has an incarnation, slots or buffers that cannot be";
+	if (w->lease_ns < MST_MS || w->server[0].address[0] == '\0')
+		return "has no lease, or names no listener";
+	if (w->server_lease_ns < w->lease_ns)
+		return "has a lease of servers that is shorter than that of workers";
+	if (!parts_fit(w))
+		return "names servers whose parts are not the vector";
+	if (!mst_path_is_sane(&w->path))
+		return "has a timer or a partition key that cannot be";
 	return NULL;
 }
 
-/* What that link says of it; NULL: there is none. */
-static const char *why_broken(const struct muster *m)
+static uint32_t to_ms(uint64_t ns)
 {
-	const struct mst_client_part *p = broken(m);
-
-	return p != NULL ? p->link->why : NULL;
+	return ns / MST_MS < UINT32_MAX ? (uint32_t)(ns / MST_MS) : UINT32_MAX;
 }
 
-static const char *sentence_of(const struct muster *m, int error)
+static void describe_job(const struct mst_settings *settings, const struct mst_welcome *w,
+			 struct muster_job *out)
 {
-	const char *why = why_broken(m);
-
-	if (error == -ENOTCONN && why != NULL && why[0] != '\0')
-		return why;
-	switch (error) {
-	case -EPROTO:
-		if (m->part_count > 1)
-			return "what it sent the protocol does not allow at this point, or it "
-			       "differs from what other servers sent";
-		return "the server sent what the protocol does not allow at this point";
-	case -EHOSTDOWN:
-		return "the job has failed: too few live workers, or a server of it is gone";
-	case -ESTALE:
-		return "this worker is further behind than the server keeps versions";
-	default:
-		return "the server has ended the session, or is gone";
-	}
+	*out = (struct muster_job){
+		.size = sizeof(*out),
+		.name = w->job,
+		.policy = w->policy,
+		.rank = w->rank,
+		.incarnation = w->incarnation,
+		.workers = w->workers,
+		.slots = w->slots,
+		.elems = w->elems,
+		.type = settings->type,
+		.result_type = settings->result_type,
+		.owner = settings->owner,
+		.lease_ms = to_ms(w->lease_ns),
+		.patience_ms = to_ms(w->patience_ns),
+		.fates = w->fate,
+		.fate_count = w->fate_count,
+	};
 }
 
-/* A link that broke by itself, and not because the server has ended the session: how that looked
- * from here, unless the lead has said the same. */
-static const char *own_reason(const struct muster *m)
+int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 {
-	const char *why = m->put_out != NULL ? NULL : why_broken(m);
+	int rc = be_welcomed(s, deadline_ns);
 
-	return why != NULL && strstr(m->told.sentence, why) == NULL ? why : "";
+	if (rc != 0)
+		return rc;
+	const char *wrong = absurdity(s->settings, &s->welcome);
+	if (wrong != NULL)
+		return mst_client_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
+				       s->settings->server, wrong);
+	describe_job(s->settings, &s->welcome, &s->job);
+	return 0;
 }
 
-/* Of several servers, which one's link broke, or which one has ended the session: because it lost
- * another server, perhaps, as this worker did. */
-static const char *whose(const struct muster *m, char *out)
-{
-	const struct mst_client_part *p = m->odd != NULL ? NULL : broken(m);
-	const struct mst_client_part *said = m->odd != NULL ? m->odd : m->put_out;
-	char name[MST_CLIENT_NAME_LEN];
+/* ---- after the welcome ---- */
 
-	out[0] = '\0';
-	if (m->part_count > 1 && p != NULL)
-		(void)snprintf(out, WHOSE_LEN,
-			       "the link to %s is lost: ", mst_client_name(m, p, name));
-	else if (m->part_count > 1 && said != NULL)
-		(void)snprintf(out, WHOSE_LEN, "%s: ", mst_client_name(m, said, name));
-	return out;
+int mst_client_session_beat(struct mst_client_session *s)
+{
+	uint64_t beat_ns = s->welcome.lease_ns / 4;
+	char cause[400];
+
+	mst_control_beat(s->control, &s->welcome, beat_ns < BEAT_MAX_NS ? beat_ns : BEAT_MAX_NS,
+			 mst_now_ns());
+	int rc = mst_heartbeat_new(s->control, &s->heartbeat);
+	if (rc != 0)
+		return mst_client_fail(s->failure, rc, "cannot start the heartbeat's thread: %s",
+				       mst_host_tasks_failed(rc, cause, sizeof(cause)));
+	return 0;
 }
 
-/* A lead that hangs up may have had no time for words; what a server put before says more. */
-static bool link_knows_better(const struct muster *m)
+int mst_client_session_reason(struct mst_client_session *s, int error)
 {
-	return m->put_out != NULL && m->told.error == -ENOTCONN && m->worker.error != 0 &&
-	       m->worker.error != -ENOTCONN;
+	mst_control_look(s->control, &s->told);
+	if (s->told.error != 0)
+		return mst_client_fail(s->failure, s->told.error, "%s", s->told.reason);
+	if (s->told.finished)
+		return job_is_over(s);
+	return error;
 }
 
-/* Is it about one server, and not what all of them say? */
-static bool names_server(const struct muster *m, int error)
+int mst_client_session_tell(struct mst_client_session *s, const struct mst_message *msg)
 {
-	return error == -ENOTCONN || (error == -EPROTO && m->odd != NULL);
+	int rc = mst_control_send(s->control, msg);
+
+	if (rc == 0 && mst_control_pending(s->control))
+		mst_heartbeat_ring(s->heartbeat);
+	return rc;
 }
 
-/* The lead's own words are better than what the link could tell: they may lie unread. */
-int mst_client_ended(struct muster *m)
+void mst_client_session_disown(struct mst_client_session *s)
 {
-	char of[WHOSE_LEN];
-
-	if (m->told.error == 0 && !m->told.closed) {
-		(void)mst_control_step(m->control, mst_now_ns());
-		mst_control_look(m->control, &m->told);
-	}
-	bool lead = m->told.error != 0 && !link_knows_better(m);
-	int error = lead ? m->told.error : m->worker.error;
-	const char *said = lead ? m->told.sentence : sentence_of(m, error);
-	const char *own = lead ? own_reason(m) : "";
-
-	(void)whose(m, of);
-	if (own[0] != '\0')
-		return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s; here: %s%s",
-				       m->job.rank, m->job.name, said, of, own);
-	return mst_client_fail(m, error, "rank %" PRIu32 " in job \"%s\": %s%s", m->job.rank,
-			       m->job.name, lead || !names_server(m, error) ? "" : of, said);
+	mst_heartbeat_disown(s->heartbeat);
+	mst_control_disown(s->control);
 }
 
-/* Is a link lost, and the end of the job no reason for it? */
-static bool is_cut_off(const struct muster *m)
+void mst_client_session_fini(struct mst_client_session *s)
 {
-	for (uint32_t k = 0; k < m->part_count; k++)
-		if (m->part[k].lost)
-			return m->worker.last == MST_VERSION_NONE && !m->told.finished;
-	return false;
-}
-
-int mst_client_update(struct muster *m)
-{
-	/* In this order: what a server put before it hung up is found after the news that it
-	 * has. */
-	if (mst_control_news(m->control))
-		mst_control_look(m->control, &m->told);
-	/* A reader's fence, as of a sequence lock: what the user read in place before this call was
-	 * read before the look that finds whether the session had ended. Pairs with the fence that
-	 * the server's put of the session word makes before its buffers change. */
-	atomic_thread_fence(memory_order_acquire);
-	take_events(m);
-	if (m->told.error != 0)
-		mst_worker_fail(&m->worker, m->told.error);
-	else if (is_cut_off(m))
-		mst_worker_fail(&m->worker, -ENOTCONN);
-	mst_client_publish(m);
-	return m->worker.phase == MST_WORKER_FAILED ? mst_client_ended(m) : 0;
+	mst_heartbeat_free(s->heartbeat);
+	mst_control_free(s->control);
+	s->heartbeat = NULL;
+	s->control = NULL;
 }

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/sized.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 
-#define DEFAULT_SERVER "127.0.0.1:17077"
+#define DEFAULT_PORT "17077"
+#define DEFAULT_SERVER "127.0.0.1:" DEFAULT_PORT
 #define DEFAULT_JOB "default"
 #define DEFAULT_JOIN_MS 60000u
 
@@ -40,19 +43,48 @@ static const char *choose(const char *option, const char *variable, const char *
 	return value != NULL && value[0] != '\0' ? value : otherwise;
 }
 
-static int read_names(const struct muster_options *opt, struct mst_settings *out,
-		      const struct complaint *to)
+/* torchrun gives every process the address of the first host; its MASTER_PORT is that of the store
+ * of torch, where no musterd can listen. A v6 address needs brackets before a port. */
+static int read_master(const char *host, struct mst_settings *out, const struct complaint *to)
 {
-	const char *server = choose(opt->server, "MUSTER_SERVER", DEFAULT_SERVER);
-	const char *job = choose(opt->job, "MUSTER_JOB", DEFAULT_JOB);
+	bool bare_v6 = host[0] != '[' && strchr(host, ':') != NULL;
+	int len = snprintf(out->server, sizeof(out->server), "%s%s%s:%s", bare_v6 ? "[" : "", host,
+			   bare_v6 ? "]" : "", DEFAULT_PORT);
 
+	if (len < 0 || (size_t)len >= sizeof(out->server))
+		return invalid(to, "MASTER_ADDR has %zu characters; set MUSTER_SERVER to HOST:PORT",
+			       strlen(host));
+	out->server_from = "MASTER_ADDR";
+	return 0;
+}
+
+static int read_server(const struct muster_options *opt, struct mst_settings *out,
+		       const struct complaint *to)
+{
+	const char *server = choose(opt->server, "MUSTER_SERVER", NULL);
+	const char *master = choose(NULL, "MASTER_ADDR", NULL);
+
+	if (server == NULL && master != NULL)
+		return read_master(master, out, to);
+	if (server == NULL)
+		server = DEFAULT_SERVER;
 	if (strlen(server) >= sizeof(out->server))
 		return invalid(to, "the server's address has %zu characters, at most %zu are taken",
 			       strlen(server), sizeof(out->server) - 1);
+	(void)snprintf(out->server, sizeof(out->server), "%s", server);
+	return 0;
+}
+
+static int read_job(const struct muster_options *opt, struct mst_settings *out,
+		    const struct complaint *to)
+{
+	const char *job = choose(opt->job, "MUSTER_JOB", DEFAULT_JOB);
+
 	if (strlen(job) >= sizeof(out->job))
 		return invalid(to, "the job's name has %zu characters, at most %zu are taken",
 			       strlen(job), sizeof(out->job) - 1);
-	(void)snprintf(out->server, sizeof(out->server), "%s", server);
+	if (!mst_text_is_clean(job))
+		return invalid(to, "the job's name is not UTF-8 without control characters");
 	(void)snprintf(out->job, sizeof(out->job), "%s", job);
 	return 0;
 }
@@ -70,18 +102,53 @@ static bool read_number(const char *text, int32_t min, int32_t *out)
 	return true;
 }
 
+/*
+ * Who gives a process its rank, the first that is set: the user, and then the launcher that is
+ * nearest to the process. srun or mpirun may start one torchrun on each host, which starts the
+ * workers, so torchrun comes first; it sets WORLD_SIZE with RANK, and RANK alone may be anybody's.
+ * mpirun may run within what srun has started, or in an sbatch script, so it comes before Slurm.
+ */
+static const struct rank_variable {
+	const char *name;
+	const char *beside; /* counts only where this one is set, too; NULL: always */
+	int32_t min;        /* -1: it may ask for any rank */
+} rank_variables[] = {
+	{ "MUSTER_RANK", NULL, -1 },
+	{ "RANK", "WORLD_SIZE", 0 },
+	{ "OMPI_COMM_WORLD_RANK", NULL, 0 },
+	{ "PMIX_RANK", NULL, 0 },
+	{ "PMI_RANK", NULL, 0 },
+	{ "SLURM_PROCID", NULL, 0 },
+	{ "RANK", NULL, 0 },
+};
+
+static const struct rank_variable *find_rank(void)
+{
+	for (size_t i = 0; i < sizeof(rank_variables) / sizeof(rank_variables[0]); i++) {
+		const struct rank_variable *v = &rank_variables[i];
+		if (choose(NULL, v->name, NULL) != NULL &&
+		    (v->beside == NULL || choose(NULL, v->beside, NULL) != NULL))
+			return v;
+	}
+	return NULL;
+}
+
 static int read_rank(const struct muster_options *opt, struct mst_settings *out,
 		     const struct complaint *to)
 {
-	const char *text = choose(NULL, "MUSTER_RANK", "-1");
+	const struct rank_variable *v = find_rank();
 
 	out->rank = opt->rank;
 	if (opt->rank < -1)
 		return invalid(to, "options.rank is %" PRId32 "; a rank is 0 or more, -1 is any",
 			       opt->rank);
-	if (opt->rank < 0 && !read_number(text, -1, &out->rank))
-		return invalid(to, "MUSTER_RANK is \"%.40s\"; a rank is 0 or more, -1 is any",
-			       text);
+	if (opt->rank >= 0 || v == NULL)
+		return 0;
+	const char *text = choose(NULL, v->name, "");
+	if (!read_number(text, v->min, &out->rank))
+		return invalid(to, "%s is \"%.40s\"; a rank is 0 or more%s", v->name, text,
+			       v->min < 0 ? ", -1 is any" : "; set MUSTER_RANK, which comes first");
+	out->rank_from = v->name;
 	return 0;
 }
 
@@ -104,18 +171,28 @@ static int read_vector(const struct muster_options *opt, struct mst_settings *ou
 
 static int check_tensors(const struct muster_options *opt, const struct complaint *to)
 {
+	char wrong[400];
+
 	if (opt->tensor_count > 0 && opt->tensors == NULL)
 		return invalid(to, "options.tensor_count is %" PRIu32 ", options.tensors is NULL",
 			       opt->tensor_count);
-	for (uint32_t i = 0; i < opt->tensor_count; i++) {
-		const struct muster_tensor *t = &opt->tensors[i];
-		if (t->first > opt->elems || t->count > opt->elems - t->first)
-			return invalid(to,
-				       "options.tensors[%" PRIu32 "] is %" PRIu64
-				       " elements from %" PRIu64 " on, the vector has %" PRIu64,
-				       i, t->count, t->first, opt->elems);
-	}
+	if (opt->tensor_count > 0 && mst_tensors_check(opt->tensors, opt->tensor_count, opt->elems,
+						       wrong, sizeof(wrong)) != 0)
+		return invalid(to, "options.tensors: %s", wrong);
 	return 0;
+}
+
+static int refuse_transport(const char *scheme, const struct complaint *to)
+{
+	const struct mst_transport *t;
+	char known[80] = "auto";
+	size_t used = strlen(known);
+
+	for (uint32_t i = 0; (t = mst_transport_at(i)) != NULL && used < sizeof(known); i++)
+		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
+					 mst_transport_at(i + 1) != NULL ? ", " : " and ",
+					 t->scheme);
+	return invalid(to, "MUSTER_TRANSPORT is \"%.40s\"; this build knows %s", scheme, known);
 }
 
 static int read_transport(struct mst_settings *out, const struct complaint *to)
@@ -125,35 +202,26 @@ static int read_transport(struct mst_settings *out, const struct complaint *to)
 	if (strcmp(scheme, "auto") == 0)
 		return 0;
 	out->transport = mst_transport_find(scheme);
-	if (out->transport == NULL)
-		return invalid(to, "MUSTER_TRANSPORT is \"%.40s\"; this build knows auto, shm%s",
-			       scheme, mst_transport_find("verbs") != NULL ? " and verbs" : "");
-	return 0;
+	return out->transport != NULL ? 0 : refuse_transport(scheme, to);
 }
 
-static int read_text(const char *variable, char *out, size_t len, const struct complaint *to)
+/* What the environment says may change after this. */
+static const char *keep(const char *text, char kept[MST_FABRIC_TEXT_LEN])
 {
-	const char *text = choose(NULL, variable, "");
-
-	if (strlen(text) >= len)
-		return invalid(to, "%s has %zu characters, at most %zu are taken", variable,
-			       strlen(text), len - 1);
-	(void)snprintf(out, len, "%s", text);
-	return 0;
+	if (text == NULL)
+		return NULL;
+	(void)snprintf(kept, MST_FABRIC_TEXT_LEN, "%s", text);
+	return kept;
 }
 
 static int read_fabric(struct mst_settings *out, const struct complaint *to)
 {
-	const char *index = choose(NULL, "MUSTER_GID_INDEX", "auto");
-	int rc = read_text("MUSTER_DEVICE", out->devices, sizeof(out->devices), to);
+	int rc = mst_fabric_environment(&out->fabric, to->why, to->len);
 
-	if (rc == 0)
-		rc = read_text("MUSTER_DATA_ADDRESS", out->addresses, sizeof(out->addresses), to);
-	if (rc != 0 || strcmp(index, "auto") == 0)
+	if (rc != 0)
 		return rc;
-	if (!read_number(index, 0, &out->gid_index))
-		return invalid(to, "MUSTER_GID_INDEX is \"%.40s\"; it is 0 or more, or auto",
-			       index);
+	out->fabric.devices = keep(out->fabric.devices, out->devices);
+	out->fabric.addresses = keep(out->fabric.addresses, out->addresses);
 	return 0;
 }
 
@@ -161,8 +229,10 @@ static int open_log(const struct complaint *to)
 {
 	const char *word = choose(NULL, "MUSTER_LOG", NULL);
 
-	if (word == NULL)
+	if (word == NULL && mst_log_is_open()) /* this program has said what it wants */
 		return 0;
+	if (word == NULL)
+		word = "info";
 	int level = mst_log_level_parse(word);
 	if (level < 0)
 		return invalid(to, "MUSTER_LOG is \"%.40s\"; it is error, warn, info or debug",
@@ -171,26 +241,30 @@ static int open_log(const struct complaint *to)
 	return 0;
 }
 
-int mst_settings_read(const struct muster_options *opt, struct mst_settings *out, char *why,
+int mst_settings_read(const struct muster_options *theirs, struct mst_settings *out, char *why,
 		      size_t why_len)
 {
+	static const struct mst_sized sized = { "options", "MUSTER_OPTIONS",
+						sizeof(struct muster_options) };
 	const struct complaint to = { why, why_len };
+	struct muster_options read = MUSTER_OPTIONS;
+	const struct muster_options *opt = &read;
 
-	if (opt == NULL)
+	if (theirs == NULL)
 		return invalid(&to, "options are NULL; start from MUSTER_OPTIONS");
-	if (opt->size < sizeof(*opt))
-		return invalid(&to,
-			       "options.size is %zu, it must be at least %zu; start from "
-			       "MUSTER_OPTIONS, which sets it",
-			       opt->size, sizeof(*opt));
+	int rc = mst_sized_read(&sized, theirs, &read, why, why_len);
+	if (rc != 0)
+		return rc;
 	*out = (struct mst_settings){
 		.join_ns = (opt->join_ms != 0 ? opt->join_ms : DEFAULT_JOIN_MS) * MST_MS,
 		.wait_ns = opt->wait_ms * MST_MS,
-		.gid_index = -1,
+		.fabric = MST_FABRIC_DEFAULT,
 	};
-	int rc = open_log(&to);
+	rc = open_log(&to);
 	if (rc == 0)
-		rc = read_names(opt, out, &to);
+		rc = read_server(opt, out, &to);
+	if (rc == 0)
+		rc = read_job(opt, out, &to);
 	if (rc == 0)
 		rc = read_rank(opt, out, &to);
 	if (rc == 0)
@@ -199,5 +273,18 @@ int mst_settings_read(const struct muster_options *opt, struct mst_settings *out
 		rc = check_tensors(opt, &to);
 	if (rc == 0)
 		rc = read_transport(out, &to);
-	return rc == 0 ? read_fabric(out, &to) : rc;
+	if (rc == 0)
+		rc = read_fabric(out, &to);
+	if (rc == 0 && mst_tensors_copy(opt->tensors, opt->tensor_count, &out->tensors) != 0) {
+		(void)snprintf(why, why_len, "no memory for the names of %" PRIu32 " tensors",
+			       opt->tensor_count);
+		return -ENOMEM;
+	}
+	return rc;
+}
+
+void mst_settings_fini(struct mst_settings *s)
+{
+	mst_tensors_free(s->tensors);
+	s->tensors = NULL;
 }

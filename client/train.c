@@ -1,37 +1,70 @@
 /* SPDX-License-Identifier: MIT */
-/* muster_train(): the loop that serves every policy. No policy of this release orders steps between
- * exchanges, so the hook `local` is not called yet. */
+/* muster_train(): the loop that serves every policy. */
 #include <errno.h>
-#include <math.h>
+#include <inttypes.h>
 
-#include "client/client.h"
+#include "client/handle.h"
+#include "client/sized.h"
+#include "common/base/clock.h"
 
 enum batch {
-	BATCH_DONE,     /* full, or to be handed in as it is */
+	BATCH_DONE,     /* full */
 	BATCH_GIVEN_UP, /* it can no longer count */
 };
 
-/* Micro-batches until the batch is full, or the server wants no more of it. Return: enum batch, or
+/* What compute() has made of a batch. */
+struct progress {
+	uint64_t calls;
+	double weight; /* before the last call */
+	uint64_t began_ns;
+};
+
+/* compute() has returned without ending the batch. Then it must at least have made progress. */
+static int check_progress(struct muster *m, const struct progress *p,
+			  const struct muster_contribution *c)
+{
+	double took_s = (double)(mst_now_ns() - p->began_ns) / (double)MST_SECOND;
+
+	if (!(c->weight > p->weight))
+		return mst_client_fail(
+			&m->failure, -EINVAL,
+			"rank %" PRIu32 ": micro-batch %" PRIu64 " of a batch added no samples "
+			"(weight %g, before it %g) and did not set full: compute() must add to "
+			"weight, and set full at the end of a batch",
+			m->session.job.rank, p->calls, c->weight, p->weight);
+	if (took_s * (double)MST_SECOND <= (double)mst_client_session_patience(&m->session))
+		return 0;
+	return mst_client_fail(
+		&m->failure, -EINVAL,
+		"rank %" PRIu32 ": %" PRIu64 " micro-batches with %g samples in %.3g s, and full "
+		"is not set: longer than a step waits for a worker (--patience, --lease); "
+		"compute() must set full at the end of a batch",
+		m->session.job.rank, p->calls, c->weight, took_s);
+}
+
+/* Computes micro-batches until the batch is full or can no longer count. Return: enum batch, or
  * what a hook returned. */
 static int compute_batch(struct muster *m, const struct muster_hooks *hooks,
 			 struct muster_contribution *c)
 {
+	struct progress p = { .began_ns = mst_now_ns() };
 	void *grad = muster_gradient(m);
 
-	*c = (struct muster_contribution){ .loss = NAN };
+	*c = (struct muster_contribution)MUSTER_CONTRIBUTION;
 	if (grad == NULL)
 		return BATCH_GIVEN_UP; /* the session has ended: the wait that follows tells */
 	for (;;) {
-		enum muster_advice advice = muster_check(m);
-		if (advice == MUSTER_GIVE_UP)
+		if (muster_check(m) == MUSTER_GIVE_UP)
 			return BATCH_GIVEN_UP;
-		if (advice == MUSTER_HAND_IN && c->weight > 0)
-			return BATCH_DONE;
+		p.calls++;
+		p.weight = c->weight;
 		int rc = hooks->compute(hooks->ctx, grad, c);
+		if (rc >= 0 && c->full)
+			return BATCH_DONE;
+		if (rc >= 0)
+			rc = check_progress(m, &p, c);
 		if (rc < 0)
 			return rc;
-		if (c->full)
-			return BATCH_DONE;
 	}
 }
 
@@ -51,7 +84,7 @@ static int take_outcomes(struct muster *m, const struct muster_hooks *hooks)
 			rc = muster_finish(m, "a worker's apply() had enough");
 		if (rc < 0)
 			return rc;
-	} while (more > 0 || (m->asked_end && !out.finished));
+	} while (more > 0 || (m->worker.finishing && !out.finished));
 	return out.finished;
 }
 
@@ -65,18 +98,42 @@ static int hand_in(struct muster *m, const struct muster_hooks *hooks)
 	return rc < 0 ? rc : muster_push(m, &c, NULL);
 }
 
-int muster_train(struct muster *m, const struct muster_hooks *hooks)
+static int read_hooks(struct muster *m, const struct muster_hooks *theirs, struct muster_hooks *out)
 {
-	int rc = 0;
+	static const struct mst_sized sized = { "hooks", "MUSTER_HOOKS",
+						sizeof(struct muster_hooks) };
 
-	if (hooks == NULL || hooks->compute == NULL || hooks->apply == NULL)
-		return mst_client_fail(m, -EINVAL,
+	if (theirs == NULL)
+		return mst_client_fail(&m->failure, -EINVAL, "muster_train() needs hooks");
+	int rc = mst_sized_read(&sized, theirs, out, m->failure.text, sizeof(m->failure.text));
+	if (rc != 0)
+		return rc;
+	if (out->compute == NULL || out->apply == NULL)
+		return mst_client_fail(&m->failure, -EINVAL,
 				       "muster_train() needs the hooks compute and apply");
+	if (out->local != NULL)
+		return mst_client_fail(&m->failure, -ENOTSUP,
+				       "hooks.local is set, but no policy of this release has "
+				       "steps of a worker's own between exchanges: leave it NULL");
+	return 0;
+}
+
+int muster_train(struct muster *m, const struct muster_hooks *theirs)
+{
+	struct muster_hooks read = MUSTER_HOOKS;
+	const struct muster_hooks *hooks = &read;
+
+	if (m->inherited)
+		return mst_handle_disowned(m);
+	int rc = read_hooks(m, theirs, &read);
+	if (rc != 0)
+		return rc;
 	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(m, -EINVAL, "call muster_start() before muster_train()");
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "call muster_start() before muster_train()");
 	if (m->worker.phase == MST_WORKER_OVER)
 		return 0;
-	/* Called again after a wait that was cut short: first what was pushed then. */
+	/* If the last call ended inside a wait, the outcome of that push comes first. */
 	if (mst_worker_awaits(&m->worker))
 		rc = take_outcomes(m, hooks);
 	while (rc == 0) {

@@ -8,8 +8,12 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 
 add_library(muster_build INTERFACE)
-target_compile_options(muster_build INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror
+target_compile_options(muster_build INTERFACE -Wall -Wextra -Wconversion -Wshadow
 	-ffp-contract=off -fno-strict-aliasing)
+option(MUSTER_WERROR "take warnings for errors; the presets do" OFF) # a new compiler has new warnings
+if(MUSTER_WERROR)
+	target_compile_options(muster_build INTERFACE -Werror)
+endif()
 target_compile_definitions(muster_build INTERFACE _GNU_SOURCE MST_VERSION="${PROJECT_VERSION}")
 target_include_directories(muster_build INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 
@@ -19,6 +23,7 @@ if(MUSTER_SANITIZE)
 		-fno-sanitize-recover=all)
 	target_link_options(muster_build INTERFACE -fsanitize=${MUSTER_SANITIZE})
 endif()
+include(${CMAKE_CURRENT_LIST_DIR}/harden.cmake)
 
 option(MUSTER_COVERAGE "count which lines the tests execute" OFF) # target coverage shows them
 if(MUSTER_COVERAGE)
@@ -53,30 +58,94 @@ function(muster_program name)
 	endif()
 endfunction()
 
-# muster_test(NAME SOURCES test_x.c USES core LABELS unit quick [ARGS ...] [TIMEOUT 60])
-# One CUnit program that links only what it tests; 77 means skipped.
+# Layers that start no thread; base does, for the log, where a program asks for it.
+set(MUSTER_ONE_THREAD wire host delay config kernels optim_rows optim core options plan data cluster session digits)
+
+# muster_one_thread(OUT layer ...): "one-thread" where none of the LAYERS starts a thread, else
+# nothing. It is a label: the thread sanitizer would find nothing there (tests/run.sh).
+function(muster_one_thread out)
+	set(layers ${ARGN})
+	list(REMOVE_ITEM layers ${MUSTER_ONE_THREAD})
+	set(label "")
+	if(ARGN AND layers MATCHES "^(base)?$" AND NOT ARGN STREQUAL base)
+		set(label one-thread)
+	endif()
+	set(${out} "${label}" PARENT_SCOPE)
+endfunction()
+
+# muster_keep_one_thread(TARGET LABELS ...): what is labelled one-thread ends if it starts another.
+function(muster_keep_one_thread target)
+	if(one-thread IN_LIST ARGN)
+		target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/one_thread.c)
+		target_link_options(${target} PRIVATE -Wl,--wrap=pthread_create)
+	endif()
+endfunction()
+
+# muster_test(NAME SOURCES test_x.c USES core LABELS unit quick [ARGS ...] [TIMEOUT 60] [...])
+# One CUnit program that links only what it tests; 77 means skipped. Where a layer is not built, the
+# program is not either, and the test skips. What else muster_run() takes is passed on. By what it
+# uses it is labelled one-thread.
 function(muster_test name)
-	cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;USES;LINKS;LABELS;ARGS" ${ARGN})
+	cmake_parse_arguments(ARG "" "TIMEOUT;SLOTS;SECONDS" "SOURCES;USES;LINKS;LABELS;ARGS;LOCKS" ${ARGN})
 	string(REPLACE "." "_" target test_${name})
+	list(TRANSFORM ARG_USES PREPEND mst_ OUTPUT_VARIABLE layers)
+	muster_one_thread(one_thread ${ARG_USES})
+	list(APPEND ARG_LABELS ${one_thread})
+	muster_run(${name} COMMAND ${target} ${ARG_ARGS} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}
+		NEEDS ${layers} SLOTS ${ARG_SLOTS} SECONDS ${ARG_SECONDS} LOCKS ${ARG_LOCKS})
+	muster_lacks(lacking ${layers})
+	if(lacking)
+		return()
+	endif()
 	add_executable(${target} ${ARG_SOURCES})
 	target_link_libraries(${target} PRIVATE muster_build mst_ut)
 	foreach(layer ${ARG_USES})
 		target_link_libraries(${target} PRIVATE mst_${layer})
 	endforeach()
 	target_link_libraries(${target} PRIVATE ${ARG_LINKS})
-	muster_run(${name} COMMAND ${target} ${ARG_ARGS} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT})
+	if(NOT ARG_LINKS MATCHES "=pthread_create") # where it is another's already
+		muster_keep_one_thread(${target} ${ARG_LABELS})
+	endif()
 endfunction()
 
-# muster_run(NAME COMMAND ... LABELS ... [TIMEOUT 60] [ENVIRONMENT A=b])
+# muster_lacks(OUT target ...): those that are not built here.
+function(muster_lacks out)
+	set(lacking "")
+	foreach(target ${ARGN})
+		if(NOT TARGET ${target})
+			list(APPEND lacking ${target})
+		endif()
+	endforeach()
+	set(${out} ${lacking} PARENT_SCOPE)
+endfunction()
+
+# muster_run(NAME COMMAND ... LABELS ... [TIMEOUT 60] [ENVIRONMENT A=b] [NEEDS target ...]
+#            [SLOTS 1] [SECONDS n] [LOCKS name ...])
+# Where one of the targets NEEDS is not built, the test skips and names it. Tests run side by side:
+# tests/run.sh gives them three SLOTS a processor. A test that mostly waits, for a lease or for others,
+# takes one; one that computes all the while three. SECONDS is about how long it takes, for those that
+# take more than ten: the long ones start first. Tests with a LOCK in common do not run at the same
+# time. CONTRIBUTING.md says how to choose.
 function(muster_run name)
-	cmake_parse_arguments(ARG "" "TIMEOUT" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+	cmake_parse_arguments(ARG "" "TIMEOUT;SLOTS;SECONDS" "COMMAND;LABELS;ENVIRONMENT;NEEDS;LOCKS" ${ARGN})
+	muster_lacks(lacking ${ARG_NEEDS})
+	if(lacking)
+		set(ARG_COMMAND sh -c "echo 'skipped: ${lacking} is not built here (cmake says why)' && exit 77")
+	endif()
 	if(NOT ARG_TIMEOUT)
 		set(ARG_TIMEOUT 60)
 	endif()
+	if(MUSTER_SANITIZE) # a limit is there to end what hangs, not what a sanitizer makes long
+		math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
+	endif()
+	if(NOT ARG_SLOTS)
+		set(ARG_SLOTS 1)
+	endif()
+	if(NOT ARG_SECONDS)
+		set(ARG_SECONDS 1)
+	endif()
 	add_test(NAME ${name} COMMAND ${ARG_COMMAND})
 	set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 77 TIMEOUT ${ARG_TIMEOUT}
-		ENVIRONMENT "${ARG_ENVIRONMENT}")
-	if("system" IN_LIST ARG_LABELS OR "vm" IN_LIST ARG_LABELS) # several processes that keep time: they want the machine alone
-		set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
-	endif()
+		ENVIRONMENT "${ARG_ENVIRONMENT}" PROCESSORS ${ARG_SLOTS} COST ${ARG_SECONDS}
+		RESOURCE_LOCK "${ARG_LOCKS}")
 endfunction()

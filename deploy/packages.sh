@@ -54,7 +54,10 @@ build) wanted=("${build_packages[@]}") ;;
 test) wanted=("${test_packages[@]}") ;;
 cross) wanted=("${cross_packages[@]}") ;;
 bench) wanted=("${bench_packages[@]}") ;;
-*) fail "usage: packages.sh build|test|cross|bench" ;;
+*)
+	echo "packages: usage: packages.sh build|test|cross|bench" >&2
+	exit 2
+	;;
 esac
 command -v dpkg-query >/dev/null ||
 	fail "this is no Debian; install what these packages hold by other means: ${wanted[*]}"

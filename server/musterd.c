@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * musterd: reads its options, then runs its steps: those of the control plane on this thread, those
- * of the data side on a crew of others as soon as the first worker has made it.
+ * musterd reads its options, then runs the steps of the control plane on the main thread, and those
+ * of the data side on worker threads as soon as the first worker's hello has made it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,30 +11,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "server/admin.h"
+#include "common/base/log_writer.h"
+#include "common/host/files.h"
+#include "common/host/tasks.h"
+#include "server/control/budget.h"
+#include "server/control/plane.h"
 #include "server/core/rule.h"
-#include "server/crew.h"
-#include "server/memory.h"
-#include "server/options.h"
+#include "server/options/options.h"
+#include "server/options/process.h"
+#include "server/threads.h"
+#include "server/worker_threads.h"
 
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_BY_SIGNAL = 128 };
-
-/* What a stopped server gives its last messages to get out. */
+/* How long a server that is stopped waits until its last messages are sent. */
 #define STOP_GRACE_NS MST_SECOND
 
-static struct mst_admin *the_admin; /* for the signal handler */
+static struct mst_plane *the_plane; /* for the signal handler */
 static atomic_int stop_signal;
 
 static void on_signal(int signo)
 {
 	atomic_store_explicit(&stop_signal, signo, memory_order_relaxed);
-	if (the_admin != NULL)
-		mst_admin_wake(the_admin);
+	if (the_plane != NULL)
+		mst_plane_wake(the_plane);
 }
 
 static void catch_signals(void)
@@ -44,13 +46,15 @@ static void catch_signals(void)
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGHUP, NULL, &inherited);
-	if (inherited.sa_handler != SIG_IGN) /* nohup means it */
+	if (inherited.sa_handler != SIG_IGN) /* nohup has it ignored */
 		sigaction(SIGHUP, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* `ulimit -f` holds for shared memory too: an error says more */
+	/* `ulimit -f` limits shared memory too; an error says more than the signal */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Else sockets get the numbers of what is closed, and a peer the lines that are written there. */
+/* If standard files are closed, opens /dev/null for them. Otherwise sockets would get their
+ * numbers, and a peer would get the lines of the log. */
 static void open_standard_files(void)
 {
 	int fd;
@@ -62,23 +66,12 @@ static void open_standard_files(void)
 		close(fd);
 }
 
-/* A worker takes four descriptors; the soft limit is often low for no reason but old programs. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 /* Options. */
 
 static int usage(const char *why)
 {
 	fprintf(stderr, "musterd: %s\nmusterd --help tells what there is\n", why);
-	return EXIT_USAGE;
+	return MST_SERVER_EXIT_USAGE;
 }
 
 static void print_help(void)
@@ -90,11 +83,13 @@ static void print_help(void)
 	printf("\npolicies:\n");
 	for (unsigned i = 0; mst_rule_help(i) != NULL; i++)
 		printf("  %s\n", mst_rule_help(i));
-	printf("\nexit status: 0 the job finished, 1 it failed, 2 usage, "
-	       "128+n ended by signal n\n");
+	printf("\noptimisers:\n");
+	mst_optim_help(stdout);
+	printf("\nexit status: 0 the job finished, 1 it failed, 2 usage, 3 another "
+	       "process listens\non --listen, 128+n ended by signal n\n");
 }
 
-/* Flags win over the file that one of them names: so they are read twice. */
+/* Flags take precedence over the file, but one of them names the file; so flags are read twice. */
 static int read_options(int argc, char **argv, struct mst_options *parsed,
 			struct mst_server_options *o)
 {
@@ -118,7 +113,8 @@ static int read_options(int argc, char **argv, struct mst_options *parsed,
 	return rc;
 }
 
-/* Whoever started this process may want to know the port: a descriptor to write it to. */
+/* Writes the address to the descriptor MUSTER_READY_FD, by which a parent process learns the
+ * port. */
 static void tell_ready(const char *address)
 {
 	const char *text = getenv("MUSTER_READY_FD");
@@ -130,53 +126,80 @@ static void tell_ready(const char *address)
 	close(fd);
 }
 
-/* Runs until the job is over. Returns the exit status. */
-static int serve(struct mst_admin *admin, const struct mst_cpus *cpus)
+/* Tells the workers that the server ends, and why.
+ * Return: when it ends. */
+static uint64_t stop(struct mst_plane *plane, const char *why, uint64_t now_ns)
 {
-	struct mst_crew *crew = NULL;
+	mst_error("%s", why);
+	mst_plane_stop(plane, why, now_ns);
+	return now_ns + STOP_GRACE_NS;
+}
+
+/* Starts the worker threads when there is a data side for them.
+ * Return: false: they cannot be started. */
+static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *cpus,
+			       struct mst_worker_threads **worker_threads, char *why, size_t len)
+{
+	char cause[400];
+	int rc = 0;
+
+	if (*worker_threads == NULL && mst_plane_server(plane) != NULL)
+		rc = mst_worker_threads_start(mst_plane_server(plane), cpus, worker_threads);
+	if (rc != 0)
+		snprintf(why, len, "cannot start the threads that move data (%" PRIu32 "): %s",
+			 mst_server_shards(mst_plane_server(plane)),
+			 mst_host_tasks_failed(rc, cause, sizeof(cause)));
+	return rc == 0;
+}
+
+/* Runs until the job is over.
+ * Return: the exit status. */
+static int serve(struct mst_plane *plane, const struct mst_cpus *cpus)
+{
+	struct mst_worker_threads *worker_threads = NULL;
 	uint64_t stop_by = MST_NEVER;
+	char why[MST_REASON_LEN];
 	int over = 0;
 
-	while ((over = mst_admin_over(admin)) == 0) {
+	while ((over = mst_plane_over(plane)) == 0) {
 		uint64_t now_ns = mst_now_ns();
 		int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 		if (signo != 0 && stop_by == MST_NEVER) {
-			char why[64];
 			snprintf(why, sizeof(why), "the server was ended by signal %d", signo);
-			mst_error("%s", why);
-			mst_admin_stop(admin, why, now_ns);
-			stop_by = now_ns + STOP_GRACE_NS;
+			stop_by = stop(plane, why, now_ns);
 		}
 		if (now_ns >= stop_by)
 			break;
-		mst_admin_step(admin, now_ns);
-		int rc = 0;
-		if (crew == NULL && mst_admin_server(admin) != NULL)
-			rc = mst_crew_start(mst_admin_server(admin), cpus, &crew);
-		if (rc != 0) {
-			mst_error("cannot start the threads of the shards: %s", strerror(-rc));
-			return EXIT_FAILED;
+		mst_plane_step(plane, now_ns);
+		if (mst_plane_is_vacant(plane)) {
+			mst_worker_threads_stop(worker_threads);
+			worker_threads = NULL;
+			mst_plane_vacate(plane);
 		}
-		mst_admin_wait(admin, mst_admin_nap(admin));
+		if (stop_by == MST_NEVER &&
+		    !has_worker_threads(plane, cpus, &worker_threads, why, sizeof(why)))
+			stop_by = stop(plane, why, now_ns);
+		mst_plane_wait(plane, mst_plane_nap(plane));
 	}
-	mst_crew_stop(crew);
+	mst_worker_threads_stop(worker_threads);
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 	if (signo != 0)
-		return EXIT_BY_SIGNAL + signo;
-	return over > 0 ? EXIT_DONE : EXIT_FAILED;
+		return MST_SERVER_EXIT_BY_SIGNAL + signo;
+	return over > 0 ? MST_SERVER_EXIT_DONE : MST_SERVER_EXIT_FAILED;
 }
 
-/* Return: false: not with this build, and that is said. */
-static bool prepare(const struct mst_server_options *o, struct mst_admin_cfg *cfg,
+/* Return: false: this build cannot run it, which has been logged. */
+static bool prepare(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
 		    struct mst_cpus *cpus)
 {
-	const char *scheme = o->transport == MST_CHOOSE_VERBS ? "verbs" : "shm";
+	const char *scheme = mst_server_options_scheme(o);
 	char why[512];
 
-	*cfg = (struct mst_admin_cfg){ .options = o,
+	*cfg = (struct mst_plane_cfg){ .options = o,
 				       .stream = &mst_tcp,
-				       .transport = mst_transport_find(scheme) };
-	(void)mst_cpus_parse(o->cpus, cpus, why, sizeof(why)); /* it has been checked */
+				       .transport = mst_transport_find(scheme),
+				       .makes_links_aside = true };
+	(void)mst_cpus_parse(o->cpus, cpus, why, sizeof(why)); /* the options have been checked */
 	cfg->cores = cpus->count > 0 ? cpus->count : mst_cpus_here();
 	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
 	if (cfg->transport == NULL)
@@ -187,47 +210,63 @@ static bool prepare(const struct mst_server_options *o, struct mst_admin_cfg *cf
 static int print_budget(const struct mst_server_options *o)
 {
 	struct mst_budget budget[MST_SERVERS_MAX];
-	struct mst_admin_cfg cfg;
+	struct mst_budget_room room;
+	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
 	char why[512];
 
 	if (!prepare(o, &cfg, &cpus))
-		return EXIT_FAILED;
-	if (mst_admin_budget(&cfg, o->budget / sizeof(float), budget, why, sizeof(why)) != 0) {
+		return MST_SERVER_EXIT_FAILED;
+	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
+	if (mst_budget_job(&plan, o->budget / sizeof(float), budget, why, sizeof(why)) != 0) {
 		mst_error("%s", why);
-		return EXIT_FAILED;
+		return MST_SERVER_EXIT_FAILED;
 	}
 	printf("%s: %" PRIu32 " workers, %" PRIu64 " elements of f32, policy %s, %s own\n",
 	       cfg.transport->scheme, o->workers, o->budget / sizeof(float), o->policy,
 	       o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
-	mst_budget_print(budget, o->memory != 0 ? o->memory : mst_memory_budget(), stdout);
-	return EXIT_DONE;
+	mst_budget_room(o->memory, &room);
+	mst_budget_print(budget, &room, stdout);
+	return MST_SERVER_EXIT_DONE;
 }
 
 static int run(const struct mst_server_options *o)
 {
-	struct mst_admin_cfg cfg;
+	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
 	char why[512];
 
 	if (!prepare(o, &cfg, &cpus))
-		return EXIT_FAILED;
-	int rc = mst_admin_new(&cfg, &the_admin, why, sizeof(why));
+		return MST_SERVER_EXIT_FAILED;
+	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
+	int rc = mst_threads_check(&plan, why, sizeof(why));
 	if (rc != 0) {
 		mst_error("%s", why);
-		return EXIT_FAILED;
+		return MST_SERVER_EXIT_FAILED;
+	}
+	rc = mst_log_start();
+	if (rc != 0) {
+		mst_error("cannot start the thread that writes the log: %s",
+			  mst_host_tasks_failed(rc, why, sizeof(why)));
+		return MST_SERVER_EXIT_FAILED;
+	}
+	rc = mst_plane_new(&cfg, &the_plane, why, sizeof(why));
+	if (rc != 0) {
+		mst_error("%s", why);
+		return rc == -EADDRINUSE ? MST_SERVER_EXIT_PORT_TAKEN : MST_SERVER_EXIT_FAILED;
 	}
 	if (o->join == NULL) {
-		mst_info("listening on %s", mst_admin_address(the_admin));
-		tell_ready(mst_admin_address(the_admin));
+		mst_info("listening on %s", mst_plane_address(the_plane));
+		tell_ready(mst_plane_address(the_plane));
 	} else {
-		mst_info("looking for the lead at %s, whom workers and muster status ask, too",
+		mst_info("looking for the leader at %s; workers and muster status connect there, "
+			 "too",
 			 o->join);
 	}
-	int status = serve(the_admin, &cpus);
-	struct mst_admin *admin = the_admin;
-	the_admin = NULL;
-	mst_admin_free(admin);
+	int status = serve(the_plane, &cpus);
+	struct mst_plane *plane = the_plane;
+	the_plane = NULL;
+	mst_plane_free(plane);
 	return status;
 }
 
@@ -235,11 +274,11 @@ int main(int argc, char **argv)
 {
 	struct mst_server_options o;
 	struct mst_options parsed;
-	int status = EXIT_DONE;
+	int status = MST_SERVER_EXIT_DONE;
 
 	open_standard_files();
 	catch_signals();
-	raise_descriptor_limit();
+	mst_host_files_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)
 		status = usage(parsed.why);
 	else if (o.help)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/figure.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -29,6 +30,21 @@ struct mst_figure mst_figure_duration(uint64_t ns)
 	if (ns < 120 * MST_SECOND)
 		return three_digits(us / 1e6, "s");
 	return three_digits(us / 60e6, "min");
+}
+
+struct mst_figure mst_figure_ago(uint64_t ns)
+{
+	return ns == MST_NEVER ? (struct mst_figure){ .text = "never" } : mst_figure_duration(ns);
+}
+
+struct mst_figure mst_figure_staleness(const struct mst_status_rank *row)
+{
+	struct mst_figure f = { .text = "-" };
+
+	if (row->counted > 0)
+		(void)snprintf(f.text, sizeof(f.text), "%.3g / %" PRIu64, row->staleness_mean,
+			       row->staleness_p99);
+	return f;
 }
 
 struct mst_figure mst_figure_share(uint64_t part, uint64_t whole)

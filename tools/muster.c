@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/log_writer.h"
 #include "common/config/option.h"
+#include "common/host/tasks.h"
 #include "tools/command.h"
 
 struct command {
@@ -48,18 +50,33 @@ static int refuse(const char *word)
 	for (unsigned i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	const char *near = mst_nearest(word, names);
-	if (near != NULL)
+	if (word[0] == '-')
+		mst_error("muster alone has no option %s; it has --help and --version, and options "
+			  "of a command stand after it, as in muster status %s",
+			  word, word);
+	else if (near != NULL)
 		mst_error("there is no command %s; did you mean %s?", word, near);
 	else
 		mst_error("there is no command %s; muster --help lists them", word);
 	return MST_EXIT_USAGE;
 }
 
+static int start(const struct command *command, int argc, char **argv)
+{
+	char cause[400];
+	int rc = mst_log_start();
+
+	if (rc == 0)
+		return command->main(argc, argv);
+	mst_error("cannot start the thread that writes the log: %s",
+		  mst_host_tasks_failed(rc, cause, sizeof(cause)));
+	return MST_EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	mst_log_open("muster", MST_LOG_INFO);
 	if (argc < 2) {
 		print_help(stderr);
 		return MST_EXIT_USAGE;
@@ -74,6 +91,6 @@ int main(int argc, char **argv)
 	}
 	for (unsigned i = 0; i < COMMANDS; i++)
 		if (strcmp(word, commands[i].name) == 0)
-			return commands[i].main(argc - 1, argv + 1);
+			return start(&commands[i], argc - 1, argv + 1);
 	return refuse(word);
 }

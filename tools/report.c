@@ -4,9 +4,14 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
+#include "tools/figure.h"
 
 #define FORMAT (JSON_INDENT(2) | JSON_REAL_PRECISION(9))
 
@@ -55,43 +60,87 @@ static double seconds(uint64_t ns)
 	return (double)ns / 1e9;
 }
 
-/* JSON has no NaN: a loss that nobody told is null. */
+/* JSON has no NaN: a loss that nobody told is null; and so is what only a broken peer says. */
 static json_t *real_or_null(double value)
 {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+struct mst_report_words mst_report_saved(const struct mst_status *job)
+{
+	struct mst_report_words words = { .text = "" };
+
+	if (job->saved_told && job->saved_ns > 0)
+		(void)snprintf(words.text, sizeof(words.text),
+			       "; not waiting for the late saved at least %s",
+			       mst_figure_duration(job->saved_ns).text);
+	return words;
+}
+
 json_t *mst_report_job(const struct mst_status *job)
 {
 	return json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:s, s:o}",
+		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
+		"s:s, s:o}",
 		"job", job->job, "policy", job->policy, "state", mst_report_job_state(job->state),
 		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "shards",
 		(json_int_t)job->shards, "commits", (json_int_t)job->version, "samples",
-		job->samples, "wall_s", seconds(job->elapsed_ns), "mean_step_ms",
+		real_or_null(job->samples), "wall_s", seconds(job->elapsed_ns), "mean_step_ms",
 		ms(job->step_mean_ns), "p50_step_ms", ms(job->step_p50_ns), "p99_step_ms",
-		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "saved_s",
-		seconds(job->saved_ns), "why", job->why, "loss", real_or_null(job->loss));
+		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "recent_step_ms",
+		ms(job->recent_step_ns), "saved_s",
+		job->saved_told ? json_real(seconds(job->saved_ns)) : json_null(), "why", job->why,
+		"loss", real_or_null(job->loss));
 }
 
 json_t *mst_report_server(const struct mst_status_server *server)
 {
 	return json_pack("{s:s, s:I, s:I, s:s}", "state", mst_report_server_state(server->state),
 			 "first", (json_int_t)server->first, "count", (json_int_t)server->count,
-			 "door", server->door);
+			 "listener", server->listener);
+}
+
+/* Null: never. */
+static json_t *ms_ago(uint64_t ns)
+{
+	return ns == MST_NEVER ? json_null() : json_real(ms(ns));
+}
+
+/* What is true now, or was at the end. */
+static json_t *rank_now(const struct mst_status_rank *row)
+{
+	return json_pack("{s:b, s:f, s:f, s:o, s:o, s:I}", "awaited", row->awaited != 0,
+			 "waiting_ms", ms(row->waiting_ns), "busy_ms", ms(row->busy_ns),
+			 "heard_ms_ago", ms_ago(row->heard_ns), "handed_in_ms_ago",
+			 ms_ago(row->handed_in_ns), "versions_behind", (json_int_t)row->behind_by);
+}
+
+static json_t *rank_recent(const struct mst_status_rank *row)
+{
+	return json_pack("{s:I, s:I, s:I, s:f, s:f}", "gradients", (json_int_t)row->recent_came,
+			 "missed", (json_int_t)row->recent_missed, "given_up",
+			 (json_int_t)row->recent_given_up, "mean_ready_ms",
+			 ms(row->recent_ready_ns), "mean_behind_ms", ms(row->recent_behind_ns));
 }
 
 json_t *mst_report_rank(const struct mst_status_rank *row)
 {
-	return json_pack("{s:I, s:I, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}",
-			 "rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation,
-			 "state", mst_report_rank_state(row->state), "awaited", row->awaited != 0,
-			 "counted", (json_int_t)row->counted, "late", (json_int_t)row->late,
-			 "stale", (json_int_t)row->stale, "cancelled", (json_int_t)row->cancelled,
-			 "refused", (json_int_t)row->refused, "mean_ready_ms",
-			 ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns),
-			 "mean_behind_ms", ms(row->behind_mean_ns), "waiting_ms",
-			 ms(row->waiting_ns));
+	json_t *out = json_pack(
+		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:f, s:f, s:f, s:o}",
+		"rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation, "state",
+		mst_report_rank_state(row->state), "counted", (json_int_t)row->counted, "late",
+		(json_int_t)row->late, "stale", (json_int_t)row->stale, "given_up",
+		(json_int_t)row->given_up, "cancelled", (json_int_t)row->cancelled, "refused",
+		(json_int_t)row->refused, "mean_staleness", real_or_null(row->staleness_mean),
+		"p99_staleness", (json_int_t)row->staleness_p99, "mean_ready_ms",
+		ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns), "mean_behind_ms",
+		ms(row->behind_mean_ns), "recent", rank_recent(row));
+
+	if (json_object_update_new(out, rank_now(row)) < 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
 }
 
 bool mst_report_may_write(const char *path)
@@ -100,32 +149,54 @@ bool mst_report_may_write(const char *path)
 
 	if (path == NULL || strcmp(path, "-") == 0)
 		return true;
+	bool was_there = access(path, F_OK) == 0;
 	f = fopen(path, "ae");
-	if (f != NULL)
-		(void)fclose(f);
-	return f != NULL;
+	if (f == NULL)
+		return false;
+	(void)fclose(f);
+	if (!was_there)
+		(void)unlink(path);
+	return true;
 }
 
-static int dump(const json_t *doc, FILE *out)
+static int write_text(const char *text, FILE *out)
 {
-	if (json_dumpf(doc, out, FORMAT) < 0 || fputc('\n', out) == EOF || fflush(out) == EOF)
+	errno = 0;
+	if (fputs(text, out) == EOF || fputc('\n', out) == EOF || fflush(out) == EOF)
 		return errno != 0 ? -errno : -EIO;
 	return 0;
+}
+
+/* Half of the figures is no JSON: where not all of them could be written, none are left. */
+static int write_file(const char *text, const char *path)
+{
+	FILE *out = fopen(path, "we");
+	struct stat status;
+
+	if (out == NULL)
+		return -errno;
+	int rc = write_text(text, out);
+	bool is_file = fstat(fileno(out), &status) == 0 && S_ISREG(status.st_mode);
+	if (fclose(out) == EOF && rc == 0)
+		rc = -errno;
+	if (rc != 0 && is_file)
+		(void)unlink(path);
+	return rc;
 }
 
 int mst_report_write(const json_t *doc, const char *path)
 {
 	bool to_stdout = strcmp(path, "-") == 0;
-	FILE *out = to_stdout ? stdout : fopen(path, "we");
-	int rc = out == NULL ? -errno : 0;
+	char *text = doc != NULL ? json_dumps(doc, FORMAT) : NULL;
 
-	errno = 0;
-	if (rc == 0)
-		rc = dump(doc, out);
-	if (out != NULL && !to_stdout && fclose(out) == EOF && rc == 0)
-		rc = -errno;
+	if (text == NULL) {
+		mst_error("the figures cannot be put as JSON: no memory, or a figure that is none");
+		return -ENOMEM;
+	}
+	int rc = to_stdout ? write_text(text, stdout) : write_file(text, path);
 	if (rc < 0)
 		mst_error("cannot write the figures to %s: %s",
 			  to_stdout ? "standard output" : path, strerror(-rc));
+	free(text);
 	return rc;
 }

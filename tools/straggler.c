@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * A rank stands out in one of three ways, judged in this order: the job hangs on it right now; it
- * misses its steps; or, under a policy that waits for everybody, all others are done long before.
- */
 #include "tools/straggler.h"
 
 #include <inttypes.h>
@@ -12,24 +8,53 @@
 #include "common/base/clock.h"
 #include "tools/figure.h"
 
-/* An open step that takes this many mean steps, and this long, is waiting for somebody. */
-#define HANGS_STEPS 3u
-#define HANGS_NS (200 * MST_MS)
-/* A rank this much slower than the median rank is slow, and one that misses so much more of its
- * steps than the median rank is late; less is the weather. */
-#define SLOW_FACTOR 1.25
+#define HELD_FACTOR 3u
+#define HELD_NS (10 * MST_MS)
 #define LATE_FACTOR 1.5
+#define GIVEN_UP_SHARE 0.5
+#define SLOW_FACTOR 1.25
+/* What is less than this part of a step holds nobody up. */
+#define FLOOR 0.1
 
-static double missed_share(const struct mst_status_rank *row)
+struct mst_gradients mst_straggler_gradients(const struct mst_status_rank *row, bool whole)
 {
-	uint64_t came = mst_straggler_came(row);
+	if (!whole)
+		return (struct mst_gradients){
+			.came = row->recent_came,
+			.missed = row->recent_missed,
+			.given_up = row->recent_given_up,
+			.ready_ns = row->recent_ready_ns,
+			.behind_ns = row->recent_behind_ns,
+		};
+	uint64_t missed = row->late + row->stale + row->given_up;
 
-	return came == 0 ? 0 : (double)mst_straggler_missed(row) / (double)came;
+	return (struct mst_gradients){
+		.came = row->counted + missed,
+		.missed = missed,
+		.given_up = row->given_up,
+		.ready_ns = row->ready_mean_ns,
+		.behind_ns = row->behind_mean_ns,
+	};
 }
 
-static double ready_ns(const struct mst_status_rank *row)
+static double share(uint64_t part, uint64_t whole)
 {
-	return mst_straggler_came(row) == 0 ? 0 : (double)row->ready_mean_ns;
+	return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static double missed_share(const struct mst_gradients *g)
+{
+	return share(g->missed, g->came);
+}
+
+static double given_up_share(const struct mst_gradients *g)
+{
+	return share(g->given_up, g->came);
+}
+
+static double ready(const struct mst_gradients *g)
+{
+	return (double)g->ready_ns;
 }
 
 static int by_size(const void *a, const void *b)
@@ -39,156 +64,221 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+typedef double figure_of(const struct mst_gradients *);
+
 /* The lower median over those ranks that have handed anything in, so that of two ranks the worse
  * one can stand out. */
-static double median(const struct mst_snapshot *s, double (*figure)(const struct mst_status_rank *))
+static double median(const struct mst_job_snapshot *s, bool whole, figure_of *figure)
 {
 	static double figures[MST_WORKERS_MAX]; /* tools have one thread */
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < s->row_count; i++)
-		if (mst_straggler_came(&s->row[i]) > 0)
-			figures[count++] = figure(&s->row[i]);
+	for (uint32_t i = 0; i < s->row_count; i++) {
+		struct mst_gradients g = mst_straggler_gradients(&s->row[i], whole);
+		if (g.came > 0)
+			figures[count++] = figure(&g);
+	}
 	if (count == 0)
 		return 0;
 	qsort(figures, count, sizeof(figures[0]), by_size);
 	return figures[(count - 1) / 2];
 }
 
-/* The rank with the largest figure, if that is more than @bound. */
-static const struct mst_status_rank *worst(const struct mst_snapshot *s,
-					   double (*figure)(const struct mst_status_rank *),
-					   double bound)
-{
-	const struct mst_status_rank *found = NULL;
+/* ---- who is held now ---- */
 
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		if (figure(&s->row[i]) > bound) {
-			found = &s->row[i];
-			bound = figure(found);
-		}
-	}
-	return found;
+static bool is_held(const struct mst_straggler *g, const struct mst_status_rank *row)
+{
+	uint64_t usual_ns = row->recent_ready_ns > g->usual_ready_ns ? row->recent_ready_ns
+								     : g->usual_ready_ns;
+
+	return row->state == MST_RANK_LIVE && usual_ns > 0 && row->busy_ns > HELD_NS &&
+	       row->busy_ns / HELD_FACTOR > usual_ns;
 }
 
-static const struct mst_status_rank *longest_awaited(const struct mst_snapshot *s)
+static void find_held(const struct mst_job_snapshot *s, struct mst_straggler *g)
 {
-	const struct mst_status_rank *worst = NULL;
+	uint32_t held = 0;
 
 	for (uint32_t i = 0; i < s->row_count; i++) {
 		const struct mst_status_rank *row = &s->row[i];
-
-		if (row->awaited && (worst == NULL || row->waiting_ns > worst->waiting_ns))
-			worst = row;
+		if (!is_held(g, row))
+			continue;
+		held++;
+		if (g->row == NULL || row->busy_ns > g->row->busy_ns)
+			g->row = row;
 	}
-	return worst;
+	if (held == 0)
+		return;
+	g->kind = MST_STRAGGLER_HELD;
+	g->others = held - 1;
 }
 
-static bool hangs(const struct mst_snapshot *s, const struct mst_status_rank *row)
+/* ---- who has been late, or slow ---- */
+
+static bool is_late(const struct mst_straggler *g, const struct mst_gradients *rank,
+		    double usual_missed, double usual_given_up)
 {
-	return s->job.state == MST_JOB_RUNNING && row->waiting_ns >= HANGS_NS &&
-	       row->waiting_ns >= HANGS_STEPS * s->job.step_mean_ns;
+	if (given_up_share(rank) > GIVEN_UP_SHARE &&
+	    given_up_share(rank) > LATE_FACTOR * usual_given_up)
+		return true;
+	return missed_share(rank) > LATE_FACTOR * usual_missed &&
+	       (double)rank->behind_ns > FLOOR * (double)g->step_ns;
 }
 
-struct mst_straggler mst_straggler_find(const struct mst_snapshot *s)
+static void find_late(const struct mst_job_snapshot *s, struct mst_straggler *g)
 {
-	double usual_ns = median(s, ready_ns);
-	struct mst_straggler g = { .usual_ready_ns = (uint64_t)usual_ns };
+	double usual_missed = median(s, g->whole, missed_share);
+	double usual_given_up = median(s, g->whole, given_up_share), most = 0;
 
 	for (uint32_t i = 0; i < s->row_count; i++) {
-		g.missed += mst_straggler_missed(&s->row[i]);
-		g.came += mst_straggler_came(&s->row[i]);
+		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], g->whole);
+		if (missed_share(&rank) <= most || !is_late(g, &rank, usual_missed, usual_given_up))
+			continue;
+		most = missed_share(&rank);
+		g->row = &s->row[i];
+		g->kind = MST_STRAGGLER_LATE;
 	}
-	g.row = longest_awaited(s);
-	if (g.row != NULL && hangs(s, g.row)) {
-		g.kind = MST_STRAGGLER_AWAITED;
-		return g;
+}
+
+static void find_slow(const struct mst_job_snapshot *s, struct mst_straggler *g)
+{
+	double usual = (double)g->usual_ready_ns, slowest = SLOW_FACTOR * usual;
+
+	if (slowest < usual + FLOOR * (double)g->step_ns)
+		slowest = usual + FLOOR * (double)g->step_ns;
+	for (uint32_t i = 0; i < s->row_count; i++) {
+		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], g->whole);
+		if (rank.came == 0 || ready(&rank) <= slowest)
+			continue;
+		slowest = ready(&rank);
+		g->row = &s->row[i];
+		g->kind = MST_STRAGGLER_SLOW;
 	}
-	if (g.missed > 0) {
-		g.row = worst(s, missed_share, LATE_FACTOR * median(s, missed_share));
-		g.kind = g.row == NULL ? MST_STRAGGLER_NONE : MST_STRAGGLER_LATE;
-	} else {
-		g.row = worst(s, ready_ns, SLOW_FACTOR * usual_ns);
-		g.kind = g.row == NULL ? MST_STRAGGLER_NONE : MST_STRAGGLER_SLOW;
+}
+
+struct mst_straggler mst_straggler_find(const struct mst_job_snapshot *s)
+{
+	bool whole = mst_snapshot_ended(s);
+	struct mst_straggler g = {
+		.whole = whole,
+		.usual_ready_ns = (uint64_t)median(s, whole, ready),
+		.step_ns = whole ? s->job.step_mean_ns : s->job.recent_step_ns,
+	};
+
+	for (uint32_t i = 0; i < s->row_count; i++) {
+		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], whole);
+		g.missed += rank.missed;
+		g.came += rank.came;
+		if (rank.behind_ns > g.behind_ns)
+			g.behind_ns = rank.behind_ns;
 	}
+	if (s->job.state == MST_JOB_RUNNING)
+		find_held(s, &g);
+	if (g.kind == MST_STRAGGLER_NONE)
+		find_late(s, &g);
+	if (g.kind == MST_STRAGGLER_NONE)
+		find_slow(s, &g);
 	return g;
 }
+
+/* ---- words ---- */
 
 void mst_straggler_words(const struct mst_straggler *g, char *out, size_t len)
 {
 	const struct mst_status_rank *row = g->row;
+	struct mst_gradients rank;
 
-	switch (g->kind) {
-	case MST_STRAGGLER_NONE:
-		out[0] = '\0';
+	out[0] = '\0';
+	if (g->kind == MST_STRAGGLER_NONE)
 		return;
-	case MST_STRAGGLER_AWAITED:
-		(void)snprintf(out, len, "waiting %s for rank %u",
-			       mst_figure_duration(row->waiting_ns).text, row->rank);
-		return;
-	case MST_STRAGGLER_LATE:
-		(void)snprintf(
-			out, len, "rank %u late %s", row->rank,
-			mst_figure_share(mst_straggler_missed(row), mst_straggler_came(row)).text);
-		return;
-	case MST_STRAGGLER_SLOW:
+	rank = mst_straggler_gradients(row, g->whole);
+	if (g->kind == MST_STRAGGLER_HELD)
+		(void)snprintf(out, len, "rank %u at it for %s", row->rank,
+			       mst_figure_duration(row->busy_ns).text);
+	else if (g->kind == MST_STRAGGLER_LATE)
+		(void)snprintf(out, len, "rank %u late %s", row->rank,
+			       mst_figure_share(rank.missed, rank.came).text);
+	else
 		(void)snprintf(out, len, "rank %u slow, %s", row->rank,
-			       mst_figure_duration(row->ready_mean_ns).text);
-		return;
-	}
+			       mst_figure_duration(rank.ready_ns).text);
 }
 
-static void nobody_sentence(const struct mst_straggler *g, char *out, size_t len)
+static void nobody_reason(const struct mst_straggler *g, char *out, size_t len)
 {
 	if (g->missed == 0)
 		(void)snprintf(out, len, "nobody is late");
 	else
 		(void)snprintf(out, len,
-			       "all are late about as often: %" PRIu64 " of %" PRIu64
-			       " gradients (%s) came after their step's commit",
-			       g->missed, g->came, mst_figure_share(g->missed, g->came).text);
+			       "nobody stands out: %" PRIu64 " of %" PRIu64
+			       " gradients (%s) missed "
+			       "their step, at most %s after its commit on average by rank",
+			       g->missed, g->came, mst_figure_share(g->missed, g->came).text,
+			       mst_figure_duration(g->behind_ns).text);
 }
 
-static void awaited_sentence(const struct mst_status_rank *row, char *out, size_t len)
+/* Has the open step waited for it for most of that time? Else the others go on without it. */
+static bool holds_step(const struct mst_status_rank *row)
 {
-	(void)snprintf(out, len,
-		       "the open step has been waiting %s for rank %u, which was late with %s of "
-		       "its gradients so far",
-		       mst_figure_duration(row->waiting_ns).text, row->rank,
-		       mst_figure_share(mst_straggler_missed(row), mst_straggler_came(row)).text);
+	return row->awaited && row->waiting_ns > row->busy_ns / 2;
 }
 
-static void late_sentence(const struct mst_status_rank *row, char *out, size_t len)
-{
-	uint64_t missed = mst_straggler_missed(row), came = mst_straggler_came(row);
-
-	(void)snprintf(out, len,
-		       "rank %u is late: %s after its step's commit on average, in %" PRIu64
-		       " of %" PRIu64 " gradients (%s)",
-		       row->rank, mst_figure_duration(row->behind_mean_ns).text, missed, came,
-		       mst_figure_share(missed, came).text);
-}
-
-void mst_straggler_sentence(const struct mst_straggler *g, char *out, size_t len)
+static void held_reason(const struct mst_straggler *g, char *out, size_t len)
 {
 	const struct mst_status_rank *row = g->row;
+	char others[48] = "";
 
+	if (g->others > 0)
+		(void)snprintf(others, sizeof(others), "; so have %" PRIu32 " more ranks",
+			       g->others);
+	(void)snprintf(out, len,
+		       "%srank %u has been at its gradient for %s, where %s is usual, and was last "
+		       "heard of %s ago%s",
+		       holds_step(row) ? "the open step waits: " : "", row->rank,
+		       mst_figure_duration(row->busy_ns).text,
+		       mst_figure_duration(g->usual_ready_ns).text,
+		       mst_figure_ago(row->heard_ns).text, others);
+}
+
+static void late_reason(const struct mst_straggler *g, char *out, size_t len)
+{
+	struct mst_gradients rank = mst_straggler_gradients(g->row, g->whole);
+	const char *of = g->whole ? "of" : "of its last";
+
+	if (rank.given_up == rank.missed)
+		(void)snprintf(out, len,
+			       "rank %u is late: it was told to give up %" PRIu64 " %s %" PRIu64
+			       " gradients (%s)",
+			       g->row->rank, rank.missed, of, rank.came,
+			       mst_figure_share(rank.missed, rank.came).text);
+	else
+		(void)snprintf(out, len,
+			       "rank %u is late: %s after its step's commit on average, in %" PRIu64
+			       " %s %" PRIu64 " gradients (%s)",
+			       g->row->rank, mst_figure_duration(rank.behind_ns).text, rank.missed,
+			       of, rank.came, mst_figure_share(rank.missed, rank.came).text);
+}
+
+void mst_straggler_reason(const struct mst_straggler *g, char *out, size_t len)
+{
 	switch (g->kind) {
 	case MST_STRAGGLER_NONE:
-		nobody_sentence(g, out, len);
+		nobody_reason(g, out, len);
 		return;
-	case MST_STRAGGLER_AWAITED:
-		awaited_sentence(row, out, len);
+	case MST_STRAGGLER_HELD:
+		held_reason(g, out, len);
 		return;
 	case MST_STRAGGLER_LATE:
-		late_sentence(row, out, len);
+		late_reason(g, out, len);
 		return;
 	case MST_STRAGGLER_SLOW:
-		(void)snprintf(out, len,
-			       "nobody is late, but rank %u is slow: ready %s after a commit, and "
-			       "half of the ranks within %s",
-			       row->rank, mst_figure_duration(row->ready_mean_ns).text,
-			       mst_figure_duration(g->usual_ready_ns).text);
+		(void)snprintf(
+			out, len,
+			"nobody is late, but rank %u is slow: it takes %s, and half of the ranks "
+			"at most %s",
+			g->row->rank,
+			mst_figure_duration(mst_straggler_gradients(g->row, g->whole).ready_ns)
+				.text,
+			mst_figure_duration(g->usual_ready_ns).text);
 		return;
 	}
 }

@@ -19,17 +19,17 @@
 struct mst_watch {
 	struct mst_stream *stream;
 	bool asking;
-	struct mst_snapshot *whole; /* NULL before the first */
-	struct mst_snapshot *next;  /* being put together */
-	bool gathering;             /* rows of `next` are still to come */
+	struct mst_job_snapshot *whole; /* NULL before the first */
+	struct mst_job_snapshot *next;  /* being put together */
+	bool gathering;                 /* rows of `next` are still to come */
 	struct mst_message message;
-	struct mst_snapshot snapshot[2];
-	char error[MST_SENTENCE_LEN];
+	struct mst_job_snapshot snapshot[2];
+	char error[MST_REASON_LEN];
 	size_t have; /* bytes in the inbox */
 	unsigned char inbox[INBOX_BYTES];
 };
 
-const struct mst_status_rank *mst_snapshot_rank(const struct mst_snapshot *s, uint32_t rank)
+const struct mst_status_rank *mst_snapshot_rank(const struct mst_job_snapshot *s, uint32_t rank)
 {
 	for (uint32_t i = 0; i < s->row_count; i++)
 		if (s->row[i].rank == rank)
@@ -57,6 +57,8 @@ static void explain_connect(int error, const char *address, char *why, size_t wh
 			       address);
 	else if (error == -EINVAL)
 		(void)snprintf(why, why_len, "%s is no address: HOST:PORT is wanted", address);
+	else if (error == -ENOENT)
+		(void)snprintf(why, why_len, "there is no host of the name in %s", address);
 	else
 		(void)snprintf(why, why_len, "cannot connect to %s: %s", address, strerror(-error));
 }
@@ -142,7 +144,7 @@ static int take_status(struct mst_watch *w, const struct mst_status *status)
 
 static int take_rows(struct mst_watch *w, const struct mst_status_rank *row, uint32_t count)
 {
-	struct mst_snapshot *s = w->next;
+	struct mst_job_snapshot *s = w->next;
 
 	if (!w->gathering || count > s->job.rank_count - s->row_count)
 		return fail(w, -EPROTO, "musterd sent %u rows that its status did not announce",
@@ -161,7 +163,7 @@ static int take_message(struct mst_watch *w, const struct mst_message *msg)
 		return take_rows(w, msg->ranks.row, msg->ranks.count);
 	case MST_MSG_ERROR:
 		return fail(w, msg->error.code < 0 ? msg->error.code : -EPROTO, "%s",
-			    msg->error.sentence);
+			    msg->error.reason);
 	default:
 		return fail(w, -EPROTO, "a message of kind %d is no answer to a status question",
 			    (int)msg->kind);
@@ -252,7 +254,7 @@ const char *mst_watch_error(const struct mst_watch *w)
 	return w->error;
 }
 
-const struct mst_snapshot *mst_watch_snapshot(const struct mst_watch *w)
+const struct mst_job_snapshot *mst_watch_snapshot(const struct mst_watch *w)
 {
 	return w->whole;
 }

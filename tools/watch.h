@@ -16,7 +16,7 @@
 
 #include "common/wire/message.h"
 
-struct mst_snapshot {
+struct mst_job_snapshot {
 	struct mst_status job;
 	uint32_t row_count;
 	struct mst_status_rank row[MST_WORKERS_MAX]; /* in the order musterd sent them */
@@ -25,13 +25,13 @@ struct mst_snapshot {
 struct mst_watch;
 
 /* Has this snapshot's job ended, well or not? */
-static inline bool mst_snapshot_ended(const struct mst_snapshot *s)
+static inline bool mst_snapshot_ended(const struct mst_job_snapshot *s)
 {
 	return s->job.state == MST_JOB_FINISHED || s->job.state == MST_JOB_FAILED;
 }
 
 /* The row of @rank, or NULL. */
-const struct mst_status_rank *mst_snapshot_rank(const struct mst_snapshot *s, uint32_t rank);
+const struct mst_status_rank *mst_snapshot_rank(const struct mst_job_snapshot *s, uint32_t rank);
 
 /* Connects; blocks at most timeout_ns. @why: a sentence on failure. Return: 0 or what connecting
  * gives, -ENOMEM. */
@@ -56,6 +56,6 @@ int mst_watch_await(struct mst_watch *w, uint64_t deadline_ns);
 const char *mst_watch_error(const struct mst_watch *w);
 
 /* The newest whole snapshot; NULL: none yet. Valid until the next mst_watch_read(). */
-const struct mst_snapshot *mst_watch_snapshot(const struct mst_watch *w);
+const struct mst_job_snapshot *mst_watch_snapshot(const struct mst_watch *w);
 
 #endif

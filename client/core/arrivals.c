@@ -14,7 +14,8 @@ static bool is_deaf(const struct mst_worker *w)
 	return w->phase == MST_WORKER_OVER || w->phase == MST_WORKER_FAILED;
 }
 
-/* One more of the servers, which were @set so far, has said something. True: now all have. */
+/* @set holds the servers that have said something so far; one more has said it. True: now all
+ * have. */
 static bool all_have(const struct mst_worker *w, uint32_t server, uint32_t *set)
 {
 	*set |= 1u << server;
@@ -50,8 +51,8 @@ int mst_worker_judged(struct mst_worker *w, uint32_t server, uint32_t slot,
 {
 	struct mst_ticket verdict = { .number = v->ticket, .counted_in = v->counted_in };
 
-	/* After the job's end every open ticket is cancelled already; the server says it again of a
-	 * push that it read later. */
+	/* When the job has ended, every open ticket has been cancelled here already. For a push
+	 * that the server reads after that, it sends the same verdict once more. */
 	if (is_deaf(w) || w->last != MST_VERSION_NONE)
 		return 0;
 	if (server != 0 || slot >= w->cfg.slots || w->slot[slot].ticket != v->ticket ||

@@ -12,10 +12,23 @@ static bool has_slot(const struct mst_worker *w)
 	return false;
 }
 
-/* Versions in order: one is in hand that must be handed out before anything else. */
+/* Where versions are handed out in order: is one here that must go out before anything else? */
 static bool holds_next(const struct mst_worker *w)
 {
 	return w->cfg.in_order && w->ask == MST_ASK_ANSWERED;
+}
+
+/* Is memory out that was lent to a push up to the last ask, or after the job's end, to any push?
+ * What a lost link has been lent is not waited for: it comes back when the link is freed. */
+static unsigned misses_source(const struct mst_worker *w)
+{
+	for (uint32_t i = 0; i < w->cfg.slots && !w->cut; i++) {
+		const struct mst_worker_slot *slot = &w->slot[i];
+		bool due = w->last != MST_VERSION_NONE || slot->lender <= w->asking;
+		if (slot->lent > 0 && slot->lender != 0 && due)
+			return MST_MISSES_SOURCE;
+	}
+	return 0;
 }
 
 unsigned mst_worker_misses(const struct mst_worker *w)
@@ -27,12 +40,13 @@ unsigned mst_worker_misses(const struct mst_worker *w)
 	if (w->phase == MST_WORKER_STARTING)
 		return w->ask == MST_ASK_ANSWERED ? 0 : MST_MISSES_ANSWER;
 	if (w->last != MST_VERSION_NONE)
-		return w->held.version == w->last || holds_next(w) ? 0 : MST_MISSES_ANSWER;
+		return (w->held.version == w->last || holds_next(w) ? 0 : MST_MISSES_ANSWER) |
+		       misses_source(w);
 	if (w->finishing && !holds_next(w))
 		return MST_MISSES_END;
 	return (answered ? 0 : MST_MISSES_ANSWER) |
 	       (w->tickets.judged >= w->asking ? 0 : MST_MISSES_VERDICT) |
-	       (has_slot(w) ? 0 : MST_MISSES_SLOT);
+	       (has_slot(w) ? 0 : MST_MISSES_SLOT) | misses_source(w);
 }
 
 bool mst_worker_awaits(const struct mst_worker *w)

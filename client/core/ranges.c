@@ -52,7 +52,7 @@ static void move_tail(struct mst_ranges *r, uint32_t from, uint32_t to)
 int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count)
 {
 	if (first > r->elems || count > r->elems - first)
-		return -EINVAL;
+		return -ERANGE;
 	if (count == 0)
 		return 0;
 
@@ -61,7 +61,7 @@ int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count)
 	const struct mst_range *left = at > 0 ? &r->list[at - 1] : NULL;
 	const struct mst_range *right = at < r->count ? &r->list[at] : NULL;
 	if ((left != NULL && left->end > first) || (right != NULL && right->begin < end))
-		return -EINVAL;
+		return -EEXIST;
 
 	bool joins_left = left != NULL && left->end == first;
 	bool joins_right = right != NULL && right->begin == end;
@@ -79,6 +79,13 @@ int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count)
 		r->list[at] = (struct mst_range){ first, end };
 	}
 	return 0;
+}
+
+struct mst_range mst_ranges_given(const struct mst_ranges *r, uint64_t first)
+{
+	uint32_t at = place_of(r, first);
+
+	return r->list[at > 0 && r->list[at - 1].end > first ? at - 1 : at];
 }
 
 /* Neighbours are merged: behind a range there is a gap, or the end. */

@@ -23,9 +23,11 @@ struct mst_ranges {
 int mst_ranges_init(struct mst_ranges *r, uint64_t elems);
 void mst_ranges_fini(struct mst_ranges *r); /* of a zeroed struct too */
 
-/* 0; -EINVAL outside the vector, or a part of it was given before; -ENOSPC more separate ranges
- * than are kept apart, which a vector of up to 131072 elements cannot have. */
+/* 0; -ERANGE outside the vector; -EEXIST a part of it was given before; -ENOSPC more separate
+ * ranges than are kept apart, which a vector of up to 131072 elements cannot have. */
 int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count);
+/* The first that was given of what mst_ranges_add() finds given before. */
+struct mst_range mst_ranges_given(const struct mst_ranges *r, uint64_t first);
 void mst_ranges_clear(struct mst_ranges *r);
 
 /* The first elements from @from on that no range covers; false: there are none. */

@@ -7,7 +7,7 @@
 
 static struct mst_ticket *cell_of(struct mst_tickets *t, uint64_t number)
 {
-	return &t->ring[number % MST_TICKETS_MAX];
+	return &t->ring[number % MUSTER_TICKETS_MAX];
 }
 
 uint64_t mst_tickets_issue(struct mst_tickets *t)

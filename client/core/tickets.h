@@ -12,10 +12,6 @@
 
 #include "muster/muster.h"
 
-/* Pushes whose verdicts no wait has brought yet. More than slots only where a worker keeps pushing
- * and never waits. */
-#define MST_TICKETS_MAX 256u
-
 struct mst_ticket {
 	uint64_t number;
 	uint64_t counted_in;
@@ -24,18 +20,24 @@ struct mst_ticket {
 
 struct mst_tickets {
 	uint64_t sent, judged, given; /* the newest of each; 0: none yet */
-	struct mst_ticket ring[MST_TICKETS_MAX];
+	struct mst_ticket ring[MUSTER_TICKETS_MAX];
 };
-
-static inline bool mst_tickets_full(const struct mst_tickets *t)
-{
-	return t->sent - t->given == MST_TICKETS_MAX;
-}
 
 /* Is there a verdict that has not been given out? */
 static inline bool mst_tickets_due(const struct mst_tickets *t)
 {
 	return t->given < t->judged;
+}
+
+/* How many have been sent whose verdicts no outcome has brought yet. */
+static inline uint32_t mst_tickets_open(const struct mst_tickets *t)
+{
+	return (uint32_t)(t->sent - t->given);
+}
+
+static inline bool mst_tickets_full(const struct mst_tickets *t)
+{
+	return mst_tickets_open(t) == MUSTER_TICKETS_MAX;
 }
 
 /* A new ticket; there must be room. */

@@ -89,6 +89,7 @@ int mst_worker_fill(struct mst_worker *w)
 		return -EAGAIN;
 	w->slot[slot].state = MST_GRANT_FILLING;
 	w->slot[slot].posted = false;
+	w->slot[slot].lender = 0;
 	w->tag = w->given;
 	return slot;
 }
@@ -114,6 +115,39 @@ void mst_worker_sent(struct mst_worker *w, uint32_t slot)
 	w->slot[slot].sends--;
 }
 
+/* ---- lending ---- */
+
+void mst_worker_lent(struct mst_worker *w)
+{
+	int slot = find_slot(w, MST_GRANT_FILLING);
+
+	MST_ASSERT(slot >= 0 && w->slot[slot].lent < w->slot[slot].sends);
+	w->slot[slot].lent++;
+}
+
+void mst_worker_returned(struct mst_worker *w, uint32_t slot)
+{
+	MST_ASSERT(slot < w->cfg.slots && w->slot[slot].lent > 0);
+	w->slot[slot].lent--;
+}
+
+void mst_worker_cut(struct mst_worker *w)
+{
+	w->cut = true;
+}
+
+/* A slot is not filled again before everything is back, so its last push tells whose it is. */
+bool mst_worker_released(const struct mst_worker *w, uint64_t ticket)
+{
+	for (uint32_t i = 0; i < w->cfg.slots; i++) {
+		if (w->slot[i].lent > 0 && (ticket == 0 || w->slot[i].lender == ticket))
+			return false;
+	}
+	return true;
+}
+
+/* ---- giving up ---- */
+
 uint64_t mst_worker_computes_on(const struct mst_worker *w)
 {
 	return find_slot(w, MST_GRANT_FILLING) >= 0 ? w->tag : w->given;
@@ -129,7 +163,8 @@ static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
 	mst_ranges_clear(&w->ranges);
 }
 
-/* After the end of the job a slot that was sent to in part is as good as any: nobody reads it. */
+/* After the end of the job nobody reads a slot any more. So one that was sent in part is free,
+ * too. */
 int mst_worker_abandon(struct mst_worker *w)
 {
 	int slot = find_slot(w, MST_GRANT_FILLING);
@@ -148,28 +183,43 @@ static struct mst_lane_ask send_ask(struct mst_worker *w)
 {
 	MST_ASSERT(w->ask != MST_ASK_OUT);
 	w->ask = MST_ASK_OUT;
+	w->asking = w->headers;
 	w->renew = false;
 	w->more = false;
 	return (struct mst_lane_ask){ .number = ++w->ask_number, .have = w->held.version };
 }
 
-/* An answer in hand may be skipped for a newer one, but not where every version counts. */
+/* An answer that has not been handed out may be replaced by a newer one, but not where workers need
+ * every version. */
 static bool may_ask(const struct mst_worker *w)
 {
 	return w->ask == MST_ASK_NONE || (w->ask == MST_ASK_ANSWERED && !w->cfg.in_order);
 }
 
+/* The ask that is out, or its answer, is older than the push with @ticket: another ask must
+ * follow. */
+static void ask_again(struct mst_worker *w, uint64_t ticket)
+{
+	w->asking = ticket;
+	w->renew = true;
+}
+
 bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask)
 {
-	if (w->phase != MST_WORKER_WORKING || !may_ask(w))
+	if (w->phase != MST_WORKER_WORKING)
 		return false;
+	if (!may_ask(w)) {
+		if (w->headers > w->asking)
+			ask_again(w, w->headers);
+		return false;
+	}
 	*ask = send_ask(w);
 	return true;
 }
 
 bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask)
 {
-	if (w->more || mst_worker_misses(w) == 0 || !may_ask(w))
+	if (w->more || !mst_worker_misses_words(w) || !may_ask(w))
 		return false;
 	bool ended = w->last != MST_VERSION_NONE;
 	if (!ended && (w->finishing || (w->ask == MST_ASK_ANSWERED && !w->renew)))
@@ -183,16 +233,16 @@ bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask)
 /* A push that asks carries the ask itself, if one may go out now. */
 static uint32_t ask_with(struct mst_worker *w, uint64_t ticket, struct mst_lane_ask *ask)
 {
-	w->asking = ticket;
 	if (!may_ask(w)) {
-		w->renew = true;
+		ask_again(w, ticket);
 		return 0;
 	}
 	*ask = send_ask(w);
+	w->asking = ticket;
 	return MST_HEADER_ASK;
 }
 
-/* No rule in force for the open step can count it: its data need not be looked at. */
+/* No rule that is in force for the open step can count the contribution: nobody needs its data. */
 static bool is_outside(const struct mst_worker *w)
 {
 	return w->held.newest - w->tag > w->held.window;
@@ -208,7 +258,7 @@ bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range
 static uint32_t flags_of(const struct mst_worker *w, const struct muster_contribution *c)
 {
 	return (c->full ? MST_HEADER_FULL : 0) | (c->sum ? MST_HEADER_SUM : 0) |
-	       (is_outside(w) ? MST_HEADER_EMPTY : 0);
+	       (c->has_loss ? MST_HEADER_LOSS : 0) | (is_outside(w) ? MST_HEADER_EMPTY : 0);
 }
 
 int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
@@ -218,7 +268,9 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 
 	if (slot < 0)
 		return slot;
+	uint32_t unheard = mst_tickets_open(&w->tickets);
 	*ticket = mst_tickets_issue(&w->tickets);
+	w->slot[slot].lender = *ticket;
 	if (w->last != MST_VERSION_NONE) {
 		stop_filling(w, MST_GRANT_FREE);
 		mst_tickets_cancel_rest(&w->tickets);
@@ -229,14 +281,15 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 		.epoch = w->slot[slot].epoch,
 		.tag = w->tag,
 		.weight = c->weight,
-		.loss = c->loss,
-		.slot = (uint32_t)slot,
+		.loss = c->has_loss ? c->loss : 0,
+		.slot = (uint16_t)slot,
+		.unheard = (uint16_t)unheard,
 		.flags = flags_of(w, c),
 	};
-	if (!c->keep)
-		header->flags |= ask_with(w, *ticket, &header->ask);
 	w->slot[slot].ticket = *ticket;
 	w->headers = *ticket;
+	if (!c->keep)
+		header->flags |= ask_with(w, *ticket, &header->ask);
 	stop_filling(w, MST_GRANT_SPENT);
 	return 1;
 }

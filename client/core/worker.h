@@ -50,7 +50,9 @@ struct mst_worker_slot {
 	uint32_t granted;       /* SPENT: by these servers, as a set, */
 	uint64_t granted_epoch; /* with this epoch */
 	uint64_t ticket;        /* of the push that spent it last */
-	uint32_t sends;         /* puts of its data that are on their way: they still read it */
+	uint32_t sends;         /* puts of its data that are on their way: they still read them */
+	uint32_t lent;          /* of those, puts that read memory of the caller's */
+	uint64_t lender;        /* ticket of the push whose data those are; 0: it has none */
 	bool posted;            /* FILLING: there was such a put */
 };
 
@@ -83,7 +85,7 @@ struct mst_worker {
 	uint64_t tag;             /* likewise */
 	struct mst_tickets tickets;
 	uint64_t headers; /* ticket of the last header sent: what LEAVE tells */
-	uint64_t asking;  /* newest ticket whose push asked: its verdict is waited for */
+	uint64_t asking;  /* newest ticket that was asked with or after: waited for until judged */
 	bool abandoned;   /* an abandoned contribution is still to be told of */
 
 	enum mst_ask_state ask;
@@ -91,12 +93,13 @@ struct mst_worker {
 	uint32_t answered;             /* OUT: by these servers, as a set, */
 	struct mst_lane_answer answer; /* with this, */
 	const void *record;            /* and this of number 0, where it put it */
-	bool renew; /* a push asked while an ask was out, or its answer was in hand: ask again */
+	bool renew; /* asked for while an ask was out, or its answer in hand: ask again */
 
 	struct mst_held held;
 	uint64_t given; /* version of the last outcome; MST_VERSION_NONE: none yet */
 	bool more;      /* that outcome left verdicts behind, which need no new ask */
 	bool finishing; /* this worker has asked for the end of the job: wait for it */
+	bool cut;       /* a link is lost: of what it has been lent nothing comes back by itself */
 	uint64_t last;  /* the job has ended with this version; MST_VERSION_NONE: it has not */
 };
 
@@ -123,8 +126,16 @@ bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range
 
 /* A put of data of the contribution being filled is on its way, until mst_worker_sent(). */
 void mst_worker_posted(struct mst_worker *w);
+/* The put that was posted last reads memory of the caller's, which is lent meanwhile. */
+void mst_worker_lent(struct mst_worker *w);
 /* One of that slot's has been sent; any phase. */
 void mst_worker_sent(struct mst_worker *w, uint32_t slot);
+/* And that one gives back what it has been lent. */
+void mst_worker_returned(struct mst_worker *w, uint32_t slot);
+/* A link has been lost; any phase. */
+void mst_worker_cut(struct mst_worker *w);
+/* Is all memory back that was lent to the push with this ticket? 0: that was ever lent. */
+bool mst_worker_released(const struct mst_worker *w, uint64_t ticket);
 
 /* Hands the contribution in. 1: *header is to be sent; 0: the job has ended, nothing is; -EAGAIN.
  * The weight must have been checked. @ticket: of this push. */
@@ -166,8 +177,15 @@ enum mst_misses {
 	MST_MISSES_VERDICT = 2,
 	MST_MISSES_SLOT = 4,
 	MST_MISSES_END = 8,
+	MST_MISSES_SOURCE = 16, /* memory that was lent to pushes up to the last ask */
 };
 unsigned mst_worker_misses(const struct mst_worker *w);
+
+/* Does it miss anything that a server has to say? Else there is nothing to ask for. */
+static inline bool mst_worker_misses_words(const struct mst_worker *w)
+{
+	return (mst_worker_misses(w) & ~(unsigned)MST_MISSES_SOURCE) != 0;
+}
 
 /* Is something on its way, or in hand, that no outcome has brought yet? */
 bool mst_worker_awaits(const struct mst_worker *w);

@@ -22,8 +22,9 @@ class Options(c.Structure):
 
 
 class Contribution(c.Structure):
-    _fields_ = [("weight", c.c_double), ("loss", c.c_double), ("sum", c.c_bool),
-                ("full", c.c_bool), ("keep", c.c_bool)]
+    _fields_ = [("size", c.c_size_t), ("weight", c.c_double), ("loss", c.c_double),
+                ("has_loss", c.c_bool), ("sum", c.c_bool), ("full", c.c_bool),
+                ("keep", c.c_bool)]
 
 
 class Share(c.Structure):
@@ -74,7 +75,7 @@ def main():
     gradient = muster.muster_gradient(handle)
     for i in range(ELEMS):
         gradient[i] = rank + 1
-    mine = Contribution(weight=1, loss=float("nan"), full=True)
+    mine = Contribution(size=c.sizeof(Contribution), weight=1, full=True)
     must(muster.muster_push(handle, c.byref(mine), None), handle)
     must(muster.muster_wait(handle, c.byref(out)), handle)
 

@@ -1,17 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Time as the kernel tells it; everybody else is handed now_ns. */
+/* The time as the kernel tells it. All other code gets now_ns as an argument. */
 #include "common/base/clock.h"
 
 #include <time.h>
 
 #include "common/base/assert.h"
 
-uint64_t mst_now_ns(void)
+static uint64_t nanoseconds(clockid_t clock)
 {
 	struct timespec now;
 
-	MST_ASSERT(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+	MST_ASSERT(clock_gettime(clock, &now) == 0);
 	return (uint64_t)now.tv_sec * MST_SECOND + (uint64_t)now.tv_nsec;
+}
+
+uint64_t mst_now_ns(void)
+{
+	return nanoseconds(CLOCK_MONOTONIC);
+}
+
+uint64_t mst_thread_ns(void)
+{
+	return nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int64_t mst_wall_ms(void)
+{
+	struct timespec now;
+
+	MST_ASSERT(clock_gettime(CLOCK_REALTIME, &now) == 0);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 void mst_sleep_ns(uint64_t ns)

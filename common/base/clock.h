@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The only place that reads a clock. Deciding code is handed now_ns instead. */
+/* The only module that reads a clock. Code that decides gets now_ns as an argument instead. */
 #ifndef MST_BASE_CLOCK_H
 #define MST_BASE_CLOCK_H
 
@@ -9,10 +9,33 @@
 #define MST_SECOND UINT64_C(1000000000)
 #define MST_NEVER UINT64_MAX /* as a time: no deadline */
 
-/* Monotonic nanoseconds; only differences mean something. */
+/* Monotonic nanoseconds; only differences have a meaning. */
 uint64_t mst_now_ns(void);
 
-/* Sleeps so long, unless a signal comes first. */
+/* Nanoseconds of processor time that the calling thread has used: a measurement of plain computing
+ * uses this, so that other threads and processes are not measured. */
+uint64_t mst_thread_ns(void);
+
+/* Milliseconds since 1970 in UTC, for users: the clock may jump, and nothing is decided by it. */
+int64_t mst_wall_ms(void);
+
+/* Sleeps for @ns, or until a signal comes. */
 void mst_sleep_ns(uint64_t ns);
+
+/* When so much time will have passed. Never wraps: MST_NEVER stays MST_NEVER. */
+static inline uint64_t mst_deadline_ns(uint64_t timeout_ns)
+{
+	uint64_t now_ns = mst_now_ns();
+
+	return timeout_ns < MST_NEVER - now_ns ? now_ns + timeout_ns : MST_NEVER;
+}
+
+/* How long it is until that time. 0: it has come. */
+static inline uint64_t mst_left_ns(uint64_t deadline_ns)
+{
+	uint64_t now_ns = mst_now_ns();
+
+	return now_ns < deadline_ns ? deadline_ns - now_ns : 0;
+}
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Cells 0..31 hold one value each; above, every power of two [2^e, 2^(e+1)) is cut into 32 cells of
- * width 2^(e-5). The leading one and the five bits after it are the index, so finding the cell is a
- * count of leading zeros and a shift. 60 rows of 32 cells reach up to UINT64_MAX.
+ * Cells 0..31 hold one value each. Above, every range [2^e, 2^(e+1)) is divided into 32 cells of
+ * width 2^(e-5). The leading bit of a value and the five bits after it are the index, so finding
+ * the cell takes a count of leading zeros and a shift. 60 rows of 32 cells reach up to UINT64_MAX.
  */
 #include "common/base/hist.h"
 
@@ -26,8 +26,8 @@ static unsigned cell_of(uint64_t value)
 	return (shift + 1) * ROW + (unsigned)(value >> shift) - ROW;
 }
 
-/* The largest value that falls into a cell. In the very last one the shift drops the carry, and 0
- * minus 1 is UINT64_MAX as it should be. */
+/* The largest value that belongs to a cell. For the very last cell the shift loses the carry, and 0
+ * minus 1 is UINT64_MAX, which is right. */
 static uint64_t cell_bound(unsigned cell)
 {
 	if (cell < ROW)
@@ -55,8 +55,8 @@ void mst_hist_add(struct mst_hist *h, uint64_t value)
 		h->max = value;
 }
 
-/* How many values are @share of @count, rounded up, and at least one. 0.07 * 100 is a hair above 7
- * in binary and still means 7. */
+/* How many values are @share of @count, rounded up, and at least one. In binary 0.07 * 100 is
+ * slightly above 7, and must still give 7. */
 static uint64_t share_of(uint64_t count, double share)
 {
 	double wanted = ceil(share * (double)count * (1.0 - 1e-12));

@@ -1,15 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines to stderr: "muster: rank 3: lease of 5.0 s is over". Whoever knows an error first logs it,
- * once, in lower case, with numbers. Nothing logs per push.
+ * Log lines to standard error. A program that runs for a while logs with the time in UTC, to the
+ * millisecond, and the severity:
+ *
+ *   2026-11-22T10:00:39.123Z warn musterd: rank 3 was silent for its lease of 5 s
+ *
+ * A command that answers and ends, and any program before it opens its log, writes only its name
+ * before the text: "muster: nobody listens on 127.0.0.1:17077". The function that first knows of an
+ * error logs it, once, in lower case, with numbers. Nothing logs per push.
+ *
+ * No call waits for the reader of standard error. The programs of this tree pass their lines to a
+ * thread that writes them (log_writer.h). In another process, which has loaded the library, the
+ * caller writes the line itself if standard error takes it at once. Otherwise the line is dropped,
+ * and the next line is preceded by one that says how many were dropped. If two processes write to
+ * one pipe at the same moment a caller may still have to wait; but the library logs only a few
+ * lines in a job, and never from the thread that sends heartbeats.
  */
 #ifndef MST_BASE_LOG_H
 #define MST_BASE_LOG_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MST_LOG_LINE_MAX 1024u /* with its line feed; longer lines are cut */
+
 enum mst_log_level { MST_LOG_ERROR, MST_LOG_WARN, MST_LOG_INFO, MST_LOG_DEBUG };
 
-/* @name stands before each line ("musterd"); a string that outlives the process's logging. */
+/* From now on lines have the time and the severity, and lines less severe than @level are left out.
+ * @name stands before the text ("musterd"); the string must stay valid. */
 void mst_log_open(const char *name, enum mst_log_level level);
+bool mst_log_is_open(void);
+
+#define MST_LOG_TIME_LEN 25u /* with NUL */
+/* Milliseconds since 1970, years 0 to 9999: "2026-11-22T10:00:39.123Z". */
+void mst_log_time(int64_t unix_ms, char out[MST_LOG_TIME_LEN]);
 
 /* "error", "warn", "info" or "debug". Return: the level, or -EINVAL. */
 int mst_log_level_parse(const char *word);
@@ -20,5 +45,27 @@ void mst_log(enum mst_log_level level, const char *fmt, ...) __attribute__((form
 #define mst_warn(...) mst_log(MST_LOG_WARN, __VA_ARGS__)
 #define mst_info(...) mst_log(MST_LOG_INFO, __VA_ARGS__)
 #define mst_debug(...) mst_log(MST_LOG_DEBUG, __VA_ARGS__)
+
+/* Writes a complete line if standard error takes it at once. Takes no lock; for any thread.
+ * Return: false: it was not written, and is counted as dropped. */
+bool mst_log_write_now(const char *line, size_t len);
+
+/* ---- for log_writer.c and the end of the process ---- */
+
+/* From now on complete lines are passed to @put; NULL: to mst_log_write_now(). */
+typedef void (*mst_log_put)(enum mst_log_level level, const char *line, size_t len);
+void mst_log_divert(mst_log_put put);
+/* Composes "7 lines were dropped: ...".
+ * Return: its length. */
+size_t mst_log_compose_dropped(char line[MST_LOG_LINE_MAX], uint64_t dropped);
+/* Do lines wait to be written? A thread that passes a line on notes true, the writer notes false
+ * when none waits any more. */
+void mst_log_note_waiting(bool waiting);
+bool mst_log_waits(void);
+/* Sleeps until no line waits, for at most a tenth of a second. A signal handler may call it. */
+void mst_log_await_writer(void);
+/* Writes the last line of a process that ends itself, after all others. Waits a moment for them,
+ * and for room. */
+void mst_log_last_words(const char *line, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021), its
- * state filled by splitmix64 as its authors advise: so any seed will do, 0 included.
+ * xoshiro256** (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021). Its
+ * state is filled by splitmix64, as its authors advise, so that any seed is good, also 0.
  */
 #include "common/base/rand.h"
 
@@ -51,8 +51,9 @@ uint64_t mst_rand_next(struct mst_rand *r)
 uint64_t mst_rand_below(struct mst_rand *r, uint64_t bound)
 {
 	MST_ASSERT(bound > 0);
-	/* 2^64 mod bound numbers are too many for equal shares: draw again when one of them comes.
-	 * At worst every second draw is thrown away, usually none. */
+	/* The numbers below (2^64 mod bound) are too many for equal shares, so another number is
+	 * drawn when one of them comes. At worst every second number is thrown away, usually
+	 * none. */
 	uint64_t surplus = (UINT64_MAX - bound + 1) % bound;
 	uint64_t x;
 
@@ -67,8 +68,8 @@ double mst_rand_unit(struct mst_rand *r)
 	return (double)(mst_rand_next(r) >> 11) * 0x1p-53;
 }
 
-/* Box and Muller, the cosine half only: a kept second number would be state that a seed does not
- * show, and nobody draws normals fast enough to miss it. */
+/* Box and Muller's method, only its cosine half. Keeping the second number would be a state that
+ * the seed does not determine, and no caller needs normals so fast. */
 double mst_rand_normal(struct mst_rand *r)
 {
 	double radius = sqrt(-2.0 * log(1.0 - mst_rand_unit(r))); /* 1 - unit is never 0 */

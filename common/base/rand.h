@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers by seed (xoshiro256**, filled by splitmix64): same seed, same numbers. */
+/* Random numbers by a seed (xoshiro256**, filled by splitmix64): the same seed gives the same
+ * numbers. */
 #ifndef MST_BASE_RAND_H
 #define MST_BASE_RAND_H
 

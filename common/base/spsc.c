@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Positions only grow and are masked into the ring; they may wrap around SIZE_MAX, which the power
- * of two makes harmless. Each side keeps the other's position as last seen and looks again only
- * when that one says full or empty, so that in steady flow the two cache lines rarely change hands.
+ * Positions only grow, and are masked to an index of the ring. They may wrap around at SIZE_MAX,
+ * which is harmless since the size is a power of two. Each side keeps the position of the other
+ * side as it was last seen, and reads it again only when the ring looks full or empty. So in steady
+ * flow the two cache lines are rarely exchanged.
  */
 #include "common/base/spsc.h"
 
@@ -17,13 +18,13 @@
 #define CACHE_LINE 64
 
 struct mst_spsc {
-	size_t slots, element_bytes; /* never change */
+	size_t slots, element_bytes; /* constant */
 
-	/* The producer's line. */
+	/* The cache line of the producer. */
 	alignas(CACHE_LINE) _Atomic size_t tail; /* next position to fill */
 	size_t head_seen;
 
-	/* The consumer's line. */
+	/* The cache line of the consumer. */
 	alignas(CACHE_LINE) _Atomic size_t head; /* next position to take */
 	size_t tail_seen;
 
@@ -63,15 +64,15 @@ bool mst_spsc_push(struct mst_spsc *ring, const void *element)
 	size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed); /* our own */
 
 	if (tail - ring->head_seen == ring->slots) {
-		/* Acquire: pairs with the release in mst_spsc_pop(); the consumer has copied the
-		 * element out before we write over it. */
+		/* Acquire: pairs with the release in mst_spsc_pop(). The consumer has copied the
+		 * element before the producer overwrites it. */
 		ring->head_seen = atomic_load_explicit(&ring->head, memory_order_acquire);
 		if (tail - ring->head_seen == ring->slots)
 			return false;
 	}
 	memcpy(element_at(ring, tail), element, ring->element_bytes);
-	/* Release: pairs with the acquire in mst_spsc_pop(); the consumer that sees the new tail
-	 * sees the element. */
+	/* Release: pairs with the acquire in mst_spsc_pop(). A consumer that sees the new tail sees
+	 * the element. */
 	atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
 	return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A ring between exactly one producing and one consuming thread of one process: the only way two
- * threads of muster talk. Elements of one size, copied in and out; never blocks, never allocates
- * after mst_spsc_new().
+ * A ring between exactly one producer and one consumer thread of a process. Threads of muster
+ * exchange messages in no other way. All elements have one size, and are copied in and out. It
+ * never blocks, and allocates only in mst_spsc_new().
  */
 #ifndef MST_BASE_SPSC_H
 #define MST_BASE_SPSC_H
@@ -21,7 +21,7 @@ bool mst_spsc_push(struct mst_spsc *ring, const void *element);
 /* Producer. How many more can be pushed now, at least. */
 size_t mst_spsc_room(struct mst_spsc *ring);
 
-/* Consumer. Return: false if it is empty. */
+/* Consumer. Return: false if the ring is empty. */
 bool mst_spsc_pop(struct mst_spsc *ring, void *element);
 
 #endif

@@ -19,7 +19,7 @@ int mst_options_refuse(struct mst_options *o, const char *fmt, ...)
 	return -EINVAL;
 }
 
-/* A file's spelling of a name has '_' where it has '-'. */
+/* In a file a name is written with '_' in place of '-'. */
 static void key_spell(char *name)
 {
 	for (; *name != '\0'; name++) {
@@ -50,7 +50,7 @@ int mst_options_unknown(struct mst_options *o, const char *prefix, const char *n
 				  name, dashes, near);
 }
 
-/* A table that cannot work is our mistake, and every program has only the one. */
+/* Asserts that the table is valid: a bad one is a mistake of the program. */
 static void table_check(const struct mst_option *table)
 {
 	size_t count = 0;
@@ -96,10 +96,10 @@ int mst_options_set(struct mst_options *o, const char *name, const char *value)
 	return mst_row_set(o, row, value, label);
 }
 
-/* One flag as it stands in argv. */
+/* One flag of argv. */
 struct flag {
 	const struct mst_option *row;
-	const char *value; /* written together with the flag, or NULL */
+	const char *value; /* if it is written together with the flag; else NULL */
 	char label[MST_ROW_LABEL_MAX];
 };
 
@@ -122,30 +122,39 @@ static int flag_find_letter(struct mst_options *o, const char *arg, struct flag 
 
 	while (row->name != NULL && row->letter != arg[1])
 		row++;
-	if (row->name == NULL)
-		return mst_options_refuse(o, "unknown option %.60s", arg);
+	if (row->name == NULL) {
+		size_t len = strcspn(arg + 1, "=");
+		row = mst_row_find(o->table, arg + 1, len); /* -workers for --workers */
+		return mst_options_refuse(o, "unknown option %.60s%s%s%s", arg,
+					  row != NULL ? ": did you mean --" : "",
+					  row != NULL ? row->name : "", row != NULL ? "?" : "");
+	}
 	out->row = row;
 	out->value = arg[2] != '\0' ? arg + 2 : NULL;
 	snprintf(out->label, sizeof(out->label), "option -%c", arg[1]);
 	return 0;
 }
 
-/* What stands after the flag is its value, "-5" and "-" too; only two dashes look too much like the
- * next flag to be swallowed. */
+/* The argument after a flag is its value, also "-5" and "-". Only an argument that begins with two
+ * dashes is refused, since it is probably the next flag. */
 static int value_missing(struct mst_options *o, const struct flag *flag, const char *next)
 {
 	char expects[MST_ROW_EXPECTS_MAX];
 
-	if (next != NULL)
+	if (next != NULL && strcmp(next, "--") != 0)
 		return mst_options_refuse(o,
 					  "%s needs a value, but %.60s follows; if that is it,"
 					  " write --%s=%.60s",
 					  flag->label, next, flag->row->name, next);
+	bool text = flag->row->kind == MST_OPTION_STRING || flag->row->kind == MST_OPTION_LIST;
+	if (text && flag->row->value != NULL)
+		return mst_options_refuse(o, "%s needs a value: %s", flag->label, flag->row->value);
 	mst_row_expects(flag->row, expects, sizeof(expects));
 	return mst_options_refuse(o, "%s needs a value: %s", flag->label, expects);
 }
 
-/* Reads the flag at argv[0], and its value. Return: arguments used, or -errno. */
+/* Reads the flag at argv[0], and its value.
+ * Return: how many arguments were used, or -errno. */
 static int flag_take(struct mst_options *o, struct mst_pass *pass, int argc, char **argv)
 {
 	struct flag flag;

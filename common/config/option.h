@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table of options makes everything: it parses flags and the libconfig file, checks ranges,
- * prints --help, --print-config and the OPTIONS part of a manual page. Every program of muster has
- * such a table; a new option is one row and one field.
+ * A table of options from which everything follows: it parses flags and the libconfig file, checks
+ * ranges, and prints --help, --print-config and the OPTIONS section of a manual page. Each program
+ * of muster has such a table; a new option is one row and one field.
  *
- * A flag is --name VALUE or --name=VALUE; in a file the key is the name with '-' as '_'.
- * Defaults, then the file, then flags: later wins.
+ * A flag is --name VALUE or --name=VALUE; in a file the key is the name with '_' in place of '-'.
+ * First the defaults hold, then the file, then flags: the later one wins.
  */
 #ifndef MST_CONFIG_OPTION_H
 #define MST_CONFIG_OPTION_H
@@ -38,55 +38,58 @@ struct mst_option {
 	const char *name; /* "on-loss"; NULL ends a table */
 	char letter;      /* 'c' for -c, or 0 */
 	enum mst_option_kind kind;
-	size_t offset;         /* of the field in the program's struct */
-	const char *fallback;  /* default, as it would be typed; NULL: 0, false, NULL, empty */
-	double min, max;       /* numbers, in the kind's unit; both 0: any */
-	const char *automatic; /* word that stands for 0 ("auto"), or NULL */
+	size_t offset; /* of the field in the program's struct */
+	/* the default, as a user would type it; NULL: 0, false, NULL, empty */
+	const char *fallback;
+	double min, max;       /* range of a number, in the kind's unit; both 0: any */
+	const char *automatic; /* a word that means 0 ("auto"), or NULL */
 	const char *choices;   /* CHOICE */
-	const char *value;     /* what --help calls the value; NULL: from kind */
+	const char *value;     /* what --help calls the value; NULL: as its kind does */
 	const char *help;      /* one sentence without its full stop */
-	bool typed_only; /* a flag only (--help): no key of a file, and never printed as one */
+	bool typed_only;       /* only a flag (--help), never a key of a file */
 };
 
-/* What a table is parsed into. */
+/* What the options are parsed into. */
 struct mst_options {
 	const struct mst_option *table;
 	void *fields;  /* the program's struct */
-	void *strings; /* owned: what string fields point to; mst_options_free() */
+	void *strings; /* the strings that fields point to; freed by mst_options_free() */
 	char why[512]; /* after a failure: a sentence that names option, value, what is allowed */
 };
 
-/* Sets every field to its default. Return: 0 or -ENOMEM. A bad default is our mistake: asserted. */
+/* Sets every field to its default. Asserts that the defaults are valid.
+ * Return: 0 or -ENOMEM. */
 int mst_options_init(struct mst_options *o, const struct mst_option *table, void *fields);
 void mst_options_free(struct mst_options *o);
 
 /* Reads flags up to the first operand or "--". @operand: index of the first argument that is not an
- * option (argc if none). --help and --version are ordinary FLAG rows of the program.
- * A list starts anew with its first flag, so that flags replace what a file said, and a command
- * line may be read twice: for the name of the file, and again after it.
- * Unknown: -EINVAL with the nearest known name. */
+ * option (argc: there is none). --help and --version are ordinary FLAG rows of the program. The
+ * first flag of a list empties it. So flags replace what a file said, and a command line may be
+ * read twice: first for the name of the file, then again after the file.
+ * Return: 0; -EINVAL: for an unknown option @o->why names the nearest known one. */
 int mst_options_argv(struct mst_options *o, int argc, char **argv, int *operand);
-/* Reads a libconfig file. -ENOENT and so on if it cannot be read; -EINVAL with file and line. */
+/* Reads a libconfig file.
+ * Return: 0; -ENOENT and so on: it cannot be read; -EINVAL: @o->why names file and line. */
 int mst_options_file(struct mst_options *o, const char *path);
-/* Sets one option by name from text. */
+/* Sets one option by its name. */
 int mst_options_set(struct mst_options *o, const char *name, const char *value);
 
 /* "  --lease DURATION   ... (default 5s)", wrapped to 100 columns. */
 void mst_options_help(const struct mst_option *table, FILE *out);
-/* A libconfig file that would give the present fields. What was never set and has no default stands
- * as a comment. */
+/* Prints a libconfig file that gives the present fields. An option that is not set and has no
+ * default is printed as a comment. */
 void mst_options_print(const struct mst_options *o, FILE *out);
 /* The OPTIONS section of a man page, in roff. */
 void mst_options_man(const struct mst_option *table, FILE *out);
 
-/* Single values, for whoever parses something of its own. @out written on success only.
- * Return: 0 or -EINVAL. The whole text must be eaten. */
+/* Parse single values. The whole text must be used. @out is written on success only.
+ * Return: 0 or -EINVAL. */
 int mst_parse_u64(const char *text, uint64_t *out);
 int mst_parse_real(const char *text, double *out);
 int mst_parse_size(const char *text, uint64_t *out);
 int mst_parse_duration(const char *text, uint64_t *out);
 
-/* The name nearest to @word by edit distance, or NULL if none is near. @names ends with NULL. */
+/* The name nearest to @word by edit distance; NULL: none is near. @names ends with NULL. */
 const char *mst_nearest(const char *word, const char *const *names);
 
 #endif

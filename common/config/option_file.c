@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Options from a libconfig file. A setting becomes the text a flag would have had, and goes the way
- * of a flag; here is only checked that its type suits the row, so that `job = 5` is refused as
- * `--workers five` is.
+ * Reads options from a libconfig file. A setting is turned into the text that a flag would have,
+ * and then handled as a flag. Here it is only checked that its type suits the row, so that `job =
+ * 5` is refused as `--workers five` is.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static int text_fill(FILE *f, char *text)
 {
 	struct stat st;
 
-	/* fopen() opens a folder, too. */
+	/* fopen() opens a folder without an error. */
 	if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode))
 		return -EISDIR;
 	size_t bytes = fread(text, 1, FILE_BYTES_MAX + 1, f);
@@ -38,12 +38,13 @@ static int text_fill(FILE *f, char *text)
 		return -EFBIG;
 	if (memchr(text, '\0', bytes) != NULL)
 		return -EILSEQ;
-	/* libconfig takes a comment for one only if its line ends. */
+	/* libconfig accepts a comment only if its line ends. */
 	memcpy(text + bytes, "\n", 2);
 	return 0;
 }
 
-/* The whole file as a string of its own. Return: 0 or -errno. */
+/* Reads the whole file into a string.
+ * Return: 0 or -errno. */
 static int text_load(const char *path, char **out)
 {
 	FILE *f = fopen(path, "re");
@@ -61,8 +62,8 @@ static int text_load(const char *path, char **out)
 	return 0;
 }
 
-/* May a setting of this type stand for the row? A number in quotes may: it is how those are written
- * that libconfig cannot hold. */
+/* May a setting of this type set the row? A number in quotes may: numbers that libconfig cannot
+ * hold are written so. */
 static bool type_suits(const struct mst_option *row, int type)
 {
 	switch (row->kind) {
@@ -81,7 +82,7 @@ static bool type_suits(const struct mst_option *row, int type)
 	}
 }
 
-/* The text a flag would have had. @number: room for what is not a string. */
+/* The text that a flag would have. @number: room for a value that is not a string. */
 static const char *setting_text(const config_setting_t *s, char *number, size_t len)
 {
 	switch (config_setting_type(s)) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A table in print: for a terminal, for a file to be read back, for a manual page. */
+/* Prints a table of options: for a terminal, as a file that can be read back, for a manual page. */
 #include <string.h>
 
 #include "common/config/row.h"
 
 #define PAGE_COLUMNS 100u
-#define HELP_COLUMN 34u /* where sentences begin */
+#define HELP_COLUMN 34u /* column at which the help begins */
 
-/* Words flowing into lines. */
+/* Wraps words into lines. */
 struct flow {
 	FILE *out;
 	const char *margin; /* each further line begins with it */
@@ -107,7 +107,8 @@ static void list_print(const struct mst_option_list *list, FILE *out)
 	fputs(list->count > 0 ? " ]" : "]", out);
 }
 
-/* Does libconfig read this number as it stands? Larger ones go in quotes (option_scan.c). */
+/* Can libconfig read this value without quotes? Larger numbers are printed in quotes
+ * (option_scan.c). */
 static bool is_bare(const struct mst_option *row, const char *text)
 {
 	uint64_t whole;
@@ -154,7 +155,7 @@ void mst_options_print(const struct mst_options *o, FILE *out)
 		fputc('#', out);
 		flow_text(&flow, row->help);
 		fputc('\n', out);
-		/* Nothing stands for a text that is not there. */
+		/* A text that is not set has no value to print. */
 		bool absent = row->fallback == NULL && row->kind != MST_OPTION_FLAG &&
 			      mst_row_unset(o, row);
 		fputs(absent ? "# " : "", out);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A look over a file's text before libconfig has it. libconfig 1.5 takes a plain integer modulo
- * 2^32 and a long one clamped, without a word, and what it includes may end the process (a folder
- * does). So such numbers and includes are refused here, where the text is still at hand.
+ * Checks the text of a file before libconfig reads it. libconfig 1.5 takes a plain integer modulo
+ * 2^32 and limits a long one, without an error; and what a file includes may end the process (a
+ * folder does). So such numbers and includes are refused here, where the text is still known.
  *
- * Only tokens are told apart, as libconfig itself does it: strings, comments, names, numbers.
+ * The text is divided into tokens as libconfig does it: strings, comments, names, numbers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@
 #define DIGITS "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* @at: the opening quote. Return: behind the closing one. */
+/* @at: the opening quote.
+ * Return: the position after the closing one. */
 static const char *string_skip(const char *at)
 {
 	for (at++; *at != '\0' && *at != '"'; at++) {
@@ -25,7 +26,7 @@ static const char *string_skip(const char *at)
 	return *at == '"' ? at + 1 : at;
 }
 
-/* Return: behind the comment that begins at @at, or NULL if none does. */
+/* Return: the position after the comment that begins at @at; NULL: no comment begins there. */
 static const char *comment_skip(const char *at)
 {
 	if (*at == '#' || strncmp(at, "//", 2) == 0)
@@ -36,7 +37,8 @@ static const char *comment_skip(const char *at)
 	return end != NULL ? end + 2 : at + strlen(at);
 }
 
-/* The fraction and exponent that make a number of @at's digits a float. Return: behind them. */
+/* Skips the fraction and the exponent that make a number a float.
+ * Return: the position after them. */
 static const char *fraction_skip(const char *at)
 {
 	if (*at == '.')
@@ -50,7 +52,7 @@ static const char *fraction_skip(const char *at)
 	return at;
 }
 
-/* Return: behind the number at @at; NULL if libconfig could not hold it. */
+/* Return: the position after the number at @at; NULL: libconfig could not hold the number. */
 static const char *number_skip(const char *at)
 {
 	bool hex = at[0] == '0' && (at[1] == 'x' || at[1] == 'X');
@@ -68,7 +70,7 @@ static const char *number_skip(const char *at)
 	return overflow || value > limit ? NULL : end;
 }
 
-/* Return: behind the token at @at; NULL if it is a number out of range. */
+/* Return: the position after the token at @at; NULL: it is a number out of range. */
 static const char *token_skip(const char *at)
 {
 	const char *behind = comment_skip(at);

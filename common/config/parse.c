@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single values: text to number and back. What is not eaten whole is refused: "5x", "", " 5", "-1"
- * where nothing is negative, and whatever does not fit. strtoull() and strtod() alone are laxer:
- * they skip blanks, negate what is unsigned, and take "nan", "inf" and hexadecimal.
+ * Single values: from text to number and back. A text that is not used whole is refused: "5x", "",
+ * " 5", "-1" where nothing is negative, and numbers that do not fit. strtoull() and strtod() alone
+ * would accept more: they skip blanks, negate unsigned numbers, and take "nan", "inf" and
+ * hexadecimal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +39,8 @@ static const struct unit duration_units[] = {
 	{ NULL, 0 },
 };
 
-/* Reads the digits @text begins with. Return: what follows them, or NULL. */
+/* Reads the digits that @text begins with.
+ * Return: what follows them, or NULL. */
 static const char *whole_read(const char *text, uint64_t *out)
 {
 	size_t len = strspn(text, DIGITS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row and its field. Text is read into a value first and stored only if it is allowed, so that
- * a refused value leaves the field as it was.
+ * One row and its field. A text is first read into a value, which is stored only if it is allowed.
+ * So a refused value leaves the field as it was.
  */
 #include "common/config/row.h"
 
@@ -13,7 +13,7 @@
 #include "common/base/assert.h"
 #include "common/base/bitset.h"
 
-/* A kind that is a whole number has read and write; the others are cases in the functions below. */
+/* Kinds that are whole numbers have read and write; the others are cases in the functions below. */
 struct kind {
 	const char *value; /* what --help calls it */
 	const char *noun;
@@ -35,13 +35,15 @@ static const struct kind kinds[] = {
 	[MST_OPTION_LIST] = { "TEXT", "a text, or a list of them", NULL, NULL },
 };
 
+#define CHOICES_MAX 8u /* a mistyped word is compared with at most so many choices */
+
 union value {
 	bool flag;
 	uint64_t whole;
 	double real;
 };
 
-/* What the strings of a struct mst_options are kept in. */
+/* A list that keeps the strings of a struct mst_options. */
 struct string {
 	struct string *next;
 	char text[];
@@ -116,7 +118,7 @@ static void bound_format(const struct mst_option *row, double bound, char *out, 
 		mst_format_real(bound, out, len);
 }
 
-/* " from 1 to 64", " of at least 1", or nothing where everything is allowed. */
+/* Writes " from 1 to 64", " of at least 1", or nothing if everything is allowed. */
 static void range_format(const struct mst_option *row, char *out, size_t len)
 {
 	char min[MST_ROW_TEXT_MAX], max[MST_ROW_TEXT_MAX];
@@ -142,9 +144,14 @@ void mst_row_expects(const struct mst_option *row, char *out, size_t len)
 	bool choice = row->kind == MST_OPTION_CHOICE;
 	char range[2 * MST_ROW_TEXT_MAX + 16];
 
+	/* "a duration such as 5s, from 1ms to 1h": the comma shows that the range is not part of
+	 * the example. */
+	bool exemplified = row->kind == MST_OPTION_SIZE || row->kind == MST_OPTION_DURATION;
+
 	range_format(row, range, sizeof(range));
-	snprintf(out, len, "%s%s%s%s%s%s", kinds[row->kind].noun, choice ? " " : "",
-		 choice ? row->choices : "", range, row->automatic != NULL ? ", or " : "",
+	snprintf(out, len, "%s%s%s%s%s%s%s", kinds[row->kind].noun, choice ? " " : "",
+		 choice ? row->choices : "", exemplified && range[0] != '\0' ? "," : "", range,
+		 row->automatic != NULL ? ", or " : "",
 		 row->automatic != NULL ? row->automatic : "");
 }
 
@@ -214,7 +221,8 @@ static bool choice_read(const struct mst_option *row, const char *text, uint64_t
 	return false;
 }
 
-/* Return: false if the row does not take this text. */
+/* Reads the text of a row.
+ * Return: false: the row does not accept it. */
 static bool value_read(const struct mst_option *row, const char *text, union value *out)
 {
 	const struct kind *kind = &kinds[row->kind];
@@ -277,16 +285,34 @@ static int text_set(struct mst_options *o, const struct mst_option *row, const c
 	return 0;
 }
 
+/* Finds the choice that a mistyped word was meant to be.
+ * Return: false: none is near. */
+static bool choice_near(const struct mst_option *row, const char *text, char *out, size_t len)
+{
+	char choice[CHOICES_MAX][MST_ROW_TEXT_MAX];
+	const char *names[CHOICES_MAX + 1] = { NULL };
+
+	for (unsigned i = 0; i < CHOICES_MAX && mst_row_choice(row, i, choice[i], len); i++)
+		names[i] = choice[i];
+	const char *near = mst_nearest(text, names);
+	if (near != NULL)
+		snprintf(out, len, "%s", near);
+	return near != NULL;
+}
+
 int mst_row_set(struct mst_options *o, const struct mst_option *row, const char *text,
 		const char *label)
 {
-	char expects[MST_ROW_EXPECTS_MAX];
+	char expects[MST_ROW_EXPECTS_MAX], near[MST_ROW_TEXT_MAX];
 	union value v;
 
 	if (row->kind == MST_OPTION_STRING || row->kind == MST_OPTION_LIST)
 		return text_set(o, row, text, label);
 	if (!value_read(row, text, &v)) {
 		mst_row_expects(row, expects, sizeof(expects));
+		if (row->kind == MST_OPTION_CHOICE && choice_near(row, text, near, sizeof(near)))
+			return mst_options_refuse(o, "%s: \"%.60s\" is not %s: did you mean %s?",
+						  label, text, expects, near);
 		return mst_options_refuse(o, "%s: \"%.60s\" is not %s", label, text, expects);
 	}
 	value_store(o, row, v);

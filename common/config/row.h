@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row of a table: what text it takes, what its field holds, and how that is typed again.
- * Internal to common/config: flags, the file and what is printed all go through here, so that a
- * value means the same wherever it stands.
+ * One row of a table: which texts it accepts, what its field holds, and how that is written as
+ * text. Internal to common/config. Flags, the file and everything printed use these functions, so
+ * that a value means the same everywhere.
  */
 #ifndef MST_CONFIG_ROW_H
 #define MST_CONFIG_ROW_H
@@ -10,11 +10,11 @@
 #include "common/config/option.h"
 
 #define MST_ROWS_MAX 128u
-#define MST_ROW_TEXT_MAX 48u     /* a number as it is typed */
+#define MST_ROW_TEXT_MAX 48u     /* a number as text */
 #define MST_ROW_EXPECTS_MAX 192u /* "a whole number from 1 to 64, or auto" */
 #define MST_ROW_LABEL_MAX 200u   /* "option --workers", "muster.conf:3: workers" */
 
-/* One reading of flags or of a file: which lists it has begun. */
+/* One pass over flags or over a file: which lists it has begun. */
 struct mst_pass {
 	uint64_t begun[MST_ROWS_MAX / 64];
 };
@@ -27,9 +27,9 @@ static inline void *mst_row_field(const struct mst_options *o, const struct mst_
 	return (char *)o->fields + row->offset;
 }
 
-/* What stands for a value in --help: "DURATION", "shrink|fail"; NULL where none is taken. */
+/* What --help calls the value: "DURATION", "shrink|fail"; NULL: the option takes no value. */
 const char *mst_row_value(const struct mst_option *row);
-/* What a row takes, in words. */
+/* Writes in words what a row accepts. */
 void mst_row_expects(const struct mst_option *row, char *out, size_t len);
 
 /* Sets the field to 0, false, NULL or empty. */
@@ -43,26 +43,30 @@ int mst_row_set(struct mst_options *o, const struct mst_option *row, const char 
 
 /* Does the field hold what mst_row_clear() left? */
 bool mst_row_unset(const struct mst_options *o, const struct mst_option *row);
-/* What the field of a row holds, as it would be typed; not for STRING and LIST. */
+/* Writes what the field of a row holds, as a user would type it; not for STRING and LIST. */
 void mst_row_text(const struct mst_options *o, const struct mst_option *row, char *out, size_t len);
 
-/* Copies the choice at @index out of "a|b|c". Return: false if there is none. */
+/* Copies the choice at @index out of "a|b|c".
+ * Return: false: there is none. */
 bool mst_row_choice(const struct mst_option *row, unsigned index, char *out, size_t len);
 
-/* Writes the sentence to o->why. Return: -EINVAL. */
+/* Writes a sentence to o->why.
+ * Return: -EINVAL. */
 int mst_options_refuse(struct mst_options *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Says that there is no such option and which is nearest; with @key, as a file spells it.
- * @prefix: "muster.conf:3: ", or "". Return: -EINVAL. */
+/* Writes to o->why that there is no such option, and which is nearest. @key: names are written as
+ * in a file. @prefix: "muster.conf:3: ", or "".
+ * Return: -EINVAL. */
 int mst_options_unknown(struct mst_options *o, const char *prefix, const char *name, bool key);
 
-/* The reverse of mst_parse_*(): reading it gives the same value. */
+/* The reverse of mst_parse_*(): reading the text gives the same value. */
 void mst_format_u64(uint64_t value, char *out, size_t len);
 void mst_format_real(double value, char *out, size_t len);
 void mst_format_size(uint64_t value, char *out, size_t len);
 void mst_format_duration(uint64_t value, char *out, size_t len);
 
-/* Looks for what libconfig would take silently or die of (option_scan.c). @line: where it is.
+/* Looks for what libconfig would accept silently, or what would end the process (option_scan.c).
+ * @line: where it is.
  * Return: NULL, or what is wrong. */
 const char *mst_options_scan(const char *text, unsigned *line);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A rank's delays: one model out of the specs, at most one mix beside it, a stream of numbers. */
+/* The delays of one rank: one model of the specs, at most one mix, and a stream of random
+ * numbers. */
 #include "common/delay/delay.h"
 
 #include <errno.h>
@@ -36,8 +37,8 @@ static int model_take(struct mst_delay *d, const struct mst_spec *s, uint32_t ra
 	return rc;
 }
 
-/* A rank's own model replaces what is for all ranks, their mix included; its own mix replaces the
- * mix only. */
+/* A rank's own model replaces the model for all ranks and also their mix; a rank's own mix replaces
+ * only the mix. */
 static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32_t rank, char *why,
 			size_t why_len)
 {
@@ -55,7 +56,8 @@ static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32
 	return model != NULL ? model_take(d, model, rank, why, why_len) : 0;
 }
 
-/* A stream of its own for every (seed, rank): neighbouring ranks share nothing. */
+/* Starts a stream of numbers for (seed, rank). Streams of neighbouring ranks have nothing in
+ * common. */
 static void rand_start(struct mst_rand *r, uint64_t seed, uint32_t rank)
 {
 	mst_rand_seed(r, seed);
@@ -110,7 +112,7 @@ uint64_t mst_delay_next(struct mst_delay *d)
 	double ns = model_draw_ns(d);
 	if (d->mixed && mst_rand_unit(&d->rand) < d->share)
 		ns *= d->factor;
-	/* A product of zero and infinity is no delay; what is too long is cut. */
+	/* Zero times infinity is taken as no delay; a delay that is too long is limited. */
 	if (isnan(ns))
 		return 0;
 	return ns < (double)MST_DELAY_MAX ? (uint64_t)ns : MST_DELAY_MAX;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Delay models, for examples, tools and the simulator: how long a worker's gradient takes longer.
+ * Delay models for examples, tools and the simulator: by how much a worker's gradient takes longer.
  *
  *   const:MS  uniform:LO,HI  exp:MEAN  sexp:SHIFT,MEAN  pareto:SCALE,ALPHA
  *   lognormal:MEDIAN,SIGMA   mix:P,FACTOR  trace:FILE        (milliseconds)
  *
- * A list of them is given as "MODEL" for all ranks and "RANK:MODEL" for one, which replaces it.
- * mix:P,FACTOR multiplies what the model for all ranks gives by FACTOR with probability P and so
- * is given beside another model. trace:FILE: CSV of step,worker,ready_us with a header line; rank r
- * takes the times of worker r mod (workers in the file), and starts over at the end.
+ * Of a list of specs, "MODEL" is for all ranks, and "RANK:MODEL" for one rank, for which it
+ * replaces the former. mix:P,FACTOR multiplies the delay of another model by FACTOR with
+ * probability P, so it must be given together with another model. trace:FILE is a CSV file of
+ * step,worker,ready_us with a header line; rank r uses the times of worker r mod (workers in the
+ * file), and begins again at the end.
  */
 #ifndef MST_DELAY_DELAY_H
 #define MST_DELAY_DELAY_H
@@ -18,13 +19,14 @@
 
 struct mst_delay;
 
-/* The model of one rank out of a list of specs as above. @why: on failure a sentence that quotes
- * the spec. Return: 0; -EINVAL; -ENOMEM; the errno of a trace that cannot be read. */
+/* Makes the model of one rank from a list of specs as above.
+ * @why: on failure a sentence that quotes the spec.
+ * Return: 0; -EINVAL; -ENOMEM; the errno of a trace that cannot be read. */
 struct mst_delay_options {
 	const char *const *spec;
 	uint32_t spec_count;
 	uint32_t rank;
-	uint64_t seed; /* together with rank: same seed, same delays */
+	uint64_t seed; /* the same seed and rank give the same delays */
 };
 int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
 		  size_t why_len);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of models: their forms, what numbers they take, and their distributions. */
+/* The table of models: their forms, the numbers that they take, and their distributions. */
 #include "common/delay/model.h"
 
 #include <math.h>
 #include <string.h>
 
-/* In (0, 1], so that its logarithm and negative powers are finite. */
+/* A number in (0, 1], so that its logarithm and negative powers are finite. */
 static double positive_unit(struct mst_rand *r)
 {
 	return 1.0 - mst_rand_unit(r);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models, specs and traces: what delay.c is made of. Internal to common/delay. */
+/* Models, specs and traces, which delay.c is made of. Internal to common/delay. */
 #ifndef MST_DELAY_MODEL_H
 #define MST_DELAY_MODEL_H
 
@@ -9,7 +9,7 @@
 
 #include "common/base/rand.h"
 
-/* No delay is longer: 2^62 ns are 146 years, and may still be added to a time. */
+/* No delay is longer: 2^62 ns are 146 years, and can still be added to a time. */
 #define MST_DELAY_MAX (UINT64_C(1) << 62)
 #define MST_DELAY_PARAMS 2u
 #define MST_DELAY_WHY 160u /* bytes for what is wrong with a spec, without the spec */
@@ -26,7 +26,8 @@ struct mst_model {
 	unsigned params;
 	/* DRAWN: the next delay in milliseconds. */
 	double (*draw)(struct mst_rand *r, const double *p);
-	/* What is wrong with the numbers, or NULL; absent where any from 0 on will do. */
+	/* What is wrong with the numbers, or NULL. No function: any numbers from 0 on are
+	 * allowed. */
 	const char *(*check)(const double *p);
 };
 
@@ -49,18 +50,22 @@ struct mst_specs {
 	size_t count;
 };
 
-/* Parses out->count texts into out->spec and checks them together. @why: a sentence that quotes the
- * spec. Return: 0 or -EINVAL. */
+/* Parses out->count texts into out->spec, and checks them together.
+ * @why: a sentence that quotes the spec.
+ * Return: 0 or -EINVAL. */
 int mst_specs_parse(struct mst_specs *out, const char *const *text, char *why, size_t why_len);
-/* What is given for all ranks, or for exactly this one: its mix, or else its model. NULL: none. */
+/* The model that is given for all ranks, or for exactly this rank; with @want_mix the mix. NULL:
+ * none. */
 const struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix);
 const struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank,
 					  bool want_mix);
-/* delay "SPEC": WRONG. Return: -EINVAL. */
+/* Writes: delay "SPEC": WRONG.
+ * Return: -EINVAL. */
 int mst_spec_refuse(const char *spec, const char *wrong, char *why, size_t why_len);
 
-/* Reads the number that @text begins with: decimal, not negative, finite. strtod() alone also takes
- * blanks, "nan", "inf" and hexadecimal. Return: what follows it, or NULL. */
+/* Reads the number that @text begins with: decimal, not negative, finite. strtod() alone would also
+ * accept blanks, "nan", "inf" and hexadecimal.
+ * Return: what follows it, or NULL. */
 const char *mst_delay_number(const char *text, double *out);
 
 /* The times of one worker of a file, in the order of the file. */
@@ -70,7 +75,8 @@ struct mst_trace {
 	size_t next;
 };
 
-/* Loads what @rank takes from the file. @why: on failure what is wrong, in words.
+/* Loads the times that @rank uses from the file.
+ * @why: on failure what is wrong, in words.
  * Return: 0; -EINVAL; -ENOMEM; the errno of opening or reading it. */
 int mst_trace_load(struct mst_trace *t, const char *path, uint32_t rank, char *why, size_t why_len);
 void mst_trace_free(struct mst_trace *t);

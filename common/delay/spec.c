@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Specs: "exp:20", "3:const:500". All of them are checked for every rank, so that a wrong one stops
- * all workers alike and not only the one it is for.
+ * Specs: "exp:20", "3:const:500". Every rank checks all of them, so that a wrong one stops all
+ * workers, not only the one that it is for.
  */
 #include <errno.h>
 #include <math.h>
@@ -27,7 +27,8 @@ const char *mst_delay_number(const char *text, double *out)
 	return end;
 }
 
-/* Takes "RANK:" off the front. Return: false if there are digits that are no rank. */
+/* Skips "RANK:" at the front.
+ * Return: false: there are digits that are no rank. */
 static bool rank_parse(const char **at, struct mst_spec *out)
 {
 	size_t len = strspn(*at, DIGITS);
@@ -44,7 +45,8 @@ static bool rank_parse(const char **at, struct mst_spec *out)
 	return true;
 }
 
-/* Reads as many numbers as the model takes. Return: false if these are others. */
+/* Reads as many numbers as the model takes.
+ * Return: false: the text has other numbers. */
 static bool params_parse(const char *at, struct mst_spec *out)
 {
 	for (unsigned i = 0; i < out->model->params; i++) {
@@ -96,7 +98,7 @@ static int spec_parse(const char *text, struct mst_spec *out, char *why, size_t 
 	return unfit != NULL ? mst_spec_refuse(text, unfit, why, why_len) : 0;
 }
 
-/* Return: the model (or the mix) that is given for exactly these ranks before @end, or NULL. */
+/* Return: the model (or the mix) that is given for the same ranks before @end, or NULL. */
 static const struct mst_spec *spec_find(const struct mst_specs *all, size_t end,
 					const struct mst_spec *like, bool want_mix)
 {
@@ -119,7 +121,8 @@ const struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t 
 	return spec_find(all, all->count, &(struct mst_spec){ .rank = rank }, want_mix);
 }
 
-/* What the specs do not say one by one: none twice, and no mix without something to multiply. */
+/* Checks the specs together: none may be given twice, and a mix needs a model that it
+ * multiplies. */
 static int specs_check(const struct mst_specs *all, char *why, size_t why_len)
 {
 	char wrong[MST_DELAY_WHY];

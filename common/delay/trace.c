@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A recording of arrival times: CSV of step,worker,ready_us under a header line. Workers are
- * numbered from 0 without gaps, so that rank r can be given those of worker r mod (workers in the
- * file). The file is a user's: every line is checked, and memory grows with its lines only.
+ * Recorded arrival times: a CSV of step,worker,ready_us with a header line. Workers must be
+ * numbered from 0 without gaps, since rank r uses the times of worker r mod (workers in the file).
+ * The file comes from a user, so every line is checked, and the memory needed depends only on the
+ * number of lines.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 #include "common/delay/model.h"
 
 #define HEADER "step,worker,ready_us"
-#define LINE_BYTES 128 /* longer lines are no lines of such a file */
+#define LINE_BYTES 128 /* no valid line is longer */
 #define NS_PER_US 1000.0
 
 struct row {
@@ -24,7 +25,7 @@ struct row {
 struct table {
 	struct row *row;
 	size_t count, room;
-	uint32_t workers; /* the largest seen, and one */
+	uint32_t workers; /* the largest number seen, plus one */
 };
 
 static int table_add(struct table *t, struct row row)
@@ -43,7 +44,8 @@ static int table_add(struct table *t, struct row row)
 	return 0;
 }
 
-/* Cuts the line's end off. Return: false if it has none, for the line is too long. */
+/* Removes the end of the line.
+ * Return: false: the line is too long, so it has no end. */
 static bool line_trim(char *line, FILE *f)
 {
 	size_t len = strcspn(line, "\r\n");
@@ -97,8 +99,9 @@ static int table_read(struct table *t, FILE *f, size_t *wrong)
 /* Return: the lowest worker without a line, t->workers if there is none; -ENOMEM. */
 static int64_t table_gap(const struct table *t)
 {
-	/* Of more workers than lines, one of the first count + 1 has none: no need to look further,
-	 * nor to believe the file and allocate for its largest number. */
+	/* If there are more workers than lines, one of the first count + 1 workers has no line. So
+	 * it is not necessary to look further, nor to trust the file and allocate for its largest
+	 * number. */
 	size_t workers = t->workers <= t->count ? t->workers : t->count + 1;
 	bool *seen = calloc(workers + 1, sizeof(*seen));
 	int64_t gap = 0;
@@ -115,7 +118,7 @@ static int64_t table_gap(const struct table *t)
 	return gap;
 }
 
-/* Picks the rows of one worker, which has some. */
+/* Picks the rows of one worker, which must have some. */
 static int trace_pick(struct mst_trace *t, const struct table *table, uint32_t worker)
 {
 	uint64_t *ns = calloc(table->count, sizeof(*ns));

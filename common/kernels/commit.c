@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A commit strip by strip: a strip's sums stay in the first cache from the first leaf to the
+ * A commit tile by tile: a tile's sums stay in the first cache from the first leaf to the
  * rounded result, so that memory is gone through once.
  */
 #include "common/kernels/commit.h"
@@ -13,83 +13,83 @@
 #include "common/kernels/sum.h"
 
 #define LINE_BYTES 64
-#define AHEAD_BYTES 1024
 
-/* What a strip needs, in the first cache. */
-struct desk {
-	_Alignas(LINE_BYTES) float sum[MST_SUMS][MST_STRIP_ELEMS];
-	_Alignas(LINE_BYTES) float next[MST_STRIP_ELEMS];
+/* What a tile needs, in the first cache. */
+struct scratch {
+	_Alignas(LINE_BYTES) float sum[MST_SUMS][MST_TILE_MAX];
+	_Alignas(LINE_BYTES) float next[MST_TILE_MAX];
 };
 
-/* What the optimiser reads once a strip is asked for early, like what is summed. */
-static void ask_ahead(const float *from, size_t count)
+/* What the optimiser reads once a tile is asked for early where what is summed is. */
+static void ask_ahead(const struct mst_variant *how, const float *from, size_t count)
 {
-	uintptr_t ahead = (uintptr_t)from + AHEAD_BYTES;
+	uintptr_t ahead = (uintptr_t)from + how->ahead;
 
-	for (size_t line = 0; line < count * sizeof(*from); line += LINE_BYTES)
+	for (size_t line = 0; line < count * sizeof(*from) && how->ahead > 0; line += LINE_BYTES)
 		__builtin_prefetch((const void *)(ahead + line));
 }
 
 /* Return: what is to be rounded: the mean, or the parameters made of it. */
-static const float *update(const struct mst_commit *c, struct desk *desk, size_t first,
-			   size_t count)
+static const float *update(const struct mst_commit *c, const struct mst_plan *plan,
+			   struct scratch *scratch, size_t first, size_t count)
 {
-	const struct mst_isa *isa = mst_isa();
-	const float *slope = desk->sum[MST_SUM_TOTAL];
+	struct mst_apply tile = { .next = scratch->next,
+				  .mean = scratch->sum[MST_SUM_TOTAL],
+				  .figures = &c->figures,
+				  .count = count };
 
-	if (c->update == MST_UPDATE_NONE)
-		return slope;
-	ask_ahead(c->theta + first, count);
-	if (c->update == MST_UPDATE_ADD) {
-		isa->ascend(desk->next, c->theta + first, slope, count);
-	} else {
-		if (c->mu != 0.0f) {
-			ask_ahead(c->momentum + first, count);
-			isa->accumulate(c->momentum + first, slope, c->mu, count);
-			slope = c->momentum + first;
-		}
-		isa->descend(desk->next, c->theta + first, slope, c->rate, count);
+	if (c->apply == NULL)
+		return tile.mean;
+	tile.theta = c->theta + first;
+	ask_ahead(plan->how, tile.theta, count);
+	for (size_t i = 0; i < MST_STATES_MAX; i++) {
+		if (c->state[i] == NULL)
+			continue;
+		tile.state[i] = c->state[i] + first;
+		ask_ahead(plan->how, tile.state[i], count);
 	}
+	c->apply[plan->isa->index](&tile);
 	if (c->next != c->out)
-		memcpy(c->next + first, desk->next, count * sizeof(*c->next));
-	return desk->next;
+		memcpy(c->next + first, scratch->next, count * sizeof(*c->next));
+	return scratch->next;
 }
 
-static void commit_strip(const struct mst_commit *c, struct mst_plan *plan, struct desk *desk,
-			 size_t first, size_t count)
+/* Return: whether the result is finite. Then so is what it was made of: rounding keeps infinity and
+ * NaN, and a sum, a product or a difference with one of them in it is one of them. */
+static bool commit_tile(const struct mst_commit *c, struct mst_plan *plan, struct scratch *scratch,
+			size_t first, size_t count)
 {
-	struct mst_strip strip = { .first = first,
-				   .count = count,
-				   .sum = { desk->sum[0], desk->sum[1], desk->sum[2] } };
+	struct mst_tile tile = { .first = first,
+				 .count = count,
+				 .sum = { scratch->sum[0], scratch->sum[1], scratch->sum[2] } };
 	char *out = (char *)c->out + first * mst_type_bytes(c->result_type);
 	const float *result;
 
-	mst_plan_sum(plan, &strip);
-	mst_sum_divide(strip.sum[MST_SUM_TOTAL], c->divisor, count);
-	result = update(c, desk, first, count);
+	mst_plan_sum(plan, &tile);
+	mst_sum_divide(tile.sum[MST_SUM_TOTAL], c->divisor, count);
+	result = update(c, plan, scratch, first, count);
 	if (c->streams)
-		mst_isa()->stream(out, c->result_type, result, count);
-	else
-		mst_isa()->store(out, c->result_type, result, count);
+		return plan->isa->stream(out, c->result_type, result, count);
+	return plan->isa->store(out, c->result_type, result, count);
 }
 
-/* Strips end at multiples of their length: where the result begins with a line, they are lines. */
-void mst_commit_range(const struct mst_commit *commit, size_t first, size_t count)
+/* Tiles end at multiples of their length: where the result begins with a line, they are lines. */
+bool mst_commit_range(const struct mst_commit *commit, size_t first, size_t count)
 {
 	struct mst_plan plan;
-	struct desk desk;
+	struct scratch scratch;
 	size_t end = first + count;
+	bool finite = true;
 
-	MST_ASSERT(commit->momentum != NULL || commit->update != MST_UPDATE_SGD ||
-		   commit->mu == 0.0f);
-	MST_ASSERT(commit->update == MST_UPDATE_NONE ||
+	MST_ASSERT(commit->apply == NULL ||
 		   (commit->next == commit->out) == (commit->result_type == MUSTER_F32));
 	mst_plan_make(&plan, &commit->tree);
 	for (size_t part; first < end; first += part) {
-		part = MST_STRIP_ELEMS - first % MST_STRIP_ELEMS;
+		part = plan.how->tile - first % plan.how->tile;
 		part = end - first < part ? end - first : part;
-		commit_strip(commit, &plan, &desk, first, part);
+		finite &= commit_tile(commit, &plan, &scratch, first, part);
 	}
 	if (commit->streams)
-		mst_isa()->drain();
+		plan.isa->drain();
+	return finite;
 }

@@ -2,22 +2,17 @@
 /*
  * What a commit computes, from the gradients in the slots to the bytes of the version, in one pass
  * over memory: tree sum, division, the optimiser's step where servers own the parameters, rounding
- * to the result's type (PROTOCOL 5). To the bit what the functions of sum.h, tree.h and update.h
- * give one after the other; the payload of a NaN that stays in `momentum`, or in a `next` that is
- * not the result, is the processor's.
+ * to the result's type (PROTOCOL 5). To the bit what the functions of sum.h and tree.h and the
+ * optimiser's kernel give one after the other; the payload of a NaN that stays in a state, or in a
+ * `next` that is not the result, is the processor's.
  */
 #ifndef MST_KERNELS_COMMIT_H
 #define MST_KERNELS_COMMIT_H
 
 #include <stddef.h>
 
+#include "common/kernels/apply.h"
 #include "common/kernels/tree.h"
-
-enum mst_update {
-	MST_UPDATE_NONE, /* the version is the mean itself */
-	MST_UPDATE_SGD,
-	MST_UPDATE_ADD,
-};
 
 /* Pointers are to whole ranges: [first, first + count) is cut by the call. */
 struct mst_commit {
@@ -28,18 +23,21 @@ struct mst_commit {
 	/* The result is written past the caches, which it would only empty: worth it where it is
 	 * much larger than they are. Best with `out` at the start of a cache line. */
 	bool streams;
-	enum mst_update update;
-	/* SGD, ADD. Of the version before, and of this one: the same where results are of 16 bits,
-	 * else next is `out`. */
+	/* The optimiser's kernel, by instruction set; NULL: the version is the mean itself, and
+	 * what follows is not read. */
+	mst_apply_fn *const *apply;
+	/* Of the version before, and of this one: the same where results are of 16 bits, else next
+	 * is `out`. */
 	const float *theta;
 	float *next;
-	float *momentum; /* SGD; may be NULL iff mu == 0 */
-	float mu, rate;  /* SGD */
+	float *state[MST_STATES_MAX]; /* NULL: not kept */
+	struct mst_figures figures;
 };
 
 /* Elements [first, first + count) of the version; when it returns, other threads that are told may
- * read them. Any threads may do parts that do not overlap. Does not allocate; uses 12 KiB of
- * stack. */
-void mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
+ * read them. Any threads may do parts that do not overlap. Does not allocate; uses 28 KiB of
+ * stack. Return: whether all that these elements became is finite: the result in its type, the
+ * parameters and the states. All of it has been written either way. */
+bool mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/kernels/exact.h"
+#include "muster/muster.h"
 
 /* bf16 is the upper half of an f32. f16 has 13 fraction bits fewer than f32, and its exponent is
  * biased by 15 instead of 127. */
@@ -29,7 +30,10 @@
 #define F32_NAN UINT32_C(0x7fc00000)
 #define F32_2_TO_MINUS_14 UINT32_C(0x38800000) /* the least normal f16 */
 #define F32_2_TO_16 UINT32_C(0x47800000) /* infinity in f16; what is just below rounds to it */
+#define BF16_INF UINT32_C(0x7f80)
 #define BF16_NAN UINT32_C(0x7fc0)
+#define BF16_OVERFLOW UINT32_C(0x7f7f8000) /* of f32: the least that rounds to infinity */
+#define F16_OVERFLOW UINT32_C(0x477ff000)
 #define F16_SIGN UINT32_C(0x8000)
 #define F16_INF UINT32_C(0x7c00)
 #define F16_NAN UINT32_C(0x7e00)
@@ -66,6 +70,13 @@ static inline float mst_element_canonical(float value)
 	uint32_t bits = mst_element_bits(value);
 
 	return mst_element_of((bits & ~F32_SIGN) > F32_INF ? F32_NAN : bits);
+}
+
+/* The bits of the least f32 that becomes infinite in the type: half a last place above the type's
+ * largest number. */
+static inline uint32_t mst_element_overflow(enum muster_type type)
+{
+	return type == MUSTER_F32 ? F32_INF : type == MUSTER_BF16 ? BF16_OVERFLOW : F16_OVERFLOW;
 }
 
 static inline uint16_t mst_element_to_bf16(float value)

@@ -7,12 +7,15 @@
 
 const struct mst_isa MST_ISA_NAME(mst_isa) = {
 	.name = TEXT_OF(MST_ISA),
+	.index = MST_ISA_NAME(MST_ISA_INDEX),
 	.fold = MST_ISA_NAME(mst_fold),
 	.divide = MST_ISA_NAME(mst_divide),
-	.accumulate = MST_ISA_NAME(mst_accumulate),
-	.descend = MST_ISA_NAME(mst_descend),
-	.ascend = MST_ISA_NAME(mst_ascend),
 	.store = MST_ISA_NAME(mst_store),
 	.stream = MST_ISA_NAME(mst_stream),
 	.drain = MST_ISA_NAME(mst_drain),
+	.copy = MST_ISA_NAME(mst_copy),
+	.copy_past = MST_ISA_NAME(mst_copy_past),
+	.finite = MST_ISA_NAME(mst_finite),
+	.squares = MST_ISA_NAME(mst_squares),
+	.evict = MST_ISA_NAME(mst_evict),
 };

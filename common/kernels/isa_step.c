@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a sum to the parameters: the division, and the servers' optimisers. */
+/* From a sum to the mean. */
 #include "common/kernels/element.h"
 #include "common/kernels/isa_parts.h"
 
@@ -25,31 +25,4 @@ void MST_ISA_NAME(mst_divide)(float *acc, float divisor, size_t count)
 		for (size_t i = 0; i < count; i++)
 			acc[i] /= divisor;
 	}
-}
-
-void MST_ISA_NAME(mst_accumulate)(float *restrict m, const float *restrict g, float mu,
-				  size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		float kept = mu * m[i];
-
-		m[i] = kept + g[i];
-	}
-}
-
-void MST_ISA_NAME(mst_descend)(float *restrict next, const float *restrict theta,
-			       const float *restrict slope, float eta, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		float step = eta * slope[i];
-
-		next[i] = theta[i] - step;
-	}
-}
-
-void MST_ISA_NAME(mst_ascend)(float *restrict next, const float *restrict theta,
-			      const float *restrict total, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		next[i] = theta[i] + total[i];
 }

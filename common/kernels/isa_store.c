@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Rounds sums to results, through the caches or past them. */
-#ifdef __SSE2__
-#include <immintrin.h>
-#endif
-
+/* Rounds sums to results, through the caches or past them. Whether all results are finite is seen
+ * by what is rounded, in a loop of its own: it costs next to nothing in the first cache. */
 #include "common/kernels/element.h"
 #include "common/kernels/isa_parts.h"
+#include "common/kernels/isa_vector.h"
 
 #define LINE_BYTES 64
 #define BLOCK_BYTES 1024
@@ -65,8 +63,21 @@ static void store_f16(uint16_t *restrict out, const float *restrict acc, size_t 
 		out[i] = mst_element_to_f16(acc[i]);
 }
 
-void MST_ISA_NAME(mst_store)(void *out, enum muster_type type, const float *acc, size_t count)
+/* The OR of sums that reach the sign's bit where a magnitude is not below the least one that rounds
+ * to infinity; NaN is above all. */
+static bool rounds_finitely(const float *acc, enum muster_type type, size_t count)
 {
+	uint32_t reach = F32_SIGN - mst_element_overflow(type), seen = 0;
+
+	for (size_t i = 0; i < count; i++)
+		seen |= (mst_element_bits(acc[i]) & ~F32_SIGN) + reach;
+	return (seen & F32_SIGN) == 0;
+}
+
+bool MST_ISA_NAME(mst_store)(void *out, enum muster_type type, const float *acc, size_t count)
+{
+	bool finite = rounds_finitely(acc, type, count);
+
 	switch (type) {
 	case MUSTER_F32:
 		if (out == acc)
@@ -81,58 +92,45 @@ void MST_ISA_NAME(mst_store)(void *out, enum muster_type type, const float *acc,
 		store_f16(out, acc, count);
 		break;
 	}
+	return finite;
 }
 
-#ifdef __SSE2__
-
-/* Whole lines, from a line's start: the processor writes them without reading them before. */
-static void copy_lines(char *out, const char *in, size_t bytes)
+/* From registers straight to whole lines, at a line's start. */
+static bool stream_f32(float *out, const float *acc, size_t count)
 {
-#ifdef __AVX512F__
-	for (size_t at = 0; at < bytes; at += LINE_BYTES)
-		_mm512_stream_si512((void *)(out + at), _mm512_load_si512(in + at));
-#else
-	for (size_t at = 0; at < bytes; at += sizeof(__m128i))
-		_mm_stream_si128((__m128i *)(void *)(out + at),
-				 _mm_load_si128((const __m128i *)(const void *)(in + at)));
-#endif
+	vector32 magnitude = (vector32){ 0 } + INT32_MAX, inf = (vector32){ 0 } + (int32_t)F32_INF;
+	vector32 nan = (vector32){ 0 } + (int32_t)F32_NAN, seen = { 0 };
+	int32_t all = 0;
+
+	for (size_t i = 0; i < count; i += VECTOR_BYTES / sizeof(float)) {
+		vector32 v = *(const vector32 *)(const void *)(acc + i),
+			 none = (v & magnitude) > inf;
+
+		seen |= (v & magnitude) >= inf;
+		v = (nan & none) | (v & ~none);
+		VECTOR_PAST(out + i, v);
+	}
+	for (size_t i = 0; i < VECTOR_BYTES / sizeof(float); i++)
+		all |= seen[i];
+	return all == 0;
 }
 
-static size_t min(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-void MST_ISA_NAME(mst_stream)(void *out, enum muster_type type, const float *acc, size_t count)
+/* The first part ends where a line of the result begins, so that all others are whole lines. */
+bool MST_ISA_NAME(mst_stream)(void *out, enum muster_type type, const float *acc, size_t count)
 {
 	_Alignas(LINE_BYTES) char block[BLOCK_BYTES];
 	size_t size = type == MUSTER_F32 ? sizeof(float) : sizeof(uint16_t);
-	size_t head = (LINE_BYTES - (uintptr_t)out % LINE_BYTES) % LINE_BYTES / size;
-	size_t part = min(head, count);
-	char *to = (char *)out + part * size;
+	size_t head = -(uintptr_t)out % LINE_BYTES / size;
+	size_t part = head > 0 ? head : BLOCK_BYTES / size;
+	char *to = out;
+	bool finite = true;
 
-	MST_ISA_NAME(mst_store)(out, type, acc, part);
-	for (count -= part, acc += part; count * size >= LINE_BYTES; count -= part, acc += part) {
-		part = min(count, BLOCK_BYTES / size) * size / LINE_BYTES * LINE_BYTES / size;
-		MST_ISA_NAME(mst_store)(block, type, acc, part);
-		copy_lines(to, block, part * size);
-		to += part * size;
+	if (type == MUSTER_F32 && head == 0 && count * size % LINE_BYTES == 0)
+		return stream_f32(out, acc, count);
+	for (size_t done = 0; done < count; done += part, part = BLOCK_BYTES / size) {
+		part = part < count - done ? part : count - done;
+		(void)MST_ISA_NAME(mst_store)(block, type, acc + done, part);
+		finite &= MST_ISA_NAME(mst_copy_past)(to + done * size, block, type, part);
 	}
-	MST_ISA_NAME(mst_store)(to, type, acc, count);
+	return finite;
 }
-
-void MST_ISA_NAME(mst_drain)(void)
-{
-	_mm_sfence();
-}
-
-#else
-
-void MST_ISA_NAME(mst_stream)(void *out, enum muster_type type, const float *acc, size_t count)
-{
-	MST_ISA_NAME(mst_store)(out, type, acc, count);
-}
-
-void MST_ISA_NAME(mst_drain)(void) {}
-
-#endif

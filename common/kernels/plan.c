@@ -11,21 +11,19 @@
 /* Goes through the tree and lists steps. */
 struct walk {
 	struct mst_plan *plan;
-	const struct mst_strip *strip; /* a full list is worked off here; NULL: it does not fit */
+	const struct mst_tile *tile; /* a full list is worked off here; NULL: it does not fit */
 };
 
-static void steps_run(struct mst_plan *plan, const struct mst_strip *strip)
+static void steps_run(struct mst_plan *plan, const struct mst_tile *tile)
 {
-	const struct mst_isa *isa = mst_isa();
-
 	for (size_t i = 0; i < plan->count; i++) {
 		struct mst_plan_step *step = &plan->step[i];
-		float *into = strip->sum[step->into];
+		float *into = tile->sum[step->into];
 
 		if (step->joins != MST_SUMS)
-			step->fold.source[0] = strip->sum[step->joins];
-		isa->fold(&step->fold, into, step->joins != MST_SUMS ? 0 : strip->first,
-			  strip->count);
+			step->fold.source[0] = tile->sum[step->joins];
+		plan->isa->fold(&step->fold, plan->how, into,
+				step->joins != MST_SUMS ? 0 : tile->first, tile->count);
 	}
 }
 
@@ -35,8 +33,8 @@ static struct mst_plan_step *step_add(const struct walk *walk, enum mst_sum into
 	struct mst_plan_step *step;
 
 	if (plan->count == MST_PLAN_STEPS) {
-		if (walk->strip != NULL)
-			steps_run(plan, walk->strip);
+		if (walk->tile != NULL)
+			steps_run(plan, walk->tile);
 		plan->fits = false;
 		plan->count = 0;
 	}
@@ -49,7 +47,7 @@ static struct mst_plan_step *step_add(const struct walk *walk, enum mst_sum into
 	return step;
 }
 
-static void source_add(struct mst_fold_step *step, const void *data, float c)
+static void source_add(struct mst_sum_step *step, const void *data, float c)
 {
 	step->source[step->count] = data;
 	step->coefficient[step->count++] = c;
@@ -73,7 +71,7 @@ static struct mst_plan_step *step_open(struct mst_plan *plan, enum mst_sum into,
 	struct mst_plan_step *step = plan->count == 0 ? NULL : &plan->step[plan->count - 1];
 
 	if (step == NULL || step->into != into || step->joins != MST_SUMS ||
-	    step->fold.type != type || step->fold.count == MST_FOLD_SOURCES)
+	    step->fold.type != type || step->fold.count == MST_SUM_SOURCES)
 		return NULL;
 	return step;
 }
@@ -158,14 +156,16 @@ void mst_plan_make(struct mst_plan *plan, const struct mst_tree *tree)
 {
 	MST_ASSERT(tree->leaf_count > 0 && tree->group > 0);
 	plan->tree = tree;
+	plan->isa = mst_isa();
+	plan->how = mst_variant();
 	plan->fits = true;
 	add_all(&(struct walk){ .plan = plan });
 }
 
-void mst_plan_sum(struct mst_plan *plan, const struct mst_strip *strip)
+void mst_plan_sum(struct mst_plan *plan, const struct mst_tile *tile)
 {
-	MST_ASSERT(strip->count <= MST_STRIP_ELEMS);
+	MST_ASSERT(tile->count <= plan->how->tile);
 	if (!plan->fits)
-		add_all(&(struct walk){ .plan = plan, .strip = strip });
-	steps_run(plan, strip);
+		add_all(&(struct walk){ .plan = plan, .tile = tile });
+	steps_run(plan, tile);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The fixed tree as a list of steps, each of them one call of mst_isa.fold: which sources are added
- * to which sum, in order. Made once for a range, worked off for each strip of it. A tree too large
- * for the list is gone through again for each strip, a list at a time.
+ * to which sum, in order. Made once for a range, worked off for each tile of it. A tree too large
+ * for the list is gone through again for each tile, a list at a time.
  */
 #ifndef MST_KERNELS_PLAN_H
 #define MST_KERNELS_PLAN_H
@@ -10,8 +10,6 @@
 #include "common/kernels/isa.h"
 #include "common/kernels/tree.h"
 
-/* Short, so that the processor begins to read the next strip while it still divides and rounds. */
-#define MST_STRIP_ELEMS 256
 #define MST_PLAN_STEPS 32
 
 /* Sums in progress: a group's while it is apart from the total, a rank's while from both. */
@@ -20,18 +18,20 @@ enum mst_sum { MST_SUM_TOTAL, MST_SUM_GROUP, MST_SUM_RANK, MST_SUMS };
 struct mst_plan_step {
 	enum mst_sum into;
 	enum mst_sum joins; /* the one source is this sum; MST_SUMS: the sources are leaves */
-	struct mst_fold_step fold;
+	struct mst_sum_step fold;
 };
 
 struct mst_plan {
 	const struct mst_tree *tree;
+	const struct mst_isa *isa;
+	const struct mst_variant *how;
 	bool fits; /* the list holds the whole tree */
 	size_t count;
 	struct mst_plan_step step[MST_PLAN_STEPS];
 };
 
-/* Elements [first, first + count) of the leaves; up to MST_STRIP_ELEMS of them. */
-struct mst_strip {
+/* Elements [first, first + count) of the leaves; up to the variant's tile. */
+struct mst_tile {
 	size_t first, count;
 	float *sum[MST_SUMS]; /* count floats each */
 };
@@ -39,7 +39,7 @@ struct mst_strip {
 /* The tree and its leaves have to stay. */
 void mst_plan_make(struct mst_plan *plan, const struct mst_tree *tree);
 
-/* The tree's sum of one strip into its total. */
-void mst_plan_sum(struct mst_plan *plan, const struct mst_strip *strip);
+/* The tree's sum of one tile into its total. */
+void mst_plan_sum(struct mst_plan *plan, const struct mst_tile *tile);
 
 #endif

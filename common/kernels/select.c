@@ -3,7 +3,9 @@
 #include "common/kernels/select.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef __x86_64__
@@ -11,7 +13,7 @@
 #endif
 
 #include "common/base/log.h"
-#include "common/kernels/isa.h"
+#include "common/kernels/variant.h"
 
 #define VARIABLE "MUSTER_KERNELS"
 
@@ -70,13 +72,16 @@ static const struct choice choices[] = { { &mst_isa_baseline, runs_anywhere } };
 
 #define CHOICES (sizeof(choices) / sizeof(choices[0]))
 
-/* The tables are constants, so the pointer brings nothing that has to be ordered behind it. */
+/* What is used. Threads that find a table in use find the variant too. */
 static const struct mst_isa *_Atomic in_use;
+static struct mst_variant variant;
+static bool variant_named;
 
-static const struct choice *choice_find(const char *name)
+static const struct choice *choice_find(const char *name, size_t len)
 {
 	for (size_t i = 0; i < CHOICES; i++)
-		if (strcmp(choices[i].isa->name, name) == 0)
+		if (strlen(choices[i].isa->name) == len &&
+		    memcmp(choices[i].isa->name, name, len) == 0)
 			return &choices[i];
 	return NULL;
 }
@@ -90,24 +95,80 @@ static const struct mst_isa *best(void)
 	return choices[i].isa;
 }
 
-static const struct mst_isa *pick(void)
+/* Release: pairs with mst_isa(), the variant has been written. */
+static void use(const struct mst_isa *isa, const struct mst_variant *v, bool named)
 {
-	const char *name = getenv(VARIABLE);
-	const struct choice *named = name == NULL ? NULL : choice_find(name);
-	const struct mst_isa *isa = named != NULL && named->runs() ? named->isa : best();
+	variant = *v;
+	variant_named = named;
+	atomic_store_explicit(&in_use, isa, memory_order_release);
+}
 
-	if (name != NULL && strcmp(name, isa->name) != 0)
-		mst_warn("%s=%s: no such kernels on this processor; using %s", VARIABLE, name,
-			 isa->name);
-	atomic_store_explicit(&in_use, isa, memory_order_relaxed);
-	return isa;
+int mst_kernels_select(const char *text)
+{
+	size_t len = strcspn(text, ":");
+	const struct choice *choice = choice_find(text, len);
+	struct mst_variant v = mst_variant_default();
+	bool named = text[len] == ':';
+
+	if (choice == NULL || (named && mst_variant_parse(text + len + 1, &v) != 0))
+		return -EINVAL;
+	if (!choice->runs())
+		return -ENOTSUP;
+	use(choice->isa, &v, named);
+	return 0;
+}
+
+static void pick(void)
+{
+	const char *text = getenv(VARIABLE);
+	struct mst_variant v = mst_variant_default();
+
+	if (text != NULL && mst_kernels_select(text) == 0)
+		return;
+	use(best(), &v, false);
+	if (text != NULL)
+		mst_warn("%s=%s: no such kernels on this processor; using %s", VARIABLE, text,
+			 best()->name);
 }
 
 const struct mst_isa *mst_isa(void)
 {
-	const struct mst_isa *isa = atomic_load_explicit(&in_use, memory_order_relaxed);
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct mst_isa *isa = atomic_load_explicit(&in_use, memory_order_acquire);
 
-	return isa != NULL ? isa : pick();
+	if (isa != NULL)
+		return isa;
+	(void)pthread_once(&once, pick);
+	return atomic_load_explicit(&in_use, memory_order_acquire);
+}
+
+const struct mst_variant *mst_variant(void)
+{
+	(void)mst_isa();
+	return &variant;
+}
+
+bool mst_variant_named(void)
+{
+	(void)mst_isa();
+	return variant_named;
+}
+
+void mst_variant_use(const struct mst_variant *v)
+{
+	use(mst_isa(), v, variant_named);
+}
+
+void mst_kernels_text(char text[MST_KERNELS_TEXT])
+{
+	int len = snprintf(text, MST_KERNELS_TEXT, "%s:", mst_isa()->name);
+
+	mst_variant_text(&variant, text + len, MST_KERNELS_TEXT - (size_t)len);
+}
+
+bool mst_kernels_streams(uint64_t bytes)
+{
+	return bytes >= mst_variant()->stream;
 }
 
 const char *mst_kernels_name(size_t index)
@@ -116,16 +177,4 @@ const char *mst_kernels_name(size_t index)
 		if (choices[i].runs() && index-- == 0)
 			return choices[i].isa->name;
 	return NULL;
-}
-
-int mst_kernels_select(const char *name)
-{
-	const struct choice *choice = choice_find(name);
-
-	if (choice == NULL)
-		return -EINVAL;
-	if (!choice->runs())
-		return -ENOTSUP;
-	atomic_store_explicit(&in_use, choice->isa, memory_order_relaxed);
-	return 0;
 }

@@ -9,15 +9,15 @@ size_t mst_type_bytes(enum muster_type type)
 	return type == MUSTER_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-static void fold_one(float *sum, const struct mst_fold_step *step, size_t count)
+static void fold_one(float *sum, const struct mst_sum_step *step, size_t count)
 {
 	if (count > 0)
-		mst_isa()->fold(step, sum, 0, count);
+		mst_isa()->fold(step, mst_variant(), sum, 0, count);
 }
 
 void mst_sum_first(float *out, const void *g, enum muster_type type, float c, size_t count)
 {
-	struct mst_fold_step step = {
+	struct mst_sum_step step = {
 		.type = type, .scaled = c != 1.0f, .count = 1, .source = { g }, .coefficient = { c }
 	};
 
@@ -26,12 +26,12 @@ void mst_sum_first(float *out, const void *g, enum muster_type type, float c, si
 
 void mst_sum_add(float *acc, const void *g, enum muster_type type, float c, size_t count)
 {
-	struct mst_fold_step step = { .type = type,
-				      .begun = true,
-				      .scaled = c != 1.0f,
-				      .count = 1,
-				      .source = { g },
-				      .coefficient = { c } };
+	struct mst_sum_step step = { .type = type,
+				     .begun = true,
+				     .scaled = c != 1.0f,
+				     .count = 1,
+				     .source = { g },
+				     .coefficient = { c } };
 
 	fold_one(acc, &step, count);
 }

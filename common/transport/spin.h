@@ -43,7 +43,7 @@ static inline void mst_spin_pause(void)
 
 /* One spin, and what it looks at. */
 struct mst_spinning {
-	bool (*stirs)(void *net);
+	bool (*has_work)(void *net);
 	void *net;
 	uint64_t now_ns, deadline_ns, burnt_ns;
 	bool lost; /* the core, for long */
@@ -55,7 +55,7 @@ static inline bool mst_spin_pauses(struct mst_spinning *s, uint32_t count)
 	uint64_t began_ns = s->now_ns;
 
 	for (uint32_t i = 0; i < count && s->burnt_ns < MST_SPIN_BURN_NS; i++) {
-		if (s->stirs(s->net))
+		if (s->has_work(s->net))
 			return true;
 		mst_spin_pause();
 		if (i % MST_SPIN_PAUSES_PER_CLOCK == MST_SPIN_PAUSES_PER_CLOCK - 1) {
@@ -72,7 +72,7 @@ static inline bool mst_spin_yields(struct mst_spinning *s, uint32_t count)
 	for (uint32_t i = 0;
 	     i < count && s->now_ns < s->deadline_ns && s->burnt_ns < MST_SPIN_BURN_NS && !s->lost;
 	     i++) {
-		if (s->stirs(s->net))
+		if (s->has_work(s->net))
 			return true;
 		sched_yield();
 		uint64_t now_ns = mst_now_ns(), took_ns = now_ns - s->now_ns;
@@ -80,16 +80,22 @@ static inline bool mst_spin_yields(struct mst_spinning *s, uint32_t count)
 		s->lost = took_ns >= MST_SPIN_LOST_NS;
 		s->now_ns = now_ns;
 	}
-	return s->stirs(s->net);
+	return s->has_work(s->net);
+}
+
+/* How long a sleep may last at most. */
+static inline uint64_t mst_spin_look_ns(const struct mst_net_cfg *cfg)
+{
+	return cfg->look_ns != 0 ? cfg->look_ns : MST_SECOND;
 }
 
 /* Looks as often as @cfg says and as pays. True: something stirs, or the time is over. */
 static inline bool mst_spin(struct mst_spin *spin, const struct mst_net_cfg *cfg,
-			    uint64_t deadline_ns, bool (*stirs)(void *net), void *net)
+			    uint64_t deadline_ns, bool (*has_work)(void *net), void *net)
 {
 	uint64_t began_ns = mst_now_ns();
 	struct mst_spinning s = {
-		.stirs = stirs, .net = net, .now_ns = began_ns, .deadline_ns = deadline_ns
+		.has_work = has_work, .net = net, .now_ns = began_ns, .deadline_ns = deadline_ns
 	};
 	bool rests = began_ns < spin->rest_until_ns;
 

@@ -7,11 +7,17 @@
 
 #include "common/transport/why.h"
 
-static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs };
+/* As MST_TRANSPORT_SCHEMES has them. */
+static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs, NULL };
+
+const struct mst_transport *mst_transport_at(uint32_t index)
+{
+	return index < sizeof(transports) / sizeof(transports[0]) ? transports[index] : NULL;
+}
 
 const struct mst_transport *mst_transport_find(const char *scheme)
 {
-	for (size_t i = 0; i < sizeof(transports) / sizeof(transports[0]); i++)
+	for (size_t i = 0; transports[i] != NULL; i++)
 		if (strcmp(transports[i]->scheme, scheme) == 0)
 			return transports[i];
 	return NULL;
@@ -19,9 +25,12 @@ const struct mst_transport *mst_transport_find(const char *scheme)
 
 const struct mst_transport *mst_transport_of(const char *address)
 {
-	if (address[0] == '@')
-		return &mst_shm;
-	return strncmp(address, "verbs:", 6) == 0 ? &mst_verbs : NULL;
+	for (size_t i = 0; transports[i] != NULL; i++) {
+		const char *prefix = transports[i]->prefix;
+		if (strncmp(address, prefix, strlen(prefix)) == 0)
+			return transports[i];
+	}
+	return NULL;
 }
 
 static _Thread_local char why[MST_WHY_LEN];

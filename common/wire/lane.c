@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where things lie in the two landing regions. Called once per session on either end; both must
- * come to the same offsets, so nothing here depends on anything but the figures.
+ * Where things lie in the two inbound regions. Each end computes this once per session; both must
+ * get the same offsets, so they depend on nothing but the figures.
  *
- * Every record has a cache line of its own, so that two writers never share one; what is large
- * begins on a page, or a few lines into one.
+ * Every record has a cache line of its own, so that two writers never share one. Large things begin
+ * on a page, or a few lines into one.
  */
 #include "common/wire/lane.h"
 
@@ -13,20 +13,22 @@
 #define LINE 64u
 #define PAGE 4096u
 #define HUGE_PAGE ((size_t)2 << 20)
-/* What a commit reads side by side, all ranks' gradients, would meet in the same sets of the caches
- * if all began on a page. So each is some lines further in than the one of the rank before. Steps
- * of 3 to 13 lines measured alike; an odd one lets 64 ranks differ. Large ones may lie in huge
- * pages, and then meet in the banks of the memory too: 16 of them took half as long again. */
+/* A commit reads the gradients of all ranks together. If all began on a page they would compete for
+ * the same sets of the caches. So each begins some lines further in than the gradient of the rank
+ * before. Steps of 3 to 13 lines were equally fast; an odd step gives 64 ranks different places.
+ * Large gradients may lie in huge pages, and then also compete for the banks of the memory: 16 of
+ * them took 1.5 times as long. */
 #define COLOURS (PAGE / LINE)
 #define COLOUR_STEP 5u
 #define LARGE ((size_t)4 << 20)
 #define BANKS 16u
 #define BANK_STEP (2 * PAGE)
-/* More than the protocol needs: that they have been polled must be told now and then, over RDMA by
- * a write that costs as much as a record does. */
+/* More credits than the protocol needs. The receiver must report now and then what it has polled;
+ * over RDMA such a report costs as much as a record does. */
 #define CREDITS_MIN 32u
 
-/* Takes @bytes at the next multiple of @align. Return: their offset. */
+/* Reserves @bytes at the next multiple of @align.
+ * Return: their offset. */
 static size_t place(size_t *end, size_t bytes, size_t align)
 {
 	size_t at = (*end + align - 1) / align * align;
@@ -41,8 +43,8 @@ static size_t bank_step(const struct mst_lane_layout *l)
 	return l->slot_bytes >= LARGE ? BANK_STEP : 0;
 }
 
-/* Large parts are all as far from a huge page's beginning, in every slot of every server, so that
- * they can be in huge pages side by side as well. */
+/* Large parts have the same distance from the beginning of a huge page in every slot of every
+ * server, so that they can also lie in huge pages when a worker maps them side by side. */
 static size_t place_gradient(size_t *end, const struct mst_lane_layout *l)
 {
 	size_t first = l->up_gradient[0]; /* 0: this is the first */
@@ -59,7 +61,7 @@ static void up_layout(struct mst_lane_layout *out)
 {
 	size_t end = 0;
 
-	out->up_ask = place(&end, sizeof(struct mst_lane_ask), LINE);
+	out->up_ask = place(&end, sizeof(struct mst_lane_lone_ask), LINE);
 	for (uint32_t i = 0; i < out->slots; i++)
 		out->up_header[i] = place(&end, sizeof(struct mst_lane_header), LINE);
 	for (uint32_t i = 0; i < out->slots; i++)
@@ -74,7 +76,7 @@ static void down_layout(uint32_t workers, struct mst_lane_layout *out)
 
 	for (uint32_t i = 0; i < MST_SESSION_WORDS; i++)
 		out->down_session[i] = place(&end, sizeof(struct mst_lane_session), LINE);
-	out->down_advice = place(&end, sizeof(uint64_t), LINE);
+	out->down_hint = place(&end, sizeof(uint64_t), LINE);
 	for (uint32_t i = out->slots; i-- > 0;) {
 		out->down_verdict[i] = place(&end, sizeof(struct mst_lane_verdict), LINE);
 		out->down_grant[i] = place(&end, sizeof(struct mst_lane_grant), LINE);
@@ -107,11 +109,11 @@ void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *o
 		.parted = f->parted,
 		.slot_bytes = f->elems * f->type_bytes,
 		.result_bytes = f->elems * f->result_type_bytes,
-		/* A slot's header or ABANDON is followed by nothing of that slot until its grant,
-		 * which answers it; the one ask that may be out likewise. */
+		/* After the header or ABANDON of a slot nothing of that slot follows until its
+		 * grant answers it. The same holds for the one ask that may be unanswered. */
 		.up_credits = credits(2 * f->slots + 1),
-		/* Session, answer, and of each slot a verdict and a grant, with room for as many
-		 * again: a server may hand out the next before the last is polled. */
+		/* Session, answer, and for each slot a verdict and a grant; twice that, since a
+		 * server may grant again before the worker has polled the last grant. */
 		.down_credits = credits(2 * (2 + 2 * f->slots)),
 	};
 	up_layout(out);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What travels by one-sided put: the layout of the two landing regions of a session with one
+ * What travels by one-sided put: the layout of the two inbound regions of a session with one
  * server, the records in them, and the 32-bit immediate that announces a record.
  *
  *   up   (worker to server):  ask | headers[slots] | gradients[slots], each in its rank's colour
- *   down (server to worker):  sessions | advice | cells[slots], the last slot's first: verdict,
+ *   down (server to worker):  sessions | hint | cells[slots], the last slot's first: verdict,
  *                             grant | answer | record | result
  *
- * So what mostly falls together, an answer and what became of the slot before, lies together, and
- * is one write.
+ * What is usually sent at the same time, an answer and the verdict and grant of the slot before,
+ * lies side by side, so that it is one write.
  *
  * All fields are little-endian and fixed in width; the host must be little-endian (asserted). A
  * record is written whole by one put, alone or with others, and announced by an immediate. A reader
- * copies a record once and validates the copy: what a peer can write is never trusted twice.
+ * copies a record once and validates the copy, since the peer may overwrite the original at any
+ * time.
  */
 #ifndef MST_WIRE_LANE_H
 #define MST_WIRE_LANE_H
@@ -28,20 +29,22 @@
 #define MST_WORKERS_MAX 4096u
 #define MST_ELEMS_MAX (UINT64_C(1) << 40) /* of a vector: sizes in bytes fit a size_t by far */
 #define MST_VERSION_NONE UINT64_MAX
-/* Samples of a contribution: beyond 2^53 they cannot be counted one by one in a double. */
+/* The most samples of a contribution: above 2^53 a double cannot count them one by one. */
 #define MST_WEIGHT_MAX 9007199254740992.0
+/* The inverse of a smaller weight would be above the maximum. Between the two, no coefficient and
+ * no divisor that is made of weights overflows or vanishes in f32. */
+#define MST_WEIGHT_MIN (1 / MST_WEIGHT_MAX)
 
 /* The immediate: kind, slot, and the low bits of the grant's epoch (a check, not an identity). */
 enum mst_imm_kind {
-	MST_IMM_HEADER = 1, /* up: headers[slot] is written, and with it all of the contribution */
+	MST_IMM_HEADER = 1, /* up: headers[slot] is written, and so is all of the contribution */
 	MST_IMM_ABANDON,    /* up: grant (slot, epoch) is given up; nothing of it is in flight */
 	MST_IMM_ASK,        /* up: ask is written */
 	MST_IMM_SESSION,    /* down: sessions[slot] is written */
 	MST_IMM_GRANT,      /* down: grants[slot] */
 	MST_IMM_VERDICT,    /* down: verdicts[slot] */
-	/* down: record and answer are written, the result where it is copied, and verdicts[slot]
-	 * and grants[slot] of the slots that the immediate names: what falls together is told
-	 * at once */
+	/* down: record and answer are written; so are the result, if it is copied, and the verdicts
+	 * and grants of the slots that the immediate names. One immediate announces all of them. */
 	MST_IMM_ANSWER,
 };
 #define MST_IMM_EPOCH_MASK 0x00ffffffu
@@ -63,7 +66,7 @@ static inline uint32_t mst_imm_epoch(uint32_t imm)
 	return imm & MST_IMM_EPOCH_MASK;
 }
 
-/* Of ANSWER: sets of slots, bit by bit. */
+/* The immediate of ANSWER has two sets of slots, a bit for each slot. */
 static inline uint32_t mst_imm_answer(uint32_t verdicts, uint32_t grants)
 {
 	return (uint32_t)MST_IMM_ANSWER << 28 | (grants & 0xfu) << 4 | (verdicts & 0xfu);
@@ -78,32 +81,44 @@ static inline uint32_t mst_imm_grants(uint32_t imm)
 }
 
 /* Header flags. */
-#define MST_HEADER_FULL 1u  /* ends the worker's own batch */
-#define MST_HEADER_SUM 2u   /* data are a sum over the samples */
-#define MST_HEADER_EMPTY 4u /* no data: outside the window before it was sent */
-#define MST_HEADER_PASS 8u  /* nothing to give: weight 0, no data */
-#define MST_HEADER_ASK 16u  /* the ask fields count */
+#define MST_HEADER_FULL 1u /* ends the worker's own batch; no server of this release looks */
+#define MST_HEADER_SUM 2u  /* data are a sum over the samples */
+/* no data: the contribution was outside the window before it was sent */
+#define MST_HEADER_EMPTY 4u
+#define MST_HEADER_PASS                                                                            \
+	8u /* nothing to give: weight 0, no data; no library of this release says it */
+#define MST_HEADER_ASK 16u  /* the header also carries an ask */
+#define MST_HEADER_LOSS 32u /* the loss is given; else its field has no meaning */
 
 struct mst_lane_ask {
 	uint64_t number; /* from 1 in each session */
 	uint64_t have;   /* version the worker holds; MST_VERSION_NONE: none */
 };
 
+/* An ask without a header. */
+struct mst_lane_lone_ask {
+	struct mst_lane_ask ask;
+	uint64_t given_up; /* gradients of this session abandoned because of a hint to give up */
+};
+
 struct mst_lane_header {
-	uint64_t seq;   /* of headers in this session, from 1; what users call the ticket */
+	uint64_t seq;   /* number of the header in this session, from 1; the ticket of muster.h */
 	uint64_t epoch; /* of the grant it uses */
 	uint64_t tag;   /* version the contribution was computed on */
 	double weight;
 	double loss;
 	struct mst_lane_ask ask;
-	uint32_t slot;
+	uint16_t slot;
+	/* How many tickets right before this one have verdicts that no outcome has brought yet. The
+	 * verdicts of all tickets before those have been heard. Less than MUSTER_TICKETS_MAX. */
+	uint16_t unheard;
 	uint32_t flags;
 };
 
 enum mst_session_state { MST_SESSION_RUNNING, MST_SESSION_FINISHED, MST_SESSION_ENDED };
 
-/* Each is written once, so that no word changes while it is read. The immediate names it as a
- * slot. */
+/* Two words: one for the job's end, one for the worker's. Each is written only once, so no word
+ * changes while it is read. The immediate has its index as the slot. */
 enum { MST_SESSION_OF_JOB, MST_SESSION_OF_WORKER, MST_SESSION_WORDS };
 
 struct mst_lane_session {
@@ -125,10 +140,10 @@ struct mst_lane_verdict {
 
 /* Where the result of an answer is. */
 enum mst_where {
-	MST_WHERE_KEEP,     /* you are up to date: go on reading what you had */
+	MST_WHERE_KEEP,     /* the worker has the newest version: it goes on reading what it had */
 	MST_WHERE_IN_PLACE, /* in the server's published memory, buffer `buffer` */
 	MST_WHERE_COPIED,   /* in the result area of this region */
-	MST_WHERE_NOWHERE,  /* version 0, and nobody offered a start state */
+	MST_WHERE_NOWHERE,  /* version 0, and no worker offered a start state */
 };
 
 struct mst_lane_answer {
@@ -145,27 +160,24 @@ struct mst_lane_share {
 	double weight;
 };
 
-/* The record of a version: who is in it and what it was made with; share[share_count] follows. */
+/* The record of a version: who is in it; share[share_count] follows. */
 struct mst_lane_record {
 	uint64_t version;
 	double weight;   /* samples in it */
 	double lr_scale; /* scale x schedule */
-	float divisor;   /* D of PROTOCOL 5 */
-	float rate;      /* eta; 0 where workers own */
 	uint32_t window; /* of the rule in force for the step this version opens */
-	uint32_t preempt;
 	uint32_t share_count;
-	uint32_t pad;
 	struct mst_lane_share share[];
 };
 
 static_assert(sizeof(struct mst_lane_ask) == 16, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_lone_ask) == 24, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_header) == 64, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_session) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_verdict) == 24, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_answer) == 32, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_share) == 16, "on the wire: no padding");
-static_assert(sizeof(struct mst_lane_record) == 48, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_record) == 32, "on the wire: no padding");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-endian");
 
 /* Byte offsets of both regions. Both ends compute them from the same figures of the welcome. */
@@ -176,7 +188,7 @@ struct mst_lane_layout {
 	size_t result_bytes; /* one result of it */
 	size_t up_ask, up_header[MST_SLOTS_MAX], up_bytes;
 	size_t up_gradient[MST_SLOTS_MAX]; /* a gradient in any colour: mst_lane_gradient() */
-	size_t down_session[MST_SESSION_WORDS], down_advice, down_answer, down_grant[MST_SLOTS_MAX],
+	size_t down_session[MST_SESSION_WORDS], down_hint, down_answer, down_grant[MST_SLOTS_MAX],
 		down_verdict[MST_SLOTS_MAX];
 	size_t down_record, down_result, down_bytes;
 	uint32_t up_credits, down_credits; /* immediates that can be outstanding each way */
@@ -186,8 +198,8 @@ struct mst_lane_figures {
 	uint64_t elems; /* of the server's range */
 	uint32_t type_bytes, result_type_bytes;
 	uint32_t slots, workers;
-	/* One of several servers: a worker maps the parts of a gradient side by side, so all begin
-	 * on a page, without a colour. */
+	/* There are several servers: a worker maps the parts of a gradient side by side, so each
+	 * part begins on a page, without a colour. */
 	bool parted;
 };
 
@@ -196,8 +208,9 @@ struct mst_lane_figures {
  * 4096-byte bound. */
 void mst_lane_layout(const struct mst_lane_figures *f, struct mst_lane_layout *out);
 
-/* Where the gradient of a slot begins in the landing of @rank's session: on a 64-byte line, the
- * ranks' apart from each other modulo 4096, and large ones by pages; parted: on a page. */
+/* Where the gradient of a slot begins in the inbound region of @rank's session: on a 64-byte line,
+ * at a different place modulo 4096 for neighbouring ranks, and for large ones also on a different
+ * page; with `parted` on a page. */
 size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_t rank);
 
 #endif

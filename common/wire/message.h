@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages of the control connection (TCP to the lead). A frame is a header of 12 bytes and a body:
+ * Messages of the control connection (TCP to the leader). A frame is a header of 12 bytes and a
+ * body:
  *
  *   u32 magic "mstr" | u16 protocol | u16 kind | u32 body length, all little-endian
  *
  * Bodies are fixed-width little-endian fields in the order of their struct; strings are u16 length
- * and bytes, without NUL. Decoding checks everything and reads nothing beyond the body; a decoded
- * message owns its strings in place and points into nobody's buffer but STATE's data.
+ * and bytes, without NUL. Decoding checks everything and reads nothing beyond the body. A decoded
+ * message has its strings inside and points nowhere, except to STATE's data in the frame. Its
+ * strings are clean: common/base/text.h says what is replaced.
  */
 #ifndef MST_WIRE_MESSAGE_H
 #define MST_WIRE_MESSAGE_H
@@ -16,44 +18,58 @@
 
 #include "common/wire/lane.h"
 #include "common/wire/part.h"
+#include "common/wire/path.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 1u
+#define MST_PROTOCOL 6u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
-#define MST_SECRET_LEN 16u /* a single-use token */
-#define MST_NAME_LEN 64u   /* with NUL */
-#define MST_DOOR_LEN 512u  /* as long as a transport's address may be */
+#define MST_SECRET_LEN 16u    /* a single-use token */
+#define MST_NAME_LEN 64u      /* with NUL */
+#define MST_LISTENER_LEN 512u /* as long as a transport's address may be */
 #define MST_POLICY_LEN 64u
-#define MST_SENTENCE_LEN 512u
+#define MST_OPTIMIZER_LEN 16u
+#define MST_APPOINT_PARAMETERS 8u
+#define MST_REASON_LEN 512u
 #define MST_STATUS_RANKS 256u /* rows in one STATUS message */
 
 enum mst_message_kind {
 	MST_MSG_HELLO = 1, /* worker: let me join */
-	MST_MSG_WELCOME,   /* lead: you are in; where to link */
-	MST_MSG_ERROR,     /* lead: refused or ended; closes after it */
+	MST_MSG_WELCOME,   /* leader: admitted; where to ask for links */
+	MST_MSG_ERROR,     /* leader: refused or ended; then the connection closes */
 	MST_MSG_START, /* worker: ready; offers a start state or not; asks for its first version */
-	MST_MSG_SEND_STATE,   /* lead: send yours */
-	MST_MSG_STATE,        /* worker: a piece of it */
-	MST_MSG_HEARTBEAT,    /* worker */
-	MST_MSG_LEAVE,        /* worker: my last header had this seq */
-	MST_MSG_FINISH,       /* worker: end the job; why */
-	MST_MSG_FINISHED,     /* lead: the job has ended well; why */
-	MST_MSG_ASK_STATUS,   /* anybody: status, please; watch: and once more when the job ends */
-	MST_MSG_STATUS,       /* lead: the job */
-	MST_MSG_STATUS_RANKS, /* lead: rows of STATUS, in as many messages as needed, after it */
-	/* Between the lead and a member, a server of the same job; HEARTBEAT both ways, ERROR and
-	 * FINISHED of the lead, as workers hear them; STATE of the lead: a piece of the member's
-	 * range. */
-	MST_MSG_SERVE,      /* member: let me serve */
-	MST_MSG_APPOINT,    /* lead: the job, and which part of it is yours */
-	MST_MSG_READY,      /* member: my door is open */
-	MST_MSG_EXPECT,     /* lead: this worker will knock; member: it may */
-	MST_MSG_FORGET,     /* lead: its session is over before it knocked */
-	MST_MSG_STATE_DONE, /* member: the start state is there */
-	MST_MSG_RELINK,     /* member: the link of this token is lost; lead: dial with this */
+	MST_MSG_SEND_STATE, /* leader: send the start state */
+	MST_MSG_STATE,      /* worker: a piece of the start state */
+	MST_MSG_HEARTBEAT,  /* worker */
+	MST_MSG_LEAVE,      /* worker: leaves; the seq of its last header */
+	MST_MSG_FINISH,     /* worker: end the job; why */
+	MST_MSG_FINISHED,   /* leader: the job has ended without a failure; why */
+	/* anybody asks for the status; watch: and once more when the job ends */
+	MST_MSG_ASK_STATUS,
+	MST_MSG_STATUS,       /* leader: the job */
+	MST_MSG_STATUS_RANKS, /* leader: rows of STATUS, in as many messages as needed, after it */
+	/* Between the leader and a follower. HEARTBEAT goes both ways; the leader also sends ERROR
+	 * and FINISHED, as to workers, and STATE: a piece of the follower's part. */
+	MST_MSG_SERVE,      /* follower: wants to serve */
+	MST_MSG_APPOINT,    /* leader: the job, and the follower's part of it */
+	MST_MSG_READY,      /* follower: its listener is open */
+	MST_MSG_EXPECT,     /* leader: this worker will ask for a link; follower: it may */
+	MST_MSG_FORGET,     /* leader: the session has ended before its worker asked for a link */
+	MST_MSG_STATE_DONE, /* follower: the start state has arrived */
+	/* follower: the link of this token is lost; leader: ask for a link with this token */
+	MST_MSG_RELINK,
+	/* Shows that data threads run: the leader sends it to workers, for all servers; a follower
+	 * to the leader, for itself. */
+	MST_MSG_BEAT,
+};
+
+/* Where numbers are checked to be finite: musterd --guard. */
+enum mst_guard {
+	MST_GUARD_OFF,
+	MST_GUARD_WORKER, /* servers at each version; workers at what they copy */
+	MST_GUARD_FULL,   /* also workers at what was computed in place */
 };
 
 struct mst_hello {
@@ -66,7 +82,7 @@ struct mst_hello {
 
 /* A server of the job, and its part of the vector. */
 struct mst_welcome_server {
-	char address[MST_DOOR_LEN]; /* the door to dial */
+	char address[MST_LISTENER_LEN]; /* the listener to dial */
 	uint8_t token[MST_SECRET_LEN];
 	uint64_t first, count; /* elements */
 };
@@ -78,14 +94,13 @@ struct mst_welcome {
 	uint64_t elems;
 	uint32_t type, result_type, owner;
 	uint32_t buffers; /* version buffers in each server's published memory */
-	uint64_t lease_ns, patience_ns;
+	uint64_t lease_ns, server_lease_ns, patience_ns;
+	uint32_t guard; /* enum mst_guard */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
-	/* How both ends of a link over a fabric set their queue pairs: as verbs has them. */
-	uint32_t ack_timeout, retries, traffic_class, service_level;
-	int32_t pkey; /* -1: the path's own */
+	struct mst_path path;
 	uint32_t fate_count;
-	struct muster_fate fate[MST_SLOTS_MAX];
+	struct muster_fate fate[MUSTER_TICKETS_MAX];
 };
 
 struct mst_serve {
@@ -96,22 +111,23 @@ struct mst_serve {
 
 struct mst_appoint {
 	char job[MST_NAME_LEN];
-	uint32_t index, servers; /* of the member; 0 is the lead */
+	uint32_t index, servers; /* of the follower; 0 is the leader */
 	uint64_t elems;          /* of the whole vector */
 	uint64_t first, count;   /* of its part */
 	uint32_t type, result_type, owner;
 	uint32_t workers, slots;
 	uint32_t buffers; /* in all */
 	uint32_t entries; /* contributions in a set, at most */
-	uint32_t group, folds;
-	uint32_t repeats;   /* a rank may contribute again in a step: the folds are needed */
-	uint32_t optimizer; /* enum mst_optimizer_kind */
-	double lr, momentum;
-	uint64_t lease_ns, patience_ns;
-	/* As in a welcome: its links with workers and with the lead. */
-	uint32_t ack_timeout, retries, traffic_class, service_level;
-	int32_t pkey;
-	char address[MST_DOOR_LEN]; /* the lead's door, for the link between the two */
+	uint32_t group, partials;
+	uint32_t repeats; /* a rank may contribute again in a step: the folds are needed */
+	/* A row of the optimisers (common/optim), and all of its figures. Workers own: "". */
+	char optimizer[MST_OPTIMIZER_LEN];
+	uint32_t parameter_count;
+	double parameter[MST_APPOINT_PARAMETERS];
+	uint32_t guard; /* enum mst_guard */
+	uint64_t lease_ns, server_lease_ns, patience_ns;
+	struct mst_path path;           /* of its links with workers and with the leader */
+	char address[MST_LISTENER_LEN]; /* the leader's listener, for the server link */
 	uint8_t token[MST_SECRET_LEN];
 };
 
@@ -120,9 +136,20 @@ struct mst_expect {
 	uint8_t token[MST_SECRET_LEN]; /* of the worker's link */
 };
 
+/* How many rounds a server's data thread has made of its loop; it makes none while it stands
+ * still. */
+struct mst_beat_server {
+	uint64_t passes;
+};
+
+struct mst_beat {
+	uint32_t count; /* servers; from a follower: 1, itself */
+	struct mst_beat_server server[MST_SERVERS_MAX];
+};
+
 struct mst_error_message {
 	int32_t code; /* negative errno */
-	char sentence[MST_SENTENCE_LEN];
+	char reason[MST_REASON_LEN];
 };
 
 struct mst_state_piece {
@@ -133,9 +160,9 @@ struct mst_state_piece {
 
 /* A server of the job, in the order of their parts. */
 struct mst_status_server {
-	uint32_t state;          /* enum mst_server_state */
-	uint64_t first, count;   /* elements; 0: not known yet */
-	char door[MST_DOOR_LEN]; /* "": none yet */
+	uint32_t state;                  /* enum mst_server_state */
+	uint64_t first, count;           /* elements; 0: not known yet */
+	char listener[MST_LISTENER_LEN]; /* "": none yet */
 };
 enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY, MST_SERVER_GONE };
 
@@ -150,10 +177,13 @@ struct mst_status {
 	double loss;         /* of the newest version; NaN: not told */
 	uint64_t elapsed_ns; /* since the start, till the end */
 	uint64_t step_mean_ns, step_p50_ns, step_p99_ns,
-		step_max_ns; /* commit to commit, the first left out */
-	/* How much longer the steps had been, had each waited for its late gradients. */
+		step_max_ns;     /* commit to commit, the first left out */
+	uint64_t recent_step_ns; /* mean of the last steps */
+	/* At least how much longer the steps would have been if each had waited for every worker; 0
+	 * under a policy where that cannot be known. See server/core/statistics.h. */
+	uint32_t saved_told;
 	uint64_t saved_ns;
-	char why[MST_SENTENCE_LEN]; /* FINISHED, FAILED: the reason */
+	char why[MST_REASON_LEN]; /* FINISHED, FAILED: the reason */
 	uint32_t server_count;
 	struct mst_status_server server[MST_SERVERS_MAX]; /* the first leads */
 	uint32_t rank_count;                              /* rows that follow */
@@ -172,10 +202,21 @@ struct mst_status_rank {
 	uint32_t rank, incarnation, state; /* enum mst_rank_state */
 	uint32_t awaited;                  /* the open step waits for it: 1 */
 	uint64_t counted, late, stale, cancelled, refused;
-	uint64_t ready_mean_ns; /* from the version's commit to its gradient's arrival */
+	uint64_t given_up;      /* abandoned after a hint that they could not count any more */
+	uint64_t ready_mean_ns; /* from being given the version until its gradient was there */
 	uint64_t ready_max_ns;
 	uint64_t behind_mean_ns; /* how long after its step's commit a late gradient came */
-	uint64_t waiting_ns;     /* awaited: how long the open step has been waiting for it */
+	double staleness_mean;   /* of those counted: commits between its version and its step */
+	uint64_t staleness_p99;
+	/* Of its last gradients: how many, how many of them late, stale or given up, and times. */
+	uint64_t recent_came, recent_missed, recent_given_up;
+	uint64_t recent_ready_ns, recent_behind_ns;
+	/* As it is now: */
+	uint64_t busy_ns;    /* how long it has computed its gradient; 0: it waits for the server */
+	uint64_t waiting_ns; /* awaited: how long the open step has been waiting for it */
+	uint64_t heard_ns;   /* ago: anything of it; MST_NEVER: never */
+	uint64_t handed_in_ns; /* ago: its last gradient; MST_NEVER: never */
+	uint64_t behind_by;    /* versions between the one that it has and the newest */
 };
 
 struct mst_message {
@@ -186,14 +227,15 @@ struct mst_message {
 		struct mst_error_message error;
 		uint32_t offers; /* START */
 		struct mst_state_piece state;
-		uint64_t seq;               /* LEAVE */
-		char why[MST_SENTENCE_LEN]; /* FINISH, FINISHED */
-		uint32_t watch;             /* ASK_STATUS */
+		uint64_t seq;             /* LEAVE */
+		char why[MST_REASON_LEN]; /* FINISH, FINISHED */
+		uint32_t watch;           /* ASK_STATUS */
 		struct mst_serve serve;
 		struct mst_appoint appoint;
-		char door[MST_DOOR_LEN];       /* READY */
-		struct mst_expect expect;      /* EXPECT, FORGET: without a token */
-		uint8_t token[MST_SECRET_LEN]; /* RELINK */
+		char listener[MST_LISTENER_LEN]; /* READY */
+		struct mst_expect expect;        /* EXPECT, FORGET: without a token */
+		uint8_t token[MST_SECRET_LEN];   /* RELINK */
+		struct mst_beat beat;
 		struct mst_status status;
 		struct {
 			uint32_t count;
@@ -202,15 +244,18 @@ struct mst_message {
 	};
 };
 
-/* Bytes of a whole frame at the start of @buffer: > 0, perhaps more than @have; 0 not told yet;
- * -EPROTO no frame of ours, or of another protocol version (@protocol, where not NULL, is the
- * peer's, 0 if the magic is wrong); -EMSGSIZE too long. */
+/* The length of the frame at the start of @buffer.
+ * Return: > 0, perhaps more than @have; 0: not known yet; -EPROTO: no frame of muster, or of
+ * another protocol version (@protocol, if not NULL, is set to the peer's version, 0 if the magic is
+ * wrong); -EMSGSIZE: too long. */
 int64_t mst_frame_length(const void *buffer, size_t have, uint32_t *protocol);
 
-/* Decodes one whole frame. -EPROTO: unknown kind, wrong length, a string or enum out of range. */
+/* Decodes one whole frame.
+ * Return: 0; -EPROTO: unknown kind, wrong length, a string or enum out of range. */
 int mst_message_decode(const void *frame, size_t length, struct mst_message *out);
 
-/* Encodes into @buffer. Returns the frame's length, or -ENOSPC. */
+/* Encodes into @buffer.
+ * Return: the frame's length, or -ENOSPC. */
 int64_t mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
 
 #endif

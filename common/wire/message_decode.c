@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From frames to messages: what a stranger sends. Reads nothing beyond the body, writes nothing
- * beyond a field's own limit, and takes only what the encoder could have written.
+ * Decodes frames, which may come from any peer. Reads nothing beyond the body, writes nothing
+ * beyond a field's own limit, and accepts only what the encoder could have written. Every text is
+ * cleaned here, so that none reaches a terminal, a log or JSON as its sender wrote it.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/wire/message_fields.h"
 
 #define ERRNO_MAX 4095
@@ -14,10 +16,10 @@
 struct reader {
 	const uint8_t *at;
 	size_t left;
-	bool bad; /* something was short or out of range; nothing after it counts */
+	bool bad; /* something was too short or out of range; the rest is not used */
 };
 
-/* Return: where the bytes are, or NULL where there are fewer. */
+/* Return: where the bytes are; NULL: there are fewer. */
 static const uint8_t *read_bytes(struct reader *r, size_t bytes)
 {
 	const uint8_t *at = r->at;
@@ -55,6 +57,7 @@ static void read_text(struct reader *r, char *text, uint32_t limit)
 	}
 	memcpy(text, at, length);
 	text[length] = '\0';
+	mst_text_clean(text);
 }
 
 static void read_piece(struct reader *r, struct mst_state_piece *piece)
@@ -132,7 +135,7 @@ int64_t mst_frame_length(const void *buffer, size_t have, uint32_t *protocol)
 		*protocol = 0;
 	if (have == 0)
 		return 0;
-	/* A stranger who says something else is seen by the first bytes that differ. */
+	/* A peer that speaks something else is recognised by the first byte that differs. */
 	if (memcmp(at, &magic, have < sizeof(magic) ? have : sizeof(magic)) != 0)
 		return -EPROTO;
 	if (have < MST_FRAME_HEADER)

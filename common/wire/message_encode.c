@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From messages to frames. What is wrong here is our own mistake, hence an assert; only a buffer
+/* Encodes messages. A wrong message is a mistake of this program, so it is asserted; only a buffer
  * that is too small is an error. */
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lists. A field is named once here, and so travels both ways, with its limit. */
+/* The lists of fields. Each field is named once, with its limit, for both encoding and decoding. */
 #include "common/wire/message_fields.h"
 
 #define FIELD(type, of, name)                                                                      \
@@ -12,6 +12,10 @@
 	}
 #define TEXT(of, name) LIMITED(TEXT, of, name, sizeof(((struct of *)NULL)->name))
 #define BYTES(of, name) LIMITED(BYTES, of, name, sizeof(((struct of *)NULL)->name))
+#define PATH(of)                                                                                   \
+	LIMITED(ENUM, of, path.ack_timeout, 32), LIMITED(ENUM, of, path.retries, 7),               \
+		LIMITED(ENUM, of, path.traffic_class, 256),                                        \
+		LIMITED(ENUM, of, path.service_level, 16), FIELD(I32, of, path.pkey)
 #define SHAPE(fields)                                                                              \
 	{                                                                                          \
 		fields, sizeof(fields) / sizeof((fields)[0])                                       \
@@ -30,6 +34,7 @@ static const struct mst_field hello_fields[] = {
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
 static const struct mst_field fate_fields[] = {
 	FIELD(U64, muster_fate, ticket),
+	FIELD(U32, muster_fate, incarnation),
 	LIMITED(ENUM, muster_fate, verdict, MUSTER_REFUSED + 1),
 	FIELD(U64, muster_fate, counted_in),
 };
@@ -62,20 +67,19 @@ static const struct mst_field welcome_fields[] = {
 	LIMITED(ENUM, mst_welcome, owner, MUSTER_WORKERS_OWN + 1),
 	FIELD(U32, mst_welcome, buffers),
 	FIELD(U64, mst_welcome, lease_ns),
+	FIELD(U64, mst_welcome, server_lease_ns),
 	FIELD(U64, mst_welcome, patience_ns),
+	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
 	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_welcome, server_count),
 	  &server_rows },
-	LIMITED(ENUM, mst_welcome, ack_timeout, 32),
-	LIMITED(ENUM, mst_welcome, retries, 7),
-	LIMITED(ENUM, mst_welcome, traffic_class, 256),
-	LIMITED(ENUM, mst_welcome, service_level, 16),
-	FIELD(I32, mst_welcome, pkey),
-	{ MST_FIELD_ROWS, MST_SLOTS_MAX, offsetof(struct mst_welcome, fate_count), &fate_rows },
+	PATH(mst_welcome),
+	{ MST_FIELD_ROWS, MUSTER_TICKETS_MAX, offsetof(struct mst_welcome, fate_count),
+	  &fate_rows },
 };
 
 static const struct mst_field error_fields[] = {
 	FIELD(ERRNO, mst_error_message, code),
-	TEXT(mst_error_message, sentence),
+	TEXT(mst_error_message, reason),
 };
 
 static const struct mst_field state_fields[] = {
@@ -88,7 +92,7 @@ static const struct mst_field status_server_fields[] = {
 	LIMITED(ENUM, mst_status_server, state, MST_SERVER_GONE + 1),
 	FIELD(U64, mst_status_server, first),
 	FIELD(U64, mst_status_server, count),
-	TEXT(mst_status_server, door),
+	TEXT(mst_status_server, listener),
 };
 static const struct mst_rows status_server_rows = {
 	offsetof(struct mst_status, server),
@@ -111,6 +115,8 @@ static const struct mst_field status_fields[] = {
 	FIELD(U64, mst_status, step_p50_ns),
 	FIELD(U64, mst_status, step_p99_ns),
 	FIELD(U64, mst_status, step_max_ns),
+	FIELD(U64, mst_status, recent_step_ns),
+	LIMITED(ENUM, mst_status, saved_told, 2),
 	FIELD(U64, mst_status, saved_ns),
 	TEXT(mst_status, why),
 	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_status, server_count),
@@ -128,10 +134,22 @@ static const struct mst_field rank_fields[] = {
 	FIELD(U64, mst_status_rank, stale),
 	FIELD(U64, mst_status_rank, cancelled),
 	FIELD(U64, mst_status_rank, refused),
+	FIELD(U64, mst_status_rank, given_up),
 	FIELD(U64, mst_status_rank, ready_mean_ns),
 	FIELD(U64, mst_status_rank, ready_max_ns),
 	FIELD(U64, mst_status_rank, behind_mean_ns),
+	FIELD(F64, mst_status_rank, staleness_mean),
+	FIELD(U64, mst_status_rank, staleness_p99),
+	FIELD(U64, mst_status_rank, recent_came),
+	FIELD(U64, mst_status_rank, recent_missed),
+	FIELD(U64, mst_status_rank, recent_given_up),
+	FIELD(U64, mst_status_rank, recent_ready_ns),
+	FIELD(U64, mst_status_rank, recent_behind_ns),
+	FIELD(U64, mst_status_rank, busy_ns),
 	FIELD(U64, mst_status_rank, waiting_ns),
+	FIELD(U64, mst_status_rank, heard_ns),
+	FIELD(U64, mst_status_rank, handed_in_ns),
+	FIELD(U64, mst_status_rank, behind_by),
 };
 static const struct mst_rows rank_rows = {
 	offsetof(struct mst_message, ranks.row),
@@ -153,6 +171,12 @@ static const struct mst_field serve_fields[] = {
 	FIELD(U32, mst_serve, pid),
 };
 
+static const struct mst_field parameter_fields[] = { { MST_FIELD_F64, 0, 0, NULL } };
+static const struct mst_rows parameter_rows = {
+	offsetof(struct mst_appoint, parameter),
+	sizeof(double),
+	SHAPE(parameter_fields),
+};
 static const struct mst_field appoint_fields[] = {
 	TEXT(mst_appoint, job),
 	LIMITED(ENUM, mst_appoint, index, MST_SERVERS_MAX),
@@ -168,18 +192,16 @@ static const struct mst_field appoint_fields[] = {
 	FIELD(U32, mst_appoint, buffers),
 	FIELD(U32, mst_appoint, entries),
 	FIELD(U32, mst_appoint, group),
-	FIELD(U32, mst_appoint, folds),
+	FIELD(U32, mst_appoint, partials),
 	LIMITED(ENUM, mst_appoint, repeats, 2),
-	LIMITED(ENUM, mst_appoint, optimizer, 2),
-	FIELD(F64, mst_appoint, lr),
-	FIELD(F64, mst_appoint, momentum),
+	TEXT(mst_appoint, optimizer),
+	{ MST_FIELD_ROWS, MST_APPOINT_PARAMETERS, offsetof(struct mst_appoint, parameter_count),
+	  &parameter_rows },
+	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
 	FIELD(U64, mst_appoint, lease_ns),
+	FIELD(U64, mst_appoint, server_lease_ns),
 	FIELD(U64, mst_appoint, patience_ns),
-	LIMITED(ENUM, mst_appoint, ack_timeout, 32),
-	LIMITED(ENUM, mst_appoint, retries, 7),
-	LIMITED(ENUM, mst_appoint, traffic_class, 256),
-	LIMITED(ENUM, mst_appoint, service_level, 16),
-	FIELD(I32, mst_appoint, pkey),
+	PATH(mst_appoint),
 	TEXT(mst_appoint, address),
 	BYTES(mst_appoint, token),
 };
@@ -193,7 +215,16 @@ static const struct mst_field forget_fields[] = {
 	FIELD(U32, mst_expect, rank),
 	FIELD(U32, mst_expect, incarnation),
 };
-static const struct mst_field door_fields[] = { TEXT(mst_message, door) };
+static const struct mst_field listener_fields[] = { TEXT(mst_message, listener) };
+static const struct mst_field beat_server_fields[] = { FIELD(U64, mst_beat_server, passes) };
+static const struct mst_rows beat_rows = {
+	offsetof(struct mst_message, beat.server),
+	sizeof(struct mst_beat_server),
+	SHAPE(beat_server_fields),
+};
+static const struct mst_field beat_fields[] = {
+	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_message, beat.count), &beat_rows },
+};
 static const struct mst_field token_fields[] = { BYTES(mst_message, token) };
 
 /* What a kind's fields are relative to: the whole message, or its member of the union. */
@@ -216,11 +247,12 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_STATUS_RANKS] = { true, 0, SHAPE(ranks_fields) },
 	[MST_MSG_SERVE] = { true, BODY, SHAPE(serve_fields) },
 	[MST_MSG_APPOINT] = { true, BODY, SHAPE(appoint_fields) },
-	[MST_MSG_READY] = { true, 0, SHAPE(door_fields) },
+	[MST_MSG_READY] = { true, 0, SHAPE(listener_fields) },
 	[MST_MSG_EXPECT] = { true, BODY, SHAPE(expect_fields) },
 	[MST_MSG_FORGET] = { true, BODY, SHAPE(forget_fields) },
 	[MST_MSG_STATE_DONE] = { true, 0, { NULL, 0 } },
 	[MST_MSG_RELINK] = { true, 0, SHAPE(token_fields) },
+	[MST_MSG_BEAT] = { true, 0, SHAPE(beat_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Wide units keep borders on huge pages, and on what a device moves at a time; a vector that is too
- * short for them is divided more finely. */
+/* Large units put borders on huge pages, and on multiples of what a device moves at a time. A
+ * vector that is too short for them is divided in smaller units. */
 #include "common/wire/part.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "common/wire/lane.h"
 
 static const struct unit {
-	uint64_t elems;     /* borders are at multiples of it */
+	uint64_t elems;     /* borders are at multiples of this */
 	uint64_t elems_min; /* in each part, else the next unit is tried */
 } units[] = {
 	{ UINT64_C(1) << 20, UINT64_C(4) << 20 },
@@ -19,7 +19,7 @@ static const struct unit {
 };
 #define UNITS (sizeof(units) / sizeof(units[0]))
 
-/* Of the first @k servers together. */
+/* The weight of the first @k servers together. */
 static uint64_t weight_of(const uint32_t *weights, uint32_t k)
 {
 	uint64_t sum = 0;
@@ -56,8 +56,7 @@ static bool unit_fits(const struct vector *v, const struct unit *unit)
 
 static bool figures_ok(const struct vector *v)
 {
-	if (v->elems == 0 || v->elems > MST_ELEMS_MAX || v->servers == 0 ||
-	    v->servers > MST_SERVERS_MAX)
+	if (v->elems > MST_ELEMS_MAX || v->servers == 0 || v->servers > MST_SERVERS_MAX)
 		return false;
 	for (uint32_t i = 0; v->weights != NULL && i < v->servers; i++) {
 		if (v->weights[i] == 0 || v->weights[i] > MST_PART_WEIGHT_MAX)

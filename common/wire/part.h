@@ -10,10 +10,11 @@
 /* Borders are multiples of this: pages, whatever the type of an element. */
 #define MST_PART_ELEMS_MIN 4096u
 
-/* Where part @k of @servers begins, in elements; @k == @servers: where the last ends. Each has its
- * share by @weights (1 .. MST_PART_WEIGHT_MAX each; NULL: even), as closely as borders can lie: at
- * multiples of 1 Mi where each part has 4 Mi or more of them, else of 32 Ki where each has that
- * much, else of MST_PART_ELEMS_MIN. -EINVAL: some part would be empty, or a figure cannot be. */
+/* Where part @k of @servers begins, in elements; @k == @servers: where the last part ends. The size
+ * of a part follows its weight (1 .. MST_PART_WEIGHT_MAX; @weights NULL: all equal) as closely as
+ * borders allow: at multiples of 1 Mi if each part has 4 Mi or more, else of 32 Ki if each part has
+ * that much, else of MST_PART_ELEMS_MIN.
+ * Return: -EINVAL: some part would be empty, or a figure is impossible. */
 int64_t mst_part_border(uint64_t elems, uint32_t servers, const uint32_t *weights, uint32_t k);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What travels by one-sided put between the servers of a job: reports up from a member to the lead,
- * decisions down. Each way there is a ring of cells in the other's landing, and behind it one word:
+ * What travels by one-sided put between the servers of a job: reports from a follower up to the
+ * leader, decisions down. In each direction there is a ring of entries in the inbound region of the
+ * receiver, and one word after it:
  *
- *   cells[window] | acknowledged
+ *   entries[window] | acknowledged
  *
- * A cell has a number, from 1 on, and lies at number - 1 modulo the window; its immediate is the
- * low bits of the number. It is written again only when the other end has said that it has executed
- * that number: in the cells it sends itself, or, when it has nothing to say, in the word, which has
- * the one immediate that no number has.
+ * Entries are numbered from 1 on; an entry lies at (number - 1) modulo the window, and its
+ * immediate is the low bits of its number. Its place is used again only when the other end has
+ * acknowledged that it has executed that number. The acknowledgement travels in the entries that
+ * the other end sends itself, or, if it sends none, in the word, which has an immediate that no
+ * number has.
  */
 #ifndef MST_WIRE_PEER_H
 #define MST_WIRE_PEER_H
@@ -17,20 +19,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/exact_sum.h"
 #include "common/wire/lane.h"
 
 #define MST_PEER_IMM_MASK 0x0fffffffu
 #define MST_PEER_IMM_ACK 0x10000000u
 #define MST_PEER_WINDOW_MIN 64u
-#define MST_PEER_WINDOW_MAX 4096u /* devices have few thousands of receives */
+#define MST_PEER_WINDOW_MAX 4096u /* devices have only a few thousand receives */
+#define MST_PEER_SCALARS 4u       /* of a version */
 
 enum mst_peer_kind {
 	/* Up. */
-	MST_PEER_LINKED = 1, /* who: its link with this server is up */
+	MST_PEER_LINKED = 1, /* who: the worker's link with this server is up */
 	MST_PEER_FULL,       /* who: header */
 	MST_PEER_ABANDONED,  /* who, slot, value: the grant's epoch */
 	MST_PEER_ANSWERED,   /* who, value: the ask's number */
 	MST_PEER_LOST,       /* who, code: negative errno */
+	MST_PEER_SPOILT,     /* spoilt */
+	MST_PEER_SETTLED,    /* all orders before SETTLE have been executed */
+	MST_PEER_REDUCED,    /* value: the version; squares: of its mean, in the server's part */
 	/* Down. */
 	MST_PEER_START,   /* buffer: of version 0 */
 	MST_PEER_COUNT,   /* who, slot, coefficient; code: ranks may contribute again in a step */
@@ -39,12 +46,14 @@ enum mst_peer_kind {
 	MST_PEER_RELEASE, /* who, answer */
 	MST_PEER_EVICT,   /* who, code: enum mst_evict_why */
 	MST_PEER_FINISH,  /* code: enum mst_finish_why; value: the last version */
+	MST_PEER_SETTLE,  /* report when all orders before this one have been executed */
+	MST_PEER_APPLY,   /* value: the version; coefficient: what its mean is multiplied by */
 	MST_PEER_KINDS,
 };
 
-struct mst_peer_cell {
+struct mst_peer_entry {
 	uint64_t number;
-	uint64_t ack; /* the last of the other direction that is executed here */
+	uint64_t ack; /* the last number of the other direction that was executed here */
 	uint32_t kind;
 	uint32_t rank, incarnation; /* who */
 	uint32_t slot;
@@ -57,16 +66,23 @@ struct mst_peer_cell {
 		struct {
 			uint64_t version;
 			uint32_t buffer; /* START too */
-			float divisor, rate;
-			uint32_t pad;
+			float divisor;
+			float scalar[MST_PEER_SCALARS]; /* of the optimiser */
 		} commit;
+		struct {
+			uint64_t version, element;
+			uint32_t kind; /* enum mst_spoil */
+			uint32_t rank, rank_end;
+			uint32_t pad;
+		} spoilt;
+		struct mst_exact_sum squares;
 		uint8_t bytes[80];
 	};
 };
-static_assert(sizeof(struct mst_peer_cell) == 128, "on the wire: no padding");
+static_assert(sizeof(struct mst_peer_entry) == 128, "on the wire: no padding");
 
-/* Cells that may be unexecuted each way. Of a worker there are, at most, until it has heard
- * from all servers: each slot counted, committed, regranted; an answer; an end. */
+/* How many entries may be unacknowledged in each direction. For a worker there are at most, until
+ * it has heard from all servers: each slot counted, committed, regranted; an answer; an end. */
 static inline uint32_t mst_peer_window(uint32_t workers, uint32_t slots)
 {
 	uint64_t need = (uint64_t)workers * (4 * slots + 4);
@@ -82,13 +98,14 @@ static inline uint32_t mst_peer_imm(uint64_t number)
 }
 static inline size_t mst_peer_at(uint64_t number, uint32_t window)
 {
-	return (size_t)((number - 1) % window) * sizeof(struct mst_peer_cell);
+	return (size_t)((number - 1) % window) * sizeof(struct mst_peer_entry);
 }
 static inline size_t mst_peer_ack_at(uint32_t window)
 {
-	return window * sizeof(struct mst_peer_cell);
+	return window * sizeof(struct mst_peer_entry);
 }
-/* Bytes of one direction's landing, and immediates that may be outstanding there. */
+/* The bytes of the inbound region of one direction, and the immediates that may be outstanding in
+ * it. */
 static inline size_t mst_peer_bytes(uint32_t window)
 {
 	return mst_peer_ack_at(window) + 4096;

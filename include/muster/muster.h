@@ -3,21 +3,42 @@
  * muster.h - the one public header of muster.
  *
  * A worker opens a handle, starts, and then goes round: fill the gradient, push it, wait for what
- * the rule gives next. Which synchronisation mode that is, the policy at the server decides; the
+ * the rule gives next. The policy at the server decides which synchronisation mode that is; the
  * same loop serves all of them.
  *
  * Threads: one handle is used by one thread at a time (any thread); only muster_check() may be
  * called from any thread at any moment. The library keeps one small thread for heartbeats.
  * Returns: 0 or a positive count, or a negative errno whose sentence muster_error() gives.
- * Blocking: no call blocks beyond the time its contract names.
+ * Blocking: no call blocks beyond the time its contract names. Only the first call that finds the
+ * session ended may take half a second longer: it waits for the lead to say why, so that all
+ * workers report the same reason.
+ * Processes: a handle belongs to the process that opened it. In a child of fork() every call that
+ * returns an int returns -ECHILD, muster_gradient() returns NULL and muster_check() GIVE_UP;
+ * muster_error() and muster_job() work, and muster_close() frees the child's copy without the
+ * parent or the server noticing. fork() itself closes the handle's descriptors in the child, and
+ * exec closes them, so that no child keeps a session alive after the parent has died. There is one
+ * exception: a child that is forked while another thread is inside muster_open(), or while
+ * muster_close() frees a handle, may keep the descriptors until it ends or calls exec. If the
+ * parent dies meanwhile, the server notices this only when the lease runs out. The child must not
+ * touch memory that the handle has given out: over shared memory it is the parent's too, over RDMA
+ * it is not there. The child may open a handle of its own. clone() and _Fork() tell a library
+ * nothing: where they are used instead of fork(), the child must not touch the handle.
  *
  * Errors that several calls share:
- *   -ENOTCONN   this session has ended: evicted, or the server is gone; open a new handle. What was
- *               applied since the last good call is void.
- *   -EHOSTDOWN  the job has failed: too few live workers; the sentence names who is missing.
+ *   -ENOTCONN   this session has ended: the worker was evicted, or a server is gone or has been
+ *               silent for longer than musterd --server-lease; open a new handle. What was applied
+ *               since the last call that succeeded is void.
+ *   -EHOSTDOWN  the job has failed; the sentence says why: too few live workers, and who is
+ *               missing; or a version would not have been finite, and whose gradient made it so.
  *   -ESTALE     workers own: this worker is behind the history of versions the server keeps.
- *   -ETIMEDOUT, -EINTR  nothing is lost; call again.
- *   -EAGAIN     every slot is in flight; muster_wait() first.
+ *   -ETIMEDOUT  nothing is lost; call again. A server that has been silent for a lease is named:
+ *               it stands still, or is cut off, and may come back.
+ *   -EINTR      a signal came while the call slept, and its handler has run on this thread;
+ *               nothing is lost, call again. A process that is stopped and continued simply goes
+ *               on waiting.
+ *   -ECHILD     another process opened this handle, and this one is a child that it forked.
+ *   -EAGAIN     every slot is in flight, or MUSTER_TICKETS_MAX pushes wait for their outcomes;
+ *               muster_wait() first.
  *   -EPROTO     the other side speaks another version of the protocol, or breaks it.
  *   -EINVAL     an argument is wrong; the sentence says which, and what would be right.
  *   -ENOMEM     no memory, here or at the server, for this worker's slots.
@@ -42,40 +63,54 @@ enum muster_type { MUSTER_F32, MUSTER_BF16, MUSTER_F16 };
  * applies, each version, in order. */
 enum muster_owner { MUSTER_SERVERS_OWN, MUSTER_WORKERS_OWN };
 
-/* The fate of a contribution. Every ticket gets exactly one. */
+/* What became of a contribution. Every ticket gets exactly one verdict. */
 enum muster_verdict {
-	MUSTER_NONE,    /* this outcome is about no push */
-	MUSTER_COUNTED, /* part of version `counted_in`, for good, unless the job fails before it */
-	MUSTER_LATE,    /* dropped: its step was committed without it */
-	MUSTER_STALE,   /* rejected as too old: compute the same samples again */
+	MUSTER_NONE,      /* this outcome has no verdict of a push */
+	MUSTER_COUNTED,   /* in version `counted_in` for good, unless the job fails before it */
+	MUSTER_LATE,      /* dropped: its step was committed without it */
+	MUSTER_STALE,     /* rejected as too old: compute the same samples again */
 	MUSTER_CANCELLED, /* abandoned, or its session or job ended before it was counted */
-	MUSTER_REFUSED,   /* invalid: a weight that is no number, a tag from the future */
+	MUSTER_REFUSED,   /* invalid: a weight out of its range, a tag from the future */
 };
 
 /* What muster_check() advises a busy worker. */
-enum muster_advice {
+enum muster_hint {
 	MUSTER_GO_ON,
-	MUSTER_HAND_IN, /* push what is finished now */
-	MUSTER_GIVE_UP, /* what is being computed can no longer count: muster_abandon() */
+	MUSTER_HAND_IN, /* push what is finished now; no server of this release says so */
+	MUSTER_GIVE_UP, /* what is being computed cannot count any more: muster_abandon() */
 };
 
-/* A named range of the vector. Optional: tells layers apart for optimisers and checkpoints. */
+/* A named range of the vector. Optional: sentences about an element then name its tensor. The
+ * tensors of a table name every element of the vector once, in order. */
 struct muster_tensor {
-	const char *name;
+	const char *name;      /* NULL: the tensor is called by its number */
 	uint64_t first, count; /* elements */
+	/* 1. The servers of this release update all tensors alike: muster_open() refuses other
+	 * scales. */
 	float lr_scale, decay_scale;
 };
 
+/* Structs that begin with `size` may grow in later versions of the library. Each has an initialiser
+ * named after it, which sets `size` to the size of the struct when the program was compiled. A
+ * program that was compiled with an older, smaller struct goes on working: the library takes the
+ * defaults for the fields that the struct lacks. A newer, larger struct is accepted as long as the
+ * fields that the library does not know are zero; otherwise the call returns -EINVAL. */
+
 /* Start from MUSTER_OPTIONS. What is left unset (NULL, -1, 0) comes from the environment:
- * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK. Only there: MUSTER_TRANSPORT (auto, shm, verbs; auto is
- * what the server offers), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
+ * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK. Where these are not set either, the library reads the
+ * variables of launchers. The rank is the first that is set of: RANK with WORLD_SIZE (torchrun),
+ * OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK (mpirun, mpiexec), SLURM_PROCID (srun), RANK alone. The
+ * server is MASTER_ADDR (torchrun) with port 17077. An empty variable counts as unset; a rank that
+ * is neither a number from 0 on nor -1 is an error that names the variable.
+ * Some settings come from the environment only: MUSTER_TRANSPORT (auto, shm, verbs; auto is what
+ * the server offers), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
 struct muster_options {
-	size_t size;                  /* of this struct at the caller, so that it may grow */
-	const char *server;           /* HOST:PORT of the lead; default 127.0.0.1:17077 */
-	const char *job;              /* the job's name; default "default" */
-	int32_t rank;                 /* -1: MUSTER_RANK, or else the lead gives a free one */
-	uint64_t elems;               /* length of the vector; must be the job's */
-	enum muster_type type;        /* of gradients */
+	size_t size;           /* of this struct at the caller, so that it may grow */
+	const char *server;    /* HOST:PORT of the leader; else as above, or 127.0.0.1:17077 */
+	const char *job;       /* the job's name; default "default" */
+	int32_t rank;          /* -1: as above, or else the leader gives a free one */
+	uint64_t elems;        /* length of the vector; must be the job's */
+	enum muster_type type; /* of gradients */
 	enum muster_type result_type; /* of results */
 	enum muster_owner owner;
 	const struct muster_tensor *tensors;
@@ -87,15 +122,23 @@ struct muster_options {
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }
 /* clang-format on */
 
-/* What a push says of its gradient. */
+/* What a push says about its gradient. Start from MUSTER_CONTRIBUTION and set the weight; the
+ * other fields may stay as they are. */
 struct muster_contribution {
-	double weight; /* samples in it; > 0, at most 2^53 */
-	double loss;   /* their mean; NaN: not told */
+	size_t size;   /* of this struct at the caller, so that it may grow */
+	double weight; /* samples in it, from 2^-53 to 2^53. musterd's --weigh says what they count
+	                * for in a version; by default a version is the mean over its samples, so
+	                * that each sample counts as much as any other */
+	double loss;   /* mean loss of the samples; read only if has_loss is set */
+	bool has_loss; /* loss is set */
 	bool sum;      /* the data are a sum over the samples, not their mean */
-	bool full;     /* ends the worker's own batch */
-	bool keep;     /* I go on reading the result: this push does not ask, and its verdict comes
-	                * with a later wait */
+	bool full;     /* muster_train(): the batch ends here; else of no effect */
+	bool keep;     /* the worker goes on reading the result: this push does not ask, and its
+	                * verdict comes with the first wait that asks after it */
 };
+/* clang-format off */
+#define MUSTER_CONTRIBUTION { .size = sizeof(struct muster_contribution) }
+/* clang-format on */
 
 /* One rank's part in a version. */
 struct muster_share {
@@ -104,25 +147,27 @@ struct muster_share {
 	double weight;  /* samples in them */
 };
 
-/* What the server orders for the version at hand. */
+/* What the server orders for this version. */
 struct muster_orders {
 	double lr_scale; /* workers own: multiply the learning rate of this version by it */
+	/* For policies of later releases. No policy of this release orders anything else: alpha is
+	 * 0, and the others are 1. */
 	double alpha;
 	uint32_t local_steps, push_every, fetch_every;
 };
 
-/* What became of a push, and what to go on with. Set `size` to sizeof(struct muster_outcome), so
- * that the struct may grow; MUSTER_OUTCOME does it. The library writes the rest. */
+/* What became of a push, and the version to go on with. Start from MUSTER_OUTCOME, which sets
+ * `size`; the library writes the rest. */
 struct muster_outcome {
 	size_t size;
 	enum muster_verdict verdict;
-	uint64_t ticket;     /* the push it is about; 0: none */
-	uint64_t counted_in; /* the version it is part of, published or not; 0 unless counted */
-	uint64_t version;    /* what `result` is, and what the next contribution is computed on */
-	bool fresh;          /* another version than the outcome before; else `result` stays put */
-	bool finished;       /* the job has ended: this is its last version, no ticket is open */
+	uint64_t ticket;     /* the push that the verdict is about; 0: none */
+	uint64_t counted_in; /* the version with that push, published or not; 0 unless counted */
+	uint64_t version;    /* the version of `result`; the next contribution is computed on it */
+	bool fresh;    /* another version than in the outcome before; else `result` is the same */
+	bool finished; /* the job has ended: this is its last version, and no ticket is open */
 	/* result_type[elems], read only, valid until the next push without keep, pull or wait.
-	 * NULL: workers own, version 0, and nobody offered a start state. */
+	 * NULL: workers own, version 0, and no worker offered a start state. */
 	const void *result;
 	const struct muster_share
 		*set;     /* exactly who is in `version`, by rank; valid like result */
@@ -134,11 +179,18 @@ struct muster_outcome {
 #define MUSTER_OUTCOME { .size = sizeof(struct muster_outcome) }
 /* clang-format on */
 
-/* A fate that an earlier session of this rank may not have heard of before it ended. */
+/* How many pushes of a session may wait for the muster_wait() that brings their verdicts; one more
+ * returns -EAGAIN. Only a worker that pushes with `keep` and never waits gets there: others run out
+ * of slots first. */
+#define MUSTER_TICKETS_MAX 256u
+
+/* What became of a push of an earlier session of this rank. That session may not have heard the
+ * verdict: no outcome had brought it when the session last pushed. */
 struct muster_fate {
-	uint64_t ticket; /* of that session */
+	uint64_t ticket;      /* of that session */
+	uint32_t incarnation; /* of that session */
 	enum muster_verdict verdict;
-	uint64_t counted_in;
+	uint64_t counted_in; /* 0 unless counted */
 };
 
 /* The job as this worker joined it. */
@@ -152,7 +204,10 @@ struct muster_job {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint32_t lease_ms, patience_ms;
-	const struct muster_fate *fates; /* of this rank's session before, if it had one */
+	/* The fates of pushes of this rank's last session that started, if it had one: in the order
+	 * of tickets, at most MUSTER_TICKETS_MAX. A push that no server had read has no fate; it
+	 * does not count. */
+	const struct muster_fate *fates;
 	uint32_t fate_count;
 };
 
@@ -171,42 +226,53 @@ int muster_open(const struct muster_options *opt, struct muster **out);
 
 /**
  * muster_close - leave the job. What was pushed still counts; the others go on without this
- * worker. NULL is fine. Blocks for a moment only (a message is sent). Never fails.
+ * worker. NULL is fine. Blocks until the server has judged the last push, at most a second. Never
+ * fails.
  */
 void muster_close(struct muster *m);
 
-/** muster_error - the last failure in words, valid until the handle's next call. NULL: of this
- * thread's last muster_open(). Never NULL; empty if nothing has failed. */
+/** muster_error - the last failure in words, valid until the handle's next call. With @m NULL it is
+ * the failure of this thread's last muster_open(). Never returns NULL; the text is empty if nothing
+ * has failed. */
 const char *muster_error(const struct muster *m);
 
 /** muster_job - the job as joined; valid until muster_close(). */
 const struct muster_job *muster_job(const struct muster *m);
 
 /**
- * muster_start - say that this worker is ready, and get what all start from.
+ * muster_start - say that this worker is ready, and get the version that all start from.
  * @own: result_type[elems], a start state to offer, or NULL; read during the call only. The lowest
  *       rank that offers gives version 0 to everybody, itself included. A worker that joins a
  *       running job gets the version the rule lets it start with.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
- * Return: 0; -EINVAL servers own and nobody offered a state; -ETIMEDOUT workers are missing, call
- * again; and the shared errors.
+ * Return: 0; -EINVAL servers own and nobody offered a state; -EDOM an element of @own is infinite
+ * or NaN: the sentence names it and its tensor, nothing of the state has been sent, and the call
+ * may be repeated with another state (musterd --guard off lets it pass); -ETIMEDOUT workers are
+ * missing, or a server is silent, call again; and the shared errors.
  */
 int muster_start(struct muster *m, const void *own, struct muster_outcome *out);
 
-/** muster_gradient - type[elems] to fill next: contents undefined. The same buffer until it is
- * pushed or abandoned. NULL: all slots are in flight (wait first), before start, after the end.
- * Never blocks. The first call after an outcome fixes the tag: the version computed on. */
+/** muster_gradient - the buffer to fill next, type[elems], with undefined contents. It is the same
+ * buffer until it is pushed or abandoned. NULL: all slots are in flight, or MUSTER_TICKETS_MAX
+ * pushes wait for their outcomes (call muster_wait() first); or muster_start() has not been called;
+ * or the job or session has ended. Never blocks. The first call after an outcome fixes the version
+ * that the contribution is computed on. */
 void *muster_gradient(struct muster *m);
 
 /**
  * muster_push_range - a finished range of the contribution, to be sent while the rest is computed.
  * @first, @count: elements, within the vector; each element may be given once per contribution,
  *       in at most 65536 separate pieces.
- * @src: type[count], copied or sent before return; NULL: it lies in muster_gradient()'s buffer.
+ * @src: type[count]; NULL: it lies in muster_gradient()'s buffer. Memory that is registered is
+ *       lent, as muster_register() says; any other is copied before return.
  * Never waits for the server; over RDMA it may wait a moment, while as many ranges are on their way
- * as the link holds. Return: 0; -EINVAL outside, or given before; -EAGAIN no free slot; shared
- * errors.
+ * as the link holds. Return: 0; -EINVAL a part of the range is outside the vector, or was given
+ * before, or a part of @src alone is in registered memory; -EAGAIN no free slot; -EDOM an element
+ * is infinite or NaN: the sentence names it and its tensor, and the contribution has been given up
+ * as by muster_abandon(), together with the ranges sent before; shared errors.
+ * musterd's --guard says which data are looked at: by default @src, not what lies in
+ * muster_gradient()'s buffer.
  */
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src);
 
@@ -215,59 +281,140 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
  * muster_gradient()'s buffer) and the header. After it the buffer is the server's, and unless
  * c->keep the result of the last outcome may no longer be read.
  * @ticket: may be NULL; numbers the contribution, from 1 in each session; 0 once the job is over.
- * As muster_push_range() it never waits for the server. Return: 0; -EINVAL weight not a positive
- * number; -EAGAIN; shared errors.
+ * Like muster_push_range() it never waits for the server. Return: 0; -EINVAL the weight is no
+ * number from 2^-53 to 2^53; -EAGAIN; -EDOM the loss is set and is infinite or NaN, or --guard is
+ * full and an element is: the contribution has been given up, there is no ticket, and the next
+ * muster_wait() says CANCELLED with ticket 0; shared errors.
  */
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket);
 
-/** muster_abandon - give the unfinished contribution up, ranges already sent included. The next
- * muster_wait() says CANCELLED with ticket 0. As muster_push_range() it never waits for the server.
- * Return: 0; shared errors. */
+/** muster_abandon - give up the unfinished contribution, together with the ranges already sent. The
+ * next muster_wait() says CANCELLED with ticket 0. Like muster_push_range() it never waits for the
+ * server. Return: 0; shared errors. */
 int muster_abandon(struct muster *m);
 
-/** muster_check - advice for a busy worker: a read of local memory, cheap enough for every
- * micro-batch. May be called from any thread. GIVE_UP also when the job or session has ended. */
-enum muster_advice muster_check(const struct muster *m);
+/** muster_check - a hint for a busy worker: a read of local memory, cheap enough for every
+ * micro-batch. May be called from any thread. Says GIVE_UP also when the job or the session has
+ * ended. */
+enum muster_hint muster_check(const struct muster *m);
 
-/** muster_pull - ask for the newest version without contributing; muster_wait() brings it. Lets
- * go of the last result. As muster_push_range() it never waits for the server. Return: 0; shared
- * errors. */
+/** muster_pull - ask for the newest version without contributing; muster_wait() brings it. The
+ * result of the last outcome may no longer be read. Like muster_push_range() it never waits for the
+ * server. Return: 0; shared errors. */
 int muster_pull(struct muster *m);
 
 /**
  * muster_wait - wait until the rule lets this worker go on.
- * Asks, if no ask is out. Returns when the verdicts of all pushes that asked, the answer and a
- * free gradient buffer are there. An outcome brings one verdict at most, oldest ticket first, and
- * one version at most.
+ * It asks the server, unless a push without keep or a pull has asked already. It returns when the
+ * answer, the verdicts of all pushes up to that ask, and a free gradient buffer are there, and the
+ * memory that was lent to those pushes is back. An outcome brings one verdict at most, oldest
+ * ticket first, and one version at most.
+ * Where workers own, the version is the one after the version that this worker has. Where servers
+ * own, it is the newest there is when the rule lets this worker go on. Under bsp, backup, ksync,
+ * kasync, async, bounded and ssp it is counted_in or newer for each counted push up to the ask;
+ * kbatchsync, kbatchasync and softsync may let a worker go on before the version that its push is
+ * part of has its other contributions.
  * Blocks at most wait_ms.
- * Return: 0; 1 more outcomes are ready, call again at once; -ETIMEDOUT, -EINTR call again;
- * shared errors.
+ * Return: 0; 1 more outcomes are ready, call again at once; -ETIMEDOUT and -EINTR call again,
+ * -ETIMEDOUT also after a lease in which a server was silent; shared errors.
  */
 int muster_wait(struct muster *m, struct muster_outcome *out);
 
-/** muster_finish - end the job for everybody. @why goes to the log; may be NULL. Does not wait:
- * muster_wait() then brings the last outcome. Return: 0; shared errors. */
+/** muster_finish - end the job for everybody. @why goes to the server's log; it may be NULL. Does
+ * not wait: muster_wait() then brings the last outcome. Return: 0; shared errors. */
 int muster_finish(struct muster *m, const char *why);
 
-/* The loop's hooks. Each returns 0, or a negative errno that ends muster_train() with it. */
-struct muster_hooks {
-	void *ctx;
-	/* One micro-batch. @grad is undefined while c->weight == 0: store then, later add. Add the
-	 * samples to c->weight and keep c->loss their mean; set c->full at the end of a batch. */
-	int (*compute)(void *ctx, void *grad, struct muster_contribution *c);
-	/* Optional: an own step between exchanges. */
-	int (*local)(void *ctx, void *grad);
-	/* Once per fresh result, and every version in order where workers own; not for the start
-	 * state, which muster_start() has given already. > 0: enough, finish the job for
-	 * everybody. */
-	int (*apply)(void *ctx, const struct muster_outcome *out);
+/**
+ * muster_register - let gradients be sent from memory of the program without a copy.
+ * @base, @bytes: the memory. It stays the program's, which must not free it before
+ *       muster_unregister() or muster_close() has returned. It need not begin or end on a page.
+ * Over RDMA the memory is pinned. It counts against the limit of locked memory, once for each
+ * handle that registers it. A @src of muster_push_range() that lies in it is *lent*: the device
+ * reads it where it lies until it has been sent to every server, and the program must not write to
+ * it before.
+ * When muster_wait() returns 0 or 1, all memory is back that was lent to the pushes up to its ask,
+ * and with the last outcome of the job, to all pushes. muster_released() tells it of any push, and
+ * of what was given up. What a lost link was still sending comes back when muster_close() returns.
+ * Over shared memory nothing is pinned or lent: a @src is copied once before muster_push_range()
+ * returns, registered or not. There, a gradient that is computed in muster_gradient()'s buffer is
+ * the one that is not copied.
+ * May be called at any time between muster_open() and muster_close(), by the thread that uses the
+ * handle. Pinning takes as long as the kernel needs for so much memory, perhaps seconds, and sends
+ * no message; heartbeats go on meanwhile. Children of fork() have the memory as they have any
+ * other.
+ * Return: 0; -EINVAL the memory has 0 bytes, reaches beyond the end of memory, or is a buffer or a
+ * result of this handle; -EEXIST a part of it is registered with this handle already; -EFAULT not
+ * all of it is mapped, or it cannot be pinned; -ENOMEM it is beyond what this process may lock,
+ * which the sentence names, or beyond what the device can hold; -ENOTSUP forked children would lose
+ * it, as on Linux before 5.12; -ECHILD.
+ */
+int muster_register(struct muster *m, void *base, size_t bytes);
+
+/**
+ * muster_unregister - end what muster_register() began for the memory at @base.
+ * Never waits for the server; unpinning takes less time than pinning. muster_close() unregisters
+ * what is still registered. Return: 0; -EBUSY the memory is lent, and stays registered; -EINVAL no
+ * registered memory of this handle begins at @base; -ECHILD.
+ */
+int muster_unregister(struct muster *m, const void *base);
+
+/**
+ * muster_released - is the memory back that was lent to a push?
+ * @ticket: of the push; 0: all memory that was lent, also for what was given up or is not pushed
+ *       yet.
+ * Never waits for the server. Return: 1 it is back, or nothing was lent; 0 not yet; -EINVAL no push
+ * has this ticket; -ENOTCONN a link was lost that was still sending, and only muster_close() gives
+ * the memory back; shared errors.
+ */
+int muster_released(struct muster *m, uint64_t ticket);
+
+/* Memory that a handle gives out: room for a gradient, or the place of a result. */
+struct muster_region {
+	const void *base;
+	size_t bytes;
+	bool writable; /* room for a gradient */
 };
 
 /**
+ * muster_regions - list all buffers of muster_gradient() and all places of results, for programs
+ * that make them known to a device.
+ * @out: gets the first @max of them; may be NULL where @max is 0. Neither their number nor their
+ *       places change before muster_close(), which unmaps them.
+ * Never blocks. Return: how many there are; -EINVAL @out is NULL; -ECHILD.
+ */
+int muster_regions(struct muster *m, struct muster_region *out, uint32_t max);
+
+/* The loop's hooks; start from MUSTER_HOOKS. Each returns 0, or a negative errno that ends
+ * muster_train() with it. */
+struct muster_hooks {
+	size_t size; /* of this struct at the caller, so that it may grow */
+	void *ctx;   /* passed to each hook */
+	/* One micro-batch. While c->weight is 0 the contents of @grad are undefined: the first
+	 * micro-batch stores its gradient, later ones add theirs. Add the number of samples to
+	 * c->weight; set c->full at the end of a batch. If the loss is known, keep c->loss its mean
+	 * over the samples, and set c->has_loss. */
+	int (*compute)(void *ctx, void *grad, struct muster_contribution *c);
+	/* NULL. For policies of later releases, in which a worker steps by itself between
+	 * exchanges; muster_train() refuses it with -ENOTSUP in this release. */
+	int (*local)(void *ctx, void *grad);
+	/* Called once for each fresh result, and where workers own for every version in order; not
+	 * for the start state, which muster_start() has given already. A positive return finishes
+	 * the job for everybody. */
+	int (*apply)(void *ctx, const struct muster_outcome *out);
+};
+/* clang-format off */
+#define MUSTER_HOOKS { .size = sizeof(struct muster_hooks) }
+/* clang-format on */
+
+/**
  * muster_train - the loop for every policy: compute micro-batches until a batch is full, looking
- * at muster_check() between them; push; wait; apply; until the job is finished. Called after
- * muster_start(). Return: 0 finished; what a hook returned; -ETIMEDOUT a wait took more than
- * wait_ms; shared errors.
+ * at muster_check() between them; push; wait; apply; until the job is finished. Call it after
+ * muster_start(). A compute() that does not set full must add to the weight, and a batch must
+ * become full within the job's patience + lease. Return: 0 finished; what a hook returned; -EDOM a
+ * batch was given up because it is not finite, call again to go on with the next batch; -EINVAL
+ * compute() broke these rules, or a hook is missing, or the size of the struct is wrong; -ENOTSUP
+ * hooks.local is set; -ETIMEDOUT a wait took more than wait_ms, or a server is silent: call again;
+ * shared errors.
  */
 int muster_train(struct muster *m, const struct muster_hooks *hooks);
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contributions: reported by every shard, judged once, in seq order, by the rule in force when the
- * last shard reports (PROTOCOL 3 and 4).
+ * Contributions. Every shard reports each of them. When the last shard has, it is judged once, in
+ * the order of seq, by the rule in force at that time (PROTOCOL 3 and 4).
  */
+#include <math.h>
+
 #include "common/base/assert.h"
+#include "server/core/factor.h"
 #include "server/core/state.h"
 
 static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h,
@@ -17,17 +20,17 @@ static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_la
 	d->verdict.slot = h->slot;
 	d->verdict.verdict = verdict;
 	d->verdict.counted_in = counted_in;
-	m->fate[h->slot] = (struct muster_fate){ .ticket = h->seq,
-						 .verdict = verdict,
-						 .counted_in = counted_in };
+	mst_fates_add(m->fates, h->seq, verdict, counted_in);
 }
 
 static void regrant(struct mst_ledger *l, struct mst_member *m, uint32_t slot)
 {
-	mst_member_regrant(m, slot, l->cfg.shards);
+	mst_member_regrant(m, slot);
+	l->active_ns = l->now_ns;
 	struct mst_decision *d = mst_decide(l, MST_DO_REGRANT, m);
 	d->grant.slot = slot;
 	d->grant.epoch = m->pending[slot].epoch;
+	mst_changed(l, m);
 }
 
 static enum muster_verdict verdict_outside(const struct mst_ledger *l)
@@ -38,38 +41,40 @@ static enum muster_verdict verdict_outside(const struct mst_ledger *l)
 static enum muster_verdict verdict_of(const struct mst_ledger *l, const struct mst_member *m,
 				      const struct mst_lane_header *h)
 {
-	if (l->phase == MST_PHASE_ENDED)
+	if (l->phase == MST_PHASE_ENDED || l->settling)
 		return MUSTER_CANCELLED;
 	if (h->flags & MST_HEADER_EMPTY)
 		return verdict_outside(l);
-	if (!(h->weight > 0 && h->weight <= MST_WEIGHT_MAX) || h->tag > l->store.newest ||
-	    l->phase == MST_PHASE_GATHERING)
+	if (!(h->weight >= MST_WEIGHT_MIN && h->weight <= MST_WEIGHT_MAX) ||
+	    h->tag > l->store.newest || l->phase == MST_PHASE_GATHERING)
 		return MUSTER_REFUSED;
 	if (l->store.newest - h->tag > l->rule.window)
 		return verdict_outside(l);
-	/* A rank that waits for the commit has one voice in it, whatever its incarnation; and a set
-	 * has room for every slot of every rank beyond its quorum, more can only be a mistake. */
+	/* Where ranks wait for the commit, each may contribute once to it, over all its
+	 * incarnations. And a set has room for its quorum and every slot of every rank; if it is
+	 * full, something is wrong. */
 	if ((!mst_rule_repeats(&l->rule) && m->step_count > 0) || l->entry_count == l->entry_max)
 		return MUSTER_LATE;
 	return MUSTER_COUNTED;
 }
 
-/* For good in the set of the open step, whatever becomes of its worker. */
+/* Puts a contribution into the set of the open step. It stays there, whatever happens to its
+ * worker. */
 static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
 {
 	uint64_t staleness = l->store.newest - h->tag;
-	struct mst_rule_share share = mst_rule_share(&l->rule, staleness, h->weight,
-						     h->flags & MST_HEADER_SUM);
+	struct mst_factor f = mst_factor(&l->rule, staleness, h->weight, h->flags & MST_HEADER_SUM);
 
-	MST_ASSERT(l->entry_count < l->entry_max);
+	MST_ASSERT(l->entry_count < l->entry_max && h->tag <= l->store.newest);
+	MST_ASSERT(l->phase == MST_PHASE_RUNNING && mst_member_takes_part(m));
 	l->entry[l->entry_count++] = (struct mst_entry){
 		.who = { m->rank, m->incarnation },
 		.seq = h->seq,
 		.tag = h->tag,
 		.samples = h->weight,
-		.loss = h->loss,
-		.base = share.base,
-		.coefficient = share.coefficient,
+		.loss = h->flags & MST_HEADER_LOSS ? h->loss : (double)NAN,
+		.base = f.base,
+		.coefficient = f.coefficient,
 		.slot = h->slot,
 	};
 	if (l->entry_count == 1)
@@ -82,16 +87,21 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	struct mst_decision *d = mst_decide(l, MST_DO_COUNT, m);
 	d->count.seq = h->seq;
 	d->count.slot = h->slot;
-	d->count.coefficient = share.coefficient;
+	d->count.coefficient = f.coefficient;
 }
 
-/* One contribution: its verdict, its slot back, its ask. */
+/* Judges one contribution: gives its verdict, grants its slot again, and takes the ask that came
+ * with it. */
 static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
 {
 	bool takes_part = mst_member_takes_part(m);
 
+	MST_ASSERT(h->seq == m->judged + 1 && h->seq <= m->told);
 	m->judged = h->seq;
+	if (m->asks && m->judged == m->ask_after)
+		m->asked_ns = l->now_ns; /* until now the ask waited for servers, not for workers */
 	if (h->flags & MST_HEADER_PASS) {
+		mst_fates_add(m->fates, h->seq, MUSTER_NONE, 0);
 		m->passed = takes_part && l->phase == MST_PHASE_RUNNING;
 	} else {
 		enum muster_verdict verdict = takes_part ? verdict_of(l, m, h) : MUSTER_REFUSED;
@@ -100,7 +110,7 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		tell(l, m, h, verdict);
 	}
 	regrant(l, m, h->slot);
-	if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask))
+	if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 	else
 		mst_life_leave_if_judged(l, m);
@@ -116,24 +126,21 @@ void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
 	struct mst_pending *p = &m->pending[h->slot];
 	if (p->full_count == 1)
 		p->since_ns = l->now_ns;
+	mst_changed(l, m);
 }
 
-/* A commit that is due comes before whatever else has arrived: else a set would grow beyond its
- * quorum while its commit waits for a buffer. */
+/* A commit that is due comes before any other contribution is judged. Otherwise a set would grow
+ * beyond its quorum while its commit waits for a buffer. */
 bool mst_judge_next(struct mst_ledger *l)
 {
-	if (mst_step_due(l))
+	uint32_t rank = mst_census_next(&l->census, MST_STANDS_JUDGEABLE, 0);
+
+	if (rank == MST_RANK_NONE || mst_step_due(l))
 		return false;
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		struct mst_member *m = &l->member[rank];
-		struct mst_pending *p = mst_member_next(m, l->cfg.slots, l->cfg.shards);
-		if (m->state == MST_MEMBER_ABSENT || p == NULL)
-			continue;
-		struct mst_lane_header header = p->header;
-		judge(l, m, &header);
-		return true;
-	}
-	return false;
+	struct mst_member *m = &l->member[rank];
+	struct mst_lane_header header = mst_member_next(m, l->cfg.slots, l->cfg.shards)->header;
+	judge(l, m, &header);
+	return true;
 }
 
 void mst_judge_abandoned(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint32_t slot,

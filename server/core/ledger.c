@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger's public face: it owns the memory, hands each event to the room it belongs to, and
- * queues decisions. All of its memory is taken here, once.
+ * The ledger's public functions. They allocate all its memory once, pass each event to the file
+ * that handles it, and queue decisions.
  */
 #include "server/core/ledger.h"
 
@@ -12,14 +12,15 @@
 #include "common/base/clock.h"
 #include "server/core/state.h"
 
-/* Decisions one event can cause, at most: every session ends with all its slots cancelled, a commit
- * advises and answers everybody, and some that come once. Contributions are judged one by one. */
+/* The most decisions that one event can cause: every session ends with all its slots cancelled, a
+ * commit advises and answers every worker, and some decisions that come once. Contributions are
+ * judged one by one, each with an empty queue. */
 static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 {
 	return cfg->workers * (cfg->slots + 6) + 64;
 }
 
-/* Its quorum, or every rank once, and room for a policy that changes in mid-step. */
+/* A set has the quorum or every rank once, and more if the policy changes while a step is open. */
 uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg)
 {
 	uint32_t quorum = cfg->rule.quorum > 0 ? (uint32_t)cfg->rule.quorum : 0;
@@ -29,21 +30,26 @@ uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg)
 
 static bool figures_ok(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->workers >= 1 && cfg->workers <= MST_WORKERS_MAX && cfg->shards >= 1 &&
-	       cfg->slots >= 1 && cfg->slots <= MST_SLOTS_MAX && cfg->buffers >= 3 &&
-	       cfg->lease_ns > 0 && (cfg->owner == MUSTER_WORKERS_OWN) == (cfg->history > 0);
+	return cfg->workers >= 1 && cfg->workers <= MST_LEDGER_WORKERS_MAX && cfg->shards >= 1 &&
+	       cfg->shards <= MST_LEDGER_SHARDS_MAX && cfg->slots >= 1 &&
+	       cfg->slots <= MST_SLOTS_MAX && cfg->buffers >= 3 && cfg->lease_ns > 0 &&
+	       (cfg->owner == MUSTER_WORKERS_OWN) == (cfg->history > 0) &&
+	       (cfg->owner == MUSTER_SERVERS_OWN || cfg->optimizer.row == NULL);
 }
 
 static int alloc_members(struct mst_ledger *l)
 {
-	size_t words = mst_member_words(l->cfg.shards);
-
 	l->member = calloc(l->cfg.workers, sizeof(*l->member));
-	l->words = calloc(l->cfg.workers * words, sizeof(*l->words));
-	if (l->member == NULL || l->words == NULL)
+	l->fates = calloc(l->cfg.workers, sizeof(*l->fates));
+	if (l->member == NULL || l->fates == NULL ||
+	    mst_census_init(&l->census, l->cfg.workers) != 0 ||
+	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
+	    mst_ranks_init(&l->expired, l->cfg.workers) != 0)
 		return -ENOMEM;
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
-		mst_member_init(&l->member[rank], rank, l->cfg.shards, l->words + rank * words);
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		mst_member_init(&l->member[rank], rank, &l->fates[rank]);
+		mst_changed(l, &l->member[rank]);
+	}
 	return 0;
 }
 
@@ -65,6 +71,21 @@ static int alloc_records(struct mst_ledger *l)
 	return 0;
 }
 
+uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
+{
+	uint64_t buffers = mst_ledger_buffers(cfg), entries = mst_ledger_entries(cfg);
+	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_fates);
+	uint64_t kept = mst_census_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
+			mst_ranks_bytes(cfg->workers);
+	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
+			  entries * sizeof(struct mst_entry) +
+			  cfg->workers * sizeof(struct mst_lane_share);
+
+	return sizeof(struct mst_ledger) + cfg->workers * member + kept + buffers * record +
+	       entries * sizeof(struct mst_entry) +
+	       decisions_max(cfg) * sizeof(struct mst_decision);
+}
+
 int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 {
 	if (!figures_ok(cfg))
@@ -74,7 +95,7 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 		return -ENOMEM;
 	l->cfg = *cfg;
 	l->rule = cfg->rule;
-	l->join_until = MST_NEVER;
+	l->join_until = cfg->join_until_ns;
 	l->entry_max = mst_ledger_entries(cfg);
 	l->queue_size = decisions_max(cfg);
 	l->queue = calloc(l->queue_size, sizeof(*l->queue));
@@ -91,8 +112,11 @@ void mst_ledger_free(struct mst_ledger *l)
 	if (l == NULL)
 		return;
 	free(l->queue);
+	mst_census_fini(&l->census);
+	mst_waits_fini(&l->waits);
+	mst_ranks_fini(&l->expired);
 	free(l->member);
-	free(l->words);
+	free(l->fates);
 	free(l->buffer);
 	free(l->record);
 	free(l->entry);
@@ -111,8 +135,8 @@ struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kin
 	return d;
 }
 
-/* The next contribution is judged when all that followed from the one before has been taken, so
- * that a record is read before its buffer can be named again. */
+/* The next contribution is judged only when all decisions on the one before have been taken. So a
+ * record is read before a later commit can name its buffer again. */
 bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
 {
 	while (l->queue_count == 0) {
@@ -122,11 +146,12 @@ bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
 	}
 	*out = l->queue[l->queue_head];
 	l->queue_head = (l->queue_head + 1) % l->queue_size;
-	l->queue_count--;
+	if (--l->queue_count == 0)
+		l->queue_head = 0; /* begin at 0 again, so that the same few cache lines are used */
 	return true;
 }
 
-/* Commits and samples that end the job. */
+/* Ends the job if it has reached its number of commits or samples. */
 static void judge_end(struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_RUNNING)
@@ -137,8 +162,15 @@ static void judge_end(struct mst_ledger *l)
 		mst_life_end(l, MST_FINISH_SAMPLES);
 }
 
-/* One thing may follow from another: answering ends a session that is behind the history, which
- * meets the condition of a commit, which lets others go on. */
+void mst_changed(struct mst_ledger *l, struct mst_member *m)
+{
+	mst_census_note(&l->census, m, l->cfg.slots, l->cfg.shards);
+	mst_waits_for(&l->waits, m, m->asks ? MST_WAIT_TRIAL : MST_WAIT_ITSELF);
+}
+
+/* One thing may follow from another, so this repeats until nothing is decided any more. For
+ * example: answering an ask may end a session that is behind the history, which may meet the
+ * condition of a commit, which lets other workers go on. */
 void mst_settle(struct mst_ledger *l)
 {
 	uint32_t before;
@@ -151,11 +183,12 @@ void mst_settle(struct mst_ledger *l)
 		mst_life_finish_if_due(l);
 		mst_ask_judge_all(l);
 	} while (l->queue_count != before);
+	MST_ASSERT(l->waits.set[MST_WAIT_TRIAL].count == 0);
 }
 
-/* Whoever has said leave closes its connections next. *(Else: the close overtakes a header that is
- * still to be reported, and pushed work is cancelled.)* Should that header never come, the lease
- * ends the session. */
+/* A worker that has sent leave closes its connections next. If the session ended there, a header
+ * that some shard has still to report would be overtaken, and work that was pushed would be
+ * cancelled. If that header never comes, the lease ends the session. */
 static void lost(struct mst_ledger *l, struct mst_member *m, int error)
 {
 	if (error == -EPROTO)
@@ -180,6 +213,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		break;
 	case MST_EV_HEARTBEAT:
 		m->lease_until = l->now_ns + l->cfg.lease_ns;
+		mst_changed(l, m);
 		break;
 	case MST_EV_LEAVE:
 		mst_life_leave(l, m, ev->seq);
@@ -192,7 +226,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 			mst_life_end(l, MST_FINISH_ASKED);
 		break;
 	default:
-		MST_ASSERT(false); /* those that name nobody mst_ledger_handle() has */
+		MST_ASSERT(false); /* mst_ledger_handle() has handled all other kinds */
 	}
 }
 
@@ -209,7 +243,7 @@ static void handle_data(struct mst_ledger *l, struct mst_member *m,
 				    ev->abandoned.epoch);
 		break;
 	case MST_EV_ASK:
-		if (!mst_ask_take(l, m, &ev->ask))
+		if (!mst_ask_take(l, m, &ev->ask, m->told))
 			mst_life_lose(l, m, MST_EVICT_INVALID);
 		break;
 	case MST_EV_ANSWERED:
@@ -222,13 +256,23 @@ static void handle_data(struct mst_ledger *l, struct mst_member *m,
 
 void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
-	l->now_ns = now_ns;
+	MST_ASSERT(l->queue_count == 0); /* decisions_max() is for one event */
+	mst_life_look(l, now_ns);
 	if (ev->kind == MST_EV_JOIN) {
 		mst_life_join(l, ev->join.cookie, ev->join.rank);
+	} else if (ev->kind == MST_EV_HEARD) {
+		mst_life_heard(l, ev->heard_ns, now_ns);
+		return; /* the next tick decides what follows */
 	} else if (ev->kind == MST_EV_POLICY) {
 		mst_step_policy(l, &ev->rule);
 	} else if (ev->kind == MST_EV_SERVER) {
-		mst_life_server_lost(l);
+		mst_life_fail(l, MST_FINISH_SERVER);
+	} else if (ev->kind == MST_EV_SPOILT) {
+		mst_life_fail(l, MST_FINISH_SPOILT);
+	} else if (ev->kind == MST_EV_REDUCED) {
+		mst_step_reduced(l, ev);
+	} else if (ev->kind == MST_EV_SETTLED) {
+		mst_life_settled(l, ev->shard);
 	} else {
 		if (ev->who.rank >= l->cfg.workers ||
 		    !mst_member_is(&l->member[ev->who.rank], ev->who.incarnation))
@@ -240,7 +284,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 
 void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
 {
-	l->now_ns = now_ns;
+	mst_life_look(l, now_ns);
 	mst_life_tick(l);
 	mst_settle(l);
 }
@@ -254,6 +298,13 @@ const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t 
 {
 	MST_ASSERT(buffer < l->store.count);
 	return &l->record[buffer];
+}
+
+const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64_t version)
+{
+	uint32_t buffer;
+
+	return mst_store_find(&l->store, version, &buffer) ? &l->record[buffer] : NULL;
 }
 
 uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
@@ -284,6 +335,7 @@ int mst_finish_error(enum mst_finish_why why)
 	case MST_FINISH_TOO_FEW:
 	case MST_FINISH_LOSS:
 	case MST_FINISH_SERVER:
+	case MST_FINISH_SPOILT:
 		return -EHOSTDOWN;
 	default:
 		return 0;
@@ -314,9 +366,13 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
 		.live = m->state != MST_MEMBER_ABSENT,
 		.started = mst_member_takes_part(m),
 		.awaited = mst_member_missing(m),
+		.asks = m->asks,
 		.clock = m->clock,
-		.fate_count = m->past_fate_count,
 	};
-	for (uint32_t i = 0; i < m->past_fate_count; i++)
-		out->fate[i] = m->past_fate[i];
+}
+
+const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank)
+{
+	MST_ASSERT(rank < l->cfg.workers);
+	return &l->fates[rank];
 }

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger: counts arrivals and decides. Pure: events and now_ns in, decisions out; no clock, no
- * thread, no allocation after mst_ledger_new(). The same code runs in the server, in the simulator
- * and in a replay.
+ * The ledger counts contributions and decides. Pure: events and now_ns go in, decisions come out;
+ * it has no clock and no thread, and allocates nothing after mst_ledger_new(). The same code runs
+ * in the server, in the simulator and in a replay.
  *
- * Usage: for each event mst_ledger_handle(), then mst_ledger_next() until it says false; when the
- * queue of events is empty, mst_ledger_tick(). Every shard executes the decisions in this order.
+ * Usage: call mst_ledger_handle() for each event, then mst_ledger_next() until it returns false;
+ * when the queue of events is empty, call mst_ledger_tick(). Every shard executes the decisions in
+ * this order.
  *
- * A contribution is (rank, incarnation, seq). An event whose incarnation is not the rank's present
- * one is ignored (PROTOCOL 1).
+ * The cost of an event is in proportion to what is decided on it, not to the number of members. The
+ * ledger looks at all members only when the job starts or ends, when the rule changes, and when
+ * patience has run out.
+ *
+ * Time in which the server does not listen to its workers does not count here: neither a lease nor
+ * patience runs meanwhile. The event MST_EV_HEARD says that the server has listened; it must come a
+ * few times in each lease.
+ *
+ * A contribution is identified by (rank, incarnation, seq). An event whose incarnation is not the
+ * rank's present one is ignored (PROTOCOL 1).
  */
 #ifndef MST_SERVER_CORE_LEDGER_H
 #define MST_SERVER_CORE_LEDGER_H
@@ -17,27 +26,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/optim/optim.h"
 #include "common/wire/lane.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
+#include "server/core/fates.h"
 
 #define MST_BUFFER_NONE UINT32_MAX
+/* The most workers that the ledger can count; the wire carries fewer. */
+#define MST_LEDGER_WORKERS_MAX 65536u
+#define MST_LEDGER_SHARDS_MAX 64u /* a set of shards is one 64-bit word */
+
+/* The shard of the leader that reads all asks. Asks arrive in the same lane as headers, so an
+ * ask is read after all that its worker pushed before it, and before all that the worker pushes
+ * next. */
+#define MST_SHARD_LEAD 0u
 
 struct mst_ledger_cfg {
-	uint32_t workers; /* the job's ranks are 0 .. workers - 1; birth waits for all of them */
-	uint32_t shards;  /* how many must report a contribution full */
+	/* The job's ranks are 0 .. workers - 1, at most MST_LEDGER_WORKERS_MAX. The job starts when
+	 * all of them have started. */
+	uint32_t workers;
+	uint32_t shards;  /* how many must report a contribution full, 1 .. 64 */
 	uint32_t slots;   /* per session, 1 .. MST_SLOTS_MAX */
 	uint32_t buffers; /* version buffers besides the history, >= 3 */
-	uint32_t history; /* workers own: newest versions kept; servers own: 0 */
-	bool in_place;    /* workers can read a version where the shards keep it */
-	bool sent;        /* else: a copy takes as long as its worker's link does, not the shard */
+	/* workers own: how many of the newest versions are kept; servers own: 0 */
+	uint32_t history;
+	bool in_place; /* workers can read a version where the shards keep it */
+	/* true: copies are sent, so each lasts as long as its worker's link takes; false: the shard
+	 * copies */
+	bool sent;
 	enum muster_owner owner;
 	struct mst_rule rule;
-	double lr;            /* servers own */
-	bool lr_linear;       /* rate x contributions counted / workers */
-	uint64_t commits_max; /* the job ends there; 0: never */
-	double samples_max;   /* likewise */
-	uint64_t lease_ns, join_timeout_ns;
+	struct mst_optimizer optimizer; /* its row is NULL where workers own */
+	uint64_t commits_max;           /* the job ends there; 0: never */
+	double samples_max;             /* the job ends there; 0: never */
+	uint64_t lease_ns;
+	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 };
 
 struct mst_identity {
@@ -46,31 +70,53 @@ struct mst_identity {
 };
 
 enum mst_ledger_event_kind {
-	MST_EV_JOIN,      /* somebody wants to join: join */
-	MST_EV_LINKED,    /* its links with one shard are up: shard */
-	MST_EV_START,     /* it is ready, and asks for its first version: offers */
-	MST_EV_STATE,     /* the start state it was told to send is in its buffer, everywhere */
+	MST_EV_JOIN,   /* a process wants to join: join */
+	MST_EV_LINKED, /* the worker's links with one shard are up: shard */
+	MST_EV_START,  /* the worker is ready, and asks for its first version: offers */
+	/* the start state that the worker was told to send has arrived at every shard */
+	MST_EV_STATE,
 	MST_EV_FULL,      /* a shard has read a header: shard, header */
 	MST_EV_ABANDONED, /* all rails of a shard have brought ABANDON: shard, slot, epoch */
-	MST_EV_ASK,       /* ask */
+	MST_EV_ASK,       /* ask; MST_SHARD_LEAD has read it */
 	MST_EV_ANSWERED,  /* a shard has sent all of a copied answer: shard, number */
 	MST_EV_HEARTBEAT,
-	MST_EV_LEAVE,  /* seq: of its last header */
-	MST_EV_LOST,   /* its control connection or a link is gone: error */
-	MST_EV_FINISH, /* it wants the job to end */
-	MST_EV_POLICY, /* rule: has passed mst_rule_check() */
-	MST_EV_SERVER, /* a server of the job is gone for good */
+	MST_EV_HEARD,   /* every worker's connection was read to its end after heard_ns */
+	MST_EV_LEAVE,   /* seq: of its last header */
+	MST_EV_LOST,    /* the worker's control connection or a link is gone: error */
+	MST_EV_FINISH,  /* the worker wants the job to end */
+	MST_EV_POLICY,  /* rule: has passed mst_rule_check() */
+	MST_EV_SERVER,  /* a server of the job is gone for good */
+	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
+	MST_EV_SETTLED, /* a shard has executed all decisions before SETTLE: shard */
+	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. */
+	MST_EV_REDUCED,
+};
+
+/* Where an element that is infinite or NaN comes from. */
+enum mst_spoil {
+	MST_SPOIL_GRADIENT, /* one contribution has it */
+	/* a sum of several contributions has it, and their data are no longer there */
+	MST_SPOIL_SUM,
+	MST_SPOIL_STEP, /* no contribution has it: the sum or the optimiser's step has overflowed */
+};
+
+struct mst_spoilt {
+	uint64_t version;
+	uint64_t element;  /* index of the first such element in the whole vector */
+	uint32_t kind;     /* enum mst_spoil */
+	uint32_t rank;     /* GRADIENT: the rank; SUM: the first of the ranks */
+	uint32_t rank_end; /* SUM: one after the last of the ranks */
 };
 
 struct mst_ledger_event {
 	enum mst_ledger_event_kind kind;
-	struct mst_identity who; /* not for JOIN, POLICY and SERVER */
+	struct mst_identity who; /* not for JOIN, HEARD, POLICY, SERVER and what is about work */
 	union {
 		struct {
-			uint64_t cookie; /* comes back with ADMIT or REFUSE */
-			int32_t rank;    /* wanted; -1: any that is free */
+			uint64_t cookie; /* returned with ADMIT or REFUSE */
+			int32_t rank;    /* the rank wanted; -1: any free rank */
 		} join;
-		uint32_t shard; /* LINKED */
+		uint32_t shard; /* LINKED, SETTLED */
 		bool offers;    /* START */
 		struct {
 			uint32_t shard;
@@ -80,14 +126,25 @@ struct mst_ledger_event {
 			uint32_t shard, slot;
 			uint64_t epoch;
 		} abandoned;
-		struct mst_lane_ask ask;
+		struct {
+			struct mst_lane_ask ask;
+			/* gradients given up so far in this session; for statistics alone */
+			uint64_t given_up;
+		};
 		struct {
 			uint32_t shard;
 			uint64_t number;
 		} answered;
-		uint64_t seq; /* LEAVE */
-		int error;    /* LOST: negative errno */
+		uint64_t heard_ns; /* HEARD: read from the same clock as now_ns */
+		uint64_t seq;      /* LEAVE */
+		int error;         /* LOST: negative errno */
 		struct mst_rule rule;
+		struct mst_spoilt spoilt;
+		struct {
+			uint32_t shard;
+			uint64_t version;
+			struct mst_exact_sum squares; /* of its part of the mean */
+		} reduced;
 	};
 };
 
@@ -96,24 +153,33 @@ enum mst_decision_kind {
 	MST_DO_REFUSE,     /* join: cookie, error -EEXIST -ENOSPC -ERANGE -ESHUTDOWN -ESTALE */
 	MST_DO_SEND_STATE, /* tell `who` to send its start state; it goes to `buffer` */
 	MST_DO_START,      /* the job starts: version 0 is in `buffer` */
-	MST_DO_COUNT,   /* count: for good in the set of the open step; keep the slot till read */
+	/* count: now in the set of the open step for good; keep the slot until it has been read */
+	MST_DO_COUNT,
 	MST_DO_VERDICT, /* verdict: tell the worker */
-	MST_DO_REGRANT, /* grant: the slot may be granted anew, once this shard has read it */
-	MST_DO_COMMIT, /* version, buffer: sum what was counted since the last commit; see record */
+	MST_DO_REGRANT, /* grant: the slot may be granted again, once this shard has read it */
+	/* version, buffer: sum all that was counted since the last commit; see the record */
+	MST_DO_COMMIT,
+	/* apply: the mean of this version, which COMMIT has left, is multiplied by a factor, and
+	 * the version is made of it. Only where the optimiser has a reduce phase. */
+	MST_DO_APPLY,
 	MST_DO_RELEASE, /* answer: an ask is answered */
-	MST_DO_ADVISE,  /* version: what was computed on an older one cannot count any more */
+	MST_DO_ADVISE,  /* version: a gradient on an older version cannot count any more */
 	MST_DO_EVICT,   /* evict: the session ends; why */
-	MST_DO_POLICY,  /* the rule of the open step has changed: mst_ledger_rule() */
-	MST_DO_FINISH,  /* finish: the job has ended; why, last version */
+	/* The job is about to end without a failure: report MST_EV_SETTLED when all commits decided
+	 * before have been executed and are known to be finite. Nothing is counted any more. */
+	MST_DO_SETTLE,
+	MST_DO_POLICY, /* the rule of the open step has changed: mst_ledger_rule() */
+	MST_DO_FINISH, /* finish: the job has ended; why, last version */
 };
 
 enum mst_evict_why {
-	MST_EVICT_LEFT,     /* it left; nothing is wrong */
-	MST_EVICT_LOST,     /* connection closed */
-	MST_EVICT_LEASE,    /* silent for longer than its lease */
-	MST_EVICT_PATIENCE, /* alive, but the step waited for it longer than patience */
-	MST_EVICT_INVALID,  /* broke the protocol */
-	MST_EVICT_STALE,    /* workers own: behind the history */
+	MST_EVICT_LEFT,  /* the worker left; nothing is wrong */
+	MST_EVICT_LOST,  /* connection closed */
+	MST_EVICT_LEASE, /* silent for longer than its lease */
+	/* the worker is alive, but the step has waited for it for longer than patience */
+	MST_EVICT_PATIENCE,
+	MST_EVICT_INVALID, /* the worker broke the protocol */
+	MST_EVICT_STALE,   /* workers own: the version it needs next is older than the history */
 };
 
 enum mst_finish_why {
@@ -125,15 +191,16 @@ enum mst_finish_why {
 	MST_FINISH_TOO_FEW,      /* failed: fewer live workers than min_workers */
 	MST_FINISH_LOSS,         /* failed: a worker was lost and on_loss is FAIL */
 	MST_FINISH_NO_START,     /* failed: servers own and nobody offered a start state */
-	MST_FINISH_SERVER,       /* failed: a part of every version is lost with its server */
+	MST_FINISH_SERVER,       /* failed: a server is lost, and with it a part of every version */
+	MST_FINISH_SPOILT,       /* failed: a version had an infinite or NaN element */
 };
-/* Is this end a failure? */
+/* Has the job failed? */
 static inline bool mst_finish_failed(enum mst_finish_why why)
 {
 	return why >= MST_FINISH_JOIN_TIMEOUT;
 }
 
-/* What a worker is told for it: a negative errno; 0 where nothing is wrong. */
+/* The error that a worker is told: a negative errno; 0 where nothing is wrong. */
 int mst_evict_error(enum mst_evict_why why);
 int mst_finish_error(enum mst_finish_why why);
 
@@ -165,6 +232,10 @@ struct mst_decision {
 			uint32_t buffer; /* SEND_STATE, START, COMMIT */
 		} commit;
 		struct {
+			uint64_t version;
+			float factor;
+		} apply;
+		struct {
 			uint64_t number, version, newest;
 			uint32_t buffer;
 			enum mst_where where; /* COPIED: report MST_EV_ANSWERED when sent */
@@ -178,26 +249,26 @@ struct mst_decision {
 	};
 };
 
-/* One counted contribution, as it is recorded. */
+/* One counted contribution, as the record keeps it. */
 struct mst_entry {
 	struct mst_identity who;
 	uint64_t seq;
 	uint64_t tag;
 	double samples;
-	double loss;       /* mean of its samples; NaN: not told */
-	double base;       /* b: its base weight */
-	float coefficient; /* c */
+	double loss;       /* mean over its samples; NaN: the worker gave none */
+	double base;       /* base weight (factor.h) */
+	float coefficient; /* (factor.h) */
 	uint32_t slot;
 };
 
 /* Everything a version was made of (PROTOCOL 5). */
 struct mst_record {
 	uint64_t version;
-	double samples;  /* in it */
-	double loss;     /* mean over the samples of those who told; NaN: nobody did */
-	double lr_scale; /* scale x schedule */
-	float divisor;   /* 1 where the rule does not divide */
-	float rate;      /* lr x lr_scale; 0 where workers own */
+	double samples; /* samples of all contributions */
+	double loss; /* mean over the samples of the contributions that gave one; NaN: none did */
+	double lr_scale;               /* scale x schedule */
+	float divisor;                 /* 1 where the rule does not divide */
+	float scalar[MST_SCALARS_MAX]; /* of the optimiser; zeroes where workers own */
 	uint32_t entry_count;
 	struct mst_entry *entry; /* in order of counting */
 	uint32_t share_count;
@@ -206,26 +277,33 @@ struct mst_record {
 
 struct mst_ledger;
 
-/* Allocates all it will ever need. The rule must have passed mst_rule_check().
- * Return: 0, -EINVAL (figures out of range), -ENOMEM. */
+/* Allocates all memory that the ledger will ever need. The rule must have passed mst_rule_check().
+ * Return: 0, -EINVAL (a number of @cfg is out of range), -ENOMEM. */
 int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out);
 void mst_ledger_free(struct mst_ledger *l); /* accepts NULL */
 
 void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns);
-/* Judges timers. Call when no event is queued, at the latest at mst_ledger_deadline(). */
+/* Judges timers. To be called when no event is queued, at the latest at mst_ledger_deadline(). */
 void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns);
-/* When the next timer may be due; MST_NEVER: none. */
+/* When the next timer may be due; MST_NEVER: no timer runs. */
 uint64_t mst_ledger_deadline(const struct mst_ledger *l);
-/* The next decision, in order. False: there is none; only then is the event dealt with. */
+/* Takes the next decision, in order.
+ * Return: false if there is none; only then is the event completely handled. */
 bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out);
 
-/* The record of the version in @buffer; valid until the commit that names this buffer again. */
+/* The record of the version in @buffer. It is valid until a later commit names the same buffer. */
 const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t buffer);
 
-/* What the shells, tools and tests look at; none of it changes anything. */
-uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg); /* version buffers shards need */
+/* The record of @version; NULL: its buffer has another version by now. It is valid for as long as
+ * the record of a buffer. */
+const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64_t version);
+
+/* Views for the server, tools and tests; none of them changes the ledger. */
+/* version buffers that shards need */
+uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg);
 uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg); /* most contributions in a set */
-uint64_t mst_ledger_version(const struct mst_ledger *l);       /* newest decided */
+uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg);   /* mst_ledger_new() allocates them */
+uint64_t mst_ledger_version(const struct mst_ledger *l);       /* the newest version decided */
 bool mst_ledger_started(const struct mst_ledger *l);
 const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l); /* of the open step */
 
@@ -233,12 +311,16 @@ struct mst_member_view {
 	uint32_t incarnation; /* 0: this rank has never joined */
 	bool live;            /* joined and not ended */
 	bool started;
-	bool awaited;   /* the open step waits for it */
-	uint64_t clock; /* contributions counted; a joiner starts at the roster's minimum */
-	/* The verdicts of the session before that its worker may not have heard, by slot. */
-	struct muster_fate fate[MST_SLOTS_MAX];
-	uint32_t fate_count;
+	bool awaited; /* the open step waits for this rank */
+	bool asks;    /* the rank has an ask open, so the step does not wait for anything of it */
+	/* contributions counted; a new member starts at the minimum of the roster */
+	uint64_t clock;
 };
 void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out);
+
+/* The verdicts that the rank's last started session may not have heard. From an admission on they
+ * do not change until that session, or a later one, has started or pushed; another thread may read
+ * them during that time. */
+const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank);
 
 #endif

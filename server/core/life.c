@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Birth and end of sessions and of the job, and the timers (PROTOCOL 2). Two clocks end a session:
- * the lease asks whether the process is alive, patience how long others wait for a live one.
+ * Start and end of sessions and of the job, and the timers (PROTOCOL 2). Two timers can end a
+ * session: the lease, if the worker's process sends nothing; and patience, if other workers wait
+ * for too long for a worker that is alive.
  */
 #include <errno.h>
 #include <math.h>
@@ -12,14 +13,10 @@
 
 static uint32_t count_started(const struct mst_ledger *l)
 {
-	uint32_t count = 0;
-
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
-		count += mst_member_takes_part(&l->member[rank]);
-	return count;
+	return mst_census_count(&l->census, MST_STANDS_IN);
 }
 
-/* The end that comes first stands. */
+/* The first reason to end the job stays; later ones are ignored. */
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why)
 {
 	if (l->phase == MST_PHASE_ENDED || l->end_due)
@@ -28,33 +25,47 @@ void mst_life_end(struct mst_ledger *l, enum mst_finish_why why)
 	l->end_why = why;
 }
 
-void mst_life_server_lost(struct mst_ledger *l)
+void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why)
 {
-	if (l->phase == MST_PHASE_ENDED)
+	MST_ASSERT(mst_finish_failed(why));
+	if (l->phase == MST_PHASE_ENDED || (l->end_due && mst_finish_failed(l->end_why)))
 		return;
+	l->end_why = why;
 	l->end_due = true;
-	l->end_why = MST_FINISH_SERVER;
+}
+
+void mst_life_settled(struct mst_ledger *l, uint32_t shard)
+{
+	if (l->settling && shard < l->cfg.shards)
+		l->settled |= UINT64_C(1) << shard;
+}
+
+/* Only the shards know whether the newest version can be published, and only when they have made
+ * it. Before that no worker may be told that the job has ended well. */
+static bool is_settled(struct mst_ledger *l)
+{
+	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
+
+	if (l->store.newest == MST_VERSION_NONE || l->store.newest == 0)
+		return true;
+	if (!l->settling)
+		mst_decide(l, MST_DO_SETTLE, NULL);
+	l->settling = true;
+	return l->settled == all;
 }
 
 void mst_life_finish_if_due(struct mst_ledger *l)
 {
 	if (l->phase == MST_PHASE_ENDED || !l->end_due)
 		return;
-	if (!mst_finish_failed(l->end_why) && l->entry_count > 0)
-		return; /* the last commit waits for a buffer */
+	if (!mst_finish_failed(l->end_why) && (l->entry_count > 0 || !is_settled(l)))
+		return; /* the last commit waits for a buffer, or is being made */
+	MST_ASSERT(!l->settling || mst_finish_failed(l->end_why) || l->entry_count == 0);
 	l->phase = MST_PHASE_ENDED;
+	mst_ask_try_all(l);
 	struct mst_decision *d = mst_decide(l, MST_DO_FINISH, NULL);
 	d->finish.why = l->end_why;
 	d->finish.version = l->store.newest;
-}
-
-static bool anybody(const struct mst_ledger *l)
-{
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		if (l->member[rank].state != MST_MEMBER_ABSENT)
-			return true;
-	}
-	return false;
 }
 
 /* Join. */
@@ -74,11 +85,8 @@ static int rank_for(const struct mst_ledger *l, int32_t wanted, uint32_t *rank)
 		*rank = (uint32_t)wanted;
 		return l->member[wanted].state == MST_MEMBER_ABSENT ? 0 : -EEXIST;
 	}
-	for (*rank = 0; *rank < l->cfg.workers; (*rank)++) {
-		if (l->member[*rank].state == MST_MEMBER_ABSENT)
-			return 0;
-	}
-	return -ENOSPC;
+	*rank = mst_census_next(&l->census, MST_STANDS_ABSENT, 0);
+	return *rank != MST_RANK_NONE ? 0 : -ENOSPC;
 }
 
 void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
@@ -93,11 +101,8 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 		return;
 	}
 	struct mst_member *m = &l->member[rank];
-	if (!anybody(l))
-		l->last_tick_ns = l->now_ns; /* with nobody there no tick was due */
-	mst_member_admit(m, l->cfg.shards, l->now_ns + l->cfg.lease_ns);
-	if (l->join_until == MST_NEVER && l->phase == MST_PHASE_GATHERING)
-		l->join_until = l->now_ns + l->cfg.join_timeout_ns;
+	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
+	mst_changed(l, m);
 	struct mst_decision *d = mst_decide(l, MST_DO_ADMIT, m);
 	d->join.cookie = cookie;
 	d->join.error = 0;
@@ -105,13 +110,15 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 
 /* Start. */
 
-/* Version 0 is there, or every worker has an equal start of its own. */
+/* To be called when version 0 is in its buffer, or if every worker has the same start state
+ * itself. */
 static void start_job(struct mst_ledger *l)
 {
 	uint32_t buffer = 0;
 	bool taken = mst_store_take(&l->store, 0, &buffer);
 
-	MST_ASSERT(taken && buffer == 0); /* where SEND_STATE said it would be */
+	MST_ASSERT(l->phase == MST_PHASE_GATHERING);
+	MST_ASSERT(taken && buffer == 0); /* SEND_STATE has named this buffer */
 	l->phase = MST_PHASE_RUNNING;
 	l->join_until = MST_NEVER;
 	l->record[buffer].version = 0;
@@ -122,6 +129,7 @@ static void start_job(struct mst_ledger *l)
 	d->commit.version = 0;
 	d->commit.buffer = buffer;
 	mst_step_open(l);
+	mst_ask_try_all(l);
 }
 
 static bool somebody_sends(const struct mst_ledger *l)
@@ -142,15 +150,15 @@ static struct mst_member *lowest_that_offers(struct mst_ledger *l)
 	return NULL;
 }
 
-/* All have started: the lowest rank that offers a start state is told to send it; if nobody offers
- * one, it depends on who owns. *(Else: a worker dies while the state is sent, and the job starts
- * without it.)* So this is asked again when the state is there. */
+/* When all members have started, the lowest rank that offers a start state is told to send it. If
+ * no rank offers one, the job starts without it if workers own, and fails if servers do. This is
+ * asked again when the state has arrived, for a worker may die while it sends the state, and the
+ * job must not start without it. */
 static void start_if_all_have(struct mst_ledger *l)
 {
-	struct mst_member *m = lowest_that_offers(l);
-
 	if (l->phase != MST_PHASE_GATHERING || count_started(l) < l->cfg.workers)
 		return;
+	struct mst_member *m = lowest_that_offers(l);
 	if (l->has_start_state || (m == NULL && l->cfg.owner == MUSTER_WORKERS_OWN)) {
 		start_job(l);
 	} else if (m == NULL) {
@@ -177,14 +185,9 @@ static void start_if_ready(struct mst_ledger *l, struct mst_member *m)
 	if (m->state != MST_MEMBER_JOINED || !m->start_called || m->link_count < l->cfg.shards)
 		return;
 	mst_member_enter(m, MST_MEMBER_STARTED);
-	if (l->phase == MST_PHASE_RUNNING) {
-		m->first_version = l->store.newest + 1;
-		m->clock = mst_step_clock_min(l);
-	} else {
-		m->first_version = 0;
-		m->clock = 0;
-		start_if_all_have(l);
-	}
+	m->clock = l->phase == MST_PHASE_RUNNING ? mst_step_clock_min(l) : 0;
+	mst_changed(l, m);
+	start_if_all_have(l);
 }
 
 void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard)
@@ -197,12 +200,13 @@ void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers)
 {
 	struct mst_lane_ask first = { .number = 1, .have = MST_VERSION_NONE };
 
-	if (m->start_called || !mst_ask_take(l, m, &first)) {
+	if (m->start_called || !mst_ask_take(l, m, &first, 0)) {
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 		return;
 	}
 	m->start_called = true;
 	m->offers = offers;
+	mst_member_begin_fates(m);
 	start_if_ready(l, m);
 }
 
@@ -215,6 +219,7 @@ static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evi
 	mst_decide(l, MST_DO_EVICT, m)->evict = why;
 	mst_member_end(m);
 	m->offers = m->sends_state = false;
+	mst_changed(l, m);
 }
 
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why)
@@ -250,30 +255,26 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq)
 	}
 	mst_member_enter(m, MST_MEMBER_LEAVING);
 	m->leave_seq = seq;
+	mst_changed(l, m);
 	mst_life_leave_if_judged(l, m);
 }
 
 /* Timers. */
 
-/* A server that was stopped must not evict everybody on waking: what it slept is nobody's fault. */
-static void forgive_gap(struct mst_ledger *l)
-{
-	uint64_t gap = l->now_ns - l->last_tick_ns;
+/* After the server has listened, the ledger's clock runs on for this part of a lease. */
+#define FRESH_SHARE 4u
 
-	if (l->last_tick_ns != 0 && gap > l->cfg.lease_ns / 2 && anybody(l)) {
-		for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-			struct mst_member *m = &l->member[rank];
-			m->lease_until += gap;
-			m->asked_ns += gap;
-			for (uint32_t slot = 0; slot < l->cfg.slots; slot++)
-				m->pending[slot].since_ns += gap;
-		}
-		if (l->first_count_ns != 0)
-			l->first_count_ns += gap;
-		if (l->join_until != MST_NEVER)
-			l->join_until += gap;
-	}
-	l->last_tick_ns = l->now_ns;
+void mst_life_look(struct mst_ledger *l, uint64_t now_ns)
+{
+	if (l->listening.looked_ns == 0)
+		mst_listening_start(&l->listening, l->cfg.lease_ns / FRESH_SHARE, now_ns);
+	l->now_ns = mst_listening_now(&l->listening, now_ns);
+}
+
+void mst_life_heard(struct mst_ledger *l, uint64_t heard_ns, uint64_t now_ns)
+{
+	mst_listening_heard(&l->listening, heard_ns, now_ns);
+	l->heard = true;
 }
 
 static bool is_over(const struct mst_ledger *l, uint64_t since_ns, uint64_t limit_ns)
@@ -281,23 +282,19 @@ static bool is_over(const struct mst_ledger *l, uint64_t since_ns, uint64_t limi
 	return l->now_ns >= since_ns && l->now_ns - since_ns >= limit_ns;
 }
 
-/* Is it for workers to move? Not if a commit is due and only a buffer is missing, or the end is. */
-static bool workers_move(const struct mst_ledger *l)
+/* Does the job wait for workers? Not if a commit is due and lacks only a buffer, nor if the job is
+ * about to end. */
+static bool waits_for_workers(const struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
 
 	return l->phase == MST_PHASE_RUNNING && !l->end_due && !mst_rule_met(&l->rule, &step);
 }
 
-/* Is there a set, and does it wait for somebody? */
-static bool step_waits(const struct mst_ledger *l)
-{
-	return l->entry_count > 0 && workers_move(l);
-}
-
-/* What is due of it has come to some servers, and not to others. One of those that is silent for a
- * lease is lost, and the job with it: from then on it is the worker who has not sent. */
-static bool is_half_said(const struct mst_ledger *l, struct mst_member *m)
+/* Has the member's next header come to some servers and not to all? Those that have not reported it
+ * may only be late. The ledger's clock stands still while one of those servers is silent. So if
+ * they have not reported it after a lease, the worker has not sent it. */
+static bool is_half_reported(const struct mst_ledger *l, struct mst_member *m)
 {
 	const struct mst_pending *p = mst_member_pending(m, l->cfg.slots, m->judged + 1);
 
@@ -305,60 +302,107 @@ static bool is_half_said(const struct mst_ledger *l, struct mst_member *m)
 	       !is_over(l, p->since_ns, l->cfg.lease_ns);
 }
 
-/* Whoever has asked waits for the servers themselves: for a buffer that another's link holds. */
+/* Does the member wait for the servers? It does if its ask waits for a buffer that another worker's
+ * link holds. An ask that comes after a header waits for that header first, and is excused no
+ * longer than the header is. */
 static bool is_held_up(const struct mst_ledger *l, struct mst_member *m)
 {
-	return m->asks || is_half_said(l, m);
+	return mst_member_awaits_answer(m) || is_half_reported(l, m);
 }
 
-/* Live workers the open step has waited for too long. */
+/* Does the open step wait for particular ranks? Otherwise any rank could go on: nothing is counted
+ * yet, or every rank has contributed and the rule needs still more contributions. */
+static bool step_has_missing(const struct mst_ledger *l)
+{
+	return l->entry_count > 0 && mst_step_view(l).missing > 0;
+}
+
+/* Until when the open step may wait. Ranks that are missing delay the others from the first
+ * contribution of the set on. Where any rank could go on, the time counts in which none did.
+ * There one server of several that stands still may hold up all workers. The ledger's clock
+ * stands still only after up to a lease of that, so workers are given a lease more. Otherwise a
+ * server that sleeps for longer than patience, and keeps the answers to all workers, would have
+ * them evicted. */
+static uint64_t step_waits_until(const struct mst_ledger *l)
+{
+	uint64_t server_ns = l->cfg.shards > 1 ? l->cfg.lease_ns : 0;
+
+	if (step_has_missing(l))
+		return l->first_count_ns + l->rule.patience_ns;
+	return l->active_ns + l->rule.patience_ns + server_ns;
+}
+
+/* Ends the sessions of live workers for which the open step has waited too long. For the other
+ * workers patience begins again. */
 static void judge_patience(struct mst_ledger *l)
 {
-	if (!step_waits(l) || !is_over(l, l->first_count_ns, l->rule.patience_ns))
+	bool missing_only = l->entry_count == 0 || step_has_missing(l);
+
+	if (!waits_for_workers(l) || l->now_ns < step_waits_until(l))
 		return;
-	l->first_count_ns = l->now_ns;
+	l->first_count_ns = l->active_ns = l->now_ns;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (mst_member_missing(m) && !is_held_up(l, m))
+		bool awaited = missing_only ? mst_member_missing(m) : m->rostered;
+		if (awaited && !is_held_up(l, m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }
 
-/* An ask that the clock bound has parked for too long: the slowest hold it, and go. Everybody's
- * patience then begins anew. *(Else the next slowest go in the same breath, one after the
- * other.)* */
+/* If the clock bound has made @asker wait for too long, the slowest members are evicted. Then
+ * patience begins again for all members. Otherwise the next slowest would be evicted at once, one
+ * after the other. */
 static void judge_bound(struct mst_ledger *l, const struct mst_member *asker)
 {
 	uint64_t min = mst_step_clock_min(l);
 
-	if (!mst_ask_bound_parks(l, asker, min) || !workers_move(l) ||
+	if (!mst_ask_bound_parks(l, asker, min) || !waits_for_workers(l) ||
 	    !is_over(l, asker->asked_ns, l->rule.patience_ns))
 		return;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		m->asked_ns = l->now_ns;
+		mst_changed(l, m);
 		if (m->rostered && m != asker && m->clock == min && !is_held_up(l, m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }
 
+/* Ends the sessions whose leases are over, in the order of ranks. Leases are compared with the time
+ * up to which everything has been read: what is still unread may be a heartbeat of any worker. */
 static void judge_leases(struct mst_ledger *l)
 {
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		struct mst_member *m = &l->member[rank];
-		if (m->state != MST_MEMBER_ABSENT && l->now_ns >= m->lease_until)
-			mst_life_lose(l, m, MST_EVICT_LEASE);
+	struct mst_heap *leases = &l->census.leases;
+
+	if (!l->heard)
+		return;
+	l->heard = false;
+	while (leases->count > 0 && mst_heap_least(leases) <= l->listening.read_ns) {
+		mst_ranks_add(&l->expired, mst_heap_first(leases));
+		mst_heap_remove(leases, mst_heap_first(leases));
 	}
+	for (uint32_t rank; (rank = mst_ranks_first(&l->expired)) != MST_RANK_NONE;) {
+		mst_ranks_remove(&l->expired, rank);
+		mst_life_lose(l, &l->member[rank], MST_EVICT_LEASE);
+	}
+}
+
+/* When patience runs out for the first ask that waits because of the clock bound. */
+static uint64_t bound_deadline(const struct mst_ledger *l)
+{
+	if (l->rule.release != MST_RELEASE_BOUND || l->waits.since.count == 0 ||
+	    !waits_for_workers(l))
+		return MST_NEVER;
+	return mst_heap_least(&l->waits.since) + l->rule.patience_ns;
 }
 
 void mst_life_tick(struct mst_ledger *l)
 {
-	forgive_gap(l);
 	judge_leases(l);
 	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
 		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
 	judge_patience(l);
-	if (l->rule.release != MST_RELEASE_BOUND)
+	if (l->now_ns < bound_deadline(l))
 		return;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
 		judge_bound(l, &l->member[rank]);
@@ -369,33 +413,15 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* When an ask parked by the clock bound runs out of patience. */
-static uint64_t bound_deadline(const struct mst_ledger *l)
-{
-	uint64_t due = MST_NEVER, min = mst_step_clock_min(l);
-
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		const struct mst_member *m = &l->member[rank];
-		if (mst_ask_bound_parks(l, m, min))
-			due = earlier(due, m->asked_ns + l->rule.patience_ns);
-	}
-	return due;
-}
-
+/* Leases have no deadline, because they are judged at the next tick after each MST_EV_HEARD. */
 uint64_t mst_life_deadline(const struct mst_ledger *l)
 {
 	uint64_t due = l->phase == MST_PHASE_GATHERING ? l->join_until : MST_NEVER;
 
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		if (l->member[rank].state != MST_MEMBER_ABSENT)
-			due = earlier(due, l->member[rank].lease_until);
-	}
-	/* Ticks must come often enough that a gap between them means something. */
-	if (anybody(l))
-		due = earlier(due, l->last_tick_ns + l->cfg.lease_ns / 4);
-	if (l->rule.release == MST_RELEASE_BOUND && workers_move(l))
-		due = earlier(due, bound_deadline(l));
-	if (step_waits(l))
-		due = earlier(due, l->first_count_ns + l->rule.patience_ns);
-	return due;
+	if (l->heard)
+		return l->listening.looked_ns;
+	due = earlier(due, bound_deadline(l));
+	if (waits_for_workers(l))
+		due = earlier(due, step_waits_until(l));
+	return mst_listening_when(&l->listening, due);
 }

@@ -6,27 +6,11 @@
 #include "common/base/assert.h"
 #include "common/base/bitset.h"
 
-/* Shard sets: linked, copied, and two per slot. */
-enum { SETS = 2 + 2 * MST_SLOTS_MAX };
-
-size_t mst_member_words(uint32_t shards)
+void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_fates *fates)
 {
-	return SETS * mst_bitset_words(shards);
-}
-
-void mst_member_init(struct mst_member *m, uint32_t rank, uint32_t shards, uint64_t *words)
-{
-	size_t step = mst_bitset_words(shards);
-
-	*m = (struct mst_member){ .rank = rank, .reads = MST_BUFFER_NONE };
-	m->read_before = MST_BUFFER_NONE;
-	m->copies = MST_BUFFER_NONE;
-	m->linked = words;
-	m->copied = words + step;
-	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++) {
-		m->pending[slot].full = words + (2 + 2 * slot) * step;
-		m->pending[slot].abandoned = words + (3 + 2 * slot) * step;
-	}
+	*m = (struct mst_member){
+		.rank = rank, .reads = MST_BUFFER_NONE, .copies = MST_BUFFER_NONE, .fates = fates
+	};
 }
 
 static const unsigned next_legal[] = {
@@ -42,36 +26,35 @@ void mst_member_enter(struct mst_member *m, enum mst_member_state next)
 	m->state = next;
 }
 
-static void set_clear(uint64_t *set, uint32_t shards)
+static void pending_clear(struct mst_pending *p, uint64_t epoch)
 {
-	memset(set, 0, mst_bitset_words(shards) * sizeof(*set));
-}
-
-static void pending_clear(struct mst_pending *p, uint64_t epoch, uint32_t shards)
-{
-	p->full_count = 0;
-	p->abandoned_count = 0;
+	p->full_count = p->abandoned_count = 0;
+	p->full = p->abandoned = 0;
 	p->epoch = epoch;
-	set_clear(p->full, shards);
-	set_clear(p->abandoned, shards);
 }
 
-void mst_member_admit(struct mst_member *m, uint32_t shards, uint64_t lease_until)
+void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 {
+	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_JOINED);
 	m->incarnation++;
 	m->link_count = 0;
-	set_clear(m->linked, shards);
+	m->linked = 0;
 	m->start_called = m->offers = m->sends_state = false;
 	m->lease_until = lease_until;
-	m->judged = 0;
+	m->told = m->judged = 0;
 	m->rostered = m->owes = m->asks = false;
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;
-	m->first_version = 0;
-	memset(m->fate, 0, sizeof(m->fate));
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++)
-		pending_clear(&m->pending[slot], 1, shards);
+		pending_clear(&m->pending[slot], 1);
+}
+
+void mst_member_begin_fates(struct mst_member *m)
+{
+	MST_ASSERT(m->state != MST_MEMBER_ABSENT && m->fates->incarnation <= m->incarnation);
+	if (m->fates->incarnation != m->incarnation)
+		mst_fates_begin(m->fates, m->incarnation);
 }
 
 void mst_member_end(struct mst_member *m)
@@ -79,39 +62,44 @@ void mst_member_end(struct mst_member *m)
 	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_ABSENT);
 	m->rostered = m->asks = false;
-	if (!m->start_called)
-		return; /* nothing was pushed: the fates of the session before still stand */
-	m->past_fate_count = 0;
-	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++) {
-		if (m->fate[slot].verdict != MUSTER_NONE)
-			m->past_fate[m->past_fate_count++] = m->fate[slot];
-	}
 }
 
 bool mst_member_link(struct mst_member *m, uint32_t shard, uint32_t shards)
 {
 	MST_ASSERT(shard < shards);
-	if (!mst_bitset_test(m->linked, shard)) {
-		mst_bitset_add(m->linked, shard);
+	if (!mst_bitset_test(&m->linked, shard)) {
+		mst_bitset_add(&m->linked, shard);
 		m->link_count++;
 	}
 	return m->link_count == shards;
 }
 
-/* What all shards must have read alike. */
+/* Do two shards report the same header? */
 static bool header_alike(const struct mst_lane_header *a, const struct mst_lane_header *b)
 {
 	return a->seq == b->seq && a->epoch == b->epoch && a->tag == b->tag &&
-	       memcmp(&a->weight, &b->weight, sizeof(a->weight)) == 0 && a->flags == b->flags;
+	       a->unheard == b->unheard && memcmp(&a->weight, &b->weight, sizeof(a->weight)) == 0 &&
+	       a->flags == b->flags;
+}
+
+/* Can the acknowledgement be true? A worker cannot have heard a verdict that has not been given,
+ * and may have at most MUSTER_TICKETS_MAX tickets open. */
+static bool unheard_fits(const struct mst_member *m, const struct mst_lane_header *h)
+{
+	return h->unheard < MUSTER_TICKETS_MAX && h->unheard < h->seq &&
+	       h->seq - 1 - h->unheard <= m->judged;
 }
 
 bool mst_member_report_full(struct mst_member *m, uint32_t shard, uint32_t slots,
 			    const struct mst_lane_header *h)
 {
-	if (h->slot >= slots || h->seq <= m->judged || h->seq > m->judged + slots)
+	if (h->slot >= slots || h->seq <= m->judged || h->seq > m->judged + slots ||
+	    !unheard_fits(m, h))
+		return false;
+	if (shard == MST_SHARD_LEAD && h->seq != m->told + 1)
 		return false;
 	struct mst_pending *p = &m->pending[h->slot];
-	if (h->epoch != p->epoch || p->abandoned_count > 0 || mst_bitset_test(p->full, shard))
+	if (h->epoch != p->epoch || p->abandoned_count > 0 || mst_bitset_test(&p->full, shard))
 		return false;
 	if (p->full_count > 0 && !header_alike(&p->header, h))
 		return false;
@@ -120,11 +108,12 @@ bool mst_member_report_full(struct mst_member *m, uint32_t shard, uint32_t slots
 		return false;
 	if (p->full_count == 0) {
 		p->header = *h;
-		m->fate[h->slot] = (struct muster_fate){
-			0
-		}; /* it uses the next grant: it has heard */
+		mst_member_begin_fates(m);
+		mst_fates_heard(m->fates, h->seq - 1 - h->unheard);
 	}
-	mst_bitset_add(p->full, shard);
+	if (shard == MST_SHARD_LEAD)
+		m->told = h->seq;
+	mst_bitset_add(&p->full, shard);
 	p->full_count++;
 	return true;
 }
@@ -134,9 +123,9 @@ bool mst_member_report_abandoned(struct mst_member *m, uint32_t shard, uint32_t 
 {
 	struct mst_pending *p = &m->pending[slot];
 
-	if (epoch != p->epoch || p->full_count > 0 || mst_bitset_test(p->abandoned, shard))
+	if (epoch != p->epoch || p->full_count > 0 || mst_bitset_test(&p->abandoned, shard))
 		return false;
-	mst_bitset_add(p->abandoned, shard);
+	mst_bitset_add(&p->abandoned, shard);
 	p->abandoned_count++;
 	return true;
 }
@@ -158,7 +147,8 @@ struct mst_pending *mst_member_next(struct mst_member *m, uint32_t slots, uint32
 	return p != NULL && p->full_count == shards ? p : NULL;
 }
 
-void mst_member_regrant(struct mst_member *m, uint32_t slot, uint32_t shards)
+void mst_member_regrant(struct mst_member *m, uint32_t slot)
 {
-	pending_clear(&m->pending[slot], m->pending[slot].epoch + 1, shards);
+	MST_ASSERT(m->pending[slot].full_count == 0 || m->pending[slot].abandoned_count == 0);
+	pending_clear(&m->pending[slot], m->pending[slot].epoch + 1);
 }

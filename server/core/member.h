@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A member: all the ledger knows of one rank. The rank stays, its sessions come and go; each has an
- * incarnation of its own. Pure bookkeeping: what follows from it, the ledger decides.
+ * A member is all that the ledger knows of one rank. The rank stays for the whole job; its sessions
+ * come and go, and each session has an incarnation of its own. Pure bookkeeping: the ledger decides
+ * what follows from it.
  */
 #ifndef MST_SERVER_CORE_MEMBER_H
 #define MST_SERVER_CORE_MEMBER_H
@@ -11,24 +12,36 @@
 
 #include "common/wire/lane.h"
 #include "muster/muster.h"
+#include "server/core/fates.h"
 #include "server/core/ledger.h"
 
 enum mst_member_state {
-	MST_MEMBER_ABSENT,  /* no session */
-	MST_MEMBER_JOINED,  /* admitted; links and start are still to come */
-	MST_MEMBER_STARTED, /* every shard is linked, and it has called start: it takes part */
-	MST_MEMBER_LEAVING, /* takes part no more; its last headers are still to be judged */
+	MST_MEMBER_ABSENT, /* no session */
+	MST_MEMBER_JOINED, /* admitted; links and start are still to come */
+	/* every shard is linked, and the worker has called start: it takes part */
+	MST_MEMBER_STARTED,
+	MST_MEMBER_LEAVING, /* the worker has left; its last headers are still to be judged */
 };
 
-/* What has been reported of the grant that is out on one slot. */
+/* What the answer to an ask waits for. */
+enum mst_wait {
+	MST_WAIT_ITSELF, /* a change of the member or of the job's phase; or there is no ask */
+	MST_WAIT_TRIAL,  /* nothing that is known: the ask is to be tried */
+	MST_WAIT_COMMIT, /* the commit of the open step */
+	MST_WAIT_CLOCK,  /* the slowest members: the clock bound holds the ask back */
+	MST_WAIT_ROOM,   /* a version buffer that nobody holds */
+	MST_WAITS
+};
+
+/* What shards have reported of a slot since it was last granted. */
 struct mst_pending {
-	struct mst_lane_header header; /* the first shard's report; all others must be alike */
-	uint32_t full_count;           /* shards that reported it full; 0: none */
+	uint32_t full_count; /* shards that have reported the slot full; 0: none */
 	uint32_t abandoned_count;
-	uint64_t *full; /* which shards */
-	uint64_t *abandoned;
-	uint64_t epoch;    /* of the grant */
-	uint64_t since_ns; /* the first shard's report */
+	uint64_t full, abandoned; /* which shards, as sets */
+	uint64_t epoch;           /* of the grant */
+	uint64_t since_ns;        /* the first shard's report */
+	/* as the first shard reported it; all others must report the same */
+	struct mst_lane_header header;
 };
 
 struct mst_member {
@@ -38,84 +51,98 @@ struct mst_member {
 	enum mst_member_state state;
 	uint32_t incarnation;
 	uint32_t link_count;
-	uint64_t *linked; /* which shards */
+	uint64_t linked; /* which shards, as a set */
 	bool start_called, offers, sends_state;
 	uint64_t lease_until;
+	uint64_t told;   /* seq of the last header that shard MST_SHARD_LEAD has read */
 	uint64_t judged; /* seq of the last judged header */
 	uint64_t leave_seq;
-	struct mst_pending pending[MST_SLOTS_MAX];
 
-	/* Its part in the job. */
-	bool rostered;          /* the open step waits for it, or has its contribution */
-	uint64_t first_version; /* a joiner in mid-run starts with what its first step makes */
+	/* The member's part in the job. On the roster: the open step waits for the member, or has
+	 * its contribution. A worker that joins a running job enters the roster when the step that
+	 * is open has been committed, and is not given a version before. */
+	bool rostered;
 	uint64_t clock;
-	bool owes; /* counted since its last answer: the clock bound applies */
+	bool owes; /* something was counted since the last answer: the clock bound applies */
 
-	/* Its part in the open step, across incarnations. */
+	/* The rank's part in the open step, over all its incarnations. */
 	uint32_t step_count;
 	double step_samples;
 	bool passed;
 
-	/* Its ask, and what it reads. */
+	/* The member's ask, and the buffers that are held for it. */
 	struct mst_lane_ask ask;
 	bool asks;
-	uint64_t given; /* the version it was last answered with; MST_VERSION_NONE */
-	uint64_t asked_ns;
-	uint32_t reads;       /* buffer held because it is read in place; MST_BUFFER_NONE */
-	uint32_t read_before; /* what it read until it asked: given back if it is up to date */
-	uint32_t copies;      /* buffer held because it is being copied; MST_BUFFER_NONE */
-	uint64_t copy_number; /* ask that copy answers */
+	enum mst_wait waits; /* what the ask waits for; only waits.c writes it */
+	uint64_t ask_after;  /* the last header that the worker had sent when it asked */
+	uint64_t given;      /* the version of the last answer; MST_VERSION_NONE: there was none */
+	uint64_t asked_ns; /* since when the ask waits and all headers before it have been judged */
+	uint32_t reads;    /* buffer held because the worker reads it in place; MST_BUFFER_NONE */
+	uint32_t copies;   /* buffer held because it is being copied; MST_BUFFER_NONE */
+	uint64_t copy_number; /* the ask that the copy answers */
 	uint32_t copy_count;
-	uint64_t *copied; /* shards that have sent all of it */
+	uint64_t copied; /* which shards have sent all of the copy, as a set */
 
-	/* Verdicts its worker may not have heard, by slot; those of the session before. */
-	struct muster_fate fate[MST_SLOTS_MAX];
-	struct muster_fate past_fate[MST_SLOTS_MAX];
-	uint32_t past_fate_count;
+	/* Of this session if it has started or pushed, otherwise of the last session that had. */
+	struct mst_fates *fates;
+
+	/* By slot. These are large, so they stand behind the fields that every event reads. */
+	struct mst_pending pending[MST_SLOTS_MAX];
 };
 
-/* Words of memory one member's shard sets need. */
-size_t mst_member_words(uint32_t shards);
-/* @words: mst_member_words() of them, zeroed, the member's from now on. */
-void mst_member_init(struct mst_member *m, uint32_t rank, uint32_t shards, uint64_t *words);
+/* @fates must be all zero, and belongs to the member from now on. */
+void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_fates *fates);
 
 static inline bool mst_member_is(const struct mst_member *m, uint32_t incarnation)
 {
 	return m->state != MST_MEMBER_ABSENT && m->incarnation == incarnation;
 }
-/* Does it take part, until all it sent has been judged? */
+/* Does the member take part in the job? A worker that has left does until all its headers have been
+ * judged. */
 static inline bool mst_member_takes_part(const struct mst_member *m)
 {
 	return m->state == MST_MEMBER_STARTED || m->state == MST_MEMBER_LEAVING;
 }
-/* Does the open step have nothing of it? */
+/* Is there an ask, and has everything been judged that the worker pushed before it? Until then some
+ * servers have not reported yet, and it is not known what the ask may be answered with. */
+static inline bool mst_member_awaits_answer(const struct mst_member *m)
+{
+	return m->asks && m->judged >= m->ask_after;
+}
+/* Does the open step wait for the member? */
 static inline bool mst_member_missing(const struct mst_member *m)
 {
 	return m->rostered && m->step_count == 0 && !m->passed;
 }
 
-/* A new session: next incarnation, every slot granted with epoch 1. */
-void mst_member_admit(struct mst_member *m, uint32_t shards, uint64_t lease_until);
-/* The one function that assigns the state; asserts that the move is legal. */
+/* Begins a session with the next incarnation; every slot is granted with epoch 1. */
+void mst_member_admit(struct mst_member *m, uint64_t lease_until);
+/* Changes the state; asserts that the change is legal. No other function assigns it. */
 void mst_member_enter(struct mst_member *m, enum mst_member_state next);
-/* The session is over: keeps the fates for the next one. */
+/* Begins the fates of this session, when it starts or first pushes: the worker has then been told
+ * the fates of the session before. */
+void mst_member_begin_fates(struct mst_member *m);
+/* Ends the session. It must not hold a buffer any more. */
 void mst_member_end(struct mst_member *m);
 
-/* A shard's links are up; true once all @shards are. */
+/* Notes that the links with @shard are up.
+ * Return: true if those with all @shards are. */
 bool mst_member_link(struct mst_member *m, uint32_t shard, uint32_t shards);
 
-/* A shard reports. Return: false if that breaks the protocol: repeated, another header than the
- * other shards', a seq that cannot be, or both full and abandoned. */
+/* Notes that @shard has reported a slot full, or abandoned.
+ * Return: false if the worker has broken the protocol: the report is repeated, differs from what
+ * other shards reported, has a seq or an acknowledgement that is impossible, comes to the leader's
+ * shard out of order, or says both full and abandoned. */
 bool mst_member_report_full(struct mst_member *m, uint32_t shard, uint32_t slots,
 			    const struct mst_lane_header *h);
 bool mst_member_report_abandoned(struct mst_member *m, uint32_t shard, uint32_t slot,
 				 uint64_t epoch);
 
-/* The pending header with the next seq, if all @shards have reported it; NULL: not yet. */
+/* The header that is to be judged next, if all @shards have reported it; NULL: not yet. */
 struct mst_pending *mst_member_next(struct mst_member *m, uint32_t slots, uint32_t shards);
-/* Any pending header with this seq, reported by one shard or more; NULL: none. */
+/* The header with this seq, if at least one shard has reported it; NULL: none has. */
 struct mst_pending *mst_member_pending(struct mst_member *m, uint32_t slots, uint64_t seq);
-/* The grant on this slot is used up: the next epoch is granted, nothing of it is reported. */
-void mst_member_regrant(struct mst_member *m, uint32_t slot, uint32_t shards);
+/* Grants the slot again, with the next epoch; no shard has reported anything of it yet. */
+void mst_member_regrant(struct mst_member *m, uint32_t slot);
 
 #endif

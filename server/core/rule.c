@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of policies, and the numbers a rule stands for. docs/policies.md names the paper of
+ * The table of policies, and what the numbers of a rule mean. docs/policies.md names the paper of
  * each row.
  */
 #include "server/core/rule.h"
@@ -168,12 +168,11 @@ int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t w
 	out->release = row.release;
 	out->bound = row.bound;
 	out->preempt = row.preempt;
-	out->weigh = row.weigh;
 	out->compensate = row.compensate;
 	return 0;
 }
 
-/* Who would have to contribute, and are there so many? */
+/* Can the quorum be met by so many workers? */
 static int check_quorum(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
 			size_t why_len)
 {
@@ -211,7 +210,7 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 	return 0;
 }
 
-/* Combinations of release and owner, release and slots. */
+/* Also checks that the release fits the owner and the slots. */
 int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
 		   size_t why_len)
 {
@@ -264,18 +263,4 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 bool mst_rule_met(const struct mst_rule *rule, const struct mst_rule_step *step)
 {
 	return step->contributions > 0 && step->contributions >= mst_rule_needed(rule, step);
-}
-
-struct mst_rule_share mst_rule_share(const struct mst_rule *rule, uint64_t staleness,
-				     double samples, bool is_sum)
-{
-	double base = rule->weigh == MST_WEIGH_SAMPLES ? samples : 1.0;
-	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
-	double coefficient = base * factor;
-
-	/* Where the data are a sum, their mean is what carries the base weight. Under SAMPLES the
-	 * two cancel exactly, so the division is left out rather than rounded. */
-	if (is_sum)
-		coefficient = rule->weigh == MST_WEIGH_SAMPLES ? factor : factor / samples;
-	return (struct mst_rule_share){ .base = base, .coefficient = (float)coefficient };
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Policies: what a user types, as rows of struct mst_rule, and the one evaluator of their numbers.
- * Pure. Rows and their sources: docs/policies.md. A new fixed policy is a new row in rule.c.
+ * Policies: the table of what a user may type, as rows of struct mst_rule, and the one function
+ * that judges by the numbers of a rule. Pure. docs/policies.md explains the rows and names their
+ * papers. A new fixed policy is a new row in rule.c.
  */
 #ifndef MST_SERVER_CORE_RULE_H
 #define MST_SERVER_CORE_RULE_H
@@ -13,58 +14,55 @@
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 
-/* Reads "backup:4", "ssp:3", "bsp"... into @out: only the fields a policy fixes are written (quorum
- * window late release bound preempt weigh compensate), so that what options fix stays.
- * @why: on failure a sentence, with the nearest policy if the name is unknown.
+/* Reads "backup:4", "ssp:3", "bsp"... into @out. Only the fields that a policy determines are
+ * written (quorum window late release bound preempt compensate); those that other options determine
+ * stay.
+ * @why: on failure a sentence, with the most similar name if the policy is unknown.
  * Return: 0 or -EINVAL. */
 int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t why_len);
 
-/* One line a policy: what it takes and does, for --help. NULL past the last. */
+/* A line for --help on the policy with this index: its parameter, and what it does. NULL: there are
+ * no more. */
 const char *mst_rule_help(unsigned index);
 
 /* What a rule is checked against. */
 struct mst_rule_context {
 	enum muster_owner owner;
 	uint32_t workers;
-	uint32_t slots;      /* of every session */
-	uint32_t quorum_max; /* contributions a set has room for; 0: it will be made to fit */
-	bool force;          /* a quorum under half of the workers is meant */
+	uint32_t slots; /* of each session */
+	/* contributions that a set has room for; 0: room will be made as needed */
+	uint32_t quorum_max;
+	bool force; /* the user wants a quorum of less than half of the workers */
 };
 
-/* Can this rule be met, and does it make sense with these owners? @why: a sentence with figures.
+/* Can this rule be met, and does it make sense with this owner of the parameters?
+ * @why: a sentence with numbers.
  * Return: 0 or -EINVAL. */
 int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
 		   size_t why_len);
 
-/* Slots a worker needs under this rule, so that a counted worker is never without one: 1 where it
- * waits for the commit, or every contribution commits; else 2. */
+/* The slots that a worker needs under this rule, so that it always has one after its contribution
+ * was counted: 1 if the worker waits for the commit, or if every contribution commits; else 2. */
 uint32_t mst_rule_slots(const struct mst_rule *rule);
 
-/* May a rank contribute twice to a step? One that waits for the commit cannot. */
+/* May a rank contribute twice to a step? Not if ranks wait for the commit. */
 static inline bool mst_rule_repeats(const struct mst_rule *rule)
 {
 	return rule->release != MST_RELEASE_COMMIT;
 }
 
-/* The open step, as the commit condition sees it. */
+/* What the commit condition needs to know of the open step. */
 struct mst_rule_step {
 	uint32_t roster;        /* ranks waited for */
-	uint32_t missing;       /* of those, neither counted nor passed */
+	uint32_t missing;       /* ranks of the roster that have neither contributed nor passed */
 	uint32_t contributions; /* counted */
 };
 
-/* How many contributions commit this step now (PROTOCOL 2, "Needed"); with quorum 0 as many as are
- * counted plus those still missing. A step whose roster is empty needs no more than it has. */
+/* How many contributions commit this step now (PROTOCOL 2, "Needed"). With quorum 0 these are
+ * all that are counted and all that are missing. A step with an empty roster needs no more than
+ * it has. */
 uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step *step);
-/* Is the condition met? Never for an empty set. */
+/* Does the step commit now? Never without any contribution. */
 bool mst_rule_met(const struct mst_rule *rule, const struct mst_rule_step *step);
-
-/* Base weight b and coefficient c of a contribution (PROTOCOL 5), each computed once in double. */
-struct mst_rule_share {
-	double base;
-	float coefficient;
-};
-struct mst_rule_share mst_rule_share(const struct mst_rule *rule, uint64_t staleness,
-				     double samples, bool is_sum);
 
 #endif

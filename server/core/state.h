@@ -1,25 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger's own state, and how its rooms call each other. Only the files of the ledger include
- * this one:
+ * The ledger's private state, and the functions that its files call of each other. Only the files
+ * of the ledger include this header, and one test that counts everything again
+ * (tests/unit/server/core/ledger_check.c):
  *
- *   ledger.c   the public face: allocation, dispatch of events, queue of decisions, views
- *   life.c     birth and end of sessions and of the job; timers
+ *   ledger.c   the public functions: allocation, dispatch of events, queue of decisions, views
+ *   life.c     start and end of sessions and of the job; timers
  *   judge.c    contributions: verdicts and counting
  *   step.c     the open step: roster, commit condition, commit, change of rule
- *   ask.c      who goes on, with what, and which buffers that holds
+ *   ask.c      which worker goes on, with which version, and which buffers that holds
+ *   waits.c    asks, sorted by what they wait for
+ *   census.c   members, sorted by what they are to the open step
  *
- * Every event ends in mst_settle(): commit if the condition is met, end the job if it is due,
- * then judge every parked ask, again and again until nothing more follows. So no order of events
- * can leave somebody waiting for what has happened.
+ * A function that changes a member calls mst_changed() at its end, so that no event has to look at
+ * all members.
+ *
+ * The handling of every event ends with mst_settle(): it commits if the condition is met, ends the
+ * job if that is due, then judges every ask that waits, and repeats this until nothing more
+ * follows. So whatever the order of events, no worker is left waiting for something that has
+ * already happened.
  */
 #ifndef MST_SERVER_CORE_STATE_H
 #define MST_SERVER_CORE_STATE_H
 
+#include "common/base/listening.h"
+#include "server/core/census.h"
 #include "server/core/ledger.h"
 #include "server/core/member.h"
 #include "server/core/rule.h"
 #include "server/core/store.h"
+#include "server/core/waits.h"
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
@@ -30,26 +40,41 @@ struct mst_ledger {
 	bool rule_changes;
 
 	enum mst_phase phase;
-	bool end_due; /* the job is to end as soon as what is counted is committed */
+	bool end_due; /* the job ends as soon as what is counted has been committed */
 	enum mst_finish_why end_why;
+	bool settling;    /* SETTLE has been decided */
+	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
+	/* The reduce phase of the version behind the last one that was applied: who has reported,
+	 * as a set of shards, and what they have reported together. */
+	uint64_t applied, reduced;
+	struct mst_exact_sum squares;
 
 	struct mst_member *member; /* cfg.workers of them */
+	struct mst_census census;
+	struct mst_waits waits;
+	struct mst_ranks expired; /* the ranks whose leases a tick has found to be over */
 	struct mst_store store;
 	struct mst_record *record; /* by buffer */
 
 	/* The open step. */
-	struct mst_entry *entry; /* all entries: the open step's first, then each record's */
+	/* memory of all entries: first those of the open step, then of each record */
+	struct mst_entry *entry;
 	uint32_t entry_count, entry_max;
-	uint32_t counted_last;   /* rank */
-	uint64_t first_count_ns; /* patience runs from here; 0: nothing counted */
+	uint32_t counted_last;   /* the rank that was counted last */
+	uint64_t first_count_ns; /* while something is counted: when the first contribution was */
+	uint64_t active_ns;      /* when a worker last sent something or was given something */
 	double samples_total;    /* in all commits */
 
-	uint64_t now_ns; /* of the event or tick at hand */
-	uint64_t last_tick_ns, join_until;
+	/* All times of the ledger are of this clock. It stands still while the server does not
+	 * listen. */
+	struct mst_listening listening;
+	bool heard;      /* MST_EV_HEARD has come since the last tick: leases are to be judged */
+	uint64_t now_ns; /* of the event or tick being handled */
+	uint64_t join_until;
 
-	/* Memory of the members, the store and the records. */
-	uint64_t *words;
+	/* Memory that members, the store and the records point into. */
+	struct mst_fates *fates;
 	struct mst_store_buffer *buffer;
 	struct mst_lane_share *share;
 
@@ -61,6 +86,9 @@ struct mst_ledger {
 struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
 				const struct mst_member *m);
 void mst_settle(struct mst_ledger *l);
+/* Must be called after every change of @m: brings the census up to date and has @m's ask tried
+ * again. */
+void mst_changed(struct mst_ledger *l, struct mst_member *m);
 
 /* life.c */
 void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t rank);
@@ -68,15 +96,19 @@ void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard)
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers);
 void mst_life_state(struct mst_ledger *l, struct mst_member *m);
 void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
-/* A worker asks for the end of the job; or the figures of the job have been reached. */
+/* Lets the job end, because a worker asks for it or a limit of the job has been reached. */
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
-/* Ends @m's session for something that is its own fault or fate; what that means for the job
- * follows on_loss and min_workers. */
+/* Ends @m's session. What that means for the job follows from on_loss and min_workers. */
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
-/* Ends it if it is leaving and all it sent has been judged. */
+/* Ends @m's session if the worker has left and all it sent has been judged. */
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
-/* Nothing can be committed any more: not even what an end that is due still waits for. */
-void mst_life_server_lost(struct mst_ledger *l);
+/* Lets the job fail. Nothing is committed any more, not even what the end of the job still waits
+ * for. */
+void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why);
+void mst_life_settled(struct mst_ledger *l, uint32_t shard);
+/* Brings the ledger's clock to @now_ns, less the time in which the server did not listen. */
+void mst_life_look(struct mst_ledger *l, uint64_t now_ns);
+void mst_life_heard(struct mst_ledger *l, uint64_t heard_ns, uint64_t now_ns);
 void mst_life_tick(struct mst_ledger *l);
 void mst_life_finish_if_due(struct mst_ledger *l);
 uint64_t mst_life_deadline(const struct mst_ledger *l);
@@ -84,35 +116,46 @@ uint64_t mst_life_deadline(const struct mst_ledger *l);
 /* judge.c */
 void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
 		    const struct mst_lane_header *h);
-/* Judges one contribution that every shard has reported. False: there is none, or a commit is due
- * first. */
+/* Judges one contribution that every shard has reported.
+ * Return: false if there is none, or if a commit is due first. */
 bool mst_judge_next(struct mst_ledger *l);
 void mst_judge_abandoned(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint32_t slot,
 			 uint64_t epoch);
-/* Its session ends: what was reported and is not judged yet is cancelled, in order of seq. */
+/* When a session ends: cancels what was reported and has not been judged, in the order of seq. */
 void mst_judge_cancel(struct mst_ledger *l, struct mst_member *m);
 
 /* step.c */
 void mst_step_open(struct mst_ledger *l);
-/* Looks after a step that nobody can commit: its roster is empty, or all of it has passed. */
+/* Lets a step go on that no member can commit: its roster is empty, or all members have passed. */
 void mst_step_revive(struct mst_ledger *l);
+/* The least clock on the roster; 0: the roster is empty. */
 uint64_t mst_step_clock_min(const struct mst_ledger *l);
 struct mst_rule_step mst_step_view(const struct mst_ledger *l);
 /* Is a commit due, whether or not a buffer is free for it? */
 bool mst_step_due(const struct mst_ledger *l);
 void mst_step_commit_if_due(struct mst_ledger *l);
+/* A shard has the mean of a version. */
+void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule);
 
 /* ask.c */
-/* It asks, and reads no more what it had. Return: false if the ask breaks the protocol. */
-bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_ask *ask);
-/* Answers every parked ask whose time has come. */
+/* Takes an ask of @m that was sent after its header @after. By asking a worker says that it does
+ * not read any more what it had.
+ * Return: false if the ask breaks the protocol. */
+bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_ask *ask,
+		  uint64_t after);
+/* Answers every waiting ask that can be answered now. */
 void mst_ask_judge_all(struct mst_ledger *l);
-/* Is the ask of @m parked by the clock bound alone? */
+/* Has all asks tried again, whatever they wait for, after a change that may concern all of them. */
+void mst_ask_try_all(struct mst_ledger *l);
+/* After a commit: lets go of the buffers that were held for asks because they had the newest
+ * version. */
+void mst_ask_new_version(struct mst_ledger *l);
+/* Does the ask of @m wait only because of the clock bound? */
 bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m,
 			 uint64_t clock_min);
 void mst_ask_answered(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint64_t number);
-/* Its session ends: lets go of what it reads and of what is copied to it. */
+/* When a session ends: lets go of the buffers that the worker reads or that are copied to it. */
 void mst_ask_drop(struct mst_ledger *l, struct mst_member *m);
 
 #endif

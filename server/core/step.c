@@ -1,88 +1,111 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The open step: whom it waits for, when it commits, and what the commit records (PROTOCOL 2, 5).
+ * The open step: which ranks it waits for, when it commits, and what the commit records (PROTOCOL
+ * 2, 5).
  */
 #include <math.h>
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "server/core/factor.h"
 #include "server/core/state.h"
 
-/* Empties the set and rosters everybody who takes part. */
+/* The member with this standing that has the lowest rank; NULL: there is none. */
+static struct mst_member *first(struct mst_ledger *l, enum mst_standing standing)
+{
+	uint32_t rank = mst_census_next(&l->census, standing, 0);
+
+	return rank != MST_RANK_NONE ? &l->member[rank] : NULL;
+}
+
+static void forget_passes(struct mst_ledger *l)
+{
+	for (struct mst_member *m; (m = first(l, MST_STANDS_PASSED)) != NULL;) {
+		m->passed = false;
+		mst_changed(l, m);
+	}
+}
+
+static void roster_new(struct mst_ledger *l)
+{
+	for (struct mst_member *m; (m = first(l, MST_STANDS_NEW)) != NULL;) {
+		m->rostered = true;
+		mst_changed(l, m);
+	}
+}
+
+/* Opens a step: empties the set, and puts every member that takes part on the roster. */
 void mst_step_open(struct mst_ledger *l)
 {
+	struct mst_member *m;
+
+	MST_ASSERT(l->phase == MST_PHASE_RUNNING);
+	MST_ASSERT(l->census.clocks.count == mst_census_count(&l->census, MST_STANDS_ROSTERED));
 	l->entry_count = 0;
-	l->first_count_ns = 0;
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		struct mst_member *m = &l->member[rank];
-		m->rostered = mst_member_takes_part(m);
+	l->active_ns = l->now_ns;
+	while ((m = first(l, MST_STANDS_COUNTED)) != NULL) {
 		m->step_count = 0;
 		m->step_samples = 0;
-		m->passed = false;
+		mst_changed(l, m);
 	}
+	forget_passes(l);
+	roster_new(l);
 	if (l->rule_changes) {
 		l->rule = l->next_rule;
 		l->rule_changes = false;
+		mst_ask_try_all(l);
 		mst_decide(l, MST_DO_POLICY, NULL);
 	}
 }
 
-/* Without a set nothing will commit this step unless somebody still contributes to it.
- * *(Else: the last rostered worker leaves while another one joins, and waits for a version that
- * nobody is left to make. Or: all pass, and all wait for the commit of nothing.)* */
+/* A step that has no contributions and misses none can only be committed if some member still
+ * contributes to it. This may happen when the last member of the roster leaves while another one
+ * joins, which would wait for a version that no member makes; or when all members pass, and all
+ * wait for the commit of nothing. */
 void mst_step_revive(struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
 
 	if (l->phase != MST_PHASE_RUNNING || step.contributions > 0 || step.missing > 0)
 		return;
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		struct mst_member *m = &l->member[rank];
-		if (step.roster == 0 && mst_member_takes_part(m)) {
-			m->rostered = true;
-			m->first_version = l->store.newest;
-		}
-		m->passed = false;
-	}
+	if (step.roster == 0)
+		roster_new(l);
+	forget_passes(l);
 }
 
 uint64_t mst_step_clock_min(const struct mst_ledger *l)
 {
-	uint64_t min = UINT64_MAX;
-
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		const struct mst_member *m = &l->member[rank];
-		if (m->rostered && m->clock < min)
-			min = m->clock;
-	}
-	return min == UINT64_MAX ? 0 : min;
+	return l->census.clocks.count > 0 ? mst_heap_least(&l->census.clocks) : 0;
 }
 
 struct mst_rule_step mst_step_view(const struct mst_ledger *l)
 {
-	struct mst_rule_step step = { .contributions = l->entry_count };
-
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		step.roster += l->member[rank].rostered;
-		step.missing += mst_member_missing(&l->member[rank]);
-	}
-	return step;
+	return (struct mst_rule_step){
+		.roster = mst_census_count(&l->census, MST_STANDS_ROSTERED),
+		.missing = mst_census_count(&l->census, MST_STANDS_MISSING),
+		.contributions = l->entry_count,
+	};
 }
 
-/* Shares by rank, and the means over samples. */
+/* Records the share of each rank, and the sum of the samples. */
 static void record_shares(const struct mst_ledger *l, struct mst_record *r)
 {
+	const struct mst_census *c = &l->census;
+
+	uint32_t counted = 0;
+
 	r->share_count = 0;
 	r->samples = 0;
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_COUNTED, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_COUNTED, rank + 1)) {
 		const struct mst_member *m = &l->member[rank];
-		if (m->step_count == 0)
-			continue;
 		r->share[r->share_count++] = (struct mst_lane_share){ .rank = rank,
 								      .count = m->step_count,
 								      .weight = m->step_samples };
 		r->samples += m->step_samples;
+		counted += m->step_count;
 	}
+	MST_ASSERT(counted == l->entry_count);
 }
 
 static double mean_loss(const struct mst_record *r)
@@ -98,7 +121,7 @@ static double mean_loss(const struct mst_record *r)
 	return samples > 0 ? loss / samples : (double)NAN;
 }
 
-/* Each figure once in double, rounded once to f32 (PROTOCOL 5). */
+/* Each figure is computed once in double and rounded once to f32 (PROTOCOL 5). */
 static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64_t version)
 {
 	double base = 0;
@@ -108,21 +131,25 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	memcpy(r->entry, l->entry, l->entry_count * sizeof(*l->entry));
 	for (uint32_t i = 0; i < r->entry_count; i++)
 		base += r->entry[i].base;
-	r->divisor = l->rule.divide ? (float)base : 1.0f;
-	r->lr_scale = l->cfg.lr_linear ? (double)l->entry_count / l->cfg.workers : 1.0;
-	r->rate = l->cfg.owner == MUSTER_SERVERS_OWN ? (float)(l->cfg.lr * r->lr_scale) : 0.0f;
+	struct mst_commit_factor f = mst_commit_factor(&l->rule, base, l->entry_count,
+						       l->cfg.workers);
+	r->divisor = f.divisor;
+	r->lr_scale = f.lr_scale;
+	mst_optimizer_scalars(&l->cfg.optimizer,
+			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
 	r->loss = mean_loss(r);
 	record_shares(l, r);
 }
 
-/* Whoever has no ask out is busy, and under a rule that preempts busy with what cannot count. */
+/* A member that has no ask open computes; under a rule that preempts its gradient cannot count any
+ * more. */
 static void advise(struct mst_ledger *l, uint64_t version)
 {
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		const struct mst_member *m = &l->member[rank];
-		if (m->state == MST_MEMBER_STARTED && !m->asks)
-			mst_decide(l, MST_DO_ADVISE, m)->version = version;
-	}
+	const struct mst_census *c = &l->census;
+
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_BUSY, rank + 1))
+		mst_decide(l, MST_DO_ADVISE, &l->member[rank])->version = version;
 }
 
 static void commit(struct mst_ledger *l, uint32_t buffer)
@@ -135,12 +162,13 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	d->commit.version = version;
 	d->commit.buffer = buffer;
 	mst_step_open(l);
+	mst_ask_new_version(l);
 	if (l->rule.preempt)
 		advise(l, version);
 }
 
-/* With the end of the job due, what is counted is committed whatever the rule still waits for: it
- * was told "counted", and that is final. A job that fails commits nothing more. */
+/* When the job is about to end, what is counted is committed even if the rule still waits for more:
+ * its workers were told "counted", and that is final. A job that fails commits nothing more. */
 bool mst_step_due(const struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
@@ -158,7 +186,31 @@ void mst_step_commit_if_due(struct mst_ledger *l)
 		commit(l, buffer);
 }
 
-/* What only lowers what is awaited takes effect at once, the rest with the next version. */
+/* Versions are reduced one after the other, for each shard has one mean. What cannot be now is of a
+ * server that breaks the protocol, and changes nothing. */
+void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev)
+{
+	uint64_t version = ev->reduced.version, shard = UINT64_C(1) << ev->reduced.shard;
+	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
+
+	MST_ASSERT(ev->reduced.shard < l->cfg.shards);
+	if (!mst_optimizer_reduces(&l->cfg.optimizer) || l->phase != MST_PHASE_RUNNING ||
+	    version != l->applied + 1 || version > l->store.newest || (l->reduced & shard) != 0)
+		return;
+	l->reduced |= shard;
+	mst_exact_join(&l->squares, &ev->reduced.squares);
+	if (l->reduced != all)
+		return;
+	struct mst_decision *d = mst_decide(l, MST_DO_APPLY, NULL);
+	d->apply.version = version;
+	d->apply.factor = mst_optimizer_factor(&l->cfg.optimizer, &l->squares);
+	l->applied = version;
+	l->reduced = 0;
+	l->squares = (struct mst_exact_sum){ { 0 } };
+}
+
+/* A change that only lowers the number of contributions needed takes effect at once, any other
+ * change with the next version. */
 void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule)
 {
 	if (l->phase != MST_PHASE_RUNNING) {
@@ -168,7 +220,8 @@ void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule)
 	}
 	l->next_rule = *rule;
 	l->rule_changes = true;
-	/* Compared under the release in force; "everybody" is never less than a number. */
+	/* The numbers are compared under the release in force. Quorum 0, which is all workers, is
+	 * never lower than a number. */
 	struct mst_rule_step step = mst_step_view(l);
 	struct mst_rule lowered = l->rule;
 	lowered.quorum = rule->quorum;

@@ -15,7 +15,7 @@ void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32
 		buffer[i] = (struct mst_store_buffer){ .version = MST_VERSION_NONE };
 }
 
-/* Is it one of the newest `kept` versions? */
+/* Is @version one of the `kept` newest? */
 static bool is_kept(const struct mst_store *s, uint64_t version)
 {
 	return version != MST_VERSION_NONE && s->newest - version < s->kept;
@@ -40,11 +40,13 @@ bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer)
 	return false;
 }
 
-/* A held version that is kept anyway counts twice: it will be held when it is kept no more. */
+/* A version that is held and also kept counts twice, since it will still be held when it is kept no
+ * more. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer)
 {
 	uint32_t used = s->kept;
 
+	MST_ASSERT(buffer < s->count);
 	for (uint32_t i = 0; i < s->count; i++)
 		used += i != buffer && s->buffer[i].holds > 0;
 	return used < s->count ? s->count - used : 0;
@@ -55,6 +57,7 @@ bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffe
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (s->buffer[i].version != version || version == MST_VERSION_NONE)
 			continue;
+		MST_ASSERT(version <= s->newest);
 		if (is_free(s, &s->buffer[i]))
 			return false;
 		*buffer = i;
@@ -69,8 +72,8 @@ void mst_store_hold(struct mst_store *s, uint32_t buffer)
 	s->buffer[buffer].holds++;
 }
 
-void mst_store_let_go(struct mst_store *s, uint32_t buffer)
+bool mst_store_let_go(struct mst_store *s, uint32_t buffer)
 {
 	MST_ASSERT(buffer < s->count && s->buffer[buffer].holds > 0);
-	s->buffer[buffer].holds--;
+	return --s->buffer[buffer].holds == 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store: which version lies in which buffer, and who still needs it (PROTOCOL 7). A buffer is
- * free when it holds no version, or an old one outside the history that nobody holds. Pure.
+ * The store knows which version lies in which buffer, and how many readers still need it (PROTOCOL
+ * 7). A buffer is free when it holds no version, or an old one outside the history that has no
+ * readers. Pure.
  */
 #ifndef MST_SERVER_CORE_STORE_H
 #define MST_SERVER_CORE_STORE_H
@@ -17,11 +18,11 @@ struct mst_store_buffer {
 struct mst_store {
 	struct mst_store_buffer *buffer;
 	uint32_t count;
-	uint32_t kept;   /* so many of the newest versions stay: 1, or the history */
+	uint32_t kept;   /* how many of the newest versions stay: 1, or the history */
 	uint64_t newest; /* MST_VERSION_NONE: none yet */
 };
 
-/* @buffer: @count of them, the caller's. @kept >= 1. */
+/* @buffer: an array of @count that the caller owns. @kept is 1 or more, and less than @count. */
 void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32_t count,
 		    uint32_t kept);
 
@@ -29,14 +30,16 @@ void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32
  * the first. Return: false if no buffer is free; nothing has changed then. */
 bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer);
 
-/* How many buffers commits could count on for ever if @buffer stayed held: those that neither the
+/* How many buffers would always be left for commits if @buffer stayed held: those that neither the
  * kept versions nor other holders need. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer);
 
-/* Where @version is while it is held or kept. Return: false if it is gone. */
+/* Finds the buffer of @version.
+ * Return: false if the version is gone, because it is neither held nor kept. */
 bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffer);
 
 void mst_store_hold(struct mst_store *s, uint32_t buffer);
-void mst_store_let_go(struct mst_store *s, uint32_t buffer);
+/* Return: true if @buffer is not held any more. */
+bool mst_store_let_go(struct mst_store *s, uint32_t buffer);
 
 #endif

@@ -23,7 +23,7 @@ static int fail(const struct muster *m, const char *what)
 /* 0, or what failed. */
 static const char *step(struct muster *m, uint64_t elems, struct muster_outcome *out)
 {
-	struct muster_contribution c = { .weight = 1, .full = true };
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .full = true };
 	float *gradient = muster_gradient(m);
 
 	if (gradient == NULL)
@@ -41,7 +41,7 @@ static const char *step(struct muster *m, uint64_t elems, struct muster_outcome 
 
 static int run(struct muster *m, uint64_t elems, uint64_t steps)
 {
-	struct muster_outcome out = { .size = sizeof(out) };
+	struct muster_outcome out = MUSTER_OUTCOME;
 	const char *failed = NULL;
 	struct mst_hist h;
 

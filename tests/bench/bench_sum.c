@@ -6,14 +6,17 @@
  * to move, read and written: each source and the parameters and momentum once, whatever a way of
  * doing it moves in fact. So ratios of rates are ratios of times. Every result is checked.
  *
- * usage: bench_sum [--rounds N] [--mib N] [--chunk-kib N] [--threads N] [--kernels NAME]
- *                  [--json FILE]
+ * usage: bench_sum [--rounds N] [--mib N] [--chunk-kib N] [--threads N] [--kernels TEXT]
+ *                  [--case NAME] [--json FILE]
  *
  *   --rounds N      of which medians are taken, 7
  *   --mib N         of f32 in each source, 64; no fewer than the caches hold between them
  *   --chunk-kib N   a commit's chunk, 128
  *   --threads N     1 or 2; each of both if left out
- *   --kernels NAME  avx512, avx2, baseline or neon; else the best
+ *   --kernels TEXT  as MUSTER_KERNELS names them: avx512, avx2, baseline, neon, or one with a
+ *                   variant; left out: the best, and where no variant is named, the one that is
+ *                   measured for each number of sources
+ *   --case NAME     rows of this name alone: f32, "f32 sgd", bf16, ...
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -26,6 +29,9 @@
 #include "common/kernels/commit.h"
 #include "common/kernels/select.h"
 #include "common/kernels/sum.h"
+#include "common/kernels/tune.h"
+#include "common/optim/kernels.h"
+#include "common/optim/optim.h"
 #include "tests/bench/ceiling.h"
 
 #define SOURCES 16
@@ -40,29 +46,30 @@ struct row {
 	enum muster_type type, result_type;
 	unsigned sources;
 	float coefficient;
-	enum mst_update update;
+	bool updates; /* by sgd */
 	float mu;
 };
 
 static const struct row rows[] = {
-	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, MST_UPDATE_NONE, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, MST_UPDATE_NONE, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, MST_UPDATE_NONE, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, MST_UPDATE_NONE, 0 },
-	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, MST_UPDATE_NONE, 0 },
-	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, MST_UPDATE_SGD, 0 },
-	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, MST_UPDATE_SGD, 0.5f },
-	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, MST_UPDATE_NONE, 0 },
-	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, MST_UPDATE_NONE, 0 },
-	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, MST_UPDATE_NONE, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, false, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, false, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, false, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, false, 0 },
+	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, false, 0 },
+	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, true, 0 },
+	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, true, 0.5f },
+	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, false, 0 },
+	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, false, 0 },
+	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, false, 0 },
 };
 
-enum kind { STREAM, CACHE, READ, READ_AHEAD, PAIRWISE, KINDS };
+/* The ways that take turns; behind the last one each variant of the ceiling. */
+enum kind { STREAM, CACHE, PAIRWISE, CEILING, KINDS = CEILING + CEILING_VARIANTS };
 
 struct bench {
 	unsigned rounds, threads_first, threads_last;
 	size_t elems, chunk_elems;
-	const char *kernels;
+	const char *kernels, *only;
 	ceiling_fn *ceiling;
 	FILE *json;
 	bool json_begun;
@@ -105,7 +112,7 @@ static float expected_of(const struct row *row, size_t i)
 {
 	float mean = sum_of(row, i) / (float)row->sources;
 
-	if (row->update == MST_UPDATE_NONE)
+	if (!row->updates)
 		return mean;
 	return theta_of(i) - RATE * (row->mu * MOMENTUM_BEFORE + mean);
 }
@@ -137,12 +144,12 @@ static void commit(const struct part *p, bool streams)
 		.result_type = row->result_type,
 		.out = b->out,
 		.streams = streams,
-		.update = row->update,
+		.apply = row->updates ? mst_optim_find("sgd")->apply : NULL,
 		.theta = b->theta,
 		.next = b->out,
-		.momentum = b->momentum,
-		.mu = row->mu,
-		.rate = RATE,
+		.state = { row->mu != 0 ? b->momentum : NULL },
+		.figures = { .parameter = { [MST_SGD_MOMENTUM] = row->mu },
+			     .scalar = { [MST_SCALAR_RATE] = RATE } },
 	};
 
 	for (unsigned rank = 0; rank < row->sources; rank++)
@@ -171,16 +178,16 @@ static void pairwise(const struct part *p)
 
 /* The same streams; those of f32 beside streams of 16 bits are twice as long, so they count as two
  * halves. */
-static void read_only(const struct part *p, bool ahead)
+static void read_only(const struct part *p, const struct ceiling_variant *how)
 {
 	struct bench *b = p->bench;
 	const struct row *row = p->row;
 	size_t size = mst_type_bytes(row->type), out_size = mst_type_bytes(row->result_type);
-	struct ceiling c = { .written = (char *)b->out, .ahead = ahead };
+	struct ceiling c = { .written = (char *)b->out, .how = how };
 
 	for (unsigned rank = 0; rank < row->sources; rank++)
 		c.read[c.reads++] = b->source[rank];
-	if (row->update == MST_UPDATE_SGD)
+	if (row->updates)
 		c.read[c.reads++] = (char *)b->theta;
 	if (row->mu != 0) {
 		c.read[c.reads++] = (char *)b->momentum;
@@ -189,7 +196,7 @@ static void read_only(const struct part *p, bool ahead)
 	atomic_store_explicit(&b->read, b->ceiling(&c, p->first * size, p->count * size),
 			      memory_order_relaxed);
 	if (out_size > size) {
-		struct ceiling other = { .written = (char *)b->out + b->elems * size };
+		struct ceiling other = { .written = (char *)b->out + b->elems * size, .how = how };
 
 		b->ceiling(&other, p->first * size, p->count * size);
 	}
@@ -199,18 +206,12 @@ static void *part_run(void *data)
 {
 	const struct part *p = data;
 
-	switch (p->kind) {
-	case STREAM:
-	case CACHE:
-		commit(p, p->kind == STREAM);
-		break;
-	case READ:
-	case READ_AHEAD:
-		read_only(p, p->kind == READ_AHEAD);
-		break;
-	default:
+	if (p->kind >= CEILING)
+		read_only(p, &ceiling_variants[p->kind - CEILING]);
+	else if (p->kind == PAIRWISE)
 		pairwise(p);
-	}
+	else
+		commit(p, p->kind == STREAM);
 	return NULL;
 }
 
@@ -238,7 +239,7 @@ static double bytes_of(const struct bench *b, const struct row *row)
 {
 	size_t bytes = row->sources * mst_type_bytes(row->type) + mst_type_bytes(row->result_type);
 
-	if (row->update == MST_UPDATE_SGD)
+	if (row->updates)
 		bytes += sizeof(float);
 	if (row->mu != 0)
 		bytes += 2 * sizeof(float);
@@ -273,22 +274,33 @@ static double median(struct bench *b, enum kind kind)
 	return b->rate[kind][b->rounds / 2];
 }
 
+static double ceiling_of(struct bench *b)
+{
+	double best = 0;
+
+	for (enum kind kind = CEILING; kind < KINDS; kind++)
+		best = median(b, kind) > best ? median(b, kind) : best;
+	return best;
+}
+
 static void report(struct bench *b, const struct row *row, unsigned threads)
 {
 	double stream = median(b, STREAM), cache = median(b, CACHE), pair = median(b, PAIRWISE);
-	double read = median(b, READ), ahead = median(b, READ_AHEAD);
-	double ceiling = read > ahead ? read : ahead, best = stream > cache ? stream : cache;
+	double ceiling = ceiling_of(b), best = stream > cache ? stream : cache;
+	char text[MST_KERNELS_TEXT];
 
-	printf("%-13s %7u %7u %7.2f %7.2f %8.2f %9.2f %9.2f %9.2f\n", row->name, row->sources,
-	       threads, stream, cache, ceiling, pair, best / ceiling, best / pair);
+	mst_kernels_text(text);
+	printf("%-13s %7u %7u %7.2f %7.2f %8.2f %9.2f %9.2f %9.2f  %s\n", row->name, row->sources,
+	       threads, stream, cache, ceiling, pair, best / ceiling, best / pair,
+	       strchr(text, ':') + 1);
 	if (b->json == NULL)
 		return;
 	fprintf(b->json,
 		"%s\n  {\"kernels\": \"%s\", \"case\": \"%s\", \"sources\": %u, \"threads\": %u, "
 		"\"stream\": %.3f, \"cache\": %.3f, \"ceiling\": %.3f, \"pairwise\": %.3f, "
 		"\"spread\": [%.3f, %.3f]}",
-		b->json_begun ? "," : "[", b->kernels, row->name, row->sources, threads, stream,
-		cache, ceiling, pair, b->rate[STREAM][0], b->rate[STREAM][b->rounds - 1]);
+		b->json_begun ? "," : "[", text, row->name, row->sources, threads, stream, cache,
+		ceiling, pair, b->rate[STREAM][0], b->rate[STREAM][b->rounds - 1]);
 	b->json_begun = true;
 }
 
@@ -353,6 +365,7 @@ static void options_parse(struct bench *b, int argc, char **argv)
 		{ "chunk-kib", required_argument, NULL, 'c' },
 		{ "threads", required_argument, NULL, 't' },
 		{ "kernels", required_argument, NULL, 'k' },
+		{ "case", required_argument, NULL, 'o' },
 		{ "json", required_argument, NULL, 'j' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -369,6 +382,8 @@ static void options_parse(struct bench *b, int argc, char **argv)
 									      THREADS_MAX);
 		else if (option == 'k')
 			b->kernels = optarg;
+		else if (option == 'o')
+			b->only = optarg;
 		else if (option == 'j')
 			b->json = file_open(optarg);
 		else
@@ -412,7 +427,11 @@ int main(int argc, char **argv)
 	printf("%-13s %7s %7s %7s %7s %8s %9s %9s %9s\n", "", "sources", "threads", "stream",
 	       "cache", "ceiling", "pairwise", "/ceiling", "/pairwise");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (b.only != NULL && strcmp(rows[i].name, b.only) != 0)
+			continue;
 		fill(&b, &rows[i]);
+		(void)mst_kernels_tune(rows[i].type, rows[i].result_type, rows[i].sources,
+				       UINT64_MAX);
 		for (unsigned t = b.threads_first; t <= b.threads_last; t++)
 			if (!measure(&b, &rows[i], t))
 				return EXIT_FAILURE;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the verbs transport makes of a path: how long a small notifying put takes one way, and how
- * fast a large one fills the peer's landing. Both ends look all the time, as ib_write_lat does.
+ * fast a large one fills the peer's inbound region. Both ends look all the time, as ib_write_lat
+ * does.
  *
  * usage: bench_verbs serve               prints its address, serves one peer, ends with it
  *        bench_verbs ADDRESS BYTES COUNT prints bytes, one-way p50 and p99 in us, MiB/s
@@ -34,8 +35,8 @@ static int fail(const char *what, int rc)
 	return EXIT_FAILURE;
 }
 
-/* The next arrival: its immediate. 0, or the error that the link ended with. */
-static int await(struct mst_net *net, uint32_t *imm)
+/* The next arrival. Return: its immediate, or the negative errno that the link ended with. */
+static int64_t await(struct mst_net *net)
 {
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
 	struct mst_net_event ev;
@@ -45,16 +46,15 @@ static int await(struct mst_net *net, uint32_t *imm)
 			continue;
 		if (ev.kind == MST_LOST)
 			return ev.error;
-		*imm = ev.imm;
 		if (ev.kind == MST_ARRIVED)
-			return 0;
+			return ev.imm;
 	}
 	return -ETIMEDOUT;
 }
 
 static int put(struct mst_link *link, size_t bytes, uint32_t imm)
 {
-	struct mst_put how = { .src = link->outbox, .bytes = bytes, .notify = true, .imm = imm };
+	struct mst_put how = { .src = link->outbound, .bytes = bytes, .notify = true, .imm = imm };
 	int rc = t->put(link, &how);
 
 	return rc < 0 ? rc : 0;
@@ -62,16 +62,16 @@ static int put(struct mst_link *link, size_t bytes, uint32_t imm)
 
 /* ---- the server ---- */
 
-static int let_in(struct mst_net *net, struct mst_door *door, struct mst_link **link)
+static int let_in(struct mst_net *net, struct mst_link_listener *listener, struct mst_link **link)
 {
-	struct pollfd pfd = { .fd = t->door->fd(door), .events = POLLIN };
-	struct mst_knock knock;
+	struct pollfd pfd = { .fd = t->listener->fd(listener), .events = POLLIN };
+	struct mst_link_request request;
 	int rc;
 
-	while ((rc = t->door->knock(door, &knock)) == -EAGAIN)
+	while ((rc = t->listener->next_request(listener, &request)) == -EAGAIN)
 		poll(&pfd, 1, 1000);
 	if (rc == 0)
-		rc = t->door->answer(door, &knock, link);
+		rc = t->listener->answer(listener, &request, link);
 	return rc == 0 ? t->attach(net, *link) : rc;
 }
 
@@ -80,29 +80,27 @@ static int serve(void)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
 	struct mst_link *link = NULL;
-	struct mst_door *door = NULL;
+	struct mst_link_listener *listener = NULL;
 	struct mst_net *net;
-	uint32_t imm;
 	int rc = t->net_open(&cfg, &net);
 
 	if (rc != 0)
 		return fail("cannot open", rc);
-	rc = t->door->open(net, &door);
+	rc = t->listener->open(net, &listener);
 	if (rc != 0)
-		return fail("cannot open a door", rc);
-	printf("%s\n", door->address);
+		return fail("cannot open a listener", rc);
+	printf("%s\n", listener->address);
 	fflush(stdout);
-	rc = let_in(net, door, &link);
+	rc = let_in(net, listener, &link);
 	while (rc == 0) {
-		rc = await(net, &imm);
-		if (rc == 0)
-			rc = put(link, imm, imm);
+		int64_t imm = await(net);
+		rc = imm < 0 ? (int)imm : put(link, (size_t)imm, (uint32_t)imm);
 	}
 	if (link != NULL) {
 		t->detach(link);
 		t->link_free(link);
 	}
-	t->door->close(door);
+	t->listener->close(listener);
 	t->net_close(net);
 	return rc == -EPIPE ? EXIT_SUCCESS : fail("the link broke", rc);
 }
@@ -112,16 +110,15 @@ static int serve(void)
 static int rounds(struct mst_net *net, struct mst_link *link, size_t bytes, uint32_t back,
 		  uint32_t count, struct mst_hist *h)
 {
-	uint32_t imm;
-
 	mst_hist_init(h);
 	for (uint32_t i = 0; i < count + count / 10 + 1; i++) {
 		uint64_t begin = mst_now_ns();
 		int rc = put(link, bytes, back);
-		if (rc == 0)
-			rc = await(net, &imm);
 		if (rc != 0)
 			return rc;
+		int64_t imm = await(net);
+		if (imm < 0)
+			return (int)imm;
 		if (i > count / 10) /* after the warm-up */
 			mst_hist_add(h, mst_now_ns() - begin);
 	}
@@ -160,7 +157,7 @@ static int dial(const char *address, size_t bytes, uint32_t count)
 	rc = t->dial(net, &how, &link);
 	if (rc != 0)
 		return fail("cannot dial", rc);
-	memset(link->outbox, 1, bytes);
+	memset(link->outbound, 1, bytes);
 	rc = measure(net, link, bytes, count);
 	t->detach(link);
 	t->link_free(link);

@@ -27,10 +27,16 @@ ceiling_fn ceiling_baseline;
 static const struct reader readers[] = { { "baseline", ceiling_baseline } };
 #endif
 
+const struct ceiling_variant ceiling_variants[CEILING_VARIANTS] = {
+	{ 1, 0, true },    { 2, 0, true },    { 4, 0, true },    { 1, 1024, true },
+	{ 2, 1024, true }, { 4, 1024, true }, { 1, 2048, true }, { 2, 2048, true },
+	{ 4, 2048, true }, { 1, 0, false },   { 2, 0, false },   { 4, 0, false },
+};
+
 ceiling_fn *ceiling_find(const char *isa)
 {
 	for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-		if (strcmp(readers[i].isa, isa) == 0)
+		if (strncmp(readers[i].isa, isa, strlen(readers[i].isa)) == 0)
 			return readers[i].fn;
 	return NULL;
 }

@@ -29,7 +29,7 @@
 #include "common/base/clock.h"
 #include "common/kernels/commit.h"
 #include "common/transport/transport.h"
-#include "server/session.h"
+#include "server/data/session.h"
 
 #define NOTES_MAX (1u << 19) /* later ones are lost */
 
@@ -37,8 +37,8 @@ const struct mst_transport *__real_mst_transport_find(const char *scheme);
 const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
 const struct mst_transport *__real_mst_transport_of(const char *address);
 const struct mst_transport *__wrap_mst_transport_of(const char *address);
-void __real_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
-void __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
+bool __real_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
+bool __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 
 struct note {
 	const char *what;
@@ -51,7 +51,7 @@ static uint32_t note_count;
 
 static const struct mst_transport *real;
 static struct mst_transport probe;
-static struct mst_door_ops probe_door;
+static struct mst_link_listener_ops probe_listener;
 static bool copies; /* instead of summing */
 
 static void note(const char *what, uint32_t rank, uint32_t imm, uint64_t bytes)
@@ -100,9 +100,10 @@ static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link
 	return rc;
 }
 
-static int answer(struct mst_door *door, const struct mst_knock *knock, struct mst_link **out)
+static int answer(struct mst_link_listener *listener, const struct mst_link_request *request,
+		  struct mst_link **out)
 {
-	int rc = real->door->answer(door, knock, out);
+	int rc = real->listener->answer(listener, request, out);
 
 	if (rc == 0 && out != NULL)
 		(*out)->ops = &probe;
@@ -148,9 +149,9 @@ static const struct mst_transport *between(const struct mst_transport *t)
 	if (real == NULL) {
 		real = t;
 		probe = *t;
-		probe_door = *t->door;
-		probe_door.answer = answer;
-		probe.door = &probe_door;
+		probe_listener = *t->listener;
+		probe_listener.answer = answer;
+		probe.listener = &probe_listener;
 		probe.net_open = net_open;
 		probe.dial = dial;
 		probe.put = put;
@@ -175,14 +176,16 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 
 /* ---- the sum ---- */
 
-void __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count)
+bool __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count)
 {
 	uint64_t begin = mst_now_ns();
 	const float *leaf = commit->tree.leaf[0].data;
+	bool finite = true;
 
 	if (copies)
 		memcpy((float *)commit->out + first, leaf + first, count * sizeof(float));
 	else
-		__real_mst_commit_range(commit, first, count);
+		finite = __real_mst_commit_range(commit, first, count);
 	note("summed", 0, 0, mst_now_ns() - begin);
+	return finite;
 }

@@ -11,7 +11,8 @@
 
 /* In memory that forked processes share, so that their calls count too. */
 struct state {
-	_Atomic unsigned side, call, n, seen;
+	_Atomic unsigned side, call, n;
+	_Atomic unsigned made[FAULTY_CALL_COUNT]; /* calls of each kind by the side */
 };
 
 static struct state before_main;
@@ -39,27 +40,33 @@ void faulty_arm(unsigned side, enum faulty_call call, unsigned n)
 	atomic_store(&state->side, FAULTY_NOBODY);
 	atomic_store(&state->call, call);
 	atomic_store(&state->n, n);
-	atomic_store(&state->seen, 0);
+	for (unsigned kind = 0; kind < FAULTY_CALL_COUNT; kind++)
+		atomic_store(&state->made[kind], 0);
 	atomic_store(&state->side, side);
 }
 
 unsigned faulty_disarm(void)
 {
 	atomic_store(&state->side, FAULTY_NOBODY);
-	return atomic_load(&state->seen);
+	return faulty_made((enum faulty_call)atomic_load(&state->call));
+}
+
+unsigned faulty_made(enum faulty_call call)
+{
+	return atomic_load(&state->made[call]);
 }
 
 bool faulty_struck(void)
 {
-	return atomic_load(&state->seen) >= atomic_load(&state->n);
+	return faulty_made((enum faulty_call)atomic_load(&state->call)) >= atomic_load(&state->n);
 }
 
 bool faulty_strikes(enum faulty_call call)
 {
-	if (own_side == FAULTY_NOBODY || own_side != atomic_load(&state->side) ||
-	    (unsigned)call != atomic_load(&state->call))
+	if (own_side == FAULTY_NOBODY || own_side != atomic_load(&state->side))
 		return false;
-	if (atomic_fetch_add(&state->seen, 1) + 1 != atomic_load(&state->n))
+	unsigned made = atomic_fetch_add(&state->made[call], 1) + 1;
+	if ((unsigned)call != atomic_load(&state->call) || made != atomic_load(&state->n))
 		return false;
 	errno = calls[call].error;
 	return true;
@@ -81,8 +88,8 @@ const char *faulty_text(void)
 
 /* ---- whole programs ---- */
 
-/* MUSTER_FAULT "recv 3 FILE": the third recv of this program and of what it forks fails; the number
- * there were is written to FILE at its end. */
+/* MUSTER_FAULT "recv 3 FILE": the third recv of this program and of what it forks fails; how many
+ * calls of each kind there were is written to FILE at its end. */
 static char report_path[512];
 static pid_t reporter;
 
@@ -90,12 +97,13 @@ static void report(void)
 {
 	if (getpid() != reporter)
 		return;
-	unsigned seen = faulty_disarm();
+	faulty_disarm();
 	FILE *f = fopen(report_path, "w");
-	if (f != NULL) {
-		fprintf(f, "%u\n", seen);
-		fclose(f);
-	}
+	if (f == NULL)
+		return;
+	for (unsigned call = 0; call < FAULTY_CALL_COUNT; call++)
+		fprintf(f, "%s %u\n", calls[call].name, faulty_made((enum faulty_call)call));
+	fclose(f);
 }
 
 static void share_state(void)

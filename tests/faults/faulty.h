@@ -79,6 +79,8 @@ unsigned faulty_enter(unsigned side);
 void faulty_arm(unsigned side, enum faulty_call call, unsigned n);
 /* No call fails. Return: how many of the kind there were since faulty_arm(). */
 unsigned faulty_disarm(void);
+/* How many calls of this kind the side has made since faulty_arm(), up to faulty_disarm(). */
+unsigned faulty_made(enum faulty_call call);
 /* Has the armed fault struck? */
 bool faulty_struck(void);
 

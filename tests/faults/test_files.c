@@ -10,7 +10,7 @@
 #include "client/examples/digits/idx.h"
 #include "common/base/clock.h"
 #include "common/delay/delay.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "tests/faults/scenario.h"
 #include "tests/ut.h"
 

@@ -15,7 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "muster/muster.h"
-#include "server/admin.h"
+#include "server/control/plane.h"
 #include "tests/faults/scenario.h"
 #include "tests/ut.h"
 
@@ -32,12 +32,12 @@ enum { SERVER = 1, WORKER = 2 };
 struct job {
 	struct mst_server_options options;
 	struct mst_options parsed;
-	struct mst_admin *admin;
+	struct mst_plane *plane;
 	struct mst_server *server;
 	char address[64];
 	pthread_t control, data;
 	atomic_bool stop_data, over;
-	int result; /* of mst_admin_over() */
+	int result; /* of mst_plane_over() */
 };
 
 struct worker {
@@ -67,7 +67,7 @@ static void start_data(struct job *j)
 {
 	unsigned side = faulty_enter(FAULTY_NOBODY);
 
-	j->server = mst_admin_server(j->admin);
+	j->server = mst_plane_server(j->plane);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&j->data, NULL, data_main, j), 0);
 	faulty_enter(side);
 }
@@ -78,13 +78,13 @@ static void *control_main(void *arg)
 	uint64_t stop_ns = mst_now_ns() + PATIENCE_NS - MST_SECOND;
 
 	faulty_enter(SERVER);
-	while ((j->result = mst_admin_over(j->admin)) == 0) {
-		mst_admin_step(j->admin, mst_now_ns());
-		if (j->server == NULL && mst_admin_server(j->admin) != NULL)
+	while ((j->result = mst_plane_over(j->plane)) == 0) {
+		mst_plane_step(j->plane, mst_now_ns());
+		if (j->server == NULL && mst_plane_server(j->plane) != NULL)
 			start_data(j);
 		if (mst_now_ns() > stop_ns)
-			mst_admin_stop(j->admin, "it takes too long", mst_now_ns());
-		mst_admin_wait(j->admin, 20 * MST_MS);
+			mst_plane_stop(j->plane, "it takes too long", mst_now_ns());
+		mst_plane_wait(j->plane, 20 * MST_MS);
 	}
 	atomic_store(&j->over, true);
 	return NULL;
@@ -109,7 +109,7 @@ static int read_settings(struct job *j, char *why, size_t len)
 /* The opening, of the server's side; its threads are as much. Return: does it serve? */
 static bool job_open(struct job *j)
 {
-	struct mst_admin_cfg cfg = { .options = &j->options,
+	struct mst_plane_cfg cfg = { .options = &j->options,
 				     .stream = &mst_tcp,
 				     .transport = &mst_shm };
 	char why[512] = "";
@@ -118,15 +118,15 @@ static bool job_open(struct job *j)
 	faulty_enter(SERVER);
 	int rc = read_settings(j, why, sizeof(why));
 	if (rc == 0)
-		rc = mst_admin_new(&cfg, &j->admin, why, sizeof(why));
+		rc = mst_plane_new(&cfg, &j->plane, why, sizeof(why));
 	faulty_enter(FAULTY_NOBODY);
 	if (rc != 0) {
 		scenario_holds(rc < 0 && strlen(why) > 10, "a server that cannot begin says why");
-		scenario_holds(j->admin == NULL, "what failed to open is not there");
+		scenario_holds(j->plane == NULL, "what failed to open is not there");
 		mst_options_free(&j->parsed);
 		return false;
 	}
-	(void)snprintf(j->address, sizeof(j->address), "%s", mst_admin_address(j->admin));
+	(void)snprintf(j->address, sizeof(j->address), "%s", mst_plane_address(j->plane));
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&j->control, NULL, control_main, j), 0);
 	return true;
 }
@@ -139,7 +139,7 @@ static void job_close(struct job *j)
 		mst_server_wake(j->server);
 		pthread_join(j->data, NULL);
 	}
-	mst_admin_free(j->admin);
+	mst_plane_free(j->plane);
 	mst_options_free(&j->parsed);
 }
 
@@ -147,7 +147,7 @@ static void job_close(struct job *j)
 
 static int step(struct worker *w, struct muster *m, struct muster_outcome *out)
 {
-	struct muster_contribution say = { .weight = 1 };
+	struct muster_contribution say = { .size = sizeof(say), .weight = 1 };
 	float *g = muster_gradient(m);
 	int rc = 1;
 

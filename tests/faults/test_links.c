@@ -41,8 +41,8 @@ struct side {
 
 struct meeting {
 	struct side acceptor, connector;
-	struct mst_door *door;
-	_Atomic bool door_open, gone; /* the connector has gone */
+	struct mst_link_listener *listener;
+	_Atomic bool listener_open, gone; /* the connector has gone */
 	_Atomic(const char *) address;
 };
 
@@ -124,19 +124,20 @@ static void *connector_main(void *arg)
 	return NULL;
 }
 
-/* Lets the first in who knocks. A fault at the door may cost one look, but not the door. */
+/* Lets the first in who asks for a link. A fault at the listener may cost one look, but not the
+ * listener. */
 static void let_in(struct meeting *m)
 {
 	struct side *s = &m->acceptor;
-	struct mst_knock knock;
+	struct mst_link_request request;
 
 	while (!atomic_load(&m->gone)) {
-		if (shm->door->knock(m->door, &knock) != 0) {
+		if (shm->listener->next_request(m->listener, &request) != 0) {
 			mst_sleep_ns(MST_MS / 4);
 			continue;
 		}
 		struct mst_link *link = NULL;
-		s->linked = shm->door->answer(m->door, &knock, &link);
+		s->linked = shm->listener->answer(m->listener, &request, &link);
 		scenario_holds((s->linked == 0) == (link != NULL), "a failed answer, no link");
 		if (s->linked != 0)
 			continue;
@@ -149,13 +150,13 @@ static void let_in(struct meeting *m)
 	}
 }
 
-static int open_door(struct meeting *m)
+static int open_listener(struct meeting *m)
 {
-	struct mst_door *door = NULL;
-	int rc = shm->door->open(m->acceptor.net, &door);
+	struct mst_link_listener *listener = NULL;
+	int rc = shm->listener->open(m->acceptor.net, &listener);
 
-	scenario_holds((rc == 0) == (door != NULL), "a failed door is no door");
-	m->door = door;
+	scenario_holds((rc == 0) == (listener != NULL), "a failed listener is no listener");
+	m->listener = listener;
 	return rc;
 }
 
@@ -169,10 +170,10 @@ static void meet(struct meeting *m)
 	faulty_enter(ACCEPTOR);
 	rc = net_open(&m->acceptor);
 	if (rc == 0)
-		rc = open_door(m);
+		rc = open_listener(m);
 	m->acceptor.opened = rc;
 	if (rc == 0) {
-		atomic_store(&m->address, m->door->address);
+		atomic_store(&m->address, m->listener->address);
 		faulty_enter(FAULTY_NOBODY); /* a test's thread is no side's */
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, connector_main, m), 0);
 		faulty_enter(ACCEPTOR);
@@ -180,7 +181,7 @@ static void meet(struct meeting *m)
 		if (m->acceptor.link != NULL)
 			converse(&m->acceptor, false);
 	}
-	shm->door->close(m->door);
+	shm->listener->close(m->listener);
 	part(&m->acceptor);
 	faulty_enter(FAULTY_NOBODY);
 	if (rc == 0)
@@ -270,7 +271,7 @@ static void what_is_published_is_taken_at_once(void)
 
 static CU_TestInfo cases[] = {
 	{ "what is published is taken from the host at once", what_is_published_is_taken_at_once },
-	{ "a fault of the side that opens the door costs at most the link", acceptor_faults },
+	{ "a fault of the side that opens the listener costs at most the link", acceptor_faults },
 	{ "a fault of the side that dials costs at most the link", connector_faults },
 	CU_TEST_INFO_NULL,
 };

@@ -6,11 +6,12 @@
 #include "client/core/worker.h"
 #include "common/base/clock.h"
 #include "common/base/spsc.h"
-#include "server/aggregator.h"
 #include "server/core/ledger.h"
-#include "server/server.h"
-#include "server/tally.h"
+#include "server/core/statistics.h"
+#include "server/data/aggregator.h"
+#include "server/data/server.h"
 #include "tests/faults/scenario.h"
+#include "tests/unit/common/optim/optim_case.h"
 #include "tests/ut.h"
 
 enum { STARTER = 1 };
@@ -26,6 +27,7 @@ static const struct mst_ledger_cfg ledger_cfg = {
 	.owner = MUSTER_SERVERS_OWN,
 	.rule = { .divide = true, .min_workers = 1 },
 	.lease_ns = MST_SECOND,
+	.join_until_ns = MST_NEVER,
 };
 
 static struct mst_aggregator_cfg aggregator_cfg(void)
@@ -42,8 +44,8 @@ static struct mst_aggregator_cfg aggregator_cfg(void)
 		.sessions_max = 4,
 		.buffers = 4,
 		.entries_max = 8,
-		.folds = 2,
-		.optimizer = { MST_OPTIMIZER_SGD, .lr = 0.1, .momentum = 0.9 },
+		.partials = 2,
+		.optimizer = optim_case_sgd(0.1, 0.9),
 	};
 
 	mst_lane_layout(&figures, &cfg.layout);
@@ -79,14 +81,14 @@ static void start_aggregator(void)
 	mst_aggregator_free(s);
 }
 
-static void start_tally(void)
+static void start_statistics(void)
 {
-	struct mst_tally *t = NULL;
+	struct mst_statistics *t = NULL;
 
 	faulty_enter(STARTER);
-	int rc = mst_tally_new(WORKERS, &t);
+	int rc = mst_statistics_new(WORKERS, &t);
 	judge(rc, t);
-	mst_tally_free(t);
+	mst_statistics_free(t);
 }
 
 static void start_server(void)
@@ -139,7 +141,7 @@ static void everything(void)
 {
 	play("ledger", start_ledger, 8);
 	play("shard", start_aggregator, 12);
-	play("tally", start_tally, 3);
+	play("statistics", start_statistics, 3);
 	play("server", start_server, 35);
 	play("worker", start_worker, 2);
 	play("ring", start_ring, 1);

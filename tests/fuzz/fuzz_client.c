@@ -40,7 +40,7 @@ struct server {
 
 static void *down(struct server *s, size_t offset)
 {
-	return (char *)s->now->connector.link.landing + offset;
+	return (char *)s->now->connector.link.inbound + offset;
 }
 
 static void write_grant(struct server *s, struct fuzz_input *in, uint32_t slot)
@@ -122,7 +122,7 @@ static void speak(struct server *s, struct fuzz_input *in, uint8_t what, bool ju
 		pipe_arrive(&s->now->connector, mst_imm(MST_IMM_SESSION, slot, 0));
 		break;
 	default:
-		fuzz_overwrite(in, s->now->connector.link.landing, 256);
+		fuzz_overwrite(in, s->now->connector.link.inbound, 256);
 		pipe_arrive(&s->now->connector, fuzz_word(in));
 	}
 }
@@ -166,7 +166,7 @@ static void check(struct server *s, int rc)
 
 static void work(struct server *s, struct fuzz_input *in)
 {
-	struct muster_contribution c = { .weight = 1, .loss = (double)NAN, .full = true };
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .full = true };
 	struct muster_outcome out = MUSTER_OUTCOME;
 	struct muster *m = &s->h.m;
 	uint8_t what = fuzz_next(in);
@@ -204,7 +204,7 @@ static void tell(struct server *s, struct fuzz_input *in)
 
 	s->h.heard = fuzz_take(in, &count);
 	s->h.heard_bytes = count;
-	(void)mst_control_step(s->h.m.control, 0);
+	(void)mst_control_step(s->h.m.session.control, 0);
 }
 
 /* The last server has ELEMS elements, the one before it PART. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "server/cpus.h"
+#include "server/options/cpus.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

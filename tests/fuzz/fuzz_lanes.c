@@ -14,9 +14,10 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "server/core/rule.h"
-#include "server/server.h"
+#include "server/data/server.h"
 #include "tests/fuzz/handle.h"
 #include "tests/fuzz/input.h"
+#include "tests/unit/common/optim/optim_case.h"
 
 enum { HOSTILE, HONEST, WORKERS };
 
@@ -207,7 +208,9 @@ static void look_at(struct world *w)
 
 static void work_honestly(struct world *w)
 {
-	struct muster_contribution c = { .weight = 32, .loss = 0.5, .full = true };
+	struct muster_contribution c = {
+		.size = sizeof(c), .weight = 32, .loss = 0.5, .has_loss = true, .full = true
+	};
 	struct muster *m = &w->honest.m;
 	float state[ELEMS] = { 0 };
 
@@ -230,7 +233,7 @@ static void work_honestly(struct world *w)
 
 static char *up(const struct guest *g, size_t offset)
 {
-	return (char *)g->acceptor.link.landing + offset;
+	return (char *)g->acceptor.link.inbound + offset;
 }
 
 static void send_header(struct world *w, struct fuzz_input *in)
@@ -243,7 +246,7 @@ static void send_header(struct world *w, struct fuzz_input *in)
 		.epoch = g->session.slot[slot].epoch,
 		.tag = w->version,
 		.weight = 1,
-		.slot = slot,
+		.slot = (uint16_t)slot,
 		.flags = MST_HEADER_FULL | (what / 8 % 4 == 0 ? MST_HEADER_ASK : 0),
 	};
 
@@ -257,7 +260,7 @@ static void send_header(struct world *w, struct fuzz_input *in)
 static void send_ask(struct world *w, struct fuzz_input *in)
 {
 	struct guest *g = w->now[HOSTILE];
-	struct mst_lane_ask ask = { 1 + fuzz_next(in) % 8, w->version };
+	struct mst_lane_lone_ask ask = { .ask = { 1 + fuzz_next(in) % 8, w->version } };
 
 	fuzz_overwrite(in, &ask, sizeof(ask));
 	memcpy(up(g, w->cfg.aggregator.layout.up_ask), &ask, sizeof(ask));
@@ -283,7 +286,7 @@ static void do_harm(struct world *w, struct fuzz_input *in)
 			    mst_imm(MST_IMM_ABANDON, slot, g->session.slot[slot].epoch));
 		break;
 	case 5:
-		fuzz_overwrite(in, g->acceptor.link.landing,
+		fuzz_overwrite(in, g->acceptor.link.inbound,
 			       w->cfg.aggregator.layout.up_gradient[0]);
 		pipe_arrive(&g->acceptor, fuzz_word(in));
 		break;
@@ -325,9 +328,9 @@ static void configure(struct world *w, struct fuzz_input *in)
 						 .in_place = true,
 						 .owner = ctx.owner,
 						 .rule = rule,
-						 .lr = 0.1,
+						 .optimizer = optim_case_of(ctx.owner),
 						 .lease_ns = MST_NEVER / 4,
-						 .join_timeout_ns = MST_NEVER / 4 };
+						 .join_until_ns = MST_NEVER };
 	w->cfg.aggregator = (struct mst_aggregator_cfg){
 		.shards = 1,
 		.owner = ctx.owner,
@@ -339,8 +342,8 @@ static void configure(struct world *w, struct fuzz_input *in)
 		.sessions_max = SESSIONS_MAX,
 		.buffers = mst_ledger_buffers(&w->cfg.ledger),
 		.entries_max = mst_ledger_entries(&w->cfg.ledger),
-		.folds = mst_rule_repeats(&rule) ? 1 : 0,
-		.optimizer = { MST_OPTIMIZER_SGD, 0.1, 0.9 }
+		.partials = mst_rule_repeats(&rule) ? 1 : 0,
+		.optimizer = w->cfg.ledger.optimizer
 	};
 	mst_lane_layout(&figures, &w->cfg.aggregator.layout);
 	w->cfg.transport = &pipe_transport;

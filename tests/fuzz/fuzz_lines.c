@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line between two servers of a job, and an end of it that writes any cell, raises any
+ * The line between two servers of a job, and an end of it that writes any entry, raises any
  * immediate, and is lost and dialled anew at any time; beside it workers that come, send and go.
  * The other end is a whole server, the lead or a member: it goes on, or says that its peer is of no
  * more use, once; it never stumbles.
@@ -13,11 +13,14 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "server/cluster/follower.h"
+#include "server/cluster/leader.h"
+#include "server/cluster/peer.h"
 #include "server/core/rule.h"
-#include "server/peer.h"
-#include "server/server.h"
+#include "server/data/server.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/pipe.h"
+#include "tests/unit/common/optim/optim_case.h"
 
 #define WORKERS 3u
 #define SLOTS 2u
@@ -54,7 +57,7 @@ struct world {
 	struct line line[2];
 	unsigned lines;
 	struct pipe_link *server_end, *own_end; /* NULL: no link */
-	uint64_t said, heard;                   /* cells */
+	uint64_t said, heard;                   /* entries */
 	uint32_t window;
 	uint64_t now_ns;
 	bool gone, over;
@@ -167,6 +170,17 @@ static void run(struct world *w)
 	}
 }
 
+/* Two leases, in which the server looks all the while, or stands still itself; or a little time. */
+static void pass(struct world *w, uint8_t what)
+{
+	for (uint32_t i = 0; what < 32 && i < 32; i++) {
+		w->now_ns += LEASE_NS / 16;
+		run(w);
+	}
+	if (what >= 32)
+		w->now_ns += what < 64 ? 2 * LEASE_NS : LEASE_NS / 4;
+}
+
 static void notify(void *ctx)
 {
 	(void)ctx; /* run() looks anyway */
@@ -199,24 +213,24 @@ static void line_up(struct world *w)
 	request(w, &r);
 	run(w);
 	/* What the server says it has executed. */
-	memcpy(&w->said, (char *)w->own_end->link.landing + mst_peer_ack_at(w->window),
+	memcpy(&w->said, (char *)w->own_end->link.inbound + mst_peer_ack_at(w->window),
 	       sizeof(w->said));
 }
 
 static void write_at(struct world *w, size_t offset, const void *from, size_t bytes)
 {
-	memcpy((char *)w->server_end->link.landing + offset, from, bytes);
+	memcpy((char *)w->server_end->link.inbound + offset, from, bytes);
 }
 
 static void hear(struct world *w)
 {
-	struct mst_peer_cell cell;
+	struct mst_peer_entry entry;
 
 	for (;; w->heard++) {
-		memcpy(&cell,
-		       (char *)w->own_end->link.landing + mst_peer_at(w->heard + 1, w->window),
-		       sizeof(cell));
-		if (cell.number != w->heard + 1)
+		memcpy(&entry,
+		       (char *)w->own_end->link.inbound + mst_peer_at(w->heard + 1, w->window),
+		       sizeof(entry));
+		if (entry.number != w->heard + 1)
 			return;
 	}
 }
@@ -233,41 +247,43 @@ static uint64_t epoch_of(const struct world *w, uint32_t rank, uint32_t slot)
 }
 
 /* What an honest peer might say now, of @kind. */
-static struct mst_peer_cell plausible(const struct world *w, uint32_t kind, uint8_t what)
+static struct mst_peer_entry plausible(const struct world *w, uint32_t kind, uint8_t what)
 {
 	uint32_t rank = what % WORKERS, slot = what / 4 % SLOTS;
-	struct mst_peer_cell cell = { .kind = kind, .rank = rank, .slot = slot, .coefficient = 1 };
+	struct mst_peer_entry entry = {
+		.kind = kind, .rank = rank, .slot = slot, .coefficient = 1
+	};
 
-	cell.incarnation = w->now[rank] != NULL ? w->now[rank]->session.who.incarnation : 1;
-	cell.value = epoch_of(w, rank, slot) + (kind == MST_PEER_REGRANT);
-	cell.code = kind == MST_PEER_LOST ? -EPIPE : what / 16 % 4;
+	entry.incarnation = w->now[rank] != NULL ? w->now[rank]->session.who.incarnation : 1;
+	entry.value = epoch_of(w, rank, slot) + (kind == MST_PEER_REGRANT);
+	entry.code = kind == MST_PEER_LOST ? -EPIPE : what / 16 % 4;
 	if (kind == MST_PEER_FULL) {
-		cell.header = w->last[rank];
+		entry.header = w->last[rank];
 	} else if (kind == MST_PEER_RELEASE) {
-		cell.answer.number = 1 + what / 8 % 8;
-		cell.answer.where = what / 64;
-		cell.answer.buffer = what % 3;
+		entry.answer.number = 1 + what / 8 % 8;
+		entry.answer.where = what / 64;
+		entry.answer.buffer = what % 3;
 	} else if (kind == MST_PEER_COMMIT || kind == MST_PEER_START) {
-		cell.commit.version = what / 4;
-		cell.commit.buffer = what % 4;
-		cell.commit.divisor = 1;
+		entry.commit.version = what / 4;
+		entry.commit.buffer = what % 4;
+		entry.commit.divisor = 1;
 	}
-	return cell;
+	return entry;
 }
 
-static void send_cell(struct world *w, struct fuzz_input *in)
+static void send_entry(struct world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in), more = fuzz_next(in);
 	uint32_t first = w->member ? MST_PEER_START : MST_PEER_LINKED;
 	uint32_t kinds = w->member ? MST_PEER_KINDS - MST_PEER_START : MST_PEER_START - 1;
-	struct mst_peer_cell cell = plausible(w, first + what % kinds, more);
+	struct mst_peer_entry entry = plausible(w, first + what % kinds, more);
 
 	hear(w);
-	cell.number = ++w->said;
-	cell.ack = w->heard;
+	entry.number = ++w->said;
+	entry.ack = w->heard;
 	if (what / 16 == 0)
-		fuzz_overwrite(in, &cell, sizeof(cell));
-	write_at(w, mst_peer_at(w->said, w->window), &cell, sizeof(cell));
+		fuzz_overwrite(in, &entry, sizeof(entry));
+	write_at(w, mst_peer_at(w->said, w->window), &entry, sizeof(entry));
 	pipe_arrive(w->server_end, mst_peer_imm(w->said));
 }
 
@@ -288,7 +304,7 @@ static void use_line(struct world *w, struct fuzz_input *in)
 		line_up(w);
 		break;
 	case 2:
-		fuzz_overwrite(in, w->server_end->link.landing, 256);
+		fuzz_overwrite(in, w->server_end->link.inbound, 256);
 		pipe_arrive(w->server_end, fuzz_word(in));
 		break;
 	case 3:
@@ -300,7 +316,7 @@ static void use_line(struct world *w, struct fuzz_input *in)
 		send_ack(w, w->heard);
 		break;
 	default:
-		send_cell(w, in);
+		send_entry(w, in);
 	}
 }
 
@@ -317,10 +333,10 @@ static void send_header(struct world *w, uint32_t rank, uint8_t what)
 	*h = (struct mst_lane_header){ .seq = ++w->seq[rank],
 				       .epoch = epoch,
 				       .weight = 1,
-				       .slot = slot,
+				       .slot = (uint16_t)slot,
 				       .flags = MST_HEADER_FULL | (what & 4 ? MST_HEADER_ASK : 0) };
 	h->ask = (struct mst_lane_ask){ 1 + what / 8 % 8, what / 64 };
-	memcpy((char *)g->acceptor.link.landing + w->cfg.aggregator.layout.up_header[slot], h,
+	memcpy((char *)g->acceptor.link.inbound + w->cfg.aggregator.layout.up_header[slot], h,
 	       sizeof(*h));
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_HEADER, slot, epoch));
 }
@@ -346,7 +362,7 @@ static void use_worker(struct world *w, struct fuzz_input *in)
 		tell(w, MST_EV_LOST, rank);
 		break;
 	case 3:
-		w->now_ns += what < 64 ? 2 * LEASE_NS : LEASE_NS / 4;
+		pass(w, what);
 		break;
 	default:
 		send_header(w, rank, fuzz_next(in));
@@ -375,10 +391,13 @@ static void configure_ledger(struct world *w, uint8_t what)
 						 .in_place = true,
 						 .owner = ctx.owner,
 						 .rule = rule,
-						 .lr = 0.1,
+						 .optimizer = optim_case_of(ctx.owner),
 						 .commits_max = 6,
 						 .lease_ns = LEASE_NS,
-						 .join_timeout_ns = MST_NEVER / 4 };
+						 .join_until_ns = MST_NEVER };
+	if (what & 32)
+		w->cfg.ledger.optimizer.parameter[MST_SGD_CLIP] = 1; /* a reduce phase */
+	w->cfg.server_lease_ns = LEASE_NS;
 }
 
 static void configure(struct world *w, struct fuzz_input *in)
@@ -401,11 +420,12 @@ static void configure(struct world *w, struct fuzz_input *in)
 		.sessions_max = GUESTS,
 		.buffers = mst_ledger_buffers(&w->cfg.ledger),
 		.entries_max = mst_ledger_entries(&w->cfg.ledger),
-		.folds = 1,
-		.optimizer = { MST_OPTIMIZER_SGD, 0.1, 0.9 }
+		.partials = 1,
+		.optimizer = w->cfg.ledger.optimizer
 	};
 	mst_lane_layout(&figures, &w->cfg.aggregator.layout);
 	w->cfg.peers = 1;
+	w->cfg.decider = w->member ? mst_follower_make : mst_leader_make;
 	w->cfg.lead = "pipe:";
 	w->cfg.transport = &pipe_transport;
 	w->cfg.notify = notify;

@@ -49,17 +49,20 @@ static void wake(void *ctx)
 
 static void add_part(struct muster *m, const struct handle_part *part)
 {
-	struct mst_client_part *p = &m->part[m->part_count];
-	struct mst_welcome_server *s = &m->welcome.server[m->part_count];
+	struct mst_part *p = &m->links.part[m->links.count];
+	struct mst_welcome_server *s = &m->session.welcome.server[m->links.count];
 
-	*p = (struct mst_client_part){ .link = &part->link->link,
-				       .layout = *part->layout,
-				       .first = part->first,
-				       .count = part->count };
+	*p = (struct mst_part){ .link = &part->link->link,
+				.layout = *part->layout,
+				.number = m->links.count,
+				.first = part->first,
+				.count = part->count };
+	mst_part_place(p, m->links.rank);
+	p->link->user = p;
 	s->first = part->first;
 	s->count = part->count;
-	m->welcome.server_count = ++m->part_count;
-	pipe_transport.attach(m->net, p->link);
+	m->session.welcome.server_count = ++m->links.count;
+	pipe_transport.attach(m->links.net, p->link);
 }
 
 void handle_init(struct handle *h, const struct handle_figures *f, const struct handle_part *parts,
@@ -68,49 +71,49 @@ void handle_init(struct handle *h, const struct handle_figures *f, const struct 
 	struct mst_control_cfg control = {
 		.ops = &ops, .stream = (struct mst_stream *)h, .server = "pipe", .wake = wake
 	};
-	struct mst_worker_cfg worker = { .elems = f->elems,
-					 .slots = f->slots,
-					 .workers = f->workers,
-					 .buffers = f->buffers,
-					 .servers = count,
-					 .in_order = f->owner == MUSTER_WORKERS_OWN };
 	struct muster *m = &h->m;
+	struct mst_welcome *w = &m->session.welcome;
 
 	memset(h, 0, sizeof(*h));
 	pipe_net_init(&h->net, 0);
-	m->stream = &ops;
-	m->transport = &pipe_transport;
-	m->net = &h->net.net;
-	m->welcome.rank = f->rank;
-	m->welcome.elems = f->elems;
-	m->welcome.slots = f->slots;
-	m->welcome.buffers = f->buffers;
-	m->welcome.patience_ns = m->welcome.lease_ns = MST_SECOND;
-	m->learned_why = true; /* nobody would say anything meanwhile */
-	m->job = (struct muster_job){ .size = sizeof(m->job),
-				      .name = "default",
-				      .policy = "",
-				      .rank = f->rank,
-				      .incarnation = 1,
-				      .workers = f->workers,
-				      .slots = f->slots,
-				      .elems = f->elems,
-				      .owner = f->owner };
+	mst_handle_init(m);
+	m->session.stream = &ops;
+	m->links.transport = &pipe_transport;
+	m->links.net = &h->net.net;
+	m->links.rank = w->rank = f->rank;
+	w->workers = f->workers;
+	w->elems = f->elems;
+	w->slots = f->slots;
+	w->buffers = f->buffers;
+	w->owner = (uint32_t)f->owner;
+	w->patience_ns = w->lease_ns = MST_SECOND;
+	m->cause.waited = true; /* nobody would say anything meanwhile */
+	m->session.job = (struct muster_job){ .size = sizeof(m->session.job),
+					      .name = "default",
+					      .policy = "",
+					      .rank = f->rank,
+					      .incarnation = 1,
+					      .workers = f->workers,
+					      .slots = f->slots,
+					      .elems = f->elems,
+					      .owner = f->owner };
 	for (uint32_t k = 0; k < count; k++)
 		add_part(m, &parts[k]);
-	MST_ASSERT(mst_client_join_parts(m) == 0);
-	MST_ASSERT(mst_control_new(&control, &m->control) == 0);
-	MST_ASSERT(mst_worker_init(&m->worker, &worker) == 0);
-	mst_client_publish(m);
+	m->links.first = f->rank % count;
+	MST_ASSERT(mst_control_new(&control, &m->session.control) == 0);
+	MST_ASSERT(mst_handle_begin(m) == 0);
+	m->wait_ns = 0; /* nor would a wait bring anything */
 }
 
 void handle_fini(struct handle *h)
 {
-	mst_control_free(h->m.control);
-	for (uint32_t k = 0; k < h->m.part_count; k++)
-		if (((struct pipe_link *)h->m.part[k].link)->net != NULL)
-			pipe_transport.detach(h->m.part[k].link);
-	mst_client_free_rooms(&h->m);
+	struct mst_links *l = &h->m.links;
+
+	mst_control_free(h->m.session.control);
+	for (uint32_t k = 0; k < l->count; k++)
+		if (((struct pipe_link *)l->part[k].link)->net != NULL)
+			pipe_transport.detach(l->part[k].link);
+	mst_contiguous_unmap(&h->m.contiguous);
 	pipe_net_fini(&h->net);
 	mst_worker_fini(&h->m.worker);
 }

@@ -62,7 +62,7 @@ static void end_init(struct pipe_link *l, struct pipe_link *peer, const struct m
 {
 	*l = (struct pipe_link){ .link = { .ops = &pipe_transport, .lanes = *lanes },
 				 .peer = peer };
-	l->link.landing = memory_new(bytes);
+	l->link.inbound = memory_new(bytes);
 }
 
 void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
@@ -70,18 +70,18 @@ void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
 {
 	end_init(acceptor, connector, lanes, lanes->up_bytes);
 	end_init(connector, acceptor, lanes, lanes->down_bytes);
-	acceptor->link.window = acceptor->link.outbox = connector->link.landing;
-	acceptor->link.outbox_bytes = lanes->down_bytes;
-	connector->link.window = connector->link.outbox = acceptor->link.landing;
-	connector->link.outbox_bytes = lanes->up_bytes;
+	acceptor->link.window = acceptor->link.outbound = connector->link.inbound;
+	acceptor->link.outbound_bytes = lanes->down_bytes;
+	connector->link.window = connector->link.outbound = acceptor->link.inbound;
+	connector->link.outbound_bytes = lanes->up_bytes;
 	connector->link.shared = server->net.published;
 	connector->link.shared_bytes = server->net.published_bytes;
 }
 
 void pipe_link_fini(struct pipe_link *acceptor, struct pipe_link *connector)
 {
-	memory_free(acceptor->link.landing, acceptor->link.lanes.up_bytes);
-	memory_free(connector->link.landing, connector->link.lanes.down_bytes);
+	memory_free(acceptor->link.inbound, acceptor->link.lanes.up_bytes);
+	memory_free(connector->link.inbound, connector->link.lanes.down_bytes);
 }
 
 /* ---- the table ---- */
@@ -153,8 +153,8 @@ static int put(struct mst_link *link, const struct mst_put *put)
 	const struct pipe_link *l = (const struct pipe_link *)link;
 	char *to = (char *)link->window + put->offset;
 
-	MST_ASSERT(put->offset <= link->outbox_bytes &&
-		   put->bytes <= link->outbox_bytes - put->offset);
+	MST_ASSERT(put->offset <= link->outbound_bytes &&
+		   put->bytes <= link->outbound_bytes - put->offset);
 	if (l->peer == NULL)
 		return -EPIPE;
 	if (put->bytes > 0 && to != put->src)
@@ -192,10 +192,10 @@ static void wake(struct mst_net *net)
 static int view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at)
 {
 	switch (what) {
-	case MST_VIEW_OUTBOX:
-		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
-	case MST_VIEW_LANDING: /* a connector's */
-		return mst_pages_view(link->landing, link->lanes.down_bytes, offset, bytes, at);
+	case MST_VIEW_OUTBOUND:
+		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
+	case MST_VIEW_INBOUND: /* a connector's */
+		return mst_pages_view(link->inbound, link->lanes.down_bytes, offset, bytes, at);
 	case MST_VIEW_SHARED:
 		return mst_pages_view(link->shared, link->shared_bytes, offset, bytes, at);
 	}
@@ -205,7 +205,7 @@ static int view(struct mst_link *link, enum mst_view what, size_t offset, size_t
 const struct mst_transport pipe_transport = {
 	.scheme = "pipe",
 	.maps = true,
-	.door = &(const struct mst_door_ops){ 0 }, /* nobody knocks */
+	.listener = &(const struct mst_link_listener_ops){ 0 }, /* nobody asks for a link */
 	.net_open = net_open,
 	.net_close = net_close,
 	.dial = dial,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A transport within one thread: a put is a copy and an event in the peer's queue. The test owns
- * nets and links, and may write into a landing and queue events as a peer that breaks all rules
- * would.
+ * nets and links, and may write into an inbound region and queue events as a peer that breaks all
+ * rules would.
  */
 #ifndef MST_TESTS_FUZZ_PIPE_H
 #define MST_TESTS_FUZZ_PIPE_H

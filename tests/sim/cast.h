@@ -4,7 +4,7 @@
 #ifndef MST_TESTS_SIM_CAST_H
 #define MST_TESTS_SIM_CAST_H
 
-#include "client/client.h"
+#include "client/handle.h"
 #include "tests/sim/observer.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/world.h"
@@ -15,9 +15,12 @@ struct worker {
 	struct sim_process *process;
 	struct muster *m; /* NULL: not in a job */
 	uint64_t contents;
-	uint64_t frozen_ns; /* in all */
-	uint64_t dawdle_ns; /* that its next piece takes longer */
-	bool comes_again;   /* another process of this rank was there before */
+	void *own; /* registered memory that it computes in; NULL: it computes in slots */
+	enum { OWN_FREE, OWN_PUSHED, OWN_GIVEN_UP } own_state; /* what has become of it since */
+	uint64_t frozen_ns;                                    /* in all */
+	uint64_t dawdle_ns;   /* that its next piece takes longer */
+	uint64_t welcomed_ns; /* when its heart began to beat; 0: its open has no welcome yet */
+	bool comes_again;     /* another process of this rank was there before */
 	bool leaves, finishes, scribbles, talks_rubbish;
 	int rogue_at;        /* server, or SIM_ALL */
 	struct worker *next; /* older */

@@ -39,6 +39,7 @@ static void enter(struct expect_item *item)
 	if (obs.open_count == 0)
 		obs.first_count_ns = sim_now();
 	obs.open[obs.open_count++] = item;
+	obs.spoiled_counts |= item->spoiled;
 }
 
 /* It may have handed in what it likes, but what is counted is counted. */
@@ -84,10 +85,13 @@ static void counted(const struct mst_decision *d)
 	item->counted = true;
 	item->version = obs.commits + 1;
 	expect_weigh(item);
+	if (item->spoiled) /* the header too may be another than was put */
+		item->coefficient = d->count.coefficient;
 	if (item->coefficient != d->count.coefficient)
 		obs_violated("coefficient of %" PRIu64 " of rank %" PRIu32 " is %a, must be %a",
 			     item->seq, item->rank, (double)d->count.coefficient,
 			     (double)item->coefficient);
+	s->counted++;
 	enter(item);
 }
 
@@ -103,6 +107,14 @@ static void check_reason(const struct obs_session *s, const struct expect_item *
 		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
 			     " is %s, without a reason",
 			     item->seq, s->rank, item->tag, obs_verdict_name(verdict));
+	/* Each step of bsp waits for it, so it has the newest version, and nothing in its step. Who
+	 * comes again where workers own begins with an old one. */
+	bool behind = s->incarnation > 1 && obs.plan->owner == MUSTER_WORKERS_OWN;
+	if (verdict == MUSTER_LATE && item->alone && !repeats() && obs.plan->rule.quorum == 0 &&
+	    !behind && !obs.finished)
+		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
+			     " is late, though it had waited for that version",
+			     item->seq, s->rank, item->tag);
 }
 
 static void judged(const struct mst_decision *d)
@@ -180,8 +192,10 @@ static void check_record(const struct mst_record *r)
 		       r->entry[i].seq == open[i]->seq &&
 		       r->entry[i].coefficient == open[i]->coefficient;
 	for (uint32_t i = 0; same && i < r->entry_count; i++) {
-		if (open[i]->spoiled)
-			open[i]->samples = r->entry[i].samples;
+		if (!open[i]->spoiled)
+			continue;
+		open[i]->samples = r->entry[i].samples;
+		open[i]->base = r->entry[i].base;
 	}
 	if (!same)
 		obs_violated("the record of version %" PRIu64 " is not what was counted",
@@ -199,7 +213,7 @@ static void check_patience(void)
 
 	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
 		const struct sim_fault *f = &obs.plan->fault[i];
-		if (!f->left_out && sim_target_is_server(f->target))
+		if (!f->left_out && sim_target_is_server(f->target) && sim_fault_is_felt(f->kind))
 			most_ns += f->span_ns;
 	}
 	if (sim_now() - obs.first_count_ns > most_ns)
@@ -215,7 +229,7 @@ static void check_allocations(uint64_t version)
 
 	if (version == 2)
 		obs.allocations = calls;
-	if (version > 2 && obs.plan->fault_count == 0 && !obs.ever_lost && calls != obs.allocations)
+	if (version > 2 && sim_plan_is_calm(obs.plan) && !obs.ever_lost && calls != obs.allocations)
 		obs_violated("version %" PRIu64 ": memory was allocated %" PRIu64
 			     " times since version 2",
 			     version, calls - obs.allocations);
@@ -236,7 +250,8 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	check_record(r);
 	check_patience();
 	check_allocations(version);
-	const char *wrong = expect_commit(version, obs.open, obs.open_count, r->divisor, r->rate);
+	const char *wrong = expect_commit(version, obs.open, obs.open_count, r->divisor,
+					  r->scalar[MST_SCALAR_RATE]);
 	if (wrong != NULL)
 		obs_violated("version %" PRIu64 ": %s", version, wrong);
 	obs.buffer_version[d->commit.buffer] = version + 1;
@@ -245,8 +260,30 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	sim_say("  version %" PRIu64 " of %" PRIu32, version, r->entry_count);
 }
 
+/* Who goes on has handed in no more than the bound beyond the slowest. */
+static void check_bound(const struct mst_decision *d)
+{
+	const struct obs_session *asker = obs_find(d->who.rank, d->who.incarnation);
+	uint64_t least = UINT64_MAX;
+
+	if (obs.plan->rule.release != MST_RELEASE_BOUND || asker == NULL || obs.ever_lost ||
+	    obs.end_asked || obs.finished)
+		return;
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
+		if (s->rogue)
+			return;
+		if (s->live && s->counted < least)
+			least = s->counted;
+	}
+	if (asker->headers > least + obs.plan->rule.bound)
+		obs_violated("rank %" PRIu32 " goes on after %" PRIu64
+			     " contributions, the slowest is at %" PRIu64,
+			     asker->rank, asker->headers, least);
+}
+
 static void released(const struct mst_decision *d)
 {
+	check_bound(d);
 	bool by_buffer = d->answer.where == MST_WHERE_IN_PLACE ||
 			 d->answer.where == MST_WHERE_COPIED;
 
@@ -290,8 +327,10 @@ static bool server_is_to_blame(enum mst_evict_why why)
 		return !sim_plan_servers_hold(obs.plan);
 	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
 		const struct sim_fault *f = &obs.plan->fault[i];
-		bool only_stood = f->kind == SIM_FAULT_FREEZE && why != MST_EVICT_LOST;
-		if (!f->left_out && f->target == SIM_SERVER && !only_stood)
+		bool stood = f->kind == SIM_FAULT_DEAF || f->kind == SIM_FAULT_FREEZE;
+		bool only_stood = stood && why != MST_EVICT_LOST;
+		if (!f->left_out && f->target == SIM_SERVER && !only_stood &&
+		    sim_fault_is_felt(f->kind))
 			return true;
 	}
 	return false;
@@ -302,7 +341,18 @@ static bool dawdles(const struct obs_session *s, enum mst_evict_why why)
 {
 	const struct sim_manners *m = &obs.plan->manners[s->rank];
 
-	return why == MST_EVICT_PATIENCE && (m->keep_chance > 0 || m->abandon_chance > 0);
+	return why == MST_EVICT_PATIENCE &&
+	       ((m->keep_chance > 0 && m->wait_chance < 1) || m->abandon_chance > 0);
+}
+
+/* Who has died is silent, and silence is noticed after a lease in which the server listened. */
+static void check_lease(const struct obs_session *s)
+{
+	uint64_t most_ns = 2 * obs.plan->lease_ns + obs.server_gap_ns + SLACK_NS;
+
+	if (s->died_ns != 0 && sim_now() - s->died_ns > most_ns)
+		obs_violated("rank %" PRIu32 " is ended %.3f s after it has died", s->rank,
+			     (double)(sim_now() - s->died_ns) / (double)MST_SECOND);
 }
 
 static void evicted(const struct mst_decision *d)
@@ -311,6 +361,7 @@ static void evicted(const struct mst_decision *d)
 
 	if (s == NULL)
 		return;
+	check_lease(s);
 	if (!s->live)
 		obs_violated("rank %" PRIu32 ".%" PRIu32 " is ended twice", s->rank,
 			     s->incarnation);
@@ -333,6 +384,7 @@ static void finished(const struct mst_decision *d)
 		obs_violated("the job ends twice");
 	obs.finished = true;
 	obs.why = d->finish.why;
+	obs_end_decided();
 	if (d->finish.version != obs.commits &&
 	    (obs.commits > 0 || d->finish.version != MST_VERSION_NONE))
 		obs_violated("the job ends with version %" PRIu64 " of %" PRIu64, d->finish.version,

@@ -84,11 +84,13 @@ void expect_weigh(struct expect_item *item)
 	const struct mst_rule *rule = &expected.plan->rule;
 	uint64_t staleness = item->version - 1 - item->tag;
 	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
-	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES;
+	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES && rule->divide && rule->quorum != 1;
 
 	item->base = by_samples ? item->samples : 1.0;
-	double c = item->base * factor;
-	item->coefficient = (float)(item->is_sum ? c / item->samples : c);
+	if (item->is_sum)
+		item->coefficient = (float)(by_samples ? factor : factor / item->samples);
+	else
+		item->coefficient = (float)(item->base * factor);
 }
 
 /* A sum that begins with its first summand, of each element. */
@@ -211,7 +213,7 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 		base += items[k]->base;
 		v->known &= !items[k]->spoiled;
 	}
-	double scale = p->lr_linear ? (double)count / p->workers : 1.0;
+	double scale = p->rule.linear ? (double)count / p->workers : 1.0;
 	float own_divisor = p->rule.divide ? (float)base : 1.0f;
 	float own_rate = p->owner == MUSTER_SERVERS_OWN ? (float)(p->lr * scale) : 0.0f;
 	share_all(v, items, count);

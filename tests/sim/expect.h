@@ -15,6 +15,7 @@ struct expect_item {
 	bool is_sum, empty, spoiled; /* spoiled: its owner writes over it */
 	enum muster_verdict verdict;
 	bool counted, told;
+	bool alone;       /* its worker had waited since the header before */
 	uint64_t version; /* counted in */
 	double base;
 	float coefficient;

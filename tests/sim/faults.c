@@ -16,15 +16,15 @@ static uint32_t moments[SIM_WORKERS_MAX + 1][SIM_SERVERS_MAX + 1][SIM_MOMENTS];
 /* ---- workers that break the rules ---- */
 
 /* The part of the vector whose server it is unfair to; NULL: it has no link there now. */
-static struct mst_client_part *victim(const struct worker *w)
+static struct mst_part *victim(const struct worker *w)
 {
 	if (w->rogue_at == SIM_ALL)
-		return &w->m->part[w->m->part_count > 1 ? sim_below(w->m->part_count) : 0];
-	for (uint32_t k = 0; k < w->m->part_count; k++) {
-		struct mst_link *link = w->m->part[k].link;
+		return &w->m->links.part[w->m->links.count > 1 ? sim_below(w->m->links.count) : 0];
+	for (uint32_t k = 0; k < w->m->links.count; k++) {
+		struct mst_link *link = w->m->links.part[k].link;
 		const struct mst_link *peer = link != NULL ? sim_link_peer(link) : NULL;
 		if (peer != NULL && servers_number(sim_link_owner(peer)) == w->rogue_at)
-			return &w->m->part[k];
+			return &w->m->links.part[k];
 	}
 	return NULL;
 }
@@ -37,7 +37,7 @@ static void scribble(void *ctx, uint64_t arg)
 
 	if (!w->scribbles || w->m == NULL || w->process->dead)
 		return;
-	const struct mst_client_part *part = victim(w);
+	const struct mst_part *part = victim(w);
 	for (size_t i = 0; i < 64; i++)
 		rubbish[i] = sim_below(UINT64_MAX);
 	size_t bytes = 8 * sim_between(1, 64);
@@ -49,7 +49,7 @@ static void scribble(void *ctx, uint64_t arg)
 
 void faults_rubbish(struct worker *w)
 {
-	const struct mst_client_part *part = victim(w);
+	const struct mst_part *part = victim(w);
 	struct mst_lane_header header;
 
 	if (part == NULL)
@@ -62,8 +62,9 @@ void faults_rubbish(struct worker *w)
 						   .epoch = w->m->worker.slot[slot].epoch,
 						   .tag = sim_below(30),
 						   .weight = 1,
-						   .slot = slot,
-						   .flags = (uint32_t)sim_below(32) };
+						   .slot = (uint16_t)slot,
+						   .unheard = (uint16_t)sim_below(4),
+						   .flags = (uint32_t)sim_below(64) };
 	}
 	uint32_t kind = (uint32_t)sim_between(0, 8);
 	part->link->ops->put(part->link,
@@ -111,6 +112,15 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 	case SIM_FAULT_BREAK:
 		sim_links_break(p, peer);
 		break;
+	case SIM_FAULT_DEAF:
+		servers_deafen((uint32_t)servers_number(p), f->span_ns);
+		break;
+	case SIM_FAULT_HANG:
+		servers_hang((uint32_t)servers_number(p), f->span_ns);
+		break;
+	case SIM_FAULT_LOG:
+		servers_block_log((uint32_t)servers_number(p), f->span_ns);
+		break;
 	case SIM_FAULT_STOP:
 		servers_stop((uint32_t)servers_number(p));
 		break;
@@ -135,6 +145,11 @@ static void befall_worker(const struct sim_fault *f, struct worker *w)
 		w->frozen_ns += f->span_ns;
 		befall_process(f, w->process);
 		break;
+	case SIM_FAULT_KILL:
+	case SIM_FAULT_POWER_OFF:
+		obs_dies(&w->seen);
+		befall_process(f, w->process);
+		break;
 	case SIM_FAULT_DAWDLE:
 		w->dawdle_ns = f->span_ns;
 		break;
@@ -153,6 +168,18 @@ static void befall_worker(const struct sim_fault *f, struct worker *w)
 	}
 }
 
+static void suspend(uint64_t span_ns)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++)
+		sim_freeze(servers_process(k), span_ns);
+	for (uint32_t rank = 0; rank < the_plan->workers; rank++) {
+		for (struct worker *w = cast_worker(rank); w != NULL; w = w->next) {
+			w->frozen_ns += span_ns;
+			sim_freeze(w->process, span_ns);
+		}
+	}
+}
+
 static void happen(void *ctx, uint64_t arg)
 {
 	const struct sim_fault *f = ctx;
@@ -162,10 +189,12 @@ static void happen(void *ctx, uint64_t arg)
 
 	(void)arg;
 	sim_say("FAULT: %s of %s", sim_fault_name(f->kind), p->name);
-	if (of_server)
+	if (of_server && sim_fault_is_felt(f->kind))
 		obs_server_hit(f, p->fibers > 0);
 	if (f->kind == SIM_FAULT_REJOIN)
 		cast_enter((uint32_t)f->target, true);
+	else if (f->kind == SIM_FAULT_SUSPEND)
+		suspend(f->span_ns);
 	else if (of_server)
 		befall_process(f, p);
 	else

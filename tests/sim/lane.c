@@ -48,6 +48,9 @@ static struct sim_entry *entry_new(struct sim_lane *lane)
 
 static void recycle(struct sim_lane *lane, struct sim_entry *e)
 {
+	if (e->lent != NULL)
+		mst_region_take_back(e->lent);
+	e->lent = NULL;
 	e->next = lane->spare;
 	lane->spare = e;
 }
@@ -58,7 +61,7 @@ static void drop_all(struct sim_lane *lane, struct sim_queue *q)
 		recycle(lane, pop(q));
 }
 
-/* ---- landing ---- */
+/* ---- inbound region ---- */
 
 static const char *way(const struct sim_lane *lane)
 {
@@ -73,17 +76,25 @@ void sim_lane_init(struct sim_lane *lane, struct sim_end *from, struct sim_end *
 	lane->to = to;
 	lane->bytes = from->connector ? lanes->up_bytes : lanes->down_bytes;
 	lane->credits = from->connector ? lanes->up_credits : lanes->down_credits;
-	lane->landing = sim_alloc(lane->bytes + 8);
+	lane->inbound = sim_alloc(lane->bytes + 8);
 	lane->imm = sim_alloc((lane->credits + 1) * sizeof(*lane->imm));
 }
 
 void sim_lane_write(struct sim_lane *lane, size_t offset, const void *src, size_t bytes)
 {
-	if (!lane->freed && bytes > 0)
-		memmove(lane->landing + offset, src, bytes);
+	const struct mst_export *e = &lane->export;
+	const uint8_t *from = src;
+
+	for (size_t i = 0; i < bytes && !lane->freed && e->region != NULL; i++) {
+		bool apart = offset + i >= e->at && offset + i - e->at < e->bytes;
+		uint8_t *to = apart ? e->region->base + e->offset - e->at : lane->inbound;
+		to[offset + i] = from[i];
+	}
+	if (!lane->freed && bytes > 0 && e->region == NULL)
+		memmove(lane->inbound + offset, src, bytes);
 }
 
-/* Ends on a bound of 8 bytes of the landing, so that no aligned word is ever torn. */
+/* Ends on a bound of 8 bytes of the inbound region, so that no aligned word is ever torn. */
 static size_t piece_of(size_t offset, size_t left)
 {
 	size_t piece = sim_between(1, sim_manner.piece_bytes / 8) * 8 - offset % 8;
@@ -100,7 +111,7 @@ static void arrive(struct sim_lane *lane, uint32_t imm)
 	MST_ASSERT(lane->arrived < lane->credits);
 	lane->imm[(lane->first + lane->arrived++) % lane->credits] = imm;
 	if (to->net != NULL)
-		sim_ring(&to->net->bell);
+		sim_ring(&to->net->wakeup);
 }
 
 uint32_t sim_lane_take_arrival(struct sim_lane *lane)
@@ -201,9 +212,13 @@ static void acknowledge(void *ctx, uint64_t unused)
 		}
 		lane->progress_ns = sim_now();
 		check_source(lane, lane->acks.head);
-		push(&lane->sent, pop(&lane->acks));
+		struct sim_entry *e = pop(&lane->acks);
+		if (e->signal)
+			push(&lane->sent, e);
+		else
+			recycle(lane, e);
 		if (lane->from->net != NULL)
-			sim_ring(&lane->from->net->bell);
+			sim_ring(&lane->from->net->wakeup);
 	}
 }
 
@@ -214,7 +229,7 @@ static void put_landed(struct sim_lane *lane, struct sim_entry *e)
 	lane->travelling--;
 	if (e->notify)
 		arrive(lane, e->imm);
-	if (!e->signal || !is_active(lane->from)) {
+	if ((!e->signal && e->lent == NULL) || !is_active(lane->from)) {
 		recycle(lane, e);
 		return;
 	}
@@ -273,7 +288,9 @@ static struct sim_entry *enqueue(struct sim_lane *lane, const struct sim_entry *
 
 	*e = *what;
 	e->put_ns = sim_now();
-	if (e->signal)
+	if (e->lent != NULL)
+		mst_region_lend(e->lent);
+	if (e->signal || e->lent != NULL)
 		e->sum = sum_of(e->src, e->bytes);
 	push(&lane->way, e);
 	lane->travelling += e->kind == SIM_ENTRY_PUT;
@@ -327,6 +344,9 @@ static void keep(struct sim_entry *e)
 	uint8_t *copy = sim_alloc(left);
 	memcpy(copy, e->src + e->done, left);
 	e->src = copy;
+	if (e->lent != NULL)
+		mst_region_take_back(e->lent);
+	e->lent = NULL;
 	e->offset += e->done;
 	e->bytes = left;
 	e->done = 0;
@@ -376,6 +396,8 @@ static int admit(const struct sim_end *e, const struct mst_put *put)
 	MST_ASSERT(e->net != NULL);
 	if (put->offset > lane->bytes || put->bytes > lane->bytes - put->offset)
 		return -EINVAL;
+	if (put->region != NULL && !mst_region_has(put->region, put->src, put->bytes))
+		return -EINVAL;
 	if (e->state != SIM_END_LIVE)
 		return -EPIPE;
 	return put->notify && lane->notified - lane->returned == lane->credits ? -EAGAIN : 0;
@@ -403,7 +425,7 @@ static void copy_over(const struct sim_end *e, const struct mst_put *put)
 	const uint8_t *src = put->src;
 	size_t done = 0;
 
-	if (put->bytes == 0 || src == (uint8_t *)e->link.outbox + put->offset)
+	if (put->bytes == 0 || src == (uint8_t *)e->link.outbound + put->offset)
 		return;
 	while (done < put->bytes && !e->owner->dead) {
 		size_t piece = piece_of(put->offset + done, put->bytes - done);
@@ -431,10 +453,13 @@ int sim_lane_put_near(struct mst_link *link, const struct mst_put *put)
 	return 1;
 }
 
-static bool is_published(const struct sim_net *net, const struct mst_put *put)
+/* Read where it lies, but not in the outbound region. */
+static bool lies_apart(const struct sim_net *net, const struct mst_put *put)
 {
 	uintptr_t at = (uintptr_t)put->src, base = (uintptr_t)net->net.published;
 
+	if (put->region != NULL)
+		return true;
 	return base != 0 && at >= base && at - base <= net->net.published_bytes &&
 	       put->bytes <= net->net.published_bytes - (at - base);
 }
@@ -447,22 +472,23 @@ static bool is_queued_already(const struct sim_lane *lane, const struct mst_put 
 
 	return lane->way.count > 0 && last->kind == SIM_ENTRY_PUT && last->done == 0 &&
 	       last->src == src && last->offset == put->offset && last->bytes == put->bytes &&
-	       !last->notify && !last->signal && !put->notify && !put->signal;
+	       !last->notify && !last->signal && last->lent == NULL && !put->notify &&
+	       !put->signal && put->region == NULL;
 }
 
 int sim_lane_put_far(struct mst_link *link, const struct mst_put *put)
 {
 	struct sim_end *e = (struct sim_end *)link;
-	bool published = put->bytes > 0 && is_published(e->net, put);
+	bool apart = put->bytes > 0 && lies_apart(e->net, put);
 	int rc = admit(e, put);
 
-	if (rc != -EINVAL && !published && put->bytes > 0 &&
-	    put->offset + put->bytes > link->outbox_bytes)
+	if (rc != -EINVAL && !apart && put->bytes > 0 &&
+	    put->offset + put->bytes > link->outbound_bytes)
 		return -EINVAL;
 	if (rc < 0)
 		return rc;
-	uint8_t *there = published ? NULL : (uint8_t *)link->outbox + put->offset;
-	const uint8_t *src = published ? put->src : there;
+	uint8_t *there = apart ? NULL : (uint8_t *)link->outbound + put->offset;
+	const uint8_t *src = apart ? put->src : there;
 	bool in_place = put->bytes > 0 && put->src == src;
 	bool queued = is_queued_already(e->out, put, src);
 	if (e->out->travelling == e->room && !queued)
@@ -477,6 +503,7 @@ int sim_lane_put_far(struct mst_link *link, const struct mst_put *put)
 						     .notify = put->notify,
 						     .imm = put->imm,
 						     .signal = put->signal && in_place,
+						     .lent = in_place ? put->region : NULL,
 						     .cookie = put->cookie });
 	if (!put->more)
 		sim_lane_flush(e->out);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A worker's life: the loop of muster.h, with all the ways a user may go through it. */
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/sim/cast.h"
+#include "tests/sim/servers.h"
 
 /* Beyond what a call is promised to take: it looks again now and then, hears last words, and others
  * have the processor in between. */
@@ -25,10 +28,26 @@ static bool chance(double probability)
 
 /* ---- calls, each watched ---- */
 
+/* A worker knows the lease from its welcome on. Until then the join time alone bounds its open. */
+static uint64_t lease_counts_from(const struct worker *w, const char *call, uint64_t began_ns)
+{
+	if (strcmp(call, "open") != 0)
+		return began_ns;
+	return w->welcomed_ns != 0 ? w->welcomed_ns : sim_now();
+}
+
 static void took(const struct worker *w, const char *call, uint64_t began_ns, uint64_t most_ns)
 {
-	if (!w->process->dead)
-		obs_took(&w->seen, call, sim_now() - began_ns, most_ns + w->frozen_ns + SLACK_NS);
+	/* A server that stands still is given up after three leases; one more until it is seen, and
+	 * one for the lead to be the first. */
+	uint64_t hung_most_ns = 5 * the_plan->lease_ns + w->frozen_ns + SLACK_NS;
+
+	if (w->process->dead)
+		return;
+	obs_took(&w->seen, call, sim_now() - began_ns, most_ns + w->frozen_ns + SLACK_NS);
+	if (servers_hung_ns(lease_counts_from(w, call, began_ns)) > hung_most_ns)
+		obs_violated("rank %" PRIu32 ": %s waits for a server that stands still",
+			     w->seen.rank, call);
 }
 
 /* Return: rc. */
@@ -61,6 +80,7 @@ static int try_open(struct worker *w)
 	opt.result_type = the_plan->result_type;
 	opt.owner = the_plan->owner;
 	opt.join_ms = (uint32_t)(the_plan->join_ns / MST_MS);
+	w->welcomed_ns = 0;
 	int rc = muster_open(&opt, &w->m);
 	took(w, "open", began_ns, the_plan->join_ns);
 	return rc;
@@ -79,6 +99,7 @@ static int open_job(struct worker *w)
 	if (rc != 0)
 		return told(w, "open", rc);
 	w->seen.incarnation = muster_job(w->m)->incarnation;
+	obs_fates(&w->seen, muster_job(w->m)->fates, muster_job(w->m)->fate_count);
 	return 0;
 }
 
@@ -103,6 +124,61 @@ static int start(struct worker *w, struct muster_outcome *out)
 	return told(w, "start", rc);
 }
 
+/* ---- memory of its own ---- */
+
+static size_t vector_bytes(void)
+{
+	return the_plan->elems * (the_plan->type == MUSTER_F32 ? 4 : 2);
+}
+
+/* Not the process's: what is on its way may be read after its death. */
+static int register_own(struct worker *w)
+{
+	w->own = NULL;
+	w->own_state = OWN_FREE;
+	if (!w->manners->registers)
+		return 0;
+	w->own = sim_alloc(vector_bytes());
+	return told(w, "register", muster_register(w->m, w->own, vector_bytes()));
+}
+
+/* It is the worker's again: whoever still reads it reads rubbish from now on. */
+static void own_is_back(struct worker *w)
+{
+	memset(w->own, 0xa5, vector_bytes());
+	w->own_state = OWN_FREE;
+}
+
+/* May it compute there? */
+static bool has_own(struct worker *w)
+{
+	if (w->own == NULL)
+		return false;
+	if (w->own_state != OWN_FREE && muster_released(w->m, 0) == 1)
+		own_is_back(w);
+	return w->own_state == OWN_FREE;
+}
+
+/* A wait has returned: what was pushed before is back by that alone, unless a link was lost, which
+ * only the end of the job forgives. */
+static void waited(struct worker *w, bool finished)
+{
+	if (w->own_state == OWN_PUSHED && !finished)
+		own_is_back(w);
+}
+
+static void unregister_own(struct worker *w)
+{
+	bool back = w->own != NULL && muster_released(w->m, 0) == 1;
+	int rc = w->own != NULL ? muster_unregister(w->m, w->own) : 0;
+
+	if (!w->process->dead && rc != 0 && (rc != -EBUSY || back))
+		obs_violated("rank %" PRIu32 ": unregister says %d: %s", w->seen.rank, rc,
+			     muster_error(w->m));
+	if (rc == 0 && w->own != NULL)
+		own_is_back(w);
+}
+
 /* ---- computing ---- */
 
 static void write_values(const struct worker *w, void *grad, uint64_t first, uint64_t end)
@@ -118,23 +194,48 @@ static void write_values(const struct worker *w, void *grad, uint64_t first, uin
 	}
 }
 
-/* Return: is it to be handed in? A negative errno: the session has ended. */
-static int compute(struct worker *w, void *grad)
+/* In the first element. */
+static void write_nan(void *grad)
+{
+	if (the_plan->type == MUSTER_F32)
+		memcpy(grad, &(float){ NAN }, sizeof(float));
+	else
+		memcpy(grad, &(uint16_t){ 0x7fc0 }, sizeof(uint16_t)); /* of bf16 */
+}
+
+static int push_piece(struct worker *w, const void *own, uint64_t first, uint64_t end)
+{
+	size_t at = first * (vector_bytes() / the_plan->elems);
+	const void *src = own != NULL ? (const char *)own + at : NULL;
+
+	if (own != NULL)
+		w->own_state = OWN_PUSHED;
+	return told(w, "push_range", muster_push_range(w->m, first, end - first, src));
+}
+
+/* In the slot, or in memory of its own, of which every piece is lent. Return: is it to be handed
+ * in? A negative errno: the session has ended. */
+static int compute(struct worker *w, void *slot)
 {
 	const struct sim_manners *m = w->manners;
+	void *own = has_own(w) ? w->own : NULL, *grad = own != NULL ? own : slot;
 	uint64_t span_ns = sim_between(m->compute_min_ns, m->compute_max_ns);
 
 	w->seen.content = (uint64_t)w->process->id << 32 | ++w->contents;
+	/* What is lent is looked at, and not sent. */
+	w->seen.spoils = own == NULL && the_plan->nan_chance > 0 && chance(the_plan->nan_chance);
 	for (uint32_t piece = 0; piece < m->pieces; piece++) {
 		uint64_t first = the_plan->elems * piece / m->pieces;
 		uint64_t end = the_plan->elems * (piece + 1) / m->pieces;
 		sim_sleep(span_ns / m->pieces + w->dawdle_ns);
 		w->dawdle_ns = 0;
 		write_values(w, grad, first, end);
-		if (end > first && chance(m->range_chance)) {
-			int rc = muster_push_range(w->m, first, end - first, NULL);
+		if (w->seen.spoils && piece == 0 && end > first)
+			write_nan(grad);
+		if (end > first && (own != NULL || chance(m->range_chance))) {
+			int rc = push_piece(w, own, first, end);
 			if (rc != 0)
-				return told(w, "push_range", rc);
+				return rc;
 		}
 		if (muster_check(w->m) == MUSTER_GIVE_UP && chance(0.7))
 			return 0;
@@ -165,7 +266,9 @@ static int wait_for_all(struct worker *w, struct muster_outcome *out)
 			return -EPIPE;
 		if (rc >= 0)
 			obs_outcome(&w->seen, out);
-		if (rc >= 0 && rc == 1)
+		if (rc >= 0)
+			waited(w, out->finished);
+		if (rc == 1)
 			let_go(w);
 	} while ((rc == 1 && !out->finished) ||
 		 ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX));
@@ -174,8 +277,10 @@ static int wait_for_all(struct worker *w, struct muster_outcome *out)
 
 static int push(struct worker *w, bool *keep)
 {
-	struct muster_contribution c = { .weight = (double)sim_between(1, 1000),
+	struct muster_contribution c = { .size = sizeof(c),
+					 .weight = (double)sim_between(1, 1000),
 					 .loss = 1,
+					 .has_loss = true,
 					 .full = true,
 					 .sum = chance(w->manners->sum_chance),
 					 .keep = chance(w->manners->keep_chance) };
@@ -199,11 +304,13 @@ static int go_round(struct worker *w, struct muster_outcome *out)
 	rc = compute(w, grad);
 	if (rc < 0)
 		return rc;
+	if (rc == 0 && w->own_state == OWN_PUSHED)
+		w->own_state = OWN_GIVEN_UP;
 	if (rc == 0)
 		rc = told(w, "abandon", muster_abandon(w->m));
 	else
 		rc = push(w, &keep);
-	if (rc != 0 || keep)
+	if (rc != 0 || (keep && !chance(w->manners->wait_chance)))
 		return rc;
 	if (chance(w->manners->pull_chance)) {
 		let_go(w);
@@ -228,6 +335,8 @@ void life_main(void *arg)
 		sim_sleep(w->manners->arrives_ns);
 	int rc = open_job(w);
 	if (rc == 0)
+		rc = register_own(w);
+	if (rc == 0)
 		rc = start(w, &out);
 	while (rc == 0 && !out.finished && !w->leaves && !w->process->dead) {
 		if (w->talks_rubbish)
@@ -236,6 +345,8 @@ void life_main(void *arg)
 			finish(w);
 		rc = go_round(w, &out);
 	}
+	if (w->m != NULL)
+		unregister_own(w);
 	uint64_t began_ns = sim_now();
 	struct muster *m = w->m;
 	w->scribbles = false;

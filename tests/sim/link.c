@@ -23,17 +23,17 @@ static void begin_end(struct sim_end *e, const struct sim_session_cfg *cfg, stru
 	e->room = e->connector ? sim_manner.room : cfg->lanes.down_credits + 4;
 }
 
-static void furnish(struct sim_end *e, size_t outbox_max)
+static void furnish(struct sim_end *e, size_t outbound_max)
 {
-	e->link.landing = e->in->landing;
-	e->link.outbox_bytes = e->out->bytes;
+	e->link.inbound = e->in->inbound;
+	e->link.outbound_bytes = e->out->bytes;
 	if (e->session->near) {
-		e->link.outbox = e->link.window = e->out->landing;
+		e->link.outbound = e->link.window = e->out->inbound;
 		return;
 	}
-	if (outbox_max > 0 && outbox_max < e->link.outbox_bytes)
-		e->link.outbox_bytes = outbox_max;
-	e->link.outbox = sim_alloc(e->link.outbox_bytes + 8);
+	if (outbound_max > 0 && outbound_max < e->link.outbound_bytes)
+		e->link.outbound_bytes = outbound_max;
+	e->link.outbound = sim_alloc(e->link.outbound_bytes + 8);
 }
 
 struct sim_session *sim_session_new(const struct sim_session_cfg *cfg)
@@ -48,7 +48,7 @@ struct sim_session *sim_session_new(const struct sim_session_cfg *cfg)
 	sim_lane_init(&s->up, &s->connector, &s->acceptor);
 	sim_lane_init(&s->down, &s->acceptor, &s->connector);
 	furnish(&s->connector, 0);
-	furnish(&s->acceptor, cfg->home->cfg.outbox_max);
+	furnish(&s->acceptor, cfg->home->cfg.outbound_max);
 	if (s->near) {
 		s->connector.link.shared = cfg->home->net.published;
 		s->connector.link.shared_bytes = cfg->home->net.published_bytes;
@@ -69,15 +69,15 @@ struct sim_session *sim_session_new(const struct sim_session_cfg *cfg)
 int sim_end_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at)
 {
 	struct sim_end *e = (struct sim_end *)link;
-	const void *base[] = { [MST_VIEW_OUTBOX] = link->outbox,
-			       [MST_VIEW_LANDING] = link->landing,
+	const void *base[] = { [MST_VIEW_OUTBOUND] = link->outbound,
+			       [MST_VIEW_INBOUND] = link->inbound,
 			       [MST_VIEW_SHARED] = link->shared };
-	const size_t has[] = { [MST_VIEW_OUTBOX] = link->outbox_bytes,
-			       [MST_VIEW_LANDING] = e->in->bytes,
+	const size_t has[] = { [MST_VIEW_OUTBOUND] = link->outbound_bytes,
+			       [MST_VIEW_INBOUND] = e->in->bytes,
 			       [MST_VIEW_SHARED] = link->shared_bytes };
 	int rc = mst_pages_view(base[what], has[what], offset, bytes, at);
 
-	if (rc != 0 || what != MST_VIEW_OUTBOX || !e->session->near)
+	if (rc != 0 || what != MST_VIEW_OUTBOUND || !e->session->near)
 		return rc;
 	struct sim_window_view *v = sim_alloc(sizeof(*v));
 	*v = (struct sim_window_view){ offset, bytes, at, e->views };
@@ -101,7 +101,7 @@ void sim_end_lose(struct sim_end *e, int error, const char *why)
 	sim_lane_sever(e->out, false);
 	if (e->state == SIM_END_LIVE) {
 		e->state = SIM_END_ENDING;
-		sim_ring(&e->net->bell);
+		sim_ring(&e->net->wakeup);
 	}
 }
 
@@ -121,13 +121,13 @@ void sim_end_hang_up(struct sim_end *e)
 /* What a ghost computes in its window must not reach anybody, whichever way it goes there. */
 static void close_window(struct sim_end *e)
 {
-	uint8_t *own = sim_alloc(e->link.outbox_bytes + MST_PAGES_SMALL);
+	uint8_t *own = sim_alloc(e->link.outbound_bytes + MST_PAGES_SMALL);
 
-	memcpy(own, e->link.window, e->link.outbox_bytes);
-	e->link.window = e->link.outbox = own;
+	memcpy(own, e->link.window, e->link.outbound_bytes);
+	e->link.window = e->link.outbound = own;
 	for (const struct sim_window_view *v = e->views; v != NULL; v = v->next)
-		MST_ASSERT(mst_pages_view(own, e->link.outbox_bytes, v->offset, v->bytes, v->at) ==
-			   0);
+		MST_ASSERT(mst_pages_view(own, e->link.outbound_bytes, v->offset, v->bytes,
+					  v->at) == 0);
 }
 
 void sim_end_die(struct sim_end *e)
@@ -161,17 +161,19 @@ void sim_end_free(struct mst_link *link)
 	sim_end_hang_up(e);
 	e->freed = true;
 	e->state = SIM_END_GONE;
-	memset(e->in->landing, SIM_RUBBISH, e->in->bytes);
+	memset(e->in->inbound, SIM_RUBBISH, e->in->bytes);
+	if (e->in->export.region != NULL)
+		mst_region_take_back(e->in->export.region);
 	e->in->freed = true;
 	if (!e->session->near)
-		memset(e->link.outbox, SIM_RUBBISH, e->link.outbox_bytes);
+		memset(e->link.outbound, SIM_RUBBISH, e->link.outbound_bytes);
 	if (!e->connector && sim_nets_watch()->freed != NULL)
 		sim_nets_watch()->freed(link);
 }
 
 /* ---- events ---- */
 
-bool sim_end_stirs(const struct sim_end *e)
+bool sim_end_has_work(const struct sim_end *e)
 {
 	return e->in->arrived > 0 || e->state == SIM_END_ENDING ||
 	       (e->state == SIM_END_LIVE && e->out->sent.head != NULL);

@@ -5,7 +5,8 @@
 A simulation that finds nothing proves little until it has found what is known to be wrong. Each
 mutant replaces a piece of source by another, or several ("also") where one promise is kept in
 several places; a piece must occur exactly once, so that a mutant whose target has changed is
-noticed.
+noticed. A mutant that only worlds with a certain fault can show names it ("with"), and is sought in
+those.
 
 usage: mutants.py BUILD [--only NAME,...] [--seeds N] [--jobs N] [--markdown]
 exit status: 0 all were caught, 1 some lived, or a target was not found
@@ -14,7 +15,6 @@ import argparse
 import json
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -70,9 +70,11 @@ class Builder:
         return program
 
 
-def hunt(program, seeds, jobs):
-    done = subprocess.run([str(program), "--seeds", f"1-{seeds}", "--jobs", str(jobs), "--short"],
-                          capture_output=True, text=True)
+def hunt(program, mutant, seeds, jobs):
+    command = [str(program), "--seeds", f"1-{seeds}", "--jobs", str(jobs), "--short"]
+    if "with" in mutant:
+        command += ["--with", mutant["with"]]
+    done = subprocess.run(command, capture_output=True, text=True)
     worlds = int(re.search(r"(\d+) worlds", done.stdout).group(1))
     caught = re.search(r"seed (\d+) fails: (.*)", done.stdout)
     return worlds, caught
@@ -82,7 +84,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
     parser.add_argument("--only", default="")
-    parser.add_argument("--seeds", type=int, default=6000)
+    parser.add_argument("--seeds", type=int, default=20000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
@@ -93,11 +95,13 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         builder = Builder(args.build, scratch)
         for mutant in wanted:
-            worlds, caught = hunt(builder.make(mutant), args.seeds, args.jobs)
+            worlds, caught = hunt(builder.make(mutant), mutant, args.seeds, args.jobs)
             seen = caught.group(2) if caught else "NOT CAUGHT"
             lived += caught is None
             if args.markdown:
-                print(f"| {mutant['name']} | {mutant['what']} | {worlds} | {seen} |", flush=True)
+                those = f", of those with {mutant['with']}" if "with" in mutant else ""
+                print(f"| {mutant['name']} | {mutant['what']} | {worlds}{those} | {seen} |",
+                      flush=True)
             else:
                 print(f"{mutant['name']:28}{worlds:6}  {seen}", flush=True)
     print(f"{len(wanted) - lived} of {len(wanted)} mutants caught", file=sys.stderr)

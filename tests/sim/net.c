@@ -35,7 +35,7 @@ const struct sim_net_watch *sim_nets_watch(void)
 
 static void die(struct sim_process *p)
 {
-	sim_doors_die(p);
+	sim_listeners_die(p);
 	for (struct sim_session *s = sim_nets()->sessions; s != NULL; s = s->next) {
 		if (s->connector.owner == p)
 			sim_end_die(&s->connector);
@@ -50,7 +50,7 @@ struct sim_nets *sim_nets(void)
 		return &nets;
 	nets = (struct sim_nets){ .world = sim_world() };
 	nets.sessions_end = &nets.sessions;
-	nets.doors_end = &nets.doors;
+	nets.listeners_end = &nets.listeners;
 	nets.calls_end = &nets.calls;
 	sim_at_death(die);
 	return &nets;
@@ -149,6 +149,10 @@ static int open_far(const struct mst_net_cfg *cfg, struct mst_net **out)
 static void net_close(struct mst_net *n)
 {
 	MST_ASSERT(n == NULL || ((struct sim_net *)n)->link_count == 0);
+	if (n != NULL)
+		mst_domain_fini(&n->domain);
+	if (n != NULL)
+		mst_domain_fini(&n->domain);
 }
 
 int sim_net_attach(struct mst_net *n, struct mst_link *link)
@@ -215,12 +219,12 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	return got;
 }
 
-static bool stirs(const struct sim_net *net)
+static bool has_work(const struct sim_net *net)
 {
 	bool any = net->woken;
 
 	for (uint32_t i = 0; i < net->link_count && !any; i++)
-		any = sim_end_stirs(net->link[i]);
+		any = sim_end_has_work(net->link[i]);
 	return any;
 }
 
@@ -230,12 +234,12 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 
 	sim_preempt();
 	flush(net);
-	if (!stirs(net) && timeout_ns > 0) {
+	if (!has_work(net) && timeout_ns > 0) {
 		return_credits(net);
-		net->bell.rung = false; /* for what has been polled since */
+		net->wakeup.rung = false; /* for what has been polled since */
 		if (timeout_ns > SLEEP_MAX_NS)
 			timeout_ns = SLEEP_MAX_NS;
-		(void)sim_wait(&net->bell, (timeout_ns + MST_MS - 1) / MST_MS * MST_MS);
+		(void)sim_wait(&net->wakeup, (timeout_ns + MST_MS - 1) / MST_MS * MST_MS);
 	}
 	net->woken = false;
 	return 0;
@@ -246,16 +250,18 @@ static void net_wake(struct mst_net *n)
 	struct sim_net *net = (struct sim_net *)n;
 
 	net->woken = true;
-	sim_ring(&net->bell);
+	sim_ring(&net->wakeup);
 }
 
 const struct mst_transport sim_near = {
 	.scheme = "sim_near",
+	.prefix = "sim_near:",
+	.medium = "memory of one world",
 	.maps = true,
-	.door = &sim_near_door,
+	.listener = &sim_near_listener,
 	.net_open = open_near,
 	.net_close = net_close,
-	.dial = sim_door_dial,
+	.dial = sim_listener_dial,
 	.attach = sim_net_attach,
 	.detach = net_detach,
 	.link_free = sim_end_free,
@@ -268,11 +274,13 @@ const struct mst_transport sim_near = {
 
 const struct mst_transport sim_far = {
 	.scheme = "sim_far",
-	.maps = false,
-	.door = &sim_far_door,
+	.prefix = "sim_far:",
+	.medium = "a network of one world",
+	.pins = true,
+	.listener = &sim_far_listener,
 	.net_open = open_far,
 	.net_close = net_close,
-	.dial = sim_door_dial,
+	.dial = sim_listener_dial,
 	.attach = sim_net_attach,
 	.detach = net_detach,
 	.link_free = sim_end_free,

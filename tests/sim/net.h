@@ -8,10 +8,10 @@
  *              land piece by piece, at any later time, in order on a lane; MST_SENT comes later
  *              still
  *
- * A lane's landing exists until its owner frees the link, and pieces on their way land in it until
- * then, also after detach() of either end: whoever reads it then reads what a late write can do.
- * What is freed is first filled with rubbish, and stays allocated, so that a reader of freed memory
- * is found by its sums.
+ * A lane's inbound region exists until its owner frees the link, and pieces on their way land in it
+ * until then, also after detach() of either end: whoever reads it then reads what a late write can
+ * do. What is freed is first filled with rubbish, and stays allocated, so that a reader of freed
+ * memory is found by its sums.
  *
  * A sender that lets go has its sources back at once. Of what was on its way the network then has
  * all, if it detached; if it was lost or died, a beginning of it, of any length.
@@ -74,8 +74,8 @@ void sim_net_watch(const struct sim_net_watch *watch);
 struct sim_process *sim_link_owner(const struct mst_link *link);
 struct mst_link *sim_link_peer(const struct mst_link *link);
 
-/* A write that no muster would make: into the peer's landing, at once, from a process that breaks
- * the rules. Nothing happens if the landing is freed. */
+/* A write that no muster would make: into the peer's inbound region, at once, from a process that
+ * breaks the rules. Nothing happens if the inbound region is freed. */
 void sim_scribble(struct mst_link *link, size_t offset, const void *src, size_t bytes);
 
 #endif

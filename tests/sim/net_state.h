@@ -13,7 +13,7 @@
 #include "tests/sim/net.h"
 
 #define SIM_RUBBISH 0xdb
-#define SIM_BYTES_MAX ((size_t)1 << 30) /* of a landing; more is beyond reason */
+#define SIM_BYTES_MAX ((size_t)1 << 30) /* of an inbound region; more is beyond reason */
 #define SIM_CREDITS_MAX (1u << 20)
 
 struct sim_end;
@@ -35,7 +35,8 @@ struct sim_entry {
 	uint64_t polled; /* CREDIT */
 	uint64_t cookie;
 	uint64_t put_ns, sent_ns;
-	uint64_t sum; /* signal: of its bytes when it was put */
+	uint64_t sum;            /* signal, lent: of its bytes when it was put */
+	struct mst_region *lent; /* NULL: nothing is */
 	struct sim_entry *next;
 };
 
@@ -46,7 +47,8 @@ struct sim_queue {
 
 struct sim_lane {
 	struct sim_end *from, *to;
-	uint8_t *landing; /* the end `to` owns it */
+	uint8_t *inbound; /* the end `to` owns it, all but what it exports: */
+	struct mst_export export;
 	size_t bytes;
 	bool freed; /* nothing lands any more */
 
@@ -146,7 +148,7 @@ void sim_end_free(struct mst_link *link);
 int sim_end_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes, void *at);
 /* Events of this end, in an order that the contract allows. */
 int sim_end_poll(struct sim_end *e, struct mst_net_event *ev, int max);
-bool sim_end_stirs(const struct sim_end *e);
+bool sim_end_has_work(const struct sim_end *e);
 
 /* ---- net.c ---- */
 
@@ -154,7 +156,7 @@ struct sim_net {
 	struct mst_net net;
 	struct mst_net_cfg cfg;
 	struct sim_process *process;
-	struct sim_bell bell;
+	struct sim_wakeup wakeup;
 	bool woken;
 	uint32_t first, link_count, idle_polls;
 	struct sim_end *link[];
@@ -163,10 +165,10 @@ struct sim_net {
 /* What there is of this world. */
 struct sim_nets {
 	uint64_t world;
-	uint32_t numbers;  /* given to doors and sessions */
-	uint64_t arrivals; /* at doors */
+	uint32_t numbers;  /* given to listeners and sessions */
+	uint64_t arrivals; /* at listeners */
 	struct sim_session *sessions, **sessions_end;
-	struct sim_door *doors, **doors_end;
+	struct sim_listener *listeners, **listeners_end;
 	struct sim_call *calls, **calls_end;
 	struct sim_path *paths;
 };
@@ -177,10 +179,10 @@ const struct sim_net_watch *sim_nets_watch(void);
 uint64_t sim_path_free_at(const struct sim_process *p, const struct sim_process *q);
 int sim_net_attach(struct mst_net *net, struct mst_link *link);
 
-/* ---- door.c ---- */
+/* ---- listener.c ---- */
 
-extern const struct mst_door_ops sim_near_door, sim_far_door;
-int sim_door_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
-void sim_doors_die(struct sim_process *p);
+extern const struct mst_link_listener_ops sim_near_listener, sim_far_listener;
+int sim_listener_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
+void sim_listeners_die(struct sim_process *p);
 
 #endif

@@ -77,6 +77,14 @@ struct expect_item *obs_item(const struct obs_session *s, uint64_t seq)
 	return item;
 }
 
+void obs_dies(const struct obs_worker *w)
+{
+	struct obs_session *s = obs_find(w->rank, w->incarnation);
+
+	if (s != NULL && s->died_ns == 0)
+		s->died_ns = sim_now();
+}
+
 void obs_turns_rogue(struct obs_worker *w)
 {
 	struct obs_session *s = obs_find(w->rank, w->incarnation);
@@ -88,6 +96,7 @@ void obs_turns_rogue(struct obs_worker *w)
 	/* What is counted may still be to be read, however long ago that was. */
 	for (struct expect_item *item = s->items; item != NULL; item = item->next) {
 		item->spoiled = true;
+		obs.spoiled_counts |= item->counted;
 		if (item->counted && item->version <= obs.commits)
 			expect_spoil(item->version, obs.commits);
 	}
@@ -144,8 +153,11 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 				      .empty = (h->flags & MST_HEADER_EMPTY) != 0,
 				      .slot = h->slot,
 				      .content = w->content,
+				      .alone = s->waited,
+				      .spoiled = w->spoils,
 				      .next = s->items };
 	s->items = item;
+	s->waited = false;
 	sim_say("rank %" PRIu32 ".%" PRIu32 " hands in %" PRIu64 " on version %" PRIu64
 		", slot %" PRIu32,
 		w->rank, w->incarnation, h->seq, h->tag, h->slot);
@@ -198,10 +210,15 @@ const char *obs_verdict_name(enum muster_verdict verdict)
 /* A fault before the job was born may keep it from being born. */
 static void check_end(void)
 {
-	bool whole = obs.plan->fault_count == 0 ||
+	bool whole = sim_plan_is_calm(obs.plan) ||
 		     (sim_plan_servers_hold(obs.plan) && obs.commits > 0);
 	whole &= !obs.ever_behind;
 
+	if (obs.finished && obs.why == MST_FINISH_SPOILT) {
+		if (!obs.plan->guarded || !obs.spoiled_counts)
+			obs_violated("the job has failed, and all that was counted is finite");
+		return;
+	}
 	if (!whole || (obs.finished && !mst_finish_failed(obs.why)))
 		return;
 	for (uint32_t rank = 0; rank < obs.plan->workers; rank++) {

@@ -9,8 +9,11 @@
  *   - what is counted is in the next version, once, with the coefficient it must have;
  *   - versions are committed one by one, each from just what was counted, with the right divisor
  *     and rate, by enough contributions and not by more;
+ *   - who waits after each push is never late under `bsp`, nor beyond the bound of `ssp`, nor given
+ *     a version older than the one it was counted in, whether its pushes asked or not;
+ *   - a verdict that no outcome has brought is told to the next session;
  *   - a slot is granted anew only after its contribution was judged, and used only while granted;
- *     what is being sent from it is left alone until it has been sent;
+ *     what is being sent, from it or from registered memory, is left alone until it has been sent;
  *   - the bits a worker reads are those of the record's sum, when it gets them and when it lets go;
  *   - every server executes what the lead decides, in its order, each once;
  *   - a worker says the same to all servers, and uses a slot when all have granted it;
@@ -50,6 +53,7 @@ struct obs_worker {
 	bool excused; /* a fault has hit it, or everybody: errors are no wonder */
 	bool rogue;
 	uint64_t content; /* of the contribution it fills: obs_value() */
+	bool spoils;      /* which has a NaN in it */
 	uint64_t last_ticket_told;
 	uint64_t last_version;
 	const void *result; /* that it reads */
@@ -64,12 +68,15 @@ float obs_start_value(uint32_t rank, uint64_t i);
 
 /* It has begun to break the rules: only others are held against what they do from now on. */
 void obs_turns_rogue(struct obs_worker *w);
+void obs_dies(const struct obs_worker *w);
 /* Its header goes out: seen on the link by net.h's watch. */
 void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_lane_header *header);
 /* What it was sending has changed. */
 void obs_spoiled(const struct obs_worker *w);
 void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot);
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
+/* With its welcome it is told these fates. */
+void obs_fates(const struct obs_worker *w, const struct muster_fate *fate, uint32_t count);
 /* It is about to let go of what it reads, which must have stood still unless its session has
  * ended. */
 void obs_lets_go(struct obs_worker *w);
@@ -77,7 +84,7 @@ void obs_lets_go(struct obs_worker *w);
 void obs_end_asked(void);
 /* A call has succeeded, or failed. */
 void obs_success(const struct obs_worker *w, const char *call);
-void obs_error(const struct obs_worker *w, const char *call, int error, const char *sentence);
+void obs_error(const struct obs_worker *w, const char *call, int error, const char *reason);
 /* A call has taken so long, by the world's clock, and was to take at most so long. */
 void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns);
 

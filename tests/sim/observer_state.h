@@ -19,6 +19,10 @@ struct obs_session {
 	uint32_t rank, incarnation;
 	bool live, started, rogue, dawdled;
 	uint64_t headers; /* put so far */
+	uint64_t counted; /* of them */
+	bool waited;      /* it has had an outcome since the last of them */
+	bool heard;       /* it has had one at all */
+	uint64_t died_ns; /* its process has; 0: it lives */
 	enum obs_slot_state slot[MST_SLOTS_MAX];
 	uint64_t spent_by[MST_SLOTS_MAX]; /* seq; 0: given up */
 	/* Sets of servers: that were told of what is in the slot; that have granted it anew. */
@@ -34,8 +38,9 @@ struct obs_state {
 	struct obs_session *sessions;
 	uint64_t commits, judged;
 	bool finished, end_asked;
-	bool ever_lost;   /* a session has ended, or come again */
-	bool ever_behind; /* one has ended because it was too slow */
+	bool spoiled_counts; /* what is counted may be anything: a NaN too */
+	bool ever_lost;      /* a session has ended, or come again */
+	bool ever_behind;    /* one has ended because it was too slow */
 	enum mst_finish_why why;
 	/* Counted, and not yet committed; in order. */
 	struct expect_item *open[SIM_WORKERS_MAX * MST_SLOTS_MAX * 4];
@@ -60,7 +65,9 @@ struct expect_item *obs_item(const struct obs_session *s, uint64_t seq);
 const char *obs_verdict_name(enum muster_verdict verdict);
 /* The lead has decided this. */
 void obs_order_keep(const struct mst_decision *d, const struct mst_record *record);
-bool obs_names_cause(const char *sentence);
+bool obs_names_cause(const char *reason);
 void obs_check_servers(void);
+/* The end of the job is decided now: not long after what caused it. */
+void obs_end_decided(void);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define ORDERS_FIRST 256u
 
-/* Beyond two leases: a step that looks, a dial that fails, last words. */
+/* Beyond the lease of servers and one more: a step that looks, a dial that fails, last words. */
 #define SLACK_NS (1500 * MST_MS)
 
 /* ---- what the lead has decided, and others are to execute ---- */
@@ -17,7 +17,7 @@ static bool is_for_members(enum mst_decision_kind kind)
 {
 	return kind == MST_DO_START || kind == MST_DO_COUNT || kind == MST_DO_REGRANT ||
 	       kind == MST_DO_COMMIT || kind == MST_DO_RELEASE || kind == MST_DO_EVICT ||
-	       kind == MST_DO_FINISH;
+	       kind == MST_DO_FINISH || kind == MST_DO_SETTLE;
 }
 
 static uint64_t figure_of(float a, float b)
@@ -34,7 +34,8 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 {
 	struct obs_order o = { .kind = d->kind };
 
-	if (d->kind != MST_DO_START && d->kind != MST_DO_COMMIT && d->kind != MST_DO_FINISH)
+	if (d->kind != MST_DO_START && d->kind != MST_DO_COMMIT && d->kind != MST_DO_FINISH &&
+	    d->kind != MST_DO_SETTLE)
 		o.who = d->who;
 	switch (d->kind) {
 	case MST_DO_COUNT:
@@ -46,7 +47,7 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 		o.figure[1] = d->grant.epoch;
 		break;
 	case MST_DO_COMMIT:
-		o.figure[2] = figure_of(r->divisor, r->rate);
+		o.figure[2] = figure_of(r->divisor, r->scalar[MST_SCALAR_RATE]);
 		o.figure[1] = d->commit.version;
 		o.figure[0] = d->commit.buffer;
 		break;
@@ -140,7 +141,15 @@ void obs_server_hit(const struct sim_fault *f, bool lives)
 /* As long as it may take others to know. */
 static uint64_t notice_most_ns(void)
 {
-	return 2 * obs.plan->lease_ns + obs.server_gap_ns + SLACK_NS;
+	return sim_plan_server_lease_ns(obs.plan) + obs.plan->lease_ns + obs.server_gap_ns +
+	       SLACK_NS;
+}
+
+void obs_end_decided(void)
+{
+	if (obs.lost_ns != 0 && sim_now() - obs.lost_ns > notice_most_ns())
+		obs_violated("the job ends %.3f s after a server was lost",
+			     (double)(sim_now() - obs.lost_ns) / (double)MST_SECOND);
 }
 
 void obs_server_ended(uint32_t server, bool well)
@@ -161,13 +170,13 @@ void obs_server_ended(uint32_t server, bool well)
 
 /* Which server it is nobody can tell here: members sit where they were let in. A server that is
  * away for longer than others are patient may cost a worker its session, as the worker would. */
-bool obs_names_cause(const char *sentence)
+bool obs_names_cause(const char *reason)
 {
 	static const char *const causes[] = { "server ", "servers ", "signal", "lead",
 					      "the patience" };
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		if (strstr(sentence, causes[i]) != NULL)
+		if (strstr(reason, causes[i]) != NULL)
 			return true;
 	}
 	return false;

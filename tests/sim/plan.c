@@ -3,7 +3,6 @@
  * them, nor does a fault that is left out. */
 #include "tests/sim/plan.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,35 +12,7 @@
 #include "common/wire/lane.h"
 #include "common/wire/part.h"
 #include "server/core/rule.h"
-#include "server/shard.h"
-
-static const char *const names[] = {
-	[SIM_FAULT_KILL] = "kill",       [SIM_FAULT_POWER_OFF] = "power-off",
-	[SIM_FAULT_FREEZE] = "freeze",   [SIM_FAULT_STALL] = "stall",
-	[SIM_FAULT_CUT] = "cut",         [SIM_FAULT_RESET] = "reset",
-	[SIM_FAULT_DELAY] = "delay",     [SIM_FAULT_REJOIN] = "rejoin",
-	[SIM_FAULT_DAWDLE] = "dawdle",   [SIM_FAULT_LEAVE] = "leave",
-	[SIM_FAULT_FINISH] = "finish",   [SIM_FAULT_SCRIBBLE] = "scribble",
-	[SIM_FAULT_RUBBISH] = "rubbish", [SIM_FAULT_STOP] = "stop",
-	[SIM_FAULT_BREAK] = "break",
-};
-
-static const char *const moment_names[] = {
-	[0] = "",
-	[MST_IMM_HEADER] = "header",
-	[MST_IMM_ABANDON] = "abandon",
-	[MST_IMM_ASK] = "ask",
-	[MST_IMM_SESSION] = "session",
-	[MST_IMM_GRANT] = "grant",
-	[MST_IMM_VERDICT] = "verdict",
-	[MST_IMM_ANSWER] = "answer",
-	[SIM_MOMENT_COMMIT] = "commit",
-};
-
-const char *sim_fault_name(enum sim_fault_kind kind)
-{
-	return names[kind];
-}
+#include "server/data/shard.h"
 
 static uint64_t below(struct mst_rand *r, uint64_t bound)
 {
@@ -81,7 +52,8 @@ static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)
 	p->add = p->owner == MUSTER_SERVERS_OWN && chance(r, 0.3);
 	p->lr = 0.125 * (double)between(r, 1, 5);
 	p->momentum = chance(r, 0.5) ? 0 : 0.75;
-	p->lr_linear = chance(r, 0.5);
+	p->rule.linear = chance(r, 0.5);
+	p->rule.weigh = chance(r, 0.5) ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE;
 	if (p->add)
 		(void)snprintf(p->optimizer, sizeof(p->optimizer), "add");
 	else
@@ -89,11 +61,22 @@ static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)
 			       p->momentum);
 }
 
+/* Few, and in one world of 25 many. Of those what is drawn comes from a source of its own: all
+ * other worlds are what they would be without. */
+static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
+{
+	uint32_t few = (uint32_t)between(r, 1, 6);
+	struct mst_rand many;
+
+	mst_rand_seed(&many, seed ^ UINT64_C(0x63726f7764));
+	return chance(&many, 0.04) ? (uint32_t)between(&many, 7, SIM_WORKERS_MAX) : few;
+}
+
 static void draw_job(struct mst_rand *r, struct sim_plan *p)
 {
 	char why[256];
 
-	p->workers = (uint32_t)between(r, 1, 6);
+	p->workers = draw_workers(r, p->seed);
 	p->owner = chance(r, 0.4) ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN;
 	p->type = chance(r, 0.85) ? MUSTER_F32 : MUSTER_BF16;
 	p->result_type = MUSTER_F32;
@@ -102,6 +85,8 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
 	p->rule.divide = !p->add;
+	p->guarded = chance(r, 0.5);
+	p->nan_chance = p->guarded && chance(r, 0.1) ? 0.05 : 0;
 	p->elems = between(r, 1, chance(r, 0.5) ? 900 : 5000);
 	p->shards = 1;
 	if (chance(r, 0.2)) {
@@ -141,6 +126,33 @@ static void draw_manners(struct mst_rand *r, struct sim_plan *p)
 	}
 }
 
+/* Who keeps what it has and then waits: its ask goes to the lead alone, and its header to all.
+ * Drawn from a source of its own: the rest of the world is what it would be without. */
+static void draw_keepers(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6b656570));
+	if (chance(&r, 0.6))
+		return;
+	double wait_chance = chance(&r, 0.5) ? 1 : 0.6;
+	for (uint32_t rank = 0; rank < p->workers; rank++) {
+		p->manners[rank].keep_chance = chance(&r, 0.7) ? 1 : 0.5;
+		p->manners[rank].wait_chance = wait_chance;
+	}
+}
+
+/* Who sends from registered memory. Drawn from a source of its own, likewise. */
+static void draw_lenders(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6c656e64));
+	bool some = chance(&r, 0.4);
+	for (uint32_t rank = 0; rank < p->workers; rank++)
+		p->manners[rank].registers = some && chance(&r, 0.7);
+}
+
 /* ---- the faults ---- */
 
 static struct sim_trigger draw_trigger(struct mst_rand *r, const struct sim_plan *p)
@@ -178,10 +190,11 @@ static void add_fault(struct sim_plan *p, const struct sim_fault *f)
 
 static enum sim_fault_kind draw_kind(struct mst_rand *r, bool of_server)
 {
-	static const enum sim_fault_kind of_servers[] = { SIM_FAULT_FREEZE, SIM_FAULT_FREEZE,
-							  SIM_FAULT_FREEZE, SIM_FAULT_KILL,
-							  SIM_FAULT_DELAY,  SIM_FAULT_STALL,
-							  SIM_FAULT_STOP };
+	static const enum sim_fault_kind of_servers[] = {
+		SIM_FAULT_FREEZE, SIM_FAULT_FREEZE, SIM_FAULT_FREEZE, SIM_FAULT_DEAF,
+		SIM_FAULT_DEAF,   SIM_FAULT_DEAF,   SIM_FAULT_KILL,   SIM_FAULT_DELAY,
+		SIM_FAULT_STALL,  SIM_FAULT_STOP,   SIM_FAULT_HANG,   SIM_FAULT_HANG
+	};
 
 	if (of_server)
 		return of_servers[below(r, sizeof(of_servers) / sizeof(of_servers[0]))];
@@ -262,7 +275,8 @@ static void draw_fault_of_server(struct mst_rand *r, struct sim_plan *p)
 		SIM_FAULT_FREEZE, SIM_FAULT_FREEZE, SIM_FAULT_FREEZE, SIM_FAULT_BREAK,
 		SIM_FAULT_BREAK,  SIM_FAULT_BREAK,  SIM_FAULT_STALL,  SIM_FAULT_STALL,
 		SIM_FAULT_STALL,  SIM_FAULT_DELAY,  SIM_FAULT_KILL,   SIM_FAULT_POWER_OFF,
-		SIM_FAULT_CUT,    SIM_FAULT_RESET,  SIM_FAULT_STOP,
+		SIM_FAULT_CUT,    SIM_FAULT_RESET,  SIM_FAULT_STOP,   SIM_FAULT_DEAF,
+		SIM_FAULT_DEAF,   SIM_FAULT_HANG,
 	};
 	uint32_t server = (uint32_t)(chance(r, 0.25) ? 0 : between(r, 1, p->servers - 1));
 	struct sim_fault f = { .kind = kinds[below(r, sizeof(kinds) / sizeof(kinds[0]))],
@@ -325,6 +339,95 @@ static void draw_comeback(struct mst_rand *r, struct sim_plan *p)
 	add_fault(p, &f);
 }
 
+/* What servers do to each other shows best where workers do as they should. */
+static void draw_faults_of_several(struct mst_rand *r, struct sim_plan *p)
+{
+	if (chance(r, 0.6))
+		p->fault_count = 0;
+	for (uint64_t count = between(r, 0, 2); count > 0; count--)
+		draw_fault_at_server(r, p);
+	for (uint64_t count = between(r, 0, 3); count > 0; count--)
+		draw_fault_of_server(r, p);
+	if (chance(r, 0.15))
+		draw_comeback(r, p);
+}
+
+/* A member loses power while every worker computes for long: nobody sends anything that the member
+ * would have to take, and its silence alone tells the lead. Drawn from a source of its own. */
+static void draw_quiet_loss(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x7175696574));
+	if (!p->far || p->workers > 6 || !chance(&r, 0.05))
+		return;
+	struct sim_fault f = { .kind = SIM_FAULT_DAWDLE, .with = SIM_ALL };
+	f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,
+				       .server = 0,
+				       .nth = (uint32_t)between(&r, 1, p->commits) };
+	f.span_ns = 4 * p->lease_ns + 4000 * MST_MS;
+	p->fault_count = 0;
+	for (uint32_t rank = 0; rank < p->workers; rank++) {
+		f.target = (int)rank;
+		add_fault(p, &f);
+	}
+	f.kind = SIM_FAULT_POWER_OFF;
+	f.target = sim_target_of_server((uint32_t)between(&r, 1, p->servers - 1));
+	f.when.after_ns = between(&r, 20, 200) * MST_MS;
+	f.span_ns = 0;
+	add_fault(p, &f);
+}
+
+/* In one world of ten, from a source of its own: the rest of the world is what it would be without.
+ * Mostly for longer than a lease. */
+static void draw_blocked_log(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x626c6f636b));
+	if (!chance(&r, 0.1))
+		return;
+	uint32_t server = (uint32_t)below(&r, p->servers);
+	struct sim_fault f = { .kind = SIM_FAULT_LOG,
+			       .target = sim_target_of_server(server),
+			       .with = SIM_ALL,
+			       .when = draw_trigger_at(&r, p, server),
+			       .span_ns = between(&r, p->lease_ns / 4, 6 * p->lease_ns) };
+	add_fault(p, &f);
+}
+
+/* A server stands still for longer than a lease, and less than that of servers; or all processes do
+ * at once, for as long as they like; not amid goodbyes, which have their time. Nothing else happens
+ * there, and nothing may come of it. */
+static void draw_standstill(struct sim_plan *p)
+{
+	static const enum sim_fault_kind kinds[] = { SIM_FAULT_FREEZE, SIM_FAULT_FREEZE,
+						     SIM_FAULT_FREEZE, SIM_FAULT_DEAF,
+						     SIM_FAULT_HANG,   SIM_FAULT_SUSPEND };
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x7374696c6c));
+	if (!chance(&r, 0.1) || p->commits < 2)
+		return;
+	struct sim_fault f = { .kind = kinds[below(&r, sizeof(kinds) / sizeof(kinds[0]))],
+			       .target = sim_target_of_server((uint32_t)below(&r, p->servers)),
+			       .with = SIM_ALL };
+	f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,
+				       .server = 0,
+				       .nth = (uint32_t)between(&r, 1, p->commits - 1) };
+	f.span_ns = between(&r, p->lease_ns * 11 / 10, p->lease_ns * 24 / 10);
+	if (f.kind == SIM_FAULT_SUSPEND) {
+		f.target = SIM_SERVER;
+		f.span_ns = between(&r, 4, 8) * p->lease_ns;
+	}
+	p->fault_count = 0;
+	if (p->patience_ns < p->lease_ns * 3 / 2)
+		p->patience_ns = p->lease_ns * 3 / 2;
+	if (p->join_ns < 5 * p->lease_ns)
+		p->join_ns = 5 * p->lease_ns;
+	add_fault(p, &f);
+}
+
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -337,31 +440,65 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 		p->far = strcmp(transport, "far") == 0;
 	draw_job(&r, p);
 	draw_manners(&r, p);
+	draw_keepers(p);
+	draw_lenders(p);
 	/* Of five worlds one is whole: what happens there without a fault is nobody's fault. */
 	bool whole = chance(&r, 0.2);
 	for (uint64_t count = whole ? 0 : between(&r, 1, 5); count > 0; count--)
 		draw_fault(&r, p);
 	draw_servers(&r, p);
-	if (whole || p->servers == 1)
-		return;
-	/* What servers do to each other shows best where workers do as they should. */
-	if (chance(&r, 0.6))
-		p->fault_count = 0;
-	for (uint64_t count = between(&r, 0, 2); count > 0; count--)
-		draw_fault_at_server(&r, p);
-	for (uint64_t count = between(&r, 0, 3); count > 0; count--)
-		draw_fault_of_server(&r, p);
-	if (chance(&r, 0.15))
-		draw_comeback(&r, p);
+	if (!whole && p->servers > 1) {
+		draw_faults_of_several(&r, p);
+		draw_quiet_loss(p);
+		draw_standstill(p);
+	}
+	draw_blocked_log(p);
 }
 
 bool sim_plan_hits(const struct sim_plan *p, int target)
 {
 	for (uint32_t i = 0; i < p->fault_count; i++) {
-		if (!p->fault[i].left_out && p->fault[i].target == target)
+		const struct sim_fault *f = &p->fault[i];
+		if (!f->left_out && f->target == target && sim_fault_is_felt(f->kind))
 			return true;
 	}
 	return false;
+}
+
+bool sim_plan_is_calm(const struct sim_plan *p)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		if (sim_fault_is_felt(p->fault[i].kind))
+			return false;
+	}
+	return true;
+}
+
+bool sim_plan_has(const struct sim_plan *p, const char *fault)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		const struct sim_fault *f = &p->fault[i];
+		const char *who = "member";
+		char own[32];
+		if (!sim_target_is_server(f->target))
+			who = "rank";
+		else if (f->target == SIM_SERVER)
+			who = "lead";
+		(void)snprintf(own, sizeof(own), "%s@%s", sim_fault_name(f->kind), who);
+		if (!f->left_out && strcmp(own, fault) == 0)
+			return true;
+	}
+	return false;
+}
+
+int sim_plan_blocks_log_of(const struct sim_plan *p)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		const struct sim_fault *f = &p->fault[i];
+		if (!f->left_out && f->kind == SIM_FAULT_LOG)
+			return (int)sim_server_of_target(f->target);
+	}
+	return -1;
 }
 
 /* Of a link that is made anew: the member waits a little, asks, and dials. */
@@ -374,112 +511,44 @@ static uint64_t gap_of(const struct sim_fault *f)
 	case SIM_FAULT_FREEZE:
 	case SIM_FAULT_STALL:
 	case SIM_FAULT_DELAY:
+	case SIM_FAULT_DEAF:
+	case SIM_FAULT_HANG:
 		return f->span_ns;
 	case SIM_FAULT_BREAK:
 		return RELINK_NS;
+	case SIM_FAULT_SUSPEND: /* nobody was silent, for nobody listened */
+		return 0;
 	default:
 		return MST_NEVER;
 	}
 }
 
-/* Half a lease, so that one lost heartbeat more does not matter; a fourth of the others' patience,
- * another fourth of which workers may use up. */
+static bool stands_still(enum sim_fault_kind kind)
+{
+	return kind == SIM_FAULT_FREEZE || kind == SIM_FAULT_DEAF || kind == SIM_FAULT_HANG;
+}
+
+/* A server that stands still is waited for as long as its lease says, but for half a lease of
+ * workers, in which a heartbeat more may be lost; and no time passes for workers after three
+ * quarters of one. What else keeps it from others: half a lease. Of patience workers may use up a
+ * fourth, what keeps servers apart another, both together with standstills three. */
 bool sim_plan_servers_hold(const struct sim_plan *p)
 {
-	uint64_t most = p->lease_ns / 2 < p->patience_ns / 4 ? p->lease_ns / 2 : p->patience_ns / 4;
-	uint64_t sum = 0;
+	uint64_t half_ns = p->lease_ns / 2, noticed_ns = half_ns + p->lease_ns / 4;
+	uint64_t all = 0, apart = 0, charged = 0;
 
 	for (uint32_t i = 0; i < p->fault_count; i++) {
 		const struct sim_fault *f = &p->fault[i];
-		if (f->left_out || !sim_target_is_server(f->target))
+		if (f->left_out || !sim_target_is_server(f->target) || !sim_fault_is_felt(f->kind))
 			continue;
 		uint64_t gap = gap_of(f);
-		sum += gap;
-		if (p->servers == 1 || gap == MST_NEVER || sum > most)
+		if (p->servers == 1 || gap == MST_NEVER)
 			return false;
+		bool still = stands_still(f->kind);
+		all += gap;
+		apart += still ? 0 : gap;
+		charged += still && gap > noticed_ns ? noticed_ns : gap;
 	}
-	return true;
-}
-
-/* ---- printing ---- */
-
-static double ms(uint64_t ns)
-{
-	return (double)ns / (double)MST_MS;
-}
-
-static void print_target(int target, FILE *out)
-{
-	if (target == SIM_SERVER)
-		fprintf(out, "the server");
-	else if (sim_target_is_server(target))
-		fprintf(out, "member %" PRIu32, sim_server_of_target(target));
-	else
-		fprintf(out, "rank %d", target);
-}
-
-static void print_trigger(const struct sim_trigger *t, FILE *out)
-{
-	if (t->moment == 0) {
-		fprintf(out, " at %.3f ms", ms(t->after_ns));
-		return;
-	}
-	fprintf(out, " %.3f ms after its %s number %" PRIu32, ms(t->after_ns),
-		moment_names[t->moment], t->nth);
-	if (t->server > 0)
-		fprintf(out, " at member %d", t->server);
-	else if (t->server == 0)
-		fprintf(out, " at the lead");
-}
-
-static bool has_span(enum sim_fault_kind kind)
-{
-	return kind == SIM_FAULT_FREEZE || kind == SIM_FAULT_STALL || kind == SIM_FAULT_DELAY ||
-	       kind == SIM_FAULT_DAWDLE;
-}
-
-static void print_fault(const struct sim_fault *f, uint32_t index, FILE *out)
-{
-	fprintf(out, "  fault %" PRIu32 ": %s of ", index, names[f->kind]);
-	print_target(f->target, out);
-	if (f->with != SIM_ALL) {
-		fprintf(out, " towards ");
-		print_target(sim_target_of_server((uint32_t)f->with), out);
-	}
-	print_trigger(&f->when, out);
-	if (has_span(f->kind))
-		fprintf(out, ", for %.3f ms", ms(f->span_ns));
-	fprintf(out, "%s\n", f->left_out ? " (left out)" : "");
-}
-
-static void print_servers(const struct sim_plan *p, FILE *out)
-{
-	if (p->servers == 1)
-		return;
-	fprintf(out, "  %" PRIu32 " servers, spread ", p->servers);
-	for (uint32_t k = 0; k < p->servers; k++)
-		fprintf(out, "%s%" PRIu32, k > 0 ? "," : "", p->weight[k]);
-	for (uint32_t k = 1; k < p->servers; k++)
-		fprintf(out, ", member %" PRIu32 " comes at %.3f ms", k, ms(p->server_comes_ns[k]));
-	fprintf(out, "\n");
-}
-
-void sim_plan_print(const struct sim_plan *p, FILE *out)
-{
-	fprintf(out,
-		"seed %" PRIu64 ": %" PRIu32 " workers, %s, %s own%s%s, %" PRIu64
-		" elements of %s in %" PRIu32 " shards, %s, %" PRIu64 " commits\n"
-		"  lease %.0f ms, patience %.0f ms, join %.0f ms, buffers %" PRIu32
-		", history %" PRIu32 ", group %" PRIu32 "%s%s\n",
-		p->seed, p->workers, p->policy,
-		p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
-		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
-		p->owner == MUSTER_WORKERS_OWN ? "" : p->optimizer, p->elems,
-		p->type == MUSTER_F32 ? "f32" : "bf16", p->shards, p->far ? "far" : "near",
-		p->commits, ms(p->lease_ns), ms(p->patience_ns), ms(p->join_ns), p->buffers,
-		p->history, p->group, p->slow_network ? ", slow network" : "",
-		p->slow_server ? ", slow server" : "");
-	print_servers(p, out);
-	for (uint32_t i = 0; i < p->fault_count; i++)
-		print_fault(&p->fault[i], i, out);
+	return apart <= half_ns && apart <= p->patience_ns / 4 && charged <= p->patience_ns / 2 &&
+	       all <= sim_plan_server_lease_ns(p) - half_ns && all <= p->join_ns / 2;
 }

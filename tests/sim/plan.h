@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a world will be like, and what will go wrong in it: all from a seed, all printable, so that
  * a failure can be shortened by leaving faults out. To add a kind of fault: a name here and in
- * plan.c, and what it does in faults.c. */
+ * plan_print.c, and what it does in faults.c. */
 #ifndef MST_TESTS_SIM_PLAN_H
 #define MST_TESTS_SIM_PLAN_H
 
@@ -13,7 +13,7 @@
 #include "muster/muster.h"
 
 #define SIM_FAULTS_MAX 16u
-#define SIM_WORKERS_MAX 8u
+#define SIM_WORKERS_MAX 40u
 #define SIM_SERVERS_MAX 3u
 #define SIM_ALL (-1)
 
@@ -49,12 +49,22 @@ enum sim_fault_kind {
 	SIM_FAULT_RUBBISH,  /* it puts headers and immediates that make no sense */
 	SIM_FAULT_STOP,     /* the server is told to end; not of workers */
 	SIM_FAULT_BREAK,    /* its data links are lost at both ends; both processes live */
+	SIM_FAULT_DEAF,     /* its control side stands still for a while; not of workers */
+	SIM_FAULT_HANG,     /* its data thread does; not of workers */
+	SIM_FAULT_LOG,      /* who reads its log does, and it has much to say; not of workers */
+	SIM_FAULT_SUSPEND,  /* every process stands still, as their host does; of the lead */
 	SIM_FAULT_KINDS
 };
 
 /* Beside enum mst_imm_kind: the commit of a version is executed. */
 #define SIM_MOMENT_COMMIT 8u
 #define SIM_MOMENTS 9u
+
+/* Is anybody but the reader of a log to notice it? What nobody notices excuses nothing. */
+static inline bool sim_fault_is_felt(enum sim_fault_kind kind)
+{
+	return kind != SIM_FAULT_LOG;
+}
 
 /* When a fault happens: at a time, or with the nth record of a kind to or from its target: when
  * a put of it begins, or a verdict, grant or commit is executed. */
@@ -81,6 +91,8 @@ struct sim_manners {
 	uint32_t pieces;                         /* in which it is written */
 	double range_chance;                     /* that a piece is handed over at once */
 	double abandon_chance, keep_chance, pull_chance, sum_chance;
+	double wait_chance; /* that it waits right after a push that keeps */
+	bool registers;     /* it computes in registered memory of its own, and lends it */
 };
 
 struct sim_plan {
@@ -90,7 +102,9 @@ struct sim_plan {
 	char policy[32], optimizer[48];
 	struct mst_rule rule; /* what they come to */
 	double lr, momentum;
-	bool add, lr_linear;
+	bool add;
+	bool guarded;      /* what is not finite is not published */
+	double nan_chance; /* that a gradient has a NaN; above 0 where it is guarded alone */
 	enum muster_owner owner;
 	enum muster_type type, result_type;
 	uint64_t elems;
@@ -107,14 +121,25 @@ struct sim_plan {
 	uint32_t fault_count;
 };
 
+/* As long as one server may be silent, to another as to workers: what --server-lease is. */
+static inline uint64_t sim_plan_server_lease_ns(const struct sim_plan *p)
+{
+	return 3 * p->lease_ns;
+}
+
 /* @transport: "near", "far", or NULL: either. */
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
 void sim_plan_print(const struct sim_plan *p, FILE *out);
 const char *sim_fault_name(enum sim_fault_kind kind);
 
-/* Does any fault hit this target? */
+/* Does any fault hit this target, or anybody at all? Only those that can be felt count. */
 bool sim_plan_hits(const struct sim_plan *p, int target);
-/* Is no server hit, or, where there are several, only for so short that nobody may notice? */
+bool sim_plan_is_calm(const struct sim_plan *p);
+/* Does such a fault hit anybody of that kind? @fault: "cut@member", "hang@lead", "kill@rank". */
+bool sim_plan_has(const struct sim_plan *p, const char *fault);
+/* The server whose log is blocked; -1: none. */
+int sim_plan_blocks_log_of(const struct sim_plan *p);
+/* Is no server hit, or, where there are several, only so that nobody may lose anything by it? */
 bool sim_plan_servers_hold(const struct sim_plan *p);
 
 #endif

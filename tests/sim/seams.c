@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/control.h"
 #include "client/heartbeat.h"
@@ -13,33 +14,38 @@
 #include "common/base/log.h"
 #include "common/base/rand.h"
 #include "common/transport/transport.h"
-#include "server/admin.h"
-#include "server/aggregator.h"
-#include "server/shard.h"
+#include "server/control/frontend.h"
+#include "server/data/aggregator.h"
+#include "server/data/shard.h"
 #include "tests/sim/cast.h"
+#include "tests/sim/log.h"
 #include "tests/sim/net.h"
 #include "tests/sim/observer.h"
 #include "tests/sim/servers.h"
 #include "tests/sim/world.h"
 
+#define PID_FIRST 1000
+
 uint64_t __wrap_mst_now_ns(void);
 void __wrap_mst_log(enum mst_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void __wrap_mst_sleep_ns(uint64_t ns);
+pid_t __real_getpid(void);
+pid_t __wrap_getpid(void);
 int __wrap_mst_rand_secret(void *out, unsigned len);
 const struct mst_transport *__wrap_mst_transport_of(const char *address);
-void __wrap_mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns);
+void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_ns);
 int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out);
 void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h);
 void __wrap_mst_heartbeat_free(struct mst_heartbeat *h);
-void __wrap_mst_admin_wake(struct mst_admin *a);
+void __wrap_mst_frontend_wake(struct mst_frontend *f);
 void __wrap_mst_shard_wake(struct mst_shard *s);
 void __real_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 				   const struct mst_record *record, const struct mst_rule *rule);
 void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 				   const struct mst_record *record, const struct mst_rule *rule);
 
-/* ---- clock and chance ---- */
+/* ---- clock, chance and numbers ---- */
 
 uint64_t __wrap_mst_now_ns(void)
 {
@@ -60,6 +66,14 @@ int __wrap_mst_rand_secret(void *out, unsigned len)
 	return 0;
 }
 
+/* It is said in lines of the log: no line differs from what the same world says another time. */
+pid_t __wrap_getpid(void)
+{
+	const struct sim_process *self = sim_self();
+
+	return self != NULL ? PID_FIRST + (pid_t)self->id : __real_getpid();
+}
+
 /* ---- log ---- */
 
 void __wrap_mst_log(enum mst_log_level level, const char *fmt, ...)
@@ -67,11 +81,11 @@ void __wrap_mst_log(enum mst_log_level level, const char *fmt, ...)
 	char line[1024];
 	va_list args;
 
-	(void)level;
 	va_start(args, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
 	sim_say("%s", line);
+	log_line(level, line);
 }
 
 /* ---- transports and streams ---- */
@@ -81,29 +95,28 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 	const struct mst_transport *const all[] = { &sim_near, &sim_far };
 
 	for (size_t i = 0; i < 2; i++) {
-		size_t length = strlen(all[i]->scheme);
-		if (strncmp(address, all[i]->scheme, length) == 0 && address[length] == ':')
+		if (strncmp(address, all[i]->prefix, strlen(all[i]->prefix)) == 0)
 			return all[i];
 	}
 	return NULL;
 }
 
-void __wrap_mst_control_sleep(struct mst_control *c, int bell, uint64_t until_ns)
+void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_ns)
 {
 	uint64_t now_ns = mst_now_ns();
 	uint64_t left_ns = now_ns < until_ns ? until_ns - now_ns : 0;
 
 	(void)c;
-	(void)bell;
+	(void)wakeup;
 	(void)sim_wait(&sim_self()->control, left_ns < MST_SECOND ? left_ns : MST_SECOND);
 }
 
-/* ---- the heartbeat: a fiber instead of a thread ---- */
+/* ---- the heartbeat: a fiber instead of a thread, that starts when its worker is welcomed ---- */
 
 struct mst_heartbeat {
 	struct mst_control *control;
 	struct sim_process *process;
-	struct sim_bell ended;
+	struct sim_wakeup ended;
 	bool stop, done;
 };
 
@@ -127,6 +140,7 @@ int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat *
 
 	h->control = control;
 	h->process = sim_self();
+	cast_owner(h->process)->welcomed_ns = sim_now();
 	sim_spawn(h->process, beat, h);
 	*out = h;
 	return 0;
@@ -150,9 +164,9 @@ void __wrap_mst_heartbeat_free(struct mst_heartbeat *h)
 
 /* ---- a server's threads ---- */
 
-void __wrap_mst_admin_wake(struct mst_admin *a)
+void __wrap_mst_frontend_wake(struct mst_frontend *f)
 {
-	(void)a;
+	(void)f;
 	sim_ring(&sim_self()->control);
 }
 

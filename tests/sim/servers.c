@@ -7,27 +7,41 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "server/admin.h"
-#include "server/options.h"
+#include "server/control/plane.h"
+#include "server/options/options.h"
+#include "tests/sim/log.h"
 #include "tests/sim/net.h"
 #include "tests/sim/observer.h"
 #include "tests/sim/stream.h"
 
 #define ADDRESS "127.0.0.1:17077"
 
+/* Lines that a server says beside what happens to it while nobody reads its log; so many at a time,
+ * and so many of them are urgent. */
+#define CHATTER_MIN 300u
+#define CHATTER_MAX 1500u
+#define CHATTER_PIECE 50u
+#define URGENT_SHARE 32u
+
+/* A data thread that has nothing to do may look so often without a sleep in between. */
+#define TURNS_MAX 1000u
+
 struct server {
 	uint32_t number;
 	struct sim_process *process;
 	struct mst_server_options options;
 	struct mst_options parsed;
-	struct mst_admin *admin;
+	struct mst_plane *plane;
 	struct mst_server *data;
 	bool stop_data, data_runs;
 	unsigned shards_run;
-	struct sim_bell shard_bell[MST_SHARDS_MAX];
-	struct sim_bell data_over;
+	struct sim_wakeup shard_wakeup[MST_SHARDS_MAX];
+	struct sim_wakeup data_over;
 	const char *stop; /* as by a signal: what is said */
 	bool stopped;
+	uint64_t deaf_until;
+	uint64_t hung_from, hung_until;
+	uint32_t chatter; /* lines it is still to say */
 };
 
 /* What a fiber of a shard is of. */
@@ -46,16 +60,33 @@ static void rest_between_steps(void)
 	sim_sleep(sim_between(200, the_plan->slow_server ? 200000 : 3000));
 }
 
+/* A thread that neither works nor sleeps burns its processor until something else happens. */
+static void note_turn(const struct server *s, uint64_t began_ns, uint32_t *turns)
+{
+	*turns = sim_now() == began_ns ? *turns + 1 : 0;
+	if (*turns < TURNS_MAX)
+		return;
+	if (!s->process->dead)
+		obs_violated("%s's data thread turns without work and without sleep",
+			     s->process->name);
+	sim_sleep(MST_SECOND);
+}
+
 static void data_main(void *arg)
 {
 	struct server *s = arg;
+	uint32_t turns = 0;
 
 	while (!s->stop_data) {
-		uint64_t now_ns = mst_now_ns();
+		while (sim_now() < s->hung_until && !s->stop_data)
+			sim_sleep(s->hung_until - sim_now() < MST_SECOND ? s->hung_until - sim_now()
+									 : MST_SECOND);
+		uint64_t now_ns = mst_now_ns(), began_ns = sim_now();
 		if (mst_server_step(s->data, now_ns))
 			rest_between_steps();
 		else
 			mst_server_wait(s->data, now_ns);
+		note_turn(s, began_ns, &turns);
 	}
 	s->data_runs = false;
 	sim_ring(&s->data_over);
@@ -70,7 +101,7 @@ static void shard_main(void *arg)
 		if (mst_server_shard_step(s->data, shard->index))
 			rest_between_steps();
 		else
-			(void)sim_wait(&s->shard_bell[shard->index], MST_SECOND);
+			(void)sim_wait(&s->shard_wakeup[shard->index], MST_SECOND);
 	}
 	s->shards_run--;
 	sim_ring(&s->data_over);
@@ -79,14 +110,14 @@ static void shard_main(void *arg)
 static void ring_shards(struct server *s)
 {
 	for (uint32_t i = 1; i < MST_SHARDS_MAX; i++)
-		sim_ring(&s->shard_bell[i]);
+		sim_ring(&s->shard_wakeup[i]);
 }
 
 static void start_data(struct server *s)
 {
-	if (s->data != NULL || mst_admin_server(s->admin) == NULL)
+	if (s->data != NULL || mst_plane_server(s->plane) == NULL)
 		return;
-	s->data = mst_admin_server(s->admin);
+	s->data = mst_plane_server(s->plane);
 	s->data_runs = true;
 	sim_spawn(s->process, data_main, s);
 	for (uint32_t i = 1; i < mst_server_shards(s->data); i++) {
@@ -145,7 +176,9 @@ static void set_lead(struct server *s, const struct sim_plan *p)
 	set(s, "owner", p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
 	if (p->owner == MUSTER_SERVERS_OWN)
 		set(s, "optimizer", "%s", p->optimizer);
-	set(s, "lr-scale", p->lr_linear ? "linear" : "none");
+	set(s, "lr-scale", p->rule.linear ? "linear" : "none");
+	set(s, "weigh", p->rule.weigh == MST_WEIGH_SAMPLES ? "samples" : "one");
+	set(s, "guard", p->guarded ? "worker" : "off");
 	set(s, "commits", "%" PRIu64, p->commits);
 	set(s, "group", "%" PRIu32, p->group);
 	set(s, "buffers", "%" PRIu32, p->buffers);
@@ -184,33 +217,51 @@ static void stop_if_told(struct server *s)
 	if (s->stop == NULL || s->stopped)
 		return;
 	s->stopped = true;
-	mst_admin_stop(s->admin, s->stop, mst_now_ns());
+	mst_plane_stop(s->plane, s->stop, mst_now_ns());
+}
+
+/* As strangers cause it. It goes to the log alone: traces are to be read by people. */
+static void chat(struct server *s)
+{
+	for (uint32_t i = 0; i < CHATTER_PIECE && s->chatter > 0; i++, s->chatter--) {
+		bool urgent = s->chatter % URGENT_SHARE == 0;
+		char line[128];
+		(void)snprintf(line, sizeof(line),
+			       "stranger %" PRIu32 " has connected to " ADDRESS
+			       ", and said what no worker says",
+			       s->chatter);
+		log_line(urgent ? MST_LOG_ERROR : MST_LOG_INFO, line);
+	}
+	if (s->chatter > 0)
+		sim_ring(&s->process->control);
 }
 
 static void serve(struct server *s)
 {
-	while (mst_admin_over(s->admin) == 0 && !s->process->dead) {
-		mst_admin_step(s->admin, mst_now_ns());
+	while (mst_plane_over(s->plane) == 0 && !s->process->dead) {
+		mst_plane_step(s->plane, mst_now_ns());
+		chat(s);
 		start_data(s);
 		stop_if_told(s);
-		uint64_t nap_ns = mst_admin_nap(s->admin);
+		while (sim_now() < s->deaf_until)
+			sim_sleep(s->deaf_until - sim_now());
+		uint64_t nap_ns = mst_plane_nap(s->plane);
 		if (!sim_wait(&s->process->control, nap_ns))
 			continue;
 		sim_sleep(sim_between(500, 10000));
 	}
 }
 
-static void control_main(void *arg)
+static void run_server(struct server *s)
 {
-	struct server *s = arg;
-	struct mst_admin_cfg cfg = { .options = &s->options,
+	struct mst_plane_cfg cfg = { .options = &s->options,
 				     .stream = &sim_stream,
 				     .transport = the_plan->far ? &sim_far : &sim_near };
 	char why[512];
 
 	if (s->number > 0)
 		sim_sleep(the_plan->server_comes_ns[s->number]);
-	int rc = mst_admin_new(&cfg, &s->admin, why, sizeof(why));
+	int rc = mst_plane_new(&cfg, &s->plane, why, sizeof(why));
 	if (rc != 0) {
 		if (!s->process->dead)
 			obs_violated("%s does not start: %s", s->process->name, why);
@@ -218,10 +269,18 @@ static void control_main(void *arg)
 	}
 	serve(s);
 	if (!s->process->dead)
-		obs_server_ended(s->number, mst_admin_over(s->admin) > 0);
+		obs_server_ended(s->number, mst_plane_over(s->plane) > 0);
 	stop_data(s);
-	mst_admin_free(s->admin);
+	mst_plane_free(s->plane);
 	sim_say("%s has ended", s->process->name);
+}
+
+static void control_main(void *arg)
+{
+	struct server *s = arg;
+
+	run_server(s);
+	log_end(s->process);
 }
 
 /* ---- all of them ---- */
@@ -240,6 +299,8 @@ void servers_begin(const struct sim_plan *plan)
 		set_options(s, plan);
 		sim_spawn(s->process, control_main, s);
 	}
+	int logs = sim_plan_blocks_log_of(plan);
+	log_begin(logs >= 0 ? servers[logs].process : NULL);
 }
 
 void servers_end(void)
@@ -274,6 +335,46 @@ void servers_stop(uint32_t server)
 {
 	servers[server].stop = "the server was ended by signal 15";
 	sim_ring(&servers[server].process->control);
+}
+
+void servers_deafen(uint32_t server, uint64_t span_ns)
+{
+	sim_say("%s hears nothing for %.3f s", servers[server].process->name,
+		(double)span_ns / (double)MST_SECOND);
+	servers[server].deaf_until = sim_now() + span_ns;
+}
+
+void servers_block_log(uint32_t server, uint64_t span_ns)
+{
+	struct server *s = &servers[server];
+
+	log_block(span_ns);
+	s->chatter = (uint32_t)sim_between(CHATTER_MIN, CHATTER_MAX);
+	sim_ring(&s->process->control);
+}
+
+void servers_hang(uint32_t server, uint64_t span_ns)
+{
+	struct server *s = &servers[server];
+
+	sim_say("%s's data thread hangs for %.3f s", s->process->name,
+		(double)span_ns / (double)MST_SECOND);
+	if (sim_now() >= s->hung_until)
+		s->hung_from = sim_now();
+	s->hung_until = sim_now() + span_ns;
+}
+
+uint64_t servers_hung_ns(uint64_t began_ns)
+{
+	uint64_t most = 0;
+
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		const struct server *s = &servers[k];
+		uint64_t from = s->hung_from > began_ns ? s->hung_from : began_ns;
+		if (sim_now() < s->hung_until && sim_now() - from > most)
+			most = sim_now() - from;
+	}
+	return most;
 }
 
 void servers_nobody_comes(void)

@@ -20,6 +20,14 @@ int servers_number(const struct sim_process *p);
 void servers_ring_shards(const struct sim_process *p);
 /* As a signal would. */
 void servers_stop(uint32_t server);
+/* Its control side stands still; its data side goes on. */
+void servers_deafen(uint32_t server, uint64_t span_ns);
+/* Its data thread stands still, and its control side does not. */
+void servers_hang(uint32_t server, uint64_t span_ns);
+/* Whoever reads its log stands still, and it says more than a log may keep, or nearly. */
+void servers_block_log(uint32_t server, uint64_t span_ns);
+/* How long since @began_ns a data thread has stood still at a stretch, and still does. */
+uint64_t servers_hung_ns(uint64_t began_ns);
 /* Nobody has joined, and nobody will: the lead is stopped. */
 void servers_nobody_comes(void);
 

@@ -3,8 +3,10 @@
  * Lives worlds through, one for each seed, and holds each against what muster promises.
  *
  *   test_sim [--seeds FIRST[-LAST]] [--transport near|far] [--jobs N]
- *            [--without FAULT,FAULT...] [--commits N] [--plan] [--trace] [--short]
+ *            [--with KIND@WHO] [--without FAULT,FAULT...] [--commits N] [--plan] [--trace]
+ *            [--short]
  *
+ * --with leaves out worlds whose plan lacks such a fault: "cut@member", "hang@lead", "kill@rank".
  * A world that fails is lived again with fewer faults and fewer commits as long as it still fails;
  * what is left is printed with the end of its trace, and with the command that shows all of it.
  */
@@ -33,6 +35,7 @@ enum { EXIT_VIOLATED = 1, EXIT_USAGE = 2 };
 static struct {
 	uint64_t first, last;
 	const char *transport;
+	const char *with; /* NULL: all worlds */
 	uint32_t jobs;
 	uint32_t without; /* a bit for each fault */
 	uint64_t commits; /* 0: as planned */
@@ -40,7 +43,7 @@ static struct {
 } opt = { .first = 1, .last = 200, .jobs = 2 };
 
 /* What the processes that live worlds tell the one that waits for them. */
-struct tally {
+struct statistics {
 	uint64_t seed; /* being lived */
 	uint64_t worlds, commits, judged, steps, hash;
 	char violation[512];
@@ -64,7 +67,7 @@ static void make_plan(const struct variant *v, struct sim_plan *plan)
 }
 
 /* Return: did it hold? If not, nothing of this process can be used any more. */
-static bool live(const struct variant *v, struct tally *t)
+static bool live(const struct variant *v, struct statistics *t)
 {
 	static struct sim_plan plan;
 
@@ -100,14 +103,14 @@ static void *shared(size_t bytes)
 
 /* ---- a failure, shortened ---- */
 
-static void note_signal(struct tally *t, int signo)
+static void note_signal(struct statistics *t, int signo)
 {
 	(void)snprintf(t->violation, sizeof(t->violation), "%s",
 		       signo == SIGALRM ? "hangs" : strsignal(signo));
 }
 
 /* Its stderr goes to @fd; -1: nowhere. */
-static bool fails(const struct variant *v, struct tally *t, int fd)
+static bool fails(const struct variant *v, struct statistics *t, int fd)
 {
 	int status = 0;
 
@@ -124,7 +127,7 @@ static bool fails(const struct variant *v, struct tally *t, int fd)
 	return status != 0;
 }
 
-static struct variant shorten(const struct variant *from, struct tally *t)
+static struct variant shorten(const struct variant *from, struct statistics *t)
 {
 	static struct sim_plan plan;
 	struct variant v = *from;
@@ -180,10 +183,10 @@ static void print_command(const struct variant *v)
 	printf(" --trace\n");
 }
 
-static void report(const struct tally *failed)
+static void report(const struct statistics *failed)
 {
 	struct variant v = { failed->seed, opt.without, opt.commits };
-	struct tally *t = shared(sizeof(*t));
+	struct statistics *t = shared(sizeof(*t));
 	static struct sim_plan plan;
 	FILE *trace = tmpfile();
 
@@ -202,18 +205,28 @@ static void report(const struct tally *failed)
 
 /* ---- many worlds ---- */
 
-static void live_share(uint32_t index, struct tally *t)
+static bool is_wanted(const struct variant *v)
+{
+	static struct sim_plan plan;
+
+	if (opt.with == NULL)
+		return true;
+	make_plan(v, &plan);
+	return sim_plan_has(&plan, opt.with);
+}
+
+static void live_share(uint32_t index, struct statistics *t)
 {
 	for (uint64_t seed = opt.first + index; seed <= opt.last; seed += opt.jobs) {
 		struct variant v = { seed, opt.without, opt.commits };
-		if (!live(&v, t))
+		if (is_wanted(&v) && !live(&v, t))
 			_exit(EXIT_VIOLATED);
 	}
 	_exit(0);
 }
 
 /* Waits for all; the first that fails is the end of the others. Return: which; -1: none. */
-static int await_all(const pid_t *pid, struct tally *t)
+static int await_all(const pid_t *pid, struct statistics *t)
 {
 	int failed = -1, status;
 
@@ -235,7 +248,7 @@ static int await_all(const pid_t *pid, struct tally *t)
 
 static int live_all(void)
 {
-	struct tally *t = shared(JOBS_MAX * sizeof(*t)), sum = { 0 };
+	struct statistics *t = shared(JOBS_MAX * sizeof(*t)), sum = { 0 };
 	uint64_t begin_ns = __real_mst_now_ns();
 	pid_t pid[JOBS_MAX];
 
@@ -268,8 +281,9 @@ static int live_all(void)
 static void usage(void)
 {
 	fprintf(stderr, "usage: test_sim [--seeds FIRST[-LAST]] [--transport near|far] [--jobs N]\n"
-			"                [--without FAULT,...] [--commits N] [--plan] [--trace] "
-			"[--short]\n");
+			"                [--with KIND@rank|lead|member] [--without FAULT,...] "
+			"[--commits N]\n"
+			"                [--plan] [--trace] [--short]\n");
 	exit(EXIT_USAGE);
 }
 
@@ -300,11 +314,11 @@ static void read_without(const char *text)
 static void read_options(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "seeds", 1, NULL, 's' },   { "transport", 1, NULL, 't' },
-		{ "jobs", 1, NULL, 'j' },    { "without", 1, NULL, 'w' },
-		{ "commits", 1, NULL, 'c' }, { "plan", 0, NULL, 'p' },
-		{ "trace", 0, NULL, 'T' },   { "short", 0, NULL, 'S' },
-		{ NULL, 0, NULL, 0 },
+		{ "seeds", 1, NULL, 's' }, { "transport", 1, NULL, 't' },
+		{ "jobs", 1, NULL, 'j' },  { "without", 1, NULL, 'w' },
+		{ "with", 1, NULL, 'W' },  { "commits", 1, NULL, 'c' },
+		{ "plan", 0, NULL, 'p' },  { "trace", 0, NULL, 'T' },
+		{ "short", 0, NULL, 'S' }, { NULL, 0, NULL, 0 },
 	};
 	int o;
 
@@ -318,6 +332,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'j':
 			opt.jobs = (uint32_t)strtoul(optarg, NULL, 10);
+			break;
+		case 'W':
+			opt.with = optarg;
 			break;
 		case 'w':
 			read_without(optarg);

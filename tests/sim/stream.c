@@ -47,7 +47,7 @@ struct connection {
 	struct mst_stream caller, callee;
 	struct pipe there, back;
 	struct mst_listener *listener;
-	struct sim_bell bell; /* of the caller, while it connects */
+	struct sim_wakeup wakeup; /* of the caller, while it connects */
 	bool arrived, answered, accepted;
 	bool cut;
 	int error;
@@ -389,11 +389,11 @@ static void is_answered(void *ctx, uint64_t unused)
 	if (until_ns > 0)
 		return;
 	c->answered = true;
-	sim_ring(&c->bell);
+	sim_ring(&c->wakeup);
 }
 
 /* The kernel lets the caller in, whether or not anybody accepts. */
-static void knock(void *ctx, uint64_t unused)
+static void request(void *ctx, uint64_t unused)
 {
 	struct connection *c = ctx;
 	uint64_t until_ns = free_at(c);
@@ -402,7 +402,7 @@ static void knock(void *ctx, uint64_t unused)
 	if (until_ns == 0 && !c->listener->closed && queue_of(c->listener) >= BACKLOG)
 		until_ns = sim_now() + MST_SECOND;
 	if (until_ns > 0 && until_ns < MST_NEVER)
-		sim_after(until_ns - sim_now(), knock, c, 0);
+		sim_after(until_ns - sim_now(), request, c, 0);
 	if (until_ns > 0)
 		return;
 	c->arrived = !c->listener->closed;
@@ -454,7 +454,7 @@ static int await(struct connection *c, uint64_t timeout_ns)
 			return -ECONNREFUSED;
 		if (past_ns >= timeout_ns)
 			return -ETIMEDOUT;
-		(void)sim_wait(&c->bell, timeout_ns - past_ns);
+		(void)sim_wait(&c->wakeup, timeout_ns - past_ns);
 	}
 	return c->error;
 }
@@ -478,7 +478,7 @@ static int stream_connect(const char *address, uint64_t timeout_ns, struct mst_s
 		return -ECONNREFUSED;
 	}
 	struct connection *c = connection_new(l);
-	sim_after(latency(), knock, c, 0);
+	sim_after(latency(), request, c, 0);
 	int rc = await(c, timeout_ns);
 	if (rc == 0)
 		*out = &c->caller;
@@ -505,7 +505,7 @@ static void die(struct sim_process *p)
 		if (p->death == SIM_KILLED && c->callee.owner == p && c->accepted)
 			close_end(&c->callee);
 		if (c->caller.owner == p)
-			sim_ring(&c->bell);
+			sim_ring(&c->wakeup);
 	}
 }
 

@@ -11,7 +11,7 @@
 
 #define BYTES ((size_t)65536)
 #define SEEDS 20u
-#define SLOW_NS_PER_KIB 10000u /* all of a landing takes 640 us */
+#define SLOW_NS_PER_KIB 10000u /* all of an inbound region takes 640 us */
 #define LONG_NS (100 * MST_SECOND)
 
 /* A link between two processes, each with a fiber that lives one half of a case. */
@@ -39,19 +39,19 @@ static void accept_main(void *arg)
 {
 	struct stage *s = arg;
 	struct mst_net_cfg cfg = { .published_bytes = BYTES, .links_max = 1 };
-	struct mst_knock knock;
-	struct mst_door *door;
+	struct mst_link_request request;
+	struct mst_link_listener *listener;
 
 	MST_ASSERT(s->t->net_open(&cfg, &s->a_net) == 0);
-	MST_ASSERT(s->t->door->open(s->a_net, &door) == 0);
-	memcpy(s->address, door->address, sizeof(s->address));
-	while (s->t->door->knock(door, &knock) == -EAGAIN)
+	MST_ASSERT(s->t->listener->open(s->a_net, &listener) == 0);
+	memcpy(s->address, listener->address, sizeof(s->address));
+	while (s->t->listener->next_request(listener, &request) == -EAGAIN)
 		(void)sim_wait(&sim_self()->control, MST_SECOND);
-	MST_ASSERT(s->t->door->answer(door, &knock, &s->a_link) == 0);
+	MST_ASSERT(s->t->listener->answer(listener, &request, &s->a_link) == 0);
 	MST_ASSERT(s->t->attach(s->a_net, s->a_link) == 0);
 	s->accepts(s);
 	drop(&s->a_link, true);
-	s->t->door->close(door);
+	s->t->listener->close(listener);
 	s->t->net_close(s->a_net);
 }
 
@@ -106,14 +106,14 @@ static void play_over(const struct mst_transport *t, void (*accepts)(struct stag
 
 static int put_all(struct mst_link *link, uint8_t byte)
 {
-	struct mst_put put = { .src = link->outbox,
+	struct mst_put put = { .src = link->outbound,
 			       .bytes = BYTES,
 			       .notify = true,
 			       .imm = byte,
 			       .signal = true,
 			       .cookie = byte };
 
-	memset(link->outbox, byte, BYTES);
+	memset(link->outbound, byte, BYTES);
 	return link->ops->put(link, &put);
 }
 
@@ -188,23 +188,23 @@ static void puts_and_stays(struct stage *s)
 
 static void detaches_in_the_middle(struct stage *s)
 {
-	const uint8_t *landing = s->a_link->landing;
+	const uint8_t *inbound = s->a_link->inbound;
 
-	while (count_of(landing, 7) == 0)
+	while (count_of(inbound, 7) == 0)
 		sim_sleep(MST_MS / 50);
 	s->t->detach(s->a_link);
-	size_t early = count_of(landing, 7);
+	size_t early = count_of(inbound, 7);
 	CU_ASSERT(early < BYTES / 2);
 	sim_sleep(MST_MS / 5);
-	size_t late = count_of(landing, 7);
+	size_t late = count_of(inbound, 7);
 	CU_ASSERT(late > early && late < BYTES);
 	drop(&s->a_link, false);
-	CU_ASSERT_EQUAL(count_of(landing, 0xdb), BYTES);
+	CU_ASSERT_EQUAL(count_of(inbound, 0xdb), BYTES);
 	sim_sleep(MST_SECOND / 2);
-	CU_ASSERT_EQUAL(count_of(landing, 0xdb), BYTES);
+	CU_ASSERT_EQUAL(count_of(inbound, 0xdb), BYTES);
 }
 
-static void pieces_land_until_the_landing_is_freed(void)
+static void pieces_land_until_the_inbound_is_freed(void)
 {
 	sim_manner.ns_per_kib = SLOW_NS_PER_KIB;
 	sim_manner.slow_chance = 0;
@@ -221,7 +221,7 @@ static void puts_and_frees(struct stage *s)
 static void hears_all_of_it(struct stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
-	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 7), BYTES);
+	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 7), BYTES);
 	CU_ASSERT_TRUE(hears(s->a_net, MST_LOST, MST_SECOND));
 }
 
@@ -234,9 +234,9 @@ static void what_is_on_its_way_survives_its_sender(void)
 static void spoils_its_source(struct stage *s)
 {
 	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
-	while (count_of(s->a_link->landing, 7) == 0)
+	while (count_of(s->a_link->inbound, 7) == 0)
 		sim_sleep(MST_MS / 100);
-	memset(s->c_link->outbox, 8, BYTES);
+	memset(s->c_link->outbound, 8, BYTES);
 	CU_ASSERT_TRUE(hears(s->c_net, MST_SENT, MST_SECOND));
 	sim_sleep(MST_SECOND);
 }
@@ -244,9 +244,9 @@ static void spoils_its_source(struct stage *s)
 static void sees_it_spoiled(struct stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
-	size_t good = count_of(s->a_link->landing, 7);
+	size_t good = count_of(s->a_link->inbound, 7);
 	CU_ASSERT(good > 0 && good < BYTES);
-	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 8), BYTES - good);
+	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 8), BYTES - good);
 	sim_sleep(MST_SECOND);
 }
 
@@ -264,14 +264,14 @@ static void copies_and_stays(struct stage *s)
 
 static void sees_a_part(struct stage *s)
 {
-	const uint8_t *landing = s->a_link->landing;
+	const uint8_t *inbound = s->a_link->inbound;
 
-	while (count_of(landing, 7) == 0)
+	while (count_of(inbound, 7) == 0)
 		sim_sleep(1000);
-	s->told |= count_of(landing, 7) < BYTES; /* but no arrival */
-	CU_ASSERT(count_of(landing, 7) == BYTES || s->a_net->ops->poll(s->a_net, NULL, 0) == 0);
+	s->told |= count_of(inbound, 7) < BYTES; /* but no arrival */
+	CU_ASSERT(count_of(inbound, 7) == BYTES || s->a_net->ops->poll(s->a_net, NULL, 0) == 0);
 	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
-	CU_ASSERT_EQUAL(count_of(landing, 7), BYTES);
+	CU_ASSERT_EQUAL(count_of(inbound, 7), BYTES);
 }
 
 static void near_put_is_seen_in_parts(void)
@@ -439,7 +439,7 @@ static void dies_in_its_put(struct stage *s)
 	sim_after(2000, kill_now, s->connector, SIM_KILLED);
 	CU_ASSERT_EQUAL(put_copy(s->c_link, 7), 1);
 	CU_ASSERT_TRUE(s->connector->dead);
-	memset(s->c_link->outbox, 9, BYTES);
+	memset(s->c_link->outbound, 9, BYTES);
 	int rc = put_word(s->c_link, 9);
 	CU_ASSERT(rc == 1 || rc == -EPIPE);
 	CU_ASSERT_EQUAL(s->t->dial(s->c_net, &dial, &other), -ECONNREFUSED);
@@ -451,10 +451,10 @@ static void dies_in_its_put(struct stage *s)
 static void sees_no_ghost(struct stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_LOST, MST_SECOND));
-	CU_ASSERT(count_of(s->a_link->landing, 7) < BYTES);
-	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 9), 0);
+	CU_ASSERT(count_of(s->a_link->inbound, 7) < BYTES);
+	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 9), 0);
 	CU_ASSERT_TRUE(is_silent(s->a_net, MST_SECOND));
-	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 9), 0);
+	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 9), 0);
 }
 
 static void ghost_reaches_nobody(void)
@@ -469,15 +469,15 @@ static void ghost_reaches_nobody(void)
 static void dies_with_a_view(struct stage *s)
 {
 	uint8_t *at = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int rc = s->t->view(s->c_link, MST_VIEW_OUTBOX, 0, BYTES, at);
+	int rc = s->t->view(s->c_link, MST_VIEW_OUTBOUND, 0, BYTES, at);
 
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	memset(at, 5, BYTES);
-	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 5), BYTES);
+	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 5), BYTES);
 	sim_kill(s->connector, SIM_KILLED);
 	CU_ASSERT_EQUAL(count_of(at, 5), BYTES);
 	memset(at, 9, BYTES);
-	CU_ASSERT_EQUAL(count_of(s->c_link->outbox, 9), BYTES);
+	CU_ASSERT_EQUAL(count_of(s->c_link->outbound, 9), BYTES);
 	drop(&s->c_link, true);
 	munmap(at, BYTES);
 }
@@ -502,7 +502,7 @@ static void ghost_puts_far(struct stage *s)
 	CU_ASSERT_EQUAL(s->t->poll(s->c_net, &ev, 1), 1);
 	CU_ASSERT_EQUAL(ev.kind, MST_LOST);
 	CU_ASSERT_EQUAL(put_word(s->c_link, 9), -EPIPE);
-	memset(s->c_link->outbox, 9, BYTES);
+	memset(s->c_link->outbound, 9, BYTES);
 }
 
 static void ghost_reaches_nobody_afar(void)
@@ -525,7 +525,7 @@ static void puts_to_the_frozen(struct stage *s)
 	sim_sleep(MST_MS);
 	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
 	CU_ASSERT_TRUE(hears(s->c_net, MST_SENT, MST_SECOND / 2));
-	CU_ASSERT_EQUAL(count_of(s->a_link->landing, 7), BYTES);
+	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 7), BYTES);
 	sim_sleep(2 * MST_SECOND);
 }
 
@@ -552,8 +552,8 @@ static void same_seed_same_world(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "pieces land after detach, until the landing is freed",
-	  pieces_land_until_the_landing_is_freed },
+	{ "pieces land after detach, until the inbound region is freed",
+	  pieces_land_until_the_inbound_is_freed },
 	{ "what is on its way survives its sender", what_is_on_its_way_survives_its_sender },
 	{ "a source is read when its piece lands", source_is_read_when_it_lands },
 	{ "a near put can be seen in parts, but not its arrival", near_put_is_seen_in_parts },

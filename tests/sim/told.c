@@ -2,6 +2,7 @@
 /* What workers are told. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "tests/sim/observer_state.h"
@@ -57,12 +58,42 @@ static void check_told(struct obs_worker *w, const struct muster_outcome *out)
 	w->last_ticket_told = out->ticket;
 }
 
+/* Where servers own: does whoever was counted go on with that version, or a newer one? */
+static bool answers_with_own(void)
+{
+	return obs.plan->owner == MUSTER_SERVERS_OWN &&
+	       (obs.plan->rule.release != MST_RELEASE_PUSH || obs.plan->rule.quorum == 1);
+}
+
+/* Whatever servers made of it, nobody is given a version with such a number. */
+static void check_finite(const struct obs_worker *w, const struct muster_outcome *out)
+{
+	const float *result = out->result;
+
+	for (uint64_t i = 0; obs.plan->guarded && result != NULL && i < obs.plan->elems; i++) {
+		if (isfinite(result[i]))
+			continue;
+		obs_violated("rank %" PRIu32 " is given version %" PRIu64
+			     ", which is not finite from element %" PRIu64 " on",
+			     w->rank, out->version, i);
+		return;
+	}
+}
+
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 {
+	struct obs_session *s = obs_find(w->rank, w->incarnation);
+
 	if (w->rogue)
 		return;
+	if (s != NULL)
+		s->waited = s->heard = true;
 	if (out->ticket != 0)
 		check_told(w, out);
+	if (out->verdict == MUSTER_COUNTED && out->version < out->counted_in && answers_with_own())
+		obs_violated("rank %" PRIu32 " is given version %" PRIu64
+			     ", and is in version %" PRIu64,
+			     w->rank, out->version, out->counted_in);
 	if (out->fresh && obs.plan->owner == MUSTER_WORKERS_OWN && w->last_version != UINT64_MAX &&
 	    out->version != w->last_version + 1)
 		obs_violated("rank %" PRIu32 " is given version %" PRIu64 " after %" PRIu64,
@@ -75,7 +106,51 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 	w->result_version = out->version;
 	if (out->version > 0)
 		check_set(w, out);
+	if (out->fresh)
+		check_finite(w, out);
 	check_bits(w, "when it gets them");
+}
+
+static bool is_among(const struct expect_item *item, const struct muster_fate *fate, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (fate[i].incarnation == item->incarnation && fate[i].ticket == item->seq)
+			return true;
+	}
+	return false;
+}
+
+/* The last session before this one. If it may have started, the fates before its own are dropped;
+ * if it is not known whether it has, neither is whose fates are told. */
+static const struct obs_session *session_before(const struct obs_worker *w)
+{
+	const struct obs_session *s = NULL;
+
+	for (uint32_t i = w->incarnation - 1; i > 0 && s == NULL; i--)
+		s = obs_find(w->rank, i);
+	return s != NULL && !s->rogue && s->items != NULL ? s : NULL;
+}
+
+void obs_fates(const struct obs_worker *w, const struct muster_fate *fate, uint32_t count)
+{
+	const struct obs_session *before = session_before(w);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct obs_session *s = obs_find(w->rank, fate[i].incarnation);
+		const struct expect_item *item = s != NULL ? obs_item(s, fate[i].ticket) : NULL;
+		if (s == NULL || (!s->rogue && item == NULL) ||
+		    (item != NULL && !s->rogue && item->verdict != fate[i].verdict))
+			obs_violated("rank %" PRIu32 " is told a wrong fate of ticket %" PRIu64
+				     " of session %" PRIu32,
+				     w->rank, fate[i].ticket, fate[i].incarnation);
+	}
+	for (const struct expect_item *item = before != NULL ? before->items : NULL; item != NULL;
+	     item = item->next) {
+		if (item->verdict != MUSTER_NONE && !item->told && !is_among(item, fate, count))
+			obs_violated("rank %" PRIu32 " is not told the fate of ticket %" PRIu64
+				     " of session %" PRIu32,
+				     w->rank, item->seq, item->incarnation);
+	}
 }
 
 void obs_lets_go(struct obs_worker *w)
@@ -102,32 +177,32 @@ void obs_success(const struct obs_worker *w, const char *call)
 			     w->rank, call);
 }
 
-void obs_error(const struct obs_worker *w, const char *call, int error, const char *sentence)
+void obs_error(const struct obs_worker *w, const char *call, int error, const char *reason)
 {
-	sim_say("rank %" PRIu32 ": %s: %d: %s", w->rank, call, error, sentence);
+	sim_say("rank %" PRIu32 ": %s: %d: %s", w->rank, call, error, reason);
 	const struct obs_session *s = obs_find(w->rank, w->incarnation);
 	bool excused = w->excused || (s != NULL && s->dawdled);
 	bool stale = error == -ESTALE && obs.plan->owner == MUSTER_WORKERS_OWN;
 	bool over = error == -ESHUTDOWN && obs.finished;
 	bool failed = error == -EHOSTDOWN && obs.finished && mst_finish_failed(obs.why);
 
-	if (sentence[0] == '\0')
+	if (reason[0] == '\0')
 		obs_violated("rank %" PRIu32 ": %s fails with %d and no word", w->rank, call,
 			     error);
 	bool too_late = obs.finished && strcmp(call, "open") == 0;
 	if (!excused && !sim_plan_servers_hold(obs.plan)) {
 		excused = obs.plan->servers == 1 || sim_plan_hits(obs.plan, SIM_SERVER) ||
-			  (obs.server_hit != 0 && obs_names_cause(sentence));
+			  (obs.server_hit != 0 && obs_names_cause(reason));
 	}
 	if (!excused && !stale && !over && !failed && !too_late)
 		obs_violated("rank %" PRIu32 ": %s fails, though nothing happened to it: %s",
-			     w->rank, call, sentence);
+			     w->rank, call, reason);
 }
 
 void obs_spoiled(const struct obs_worker *w)
 {
 	if (!w->rogue)
-		obs_violated("rank %" PRIu32 " writes to a slot that is still being sent", w->rank);
+		obs_violated("rank %" PRIu32 " writes to what is still being sent", w->rank);
 }
 
 void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns)

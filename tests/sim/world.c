@@ -20,7 +20,7 @@
 /* A wait of a ghost: it may wait for another ghost, that is still to have its turn. */
 #define GHOST_NS 1000u
 
-/* From a bell to the turn of whom it wakes. */
+/* From a wakeup to the turn of whom it wakes. */
 #define WAKE_NS_MIN 200u
 #define WAKE_NS_MAX 20000u
 
@@ -286,28 +286,28 @@ static void pause_for(struct sim_fiber *f, uint64_t span_ns)
 	fiber_pause();
 }
 
-bool sim_wait(struct sim_bell *bell, uint64_t timeout_ns)
+bool sim_wait(struct sim_wakeup *wakeup, uint64_t timeout_ns)
 {
 	struct sim_fiber *f = sim.running;
 
-	MST_ASSERT(f != NULL && bell->sleeper == NULL);
-	if (!bell->rung && timeout_ns > 0) {
-		bell->sleeper = f;
+	MST_ASSERT(f != NULL && wakeup->sleeper == NULL);
+	if (!wakeup->rung && timeout_ns > 0) {
+		wakeup->sleeper = f;
 		pause_for(f, timeout_ns);
-		bell->sleeper = NULL;
+		wakeup->sleeper = NULL;
 	}
-	bool rung = bell->rung;
-	bell->rung = false;
+	bool rung = wakeup->rung;
+	wakeup->rung = false;
 	return rung;
 }
 
-void sim_ring(struct sim_bell *bell)
+void sim_ring(struct sim_wakeup *wakeup)
 {
-	struct sim_fiber *f = bell->sleeper;
+	struct sim_fiber *f = wakeup->sleeper;
 
-	if (!bell->rung && f != NULL)
+	if (!wakeup->rung && f != NULL)
 		sim_after(sim_between(WAKE_NS_MIN, WAKE_NS_MAX), run, f, f->turn);
-	bell->rung = true;
+	wakeup->rung = true;
 }
 
 void sim_sleep(uint64_t ns)

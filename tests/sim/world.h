@@ -58,7 +58,7 @@ enum sim_death {
 };
 
 /* What a sleeper waits for. One sleeper at a time. */
-struct sim_bell {
+struct sim_wakeup {
 	struct sim_fiber *sleeper;
 	bool rung;
 };
@@ -72,9 +72,10 @@ struct sim_process {
 	bool dead;
 	enum sim_death death;
 	uint64_t clock_offset;
-	uint64_t frozen_until;   /* its fibers do not run before */
-	struct sim_bell control; /* a control stream stirs, a caller knocks, somebody rings */
-	uint32_t fibers;         /* that have not ended */
+	uint64_t frozen_until; /* its fibers do not run before */
+	struct sim_wakeup
+		control; /* a control stream stirs, a caller asks for a link, somebody rings */
+	uint32_t fibers; /* that have not ended */
 	struct sim_process *next;
 };
 
@@ -91,10 +92,10 @@ void sim_at_death(void (*act)(struct sim_process *p));
 
 /* Runs @main in @p, soon. */
 void sim_spawn(struct sim_process *p, void (*main)(void *arg), void *arg);
-/* Until @bell rings or the time is over, by this process's clock. Return: has it rung? It may also
- * return early. */
-bool sim_wait(struct sim_bell *bell, uint64_t timeout_ns);
-void sim_ring(struct sim_bell *bell);
+/* Until @wakeup rings or the time is over, by this process's clock. Return: has it rung? It may
+ * also return early. */
+bool sim_wait(struct sim_wakeup *wakeup, uint64_t timeout_ns);
+void sim_ring(struct sim_wakeup *wakeup);
 /* All of the time. */
 void sim_sleep(uint64_t ns);
 /* A place where a thread could lose its processor: now and then others get a turn, sometimes for

@@ -9,14 +9,14 @@ usage: between.py CASE --musterd TRIP_MUSTERD --crowd TRIP_CROWD --lie-crowd LIE
 The job goes on without who is hurt; a worker of the same rank joins in its place; no version is
 wrong, and every contribution had one verdict, or went with its session.
 """
-import argparse
 import os
 import signal
 import sys
 import tempfile
 import time
 
-from servers import Child, Job, check
+from base import cases, check, main, until
+from servers import Job
 
 LEASE = 0.6
 WORKERS = 4
@@ -41,6 +41,8 @@ SERVERS = {
 class Scene(Job):
     """A job of three servers, each of whose processes has a folder for its trip."""
 
+    elems = 12500
+
     def __init__(self, a, commits, rank, stages, server=None):
         self.trips = tempfile.TemporaryDirectory()
         self.victim, self.where = rank, server
@@ -50,40 +52,28 @@ class Scene(Job):
         self.base = os.path.join(self.trips.name, name)
         options = ["-n", str(WORKERS), "--policy", "backup:3", "--commits", str(commits),
                    "--lease", f"{int(LEASE * 1000)}ms"]
-        if server == 0:
-            os.environ["MUSTER_TRIP"] = self.trips.name
-        super().__init__(a, 3, *options, workers=0, members=0)
-        os.environ.pop("MUSTER_TRIP", None)
+        super().__init__(a, 3, *options, workers=0, members=0, **self.trip(server == 0))
         for index in (1, 2):
             self.joined(index)
         for r in range(WORKERS):
             self.works(r)
 
+    def trip(self, is_where):
+        """The environment of a process that stands at the moment, if this is the one."""
+        return {"MUSTER_TRIP": self.trips.name} if is_where else {}
+
     def joined(self, index):
         """Seats are taken in the order of coming."""
-        env = {"MUSTER_TRIP": self.trips.name} if self.where == index else {}
-        self.member.append(Child([self.a.musterd, "--join", self.address], **env))
-        end = time.monotonic() + 10
-        while f"server {index} of 3 joined" not in self.said():
-            check("it joins", time.monotonic() < end)
-            time.sleep(0.01)
+        self.join(**self.trip(self.where == index))
+        check("it joins", until(lambda: f"server {index} of 3 joined" in self.lead.said()))
 
     def works(self, rank):
-        env = {"MUSTER_TRIP": self.trips.name} if self.where is None and rank == self.victim else {}
-        log = os.path.join(self.dir.name, "log")
-        self.worker.append(Child([self.a.crowd, log, "12500", "sleep_us=2000", "ranges=7"],
-                                 MUSTER_SERVER=self.address, MUSTER_RANK=str(rank), **env))
-
-    def said(self):
-        self.lead.log.seek(0)
-        return self.lead.log.read()
+        self.work(rank, "sleep_us=2000", "ranges=7",
+                  **self.trip(self.where is None and rank == self.victim))
 
     def await_(self, what, condition):
-        end = time.monotonic() + 15
-        while not condition():
-            if time.monotonic() > end:
-                sys.exit(f"between: {what}: {self.said()}")
-            time.sleep(0.005)
+        if not until(condition, 15):
+            sys.exit(f"between: {what}: {self.lead.said()}")
 
     def hold(self):
         self.await_("nobody stands at the moment", lambda: os.path.exists(self.base + ".held"))
@@ -93,12 +83,12 @@ class Scene(Job):
             pass
 
     def is_lost(self):
-        return f"rank {self.victim} " in self.said().replace("joined", "")
+        return f"rank {self.victim} " in self.lead.said().replace("joined", "")
 
     def settle(self, name, statuses):
         """All others end well; so does who has come in its place."""
         codes = [w.end(30)[0] for w in self.worker]
-        status, log = self.lead_end(10)
+        status, log = self.lead.end(10)
         members = [m.end(10)[0] for m in self.member]
         others = [c for i, c in enumerate(codes) if i != self.victim]
         ok = not any(others) and status == 0 and not any(members)
@@ -125,7 +115,7 @@ def stopped_at(a, name, rank, stages, server=None):
         s.worker[rank].signal(signal.SIGSTOP)
         if server is not None:
             s.go()
-        s.await_("it is not ended", lambda: "was silent for its lease" in s.said())
+        s.await_("it is not ended", lambda: "was silent for its lease" in s.lead.said())
         s.go()
         s.worker[rank].signal(signal.SIGCONT)
         s.settle(f"stopped, {name}", {1})
@@ -170,12 +160,11 @@ class Gathering(Scene):
             f.write(stage + "\n")
         Job.__init__(self, a, 2, "-n", "2", "--commits", "30", "--lease", "800ms",
                      "--join-timeout", "4s", workers=2, members=0)
-        self.member.append(Child([a.musterd, "--join", self.address],
-                                 MUSTER_TRIP=self.trips.name))
+        self.join(MUSTER_TRIP=self.trips.name)
         self.hold()
 
     def ends(self):
-        return [self.lead_end(10)[0], *(c.end(10)[0] for c in (*self.member, *self.worker))]
+        return [self.lead.end(10)[0], *(c.end(10)[0] for c in (*self.member, *self.worker))]
 
 
 def stopped_while_one_dials_the_other(a):
@@ -191,7 +180,7 @@ def stopped_while_one_dials_the_other(a):
                 time.sleep(seconds)
                 victim.send_signal(signal.SIGCONT)
                 ends = s.ends()
-                said = s.said() + s.member[0].end(1)[1]
+                said = s.lead.said() + s.member[0].end(1)[1]
                 check("no assertion", "assertion" not in said)
                 check(f"{who} stopped {stage[:11]} for {seconds} s: {ends}",
                       ends == [0] * 4 or seconds > 1 and 1 in ends and "lease" in said)
@@ -203,39 +192,22 @@ def one_link_reset(a):
     for part in range(3):
         with Job(a, 3, "-n", "4", "--policy", "backup:3", "--commits", "100", workers=0) as job:
             for rank in range(4):
-                kept = a.crowd
                 if rank == 2:
-                    a.crowd = a.lie_crowd
-                    os.environ["MUSTER_LIE"] = f"{part} header 20 reset"
-                job.work(rank, "sleep_us=2000")
-                os.environ.pop("MUSTER_LIE", None)
-                a.crowd = kept
+                    job.work(rank, "sleep_us=2000", program=a.lie_crowd,
+                             MUSTER_LIE=f"{part} header 20 reset")
+                else:
+                    job.work(rank, "sleep_us=2000")
             status, said = job.worker[2].end(10)
             check(f"it ends in words: {said.strip()[-100:]}", status == 1 and "rank 2" in said)
             job.work(2, "sleep_us=1000")
             codes = [w.end(20)[0] for w in job.worker]
-            ends = [job.lead_end(10)[0], *(m.end(10)[0] for m in job.member)]
+            ends = [job.lead.end(10)[0], *(m.end(10)[0] for m in job.member)]
             check(f"link {part}: {codes}, servers {ends}",
                   codes == [0, 0, 1, 0, 0] and not any(ends))
             job.proven("--kills")
 
 
-CASES = {f.__name__: f for f in (killed_between_headers, killed_amid_data, stopped_between_headers,
-                                 killed_while_servers_answer, stopped_while_servers_answer,
-                                 stopped_while_one_dials_the_other, one_link_reset)}
-
-
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd", "--lie-crowd"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-    else:
-        CASES[a.case](a)
-
-
-main()
+CASES = cases(killed_between_headers, killed_amid_data, stopped_between_headers,
+              killed_while_servers_answer, stopped_while_servers_answer,
+              stopped_while_one_dials_the_other, one_link_reset)
+main(CASES, "musterd", "crowd", "lie-crowd")

@@ -174,6 +174,11 @@ class Cell:
         s.held(*holds)
         log = "run" if self.victim == "run" else "server"
         wait_until(lambda: s.said(log).count(" joined from ") >= WORKERS, 20, "all have joined")
+        if self.moment == "join" and self.victim != "run":
+            # The server says so before its welcome has come; only with it the worker has memory.
+            others = [s.process[f"rank{r}"].pid for r in range(WORKERS) if r != self.rank]
+            wait_until(lambda: all((holdings(pid) or (0, 0))[1] for pid in others), 20,
+                       "all have their welcome")
         if self.moment == "counted":
             s.go(f"rank{self.rank}")
             wait_until(lambda: self.is_counted(s.status()), 20, f"it is counted; {s.status()}")

@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Proves from the workers' logs that every version is what its set says, to the bit (history.py).
 
-usage: check_history.py LOG [--group G] [--optimizer sgd:LR,MU|add|none] [--lr-scale linear|none]
-                        [--compensate] [--kills] [--seen VERDICT] [--count N] [--versions N]
+usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
+                        [--lr-scale auto|linear|none] [--compensate] [--kills] [--seen VERDICT]
+                        [--never VERDICT] [--told N] [--count N] [--versions N]
+
+SPEC is sgd:LR,MU with further figures as musterd has them (sgd:0.1,0.9,nesterov=1,decay=0.01), add,
+or none.
 """
 import argparse
 import sys
@@ -12,10 +16,14 @@ import history
 
 
 def check(a):
-    rules = history.Rules(a.optimizer, a.group, a.lr_scale, a.compensate)
+    rules = history.Rules(a.optimizer, a.group, a.lr_scale, a.compensate, a.weigh)
     proof = history.prove(a.log, rules, a.kills)
     if a.seen and history.VERDICTS.index(a.seen) not in proof.verdicts:
         raise history.Broken(f"nobody had the verdict {a.seen}: the case is too easy")
+    if a.never:
+        proof.must_not_have(history.VERDICTS.index(a.never))
+    if proof.told < a.told:
+        raise history.Broken(f"only {proof.told} fates were told, {a.told} expected")
     if proof.newest < a.versions:
         raise history.Broken(f"only {proof.newest} versions, {a.versions} expected")
     for version, count in enumerate(proof.counts, 1):
@@ -31,10 +39,13 @@ def main():
     p.add_argument("log")
     p.add_argument("--group", type=int, default=8)
     p.add_argument("--optimizer", default="none")
-    p.add_argument("--lr-scale", default="linear")
+    p.add_argument("--lr-scale", default="auto")
+    p.add_argument("--weigh", default="samples")
     p.add_argument("--compensate", action="store_true")
     p.add_argument("--kills", action="store_true", help="workers may end badly")
     p.add_argument("--seen", choices=history.VERDICTS, help="somebody must have had it")
+    p.add_argument("--never", choices=history.VERDICTS, help="nobody may have had it")
+    p.add_argument("--told", type=int, default=0, help="at least so many fates must be told")
     p.add_argument("--count", type=int, help="contributions that each version must have")
     p.add_argument("--versions", type=int, default=1, help="at least so many must have been seen")
     try:

@@ -4,48 +4,18 @@
 
 usage: ends.py CASE --musterd MUSTERD --crowd CROWD --muster MUSTER
 """
-import argparse
 import contextlib
 import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
-from scene import tagged, until
-from server import ASK_STATUS, Server, frame
+from base import Job, cases, check, main, tagged, until
+from server import ASK_STATUS, frame
 
 SLOW = ["sleep_us=20000"]
-
-
-class Workers:
-    def __init__(self, crowd, server, count, *options):
-        self.dir = tempfile.TemporaryDirectory()
-        env = dict(os.environ, MUSTER_SERVER=f"127.0.0.1:{server.port}")
-        self.each = [
-            subprocess.Popen(
-                [crowd, os.path.join(self.dir.name, "log"), "100", *options],
-                stdin=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                text=True,
-                env=dict(env, MUSTER_RANK=str(r)),
-            )
-            for r in range(count)
-        ]
-
-    def end(self, seconds):
-        """[(exit status, what it said)]; whoever is not over by then fails the test."""
-        try:
-            return [(w.wait(seconds), w.stderr.read()) for w in self.each]
-        except subprocess.TimeoutExpired:
-            sys.exit("ends: a worker hangs")
-        finally:
-            for w in self.each:
-                if w.poll() is None:
-                    w.kill()
-                    w.wait()
 
 
 def has_begun(pid):
@@ -55,150 +25,161 @@ def has_begun(pid):
     return any(int(mask, 16) >> signal.SIGTERM - 1 & 1 for mask in masks.values())
 
 
-def check(what, ok):
-    if not ok:
-        sys.exit(f"ends: {what}")
-    print(what)
-
-
 def sigterm(a):
-    server = Server(a.musterd, "-n", "2")
-    workers = Workers(a.crowd, server, 2, *SLOW)
-    time.sleep(0.5)
-    status, log = server.stop()
-    check(
-        f"SIGTERM with workers at work ends the server with 143, not {status}: {log[-300:]}",
-        status == 143,
-    )
-    for code, said in workers.end(5):
-        check(
-            f"its workers are told: {said.strip()}", code == 1 and "ended by signal 15" in said
-        )
+    with Job(a, "-n", "2") as job:
+        job.work_all(2, *SLOW)
+        job.begin()
+        status, log = job.server.stop()
+        check(f"SIGTERM with workers at work ends the server with 143, not {status}: {log[-300:]}",
+              status == 143)
+        for code, said in job.ends(20):
+            check(f"its workers are told: {said.strip()}",
+                  code == 1 and "ended by signal 15" in said)
 
 
 def sigterm_with_a_stopped_worker(a):
-    server = Server(a.musterd, "-n", "2")
-    workers = Workers(a.crowd, server, 2, *SLOW)
-    time.sleep(0.5)
-    workers.each[1].send_signal(signal.SIGSTOP)
-    status, _ = server.stop()
-    workers.each[1].send_signal(signal.SIGCONT)
-    check(
-        f"SIGTERM with a stopped worker ends the server with 143, not {status}", status == 143
-    )
-    check("both workers end", [c for c, _ in workers.end(5)] == [1, 1])
+    with Job(a, "-n", "2") as job:
+        job.work_all(2, *SLOW)
+        job.begin()
+        job.worker[1].signal(signal.SIGSTOP)
+        status, _ = job.server.stop()
+        job.worker[1].signal(signal.SIGCONT)
+        check(f"SIGTERM with a stopped worker ends the server with 143, not {status}",
+              status == 143)
+        check("both workers end", job.codes(20) == [1, 1])
 
 
 def sigkill(a):
-    server = Server(a.musterd, "-n", "2")
-    workers = Workers(a.crowd, server, 2, *SLOW)
-    time.sleep(0.5)
-    server.process.kill()
-    server.process.wait()
-    began = time.monotonic()
-    for code, said in workers.end(5):
-        check(
-            f"kill -9 of the server ends its workers with a sentence: {said.strip()}",
-            code == 1 and said,
-        )
-    check("at once, not after a lease", time.monotonic() - began < 2)
+    with Job(a, "-n", "2") as job:
+        job.work_all(2, *SLOW)
+        job.begin()
+        job.server.kill()
+        began = time.monotonic()
+        for code, said in job.ends(20):
+            check(f"kill -9 of the server ends its workers with a sentence: {said.strip()}",
+                  code == 1 and said)
+        check("at once, not after a lease", time.monotonic() - began < 4)
 
 
 def status_before_anybody(a):
-    server = Server(a.musterd, "-n", "2")
-    got = subprocess.run(
-        [a.muster, "status", f"127.0.0.1:{server.port}"],
-        capture_output=True,
-        text=True,
-        timeout=10,
-    )
-    server.stop()
-    check(
-        f"status before the first worker: {got.stdout.strip()}{got.stderr.strip()}",
-        got.returncode == 0,
-    )
+    with Job(a, "-n", "2") as job:
+        got = subprocess.run([a.muster, "status", job.address], capture_output=True, text=True,
+                             timeout=10)
+        job.server.stop()
+        check(f"status before the first worker: {got.stdout.strip()}{got.stderr.strip()}",
+              got.returncode == 0)
+
+
+def connected(server):
+    """How many connections its host has with it."""
+    port = f":{server.port:04X}"
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f.readlines()[1:]]
+    return sum(row[2].endswith(port) and row[3] == "01" for row in rows)
 
 
 def crowd_of_watchers(a):
-    server = Server(a.musterd, "-n", "2", "--commits", "20")
-    watchers = []
-    for _ in range(100):
-        s = server.connect()
-        s.sendall(frame(ASK_STATUS, b"\x00\x00\x00\x00"))
-        watchers.append(s)
-    workers = Workers(a.crowd, server, 2)
-    check(
-        "a hundred watchers do not keep workers out", [c for c, _ in workers.end(20)] == [0, 0]
-    )
-    check("and the server ends", server.process.wait(20) == 0)
+    with Job(a, "-n", "2", "--commits", "20") as job:
+        watchers = []
+        for _ in range(100):
+            s = job.server.connect()
+            s.sendall(frame(ASK_STATUS, bytes(4)))
+            watchers.append(s)
+        job.work_all(2)
+        check("a hundred watchers do not keep workers out", job.codes(20) == [0, 0])
+        check("and the server ends", job.server.end(20)[0] == 0)
+
+
+def strangers_while_the_server_stands_still(a):
+    """The server finds all connections at once when it goes on, and workers are among them."""
+    for before, after in (30, 80), (70, 20):
+        with Job(a, "-n", "2", "--commits", "20") as job:
+            job.server.process.send_signal(signal.SIGSTOP)
+            strangers = [job.server.connect() for _ in range(before)]
+            job.work_all(2)
+            check("workers are connected", until(lambda j=job: connected(j.server) >= before + 2,
+                                                 60))
+            strangers += [job.server.connect() for _ in range(after)]
+            job.server.process.send_signal(signal.SIGCONT)
+            check(f"{before} strangers before workers and {after} after them do not keep them out",
+                  job.codes(60) == [0, 0])
+            check("and the server ends", job.server.end(60)[0] == 0)
 
 
 def heartbeat_flood(a):
-    server = Server(a.musterd, "-n", "2", "--commits", "60")
-    rude = Workers(a.crowd, server, 2, "sleep_us=5000")
-    loud = server.connect()
-    loud.setblocking(False)
-    flood = frame(ASK_STATUS, b"\x00\x00\x00\x00") * 300
-    until = time.monotonic() + 20
-    while any(w.poll() is None for w in rude.each) and time.monotonic() < until:
-        try:
-            loud.send(flood)
-        except (BlockingIOError, ConnectionError):
-            time.sleep(0.001)
-    check(
-        "a flood of questions that are never read does not stop the job",
-        [c for c, _ in rude.end(5)] == [0, 0],
-    )
-    loud.close()
-    check("and the server ends", server.process.wait(20) == 0)
+    with Job(a, "-n", "2", "--commits", "60") as job:
+        job.work_all(2, "sleep_us=5000")
+        loud = job.server.connect()
+        loud.setblocking(False)
+        flood = frame(ASK_STATUS, bytes(4)) * 300
+        end = time.monotonic() + 20
+        while any(w.process.poll() is None for w in job.worker) and time.monotonic() < end:
+            try:
+                loud.send(flood)
+            except (BlockingIOError, ConnectionError):
+                time.sleep(0.001)
+        check("a flood of questions that are never read does not stop the job",
+              job.codes(5) == [0, 0])
+        loud.close()
+        check("and the server ends", job.server.end(20)[0] == 0)
 
 
 def join_timeout(a):
-    server = Server(a.musterd, "-n", "3", "--join-timeout", "1s")
-    workers = Workers(a.crowd, server, 2)
-    for code, said in workers.end(10):
-        check(f"a worker too few: {said.strip()}", code == 1 and "missing: rank 2" in said)
-    check("the server fails", server.process.wait(10) == 1)
+    with Job(a, "-n", "3", "--join-timeout", "1s") as job:
+        job.work_all(2)
+        for code, said in job.ends(10):
+            check(f"a worker too few: {said.strip()}", code == 1 and "missing: rank 2" in said)
+        check("the server fails", job.server.end(10)[0] == 1)
+
+
+def nobody_joins(a):
+    with Job(a, "-n", "3", "--join-timeout", "1s") as job:
+        status, said = job.server.end(10)
+        check("the server fails", status == 1)
+        check(f"in words: {said}", "no worker came within 1 s (--join-timeout)" in said
+              and f"MUSTER_SERVER={job.address}" in said)
+
+
+def stopped_before_anybody_joins(a):
+    """Time in which the server stood still is not the workers'."""
+    with Job(a, "-n", "1", "--join-timeout", "3s") as job:
+        job.stopped(4)
+        time.sleep(0.5)
+        job.work(0, "rounds=3")
+        check("the worker takes part", job.codes(20) == [0])
+        check("and the server ends", job.server.end(10)[0] == 0)
+
+
+def all_workers_hang(a):
+    with Job(a, "-n", "2", "--patience", "2s") as job:
+        job.work_all(2, "sleep_us=6000000")
+        status, said = job.server.end(20)
+        check("the server fails", status == 1)
+        for rank in range(2):
+            check(f"it names rank {rank}: {said}", f"rank {rank} is alive" in said)
+        check("and ends in words", "missing: rank 0, 1" in said)
+        for code, told in job.ends(20):
+            check(f"a worker that wakes is told: {told.strip()}",
+                  code == 1 and "--patience" in told)
 
 
 def nobody_offers(a):
-    server = Server(a.musterd, "-n", "2")
-    workers = Workers(a.crowd, server, 2, "start=0")
-    for code, said in workers.end(10):
-        check(f"no start state: {said.strip()}", code == 1 and "start state" in said)
-    check("the server fails", server.process.wait(10) == 1)
-
-
-def check_history(workers):
-    here = os.path.dirname(os.path.abspath(__file__))
-    subprocess.run(
-        [
-            sys.executable,
-            os.path.join(here, "check_history.py"),
-            os.path.join(workers.dir.name, "log"),
-            "--optimizer",
-            "sgd:0.1,0.9",
-            "--kills",
-        ],
-        check=True,
-    )
+    with Job(a, "-n", "2") as job:
+        job.work_all(2, "start=0")
+        for code, said in job.ends(10):
+            check(f"no start state: {said.strip()}", code == 1 and "start state" in said)
+        check("the server fails", job.server.end(10)[0] == 1)
 
 
 def rejoin(a):
-    server = Server(a.musterd, "-n", "3", "--policy", "bsp", "--commits", "200")
-    workers = Workers(a.crowd, server, 3, "sleep_us=5000", "2:die=5")
-    time.sleep(0.6)
-    env = dict(os.environ, MUSTER_SERVER=f"127.0.0.1:{server.port}", MUSTER_RANK="2")
-    again = subprocess.run(
-        [a.crowd, os.path.join(workers.dir.name, "log"), "100", "sleep_us=5000"],
-        env=env,
-        timeout=30,
-        stdin=subprocess.DEVNULL,
-    )
-    check("a rank that died comes back and stays to the end", again.returncode == 0)
-    check("the others went on", sorted(c for c, _ in workers.end(10)) == [-9, 0, 0])
-    check_history(workers)
-    check("the server finishes", server.process.wait(10) == 0)
+    with Job(a, "-n", "3", "--policy", "bsp", "--commits", "200") as job:
+        job.work_all(3, "sleep_us=5000", "2:die=5")
+        job.worker[2].process.wait(60)
+        again = job.work(2, "sleep_us=5000")
+        check("a rank that died comes back and stays to the end", again.end(120)[0] == 0)
+        check("the others went on", job.codes(10) == [0, 0, -9, 0])
+        job.proven("--kills")
+        check("the server finishes", job.server.end(10)[0] == 0)
 
 
 def at_any_moment(a, signo, seeds):
@@ -206,23 +187,20 @@ def at_any_moment(a, signo, seeds):
     hits = 0
     for seed in seeds:
         chance = random.Random(seed)
-        server = Server(
-            a.musterd, "-n", "5", "--policy", "backup:4", "--commits", "800", "--lease", "1s"
-        )
-        workers = Workers(a.crowd, server, 5, "sleep_us=1000")
-        time.sleep(0.2 + chance.random() * 0.5)
-        victim = workers.each[chance.randrange(5)]
-        victim.send_signal(signo)
-        status = server.process.wait(30)
-        if signo == signal.SIGSTOP:
-            victim.send_signal(signal.SIGCONT)
-        codes = [c for c, _ in workers.end(10)]
-        hits += any(codes)
-        check(
-            f"seed {seed}: the job finishes, with {codes}",
-            status == 0 and sum(c != 0 for c in codes) <= 1,
-        )
-        check_history(workers)
+        with Job(a, "-n", "5", "--policy", "backup:4", "--commits", "800", "--lease", "1s") as job:
+            job.work_all(5, "sleep_us=1000")
+            job.begin()
+            time.sleep(chance.random() * 0.5)
+            victim = job.worker[chance.randrange(5)]
+            victim.signal(signo)
+            status, _ = job.server.end(120)
+            if signo == signal.SIGSTOP:
+                victim.signal(signal.SIGCONT)
+            codes = job.codes(10)
+            hits += any(codes)
+            check(f"seed {seed}: the job finishes, with {codes}",
+                  status == 0 and sum(c != 0 for c in codes) <= 1)
+            job.proven("--kills")
     check(f"{hits} of {len(seeds)} were hit in mid-run", 2 * hits > len(seeds))
 
 
@@ -235,21 +213,17 @@ def freeze_at_any_moment(a):
 
 
 def a_frozen_worker_wakes_evicted(a):
-    server = Server(
-        a.musterd, "-n", "3", "--policy", "bsp", "--commits", "4000", "--lease", "500ms"
-    )
-    workers = Workers(a.crowd, server, 3, "sleep_us=500")
-    time.sleep(0.5)
-    workers.each[1].send_signal(signal.SIGSTOP)
-    time.sleep(1.2)
-    workers.each[1].send_signal(signal.SIGCONT)
-    ends = workers.end(30)
-    check(
-        f"it is told why: {ends[1][1].strip()}",
-        ends[1][0] == 1 and "silent for its lease" in ends[1][1],
-    )
-    check("the others finish", [ends[0][0], ends[2][0], server.process.wait(10)] == [0, 0, 0])
-    check_history(workers)
+    with Job(a, "-n", "3", "--policy", "bsp", "--commits", "4000", "--lease", "500ms") as job:
+        job.work_all(3, "sleep_us=500")
+        job.begin()
+        job.worker[1].signal(signal.SIGSTOP)
+        time.sleep(1.2)
+        job.worker[1].signal(signal.SIGCONT)
+        ends = job.ends(120)
+        check(f"it is told why: {ends[1][1].strip()}",
+              ends[1][0] == 1 and "silent for its lease" in ends[1][1])
+        check("the others finish", [ends[0][0], ends[2][0], job.server.end(10)[0]] == [0, 0, 0])
+        job.proven("--kills")
 
 
 def a_run_of_servers_is_ended_in_any_phase(a):
@@ -297,38 +271,10 @@ def a_server_that_dies_before_the_start(a):
     check("nothing is left", until(lambda: not tagged(mark), 3))
 
 
-CASES = {
-    f.__name__: f
-    for f in (
-        sigterm,
-        sigterm_with_a_stopped_worker,
-        sigkill,
-        status_before_anybody,
-        crowd_of_watchers,
-        heartbeat_flood,
-        join_timeout,
-        nobody_offers,
-        rejoin,
-        kill_at_any_moment,
-        freeze_at_any_moment,
-        a_frozen_worker_wakes_evicted,
-        a_run_of_servers_is_ended_in_any_phase,
-        a_server_that_dies_before_the_start,
-    )
-}
-
-
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd", "--muster"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-    else:
-        CASES[a.case](a)
-
-
-main()
+CASES = cases(sigterm, sigterm_with_a_stopped_worker, sigkill, status_before_anybody,
+              crowd_of_watchers, strangers_while_the_server_stands_still, heartbeat_flood,
+              join_timeout, nobody_joins, stopped_before_anybody_joins, all_workers_hang,
+              nobody_offers, rejoin, kill_at_any_moment, freeze_at_any_moment,
+              a_frozen_worker_wakes_evicted, a_run_of_servers_is_ended_in_any_phase,
+              a_server_that_dies_before_the_start)
+main(CASES, "musterd", "crowd", "muster")

@@ -5,8 +5,10 @@ It knows nothing of the server. Gradients are computed again from (rank, incarna
 read where the worker kept them; the tree, the division and the update are done once more with
 NumPy's float32. The logs are those of history.h. What is proven, prove() says.
 """
+import bisect
 import glob
 import itertools
+import math
 import os
 import re
 import zlib
@@ -20,6 +22,9 @@ SERVERS_OWN = 0
 U32 = np.uint32
 # As many versions behind as a counted contribution may be; any, where the policy is not here.
 WINDOW = {"bsp": 0, "backup": 0, "ksync": 0, "kbatchsync": 0}
+SLOTS_MAX = 4  # MST_SLOTS_MAX
+# Where servers own, a counted worker goes on with the version it is in, or a newer one.
+OWN_VERSION = ("bsp", "backup", "ksync", "kasync", "async", "bounded", "ssp")
 ONE_EACH = ("bsp", "backup", "ksync", "kasync")  # from a rank to a version
 
 
@@ -81,6 +86,7 @@ class Push:
         self.log, self.ticket, self.tag = log, int(words[1]), int(words[2])
         self.weight, self.is_sum = float(words[3]), int(words[4])
         self.fate = None  # (verdict, version), once heard
+        self.unread = False  # no server has read it: its rank came back, and was not told of it
 
     @property
     def order(self):
@@ -142,7 +148,7 @@ class Log:
             self.type, self.result_type, self.owner, self.stride = map(int, words[5:9])
             self.policy = words[9] if len(words) > 9 else ""
         elif what == "fate":
-            self.fates.append(tuple(map(int, words[1:4])))
+            self.fates.append(tuple(map(int, words[1:5])))
         elif what == "push":
             push = Push(self, words)
             if push.ticket != len(self.pushes) + 1:
@@ -154,6 +160,7 @@ class Log:
             del self.pushes[int(words[1])]
         elif what == "outcome":
             self.outcomes.append(Outcome(words))
+            self.outcomes[-1].pushed = len(self.pushes)
         elif what == "error":
             self.errors.append(" ".join(words))
         elif what == "end":
@@ -218,16 +225,42 @@ def is_leaving(log, mute):
 
 
 def hear_fates(logs):
-    """What a rank that came back was told of the session before it."""
+    """What a rank that came back was told of the session before it that had started."""
     by_session = {(log.rank, log.incarnation): log for log in logs}
     for log in logs:
-        for ticket, verdict, version in log.fates:
-            earlier = [by_session[s] for s in sorted(by_session)
-                       if s[0] == log.rank and s[1] < log.incarnation]
-            pushes = [e.pushes[ticket] for e in earlier[::-1] if ticket in e.pushes]
-            if not pushes:
-                raise Broken(f"{log.path}: the fate of ticket {ticket}, which was never pushed")
-            judge(pushes[0], verdict, version)
+        check_told(log, by_session)
+        for incarnation, ticket, verdict, version in log.fates:
+            earlier = by_session.get((log.rank, incarnation))
+            if incarnation >= log.incarnation or earlier is None or ticket not in earlier.pushes:
+                raise Broken(f"{log.path}: the fate of ticket {ticket} of session {incarnation}, "
+                             "which was never pushed")
+            judge(earlier.pushes[ticket], verdict, version)
+    for log in logs:
+        for push in pushes_before(log, by_session).values():
+            push.unread = push.fate is None
+
+
+def pushes_before(log, by_session):
+    """Of the session before it that had started."""
+    before = max((s for s in by_session if s[0] == log.rank and s[1] < log.incarnation),
+                 default=None)
+    return by_session[before].pushes if before else {}
+
+
+def check_told(log, by_session):
+    """All fates that the session before has not heard are told, but of what no server had read:
+    that is at most one push in each slot, and one that was about to be."""
+    pushes = pushes_before(log, by_session)
+    if not pushes:
+        return
+    before = next(iter(pushes.values())).log
+    told = {ticket for incarnation, ticket, *_ in log.fates if incarnation == before.incarnation}
+    mute = {ticket for ticket, push in pushes.items() if push.fate is None}
+    lost = {ticket for ticket in mute - told if ticket < len(pushes) - SLOTS_MAX or
+            ticket < max(told, default=0)}
+    if lost:
+        raise Broken(f"{log.path}: the fates of {sorted(lost)} of session "
+                     f"{before.incarnation} are lost")
 
 
 # ---- order: what a worker may see after what ----
@@ -248,6 +281,10 @@ def check_order(log, kills):
                              f"{'fresh' if out.fresh else 'the same'} after {before.version}")
             if before.finished and (not out.finished or out.verdict or step):
                 raise Broken(f"{log.path}: an outcome after the last")
+        if (out.verdict == COUNTED and out.version < out.counted_in
+                and log.owner == SERVERS_OWN and policy_of(log) in OWN_VERSION):
+            raise Broken(f"{log.path}: version {out.version} after a push that is part of "
+                         f"version {out.counted_in}")
         before = out
     seen = {out.version for out in log.outcomes}
     for push in log.pushes.values():
@@ -255,6 +292,22 @@ def check_order(log, kills):
             raise Broken(f"{push}: computed on version {push.tag}, which it never saw")
     if not kills and (log.errors or log.end != 0):
         raise Broken(f"{log.path}: {log.errors or 'it does not end well'}")
+
+
+def check_bound(logs):
+    """Under ssp whoever goes on has pushed no more than the bound beyond the slowest. What the next
+    version is made of may be counted already, while that waits for a buffer."""
+    if policy_of(logs[0]) != "ssp" or not all(log.finished for log in logs):
+        return
+    bound = int(logs[0].policy.split(":")[1])
+    clocks = {log: sorted(p.fate[1] for p in log.pushes.values() if p.fate[0] == COUNTED)
+              for log in logs}
+    for log in logs:
+        for out in log.outcomes:
+            least = min(bisect.bisect_right(clock, out.version + 1) for clock in clocks.values())
+            if not out.finished and out.pushed > least + bound:
+                raise Broken(f"{log.path}: goes on with version {out.version} after {out.pushed} "
+                             f"pushes, the slowest has {least} in it")
 
 
 # ---- sets: the same for all, and what the verdicts say ----
@@ -330,11 +383,16 @@ def completions(version, seen, have, mute):
 class Rules:
     """What of the server's options makes the bits."""
 
-    def __init__(self, optimizer="none", group=8, lr_scale="linear", compensate=False):
-        self.optimizer, self.group = optimizer, group
-        self.linear, self.compensate = lr_scale == "linear", compensate
-        figures = re.match(r"sgd:([^,]+),(.+)", optimizer)
-        self.lr, self.momentum = map(float, figures.groups()) if figures else (0.0, 0.0)
+    def __init__(self, optimizer="none", group=8, lr_scale="auto", compensate=False,
+                 weigh="samples"):
+        self.optimizer, self.group, self.weigh = optimizer, group, weigh
+        self.linear = lr_scale == "linear" or (lr_scale == "auto" and not compensate)
+        self.compensate = compensate
+        figures = optimizer.removeprefix("sgd:").split(",") if optimizer[:4] == "sgd:" else "00"
+        self.lr, self.momentum = map(float, figures[:2])
+        more = dict(figure.split("=") for figure in figures[2:])
+        self.clip = float(more.get("clip", 0))
+        self.nesterov, self.decay = more.get("nesterov") == "1", float(more.get("decay", 0))
 
 
 def tree(parts, group):
@@ -351,18 +409,47 @@ def tree(parts, group):
     return total
 
 
+def commits_each(log):
+    """Is every version made of one contribution by its policy? Then weights cancel."""
+    return policy_of(log) in ("async", "bounded", "ssp") or log.policy.endswith(":1")
+
+
 def mean_of(version, have, rules):
     parts = {}
+    weighs = (rules.weigh == "samples" and rules.optimizer != "add"
+              and not commits_each(have[0].log))
     for push in have:
         stale = (version - 1) - push.tag
         c = 1.0 / stale if rules.compensate and stale > 1 else 1.0
-        c = np.float32(c / (push.weight if push.is_sum else 1.0))
+        if weighs:
+            c = np.float32(c * (1.0 if push.is_sum else push.weight))
+        else:
+            c = np.float32(c / (push.weight if push.is_sum else 1.0))
         g = push.gradient()
         parts.setdefault(push.log.rank, []).append(g if c == 1 else c * g)
     total = tree(parts, rules.group)
-    if rules.optimizer != "add" and len(have) != 1:
-        total = total / np.float32(len(have))
-    return total
+    divisor = np.float32(sum(push.weight for push in have) if weighs else len(have))
+    return total if rules.optimizer == "add" or divisor == 1 else total / divisor
+
+
+BLOCK = 4096  # elements whose squares are summed at a time, counted from the vector's start
+
+
+def squares(block):
+    """In sixteen lanes, each in order; then their halves."""
+    padded = np.zeros(-(-len(block) // 16) * 16)
+    padded[:len(block)] = block.astype(np.float64) ** 2
+    lanes = np.add.accumulate(padded.reshape(-1, 16))[-1]
+    while len(lanes) > 1:
+        half = len(lanes) // 2
+        lanes = lanes[:half] + lanes[half:]
+    return lanes[0]
+
+
+def clipped(mean, clip):
+    norm = math.sqrt(math.fsum(squares(mean[at:at + BLOCK]) for at in range(0, len(mean), BLOCK)))
+    factor = np.float32(clip / norm if norm > clip else 1)
+    return mean if factor == 1 else factor * mean
 
 
 class Model:
@@ -389,8 +476,13 @@ class Model:
             return theta, theta, self.momentum
         eta = np.float32(r.lr * (count / self.workers if r.linear else 1.0))
         momentum = self.momentum
+        if r.clip != 0:
+            total = clipped(total, r.clip)
+        if r.decay != 0:
+            total = total + np.float32(r.decay) * self.theta
         if r.momentum != 0:
-            total = momentum = np.float32(r.momentum) * momentum + total
+            momentum = np.float32(r.momentum) * momentum + total
+            total = total + np.float32(r.momentum) * momentum if r.nesterov else momentum
         theta = self.theta - eta * total
         return theta, theta, momentum
 
@@ -419,10 +511,18 @@ class Proof:
         self.counts = []  # of contributions, by version
         self.tickets = sum(len(log.pushes) for log in logs)
         self.verdicts = set()
+        self.told = sum(len(log.fates) for log in logs)
+        self.logs = logs
 
     @property
     def lost(self):
         return self.newest - self.checked
+
+    def must_not_have(self, verdict):
+        count = sum(p.fate is not None and p.fate[0] == verdict
+                    for log in self.logs for p in log.pushes.values())
+        if count:
+            raise Broken(f"{count} of {self.tickets} are {VERDICTS[verdict]}")
 
     def __str__(self):
         gap = f", {self.lost} could not be" if self.lost else ""
@@ -455,13 +555,15 @@ def prove(prefix, rules, kills=False):
         hear_verdicts(log, kills)
         check_order(log, kills)
     hear_fates(logs)
+    if not kills:
+        check_bound(logs)
     seen = agree(logs) if any(log.outcomes for log in logs) else {}
     proof = Proof(logs)
     counted, mute = {}, []
     for push in (p for log in logs for p in log.pushes.values()):
-        if push.fate is None:
+        if push.fate is None and not push.unread:
             mute.append(push)
-        elif push.fate[0] == COUNTED:
+        elif push.fate and push.fate[0] == COUNTED:
             counted.setdefault(push.fate[1], []).append(push)
     proof.verdicts = {p.fate[0] for log in logs for p in log.pushes.values() if p.fate}
     proof.newest = max(seen, default=0)

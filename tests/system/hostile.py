@@ -4,16 +4,14 @@
 
 usage: hostile.py --musterd MUSTERD --crowd CROWD
 """
-import argparse
-import os
 import re
+import socket
 import struct
-import subprocess
 import sys
-import tempfile
 import time
 
-from server import HELLO, Server, frame, hello, read_error
+from base import Job, check, main
+from server import ASK_STATUS, ERROR, HELLO, STATUS, Server, frame, hello, read_error
 
 
 def expect(name, got, pattern):
@@ -27,12 +25,14 @@ def refused(server):
     expect(
         "other protocol",
         server.say(frame(HELLO, protocol=7)),
-        "protocol 7.*this server speaks 1",
+        "protocol 7.*this server speaks 6",
     )
     expect("too long", server.say(frame(HELLO, b"", length=1 << 30)), "no message of muster")
+    expect("long for a stranger", server.say(frame(HELLO, bytes(5000))), "no message of muster")
     expect("torn hello", server.say(frame(HELLO, b"\x10\x00abc")), "no message of muster")
     expect("not a hello", server.say(frame(8, struct.pack("<Q", 3))), "before its hello")
     expect("other job", server.say(hello(job="other")), 'no job "other"')
+    expect("odd text", server.say(hello(job=b"a\033[2J\xff\n")), r'no job "a\?\[2J\?\?"')
     expect("no length", server.say(hello(elems=0)), "length of 0")
     expect("absurd length", server.say(hello(elems=1 << 60)), "elements cannot be")
     expect(
@@ -43,15 +43,10 @@ def refused(server):
     expect("rank out of range", server.say(hello(rank=77)), "rank 77 is not one of")
 
 
-def while_running(server, crowd, log):
-    env = dict(os.environ, MUSTER_SERVER=f"127.0.0.1:{server.port}")
-    workers = [
-        subprocess.Popen(
-            [crowd, log, "100", "sleep_us=10000"], env=dict(env, MUSTER_RANK=str(r))
-        )
-        for r in range(3)
-    ]
+def while_running(job):
+    job.work_all(3, "sleep_us=10000")
     time.sleep(0.7)
+    server = job.server
     expect(
         "wrong length",
         server.say(hello(elems=1000)),
@@ -65,26 +60,98 @@ def while_running(server, crowd, log):
     crowds = [server.connect() for _ in range(20)]
     for s in crowds:
         s.close()
-    status = [w.wait(60) for w in workers]
+    status = job.codes(60)
     for s in silent:
         s.settimeout(15)
     if any(status):
         sys.exit(f"hostile: workers exited with {status}")
-    if server.process.wait(20) != 0:
+    if server.end(20)[0] != 0:
         sys.exit("hostile: the server failed")
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--musterd", required=True)
-    p.add_argument("--crowd", required=True)
-    a = p.parse_args()
-    server = Server(a.musterd, "-n", "3", "--commits", "150")
-    refused(server)
-    with tempfile.TemporaryDirectory() as d:
-        while_running(server, a.crowd, os.path.join(d, "log"))
+def silent_strangers(server):
+    """They keep no place that others need, and nobody waits for them."""
+    silent = [server.connect() for _ in range(300)]
+    expect("beside 300 silent ones", server.say(hello(job="other"), wait=4), 'no job "other"')
+    for s in silent:
+        s.close()
 
-    server = Server(a.musterd, "-n", "2", "--memory", "64M")
+
+def idle_watchers(server):
+    """Who asked once and then sits there does not keep others from asking for ever."""
+    idle = [ask(server) for _ in range(33)]
+    kinds = [kind for _, kind in idle]
+    time.sleep(5.5)
+    last, kind = ask(server)
+    if kinds != [STATUS] * 32 + [ERROR] or kind != STATUS:
+        sys.exit(f"hostile: watchers get {kinds}, and {kind} after those were idle")
+    for s, _ in idle:
+        s.close()
+    last.close()
+    print("32 idle watchers: another may ask")
+
+
+def ask(server):
+    """A connection that has asked for the status, and the kind of message it got."""
+    s = server.connect()
+    s.settimeout(8)
+    s.sendall(frame(ASK_STATUS, bytes(4)))
+    return s, struct.unpack_from("<IHHI", s.recv(65536))[2]
+
+
+def wrong_length_that_leaves(a):
+    """Whoever comes first with a wrong length and goes again fixes nothing."""
+    with Job(a, "-n", "2", "--commits", "20") as job:
+        with job.server.connect() as wrong:
+            wrong.sendall(hello(elems=77))
+            wrong.settimeout(8)
+            wrong.recv(1)  # it is welcome
+        for _ in range(100):
+            got = job.server.say(hello(elems=78, rank=5))
+            time.sleep(0.05)
+            if "has left before the start" in job.server.said():
+                break
+        else:
+            sys.exit(f"hostile: a wrong length is kept: {got}")
+        job.work_all(2)
+        ends = job.codes(60)
+        check(f"a wrong length that has left is forgotten: {ends}",
+              not any(ends) and job.server.end(20)[0] == 0)
+
+
+def fixed_figures(musterd):
+    server = Server(musterd, "-n", "2", "--elems", "1000", "--type", "bf16", "--result-type", "f32")
+    expect("length by option", server.say(hello(elems=77)), r"length 77 does not match .*\(1000\)")
+    expect("type by option", server.say(hello(elems=1000)), r"gradients of f32 .*\(bf16\)")
+    expect("result type by option", server.say(hello(elems=1000, kind=1, result=2)),
+           r"results of f16 .*\(f32\)")
+    server.stop()
+
+
+def never_reading(musterd):
+    """Whoever asks again and again and reads nothing is disconnected."""
+    server = Server(musterd, "-n", "4096", "--slots", "1")
+    with server.connect() as worker, socket.socket() as watcher:
+        worker.sendall(hello())
+        worker.recv(1)
+        watcher.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        watcher.connect(("127.0.0.1", server.port))
+        watcher.settimeout(5)
+        end = time.monotonic() + 30
+        try:
+            while time.monotonic() < end:
+                watcher.sendall(frame(ASK_STATUS, bytes(4)))
+                time.sleep(0.01)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        status, log = server.stop()
+    if "does not read what it asked for; closed" not in log:
+        sys.exit(f"hostile: who does not read is kept: {log}")
+    print("never reading: closed")
+
+
+def too_little_memory(musterd):
+    server = Server(musterd, "-n", "2", "--memory", "64M")
     expect(
         "no memory",
         server.say(hello(elems=100_000_000)),
@@ -100,4 +167,16 @@ def main():
     print("silence: closed after the grace")
 
 
-main()
+def all_of_it(a):
+    with Job(a, "-n", "3", "--commits", "150") as job:
+        refused(job.server)
+        silent_strangers(job.server)
+        idle_watchers(job.server)
+        fixed_figures(a.musterd)
+        while_running(job)
+    wrong_length_that_leaves(a)
+    never_reading(a.musterd)
+    too_little_memory(a.musterd)
+
+
+main({"all": all_of_it}, "musterd", "crowd")

@@ -1,33 +1,31 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Servers of a job that are none: members that lie to a lead, leads that lie to a member, strangers
-at a member's door. Whoever is lied to says so and ends with 1, or goes on; it does not hang.
+at a member's listener. Whoever is lied to says so and ends with 1, or goes on; it does not hang.
 
 usage: hostile_servers.py CASE --musterd MUSTERD --crowd CROWD --stranger STRANGER
        hostile_servers.py --list
 """
-import argparse
+import glob
 import os
 import re
+import signal
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
-from server import ASK_STATUS, HELLO, MAGIC, Server, frame, hello, text
+import base
+from base import Child, cases, check, main, until
+from server import ASK_STATUS, MAGIC, frame, hello, text
 
-ERROR, STATE, HEARTBEAT, FINISHED = 3, 6, 7, 10
+WELCOME, ERROR, START, STATE, HEARTBEAT, FINISHED = 2, 3, 4, 6, 7, 10
 SERVE, APPOINT, READY, EXPECT, FORGET, STATE_DONE, RELINK = range(14, 21)
 TOKEN = bytes(16)
-ELEMS = "9001"
-
-
-def check(what, ok):
-    if not ok:
-        sys.exit(f"hostile_servers: {what}")
-    print(what)
+ELEMS = 9001
 
 
 def receive(s, size):
@@ -58,15 +56,32 @@ def await_message(s, wanted):
             return body if kind == wanted else None
 
 
-def ended(process, log, seconds):
-    try:
-        status = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        status = None
-    log.seek(0)
-    said = log.read()
+def await_words(server, words):
+    check(f"it says: {words}", until(lambda: words in server.said()))
+
+
+class Job(base.Job):
+    """A lead, and what a case has instead of its member."""
+
+    elems = ELEMS
+
+    def __init__(self, a, *options, **more):
+        super().__init__(a, *options, **more)
+        self.member = []
+
+    def children(self):
+        return [*self.member, *self.worker]
+
+    def join(self):
+        self.member.append(Child([self.a.musterd, "--join", self.address]))
+        return self.member[-1]
+
+
+def ended(child, seconds):
+    """Of a server or another process: exit status and what it said."""
+    status, said = child.end(seconds)
+    if status is None:
+        child.kill()
     check("no assertion", "assertion" not in said)
     return status, said
 
@@ -81,13 +96,13 @@ def expect(rank, incarnation):
     return frame(EXPECT, struct.pack("<II", rank, incarnation) + TOKEN)
 
 
-def ready(door):
-    return frame(READY, text(door))
+def ready(listener):
+    return frame(READY, text(listener))
 
 
 LIES = {
     "garbage": (b"GET / HTTP/1.1\r\n\r\n", "no message of muster"),
-    "ready without a link": (ready("@muster-nobody"), "ready without a link"),
+    "ready without a link": (ready("/muster-nobody"), "ready without a link"),
     "a state that was not sent": (frame(STATE_DONE), "a start state that was not sent"),
     "a hello": (hello(), "not a server's"),
     "a second serve": (serve(), "not a server's"),
@@ -100,50 +115,40 @@ LIES = {
 }
 
 
-def worker(a, server, folder):
-    env = dict(os.environ, MUSTER_SERVER=f"127.0.0.1:{server.port}", MUSTER_RANK="0")
-    return subprocess.Popen([a.crowd, os.path.join(folder, "log"), ELEMS, "rounds=20"], env=env,
-                            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-
-
 def members_that_lie(a):
     for name, (lie, words) in LIES.items():
-        with tempfile.TemporaryDirectory() as d:
-            lead = Server(a.musterd, "--servers", "2", "-n", "1", "--lease", "2s")
-            w = worker(a, lead, d)
-            with lead.connect() as s:
+        with Job(a, "--servers", "2", "-n", "1", "--lease", "2s") as job:
+            worker = job.work(0, "rounds=20")
+            with job.server.connect() as s:
                 s.settimeout(10)
                 s.sendall(serve())
                 check("it is appointed", await_message(s, APPOINT) is not None)
                 s.sendall(lie)
                 if "closed" not in words:
                     await_message(s, None)
-            status, said = ended(lead.process, lead.log, 10)
+            status, said = ended(job.server, 10)
             check(f"{name}: {said.splitlines()[-1]}", status == 1 and words in said)
-            _, told = w.communicate(timeout=10)
-            check(f"its worker: {told.strip()[-130:]}", w.returncode == 1 and words in told)
+            status, told = worker.end(10)
+            check(f"its worker: {told.strip()[-130:]}", status == 1 and words in told)
 
 
 def strangers_before_the_job(a):
     """Until there is a job a seat can be had by anybody who says the right words; it is given back
     with the connection."""
-    with tempfile.TemporaryDirectory() as d:
-        lead = Server(a.musterd, "--servers", "2", "-n", "1", "--commits", "10")
+    with Job(a, "--servers", "2", "-n", "1", "--commits", "10") as job:
         for rest in (b"", b"x" * 100, serve(), ready("@x"), frame(STATE_DONE),
                      frame(RELINK, TOKEN)):
-            with lead.connect() as s:
+            with job.server.connect() as s:
                 s.settimeout(10)
                 s.sendall(serve() + rest)
                 if rest:
                     await_message(s, None)
         for other, words in ((serve(job="x"), 'no job "x"'), (serve(scheme="verbs"), "over verbs")):
-            code, sentence = lead.say(other)
+            code, sentence = job.server.say(other)
             check(f"refused: {sentence}", code == -22 and words in sentence)
-        w = worker(a, lead, d)
-        member = subprocess.Popen([a.musterd, "--join", f"127.0.0.1:{lead.port}"],
-                                  stdin=subprocess.DEVNULL)
-        ends = [p.wait(20) for p in (w, member, lead.process)]
-        w.stderr.close()
+        job.work(0, "rounds=20")
+        job.join()
+        ends = [p.end(20)[0] for p in (*job.children(), job.server)]
         check(f"the job ends well: {ends}", ends == [0, 0, 0])
 
 
@@ -152,16 +157,20 @@ def strangers_before_the_job(a):
 def appoint(**other):
     f = dict(job="default", index=1, servers=2, elems=9001, first=4096, count=4905, type=0,
              result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, folds=0,
-             repeats=0, optimizer=0, lr=0.1, momentum=0.9, lease=600_000_000,
-             patience=10**12, door="@muster-nobody-is-here")
+             repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), guard=1,
+             lease=600_000_000, server_lease=600_000_000, patience=10**12,
+             listener="/muster-nobody-is-here", ack=14, pkey=-1)
     f.update(other)
     figures = struct.pack("<IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
-    figures += struct.pack("<11I", *(f[name] for name in (
+    figures += struct.pack("<10I", *(f[name] for name in (
         "type", "result", "owner", "workers", "slots", "buffers", "entries", "group", "folds",
-        "repeats", "optimizer")))
-    figures += struct.pack("<ddQQ", f["lr"], f["momentum"], f["lease"], f["patience"])
-    figures += struct.pack("<IIIIi", 14, 2, 0, 0, -1)  # of the fabric
-    return frame(APPOINT, text(f["job"]) + figures + text(f["door"]) + TOKEN)
+        "repeats")))
+    figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
+    figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
+    figures += struct.pack("<IQQQ", f["guard"], f["lease"],
+                           f["server_lease"], f["patience"])
+    figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
+    return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)
 
 
 def piece(offset, total, data):
@@ -170,30 +179,51 @@ def piece(offset, total, data):
 
 PART = 4905 * 4
 FIGURES = "figures of a job that cannot be"
+SERVER_LEASE = "a lease of servers that cannot be"
 ORDERS = {
     "garbage": (b"\0" * 40, "no message of muster"),
     "an end": (frame(ERROR, struct.pack("<i", -5) + text("it is all over")), "it is all over"),
     "a place that cannot be": (appoint(index=2), "a place among servers"),
     "being the lead": (appoint(index=0), "a place among servers"),
+    "being the only one": (appoint(servers=1), "a place among servers"),
+    "no vector": (appoint(elems=0, first=0, count=0), "a part of the vector"),
+    "a vector beyond reason": (appoint(elems=(1 << 40) + 4096, first=1 << 40, count=4096),
+                               "a part of the vector"),
+    "a part behind the end": (appoint(first=12288, count=1 << 63), "a part of the vector"),
     "no part": (appoint(count=0), "a part of the vector"),
     "a part beyond the end": (appoint(first=8192, count=4905), "a part of the vector"),
     "a part between pages": (appoint(first=100), "a part of the vector"),
     "no workers": (appoint(workers=0), FIGURES),
     "too few buffers": (appoint(buffers=2), FIGURES),
+    "no slots": (appoint(slots=0), FIGURES),
+    "too many buffers": (appoint(buffers=1 << 16), FIGURES),
+    "no groups": (appoint(group=0), FIGURES),
+    "too large groups": (appoint(group=4097), FIGURES),
+    "too many folds": (appoint(folds=4097), FIGURES),
+    "sets too large": (appoint(entries=1 << 31), FIGURES),
+    "an optimiser that is none": (appoint(optimizer="lion"), '"lion" is neither'),
+    "figures of another optimiser": (appoint(parameters=(0.1,)), "sgd has 5 figures, not 1"),
+    "a figure out of range": (appoint(parameters=(0.1, 1.5, 0, 0, 0)), "momentum 1.5 has to be"),
+    "no timer": (appoint(ack=0), "a timer or a partition key"),
+    "a partition below all": (appoint(pkey=-2), "a timer or a partition key"),
+    "a partition above all": (appoint(pkey=1 << 16), "a timer or a partition key"),
     "sets too small": (appoint(entries=1), FIGURES),
-    "no lease": (appoint(lease=0), "no lease, or no door"),
-    "no door": (appoint(door=""), "no lease, or no door"),
+    "no lease": (appoint(lease=0), "no lease, or no listener"),
+    "no lease of servers": (appoint(server_lease=0), SERVER_LEASE),
+    "a lease of servers too short": (appoint(server_lease=599_999_999), SERVER_LEASE),
+    "a lease of servers without end": (appoint(server_lease=(1 << 64) - 1), SERVER_LEASE),
+    "no listener": (appoint(listener=""), "no lease, or no listener"),
     "more than there is": (appoint(elems=1 << 38, first=1 << 37, count=1 << 37), "no memory for"),
-    "a door where nobody is": (appoint(), "no link with the lead for its lease"),
-    "a question": (appoint() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the lead"),
+    "a listener where nobody is": (appoint(), "no link with the leader for 0.6 s (--server-lease)"),
+    "a question": (appoint() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the leader"),
     "a state with a gap": (appoint() + piece(4, PART, bytes(8)), "a gap, or another length"),
     "a state of another length": (appoint() + piece(0, PART + 8, bytes(8)), "another length"),
-    "two appointments": (appoint() + appoint(index=0), "no link with the lead"),
+    "two appointments": (appoint() + appoint(index=0), "no link with the leader"),
     "a welcome to nobody": (appoint() + expect(5, 1) + expect(0, 0) + expect(1, 1) * 50
                             + frame(FORGET, struct.pack("<II", 9, 9) + TOKEN),
-                            "no link with the lead"),
-    "a hello": (hello() + appoint() + hello(), "no link with the lead"),
-    "tokens for ever": (appoint() + frame(RELINK, TOKEN) * 200, "no link with the lead"),
+                            "no link with the leader"),
+    "a hello": (hello() + appoint() + hello(), "no link with the leader"),
+    "tokens for ever": (appoint() + frame(RELINK, TOKEN) * 200, "no link with the leader"),
 }
 
 
@@ -201,75 +231,130 @@ def leads_that_lie(a):
     with socket.create_server(("127.0.0.1", 0)) as here:
         here.settimeout(10)
         for name, (order, words) in ORDERS.items():
-            log = tempfile.TemporaryFile("w+")
-            member = subprocess.Popen(
-                [a.musterd, "--join", "127.0.0.1:%d" % here.getsockname()[1], "--memory", "64M"],
-                stdin=subprocess.DEVNULL, stderr=log)
+            member = Child([a.musterd, "--join", "127.0.0.1:%d" % here.getsockname()[1],
+                            "--memory", "64M"])
             s, _ = here.accept()
             with s:
                 s.settimeout(0.1)
                 check("it offers itself", message(s)[0] == SERVE)
                 s.sendall(order)
                 alive_until = time.monotonic() + 5
-                while member.poll() is None and time.monotonic() < alive_until:
+                while member.process.poll() is None and time.monotonic() < alive_until:
                     try:
                         s.sendall(frame(HEARTBEAT))
                         s.recv(65536)
                     except OSError:
                         pass
                     time.sleep(0.02)
-                status, said = ended(member, log, 0.1)
+                status, said = ended(member, 0.1)
             check(f"{name}: {said.splitlines()[-1]}", status == 1 and words in said)
 
 
-# ---- strangers at a member's door ----
+# ---- strangers at a member's listener ----
 
-def strangers_at_the_door(a):
-    with tempfile.TemporaryDirectory() as d:
-        lead = Server(a.musterd, "--servers", "2", "-n", "1", "--commits", "400")
-        log = tempfile.TemporaryFile("w+")
-        member = subprocess.Popen([a.musterd, "--join", f"127.0.0.1:{lead.port}"],
-                                  stdin=subprocess.DEVNULL, stderr=log)
-        env = dict(os.environ, MUSTER_SERVER=f"127.0.0.1:{lead.port}")
-        w = subprocess.Popen([a.crowd, os.path.join(d, "log"), ELEMS, "sleep_us=2000"], env=env,
-                             stdin=subprocess.DEVNULL)
-        door = None
-        while door is None:
-            lead.log.seek(0)
-            door = re.search(r"serves elements 4096 to 9000 at (\S+)", lead.log.read())
+def strangers_at_the_listener(a):
+    with Job(a, "--servers", "2", "-n", "1", "--commits", "400") as job:
+        member = job.join()
+        worker = job.work(0, "sleep_us=2000")
+        listener = None
+        while listener is None:
+            listener = re.search(r"serves elements 4096 to 9000 at (\S+)", job.server.said())
             time.sleep(0.01)
-        got = subprocess.run([a.stranger, door.group(1)], timeout=10, text=True,
+        got = subprocess.run([a.stranger, listener.group(1)], timeout=10, text=True,
                              capture_output=True)
         check(f"a wrong token: {got.stdout.strip()}", got.returncode == 0)
         knocks = []
         for said in (b"", b"\0", b"GET /", os.urandom(400)):
             knocks.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-            knocks[-1].connect("\0" + door.group(1)[1:])
+            knocks[-1].connect(listener.group(1))
             if said:
                 knocks[-1].send(said)
-        ends = [p.wait(20) for p in (w, lead.process)]
-        status, said = ended(member, log, 10)
+        ends = [p.end(20)[0] for p in (worker, job.server)]
+        status, said = ended(member, 10)
         check(f"nobody else minds: {ends}", ends == [0, 0] and status == 0)
         check("it was sent away", "no valid token; sent away" in said)
         for s in knocks:
             s.close()
 
 
-CASES = {f.__name__: f for f in (members_that_lie, strangers_before_the_job, leads_that_lie,
-                                 strangers_at_the_door)}
+def lingering():
+    """A TCP socket that has more to send than its peer takes: its last close() sleeps."""
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        s = socket.create_connection(here.getsockname())
+        peer, _ = here.accept()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    s.setblocking(False)
+    try:
+        while True:
+            s.send(bytes(1 << 16))
+    except BlockingIOError:
+        pass
+    return s, peer
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd", "--stranger"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-    else:
-        CASES[a.case](a)
+def strangers_that_linger(a):
+    """What they pass would keep whoever closes it for a minute: with a lease of a second nobody is
+    called silent, and newcomers are let in behind them."""
+    with tempfile.TemporaryDirectory() as d, \
+            Job(a, "-n", "3", "--commits", "300", "--lease", "1s", XDG_RUNTIME_DIR=d) as job:
+        job.work_all(2, "sleep_us=10000")
+        peers, calls = [], []
+        while not (listeners := glob.glob(f"{d}/muster/*.sock")):
+            time.sleep(0.01)
+        for words in (b"x", bytes(48), b"x"):
+            for i in range(4):
+                s, peer = lingering()
+                inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                socket.send_fds(inner[0], [b"x"], [s.fileno()])
+                call = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                call.connect(listeners[0])
+                socket.send_fds(call, [words], [s.fileno() if i % 2 else inner[1].fileno()])
+                # The server may have closed its own by now; then this close is the last.
+                for mine in (s, *inner):
+                    threading.Thread(target=mine.close, daemon=True).start()
+                peers.append(peer)
+                if i > 1:
+                    calls.append(call)
+                else:
+                    call.close()
+        job.work(2, "sleep_us=10000")
+        ends = [*job.codes(40), job.server.end(40)[0]]
+        log = job.server.said()
+        check(f"all go on: {ends}", ends == [0, 0, 0, 0])
+        check("nobody is called silent", "silent" not in log and "evict" not in log)
+        check("nothing is left", os.listdir(f"{d}/muster") == [])
+        for s in (*peers, *calls):
+            s.close()
 
 
-main()
+# ---- a worker that does not wait for a member ----
+
+def start_before_the_welcome(a):
+    """While a member is still to say that it expects a worker, what the worker missed is lent to
+    its welcome: were it started by then, its verdicts would change that."""
+    with Job(a, "--servers", "2", "-n", "2", "--join-timeout", "60s") as job:
+        lead, member = job.server, job.join()
+        with lead.connect() as first:
+            first.settimeout(10)
+            first.sendall(hello(rank=1, elems=ELEMS))
+            check("one is welcome", message(first)[0] == WELCOME)
+            member.signal(signal.SIGSTOP)
+            with lead.connect() as s:
+                s.settimeout(10)
+                s.sendall(hello(rank=0, elems=ELEMS))
+                await_words(lead, "rank 0 joined")
+                s.sendall(frame(START, struct.pack("<I", 1)))
+                await_words(lead, "a message before its hello is answered")
+                member.signal(signal.SIGCONT)
+                check("it is sent away", await_message(s, ERROR) is not None)
+            with lead.connect() as s:
+                s.settimeout(10)
+                s.sendall(hello(rank=0, elems=ELEMS))
+                check("another is welcome", message(s)[0] == WELCOME)
+        lead.stop()
+        member.end(10)
+
+
+CASES = cases(members_that_lie, strangers_before_the_job, leads_that_lie, strangers_at_the_listener,
+              strangers_that_linger, start_before_the_welcome)
+main(CASES, "musterd", "crowd", "stranger")

@@ -19,8 +19,8 @@ import subprocess
 import sys
 
 import matrix
+from base import listing
 from cell import HEADS, MOMENTS, VICTIMS, VIOLENCE, Cell, no_cell
-from violence import listing
 
 
 def rows(cells, a):

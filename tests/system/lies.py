@@ -6,11 +6,8 @@ differently (lie.c). Who lies is ended, or late; nobody else is hurt, and no sum
 usage: lies.py CASE --musterd MUSTERD --crowd CROWD --lie-musterd M --lie-crowd C
        lies.py --list
 """
-import argparse
-import os
-import sys
-
-from servers import Child, Job, check
+from base import cases, check, main
+from servers import Job
 
 COMMITS = 40
 JOB = ["-n", "4", "--policy", "backup:3", "--commits", str(COMMITS), "--lease", "1s"]
@@ -22,11 +19,7 @@ def start(a, liar, lie, options=(), crowd=()):
     job = Job(a, 3, *JOB, *options, workers=0)
     for rank in range(4):
         if rank == liar:
-            a.crowd, honest = a.lie_crowd, a.crowd
-            os.environ["MUSTER_LIE"] = lie
-            job.work(rank, "sleep_us=1000", *crowd)
-            del os.environ["MUSTER_LIE"]
-            a.crowd = honest
+            job.work(rank, "sleep_us=1000", *crowd, program=a.lie_crowd, MUSTER_LIE=lie)
         else:
             job.work(rank, "sleep_us=1500", *crowd)
     return job
@@ -36,7 +29,7 @@ def others_go_on(job, liar, name, statuses):
     """The liar ends with one of those, and all others as if it had not been there."""
     ends = [w.end(20) for w in job.worker]
     codes = [status for status, _ in ends]
-    status, log = job.lead_end(10)
+    status, log = job.lead.end(10)
     members = [m.end(10) for m in job.member]
     everything = log + "".join(said for _, said in (*members, *ends))
     check(f"{name}: no assertion", "assertion" not in everything)
@@ -74,6 +67,14 @@ def headers_again(a):
             others_go_on(job, 3, f"{lie} to server {part}", {1})
 
 
+def descriptors_that_linger(a):
+    """What a worker passes over its link's socket would keep who closes it for a minute."""
+    for part in range(3):
+        with start(a, 2, f"{part} header 15 linger") as job:
+            log = others_go_on(job, 2, f"a lingering descriptor to server {part}", {1})
+            check("nobody is called silent", "silent" not in log)
+
+
 def one_gives_up_alone(a):
     """Given up on one server, full on the others; given up on all but one."""
     for part in range(3):
@@ -88,12 +89,82 @@ def nobody_waits_longer_than_patience(a):
     more."""
     with Job(a, 2, "-n", "3", "--policy", "bsp", "--commits", str(COMMITS), *PATIENT,
              workers=2) as job:
-        a.crowd, honest = a.lie_crowd, a.crowd
-        os.environ["MUSTER_LIE"] = "1 header 15 never"
-        job.work(2, "sleep_us=1000")
-        del os.environ["MUSTER_LIE"]
-        a.crowd = honest
+        job.work(2, "sleep_us=1000", program=a.lie_crowd, MUSTER_LIE="1 header 15 never")
         others_go_on(job, 2, "no header to server 1, under bsp", {1})
+
+
+LANES = ("up_bytes", "down_bytes", "up_credits", "down_credits")
+OTHER_LANES = "other figures than its welcome has; sent away"
+
+
+def links_that_are_too_small(a):
+    """A server reads and writes as far as its own figures say, so a link has those or is refused.
+    Whoever comes for the rank after that is let in."""
+    for field in LANES:
+        with Job(a, 2, "-n", "2", "--commits", str(COMMITS), workers=1) as job:
+            job.work(1, program=a.lie_crowd, MUSTER_LIE=f"- dial 2 {field}")
+            status, said = job.worker.pop().end(10)
+            check(f"a link with other {field}: {said.strip()[-110:]}",
+                  status == 1 and "cannot link rank 1" in said)
+            job.work(1)
+            ends = [child.end(20)[0] for child in (*job.worker, *job.member)]
+            status, log = job.lead.end(10)
+            check(f"the job goes on: {ends}, lead {status}",
+                  ends == [0, 0, 0] and status == 0 and OTHER_LANES in log)
+
+
+def links_between_servers_that_are_too_small(a):
+    """The member's first link is refused; it asks for another, and the job goes on."""
+    for field in LANES:
+        with Job(a, 2, "-n", "1", "--commits", str(COMMITS), workers=1, members=0) as job:
+            job.join(program=a.lie_musterd, MUSTER_LIE=f"- dial 1 {field}")
+            ends = [job.worker[0].end(20)[0], job.member[0].end(10)[0]]
+            status, log = job.lead.end(10)
+            check(f"a member's link with other {field}: {ends}, lead {status}",
+                  ends == [0, 0] and status == 0 and OTHER_LANES in log)
+
+
+def messages_that_are_wrong(a):
+    """What breaks the protocol on the control connection ends its worker. Of a start state that is
+    not what was asked for nothing is kept: the next worker's is."""
+    state = "a start state that nobody asked for, or with a gap"
+    spoilt = "a start state that is infinite or NaN at element 20000"
+    for lie, words in (("state 1 offset", state), ("state 1 total", state),
+                       ("state 1 split", state), ("state 1 nan", spoilt),
+                       ("heartbeat 1 unasked", state),
+                       ("heartbeat 1 alien", "a message that is not a worker's")):
+        with Job(a, 1, "-n", "2", "--commits", str(COMMITS), "--lease", "1s",
+                 workers=0) as job:
+            job.work(0, f"start={int(lie.startswith('state'))}", program=a.lie_crowd,
+                     MUSTER_LIE=f"- {lie}")
+            if lie.startswith("state"):
+                job.work(1, "start=0")
+            status, said = job.worker.pop(0).end(10)
+            check(f"{lie}: {said.strip()[-110:]}", status == 1 and words in said)
+            job.work(0, "start=1")
+            if not lie.startswith("state"):
+                job.work(1, "start=0")
+            ends = [w.end(20)[0] for w in job.worker]
+            status, log = job.lead.end(10)
+            check(f"the job goes on: {ends}, lead {status}",
+                  ends == [0, 0] and status == 0 and words in log)
+            job.proven("--kills", "--versions", str(COMMITS))
+
+
+def links_that_take_their_time(a):
+    """A server hears its workers while it makes a link for longer than their lease: here for one
+    that comes back, as over RDMA, where its memory is registered."""
+    a.musterd = a.lie_musterd
+    with Job(a, 1, "-n", "3", "--policy", "backup:2", "--commits", "600", "--lease", "1s",
+             workers=0, MUSTER_LIE="- link 4 slow") as job:
+        for rank in range(3):
+            job.work(rank, "sleep_us=10000", *(["die=20"] if rank == 2 else []))
+        job.worker.pop(2).end(20)
+        job.work(2, "sleep_us=10000")
+        ends = [w.end(30)[0] for w in job.worker]
+        status, log = job.lead.end(10)
+        check(f"all go on: {ends}, lead {status}", not any(ends) and status == 0)
+        check("nobody is called silent", "silent" not in log)
 
 
 def answers_that_differ(a):
@@ -101,33 +172,17 @@ def answers_that_differ(a):
     version, and says so."""
     for field in ("number", "version"):
         with Job(a, 2, "-n", "1", "--lease", "1s", workers=0, members=0) as job:
-            os.environ["MUSTER_LIE"] = f"- answer 20 {field}"
-            job.member.append(Child([a.lie_musterd, "--join", job.address]))
-            del os.environ["MUSTER_LIE"]
+            job.join(program=a.lie_musterd, MUSTER_LIE=f"- answer 20 {field}")
             job.work(0, "sleep_us=500")
             status, said = job.worker[0].end(10)
             check(f"another {field}: {said.strip()[-150:]}",
                   status == 1 and "server 1" in said and "differ" in said)
-            ends = [job.lead_end(10)[0], job.member[0].end(10)[0]]
+            ends = [job.lead.end(10)[0], job.member[0].end(10)[0]]
             check(f"and the servers end: {ends}", None not in ends)
 
 
-CASES = {f.__name__: f for f in (headers_that_differ, headers_that_are_missing, headers_again,
-                                 one_gives_up_alone, nobody_waits_longer_than_patience,
-                                 answers_that_differ)}
-
-
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd", "--lie-musterd", "--lie-crowd"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-    else:
-        CASES[a.case](a)
-
-
-main()
+CASES = cases(headers_that_differ, headers_that_are_missing, headers_again, descriptors_that_linger,
+              one_gives_up_alone, nobody_waits_longer_than_patience, messages_that_are_wrong,
+              links_that_are_too_small, links_between_servers_that_are_too_small,
+              answers_that_differ, links_that_take_their_time)
+main(CASES, "musterd", "crowd", "lie-musterd", "lie-crowd")

@@ -8,11 +8,12 @@ HEAD = """<!-- SPDX-License-Identifier: MIT -->
 <!-- Written by tests/system/kill.py --markdown; do not edit. -->
 # The kill matrix
 
-Real processes over shared memory: a server, five workers, policy `{policy}`, a lease of
-{lease:.0f} ms. In each cell one process is hurt at exactly a moment. The moments are places in
-the protocol, where processes of a build for tests are made to stand still
-(`tests/system/trip.c`); nothing is slept and hoped for. `ctest -R system.kill` runs all of it;
-`kill.py --timings SEED` draws other steps, other work, other ranks and other pieces.
+Real processes over shared memory: a server and five workers, policy `{policy}`, a lease of
+{lease:.0f} ms. Each cell of the matrix does one violence to one victim at one moment. A moment is a
+place in the protocol, and not a time. Processes of a build for tests are made to stand still
+there (`tests/system/programs/trip.c`), so no test has to sleep and hope to meet the moment.
+`ctest -R system.kill` runs the whole matrix. `kill.py --timings SEED` draws other steps, other
+work, other ranks and other pieces.
 
 | moment | what it is |
 | --- | --- |
@@ -22,18 +23,20 @@ the protocol, where processes of a build for tests are made to stand still
 | --- | --- |
 {violence}
 
-Silent is a control connection whose relay passes nothing on and tells nobody. The victim
-`worker` is the one that the moment is about; cut or silent for the `server` are the connections
-of all workers, for the `run` it is its own to the server.
+A silent control connection is one whose relay passes nothing on and tells nobody. The victim
+`worker` is the worker that the moment is about. If the `server` is cut off or silenced, this is
+done to the connections of all workers; for the `run` it is its own connection to the server.
 
-In milliseconds from the violence: until one of the others has the *next commit*; until the
-server says that the worker is *lost*; until *all* processes have ended. Under `{policy}` nobody
-needs the victim, so that the next commit must come long before a lease is over, and does. A
-dash: there is nothing to measure, for the job ends with a sentence, or was over. Versions lost
-are those that a worker saw and that cannot be computed again from the histories, bit by bit;
-stuck is a process that has not ended in its time. Of every cell is checked besides: exit
-statuses, that who fails says why, that the server gives back a lost worker's descriptors and
-memory, that no process, socket or file is left.
+The times are in milliseconds from the violence. *next commit*: until one of the other workers has
+the next commit. *lost after*: until the server says that the worker is lost. *all ended*: until
+all processes have ended. Under `{policy}` no step needs the victim, so the next commit must come
+long before a lease is over, and it does. A dash means that there is nothing to measure, because
+the job ends with a sentence, or was over.
+
+*versions lost* counts versions that a worker saw and that cannot be computed again, bit by bit,
+from the workers' histories. *stuck* counts processes that have not ended in time. Each cell also
+checks exit statuses, that every process that fails says why, that the server gives back the
+descriptors and the memory of a lost worker, and that no process, socket or file is left.
 
 Measured on {host}, two jobs at a time.
 
@@ -41,21 +44,21 @@ Measured on {host}, two jobs at a time.
 FULL = """
 ## What a full tmpfs means
 
-The memory that processes share are memfds. They lie in a tmpfs of the kernel's own, which has
-no size: it cannot be full, only memory can be at an end, and then the kernel kills, which is
-the column `kill`. Neither server nor library writes a file, in `/dev/shm` or elsewhere. What is
-left, and what `full` does: the tmpfs is filled to the last byte in which standard error of all
-processes, their `TMPDIR` and the figures of `muster run --json` lie. Nobody stops for it;
-`muster run` ends with 1, and says that it could not write the figures. A worker that is about
-to make its link is given an `RLIMIT_FSIZE` too, so that its memfd cannot be had: it ends with a
-sentence, and while the job runs the others go on.
+Processes share memory in memfds. A memfd is in a tmpfs of the kernel's own, which has no size. So
+this tmpfs cannot be full; only the host's memory can be used up, and then the kernel kills
+processes, which is the violence `kill`. Neither server nor library writes a file, in `/dev/shm` or
+elsewhere. So `full` fills another tmpfs to the last byte: the one with standard error of all
+processes, their `TMPDIR` and the figures of `muster run --json`. No process stops because of that.
+`muster run` ends with 1, and says that it could not write the figures. A worker that is about to
+make its link also gets an `RLIMIT_FSIZE`, so that it cannot make its memfd: the worker ends with a
+sentence, and if the job runs already, the others go on.
 
 ## What has no cell
 
 {reasons}
 
-A server keeps its versions in memory: when it is gone they are, and its job ends with a
-sentence for everybody.
+A server keeps its versions in memory. When the server is gone, they are gone, and its job ends
+with a sentence for every worker.
 """
 
 

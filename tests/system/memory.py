@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """What musterd says that a job will take is what it then takes, and no more than it is allowed;
 and what --budget says beforehand is what the job's servers say."""
-import argparse
 import contextlib
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
+import cgroup
+from base import TOOLS, run_tests, worker_environment
 from server import Server
 
 ELEMS = 1 << 19  # 2 MiB in f32
@@ -19,7 +19,6 @@ VECTOR = 4 * ELEMS
 SESSION = 3 * VECTOR  # two slots, and where results are copied to
 SMALL = 1 << 20  # headers and records, colours, queues
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
-MUSTERD = CROWD = ""
 
 
 def size(text):
@@ -45,10 +44,10 @@ def announced(log):
 
 def budget(*options):
     """Return: a row for each server, by column; and what a worker takes of a device."""
-    out = subprocess.run([MUSTERD, "--memory", "900G", *map(str, options)], check=True, text=True,
-                         stdout=subprocess.PIPE).stdout
+    out = subprocess.run([TOOLS.musterd, "--memory", "900G", *map(str, options)], check=True,
+                         text=True, stdout=subprocess.PIPE).stdout
     names = ("server", "elements", "shards", "a worker", "workers", "own", "memory",
-             "queue pairs", "registered")
+             "queue pairs", "registered", "files")
     rows = []
     for line in out.splitlines():
         words = re.findall(r"[\d.]+ [KMGT]?i?B|\S+", line)
@@ -63,16 +62,16 @@ class Memory(unittest.TestCase):
         """@member: takes a second server's log. Return: musterd's log, and its resident memory with
         all commits but the last made."""
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-            server = Server(MUSTERD, "-n", str(WORKERS), "--commits", "12", *options)
+            server = Server(TOOLS.musterd, "-n", str(WORKERS), "--commits", "12", *options)
             if member is not None:
                 second = stack.enter_context(subprocess.Popen(
-                    [MUSTERD, "--join", f"127.0.0.1:{server.port}"], stderr=member))
+                    [TOOLS.musterd, "--join", server.address], stderr=member))
                 stack.callback(second.wait, 60)
             owner = "workers" if "workers" in options else "servers"
             workers = [subprocess.Popen(
-                [CROWD, os.path.join(folder, "log"), str(ELEMS), f"owner={owner}"],
-                env=os.environ | {"MUSTER_SERVER": f"127.0.0.1:{server.port}",
-                                  "MUSTER_RANK": str(rank)}) for rank in range(WORKERS)]
+                [TOOLS.crowd, os.path.join(folder, "log"), str(ELEMS), f"owner={owner}"],
+                env=os.environ | worker_environment(server.address, rank))
+                for rank in range(WORKERS)]
             most = 0
             while server.process.poll() is None:
                 try:
@@ -166,21 +165,92 @@ class Memory(unittest.TestCase):
         self.assertEqual([int(row["shards"]) for row in rows], [min(n, 16) for n in halves])
 
     def test_what_does_not_fit_is_refused_with_figures(self):
-        server = Server(MUSTERD, "-n", str(WORKERS), "--memory", "50M")
+        server = Server(TOOLS.musterd, "-n", str(WORKERS), "--memory", "50M")
         worker = subprocess.run(
-            [CROWD, "/dev/null", str(ELEMS)], stderr=subprocess.PIPE, text=True, check=False,
-            env=os.environ | {"MUSTER_SERVER": f"127.0.0.1:{server.port}", "MUSTER_RANK": "0"})
+            [TOOLS.crowd, "/dev/null", str(ELEMS)], stderr=subprocess.PIPE, text=True, check=False,
+            env=os.environ | worker_environment(server.address, 0))
         server.process.terminate()
         server.process.wait(10)
         server.log.close()
         self.assertNotEqual(worker.returncode, 0)
         self.assertRegex(worker.stderr, r"no memory for job .* need .* more than --memory 50")
 
+    def group(self, limit):
+        try:
+            group = cgroup.Group(limit)
+        except cgroup.Unavailable as e:
+            self.skipTest(str(e))
+        self.addCleanup(group.remove)
+        return group
 
-if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("--musterd", required=True)
-    p.add_argument("--crowd", required=True)
-    a, rest = p.parse_known_args()
-    MUSTERD, CROWD = a.musterd, a.crowd
-    unittest.main(argv=[sys.argv[0], *rest])
+    def test_a_control_group_above_its_own_limits_it(self):
+        """10 workers with 2 slots and results of 16 MiB: 480 MiB; the group's parent has 300."""
+        group = self.group(300 << 20)
+        server = Server(TOOLS.musterd, "-n", str(WORKERS), preexec_fn=group.enter)
+        worker = subprocess.Popen(
+            [TOOLS.crowd, "/dev/null", str(4 << 20)], stderr=subprocess.PIPE, text=True,
+            env=os.environ | worker_environment(server.address, 0))
+        try:
+            said = worker.communicate(timeout=20)[1]
+        except subprocess.TimeoutExpired:  # it was let in, and waits for the others
+            said = ""
+            worker.kill()
+            worker.communicate()
+        _, log = server.stop()
+        self.assertRegex(said, r"no memory for job .* need 48\.\d MiB each .* more than "
+                         r"2\d\d\.\d MiB, 3/4 of what is free in control group \S*" + group.name() +
+                         f", {group.file} 300.0 MiB; raise that limit, or lower", log)
+
+    def test_a_group_that_shrinks_refuses_who_comes_and_the_job_goes_on(self):
+        """A session takes three vectors of 4 MiB; the group is left two and a half."""
+        group, elems, vector = self.group(300 << 20), 1 << 20, 4 << 20
+        with tempfile.TemporaryDirectory() as folder:
+            end = os.path.join(folder, "end")
+            server = Server(TOOLS.musterd, "-n", "3", "--policy", "backup:2",
+                            preexec_fn=group.enter)
+
+            self.addCleanup(server.process.kill)
+
+            def start(rank, log):
+                worker = subprocess.Popen(
+                    [TOOLS.crowd, os.path.join(folder, log), str(elems), "rounds=1000000",
+                     "sleep_us=5000", f"until={end}", "again=1"], stderr=subprocess.PIPE,
+                    text=True, env=os.environ | worker_environment(server.address, rank))
+                self.addCleanup(worker.kill)
+                return worker
+
+            workers = [start(rank, "log") for rank in range(3)]
+            self.wait_for(server, "starts: ")
+            time.sleep(1)  # until all that a step touches has been touched
+            workers[2].kill()
+            workers[2].communicate()
+            self.wait_for(server, "rank 2 is gone")
+            group.limit(group.usage() + 5 * vector // 2)
+            late = start(2, "late")
+            said = late.communicate(timeout=60)[1]
+            self.assertRegex(said, r"no memory for another worker of job \"default\" now: it needs "
+                             r"12\.\d MiB, more than all \S+ MiB of what is free in control group "
+                             r"\S*" + group.name() + rf", {group.file} \S+ MiB; raise that limit")
+            group.limit(300 << 20)
+            again = start(2, "again")
+            self.wait_for(server, "rank 2 joined .*, again")
+            with open(end, "w", encoding="utf-8"):
+                pass
+            for worker in (*workers[:2], again):
+                self.assertEqual(worker.communicate(timeout=60), (None, ""))
+                self.assertEqual(worker.returncode, 0)
+            self.assertEqual(server.process.wait(60), 0)
+            server.log.close()
+
+    def wait_for(self, server, pattern, count=1):
+        for _ in range(200):
+            server.log.flush()
+            with open(f"/proc/self/fd/{server.log.fileno()}", encoding="utf-8") as log:
+                said = log.read()
+            if len(re.findall(pattern, said)) >= count:
+                return
+            time.sleep(0.1)
+        self.fail(f"musterd never says {pattern}:\n{said}")
+
+
+run_tests("musterd", "crowd")

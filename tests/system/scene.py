@@ -7,34 +7,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 import uuid
 
+from base import tagged
+
 MUSTER, FAKE = "", ""
-
-
-def tagged(mark):
-    """Processes whose environment carries the mark; those waiting to be reaped have none."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as f:
-                if mark.encode() in f.read():
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
-def until(condition, seconds=10.0):
-    """Waits until the condition holds; False if it never does."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class Scene(unittest.TestCase):
@@ -65,12 +43,14 @@ class Scene(unittest.TestCase):
         return env | {name: value} | more
 
     def start(self, script, *args, **more):
-        """muster run, its output kept apart; nothing it inherits is ignored."""
+        """muster run, its output kept apart; nothing it inherits is ignored. The script begins when
+        the tool has connected, so that none is over before it."""
+        script = script if script == "refuse" else f"met {script}"
         return subprocess.Popen([MUSTER, "run", *args], env=self.environment(script, **more),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def finish(self, process, seconds=30):
+    def finish(self, process, seconds=120):
         out, err = process.communicate(timeout=seconds)
         return process.returncode, out, err
 

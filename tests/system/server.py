@@ -9,10 +9,10 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-HELLO, ERROR, ASK_STATUS = 1, 3, 11
+HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
 
 
-def frame(kind, body=b"", magic=MAGIC, protocol=1, length=None):
+def frame(kind, body=b"", magic=MAGIC, protocol=6, length=None):
     return (
         struct.pack("<IHHI", magic, protocol, kind, len(body) if length is None else length)
         + body
@@ -20,7 +20,8 @@ def frame(kind, body=b"", magic=MAGIC, protocol=1, length=None):
 
 
 def text(s):
-    return struct.pack("<H", len(s)) + s.encode()
+    data = s if isinstance(s, bytes) else s.encode()
+    return struct.pack("<H", len(data)) + data
 
 
 def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0):
@@ -29,21 +30,29 @@ def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0):
     )
 
 
+def read_log(log):
+    """All that was written so far, read by another open file: writers share the place of @log."""
+    with open(f"/proc/self/fd/{log.fileno()}", errors="replace") as f:
+        return f.read()
+
+
 class Server:
-    def __init__(self, musterd, *options):
+    def __init__(self, musterd, *options, stderr=None, preexec_fn=None, **env):
         r, w = os.pipe()
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [musterd, "--listen", "127.0.0.1:0", *options],
             pass_fds=[w],
-            stderr=self.log,
+            stderr=self.log if stderr is None else stderr,
             stdin=subprocess.DEVNULL,
-            env=dict(os.environ, MUSTER_READY_FD=str(w)),
+            env=dict(os.environ, MUSTER_READY_FD=str(w), **env),
+            preexec_fn=preexec_fn,
         )
         os.close(w)
         with os.fdopen(r) as ready:
             line = ready.readline()
         self.port = int(re.search(r":(\d+)$", line).group(1))
+        self.address = f"127.0.0.1:{self.port}"
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), 5)
@@ -55,11 +64,25 @@ class Server:
             s.sendall(data)
             return read_error(s)
 
+    def said(self):
+        return read_log(self.log)
+
+    def end(self, seconds):
+        """(exit status, log); None where it is not over by then."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+        return status, self.said()
+
     def stop(self):
+        """Ends it by SIGTERM. Return: exit status and log."""
         self.process.terminate()
-        status = self.process.wait(10)
-        self.log.seek(0)
-        return status, self.log.read()
+        return self.process.wait(10), self.said()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def read_error(s):
@@ -76,6 +99,6 @@ def read_error(s):
         return None
     _, _, kind, length = struct.unpack_from("<IHHI", data)
     if kind != ERROR:
-        sys.exit(f"hostile: expected an error, got message {kind}")
+        sys.exit(f"expected an error, got message {kind}")
     code, n = struct.unpack_from("<iH", data, 12)
     return code, data[18 : 18 + n].decode()

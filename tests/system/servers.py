@@ -5,139 +5,68 @@
 usage: servers.py CASE --musterd MUSTERD --crowd CROWD --cut-musterd CUT_MUSTERD --muster MUSTER
        servers.py --list
 """
-import argparse
 import contextlib
 import json
-import os
 import random
 import re
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 
-from server import Server, hello
+import base
+from base import Child, cases, check, main, until
+from server import hello
 
-ELEMS = "20001"
+ELEMS = 20001
 LEASE = 0.6
 LONG = ["-n", "3", "--commits", "100000", "--lease", f"{int(LEASE * 1000)}ms"]
 
 
-def check(what, ok):
-    if not ok:
-        sys.exit(f"servers: {what}")
-    print(what)
+def connections(port):
+    """To that port of this host, as their own side sees them."""
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f]
+    return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 
 
-@contextlib.contextmanager
-def cutting(wanted):
-    """What is started meanwhile cuts its links with other servers, every 31st put."""
-    if wanted:
-        os.environ["MUSTER_CUT"] = "31"
-    yield
-    os.environ.pop("MUSTER_CUT", None)
+class Job(base.Job):
+    """A lead, its members and its workers."""
 
+    elems = ELEMS
 
-class Child:
-    """A process and what it said."""
-
-    def __init__(self, command, **env):
-        self.log = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=self.log,
-            stderr=self.log,
-            env=dict(os.environ, **env),
-        )
-
-    def signal(self, signo):
-        self.process.send_signal(signo)
-
-    def end(self, seconds):
-        """(exit status, log); None where it is not over by then."""
-        try:
-            status = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            status = None
-            self.process.wait()
-        self.log.seek(0)
-        return status, self.log.read()
-
-
-class Job:
-    """A lead, its members and its workers; all of them gone when it is left."""
-
-    def __init__(self, a, servers, *options, workers=3, crowd=("sleep_us=300",), members=None):
-        self.a, self.dir = a, tempfile.TemporaryDirectory()
-        self.lead = Server(a.musterd, "--servers", str(servers), *options)
-        self.address = f"127.0.0.1:{self.lead.port}"
-        self.member, self.worker = [], []
+    def __init__(self, a, servers, *options, workers=3, crowd=("sleep_us=300",), members=None,
+                 **env):
+        """@env: of the lead alone."""
+        super().__init__(a, "--servers", str(servers), *options, **env)
+        self.lead, self.member = self.server, []
         for _ in range(servers - 1 if members is None else members):
             self.join()
-        for rank in range(workers):
-            self.work(rank, *crowd)
+        self.work_all(workers, *crowd)
 
-    def __enter__(self):
-        return self
+    def children(self):
+        return [*self.member, *self.worker]
 
-    def __exit__(self, *_):
-        for child in (*self.member, *self.worker):
-            child.process.kill()
-            child.process.wait()
-        self.lead.process.kill()
-        self.lead.process.wait()
-
-    def join(self, *options):
-        command = [self.a.musterd, "--join", self.address, *options]
-        self.member.append(Child(command))
+    def join(self, *options, program=None, **env):
+        command = [program or self.a.musterd, "--join", self.address, *options]
+        self.member.append(Child(command, **env))
         return self.member[-1]
-
-    def work(self, rank, *options):
-        log = os.path.join(self.dir.name, "log")
-        self.worker.append(
-            Child(
-                [self.a.crowd, log, ELEMS, *options],
-                MUSTER_SERVER=self.address,
-                MUSTER_RANK=str(rank),
-            )
-        )
 
     def runs(self):
         """Waits until versions have been seen."""
-        log = os.path.join(self.dir.name, "log.0.1")
-        end = time.monotonic() + 20
-        while not os.path.exists(log) or os.path.getsize(log) < 5000:
-            if time.monotonic() > end:
-                sys.exit("servers: the job does not begin")
-            time.sleep(0.01)
+        self.begin(5000, ranks=[0])
 
-    def lead_end(self, seconds):
-        try:
-            status = self.lead.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            status = None
-        self.lead.log.seek(0)
-        return status, self.lead.log.read()
-
-    def proven(self, *options):
-        here = os.path.dirname(os.path.abspath(__file__))
-        log = os.path.join(self.dir.name, "log")
-        proof = [sys.executable, os.path.join(here, "check_history.py"), log]
-        subprocess.run([*proof, "--optimizer", "sgd:0.1,0.9", *options], check=True)
+    def connected(self, count):
+        """Waits until so many connections to the lead are established."""
+        check(f"{count} are connected", until(lambda: connections(self.lead.port) >= count, 20))
 
 
 def all_fail(job, name, left_over=()):
     """The job ends with an error that names the server, for everybody, soon."""
-    status, log = job.lead_end(10)
+    status, log = job.lead.end(10)
     check(f"the lead fails, and names {name}", status == 1 and name in log)
     for worker in job.worker:
         status, said = worker.end(10)
-        # A call that does not wait may have heard no more than the end, or who ended it.
-        told = name in said or "the job has failed" in said or "(of 0 to " in said
-        check(f"a worker is told: {said.strip()[-120:]}", status == 1 and told)
+        check(f"a worker is told: {said.strip()[-120:]}", status == 1 and name in said)
     for member in job.member:
         if member not in left_over:
             check("another member goes too", member.end(10)[0] == 1)
@@ -158,20 +87,7 @@ def member_killed_when_gathering_is_long_over(a):
         time.sleep(1.2)
         job.member[0].signal(signal.SIGKILL)
         all_fail(job, "of 2 (127.0.0.1", job.member[:1])
-        job.lead.log.seek(0)
-        check("and not for the time it took to come", "join-timeout" not in job.lead.log.read())
-
-
-def member_frozen(a):
-    with Job(a, 3, *LONG) as job:
-        job.runs()
-        job.member[1].signal(signal.SIGSTOP)
-        since = time.monotonic()
-        all_fail(job, "silent for its lease", job.member[1:])
-        check("no later than its lease says", time.monotonic() - since < LEASE + 2)
-        job.member[1].signal(signal.SIGCONT)
-        status, log = job.member[1].end(5)
-        check(f"it wakes, and goes: {log.splitlines()[-1]}", status == 1)
+        check("and not for the time it took to come", "join-timeout" not in job.lead.said())
 
 
 def member_ended(a):
@@ -179,7 +95,36 @@ def member_ended(a):
         job.runs()
         job.member[0].signal(signal.SIGTERM)
         check("it goes by the signal", job.member[0].end(5)[0] == 128 + 15)
-        all_fail(job, "server 1 of 2", job.member)
+        all_fail(job, "gives up: the server was ended by signal 15", job.member)
+
+
+def member_gives_up_before_its_appointment(a):
+    with Job(a, 2, "-n", "1", "--commits", "20", workers=0, members=0) as job:
+        job.join("--join-timeout", "1s")
+        job.connected(1)
+        time.sleep(0.2)  # it has been offered
+        job.lead.process.send_signal(signal.SIGSTOP)
+        check("the member goes", job.member[0].end(10)[0] == 1)
+        job.lead.process.send_signal(signal.SIGCONT)
+        job.join()
+        job.work(0)
+        check("another takes its seat", job.worker[0].end(20)[0] == 0)
+        log = job.lead.end(10)[1]
+        check("the lead says why, and accuses nobody", "broke the protocol" not in log and
+              "gives up: the leader was silent for 1 s (--join-timeout)" in log)
+
+
+def member_and_worker_killed_at_once(a):
+    """As when their host is gone: what is told is the server, without which there is no job."""
+    for _ in range(4):
+        with Job(a, 3, *LONG) as job:
+            job.runs()
+            for child in (job.member[0], job.worker[2]):
+                child.signal(signal.SIGKILL)
+            status, log = job.lead.end(20)
+            why = re.search(r"has failed: (.*)", log)[1]
+            check(f"the lead names it: {why}", status == 1 and re.search(r"\(server \d of 3", why))
+            check("all end", all(c.end(20)[0] is not None for c in (*job.member, *job.worker)))
 
 
 def lead_killed(a):
@@ -188,58 +133,15 @@ def lead_killed(a):
         job.lead.process.kill()
         for member in job.member:
             status, log = member.end(5)
-            check(f"a member goes: {log.splitlines()[-1]}", status == 1 and "lead is gone" in log)
+            check(f"a member goes: {log.splitlines()[-1]}", status == 1 and "leader is gone" in log)
         check("no worker stays", all(w.end(5)[0] == 1 for w in job.worker))
         job.proven("--kills")
-
-
-def lead_frozen(a):
-    with Job(a, 3, *LONG) as job:
-        job.runs()
-        job.lead.process.send_signal(signal.SIGSTOP)
-        for member in job.member:
-            status, log = member.end(LEASE + 3)
-            check(f"a member goes: {log.splitlines()[-1]}", status == 1 and "silent" in log)
-        check("and every worker", all(w.end(5)[0] == 1 for w in job.worker))
-        job.lead.process.send_signal(signal.SIGCONT)
-        check("the lead wakes, and fails", job.lead_end(10)[0] == 1)
-        job.proven("--kills")
-
-
-def briefly(a, victim):
-    """Away for less than a lease: nothing is lost, and nothing is said twice."""
-    with Job(a, 3, "-n", "4", "--commits", "1500", "--policy", "backup:3", "--lease", "2s",
-             workers=4) as job:
-        job.runs()
-        for _ in range(4):
-            victim(job).send_signal(signal.SIGSTOP)
-            time.sleep(0.3)
-            victim(job).send_signal(signal.SIGCONT)
-            time.sleep(0.05)
-        ends = [child.end(60)[0] for child in (*job.worker, *job.member)]
-        check(f"all end well: {ends}", not any(ends) and job.lead_end(10)[0] == 0)
-        job.proven()
-
-
-def member_away_for_longer_than_patience(a):
-    """Who has told the lead is not blamed for what the member has not."""
-    with Job(a, 2, "-n", "3", "--commits", "60", "--lease", "3s", "--patience", "300ms",
-             crowd=("sleep_us=3000", "2:sleep_us=40000")) as job:
-        job.runs()
-        for _ in range(2):
-            job.member[0].signal(signal.SIGSTOP)
-            time.sleep(0.9)
-            job.member[0].signal(signal.SIGCONT)
-            time.sleep(0.2)
-        ends = [child.end(30)[0] for child in (*job.worker, *job.member)]
-        check(f"nobody is evicted: {ends}", not any(ends) and job.lead_end(10)[0] == 0)
-        job.proven()
 
 
 def call(job, rank):
     """A worker that dies as soon as it has come."""
     with job.lead.connect() as s:
-        s.sendall(hello(rank=rank, elems=int(ELEMS)))
+        s.sendall(hello(rank=rank, elems=ELEMS))
         time.sleep(0.002)
 
 
@@ -254,13 +156,13 @@ def short_lives(a):
             call(job, 2)
         job.member[0].signal(signal.SIGCONT)
         ends = [child.end(30)[0] for child in (*job.worker[:2], *job.member)]
-        check(f"the others go on: {ends}", not any(ends) and job.lead_end(10)[0] == 0)
+        check(f"the others go on: {ends}", not any(ends) and job.lead.end(10)[0] == 0)
         job.proven("--kills")
 
 
 def short_lives_and_a_frozen_member(a):
     """The line is full for good, and so is what waits for it: the lease ends that, in words."""
-    with Job(a, 2, *LONG[:-1], "5s", "--policy", "async",
+    with Job(a, 2, *LONG[:-1], "5s", "--server-lease", "5s", "--policy", "async",
              crowd=("sleep_us=1000", "2:die=5")) as job:
         job.worker[2].process.wait(20)
         time.sleep(0.2)
@@ -270,37 +172,28 @@ def short_lives_and_a_frozen_member(a):
             while time.monotonic() < since + 4:
                 call(job, 2)
         job.worker[1].signal(signal.SIGKILL)
-        status, log = job.lead_end(8)
+        status, log = job.lead.end(8)
         check(f"the lead fails: {log.splitlines()[-1]}",
-              status == 1 and "silent for its lease" in log)
+              status == 1 and "was silent for 5 s (--server-lease)" in log)
         check("no later than its lease says", time.monotonic() - since < 5 + 3)
         job.worker[0].end(10)
 
 
-def member_away_briefly(a):
-    briefly(a, lambda job: job.member[1].process)
-
-
-def lead_away_briefly(a):
-    briefly(a, lambda job: job.lead.process)
-
-
 def links_cut(a, where):
     """Links between servers break again and again, at the end of the lead or of a member."""
+    cut = {"MUSTER_CUT": "31"}  # every 31st put
     a.musterd = a.cut_musterd
-    with cutting(where == "lead"):
-        job = Job(a, 3, "-n", "4", "--commits", "300", "--policy", "backup:3", workers=0, members=0)
-    with job:
-        with cutting(where == "member"):
-            job.join()
+    with Job(a, 3, "-n", "4", "--commits", "300", "--policy", "backup:3", workers=0, members=0,
+             **(cut if where == "lead" else {})) as job:
+        job.join(**(cut if where == "member" else {}))
         job.join()
         for rank in range(4):
             job.work(rank, "ranges=3" if rank == 1 else "ranges=0")
         ends = [child.end(60) for child in (*job.worker, *job.member)]
-        status, log = job.lead_end(10)
+        status, log = job.lead.end(10)
         logs = "".join(said for _, said in ends) + log
         cuts = int(re.search(r"cuts: (\d+)", logs)[1])
-        links = logs.count("linked with the lead again")
+        links = logs.count("linked with the leader again")
         check(f"all end well, after {cuts} cuts: {[code for code, _ in ends]}",
               not any(code for code, _ in ends) and status == 0)
         check("links were cut", cuts >= 5)
@@ -329,7 +222,7 @@ def workers_at_any_moment(a):
             time.sleep(chance.random() * 0.2)
             victim = job.worker[chance.randrange(5)]
             victim.signal(signo)
-            status, log = job.lead_end(30)
+            status, log = job.lead.end(30)
             victim.signal(signal.SIGCONT)
             codes = [w.end(10)[0] for w in job.worker]
             hits += any(codes)
@@ -349,7 +242,7 @@ def rejoin(a):
         job.work(2, "sleep_us=1000")
         codes = [w.end(30)[0] for w in job.worker]
         check(f"a rank comes back to both servers: {codes}", codes == [0, 0, -9, 0])
-        check("both finish", [job.lead_end(10)[0], job.member[0].end(10)[0]] == [0, 0])
+        check("both finish", [job.lead.end(10)[0], job.member[0].end(10)[0]] == [0, 0])
         job.proven("--kills")
 
 
@@ -361,7 +254,7 @@ def late_members(a):
         time.sleep(0.3)
         job.join()
         check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
-        check("and the lead finishes", job.lead_end(10)[0] == 0)
+        check("and the lead finishes", job.lead.end(10)[0] == 0)
         job.proven()
 
 
@@ -376,12 +269,12 @@ def a_hello_that_waits_and_dies(a):
         job.join()
         codes = [child.end(20)[0] for child in (*job.worker, *job.member)]
         check(f"the job has all its ranks: {codes}", codes == [-9, 0, 0, 0, 0])
-        check("and the lead finishes", job.lead_end(10)[0] == 0)
+        check("and the lead finishes", job.lead.end(10)[0] == 0)
 
 
 def missing_member(a):
     with Job(a, 3, "-n", "3", "--join-timeout", "1s", members=1) as job:
-        status, log = job.lead_end(10)
+        status, log = job.lead.end(10)
         check("the lead says how many came", status == 1 and "only 2 of 3 servers" in log)
         for worker in job.worker:
             status, said = worker.end(10)
@@ -396,7 +289,7 @@ def refused_members(a):
             status, log = job.join(*options).end(5)
             check(f"refused: {log.splitlines()[-1]}", status == 1 and what in log)
         status, log = Child([a.musterd, "--join", "127.0.0.1:9", "--join-timeout", "500ms"]).end(5)
-        check("no lead there", status == 1 and "no lead answered" in log)
+        check("no lead there", status == 1 and "no leader answered" in log)
 
 
 def too_short_a_vector(a):
@@ -411,7 +304,7 @@ def spread(a):
     with Job(a, 3, "-n", "3", "--commits", "40", "--spread", "1,2,1", members=2,
              crowd=("ranges=5",)) as job:
         check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
-        status, log = job.lead_end(10)
+        status, log = job.lead.end(10)
         check("the parts are as told",
               status == 0 and "serves elements 4096 to 12287" in log
               and "serves elements 12288 to 20000" in log)
@@ -443,15 +336,19 @@ def member_with_less_memory(a):
         check(f"it took {took} KiB for sums, not {own}", abs(own - took - 92.3) < 1)
         job.proven("--group", "4", "--count", "9")
     with Job(a, 2, *groups, **want) as job:
+        job.connected(9)
         job.join("--memory", "1M")
         status, said = job.member[0].end(10)
         check(f"it refuses: {said.strip()[-170:]}",
               status == 1 and "in all more than --memory 1.0 MiB" in said)
-        status, log = job.lead_end(10)
+        status, log = job.lead.end(10)
         check("the lead says why", status == 1 and "gives up: no memory for job" in log)
-        for worker in job.worker:
-            status, said = worker.end(10)
-            check("a worker is told", status == 1 and "gives up: no memory for job" in said)
+        ends = [worker.end(20) for worker in job.worker]
+        told = [(status, said) for status, said in ends if "gives up: no memory for job" in said]
+        # A worker whose hello the lead has not read yet hears only that the lead has ended.
+        late = [(status, said) for status, said in ends if "it has just ended" in said]
+        check(f"workers are told: {ends}", len(told) > 0 and len(told) + len(late) == len(ends) and
+              all(status == 1 for status, _ in ends))
 
 
 def member_cannot_speak(a):
@@ -465,7 +362,7 @@ def member_cannot_speak(a):
                     job.runs()
                     job.worker[0].signal(signal.SIGKILL)
                     job.worker[1].signal(signal.SIGKILL)
-                ends = [job.lead_end(20)[0], job.member[0].end(20)[0]]
+                ends = [job.lead.end(20)[0], job.member[0].end(20)[0]]
                 check(f"{how}: {ends}", ends == statuses)
 
 
@@ -477,68 +374,28 @@ def status(a):
         shown = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return [(s["state"], s["first"], s["count"]) for s in shown["servers"]]
 
-    def until(wanted):
-        end = time.monotonic() + 10
-        while servers() != wanted:
-            check(f"{servers()}, not {wanted}", time.monotonic() < end)
+    def shows(wanted):
+        check(f"{wanted}, not {servers()}", until(lambda: servers() == wanted))
 
     with Job(a, 3, *LONG, workers=0, members=0) as job:
         check("nobody is there", servers() == [("joined", 0, 0)] + [("awaited", 0, 0)] * 2)
         job.join()
-        until([("joined", 0, 0)] * 2 + [("awaited", 0, 0)])
+        shows([("joined", 0, 0)] * 2 + [("awaited", 0, 0)])
         for rank in range(3):
             job.work(rank, "sleep_us=1000")
-        until([("ready", 0, 4096), ("ready", 4096, 8192), ("awaited", 12288, 7713)])
+        shows([("ready", 0, 4096), ("ready", 4096, 8192), ("awaited", 12288, 7713)])
         job.join()
-        until([("ready", 0, 4096), ("ready", 4096, 8192), ("ready", 12288, 7713)])
+        shows([("ready", 0, 4096), ("ready", 4096, 8192), ("ready", 12288, 7713)])
         text = subprocess.run([a.muster, "status", job.address], check=True, text=True,
                               capture_output=True).stdout
-        check("and as a table", re.search(r"\n +2  ready +12288 to 20000  @muster-", text))
+        check("and as a table", re.search(r"\n +2  ready +12288 to 20000  /\S+\.sock", text))
 
 
-CASES = {
-    f.__name__: f
-    for f in (
-        member_killed,
-        member_killed_when_gathering_is_long_over,
-        member_frozen,
-        member_ended,
-        lead_killed,
-        lead_frozen,
-        member_away_for_longer_than_patience,
-        short_lives,
-        short_lives_and_a_frozen_member,
-        member_away_briefly,
-        lead_away_briefly,
-        links_cut_by_the_lead,
-        links_cut_by_a_member,
-        workers_at_any_moment,
-        rejoin,
-        late_members,
-        a_hello_that_waits_and_dies,
-        missing_member,
-        refused_members,
-        too_short_a_vector,
-        spread,
-        member_with_less_memory,
-        member_cannot_speak,
-        status,
-    )
-}
-
-
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--musterd", "--crowd", "--cut-musterd", "--muster"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-    else:
-        CASES[a.case](a)
-
-
+CASES = cases(member_killed, member_killed_when_gathering_is_long_over, member_ended,
+              member_gives_up_before_its_appointment, member_and_worker_killed_at_once, lead_killed,
+              short_lives, short_lives_and_a_frozen_member, links_cut_by_the_lead,
+              links_cut_by_a_member, workers_at_any_moment, rejoin, late_members,
+              a_hello_that_waits_and_dies, missing_member, refused_members, too_short_a_vector,
+              spread, member_with_less_memory, member_cannot_speak, status)
 if __name__ == "__main__":
-    main()
+    main(CASES, "musterd", "crowd", "cut-musterd", "muster")

@@ -11,13 +11,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "server/session.h"
-#include "tests/system/town.h"
+#include "server/data/session.h"
+#include "tests/system/test_job.h"
 #include "tests/transport/far.h"
 #include "tests/ut.h"
 
 #define PART 500u
-#define PARTS (TOWN_ELEMS / PART)
+#define PARTS (TEST_JOB_ELEMS / PART)
 
 const struct mst_transport *__wrap_mst_transport_of(const char *address);
 const struct mst_transport *__wrap_mst_transport_of(const char *address)
@@ -27,10 +27,11 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 
 /* ---- rank 3's link ---- */
 
-static atomic_bool slow;             /* nothing more leaves the server for it */
-static atomic_bool cut;              /* the server sees it lost */
-static _Thread_local bool cut_here;  /* so does this worker */
-static _Thread_local bool full_here; /* nothing more leaves this worker */
+static atomic_bool slow;               /* nothing more leaves the server for it */
+static atomic_bool cut;                /* the server sees it lost */
+static _Thread_local bool worker_here; /* this thread is a worker's; what it polls is its own */
+static _Thread_local bool cut_here;    /* this worker sees its link lost, too */
+static _Thread_local bool full_here;   /* nothing more leaves this worker */
 
 static bool is_servers_end(const struct mst_link *link)
 {
@@ -41,19 +42,19 @@ static bool is_servers_end(const struct mst_link *link)
 
 static bool is_stuck(const struct mst_link *link)
 {
-	return link->user == NULL ? full_here : atomic_load(&slow) && is_servers_end(link);
+	return worker_here ? full_here : atomic_load(&slow) && is_servers_end(link);
 }
 
 static bool is_dead(const struct mst_link *link)
 {
-	return link->user == NULL ? cut_here : atomic_load(&cut) && is_servers_end(link);
+	return worker_here ? cut_here : atomic_load(&cut) && is_servers_end(link);
 }
 
 /* ---- lives ---- */
 
-static int push(struct citizen *c, struct muster *m)
+static int push(struct test_worker *c, struct muster *m)
 {
-	struct muster_contribution say = { .weight = 1, .loss = (double)NAN };
+	struct muster_contribution say = { .size = sizeof(say), .weight = 1 };
 	uint64_t ticket;
 	int rc = muster_push(m, &say, &ticket);
 
@@ -69,27 +70,28 @@ static int no_gradient(struct muster *m)
 	return rc < 0 ? rc : -ENOENT;
 }
 
-static void fill(const struct citizen *c, float *to, uint64_t tag, uint64_t first, uint64_t count)
+static void fill(const struct test_worker *c, float *to, uint64_t tag, uint64_t first,
+		 uint64_t count)
 {
 	for (uint64_t i = first; i < first + count; i++)
-		to[i] = citizen_value(c->rank, tag, i);
+		to[i] = test_worker_value(c->rank, tag, i);
 }
 
-static int push_whole(struct citizen *c, struct muster *m, const struct muster_outcome *out)
+static int push_whole(struct test_worker *c, struct muster *m, const struct muster_outcome *out)
 {
 	float *g = muster_gradient(m);
 
 	if (g == NULL)
 		return no_gradient(m);
-	fill(c, g, out->version, 0, TOWN_ELEMS);
+	fill(c, g, out->version, 0, TEST_JOB_ELEMS);
 	return push(c, m);
 }
 
 /* As a backward pass does: the last part first, in the buffer or from memory of its own; some parts
  * are left to the push. */
-static int push_parts(struct citizen *c, struct muster *m, const struct muster_outcome *out)
+static int push_parts(struct test_worker *c, struct muster *m, const struct muster_outcome *out)
 {
-	float own[TOWN_ELEMS];
+	float own[TEST_JOB_ELEMS];
 	float *g = muster_gradient(m);
 	int rc = g == NULL ? no_gradient(m) : 0;
 
@@ -104,14 +106,14 @@ static int push_parts(struct citizen *c, struct muster *m, const struct muster_o
 }
 
 /* Half of it goes, and is given up; then the whole goes. */
-static int push_second_thoughts(struct citizen *c, struct muster *m, struct muster_outcome *out)
+static int push_second_thoughts(struct test_worker *c, struct muster *m, struct muster_outcome *out)
 {
 	float *g = muster_gradient(m);
 
 	if (g == NULL)
 		return no_gradient(m);
-	memset(g, 0xff, TOWN_ELEMS * sizeof(*g) / 2);
-	int rc = muster_push_range(m, 0, TOWN_ELEMS / 2, NULL);
+	memset(g, 0xff, TEST_JOB_ELEMS * sizeof(*g) / 2);
+	int rc = muster_push_range(m, 0, TEST_JOB_ELEMS / 2, NULL);
 	if (rc == 0)
 		rc = muster_abandon(m);
 	if (rc == 0)
@@ -120,68 +122,91 @@ static int push_second_thoughts(struct citizen *c, struct muster *m, struct must
 	return rc < 0 || out->finished ? rc : push_whole(c, m, out);
 }
 
-static int in_parts(struct citizen *c, struct muster *m)
+static int in_parts(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && !out.finished) {
 		rc = push_parts(c, m, &out);
 		if (rc == 0)
-			rc = citizen_wait(c, m, &out);
+			rc = test_worker_wait(c, m, &out);
 	}
 	return rc;
 }
 
-static int with_second_thoughts(struct citizen *c, struct muster *m)
+/* What is lent is filled with rubbish as soon as a wait has given it back. */
+static int from_registered(struct test_worker *c, struct muster *m)
+{
+	static float lent[TEST_JOB_WORKERS][TEST_JOB_ELEMS];
+	float *own = lent[c->rank];
+	struct muster_outcome out = MUSTER_OUTCOME;
+	int rc = muster_register(m, own, sizeof(lent[0]));
+
+	if (rc == 0)
+		rc = test_worker_start(c, m, &out);
+	while (rc == 0 && !out.finished) {
+		fill(c, own, out.version, 0, TEST_JOB_ELEMS);
+		for (uint64_t part = PARTS; rc == 0 && part-- > 0;)
+			rc = muster_push_range(m, part * PART, PART, own + part * PART);
+		if (rc == 0)
+			rc = push(c, m);
+		if (rc == 0)
+			rc = test_worker_wait(c, m, &out);
+		memset(own, 0xff, sizeof(lent[0]));
+	}
+	return rc < 0 ? rc : muster_unregister(m, own);
+}
+
+static int with_second_thoughts(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && !out.finished) {
 		rc = c->rank == 1 ? push_second_thoughts(c, m, &out) : push_whole(c, m, &out);
 		if (rc == 0)
-			rc = citizen_wait(c, m, &out);
+			rc = test_worker_wait(c, m, &out);
 	}
 	return rc;
 }
 
 /* Rank 3's link becomes slow with its second push. */
-static int slow_from_the_second(struct citizen *c, struct muster *m)
+static int slow_from_the_second(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && !out.finished) {
 		if (c->rank == 3 && c->pushed == 1)
 			atomic_store(&slow, true);
 		rc = push_whole(c, m, &out);
 		if (rc == 0)
-			rc = citizen_wait(c, m, &out);
+			rc = test_worker_wait(c, m, &out);
 	}
 	return rc;
 }
 
-static int dead_from_the_second(struct citizen *c, struct muster *m)
+static int dead_from_the_second(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && !out.finished) {
 		cut_here = c->rank == 3 && c->pushed == 1;
 		rc = push_whole(c, m, &out);
 		if (rc == 0)
-			rc = citizen_wait(c, m, &out);
+			rc = test_worker_wait(c, m, &out);
 	}
 	cut_here = false;
 	return rc;
 }
 
 /* Nothing leaves rank 3 from its second push on; the others take their time. */
-static int full_from_the_second(struct citizen *c, struct muster *m)
+static int full_from_the_second(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && !out.finished) {
 		full_here = c->rank == 3 && c->pushed > 0;
@@ -189,30 +214,30 @@ static int full_from_the_second(struct citizen *c, struct muster *m)
 			mst_sleep_ns(2 * MST_MS);
 		rc = push_parts(c, m, &out);
 		if (rc == 0)
-			rc = citizen_wait(c, m, &out);
+			rc = test_worker_wait(c, m, &out);
 	}
 	full_here = false;
 	return rc;
 }
 
 /* Rank 3 sends half of its first, and then the job ends. */
-static int half_sent_at_the_end(struct citizen *c, struct muster *m)
+static int half_sent_at_the_end(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
 
 	if (c->rank != 3)
 		return slow_from_the_second(c, m);
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 	if (rc == 0 && muster_gradient(m) == NULL)
 		rc = -ENOENT;
 	if (rc == 0)
-		rc = muster_push_range(m, 0, TOWN_ELEMS / 2, NULL);
+		rc = muster_push_range(m, 0, TEST_JOB_ELEMS / 2, NULL);
 	while (rc == 0 && muster_check(m) != MUSTER_GIVE_UP)
 		mst_sleep_ns(MST_MS);
 	if (rc == 0)
 		rc = push(c, m);
 	if (rc == 0)
-		rc = citizen_wait(c, m, &out);
+		rc = test_worker_wait(c, m, &out);
 	c->wrong += !out.finished || out.verdict != MUSTER_CANCELLED || out.ticket != 1;
 	return rc;
 }
@@ -220,10 +245,12 @@ static int half_sent_at_the_end(struct citizen *c, struct muster *m)
 #define MAIN(live)                                                                                 \
 	static void *live##_main(void *arg)                                                        \
 	{                                                                                          \
-		citizen_live(arg, live);                                                           \
+		worker_here = true;                                                                \
+		test_worker_live(arg, live);                                                       \
 		return NULL;                                                                       \
 	}
 MAIN(in_parts)
+MAIN(from_registered)
 MAIN(with_second_thoughts)
 MAIN(slow_from_the_second)
 MAIN(dead_from_the_second)
@@ -233,14 +260,14 @@ MAIN(half_sent_at_the_end)
 /* ---- towns ---- */
 
 struct world {
-	struct town town;
-	struct citizen c[TOWN_WORKERS];
-	pthread_t thread[TOWN_WORKERS];
+	struct test_job test_job;
+	struct test_worker c[TEST_JOB_WORKERS];
+	pthread_t thread[TEST_JOB_WORKERS];
 };
 
 struct job {
 	enum muster_owner owner;
-	void *(*main)(void *citizen);
+	void *(*main)(void *test_worker);
 	const char *const *settings;
 	size_t step_bytes; /* 0: as usual; likewise */
 	uint64_t linger_ns;
@@ -259,9 +286,11 @@ static void begin(struct world *w, const struct job *job)
 		far_manner.linger_ns = job->linger_ns;
 	far_spoiled = far_refused = 0;
 	slow = cut = false;
-	town_open(&w->town, &far, job->settings);
-	for (uint32_t r = 0; r < TOWN_WORKERS; r++) {
-		w->c[r] = (struct citizen){ .town = &w->town, .rank = r, .owner = job->owner };
+	test_job_open(&w->test_job, &far, job->settings);
+	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++) {
+		w->c[r] = (struct test_worker){ .test_job = &w->test_job,
+						.rank = r,
+						.owner = job->owner };
 		pthread_create(&w->thread[r], NULL, job->main, &w->c[r]);
 	}
 }
@@ -273,10 +302,10 @@ static void join(struct world *w, uint32_t from)
 		pthread_join(w->thread[r], NULL);
 }
 
-static void lived_well(const struct citizen *c)
+static void lived_well(const struct test_worker *c)
 {
 	if (c->rc != 0)
-		fprintf(stderr, "rank %u: %d %s\n", c->rank, c->rc, c->sentence);
+		fprintf(stderr, "rank %u: %d %s\n", c->rank, c->rc, c->reason);
 	CU_ASSERT_EQUAL(c->rc, 0);
 	CU_ASSERT_EQUAL(c->wrong, 0);
 	CU_ASSERT_EQUAL(c->verdicts, c->pushed);
@@ -284,8 +313,8 @@ static void lived_well(const struct citizen *c)
 
 static void end(struct world *w)
 {
-	town_close(&w->town);
-	CU_ASSERT_EQUAL(w->town.over, 1);
+	test_job_close(&w->test_job);
+	CU_ASSERT_EQUAL(w->test_job.over, 1);
 	CU_ASSERT_EQUAL(far_spoiled, 0);
 }
 
@@ -293,7 +322,7 @@ static void all_live_well(struct world *w)
 {
 	join(w, 0);
 	join(w, 3);
-	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
+	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		lived_well(&w->c[r]);
 	end(w);
 }
@@ -312,6 +341,20 @@ static void sums_of_parts_are_exact(void)
 	all_live_well(&w);
 	CU_ASSERT_EQUAL(w.c[0].versions, 60);
 	CU_ASSERT(far_refused > 0); /* more puts than there was room for: they waited */
+}
+
+/* Its ends are told long after verdict, grant and answer are there. */
+static void sums_of_registered_memory_are_exact(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
+				 .main = from_registered_main,
+				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
+						      "commits", "40"),
+				 .linger_ns = 2 * MST_MS });
+	all_live_well(&w);
+	CU_ASSERT_EQUAL(w.c[0].versions, 40);
 }
 
 static void a_contribution_given_up_half_sent_spoils_nothing(void)
@@ -349,7 +392,7 @@ static void others_go_on_without(const char *policy)
 	CU_ASSERT(atomic_load(&slow));
 	atomic_store(&slow, false);
 	join(&w, 3);
-	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
+	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		lived_well(&w.c[r]);
 	CU_ASSERT(w.c[0].versions > 1);
 	end(&w);
@@ -359,7 +402,7 @@ static void a_slow_link_holds_up_its_worker_only(void)
 {
 	others_go_on_without("backup:3");
 	others_go_on_without("async");
-	others_go_on_without("ksync:2"); /* and advice does not pile up */
+	others_go_on_without("ksync:2"); /* and hints do not pile up */
 }
 
 static void a_link_lost_with_a_result_on_its_way_is_cleared_away(void)
@@ -388,7 +431,7 @@ static void a_dead_link_is_told_in_its_own_words(void)
 				 .settings = SETTINGS("policy", "backup:3", "commits", "200") });
 	join(&w, 3);
 	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
-	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].sentence, FAR_DEATH));
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].reason, FAR_DEATH));
 	join(&w, 0);
 	for (uint32_t r = 0; r < 3; r++)
 		lived_well(&w.c[r]);
@@ -407,7 +450,7 @@ static void a_push_waits_no_longer_than_a_step_would(void)
 	join(&w, 3);
 	CU_ASSERT(mst_now_ns() - began_ns >= 1500 * MST_MS);
 	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
-	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].sentence, "has taken no more data"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].reason, "has taken no more data"));
 	join(&w, 0);
 	for (uint32_t r = 0; r < 3; r++)
 		lived_well(&w.c[r]);
@@ -425,6 +468,8 @@ static void the_end_finds_a_contribution_half_sent(void)
 
 static CU_TestInfo cases[] = {
 	{ "sums of gradients pushed in parts are exact", sums_of_parts_are_exact },
+	{ "sums of registered memory are exact, and it is not read for too long",
+	  sums_of_registered_memory_are_exact },
 	{ "a contribution given up half sent spoils nothing",
 	  a_contribution_given_up_half_sent_spoils_nothing },
 	{ "a buffer is filled again when it is granted and sent",

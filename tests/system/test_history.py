@@ -26,7 +26,7 @@ class Worker:
         self.path, self.rank, self.incarnation = f"{path}.{rank}.{incarnation}", rank, incarnation
         self.ticket = 0
         self.lines = [f"job {rank} {incarnation} {WORKERS} {ELEMS} 0 0 0 1 backup:2"]
-        self.lines += ["fate {} {} {}".format(*fate) for fate in fates]
+        self.lines += ["fate {} {} {} {}".format(*fate) for fate in fates]
 
     def push(self, tag):
         self.ticket += 1
@@ -56,7 +56,7 @@ def write_history(path):
         worker.see(0, sums)
     for version, ranks in SETS.items():
         if version == 5:
-            alive[2] = Worker(path, 2, 2, [(3, history.COUNTED, 3)])
+            alive[2] = Worker(path, 2, 2, [(1, 3, history.COUNTED, 3)])
             alive[2].see(4, sums)
         who = {rank: worker.push(version - 1) for rank, worker in alive.items()}
         g = [history.values(ELEMS, *who[rank]) for rank in ranks]
@@ -212,16 +212,49 @@ class Spoiled(unittest.TestCase):
         self.refuse("the job ended at versions")
 
     def test_a_fate_for_nothing(self):
-        self.spoil("2.2", "fate 3 1 3", "fate 8 1 3")
+        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 1 3\nfate 1 8 1 3")
         self.refuse("fate of ticket 8")
 
     def test_a_fate_that_is_not_so(self):
-        self.spoil("2.2", "fate 3 1 3", "fate 3 2 0")
+        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 2 0")
         self.refuse("version 3")
 
     def test_a_fate_against_what_was_heard(self):
-        self.spoil("2.2", "fate 3 1 3", "fate 2 4 0")
+        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 1 3\nfate 1 2 4 0")
         self.refuse("two verdicts")
+
+    def test_a_fate_of_no_session(self):
+        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 1 3\nfate 2 1 1 5")
+        self.refuse("ticket 1 of session 2, which was never pushed")
+
+    def test_a_fate_left_out(self):
+        """Of more pushes than there are slots no more than the last can be unread."""
+        more = "".join(f"push {ticket} 2 1 0\n" for ticket in range(4, 9))
+        self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\n" + more)
+        self.spoil("2.2", "fate 1 3 1 3\n", "")
+        self.refuse("fates of .3. of session 1 are lost")
+
+    def test_a_push_that_was_never_read(self):
+        """It is in no version, so one that nobody saw can be made up without it."""
+        self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\npush 4 2 1 0\n")
+        for session, verdict in (("0.1", "1 1 1"), ("1.1", "1 1 1"), ("2.1", "2 1 0")):
+            first = self.line(session, f"outcome {verdict} 1")
+            second = self.line(session, "outcome 2 2 0" if session == "1.1" else "outcome 1 2 2")
+            self.spoil(session, first, f"outcome {verdict} 2 1 0 " + second.split(" 2 1 0 ", 1)[1])
+            self.spoil(session, second, second.replace(" 2 1 0 ", " 2 0 0 "))
+            self.spoil(session, "push 2 1 ", "push 2 0 ")
+            self.spoil(session, "backup:2", "async")
+        self.spoil("2.2", "backup:2", "async")
+        self.assertEqual(history.prove(self.log, SGD, True).checked, VERSIONS)
+
+    def test_a_fate_left_out_before_another(self):
+        self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\npush 4 2 1 0\n")
+        self.spoil("2.2", "fate 1 3 1 3\n", "fate 1 4 4 0\n")
+        self.refuse("fates of .3. of session 1 are lost")
+
+    def test_a_version_older_than_ones_own(self):
+        self.spoil("0.1", "outcome 1 1 1 1 1 0", "outcome 1 1 1 0 0 0")
+        self.refuse("version 0 after a push that is part of version 1")
 
     def test_a_ticket_left_out(self):
         self.spoil("0.1", self.line("0.1", "push 2 "), "")

@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "tests/system/town.h"
+#include "tests/system/test_job.h"
 #include "tests/transport/far.h"
 #include "tests/ut.h"
 
@@ -25,41 +25,41 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 	return strncmp(address, "far:", 4) == 0 ? &far : &mst_shm;
 }
 
-static int push_and_wait(struct citizen *c, struct muster *m)
+static int push_and_wait(struct test_worker *c, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	struct muster_contribution say = { .weight = 1, .loss = (double)NAN };
+	struct muster_contribution say = { .size = sizeof(say), .weight = 1 };
 	uint64_t ticket;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && !out.finished) {
 		float *g = muster_gradient(m);
 		if (g == NULL)
 			return -ENOENT;
-		for (uint64_t i = 0; i < TOWN_ELEMS; i++)
-			g[i] = citizen_value(c->rank, out.version, i);
+		for (uint64_t i = 0; i < TEST_JOB_ELEMS; i++)
+			g[i] = test_worker_value(c->rank, out.version, i);
 		if (c->rank == 3)
 			mst_sleep_ns(2 * MST_MS);
 		rc = muster_push(m, &say, &ticket);
 		c->pushed += ticket != 0;
 		if (rc == 0)
-			rc = citizen_wait(c, m, &out);
+			rc = test_worker_wait(c, m, &out);
 	}
 	return rc;
 }
 
-static void *citizen_main(void *arg)
+static void *test_worker_main(void *arg)
 {
-	struct citizen *c = arg;
+	struct test_worker *c = arg;
 
-	citizen_live(c, push_and_wait);
+	test_worker_live(c, push_and_wait);
 	if (c->rc != 0)
-		fprintf(stderr, "rank %u: %s\n", c->rank, c->sentence);
+		fprintf(stderr, "rank %u: %s\n", c->rank, c->reason);
 	return NULL;
 }
 
 /* A lead, and a member if there is to be one. */
-static void servers_open(struct town *t, struct town *member, const char *const *settings)
+static void servers_open(struct test_job *t, struct test_job *member, const char *const *settings)
 {
 	const char *all[SETTINGS_MAX + 3] = { "servers", two ? "2" : "1" };
 
@@ -67,40 +67,86 @@ static void servers_open(struct town *t, struct town *member, const char *const 
 		CU_ASSERT_FATAL(i < SETTINGS_MAX);
 		all[2 + i] = settings[i];
 	}
-	town_open(t, transport, all);
+	test_job_open(t, transport, all);
 	if (two)
-		town_open(member, transport,
-			  (const char *const[]){ "join", mst_admin_address(t->admin), NULL });
+		test_job_open(member, transport,
+			      (const char *const[]){ "join", mst_plane_address(t->plane), NULL });
 }
 
 /* The member first: the lead waits for it to go. */
-static void servers_close(struct town *t, struct town *member)
+static void servers_close(struct test_job *t, struct test_job *member)
 {
 	if (two) {
-		town_close(member);
+		test_job_close(member);
 		CU_ASSERT_EQUAL(member->over, 1);
 	}
-	town_close(t);
+	test_job_close(t);
 	CU_ASSERT_EQUAL(t->over, 1);
+}
+
+static void test_worker_is_sound(const struct test_worker *c)
+{
+	CU_ASSERT_EQUAL(c->rc, 0);
+	CU_ASSERT_EQUAL(c->wrong, 0);
+	CU_ASSERT_EQUAL(c->verdicts, c->pushed);
+	CU_ASSERT(c->versions > 0);
 }
 
 static void job_is_sound(const char *const *settings, enum muster_owner owner)
 {
-	struct citizen c[TOWN_WORKERS] = { 0 };
-	struct town t, member;
+	struct test_worker c[TEST_JOB_WORKERS] = { 0 };
+	struct test_job t, member;
 
 	servers_open(&t, &member, settings);
-	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
+	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		c[r].owner = owner;
-	town_live(&t, c, citizen_main);
+	test_job_live(&t, c, test_worker_main);
 	servers_close(&t, &member);
-	for (uint32_t r = 0; r < TOWN_WORKERS; r++) {
-		CU_ASSERT_EQUAL(c[r].rc, 0);
-		CU_ASSERT_EQUAL(c[r].wrong, 0);
-		CU_ASSERT_EQUAL(c[r].verdicts, c[r].pushed);
-		CU_ASSERT(c[r].versions > 0);
-	}
+	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
+		test_worker_is_sound(&c[r]);
 	CU_ASSERT_EQUAL(far_spoiled, 0);
+}
+
+/* ---- two jobs in one process ---- */
+
+struct life {
+	struct test_job *test_job;
+	struct test_worker c[TEST_JOB_WORKERS];
+};
+
+static void *life_main(void *arg)
+{
+	struct life *life = arg;
+
+	test_job_live(life->test_job, life->c, test_worker_main);
+	return NULL;
+}
+
+/* Nothing of a job is the process's: other owners, policies and ends, at the same time. */
+static void two_jobs_do_not_notice_each_other(void)
+{
+	static const char *const settings[2][7] = {
+		{ "policy", "backup:3", "commits", "150", NULL },
+		{ "policy", "bsp", "owner", "workers", "commits", "60", NULL },
+	};
+	static struct life life[2];
+	struct test_job t[2], member[2];
+	pthread_t thread[2];
+
+	memset(life, 0, sizeof(life));
+	for (int j = 0; j < 2; j++) {
+		servers_open(&t[j], &member[j], settings[j]);
+		life[j].test_job = &t[j];
+		for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
+			life[j].c[r].owner = j == 0 ? MUSTER_SERVERS_OWN : MUSTER_WORKERS_OWN;
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[j], NULL, life_main, &life[j]), 0);
+	}
+	for (int j = 0; j < 2; j++) {
+		pthread_join(thread[j], NULL);
+		servers_close(&t[j], &member[j]);
+		for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
+			test_worker_is_sound(&life[j].c[r]);
+	}
 }
 
 /* A worker that hands its loop to the library, and whose waits are cut short all the time. */
@@ -112,7 +158,7 @@ static int compute(void *ctx, void *grad, struct muster_contribution *c)
 {
 	struct impatient *i = ctx;
 
-	memset(grad, 0, TOWN_ELEMS * sizeof(float));
+	memset(grad, 0, TEST_JOB_ELEMS * sizeof(float));
 	c->weight = 1;
 	c->full = true;
 	i->computed++;
@@ -127,12 +173,14 @@ static int apply(void *ctx, const struct muster_outcome *out)
 	return 0;
 }
 
-static int train_impatiently(struct citizen *c, struct muster *m)
+static int train_impatiently(struct test_worker *c, struct muster *m)
 {
 	struct impatient i = { 0 };
-	struct muster_hooks hooks = { .ctx = &i, .compute = compute, .apply = apply };
+	struct muster_hooks hooks = {
+		.size = sizeof(hooks), .ctx = &i, .compute = compute, .apply = apply
+	};
 	struct muster_outcome out = MUSTER_OUTCOME;
-	int rc = citizen_start(c, m, &out);
+	int rc = test_worker_start(c, m, &out);
 
 	while (rc == 0 && (rc = muster_train(m, &hooks)) == -ETIMEDOUT) {
 		i.cut_short++;
@@ -146,11 +194,11 @@ static int train_impatiently(struct citizen *c, struct muster *m)
 
 static void *impatient_main(void *arg)
 {
-	struct citizen *c = arg;
+	struct test_worker *c = arg;
 
 	if (c->rank != 0)
-		return citizen_main(arg);
-	struct muster_options opt = citizen_options(c);
+		return test_worker_main(arg);
+	struct muster_options opt = test_worker_options(c);
 	struct muster *m = NULL;
 	opt.wait_ms = 1;
 	c->rc = muster_open(&opt, &m);
@@ -163,13 +211,13 @@ static void *impatient_main(void *arg)
 /* Rank 3 takes 2 ms and more for each of its steps, so that rank 0's waits of 1 ms run out. */
 static void a_loop_cut_short_goes_on(void)
 {
-	struct citizen c[TOWN_WORKERS] = { 0 };
-	struct town t, member;
+	struct test_worker c[TEST_JOB_WORKERS] = { 0 };
+	struct test_job t, member;
 
 	servers_open(&t, &member, (const char *const[]){ "policy", "bsp", "commits", "40", NULL });
-	town_live(&t, c, impatient_main);
+	test_job_live(&t, c, impatient_main);
 	servers_close(&t, &member);
-	for (uint32_t r = 0; r < TOWN_WORKERS; r++)
+	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		CU_ASSERT_EQUAL(c[r].rc, 0);
 	CU_ASSERT(c[0].verdicts > 0);
 	CU_ASSERT_EQUAL(c[0].versions, 40);
@@ -199,6 +247,7 @@ static CU_TestInfo cases[] = {
 	{ "kbatchasync: contributions fold, nobody runs dry", kbatchasync },
 	{ "async with three buffers: answers are copied when places run out", async_few_buffers },
 	{ "ssp in small chunks", ssp },
+	{ "two jobs in one process do not notice each other", two_jobs_do_not_notice_each_other },
 	{ "a training loop cut short goes on where it was", a_loop_cut_short_goes_on },
 	CU_TEST_INFO_NULL,
 };

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import scene
+from base import until
 
 SPOILT = sys.argv.pop(3)
 TIMES = ("min_us", "p50_us", "p90_us", "p99_us", "max_us")
@@ -23,7 +24,7 @@ class Bench(scene.Scene):
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def bench(self, *args, **more):
-        return self.finish(self.start_bench(*args, **more), 60)
+        return self.finish(self.start_bench(*args, **more), 300)
 
     def figures(self, *args, **more):
         """Measures, which has to succeed. Return: the JSON's rows."""
@@ -90,11 +91,12 @@ class Measures(Bench):
                                                    "late", "commits")],
                              [servers, 0, 135, 120, 0, 45])
             self.assertGreater(row["server_rss_bytes"], servers << 20)
-        rc, out, err = self.bench("-n", "2", "--servers", "2", "--budget", "5ms")
+        rc, out, err = self.bench("-n", "2", "--servers", "2", "--sizes", "64K,1M", "--budget",
+                                  "5ms")
         self.assertEqual((rc, err), (0, ""))
         head, *rows = [line.split() for line in out.splitlines() if not line.startswith("#")]
         self.assertEqual([(row[head.index("size")], row[head.index("servers")]) for row in rows],
-                         [("64K", "2"), ("1M", "2"), ("25M", "2"), ("100M", "2")])
+                         [("64K", "2"), ("1M", "2")])
 
     def test_tail(self):
         """with 1000 samples there is a p99.9"""
@@ -111,12 +113,12 @@ class Measures(Bench):
     def test_delay(self):
         """bsp waits for a delayed worker, and backup does not"""
         delayed = ("-n", "3", "--sizes", "4K", "--samples", "6", "--warmup", "1", "--delay",
-                   "2:const:60")
+                   "2:const:200")
         row, = self.figures(*delayed)
-        self.assertGreater(row["min_us"], 55e3)
-        self.assertGreater(row["wait_us"], 55e3)
+        self.assertGreater(row["min_us"], 100e3)
+        self.assertGreater(row["wait_us"], 100e3)
         row, = self.figures(*delayed, "--policy", "backup:2")
-        self.assertLess(row["p50_us"], 50e3)
+        self.assertLess(row["p50_us"], 100e3)
         self.assertEqual((row["owner"], row["wrong"]), ("servers", 0))
 
     def test_latency_of_last(self):
@@ -183,7 +185,7 @@ class Ends(Bench):
     def begin(self, *more):
         process = self.start_bench("-n", "3", "--sizes", "1M", "--budget", "1h", "--samples",
                                    "10000000", *more)
-        self.assertTrue(scene.until(lambda: len(self.workers()) == 3))
+        self.assertTrue(until(lambda: len(self.workers()) == 3))
         return process
 
     def test_signal(self):
@@ -202,7 +204,7 @@ class Ends(Bench):
     def test_dead_member(self):
         """so does a server that dies, and it is named"""
         process = self.begin("--servers", "2")
-        self.assertTrue(scene.until(lambda: len(self.running(b"--join=")) == 1))
+        self.assertTrue(until(lambda: len(self.running(b"--join=")) == 1))
         os.kill(self.running(b"--join=")[0], signal.SIGKILL)
         rc, _, err = self.finish(process)
         self.assertEqual((rc, "server 1" in err), (1, True), err)

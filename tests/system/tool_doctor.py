@@ -7,6 +7,7 @@ What it says of RDMA depends on the host: the unit tests make hosts up, tests/vm
 usage: tool_doctor.py MUSTER FAKE_MUSTERD [unittest's arguments]
 """
 import json
+import os
 import re
 import signal
 import subprocess
@@ -78,6 +79,67 @@ class Doctor(scene.Scene):
         self.assertIn("may lock 64.0 KiB; a worker registers 11.5 MiB, the server 76.5 MiB",
                       memlock["found"])
 
+    def directory(self, runtime):
+        """What is found of it, with that XDG_RUNTIME_DIR."""
+        found = self.findings(XDG_RUNTIME_DIR=runtime)
+        shm = next(f for f in found if f["check"] == "shm")
+        one = next(f for f in found if f["check"] == "directory")
+        self.assertEqual(shm["level"], one["level"])
+        if one["level"] == "FAIL":
+            self.assertEqual(shm["mend"], "what directory above says")
+        return one
+
+    def test_directory(self):
+        """where the sockets of listeners cannot lie is said, with why and what mends it"""
+        runtime = self.path("runtime")
+        os.mkdir(runtime, 0o700)
+        self.assertEqual(self.directory(runtime)["level"], "ok")
+        own = os.path.join(runtime, "muster")
+        self.assertIn(own, self.directory(runtime)["found"])
+        os.chmod(own, 0o755)
+        self.wrong(runtime, "has mode 0755, and must have 0700", f"chmod 700 {own}, or set XDG_")
+        os.rmdir(own)
+        with open(own, "w", encoding="utf-8"):
+            pass
+        self.wrong(runtime, f"{own} is no directory", "remove it, or set XDG_RUNTIME_DIR")
+        os.unlink(own)
+        os.chmod(runtime, 0o777)
+        self.wrong(runtime, "has mode 0777, so that others could put", f"chmod go-w {runtime}, or")
+        self.wrong(self.path("nowhere"), "No such file", "set XDG_RUNTIME_DIR to a directory of")
+        self.wrong("run/user", "which is no absolute path", "set it to a directory of this user's")
+        self.wrong("/" + 100 * "x", "it may be", "set it to a shorter path")
+
+    def test_foreign_directory(self):
+        """so is one of another user, or in one of another user"""
+        if os.geteuid() != 0:
+            self.skipTest("only root can give a directory away")
+        runtime = self.path("runtime")
+        own = os.path.join(runtime, "muster")
+        os.makedirs(own, 0o700)
+        os.chown(own, 54321, -1)
+        self.wrong(runtime, f"{own} belongs to uid 54321", "remove it, or set XDG_RUNTIME_DIR")
+        os.rmdir(own)
+        os.chown(runtime, 54321, -1)
+        self.wrong(runtime, f"{runtime} belongs to uid 54321", "set XDG_RUNTIME_DIR to a directory")
+
+    def wrong(self, runtime, cause, mend):
+        one = self.directory(runtime)
+        self.assertEqual(one["level"], "FAIL", one)
+        self.assertIn(cause, one["cause"])
+        self.assertTrue(one["mend"].startswith(mend), one)
+
+    def test_files(self):
+        """the hard limit of descriptors is held against what workers take, as musterd does it"""
+        allow = ["prlimit", "--nofile=512:512", scene.MUSTER, "doctor", "--json=-"]
+        for job, level in (([], "ok"), (["-n1000", "--elems=1000"], "FAIL")):
+            done = subprocess.run([*allow, *job], env=self.environment(""), text=True,
+                                  capture_output=True, timeout=50)
+            files = next(f for f in json.loads(done.stdout)["findings"] if f["check"] == "files")
+            self.assertEqual(files["level"], level, files)
+            self.assertIn("a server may open 512 files; ", files["found"])
+        self.assertRegex(files["found"], r"1000 workers take 4\d\d\d over shared memory, 1\d\d\d ")
+        self.assertRegex(files["mend"], r"nofile.*4\d\d\d")
+
     def test_device(self):
         """a device that is not there fails, whether typed or in the environment"""
         for args, more in ((["--device", "none7"], {}), ([], {"MUSTER_DEVICE": "none7"})):
@@ -86,7 +148,7 @@ class Doctor(scene.Scene):
 
     def test_usage(self):
         """wrong usage is 2, with a reason"""
-        for args, why in ((["--workers", "3"], "belong together"), (["x"], "nothing to name"),
+        for args, why in ((["--workers", "3"], "belong together"), (["x"], "options only"),
                           (["--peer", "10.0.0.1"], "--listen prints"),
                           (["--peer", "verbs:10.0.0.1:1", "--listen"], "on the other"),
                           (["--devices", "x"], "--device")):
@@ -120,7 +182,7 @@ class Doctor(scene.Scene):
         peer.communicate(timeout=20)
         rc, out, _ = self.doctor("--peer", address, "--timeout", "1s")
         self.assertEqual(rc, 1)
-        self.assertRegex(out, r"(?m)^FAIL     peer        @.*: a write of 1\.00 MiB failed\n"
+        self.assertRegex(out, r"(?m)^FAIL     peer        /.*: a write of 1\.00 MiB failed\n"
                          r" +because +\S.*\n +mend +\S")
 
 

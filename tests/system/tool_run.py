@@ -13,21 +13,25 @@ import subprocess
 import time
 
 import scene
-from scene import tagged, until
+from base import tagged, until
 
 SLEEP = ("sleep", "60")
 
-# A musterd that loses the usual port to somebody else, who holds it for a second.
+# A musterd that loses the usual port to somebody else, who holds it for a second; or, if another
+# test has it, to that.
 THIEF = """#!/bin/sh
 case "$*" in
 *:17077*)
 	setsid /usr/bin/python3 -c '
 import os, socket, time
-with socket.create_server(("127.0.0.1", 17077)):
-    open(os.environ["HERE"] + "/taken", "w").close()
-    time.sleep(1)' &
+try:
+    held = socket.create_server(("127.0.0.1", 17077))
+except OSError:
+    held = None
+open(os.environ["HERE"] + "/taken", "w").close()
+time.sleep(1)' &
 	while ! [ -e "$HERE/taken" ]; do sleep 0.02; done
-	exit 1 ;;
+	exit 3 ;;
 esac
 exec "$FAKE" "$@"
 """
@@ -56,7 +60,7 @@ class Starting(scene.Scene):
             self.assertEqual(out, said + "\n")
 
     def test_flags(self):
-        """options of the server are handed on as typed, and the run's own are not"""
+        """options of the server are handed on as typed; of the own ones, only that it is quiet"""
         conf = self.path("c.conf")
         with open(conf, "w") as f:
             f.write('lease = "3s";\n')
@@ -64,8 +68,8 @@ class Starting(scene.Scene):
                         "--json", self.path("x"), "--grace=9s", "--on-loss", "fail", "--listen",
                         "127.0.0.1:0", "--", "sleep", "0.2", FAKE_ARGS=self.path("args"))
         self.assertEqual(self.read("args").split("\n"),
-                         ["-c", conf, "--policy=backup:1", "--force", "--on-loss", "fail",
-                          "--workers=2", "--listen=127.0.0.1:0", ""])
+                         ["--log-level=warn", "-c", conf, "--policy=backup:1", "--force",
+                          "--on-loss", "fail", "--workers=2", "--listen=127.0.0.1:0", ""])
 
     def test_file_workers(self):
         """the number of workers may come from the file"""
@@ -99,6 +103,35 @@ class Starting(scene.Scene):
         self.assertEqual(rc, 0, err)
         self.assertTrue(until(lambda: not tagged(self.mark)))
 
+    def test_port_lost_and_free_again(self):
+        """so it is where the other has gone since, and the port looks free"""
+        with open(self.path("musterd"), "w") as f:
+            f.write('#!/bin/sh\ncase "$*" in *:17077*) exit 3;; esac\nexec "$FAKE" "$@"\n')
+        os.chmod(self.path("musterd"), 0o755)
+        rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2",
+                                     FAKE=scene.FAKE, MUSTER_MUSTERD=self.path("musterd"))
+        self.assertEqual(rc, 0, err)
+
+    def test_refusal_once(self):
+        """a musterd that refuses for another reason is started once, and says so once"""
+        with open(self.path("musterd"), "w") as f:
+            f.write("#!/bin/sh\necho 'no, not on this host' >&2\nexit 1\n")
+        os.chmod(self.path("musterd"), 0o755)
+        rc, _, err = self.run_muster("", "-n", "1", "--", "true",
+                                     MUSTER_MUSTERD=self.path("musterd"))
+        self.assertEqual((rc, err.count("no, not on this host")), (1, 1), err)
+        self.assertIn("musterd exited with status 1 before it could listen", err)
+
+    def test_no_port_anywhere(self):
+        """a musterd that finds every port taken is started twice, and no more"""
+        with open(self.path("musterd"), "w") as f:
+            f.write("#!/bin/sh\necho taken >&2\nexit 3\n")
+        os.chmod(self.path("musterd"), 0o755)
+        rc, _, err = self.run_muster("", "-n", "1", "--", "true",
+                                     MUSTER_MUSTERD=self.path("musterd"))
+        self.assertEqual(rc, 1, err)
+        self.assertIn(err.count("taken\n"), (1, 2), err)  # 1: somebody has the usual one now
+
     def test_together(self):
         """runs that start at the same moment do not take each other's port"""
         runs = [self.start("run:300 finish", "-n", "1", "--", "sleep", "0.4") for _ in range(5)]
@@ -110,6 +143,20 @@ class Starting(scene.Scene):
         rc, _, err = self.run_muster("gather:60000", "-n", "2", "--", "./no-such-program")
         self.assertEqual(rc, 1)
         self.assertIn("cannot start ./no-such-program as rank 0: No such file", err)
+
+    def test_odd_name(self):
+        """whatever a program is called, the figures as JSON say that it could not be started"""
+        rc, _, err = self.run_muster("gather:60000", "-n", "1", "--json", self.path("x"), "--",
+                                     b"./\033[2J\xff")
+        self.assertEqual((rc, "\033" in err), (1, False))
+        self.assertIn("cannot start ./?[2J? as rank 0", json.loads(self.read("x"))["why"])
+
+    def test_odd_end(self):
+        """what musterd says of the end reaches terminal and JSON without controls, as UTF-8"""
+        rc, _, err = self.run_muster("run:200 rave finish", "-n", "1", "--json", self.path("x"),
+                                     "--", "sleep", "0.3")
+        self.assertEqual((rc, "\033" in err), (0, False))
+        self.assertEqual(json.loads(self.read("x"))["why"], "?]0;mine? caf\u00e9 ???? end")
 
     def test_no_musterd(self):
         """a musterd that cannot listen ends the run with its status"""
@@ -142,7 +189,7 @@ class Ending(scene.Scene):
                                      *sh("[ $MUSTER_RANK != 1 ] || exit 7; exec sleep 60"))
         self.assertEqual(rc, 1)
         self.assertIn("rank 1 exited with status 7 before the job had started", err)
-        self.assertLess(time.monotonic() - begun, 5)
+        self.assertLess(time.monotonic() - begun, 30)
 
     def test_early_kill(self):
         """so does one that is killed"""
@@ -203,9 +250,9 @@ class Ending(scene.Scene):
 
     def test_musterd_stubborn(self):
         """a musterd that neither goes by itself nor when asked is killed"""
-        rc, _, _ = self.run_muster("stubborn run:200 finish halt:60000", "-n", "1", "--grace",
-                                   "200ms", "--", "sleep", "0.3")
-        self.assertEqual(rc, 0)
+        rc, _, err = self.run_muster("stubborn run:200 finish halt:60000", "-n", "1", "--grace",
+                                     "3s", "--", "sleep", "0.3")
+        self.assertEqual(rc, 0, err)
 
     def test_stubborn_worker(self):
         """a worker that stays after the end is asked, then killed, and the run has failed"""
@@ -335,9 +382,9 @@ class Printing(scene.Scene):
     def test_plain(self):
         """without a terminal there is a plain line every two seconds"""
         _, _, err = self.run_muster("late:1 run:4500 finish", "-n", "2", "--", "sleep", "4.6")
-        lines = re.findall(r"^muster: version \d+, 2 of 2 live, step .*, rank 1 late 50 %$", err,
-                           re.M)
-        self.assertEqual(len(lines), 2, err)
+        lines = re.findall(r"^\S+Z info muster: version \d+, 2 of 2 live, step .*, "
+                           r"rank 1 late 50 %$", err, re.M)
+        self.assertIn(len(lines), (1, 2), err)
         self.assertNotIn("\r", err)
         self.assertNotIn("\033", err)
 

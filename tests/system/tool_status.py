@@ -59,8 +59,8 @@ class Status(Commands):
         rc, out, _ = self.muster("status", address)
         self.assertEqual(rc, 0)
         self.assertRegex(out, r"rank 1 is late: 3\.00 ms after its step's commit on average, in "
-                         r"\d+ of \d+ gradients \(50 %\)\n$")
-        self.assertRegex(out, r"\n +1 +live +\d+ +50 % +8\.00 ms +3\.00 ms")
+                         r"16 of its last 32 gradients \(50 %\)\n$")
+        self.assertRegex(out, r"\n +1 +live +\d+ +50 % +0 +0 / 0 +8\.00 ms +3\.00 ms")
 
     def test_environment(self):
         """the server comes from the environment where it is not typed"""
@@ -81,6 +81,25 @@ class Status(Commands):
         status = json.loads(self.read("x"))
         self.assertEqual((rc, status["state"], status["workers"]), (0, "running", 2))
         self.assertIn("rank", out)
+
+    def test_text(self):
+        """what musterd says reaches terminal and JSON without controls, as UTF-8"""
+        address, clean = self.serve("rave run:60000", 2), "?]0;mine? caf\u00e9 ???? end"
+        rc, out, _ = self.muster("status", "--json", self.path("x"), address)
+        self.assertEqual((rc, out.splitlines()[0].count(clean)), (0, 2), out)
+        self.assertNotIn("\033", out)
+        self.assertEqual(json.loads(self.read("x"))["policy"], clean)
+
+    def test_json_unwritable(self):
+        """figures that cannot be written are exit 1, and no half of them is left"""
+        address = self.serve("run:60000", 600)
+        rc, _, err = self.muster("status", "--json", "/dev/full", address)
+        self.assertEqual((rc, "cannot write the figures to /dev/full" in err), (1, True))
+        done = subprocess.run(["/bin/sh", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "sh",
+                               scene.MUSTER, "status", "--json", self.path("x"), address],
+                              env=self.environment(""), capture_output=True, text=True, timeout=30)
+        self.assertEqual((done.returncode, os.path.exists(self.path("x"))), (1, False),
+                         done.stderr)
 
     def test_nobody(self):
         """where nobody listens that is said, with the address"""

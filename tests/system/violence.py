@@ -17,7 +17,7 @@ import time
 import uuid
 
 import history
-from scene import tagged
+from base import tagged
 
 SYS_PIDFD_GETFD = 438
 LOOK_S = 0.002
@@ -131,13 +131,6 @@ def holdings(pid):
             return len(os.listdir(f"/proc/{pid}/fd")), f.read().count("memfd:muster")
     except OSError:
         return None
-
-
-def listing():
-    """What of muster lies where something could be left."""
-    return {os.path.join(folder, name) for folder in ("/dev/shm", "/tmp")
-            for name in os.listdir(folder)
-            if "muster" in name and not name.startswith("muster-vm-")}  # of other tests
 
 
 class Scene:
@@ -298,9 +291,9 @@ class Scene:
         return sorted(set(os.listdir(self.small)) - known)
 
     def sockets(self):
-        """Names of doors that the kernel still knows, of this scene's server."""
+        """Names of listeners that the kernel still knows, of this scene's server."""
         with open("/proc/net/unix") as f:
-            names = re.findall(r"@muster-(\d+)-\S+", f.read())
+            names = re.findall(r"/(\d+)-[0-9a-f]{8}\.sock", f.read())
         pids = {p.pid for p in self.process.values()}
         return [name for name in names if int(name) in pids]
 

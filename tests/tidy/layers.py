@@ -28,9 +28,24 @@ CLOCK = re.compile(r"\b(clock_gettime|gettimeofday|timespec_get)\s*\(")
 CLOCK_HOME = "common/base/clock.c"
 
 
+def read_within(line):
+    """A directory, and its files' ranks: {directory/stem: rank}."""
+    directory, groups = line.removeprefix("within ").split(":")
+    return directory, {f"{directory}/{stem}": rank for rank, group in enumerate(groups.split("|"))
+                       for stem in group.split()}
+
+
 def read_ranks():
-    lines = (pathlib.Path(__file__).parent / "ranks.txt").read_text().splitlines()
-    return {d: int(n) for d, n in (ln.split() for ln in lines if ln and not ln.startswith("#"))}
+    """Ranks of directories, and of the files of those directories that order them."""
+    ranks, within = {}, {}
+    for line in (pathlib.Path(__file__).parent / "ranks.txt").read_text().splitlines():
+        if line.startswith("within "):
+            directory, files = read_within(line)
+            within[directory] = files
+        elif line and not line.startswith("#"):
+            directory, rank = line.split()
+            ranks[directory] = int(rank)
+    return ranks, within
 
 
 def below(path, directory):
@@ -58,7 +73,18 @@ def foreign_complaint(path, name):
     return None
 
 
-def include_complaint(path, quote, name, root, ranks):
+def within_complaint(path, target, files):
+    here, there = str(path.with_suffix("")), str(pathlib.PurePath(target).with_suffix(""))
+    for stem in (here, there):
+        if stem not in files:
+            return f"{path}: {stem} has no rank within its directory: add it to ranks.txt"
+    if here != there and files[there] >= files[here]:
+        return f"{path}: {here} (rank {files[here]} within its directory) may not include " \
+               f"{target} (rank {files[there]})"
+    return None
+
+
+def include_complaint(path, quote, name, root, ranks, within):
     target = rooted(name, root)
     if target is None:
         if quote == '"':
@@ -67,19 +93,21 @@ def include_complaint(path, quote, name, root, ranks):
     here, there = home(path, ranks), home(target, ranks)
     if there is None:
         return f"{path}: {target} has no rank: add its directory to ranks.txt"
+    if here == there and here in within:
+        return within_complaint(pathlib.PurePath(path), target, within[here])
     if here != there and ranks[there] >= ranks[here]:
         return f"{path}: {here} (rank {ranks[here]}) may not include {target} " \
                f"(rank {ranks[there]})"
     return None
 
 
-def check(path, root, ranks):
+def check(path, root, ranks, within):
     text = tree.read(root, path)
     if home(path, ranks) is None:
         yield f"{path}: has no rank: add its directory to ranks.txt"
         return
     for quote, name in INCLUDE.findall(text):
-        complaint = include_complaint(path, quote, name, root, ranks)
+        complaint = include_complaint(path, quote, name, root, ranks, within)
         if complaint:
             yield complaint
     if str(path) != CLOCK_HOME and CLOCK.search(tree.code_only(text)):
@@ -87,9 +115,9 @@ def check(path, root, ranks):
 
 
 def main():
-    root, ranks = sys.argv[1], read_ranks()
+    root, (ranks, within) = sys.argv[1], read_ranks()
     paths = tree.files(root, ".c", ".h")
-    tree.conclude([c for p in paths for c in check(p, root, ranks)], len(paths))
+    tree.conclude([c for p in paths for c in check(p, root, ranks, within)], len(paths))
 
 
 if __name__ == "__main__":

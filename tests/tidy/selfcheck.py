@@ -81,6 +81,21 @@ class Layers(Tidy):
     def test_upward_in_angle_brackets(self):
         self.check("common/base/b.c", "#  include <server/core/l.h>\n", "may not include")
 
+    def test_upward_within_a_directory(self):
+        self.write("server/control/plane.h", SPDX)
+        self.check("server/control/job.c", '#include "server/control/plane.h"\n',
+                   "within its directory) may not include")
+
+    def test_sideways_within_a_directory(self):
+        self.write("server/control/joining.h", SPDX)
+        self.check("server/control/workers.c", '#include "server/control/joining.h"\n',
+                   "within its directory) may not include")
+
+    def test_a_file_without_rank_within_its_directory(self):
+        self.write("server/control/job.h", SPDX)
+        self.check("server/control/strange.c", '#include "server/control/job.h"\n',
+                   "has no rank within its directory")
+
     def test_a_path_that_is_not_rooted(self):
         self.check("server/core/x.c", '#include "l.h"\n', "no path from the root")
 

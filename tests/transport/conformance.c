@@ -4,8 +4,9 @@
  *
  *   test_transport SCHEME threads|processes
  *
- * The cases are in put_cases.c, door_cases.c, wait_cases.c and end_cases.c. Threads are there for
- * the thread sanitizer; processes for what only they can do, such as being killed.
+ * The cases are in put_cases.c, listener_cases.c, wait_cases.c, end_cases.c and answer_cases.c.
+ * Threads are there for the thread sanitizer; processes for what only they can do, such as being
+ * killed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #include "tests/transport/world.h"
 
-#define CASES_MAX 64
+#define CASES_MAX 80
 
 const struct mst_transport *transport;
 bool in_processes;
@@ -62,9 +63,12 @@ int main(int argc, char **argv)
 		return UT_SKIP;
 	}
 	add_cases(put_cases);
-	add_cases(door_cases);
+	add_cases(listener_cases);
 	add_cases(wait_cases);
 	add_cases(end_cases);
+	add_cases(answer_cases);
+	add_cases(region_cases);
+	add_cases(shared_region_cases);
 	if (in_processes)
 		add_cases(process_cases);
 	return ut_main(argv[1], cases);

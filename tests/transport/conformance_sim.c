@@ -18,7 +18,7 @@
 #include "tests/transport/life_sim.h"
 #include "tests/transport/world.h"
 
-#define CASES_MAX 64
+#define CASES_MAX 80
 #define LONG_NS (3600 * MST_SECOND)
 
 const struct mst_transport *transport;
@@ -32,7 +32,9 @@ static uint64_t first_seed = 1, last_seed = 20;
 static const char *const left_out[] = {
 	"a signal ends a wait with -EINTR", /* there are no signals */
 	"a signal's handler may wake",      /* nor handlers */
-	"nobody writes what is published",  /* all memory is of one process */
+	"so does one whose handler is gone by then",
+	"a stop ends no wait",
+	"nobody writes what is published", /* all memory is of one process */
 };
 
 static bool is_left_out(const char *name)
@@ -136,9 +138,10 @@ int main(int argc, char **argv)
 	transport = &looked_at;
 	sim_manner.slow_ns = MST_MS / 2;
 	add_cases(put_cases);
-	add_cases(door_cases);
+	add_cases(listener_cases);
 	add_cases(wait_cases);
 	add_cases(end_cases);
 	add_cases(process_cases);
+	add_cases(region_cases);
 	return ut_main(argv[1], lived);
 }

@@ -16,7 +16,7 @@ static void expect_lost_once(struct world *w, int i, int error)
 {
 	struct mst_net_event ev;
 
-	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_EQUAL(ev.kind, MST_LOST);
 	CU_ASSERT_PTR_EQUAL(ev.link, w->link[i]);
 	CU_ASSERT_EQUAL(ev.error, error);
@@ -51,10 +51,10 @@ static void what_was_put_before_the_end_arrives(void)
 		mst_sleep_ns(MST_MS / 4);
 	}
 	for (uint32_t i = 0; i < 4; i++) {
-		CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+		CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 		CU_ASSERT_EQUAL(ev.kind, MST_ARRIVED);
 		CU_ASSERT_EQUAL(ev.imm, i);
-		CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 1000 * i, 600, i));
+		CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + 1000 * i, 600, i));
 	}
 	expect_lost_once(&w, 0, -EPIPE);
 	world_close(&w);
@@ -77,7 +77,9 @@ static void end_of_a_peer_ends_a_wait(void)
 static void connector_sees_its_acceptor_go(void)
 {
 	struct world w = world_of_one();
-	struct peer_command look = { .order = PEER_POLL, .count = 2, .timeout_ns = 1500 * MST_MS };
+	struct peer_command look = { .order = PEER_POLL,
+				     .count = 2,
+				     .timeout_ns = 10 * MST_SECOND };
 
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 8, 1, 17), 1);
 	transport->detach(w.link[0]);
@@ -91,19 +93,19 @@ static void connector_sees_its_acceptor_go(void)
 	world_close(&w);
 }
 
-static void detached_landing_is_still_there(void)
+static void detached_inbound_is_still_there(void)
 {
 	struct world w = world_of_one();
 	struct peer_command up = { .order = PEER_PUT, .bytes = 65536, .seed = 3, .notify = true };
 	struct mst_net_event ev;
 
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
-	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
 	transport->detach(w.link[0]);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &hang_up).rc, 0);
 	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 50 * MST_MS), 0);
-	CU_ASSERT_TRUE(pattern_is(w.link[0]->landing, 65536, 3));
+	CU_ASSERT_TRUE(pattern_is(w.link[0]->inbound, 65536, 3));
 	transport->link_free(w.link[0]);
 	w.link[0] = NULL;
 	world_close(&w);
@@ -113,16 +115,18 @@ static void one_that_is_let_in_may_be_freed_unattached(void)
 {
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
 	struct peer_command call = world_call(&w, &usual_lanes);
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct mst_link *link;
-	struct mst_knock knock;
+	struct mst_link_request request;
 
 	peer_tell(w.peer[0], &call);
-	CU_ASSERT_EQUAL_FATAL(world_knock(&w, &knock), 0);
-	CU_ASSERT_EQUAL_FATAL(transport->door->answer(w.door, &knock, &link), 0);
+	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &link), 0);
 	transport->link_free(link);
-	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
-	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).event[0].kind, MST_LOST);
+	int rc = peer_hear(w.peer[0]).rc;
+	if (rc == 0)
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).event[0].kind, MST_LOST);
+	CU_ASSERT(rc <= 0 && rc != -ETIMEDOUT); /* the end may overtake a slow connector's dial */
 	world_close(&w);
 }
 
@@ -139,7 +143,7 @@ static void others_go_on_when_one_is_lost(void)
 	transport->detach(w.link[0]); /* the others move up in the net's list */
 	for (int i = 1; i < 3; i++) {
 		CU_ASSERT_EQUAL(peer_do(w.peer[i], &up).rc, 1);
-		CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+		CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 		CU_ASSERT_PTR_EQUAL(ev.link, w.link[i]);
 	}
 	transport->link_free(w.link[0]);
@@ -153,7 +157,7 @@ CU_TestInfo end_cases[] = {
 	{ "what was put before the end still arrives", what_was_put_before_the_end_arrives },
 	{ "the end of a peer ends a wait", end_of_a_peer_ends_a_wait },
 	{ "a connector sees its acceptor go", connector_sees_its_acceptor_go },
-	{ "the landing of a detached link is still there", detached_landing_is_still_there },
+	{ "the inbound region of a detached link is still there", detached_inbound_is_still_there },
 	{ "one that is let in may be freed unattached",
 	  one_that_is_let_in_may_be_freed_unattached },
 	{ "others go on when one is lost", others_go_on_when_one_is_lost },
@@ -194,7 +198,7 @@ static void stopped_peer_holds_nobody_up(void)
 {
 	struct world w = world_open(&(struct world_cfg){ .peers = 2 });
 	struct peer_command up = { .order = PEER_PUT, .bytes = 8, .seed = 1, .notify = true };
-	struct peer_command look = { .order = PEER_POLL, .count = 4, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 4, .timeout_ns = PEER_WAIT_NS };
 	struct mst_net_event ev;
 
 	for (int i = 0; i < 2; i++)
@@ -205,7 +209,7 @@ static void stopped_peer_holds_nobody_up(void)
 		CU_ASSERT_EQUAL(world_notify(&w, 0, 8, i, i), 1);
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 8, 9, 9), -EAGAIN);
 	CU_ASSERT_EQUAL(peer_do(w.peer[1], &up).rc, 1);
-	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_PTR_EQUAL(ev.link, w.link[1]);
 	CU_ASSERT(mst_now_ns() - begin < MST_SECOND);
 	peer_continue(w.peer[0]);

@@ -18,6 +18,7 @@
 
 struct far_manner far_manner = FAR_MANNER;
 _Atomic uint64_t far_spoiled, far_refused;
+_Thread_local bool far_delivers;
 
 /* A put on its way. */
 struct entry {
@@ -25,6 +26,7 @@ struct entry {
 	const uint8_t *src;
 	bool notify, signal;
 	bool watched; /* read where it lies: whoever put it must leave it alone */
+	struct mst_region *lent;
 	uint64_t sum; /* of its bytes when it was put */
 	uint32_t imm;
 	uint64_t cookie, sent_ns;
@@ -33,14 +35,14 @@ struct entry {
 struct far_net {
 	struct mst_net net;
 	struct mst_net *inner;
-	size_t outbox_max;
+	size_t outbound_max;
 	uint32_t link_count, links_max;
 	struct far_link **link;
 };
 
-struct far_door {
-	struct mst_door door;
-	struct mst_door *inner;
+struct far_listener {
+	struct mst_link_listener listener;
+	struct mst_link_listener *inner;
 	struct far_net *net;
 };
 
@@ -80,6 +82,7 @@ static void net_close(struct mst_net *n)
 		return;
 	MST_ASSERT(net->link_count == 0);
 	mst_shm.net_close(net->inner);
+	mst_domain_fini(&net->net.domain);
 	memory_free(net->net.published, net->net.published_bytes);
 	free(net->link);
 	free(net);
@@ -94,7 +97,7 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	if (net == NULL)
 		return -ENOMEM;
 	net->net.ops = &far;
-	net->outbox_max = cfg->outbox_max;
+	net->outbound_max = cfg->outbound_max;
 	net->links_max = cfg->links_max;
 	net->link = calloc(cfg->links_max + 1, sizeof(struct far_link *));
 	inner.published_bytes = 0;
@@ -113,6 +116,11 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 
 /* ---- links ---- */
 
+static struct entry *entry_at(const struct far_link *l, uint32_t index)
+{
+	return &l->entry[(l->head + index) % l->size];
+}
+
 static void link_free(struct mst_link *link)
 {
 	struct far_link *l = (struct far_link *)link;
@@ -121,13 +129,16 @@ static void link_free(struct mst_link *link)
 		return;
 	MST_ASSERT(l->net == NULL);
 	mst_shm.link_free(l->inner);
-	memory_free(l->link.outbox, l->link.outbox_bytes);
+	for (uint32_t i = 0; l->entry != NULL && i < l->count; i++)
+		if (entry_at(l, i)->lent != NULL)
+			mst_region_take_back(entry_at(l, i)->lent);
+	memory_free(l->link.outbound, l->link.outbound_bytes);
 	free(l->entry);
 	free(l);
 }
 
 /* Takes @inner over in any case. */
-static int link_new(struct mst_link *inner, bool connector, size_t outbox_max,
+static int link_new(struct mst_link *inner, bool connector, size_t outbound_max,
 		    struct far_link **out)
 {
 	const struct mst_lanes *lanes = &inner->lanes;
@@ -143,14 +154,14 @@ static int link_new(struct mst_link *inner, bool connector, size_t outbox_max,
 	l->size = l->room + DELIVERED_MAX;
 	l->link.ops = &far;
 	l->link.lanes = *lanes;
-	l->link.landing = inner->landing;
-	l->link.outbox_bytes = l->peer_bytes;
-	if (!connector && outbox_max > 0 && outbox_max < l->peer_bytes)
-		l->link.outbox_bytes = outbox_max;
-	l->link.outbox = memory_new(l->link.outbox_bytes);
+	l->link.inbound = inner->inbound;
+	l->link.outbound_bytes = l->peer_bytes;
+	if (!connector && outbound_max > 0 && outbound_max < l->peer_bytes)
+		l->link.outbound_bytes = outbound_max;
+	l->link.outbound = memory_new(l->link.outbound_bytes);
 	l->entry = calloc(l->size, sizeof(*l->entry));
 	inner->user = l;
-	if (l->link.outbox == NULL || l->entry == NULL) {
+	if (l->link.outbound == NULL || l->entry == NULL) {
 		link_free(&l->link);
 		return -ENOMEM;
 	}
@@ -197,6 +208,8 @@ static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link *
 	struct mst_link *inner;
 	struct far_link *l;
 
+	if (how->export.region != NULL)
+		return -ENOTSUP; /* what arrives is written by shared memory */
 	if (strncmp(how->address, SCHEME, strlen(SCHEME)) != 0)
 		return -EINVAL;
 	inner_how.address = how->address + strlen(SCHEME);
@@ -215,65 +228,66 @@ static int view(struct mst_link *link, enum mst_view what, size_t offset, size_t
 {
 	struct far_link *l = (struct far_link *)link;
 
-	if (what == MST_VIEW_LANDING)
+	if (what == MST_VIEW_INBOUND)
 		return mst_shm.view(l->inner, what, offset, bytes, at);
-	if (what == MST_VIEW_OUTBOX)
-		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
+	if (what == MST_VIEW_OUTBOUND)
+		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
 	return -EINVAL;
 }
 
-/* ---- doors ---- */
+/* ---- listeners ---- */
 
-static int door_open(struct mst_net *n, struct mst_door **out)
+static int listener_open(struct mst_net *n, struct mst_link_listener **out)
 {
-	struct far_door *d = calloc(1, sizeof(*d));
+	struct far_listener *d = calloc(1, sizeof(*d));
 
 	if (d == NULL)
 		return -ENOMEM;
 	d->net = (struct far_net *)n;
-	d->door.ops = &far;
-	int rc = mst_shm.door->open(d->net->inner, &d->inner);
+	d->listener.ops = &far;
+	int rc = mst_shm.listener->open(d->net->inner, &d->inner);
 	if (rc != 0) {
 		free(d);
 		return rc;
 	}
-	(void)snprintf(d->door.address, sizeof(d->door.address), SCHEME "%.200s",
+	(void)snprintf(d->listener.address, sizeof(d->listener.address), SCHEME "%.200s",
 		       d->inner->address);
-	*out = &d->door;
+	*out = &d->listener;
 	return 0;
 }
 
-static void door_close(struct mst_door *door)
+static void listener_close(struct mst_link_listener *listener)
 {
-	struct far_door *d = (struct far_door *)door;
+	struct far_listener *d = (struct far_listener *)listener;
 
 	if (d == NULL)
 		return;
-	mst_shm.door->close(d->inner);
+	mst_shm.listener->close(d->inner);
 	free(d);
 }
 
-static int door_fd(const struct mst_door *door)
+static int listener_fd(const struct mst_link_listener *listener)
 {
-	return mst_shm.door->fd(((const struct far_door *)door)->inner);
+	return mst_shm.listener->fd(((const struct far_listener *)listener)->inner);
 }
 
-static int door_knock(struct mst_door *door, struct mst_knock *out)
+static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out)
 {
-	return mst_shm.door->knock(((struct far_door *)door)->inner, out);
+	return mst_shm.listener->next_request(((struct far_listener *)listener)->inner, out);
 }
 
-static int door_answer(struct mst_door *door, const struct mst_knock *knock, struct mst_link **out)
+static int listener_answer(struct mst_link_listener *listener,
+			   const struct mst_link_request *request, struct mst_link **out)
 {
-	struct far_door *d = (struct far_door *)door;
+	struct far_listener *d = (struct far_listener *)listener;
 	struct mst_link *inner;
 	struct far_link *l;
 
 	if (out == NULL)
-		return mst_shm.door->answer(d->inner, knock, NULL);
-	int rc = mst_shm.door->answer(d->inner, knock, &inner);
+		return mst_shm.listener->answer(d->inner, request, NULL);
+	int rc = mst_shm.listener->answer(d->inner, request, &inner);
 	if (rc == 0)
-		rc = link_new(inner, false, d->net->outbox_max, &l);
+		rc = link_new(inner, false, d->net->outbound_max, &l);
 	if (rc == 0)
 		*out = &l->link;
 	return rc;
@@ -297,20 +311,17 @@ static bool is_published(const struct far_net *net, const uint8_t *src, size_t b
 	return base != NULL && src >= base && src + bytes <= base + net->net.published_bytes;
 }
 
-static struct entry *entry_at(const struct far_link *l, uint32_t index)
-{
-	return &l->entry[(l->head + index) % l->size];
-}
-
 static int put(struct mst_link *link, const struct mst_put *put)
 {
 	struct far_link *l = (struct far_link *)link;
-	uint8_t *there = (uint8_t *)link->outbox + put->offset;
-	bool published = is_published(l->net, put->src, put->bytes);
+	uint8_t *there = (uint8_t *)link->outbound + put->offset;
+	bool apart = put->region != NULL || is_published(l->net, put->src, put->bytes);
 
 	if (put->offset > l->peer_bytes || put->bytes > l->peer_bytes - put->offset)
 		return -EINVAL;
-	if (!published && put->bytes > 0 && put->offset + put->bytes > link->outbox_bytes)
+	if (put->region != NULL && !mst_region_has(put->region, put->src, put->bytes))
+		return -EINVAL;
+	if (!apart && put->bytes > 0 && put->offset + put->bytes > link->outbound_bytes)
 		return -EINVAL;
 	if (l->lost)
 		return -EPIPE;
@@ -318,20 +329,23 @@ static int put(struct mst_link *link, const struct mst_put *put)
 		atomic_fetch_add(&far_refused, 1);
 		return -EAGAIN;
 	}
-	bool in_place = put->bytes > 0 && (published || put->src == there);
+	bool in_place = put->bytes > 0 && (apart || put->src == there);
 	if (!in_place && put->bytes > 0)
 		memcpy(there, put->src, put->bytes);
 	*entry_at(l, l->count++) = (struct entry){
 		.offset = put->offset,
 		.bytes = put->bytes,
-		.src = published ? put->src : there,
+		.src = apart ? put->src : there,
 		.notify = put->notify,
 		.imm = put->imm,
 		.signal = put->signal && in_place,
 		.cookie = put->cookie,
 		.watched = in_place,
 		.sum = in_place ? sum_of(put->src, put->bytes) : 0,
+		.lent = in_place ? put->region : NULL,
 	};
+	if (in_place && put->region != NULL)
+		mst_region_lend(put->region);
 	return in_place ? 0 : 1;
 }
 
@@ -365,13 +379,15 @@ static void deliver(struct far_link *l)
 {
 	size_t left = far_manner.step_bytes;
 
+	far_delivers = true;
 	while (left > 0 && !is_stuck(l)) {
 		struct entry *e = entry_at(l, l->delivered);
 		size_t bytes = e->bytes - e->done < left ? e->bytes - e->done : left;
 		if (!deliver_piece(l, e, bytes))
-			return;
+			break;
 		left -= bytes;
 	}
+	far_delivers = false;
 }
 
 /* The oldest put, if it is to be reported, or just forgotten, by now. */
@@ -385,6 +401,8 @@ static bool take_sent(struct far_link *l, struct mst_net_event *ev)
 					      .link = &l->link,
 					      .cookie = e->cookie };
 		bool signal = e->signal;
+		if (e->lent != NULL)
+			mst_region_take_back(e->lent);
 		l->head = (l->head + 1) % l->size;
 		l->count--;
 		l->delivered--;
@@ -441,7 +459,7 @@ static int poll_net(struct mst_net *n, struct mst_net_event *ev, int max)
 }
 
 /* Is there something to be delivered, or told? */
-static bool stirs(const struct far_link *l)
+static bool has_work(const struct far_link *l)
 {
 	return !is_stuck(l) || (!l->lost && far_manner.dead != NULL && far_manner.dead(&l->link));
 }
@@ -452,7 +470,7 @@ static int wait_net(struct mst_net *n, uint64_t timeout_ns)
 	bool busy = false;
 
 	for (uint32_t i = 0; i < net->link_count; i++) {
-		if (stirs(net->link[i]))
+		if (has_work(net->link[i]))
 			return 0;
 		busy |= net->link[i]->count > 0 || far_manner.dead != NULL;
 	}
@@ -464,18 +482,20 @@ static void wake(struct mst_net *n)
 	mst_shm.wake(((struct far_net *)n)->inner);
 }
 
-static const struct mst_door_ops door = {
-	.open = door_open,
-	.close = door_close,
-	.fd = door_fd,
-	.knock = door_knock,
-	.answer = door_answer,
+static const struct mst_link_listener_ops listener = {
+	.open = listener_open,
+	.close = listener_close,
+	.fd = listener_fd,
+	.next_request = listener_next_request,
+	.answer = listener_answer,
 };
 
 const struct mst_transport far = {
 	.scheme = "far",
-	.maps = false,
-	.door = &door,
+	.prefix = "far:",
+	.medium = "a network",
+	.pins = true,
+	.listener = &listener,
 	.net_open = net_open,
 	.net_close = net_close,
 	.dial = dial,

@@ -4,7 +4,7 @@
  * a queue, travel a piece at each poll, and are reported sent later still. What others may do with
  * the contract of transport.h it does on purpose, and what they may not, it notices.
  *
- * Its doors are called "far:@..."; a program that is to dial them wraps mst_transport_of().
+ * Its listeners are called "far:@..."; a program that is to dial them wraps mst_transport_of().
  */
 #ifndef MST_TESTS_TRANSPORT_FAR_H
 #define MST_TESTS_TRANSPORT_FAR_H
@@ -35,5 +35,7 @@ extern struct far_manner far_manner;
 
 /* Puts whose bytes changed before they were reported sent; puts that got -EAGAIN. */
 extern _Atomic uint64_t far_spoiled, far_refused;
+/* What this thread copies now, a device would. */
+extern _Thread_local bool far_delivers;
 
 #endif

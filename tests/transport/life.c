@@ -134,9 +134,9 @@ int peer_end(struct peer *p)
 
 /* ---- time ---- */
 
-void await_caller(const struct mst_door *door)
+void await_caller(const struct mst_link_listener *listener)
 {
-	struct pollfd pfd = { .fd = door->ops->door->fd(door), .events = POLLIN };
+	struct pollfd pfd = { .fd = listener->ops->listener->fd(listener), .events = POLLIN };
 
 	poll(&pfd, 1, 100);
 }

@@ -15,7 +15,7 @@
 struct peer {
 	const struct mst_transport *transport;
 	struct sim_process *process;
-	struct sim_bell told, answered;
+	struct sim_wakeup told, answered;
 	struct peer_command order[MAIL_MAX];
 	struct peer_report report[MAIL_MAX];
 	uint64_t orders, taken, reports, heard; /* counted from the beginning */
@@ -30,7 +30,7 @@ static struct {
 	bool late; /* a deed is to be done */
 	void (*act)(void *arg);
 	void *arg;
-	struct sim_bell done;
+	struct sim_wakeup done;
 } here;
 
 static void travel(void)
@@ -135,9 +135,9 @@ void life_sim_end(void)
 
 /* ---- time ---- */
 
-void await_caller(const struct mst_door *door)
+void await_caller(const struct mst_link_listener *listener)
 {
-	(void)door;
+	(void)listener;
 	(void)sim_wait(&sim_self()->control, 100 * MST_MS);
 }
 

@@ -80,7 +80,7 @@ static int storm_receive(const struct storm *s, uint64_t *received, uint32_t cre
 			return ev[i].error;
 		struct message m = message_of(s->in_seed, *received, credits);
 		if (ev[i].kind != MST_ARRIVED || ev[i].imm != (uint32_t)*received ||
-		    !pattern_is((uint8_t *)s->link->landing + m.offset, m.bytes, m.seed))
+		    !pattern_is((uint8_t *)s->link->inbound + m.offset, m.bytes, m.seed))
 			return -EBADMSG;
 		++*received;
 	}
@@ -116,6 +116,7 @@ static int open_net(struct side *side, const struct peer_command *c)
 	struct mst_net_cfg cfg = { .published_bytes = c->order == PEER_LISTEN ? c->bytes : 0,
 				   .links_max = 2,
 				   .views = c->views,
+				   .look_ns = PEER_LOOK_NS_OF(side->t),
 				   .spin_pauses = c->restless ? 0 : 1000,
 				   .spin_yields = c->restless ? 0 : 10 };
 
@@ -125,6 +126,45 @@ static int open_net(struct side *side, const struct peer_command *c)
 static bool is_unwanted(void *until_ns)
 {
 	return mst_now_ns() >= *(const uint64_t *)until_ns;
+}
+
+#define UNTOUCHED 0xa5
+
+static int prepare_export(struct side *side, const struct peer_command *c, struct mst_export *out)
+{
+	if (side->own == NULL)
+		side->own = malloc(PEER_OWN_BYTES);
+	if (side->own == NULL)
+		return -ENOMEM;
+	memset(side->own, UNTOUCHED, PEER_OWN_BYTES);
+	int rc = 0;
+	if (side->region == NULL)
+		rc = mst_region_register(&side->net->domain, side->own, PEER_OWN_BYTES,
+					 &side->region);
+	*out = (struct mst_export){ side->region, PEER_OWN_FROM, c->bytes, c->offset };
+	return rc;
+}
+
+static bool is_untouched(const uint8_t *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		if (at[i] != UNTOUCHED)
+			return false;
+	return true;
+}
+
+/* What the peer was let write is as it should be, and all around it as it was; nor may it be taken
+ * away while the link is there. */
+static int check_exported(const struct side *side, const struct peer_command *c)
+{
+	const uint8_t *at = side->own + PEER_OWN_FROM;
+	size_t after = PEER_OWN_BYTES - PEER_OWN_FROM - c->bytes;
+
+	if (!pattern_is(at, c->bytes, c->seed))
+		return -EBADMSG;
+	if (!is_untouched(side->own, PEER_OWN_FROM) || !is_untouched(at + c->bytes, after))
+		return -EFAULT;
+	return mst_region_unregister(side->region) == -EBUSY ? 0 : -EIO;
 }
 
 static int dial(struct side *side, const struct peer_command *c)
@@ -138,6 +178,8 @@ static int dial(struct side *side, const struct peer_command *c)
 
 	memset(how.token, c->token, sizeof(how.token));
 	int rc = open_net(side, c);
+	if (rc == 0 && c->exported)
+		rc = prepare_export(side, c, &how.export);
 	return rc < 0 ? rc : side->t->dial(side->net, &how, &side->link);
 }
 
@@ -146,23 +188,23 @@ static int listen_for(struct side *side, const struct peer_command *c, struct pe
 	int rc = open_net(side, c);
 
 	if (rc == 0)
-		rc = side->t->door->open(side->net, &side->door);
+		rc = side->t->listener->open(side->net, &side->listener);
 	if (rc == 0)
-		memcpy(r->address, side->door->address, sizeof(r->address));
+		memcpy(r->address, side->listener->address, sizeof(r->address));
 	return rc;
 }
 
 static int accept_one(struct side *side)
 {
-	struct mst_knock knock;
+	struct mst_link_request request;
 	int rc = -EAGAIN;
 
 	for (int i = 0; i < 100 && rc == -EAGAIN; i++) {
-		await_caller(side->door);
-		rc = side->t->door->knock(side->door, &knock);
+		await_caller(side->listener);
+		rc = side->t->listener->next_request(side->listener, &request);
 	}
 	if (rc == 0)
-		rc = side->t->door->answer(side->door, &knock, &side->link);
+		rc = side->t->listener->answer(side->listener, &request, &side->link);
 	return rc < 0 ? rc : side->t->attach(side->net, side->link);
 }
 
@@ -215,7 +257,7 @@ static int wait_once(struct side *side, const struct peer_command *c, struct pee
 
 static int check(const struct side *side, const struct peer_command *c)
 {
-	const uint8_t *base = c->shared ? side->link->shared : side->link->landing;
+	const uint8_t *base = c->shared ? side->link->shared : side->link->inbound;
 
 	return base != NULL && pattern_is(base + c->offset, c->bytes, c->seed) ? 0 : -EBADMSG;
 }
@@ -287,7 +329,8 @@ static int map_view(struct side *side, const struct peer_command *c, uint8_t **o
 	return rc;
 }
 
-/* Composes in a view of the outbox and puts that from where it lies; looks for it in others. */
+/* Composes in a view of the outbound region and puts that from where it lies; looks for it in
+ * others. */
 static int view(struct side *side, const struct peer_command *c)
 {
 	uint8_t *at;
@@ -295,12 +338,12 @@ static int view(struct side *side, const struct peer_command *c)
 
 	if (rc != 0)
 		return rc;
-	if (c->view != MST_VIEW_OUTBOX)
+	if (c->view != MST_VIEW_OUTBOUND)
 		return pattern_is(at, c->bytes, c->seed) ? 0 : -EBADMSG;
 	pattern(at, c->bytes, c->seed);
 	return side->t->put(side->link,
 			    &(struct mst_put){ .offset = c->offset,
-					       .src = (uint8_t *)side->link->outbox + c->offset,
+					       .src = (uint8_t *)side->link->outbound + c->offset,
 					       .bytes = c->bytes,
 					       .notify = true,
 					       .imm = c->imm });
@@ -337,7 +380,7 @@ int side_obey(struct side *side, const struct peer_command *c, struct peer_repor
 	case PEER_WAIT:
 		return wait_once(side, c, r);
 	case PEER_CHECK:
-		return check(side, c);
+		return c->exported ? check_exported(side, c) : check(side, c);
 	case PEER_SCRIBBLE:
 		return scribble(side);
 	case PEER_STORM:
@@ -358,7 +401,8 @@ int side_obey(struct side *side, const struct peer_command *c, struct peer_repor
 void side_close(struct side *side)
 {
 	hang_up(side);
-	if (side->door != NULL)
-		side->t->door->close(side->door);
+	if (side->listener != NULL)
+		side->t->listener->close(side->listener);
 	side->t->net_close(side->net);
+	free(side->own);
 }

@@ -13,12 +13,12 @@
 
 enum peer_order {
 	PEER_DIAL,     /* address, token, lanes, timeout_ns, wanted_ns: opens a net and dials */
-	PEER_LISTEN,   /* opens a net and a door; reports its address */
+	PEER_LISTEN,   /* opens a net and a listener; reports its address */
 	PEER_ACCEPT,   /* waits for a caller and lets it in */
 	PEER_PUT,      /* offset, bytes of pattern(seed), notify, imm, from_window */
 	PEER_POLL,     /* until `count` events have come or timeout_ns is over; reports them */
 	PEER_WAIT,     /* one wait of timeout_ns; reports how long it took */
-	PEER_CHECK,    /* 0: pattern(seed) is at offset of the landing, or of the shared */
+	PEER_CHECK,    /* 0: pattern(seed) is at offset of the inbound region, or of the shared */
 	PEER_SCRIBBLE, /* writes to the shared, by every means; the process should not survive */
 	PEER_STORM,    /* storm(seed, count) */
 	PEER_WORDS,    /* for timeout_ns: 8 equal bytes at offset 0; the last notifies */
@@ -28,7 +28,15 @@ enum peer_order {
 };
 
 #define PEER_EVENTS 32
-#define PEER_PATIENCE_S 30 /* then an order has failed */
+#define PEER_PATIENCE_S 120 /* then an order has failed */
+/* For what comes unless something is broken. An emulated machine on a busy host takes seconds. */
+#define PEER_WAIT_NS (60 * MST_SECOND)
+/* Sleepers look by themselves so seldom that a wake-up that is lost shows on a busy host, too. */
+#define PEER_LOOK_NS (60 * MST_SECOND)
+/* But devices may lose one: rxe_cq_post() of Linux 6.1 puts a completion into the queue, and looks
+ * whether anybody wants to be notified after it has unlocked the queue, without a barrier. The look
+ * of each second is there for that. */
+#define PEER_LOOK_NS_OF(transport) ((transport)->maps ? PEER_LOOK_NS : MST_SECOND)
 
 struct peer_command {
 	enum peer_order order;
@@ -42,6 +50,9 @@ struct peer_command {
 	uint32_t imm;
 	bool notify, from_window, shared, restless; /* restless: neither spins nor yields */
 	bool views;                                 /* PEER_DIAL: there will be some */
+	/* PEER_DIAL: `bytes` of a region, from PEER_OWN_FROM on, stand for those from `offset` on
+	 * of the down lane. PEER_CHECK: pattern(seed) is there, and nothing beside it. */
+	bool exported;
 	enum mst_view view;
 };
 
@@ -74,8 +85,8 @@ int peer_end(struct peer *p);
 
 /* ---- time ---- */
 
-/* Until somebody may be knocking, or a while is over. */
-void await_caller(const struct mst_door *door);
+/* Until somebody may be asking for a link, or a while is over. */
+void await_caller(const struct mst_link_listener *listener);
 /* Calls @act in so long, whatever the caller does meanwhile; one at a time. */
 void later(uint64_t after_ns, void (*act)(void *arg), void *arg);
 /* It has been called. */
@@ -85,10 +96,16 @@ void later_end(void);
 
 #define SIDE_VIEWS 4
 
+/* Memory of a peer's own, a part of which it may export. */
+#define PEER_OWN_BYTES ((size_t)1 << 20)
+#define PEER_OWN_FROM ((size_t)5000)
+
 struct side {
 	const struct mst_transport *t;
+	uint8_t *own; /* NULL: none yet */
+	struct mst_region *region;
 	struct mst_net *net;
-	struct mst_door *door;
+	struct mst_link_listener *listener;
 	struct mst_link *link;
 	struct {
 		void *at;

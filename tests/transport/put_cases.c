@@ -21,7 +21,7 @@ static void put_arrives_whole_and_once(void)
 {
 	struct world w = world_of_one();
 	struct peer_command up = put_order(12, 5003, 1, 0xfedcba98u);
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct peer_command check = { .order = PEER_CHECK, .offset = 7, .bytes = 60001, .seed = 2 };
 	struct mst_net_event ev[2];
 
@@ -30,7 +30,7 @@ static void put_arrives_whole_and_once(void)
 	CU_ASSERT_EQUAL(ev[0].kind, MST_ARRIVED);
 	CU_ASSERT_PTR_EQUAL(ev[0].link, w.link[0]);
 	CU_ASSERT_EQUAL(ev[0].imm, 0xfedcba98u);
-	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 12, 5003, 1));
+	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + 12, 5003, 1));
 
 	CU_ASSERT_EQUAL(world_notify(&w, 7, 60001, 2, 3), 1);
 	struct peer_report r = peer_do(w.peer[0], &look);
@@ -51,10 +51,10 @@ static void arrivals_keep_their_order(void)
 							  round * 4 + i);
 			CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).rc, 1);
 		}
-		CU_ASSERT_EQUAL_FATAL(world_poll(&w, ev, 4, 5 * MST_SECOND), 4);
+		CU_ASSERT_EQUAL_FATAL(world_poll(&w, ev, 4, PEER_WAIT_NS), 4);
 		for (uint32_t i = 0; i < 4; i++) {
 			CU_ASSERT_EQUAL(ev[i].imm, round * 4 + i);
-			CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + i * 100, i * 33,
+			CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + i * 100, i * 33,
 						  round + i));
 		}
 	}
@@ -72,8 +72,8 @@ static void earlier_puts_are_there_at_a_later_arrival(void)
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &plain).rc, 1);
 	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 20 * MST_MS), 0);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &last).rc, 1);
-	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
-	CU_ASSERT_TRUE(pattern_is(w.link[0]->landing, 40000, 5));
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
+	CU_ASSERT_TRUE(pattern_is(w.link[0]->inbound, 40000, 5));
 	world_close(&w);
 }
 
@@ -85,8 +85,8 @@ static void put_from_the_window_arrives(void)
 
 	c.from_window = true;
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).rc, 1);
-	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
-	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 4096, 8192, 6));
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
+	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + 4096, 8192, 6));
 	world_close(&w);
 }
 
@@ -98,21 +98,21 @@ static void expect_sent(struct world *w, int rc, uint64_t cookie)
 	CU_ASSERT(rc == (transport->maps ? 1 : 0));
 	if (rc != 0)
 		return;
-	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_EQUAL(ev.kind, MST_SENT);
 	CU_ASSERT_PTR_EQUAL(ev.link, w->link[0]);
 	CU_ASSERT_EQUAL(ev.cookie, cookie);
 	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, 50 * MST_MS), 0); /* told once */
 }
 
-static void outbox_is_sent_as_it_lies(void)
+static void outbound_is_sent_as_it_lies(void)
 {
 	struct world w = world_of_one();
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct peer_command check = { .order = PEER_CHECK, .offset = 100, .bytes = 40000 };
 
-	CU_ASSERT_EQUAL_FATAL(w.link[0]->outbox_bytes, 65536);
-	uint8_t *at = (uint8_t *)w.link[0]->outbox + 100;
+	CU_ASSERT_EQUAL_FATAL(w.link[0]->outbound_bytes, 65536);
+	uint8_t *at = (uint8_t *)w.link[0]->outbound + 100;
 	for (uint64_t i = 0; i < 5; i++) {
 		struct mst_put put = { .offset = 100,
 				       .src = at,
@@ -129,14 +129,14 @@ static void outbox_is_sent_as_it_lies(void)
 	world_close(&w);
 }
 
-/* Beyond what the outbox covers lies only what is put from published memory. */
+/* Beyond what the outbound region covers lies only what is put from published memory. */
 static void published_memory_is_sent_as_it_lies(void)
 {
 	size_t bytes = 3000000;
 	struct mst_lanes lanes = { 64, bytes, 4, 4 };
 	struct world w = world_open(
-		&(struct world_cfg){ .peers = 1, .published_bytes = bytes, .outbox_max = 4096 });
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 9 * MST_SECOND };
+		&(struct world_cfg){ .peers = 1, .published_bytes = bytes, .outbound_max = 4096 });
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct peer_command check = { .order = PEER_CHECK, .offset = 4096, .bytes = bytes - 4096 };
 	uint8_t byte = 0;
 
@@ -180,7 +180,7 @@ static void puts_are_reported_sent_in_their_order(void)
 		int rc = transport->put(w.link[0], &put);
 		CU_ASSERT(rc == (transport->maps ? 1 : 0));
 	}
-	while (!transport->maps && world_poll(&w, &ev, 1, 5 * MST_SECOND) == 1) {
+	while (!transport->maps && world_poll(&w, &ev, 1, PEER_WAIT_NS) == 1) {
 		CU_ASSERT(ev.kind == MST_SENT && ev.cookie == (uint64_t)sent);
 		if (++sent == 8)
 			break;
@@ -195,20 +195,20 @@ static void what_is_put_over_another_put_stays(void)
 	size_t bytes = 1000000, at = 200000;
 	struct mst_lanes lanes = { 64, bytes, 4, 4 };
 	struct world w = world_open(&(struct world_cfg){ .peers = 1, .published_bytes = bytes });
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 9 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct peer_command check = { .order = PEER_CHECK, .offset = at, .bytes = 1000 };
 
 	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
 	for (uint64_t i = 0; i < 20; i++) {
 		struct mst_put under = { .src = w.net->published, .bytes = bytes };
 		check.seed = 300 + i;
-		pattern((uint8_t *)w.link[0]->outbox + at, check.bytes, check.seed);
+		pattern((uint8_t *)w.link[0]->outbound + at, check.bytes, check.seed);
 		struct mst_put over = { .offset = at,
-					.src = (uint8_t *)w.link[0]->outbox + at,
+					.src = (uint8_t *)w.link[0]->outbound + at,
 					.bytes = check.bytes,
 					.notify = true };
 		if (transport->maps)
-			continue; /* the outbox is the landing itself */
+			continue; /* the outbound region is the inbound region itself */
 		CU_ASSERT_EQUAL(transport->put(w.link[0], &under), 0);
 		CU_ASSERT_EQUAL(transport->put(w.link[0], &over), 0);
 		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
@@ -221,7 +221,7 @@ static void aligned_word_is_never_torn(void)
 {
 	struct world w = world_of_one();
 	struct peer_command c = { .order = PEER_WORDS, .timeout_ns = 100 * MST_MS };
-	_Atomic uint64_t *word = w.link[0]->landing;
+	_Atomic uint64_t *word = w.link[0]->inbound;
 	struct mst_net_event ev;
 	uint64_t torn = 0, changes = 0, last = 0;
 
@@ -254,7 +254,7 @@ static void put_outside_is_refused(void)
 				       .notify = true };
 		CU_ASSERT_EQUAL(transport->put(w.link[0], &put), -EINVAL);
 	}
-	/* Nothing has arrived, and all of the landing is as it was. */
+	/* Nothing has arrived, and all of the inbound region is as it was. */
 	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 50 * MST_MS };
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 0);
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 65536, 11, 1), 1);
@@ -274,13 +274,14 @@ static void refused_put_leaves_the_neighbours_alone(void)
 	struct peer_command full = put_order(0, 65536, 21, 1);
 	struct peer_command beyond = put_order(65000, 600, 22, 2);
 
-	/* The own down landing is the canary behind the up landing that the peer writes beyond. */
+	/* The own down inbound region is the canary behind the up inbound region that the peer
+	 * writes beyond. */
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 65536, 23, 1), 1);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &full).rc, 1);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &beyond).rc, -EINVAL);
-	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 20 * MST_MS), 0);
-	CU_ASSERT_TRUE(pattern_is(w.link[0]->landing, 65536, 21));
+	CU_ASSERT_TRUE(pattern_is(w.link[0]->inbound, 65536, 21));
 	struct peer_command check = { .order = PEER_CHECK, .bytes = 65536, .seed = 23 };
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
 	world_close(&w);
@@ -292,7 +293,7 @@ static void credits_run_out_and_come_back(void)
 				   5 }; /* not powers of two: the promise is the number */
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
 	struct peer_command up = put_order(0, 64, 1, 0);
-	struct peer_command look = { .order = PEER_POLL, .count = 5, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 5, .timeout_ns = PEER_WAIT_NS };
 	struct mst_net_event ev[3];
 
 	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
@@ -304,7 +305,7 @@ static void credits_run_out_and_come_back(void)
 			CU_ASSERT_EQUAL(world_notify(&w, 0, 64, 2, i), 1);
 		CU_ASSERT_EQUAL(world_notify(&w, 0, 64, 3, 5), -EAGAIN);
 		CU_ASSERT_EQUAL(world_put(&w, 8, 8, 4), 1); /* without notify: no credit needed */
-		CU_ASSERT_EQUAL(world_poll(&w, ev, 3, 5 * MST_SECOND), 3);
+		CU_ASSERT_EQUAL(world_poll(&w, ev, 3, PEER_WAIT_NS), 3);
 		struct peer_report r = peer_do(w.peer[0], &look);
 		CU_ASSERT_EQUAL(r.count, 5);
 		CU_ASSERT_EQUAL(r.event[4].imm, 4);
@@ -316,7 +317,7 @@ static void refused_for_credit_writes_nothing(void)
 {
 	struct mst_lanes lanes = { 64, 64, 1, 1 };
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct peer_command check = { .order = PEER_CHECK, .bytes = 64, .seed = 31 };
 
 	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
@@ -336,7 +337,7 @@ static void lanes_of_nothing_work(void)
 
 	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &lanes));
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &up).rc, 1);
-	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_EQUAL(ev.imm, 77);
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 0, 0, 0), -EAGAIN);
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 1, 0, 0), -EINVAL);
@@ -411,20 +412,20 @@ static struct world world_of_views(void)
 static void view_is_what_it_is_a_view_of(void)
 {
 	struct world w = world_of_views();
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 5 * MST_SECOND };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 	struct peer_command view = { .order = PEER_VIEW, .offset = 4096, .bytes = 8192, .imm = 9 };
 	struct mst_net_event ev;
 
-	view.view = MST_VIEW_OUTBOX;
+	view.view = MST_VIEW_OUTBOUND;
 	view.seed = 41;
 	CU_ASSERT(peer_do(w.peer[0], &view).rc >= 0);
-	CU_ASSERT_EQUAL_FATAL(world_poll(&w, &ev, 1, 5 * MST_SECOND), 1);
+	CU_ASSERT_EQUAL_FATAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_EQUAL(ev.imm, 9);
-	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->landing + 4096, 8192, 41));
+	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + 4096, 8192, 41));
 
 	CU_ASSERT_EQUAL(world_notify(&w, 4096, 8192, 42, 1), 1);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
-	view.view = MST_VIEW_LANDING;
+	view.view = MST_VIEW_INBOUND;
 	view.seed = 42;
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &view).rc, 0);
 
@@ -444,7 +445,7 @@ static void view_is_of_whole_pages_that_there_are(void)
 	struct world w = world_of_views();
 	struct peer_command view = { .order = PEER_VIEW };
 
-	for (view.view = MST_VIEW_OUTBOX; view.view <= MST_VIEW_SHARED; view.view++) {
+	for (view.view = MST_VIEW_OUTBOUND; view.view <= MST_VIEW_SHARED; view.view++) {
 		for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 			view.offset = wrong[i].offset;
 			view.bytes = wrong[i].bytes;
@@ -459,12 +460,12 @@ CU_TestInfo put_cases[] = {
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
 	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
 	{ "a put from the window itself arrives", put_from_the_window_arrives },
-	{ "what lies in the outbox is sent as it lies", outbox_is_sent_as_it_lies },
+	{ "what lies in the outbound region is sent as it lies", outbound_is_sent_as_it_lies },
 	{ "what is published is sent as it lies", published_memory_is_sent_as_it_lies },
 	{ "puts are reported sent in their order", puts_are_reported_sent_in_their_order },
 	{ "what is put over another put stays", what_is_put_over_another_put_stays },
 	{ "an aligned word is never torn", aligned_word_is_never_torn },
-	{ "a put outside the landing is refused", put_outside_is_refused },
+	{ "a put outside the inbound region is refused", put_outside_is_refused },
 	{ "a refused put leaves the neighbours alone", refused_put_leaves_the_neighbours_alone },
 	{ "credits run out and come back", credits_run_out_and_come_back },
 	{ "a put refused for credit writes nothing", refused_for_credit_writes_nothing },

@@ -236,27 +236,27 @@ static bool link_says(bool wanted)
 {
 	struct mst_net *net = net_open(wanted);
 	struct mst_link *link;
-	struct mst_knock knock;
-	struct mst_door *door;
+	struct mst_link_request request;
+	struct mst_link_listener *listener;
 	int rc;
 
-	CU_ASSERT_EQUAL_FATAL(mst_shm.door->open(net, &door), 0);
-	struct connector c = {
-		.net = net_open(!wanted),
-		.dial = { .address = door->address, .lanes = lanes, .timeout_ns = 10 * MST_SECOND }
-	};
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(net, &listener), 0);
+	struct connector c = { .net = net_open(!wanted),
+			       .dial = { .address = listener->address,
+					 .lanes = lanes,
+					 .timeout_ns = 10 * MST_SECOND } };
 	pthread_create(&c.thread, NULL, dial, &c);
-	while ((rc = mst_shm.door->knock(door, &knock)) == -EAGAIN)
+	while ((rc = mst_shm.listener->next_request(listener, &request)) == -EAGAIN)
 		mst_sleep_ns(MST_MS);
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.door->answer(door, &knock, &link), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(listener, &request, &link), 0);
 	pthread_join(c.thread, NULL);
 	CU_ASSERT_EQUAL_FATAL(c.rc, 0);
 	bool says = c.link->huge_pages;
 	mst_shm.detach(c.link);
 	mst_shm.link_free(c.link);
 	mst_shm.link_free(link);
-	mst_shm.door->close(door);
+	mst_shm.listener->close(listener);
 	mst_shm.net_close(c.net);
 	mst_shm.net_close(net);
 	return says;

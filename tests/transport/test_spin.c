@@ -13,7 +13,7 @@
 #define LOOK_NS 20
 #define ALONE_NS 300 /* a yield to nobody */
 
-static uint64_t now_ns, stirs_at_ns, yield_ns;
+static uint64_t now_ns, has_work_at_ns, yield_ns;
 static unsigned looks, yields;
 
 uint64_t __wrap_mst_now_ns(void);
@@ -31,26 +31,26 @@ int __wrap_sched_yield(void)
 	return 0;
 }
 
-static bool stirs(void *net)
+static bool has_work(void *net)
 {
 	(void)net;
 	looks++;
 	now_ns += LOOK_NS;
-	return now_ns >= stirs_at_ns;
+	return now_ns >= has_work_at_ns;
 }
 
 /* A wait in which something stirs after so long. Return: what the spin says; *took_ns: its time. */
-static bool spin_for(struct mst_spin *spin, uint64_t stirs_after_ns, uint64_t deadline_after_ns,
+static bool spin_for(struct mst_spin *spin, uint64_t has_work_after_ns, uint64_t deadline_after_ns,
 		     uint64_t *took_ns)
 {
 	static const struct mst_net_cfg cfg = { .spin_pauses = 20, .spin_yields = 2000 };
 	uint64_t began_ns = now_ns;
 
-	stirs_at_ns = stirs_after_ns == MST_NEVER ? MST_NEVER : now_ns + stirs_after_ns;
+	has_work_at_ns = has_work_after_ns == MST_NEVER ? MST_NEVER : now_ns + has_work_after_ns;
 	looks = yields = 0;
 	bool found = mst_spin(
 		spin, &cfg, deadline_after_ns == MST_NEVER ? MST_NEVER : now_ns + deadline_after_ns,
-		stirs, NULL);
+		has_work, NULL);
 	*took_ns = now_ns - began_ns;
 	return found;
 }
@@ -186,10 +186,10 @@ static void who_shall_not_spin_looks_once(void)
 	struct mst_spin spin = { 0 };
 
 	begin(ALONE_NS);
-	stirs_at_ns = MST_NEVER;
+	has_work_at_ns = MST_NEVER;
 	looks = yields = 0;
 	for (unsigned i = 1; i <= 3; i++) {
-		CU_ASSERT(!mst_spin(&spin, &cfg, MST_NEVER, stirs, NULL));
+		CU_ASSERT(!mst_spin(&spin, &cfg, MST_NEVER, has_work, NULL));
 		CU_ASSERT(looks == i && yields == 0);
 	}
 }

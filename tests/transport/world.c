@@ -12,18 +12,20 @@ const struct mst_lanes usual_lanes = { 65536, 65536, 4, 4 };
 struct world world_open(const struct world_cfg *cfg)
 {
 	struct mst_net_cfg net = { .published_bytes = cfg->published_bytes,
-				   .outbox_max = cfg->outbox_max,
+				   .outbound_max = cfg->outbound_max,
 				   .links_max = cfg->links_max ? cfg->links_max
 							       : (uint32_t)cfg->peers,
+				   .look_ns = PEER_LOOK_NS_OF(transport),
 				   .spin_pauses = cfg->restless ? 0 : 100,
 				   .spin_yields = cfg->restless ? 0 : 10 };
 	struct world w = { .restless = cfg->restless };
 
-	/* Peers first: a forked one holds no descriptor of the net, of the door, or of a link. */
+	/* Peers first: a forked one holds no descriptor of the net, of the listener, or of a
+	 * link. */
 	for (int i = 0; i < cfg->peers; i++)
 		w.peer[i] = peer_start(transport, in_processes);
 	CU_ASSERT_EQUAL_FATAL(transport->net_open(&net, &w.net), 0);
-	CU_ASSERT_EQUAL_FATAL(transport->door->open(w.net, &w.door), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->listener->open(w.net, &w.listener), 0);
 	return w;
 }
 
@@ -35,7 +37,7 @@ void world_close(struct world *w)
 		transport->detach(w->link[i]);
 		transport->link_free(w->link[i]);
 	}
-	transport->door->close(w->door);
+	transport->listener->close(w->listener);
 	transport->net_close(w->net);
 	for (int i = 0; i < WORLD_PEERS; i++)
 		if (w->peer[i] != NULL)
@@ -48,18 +50,18 @@ struct peer_command world_call(const struct world *w, const struct mst_lanes *la
 		.order = PEER_DIAL, .token = 7, .lanes = *lanes, .timeout_ns = 5 * MST_SECOND
 	};
 
-	memcpy(c.address, w->door->address, sizeof(c.address));
+	memcpy(c.address, w->listener->address, sizeof(c.address));
 	return c;
 }
 
-int world_knock(struct world *w, struct mst_knock *out)
+int world_next_request(struct world *w, struct mst_link_request *out)
 {
 	uint64_t begin = mst_now_ns();
-	int rc = transport->door->knock(w->door, out);
+	int rc = transport->listener->next_request(w->listener, out);
 
 	while (rc == -EAGAIN && mst_now_ns() - begin < 5 * MST_SECOND) {
-		await_caller(w->door);
-		rc = transport->door->knock(w->door, out);
+		await_caller(w->listener);
+		rc = transport->listener->next_request(w->listener, out);
 	}
 	return rc;
 }
@@ -73,12 +75,12 @@ bool world_join(struct world *w, int i, const struct mst_lanes *lanes)
 
 bool world_let_in(struct world *w, int i, const struct peer_command *call)
 {
-	struct mst_knock knock;
+	struct mst_link_request request;
 
 	peer_tell(w->peer[i], call);
-	int rc = world_knock(w, &knock);
+	int rc = world_next_request(w, &request);
 	if (rc == 0)
-		rc = transport->door->answer(w->door, &knock, &w->link[i]);
+		rc = transport->listener->answer(w->listener, &request, &w->link[i]);
 	if (rc == 0)
 		rc = transport->attach(w->net, w->link[i]);
 	CU_ASSERT_EQUAL(rc, 0);

@@ -3,15 +3,19 @@
 
 Asked, a line each: "start NUMBER" runs what /lab/NUMBER.run says, its output to /lab/NUMBER.out,
 as a session of its own; "kill NUMBER SIGNAL" goes to all of that session's first process group.
-Told: "ready WORD" once the network is up, "end NUMBER STATUS", negative if by a signal.
+Told: "ready WORD" once the network is up, "end NUMBER STATUS", negative if by a signal; "still CPU
+SECONDS" when a processor of the machine did nothing for so long.
 A .run file holds strings that end in NUL: folder, count of words, the words, NAME=VALUE ...
 It starts in emulation, so it imports only what is built into the interpreter.
 """
 import os
 import select
 import signal
+import time
 
 PORTS = "/sys/class/virtio-ports"
+BEAT_S = 0.2
+STILL_S = 0.5  # in which nothing ran here that should have
 
 
 def open_port():
@@ -93,11 +97,27 @@ def serve(port):
                 obey(port, line, numbers)
 
 
+def watch(port, cpu):
+    """Never returns: looks how late a processor wakes it. The machine's clock goes with the host's,
+    and stands still only while the machine is paused on purpose."""
+    os.sched_setaffinity(0, {cpu})
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))  # what else runs here does not count
+    while True:
+        began = time.monotonic()
+        time.sleep(BEAT_S)
+        late = time.monotonic() - began - BEAT_S
+        if late > STILL_S:
+            os.write(port, b"still %d %.2f\n" % (cpu, late))
+
+
 def main():
     port = open_port()
     os.environb.update(changed({}, strings("/lab/environment")))
     with open("/run/ready", "rb") as f:
         os.write(port, b"ready " + f.read())
+    for cpu in os.sched_getaffinity(0):
+        if os.fork() == 0:
+            watch(port, cpu)
     serve(port)
 
 

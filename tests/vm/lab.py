@@ -36,12 +36,23 @@ NODES_MAX = 3
 NETS = {"data": 0x77, "control": 0x78}
 FOLDER = "muster-vm-"
 TAIL = 4000  # characters of output that a complaint shows
+TRIES = 2
+# What a program says of a mistake that it would make in any time.
+BROKE = re.compile(r"Sanitizer|runtime error:|assertion failed|a wrong sum")
 
 Result = collections.namedtuple("Result", "status output")
 
 
 class LabTimeout(LabError):
     """Something took longer than it was given."""
+
+
+class LabNotBooted(LabError):
+    """A machine was not ready in time, or ended before it was."""
+
+
+class LabWrong(Exception):
+    """What no machine that stood still excuses: a wrong bit."""
 
 
 class LabSkip(Exception):
@@ -126,6 +137,7 @@ class Node:
         self.numbers = 0
         self.ready = threading.Event()
         self.word = None  # what the agent said of the network
+        self.still_s = 0.0  # the longest that a processor stood still
         self.qemu = self.agent = self.terminal = self.listener = None
 
     # Commands.
@@ -271,7 +283,7 @@ class Node:
         except LabError as e:
             word = str(e)
         if self.word != "ready":
-            raise LabError(f"{self.name} does not start: {word}\n{self.describe_console()}")
+            raise LabNotBooted(f"{self.name} does not start: {word}\n{self.describe_console()}")
 
     def tell(self, line):
         try:
@@ -286,6 +298,8 @@ class Node:
                 if verb == "ready":
                     self.word = " ".join(words)
                     self.ready.set()
+                elif verb == "still":
+                    self.still_s = max(self.still_s, float(words[1]))
                 else:
                     process = self.processes[int(words[0])]
                     process.status = int(words[1])
@@ -312,6 +326,8 @@ class Lab:
     a console to type at. boot_seconds: until all must be ready.
     """
 
+    latest = []  # those of the present try, see excuse()
+
     def __init__(self, nodes=1, mtu=4200, memory=1536, cpus=None, terminal=None, boot_seconds=90):
         if not 1 <= nodes <= NODES_MAX:
             raise ValueError(f"{nodes} nodes; 1 to {NODES_MAX} can be had")
@@ -322,7 +338,9 @@ class Lab:
         self.cpus = cpus or (2 if nodes == 1 else 1)
         self.boot_seconds = boot_seconds
         self.nodes, self.switch, self.kernel, self.folder = [], None, None, None
+        self.broke = False
         self.ends = contextlib.ExitStack()
+        Lab.latest.append(self)
 
     def __getitem__(self, index):
         return self.nodes[index]
@@ -340,7 +358,18 @@ class Lab:
 
     def close(self):
         """Ends all machines and removes all traces; does nothing the second time."""
+        self.broke = self.broke or self._broke()
         self.ends.close()
+
+    def still(self):
+        """What stood still, in words; "" if nothing did."""
+        return ", ".join(f"{node.name} stood still for {node.still_s:.1f} s"
+                         for node in self.nodes if node.still_s)
+
+    def _broke(self):
+        """Did a program here report an error that time does not explain?"""
+        return any(BROKE.search(process.output) for node in self.nodes
+                   for process in list(node.processes.values()))
 
     def _open(self):
         reason = qemu.missing()
@@ -355,6 +384,17 @@ class Lab:
             self._start_all(wires)
         for node in self.nodes:
             node.wait_ready(end)
+        for node in self.nodes:
+            self._reach_all(node, end)
+
+    def _reach_all(self, node, end):
+        """Until @node reaches each other one over the data network: one was seen that had booted
+        and never heard the answer of one other."""
+        for other in self.nodes:
+            while other is not node and node.run(f"busybox ping -c 1 -W 1 {other.address}",
+                                                 check=False).status != 0:
+                if time.monotonic() > end:
+                    raise LabNotBooted(f"{node.name} does not reach {other.name}")
 
     def _start_all(self, wires):
         """Starts the switch, then the machines; wires holds sockets until all have theirs."""
@@ -390,13 +430,27 @@ class Lab:
                                               (os.environ | {"PATH": path}).items()])
 
 
-def main(body, tries=2):
-    """The end of a test program: runs body(), and ends with 77 where no machine can be had.
+def excuse(error):
+    """Why a test that failed so may have a second try; None: it may not. That it failed is no
+    reason: only that a machine did not boot, or stood still while the test ran, as its own clock
+    shows. And no machine excuses a wrong bit or what a sanitizer reports."""
+    if isinstance(error, LabWrong) or any(lab.broke for lab in Lab.latest):
+        return None
+    if isinstance(error, LabNotBooted):
+        return "a machine did not boot"
+    return "; ".join(filter(None, (lab.still() for lab in Lab.latest))) or None
 
-    What is promised within a time may fail where an emulated processor stands still, so a body that
-    raises has another try, in new machines; what it raised is told either way.
-    """
-    for left in range(tries - 1, -1, -1):
+
+def second_try(reason):
+    """Says that there is one; tests/run.sh counts these lines."""
+    print(f"lab: second try, in new machines: {reason}", flush=True)
+    Lab.latest.clear()
+
+
+def main(body):
+    """The end of a test program: runs body(), and ends with 77 where no machine can be had. Where
+    excuse() has a reason it runs once more."""
+    for tries in range(1, TRIES + 1):
         try:
             body()
             return
@@ -404,9 +458,11 @@ def main(body, tries=2):
             print(f"skipped: {e}")
             sys.exit(77)
         except Exception as e:  # whatever a body takes for a failure
-            if left == 0:
+            reason = excuse(e)
+            if tries == TRIES or reason is None:
                 raise
-            print(f"{e}\nlab: new machines try again, {left} left", file=sys.stderr, flush=True)
+            print(e, file=sys.stderr)
+            second_try(reason)
 
 
 def find_kernel():

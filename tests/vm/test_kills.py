@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The most telling cells of the kill matrix over RDMA verbs, in a machine with soft-RoCE: processes
-that stand still at exactly a moment (tests/system/trip.c), and what is done to them there.
+that stand still at exactly a moment (tests/system/programs/trip.c), and what is done to them there.
 
 usage: test_kills.py --muster MUSTER --musterd TRIP_MUSTERD --crowd TRIP_CROWD
 Exits 77 where no machine can be had.

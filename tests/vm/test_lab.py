@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The laboratory itself: that machines start, run, report, suffer and end as lab.py promises.
 
-usage: test_lab.py one|two|three
+usage: test_lab.py one|two|three|tries
 """
 import contextlib
+import io
 import os
 import pathlib
 import re
@@ -15,6 +16,7 @@ import time
 import unittest
 import uuid
 
+import job
 import lab
 
 VM = pathlib.Path(__file__).with_name("vm.py")
@@ -276,5 +278,84 @@ def three():
             check.assertGreater(bandwidth(machines[1], machines[2]), 0)
 
 
+# Second tries: what has one, and what has none.
+
+class Stillborn(lab.Lab):
+    """Its machine is without power before it has booted."""
+
+    def _start_all(self, wires):
+        super()._start_all(wires)
+        self[0].power_off()
+
+
+def stand_still(node):
+    """As on a host that is busy elsewhere; unlike pause() the machine's clock goes on."""
+    node.run("sleep 0.5")  # those that watch have begun
+    os.kill(node.qemu.process.pid, signal.SIGSTOP)
+    time.sleep(1.5)
+    os.kill(node.qemu.process.pid, signal.SIGCONT)
+    until(lambda: node.still_s > 1)
+
+
+def excused(node):
+    stand_still(node)
+    raise AssertionError("not in time")
+
+
+def checked(node):
+    check.assertEqual(node.run("exit 3", check=False).status, 0)
+
+
+def paused(node):
+    node.pause()
+    time.sleep(1.2)
+    node.resume()
+    node.run("sleep 0.5")
+    raise AssertionError("not in time")
+
+
+def wrong(node):
+    stand_still(node)
+    raise job.Disproved("a wrong bit")
+
+
+def reported(node):
+    node.run("echo '==1==ERROR: AddressSanitizer: heap-buffer-overflow'")
+    excused(node)
+
+
+def tried(fail, kind=lab.Lab):
+    """Runs a test whose first try fails so. Return: how many tries it had, and what was printed."""
+    runs, printed = [], io.StringIO()
+
+    def body():
+        runs.append(fail)
+        with (kind if len(runs) == 1 else lab.Lab)() as machines:
+            if len(runs) == 1:
+                fail(machines[0])
+
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), \
+            contextlib.suppress(AssertionError, job.Failed):
+        lab.main(body)
+    lab.Lab.latest.clear()
+    return len(runs), printed.getvalue()
+
+
+def tries():
+    for fail in (checked, paused, wrong, reported):
+        with phase(f"{fail.__name__}: no second try"):
+            check.assertEqual(tried(fail), (1, ""))
+    with phase("stood still: a second try"):
+        runs, printed = tried(excused)
+        check.assertEqual(runs, 2)
+        check.assertRegex(printed, r"^lab: second try.*node0 stood still for [12]\.\d s\n$")
+    with phase("not booted: a second try"):
+        check.assertEqual(tried(checked, Stillborn),
+                          (2, "lab: second try, in new machines: a machine did not boot\n"))
+    with phase("a command that fails: no second try"):
+        status, said = at_prompt("--second-try", "--", "exit 3")
+        check.assertEqual((status, "second try" in said), (3, False))
+
+
 if __name__ == "__main__":
-    lab.main({"one": one, "two": two, "three": three}[sys.argv[1]])
+    lab.main({"one": one, "two": two, "three": three, "tries": tries}[sys.argv[1]])

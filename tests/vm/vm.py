@@ -40,8 +40,8 @@ def parse():
     add("--memory", type=int, default=1536, metavar="MB", help="per machine (default 1536)")
     add("--cpus", type=int, help="per machine (default 2 for one, 1 each for several)")
     add("--timeout", type=float, default=600, metavar="S", help="for the command (default 600)")
-    add("--tries", type=int, default=1, metavar="N",
-        help="run it again, in another machine, until it ends with 0 (default 1: do not)")
+    add("--second-try", action="store_true",
+        help="if a machine does not boot, or stands still and the command fails, take another")
     add("--shell", action="store_true", help="a shell to type at, in place of a command")
     add("command", nargs="*", metavar="COMMAND ARGS", help="one word alone is a line for bash")
     options = parser.parse_args()
@@ -135,29 +135,30 @@ def run_shell(laboratory, options):
 
 
 def attempt(options):
+    """Return: exit status, and why another machine may be tried, or None."""
     act = run_shell if options.shell else run_command
     try:
         with lab.Lab(options.nodes, options.mtu, options.memory, options.cpus,
                      terminal=options.node if options.shell else None) as laboratory:
-            return act(laboratory, options)
+            status = act(laboratory, options)
     except lab.LabSkip as e:
         print(f"skipped: {e}")
-        return 77
+        return 77, None
     except lab.LabError as e:
         print(f"vm: {e}", file=sys.stderr)
-        return 125
+        return 125, lab.excuse(e)
     except KeyboardInterrupt:
-        return 130
+        return 130, None
+    return status, lab.excuse(None) if status else None
 
 
 def main():
     options = parse()
-    status = attempt(options)
-    for left in range(options.tries - 1, 0, -1):
-        if status in (0, 77, 130):
-            break
-        print(f"vm: status {status}; another machine tries again, {left} left", file=sys.stderr)
-        status = attempt(options)
+    status, reason = attempt(options)
+    if options.second_try and reason is not None:
+        print(f"vm: status {status}", file=sys.stderr)
+        lab.second_try(reason)
+        status, _ = attempt(options)
     return status
 
 

@@ -62,8 +62,8 @@ static int fail_read(struct reader *r)
 	return fail(r, -EINVAL, "the gzip data are damaged or cut short (zlib: %s)", text);
 }
 
-/* Reads up to @len bytes (below 2 GiB). Return: 0, @got written, or a negative errno. */
-static int read_some(struct reader *r, uint8_t *to, uint64_t len, uint64_t *got)
+/* Reads up to @len bytes (below 2 GiB). Return: how many it read, or a negative errno. */
+static int64_t read_some(struct reader *r, uint8_t *to, uint64_t len)
 {
 	errno = 0;
 	int n = gzread(r->file, to, (unsigned)len);
@@ -76,8 +76,7 @@ static int read_some(struct reader *r, uint8_t *to, uint64_t len, uint64_t *got)
 	/* A gzip stream that stops in its middle gives what it has, and says so beside it. */
 	if (code == Z_BUF_ERROR)
 		return fail_read(r);
-	*got = (uint64_t)n;
-	return 0;
+	return n;
 }
 
 static uint32_t big_endian(const uint8_t *p)
@@ -88,14 +87,13 @@ static uint32_t big_endian(const uint8_t *p)
 static int read_header(struct reader *r, const struct form *form, struct idx *idx)
 {
 	uint8_t header[HEADER_BYTES_MAX];
-	uint64_t got;
-	int rc = read_some(r, header, form->header_bytes, &got);
+	int64_t got = read_some(r, header, form->header_bytes);
 
-	if (rc)
-		return rc;
+	if (got < 0)
+		return (int)got;
 	if (got < form->header_bytes)
 		return fail(r, -EINVAL,
-			    "ends after %" PRIu64 " bytes; the header of an IDX file of %s has %u",
+			    "ends after %" PRId64 " bytes; the header of an IDX file of %s has %u",
 			    got, form->noun, form->header_bytes);
 	if (big_endian(header) != form->magic)
 		return fail(r, -EINVAL, "begins with 0x%08x; an IDX file of %s with 0x%08x",
@@ -134,17 +132,16 @@ static int read_body(struct reader *r, struct idx *idx)
 
 	while (have < total) {
 		uint64_t room = have ? 2 * have : FIRST_READ;
-		uint64_t got;
 		if (room > total)
 			room = total;
 		uint8_t *bytes = realloc(idx->bytes, room);
 		if (bytes == NULL)
 			return fail(r, -ENOMEM, "no memory for its %" PRIu64 " bytes", total);
 		idx->bytes = bytes;
-		int rc = read_some(r, bytes + have, room - have, &got);
-		if (rc)
-			return rc;
-		have += got;
+		int64_t got = read_some(r, bytes + have, room - have);
+		if (got < 0)
+			return (int)got;
+		have += (uint64_t)got;
 		if (have < room)
 			return fail(r, -EINVAL,
 				    "ends after %" PRIu64 " of the %" PRIu64
@@ -158,13 +155,12 @@ static int read_body(struct reader *r, struct idx *idx)
 static int check_end(struct reader *r, const struct idx *idx)
 {
 	uint8_t byte;
-	uint64_t got;
-	int rc = read_some(r, &byte, 1, &got);
+	int64_t got = read_some(r, &byte, 1);
 
-	if (rc == 0 && got > 0)
+	if (got > 0)
 		return fail(r, -EINVAL, "goes on after the %" PRIu64 " bytes its header announces",
 			    announced_bytes(idx));
-	return rc;
+	return (int)got;
 }
 
 int idx_init(const char *path, enum idx_kind kind, struct idx *out, char *why, size_t why_len)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "common/delay/delay.h"
+
 #define FIELD(name) offsetof(struct settings, name)
 
 static const struct mst_option table[] = {
@@ -26,7 +28,7 @@ static const struct mst_option table[] = {
 	  .fallback = "8",
 	  .min = 1,
 	  .max = 65536,
-	  .help = "samples between two looks at the server's advice" },
+	  .help = "samples between two looks at the server's hint" },
 	{ .name = "hidden",
 	  .kind = MST_OPTION_U32,
 	  .offset = FIELD(hidden),
@@ -98,6 +100,20 @@ static int refuse_operand(const char *operand)
 	return -EINVAL;
 }
 
+/* What is wrong with a delay shows here, not once the job has begun. */
+static int check_delay(const struct settings *s)
+{
+	struct mst_delay_options options = { .spec = s->delay.item, .spec_count = s->delay.count };
+	struct mst_delay *delay = NULL;
+	char why[512];
+	int rc = mst_delay_new(&options, &delay, why, sizeof(why));
+
+	if (rc)
+		fprintf(stderr, "digits: %s\n", why);
+	mst_delay_free(delay);
+	return rc;
+}
+
 int settings_init(struct settings *s, int argc, char **argv)
 {
 	int operand;
@@ -112,6 +128,8 @@ int settings_init(struct settings *s, int argc, char **argv)
 		fprintf(stderr, "digits: %s\n", s->source.why);
 	else if (!s->help && operand < argc)
 		rc = refuse_operand(argv[operand]);
+	else if (!s->help)
+		rc = check_delay(s);
 	if (rc == 0 && s->help) {
 		print_help();
 		rc = 1;

@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 
 #define TEST_ROWS 64u       /* samples looked at together in a test */
-#define NAP_NS (1 * MST_MS) /* the longest a delayed worker is deaf to advice */
+#define NAP_NS (1 * MST_MS) /* the longest a delayed worker is deaf to hints */
 
 static struct mlp_shape shape_of(const struct settings *s, const struct dataset *d)
 {
@@ -39,9 +39,10 @@ static void add_samples(struct worker *w, float *grad, struct muster_contributio
 	c->sum = true;
 	c->weight += rows;
 	c->loss = (loss_before + loss) / c->weight;
+	c->has_loss = true;
 }
 
-/* Plays a slower machine. Return: false if the server's advice cut it short: the batch can no
+/* Plays a slower machine. Return: false if the server's hint cut it short: the batch can no
  * longer count. */
 static bool wait_out_delay(struct worker *w)
 {
@@ -121,7 +122,9 @@ static void take_start(struct worker *w, const struct muster_outcome *out)
 
 int worker_learn(struct worker *w)
 {
-	struct muster_hooks hooks = { .ctx = w, .compute = compute, .apply = apply };
+	struct muster_hooks hooks = {
+		.size = sizeof(hooks), .ctx = w, .compute = compute, .apply = apply
+	};
 	struct muster_outcome out = MUSTER_OUTCOME;
 	int rc = muster_start(w->muster, w->own, &out);
 

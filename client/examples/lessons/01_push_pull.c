@@ -44,8 +44,11 @@ static int check(const struct muster_outcome *out)
 
 static int push_and_wait(struct muster *m, struct muster_outcome *out)
 {
-	struct muster_contribution mine = { .weight = 1, .loss = NAN, .full = true };
+	struct muster_contribution mine = MUSTER_CONTRIBUTION;
 	uint64_t ticket;
+
+	mine.weight = 1; /* samples in it */
+	mine.full = true;
 
 	/* The buffer is where the server will read: what is computed in it is never copied. */
 	float *gradient = muster_gradient(m);

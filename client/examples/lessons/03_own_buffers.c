@@ -2,6 +2,7 @@
 /*
  * Lesson 3: workers own. Results are mean gradients, which each worker applies, version by version.
  * Its own comes piece by piece out of a buffer of the program; each is sent while the next is made.
+ * The buffer is registered: over RDMA it is not copied, and is the program's again after the wait.
  *
  *	muster run -n 3 --owner workers -- ./03_own_buffers
  */
@@ -15,21 +16,24 @@
 #define PIECE 300 /* the last piece is shorter */
 #define ROUNDS 10
 
-static float parameters[ELEMS];
+static float parameters[ELEMS], gradient[ELEMS];
 static uint64_t version; /* of the parameters */
 
 /* Rank r's gradient for version v is (r + 1) v everywhere. */
 static int push_pieces(struct muster *m)
 {
-	/* keep: the last result stays readable; not this push asks for more, the wait does. */
-	struct muster_contribution mine = { .weight = 1, .loss = NAN, .full = true, .keep = true };
-	float piece[PIECE];
+	struct muster_contribution mine = MUSTER_CONTRIBUTION;
+
+	mine.weight = 1; /* samples in it */
+	mine.full = true;
+	mine.keep = true; /* the last result stays readable: the wait asks, not this push */
 
 	for (uint64_t first = 0; first < ELEMS; first += PIECE) {
 		uint64_t count = ELEMS - first < PIECE ? ELEMS - first : PIECE;
+		float *piece = gradient + first;
 		for (uint64_t i = 0; i < count; i++)
 			piece[i] = (float)((muster_job(m)->rank + 1) * (version + 1));
-		int rc = muster_push_range(m, first, count, piece); /* `piece` is free again */
+		int rc = muster_push_range(m, first, count, piece); /* lent until the wait */
 		if (rc)
 			return rc;
 	}
@@ -83,7 +87,9 @@ int main(void)
 		fprintf(stderr, "%s\n", muster_error(NULL));
 		return EXIT_FAILURE;
 	}
-	int rc = muster_start(m, parameters, &out);
+	int rc = muster_register(m, gradient, sizeof(gradient)); /* muster_close() unregisters */
+	if (rc == 0)
+		rc = muster_start(m, parameters, &out);
 	while (rc == 0 && !out.finished && version < ROUNDS) {
 		rc = push_pieces(m);
 		if (rc == 0)

@@ -5,28 +5,16 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/transport/shm/shm.h"
 #include "common/transport/why.h"
 
 #define LOOK_MS 50 /* between two looks whether the link is wanted */
-
-int mst_shm_address(const char *address, struct sockaddr_un *out, socklen_t *len)
-{
-	size_t n = strnlen(address, MST_ADDRESS_LEN);
-
-	if (address[0] != '@' || n < 2 || n >= sizeof(out->sun_path))
-		return -EINVAL;
-	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	memcpy(out->sun_path + 1, address + 1, n - 1); /* the '@' stands for a NUL */
-	*len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-	return 0;
-}
 
 static uint64_t left_ns(uint64_t deadline_ns)
 {
@@ -35,7 +23,7 @@ static uint64_t left_ns(uint64_t deadline_ns)
 	return deadline_ns > now ? deadline_ns - now : 0;
 }
 
-/* A full queue at the door makes connect() wait; SO_SNDTIMEO bounds that. */
+/* A full queue at the listener makes connect() wait; SO_SNDTIMEO bounds that. */
 static int connect_until(int socket, const struct sockaddr_un *at, socklen_t len,
 			 uint64_t deadline_ns)
 {
@@ -48,13 +36,32 @@ static int connect_until(int socket, const struct sockaddr_un *at, socklen_t len
 		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 		rc = connect(socket, (const struct sockaddr *)at, len);
 	} while (rc < 0 && errno == EINTR && left_ns(deadline_ns) > 0);
-	if (rc == 0)
-		return 0;
-	return errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
+	return rc == 0 ? 0 : -errno;
 }
 
-/* Makes the link's memory, goes to the door and says the hello. */
-static int knock(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
+/* What connect() has said. Where the directory is not to be seen there is no server either. */
+static int no_listener(const struct mst_dial *dial, int error)
+{
+	switch (error) {
+	case -EAGAIN:
+	case -EINTR:
+		return -ETIMEDOUT;
+	case -ENOENT:
+	case -ENOTDIR:
+		return -ECONNREFUSED;
+	case -EACCES:
+		return mst_fail(error,
+				"uid %u may not open %.150s: run this process as the server's "
+				"user, or the server with --shm-group and a group that this "
+				"process is in",
+				(unsigned)geteuid(), dial->address);
+	default:
+		return error;
+	}
+}
+
+/* Makes the link's memory, goes to the listener and says the hello. */
+static int request(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
 {
 	struct mst_shm_layout layout;
 	struct sockaddr_un at;
@@ -73,7 +80,7 @@ static int knock(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t d
 		return -errno;
 	rc = connect_until(l->socket, &at, len, deadline_ns);
 	if (rc < 0)
-		return rc;
+		return no_listener(dial, rc);
 	struct mst_shm_hello hello = { .magic = MST_SHM_MAGIC,
 				       .version = MST_SHM_VERSION,
 				       .up_bytes = dial->lanes.up_bytes,
@@ -81,7 +88,7 @@ static int knock(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t d
 				       .up_credits = dial->lanes.up_credits,
 				       .down_credits = dial->lanes.down_credits };
 	memcpy(hello.token, dial->token, sizeof(hello.token));
-	struct mst_shm_parcel p = { .body = &hello, .bytes = sizeof(hello), .fd_count = 1 };
+	struct mst_shm_fd_message p = { .body = &hello, .bytes = sizeof(hello), .fd_count = 1 };
 	p.fd[0] = l->memory->fd;
 	rc = mst_shm_send(l->socket, &p);
 	mst_shm_memory_close_fd(l->memory);
@@ -95,13 +102,13 @@ static bool is_unwanted(const struct mst_dial *dial)
 
 /* Waits for the acceptor's answer. */
 static int await(int socket, const struct mst_dial *dial, uint64_t deadline_ns,
-		 struct mst_shm_parcel *p)
+		 struct mst_shm_fd_message *p)
 {
 	struct pollfd pfd = { .fd = socket, .events = POLLIN };
 	uint64_t left = left_ns(deadline_ns);
 	int rc = -EAGAIN;
 
-	while (rc == -EAGAIN && left > 0) {
+	while (rc == -EAGAIN && left > 0) { /* nothing has come with -EAGAIN */
 		uint64_t ms = left / MST_MS + 1;
 		if (is_unwanted(dial))
 			return -ECANCELED;
@@ -111,7 +118,7 @@ static int await(int socket, const struct mst_dial *dial, uint64_t deadline_ns,
 	}
 	if (rc == -EAGAIN)
 		return -ETIMEDOUT;
-	/* A door that closes without a word is nobody there. */
+	/* A listener that closes without a word is nobody there. */
 	return rc == -EPIPE || rc == -ECONNRESET ? -ECONNREFUSED : rc;
 }
 
@@ -129,37 +136,41 @@ static int settle(struct mst_shm_link *l, const struct mst_shm_welcome *w, int f
 		rc = mst_shm_memory_map(&how, &l->peer_net);
 	if (rc < 0)
 		return rc;
-	l->peer_asleep = &mst_shm_board(l->peer_net, w->published_bytes)->asleep;
+	l->peer_asleep = &mst_shm_flags(l->peer_net, w->published_bytes)->asleep;
 	l->link.shared = w->published_bytes > 0 ? l->peer_net->base : NULL;
 	l->link.shared_bytes = w->published_bytes;
 	l->link.huge_pages = w->flags & MST_SHM_WELCOME_HUGE;
 	return 0;
 }
 
-/* Reads the answer: sent away, or everything that the link needs. */
+/* 0: let in; else what is wrong with the answer, or why the caller was sent away. */
+static int judge(const struct mst_shm_welcome *w, unsigned fd_count)
+{
+	if (w->magic != MST_SHM_MAGIC || w->version != MST_SHM_VERSION)
+		return -EPROTONOSUPPORT;
+	if (w->error < 0)
+		return w->error;
+	return fd_count == MST_SHM_WELCOME_FDS ? 0 : -EPROTO;
+}
+
+/* Reads the answer, and takes everything from it that the link needs. */
 static int enter(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
 {
 	struct mst_shm_welcome welcome;
-	struct mst_shm_parcel p = { .body = &welcome, .bytes = sizeof(welcome) };
+	struct mst_shm_fd_message p = { .body = &welcome, .bytes = sizeof(welcome) };
 	int rc = await(l->socket, dial, deadline_ns, &p);
 
-	if (rc < 0)
-		return rc;
-	if (welcome.magic != MST_SHM_MAGIC || welcome.version != MST_SHM_VERSION)
-		rc = -EPROTONOSUPPORT;
-	else if (welcome.error < 0)
-		rc = welcome.error;
-	else if (p.fd_count != MST_SHM_WELCOME_FDS)
-		rc = -EPROTO;
-	else
+	if (rc == 0)
+		rc = judge(&welcome, p.fd_count);
+	if (rc == 0)
 		rc = settle(l, &welcome, p.fd[MST_SHM_FD_NET]);
 	if (rc < 0) {
-		mst_shm_parcel_close(&p);
+		mst_shm_fd_message_close(&p);
 		return rc;
 	}
 	mst_shm_close(&p.fd[MST_SHM_FD_NET]);
-	l->bell = p.fd[MST_SHM_FD_UP_BELL];
-	l->ear = p.fd[MST_SHM_FD_DOWN_EAR];
+	l->notify_fd = p.fd[MST_SHM_FD_UP_NOTIFY_FD];
+	l->wait_fd = p.fd[MST_SHM_FD_DOWN_WAIT_FD];
 	return 0;
 }
 
@@ -173,10 +184,13 @@ int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link
 	mst_why_clear();
 	if (net->link_count == net->cfg.links_max) /* before anybody is asked */
 		return -ENOSPC;
+	if (dial->export.region != NULL)
+		return mst_fail(-ENOTSUP, "over shared memory a peer writes to the memory of the "
+					  "link only: copy from there");
 	struct mst_shm_link *l = mst_shm_link_new();
 	if (l == NULL)
 		return -ENOMEM;
-	int rc = knock(l, dial, deadline_ns);
+	int rc = request(l, dial, deadline_ns);
 	if (rc == 0)
 		rc = enter(l, dial, deadline_ns);
 	if (rc == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One end of a session: puts into the peer's landing, arrivals from its ring, and its end.
+ * One end of a session: puts into the peer's inbound region, arrivals from its ring, and its end.
  *
  * Every word of the control area may be written by the peer at any time. This end decides by its
  * private indices only, and by what ring.h has checked.
@@ -32,9 +32,9 @@ int mst_shm_layout(const struct mst_lanes *lanes, struct mst_shm_layout *out)
 	out->up_slots = sizeof(struct mst_shm_control);
 	out->down_slots = out->up_slots + sizeof(uint32_t) * ring_slots(lanes->up_credits);
 	size_t end = out->down_slots + sizeof(uint32_t) * ring_slots(lanes->down_credits);
-	out->up_landing = mst_shm_round(end);
-	out->down_landing = out->up_landing + mst_shm_round(lanes->up_bytes);
-	out->bytes = out->down_landing + mst_shm_round(lanes->down_bytes);
+	out->up_inbound = mst_shm_round(end);
+	out->down_inbound = out->up_inbound + mst_shm_round(lanes->up_bytes);
+	out->bytes = out->down_inbound + mst_shm_round(lanes->down_bytes);
 	return 0;
 }
 
@@ -46,15 +46,29 @@ struct mst_shm_link *mst_shm_link_new(void)
 		return NULL;
 	l->link.ops = &mst_shm;
 	l->state = MST_SHM_IDLE;
-	l->socket = l->ear = l->bell = -1;
+	l->socket = l->wait_fd = l->notify_fd = -1;
 	return l;
 }
 
-void mst_shm_link_close_fds(struct mst_shm_link *l)
+void mst_shm_link_disown(struct mst_shm_link *l)
 {
 	mst_shm_close(&l->socket);
-	mst_shm_close(&l->ear);
-	mst_shm_close(&l->bell);
+	mst_shm_close(&l->wait_fd);
+	mst_shm_close(&l->notify_fd);
+	if (l->foreign != NULL)
+		l->foreign->socket = -1;
+}
+
+/* What callers have sent lies in an acceptor's socket, which is closed when the link is freed. */
+void mst_shm_link_hang_up(struct mst_shm_link *l)
+{
+	if (l->foreign != NULL && l->socket >= 0) {
+		(void)shutdown(l->socket, SHUT_RDWR);
+		l->socket = -1;
+	}
+	mst_shm_close(&l->socket);
+	mst_shm_close(&l->wait_fd);
+	mst_shm_close(&l->notify_fd);
 }
 
 void mst_shm_link_free(struct mst_link *link)
@@ -64,8 +78,12 @@ void mst_shm_link_free(struct mst_link *link)
 	if (l == NULL)
 		return;
 	MST_ASSERT(l->state == MST_SHM_IDLE);
-	mst_shm_link_close_fds(l);
-	mst_shm_memory_drop(l->memory);
+	mst_shm_link_hang_up(l);
+	if (l->foreign != NULL)
+		l->foreign->memory = l->memory;
+	else
+		mst_shm_memory_drop(l->memory);
+	mst_shm_foreign_close(l->foreign);
 	mst_shm_memory_drop(l->peer_net);
 	free(l);
 }
@@ -91,21 +109,21 @@ void mst_shm_link_arrange(struct mst_shm_link *l, enum mst_shm_side side,
 					   lanes->down_credits);
 	l->link.lanes = *lanes;
 	if (side == MST_SHM_ACCEPTOR) {
-		l->link.landing = base + at.up_landing;
-		l->link.window = base + at.down_landing;
-		l->link.outbox_bytes = lanes->down_bytes;
+		l->link.inbound = base + at.up_inbound;
+		l->link.window = base + at.down_inbound;
+		l->link.outbound_bytes = lanes->down_bytes;
 		l->in = up;
 		l->out = down;
 		l->peer_asleep = &control->asleep;
 	} else {
-		l->link.landing = base + at.down_landing;
-		l->link.window = base + at.up_landing;
-		l->link.outbox_bytes = lanes->up_bytes;
+		l->link.inbound = base + at.down_inbound;
+		l->link.window = base + at.up_inbound;
+		l->link.outbound_bytes = lanes->up_bytes;
 		l->in = down;
 		l->out = up;
 		l->own_asleep = &control->asleep;
 	}
-	l->link.outbox = l->link.window;
+	l->link.outbound = l->link.window;
 }
 
 /* An aligned word goes in one store, so that it is never seen torn; everything else as bytes. */
@@ -125,7 +143,7 @@ static void copy(uint8_t *to, const void *src, size_t bytes)
 	memcpy(to, src, bytes);
 }
 
-static void ring_bell(const struct mst_shm_link *l)
+static void ring_notify_fd(const struct mst_shm_link *l)
 {
 	static const uint64_t one = 1;
 
@@ -135,7 +153,7 @@ static void ring_bell(const struct mst_shm_link *l)
 	if (!atomic_load_explicit(l->peer_asleep, memory_order_relaxed))
 		return;
 	/* It fails only if the peer itself filled the counter; it looks again within a second. */
-	ssize_t n = write(l->bell, &one, sizeof(one));
+	ssize_t n = write(l->notify_fd, &one, sizeof(one));
 	(void)n;
 }
 
@@ -144,7 +162,9 @@ int mst_shm_link_put(struct mst_link *link, const struct mst_put *put)
 	struct mst_shm_link *l = (struct mst_shm_link *)link;
 
 	MST_ASSERT(l->state != MST_SHM_IDLE);
-	if (put->offset > link->outbox_bytes || put->bytes > link->outbox_bytes - put->offset)
+	if (put->offset > link->outbound_bytes || put->bytes > link->outbound_bytes - put->offset)
+		return -EINVAL;
+	if (put->region != NULL && !mst_region_has(put->region, put->src, put->bytes))
 		return -EINVAL;
 	if (l->state != MST_SHM_LIVE)
 		return -EPIPE;
@@ -158,7 +178,7 @@ int mst_shm_link_put(struct mst_link *link, const struct mst_put *put)
 	copy((uint8_t *)l->link.window + put->offset, put->src, put->bytes);
 	if (put->notify) {
 		mst_shm_ring_push(&l->out, put->imm);
-		ring_bell(l);
+		ring_notify_fd(l);
 	}
 	return 1;
 }
@@ -171,10 +191,10 @@ int mst_shm_link_view(struct mst_link *link, enum mst_view what, size_t offset, 
 	bool connector = l->own_asleep != NULL;
 
 	switch (what) {
-	case MST_VIEW_OUTBOX:
-		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
-	case MST_VIEW_LANDING:
-		return mst_pages_view(link->landing,
+	case MST_VIEW_OUTBOUND:
+		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
+	case MST_VIEW_INBOUND:
+		return mst_pages_view(link->inbound,
 				      connector ? lanes->down_bytes : lanes->up_bytes, offset,
 				      bytes, at);
 	case MST_VIEW_SHARED:
@@ -197,10 +217,10 @@ void mst_shm_link_end(struct mst_shm_link *l, int error)
 	mst_shm_net_ignore(l->net, l);
 }
 
-bool mst_shm_link_stirs(const struct mst_shm_link *l)
+bool mst_shm_link_has_work(const struct mst_shm_link *l)
 {
 	if (l->state == MST_SHM_LIVE)
-		return mst_shm_ring_stirs(&l->in);
+		return mst_shm_ring_has_work(&l->in);
 	return l->state == MST_SHM_ENDING;
 }
 

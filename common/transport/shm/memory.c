@@ -77,8 +77,28 @@ static int take_all(int fd, const struct mst_shm_memory *m, bool huge_pages)
 	return rc == 0 ? take_range(fd, 0, m->bytes) : rc;
 }
 
+static void hold_list(void)
+{
+	pthread_mutex_lock(&list_lock);
+}
+
+static void let_go_of_list(void)
+{
+	pthread_mutex_unlock(&list_lock);
+}
+
+/* Else a child that is forked while another thread holds the lock would wait for it for ever. That
+ * the handlers cannot be had leaves that small chance, and is no reason to have no memory. */
+static void guard_list(void)
+{
+	(void)pthread_atfork(hold_list, let_go_of_list, let_go_of_list);
+}
+
 static void list_add(struct mst_shm_memory *m)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)pthread_once(&once, guard_list);
 	pthread_mutex_lock(&list_lock);
 	m->next = list;
 	list = m;
@@ -170,12 +190,13 @@ int mst_shm_memory_check(int fd, size_t bytes, enum mst_shm_access access)
 	struct statfs fs;
 	struct stat st;
 
-	/* tmpfs: a memfd of huge pages takes the same seals, and a hole in it is SIGBUS. */
-	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
-		return -EPROTO;
-	/* Contained, not equal: newer kernels add F_SEAL_EXEC. Before the size, which they fix. */
+	/* First, for only memory has seals: other files may have a server that takes its time to
+	 * answer what follows. Contained, not equal: newer kernels add F_SEAL_EXEC. */
 	int seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || (seals & SEALS_NEEDED) != SEALS_NEEDED)
+		return -EPROTO;
+	/* tmpfs: a memfd of huge pages takes the same seals, and a hole in it is SIGBUS. */
+	if (fstatfs(fd, &fs) < 0 || fs.f_type != TMPFS_MAGIC)
 		return -EPROTO;
 	if (fstat(fd, &st) < 0 || st.st_size < 0 || (size_t)st.st_size != bytes)
 		return -EPROTO;

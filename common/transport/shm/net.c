@@ -15,16 +15,16 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/transport/nap.h"
 #include "common/transport/shm/shm.h"
 #include "common/transport/spin.h"
 #include "common/transport/why.h"
 
-#define SLEEP_MAX_NS MST_SECOND /* then look again, whoever forgot to ring */
 #define LISTEN_EVERY_POLLS 64u
 #define LISTEN_EVERY_NS (10 * MST_MS)
 #define LISTEN_EVENTS 16
 
-struct mst_shm_board *mst_shm_board(const struct mst_shm_memory *m, size_t published_bytes)
+struct mst_shm_flags *mst_shm_flags(const struct mst_shm_memory *m, size_t published_bytes)
 {
 	return (void *)(m->base + mst_shm_round(published_bytes));
 }
@@ -37,16 +37,16 @@ static int watch(const struct mst_shm_net *net, int fd, uint32_t events, struct 
 	return epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* The epoll descriptor, and the bell that wake() rings. */
-static int open_ears(struct mst_shm_net *net)
+/* The epoll descriptor, and the notify descriptor that wake() rings. */
+static int open_wait_fds(struct mst_shm_net *net)
 {
 	net->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (net->epoll < 0)
 		return -errno;
-	net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (net->bell < 0)
+	net->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (net->notify_fd < 0)
 		return -errno;
-	return watch(net, net->bell, EPOLLIN | EPOLLET, NULL);
+	return watch(net, net->notify_fd, EPOLLIN | EPOLLET, NULL);
 }
 
 static void net_close(struct mst_net *n)
@@ -56,9 +56,10 @@ static void net_close(struct mst_net *n)
 	if (net == NULL)
 		return;
 	MST_ASSERT(net->link_count == 0);
-	mst_shm_close(&net->bell);
+	mst_shm_close(&net->notify_fd);
 	mst_shm_close(&net->epoll);
 	mst_shm_memory_drop(net->memory);
+	mst_domain_fini(&net->net.domain);
 	free(net);
 }
 
@@ -78,16 +79,17 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	net->cfg = *cfg;
 	net->cfg.fabric = NULL; /* the caller's */
 	net->huge_pages = (cfg->fabric != NULL ? cfg->fabric : &otherwise)->huge_pages;
-	net->epoll = net->bell = -1;
+	net->group = (cfg->fabric != NULL ? cfg->fabric : &otherwise)->group;
+	net->epoll = net->notify_fd = -1;
 	rc = mst_shm_memory_new(mst_shm_round(cfg->published_bytes) + MST_SHM_PAGE,
 				MST_SHM_READABLE, net->huge_pages, &net->memory);
 	if (rc == 0)
-		rc = open_ears(net);
+		rc = open_wait_fds(net);
 	if (rc < 0) {
 		net_close(&net->net);
 		return rc;
 	}
-	net->board = mst_shm_board(net->memory, cfg->published_bytes);
+	net->flags = mst_shm_flags(net->memory, cfg->published_bytes);
 	net->net.published = cfg->published_bytes > 0 ? net->memory->base : NULL;
 	net->net.published_bytes = cfg->published_bytes;
 	*out = &net->net;
@@ -106,7 +108,7 @@ int mst_shm_attach(struct mst_net *n, struct mst_link *link)
 	rc = watch(net, l->socket, EPOLLIN | EPOLLRDHUP, l);
 	if (rc < 0)
 		return rc;
-	rc = watch(net, l->ear, EPOLLIN | EPOLLET, NULL);
+	rc = watch(net, l->wait_fd, EPOLLIN | EPOLLET, NULL);
 	if (rc < 0) {
 		epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->socket, NULL);
 		return rc;
@@ -121,7 +123,7 @@ int mst_shm_attach(struct mst_net *n, struct mst_link *link)
 void mst_shm_net_ignore(struct mst_shm_net *net, const struct mst_shm_link *l)
 {
 	epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->socket, NULL);
-	epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->ear, NULL);
+	epoll_ctl(net->epoll, EPOLL_CTL_DEL, l->wait_fd, NULL);
 }
 
 static void net_detach(struct mst_link *link)
@@ -132,36 +134,47 @@ static void net_detach(struct mst_link *link)
 	MST_ASSERT(l->state != MST_SHM_IDLE && net->links[l->index] == l);
 	if (l->state == MST_SHM_LIVE)
 		mst_shm_net_ignore(net, l);
-	mst_shm_link_close_fds(l); /* from here on the peer may see it lost */
+	mst_shm_link_hang_up(l); /* from here on the peer may see it lost */
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;
 	l->state = MST_SHM_IDLE;
 	l->net = NULL;
 }
 
-/* Nothing is said over the socket of a link, so whatever makes it readable ends the link. */
-static void hear_socket(struct mst_shm_link *l)
+/* No epoll_ctl() here: the parent has the same epoll instance. */
+static void net_disown(struct mst_net *n)
 {
-	char byte;
-	ssize_t n = recv(l->socket, &byte, sizeof(byte), MSG_DONTWAIT);
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	mst_shm_link_end(l, n > 0 ? -EPROTO : -EPIPE);
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		mst_shm_link_disown(net->links[i]);
+		net->links[i]->state = MST_SHM_IDLE;
+		net->links[i]->net = NULL;
+	}
+	net->link_count = 0;
+	mst_domain_disown(&net->net.domain);
+	mst_shm_close(&net->notify_fd);
+	mst_shm_close(&net->epoll);
+}
+
+/* Nothing is said over the socket of a link, so whatever makes it readable ends the link. It is not
+ * read: descriptors may have come with what is there, and dropping those can sleep. */
+static void hear_socket(struct mst_shm_link *l, uint32_t events)
+{
+	mst_shm_link_end(l, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR) ? -EPIPE : -EPROTO);
 }
 
 /* Sleeps until somebody rings or a socket speaks. 0, or -EINTR. */
 static int listen_to_all(struct mst_shm_net *net, int timeout_ms)
 {
 	struct epoll_event ev[LISTEN_EVENTS];
-	int n = epoll_wait(net->epoll, ev, LISTEN_EVENTS, timeout_ms);
-	int rc = n < 0 ? -errno : 0;
+	int n = mst_nap(net->epoll, ev, LISTEN_EVENTS, timeout_ms);
 
 	net->listened_ns = mst_now_ns();
 	for (int i = 0; i < n; i++)
 		if (ev[i].data.ptr != NULL)
-			hear_socket(ev[i].data.ptr);
-	return rc;
+			hear_socket(ev[i].data.ptr, ev[i].events);
+	return n < 0 ? n : 0;
 }
 
 static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
@@ -183,31 +196,31 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	return got;
 }
 
-static bool stirs(void *n)
+static bool has_work(void *n)
 {
 	const struct mst_shm_net *net = n;
 	/* Relaxed: wait() takes the flag with acquire before it returns. */
 	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < net->link_count && !any; i++)
-		any = mst_shm_link_stirs(net->links[i]);
+		any = mst_shm_link_has_work(net->links[i]);
 	return any;
 }
 
 /* Whole milliseconds until then, rounded up. */
-static int sleep_ms(uint64_t deadline_ns)
+static int sleep_ms(const struct mst_shm_net *net, uint64_t deadline_ns)
 {
-	uint64_t now = mst_now_ns();
+	uint64_t now = mst_now_ns(), look_ns = mst_spin_look_ns(&net->cfg);
 	uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
 
-	return (int)(((left < SLEEP_MAX_NS ? left : SLEEP_MAX_NS) + MST_MS - 1) / MST_MS);
+	return (int)(((left < look_ns ? left : look_ns) + MST_MS - 1) / MST_MS);
 }
 
 /* Tells acceptors of links dialled here by a word in each link, all others by the board. Relaxed:
  * the fence in net_wait() orders what matters. */
 static void announce(struct mst_shm_net *net, uint32_t asleep)
 {
-	atomic_store_explicit(&net->board->asleep, asleep, memory_order_relaxed);
+	atomic_store_explicit(&net->flags->asleep, asleep, memory_order_relaxed);
 	for (uint32_t i = 0; i < net->link_count; i++)
 		if (net->links[i]->own_asleep != NULL)
 			atomic_store_explicit(net->links[i]->own_asleep, asleep,
@@ -221,12 +234,12 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
 	int rc = 0;
 
-	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, stirs, net)) {
+	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, has_work, net)) {
 		announce(net, 1);
-		/* Pairs with the fences in ring_bell() and net_wake(): whoever puts or wakes after
-		 * this last look sees the flag, and rings. */
+		/* Pairs with the fences in ring_notify_fd() and net_wake(): whoever puts or wakes
+		 * after this last look sees the flag, and rings. */
 		atomic_thread_fence(memory_order_seq_cst);
-		rc = listen_to_all(net, stirs(net) ? 0 : sleep_ms(deadline_ns));
+		rc = listen_to_all(net, has_work(net) ? 0 : sleep_ms(net, deadline_ns));
 		announce(net, 0);
 	}
 	/* Acquire: pairs with the store in net_wake(); what its caller did before is visible. */
@@ -243,26 +256,43 @@ static void net_wake(struct mst_net *n)
 	/* Release: pairs with the acquire in net_wait(). The fence pairs with the one there. */
 	atomic_store_explicit(&net->woken, true, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&net->board->asleep, memory_order_relaxed)) {
-		ssize_t written = write(net->bell, &one, sizeof(one));
+	if (atomic_load_explicit(&net->flags->asleep, memory_order_relaxed)) {
+		ssize_t written = write(net->notify_fd, &one, sizeof(one));
 		(void)written; /* a full counter has woken it already */
 	}
 	errno = saved_errno;
 }
 
+/* Of a link its socket, and what each end hears and rings by; of a net its memory, epoll and what
+ * wakes it. */
+static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
+		  struct mst_claim *out)
+{
+	(void)cfg;
+	*out = (struct mst_claim){ .descriptors = 3 };
+	if (lanes == NULL && accepts) {
+		out->descriptors += mst_shm_listener_descriptors();
+		out->threads = 1; /* the closer's */
+	}
+}
+
 const struct mst_transport mst_shm = {
 	.scheme = "shm",
+	.prefix = "/",
+	.medium = "shared memory",
 	.maps = true,
-	.door = &mst_shm_door,
+	.listener = &mst_shm_listener,
 	.net_open = net_open,
 	.net_close = net_close,
 	.dial = mst_shm_dial,
 	.attach = mst_shm_attach,
 	.detach = net_detach,
 	.link_free = mst_shm_link_free,
+	.disown = net_disown,
 	.put = mst_shm_link_put,
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
 	.view = mst_shm_link_view,
+	.claim = claim,
 };

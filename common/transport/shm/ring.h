@@ -50,12 +50,12 @@ static inline void mst_shm_ring_push(struct mst_shm_ring *r, uint32_t imm)
 {
 	atomic_store_explicit(&r->slot[r->own & r->mask], imm, memory_order_relaxed);
 	/* Release: pairs with the acquire in mst_shm_ring_look(); the slot, and whatever this end
-	 * put into the landing before, are visible to a consumer that sees the new tail. */
+	 * put into the inbound region before, are visible to a consumer that sees the new tail. */
 	atomic_store_explicit(&r->words->tail, ++r->own, memory_order_release);
 }
 
 /* Consumer. A cheap look, for waiting only: may there be something to take? */
-static inline bool mst_shm_ring_stirs(const struct mst_shm_ring *r)
+static inline bool mst_shm_ring_has_work(const struct mst_shm_ring *r)
 {
 	/* Relaxed: nothing is read on the strength of it; mst_shm_ring_look() follows. */
 	return atomic_load_explicit(&r->words->tail, memory_order_relaxed) != r->own;

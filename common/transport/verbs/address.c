@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/transport/verbs/library.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -105,15 +106,16 @@ int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out)
 	out->count = 0;
 	if (strncmp(text, SCHEME, strlen(SCHEME)) != 0 ||
 	    strnlen(text, MST_ADDRESS_LEN) == MST_ADDRESS_LEN)
-		return mst_fail(-EINVAL, "\"%.60s\" is no address of a door for verbs", text);
+		return mst_fail(-EINVAL, "\"%.60s\" is no address of a listener for verbs", text);
 	(void)snprintf(copy, sizeof(copy), "%s", text + strlen(SCHEME));
 	while ((item = strsep(&rest, ",")) != NULL) {
-		if (out->count == MST_VERBS_RAILS_MAX)
-			return mst_fail(-EINVAL, "a door has at most %u rails: %.200s",
-					MST_VERBS_RAILS_MAX, text);
+		if (out->count == MST_RAILS_MAX)
+			return mst_fail(-EINVAL, "a listener has at most %u rails: %.200s",
+					MST_RAILS_MAX, text);
 		if (read_endpoint(item, &out->at[out->count++]) != 0)
 			return mst_fail(-EINVAL,
-					"\"%.60s\" in a door's address is not ADDRESS:PORT", item);
+					"\"%.60s\" in a listener's address is not ADDRESS:PORT",
+					item);
 	}
 	return 0;
 }
@@ -305,9 +307,9 @@ static int find_devices(const char *devices, int family, struct mst_verbs_addres
 		int seen;
 		if (colon != NULL)
 			want.port = (unsigned)strtoul(colon + 1, NULL, 10);
-		if (out->count == MST_VERBS_RAILS_MAX)
-			return mst_fail(-EINVAL, "more than %u devices: %.200s",
-					MST_VERBS_RAILS_MAX, devices);
+		if (out->count == MST_RAILS_MAX)
+			return mst_fail(-EINVAL, "more than %u devices: %.200s", MST_RAILS_MAX,
+					devices);
 		if (find_one(&want, &out->at[out->count], &seen) != 0)
 			return mst_fail(-ENODEV,
 					seen == 0
@@ -330,9 +332,9 @@ static int read_addresses(const char *list, struct mst_verbs_addresses *out)
 		return mst_fail(-EINVAL, "the list of data addresses is too long");
 	(void)snprintf(copy, sizeof(copy), "%s", list);
 	for (out->count = 0; (item = strsep(&rest, ",")) != NULL; out->count++) {
-		if (out->count == MST_VERBS_RAILS_MAX)
+		if (out->count == MST_RAILS_MAX)
 			return mst_fail(-EINVAL, "more than %u data addresses: %.200s",
-					MST_VERBS_RAILS_MAX, list);
+					MST_RAILS_MAX, list);
 		if (read_address(item, 0, &out->at[out->count]) != 0)
 			return mst_fail(-EINVAL,
 					"\"%.60s\" is no IP address (names and ports are not taken "
@@ -346,7 +348,10 @@ int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr
 			  struct mst_verbs_addresses *out)
 {
 	int family = like != NULL ? like->sa_family : AF_UNSPEC;
+	int rc = mst_verbs_library();
 
+	if (rc != 0)
+		return mst_fail(rc, "%s", mst_verbs_library_why());
 	if (fabric->addresses != NULL)
 		return read_addresses(fabric->addresses, out);
 	if (fabric->devices != NULL)

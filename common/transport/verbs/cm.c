@@ -60,7 +60,7 @@ static void gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
 	if (l->state != MST_VERBS_LIVE)
 		return;
 	mst_verbs_link_gather(l); /* a completion knows better why */
-	mst_verbs_sentence_gone(r, event);
+	mst_verbs_reason_gone(r, event);
 	mst_verbs_link_end(l, -EPIPE);
 }
 
@@ -87,7 +87,7 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 			break;
 		}
 		take_answer(r, event);
-		r->failure = mst_verbs_sentence_dial(r, event);
+		r->failure = mst_verbs_reason_dial(r, event);
 		r->cm = MST_VERBS_CM_FAILED;
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:

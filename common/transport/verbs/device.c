@@ -57,17 +57,37 @@ static int make(struct mst_verbs_net *net, struct mst_verbs_device *d)
 		rc = mst_verbs_watch(net, d->context->async_fd);
 	if (rc != 0)
 		return mst_fail(rc, "cannot watch RDMA device %s: %s", name, strerror(-rc));
-	if (net->published.bytes == 0)
-		return 0;
 	mst_verbs_memory_near(&net->published, d->context);
-	return mst_verbs_register(d->pd, &net->published, 0, "versions of the result",
-				  &d->published);
+	return mst_verbs_pin(d, &net->versions, "versions of the result");
+}
+
+static void unpin_from(struct mst_verbs_device *d, struct mst_region *r)
+{
+	if (r->pin[d->index] != NULL)
+		ibv_dereg_mr(r->pin[d->index]);
+	r->pin[d->index] = NULL;
+}
+
+/* The device takes over what is registered by now. The domain is locked. */
+static int join_domain(struct mst_verbs_net *net, struct mst_verbs_device *d)
+{
+	const struct mst_domain *domain = &net->net.domain;
+	struct mst_region *r = NULL;
+	int rc = 0;
+
+	while (rc == 0 && (r = mst_domain_next(domain, r)) != NULL)
+		rc = mst_verbs_pin_own(d, r);
+	if (rc == 0) {
+		net->device_count++;
+		return 0;
+	}
+	for (r = mst_domain_next(domain, NULL); r != NULL; r = mst_domain_next(domain, r))
+		unpin_from(d, r);
+	return rc;
 }
 
 void mst_verbs_device_close(struct mst_verbs_device *d)
 {
-	if (d->published != NULL)
-		ibv_dereg_mr(d->published);
 	if (d->pd != NULL)
 		ibv_dealloc_pd(d->pd);
 	if (d->channel != NULL)
@@ -90,18 +110,23 @@ int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_
 	*out = mst_verbs_device_known(net, name);
 	if (*out != NULL)
 		return (*out)->gone ? mst_fail(-ENODEV, "RDMA device %s was removed", name) : 0;
-	if (net->device_count == MST_VERBS_RAILS_MAX)
-		return mst_fail(-ENOSPC, "more than %u RDMA devices", MST_VERBS_RAILS_MAX);
+	if (net->device_count == MST_RAILS_MAX)
+		return mst_fail(-ENOSPC, "more than %u RDMA devices", MST_RAILS_MAX);
 	struct mst_verbs_device *d = &net->device[net->device_count];
-	*d = (struct mst_verbs_device){ 0 };
+	*d = (struct mst_verbs_device){ .index = net->device_count };
 	int rc = open_named(name, &d->context);
 	if (rc == 0)
 		rc = make(net, d);
+	if (rc == 0) {
+		mst_domain_lock(&net->net.domain);
+		rc = join_domain(net, d);
+		mst_domain_unlock(&net->net.domain);
+	}
 	if (rc != 0) {
+		unpin_from(d, &net->versions);
 		mst_verbs_device_close(d);
 		return rc;
 	}
-	net->device_count++;
 	*out = d;
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The connector's beginning of a link. All rails go through the steps side by side: address, route,
- * answer; then the pairs are brought up, and the acceptor is told where this end's landing is.
+ * answer; then the pairs are brought up, and the acceptor is told where this end's inbound region
+ * is.
  *
  * A path that is dead does not answer at all. So each step waits for no longer than what it asks is
  * asked again by the layers below, whatever time the whole has: after that silence is the answer.
@@ -62,8 +63,8 @@ static int give_up(const struct attempt *a, const struct mst_verbs_rail *r)
 {
 	uint64_t now = mst_now_ns();
 
-	return mst_verbs_sentence_silent(r, now < a->deadline_ns ? -EHOSTUNREACH : -ETIMEDOUT,
-					 now - a->step_ns);
+	return mst_verbs_reason_silent(r, now < a->deadline_ns ? -EHOSTUNREACH : -ETIMEDOUT,
+				       now - a->step_ns);
 }
 
 static int check_wanted(const struct attempt *a)
@@ -203,7 +204,7 @@ static int settle(struct mst_verbs_rail *r)
 		return mst_fail(errno == EINVAL ? -EPIPE : -errno,
 				"cannot establish the connection to %s: %s", r->peer,
 				strerror(errno));
-	r->remote = answer->landing;
+	r->remote = answer->inbound;
 	r->rkey = answer->rkey;
 	r->open = true;
 	rc = mst_verbs_introduce(r);
@@ -228,12 +229,12 @@ static int refused(const struct attempt *a)
 	return is_gone(a->link) ? -EPIPE : mst_fail(-EHOSTUNREACH, "%s", a->link->link.why);
 }
 
-/* Until the acceptor's devices have the introductions: it can put from now on. */
-static int await_introductions(const struct attempt *a)
+/* Until the acceptor's devices have the region exchanges: it can put from now on. */
+static int await_region_exchanges(const struct attempt *a)
 {
 	struct mst_verbs_link *l = a->link;
 
-	while (!mst_verbs_out_idle(l)) {
+	while (!mst_queue_is_idle(&l->queue)) {
 		mst_verbs_cm_step(a->net);
 		if (is_gone(l))
 			return -EPIPE;
@@ -262,7 +263,7 @@ static int ask(struct attempt *a)
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
 		rc = find_route(a, &l->rail[i]);
 	if (rc == 0)
-		rc = mst_verbs_out_new(l);
+		rc = mst_queue_init(&l->queue);
 	step_begin(a, RESOLVE_NS); /* memory was registered, which takes its time */
 	if (rc == 0)
 		rc = await(a, MST_VERBS_CM_ROUTE);
@@ -284,8 +285,8 @@ static int enter(struct attempt *a)
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
 		rc = settle(&l->rail[i]);
 	if (rc == 0)
-		rc = await_introductions(a);
-	l->open = rc == 0;
+		rc = await_region_exchanges(a);
+	l->queue.open = rc == 0;
 	if (rc != -EPIPE)
 		return rc;
 	if (l->link.why[0] == '\0')
@@ -305,6 +306,18 @@ static int find_ends(struct attempt *a)
 	return rc;
 }
 
+static int check_export(const struct mst_dial *dial)
+{
+	const struct mst_export *e = &dial->export;
+
+	if (e->region == NULL || mst_region_may_export(e, dial->lanes.down_bytes))
+		return 0;
+	return mst_fail(-EINVAL,
+			"%zu bytes from %zu on of a region of %zu cannot stand for those from %zu "
+			"on of a lane of %zu",
+			e->bytes, e->offset, e->region->bytes, e->at, dial->lanes.down_bytes);
+}
+
 int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
 {
 	struct attempt a = { .net = (struct mst_verbs_net *)n, .dial = dial };
@@ -317,9 +330,14 @@ int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_li
 	if (rc == 0)
 		rc = mst_verbs_lanes_check(&dial->lanes);
 	if (rc == 0)
+		rc = check_export(dial);
+	if (rc == 0)
 		rc = mst_verbs_link_new(a.net, true, &dial->lanes, a.far.count, &a.link);
 	if (rc != 0)
 		return rc;
+	a.link->export = dial->export;
+	if (dial->export.region != NULL)
+		mst_region_lend(dial->export.region);
 	rc = ask(&a);
 	if (rc == 0)
 		rc = enter(&a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the links of a door will take of a device, against what it has: known before the first of
- * them is made, and not when the last finds nothing left. */
+/* What the links of a listener will take of a device, against what it has: known before the first
+ * of them is made, and not when the last finds nothing left. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -33,17 +33,23 @@ void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lane
 
 	if (lanes != NULL)
 		bytes = mst_verbs_memory_of(accepts ? lanes->up_bytes : lanes->down_bytes) +
-			mst_verbs_memory_of(mst_verbs_outbox(lanes, accepts, cfg->outbox_max));
-	*out = (struct mst_claim){ .queue_pairs = lanes != NULL ? 2 * (uint32_t)rails : 0,
-				   .bytes = rails * bytes };
+			mst_verbs_memory_of(mst_verbs_outbound(lanes, accepts, cfg->outbound_max));
+	*out = (struct mst_claim){
+		/* Links share what the net has: of each device, opened here and by the connection
+		 * manager, two files each and a completion channel; two channels of the connection
+		 * manager, epoll, what wakes it. */
+		.descriptors = lanes != NULL ? 0 : 5 * (uint32_t)rails + 3 + accepts,
+		.queue_pairs = lanes != NULL ? 2 * (uint32_t)rails : 0,
+		.bytes = rails * bytes,
+	};
 }
 
 /* Room for the largest put at a time, all that notify, and a few small ones. */
 uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ibv_device_attr *has)
 {
-	uint64_t pieces = lane->bytes / MST_VERBS_MESSAGE / lane->rails;
-	uint64_t want = pieces + UINT64_C(2) * lane->credits + MST_VERBS_SEND_MIN;
-	uint32_t depth = mst_verbs_pow2_above(want < MST_VERBS_SEND_MAX ? want
+	uint64_t pieces = lane->bytes / MST_QUEUE_MESSAGE / lane->rails;
+	uint64_t want = pieces + UINT64_C(2) * lane->credits + MST_QUEUE_SENDS_MIN;
+	uint32_t depth = mst_queue_pow2_above(want < MST_VERBS_SEND_MAX ? want
 									: MST_VERBS_SEND_MAX);
 	uint32_t most = (uint32_t)has->max_qp_wr;
 
@@ -67,7 +73,7 @@ int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has
 		{ "memory regions", fewer, 2 * links + 1, has->max_mr },
 		{ "entries of a completion queue", smaller, receives + sends + 1, has->max_cqe },
 		{ "receives of a queue pair", smaller, receives, has->max_qp_wr },
-		{ "sends of a queue pair", smaller, MST_VERBS_SEND_MIN, has->max_qp_wr },
+		{ "sends of a queue pair", smaller, MST_QUEUE_SENDS_MIN, has->max_qp_wr },
 	};
 
 	for (size_t i = 0; i < sizeof(figure) / sizeof(figure[0]); i++) {

@@ -38,19 +38,45 @@ static int memory_new(const struct mst_verbs_link *l, size_t bytes, struct mst_v
 			: mst_verbs_memory_new(all, l->home->fabric.huge_pages, out);
 }
 
+static _Atomic uint64_t *credit_word(const struct mst_verbs_memory *m)
+{
+	return (_Atomic uint64_t *)(void *)(mst_verbs_tail(m) + MST_VERBS_CREDIT_AT);
+}
+
 static int make_memory(struct mst_verbs_link *l)
 {
 	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
 
-	l->peer_bytes = l->connector ? l->link.lanes.up_bytes : l->link.lanes.down_bytes;
-	l->link.outbox_bytes = mst_verbs_outbox(&l->link.lanes, !l->connector,
-						l->home->cfg.outbox_max);
-	int rc = memory_new(l, in, &l->landing);
+	l->link.outbound_bytes = mst_verbs_outbound(&l->link.lanes, !l->connector,
+						    l->home->cfg.outbound_max);
+	int rc = memory_new(l, in, &l->inbound);
 	if (rc == 0)
-		rc = memory_new(l, l->link.outbox_bytes, &l->outbox);
-	l->link.landing = l->landing.base;
-	l->link.outbox = l->outbox.base;
-	return rc;
+		rc = memory_new(l, l->link.outbound_bytes, &l->outbound);
+	l->link.inbound = l->inbound.base;
+	l->link.outbound = l->outbound.base;
+	if (rc != 0)
+		return rc;
+	l->composed = (struct mst_region){ .base = l->outbound.base, .bytes = l->outbound.bytes };
+	l->queue.in_word = credit_word(&l->inbound);
+	l->queue.out_word = credit_word(&l->outbound);
+	return 0;
+}
+
+static void prepare_queue(struct mst_verbs_link *l, uint32_t rails)
+{
+	const struct mst_lanes *lanes = &l->link.lanes;
+	struct mst_queue *q = &l->queue;
+
+	q->ops = &mst_verbs_queue;
+	q->link = &l->link;
+	q->outbound = &l->composed;
+	q->published = &l->home->versions;
+	q->peer_bytes = l->connector ? lanes->up_bytes : lanes->down_bytes;
+	q->word_at = mst_verbs_peer_tail(l) + MST_VERBS_CREDIT_AT;
+	q->in_credits = l->connector ? lanes->down_credits : lanes->up_credits;
+	q->out_credits = l->connector ? lanes->up_credits : lanes->down_credits;
+	q->ordered = !l->home->fabric.relaxed_ordering;
+	q->rail_count = rails;
 }
 
 int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
@@ -65,9 +91,8 @@ int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct m
 	l->home = net;
 	l->connector = connector;
 	l->views = connector && net->cfg.views;
-	l->in_credits = connector ? lanes->down_credits : lanes->up_credits;
-	l->out_credits = connector ? lanes->up_credits : lanes->down_credits;
 	l->rail_count = rails;
+	prepare_queue(l, rails);
 	for (uint32_t i = 0; i < rails; i++) {
 		l->rail[i].link = l;
 		l->rail[i].index = i;
@@ -89,14 +114,21 @@ void mst_verbs_link_free(struct mst_link *link)
 	if (l == NULL)
 		return;
 	MST_ASSERT(l->state == MST_VERBS_IDLE);
+	if (l->home->inherited) {
+		free(l);
+		return;
+	}
 	for (uint32_t i = 0; i < l->rail_count; i++) {
 		if (l->rail[i].id != NULL)
 			(void)rdma_disconnect(l->rail[i].id);
 		mst_verbs_rail_destroy(&l->rail[i]);
 	}
-	mst_verbs_out_free(&l->out);
-	mst_verbs_memory_free(&l->landing);
-	mst_verbs_memory_free(&l->outbox);
+	mst_verbs_unpin(&l->composed);
+	if (l->export.region != NULL)
+		mst_region_take_back(l->export.region);
+	mst_queue_fini(&l->queue);
+	mst_verbs_memory_free(&l->inbound);
+	mst_verbs_memory_free(&l->outbound);
 	free(l);
 }
 
@@ -104,15 +136,15 @@ int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset
 			void *at)
 {
 	const struct mst_verbs_link *l = (const struct mst_verbs_link *)link;
-	size_t landing = l->connector ? link->lanes.down_bytes : link->lanes.up_bytes;
+	size_t inbound = l->connector ? link->lanes.down_bytes : link->lanes.up_bytes;
 
 	if (!l->views)
 		return -ENOTSUP;
 	switch (what) {
-	case MST_VIEW_OUTBOX:
-		return mst_pages_view(link->outbox, link->outbox_bytes, offset, bytes, at);
-	case MST_VIEW_LANDING:
-		return mst_pages_view(link->landing, landing, offset, bytes, at);
+	case MST_VIEW_OUTBOUND:
+		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
+	case MST_VIEW_INBOUND:
+		return mst_pages_view(link->inbound, inbound, offset, bytes, at);
 	case MST_VIEW_SHARED: /* nothing of the acceptor's is mapped here */
 		return -EINVAL;
 	}
@@ -121,23 +153,46 @@ int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset
 
 /* ---- completions ---- */
 
-/* The connector's first write on a rail says where its landing is. */
-static int take_introduction(struct mst_verbs_rail *r)
+/* A part of the inbound region may lie elsewhere: in one place, the same on all rails. */
+static int take_apart(struct mst_verbs_rail *r, const struct mst_verbs_region_exchange *intro)
+{
+	struct mst_queue *q = &r->link->queue;
+	bool first = true;
+
+	if (intro->bytes > q->peer_bytes || intro->at > q->peer_bytes - intro->bytes ||
+	    intro->base > UINT64_MAX - intro->bytes)
+		return -EPROTO;
+	for (uint32_t i = 0; i < r->link->rail_count; i++)
+		first &= !r->link->rail[i].open;
+	size_t from = intro->bytes > 0 ? intro->at : 0, end = from + intro->bytes;
+	if (!first && (q->cut[0] != from || q->cut[1] != end))
+		return -EPROTO;
+	q->cut[0] = r->apart.from = from;
+	q->cut[1] = r->apart.end = end;
+	r->apart.remote = intro->base;
+	r->apart.rkey = intro->base_rkey;
+	return 0;
+}
+
+/* The connector's first write on a rail says where its inbound region is. */
+static int take_region_exchange(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;
-	struct mst_verbs_introduction intro;
-	size_t bytes = mst_verbs_memory_of(l->peer_bytes);
+	struct mst_verbs_region_exchange intro;
+	size_t bytes = mst_verbs_memory_of(l->queue.peer_bytes);
 
-	memcpy(&intro, mst_verbs_tail(&l->landing) + r->index * MST_VERBS_INTRODUCTION_LINE,
+	memcpy(&intro, mst_verbs_tail(&l->inbound) + r->index * MST_VERBS_REGION_EXCHANGE_LINE,
 	       sizeof(intro));
-	if (intro.magic != MST_VERBS_MAGIC || intro.landing > UINT64_MAX - bytes)
+	if (intro.magic != MST_VERBS_MAGIC || intro.inbound > UINT64_MAX - bytes)
 		return -EPROTO;
-	r->remote = intro.landing;
+	if (take_apart(r, &intro) != 0)
+		return -EPROTO;
+	r->remote = intro.inbound;
 	r->rkey = intro.rkey;
-	r->open = l->open = true;
+	r->open = l->queue.open = true;
 	for (uint32_t i = 0; i < l->rail_count; i++)
-		l->open &= l->rail[i].open;
-	l->out.dirty = true;
+		l->queue.open &= l->rail[i].open;
+	l->queue.dirty = true;
 	return 0;
 }
 
@@ -146,9 +201,8 @@ static int take_arrival(struct mst_verbs_rail *r, const struct ibv_wc *wc)
 	if (wc->opcode != IBV_WC_RECV_RDMA_WITH_IMM)
 		return -EPROTO;
 	if (!r->open)
-		return take_introduction(r);
-	/* There are no more receives than slots. */
-	r->imm[r->imm_tail++ & r->imm_mask] = ntohl(wc->imm_data);
+		return take_region_exchange(r);
+	mst_queue_arrived(&r->link->queue, r->index, ntohl(wc->imm_data));
 	return 0;
 }
 
@@ -171,11 +225,10 @@ static int take(struct mst_verbs_rail *r, const struct ibv_wc *wc)
 	struct mst_verbs_link *l = r->link;
 
 	if (wc->status != IBV_WC_SUCCESS)
-		return mst_verbs_sentence_completion(r, wc);
+		return mst_verbs_reason_completion(r, wc);
 	if (wc->wr_id == 0)
 		return take_arrival(r, wc) == 0 ? 0 : explain_break(r);
-	r->completed = wc->wr_id;
-	l->out.dirty |= l->out.head != l->out.tail;
+	mst_queue_completed(&l->queue, r->index, wc->wr_id);
 	return 0;
 }
 
@@ -234,49 +287,26 @@ void mst_verbs_link_end(struct mst_verbs_link *l, int error)
 		return;
 	l->error = error;
 	l->state = MST_VERBS_ENDING;
+	l->queue.up = false;
 	/* A peer that is gone puts no more: what has come by now is the last. */
 	for (uint32_t i = 0; i < l->rail_count; i++) {
-		struct mst_verbs_rail *r = &l->rail[i];
 		if (error == -EPIPE)
-			gather(r);
-		else
-			r->imm_head = r->imm_tail;
-		mst_verbs_rail_error(r);
+			gather(&l->rail[i]);
+		mst_verbs_rail_error(&l->rail[i]);
 	}
+	if (error != -EPIPE)
+		mst_queue_forget_arrivals(&l->queue);
 }
 
 /* ---- events ---- */
 
-static bool has_arrival(const struct mst_verbs_link *l)
-{
-	for (uint32_t i = 0; i < l->rail_count; i++)
-		if (l->rail[i].imm_head == l->rail[i].imm_tail)
-			return false;
-	return true;
-}
-
-/* All rails have brought it: they must agree on what it is. */
-static int take_immediate(struct mst_verbs_link *l, uint32_t *imm)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < l->rail_count; i++) {
-		struct mst_verbs_rail *r = &l->rail[i];
-		uint32_t one = r->imm[r->imm_head++ & r->imm_mask];
-		if (i > 0 && one != *imm)
-			rc = -EPROTO;
-		*imm = one;
-	}
-	return rc;
-}
-
-bool mst_verbs_link_stirs(const struct mst_verbs_link *l)
+bool mst_verbs_link_has_work(const struct mst_verbs_link *l)
 {
 	if (l->state == MST_VERBS_ENDING)
 		return true;
 	if (l->state != MST_VERBS_LIVE)
 		return false;
-	return has_arrival(l) || mst_verbs_out_stirs(l);
+	return mst_queue_has_arrival(&l->queue) || mst_queue_has_sent(&l->queue);
 }
 
 static int poll_sent(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
@@ -284,7 +314,7 @@ static int poll_sent(struct mst_verbs_link *l, struct mst_net_event *ev, int max
 	uint64_t cookie;
 	int n = 0;
 
-	while (n < max && mst_verbs_out_sent(l, &cookie))
+	while (n < max && mst_queue_take_sent(&l->queue, &cookie))
 		ev[n++] = (struct mst_net_event){ .kind = MST_SENT,
 						  .link = &l->link,
 						  .cookie = cookie };
@@ -296,8 +326,8 @@ static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 	uint32_t imm = 0;
 	int n = 0;
 
-	while (n < max && has_arrival(l)) {
-		if (take_immediate(l, &imm) != 0) {
+	while (n < max && mst_queue_has_arrival(&l->queue)) {
+		if (mst_queue_take_arrival(&l->queue, &imm) != 0) {
 			mst_verbs_link_end(l, explain_break(&l->rail[0]));
 			break;
 		}
@@ -311,7 +341,7 @@ static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 /* As many receives again as were used, before the peer is told that it may use them. */
 static void renew(struct mst_verbs_link *l, uint32_t count)
 {
-	l->polled += count;
+	l->queue.polled += count;
 	for (uint32_t i = 0; i < l->rail_count && count > 0; i++) {
 		int rc = mst_verbs_rail_post_receives(&l->rail[i], count);
 		if (rc != 0)
@@ -327,14 +357,14 @@ int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 	n += arrived;
 	if (l->state == MST_VERBS_LIVE) {
 		renew(l, (uint32_t)arrived);
-		mst_verbs_out_flush(l);
+		mst_queue_flush(&l->queue);
 		l->idle = n > 0 ? 0 : l->idle + 1;
 		if (l->idle == IDLE_POLLS)
-			mst_verbs_out_return(l);
+			mst_queue_return(&l->queue);
 		else
-			mst_verbs_out_settle(l);
+			mst_queue_settle(&l->queue);
 	}
-	if (l->state == MST_VERBS_ENDING && n < max && !has_arrival(l)) {
+	if (l->state == MST_VERBS_ENDING && n < max && !mst_queue_has_arrival(&l->queue)) {
 		l->state = MST_VERBS_LOST;
 		ev[n++] = (struct mst_net_event){ .kind = MST_LOST,
 						  .link = &l->link,

@@ -101,20 +101,36 @@ void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_co
 		      (unsigned long)NODES_MAX, 0);
 }
 
-static int explain(size_t bytes, const char *what, const char *device, int error)
+/* libibverbs says ENOMEM of a hole, as of a limit. */
+static bool is_mapped(const struct mst_verbs_memory *m)
+{
+	uintptr_t from = (uintptr_t)m->base / MST_VERBS_PAGE * MST_VERBS_PAGE;
+
+	return msync((void *)from, mst_verbs_round((uintptr_t)m->base + m->bytes - from),
+		     MS_ASYNC) == 0;
+}
+
+static int explain(const struct mst_verbs_memory *m, const char *what, const char *device,
+		   int error)
 {
 	struct rlimit limit;
 
+	if (error == EFAULT || (error == ENOMEM && !is_mapped(m)))
+		return mst_fail(-EFAULT,
+				"cannot register %zu bytes (%s) with %s: not all of it is mapped, "
+				"or it is a file's or a device's, or may not be written: copy it "
+				"to memory of the process",
+				m->bytes, what, device);
 	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 	    limit.rlim_cur != RLIM_INFINITY)
 		return mst_fail(-ENOMEM,
 				"cannot register %zu bytes (%s) with %s: this process may lock "
 				"%" PRIu64 " bytes of memory; raise that: ulimit -l unlimited, "
 				"LimitMEMLOCK=infinity in a systemd unit, --ulimit memlock=-1 of a "
-				"container",
-				bytes, what, device, (uint64_t)limit.rlim_cur);
-	return mst_fail(-error, "cannot register %zu bytes (%s) with %s: %s", bytes, what, device,
-			strerror(error));
+				"container; muster doctor checks it",
+				m->bytes, what, device, (uint64_t)limit.rlim_cur);
+	return mst_fail(-error, "cannot register %zu bytes (%s) with %s: %s", m->bytes, what,
+			device, strerror(error));
 }
 
 int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
@@ -123,5 +139,91 @@ int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsi
 	*out = ibv_reg_mr(pd, m->base, m->bytes, access);
 	if (*out != NULL)
 		return 0;
-	return explain(m->bytes, what, ibv_get_device_name(pd->context->device), errno);
+	return explain(m, what, ibv_get_device_name(pd->context->device), errno);
 }
+
+/* ---- regions ---- */
+
+int mst_verbs_pin(struct mst_verbs_device *d, struct mst_region *r, const char *what)
+{
+	const struct mst_verbs_memory m = { .base = r->base, .bytes = r->bytes };
+	struct ibv_mr *mr;
+
+	if (r->bytes == 0 || r->pin[d->index] != NULL)
+		return 0;
+	int rc = mst_verbs_register(d->pd, &m, 0, what, &mr); /* 0: this end reads it */
+	if (rc == 0)
+		r->pin[d->index] = mr;
+	return rc;
+}
+
+void mst_verbs_unpin(struct mst_region *r)
+{
+	for (uint32_t i = 0; i < MST_DEVICES_MAX; i++) {
+		if (r->pin[i] != NULL)
+			ibv_dereg_mr(r->pin[i]);
+		r->pin[i] = NULL;
+	}
+}
+
+/* Where the kernel does not copy pinned pages for a child, libibverbs has to keep them from it. */
+static int check_fork(void)
+{
+	if (ibv_is_fork_initialized() == IBV_FORK_UNNEEDED)
+		return 0;
+	return mst_fail(-ENOTSUP,
+			"memory of the program's own cannot be registered here: forked children "
+			"would lose it, for this kernel, or its RDMA library, does not copy pinned "
+			"pages for them; Linux 5.12 does");
+}
+
+/* libibverbs keeps them even where it need not, once anybody in the process (this transport, NCCL)
+ * has called ibv_fork_init(): seen with rdma-core 44. */
+static int keep_in_children(const struct mst_region *r)
+{
+	uintptr_t from = (uintptr_t)r->base / MST_VERBS_PAGE * MST_VERBS_PAGE;
+	size_t bytes = mst_verbs_round((uintptr_t)r->base + r->bytes - from);
+
+	if (madvise((void *)from, bytes, MADV_DOFORK) == 0)
+		return 0;
+	return mst_fail(-ENOTSUP, "%zu bytes at %p are no memory that a forked child can have: %s",
+			r->bytes, (void *)r->base, strerror(errno));
+}
+
+int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r)
+{
+	int rc = mst_verbs_pin(d, r, "the program's own");
+
+	return rc != 0 ? rc : keep_in_children(r);
+}
+
+int mst_verbs_export(struct mst_verbs_rail *r, unsigned access)
+{
+	const struct mst_export *e = &r->link->export;
+	const struct mst_verbs_memory m = { .base = e->region->base + e->offset,
+					    .bytes = e->bytes };
+	int rc = mst_verbs_register(r->pd, &m, access, "where the peer's results go", &r->exported);
+
+	return rc != 0 ? rc : keep_in_children(e->region);
+}
+
+static int pin(void *ctx, struct mst_region *r)
+{
+	struct mst_verbs_net *net = ctx;
+	int rc = check_fork();
+
+	for (uint32_t i = 0; i < net->device_count && rc == 0; i++)
+		if (!net->device[i].gone)
+			rc = mst_verbs_pin_own(&net->device[i], r);
+	if (rc != 0)
+		mst_verbs_unpin(r);
+	return rc;
+}
+
+static void unpin(void *ctx, struct mst_region *r)
+{
+	(void)ctx;
+	mst_verbs_unpin(r);
+}
+
+const struct mst_domain_ops mst_verbs_domain = { .pin = pin, .unpin = unpin };

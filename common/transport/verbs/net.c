@@ -21,11 +21,12 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/transport/nap.h"
 #include "common/transport/spin.h"
+#include "common/transport/verbs/library.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
-#define SLEEP_MAX_NS MST_SECOND /* then look again, whoever forgot to ring */
 #define LISTEN_EVERY_POLLS 64u
 #define LISTEN_EVERY_NS (10 * MST_MS)
 #define LISTEN_EVENTS 16
@@ -54,28 +55,35 @@ static void net_close(struct mst_net *n)
 	if (net == NULL)
 		return;
 	MST_ASSERT(net->link_count == 0);
+	if (net->inherited) {
+		mst_domain_fini(&net->net.domain);
+		free(net);
+		return;
+	}
+	mst_domain_fini(&net->net.domain);
+	mst_verbs_unpin(&net->versions);
 	for (uint32_t i = 0; i < net->device_count; i++)
 		mst_verbs_device_close(&net->device[i]);
 	if (net->cm != NULL)
 		rdma_destroy_event_channel(net->cm);
-	close_fd(net->bell);
+	close_fd(net->notify_fd);
 	close_fd(net->epoll);
 	mst_verbs_memory_free(&net->published);
 	free(net);
 }
 
-static int open_ears(struct mst_verbs_net *net)
+static int open_wait_fds(struct mst_verbs_net *net)
 {
 	net->epoll = epoll_create1(EPOLL_CLOEXEC);
-	net->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (net->epoll < 0 || net->bell < 0)
+	net->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (net->epoll < 0 || net->notify_fd < 0)
 		return mst_fail(-errno, "cannot make a descriptor to wait on: %s", strerror(errno));
 	int rc = mst_verbs_cm_open(&net->cm);
 	if (rc != 0)
 		return rc;
 	rc = mst_verbs_watch(net, net->cm->fd);
 	if (rc == 0)
-		rc = mst_verbs_watch(net, net->bell);
+		rc = mst_verbs_watch(net, net->notify_fd);
 	if (rc != 0)
 		return mst_fail(rc, "cannot watch the RDMA connection manager: %s", strerror(-rc));
 	return 0;
@@ -89,8 +97,11 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	mst_why_clear();
 	if (cfg->published_bytes > MST_VERBS_BYTES_MAX)
 		return -EINVAL;
-	/* Children may be forked while memory is registered; on kernels that copy pinned pages for
-	 * a child this does nothing. */
+	int rc = mst_verbs_library();
+	if (rc != 0)
+		return mst_fail(rc, "%s", mst_verbs_library_why());
+	/* Children may be forked while memory is registered: what is muster's own they need not
+	 * have, and the kernel need not copy for them. */
 	(void)ibv_fork_init();
 	net = calloc(1, sizeof(*net) + cfg->links_max * sizeof(net->links[0]));
 	if (net == NULL)
@@ -99,8 +110,10 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	net->cfg = *cfg;
 	net->fabric = cfg->fabric != NULL ? *cfg->fabric : usual;
 	net->cfg.fabric = &net->fabric;
-	net->epoll = net->bell = -1;
-	int rc = open_ears(net);
+	net->epoll = net->notify_fd = -1;
+	net->net.domain.ops = &mst_verbs_domain;
+	net->net.domain.ctx = net;
+	rc = open_wait_fds(net);
 	if (rc == 0 && cfg->published_bytes > 0)
 		rc = mst_verbs_memory_new(mst_verbs_round(cfg->published_bytes),
 					  net->fabric.huge_pages, &net->published);
@@ -108,6 +121,8 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 		net_close(&net->net);
 		return rc;
 	}
+	net->versions = (struct mst_region){ .base = net->published.base,
+					     .bytes = net->published.bytes };
 	net->net.published = net->published.base;
 	net->net.published_bytes = cfg->published_bytes;
 	*out = &net->net;
@@ -142,11 +157,12 @@ int mst_verbs_attach(struct mst_net *n, struct mst_link *link)
 	l->index = net->link_count;
 	net->links[net->link_count++] = l;
 	l->state = MST_VERBS_LIVE;
-	/* Acquire: pairs with the door's store; what it wrote about the reason is visible. */
+	l->queue.up = true;
+	/* Acquire: pairs with the listener's store; what it wrote about the reason is visible. */
 	if (atomic_load_explicit(&l->gone, memory_order_acquire))
 		mst_verbs_link_end(l, -EPIPE);
-	/* Events that come along from the door's channel do not wake this one: a hang-up among them
-	 * would wait until something else happens. */
+	/* Events that come along from the listener's channel do not wake this one: a hang-up among
+	 * them would wait until something else happens. */
 	mst_verbs_cm_step(net);
 	return 0;
 }
@@ -155,14 +171,14 @@ static void see_off(struct mst_verbs_link *l)
 {
 	uint64_t end = mst_now_ns() + FAREWELL_NS;
 
-	mst_verbs_out_flush(l);
-	if (l->state != MST_VERBS_LIVE || mst_verbs_out_idle(l))
+	mst_queue_flush(&l->queue);
+	if (l->state != MST_VERBS_LIVE || mst_queue_is_idle(&l->queue))
 		return;
-	mst_verbs_out_mark(l);
+	mst_queue_mark(&l->queue);
 	do {
 		mst_verbs_link_gather(l);
-		mst_verbs_out_flush(l);
-	} while (l->state == MST_VERBS_LIVE && !mst_verbs_out_idle(l) && mst_now_ns() < end);
+		mst_queue_flush(&l->queue);
+	} while (l->state == MST_VERBS_LIVE && !mst_queue_is_idle(&l->queue) && mst_now_ns() < end);
 }
 
 static void net_detach(struct mst_link *link)
@@ -180,7 +196,31 @@ static void net_detach(struct mst_link *link)
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;
 	l->state = MST_VERBS_IDLE;
+	l->queue.up = false;
 	l->net = NULL;
+}
+
+/* What libibverbs and librdmacm would do to close, they do to the parent's objects in the kernel.
+ * The descriptors alone are the child's; the pages that devices reach are not in it. */
+static void net_disown(struct mst_net *n)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		net->links[i]->state = MST_VERBS_IDLE;
+		net->links[i]->net = NULL;
+	}
+	for (uint32_t i = 0; i < net->device_count; i++) {
+		close_fd(net->device[i].channel->fd);
+		close_fd(net->device[i].context->async_fd);
+		close_fd(net->device[i].context->cmd_fd);
+	}
+	close_fd(net->cm->fd);
+	close_fd(net->notify_fd);
+	close_fd(net->epoll);
+	mst_domain_disown(&net->net.domain);
+	net->link_count = 0;
+	net->inherited = true;
 }
 
 void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d)
@@ -195,7 +235,7 @@ void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d)
 		for (uint32_t k = 0; k < l->rail_count && l->state == MST_VERBS_LIVE; k++) {
 			if (l->rail[k].device != d)
 				continue;
-			mst_verbs_sentence_removed(&l->rail[k]);
+			mst_verbs_reason_removed(&l->rail[k]);
 			mst_verbs_link_end(l, -EPIPE);
 		}
 	}
@@ -249,25 +289,24 @@ static void hear_completions(struct mst_verbs_device *d)
 	}
 }
 
-/* Sleeps until a device, the connection manager or the bell speaks. 0, or -EINTR. */
+/* Sleeps until a device, the connection manager or the notify descriptor speaks. 0, or -EINTR. */
 static int listen_to_all(struct mst_verbs_net *net, int timeout_ms)
 {
 	struct epoll_event ev[LISTEN_EVENTS];
 	uint64_t rung;
-	int n = epoll_wait(net->epoll, ev, LISTEN_EVENTS, timeout_ms);
-	int rc = n < 0 ? -errno : 0;
+	int n = mst_nap(net->epoll, ev, LISTEN_EVENTS, timeout_ms);
 
 	net->listened_ns = mst_now_ns();
 	if (n <= 0)
-		return rc;
-	ssize_t got = read(net->bell, &rung, sizeof(rung));
+		return n;
+	ssize_t got = read(net->notify_fd, &rung, sizeof(rung));
 	(void)got;
 	for (uint32_t i = 0; i < net->device_count; i++) {
 		hear_completions(&net->device[i]);
 		hear_device(net, &net->device[i]);
 	}
 	mst_verbs_cm_step(net);
-	return rc;
+	return 0;
 }
 
 static void listen_now_and_then(struct mst_verbs_net *net)
@@ -294,7 +333,7 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	return got;
 }
 
-static bool stirs(void *n)
+static bool has_work(void *n)
 {
 	struct mst_verbs_net *net = n;
 	/* Relaxed: wait() takes the flag with acquire before it returns. */
@@ -303,8 +342,8 @@ static bool stirs(void *n)
 	listen_now_and_then(net);
 	for (uint32_t i = 0; i < net->link_count && !any; i++) {
 		mst_verbs_link_gather(net->links[i]);
-		mst_verbs_out_flush(net->links[i]); /* there may be room by now */
-		any = mst_verbs_link_stirs(net->links[i]);
+		mst_queue_flush(&net->links[i]->queue); /* there may be room by now */
+		any = mst_verbs_link_has_work(net->links[i]);
 	}
 	return any;
 }
@@ -324,8 +363,8 @@ static void prepare_for_sleep(struct mst_verbs_net *net)
 {
 	for (uint32_t i = 0; i < net->link_count; i++) {
 		struct mst_verbs_link *l = net->links[i];
-		mst_verbs_out_flush(l);
-		mst_verbs_out_return(l);
+		mst_queue_flush(&l->queue);
+		mst_queue_return(&l->queue);
 		for (uint32_t k = 0; k < l->rail_count; k++) {
 			if (l->rail[k].armed)
 				continue;
@@ -346,7 +385,7 @@ static int sleep_until(struct mst_verbs_net *net, uint64_t deadline_ns)
 		 * found by this look, later ones ring. */
 		atomic_thread_fence(memory_order_seq_cst);
 		int ms = sleep_ms(deadline_ns);
-		bool enough = stirs(net) || ms == 0;
+		bool enough = has_work(net) || ms == 0;
 		rc = listen_to_all(net, enough ? 0 : ms);
 		if (enough)
 			break;
@@ -362,11 +401,11 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	int rc = 0;
 
 	for (uint32_t i = 0; i < net->link_count; i++)
-		mst_verbs_out_flush(net->links[i]);
-	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, stirs, net)) {
+		mst_queue_flush(&net->links[i]->queue);
+	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, has_work, net)) {
 		now = mst_now_ns();
-		if (deadline_ns > now + SLEEP_MAX_NS)
-			deadline_ns = now + SLEEP_MAX_NS;
+		if (deadline_ns - now > mst_spin_look_ns(&net->cfg))
+			deadline_ns = now + mst_spin_look_ns(&net->cfg);
 		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
 		rc = sleep_until(net, deadline_ns);
 		atomic_store_explicit(&net->asleep, false, memory_order_relaxed);
@@ -386,22 +425,34 @@ static void net_wake(struct mst_net *n)
 	atomic_store_explicit(&net->woken, true, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&net->asleep, memory_order_relaxed)) {
-		ssize_t written = write(net->bell, &one, sizeof(one));
+		ssize_t written = write(net->notify_fd, &one, sizeof(one));
 		(void)written; /* a full counter has woken it already */
 	}
 	errno = saved_errno;
 }
 
+static int put(struct mst_link *link, const struct mst_put *what)
+{
+	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
+
+	MST_ASSERT(l->state != MST_VERBS_IDLE);
+	return mst_queue_put(&l->queue, what);
+}
+
 const struct mst_transport mst_verbs = {
 	.scheme = "verbs",
-	.door = &mst_verbs_door,
+	.prefix = "verbs:",
+	.medium = "RDMA",
+	.pins = true,
+	.listener = &mst_verbs_listener,
 	.net_open = net_open,
 	.net_close = net_close,
 	.dial = mst_verbs_dial,
 	.attach = mst_verbs_attach,
 	.detach = net_detach,
 	.link_free = mst_verbs_link_free,
-	.put = mst_verbs_put,
+	.disown = net_disown,
+	.put = put,
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,

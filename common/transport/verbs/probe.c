@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/transport/verbs/library.h"
+
 #define GIDS_MAX 512u /* entries in use of a device; the widest tables known have 256 a port */
 
 static_assert(MST_PROBE_NETDEV_LEN == IF_NAMESIZE, "a name is copied whole");
@@ -159,8 +161,11 @@ int mst_probe_open(struct mst_probe *out)
 {
 	int count = 0;
 	struct mst_probe_device *device;
-	struct ibv_device **list = ibv_get_device_list(&count);
+	int rc = mst_verbs_library();
 
+	if (rc != 0)
+		return rc;
+	struct ibv_device **list = ibv_get_device_list(&count);
 	if (list == NULL)
 		return errno != 0 ? -errno : -ENOMEM;
 	device = calloc((size_t)count + 1, sizeof(device[0]));

@@ -70,7 +70,8 @@ struct mst_probe {
 };
 
 /* What libibverbs offers to this process, in its order. Rates are not told. Return: 0, also where
- * there is no device; -ENOSYS the kernel has no ib_uverbs; -ENOMEM. */
+ * there is no device; -ENOSYS the kernel has no ib_uverbs; -ELIBACC libibverbs or librdmacm is not
+ * there, or too old; -ENOMEM. */
 int mst_probe_open(struct mst_probe *out);
 void mst_probe_close(struct mst_probe *p); /* also of a zeroed one */
 

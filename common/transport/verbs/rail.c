@@ -17,10 +17,15 @@
 
 /* ---- making ---- */
 
+static uint32_t sends_of(const struct mst_verbs_rail *r)
+{
+	return r->link->queue.rail[r->index].sends;
+}
+
 static int make_queue(struct mst_verbs_rail *r)
 {
 	/* Every receive and every send may complete, if only in error. */
-	uint64_t entries = (uint64_t)r->link->in_credits + 1 + r->send_size + 1;
+	uint64_t entries = (uint64_t)r->link->queue.in_credits + 1 + sends_of(r) + 1;
 
 	if (entries > (uint64_t)r->device->limits.max_cqe)
 		return mst_fail(
@@ -59,62 +64,59 @@ static int make_pairs(struct mst_verbs_rail *r)
 {
 	static const uint32_t inline_bytes[] = { 256, 64, 0 };
 
-	r->in = make_pair(r, r->pd, 1, r->link->in_credits + 1, 0);
+	r->in = make_pair(r, r->pd, 1, r->link->queue.in_credits + 1, 0);
 	for (size_t i = 0; i < 3 && r->out == NULL && r->in != NULL; i++)
-		r->out = make_pair(r, r->device->pd, r->send_size, 1, inline_bytes[i]);
+		r->out = make_pair(r, r->device->pd, sends_of(r), 1, inline_bytes[i]);
 	if (r->in != NULL && r->out != NULL)
 		return 0;
 	return mst_fail(-errno,
 			"RDMA device %s has no queue pair left for this link (%d in all, each with "
 			"%d requests at most; this one takes %u sends, %u receives): %s",
 			mst_verbs_rail_device(r), r->device->limits.max_qp,
-			r->device->limits.max_qp_wr, r->send_size, r->link->in_credits + 1,
+			r->device->limits.max_qp_wr, sends_of(r), r->link->queue.in_credits + 1,
 			strerror(errno));
 }
 
 static int register_memory(struct mst_verbs_rail *r)
 {
 	if (r->index == 0) {
-		mst_verbs_memory_near(&r->link->landing, r->device->context);
-		mst_verbs_memory_near(&r->link->outbox, r->device->context);
+		mst_verbs_memory_near(&r->link->inbound, r->device->context);
+		mst_verbs_memory_near(&r->link->outbound, r->device->context);
 		if (r->link->views && r->link->home->fabric.huge_pages) {
-			mst_verbs_memory_gather(&r->link->landing);
-			mst_verbs_memory_gather(&r->link->outbox);
+			mst_verbs_memory_gather(&r->link->inbound);
+			mst_verbs_memory_gather(&r->link->outbound);
 		}
 	}
 	unsigned from_afar = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 
 	if (r->link->home->fabric.relaxed_ordering)
 		from_afar |= IBV_ACCESS_RELAXED_ORDERING;
-	int rc = mst_verbs_register(r->pd, &r->link->landing, from_afar, "what the peer writes",
-				    &r->landing);
-	return rc != 0 ? rc
-		       : mst_verbs_register(r->device->pd, &r->link->outbox, 0, "what it is sent",
-					    &r->outbox);
+	int rc = mst_verbs_register(r->pd, &r->link->inbound, from_afar, "what the peer writes",
+				    &r->inbound);
+	if (rc == 0 && r->link->export.region != NULL)
+		rc = mst_verbs_export(r, from_afar);
+	return rc != 0 ? rc : mst_verbs_pin(r->device, &r->link->composed, "what it is sent");
 }
 
 int mst_verbs_rail_make(struct mst_verbs_rail *r)
 {
-	uint32_t slots = mst_verbs_pow2_above(r->link->in_credits + 1u);
-	struct mst_verbs_lane out = { r->link->peer_bytes, r->link->out_credits,
-				      r->link->rail_count };
+	struct mst_queue *q = &r->link->queue;
+	struct mst_verbs_lane out = { q->peer_bytes, q->out_credits, q->rail_count };
 	struct {
 		uint32_t in, out;
 	} psn;
 
-	if (r->device->limits.max_qp_wr < (int)MST_VERBS_SEND_MIN)
+	if (r->device->limits.max_qp_wr < (int)MST_QUEUE_SENDS_MIN)
 		return mst_fail(-EINVAL, "RDMA device %s takes %d requests at a time, too few (%u)",
 				mst_verbs_rail_device(r), r->device->limits.max_qp_wr,
-				MST_VERBS_SEND_MIN);
+				MST_QUEUE_SENDS_MIN);
 	if (mst_rand_secret(&psn, sizeof(psn)) != 0)
 		return mst_fail(-EIO, "no random numbers for a link");
 	r->in_psn = psn.in & PSN_MASK;
 	r->out_psn = psn.out & PSN_MASK;
-	r->send_size = mst_verbs_send_depth(&out, &r->device->limits);
-	r->imm = calloc(slots, sizeof(*r->imm));
-	r->imm_mask = slots - 1;
 	r->pd = ibv_alloc_pd(r->device->context);
-	if (r->imm == NULL || r->pd == NULL)
+	if (mst_queue_rail_init(q, r->index, mst_verbs_send_depth(&out, &r->device->limits)) != 0 ||
+	    r->pd == NULL)
 		return mst_fail(-ENOMEM,
 				"no memory, or no protection domain of RDMA device %s left",
 				mst_verbs_rail_device(r));
@@ -134,10 +136,10 @@ void mst_verbs_rail_destroy(struct mst_verbs_rail *r)
 		ibv_destroy_qp(r->in);
 	if (r->out != NULL)
 		ibv_destroy_qp(r->out);
-	if (r->landing != NULL)
-		ibv_dereg_mr(r->landing);
-	if (r->outbox != NULL)
-		ibv_dereg_mr(r->outbox);
+	if (r->inbound != NULL)
+		ibv_dereg_mr(r->inbound);
+	if (r->exported != NULL)
+		ibv_dereg_mr(r->exported);
 	if (r->cq != NULL)
 		ibv_destroy_cq(r->cq);
 	if (r->pd != NULL)
@@ -145,7 +147,6 @@ void mst_verbs_rail_destroy(struct mst_verbs_rail *r)
 	/* Last: it keeps the pair's numbers from being reused for a while. */
 	if (r->id != NULL)
 		rdma_destroy_id(r->id);
-	free(r->imm);
 }
 
 int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count)
@@ -312,7 +313,7 @@ int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far 
 	int rc = to_init(r);
 
 	if (rc == 0)
-		rc = mst_verbs_rail_post_receives(r, r->link->in_credits + 1);
+		rc = mst_verbs_rail_post_receives(r, r->link->queue.in_credits + 1);
 	if (rc == 0)
 		rc = to_receive(r, far, own, other);
 	if (rc == 0)

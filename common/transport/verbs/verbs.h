@@ -3,30 +3,24 @@
  * Links over RDMA verbs: InfiniBand, RoCE, soft-RoCE.
  *
  *   connector                                    acceptor
- *   out --- up lane: writes, then immediate ---> in      landing of the acceptor
- *   in <--- down lane ------------------------- out      landing of the connector
+ *   out --- up lane: writes, then immediate ---> in      inbound region of the acceptor
+ *   in <--- down lane ------------------------- out      inbound region of the connector
  *
  * Each lane is a queue pair per rail. An inbound one lives in a protection domain of its own, whose
- * only region is the landing, writable from afar and nothing else; an outbound one in the device's
- * shared domain, whose regions are all local and which grants the peer nothing. So a peer can reach
- * one piece of memory, which no other peer can.
+ * only region is the inbound region, writable from afar and nothing else; an outbound one in the
+ * device's shared domain, whose regions are all local and which grants the peer nothing. So a peer
+ * can reach one piece of memory, which no other peer can.
  *
- *   landing:  what the peer puts                  | tail
- *   outbox:   what is composed for the peer, same offsets | tail
- *   tail:     introductions[rails] | credit word   (a page)
+ *   inbound region:  what the peer puts                  | tail
+ *   outbound region:   what is composed for the peer, same offsets | tail
+ *   tail:     region exchanges[rails] | credit word   (a page)
  *
  * A connection request carries token, figures and the number of one more queue pair, the answer
  * the acceptor's address and key. The connector's address and key follow by the first write of each
- * rail, the introduction: nobody tells either before the token has been checked.
+ * rail, the region exchange: nobody tells either before the token has been checked.
  *
- * Large puts are cut into messages and dealt over the rails; a notifying put ends with one
- * immediate on every rail, and has arrived when all rails have brought it. RC delivers in order,
- * so what was put before is in memory then. Data is never looked for in memory.
- *
- * Immediates need a posted receive, so there are as many as credits. What was polled is counted in
- * the peer's credit word by a plain write: when half of them are used up, with the next put if
- * there is one, and in any case before this end sleeps. It is a monotone counter that guards
- * nothing of this end.
+ * Order, rails and credits are those of the queue of puts (common/transport/queue.h): an immediate
+ * needs a posted receive, so there are as many receives as credits.
  */
 #ifndef MST_TRANSPORT_VERBS_VERBS_H
 #define MST_TRANSPORT_VERBS_VERBS_H
@@ -40,17 +34,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/transport/queue.h"
 #include "common/transport/spin.h"
 #include "common/transport/transport.h"
 
-#define MST_VERBS_RAILS_MAX 8u
 #define MST_VERBS_PAGE ((size_t)4096)
 #define MST_VERBS_BYTES_MAX ((size_t)1 << 44)
 #define MST_VERBS_CREDITS_MAX (1u << 14)
-#define MST_VERBS_MESSAGE ((size_t)128 << 10) /* a put is cut into pieces of this */
-#define MST_VERBS_LIST 16u                    /* work requests posted at a time */
-#define MST_VERBS_SIGNAL_EVERY 16u            /* one of so many reports its completion */
-#define MST_VERBS_SEND_MIN 64u                /* depth of a send queue: a few lists at least */
+#define MST_VERBS_LIST 16u /* work requests posted at a time */
 #define MST_VERBS_SEND_MAX 4096u
 
 /* rdma_cm leaves the timer at 0, which stands for 655 ms; 12 is 0.64 ms. Receives are posted before
@@ -61,15 +52,6 @@
 static inline size_t mst_verbs_round(size_t bytes)
 {
 	return (bytes + MST_VERBS_PAGE - 1) / MST_VERBS_PAGE * MST_VERBS_PAGE;
-}
-
-static inline uint32_t mst_verbs_pow2_above(uint64_t n)
-{
-	uint32_t size = 1;
-
-	while (size < n)
-		size *= 2;
-	return size;
 }
 
 /* ---- memory.c: what is registered ---- */
@@ -95,7 +77,17 @@ void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_co
 int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
 		       const char *what, struct ibv_mr **out);
 
-/* Of a lane's landing or outbox of so many bytes: a page follows, see above. */
+struct mst_verbs_device;
+
+/* Makes a region readable for what is sent over the device, once. As above. */
+int mst_verbs_pin(struct mst_verbs_device *d, struct mst_region *r, const char *what);
+/* The same of memory that belongs to the program, and so to its children. */
+int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r);
+void mst_verbs_unpin(struct mst_region *r); /* from all devices */
+/* What regions of a net's domain are pinned by; its context is the net. */
+extern const struct mst_domain_ops mst_verbs_domain;
+
+/* Of a lane's inbound region or outbound region of so many bytes: a page follows, see above. */
 static inline size_t mst_verbs_memory_of(size_t bytes)
 {
 	return mst_verbs_round(bytes) + MST_VERBS_PAGE;
@@ -111,7 +103,7 @@ union mst_verbs_address {
 
 struct mst_verbs_addresses {
 	uint32_t count;
-	union mst_verbs_address at[MST_VERBS_RAILS_MAX];
+	union mst_verbs_address at[MST_RAILS_MAX];
 };
 
 /* "verbs:10.0.0.1:4000,[fd00::1]:4001" to addresses with ports. 0; -EINVAL, with a sentence. */
@@ -135,8 +127,8 @@ struct mst_verbs_device {
 	struct ibv_device_attr limits;
 	struct ibv_comp_channel *channel;
 	struct ibv_pd *pd; /* of outbound queue pairs: nothing in it can be reached from afar */
-	struct ibv_mr *published;
-	bool gone; /* removed while in use */
+	uint32_t index;    /* in its net, and so of what a region has pinned for it */
+	bool gone;         /* removed while in use */
 };
 
 struct mst_verbs_net;
@@ -161,8 +153,9 @@ struct mst_verbs_need {
 	uint32_t rails, here; /* of a link; of them on this device */
 	struct mst_lanes lanes;
 };
-/* Bytes that a link's end composes in, of the peer's landing. @max: outbox_max of its net. */
-static inline size_t mst_verbs_outbox(const struct mst_lanes *lanes, bool accepts, size_t max)
+/* Bytes that a link's end composes in, of the peer's inbound region. @max: outbound_max of its
+ * net. */
+static inline size_t mst_verbs_outbound(const struct mst_lanes *lanes, bool accepts, size_t max)
 {
 	size_t all = accepts ? lanes->down_bytes : lanes->up_bytes;
 
@@ -207,24 +200,34 @@ struct mst_verbs_answer {
 	int32_t error;               /* a refusal's; negative errno */
 	uint32_t down_qpn, down_psn; /* of the acceptor's outbound queue pair */
 	uint32_t rkey;
-	uint64_t landing;
+	uint64_t inbound;
 };
 
 #define MST_VERBS_MAGIC 0x7262766du
-#define MST_VERBS_VERSION 1u
+#define MST_VERBS_VERSION 2u
 
-/* Where the connector's landing is: the first write of each rail. */
-struct mst_verbs_introduction {
+/* Where the connector's inbound region is: the first write of each rail. */
+struct mst_verbs_region_exchange {
 	uint32_t magic, rkey;
-	uint64_t landing;
+	uint64_t inbound;
+	/* What lies elsewhere of it; bytes 0: nothing does. The same on every rail, but the key. */
+	uint64_t at, bytes, base;
+	uint32_t base_rkey, pad;
 };
 
 static_assert(sizeof(struct mst_verbs_request) == 56, "what a request over IP has room for");
 static_assert(sizeof(struct mst_verbs_answer) == 32, "on the wire: no padding");
-static_assert(sizeof(struct mst_verbs_introduction) == 16, "on the wire: no padding");
+static_assert(sizeof(struct mst_verbs_region_exchange) == 48, "on the wire: no padding");
 
-#define MST_VERBS_INTRODUCTION_LINE 64u
+#define MST_VERBS_REGION_EXCHANGE_LINE 64u
 #define MST_VERBS_CREDIT_AT 2048u /* in the tail */
+
+/* Writes that are to be posted. */
+struct mst_verbs_list {
+	uint32_t count;
+	struct ibv_send_wr wr[MST_VERBS_LIST];
+	struct ibv_sge sge[MST_VERBS_LIST];
+};
 
 struct mst_verbs_rail {
 	struct mst_verbs_link *link;
@@ -242,24 +245,26 @@ struct mst_verbs_rail {
 	struct ibv_pd *pd; /* of the inbound queue pair */
 	struct ibv_cq *cq;
 	struct ibv_qp *in, *out;
-	struct ibv_mr *landing, *outbox;
+	struct ibv_mr *inbound, *exported;
 	uint32_t in_psn, out_psn;
 	uint32_t inline_max;
 	bool armed; /* the completion queue rings its channel */
 
-	bool open; /* it is known where the peer's landing is: */
+	bool open; /* it is known where the peer's inbound region is: */
 	uint64_t remote;
+	/* The part of it that lies elsewhere, from `from` to `end`; end 0: none does. */
+	struct {
+		size_t from, end;
+		uint64_t remote;
+		uint32_t rkey;
+	} apart;
 	uint32_t rkey;
 
-	/* Sends. Counters, not indices. */
-	uint32_t send_size, silent; /* silent: since the last that reports */
-	uint64_t posted, completed;
-
-	/* Immediates that came, in order; of rails some may be ahead. */
-	uint32_t *imm;
-	uint32_t imm_mask, imm_head, imm_tail;
+	struct mst_verbs_list list; /* what is composed, and not posted yet */
 };
 
+/* Lets the peer write what the link exports, over this rail. 0, or an error with a sentence. */
+int mst_verbs_export(struct mst_verbs_rail *r, unsigned access);
 /* Resources of one rail of a link whose memory is there, over the device of r->device; receives
  * are posted. 0, or an error with a sentence. */
 int mst_verbs_rail_make(struct mst_verbs_rail *r);
@@ -286,49 +291,8 @@ int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count);
 
 /* ---- out.c: puts on their way ---- */
 
-struct mst_verbs_entry {
-	const uint8_t *src; /* in the outbox or in published memory */
-	size_t offset, bytes;
-	size_t done; /* bytes that are posted */
-	uint32_t imm;
-	bool notify, signal, published;
-	uint64_t cookie;
-};
-
-/* A put that is posted and whose end is to be told. */
-struct mst_verbs_pending {
-	uint64_t cookie;
-	uint64_t until[MST_VERBS_RAILS_MAX]; /* completed on each rail; 0: it has none of it */
-};
-
-struct mst_verbs_out {
-	struct mst_verbs_entry *entry;
-	uint32_t mask, head, tail; /* counters; entry[i & mask] */
-	struct mst_verbs_pending *pending;
-	uint32_t pending_mask, pending_head, pending_tail;
-	uint64_t notified;   /* notifying puts taken */
-	uint64_t returned;   /* of those, polled by the peer, as it says */
-	uint64_t told_twice; /* credits, as of the last time that this end came to rest */
-	bool owing;          /* credits are to be returned, however few */
-	bool dirty;          /* there may be something to post */
-};
-
-int mst_verbs_out_new(struct mst_verbs_link *l);
-void mst_verbs_out_free(struct mst_verbs_out *o);
-int mst_verbs_put(struct mst_link *link, const struct mst_put *put);
-/* Posts what is waiting, as far as the send queues have room. */
-void mst_verbs_out_flush(struct mst_verbs_link *l);
-/* Tells the peer how many of its immediates have been polled: in any case, or if they are many. */
-void mst_verbs_out_return(struct mst_verbs_link *l);
-void mst_verbs_out_settle(struct mst_verbs_link *l);
-/* The next put whose end can be told. */
-bool mst_verbs_out_stirs(const struct mst_verbs_link *l);
-bool mst_verbs_out_sent(struct mst_verbs_link *l, uint64_t *cookie);
-/* Is everything that was posted completed? */
-bool mst_verbs_out_idle(const struct mst_verbs_link *l);
-/* Posts a last request on each rail that reports: when it has, all before it have. */
-void mst_verbs_out_mark(struct mst_verbs_link *l);
-/* Connector: tells the acceptor where the landing is. */
+extern const struct mst_queue_ops mst_verbs_queue;
+/* Connector: tells the acceptor where the inbound region is. */
 int mst_verbs_introduce(struct mst_verbs_rail *r);
 
 /* ---- link.c: one end of a session ---- */
@@ -347,18 +311,17 @@ struct mst_verbs_link {
 	uint32_t index;             /* in net->links */
 	enum mst_verbs_state state;
 	bool connector;
-	bool open;         /* all rails are */
 	_Atomic bool gone; /* acceptor, before it is attached: the peer has gone already */
 	int error;
-	size_t peer_bytes; /* of the peer's landing */
-	uint32_t in_credits, out_credits;
-	uint64_t polled, told; /* immediates; told: by the credit word */
-	uint32_t idle;         /* polls in a row that found nothing */
-	bool views;            /* there can be some of both: */
-	struct mst_verbs_memory landing, outbox;
-	struct mst_verbs_out out;
+	uint32_t idle; /* polls in a row that found nothing */
+	bool views;    /* there can be some of both: */
+	struct mst_verbs_memory inbound, outbound;
+	/* Connector: what of the inbound region lies in a region of the program's. */
+	struct mst_export export;
+	struct mst_region composed; /* the outbound region; in no domain: it is this link's own */
+	struct mst_queue queue;
 	uint32_t rail_count;
-	struct mst_verbs_rail rail[MST_VERBS_RAILS_MAX];
+	struct mst_verbs_rail rail[MST_RAILS_MAX];
 };
 
 /* An end with its memory, its rails still empty. */
@@ -374,10 +337,10 @@ static inline uint8_t *mst_verbs_tail(const struct mst_verbs_memory *m)
 {
 	return m->base + m->bytes - MST_VERBS_PAGE;
 }
-/* Where the peer's tail begins in its landing. */
+/* Where the peer's tail begins in its inbound region. */
 static inline size_t mst_verbs_peer_tail(const struct mst_verbs_link *l)
 {
-	return mst_verbs_round(l->peer_bytes);
+	return mst_verbs_round(l->queue.peer_bytes);
 }
 
 /* Takes completions in, of a LIVE link. */
@@ -385,7 +348,7 @@ void mst_verbs_link_gather(struct mst_verbs_link *l);
 /* Of one that is not attached yet. -EPIPE, -EPROTO: it broke, link.why tells. */
 int mst_verbs_link_take_completions(struct mst_verbs_link *l);
 /* Has mst_verbs_link_poll() something? */
-bool mst_verbs_link_stirs(const struct mst_verbs_link *l);
+bool mst_verbs_link_has_work(const struct mst_verbs_link *l);
 int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int max);
 /* Ends a LIVE link, for the reason that is in link.why by now. -EPIPE: what came before still
  * arrives. -EPROTO: nothing does. */
@@ -393,19 +356,19 @@ void mst_verbs_link_end(struct mst_verbs_link *l, int error);
 /* Ends it because a request was refused, with that errno. */
 void mst_verbs_link_break(struct mst_verbs_rail *r, int error);
 
-/* ---- sentence.c ---- */
+/* ---- reason.c ---- */
 
 /* A failed completion: fills link.why unless a reason is there already. Return: -EPIPE, -EPROTO. */
-int mst_verbs_sentence_completion(struct mst_verbs_rail *r, const struct ibv_wc *wc);
+int mst_verbs_reason_completion(struct mst_verbs_rail *r, const struct ibv_wc *wc);
 /* The device of this end is no more. */
-void mst_verbs_sentence_removed(struct mst_verbs_rail *r);
+void mst_verbs_reason_removed(struct mst_verbs_rail *r);
 /* An event of the connection manager that ends a link that was up. */
-void mst_verbs_sentence_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
+void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* One that ends an attempt: the error dial() returns, and its sentence. */
-int mst_verbs_sentence_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
+int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* An attempt for which nothing has come back for so long, at the step that r->cm tells. Return:
  * @error. */
-int mst_verbs_sentence_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns);
+int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns);
 
 /* ---- cm.c: the connection manager ---- */
 
@@ -416,7 +379,7 @@ void mst_verbs_cm_step(struct mst_verbs_net *net);
 /* What one event means for the rail it is of. */
 void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event);
 
-/* ---- net.c, door.c, dial.c ---- */
+/* ---- net.c, listener.c, dial.c ---- */
 
 struct mst_verbs_net {
 	struct mst_net net;
@@ -424,13 +387,15 @@ struct mst_verbs_net {
 	struct mst_spin spin;
 	struct mst_fabric fabric;
 	struct mst_verbs_memory published;
+	struct mst_region versions; /* the same, as what it is sent from */
 	struct rdma_event_channel *cm;
-	int epoll; /* completion channels, asynchronous events, the connection manager, and */
-	int bell;  /* an eventfd that wake() rings */
+	int epoll;      /* completion channels, asynchronous events, the connection manager, and */
+	int notify_fd;  /* an eventfd that wake() rings */
+	bool inherited; /* by fork(): what the kernel has of it is the parent's */
 	_Atomic bool woken, asleep;
 	uint32_t polls;
 	uint64_t listened_ns;
-	struct mst_verbs_device device[MST_VERBS_RAILS_MAX];
+	struct mst_verbs_device device[MST_RAILS_MAX];
 	uint32_t device_count;
 	uint32_t first; /* link that the next poll begins with */
 	uint32_t link_count;
@@ -443,6 +408,6 @@ void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d);
 int mst_verbs_watch(const struct mst_verbs_net *net, int fd);
 int mst_verbs_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
 
-extern const struct mst_door_ops mst_verbs_door;
+extern const struct mst_link_listener_ops mst_verbs_listener;
 
 #endif

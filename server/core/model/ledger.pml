@@ -218,13 +218,7 @@ inline answer()
 		reach(ask_waits_for_buffer)
 	:: else ->
 		if
-		:: v == KEEP ->
-			reach(answered_keep);
-			reads[r] = read_before[r];
-			if
-			:: reads[r] != NONE -> holds[reads[r]]++
-			:: else
-			fi
+		:: v == KEEP -> reach(answered_keep)
 		:: v == IN_PLACE -> reach(answered_in_place); reads[r] = b; holds[b]++
 		:: v == COPIED ->
 			reach(answered_copied);
@@ -233,14 +227,27 @@ inline answer()
 		decide(RELEASE, cur[r], newest, b, ask_number[r], v);
 		asks[r] = 0;
 		given[r] = newest;
-		read_before[r] = NONE;
 		again = 1
+	fi
+}
+
+/* let_go_of_old() */
+inline let_go_of_old(rank)
+{
+	if
+	:: asks[rank] && given[rank] != newest -> let_go(reads[rank])
+	:: else
 	fi
 }
 
 /* mst_ask_judge_all() */
 inline ask_judge_all()
 {
+	r = 0;
+	do
+	:: r < W -> let_go_of_old(r); r++
+	:: else -> break
+	od;
 	r = 0;
 	do
 	:: r < W ->
@@ -275,8 +282,7 @@ inline ask_take(rank)
 	must(!asks[rank] && held[cur[rank]] == given[rank], TRUST);
 	asks[rank] = 1;
 	ask_number[rank]++;
-	read_before[rank] = reads[rank];
-	let_go(reads[rank]);
+	let_go_of_old(rank);
 	let_go(copies[rank])
 }
 
@@ -350,7 +356,6 @@ inline end_session()
 	od;
 	let_go(reads[r]);
 	let_go(copies[r]);
-	read_before[r] = NONE;
 	decide(EVICT, cur[r], 0, 0, 0, NOTHING);
 	any = TAKES_PART(r);
 	found = (member[r] == LEAVING);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grants, counting, commit, abandon and the end of sessions, as server/core, server/shard.c and
+ * Grants, counting, commit, abandon and the end of sessions, as server/core, server/data and
  * client/core do them, for spin to try in every order. README.md says what is left out.
  */
 #include "state.pml"
@@ -198,7 +198,7 @@ init
 		do
 		:: n < W ->
 			cur[n] = n; member[n] = STARTED; rostered[n] = 1;
-			reads[n] = NONE; read_before[n] = NONE; copies[n] = NONE;
+			reads[n] = NONE; copies[n] = NONE;
 			n++
 		:: else -> break
 		od;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A shard: server/{shard,job,send}.c. It reads what arrives, executes decisions in their order, and
- * works its queue off piece by piece; what it has to report is left in e_*.
+ * A shard: server/data/{aggregator,task,shard,send}.c. It reads what arrives, executes decisions in
+ * their order, and works its queue off piece by piece; what it has to report is left in e_*.
  */
 
 inline put(kind, p, s, a1, b1, c1, what)
@@ -80,7 +80,7 @@ inline read_done(s, q)
 /* ---- arrivals ---- */
 
 /* The oldest put on a rail of link x is over: bytes land, or an immediate is polled, which every
- * rail has brought: mst_shard_arrived(). */
+ * rail has brought: mst_aggregator_arrived(). */
 inline arrive(from, x, p, s)
 {
 	up[from]?d_kind, d_a, d_b, d_c, e_tag, e_asks;
@@ -115,7 +115,7 @@ inline arrive(from, x, p, s)
 	fi
 }
 
-/* The transport reports a copied result as sent: mst_shard_sent(). */
+/* The transport reports a copied result as sent: mst_aggregator_sent(). */
 inline take_sent(x, p, s)
 {
 	sent[x]?e_seq;
@@ -273,7 +273,7 @@ inline fold_slots(s, rank, really)
 	od
 }
 
-/* mst_shard_fold(); the order within a rank is of no matter to a set. */
+/* mst_aggregator_add_up(); the order within a rank is of no matter to a set. */
 inline fold(s, rank)
 {
 	fold_starts = 1;
@@ -339,7 +339,7 @@ inline execute(s)
 	x = X(d_p, s);
 	any = (session[s * W + RANK(d_p)] == d_p); /* session_of() */
 	if
-	:: d_kind == COMMIT -> /* mst_job_commit() */
+	:: d_kind == COMMIT -> /* mst_task_commit() */
 #if FOLDS > 0
 		open_slots[s] = open_slots[s] | (fold_rank[s] > 0 -> FOLD_BIT : 0);
 		fold_rank[s] = 0;

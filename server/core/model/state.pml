@@ -157,7 +157,7 @@ byte cur[W];         /* the rank's present session */
 mtype member[W];
 byte judged[W], leave_seq[W], first_version[W], given[W], step_count[W];
 bit rostered[W], asks[W];
-byte reads[W], read_before[W], copies[W], copied[W], ask_number[W], copy_number[W];
+byte reads[W], copies[W], copied[W], ask_number[W], copy_number[W];
 byte p_full[W * K], p_abandoned[W * K], p_epoch[W * K], p_seq[W * K], p_tag[W * K];
 bit p_asks[W * K];
 byte buffer_version[NB], holds[NB];

@@ -36,7 +36,7 @@ static int fail(const struct worker *w, const char *what)
 /* The call that is measured: push until the new result is readable. */
 static int exchange(struct worker *w)
 {
-	struct muster_contribution c = { .weight = 1, .full = true };
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .full = true };
 	int rc = 0;
 
 	if (w->own_buffers)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A handle: the parts of the library put together. It moves bytes and waits; what they mean,
+ * client/core decides. Each part has a struct and a file of its own, and sees only those above it
+ * in this list:
+ *
+ *   failure               the last failure in words
+ *   settings              what the handle was opened with
+ *   control, heartbeat    the connection to the leader, and the thread that serves it
+ *   links                 the data links, one to each server
+ *   contiguous            gradients and results in one piece, whoever has parts of them
+ *   sources               memory of the caller's that is registered
+ *   session               hello, welcome, and what the leader has said since
+ *   inbound               what arrives on the links
+ *   hint                  what muster_check() reads
+ *   end_cause             why a session has ended
+ *   engine                takes in what has come, and sleeps until more comes
+ *   guard                 looks whether what is handed over is finite
+ *   outbound              puts: data, headers, asks
+ *   starting              from ready to the first version
+ *   handle, process       this; and what fork() means for it
+ *   muster                the calls of muster.h, and train, the loop over them
+ *
+ * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
+ * heartbeat's thread touches the control connection alone. It belongs to the process that opened
+ * it; process.c sees to what a child of fork() has of it.
+ */
+#ifndef MST_CLIENT_HANDLE_H
+#define MST_CLIENT_HANDLE_H
+
+#include "client/contiguous.h"
+#include "client/outbound.h"
+#include "client/sources.h"
+#include "client/starting.h"
+
+struct muster {
+	struct muster *next; /* of this process; process.c's */
+	bool inherited;      /* by fork(): nothing can be done with it but to close it */
+	int pid;             /* of the process that opened it */
+
+	struct mst_failure failure;
+	struct mst_settings settings;
+	struct mst_links links;
+	struct mst_contiguous contiguous;
+	struct mst_sources sources;
+	struct mst_client_session session;
+	struct mst_worker worker;
+	struct mst_inbound inbound;
+	struct mst_hint hint;
+	struct mst_end_cause cause;
+	struct mst_engine engine;
+	struct mst_client_guard guard;
+	struct mst_outbound outbound;
+	struct mst_starting starting;
+
+	uint64_t wait_ns; /* how long muster_wait() may take */
+};
+
+/* Joins the parts of a zeroed handle. */
+void mst_handle_init(struct muster *m);
+/* From the settings to a linked session whose heart beats. On failure, with its sentence, what
+ * there is stays, to be released by mst_handle_free(). */
+int mst_handle_join(struct muster *m);
+/* The last step of joining: there is a welcome, and there are links. */
+int mst_handle_begin(struct muster *m);
+/* Accepts a handle at any stage of joining. */
+void mst_handle_free(struct muster *m);
+
+/* The handle was inherited. Return: -ECHILD with its sentence. */
+int mst_handle_disowned(struct muster *m);
+
+#endif

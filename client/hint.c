@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/hint.h"
+
+void mst_hint_publish(struct mst_hint *h)
+{
+	const struct mst_worker *w = h->worker;
+	bool over = w->phase == MST_WORKER_FAILED || w->last != MST_VERSION_NONE;
+
+	/* Relaxed: muster_check() gives hints, nothing is read on the strength of them. */
+	atomic_store_explicit(&h->computes_on, mst_worker_computes_on(w), memory_order_relaxed);
+	atomic_store_explicit(&h->over, over, memory_order_relaxed);
+}
+
+void mst_hint_end(struct mst_hint *h)
+{
+	atomic_store_explicit(&h->over, true, memory_order_relaxed);
+}
+
+enum muster_hint mst_hint_read(const struct mst_hint *h)
+{
+	/* Relaxed: hints, of which each stands for itself. The partner of `oldest` is the leader's
+	 * plain put of eight aligned bytes, which is never seen torn. In a child of fork(), whose
+	 * handle is over, there may be no memory behind it. */
+	if (atomic_load_explicit(&h->over, memory_order_relaxed) || mst_control_over(h->control))
+		return MUSTER_GIVE_UP;
+	uint64_t oldest = atomic_load_explicit(h->oldest, memory_order_relaxed);
+
+	if (atomic_load_explicit(&h->computes_on, memory_order_relaxed) < oldest)
+		return MUSTER_GIVE_UP;
+	return MUSTER_GO_ON;
+}

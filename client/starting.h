@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* How a worker starts: it says that it is ready, sends the start state if the leader asks for it,
+ * and waits for the first version. */
+#ifndef MST_CLIENT_STARTING_H
+#define MST_CLIENT_STARTING_H
+
+#include "client/engine.h"
+#include "client/guard.h"
+
+struct mst_starting {
+	struct mst_client_session *session;
+	struct mst_worker *worker;
+	struct mst_engine *engine;
+	const struct mst_client_guard *guard;
+	struct mst_failure *failure;
+
+	uint64_t sent; /* bytes of the start state */
+};
+
+/* @own: the start state to offer, or NULL. 0: the first outcome is ready. Else an error with its
+ * sentence; after -EDOM, -ETIMEDOUT and -EINTR it may be called again. */
+int mst_starting_run(struct mst_starting *s, const void *own);
+
+#endif

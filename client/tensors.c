@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/tensors.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mst_tensors {
+	uint32_t count;
+	char *names; /* one behind the other; each row points there */
+	struct muster_tensor row[];
+};
+
+#define LABEL_LEN 100u
+
+/* "tensor \"fc1.weight\"", or "tensor number 3". */
+static const char *label(const struct muster_tensor *tensor, uint32_t index, char out[LABEL_LEN])
+{
+	if (tensor->name != NULL && tensor->name[0] != '\0')
+		(void)snprintf(out, LABEL_LEN, "tensor \"%.80s\"", tensor->name);
+	else
+		(void)snprintf(out, LABEL_LEN, "tensor number %" PRIu32, index);
+	return out;
+}
+
+/* What the servers do not do yet is refused: a user must not believe that a layer is frozen which
+ * is not. */
+static int check_scales(const struct muster_tensor *tensor, const char *name, char *why, size_t len)
+{
+	if (tensor->lr_scale == 1 && tensor->decay_scale == 1)
+		return 0;
+	(void)snprintf(
+		why, len,
+		"%s has lr_scale %g and decay_scale %g, but this release updates all tensors "
+		"alike: set both to 1, or let the workers own the parameters and scale there",
+		name, (double)tensor->lr_scale, (double)tensor->decay_scale);
+	return -EINVAL;
+}
+
+/* @end: where the tensors before it end. */
+static int check_place(const struct muster_tensor *tensor, uint32_t index, uint64_t end, char *why,
+		       size_t len)
+{
+	char name[LABEL_LEN], before[LABEL_LEN] = "the vector";
+	bool overlaps = tensor->first < end;
+
+	(void)label(tensor, index, name);
+	if (tensor->first == end)
+		return check_scales(tensor, name, why, len);
+	if (index > 0)
+		(void)label(tensor - 1, index - 1, before);
+	(void)snprintf(why, len,
+		       "%s begins at element %" PRIu64 ", %s %s at element %" PRIu64 ": %s %" PRIu64
+		       " elements; name every element once, in order",
+		       name, tensor->first, before, index > 0 ? "ends" : "begins", end,
+		       overlaps ? "they share" : "nobody names",
+		       overlaps ? end - tensor->first : tensor->first - end);
+	return -EINVAL;
+}
+
+int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64_t elems, char *why,
+		      size_t len)
+{
+	char name[LABEL_LEN];
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct muster_tensor *t = &tensor[i];
+		if (t->count == 0 || t->first > elems || t->count > elems - t->first) {
+			(void)snprintf(why, len,
+				       "%s has %" PRIu64 " elements from %" PRIu64
+				       " on, the vector has %" PRIu64,
+				       label(t, i, name), t->count, t->first, elems);
+			return -EINVAL;
+		}
+		int rc = check_place(t, i, end, why, len);
+		if (rc != 0)
+			return rc;
+		end = t->first + t->count;
+	}
+	if (end == elems)
+		return 0;
+	(void)snprintf(why, len,
+		       "%s ends at element %" PRIu64 ", the vector has %" PRIu64
+		       ": name every element once, in order",
+		       label(&tensor[count - 1], count - 1, name), end, elems);
+	return -EINVAL;
+}
+
+static size_t name_bytes(const struct muster_tensor *tensor)
+{
+	return (tensor->name != NULL ? strlen(tensor->name) : 0) + 1;
+}
+
+int mst_tensors_copy(const struct muster_tensor *tensor, uint32_t count, struct mst_tensors **out)
+{
+	size_t bytes = 0;
+
+	*out = NULL;
+	if (count == 0)
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		bytes += name_bytes(&tensor[i]);
+	struct mst_tensors *t = calloc(1, sizeof(*t) + count * sizeof(t->row[0]));
+	char *names = malloc(bytes);
+	if (t == NULL || names == NULL) {
+		free(names);
+		free(t);
+		return -ENOMEM;
+	}
+	t->count = count;
+	t->names = names;
+	for (uint32_t i = 0; i < count; i++) {
+		size_t name = name_bytes(&tensor[i]);
+		t->row[i] = tensor[i];
+		t->row[i].name = names;
+		memcpy(names, tensor[i].name != NULL ? tensor[i].name : "", name);
+		names += name;
+	}
+	*out = t;
+	return 0;
+}
+
+void mst_tensors_free(struct mst_tensors *t)
+{
+	if (t == NULL)
+		return;
+	free(t->names);
+	free(t);
+}
+
+const char *mst_tensors_place(const struct mst_tensors *t, uint64_t element, char *out, size_t len)
+{
+	out[0] = '\0';
+	for (uint32_t i = 0; t != NULL && i < t->count; i++) {
+		const struct muster_tensor *row = &t->row[i];
+		if (element < row->first || element - row->first >= row->count)
+			continue;
+		if (row->name[0] != '\0')
+			(void)snprintf(out, len,
+				       ", which is element %" PRIu64 " of tensor \"%.80s\"",
+				       element - row->first, row->name);
+		else
+			(void)snprintf(out, len,
+				       ", which is element %" PRIu64 " of tensor number %" PRIu32,
+				       element - row->first, i);
+		break;
+	}
+	return out;
+}

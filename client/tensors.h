@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The tensors that the options name: the library's own copy, for sentences. */
+#ifndef MST_CLIENT_TENSORS_H
+#define MST_CLIENT_TENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "muster/muster.h"
+
+struct mst_tensors;
+
+/* Do they cover a vector of @elems elements, in order, each once, with scales that take effect?
+ * @why: a clause that names the tensors. 0 or -EINVAL. */
+int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64_t elems, char *why,
+		      size_t len);
+
+/* @tensor: @count of them, which have been checked; read during the call only. @out: NULL where
+ * there are none. 0 or -ENOMEM. */
+int mst_tensors_copy(const struct muster_tensor *tensor, uint32_t count, struct mst_tensors **out);
+void mst_tensors_free(struct mst_tensors *t); /* accepts NULL */
+
+/* ", which is element 5 of tensor \"fc1.weight\"", or "" where no tensor has the element. @t may be
+ * NULL. Return: @out. */
+const char *mst_tensors_place(const struct mst_tensors *t, uint64_t element, char *out, size_t len);
+
+#endif

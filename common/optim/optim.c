@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What a row and its parameters mean to the rest of the program. */
+#include "common/optim/optim.h"
+
+#include <math.h>
+
+uint32_t mst_optim_parameters(const struct mst_optim *row)
+{
+	uint32_t count = 0;
+
+	while (count < MST_PARAMETERS_MAX && row->parameter[count].name != NULL)
+		count++;
+	return count;
+}
+
+bool mst_optimizer_keeps(const struct mst_optimizer *o, unsigned state)
+{
+	return o->row != NULL && o->row->state[state].name != NULL &&
+	       o->parameter[o->row->state[state].parameter] != 0;
+}
+
+uint32_t mst_optimizer_states(const struct mst_optimizer *o)
+{
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		count += mst_optimizer_keeps(o, i);
+	return count;
+}
+
+bool mst_optimizer_reduces(const struct mst_optimizer *o)
+{
+	return o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] != 0;
+}
+
+float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares)
+{
+	double norm = sqrt(mst_exact_value(squares));
+
+	return isfinite(norm) ? (float)o->row->factor(o->parameter, norm) : 1;
+}
+
+void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,
+			   float *scalar)
+{
+	double exact[MST_SCALARS_MAX] = { 0 };
+
+	if (o->row != NULL && o->row->scalars != NULL)
+		o->row->scalars(o->parameter, v, exact);
+	for (unsigned i = 0; i < MST_SCALARS_MAX; i++)
+		scalar[i] = (float)exact[i];
+}
+
+void mst_optimizer_figures(const struct mst_optimizer *o, struct mst_figures *out)
+{
+	*out = (struct mst_figures){ 0 };
+	for (unsigned i = 0; i < MST_PARAMETERS_MAX; i++)
+		out->parameter[i] = (float)o->parameter[i];
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Optimisers that the servers can run, as rows of one table. A row says all that the rest of the
+ * program needs to know of an optimiser: options, the appointment of a follower, the memory budget,
+ * the aggregator, the shards, the ledger and the manual page read the row, and none of them knows
+ * an optimiser by name. A new optimiser is one row in rows.c and one kernel file. Pure.
+ */
+#ifndef MST_OPTIM_OPTIM_H
+#define MST_OPTIM_OPTIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/exact_sum.h"
+#include "common/kernels/apply.h"
+#include "common/kernels/isa.h"
+
+#define MST_OPTIM_NAME_LEN 16u /* with NUL */
+#define MST_OPTIM_EXAMPLE_LEN 200u
+#define MST_OPTIM_RANGE_LEN 80u
+
+/* A number that the user may set, as in "sgd:lr=0.1". */
+struct mst_optim_parameter {
+	const char *name; /* NULL: the row has no more */
+	double fallback;  /* where it is left out */
+	double min, max;
+	bool above_min, below_max; /* the bound itself is refused */
+	bool whole;
+	const char *needs; /* the parameter without which another value than 0 means nothing */
+	const char *help;
+};
+
+/* A vector of f32, as long as the server's part, zero at first. */
+struct mst_optim_state {
+	const char *name; /* NULL: the row has no more */
+	/* The parameter that has to be other than zero for it to be kept; one that cannot be zero
+	 * keeps it always. */
+	unsigned parameter;
+};
+
+/* What the scalars of a version are computed from. */
+struct mst_optim_version {
+	uint64_t version;
+	double lr_scale; /* scale x schedule */
+};
+
+struct mst_optim {
+	const char *name;
+	const char *help; /* one sentence without its full stop */
+	bool divides;     /* contributions are averaged; else they are deltas, and added up */
+	struct mst_optim_parameter parameter[MST_PARAMETERS_MAX];
+	struct mst_optim_state state[MST_STATES_MAX];
+	/* Computes in double what the leader rounds once and writes into the record. NULL: all
+	 * are 0. */
+	void (*scalars)(const double *parameter, const struct mst_optim_version *v, double *scalar);
+	/* The reduce phase: where the parameter `reduces` is not 0, the mean is kept until its norm
+	 * is known, that of the whole vector over all servers, and multiplied by the factor that
+	 * the leader makes of it. NULL: there is no such phase, and a commit is one pass. */
+	double (*factor)(const double *parameter, double norm);
+	unsigned reduces;
+	mst_apply_fn *apply[MST_ISA_COUNT]; /* the kernel, by instruction set */
+};
+
+/* A row, and what the user set. */
+struct mst_optimizer {
+	const struct mst_optim *row; /* NULL: the workers own the parameters */
+	double parameter[MST_PARAMETERS_MAX];
+};
+
+/* By index; NULL behind the last. The first is the default. */
+const struct mst_optim *mst_optim_row(unsigned index);
+/* NULL: there is none of this name. */
+const struct mst_optim *mst_optim_find(const char *name);
+uint32_t mst_optim_parameters(const struct mst_optim *row);
+
+/* Reads "sgd:lr=0.1,momentum=0.9" or "add". What is left out is the row's fallback. @why: a clause
+ * that names what is wrong. Return: 0 or -EINVAL. */
+int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, size_t why_len);
+/* The same of what another server says: so many parameters, in the order of the row. */
+int mst_optimizer_take(const char *name, const double *parameter, uint32_t count,
+		       struct mst_optimizer *out, char *why, size_t why_len);
+/* "sgd:lr=0.1,momentum=0.9": with all fallbacks that are not 0. Return: @text. */
+char *mst_optim_example(const struct mst_optim *row, char text[MST_OPTIM_EXAMPLE_LEN]);
+/* "above 0 and at most 1". Return: @text. */
+char *mst_optim_range(const struct mst_optim_parameter *p, char text[MST_OPTIM_RANGE_LEN]);
+/* All rows: as a part of --help, and as a section of a manual page in roff. */
+void mst_optim_help(FILE *out);
+void mst_optim_man(FILE *out);
+
+/* Is this state kept? */
+bool mst_optimizer_keeps(const struct mst_optimizer *o, unsigned state);
+/* How many are. */
+uint32_t mst_optimizer_states(const struct mst_optimizer *o);
+/* Does it have a reduce phase, as its figures are? */
+bool mst_optimizer_reduces(const struct mst_optimizer *o);
+/* What the mean is multiplied by whose squares sum up to so much; 1 where that is not finite, so
+ * that what spoils the mean is found where it is. Rounded once to f32. */
+float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares);
+/* The scalars of a version, each rounded once to f32. */
+void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,
+			   float *scalar);
+/* The parameters, each rounded once to f32. */
+void mst_optimizer_figures(const struct mst_optimizer *o, struct mst_figures *out);
+
+#endif

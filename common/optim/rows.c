@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The table. */
+#include <float.h>
+#include <string.h>
+
+#include "common/optim/kernels.h"
+#include "common/optim/optim.h"
+
+#define KERNEL(name, isa) [MST_ISA_INDEX_##isa] = mst_apply_##name##_##isa,
+
+#define MOMENTUM_HELP "what is kept of the momentum in each step; 0: there is none"
+#define DECAY_HELP "weight decay: so much of the parameters is added to their gradient"
+#define CLIP_HELP                                                                                  \
+	"the norm, over the whole vector, that a longer mean gradient is scaled down to; 0: none is"
+
+static void rate_alone(const double *parameter, const struct mst_optim_version *v, double *scalar)
+{
+	scalar[MST_SCALAR_RATE] = parameter[MST_SGD_LR] * v->lr_scale;
+}
+
+/* A mean that is longer than that is shortened to it. */
+static double clip(const double *parameter, double norm)
+{
+	return norm > parameter[MST_SGD_CLIP] ? parameter[MST_SGD_CLIP] / norm : 1;
+}
+
+static const struct mst_optim rows[] = {
+	{
+		.name = "sgd",
+		.help = "a step down the mean gradient, or down a momentum that gathers the means",
+		.divides = true,
+		.parameter = {
+			[MST_SGD_LR] = { .name = "lr",
+					 .fallback = 0.1,
+					 .min = 0,
+					 .max = (double)FLT_MAX,
+					 .above_min = true,
+					 .help = "the rate" },
+			[MST_SGD_MOMENTUM] = { .name = "momentum",
+					       .fallback = 0.9,
+					       .min = 0,
+					       .max = 1,
+					       .below_max = true,
+					       .help = MOMENTUM_HELP },
+			[MST_SGD_NESTEROV] = { .name = "nesterov",
+					       .min = 0,
+					       .max = 1,
+					       .whole = true,
+					       .needs = "momentum",
+					       .help = "1: the step looks ahead by one momentum" },
+			[MST_SGD_DECAY] = { .name = "decay",
+					    .min = 0,
+					    .max = (double)FLT_MAX,
+					    .help = DECAY_HELP },
+			[MST_SGD_CLIP] = { .name = "clip",
+					   .min = 0,
+					   .max = (double)FLT_MAX,
+					   .help = CLIP_HELP },
+		},
+		.state = { [MST_SGD_STATE_MOMENTUM] = { "momentum", MST_SGD_MOMENTUM } },
+		.scalars = rate_alone,
+		.factor = clip,
+		.reduces = MST_SGD_CLIP,
+		.apply = { MST_ISAS(KERNEL, sgd) },
+	},
+	{
+		.name = "add",
+		.help = "the sum of contributions that are deltas, added to the parameters",
+		.apply = { MST_ISAS(KERNEL, add) },
+	},
+};
+
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+const struct mst_optim *mst_optim_row(unsigned index)
+{
+	return index < ROWS ? &rows[index] : NULL;
+}
+
+const struct mst_optim *mst_optim_find(const char *name)
+{
+	for (unsigned i = 0; i < ROWS; i++)
+		if (strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+	return NULL;
+}

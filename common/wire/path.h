@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* How both ends of every link of a job set the path between them. The leader decides it; welcomes
+ * and appointments carry it. common/transport/fabric.h says where the values come from. */
+#ifndef MST_WIRE_PATH_H
+#define MST_WIRE_PATH_H
+
+#include <stdint.h>
+
+struct mst_path {
+	uint32_t ack_timeout, retries, traffic_class, service_level;
+	int32_t pkey; /* -1: the path's own */
+};
+
+#endif

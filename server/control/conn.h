@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A control connection: frames in, frames out, over a non-blocking stream. Buffers grow with need
+ * up to fixed bounds; a peer that exceeds them is at fault.
+ */
+#ifndef MST_SERVER_CONTROL_CONN_H
+#define MST_SERVER_CONTROL_CONN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/transport/stream.h"
+#include "common/wire/message.h"
+#include "server/core/ledger.h"
+#include "server/data/session.h"
+
+enum mst_conn_role {
+	MST_CONN_NEW,     /* the peer has not said what it is */
+	MST_CONN_JOINING, /* a worker; the ledger has still to decide on its hello */
+	MST_CONN_WORKER,  /* an admitted worker */
+	MST_CONN_WATCHER, /* somebody who asks for the status */
+	MST_CONN_SERVER,  /* at the leader: a follower */
+	MST_CONN_LEAD,    /* at a follower: the leader */
+	MST_CONN_CLOSING, /* what is queued is sent, then the connection is closed */
+};
+
+/* The size of both buffers of a worker's connection in a usual job. */
+#define MST_CONN_BYTES (16u << 10)
+
+struct mst_conn {
+	const struct mst_stream_ops *ops;
+	struct mst_stream *stream; /* NULL: the entry is free */
+	char peer[64];
+	enum mst_conn_role role;
+	uint64_t id;          /* never used again; it is also the cookie for the ledger */
+	uint64_t deadline_ns; /* NEW, CLOSING: the connection is closed then */
+	/* when the connection was accepted, or its peer last asked for the status */
+	uint64_t heard_ns;
+	bool readable; /* something has come, or the peer has closed */
+	bool waits;    /* the next message could not be handled yet */
+	uint32_t pid;
+
+	struct mst_identity who; /* WORKER */
+	bool welcomed;   /* WORKER: the hello has been answered; before, the worker may not send */
+	uint32_t server; /* SERVER: its index */
+	bool left;       /* the peer has said that it leaves, so its closing is no loss */
+	uint64_t state_received; /* bytes of the start state */
+	bool sends_state;
+
+	bool asks_status, watches;
+
+	char *in, *out;
+	/* in_have bytes from in_at on have been received and not used up. in_used: the length of
+	 * the message that mst_conn_next() returned last. */
+	size_t in_at, in_have, in_room, in_used;
+	bool dry; /* all that the peer has sent has been received */
+	size_t out_have, out_room;
+	bool polls_out; /* epoll waits for room to send */
+};
+
+void mst_conn_open(struct mst_conn *c, const struct mst_stream_ops *ops, struct mst_stream *stream,
+		   uint64_t id);
+void mst_conn_close(struct mst_conn *c); /* frees all; accepts a free entry */
+
+/* Is the peer a part of the job? */
+static inline bool mst_conn_is_known(const struct mst_conn *c)
+{
+	return c->role == MST_CONN_WORKER || c->role == MST_CONN_SERVER || c->role == MST_CONN_LEAD;
+}
+
+/* Receives what has come, up to the first whole frame or a little more.
+ * Return: 0; -EPIPE closed by the peer; -ENOMEM. */
+int mst_conn_receive(struct mst_conn *c);
+/* The next whole message. The next call drops it, unless mst_conn_again() is called before.
+ * Return: 1; 0: no whole message yet; -EPROTO: rubbish, or another protocol (@protocol: which). */
+int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol);
+/* Has the next mst_conn_next() return the last message once more. */
+void mst_conn_again(struct mst_conn *c);
+
+/* Queues a message.
+ * Return: 0; -ENOBUFS the peer does not read; -ENOMEM. */
+int mst_conn_send(struct mst_conn *c, const struct mst_message *msg);
+/* Sends as much as the connection takes now.
+ * Return: 0 or -EPIPE. */
+int mst_conn_flush(struct mst_conn *c);
+
+#endif

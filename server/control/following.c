@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/following.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/kernels/sum.h"
+#include "server/control/reason.h"
+
+/* How long one attempt to connect may take, and the pause before another link is asked for. */
+#define CONNECT_NS (500 * MST_MS)
+#define REDIAL_NS (50 * MST_MS)
+/* Longer than any lease that can be given as an option, and short enough that times do not
+ * overflow. */
+#define SERVER_LEASE_MAX_NS (365 * UINT64_C(86400) * MST_SECOND)
+
+/* ---- states ---- */
+
+#define NEVER (-1)
+#define SEEKS MST_FOLLOWING_SEEKS
+#define ASKED MST_FOLLOWING_ASKED
+#define APPOINTED MST_FOLLOWING_APPOINTED
+#define READY MST_FOLLOWING_READY
+#define CUT_OFF MST_FOLLOWING_CUT_OFF
+
+static const int after[MST_FOLLOWING_STATES][MST_FOLLOWING_EVENTS] = {
+	/*              CONNECT APPOINT    LINK   CUT */
+	[SEEKS] = { ASKED, NEVER, NEVER, CUT_OFF },
+	[ASKED] = { NEVER, APPOINTED, NEVER, CUT_OFF },
+	[APPOINTED] = { NEVER, NEVER, READY, CUT_OFF },
+	[READY] = { NEVER, NEVER, READY, CUT_OFF },
+	[CUT_OFF] = { NEVER, NEVER, NEVER, CUT_OFF },
+};
+
+bool mst_following_enter(enum mst_following_state *state, enum mst_following_event event)
+{
+	int next = after[*state][event];
+
+	if (next == NEVER)
+		return false;
+	*state = (enum mst_following_state)next;
+	return true;
+}
+
+/* ---- its connection ---- */
+
+static struct mst_conn *leader_conn(const struct mst_following *f)
+{
+	uint32_t i = 0;
+	/* a follower has no other connection */
+	struct mst_conn *c = mst_frontend_next(f->front, &i);
+
+	return c != NULL && c->role == MST_CONN_LEAD ? c : NULL;
+}
+
+static void tell(struct mst_following *f, enum mst_message_kind kind)
+{
+	struct mst_message *m = mst_frontend_draft(f->front, kind);
+	struct mst_conn *c = leader_conn(f);
+
+	if (kind == MST_MSG_BEAT) {
+		m->beat.count = 1;
+		m->beat.server[0].passes = mst_job_passes(f->job);
+	}
+	if (kind == MST_MSG_READY)
+		memcpy(m->listener, f->job->listener->address, sizeof(m->listener));
+	if (kind == MST_MSG_RELINK)
+		memcpy(m->token, f->token, sizeof(m->token));
+	if (c != NULL)
+		mst_frontend_send(f->front, c, m);
+}
+
+/* There is no leader any more, so the job has failed here. */
+static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
+{
+	(void)mst_following_enter(&f->state, MST_FOLLOWING_CUT);
+	mst_job_fail(f->job, -ENOTCONN, why, now_ns);
+}
+
+/* ---- joining ---- */
+
+static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64_t now_ns)
+{
+	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEAD);
+	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_SERVE);
+
+	if (c == NULL) {
+		cut_off(f, "no descriptors for the connection with the leader", now_ns);
+		return;
+	}
+	(void)mst_following_enter(&f->state, MST_FOLLOWING_CONNECT);
+	f->heard_ns = mst_hearing_now(f->hearing);
+	snprintf(m->serve.job, sizeof(m->serve.job), "%s", f->job->o->job);
+	snprintf(m->serve.scheme, sizeof(m->serve.scheme), "%s", f->job->transport->scheme);
+	m->serve.pid = (uint32_t)getpid();
+	mst_frontend_send(f->front, c, m);
+}
+
+static void connect_leader(struct mst_following *f, uint64_t now_ns)
+{
+	const struct mst_server_options *o = f->job->o;
+	char why[MST_REASON_LEN];
+	struct mst_stream *stream;
+
+	if (f->connect_until == 0)
+		f->connect_until = mst_server_options_join_until(o, now_ns);
+	int rc = f->stream->connect(o->join, CONNECT_NS, &stream);
+	if (rc == 0) {
+		say_serve(f, stream, now_ns);
+		return;
+	}
+	if (rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until)
+		return;
+	snprintf(why, sizeof(why),
+		 "no leader answered at %.100s within %.3g s (--join-timeout): "
+		 "%s",
+		 o->join, (double)o->join_timeout_ns / (double)MST_SECOND,
+		 rc == -ENOENT ? "there is no host of this name" : strerror(-rc));
+	cut_off(f, why, now_ns);
+}
+
+/* ---- the appointment ---- */
+
+/* What in the appointment is impossible; NULL: nothing. No leader of this release sends such
+ * figures. */
+static const char *absurdity(const struct mst_appoint *p)
+{
+	if (p->index == 0 || p->index >= p->servers)
+		return "a place among servers that cannot be";
+	if (p->elems > MST_ELEMS_MAX || p->count == 0 || p->first > p->elems ||
+	    p->count > p->elems - p->first || p->first % MST_PART_ELEMS_MIN != 0)
+		return "a part of the vector that cannot be";
+	if (p->workers == 0 || p->slots == 0 || p->buffers < 3 || p->buffers > UINT16_MAX ||
+	    p->group == 0 || p->group > MST_WORKERS_MAX || p->partials > MST_WORKERS_MAX ||
+	    p->entries < p->workers || p->entries > UINT32_MAX / 2)
+		return "figures of a job that cannot be";
+	if (!mst_path_is_sane(&p->path))
+		return "a timer or a partition key that cannot be";
+	if (p->lease_ns < MST_MS || p->address[0] == '\0')
+		return "no lease, or no listener";
+	if (p->server_lease_ns < p->lease_ns || p->server_lease_ns > SERVER_LEASE_MAX_NS)
+		return "a lease of servers that cannot be";
+	return NULL;
+}
+
+/* The leader may be of another release, with other optimisers. */
+static bool knows_optimizer(const struct mst_following *f, char *why, size_t len)
+{
+	const struct mst_appoint *p = &f->appoint;
+	struct mst_optimizer optimizer;
+	char wrong[MST_REASON_LEN];
+
+	if (mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer, wrong,
+			       sizeof(wrong)) == 0)
+		return true;
+	snprintf(why, len,
+		 "the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
+		 "start servers of one release",
+		 f->job->o->join, wrong);
+	return false;
+}
+
+/* From now on the figures of the appointment hold, whatever options this server was given. */
+static void take_options(struct mst_following *f)
+{
+	const struct mst_appoint *p = &f->appoint;
+
+	f->options = *f->job->o;
+	f->options.workers = p->workers;
+	f->options.slots = p->slots;
+	f->options.owner = p->owner;
+	f->options.servers = p->servers;
+	f->options.lease_ns = p->lease_ns;
+	f->options.server_lease_ns = p->server_lease_ns;
+	f->options.patience_ns = p->patience_ns;
+	f->options.job = f->appoint.job;
+	mst_fabric_follow(&f->job->terms.fabric, &p->path);
+	f->job->o = &f->options;
+	/* the next heartbeat follows the leader's lease, not this server's option */
+	f->beat_ns = 0;
+}
+
+static bool dial(struct mst_following *f, const uint8_t *token)
+{
+	struct mst_request request = { .kind = MST_REQ_DIAL };
+
+	memcpy(request.token, token, sizeof(request.token));
+	if (!mst_requests_offer(&f->job->requests, &request))
+		return false;
+	memcpy(f->token, token, sizeof(f->token));
+	f->dials++;
+	f->redial_ns = MST_NEVER;
+	return true;
+}
+
+static int set_up(struct mst_following *f, char *why, size_t len)
+{
+	const struct mst_appoint *p = &f->appoint;
+	const char *wrong = absurdity(p);
+
+	if (wrong != NULL) {
+		snprintf(why, len, "the leader at %.100s appoints this server to %s",
+			 f->job->o->join, wrong);
+		return -EPROTO;
+	}
+	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why, len))
+		return -EPROTO;
+	take_options(f);
+	uint32_t sessions = MST_PLAN_SESSIONS_PER_RANK * p->workers;
+	int rc = mst_sessions_init(f->sessions, sessions);
+	if (rc == 0)
+		rc = mst_job_tables(f->job, sessions);
+	if (rc != 0)
+		snprintf(why, len, "no memory for %" PRIu32 " workers", p->workers);
+	else
+		rc = mst_job_follow(f->job, p, why, len);
+	if (rc != 0)
+		return rc;
+	(void)mst_following_enter(&f->state, MST_FOLLOWING_APPOINT);
+	(void)dial(f, p->token); /* this is the first request, so there is room */
+	mst_info("server %" PRIu32 " of %" PRIu32 " of job \"%s\": elements %" PRIu64 " to %" PRIu64
+		 " of %" PRIu64 ", %s, results of %s",
+		 p->index, p->servers, p->job, p->first, p->first + p->count - 1, p->elems,
+		 mst_type_name(f->job->plan.vector.type),
+		 mst_type_name(f->job->plan.vector.result_type));
+	return 0;
+}
+
+static void appointed(struct mst_following *f, struct mst_conn *c, uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+	int rc = set_up(f, why, sizeof(why));
+
+	if (rc == 0)
+		return;
+	mst_frontend_error(f->front, c, rc, why, now_ns);
+	cut_off(f, why, now_ns);
+}
+
+/* ---- what the leader says ---- */
+
+/* The next session waits while too many ended sessions are still being read. */
+static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst_expect *e)
+{
+	struct mst_identity who = { e->rank, e->incarnation };
+
+	if (e->rank >= f->job->o->workers || e->incarnation == 0)
+		return true;
+	struct mst_pending *p = mst_sessions_admit(f->sessions, who, 0);
+	if (p == NULL)
+		return false;
+	memcpy(p->token, e->token, sizeof(p->token));
+	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_EXPECT);
+	m->expect = *e;
+	mst_frontend_send(f->front, c, m);
+	return true;
+}
+
+/* A piece at offset 0 comes from another worker: the one before died while it sent its state. */
+static bool take_state(struct mst_following *f, struct mst_conn *c,
+		       const struct mst_state_piece *piece, uint64_t now_ns)
+{
+	uint64_t total = f->job->plan.count * mst_type_bytes(f->job->plan.vector.result_type);
+
+	if (piece->offset == 0)
+		f->state_have = 0;
+	if (piece->offset != f->state_have || piece->total != total) {
+		char why[MST_REASON_LEN];
+		snprintf(why, sizeof(why), "the leader's start state has a gap, or another length");
+		mst_frontend_error(f->front, c, -EPROTO, why, now_ns);
+		cut_off(f, why, now_ns);
+		return true;
+	}
+	memcpy((char *)mst_server_start_buffer(f->job->server) + piece->offset, piece->data,
+	       piece->length);
+	f->state_have += piece->length;
+	if (f->state_have == total) {
+		mst_server_state_filled(f->job->server);
+		tell(f, MST_MSG_STATE_DONE);
+	}
+	return true;
+}
+
+/* The job ends as the leader says. The data side hears of it too, and lets go of its sessions. */
+static void ended(struct mst_following *f, enum mst_job_event how, const char *why, uint64_t now_ns)
+{
+	if (!mst_job_end(f->job, how, why, now_ns))
+		return;
+	if (how == MST_JOB_FAILS)
+		mst_error("the leader has ended the job: %s", f->job->why);
+	else
+		mst_info("job \"%s\" is finished: %s", f->job->o->job, f->job->why);
+}
+
+/* Messages that only an appointed follower gets. */
+static bool told_follower(struct mst_following *f, struct mst_conn *c,
+			  const struct mst_message *msg, uint64_t now_ns)
+{
+	struct mst_identity who = { msg->expect.rank, msg->expect.incarnation };
+
+	switch (msg->kind) {
+	case MST_MSG_EXPECT:
+		return expect(f, c, &msg->expect);
+	case MST_MSG_FORGET:
+		mst_sessions_forget(f->sessions, who);
+		return true;
+	case MST_MSG_STATE:
+		return take_state(f, c, &msg->state, now_ns);
+	case MST_MSG_RELINK:
+		return dial(f, msg->token);
+	default:
+		mst_warn("the leader sent a message that a follower does not know");
+		return true;
+	}
+}
+
+static bool leader_says(struct mst_following *f, struct mst_conn *c, const struct mst_message *msg,
+			uint64_t now_ns)
+{
+	switch (msg->kind) {
+	case MST_MSG_HEARTBEAT:
+		return true;
+	case MST_MSG_FINISHED:
+		ended(f, MST_JOB_ENDS, msg->why, now_ns);
+		return true;
+	case MST_MSG_ERROR:
+		ended(f, MST_JOB_FAILS, msg->error.reason, now_ns);
+		return true;
+	case MST_MSG_APPOINT:
+		if (f->state != ASKED || mst_job_is_over(f->job))
+			return true;
+		f->appoint = msg->appoint;
+		appointed(f, c, now_ns);
+		return true;
+	default:
+		return f->state == APPOINTED || f->state == READY ? told_follower(f, c, msg, now_ns)
+								  : true;
+	}
+}
+
+/* A message that cannot be handled yet does not count as a sign of life. */
+bool mst_following_message(struct mst_following *f, struct mst_conn *c,
+			   const struct mst_message *msg, uint64_t now_ns)
+{
+	bool taken = leader_says(f, c, msg, now_ns);
+
+	if (taken)
+		f->heard_ns = mst_hearing_now(f->hearing);
+	return taken;
+}
+
+void mst_following_lost(struct mst_following *f, const char *why, uint64_t now_ns)
+{
+	if (f->finish != MST_JOB_GATHERING)
+		ended(f, f->finish == MST_JOB_FAILED ? MST_JOB_FAILS : MST_JOB_ENDS,
+		      "the leader has ended it", now_ns);
+	cut_off(f, why, now_ns);
+}
+
+void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_ns)
+{
+	struct mst_conn *c = leader_conn(f);
+
+	if (c != NULL && !mst_job_is_over(f->job))
+		mst_frontend_error(f->front, c, -ENOTCONN, why, now_ns);
+}
+
+/* The leader may still be there, and hear it by its control connection; then it tells all
+ * others. */
+static void give_up(struct mst_following *f, const char *why, uint64_t now_ns)
+{
+	mst_following_stop(f, why, now_ns);
+	cut_off(f, why, now_ns);
+}
+
+/* ---- what the data side says ---- */
+
+/* The leader tells the worker and logs the loss. Only this server knows how its own link broke, so
+ * it logs that. */
+static void evicted(const struct mst_following *f, const struct mst_notice *notice)
+{
+	const char *why = mst_sessions_link_reason(f->sessions, notice->who);
+
+	if (notice->evict.why == MST_EVICT_LOST && why[0] != '\0' && !mst_job_is_over(f->job))
+		mst_warn("rank %" PRIu32 " is gone: %s", notice->who.rank, why);
+}
+
+static void linked(struct mst_following *f)
+{
+	bool again = f->state == READY;
+
+	if (!mst_following_enter(&f->state, MST_FOLLOWING_LINK))
+		return;
+	if (again)
+		mst_info("linked with the leader again");
+	else
+		tell(f, MST_MSG_READY);
+}
+
+static void link_gone(struct mst_following *f, int error, uint64_t now_ns)
+{
+	uint64_t lease_ns = mst_server_options_server_lease(f->job->o);
+	char why[128];
+
+	if (error == -EPROTO)
+		snprintf(why, sizeof(why),
+			 "the leader broke the protocol on its link with this server");
+	else
+		snprintf(why, sizeof(why),
+			 "there was no link with the leader for %.3g s (--server-lease)",
+			 (double)lease_ns / (double)MST_SECOND);
+	give_up(f, why, now_ns);
+}
+
+void mst_following_notice(struct mst_following *f, const struct mst_notice *notice, uint64_t now_ns)
+{
+	switch (notice->kind) {
+	case MST_NOTE_PEER_LINKED:
+		linked(f);
+		break;
+	case MST_NOTE_PEER_LOST:
+		/* otherwise another link is already being made */
+		if (notice->peer.number == f->dials)
+			f->redial_ns = now_ns + REDIAL_NS;
+		break;
+	case MST_NOTE_PEER_GONE:
+		link_gone(f, notice->peer.error, now_ns);
+		break;
+	case MST_NOTE_EVICTED:
+		evicted(f, notice);
+		break;
+	case MST_NOTE_FINISHED: /* the leader also says so, and why, by its control connection */
+		f->finish = mst_finish_failed(notice->finish.why) ? MST_JOB_FAILED
+								  : MST_JOB_FINISHED;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- time ---- */
+
+/* To be called after the leader's connection has been read. Before the link was up the follower
+ * does not know the lease, or cannot rely on it; then the join timeout counts. */
+void mst_following_judge(struct mst_following *f, uint64_t now_ns)
+{
+	const struct mst_server_options *o = f->job->o;
+	bool ready = f->state == READY;
+	const struct mst_conn *c = leader_conn(f);
+	uint64_t join_until = mst_server_options_join_until(o, f->heard_ns);
+	uint64_t lease_ns = mst_server_options_server_lease(o);
+	char why[128];
+
+	if (c == NULL || mst_job_is_over(f->job) ||
+	    (ready ? !mst_hearing_is_silent(f->hearing, c, f->heard_ns, lease_ns)
+		   : f->hearing->listening.read_ns < join_until))
+		return;
+	snprintf(why, sizeof(why), "the leader was silent for %.3g s (%s): stopped, or cut off",
+		 (double)(ready ? lease_ns : o->join_timeout_ns) / (double)MST_SECOND,
+		 ready ? "--server-lease" : "--join-timeout");
+	give_up(f, why, now_ns); /* the leader reads this when it goes on */
+}
+
+void mst_following_step(struct mst_following *f, uint64_t now_ns)
+{
+	if (f->state == SEEKS && !mst_job_is_over(f->job))
+		connect_leader(f, now_ns);
+	if (leader_conn(f) == NULL)
+		return;
+	if (now_ns >= f->beat_ns) {
+		f->beat_ns = now_ns + f->job->o->lease_ns / MST_BEATS_PER_LEASE;
+		tell(f, MST_MSG_BEAT);
+	}
+	if (f->redial_ns != 0 && now_ns >= f->redial_ns) {
+		f->redial_ns = MST_NEVER;
+		tell(f, MST_MSG_RELINK);
+	}
+}

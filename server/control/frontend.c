@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/frontend.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#define EVENTS 64
+
+/* The data of an epoll event is the index of a connection, or NO_CONN if the event only ends the
+ * wait. */
+#define NO_CONN UINT32_MAX
+
+/* ---- descriptors ---- */
+
+static int watch(struct mst_frontend *f, int fd, uint32_t events, uint32_t place, int op)
+{
+	struct epoll_event ev = { .events = events, .data.u32 = place };
+
+	if (fd < 0)
+		return 0; /* a simulated stream: its owner steps it by the clock */
+	return epoll_ctl(f->epoll, op, fd, &ev) == 0 ? 0 : -errno;
+}
+
+/* Edge-triggered, because a descriptor that cannot be served now must not end every wait at once.
+ * Every step looks at all of them anyway. */
+int mst_frontend_watch(struct mst_frontend *f, int fd)
+{
+	return watch(f, fd, EPOLLIN | (uint32_t)EPOLLET, NO_CONN, EPOLL_CTL_ADD);
+}
+
+static int watch_conn(struct mst_frontend *f, const struct mst_conn *c, bool out, int op)
+{
+	return watch(f, c->ops->stream_fd(c->stream), EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0u),
+		     (uint32_t)(c - f->conn), op);
+}
+
+/* Marks the connections that epoll reports as readable. Simulated streams have no descriptor; every
+ * step looks at them anyway.
+ * Return: how many events there were. */
+static int mark(struct mst_frontend *f, int timeout_ms)
+{
+	struct epoll_event ev[EVENTS];
+	int count = epoll_wait(f->epoll, ev, EVENTS, timeout_ms);
+
+	for (int i = 0; i < count; i++) {
+		if (ev[i].data.u32 != NO_CONN)
+			f->conn[ev[i].data.u32].readable = true;
+	}
+	return count;
+}
+
+void mst_frontend_wait(struct mst_frontend *f, uint64_t timeout_ns)
+{
+	uint64_t woken;
+
+	(void)mark(f, (int)((timeout_ns + MST_MS - 1) / MST_MS));
+	(void)!read(f->wake_fd, &woken, sizeof(woken));
+}
+
+void mst_frontend_wake(struct mst_frontend *f)
+{
+	uint64_t one = 1;
+	int saved = errno; /* the caller may be a signal handler */
+
+	(void)!write(f->wake_fd, &one, sizeof(one));
+	errno = saved;
+}
+
+/* ---- beginning and end ---- */
+
+static int open_descriptors(struct mst_frontend *f)
+{
+	f->epoll = epoll_create1(EPOLL_CLOEXEC);
+	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (f->epoll < 0 || f->wake_fd < 0)
+		return -errno;
+	return watch(f, f->wake_fd, EPOLLIN, NO_CONN, EPOLL_CTL_ADD);
+}
+
+static void explain_listen(int rc, const char *listen, char *why, size_t why_len)
+{
+	if (rc == -EADDRINUSE)
+		snprintf(why, why_len,
+			 "cannot listen on %s: another process does; choose another port with "
+			 "--listen HOST:PORT (port 0: any free one)",
+			 listen);
+	else if (rc == -ENOENT)
+		snprintf(why, why_len, "cannot listen on %s: there is no host of this name",
+			 listen);
+	else if (rc == -EADDRNOTAVAIL)
+		snprintf(why, why_len,
+			 "cannot listen on %s: no interface of this host has this address (ip "
+			 "address shows them)",
+			 listen);
+	else
+		snprintf(why, why_len, "cannot listen on %s: %s", listen, strerror(-rc));
+}
+
+static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
+{
+	const struct mst_stream_ops *s = f->cfg.stream;
+
+	if (f->cfg.listen == NULL)
+		return 0;
+	int rc = s->listen(f->cfg.listen, &f->listener, f->address, sizeof(f->address));
+	if (rc != 0) {
+		explain_listen(rc, f->cfg.listen, why, why_len);
+		return rc;
+	}
+	rc = watch(f, s->listener_fd(f->listener), EPOLLIN, NO_CONN, EPOLL_CTL_ADD);
+	if (rc != 0)
+		explain_listen(rc, f->cfg.listen, why, why_len);
+	return rc;
+}
+
+int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg, char *why,
+		      size_t why_len)
+{
+	/* One entry more, since a new connection is accepted before the oldest stranger is
+	 * closed. */
+	uint32_t others = cfg->listen != NULL ? MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS + 1
+					      : 0;
+
+	*f = (struct mst_frontend){ .cfg = *cfg, .epoll = -1, .wake_fd = -1, .next_id = 1 };
+	mst_complaints_init(&f->complaints);
+	f->conn_max = cfg->members + others;
+	f->conn = calloc(f->conn_max, sizeof(*f->conn));
+	if (f->conn == NULL) {
+		snprintf(why, why_len, "no memory for %" PRIu32 " connections", f->conn_max);
+		return -ENOMEM;
+	}
+	int rc = open_descriptors(f);
+	if (rc != 0) {
+		snprintf(why, why_len, "no descriptors to wait by: %s", strerror(-rc));
+		return rc;
+	}
+	return open_listener(f, why, why_len);
+}
+
+void mst_frontend_close(struct mst_frontend *f)
+{
+	if (f->conn == NULL)
+		return;
+	mst_complaints_step(&f->complaints, MST_NEVER);
+	for (uint32_t i = 0; i < f->conn_max; i++)
+		mst_conn_close(&f->conn[i]);
+	f->cfg.stream->unlisten(f->listener);
+	if (f->epoll >= 0)
+		close(f->epoll);
+	if (f->wake_fd >= 0)
+		close(f->wake_fd);
+	free(f->conn);
+	f->conn = NULL;
+}
+
+/* ---- looking for one ---- */
+
+struct mst_conn *mst_frontend_next(const struct mst_frontend *f, uint32_t *i)
+{
+	while (*i < f->conn_max) {
+		struct mst_conn *c = &f->conn[(*i)++];
+		if (c->stream != NULL)
+			return c;
+	}
+	return NULL;
+}
+
+struct mst_conn *mst_frontend_worker(struct mst_frontend *f, struct mst_identity who)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
+		if (c->role == MST_CONN_WORKER && c->who.rank == who.rank &&
+		    c->who.incarnation == who.incarnation)
+			return c;
+	}
+	return NULL;
+}
+
+bool mst_frontend_has_sent_all(const struct mst_frontend *f)
+{
+	const struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
+		if (c->out_have > 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- sending ---- */
+
+void mst_frontend_hang_up(struct mst_frontend *f, struct mst_conn *c)
+{
+	f->cfg.ops->gone(f->cfg.ctx, c);
+	mst_conn_close(c);
+}
+
+/* Sends as much as the connection takes, and has epoll wait for room while something is left. */
+static int push_out(struct mst_frontend *f, struct mst_conn *c)
+{
+	int rc = mst_conn_flush(c);
+	bool pending = c->out_have > 0;
+
+	if (rc == 0 && pending != c->polls_out && watch_conn(f, c, pending, EPOLL_CTL_MOD) == 0)
+		c->polls_out = pending;
+	return rc;
+}
+
+void mst_frontend_blame(struct mst_frontend *f, const struct mst_conn *c, enum mst_complaint kind,
+			const char *reason)
+{
+	if (mst_conn_is_known(c))
+		mst_warn("%s", reason);
+	else
+		mst_complain(&f->complaints, kind, "%s", reason);
+}
+
+void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct mst_message *msg)
+{
+	char reason[MST_REASON_LEN];
+	int rc = mst_conn_send(c, msg);
+
+	if (rc == 0)
+		rc = push_out(f, c);
+	if (rc == -EPIPE)
+		c->readable = true; /* the next read finds that the peer has closed */
+	if (rc == 0 || rc == -EPIPE)
+		return;
+	snprintf(reason, sizeof(reason), "%s: %s; closed", c->peer,
+		 rc == -ENOBUFS ? "does not read what it asked for" : "no memory for its answer");
+	mst_frontend_blame(f, c, MST_COMPLAINT_UNREAD, reason);
+	mst_frontend_hang_up(f, c);
+}
+
+void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, const char *reason,
+			uint64_t now_ns)
+{
+	struct mst_message *m = calloc(1, sizeof(*m));
+
+	if (m != NULL) {
+		m->kind = MST_MSG_ERROR;
+		m->error.code = code;
+		snprintf(m->error.reason, sizeof(m->error.reason), "%s", reason);
+		mst_frontend_send(f, c, m);
+		free(m);
+	}
+	if (c->stream == NULL)
+		return;
+	c->role = MST_CONN_CLOSING;
+	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+}
+
+void mst_frontend_accuse(struct mst_frontend *f, const struct mst_conn *c, const char *what,
+			 char reason[MST_REASON_LEN])
+{
+	snprintf(reason, MST_REASON_LEN, "%s %.400s", c->peer, what);
+	mst_frontend_blame(f, c, MST_COMPLAINT_BROKEN, reason);
+}
+
+struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_kind kind)
+{
+	memset(&f->draft, 0, sizeof(f->draft));
+	f->draft.kind = kind;
+	return &f->draft;
+}
+
+/* ---- places ---- */
+
+static struct mst_conn *free_place(struct mst_frontend *f)
+{
+	for (uint32_t i = 0; i < f->conn_max; i++) {
+		if (f->conn[i].stream == NULL)
+			return &f->conn[i];
+	}
+	return NULL;
+}
+
+/* Has the peer sent nothing yet that lets it stay? A hello that waits to be handled does. */
+static bool is_stranger(const struct mst_conn *c)
+{
+	return c->role == MST_CONN_NEW && !c->waits;
+}
+
+static bool is_watcher(const struct mst_conn *c)
+{
+	return c->role == MST_CONN_WATCHER;
+}
+
+/* Has @a been silent for longer than @b? Connections that were accepted in one step have the same
+ * time; then the one that was accepted first counts as older. */
+static bool is_older(const struct mst_conn *a, const struct mst_conn *b)
+{
+	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
+}
+
+/* If there are @max connections of a kind, the one of them that has been silent longest; else
+ * NULL. */
+static struct mst_conn *surplus(struct mst_frontend *f, bool (*is_of)(const struct mst_conn *),
+				uint32_t max)
+{
+	struct mst_conn *c, *oldest = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
+		if (!is_of(c))
+			continue;
+		count++;
+		if (oldest == NULL || is_older(c, oldest))
+			oldest = c;
+	}
+	return count >= max ? oldest : NULL;
+}
+
+/* Has epoll wait for the listener or not: while there is no room for connections, new ones must not
+ * end every wait at once. */
+static void listen_again(struct mst_frontend *f, bool listens)
+{
+	int fd = f->cfg.stream->listener_fd(f->listener);
+
+	if (listens == f->deaf &&
+	    watch(f, fd, EPOLLIN, NO_CONN, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL) == 0)
+		f->deaf = !listens;
+}
+
+static struct mst_conn *take_place(struct mst_frontend *f, struct mst_conn *c,
+				   struct mst_stream *stream, enum mst_conn_role role)
+{
+	mst_conn_open(c, f->cfg.stream, stream, f->next_id++);
+	c->role = role;
+	if (watch_conn(f, c, false, EPOLL_CTL_ADD) == 0)
+		return c;
+	mst_conn_close(c);
+	return NULL;
+}
+
+struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
+				    const char *peer, enum mst_conn_role role)
+{
+	struct mst_conn *c = free_place(f);
+
+	if (c == NULL) {
+		f->cfg.stream->close(stream);
+		return NULL;
+	}
+	snprintf(c->peer, sizeof(c->peer), "%.60s", peer);
+	return take_place(f, c, stream, role);
+}
+
+/* A watcher keeps its place if it has asked for the status within this time. */
+#define WATCHER_IDLE_NS MST_FRONTEND_GRACE_NS
+
+bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
+{
+	struct mst_conn *idle = surplus(f, is_watcher, MST_FRONTEND_WATCHERS);
+
+	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS)
+		return false;
+	if (idle != NULL)
+		mst_frontend_error(f, idle, -EBUSY,
+				   "others ask for the status, and this connection did not: ask "
+				   "on a new one",
+				   now_ns);
+	c->role = MST_CONN_WATCHER;
+	return true;
+}
+
+/* ---- reading ---- */
+
+/* If the owner cannot handle the error now, the next step finds it again. */
+static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t protocol,
+			   uint64_t now_ns)
+{
+	char what[128];
+
+	if (protocol != 0 && protocol != MST_PROTOCOL)
+		snprintf(what, sizeof(what),
+			 "speaks protocol %" PRIu32 ", this server speaks %u; use the same "
+			 "version of muster on both sides",
+			 protocol, MST_PROTOCOL);
+	else
+		snprintf(what, sizeof(what), "sent what is no message of muster");
+	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
+}
+
+/* Passes all received messages to the owner. Those of a closing connection are dropped. */
+static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
+{
+	uint32_t protocol = 0;
+	int rc = 0;
+
+	c->waits = false;
+	while (c->stream != NULL && (rc = mst_conn_next(c, &f->message, &protocol)) > 0) {
+		if (c->role == MST_CONN_CLOSING)
+			continue;
+		if (!f->cfg.ops->message(f->cfg.ctx, c, &f->message, now_ns)) {
+			mst_conn_again(c);
+			c->waits = true;
+			return;
+		}
+	}
+	if (c->stream != NULL && rc < 0 && c->role != MST_CONN_CLOSING)
+		refuse_rubbish(f, c, protocol, now_ns);
+}
+
+static bool is_due(const struct mst_conn *c, uint64_t now_ns)
+{
+	return (c->role == MST_CONN_NEW || c->role == MST_CONN_CLOSING) && now_ns >= c->deadline_ns;
+}
+
+/* How often one connection is read in a step: enough for all that an honest peer has sent, and few
+ * enough that a flood does not keep other peers from being heard. */
+#define READS_MAX 8u
+
+/* Reads a connection to its end, or until the owner cannot take its messages.
+ * Return: 0 or why nothing more comes. */
+static int read_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
+{
+	int rc = 0;
+
+	c->dry = c->readable = false;
+	for (uint32_t i = 0; i < READS_MAX && rc == 0 && c->stream != NULL && !c->dry; i++) {
+		rc = mst_conn_receive(c);
+		/* A new peer that has closed is not heard: its hello may have waited, and its
+		 * sender has gone. */
+		if (rc == 0 || c->role != MST_CONN_NEW)
+			read_messages(f, c, now_ns);
+		if (c->waits)
+			break;
+	}
+	c->readable |= c->stream != NULL && !c->dry && !c->waits;
+	return rc;
+}
+
+static void step_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
+{
+	int rc = read_conn(f, c, now_ns);
+
+	if (c->stream == NULL)
+		return;
+	if (rc == 0)
+		rc = push_out(f, c);
+	bool silent = is_due(c, now_ns);
+	bool said_all = c->role == MST_CONN_CLOSING && c->out_have == 0;
+	if (c->role == MST_CONN_NEW && silent)
+		mst_complain(&f->complaints, MST_COMPLAINT_SILENT,
+			     "%s connected and said nothing for %.0f s; closed", c->peer,
+			     (double)MST_FRONTEND_GRACE_NS / (double)MST_SECOND);
+	if (rc != 0 || silent || said_all)
+		mst_frontend_hang_up(f, c);
+}
+
+/* ---- accepting ---- */
+
+/* Closes the oldest stranger if all places of strangers are taken. The stranger may have sent a
+ * hello that has not been read yet, so its connection is read first: a peer that has sent hello may
+ * stay. */
+static void make_room(struct mst_frontend *f, uint64_t now_ns)
+{
+	struct mst_conn *oldest = surplus(f, is_stranger, MST_FRONTEND_STRANGERS);
+
+	for (; oldest != NULL; oldest = surplus(f, is_stranger, MST_FRONTEND_STRANGERS)) {
+		step_conn(f, oldest, now_ns);
+		if (oldest->stream != NULL && is_stranger(oldest))
+			mst_frontend_hang_up(f, oldest);
+	}
+}
+
+/* Connections that may stay have entries of their own, so one is free once a stranger is closed. */
+static void accept_all(struct mst_frontend *f, uint64_t now_ns)
+{
+	struct mst_stream *stream;
+	char peer[sizeof(f->conn[0].peer)];
+	int rc = f->listener == NULL ? -EAGAIN : 0;
+
+	while (rc == 0) {
+		struct mst_conn *c = free_place(f);
+		if (c == NULL) {
+			rc = -ENOSPC;
+			break;
+		}
+		rc = f->cfg.stream->accept(f->listener, &stream, peer, sizeof(peer));
+		if (rc != 0)
+			break;
+		make_room(f, now_ns);
+		memcpy(c->peer, peer, sizeof(peer));
+		c = take_place(f, c, stream, MST_CONN_NEW);
+		if (c != NULL) {
+			c->heard_ns = now_ns;
+			c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+			c->readable = true;
+		}
+	}
+	if (f->listener != NULL)
+		listen_again(f, rc == -EAGAIN);
+}
+
+/* ---- a step ---- */
+
+/* Is there anything to do for this connection? */
+static bool is_ready(const struct mst_conn *c, uint64_t now_ns)
+{
+	return c->readable || c->waits || c->role == MST_CONN_CLOSING || is_due(c, now_ns) ||
+	       c->ops->stream_fd(c->stream) < 0;
+}
+
+static void step_all(struct mst_frontend *f, bool strangers, uint64_t now_ns)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
+		if ((c->role == MST_CONN_NEW) == strangers && is_ready(c, now_ns))
+			step_conn(f, c, now_ns);
+	}
+}
+
+/* Known connections come before new ones: a connection that has closed may free the rank that a
+ * hello waits for. */
+void mst_frontend_step(struct mst_frontend *f, uint64_t now_ns)
+{
+	mst_complaints_step(&f->complaints, now_ns);
+	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->conn_max / EVENTS);)
+		rounds++;
+	step_all(f, false, now_ns);
+	accept_all(f, now_ns);
+	step_all(f, true, now_ns);
+}

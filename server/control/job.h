@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A job at one server: its figures, its state and its data side. The first valid hello fixes the
+ * figures at the leader, the appointment does at a follower; then the data side is made. A job
+ * knows no connections and no sessions. A process may have several jobs.
+ *
+ * Control thread only.
+ */
+#ifndef MST_SERVER_CONTROL_JOB_H
+#define MST_SERVER_CONTROL_JOB_H
+
+#include "server/control/frontend.h"
+#include "server/control/requests.h"
+#include "server/options/options.h"
+#include "server/plan/plan.h"
+
+enum mst_job_event {
+	MST_JOB_STARTS, /* all workers have started */
+	MST_JOB_ENDS,   /* without a failure */
+	MST_JOB_FAILS,
+	MST_JOB_EVENTS
+};
+
+/* Changes @state to the state that follows @event.
+ * Return: false: @event cannot happen in @state, which stays. */
+bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
+
+struct mst_job {
+	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
+	const struct mst_transport *transport;
+	struct mst_frontend *front; /* the data side ends its waits */
+	uint32_t cores;             /* for the data side's threads; 0: one */
+
+	enum mst_job_state state;
+	char why[MST_REASON_LEN]; /* why the job ended */
+	int error;                /* FAILED: the error that workers are told */
+	uint64_t ended_ns;
+	bool stopped; /* the user has stopped the server: sessions that end now are no loss */
+	char asked[MST_REASON_LEN];       /* why a worker asked for the end; "": none has */
+	struct mst_identity asked_by;     /* the worker that asked */
+	char worker_loss[MST_REASON_LEN]; /* how the last worker was lost */
+	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
+
+	struct mst_terms terms;
+	struct mst_plan plan;   /* length 0: no valid hello has come yet */
+	uint64_t session_bytes; /* bytes that a worker's session needs at this server */
+	bool *present;          /* by rank: the worker has started, and its session has not ended */
+
+	struct mst_server *server; /* the data side; NULL: there is none */
+	/* the data side, even if it could only be made in part, is counted in `data_sides` */
+	bool has_data_side;
+	/* where workers ask for links, and the link maker answers */
+	struct mst_link_listener *listener;
+	struct mst_requests requests; /* to the data side */
+};
+
+struct mst_job_cfg {
+	const struct mst_server_options *options; /* checked; must outlive the job */
+	const struct mst_transport *transport;
+	struct mst_frontend *front;
+	uint32_t cores;
+};
+
+/* Reads the options that are texts.
+ * @why: on failure a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, size_t len);
+/* Frees the tables. The data side must be closed. Accepts zeroed memory. */
+void mst_job_fini(struct mst_job *j);
+/* Makes the tables by worker, when the number of workers is known. @sessions: the most there may be
+ * at a time.
+ * Return: 0 or -ENOMEM. */
+int mst_job_tables(struct mst_job *j, uint32_t sessions);
+
+static inline bool mst_job_is_over(const struct mst_job *j)
+{
+	return j->state == MST_JOB_FINISHED || j->state == MST_JOB_FAILED;
+}
+
+/* Is this server a follower? It is if the user has said where its leader is. */
+static inline bool mst_job_follows(const struct mst_job *j)
+{
+	return j->o->join != NULL;
+}
+
+static inline uint32_t mst_job_servers(const struct mst_job *j)
+{
+	return j->o->servers;
+}
+
+/* Ends the job; @why is copied.
+ * Return: false: it had ended before, and nothing is changed. */
+bool mst_job_end(struct mst_job *j, enum mst_job_event how, const char *why, uint64_t now_ns);
+/* Lets the job fail, if it has not ended before, and logs that. @error: what workers are told. */
+void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns);
+/* Fills in the message that tells workers or followers how the job ended. */
+void mst_job_fill_end(const struct mst_job *j, struct mst_message *out);
+
+/* ---- figures ---- */
+
+/* At the leader: the part of the vector that a server has. */
+void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count);
+/* At the leader: fills in what a follower is told of the job, except address and token. */
+void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoint *out);
+/* Is there memory for one more worker of a running job? Its memory was counted when the job began.
+ * But the control group's limit may have been lowered since, or other processes in it have grown; a
+ * server that takes more than there is is killed. @sessions: how many there are.
+ * @why: a sentence.
+ * Return: 0 or -ENOMEM. */
+int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, size_t len);
+
+/* ---- the data side ---- */
+
+/* Can this host serve so many workers over the transport? This is checked at the start, not when
+ * the first or the last of them has come.
+ * @why: a sentence.
+ * Return: 0 or -errno. */
+int mst_job_try_listener(const struct mst_job *j, char *why, size_t len);
+/* Fix the figures of the job, and make the data side with all its memory, which may take seconds.
+ * The leader does so at the first valid hello, and waits for workers until @join_until_ns. A
+ * follower does so at its appointment, which must outlive the job.
+ * @why: a sentence.
+ * Return: 0 or -errno: the job is as before. */
+int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, uint64_t join_until_ns,
+		 char *why, size_t len);
+int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len);
+/* To be called when no thread steps the data side any more: mst_job_hang_up() ends every session;
+ * then the owner of the sessions frees their links; then mst_job_close() frees the data side.
+ * Without a data side both do nothing. */
+void mst_job_hang_up(struct mst_job *j);
+void mst_job_close(struct mst_job *j);
+/* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),
+ * before the job has started. */
+void mst_job_forget(struct mst_job *j);
+/* A number that grows with each round of the data thread's loop. An idle data thread is woken, so
+ * that it makes a round before the next heartbeat. */
+uint64_t mst_job_passes(struct mst_job *j);
+
+#endif

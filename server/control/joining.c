@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/joining.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/log.h"
+#include "common/kernels/sum.h"
+#include "server/cluster/peer.h"
+#include "server/control/reason.h"
+
+/* Strangers may ask for links as fast as they are refused, so a step answers only so many. */
+#define REQUESTS_PER_STEP 8
+
+/* ---- beginning and end ---- */
+
+static void wake(void *ctx)
+{
+	mst_frontend_wake(ctx);
+}
+
+int mst_joining_init(struct mst_joining *j, bool aside)
+{
+	return mst_link_maker_new(j->job->transport, aside ? wake : NULL, j->front, &j->maker);
+}
+
+void mst_joining_fini(struct mst_joining *j)
+{
+	mst_link_maker_free(j->maker);
+	j->maker = NULL;
+}
+
+void mst_joining_forget(struct mst_joining *j)
+{
+	j->listener_broken = false;
+}
+
+/* ---- hellos ---- */
+
+/* What every hello must agree with: the options, or else the first hello. FREE: not fixed yet. */
+#define FREE UINT32_MAX
+struct fixed {
+	uint64_t elems; /* 0: not fixed yet */
+	uint32_t type, result_type;
+};
+
+static uint32_t fixed_type(uint32_t choice)
+{
+	return choice == MST_TYPE_AUTO ? FREE : choice - MST_TYPE_F32 + MUSTER_F32;
+}
+
+static struct fixed what_is_fixed(const struct mst_job *j)
+{
+	if (j->plan.vector.elems != 0)
+		return (struct fixed){ j->plan.vector.elems, (uint32_t)j->plan.vector.type,
+				       (uint32_t)j->plan.vector.result_type };
+	return (struct fixed){ j->o->elems, fixed_type(j->o->type), fixed_type(j->o->result_type) };
+}
+
+/* Is @type of the hello another than the fixed one? */
+static bool is_other(uint32_t type, uint32_t fixed)
+{
+	return fixed != FREE && type != fixed;
+}
+
+static int check_figures(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+{
+	struct fixed f = what_is_fixed(j);
+	const char *job = j->o->job;
+
+	if (h->elems == 0 || h->elems > MST_ELEMS_MAX)
+		snprintf(why, len, "a length of %" PRIu64 " elements cannot be", h->elems);
+	else if (f.elems != 0 && h->elems != f.elems)
+		snprintf(why, len, "length %" PRIu64 " does not match job \"%s\" (%" PRIu64 ")",
+			 h->elems, job, f.elems);
+	else if (is_other(h->type, f.type))
+		snprintf(why, len, "gradients of %s do not match job \"%s\" (%s)",
+			 mst_type_name((enum muster_type)h->type), job,
+			 mst_type_name((enum muster_type)f.type));
+	else if (is_other(h->result_type, f.result_type))
+		snprintf(why, len, "results of %s do not match job \"%s\" (%s)",
+			 mst_type_name((enum muster_type)h->result_type), job,
+			 mst_type_name((enum muster_type)f.result_type));
+	else
+		return 0;
+	return -EINVAL;
+}
+
+static int check_hello(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+{
+	const char *job = j->o->job;
+
+	if (mst_job_is_over(j)) {
+		snprintf(why, len, "job \"%s\" is over: %.300s", job, j->why);
+		return -ESHUTDOWN;
+	}
+	if (h->rank >= 0 && (uint32_t)h->rank >= j->o->workers) {
+		mst_reason_refused(why, len, -ERANGE, h, j->o);
+		return -EINVAL;
+	}
+	if (strcmp(h->job, job) != 0) {
+		snprintf(why, len, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
+			 job);
+		return -EINVAL;
+	}
+	if (h->owner != j->o->owner) {
+		snprintf(why, len,
+			 "owner %s does not match job \"%s\" (%s): start the server with "
+			 "--owner %s, "
+			 "or set options.owner",
+			 mst_owner_name((enum muster_owner)h->owner), job,
+			 mst_owner_name((enum muster_owner)j->o->owner),
+			 mst_owner_name((enum muster_owner)h->owner));
+		return -EINVAL;
+	}
+	return check_figures(j, h, why, len);
+}
+
+static int fix_first(struct mst_joining *j, const struct mst_hello *hello, char *why, size_t len)
+{
+	int rc = mst_job_lead(j->job, hello, j->leading->join_until, why, len);
+
+	if (rc == 0)
+		mst_leading_appoint_all(j->leading);
+	return rc;
+}
+
+/* A row of sessions is kept free for each worker that the ledger may still be deciding on. */
+static int check_room(const struct mst_joining *j, const struct mst_hello *hello, char *why,
+		      size_t len)
+{
+	uint32_t sessions = j->sessions->count;
+
+	if (sessions + j->job->o->workers > j->sessions->max) {
+		mst_reason_refused(why, len, -EBUSY, hello, j->job->o);
+		return -EBUSY;
+	}
+	return mst_job_check_room(j->job, sessions, why, len);
+}
+
+static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
+		   uint64_t now_ns)
+{
+	mst_complain(&j->front->complaints, MST_COMPLAINT_REFUSED, "%s refused: %s", c->peer, why);
+	mst_frontend_error(j->front, c, error, why, now_ns);
+}
+
+bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
+		       uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
+	char why[MST_REASON_LEN];
+
+	int rc = check_hello(j->job, hello, why, sizeof(why));
+	if (rc == 0 && j->job->plan.vector.elems == 0)
+		rc = fix_first(j, hello, why, sizeof(why));
+	if (rc == 0 && !mst_leading_is_ready(j->leading)) {
+		/* this peer has said hello, so it is not closed for silence */
+		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+		return false;
+	}
+	if (rc == 0)
+		rc = check_room(j, hello, why, sizeof(why));
+	if (rc != 0) {
+		refuse(j, c, rc, why, now_ns);
+		return true;
+	}
+	ev.join.cookie = c->id;
+	ev.join.rank = hello->rank;
+	if (!mst_requests_event(&j->job->requests, &ev))
+		return false;
+	c->role = MST_CONN_JOINING;
+	c->pid = hello->pid;
+	c->who.rank = (uint32_t)hello->rank;
+	return true;
+}
+
+/* ---- what the ledger says ---- */
+
+static struct mst_conn *conn_of_cookie(const struct mst_joining *j, uint64_t cookie)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(j->front, &i)) != NULL;) {
+		if (c->id == cookie && c->role == MST_CONN_JOINING)
+			return c;
+	}
+	return NULL;
+}
+
+static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int error, uint64_t now_ns)
+{
+	struct mst_hello hello = { .rank = (int32_t)c->who.rank };
+	char why[MST_REASON_LEN];
+
+	mst_reason_refused(why, sizeof(why), error, &hello, j->job->o);
+	refuse(j, c, error, why, now_ns);
+}
+
+void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_conn *c = conn_of_cookie(j, notice->join.cookie);
+
+	if (c != NULL)
+		refuse_by_ledger(j, c, notice->join.error, now_ns);
+}
+
+void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_conn *c = conn_of_cookie(j, notice->join.cookie);
+	struct mst_pending *p = NULL;
+
+	if (c != NULL)
+		p = mst_sessions_admit(j->sessions, notice->who, mst_leading_set(j->leading));
+	if (p == NULL) {
+		mst_requests_lose(&j->job->requests, notice->who);
+		if (c != NULL)
+			refuse_by_ledger(j, c, -EBUSY, now_ns);
+		return;
+	}
+	c->role = MST_CONN_WORKER;
+	c->who = notice->who;
+	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
+		 c->pid, c->who.incarnation > 1 ? ", again" : "");
+	p->admitted = *notice;
+	if (p->state == MST_PENDING_EXPECTED)
+		mst_joining_welcome(j, p);
+	else
+		mst_leading_announce(j->leading, p);
+}
+
+/* ---- the welcome ---- */
+
+/* The token is the same for all servers; each of them accepts it once. */
+static void fill_servers(const struct mst_joining *j, const struct mst_pending *p,
+			 struct mst_welcome *w)
+{
+	const struct mst_link_listener *listener = j->job->listener;
+
+	static_assert(sizeof(w->server[0].address) == sizeof(listener->address), "any listener's");
+	w->server_count = mst_job_servers(j->job);
+	for (uint32_t i = 0; i < w->server_count; i++) {
+		struct mst_welcome_server *row = &w->server[i];
+		memcpy(row->address,
+		       i == 0 ? listener->address : j->leading->server_member[i].listener,
+		       sizeof(row->address));
+		memcpy(row->token, p->token, sizeof(row->token));
+		mst_job_part(j->job, i, &row->first, &row->count);
+	}
+}
+
+static void fill_welcome(const struct mst_joining *j, const struct mst_pending *p,
+			 struct mst_welcome *w)
+{
+	const struct mst_server_options *o = j->job->o;
+	const struct mst_plan *plan = &j->job->plan;
+
+	snprintf(w->job, sizeof(w->job), "%s", o->job);
+	snprintf(w->policy, sizeof(w->policy), "%s", o->policy);
+	fill_servers(j, p, w);
+	mst_fabric_tell(&j->job->terms.fabric, &w->path);
+	w->rank = p->admitted.who.rank;
+	w->incarnation = p->admitted.who.incarnation;
+	w->workers = o->workers;
+	w->slots = plan->layout.slots;
+	w->elems = plan->vector.elems;
+	w->type = (uint32_t)plan->vector.type;
+	w->result_type = (uint32_t)plan->vector.result_type;
+	w->owner = o->owner;
+	w->buffers = o->buffers + (o->owner == MUSTER_WORKERS_OWN ? o->history : 0);
+	w->lease_ns = o->lease_ns;
+	w->server_lease_ns = mst_server_options_server_lease(o);
+	w->patience_ns = o->patience_ns;
+	w->guard = o->guard;
+	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
+}
+
+void mst_joining_welcome(struct mst_joining *j, const struct mst_pending *p)
+{
+	struct mst_conn *c = mst_frontend_worker(j->front, p->session.who);
+	struct mst_message *m = mst_frontend_draft(j->front, MST_MSG_WELCOME);
+
+	if (c == NULL)
+		return; /* the worker is gone; the ledger will hear of it */
+	c->welcomed = true;
+	fill_welcome(j, p, &m->welcome);
+	mst_frontend_send(j->front, c, m);
+}
+
+/* ---- links ---- */
+
+static bool lanes_match(const struct mst_lanes *lanes, const struct mst_lanes *wanted)
+{
+	return lanes->up_bytes == wanted->up_bytes && lanes->down_bytes == wanted->down_bytes &&
+	       lanes->up_credits == wanted->up_credits &&
+	       lanes->down_credits == wanted->down_credits;
+}
+
+static const char *cause(const struct mst_link_made *made)
+{
+	return made->why[0] != '\0' ? made->why : strerror(-made->error);
+}
+
+/* Tells the worker why there is no link. The end of the session, which follows, says less. */
+static void no_link(struct mst_joining *j, struct mst_identity who,
+		    const struct mst_link_made *made, uint64_t now_ns)
+{
+	struct mst_conn *c = mst_frontend_worker(j->front, who);
+	char reason[MST_REASON_LEN];
+
+	snprintf(reason, sizeof(reason), "rank %" PRIu32 ": its link could not be set up: %s",
+		 who.rank, cause(made));
+	mst_warn("%s", reason);
+	if (c != NULL) {
+		c->left = true;
+		mst_frontend_error(j->front, c, made->error, reason, now_ns);
+	}
+	mst_requests_lose(&j->job->requests, who);
+}
+
+static void let_worker_in(struct mst_joining *j, struct mst_pending *p,
+			  const struct mst_link_made *made, uint64_t now_ns)
+{
+	struct mst_request request = { .kind = MST_REQ_LINKED, .session = &p->session };
+
+	if (made->error != 0) {
+		no_link(j, p->session.who, made, now_ns);
+		return;
+	}
+	p->session.link = made->link;
+	(void)mst_pending_enter(&p->state, MST_PENDING_LEND);
+	mst_requests_put(&j->job->requests, &request);
+}
+
+/* A failure is only logged: the link is tried again until the follower's lease is over. */
+static void let_follower_in(struct mst_joining *j, uint32_t server,
+			    const struct mst_link_made *made)
+{
+	if (made->error != 0)
+		mst_warn("server %" PRIu32 ": its link could not be set up: %s", server,
+			 cause(made));
+	else
+		mst_leading_let_in(j->leading, server, made->link);
+}
+
+/* Gives a link to the session or the follower that it was made for. If that has gone, frees the
+ * link. */
+static void hand_over(struct mst_joining *j, const struct mst_link_made *made, uint64_t now_ns)
+{
+	uint32_t server = mst_leading_link_made(j->leading, made->token);
+	struct mst_pending *p = mst_sessions_by_token(j->sessions, made->token,
+						      MST_PENDING_LINKING);
+
+	if (p != NULL)
+		let_worker_in(j, p, made, now_ns);
+	else if (server != 0)
+		let_follower_in(j, server, made);
+	else if (made->link != NULL)
+		made->link->ops->link_free(made->link);
+}
+
+static void take_links(struct mst_joining *j, uint64_t now_ns)
+{
+	struct mst_link_made made;
+
+	while (mst_link_maker_take(j->maker, &made))
+		hand_over(j, &made, now_ns);
+}
+
+static void answer(struct mst_joining *j, const struct mst_link_request *request)
+{
+	const struct mst_lane_layout *layout = &j->job->plan.layout;
+	struct mst_pending *p = mst_sessions_by_token(j->sessions, request->token,
+						      MST_PENDING_EXPECTED);
+	uint32_t server = mst_leading_server_member_of(j->leading, request->token);
+	struct mst_lanes workers = mst_plan_lanes(layout);
+	struct mst_lanes servers = mst_peer_lanes(
+		mst_peer_window(j->job->o->workers, layout->slots));
+
+	/* A token may be used once, even if no link comes of it. */
+	if (p != NULL && lanes_match(&request->lanes, &workers)) {
+		(void)mst_pending_enter(&p->state, MST_PENDING_REQUEST);
+		mst_link_maker_make(j->maker, j->job->listener, request);
+	} else if (server != 0 && lanes_match(&request->lanes, &servers)) {
+		mst_leading_link_begins(j->leading, server);
+		mst_link_maker_make(j->maker, j->job->listener, request);
+	} else {
+		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
+			     "somebody asked for a link with %s; sent away",
+			     p == NULL && server == 0 ? "no valid token"
+						      : "other figures than its welcome has");
+		(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
+	}
+}
+
+void mst_joining_links(struct mst_joining *j, uint64_t now_ns)
+{
+	const struct mst_link_listener_ops *listener = j->job->transport->listener;
+	struct mst_link_request request;
+	int rc = 0;
+
+	take_links(j, now_ns);
+	for (int i = 0; i < REQUESTS_PER_STEP && rc == 0 && mst_link_maker_has_room(j->maker);
+	     i++) {
+		rc = listener->next_request(j->job->listener, &request);
+		if (rc == 0)
+			answer(j, &request);
+		take_links(j, now_ns); /* links are ready at once if the maker has no threads */
+	}
+	if (rc == 0 && mst_link_maker_has_room(j->maker))
+		mst_frontend_wake(j->front); /* others may be asking, too */
+	if (rc == -ENODEV && !j->listener_broken) {
+		mst_error("nobody can join any more: %s", mst_why());
+		j->listener_broken = true;
+	}
+}
+
+bool mst_joining_is_busy(const struct mst_joining *j)
+{
+	return mst_link_maker_count(j->maker) > 0;
+}

@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/leading.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/rand.h"
+
+/* If two steps are further apart than this, the process was stopped. */
+#define STOOD_STILL_NS MST_SECOND
+/* For this part of a lease, which is two heartbeats, a follower may be silent without
+ * consequence. */
+#define SILENT_SHARE 2u
+
+/* ---- their connections ---- */
+
+static uint32_t servers(const struct mst_leading *l)
+{
+	return mst_job_servers(l->job);
+}
+
+static double server_lease_s(const struct mst_leading *l)
+{
+	return (double)mst_server_options_server_lease(l->job->o) / (double)MST_SECOND;
+}
+
+struct mst_conn *mst_leading_conn(const struct mst_leading *l, uint32_t server)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(l->front, &i)) != NULL;) {
+		if (c->role == MST_CONN_SERVER && c->server == server)
+			return c;
+	}
+	return NULL;
+}
+
+void mst_leading_send(struct mst_leading *l, uint32_t server, const struct mst_message *msg)
+{
+	struct mst_conn *c = mst_leading_conn(l, server);
+
+	if (c != NULL)
+		mst_frontend_send(l->front, c, msg);
+}
+
+static void send_all(struct mst_leading *l, const struct mst_message *msg)
+{
+	for (uint32_t i = 1; i < servers(l); i++)
+		mst_leading_send(l, i, msg);
+}
+
+/* ---- members ---- */
+
+static int server_member_for(const struct mst_leading *l, const struct mst_serve *serve,
+			     uint32_t *server, char *why, size_t len)
+{
+	const struct mst_job *j = l->job;
+
+	if (mst_job_is_over(j)) {
+		snprintf(why, len, "job \"%s\" is over: %.300s", j->o->job, j->why);
+		return -ESHUTDOWN;
+	}
+	if (strcmp(serve->job, j->o->job) != 0) {
+		snprintf(why, len, "there is no job \"%s\" here, this server leads \"%s\"",
+			 serve->job, j->o->job);
+		return -EINVAL;
+	}
+	if (strcmp(serve->scheme, j->transport->scheme) != 0) {
+		snprintf(why, len,
+			 "a server over %s cannot serve job \"%s\", which is over %s: give both "
+			 "the same --transport",
+			 serve->scheme, j->o->job, j->transport->scheme);
+		return -EINVAL;
+	}
+	for (uint32_t i = 1; i < servers(l); i++) {
+		if (l->server_member[i].state == MST_SERVER_MEMBER_AWAITED) {
+			*server = i;
+			return 0;
+		}
+	}
+	snprintf(why, len,
+		 "job \"%s\" has its %" PRIu32 " server%s already; start the leader with --servers",
+		 j->o->job, servers(l), servers(l) > 1 ? "s" : "");
+	return -ENOSPC;
+}
+
+static void offer_link(struct mst_leading *l, uint32_t server, uint8_t token[MST_TOKEN_LEN])
+{
+	struct mst_server_member *s = &l->server_member[server];
+
+	s->offers++;
+	s->token_is_unused = mst_rand_secret(s->token, sizeof(s->token)) == 0;
+	memcpy(token, s->token, sizeof(s->token));
+}
+
+static void appoint(struct mst_leading *l, uint32_t server)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_APPOINT);
+	struct mst_server_member *s = &l->server_member[server];
+
+	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_APPOINT))
+		return;
+	mst_job_appoint(l->job, server, &m->appoint);
+	memcpy(m->appoint.address, l->job->listener->address, sizeof(m->appoint.address));
+	offer_link(l, server, m->appoint.token);
+	s->heard_ns = mst_hearing_now(l->hearing);
+	mst_leading_send(l, server, m);
+}
+
+void mst_leading_appoint_all(struct mst_leading *l)
+{
+	for (uint32_t i = 1; i < servers(l); i++)
+		appoint(l, i);
+}
+
+bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct mst_serve *serve,
+		       uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+	uint32_t server;
+	int rc = server_member_for(l, serve, &server, why, sizeof(why));
+
+	if (rc != 0) {
+		mst_complain(&l->front->complaints, MST_COMPLAINT_REFUSED, "%s refused: %s",
+			     c->peer, why);
+		mst_frontend_error(l->front, c, rc, why, now_ns);
+		return true;
+	}
+	struct mst_server_member *s = &l->server_member[server];
+	*s = (struct mst_server_member){ .heard_ns = mst_hearing_now(l->hearing) };
+	(void)mst_server_member_enter(&s->state, MST_SERVER_MEMBER_JOIN);
+	memcpy(s->peer, c->peer, sizeof(s->peer));
+	c->role = MST_CONN_SERVER;
+	c->server = server;
+	c->pid = serve->pid;
+	mst_info("server %" PRIu32 " of %" PRIu32 " joined from %s, process %" PRIu32, server,
+		 servers(l), c->peer, c->pid);
+	if (l->job->plan.vector.elems != 0)
+		appoint(l, server);
+	return true;
+}
+
+bool mst_leading_is_ready(const struct mst_leading *l)
+{
+	for (uint32_t i = 1; i < servers(l); i++) {
+		if (l->server_member[i].state != MST_SERVER_MEMBER_READY)
+			return false;
+	}
+	return true;
+}
+
+/* ---- workers ---- */
+
+uint32_t mst_leading_set(const struct mst_leading *l)
+{
+	return (1u << servers(l)) - 2;
+}
+
+void mst_leading_announce(struct mst_leading *l, const struct mst_pending *p)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_EXPECT);
+
+	m->expect.rank = p->session.who.rank;
+	m->expect.incarnation = p->session.who.incarnation;
+	memcpy(m->expect.token, p->token, sizeof(m->expect.token));
+	send_all(l, m);
+}
+
+/* The session may have ended meanwhile. */
+static void confirm(struct mst_leading *l, uint32_t server, const struct mst_expect *e,
+		    struct mst_pending **expected)
+{
+	struct mst_identity who = { e->rank, e->incarnation };
+	struct mst_pending *p = mst_sessions_of(l->sessions, who);
+
+	if (p != NULL && mst_sessions_confirm(p, server))
+		*expected = p;
+}
+
+void mst_leading_forget(struct mst_leading *l, struct mst_identity who)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_FORGET);
+
+	m->expect.rank = who.rank;
+	m->expect.incarnation = who.incarnation;
+	send_all(l, m);
+}
+
+void mst_leading_fill_beat(struct mst_leading *l, struct mst_beat *out)
+{
+	out->count = servers(l);
+	out->server[0].passes = mst_job_passes(l->job);
+	for (uint32_t i = 1; i < out->count; i++)
+		out->server[i].passes = l->server_member[i].passes;
+}
+
+/* ---- losing them ---- */
+
+static void lose(struct mst_leading *l, uint32_t server, const char *what)
+{
+	struct mst_request request = { .kind = MST_REQ_PEER_GONE };
+	struct mst_server_member *s = &l->server_member[server];
+	char why[MST_REASON_LEN];
+
+	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_LOSE))
+		return;
+	snprintf(why, sizeof(why), "server %" PRIu32 " of %" PRIu32 " (%s) %.420s", server,
+		 servers(l), s->peer, what);
+	mst_warn("%s", why);
+	if (s->state == MST_SERVER_MEMBER_AWAITED) {
+		*s = (struct mst_server_member){ 0 };
+		return;
+	}
+	snprintf(l->job->server_loss, sizeof(l->job->server_loss), "%s", why);
+	request.peer.server = server;
+	mst_requests_put(&l->job->requests, &request);
+}
+
+void mst_leading_lost(struct mst_leading *l, uint32_t server, const char *what)
+{
+	if (mst_job_is_over(l->job))
+		(void)mst_server_member_enter(&l->server_member[server].state,
+					      MST_SERVER_MEMBER_PART);
+	else
+		lose(l, server, what);
+}
+
+bool mst_leading_broken(struct mst_leading *l, struct mst_conn *c, const char *what,
+			uint64_t now_ns)
+{
+	char reason[MST_REASON_LEN];
+
+	mst_frontend_accuse(l->front, c, what, reason);
+	mst_leading_lost(l, c->server, what);
+	mst_frontend_error(l->front, c, -EPROTO, reason, now_ns);
+	return true;
+}
+
+/* The follower may still read why it is sent away; the job does not wait for that. */
+static void send_away(struct mst_leading *l, uint32_t server, uint64_t now_ns)
+{
+	struct mst_conn *c = mst_leading_conn(l, server);
+
+	if (c != NULL)
+		mst_frontend_error(l->front, c, -ENOTCONN, l->job->server_loss, now_ns);
+}
+
+void mst_leading_gone(struct mst_leading *l, const struct mst_notice *notice, uint64_t now_ns)
+{
+	uint32_t server = notice->peer.server;
+	struct mst_server_member *s = &l->server_member[server];
+	char *loss = l->job->server_loss;
+
+	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_LOSE))
+		return;
+	int named = snprintf(loss, sizeof(l->job->server_loss),
+			     "server %" PRIu32 " of %" PRIu32 " (%s) ", server, servers(l),
+			     s->peer);
+	if (notice->peer.error == -EPROTO)
+		snprintf(loss + named, sizeof(l->job->server_loss) - (size_t)named,
+			 "broke the protocol on its link with this one");
+	else
+		snprintf(loss + named, sizeof(l->job->server_loss) - (size_t)named,
+			 "had no link with this one for %.3g s (--server-lease)",
+			 server_lease_s(l));
+	mst_warn("%s", loss);
+	send_away(l, server, now_ns);
+}
+
+void mst_leading_tell_end(struct mst_leading *l)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_FINISHED);
+
+	mst_job_fill_end(l->job, m);
+	send_all(l, m);
+}
+
+bool mst_leading_have_parted(const struct mst_leading *l)
+{
+	const struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(l->front, &i)) != NULL;) {
+		if (c->role == MST_CONN_SERVER)
+			return false;
+	}
+	return true;
+}
+
+bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns)
+{
+	return l->part_until != 0 && now_ns >= l->part_until;
+}
+
+/* ---- their links ---- */
+
+/* Offers another link in place of the last one. */
+static void relink(struct mst_leading *l, uint32_t server)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_RELINK);
+
+	offer_link(l, server, m->token);
+	mst_leading_send(l, server, m);
+}
+
+void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notice)
+{
+	uint32_t server = notice->peer.server;
+	const struct mst_server_member *s = &l->server_member[server];
+
+	if (s->state == MST_SERVER_MEMBER_GONE || mst_job_is_over(l->job) ||
+	    notice->peer.number != s->offers)
+		return;
+	mst_warn("the link with server %" PRIu32 " is lost; it is to be made anew within %.3g s",
+		 server, server_lease_s(l));
+	relink(l, server);
+}
+
+uint32_t mst_leading_server_member_of(const struct mst_leading *l, const uint8_t *token)
+{
+	for (uint32_t i = 1; i < servers(l); i++) {
+		const struct mst_server_member *s = &l->server_member[i];
+		if (s->token_is_unused && memcmp(s->token, token, sizeof(s->token)) == 0)
+			return i;
+	}
+	return 0;
+}
+
+void mst_leading_link_begins(struct mst_leading *l, uint32_t server)
+{
+	mst_server_member_link_begins(&l->server_member[server]);
+}
+
+uint32_t mst_leading_link_made(struct mst_leading *l, const uint8_t *token)
+{
+	for (uint32_t i = 1; i < servers(l); i++) {
+		if (mst_server_member_link_made(&l->server_member[i], token))
+			return i;
+	}
+	return 0;
+}
+
+void mst_leading_let_in(struct mst_leading *l, uint32_t server, struct mst_link *link)
+{
+	struct mst_request request = { .kind = MST_REQ_PEER_LINKED };
+	struct mst_server_member *s = &l->server_member[server];
+
+	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_LINK)) {
+		link->ops->link_free(link);
+		return;
+	}
+	request.peer.server = server;
+	request.peer.number = s->offers;
+	request.peer.link = link;
+	mst_requests_put(&l->job->requests, &request);
+}
+
+/* ---- what followers say ---- */
+
+/* The follower serves at @listener: workers are sent to that address. They depend on the server
+ * link, so it must be up. */
+static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listener, uint64_t now_ns)
+{
+	const struct mst_transport *of = mst_transport_of(listener);
+	struct mst_server_member *s = &l->server_member[c->server];
+	uint64_t first, count;
+
+	if (s->linking)
+		return false; /* later: the follower says so because of that link */
+	if (s->state != MST_SERVER_MEMBER_LINKED)
+		return mst_leading_broken(
+			l, c, "broke the protocol: ready without a link, or twice", now_ns);
+	if (of == NULL || strcmp(of->scheme, l->job->transport->scheme) != 0)
+		return mst_leading_broken(
+			l, c, "broke the protocol: a listener for another transport", now_ns);
+	(void)mst_server_member_enter(&s->state, MST_SERVER_MEMBER_SERVE);
+	memcpy(s->listener, listener, sizeof(s->listener));
+	mst_job_part(l->job, c->server, &first, &count);
+	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.100s",
+		 c->server, first, first + count - 1, listener);
+	return true;
+}
+
+/* A follower gives up: everybody is told why. It closes its connection next, which is not reported
+ * again. */
+static void gives_up(struct mst_leading *l, struct mst_conn *c, const char *why, uint64_t now_ns)
+{
+	char what[MST_REASON_LEN];
+
+	if (mst_job_is_over(l->job)) {
+		mst_warn("server %" PRIu32 ": %s", c->server, why);
+		return;
+	}
+	snprintf(what, sizeof(what), "gives up: %.400s", why);
+	lose(l, c->server, what);
+	c->role = MST_CONN_CLOSING;
+	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+}
+
+/* Workers wait for the follower's data thread. So a follower whose data thread stands still counts
+ * as silent, although its control thread sends heartbeats. */
+static void beats(struct mst_leading *l, struct mst_server_member *s, const struct mst_beat *beat)
+{
+	uint64_t passes = beat->count > 0 ? beat->server[0].passes : 0;
+
+	if (passes != s->passes || s->state != MST_SERVER_MEMBER_READY)
+		s->heard_ns = mst_hearing_now(l->hearing);
+	s->passes = passes;
+}
+
+bool mst_leading_message(struct mst_leading *l, struct mst_conn *c, const struct mst_message *msg,
+			 uint64_t now_ns, struct mst_pending **expected)
+{
+	struct mst_server_member *s = &l->server_member[c->server];
+
+	if (msg->kind == MST_MSG_BEAT) {
+		beats(l, s, &msg->beat);
+		return true;
+	}
+	if (msg->kind == MST_MSG_ERROR) {
+		gives_up(l, c, msg->error.reason, now_ns);
+		return true;
+	}
+	if (s->state != MST_SERVER_MEMBER_READY)
+		s->heard_ns = mst_hearing_now(l->hearing);
+	if (s->state == MST_SERVER_MEMBER_JOINED)
+		return mst_leading_broken(
+			l, c, "broke the protocol: a server's message before it is appointed",
+			now_ns);
+	switch (msg->kind) {
+	case MST_MSG_READY:
+		return serves(l, c, msg->listener, now_ns);
+	case MST_MSG_EXPECT:
+		confirm(l, c->server, &msg->expect, expected);
+		return true;
+	case MST_MSG_STATE_DONE:
+		if (s->states_done == s->states_sent)
+			return mst_leading_broken(
+				l, c, "broke the protocol: a start state that was not sent",
+				now_ns);
+		s->states_done++;
+		return true;
+	case MST_MSG_RELINK:
+		if (memcmp(msg->token, s->token, sizeof(s->token)) == 0)
+			relink(l, c->server);
+		return true;
+	default:
+		return mst_leading_broken(
+			l, c, "broke the protocol: a message that is not a server's", now_ns);
+	}
+}
+
+/* ---- time ---- */
+
+void mst_leading_look(struct mst_leading *l, uint64_t now_ns)
+{
+	if (l->step_ns == 0)
+		l->join_until = mst_server_options_join_until(l->job->o, now_ns);
+	else if (now_ns - l->step_ns > STOOD_STILL_NS && l->join_until != MST_NEVER)
+		l->join_until += now_ns - l->step_ns;
+	l->step_ns = now_ns;
+}
+
+/* Not while a follower is silent: it may have unread headers of workers. */
+bool mst_leading_servers_go_on(const struct mst_leading *l)
+{
+	uint64_t most_ns = l->job->o->lease_ns / SILENT_SHARE;
+
+	for (uint32_t i = 1; i < servers(l); i++) {
+		const struct mst_server_member *s = &l->server_member[i];
+		if (s->state == MST_SERVER_MEMBER_READY &&
+		    mst_hearing_since(l->hearing, s->heard_ns) >= most_ns)
+			return false;
+	}
+	return true;
+}
+
+static void judge_silence(struct mst_leading *l, uint64_t now_ns)
+{
+	uint64_t lease_ns = mst_server_options_server_lease(l->job->o);
+	char what[96];
+
+	for (uint32_t i = 1; i < servers(l); i++) {
+		const struct mst_server_member *s = &l->server_member[i];
+		const struct mst_conn *c = mst_leading_conn(l, i);
+		if (s->state != MST_SERVER_MEMBER_READY || c == NULL ||
+		    !mst_hearing_is_silent(l->hearing, c, s->heard_ns, lease_ns))
+			continue;
+		snprintf(what, sizeof(what),
+			 "was silent for %.3g s (--server-lease): stopped, or cut off",
+			 server_lease_s(l));
+		lose(l, i, what);
+		send_away(l, i, now_ns);
+	}
+}
+
+/* Is a worker or a server missing without which the job cannot begin? @why: which. Without any
+ * worker there is no ledger. Which of several workers are missing, the ledger says. */
+static bool nobody_came(const struct mst_leading *l, char *why, size_t len)
+{
+	const struct mst_server_options *o = l->job->o;
+	double seconds = (double)o->join_timeout_ns / (double)MST_SECOND;
+	uint32_t count = 1;
+
+	if (l->job->plan.vector.elems == 0) {
+		snprintf(why, len,
+			 "no worker came within %.3g s (--join-timeout): start %" PRIu32
+			 " of them with MUSTER_SERVER=%s in their environment",
+			 seconds, o->workers, l->front->address);
+		return true;
+	}
+	if (l->gathered)
+		return false;
+	for (uint32_t i = 1; i < servers(l); i++)
+		count += l->server_member[i].state == MST_SERVER_MEMBER_READY;
+	snprintf(why, len,
+		 "only %" PRIu32 " of %" PRIu32 " servers were there within %.3g s "
+		 "(--join-timeout): start the others with musterd --join %s",
+		 count, servers(l), seconds, l->front->address);
+	return true;
+}
+
+static void judge_gathering(struct mst_leading *l, uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+
+	if (mst_leading_is_ready(l))
+		l->gathered = true; /* a follower that is lost from now on was there in time */
+	if (now_ns < l->join_until || !nobody_came(l, why, sizeof(why)))
+		return;
+	mst_job_fail(l->job, -EHOSTDOWN, why, now_ns);
+	mst_leading_tell_end(l);
+}
+
+/* Sends heartbeats to the ledger for workers that have no welcome yet because a follower is slow to
+ * expect them: such a worker does not know the lease. If it dies, its connection closes. */
+static void keep_unwelcome(struct mst_leading *l)
+{
+	for (uint32_t i = 0; i < l->sessions->max; i++) {
+		const struct mst_pending *p = &l->sessions->row[i];
+		struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = p->session.who };
+		if (p->state == MST_PENDING_ANNOUNCED)
+			/* if there is no room, the next time */
+			(void)mst_requests_event(&l->job->requests, &ev);
+	}
+}
+
+static void beat(struct mst_leading *l, uint64_t now_ns)
+{
+	if (now_ns < l->beat_ns)
+		return;
+	l->beat_ns = now_ns + l->job->o->lease_ns / MST_BEATS_PER_LEASE;
+	send_all(l, mst_frontend_draft(l->front, MST_MSG_HEARTBEAT));
+	keep_unwelcome(l);
+}
+
+void mst_leading_step(struct mst_leading *l, uint64_t now_ns)
+{
+	if (!mst_job_is_over(l->job))
+		judge_gathering(l, now_ns);
+	if (servers(l) == 1)
+		return;
+	beat(l, now_ns);
+	if (!mst_job_is_over(l->job))
+		judge_silence(l, now_ns);
+	else if (l->part_until == 0 && l->sessions->count == 0)
+		l->part_until = now_ns + MST_FRONTEND_GRACE_NS;
+}

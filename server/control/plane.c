@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/plane.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/host/tasks.h"
+#include "server/control/following.h"
+#include "server/control/joining.h"
+#include "server/control/reporting.h"
+#include "server/control/start_state.h"
+#include "server/control/workers.h"
+
+/* Connections for each rank: of its present session, and of the next that waits for its end. */
+#define CONNS_PER_RANK 2u
+
+/* The control thread sleeps at most this long, and at most this part of a lease, so that what is
+ * due several times in a lease is not late. */
+#define NAP_MAX_NS (100 * MST_MS)
+#define NAPS_PER_LEASE 16u
+/* How long to sleep while requests wait for room: the data side does not say when it has room
+ * again. */
+#define REQUESTS_NAP_NS MST_MS
+
+struct mst_plane {
+	struct mst_frontend front;
+	struct mst_job job;
+	struct mst_sessions sessions;
+	struct mst_hearing hearing;
+	struct mst_leading leading;
+	struct mst_following following;
+	struct mst_joining joining;
+	struct mst_workers workers;
+	struct mst_reporting reporting;
+	bool follows;  /* this server is a follower */
+	bool lingered; /* the job has waited long enough for workers and followers to leave */
+};
+
+/* ---- connections ---- */
+
+static void gone(void *ctx, struct mst_conn *c)
+{
+	struct mst_plane *p = ctx;
+
+	if (c->role == MST_CONN_WORKER && !c->left)
+		mst_requests_lose(&p->job.requests, c->who);
+	else if (c->role == MST_CONN_SERVER)
+		mst_leading_lost(&p->leading, c->server, "is gone: its connection closed");
+	else if (c->role == MST_CONN_LEAD)
+		mst_following_lost(&p->following, "the leader is gone: its connection closed",
+				   mst_now_ns());
+}
+
+/* @what: how the peer broke the protocol. */
+static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t now_ns)
+{
+	struct mst_plane *p = ctx;
+	char reason[MST_REASON_LEN];
+
+	if (c->role == MST_CONN_WORKER)
+		return mst_workers_broken(&p->workers, c, what, now_ns);
+	if (c->role == MST_CONN_SERVER)
+		return mst_leading_broken(&p->leading, c, what, now_ns);
+	mst_frontend_accuse(&p->front, c, what, reason);
+	if (c->role == MST_CONN_LEAD)
+		mst_following_lost(&p->following, reason, now_ns);
+	mst_frontend_error(&p->front, c, -EPROTO, reason, now_ns);
+	return true;
+}
+
+static bool server_says(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
+			uint64_t now_ns)
+{
+	struct mst_pending *expected = NULL;
+	bool taken = mst_leading_message(&p->leading, c, msg, now_ns, &expected);
+
+	if (expected != NULL)
+		mst_joining_welcome(&p->joining, expected);
+	return taken;
+}
+
+static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t now_ns)
+{
+	struct mst_plane *p = ctx;
+	bool asks = msg->kind == MST_MSG_ASK_STATUS && c->role != MST_CONN_JOINING &&
+		    c->role != MST_CONN_LEAD;
+
+	if (asks) {
+		mst_reporting_ask(&p->reporting, c, msg->watch != 0, now_ns);
+		return true;
+	}
+	if (c->role == MST_CONN_WORKER && c->welcomed)
+		return mst_workers_message(&p->workers, c, msg, now_ns);
+	if (c->role == MST_CONN_SERVER)
+		return server_says(p, c, msg, now_ns);
+	if (c->role == MST_CONN_LEAD)
+		return mst_following_message(&p->following, c, msg, now_ns);
+	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_HELLO)
+		return mst_joining_hello(&p->joining, c, &msg->hello, now_ns);
+	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_SERVE)
+		return mst_leading_serve(&p->leading, c, &msg->serve, now_ns);
+	return broken(p, c, "broke the protocol: a message before its hello is answered", now_ns);
+}
+
+static const struct mst_frontend_ops frontend_ops = { message, broken, gone };
+
+/* ---- beginning and end ---- */
+
+/* Gives each part pointers to the parts below it. */
+static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
+{
+	p->leading.job = p->following.job = p->joining.job = &p->job;
+	p->workers.job = p->reporting.job = &p->job;
+	p->leading.front = p->following.front = p->joining.front = &p->front;
+	p->workers.front = p->reporting.front = &p->front;
+	p->leading.sessions = p->following.sessions = &p->sessions;
+	p->joining.sessions = p->workers.sessions = &p->sessions;
+	p->leading.hearing = &p->hearing;
+	p->following.hearing = &p->hearing;
+	p->joining.leading = p->workers.leading = &p->leading;
+	p->reporting.leading = &p->leading;
+	p->following.stream = cfg->stream;
+}
+
+/* A follower has only the connection with its leader, and does not know yet how many workers there
+ * are. */
+static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg, char *why,
+			 size_t len)
+{
+	const struct mst_server_options *o = cfg->options;
+	struct mst_frontend_cfg front = {
+		.stream = cfg->stream,
+		.listen = p->follows ? NULL : o->listen,
+		.members = p->follows ? 1 : CONNS_PER_RANK * o->workers + o->servers - 1,
+		.ops = &frontend_ops,
+		.ctx = p,
+	};
+
+	return mst_frontend_open(&p->front, &front, why, len);
+}
+
+/* A follower makes its tables when it is appointed. */
+static int make_tables(struct mst_plane *p, char *why, size_t len)
+{
+	uint32_t workers = p->job.o->workers, sessions = MST_PLAN_SESSIONS_PER_RANK * workers;
+
+	int rc = mst_sessions_init(&p->sessions, sessions);
+	if (rc == 0)
+		rc = mst_job_tables(&p->job, sessions);
+	if (rc == 0)
+		rc = mst_reporting_init(&p->reporting);
+	if (rc != 0)
+		snprintf(why, len, "no memory for %" PRIu32 " workers", workers);
+	return rc;
+}
+
+static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, char *why, size_t len)
+{
+	struct mst_job_cfg job = { cfg->options, cfg->transport, &p->front, cfg->cores };
+	char cause[400];
+	int rc = mst_job_init(&p->job, &job, why, len);
+
+	p->follows = mst_job_follows(&p->job);
+	join_parts(p, cfg);
+	if (rc == 0 && !p->follows)
+		rc = make_tables(p, why, len);
+	if (rc == 0 && !p->follows)
+		rc = mst_job_try_listener(&p->job, why, len);
+	if (rc == 0)
+		rc = open_frontend(p, cfg, why, len);
+	if (rc != 0)
+		return rc;
+	rc = mst_joining_init(&p->joining, cfg->makes_links_aside);
+	if (rc != 0)
+		snprintf(why, len, "cannot start the threads that make links: %s",
+			 mst_host_tasks_failed(rc, cause, sizeof(cause)));
+	return rc;
+}
+
+int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, char *why, size_t len)
+{
+	struct mst_plane *p = calloc(1, sizeof(*p));
+
+	if (p == NULL) {
+		snprintf(why, len, "no memory for the control plane");
+		return -ENOMEM;
+	}
+	int rc = open_plane(p, cfg, why, len);
+	if (rc != 0) {
+		mst_plane_free(p);
+		return rc;
+	}
+	*out = p;
+	return 0;
+}
+
+static void close_data_side(struct mst_plane *p)
+{
+	mst_job_hang_up(&p->job);
+	mst_sessions_end_all(&p->sessions);
+	mst_job_close(&p->job);
+}
+
+void mst_plane_free(struct mst_plane *p)
+{
+	if (p == NULL)
+		return;
+	/* links being made use the listener, and wake the frontend */
+	mst_joining_fini(&p->joining);
+	mst_frontend_close(&p->front);
+	close_data_side(p);
+	mst_reporting_fini(&p->reporting);
+	mst_sessions_fini(&p->sessions);
+	mst_job_fini(&p->job);
+	free(p);
+}
+
+const char *mst_plane_address(const struct mst_plane *p)
+{
+	return p->front.address;
+}
+
+struct mst_server *mst_plane_server(struct mst_plane *p)
+{
+	return p->job.server;
+}
+
+void mst_plane_wake(struct mst_plane *p)
+{
+	mst_frontend_wake(&p->front);
+}
+
+void mst_plane_wait(struct mst_plane *p, uint64_t timeout_ns)
+{
+	mst_frontend_wait(&p->front, timeout_ns);
+}
+
+uint64_t mst_plane_nap(const struct mst_plane *p)
+{
+	uint64_t share = p->job.o->lease_ns / NAPS_PER_LEASE;
+
+	if (mst_requests_wait(&p->job.requests))
+		return REQUESTS_NAP_NS;
+	return share < NAP_MAX_NS ? share : NAP_MAX_NS;
+}
+
+/* ---- what the data side says ---- */
+
+static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
+{
+	switch (notice->kind) {
+	case MST_NOTE_ADMITTED:
+		mst_joining_admitted(&p->joining, notice, now_ns);
+		break;
+	case MST_NOTE_REFUSED:
+		mst_joining_refused(&p->joining, notice, now_ns);
+		break;
+	case MST_NOTE_SEND_STATE:
+		mst_workers_send_state(&p->workers, notice->who);
+		break;
+	case MST_NOTE_STARTED:
+		mst_workers_started(&p->workers);
+		break;
+	case MST_NOTE_EVICTED:
+		mst_workers_evicted(&p->workers, notice, now_ns);
+		break;
+	case MST_NOTE_SNAPSHOT:
+		mst_reporting_filled(&p->reporting);
+		break;
+	case MST_NOTE_FINISHED:
+		mst_workers_finished(&p->workers, notice, now_ns);
+		break;
+	case MST_NOTE_PEER_LOST:
+		mst_leading_link_lost(&p->leading, notice);
+		break;
+	case MST_NOTE_PEER_GONE:
+		mst_leading_gone(&p->leading, notice, now_ns);
+		break;
+	case MST_NOTE_OVER:        /* of leader and follower: see hear_data_side() */
+	case MST_NOTE_PEER_LINKED: /* for followers only */
+		break;
+	}
+}
+
+static void hear_data_side(struct mst_plane *p, uint64_t now_ns)
+{
+	struct mst_notice notice;
+
+	while (mst_server_notice(p->job.server, &notice)) {
+		if (notice.kind == MST_NOTE_OVER)
+			mst_sessions_let_go(&p->sessions, notice.session);
+		else if (p->follows)
+			mst_following_notice(&p->following, &notice, now_ns);
+		else
+			leader_hears(p, &notice, now_ns);
+	}
+}
+
+/* ---- steps ---- */
+
+static void step_follower(struct mst_plane *p, uint64_t now_ns)
+{
+	mst_following_step(&p->following, now_ns);
+	mst_frontend_step(&p->front, now_ns);
+	mst_hearing_heard(&p->hearing, now_ns);
+	mst_following_judge(&p->following, now_ns);
+}
+
+static void step_leader(struct mst_plane *p, uint64_t now_ns)
+{
+	mst_leading_look(&p->leading, now_ns);
+	mst_frontend_step(&p->front, now_ns);
+	mst_hearing_heard(&p->hearing, now_ns);
+	if (p->job.server != NULL && mst_leading_servers_go_on(&p->leading))
+		mst_hearing_tell(&p->hearing, &p->front, &p->job.requests, p->job.o->lease_ns,
+				 now_ns);
+	mst_start_state_step(&p->leading);
+	mst_leading_step(&p->leading, now_ns);
+	p->lingered |= mst_leading_has_waited(&p->leading, now_ns);
+	if (p->job.server != NULL)
+		mst_workers_beat(&p->workers, now_ns);
+}
+
+void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
+{
+	mst_hearing_look(&p->hearing, p->job.o->lease_ns, now_ns);
+	mst_requests_step(&p->job.requests);
+	if (p->follows)
+		step_follower(p, now_ns);
+	else
+		step_leader(p, now_ns);
+	if (p->job.server != NULL) {
+		mst_joining_links(&p->joining, now_ns);
+		hear_data_side(p, now_ns);
+		p->lingered |= p->job.ended_ns != 0 && now_ns > p->job.ended_ns &&
+			       now_ns - p->job.ended_ns > p->job.o->patience_ns;
+	}
+	if (!p->follows)
+		mst_reporting_step(&p->reporting);
+}
+
+/* ---- the end of the job ---- */
+
+bool mst_plane_is_vacant(const struct mst_plane *p)
+{
+	const struct mst_conn *c;
+
+	if (p->job.server == NULL || p->job.state != MST_JOB_GATHERING ||
+	    mst_job_servers(&p->job) > 1 || p->reporting.lent || p->sessions.count > 0 ||
+	    mst_joining_is_busy(&p->joining))
+		return false;
+	for (uint32_t i = 0; (c = mst_frontend_next(&p->front, &i)) != NULL;) {
+		if (c->role == MST_CONN_JOINING || c->role == MST_CONN_WORKER)
+			return false;
+	}
+	return true;
+}
+
+void mst_plane_vacate(struct mst_plane *p)
+{
+	mst_info("job \"%s\": whoever came has left before the start; the next worker says its "
+		 "length and types anew",
+		 p->job.o->job);
+	MST_ASSERT(mst_plane_is_vacant(p));
+	close_data_side(p);
+	mst_job_forget(&p->job);
+	mst_joining_forget(&p->joining);
+	mst_reporting_forget(&p->reporting);
+	mst_start_state_drop(&p->leading);
+}
+
+void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
+{
+	if (p->follows)
+		mst_following_stop(&p->following, why, now_ns);
+	mst_workers_stop(&p->workers, why, now_ns);
+}
+
+static bool follower_is_over(const struct mst_plane *p)
+{
+	/* While its leader is there, when its workers have gone; otherwise at once. */
+	return p->following.state == MST_FOLLOWING_CUT_OFF || p->job.stopped || p->lingered ||
+	       p->sessions.count == 0;
+}
+
+static bool all_told(const struct mst_plane *p)
+{
+	return mst_frontend_has_sent_all(&p->front) &&
+	       (p->job.server == NULL || p->reporting.final_told);
+}
+
+static bool leader_is_over(const struct mst_plane *p)
+{
+	return p->lingered ||
+	       (p->sessions.count == 0 && all_told(p) && mst_leading_have_parted(&p->leading));
+}
+
+int mst_plane_over(const struct mst_plane *p)
+{
+	if (!mst_job_is_over(&p->job) || !(p->follows ? follower_is_over(p) : leader_is_over(p)))
+		return 0;
+	return p->job.state == MST_JOB_FINISHED ? 1 : -1;
+}

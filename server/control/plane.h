@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control plane of a server: a program that runs a server makes one and calls its steps. It has
+ * a thread of its own, because parsing, accepting and answering must not delay the data side. Links
+ * are made by further threads, because that maps or registers memory and must not delay heartbeats.
+ * The control plane is a step function over stream, transport and clock, so that the simulation can
+ * run it too.
+ *
+ * Its parts see only those above them in this list:
+ *
+ *   frontend              connections, and how many there may be
+ *   requests              what is asked of the data side while it has no room
+ *   job                   the figures, the state, the data side
+ *   sessions              of workers, from admission until the data side lets go
+ *   hearing               when connections were read, and which peers are silent
+ *   server_member         what the leader knows of one follower
+ *   leading, following    what a leader does with followers; a follower with its leader
+ *   joining               from hello to link
+ *   workers               messages from and to workers
+ *   reporting             the status
+ *   plane                 passes messages and notices to the parts; beginning, step and end
+ */
+#ifndef MST_SERVER_CONTROL_PLANE_H
+#define MST_SERVER_CONTROL_PLANE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/transport/stream.h"
+#include "common/transport/transport.h"
+#include "server/data/server.h"
+#include "server/options/options.h"
+
+struct mst_plane;
+
+struct mst_plane_cfg {
+	const struct mst_server_options *options; /* checked; must outlive the plane */
+	const struct mst_stream_ops *stream;
+	const struct mst_transport *transport;
+	uint32_t cores; /* for the data side's threads; 0: one */
+	/* true: links are made by threads of their own; false: by the step that is asked for
+	 * them. */
+	bool makes_links_aside;
+};
+
+/* Makes a control plane, which listens at once.
+ * @why: on failure a sentence.
+ * Return: 0 or -errno; -EADDRINUSE only if another process listens at that address. */
+int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, char *why, size_t len);
+/* Frees the data side too. No thread may step it any more. */
+void mst_plane_free(struct mst_plane *p); /* accepts NULL */
+
+/* "127.0.0.1:17077" */
+const char *mst_plane_address(const struct mst_plane *p);
+
+/* Does all that there is to do now. */
+void mst_plane_step(struct mst_plane *p, uint64_t now_ns);
+/* Sleeps until there may be something to do, at most @timeout_ns. */
+void mst_plane_wait(struct mst_plane *p, uint64_t timeout_ns);
+/* How long it may sleep at most, so that what depends on time is not late. */
+uint64_t mst_plane_nap(const struct mst_plane *p);
+/* Ends the present or next wait. May be called by any thread and by a signal handler. */
+void mst_plane_wake(struct mst_plane *p);
+
+/* The data side; NULL: there is none yet. The caller calls its steps, from one thread. */
+struct mst_server *mst_plane_server(struct mst_plane *p);
+
+/* Have all workers left that came before the job's start? Then its length and types may be
+ * forgotten, so that one worker that was started wrongly does not fix them for all. A job of
+ * several servers keeps them, because its followers have already made their parts. */
+bool mst_plane_is_vacant(const struct mst_plane *p);
+/* Forgets the length and types, and frees the data side, which no thread may step any more. The
+ * next hello makes another. Only if the plane is vacant, without a step between the two calls. */
+void mst_plane_vacate(struct mst_plane *p);
+
+/* Ends everything. A leader tells its workers and followers @why; a follower tells its leader,
+ * which tells all others. */
+void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns);
+
+/* Is the job over, and has everybody been told? 0: not yet; 1: it has finished; -1: it has
+ * failed. */
+int mst_plane_over(const struct mst_plane *p);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/reporting.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int mst_reporting_init(struct mst_reporting *r)
+{
+	r->snapshot.rank = calloc(r->job->o->workers, sizeof(*r->snapshot.rank));
+	return r->snapshot.rank != NULL ? 0 : -ENOMEM;
+}
+
+void mst_reporting_fini(struct mst_reporting *r)
+{
+	free(r->snapshot.rank);
+	r->snapshot.rank = NULL;
+}
+
+void mst_reporting_forget(struct mst_reporting *r)
+{
+	r->snapshot.status = (struct mst_status){ 0 };
+}
+
+/* Anybody may ask for the status: new peers, workers and servers. */
+void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches, uint64_t now_ns)
+{
+	if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(r->front, c, now_ns)) {
+		mst_frontend_error(r->front, c, -EBUSY, "too many ask for the status at once",
+				   now_ns);
+		return;
+	}
+	c->heard_ns = now_ns;
+	c->asks_status = true;
+	c->watches |= watches;
+}
+
+/* ---- answers ---- */
+
+static enum mst_server_state state_of(const struct mst_reporting *r, uint32_t server)
+{
+	static const enum mst_server_state states[MST_SERVER_MEMBER_STATES] = {
+		[MST_SERVER_MEMBER_AWAITED] = MST_SERVER_AWAITED,
+		[MST_SERVER_MEMBER_JOINED] = MST_SERVER_JOINED,
+		[MST_SERVER_MEMBER_APPOINTED] = MST_SERVER_JOINED,
+		[MST_SERVER_MEMBER_LINKED] = MST_SERVER_JOINED,
+		[MST_SERVER_MEMBER_READY] = MST_SERVER_READY,
+		[MST_SERVER_MEMBER_GONE] = MST_SERVER_GONE,
+	};
+
+	if (server == 0)
+		return r->job->listener != NULL ? MST_SERVER_READY : MST_SERVER_JOINED;
+	return states[r->leading->server_member[server].state];
+}
+
+static void fill_server(const struct mst_reporting *r, uint32_t server,
+			struct mst_status_server *out)
+{
+	const struct mst_link_listener *own = r->job->listener;
+	const char *listener = own != NULL ? own->address : "";
+
+	if (r->job->plan.vector.elems != 0)
+		mst_job_part(r->job, server, &out->first, &out->count);
+	if (server > 0)
+		listener = r->leading->server_member[server].listener;
+	snprintf(out->listener, sizeof(out->listener), "%s", listener);
+	out->state = state_of(r, server);
+}
+
+static void fill_status(const struct mst_reporting *r, struct mst_status *s)
+{
+	const struct mst_job *j = r->job;
+
+	snprintf(s->job, sizeof(s->job), "%s", j->o->job);
+	snprintf(s->policy, sizeof(s->policy), "%s", j->o->policy);
+	snprintf(s->why, sizeof(s->why), "%s", j->why);
+	s->state = (uint32_t)j->state;
+	s->workers = j->o->workers;
+	s->shards = j->server != NULL ? mst_server_shards(j->server) : 0;
+	s->server_count = mst_job_servers(j);
+	for (uint32_t i = 0; i < s->server_count; i++)
+		fill_server(r, i, &s->server[i]);
+	s->rank_count = j->server != NULL ? j->o->workers : 0;
+}
+
+static void send_rows(struct mst_reporting *r, struct mst_conn *c, uint32_t first)
+{
+	struct mst_message *m = mst_frontend_draft(r->front, MST_MSG_STATUS_RANKS);
+	uint32_t left = r->job->o->workers - first;
+
+	m->ranks.count = left < MST_STATUS_RANKS ? left : MST_STATUS_RANKS;
+	memcpy(m->ranks.row, r->snapshot.rank + first, m->ranks.count * sizeof(m->ranks.row[0]));
+	mst_frontend_send(r->front, c, m);
+}
+
+static void send_status(struct mst_reporting *r, struct mst_conn *c)
+{
+	struct mst_message *m = mst_frontend_draft(r->front, MST_MSG_STATUS);
+
+	m->status = r->snapshot.status;
+	fill_status(r, &m->status);
+	uint32_t rows = m->status.rank_count;
+	mst_frontend_send(r->front, c, m);
+	for (uint32_t first = 0; first < rows && c->stream != NULL; first += MST_STATUS_RANKS)
+		send_rows(r, c, first);
+}
+
+static void answer_all(struct mst_reporting *r, bool final)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+		if (!c->asks_status && !(final && c->watches))
+			continue;
+		c->asks_status = false;
+		send_status(r, c);
+	}
+	r->final_told |= final;
+}
+
+void mst_reporting_filled(struct mst_reporting *r)
+{
+	r->lent = false;
+	answer_all(r, mst_job_is_over(r->job));
+}
+
+/* ---- questions ---- */
+
+static bool somebody_asks(const struct mst_reporting *r)
+{
+	const struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+		if (c->asks_status)
+			return true;
+	}
+	return false;
+}
+
+void mst_reporting_step(struct mst_reporting *r)
+{
+	struct mst_request request = { .kind = MST_REQ_SNAPSHOT, .snapshot = &r->snapshot };
+	bool over = mst_job_is_over(r->job);
+
+	if (r->job->server == NULL) {
+		answer_all(r, r->job->state != MST_JOB_GATHERING);
+		return;
+	}
+	if (!r->lent && (somebody_asks(r) || (over && !r->final_told)))
+		r->lent = mst_requests_offer(&r->job->requests, &request);
+}

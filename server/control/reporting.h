@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The leader's answers to `muster status`. The data thread fills a snapshot when a connection waits
+ * for one; all that wait get the same snapshot.
+ *
+ * Control thread only; while the snapshot is lent the data thread uses it.
+ */
+#ifndef MST_SERVER_CONTROL_REPORTING_H
+#define MST_SERVER_CONTROL_REPORTING_H
+
+#include "server/control/leading.h"
+
+struct mst_reporting {
+	const struct mst_leading *leading;
+	struct mst_job *job;
+	struct mst_frontend *front;
+
+	struct mst_snapshot snapshot;
+	bool lent;
+	bool final_told; /* the status after the job's end has been sent */
+};
+
+/* Return: 0 or -ENOMEM. */
+int mst_reporting_init(struct mst_reporting *r);
+/* Accepts zeroed memory. */
+void mst_reporting_fini(struct mst_reporting *r);
+
+/* To be called after mst_job_forget(): forgets the figures of the data side that was freed. */
+void mst_reporting_forget(struct mst_reporting *r);
+
+/* The peer of @c asks for the status. @watches: also for the last one, when the job has ended. */
+void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches, uint64_t now_ns);
+/* Has a snapshot filled if a connection waits for one. Without a data side all are answered at
+ * once. */
+void mst_reporting_step(struct mst_reporting *r);
+/* The data thread has filled the snapshot: sends it. */
+void mst_reporting_filled(struct mst_reporting *r);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/sessions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/rand.h"
+
+/* ---- states ---- */
+
+#define NEVER (-1)
+#define FREE MST_PENDING_FREE
+#define ANNOUNCED MST_PENDING_ANNOUNCED
+#define EXPECTED MST_PENDING_EXPECTED
+#define LINKING MST_PENDING_LINKING
+#define LENT MST_PENDING_LENT
+
+static const int after[MST_PENDING_STATES][MST_PENDING_EVENTS] = {
+	/*              ANNOUNCE   EXPECT    REQUEST  LEND   END */
+	[FREE] = { ANNOUNCED, EXPECTED, NEVER, NEVER, NEVER },
+	[ANNOUNCED] = { NEVER, EXPECTED, NEVER, NEVER, FREE },
+	[EXPECTED] = { NEVER, NEVER, LINKING, NEVER, FREE },
+	[LINKING] = { NEVER, NEVER, NEVER, LENT, FREE },
+	[LENT] = { NEVER, NEVER, NEVER, NEVER, FREE },
+};
+
+bool mst_pending_enter(enum mst_pending_state *state, enum mst_pending_event event)
+{
+	int next = after[*state][event];
+
+	if (next == NEVER)
+		return false;
+	*state = (enum mst_pending_state)next;
+	return true;
+}
+
+/* ---- beginning and end ---- */
+
+int mst_sessions_init(struct mst_sessions *s, uint32_t max)
+{
+	*s = (struct mst_sessions){ .row = calloc(max, sizeof(*s->row)) };
+	if (s->row == NULL)
+		return -ENOMEM;
+	s->max = max;
+	return 0;
+}
+
+void mst_sessions_fini(struct mst_sessions *s)
+{
+	mst_sessions_end_all(s);
+	free(s->row);
+	*s = (struct mst_sessions){ 0 };
+}
+
+struct mst_pending *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
+				       uint32_t unready)
+{
+	for (uint32_t i = 0; i < s->max; i++) {
+		struct mst_pending *p = &s->row[i];
+		if (p->state != FREE)
+			continue;
+		*p = (struct mst_pending){ .session = { .who = who }, .unready = unready };
+		if (mst_rand_secret(p->token, sizeof(p->token)) != 0)
+			return NULL;
+		(void)mst_pending_enter(&p->state,
+					unready != 0 ? MST_PENDING_ANNOUNCE : MST_PENDING_EXPECT);
+		s->count++;
+		return p;
+	}
+	return NULL;
+}
+
+bool mst_sessions_confirm(struct mst_pending *p, uint32_t server)
+{
+	p->unready &= ~(1u << server);
+	return p->state == ANNOUNCED && p->unready == 0 &&
+	       mst_pending_enter(&p->state, MST_PENDING_EXPECT);
+}
+
+void mst_sessions_end(struct mst_sessions *s, struct mst_pending *p)
+{
+	struct mst_link *link = p->session.link;
+
+	if (!mst_pending_enter(&p->state, MST_PENDING_END))
+		return;
+	s->count--;
+	if (link != NULL)
+		link->ops->link_free(link);
+	*p = (struct mst_pending){ .state = FREE };
+}
+
+void mst_sessions_forget(struct mst_sessions *s, struct mst_identity who)
+{
+	struct mst_pending *p = mst_sessions_of(s, who);
+
+	if (p != NULL && p->state != LENT)
+		mst_sessions_end(s, p);
+}
+
+void mst_sessions_end_all(struct mst_sessions *s)
+{
+	for (uint32_t i = 0; i < s->max; i++)
+		mst_sessions_end(s, &s->row[i]);
+}
+
+/* ---- looking for one ---- */
+
+static bool is_same(struct mst_identity a, struct mst_identity b)
+{
+	return a.rank == b.rank && a.incarnation == b.incarnation;
+}
+
+struct mst_pending *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who)
+{
+	for (uint32_t i = 0; i < s->max; i++) {
+		if (s->row[i].state != FREE && is_same(s->row[i].session.who, who))
+			return &s->row[i];
+	}
+	return NULL;
+}
+
+struct mst_pending *mst_sessions_by_token(const struct mst_sessions *s, const uint8_t *token,
+					  enum mst_pending_state state)
+{
+	for (uint32_t i = 0; i < s->max; i++) {
+		struct mst_pending *p = &s->row[i];
+		if (p->state == state && memcmp(p->token, token, sizeof(p->token)) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+/* ---- why links broke ---- */
+
+/* The data thread has written the reason before it reported the loss, and does not write it
+ * again. */
+static const char *link_reason(const struct mst_session *session)
+{
+	return session->lost && session->link != NULL ? session->link->why : "";
+}
+
+/* The session may still be there, because its slots are still being read; or it was let go last. */
+const char *mst_sessions_link_reason(const struct mst_sessions *s, struct mst_identity who)
+{
+	const struct mst_pending *p = mst_sessions_of(s, who);
+
+	if (p != NULL && p->state == LENT)
+		return link_reason(&p->session);
+	return is_same(s->let_go.who, who) ? s->let_go.why : "";
+}
+
+void mst_sessions_let_go(struct mst_sessions *s, const struct mst_session *session)
+{
+	s->let_go.who = session->who;
+	snprintf(s->let_go.why, sizeof(s->let_go.why), "%s", link_reason(session));
+	for (uint32_t i = 0; i < s->max; i++) {
+		if (&s->row[i].session == session)
+			mst_sessions_end(s, &s->row[i]);
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workers' sessions at the control thread, from the ledger's admission until the data thread lets
+ * go. At first a session is pending: its worker has a token and no link yet.
+ *
+ * Control thread only; a session that is LENT is changed by the data thread alone.
+ */
+#ifndef MST_SERVER_CONTROL_SESSIONS_H
+#define MST_SERVER_CONTROL_SESSIONS_H
+
+#include "common/wire/message.h"
+#include "server/data/exchange.h"
+#include "server/data/session.h"
+
+enum mst_pending_state {
+	MST_PENDING_FREE, /* the row has no session */
+	/* at the leader: some followers have not confirmed yet that they know the session */
+	MST_PENDING_ANNOUNCED,
+	MST_PENDING_EXPECTED, /* the worker may use its token */
+	/* the worker has used its token: the link is being made, or could not be */
+	MST_PENDING_LINKING,
+	MST_PENDING_LENT, /* the data thread uses the session */
+	MST_PENDING_STATES
+};
+
+enum mst_pending_event {
+	/* the ledger has admitted the worker, and followers must be told first */
+	MST_PENDING_ANNOUNCE,
+	MST_PENDING_EXPECT,  /* admitted, and all followers know it */
+	MST_PENDING_REQUEST, /* the worker asks for a link */
+	MST_PENDING_LEND,    /* the link is up */
+	MST_PENDING_END,
+	MST_PENDING_EVENTS
+};
+
+/* As mst_job_enter(). */
+bool mst_pending_enter(enum mst_pending_state *state, enum mst_pending_event event);
+
+struct mst_pending {
+	struct mst_session session;
+	enum mst_pending_state state;
+	uint8_t token[MST_TOKEN_LEN];
+	/* At the leader: */
+	struct mst_notice admitted; /* the welcome is made from this */
+	uint32_t unready; /* ANNOUNCED: the followers that do not know the session, as a set */
+};
+
+struct mst_sessions {
+	struct mst_pending *row;
+	uint32_t max;
+	uint32_t count; /* rows that are not FREE */
+	struct {
+		struct mst_identity who;
+		char why[MST_WHY_LEN];
+	} let_go; /* the last session that was freed, and why its link broke */
+};
+
+/* Return: 0 or -ENOMEM. */
+int mst_sessions_init(struct mst_sessions *s, uint32_t max);
+/* Accepts zeroed memory. */
+void mst_sessions_fini(struct mst_sessions *s);
+
+/* Begins a session, with a secret token. @unready: the followers that must know it before its
+ * worker is welcomed.
+ * Return: NULL: all rows are taken, or there are no random bytes. */
+struct mst_pending *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
+				       uint32_t unready);
+/* The follower @server knows the session.
+ * Return: true if it was the last, so that the worker may be welcomed now. */
+bool mst_sessions_confirm(struct mst_pending *p, uint32_t server);
+/* Ends a session, and frees its link. The data thread must not use it any more. */
+void mst_sessions_end(struct mst_sessions *s, struct mst_pending *p);
+/* Ends the session of that worker, unless the data thread uses it. */
+void mst_sessions_forget(struct mst_sessions *s, struct mst_identity who);
+/* The data thread lets go of @session: ends it. */
+void mst_sessions_let_go(struct mst_sessions *s, const struct mst_session *session);
+/* Ends all sessions. To be called after mst_job_hang_up(). */
+void mst_sessions_end_all(struct mst_sessions *s);
+
+/* Find a session; NULL: there is none. */
+struct mst_pending *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who);
+struct mst_pending *mst_sessions_by_token(const struct mst_sessions *s, const uint8_t *token,
+					  enum mst_pending_state state);
+/* What the transport said of this worker's lost link; "": nothing. */
+const char *mst_sessions_link_reason(const struct mst_sessions *s, struct mst_identity who);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/factor.h"
+
+#include "common/base/assert.h"
+#include "common/wire/lane.h"
+
+/* Do base weights matter? Not for a set of one, where the divisor cancels the weight, nor for
+ * deltas, which are added as they are. */
+static bool weighs(const struct mst_rule *rule)
+{
+	return rule->weigh == MST_WEIGH_SAMPLES && rule->divide && rule->quorum != 1;
+}
+
+struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
+			     bool is_sum)
+{
+	double base = weighs(rule) ? samples : 1.0;
+	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
+	double coefficient = base * factor;
+
+	MST_ASSERT(samples >= MST_WEIGHT_MIN && samples <= MST_WEIGHT_MAX);
+
+	/* If the data are a sum, the base weight belongs to their mean: weight x sum / samples.
+	 * Where the weight is the number of samples the two cancel exactly, so no division is done
+	 * and nothing is rounded. */
+	if (is_sum)
+		coefficient = weighs(rule) ? factor : factor / samples;
+	return (struct mst_factor){ .base = base, .coefficient = (float)coefficient };
+}
+
+struct mst_commit_factor mst_commit_factor(const struct mst_rule *rule, double base,
+					   uint32_t contributions, uint32_t workers)
+{
+	MST_ASSERT(contributions > 0 && base > 0);
+	return (struct mst_commit_factor){
+		.divisor = rule->divide ? (float)base : 1.0f,
+		.lr_scale = rule->linear ? (double)contributions / workers : 1.0,
+	};
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The factors that a gradient is multiplied with (PROTOCOL 5). This file is the only place that
+ * states them. Where the servers own the parameters, a gradient g that is counted in a version
+ * changes the parameters (without momentum) by
+ *
+ *     lr x lr_scale x coefficient x g / divisor
+ *
+ *   coefficient  of the contribution: its base weight. Under a rule that compensates it is
+ *                multiplied by 1 / max(1, staleness). If the data are a sum over samples it
+ *                is divided by their number.
+ *   base weight  the number of samples under --weigh samples, otherwise 1. It is also 1 where
+ *                weights would only cancel (a set of one) or must not count (deltas).
+ *   divisor      of the version: the sum of its base weights; 1 where contributions are deltas
+ *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear
+ *
+ * Each factor is computed once in double and rounded once to f32. Pure.
+ */
+#ifndef MST_SERVER_CORE_FACTOR_H
+#define MST_SERVER_CORE_FACTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/rule.h"
+
+struct mst_factor {
+	double base; /* b */
+	float coefficient;
+};
+
+/* @samples must be from MST_WEIGHT_MIN to MST_WEIGHT_MAX, so that the coefficient is a normal
+ * f32. */
+struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
+			     bool is_sum);
+
+struct mst_commit_factor {
+	float divisor;
+	double lr_scale;
+};
+
+/* @base is the sum of the base weights of all @contributions. */
+struct mst_commit_factor mst_commit_factor(const struct mst_rule *rule, double base,
+					   uint32_t contributions, uint32_t workers);
+
+#endif

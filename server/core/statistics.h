@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The statistics: which workers were late, by how much, how often; how long steps took; which
+ * workers compute right now. They observe the ledger's events and decisions, and influence none.
+ * Pure: events, decisions and now_ns go in, figures come out. The memory is fixed; an event costs a
+ * few instructions, a commit one look at each worker.
+ *
+ * Figures of the whole job count from its start. Recent figures are of the last
+ * MST_STATISTICS_RECENT gradients of each rank, or of as many steps.
+ *
+ * Saved time is defined where the rule lets workers go on at the commit (release COMMIT) and makes
+ * none give up (no preempt). For each step it is the time by which the slowest gradient on the
+ * step's version took longer than the step, never less than 0. A gradient's time runs from when the
+ * rank was given the version until the gradient was there. For a rank that was still busy with an
+ * older gradient when the step was committed, the shorter of its last two times is used. A gradient
+ * that never came is not counted, so each step would have been longer by at least that much if it
+ * had waited for every worker.
+ */
+#ifndef MST_SERVER_CORE_STATISTICS_H
+#define MST_SERVER_CORE_STATISTICS_H
+
+#include <stdint.h>
+
+#include "common/wire/message.h"
+#include "server/core/ledger.h"
+
+#define MST_STATISTICS_RECENT 32u
+
+struct mst_statistics;
+
+uint64_t mst_statistics_bytes(uint32_t workers); /* that mst_statistics_new() allocates */
+int mst_statistics_new(uint32_t workers, struct mst_statistics **out);
+void mst_statistics_free(struct mst_statistics *t); /* accepts NULL */
+
+/* To be called for every event that the ledger handles. */
+void mst_statistics_event(struct mst_statistics *t, const struct mst_ledger_event *ev,
+			  uint64_t now_ns);
+
+/* A decision as it is executed. record: of the version for COMMIT, else NULL. rule: the one in
+ * force. */
+struct mst_statistics_decision {
+	const struct mst_decision *decision;
+	const struct mst_record *record;
+	const struct mst_rule *rule;
+};
+/* To be called for every decision, in order. */
+void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistics_decision *d,
+			    uint64_t now_ns);
+
+/* Write what the statistics know of the job, and of the rank @out->rank; other fields stay as they
+ * are. @view: the ledger's view of the rank at that moment. */
+void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct mst_status *out);
+void mst_statistics_rank(const struct mst_statistics *t, const struct mst_member_view *view,
+			 uint64_t now_ns, struct mst_status_rank *out);
+
+#endif

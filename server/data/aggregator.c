@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: MIT */
+/* Slots, arrivals, and the decisions that take effect at once. Invariants: a slot is read only
+ * while FULL, and granted anew only when the ledger permits it and its last read is done. */
+#include "server/data/aggregator.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/bitset.h"
+#include "common/base/log.h"
+#include "common/kernels/sum.h"
+#include "server/core/rule.h"
+#include "server/data/aggregator_state.h"
+
+#define PAGE UINT64_C(4096)
+
+uint64_t mst_version_stride(uint64_t elems, enum muster_type result_type)
+{
+	return (elems * mst_type_bytes(result_type) + PAGE - 1) / PAGE * PAGE;
+}
+
+static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
+{
+	/* Each slot is folded or summed once and committed at most once, which may take a second
+	 * task for the reduce phase, and each session is answered once. */
+	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) ? 3 : 2;
+
+	return cfg->buffers + (uint64_t)cfg->sessions_max * (1 + of_slot * cfg->slots) + 16;
+}
+
+static bool wants_theta(const struct mst_aggregator_cfg *cfg)
+{
+	return cfg->owner == MUSTER_SERVERS_OWN && cfg->result_type != MUSTER_F32;
+}
+
+uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
+{
+	uint64_t vectors = cfg->partials + wants_theta(cfg) +
+			   mst_optimizer_states(&cfg->optimizer) +
+			   mst_optimizer_reduces(&cfg->optimizer);
+	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
+	/* And a bit in each of two sets. */
+	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open) + 1;
+
+	return sizeof(struct mst_aggregator) + vectors * cfg->elems * sizeof(float) +
+	       (cfg->partials + 1u) * sizeof(struct mst_partial) + cfg->workers * rank +
+	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
+	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout);
+}
+
+static int alloc_partials(struct mst_aggregator *a)
+{
+	a->partial = calloc(a->cfg.partials > 0 ? a->cfg.partials : 1, sizeof(*a->partial));
+	if (a->partial == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < a->cfg.partials; i++) {
+		a->partial[i].sum = calloc(a->cfg.elems, sizeof(float));
+		if (a->partial[i].sum == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool alloc_vector(const struct mst_aggregator *a, float **out)
+{
+	*out = calloc(a->cfg.elems, sizeof(float));
+	return *out != NULL;
+}
+
+static int alloc_vectors(struct mst_aggregator *a)
+{
+	a->response = calloc(1, mst_aggregator_response_bytes(&a->cfg.layout));
+	if (a->response == NULL || (wants_theta(&a->cfg) && !alloc_vector(a, &a->theta)))
+		return -ENOMEM;
+	if (mst_optimizer_reduces(&a->cfg.optimizer) && !alloc_vector(a, &a->mean))
+		return -ENOMEM;
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &a->state[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int alloc_tables(struct mst_aggregator *a)
+{
+	a->queue_size = (uint32_t)queue_size(&a->cfg);
+	a->queue = calloc(a->queue_size, sizeof(*a->queue));
+	a->session = calloc(a->cfg.workers, sizeof(struct mst_session *));
+	a->rank = calloc(a->cfg.workers, sizeof(*a->rank));
+	a->work = calloc(a->queue_size, sizeof(*a->work));
+	a->ready = calloc(mst_bitset_words(a->cfg.workers), sizeof(*a->ready));
+	a->due = calloc(mst_bitset_words(a->cfg.workers), sizeof(*a->due));
+	if (a->queue == NULL || a->session == NULL || a->rank == NULL || a->work == NULL ||
+	    a->ready == NULL || a->due == NULL)
+		return -ENOMEM;
+	return 0;
+}
+
+static int make_shards(struct mst_aggregator *a)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < a->cfg.shards && rc == 0; i++)
+		rc = mst_shard_new(a, i, &a->shard[i]);
+	return rc;
+}
+
+int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_aggregator_up *up,
+		       struct mst_aggregator **out)
+{
+	struct mst_aggregator *a = calloc(1, sizeof(*a));
+
+	MST_ASSERT(cfg->chunk_elems > 0 && cfg->group > 0 && cfg->elems > 0);
+	MST_ASSERT(cfg->shards > 0 && cfg->shards <= MST_SHARDS_MAX);
+	MST_ASSERT(cfg->owner == MUSTER_SERVERS_OWN || cfg->optimizer.row == NULL);
+	if (a == NULL)
+		return -ENOMEM;
+	a->cfg = *cfg;
+	a->up = *up;
+	a->newest_buffer = MST_BUFFER_NONE;
+	if (alloc_tables(a) != 0 || alloc_partials(a) != 0 || alloc_vectors(a) != 0 ||
+	    make_shards(a) != 0) {
+		mst_aggregator_free(a);
+		return -ENOMEM;
+	}
+	*out = a;
+	return 0;
+}
+
+void mst_aggregator_free(struct mst_aggregator *a)
+{
+	if (a == NULL)
+		return;
+	for (uint32_t i = 0; a->partial != NULL && i < a->cfg.partials; i++)
+		free(a->partial[i].sum);
+	for (uint32_t i = 0; i < MST_SHARDS_MAX; i++)
+		mst_shard_free(a->shard[i]);
+	free(a->partial);
+	free(a->queue);
+	free(a->session);
+	free(a->work);
+	free(a->ready);
+	free(a->rank);
+	free(a->theta);
+	free(a->mean);
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		free(a->state[i]);
+	free(a->due);
+	free(a->response);
+	free(a);
+}
+
+static void report(struct mst_aggregator *a, const struct mst_session *session,
+		   struct mst_ledger_event *ev)
+{
+	ev->who = session->who;
+	a->up.event(a->up.ctx, ev);
+}
+
+void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error)
+{
+	if (session->lost)
+		return;
+	session->lost = true;
+	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .error = error };
+
+	report(a, session, &ev);
+}
+
+/* Slots. */
+
+static void grant_if_read(struct mst_aggregator *a, struct mst_slot *slot)
+{
+	if (slot->next_epoch == 0 || slot->read)
+		return;
+	slot->state = MST_SLOT_GRANTED;
+	slot->epoch = slot->next_epoch;
+	slot->next_epoch = 0;
+	slot->grant = (struct mst_lane_grant){ .epoch = slot->epoch };
+	mst_aggregator_post_grant(a, slot);
+}
+
+static void tell_if_over(struct mst_aggregator *a, struct mst_session *session)
+{
+	if (!session->over || session->busy > 0 || session->said_over)
+		return;
+	session->said_over = true;
+	a->up.over(a->up.ctx, session);
+}
+
+void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session)
+{
+	MST_ASSERT(session->busy > 0);
+	session->busy--;
+	tell_if_over(a, session);
+}
+
+void mst_aggregator_read_done(struct mst_aggregator *a, struct mst_slot *slot)
+{
+	MST_ASSERT(slot->read);
+	slot->read = false;
+	slot->next = NULL;
+	grant_if_read(a, slot);
+	mst_aggregator_unbusy(a, slot->session);
+}
+
+static void tell_session(struct mst_aggregator *a, struct mst_session *session,
+			 const struct mst_lane_session *word)
+{
+	mst_aggregator_put_due(a, session);
+	mst_aggregator_put(
+		a, session,
+		&(struct mst_put){ .offset = a->cfg.layout.down_session[MST_SESSION_OF_JOB],
+				   .src = word,
+				   .bytes = sizeof(*word),
+				   .notify = true,
+				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0) });
+}
+
+void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
+{
+	MST_ASSERT(session->who.rank < a->cfg.workers && a->session[session->who.rank] == NULL);
+	for (uint32_t i = 0; i < a->cfg.slots; i++)
+		session->slot[i] = (struct mst_slot){
+			.session = session, .index = i, .state = MST_SLOT_GRANTED, .epoch = 1
+		};
+	session->link->user = session;
+	a->session[session->who.rank] = session;
+	if (a->finished.state != MST_SESSION_RUNNING && !a->cfg.member)
+		tell_session(a, session, &a->finished);
+}
+
+/* Arrivals. What the worker wrote is copied once; only the copy is looked at. */
+
+/* Does the immediate name a grant that is out? */
+static bool is_granted(const struct mst_aggregator *a, const struct mst_session *session,
+		       uint32_t imm)
+{
+	uint32_t index = mst_imm_slot(imm);
+
+	return index < a->cfg.slots && session->slot[index].state == MST_SLOT_GRANTED &&
+	       mst_imm_epoch(imm) == (session->slot[index].epoch & MST_IMM_EPOCH_MASK);
+}
+
+/* An ask has come. What is reported waits where the ledger is held up, so nobody may report more
+ * than what is owed an answer. */
+static bool asks_once(struct mst_session *session)
+{
+	if (session->asked || session->answering)
+		return false;
+	session->asked = true;
+	return true;
+}
+
+static int read_header(struct mst_aggregator *a, struct mst_session *session, uint32_t imm)
+{
+	uint32_t index = mst_imm_slot(imm);
+	struct mst_ledger_event ev = { .kind = MST_EV_FULL, .full.shard = a->cfg.index };
+
+	if (!is_granted(a, session, imm))
+		return -EPROTO;
+	struct mst_slot *slot = &session->slot[index];
+	memcpy(&ev.full.header,
+	       (const char *)session->link->inbound + a->cfg.layout.up_header[index],
+	       sizeof(ev.full.header));
+	if (ev.full.header.slot != index || ev.full.header.epoch != slot->epoch)
+		return -EPROTO;
+	if ((ev.full.header.flags & MST_HEADER_ASK) && !asks_once(session))
+		return -EPROTO;
+	slot->state = MST_SLOT_FULL;
+	report(a, session, &ev);
+	return 0;
+}
+
+static int read_abandon(struct mst_aggregator *a, struct mst_session *session, uint32_t imm)
+{
+	uint32_t index = mst_imm_slot(imm);
+	struct mst_ledger_event ev = { .kind = MST_EV_ABANDONED };
+
+	if (!is_granted(a, session, imm))
+		return -EPROTO;
+	ev.abandoned.shard = a->cfg.index;
+	ev.abandoned.slot = index;
+	ev.abandoned.epoch = session->slot[index].epoch;
+	session->slot[index].state = MST_SLOT_FULL;
+	report(a, session, &ev);
+	return 0;
+}
+
+static int read_ask(struct mst_aggregator *a, struct mst_session *session)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_ASK };
+	struct mst_lane_lone_ask lone;
+
+	if (a->cfg.member || !asks_once(session))
+		return -EPROTO;
+	memcpy(&lone, (const char *)session->link->inbound + a->cfg.layout.up_ask, sizeof(lone));
+	ev.ask = lone.ask;
+	ev.given_up = lone.given_up;
+	report(a, session, &ev);
+	return 0;
+}
+
+static int read_arrival(struct mst_aggregator *a, struct mst_session *session, uint32_t imm)
+{
+	switch (mst_imm_kind(imm)) {
+	case MST_IMM_HEADER:
+		return read_header(a, session, imm);
+	case MST_IMM_ABANDON:
+		return read_abandon(a, session, imm);
+	case MST_IMM_ASK:
+		return read_ask(a, session);
+	default:
+		return -EPROTO;
+	}
+}
+
+void mst_aggregator_arrived(struct mst_aggregator *a, const struct mst_net_event *ev)
+{
+	struct mst_session *session = ev->link->user;
+	int error = 0;
+
+	if (session->over)
+		return;
+	switch (ev->kind) {
+	case MST_ARRIVED:
+		error = read_arrival(a, session, ev->imm);
+		break;
+	case MST_SENT:
+		mst_aggregator_sent(a, session, ev->cookie);
+		break;
+	case MST_LOST:
+		error = ev->error; /* why, the link tells the control side */
+		break;
+	}
+	if (error != 0)
+		mst_aggregator_lose(a, session, error);
+}
+
+/* Decisions. */
+
+/* The session a decision names; NULL if its links were never up here, or are another's by now. */
+static struct mst_session *session_of(struct mst_aggregator *a, struct mst_identity who)
+{
+	struct mst_session *session = a->session[who.rank];
+
+	return session != NULL && session->who.incarnation == who.incarnation ? session : NULL;
+}
+
+static void partial_add(struct mst_aggregator *a, struct mst_slot *slot, struct mst_partial *into,
+			bool starts)
+{
+	mst_task_add(a, &(struct mst_task){ .kind = MST_TASK_PARTIAL,
+					    .moves = true,
+					    .partial = { slot, into, starts } });
+}
+
+/* From a rank's second contribution on, its sum is kept in a buffer, beginning with the first, and
+ * its slots come free. While no buffer is free the slots stay full, and are folded when a commit
+ * gives one back, or summed by their own: in the same order, to the same bits. */
+void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank)
+{
+	struct mst_rank_open *open = &a->rank[rank];
+	struct mst_slot *next;
+
+	if (open->first == open->last)
+		return;
+	open->partial = mst_aggregator_take_partial(a, rank, rank + 1);
+	if (open->partial == NULL)
+		return;
+	for (struct mst_slot *slot = open->first; slot != NULL; slot = next) {
+		next = slot->next;
+		partial_add(a, slot, open->partial, slot == open->first);
+	}
+	open->first = open->last = NULL;
+}
+
+static void add_to_step(struct mst_aggregator *a, struct mst_slot *slot)
+{
+	struct mst_rank_open *open = &a->rank[slot->session->who.rank];
+
+	if (open->partial != NULL) {
+		partial_add(a, slot, open->partial, false);
+		return;
+	}
+	if (open->first == NULL)
+		open->first = slot;
+	else
+		open->last->next = slot;
+	open->last = slot;
+	mst_aggregator_add_up(a, slot->session->who.rank);
+}
+
+static void count(struct mst_aggregator *a, struct mst_session *session,
+		  const struct mst_decision *d)
+{
+	struct mst_slot *slot = &session->slot[d->count.slot];
+
+	MST_ASSERT(slot->state == MST_SLOT_FULL && !slot->read);
+	slot->read = true;
+	slot->coefficient = d->count.coefficient;
+	slot->next = NULL;
+	session->busy++;
+	a->open_entries++;
+	add_to_step(a, slot);
+}
+
+static void tell_verdict(struct mst_aggregator *a, struct mst_session *session,
+			 const struct mst_decision *d)
+{
+	struct mst_slot *slot = &session->slot[d->verdict.slot];
+
+	slot->verdict = (struct mst_lane_verdict){
+		.ticket = d->verdict.seq,
+		.counted_in = d->verdict.counted_in,
+		.verdict = d->verdict.verdict,
+	};
+	mst_aggregator_post_verdict(a, slot);
+}
+
+/* The word is written before anything the session reads can change: a worker that looks there after
+ * using a result knows whether it was sound. */
+static void evict(struct mst_aggregator *a, struct mst_session *session, enum mst_evict_why why)
+{
+	int error = why == MST_EVICT_LEFT ? -ENOTCONN : mst_evict_error(why);
+	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = error };
+
+	if (a->finished.state == MST_SESSION_ENDED)
+		word = a->finished; /* the job has failed: that is the reason */
+
+	mst_aggregator_put_due(a, session);
+	(void)session->link->ops->put(
+		session->link,
+		&(struct mst_put){ .offset = a->cfg.layout.down_session[MST_SESSION_OF_WORKER],
+				   .src = &word,
+				   .bytes = sizeof(word),
+				   .notify = true,
+				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_WORKER, 0) });
+	session->over = true;
+	session->link->ops->detach(session->link);
+	mst_aggregator_forget_sends(session);
+	a->session[session->who.rank] = NULL;
+	tell_if_over(a, session);
+}
+
+/* No commit will read what is counted in it; its sessions must not wait for one. */
+static void drop_open_step(struct mst_aggregator *a)
+{
+	struct mst_slot *next;
+
+	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
+		for (struct mst_slot *slot = a->rank[rank].first; slot != NULL; slot = next) {
+			next = slot->next;
+			mst_aggregator_read_done(a, slot);
+		}
+		a->rank[rank].first = a->rank[rank].last = NULL;
+	}
+	a->open_entries = 0;
+	mst_task_forget_ready(a);
+}
+
+static void finish(struct mst_aggregator *a, const struct mst_decision *d)
+{
+	bool failed = mst_finish_failed(d->finish.why);
+
+	a->finished.state = failed ? MST_SESSION_ENDED : MST_SESSION_FINISHED;
+	a->finished.error = mst_finish_error(d->finish.why);
+	a->finished.version = d->finish.version;
+	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
+		if (a->session[rank] != NULL && !a->cfg.member)
+			tell_session(a, a->session[rank], &a->finished);
+	}
+	mst_task_apply_none(a);
+	drop_open_step(a);
+}
+
+void mst_aggregator_hang_up(struct mst_aggregator *a)
+{
+	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
+		if (a->session[rank] != NULL)
+			evict(a, a->session[rank], MST_EVICT_LEFT);
+	}
+}
+
+static void answer(struct mst_aggregator *a, struct mst_session *session,
+		   const struct mst_decision *d, const struct mst_record *record,
+		   const struct mst_rule *rule)
+{
+	struct mst_task task = { .kind = MST_TASK_ANSWER };
+
+	/* It has asked on before it had that answer, in a header that waited for another's turn. */
+	if (session->answering) {
+		mst_aggregator_lose(a, session, -EPROTO);
+		return;
+	}
+	session->busy++;
+	session->asked = false;
+	session->answering = true;
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		session->sent[i] = mst_shard_range(a->shard[i]).begin;
+	task.moves = d->answer.where == MST_WHERE_COPIED && session->link->ops->maps;
+	task.answer.session = session;
+	task.answer.record = record;
+	task.answer.window = rule->window;
+	task.answer.answer = (struct mst_lane_answer){ .number = d->answer.number,
+						       .version = d->answer.version,
+						       .newest = d->answer.newest,
+						       .where = d->answer.where,
+						       .buffer = d->answer.buffer };
+	mst_task_add(a, &task);
+}
+
+static void execute_for(struct mst_aggregator *a, struct mst_session *session,
+			const struct mst_decision *d, const struct mst_record *record,
+			const struct mst_rule *rule)
+{
+	switch (d->kind) {
+	case MST_DO_COUNT:
+		count(a, session, d);
+		if (!mst_rule_repeats(rule))
+			mst_task_ripen(a, d->who.rank);
+		break;
+	case MST_DO_VERDICT:
+		tell_verdict(a, session, d);
+		break;
+	case MST_DO_REGRANT:
+		session->slot[d->grant.slot].next_epoch = d->grant.epoch;
+		grant_if_read(a, &session->slot[d->grant.slot]);
+		break;
+	case MST_DO_RELEASE:
+		answer(a, session, d, record, rule);
+		break;
+	case MST_DO_ADVISE:
+		mst_aggregator_advise(a, session, d->version);
+		break;
+	case MST_DO_EVICT:
+		evict(a, session, d->evict);
+		break;
+	default:
+		break;
+	}
+}
+
+void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
+			    const struct mst_record *record, const struct mst_rule *rule)
+{
+	switch (d->kind) {
+	case MST_DO_START:
+		a->newest_buffer = d->commit.buffer;
+		if (a->theta != NULL)
+			mst_sum_load(a->theta, mst_version_buffer(a, d->commit.buffer),
+				     a->cfg.result_type, a->cfg.elems);
+		break;
+	case MST_DO_COMMIT:
+		mst_task_commit(a, d, record);
+		break;
+	case MST_DO_APPLY:
+		mst_task_apply(a, d);
+		break;
+	case MST_DO_SETTLE:
+		a->settles = true;
+		mst_task_add(a, &(struct mst_task){ .kind = MST_TASK_SETTLE });
+		break;
+	case MST_DO_FINISH:
+		finish(a, d);
+		break;
+	default: {
+		struct mst_session *session = session_of(a, d->who);
+		if (session != NULL)
+			execute_for(a, session, d, record, rule);
+	}
+	}
+}
+
+struct mst_session *mst_aggregator_session(const struct mst_aggregator *a, uint32_t rank)
+{
+	return a->session[rank];
+}
+
+struct mst_shard *mst_aggregator_shard(struct mst_aggregator *a, uint32_t index)
+{
+	MST_ASSERT(index < a->cfg.shards);
+	return a->shard[index];
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An aggregator: a server's part of the vector with its slots, sums, versions and optimiser. It
+ * executes the ledger's decisions in order and reports what arrives; it never decides. Its calls
+ * come from one thread; it allocates in mst_aggregator_new() only.
+ *
+ * Decisions that move no data (verdicts, grants, hints, ends) take effect at once. Those that do
+ * (folds, commits, answers) become tasks in one queue and are worked off chunk by chunk, in order,
+ * so that polling goes on meanwhile. The arithmetic is divided among shards, each with a range of
+ * its own: the first is worked on in this thread, the others may have theirs.
+ */
+#ifndef MST_SERVER_DATA_AGGREGATOR_H
+#define MST_SERVER_DATA_AGGREGATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/optim/optim.h"
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+#include "server/core/ledger.h"
+#include "server/data/session.h"
+
+struct mst_aggregator_cfg {
+	uint32_t index; /* among those of the job, as the ledger counts them */
+	/* Of a server that is not the lead: verdicts, hints, records and the end of the job are
+	 * for the lead to tell, and asks come to it alone. */
+	bool member;
+	uint32_t shards; /* 1 .. MST_SHARDS_MAX */
+	enum muster_type type, result_type;
+	enum muster_owner owner;
+	uint64_t first, elems; /* the range, of the whole vector */
+	bool guards;           /* what is not finite is not published */
+	uint64_t chunk_elems;
+	uint32_t group; /* G of the tree */
+	uint32_t workers, slots;
+	uint32_t sessions_max; /* present ones, and ended ones that are still to be read */
+	uint32_t buffers;      /* as the ledger says */
+	uint32_t entries_max;  /* contributions in a set */
+	uint32_t partials;     /* buffers for sums of ranks that contribute again, or of groups */
+	struct mst_optimizer optimizer;
+	void *published; /* buffers x mst_version_stride() bytes, of the net */
+	struct mst_lane_layout layout;
+	struct mst_net_cfg spin; /* how long a shard's thread looks before it sleeps */
+};
+
+/* What an aggregator tells the loop that runs it. */
+struct mst_aggregator_up {
+	void *ctx;
+	/* An event for the ledger. */
+	void (*event)(void *ctx, const struct mst_ledger_event *ev);
+	/* Nothing refers to this session any more: the link is detached, the last read is done. */
+	void (*over)(void *ctx, struct mst_session *s);
+	/* The last shard has done its part of a task: the aggregator is to be stepped. From the
+	 * thread of any shard but the first. */
+	void (*worked)(void *ctx);
+};
+
+struct mst_aggregator;
+
+/* Bytes from one version buffer to the next in published memory. */
+uint64_t mst_version_stride(uint64_t elems, enum muster_type result_type);
+/* Bytes mst_aggregator_new() will allocate: for the memory budget. */
+uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg);
+
+int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_aggregator_up *up,
+		       struct mst_aggregator **out);
+void mst_aggregator_free(struct mst_aggregator *a); /* accepts NULL; no session is attached */
+
+/* Nobody will step it any more: ends and detaches every session. */
+void mst_aggregator_hang_up(struct mst_aggregator *a);
+
+/* A session's link is attached: from now on it is rank who.rank's, which must have none. */
+void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session);
+/* That rank's, or NULL. */
+struct mst_session *mst_aggregator_session(const struct mst_aggregator *a, uint32_t rank);
+/* Something arrived on its link, or it was lost. */
+void mst_aggregator_arrived(struct mst_aggregator *a, const struct mst_net_event *ev);
+/* At a member: can this be executed now? Of a lead that keeps to the protocol everything can. */
+bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_decision *d);
+/* A decision; @record: of the version, for COMMIT and RELEASE. */
+void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
+			    const struct mst_record *record, const struct mst_rule *rule);
+/* One chunk of the first shard's work, and what follows from work that is done. Return: false if
+ * there was nothing to do. */
+bool mst_aggregator_work(struct mst_aggregator *a);
+/* Puts verdicts and grants that no answer is about to take along: at the end of each step. */
+void mst_aggregator_deliver(struct mst_aggregator *a);
+
+/* One of its shards, for the thread that steps it. */
+struct mst_shard *mst_aggregator_shard(struct mst_aggregator *a, uint32_t index);
+
+#endif

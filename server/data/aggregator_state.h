@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An aggregator's own state; only its files include it:
+ *
+ *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   validate.c      what a member's lead may order
+ *   task.c         the queue of work: folds, groups, commits, answers
+ *   shard.c       that work, on a range of the vector
+ *   spoil.c       what made a version that is not finite
+ *   send.c        what is put to workers, and what of it is on its way
+ */
+#ifndef MST_SERVER_DATA_AGGREGATOR_STATE_H
+#define MST_SERVER_DATA_AGGREGATOR_STATE_H
+
+#include <stdatomic.h>
+
+#include "server/data/aggregator.h"
+#include "server/data/shard.h"
+
+#define MST_PARTS_MAX 17u /* that a result is sent in: a link has room for so many at a time */
+static_assert(MST_PARTS_MAX > MST_SHARDS_MAX, "each shard's range may have a rest to send");
+
+enum mst_task_kind {
+	MST_TASK_PARTIAL,
+	MST_TASK_GROUP,
+	MST_TASK_REDUCE, /* the mean alone, and its squares; the commit behind it waits for APPLY */
+	MST_TASK_COMMIT,
+	MST_TASK_ANSWER,
+	MST_TASK_SETTLE, /* moves nothing: all before it has been done */
+};
+
+/* A sum that is ready before the commit: of a rank that has contributed twice or more to the step,
+ * or of a whole group. */
+struct mst_partial {
+	float *sum;
+	uint32_t rank, rank_end; /* whose; of a group several */
+	bool taken;
+	/* Of a group's sum that is not finite: which gradient made it so. `found`: this is set. */
+	bool found;
+	struct mst_spoilt culprit;
+	struct mst_partial *next; /* of the same step */
+};
+
+/* Work on the vector. Once it is in the queue nothing in it changes but what `answer` says. */
+struct mst_task {
+	enum mst_task_kind kind;
+	bool moves;    /* it moves data: the shards do it, each its range, then it is over */
+	uint64_t work; /* number among those */
+	union {
+		struct {
+			struct mst_slot *slot;
+			struct mst_partial *into;
+			bool starts; /* it is the first of the sum */
+		} partial;
+		struct {
+			struct mst_slot *slots; /* summands, in order of rank */
+			struct mst_partial *into;
+		} group;
+		struct {
+			struct mst_slot *slots;       /* summands, in order of rank and seq */
+			struct mst_partial *partials; /* in order of rank */
+			uint64_t version;
+			uint32_t buffer;
+			float divisor;
+			float scalar[MST_SCALARS_MAX];
+			const void *before; /* the version it starts from */
+			/* Behind REDUCE, which has used the summands: */
+			bool waits; /* the leader has not said yet what the mean is multiplied by */
+			float factor; /* what it has said */
+		} commit;             /* REDUCE, COMMIT */
+		struct {
+			struct mst_session *session;
+			const struct mst_record *record;
+			struct mst_lane_answer answer;
+			uint32_t window; /* of the rule in force when it was decided */
+		} answer;
+	};
+};
+
+/* What a rank has in the open step: a fold with all of it, or slots. */
+struct mst_rank_open {
+	struct mst_slot *first, *last;
+	struct mst_partial *partial;
+};
+
+struct mst_aggregator {
+	struct mst_aggregator_cfg cfg;
+	struct mst_aggregator_up up;
+	struct mst_session **session; /* by rank: the present one, or NULL */
+
+	struct mst_rank_open *rank; /* the open step */
+	struct mst_partial *partial;
+	uint32_t open_entries; /* contributions in it */
+	uint64_t *ready;       /* set of groups of the open step that can be summed already */
+
+	struct mst_task *queue;
+	uint32_t queue_size, queue_head, queue_count;
+	uint32_t queue_begun; /* the first so many: a commit that waits holds up those behind it */
+	/* Of those in the queue that move data, by number modulo queue_size; and how many there
+	 * ever were, which is what tells the shards of one more. */
+	const struct mst_task **work;
+	uint64_t work_count;
+	_Atomic uint64_t work_posted;
+	struct mst_shard *shard[MST_SHARDS_MAX];
+
+	struct mst_lane_session finished; /* the word of a session that begins after the end */
+	bool settles;                     /* SETTLE has been ordered */
+	/* A version is not finite, or never got its factor: that one and all after it are
+	 * answered to nobody. */
+	bool spoilt;
+	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
+	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
+	float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
+	float *mean;                  /* between REDUCE and its commit; NULL: no reduce phase */
+	uint64_t *due;                /* set of ranks with verdicts or grants still to be put */
+	char *response;               /* cells, answer and record, as they are put together */
+};
+
+/* aggregator.c */
+void mst_aggregator_read_done(struct mst_aggregator *a, struct mst_slot *slot);
+/* One thing less refers to the session: the last lets go of it once it is over. */
+void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session);
+/* Gives the rank's summands of the open step a fold, if there are several and a buffer is free. */
+void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank);
+/* Tells the ledger once that this session's link is of no more use. */
+void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);
+
+/* send.c */
+/* Puts to the worker; a link that cannot take it is reported lost. Return: as the put, -EPIPE to a
+ * session that is over. */
+int mst_aggregator_put(struct mst_aggregator *a, struct mst_session *session,
+		       const struct mst_put *put);
+/* The slot's verdict, or grant, is new. It leaves with the session's answer if one is queued, else
+ * with mst_aggregator_deliver(). */
+void mst_aggregator_post_verdict(struct mst_aggregator *a, const struct mst_slot *slot);
+void mst_aggregator_post_grant(struct mst_aggregator *a, const struct mst_slot *slot);
+/* What is due goes now, before something that must not pass it. */
+void mst_aggregator_put_due(struct mst_aggregator *a, struct mst_session *session);
+/* The answer, the record if there is one, and all that is due. */
+void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *session,
+			       const struct mst_lane_answer *answer, size_t record_bytes);
+/* Where that record is composed. */
+size_t mst_aggregator_response_bytes(const struct mst_lane_layout *l);
+struct mst_lane_record *mst_aggregator_response_record(const struct mst_aggregator *a);
+/* What was computed on an older version than this cannot count any more. */
+void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t version);
+/* A part of a copied result, from where it is published. */
+struct mst_part {
+	struct mst_span span;
+	bool last; /* none follows */
+};
+void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
+				const struct mst_lane_answer *answer, const struct mst_part *part);
+/* A copied result has been sent: its buffer is not read for this session any more. */
+void mst_aggregator_answered(struct mst_aggregator *a, struct mst_session *session,
+			     uint64_t number);
+/* MST_SENT has come. */
+void mst_aggregator_sent(struct mst_aggregator *a, struct mst_session *session, uint64_t cookie);
+/* The session is over: of what is on its way to it nothing more is heard. */
+void mst_aggregator_forget_sends(struct mst_session *session);
+
+/* task.c */
+/* A free partial sum, for those ranks; NULL: none is free. */
+struct mst_partial *mst_aggregator_take_partial(struct mst_aggregator *a, uint32_t rank,
+						uint32_t rank_end);
+/* A copy of @task at the end of the queue. */
+void mst_task_add(struct mst_aggregator *a, const struct mst_task *task);
+void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
+		     const struct mst_record *r);
+/* Is the commit of this version the next to be done, and waits for what its mean is multiplied by?
+ */
+bool mst_task_waits(const struct mst_aggregator *a, uint64_t version);
+/* It waits no more. */
+void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
+/* The job has ended: no commit waits any more. Those that did are answered to nobody. */
+void mst_task_apply_none(struct mst_aggregator *a);
+/* The rank has contributed to the open step, which takes one contribution of each: its group may be
+ * complete now. */
+void mst_task_ripen(struct mst_aggregator *a, uint32_t rank);
+/* The open step's slots are taken, or dropped: no group of it is to be summed early. */
+void mst_task_forget_ready(struct mst_aggregator *a);
+
+static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t buffer)
+{
+	return (char *)a->cfg.published +
+	       buffer * mst_version_stride(a->cfg.elems, a->cfg.result_type);
+}
+/* spoil.c: what a commit put out is not finite. Where that comes from, while the slots still hold
+ * the data; and the same of a group's sum, which keeps it. */
+struct mst_spoilt mst_spoil_of_commit(const struct mst_aggregator *a, const struct mst_task *task);
+void mst_spoil_of_group(const struct mst_aggregator *a, const struct mst_task *task);
+
+/* shard.c: of what lies in the slot, all of it. */
+const void *mst_slot_gradient(const struct mst_aggregator *a, const struct mst_slot *slot);
+
+#endif

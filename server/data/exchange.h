@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the control thread and the data thread say to each other: requests one way, notices the
+ * other, over two rings. Nothing else is shared but what a message hands over.
+ */
+#ifndef MST_SERVER_DATA_EXCHANGE_H
+#define MST_SERVER_DATA_EXCHANGE_H
+
+#include <stdint.h>
+
+#include "common/wire/message.h"
+#include "server/core/ledger.h"
+#include "server/data/session.h"
+
+/* The job as it stands, for `muster status`: filled by the data thread while it is lent to it. */
+struct mst_snapshot {
+	struct mst_status status;
+	struct mst_status_rank *rank; /* status.workers of them */
+};
+
+enum mst_request_kind {
+	MST_REQ_EVENT,    /* event: for the ledger */
+	MST_REQ_LINKED,   /* session: its link is up; the data thread's until MST_NOTE_OVER */
+	MST_REQ_SNAPSHOT, /* snapshot: lent until MST_NOTE_SNAPSHOT */
+	/* At the lead. */
+	MST_REQ_PEER_LINKED, /* peer: a link with that member, in place of any before it */
+	MST_REQ_PEER_GONE,   /* peer: that member, for good */
+	/* At a member. */
+	MST_REQ_DIAL, /* token: link with the lead anew */
+};
+
+struct mst_request {
+	enum mst_request_kind kind;
+	union {
+		struct mst_ledger_event event;
+		struct mst_session *session;
+		struct mst_snapshot *snapshot;
+		struct {
+			uint32_t server;
+			uint64_t number; /* of the offer that made it */
+			struct mst_link *link;
+		} peer;
+		uint8_t token[MST_TOKEN_LEN];
+	};
+};
+
+enum mst_notice_kind {
+	MST_NOTE_ADMITTED,   /* cookie, who, fates */
+	MST_NOTE_REFUSED,    /* cookie, error */
+	MST_NOTE_SEND_STATE, /* who is to send its start state */
+	MST_NOTE_STARTED,
+	MST_NOTE_EVICTED,  /* evict: who, why; just behind its MST_NOTE_OVER, or before it */
+	MST_NOTE_OVER,     /* session: to be freed */
+	MST_NOTE_SNAPSHOT, /* it is filled */
+	MST_NOTE_FINISHED, /* why, version */
+	/* peer: the link with that server is lost, at a member that with the lead; it is to be made
+	 * anew. */
+	MST_NOTE_PEER_LOST,
+	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good; error: -EPROTO by its fault */
+	MST_NOTE_PEER_LINKED, /* a member: its link with the lead is up */
+};
+
+struct mst_notice {
+	enum mst_notice_kind kind;
+	struct mst_identity who;
+	union {
+		struct {
+			uint64_t cookie;
+			int error;
+			/* ADMITTED: lent until its welcome has been sent, for nothing changes them
+			 * before it has started, and before its welcome no message of it is heard;
+			 * or until its MST_NOTE_EVICTED. */
+			const struct mst_fates *fates;
+		} join;
+		struct {
+			enum mst_evict_why why;
+			uint32_t server; /* the member that reported it; 0: none did */
+		} evict;
+		struct mst_session *session;
+		struct {
+			enum mst_finish_why why;
+			uint64_t version;
+			struct mst_spoilt spoilt; /* SPOILT */
+			char ranks[96]; /* SPOILT: in that version, "0, 1, 4"; "": unknown */
+		} finish;
+		struct {
+			uint32_t server;
+			int error;
+			uint64_t number; /* LOST: of the offer, or at a member the dial */
+		} peer;
+	};
+};
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decides for the data side of its own server: the ledger, and the statistics that watches it.
+ * Where a job has further servers, a leader stands before it (server/cluster/leader.c).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "server/core/statistics.h"
+#include "server/data/decider.h"
+
+struct mst_local {
+	struct mst_decider decider; /* first */
+	struct mst_ledger *ledger;
+	struct mst_statistics *statistics;
+	uint32_t workers;
+	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
+	struct mst_spoilt spoilt;
+	char spoilt_ranks[96];
+};
+
+static struct mst_local *local_of(struct mst_decider *d)
+{
+	return (struct mst_local *)d;
+}
+
+static void local_free(struct mst_decider *d)
+{
+	struct mst_local *l = local_of(d);
+
+	mst_statistics_free(l->statistics);
+	mst_ledger_free(l->ledger);
+	free(l);
+}
+
+/* ---- events ---- */
+
+static bool local_takes(const struct mst_decider *d)
+{
+	(void)d;
+	return true;
+}
+
+/* Written down at once: the record is kept no longer than its buffer. The first is the one that
+ * ends the job. */
+static void see_spoilt(struct mst_local *l, const struct mst_spoilt *spoilt)
+{
+	const struct mst_record *record = mst_ledger_record_of(l->ledger, spoilt->version);
+	size_t used = 0, len = sizeof(l->spoilt_ranks);
+
+	if (l->spoilt.version != 0)
+		return;
+	l->spoilt = *spoilt;
+	for (uint32_t i = 0; record != NULL && i < record->share_count; i++) {
+		if (used + 24 > len) {
+			snprintf(l->spoilt_ranks + used, len - used, ", ...");
+			return;
+		}
+		used += (size_t)snprintf(l->spoilt_ranks + used, len - used, "%s%" PRIu32,
+					 i > 0 ? ", " : "", record->share[i].rank);
+	}
+}
+
+static void local_handle(struct mst_decider *d, const struct mst_ledger_event *ev, uint64_t now_ns)
+{
+	struct mst_local *l = local_of(d);
+
+	mst_statistics_event(l->statistics, ev, now_ns);
+	if (ev->kind == MST_EV_SPOILT)
+		see_spoilt(l, &ev->spoilt);
+	mst_ledger_handle(l->ledger, ev, now_ns);
+}
+
+/* There is no other server. */
+static bool local_reported(struct mst_decider *d, struct mst_ledger_event *out, uint64_t now_ns)
+{
+	(void)d;
+	(void)out;
+	(void)now_ns;
+	return false;
+}
+
+/* ---- decisions ---- */
+
+static const struct mst_record *record_for(const struct mst_local *l, const struct mst_decision *d)
+{
+	if (d->kind == MST_DO_COMMIT)
+		return mst_ledger_record(l->ledger, d->commit.buffer);
+	if (d->kind == MST_DO_RELEASE)
+		return mst_ledger_record(l->ledger, d->answer.buffer);
+	return NULL;
+}
+
+static bool local_next(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns)
+{
+	struct mst_local *l = local_of(d);
+
+	(void)now_ns;
+	if (!mst_ledger_next(l->ledger, &out->decision))
+		return false;
+	out->record = record_for(l, &out->decision);
+	out->rule = mst_ledger_rule(l->ledger);
+	return true;
+}
+
+/* What the ledger decides can be executed. */
+static void local_refuse(struct mst_decider *d, uint64_t now_ns)
+{
+	(void)d;
+	(void)now_ns;
+	MST_ASSERT(false);
+}
+
+static void note_join(const struct mst_local *l, const struct mst_decision *d)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_REFUSED, .who = d->who };
+
+	notice.join.cookie = d->join.cookie;
+	notice.join.error = d->join.error;
+	if (d->kind == MST_DO_ADMIT) {
+		notice.kind = MST_NOTE_ADMITTED;
+		notice.join.fates = mst_ledger_fates(l->ledger, d->who.rank);
+	}
+	l->decider.note(l->decider.note_ctx, &notice);
+}
+
+static void note_decision(const struct mst_local *l, const struct mst_decision *d)
+{
+	struct mst_notice notice = { .who = d->who };
+
+	switch (d->kind) {
+	case MST_DO_ADMIT:
+	case MST_DO_REFUSE:
+		note_join(l, d);
+		return;
+	case MST_DO_SEND_STATE:
+		notice.kind = MST_NOTE_SEND_STATE;
+		break;
+	case MST_DO_START:
+		notice.kind = MST_NOTE_STARTED;
+		break;
+	case MST_DO_EVICT:
+		notice.kind = MST_NOTE_EVICTED;
+		notice.evict.why = d->evict;
+		break;
+	case MST_DO_FINISH:
+		notice.kind = MST_NOTE_FINISHED;
+		notice.finish.why = d->finish.why;
+		notice.finish.version = d->finish.version;
+		notice.finish.spoilt = l->spoilt;
+		memcpy(notice.finish.ranks, l->spoilt_ranks, sizeof(notice.finish.ranks));
+		break;
+	default:
+		return;
+	}
+	l->decider.note(l->decider.note_ctx, &notice);
+}
+
+static void local_done(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns)
+{
+	struct mst_local *l = local_of(d);
+
+	mst_statistics_decided(l->statistics,
+			       &(struct mst_statistics_decision){ &orders->decision, orders->record,
+								  orders->rule },
+			       now_ns);
+	note_decision(l, &orders->decision);
+}
+
+static bool local_wants(const struct mst_decider *d, struct mst_identity who)
+{
+	const struct mst_local *l = (const struct mst_local *)d;
+	struct mst_member_view view;
+
+	mst_ledger_member(l->ledger, who.rank, &view);
+	return view.live && view.incarnation == who.incarnation;
+}
+
+/* ---- the control side ---- */
+
+static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, uint64_t now_ns)
+{
+	struct mst_status *status = &snapshot->status;
+
+	status->live = 0;
+	for (uint32_t rank = 0; rank < l->workers; rank++) {
+		struct mst_member_view view;
+		mst_ledger_member(l->ledger, rank, &view);
+		snapshot->rank[rank].rank = rank;
+		mst_statistics_rank(l->statistics, &view, now_ns, &snapshot->rank[rank]);
+		status->live += view.started;
+	}
+	mst_statistics_job(l->statistics, now_ns, status);
+	l->decider.note(l->decider.note_ctx, &(struct mst_notice){ .kind = MST_NOTE_SNAPSHOT });
+}
+
+static void local_request(struct mst_decider *d, const struct mst_request *request, uint64_t now_ns)
+{
+	MST_ASSERT(request->kind == MST_REQ_SNAPSHOT); /* the others are about other servers */
+	fill_snapshot(local_of(d), request->snapshot, now_ns);
+}
+
+static void local_arrived(struct mst_decider *d, const struct mst_net_event *ev, uint64_t now_ns)
+{
+	(void)d;
+	(void)ev;
+	(void)now_ns;
+	MST_ASSERT(false); /* every link is a worker's */
+}
+
+static bool local_flush(struct mst_decider *d, uint64_t now_ns)
+{
+	(void)d;
+	(void)now_ns;
+	return true;
+}
+
+/* ---- timers ---- */
+
+static uint64_t local_deadline(const struct mst_decider *d)
+{
+	return mst_ledger_deadline(((const struct mst_local *)d)->ledger);
+}
+
+static void local_tick(struct mst_decider *d, uint64_t now_ns)
+{
+	mst_ledger_tick(local_of(d)->ledger, now_ns);
+}
+
+static const struct mst_decider_ops ops = {
+	.free = local_free,
+	.takes = local_takes,
+	.handle = local_handle,
+	.reported = local_reported,
+	.next = local_next,
+	.refuse = local_refuse,
+	.done = local_done,
+	.wants = local_wants,
+	.request = local_request,
+	.arrived = local_arrived,
+	.flush = local_flush,
+	.deadline = local_deadline,
+	.tick = local_tick,
+};
+
+uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg)
+{
+	return sizeof(struct mst_local) + mst_ledger_bytes(cfg) +
+	       mst_statistics_bytes(cfg->workers);
+}
+
+int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_decider **out)
+{
+	struct mst_local *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->decider.ops = &ops;
+	l->workers = cfg->workers;
+	int rc = mst_ledger_new(cfg, &l->ledger);
+	if (rc == 0)
+		rc = mst_statistics_new(cfg->workers, &l->statistics);
+	if (rc != 0) {
+		local_free(&l->decider);
+		return rc;
+	}
+	*out = &l->decider;
+	return 0;
+}

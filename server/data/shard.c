@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* The arithmetic of tasks, on one range of the vector. */
+#include "server/data/shard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/eventcount.h"
+#include "common/kernels/commit.h"
+#include "common/kernels/finite.h"
+#include "common/kernels/isa.h"
+#include "common/kernels/select.h"
+#include "common/kernels/sum.h"
+#include "common/transport/spin.h"
+#include "server/data/aggregator_state.h"
+
+struct mst_shard {
+	const struct mst_aggregator *of;
+	uint32_t index;
+	struct mst_span range;
+	struct mst_leaf *leaf; /* of the commit or group at work */
+	struct mst_commit commit;
+	bool finite; /* what it has put out so far of the commit or group at work */
+	/* REDUCE: the squares of the mean up to that element. */
+	struct mst_exact_sum squares;
+	uint64_t squared;
+	bool *spoilt; /* of tasks that are done, by number modulo the queue's size: it was not */
+	/* Written by its thread alone. */
+	_Atomic uint64_t done;   /* tasks that move data, so far */
+	_Atomic uint64_t cursor; /* elements of the one at work */
+	struct mst_eventcount eventcount;
+	_Atomic bool stopped; /* it waits no more */
+	struct mst_spin spin;
+};
+
+static uint64_t border(const struct mst_aggregator_cfg *cfg, uint32_t index)
+{
+	uint64_t units = cfg->elems / MST_SHARD_ELEMS_MIN;
+
+	if (index == cfg->shards)
+		return cfg->elems;
+	return units * index / cfg->shards * MST_SHARD_ELEMS_MIN;
+}
+
+uint64_t mst_shard_bytes(uint32_t entries_max, uint64_t tasks_max)
+{
+	return sizeof(struct mst_shard) + (uint64_t)entries_max * sizeof(struct mst_leaf) +
+	       tasks_max * sizeof(bool);
+}
+
+int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_shard **out)
+{
+	struct mst_shard *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->of = a;
+	s->index = index;
+	s->range = (struct mst_span){ border(&a->cfg, index), border(&a->cfg, index + 1) };
+	s->leaf = calloc(a->cfg.entries_max, sizeof(*s->leaf));
+	s->spoilt = calloc(a->queue_size, sizeof(*s->spoilt));
+	if (s->leaf == NULL || s->spoilt == NULL) {
+		mst_shard_free(s);
+		return -ENOMEM;
+	}
+	*out = s;
+	return 0;
+}
+
+void mst_shard_free(struct mst_shard *s)
+{
+	if (s == NULL)
+		return;
+	free(s->leaf);
+	free(s->spoilt);
+	free(s);
+}
+
+struct mst_span mst_shard_range(const struct mst_shard *s)
+{
+	return s->range;
+}
+
+/* ---- sums ---- */
+
+const void *mst_slot_gradient(const struct mst_aggregator *a, const struct mst_slot *slot)
+{
+	size_t at = mst_lane_gradient(&a->cfg.layout, slot->index, slot->session->who.rank);
+
+	return (const char *)slot->session->link->inbound + at;
+}
+
+static struct mst_leaf leaf_of_partial(const struct mst_partial *partial)
+{
+	return (struct mst_leaf){ .rank = partial->rank, .partial = true, .data = partial->sum };
+}
+
+static struct mst_leaf leaf_of_slot(const struct mst_aggregator *a, const struct mst_slot *slot)
+{
+	return (struct mst_leaf){ .rank = slot->session->who.rank,
+				  .coefficient = slot->coefficient,
+				  .data = mst_slot_gradient(a, slot) };
+}
+
+/* The leaves of the tree: both chains merged by rank; a rank is in one of them only. */
+static struct mst_tree gather(const struct mst_shard *s, const struct mst_slot *slot,
+			      const struct mst_partial *partial)
+{
+	const struct mst_aggregator_cfg *cfg = &s->of->cfg;
+	size_t count = 0;
+
+	while (slot != NULL || partial != NULL) {
+		MST_ASSERT(count < cfg->entries_max);
+		if (slot == NULL || (partial != NULL && partial->rank < slot->session->who.rank)) {
+			s->leaf[count++] = leaf_of_partial(partial);
+			partial = partial->next;
+		} else {
+			s->leaf[count++] = leaf_of_slot(s->of, slot);
+			slot = slot->next;
+		}
+	}
+	return (struct mst_tree){
+		.type = cfg->type, .group = cfg->group, .leaf = s->leaf, .leaf_count = count
+	};
+}
+
+/* Nobody reads a part of a result before the whole has been written. */
+static bool is_streamed(const struct mst_aggregator_cfg *cfg, enum muster_type type)
+{
+	return mst_kernels_streams(cfg->elems * mst_type_bytes(type));
+}
+
+static void group_begin(struct mst_shard *s, const struct mst_task *task)
+{
+	s->commit = (struct mst_commit){ .tree = gather(s, task->group.slots, NULL),
+					 .divisor = 1,
+					 .result_type = MUSTER_F32,
+					 .out = task->group.into->sum,
+					 .streams = is_streamed(&s->of->cfg, MUSTER_F32) };
+}
+
+/* Of a commit whose mean is a step of the parameters. */
+static void apply_begin(const struct mst_aggregator *a, const struct mst_task *task,
+			struct mst_commit *commit)
+{
+	commit->apply = a->cfg.optimizer.row->apply;
+	commit->theta = a->theta != NULL ? a->theta : task->commit.before;
+	commit->next = a->theta != NULL ? a->theta : commit->out;
+	memcpy(commit->state, a->state, sizeof(commit->state));
+	mst_optimizer_figures(&a->cfg.optimizer, &commit->figures);
+	memcpy(commit->figures.scalar, task->commit.scalar, sizeof(commit->figures.scalar));
+}
+
+static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
+{
+	s->commit = (struct mst_commit){
+		.tree = gather(s, task->commit.slots, task->commit.partials),
+		.divisor = task->commit.divisor,
+		.result_type = MUSTER_F32,
+		.out = s->of->mean,
+	};
+	s->squares = (struct mst_exact_sum){ { 0 } };
+	s->squared = s->range.begin;
+}
+
+/* Blocks of the whole vector, which no border between shards or servers cuts: the sum of the
+ * squares of each is rounded, and they are added up without rounding. So the norm has the same bits
+ * whoever has which part. */
+static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
+{
+	const struct mst_aggregator *a = s->of;
+	uint64_t reached = first + count;
+
+	s->finite &= mst_commit_range(&s->commit, first, count);
+	while (s->squared < reached) {
+		uint64_t at = a->cfg.first + s->squared;
+		uint64_t end = s->squared + MST_SHARD_ELEMS_MIN - at % MST_SHARD_ELEMS_MIN;
+		if (end > s->range.end)
+			end = s->range.end;
+		if (end > reached)
+			return;
+		mst_exact_add(&s->squares,
+			      mst_isa()->squares(a->mean + s->squared, (size_t)(end - s->squared)));
+		s->squared = end;
+	}
+}
+
+const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s)
+{
+	return &s->squares;
+}
+
+/* One leaf, whose coefficient is the factor. */
+static struct mst_tree tree_of_mean(const struct mst_shard *s, const struct mst_task *task)
+{
+	s->leaf[0] = (struct mst_leaf){ .coefficient = task->commit.factor, .data = s->of->mean };
+	return (struct mst_tree){
+		.type = MUSTER_F32, .group = 1, .leaf = s->leaf, .leaf_count = 1
+	};
+}
+
+static void commit_begin(struct mst_shard *s, const struct mst_task *task)
+{
+	const struct mst_aggregator *a = s->of;
+	bool reduced = a->mean != NULL;
+
+	s->commit = (struct mst_commit){
+		.tree = reduced ? tree_of_mean(s, task)
+				: gather(s, task->commit.slots, task->commit.partials),
+		.divisor = reduced ? 1 : task->commit.divisor,
+		.result_type = a->cfg.result_type,
+		.out = mst_version_buffer(a, task->commit.buffer),
+		.streams = is_streamed(&a->cfg, a->cfg.result_type),
+	};
+	if (a->cfg.optimizer.row != NULL)
+		apply_begin(a, task, &s->commit);
+}
+
+static void partial_chunk(const struct mst_shard *s, const struct mst_task *task, uint64_t first,
+			  uint64_t count)
+{
+	const struct mst_aggregator *a = s->of;
+	const char *gradient = mst_slot_gradient(a, task->partial.slot);
+	const void *data = gradient + first * mst_type_bytes(a->cfg.type);
+	float *sum = task->partial.into->sum + first;
+
+	if (task->partial.starts)
+		mst_sum_first(sum, data, a->cfg.type, task->partial.slot->coefficient, count);
+	else
+		mst_sum_add(sum, data, a->cfg.type, task->partial.slot->coefficient, count);
+}
+
+/* Straight to where the worker reads it: what announces it is put when all shards are done. */
+static void answer_chunk(const struct mst_shard *s, const struct mst_task *task, uint64_t first,
+			 uint64_t count)
+{
+	const struct mst_aggregator *a = s->of;
+	size_t size = mst_type_bytes(a->cfg.result_type);
+	const char *from = mst_version_buffer(a, task->answer.answer.buffer);
+	char *to = (char *)task->answer.session->link->window + a->cfg.layout.down_result;
+
+	(void)mst_copy_finite(to + first * size, from + first * size, a->cfg.result_type, count,
+			      is_streamed(&a->cfg, a->cfg.result_type));
+}
+
+static void task_begin(struct mst_shard *s, const struct mst_task *task)
+{
+	s->finite = true;
+	if (task->kind == MST_TASK_GROUP)
+		group_begin(s, task);
+	else if (task->kind == MST_TASK_REDUCE)
+		reduce_begin(s, task);
+	else if (task->kind == MST_TASK_COMMIT)
+		commit_begin(s, task);
+}
+
+static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_t first,
+		       uint64_t count)
+{
+	switch (task->kind) {
+	case MST_TASK_PARTIAL:
+		partial_chunk(s, task, first, count);
+		break;
+	case MST_TASK_REDUCE:
+		reduce_chunk(s, first, count);
+		break;
+	case MST_TASK_GROUP:
+	case MST_TASK_COMMIT:
+		s->finite &= mst_commit_range(&s->commit, first, count);
+		break;
+	case MST_TASK_ANSWER:
+		answer_chunk(s, task, first, count);
+		break;
+	case MST_TASK_SETTLE:
+		break; /* the aggregator's own */
+	}
+}
+
+/* ---- progress ---- */
+
+static const struct mst_task *task_at_hand(const struct mst_shard *s)
+{
+	const struct mst_aggregator *a = s->of;
+	uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed);
+
+	/* Acquire: pairs with mst_task_add(); what it wrote of the task is visible. */
+	if (done == atomic_load_explicit(&a->work_posted, memory_order_acquire))
+		return NULL;
+	return a->work[done % a->queue_size];
+}
+
+static bool is_last(const struct mst_shard *s, uint64_t done)
+{
+	const struct mst_aggregator *a = s->of;
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		if (atomic_load_explicit(&a->shard[i]->done, memory_order_seq_cst) < done)
+			return false;
+	return true;
+}
+
+/* Who finishes last tells the aggregator's thread, which may be asleep. In the one order of these
+ * stores and loads, whose store is last finds all the others'. */
+static void task_end(struct mst_shard *s)
+{
+	const struct mst_aggregator *a = s->of;
+	uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed) + 1;
+
+	s->spoilt[(done - 1) % a->queue_size] = !s->finite; /* visible with the count */
+	atomic_store_explicit(&s->cursor, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->done, done, memory_order_seq_cst);
+	if (s->index > 0 && is_last(s, done))
+		a->up.worked(a->up.ctx);
+}
+
+bool mst_shard_step(struct mst_shard *s)
+{
+	const struct mst_task *task = task_at_hand(s);
+	uint64_t cursor = atomic_load_explicit(&s->cursor, memory_order_relaxed);
+	uint64_t chunk = s->of->cfg.chunk_elems;
+
+	if (task == NULL)
+		return false;
+	if (cursor == 0)
+		task_begin(s, task);
+	uint64_t left = s->range.end - s->range.begin - cursor;
+	uint64_t count = left < chunk ? left : chunk;
+	task_chunk(s, task, s->range.begin + cursor, count);
+	if (count == left)
+		task_end(s);
+	else /* Release: what is written so far is visible to who reads how far it goes. */
+		atomic_store_explicit(&s->cursor, cursor + count, memory_order_release);
+	return true;
+}
+
+uint64_t mst_shard_reached(const struct mst_shard *s, uint64_t work)
+{
+	uint64_t done = atomic_load_explicit(&s->done, memory_order_acquire);
+
+	if (done != work)
+		return done > work ? s->range.end : s->range.begin;
+	uint64_t cursor = atomic_load_explicit(&s->cursor, memory_order_acquire);
+	/* A cursor of the task after it comes with a count that says so. */
+	done = atomic_load_explicit(&s->done, memory_order_acquire);
+	return done > work ? s->range.end : s->range.begin + cursor;
+}
+
+/* In the one order of is_last(), for the first shard's thread looks here before it sleeps: either
+ * it finds the last of the others, or that one finds it. */
+bool mst_shard_is_done(const struct mst_shard *s, uint64_t work)
+{
+	return atomic_load_explicit(&s->done, memory_order_seq_cst) > work;
+}
+
+bool mst_shard_spoilt(const struct mst_shard *s, uint64_t work)
+{
+	MST_ASSERT(mst_shard_is_done(s, work));
+	return s->spoilt[work % s->of->queue_size];
+}
+
+/* ---- waiting ---- */
+
+static bool has_work(void *shard)
+{
+	const struct mst_shard *s = shard;
+
+	return task_at_hand(s) != NULL || atomic_load_explicit(&s->stopped, memory_order_relaxed);
+}
+
+void mst_shard_wait(struct mst_shard *s)
+{
+	if (mst_spin(&s->spin, &s->of->cfg.spin, mst_now_ns() + MST_SECOND, has_work, s))
+		return;
+	mst_eventcount_shut(&s->eventcount);
+	if (has_work(s))
+		mst_eventcount_leave(&s->eventcount);
+	else
+		mst_eventcount_wait(&s->eventcount, MST_SECOND);
+}
+
+void mst_shard_wake(struct mst_shard *s)
+{
+	mst_eventcount_open(&s->eventcount);
+}
+
+void mst_shard_stop(struct mst_shard *s)
+{
+	atomic_store_explicit(&s->stopped, true, memory_order_relaxed);
+	mst_eventcount_open(&s->eventcount);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A shard: a contiguous range of an aggregator's part of the vector. It does the aggregator's work
+ * that moves data on this range, task by task in order, chunk by chunk. The first shard belongs to
+ * the aggregator's own thread; each other one to a thread of its own, or to whoever steps it.
+ *
+ * It decides nothing, knows no session and puts nothing: between the aggregator's telling it of a
+ * task and its own telling that the task is done it reads that task, writes its range of where the
+ * task says, and touches nothing else.
+ */
+#ifndef MST_SERVER_DATA_SHARD_H
+#define MST_SERVER_DATA_SHARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/exact_sum.h"
+
+struct mst_aggregator;
+struct mst_shard;
+
+/* Borders between shards are at multiples of this: no two threads write to one page. */
+#define MST_SHARD_ELEMS_MIN UINT64_C(4096)
+#define MST_SHARDS_MAX 16u /* of a server: more threads than any memory keeps up with */
+
+/* Elements. */
+struct mst_span {
+	uint64_t begin, end;
+};
+
+/* Bytes mst_shard_new() will allocate. */
+uint64_t mst_shard_bytes(uint32_t entries_max, uint64_t tasks_max);
+/* 0 or -ENOMEM. */
+int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_shard **out);
+void mst_shard_free(struct mst_shard *s); /* accepts NULL */
+
+/* Its thread: one chunk. Return: false if there is nothing to do. */
+bool mst_shard_step(struct mst_shard *s);
+/* Its thread: returns when there may be something to do, or after a second. */
+void mst_shard_wait(struct mst_shard *s);
+/* Ends the present wait. Any thread, after what there is to do has been posted. */
+void mst_shard_wake(struct mst_shard *s);
+
+/* Any thread: no wait lasts any more. */
+void mst_shard_stop(struct mst_shard *s);
+
+struct mst_span mst_shard_range(const struct mst_shard *s);
+/* Any thread. How far it is with the work of this number: an element of its range, or its end. What
+ * it has written up to there is visible to who asks. */
+uint64_t mst_shard_reached(const struct mst_shard *s, uint64_t work);
+bool mst_shard_is_done(const struct mst_shard *s, uint64_t work);
+/* Once it is done with a REDUCE, and before the next: the squares of its range of the mean. */
+const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s);
+/* Once it is done with it: has that work, a commit or a group, put out what is not finite here? */
+bool mst_shard_spoilt(const struct mst_shard *s, uint64_t work);
+
+#endif

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The aggregator's queue of work: folds, groups, commits, answers, in order. In order means that a
+ * commit may start from the version before it, and an answer send the version before it, without
+ * asking whether they are there. What moves data the shards do, each on its range; a task is over
+ * when all of them are done with it and every task before it is over.
+ */
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/bitset.h"
+#include "common/kernels/sum.h"
+#include "server/data/aggregator_state.h"
+
+static void post(struct mst_aggregator *a, struct mst_task *task)
+{
+	task->work = a->work_count;
+	a->work[a->work_count++ % a->queue_size] = task;
+	/* Release: pairs with the shards' look; they see the whole task. */
+	atomic_store_explicit(&a->work_posted, a->work_count, memory_order_release);
+	for (uint32_t i = 1; i < a->cfg.shards; i++)
+		mst_shard_wake(a->shard[i]);
+}
+
+static bool waits(const struct mst_task *task)
+{
+	return task->kind == MST_TASK_COMMIT && task->commit.waits;
+}
+
+/* All up to the first that waits: the shards get them in order. */
+static void begin_tasks(struct mst_aggregator *a)
+{
+	for (; a->queue_begun < a->queue_count; a->queue_begun++) {
+		struct mst_task *task = &a->queue[(a->queue_head + a->queue_begun) % a->queue_size];
+		if (waits(task))
+			return;
+		if (task->moves)
+			post(a, task);
+	}
+}
+
+void mst_task_add(struct mst_aggregator *a, const struct mst_task *task)
+{
+	MST_ASSERT(a->queue_count < a->queue_size);
+	struct mst_task *added = &a->queue[(a->queue_head + a->queue_count++) % a->queue_size];
+
+	*added = *task;
+	begin_tasks(a);
+}
+
+/* The open step becomes a task: its summands chained by rank, and the next step is open. */
+void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
+		     const struct mst_record *r)
+{
+	struct mst_task task = { .kind = MST_TASK_COMMIT, .moves = true };
+	struct mst_slot **slots = &task.commit.slots;
+	struct mst_partial **partials = &task.commit.partials;
+
+	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
+		struct mst_rank_open *open = &a->rank[rank];
+		if (open->partial != NULL) {
+			*partials = open->partial;
+			partials = &open->partial->next;
+		} else if (open->first != NULL) {
+			*slots = open->first;
+			slots = &open->last->next;
+		}
+		*open = (struct mst_rank_open){ 0 };
+	}
+	mst_task_forget_ready(a);
+	task.commit.version = d->commit.version;
+	task.commit.buffer = d->commit.buffer;
+	task.commit.divisor = r->divisor;
+	memcpy(task.commit.scalar, r->scalar, sizeof(task.commit.scalar));
+	task.commit.before = a->newest_buffer == MST_BUFFER_NONE
+				     ? NULL
+				     : mst_version_buffer(a, a->newest_buffer);
+	a->newest_buffer = d->commit.buffer;
+	a->open_entries = 0;
+	if (a->mean != NULL) {
+		task.kind = MST_TASK_REDUCE;
+		mst_task_add(a, &task);
+		task.kind = MST_TASK_COMMIT;
+		task.commit.slots = NULL;
+		task.commit.partials = NULL;
+		task.commit.waits = true;
+	}
+	mst_task_add(a, &task);
+}
+
+static bool is_finite(const struct mst_aggregator *a, const struct mst_task *task)
+{
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		if (mst_shard_spoilt(a->shard[i], task->work))
+			return false;
+	return true;
+}
+
+/* From here on nobody is answered with it: the ledger ends the job. */
+static void commit_spoilt(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_SPOILT };
+
+	a->spoilt = true;
+	ev.spoilt = mst_spoil_of_commit(a, task);
+	a->up.event(a->up.ctx, &ev);
+}
+
+static void commit_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_slot *next;
+
+	if (a->cfg.guards && !a->spoilt && !is_finite(a, task))
+		commit_spoilt(a, task);
+	for (struct mst_slot *slot = task->commit.slots; slot != NULL; slot = next) {
+		next = slot->next;
+		mst_aggregator_read_done(a, slot);
+	}
+	for (struct mst_partial *partial = task->commit.partials; partial != NULL;
+	     partial = partial->next)
+		partial->taken = false;
+	for (uint32_t rank = 0; task->commit.partials != NULL && rank < a->cfg.workers; rank++)
+		mst_aggregator_add_up(a, rank);
+}
+
+/* ---- the reduce phase ---- */
+
+bool mst_task_waits(const struct mst_aggregator *a, uint64_t version)
+{
+	const struct mst_task *head = &a->queue[a->queue_head];
+
+	return a->queue_count > 0 && waits(head) && head->commit.version == version;
+}
+
+void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d)
+{
+	struct mst_task *head = &a->queue[a->queue_head];
+
+	MST_ASSERT(mst_task_waits(a, d->apply.version));
+	head->commit.factor = d->apply.factor;
+	head->commit.waits = false;
+	begin_tasks(a);
+}
+
+void mst_task_apply_none(struct mst_aggregator *a)
+{
+	for (uint32_t i = 0; i < a->queue_count; i++) {
+		struct mst_task *task = &a->queue[(a->queue_head + i) % a->queue_size];
+		if (!waits(task))
+			continue;
+		a->spoilt = true;
+		task->commit.factor = 1;
+		task->commit.waits = false;
+	}
+	begin_tasks(a);
+}
+
+/* The summands are not needed any more; the mean is, until the leader has those of all servers. */
+static void reduce_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
+
+	commit_end(a, task);
+	ev.reduced.shard = a->cfg.index;
+	ev.reduced.version = task->commit.version;
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		mst_exact_join(&ev.reduced.squares, mst_shard_squares(a->shard[i]));
+	a->up.event(a->up.ctx, &ev);
+}
+
+/* ---- partial sums ---- */
+
+struct mst_partial *mst_aggregator_take_partial(struct mst_aggregator *a, uint32_t rank,
+						uint32_t rank_end)
+{
+	for (uint32_t i = 0; i < a->cfg.partials; i++) {
+		if (a->partial[i].taken)
+			continue;
+		a->partial[i].taken = true;
+		a->partial[i].rank = rank;
+		a->partial[i].rank_end = rank_end;
+		a->partial[i].found = false;
+		a->partial[i].next = NULL;
+		return &a->partial[i];
+	}
+	return NULL;
+}
+
+/* ---- groups ---- */
+
+/*
+ * A group of the tree that is complete while the step is open can be summed at once, if there is
+ * nothing else to do: then the commit has one summand to read instead of G, and the time it takes
+ * after its last contribution hardly grows with the number of workers. The sum is the one that the
+ * commit would make, so the bits are the same.
+ *
+ * It costs writing and reading one more vector. So it waits until the shard is idle: what a commit
+ * takes in the meantime it sums in one pass.
+ */
+#define GROUP_MIN 4u
+
+static struct mst_span group_ranks(const struct mst_aggregator *a, uint64_t group)
+{
+	uint64_t end = (group + 1) * a->cfg.group;
+
+	return (struct mst_span){ group * a->cfg.group,
+				  end < a->cfg.workers ? end : a->cfg.workers };
+}
+
+/* Has each of its ranks one contribution in the open step, in its slot? */
+static bool is_complete(const struct mst_aggregator *a, uint64_t group)
+{
+	struct mst_span ranks = group_ranks(a, group);
+
+	for (uint64_t r = ranks.begin; r < ranks.end; r++)
+		if (a->rank[r].first == NULL || a->rank[r].first != a->rank[r].last)
+			return false;
+	return true;
+}
+
+void mst_task_ripen(struct mst_aggregator *a, uint32_t rank)
+{
+	uint64_t group = rank / a->cfg.group;
+	struct mst_span ranks = group_ranks(a, group);
+
+	if (a->cfg.workers > a->cfg.group && ranks.end - ranks.begin >= GROUP_MIN &&
+	    is_complete(a, group))
+		mst_bitset_add(a->ready, group);
+}
+
+void mst_task_forget_ready(struct mst_aggregator *a)
+{
+	memset(a->ready, 0, mst_bitset_words(a->cfg.workers) * sizeof(*a->ready));
+}
+
+static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_partial *into)
+{
+	struct mst_span ranks = group_ranks(a, group);
+	struct mst_task task = { .kind = MST_TASK_GROUP, .moves = true, .group.into = into };
+	struct mst_slot **slots = &task.group.slots;
+
+	for (uint64_t r = ranks.begin; r < ranks.end; r++) {
+		*slots = a->rank[r].first;
+		slots = &a->rank[r].first->next;
+		a->rank[r] = (struct mst_rank_open){ 0 };
+	}
+	a->rank[ranks.begin].partial = into;
+	mst_task_add(a, &task);
+}
+
+/* The shards are idle. Return: is there something to do now? */
+static bool groups_begin(struct mst_aggregator *a)
+{
+	for (size_t word = 0; word < mst_bitset_words(a->cfg.workers); word++) {
+		while (a->ready[word] != 0) {
+			uint64_t bit = (uint64_t)__builtin_ctzll(a->ready[word]);
+			uint64_t group = word * 64 + bit;
+			if (!is_complete(a, group)) { /* its ranks may contribute again by now */
+				a->ready[word] &= a->ready[word] - 1;
+				continue;
+			}
+			struct mst_span ranks = group_ranks(a, group);
+			struct mst_partial *into = mst_aggregator_take_partial(
+				a, (uint32_t)ranks.begin, (uint32_t)ranks.end);
+			if (into == NULL)
+				return a->queue_count > 0;
+			a->ready[word] &= a->ready[word] - 1;
+			group_begin(a, group, into);
+		}
+	}
+	return a->queue_count > 0;
+}
+
+static void group_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_slot *next;
+
+	if (a->cfg.guards && !is_finite(a, task))
+		mst_spoil_of_group(a, task);
+	for (struct mst_slot *slot = task->group.slots; slot != NULL; slot = next) {
+		next = slot->next;
+		mst_aggregator_read_done(a, slot);
+	}
+}
+
+/* ---- answers ---- */
+
+/* Return: its bytes. */
+static size_t record_encode(const struct mst_task *task, struct mst_lane_record *out)
+{
+	const struct mst_record *r = task->answer.record;
+	bool nothing = task->answer.answer.version == 0;
+
+	*out = (struct mst_lane_record){ .version = task->answer.answer.version,
+					 .lr_scale = 1.0,
+					 .window = task->answer.window };
+	if (nothing)
+		return sizeof(*out);
+	out->weight = r->samples;
+	out->lr_scale = r->lr_scale;
+	out->share_count = r->share_count;
+	memcpy(out->share, r->share, r->share_count * sizeof(*r->share));
+	return sizeof(*out) + r->share_count * sizeof(*r->share);
+}
+
+/* Over a transport that does not map, a copy is put from where it is published, and the queue goes
+ * on while it travels: a slow worker holds up itself. */
+static bool answer_sends(const struct mst_task *task)
+{
+	const struct mst_session *session = task->answer.session;
+
+	return task->answer.answer.where == MST_WHERE_COPIED && !session->over &&
+	       !session->link->ops->maps;
+}
+
+/* Worth a put of its own? A link has room for so many at a time, whatever its peer does. */
+static bool is_part(const struct mst_aggregator *a, uint64_t elems)
+{
+	uint64_t early = MST_PARTS_MAX - a->cfg.shards; /* each shard may leave a rest */
+
+	return elems >= a->cfg.chunk_elems && elems >= a->cfg.elems / early;
+}
+
+static void pass_on_to(struct mst_aggregator *a, const struct mst_task *answer,
+		       const uint64_t *reached)
+{
+	struct mst_session *session = answer->answer.session;
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		struct mst_part part = { .span = { session->sent[i], reached[i] } };
+		if (part.span.end <= part.span.begin ||
+		    !is_part(a, part.span.end - part.span.begin))
+			continue;
+		session->sent[i] = part.span.end;
+		mst_aggregator_send_result(a, session, &answer->answer.answer, &part);
+	}
+}
+
+static bool is_done(const struct mst_aggregator *a, const struct mst_task *task)
+{
+	for (uint32_t i = 0; task->moves && i < a->cfg.shards; i++)
+		if (!mst_shard_is_done(a->shard[i], task->work))
+			return false;
+	return true;
+}
+
+/* How far all shards are with it. Return: is there something left to do? */
+static bool is_at_work(const struct mst_aggregator *a, const struct mst_task *task,
+		       uint64_t *reached)
+{
+	bool rest = false;
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		reached[i] = mst_shard_reached(a->shard[i], task->work);
+		rest |= reached[i] < mst_shard_range(a->shard[i]).end;
+	}
+	return rest;
+}
+
+/* What a commit has summed need not wait for the rest of it: it travels to those whose answers
+ * follow. The last part goes with the answer. *(Else: it is reported sent, the buffer is let go of,
+ * and its record is another version's before the answer has brought it.)* So the shards are looked
+ * at once, and nothing is passed on of a commit that is done by then: they go on meanwhile. */
+static void commit_pass_on(struct mst_aggregator *a)
+{
+	const struct mst_task *commit = &a->queue[a->queue_head];
+	uint64_t reached[MST_SHARDS_MAX];
+
+	if (commit->kind != MST_TASK_COMMIT || waits(commit) || a->queue_count == 1 || a->spoilt ||
+	    !is_at_work(a, commit, reached))
+		return;
+	for (uint32_t i = 1; i < a->queue_count; i++) {
+		const struct mst_task *task = &a->queue[(a->queue_head + i) % a->queue_size];
+		if (task->kind == MST_TASK_COMMIT)
+			break; /* the answers behind that one are of its version, or of a later */
+		if (task->kind == MST_TASK_ANSWER && answer_sends(task) &&
+		    task->answer.answer.buffer == commit->commit.buffer)
+			pass_on_to(a, task, reached);
+	}
+}
+
+/* What is not sent yet, in as few parts as it goes. */
+static void answer_send_rest(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_session *session = task->answer.session;
+	struct mst_part part = { .span = { 0, 0 } };
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		struct mst_span rest = { session->sent[i], mst_shard_range(a->shard[i]).end };
+		if (rest.begin == rest.end)
+			continue;
+		if (part.span.begin < part.span.end && part.span.end < rest.begin) {
+			mst_aggregator_send_result(a, session, &task->answer.answer, &part);
+			part.span.begin = rest.begin;
+		} else if (part.span.begin == part.span.end) {
+			part.span.begin = rest.begin;
+		}
+		part.span.end = rest.end;
+	}
+	MST_ASSERT(part.span.begin < part.span.end);
+	part.last = true;
+	mst_aggregator_send_result(a, session, &task->answer.answer, &part);
+}
+
+/* Result, record, answer: one arrival announces them all. A worker that keeps what it had has its
+ * record too, and the store may have forgotten it by now. */
+static void answer_put(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_session *session = task->answer.session;
+	const struct mst_lane_answer *answer = &task->answer.answer;
+	size_t record_bytes = 0;
+
+	if (answer_sends(task))
+		answer_send_rest(a, task);
+	if (answer->where != MST_WHERE_KEEP && !a->cfg.member)
+		record_bytes = record_encode(task, mst_aggregator_response_record(a));
+	mst_aggregator_put_answer(a, session, answer, record_bytes);
+	if (task->moves && !session->over)
+		mst_aggregator_answered(a, session, answer->number);
+}
+
+static void answer_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_session *session = task->answer.session;
+
+	if (!a->spoilt)
+		answer_put(a, task);
+	/* From here on the worker can have it and ask again, before its bytes are reported sent. */
+	session->answering = false;
+	mst_aggregator_unbusy(a, session);
+}
+
+/* ---- the queue ---- */
+
+/* What is spoilt has been reported before, and says more. */
+static void settle_end(struct mst_aggregator *a)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_SETTLED, .shard = a->cfg.index };
+
+	if (!a->spoilt)
+		a->up.event(a->up.ctx, &ev);
+}
+
+static void task_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	switch (task->kind) {
+	case MST_TASK_PARTIAL:
+		mst_aggregator_read_done(a, task->partial.slot);
+		break;
+	case MST_TASK_GROUP:
+		group_end(a, task);
+		break;
+	case MST_TASK_REDUCE:
+		reduce_end(a, task);
+		break;
+	case MST_TASK_COMMIT:
+		commit_end(a, task);
+		break;
+	case MST_TASK_ANSWER:
+		answer_end(a, task);
+		break;
+	case MST_TASK_SETTLE:
+		settle_end(a);
+		break;
+	}
+}
+
+/* Return: was there any? */
+static bool end_tasks(struct mst_aggregator *a)
+{
+	bool any = false;
+
+	while (a->queue_begun > 0 && is_done(a, &a->queue[a->queue_head])) {
+		struct mst_task done = a->queue[a->queue_head];
+		a->queue_head = (a->queue_head + 1) % a->queue_size;
+		a->queue_count--;
+		a->queue_begun--;
+		task_end(a, &done);
+		any = true;
+	}
+	return any;
+}
+
+bool mst_aggregator_work(struct mst_aggregator *a)
+{
+	if (a->queue_count == 0 && !groups_begin(a))
+		return false;
+	bool worked = mst_shard_step(a->shard[0]);
+	commit_pass_on(a);
+	return end_tasks(a) || worked;
+}

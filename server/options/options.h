@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* The server's options: one table for flags, the libconfig file, --help and the man page. */
+#ifndef MST_SERVER_OPTIONS_OPTIONS_H
+#define MST_SERVER_OPTIONS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/option.h"
+#include "common/optim/optim.h"
+#include "common/transport/fabric.h"
+#include "common/wire/part.h"
+#include "common/wire/rule.h"
+
+#define MST_CHUNK_UNIT 4096u
+#define MST_OPTIMIZER_DEFAULT "sgd:lr=0.1,momentum=0.9"
+
+/* The value, less one, is an enum muster_type. */
+enum mst_type_choice { MST_TYPE_AUTO, MST_TYPE_F32, MST_TYPE_BF16, MST_TYPE_F16 };
+
+enum mst_lr_scale { MST_LR_SCALE_AUTO, MST_LR_SCALE_LINEAR, MST_LR_SCALE_NONE };
+
+/* The options as given; each row of mst_server_table fills one field. */
+struct mst_server_options {
+	const char *config; /* -c FILE */
+	const char *listen; /* HOST:PORT of the control port */
+	/* HOST:PORT of the leader, for a follower; NULL: this server is the leader */
+	const char *join;
+	const char *spread; /* "even", or a weight for each server, "2,1,1" */
+	uint32_t servers;
+	const char *job;
+	const char *policy;
+	const char *optimizer;
+	const char *log_level;
+	uint32_t workers;
+	uint32_t owner;     /* enum muster_owner: "servers|workers" */
+	uint32_t weigh;     /* enum mst_weigh: "one|samples" */
+	uint32_t guard;     /* enum mst_guard: "off|worker|full" */
+	uint32_t lr_scale;  /* enum mst_lr_scale: "auto|linear|none" */
+	uint32_t transport; /* 0: auto; else the argument of mst_transport_at(), plus one */
+	struct mst_fabric_options fabric;
+	uint32_t on_loss; /* enum mst_loss: "shrink|fail" */
+	uint32_t slots;   /* 0: auto */
+	uint64_t memory;  /* bytes; 0: auto */
+	bool force;
+	uint64_t elems;             /* of the vector; 0: the first hello says it */
+	uint32_t type, result_type; /* enum mst_type_choice: "auto|f32|bf16|f16" */
+	uint64_t commits;           /* 0: no end */
+	double samples;             /* 0: no end */
+	uint64_t lease_ns, server_lease_ns, patience_ns;
+	uint64_t join_timeout_ns; /* 0: never */
+	uint32_t min_workers;
+	uint64_t chunk; /* bytes */
+	uint32_t group, history, buffers;
+	uint32_t shards;  /* 0: auto */
+	const char *cpus; /* "auto", or a list such as 0-3,8 */
+	uint32_t spin_pauses, spin_yields;
+	uint64_t budget; /* bytes of a gradient to compute a budget for; 0: not asked for */
+	bool print_config, help, version;
+};
+
+extern const struct mst_option mst_server_table[];
+
+/* Reads --optimizer.
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
+				 char *why, size_t why_len);
+
+/* The rule that these options describe: --policy, --optimizer, --weigh, --lr-scale, --patience,
+ * --on-loss, --min-workers.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
+			    size_t why_len);
+
+/* The weight of each of o->servers, for mst_part_border().
+ * Return: 0 or -EINVAL. */
+int mst_server_options_spread(const struct mst_server_options *o, uint32_t weights[MST_SERVERS_MAX],
+			      char *why, size_t why_len);
+
+/* When a wait for workers or servers that began at @since_ns ends by --join-timeout; MST_NEVER:
+ * never. */
+uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns);
+
+/* The scheme that --transport means. */
+const char *mst_server_options_scheme(const struct mst_server_options *o);
+
+/* How long a server may be silent before it is given up. */
+uint64_t mst_server_options_server_lease(const struct mst_server_options *o);
+
+/* Checks what one row of the table cannot: options that are missing; policy, optimiser and
+ * addresses as texts; whether policy and optimiser suit the owner, the workers and the slots.
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len);
+
+#endif

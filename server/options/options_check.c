@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks of the server's options that one row of the table cannot make, and the meaning of options
+ * that are texts. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+#include "common/wire/message.h"
+#include "server/core/rule.h"
+#include "server/options/cpus.h"
+#include "server/options/options.h"
+
+#define POLICIES_MAX 32u /* a mistyped name is compared with at most so many */
+
+static int refuse(char *why, size_t why_len, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+static int refuse(char *why, size_t why_len, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(why, why_len, fmt, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
+				 char *why, size_t why_len)
+{
+	char wrong[MST_REASON_LEN];
+
+	if (mst_optimizer_parse(o->optimizer, out, wrong, sizeof(wrong)) == 0)
+		return 0;
+	return refuse(why, why_len, "option --optimizer: %s", wrong);
+}
+
+/* Checks "127.0.0.1:17077", "[::1]:0" or "host:17077". A host's name is resolved later, by
+ * listening. */
+static int listen_check(const char *option, const char *listen, char *why, size_t why_len)
+{
+	const char *colon = strrchr(listen, ':');
+	uint64_t port;
+
+	if (colon == NULL || colon == listen || mst_parse_u64(colon + 1, &port) != 0 ||
+	    port > UINT16_MAX)
+		return refuse(why, why_len,
+			      "option --%s: \"%.60s\" is not HOST:PORT with a port from 0 to"
+			      " 65535",
+			      option, listen);
+	return 0;
+}
+
+static int texts_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->job[0] == '\0' || strlen(o->job) >= MST_NAME_LEN)
+		return refuse(why, why_len,
+			      "option --job: \"%.80s\" has to have 1 to %u characters", o->job,
+			      MST_NAME_LEN - 1);
+	if (!mst_text_is_clean(o->job))
+		return refuse(why, why_len,
+			      "option --job: the name has to be UTF-8 without control characters");
+	if (mst_log_level_parse(o->log_level) < 0)
+		return refuse(why, why_len,
+			      "option --log-level: \"%.60s\" is not error, warn, info or debug",
+			      o->log_level);
+	int rc = listen_check("listen", o->listen, why, why_len);
+	if (rc != 0 || o->join == NULL)
+		return rc;
+	return listen_check("join", o->join, why, why_len);
+}
+
+/* Reads a list of weights such as "2,1,1".
+ * Return: how many; 0: it is no such list. */
+static uint32_t weights_parse(const char *text, uint32_t weights[MST_SERVERS_MAX])
+{
+	uint32_t count = 0;
+
+	while (count < MST_SERVERS_MAX) {
+		char figure[8];
+		size_t len = strcspn(text, ",");
+		uint64_t weight;
+		if (len >= sizeof(figure))
+			return 0;
+		memcpy(figure, text, len);
+		figure[len] = '\0';
+		if (mst_parse_u64(figure, &weight) != 0 || weight == 0 ||
+		    weight > MST_PART_WEIGHT_MAX)
+			return 0;
+		weights[count++] = (uint32_t)weight;
+		if (text[len] == '\0')
+			return count;
+		text += len + 1;
+	}
+	return 0;
+}
+
+int mst_server_options_spread(const struct mst_server_options *o, uint32_t weights[MST_SERVERS_MAX],
+			      char *why, size_t why_len)
+{
+	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
+		weights[i] = 1;
+	if (strcmp(o->spread, "even") == 0)
+		return 0;
+	uint32_t count = weights_parse(o->spread, weights);
+	if (count == 0)
+		return refuse(why, why_len,
+			      "option --spread: \"%.60s\" is neither even nor a list of whole "
+			      "numbers from 1 to %u, such as 2,1,1",
+			      o->spread, MST_PART_WEIGHT_MAX);
+	if (count != o->servers)
+		return refuse(why, why_len,
+			      "option --spread: \"%.60s\" has %" PRIu32 " numbers for %" PRIu32
+			      " servers (--servers)",
+			      o->spread, count, o->servers);
+	return 0;
+}
+
+static int servers_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	uint32_t weights[MST_SERVERS_MAX];
+
+	if (o->join != NULL && o->servers > 1)
+		return refuse(why, why_len,
+			      "--join makes this server a member of a job, --servers is its "
+			      "lead's to say");
+	return mst_server_options_spread(o, weights, why, why_len);
+}
+
+static int budget_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->budget != 0 && o->join != NULL)
+		return refuse(why, why_len,
+			      "--budget is for the lead, which knows of all servers; leave --join "
+			      "out");
+	if (o->budget % sizeof(float) != 0)
+		return refuse(why, why_len,
+			      "option --budget: %" PRIu64 " bytes are not a number of elements of "
+			      "f32",
+			      o->budget);
+	return 0;
+}
+
+static int figures_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->workers == 0 && o->join == NULL)
+		return refuse(why, why_len,
+			      "--workers is missing: say how many workers the job has, such as"
+			      " --workers 4");
+	if (o->min_workers > o->workers && o->join == NULL)
+		return refuse(why, why_len,
+			      "--min-workers %" PRIu32 " can never be met: the job has %" PRIu32
+			      " (--workers)",
+			      o->min_workers, o->workers);
+	if (o->chunk % MST_CHUNK_UNIT != 0)
+		return refuse(why, why_len,
+			      "option --chunk: %" PRIu64 " bytes are not a multiple of 4K",
+			      o->chunk);
+	return 0;
+}
+
+static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out, char *why,
+			   size_t why_len)
+{
+	int rc = mst_server_options_optimizer(o, out, why, why_len);
+
+	if (rc != 0)
+		return rc;
+	if (o->owner == MUSTER_WORKERS_OWN && strcmp(o->optimizer, MST_OPTIMIZER_DEFAULT) != 0)
+		return refuse(why, why_len,
+			      "--optimizer %.60s has nothing to do with --owner workers: there the"
+			      " workers update the parameters themselves",
+			      o->optimizer);
+	return 0;
+}
+
+/* Names the policy that the user may have meant. In the help a name ends where its number or its
+ * help begins. */
+static int refuse_policy(const char *policy, const char *wrong, char *why, size_t why_len)
+{
+	char known[POLICIES_MAX][16], typed[40];
+	const char *names[POLICIES_MAX + 1] = { NULL };
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(policy, ":= "), policy);
+	for (unsigned i = 0; i < POLICIES_MAX && mst_rule_help(i) != NULL; i++) {
+		const char *help = mst_rule_help(i);
+		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, ": "), help);
+		names[i] = known[i];
+	}
+	const char *near = mst_nearest(typed, names);
+	char behind = policy[strlen(typed)];
+	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
+		return refuse(why, why_len, "option --policy: %s", wrong);
+	unsigned i = 0;
+	while (strcmp(names[i], near) != 0)
+		i++;
+	return refuse(why, why_len, "option --policy: unknown policy \"%.40s\": did you mean %.*s?",
+		      policy, (int)strcspn(mst_rule_help(i), " "), mst_rule_help(i));
+}
+
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
+			    size_t why_len)
+{
+	struct mst_optimizer optimizer;
+	char wrong[MST_REASON_LEN];
+	int rc = optimizer_check(o, &optimizer, why, why_len);
+
+	if (rc != 0)
+		return rc;
+	if (strlen(o->policy) >= MST_POLICY_LEN)
+		return refuse(why, why_len, "option --policy: \"%.60s...\" is too long", o->policy);
+	*out = (struct mst_rule){
+		.weigh = (enum mst_weigh)o->weigh,
+		.divide = optimizer.row->divides,
+		.patience_ns = o->patience_ns,
+		.on_loss = (enum mst_loss)o->on_loss,
+		.min_workers = o->min_workers,
+	};
+	if (mst_rule_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
+		return refuse_policy(o->policy, wrong, why, why_len);
+	if (o->lr_scale == MST_LR_SCALE_AUTO)
+		out->linear = !out->compensate;
+	else
+		out->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
+	return 0;
+}
+
+static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_rule rule;
+	char wrong[MST_REASON_LEN];
+
+	if (mst_server_options_rule(o, &rule, why, why_len) != 0)
+		return -EINVAL;
+	struct mst_rule_context ctx = {
+		.owner = (enum muster_owner)o->owner,
+		.workers = o->workers,
+		.slots = o->slots != 0 ? o->slots : mst_rule_slots(&rule),
+		.force = o->force,
+	};
+	if (mst_rule_check(&rule, &ctx, wrong, sizeof(wrong)) != 0)
+		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
+	return 0;
+}
+
+uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)
+{
+	return o->join_timeout_ns != 0 ? since_ns + o->join_timeout_ns : MST_NEVER;
+}
+
+const char *mst_server_options_scheme(const struct mst_server_options *o)
+{
+	return mst_transport_at(o->transport > 0 ? o->transport - 1 : 0)->scheme;
+}
+
+#define LEASES_OF_SERVER 3u
+
+uint64_t mst_server_options_server_lease(const struct mst_server_options *o)
+{
+	return o->server_lease_ns != 0 ? o->server_lease_ns : LEASES_OF_SERVER * o->lease_ns;
+}
+
+static int leases_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (mst_server_options_server_lease(o) >= o->lease_ns)
+		return 0;
+	return refuse(why, why_len,
+		      "--server-lease %.3g s is shorter than --lease %.3g s: a server beats a few "
+		      "times in a lease",
+		      (double)o->server_lease_ns / (double)MST_SECOND,
+		      (double)o->lease_ns / (double)MST_SECOND);
+}
+
+static int cpus_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_cpus cpus;
+	int rc = mst_cpus_parse(o->cpus, &cpus, why, why_len);
+
+	if (rc != 0 || mst_cpus_forbidden(&cpus) < 0)
+		return rc;
+	(void)snprintf(why, why_len,
+		       "--cpus names processor %d, and this process may not run there (taskset, "
+		       "cgroups, or there is none)",
+		       mst_cpus_forbidden(&cpus));
+	return -EINVAL;
+}
+
+int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_fabric fabric;
+	int rc = figures_check(o, why, why_len);
+
+	if (rc == 0)
+		rc = mst_fabric_read(&o->fabric, &fabric, why, why_len);
+	if (rc == 0)
+		rc = texts_check(o, why, why_len);
+	if (rc == 0)
+		rc = leases_check(o, why, why_len);
+	if (rc == 0)
+		rc = cpus_check(o, why, why_len);
+	if (rc == 0)
+		rc = servers_check(o, why, why_len);
+	if (rc == 0)
+		rc = budget_check(o, why, why_len);
+	if (o->join != NULL)
+		return rc; /* a follower has no policy: its leader has checked it */
+	return rc != 0 ? rc : policy_check(o, why, why_len);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * All figures of a job at one server, before anything is allocated: at the leader they follow from
+ * the options and the first worker's hello, at a follower from its appointment. The same plan is
+ * used to start a server, to appoint followers, and to tell what a job would need. Pure.
+ */
+#ifndef MST_SERVER_PLAN_PLAN_H
+#define MST_SERVER_PLAN_PLAN_H
+
+#include "common/wire/message.h"
+#include "server/data/server.h"
+#include "server/options/options.h"
+
+/* The meaning of the options that are texts. */
+struct mst_terms {
+	struct mst_rule rule; /* zero at a follower, which has no rule */
+	struct mst_optimizer optimizer;
+	struct mst_fabric fabric; /* its strings belong to the options */
+	uint32_t weights[MST_SERVERS_MAX];
+};
+
+/* Reads them.
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, char *why,
+		   size_t why_len);
+
+/* What a plan is made from. All of it must outlive the plan. */
+struct mst_plan_cfg {
+	const struct mst_server_options *options; /* as given to this server */
+	const struct mst_terms *terms;
+	const struct mst_transport *transport;
+	uint32_t cores; /* for the data side's threads */
+};
+
+/* What a job does not know before its first worker comes. */
+struct mst_vector {
+	uint64_t elems; /* 0: not known yet */
+	enum muster_type type, result_type;
+};
+
+struct mst_plan {
+	struct mst_vector vector;
+	uint64_t first, count; /* this server's part */
+	struct mst_lane_layout layout;
+	bool repeats; /* a rank may contribute again in a step */
+	/* All that mst_server_new() needs, except whom to notify, and at the leader how long to
+	 * wait for workers. */
+	struct mst_server_cfg server;
+};
+
+/* Sessions for each rank: the present one, and ended ones whose slots are still to be read. */
+#define MST_PLAN_SESSIONS_PER_RANK 4u
+
+/* The slots that a worker gets. Shared memory that is not used costs nothing, and the policy may
+ * change to one that needs two; so over such a transport a worker gets two. Elsewhere all slots are
+ * pinned. */
+uint32_t mst_plan_slots(const struct mst_plan_cfg *cfg);
+
+/* Plans the leader of a job.
+ * @why: a sentence if the vector cannot be shared.
+ * Return: 0 or -EINVAL. */
+int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vector,
+		    struct mst_plan *out, char *why, size_t why_len);
+/* The part of the vector that a server has, by the leader's plan. */
+void mst_plan_part(const struct mst_plan_cfg *cfg, const struct mst_plan *leader, uint32_t server,
+		   uint64_t *first, uint64_t *count);
+/* What the leader tells that follower. The caller fills in listener and token. */
+void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *leader,
+		      uint32_t server, struct mst_appoint *out);
+/* Plans a follower by its appointment, which must outlive the plan. mst_optimizer_take() must have
+ * taken its optimiser. */
+void mst_plan_follower(const struct mst_plan_cfg *cfg, const struct mst_appoint *appoint,
+		       struct mst_plan *out);
+
+/* The lanes that workers' links ask for, by the plan's layout. */
+struct mst_lanes mst_plan_lanes(const struct mst_lane_layout *layout);
+
+/* Plans less memory if possible: sums of whole groups can wait for the commit, so the memory for
+ * partial sums is left out.
+ * Return: has that changed anything? */
+bool mst_plan_shrink(struct mst_plan *plan);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/threads.h"
+
+#include <stdio.h>
+
+#include "common/host/tasks.h"
+
+/* The thread that writes the log, and those that make links. */
+#define ALWAYS (1u + MST_ANSWERS_MAX)
+
+static uint32_t transports(const struct mst_plan_cfg *cfg, const struct mst_terms *terms)
+{
+	struct mst_net_cfg net = { .fabric = &terms->fabric };
+	struct mst_claim claim = { 0 };
+
+	if (cfg->transport->claim != NULL)
+		cfg->transport->claim(&net, NULL, true, &claim);
+	return claim.threads;
+}
+
+/* Options that say too little, or something impossible, are not reported here but where they are
+ * checked. */
+uint32_t mst_threads_of(const struct mst_plan_cfg *cfg)
+{
+	struct mst_vector vector = { cfg->options->elems, MUSTER_F32, MUSTER_F32 };
+	struct mst_plan_cfg with = *cfg;
+	struct mst_terms terms;
+	struct mst_plan plan;
+	uint32_t shards = 1;
+	char why[512];
+
+	with.terms = &terms;
+	if (mst_terms_read(cfg->options, &terms, why, sizeof(why)) != 0)
+		return ALWAYS + shards;
+	if (cfg->options->join == NULL && vector.elems > 0 &&
+	    mst_plan_leader(&with, &vector, &plan, why, sizeof(why)) == 0)
+		shards = plan.server.aggregator.shards;
+	return ALWAYS + transports(cfg, &terms) + shards;
+}
+
+int mst_threads_check(const struct mst_plan_cfg *cfg, char *why, size_t len)
+{
+	return mst_host_tasks_check("the threads of this server", mst_threads_of(cfg), NULL, why,
+				    len);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* How many threads a server starts, and whether it may start so many. Checked before the first
+ * one. */
+#ifndef MST_SERVER_THREADS_H
+#define MST_SERVER_THREADS_H
+
+#include "server/plan/plan.h"
+
+/* All threads except the main thread. If the length of the vector is not known yet, and for a
+ * follower, the shortest vector is assumed. The terms of @cfg are not used. */
+uint32_t mst_threads_of(const struct mst_plan_cfg *cfg);
+
+/* To be called before any thread is started.
+ * Return: 0; -EAGAIN: so many are not allowed, @why says the numbers. */
+int mst_threads_check(const struct mst_plan_cfg *cfg, char *why, size_t len);
+
+#endif

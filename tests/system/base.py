@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""What the scripts of this directory have in common: how they begin and end, how they say what they
+have checked, and a job of real processes, all of which are gone when it is left.
+
+A script whose cases are functions ends with main(CASES, "musterd", "crowd"). A script of unittest
+ends with run_tests("musterd", "crowd"), and finds these programs in TOOLS.
+"""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from server import Server, read_log
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAME = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+TOOLS = argparse.Namespace()
+
+
+# ---- how scripts begin and end ----
+
+def cases(*functions):
+    """By name."""
+    return {f.__name__: f for f in functions}
+
+
+def main(by_name, *tools, leave_out=(), unlisted=(), **defaults):
+    """Plays the case of the command line with its options as the argument, or lists all of them.
+
+    @tools: options that name programs. @leave_out: cases that --list --threads does not name, for
+    they differ from others only in what one thread decides. @unlisted: those that --list never
+    names. @defaults: further options."""
+    p = argparse.ArgumentParser()
+    p.add_argument("case", nargs="?", choices=by_name)
+    p.add_argument("--list", action="store_true")
+    p.add_argument("--threads", action="store_true",
+                   help="of the list, not what one thread decides")
+    for tool in tools:
+        p.add_argument("--" + tool)
+    for name, value in defaults.items():
+        p.add_argument("--" + name, default=value)
+    a = p.parse_args()
+    if a.list:
+        print("\n".join(c for c in by_name
+                        if c not in unlisted and not (a.threads and c in leave_out)))
+    elif a.case is None and len(by_name) > 1:
+        p.error("which case? --list names them")
+    else:
+        by_name[a.case or next(iter(by_name))](a)
+
+
+def run_tests(*tools):
+    """Runs the unittest cases of the script; what it does not know of the command line is
+    unittest's."""
+    p = argparse.ArgumentParser()
+    for tool in tools:
+        p.add_argument("--" + tool, required=True, type=os.path.abspath)
+    _, rest = p.parse_known_args(namespace=TOOLS)
+    unittest.main(module="__main__", argv=[sys.argv[0], *rest])
+
+
+def must(ok, *what):
+    """Ends the test by saying what is not so."""
+    if not ok:
+        sys.exit(f"{NAME}: " + " ".join(map(str, what)))
+
+
+def check(what, ok):
+    """The same, or says what is so."""
+    must(ok, what)
+    print(what)
+
+
+def until(condition, seconds=10.0):
+    """Waits until the condition holds; False if it never does."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+# ---- what is left ----
+
+def tagged(mark):
+    """Processes whose environment carries the mark; those waiting to be reaped have none."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f:
+                if mark.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def listing():
+    """What of muster lies where something could be left, but for the machines of other tests."""
+    return {os.path.join(folder, name) for folder in ("/dev/shm", "/tmp")
+            for name in os.listdir(folder)
+            if "muster" in name and not name.startswith("muster-vm-")}
+
+
+# ---- a job ----
+
+def prove(log, *options):
+    """The history that workers have written to @log is what their sets make, to the bit."""
+    subprocess.run([sys.executable, os.path.join(HERE, "check_history.py"), log, *options],
+                   check=True)
+
+
+def worker_environment(address, rank):
+    return {"MUSTER_SERVER": address, "MUSTER_RANK": str(rank)}
+
+
+class Child:
+    """A process, and what it said."""
+
+    def __init__(self, command, **env):
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log, env=dict(os.environ, **env))
+
+    def signal(self, signo):
+        self.process.send_signal(signo)
+
+    def said(self):
+        return read_log(self.log)
+
+    def end(self, seconds):
+        """(exit status, what it said); None where it is not over by then, and had to be killed."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            status = None
+            self.kill()
+        return status, self.said()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Job:
+    """A server and its workers, with a folder; when the job is left, no process is."""
+
+    elems = 100
+
+    def __init__(self, a, *options, **env):
+        """@env: of the server alone; what else Server() takes may stand there, too."""
+        self.a, self.folder = a, tempfile.TemporaryDirectory()
+        self.log = self.path("log")
+        self.worker = []
+        self.server = Server(a.musterd, *options, **env)
+        self.address = self.server.address
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for child in self.children():
+            child.kill()
+        self.server.kill()
+
+    def children(self):
+        """All processes but the server."""
+        return self.worker
+
+    def path(self, *names):
+        return os.path.join(self.folder.name, *names)
+
+    def work(self, rank, *options, program=None, **env):
+        """Starts a worker."""
+        self.worker.append(Child([program or self.a.crowd, self.log, str(self.elems), *options],
+                                 **worker_environment(self.address, rank), **env))
+        return self.worker[-1]
+
+    def work_all(self, count, *options):
+        for rank in range(count):
+            self.work(rank, *options)
+
+    def begin(self, size=200, ranks=None):
+        """Waits until each of the first sessions of these ranks, or of all, has written so much of
+        its history."""
+        logs = [f"{self.log}.{r}.1" for r in (range(len(self.worker)) if ranks is None else ranks)]
+        if not until(lambda: all(os.path.exists(log) and os.path.getsize(log) >= size
+                                 for log in logs), 60):
+            sys.exit(f"{NAME}: the job does not begin: {self.server.said()}")
+
+    def ends(self, seconds):
+        """[(exit status, what it said)] of all workers; who is not over by then fails the test."""
+        ends = [worker.end(seconds) for worker in self.worker]
+        if None in (status for status, _ in ends):
+            sys.exit(f"{NAME}: a worker hangs")
+        return ends
+
+    def codes(self, seconds):
+        return [status for status, _ in self.ends(seconds)]
+
+    def stopped(self, seconds):
+        """The server stands still for so long."""
+        self.server.process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.server.process.send_signal(signal.SIGCONT)
+
+    def proven(self, *options):
+        prove(self.log, "--optimizer", "sgd:0.1,0.9", *options)

@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Whoever reads standard error may stop doing so: no job notices, and nobody is taken for dead.
+
+usage: log.py CASE --musterd MUSTERD --crowd CROWD --muster MUSTER
+"""
+import atexit
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import threading
+import time
+
+from base import cases, check, main, until, worker_environment
+from server import Server, frame, hello
+
+WORKERS = 3
+# Rank WORKERS leaves early, and strangers may say hello for it without end.
+OPTIONS = ("-n", str(WORKERS + 1), "--policy", f"backup:{WORKERS}", "--lease", "2s")
+# Several leases long: a server that does not hear would have taken all workers for dead.
+BLOCKED_S = 7
+WELCOME = 2  # the kind of a message
+# So many visits cause more lines than the server keeps.
+VISITS = 600
+
+
+class Reader:
+    """Standard error of a program, which is read when the test says so."""
+
+    def __init__(self):
+        self.end, self.given = os.pipe()
+        self.text = b""
+        fcntl.fcntl(self.given, fcntl.F_SETPIPE_SZ, 4096)
+
+    def fill(self):
+        """To the brim, by another open file: the program's own is as it was."""
+        own = os.open(f"/proc/self/fd/{self.given}", os.O_WRONLY | os.O_NONBLOCK)
+        try:
+            while True:
+                os.write(own, b"#")
+        except BlockingIOError:
+            os.close(own)
+
+    def line(self, pattern):
+        """Reads until there is such a line."""
+        while not re.search(pattern, self.text):
+            self.text += os.read(self.end, 1)
+        return re.search(pattern, self.text)
+
+    def read(self):
+        """From now on everything, in a thread of its own."""
+        os.close(self.given)
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+        check("what was kept is read", until(lambda: b"dropped" in self.text, 30))
+
+    def _read(self):
+        while piece := os.read(self.end, 4096):
+            self.text += piece
+
+    def all(self):
+        self.thread.join(60)
+        return self.text.decode().replace("#", "")
+
+
+class Strangers(threading.Thread):
+    """Who connects, talks nonsense and goes; and who says hello for the free rank, and goes."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port = port
+        self.visits = 0  # those that were welcome, and have two lines of the log each
+        self.over = False
+
+    def call(self, words):
+        """Return: the kind of the answer, or None."""
+        with socket.create_connection(("127.0.0.1", self.port), 30) as s:
+            s.settimeout(30)
+            s.sendall(words)
+            try:
+                answer = s.recv(65536)
+            except ConnectionResetError:
+                return None
+        return struct.unpack_from("<H", answer, 6)[0] if len(answer) >= 12 else None
+
+    def run(self):
+        while not self.over:
+            try:
+                self.call(b"GET / HTTP/1.1\r\n\r\n")
+                self.call(frame(99))
+                self.visits += self.call(hello(rank=WORKERS)) == WELCOME
+            except OSError:
+                return  # the server is gone
+            time.sleep(0.002)
+
+
+def bother(port, reader):
+    """Nobody reads, and strangers cause more lines than are kept, for several leases."""
+    reader.fill()
+    strangers = Strangers(port)
+    strangers.start()
+    began = time.monotonic()
+    check("strangers are heard", until(lambda: strangers.visits >= VISITS, 90))
+    time.sleep(max(0, BLOCKED_S - (time.monotonic() - began)))
+    strangers.over = True
+    strangers.join(60)
+    print(f"{strangers.visits} visits")
+
+
+class Folder(tempfile.TemporaryDirectory):
+    """Of a job that ends when it is told so."""
+
+    def path(self, name):
+        return os.path.join(self.name, name)
+
+    def worker(self, crowd):
+        return [crowd, self.path("log"), "100", "sleep_us=10000", f"{WORKERS}:rounds=3",
+                f"0:until={self.path('enough')}", "0:finish=1"]
+
+    def end_job(self):
+        with open(self.path("enough"), "w"):
+            pass
+
+
+def count_broken(text):
+    """Callers who broke the protocol: those with a line of their own, and the others."""
+    more = re.findall(r"(\d+) more callers broke the protocol", text)
+    return len(re.findall(r"sent what is no message of muster", text)), sum(map(int, more))
+
+
+def judge(text, workers):
+    """@text: what was on standard error; @workers: their exit statuses."""
+    check(f"the workers work to the end: {workers}", workers == [0] * WORKERS)
+    check("nobody was taken for dead", "silent" not in text)
+    dropped = sum(int(n) for n in re.findall(r"musterd: (\d+) lines? (?:was|were) dropped", text))
+    check(f"{dropped} lines that were dropped are accounted for", dropped > 0)
+
+
+def start(*command, **more):
+    """It does not outlive this test, whatever comes of it."""
+    process = subprocess.Popen(command, **more)
+    atexit.register(process.kill)
+    return process
+
+
+def server_alone(a):
+    """musterd whose standard error is full hears its workers, and says later what it dropped"""
+    reader = Reader()
+    folder = Folder()
+    server = Server(a.musterd, *OPTIONS, stderr=reader.given)
+    atexit.register(server.process.kill)
+    workers = [start(*folder.worker(a.crowd),
+                     env=os.environ | worker_environment(server.address, rank))
+               for rank in range(WORKERS + 1)]
+    workers.pop().wait(60)
+    bother(server.port, reader)
+    reader.read()
+    folder.end_job()
+    status = [w.wait(60) for w in workers]
+    check("the job ends well", server.process.wait(60) == 0)
+    judge(reader.all(), status)
+
+
+def whole_run(a):
+    """so does muster run: server and tool share a standard error that is full"""
+    reader = Reader()
+    folder = Folder()
+    run = start(a.muster, "run", *OPTIONS, "--listen", "127.0.0.1:0", "--json",
+                folder.path("figures"), "--", *folder.worker(a.crowd),
+                stdin=subprocess.DEVNULL, stderr=reader.given)
+    port = int(reader.line(rb"musterd listens on 127.0.0.1:(\d+):").group(1))
+    reader.line(rb"version \d+, 3 of 4 live")
+    bother(port, reader)
+    reader.read()
+    folder.end_job()
+    check("the run ends well", run.wait(60) == 0)
+    with open(folder.path("figures")) as f:
+        ranks = json.load(f)["ranks"]
+    judge(reader.all(), [rank["exit"] for rank in ranks[:WORKERS]])
+    check("it is summed up", "\nfinished after " in reader.all())
+
+
+def stopped_terminal(a):
+    """a run on a terminal that Ctrl-S has stopped ends by a signal, and leaves no worker"""
+    folder = Folder()
+    run, terminal = pty.fork()
+    if run == 0:
+        os.execve(a.muster, [a.muster, "run", "-n", "2", "--listen", "127.0.0.1:0", "--",
+                             *folder.worker(a.crowd)], dict(os.environ, TERM="xterm"))
+    shown = b""
+    while b"2 of 2 live" not in shown:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, b"\x13")
+    time.sleep(2)  # for the live line, which is drawn four times a second, to be in the way
+    began = time.monotonic()
+    os.kill(run, signal.SIGINT)
+    gone = until(lambda: os.waitid(os.P_PID, run, os.WEXITED | os.WNOHANG | os.WNOWAIT), 30)
+    took = time.monotonic() - began
+    os.kill(run, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(run, 0)[1])
+    os.close(terminal)
+    check(f"the run ends by the signal: {status}, after {took:.1f} s", gone and status == 130)
+
+
+def flood(a):
+    """a thousand strangers who talk nonsense are a few lines of the log, and their number"""
+    server = Server(a.musterd, "-n", "1")
+    for _ in range(1000):
+        server.say(b"GET / HTTP/1.1\r\n\r\n")
+    status, text = server.stop()
+    said, more = count_broken(text)
+    check(f"of 1000 strangers {said} have a line, {more} a number", said + more == 1000)
+    check(f"in {len(text.splitlines())} lines", len(text.splitlines()) < 100 and status == 143)
+
+
+CASES = cases(server_alone, whole_run, stopped_terminal, flood)
+main(CASES, "musterd", "crowd", "muster")

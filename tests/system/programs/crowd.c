@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker of the system tests. It pushes values that anybody can compute again from (rank,
+ * incarnation, ticket, element), sleeps as it is told, and writes all it did and saw to a log of
+ * lines; check_history.py proves from the logs of all workers that every version is what PROTOCOL 5
+ * says over its set, and that every ticket got one verdict.
+ *
+ *   crowd LOG ELEMS [key=value ...]
+ *   type result_type f32|bf16|f16   owner servers|workers   rounds N   sleep_us N   sum 0|1
+ *   weights 0|1 (vary with the ticket)   keep N (every N-th push keeps)   abandon N
+ *   finish 1 (finish the job after the rounds instead of leaving)   start 0|1 (offer a state)
+ *   ranges N (push in N ranges of own memory)   registered 1 (that memory is registered)
+ *   die N (kill -9 itself after N pushes)       stop N (SIGSTOP itself after N pushes)
+ *   RANK:key=value (for that rank only)
+ *   mute N (the first N pushes keep, and nothing waits for them)
+ *   again 1 (it comes after a session that has ended: it waits for its rank, and does not die)
+ *   nan N, big N (push N has NaN; what no f16 can hold)
+ *   start_nan 1 (the first start state that it offers has NaN)
+ *   until FILE (rounds go on until there is such a file)
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/kernels/sum.h"
+#include "muster/muster.h"
+#include "tests/system/programs/history.h"
+
+#define PATIENCE_MS 10000
+
+struct crowd {
+	struct history *log;
+	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
+	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
+	enum muster_type type, result_type;
+	enum muster_owner owner;
+	bool sum, weights, finish, start, start_nan, again, registered;
+	const char *until;
+	struct muster *m;
+	float *values;
+	void *own; /* the gradient in its type, where ranges are pushed from own memory */
+};
+
+/* Two rounds of a 32-bit mix: the checker has the same lines. */
+static uint32_t mix(uint32_t x)
+{
+	x ^= x >> 16;
+	x *= 0x7feb352du;
+	x ^= x >> 15;
+	x *= 0x846ca68bu;
+	x ^= x >> 16;
+	return x;
+}
+
+static void fill(float *out, uint64_t elems, uint32_t rank, uint32_t incarnation, uint64_t ticket)
+{
+	uint32_t seed = mix(mix(rank * 1000003u + incarnation) + (uint32_t)ticket);
+
+	for (uint64_t i = 0; i < elems; i++)
+		out[i] = ((float)(mix(seed + (uint32_t)i) >> 8) - 8388608.0f) / 8388608.0f;
+}
+
+static int failed(const struct crowd *c, const char *call, int rc)
+{
+	history_error(c->log, call, rc);
+	fprintf(stderr, "crowd: %s: %s\n", call, muster_error(c->m));
+	return rc;
+}
+
+/* Nothing is lost: what was waited for may still come. */
+static bool may_wait_on(const struct crowd *c, const char *call, int rc)
+{
+	if (rc == -ETIMEDOUT)
+		fprintf(stderr, "crowd: %s: %s\n", call, muster_error(c->m));
+	return rc == -ETIMEDOUT || rc == -EINTR;
+}
+
+/* Every outcome that is due. Return: 0, 1 finished, or what failed. */
+static int take_outcomes(const struct crowd *c, struct muster_outcome *out)
+{
+	int rc;
+
+	do {
+		do {
+			rc = muster_wait(c->m, out);
+		} while (may_wait_on(c, "wait", rc));
+		if (rc < 0)
+			return failed(c, "wait", rc);
+		history_outcome(c->log, out);
+		if (out->finished)
+			return 1;
+	} while (rc == 1);
+	return 0;
+}
+
+static int push_ranges(const struct crowd *c)
+{
+	uint64_t step = (c->elems + c->ranges - 1) / c->ranges;
+
+	for (uint64_t first = 0; first < c->elems; first += step) {
+		uint64_t count = c->elems - first < step ? c->elems - first : step;
+		const char *src = (const char *)c->own + first * mst_type_bytes(c->type);
+		int rc = muster_push_range(c->m, first, count, src);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* The data of the ticket; one that is to be spoilt has NaN, or what no f16 holds, near its end. */
+static void compute(const struct crowd *c, uint64_t ticket)
+{
+	const struct muster_job *job = muster_job(c->m);
+
+	fill(c->values, c->elems, job->rank, job->incarnation, ticket);
+	if (c->nan == ticket)
+		c->values[c->elems - 7] = NAN;
+	if (c->big == ticket)
+		c->values[c->elems - 7] = 1e6f;
+}
+
+/* The library has refused the data: nothing has been pushed, and this worker goes on. */
+static int refused(struct crowd *c, uint64_t expect)
+{
+	fprintf(stderr, "crowd: refused: %s\n", muster_error(c->m));
+	history_void(c->log, expect);
+	c->nan = 0;
+	return 0;
+}
+
+/* Return: 1 pushed; 0 not, but what is next may be; or what failed. */
+static int push(struct crowd *c, uint64_t tag, uint64_t expect)
+{
+	const struct muster_job *job = muster_job(c->m);
+	struct muster_contribution say = {
+		.size = sizeof(say), .weight = 1, .sum = c->sum, .full = true
+	};
+	uint64_t ticket = 0;
+	int rc = 0;
+
+	if (c->weights)
+		say.weight = 1 + (double)((job->rank + expect) % 5);
+	say.keep = expect <= c->mute || (c->keep != 0 && expect % c->keep == 0);
+	compute(c, expect);
+	void *gradient = muster_gradient(c->m);
+	for (int i = 0; gradient == NULL && expect <= c->mute && i < PATIENCE_MS; i++) {
+		usleep(1000);
+		gradient = muster_gradient(c->m);
+	}
+	if (gradient == NULL)
+		return failed(c, "gradient", -EAGAIN);
+	mst_sum_store(c->ranges != 0 ? c->own : gradient, c->type, c->values, c->elems);
+	if (c->ranges != 0)
+		rc = push_ranges(c);
+	history_push(c->log, expect, tag, &say);
+	if (rc == 0)
+		rc = muster_push(c->m, &say, &ticket);
+	if (rc == -EDOM)
+		return refused(c, expect);
+	if (rc != 0)
+		return failed(c, "push", rc);
+	if (ticket == 0)
+		history_void(c->log, expect);
+	return ticket == expect || ticket == 0 ? 1 : failed(c, "ticket", -EPROTO);
+}
+
+static int round_of(struct crowd *c, uint64_t *next_ticket, struct muster_outcome *out)
+{
+	if (c->sleep_us > 0)
+		usleep((useconds_t)c->sleep_us);
+	if (c->abandon != 0 && *next_ticket % c->abandon == 0 && muster_gradient(c->m) != NULL) {
+		int rc = muster_abandon(c->m);
+		if (rc != 0)
+			return failed(c, "abandon", rc);
+		rc = take_outcomes(c, out);
+		if (rc != 0)
+			return rc;
+	}
+	int rc = push(c, out->version, *next_ticket);
+	if (rc <= 0)
+		return rc < 0 ? rc : take_outcomes(c, out);
+	if (c->die != 0 && *next_ticket == c->die)
+		raise(SIGKILL);
+	if (c->stop != 0 && *next_ticket == c->stop)
+		raise(SIGSTOP);
+	return (*next_ticket)++ < c->mute ? 0 : take_outcomes(c, out);
+}
+
+/* The state that it offers; one that is refused is offered again, as it should be. */
+static int start(struct crowd *c, struct muster_outcome *out)
+{
+	fill(c->values, c->elems, 999, 0, 0);
+	if (c->start_nan)
+		c->values[c->elems - 7] = NAN;
+	mst_sum_store(c->own, c->result_type, c->values, c->elems);
+	int rc;
+
+	do {
+		rc = muster_start(c->m, c->start ? c->own : NULL, out);
+	} while (may_wait_on(c, "start", rc));
+	if (rc != -EDOM || !c->start_nan)
+		return rc;
+	fprintf(stderr, "crowd: refused: %s\n", muster_error(c->m));
+	c->start_nan = false;
+	return start(c, out);
+}
+
+static bool goes_on(const struct crowd *c, uint64_t rounds)
+{
+	return (c->rounds == 0 || rounds < c->rounds) &&
+	       (c->until == NULL || access(c->until, F_OK) != 0);
+}
+
+static int work(struct crowd *c)
+{
+	struct muster_outcome out = MUSTER_OUTCOME;
+	uint64_t ticket = 1;
+	int rc = start(c, &out);
+
+	if (rc != 0)
+		return failed(c, "start", rc);
+	if (c->registered)
+		rc = muster_register(c->m, c->own, c->elems * sizeof(float));
+	if (rc != 0)
+		return failed(c, "register", rc);
+	history_outcome(c->log, &out);
+	for (uint64_t i = 0; rc == 0 && goes_on(c, i); i++)
+		rc = round_of(c, &ticket, &out);
+	if (rc == 0 && c->finish) {
+		rc = muster_finish(c->m, "rounds are done");
+		while (rc == 0)
+			rc = take_outcomes(c, &out);
+	}
+	return rc < 0 ? rc : 0;
+}
+
+static enum muster_type type_of(const char *name)
+{
+	return strcmp(name, "bf16") == 0  ? MUSTER_BF16
+	       : strcmp(name, "f16") == 0 ? MUSTER_F16
+					  : MUSTER_F32;
+}
+
+/* "key=value", or "RANK:key=value" for one rank. */
+static void set(struct crowd *c, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	const char *rank = getenv("MUSTER_RANK");
+
+	if (colon != NULL) {
+		size_t len = (size_t)(colon - text);
+		if (rank == NULL || strlen(rank) != len || strncmp(text, rank, len) != 0)
+			return;
+		text = colon + 1;
+	}
+	const char *value = strchr(text, '=');
+	size_t len = value != NULL ? (size_t)(value++ - text) : 0;
+	const struct {
+		const char *name;
+		uint64_t *field;
+	} numbers[] = { { "rounds", &c->rounds }, { "sleep_us", &c->sleep_us },
+			{ "keep", &c->keep },     { "abandon", &c->abandon },
+			{ "ranges", &c->ranges }, { "die", &c->die },
+			{ "stop", &c->stop },     { "mute", &c->mute },
+			{ "nan", &c->nan },       { "big", &c->big } };
+	const struct {
+		const char *name;
+		bool *field;
+	} flags[] = { { "sum", &c->sum },
+		      { "weights", &c->weights },
+		      { "finish", &c->finish },
+		      { "start", &c->start },
+		      { "start_nan", &c->start_nan },
+		      { "again", &c->again },
+		      { "registered", &c->registered } };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)
+			*numbers[i].field = strtoull(value, NULL, 10);
+	}
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (strlen(flags[i].name) == len && strncmp(text, flags[i].name, len) == 0)
+			*flags[i].field = strcmp(value, "1") == 0;
+	}
+	if (strncmp(text, "type=", 5) == 0)
+		c->type = type_of(value);
+	if (strncmp(text, "result_type=", 12) == 0)
+		c->result_type = type_of(value);
+	if (strcmp(text, "owner=workers") == 0)
+		c->owner = MUSTER_WORKERS_OWN;
+	if (strncmp(text, "until=", 6) == 0)
+		c->until = value;
+}
+
+int main(int argc, char **argv)
+{
+	struct crowd c = { .start = true };
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: crowd LOG ELEMS [key=value ...]\n");
+		return 2;
+	}
+	c.elems = strtoull(argv[2], NULL, 10);
+	for (int i = 3; i < argc; i++)
+		set(&c, argv[i]);
+	struct muster_options opt = MUSTER_OPTIONS;
+	opt.elems = c.elems;
+	opt.type = c.type;
+	opt.result_type = c.result_type;
+	opt.owner = c.owner;
+	int rc = muster_open(&opt, &c.m);
+	for (int i = 0; c.again && (rc == -EEXIST || rc == -EBUSY) && i < PATIENCE_MS; i++) {
+		usleep(1000);
+		rc = muster_open(&opt, &c.m);
+	}
+	if (c.again)
+		c.mute = c.die = c.stop = 0;
+	if (rc != 0) {
+		fprintf(stderr, "crowd: open: %s\n", muster_error(NULL));
+		return 1;
+	}
+	const struct muster_job *job = muster_job(c.m);
+	c.log = history_open(argv[1], job, 0);
+	c.values = calloc(c.elems, sizeof(float));
+	c.own = calloc(c.elems, sizeof(float));
+	if (c.log == NULL || c.values == NULL || c.own == NULL)
+		return 1;
+	rc = work(&c);
+	muster_close(c.m);
+	history_end(c.log, rc);
+	free(c.values);
+	free(c.own);
+	return rc == 0 ? 0 : 1;
+}

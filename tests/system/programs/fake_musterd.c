@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stands in for musterd where the tools are tested alone: it speaks the control protocol, but its
+ * job is a script, words in FAKE_JOB done one after the other:
+ *
+ *   met                it goes on when somebody has connected, or after ten seconds
+ *   gather:MS run:MS   the job is in that state, and questions are answered, for so long
+ *   lose:RANK          that rank is lost from now on
+ *   late:RANK          and that one late with half of its gradients
+ *   rave               its texts hold what acts on a terminal, and broken UTF-8, from now on
+ *   finish fail        the job ends; who watches is told
+ *   halt:MS            nothing is answered for so long
+ *   close              all control connections are closed
+ *   stubborn           from now on SIGTERM is ignored
+ *   exit:STATUS        the process ends; without it, 0 at the end of the script
+ *   die:SIGNAL         the process kills itself
+ *
+ * `refuse` as the first word: it exits with 1 before it listens. FAKE_ARGS names a file that gets
+ * the arguments, one a line.
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/transport/stream.h"
+#include "common/wire/message.h"
+#include "server/options/process.h"
+
+#define CLIENTS_MAX 16
+#define FRAME_MAX (64u << 10)
+#define STEP_NS (10 * MST_MS)
+#define RAVING "\033]0;mine\007 caf\xc3\xa9 \xff\xe2\x80\xae end"
+
+static struct {
+	struct mst_listener *listen_fd;
+	struct mst_stream *client[CLIENTS_MAX];
+	enum mst_job_state state;
+	uint32_t workers;
+	uint64_t began_ns;
+	int lost, late; /* ranks, or -1 */
+	bool raves;
+} fake = { .lost = -1, .late = -1 };
+
+static volatile sig_atomic_t terminated;
+
+static void on_term(int signo)
+{
+	(void)signo;
+	terminated = 1;
+}
+
+static uint64_t version_now(void)
+{
+	return fake.began_ns == 0 ? 0 : (mst_now_ns() - fake.began_ns) / STEP_NS;
+}
+
+static void send_message(struct mst_stream *to, const struct mst_message *msg)
+{
+	static unsigned char frame[FRAME_MAX];
+	int64_t length = mst_message_encode(msg, frame, sizeof(frame));
+
+	MST_ASSERT(length > 0);
+	(void)mst_tcp.send(to, frame, (size_t)length);
+}
+
+static void fill_status(struct mst_status *s)
+{
+	uint64_t version = version_now();
+
+	*s = (struct mst_status){
+		.state = fake.state,
+		.workers = fake.workers,
+		.live = fake.state == MST_JOB_RUNNING ? fake.workers - (fake.lost >= 0) : 0,
+		.version = version,
+		.samples = (double)(version * fake.workers * 32),
+		.loss = version == 0 ? NAN : 1.0 / (double)version,
+		.elapsed_ns = version * STEP_NS,
+		.step_mean_ns = version == 0 ? 0 : STEP_NS,
+		.step_p50_ns = STEP_NS,
+		.step_p99_ns = STEP_NS + MST_MS,
+		.step_max_ns = 2 * STEP_NS,
+		.recent_step_ns = STEP_NS,
+		.saved_told = 1,
+		.saved_ns = version * MST_MS,
+		.rank_count = fake.workers,
+	};
+	(void)snprintf(s->job, sizeof(s->job), "default");
+	(void)snprintf(s->policy, sizeof(s->policy), "backup:-1");
+	if (fake.state == MST_JOB_FINISHED)
+		(void)snprintf(s->why, sizeof(s->why), "the script says so");
+	if (fake.state == MST_JOB_FAILED)
+		(void)snprintf(s->why, sizeof(s->why), "too few workers: %d of %u",
+			       (int)fake.workers - 1, fake.workers);
+	if (fake.raves) {
+		(void)snprintf(s->policy, sizeof(s->policy), "%s", RAVING);
+		(void)snprintf(s->why, sizeof(s->why), "%s", RAVING);
+	}
+}
+
+static struct mst_status_rank rank_row(uint32_t rank)
+{
+	uint64_t version = version_now();
+	struct mst_status_rank row = {
+		.rank = rank,
+		.incarnation = 1,
+		.state = fake.state == MST_JOB_GATHERING ? MST_RANK_ABSENT : MST_RANK_LIVE,
+		.counted = version,
+		.ready_mean_ns = 8 * MST_MS,
+		.recent_came = version == 0 ? 0 : 32,
+		.recent_ready_ns = 8 * MST_MS,
+	};
+
+	if ((int)rank == fake.lost)
+		row.state = MST_RANK_LOST;
+	if ((int)rank == fake.late) {
+		row.counted = row.late = version / 2;
+		row.behind_mean_ns = row.recent_behind_ns = 3 * MST_MS;
+		row.recent_missed = row.recent_came / 2;
+	}
+	return row;
+}
+
+static void tell_status(struct mst_stream *to)
+{
+	static struct mst_message msg;
+
+	msg.kind = MST_MSG_STATUS;
+	fill_status(&msg.status);
+	send_message(to, &msg);
+	msg.kind = MST_MSG_STATUS_RANKS;
+	for (uint32_t rank = 0; rank < fake.workers;) {
+		msg.ranks.count = 0;
+		while (rank < fake.workers && msg.ranks.count < MST_STATUS_RANKS)
+			msg.ranks.row[msg.ranks.count++] = rank_row(rank++);
+		send_message(to, &msg);
+	}
+}
+
+/* Every question looks the same: so many bytes are so many questions. */
+static void answer(int i)
+{
+	struct mst_message ask = { .kind = MST_MSG_ASK_STATUS };
+	unsigned char frame[64], got[1024];
+	int64_t length = mst_message_encode(&ask, frame, sizeof(frame));
+	ssize_t bytes = mst_tcp.receive(fake.client[i], got, sizeof(got));
+
+	if (bytes == 0 || (bytes < 0 && bytes != -EAGAIN)) {
+		mst_tcp.close(fake.client[i]);
+		fake.client[i] = NULL;
+		return;
+	}
+	for (; bytes > 0; bytes -= (ssize_t)length)
+		tell_status(fake.client[i]);
+}
+
+/* The first to come is client 0, whenever it comes. */
+static void accept_clients(void)
+{
+	char peer[128];
+
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		if (fake.client[i] != NULL)
+			continue;
+		if (mst_tcp.accept(fake.listen_fd, &fake.client[i], peer, sizeof(peer)) < 0) {
+			fake.client[i] = NULL;
+			return;
+		}
+	}
+}
+
+static void end_job(enum mst_job_state state)
+{
+	fake.state = state;
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		if (fake.client[i] != NULL)
+			tell_status(fake.client[i]);
+}
+
+static void close_clients(void)
+{
+	for (int i = 0; i < CLIENTS_MAX; i++) {
+		mst_tcp.close(fake.client[i]);
+		fake.client[i] = NULL;
+	}
+}
+
+static void end_if_terminated(void)
+{
+	if (!terminated)
+		return;
+	end_job(MST_JOB_FAILED);
+	exit(1);
+}
+
+static void serve(uint64_t ms)
+{
+	uint64_t end = mst_now_ns() + ms * MST_MS;
+
+	while (mst_now_ns() < end) {
+		accept_clients();
+		for (int i = 0; i < CLIENTS_MAX; i++)
+			if (fake.client[i] != NULL)
+				answer(i);
+		end_if_terminated();
+		mst_sleep_ns(5 * MST_MS);
+	}
+}
+
+/* A tool that is scheduled late shall find a short script at its beginning: so no question is
+ * answered before the script's first word. */
+static void await_client(void)
+{
+	for (int tries = 0; tries < 2000 && fake.client[0] == NULL; tries++) {
+		accept_clients();
+		end_if_terminated();
+		mst_sleep_ns(5 * MST_MS);
+	}
+}
+
+static void do_word(const char *word, int number)
+{
+	if (strcmp(word, "met") == 0) {
+		await_client();
+	} else if (strcmp(word, "gather") == 0) {
+		serve((uint64_t)number);
+	} else if (strcmp(word, "run") == 0) {
+		fake.state = MST_JOB_RUNNING;
+		if (fake.began_ns == 0)
+			fake.began_ns = mst_now_ns();
+		serve((uint64_t)number);
+	} else if (strcmp(word, "lose") == 0) {
+		fake.lost = number;
+	} else if (strcmp(word, "late") == 0) {
+		fake.late = number;
+	} else if (strcmp(word, "rave") == 0) {
+		fake.raves = true;
+	} else if (strcmp(word, "finish") == 0) {
+		end_job(MST_JOB_FINISHED);
+	} else if (strcmp(word, "fail") == 0) {
+		end_job(MST_JOB_FAILED);
+	} else if (strcmp(word, "halt") == 0) {
+		mst_sleep_ns((uint64_t)number * MST_MS);
+	} else if (strcmp(word, "close") == 0) {
+		close_clients();
+	} else if (strcmp(word, "stubborn") == 0) {
+		(void)signal(SIGTERM, SIG_IGN);
+	} else if (strcmp(word, "exit") == 0) {
+		exit(number);
+	} else if (strcmp(word, "die") == 0) {
+		(void)raise(number);
+	} else {
+		(void)fprintf(stderr, "fake_musterd: no such word: %s\n", word);
+		exit(3);
+	}
+}
+
+static void play(char *script)
+{
+	for (char *word = strtok(script, " "); word != NULL; word = strtok(NULL, " ")) {
+		char *number = strchr(word, ':');
+
+		if (number != NULL)
+			*number++ = '\0';
+		do_word(word, number != NULL ? (int)strtol(number, NULL, 10) : 0);
+	}
+}
+
+static const char *argument(int argc, char **argv, const char *prefix)
+{
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], prefix, strlen(prefix)) == 0)
+			return argv[i] + strlen(prefix);
+	(void)fprintf(stderr, "fake_musterd: %s is missing\n", prefix);
+	exit(2);
+}
+
+static void record_arguments(int argc, char **argv)
+{
+	const char *path = getenv("FAKE_ARGS");
+	FILE *f = path == NULL ? NULL : fopen(path, "w");
+
+	for (int i = 1; f != NULL && i < argc; i++)
+		(void)fprintf(f, "%s\n", argv[i]);
+	if (f != NULL)
+		(void)fclose(f);
+}
+
+static void say_ready(const char *bound)
+{
+	const char *fd = getenv("MUSTER_READY_FD");
+
+	if (fd == NULL)
+		return;
+	(void)dprintf((int)strtol(fd, NULL, 10), "listening on %s\n", bound);
+	(void)close((int)strtol(fd, NULL, 10));
+}
+
+int main(int argc, char **argv)
+{
+	char *script = getenv("FAKE_JOB"), bound[160];
+
+	if (script == NULL || strcmp(script, "refuse") == 0)
+		return 1;
+	record_arguments(argc, argv);
+	fake.workers = (uint32_t)strtoul(argument(argc, argv, "--workers="), NULL, 10);
+	int rc = mst_tcp.listen(argument(argc, argv, "--listen="), &fake.listen_fd, bound,
+				sizeof(bound));
+	if (rc < 0)
+		return rc == -EADDRINUSE ? MST_SERVER_EXIT_PORT_TAKEN : MST_SERVER_EXIT_FAILED;
+	(void)signal(SIGTERM, on_term);
+	say_ready(bound);
+	play(script);
+	return 0;
+}

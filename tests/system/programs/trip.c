@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A transport that stops at a moment: the real one, over which a process walks until it trips.
+ *
+ * musterd and the crowd are linked with it in place of their transport (--wrap). The folder that
+ * MUSTER_TRIP names has a file for a process that is to be stopped, "server" or "rank2", with a
+ * line per stage, in order:
+ *
+ *	before|after  put|dial     KIND  RANK  COUNT|vVERSION
+ *	before  poll|arrive|wait   KIND  RANK  COUNT
+ *
+ *	before put answer 2 20     about to put the 20th answer to rank 2
+ *	after put header - v20     a header is put of what was computed on version 20 or later
+ *	before poll - - 1          about to look for the next arrivals
+ *
+ * KIND is an immediate's, `line` between servers, or `data` for a put without. RANK is of the
+ * session, at the server.
+ * What comes before its stage does not count. At the last stage the thread writes NAME.held, with
+ * its process number, and stands still until there is NAME.go. Whoever watches does meanwhile what
+ * it likes to whom it likes, at exactly that moment. Only files: a virtual machine has them too.
+ *
+ * One thread walks: the server's data thread, the worker's own. Dialling is its too.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+#include "server/data/session.h"
+
+#define STAGES_MAX 8u
+#define HELD_MAX_NS (120 * MST_SECOND) /* nobody is stuck for ever because a test died */
+#define PATH_LEN 512u
+#define ANY "-"
+
+struct stage {
+	char when[8], what[8], kind[8], rank[8];
+	uint64_t version; /* 0: any */
+	uint64_t count;
+};
+
+/* What happens, seen from a stage. */
+struct moment {
+	const char *what;
+	const char *kind; /* "" where there is none */
+	const struct mst_link *link;
+	uint64_t version;
+};
+
+const struct mst_transport *__real_mst_transport_find(const char *scheme);
+const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
+const struct mst_transport *__real_mst_transport_of(const char *address);
+const struct mst_transport *__wrap_mst_transport_of(const char *address);
+
+static const struct mst_transport *real; /* of this process: there is one */
+static struct mst_transport ours;
+static struct stage stages[STAGES_MAX];
+static unsigned stage_count, stage_now;
+static char base[PATH_LEN]; /* FOLDER/NAME */
+
+/* ---- the plan ---- */
+
+static bool stage_read(const char *line, struct stage *s)
+{
+	char count[24];
+
+	if (sscanf(line, "%7s %7s %7s %7s %23s", s->when, s->what, s->kind, s->rank, count) != 5)
+		return false;
+	bool by_version = count[0] == 'v';
+	uint64_t number = strtoull(count + by_version, NULL, 10);
+	s->version = by_version ? number : 0;
+	s->count = by_version ? 1 : number;
+	return s->count > 0;
+}
+
+static void plan_read(void)
+{
+	const char *folder = getenv("MUSTER_TRIP"), *rank = getenv("MUSTER_RANK");
+	char line[128];
+
+	if (folder == NULL)
+		return;
+	(void)snprintf(base, sizeof(base), "%s/%s%s", folder, rank != NULL ? "rank" : "server",
+		       rank != NULL ? rank : "");
+	FILE *f = fopen(base, "re");
+	if (f == NULL)
+		return;
+	while (stage_count < STAGES_MAX && fgets(line, sizeof(line), f) != NULL) {
+		if (!stage_read(line, &stages[stage_count++])) {
+			fprintf(stderr, "trip: %s: what is \"%s\"?\n", base, line);
+			abort();
+		}
+	}
+	(void)fclose(f);
+}
+
+/* ---- stopping ---- */
+
+static void hold(void)
+{
+	char held[PATH_LEN + 8], part[PATH_LEN + 8], go[PATH_LEN + 8];
+	uint64_t until_ns = mst_now_ns() + HELD_MAX_NS;
+
+	(void)snprintf(held, sizeof(held), "%s.held", base);
+	(void)snprintf(part, sizeof(part), "%s.part", base);
+	(void)snprintf(go, sizeof(go), "%s.go", base);
+	FILE *f = fopen(part, "we");
+	if (f == NULL || fprintf(f, "%d\n", (int)getpid()) < 0 || fclose(f) != 0 ||
+	    rename(part, held) != 0)
+		abort();
+	while (access(go, F_OK) != 0) {
+		if (mst_now_ns() > until_ns)
+			abort();
+		mst_sleep_ns(MST_MS / 2);
+	}
+}
+
+static bool rank_fits(const struct stage *s, const struct mst_link *link)
+{
+	if (strcmp(s->rank, ANY) == 0)
+		return true;
+	if (link == NULL || link->user == NULL)
+		return false;
+	return ((const struct mst_session *)link->user)->who.rank == strtoul(s->rank, NULL, 10);
+}
+
+static void pass(const char *when, const struct moment *m)
+{
+	if (stage_now == stage_count)
+		return;
+	struct stage *s = &stages[stage_now];
+	if (strcmp(s->when, when) != 0 || strcmp(s->what, m->what) != 0)
+		return;
+	if (strcmp(s->kind, ANY) != 0 && strcmp(s->kind, m->kind) != 0)
+		return;
+	if (!rank_fits(s, m->link) || m->version < s->version)
+		return;
+	if (--s->count > 0)
+		return;
+	if (++stage_now == stage_count)
+		hold();
+}
+
+/* ---- the table ---- */
+
+static const char *kind_of(uint32_t imm)
+{
+	static const char *const names[] = {
+		[MST_IMM_HEADER] = "header", [MST_IMM_ABANDON] = "abandon",
+		[MST_IMM_ASK] = "ask",       [MST_IMM_SESSION] = "session",
+		[MST_IMM_GRANT] = "grant",   [MST_IMM_VERDICT] = "verdict",
+		[MST_IMM_ANSWER] = "answer",
+	};
+	enum mst_imm_kind kind = mst_imm_kind(imm);
+
+	return (unsigned)kind < sizeof(names) / sizeof(names[0]) && names[kind] != NULL
+		       ? names[kind]
+		       : "";
+}
+
+/* Both of its lanes are alike, unlike a worker's; its immediates are others. */
+static const char *kind_on(const struct mst_link *link, uint32_t imm)
+{
+	return link->lanes.up_bytes == link->lanes.down_bytes ? "line" : kind_of(imm);
+}
+
+static struct moment moment_of_put(const struct mst_link *link, const struct mst_put *put)
+{
+	struct moment m = { .what = "put", .kind = "data", .link = link };
+	struct mst_lane_header header;
+
+	if (!put->notify)
+		return m;
+	m.kind = kind_on(link, put->imm);
+	if (strcmp(m.kind, "header") == 0) {
+		memcpy(&header, put->src, sizeof(header));
+		m.version = header.tag;
+	}
+	return m;
+}
+
+static int trip_put(struct mst_link *link, const struct mst_put *put)
+{
+	struct moment m = moment_of_put(link, put);
+
+	pass("before", &m);
+	int rc = real->put(link, put);
+	if (rc >= 0)
+		pass("after", &m);
+	return rc;
+}
+
+/* What is before an arrival is off the ring, and nobody has seen it. The caller has done with it
+ * when it polls again. */
+static int trip_poll(struct mst_net *net, struct mst_net_event *ev, int max)
+{
+	pass("before", &(struct moment){ .what = "poll", .kind = "" });
+	int count = real->poll(net, ev, max);
+	for (int i = 0; i < count; i++) {
+		if (ev[i].kind == MST_ARRIVED)
+			pass("before", &(struct moment){ .what = "arrive",
+							 .kind = kind_on(ev[i].link, ev[i].imm),
+							 .link = ev[i].link });
+	}
+	return count;
+}
+
+static int trip_wait(struct mst_net *net, uint64_t timeout_ns)
+{
+	pass("before", &(struct moment){ .what = "wait", .kind = "" });
+	return real->wait(net, timeout_ns);
+}
+
+static int trip_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+{
+	struct moment m = { .what = "dial", .kind = "" };
+
+	pass("before", &m);
+	int rc = real->dial(net, how, out);
+	if (rc == 0) {
+		(*out)->ops = &ours;
+		pass("after", &m);
+	}
+	return rc;
+}
+
+static int trip_attach(struct mst_net *net, struct mst_link *link)
+{
+	link->ops = &ours;
+	return real->attach(net, link);
+}
+
+static int trip_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+{
+	int rc = real->net_open(cfg, out);
+
+	if (rc == 0)
+		(*out)->ops = &ours;
+	return rc;
+}
+
+static const struct mst_transport *stand_before(const struct mst_transport *found)
+{
+	if (found == NULL || found == real)
+		return found == NULL ? NULL : &ours;
+	MST_ASSERT(real == NULL);
+	real = found;
+	ours = *found;
+	ours.net_open = trip_net_open;
+	ours.dial = trip_dial;
+	ours.attach = trip_attach;
+	ours.put = trip_put;
+	ours.poll = trip_poll;
+	ours.wait = trip_wait;
+	plan_read();
+	return &ours;
+}
+
+const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+{
+	return stand_before(__real_mst_transport_find(scheme));
+}
+
+const struct mst_transport *__wrap_mst_transport_of(const char *address)
+{
+	return stand_before(__real_mst_transport_of(address));
+}

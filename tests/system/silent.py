@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Servers that stand still for a while, or for good: what their workers are told, and who pays.
+
+A server that is stopped must neither cost a worker its session nor look healthy; nor may one whose
+control thread lives while its data thread does not.
+
+usage: silent.py CASE --musterd TRIP_MUSTERD --crowd CROWD
+"""
+import os
+import signal
+import tempfile
+
+import base
+from base import cases, check, main, until
+
+LEASE = 1  # s
+SECONDS = 60  # more than enough for whatever is waited for
+
+
+class Job(base.Job):
+    """A server that can be stopped, and its workers."""
+
+    def __init__(self, a, *options, rounds=0, trips=None):
+        super().__init__(a, "-n", "2", "--lease", f"{LEASE}s", *options,
+                         **({"MUSTER_TRIP": self.trips(trips)} if trips else {}))
+        self.work_all(2, f"rounds={rounds}", "sleep_us=2000")
+        self.begin(2000)
+
+    def trips(self, stages):
+        """Where the server's data thread is held, and how."""
+        self.trip = tempfile.TemporaryDirectory()
+        with open(os.path.join(self.trip.name, "server"), "w") as f:
+            f.write(stages)
+        return self.trip.name
+
+    def all_say(self, words):
+        return all(words in worker.said() for worker in self.worker)
+
+    def ends_well(self):
+        codes = self.codes(SECONDS)
+        status, log = self.server.end(SECONDS)
+        check(f"all end well: {codes}, {status}: {log[-300:]}", codes == [0, 0] and status == 0)
+        check("nobody was lost", "silent" not in log and "is gone" not in log)
+
+
+def away_for(a, leases):
+    with Job(a, rounds=200) as job:
+        job.stopped(leases * LEASE)
+        job.ends_well()
+
+
+def half_a_lease(a):
+    away_for(a, 0.5)
+
+
+def one_and_a_half_leases(a):
+    away_for(a, 1.5)
+
+
+def longer_than_a_lease(a):
+    with Job(a, "--server-lease", "50s", rounds=200) as job:
+        job.server.process.send_signal(signal.SIGSTOP)
+        told = until(lambda: job.all_say("wait again"), SECONDS)
+        job.server.process.send_signal(signal.SIGCONT)
+        check(f"workers are told: {job.worker[0].said()}", told)
+        name = f"the server at {job.address} has been silent for"
+        check("by the server's name", job.all_say(name))
+        job.ends_well()
+
+
+def longer_than_the_lease_of_servers(a):
+    with Job(a, "--server-lease", "2s") as job:
+        job.server.process.send_signal(signal.SIGSTOP)
+        codes = job.codes(SECONDS)
+        job.server.process.send_signal(signal.SIGCONT)
+        job.server.stop()
+        check(f"the sessions are over: {job.worker[1].said()}",
+              codes == [1, 1] and job.all_say("--server-lease 2 s"))
+
+
+def data_thread_stands_still(a):
+    """Its control thread lives, answers whoever asks, and knows better than to say that all is
+    well."""
+    with Job(a, "--server-lease", "2s", trips="before put answer - 100\n") as job:
+        codes = job.codes(SECONDS)
+        base = os.path.join(job.trip.name, "server")
+        check("the data thread was held", os.path.exists(base + ".held"))
+        check("the control thread was not", job.server.say(bytes(16)) is not None)
+        with open(base + ".go", "w"):
+            pass
+        job.server.stop()
+        check(f"the sessions are over: {job.worker[0].said()}",
+              codes == [1, 1] and job.all_say("--server-lease 2 s"))
+
+
+CASES = cases(half_a_lease, one_and_a_half_leases, longer_than_a_lease,
+              longer_than_the_lease_of_servers, data_thread_stands_still)
+main(CASES, "musterd", "crowd")

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The queue of puts, over a network of this test's own: writes go nowhere, but are noted down;
+ * completions and arrivals are what a case says.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/transport/queue.h"
+#include "tests/ut.h"
+
+#define WRITES_MAX 256
+#define PEER_BYTES ((size_t)2 << 20)
+#define WORD_AT PEER_BYTES
+#define CREDITS 4u
+
+static uint8_t outbound[PEER_BYTES], published[4096];
+static struct mst_link link_;
+static struct mst_region composed = { .base = outbound, .bytes = sizeof(outbound) };
+static struct mst_region versions = { .base = published, .bytes = sizeof(published) };
+static struct mst_region nothing; /* a net that publishes nothing */
+static _Atomic uint64_t in_word, out_word;
+
+/* What was written, in the order in which it was composed. */
+static struct mst_queue_write written[WRITES_MAX];
+static uint32_t way[WRITES_MAX], count, posts, gathers;
+
+static void note_write(struct mst_queue *q, uint32_t rail, const struct mst_queue_write *w)
+{
+	(void)q;
+	CU_ASSERT_FATAL(count < WRITES_MAX);
+	written[count] = *w;
+	way[count++] = rail;
+}
+
+static void note_post(struct mst_queue *q, uint32_t rail)
+{
+	(void)q;
+	(void)rail;
+	posts++;
+}
+
+static void note_gather(struct mst_queue *q)
+{
+	(void)q;
+	gathers++;
+}
+
+static const struct mst_queue_ops ops = { note_write, note_post, note_gather };
+
+static struct mst_queue queue_of(uint32_t rails, uint32_t sends)
+{
+	struct mst_queue q = { .ops = &ops,
+			       .link = &link_,
+			       .outbound = &composed,
+			       .published = &versions,
+			       .peer_bytes = PEER_BYTES,
+			       .in_credits = CREDITS,
+			       .out_credits = CREDITS,
+			       .in_word = &in_word,
+			       .out_word = &out_word,
+			       .word_at = WORD_AT,
+			       .ordered = true,
+			       .up = true,
+			       .open = true,
+			       .rail_count = rails };
+
+	link_.outbound = outbound;
+	link_.outbound_bytes = sizeof(outbound);
+	atomic_store(&in_word, 0);
+	atomic_store(&out_word, 0);
+	count = posts = gathers = 0;
+	for (uint32_t i = 0; i < rails; i++)
+		CU_ASSERT_EQUAL_FATAL(mst_queue_rail_init(&q, i, sends), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_queue_init(&q), 0);
+	return q;
+}
+
+static struct mst_put put_at(size_t offset, size_t bytes)
+{
+	return (struct mst_put){ .offset = offset, .bytes = bytes, .src = outbound + offset };
+}
+
+static void complete_all(struct mst_queue *q)
+{
+	for (uint32_t i = 0; i < q->rail_count; i++)
+		mst_queue_completed(q, i, q->rail[i].posted);
+}
+
+/* Whatever way the pieces go, each byte goes once, and the immediate follows on every rail. */
+static void a_large_put_is_dealt_over_the_rails(void)
+{
+	struct mst_queue q = queue_of(3, 64);
+	struct mst_put put = put_at(1000, 900000);
+	size_t bytes = 0, last[3] = { 0 };
+	uint32_t notices = 0;
+
+	put.notify = true;
+	put.imm = 77;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct mst_queue_write *w = &written[i];
+		CU_ASSERT(w->bytes <= MST_QUEUE_MESSAGE);
+		CU_ASSERT(w->bytes == 0 || w->src == outbound + w->offset);
+		CU_ASSERT(w->bytes == 0 || !w->notify);
+		CU_ASSERT(!w->notify || w->imm == 77);
+		bytes += w->bytes;
+		notices += w->notify;
+		last[way[i]] = i;
+	}
+	CU_ASSERT_EQUAL(bytes, 900000);
+	CU_ASSERT_EQUAL(notices, 3);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT(written[last[i]].notify); /* behind the data of its rail */
+	CU_ASSERT_EQUAL(posts, 3);
+	mst_queue_fini(&q);
+}
+
+static void what_is_put_to_one_place_goes_one_way(void)
+{
+	struct mst_queue q = queue_of(3, 64);
+	struct mst_put under = put_at(0, PEER_BYTES), over = put_at(5 * MST_QUEUE_MESSAGE + 9, 8);
+	uint32_t under_way = UINT32_MAX;
+
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &under), 0);
+	for (uint32_t i = 0; i < count; i++)
+		if (written[i].offset == 5 * MST_QUEUE_MESSAGE)
+			under_way = way[i];
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &over), 0);
+	CU_ASSERT_EQUAL(written[count - 1].offset, over.offset);
+	CU_ASSERT_EQUAL(way[count - 1], under_way);
+	mst_queue_fini(&q);
+}
+
+static void a_small_put_carries_its_immediate(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+	struct mst_put put = put_at(64, 100);
+
+	put.notify = true;
+	put.imm = 5;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(count, 1);
+	CU_ASSERT(written[0].notify && written[0].imm == 5 && written[0].bytes == 100);
+	mst_queue_fini(&q);
+}
+
+static void an_arrival_is_one_when_all_rails_brought_it(void)
+{
+	struct mst_queue q = queue_of(2, 64);
+	uint32_t imm = 0;
+
+	mst_queue_arrived(&q, 0, 1);
+	mst_queue_arrived(&q, 0, 2);
+	CU_ASSERT_FALSE(mst_queue_has_arrival(&q));
+	mst_queue_arrived(&q, 1, 1);
+	CU_ASSERT_TRUE(mst_queue_has_arrival(&q));
+	CU_ASSERT_EQUAL(mst_queue_take_arrival(&q, &imm), 0);
+	CU_ASSERT_EQUAL(imm, 1);
+	CU_ASSERT_FALSE(mst_queue_has_arrival(&q));
+	mst_queue_arrived(&q, 1, 3); /* a peer that lies, or a rail that lost one */
+	CU_ASSERT_EQUAL(mst_queue_take_arrival(&q, &imm), -EPROTO);
+	mst_queue_fini(&q);
+}
+
+static void credits_are_what_the_peer_says(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+	struct mst_put put = put_at(0, 8);
+
+	put.notify = true;
+	for (uint32_t i = 0; i < CREDITS; i++)
+		CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EAGAIN);
+	atomic_store(&in_word, CREDITS + 1); /* more than there were: it lies */
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EAGAIN);
+	atomic_store(&in_word, 1);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EAGAIN);
+	atomic_store(&in_word, 0); /* it does not run backwards */
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EAGAIN);
+	mst_queue_fini(&q);
+}
+
+static uint32_t words_written(void)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		n += written[i].offset == WORD_AT;
+	return n;
+}
+
+static void credits_go_back_when_half_are_used(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+
+	q.polled = 1;
+	mst_queue_settle(&q);
+	CU_ASSERT_EQUAL(words_written(), 0);
+	q.polled = 2;
+	mst_queue_settle(&q);
+	CU_ASSERT_EQUAL(words_written(), 1);
+	CU_ASSERT_EQUAL(atomic_load(&out_word), 2);
+	q.polled = 3;
+	mst_queue_return(&q); /* before a sleep: however few */
+	CU_ASSERT_EQUAL(words_written(), 2);
+	mst_queue_return(&q);
+	CU_ASSERT_EQUAL(words_written(), 2);
+	mst_queue_fini(&q);
+}
+
+/* Where writes may pass each other the last one may have been passed by the one before. */
+static void credits_are_told_twice_without_order(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+
+	q.ordered = false;
+	q.polled = 3;
+	mst_queue_return(&q);
+	mst_queue_return(&q);
+	mst_queue_return(&q);
+	CU_ASSERT_EQUAL(words_written(), 2);
+	mst_queue_fini(&q);
+}
+
+static void sent_is_told_when_all_rails_are_through(void)
+{
+	struct mst_queue q = queue_of(2, 64);
+	struct mst_put put = put_at(0, 2 * MST_QUEUE_MESSAGE), none = put_at(0, 0);
+	uint64_t cookie = 0;
+
+	put.signal = none.signal = true;
+	put.cookie = 9;
+	none.src = NULL;
+	none.notify = true;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &none), 1); /* there is nothing to be lent */
+	mst_queue_completed(&q, 0, q.rail[0].posted);
+	CU_ASSERT_FALSE(mst_queue_take_sent(&q, &cookie));
+	CU_ASSERT_FALSE(mst_queue_is_idle(&q));
+	mst_queue_completed(&q, 1, q.rail[1].posted);
+	CU_ASSERT_TRUE(mst_queue_take_sent(&q, &cookie));
+	CU_ASSERT_EQUAL(cookie, 9);
+	CU_ASSERT_FALSE(mst_queue_take_sent(&q, &cookie));
+	CU_ASSERT_TRUE(mst_queue_is_idle(&q));
+	mst_queue_fini(&q);
+}
+
+/* A rail never has more on its way than it has room for, and all of it goes in the end. */
+static void what_finds_no_room_waits(void)
+{
+	struct mst_queue q = queue_of(2, 4);
+	struct mst_put put = put_at(0, PEER_BYTES);
+	size_t bytes = 0;
+
+	put.notify = true;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	for (int round = 0; q.head != q.tail && round < 100; round++) {
+		for (uint32_t i = 0; i < 2; i++)
+			CU_ASSERT(q.rail[i].posted - q.rail[i].completed <= 4);
+		complete_all(&q);
+		mst_queue_flush(&q);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		bytes += written[i].bytes;
+	CU_ASSERT_EQUAL(bytes, PEER_BYTES);
+	CU_ASSERT(written[count - 1].notify && written[count - 2].notify);
+	CU_ASSERT(gathers > 0);
+	mst_queue_fini(&q);
+}
+
+static void nothing_is_written_before_the_peers_memory_is_known(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+	struct mst_put put = put_at(0, 8);
+
+	q.open = false;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(count, 0);
+	q.open = q.dirty = true;
+	mst_queue_flush(&q);
+	CU_ASSERT_EQUAL(count, 1);
+	q.up = false;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EPIPE);
+	mst_queue_fini(&q);
+}
+
+static void a_source_elsewhere_is_copied(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+	uint64_t word = UINT64_C(0x0102030405060708);
+	struct mst_put put = { .offset = 16, .src = &word, .bytes = 8, .signal = true };
+	struct mst_put in_place = { .offset = 32, .src = published, .bytes = sizeof(published) };
+	uint64_t cookie;
+
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 1);
+	CU_ASSERT_EQUAL(memcmp(outbound + 16, &word, 8), 0);
+	CU_ASSERT(written[0].src == outbound + 16 && written[0].region == &composed);
+	complete_all(&q);
+	CU_ASSERT_FALSE(mst_queue_take_sent(&q, &cookie)); /* it was the caller's at once */
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &in_place), 0);
+	CU_ASSERT(written[1].src == published && written[1].region == &versions);
+	link_.outbound_bytes = 64;
+	put.offset = 60;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EINVAL);
+	mst_queue_fini(&q);
+}
+
+static void a_source_of_a_region_is_lent_until_it_is_through(void)
+{
+	static uint8_t own[3 * MST_QUEUE_MESSAGE];
+	struct mst_region region = { .base = own, .bytes = sizeof(own) };
+	struct mst_queue q = queue_of(2, 64);
+	struct mst_put put = { .src = own, .bytes = sizeof(own), .region = &region };
+	uint64_t cookie = 0;
+
+	q.published = &nothing;
+	link_.outbound_bytes = 64; /* which it need not fit */
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	for (uint32_t i = 0; i < count; i++)
+		CU_ASSERT(written[i].region == &region &&
+			  written[i].src == own + written[i].offset);
+	put.signal = true;
+	put.cookie = 3;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(atomic_load(&region.lent), 2);
+	mst_queue_completed(&q, 0, q.rail[0].posted);
+	CU_ASSERT_EQUAL(atomic_load(&region.lent), 2);
+	CU_ASSERT_FALSE(mst_queue_has_sent(&q));
+	mst_queue_completed(&q, 1, q.rail[1].posted);
+	CU_ASSERT_EQUAL(atomic_load(&region.lent), 1); /* of the other, somebody is to be told */
+	CU_ASSERT_TRUE(mst_queue_take_sent(&q, &cookie));
+	CU_ASSERT_EQUAL(cookie, 3);
+	CU_ASSERT_EQUAL(atomic_load(&region.lent), 0);
+	mst_queue_fini(&q);
+}
+
+static void a_source_outside_of_its_region_is_refused(void)
+{
+	struct mst_region region = { .base = outbound + 4096, .bytes = 100 };
+	struct mst_queue q = queue_of(1, 64);
+	const struct mst_put bad[] = {
+		{ .src = outbound + 4095, .bytes = 100, .region = &region },
+		{ .src = outbound + 4096, .bytes = 101, .region = &region },
+		{ .src = outbound + 4196, .bytes = 1, .region = &region },
+		{ .src = outbound, .bytes = 1, .region = &region },
+		{ .src = outbound + 4096, .bytes = SIZE_MAX, .region = &region },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CU_ASSERT_EQUAL(mst_queue_put(&q, &bad[i]), -EINVAL);
+	CU_ASSERT(count == 0 && atomic_load(&region.lent) == 0);
+	mst_queue_fini(&q);
+}
+
+/* What was queued, posted and not told of all goes back: nothing reads it any more. */
+static void a_link_that_ends_gives_its_sources_back(void)
+{
+	static uint8_t own[20 * MST_QUEUE_MESSAGE];
+	struct mst_region region = { .base = own, .bytes = sizeof(own) };
+	struct mst_queue q = queue_of(1, 4);
+	struct mst_put put = { .bytes = MST_QUEUE_MESSAGE, .src = own, .region = &region };
+
+	for (uint32_t i = 0; i < 8; i++) {
+		put.signal = i % 2 == 0;
+		CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	}
+	CU_ASSERT_EQUAL(atomic_load(&region.lent), 8);
+	CU_ASSERT(q.head != q.tail && q.pending_head != q.pending_tail);
+	mst_queue_fini(&q);
+	CU_ASSERT_EQUAL(atomic_load(&region.lent), 0);
+}
+
+/* What lies elsewhere in part is written apart, and the immediate still comes last. */
+static void no_piece_goes_across_a_cut(void)
+{
+	struct mst_queue q = queue_of(2, 64);
+	const size_t cut[] = { 1000, MST_QUEUE_MESSAGE + 8 };
+	struct mst_put all = put_at(0, 2 * MST_QUEUE_MESSAGE), word = put_at(1000, 8);
+	size_t bytes = 0;
+
+	memcpy(q.cut, cut, sizeof(cut));
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &all), 0);
+	for (uint32_t i = 0; i < count; i++) {
+		size_t end = written[i].offset + written[i].bytes;
+		for (int k = 0; k < 2; k++)
+			CU_ASSERT(written[i].offset >= cut[k] || end <= cut[k]);
+		bytes += written[i].bytes;
+	}
+	CU_ASSERT_EQUAL(bytes, 2 * MST_QUEUE_MESSAGE);
+	CU_ASSERT_EQUAL(count, 4);
+	word.notify = true;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &word), 0);
+	CU_ASSERT(written[4].notify && written[4].bytes == 8); /* one piece carries it */
+	struct mst_put over = put_at(992, 16);
+	over.notify = true;
+	count = 0;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &over), 0);
+	CU_ASSERT_EQUAL(count, 4);
+	CU_ASSERT(!written[0].notify && !written[1].notify);
+	CU_ASSERT(written[2].notify && written[3].notify);
+	mst_queue_fini(&q);
+}
+
+static CU_TestInfo cases[] = {
+	{ "a large put is dealt over the rails", a_large_put_is_dealt_over_the_rails },
+	{ "what is put to one place goes one way", what_is_put_to_one_place_goes_one_way },
+	{ "a small put carries its immediate", a_small_put_carries_its_immediate },
+	{ "an arrival is one when all rails brought it",
+	  an_arrival_is_one_when_all_rails_brought_it },
+	{ "credits are what the peer says", credits_are_what_the_peer_says },
+	{ "credits go back when half are used", credits_go_back_when_half_are_used },
+	{ "credits are told twice without order", credits_are_told_twice_without_order },
+	{ "sent is told when all rails are through", sent_is_told_when_all_rails_are_through },
+	{ "what finds no room waits", what_finds_no_room_waits },
+	{ "nothing is written before the peer's memory is known",
+	  nothing_is_written_before_the_peers_memory_is_known },
+	{ "a source elsewhere is copied", a_source_elsewhere_is_copied },
+	{ "no piece goes across a cut", no_piece_goes_across_a_cut },
+	{ "a source of a region is lent until it is through",
+	  a_source_of_a_region_is_lent_until_it_is_through },
+	{ "a source outside of its region is refused", a_source_outside_of_its_region_is_refused },
+	{ "a link that ends gives its sources back", a_link_that_ends_gives_its_sources_back },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("queue of puts", cases);
+}

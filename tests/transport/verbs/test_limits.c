@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* A device that is too small for a job is found out by its figures; needs no device. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/transport/verbs/verbs.h"
+#include "tests/ut.h"
+
+/* As soft-RoCE has them, more or less. */
+static const struct ibv_device_attr roomy = {
+	.max_mr_size = UINT64_MAX,
+	.max_qp = 1 << 20,
+	.max_qp_wr = 1 << 20,
+	.max_cq = 1 << 20,
+	.max_cqe = 32767,
+	.max_mr = 1 << 19,
+	.max_pd = 1 << 20,
+};
+
+static struct mst_verbs_need need_of(uint32_t links)
+{
+	return (struct mst_verbs_need){
+		.links = links, .rails = 1, .here = 1, .lanes = { 1 << 20, 1 << 20, 5, 12 }
+	};
+}
+
+static bool fits(const struct ibv_device_attr *has, const struct mst_verbs_need *need)
+{
+	int rc = mst_verbs_limits_check("mlx5_0", has, need);
+
+	CU_ASSERT(rc == 0 || rc == -ENOSPC);
+	return rc == 0;
+}
+
+/* The sentence has all of these words. */
+static void expect_words(const char *const *word)
+{
+	for (; *word != NULL; word++) {
+		if (strstr(mst_why(), *word) == NULL)
+			printf("\n\"%s\" has no \"%s\"\n", mst_why(), *word);
+		CU_ASSERT_PTR_NOT_NULL(strstr(mst_why(), *word));
+	}
+}
+#define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void a_device_with_room_is_taken(void)
+{
+	struct mst_verbs_need need = need_of(4096);
+
+	CU_ASSERT(fits(&roomy, &need));
+	need.lanes.up_credits = need.lanes.down_credits = MST_VERBS_CREDITS_MAX;
+	CU_ASSERT(fits(&roomy, &need));
+}
+
+static void each_limit_is_met_exactly(void)
+{
+	const struct mst_verbs_need need = need_of(100);
+	/* 5 credits and the region exchange; 8 pieces, twice 12 credits and 64, to a power of
+	 * two. */
+	const uint32_t receives = 6, sends = 128;
+	struct ibv_device_attr least = {
+		.max_mr_size = (1 << 20) + 4096,
+		.max_qp = 200,
+		.max_qp_wr = (int)sends,
+		.max_cq = 100,
+		.max_cqe = (int)(receives + sends) + 1,
+		.max_mr = 201,
+		.max_pd = 101,
+	};
+	int *limit[] = { &least.max_qp, &least.max_cq, &least.max_cqe, &least.max_mr,
+			 &least.max_pd };
+
+	CU_ASSERT(fits(&least, &need));
+	for (size_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++) {
+		--*limit[i];
+		CU_ASSERT_FALSE(fits(&least, &need));
+		++*limit[i];
+	}
+	least.max_mr_size--;
+	CU_ASSERT_FALSE(fits(&least, &need));
+	least.max_mr_size++;
+	least.max_qp_wr = MST_QUEUE_SENDS_MIN; /* a shorter queue of sends will do */
+	CU_ASSERT(fits(&least, &need));
+	least.max_qp_wr--;
+	CU_ASSERT_FALSE(fits(&least, &need));
+}
+
+static void the_reason_has_figures_and_the_mend(void)
+{
+	struct ibv_device_attr small = roomy;
+	struct mst_verbs_need need = need_of(40);
+
+	small.max_qp = 64;
+	CU_ASSERT_FALSE(fits(&small, &need));
+	expect_words(WORDS("mlx5_0", "64 queue pairs", "40 workers", "80", "--workers"));
+	small.max_qp = 80;
+	CU_ASSERT(fits(&small, &need));
+	small.max_cqe = 100;
+	CU_ASSERT_FALSE(fits(&small, &need));
+	expect_words(WORDS("mlx5_0", "100 entries of a completion queue", "135", "--slots"));
+	small.max_cqe = 135;
+	small.max_mr_size = 1 << 20;
+	CU_ASSERT_FALSE(fits(&small, &need));
+	expect_words(WORDS("mlx5_0", "1048576 bytes", "1052672", "--slots"));
+}
+
+static void two_rails_over_one_device_need_twice_as_much(void)
+{
+	struct ibv_device_attr small = roomy;
+	struct mst_verbs_need need = need_of(40);
+
+	small.max_qp = 80;
+	need.rails = 2;
+	CU_ASSERT(fits(&small, &need));
+	need.here = 2;
+	CU_ASSERT_FALSE(fits(&small, &need));
+}
+
+static void a_figure_that_the_driver_does_not_tell_keeps_nobody_out(void)
+{
+	struct ibv_device_attr silent = { .max_qp_wr = 1024 };
+	struct mst_verbs_need need = need_of(40);
+
+	CU_ASSERT(fits(&silent, &need));
+}
+
+static CU_TestInfo cases[] = {
+	{ "a device with room is taken", a_device_with_room_is_taken },
+	{ "each limit is met exactly", each_limit_is_met_exactly },
+	{ "the sentence has figures and the mend", the_reason_has_figures_and_the_mend },
+	{ "two rails over one device need twice as much",
+	  two_rails_over_one_device_need_twice_as_much },
+	{ "a figure that the driver does not tell keeps nobody out",
+	  a_figure_that_the_driver_does_not_tell_keeps_nobody_out },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("verbs limits", cases);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Every allocation of muster_open() fails in turn, until none does: each time the caller gets
+ * -ENOMEM and no handle, and nothing is left behind (the address sanitizer looks for that). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/client/client_case.h"
+#include "tests/ut.h"
+
+/* The fake lead allocates too, on its own thread: only this one's are counted. */
+static _Thread_local unsigned fail_at, seen;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+	return fail_at != 0 && ++seen == fail_at ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+	return fail_at != 0 && ++seen == fail_at ? NULL : __real_calloc(count, bytes);
+}
+
+static bool link_and_stay(struct fake_lead *f)
+{
+	return fake_link(f) && fake_stay(f);
+}
+
+static int open_failing_at(unsigned n)
+{
+	fake_open(&fake, link_and_stay);
+	struct muster_options opt = options_for(fake.address, LONG_MS);
+	m = NULL;
+	seen = 0;
+	fail_at = n;
+	int rc = muster_open(&opt, &m);
+	fail_at = 0;
+	return rc;
+}
+
+static void every_allocation_may_fail(void)
+{
+	unsigned n = 0;
+	int rc;
+
+	do {
+		rc = open_failing_at(++n);
+		if (rc != 0) {
+			CU_ASSERT_EQUAL(rc, -ENOMEM);
+			CU_ASSERT_PTR_NULL(m);
+			CU_ASSERT(strlen(muster_error(NULL)) > 10);
+		}
+		close_both();
+	} while (rc != 0 && n < 100);
+	CU_ASSERT_EQUAL(rc, 0);
+	CU_ASSERT(n > 5);
+}
+
+static CU_TestInfo cases[] = {
+	{ "every allocation of an opening may fail, and nothing is left behind",
+	  every_allocation_may_fail },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("client allocations", cases);
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* A joined worker whose server dies, ends, lies or says nothing: every call comes back in time,
+ * with an error that is documented and a sentence. */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/client/client_case.h"
+#include "tests/ut.h"
+
+/* ---- starting ---- */
+
+static bool link_only(struct fake_lead *f)
+{
+	return fake_link(f) && fake_stay(f);
+}
+
+static void before_the_start_little_goes(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+
+	CU_ASSERT_EQUAL_FATAL(open_fake(link_only, LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_job(m)->rank, 1);
+	CU_ASSERT_EQUAL(muster_job(m)->workers, FAKE_WORKERS);
+	CU_ASSERT_STRING_EQUAL(muster_job(m)->policy, "bsp");
+	CU_ASSERT_EQUAL(muster_job(m)->lease_ms, 1000);
+	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_finish(m, "too soon"), -EINVAL);
+	CU_ASSERT_EQUAL(muster_pull(m), -EINVAL);
+	CU_ASSERT_EQUAL(muster_abandon(m), -EINVAL);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "muster_start()"));
+	CU_ASSERT_EQUAL(muster_start(m, NULL, NULL), -EINVAL);
+	close_both();
+}
+
+static bool beat_twice(struct fake_lead *f)
+{
+	return fake_link(f) && fake_hear(f, MST_MSG_HEARTBEAT) && fake_hear(f, MST_MSG_HEARTBEAT) &&
+	       fake_hear(f, MST_MSG_START) && fake_refuse(f, -EHOSTDOWN, "two beats heard") &&
+	       fake_stay(f);
+}
+
+static void the_heart_beats_without_any_call(void)
+{
+	CU_ASSERT_EQUAL_FATAL(open_fake(beat_twice, LONG_MS), 0);
+	mst_sleep_ns(600 * MST_MS); /* a lease of 1 s is four beats */
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -EHOSTDOWN);
+	CU_ASSERT(says(muster_error(m), "two beats heard"));
+	CU_ASSERT(took_ms() < 2500);
+	close_both();
+}
+
+static bool start_then_hang_up(struct fake_lead *f)
+{
+	return fake_link(f) && fake_hear(f, MST_MSG_START);
+}
+
+static void a_lead_that_dies_ends_the_start_at_once(void)
+{
+	CU_ASSERT_EQUAL_FATAL(open_fake(start_then_hang_up, LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -ENOTCONN);
+	CU_ASSERT(took_ms() < 2000);
+	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -ENOTCONN);
+	close_both();
+}
+
+static bool start_late(struct fake_lead *f)
+{
+	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
+
+	return fake_link(f) && fake_hear(f, MST_MSG_START) &&
+	       (mst_sleep_ns(3 * SHORT_MS * MST_MS / 2), true) && fake_answer(f, &first) &&
+	       fake_stay(f);
+}
+
+static void a_start_that_takes_long_may_be_called_again(void)
+{
+	CU_ASSERT_EQUAL_FATAL(open_fake(start_late, SHORT_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -ETIMEDOUT);
+	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), 0);
+	CU_ASSERT_EQUAL(out.version, 0);
+	CU_ASSERT(out.fresh && !out.finished);
+	CU_ASSERT_PTR_NOT_NULL(out.result);
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -EINVAL);
+	close_both();
+}
+
+static float own[FAKE_ELEMS], received[FAKE_ELEMS];
+
+static bool want_state(struct fake_lead *f)
+{
+	const struct mst_message want = { .kind = MST_MSG_SEND_STATE };
+	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
+	size_t have = 0;
+
+	if (!fake_link(f) || !fake_hear(f, MST_MSG_START) || f->message.offers != 1 ||
+	    !fake_say(f, &want))
+		return false;
+	while (have < sizeof(received)) {
+		if (!fake_hear(f, MST_MSG_STATE) || f->message.state.offset != have)
+			return false;
+		memcpy((char *)received + have, f->message.state.data, f->message.state.length);
+		have += f->message.state.length;
+	}
+	return fake_answer(f, &first) && fake_stay(f);
+}
+
+static void a_start_state_arrives_whole(void)
+{
+	for (unsigned i = 0; i < FAKE_ELEMS; i++)
+		own[i] = (float)i;
+	CU_ASSERT_EQUAL_FATAL(open_fake(want_state, LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(m, own, &out), 0);
+	CU_ASSERT_EQUAL(memcmp(own, received, sizeof(own)), 0);
+	close_both();
+}
+
+/* ---- working ---- */
+
+static bool begin_only(struct fake_lead *f)
+{
+	return fake_begin(f) && fake_stay(f);
+}
+
+static void a_wait_keeps_its_time(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+
+	begin(begin_only);
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EAGAIN);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
+	CU_ASSERT(says(muster_error(m), "a verdict"));
+	close_both();
+}
+
+static void wrong_weights_and_ranges_are_einval(void)
+{
+	static const double wrong[] = { 0, -1, NAN, INFINITY, 1e-39, 0x1p54 };
+	struct muster_contribution c = { .size = sizeof(c) };
+	uint64_t ticket = 77;
+
+	begin(begin_only);
+	for (int i = 0; i < 6; i++) {
+		c.weight = wrong[i];
+		CU_ASSERT_EQUAL(muster_push(m, &c, &ticket), -EINVAL);
+	}
+	CU_ASSERT_EQUAL(ticket, 77);
+	CU_ASSERT_EQUAL(muster_push(m, NULL, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_wait(m, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_push_range(m, 10, FAKE_ELEMS, NULL), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "1000 elements from element 10 on reach beyond"));
+	CU_ASSERT_EQUAL(muster_push_range(m, 10, 10, own), 0);
+	CU_ASSERT_EQUAL(muster_push_range(m, 19, 1, own), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "elements 19 to 19 cannot be given: 10 to 19"));
+	CU_ASSERT_EQUAL(memcmp((float *)muster_gradient(m) + 10, own, 10 * sizeof(float)), 0);
+	close_both();
+}
+
+static bool begin_then_hang_up(struct fake_lead *f)
+{
+	uint32_t imm;
+
+	return fake_begin(f) && fake_arrival(f, &imm);
+}
+
+static void after_the_lead_has_died_every_call_says_so(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+
+	begin(begin_then_hang_up);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT(took_ms() < 2000);
+	CU_ASSERT(says(muster_error(m), fake.address));
+	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
+	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, NULL), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_abandon(m), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_pull(m), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_finish(m, NULL), -ENOTCONN);
+	close_both();
+}
+
+static bool hear_finish_and_hang_up(struct fake_lead *f)
+{
+	return fake_begin(f) && fake_hear(f, MST_MSG_FINISH);
+}
+
+static void so_does_finish_where_the_end_was_asked_for(void)
+{
+	begin(hear_finish_and_hang_up);
+	CU_ASSERT_EQUAL(muster_finish(m, "enough"), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_finish(m, "enough"), -ENOTCONN);
+	close_both();
+}
+
+static uint32_t wrong_imm;
+static struct mst_lane_answer wrong_answer;
+
+static bool say_wrong_imm(struct fake_lead *f)
+{
+	uint32_t imm;
+
+	return fake_begin(f) && fake_arrival(f, &imm) &&
+	       fake_put(f, f->layout.down_session[MST_SESSION_OF_JOB], NULL, 0, wrong_imm) &&
+	       fake_stay(f);
+}
+
+static void what_the_protocol_does_not_allow_is_eproto(void)
+{
+	const uint32_t wrong[] = { mst_imm(MST_IMM_GRANT, 0, 2),
+				   mst_imm(MST_IMM_GRANT, 9, 2),
+				   mst_imm(MST_IMM_VERDICT, 9, 0),
+				   mst_imm(MST_IMM_HEADER, 0, 1),
+				   mst_imm(MST_IMM_SESSION, 0, 0),
+				   mst_imm(MST_IMM_SESSION, MST_SESSION_WORDS, 0),
+				   mst_imm(MST_IMM_SESSION, 15, 0),
+				   mst_imm(0, 0, 1),
+				   UINT32_MAX };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		wrong_imm = wrong[i];
+		begin(say_wrong_imm);
+		CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
+		close_both();
+	}
+}
+
+static bool say_wrong_answer(struct fake_lead *f)
+{
+	uint32_t imm;
+
+	return fake_begin(f) && fake_arrival(f, &imm) && fake_answer(f, &wrong_answer) &&
+	       fake_stay(f);
+}
+
+static void an_answer_outside_what_is_published_is_eproto(void)
+{
+	const struct mst_lane_answer wrong[] = {
+		{ 2, 1, 1, MST_WHERE_IN_PLACE, FAKE_BUFFERS },
+		{ 2, 1, 1, MST_WHERE_IN_PLACE, UINT32_MAX },
+		{ 2, 1, 1, MST_WHERE_NOWHERE, 0 },
+		{ 3, 1, 1, MST_WHERE_COPIED, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		wrong_answer = wrong[i];
+		begin(say_wrong_answer);
+		CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
+		close_both();
+	}
+}
+
+/* Lets the worker ask once, then puts the session word. */
+static bool end_with(struct fake_lead *f, const struct mst_lane_session *word)
+{
+	uint32_t imm;
+
+	return fake_begin(f) && fake_arrival(f, &imm) &&
+	       fake_put(f, f->layout.down_session[MST_SESSION_OF_JOB], word, sizeof(*word),
+			mst_imm(MST_IMM_SESSION, 0, 0));
+}
+
+/* What the link tells is coarse; what the control connection tells a moment later holds. */
+static bool evict(struct fake_lead *f)
+{
+	const struct mst_lane_session word = { MST_SESSION_ENDED, -EHOSTDOWN, 0 };
+
+	return end_with(f, &word) && (mst_sleep_ns(20 * MST_MS), true) &&
+	       fake_refuse(f, -ESTALE, "version 3 is not kept any more") && fake_stay(f);
+}
+
+static void an_eviction_has_the_leads_own_words(void)
+{
+	begin(evict);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ESTALE);
+	CU_ASSERT(says(muster_error(m), "version 3 is not kept any more"));
+	close_both();
+}
+
+static bool evict_without_a_word(struct fake_lead *f)
+{
+	const struct mst_lane_session word = { MST_SESSION_ENDED, -EHOSTDOWN, 0 };
+
+	return end_with(f, &word) && fake_stay(f);
+}
+
+static void an_eviction_without_a_word_is_not_waited_for_long(void)
+{
+	begin(evict_without_a_word);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -EHOSTDOWN);
+	CU_ASSERT(took_ms() < 1000);
+	close_both();
+}
+
+static bool finish_and_be_gone(struct fake_lead *f)
+{
+	const struct mst_lane_session word = { MST_SESSION_FINISHED, 0, 5 };
+	const struct mst_message msg = { .kind = MST_MSG_FINISHED, .why = "enough" };
+
+	return end_with(f, &word) && fake_say(f, &msg);
+}
+
+static void a_last_version_that_cannot_come_is_eshutdown(void)
+{
+	begin(finish_and_be_gone);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT(took_ms() < SHORT_MS + 1000);
+	CU_ASSERT(says(muster_error(m), "enough"));
+	close_both();
+}
+
+static bool finish(struct fake_lead *f)
+{
+	const struct mst_lane_session word = { MST_SESSION_FINISHED, 0, 0 };
+	const struct mst_message msg = { .kind = MST_MSG_FINISHED, .why = "enough" };
+
+	return end_with(f, &word) && fake_say(f, &msg);
+}
+
+static void after_the_last_outcome_nothing_is_an_error(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+	uint64_t ticket = 77;
+
+	begin(finish);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT(out.finished && !out.fresh);
+	CU_ASSERT_EQUAL(out.version, 0);
+	mst_sleep_ns(50 * MST_MS); /* the lead has hung up by now */
+	CU_ASSERT_EQUAL(muster_push(m, &c, &ticket), 0);
+	CU_ASSERT_EQUAL(ticket, 0);
+	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, NULL), 0);
+	CU_ASSERT_EQUAL(muster_abandon(m), 0);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_finish(m, "again"), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT(out.finished);
+	CU_ASSERT_EQUAL(out.verdict, MUSTER_NONE);
+	close_both();
+}
+
+static bool advise(struct fake_lead *f)
+{
+	const uint64_t version = 1;
+
+	return fake_begin(f) && fake_put(f, f->layout.down_hint, &version, sizeof(version), 0) &&
+	       fake_stay(f);
+}
+
+static void *check_until_it_gives_up(void *unused)
+{
+	uint64_t until_ns = mst_now_ns() + 2 * MST_SECOND;
+
+	(void)unused;
+	while (muster_check(m) == MUSTER_GO_ON && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	return muster_check(m) == MUSTER_GIVE_UP ? m : NULL;
+}
+
+static void hint_reaches_any_thread(void)
+{
+	pthread_t thread;
+	void *gave_up = NULL;
+
+	begin(advise);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, check_until_it_gives_up, NULL), 0);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	pthread_join(thread, &gave_up);
+	CU_ASSERT_PTR_NOT_NULL(gave_up);
+	close_both();
+}
+
+/* ---- growing structs ---- */
+
+static void a_newer_outcome_has_zero_where_this_library_knows_nothing(void)
+{
+	union {
+		struct muster_outcome outcome;
+		uint8_t bytes[sizeof(struct muster_outcome) + 64];
+	} newer;
+
+	CU_ASSERT_EQUAL_FATAL(open_fake(begin_only, LONG_MS), 0);
+	memset(&newer, 0xee, sizeof(newer));
+	newer.outcome.size = sizeof(newer);
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &newer.outcome), 0);
+	CU_ASSERT_EQUAL(newer.outcome.size, sizeof(newer));
+	CU_ASSERT_EQUAL(newer.outcome.version, 0);
+	for (size_t i = sizeof(struct muster_outcome); i < sizeof(newer); i++)
+		CU_ASSERT_EQUAL(newer.bytes[i], 0);
+	close_both();
+}
+
+static void a_size_that_was_never_set_is_refused_before_anything_is_lost(void)
+{
+	struct muster_contribution c = { .weight = 1 };
+	struct muster_hooks hooks = { .size = 0 };
+
+	CU_ASSERT_EQUAL_FATAL(open_fake(begin_only, LONG_MS), 0);
+	out.size = 0;
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "MUSTER_OUTCOME"));
+	out = (struct muster_outcome)MUSTER_OUTCOME;
+	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), 0);
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "MUSTER_CONTRIBUTION"));
+	CU_ASSERT_EQUAL(muster_train(m, &hooks), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "MUSTER_HOOKS"));
+	out.size = SIZE_MAX;
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -EINVAL);
+	CU_ASSERT(says(muster_error(m), "MUSTER_OUTCOME"));
+	out = (struct muster_outcome)MUSTER_OUTCOME;
+	close_both();
+}
+
+static CU_TestInfo cases[] = {
+	{ "before the start little goes", before_the_start_little_goes },
+	{ "the heart beats without any call", the_heart_beats_without_any_call },
+	{ "a lead that dies ends the start at once", a_lead_that_dies_ends_the_start_at_once },
+	{ "a start that takes long may be called again",
+	  a_start_that_takes_long_may_be_called_again },
+	{ "a start state arrives whole", a_start_state_arrives_whole },
+	{ "a wait keeps its time", a_wait_keeps_its_time },
+	{ "wrong weights and ranges are -EINVAL", wrong_weights_and_ranges_are_einval },
+	{ "after the lead has died every call says so",
+	  after_the_lead_has_died_every_call_says_so },
+	{ "so does finish where the end was asked for",
+	  so_does_finish_where_the_end_was_asked_for },
+	{ "what the protocol does not allow is -EPROTO",
+	  what_the_protocol_does_not_allow_is_eproto },
+	{ "an answer outside what is published is -EPROTO",
+	  an_answer_outside_what_is_published_is_eproto },
+	{ "an eviction comes with the lead's own words", an_eviction_has_the_leads_own_words },
+	{ "an eviction without a word is not waited for long",
+	  an_eviction_without_a_word_is_not_waited_for_long },
+	{ "a last version that cannot come any more is -ENOTCONN",
+	  a_last_version_that_cannot_come_is_eshutdown },
+	{ "after the last outcome nothing is an error",
+	  after_the_last_outcome_nothing_is_an_error },
+	{ "a hint reaches any thread", hint_reaches_any_thread },
+	{ "a newer outcome has zero where this library knows nothing",
+	  a_newer_outcome_has_zero_where_this_library_knows_nothing },
+	{ "a size that was never set is refused before anything is lost",
+	  a_size_that_was_never_set_is_refused_before_anything_is_lost },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("client errors", cases);
+}

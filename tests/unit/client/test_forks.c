@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Children of fork(): none can act for its parent's session, or keep it alive. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/client/client_case.h"
+#include "tests/ut.h"
+
+#define PATIENCE_NS (5 * MST_SECOND)
+
+static bool begin_only(struct fake_lead *f)
+{
+	return fake_begin(f) && fake_stay(f);
+}
+
+/* What the child's calls return: its exit status is the number of those that are wrong. */
+static int wrong_in_child(void)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	if (child == 0)
+		_exit((muster_finish(m, "a child") != -ECHILD) + (muster_wait(m, NULL) != -ECHILD) +
+		      (muster_start(m, NULL, NULL) != -ECHILD));
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static void what_is_wrong_besides_does_not_matter_in_a_child(void)
+{
+	begin(begin_only);
+	CU_ASSERT_EQUAL(wrong_in_child(), 0);
+	close_both();
+}
+
+static void a_child_is_told_so_where_the_end_was_asked_for(void)
+{
+	begin(begin_only);
+	CU_ASSERT_EQUAL(muster_finish(m, "enough"), 0);
+	CU_ASSERT_EQUAL(muster_finish(m, "enough"), 0);
+	CU_ASSERT_EQUAL(wrong_in_child(), 0);
+	close_both();
+}
+
+static _Atomic bool leaves, hung_up;
+
+/* Never lets the worker go, which waits a second for it. */
+static bool hear_leave_and_end(struct fake_lead *f)
+{
+	if (!fake_begin(f) || !fake_hear(f, MST_MSG_LEAVE))
+		return false;
+	atomic_store(&leaves, true);
+	while (fake_hear(f, MST_MSG_HEARTBEAT))
+		;
+	atomic_store(&hung_up, true);
+	return true;
+}
+
+static bool comes(_Atomic bool *what)
+{
+	uint64_t until_ns = mst_now_ns() + PATIENCE_NS;
+
+	while (!atomic_load(what) && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	return atomic_load(what);
+}
+
+static void *close_handle(void *arg)
+{
+	muster_close(m);
+	return arg;
+}
+
+static void a_child_forked_while_a_thread_closes_keeps_nothing_open(void)
+{
+	pthread_t thread;
+
+	begin(hear_leave_and_end);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, close_handle, NULL), 0);
+	CU_ASSERT(comes(&leaves));
+	pid_t child = fork();
+	if (child == 0)
+		for (;;)
+			pause();
+	pthread_join(thread, NULL);
+	CU_ASSERT(comes(&hung_up));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	fake_close(&fake);
+}
+
+static CU_TestInfo cases[] = {
+	{ "what is wrong besides does not matter in a child",
+	  what_is_wrong_besides_does_not_matter_in_a_child },
+	{ "a child is told so where the end was asked for",
+	  a_child_is_told_so_where_the_end_was_asked_for },
+	{ "a child forked while a thread closes the handle keeps nothing open",
+	  a_child_forked_while_a_thread_closes_keeps_nothing_open },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("client forks", cases);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* What is infinite or NaN and handed over: under --guard the call says -EDOM, the contribution is
+ * given up, and the worker goes on. */
+#include <errno.h>
+#include <math.h>
+
+#include "client/handle.h"
+#include "tests/unit/client/client_case.h"
+#include "tests/ut.h"
+
+static float own[FAKE_ELEMS];
+
+static bool begin_only(struct fake_lead *f)
+{
+	return fake_begin(f) && fake_stay(f);
+}
+
+static bool guard_worker(struct fake_lead *f)
+{
+	f->welcome.guard = MST_GUARD_WORKER;
+	return fake_begin(f) && fake_stay(f);
+}
+
+static bool guard_full(struct fake_lead *f)
+{
+	f->welcome.guard = MST_GUARD_FULL;
+	return fake_begin(f) && fake_stay(f);
+}
+
+/* The next outcome is about nothing that was pushed: the worker is as after muster_abandon(). */
+static void expect_given_up(int rc, const char *what)
+{
+	CU_ASSERT_EQUAL(rc, -EDOM);
+	CU_ASSERT(says(muster_error(m), what));
+	CU_ASSERT(says(muster_error(m), "rank 1"));
+	CU_ASSERT_EQUAL(m->worker.tickets.sent, 0);
+	CU_ASSERT(m->worker.abandoned);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+}
+
+static void a_copy_of_what_is_not_finite_is_refused(void)
+{
+	static float bad[FAKE_ELEMS];
+
+	begin(guard_worker);
+	bad[5] = INFINITY;
+	CU_ASSERT_EQUAL(muster_push_range(m, 0, 5, bad), 0);
+	expect_given_up(muster_push_range(m, 5, 10, bad + 5), "element 5 of the gradient");
+	/* All of it can be given again; over itself too, which is no copy. */
+	CU_ASSERT_EQUAL(muster_push_range(m, 0, 5, bad), 0);
+	float *slot = muster_gradient(m);
+	slot[7] = -NAN;
+	expect_given_up(muster_push_range(m, 7, 1, slot + 7), "is NaN");
+	CU_ASSERT_EQUAL(muster_push_range(m, 6, FAKE_ELEMS - 6, own), 0);
+	close_both();
+}
+
+static void a_loss_that_is_not_finite_is_refused(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .has_loss = true };
+
+	begin(guard_worker);
+	c.loss = NAN;
+	expect_given_up(muster_push(m, &c, NULL), "loss that is told is NaN");
+	c.loss = INFINITY;
+	expect_given_up(muster_push(m, &c, NULL), "loss that is told is infinite");
+	c.has_loss = false;
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+	close_both();
+}
+
+static void what_lies_in_place_is_looked_at_under_full_alone(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+
+	for (int full = 0; full < 2; full++) {
+		begin(full ? guard_full : guard_worker);
+		float *slot = muster_gradient(m);
+		for (int i = 0; i < (int)FAKE_ELEMS; i++)
+			slot[i] = i == 9 || i == 11 ? NAN : 1;
+		CU_ASSERT_EQUAL(muster_push_range(m, 0, 9, NULL), 0);
+		if (full) {
+			expect_given_up(muster_push_range(m, 9, 1, NULL), "element 9");
+			slot[9] = 1;
+			expect_given_up(muster_push(m, &c, NULL), "element 11");
+			slot[11] = 1;
+		}
+		CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+		close_both();
+	}
+}
+
+/* The lead does not hear of it, and another can be offered. */
+static void a_start_state_that_is_not_finite_is_not_offered(void)
+{
+	static float state[FAKE_ELEMS];
+
+	CU_ASSERT_EQUAL_FATAL(open_fake(guard_worker, LONG_MS), 0);
+	state[3] = -INFINITY;
+	state[5] = NAN;
+	CU_ASSERT_EQUAL(muster_start(m, state, &out), -EDOM);
+	CU_ASSERT(says(muster_error(m), "rank 1: element 3 of the start state is minus infinite"));
+	CU_ASSERT_EQUAL(m->worker.phase, MST_WORKER_JOINED);
+	state[3] = state[5] = 1;
+	CU_ASSERT_EQUAL(muster_start(m, state, &out), 0);
+	close_both();
+}
+
+static void a_start_state_passes_without_a_guard(void)
+{
+	static const float state[FAKE_ELEMS] = { NAN };
+
+	CU_ASSERT_EQUAL_FATAL(open_fake(begin_only, LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(m, state, &out), 0);
+	close_both();
+}
+
+static void without_a_guard_all_is_sent(void)
+{
+	struct muster_contribution c = {
+		.size = sizeof(c), .weight = 1, .loss = NAN, .has_loss = true
+	};
+	static const float bad[1] = { NAN };
+
+	begin(begin_only);
+	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, bad), 0);
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+	close_both();
+}
+
+static void a_tensor_is_named_with_its_own_element(void)
+{
+	const struct muster_tensor tensor[] = { { "first", 0, 4, 1, 1 }, { NULL, 4, 4, 1, 1 } };
+	struct mst_tensors *t;
+	char place[160];
+
+	CU_ASSERT_EQUAL_FATAL(mst_tensors_copy(tensor, 2, &t), 0);
+	CU_ASSERT(says(mst_tensors_place(t, 3, place, sizeof(place)),
+		       "element 3 of tensor \"first\""));
+	CU_ASSERT(says(mst_tensors_place(t, 4, place, sizeof(place)),
+		       "element 0 of tensor number 1"));
+	CU_ASSERT_STRING_EQUAL(mst_tensors_place(t, 8, place, sizeof(place)), "");
+	CU_ASSERT_STRING_EQUAL(mst_tensors_place(NULL, 0, place, sizeof(place)), "");
+	mst_tensors_free(t);
+}
+
+static bool table_refused(const struct muster_tensor *tensor, uint32_t count, const char *said)
+{
+	char why[400] = "";
+	int rc = mst_tensors_check(tensor, count, 10, why, sizeof(why));
+
+	return rc == -EINVAL && says(why, said);
+}
+
+static void a_table_names_every_element_once(void)
+{
+	struct muster_tensor t[] = { { "a", 0, 4, 1, 1 }, { "b", 4, 6, 1, 1 } };
+	const struct muster_tensor good[] = { t[0], t[1] };
+	char why[400];
+
+	CU_ASSERT_EQUAL(mst_tensors_check(t, 2, 10, why, sizeof(why)), 0);
+	t[1].first = 3, t[1].count = 7;
+	CU_ASSERT(table_refused(t, 2,
+				"\"b\" begins at element 3, tensor \"a\" ends at element 4: "
+				"they share 1 elements"));
+	t[1].first = 6, t[1].count = 4;
+	CU_ASSERT(table_refused(t, 2,
+				"\"b\" begins at element 6, tensor \"a\" ends at element 4: "
+				"nobody names 2 elements"));
+	t[1] = good[1], t[1].count = 5;
+	CU_ASSERT(table_refused(t, 2, "\"b\" ends at element 9, the vector has 10"));
+	t[1].count = 7;
+	CU_ASSERT(table_refused(t, 2, "7 elements from 4 on, the vector has 10"));
+	t[1].count = 0;
+	CU_ASSERT(table_refused(t, 2, "0 elements"));
+	t[1] = good[1], t[1].name = NULL, t[0].first = 1, t[0].count = 3;
+	CU_ASSERT(table_refused(t, 2, "\"a\" begins at element 1, the vector begins at element 0"));
+	t[0] = good[0], t[1].first = 5, t[1].count = 5;
+	CU_ASSERT(table_refused(t, 2, "tensor number 1 begins"));
+}
+
+/* What does not take effect is refused, and unset scales with it. */
+static void a_scale_that_means_nothing_is_refused(void)
+{
+	struct muster_tensor t = { "a", 0, 10, 0.5f, 1 };
+
+	CU_ASSERT(table_refused(&t, 1, "\"a\" has lr_scale 0.5 and decay_scale 1"));
+	t.lr_scale = 1, t.decay_scale = 0;
+	CU_ASSERT(table_refused(&t, 1, "set both to 1"));
+}
+
+static CU_TestInfo cases[] = {
+	{ "a copy of what is not finite is refused", a_copy_of_what_is_not_finite_is_refused },
+	{ "a loss that is not finite is refused", a_loss_that_is_not_finite_is_refused },
+	{ "what lies in place is looked at under full alone",
+	  what_lies_in_place_is_looked_at_under_full_alone },
+	{ "a start state that is not finite is not offered",
+	  a_start_state_that_is_not_finite_is_not_offered },
+	{ "a start state passes without a guard", a_start_state_passes_without_a_guard },
+	{ "without a guard all is sent", without_a_guard_all_is_sent },
+	{ "a tensor is named with its own element", a_tensor_is_named_with_its_own_element },
+	{ "a table names every element once", a_table_names_every_element_once },
+	{ "a scale that means nothing is refused", a_scale_that_means_nothing_is_refused },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("client guard", cases);
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: MIT */
+/* muster_open() against servers that are not there, say nothing, or say the wrong thing: it comes
+ * back in time, with an error that is documented and a sentence. */
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/client/client_case.h"
+#include "tests/ut.h"
+
+static int reopen(const struct muster_options *opt)
+{
+	m = NULL;
+	int rc = muster_open(opt, &m);
+	CU_ASSERT_PTR_NULL(m);
+	CU_ASSERT(strlen(muster_error(NULL)) > 10);
+	return rc;
+}
+
+/* ---- the sentence ---- */
+
+void __real_mst_handle_free(struct muster *gone);
+void __wrap_mst_handle_free(struct muster *gone);
+static bool opens_another; /* while a handle is freed */
+
+/* Several workers may share a thread, as simulated ones do. */
+void __wrap_mst_handle_free(struct muster *gone)
+{
+	struct muster *other;
+	bool now = opens_another;
+
+	opens_another = false;
+	if (now)
+		CU_ASSERT_EQUAL(muster_open(NULL, &other), -EINVAL);
+	__real_mst_handle_free(gone);
+}
+
+static void the_reason_is_that_of_the_call_that_returned_last(void)
+{
+	struct muster_options opt = options_for("nowhere", 1);
+
+	opens_another = true;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "nowhere"));
+}
+
+/* ---- options ---- */
+
+static void wrong_options_are_einval(void)
+{
+	struct muster_options good = options_for("127.0.0.1:1", 1), opt;
+	const struct muster_tensor tensor = { "w", FAKE_ELEMS - 1, 2, 1, 1 };
+
+	opt = good, opt.size = 0;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "options.size"));
+	opt = good, opt.elems = 0;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.elems = UINT64_MAX;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.type = (enum muster_type)9;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.owner = (enum muster_owner)9;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.rank = -2;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	opt = good, opt.server = "nowhere";
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "HOST:PORT"));
+	opt = good, opt.tensors = &tensor, opt.tensor_count = 1;
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "options.tensors: tensor \"w\" has 2 elements"));
+	CU_ASSERT_EQUAL(reopen(NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_open(&good, NULL), -EINVAL);
+}
+
+/* As a program does that was compiled when the options ended with the number of tensors. What its
+ * memory holds behind them is not the library's to read. */
+static void older_options_are_as_good(void)
+{
+	struct muster_options old = options_for("127.0.0.1:1", 1);
+
+	old.size = offsetof(struct muster_options, join_ms);
+	old.join_ms = old.wait_ms = UINT32_MAX;
+	old.elems = 0;
+	CU_ASSERT_EQUAL(reopen(&old), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "options.elems"));
+	old.size = offsetof(struct muster_options, elems); /* it lacks what nobody can do without */
+	old.elems = FAKE_ELEMS;
+	CU_ASSERT_EQUAL(reopen(&old), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "options.elems is 0"));
+}
+
+static void newer_options_that_are_unset_are_as_good(void)
+{
+	struct {
+		struct muster_options known;
+		uint64_t newer;
+	} opt = { options_for("127.0.0.1:1", 1), 0 };
+
+	opt.known.size = sizeof(opt);
+	opt.known.elems = 0;
+	CU_ASSERT_EQUAL(reopen(&opt.known), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "options.elems"));
+	opt.newer = 1;
+	CU_ASSERT_EQUAL(reopen(&opt.known), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "newer libmuster"));
+}
+
+static void wrong_variables_are_einval(void)
+{
+	static const char *const wrong[][2] = {
+		{ "MUSTER_RANK", "3x" },          { "MUSTER_RANK", "99999999999" },
+		{ "MUSTER_TRANSPORT", "pigeon" }, { "MUSTER_GID_INDEX", "-1" },
+		{ "MUSTER_GID_INDEX", "0x" },     { "MUSTER_LOG", "loud" }
+	};
+	struct muster_options opt = options_for("127.0.0.1:1", 1);
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		setenv(wrong[i][0], wrong[i][1], 1);
+		CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+		CU_ASSERT(says(muster_error(NULL), wrong[i][1]));
+		unsetenv(wrong[i][0]);
+	}
+}
+
+/* musterd would read another name than was meant. */
+static void a_job_whose_name_is_no_text_is_einval(void)
+{
+	struct muster_options opt = options_for("127.0.0.1:1", 1);
+
+	opt.job = "caf\xe9";
+	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "the job's name is not UTF-8"));
+}
+
+/* ---- finding the lead ---- */
+
+static void nobody_there_is_etimedout_in_time(void)
+{
+	struct mst_listener *l;
+	char address[64];
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
+	mst_tcp.unlisten(l);
+	struct muster_options opt = options_for(address, SHORT_MS);
+	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
+	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
+	CU_ASSERT(says(muster_error(NULL), address));
+}
+
+static bool say_nothing(struct fake_lead *f)
+{
+	return fake_stay(f);
+}
+
+static void silence_is_etimedout_in_time(void)
+{
+	CU_ASSERT_EQUAL(open_fake(say_nothing, SHORT_MS), -ETIMEDOUT);
+	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
+	CU_ASSERT(says(muster_error(NULL), fake.address));
+	close_both();
+}
+
+static uint32_t calls;
+
+static bool hang_up_always(struct fake_lead *f)
+{
+	for (calls = 1; fake_next(f);)
+		calls++;
+	return false;
+}
+
+static void a_lead_that_always_hangs_up_is_enotconn(void)
+{
+	CU_ASSERT_EQUAL(open_fake(hang_up_always, LONG_MS), -ENOTCONN);
+	CU_ASSERT(says(muster_error(NULL), "without a word"));
+	close_both();
+	CU_ASSERT_EQUAL(calls, 10);
+}
+
+static bool end(struct fake_lead *f)
+{
+	mst_tcp.unlisten(f->listen_fd);
+	f->listen_fd = NULL;
+	return false;
+}
+
+static void a_lead_that_ends_before_it_answers_is_enotconn(void)
+{
+	CU_ASSERT_EQUAL(open_fake(end, LONG_MS), -ENOTCONN);
+	CU_ASSERT(says(muster_error(NULL), "without a word"));
+	CU_ASSERT(took_ms() < LONG_MS);
+	close_both();
+}
+
+/* As a server does that must make room among many strangers. */
+static bool hang_up_thrice(struct fake_lead *f)
+{
+	for (int i = 0; i < 3; i++) {
+		if (!fake_next(f))
+			return false;
+	}
+	return fake_refuse(f, -EBUSY, "heard at last");
+}
+
+static void a_hello_that_was_not_heard_is_said_again(void)
+{
+	CU_ASSERT_EQUAL(open_fake(hang_up_thrice, LONG_MS), -EBUSY);
+	CU_ASSERT(says(muster_error(NULL), "heard at last"));
+	close_both();
+}
+
+static bool speak_http(struct fake_lead *f)
+{
+	static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
+
+	return fake_say_bytes(f, text, strlen(text)) && fake_stay(f);
+}
+
+static void garbage_is_eproto(void)
+{
+	CU_ASSERT_EQUAL(open_fake(speak_http, LONG_MS), -EPROTO);
+	CU_ASSERT(took_ms() < 2000);
+	CU_ASSERT(says(muster_error(NULL), "no muster server"));
+	close_both();
+}
+
+static bool speak_protocol_7(struct fake_lead *f)
+{
+	static const uint8_t frame[] = { 'm', 's', 't', 'r', 7, 0, MST_MSG_WELCOME, 0, 0, 0, 0, 0 };
+
+	return fake_say_bytes(f, frame, sizeof(frame)) && fake_stay(f);
+}
+
+static void another_protocol_is_eproto_and_named(void)
+{
+	CU_ASSERT_EQUAL(open_fake(speak_protocol_7, LONG_MS), -EPROTO);
+	CU_ASSERT(says(muster_error(NULL), "protocol 7"));
+	close_both();
+}
+
+static bool promise_a_megabyte(struct fake_lead *f)
+{
+	static const uint8_t frame[] = {
+		'm', 's', 't', 'r', 1, 0, MST_MSG_WELCOME, 0, 0, 0, 16, 0
+	};
+
+	return fake_say_bytes(f, frame, sizeof(frame)) && fake_stay(f);
+}
+
+static void a_frame_beyond_reason_is_eproto(void)
+{
+	CU_ASSERT_EQUAL(open_fake(promise_a_megabyte, LONG_MS), -EPROTO);
+	CU_ASSERT(took_ms() < 2000);
+	close_both();
+}
+
+static bool refuse(struct fake_lead *f)
+{
+	return fake_hear(f, MST_MSG_HELLO) && fake_refuse(f, -EEXIST, "rank 1 is taken");
+}
+
+static void a_refusal_keeps_code_and_reason(void)
+{
+	CU_ASSERT_EQUAL(open_fake(refuse, LONG_MS), -EEXIST);
+	CU_ASSERT_STRING_EQUAL(muster_error(NULL), "rank 1 is taken");
+	close_both();
+}
+
+static bool ask_for_a_state(struct fake_lead *f)
+{
+	const struct mst_message msg = { .kind = MST_MSG_LEAVE };
+
+	return fake_say(f, &msg) && fake_stay(f);
+}
+
+static void a_message_no_lead_sends_is_eproto(void)
+{
+	CU_ASSERT_EQUAL(open_fake(ask_for_a_state, LONG_MS), -EPROTO);
+	close_both();
+}
+
+static void *listen_later(void *address)
+{
+	static struct mst_listener *l;
+	char bound[64];
+
+	mst_sleep_ns(200 * MST_MS);
+	return mst_tcp.listen(address, &l, bound, sizeof(bound)) == 0 ? l : NULL;
+}
+
+static void a_server_may_come_later(void)
+{
+	struct mst_listener *l;
+	char address[64];
+	pthread_t thread;
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
+	mst_tcp.unlisten(l);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, listen_later, address), 0);
+	struct muster_options opt = options_for(address, 1000);
+	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
+	CU_ASSERT(says(muster_error(NULL), "took the connection"));
+	pthread_join(thread, (void **)&l);
+	mst_tcp.unlisten(l);
+}
+
+/* ---- welcomes ---- */
+
+#define SPOIL(field, value)                                                                        \
+	{                                                                                          \
+		offsetof(struct mst_welcome, field), value                                         \
+	}
+
+/* A 32-bit word of a good welcome, and what is wrong there. */
+static const struct spoil {
+	size_t offset;
+	uint32_t value;
+} spoils[] = {
+	SPOIL(rank, FAKE_WORKERS),
+	SPOIL(workers, MST_WORKERS_MAX + 1),
+	SPOIL(workers, 0),
+	SPOIL(slots, 0),
+	SPOIL(slots, MST_SLOTS_MAX + 1),
+	SPOIL(server_count, 2),
+	SPOIL(elems, FAKE_ELEMS + 1),
+	SPOIL(type, MUSTER_F16),
+	SPOIL(result_type, MUSTER_F16),
+	SPOIL(owner, MUSTER_WORKERS_OWN),
+	SPOIL(buffers, 0),
+	SPOIL(buffers, UINT32_MAX),
+	SPOIL(buffers, FAKE_BUFFERS + 1), /* more than is published */
+	SPOIL(lease_ns, 0),
+	SPOIL(incarnation, 0),
+	SPOIL(job, 'x'),
+	SPOIL(server[0].address, 0),
+	SPOIL(path.ack_timeout, 0), /* would never give up */
+	SPOIL(path.pkey, UINT16_MAX + 1),
+	SPOIL(path.pkey, (uint32_t)-2),
+};
+static size_t spoiled;
+
+static bool welcome_absurdly(struct fake_lead *f)
+{
+	const struct spoil *s = &spoils[spoiled];
+
+	memcpy((char *)&f->welcome + s->offset, &s->value, sizeof(s->value));
+	return fake_link(f) && fake_stay(f);
+}
+
+static void absurd_figures_are_eproto(void)
+{
+	for (spoiled = 0; spoiled < sizeof(spoils) / sizeof(spoils[0]); spoiled++) {
+		CU_ASSERT_EQUAL(open_fake(welcome_absurdly, LONG_MS), -EPROTO);
+		CU_ASSERT(took_ms() < 2000);
+		close_both();
+	}
+}
+
+static bool name_no_listener(struct fake_lead *f)
+{
+	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
+		 "/muster-nobody");
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void a_listener_that_is_not_there_is_named(void)
+{
+	CU_ASSERT_EQUAL(open_fake(name_no_listener, SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT(says(muster_error(NULL), "/muster-nobody"));
+	close_both();
+}
+
+/* What auto comes to on another host than the server's. */
+static void shared_memory_elsewhere_says_what_to_do(void)
+{
+	CU_ASSERT_EQUAL(open_fake(name_no_listener, SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT(says(muster_error(NULL), "shared memory only"));
+	CU_ASSERT(says(muster_error(NULL), "--transport verbs"));
+	close_both();
+}
+
+static bool name_a_listener_afar(struct fake_lead *f)
+{
+	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
+		 "verbs:10.0.0.1:4791");
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void another_transport_than_the_listeners_is_einval(void)
+{
+	setenv("MUSTER_TRANSPORT", "shm", 1);
+	CU_ASSERT_EQUAL(open_fake(name_a_listener_afar, LONG_MS), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "listener verbs:10.0.0.1:4791 is for verbs"));
+	CU_ASSERT(says(muster_error(NULL), "MUSTER_TRANSPORT says shm"));
+	close_both();
+	setenv("MUSTER_TRANSPORT", "verbs", 1);
+	CU_ASSERT_EQUAL(open_fake(name_no_listener, LONG_MS), -EINVAL);
+	CU_ASSERT(says(muster_error(NULL), "--transport verbs"));
+	close_both();
+	unsetenv("MUSTER_TRANSPORT");
+}
+
+static bool name_a_strange_listener(struct fake_lead *f)
+{
+	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address), "pigeon:loft");
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void a_listener_of_no_transport_here_is_named(void)
+{
+	CU_ASSERT_EQUAL(open_fake(name_a_strange_listener, LONG_MS), -EPROTONOSUPPORT);
+	CU_ASSERT(says(muster_error(NULL), "pigeon:loft"));
+	close_both();
+}
+
+static void variables_too_long_are_einval(void)
+{
+	static const char *const name[] = { "MUSTER_DEVICE", "MUSTER_DATA_ADDRESS" };
+	struct muster_options opt = options_for("127.0.0.1:1", 1);
+	char text[1000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+		setenv(name[i], text, 1);
+		CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
+		CU_ASSERT(says(muster_error(NULL), name[i]));
+		unsetenv(name[i]);
+	}
+}
+
+static bool send_away(struct fake_lead *f)
+{
+	struct mst_link_request request;
+
+	if (!fake_greet(f))
+		return false;
+	while (mst_shm.listener->next_request(f->listener, &request) != 0)
+		mst_sleep_ns(MST_MS);
+	return mst_shm.listener->answer(f->listener, &request, NULL) == 0 && fake_stay(f);
+}
+
+static void being_sent_away_is_eacces(void)
+{
+	CU_ASSERT_EQUAL(open_fake(send_away, LONG_MS), -EACCES);
+	close_both();
+}
+
+static bool greet_only(struct fake_lead *f)
+{
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void a_listener_that_stays_shut_is_etimedout_in_time(void)
+{
+	CU_ASSERT_EQUAL(open_fake(greet_only, SHORT_MS), -ETIMEDOUT);
+	CU_ASSERT(took_ms() < SHORT_MS + 1500);
+	close_both();
+}
+
+/* ---- what the lead says while the listener stays shut ---- */
+
+static bool greet_and_refuse(struct fake_lead *f)
+{
+	if (!fake_greet(f))
+		return false;
+	mst_sleep_ns(100 * MST_MS);
+	return fake_refuse(f, -EHOSTDOWN, "enough of this job") && fake_stay(f);
+}
+
+static bool greet_and_finish(struct fake_lead *f)
+{
+	if (!fake_greet(f))
+		return false;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	msg->kind = MST_MSG_FINISHED;
+	snprintf(msg->why, sizeof(msg->why), "%s", "all commits are made");
+	mst_sleep_ns(100 * MST_MS);
+	bool said = fake_say(f, msg);
+	free(msg);
+	return said && fake_stay(f);
+}
+
+static void a_lead_that_speaks_is_heard_before_a_shut_listener(void)
+{
+	CU_ASSERT_EQUAL(open_fake(greet_and_refuse, LONG_MS), -EHOSTDOWN);
+	CU_ASSERT(took_ms() < LONG_MS / 2);
+	CU_ASSERT(says(muster_error(NULL), "enough of this job"));
+	close_both();
+	CU_ASSERT_EQUAL(open_fake(greet_and_finish, LONG_MS), -ESHUTDOWN);
+	CU_ASSERT(took_ms() < LONG_MS / 2);
+	CU_ASSERT(says(muster_error(NULL), "all commits are made"));
+	close_both();
+}
+
+static CU_TestInfo cases[] = {
+	{ "the sentence is that of the call that returned last",
+	  the_reason_is_that_of_the_call_that_returned_last },
+	{ "wrong options are -EINVAL", wrong_options_are_einval },
+	{ "older options are as good", older_options_are_as_good },
+	{ "newer options that are unset are as good", newer_options_that_are_unset_are_as_good },
+	{ "wrong variables are -EINVAL, and quoted", wrong_variables_are_einval },
+	{ "a job whose name is no text is -EINVAL", a_job_whose_name_is_no_text_is_einval },
+	{ "nobody there is -ETIMEDOUT, in time", nobody_there_is_etimedout_in_time },
+	{ "silence is -ETIMEDOUT, in time", silence_is_etimedout_in_time },
+	{ "a lead that always hangs up is -ENOTCONN", a_lead_that_always_hangs_up_is_enotconn },
+	{ "a lead that ends before it answers is -ENOTCONN",
+	  a_lead_that_ends_before_it_answers_is_enotconn },
+	{ "a hello that was not heard is said again", a_hello_that_was_not_heard_is_said_again },
+	{ "garbage is -EPROTO", garbage_is_eproto },
+	{ "another protocol is -EPROTO, and named", another_protocol_is_eproto_and_named },
+	{ "a frame beyond reason is -EPROTO", a_frame_beyond_reason_is_eproto },
+	{ "a refusal keeps its code and sentence", a_refusal_keeps_code_and_reason },
+	{ "a message that no lead sends is -EPROTO", a_message_no_lead_sends_is_eproto },
+	{ "a server may come later than the worker", a_server_may_come_later },
+	{ "a welcome with absurd figures is -EPROTO", absurd_figures_are_eproto },
+	{ "a listener that is not there is named", a_listener_that_is_not_there_is_named },
+	{ "shared memory on another host says what to do",
+	  shared_memory_elsewhere_says_what_to_do },
+	{ "another transport than the listener's is -EINVAL, and both are named",
+	  another_transport_than_the_listeners_is_einval },
+	{ "a listener of no transport here is named", a_listener_of_no_transport_here_is_named },
+	{ "variables that are too long are -EINVAL", variables_too_long_are_einval },
+	{ "being sent away from the listener is -EACCES", being_sent_away_is_eacces },
+	{ "a listener that stays shut is -ETIMEDOUT, in time",
+	  a_listener_that_stays_shut_is_etimedout_in_time },
+	{ "a lead that speaks is heard, though the listener stays shut",
+	  a_lead_that_speaks_is_heard_before_a_shut_listener },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("client join", cases);
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker of a job with several servers, over a transport that maps and over one that does not:
+ *
+ *   test_unit_client_servers shm|far
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/client/servers_case.h"
+#include "tests/ut.h"
+
+/* ---- gradients and results ---- */
+
+static bool serve_two_pushes(struct fake_lead *f)
+{
+	return fake_begin(f) && hear_push(f, 1, 0) && answer_push(f, 1, false) &&
+	       hear_push(f, 2, 5000) && answer_push(f, 2, true) && ends_well(f);
+}
+
+static void push_whole(float base, const float *ranges_of)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 3, .full = true };
+	float *grad = muster_gradient(m);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(grad);
+	for (uint64_t i = 0; i < ELEMS; i++)
+		grad[i] = ranges_of != NULL ? 0 : base + (float)i;
+	if (ranges_of != NULL) { /* across a border, within a part, and a whole part with both */
+		CU_ASSERT_EQUAL(muster_push_range(m, 4000, 200, ranges_of + 4000), 0);
+		CU_ASSERT_EQUAL(muster_push_range(m, 0, 4000, ranges_of), 0);
+		CU_ASSERT_EQUAL(muster_push_range(m, 8300, 10, ranges_of + 8300), 0);
+		memcpy(grad + 4200, ranges_of + 4200, 4100 * sizeof(*grad));
+		memcpy(grad + 8310, ranges_of + 8310, (ELEMS - 8310) * sizeof(*grad));
+	}
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+}
+
+static void expect_whole(uint64_t version)
+{
+	CU_ASSERT_EQUAL_FATAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(out.version, version);
+	const float *result = out.result;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(result);
+	uint64_t wrong = 0;
+	for (uint64_t i = 0; i < ELEMS; i++)
+		wrong += result[i] != RESULT + (float)i;
+	CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static void gradients_and_results_are_whole(void)
+{
+	static float values[ELEMS];
+
+	for (uint64_t i = 0; i < ELEMS; i++)
+		values[i] = 5000 + (float)i;
+	begin_servers(serve_two_pushes);
+	push_whole(0, NULL);
+	expect_whole(1);
+	push_whole(5000, values);
+	expect_whole(2);
+	end_servers();
+}
+
+/* ---- who hears what ---- */
+
+static bool hear_ask_alone(struct fake_lead *f)
+{
+	uint32_t imm = 0;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm) || mst_imm_kind(imm) != MST_IMM_ASK)
+		return false;
+	for (int i = 0; i < 40; i++)
+		fake_turn(f);
+	for (uint32_t k = 1; k < SERVERS; k++)
+		if (f->server[k].arrived != 0)
+			return false;
+	return ends_well(f);
+}
+
+static void an_ask_goes_to_the_lead_alone(void)
+{
+	begin_servers(hear_ask_alone);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	end_servers();
+}
+
+static bool hear_abandon(struct fake_lead *f)
+{
+	uint32_t imm = 0;
+
+	if (!fake_begin(f))
+		return false;
+	for (uint32_t k = 0; k < SERVERS; k++)
+		if (!fake_arrival_of(f, k, &imm) || imm != mst_imm(MST_IMM_ABANDON, 0, 1))
+			return false;
+	for (uint32_t k = SERVERS; k-- > 0;)
+		if (!grant(f, k, 2))
+			return false;
+	return ends_well(f);
+}
+
+static void what_is_given_up_every_server_hears_of(void)
+{
+	static float values[10];
+
+	if (fake_transport->maps)
+		return; /* nothing has left the worker, and nobody is told */
+	begin_servers(hear_abandon);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	CU_ASSERT_EQUAL(muster_push_range(m, 5000, 10, values), 0); /* to one of them */
+	CU_ASSERT_EQUAL(muster_abandon(m), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	uint64_t until_ns = mst_now_ns() + MST_SECOND;
+	while (muster_gradient(m) == NULL && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	end_servers();
+}
+
+/* ---- parts that do not come, or differ ---- */
+
+static bool leave_one_out(struct fake_lead *f)
+{
+	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
+
+	return fake_begin(f) && hear_push(f, 1, 0) && judge(f, 1) && grant(f, 0, 2) &&
+	       grant(f, 1, 2) && grant(f, 2, 2) && fake_answer_of(f, 0, &a) &&
+	       fake_answer_of(f, 2, &a) && await_stage(f, 1) && fake_answer_of(f, 1, &a) &&
+	       ends_well(f);
+}
+
+static void a_version_waits_for_its_last_part(void)
+{
+	begin_servers(leave_one_out);
+	push_whole(0, NULL);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	CU_ASSERT(says(muster_error(m), "answer"));
+	atomic_store(&stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(out.version, 1);
+	end_servers();
+}
+
+static bool answer_differently(struct fake_lead *f)
+{
+	struct mst_lane_answer a = { 2, 1, 2, MST_WHERE_COPIED, 0 };
+	struct mst_lane_answer b = { 2, 2, 2, MST_WHERE_COPIED, 0 };
+
+	return fake_begin(f) && hear_push(f, 1, 0) && fake_answer_of(f, 0, &a) &&
+	       fake_answer_of(f, 1, &a) && fake_answer_of(f, 2, &b) && ends_well(f);
+}
+
+static void parts_of_different_versions_are_no_version(void)
+{
+	begin_servers(answer_differently);
+	push_whole(0, NULL);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
+	CU_ASSERT(says(muster_error(m), "protocol"));
+	end_servers();
+}
+
+/* ---- ends ---- */
+
+static bool hang_up_one(struct fake_lead *f)
+{
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm))
+		return false;
+	fake_transport->detach(f->server[1].link);
+	fake_transport->link_free(f->server[1].link);
+	f->server[1].link = NULL;
+	return ends_well(f);
+}
+
+static void one_lost_link_ends_the_session(void)
+{
+	begin_servers(hang_up_one);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT(says(muster_error(m), "server 1 (of 0 to 2)"));
+	if (fake_transport->maps) /* else the link itself tells why */
+		CU_ASSERT(says(muster_error(m), "the lead, server 0 at "));
+	CU_ASSERT_EQUAL(muster_push(m, NULL, NULL), -ENOTCONN);
+	end_servers();
+}
+
+static bool hang_up_one_and_say_why_late(struct fake_lead *f)
+{
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm))
+		return false;
+	fake_transport->detach(f->server[1].link);
+	fake_transport->link_free(f->server[1].link);
+	f->server[1].link = NULL;
+	mst_sleep_ns(100 * MST_MS);
+	return fake_refuse(f, -EHOSTDOWN, "server 1 ran out of paper") && ends_well(f);
+}
+
+static void every_call_waits_a_moment_for_the_leads_words(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+	int rc = 0;
+
+	begin_servers(hang_up_one_and_say_why_late);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	for (uint64_t until_ns = mst_now_ns() + MST_SECOND; rc == 0 && mst_now_ns() < until_ns;)
+		rc = muster_push_range(m, 0, 0, NULL);
+	CU_ASSERT_EQUAL(rc, -EHOSTDOWN);
+	CU_ASSERT(says(muster_error(m), "ran out of paper"));
+	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EHOSTDOWN);
+	CU_ASSERT(says(muster_error(m), "ran out of paper"));
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -EHOSTDOWN);
+	CU_ASSERT(says(muster_error(m), "ran out of paper"));
+	end_servers();
+}
+
+static bool say_session(struct fake_lead *f, uint32_t k, const struct mst_lane_session *word)
+{
+	return fake_put_of(
+		f, k,
+		&(struct mst_put){ .offset = f->server[k].layout.down_session[MST_SESSION_OF_JOB],
+				   .src = word,
+				   .bytes = sizeof(*word),
+				   .notify = true,
+				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0) });
+}
+
+/* A member that has lost the lead ends its sessions; what says most is the lead's own link. */
+static bool lose_the_lead(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ENOTCONN };
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm) || !say_session(f, 1, &word))
+		return false;
+	fake_transport->detach(f->server[0].link);
+	fake_transport->link_free(f->server[0].link);
+	f->server[0].link = NULL;
+	atomic_store(&stage, 1);
+	return ends_well(f);
+}
+
+static void a_lost_link_is_named_before_who_ended_the_session(void)
+{
+	if (!fake_transport->maps)
+		return; /* nothing moves while the worker does not look */
+	begin_servers(lose_the_lead);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	while (atomic_load(&stage) < 1)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT(says(muster_error(m), "the link to server 0 (of 0 to 2)"));
+	end_servers();
+}
+
+/* A member that says the job has ended: the lead's word comes later. */
+static bool finish_late(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_FINISHED };
+	uint32_t imm;
+
+	if (!fake_begin(f) || !fake_arrival(f, &imm) || !say_session(f, 2, &word))
+		return false;
+	return await_stage(f, 1) && say_session(f, 0, &word) && ends_well(f);
+}
+
+static void the_jobs_end_is_the_leads_word(void)
+{
+	begin_servers(finish_late);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	atomic_store(&stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT(out.finished);
+	end_servers();
+}
+
+/* A member that has given its part of the last version, and goes before others have. */
+static bool finish_apart(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_FINISHED, .version = 1 };
+	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
+	uint32_t imm;
+	bool well = fake_begin(f) && fake_arrival(f, &imm) && fake_answer_of(f, 2, &a);
+
+	for (uint32_t k = 0; k < SERVERS; k++)
+		well = well && say_session(f, k, &word);
+	if (!well)
+		return false;
+	fake_transport->detach(f->server[2].link);
+	fake_transport->link_free(f->server[2].link);
+	f->server[2].link = NULL;
+	return await_stage(f, 1) && fake_answer_of(f, 0, &a) && fake_answer_of(f, 1, &a) &&
+	       ends_well(f);
+}
+
+static void a_part_that_has_come_is_not_missed(void)
+{
+	if (!fake_transport->maps)
+		return; /* what is put before a detach stays there */
+	begin_servers(finish_apart);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+	atomic_store(&stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT(out.finished && out.version == 1);
+	end_servers();
+}
+
+static bool end_by_one(struct fake_lead *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ESTALE };
+	uint32_t imm;
+
+	return fake_begin(f) && fake_arrival(f, &imm) && say_session(f, 2, &word) && ends_well(f);
+}
+
+static void any_server_may_end_the_session(void)
+{
+	begin_servers(end_by_one);
+	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_wait(m, &out), -ESTALE);
+	end_servers();
+}
+
+/* ---- welcomes ---- */
+
+static int spoiled; /* which of the ways */
+
+static bool greet_spoiled(struct fake_lead *f)
+{
+	struct mst_welcome_server *s = f->welcome.server;
+
+	switch (spoiled) {
+	case 0: /* a gap */
+		s[1].first += FAKE_PART_ELEMS;
+		break;
+	case 1: /* an overlap */
+		s[1].first -= FAKE_PART_ELEMS;
+		s[1].count += FAKE_PART_ELEMS;
+		break;
+	case 2: /* a border within a page */
+		s[0].count -= 8;
+		s[1].first -= 8;
+		s[1].count += 8;
+		break;
+	case 3: /* too short */
+		s[2].count--;
+		break;
+	case 4: /* nothing in one of them */
+		s[2].count += s[1].count;
+		s[1].count = 0;
+		s[2].first = s[1].first;
+		break;
+	case 5: /* beyond what can be counted, and round to the right end */
+		s[1].count = UINT64_MAX - s[1].first + 1;
+		s[2].first = 0;
+		s[2].count = f->welcome.elems;
+		break;
+	case 6:
+		f->welcome.server_count = 0;
+		break;
+	case 7:
+		s[1].address[0] = '\0';
+		break;
+	default: /* a listener of another transport */
+		(void)snprintf(s[1].address, MST_LISTENER_LEN, "verbs:10.0.0.1:4000");
+	}
+	return fake_greet(f) && fake_stay(f);
+}
+
+static void parts_that_are_not_the_vector_are_refused(void)
+{
+	for (spoiled = 0; spoiled <= 8; spoiled++) {
+		CU_ASSERT_EQUAL(open_fake_servers(greet_spoiled, SERVERS), -EPROTO);
+		CU_ASSERT_PTR_NULL(m);
+		if (spoiled < 8)
+			CU_ASSERT(says(muster_error(NULL), "welcome"));
+		close_both();
+	}
+}
+
+static CU_TestInfo cases[] = {
+	{ "gradients and results are whole", gradients_and_results_are_whole },
+	{ "an ask goes to the lead alone", an_ask_goes_to_the_lead_alone },
+	{ "what is given up, every server hears of", what_is_given_up_every_server_hears_of },
+	{ "a version waits for its last part", a_version_waits_for_its_last_part },
+	{ "parts of different versions are no version",
+	  parts_of_different_versions_are_no_version },
+	{ "one lost link ends the session", one_lost_link_ends_the_session },
+	{ "every call waits a moment for the lead's words",
+	  every_call_waits_a_moment_for_the_leads_words },
+	{ "a lost link is named before who ended the session",
+	  a_lost_link_is_named_before_who_ended_the_session },
+	{ "the job's end is the lead's word", the_jobs_end_is_the_leads_word },
+	{ "a part that has come is not missed", a_part_that_has_come_is_not_missed },
+	{ "any server may end the session", any_server_may_end_the_session },
+	{ "parts that are not the vector are refused", parts_that_are_not_the_vector_are_refused },
+	CU_TEST_INFO_NULL,
+};
+
+int main(int argc, char **argv)
+{
+	servers_transport(argc, argv);
+	return ut_main("client: several servers", cases);
+}

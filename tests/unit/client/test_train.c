@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* muster_train() with a compute() that never comes to an end: the loop does, in words. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/client/client_case.h"
+#include "tests/ut.h"
+
+#define PATIENCE_NS (50 * MST_MS) /* the lease is as long */
+
+static unsigned calls;
+
+static bool begin_impatient(struct fake_lead *f)
+{
+	f->welcome.patience_ns = PATIENCE_NS;
+	f->welcome.lease_ns = PATIENCE_NS;
+	return fake_begin(f) && fake_stay(f);
+}
+
+static int apply(void *ctx, const struct muster_outcome *got)
+{
+	(void)ctx;
+	(void)got;
+	return 0;
+}
+
+static int train(int (*compute)(void *, void *, struct muster_contribution *))
+{
+	struct muster_hooks hooks = MUSTER_HOOKS;
+
+	hooks.compute = compute;
+	hooks.apply = apply;
+	calls = 0;
+	begin(begin_impatient);
+	return muster_train(m, &hooks);
+}
+
+static int local(void *ctx, void *grad)
+{
+	(void)ctx;
+	(void)grad;
+	return 0;
+}
+
+static int count_calls(void *ctx, void *grad, struct muster_contribution *c)
+{
+	(void)ctx;
+	(void)grad;
+	(void)c;
+	calls++;
+	return 0;
+}
+
+/* What would never be called is not accepted. */
+static void a_hook_that_no_policy_calls_is_refused(void)
+{
+	struct muster_hooks hooks = MUSTER_HOOKS;
+
+	hooks.compute = count_calls;
+	hooks.apply = apply;
+	hooks.local = local;
+	calls = 0;
+	begin(begin_impatient);
+	CU_ASSERT_EQUAL(muster_train(m, &hooks), -ENOTSUP);
+	CU_ASSERT(says(muster_error(m), "hooks.local"));
+	CU_ASSERT_EQUAL(calls, 0);
+	close_both();
+}
+
+static int add_nothing_at_the_third_call(void *ctx, void *grad, struct muster_contribution *c)
+{
+	(void)ctx;
+	(void)grad;
+	if (++calls < 3)
+		c->weight += 16;
+	return 0;
+}
+
+static void a_call_that_adds_nothing_ends_it(void)
+{
+	CU_ASSERT_EQUAL(train(add_nothing_at_the_third_call), -EINVAL);
+	CU_ASSERT_EQUAL(calls, 3);
+	CU_ASSERT(says(muster_error(m), "micro-batch 3"));
+	CU_ASSERT(says(muster_error(m), "weight 32"));
+	CU_ASSERT(says(muster_error(m), "full"));
+	close_both();
+}
+
+static int go_on_for_ever(void *ctx, void *grad, struct muster_contribution *c)
+{
+	(void)ctx;
+	(void)grad;
+	calls++;
+	c->weight += 1;
+	mst_sleep_ns(MST_MS);
+	return calls < 5000 ? 0 : -ELOOP;
+}
+
+static void a_batch_that_is_never_full_ends_it(void)
+{
+	char figures[64];
+
+	CU_ASSERT_EQUAL(train(go_on_for_ever), -EINVAL);
+	CU_ASSERT(took_ms() >= 2 * PATIENCE_NS / MST_MS);
+	(void)snprintf(figures, sizeof(figures), "%u micro-batches with %u samples", calls, calls);
+	CU_ASSERT(says(muster_error(m), figures));
+	CU_ASSERT(says(muster_error(m), "full"));
+	close_both();
+}
+
+static int end_with_what_there_is(void *ctx, void *grad, struct muster_contribution *c)
+{
+	(void)ctx;
+	(void)grad;
+	if (++calls == 1)
+		c->weight = 8;
+	else
+		c->full = true;
+	if (calls == 2) /* longer than patience, but it ends */
+		mst_sleep_ns(3 * PATIENCE_NS);
+	return 0;
+}
+
+static void a_last_call_may_add_nothing_and_take_long(void)
+{
+	CU_ASSERT_EQUAL(train(end_with_what_there_is), -ETIMEDOUT); /* nobody answers the push */
+	CU_ASSERT_EQUAL(calls, 2);
+	close_both();
+}
+
+static CU_TestInfo cases[] = {
+	{ "a call that adds nothing, and is not the last, ends it",
+	  a_call_that_adds_nothing_ends_it },
+	{ "a batch that is not full after patience and lease ends it",
+	  a_batch_that_is_never_full_ends_it },
+	{ "the call that sets full may add nothing, and take long",
+	  a_last_call_may_add_nothing_and_take_long },
+	{ "a hook that no policy calls is refused", a_hook_that_no_policy_calls_is_refused },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("muster_train", cases);
+}

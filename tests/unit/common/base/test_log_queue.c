@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* The promises of common/base/log_queue.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log_queue.h"
+#include "tests/ut.h"
+
+static struct mst_log_queue queue;
+
+static bool put(const char *line, bool urgent)
+{
+	return mst_log_queue_put(&queue, line, strlen(line), urgent);
+}
+
+/* Lines of one length, with a number, until there is no more room. Return: how many there are. */
+static unsigned fill(unsigned first, size_t len, bool urgent)
+{
+	char line[MST_LOG_LINE_MAX + 1];
+	unsigned count = 0;
+
+	do {
+		(void)snprintf(line, sizeof(line), "%0*u", (int)len, first + count);
+		count++;
+	} while (put(line, urgent));
+	return count - 1;
+}
+
+static void takes(const char *want)
+{
+	char line[MST_LOG_LINE_MAX + 1];
+	uint64_t dropped = 9;
+	size_t len = mst_log_queue_take(&queue, line, &dropped);
+
+	line[len] = '\0';
+	CU_ASSERT_STRING_EQUAL(line, want);
+	CU_ASSERT_EQUAL(dropped, 0);
+}
+
+static void takes_numbers(unsigned first, unsigned count, size_t len)
+{
+	char want[MST_LOG_LINE_MAX + 1];
+
+	for (unsigned i = 0; i < count; i++) {
+		(void)snprintf(want, sizeof(want), "%0*u", (int)len, first + i);
+		takes(want);
+	}
+}
+
+static void takes_gap(uint64_t want)
+{
+	char line[MST_LOG_LINE_MAX];
+	uint64_t dropped = 0;
+
+	CU_ASSERT_EQUAL(mst_log_queue_take(&queue, line, &dropped), 0);
+	CU_ASSERT_EQUAL(dropped, want);
+}
+
+static void is_empty(void)
+{
+	CU_ASSERT_TRUE(mst_log_queue_is_empty(&queue));
+	takes_gap(0);
+}
+
+static void lines_keep_their_order(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	is_empty();
+	for (unsigned round = 0; round < 3000; round++) { /* several times round the ring */
+		CU_ASSERT_TRUE(put("a", false) && put("bcd", true) &&
+			       put("a line of 30 characters, full", false));
+		CU_ASSERT_FALSE(mst_log_queue_is_empty(&queue));
+		takes("a");
+		takes("bcd");
+		takes("a line of 30 characters, full");
+	}
+	is_empty();
+}
+
+static void what_finds_no_room_is_counted(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	unsigned first = fill(0, 100, false);
+	CU_ASSERT(first * 100 <= MST_LOG_QUEUE_BYTES && first * 150 > MST_LOG_QUEUE_BYTES);
+	CU_ASSERT_EQUAL(queue.dropped, 1);
+	CU_ASSERT_EQUAL(fill(first, 100, false), 0);
+	takes_numbers(0, first, 100);
+	CU_ASSERT_FALSE(mst_log_queue_is_empty(&queue));
+	takes_gap(2);
+	is_empty();
+}
+
+static void gap_has_its_place(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	unsigned first = fill(0, 100, false);
+	takes_numbers(0, 10, 100);
+	unsigned second = fill(1000, 100, false);
+	CU_ASSERT(second >= 8 && second <= 10);
+	takes_numbers(10, first - 10, 100);
+	takes_gap(1);
+	takes_numbers(1000, second, 100);
+	takes_gap(1);
+	is_empty();
+}
+
+static void urgent_lines_have_a_reserve(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	unsigned first = fill(0, 100, false);
+	unsigned second = fill(1000, 100, true);
+	CU_ASSERT(second * 103 >= MST_LOG_QUEUE_RESERVE - 250);
+	CU_ASSERT_FALSE(put("-", false));
+	CU_ASSERT(queue.used <= MST_LOG_QUEUE_BYTES);
+	takes_numbers(0, first, 100);
+	takes_gap(1);
+	takes_numbers(1000, second, 100);
+	takes_gap(2);
+	is_empty();
+}
+
+static void longest_line_goes_round_the_end(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	for (unsigned round = 0; round < 200; round++) {
+		unsigned count = fill(round, MST_LOG_LINE_MAX, false);
+		CU_ASSERT(count > 50);
+		takes_numbers(round, count, MST_LOG_LINE_MAX);
+		takes_gap(1);
+		CU_ASSERT_TRUE(put("x", false)); /* so that the next round begins elsewhere */
+		takes("x");
+	}
+	is_empty();
+}
+
+static CU_TestInfo cases[] = {
+	{ "lines keep their order", lines_keep_their_order },
+	{ "what finds no room is dropped and counted", what_finds_no_room_is_counted },
+	{ "where lines are missing, their number stands in their place", gap_has_its_place },
+	{ "urgent lines find room where others do not", urgent_lines_have_a_reserve },
+	{ "the longest line goes round the ring's end", longest_line_goes_round_the_end },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("log_queue", cases);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of optimisers: what --optimizer and other servers may say, and what the rest of the program
+ * reads from a row. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/unit/common/optim/optim_case.h"
+#include "tests/ut.h"
+
+static bool is(const struct mst_optimizer *o, const char *name)
+{
+	return strcmp(o->row->name, name) == 0;
+}
+
+static void every_row_is_whole(void)
+{
+	const struct mst_optim *row;
+	struct mst_optimizer o;
+	char text[MST_OPTIM_EXAMPLE_LEN], why[256];
+
+	for (unsigned i = 0; (row = mst_optim_row(i)) != NULL; i++) {
+		CU_ASSERT(strlen(row->name) < MST_OPTIM_NAME_LEN && row->help != NULL);
+		CU_ASSERT_PTR_EQUAL(mst_optim_find(row->name), row);
+		for (unsigned isa = 0; isa < MST_ISA_COUNT; isa++)
+			CU_ASSERT_PTR_NOT_NULL(row->apply[isa]);
+		/* Its example is the row with all of its fallbacks, which are in range. */
+		(void)mst_optim_example(row, text);
+		CU_ASSERT_EQUAL(mst_optimizer_parse(text, &o, why, sizeof(why)), 0);
+		CU_ASSERT_PTR_EQUAL(o.row, row);
+		for (uint32_t k = 0; k < mst_optim_parameters(row); k++) {
+			CU_ASSERT_EQUAL(o.parameter[k], row->parameter[k].fallback);
+			CU_ASSERT_PTR_NOT_NULL(row->parameter[k].help);
+		}
+	}
+	CU_ASSERT_PTR_NULL(mst_optim_find("sg"));
+}
+
+static void an_optimizer_takes_what_it_leaves_out_from_the_default(void)
+{
+	struct mst_optimizer o;
+	char why[256];
+
+	CU_ASSERT(mst_optimizer_parse("sgd", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(is(&o, "sgd") && o.parameter[MST_SGD_LR] == 0.1 &&
+		  o.parameter[MST_SGD_MOMENTUM] == 0.9);
+	CU_ASSERT(mst_optimizer_parse("sgd:lr=0.5", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(o.parameter[MST_SGD_LR] == 0.5 && o.parameter[MST_SGD_MOMENTUM] == 0.9);
+	CU_ASSERT(mst_optimizer_parse("sgd:momentum=0,lr=1e-3", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(o.parameter[MST_SGD_LR] == 1e-3 && o.parameter[MST_SGD_MOMENTUM] == 0);
+	CU_ASSERT(mst_optimizer_parse("add", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(is(&o, "add"));
+}
+
+static void a_bad_optimizer_is_told_what_is_wrong(void)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "", "\"\" is neither sgd nor add, such as sgd:lr=0.1,momentum=0.9" },
+		{ "adam", "\"adam\" is neither" },
+		{ "SGD", "did you mean sgd?" },
+		{ "ad", "did you mean add?" },
+		{ "add:1", "add takes no figures, leave out \"1\"" },
+		{ "sgd:", "sgd has no \"\"" },
+		{ "sgd:lr", "lr needs a number" },
+		{ "sgd:lr=", "lr needs a number" },
+		{ "sgd:lr=x", "lr needs a number" },
+		{ "sgd:lr=0.1,", "sgd has no \"\"" },
+		{ "sgd:lr=0.1;momentum=0", "lr needs a number" },
+		{ "sgd:rate=0.1",
+		  "sgd has no \"rate\", it has lr, momentum, nesterov, decay and clip" },
+		{ "sgd:lr=0.1,wd=0.01",
+		  "sgd has no \"wd\", it has lr, momentum, nesterov, decay and clip" },
+		{ "sgd:momentun=0.9", "did you mean momentum?" },
+		{ "sgd:lr=0.1,lr=0.2", "gives lr twice" },
+		{ "sgd:lr=nan", "lr needs a number" },
+		{ "sgd:lr=0.1 ", "lr needs a number" },
+		{ "sgdlr=0.1", "\"sgdlr=0.1\" is neither" },
+		{ "sgd,lr=0.1", "\"sgd,lr=0.1\" is neither" },
+	};
+	struct mst_optimizer o = { .parameter = { 7 } };
+	char why[256];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, why, sizeof(why)) == -EINVAL);
+		CU_ASSERT(strstr(why, bad[i].why) != NULL && o.parameter[MST_SGD_LR] == 7);
+	}
+}
+
+static void a_figure_that_cannot_train_is_refused(void)
+{
+	static const struct {
+		const char *text, *why;
+	} bad[] = {
+		{ "sgd:lr=0", "lr 0 " },
+		{ "sgd:lr=-1", "lr -1 " },
+		{ "sgd:lr=1e39", "lr 1e+39 " },
+		{ "sgd:momentum=1", "momentum 1 has to be at least 0 and below 1" },
+		{ "sgd:momentum=-0.5", "momentum -0.5 " },
+		{ "sgd:nesterov=0.5", "nesterov 0.5 has to be a whole number, at least 0 and" },
+		{ "sgd:nesterov=2", "nesterov 2 has to be" },
+		{ "sgd:momentum=0,nesterov=1", "nesterov=1 means nothing with momentum=0" },
+		{ "sgd:decay=-1e-4", "decay -0.0001 has to be at least 0" },
+	};
+	struct mst_optimizer o;
+	char why[256];
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, why, sizeof(why)) == -EINVAL);
+		CU_ASSERT(strstr(why, bad[i].why) != NULL);
+	}
+}
+
+/* What another server says: a row by name, and all of its figures. */
+static void an_appointed_optimizer_is_checked(void)
+{
+	static const double good[MST_PARAMETERS_MAX] = { 0.5, 0.25 },
+			    bad[MST_PARAMETERS_MAX] = { 0.5, 1 },
+			    none[MST_PARAMETERS_MAX] = { 0.5, (double)NAN };
+	uint32_t all = mst_optim_parameters(mst_optim_find("sgd"));
+	struct mst_optimizer o = { .row = NULL };
+	char why[256];
+
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", bad, all, &o, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, "momentum 1 has to be") != NULL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", none, all, &o, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", good, 1, &o, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, "figures, not 1") != NULL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("lion", good, all, &o, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, "\"lion\" is neither") != NULL);
+	CU_ASSERT_PTR_NULL(o.row);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", good, all, &o, why, sizeof(why)), 0);
+	CU_ASSERT(is(&o, "sgd") && o.parameter[MST_SGD_LR] == 0.5);
+	CU_ASSERT_EQUAL(mst_optimizer_take("add", good, 0, &o, why, sizeof(why)), 0);
+}
+
+static void states_are_kept_where_a_figure_asks_for_them(void)
+{
+	struct mst_optimizer with = optim_case_sgd(0.1, 0.9), without = optim_case_sgd(0.1, 0);
+	struct mst_optimizer add = { .row = mst_optim_find("add") }, none = { .row = NULL };
+
+	CU_ASSERT_EQUAL(mst_optimizer_states(&with), 1);
+	CU_ASSERT_EQUAL(mst_optimizer_states(&without), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_states(&add), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_states(&none), 0);
+}
+
+/* Once, from the product in double. */
+static void the_rate_is_rounded_once(void)
+{
+	struct mst_optimizer sgd = optim_case_sgd(0.1, 0.9), none = { .row = NULL };
+	struct mst_optim_version v = { .version = 3, .lr_scale = 1.0 / 3 };
+	float scalar[MST_SCALARS_MAX];
+
+	mst_optimizer_scalars(&sgd, &v, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_SCALAR_RATE], (float)(0.1 * (1.0 / 3)));
+	mst_optimizer_scalars(&none, &v, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_SCALAR_RATE], 0);
+}
+
+/* The norm of 3 and 4 is 5. */
+static void a_mean_is_clipped_to_its_norm(void)
+{
+	struct mst_optimizer o = optim_case_sgd(0.1, 0.9);
+	struct mst_exact_sum squares = { { 0 } };
+
+	CU_ASSERT_FALSE(mst_optimizer_reduces(&o));
+	o.parameter[MST_SGD_CLIP] = 2;
+	CU_ASSERT(mst_optimizer_reduces(&o));
+	CU_ASSERT_EQUAL(mst_optimizer_factor(&o, &squares), 1);
+	mst_exact_add(&squares, 9);
+	mst_exact_add(&squares, 16);
+	CU_ASSERT_EQUAL(mst_optimizer_factor(&o, &squares), 0.4f);
+	o.parameter[MST_SGD_CLIP] = 5;
+	CU_ASSERT_EQUAL(mst_optimizer_factor(&o, &squares), 1);
+	o.parameter[MST_SGD_CLIP] = 2;
+	mst_exact_add(&squares, (double)INFINITY);
+	CU_ASSERT_EQUAL(mst_optimizer_factor(&o, &squares), 1);
+}
+
+static CU_TestInfo cases[] = {
+	{ "every row is whole", every_row_is_whole },
+	{ "an optimizer takes what it leaves out from the default",
+	  an_optimizer_takes_what_it_leaves_out_from_the_default },
+	{ "a bad optimizer is told what is wrong", a_bad_optimizer_is_told_what_is_wrong },
+	{ "a figure that cannot train is refused", a_figure_that_cannot_train_is_refused },
+	{ "an appointed optimizer is checked", an_appointed_optimizer_is_checked },
+	{ "states are kept where a figure asks for them",
+	  states_are_kept_where_a_figure_asks_for_them },
+	{ "the rate is rounded once", the_rate_is_rounded_once },
+	{ "a mean is clipped to its norm", a_mean_is_clipped_to_its_norm },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("optim", cases);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* The frontend over real sockets: who has a place, and who makes room for whom. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "server/control/frontend.h"
+#include "tests/ut.h"
+
+#define MEMBERS 3u
+#define CALLERS 200u
+
+static struct mst_frontend front;
+static struct mst_stream *caller[CALLERS];
+static uint32_t callers, members, gone_members;
+static uint64_t now_ns;
+static bool takes;
+
+/* A LEAVE makes a member of a stranger, where it is taken; a question a watcher. */
+static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t at_ns)
+{
+	(void)ctx;
+	if (!takes)
+		return false;
+	if (msg->kind == MST_MSG_LEAVE) {
+		c->role = MST_CONN_WORKER;
+		members++;
+	} else if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&front, c, at_ns)) {
+		mst_frontend_error(&front, c, -EBUSY, "too many", at_ns);
+	} else {
+		c->heard_ns = at_ns;
+	}
+	return true;
+}
+
+static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t at_ns)
+{
+	(void)ctx;
+	mst_frontend_error(&front, c, -EPROTO, what, at_ns);
+	return true;
+}
+
+static void gone(void *ctx, struct mst_conn *c)
+{
+	(void)ctx;
+	gone_members += c->role == MST_CONN_WORKER;
+}
+
+static const struct mst_frontend_ops ops = { message, broken, gone };
+
+static void begin(void)
+{
+	struct mst_frontend_cfg cfg = {
+		.stream = &mst_tcp, .listen = "127.0.0.1:0", .members = MEMBERS, .ops = &ops
+	};
+	char why[256];
+
+	callers = members = gone_members = 0;
+	takes = true;
+	now_ns = MST_SECOND;
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
+}
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < callers; i++)
+		mst_tcp.close(caller[i]);
+	mst_frontend_close(&front);
+}
+
+/* What has been sent over loopback is there at once; what has been accepted and closed likewise. */
+static void step(void)
+{
+	mst_frontend_step(&front, now_ns++);
+}
+
+/* Connects while the frontend looks elsewhere. */
+static uint32_t call_unheard(void)
+{
+	CU_ASSERT_FATAL(callers < CALLERS);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(front.address, MST_SECOND, &caller[callers]), 0);
+	return callers++;
+}
+
+static uint32_t call(void)
+{
+	uint32_t i = call_unheard();
+
+	step();
+	return i;
+}
+
+static void say_unheard(uint32_t i, enum mst_message_kind kind)
+{
+	static struct mst_message m;
+	unsigned char frame[256];
+
+	memset(&m, 0, sizeof(m));
+	m.kind = kind;
+	int64_t length = mst_message_encode(&m, frame, sizeof(frame));
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(caller[i], frame, (size_t)length), length);
+}
+
+static void say(uint32_t i, enum mst_message_kind kind)
+{
+	say_unheard(i, kind);
+	step();
+}
+
+/* Has the frontend closed it, after a last word or without? */
+static bool is_closed(uint32_t i)
+{
+	char word[1024];
+	ssize_t got;
+
+	step();
+	while ((got = mst_tcp.receive(caller[i], word, sizeof(word))) > 0)
+		continue;
+	return got != -EAGAIN;
+}
+
+static uint32_t count(enum mst_conn_role role)
+{
+	const struct mst_conn *c;
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(&front, &i)) != NULL;)
+		found += c->role == role;
+	return found;
+}
+
+/* ---- cases ---- */
+
+static void silent_strangers_take_no_members_place(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_STRANGERS + 50; i++)
+		call();
+	CU_ASSERT_EQUAL(count(MST_CONN_NEW), MST_FRONTEND_STRANGERS);
+	for (uint32_t i = 0; i < MEMBERS; i++)
+		say(call(), MST_MSG_LEAVE);
+	CU_ASSERT_EQUAL(members, MEMBERS);
+	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), MEMBERS);
+	end();
+}
+
+static void the_oldest_stranger_makes_room(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_STRANGERS; i++)
+		call();
+	CU_ASSERT_FALSE(is_closed(0));
+	call();
+	CU_ASSERT(is_closed(0));
+	CU_ASSERT_FALSE(is_closed(1));
+	CU_ASSERT_FALSE(is_closed(callers - 1));
+	end();
+}
+
+/* All are accepted in one step, at one time. */
+static void of_a_burst_the_first_make_room(void)
+{
+	const uint32_t more = 30;
+
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_STRANGERS + more; i++)
+		call_unheard();
+	step();
+	CU_ASSERT_EQUAL(count(MST_CONN_NEW), MST_FRONTEND_STRANGERS);
+	for (uint32_t i = 0; i < callers; i++)
+		CU_ASSERT_EQUAL(is_closed(i), i < more);
+	end();
+}
+
+static void a_hello_amid_a_burst_of_strangers_is_heard(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		say_unheard(call_unheard(), MST_MSG_LEAVE);
+		for (uint32_t k = 0; k < MST_FRONTEND_STRANGERS / 2; k++)
+			call_unheard();
+	}
+	step();
+	CU_ASSERT_EQUAL(members, MEMBERS);
+	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), MEMBERS);
+	end();
+}
+
+static void a_hello_that_waits_is_no_stranger(void)
+{
+	begin();
+	takes = false;
+	say(call(), MST_MSG_LEAVE);
+	for (uint32_t i = 0; i < MST_FRONTEND_STRANGERS + 10; i++)
+		call();
+	takes = true;
+	step();
+	CU_ASSERT_EQUAL(members, 1);
+	CU_ASSERT_FALSE(is_closed(0));
+	end();
+}
+
+static void idle_watchers_make_room(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		say(call(), MST_MSG_ASK_STATUS);
+	now_ns += 2 * MST_FRONTEND_GRACE_NS;
+	for (uint32_t i = 1; i < MST_FRONTEND_WATCHERS; i++)
+		say(i, MST_MSG_ASK_STATUS);
+	uint32_t next = call();
+	say(next, MST_MSG_ASK_STATUS);
+	CU_ASSERT(is_closed(0));
+	CU_ASSERT_FALSE(is_closed(1));
+	CU_ASSERT_FALSE(is_closed(next));
+	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	end();
+}
+
+static void watchers_that_ask_keep_their_places(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		say(call(), MST_MSG_ASK_STATUS);
+	uint32_t next = call();
+	say(next, MST_MSG_ASK_STATUS);
+	CU_ASSERT(is_closed(next));
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT_FALSE(is_closed(i));
+	end();
+}
+
+static void who_says_nothing_is_closed_after_the_grace(void)
+{
+	begin();
+	call();
+	say(call(), MST_MSG_LEAVE);
+	now_ns += MST_FRONTEND_GRACE_NS - MST_SECOND / 2;
+	CU_ASSERT_FALSE(is_closed(0));
+	now_ns += MST_SECOND;
+	CU_ASSERT(is_closed(0));
+	CU_ASSERT_FALSE(is_closed(1));
+	end();
+}
+
+static void a_member_that_closes_is_gone_once(void)
+{
+	begin();
+	say(call(), MST_MSG_LEAVE);
+	mst_tcp.close(caller[--callers]);
+	for (int i = 0; i < 3; i++)
+		step();
+	CU_ASSERT_EQUAL(gone_members, 1);
+	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), 0);
+	end();
+}
+
+static CU_TestInfo cases[] = {
+	{ "silent strangers take no member's place", silent_strangers_take_no_members_place },
+	{ "the oldest stranger makes room", the_oldest_stranger_makes_room },
+	{ "of a burst the first make room", of_a_burst_the_first_make_room },
+	{ "a hello amid a burst of strangers is heard",
+	  a_hello_amid_a_burst_of_strangers_is_heard },
+	{ "a hello that waits is no stranger", a_hello_that_waits_is_no_stranger },
+	{ "idle watchers make room", idle_watchers_make_room },
+	{ "watchers that ask keep their places", watchers_that_ask_keep_their_places },
+	{ "who says nothing is closed after the grace",
+	  who_says_nothing_is_closed_after_the_grace },
+	{ "a member that closes is gone once", a_member_that_closes_is_gone_once },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("frontend", cases);
+}

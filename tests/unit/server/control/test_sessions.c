@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Sessions as the control thread keeps them, from admission until the data thread lets go. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "server/control/sessions.h"
+#include "tests/fixtures.h"
+#include "tests/ut.h"
+
+#define MAX 4u
+
+static struct mst_sessions sessions;
+static struct mst_link link_of_one = { .ops = &fix_transport };
+
+static const struct mst_identity first = { 0, 1 }, second = { 1, 1 };
+
+static void begin(void)
+{
+	fix_net_begin(NULL, NULL);
+	CU_ASSERT_EQUAL_FATAL(mst_sessions_init(&sessions, MAX), 0);
+}
+
+static void end(void)
+{
+	mst_sessions_fini(&sessions);
+}
+
+static struct mst_pending *lend(struct mst_identity who)
+{
+	struct mst_pending *p = mst_sessions_admit(&sessions, who, 0);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT(mst_pending_enter(&p->state, MST_PENDING_REQUEST));
+	p->session.link = &link_of_one;
+	CU_ASSERT(mst_pending_enter(&p->state, MST_PENDING_LEND));
+	return p;
+}
+
+static void without_followers_a_worker_is_expected_at_once(void)
+{
+	begin();
+	struct mst_pending *p = mst_sessions_admit(&sessions, first, 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT_EQUAL(p->state, MST_PENDING_EXPECTED);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, first), p);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, p->token, MST_PENDING_EXPECTED), p);
+	end();
+}
+
+static void a_worker_is_expected_when_the_last_follower_knows_it(void)
+{
+	begin();
+	struct mst_pending *p = mst_sessions_admit(&sessions, first, 1u << 1 | 1u << 2);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, p->token, MST_PENDING_EXPECTED));
+	CU_ASSERT_FALSE(mst_sessions_confirm(p, 2));
+	CU_ASSERT_FALSE(mst_sessions_confirm(p, 2));
+	CU_ASSERT_EQUAL(p->state, MST_PENDING_ANNOUNCED);
+	CU_ASSERT(mst_sessions_confirm(p, 1));
+	CU_ASSERT_EQUAL(p->state, MST_PENDING_EXPECTED);
+	CU_ASSERT_FALSE(mst_sessions_confirm(p, 1));
+	end();
+}
+
+static void every_session_has_a_token_of_its_own(void)
+{
+	begin();
+	struct mst_pending *a = mst_sessions_admit(&sessions, first, 0);
+	struct mst_pending *b = mst_sessions_admit(&sessions, second, 0);
+	CU_ASSERT_FATAL(a != NULL && b != NULL);
+	CU_ASSERT(memcmp(a->token, b->token, sizeof(a->token)) != 0);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, b->token, MST_PENDING_EXPECTED), b);
+	end();
+}
+
+static void nobody_is_admitted_while_all_rows_are_taken(void)
+{
+	begin();
+	for (uint32_t rank = 0; rank < MAX; rank++) {
+		struct mst_identity who = { rank, 1 };
+		CU_ASSERT_PTR_NOT_NULL(mst_sessions_admit(&sessions, who, 0));
+	}
+	CU_ASSERT_EQUAL(sessions.count, MAX);
+	CU_ASSERT_PTR_NULL(mst_sessions_admit(&sessions, (struct mst_identity){ MAX, 1 }, 0));
+	mst_sessions_forget(&sessions, first);
+	CU_ASSERT_PTR_NOT_NULL(mst_sessions_admit(&sessions, (struct mst_identity){ MAX, 1 }, 0));
+	end();
+}
+
+/* The data thread may still read its slots. */
+static void a_session_that_is_lent_is_not_forgotten(void)
+{
+	begin();
+	struct mst_pending *p = lend(first);
+	mst_sessions_forget(&sessions, first);
+	CU_ASSERT_EQUAL(p->state, MST_PENDING_LENT);
+	CU_ASSERT_EQUAL(fix_net.freed, 0);
+	mst_sessions_let_go(&sessions, &p->session);
+	CU_ASSERT_EQUAL(p->state, MST_PENDING_FREE);
+	CU_ASSERT_EQUAL(fix_net.freed, 1);
+	CU_ASSERT_EQUAL(sessions.count, 0);
+	end();
+}
+
+static void why_a_link_broke_is_known_while_it_is_lent_and_behind_that(void)
+{
+	begin();
+	struct mst_pending *p = lend(first);
+	(void)snprintf(link_of_one.why, sizeof(link_of_one.why), "the cable was cut");
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "");
+	p->session.lost = true;
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "the cable was cut");
+	mst_sessions_let_go(&sessions, &p->session);
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "the cable was cut");
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, second), "");
+	link_of_one.why[0] = '\0';
+	end();
+}
+
+static void the_end_of_all_frees_every_link(void)
+{
+	begin();
+	(void)lend(first);
+	(void)lend(second);
+	CU_ASSERT_PTR_NOT_NULL(mst_sessions_admit(&sessions, (struct mst_identity){ 2, 1 }, 0));
+	end();
+	CU_ASSERT_EQUAL(fix_net.freed, 2);
+}
+
+static CU_TestInfo cases[] = {
+	{ "without followers a worker is expected at once",
+	  without_followers_a_worker_is_expected_at_once },
+	{ "a worker is expected when the last follower knows it",
+	  a_worker_is_expected_when_the_last_follower_knows_it },
+	{ "every session has a token of its own", every_session_has_a_token_of_its_own },
+	{ "nobody is admitted while all rows are taken",
+	  nobody_is_admitted_while_all_rows_are_taken },
+	{ "a session that is lent is not forgotten", a_session_that_is_lent_is_not_forgotten },
+	{ "why a link broke is known while it is lent and behind that",
+	  why_a_link_broke_is_known_while_it_is_lent_and_behind_that },
+	{ "the end of all frees every link", the_end_of_all_frees_every_link },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("sessions", cases);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* The state machines of the control plane: of every state and event, whether it can happen and what
+ * state follows. What is permitted is listed here once more, as moves instead of a table. */
+#include <string.h>
+
+#include "server/control/following.h"
+#include "server/control/job.h"
+#include "server/control/server_member.h"
+#include "server/control/sessions.h"
+#include "tests/ut.h"
+
+struct move {
+	int from, event, to;
+};
+
+/* One machine, behind plain numbers. */
+struct machine {
+	int states, events;
+	bool (*enter)(int *state, int event);
+	const struct move *moves;
+	size_t count;
+};
+
+#define MACHINE(name, state_type, event_type)                                                      \
+	static bool name(int *state, int event)                                                    \
+	{                                                                                          \
+		state_type now = (state_type)*state;                                               \
+		bool moved = mst_##name##_enter(&now, (event_type)event);                          \
+		*state = (int)now;                                                                 \
+		return moved;                                                                      \
+	}
+
+MACHINE(job, enum mst_job_state, enum mst_job_event)
+MACHINE(pending, enum mst_pending_state, enum mst_pending_event)
+MACHINE(server_member, enum mst_server_member_state, enum mst_server_member_event)
+MACHINE(following, enum mst_following_state, enum mst_following_event)
+
+static const struct move *find(const struct machine *m, int from, int event)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (m->moves[i].from == from && m->moves[i].event == event)
+			return &m->moves[i];
+	}
+	return NULL;
+}
+
+static void only_these_moves(const struct machine *m)
+{
+	for (int from = 0; from < m->states; from++) {
+		for (int event = 0; event < m->events; event++) {
+			const struct move *move = find(m, from, event);
+			int state = from;
+			bool moved = m->enter(&state, event);
+			CU_ASSERT_EQUAL(moved, move != NULL);
+			CU_ASSERT_EQUAL(state, move != NULL ? move->to : from);
+		}
+	}
+}
+
+#define MOVES(m) .moves = (m), .count = sizeof(m) / sizeof((m)[0])
+
+static void a_job_ends_once_and_starts_once(void)
+{
+	static const struct move moves[] = {
+		{ MST_JOB_GATHERING, MST_JOB_STARTS, MST_JOB_RUNNING },
+		{ MST_JOB_GATHERING, MST_JOB_ENDS, MST_JOB_FINISHED },
+		{ MST_JOB_GATHERING, MST_JOB_FAILS, MST_JOB_FAILED },
+		{ MST_JOB_RUNNING, MST_JOB_ENDS, MST_JOB_FINISHED },
+		{ MST_JOB_RUNNING, MST_JOB_FAILS, MST_JOB_FAILED },
+	};
+
+	only_these_moves(&(struct machine){ 4, MST_JOB_EVENTS, job, MOVES(moves) });
+}
+
+static void a_session_is_expected_then_links_then_is_lent(void)
+{
+	static const struct move moves[] = {
+		{ MST_PENDING_FREE, MST_PENDING_ANNOUNCE, MST_PENDING_ANNOUNCED },
+		{ MST_PENDING_FREE, MST_PENDING_EXPECT, MST_PENDING_EXPECTED },
+		{ MST_PENDING_ANNOUNCED, MST_PENDING_EXPECT, MST_PENDING_EXPECTED },
+		{ MST_PENDING_EXPECTED, MST_PENDING_REQUEST, MST_PENDING_LINKING },
+		{ MST_PENDING_LINKING, MST_PENDING_LEND, MST_PENDING_LENT },
+		{ MST_PENDING_ANNOUNCED, MST_PENDING_END, MST_PENDING_FREE },
+		{ MST_PENDING_EXPECTED, MST_PENDING_END, MST_PENDING_FREE },
+		{ MST_PENDING_LINKING, MST_PENDING_END, MST_PENDING_FREE },
+		{ MST_PENDING_LENT, MST_PENDING_END, MST_PENDING_FREE },
+	};
+
+	only_these_moves(
+		&(struct machine){ MST_PENDING_STATES, MST_PENDING_EVENTS, pending, MOVES(moves) });
+}
+
+static void a_server_member_is_free_again_only_before_its_appointment(void)
+{
+	static const struct move moves[] = {
+		{ MST_SERVER_MEMBER_AWAITED, MST_SERVER_MEMBER_JOIN, MST_SERVER_MEMBER_JOINED },
+		{ MST_SERVER_MEMBER_JOINED, MST_SERVER_MEMBER_APPOINT,
+		  MST_SERVER_MEMBER_APPOINTED },
+		{ MST_SERVER_MEMBER_APPOINTED, MST_SERVER_MEMBER_LINK, MST_SERVER_MEMBER_LINKED },
+		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_LINK, MST_SERVER_MEMBER_LINKED },
+		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_SERVE, MST_SERVER_MEMBER_READY },
+		{ MST_SERVER_MEMBER_READY, MST_SERVER_MEMBER_LINK, MST_SERVER_MEMBER_READY },
+		{ MST_SERVER_MEMBER_JOINED, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_AWAITED },
+		{ MST_SERVER_MEMBER_APPOINTED, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_GONE },
+		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_GONE },
+		{ MST_SERVER_MEMBER_READY, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_GONE },
+		{ MST_SERVER_MEMBER_JOINED, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
+		{ MST_SERVER_MEMBER_APPOINTED, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
+		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
+		{ MST_SERVER_MEMBER_READY, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
+	};
+
+	only_these_moves(&(struct machine){ MST_SERVER_MEMBER_STATES, MST_SERVER_MEMBER_EVENTS,
+					    server_member, MOVES(moves) });
+}
+
+static void a_link_of_an_earlier_offer_is_nobodys(void)
+{
+	uint8_t first[MST_TOKEN_LEN] = { 1 }, second[MST_TOKEN_LEN] = { 2 },
+		other[MST_TOKEN_LEN] = { 3 };
+	struct mst_server_member s = { .token = { 1 }, .token_is_unused = true };
+
+	CU_ASSERT_FALSE(mst_server_member_link_made(&s, first)); /* none is being made */
+	mst_server_member_link_begins(&s);
+	CU_ASSERT(s.linking && !s.token_is_unused);
+	CU_ASSERT_FALSE(
+		mst_server_member_link_made(&s, other)); /* somebody else's, made meanwhile */
+	CU_ASSERT_TRUE(s.linking);
+	memcpy(s.token, second, sizeof(second)); /* offered anew */
+	s.token_is_unused = true;
+	CU_ASSERT_FALSE(mst_server_member_link_made(&s, first));
+	CU_ASSERT_FALSE(s.linking);
+	mst_server_member_link_begins(&s);
+	CU_ASSERT_FALSE(mst_server_member_link_made(&s, first));
+	CU_ASSERT_TRUE(mst_server_member_link_made(&s, second));
+	CU_ASSERT_FALSE(s.linking);
+}
+
+static void a_follower_that_is_cut_off_stays_cut_off(void)
+{
+	static const struct move moves[] = {
+		{ MST_FOLLOWING_SEEKS, MST_FOLLOWING_CONNECT, MST_FOLLOWING_ASKED },
+		{ MST_FOLLOWING_ASKED, MST_FOLLOWING_APPOINT, MST_FOLLOWING_APPOINTED },
+		{ MST_FOLLOWING_APPOINTED, MST_FOLLOWING_LINK, MST_FOLLOWING_READY },
+		{ MST_FOLLOWING_READY, MST_FOLLOWING_LINK, MST_FOLLOWING_READY },
+		{ MST_FOLLOWING_SEEKS, MST_FOLLOWING_CUT, MST_FOLLOWING_CUT_OFF },
+		{ MST_FOLLOWING_ASKED, MST_FOLLOWING_CUT, MST_FOLLOWING_CUT_OFF },
+		{ MST_FOLLOWING_APPOINTED, MST_FOLLOWING_CUT, MST_FOLLOWING_CUT_OFF },
+		{ MST_FOLLOWING_READY, MST_FOLLOWING_CUT, MST_FOLLOWING_CUT_OFF },
+		{ MST_FOLLOWING_CUT_OFF, MST_FOLLOWING_CUT, MST_FOLLOWING_CUT_OFF },
+	};
+
+	only_these_moves(&(struct machine){ MST_FOLLOWING_STATES, MST_FOLLOWING_EVENTS, following,
+					    MOVES(moves) });
+}
+
+static CU_TestInfo cases[] = {
+	{ "a job ends once and starts once", a_job_ends_once_and_starts_once },
+	{ "a session is expected, then links, then is lent",
+	  a_session_is_expected_then_links_then_is_lent },
+	{ "a seat is free again only before its appointment",
+	  a_server_member_is_free_again_only_before_its_appointment },
+	{ "a link of an earlier offer is nobody's", a_link_of_an_earlier_offer_is_nobodys },
+	{ "a follower that is cut off stays cut off", a_follower_that_is_cut_off_stays_cut_off },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("control states", cases);
+}

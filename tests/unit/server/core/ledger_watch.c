@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/server/core/ledger_watch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/server/core/reference_state.h"
+
+/* The fate of contribution `seq` of a session: what was decided, and how often. */
+struct fate {
+	uint32_t counts, verdicts, recorded;
+	enum muster_verdict verdict;
+	uint64_t counted_in, tag;
+	bool reported; /* by any shard, with this tag */
+	bool passes;   /* it gets no verdict */
+};
+
+struct copying {
+	uint64_t number, shards;
+	uint32_t buffer;
+};
+
+struct visitor {
+	struct mst_identity who;
+	bool ended, leaving;
+	bool start_called;
+	uint64_t linked;  /* set of shards */
+	bool sends_state; /* was told to, and has not */
+	uint64_t epoch[MST_SLOTS_MAX];
+	uint64_t asked, answered;
+	uint64_t told;      /* the last header the lead has reported */
+	uint64_t ask_after; /* it asked after this header */
+	/* Of the header in this slot; number 0: none. */
+	struct mst_lane_ask asks_with[MST_SLOTS_MAX];
+	bool in_place, had_in_place;
+	uint32_t reads, had;
+	uint64_t has_version;
+	struct copying *copy;
+	size_t copy_count;
+	struct fate *fate;
+	size_t fate_count;
+	bool pushed;
+	bool lied;      /* it broke the protocol: its last header may not have been taken */
+	uint64_t heard; /* it has acknowledged the verdicts up to here */
+};
+
+struct watch {
+	struct mst_ledger_cfg cfg;
+	const struct mst_ledger *ledger;
+	struct visitor **visitor;
+	size_t visitor_count;
+	uint32_t *buffer_of; /* by version */
+	size_t version_count;
+	size_t uncommitted; /* counted since the last commit */
+	bool started, finished;
+	bool settling, spoilt;
+	uint64_t settled; /* by these shards, as a set */
+	char complaint[256];
+};
+
+__attribute__((format(printf, 2, 3))) static void complain(struct watch *w, const char *format, ...)
+{
+	va_list args;
+
+	if (w->complaint[0] != '\0')
+		return;
+	va_start(args, format);
+	vsnprintf(w->complaint, sizeof(w->complaint), format, args);
+	va_end(args);
+}
+
+static struct visitor *visitor_of(const struct watch *w, struct mst_identity who)
+{
+	for (size_t i = 0; i < w->visitor_count; i++) {
+		struct visitor *v = w->visitor[i];
+		if (v->who.rank == who.rank && v->who.incarnation == who.incarnation)
+			return v;
+	}
+	return NULL;
+}
+
+static struct fate *fate_of(struct visitor *v, uint64_t seq)
+{
+	while (v->fate_count <= seq) {
+		v->fate = reference_room(v->fate, v->fate_count, sizeof(*v->fate));
+		v->fate[v->fate_count++] = (struct fate){ 0 };
+	}
+	return &v->fate[seq];
+}
+
+static void hear_ask(struct visitor *v, struct mst_lane_ask ask, uint64_t after)
+{
+	if (ask.number != v->asked + 1 || v->answered != v->asked)
+		return;
+	v->asked = ask.number;
+	v->ask_after = after;
+	v->had_in_place = v->in_place;
+	v->had = v->reads;
+	v->in_place = false;
+	v->copy_count = 0; /* it has gone on, so it waits for none of those bytes */
+}
+
+static void hear_header(const struct watch *w, struct visitor *v, const struct mst_lane_header *h)
+{
+	struct fate *f = fate_of(v, h->seq);
+
+	if (!f->reported)
+		f->tag = h->tag;
+	f->reported = v->pushed = true;
+	f->passes = (h->flags & MST_HEADER_PASS) != 0;
+	if (h->seq > h->unheard && h->seq - 1 - h->unheard > v->heard)
+		v->heard = h->seq - 1 - h->unheard;
+	/* A header's ask is heard when the header is judged. */
+	if ((h->flags & MST_HEADER_ASK) != 0 && h->slot < w->cfg.slots)
+		v->asks_with[h->slot] = h->ask;
+}
+
+static void hear_answered(struct visitor *v, const struct mst_ledger_event *ev)
+{
+	for (size_t i = 0; i < v->copy_count; i++) {
+		if (v->copy[i].number == ev->answered.number)
+			v->copy[i].shards |= UINT64_C(1) << ev->answered.shard;
+	}
+}
+
+static void hear_start(struct visitor *v)
+{
+	v->start_called = true;
+	hear_ask(v, (struct mst_lane_ask){ .number = 1 }, 0);
+}
+
+void watch_event(struct watch *w, const struct mst_ledger_event *ev)
+{
+	struct visitor *v = visitor_of(w, ev->who);
+
+	if (ev->kind == MST_EV_SETTLED && w->settling)
+		w->settled |= UINT64_C(1) << ev->shard;
+	w->spoilt |= ev->kind == MST_EV_SPOILT;
+	if (ev->kind == MST_EV_JOIN || ev->kind == MST_EV_POLICY || ev->kind == MST_EV_SETTLED ||
+	    ev->kind == MST_EV_SPOILT || v == NULL || v->ended)
+		return;
+	if (ev->kind == MST_EV_START)
+		hear_start(v);
+	else if (ev->kind == MST_EV_LINKED)
+		v->linked |= UINT64_C(1) << ev->shard;
+	else if (ev->kind == MST_EV_STATE)
+		v->sends_state = false;
+	else if (ev->kind == MST_EV_LEAVE)
+		v->leaving = true;
+	else if (ev->kind == MST_EV_ASK)
+		hear_ask(v, ev->ask, v->told);
+	else if (ev->kind == MST_EV_FULL)
+		hear_header(w, v, &ev->full.header);
+	if (ev->kind == MST_EV_FULL && ev->full.shard == MST_SHARD_LEAD)
+		v->told = ev->full.header.seq;
+	else if (ev->kind == MST_EV_ANSWERED)
+		hear_answered(v, ev);
+}
+
+/* Has it called start, and are its links with all shards up? */
+static bool takes_part(const struct watch *w, const struct visitor *v)
+{
+	return !v->ended && v->start_called && v->linked == (UINT64_C(1) << w->cfg.shards) - 1;
+}
+
+/* Is this buffer being copied to @v? MST_BUFFER_NONE: is any? */
+static bool copies(const struct watch *w, const struct visitor *v, uint32_t buffer)
+{
+	uint64_t all = (UINT64_C(1) << w->cfg.shards) - 1;
+
+	for (size_t i = 0; i < v->copy_count; i++) {
+		bool meant = buffer == MST_BUFFER_NONE || v->copy[i].buffer == buffer;
+		if (meant && v->copy[i].shards != all)
+			return true;
+	}
+	return false;
+}
+
+static void check_buffer(struct watch *w, uint64_t version, uint32_t buffer)
+{
+	uint32_t buffers = mst_ledger_buffers(&w->cfg);
+
+	if (buffer >= buffers)
+		complain(w, "version %" PRIu64 " is in buffer %u of %u", version, buffer, buffers);
+	for (size_t i = 0; i < w->visitor_count; i++) {
+		const struct visitor *v = w->visitor[i];
+		if (!v->ended && v->in_place && v->reads == buffer)
+			complain(w, "version %" PRIu64 " overwrites buffer %u, which %u.%u reads",
+				 version, buffer, v->who.rank, v->who.incarnation);
+		if (!v->ended && copies(w, v, buffer))
+			complain(w,
+				 "version %" PRIu64 " overwrites buffer %u, being copied to %u.%u",
+				 version, buffer, v->who.rank, v->who.incarnation);
+	}
+	size_t kept = w->cfg.owner == MUSTER_WORKERS_OWN ? w->cfg.history : 1;
+	/* The version that is being made is the newest of those kept. */
+	for (size_t back = 1; back <= w->version_count; back++) {
+		if (back == 1 || back < kept) {
+			if (w->buffer_of[w->version_count - back] == buffer)
+				complain(w, "version %" PRIu64 " overwrites the version %zu before",
+					 version, back);
+		}
+	}
+}
+
+static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
+{
+	if (version != w->version_count)
+		complain(w, "version %" PRIu64 " after %zu versions", version, w->version_count);
+	if (version > 0 || buffer != MST_BUFFER_NONE)
+		check_buffer(w, version, buffer);
+	w->buffer_of = reference_room(w->buffer_of, w->version_count, sizeof(uint32_t));
+	w->buffer_of[w->version_count++] = buffer;
+}
+
+static void see_record(struct watch *w, const struct mst_decision *d)
+{
+	const struct mst_record *rec = mst_ledger_record(w->ledger, d->commit.buffer);
+
+	if (rec->version != d->commit.version || rec->entry_count != w->uncommitted)
+		complain(w, "version %" PRIu64 " of %u, recorded as %" PRIu64 ", after %zu counted",
+			 d->commit.version, rec->entry_count, rec->version, w->uncommitted);
+	if (rec->entry_count > mst_ledger_entries(&w->cfg))
+		complain(w, "version %" PRIu64 " is made of %u, there is room for %u", rec->version,
+			 rec->entry_count, mst_ledger_entries(&w->cfg));
+	w->uncommitted = 0;
+	for (uint32_t i = 0; i < rec->entry_count; i++) {
+		const struct mst_entry *e = &rec->entry[i];
+		struct visitor *v = visitor_of(w, e->who);
+		struct fate *f = v == NULL ? NULL : fate_of(v, e->seq);
+		if (f == NULL || f->counts != 1 || f->recorded++ != 0)
+			complain(w,
+				 "%u.%u seq %" PRIu64 " in version %" PRIu64
+				 " was not counted, or is there twice",
+				 e->who.rank, e->who.incarnation, e->seq, rec->version);
+		else if (f->verdicts == 1 && f->counted_in != rec->version)
+			complain(w, "%u.%u seq %" PRIu64 " counted in %" PRIu64 " is in %" PRIu64,
+				 e->who.rank, e->who.incarnation, e->seq, f->counted_in,
+				 rec->version);
+	}
+}
+
+static void see_shares(struct watch *w, const struct mst_decision *d)
+{
+	const struct mst_record *rec = mst_ledger_record(w->ledger, d->commit.buffer);
+	uint32_t entries = 0;
+	double samples = 0;
+
+	for (uint32_t i = 0; i < rec->share_count; i++) {
+		if (i > 0 && rec->share[i].rank <= rec->share[i - 1].rank)
+			complain(w, "shares of version %" PRIu64 " are out of order", rec->version);
+		entries += rec->share[i].count;
+		samples += rec->share[i].weight;
+	}
+	if (entries != rec->entry_count || fabs(samples - rec->samples) > 1e-9)
+		complain(w, "shares of version %" PRIu64 ": %u contributions, %g samples",
+			 rec->version, entries, samples);
+}
+
+static void see_count(struct watch *w, struct visitor *v, const struct mst_decision *d)
+{
+	struct fate *f = fate_of(v, d->count.seq);
+
+	if (f->counts++ != 0 || f->verdicts != 0)
+		complain(w, "seq %" PRIu64 " is counted twice, or after its verdict", d->count.seq);
+	w->uncommitted++;
+}
+
+static void see_verdict(struct watch *w, struct visitor *v, const struct mst_decision *d)
+{
+	struct fate *f = fate_of(v, d->verdict.seq);
+	bool counted = d->verdict.verdict == MUSTER_COUNTED;
+
+	if (!f->reported || f->tag != d->verdict.tag)
+		complain(w, "a verdict on seq %" PRIu64 " tag %" PRIu64 ", which no shard reported",
+			 d->verdict.seq, d->verdict.tag);
+	if (f->verdicts++ != 0 || d->verdict.verdict == MUSTER_NONE)
+		complain(w, "seq %" PRIu64 " gets a second verdict, or none", d->verdict.seq);
+	if (counted != (f->counts == 1) || counted != (d->verdict.counted_in != 0))
+		complain(w, "verdict and count of seq %" PRIu64 " differ", d->verdict.seq);
+	if (counted && d->verdict.counted_in != w->version_count)
+		complain(w, "seq %" PRIu64 " is counted in %" PRIu64 ", the open step makes %zu",
+			 d->verdict.seq, d->verdict.counted_in, w->version_count);
+	f->verdict = d->verdict.verdict;
+	f->counted_in = d->verdict.counted_in;
+}
+
+/* Nothing it had pushed before it asked is still open, unless the job is over. */
+static void check_turn(struct watch *w, const struct visitor *v)
+{
+	for (uint64_t seq = 1; seq <= v->ask_after && !w->finished; seq++) {
+		const struct fate *f = &v->fate[seq];
+		if (f->reported && !f->passes && f->verdicts == 0)
+			complain(w,
+				 "ask %" PRIu64 " of %u.%u is answered before seq %" PRIu64
+				 " is judged",
+				 v->asked, v->who.rank, v->who.incarnation, seq);
+	}
+}
+
+static void see_answer(struct watch *w, struct visitor *v, const struct mst_decision *d)
+{
+	uint64_t version = d->answer.version;
+
+	if (!takes_part(w, v))
+		complain(w, "%u.%u is answered before it takes part", v->who.rank,
+			 v->who.incarnation);
+	if (d->answer.number != v->asked || v->answered + 1 != v->asked)
+		complain(w, "ask %" PRIu64 " is answered after %" PRIu64 " of %" PRIu64,
+			 d->answer.number, v->answered, v->asked);
+	check_turn(w, v);
+	v->answered = d->answer.number;
+	if (version >= w->version_count || d->answer.newest != w->version_count - 1)
+		complain(w, "an answer of version %" PRIu64 ", newest %" PRIu64, version,
+			 d->answer.newest);
+	else if ((d->answer.where == MST_WHERE_IN_PLACE || d->answer.where == MST_WHERE_COPIED) &&
+		 d->answer.buffer != w->buffer_of[version])
+		complain(w, "version %" PRIu64 " is in buffer %u, not %u", version,
+			 w->buffer_of[version], d->answer.buffer);
+	if (d->answer.where == MST_WHERE_IN_PLACE) {
+		v->in_place = true;
+		v->reads = d->answer.buffer;
+	} else if (d->answer.where == MST_WHERE_KEEP && v->had_in_place &&
+		   v->has_version == version) {
+		v->in_place = true;
+		v->reads = v->had;
+	} else if (d->answer.where == MST_WHERE_COPIED) {
+		v->copy = reference_room(v->copy, v->copy_count, sizeof(*v->copy));
+		v->copy[v->copy_count++] = (struct copying){ d->answer.number, 0,
+							     d->answer.buffer };
+	}
+	v->has_version = version;
+}
+
+/* A slot is granted anew when its header has been judged, and then the header's ask is heard. */
+static void see_regrant(struct watch *w, struct visitor *v, const struct mst_decision *d)
+{
+	uint32_t slot = d->grant.slot;
+
+	if (d->grant.epoch != ++v->epoch[slot])
+		complain(w, "slot %u is granted in epoch %" PRIu64, slot, d->grant.epoch);
+	hear_ask(v, v->asks_with[slot], 0); /* itself and all before it are judged */
+	v->asks_with[slot] = (struct mst_lane_ask){ 0 };
+}
+
+/* Whatever the shards knew of when the session ended has a fate by now. */
+static void see_end(struct watch *w, struct visitor *v, enum mst_evict_why why)
+{
+	v->ended = true;
+	v->lied = why == MST_EVICT_INVALID;
+	for (size_t seq = 1; seq < v->fate_count; seq++) {
+		if (v->fate[seq].counts != 0 && v->fate[seq].verdicts == 0)
+			complain(w, "seq %zu was counted, and its worker never told", seq);
+	}
+}
+
+/* One at a time, and all must be there: the state would overwrite another, or come too late. */
+static void see_state_wanted(struct watch *w, struct visitor *v)
+{
+	uint32_t started = 0;
+
+	for (size_t i = 0; i < w->visitor_count; i++) {
+		const struct visitor *other = w->visitor[i];
+		started += takes_part(w, other);
+		if (!other->ended && other->sends_state)
+			complain(w, "%u.%u is to send its state while %u.%u sends", v->who.rank,
+				 v->who.incarnation, other->who.rank, other->who.incarnation);
+	}
+	if (w->started || started != w->cfg.workers)
+		complain(w, "%u.%u is to send its state when %u have started%s", v->who.rank,
+			 v->who.incarnation, started, w->started ? ", and the job too" : "");
+	v->sends_state = true;
+}
+
+/* Only who is busy can be advised, and only of what was decided. */
+static void see_hint(struct watch *w, const struct visitor *v, const struct mst_decision *d)
+{
+	if (!takes_part(w, v) || v->leaving || v->answered != v->asked)
+		complain(w, "%u.%u is advised, and it is not busy", v->who.rank,
+			 v->who.incarnation);
+	if (d->version + 1 != w->version_count)
+		complain(w, "%u.%u is advised of version %" PRIu64 " of %zu", v->who.rank,
+			 v->who.incarnation, d->version, w->version_count);
+}
+
+/* The fates of a session that has neither started nor pushed are those of the one before it. Told
+ * are all verdicts that were not acknowledged, in order of tickets, and nothing else. Of one that
+ * broke the protocol it is not known here what it acknowledged. */
+static void check_fates(struct watch *w, struct mst_identity who, const struct visitor *last)
+{
+	static struct muster_fate told[MUSTER_TICKETS_MAX];
+	uint32_t count = mst_fates_list(mst_ledger_fates(w->ledger, who.rank), told), at = 0;
+
+	while (last != NULL && !last->start_called && !last->pushed)
+		last = visitor_of(
+			w, (struct mst_identity){ last->who.rank, last->who.incarnation - 1 });
+	if (last != NULL && last->lied)
+		return;
+	for (size_t seq = last != NULL ? last->heard + 1 : 0;
+	     last != NULL && seq < last->fate_count; seq++) {
+		const struct fate *f = &last->fate[seq];
+		if (f->verdicts == 0)
+			continue;
+		if (at == count || told[at].ticket != seq || told[at].verdict != f->verdict ||
+		    told[at].incarnation != last->who.incarnation ||
+		    told[at].counted_in != f->counted_in)
+			complain(w, "%u.%u is not told the fate of ticket %zu of session %u",
+				 who.rank, who.incarnation, seq, last->who.incarnation);
+		at += at < count;
+	}
+	if (at != count)
+		complain(w, "%u.%u is told %u fates, there are %u", who.rank, who.incarnation,
+			 count, at);
+}
+
+static void see_admission(struct watch *w, const struct mst_decision *d)
+{
+	struct mst_identity before = { d->who.rank, d->who.incarnation - 1 };
+	const struct visitor *last = visitor_of(w, before);
+
+	if ((d->who.incarnation > 1) != (last != NULL) || (last != NULL && !last->ended))
+		complain(w, "%u.%u is admitted out of turn", d->who.rank, d->who.incarnation);
+	check_fates(w, d->who, last);
+	struct visitor *v = calloc(1, sizeof(*v));
+	if (v == NULL)
+		abort();
+	v->who = d->who;
+	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++)
+		v->epoch[slot] = 1;
+	w->visitor = reference_room(w->visitor, w->visitor_count, sizeof(struct visitor *));
+	w->visitor[w->visitor_count++] = v;
+}
+
+static void see_member(struct watch *w, const struct mst_decision *d)
+{
+	struct visitor *v = visitor_of(w, d->who);
+
+	if (v == NULL || v->ended) {
+		complain(w, "a decision about %u.%u, who is not there", d->who.rank,
+			 d->who.incarnation);
+		return;
+	}
+	if (d->kind == MST_DO_COUNT)
+		see_count(w, v, d);
+	else if (d->kind == MST_DO_VERDICT)
+		see_verdict(w, v, d);
+	else if (d->kind == MST_DO_RELEASE)
+		see_answer(w, v, d);
+	else if (d->kind == MST_DO_EVICT)
+		see_end(w, v, d->evict);
+	else if (d->kind == MST_DO_REGRANT)
+		see_regrant(w, v, d);
+	else if (d->kind == MST_DO_SEND_STATE)
+		see_state_wanted(w, v);
+	else if (d->kind == MST_DO_ADVISE)
+		see_hint(w, v, d);
+}
+
+static void see_finish(struct watch *w, const struct mst_decision *d)
+{
+	bool settled = w->settled == (UINT64_C(1) << w->cfg.shards) - 1;
+	bool well = !mst_finish_failed(d->finish.why);
+
+	w->finished = true;
+	if (well && w->uncommitted != 0)
+		complain(w, "the job ends well, and %zu counted are in no version", w->uncommitted);
+	if (well && w->version_count > 1 && (!settled || w->spoilt))
+		complain(w, "the job ends well, and its last version is not known to be finite");
+}
+
+void watch_decision(struct watch *w, const struct mst_decision *d)
+{
+	bool counts = d->kind == MST_DO_COUNT || d->kind == MST_DO_COMMIT ||
+		      d->kind == MST_DO_START || d->kind == MST_DO_ADMIT ||
+		      d->kind == MST_DO_SEND_STATE || d->kind == MST_DO_FINISH;
+
+	if (w->finished && counts)
+		complain(w, "a decision of kind %d after the end", d->kind);
+	if (w->settling && (d->kind == MST_DO_COUNT || d->kind == MST_DO_COMMIT))
+		complain(w, "a decision of kind %d while the job ends", d->kind);
+	switch (d->kind) {
+	case MST_DO_ADMIT:
+		see_admission(w, d);
+		break;
+	case MST_DO_START:
+		see_version(w, 0, d->commit.buffer);
+		w->started = true;
+		break;
+	case MST_DO_COMMIT:
+		see_version(w, d->commit.version, d->commit.buffer);
+		see_record(w, d);
+		see_shares(w, d);
+		break;
+	case MST_DO_FINISH:
+		see_finish(w, d);
+		break;
+	case MST_DO_SETTLE:
+		if (w->settling)
+			complain(w, "the shards are asked twice whether they are done");
+		w->settling = true;
+		break;
+	case MST_DO_APPLY: /* no optimiser here has a reduce phase */
+		complain(w, "a version is applied that nobody has reduced");
+		break;
+	case MST_DO_REFUSE:
+	case MST_DO_POLICY:
+		break;
+	default:
+		see_member(w, d);
+	}
+}
+
+/* May this buffer be held for as long as a worker, or its link, likes? */
+static bool held_for_long(const struct watch *w, uint32_t buffer)
+{
+	for (size_t i = 0; i < w->visitor_count; i++) {
+		const struct visitor *v = w->visitor[i];
+		bool reads = v->in_place && v->reads == buffer;
+		if (!v->ended && (reads || (w->cfg.sent && copies(w, v, buffer))))
+			return true;
+	}
+	return false;
+}
+
+/* One buffer is left for the next version, even when all that is held for long has become old. */
+static void check_room(struct watch *w)
+{
+	uint32_t buffers = mst_ledger_buffers(&w->cfg), held = 0;
+	uint32_t kept = w->cfg.owner == MUSTER_WORKERS_OWN ? w->cfg.history : 1;
+
+	for (uint32_t buffer = 0; buffer < buffers; buffer++)
+		held += held_for_long(w, buffer);
+	if (!w->finished && held + kept + 1 > buffers)
+		complain(w, "of %u buffers workers hold %u, and %u are kept: none is left", buffers,
+			 held, kept);
+}
+
+void watch_settled(struct watch *w)
+{
+	uint64_t newest = w->version_count == 0 ? 0 : w->version_count - 1;
+
+	check_room(w);
+
+	if (mst_ledger_version(w->ledger) != newest)
+		complain(w, "the newest version is %" PRIu64 ", the ledger says %" PRIu64, newest,
+			 mst_ledger_version(w->ledger));
+}
+
+void watch_blocked(struct watch *w)
+{
+	for (size_t i = 0; i < w->visitor_count && !w->cfg.sent; i++) {
+		const struct visitor *v = w->visitor[i];
+		if (!v->ended && copies(w, v, MST_BUFFER_NONE))
+			return;
+	}
+	complain(w, "a commit waits for workers, not for a shard that copies");
+}
+
+void watch_ticked(struct watch *w, uint64_t now_ns)
+{
+	watch_settled(w);
+	if (mst_ledger_deadline(w->ledger) <= now_ns)
+		complain(w, "a tick at %" PRIu64 " leaves a deadline at %" PRIu64, now_ns,
+			 mst_ledger_deadline(w->ledger));
+}
+
+const char *watch_complaint(const struct watch *w)
+{
+	return w->complaint[0] == '\0' ? NULL : w->complaint;
+}
+
+struct watch *watch_new(const struct mst_ledger_cfg *cfg, const struct mst_ledger *ledger)
+{
+	struct watch *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		abort();
+	w->cfg = *cfg;
+	w->ledger = ledger;
+	return w;
+}
+
+void watch_free(struct watch *w)
+{
+	for (size_t i = 0; i < w->visitor_count; i++) {
+		free(w->visitor[i]->copy);
+		free(w->visitor[i]->fate);
+		free(w->visitor[i]);
+	}
+	free(w->visitor);
+	free(w->buffer_of);
+	free(w);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the reference ledger remembers. Nothing is ever thrown away: a session that has ended, a
+ * contribution that was judged, a step that was committed all stay in their lists.
+ */
+#ifndef MST_TESTS_UNIT_SERVER_CORE_REFERENCE_STATE_H
+#define MST_TESTS_UNIT_SERVER_CORE_REFERENCE_STATE_H
+
+#include "tests/unit/server/core/reference_ledger.h"
+
+/* A contribution, from its first report on. */
+struct gift {
+	struct mst_lane_header header; /* as the first shard told it */
+	uint64_t shards;               /* set of those that have reported it */
+	uint64_t first_ns;             /* when the first did */
+	bool judged;
+};
+
+/* An answer that shards are still copying out. */
+struct copy {
+	uint64_t number, version;
+	uint64_t shards; /* set of those that are done */
+};
+
+struct session {
+	struct mst_identity who;
+	bool ended;
+
+	uint64_t linked; /* set of shards */
+	bool ready;      /* START was heard */
+	bool started;    /* ready, and linked to all */
+	bool offers;
+	uint64_t first; /* the first version it may be given */
+	uint64_t clock;
+	uint64_t heard_ns;
+
+	struct gift *gift; /* gift[i] has seq i + 1; reported by no shard where there is a gap */
+	size_t gift_count;
+	uint64_t judged;                   /* seq of the last one that was judged */
+	uint64_t epoch[MST_SLOTS_MAX];     /* of the present grant */
+	uint64_t abandoned[MST_SLOTS_MAX]; /* set of shards that reported it given up */
+	bool leaving;
+	uint64_t leave_seq;
+
+	bool asking;
+	struct mst_lane_ask ask; /* the last one */
+	uint64_t after;          /* it comes after this gift */
+	uint64_t given;          /* what it was last answered with; MST_VERSION_NONE */
+	uint64_t asked_ns;
+	bool counted_since_answer;
+	bool in_place; /* it reads `reads` where the shards keep it */
+	uint64_t reads;
+	struct copy *copy;
+	size_t copy_count;
+};
+
+/* The step that makes version `newest + 1`, and those before it. */
+struct step {
+	struct reference_version made; /* entry[] is the set */
+	bool *rostered, *counted, *passed;
+	bool counting; /* first_count_ns is valid */
+	uint64_t first_count_ns;
+};
+
+struct reference {
+	struct mst_ledger_cfg cfg;
+	struct mst_rule rule, next_rule;
+	bool rule_changes;
+
+	struct session **session;
+	size_t session_count;
+	struct session **live; /* by rank: its session, or NULL */
+	uint32_t *incarnation; /* by rank; 0: never joined */
+	uint64_t now_ns;       /* of the event or tick at hand */
+	uint64_t moved_ns;     /* a step opened, or a worker was heard or answered */
+	uint64_t join_until_ns;
+
+	bool born;
+	bool has_state;         /* version 0 has been sent, perhaps before the job is born */
+	struct session *sender; /* told to send its start state */
+	bool asked_to_finish, all_left, finished;
+	/* The job is to end well, once these shards have all said that they are done. */
+	bool settling;
+	enum mst_finish_why settle_why;
+	uint64_t settled;
+
+	struct step *step; /* step[v] makes version v; step[0] is empty */
+	size_t step_count; /* newest + 2 once born: the last is open */
+	double samples;    /* committed so far */
+	uint32_t last;     /* rank that was counted last: it is answered first */
+
+	/* Time in which nobody listened is lost: it does not count for anybody. */
+	uint64_t looked_ns, heard_ns, lost_ns;
+	uint64_t read_ns; /* all that was said until then is known */
+
+	struct mst_decision *decision;
+	size_t decision_count;
+};
+
+/* An array that had @count elements gets room for one more. */
+void *reference_room(void *array, size_t count, size_t size);
+
+static inline struct step *open_step(const struct reference *r)
+{
+	return &r->step[r->step_count - 1];
+}
+
+static inline uint64_t all_shards(const struct reference *r)
+{
+	return r->cfg.shards == 64 ? UINT64_MAX : (UINT64_C(1) << r->cfg.shards) - 1;
+}
+
+struct mst_decision *decide(struct reference *r, enum mst_decision_kind kind,
+			    struct mst_identity who);
+/* The live session of a rank, or NULL. */
+struct session *session_of(const struct reference *r, uint32_t rank);
+/* Ends a session for @why, with all that follows for the job. */
+void session_end(struct reference *r, struct session *s, enum mst_evict_why why);
+void job_finish(struct reference *r, enum mst_finish_why why);
+
+/* Opens the step after the newest version, with everybody who lives and has started. */
+void step_open(struct reference *r);
+/* What could have become possible: commits, the end, answers. */
+void settle(struct reference *r);
+uint32_t step_needed(const struct reference *r, int32_t quorum);
+bool step_due(const struct reference *r);
+bool version_held(const struct reference *r, uint64_t version);
+uint32_t buffers_free(const struct reference *r);
+/* With this version held besides, would two buffers be left for others? */
+bool leaves_two(const struct reference *r, uint64_t version);
+void answer_all(struct reference *r);
+uint64_t least_clock(const struct reference *r);
+bool held_by_bound(const struct reference *r, const struct session *s);
+
+void gift_reported(struct reference *r, struct session *s, const struct mst_ledger_event *ev);
+void grant_abandoned(struct reference *r, struct session *s, const struct mst_ledger_event *ev);
+/* An ask that comes after the gift of seq @after; 0: after none. */
+void ask_heard(struct reference *r, struct session *s, struct mst_lane_ask ask, uint64_t after);
+/* Has all been judged that was given before the ask? */
+bool ask_is_in_turn(const struct session *s);
+/* The last gift that the lead knows of; 0: none. */
+uint64_t last_gift(const struct session *s);
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/* Contributions, steps and version buffers of the reference ledger. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/server/core/reference_state.h"
+
+/* ---- The commit condition ---- */
+
+static uint32_t roster_count(const struct reference *r)
+{
+	uint32_t count = 0;
+
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		count += open_step(r)->rostered[rank];
+	return count;
+}
+
+static uint32_t missing_count(const struct reference *r)
+{
+	const struct step *step = open_step(r);
+	uint32_t count = 0;
+
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		count += step->rostered[rank] && !step->counted[rank] && !step->passed[rank];
+	return count;
+}
+
+/* PROTOCOL 2, "Needed", under the release in force. */
+uint32_t step_needed(const struct reference *r, int32_t quorum)
+{
+	uint32_t possible = (uint32_t)open_step(r)->made.entry_count + missing_count(r);
+	uint32_t needed;
+
+	if (quorum == 0)
+		return possible;
+	if (quorum < 0) {
+		uint32_t spared = (uint32_t)-quorum;
+		needed = roster_count(r) > spared ? roster_count(r) - spared : 1;
+	} else {
+		needed = (uint32_t)quorum;
+		if (r->rule.release != MST_RELEASE_COMMIT && roster_count(r) > 0)
+			return needed;
+	}
+	return needed < possible ? needed : possible;
+}
+
+bool step_due(const struct reference *r)
+{
+	const struct step *step = open_step(r);
+
+	if (!r->born || r->finished || step->made.entry_count == 0)
+		return false;
+	if (r->asked_to_finish || roster_count(r) == 0)
+		return true;
+	if (r->rule.quorum == 0)
+		return missing_count(r) == 0;
+	return step->made.entry_count >= step_needed(r, r->rule.quorum);
+}
+
+void step_open(struct reference *r)
+{
+	uint32_t workers = r->cfg.workers;
+
+	r->moved_ns = r->now_ns;
+	r->step = reference_room(r->step, r->step_count, sizeof(*r->step));
+	struct step *step = &r->step[r->step_count++];
+	*step = (struct step){
+		.rostered = calloc(workers, sizeof(bool)),
+		.counted = calloc(workers, sizeof(bool)),
+		.passed = calloc(workers, sizeof(bool)),
+	};
+	for (uint32_t rank = 0; r->born && rank < workers; rank++) {
+		const struct session *s = session_of(r, rank);
+		step->rostered[rank] = s != NULL && s->started;
+	}
+}
+
+/* A set of nothing is never committed. With nobody left to add to it, those who joined meanwhile
+ * need not wait for the next version: there would be none without them. */
+static void refill_roster(struct reference *r)
+{
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		struct session *s = session_of(r, rank);
+		if (s == NULL || !s->started)
+			continue;
+		open_step(r)->rostered[rank] = true;
+		s->first = reference_newest(r);
+	}
+}
+
+/* And where all have passed, all are waited for again. */
+static void revive(struct reference *r)
+{
+	struct step *step = open_step(r);
+
+	if (!r->born || r->finished || step->made.entry_count > 0 || missing_count(r) > 0)
+		return;
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		step->passed[rank] = false;
+	if (roster_count(r) == 0)
+		refill_roster(r);
+}
+
+/* ---- Version buffers ---- */
+
+/* Does it read this version in place? Or, if it has asked: may it go on with it? */
+static bool reads_in_place(const struct reference *r, const struct session *s, uint64_t version)
+{
+	return s->in_place && s->reads == version && (!s->asking || version == reference_newest(r));
+}
+
+/* Does somebody read it, or a shard copy it? */
+static bool in_use(const struct reference *r, uint64_t version)
+{
+	for (size_t i = 0; i < r->session_count; i++) {
+		const struct session *s = r->session[i];
+		if (s->ended)
+			continue;
+		if (reads_in_place(r, s, version))
+			return true;
+		for (size_t k = 0; k < s->copy_count; k++) {
+			if (s->copy[k].version == version && s->copy[k].shards != all_shards(r))
+				return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t kept(const struct reference *r)
+{
+	return r->cfg.owner == MUSTER_WORKERS_OWN ? r->cfg.history : 1;
+}
+
+bool version_held(const struct reference *r, uint64_t version)
+{
+	return version + kept(r) > reference_newest(r) || in_use(r, version);
+}
+
+uint32_t buffers_free(const struct reference *r)
+{
+	uint32_t free_count = r->cfg.buffers + r->cfg.history;
+
+	for (uint64_t version = 0; version <= reference_newest(r); version++)
+		free_count -= version_held(r, version);
+	return free_count;
+}
+
+/* One more may use this version for as long as it likes if two buffers would be free even when all
+ * that is in use has become old: no commit may wait for it. */
+bool leaves_two(const struct reference *r, uint64_t version)
+{
+	uint32_t used = 0;
+
+	for (uint64_t other = 0; other <= reference_newest(r); other++)
+		used += other != version && in_use(r, other);
+	return used + kept(r) + 2 <= r->cfg.buffers + r->cfg.history;
+}
+
+/* ---- Commit ---- */
+
+static double mean_loss(const struct reference *r, const struct step *step)
+{
+	double sum = 0, samples = 0;
+
+	for (size_t i = 0; i < step->made.entry_count; i++) {
+		const struct mst_entry *e = &step->made.entry[i];
+		for (size_t k = 0; k < r->session_count; k++) {
+			const struct session *s = r->session[k];
+			if (s->who.rank != e->who.rank || s->who.incarnation != e->who.incarnation)
+				continue;
+			const struct mst_lane_header *h = &s->gift[e->seq - 1].header;
+			double loss = h->loss;
+			if ((h->flags & MST_HEADER_LOSS) == 0 || isnan(loss) || isinf(loss))
+				continue;
+			sum += loss * e->samples;
+			samples += e->samples;
+		}
+	}
+	return samples > 0 ? sum / samples : (double)NAN;
+}
+
+static void settle_figures(struct reference *r, struct step *step)
+{
+	struct reference_version *made = &step->made;
+	double base = 0;
+
+	for (size_t i = 0; i < made->entry_count; i++) {
+		base += made->entry[i].base;
+		made->samples += made->entry[i].samples;
+	}
+	made->loss = mean_loss(r, step);
+	made->divisor = r->rule.divide ? (float)base : 1.0f;
+	made->lr_scale = r->rule.linear ? (double)made->entry_count / r->cfg.workers : 1.0;
+	made->rate = r->cfg.optimizer.row != NULL
+			     ? (float)(r->cfg.optimizer.parameter[0] * made->lr_scale)
+			     : 0;
+}
+
+/* Whoever has no ask out is busy: under the rule now in force with what cannot count any more. */
+static void advise(struct reference *r)
+{
+	for (uint32_t rank = 0; r->rule.preempt && rank < r->cfg.workers; rank++) {
+		const struct session *s = session_of(r, rank);
+		if (s != NULL && s->started && !s->leaving && !s->asking)
+			decide(r, MST_DO_ADVISE, s->who)->version = reference_newest(r);
+	}
+}
+
+static void commit(struct reference *r)
+{
+	struct step *step = open_step(r);
+
+	settle_figures(r, step);
+	r->samples += step->made.samples;
+	decide(r, MST_DO_COMMIT, (struct mst_identity){ 0 })->commit.version = reference_newest(r) +
+									       1;
+	if (r->rule_changes) {
+		r->rule = r->next_rule;
+		r->rule_changes = false;
+		decide(r, MST_DO_POLICY, (struct mst_identity){ 0 });
+	}
+	step_open(r);
+	advise(r);
+	if (r->asked_to_finish || r->all_left)
+		return;
+	if (r->cfg.commits_max != 0 && reference_newest(r) >= r->cfg.commits_max)
+		job_finish(r, MST_FINISH_COMMITS);
+	else if (r->cfg.samples_max > 0 && r->samples >= r->cfg.samples_max)
+		job_finish(r, MST_FINISH_SAMPLES);
+}
+
+/* ---- Contributions ---- */
+
+/* What the shards must agree about. Bits, not values: a weight that is no number is equal to
+ * itself here. */
+static bool same_header(const struct mst_lane_header *a, const struct mst_lane_header *b)
+{
+	union {
+		double value;
+		uint64_t bits;
+	} wa = { a->weight }, wb = { b->weight };
+
+	return a->seq == b->seq && a->tag == b->tag && wa.bits == wb.bits && a->flags == b->flags &&
+	       a->unheard == b->unheard && a->slot == b->slot && a->epoch == b->epoch;
+}
+
+static bool report_is_valid(const struct reference *r, const struct session *s, uint64_t shard,
+			    const struct mst_lane_header *h)
+{
+	if (h->slot >= r->cfg.slots || h->seq <= s->judged || h->seq > s->judged + r->cfg.slots)
+		return false;
+	if (h->epoch != s->epoch[h->slot] || s->abandoned[h->slot] != 0)
+		return false;
+	/* The lane to the lead keeps their order, which tells what an ask comes after. */
+	if (shard == MST_SHARD_LEAD && h->seq != last_gift(s) + 1)
+		return false;
+	/* It can have heard of what was judged, and must have heard of all but so many. */
+	if (h->unheard > h->seq - 1 || h->seq - 1 - h->unheard > s->judged ||
+	    h->unheard >= MUSTER_TICKETS_MAX)
+		return false;
+	for (size_t i = s->judged; i < s->gift_count; i++) {
+		const struct gift *g = &s->gift[i];
+		if (g->shards == 0 || (g->header.slot != h->slot && g->header.seq != h->seq))
+			continue;
+		if ((g->shards >> shard & 1) != 0 || !same_header(&g->header, h))
+			return false;
+	}
+	return true;
+}
+
+static struct mst_entry entry_of(const struct reference *r, const struct session *s,
+				 const struct mst_lane_header *h)
+{
+	uint64_t staleness = reference_newest(r) - h->tag;
+	bool by_samples = r->rule.weigh == MST_WEIGH_SAMPLES && r->rule.divide &&
+			  r->rule.quorum != 1;
+	bool sum = h->flags & MST_HEADER_SUM;
+	long double c = by_samples ? (sum ? 1.0L : (long double)h->weight)
+				   : (sum ? 1.0L / (long double)h->weight : 1.0L);
+
+	if (r->rule.compensate && staleness > 1)
+		c /= (long double)staleness;
+	return (struct mst_entry){
+		.who = s->who,
+		.seq = h->seq,
+		.tag = h->tag,
+		.samples = h->weight,
+		.base = by_samples ? h->weight : 1.0,
+		.coefficient = (float)c,
+		.slot = h->slot,
+	};
+}
+
+static void count(struct reference *r, struct session *s, const struct mst_lane_header *h,
+		  uint64_t now_ns)
+{
+	struct step *step = open_step(r);
+	struct reference_version *made = &step->made;
+	struct mst_entry entry = entry_of(r, s, h);
+
+	made->entry = reference_room(made->entry, made->entry_count, sizeof(entry));
+	made->entry[made->entry_count++] = entry;
+	step->counted[s->who.rank] = true;
+	if (!step->counting)
+		step->first_count_ns = now_ns;
+	step->counting = true;
+	s->clock++;
+	s->counted_since_answer = true;
+
+	struct mst_decision *d = decide(r, MST_DO_COUNT, s->who);
+	d->count.seq = h->seq;
+	d->count.slot = h->slot;
+	d->count.coefficient = entry.coefficient;
+}
+
+/* A slot is granted again only when it has been read, so more than this cannot be meant. */
+static bool set_is_full(const struct reference *r)
+{
+	uint32_t workers = r->cfg.workers;
+	uint32_t quorum = r->cfg.rule.quorum > (int32_t)workers ? (uint32_t)r->cfg.rule.quorum
+								: workers;
+
+	return open_step(r)->made.entry_count >= quorum + workers * r->cfg.slots;
+}
+
+static enum muster_verdict verdict_on(const struct reference *r, const struct session *s,
+				      const struct mst_lane_header *h)
+{
+	enum muster_verdict outside = r->rule.late == MST_LATE_DROP ? MUSTER_LATE : MUSTER_STALE;
+
+	if (!s->started)
+		return MUSTER_REFUSED;
+	if (r->finished || r->settling)
+		return MUSTER_CANCELLED;
+	if ((h->flags & MST_HEADER_EMPTY) != 0)
+		return outside;
+	if (!r->born || h->tag > reference_newest(r))
+		return MUSTER_REFUSED;
+	if (isnan(h->weight) || h->weight < ldexp(1, -53) || h->weight > ldexp(1, 53))
+		return MUSTER_REFUSED;
+	if (r->rule.window != MST_WINDOW_MAX && reference_newest(r) - h->tag > r->rule.window)
+		return outside;
+	if (r->rule.release == MST_RELEASE_COMMIT && open_step(r)->counted[s->who.rank])
+		return MUSTER_LATE;
+	if (set_is_full(r))
+		return MUSTER_LATE;
+	return MUSTER_COUNTED;
+}
+
+static void give_verdict(struct reference *r, struct session *s, const struct mst_lane_header *h,
+			 uint64_t now_ns)
+{
+	enum muster_verdict verdict = verdict_on(r, s, h);
+
+	if (verdict == MUSTER_COUNTED) {
+		count(r, s, h, now_ns);
+		r->last = s->who.rank;
+	}
+	struct mst_decision *d = decide(r, MST_DO_VERDICT, s->who);
+	d->verdict.seq = h->seq;
+	d->verdict.tag = h->tag;
+	d->verdict.slot = h->slot;
+	d->verdict.verdict = verdict;
+	d->verdict.counted_in = verdict == MUSTER_COUNTED ? reference_newest(r) + 1 : 0;
+}
+
+static void regrant(struct reference *r, struct session *s, uint32_t slot)
+{
+	struct mst_decision *d = decide(r, MST_DO_REGRANT, s->who);
+
+	d->grant.slot = slot;
+	d->grant.epoch = ++s->epoch[slot];
+	s->abandoned[slot] = 0;
+	r->moved_ns = r->now_ns;
+}
+
+static void judge(struct reference *r, struct session *s, struct gift *g, uint64_t now_ns)
+{
+	const struct mst_lane_header *h = &g->header;
+	bool pass = (h->flags & MST_HEADER_PASS) != 0;
+
+	g->judged = true;
+	s->judged = h->seq;
+	if (s->asking && s->judged == s->after)
+		s->asked_ns = now_ns;
+	if (!pass)
+		give_verdict(r, s, h, now_ns);
+	else if (r->born && s->started && !r->finished)
+		open_step(r)->passed[s->who.rank] = true;
+	regrant(r, s, h->slot);
+	if ((h->flags & MST_HEADER_ASK) != 0)
+		ask_heard(r, s, h->ask, h->seq);
+	if (!s->ended && s->leaving && s->judged == s->leave_seq)
+		session_end(r, s, MST_EVICT_LEFT);
+}
+
+void gift_reported(struct reference *r, struct session *s, const struct mst_ledger_event *ev)
+{
+	const struct mst_lane_header *h = &ev->full.header;
+
+	if (!report_is_valid(r, s, ev->full.shard, h)) {
+		session_end(r, s, MST_EVICT_INVALID);
+		return;
+	}
+	while (h->seq > s->gift_count) {
+		s->gift = reference_room(s->gift, s->gift_count, sizeof(*s->gift));
+		s->gift[s->gift_count++] = (struct gift){ .shards = 0 };
+	}
+	if (s->gift[h->seq - 1].shards == 0) {
+		s->gift[h->seq - 1].header = *h;
+		s->gift[h->seq - 1].first_ns = r->now_ns;
+	}
+	s->gift[h->seq - 1].shards |= UINT64_C(1) << ev->full.shard;
+}
+
+/* The next gift of the lowest rank that has one all shards have reported; but a commit that is due
+ * comes first, even if it has to wait for a buffer. */
+static bool judge_next(struct reference *r)
+{
+	if (step_due(r))
+		return false;
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		struct session *s = session_of(r, rank);
+		if (s == NULL || s->judged >= s->gift_count ||
+		    s->gift[s->judged].shards != all_shards(r))
+			continue;
+		judge(r, s, &s->gift[s->judged], r->now_ns);
+		return true;
+	}
+	return false;
+}
+
+void grant_abandoned(struct reference *r, struct session *s, const struct mst_ledger_event *ev)
+{
+	uint32_t slot = ev->abandoned.slot;
+	uint64_t shard = UINT64_C(1) << ev->abandoned.shard;
+
+	if (slot >= r->cfg.slots || ev->abandoned.epoch != s->epoch[slot] ||
+	    (s->abandoned[slot] & shard) != 0) {
+		session_end(r, s, MST_EVICT_INVALID);
+		return;
+	}
+	for (size_t i = s->judged; i < s->gift_count; i++) {
+		if (s->gift[i].shards != 0 && s->gift[i].header.slot == slot) {
+			session_end(r, s, MST_EVICT_INVALID);
+			return;
+		}
+	}
+	s->abandoned[slot] |= shard;
+	if (s->abandoned[slot] == all_shards(r))
+		regrant(r, s, slot);
+}
+
+void settle(struct reference *r)
+{
+	size_t before;
+
+	do {
+		before = r->decision_count;
+		revive(r);
+		if (step_due(r) && buffers_free(r) > 0)
+			commit(r);
+		if (!step_due(r) && r->asked_to_finish)
+			job_finish(r, MST_FINISH_ASKED);
+		if (!step_due(r) && r->all_left)
+			job_finish(r, MST_FINISH_LEFT);
+		answer_all(r);
+	} while (judge_next(r) || r->decision_count != before);
+}

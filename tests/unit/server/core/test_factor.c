@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What multiplies what, by hand: a line a policy, as its author published it (docs/policies.md).
+ *
+ * Each line is a set of contributions with their samples and staleness in a job of four workers
+ * with lr 1, and what the first of them is multiplied with before it is taken from the parameters.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "server/core/factor.h"
+#include "server/core/rule.h"
+#include "server/options/options.h"
+#include "tests/ut.h"
+
+#define WORKERS 4
+#define SET_MAX 6
+
+struct line {
+	const char *policy, *weigh, *lr_scale, *optimizer;
+	unsigned count;
+	struct {
+		double samples;
+		uint64_t staleness;
+	} one[SET_MAX];
+	bool is_sum;
+	double coefficient, divisor, lr_scale_is; /* by hand */
+	double moves;                             /* the three together */
+};
+
+#define SGD "sgd:lr=1,momentum=0"
+
+/* clang-format off */
+static const struct line lines[] = {
+	/* The mean over all samples: a thousand of them weigh a thousand times as much as one. */
+	{ "bsp", "samples", "auto", SGD, 4, { { 1, 0 }, { 1000, 0 }, { 1000, 0 }, { 1999, 0 } },
+	  false, 1, 4000, 1, 1.0 / 4000 },
+	{ "bsp", "samples", "auto", SGD, 4, { { 1000, 0 }, { 1, 0 }, { 1000, 0 }, { 1999, 0 } },
+	  false, 1000, 4000, 1, 0.25 },
+	{ "bsp", "one", "auto", SGD, 4, { { 1, 0 }, { 1000, 0 }, { 1000, 0 }, { 1999, 0 } },
+	  false, 1, 4, 1, 0.25 },
+	/* Sums over 1000 samples each: the sum of sums over the number of samples; or, where all
+	 * weigh alike, the mean of their means. */
+	{ "bsp", "samples", "auto", SGD, 2, { { 1000, 0 }, { 3000, 0 } },
+	  true, 1, 4000, 0.5, 0.5 / 4000 },
+	{ "bsp", "one", "none", SGD, 2, { { 1000, 0 }, { 3000, 0 } },
+	  true, 1.0 / 1000, 2, 1, 1.0 / 2000 },
+	/* Chen: lr / N x sum of N; with the linear scale lr goes with N. */
+	{ "backup:3", "samples", "none", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	  false, 32, 96, 1, 1.0 / 3 },
+	{ "backup:3", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	  false, 32, 96, 0.75, 0.25 },
+	{ "backup:-1", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	  false, 32, 96, 0.75, 0.25 },
+	/* Dutta: lr / K x sum of K, however old they are. */
+	{ "ksync:2", "samples", "none", SGD, 2, { { 16, 0 }, { 48, 0 } },
+	  false, 16, 64, 1, 0.25 },
+	{ "kbatchsync:2", "samples", "none", SGD, 2, { { 32, 0 }, { 32, 0 } },
+	  false, 32, 64, 1, 0.5 },
+	{ "kasync:2", "samples", "none", SGD, 2, { { 32, 7 }, { 32, 0 } },
+	  false, 32, 64, 1, 0.5 },
+	{ "kbatchasync:2", "samples", "auto", SGD, 2, { { 32, 7 }, { 32, 0 } },
+	  false, 32, 64, 0.5, 0.25 },
+	/* Zhang: 1 / C x sum of lr / max(1, staleness) x g; nothing else divides. */
+	{ "softsync:2", "one", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
+	  false, 0.25, 2, 1, 0.125 },
+	{ "softsync:2", "one", "auto", SGD, 2, { { 32, 0 }, { 32, 4 } },
+	  false, 1, 2, 1, 0.5 },
+	{ "softsync:2", "samples", "auto", SGD, 2, { { 32, 4 }, { 32, 1 } },
+	  false, 8, 64, 1, 0.125 },
+	{ "softsync:1", "samples", "auto", SGD, 1, { { 33, 5 } },
+	  false, 0.2, 1, 1, 0.2 },
+	{ "softsync:2", "one", "linear", SGD, 2, { { 32, 4 }, { 32, 0 } }, /* if somebody insists */
+	  false, 0.25, 2, 0.5, 0.0625 },
+	/* A commit after each: its weight would cancel, so nothing is multiplied or divided. */
+	{ "async", "samples", "none", SGD, 1, { { 33, 9 } }, false, 1, 1, 1, 1 },
+	{ "async", "samples", "auto", SGD, 1, { { 33, 9 } }, false, 1, 1, 0.25, 0.25 },
+	{ "async", "samples", "auto", SGD, 1, { { 50, 9 } }, true, 0.02, 1, 0.25, 0.005 },
+	{ "bounded:3", "samples", "auto", SGD, 1, { { 33, 3 } }, false, 1, 1, 0.25, 0.25 },
+	{ "ssp:2", "samples", "auto", SGD, 1, { { 33, 2 } }, false, 1, 1, 0.25, 0.25 },
+	/* Deltas are added as they are, whatever they weigh. */
+	{ "kbatchasync:2", "samples", "auto", "add", 2, { { 32, 0 }, { 1, 0 } },
+	  false, 1, 1, 0.5, 0.5 },
+};
+/* clang-format on */
+
+static struct mst_rule rule_of(const struct line *line)
+{
+	struct mst_server_options o;
+	struct mst_options parsed;
+	struct mst_rule rule = { 0 };
+	char why[256] = "";
+	int rc = mst_options_init(&parsed, mst_server_table, &o);
+
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "policy", line->policy), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "optimizer", line->optimizer), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "weigh", line->weigh), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "lr-scale", line->lr_scale), 0);
+	rc = mst_server_options_rule(&o, &rule, why, sizeof(why));
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	mst_options_free(&parsed);
+	return rule;
+}
+
+static void each_policy_multiplies_as_its_author_says(void)
+{
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		const struct line *line = &lines[i];
+		struct mst_rule rule = rule_of(line);
+		double base = 0;
+		for (unsigned k = 0; k < line->count; k++)
+			base += mst_factor(&rule, line->one[k].staleness, line->one[k].samples,
+					   line->is_sum)
+					.base;
+		struct mst_factor f = mst_factor(&rule, line->one[0].staleness,
+						 line->one[0].samples, line->is_sum);
+		struct mst_commit_factor c = mst_commit_factor(&rule, base, line->count, WORKERS);
+		double moves = c.lr_scale * (double)f.coefficient / (double)c.divisor;
+		bool right = f.coefficient == (float)line->coefficient &&
+			     c.divisor == (float)line->divisor && c.lr_scale == line->lr_scale_is &&
+			     fabs(moves - line->moves) < 1e-7;
+		if (!right)
+			printf("\n%s, --weigh %s, --lr-scale %s: c %g, D %g, scale %g, together "
+			       "%g; by hand %g\n",
+			       line->policy, line->weigh, line->lr_scale, (double)f.coefficient,
+			       (double)c.divisor, c.lr_scale, moves, line->moves);
+		CU_ASSERT(right);
+	}
+}
+
+static struct mst_factor factor(bool by_samples, bool compensate, uint64_t staleness,
+				double samples, bool is_sum)
+{
+	struct mst_rule r = { .weigh = by_samples ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE,
+			      .divide = true,
+			      .compensate = compensate };
+
+	return mst_factor(&r, staleness, samples, is_sum);
+}
+
+/* c = b f, rounded once: a product with a reciprocal that was rounded to f32 differs. */
+static void coefficients_are_rounded_once(void)
+{
+	for (uint64_t staleness = 1; staleness <= 200; staleness++) {
+		for (int samples = 1; samples <= 100; samples++) {
+			long double exact = (long double)samples / (long double)staleness;
+			CU_ASSERT_EQUAL(factor(true, true, staleness, samples, false).coefficient,
+					(float)exact);
+		}
+	}
+}
+
+/* Whatever rule there is, whatever a worker may say: neither infinite, nor zero, nor so small that
+ * digits are lost. */
+static void no_weight_that_is_allowed_overflows_or_vanishes(void)
+{
+	static const double ends[] = { 0x1p-53, 0x1p53 };
+
+	for (unsigned i = 0; i < 16; i++) {
+		struct mst_factor f = factor(i & 1, i & 2, UINT64_MAX, ends[i >> 2 & 1], i & 8);
+		CU_ASSERT(isnormal(f.coefficient) && f.coefficient > 0);
+		CU_ASSERT(isnormal((float)f.base) && f.base > 0);
+	}
+}
+
+static CU_TestInfo cases[] = {
+	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
+	{ "coefficients are rounded once", coefficients_are_rounded_once },
+	{ "no weight that is allowed overflows or vanishes",
+	  no_weight_that_is_allowed_overflows_or_vanishes },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("factor", cases);
+}

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Random histories: for each policy, seeded worlds of simulated workers, and after every event the
+ * decisions of the real ledger held against those of the reference, and both against what must
+ * hold under any policy. At the end of a history the world calms down, and then nobody may hang.
+ *
+ * test_ledger_random [--seed N] [--count N] [--policy NAME] [--members N]
+ * With --members they are N to half of N in each history, else 1 to 5.
+ * A failure prints the seed, the history up to there and what differs.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/rand.h"
+#include "tests/unit/common/optim/optim_case.h"
+#include "tests/unit/server/core/ledger_check.h"
+#include "tests/unit/server/core/ledger_text.h"
+#include "tests/unit/server/core/ledger_watch.h"
+#include "tests/unit/server/core/ledger_world.h"
+#include "tests/unit/server/core/reference_ledger.h"
+
+#define LEASE_NS (100 * MST_MS)
+#define STORM_STEPS 300u
+/* Longer than the longest patience: a worker that has been confused is waited for as long. */
+#define CALM_STEPS 3000u
+
+struct policy {
+	const char *name;
+	struct mst_rule rule; /* quorum 1 stands for K, -1 for -B, window 1 for S: drawn anew */
+	bool draws_quorum, draws_window, draws_bound;
+};
+
+static const struct policy policies[] = {
+	{ .name = "bsp", .rule = { .release = MST_RELEASE_COMMIT } },
+	{ .name = "backup:N",
+	  .rule = { .quorum = 1, .release = MST_RELEASE_COMMIT },
+	  .draws_quorum = true },
+	{ .name = "backup:-B",
+	  .rule = { .quorum = -1, .release = MST_RELEASE_COMMIT },
+	  .draws_quorum = true },
+	{ .name = "ksync",
+	  .rule = { .quorum = 1, .release = MST_RELEASE_COMMIT, .preempt = true },
+	  .draws_quorum = true },
+	{ .name = "kbatchsync",
+	  .rule = { .quorum = 1, .release = MST_RELEASE_PUSH, .preempt = true },
+	  .draws_quorum = true },
+	{ .name = "kasync",
+	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_COMMIT },
+	  .draws_quorum = true },
+	{ .name = "kbatchasync",
+	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  .draws_quorum = true },
+	{ .name = "softsync",
+	  .rule = { .quorum = 1,
+		    .window = MST_WINDOW_MAX,
+		    .release = MST_RELEASE_PUSH,
+		    .compensate = true },
+	  .draws_quorum = true },
+	{ .name = "async",
+	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH } },
+	{ .name = "bounded",
+	  .rule = { .quorum = 1, .release = MST_RELEASE_PUSH, .late = MST_LATE_REJECT },
+	  .draws_window = true },
+	{ .name = "ssp",
+	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
+	  .draws_bound = true },
+};
+#define POLICY_COUNT (sizeof(policies) / sizeof(policies[0]))
+
+/* One history under way. */
+struct history {
+	const struct policy *policy;
+	uint64_t seed;
+	uint32_t members; /* at most; 0: few */
+	bool loud;        /* print every event and decision */
+	struct world_cfg cfg;
+	struct mst_rule rules[4];
+	struct world *world;
+	struct mst_ledger *ledger;
+	struct reference *reference;
+	struct watch *watch;
+	struct mst_decision *real; /* on the last event or tick */
+	size_t real_count, real_room;
+	uint32_t line;
+	uint64_t versions; /* made in all */
+	char complaint[256];
+};
+
+static void draw_rule(struct mst_rand *rand, const struct policy *policy,
+		      const struct mst_ledger_cfg *cfg, struct mst_rule *out)
+{
+	*out = policy->rule;
+	if (policy->draws_quorum) {
+		int32_t drawn = (int32_t)(1 + mst_rand_below(rand, cfg->workers));
+		out->quorum = policy->rule.quorum < 0 ? -drawn : drawn;
+		if (-drawn <= -(int32_t)cfg->workers && out->quorum < 0)
+			out->quorum = -1;
+	}
+	if (policy->draws_window)
+		out->window = (uint32_t)mst_rand_below(rand, 4);
+	if (policy->draws_bound)
+		out->bound = (uint32_t)mst_rand_below(rand, 4);
+	out->weigh = mst_rand_below(rand, 2) ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE;
+	out->linear = mst_rand_below(rand, 2) == 0;
+	out->divide = mst_rand_below(rand, 4) != 0;
+	out->on_loss = mst_rand_below(rand, 8) == 0 ? MST_LOSS_FAIL : MST_LOSS_SHRINK;
+	out->min_workers = 1;
+	if (mst_rand_below(rand, 8) == 0)
+		out->min_workers = (uint32_t)(1 + mst_rand_below(rand, cfg->workers));
+	out->patience_ns = LEASE_NS * (1 + mst_rand_below(rand, 40)) / 2;
+}
+
+/* Rules the job may change to: those its owner allows. */
+static void draw_rules(struct mst_rand *rand, struct history *h)
+{
+	if (mst_rand_below(rand, 2) == 0)
+		return;
+	while (h->cfg.rule_count < 4) {
+		const struct policy *other = &policies[mst_rand_below(rand, POLICY_COUNT)];
+		if (h->cfg.ledger.owner == MUSTER_WORKERS_OWN &&
+		    other->rule.release != MST_RELEASE_COMMIT)
+			continue;
+		draw_rule(rand, other, &h->cfg.ledger, &h->rules[h->cfg.rule_count++]);
+	}
+	h->cfg.rule = h->rules;
+}
+
+/* Many that read versions of their own in place, and ask while a header of theirs is on its way:
+ * more than there are buffers to be held. */
+static void draw_crowd(struct history *h)
+{
+	struct mst_ledger_cfg *cfg = &h->cfg.ledger;
+
+	cfg->workers = 5;
+	cfg->shards = 2;
+	cfg->buffers = 3;
+	cfg->in_place = true;
+	h->cfg.keeps = h->cfg.lags = true;
+}
+
+static void draw_cfg(struct history *h)
+{
+	struct mst_rand rand;
+	struct mst_ledger_cfg *cfg = &h->cfg.ledger;
+
+	mst_rand_seed(&rand, h->seed);
+	*cfg = (struct mst_ledger_cfg){
+		.workers = (uint32_t)(1 + mst_rand_below(&rand, 5)),
+		.shards = (uint32_t)(1 + mst_rand_below(&rand, 3)),
+		.slots = (uint32_t)(1 + mst_rand_below(&rand, 3)),
+		.buffers = (uint32_t)(3 + mst_rand_below(&rand, 3)),
+		.in_place = mst_rand_below(&rand, 2) == 0,
+		.optimizer = optim_case_sgd(0.1, 0.9),
+		.commits_max = mst_rand_below(&rand, 4) == 0 ? 1 + mst_rand_below(&rand, 20) : 0,
+		.samples_max = mst_rand_below(&rand, 4) == 0 ? 300 : 0,
+		.lease_ns = LEASE_NS,
+		.join_until_ns = 20 * LEASE_NS,
+	};
+	if (h->members > 0)
+		cfg->workers = h->members - (uint32_t)mst_rand_below(&rand, h->members / 2 + 1);
+	if (h->policy->rule.release == MST_RELEASE_COMMIT && mst_rand_below(&rand, 2) == 0) {
+		cfg->owner = MUSTER_WORKERS_OWN;
+		cfg->optimizer.row = NULL;
+		cfg->history = (uint32_t)(1 + mst_rand_below(&rand, 6));
+	}
+	if (cfg->owner == MUSTER_WORKERS_OWN && mst_rand_below(&rand, 3) == 0 && h->members == 0)
+		draw_crowd(h);
+	cfg->sent = !cfg->in_place && mst_rand_below(&rand, 2) == 0;
+	draw_rule(&rand, h->policy, cfg, &cfg->rule);
+	draw_rules(&rand, h);
+	h->cfg.seed = mst_rand_next(&rand);
+	h->cfg.mischief = mst_rand_below(&rand, 3) == 0;
+	h->cfg.keeps |= mst_rand_below(&rand, 3) == 0;
+	h->cfg.lags |= mst_rand_below(&rand, 8) == 0;
+	h->cfg.passes = mst_rand_below(&rand, 6) == 0;
+	h->cfg.sleeps = mst_rand_below(&rand, 3) == 0;
+	h->cfg.spoils = mst_rand_below(&rand, 10) == 0;
+}
+
+/* ---- Comparing ---- */
+
+__attribute__((format(printf, 2, 3))) static void complain(struct history *h, const char *format,
+							   ...)
+{
+	va_list args;
+
+	if (h->complaint[0] != '\0')
+		return;
+	va_start(args, format);
+	vsnprintf(h->complaint, sizeof(h->complaint), format, args);
+	va_end(args);
+}
+
+static bool same_decision(const struct mst_decision *a, const struct mst_decision *b)
+{
+	if (a->who.rank != b->who.rank || a->who.incarnation != b->who.incarnation)
+		return false;
+	switch (a->kind) {
+	case MST_DO_ADMIT:
+		return a->join.cookie == b->join.cookie;
+	case MST_DO_REFUSE:
+		return a->join.cookie == b->join.cookie && a->join.error == b->join.error;
+	case MST_DO_COUNT:
+		return a->count.seq == b->count.seq && a->count.slot == b->count.slot &&
+		       a->count.coefficient == b->count.coefficient;
+	case MST_DO_VERDICT:
+		return a->verdict.seq == b->verdict.seq && a->verdict.slot == b->verdict.slot &&
+		       a->verdict.tag == b->verdict.tag &&
+		       a->verdict.verdict == b->verdict.verdict &&
+		       a->verdict.counted_in == b->verdict.counted_in;
+	case MST_DO_REGRANT:
+		return a->grant.epoch == b->grant.epoch && a->grant.slot == b->grant.slot;
+	case MST_DO_COMMIT:
+		return a->commit.version == b->commit.version;
+	case MST_DO_RELEASE:
+		return a->answer.number == b->answer.number &&
+		       a->answer.version == b->answer.version &&
+		       a->answer.newest == b->answer.newest && a->answer.where == b->answer.where;
+	case MST_DO_ADVISE:
+		return a->version == b->version;
+	case MST_DO_EVICT:
+		return a->evict == b->evict;
+	case MST_DO_FINISH:
+		return a->finish.why == b->finish.why && a->finish.version == b->finish.version;
+	case MST_DO_SEND_STATE:
+	case MST_DO_START:
+	case MST_DO_POLICY:
+	case MST_DO_SETTLE:
+	case MST_DO_APPLY:
+		return true;
+	}
+	return false;
+}
+
+static const struct mst_decision *next_of_kind(const struct mst_decision *list, size_t count,
+					       size_t *at, enum mst_decision_kind kind)
+{
+	while (*at < count && list[*at].kind != kind)
+		++*at;
+	return *at < count ? &list[(*at)++] : NULL;
+}
+
+/* Decisions of one kind must be the same, in the same order. */
+static void compare_kind(struct history *h, enum mst_decision_kind kind)
+{
+	size_t want_count, real_at = 0, want_at = 0;
+	const struct mst_decision *wants = reference_decisions(h->reference, &want_count);
+
+	for (;;) {
+		const struct mst_decision *real = next_of_kind(h->real, h->real_count, &real_at,
+							       kind);
+		const struct mst_decision *want = next_of_kind(wants, want_count, &want_at, kind);
+		char text[LEDGER_TEXT_LEN];
+		if (real == NULL && want == NULL)
+			return;
+		if (real != NULL && want != NULL && same_decision(real, want))
+			continue;
+		ledger_decision_text(real != NULL ? real : want, text);
+		if (want == NULL)
+			complain(h, "the reference does not decide: %s", text);
+		else if (real == NULL)
+			complain(h, "the ledger does not decide: %s", text);
+		else
+			complain(h, "the reference decides otherwise: %s", text);
+		return;
+	}
+}
+
+static bool same_double(double a, double b)
+{
+	if (isnan(a) || isnan(b))
+		return isnan(a) && isnan(b);
+	return fabs(a - b) <= 1e-12 * fabs(b);
+}
+
+static void compare_record(struct history *h, const struct mst_decision *d)
+{
+	const struct mst_record *real = mst_ledger_record(h->ledger, d->commit.buffer);
+	const struct reference_version *want = reference_version(h->reference, d->commit.version);
+
+	if (d->commit.version > reference_newest(h->reference))
+		return;
+	if (real->divisor != want->divisor || real->scalar[MST_SCALAR_RATE] != want->rate)
+		complain(h, "version %" PRIu64 ": divisor %.9g not %.9g, rate %.9g not %.9g",
+			 d->commit.version, (double)real->divisor, (double)want->divisor,
+			 (double)real->scalar[MST_SCALAR_RATE], (double)want->rate);
+	if (!same_double(real->loss, want->loss) || !same_double(real->samples, want->samples) ||
+	    !same_double(real->lr_scale, want->lr_scale))
+		complain(h, "version %" PRIu64 ": loss %g not %g, samples %g not %g",
+			 d->commit.version, real->loss, want->loss, real->samples, want->samples);
+	for (uint32_t i = 0; i < real->entry_count && i < want->entry_count; i++) {
+		const struct mst_entry *a = &real->entry[i], *b = &want->entry[i];
+		if (a->who.rank != b->who.rank || a->who.incarnation != b->who.incarnation ||
+		    a->seq != b->seq || a->tag != b->tag || a->samples != b->samples ||
+		    a->base != b->base || a->coefficient != b->coefficient || a->slot != b->slot)
+			complain(h, "version %" PRIu64 ", entry %u: %u.%u seq %" PRIu64 " differs",
+				 d->commit.version, i, a->who.rank, a->who.incarnation, a->seq);
+	}
+}
+
+static void compare_members(struct history *h)
+{
+	for (uint32_t rank = 0; rank < h->cfg.ledger.workers; rank++) {
+		struct mst_member_view real, want;
+		mst_ledger_member(h->ledger, rank, &real);
+		reference_member(h->reference, rank, &want);
+		if (real.incarnation != want.incarnation || real.live != want.live)
+			complain(h, "rank %u: incarnation %u not %u, live %d not %d", rank,
+				 real.incarnation, want.incarnation, real.live, want.live);
+		/* Of a job that is over, or it has not started in, it has nothing. */
+		if (reference_finished(h->reference) || (!real.started && !want.started))
+			continue;
+		if (real.started != want.started || real.awaited != want.awaited ||
+		    real.clock != want.clock)
+			complain(h,
+				 "rank %u: started %d not %d, awaited %d not %d, clock %" PRIu64
+				 " not %" PRIu64,
+				 rank, real.started, want.started, real.awaited, want.awaited,
+				 real.clock, want.clock);
+	}
+}
+
+/* ---- Running ---- */
+
+static void say(const struct history *h, const char *who, const char *text)
+{
+	if (h->loud)
+		printf("%4u  %s%s\n", h->line, who, text);
+}
+
+static void see_decision(struct history *h, const struct mst_decision *d)
+{
+	char text[LEDGER_TEXT_LEN];
+
+	ledger_decision_text(d, text);
+	say(h, "    -> ", text);
+	watch_decision(h->watch, d);
+	if (d->kind == MST_DO_COMMIT || d->kind == MST_DO_START)
+		compare_record(h, d);
+	if (h->real_count == h->real_room) {
+		h->real_room = h->real_room == 0 ? 64 : 2 * h->real_room;
+		h->real = realloc(h->real, h->real_room * sizeof(*h->real));
+	}
+	h->real[h->real_count++] = *d;
+}
+
+static void compare(struct history *h)
+{
+	struct mst_decision d;
+
+	h->real_count = 0;
+	while (mst_ledger_next(h->ledger, &d))
+		see_decision(h, &d);
+	for (int kind = MST_DO_ADMIT; kind <= MST_DO_FINISH; kind++)
+		compare_kind(h, (enum mst_decision_kind)kind);
+	compare_members(h);
+	if (h->complaint[0] != '\0' && h->loud) {
+		size_t count;
+		const struct mst_decision *want = reference_decisions(h->reference, &count);
+		for (size_t i = 0; i < count; i++) {
+			char text[LEDGER_TEXT_LEN];
+			ledger_decision_text(&want[i], text);
+			say(h, "    reference -> ", text);
+		}
+	}
+	reference_forget(h->reference);
+	for (size_t i = 0; i < h->real_count; i++) {
+		if (!world_told(h->world, &h->real[i]))
+			complain(h, "a worker that beats is said to be silent");
+	}
+}
+
+static void step(struct history *h)
+{
+	struct mst_ledger_event ev;
+	char text[LEDGER_TEXT_LEN];
+	bool event = world_next(h->world, &ev);
+	uint64_t now_ns = world_now(h->world);
+
+	h->line++;
+	if (event) {
+		ledger_event_text(&ev, text);
+		say(h, "", text);
+		watch_event(h->watch, &ev);
+		mst_ledger_handle(h->ledger, &ev, now_ns);
+		reference_handle(h->reference, &ev, now_ns);
+		compare(h);
+		watch_settled(h->watch);
+		if (reference_blocked(h->reference))
+			watch_blocked(h->watch);
+	}
+	if (!world_ticks(h->world))
+		return;
+	if (h->loud)
+		printf("%4u  tick at %" PRIu64 " us\n", h->line, now_ns / 1000);
+	mst_ledger_tick(h->ledger, now_ns);
+	reference_tick(h->reference, now_ns);
+	compare(h);
+	watch_ticked(h->watch, now_ns);
+	if (mst_ledger_deadline(h->ledger) > reference_due(h->reference))
+		complain(h, "the deadline is %" PRIu64 ", too late for a timer due at %" PRIu64,
+			 mst_ledger_deadline(h->ledger), reference_due(h->reference));
+}
+
+static bool broken(struct history *h)
+{
+	const char *unequal = ledger_check(h->ledger);
+
+	if (unequal != NULL)
+		complain(h, "what is kept of members: %s", unequal);
+	if (watch_complaint(h->watch) != NULL)
+		complain(h, "%s", watch_complaint(h->watch));
+	return h->complaint[0] != '\0';
+}
+
+/* In a calm world the job goes on, unless it is over or waits for newcomers it must refuse. */
+static void must_progress(struct history *h)
+{
+	uint64_t before = reference_newest(h->reference), wanted = h->members > 100 ? 1 : 3;
+
+	world_calm(h->world);
+	for (uint32_t i = 0; i < CALM_STEPS + 60 * h->members && !broken(h); i++) {
+		step(h);
+		if (reference_finished(h->reference) ||
+		    reference_newest(h->reference) >= before + wanted)
+			return;
+	}
+	if (!broken(h))
+		complain(h, "the job hangs at version %" PRIu64, reference_newest(h->reference));
+}
+
+static bool run(struct history *h)
+{
+	draw_cfg(h);
+	int rc = mst_ledger_new(&h->cfg.ledger, &h->ledger);
+	if (rc != 0) {
+		complain(h, "mst_ledger_new() returns %d", rc);
+		return false;
+	}
+	h->reference = reference_new(&h->cfg.ledger);
+	h->watch = watch_new(&h->cfg.ledger, h->ledger);
+	h->world = world_new(&h->cfg);
+	uint32_t after = 0;
+	uint32_t storm = STORM_STEPS + (h->members > 0 ? 1500 + h->members : 0),
+		 birth = 10 * h->members;
+	while (storm > 0 && after < 60 && !broken(h)) {
+		step(h);
+		if (birth > 0 && !mst_ledger_started(h->ledger))
+			birth--; /* the storm of a crowd begins with the job */
+		else
+			storm--;
+		after += reference_finished(h->reference);
+	}
+	if (!broken(h))
+		must_progress(h);
+	bool good = !broken(h);
+	h->versions = reference_newest(h->reference);
+	world_free(h->world);
+	watch_free(h->watch);
+	reference_free(h->reference);
+	mst_ledger_free(h->ledger);
+	free(h->real);
+	return good;
+}
+
+static void print_cfg(const struct history *h)
+{
+	const struct mst_ledger_cfg *cfg = &h->cfg.ledger;
+	char text[LEDGER_TEXT_LEN];
+
+	ledger_rule_text(&cfg->rule, text);
+	printf("%s: %s\n%u workers, %u shards, %u slots, %u buffers, history %u, %s own, %s, "
+	       "commits %" PRIu64 ", samples %g, %s at %u workers, patience %" PRIu64 " us\n",
+	       h->policy->name, text, cfg->workers, cfg->shards, cfg->slots, cfg->buffers,
+	       cfg->history, cfg->owner == MUSTER_SERVERS_OWN ? "servers" : "workers",
+	       cfg->in_place ? "in place"
+	       : cfg->sent   ? "sent"
+			     : "copied",
+	       cfg->commits_max, cfg->samples_max,
+	       cfg->rule.on_loss == MST_LOSS_FAIL ? "fails" : "shrinks", cfg->rule.min_workers,
+	       cfg->rule.patience_ns / 1000);
+}
+
+struct arguments {
+	uint64_t seed, count;
+	uint32_t members;
+	const char *policy;
+};
+
+/* Return: how many versions were made; -1: it went wrong. */
+static int64_t replay(const struct arguments *args, const struct policy *policy, uint64_t seed,
+		      bool loud)
+{
+	struct history h = {
+		.policy = policy, .seed = seed, .members = args->members, .loud = loud
+	};
+	bool good = run(&h);
+
+	if (!good && !loud) {
+		replay(args, policy, seed, true);
+	} else if (!good) {
+		print_cfg(&h);
+		printf("FAILED at line %u: %s\nagain with: --policy %s --seed %" PRIu64
+		       " --members %u\n",
+		       h.line, h.complaint, policy->name, seed, h.members);
+	}
+	return good ? (int64_t)h.versions : -1;
+}
+
+static void parse(int argc, char **argv, struct arguments *out)
+{
+	*out = (struct arguments){ .seed = 1, .count = 1000 };
+	for (int i = 1; i + 1 < argc; i += 2) {
+		if (strcmp(argv[i], "--seed") == 0) {
+			out->seed = strtoull(argv[i + 1], NULL, 10);
+			out->count = 1;
+		} else if (strcmp(argv[i], "--count") == 0) {
+			out->count = strtoull(argv[i + 1], NULL, 10);
+		} else if (strcmp(argv[i], "--policy") == 0) {
+			out->policy = argv[i + 1];
+		} else if (strcmp(argv[i], "--members") == 0) {
+			out->members = (uint32_t)strtoul(argv[i + 1], NULL, 10);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments args;
+
+	parse(argc, argv, &args);
+	for (size_t i = 0; i < POLICY_COUNT; i++) {
+		if (args.policy != NULL && strcmp(args.policy, policies[i].name) != 0)
+			continue;
+		int64_t versions = 0;
+		for (uint64_t k = 0; k < args.count; k++) {
+			int64_t made = replay(&args, &policies[i], args.seed + k, false);
+			if (made < 0)
+				return EXIT_FAILURE;
+			versions += made;
+		}
+		printf("%s: %" PRIu64 " histories from seed %" PRIu64 ", %" PRId64 " versions\n",
+		       policies[i].name, args.count, args.seed, versions);
+	}
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* What a server that is not the lead keeps to itself; and how little of one worker can be under way
+ * at a time, wherever what it reports has to wait. */
+#include "tests/unit/server/data/aggregator_case.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tests/ut.h"
+
+static void begin_member(bool is_member)
+{
+	member = is_member;
+	begin(true);
+}
+
+static void work_off(void)
+{
+	while (mst_aggregator_work(aggregator))
+		;
+}
+
+static void a_members_answer_has_no_record(void)
+{
+	for (int is_member = 0; is_member < 2; is_member++) {
+		begin_member(is_member);
+		count(0);
+		commit();
+		release(0, 2);
+		work_off();
+		const struct mst_put *last = &note[note_count - 1].put;
+		size_t to = last->offset + last->bytes;
+		CU_ASSERT_EQUAL(to == cfg.layout.down_record, is_member);
+		const struct mst_lane_answer *a = cell_at(note_count - 1, cfg.layout.down_answer);
+		CU_ASSERT(a->number == 1 && a->version == 3 && a->where == MST_WHERE_COPIED);
+		end();
+	}
+}
+
+static void the_jobs_end_is_the_leads_to_tell(void)
+{
+	for (int is_member = 0; is_member < 2; is_member++) {
+		begin_member(is_member);
+		note_count = 0;
+		fail();
+		CU_ASSERT_EQUAL(note_count == 0, is_member);
+		note_count = 0;
+		evict(0); /* the end of its own session is told; and why, in the job's words */
+		CU_ASSERT_EQUAL_FATAL(note_count, 1);
+		const struct mst_lane_session *word = cell_at(
+			0, cfg.layout.down_session[MST_SESSION_OF_WORKER]);
+		CU_ASSERT(word->state == MST_SESSION_ENDED && word->error == -EHOSTDOWN);
+		end();
+	}
+}
+
+static void asks_alone_go_to_the_lead(void)
+{
+	begin_member(true);
+	ask(0);
+	CU_ASSERT_EQUAL_FATAL(event_count, 1);
+	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
+	evict(0);
+	end();
+}
+
+static void a_second_ask_before_the_first_is_answered_ends_the_session(void)
+{
+	begin_member(false);
+	ask(0);
+	CU_ASSERT(said(0, MST_EV_ASK, 0));
+	ask(0);
+	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
+	ask(1);
+	release(1, 2);
+	work_off();
+	event_count = 0;
+	ask(1);
+	CU_ASSERT(said(0, MST_EV_ASK, 1));
+	evict(0);
+	end();
+}
+
+static void a_grant_is_given_up_once(void)
+{
+	begin_member(false);
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	CU_ASSERT(said(0, MST_EV_ABANDONED, 0));
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
+	evict(0);
+	end();
+}
+
+static void a_grant_given_up_is_granted_anew(void)
+{
+	begin_member(true);
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	regrant(0);
+	mst_aggregator_deliver(aggregator);
+	CU_ASSERT_EQUAL_FATAL(note_count, 1);
+	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 2));
+	CU_ASSERT(said(1, MST_EV_ABANDONED, 0));
+	end();
+}
+
+/* The immediate's bits are all that tells an abandon of this grant from one of the grant before. */
+static void an_immediate_of_another_grant_ends_the_session(void)
+{
+	struct mst_lane_header header = { .seq = 1, .epoch = 2, .weight = 1 };
+
+	begin_member(true);
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	regrant(0);
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
+	evict(0);
+	end();
+
+	begin_member(true);
+	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	regrant(0);
+	memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, 0, 3));
+	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
+	evict(0);
+	end();
+}
+
+/* What the header itself says is another slot's, or of another grant with the same low bits. */
+static void a_header_of_another_grant_ends_the_session(void)
+{
+	static const struct mst_lane_header wrong[] = {
+		{ .seq = 1, .epoch = 1, .weight = 1, .slot = 1 },
+		{ .seq = 1, .epoch = 1 + MST_IMM_EPOCH_MASK + UINT64_C(1), .weight = 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		begin_member(true);
+		memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &wrong[i],
+		       sizeof(wrong[i]));
+		arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+		CU_ASSERT_EQUAL(event_count, 1);
+		CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
+		evict(0);
+		end();
+	}
+}
+
+static void push_asking(uint32_t slot)
+{
+	struct mst_lane_header header = { .seq = slot + 1,
+					  .epoch = 1,
+					  .weight = 1,
+					  .slot = (uint16_t)slot,
+					  .flags = MST_HEADER_ASK };
+
+	memcpy((char *)link[0].inbound + cfg.layout.up_header[slot], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, slot, 1));
+}
+
+static void a_header_is_no_second_ask(void)
+{
+	begin_member(true);
+	push_asking(0);
+	CU_ASSERT(said(0, MST_EV_FULL, 0));
+	push_asking(1);
+	CU_ASSERT_EQUAL(event_count, 2);
+	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
+	evict(0);
+	end();
+}
+
+static void an_immediate_of_no_slot_ends_the_session(void)
+{
+	begin_member(false);
+	arrive(0, mst_imm(MST_IMM_ABANDON, cfg.slots, 0)); /* memory there is zero */
+	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
+	arrive(1, mst_imm(MST_IMM_HEADER, MST_SLOTS_MAX, 1));
+	CU_ASSERT(said(1, MST_EV_LOST, 1) && event[1].error == -EPROTO);
+	evict(0);
+	evict(1);
+	end();
+}
+
+/* Its worker asked the lead without having heard from here. */
+static void an_answer_behind_another_ends_the_session(void)
+{
+	begin_member(true);
+	release(0, 2);
+	event_count = 0;
+	release(0, 2);
+	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
+	evict(0);
+	work_off();
+	end();
+}
+
+/* Rank 0's slot 0 is full. */
+static void push(void)
+{
+	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
+
+	memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+}
+
+static void count_it(void)
+{
+	push();
+	decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
+}
+
+static void start_in(uint32_t buffer)
+{
+	decide(&(struct mst_decision){ .kind = MST_DO_START, .commit.buffer = buffer });
+}
+
+/* Whatever a lead orders that is none, a member must be able to tell before it does it. */
+static bool validates(struct mst_decision d)
+{
+	d.who.incarnation = d.who.incarnation != 0 ? d.who.incarnation : 1;
+	return mst_aggregator_validates(aggregator, &d);
+}
+
+static void nothing_is_counted_that_was_not_reported(void)
+{
+	struct mst_decision one = { .kind = MST_DO_COUNT };
+
+	begin_member(true);
+	CU_ASSERT_FALSE(validates(one));
+	push();
+	CU_ASSERT(validates(one));
+	one.who.incarnation = 2;
+	CU_ASSERT_FALSE(validates(one));
+	one.who.incarnation = 1;
+	decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
+	CU_ASSERT_FALSE(validates(one)); /* once */
+	commit();
+	work_off();
+	end();
+}
+
+static void a_commit_is_of_something_and_into_another_buffer(void)
+{
+	struct mst_decision it = { .kind = MST_DO_COMMIT, .commit = { .version = 1, .buffer = 2 } };
+
+	begin_member(true);
+	start_in(1);
+	CU_ASSERT_FALSE(validates(it));
+	count_it();
+	CU_ASSERT(validates(it));
+	it.commit.buffer = 1;
+	CU_ASSERT_FALSE(validates(it));
+	commit();
+	CU_ASSERT_FALSE(validates(it)); /* nothing is left of it */
+	work_off();
+	end();
+}
+
+static void a_slot_is_granted_anew_once_it_has_been_used(void)
+{
+	struct mst_decision it = { .kind = MST_DO_REGRANT, .grant = { .slot = 0, .epoch = 2 } };
+
+	begin_member(true);
+	CU_ASSERT_FALSE(validates(it));
+	push();
+	CU_ASSERT(validates(it));
+	it.grant.epoch = 3;
+	CU_ASSERT_FALSE(validates(it));
+	end();
+}
+
+static void a_slot_is_granted_anew_once(void)
+{
+	struct mst_decision it = { .kind = MST_DO_REGRANT, .grant = { .slot = 0, .epoch = 2 } };
+
+	begin_member(true);
+	start_in(1);
+	count_it();
+	CU_ASSERT(validates(it));
+	regrant(0); /* waits for the slot's last read */
+	CU_ASSERT_FALSE(validates(it));
+	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_COUNT }));
+	commit();
+	work_off();
+	CU_ASSERT_FALSE(validates(it));
+	end();
+}
+
+/* Rank 0 pushes its i-th contribution. Return: may it be counted? It is, if so. */
+static bool push_once_more(uint32_t i)
+{
+	uint32_t slot = i % 2;
+	struct mst_lane_header header = { i + 1, i / 2 + 1, .weight = 1, .slot = (uint16_t)slot };
+	struct mst_decision it = { .kind = MST_DO_COUNT, .who = { 0, 1 }, .count.slot = slot };
+
+	memcpy((char *)link[0].inbound + cfg.layout.up_header[slot], &header, sizeof(header));
+	arrive(0, mst_imm(MST_IMM_HEADER, slot, header.epoch));
+	if (!validates(it))
+		return false;
+	decide(&it);
+	decide(&(struct mst_decision){ .kind = MST_DO_REGRANT,
+				       .who = { 0, 1 },
+				       .grant = { .slot = slot, .epoch = header.epoch + 1 } });
+	work_off();
+	return true;
+}
+
+/* There is memory for so many, though a rank that contributes again uses its slots again. */
+static void a_set_has_no_more_entries_than_there_is_memory_for(void)
+{
+	begin_member(true);
+	for (uint32_t i = 0; i < cfg.entries_max; i++)
+		CU_ASSERT(push_once_more(i));
+	CU_ASSERT_FALSE(push_once_more(cfg.entries_max));
+	commit();
+	work_off();
+	end();
+}
+
+static void a_job_starts_and_ends_once(void)
+{
+	begin_member(true);
+	CU_ASSERT(validates((struct mst_decision){ .kind = MST_DO_START }));
+	start_in(1);
+	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_START }));
+	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_APPLY }));
+	CU_ASSERT(validates((struct mst_decision){ .kind = MST_DO_FINISH }));
+	push();
+	fail();
+	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_FINISH }));
+	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_COUNT }));
+	end();
+
+	begin_member(true);
+	fail();
+	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_START }));
+	end();
+}
+
+static void an_older_session_of_a_rank_ends_before_a_newer(void)
+{
+	struct mst_decision it = { .kind = MST_DO_EVICT, .who = { 0, 2 } };
+
+	begin_member(true);
+	CU_ASSERT_FALSE(validates(it));
+	it.who.incarnation = 1;
+	CU_ASSERT(validates(it));
+	evict(0);
+	it.who.incarnation = 2; /* its link may not be up yet */
+	CU_ASSERT(validates(it));
+	end();
+}
+
+static CU_TestInfo cases[] = {
+	{ "a member's answer has no record", a_members_answer_has_no_record },
+	{ "the job's end is the lead's to tell", the_jobs_end_is_the_leads_to_tell },
+	{ "asks alone go to the lead", asks_alone_go_to_the_lead },
+	{ "a second ask before the first is answered ends the session",
+	  a_second_ask_before_the_first_is_answered_ends_the_session },
+	{ "a grant is given up once", a_grant_is_given_up_once },
+	{ "a grant given up is granted anew", a_grant_given_up_is_granted_anew },
+	{ "an immediate of another grant ends the session",
+	  an_immediate_of_another_grant_ends_the_session },
+	{ "a header of another grant ends the session",
+	  a_header_of_another_grant_ends_the_session },
+	{ "a header is no second ask", a_header_is_no_second_ask },
+	{ "an immediate of no slot ends the session", an_immediate_of_no_slot_ends_the_session },
+	{ "an answer behind another ends the session", an_answer_behind_another_ends_the_session },
+	{ "nothing is counted that was not reported", nothing_is_counted_that_was_not_reported },
+	{ "a commit is of something, and into another buffer",
+	  a_commit_is_of_something_and_into_another_buffer },
+	{ "a slot is granted anew once it has been used",
+	  a_slot_is_granted_anew_once_it_has_been_used },
+	{ "a slot is granted anew once", a_slot_is_granted_anew_once },
+	{ "a set has no more entries than there is memory for",
+	  a_set_has_no_more_entries_than_there_is_memory_for },
+	{ "a job starts and ends once", a_job_starts_and_ends_once },
+	{ "an older session of a rank ends before a newer",
+	  an_older_session_of_a_rank_ends_before_a_newer },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("aggregator member", cases);
+}

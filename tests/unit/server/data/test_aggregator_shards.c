@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT */
+/* An aggregator whose sums are divided: among shards, each stepped when the test likes, and among
+ * the groups of the tree, which may be summed before the commit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/server/data/aggregator_case.h"
+#include "tests/ut.h"
+
+static float *gradient(uint32_t rank, uint32_t slot)
+{
+	return (float *)(void *)((char *)link[rank].inbound + cfg.layout.up_gradient[slot]);
+}
+
+/* Sums of these depend on the order of the additions. */
+static void fill(uint32_t rank, uint32_t slot)
+{
+	float *g = gradient(rank, slot);
+
+	for (uint32_t i = 0; i < ELEMS; i++)
+		g[i] = (float)(rank * 7919 + slot * 31 + i * 104729 % 65537) * 1e-3f / 3.0f;
+}
+
+static const float *result(void)
+{
+	return (const float *)(const void *)((char *)cfg.published +
+					     2 * mst_version_stride(ELEMS, MUSTER_F32));
+}
+
+/* Steps the shards in some order that @seed stands for, until nothing is left. */
+static void work_anyhow(unsigned seed)
+{
+	unsigned idle = 0;
+
+	while (idle < 1000) {
+		seed = seed * 1103515245u + 12345u;
+		uint32_t which = (seed >> 16) % cfg.shards;
+		bool any = which == 0 ? mst_aggregator_work(aggregator)
+				      : mst_shard_step(mst_aggregator_shard(aggregator, which));
+		idle = any ? 0 : idle + 1;
+	}
+}
+
+static void shards_cover_the_vector_once(void)
+{
+	for (uint32_t count = 1; count <= MST_SHARDS_MAX; count++) {
+		uint64_t end_before = 0;
+		shards = count;
+		begin(true);
+		for (uint32_t i = 0; i < count; i++) {
+			struct mst_span range = mst_shard_range(
+				mst_aggregator_shard(aggregator, i));
+			CU_ASSERT_EQUAL(range.begin, end_before);
+			CU_ASSERT(range.end >= range.begin);
+			CU_ASSERT_EQUAL(range.begin % MST_SHARD_ELEMS_MIN, 0);
+			end_before = range.end;
+		}
+		CU_ASSERT_EQUAL(end_before, ELEMS);
+		end();
+	}
+}
+
+static void a_version_has_the_same_bits_however_many_shards(void)
+{
+	static float expected[ELEMS];
+
+	for (uint32_t count = 1; count <= MST_SHARDS_MAX; count++) {
+		shards = count;
+		begin_with(true, 300);
+		for (uint32_t rank = 0; rank < RANKS; rank++) {
+			fill(rank, 0);
+			count_of(rank, 0);
+		}
+		commit();
+		work_anyhow(count);
+		if (count == 1)
+			memcpy(expected, result(), sizeof(expected));
+		CU_ASSERT_EQUAL(memcmp(expected, result(), sizeof(expected)), 0);
+		CU_ASSERT(expected[ELEMS - 1] != 0);
+		end();
+	}
+}
+
+static void a_job_is_over_when_every_shard_has_done_its_part(void)
+{
+	shards = 2;
+	begin_with(true, ELEMS);
+	count(0);
+	regrant(0);
+	commit();
+	mst_aggregator_work(aggregator);
+	mst_aggregator_deliver(aggregator);
+	CU_ASSERT_EQUAL(note_count, 0); /* the slot is not read to its end */
+	CU_ASSERT_EQUAL(worked, 0);
+	CU_ASSERT(mst_shard_step(mst_aggregator_shard(aggregator, 1)));
+	CU_ASSERT_EQUAL(worked, 1);
+	CU_ASSERT(mst_aggregator_work(aggregator));
+	mst_aggregator_deliver(aggregator);
+	CU_ASSERT_EQUAL_FATAL(note_count, 1);
+	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
+	end();
+}
+
+/* Who is not last has nothing to tell. */
+static void only_the_last_shard_wakes_the_aggregator(void)
+{
+	shards = 2;
+	begin_with(true, ELEMS);
+	count(0);
+	commit();
+	CU_ASSERT(mst_shard_step(mst_aggregator_shard(aggregator, 1)));
+	CU_ASSERT_EQUAL(worked, 0);
+	CU_ASSERT(!mst_shard_step(mst_aggregator_shard(aggregator, 1)));
+	CU_ASSERT(mst_aggregator_work(aggregator));
+	end();
+}
+
+/* A shard may be a job ahead of another: what the first reads of a version it has summed itself. */
+static void a_shard_goes_on_with_the_next_job_alone(void)
+{
+	shards = 2;
+	begin_with(true, ELEMS);
+	fill(0, 0);
+	count(0);
+	commit();
+	release(0, 2);
+	struct mst_shard *second = mst_aggregator_shard(aggregator, 1);
+	CU_ASSERT(mst_shard_step(second));
+	CU_ASSERT(mst_shard_step(second));
+	CU_ASSERT(!mst_shard_step(second));
+	CU_ASSERT_EQUAL(note_count, 0);
+	work_anyhow(1);
+	CU_ASSERT_EQUAL(note_count, 1); /* record and answer */
+	CU_ASSERT_EQUAL(memcmp((char *)link[0].window + cfg.layout.down_result, result(),
+			       ELEMS * sizeof(float)),
+			0);
+	end();
+}
+
+/* Whichever shard is slow: what is sent covers the result once, in few parts, and only when all is
+ * sent is it reported. */
+static void a_result_is_sent_once_whoever_is_slow(void)
+{
+	for (unsigned seed = 0; seed < 50; seed++) {
+		static bool sent[ELEMS];
+		int last = 0;
+
+		shards = 1 + seed % MST_SHARDS_MAX;
+		begin_with(false, 200);
+		count(0);
+		commit();
+		release(0, 2);
+		work_anyhow(seed);
+		memset(sent, 0, sizeof(sent));
+		CU_ASSERT(note_count >= 2 && note_count <= 18);
+		for (int i = 0; i < note_count - 1; i++) {
+			uint64_t first = (note[i].put.offset - cfg.layout.down_result) / 4;
+			for (uint64_t e = first; e < first + note[i].put.bytes / 4; e++) {
+				CU_ASSERT(!sent[e]);
+				sent[e] = true;
+			}
+			last += (int)(note[i].put.cookie & 1);
+		}
+		CU_ASSERT_PTR_NULL(memchr(sent, false, sizeof(sent)));
+		CU_ASSERT_EQUAL(last, 1);
+		CU_ASSERT_EQUAL(note[note_count - 2].put.cookie & 1, 1);
+		CU_ASSERT(report_parts_sent(0) >= 1);
+		CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
+		end();
+	}
+}
+
+static void second_goes_on(void)
+{
+	while (mst_shard_step(mst_aggregator_shard(aggregator, 1)))
+		;
+}
+
+/* The second shard does the rest in the midst of the first's being passed on. */
+static void the_last_part_has_data_whatever_is_done_meanwhile(void)
+{
+	shards = 2;
+	begin_with(false, 1024);
+	count(0);
+	commit();
+	release(0, 2);
+	for (int i = 0; i < 3; i++)
+		mst_aggregator_work(aggregator);
+	on_put = second_goes_on;
+	mst_aggregator_work(aggregator); /* the first shard's last chunk */
+	on_put = NULL;
+	work_anyhow(1);
+	CU_ASSERT_FATAL(note_count > 2);
+	CU_ASSERT_EQUAL(note[note_count - 2].put.cookie & 1, 1);
+	CU_ASSERT(note[note_count - 2].put.bytes > 0);
+	CU_ASSERT(report_parts_sent(0) > 1);
+	end();
+}
+
+/* ---- groups ---- */
+
+static void count_group(uint32_t group)
+{
+	for (uint32_t rank = group * GROUP; rank < (group + 1) * GROUP; rank++) {
+		fill(rank, 0);
+		count_of(rank, 0);
+	}
+}
+
+static void work_off(void)
+{
+	while (work_all())
+		;
+}
+
+static void a_complete_group_is_summed_while_the_step_is_open(void)
+{
+	begin(true);
+	count_group(0);
+	regrant(0);
+	CU_ASSERT(mst_aggregator_work(aggregator)); /* nothing is decided, and there is work */
+	work_off();
+	mst_aggregator_deliver(aggregator);
+	CU_ASSERT_EQUAL_FATAL(note_count, 1); /* the slot has been read, before any commit */
+	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
+	CU_ASSERT(!mst_aggregator_work(aggregator)); /* once */
+	commit();
+	work_off();
+	end();
+}
+
+static void an_incomplete_group_waits_for_the_commit(void)
+{
+	begin(true);
+	for (uint32_t rank = 1; rank < RANKS; rank++)
+		if (rank % GROUP != 0)
+			count_of(rank, 0);
+	CU_ASSERT(!mst_aggregator_work(aggregator));
+	fail();
+	end();
+}
+
+/* Its own commit takes it in the same turn: then one pass is better than two. */
+static void a_group_is_not_summed_apart_when_its_commit_is_there(void)
+{
+	begin_with(true, ELEMS);
+	count_group(0);
+	commit();
+	CU_ASSERT(mst_aggregator_work(aggregator));
+	CU_ASSERT(!mst_aggregator_work(aggregator));
+	end();
+}
+
+/* Groups early or not, in any order: the same bits. There are fewer buffers than groups. */
+static void early_groups_change_no_bit(void)
+{
+	static const uint32_t order[][3] = { { 0, 1, 2 }, { 2, 0, 1 }, { 1, 2, 0 }, { 2, 1, 0 } };
+	static float expected[ELEMS];
+
+	for (size_t i = 0; i < 2 * sizeof(order) / sizeof(order[0]); i++) {
+		bool early = i % 2 == 1;
+		shards = (uint32_t)(1 + i % 3);
+		begin_with(true, 500);
+		for (int k = 0; k < 3; k++) {
+			count_group(order[i / 2][k]);
+			if (early)
+				work_off();
+		}
+		commit();
+		work_off();
+		if (i == 0)
+			memcpy(expected, result(), sizeof(expected));
+		CU_ASSERT_EQUAL(memcmp(expected, result(), sizeof(expected)), 0);
+		end();
+	}
+}
+
+/* Nobody will commit them, and their slots are let go of. */
+static void groups_of_a_job_that_failed_are_not_summed(void)
+{
+	begin_with(true, 500);
+	count_group(0);
+	CU_ASSERT(mst_aggregator_work(aggregator)); /* at work, and the next is ready */
+	count_group(1);
+	fail();
+	work_off();
+	CU_ASSERT(!mst_aggregator_work(aggregator));
+	end();
+
+	begin(true);
+	count_group(2);
+	fail();
+	CU_ASSERT(!mst_aggregator_work(aggregator));
+	end();
+}
+
+/* The worker is gone, its contribution is in the set: its memory stays until it is summed. */
+static void a_session_that_ends_keeps_its_slot_until_its_group_is_summed(void)
+{
+	begin_with(true, ELEMS);
+	count_group(0);
+	evict(0);
+	CU_ASSERT_EQUAL(over_count, 0);
+	work_off();
+	CU_ASSERT_EQUAL(over_count, 1);
+	commit();
+	work_off();
+	end();
+}
+
+static CU_TestInfo cases[] = {
+	{ "shards cover the vector once", shards_cover_the_vector_once },
+	{ "a version has the same bits however many shards",
+	  a_version_has_the_same_bits_however_many_shards },
+	{ "a job is over when every shard has done its part",
+	  a_job_is_over_when_every_shard_has_done_its_part },
+	{ "only the last shard wakes the aggregator", only_the_last_shard_wakes_the_aggregator },
+	{ "a shard goes on with the next job alone", a_shard_goes_on_with_the_next_job_alone },
+	{ "a result is sent once, whoever is slow", a_result_is_sent_once_whoever_is_slow },
+	{ "the last part has data, whatever is done meanwhile",
+	  the_last_part_has_data_whatever_is_done_meanwhile },
+	{ "a complete group is summed while the step is open",
+	  a_complete_group_is_summed_while_the_step_is_open },
+	{ "an incomplete group waits for the commit", an_incomplete_group_waits_for_the_commit },
+	{ "a group is not summed apart when its commit is there",
+	  a_group_is_not_summed_apart_when_its_commit_is_there },
+	{ "early groups change no bit", early_groups_change_no_bit },
+	{ "groups of a job that failed are not summed",
+	  groups_of_a_job_that_failed_are_not_summed },
+	{ "a session that ends keeps its slot until its group is summed",
+	  a_session_that_ends_keeps_its_slot_until_its_group_is_summed },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("aggregator shards", cases);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The promises of server/options/options.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "muster/muster.h"
+#include "server/options/options.h"
+#include "tests/ut.h"
+
+struct world {
+	struct mst_options options;
+	struct mst_server_options fields;
+	char why[512];
+};
+
+/* Reads the flags over the defaults, then checks all. Return: the first failure. */
+static int flags_check(struct world *w, const char *const *flag)
+{
+	char *argv[32] = { "musterd" };
+	int argc = 1, operand;
+
+	for (; flag[argc - 1] != NULL; argc++)
+		argv[argc] = (char *)(uintptr_t)flag[argc - 1];
+	CU_ASSERT_FATAL(mst_options_init(&w->options, mst_server_table, &w->fields) == 0);
+	int rc = mst_options_argv(&w->options, argc, argv, &operand);
+	if (rc == 0)
+		rc = mst_server_options_check(&w->fields, w->why, sizeof(w->why));
+	else
+		snprintf(w->why, sizeof(w->why), "%s", w->options.why);
+	return rc;
+}
+
+static bool accepts(const char *const *flag)
+{
+	struct world w;
+	int rc = flags_check(&w, flag);
+
+	mst_options_free(&w.options);
+	if (rc != 0)
+		fprintf(stderr, "refused: %s\n", w.why);
+	return rc == 0;
+}
+
+static bool refuses(const char *says, const char *const *flag)
+{
+	struct world w;
+	int rc = flags_check(&w, flag);
+
+	mst_options_free(&w.options);
+	if (rc == 0)
+		fprintf(stderr, "accepted, though: %s\n", says);
+	else if (strstr(w.why, says) == NULL)
+		fprintf(stderr, "\"%s\" is not in: %s\n", says, w.why);
+	return rc == -EINVAL && strstr(w.why, says) != NULL;
+}
+#define FLAGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+static void defaults_are_those_of_the_manual(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("--workers", "5")) == 0);
+	const struct mst_server_options *o = &w.fields;
+	CU_ASSERT_STRING_EQUAL(o->listen, "127.0.0.1:17077");
+	CU_ASSERT_STRING_EQUAL(o->job, "default");
+	CU_ASSERT_STRING_EQUAL(o->policy, "bsp");
+	CU_ASSERT_STRING_EQUAL(o->optimizer, "sgd:lr=0.1,momentum=0.9");
+	CU_ASSERT_STRING_EQUAL(o->log_level, "info");
+	CU_ASSERT(o->workers == 5 && o->owner == MUSTER_SERVERS_OWN && o->slots == 0);
+	CU_ASSERT(o->memory == 0 && !o->force && o->commits == 0 && o->samples == 0);
+	CU_ASSERT(o->lease_ns == UINT64_C(5000000000));
+	CU_ASSERT(o->patience_ns == UINT64_C(300000000000));
+	CU_ASSERT(o->join_timeout_ns == UINT64_C(60000000000));
+	CU_ASSERT(mst_server_options_join_until(o, 5) == UINT64_C(60000000005));
+	CU_ASSERT(o->on_loss == MST_LOSS_SHRINK && o->min_workers == 1 && o->chunk == 131072);
+	CU_ASSERT(o->group == 8 && o->history == 16 && o->buffers == 4);
+	CU_ASSERT(o->spin_pauses == 20 && o->spin_yields == 2000);
+	mst_options_free(&w.options);
+}
+
+static void join_timeout_may_be_never(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--join-timeout", "never")) == 0);
+	CU_ASSERT(mst_server_options_join_until(&w.fields, 5) == MST_NEVER);
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--join-timeout", "0")) == -EINVAL);
+	CU_ASSERT(strstr(w.options.why, "or never") != NULL);
+	mst_options_free(&w.options);
+}
+
+static void words_of_choices_are_the_enums(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--owner", "workers", "--on-loss", "fail")) == 0);
+	CU_ASSERT(w.fields.owner == MUSTER_WORKERS_OWN && w.fields.on_loss == MST_LOSS_FAIL);
+	mst_options_free(&w.options);
+}
+
+static void every_fixed_policy_is_accepted(void)
+{
+	static const char *const policies[] = { "bsp",       "backup:4",      "backup:-1",
+						"ksync:2",   "kbatchsync:7",  "kasync:3",
+						"async",     "kbatchasync:7", "softsync:3",
+						"bounded:2", "ssp:3" };
+
+	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
+		CU_ASSERT(accepts(FLAGS("-n5", "--policy", policies[i])));
+}
+
+static void what_cannot_be_is_refused_in_a_reason(void)
+{
+	CU_ASSERT(refuses("--workers is missing", FLAGS("--force")));
+	CU_ASSERT(refuses("--min-workers 6 can never be met: the job has 5",
+			  FLAGS("-n5", "--min-workers", "6")));
+	CU_ASSERT(refuses("5000 bytes are not a multiple of 4K", FLAGS("-n5", "--chunk", "5000")));
+	CU_ASSERT(refuses("option --group: \"0\"", FLAGS("-n5", "--group", "0")));
+	CU_ASSERT(refuses("\"localhost\" is not HOST:PORT", FLAGS("-n5", "--listen", "localhost")));
+	CU_ASSERT(refuses("port from 0 to 65535", FLAGS("-n5", "--listen", "h:65536")));
+	CU_ASSERT(refuses("option --job: \"\"", FLAGS("-n5", "--job=")));
+	CU_ASSERT(refuses("option --job: the name has to be UTF-8", FLAGS("-n5", "--job=a\xff")));
+	CU_ASSERT(refuses("\"loud\" is not error", FLAGS("-n5", "--log-level", "loud")));
+	CU_ASSERT(refuses("unknown policy", FLAGS("-n5", "--policy", "bps")));
+	CU_ASSERT(refuses("did you mean bsp?", FLAGS("-n5", "--policy", "BPS")));
+	CU_ASSERT(refuses("did you mean backup:N?", FLAGS("-n5", "--policy", "bakcup:4")));
+	CU_ASSERT(refuses("did you mean backup:N?", FLAGS("-n5", "--policy", "backup=4")));
+	CU_ASSERT(refuses("there are bsp backup", FLAGS("-n5", "--policy", "quorum")));
+	CU_ASSERT(refuses("backup needs a number", FLAGS("-n5", "--policy", "backup")));
+	CU_ASSERT(refuses("--policy backup:6: ", FLAGS("-n5", "--policy", "backup:6")));
+	CU_ASSERT(refuses("--policy backup:2: ", FLAGS("-n5", "--policy", "backup:2")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy", "backup:2", "--force")));
+	CU_ASSERT(
+		refuses("--policy async: ", FLAGS("-n5", "--policy", "async", "--owner=workers")));
+	CU_ASSERT(refuses("--policy softsync:3: ",
+			  FLAGS("-n5", "--policy", "softsync:3", "--slots=1")));
+	CU_ASSERT(refuses("nothing to do with --owner workers",
+			  FLAGS("-n5", "--owner=workers", "--optimizer=add")));
+}
+
+static void an_optimizer_that_cannot_be_is_refused(void)
+{
+	CU_ASSERT(refuses("option --optimizer: \"adam\" is neither sgd nor add",
+			  FLAGS("-n5", "--optimizer=adam")));
+	CU_ASSERT(refuses("option --optimizer: lr 0 has to be above 0",
+			  FLAGS("-n5", "--optimizer=sgd:lr=0")));
+}
+
+static void the_fabric_is_verbs_defaults_unless_told(void)
+{
+	struct mst_fabric fabric, usual = MST_FABRIC_DEFAULT;
+	struct world w;
+	char why[256];
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5")) == 0);
+	CU_ASSERT_STRING_EQUAL(mst_server_options_scheme(&w.fields), "shm");
+	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, why, sizeof(why)) == 0);
+	CU_ASSERT(fabric.addresses == NULL && fabric.devices == NULL);
+	CU_ASSERT(fabric.gid_index == -1 && fabric.pkey == -1);
+	CU_ASSERT(fabric.traffic_class == 0 && fabric.service_level == 0);
+	CU_ASSERT(fabric.ack_timeout == usual.ack_timeout && fabric.retries == usual.retries);
+	CU_ASSERT(!fabric.relaxed_ordering && fabric.huge_pages && fabric.group == -1);
+	mst_options_free(&w.options);
+}
+
+static void the_fabric_is_as_told(void)
+{
+	struct mst_fabric fabric;
+	struct world w;
+	char why[256];
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--transport", "verbs", "--data-address",
+					"10.0.0.1,fd00::1", "--device", "mlx5_0,mlx5_1:2",
+					"--gid-index", "0", "--pkey", "0x8001", "--traffic-class",
+					"104", "--service-level", "5", "--ack-timeout", "18",
+					"--retries", "6", "--relaxed-ordering", "--huge-pages",
+					"off", "--shm-group", "4711")) == 0);
+	CU_ASSERT_STRING_EQUAL(mst_server_options_scheme(&w.fields), "verbs");
+	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, why, sizeof(why)) == 0);
+	CU_ASSERT_STRING_EQUAL(fabric.addresses, "10.0.0.1,fd00::1");
+	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0,mlx5_1:2");
+	CU_ASSERT(fabric.gid_index == 0 && fabric.pkey == 0x8001);
+	CU_ASSERT(fabric.traffic_class == 104 && fabric.service_level == 5);
+	CU_ASSERT(fabric.ack_timeout == 18 && fabric.retries == 6);
+	CU_ASSERT(fabric.relaxed_ordering && !fabric.huge_pages && fabric.group == 4711);
+	mst_options_free(&w.options);
+}
+
+static void a_spread_is_a_weight_for_each_server(void)
+{
+	uint32_t weights[MST_SERVERS_MAX];
+	struct world w;
+	char why[256];
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "16")) == 0);
+	CU_ASSERT(w.fields.join == NULL);
+	CU_ASSERT(mst_server_options_spread(&w.fields, weights, why, sizeof(why)) == 0);
+	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
+		CU_ASSERT_EQUAL(weights[i], 1);
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "3", "--spread", "2,1,1000")) == 0);
+	CU_ASSERT(mst_server_options_spread(&w.fields, weights, why, sizeof(why)) == 0);
+	CU_ASSERT(weights[0] == 2 && weights[1] == 1 && weights[2] == 1000);
+	mst_options_free(&w.options);
+}
+
+static void a_spread_that_cannot_be_is_refused(void)
+{
+	static const char *const bad[] = { "2,1,",   ",2,1",  "2,,1", "0,1,1",  "1001,1,1", "a,1,1",
+					   "-1,1,1", "2;1;1", "",     "1,1,1 ", "odd" };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CU_ASSERT(refuses("--spread", FLAGS("-n5", "--servers", "3", "--spread",
+						    (char *)(uintptr_t)bad[i])));
+	CU_ASSERT(refuses("2 numbers for 3 servers",
+			  FLAGS("-n5", "--servers", "3", "--spread", "1,1")));
+	CU_ASSERT(refuses("--servers", FLAGS("-n5", "--servers", "17")));
+	CU_ASSERT(refuses("--servers", FLAGS("-n5", "--servers", "0")));
+}
+
+static void a_member_needs_its_lead_and_no_more(void)
+{
+	struct world w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077")) == 0);
+	CU_ASSERT_STRING_EQUAL(w.fields.join, "10.0.0.1:17077");
+	mst_options_free(&w.options);
+	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1")));
+	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1:70000")));
+	CU_ASSERT(refuses("its lead's to say", FLAGS("--join", "a:1", "--servers", "2")));
+	CU_ASSERT(refuses("--budget", FLAGS("--join", "a:1", "--budget", "4K")));
+	CU_ASSERT(refuses("--budget", FLAGS("-n5", "--budget", "4098")));
+}
+
+static void a_fabric_that_cannot_be_is_refused(void)
+{
+	CU_ASSERT(refuses("--transport", FLAGS("-n5", "--transport", "pigeon")));
+	CU_ASSERT(refuses("from 0 to 6", FLAGS("-n5", "--retries", "7")));
+	CU_ASSERT(refuses("1 to 31", FLAGS("-n5", "--ack-timeout", "0")));
+	CU_ASSERT(refuses("1 to 31", FLAGS("-n5", "--ack-timeout", "32")));
+	CU_ASSERT(refuses("0 to 255", FLAGS("-n5", "--traffic-class", "256")));
+	CU_ASSERT(refuses("0 to 15", FLAGS("-n5", "--service-level", "16")));
+	CU_ASSERT(refuses("option --shm-group: there is no group \"nobody-has-this\"",
+			  FLAGS("-n5", "--shm-group", "nobody-has-this")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--shm-group", "root")));
+	CU_ASSERT(refuses("option --gid-index: \"256\"", FLAGS("-n5", "--gid-index", "256")));
+	CU_ASSERT(refuses("option --gid-index: \"-1\"", FLAGS("-n5", "--gid-index=-1")));
+	CU_ASSERT(refuses("option --pkey: \"0\"", FLAGS("-n5", "--pkey", "0")));
+	CU_ASSERT(refuses("option --pkey: \"0x10000\"", FLAGS("-n5", "--pkey", "0x10000")));
+	CU_ASSERT(refuses("option --pkey: \" 1\"", FLAGS("-n5", "--pkey", " 1")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--pkey", "32769", "--gid-index", "auto")));
+}
+
+static void every_option_has_a_reason(void)
+{
+	for (const struct mst_option *row = mst_server_table; row->name != NULL; row++) {
+		size_t len = strlen(row->help);
+		CU_ASSERT(len > 10 && row->help[len - 1] != '.');
+	}
+}
+
+static const char *help_of(const char *name)
+{
+	const struct mst_option *row = mst_server_table;
+
+	while (strcmp(row->name, name) != 0)
+		row++;
+	return row->help;
+}
+
+static void seconds_in_the_help_are_those_of_the_defaults(void)
+{
+	struct mst_fabric usual = MST_FABRIC_DEFAULT;
+	double try_s = 4.096e-6 * (double)(1u << usual.ack_timeout);
+	char words[128];
+
+	snprintf(words, sizeof(words), "with %u and %u retries a dead path shows after %.1f s",
+		 usual.ack_timeout, usual.retries, (usual.retries + 1) * try_s);
+	CU_ASSERT_PTR_NOT_NULL(strstr(help_of("ack-timeout"), words));
+	snprintf(words, sizeof(words), "with --ack-timeout %u each takes %.2f s", usual.ack_timeout,
+		 try_s);
+	CU_ASSERT_PTR_NOT_NULL(strstr(help_of("retries"), words));
+}
+
+static CU_TestInfo cases[] = {
+	{ "defaults are those of the manual", defaults_are_those_of_the_manual },
+	{ "the join timeout may be never", join_timeout_may_be_never },
+	{ "words of choices are the enums", words_of_choices_are_the_enums },
+	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
+	{ "what cannot be is refused in a sentence", what_cannot_be_is_refused_in_a_reason },
+	{ "an optimizer that cannot be is refused", an_optimizer_that_cannot_be_is_refused },
+	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },
+	{ "the fabric is as told", the_fabric_is_as_told },
+	{ "a fabric that cannot be is refused", a_fabric_that_cannot_be_is_refused },
+	{ "every option has a sentence", every_option_has_a_reason },
+	{ "seconds in the help are those of the defaults",
+	  seconds_in_the_help_are_those_of_the_defaults },
+	{ "a spread is a weight for each server", a_spread_is_a_weight_for_each_server },
+	{ "a spread that cannot be is refused", a_spread_that_cannot_be_is_refused },
+	{ "a member needs its lead and no more", a_member_needs_its_lead_and_no_more },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("server options", cases);
+}

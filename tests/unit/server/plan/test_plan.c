@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Plans of leaders and followers, from options as a user types them. */
+#include <errno.h>
+#include <string.h>
+
+#include "common/config/option.h"
+#include "common/transport/transport.h"
+#include "server/cluster/follower.h"
+#include "server/cluster/leader.h"
+#include "server/plan/plan.h"
+#include "tests/ut.h"
+
+#define ELEMS UINT64_C(1000000)
+
+static struct mst_server_options typed;
+static struct mst_options parsed;
+static struct mst_terms terms;
+static struct mst_plan_cfg cfg;
+static struct mst_plan leader;
+static char why[512];
+
+/* @words: options and their values, ended by NULL. */
+static void type(const char *const words[])
+{
+	char *argv[32] = { (char *)(uintptr_t) "musterd" };
+	int argc = 1, operand;
+
+	for (; words[argc - 1] != NULL; argc++)
+		argv[argc] = (char *)(uintptr_t)words[argc - 1];
+	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &typed), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_options_argv(&parsed, argc, argv, &operand), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_terms_read(&typed, &terms, why, sizeof(why)), 0);
+	cfg = (struct mst_plan_cfg){ &typed, &terms, &mst_shm, 8 };
+}
+
+static int plan_elems(uint64_t elems)
+{
+	struct mst_vector vector = { elems, MUSTER_F32, MUSTER_BF16 };
+
+	return mst_plan_leader(&cfg, &vector, &leader, why, sizeof(why));
+}
+
+static void end(void)
+{
+	mst_options_free(&parsed);
+}
+
+#define TYPE(...) type((const char *const[]){ __VA_ARGS__, NULL })
+
+/* ---- cases ---- */
+
+static void one_server_has_all_of_it_and_decides_alone(void)
+{
+	TYPE("--workers", "4");
+	CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+	CU_ASSERT_EQUAL(leader.first, 0);
+	CU_ASSERT_EQUAL(leader.count, ELEMS);
+	CU_ASSERT_PTR_NULL(leader.server.decider);
+	CU_ASSERT_EQUAL(leader.server.peers, 0);
+	CU_ASSERT_EQUAL(leader.server.aggregator.sessions_max, 4 * MST_PLAN_SESSIONS_PER_RANK);
+	end();
+}
+
+/* Each element is planned once, and what both ends of a link reckon with is the same. */
+static void parts_cover_the_vector(void)
+{
+	struct mst_appoint appoint;
+	struct mst_plan follower;
+	uint64_t at;
+
+	TYPE("--workers", "4", "--servers", "3", "--spread", "2,1,1", "--policy", "kbatchasync:3");
+	CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+	CU_ASSERT_PTR_EQUAL(leader.server.decider, mst_leader_make);
+	at = leader.first + leader.count;
+	for (uint32_t i = 1; i < 3; i++) {
+		memset(&appoint, 0, sizeof(appoint));
+		mst_plan_appoint(&cfg, &leader, i, &appoint);
+		mst_plan_follower(&cfg, &appoint, &follower);
+		CU_ASSERT_EQUAL(follower.first, at);
+		at += follower.count;
+		CU_ASSERT_PTR_EQUAL(follower.server.decider, mst_follower_make);
+		CU_ASSERT(follower.vector.elems == ELEMS && follower.vector.type == MUSTER_F32 &&
+			  follower.vector.result_type == MUSTER_BF16);
+		const struct mst_aggregator_cfg *l = &leader.server.aggregator;
+		const struct mst_aggregator_cfg *f = &follower.server.aggregator;
+		CU_ASSERT(f->member && f->index == i && f->slots == l->slots &&
+			  f->buffers == l->buffers && f->entries_max == l->entries_max &&
+			  f->partials == l->partials && f->group == l->group &&
+			  f->guards == l->guards);
+		CU_ASSERT(follower.repeats);
+	}
+	CU_ASSERT_EQUAL(at, ELEMS);
+	end();
+}
+
+static void a_vector_too_short_to_be_shared_is_refused_with_figures(void)
+{
+	TYPE("--workers", "4", "--servers", "3");
+	CU_ASSERT_EQUAL(plan_elems(4096), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "4096 elements cannot be shared by 3 servers"));
+	end();
+}
+
+/* Sums of groups can wait; where a rank contributes again its sum cannot. */
+static void only_sums_that_can_wait_are_left_out(void)
+{
+	TYPE("--workers", "20", "--group", "4", "--policy", "bsp");
+	CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+	CU_ASSERT_EQUAL(leader.server.aggregator.partials, 4);
+	CU_ASSERT(mst_plan_shrink(&leader));
+	CU_ASSERT_EQUAL(leader.server.aggregator.partials, 0);
+	CU_ASSERT_FALSE(mst_plan_shrink(&leader));
+	end();
+	TYPE("--workers", "20", "--policy", "kbatchsync:8");
+	CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+	CU_ASSERT(leader.server.aggregator.partials > 0);
+	CU_ASSERT_FALSE(mst_plan_shrink(&leader));
+	end();
+}
+
+/* Servers of one host share its processors; a short vector needs no second thread. */
+static void shards_follow_processors_and_length(void)
+{
+	struct mst_appoint appoint = { 0 };
+	struct mst_plan follower;
+
+	TYPE("--workers", "4", "--servers", "3");
+	CU_ASSERT_EQUAL_FATAL(plan_elems(100 * ELEMS), 0);
+	CU_ASSERT_EQUAL(leader.server.aggregator.shards, 3);
+	mst_plan_appoint(&cfg, &leader, 2, &appoint);
+	mst_plan_follower(&cfg, &appoint, &follower);
+	CU_ASSERT_EQUAL(follower.server.aggregator.shards, 2);
+	CU_ASSERT_EQUAL_FATAL(plan_elems(3 * 4096), 0);
+	CU_ASSERT_EQUAL(leader.server.aggregator.shards, 1);
+	end();
+	TYPE("--workers", "4", "--servers", "3", "--cpus", "0,1");
+	CU_ASSERT_EQUAL_FATAL(plan_elems(100 * ELEMS), 0);
+	CU_ASSERT_EQUAL(leader.server.aggregator.shards, 8);
+	end();
+}
+
+static CU_TestInfo cases[] = {
+	{ "one server has all of it and decides alone",
+	  one_server_has_all_of_it_and_decides_alone },
+	{ "parts cover the vector", parts_cover_the_vector },
+	{ "a vector too short to be shared is refused with figures",
+	  a_vector_too_short_to_be_shared_is_refused_with_figures },
+	{ "only sums that can wait are left out", only_sums_that_can_wait_are_left_out },
+	{ "shards follow processors and length", shards_follow_processors_and_length },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("plan", cases);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * muster doctor: what of this host is in the way of a job over RDMA, and how to mend it.
+ *
+ * Gathers facts, judges them, then moves bytes over whatever nothing seems to be in the way of.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/config/option.h"
+#include "tools/command.h"
+#include "tools/doctor/print.h"
+#include "tools/report.h"
+
+static int print_help(void)
+{
+	(void)puts("usage: muster doctor [options]\n\n"
+		   "Checks what a job over RDMA needs of this host: modules, devices, ports,\n"
+		   "addresses, limits; then writes a mebibyte and looks at it. Each line is ok,\n"
+		   "warning or FAIL; what is not ok comes with its cause and what mends it.\n\n"
+		   "To test the way between two hosts: muster doctor --listen on one of them,\n"
+		   "and what that prints on the other.\n\nOptions:");
+	mst_options_help(mst_doctor_table, stdout);
+	return MST_EXIT_DONE;
+}
+
+static int refuse(const char *why)
+{
+	mst_error("%s", why);
+	mst_error("see muster doctor --help");
+	return MST_EXIT_USAGE;
+}
+
+static struct mst_doctor_wish wish_of(const struct mst_doctor_options *o)
+{
+	return (struct mst_doctor_wish){
+		.devices = o->devices,
+		.workers = o->workers,
+		.elems = o->elems,
+		.type_bytes = o->type == 0 ? 4 : 2,
+		.slots = o->slots,
+		.role = (enum mst_doctor_role)o->role,
+	};
+}
+
+/* What a worker would take from its environment. */
+static int take_environment(struct mst_doctor_options *o, char *why, size_t why_len)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	int rc = mst_fabric_environment(&fabric, why, why_len);
+
+	if (o->devices == NULL)
+		o->devices = fabric.devices;
+	if (o->addresses == NULL)
+		o->addresses = fabric.addresses;
+	return rc;
+}
+
+static int show(const struct mst_findings *findings, const struct mst_doctor_tries *tries,
+		const struct mst_doctor_options *o)
+{
+	if (!mst_doctor_prints_json(o))
+		mst_doctor_print(findings, stdout);
+	if (o->json == NULL)
+		return 0;
+	json_t *doc = mst_doctor_json(findings, tries);
+	int rc = mst_report_write(doc, o->json);
+	json_decref(doc);
+	return rc;
+}
+
+static int examine(const struct mst_doctor_facts *facts, const struct mst_doctor_options *o)
+{
+	static struct mst_findings findings; /* too large for a stack */
+	static struct mst_doctor_tries tries;
+	struct mst_doctor_wish wish = wish_of(o);
+
+	mst_doctor_judge(facts, &wish, &findings);
+	mst_doctor_try_here(facts, &wish, o, &tries);
+	if (o->peer != NULL)
+		mst_doctor_try_peer(facts, o, &tries);
+	for (uint32_t i = 0; i < tries.count; i++)
+		mst_doctor_judge_try(&tries.item[i], &findings);
+	int rc = show(&findings, &tries, o);
+	if (rc == 0 && o->listen)
+		rc = mst_doctor_listen(facts, o, mst_doctor_prints_json(o) ? stderr : stdout);
+	return rc < 0 || mst_findings_of(&findings, MST_FINDING_FAIL) > 0 ? MST_EXIT_FAILED
+									  : MST_EXIT_DONE;
+}
+
+static int doctor(struct mst_doctor_options *o, const char *operand)
+{
+	struct mst_doctor_facts facts;
+	char why[300];
+
+	if (o->help)
+		return print_help();
+	if (operand != NULL) {
+		(void)snprintf(why, sizeof(why),
+			       "what is \"%.60s\"? muster doctor takes options only", operand);
+		return refuse(why);
+	}
+	if (mst_doctor_options_check(o, why, sizeof(why)) < 0)
+		return refuse(why);
+	if (take_environment(o, why, sizeof(why)) != 0)
+		return refuse(why);
+	if (mst_doctor_gather(&facts) < 0) {
+		mst_error("no memory to look around");
+		return MST_EXIT_FAILED;
+	}
+	int exit_status = examine(&facts, o);
+	mst_doctor_forget(&facts);
+	return exit_status;
+}
+
+int mst_doctor_command(int argc, char **argv)
+{
+	struct mst_doctor_options options;
+	struct mst_options parsed;
+	int operand;
+
+	if (mst_options_init(&parsed, mst_doctor_table, &options) < 0)
+		return MST_EXIT_FAILED;
+	int rc = mst_options_argv(&parsed, argc, argv, &operand);
+	int exit_status = rc < 0 ? refuse(parsed.why) : doctor(&options, argv[operand]);
+	mst_options_free(&parsed);
+	return exit_status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/doctor/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/transport/transport.h"
+#include "common/wire/lane.h"
+
+#define FIELD(name) .offset = offsetof(struct mst_doctor_options, name)
+
+const struct mst_option mst_doctor_table[] = {
+	{ .name = "device",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(devices),
+	  .value = "LIST",
+	  .help = "check only these RDMA devices, and insist on them: mlx5_0,mlx5_1:2" },
+	{ .name = "workers",
+	  .letter = 'n',
+	  .kind = MST_OPTION_U32,
+	  FIELD(workers),
+	  .min = 1,
+	  .max = MST_WORKERS_MAX,
+	  .value = "W",
+	  .help = "with --elems: check that memory limit and devices suffice for such a job" },
+	{ .name = "elems",
+	  .kind = MST_OPTION_U64,
+	  FIELD(elems),
+	  .min = 1,
+	  .max = (double)MST_ELEMS_MAX,
+	  .value = "N",
+	  .help = "length of the job's gradients" },
+	{ .name = "type",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(type),
+	  .fallback = "f32",
+	  .choices = "f32|bf16|f16",
+	  .help = "their type" },
+	{ .name = "slots",
+	  .kind = MST_OPTION_U32,
+	  FIELD(slots),
+	  .fallback = "2",
+	  .min = 1,
+	  .max = MST_SLOTS_MAX,
+	  .value = "K",
+	  .help = "gradients a worker may have in flight" },
+	{ .name = "role",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(role),
+	  .fallback = "both",
+	  .choices = "both|worker|server",
+	  .help = "what of the job this host shall run" },
+	{ .name = "peer",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(peer),
+	  .value = "ADDRESS",
+	  .help = "write to another host, too: the address that muster doctor --listen prints "
+		  "there" },
+	{ .name = "listen",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(listen),
+	  .help = "after the checks, be the peer of another host's test" },
+	{ .name = "data-address",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(addresses),
+	  .value = "LIST",
+	  .help = "addresses of this host that --listen listens at and --peer writes from" },
+	{ .name = "transport",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(transport),
+	  .fallback = "verbs",
+	  .choices = MST_TRANSPORT_SCHEMES,
+	  .help = "what --listen listens on; --peer goes by the address" },
+	{ .name = "for",
+	  .kind = MST_OPTION_DURATION,
+	  FIELD(span_ns),
+	  .fallback = "0s",
+	  .max = 3600e9,
+	  .help = "how long --listen stays; 0s is until it is interrupted" },
+	{ .name = "timeout",
+	  .kind = MST_OPTION_DURATION,
+	  FIELD(timeout_ns),
+	  .fallback = "5s",
+	  .min = 1e6,
+	  .max = 3600e9,
+	  .help = "how long a peer may take to answer" },
+	{ .name = "json",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(json),
+	  .value = "FILE",
+	  .help = "write what was found there as JSON; - is standard output, instead of the text" },
+	{ .name = "help",
+	  .letter = 'h',
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(help),
+	  .typed_only = true,
+	  .help = "print this and exit" },
+	{ .name = NULL },
+};
+
+static int refuse(char *why, size_t len, const char *reason)
+{
+	(void)snprintf(why, len, "%s", reason);
+	return -EINVAL;
+}
+
+int mst_doctor_options_check(const struct mst_doctor_options *o, char *why, size_t why_len)
+{
+	if ((o->workers == 0) != (o->elems == 0))
+		return refuse(why, why_len, "--workers and --elems belong together");
+	if (o->peer != NULL && o->listen)
+		return refuse(why, why_len, "--listen on one host, --peer on the other");
+	if (o->peer != NULL && mst_transport_of(o->peer) == NULL) {
+		(void)snprintf(why, why_len,
+			       "--peer %.100s: not an address that muster doctor --listen prints",
+			       o->peer);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+bool mst_doctor_prints_json(const struct mst_doctor_options *o)
+{
+	return o->json != NULL && strcmp(o->json, "-") == 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `muster doctor`. */
+#ifndef MST_TOOLS_DOCTOR_OPTIONS_H
+#define MST_TOOLS_DOCTOR_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/option.h"
+
+struct mst_doctor_options {
+	const char *devices, *addresses, *peer, *json;
+	uint32_t workers;
+	uint64_t elems;
+	uint32_t type; /* enum muster_type: "f32|bf16|f16" */
+	uint32_t slots;
+	uint32_t role;      /* enum mst_doctor_role: "both|worker|server" */
+	uint32_t transport; /* what --listen serves, as mst_transport_at() takes it */
+	bool listen;
+	uint64_t span_ns; /* of listening; 0: no end */
+	uint64_t timeout_ns;
+	bool help;
+};
+
+extern const struct mst_option mst_doctor_table[];
+
+/* What one row cannot check. @why: a sentence. Return: 0 or -EINVAL. */
+int mst_doctor_options_check(const struct mst_doctor_options *o, char *why, size_t why_len);
+
+/* Does standard output belong to the JSON? */
+bool mst_doctor_prints_json(const struct mst_doctor_options *o);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/doctor/try.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "tools/figure.h"
+
+static struct mst_doctor_try *next_try(struct mst_doctor_tries *tries, const char *check,
+				       const struct mst_transport *transport)
+{
+	struct mst_doctor_try *t = &tries->item[tries->count++];
+
+	*t = (struct mst_doctor_try){ .check = check, .transport = transport->scheme };
+	return t;
+}
+
+static void fill_card(const struct mst_doctor_port *at, struct mst_write_card *card)
+{
+	*card = (struct mst_write_card){ 0 };
+	if (gethostname(card->host, sizeof(card->host) - 1) < 0)
+		(void)snprintf(card->host, sizeof(card->host), "?");
+	if (at->port == NULL)
+		return;
+	(void)snprintf(card->port, sizeof(card->port), "%.50s/%u", at->device->probe.name,
+		       at->port->number);
+	card->mtu = at->port->mtu;
+}
+
+static void try_port(const struct mst_doctor_port *at, uint64_t timeout_ns,
+		     struct mst_doctor_tries *out)
+{
+	char device[MST_PROBE_NAME_LEN + 16];
+	struct mst_write_side side = { .transport = &mst_verbs, .fabric = MST_FABRIC_DEFAULT };
+	struct mst_doctor_try *t = next_try(out, "write", side.transport);
+
+	(void)snprintf(device, sizeof(device), "%s:%u", at->device->probe.name, at->port->number);
+	side.fabric.devices = device;
+	fill_card(at, &side.card);
+	t->own = side.card;
+	(void)snprintf(t->subject, sizeof(t->subject), "%s", side.card.port);
+	t->error = mst_write_loopback(&side, timeout_ns, &t->report);
+}
+
+void mst_doctor_try_here(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
+			 const struct mst_doctor_options *o, struct mst_doctor_tries *out)
+{
+	struct mst_write_side shm = { .transport = &mst_shm, .fabric = MST_FABRIC_DEFAULT };
+	struct mst_doctor_try *t = next_try(out, "shm", shm.transport);
+	struct mst_doctor_port port[MST_DOCTOR_PORTS_MAX];
+	uint32_t count = mst_doctor_ports(f, wish, port, MST_DOCTOR_PORTS_MAX);
+
+	t->error = mst_write_loopback(&shm, o->timeout_ns, &t->report);
+	for (uint32_t i = 0; i < count; i++)
+		try_port(&port[i], o->timeout_ns, out);
+}
+
+/* The first IP address in a listener's, as "verbs:10.0.0.1:4000,..." or
+ * "verbs:[fd00::1]:4000,...". */
+static bool address_in(const char *listener, uint8_t raw[16])
+{
+	char host[64], mapped[sizeof(host) + 8];
+
+	listener += strcspn(listener, ":");
+	listener += *listener == ':';
+	bool v6 = *listener == '[';
+	(void)snprintf(host, sizeof(host), "%.*s", (int)strcspn(listener + v6, v6 ? "]" : ":"),
+		       listener + v6);
+	(void)snprintf(mapped, sizeof(mapped), "%s%s", v6 ? "" : "::ffff:", host);
+	return inet_pton(AF_INET6, mapped, raw) == 1;
+}
+
+/* The address of this host from which a peer is reached; asks the kernel, sends nothing. */
+static bool source_to(const uint8_t peer[16], uint8_t raw[16])
+{
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_port = htons(4791) };
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	memcpy(&at.sin6_addr, peer, 16);
+	bool found = connect(fd, (struct sockaddr *)(void *)&at, sizeof(at)) == 0 &&
+		     getsockname(fd, (struct sockaddr *)(void *)&at, &len) == 0;
+	memcpy(raw, &at.sin6_addr, 16);
+	(void)close(fd);
+	return found;
+}
+
+static bool has_gid(const struct mst_probe_port *port, const uint8_t raw[16])
+{
+	for (uint32_t i = 0; i < port->gid_count; i++)
+		if (memcmp(port->gid[i].raw, raw, 16) == 0)
+			return true;
+	return false;
+}
+
+/* The port that an address of this host belongs to; zeroes: none is known. */
+static struct mst_doctor_port port_at(const struct mst_doctor_facts *f, const uint8_t raw[16])
+{
+	struct mst_doctor_wish any = { 0 };
+	struct mst_doctor_port port[MST_DOCTOR_PORTS_MAX];
+	uint32_t count = mst_doctor_ports(f, &any, port, MST_DOCTOR_PORTS_MAX);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (memcmp(port[i].address, raw, 16) == 0 || has_gid(port[i].port, raw))
+			return port[i];
+	return (struct mst_doctor_port){ 0 };
+}
+
+void mst_doctor_try_peer(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
+			 struct mst_doctor_tries *out)
+{
+	struct mst_write_side side = { .transport = mst_transport_of(o->peer),
+				       .fabric = MST_FABRIC_DEFAULT };
+	struct mst_doctor_try *t = next_try(out, "peer", side.transport);
+	struct mst_doctor_port from = { 0 };
+	uint8_t there[16], here[16];
+
+	side.fabric.devices = o->devices;
+	side.fabric.addresses = o->addresses;
+	if (address_in(o->peer, there) && source_to(there, here))
+		from = port_at(f, here);
+	fill_card(&from, &side.card);
+	t->own = side.card;
+	(void)snprintf(t->subject, sizeof(t->subject), "%s", o->peer);
+	t->error = mst_write_test(&side, o->peer, o->timeout_ns, &t->report);
+}
+
+static struct mst_write_peer *interrupted;
+
+static void interrupt(int signo)
+{
+	(void)signo;
+	mst_write_peer_stop(interrupted);
+}
+
+static void say_seen(void *ctx, const struct mst_write_card *who, uint64_t wrong_bytes)
+{
+	FILE *out = ctx;
+
+	(void)fprintf(out, "%s %s wrote %s: ", who->host, who->port,
+		      mst_bytes_text(MST_WRITE_BYTES).text);
+	if (wrong_bytes == 0)
+		(void)fputs("every byte right\n", out);
+	else
+		(void)fprintf(out, "%" PRIu64 " bytes wrong\n", wrong_bytes);
+	(void)fflush(out);
+}
+
+static void serve(struct mst_write_peer *peer, const struct mst_doctor_options *o, FILE *out)
+{
+	struct sigaction action = { .sa_handler = interrupt };
+
+	interrupted = peer;
+	(void)sigaction(SIGINT, &action, NULL);
+	(void)sigaction(SIGTERM, &action, NULL);
+	(void)fprintf(out, "\nlistening; on the other host:\n\n  muster doctor --peer %s\n\n",
+		      mst_write_peer_address(peer));
+	(void)fflush(out);
+	mst_write_peer_serve(peer, o->span_ns == 0 ? MST_NEVER : mst_now_ns() + o->span_ns,
+			     say_seen, out);
+	(void)signal(SIGINT, SIG_DFL);
+	(void)signal(SIGTERM, SIG_DFL);
+}
+
+int mst_doctor_listen(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
+		      FILE *out)
+{
+	struct mst_write_side side = { .transport = mst_transport_at(o->transport),
+				       .fabric = MST_FABRIC_DEFAULT };
+	struct mst_doctor_port at = { 0 };
+	struct mst_write_peer *peer;
+	uint8_t raw[16];
+
+	side.fabric.devices = o->devices;
+	side.fabric.addresses = o->addresses;
+	int rc = mst_write_peer_open(&side, &peer);
+	if (rc < 0) {
+		mst_error("cannot listen: %s", mst_why()[0] != '\0' ? mst_why() : strerror(-rc));
+		return rc;
+	}
+	if (address_in(mst_write_peer_address(peer), raw))
+		at = port_at(f, raw);
+	fill_card(&at, &side.card);
+	mst_write_peer_introduce(peer, &side.card);
+	serve(peer, o, out);
+	mst_write_peer_close(peer);
+	return 0;
+}
+
+/* ---- what a test says of the way it went; pure ---- */
+
+static void judge_failure(const struct mst_doctor_try *t, struct mst_findings *out)
+{
+	struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, t->check,
+						  "a write of %s failed",
+						  mst_bytes_text(MST_WRITE_BYTES).text);
+
+	mst_finding_subject(new, "%s", t->subject);
+	mst_finding_cause(new, "%s", t->report.why);
+	if (strcmp(t->check, "shm") == 0 && mst_findings_failed(out, MST_DOCTOR_DIRECTORY))
+		mst_finding_mend(new, "what " MST_DOCTOR_DIRECTORY " above says");
+	else if (strcmp(t->check, "shm") == 0)
+		mst_finding_mend(new, "in a container: --shm-size and its memory limit; else the "
+				      "limits of ulimit -a");
+	else if (t->error == -EBADMSG)
+		mst_finding_mend(new, "no gradient may pass here: other cable, port, driver or "
+				      "firmware");
+	else if (strcmp(t->check, "peer") == 0)
+		mst_finding_mend(new, "is muster doctor --listen still there, does ping reach it, "
+				      "and does a firewall drop UDP port 4791?");
+	else if (t->error == -ENOMEM)
+		mst_finding_mend(new, "what memlock above says");
+	else
+		mst_finding_mend(new, "dmesg | tail; ibv_devinfo -d %.*s",
+				 (int)strcspn(t->subject, "/"), t->subject);
+}
+
+static void judge_mtus(const struct mst_doctor_try *t, struct mst_findings *out)
+{
+	const struct mst_write_card *own = &t->own, *peer = &t->report.peer;
+
+	if (own->mtu == 0 || peer->mtu == 0 || own->mtu == peer->mtu)
+		return;
+	struct mst_finding *new = mst_finding_add(out, MST_FINDING_WARNING, "peer mtu",
+						  "%u bytes at %s here, %u at %s of %s", own->mtu,
+						  own->port, peer->mtu, peer->port, peer->host);
+	mst_finding_subject(new, "%s", t->subject);
+	mst_finding_cause(new, "the network interfaces under them have different MTUs; the smaller "
+			       "counts, where it is heeded at all");
+	mst_finding_mend(new, "the same on both hosts: ip link set IFACE mtu 4200");
+}
+
+void mst_doctor_judge_try(const struct mst_doctor_try *t, struct mst_findings *out)
+{
+	const struct mst_write_report *r = &t->report;
+	char who[2 * MST_WRITE_NAME_LEN + 16] = "";
+
+	if (t->error != 0) {
+		judge_failure(t, out);
+		return;
+	}
+	if (strcmp(t->check, "peer") == 0)
+		(void)snprintf(who, sizeof(who), " to %s%s%s", r->peer.host,
+			       r->peer.port[0] != '\0' ? " " : "", r->peer.port);
+	struct mst_finding *new = mst_finding_add(
+		out, MST_FINDING_OK, t->check, "wrote %s%s: every byte right, %s one way, %s/s",
+		mst_bytes_text(MST_WRITE_BYTES).text, who, mst_figure_duration(r->latency_ns).text,
+		mst_bytes_text((uint64_t)r->bytes_per_s).text);
+	mst_finding_subject(new, "%s", t->subject);
+	judge_mtus(t, out);
+}

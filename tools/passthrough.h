@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Passthrough options: a command that starts musterd takes musterd's options too, and passes them
+ * on as they were typed. One table is composed of its own rows and the server's; where a name is in
+ * both, the command's row stands, and the option is not passed on.
+ */
+#ifndef MST_TOOLS_PASSTHROUGH_H
+#define MST_TOOLS_PASSTHROUGH_H
+
+#include <stddef.h>
+
+#include "common/config/option.h"
+
+#define MST_PASSTHROUGH_ROWS 128u
+
+struct mst_passthrough {
+	const struct mst_option *own;
+	size_t server_offset;       /* of struct mst_server_options in the command's own struct */
+	const char *const *without; /* rows of the server that are not offered; ends with NULL */
+};
+
+/* Writes all rows to @table[MST_PASSTHROUGH_ROWS]. Return: how many of them are the command's own;
+ * they stand first. */
+unsigned mst_passthrough_compose(const struct mst_passthrough *p, struct mst_option *table);
+
+/* Copies those of argv[1..@end) that are the server's into @out, an array that ends with NULL and
+ * is the caller's to free(); its strings are argv's. argv has been parsed by @table before.
+ * Return: 0 or -ENOMEM. */
+int mst_passthrough_collect(const struct mst_passthrough *p, const struct mst_option *table,
+			    char **argv, int end, char ***out);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * musterd as a child: where its program is, how it is started, and the line by which it says where
+ * it listens: "listening on HOST:PORT", written to the descriptor that MUSTER_READY_FD names.
+ */
+#ifndef MST_TOOLS_RUN_DAEMON_H
+#define MST_TOOLS_RUN_DAEMON_H
+
+#include <stddef.h>
+
+#include "tools/run/children.h"
+
+struct mst_daemon_cfg {
+	char *const *flags; /* as the user typed them; ends with NULL */
+	bool quiet;         /* it logs warnings and errors only, unless the flags say otherwise */
+	const char *listen; /* HOST:PORT; port 0: any */
+	uint32_t workers;
+	bool stdout_to_stderr;
+	const sigset_t *mask;
+};
+
+/* A member of the job, beside a lead that listens at @lead: nothing is heard of it but its exit.
+ * As mst_daemon_start(); `listen` is not looked at. */
+int mst_daemon_start_member(struct mst_child *child, const struct mst_daemon_cfg *cfg,
+			    const char *lead, char *why, size_t why_len);
+
+struct mst_daemon {
+	int ready_fd; /* -1: nothing more to hear */
+	size_t have;
+	char line[128];
+};
+
+/* Starts it as @child. Return: 0, or why it could not be executed (said in @why). */
+int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
+		     const struct mst_daemon_cfg *cfg, char *why, size_t why_len);
+
+/* Reads what has come on ready_fd. Never blocks. Return: 1 it listens on @address; 0 not yet;
+ * -EPIPE it closed the descriptor without a word, -EPROTO it said something else. */
+int mst_daemon_ready(struct mst_daemon *d, char *address, size_t len);
+
+void mst_daemon_fini(struct mst_daemon *d);
+
+#endif

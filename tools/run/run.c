@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* muster run: a server and its workers on this host, from the first process to the last. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/log_writer.h"
+#include "server/core/rule.h"
+#include "tools/command.h"
+#include "tools/report.h"
+#include "tools/run/options.h"
+#include "tools/run/summary.h"
+#include "tools/run/supervisor.h"
+
+static int print_help(void)
+{
+	(void)puts("usage: muster run -n W [options] -- PROGRAM [ARGUMENT]...\n\n"
+		   "Starts a server and W workers that execute PROGRAM on this host, shows how the "
+		   "job goes,\nand sums it up at the end.\n\nOptions of the run:");
+	mst_options_help(mst_run_own_table(), stdout);
+	(void)puts("\nOptions of the server, passed on to musterd:");
+	mst_options_help(mst_run_server_table(), stdout);
+	(void)puts("\nPolicies:");
+	for (unsigned i = 0; mst_rule_help(i) != NULL; i++)
+		(void)printf("  %s\n", mst_rule_help(i));
+	(void)puts("\nOptimisers:");
+	mst_optim_help(stdout);
+	return MST_EXIT_DONE;
+}
+
+static int refuse(const char *why)
+{
+	mst_error("%s", why);
+	mst_error("see muster run --help");
+	return MST_EXIT_USAGE;
+}
+
+/* What only the run can find wrong, and what musterd would, sooner. */
+static int check(const struct mst_run_line *line, char *why, size_t why_len)
+{
+	if (line->options.server.workers == 0) {
+		(void)snprintf(why, why_len, "how many workers? -n W says it");
+		return -EINVAL;
+	}
+	if (line->program[0] == NULL) {
+		(void)snprintf(why, why_len,
+			       "no program for the workers: muster run -n %u -- PROGRAM",
+			       line->options.server.workers);
+		return -EINVAL;
+	}
+	if (!mst_report_may_write(line->options.json)) {
+		(void)snprintf(why, why_len, "option --json: cannot write %s: %s",
+			       line->options.json, strerror(errno));
+		return -EINVAL;
+	}
+	return mst_server_options_check(&line->options.server, why, why_len);
+}
+
+static int write_json(const struct mst_ending *ending, const char *path)
+{
+	json_t *doc = mst_summary_json(ending);
+
+	int rc = mst_report_write(doc, path);
+	json_decref(doc);
+	return rc;
+}
+
+/* ---- the last words ---- */
+
+/* From a signal on, the reader of standard error has so long to take them. */
+#define LAST_WORDS_NS MST_SECOND
+#define LOOK_NS (50 * MST_MS)
+
+/* Every process of the run has ended, so that nothing depends on this one. As any program does, it
+ * waits until a terminal that was stopped, or a pager, has taken what it says; but not longer than
+ * a moment once it has been told to end. */
+struct last_words {
+	struct mst_signals *signals;
+	uint64_t until_ns; /* MST_NEVER: no signal has come */
+};
+
+static void heed_signal(struct last_words *w, int signo)
+{
+	if (signo != 0 && signo != SIGCHLD && w->until_ns == MST_NEVER)
+		w->until_ns = mst_now_ns() + LAST_WORDS_NS;
+}
+
+/* Return: false: the time is over. */
+static bool wait_for_reader(struct last_words *w)
+{
+	bool waits = !mst_log_flush(LOOK_NS);
+
+	heed_signal(w, mst_signals_next(w->signals));
+	return !waits || mst_now_ns() < w->until_ns;
+}
+
+/* What a stream of the C library writes a line with. */
+static ssize_t say(void *cookie, const char *text, size_t len)
+{
+	struct last_words *w = cookie;
+	size_t said = len < MST_LOG_LINE_MAX ? len : MST_LOG_LINE_MAX;
+
+	while (!mst_log_offer(text, said)) {
+		if (!wait_for_reader(w))
+			return 0; /* an error, as of a disk that is full */
+	}
+	return (ssize_t)said;
+}
+
+static void sum_up(const struct mst_ending *ending, struct last_words *w)
+{
+	char line[MST_LOG_LINE_MAX];
+	FILE *out = fopencookie(w, "w", (cookie_io_functions_t){ .write = say });
+
+	if (out == NULL) {
+		mst_error("no memory for the summary");
+		return;
+	}
+	(void)setvbuf(out, line, _IOLBF, sizeof(line));
+	mst_summary_print(ending, out);
+	(void)fclose(out);
+}
+
+/* Return: the exit status. */
+static int conclude(const struct mst_ending *ending, const struct mst_run_options *options,
+		    struct mst_signals *signals)
+{
+	struct last_words w = { .signals = signals, .until_ns = MST_NEVER };
+	int status = mst_ending_status(ending);
+
+	if (options->json != NULL && write_json(ending, options->json) < 0 &&
+	    status == MST_EXIT_DONE)
+		status = MST_EXIT_FAILED;
+	heed_signal(&w, ending->signo);
+	if (!options->quiet)
+		sum_up(ending, &w);
+	while (mst_log_waits() && wait_for_reader(&w))
+		;
+	return status;
+}
+
+static int run(const struct mst_run_line *line)
+{
+	struct mst_signals signals;
+	struct mst_supervisor *supervisor;
+	struct mst_ending ending;
+	int rc = mst_signals_open(&signals);
+
+	if (rc == 0) {
+		struct mst_supervisor_cfg cfg = { .line = line, .signals = &signals };
+		rc = mst_supervisor_new(&cfg, &supervisor);
+		if (rc < 0)
+			mst_signals_close(&signals);
+	}
+	if (rc < 0) {
+		mst_error("cannot begin: %s", strerror(-rc));
+		return MST_EXIT_FAILED;
+	}
+	mst_supervisor_run(supervisor, &ending);
+	int status = conclude(&ending, &line->options, &signals);
+	mst_supervisor_free(supervisor);
+	mst_signals_close(&signals);
+	return status;
+}
+
+static int run_line(struct mst_run_line *line)
+{
+	char why[512];
+
+	if (line->options.help)
+		return print_help();
+	if (line->options.server.version) {
+		(void)puts("muster " MST_VERSION);
+		return MST_EXIT_DONE;
+	}
+	if (line->options.server.print_config) {
+		struct mst_options server = { .table = mst_server_table,
+					      .fields = &line->options.server };
+
+		mst_options_print(&server, stdout);
+		return MST_EXIT_DONE;
+	}
+	if (check(line, why, sizeof(why)) < 0)
+		return refuse(why);
+	mst_log_open("muster", line->options.quiet ? MST_LOG_WARN : MST_LOG_INFO);
+	return run(line);
+}
+
+int mst_run_command(int argc, char **argv)
+{
+	struct mst_run_line line;
+	char why[512];
+	int rc = mst_run_line_init(&line, argc, argv, why, sizeof(why));
+	int status = rc < 0 ? refuse(why) : run_line(&line);
+
+	mst_run_line_fini(&line);
+	return status;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/run/summary.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tools/figure.h"
+#include "tools/report.h"
+#include "tools/straggler.h"
+
+const char *mst_ending_state(const struct mst_ending *e)
+{
+	if (e->signo != 0)
+		return "interrupted";
+	return e->finished ? "finished" : "failed";
+}
+
+/* A worker may be lost in two ways and leave the job well: musterd saw its lease or connection end;
+ * or it was halted when the job ended, before its lease was over. */
+static bool was_lost(const struct mst_ending *e, uint32_t rank)
+{
+	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
+
+	return (row != NULL && row->state == MST_RANK_LOST) || e->worker[rank].stopped;
+}
+
+int mst_ending_status(const struct mst_ending *e)
+{
+	if (e->signo != 0)
+		return 128 + e->signo;
+	if (!e->finished)
+		return 1;
+	for (uint32_t rank = 0; rank < e->workers; rank++)
+		if (e->worker[rank].status != 0 && !was_lost(e, rank))
+			return 1;
+	return 0;
+}
+
+static void print_job(const struct mst_ending *e, FILE *out)
+{
+	const struct mst_status *job = &e->job->job;
+
+	(void)fprintf(out, "%s after %s%s%s\n", mst_ending_state(e),
+		      mst_figure_duration(job->elapsed_ns).text, e->why[0] != '\0' ? ": " : "",
+		      e->why);
+	(void)fprintf(out, "policy %s, workers %u, commits %" PRIu64 ", samples %.0f, loss %s\n",
+		      job->policy, e->workers, job->version, job->samples,
+		      mst_figure_loss(job->loss).text);
+	if (job->step_mean_ns == 0)
+		return;
+	(void)fprintf(out, "step: mean %s, p50 %s, p99 %s, max %s%s\n",
+		      mst_figure_duration(job->step_mean_ns).text,
+		      mst_figure_duration(job->step_p50_ns).text,
+		      mst_figure_duration(job->step_p99_ns).text,
+		      mst_figure_duration(job->step_max_ns).text, mst_report_saved(job).text);
+}
+
+static void print_exit(const struct mst_ending *e, uint32_t rank, FILE *out)
+{
+	const struct mst_child *worker = &e->worker[rank];
+	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
+
+	if (worker->pid == 0)
+		(void)fprintf(out, "  not started");
+	else if (worker->status >= 0)
+		(void)fprintf(out, "  exit %d", worker->status);
+	else
+		(void)fprintf(out, "  signal %d, %s", -worker->status, strsignal(-worker->status));
+	if (worker->stopped)
+		(void)fprintf(out, ", was halted");
+	if (row != NULL && row->state == MST_RANK_LOST)
+		(void)fprintf(out, ", lost");
+	(void)fputc('\n', out);
+}
+
+static void print_rank(const struct mst_ending *e, uint32_t rank, FILE *out)
+{
+	static const struct mst_status_rank never;
+	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
+
+	if (row == NULL)
+		row = &never;
+	(void)fprintf(out,
+		      "%4u %9" PRIu64 " %8" PRIu64 " %8" PRIu64 " %9" PRIu64 " %9" PRIu64
+		      " %12s %9s %9s",
+		      rank, row->counted, row->late, row->stale, row->given_up, row->cancelled,
+		      mst_figure_staleness(row).text, mst_figure_duration(row->ready_mean_ns).text,
+		      mst_figure_duration(row->behind_mean_ns).text);
+	print_exit(e, rank, out);
+}
+
+static bool any_started(const struct mst_ending *e)
+{
+	for (uint32_t rank = 0; rank < e->workers; rank++)
+		if (e->worker[rank].pid != 0)
+			return true;
+	return false;
+}
+
+static void print_ranks(const struct mst_ending *e, FILE *out)
+{
+	(void)fprintf(out, "%4s %9s %8s %8s %9s %9s %12s %9s %9s  %s\n", "rank", "counted", "late",
+		      "stale", "given up", "cancelled", "staleness", "ready", "behind", "end");
+	for (uint32_t rank = 0; rank < e->workers; rank++)
+		print_rank(e, rank, out);
+}
+
+void mst_summary_print(const struct mst_ending *e, FILE *out)
+{
+	struct mst_straggler straggler = mst_straggler_find(e->job);
+	char reason[256];
+
+	print_job(e, out);
+	if (any_started(e)) /* else the reason would vanish above a table that says nothing */
+		print_ranks(e, out);
+	if (straggler.kind != MST_STRAGGLER_NONE) {
+		mst_straggler_reason(&straggler, reason, sizeof(reason));
+		(void)fprintf(out, "%s\n", reason);
+	}
+	(void)fflush(out);
+}
+
+static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
+{
+	struct mst_status_rank never = { .rank = rank,
+					 .heard_ns = MST_NEVER,
+					 .handed_in_ns = MST_NEVER };
+	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
+	const struct mst_child *worker = &e->worker[rank];
+	json_t *out = mst_report_rank(row != NULL ? row : &never);
+
+	if (json_object_set_new(out, "exit",
+				worker->pid == 0 ? json_null() : json_integer(worker->status)) <
+		    0 ||
+	    json_object_set_new(out, "halted", json_boolean(worker->stopped)) < 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+json_t *mst_summary_json(const struct mst_ending *e)
+{
+	json_t *ranks = json_array();
+	json_t *out = mst_report_job(&e->job->job);
+	int failed = 0;
+
+	for (uint32_t rank = 0; rank < e->workers; rank++)
+		failed |= json_array_append_new(ranks, rank_json(e, rank));
+	failed |= json_object_set_new(out, "workers", json_integer(e->workers));
+	failed |= json_object_set_new(out, "state", json_string(mst_ending_state(e)));
+	failed |= json_object_set_new(out, "why", json_string(e->why));
+	failed |= json_object_set_new(out, "signal", json_integer(e->signo));
+	failed |= json_object_set_new(out, "ranks", ranks);
+	if (failed != 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "tools/run/supervisor_state.h"
+
+#define TWICE_NS (2 * MST_SECOND) /* a second signal within this kills */
+#define TERM_NS (3 * MST_SECOND)  /* from SIGTERM to SIGKILL */
+#define ASK_EVERY_NS (250 * MST_MS)
+
+static const unsigned next_legal[] = {
+	[MST_SUPERVISOR_STARTING] = 1u << MST_SUPERVISOR_RUNNING | 1u << MST_SUPERVISOR_CLOSING |
+				    1u << MST_SUPERVISOR_DONE,
+	[MST_SUPERVISOR_RUNNING] = 1u << MST_SUPERVISOR_ENDING,
+	[MST_SUPERVISOR_ENDING] = 1u << MST_SUPERVISOR_CLOSING | 1u << MST_SUPERVISOR_DONE,
+	[MST_SUPERVISOR_CLOSING] = 1u << MST_SUPERVISOR_DONE,
+	[MST_SUPERVISOR_DONE] = 0,
+};
+
+void mst_supervisor_enter(struct mst_supervisor *s, enum mst_supervisor_phase next)
+{
+	MST_ASSERT(next_legal[s->phase] & 1u << next);
+	s->phase = next;
+	s->deadline_ns = MST_NEVER;
+	s->suspect = NULL;
+}
+
+/* The newest of what musterd has told, or the blank snapshot. */
+static const struct mst_job_snapshot *known_job(const struct mst_supervisor *s)
+{
+	const struct mst_job_snapshot *known = s->watch == NULL ? NULL
+								: mst_watch_snapshot(s->watch);
+
+	return known != NULL ? known : &s->blank;
+}
+
+/* Nobody is waited for for ever: SIGTERM at @when, SIGKILL some time later. */
+static void push_from(struct mst_supervisor *s, uint64_t when_ns)
+{
+	s->push_signo = SIGTERM;
+	s->push_ns = when_ns;
+}
+
+static bool servers_alive(struct mst_supervisor *s)
+{
+	return mst_supervisor_musterd(s)->alive ||
+	       mst_children_alive(mst_supervisor_members(s), s->members) > 0;
+}
+
+static void signal_servers(struct mst_supervisor *s, int signo)
+{
+	mst_child_signal(mst_supervisor_musterd(s), signo);
+	mst_children_signal(mst_supervisor_members(s), s->members, signo);
+}
+
+/* No worker is left. A musterd that has ended its job goes by itself. */
+static void close_down(struct mst_supervisor *s)
+{
+	uint64_t now = mst_now_ns();
+
+	if (!servers_alive(s)) {
+		mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
+		return;
+	}
+	mst_supervisor_enter(s, MST_SUPERVISOR_CLOSING);
+	push_from(s, mst_snapshot_ended(known_job(s)) ? now + s->options->grace_ns : now);
+}
+
+/* The run is over; the workers still alive are pushed from @when_ns on. */
+static void end_run(struct mst_supervisor *s, uint64_t when_ns)
+{
+	mst_progress_clear(&s->progress);
+	if (s->phase == MST_SUPERVISOR_STARTING) {
+		close_down(s);
+		return;
+	}
+	mst_supervisor_enter(s, MST_SUPERVISOR_ENDING);
+	push_from(s, when_ns);
+	if (mst_children_alive(mst_supervisor_workers(s), s->workers) == 0)
+		close_down(s);
+}
+
+void mst_supervisor_fail(struct mst_supervisor *s, uint64_t when_ns, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(s->ending.why, sizeof(s->ending.why), fmt, args);
+	va_end(args);
+	mst_text_clean(s->ending.why); /* it may name a program as it was typed */
+	mst_progress_clear(&s->progress);
+	mst_error("%s", s->ending.why);
+	end_run(s, when_ns);
+}
+
+/* ---- the control connection: how the job is, and whether a worker that died can be spared ---- */
+
+/* One ask at a time: see mst_watch_ask(); and a musterd that hung shall not find a heap of them. */
+void mst_supervisor_ask(struct mst_supervisor *s)
+{
+	s->next_ask_ns = mst_now_ns() + ASK_EVERY_NS;
+	if (mst_watch_asking(s->watch))
+		return;
+	s->suspect_asked = s->suspect != NULL;
+	if (mst_watch_ask(s->watch, true) < 0)
+		s->next_ask_ns = MST_NEVER; /* what has come can be read still; reading ends it */
+}
+
+/* Under way, the policy decides what a loss means: it is named, and no more. */
+static void name_loss(struct mst_supervisor *s, const struct mst_child *worker)
+{
+	char fate[64];
+
+	if (worker->status == 0)
+		return;
+	mst_child_fate(worker, fate, sizeof(fate));
+	mst_progress_clear(&s->progress);
+	mst_warn("%s %s at version %" PRIu64 "; the policy decides how the job goes on",
+		 worker->name, fate, known_job(s)->job.version);
+}
+
+/* Of those who died early, one that failed is to blame rather than one that just ended. */
+static const struct mst_child *to_blame(struct mst_supervisor *s)
+{
+	for (uint32_t rank = 0; rank < s->workers; rank++) {
+		const struct mst_child *worker = &mst_supervisor_workers(s)[rank];
+
+		if (!worker->alive && worker->status != 0)
+			return worker;
+	}
+	return s->suspect;
+}
+
+/* Before the start a dead worker or server can never join, and the others would wait in vain. */
+static void blame(struct mst_supervisor *s)
+{
+	const struct mst_child *child = to_blame(s);
+	bool worker = child < mst_supervisor_members(s);
+	char fate[64];
+
+	mst_child_fate(child, fate, sizeof(fate));
+	mst_supervisor_fail(
+		s, 0, "%s %s before the job had started%s", child->name, fate,
+		worker && child->status == 0 ? ": does its program join by muster_open()?" : "");
+}
+
+static void judge_suspect(struct mst_supervisor *s, const struct mst_job_snapshot *known)
+{
+	if (s->suspect == NULL)
+		return;
+	if (!s->suspect_asked) {
+		mst_supervisor_ask(s); /* this answer is older than the death */
+	} else if (known->job.state == MST_JOB_GATHERING) {
+		blame(s);
+	} else {
+		if (s->suspect < mst_supervisor_members(s))
+			name_loss(s, s->suspect);
+		s->suspect = NULL;
+	}
+}
+
+static void take_snapshot(struct mst_supervisor *s)
+{
+	const struct mst_job_snapshot *known = known_job(s);
+	uint64_t now = mst_now_ns();
+
+	if (s->phase != MST_SUPERVISOR_RUNNING)
+		return;
+	if (mst_snapshot_ended(known)) {
+		end_run(s, now + s->options->grace_ns);
+		return;
+	}
+	judge_suspect(s, known);
+	if (s->phase == MST_SUPERVISOR_RUNNING)
+		mst_progress_show(&s->progress, known, now);
+}
+
+static void lose_watch(struct mst_supervisor *s, int error)
+{
+	s->watching = false;
+	s->next_ask_ns = MST_NEVER;
+	if (s->phase != MST_SUPERVISOR_RUNNING)
+		return;
+	if (error != -EPIPE && error != -ECONNRESET) {
+		mst_supervisor_fail(s, 0, "%s", mst_watch_error(s->watch));
+		return;
+	}
+	s->deadline_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
+	s->deadline_why = "musterd has closed the control connection, but runs on";
+}
+
+static void take_status(struct mst_supervisor *s)
+{
+	while (s->watching) {
+		int rc = mst_watch_read(s->watch);
+
+		if (rc == 0)
+			return;
+		if (rc < 0)
+			lose_watch(s, rc);
+		else
+			take_snapshot(s);
+	}
+}
+
+static void suspect(struct mst_supervisor *s, const struct mst_child *worker)
+{
+	if (s->suspect != NULL)
+		return;
+	s->suspect = worker;
+	s->suspect_asked = false;
+	s->suspect_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
+	mst_supervisor_ask(s);
+}
+
+/* ---- processes that have ended ---- */
+
+/* A server that falls over when all is done has still fallen over. */
+static void judge_end_of_musterd(struct mst_supervisor *s, const char *fate)
+{
+	int status = mst_supervisor_musterd(s)->status;
+
+	if (status >= 0 || status == -SIGTERM || status == -SIGKILL || s->ending.why[0] != '\0')
+		return;
+	(void)snprintf(s->ending.why, sizeof(s->ending.why), "musterd %s while it closed", fate);
+	mst_error("%s", s->ending.why);
+}
+
+static void musterd_ended(struct mst_supervisor *s)
+{
+	char fate[64];
+
+	take_status(s); /* it may have told the job's end before its own */
+	mst_child_fate(mst_supervisor_musterd(s), fate, sizeof(fate));
+	if (s->phase == MST_SUPERVISOR_ENDING || s->phase == MST_SUPERVISOR_CLOSING)
+		judge_end_of_musterd(s, fate);
+	if (s->phase == MST_SUPERVISOR_CLOSING) {
+		if (!servers_alive(s))
+			mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
+	} else if (s->phase == MST_SUPERVISOR_RUNNING) {
+		mst_supervisor_fail(s, mst_now_ns() + s->options->grace_ns,
+				    "musterd %s at version %" PRIu64 ", in the middle of the job",
+				    fate, known_job(s)->job.version);
+	} else if (s->phase == MST_SUPERVISOR_STARTING) {
+		mst_supervisor_restart_musterd(s, fate);
+	}
+}
+
+/* What that means for the job the lead knows. */
+static void member_ended(struct mst_supervisor *s, const struct mst_child *member)
+{
+	char fate[64];
+
+	mst_child_fate(member, fate, sizeof(fate));
+	if (s->phase == MST_SUPERVISOR_RUNNING && known_job(s)->job.state == MST_JOB_GATHERING) {
+		suspect(s, member);
+	} else if (s->phase == MST_SUPERVISOR_RUNNING && member->status != 0) {
+		mst_progress_clear(&s->progress);
+		mst_warn("%s %s at version %" PRIu64, member->name, fate,
+			 known_job(s)->job.version);
+	}
+	if (s->phase == MST_SUPERVISOR_CLOSING && !servers_alive(s))
+		mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
+}
+
+static void worker_ended(struct mst_supervisor *s, const struct mst_child *worker)
+{
+	bool last = mst_children_alive(mst_supervisor_workers(s), s->workers) == 0;
+
+	if (s->phase == MST_SUPERVISOR_ENDING && last)
+		close_down(s);
+	if (s->phase != MST_SUPERVISOR_RUNNING)
+		return;
+	if (known_job(s)->job.state == MST_JOB_GATHERING)
+		suspect(s, worker);
+	else
+		name_loss(s, worker);
+	if (last) {
+		s->deadline_ns = mst_now_ns() + s->options->grace_ns;
+		s->deadline_why = "all workers have exited, but musterd has not ended the job";
+	}
+}
+
+static void reap(struct mst_supervisor *s)
+{
+	struct mst_child *child;
+
+	while ((child = mst_children_reap(s->child, 1 + s->workers + s->members)) != NULL) {
+		if (child == mst_supervisor_musterd(s))
+			musterd_ended(s);
+		else if (child >= mst_supervisor_members(s))
+			member_ended(s, child);
+		else
+			worker_ended(s, child);
+	}
+}
+
+/* ---- signals and time ---- */
+
+/* Passed on once; who presses twice does not want to wait. */
+static void interrupt_run(struct mst_supervisor *s, int signo)
+{
+	uint64_t now = mst_now_ns();
+	bool twice = s->ending.signo != 0 && now - s->signal_ns < TWICE_NS;
+
+	s->ending.signo = signo;
+	s->signal_ns = now;
+	mst_progress_clear(&s->progress);
+	mst_warn("SIG%s: %s", sigabbrev_np(signo),
+		 twice ? "twice: killing all" : "passed on to the workers; the run ends");
+	mst_children_signal(mst_supervisor_workers(s), s->workers, twice ? SIGKILL : signo);
+	if (twice)
+		signal_servers(s, SIGKILL);
+	if (s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING)
+		end_run(s, now + s->options->grace_ns);
+}
+
+static void take_signals(struct mst_supervisor *s)
+{
+	int signo;
+
+	while ((signo = mst_signals_next(s->signals)) != 0)
+		if (signo != SIGCHLD)
+			interrupt_run(s, signo);
+	reap(s);
+}
+
+static void push_now(struct mst_supervisor *s)
+{
+	int signo = s->push_signo;
+
+	if (s->phase == MST_SUPERVISOR_ENDING) {
+		mst_warn("%u of %u workers have not exited: sending them SIG%s",
+			 mst_children_alive(mst_supervisor_workers(s), s->workers), s->workers,
+			 sigabbrev_np(signo));
+		mst_children_signal(mst_supervisor_workers(s), s->workers, signo);
+	} else {
+		signal_servers(s, signo);
+	}
+	s->push_signo = signo == SIGTERM ? SIGKILL : 0;
+	s->push_ns = mst_now_ns() + TERM_NS;
+}
+
+static void keep_time(struct mst_supervisor *s)
+{
+	uint64_t now = mst_now_ns();
+
+	if (s->suspect != NULL && now >= s->suspect_ns)
+		blame(s);
+	if (now >= s->deadline_ns)
+		mst_supervisor_fail(s, 0, "%s", s->deadline_why);
+	if (s->phase == MST_SUPERVISOR_RUNNING && now >= s->next_ask_ns)
+		mst_supervisor_ask(s);
+	if ((s->phase == MST_SUPERVISOR_ENDING || s->phase == MST_SUPERVISOR_CLOSING) &&
+	    s->push_signo != 0 && now >= s->push_ns)
+		push_now(s);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The longest sleep: no harm in a look now and then. */
+#define LOOK_NS (60 * MST_SECOND)
+
+static void sleep_until_news(struct mst_supervisor *s)
+{
+	bool starting = s->phase == MST_SUPERVISOR_STARTING;
+	uint64_t until = s->deadline_ns, now = mst_now_ns();
+	struct pollfd fd[] = {
+		{ .fd = s->signals->fd, .events = POLLIN },
+		{ .fd = starting ? s->daemon.ready_fd : -1, .events = POLLIN },
+		{ .fd = s->watching ? mst_watch_fd(s->watch) : -1, .events = POLLIN },
+	};
+
+	if (s->phase == MST_SUPERVISOR_RUNNING)
+		until = earlier(until, earlier(s->next_ask_ns, s->suspect ? s->suspect_ns : until));
+	else if (s->push_signo != 0)
+		until = earlier(until, s->push_ns);
+	uint64_t left = now < until ? until - now : 0;
+	int ms = (int)(earlier(left, LOOK_NS) / MST_MS) + (left > 0);
+	(void)poll(fd, sizeof(fd) / sizeof(fd[0]), ms);
+}
+
+static void conclude(struct mst_supervisor *s, struct mst_ending *out)
+{
+	const struct mst_job_snapshot *known = known_job(s);
+	struct mst_ending *e = &s->ending;
+
+	e->finished = e->why[0] == '\0' && known->job.state == MST_JOB_FINISHED;
+	if (e->signo != 0)
+		(void)snprintf(e->why, sizeof(e->why), "by SIG%s", sigabbrev_np(e->signo));
+	else if (e->why[0] == '\0')
+		(void)snprintf(e->why, sizeof(e->why), "%s", known->job.why);
+	e->job = known;
+	e->musterd = mst_supervisor_musterd(s);
+	e->member = mst_supervisor_members(s);
+	e->members = s->members;
+	e->worker = mst_supervisor_workers(s);
+	e->workers = s->workers;
+	*out = *e;
+}
+
+void mst_supervisor_run(struct mst_supervisor *s, struct mst_ending *out)
+{
+	mst_supervisor_start_musterd(s);
+	while (s->phase != MST_SUPERVISOR_DONE) {
+		sleep_until_news(s);
+		mst_supervisor_take_ready(s);
+		take_status(s);
+		take_signals(s);
+		keep_time(s);
+	}
+	conclude(s, out);
+}
+
+int mst_supervisor_new(const struct mst_supervisor_cfg *cfg, struct mst_supervisor **out)
+{
+	const struct mst_run_options *options = &cfg->line->options;
+	uint32_t count = options->server.workers, servers = options->server.servers;
+	struct mst_supervisor *s = calloc(1, sizeof(*s) + (servers + count) * sizeof(s->child[0]));
+
+	if (s == NULL)
+		return -ENOMEM;
+	s->line = cfg->line;
+	s->options = options;
+	s->signals = cfg->signals;
+	s->workers = count;
+	s->members = servers - 1;
+	s->daemon.ready_fd = -1;
+	s->deadline_ns = MST_NEVER;
+	s->next_ask_ns = MST_NEVER;
+	mst_progress_init(&s->progress, options->quiet);
+	s->blank.job = (struct mst_status){ .workers = count, .loss = NAN };
+	(void)snprintf(s->blank.job.job, MST_NAME_LEN, "%s", options->server.job);
+	(void)snprintf(s->blank.job.policy, MST_POLICY_LEN, "%s", options->server.policy);
+	(void)snprintf(mst_supervisor_musterd(s)->name, sizeof(s->child[0].name), "musterd");
+	for (uint32_t rank = 0; rank < count; rank++)
+		(void)snprintf(mst_supervisor_workers(s)[rank].name, sizeof(s->child[0].name),
+			       "rank %u", rank);
+	for (uint32_t i = 0; i < s->members; i++)
+		(void)snprintf(mst_supervisor_members(s)[i].name, sizeof(s->child[0].name),
+			       "server %hhu", (unsigned char)(i + 1));
+	*out = s;
+	return 0;
+}
+
+void mst_supervisor_free(struct mst_supervisor *s)
+{
+	if (s == NULL)
+		return;
+	mst_daemon_fini(&s->daemon);
+	mst_watch_close(s->watch);
+	free(s);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The beginning of a run: musterd is started and says where it listens, then the workers are
+ * started and told that address.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/host/tasks.h"
+#include "common/transport/stream.h"
+#include "server/options/process.h"
+#include "tools/run/supervisor_state.h"
+
+#define ANY_PORT "127.0.0.1:0"
+#define READY_NS (15 * MST_SECOND)
+#define CONNECT_NS (10 * MST_SECOND)
+
+static void start_musterd(struct mst_supervisor *s, const char *listen)
+{
+	char why[MST_REASON_LEN];
+	struct mst_daemon_cfg cfg = {
+		.flags = s->line->flags,
+		.quiet = s->options->quiet,
+		.listen = listen,
+		.workers = s->workers,
+		.stdout_to_stderr = mst_run_prints_json(s->options),
+		.mask = &s->signals->before,
+	};
+
+	s->listen = listen;
+	s->deadline_ns = mst_now_ns() + READY_NS;
+	s->deadline_why = "musterd does not say where it listens";
+	if (mst_daemon_start(&s->daemon, mst_supervisor_musterd(s), &cfg, why, sizeof(why)) < 0)
+		mst_supervisor_fail(s, 0, "%s", why);
+}
+
+static bool is_free(const char *address)
+{
+	struct mst_listener *listener;
+	char bound[160];
+
+	if (mst_tcp.listen(address, &listener, bound, sizeof(bound)) < 0)
+		return false;
+	mst_tcp.unlisten(listener);
+	return true;
+}
+
+static const char *choose_address(const struct mst_supervisor *s)
+{
+	const char *wanted = s->options->server.listen;
+
+	return strcmp(wanted, MST_RUN_LISTEN) != 0 || is_free(wanted) ? wanted : ANY_PORT;
+}
+
+/* Each worker that joins has a thread for its heartbeats, and none may be missing at the start. */
+#define WORKER_TASKS 2u
+
+/* What starts them is there. What PROGRAM starts besides is not known. */
+static int check_tasks(const struct mst_supervisor *s, char *why, size_t len)
+{
+	uint32_t servers = 1 + s->members;
+	char who[64];
+
+	(void)snprintf(who, sizeof(who), "%u worker%s and %u server%s", s->workers,
+		       s->workers > 1 ? "s" : "", servers, servers > 1 ? "s" : "");
+	return mst_host_tasks_check(who,
+				    (uint64_t)s->workers * WORKER_TASKS +
+					    (uint64_t)servers * MST_SERVER_THREADS_MIN,
+				    "fewer workers", why, len);
+}
+
+void mst_supervisor_start_musterd(struct mst_supervisor *s)
+{
+	char why[MST_REASON_LEN];
+
+	if (check_tasks(s, why, sizeof(why)) < 0)
+		mst_supervisor_fail(s, 0, "%s", why);
+	else
+		start_musterd(s, choose_address(s));
+}
+
+void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *fate)
+{
+	mst_daemon_fini(&s->daemon);
+	/* Another run may have taken the port between our look and musterd's, and may be over by
+	 * now: whether the port is free again tells nothing. */
+	if (strcmp(s->listen, MST_RUN_LISTEN) == 0 &&
+	    mst_supervisor_musterd(s)->status == MST_SERVER_EXIT_PORT_TAKEN) {
+		mst_info("another process has just taken %s: taking any free port", s->listen);
+		start_musterd(s, ANY_PORT);
+	} else {
+		mst_supervisor_fail(s, 0, "musterd %s before it could listen on %s", fate,
+				    s->listen);
+	}
+}
+
+/* The user's program, with the environment that tells it which worker it is. */
+static int start_worker(struct mst_supervisor *s, uint32_t rank)
+{
+	char server[192], job[96], own[32], all[32];
+	struct mst_spawn spawn = {
+		.argv = s->line->program,
+		.env = (char *const[]){ server, job, own, all, NULL },
+		.keep_fd = -1,
+		.stdout_to_stderr = mst_run_prints_json(s->options),
+		.mask = &s->signals->before,
+	};
+
+	(void)snprintf(server, sizeof(server), "MUSTER_SERVER=%s", s->address);
+	(void)snprintf(job, sizeof(job), "MUSTER_JOB=%s", s->options->server.job);
+	(void)snprintf(own, sizeof(own), "MUSTER_RANK=%u", rank);
+	(void)snprintf(all, sizeof(all), "MUSTER_WORKERS=%u", s->workers);
+	return mst_child_start(&mst_supervisor_workers(s)[rank], &spawn);
+}
+
+static void start_workers(struct mst_supervisor *s)
+{
+	char cause[400];
+
+	for (uint32_t rank = 0; rank < s->workers; rank++) {
+		int rc = start_worker(s, rank);
+
+		if (rc < 0) {
+			mst_supervisor_fail(s, 0, "cannot start %s as rank %u: %s",
+					    s->line->program[0], rank,
+					    mst_host_tasks_failed(rc, cause, sizeof(cause)));
+			return;
+		}
+	}
+}
+
+static void start_members(struct mst_supervisor *s)
+{
+	char why[MST_REASON_LEN];
+	struct mst_daemon_cfg cfg = {
+		.flags = s->line->flags,
+		.quiet = s->options->quiet,
+		.stdout_to_stderr = mst_run_prints_json(s->options),
+		.mask = &s->signals->before,
+	};
+
+	for (uint32_t i = 0; i < s->members; i++) {
+		int rc = mst_daemon_start_member(&mst_supervisor_members(s)[i], &cfg, s->address,
+						 why, sizeof(why));
+		if (rc < 0) {
+			mst_supervisor_fail(s, 0, "%s", why);
+			return;
+		}
+	}
+}
+
+static void musterd_is_up(struct mst_supervisor *s)
+{
+	char why[MST_REASON_LEN];
+
+	mst_info("musterd listens on %s: %u workers, policy %s", s->address, s->workers,
+		 s->options->server.policy);
+	if (mst_watch_open(s->address, CONNECT_NS, &s->watch, why, sizeof(why)) < 0) {
+		mst_supervisor_fail(s, 0, "%s", why);
+		return;
+	}
+	s->watching = true;
+	mst_supervisor_ask(s);
+	mst_supervisor_enter(s, MST_SUPERVISOR_RUNNING);
+	s->deadline_ns = MST_NEVER;
+	start_members(s);
+	if (s->phase == MST_SUPERVISOR_RUNNING)
+		start_workers(s);
+}
+
+void mst_supervisor_take_ready(struct mst_supervisor *s)
+{
+	if (s->phase != MST_SUPERVISOR_STARTING || s->daemon.ready_fd < 0)
+		return;
+	int rc = mst_daemon_ready(&s->daemon, s->address, sizeof(s->address));
+	if (rc == 1) {
+		musterd_is_up(s);
+	} else if (rc < 0) {
+		/* Most likely it is dying: its exit says more. */
+		s->deadline_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
+		s->deadline_why = "musterd is there but does not say where it listens";
+	}
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files of the supervisor share: its state, and what they call of one another. Internal to
+ * tools/run/supervisor.c
+ * and supervisor_start.c.
+ */
+#ifndef MST_TOOLS_RUN_SUPERVISOR_STATE_H
+#define MST_TOOLS_RUN_SUPERVISOR_STATE_H
+
+#include "common/base/clock.h"
+#include "tools/run/daemon.h"
+#include "tools/run/progress.h"
+#include "tools/run/supervisor.h"
+#include "tools/watch.h"
+
+#define MST_SUPERVISOR_SILENT_NS (5 * MST_SECOND) /* what musterd may take to explain itself */
+
+enum mst_supervisor_phase {
+	MST_SUPERVISOR_STARTING, /* musterd is coming up */
+	MST_SUPERVISOR_RUNNING,  /* the workers run */
+	MST_SUPERVISOR_ENDING,   /* the run is over; the workers are to go */
+	MST_SUPERVISOR_CLOSING,  /* they have gone; musterd is to go */
+	MST_SUPERVISOR_DONE,     /* no process is left */
+};
+
+struct mst_supervisor {
+	const struct mst_run_line *line;
+	const struct mst_run_options *options;
+	struct mst_signals *signals;
+	enum mst_supervisor_phase phase;
+	struct mst_ending ending;
+	uint64_t signal_ns;            /* when ending.signo came */
+	struct mst_job_snapshot blank; /* what is known before musterd has told anything */
+	struct mst_progress progress;
+
+	struct mst_daemon daemon;
+	const char *listen;      /* what musterd was told */
+	char address[160];       /* where it does listen */
+	struct mst_watch *watch; /* NULL before it is up */
+	bool watching;           /* the connection is of use */
+	uint64_t next_ask_ns;
+
+	/* A worker died before the job had started, as far as was known: the answer to a question
+	 * asked after its death tells whether it had; without one, it had not. NULL: none. */
+	const struct mst_child *suspect;
+	bool suspect_asked;
+	uint64_t suspect_ns; /* till when to wait for the answer */
+
+	/* If nothing has ended the run by then, this has. */
+	uint64_t deadline_ns;
+	const char *deadline_why;
+
+	/* For those who do not go by themselves: SIGTERM, then SIGKILL, and when. 0: none. */
+	int push_signo;
+	uint64_t push_ns;
+
+	uint32_t workers, members;
+	/* 0: musterd, the lead; 1 + rank: the workers; 1 + workers + i: members beside the lead. */
+	struct mst_child child[];
+};
+
+static inline struct mst_child *mst_supervisor_musterd(struct mst_supervisor *s)
+{
+	return &s->child[0];
+}
+static inline struct mst_child *mst_supervisor_workers(struct mst_supervisor *s)
+{
+	return &s->child[1];
+}
+
+static inline struct mst_child *mst_supervisor_members(struct mst_supervisor *s)
+{
+	return &s->child[1 + s->workers];
+}
+
+/* supervisor.c: from phase to phase. */
+
+void mst_supervisor_enter(struct mst_supervisor *s, enum mst_supervisor_phase next);
+/* The run is over, because it has failed in a way that musterd cannot tell; the workers still alive
+ * are pushed from @when_ns on. */
+void mst_supervisor_fail(struct mst_supervisor *s, uint64_t when_ns, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Asks musterd for the status, unless an answer is due. */
+void mst_supervisor_ask(struct mst_supervisor *s);
+
+/* supervisor_start.c: musterd and the workers come up. */
+
+void mst_supervisor_start_musterd(struct mst_supervisor *s);
+/* It died before it had said where it listens: tries another port if this one was taken. */
+void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *fate);
+/* Reads what musterd has said; if it is up, starts the workers. */
+void mst_supervisor_take_ready(struct mst_supervisor *s);
+
+#endif

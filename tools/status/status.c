@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* muster status: how a job is, and who is late, by how much, how often. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/config/option.h"
+#include "tools/command.h"
+#include "tools/figure.h"
+#include "tools/report.h"
+#include "tools/status/options.h"
+#include "tools/straggler.h"
+#include "tools/watch.h"
+
+#define DEFAULT_ADDRESS "127.0.0.1:17077"
+
+static int print_help(void)
+{
+	(void)puts("usage: muster status [options] [HOST:PORT]\n\n"
+		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " DEFAULT_ADDRESS ")\n"
+		   "how its job is: who is late, by how much, how often.\n\nOptions:");
+	mst_options_help(mst_status_table, stdout);
+	return MST_EXIT_DONE;
+}
+
+__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
+{
+	char why[512];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	mst_error("%s", why);
+	mst_error("see muster status --help");
+	return MST_EXIT_USAGE;
+}
+
+static void print_job(const struct mst_status *job)
+{
+	(void)printf("job %s is %s%s%s: policy %s, %u of %u workers live, version %" PRIu64
+		     ", %.0f samples, loss %s\n",
+		     job->job, mst_report_job_state(job->state), job->why[0] != '\0' ? ", " : "",
+		     job->why, job->policy, job->live, job->workers, job->version, job->samples,
+		     mst_figure_loss(job->loss).text);
+	if (job->step_mean_ns > 0)
+		(void)printf("step: mean %s, p50 %s, p99 %s, max %s, recently %s%s\n",
+			     mst_figure_duration(job->step_mean_ns).text,
+			     mst_figure_duration(job->step_p50_ns).text,
+			     mst_figure_duration(job->step_p99_ns).text,
+			     mst_figure_duration(job->step_max_ns).text,
+			     mst_figure_duration(job->recent_step_ns).text,
+			     mst_report_saved(job).text);
+}
+
+/* The parts of the vector; where there is one server, it has all of it. */
+static void print_servers(const struct mst_status *job)
+{
+	if (job->server_count < 2)
+		return;
+	(void)printf("server  %-8s %21s  listener\n", "state", "elements");
+	for (uint32_t i = 0; i < job->server_count; i++) {
+		const struct mst_status_server *s = &job->server[i];
+		char part[48] = "";
+		if (s->count > 0)
+			(void)snprintf(part, sizeof(part), "%" PRIu64 " to %" PRIu64, s->first,
+				       s->first + s->count - 1);
+		(void)printf("%6u  %-8s %21s  %s\n", i, mst_report_server_state(s->state), part,
+			     s->listener);
+	}
+}
+
+/* Of a running job the recent figures, else those of all of it. */
+static void print_rank(const struct mst_status_rank *row, bool whole)
+{
+	struct mst_gradients g = mst_straggler_gradients(row, whole);
+
+	(void)printf("%4u  %-7s %9" PRIu64 " %7s %9" PRIu64 " %12s %9s %9s", row->rank,
+		     mst_report_rank_state(row->state), row->counted,
+		     mst_figure_share(g.missed, g.came).text, row->given_up,
+		     mst_figure_staleness(row).text, mst_figure_duration(g.ready_ns).text,
+		     mst_figure_duration(g.behind_ns).text);
+	if (!whole)
+		(void)printf(" %5" PRIu64 " %9s %9s %9s", row->behind_by,
+			     mst_figure_ago(row->handed_in_ns).text,
+			     mst_figure_ago(row->heard_ns).text,
+			     row->busy_ns > 0 ? mst_figure_duration(row->busy_ns).text : "-");
+	(void)putchar('\n');
+}
+
+static void print_snapshot(const struct mst_job_snapshot *s)
+{
+	struct mst_straggler straggler = mst_straggler_find(s);
+	char reason[256];
+
+	print_job(&s->job);
+	print_servers(&s->job);
+	(void)printf("%4s  %-7s %9s %7s %9s %12s %9s %9s", "rank", "state", "counted", "late",
+		     "given up", "staleness", "ready", "behind");
+	if (!straggler.whole)
+		(void)printf(" %5s %9s %9s %9s", "lag", "handed in", "heard", "busy");
+	(void)putchar('\n');
+	for (uint32_t i = 0; i < s->row_count; i++)
+		print_rank(&s->row[i], straggler.whole);
+	mst_straggler_reason(&straggler, reason, sizeof(reason));
+	(void)printf("%s\n", reason);
+}
+
+/* The figures of `muster run`, of a job that may still go on. */
+static json_t *snapshot_json(const struct mst_job_snapshot *s)
+{
+	struct mst_straggler straggler = mst_straggler_find(s);
+	json_t *out = mst_report_job(&s->job);
+	json_t *ranks = json_array(), *servers = json_array();
+	char reason[256];
+	int failed = 0;
+
+	for (uint32_t i = 0; i < s->row_count; i++)
+		failed |= json_array_append_new(ranks, mst_report_rank(&s->row[i]));
+	mst_straggler_reason(&straggler, reason, sizeof(reason));
+	failed |= json_object_set_new(out, "straggler", json_string(reason));
+	for (uint32_t i = 0; i < s->job.server_count; i++)
+		failed |= json_array_append_new(servers, mst_report_server(&s->job.server[i]));
+	failed |= json_object_set_new(out, "servers", servers);
+	failed |= json_object_set_new(out, "ranks", ranks);
+	if (failed != 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+static int show(const struct mst_job_snapshot *s, const char *json)
+{
+	if (json == NULL || strcmp(json, "-") != 0)
+		print_snapshot(s);
+	if (json == NULL)
+		return 0;
+	json_t *doc = snapshot_json(s);
+	int rc = mst_report_write(doc, json);
+	json_decref(doc);
+	return rc;
+}
+
+static int ask_and_show(const char *address, const struct mst_status_options *options)
+{
+	uint64_t deadline = mst_now_ns() + options->timeout_ns;
+	struct mst_watch *watch;
+	char why[MST_REASON_LEN];
+	int rc = mst_watch_open(address, options->timeout_ns, &watch, why, sizeof(why));
+
+	if (rc < 0) {
+		mst_error("%s", why);
+		return rc;
+	}
+	rc = mst_watch_ask(watch, false);
+	if (rc == 0)
+		rc = mst_watch_await(watch, deadline);
+	if (rc < 0)
+		mst_error("%s: %s", address, mst_watch_error(watch));
+	else
+		rc = show(mst_watch_snapshot(watch), options->json);
+	mst_watch_close(watch);
+	return rc;
+}
+
+/* Where to ask: as typed, as in the environment, or the default; the port may be left out. */
+static void choose_address(const char *typed, char *out, size_t len)
+{
+	const char *address = typed != NULL ? typed : getenv("MUSTER_SERVER");
+
+	if (address == NULL || address[0] == '\0')
+		address = DEFAULT_ADDRESS;
+	(void)snprintf(out, len, "%s%s", address,
+		       strchr(address, ':') == NULL ? strrchr(DEFAULT_ADDRESS, ':') : "");
+}
+
+/* HOST or HOST:PORT; a number alone would be the host, and is likely meant to be the port. */
+static bool is_address(const char *text)
+{
+	return text[0] != '\0' && text[0] != ':' && text[strspn(text, "0123456789")] != '\0';
+}
+
+static int status(const struct mst_status_options *options, const char *typed)
+{
+	char address[300];
+
+	if (options->help)
+		return print_help();
+	if (typed != NULL && !is_address(typed))
+		return refuse("\"%.60s\" is not HOST:PORT, such as " DEFAULT_ADDRESS, typed);
+	choose_address(typed, address, sizeof(address));
+	return ask_and_show(address, options) < 0 ? MST_EXIT_FAILED : MST_EXIT_DONE;
+}
+
+/* Options may stand before the address and after it. @address: NULL: none was typed. */
+static int read_line(struct mst_options *parsed, int argc, char **argv, const char **address)
+{
+	int operand;
+	int rc = mst_options_argv(parsed, argc, argv, &operand);
+
+	*address = NULL;
+	if (rc < 0 || operand == argc)
+		return rc;
+	*address = argv[operand];
+	argc -= operand, argv += operand;
+	rc = mst_options_argv(parsed, argc, argv, &operand);
+	if (rc == 0 && operand < argc) {
+		(void)snprintf(parsed->why, sizeof(parsed->why),
+			       "one address at a time: not %.60s and %.60s", *address,
+			       argv[operand]);
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+int mst_status_command(int argc, char **argv)
+{
+	struct mst_status_options options;
+	struct mst_options parsed;
+	const char *address;
+
+	if (mst_options_init(&parsed, mst_status_table, &options) < 0)
+		return MST_EXIT_FAILED;
+	int rc = read_line(&parsed, argc, argv, &address);
+	int exit_status = rc < 0 ? refuse("%s", parsed.why) : status(&options, address);
+	mst_options_free(&parsed);
+	return exit_status;
+}
