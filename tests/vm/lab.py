@@ -3,7 +3,7 @@
 
     with Lab(nodes=2) as lab:
         server = lab[0].start("musterd --listen 10.77.0.1:7777")
-        lab[1].netem("loss 0.5%")
+        lab[1].netem("delay 2ms loss 0.5%")
         print(lab[1].run("ib_write_bw -d rxe0 10.77.0.1", timeout=60).output)
         server.kill()
 
@@ -34,6 +34,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 NODES_MAX = 3
 NETS = {"data": 0x77, "control": 0x78}
+ROCE_PORT = 4791  # of UDP, in RoCE v2
 FOLDER = "muster-vm-"
 TAIL = 4000  # characters of output that a complaint shows
 TRIES = 2
@@ -217,11 +218,24 @@ class Node:
     def block(self, other):
         """Drops what arrives here from another node on the data network, and nothing else; what is
         sent there arrives."""
-        self.run("tc qdisc add dev data clsact 2>/dev/null; tc filter add dev data ingress "
-                 f"protocol ip u32 match ip src {other.address} action drop")
+        self._filter(f"match ip src {other.address} action drop")
+
+    def lose(self, every):
+        """Drops each every-th frame of soft-RoCE that arrives here on the data network. The kernel
+        counts the frames, so a test that moves enough of them is certain to lose some."""
+        self._filter(f"match ip dport {ROCE_PORT} 0xffff action pass random determ drop {every}")
+
+    def lost(self):
+        """Frames that lose() has dropped so far."""
+        return sum(map(int, re.findall(r"dropped (\d+)", self.run(
+            "tc -s filter show dev data ingress").output)))
+
+    def _filter(self, rule):
+        self.run("tc qdisc add dev data clsact 2>/dev/null; "
+                 f"tc filter add dev data ingress protocol ip u32 {rule}")
 
     def unblock(self):
-        """Undoes all of block()."""
+        """Undoes all of block() and lose()."""
         self.run("tc qdisc del dev data clsact")
 
     # Insight.
