@@ -222,7 +222,8 @@ class Node:
 
     def lose(self, every):
         """Drops each every-th frame of soft-RoCE that arrives here on the data network. The kernel
-        counts the frames, so a test that moves enough of them is certain to lose some."""
+        counts the frames, so a test that moves enough of them is certain to lose some. A prime
+        number is best: no burst that is sent again and again then always loses the same frame."""
         self._filter(f"match ip dport {ROCE_PORT} 0xffff action pass random determ drop {every}")
 
     def lost(self):

@@ -104,7 +104,7 @@ def loss(tools):
     with lab.Lab(nodes=2) as machines:
         for node in machines.nodes:
             node.netem("delay 2ms reorder 1%")
-            node.lose(60)
+            node.lose(61)
         for run, crowd, proof in (EXACT["bsp"], EXACT["backup"], EXACT["workers_own"]):
             before = [node.lost() for node in machines.nodes]
             job = Job(tools, machines, "--retries", "6", *run)

@@ -123,7 +123,7 @@ def loss(tools):
     with lab.Lab(nodes=2) as machines:
         for node in machines.nodes:
             node.netem("delay 2ms reorder 1%")
-            node.lose(60)
+            node.lose(211)
         for name in ("bsp", "backup"):
             options, crowd, proof, members = EXACT[name]
             job = Servers(tools, machines, "--retries", "6", *options, members=members)
