@@ -113,12 +113,12 @@ static int blame_lead(const struct mst_end_cause *e, int error)
 	char name[MST_LINKS_NAME_LEN];
 
 	(void)mst_links_name(e->links, deserter(e), name);
-	return mst_client_fail(e->failure, error,
-			       "rank %" PRIu32 " in job \"%s\": the lead, server 0 at %.200s, is "
-			       "silent: it stands still, or is cut off; %s has ended its link with "
-			       "this worker, as servers do whose lead is silent for --server-lease",
-			       e->session->job.rank, e->session->job.name,
-			       e->session->settings->server, name);
+	return mst_client_fail(
+		e->failure, error,
+		"rank %" PRIu32 " in job \"%s\": the leader, server 0 at %.200s, is "
+		"silent: it stands still, or is cut off; %s has ended its link with "
+		"this worker, as servers do whose leader is silent for --server-lease",
+		e->session->job.rank, e->session->job.name, e->session->settings->server, name);
 }
 
 /* The leader's own words are better than what a link could tell. They may have arrived without

@@ -17,7 +17,7 @@ struct mst_end_cause {
 	const struct mst_worker *worker;
 	struct mst_failure *failure;
 
-	bool waited; /* the leader has had its moment for last words */
+	bool waited; /* this call has already waited for what the leader may still say */
 };
 
 /* The session has ended. Return: the error that ended it, which has its sentence. */

@@ -8,14 +8,14 @@
  *   settings              what the handle was opened with
  *   control, heartbeat    the connection to the leader, and the thread that serves it
  *   links                 the data links, one to each server
- *   contiguous            gradients and results in one piece, whoever has parts of them
+ *   contiguous            maps the parts of all servers side by side, as one vector
  *   sources               memory of the caller's that is registered
  *   session               hello, welcome, and what the leader has said since
  *   inbound               what arrives on the links
  *   hint                  what muster_check() reads
  *   end_cause             why a session has ended
- *   engine                takes in what has come, and sleeps until more comes
- *   guard                 looks whether what is handed over is finite
+ *   engine                takes in what has arrived, and sleeps until more arrives
+ *   guard                 checks that what the caller pushes is finite
  *   outbound              puts: data, headers, asks
  *   starting              from ready to the first version
  *   handle, process       this; and what fork() means for it
@@ -23,7 +23,7 @@
  *
  * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
  * heartbeat's thread touches the control connection alone. It belongs to the process that opened
- * it; process.c sees to what a child of fork() has of it.
+ * it; process.c takes care of the copy that a child of fork() inherits.
  */
 #ifndef MST_CLIENT_HANDLE_H
 #define MST_CLIENT_HANDLE_H

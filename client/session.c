@@ -131,7 +131,8 @@ static int say_hello(struct mst_client_session *s)
 	const struct mst_settings *settings = s->settings;
 
 	if (msg == NULL)
-		return mst_client_fail(s->failure, -ENOMEM, "no memory for a hello");
+		return mst_client_fail(s->failure, -ENOMEM,
+				       "no memory for the message that joins the job");
 	msg->kind = MST_MSG_HELLO;
 	msg->hello = (struct mst_hello){ .rank = settings->rank,
 					 .elems = settings->elems,

@@ -21,7 +21,7 @@
 bool mst_copy_finite(void *to, const void *from, enum muster_type type, size_t count, bool streams);
 
 /* Return: the index of the first element that is infinite or NaN; count: all are finite. Reads
- * each once, and nothing behind the one that it finds but the rest of 16 KiB. */
+ * each element once, and stops at the end of the 16 KiB that hold the element it returns. */
 size_t mst_first_nonfinite(const void *from, enum muster_type type, size_t count);
 
 #endif

@@ -35,8 +35,8 @@ struct mst_optim_parameter {
 /* A vector of f32, as long as the server's part, zero at first. */
 struct mst_optim_state {
 	const char *name; /* NULL: the row has no more */
-	/* The parameter that has to be other than zero for it to be kept; one that cannot be zero
-	 * keeps it always. */
+	/* The state is kept if this parameter is not 0. For a state that is always kept, name a
+	 * parameter that cannot be 0, such as lr. */
 	unsigned parameter;
 };
 

@@ -49,7 +49,7 @@ struct mst_spinning {
 	bool lost; /* the core, for long */
 };
 
-/* Return: it stirs. */
+/* Return: there is work. */
 static inline bool mst_spin_pauses(struct mst_spinning *s, uint32_t count)
 {
 	uint64_t began_ns = s->now_ns;
@@ -66,7 +66,7 @@ static inline bool mst_spin_pauses(struct mst_spinning *s, uint32_t count)
 	return false;
 }
 
-/* Return: it stirs. */
+/* Return: there is work. */
 static inline bool mst_spin_yields(struct mst_spinning *s, uint32_t count)
 {
 	for (uint32_t i = 0;
@@ -89,7 +89,8 @@ static inline uint64_t mst_spin_look_ns(const struct mst_net_cfg *cfg)
 	return cfg->look_ns != 0 ? cfg->look_ns : MST_SECOND;
 }
 
-/* Looks as often as @cfg says and as pays. True: something stirs, or the time is over. */
+/* Looks for work as often as @cfg allows, and less often where that has not paid of late. Return:
+ * there is work, or the deadline has passed. */
 static inline bool mst_spin(struct mst_spin *spin, const struct mst_net_cfg *cfg,
 			    uint64_t deadline_ns, bool (*has_work)(void *net), void *net)
 {

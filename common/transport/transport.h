@@ -11,8 +11,7 @@
  * The data path knows nothing of what is moved: no grants, no versions, no quorum. Over every
  * transport the tests of tests/transport/ hold:
  *   - the bytes of a put are readable at the inbound region when its own or a later arrival on that
- *   lane
- *     is polled; arrivals on a lane come in the order of their puts, once each, with their
+ *     lane is polled; arrivals on a lane come in the order of their puts, once each, with their
  *     immediate;
  *   - an aligned put of 8 bytes is never seen torn;
  *   - a put outside the peer's inbound region is -EINVAL here and writes nothing there;
@@ -195,8 +194,8 @@ struct mst_link_listener_ops {
 	/* A descriptor that polls readable when somebody may be asking for a link. */
 	int (*fd)(const struct mst_link_listener *listener);
 	/* Next caller, read and checked. 0; -EAGAIN nobody now; -EMFILE and the like: callers wait,
-	 * but cannot be taken. A caller that sends rubbish or goes silent is dropped here and never
-	 * seen. Several may be shown before the first is answered. Never blocks. */
+	 * but cannot be taken. A caller that sends invalid data or goes silent is dropped here and
+	 * never seen. Several may be shown before the first is answered. Never blocks. */
 	int (*next_request)(struct mst_link_listener *listener, struct mst_link_request *out);
 	/* Lets the caller in (*out, to be attached), or sends it away (out NULL). -EPIPE it has
 	 * gone; -ENOMEM. The request is used up in any case. Any thread, at most MST_ANSWERS_MAX at

@@ -28,10 +28,11 @@
 #define MST_PEER_WINDOW_MAX 4096u /* devices have only a few thousand receives */
 #define MST_PEER_SCALARS 4u       /* of a version */
 
+/* After each kind: the fields of the entry that it uses. */
 enum mst_peer_kind {
 	/* Up. */
-	MST_PEER_LINKED = 1, /* who: the worker's link with this server is up */
-	MST_PEER_FULL,       /* who: header */
+	MST_PEER_LINKED = 1, /* who; the worker's link with this server is up */
+	MST_PEER_FULL,       /* who, header */
 	MST_PEER_ABANDONED,  /* who, slot, value: the grant's epoch */
 	MST_PEER_ANSWERED,   /* who, value: the ask's number */
 	MST_PEER_LOST,       /* who, code: negative errno */

@@ -388,7 +388,7 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 			 "version of muster on both sides",
 			 protocol, MST_PROTOCOL);
 	else
-		snprintf(what, sizeof(what), "sent what is no message of muster");
+		snprintf(what, sizeof(what), "sent bytes that are not a message of muster");
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
 }
 

@@ -314,7 +314,7 @@ void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notic
 	if (s->state == MST_SERVER_MEMBER_GONE || mst_job_is_over(l->job) ||
 	    notice->peer.number != s->offers)
 		return;
-	mst_warn("the link with server %" PRIu32 " is lost; it is to be made anew within %.3g s",
+	mst_warn("the link with server %" PRIu32 " is lost; trying for %.3g s to make it anew",
 		 server, server_lease_s(l));
 	relink(l, server);
 }

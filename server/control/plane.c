@@ -364,8 +364,8 @@ bool mst_plane_is_vacant(const struct mst_plane *p)
 
 void mst_plane_vacate(struct mst_plane *p)
 {
-	mst_info("job \"%s\": whoever came has left before the start; the next worker says its "
-		 "length and types anew",
+	mst_info("job \"%s\": all workers left before the start; the next worker's hello decides "
+		 "length and types",
 		 p->job.o->job);
 	MST_ASSERT(mst_plane_is_vacant(p));
 	close_data_side(p);

@@ -3,8 +3,8 @@
  * An aggregator's own state; only its files include it:
  *
  *   aggregator.c  slots, arrivals, decisions that take effect at once
- *   validate.c      what a member's lead may order
- *   task.c         the queue of work: folds, groups, commits, answers
+ *   validate.c    what its leader may order a follower to do
+ *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
  *   spoil.c       what made a version that is not finite
  *   send.c        what is put to workers, and what of it is on its way

@@ -17,7 +17,7 @@
 #include "server/core/ledger.h"
 #include "server/data/exchange.h"
 
-/* A decision, and what executing it needs; valid until the next is asked for. */
+/* A decision, and the data that executing it needs. Valid until next() is called again. */
 struct mst_orders {
 	struct mst_decision decision;
 	const struct mst_record *record; /* COMMIT; RELEASE at the lead; else NULL */

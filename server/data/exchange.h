@@ -22,11 +22,11 @@ enum mst_request_kind {
 	MST_REQ_EVENT,    /* event: for the ledger */
 	MST_REQ_LINKED,   /* session: its link is up; the data thread's until MST_NOTE_OVER */
 	MST_REQ_SNAPSHOT, /* snapshot: lent until MST_NOTE_SNAPSHOT */
-	/* At the lead. */
-	MST_REQ_PEER_LINKED, /* peer: a link with that member, in place of any before it */
-	MST_REQ_PEER_GONE,   /* peer: that member, for good */
-	/* At a member. */
-	MST_REQ_DIAL, /* token: link with the lead anew */
+	/* At the leader. */
+	MST_REQ_PEER_LINKED, /* peer: a new link to follower peer.server, in place of any */
+	MST_REQ_PEER_GONE,   /* peer: follower peer.server is lost for good */
+	/* At a follower. */
+	MST_REQ_DIAL, /* token: make a new link with the leader */
 };
 
 struct mst_request {

@@ -29,9 +29,9 @@ const struct mst_option mst_server_table[] = {
 	  .kind = MST_OPTION_STRING,
 	  FIELD(join),
 	  .value = "HOST:PORT",
-	  .help = "serve a part of the vector for the lead at this address; it says the rest: of "
-		  "the other options only transport, memory, threads and waiting are this "
-		  "server's own" },
+	  .help = "serve a part of the vector for the leader at this address, which decides the "
+		  "rest: of the other options only those of transport, memory, threads and waiting "
+		  "are this server's own" },
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(servers),
@@ -46,8 +46,8 @@ const struct mst_option mst_server_table[] = {
 	  FIELD(spread),
 	  .fallback = "even",
 	  .value = "LIST",
-	  .help = "how the vector is shared: a whole number for each server, such as 2,1,1, the "
-		  "lead's first" },
+	  .help = "how the vector is partitioned: a whole number for each server, such as 2,1,1, "
+		  "the leader's first" },
 	{ .name = "job",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(job),
@@ -201,7 +201,8 @@ const struct mst_option mst_server_table[] = {
 	  .min = 1e6,
 	  .max = YEAR_NS,
 	  .automatic = "never",
-	  .help = "the job fails if it has not started so long after its lead; never: it waits" },
+	  .help = "the job fails if it has not started this long after its leader did; never: it "
+		  "waits" },
 	{ .name = "on-loss",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(on_loss),

@@ -129,8 +129,8 @@ static int servers_check(const struct mst_server_options *o, char *why, size_t w
 
 	if (o->join != NULL && o->servers > 1)
 		return refuse(why, why_len,
-			      "--join makes this server a member of a job, --servers is its "
-			      "lead's to say");
+			      "--join makes this server a follower, and --servers is for the "
+			      "leader: leave one of the two out");
 	return mst_server_options_spread(o, weights, why, why_len);
 }
 
@@ -138,8 +138,8 @@ static int budget_check(const struct mst_server_options *o, char *why, size_t wh
 {
 	if (o->budget != 0 && o->join != NULL)
 		return refuse(why, why_len,
-			      "--budget is for the lead, which knows of all servers; leave --join "
-			      "out");
+			      "--budget is for the leader, which knows of all servers; leave "
+			      "--join out");
 	if (o->budget % sizeof(float) != 0)
 		return refuse(why, why_len,
 			      "option --budget: %" PRIu64 " bytes are not a number of elements of "

@@ -45,7 +45,7 @@ def message(s):
         return None
     magic, _, kind, length = struct.unpack("<IHHI", head)
     if magic != MAGIC:
-        sys.exit("hostile_servers: that is no message of muster")
+        sys.exit("hostile_servers: that is not a message of muster")
     return kind, receive(s, length)
 
 
@@ -101,7 +101,7 @@ def ready(listener):
 
 
 LIES = {
-    "garbage": (b"GET / HTTP/1.1\r\n\r\n", "no message of muster"),
+    "garbage": (b"GET / HTTP/1.1\r\n\r\n", "not a message of muster"),
     "ready without a link": (ready("/muster-nobody"), "ready without a link"),
     "a state that was not sent": (frame(STATE_DONE), "a start state that was not sent"),
     "a hello": (hello(), "not a server's"),
@@ -181,7 +181,7 @@ PART = 4905 * 4
 FIGURES = "figures of a job that cannot be"
 SERVER_LEASE = "a lease of servers that cannot be"
 ORDERS = {
-    "garbage": (b"\0" * 40, "no message of muster"),
+    "garbage": (b"\0" * 40, "not a message of muster"),
     "an end": (frame(ERROR, struct.pack("<i", -5) + text("it is all over")), "it is all over"),
     "a place that cannot be": (appoint(index=2), "a place among servers"),
     "being the lead": (appoint(index=0), "a place among servers"),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of the supervisor share: its state, and what they call of one another. Internal to
- * tools/run/supervisor.c
- * and supervisor_start.c.
+ * tools/run/supervisor.c and supervisor_start.c.
  */
 #ifndef MST_TOOLS_RUN_SUPERVISOR_STATE_H
 #define MST_TOOLS_RUN_SUPERVISOR_STATE_H

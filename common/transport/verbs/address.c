@@ -321,7 +321,10 @@ static int find_devices(const char *devices, int family, struct mst_verbs_addres
 					(int)len, at);
 		at += len + (at[len] == ',');
 	}
-	return out->count > 0 ? 0 : mst_fail(-EINVAL, "the list of devices is empty");
+	return out->count > 0
+		       ? 0
+		       : mst_fail(-EINVAL,
+				  "the list of RDMA devices (--device, MUSTER_DEVICE) is empty");
 }
 
 static int read_addresses(const char *list, struct mst_verbs_addresses *out)

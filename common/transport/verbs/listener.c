@@ -71,8 +71,11 @@ static int listen_at(struct verbs_listener *listener, uint32_t i, union mst_verb
 					  "doctor lists those that are",
 				text);
 	if (id->verbs == NULL)
-		return mst_fail(-ENODEV, "address %s stands for no one RDMA device; name one",
-				text);
+		return mst_fail(
+			-ENODEV,
+			"address %s does not belong to exactly one RDMA device; choose one with "
+			"--device",
+			text);
 	if (rdma_listen(id, BACKLOG) != 0)
 		return mst_fail(-errno, "cannot listen at %s: %s", text, strerror(errno));
 	if (at->any.sa_family == AF_INET)

@@ -3,21 +3,22 @@
  * Links over RDMA verbs: InfiniBand, RoCE, soft-RoCE.
  *
  *   connector                                    acceptor
- *   out --- up lane: writes, then immediate ---> in      inbound region of the acceptor
- *   in <--- down lane ------------------------- out      inbound region of the connector
+ *   outbound --- up lane: writes, then immediate ---> inbound region
+ *   inbound region <----------------- down lane --- outbound
  *
  * Each lane is a queue pair per rail. An inbound one lives in a protection domain of its own, whose
  * only region is the inbound region, writable from afar and nothing else; an outbound one in the
- * device's shared domain, whose regions are all local and which grants the peer nothing. So a peer
- * can reach one piece of memory, which no other peer can.
+ * device's shared domain, whose regions are all local and which grants the peer nothing. So each
+ * peer can write to exactly one region, and no other peer can write to that region.
  *
- *   inbound region:  what the peer puts                  | tail
- *   outbound region:   what is composed for the peer, same offsets | tail
- *   tail:     region exchanges[rails] | credit word   (a page)
+ *   inbound region:   what the peer puts                             | tail
+ *   outbound region:  what is composed for the peer, at equal offsets | tail
+ *   tail:             region exchanges[rails] | credit word            (a page)
  *
  * A connection request carries token, figures and the number of one more queue pair, the answer
  * the acceptor's address and key. The connector's address and key follow by the first write of each
- * rail, the region exchange: nobody tells either before the token has been checked.
+ * rail, the region exchange. Neither end tells its address and key before the token has been
+ * checked.
  *
  * Order, rails and credits are those of the queue of puts (common/transport/queue.h): an immediate
  * needs a posted receive, so there are as many receives as credits.

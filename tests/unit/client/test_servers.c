@@ -186,7 +186,7 @@ static void one_lost_link_ends_the_session(void)
 	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
 	CU_ASSERT(says(muster_error(m), "server 1 (of 0 to 2)"));
 	if (fake_transport->maps) /* else the link itself tells why */
-		CU_ASSERT(says(muster_error(m), "the lead, server 0 at "));
+		CU_ASSERT(says(muster_error(m), "the leader, server 0 at "));
 	CU_ASSERT_EQUAL(muster_push(m, NULL, NULL), -ENOTCONN);
 	end_servers();
 }

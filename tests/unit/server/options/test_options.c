@@ -230,7 +230,7 @@ static void a_member_needs_its_lead_and_no_more(void)
 	mst_options_free(&w.options);
 	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1")));
 	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1:70000")));
-	CU_ASSERT(refuses("its lead's to say", FLAGS("--join", "a:1", "--servers", "2")));
+	CU_ASSERT(refuses("is for the leader", FLAGS("--join", "a:1", "--servers", "2")));
 	CU_ASSERT(refuses("--budget", FLAGS("--join", "a:1", "--budget", "4K")));
 	CU_ASSERT(refuses("--budget", FLAGS("-n5", "--budget", "4098")));
 }
