@@ -82,7 +82,7 @@ static int add(struct mst_domain *d, struct mst_region *r)
 	return 0;
 }
 
-int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out)
+static int enter(struct mst_domain *d, const struct mst_region *what, struct mst_region **out)
 {
 	mst_why_clear();
 	if (d->inherited)
@@ -92,8 +92,9 @@ int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct m
 	if (r == NULL)
 		return mst_fail(-ENOMEM, "no memory for the record of a region");
 	r->domain = d;
-	r->base = base;
-	r->bytes = bytes;
+	r->base = what->base;
+	r->bytes = what->bytes;
+	r->target = what->target;
 	pthread_mutex_lock(&d->lock);
 	int rc = add(d, r);
 	pthread_mutex_unlock(&d->lock);
@@ -103,6 +104,17 @@ int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct m
 	}
 	*out = r;
 	return 0;
+}
+
+int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out)
+{
+	return enter(d, &(struct mst_region){ .base = base, .bytes = bytes }, out);
+}
+
+int mst_region_register_target(struct mst_domain *d, void *base, size_t bytes,
+			       struct mst_region **out)
+{
+	return enter(d, &(struct mst_region){ .base = base, .bytes = bytes, .target = true }, out);
 }
 
 static void drop(struct mst_domain *d, struct mst_region *r)

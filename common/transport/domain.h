@@ -45,6 +45,7 @@ struct mst_region {
 	size_t bytes;
 	/* Puts from it that have not completed yet, and those of lost links that are not freed. */
 	_Atomic uint32_t lent;
+	bool target; /* only exported: nothing is sent from it, and only exports pin it */
 	void *pin[MST_DEVICES_MAX]; /* the network's, one for each of its devices */
 	struct mst_region *next;    /* the domain's others */
 };
@@ -56,6 +57,9 @@ struct mst_region {
  * mapped so that it cannot be pinned; -ENOMEM beyond what this process may lock, or the device has
  * no region left; -EPERM in a forked child. */
 int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out);
+/* The same for memory that is only exported, and pinned by the links that do. No put names it. */
+int mst_region_register_target(struct mst_domain *d, void *base, size_t bytes,
+			       struct mst_region **out);
 /* 0; -EBUSY puts from it are on their way, see MST_SENT, and it stays registered. Accepts NULL. */
 int mst_region_unregister(struct mst_region *r);
 
@@ -63,7 +67,8 @@ int mst_region_unregister(struct mst_region *r);
 
 /* What a network does for its domain; @ctx is its own. The domain is locked meanwhile. */
 struct mst_domain_ops {
-	/* Pins the region for every device there is, or for none. 0, or -errno with a sentence. */
+	/* Pins the region for every device there is, or for none; a target for none. 0, or -errno
+	 * with a sentence. */
 	int (*pin)(void *ctx, struct mst_region *r);
 	void (*unpin)(void *ctx, struct mst_region *r);
 };

@@ -365,7 +365,8 @@ static bool is_inside(const struct mst_queue *q, const struct mst_put *put)
 
 	if (put->offset > q->peer_bytes || put->bytes > q->peer_bytes - put->offset)
 		return false;
-	if (put->region != NULL && !mst_region_has(put->region, put->src, put->bytes))
+	if (put->region != NULL &&
+	    (put->region->target || !mst_region_has(put->region, put->src, put->bytes)))
 		return false;
 	if (put->bytes == 0 || (from != NULL && from != q->outbound))
 		return true;

@@ -137,8 +137,8 @@ struct mst_dial {
 	/* Of that: so long the acceptor may be busy making others' links before it answers. */
 	uint64_t busy_ns;
 	/* Of the down lane, so that results need not be copied. The region is lent until the link
-	 * is freed; while the peer may write it its contents are the peer's. Where peers map what
-	 * they write (`maps`) there can be none: -ENOTSUP. */
+	 * is freed; until it is detached the peer may write it, and its contents are the peer's.
+	 * Where peers map what they write (`maps`) there can be none: -ENOTSUP. */
 	struct mst_export export;
 	/* Is the link not wanted any more? Asked now and then while dial() waits; NULL: it is. */
 	bool (*unwanted)(void *ctx);
@@ -233,8 +233,8 @@ struct mst_transport {
 
 	/* From now on events of @link come from @net. -ENOSPC: links_max. */
 	int (*attach)(struct mst_net *net, struct mst_link *link);
-	/* No more events; its inbound region may still be read. The peer may see it lost from now
-	 * on. */
+	/* No more events; its inbound region may still be read, and written for a while, but what
+	 * it exports is written no more. The peer may see it lost from now on. */
 	void (*detach)(struct mst_link *link);
 	/* Frees a link that is not attached, and its memory. Accepts NULL. */
 	void (*link_free)(struct mst_link *link);

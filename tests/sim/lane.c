@@ -87,6 +87,8 @@ void sim_lane_write(struct sim_lane *lane, size_t offset, const void *src, size_
 
 	for (size_t i = 0; i < bytes && !lane->freed && e->region != NULL; i++) {
 		bool apart = offset + i >= e->at && offset + i - e->at < e->bytes;
+		if (apart && lane->revoked)
+			continue;
 		uint8_t *to = apart ? e->region->base + e->offset - e->at : lane->inbound;
 		to[offset + i] = from[i];
 	}

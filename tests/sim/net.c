@@ -183,6 +183,7 @@ static void net_detach(struct mst_link *link)
 	e->net = NULL;
 	e->state = SIM_END_GONE;
 	e->in->arrived = 0;
+	e->in->revoked = true;
 	sim_lane_forget_sent(e->out);
 }
 

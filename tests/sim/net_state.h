@@ -49,6 +49,7 @@ struct sim_lane {
 	struct sim_end *from, *to;
 	uint8_t *inbound; /* the end `to` owns it, all but what it exports: */
 	struct mst_export export;
+	bool revoked; /* nothing lands there any more */
 	size_t bytes;
 	bool freed; /* nothing lands any more */
 

@@ -349,13 +349,22 @@ static int view(struct side *side, const struct peer_command *c)
 					       .imm = c->imm });
 }
 
+static void detach(struct side *side)
+{
+	side->t->detach(side->link);
+	side->detached = true;
+	if (side->own != NULL)
+		memset(side->own, UNTOUCHED, PEER_OWN_BYTES);
+}
+
 static void hang_up(struct side *side)
 {
-	if (side->link != NULL) {
+	if (side->link != NULL && !side->detached)
 		side->t->detach(side->link);
+	if (side->link != NULL)
 		side->t->link_free(side->link);
-	}
 	side->link = NULL;
+	side->detached = false;
 	for (int i = 0; i < SIDE_VIEWS; i++) {
 		if (side->view[i].bytes > 0)
 			munmap(side->view[i].at, side->view[i].bytes);
@@ -391,6 +400,9 @@ int side_obey(struct side *side, const struct peer_command *c, struct peer_repor
 		return echo(side, c->count);
 	case PEER_VIEW:
 		return view(side, c);
+	case PEER_DETACH:
+		detach(side);
+		return 0;
 	case PEER_CLOSE:
 		hang_up(side);
 		return 0;

@@ -24,6 +24,7 @@ enum peer_order {
 	PEER_WORDS,    /* for timeout_ns: 8 equal bytes at offset 0; the last notifies */
 	PEER_ECHO,     /* answers `count` arrivals, each after 0 to 3 us */
 	PEER_VIEW,     /* maps view, offset, bytes once more, and looks or composes there */
+	PEER_DETACH,   /* detaches the link, and clears what it has exported */
 	PEER_CLOSE,    /* detaches and frees the link */
 };
 
@@ -107,6 +108,7 @@ struct side {
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 	struct mst_link *link;
+	bool detached; /* the link is */
 	struct {
 		void *at;
 		size_t bytes;

@@ -271,6 +271,32 @@ static void what_is_exported_is_written_in_place(void)
 	}
 }
 
+/* Once it is detached, what is still on its way lands there no more: whoever has given the region
+ * up to its peer has it again, though it is lent until the link is freed. */
+static void what_is_exported_is_written_until_it_is_detached(void)
+{
+	struct peer_command leave = { .order = PEER_DETACH };
+	struct peer_command check = { .order = PEER_CHECK, .exported = true };
+
+	for (int i = 0; transport->pins && i < 5; i++) {
+		struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+		struct peer_command call = export_call(&w, 0, 65536);
+		struct mst_net_event ev = { 0 };
+		CU_ASSERT_TRUE_FATAL(world_let_in(&w, 0, &call));
+		for (int k = 0; k < 3 * i && world_put(&w, 0, 65536, 30) == 1; k++)
+			continue;
+		(void)transport->poll(w.net, &ev, 1);
+		peer_tell(w.peer[0], &leave);
+		for (int k = 0; k < 10 && world_put(&w, 0, 65536, 30) == 1; k++)
+			(void)transport->poll(w.net, &ev, 1);
+		CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
+		while (ev.kind != MST_LOST)
+			CU_ASSERT_EQUAL_FATAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+		world_close(&w);
+	}
+}
+
 /* One that is not writes nothing, and the lanes go on. */
 static void what_cannot_be_exported_is_refused(void)
 {
@@ -297,6 +323,8 @@ CU_TestInfo region_cases[] = {
 	  regions_that_cannot_be_are_refused_in_words },
 	{ "no peer reaches a region", no_peer_reaches_a_region },
 	{ "what is exported is written in place", what_is_exported_is_written_in_place },
+	{ "what is exported is written until it is detached",
+	  what_is_exported_is_written_until_it_is_detached },
 	{ "what cannot be exported is refused", what_cannot_be_exported_is_refused },
 	{ "a lost link gives its regions back when freed",
 	  a_lost_link_gives_its_regions_back_when_freed },

@@ -192,8 +192,9 @@ static int keep_in_children(const struct mst_region *r)
 
 int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r)
 {
+	if (r->target)
+		return 0;
 	int rc = mst_verbs_pin(d, r, "the program's own");
-
 	return rc != 0 ? rc : keep_in_children(r);
 }
 

@@ -192,6 +192,7 @@ static void net_detach(struct mst_link *link)
 	for (uint32_t i = 0; i < l->rail_count; i++) {
 		mst_verbs_rail_error(&l->rail[i]);
 		(void)rdma_disconnect(l->rail[i].id);
+		mst_verbs_rail_revoke(&l->rail[i]);
 	}
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;

@@ -128,6 +128,17 @@ int mst_verbs_rail_make(struct mst_verbs_rail *r)
 	return rc;
 }
 
+/* The pair goes first: the device may hold the region in the middle of a write. */
+void mst_verbs_rail_revoke(struct mst_verbs_rail *r)
+{
+	if (r->exported == NULL)
+		return;
+	ibv_destroy_qp(r->in);
+	ibv_dereg_mr(r->exported);
+	r->in = NULL;
+	r->exported = NULL;
+}
+
 /* Nothing is in flight once this has returned: destroying a pair and deregistering a region wait
  * for whoever uses them. */
 void mst_verbs_rail_destroy(struct mst_verbs_rail *r)

@@ -269,6 +269,9 @@ int mst_verbs_export(struct mst_verbs_rail *r, unsigned access);
 /* Resources of one rail of a link whose memory is there, over the device of r->device; receives
  * are posted. 0, or an error with a sentence. */
 int mst_verbs_rail_make(struct mst_verbs_rail *r);
+/* Nobody writes what the link exports once this has returned, nor anything else over the in pair:
+ * the link has been detached. */
+void mst_verbs_rail_revoke(struct mst_verbs_rail *r);
 void mst_verbs_rail_destroy(struct mst_verbs_rail *r); /* of whatever has been made */
 
 /* The peer's half of both queue pairs. */
