@@ -107,6 +107,7 @@ int mst_contiguous_map(struct mst_contiguous *v, const struct mst_settings *s,
 {
 	int rc = 0;
 
+	v->result_into = s->result_into;
 	v->elems = w->elems;
 	v->type_size = mst_type_size(s->type);
 	v->result_type_size = mst_type_size(s->result_type);
@@ -116,7 +117,7 @@ int mst_contiguous_map(struct mst_contiguous *v, const struct mst_settings *s,
 		return 0;
 	for (uint32_t slot = 0; slot < w->slots && rc == 0; slot++)
 		rc = map_gradient(v, slot);
-	if (rc == 0)
+	if (rc == 0 && v->links->result_into == NULL)
 		rc = map_copied(v);
 	if (rc == 0 && v->versions > 0)
 		rc = map_published(v, v->versions);
@@ -175,16 +176,34 @@ static const char *copied(const struct mst_contiguous *v)
 	return (const char *)first->link->inbound + first->layout.down_result;
 }
 
-const void *mst_contiguous_result(const struct mst_contiguous *v, const struct mst_held *held)
+/* Where the links have it. */
+static const char *arrived(const struct mst_contiguous *v, const struct mst_held *held)
 {
 	switch (held->where) {
 	case MST_WHERE_IN_PLACE:
 		return published(v, held->buffer);
 	case MST_WHERE_COPIED:
-		return copied(v);
+		return v->links->result_into != NULL ? v->result_into : copied(v);
 	default:
 		return NULL;
 	}
+}
+
+bool mst_contiguous_bring(const struct mst_contiguous *v, const struct mst_held *held)
+{
+	const char *from = arrived(v, held);
+
+	if (v->result_into == NULL || from == NULL || from == v->result_into)
+		return false;
+	memcpy(v->result_into, from, mst_contiguous_result_bytes(v));
+	return true;
+}
+
+const void *mst_contiguous_result(const struct mst_contiguous *v, const struct mst_held *held)
+{
+	const char *from = arrived(v, held);
+
+	return from != NULL && v->result_into != NULL ? v->result_into : from;
 }
 
 bool mst_contiguous_region(const struct mst_contiguous *v, uint32_t number,
@@ -199,9 +218,12 @@ bool mst_contiguous_region(const struct mst_contiguous *v, uint32_t number,
 		return true;
 	}
 	number -= v->slots;
-	if (number > v->versions)
+	if (number > (v->result_into != NULL ? 0 : v->versions))
 		return false;
-	result = number == 0 ? copied(v) : published(v, number - 1);
+	if (v->result_into != NULL)
+		result = v->result_into;
+	else
+		result = number == 0 ? copied(v) : published(v, number - 1);
 	*out = (struct muster_region){ .base = result, .bytes = mst_contiguous_result_bytes(v) };
 	return true;
 }

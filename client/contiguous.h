@@ -24,6 +24,7 @@ struct mst_contiguous {
 	const struct mst_links *links;
 	struct mst_failure *failure;
 
+	char *result_into; /* the caller's own, where all results are read; NULL: there is none */
 	uint64_t elems;
 	uint32_t type_size, result_type_size; /* bytes of an element */
 	/* Several servers: a gradient for each slot, the result that was copied to this worker, and
@@ -44,11 +45,15 @@ void mst_contiguous_unmap(struct mst_contiguous *v);
 char *mst_contiguous_gradient(const struct mst_contiguous *v, int slot);
 /* The same, to be written: the first time it takes as long as huge pages take to come. */
 char *mst_contiguous_compose(struct mst_contiguous *v, int slot);
-/* All of them by number, gradients first, then the result that is copied, then published versions:
- * where they are does not change. False: there are no more. */
+/* All of them by number, gradients first, then the places of results: the caller's own, or else the
+ * result that is copied and then published versions. Where they are does not change. False: there
+ * are no more. */
 bool mst_contiguous_region(const struct mst_contiguous *v, uint32_t number,
 			   struct muster_region *out);
-/* The version that is held; NULL: that version has no data. */
+/* Copies the version that is held to the caller's own memory, if results are read there and no
+ * server has written it there. True: it has. */
+bool mst_contiguous_bring(const struct mst_contiguous *v, const struct mst_held *held);
+/* The version that is held, once it has been brought; NULL: that version has no data. */
 const void *mst_contiguous_result(const struct mst_contiguous *v, const struct mst_held *held);
 
 static inline size_t mst_contiguous_gradient_bytes(const struct mst_contiguous *v)

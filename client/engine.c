@@ -53,6 +53,13 @@ int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns)
 
 /* ---- the end ---- */
 
+/* Before the caller hears of it: of what links were sending nothing comes back by itself then. */
+static void withdraw(struct mst_engine *e)
+{
+	if (mst_links_withdraw(e->links))
+		mst_worker_cut(e->worker);
+}
+
 static int learn_why(struct mst_engine *e)
 {
 	uint64_t deadline_ns = mst_deadline_ns(LAST_WORDS_NS);
@@ -61,6 +68,7 @@ static int learn_why(struct mst_engine *e)
 	       mst_engine_sleep(e, deadline_ns) != -ETIMEDOUT)
 		(void)mst_engine_take(e);
 	e->cause->waited = true;
+	withdraw(e);
 	return mst_end_cause_tell(e->cause);
 }
 
@@ -110,10 +118,11 @@ int mst_engine_cut_off(struct mst_engine *e)
 	if (!ended || !mst_worker_misses_words(e->worker) || (!misses_part(e) && !s->told.closed))
 		return 0;
 	hear_links_out(e);
+	if (e->worker->phase != MST_WORKER_FAILED && !mst_worker_misses_words(e->worker))
+		return 1;
+	withdraw(e);
 	if (e->worker->phase == MST_WORKER_FAILED)
 		return mst_end_cause_tell(e->cause);
-	if (!mst_worker_misses_words(e->worker))
-		return 1;
 	return mst_client_fail(e->failure, -ENOTCONN,
 			       "rank %" PRIu32
 			       ": the job has ended (%.300s), and its server is gone "
@@ -155,7 +164,9 @@ static int give_servers_up(struct mst_engine *e, const struct mst_silent *silent
 		       "or is cut off",
 		       who_is_silent(e, silent, who), seconds(e->session->welcome.server_lease_ns));
 	mst_control_give_up(e->session->control, -ENOTCONN, why);
-	return mst_engine_take(e);
+	int rc = mst_engine_take(e);
+	withdraw(e);
+	return rc;
 }
 
 static int server_is_silent(struct mst_engine *e, const struct mst_silent *silent)

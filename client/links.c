@@ -142,6 +142,31 @@ static int no_link(struct mst_links *l, const struct mst_part *p, const char *ad
 			       l->rank, name, address, l->transport->scheme, cause(error));
 }
 
+/* What peers map they do not write elsewhere: over such a transport results are copied. */
+static int register_result(struct mst_links *l, const struct mst_settings *s)
+{
+	if (s->result_into == NULL || l->transport->maps)
+		return 0;
+	int rc = mst_region_register_target(&l->net->domain, s->result_into,
+					    mst_settings_result_bytes(s), &l->result_into);
+	if (rc == 0)
+		return 0;
+	return mst_client_fail(l->failure, rc, "options.result_into cannot be used over %s: %s",
+			       l->transport->scheme, cause(rc));
+}
+
+/* Each server writes its part of the caller's memory, and no other. */
+static struct mst_export export_of(const struct mst_links *l, const struct mst_part *p,
+				   const struct mst_settings *s)
+{
+	if (l->result_into == NULL)
+		return (struct mst_export){ 0 };
+	return (struct mst_export){ .region = l->result_into,
+				    .offset = p->first * mst_type_size(s->result_type),
+				    .bytes = p->layout.result_bytes,
+				    .at = p->layout.down_result };
+}
+
 static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_cfg *cfg)
 {
 	const struct mst_welcome *w = cfg->welcome;
@@ -153,6 +178,7 @@ static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_
 		.lanes = { lay->up_bytes, lay->down_bytes, lay->up_credits, lay->down_credits },
 		.timeout_ns = mst_left_ns(cfg->deadline_ns),
 		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
+		.export = export_of(l, p, cfg->settings),
 		.unwanted = cfg->unwanted,
 		.ctx = cfg->ctx,
 	};
@@ -185,7 +211,7 @@ static int check_link(struct mst_links *l, const struct mst_part *p, uint32_t bu
 
 int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
 {
-	int rc = 0;
+	int rc = register_result(l, cfg->settings);
 
 	l->rank = cfg->welcome->rank;
 	l->count = cfg->welcome->server_count;
@@ -205,13 +231,24 @@ int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
 
 /* ---- ends ---- */
 
+bool mst_links_withdraw(struct mst_links *l)
+{
+	if (l->result_into == NULL || l->detached)
+		return false;
+	for (uint32_t k = 0; k < l->count; k++)
+		l->transport->detach(l->part[k].link);
+	l->detached = true;
+	return true;
+}
+
 void mst_links_free(struct mst_links *l, bool inherited)
 {
 	for (uint32_t k = 0; k < l->count; k++) {
 		struct mst_part *p = &l->part[k];
 		if (p->link == NULL)
 			continue;
-		if (!inherited) /* else it has been detached with its net */
+		if (!inherited &&
+		    !l->detached) /* else it has been detached, perhaps with its net */
 			l->transport->detach(p->link);
 		l->transport->link_free(p->link);
 		p->link = NULL;

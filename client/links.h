@@ -43,6 +43,9 @@ struct mst_links {
 	uint32_t rank;  /* of this worker */
 	uint32_t moved; /* servers by whose links something has come, bit by bit */
 	bool lost;      /* some link is lost */
+	bool detached;  /* this end has ended: all links are */
+	/* Memory of the caller's that the servers write results to; NULL: none. */
+	struct mst_region *result_into;
 };
 
 struct mst_links_cfg {
@@ -58,6 +61,10 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *cfg);
 /* A link with each server of the welcome, over the open net. 0, or an error with its sentence; the
  * links that have been made by then stay. */
 int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg);
+/* The session has ended, and whoever hears of it must find that nothing writes to the caller's
+ * memory any more. If the servers can, all links are detached: nothing more comes or goes. True:
+ * they have been now. */
+bool mst_links_withdraw(struct mst_links *l);
 /* Frees all links. @inherited: the handle is a copy in a child of fork(), in which the links have
  * been detached by mst_links_disown(). */
 void mst_links_free(struct mst_links *l, bool inherited);

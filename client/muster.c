@@ -67,8 +67,8 @@ static void leave(struct muster *m)
 		told = mst_client_session_tell(&m->session, msg) == 0;
 		free(msg);
 	}
-	while (told && m->inbound.ended_by == NULL && !m->links.lost && !m->session.told.closed &&
-	       mst_engine_sleep(&m->engine, deadline_ns) != -ETIMEDOUT)
+	while (told && m->inbound.ended_by == NULL && !m->links.lost && !m->links.detached &&
+	       !m->session.told.closed && mst_engine_sleep(&m->engine, deadline_ns) != -ETIMEDOUT)
 		(void)mst_engine_take(&m->engine);
 }
 
@@ -106,12 +106,18 @@ static int check_outcome(struct muster *m, const struct muster_outcome *out, con
 	return mst_sized_check(&sized_outcome, out, m->failure.text, sizeof(m->failure.text));
 }
 
-/* Writes the next outcome to the caller, who has been checked. Return: as muster_wait(). */
+/* Writes the next outcome to the caller, who has been checked. What has been copied was read in
+ * place, and was sound only if the session had not ended by then. Return: as muster_wait(). */
 static int give_outcome(struct muster *m, struct muster_outcome *out)
 {
 	struct muster_outcome outcome;
 	int more = mst_worker_take(&m->worker, &outcome);
 
+	if (outcome.fresh && mst_contiguous_bring(&m->contiguous, &m->worker.held)) {
+		int rc = mst_engine_update(&m->engine);
+		if (rc != 0)
+			return rc;
+	}
 	outcome.result = mst_contiguous_result(&m->contiguous, &m->worker.held);
 	mst_sized_write(&sized_outcome, &outcome, out);
 	mst_hint_publish(&m->hint);
@@ -132,9 +138,8 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 	rc = mst_starting_run(&m->starting, own);
 	if (rc != 0)
 		return rc;
-	/* That more may be ready already, a wait tells. */
-	(void)give_outcome(m, out);
-	return 0;
+	rc = give_outcome(m, out);
+	return rc < 0 ? rc : 0; /* that more may be ready already, a wait tells */
 }
 
 /* ---- what every call that acts begins with ---- */

@@ -34,6 +34,8 @@ static int put(struct mst_outbound *o, const struct mst_part *to, const struct m
 
 	/* Nobody looks at the data of a contribution any more once the job has ended. */
 	while (!put->signal || o->worker->last == MST_VERSION_NONE) {
+		if (o->links->detached)
+			return mst_engine_refused(o->engine);
 		int rc = o->links->transport->put(to->link, put);
 		if (rc >= 0)
 			return rc;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "client/sized.h"
+#include "client/writable.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -169,6 +170,23 @@ static int read_vector(const struct muster_options *opt, struct mst_settings *ou
 	return 0;
 }
 
+/* A server, or muster_wait(), would only find out later. */
+static int read_result_into(const struct muster_options *opt, struct mst_settings *out,
+			    const struct complaint *to)
+{
+	size_t bytes = mst_settings_result_bytes(out);
+	struct mst_writable found;
+
+	out->result_into = opt->result_into;
+	if (opt->result_into == NULL || mst_writable_check(opt->result_into, bytes, &found) == 0)
+		return 0;
+	(void)snprintf(to->why, to->len,
+		       "options.result_into needs memory for a result, %" PRIu64
+		       " elements in %zu bytes, and of that at %p %s",
+		       out->elems, bytes, opt->result_into, found.why);
+	return found.error;
+}
+
 static int check_tensors(const struct muster_options *opt, const struct complaint *to)
 {
 	char wrong[400];
@@ -269,6 +287,8 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 		rc = read_rank(opt, out, &to);
 	if (rc == 0)
 		rc = read_vector(opt, out, &to);
+	if (rc == 0)
+		rc = read_result_into(opt, out, &to);
 	if (rc == 0)
 		rc = check_tensors(opt, &to);
 	if (rc == 0)

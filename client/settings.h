@@ -25,6 +25,7 @@ struct mst_settings {
 	uint64_t elems;
 	enum muster_type type, result_type;
 	enum muster_owner owner;
+	void *result_into; /* NULL: none */
 	uint64_t join_ns;
 	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
 	const struct mst_transport *transport; /* NULL: that of the server's listener */
@@ -34,8 +35,8 @@ struct mst_settings {
 	char devices[MST_FABRIC_TEXT_LEN], addresses[MST_FABRIC_TEXT_LEN];
 };
 
-/* Reads and checks. @why: on failure a sentence. 0, -EINVAL or -ENOMEM; either way @out is to be
- * released, if it was zeroed before. */
+/* Reads and checks. @why: on failure a sentence. 0, -EINVAL, -EFAULT or -ENOMEM; either way @out is
+ * to be released, if it was zeroed before. */
 int mst_settings_read(const struct muster_options *theirs, struct mst_settings *out, char *why,
 		      size_t why_len);
 
@@ -44,6 +45,11 @@ void mst_settings_fini(struct mst_settings *s); /* accepts a zeroed one */
 static inline uint32_t mst_type_size(enum muster_type type)
 {
 	return type == MUSTER_F32 ? 4 : 2;
+}
+
+static inline size_t mst_settings_result_bytes(const struct mst_settings *s)
+{
+	return s->elems * mst_type_size(s->result_type);
 }
 
 #endif

@@ -119,7 +119,10 @@ int mst_sources_unregister(struct mst_sources *s, const void *base)
 			s->failure, rc,
 			"the %zu bytes at %p are lent: gradients are still being sent from there; "
 			"unregister them once muster_released(m, 0) is 1%s",
-			bytes, base, s->links->lost ? ", or close the handle: a link is lost" : "");
+			bytes, base,
+			s->links->lost || s->links->detached
+				? ", or close the handle: a link is lost"
+				: "");
 	if (rc != 0)
 		return mst_client_fail(s->failure, rc, "%s", mst_why());
 	s->count--;

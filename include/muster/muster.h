@@ -117,6 +117,10 @@ struct muster_options {
 	uint32_t tensor_count;
 	uint32_t join_ms; /* how long muster_open() and muster_start() may take; 0: 60 s */
 	uint32_t wait_ms; /* how long muster_wait() may take; 0: the job's patience + lease */
+	/* result_type[elems], memory of the program's own that each result is written to; NULL: the
+	 * library has the place of results. See "Results in memory of the program's own" at
+	 * muster_wait(). */
+	void *result_into;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }
@@ -166,8 +170,9 @@ struct muster_outcome {
 	uint64_t version;    /* the version of `result`; the next contribution is computed on it */
 	bool fresh;    /* another version than in the outcome before; else `result` is the same */
 	bool finished; /* the job has ended: this is its last version, and no ticket is open */
-	/* result_type[elems], read only, valid until the next push without keep, pull or wait.
-	 * NULL: workers own, version 0, and no worker offered a start state. */
+	/* result_type[elems], read only, valid until the next push without keep, pull or wait;
+	 * options.result_into, where that was set. NULL: workers own, version 0, and no worker
+	 * offered a start state. */
 	const void *result;
 	const struct muster_share
 		*set;     /* exactly who is in `version`, by rank; valid like result */
@@ -213,14 +218,16 @@ struct muster_job {
 
 /**
  * muster_open - join a job.
- * @opt: see above; read during the call only.
+ * @opt: see above; read during the call only, but for the memory at opt->result_into.
  * @out: the handle, written on success only; the caller's, to muster_close().
  * Blocks at most opt->join_ms. The server may be started later than the worker.
  * Return: 0; -EINVAL options, or they do not match the job's; -EEXIST another live worker has this
  * rank; -ENOSPC all ranks are taken; -EBUSY earlier sessions are still being cleared away, try
  * again; -EPROTO other protocol version; -ETIMEDOUT no server answered; -ESHUTDOWN the job is over;
- * -ESTALE joining too late (workers own); -ENOMEM; another errno of the connection. The sentence:
- * muster_error(NULL).
+ * -ESTALE joining too late (workers own); -EFAULT not all of opt->result_into is mapped, or it may
+ * not be written, or it cannot be pinned; -ENOTSUP forked children would lose that memory, as on
+ * Linux before 5.12; -ENOMEM, also if it is beyond what this process may lock, which the sentence
+ * names; another errno of the connection. The sentence: muster_error(NULL).
  */
 int muster_open(const struct muster_options *opt, struct muster **out);
 
@@ -241,9 +248,9 @@ const struct muster_job *muster_job(const struct muster *m);
 
 /**
  * muster_start - say that this worker is ready, and get the version that all start from.
- * @own: result_type[elems], a start state to offer, or NULL; read during the call only. The lowest
- *       rank that offers gives version 0 to everybody, itself included. A worker that joins a
- *       running job gets the version the rule lets it start with.
+ * @own: result_type[elems], a start state to offer, or NULL; read during the call only. It may be
+ *       options.result_into. The lowest rank that offers gives version 0 to everybody, itself
+ *       included. A worker that joins a running job gets the version the rule lets it start with.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
  * Return: 0; -EINVAL servers own and nobody offered a state; -EDOM an element of @own is infinite
@@ -314,6 +321,19 @@ int muster_pull(struct muster *m);
  * kasync, async, bounded and ssp it is counted_in or newer for each counted push up to the ask;
  * kbatchsync, kbatchasync and softsync may let a worker go on before the version that its push is
  * part of has its other contributions.
+ * Results in memory of the program's own: if options.result_into was set, each result is written
+ * there, the one of muster_start() too, and is read there alone. Over RDMA the servers write it
+ * there: nothing is copied, and the memory is pinned, as by muster_register(). Over shared memory
+ * it is copied there once before this call, or muster_start(), returns 0 or 1. If the outcome is
+ * not fresh, nothing is written, and the memory has what it had.
+ * The memory is the library's, with undefined contents, from an ask until its outcome: from a push
+ * without keep, a pull, muster_start() or this call until this call or muster_start() returns 0 or
+ * 1, however often it returns -ETIMEDOUT or -EINTR before. From then until the next ask it is the
+ * program's, which may also write to it. Of a job that has finished it is the program's for good.
+ * Once a call has returned an error that ends the session or the job (-ENOTCONN, -EHOSTDOWN,
+ * -ESTALE, -EPROTO), or muster_close() has returned, nothing is written there any more; if an ask
+ * was out, its contents are undefined. The program must not free it before muster_close() has
+ * returned. It need not begin or end on a page; each handle needs memory of its own.
  * Blocks at most wait_ms.
  * Return: 0; 1 more outcomes are ready, call again at once; -ETIMEDOUT and -EINTR call again,
  * -ETIMEDOUT also after a lease in which a server was silent; shared errors.
@@ -334,7 +354,8 @@ int muster_finish(struct muster *m, const char *why);
  * it before.
  * When muster_wait() returns 0 or 1, all memory is back that was lent to the pushes up to its ask,
  * and with the last outcome of the job, to all pushes. muster_released() tells it of any push, and
- * of what was given up. What a lost link was still sending comes back when muster_close() returns.
+ * of what was given up. What a lost link was still sending comes back when muster_close() returns;
+ * if options.result_into was set, so does what any link of a session that has failed was sending.
  * Over shared memory nothing is pinned or lent: a @src is copied once before muster_push_range()
  * returns, registered or not. There, a gradient that is computed in muster_gradient()'s buffer is
  * the one that is not copied.
@@ -343,10 +364,10 @@ int muster_finish(struct muster *m, const char *why);
  * no message; heartbeats go on meanwhile. Children of fork() have the memory as they have any
  * other.
  * Return: 0; -EINVAL the memory has 0 bytes, reaches beyond the end of memory, or is a buffer or a
- * result of this handle; -EEXIST a part of it is registered with this handle already; -EFAULT not
- * all of it is mapped, or it cannot be pinned; -ENOMEM it is beyond what this process may lock,
- * which the sentence names, or beyond what the device can hold; -ENOTSUP forked children would lose
- * it, as on Linux before 5.12; -ECHILD.
+ * result of this handle, options.result_into included; -EEXIST a part of it is registered with this
+ * handle already; -EFAULT not all of it is mapped, or it cannot be pinned; -ENOMEM it is beyond
+ * what this process may lock, which the sentence names, or beyond what the device can hold;
+ * -ENOTSUP forked children would lose it, as on Linux before 5.12; -ECHILD.
  */
 int muster_register(struct muster *m, void *base, size_t bytes);
 
@@ -368,7 +389,8 @@ int muster_unregister(struct muster *m, const void *base);
  */
 int muster_released(struct muster *m, uint64_t ticket);
 
-/* Memory that a handle gives out: room for a gradient, or the place of a result. */
+/* Memory that a handle gives out: room for a gradient, or the place of a result. If
+ * options.result_into was set, that is the only place of results. */
 struct muster_region {
 	const void *base;
 	size_t bytes;

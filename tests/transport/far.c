@@ -10,6 +10,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/pages.h"
+#include "tests/transport/far_export.h"
 
 #define SCHEME "far:"
 #define PAGE ((size_t)4096)
@@ -51,6 +52,8 @@ struct far_link {
 	struct mst_link *inner;
 	struct far_net *net; /* attached to it */
 	size_t peer_bytes;
+	struct far_export *export; /* NULL: the connector exports nothing */
+	struct mst_region *lent;   /* the connector's, for that */
 	bool lost, told_lost;
 	struct entry *entry; /* a ring, oldest first: delivered ones, then those on their way */
 	uint32_t size, head, count, delivered;
@@ -129,6 +132,10 @@ static void link_free(struct mst_link *link)
 		return;
 	MST_ASSERT(l->net == NULL);
 	mst_shm.link_free(l->inner);
+	if (l->export != NULL)
+		far_export_end(l->export);
+	if (l->lent != NULL)
+		mst_region_take_back(l->lent);
 	for (uint32_t i = 0; l->entry != NULL && i < l->count; i++)
 		if (entry_at(l, i)->lent != NULL)
 			mst_region_take_back(entry_at(l, i)->lent);
@@ -197,6 +204,8 @@ static void detach(struct mst_link *link)
 	while (net->link[i] != l)
 		i++;
 	net->link[i] = net->link[--net->link_count];
+	if (l->lent != NULL)
+		far_export_revoke(l->export);
 	mst_shm.detach(l->inner);
 	l->net = NULL;
 }
@@ -205,20 +214,31 @@ static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link *
 {
 	struct far_net *net = (struct far_net *)n;
 	struct mst_dial inner_how = *how;
+	struct far_export *export = NULL;
 	struct mst_link *inner;
 	struct far_link *l;
 
-	if (how->export.region != NULL)
-		return -ENOTSUP; /* what arrives is written by shared memory */
+	if (how->export.region != NULL &&
+	    !mst_region_may_export(&how->export, how->lanes.down_bytes))
+		return -EINVAL;
 	if (strncmp(how->address, SCHEME, strlen(SCHEME)) != 0)
 		return -EINVAL;
+	if (how->export.region != NULL)
+		export = far_export_new(how);
 	inner_how.address = how->address + strlen(SCHEME);
+	inner_how.export = (struct mst_export){ 0 };
 	int rc = mst_shm.dial(net->inner, &inner_how, &inner);
-	if (rc != 0)
+	if (rc == 0)
+		rc = link_new(inner, true, 0, &l);
+	if (rc != 0) {
+		if (export != NULL)
+			far_export_end(export);
 		return rc;
-	rc = link_new(inner, true, 0, &l);
-	if (rc != 0)
-		return rc;
+	}
+	l->export = export;
+	l->lent = how->export.region;
+	if (l->lent != NULL)
+		mst_region_lend(l->lent);
 	enter(net, l);
 	*out = &l->link;
 	return 0;
@@ -285,11 +305,16 @@ static int listener_answer(struct mst_link_listener *listener,
 
 	if (out == NULL)
 		return mst_shm.listener->answer(d->inner, request, NULL);
+	struct far_export *export = far_export_find(d->listener.address, request->token);
 	int rc = mst_shm.listener->answer(d->inner, request, &inner);
 	if (rc == 0)
 		rc = link_new(inner, false, d->net->outbound_max, &l);
-	if (rc == 0)
+	if (rc == 0) {
+		l->export = export;
 		*out = &l->link;
+	} else if (export != NULL) {
+		far_export_end(export);
+	}
 	return rc;
 }
 
@@ -357,13 +382,19 @@ static bool is_stuck(const struct far_link *l)
 	       (far_manner.stuck != NULL && far_manner.stuck(&l->link));
 }
 
-/* A piece of an entry. False: it cannot go now. */
+/* A piece of an entry, which lands in one place. False: it cannot go now. */
 static bool deliver_piece(struct far_link *l, struct entry *e, size_t bytes)
 {
+	size_t offset = e->offset + e->done;
+	bool apart = l->lent == NULL && l->export != NULL && bytes > 0 &&
+		     far_export_has(l->export, offset, &bytes);
 	bool last = e->done + bytes == e->bytes;
-	int rc = mst_shm.put(l->inner, &(struct mst_put){ .offset = e->offset + e->done,
+
+	if (apart) /* again, if what notifies of it has no room yet */
+		far_export_write(l->export, offset, e->src + e->done, bytes);
+	int rc = mst_shm.put(l->inner, &(struct mst_put){ .offset = offset,
 							  .src = e->src + e->done,
-							  .bytes = bytes,
+							  .bytes = apart ? 0 : bytes,
 							  .notify = last && e->notify,
 							  .imm = e->imm });
 

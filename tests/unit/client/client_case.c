@@ -10,6 +10,7 @@
 struct fake_lead fake;
 struct muster *m;
 struct muster_outcome out;
+void *fake_result_into;
 static uint64_t began_ns;
 
 struct muster_options options_for(const char *server, uint32_t join_ms)
@@ -51,6 +52,7 @@ int open_fake_servers(bool (*script)(struct fake_lead *), uint32_t servers)
 	fake_open_servers(&fake, script, servers);
 	struct muster_options opt = options_for(fake.address, LONG_MS);
 	opt.elems = fake.welcome.elems;
+	opt.result_into = fake_result_into;
 	m = NULL;
 	return muster_open(&opt, &m);
 }

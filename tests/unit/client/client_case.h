@@ -12,6 +12,7 @@
 extern struct fake_lead fake;
 extern struct muster *m;
 extern struct muster_outcome out;
+extern void *fake_result_into; /* options.result_into of open_fake_servers(); usually NULL */
 
 /* Also starts the clock of took_ms(). */
 struct muster_options options_for(const char *server, uint32_t join_ms);
