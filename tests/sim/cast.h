@@ -17,7 +17,8 @@ struct worker {
 	uint64_t contents;
 	void *own; /* registered memory that it computes in; NULL: it computes in slots */
 	enum { OWN_FREE, OWN_PUSHED, OWN_GIVEN_UP } own_state; /* what has become of it since */
-	uint64_t frozen_ns;                                    /* in all */
+	void *into;           /* memory of its own that results go to; NULL: none */
+	uint64_t frozen_ns;   /* in all */
 	uint64_t dawdle_ns;   /* that its next piece takes longer */
 	uint64_t welcomed_ns; /* when its heart began to beat; 0: its open has no welcome yet */
 	bool comes_again;     /* another process of this rank was there before */

@@ -13,6 +13,8 @@
  * have the processor in between. */
 #define SLACK_NS (1500 * MST_MS)
 #define TRIES_MAX 40u
+/* How long a write may be late. */
+#define LATE_NS (50 * MST_MS)
 
 static const struct sim_plan *the_plan;
 
@@ -79,6 +81,7 @@ static int try_open(struct worker *w)
 	opt.type = the_plan->type;
 	opt.result_type = the_plan->result_type;
 	opt.owner = the_plan->owner;
+	opt.result_into = w->into;
 	opt.join_ms = (uint32_t)(the_plan->join_ns / MST_MS);
 	w->welcomed_ns = 0;
 	int rc = muster_open(&opt, &w->m);
@@ -86,9 +89,18 @@ static int try_open(struct worker *w)
 	return rc;
 }
 
+/* Not the process's: what is on its way may be written after its death. */
+static void make_room_for_results(struct worker *w)
+{
+	size_t type_bytes = the_plan->result_type == MUSTER_F32 ? 4 : 2;
+
+	w->into = w->manners->into ? sim_alloc(the_plan->elems * type_bytes) : NULL;
+}
+
 /* One that comes again may meet what is left of the one before. */
 static int open_job(struct worker *w)
 {
+	make_room_for_results(w);
 	int rc = try_open(w);
 
 	for (unsigned i = 0; w->comes_again && (rc == -EEXIST || rc == -EBUSY) && i < TRIES_MAX;
@@ -326,6 +338,29 @@ static void finish(struct worker *w)
 	(void)told(w, "finish", muster_finish(w->m, "enough"));
 }
 
+/* Whoever has heard of the end, or has closed the handle, may use the memory for something else. */
+static void expect_no_result(const struct worker *w, const char *since)
+{
+	size_t bytes = the_plan->elems * (the_plan->result_type == MUSTER_F32 ? 4 : 2);
+
+	if (w->into == NULL || w->process->dead)
+		return;
+	memset(w->into, 0x5a, bytes);
+	sim_sleep(LATE_NS);
+	for (size_t i = 0; i < bytes && !w->process->dead; i++) {
+		if (((const uint8_t *)w->into)[i] == 0x5a)
+			continue;
+		obs_violated("rank %" PRIu32 ": byte %zu of its result_into is written after %s",
+			     w->seen.rank, i, since);
+		return;
+	}
+}
+
+static bool ends_session(int rc)
+{
+	return rc == -ENOTCONN || rc == -EHOSTDOWN || rc == -ESTALE || rc == -EPROTO;
+}
+
 void life_main(void *arg)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
@@ -347,10 +382,13 @@ void life_main(void *arg)
 	}
 	if (w->m != NULL)
 		unregister_own(w);
+	if (w->m != NULL && ends_session(rc))
+		expect_no_result(w, "the end of its session");
 	uint64_t began_ns = sim_now();
 	struct muster *m = w->m;
 	w->scribbles = false;
 	w->m = NULL;
 	muster_close(m);
 	took(w, "close", began_ns, MST_SECOND);
+	expect_no_result(w, "muster_close()");
 }

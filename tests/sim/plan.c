@@ -153,6 +153,17 @@ static void draw_lenders(struct sim_plan *p)
 		p->manners[rank].registers = some && chance(&r, 0.7);
 }
 
+/* Whose results go to memory of its own. Drawn from a source of its own, likewise. */
+static void draw_owners_of_results(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x696e746f));
+	bool some = chance(&r, 0.4);
+	for (uint32_t rank = 0; rank < p->workers; rank++)
+		p->manners[rank].into = some && chance(&r, 0.7);
+}
+
 /* ---- the faults ---- */
 
 static struct sim_trigger draw_trigger(struct mst_rand *r, const struct sim_plan *p)
@@ -442,6 +453,7 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	draw_manners(&r, p);
 	draw_keepers(p);
 	draw_lenders(p);
+	draw_owners_of_results(p);
 	/* Of five worlds one is whole: what happens there without a fault is nobody's fault. */
 	bool whole = chance(&r, 0.2);
 	for (uint64_t count = whole ? 0 : between(&r, 1, 5); count > 0; count--)

@@ -93,6 +93,7 @@ struct sim_manners {
 	double abandon_chance, keep_chance, pull_chance, sum_chance;
 	double wait_chance; /* that it waits right after a push that keeps */
 	bool registers;     /* it computes in registered memory of its own, and lends it */
+	bool into;          /* results go to memory of its own */
 };
 
 struct sim_plan {

@@ -254,6 +254,34 @@ CASES = {
         ["sgd:0.1,0.9"],
         0,
     ),
+    "into": (
+        3,
+        ["--policy", "bsp", "--commits", "30"],
+        ["ranges=7", "registered=1", "into=1"],
+        ["sgd:0.1,0.9"],
+        0,
+    ),
+    "into_bf16_async": (
+        4,
+        ["--policy", "async", "--buffers", "3", "--commits", "200"],
+        ["into=1", "result_type=bf16", "keep=3"],
+        ["sgd:0.1,0.9", "--count", "1"],
+        0,
+    ),
+    "into_workers_own": (
+        5,
+        ["--policy", "backup:4", "--owner", "workers", "--commits", "200", "--history", "400"],
+        ["owner=workers", "into=1", *SLOW],
+        ["none", "--seen", "late"],
+        0,
+    ),
+    "into_kill": (
+        5,
+        ["--policy", "backup:4", "--commits", "60"],
+        ["2:die=10", "into=1"],
+        ["sgd:0.1,0.9", "--kills"],
+        0,
+    ),
     "keep": (3, ["--policy", "async", "--commits", "60"], ["keep=3"], ["sgd:0.1,0.9"], 0),
     # An ask goes to the lead alone, and must not overtake the header before it.
     "keep_bsp": (

@@ -271,11 +271,14 @@ struct job {
 	const char *const *settings;
 	size_t step_bytes; /* 0: as usual; likewise */
 	uint64_t linger_ns;
+	bool into; /* results go to memory of the workers' own */
 };
 #define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 static void begin(struct world *w, const struct job *job)
 {
+	static float into[TEST_JOB_WORKERS][TEST_JOB_ELEMS];
+
 	*w = (struct world){ 0 };
 	far_manner = (struct far_manner)FAR_MANNER;
 	far_manner.stuck = is_stuck;
@@ -290,7 +293,8 @@ static void begin(struct world *w, const struct job *job)
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++) {
 		w->c[r] = (struct test_worker){ .test_job = &w->test_job,
 						.rank = r,
-						.owner = job->owner };
+						.owner = job->owner,
+						.result_into = job->into ? into[r] : NULL };
 		pthread_create(&w->thread[r], NULL, job->main, &w->c[r]);
 	}
 }
@@ -353,6 +357,21 @@ static void sums_of_registered_memory_are_exact(void)
 				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
 						      "commits", "40"),
 				 .linger_ns = 2 * MST_MS });
+	all_live_well(&w);
+	CU_ASSERT_EQUAL(w.c[0].versions, 40);
+}
+
+/* It comes in many pieces, while the servers are at the next version. */
+static void results_in_memory_of_ones_own_are_exact(void)
+{
+	struct world w;
+
+	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
+				 .main = in_parts_main,
+				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
+						      "commits", "40"),
+				 .step_bytes = 1000,
+				 .into = true });
 	all_live_well(&w);
 	CU_ASSERT_EQUAL(w.c[0].versions, 40);
 }
@@ -470,6 +489,7 @@ static CU_TestInfo cases[] = {
 	{ "sums of gradients pushed in parts are exact", sums_of_parts_are_exact },
 	{ "sums of registered memory are exact, and it is not read for too long",
 	  sums_of_registered_memory_are_exact },
+	{ "results in memory of one's own are exact", results_in_memory_of_ones_own_are_exact },
 	{ "a contribution given up half sent spoils nothing",
 	  a_contribution_given_up_half_sent_spoils_nothing },
 	{ "a buffer is filled again when it is granted and sent",

@@ -69,6 +69,7 @@ struct muster_options test_worker_options(const struct test_worker *c)
 	opt.rank = (int32_t)c->rank;
 	opt.elems = TEST_JOB_ELEMS;
 	opt.owner = c->owner;
+	opt.result_into = c->result_into;
 	return opt;
 }
 
@@ -91,6 +92,7 @@ void test_worker_note(struct test_worker *c, const struct muster_outcome *out)
 	if (!out->fresh)
 		return;
 	c->versions++;
+	c->wrong += c->result_into != NULL && out->result != c->result_into;
 	if (c->owner == MUSTER_WORKERS_OWN)
 		check_mean(c, out);
 }

@@ -38,6 +38,7 @@ struct test_worker {
 	const struct test_job *test_job;
 	uint32_t rank;
 	enum muster_owner owner;
+	void *result_into; /* NULL: results are read in place */
 	uint64_t pushed, verdicts, wrong, versions;
 	int rc;
 	char reason[512]; /* of a failure */

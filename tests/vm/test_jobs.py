@@ -31,6 +31,8 @@ EXACT = {
     "ranges": (["-n", "3", "--policy", "bsp", "--commits", "30"], ["ranges=7"], SGD),
     "registered": (["-n", "3", "--policy", "bsp", "--commits", "30"],
                    ["elems=40001", "ranges=3", "registered=1"], SGD),
+    "into": (["-n", "3", "--policy", "kbatchsync:4", "--commits", "30"],
+             ["elems=40001", "result_type=bf16", "into=1", "keep=4"], SGD),
     "many_chunks": (["-n", "3", "--policy", "kbatchasync:4", "--chunk", "4K", "--commits", "12"],
                     ["elems=9001"], SGD),
 }

@@ -34,6 +34,8 @@ EXACT = {
                     ["owner=workers", "start=0"], ["--optimizer", "none"], (1,)),
     "three": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--spread", "1,2,1"],
               ["ranges=7", "elems=20001"], SGD, (1, 0)),
+    "into": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--spread", "1,2,1"],
+             ["registered=1", "ranges=7", "into=1", "elems=20001"], SGD, (1, 0)),
 }
 LEASE_S = 2.0
 RETRIES_S = 1.9  # by default, docs/rdma.md

@@ -10,6 +10,7 @@
  *   weights 0|1 (vary with the ticket)   keep N (every N-th push keeps)   abandon N
  *   finish 1 (finish the job after the rounds instead of leaving)   start 0|1 (offer a state)
  *   ranges N (push in N ranges of own memory)   registered 1 (that memory is registered)
+ *   into 1 (results go to memory of its own, which is also the state that it offers)
  *   die N (kill -9 itself after N pushes)       stop N (SIGSTOP itself after N pushes)
  *   RANK:key=value (for that rank only)
  *   mute N (the first N pushes keep, and nothing waits for them)
@@ -40,11 +41,12 @@ struct crowd {
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
-	bool sum, weights, finish, start, start_nan, again, registered;
+	bool sum, weights, finish, start, start_nan, again, registered, into;
 	const char *until;
 	struct muster *m;
 	float *values;
-	void *own; /* the gradient in its type, where ranges are pushed from own memory */
+	void *own;     /* the gradient in its type, where ranges are pushed from own memory */
+	void *results; /* options.result_into; NULL: none */
 };
 
 /* Two rounds of a 32-bit mix: the checker has the same lines. */
@@ -198,11 +200,12 @@ static int start(struct crowd *c, struct muster_outcome *out)
 	fill(c->values, c->elems, 999, 0, 0);
 	if (c->start_nan)
 		c->values[c->elems - 7] = NAN;
-	mst_sum_store(c->own, c->result_type, c->values, c->elems);
+	void *state = c->results != NULL ? c->results : c->own;
+	mst_sum_store(state, c->result_type, c->values, c->elems);
 	int rc;
 
 	do {
-		rc = muster_start(c->m, c->start ? c->own : NULL, out);
+		rc = muster_start(c->m, c->start ? state : NULL, out);
 	} while (may_wait_on(c, "start", rc));
 	if (rc != -EDOM || !c->start_nan)
 		return rc;
@@ -278,7 +281,8 @@ static void set(struct crowd *c, const char *text)
 		      { "start", &c->start },
 		      { "start_nan", &c->start_nan },
 		      { "again", &c->again },
-		      { "registered", &c->registered } };
+		      { "registered", &c->registered },
+		      { "into", &c->into } };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)
@@ -314,6 +318,8 @@ int main(int argc, char **argv)
 	opt.type = c.type;
 	opt.result_type = c.result_type;
 	opt.owner = c.owner;
+	if (c.into)
+		opt.result_into = c.results = malloc(c.elems * mst_type_bytes(c.result_type));
 	int rc = muster_open(&opt, &c.m);
 	for (int i = 0; c.again && (rc == -EEXIST || rc == -EBUSY) && i < PATIENCE_MS; i++) {
 		usleep(1000);
@@ -336,5 +342,6 @@ int main(int argc, char **argv)
 	history_end(c.log, rc);
 	free(c.values);
 	free(c.own);
+	free(c.results);
 	return rc == 0 ? 0 : 1;
 }
