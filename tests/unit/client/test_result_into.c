@@ -29,8 +29,8 @@ static bool writes_there(void)
 
 /* ---- copies that this thread makes of gradients and results ---- */
 
-static _Thread_local uint64_t copied; /* bytes */
-static void (*before_copy)(void);     /* called once, before a result is copied */
+static _Thread_local uint64_t copied;           /* bytes */
+static _Thread_local void (*before_copy)(void); /* called once, before a result is copied */
 
 void *__real_memcpy(void *to, const void *from, size_t bytes);
 void *__real_memmove(void *to, const void *from, size_t bytes);
@@ -96,6 +96,16 @@ static void push(float base)
 	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
 }
 
+/* However slow the host is. */
+static int wait_on(void)
+{
+	int rc;
+
+	while ((rc = muster_wait(m, &out)) == -ETIMEDOUT)
+		continue;
+	return rc;
+}
+
 static void await(const _Atomic bool *flag)
 {
 	uint64_t until_ns = mst_now_ns() + 5 * MST_SECOND;
@@ -122,7 +132,7 @@ static void results_come_there_with_as_many_copies_as_said(void)
 		scribble();
 		copied = 0;
 		push(6 + (float)version);
-		CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+		CU_ASSERT_EQUAL(wait_on(), 0);
 		CU_ASSERT_EQUAL(copied, writes_there() ? 0 : sizeof(into));
 		CU_ASSERT(out.fresh && out.version == version);
 		CU_ASSERT_PTR_EQUAL(out.result, into);
@@ -153,11 +163,11 @@ static void what_is_not_fresh_is_not_written(void)
 {
 	begin_into(serve_one_and_keep);
 	push(7);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(wait_on(), 0);
 	scribble();
 	copied = 0;
 	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(wait_on(), 0);
 	CU_ASSERT(!out.fresh && out.version == 1);
 	CU_ASSERT_PTR_EQUAL(out.result, into);
 	CU_ASSERT_EQUAL(copied, 0);
@@ -253,15 +263,11 @@ static void expect_nothing_more(void)
 /* Other servers than the one that is lost go on, and no result of theirs is written. */
 static void a_session_lost_halfway_writes_no_more(void)
 {
-	int rc;
-
 	atomic_store(&half_there, false);
 	begin_into(lose_one_halfway);
 	scribble();
 	push(7);
-	while ((rc = muster_wait(m, &out)) == -ETIMEDOUT)
-		continue;
-	CU_ASSERT_EQUAL(rc, -ENOTCONN);
+	CU_ASSERT_EQUAL(wait_on(), -ENOTCONN);
 	CU_ASSERT(says(muster_error(m), "server 1"));
 	expect_half();
 	expect_nothing_more();
@@ -315,7 +321,7 @@ static void a_session_that_ends_before_the_copy_has_no_outcome(void)
 	begin_into(end_when_told);
 	push(7);
 	before_copy = let_it_end;
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
+	CU_ASSERT_EQUAL(wait_on(), -ENOTCONN);
 	CU_ASSERT_PTR_NULL(before_copy);
 	end_servers();
 }
