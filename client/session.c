@@ -139,7 +139,8 @@ static int say_hello(struct mst_client_session *s)
 					 .type = (uint32_t)settings->type,
 					 .result_type = (uint32_t)settings->result_type,
 					 .owner = (uint32_t)settings->owner,
-					 .pid = (uint32_t)getpid() };
+					 .pid = (uint32_t)getpid(),
+					 .table = mst_tensors_table(settings->tensors) };
 	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
 	int rc = mst_control_send(s->control, msg);
 	free(msg);

@@ -11,6 +11,7 @@
 struct mst_tensors {
 	uint32_t count;
 	char *names; /* one behind the other; each row points there */
+	struct mst_table table;
 	struct muster_tensor row[];
 };
 
@@ -67,6 +68,11 @@ int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64
 	char name[LABEL_LEN];
 	uint64_t end = 0;
 
+	if (count > MUSTER_TENSORS_MAX) {
+		(void)snprintf(why, len, "%" PRIu32 " tensors are more than a table may have: %u",
+			       count, MUSTER_TENSORS_MAX);
+		return -EINVAL;
+	}
 	for (uint32_t i = 0; i < count; i++) {
 		const struct muster_tensor *t = &tensor[i];
 		if (t->count == 0 || t->first > elems || t->count > elems - t->first) {
@@ -120,6 +126,7 @@ int mst_tensors_copy(const struct muster_tensor *tensor, uint32_t count, struct 
 		memcpy(names, tensor[i].name != NULL ? tensor[i].name : "", name);
 		names += name;
 	}
+	mst_table_of(t->row, count, &t->table);
 	*out = t;
 	return 0;
 }
@@ -130,6 +137,11 @@ void mst_tensors_free(struct mst_tensors *t)
 		return;
 	free(t->names);
 	free(t);
+}
+
+struct mst_table mst_tensors_table(const struct mst_tensors *t)
+{
+	return t != NULL ? t->table : (struct mst_table){ 0 };
 }
 
 const char *mst_tensors_place(const struct mst_tensors *t, uint64_t element, char *out, size_t len)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The tensors that the options name: the library's own copy, for sentences. */
+/* The tensors that the options name: the library's own copy, for sentences and for the hello. */
 #ifndef MST_CLIENT_TENSORS_H
 #define MST_CLIENT_TENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/table.h"
 #include "muster/muster.h"
 
 struct mst_tensors;
@@ -19,6 +20,9 @@ int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64
  * there are none. 0 or -ENOMEM. */
 int mst_tensors_copy(const struct muster_tensor *tensor, uint32_t count, struct mst_tensors **out);
 void mst_tensors_free(struct mst_tensors *t); /* accepts NULL */
+
+/* What the hello says of them; @t may be NULL. */
+struct mst_table mst_tensors_table(const struct mst_tensors *t);
 
 /* ", which is element 5 of tensor \"fc1.weight\"", or "" where no tensor has the element. @t may be
  * NULL. Return: @out. */

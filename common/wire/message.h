@@ -20,9 +20,10 @@
 #include "common/wire/part.h"
 #include "common/wire/path.h"
 #include "common/wire/rule.h"
+#include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 6u
+#define MST_PROTOCOL 7u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -78,6 +79,7 @@ struct mst_hello {
 	uint64_t elems;
 	uint32_t type, result_type, owner; /* enums of muster.h */
 	uint32_t pid;
+	struct mst_table table;
 };
 
 /* A server of the job, and its part of the vector. */

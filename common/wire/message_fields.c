@@ -29,6 +29,9 @@ static const struct mst_field hello_fields[] = {
 	LIMITED(ENUM, mst_hello, result_type, MUSTER_F16 + 1),
 	LIMITED(ENUM, mst_hello, owner, MUSTER_WORKERS_OWN + 1),
 	FIELD(U32, mst_hello, pid),
+	LIMITED(ENUM, mst_hello, table.tensors, MUSTER_TENSORS_MAX + 1),
+	FIELD(U64, mst_hello, table.names),
+	FIELD(U64, mst_hello, table.places),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");

@@ -80,8 +80,13 @@ enum muster_hint {
 	MUSTER_GIVE_UP, /* what is being computed cannot count any more: muster_abandon() */
 };
 
+/* How many tensors a table may have. */
+#define MUSTER_TENSORS_MAX 65536u
+
 /* A named range of the vector. Optional: sentences about an element then name its tensor. The
- * tensors of a table name every element of the vector once, in order. */
+ * tensors of a table name every element of the vector once, in order. All workers of a job that
+ * give a table give the same one, names included: muster_open() refuses a worker whose table
+ * differs from the first one's. A worker may also give none. */
 struct muster_tensor {
 	const char *name;      /* NULL: the tensor is called by its number */
 	uint64_t first, count; /* elements */

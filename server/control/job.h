@@ -11,6 +11,7 @@
 
 #include "server/control/frontend.h"
 #include "server/control/requests.h"
+#include "server/control/tables.h"
 #include "server/options/options.h"
 #include "server/plan/plan.h"
 
@@ -42,9 +43,10 @@ struct mst_job {
 	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
 
 	struct mst_terms terms;
-	struct mst_plan plan;   /* length 0: no valid hello has come yet */
-	uint64_t session_bytes; /* bytes that a worker's session needs at this server */
-	bool *present;          /* by rank: the worker has started, and its session has not ended */
+	struct mst_plan plan;     /* length 0: no valid hello has come yet */
+	struct mst_tables tables; /* that workers gave with their hellos */
+	uint64_t session_bytes;   /* bytes that a worker's session needs at this server */
+	bool *present; /* by rank: the worker has started, and its session has not ended */
 
 	struct mst_server *server; /* the data side; NULL: there is none */
 	/* the data side, even if it could only be made in part, is counted in `data_sides` */

@@ -141,6 +141,15 @@ static int check_room(const struct mst_joining *j, const struct mst_hello *hello
 	return mst_job_check_room(j->job, sessions, why, len);
 }
 
+static int check_table(const struct mst_joining *j, const struct mst_conn *c,
+		       const struct mst_hello *hello, char *why, size_t len)
+{
+	char giver[MST_GIVER_LEN];
+
+	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
+	return mst_tables_check(&j->job->tables, &hello->table, giver, why, len);
+}
+
 static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
 		   uint64_t now_ns)
 {
@@ -155,6 +164,8 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	char why[MST_REASON_LEN];
 
 	int rc = check_hello(j->job, hello, why, sizeof(why));
+	if (rc == 0)
+		rc = check_table(j, c, hello, why, sizeof(why));
 	if (rc == 0 && j->job->plan.vector.elems == 0)
 		rc = fix_first(j, hello, why, sizeof(why));
 	if (rc == 0 && !mst_leading_is_ready(j->leading)) {
@@ -174,6 +185,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 		return false;
 	c->role = MST_CONN_JOINING;
 	c->pid = hello->pid;
+	c->table = hello->table;
 	c->who.rank = (uint32_t)hello->rank;
 	return true;
 }
@@ -208,11 +220,32 @@ void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice,
 		refuse_by_ledger(j, c, notice->join.error, now_ns);
 }
 
+/* Takes the table of a worker that the ledger admits. Another worker may have been admitted, with
+ * another table, since this worker's hello was checked.
+ * Return: false: this worker is refused because of that. */
+static bool take_table(struct mst_joining *j, struct mst_conn *c, struct mst_identity who,
+		       uint64_t now_ns)
+{
+	char why[MST_REASON_LEN], giver[MST_GIVER_LEN];
+
+	(void)mst_tables_giver(who.rank, c->peer, c->pid, giver);
+	int rc = mst_tables_check(&j->job->tables, &c->table, giver, why, sizeof(why));
+	if (rc == 0) {
+		mst_tables_take(&j->job->tables, &c->table, giver);
+		return true;
+	}
+	mst_requests_lose(&j->job->requests, who);
+	refuse(j, c, rc, why, now_ns);
+	return false;
+}
+
 void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_conn *c = conn_of_cookie(j, notice->join.cookie);
 	struct mst_pending *p = NULL;
 
+	if (c != NULL && !take_table(j, c, notice->who, now_ns))
+		return;
 	if (c != NULL)
 		p = mst_sessions_admit(j->sessions, notice->who, mst_leading_set(j->leading));
 	if (p == NULL) {

@@ -24,8 +24,8 @@ def refused(server):
     expect("garbage", server.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "not a message of muster")
     expect(
         "other protocol",
-        server.say(frame(HELLO, protocol=7)),
-        "protocol 7.*this server speaks 6",
+        server.say(frame(HELLO, protocol=6)),
+        "protocol 6.*this server speaks 7",
     )
     expect("too long", server.say(frame(HELLO, b"", length=1 << 30)), "not a message of muster")
     expect("long for a stranger", server.say(frame(HELLO, bytes(5000))), "not a message of muster")
@@ -43,8 +43,36 @@ def refused(server):
     expect("rank out of range", server.say(hello(rank=77)), "rank 77 is not one of")
 
 
+def digest(data):
+    """FNV-1a of 64 bits."""
+    so_far = 0xCBF29CE484222325
+    for byte in data:
+        so_far = (so_far ^ byte) * 0x100000001B3 % (1 << 64)
+    return so_far
+
+
+def table(ends, names):
+    """What a hello says of a table of tensors."""
+    places = b"".join(struct.pack("<QQ", first, end - first)
+                      for first, end in zip([0, *ends], ends))
+    return len(ends), digest(b"".join(name + b"\0" for name in names)), digest(places)
+
+
+def other_tables(server):
+    """Workers of the job have given tensors t0, t1 and t2, of 33, 33 and 34 elements."""
+    mine, by = [b"t0", b"t1", b"t2"], r"rank \d \(127\.0\.0\.1:\d+, process \d+\)"
+    expect("more tensors", server.say(hello(rank=1, table=table([33, 66, 99, 100], mine + [b"t"]))),
+           rf"rank 1 \(.*\) gives a table of 4 tensors, but {by} has given one of 3")
+    expect("longer tensors", server.say(hello(table=table([34, 66, 100], mine))),
+           rf"a worker without a rank \(.*\) gives differs in where tensors .* that {by} has")
+    expect("other names", server.say(hello(rank=2, table=table([33, 66, 100], mine[::-1]))),
+           rf"that rank 2 \(.*\) gives differs in the names of tensors from the one that {by} has")
+    expect("the same table", server.say(hello(rank=1, table=table([33, 66, 100], mine))),
+           "rank 1 .* is taken by a live worker")
+
+
 def while_running(job):
-    job.work_all(3, "sleep_us=10000")
+    job.work_all(3, "sleep_us=10000", "tensors=3")
     time.sleep(0.7)
     server = job.server
     expect(
@@ -56,6 +84,7 @@ def while_running(job):
     expect("wrong result", server.say(hello(result=2)), "results of f16 do not match")
     expect("live rank", server.say(hello(rank=1)), "rank 1 .* is taken by a live worker")
     expect("all taken", server.say(hello()), "all 3 ranks .* are taken")
+    other_tables(server)
     silent = [server.connect() for _ in range(8)]
     crowds = [server.connect() for _ in range(20)]
     for s in crowds:

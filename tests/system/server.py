@@ -12,7 +12,7 @@ MAGIC = struct.unpack("<I", b"mstr")[0]
 HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
 
 
-def frame(kind, body=b"", magic=MAGIC, protocol=6, length=None):
+def frame(kind, body=b"", magic=MAGIC, protocol=7, length=None):
     return (
         struct.pack("<IHHI", magic, protocol, kind, len(body) if length is None else length)
         + body
@@ -24,9 +24,11 @@ def text(s):
     return struct.pack("<H", len(data)) + data
 
 
-def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0):
+def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0)):
+    """table: the number of tensors, and digests of their names and places."""
     return frame(
         HELLO, text(job) + struct.pack("<iQIIII", rank, elems, kind, result, owner, os.getpid())
+        + struct.pack("<IQQ", *table)
     )
 
 

@@ -18,6 +18,7 @@
  *   nan N, big N (push N has NaN; what no f16 can hold)
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
+ *   tensors N (it gives a table of N tensors, t0, t1 ...)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,6 +39,7 @@
 struct crowd {
 	struct history *log;
 	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
+	uint64_t tensors;
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
@@ -267,11 +269,12 @@ static void set(struct crowd *c, const char *text)
 	const struct {
 		const char *name;
 		uint64_t *field;
-	} numbers[] = { { "rounds", &c->rounds }, { "sleep_us", &c->sleep_us },
-			{ "keep", &c->keep },     { "abandon", &c->abandon },
-			{ "ranges", &c->ranges }, { "die", &c->die },
-			{ "stop", &c->stop },     { "mute", &c->mute },
-			{ "nan", &c->nan },       { "big", &c->big } };
+	} numbers[] = { { "rounds", &c->rounds },  { "sleep_us", &c->sleep_us },
+			{ "keep", &c->keep },      { "abandon", &c->abandon },
+			{ "ranges", &c->ranges },  { "die", &c->die },
+			{ "stop", &c->stop },      { "mute", &c->mute },
+			{ "nan", &c->nan },        { "big", &c->big },
+			{ "tensors", &c->tensors } };
 	const struct {
 		const char *name;
 		bool *field;
@@ -302,6 +305,46 @@ static void set(struct crowd *c, const char *text)
 		c->until = value;
 }
 
+#define NAME_LEN 24u
+
+/* Tensors as long as each other, but for what is left over. */
+static struct muster_tensor *tensors_of(const struct crowd *c)
+{
+	struct muster_tensor *table = calloc(c->tensors, sizeof(*table) + NAME_LEN);
+	char *name = (char *)(table + c->tensors);
+
+	for (uint64_t i = 0; table != NULL && i < c->tensors; i++, name += NAME_LEN) {
+		uint64_t first = c->elems * i / c->tensors;
+		uint64_t end = c->elems * (i + 1) / c->tensors;
+		(void)snprintf(name, NAME_LEN, "t%" PRIu64, i);
+		table[i] = (struct muster_tensor){ name, first, end - first, 1, 1 };
+	}
+	return table;
+}
+
+/* Tries for a while, where the rank may still be another session's. */
+static int open_job(struct crowd *c)
+{
+	struct muster_tensor *table = tensors_of(c);
+	struct muster_options opt = MUSTER_OPTIONS;
+
+	opt.elems = c->elems;
+	opt.type = c->type;
+	opt.result_type = c->result_type;
+	opt.owner = c->owner;
+	opt.tensors = table;
+	opt.tensor_count = (uint32_t)c->tensors;
+	if (c->into)
+		opt.result_into = c->results = malloc(c->elems * mst_type_bytes(c->result_type));
+	int rc = muster_open(&opt, &c->m);
+	for (int i = 0; c->again && (rc == -EEXIST || rc == -EBUSY) && i < PATIENCE_MS; i++) {
+		usleep(1000);
+		rc = muster_open(&opt, &c->m);
+	}
+	free(table);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct crowd c = { .start = true };
@@ -313,18 +356,7 @@ int main(int argc, char **argv)
 	c.elems = strtoull(argv[2], NULL, 10);
 	for (int i = 3; i < argc; i++)
 		set(&c, argv[i]);
-	struct muster_options opt = MUSTER_OPTIONS;
-	opt.elems = c.elems;
-	opt.type = c.type;
-	opt.result_type = c.result_type;
-	opt.owner = c.owner;
-	if (c.into)
-		opt.result_into = c.results = malloc(c.elems * mst_type_bytes(c.result_type));
-	int rc = muster_open(&opt, &c.m);
-	for (int i = 0; c.again && (rc == -EEXIST || rc == -EBUSY) && i < PATIENCE_MS; i++) {
-		usleep(1000);
-		rc = muster_open(&opt, &c.m);
-	}
+	int rc = open_job(&c);
 	if (c.again)
 		c.mute = c.die = c.stop = 0;
 	if (rc != 0) {

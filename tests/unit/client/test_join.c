@@ -230,17 +230,19 @@ static void garbage_is_eproto(void)
 	close_both();
 }
 
-static bool speak_protocol_7(struct fake_lead *f)
+static bool speak_protocol_99(struct fake_lead *f)
 {
-	static const uint8_t frame[] = { 'm', 's', 't', 'r', 7, 0, MST_MSG_WELCOME, 0, 0, 0, 0, 0 };
+	static const uint8_t frame[] = {
+		'm', 's', 't', 'r', 99, 0, MST_MSG_WELCOME, 0, 0, 0, 0, 0
+	};
 
 	return fake_say_bytes(f, frame, sizeof(frame)) && fake_stay(f);
 }
 
 static void another_protocol_is_eproto_and_named(void)
 {
-	CU_ASSERT_EQUAL(open_fake(speak_protocol_7, LONG_MS), -EPROTO);
-	CU_ASSERT(says(muster_error(NULL), "protocol 7"));
+	CU_ASSERT_EQUAL(open_fake(speak_protocol_99, LONG_MS), -EPROTO);
+	CU_ASSERT(says(muster_error(NULL), "protocol 99"));
 	close_both();
 }
 

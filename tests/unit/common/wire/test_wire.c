@@ -19,7 +19,8 @@ static uint8_t piece[1000];
 
 static void make_hello(void)
 {
-	sent.hello = (struct mst_hello){ "mnist", -1, 79510, MUSTER_BF16, MUSTER_F32, 1, 4711 };
+	sent.hello = (struct mst_hello){ "mnist",    -1, 79510, MUSTER_BF16,
+					 MUSTER_F32, 1,  4711,  { 6, 1, UINT64_MAX } };
 }
 
 static void make_welcome(void)
@@ -278,9 +279,9 @@ static void another_protocol_is_named(void)
 	uint32_t protocol = 0;
 	size_t length = encode(MST_MSG_HEARTBEAT);
 
-	frame[4] = 7;
+	frame[4] = 99;
 	CU_ASSERT_EQUAL(mst_frame_length(frame, length, &protocol), -EPROTO);
-	CU_ASSERT_EQUAL(protocol, 7);
+	CU_ASSERT_EQUAL(protocol, 99);
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 }
 

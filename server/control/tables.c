@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/tables.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *mst_tables_giver(int64_t rank, const char *peer, uint32_t pid, char out[MST_GIVER_LEN])
+{
+	if (rank >= 0)
+		(void)snprintf(out, MST_GIVER_LEN, "rank %" PRId64 " (%.60s, process %" PRIu32 ")",
+			       rank, peer, pid);
+	else
+		(void)snprintf(out, MST_GIVER_LEN,
+			       "a worker without a rank (%.60s, process %" PRIu32 ")", peer, pid);
+	return out;
+}
+
+/* In what do two tables of as many tensors differ? NULL: in nothing. */
+static const char *difference(const struct mst_table *a, const struct mst_table *b)
+{
+	if (a->places != b->places)
+		return "where tensors begin and end";
+	return a->names != b->names ? "the names of tensors" : NULL;
+}
+
+#define MEND "give all workers of a job the same options.tensors"
+
+int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
+		     char *why, size_t len)
+{
+	if (t->table.tensors == 0 || table->tensors == 0)
+		return 0;
+	if (table->tensors != t->table.tensors) {
+		snprintf(why, len,
+			 "%s gives a table of %" PRIu32 " tensors, but %s has given one of %" PRIu32
+			 ": " MEND,
+			 giver, table->tensors, t->giver, t->table.tensors);
+		return -EINVAL;
+	}
+	const char *what = difference(table, &t->table);
+	if (what == NULL)
+		return 0;
+	snprintf(why, len,
+		 "the table of tensors that %s gives differs in %s from the one that %s has "
+		 "given: " MEND,
+		 giver, what, t->giver);
+	return -EINVAL;
+}
+
+void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver)
+{
+	if (t->table.tensors != 0 || table->tensors == 0)
+		return;
+	t->table = *table;
+	(void)snprintf(t->giver, sizeof(t->giver), "%s", giver);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tensor table of a job. A worker may give one with its hello. The first table is the job's;
+ * a worker whose table differs is refused, in a sentence that names both workers and says in what
+ * the tables differ. Pure.
+ */
+#ifndef MST_SERVER_CONTROL_TABLES_H
+#define MST_SERVER_CONTROL_TABLES_H
+
+#include <stddef.h>
+
+#include "common/wire/message.h"
+
+#define MST_GIVER_LEN 128u
+
+struct mst_tables {
+	struct mst_table table;    /* tensors 0: nobody has given one yet */
+	char giver[MST_GIVER_LEN]; /* who gave it */
+};
+
+/* A worker, for sentences: "rank 2 (127.0.0.1:4711, process 99)". @rank: below 0: the worker has
+ * none yet.
+ * Return: @out. */
+const char *mst_tables_giver(int64_t rank, const char *peer, uint32_t pid, char out[MST_GIVER_LEN]);
+/* Can @table join the others? @giver: who gives it. @why: on failure a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
+		     char *why, size_t len);
+/* A worker with @table, which has been checked, is admitted. */
+void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver);
+
+#endif
