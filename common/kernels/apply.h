@@ -21,6 +21,13 @@ struct mst_figures {
 	float scalar[MST_SCALARS_MAX];       /* as the version's record has them */
 };
 
+/* Of the elements before `end`, from where the scale before it ends: the factors of the version's
+ * rate and of the weight decay there. */
+struct mst_scale {
+	size_t end;
+	float rate, decay;
+};
+
 /* One tile. None of the vectors overlaps another. */
 struct mst_apply {
 	float *next;                  /* written: the parameters of the new version */

@@ -29,6 +29,55 @@ static void ask_ahead(const struct mst_variant *how, const float *from, size_t c
 		__builtin_prefetch((const void *)(ahead + line));
 }
 
+/* The scale of an element. */
+static const struct mst_scale *scale_at(const struct mst_commit *c, size_t element)
+{
+	size_t low = 0, high = c->scales - 1; /* it is one of these, and those between */
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (c->scale[middle].end > element)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return &c->scale[low];
+}
+
+/* The part of a tile from its element @from on. */
+static struct mst_apply part_of(const struct mst_apply *tile, size_t from, size_t count)
+{
+	struct mst_apply part = { .next = tile->next + from,
+				  .theta = tile->theta + from,
+				  .mean = tile->mean + from,
+				  .count = count };
+
+	for (size_t i = 0; i < MST_STATES_MAX; i++)
+		part.state[i] = tile->state[i] != NULL ? tile->state[i] + from : NULL;
+	return part;
+}
+
+/* Piece by piece, as its elements are scaled. */
+static void apply_scaled(const struct mst_commit *c, mst_apply_fn *kernel,
+			 const struct mst_apply *tile, size_t first)
+{
+	const struct mst_scale *scale = scale_at(c, first);
+
+	for (size_t done = 0; done < tile->count; scale++) {
+		MST_ASSERT(scale < c->scale + c->scales && scale->end > first + done);
+		size_t left = tile->count - done, most = scale->end - first - done;
+		struct mst_apply piece = part_of(tile, done, left < most ? left : most);
+		struct mst_figures figures = c->figures;
+
+		figures.scalar[MST_SCALAR_RATE] *= scale->rate;
+		figures.parameter[c->decay] *= scale->decay;
+		piece.figures = &figures;
+		kernel(&piece);
+		done += piece.count;
+	}
+}
+
 /* Return: what is to be rounded: the mean, or the parameters made of it. */
 static const float *update(const struct mst_commit *c, const struct mst_plan *plan,
 			   struct scratch *scratch, size_t first, size_t count)
@@ -48,7 +97,10 @@ static const float *update(const struct mst_commit *c, const struct mst_plan *pl
 		tile.state[i] = c->state[i] + first;
 		ask_ahead(plan->how, tile.state[i], count);
 	}
-	c->apply[plan->isa->index](&tile);
+	if (c->scale != NULL)
+		apply_scaled(c, c->apply[plan->isa->index], &tile, first);
+	else
+		c->apply[plan->isa->index](&tile);
 	if (c->next != c->out)
 		memcpy(c->next + first, scratch->next, count * sizeof(*c->next));
 	return scratch->next;

@@ -32,6 +32,12 @@ struct mst_commit {
 	float *next;
 	float *state[MST_STATES_MAX]; /* NULL: not kept */
 	struct mst_figures figures;
+	/* Tensors have scales of their own: `scales` of them, in order, the last one ends where the
+	 * vector ends or behind it. Each product is rounded to f32. NULL: there are none, and what
+	 * follows is not read. */
+	const struct mst_scale *scale;
+	size_t scales;
+	unsigned decay; /* the parameter that is the weight decay */
 };
 
 /* Elements [first, first + count) of the version; when it returns, other threads that are told may

@@ -60,6 +60,10 @@ struct mst_optim {
 	 * the leader makes of it. NULL: there is no such phase, and a commit is one pass. */
 	double (*factor)(const double *parameter, double norm);
 	unsigned reduces;
+	/* Tensors may have scales of their own: of the rate of the version, and of the parameter
+	 * `decay`. Else tables with scales are refused. */
+	bool scales;
+	unsigned decay;
 	mst_apply_fn *apply[MST_ISA_COUNT]; /* the kernel, by instruction set */
 };
 

@@ -61,6 +61,8 @@ static const struct mst_optim rows[] = {
 		.scalars = rate_alone,
 		.factor = clip,
 		.reduces = MST_SGD_CLIP,
+		.scales = true,
+		.decay = MST_SGD_DECAY,
 		.apply = { MST_ISAS(KERNEL, sgd) },
 	},
 	{

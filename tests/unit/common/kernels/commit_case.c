@@ -99,6 +99,33 @@ static float divisor_draw(struct mst_rand *rand)
 	}
 }
 
+/* Factors that leave a figure as it is, and those that make it 0, among others. */
+static float factor_draw(struct mst_rand *rand)
+{
+	uint64_t which = mst_rand_below(rand, 4);
+
+	return which < 2 ? (float)which : (float)mst_rand_unit(rand) * 2;
+}
+
+/* Tensors of any length. The last one may end behind the elements. */
+static void scales_draw(struct mst_rand *rand, struct mst_commit *commit, struct commit_case *c)
+{
+	size_t count = 0, end = 0;
+
+	if (!c->optim->scales || mst_rand_below(rand, 2) == 0)
+		return;
+	while (end < c->elems) {
+		bool last = count == CASE_SCALES - 1 || mst_rand_below(rand, 8) == 0;
+
+		end += last ? c->elems
+			    : 1 + mst_rand_below(rand, mst_rand_below(rand, 2) ? 9 : 300);
+		c->scale[count++] = (struct mst_scale){ end, factor_draw(rand), factor_draw(rand) };
+	}
+	commit->scale = c->scale;
+	commit->scales = count;
+	commit->decay = c->optim->decay;
+}
+
 static void update_draw(struct mst_rand *rand, struct mst_commit *commit, struct commit_case *c)
 {
 	float *theta = c->theta + mst_rand_below(rand, CASE_SHIFT);
@@ -109,6 +136,7 @@ static void update_draw(struct mst_rand *rand, struct mst_commit *commit, struct
 	commit->apply = c->optim->apply;
 	commit->theta = theta;
 	commit->next = commit->result_type == MUSTER_F32 ? commit->out : theta;
+	scales_draw(rand, commit, c);
 	if (c->optim->scalars == NULL)
 		return;
 	commit->figures.scalar[MST_SCALAR_RATE] = (float)mst_rand_unit(rand);
@@ -219,20 +247,31 @@ static float total_of(const struct commit_case *c, size_t e)
 	return total;
 }
 
+static struct mst_scale scale_of(const struct commit_case *c, size_t e)
+{
+	const struct mst_scale *scale = c->commit.scale;
+
+	while (scale != NULL && scale->end <= e)
+		scale++;
+	return scale != NULL ? *scale : (struct mst_scale){ 0, 1, 1 };
+}
+
 /* Return: the element before it is rounded; *kept is what the momentum becomes. */
 static float updated(const struct commit_case *c, float mean, size_t e, float *kept)
 {
 	const struct mst_commit *commit = &c->commit;
 	const float *parameter = commit->figures.parameter;
 	float theta = c->theta_before[e], mu = parameter[MST_SGD_MOMENTUM], slope = mean;
-	float rate = commit->figures.scalar[MST_SCALAR_RATE];
+	struct mst_scale scale = scale_of(c, e);
+	float rate = rounded_product(commit->figures.scalar[MST_SCALAR_RATE], scale.rate);
+	float decay = rounded_product(parameter[MST_SGD_DECAY], scale.decay);
 
 	if (c->optim == NULL)
 		return mean;
 	if (c->optim->scalars == NULL)
 		return rounded_sum(theta, mean);
-	if (parameter[MST_SGD_DECAY] != 0)
-		slope = rounded_sum(mean, rounded_product(parameter[MST_SGD_DECAY], theta));
+	if (decay != 0)
+		slope = rounded_sum(mean, rounded_product(decay, theta));
 	if (commit->state[0] != NULL) {
 		*kept = rounded_sum(rounded_product(mu, c->momentum_before[e]), slope);
 		slope = parameter[MST_SGD_NESTEROV] == 0

@@ -18,6 +18,7 @@
 #define CASE_ELEMS 1000 /* several tiles of the kernels */
 #define CASE_SHIFT 40   /* elements by which a vector may begin later than its room */
 #define CASE_ROOM (CASE_ELEMS + 2 * CASE_SHIFT)
+#define CASE_SCALES 40
 #define CASE_LEAVES 700 /* more than a plan of the kernels holds */
 
 struct commit_case {
@@ -27,6 +28,7 @@ struct commit_case {
 	struct mst_commit commit;
 	const struct mst_optim *optim; /* NULL: the mean is the version */
 	size_t elems;
+	struct mst_scale scale[CASE_SCALES];
 	struct mst_leaf leaf[CASE_LEAVES];
 	float wide[CASE_LEAVES][CASE_ELEMS]; /* the gradients, widened by the reference */
 	float theta_before[CASE_ELEMS], momentum_before[CASE_ELEMS];
