@@ -231,7 +231,8 @@ static void flush(struct mst_control *c)
 
 static int queue(struct mst_control *c, const struct mst_message *msg)
 {
-	size_t kept_free = msg->kind == MST_MSG_STATE ? SMALL_BYTES : 0;
+	bool large = msg->kind == MST_MSG_STATE || msg->kind == MST_MSG_RUNS;
+	size_t kept_free = large ? SMALL_BYTES : 0;
 	size_t room = sizeof(c->out) - c->out_have;
 
 	if (c->told.closed)

@@ -194,8 +194,7 @@ static int check_tensors(const struct muster_options *opt, const struct complain
 	if (opt->tensor_count > 0 && opt->tensors == NULL)
 		return invalid(to, "options.tensor_count is %" PRIu32 ", options.tensors is NULL",
 			       opt->tensor_count);
-	if (opt->tensor_count > 0 && mst_tensors_check(opt->tensors, opt->tensor_count, opt->elems,
-						       wrong, sizeof(wrong)) != 0)
+	if (opt->tensor_count > 0 && mst_tensors_check(opt, wrong, sizeof(wrong)) != 0)
 		return invalid(to, "options.tensors: %s", wrong);
 	return 0;
 }

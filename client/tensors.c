@@ -27,17 +27,27 @@ static const char *label(const struct muster_tensor *tensor, uint32_t index, cha
 	return out;
 }
 
-/* What the servers do not do yet is refused: a user must not believe that a layer is frozen which
- * is not. */
-static int check_scales(const struct muster_tensor *tensor, const char *name, char *why, size_t len)
+/* A user must not believe that a layer is frozen which is not, nor freeze one by forgetting its
+ * scales. */
+static int check_scales(const struct muster_options *opt, uint32_t index, char *why, size_t len)
 {
-	if (tensor->lr_scale == 1 && tensor->decay_scale == 1)
+	const struct muster_tensor *tensor = &opt->tensors[index];
+	float lr = tensor->lr_scale, decay = tensor->decay_scale;
+	const char *wrong = NULL;
+	char name[LABEL_LEN];
+
+	if (!mst_scale_is_sane(lr) || !mst_scale_is_sane(decay))
+		wrong = "a scale is a number from 0 on";
+	else if (lr == 0 && decay == 0)
+		wrong = "set both to 1, or, to freeze the tensor, lr_scale to 0 and decay_scale "
+			"to 1";
+	else if (opt->owner == MUSTER_WORKERS_OWN && (lr != 1 || decay != 1))
+		wrong = "but workers own the parameters of this job: set both to 1, and scale "
+			"where you apply the gradient";
+	if (wrong == NULL)
 		return 0;
-	(void)snprintf(
-		why, len,
-		"%s has lr_scale %g and decay_scale %g, but this release updates all tensors "
-		"alike: set both to 1, or let the workers own the parameters and scale there",
-		name, (double)tensor->lr_scale, (double)tensor->decay_scale);
+	(void)snprintf(why, len, "%s has lr_scale %g and decay_scale %g: %s",
+		       label(tensor, index, name), (double)lr, (double)decay, wrong);
 	return -EINVAL;
 }
 
@@ -50,7 +60,7 @@ static int check_place(const struct muster_tensor *tensor, uint32_t index, uint6
 
 	(void)label(tensor, index, name);
 	if (tensor->first == end)
-		return check_scales(tensor, name, why, len);
+		return 0;
 	if (index > 0)
 		(void)label(tensor - 1, index - 1, before);
 	(void)snprintf(why, len,
@@ -62,9 +72,11 @@ static int check_place(const struct muster_tensor *tensor, uint32_t index, uint6
 	return -EINVAL;
 }
 
-int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64_t elems, char *why,
-		      size_t len)
+int mst_tensors_check(const struct muster_options *opt, char *why, size_t len)
 {
+	const struct muster_tensor *tensor = opt->tensors;
+	uint32_t count = opt->tensor_count;
+	uint64_t elems = opt->elems;
 	char name[LABEL_LEN];
 	uint64_t end = 0;
 
@@ -83,6 +95,8 @@ int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64
 			return -EINVAL;
 		}
 		int rc = check_place(t, i, end, why, len);
+		if (rc == 0)
+			rc = check_scales(opt, i, why, len);
 		if (rc != 0)
 			return rc;
 		end = t->first + t->count;
@@ -142,6 +156,13 @@ void mst_tensors_free(struct mst_tensors *t)
 struct mst_table mst_tensors_table(const struct mst_tensors *t)
 {
 	return t != NULL ? t->table : (struct mst_table){ 0 };
+}
+
+uint32_t mst_tensors_runs(const struct mst_tensors *t, uint32_t tensor, struct mst_runs *piece)
+{
+	for (piece->count = 0; tensor < t->count && piece->count < MST_RUNS_PIECE; piece->count++)
+		tensor = mst_run_of(t->row, t->count, tensor, &piece->run[piece->count]);
+	return tensor;
 }
 
 const char *mst_tensors_place(const struct mst_tensors *t, uint64_t element, char *out, size_t len)

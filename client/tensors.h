@@ -11,10 +11,10 @@
 
 struct mst_tensors;
 
-/* Do they cover a vector of @elems elements, in order, each once, with scales that take effect?
- * @why: a clause that names the tensors. 0 or -EINVAL. */
-int mst_tensors_check(const struct muster_tensor *tensor, uint32_t count, uint64_t elems, char *why,
-		      size_t len);
+/* Do the tensors of these options, of which there is one at least, cover the vector, in order, each
+ * element once, with scales that can take effect? @why: a clause that names the tensors. 0 or
+ * -EINVAL. */
+int mst_tensors_check(const struct muster_options *opt, char *why, size_t len);
 
 /* @tensor: @count of them, which have been checked; read during the call only. @out: NULL where
  * there are none. 0 or -ENOMEM. */
@@ -23,6 +23,9 @@ void mst_tensors_free(struct mst_tensors *t); /* accepts NULL */
 
 /* What the hello says of them; @t may be NULL. */
 struct mst_table mst_tensors_table(const struct mst_tensors *t);
+/* Fills @piece with the runs from that tensor on, but for their numbers. Return: the tensor behind
+ * them. */
+uint32_t mst_tensors_runs(const struct mst_tensors *t, uint32_t tensor, struct mst_runs *piece);
 
 /* ", which is element 5 of tensor \"fc1.weight\"", or "" where no tensor has the element. @t may be
  * NULL. Return: @out. */

@@ -22,7 +22,7 @@ static uint32_t transports(const struct mst_plan_cfg *cfg, const struct mst_term
  * checked. */
 uint32_t mst_threads_of(const struct mst_plan_cfg *cfg)
 {
-	struct mst_vector vector = { cfg->options->elems, MUSTER_F32, MUSTER_F32 };
+	struct mst_vector vector = { .elems = cfg->options->elems };
 	struct mst_plan_cfg with = *cfg;
 	struct mst_terms terms;
 	struct mst_plan plan;

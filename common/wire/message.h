@@ -64,6 +64,9 @@ enum mst_message_kind {
 	/* Shows that data threads run: the leader sends it to workers, for all servers; a follower
 	 * to the leader, for itself. */
 	MST_MSG_BEAT,
+	/* worker: a piece of the scales of its tensors, before its start state; leader: the same,
+	 * to every follower */
+	MST_MSG_RUNS,
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -126,7 +129,9 @@ struct mst_appoint {
 	char optimizer[MST_OPTIMIZER_LEN];
 	uint32_t parameter_count;
 	double parameter[MST_APPOINT_PARAMETERS];
-	uint32_t guard; /* enum mst_guard */
+	uint32_t runs;   /* of tensors with equal scales; 0: all scales are 1 */
+	uint64_t scales; /* their digest */
+	uint32_t guard;  /* enum mst_guard */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
 	struct mst_path path;           /* of its links with workers and with the leader */
 	char address[MST_LISTENER_LEN]; /* the leader's listener, for the server link */
@@ -229,6 +234,7 @@ struct mst_message {
 		struct mst_error_message error;
 		uint32_t offers; /* START */
 		struct mst_state_piece state;
+		struct mst_runs runs;
 		uint64_t seq;             /* LEAVE */
 		char why[MST_REASON_LEN]; /* FINISH, FINISHED */
 		uint32_t watch;           /* ASK_STATUS */

@@ -30,8 +30,10 @@ static const struct mst_field hello_fields[] = {
 	LIMITED(ENUM, mst_hello, owner, MUSTER_WORKERS_OWN + 1),
 	FIELD(U32, mst_hello, pid),
 	LIMITED(ENUM, mst_hello, table.tensors, MUSTER_TENSORS_MAX + 1),
+	LIMITED(ENUM, mst_hello, table.runs, MUSTER_TENSORS_MAX + 1),
 	FIELD(U64, mst_hello, table.names),
 	FIELD(U64, mst_hello, table.places),
+	FIELD(U64, mst_hello, table.scales),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -89,6 +91,23 @@ static const struct mst_field state_fields[] = {
 	FIELD(U64, mst_state_piece, offset),
 	FIELD(U64, mst_state_piece, total),
 	FIELD(PIECE, mst_state_piece, length),
+};
+
+static const struct mst_field run_fields[] = {
+	FIELD(U64, mst_run, first),
+	FIELD(U64, mst_run, count),
+	FIELD(F32, mst_run, lr_scale),
+	FIELD(F32, mst_run, decay_scale),
+};
+static const struct mst_rows run_rows = {
+	offsetof(struct mst_runs, run),
+	sizeof(struct mst_run),
+	SHAPE(run_fields),
+};
+static const struct mst_field runs_fields[] = {
+	FIELD(U32, mst_runs, at),
+	FIELD(U32, mst_runs, total),
+	{ MST_FIELD_ROWS, MST_RUNS_PIECE, offsetof(struct mst_runs, count), &run_rows },
 };
 
 static const struct mst_field status_server_fields[] = {
@@ -200,6 +219,8 @@ static const struct mst_field appoint_fields[] = {
 	TEXT(mst_appoint, optimizer),
 	{ MST_FIELD_ROWS, MST_APPOINT_PARAMETERS, offsetof(struct mst_appoint, parameter_count),
 	  &parameter_rows },
+	LIMITED(ENUM, mst_appoint, runs, MUSTER_TENSORS_MAX + 1),
+	FIELD(U64, mst_appoint, scales),
 	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
 	FIELD(U64, mst_appoint, lease_ns),
 	FIELD(U64, mst_appoint, server_lease_ns),
@@ -256,6 +277,7 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_STATE_DONE] = { true, 0, { NULL, 0 } },
 	[MST_MSG_RELINK] = { true, 0, SHAPE(token_fields) },
 	[MST_MSG_BEAT] = { true, 0, SHAPE(beat_fields) },
+	[MST_MSG_RUNS] = { true, BODY, SHAPE(runs_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -18,6 +18,7 @@ enum mst_field_type {
 	MST_FIELD_U32,
 	MST_FIELD_U64,
 	MST_FIELD_I32,
+	MST_FIELD_F32,
 	MST_FIELD_F64,
 	MST_FIELD_ENUM,  /* u32 below `limit` */
 	MST_FIELD_ERRNO, /* i32, a negative errno */

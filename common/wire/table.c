@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/wire/table.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,6 +24,47 @@ static uint64_t digest_name(uint64_t so_far, const char *name)
 	return name != NULL ? digest(so_far, name, strlen(name) + 1) : digest(so_far, "", 1);
 }
 
+static uint64_t digest_place(uint64_t so_far, uint64_t first, uint64_t count)
+{
+	return digest(digest(so_far, &first, sizeof(first)), &count, sizeof(count));
+}
+
+static uint64_t digest_run(uint64_t so_far, const struct mst_run *run)
+{
+	so_far = digest_place(so_far, run->first, run->count);
+	so_far = digest(so_far, &run->lr_scale, sizeof(run->lr_scale));
+	return digest(so_far, &run->decay_scale, sizeof(run->decay_scale));
+}
+
+/* ---- the table ---- */
+
+/* A sum with 0 is never -0, which has other bits than 0 and means the same. */
+uint32_t mst_run_of(const struct muster_tensor *tensor, uint32_t count, uint32_t at,
+		    struct mst_run *out)
+{
+	const struct muster_tensor *first = &tensor[at];
+
+	*out = (struct mst_run){ first->first, 0, first->lr_scale + 0, first->decay_scale + 0 };
+	for (; at < count && tensor[at].lr_scale == first->lr_scale &&
+	       tensor[at].decay_scale == first->decay_scale;
+	     at++)
+		out->count += tensor[at].count;
+	return at;
+}
+
+static void digest_runs(const struct muster_tensor *tensor, uint32_t count, struct mst_table *out)
+{
+	struct mst_run run;
+
+	out->scales = DIGEST_OFFSET;
+	for (uint32_t at = 0; at < count; out->runs++) {
+		at = mst_run_of(tensor, count, at, &run);
+		out->scales = digest_run(out->scales, &run);
+	}
+	if (out->runs == 1 && run.lr_scale == 1 && run.decay_scale == 1)
+		out->runs = 0, out->scales = 0;
+}
+
 void mst_table_of(const struct muster_tensor *tensor, uint32_t count, struct mst_table *out)
 {
 	*out = (struct mst_table){ .tensors = count };
@@ -31,7 +73,51 @@ void mst_table_of(const struct muster_tensor *tensor, uint32_t count, struct mst
 	out->names = out->places = DIGEST_OFFSET;
 	for (uint32_t i = 0; i < count; i++) {
 		out->names = digest_name(out->names, tensor[i].name);
-		out->places = digest(out->places, &tensor[i].first, sizeof(tensor[i].first));
-		out->places = digest(out->places, &tensor[i].count, sizeof(tensor[i].count));
+		out->places = digest_place(out->places, tensor[i].first, tensor[i].count);
 	}
+	digest_runs(tensor, count, out);
+}
+
+bool mst_table_is_sane(const struct mst_table *table, uint64_t elems)
+{
+	if (table->tensors > elems || table->runs > table->tensors)
+		return false;
+	return table->runs > 0 || table->scales == 0;
+}
+
+bool mst_scale_is_sane(float scale)
+{
+	return isfinite(scale) && scale >= 0;
+}
+
+/* ---- its runs ---- */
+
+static const char *take_run(struct mst_runs_taken *t, const struct mst_run *run)
+{
+	if (run->first != t->end || run->count == 0 || run->count > t->elems - t->end)
+		return "scales of tensors that overlap, or leave gaps";
+	if (!mst_scale_is_sane(run->lr_scale) || !mst_scale_is_sane(run->decay_scale))
+		return "scales of tensors that are no numbers from 0 on";
+	t->have++;
+	t->end += run->count;
+	t->digest = digest_run(t->digest, run);
+	return NULL;
+}
+
+const char *mst_runs_take(struct mst_runs_taken *t, const struct mst_runs *piece)
+{
+	const char *wrong = NULL;
+
+	if (piece->at == 0)
+		t->have = 0, t->end = 0, t->digest = DIGEST_OFFSET;
+	if (piece->total != t->runs || piece->at != t->have || piece->count == 0 ||
+	    piece->count > t->runs - t->have)
+		return "scales of tensors that are too many, or with a gap";
+	for (uint32_t i = 0; i < piece->count && wrong == NULL; i++)
+		wrong = take_run(t, &piece->run[i]);
+	if (wrong == NULL && mst_runs_whole(t) && (t->end != t->elems || t->digest != t->scales))
+		wrong = "other scales of tensors than the job has";
+	if (wrong != NULL)
+		t->have = 0;
+	return wrong;
 }

@@ -86,12 +86,15 @@ enum muster_hint {
 /* A named range of the vector. Optional: sentences about an element then name its tensor. The
  * tensors of a table name every element of the vector once, in order. All workers of a job that
  * give a table give the same one, names included: muster_open() refuses a worker whose table
- * differs from the first one's. A worker may also give none. */
+ * differs from the first one's. A worker may also give none if all scales are 1. */
 struct muster_tensor {
 	const char *name;      /* NULL: the tensor is called by its number */
 	uint64_t first, count; /* elements */
-	/* 1. The servers of this release update all tensors alike: muster_open() refuses other
-	 * scales. */
+	/* Servers own: what the rate, and the weight decay, are multiplied by for this tensor, each
+	 * product rounded to f32. Finite and not negative; 1 changes nothing; a tensor with
+	 * lr_scale 0 is frozen, and gathers momentum. muster_open() refuses two zeros, which
+	 * are most likely forgotten; it refuses other scales than 1 where they have no effect:
+	 * where workers own, or with the optimiser add. */
 	float lr_scale, decay_scale;
 };
 

@@ -177,7 +177,7 @@ static void plan_takes(const struct mst_plan *plan, uint32_t servers, struct mst
 int mst_budget_job(const struct mst_plan_cfg *cfg, uint64_t elems,
 		   struct mst_budget out[MST_SERVERS_MAX], char *why, size_t len)
 {
-	const struct mst_vector vector = { elems, MUSTER_F32, MUSTER_F32 };
+	const struct mst_vector vector = { .elems = elems };
 	uint32_t servers = cfg->options->servers;
 	struct mst_plan_cfg with = *cfg;
 	struct mst_plan leader, follower;

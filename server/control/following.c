@@ -139,6 +139,8 @@ static const char *absurdity(const struct mst_appoint *p)
 	    p->group == 0 || p->group > MST_WORKERS_MAX || p->partials > MST_WORKERS_MAX ||
 	    p->entries < p->workers || p->entries > UINT32_MAX / 2)
 		return "figures of a job that cannot be";
+	if (p->runs > p->elems || (p->runs > 0 && p->owner == MUSTER_WORKERS_OWN))
+		return "scales of tensors that cannot be";
 	if (!mst_path_is_sane(&p->path))
 		return "a timer or a partition key that cannot be";
 	if (p->lease_ns < MST_MS || p->address[0] == '\0')
@@ -155,8 +157,11 @@ static bool knows_optimizer(const struct mst_following *f, char *why, size_t len
 	struct mst_optimizer optimizer;
 	char wrong[MST_REASON_LEN];
 
-	if (mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer, wrong,
-			       sizeof(wrong)) == 0)
+	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer,
+				    wrong, sizeof(wrong));
+	if (rc == 0 && p->runs > 0 && !optimizer.row->scales)
+		snprintf(wrong, sizeof(wrong), "%s, for tensors with scales", optimizer.row->name);
+	else if (rc == 0)
 		return true;
 	snprintf(why, len,
 		 "the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
@@ -261,6 +266,26 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 	return true;
 }
 
+/* @what: how the leader broke the protocol. */
+static void accuse_leader(struct mst_following *f, struct mst_conn *c, const char *what,
+			  uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+
+	snprintf(why, sizeof(why), "the leader sent %s", what);
+	mst_frontend_error(f->front, c, -EPROTO, why, now_ns);
+	cut_off(f, why, now_ns);
+}
+
+static void take_runs(struct mst_following *f, struct mst_conn *c, const struct mst_runs *piece,
+		      uint64_t now_ns)
+{
+	const char *wrong = mst_job_take_runs(f->job, piece);
+
+	if (wrong != NULL)
+		accuse_leader(f, c, wrong, now_ns);
+}
+
 /* A piece at offset 0 comes from another worker: the one before died while it sent its state. */
 static bool take_state(struct mst_following *f, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
@@ -269,11 +294,12 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
 
 	if (piece->offset == 0)
 		f->state_have = 0;
-	if (piece->offset != f->state_have || piece->total != total) {
-		char why[MST_REASON_LEN];
-		snprintf(why, sizeof(why), "the leader's start state has a gap, or another length");
-		mst_frontend_error(f->front, c, -EPROTO, why, now_ns);
-		cut_off(f, why, now_ns);
+	if (piece->offset != f->state_have || piece->total != total ||
+	    !mst_runs_whole(&f->job->runs)) {
+		accuse_leader(f, c,
+			      "a start state with a gap, or of another length, or before the "
+			      "scales of tensors",
+			      now_ns);
 		return true;
 	}
 	memcpy((char *)mst_server_start_buffer(f->job->server) + piece->offset, piece->data,
@@ -308,6 +334,9 @@ static bool told_follower(struct mst_following *f, struct mst_conn *c,
 		return expect(f, c, &msg->expect);
 	case MST_MSG_FORGET:
 		mst_sessions_forget(f->sessions, who);
+		return true;
+	case MST_MSG_RUNS:
+		take_runs(f, c, &msg->runs, now_ns);
 		return true;
 	case MST_MSG_STATE:
 		return take_state(f, c, &msg->state, now_ns);

@@ -119,6 +119,7 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_appoint(&cfg, &j->plan, server, out);
+	out->scales = j->runs.scales;
 }
 
 static void tell_budget(const struct mst_job *j, const struct mst_budget *b, const char *room)
@@ -331,11 +332,28 @@ static int set_up(struct mst_job *j, int rc, char *why, size_t len)
 	return rc;
 }
 
+/* @scales: their digest. */
+static void expect_runs(struct mst_job *j, uint64_t scales)
+{
+	j->runs = (struct mst_runs_taken){ .elems = j->plan.vector.elems,
+					   .runs = j->plan.vector.runs,
+					   .scales = scales };
+}
+
+const char *mst_job_take_runs(struct mst_job *j, const struct mst_runs *piece)
+{
+	const char *wrong = mst_runs_take(&j->runs, piece);
+
+	for (uint32_t i = 0; i < piece->count && wrong == NULL; i++)
+		mst_server_scale(j->server, &piece->run[i]);
+	return wrong;
+}
+
 int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, uint64_t join_until_ns,
 		 char *why, size_t len)
 {
 	struct mst_vector vector = { hello->elems, (enum muster_type)hello->type,
-				     (enum muster_type)hello->result_type };
+				     (enum muster_type)hello->result_type, hello->table.runs };
 	struct mst_plan_cfg cfg = plan_cfg(j);
 	int rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
 
@@ -343,6 +361,7 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, uint64_t join
 	rc = set_up(j, rc, why, len);
 	if (rc != 0)
 		return rc;
+	expect_runs(j, hello->table.scales);
 	mst_info("job \"%s\": %" PRIu64 " elements of %s, results of %s, %s own", j->o->job,
 		 j->plan.vector.elems, mst_type_name(j->plan.vector.type),
 		 mst_type_name(j->plan.vector.result_type),
@@ -355,6 +374,7 @@ int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *w
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_follower(&cfg, appoint, &j->plan);
+	expect_runs(j, appoint->scales);
 	return set_up(j, 0, why, len);
 }
 

@@ -43,9 +43,10 @@ struct mst_job {
 	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
 
 	struct mst_terms terms;
-	struct mst_plan plan;     /* length 0: no valid hello has come yet */
-	struct mst_tables tables; /* that workers gave with their hellos */
-	uint64_t session_bytes;   /* bytes that a worker's session needs at this server */
+	struct mst_plan plan;       /* length 0: no valid hello has come yet */
+	struct mst_runs_taken runs; /* the scales of tensors that have come */
+	struct mst_tables tables;   /* that workers gave with their hellos */
+	uint64_t session_bytes;     /* bytes that a worker's session needs at this server */
 	bool *present; /* by rank: the worker has started, and its session has not ended */
 
 	struct mst_server *server; /* the data side; NULL: there is none */
@@ -131,6 +132,9 @@ int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *w
  * Without a data side both do nothing. */
 void mst_job_hang_up(struct mst_job *j);
 void mst_job_close(struct mst_job *j);
+/* A piece of the scales of tensors: checks it, and gives it to the data side.
+ * Return: NULL, or what is wrong with it. */
+const char *mst_job_take_runs(struct mst_job *j, const struct mst_runs *piece);
 /* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),
  * before the job has started. */
 void mst_job_forget(struct mst_job *j);

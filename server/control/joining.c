@@ -89,6 +89,32 @@ static int check_figures(const struct mst_job *j, const struct mst_hello *h, cha
 	return -EINVAL;
 }
 
+/* Would scales of tensors take effect? */
+static int check_scales(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+{
+	const struct mst_optim *row = j->terms.optimizer.row;
+
+	if (!mst_table_is_sane(&h->table, h->elems))
+		snprintf(why, len,
+			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales cannot be",
+			 h->table.tensors, h->table.runs);
+	else if (h->table.runs == 0)
+		return 0;
+	else if (h->owner == MUSTER_WORKERS_OWN)
+		snprintf(why, len,
+			 "scales of tensors have no effect where workers own the parameters: set "
+			 "lr_scale and decay_scale to 1, and scale where you apply the gradient");
+	else if (!row->scales)
+		snprintf(why, len,
+			 "scales of tensors have no effect on the optimiser %s of job \"%s\": set "
+			 "lr_scale and decay_scale to 1, or start the server with another "
+			 "--optimizer",
+			 row->name, j->o->job);
+	else
+		return 0;
+	return -EINVAL;
+}
+
 static int check_hello(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
 {
 	const char *job = j->o->job;
@@ -116,16 +142,22 @@ static int check_hello(const struct mst_job *j, const struct mst_hello *h, char 
 			 mst_owner_name((enum muster_owner)h->owner));
 		return -EINVAL;
 	}
-	return check_figures(j, h, why, len);
+	int rc = check_figures(j, h, why, len);
+	return rc == 0 ? check_scales(j, h, why, len) : rc;
 }
 
-static int fix_first(struct mst_joining *j, const struct mst_hello *hello, char *why, size_t len)
+static int fix_first(struct mst_joining *j, const struct mst_conn *c, const struct mst_hello *hello,
+		     char *why, size_t len)
 {
 	int rc = mst_job_lead(j->job, hello, j->leading->join_until, why, len);
+	char giver[MST_GIVER_LEN];
 
-	if (rc == 0)
-		mst_leading_appoint_all(j->leading);
-	return rc;
+	if (rc != 0)
+		return rc;
+	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
+	mst_tables_fix(&j->job->tables, &hello->table, giver);
+	mst_leading_appoint_all(j->leading);
+	return 0;
 }
 
 /* A row of sessions is kept free for each worker that the ledger may still be deciding on. */
@@ -167,7 +199,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	if (rc == 0)
 		rc = check_table(j, c, hello, why, sizeof(why));
 	if (rc == 0 && j->job->plan.vector.elems == 0)
-		rc = fix_first(j, hello, why, sizeof(why));
+		rc = fix_first(j, c, hello, why, sizeof(why));
 	if (rc == 0 && !mst_leading_is_ready(j->leading)) {
 		/* this peer has said hello, so it is not closed for silence */
 		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;

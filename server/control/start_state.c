@@ -43,6 +43,15 @@ void mst_start_state_pass(struct mst_leading *l, const struct mst_state_piece *p
 		pass_to(l, i, piece);
 }
 
+void mst_start_state_pass_runs(struct mst_leading *l, const struct mst_runs *piece)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_RUNS);
+
+	m->runs = *piece;
+	for (uint32_t i = 1; i < mst_job_servers(l->job); i++)
+		mst_leading_send(l, i, m);
+}
+
 void mst_start_state_ends(struct mst_leading *l, struct mst_identity who)
 {
 	l->passes_state = true;

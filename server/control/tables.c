@@ -26,11 +26,10 @@ static const char *difference(const struct mst_table *a, const struct mst_table 
 
 #define MEND "give all workers of a job the same options.tensors"
 
-int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
-		     char *why, size_t len)
+/* Where both have given a table. */
+static int check_tensors(const struct mst_tables *t, const struct mst_table *table,
+			 const char *giver, char *why, size_t len)
 {
-	if (t->table.tensors == 0 || table->tensors == 0)
-		return 0;
 	if (table->tensors != t->table.tensors) {
 		snprintf(why, len,
 			 "%s gives a table of %" PRIu32 " tensors, but %s has given one of %" PRIu32
@@ -46,6 +45,42 @@ int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, 
 		 "given: " MEND,
 		 giver, what, t->giver);
 	return -EINVAL;
+}
+
+static int check_scales(const struct mst_tables *t, const struct mst_table *table,
+			const char *giver, char *why, size_t len)
+{
+	if (!t->fixed || (table->runs == t->runs && table->scales == t->scales))
+		return 0;
+	if (table->runs > 0 && t->runs > 0)
+		snprintf(why, len,
+			 "the scales of tensors that %s gives differ from those that %s has "
+			 "given: " MEND,
+			 giver, t->giver);
+	else
+		snprintf(why, len,
+			 "%s gives %sscales of tensors other than 1, but %s has given %s: " MEND,
+			 giver, table->runs > 0 ? "" : "no ", t->giver,
+			 t->runs > 0 ? "some" : "none");
+	return -EINVAL;
+}
+
+int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
+		     char *why, size_t len)
+{
+	int rc = 0;
+
+	if (t->table.tensors > 0 && table->tensors > 0)
+		rc = check_tensors(t, table, giver, why, len);
+	return rc == 0 ? check_scales(t, table, giver, why, len) : rc;
+}
+
+void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const char *giver)
+{
+	t->fixed = true;
+	t->runs = table->runs;
+	t->scales = table->scales;
+	(void)snprintf(t->giver, sizeof(t->giver), "%s", giver);
 }
 
 void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver)

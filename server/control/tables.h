@@ -2,7 +2,8 @@
 /*
  * The tensor table of a job. A worker may give one with its hello. The first table is the job's;
  * a worker whose table differs is refused, in a sentence that names both workers and says in what
- * the tables differ. Pure.
+ * the tables differ. How tensors are scaled is fixed by the first hello, with the length of the
+ * vector: the plan of the job counts memory for the scales. Pure.
  */
 #ifndef MST_SERVER_CONTROL_TABLES_H
 #define MST_SERVER_CONTROL_TABLES_H
@@ -15,7 +16,10 @@
 
 struct mst_tables {
 	struct mst_table table;    /* tensors 0: nobody has given one yet */
-	char giver[MST_GIVER_LEN]; /* who gave it */
+	char giver[MST_GIVER_LEN]; /* who gave it; until then, whose hello was the first */
+	bool fixed;                /* the first hello has come: */
+	uint32_t runs;
+	uint64_t scales;
 };
 
 /* A worker, for sentences: "rank 2 (127.0.0.1:4711, process 99)". @rank: below 0: the worker has
@@ -26,6 +30,8 @@ const char *mst_tables_giver(int64_t rank, const char *peer, uint32_t pid, char 
  * Return: 0 or -EINVAL. */
 int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
 		     char *why, size_t len);
+/* The hello with @table is the job's first. */
+void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const char *giver);
 /* A worker with @table, which has been checked, is admitted. */
 void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver);
 

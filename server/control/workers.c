@@ -80,6 +80,25 @@ static void keep_state(struct mst_job *j, const struct mst_state_piece *piece)
 	memcpy((char *)mst_server_start_buffer(j->server) + piece->offset, piece->data, length);
 }
 
+/* The scales of tensors come before the state. */
+static bool take_runs(struct mst_workers *w, struct mst_conn *c, const struct mst_runs *piece,
+		      uint64_t now_ns)
+{
+	const char *wrong = "scales of tensors that nobody asked for";
+	char why[160];
+
+	if (!mst_start_state_room(w->leading))
+		return false;
+	if (c->sends_state && c->state_received == 0)
+		wrong = mst_job_take_runs(w->job, piece);
+	if (wrong != NULL) {
+		snprintf(why, sizeof(why), "broke the protocol: %s", wrong);
+		return mst_workers_broken(w, c, why, now_ns);
+	}
+	mst_start_state_pass_runs(w->leading, piece);
+	return true;
+}
+
 static bool take_state(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
@@ -88,10 +107,11 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 	char why[160];
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
-	    piece->length % size != 0)
+	    piece->length % size != 0 || !mst_runs_whole(&w->job->runs))
 		return mst_workers_broken(
 			w, c,
-			"broke the protocol: a start state that nobody asked for, or with a gap",
+			"broke the protocol: a start state that nobody asked for, or with a gap, "
+			"or before the scales of tensors",
 			now_ns);
 	/* otherwise it would not have been decoded */
 	MST_ASSERT(piece->length <= total - piece->offset);
@@ -168,6 +188,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_start(w, c, msg->offers != 0);
 	case MST_MSG_HEARTBEAT:
 		return mst_requests_event(&w->job->requests, &heartbeat);
+	case MST_MSG_RUNS:
+		return take_runs(w, c, &msg->runs, now_ns);
 	case MST_MSG_STATE:
 		return take_state(w, c, &msg->state, now_ns);
 	case MST_MSG_LEAVE:

@@ -48,7 +48,8 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 	return sizeof(struct mst_aggregator) + vectors * cfg->elems * sizeof(float) +
 	       (cfg->partials + 1u) * sizeof(struct mst_partial) + cfg->workers * rank +
 	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
-	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout);
+	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
+	       cfg->runs * sizeof(struct mst_scale);
 }
 
 static int alloc_partials(struct mst_aggregator *a)
@@ -76,6 +77,10 @@ static int alloc_vectors(struct mst_aggregator *a)
 	if (a->response == NULL || (wants_theta(&a->cfg) && !alloc_vector(a, &a->theta)))
 		return -ENOMEM;
 	if (mst_optimizer_reduces(&a->cfg.optimizer) && !alloc_vector(a, &a->mean))
+		return -ENOMEM;
+	if (a->cfg.runs > 0)
+		a->scale = calloc(a->cfg.runs, sizeof(*a->scale));
+	if (a->cfg.runs > 0 && a->scale == NULL)
 		return -ENOMEM;
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &a->state[i]))
@@ -145,6 +150,7 @@ void mst_aggregator_free(struct mst_aggregator *a)
 	free(a->rank);
 	free(a->theta);
 	free(a->mean);
+	free(a->scale);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		free(a->state[i]);
 	free(a->due);

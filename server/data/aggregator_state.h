@@ -6,6 +6,7 @@
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
+ *   scales.c      the scales of tensors
  *   spoil.c       what made a version that is not finite
  *   send.c        what is put to workers, and what of it is on its way
  */
@@ -111,9 +112,11 @@ struct mst_aggregator {
 	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
 	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
 	float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
-	float *mean;                  /* between REDUCE and its commit; NULL: no reduce phase */
-	uint64_t *due;                /* set of ranks with verdicts or grants still to be put */
-	char *response;               /* cells, answer and record, as they are put together */
+	struct mst_scale *scale;      /* of tensors in this part; NULL: all are 1 */
+	uint32_t scales;
+	float *mean;    /* between REDUCE and its commit; NULL: no reduce phase */
+	uint64_t *due;  /* set of ranks with verdicts or grants still to be put */
+	char *response; /* cells, answer and record, as they are put together */
 };
 
 /* aggregator.c */

@@ -226,6 +226,11 @@ void *mst_server_start_buffer(struct mst_server *s)
 	return s->net->published;
 }
 
+void mst_server_scale(struct mst_server *s, const struct mst_run *run)
+{
+	mst_aggregator_scale(s->aggregator, run);
+}
+
 void mst_server_state_filled(struct mst_server *s)
 {
 	/* Release: pairs with execute_all(); the order to start comes by another way. */

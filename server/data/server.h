@@ -52,6 +52,8 @@ struct mst_net *mst_server_net(struct mst_server *s);
 /* Version 0's buffer, to be filled by the control side between SEND_STATE and MST_EV_STATE; at a
  * member before it says so to the lead. */
 void *mst_server_start_buffer(struct mst_server *s);
+/* At the same time, before the buffer: as mst_aggregator_scale(). */
+void mst_server_scale(struct mst_server *s, const struct mst_run *run);
 /* A member: it is filled. */
 void mst_server_state_filled(struct mst_server *s);
 

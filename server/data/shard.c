@@ -150,6 +150,9 @@ static void apply_begin(const struct mst_aggregator *a, const struct mst_task *t
 	commit->theta = a->theta != NULL ? a->theta : task->commit.before;
 	commit->next = a->theta != NULL ? a->theta : commit->out;
 	memcpy(commit->state, a->state, sizeof(commit->state));
+	commit->scale = a->scale;
+	commit->scales = a->scales;
+	commit->decay = a->cfg.optimizer.row->decay;
 	mst_optimizer_figures(&a->cfg.optimizer, &commit->figures);
 	memcpy(commit->figures.scalar, task->commit.scalar, sizeof(commit->figures.scalar));
 }

@@ -209,5 +209,5 @@ class Job:
         time.sleep(seconds)
         self.server.process.send_signal(signal.SIGCONT)
 
-    def proven(self, *options):
-        prove(self.log, "--optimizer", "sgd:0.1,0.9", *options)
+    def proven(self, *options, rules="sgd:0.1,0.9"):
+        prove(self.log, "--optimizer", rules, *options)

@@ -7,7 +7,7 @@ usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
                         [--never VERDICT] [--told N] [--count N] [--versions N]
 
 SPEC is sgd:LR,MU with further figures as musterd has them (sgd:0.1,0.9,nesterov=1,decay=0.01), add,
-or none.
+or none. A last figure tensors=N says that the crowd gave N tensors with scales.
 """
 import argparse
 import sys

@@ -393,6 +393,17 @@ class Rules:
         more = dict(figure.split("=") for figure in figures[2:])
         self.clip = float(more.get("clip", 0))
         self.nesterov, self.decay = more.get("nesterov") == "1", float(more.get("decay", 0))
+        self.tensors = int(more.get("tensors", 0))
+
+
+def scales(elems, tensors):
+    """Of rate and decay, by element, as a crowd's worker has them; 1 where it gives no tensors."""
+    lr, decay = np.ones(elems, np.float32), np.ones(elems, np.float32)
+    for i in range(tensors):
+        here = slice(elems * i // tensors, elems * (i + 1) // tensors)
+        lr[here] = (1, 0.5, 0, 2)[i % 4]
+        decay[here] = 1 if i % 4 == 2 else (1, 0, 3)[i % 3]
+    return lr, decay
 
 
 def tree(parts, group):
@@ -460,6 +471,7 @@ class Model:
         starts = [log.path + ".start" for log in logs if os.path.exists(log.path + ".start")]
         self.rules, self.workers = rules, job.workers
         self.momentum = np.float32(0)
+        self.lr_scale, self.decay_scale = scales(job.elems, rules.tensors)
         if starts:
             with open(starts[0], "rb") as f:
                 self.theta = loaded(f.read(), job.result_type)
@@ -478,12 +490,13 @@ class Model:
         momentum = self.momentum
         if r.clip != 0:
             total = clipped(total, r.clip)
+        decay = np.float32(r.decay) * self.decay_scale
         if r.decay != 0:
-            total = total + np.float32(r.decay) * self.theta
+            total = np.where(decay == 0, total, total + decay * self.theta)
         if r.momentum != 0:
             momentum = np.float32(r.momentum) * momentum + total
             total = total + np.float32(r.momentum) * momentum if r.nesterov else momentum
-        theta = self.theta - eta * total
+        theta = self.theta - eta * self.lr_scale * total
         return theta, theta, momentum
 
 

@@ -41,6 +41,9 @@ def refused(server):
         "owner workers does not match.*--owner workers",
     )
     expect("rank out of range", server.say(hello(rank=77)), "rank 77 is not one of")
+    for odd in ((3, 4, 1, 1, 1), (101, 2, 1, 1, 1), (3, 0, 1, 1, 1)):
+        expect("odd table", server.say(hello(table=odd)), "a table of .* tensors with .* cannot be")
+    expect("too long a table", server.say(hello(table=(65537, 0, 1, 1, 0))), "no message of muster")
 
 
 def digest(data):
@@ -55,7 +58,7 @@ def table(ends, names):
     """What a hello says of a table of tensors."""
     places = b"".join(struct.pack("<QQ", first, end - first)
                       for first, end in zip([0, *ends], ends))
-    return len(ends), digest(b"".join(name + b"\0" for name in names)), digest(places)
+    return len(ends), 0, digest(b"".join(name + b"\0" for name in names)), digest(places), 0
 
 
 def other_tables(server):
@@ -157,6 +160,17 @@ def fixed_figures(musterd):
     server.stop()
 
 
+def scales_without_effect(musterd):
+    """A user must not believe that they have one."""
+    scaled = (3, 2, 1, 1, 1)
+    server = Server(musterd, "-n", "2", "--optimizer", "add")
+    expect("scales of deltas", server.say(hello(table=scaled)), "no effect on the optimiser add")
+    server.stop()
+    server = Server(musterd, "-n", "2", "--owner", "workers")
+    expect("workers own", server.say(hello(table=scaled, owner=1)), "no effect where workers own")
+    server.stop()
+
+
 def never_reading(musterd):
     """Whoever asks again and again and reads nothing is disconnected."""
     server = Server(musterd, "-n", "4096", "--slots", "1")
@@ -202,6 +216,7 @@ def all_of_it(a):
         silent_strangers(job.server)
         idle_watchers(job.server)
         fixed_figures(a.musterd)
+        scales_without_effect(a.musterd)
         while_running(job)
     wrong_length_that_leaves(a)
     never_reading(a.musterd)

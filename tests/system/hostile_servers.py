@@ -24,6 +24,7 @@ from server import ASK_STATUS, MAGIC, frame, hello, text
 
 WELCOME, ERROR, START, STATE, HEARTBEAT, FINISHED = 2, 3, 4, 6, 7, 10
 SERVE, APPOINT, READY, EXPECT, FORGET, STATE_DONE, RELINK = range(14, 21)
+RUNS = 22
 TOKEN = bytes(16)
 ELEMS = 9001
 
@@ -159,7 +160,7 @@ def appoint(**other):
              result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, folds=0,
              repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), guard=1,
              lease=600_000_000, server_lease=600_000_000, patience=10**12,
-             listener="/muster-nobody-is-here", ack=14, pkey=-1)
+             listener="/muster-nobody-is-here", ack=14, pkey=-1, runs=0, scales=0)
     f.update(other)
     figures = struct.pack("<IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
     figures += struct.pack("<10I", *(f[name] for name in (
@@ -167,7 +168,7 @@ def appoint(**other):
         "repeats")))
     figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
     figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
-    figures += struct.pack("<IQQQ", f["guard"], f["lease"],
+    figures += struct.pack("<IQIQQQ", f["runs"], f["scales"], f["guard"], f["lease"],
                            f["server_lease"], f["patience"])
     figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)
@@ -177,7 +178,14 @@ def piece(offset, total, data):
     return frame(STATE, struct.pack("<QQI", offset, total, len(data)) + data)
 
 
+def runs(at, total, *rows):
+    """Rows: first, count, scales of rate and decay."""
+    return frame(RUNS, struct.pack("<III", at, total, len(rows))
+                 + b"".join(struct.pack("<QQff", *row) for row in rows))
+
+
 PART = 4905 * 4
+NO_SCALES = "scales of tensors that cannot be"
 FIGURES = "figures of a job that cannot be"
 SERVER_LEASE = "a lease of servers that cannot be"
 ORDERS = {
@@ -216,8 +224,17 @@ ORDERS = {
     "more than there is": (appoint(elems=1 << 38, first=1 << 37, count=1 << 37), "no memory for"),
     "a listener where nobody is": (appoint(), "no link with the leader for 0.6 s (--server-lease)"),
     "a question": (appoint() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the leader"),
-    "a state with a gap": (appoint() + piece(4, PART, bytes(8)), "a gap, or another length"),
-    "a state of another length": (appoint() + piece(0, PART + 8, bytes(8)), "another length"),
+    "a state with a gap": (appoint() + piece(4, PART, bytes(8)), "with a gap, or of another"),
+    "a state of another length": (appoint() + piece(0, PART + 8, bytes(8)), "of another length"),
+    "more scales than elements": (appoint(runs=9002), NO_SCALES),
+    "scales where workers own": (appoint(owner=1, runs=2), NO_SCALES),
+    "scales of an optimiser without": (appoint(optimizer="add", parameters=(), runs=2),
+                                       "add, for tensors with scales"),
+    "a state before the scales": (appoint(runs=1) + piece(0, PART, bytes(8)), "before the scales"),
+    "scales that nobody asked for": (appoint() + runs(0, 1, (0, 9001, 1, 2)), "scales of tensors"),
+    "scales with a gap": (appoint(runs=2) + runs(0, 2, (0, 9, 1, 2), (10, 9, 1, 1)), "leave gaps"),
+    "scales that are no numbers": (appoint(runs=2) + runs(0, 2, (0, 9, -1, 2)), "no numbers"),
+    "other scales": (appoint(runs=1) + runs(0, 1, (0, 9001, 1, 2)), "other scales of tensors"),
     "two appointments": (appoint() + appoint(index=0), "no link with the leader"),
     "a welcome to nobody": (appoint() + expect(5, 1) + expect(0, 0) + expect(1, 1) * 50
                             + frame(FORGET, struct.pack("<II", 9, 9) + TOKEN),

@@ -126,29 +126,35 @@ def links_between_servers_that_are_too_small(a):
 
 def messages_that_are_wrong(a):
     """What breaks the protocol on the control connection ends its worker. Of a start state that is
-    not what was asked for nothing is kept: the next worker's is."""
+    not what was asked for nothing is kept, nor of its scales: the next worker's are."""
     state = "a start state that nobody asked for, or with a gap"
+    scales = "scales of tensors that "
     spoilt = "a start state that is infinite or NaN at element 20000"
     for lie, words in (("state 1 offset", state), ("state 1 total", state),
                        ("state 1 split", state), ("state 1 nan", spoilt),
+                       ("runs 1 early", state), ("runs 2 gap", f"{scales}are too many, or with"),
+                       ("runs 1 other", "other scales of tensors than the job has"),
                        ("heartbeat 1 unasked", state),
+                       ("heartbeat 1 scales", f"{scales}nobody asked for"),
                        ("heartbeat 1 alien", "a message that is not a worker's")):
-        with Job(a, 1, "-n", "2", "--commits", str(COMMITS), "--lease", "1s",
+        servers = 2 if lie in ("state 1 split", "runs 2 gap") else 1
+        with Job(a, servers, "-n", "2", "--commits", str(COMMITS), "--lease", "1s",
                  workers=0) as job:
-            job.work(0, f"start={int(lie.startswith('state'))}", program=a.lie_crowd,
-                     MUSTER_LIE=f"- {lie}")
-            if lie.startswith("state"):
-                job.work(1, "start=0")
+            asked = not lie.startswith("heartbeat")
+            scaled = ["tensors=700", "scales=1"]
+            job.work(0, f"start={int(asked)}", *scaled, program=a.lie_crowd, MUSTER_LIE=f"- {lie}")
+            if asked:
+                job.work(1, "start=0", *scaled)
             status, said = job.worker.pop(0).end(10)
             check(f"{lie}: {said.strip()[-110:]}", status == 1 and words in said)
-            job.work(0, "start=1")
-            if not lie.startswith("state"):
-                job.work(1, "start=0")
+            job.work(0, "start=1", *scaled)
+            if not asked:
+                job.work(1, "start=0", *scaled)
             ends = [w.end(20)[0] for w in job.worker]
             status, log = job.lead.end(10)
             check(f"the job goes on: {ends}, lead {status}",
                   ends == [0, 0] and status == 0 and words in log)
-            job.proven("--kills", "--versions", str(COMMITS))
+            job.proven("--kills", "--versions", str(COMMITS), rules="sgd:0.1,0.9,tensors=700")
 
 
 def links_that_take_their_time(a):

@@ -24,11 +24,11 @@ def text(s):
     return struct.pack("<H", len(data)) + data
 
 
-def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0)):
-    """table: the number of tensors, and digests of their names and places."""
+def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0)):
+    """table: the number of tensors and of runs, and digests of names, places and scales."""
     return frame(
         HELLO, text(job) + struct.pack("<iQIIII", rank, elems, kind, result, owner, os.getpid())
-        + struct.pack("<IQQ", *table)
+        + struct.pack("<IIQQQ", *table)
     )
 
 

@@ -19,6 +19,7 @@
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
  *   tensors N (it gives a table of N tensors, t0, t1 ...)
+ *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +44,7 @@ struct crowd {
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
-	bool sum, weights, finish, start, start_nan, again, registered, into;
+	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
 	const char *until;
 	struct muster *m;
 	float *values;
@@ -285,7 +286,9 @@ static void set(struct crowd *c, const char *text)
 		      { "start_nan", &c->start_nan },
 		      { "again", &c->again },
 		      { "registered", &c->registered },
-		      { "into", &c->into } };
+		      { "into", &c->into },
+		      { "scales", &c->scales },
+		      { "rename", &c->rename } };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)
@@ -307,6 +310,15 @@ static void set(struct crowd *c, const char *text)
 
 #define NAME_LEN 24u
 
+/* As the checker has them (history.py). */
+static void scale(struct muster_tensor *tensor, uint64_t number)
+{
+	static const float lr[] = { 1, 0.5f, 0, 2 }, decay[] = { 1, 0, 3 };
+
+	tensor->lr_scale = lr[number % 4];
+	tensor->decay_scale = tensor->lr_scale == 0 ? 1 : decay[number % 3];
+}
+
 /* Tensors as long as each other, but for what is left over. */
 static struct muster_tensor *tensors_of(const struct crowd *c)
 {
@@ -316,8 +328,10 @@ static struct muster_tensor *tensors_of(const struct crowd *c)
 	for (uint64_t i = 0; table != NULL && i < c->tensors; i++, name += NAME_LEN) {
 		uint64_t first = c->elems * i / c->tensors;
 		uint64_t end = c->elems * (i + 1) / c->tensors;
-		(void)snprintf(name, NAME_LEN, "t%" PRIu64, i);
+		(void)snprintf(name, NAME_LEN, "%c%" PRIu64, c->rename ? 'u' : 't', i);
 		table[i] = (struct muster_tensor){ name, first, end - first, 1, 1 };
+		if (c->scales)
+			scale(&table[i], i);
 	}
 	return table;
 }

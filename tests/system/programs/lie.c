@@ -9,12 +9,14 @@
  *	- answer 20 number  the 20th answer of this server has another number
  *
  * PART is of a worker's links, in the order of servers; "-" is every link that is not another
- * server's. KIND is header, abandon or answer, and, whatever the part, dial, state or heartbeat.
+ * server's. KIND is header, abandon or answer, and, whatever the part, dial, state, runs or
+ * heartbeat.
  * LIE is a field: seq, tag, weight, slot, flags, epoch; number, version; up_bytes, down_bytes,
  * up_credits, down_credits; offset, total; or of a state nan (its last element is), split (it ends
  * within an element); or never (it is not said), twice, flood (500 times), now (an abandon
  * instead), reset (its link's socket is shut down), linger (a descriptor that is slow to close goes
- * over that socket); unasked, alien (a start state or a server's message instead of a heartbeat).
+ * over that socket); unasked, scales, alien (a start state, scales of tensors or a server's message
+ * instead of a heartbeat); of scales gap, other (another scale), early (the state instead).
  * KIND link: this server takes 4 s to make one, whatever the LIE.
  */
 #include <math.h>
@@ -312,6 +314,13 @@ static void bend_message(struct mst_message *m, uint64_t elems)
 		memcpy(state, m->state.data, m->state.length);
 		state[m->state.length / sizeof(float) - 1] = NAN;
 		m->state.data = state;
+	} else if (strcmp(lie, "gap") == 0) {
+		m->runs.at++;
+	} else if (strcmp(lie, "other") == 0) {
+		m->runs.run[0].lr_scale += 1;
+	} else if (strcmp(lie, "scales") == 0) {
+		m->kind = MST_MSG_RUNS;
+		m->runs = (struct mst_runs){ 0, 1, 1, { { 0, elems, 1, 1 } } };
 	} else if (strcmp(lie, "split") == 0) {
 		m->state.length--;
 	} else if (strcmp(lie, "alien") == 0) {
@@ -332,6 +341,7 @@ int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, s
 	if (msg->kind == MST_MSG_HELLO)
 		elems = msg->hello.elems;
 	if (!(msg->kind == MST_MSG_STATE && strcmp(kind, "state") == 0) &&
+	    !(msg->kind == MST_MSG_RUNS && strcmp(kind, "runs") == 0) &&
 	    !(msg->kind == MST_MSG_HEARTBEAT && strcmp(kind, "heartbeat") == 0))
 		return __real_mst_message_encode(msg, buffer, room);
 	bent = *msg;

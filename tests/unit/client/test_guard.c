@@ -147,7 +147,8 @@ static void a_tensor_is_named_with_its_own_element(void)
 static bool table_refused(const struct muster_tensor *tensor, uint32_t count, const char *said)
 {
 	char why[400] = "";
-	int rc = mst_tensors_check(tensor, count, 10, why, sizeof(why));
+	struct muster_options opt = { .tensors = tensor, .tensor_count = count, .elems = 10 };
+	int rc = mst_tensors_check(&opt, why, sizeof(why));
 
 	return rc == -EINVAL && says(why, said);
 }
@@ -156,9 +157,10 @@ static void a_table_names_every_element_once(void)
 {
 	struct muster_tensor t[] = { { "a", 0, 4, 1, 1 }, { "b", 4, 6, 1, 1 } };
 	const struct muster_tensor good[] = { t[0], t[1] };
+	struct muster_options opt = { .tensors = t, .tensor_count = 2, .elems = 10 };
 	char why[400];
 
-	CU_ASSERT_EQUAL(mst_tensors_check(t, 2, 10, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
 	t[1].first = 3, t[1].count = 7;
 	CU_ASSERT(table_refused(t, 2,
 				"\"b\" begins at element 3, tensor \"a\" ends at element 4: "
@@ -179,14 +181,54 @@ static void a_table_names_every_element_once(void)
 	CU_ASSERT(table_refused(t, 2, "tensor number 1 begins"));
 }
 
-/* What does not take effect is refused, and unset scales with it. */
+/* Scales that were forgotten are 0. */
 static void a_scale_that_means_nothing_is_refused(void)
 {
-	struct muster_tensor t = { "a", 0, 10, 0.5f, 1 };
+	struct muster_tensor t = { "a", 0, 10, 0, 0 };
+	struct muster_options opt = { .tensors = &t, .tensor_count = 1, .elems = 10 };
+	char why[400];
 
-	CU_ASSERT(table_refused(&t, 1, "\"a\" has lr_scale 0.5 and decay_scale 1"));
-	t.lr_scale = 1, t.decay_scale = 0;
-	CU_ASSERT(table_refused(&t, 1, "set both to 1"));
+	CU_ASSERT(table_refused(&t, 1, "\"a\" has lr_scale 0 and decay_scale 0: set both to 1"));
+	t.lr_scale = -1, t.decay_scale = 1;
+	CU_ASSERT(table_refused(&t, 1, "lr_scale -1 and decay_scale 1: a scale is a number from"));
+	t.lr_scale = 1, t.decay_scale = NAN;
+	CU_ASSERT(table_refused(&t, 1, "a scale is a number from 0 on"));
+	t.lr_scale = 0, t.decay_scale = 1;
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
+	opt.owner = MUSTER_WORKERS_OWN;
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(says(why, "workers own the parameters"));
+}
+
+static void a_table_has_no_more_tensors_than_may_be(void)
+{
+	struct muster_tensor t = { "a", 0, 10, 1, 1 };
+
+	CU_ASSERT(table_refused(&t, MUSTER_TENSORS_MAX + 1, "65537 tensors are more"));
+}
+
+/* Neighbours with equal scales are one run, and each piece goes on where the one before ends. */
+static void runs_are_cut_into_pieces(void)
+{
+	static struct muster_tensor tensor[2 * MST_RUNS_PIECE + 2];
+	static struct mst_runs piece;
+	uint32_t count = sizeof(tensor) / sizeof(tensor[0]), at = 0, runs = 0;
+	struct mst_tensors *t;
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		tensor[i] = (struct muster_tensor){ NULL, i, 1, (float)(i == 1 ? 0 : i), 1 };
+	CU_ASSERT_EQUAL_FATAL(mst_tensors_copy(tensor, count, &t), 0);
+	CU_ASSERT_EQUAL(mst_tensors_table(t).runs, count - 1);
+	for (; at < count; runs += piece.count) {
+		at = mst_tensors_runs(t, at, &piece);
+		CU_ASSERT_EQUAL(piece.run[0].first, end);
+		end = piece.run[piece.count - 1].first + piece.run[piece.count - 1].count;
+		CU_ASSERT_EQUAL(end, at);
+	}
+	CU_ASSERT_EQUAL(runs, count - 1);
+	CU_ASSERT_EQUAL(end, count);
+	mst_tensors_free(t);
 }
 
 static CU_TestInfo cases[] = {
@@ -201,6 +243,8 @@ static CU_TestInfo cases[] = {
 	{ "a tensor is named with its own element", a_tensor_is_named_with_its_own_element },
 	{ "a table names every element once", a_table_names_every_element_once },
 	{ "a scale that means nothing is refused", a_scale_that_means_nothing_is_refused },
+	{ "a table has no more tensors than may be", a_table_has_no_more_tensors_than_may_be },
+	{ "runs of scales are cut into pieces", runs_are_cut_into_pieces },
 	CU_TEST_INFO_NULL,
 };
 

@@ -20,7 +20,7 @@ static uint8_t piece[1000];
 static void make_hello(void)
 {
 	sent.hello = (struct mst_hello){ "mnist",    -1, 79510, MUSTER_BF16,
-					 MUSTER_F32, 1,  4711,  { 6, 1, UINT64_MAX } };
+					 MUSTER_F32, 1,  4711,  { 6, 2, 1, UINT64_MAX, 5 } };
 }
 
 static void make_welcome(void)
@@ -130,6 +130,8 @@ static void make_appoint(void)
 		.optimizer = "sgd",
 		.parameter_count = 2,
 		.parameter = { 0.125, 0.5 },
+		.runs = 2,
+		.scales = UINT64_MAX,
 	};
 	struct mst_appoint *a = &sent.appoint;
 
@@ -154,6 +156,8 @@ static void make_between_servers(enum mst_message_kind kind)
 		sent.expect = (struct mst_expect){ .rank = 3, .incarnation = 2 };
 	else if (kind == MST_MSG_RELINK)
 		sent.token[15] = 0xff;
+	else if (kind == MST_MSG_RUNS)
+		sent.runs = (struct mst_runs){ 7, 9, 2, { { 0, 4, 1, 0.5f }, { 4, 9, 0, 1 } } };
 	else if (kind == MST_MSG_BEAT)
 		sent.beat = (struct mst_beat){ 2, { { 12345 }, { UINT64_MAX } } };
 }
@@ -202,7 +206,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_BEAT;                                                                      \
+	kind <= MST_MSG_RUNS;                                                                      \
 	kind++
 
 /* ---- promises ---- */
@@ -311,7 +315,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_BEAT + 1;
+	frame[6] = MST_MSG_RUNS + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -565,7 +569,7 @@ static CU_TestInfo cases[] = {
 /* The first inputs of the fuzzer, tests/fuzz/corpus/message: one of every kind, by its number. */
 static int write_inputs(const char *folder)
 {
-	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_BEAT; kind++) {
+	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_RUNS; kind++) {
 		char path[4096];
 		make((enum mst_message_kind)kind);
 		int64_t length = mst_message_encode(&sent, frame, sizeof(frame));

@@ -9,7 +9,7 @@
 #define FIRST "rank 0 (10.0.0.1:5, process 7)"
 #define SECOND "rank 4 (10.0.0.2:6, process 8)"
 
-static const struct mst_table table = { 3, 11, 22 };
+static const struct mst_table table = { 3, 0, 11, 22, 0 };
 static char why[MST_REASON_LEN];
 
 /* Is @second refused where @first has been given, in a sentence that says @what? */
@@ -59,10 +59,37 @@ static void another_table_is_refused_and_both_workers_named(void)
 	CU_ASSERT(refused(&table, &other, "differs in the names of tensors"));
 }
 
+/* Does the job whose first hello had @first, which is of a worker that is not admitted yet, refuse
+ * @second, in a sentence that says @what? */
+static bool fixed_refuses(const struct mst_table *first, const struct mst_table *second,
+			  const char *what)
+{
+	struct mst_tables t = { 0 };
+
+	mst_tables_fix(&t, first, FIRST);
+	return mst_tables_check(&t, second, SECOND, why, sizeof(why)) == -EINVAL &&
+	       strstr(why, what) != NULL && strstr(why, FIRST) != NULL &&
+	       strstr(why, SECOND) != NULL;
+}
+
+static void scales_are_those_of_the_first_hello(void)
+{
+	struct mst_table scaled = { 3, 2, 11, 22, 33 }, other = scaled, none = { 0 };
+
+	other.scales++;
+	CU_ASSERT(fixed_refuses(&scaled, &other, "differ from those that"));
+	CU_ASSERT(fixed_refuses(&scaled, &table, "gives no scales of tensors other than 1, but"));
+	CU_ASSERT(fixed_refuses(&scaled, &none, "has given some"));
+	CU_ASSERT(fixed_refuses(&none, &scaled, "gives scales of tensors other than 1, but"));
+	CU_ASSERT(fixed_refuses(&table, &scaled, "has given none"));
+	CU_ASSERT(!fixed_refuses(&scaled, &scaled, ""));
+	CU_ASSERT(!fixed_refuses(&none, &table, ""));
+}
+
 /* Whoever gives a table first, not whoever comes first. */
 static void the_first_table_stays(void)
 {
-	struct mst_table none = { 0 }, other = { 3, 12, 22 };
+	struct mst_table none = { 0 }, other = { 3, 0, 12, 22, 0 };
 	struct mst_tables t = { 0 };
 
 	mst_tables_take(&t, &none, "nobody");
@@ -86,6 +113,7 @@ static CU_TestInfo cases[] = {
 	{ "a worker may give none", a_worker_may_give_none },
 	{ "another table is refused, and both workers are named",
 	  another_table_is_refused_and_both_workers_named },
+	{ "scales are those of the first hello", scales_are_those_of_the_first_hello },
 	{ "the first table stays", the_first_table_stays },
 	{ "a worker is named as far as it is known", a_worker_is_named_as_far_as_it_is_known },
 	CU_TEST_INFO_NULL,

@@ -58,7 +58,7 @@ static void notify(void *ctx)
 }
 
 struct figures {
-	uint32_t workers, servers, history, partials;
+	uint32_t workers, servers, history, partials, runs;
 	uint64_t elems;
 	bool member;
 };
@@ -107,6 +107,7 @@ static void fill(const struct figures *f, struct mst_server_cfg *out)
 		.buffers = mst_ledger_buffers(&out->ledger),
 		.entries_max = mst_ledger_entries(&out->ledger),
 		.optimizer = out->ledger.optimizer,
+		.runs = f->runs,
 	};
 	mst_lane_layout(&figures, &out->aggregator.layout);
 	out->server_lease_ns = 3 * MST_SECOND;
@@ -143,6 +144,7 @@ static void a_server_allocates_what_it_says(void)
 {
 	check(&(struct figures){ .workers = 1, .servers = 1, .elems = 64 });
 	check(&(struct figures){ .workers = 40, .servers = 1, .partials = 3, .elems = 100000 });
+	check(&(struct figures){ .workers = 1, .servers = 1, .elems = 65536, .runs = 65536 });
 	check(&(struct figures){ .workers = 40, .servers = 1, .history = 100, .elems = 64 });
 	check(&(struct figures){ .workers = 1000, .servers = 1, .partials = 100, .elems = 64 });
 	check(&(struct figures){ .workers = 1000, .servers = 1, .history = 50, .elems = 64 });

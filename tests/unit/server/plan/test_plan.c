@@ -10,6 +10,7 @@
 #include "server/plan/plan.h"
 #include "tests/ut.h"
 
+#define RUNS 7
 #define ELEMS UINT64_C(1000000)
 
 static struct mst_server_options typed;
@@ -35,7 +36,7 @@ static void type(const char *const words[])
 
 static int plan_elems(uint64_t elems)
 {
-	struct mst_vector vector = { elems, MUSTER_F32, MUSTER_BF16 };
+	struct mst_vector vector = { .elems = elems, .result_type = MUSTER_BF16, .runs = RUNS };
 
 	return mst_plan_leader(&cfg, &vector, &leader, why, sizeof(why));
 }
@@ -77,6 +78,7 @@ static void parts_cover_the_vector(void)
 		mst_plan_appoint(&cfg, &leader, i, &appoint);
 		mst_plan_follower(&cfg, &appoint, &follower);
 		CU_ASSERT_EQUAL(follower.first, at);
+		CU_ASSERT_EQUAL(follower.server.aggregator.runs, RUNS);
 		at += follower.count;
 		CU_ASSERT_PTR_EQUAL(follower.server.decider, mst_follower_make);
 		CU_ASSERT(follower.vector.elems == ELEMS && follower.vector.type == MUSTER_F32 &&

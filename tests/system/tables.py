@@ -1,0 +1,55 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Workers that give tables of tensors: those whose table differs are refused, with both workers
+named, and do the others no harm.
+
+usage: tables.py CASE --musterd MUSTERD --crowd CROWD
+       tables.py --list
+"""
+from base import cases, check, main, until
+from servers import Job
+
+RANK = r"rank {} (127.0.0.1:"
+SGD = "sgd:lr=0.1,momentum=0.9,decay=0.01"
+
+
+def job(a, servers, *crowd):
+    """A job of two workers, of which only rank 0 has come."""
+    one = Job(a, servers, "-n", "2", "--commits", "20", "--optimizer", SGD, workers=0)
+    one.work(0, *crowd)
+    check("rank 0 has joined", until(lambda: "rank 0 joined" in one.lead.said(), 20))
+    return one
+
+
+def refused(one, words, *crowd):
+    """Rank 1 with those tensors."""
+    status, said = one.work(1, *crowd).end(20)
+    one.worker.pop()
+    named = all(RANK.format(rank) in said for rank in (0, 1))
+    check(f"{crowd}: {said.strip()[-220:]}", status == 1 and named and words in said)
+
+
+def goes_on(one, rules, *crowd):
+    one.work(1, *crowd)
+    ends = [w.end(30)[0] for w in one.worker] + [one.lead.end(20)[0]]
+    check(f"the job ends well: {ends}", not any(ends))
+    one.proven(rules=rules)
+
+
+def tables_that_differ(a):
+    with job(a, 1, "tensors=5") as one:
+        refused(one, "a table of 6 tensors", "tensors=6")
+        refused(one, "differs in the names of tensors", "tensors=5", "rename=1")
+        refused(one, "gives scales of tensors other than 1, but", "tensors=5", "scales=1")
+        goes_on(one, "sgd:0.1,0.9,decay=0.01", "tensors=0")
+
+
+def scales_that_differ(a):
+    with job(a, 2, "tensors=5", "scales=1") as one:
+        refused(one, "gives no scales of tensors other than 1, but", "tensors=0")
+        refused(one, "gives no scales of tensors other than 1, but", "tensors=5")
+        refused(one, "a table of 6 tensors", "tensors=6", "scales=1")
+        goes_on(one, "sgd:0.1,0.9,decay=0.01,tensors=5", "tensors=5", "scales=1")
+
+
+main(cases(tables_that_differ, scales_that_differ), "musterd", "crowd")
