@@ -27,6 +27,7 @@ static struct {
 	const struct sim_plan *plan;
 	struct version version[VERSIONS_MAX];
 	float *momentum;
+	float *lr_scale; /* NULL: there are no tensors */
 	float *row[ROWS];
 } expected;
 
@@ -39,6 +40,13 @@ void expect_begin(const struct sim_plan *plan)
 		expected.row[i] = sim_alloc(plan->elems * sizeof(float));
 	if (plan->owner == MUSTER_SERVERS_OWN)
 		expected.momentum = sim_alloc(plan->elems * sizeof(float));
+	if (plan->tensors > 0)
+		expected.lr_scale = sim_alloc(plan->elems * sizeof(float));
+	for (uint32_t i = 0; i < plan->tensors; i++) {
+		struct muster_tensor tensor = sim_plan_tensor(plan, i);
+		for (uint64_t e = 0; e < tensor.count; e++)
+			expected.lr_scale[tensor.first + e] = tensor.lr_scale;
+	}
 }
 
 /* ---- values ---- */
@@ -178,8 +186,11 @@ static void sum_all(struct version *v, struct expect_item *const *items, uint32_
 		volatile float mean = total / divisor;
 		if (divisor != 1.0f)
 			total = mean;
+		volatile float scaled = rate;
+		if (p->tensors > 0)
+			scaled = rate * expected.lr_scale[i];
 		if (p->owner == MUSTER_SERVERS_OWN)
-			total = updated((v - 1)->bits[i], total, &expected.momentum[i], rate);
+			total = updated((v - 1)->bits[i], total, &expected.momentum[i], scaled);
 		v->bits[i] = total;
 	}
 }

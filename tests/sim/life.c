@@ -71,9 +71,12 @@ static uint64_t wait_most_ns(void)
 
 static int try_open(struct worker *w)
 {
+	struct muster_tensor *tensor = calloc(the_plan->tensors + 1u, sizeof(*tensor));
 	struct muster_options opt = MUSTER_OPTIONS;
 	uint64_t began_ns = sim_now();
 
+	if (tensor == NULL)
+		return told(w, "open", -ENOMEM);
 	opt.server = "127.0.0.1:17077";
 	opt.job = "sim";
 	opt.rank = (int32_t)w->seen.rank;
@@ -83,8 +86,13 @@ static int try_open(struct worker *w)
 	opt.owner = the_plan->owner;
 	opt.result_into = w->into;
 	opt.join_ms = (uint32_t)(the_plan->join_ns / MST_MS);
+	opt.tensor_count = the_plan->tensors;
+	for (uint32_t i = 0; i < the_plan->tensors; i++)
+		tensor[i] = sim_plan_tensor(the_plan, i);
+	opt.tensors = tensor;
 	w->welcomed_ns = 0;
 	int rc = muster_open(&opt, &w->m);
+	free(tensor);
 	took(w, "open", began_ns, the_plan->join_ns);
 	return rc;
 }

@@ -142,6 +142,27 @@ static void draw_keepers(struct sim_plan *p)
 	}
 }
 
+/* Whether tensors have scales. Drawn from a source of its own, likewise. */
+static void draw_tensors(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x7461626c65));
+	if (p->add || p->owner == MUSTER_WORKERS_OWN || chance(&r, 0.8))
+		return;
+	uint64_t most = chance(&r, 0.5) ? 10 : 1500;
+	p->tensors = (uint32_t)between(&r, 1, p->elems < most ? p->elems : most);
+}
+
+struct muster_tensor sim_plan_tensor(const struct sim_plan *p, uint32_t number)
+{
+	static const float scale[] = { 0.5f, 1, 0, 2 };
+	uint64_t first = p->elems * number / p->tensors;
+	uint64_t end = p->elems * (number + 1) / p->tensors;
+
+	return (struct muster_tensor){ NULL, first, end - first, scale[number % 4], 1 };
+}
+
 /* Who sends from registered memory. Drawn from a source of its own, likewise. */
 static void draw_lenders(struct sim_plan *p)
 {
@@ -452,6 +473,7 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	draw_job(&r, p);
 	draw_manners(&r, p);
 	draw_keepers(p);
+	draw_tensors(p);
 	draw_lenders(p);
 	draw_owners_of_results(p);
 	/* Of five worlds one is whole: what happens there without a fault is nobody's fault. */

@@ -104,6 +104,7 @@ struct sim_plan {
 	struct mst_rule rule; /* what they come to */
 	double lr, momentum;
 	bool add;
+	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
 	bool guarded;      /* what is not finite is not published */
 	double nan_chance; /* that a gradient has a NaN; above 0 where it is guarded alone */
 	enum muster_owner owner;
@@ -130,6 +131,8 @@ static inline uint64_t sim_plan_server_lease_ns(const struct sim_plan *p)
 
 /* @transport: "near", "far", or NULL: either. */
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
+/* Its tensor of that number. */
+struct muster_tensor sim_plan_tensor(const struct sim_plan *p, uint32_t number);
 void sim_plan_print(const struct sim_plan *p, FILE *out);
 const char *sim_fault_name(enum sim_fault_kind kind);
 

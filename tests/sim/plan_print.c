@@ -103,17 +103,18 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 {
 	fprintf(out,
 		"seed %" PRIu64 ": %" PRIu32 " workers, %s, %s own%s%s, %" PRIu64
-		" elements of %s in %" PRIu32 " shards, %s, %" PRIu64 " commits\n"
+		" elements of %s in %" PRIu32 " shards, %" PRIu32 " tensors, %s, %" PRIu64
+		" commits\n"
 		"  lease %.0f ms, patience %.0f ms, join %.0f ms, buffers %" PRIu32
 		", history %" PRIu32 ", group %" PRIu32 "%s%s\n",
 		p->seed, p->workers, p->policy,
 		p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
 		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
 		p->owner == MUSTER_WORKERS_OWN ? "" : p->optimizer, p->elems,
-		p->type == MUSTER_F32 ? "f32" : "bf16", p->shards, p->far ? "far" : "near",
-		p->commits, ms(p->lease_ns), ms(p->patience_ns), ms(p->join_ns), p->buffers,
-		p->history, p->group, p->slow_network ? ", slow network" : "",
-		p->slow_server ? ", slow server" : "");
+		p->type == MUSTER_F32 ? "f32" : "bf16", p->shards, p->tensors,
+		p->far ? "far" : "near", p->commits, ms(p->lease_ns), ms(p->patience_ns),
+		ms(p->join_ns), p->buffers, p->history, p->group,
+		p->slow_network ? ", slow network" : "", p->slow_server ? ", slow server" : "");
 	print_servers(p, out);
 	for (uint32_t i = 0; i < p->fault_count; i++)
 		print_fault(&p->fault[i], i, out);
