@@ -151,8 +151,6 @@ static void net_close(struct mst_net *n)
 	MST_ASSERT(n == NULL || ((struct sim_net *)n)->link_count == 0);
 	if (n != NULL)
 		mst_domain_fini(&n->domain);
-	if (n != NULL)
-		mst_domain_fini(&n->domain);
 }
 
 int sim_net_attach(struct mst_net *n, struct mst_link *link)
