@@ -396,6 +396,7 @@ int mst_queue_put(struct mst_queue *q, const struct mst_put *put)
 		e.region = q->outbound;
 		e.src = q->outbound->base + put->offset;
 		copy(q->outbound->base + put->offset, put->src, put->bytes);
+		q->link->copied += put->bytes;
 	}
 	if (e.lent)
 		mst_region_lend(from);

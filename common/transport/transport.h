@@ -85,6 +85,9 @@ struct mst_link {
 	/* A large part of the outbound region is to be had in huge pages: mst_pages_gather() before
 	 * it is first written. */
 	bool huge_pages;
+	/* Bytes of sources that put() has copied. What is put from where it lies is not counted,
+	 * nor is a put that was refused. It belongs to the thread that puts. */
+	uint64_t copied;
 	/* Connector: what the acceptor's net published, in place; NULL: nothing, or not mapped. */
 	const void *shared;
 	size_t shared_bytes;

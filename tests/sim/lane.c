@@ -422,13 +422,14 @@ static void taken(struct sim_end *e, const struct mst_put *put)
 }
 
 /* Others may run between the pieces, and this process may die there. */
-static void copy_over(const struct sim_end *e, const struct mst_put *put)
+static void copy_over(struct sim_end *e, const struct mst_put *put)
 {
 	const uint8_t *src = put->src;
 	size_t done = 0;
 
 	if (put->bytes == 0 || src == (uint8_t *)e->link.outbound + put->offset)
 		return;
+	e->link.copied += put->bytes;
 	while (done < put->bytes && !e->owner->dead) {
 		size_t piece = piece_of(put->offset + done, put->bytes - done);
 		sim_lane_write(e->out, put->offset + done, src + done, piece);
@@ -496,8 +497,10 @@ int sim_lane_put_far(struct mst_link *link, const struct mst_put *put)
 	if (e->out->travelling == e->room && !queued)
 		return -EAGAIN;
 	taken(e, put);
-	if (!in_place && put->bytes > 0)
+	if (!in_place && put->bytes > 0) {
 		memmove(there, put->src, put->bytes);
+		link->copied += put->bytes;
+	}
 	if (!queued)
 		enqueue(e->out, &(struct sim_entry){ .offset = put->offset,
 						     .bytes = put->bytes,

@@ -4,9 +4,8 @@
  *
  *   test_transport SCHEME threads|processes
  *
- * The cases are in put_cases.c, listener_cases.c, wait_cases.c, end_cases.c and answer_cases.c.
- * Threads are there for the thread sanitizer; processes for what only they can do, such as being
- * killed.
+ * The cases are in the files *_cases.c. Threads are there for the thread sanitizer; processes for
+ * what only they can do, such as being killed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -68,6 +67,7 @@ int main(int argc, char **argv)
 	add_cases(end_cases);
 	add_cases(answer_cases);
 	add_cases(region_cases);
+	add_cases(copy_cases);
 	add_cases(shared_region_cases);
 	if (in_processes)
 		add_cases(process_cases);

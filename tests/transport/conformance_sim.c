@@ -143,5 +143,6 @@ int main(int argc, char **argv)
 	add_cases(end_cases);
 	add_cases(process_cases);
 	add_cases(region_cases);
+	add_cases(copy_cases);
 	return ut_main(argv[1], lived);
 }

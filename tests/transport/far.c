@@ -355,8 +355,10 @@ static int put(struct mst_link *link, const struct mst_put *put)
 		return -EAGAIN;
 	}
 	bool in_place = put->bytes > 0 && (apart || put->src == there);
-	if (!in_place && put->bytes > 0)
+	if (!in_place && put->bytes > 0) {
 		memcpy(there, put->src, put->bytes);
+		link->copied += put->bytes;
+	}
 	*entry_at(l, l->count++) = (struct entry){
 		.offset = put->offset,
 		.bytes = put->bytes,

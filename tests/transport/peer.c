@@ -374,6 +374,8 @@ static void hang_up(struct side *side)
 
 int side_obey(struct side *side, const struct peer_command *c, struct peer_report *r)
 {
+	int rc;
+
 	switch (c->order) {
 	case PEER_DIAL:
 		return dial(side, c);
@@ -382,7 +384,9 @@ int side_obey(struct side *side, const struct peer_command *c, struct peer_repor
 	case PEER_ACCEPT:
 		return accept_one(side);
 	case PEER_PUT:
-		return put(side, c);
+		rc = put(side, c);
+		r->copied = side->link->copied;
+		return rc;
 	case PEER_POLL:
 		poll_for(side, c, r);
 		return 0;

@@ -61,6 +61,7 @@ struct peer_report {
 	int rc;
 	char address[MST_ADDRESS_LEN];
 	uint64_t took_ns;
+	uint64_t copied; /* PEER_PUT: by all puts over this link */
 	int count;
 	struct {
 		enum mst_net_event_kind kind;

@@ -296,6 +296,7 @@ static void a_source_elsewhere_is_copied(void)
 	struct mst_put in_place = { .offset = 32, .src = published, .bytes = sizeof(published) };
 	uint64_t cookie;
 
+	link_.copied = 0;
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 1);
 	CU_ASSERT_EQUAL(memcmp(outbound + 16, &word, 8), 0);
 	CU_ASSERT(written[0].src == outbound + 16 && written[0].region == &composed);
@@ -306,6 +307,7 @@ static void a_source_elsewhere_is_copied(void)
 	link_.outbound_bytes = 64;
 	put.offset = 60;
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EINVAL);
+	CU_ASSERT_EQUAL(link_.copied, 8);
 	mst_queue_fini(&q);
 }
 

@@ -131,8 +131,6 @@ static void copy(uint8_t *to, const void *src, size_t bytes)
 {
 	uint64_t word;
 
-	if (src == to || bytes == 0)
-		return;
 	if (bytes == sizeof(word) && (uintptr_t)to % sizeof(word) == 0) {
 		memcpy(&word, src, sizeof(word));
 		/* Relaxed: it races with the peer's atomic loads only. What must be seen with it is
@@ -175,7 +173,11 @@ int mst_shm_link_put(struct mst_link *link, const struct mst_put *put)
 		if (rc < 0)
 			return rc == -EPROTO ? -EPIPE : rc;
 	}
-	copy((uint8_t *)l->link.window + put->offset, put->src, put->bytes);
+	uint8_t *to = (uint8_t *)link->window + put->offset;
+	if (put->bytes > 0 && put->src != to) {
+		copy(to, put->src, put->bytes);
+		link->copied += put->bytes;
+	}
 	if (put->notify) {
 		mst_shm_ring_push(&l->out, put->imm);
 		ring_notify_fd(l);
