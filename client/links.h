@@ -40,7 +40,10 @@ struct mst_links {
 	/* The part that this worker serves first; then the others in turn. Each rank begins with
 	 * another server, so that not all workers turn to the same server at a time. */
 	uint32_t first;
-	uint32_t rank;  /* of this worker */
+	uint32_t rank; /* of this worker */
+	/* Bytes of gradients that were copied to the place that they are sent from. What put()
+	 * copies, such as records, each link counts itself. */
+	uint64_t copied;
 	uint32_t moved; /* servers by whose links something has come, bit by bit */
 	bool lost;      /* some link is lost */
 	bool detached;  /* this end has ended: all links are */

@@ -248,12 +248,14 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		rc = guarded(m, mst_client_guard_source(&m->guard, range, source->at));
 		return rc == 0 ? mst_outbound_lend(&m->outbound, slot, range, source) : rc;
 	}
-	if (source->at != NULL)
+	if (source->at != NULL) {
 		rc = mst_client_guard_copy(&m->guard, mst_contiguous_compose(&m->contiguous, slot),
 					   range, source->at);
-	else
+		m->links.copied += (range->end - range->begin) * m->outbound.type_size;
+	} else {
 		rc = mst_client_guard_look(&m->guard, mst_contiguous_gradient(&m->contiguous, slot),
 					   range);
+	}
 	rc = guarded(m, rc);
 	return rc == 0 ? mst_outbound_data(&m->outbound, slot, range, false) : rc;
 }

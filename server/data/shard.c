@@ -27,7 +27,8 @@ struct mst_shard {
 	/* REDUCE: the squares of the mean up to that element. */
 	struct mst_exact_sum squares;
 	uint64_t squared;
-	bool *spoilt; /* of tasks that are done, by number modulo the queue's size: it was not */
+	uint64_t copied; /* bytes of results, to workers */
+	bool *spoilt;    /* of tasks that are done, by number modulo the queue's size: it was not */
 	/* Written by its thread alone. */
 	_Atomic uint64_t done;   /* tasks that move data, so far */
 	_Atomic uint64_t cursor; /* elements of the one at work */
@@ -196,6 +197,11 @@ const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s)
 	return &s->squares;
 }
 
+uint64_t mst_shard_copied(const struct mst_shard *s)
+{
+	return s->copied;
+}
+
 /* One leaf, whose coefficient is the factor. */
 static struct mst_tree tree_of_mean(const struct mst_shard *s, const struct mst_task *task)
 {
@@ -237,7 +243,7 @@ static void partial_chunk(const struct mst_shard *s, const struct mst_task *task
 }
 
 /* Straight to where the worker reads it: what announces it is put when all shards are done. */
-static void answer_chunk(const struct mst_shard *s, const struct mst_task *task, uint64_t first,
+static void answer_chunk(struct mst_shard *s, const struct mst_task *task, uint64_t first,
 			 uint64_t count)
 {
 	const struct mst_aggregator *a = s->of;
@@ -247,6 +253,7 @@ static void answer_chunk(const struct mst_shard *s, const struct mst_task *task,
 
 	(void)mst_copy_finite(to + first * size, from + first * size, a->cfg.result_type, count,
 			      is_streamed(&a->cfg, a->cfg.result_type));
+	s->copied += count * size;
 }
 
 static void task_begin(struct mst_shard *s, const struct mst_task *task)

@@ -51,6 +51,9 @@ uint64_t mst_shard_reached(const struct mst_shard *s, uint64_t work);
 bool mst_shard_is_done(const struct mst_shard *s, uint64_t work);
 /* Once it is done with a REDUCE, and before the next: the squares of its range of the mean. */
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s);
+/* Bytes of results that it has copied to workers. Its thread, or anybody while it has nothing to
+ * do. */
+uint64_t mst_shard_copied(const struct mst_shard *s);
 /* Once it is done with it: has that work, a commit or a group, put out what is not finite here? */
 bool mst_shard_spoilt(const struct mst_shard *s, uint64_t work);
 

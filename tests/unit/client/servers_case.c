@@ -10,11 +10,13 @@
 
 void servers_transport(int argc, char **argv)
 {
-	if (argc != 2 || (strcmp(argv[1], "shm") != 0 && strcmp(argv[1], "far") != 0)) {
-		fprintf(stderr, "usage: %s shm|far\n", argv[0]);
+	const char *scheme = argc == 2 ? argv[1] : "";
+
+	fake_transport = strcmp(scheme, "far") == 0 ? &far : mst_transport_find(scheme);
+	if (fake_transport == NULL) {
+		fprintf(stderr, "usage: %s far|" MST_TRANSPORT_SCHEMES "\n", argv[0]);
 		exit(EXIT_FAILURE);
 	}
-	fake_transport = strcmp(argv[1], "far") == 0 ? &far : &mst_shm;
 	far_manner.linger_ns = 2 * MST_MS;
 	far_manner.room = 16;
 }

@@ -11,7 +11,8 @@
 #define ELEMS (FAKE_ELEMS + (SERVERS - 1) * FAKE_PART_ELEMS)
 #define RESULT 100000.0f /* plus its place: an element of a result */
 
-/* From the command line: shm or far. Links of the test need --wrap=mst_transport_of. */
+/* From the command line: far, or a transport of this build. Links of the test need
+ * --wrap=mst_transport_of. */
 void servers_transport(int argc, char **argv);
 
 extern _Atomic bool went_well; /* the script has come to its end */

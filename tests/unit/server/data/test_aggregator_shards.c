@@ -115,6 +115,49 @@ static void only_the_last_shard_wakes_the_aggregator(void)
 	end();
 }
 
+/* ---- copies of results ---- */
+
+static uint64_t copied(void)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < cfg.shards; i++)
+		bytes += mst_shard_copied(mst_aggregator_shard(aggregator, i));
+	return bytes;
+}
+
+static void answer_version(enum mst_where where)
+{
+	decide(&(struct mst_decision){
+		.kind = MST_DO_RELEASE,
+		.who = { 0, 1 },
+		.answer = { .number = 1, .version = 3, .newest = 3, .where = where } });
+	work_anyhow(7);
+}
+
+/* To where the worker reads it; or else it is put from where it is published, by nobody here. */
+static void a_result_is_copied_once_at_most(void)
+{
+	for (uint32_t count = 1; count <= 3; count++) {
+		shards = count;
+		begin_with(true, 300);
+		answer_version(MST_WHERE_COPIED);
+		CU_ASSERT_EQUAL(copied(), ELEMS * sizeof(float));
+		end();
+		shards = count;
+		begin_with(true, 300);
+		answer_version(MST_WHERE_IN_PLACE);
+		CU_ASSERT_EQUAL(copied(), 0);
+		end();
+		shards = count;
+		begin_with(false, 300);
+		answer_version(MST_WHERE_COPIED);
+		CU_ASSERT_EQUAL(report_parts_sent(0), note_count - 1);
+		CU_ASSERT_EQUAL(copied(), 0);
+		end();
+	}
+}
+
 /* A shard may be a job ahead of another: what the first reads of a version it has summed itself. */
 static void a_shard_goes_on_with_the_next_job_alone(void)
 {
@@ -329,6 +372,7 @@ static CU_TestInfo cases[] = {
 	  groups_of_a_job_that_failed_are_not_summed },
 	{ "a session that ends keeps its slot until its group is summed",
 	  a_session_that_ends_keeps_its_slot_until_its_group_is_summed },
+	{ "a result is copied once at most", a_result_is_copied_once_at_most },
 	CU_TEST_INFO_NULL,
 };
 
