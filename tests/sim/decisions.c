@@ -260,6 +260,29 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	sim_say("  version %" PRIu64 " of %" PRIu32, version, r->entry_count);
 }
 
+/* The factor follows from the means of all servers, each of which is there and counts once. */
+static void applied(const struct mst_decision *d)
+{
+	uint64_t version = d->apply.version;
+
+	if (obs.plan->clip == 0 || version != obs.applied + 1 || version > obs.commits) {
+		obs_violated("version %" PRIu64 " is applied after %" PRIu64 " of %" PRIu64,
+			     version, obs.applied, obs.commits);
+		return;
+	}
+	for (uint32_t k = 1; k < obs.plan->servers; k++) {
+		if (obs.executed_commits[k] < version)
+			obs_violated("version %" PRIu64 " is applied before member %" PRIu32
+				     " has its mean",
+				     version, k);
+	}
+	const char *wrong = expect_apply(version, d->apply.factor);
+	if (wrong != NULL)
+		obs_violated("version %" PRIu64 ": %s", version, wrong);
+	obs.applied = version;
+	sim_say("  version %" PRIu64 " is applied, times %a", version, (double)d->apply.factor);
+}
+
 /* Who goes on has handed in no more than the bound beyond the slowest. */
 static void check_bound(const struct mst_decision *d)
 {
@@ -392,6 +415,10 @@ static void finished(const struct mst_decision *d)
 	if (!mst_finish_failed(obs.why) && obs.open_count > 0)
 		obs_violated("the job ends, and %" PRIu32 " that were counted are in no version",
 			     obs.open_count);
+	if (!mst_finish_failed(obs.why) && obs.plan->clip != 0 && obs.applied != obs.commits)
+		obs_violated("the job ends, and of its %" PRIu64 " versions %" PRIu64
+			     " are applied",
+			     obs.commits, obs.applied);
 	sim_say("  the job ends, why %d", (int)obs.why);
 }
 
@@ -419,6 +446,9 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		break;
 	case MST_DO_COMMIT:
 		committed(d, record);
+		break;
+	case MST_DO_APPLY:
+		applied(d);
 		break;
 	case MST_DO_RELEASE:
 		released(d);

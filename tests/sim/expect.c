@@ -10,6 +10,11 @@
 
 #define VERSIONS_MAX 256u
 
+/* The squares of so many elements are summed at a time, in so many lanes. */
+#define BLOCK 4096u
+#define LANES 16u
+#define PARTIALS_MAX 64u
+
 #ifdef __clang__
 #pragma STDC FP_CONTRACT OFF
 #endif
@@ -17,6 +22,7 @@
 struct version {
 	bool known;
 	float *bits;
+	float factor; /* that its mean is multiplied by */
 	struct muster_share share[SIM_WORKERS_MAX];
 	uint32_t share_count;
 };
@@ -133,7 +139,7 @@ static void add_leaf(struct partial *p, const struct expect_item *item)
 }
 
 /* Return: where the sum is. */
-static const float *sum_of(struct expect_item *const *items, uint32_t count)
+static float *sum_of(struct expect_item *const *items, uint32_t count)
 {
 	struct partial total = { .sum = expected.row[ROW_TOTAL] };
 
@@ -154,6 +160,74 @@ static const float *sum_of(struct expect_item *const *items, uint32_t count)
 	}
 	return total.sum;
 }
+
+/* ---- the norm ---- */
+
+static double squares_of(const float *from, uint64_t count)
+{
+	double lane[LANES] = { 0 };
+
+	for (uint64_t i = 0; i < count; i++)
+		lane[i % LANES] += (double)from[i] * (double)from[i];
+	for (unsigned half = LANES / 2; half > 0; half /= 2) {
+		for (unsigned k = 0; k < half; k++)
+			lane[k] += lane[k + half];
+	}
+	return lane[0];
+}
+
+/* Numbers without a bit in common whose sum is exact, the least first (Shewchuk 1997). */
+struct exact {
+	double part[PARTIALS_MAX];
+	uint32_t count;
+};
+
+static void exact_add(struct exact *e, double x)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < e->count; i++) {
+		double y = e->part[i];
+		double high = fabs(x) < fabs(y) ? y : x, low = high == y ? x : y;
+		double sum = high + low, rest = low - (sum - high);
+		if (rest != 0)
+			e->part[kept++] = rest;
+		x = sum;
+	}
+	MST_ASSERT(kept < PARTIALS_MAX);
+	e->part[kept++] = x;
+	e->count = kept;
+}
+
+/* Rounded once: what is half way between two is decided by what lies below. */
+static double exact_value(const struct exact *e)
+{
+	uint32_t left = e->count;
+	double sum = e->part[--left], rest = 0;
+
+	while (left > 0 && rest == 0) {
+		double before = sum, next = e->part[--left];
+		sum = before + next;
+		rest = next - (sum - before);
+	}
+	if (left == 0 || (rest < 0) != (e->part[left - 1] < 0))
+		return sum;
+	double further = sum + 2 * rest;
+	return 2 * rest == further - sum ? further : sum;
+}
+
+static float factor_of(const float *mean)
+{
+	uint64_t elems = expected.plan->elems;
+	struct exact total = { .count = 0 };
+
+	for (uint64_t at = 0; at < elems; at += BLOCK)
+		exact_add(&total, squares_of(mean + at, elems - at < BLOCK ? elems - at : BLOCK));
+	double norm = sqrt(exact_value(&total));
+	return norm > expected.plan->clip ? (float)(expected.plan->clip / norm) : 1.0f;
+}
+
+/* ---- versions ---- */
 
 static float updated(float before, float g, float *momentum, float rate)
 {
@@ -178,20 +252,23 @@ static void sum_all(struct version *v, struct expect_item *const *items, uint32_
 		    float divisor, float rate)
 {
 	const struct sim_plan *p = expected.plan;
-	const float *totals = sum_of(items, count);
+	float *g = sum_of(items, count);
 
+	for (uint64_t i = 0; i < p->elems && divisor != 1.0f; i++) {
+		volatile float mean = g[i] / divisor;
+		g[i] = mean;
+	}
+	v->factor = p->clip != 0 ? factor_of(g) : 1.0f;
+	if (v->factor != 1.0f)
+		scale_all(g, v->factor);
 	v->bits = sim_alloc(p->elems * sizeof(float));
 	for (uint64_t i = 0; i < p->elems; i++) {
-		float total = totals[i];
-		volatile float mean = total / divisor;
-		if (divisor != 1.0f)
-			total = mean;
 		volatile float scaled = rate;
 		if (p->tensors > 0)
 			scaled = rate * expected.lr_scale[i];
+		v->bits[i] = g[i];
 		if (p->owner == MUSTER_SERVERS_OWN)
-			total = updated((v - 1)->bits[i], total, &expected.momentum[i], scaled);
-		v->bits[i] = total;
+			v->bits[i] = updated((v - 1)->bits[i], g[i], &expected.momentum[i], scaled);
 	}
 }
 
@@ -235,6 +312,15 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 	if (v->known)
 		sum_all(v, items, count, divisor, rate);
 	return NULL;
+}
+
+const char *expect_apply(uint64_t version, float factor)
+{
+	const struct version *v = &expected.version[version];
+
+	if (version >= VERSIONS_MAX || !v->known || v->factor == factor)
+		return NULL;
+	return "the factor of its mean is wrong";
 }
 
 void expect_spoil(uint64_t version, uint64_t newest)

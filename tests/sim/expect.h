@@ -31,6 +31,8 @@ void expect_weigh(struct expect_item *item);
  * divisor and rate. */
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
 			  float divisor, float rate);
+/* Its mean is multiplied by @factor. Return: NULL, or what is wrong with that. */
+const char *expect_apply(uint64_t version, float factor);
 /* Who is in @version may have written over it: nobody knows what it is, nor, where the servers own,
  * those after it up to @newest. */
 void expect_spoil(uint64_t version, uint64_t newest);

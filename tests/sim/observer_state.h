@@ -37,6 +37,7 @@ struct obs_state {
 	char violation[512];
 	struct obs_session *sessions;
 	uint64_t commits, judged;
+	uint64_t applied; /* of the commits, those whose reduce phase has ended */
 	bool finished, end_asked;
 	bool spoiled_counts; /* what is counted may be anything: a NaN too */
 	bool ever_lost;      /* a session has ended, or come again */
@@ -53,6 +54,7 @@ struct obs_state {
 	struct obs_order *order; /* what the lead has decided, in order */
 	uint32_t order_count, order_size;
 	uint32_t executed[SIM_SERVERS_MAX];
+	uint64_t executed_commits[SIM_SERVERS_MAX];
 	uint32_t server_hit; /* set: something has happened to them */
 	uint32_t ended, ended_well;
 	uint64_t lost_ns;       /* a server was lost for good; 0: none was */

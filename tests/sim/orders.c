@@ -17,7 +17,7 @@ static bool is_for_members(enum mst_decision_kind kind)
 {
 	return kind == MST_DO_START || kind == MST_DO_COUNT || kind == MST_DO_REGRANT ||
 	       kind == MST_DO_COMMIT || kind == MST_DO_RELEASE || kind == MST_DO_EVICT ||
-	       kind == MST_DO_FINISH || kind == MST_DO_SETTLE;
+	       kind == MST_DO_APPLY || kind == MST_DO_FINISH || kind == MST_DO_SETTLE;
 }
 
 static uint64_t figure_of(float a, float b)
@@ -34,8 +34,8 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 {
 	struct obs_order o = { .kind = d->kind };
 
-	if (d->kind != MST_DO_START && d->kind != MST_DO_COMMIT && d->kind != MST_DO_FINISH &&
-	    d->kind != MST_DO_SETTLE)
+	if (d->kind != MST_DO_START && d->kind != MST_DO_COMMIT && d->kind != MST_DO_APPLY &&
+	    d->kind != MST_DO_FINISH && d->kind != MST_DO_SETTLE)
 		o.who = d->who;
 	switch (d->kind) {
 	case MST_DO_COUNT:
@@ -50,6 +50,10 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 		o.figure[2] = figure_of(r->divisor, r->scalar[MST_SCALAR_RATE]);
 		o.figure[1] = d->commit.version;
 		o.figure[0] = d->commit.buffer;
+		break;
+	case MST_DO_APPLY:
+		o.figure[0] = d->apply.version;
+		o.figure[1] = figure_of(d->apply.factor, 0);
 		break;
 	case MST_DO_START:
 		o.figure[0] = d->commit.buffer;
@@ -100,6 +104,7 @@ void obs_executed(uint32_t server, const struct mst_decision *d, const struct ms
 	struct obs_order o = order_of(d, record);
 	uint32_t number = obs.executed[server]++;
 
+	obs.executed_commits[server] += d->kind == MST_DO_COMMIT;
 	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank ^ (uint64_t)server << 16);
 	if (number >= obs.order_count)
 		obs_violated("member %" PRIu32 " executes order %" PRIu32

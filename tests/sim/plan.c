@@ -61,6 +61,20 @@ static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)
 			       p->momentum);
 }
 
+/* A reduce phase: each version takes a round between the servers more. From a source of its own:
+ * all else is what it would be without. */
+static void draw_clip(struct sim_plan *p)
+{
+	size_t used = strlen(p->optimizer);
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x636c6970));
+	if (p->owner != MUSTER_SERVERS_OWN || p->add || !chance(&r, 0.4))
+		return;
+	p->clip = (double)(UINT64_C(1) << below(&r, 7)); /* means are longer, and shorter */
+	(void)snprintf(p->optimizer + used, sizeof(p->optimizer) - used, ",clip=%g", p->clip);
+}
+
 /* Few, and in one world of 25 many. Of those what is drawn comes from a source of its own: all
  * other worlds are what they would be without. */
 static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
@@ -82,6 +96,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	p->result_type = MUSTER_F32;
 	draw_policy(r, p);
 	draw_optimizer(r, p);
+	draw_clip(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
 	p->rule.divide = !p->add;
@@ -384,6 +399,35 @@ static void draw_faults_of_several(struct mst_rand *r, struct sim_plan *p)
 		draw_comeback(r, p);
 }
 
+/* Between a commit and the word of the lead that ends its reduce phase: links between servers are
+ * lost with a report or that word on them, or a server is. From a source of its own. */
+static void draw_faults_of_reduce(struct sim_plan *p)
+{
+	static const enum sim_fault_kind kinds[] = { SIM_FAULT_BREAK, SIM_FAULT_BREAK,
+						     SIM_FAULT_BREAK, SIM_FAULT_STALL,
+						     SIM_FAULT_KILL,  SIM_FAULT_POWER_OFF };
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x726564756365));
+	if (p->clip == 0 || !chance(&r, 0.5))
+		return;
+	for (uint64_t count = between(&r, 1, 2); count > 0; count--) {
+		uint32_t member = (uint32_t)between(&r, 1, p->servers - 1);
+		bool of_lead = chance(&r, 0.3);
+		struct sim_fault f = { .kind = kinds[below(&r, sizeof(kinds) / sizeof(kinds[0]))],
+				       .target = sim_target_of_server(of_lead ? 0 : member),
+				       .with = of_lead ? (int)member : 0,
+				       .span_ns = draw_gap(&r, p) };
+		if (f.kind != SIM_FAULT_BREAK && f.kind != SIM_FAULT_STALL)
+			f.with = SIM_ALL;
+		f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,
+					       .server = chance(&r, 0.5) ? 0 : (int)member,
+					       .nth = (uint32_t)between(&r, 1, p->commits),
+					       .after_ns = between(&r, 0, 500 * 1000) };
+		add_fault(p, &f);
+	}
+}
+
 /* A member loses power while every worker computes for long: nobody sends anything that the member
  * would have to take, and its silence alone tells the lead. Drawn from a source of its own. */
 static void draw_quiet_loss(struct sim_plan *p)
@@ -483,106 +527,9 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	draw_servers(&r, p);
 	if (!whole && p->servers > 1) {
 		draw_faults_of_several(&r, p);
+		draw_faults_of_reduce(p);
 		draw_quiet_loss(p);
 		draw_standstill(p);
 	}
 	draw_blocked_log(p);
-}
-
-bool sim_plan_hits(const struct sim_plan *p, int target)
-{
-	for (uint32_t i = 0; i < p->fault_count; i++) {
-		const struct sim_fault *f = &p->fault[i];
-		if (!f->left_out && f->target == target && sim_fault_is_felt(f->kind))
-			return true;
-	}
-	return false;
-}
-
-bool sim_plan_is_calm(const struct sim_plan *p)
-{
-	for (uint32_t i = 0; i < p->fault_count; i++) {
-		if (sim_fault_is_felt(p->fault[i].kind))
-			return false;
-	}
-	return true;
-}
-
-bool sim_plan_has(const struct sim_plan *p, const char *fault)
-{
-	for (uint32_t i = 0; i < p->fault_count; i++) {
-		const struct sim_fault *f = &p->fault[i];
-		const char *who = "member";
-		char own[32];
-		if (!sim_target_is_server(f->target))
-			who = "rank";
-		else if (f->target == SIM_SERVER)
-			who = "lead";
-		(void)snprintf(own, sizeof(own), "%s@%s", sim_fault_name(f->kind), who);
-		if (!f->left_out && strcmp(own, fault) == 0)
-			return true;
-	}
-	return false;
-}
-
-int sim_plan_blocks_log_of(const struct sim_plan *p)
-{
-	for (uint32_t i = 0; i < p->fault_count; i++) {
-		const struct sim_fault *f = &p->fault[i];
-		if (!f->left_out && f->kind == SIM_FAULT_LOG)
-			return (int)sim_server_of_target(f->target);
-	}
-	return -1;
-}
-
-/* Of a link that is made anew: the member waits a little, asks, and dials. */
-#define RELINK_NS (70 * MST_MS)
-
-/* How long a fault keeps a server from others; MST_NEVER: for good. */
-static uint64_t gap_of(const struct sim_fault *f)
-{
-	switch (f->kind) {
-	case SIM_FAULT_FREEZE:
-	case SIM_FAULT_STALL:
-	case SIM_FAULT_DELAY:
-	case SIM_FAULT_DEAF:
-	case SIM_FAULT_HANG:
-		return f->span_ns;
-	case SIM_FAULT_BREAK:
-		return RELINK_NS;
-	case SIM_FAULT_SUSPEND: /* nobody was silent, for nobody listened */
-		return 0;
-	default:
-		return MST_NEVER;
-	}
-}
-
-static bool stands_still(enum sim_fault_kind kind)
-{
-	return kind == SIM_FAULT_FREEZE || kind == SIM_FAULT_DEAF || kind == SIM_FAULT_HANG;
-}
-
-/* A server that stands still is waited for as long as its lease says, but for half a lease of
- * workers, in which a heartbeat more may be lost; and no time passes for workers after three
- * quarters of one. What else keeps it from others: half a lease. Of patience workers may use up a
- * fourth, what keeps servers apart another, both together with standstills three. */
-bool sim_plan_servers_hold(const struct sim_plan *p)
-{
-	uint64_t half_ns = p->lease_ns / 2, noticed_ns = half_ns + p->lease_ns / 4;
-	uint64_t all = 0, apart = 0, charged = 0;
-
-	for (uint32_t i = 0; i < p->fault_count; i++) {
-		const struct sim_fault *f = &p->fault[i];
-		if (f->left_out || !sim_target_is_server(f->target) || !sim_fault_is_felt(f->kind))
-			continue;
-		uint64_t gap = gap_of(f);
-		if (p->servers == 1 || gap == MST_NEVER)
-			return false;
-		bool still = stands_still(f->kind);
-		all += gap;
-		apart += still ? 0 : gap;
-		charged += still && gap > noticed_ns ? noticed_ns : gap;
-	}
-	return apart <= half_ns && apart <= p->patience_ns / 4 && charged <= p->patience_ns / 2 &&
-	       all <= sim_plan_server_lease_ns(p) - half_ns && all <= p->join_ns / 2;
 }

@@ -103,6 +103,7 @@ struct sim_plan {
 	char policy[32], optimizer[48];
 	struct mst_rule rule; /* what they come to */
 	double lr, momentum;
+	double clip; /* the norm that a longer mean is scaled down to; 0: none is */
 	bool add;
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
 	bool guarded;      /* what is not finite is not published */

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* What others want to know of a plan: who is hit by what, and whether anybody may lose by it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "tests/sim/plan.h"
+
+bool sim_plan_hits(const struct sim_plan *p, int target)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		const struct sim_fault *f = &p->fault[i];
+		if (!f->left_out && f->target == target && sim_fault_is_felt(f->kind))
+			return true;
+	}
+	return false;
+}
+
+bool sim_plan_is_calm(const struct sim_plan *p)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		if (sim_fault_is_felt(p->fault[i].kind))
+			return false;
+	}
+	return true;
+}
+
+bool sim_plan_has(const struct sim_plan *p, const char *fault)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		const struct sim_fault *f = &p->fault[i];
+		const char *who = "member";
+		char own[32];
+		if (!sim_target_is_server(f->target))
+			who = "rank";
+		else if (f->target == SIM_SERVER)
+			who = "lead";
+		(void)snprintf(own, sizeof(own), "%s@%s", sim_fault_name(f->kind), who);
+		if (!f->left_out && strcmp(own, fault) == 0)
+			return true;
+	}
+	return false;
+}
+
+int sim_plan_blocks_log_of(const struct sim_plan *p)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		const struct sim_fault *f = &p->fault[i];
+		if (!f->left_out && f->kind == SIM_FAULT_LOG)
+			return (int)sim_server_of_target(f->target);
+	}
+	return -1;
+}
+
+/* Of a link that is made anew: the member waits a little, asks, and dials. */
+#define RELINK_NS (70 * MST_MS)
+
+/* How long a fault keeps a server from others; MST_NEVER: for good. */
+static uint64_t gap_of(const struct sim_fault *f)
+{
+	switch (f->kind) {
+	case SIM_FAULT_FREEZE:
+	case SIM_FAULT_STALL:
+	case SIM_FAULT_DELAY:
+	case SIM_FAULT_DEAF:
+	case SIM_FAULT_HANG:
+		return f->span_ns;
+	case SIM_FAULT_BREAK:
+		return RELINK_NS;
+	case SIM_FAULT_SUSPEND: /* nobody was silent, for nobody listened */
+		return 0;
+	default:
+		return MST_NEVER;
+	}
+}
+
+static bool stands_still(enum sim_fault_kind kind)
+{
+	return kind == SIM_FAULT_FREEZE || kind == SIM_FAULT_DEAF || kind == SIM_FAULT_HANG;
+}
+
+/* A server that stands still is waited for as long as its lease says, but for half a lease of
+ * workers, in which a heartbeat more may be lost; and no time passes for workers after three
+ * quarters of one. What else keeps it from others: half a lease. Of patience workers may use up a
+ * fourth, what keeps servers apart another, both together with standstills three. */
+bool sim_plan_servers_hold(const struct sim_plan *p)
+{
+	uint64_t half_ns = p->lease_ns / 2, noticed_ns = half_ns + p->lease_ns / 4;
+	uint64_t all = 0, apart = 0, charged = 0;
+
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		const struct sim_fault *f = &p->fault[i];
+		if (f->left_out || !sim_target_is_server(f->target) || !sim_fault_is_felt(f->kind))
+			continue;
+		uint64_t gap = gap_of(f);
+		if (p->servers == 1 || gap == MST_NEVER)
+			return false;
+		bool still = stands_still(f->kind);
+		all += gap;
+		apart += still ? 0 : gap;
+		charged += still && gap > noticed_ns ? noticed_ns : gap;
+	}
+	return apart <= half_ns && apart <= p->patience_ns / 4 && charged <= p->patience_ns / 2 &&
+	       all <= sim_plan_server_lease_ns(p) - half_ns && all <= p->join_ns / 2;
+}
