@@ -37,7 +37,7 @@ float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact
 {
 	double norm = sqrt(mst_exact_value(squares));
 
-	return isfinite(norm) ? (float)o->row->factor(o->parameter, norm) : 1;
+	return isfinite(norm) ? (float)o->row->factor(o->parameter[o->row->reduces], norm) : 1;
 }
 
 void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,

@@ -58,7 +58,7 @@ struct mst_optim {
 	/* The reduce phase: where the parameter `reduces` is not 0, the mean is kept until its norm
 	 * is known, that of the whole vector over all servers, and multiplied by the factor that
 	 * the leader makes of it. NULL: there is no such phase, and a commit is one pass. */
-	double (*factor)(const double *parameter, double norm);
+	double (*factor)(double limit, double norm); /* @limit: the parameter `reduces` */
 	unsigned reduces;
 	/* Tensors may have scales of their own: of the rate of the version, and of the parameter
 	 * `decay`. Else tables with scales are refused. */

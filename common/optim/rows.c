@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table. */
+#include <assert.h>
 #include <float.h>
 #include <string.h>
 
@@ -13,15 +14,19 @@
 #define CLIP_HELP                                                                                  \
 	"the norm, over the whole vector, that a longer mean gradient is scaled down to; 0: none is"
 
+/* Every optimiser with a rate has it first. */
+#define LR 0
+static_assert(MST_SGD_LR == LR && MST_ADAGRAD_LR == LR, "rate_alone() serves them all");
+
 static void rate_alone(const double *parameter, const struct mst_optim_version *v, double *scalar)
 {
-	scalar[MST_SCALAR_RATE] = parameter[MST_SGD_LR] * v->lr_scale;
+	scalar[MST_SCALAR_RATE] = parameter[LR] * v->lr_scale;
 }
 
-/* A mean that is longer than that is shortened to it. */
-static double clip(const double *parameter, double norm)
+/* A mean that is longer than @limit is shortened to it. */
+static double clip(double limit, double norm)
 {
-	return norm > parameter[MST_SGD_CLIP] ? parameter[MST_SGD_CLIP] / norm : 1;
+	return norm > limit ? limit / norm : 1;
 }
 
 static const struct mst_optim rows[] = {
@@ -64,6 +69,40 @@ static const struct mst_optim rows[] = {
 		.scales = true,
 		.decay = MST_SGD_DECAY,
 		.apply = { MST_ISAS(KERNEL, sgd) },
+	},
+	{
+		.name = "adagrad",
+		.help = "a step down the mean gradient, each element divided by the root of the "
+			"sum of its squares so far",
+		.divides = true,
+		.parameter = {
+			[MST_ADAGRAD_LR] = { .name = "lr",
+					     .fallback = 0.01,
+					     .min = 0,
+					     .max = (double)FLT_MAX,
+					     .above_min = true,
+					     .help = "the rate" },
+			[MST_ADAGRAD_EPSILON] = { .name = "epsilon",
+						  .fallback = 1e-10,
+						  .min = (double)FLT_MIN,
+						  .max = (double)FLT_MAX,
+						  .help = "added to the root before it divides" },
+			[MST_ADAGRAD_DECAY] = { .name = "decay",
+						.min = 0,
+						.max = (double)FLT_MAX,
+						.help = DECAY_HELP },
+			[MST_ADAGRAD_CLIP] = { .name = "clip",
+					       .min = 0,
+					       .max = (double)FLT_MAX,
+					       .help = CLIP_HELP },
+		},
+		.state = { [MST_ADAGRAD_STATE_SQUARES] = { "squares", MST_ADAGRAD_LR } },
+		.scalars = rate_alone,
+		.factor = clip,
+		.reduces = MST_ADAGRAD_CLIP,
+		.scales = true,
+		.decay = MST_ADAGRAD_DECAY,
+		.apply = { MST_ISAS(KERNEL, adagrad) },
 	},
 	{
 		.name = "add",

@@ -6,8 +6,8 @@ usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
                         [--lr-scale auto|linear|none] [--compensate] [--kills] [--seen VERDICT]
                         [--never VERDICT] [--told N] [--count N] [--versions N]
 
-SPEC is sgd:LR,MU with further figures as musterd has them (sgd:0.1,0.9,nesterov=1,decay=0.01), add,
-or none. A last figure tensors=N says that the crowd gave N tensors with scales.
+SPEC is none, or an optimiser as musterd has it (adagrad:lr=0.1,clip=5); sgd:0.1,0.9 is short for a
+rate and a momentum. A last figure tensors=N says that the crowd gave N tensors with scales.
 """
 import argparse
 import sys

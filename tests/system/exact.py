@@ -40,6 +40,21 @@ CASES = {
         ["sgd:0.1,0.9,clip=12"],
         0,
     ),
+    "adagrad": (
+        3,
+        ["--policy", "bsp", "--commits", "40", "--optimizer", "adagrad:lr=0.1"],
+        [],
+        ["adagrad:lr=0.1"],
+        0,
+    ),
+    "adagrad_shards": (
+        3,
+        ["--policy", "kbatchasync:3", "--commits", "30", "--shards", "3", "--chunk", "4K",
+         "--optimizer", "adagrad:lr=0.1,epsilon=1e-6,decay=0.01,clip=5"],
+        ["elems=23001", "result_type=bf16"],
+        ["adagrad:lr=0.1,epsilon=1e-6,decay=0.01,clip=5"],
+        0,
+    ),
     "clip_async": (
         4,
         ["--policy", "async", "--commits", "120", "--optimizer", "sgd:lr=0.1,momentum=0.9,clip=1"],

@@ -388,10 +388,13 @@ class Rules:
         self.optimizer, self.group, self.weigh = optimizer, group, weigh
         self.linear = lr_scale == "linear" or (lr_scale == "auto" and not compensate)
         self.compensate = compensate
-        figures = optimizer.removeprefix("sgd:").split(",") if optimizer[:4] == "sgd:" else "00"
-        self.lr, self.momentum = map(float, figures[:2])
-        more = dict(figure.split("=") for figure in figures[2:])
-        self.clip = float(more.get("clip", 0))
+        self.optimizer, _, figures = optimizer.partition(":")
+        named = [f if "=" in f else f"{name}={f}"  # sgd:0.1,0.9 is short for its rate and momentum
+                 for f, name in itertools.zip_longest(figures.split(","), ("lr", "momentum"))
+                 if f]
+        more = dict(figure.split("=") for figure in named)
+        self.lr, self.momentum = float(more.get("lr", 0)), float(more.get("momentum", 0))
+        self.clip, self.epsilon = float(more.get("clip", 0)), float(more.get("epsilon", 1e-10))
         self.nesterov, self.decay = more.get("nesterov") == "1", float(more.get("decay", 0))
         self.tensors = int(more.get("tensors", 0))
 
@@ -470,7 +473,7 @@ class Model:
         job = logs[0]
         starts = [log.path + ".start" for log in logs if os.path.exists(log.path + ".start")]
         self.rules, self.workers = rules, job.workers
-        self.momentum = np.float32(0)
+        self.state = np.float32(0)  # sgd: the momentum; adagrad: the sum of squares
         self.lr_scale, self.decay_scale = scales(job.elems, rules.tensors)
         if starts:
             with open(starts[0], "rb") as f:
@@ -479,25 +482,28 @@ class Model:
             self.theta = through(values(job.elems, 999, 0, 0), job.result_type)
 
     def after(self, total, count):
-        """(result, parameters, momentum) with a version's total."""
+        """(result, parameters, state) with a version's total."""
         r = self.rules
         if r.optimizer == "none":
-            return total, self.theta, self.momentum
+            return total, self.theta, self.state
         if r.optimizer == "add":
             theta = self.theta + total
-            return theta, theta, self.momentum
+            return theta, theta, self.state
         eta = np.float32(r.lr * (count / self.workers if r.linear else 1.0))
-        momentum = self.momentum
+        state = self.state
         if r.clip != 0:
             total = clipped(total, r.clip)
         decay = np.float32(r.decay) * self.decay_scale
         if r.decay != 0:
             total = np.where(decay == 0, total, total + decay * self.theta)
-        if r.momentum != 0:
-            momentum = np.float32(r.momentum) * momentum + total
-            total = total + np.float32(r.momentum) * momentum if r.nesterov else momentum
+        if r.optimizer == "adagrad":
+            state = state + total * total
+            total = total / (np.sqrt(state) + np.float32(r.epsilon))
+        elif r.momentum != 0:
+            state = np.float32(r.momentum) * state + total
+            total = total + np.float32(r.momentum) * state if r.nesterov else state
         theta = self.theta - eta * self.lr_scale * total
-        return theta, theta, momentum
+        return theta, theta, state
 
 
 def recompute(version, seen, ways, model, job):
@@ -505,11 +511,11 @@ def recompute(version, seen, ways, model, job):
     tried = []
     for have in ways:
         check_set(version, seen, have)
-        result, theta, momentum = model.after(mean_of(version, have, model.rules), len(have))
+        result, theta, state = model.after(mean_of(version, have, model.rules), len(have))
         bits = checksum(stored(result, job.result_type))
         tried.append(f"{bits} of {have}")
         if bits == seen.sample:
-            model.theta, model.momentum = theta, momentum
+            model.theta, model.state = theta, state
             return have
     raise Broken(f"version {version}: workers saw {seen.sample}, its set {seen.set} gives "
                  + ("; or ".join(tried) or "nothing: its contributions are not there"))
@@ -589,7 +595,7 @@ def prove(prefix, rules, kills=False):
             if not have or any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
-            _, model.theta, model.momentum = model.after(total, len(have))
+            _, model.theta, model.state = model.after(total, len(have))
         else:
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])

@@ -160,6 +160,31 @@ static void print_sgd(struct mst_rand *rand, const float *theta, const float *g,
 	print_floats("momentum2", m, ELEMS);
 }
 
+/* With a sum of squares that some steps have left behind, and with decay or without. */
+static void print_adagrad(struct mst_rand *rand, const float *theta, const float *g)
+{
+	struct mst_figures f = { .parameter = { [MST_ADAGRAD_EPSILON] = 1e-10f },
+				 .scalar = { [MST_SCALAR_RATE] = (float)mst_rand_unit(rand) } };
+	float next[ELEMS], squares[ELEMS];
+
+	if (mst_rand_below(rand, 2) == 0)
+		f.parameter[MST_ADAGRAD_DECAY] = (float)mst_rand_unit(rand);
+	for (size_t i = 0; i < ELEMS; i++)
+		squares[i] = (float)mst_rand_below(rand, 3) * (float)mst_rand_unit(rand);
+	print_patterns("squares3", squares, sizeof(float), ELEMS);
+	print_patterns("figures3", f.parameter, sizeof(float), MST_PARAMETERS_MAX);
+	print_patterns("eta3", f.scalar, sizeof(float), 1);
+	optim_case_apply("adagrad",
+			 &(struct mst_apply){ .next = next,
+					      .theta = theta,
+					      .mean = g,
+					      .state = { [MST_ADAGRAD_STATE_SQUARES] = squares },
+					      .figures = &f,
+					      .count = ELEMS });
+	print_floats("adagrad", next, ELEMS);
+	print_floats("sum3", squares, ELEMS);
+}
+
 static void print_updates(struct mst_rand *rand, const float *g)
 {
 	float theta[ELEMS], next[ELEMS], m[ELEMS], eta = (float)mst_rand_unit(rand);
@@ -177,6 +202,7 @@ static void print_updates(struct mst_rand *rand, const float *g)
 	optim_case_step_add(next, theta, g, ELEMS);
 	print_floats("add", next, ELEMS);
 	print_sgd(rand, theta, g, m);
+	print_adagrad(rand, theta, g);
 	print_norm(rand);
 }
 

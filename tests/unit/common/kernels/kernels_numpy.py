@@ -91,6 +91,14 @@ def sgd(case, theta, mean):
     return theta - floats(case["eta2"]) * slope, m
 
 
+def adagrad(case, theta, mean):
+    """As PyTorch's Adagrad. Return: the parameters and the sum of squares."""
+    _, epsilon, decay, *_ = floats(case["figures3"])
+    g = mean + decay * theta if decay != 0 else mean
+    total = floats(case["squares3"]) + g * g
+    return theta - floats(case["eta3"]) * (g / (np.sqrt(total) + epsilon)), total
+
+
 def squares(block):
     """As the kernels: sixteen lanes, each in order; then their halves."""
     padded = np.zeros(-(-len(block) // 16) * 16)
@@ -119,7 +127,9 @@ def expected(case):
         m = mu * m + mean
     slope = m if mu[0] != 0 else mean
     sgd2, momentum2 = sgd(case, theta, mean)
-    return {"sgd2": to_f32(sgd2), "momentum2": to_f32(momentum2),
+    theta3, sum3 = adagrad(case, theta, mean)
+    return {"adagrad": to_f32(theta3), "sum3": to_f32(sum3),
+            "sgd2": to_f32(sgd2), "momentum2": to_f32(momentum2),
             "f32": to_f32(mean), "bf16": to_bf16(mean), "f16": to_f16(mean),
             "sgd": to_f32(theta - eta * slope), "momentum": to_f32(m), "add": to_f32(theta + mean)}
 

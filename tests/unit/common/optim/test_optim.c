@@ -57,7 +57,7 @@ static void a_bad_optimizer_is_told_what_is_wrong(void)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {
-		{ "", "\"\" is neither sgd nor add, such as sgd:lr=0.1,momentum=0.9" },
+		{ "", "\"\" is neither sgd, adagrad nor add, such as sgd:lr=0.1,momentum=0.9" },
 		{ "adam", "\"adam\" is neither" },
 		{ "SGD", "did you mean sgd?" },
 		{ "ad", "did you mean add?" },

@@ -143,7 +143,7 @@ static void what_cannot_be_is_refused_in_a_reason(void)
 
 static void an_optimizer_that_cannot_be_is_refused(void)
 {
-	CU_ASSERT(refuses("option --optimizer: \"adam\" is neither sgd nor add",
+	CU_ASSERT(refuses("option --optimizer: \"adam\" is neither sgd, adagrad nor add",
 			  FLAGS("-n5", "--optimizer=adam")));
 	CU_ASSERT(refuses("option --optimizer: lr 0 has to be above 0",
 			  FLAGS("-n5", "--optimizer=sgd:lr=0")));
