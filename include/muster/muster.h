@@ -341,7 +341,8 @@ int muster_pull(struct muster *m);
  * Once a call has returned an error that ends the session or the job (-ENOTCONN, -EHOSTDOWN,
  * -ESTALE, -EPROTO), or muster_close() has returned, nothing is written there any more; if an ask
  * was out, its contents are undefined. The program must not free it before muster_close() has
- * returned. It need not begin or end on a page; each handle needs memory of its own.
+ * returned. It need not begin or end on a page; each handle needs memory of its own. Children of
+ * fork() have it as they have any other.
  * Blocks at most wait_ms.
  * Return: 0; 1 more outcomes are ready, call again at once; -ETIMEDOUT and -EINTR call again,
  * -ETIMEDOUT also after a lease in which a server was silent; shared errors.

@@ -343,8 +343,10 @@ static void a_source_of_a_region_is_lent_until_it_is_through(void)
 static void a_source_outside_of_its_region_is_refused(void)
 {
 	struct mst_region region = { .base = outbound + 4096, .bytes = 100 };
+	struct mst_region target = { .base = outbound + 4096, .bytes = 100, .target = true };
 	struct mst_queue q = queue_of(1, 64);
 	const struct mst_put bad[] = {
+		{ .src = outbound + 4096, .bytes = 100, .region = &target },
 		{ .src = outbound + 4095, .bytes = 100, .region = &region },
 		{ .src = outbound + 4096, .bytes = 101, .region = &region },
 		{ .src = outbound + 4196, .bytes = 1, .region = &region },
