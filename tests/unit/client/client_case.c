@@ -7,31 +7,31 @@
 #include "common/base/clock.h"
 #include "tests/ut.h"
 
-struct fake_lead fake;
-struct muster *m;
-struct muster_outcome out;
-void *fake_result_into;
+struct fake_lead client_fake;
+struct muster *client_handle;
+struct muster_outcome client_outcome;
+void *client_result_into;
 static uint64_t began_ns;
 
-struct muster_options options_for(const char *server, uint32_t join_ms)
+struct muster_options client_options_for(const char *server, uint32_t join_ms)
 {
 	struct muster_options opt = MUSTER_OPTIONS;
 
 	opt.server = server;
 	opt.elems = FAKE_ELEMS;
 	opt.join_ms = join_ms;
-	opt.wait_ms = SHORT_MS;
-	out = (struct muster_outcome)MUSTER_OUTCOME;
+	opt.wait_ms = CLIENT_SHORT_MS;
+	client_outcome = (struct muster_outcome)MUSTER_OUTCOME;
 	began_ns = mst_now_ns();
 	return opt;
 }
 
-uint64_t took_ms(void)
+uint64_t client_took_ms(void)
 {
 	return (mst_now_ns() - began_ns) / MST_MS;
 }
 
-bool says(const char *reason, const char *word)
+bool client_says(const char *reason, const char *word)
 {
 	if (strstr(reason, word) != NULL)
 		return true;
@@ -39,35 +39,35 @@ bool says(const char *reason, const char *word)
 	return false;
 }
 
-int open_fake(bool (*script)(struct fake_lead *), uint32_t join_ms)
+int client_open(bool (*script)(struct fake_lead *), uint32_t join_ms)
 {
-	fake_open(&fake, script);
-	struct muster_options opt = options_for(fake.address, join_ms);
-	m = NULL;
-	return muster_open(&opt, &m);
+	fake_open(&client_fake, script);
+	struct muster_options opt = client_options_for(client_fake.address, join_ms);
+	client_handle = NULL;
+	return muster_open(&opt, &client_handle);
 }
 
-int open_fake_servers(bool (*script)(struct fake_lead *), uint32_t servers)
+int client_open_servers(bool (*script)(struct fake_lead *), uint32_t servers)
 {
-	fake_open_servers(&fake, script, servers);
-	struct muster_options opt = options_for(fake.address, LONG_MS);
-	opt.elems = fake.welcome.elems;
-	opt.result_into = fake_result_into;
-	m = NULL;
-	return muster_open(&opt, &m);
+	fake_open_servers(&client_fake, script, servers);
+	struct muster_options opt = client_options_for(client_fake.address, CLIENT_LONG_MS);
+	opt.elems = client_fake.welcome.elems;
+	opt.result_into = client_result_into;
+	client_handle = NULL;
+	return muster_open(&opt, &client_handle);
 }
 
-void close_both(void)
+void client_close(void)
 {
-	fake_release(&fake);
-	muster_close(m);
-	fake_close(&fake);
-	m = NULL;
+	fake_release(&client_fake);
+	muster_close(client_handle);
+	fake_close(&client_fake);
+	client_handle = NULL;
 }
 
-void begin(bool (*script)(struct fake_lead *))
+void client_begin(bool (*script)(struct fake_lead *))
 {
-	CU_ASSERT_EQUAL_FATAL(open_fake(script, LONG_MS), 0);
-	CU_ASSERT_EQUAL_FATAL(muster_start(m, NULL, &out), 0);
+	CU_ASSERT_EQUAL_FATAL(client_open(script, CLIENT_LONG_MS), 0);
+	CU_ASSERT_EQUAL_FATAL(muster_start(client_handle, NULL, &client_outcome), 0);
 	began_ns = mst_now_ns();
 }

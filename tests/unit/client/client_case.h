@@ -6,22 +6,23 @@
 #include "muster/muster.h"
 #include "tests/unit/client/fake_lead.h"
 
-#define LONG_MS 8000u
-#define SHORT_MS 300u /* also every handle's wait_ms */
+#define CLIENT_LONG_MS 8000u
+#define CLIENT_SHORT_MS 300u /* also every handle's wait_ms */
 
-extern struct fake_lead fake;
-extern struct muster *m;
-extern struct muster_outcome out;
-extern void *fake_result_into; /* options.result_into of open_fake_servers(); usually NULL */
+extern struct fake_lead client_fake;
+extern struct muster *client_handle;
+extern struct muster_outcome client_outcome;
+extern void *client_result_into; /* options.result_into of client_open_servers(); usually NULL */
 
 /* Also starts the clock of took_ms(). */
-struct muster_options options_for(const char *server, uint32_t join_ms);
-int open_fake(bool (*script)(struct fake_lead *), uint32_t join_ms);
-int open_fake_servers(bool (*script)(struct fake_lead *), uint32_t servers);
-void begin(bool (*script)(struct fake_lead *)); /* opened and started; the clock starts anew */
-void close_both(void);
+struct muster_options client_options_for(const char *server, uint32_t join_ms);
+int client_open(bool (*script)(struct fake_lead *), uint32_t join_ms);
+int client_open_servers(bool (*script)(struct fake_lead *), uint32_t servers);
+void client_begin(
+	bool (*script)(struct fake_lead *)); /* opened and started; the clock starts anew */
+void client_close(void);
 
-uint64_t took_ms(void);
-bool says(const char *reason, const char *word); /* prints both if not */
+uint64_t client_took_ms(void);
+bool client_says(const char *reason, const char *word); /* prints both if not */
 
 #endif

@@ -28,37 +28,37 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 	return strncmp(address, "far:", 4) == 0 ? &far : __real_mst_transport_of(address);
 }
 
-_Atomic bool went_well;
-_Atomic int stage;
+_Atomic bool servers_went_well;
+_Atomic int servers_stage;
 
-bool ends_well(struct fake_lead *f)
+bool servers_end_well(struct fake_lead *f)
 {
-	atomic_store(&went_well, true);
+	atomic_store(&servers_went_well, true);
 	return fake_stay(f);
 }
 
-bool await_stage(struct fake_lead *f, int wanted)
+bool servers_await_stage(struct fake_lead *f, int wanted)
 {
-	while (atomic_load(&stage) < wanted && !atomic_load(&f->released))
+	while (atomic_load(&servers_stage) < wanted && !atomic_load(&f->released))
 		fake_turn(f);
 	return !atomic_load(&f->released);
 }
 
-void begin_servers(bool (*script)(struct fake_lead *))
+void servers_begin(bool (*script)(struct fake_lead *))
 {
-	atomic_store(&went_well, false);
-	atomic_store(&stage, 0);
-	int rc = open_fake_servers(script, SERVERS);
+	atomic_store(&servers_went_well, false);
+	atomic_store(&servers_stage, 0);
+	int rc = client_open_servers(script, SERVERS_COUNT);
 	if (rc != 0)
 		printf("\n%s\n", muster_error(NULL));
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
-	CU_ASSERT_EQUAL_FATAL(muster_start(m, NULL, &out), 0);
+	CU_ASSERT_EQUAL_FATAL(muster_start(client_handle, NULL, &client_outcome), 0);
 }
 
-void end_servers(void)
+void servers_end(void)
 {
-	close_both();
-	CU_ASSERT(atomic_load(&went_well));
+	client_close();
+	CU_ASSERT(atomic_load(&servers_went_well));
 	CU_ASSERT_EQUAL(atomic_load(&far_spoiled), 0); /* no more was sent than was handed over */
 }
 
@@ -99,18 +99,18 @@ static bool is_header(const struct fake_lead *f, uint32_t k, uint32_t imm, uint6
 }
 
 /* Each server gets its part, and the header behind it. */
-bool hear_push(struct fake_lead *f, uint64_t seq, float base)
+bool servers_hear_push(struct fake_lead *f, uint64_t seq, float base)
 {
 	uint32_t imm = 0;
 	bool well = true;
 
-	for (uint32_t k = 0; k < SERVERS && well; k++)
+	for (uint32_t k = 0; k < SERVERS_COUNT && well; k++)
 		well = fake_arrival_of(f, k, &imm) && is_header(f, k, imm, seq) &&
 		       has_part(f, k, base);
 	return well;
 }
 
-bool grant(struct fake_lead *f, uint32_t k, uint64_t epoch)
+bool servers_grant(struct fake_lead *f, uint32_t k, uint64_t epoch)
 {
 	struct mst_lane_grant g = { epoch };
 
@@ -122,7 +122,7 @@ bool grant(struct fake_lead *f, uint32_t k, uint64_t epoch)
 					      .imm = mst_imm(MST_IMM_GRANT, 0, epoch) });
 }
 
-bool judge(struct fake_lead *f, uint64_t ticket)
+bool servers_judge(struct fake_lead *f, uint64_t ticket)
 {
 	struct mst_lane_verdict v = { ticket, ticket, MUSTER_COUNTED, 0 };
 
@@ -133,7 +133,7 @@ bool judge(struct fake_lead *f, uint64_t ticket)
 static void fill(float *at, uint64_t first, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++)
-		at[i] = RESULT + (float)(first + i);
+		at[i] = SERVERS_RESULT + (float)(first + i);
 }
 
 /* In place where that can be, in buffer 1, else and for @copied in the worker's inbound region. */
@@ -154,15 +154,15 @@ static bool give_part(struct fake_lead *f, uint32_t k, bool copied)
 					      .bytes = count * sizeof(float) });
 }
 
-bool answer_push(struct fake_lead *f, uint64_t seq, bool copied)
+bool servers_answer_push(struct fake_lead *f, uint64_t seq, bool copied)
 {
 	struct mst_lane_answer a = { seq + 1, seq, seq, MST_WHERE_IN_PLACE, 1 };
-	bool well = judge(f, seq);
+	bool well = servers_judge(f, seq);
 
 	if (copied || !fake_transport->maps)
 		a.where = MST_WHERE_COPIED;
-	for (uint32_t k = 0; k < SERVERS && well; k++)
-		well = grant(f, k, seq + 1) && give_part(f, k, a.where == MST_WHERE_COPIED) &&
-		       fake_answer_of(f, k, &a);
+	for (uint32_t k = 0; k < SERVERS_COUNT && well; k++)
+		well = servers_grant(f, k, seq + 1) &&
+		       give_part(f, k, a.where == MST_WHERE_COPIED) && fake_answer_of(f, k, &a);
 	return well;
 }

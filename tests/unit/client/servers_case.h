@@ -7,30 +7,30 @@
 #include "tests/transport/far.h"
 #include "tests/unit/client/client_case.h"
 
-#define SERVERS FAKE_SERVERS_MAX
-#define ELEMS (FAKE_ELEMS + (SERVERS - 1) * FAKE_PART_ELEMS)
-#define RESULT 100000.0f /* plus its place: an element of a result */
+#define SERVERS_COUNT FAKE_SERVERS_MAX
+#define SERVERS_ELEMS (FAKE_ELEMS + (SERVERS_COUNT - 1) * FAKE_PART_ELEMS)
+#define SERVERS_RESULT 100000.0f /* plus its place: an element of a result */
 
 /* From the command line: far, or a transport of this build. Links of the test need
  * --wrap=mst_transport_of. */
 void servers_transport(int argc, char **argv);
 
-extern _Atomic bool went_well; /* the script has come to its end */
-extern _Atomic int stage;      /* of a script that waits for its test */
+extern _Atomic bool servers_went_well; /* the script has come to its end */
+extern _Atomic int servers_stage;      /* of a script that waits for its test */
 
-bool ends_well(struct fake_lead *f);
-bool await_stage(struct fake_lead *f, int wanted);
+bool servers_end_well(struct fake_lead *f);
+bool servers_await_stage(struct fake_lead *f, int wanted);
 
-void begin_servers(bool (*script)(struct fake_lead *)); /* opened and started */
-void end_servers(void);                                 /* the script has ended well */
+void servers_begin(bool (*script)(struct fake_lead *)); /* opened and started */
+void servers_end(void);                                 /* the script has ended well */
 
 /* Each server gets its part of a gradient whose elements are @base plus their place, and the header
  * behind it. The weight is 3. */
-bool hear_push(struct fake_lead *f, uint64_t seq, float base);
-bool grant(struct fake_lead *f, uint32_t k, uint64_t epoch);
-bool judge(struct fake_lead *f, uint64_t ticket);
+bool servers_hear_push(struct fake_lead *f, uint64_t seq, float base);
+bool servers_grant(struct fake_lead *f, uint32_t k, uint64_t epoch);
+bool servers_judge(struct fake_lead *f, uint64_t ticket);
 /* It is counted in a version of its own, which comes in place where that can be, in buffer 1; else,
  * and for @copied, in the worker's inbound region. */
-bool answer_push(struct fake_lead *f, uint64_t seq, bool copied);
+bool servers_answer_push(struct fake_lead *f, uint64_t seq, bool copied);
 
 #endif

@@ -33,12 +33,12 @@ static bool link_and_stay(struct fake_lead *f)
 
 static int open_failing_at(unsigned n)
 {
-	fake_open(&fake, link_and_stay);
-	struct muster_options opt = options_for(fake.address, LONG_MS);
-	m = NULL;
+	fake_open(&client_fake, link_and_stay);
+	struct muster_options opt = client_options_for(client_fake.address, CLIENT_LONG_MS);
+	client_handle = NULL;
 	seen = 0;
 	fail_at = n;
-	int rc = muster_open(&opt, &m);
+	int rc = muster_open(&opt, &client_handle);
 	fail_at = 0;
 	return rc;
 }
@@ -52,10 +52,10 @@ static void every_allocation_may_fail(void)
 		rc = open_failing_at(++n);
 		if (rc != 0) {
 			CU_ASSERT_EQUAL(rc, -ENOMEM);
-			CU_ASSERT_PTR_NULL(m);
+			CU_ASSERT_PTR_NULL(client_handle);
 			CU_ASSERT(strlen(muster_error(NULL)) > 10);
 		}
-		close_both();
+		client_close();
 	} while (rc != 0 && n < 100);
 	CU_ASSERT_EQUAL(rc, 0);
 	CU_ASSERT(n > 5);

@@ -16,20 +16,21 @@
 #include "tests/unit/client/servers_case.h"
 #include "tests/ut.h"
 
-#define GRADIENT_BYTES (ELEMS * sizeof(float))
+#define GRADIENT_BYTES (SERVERS_ELEMS * sizeof(float))
 
-static float own[ELEMS];
+static float own[SERVERS_ELEMS];
 
 enum way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
 
 static bool serve_one(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_push(f, 1, 7) && answer_push(f, 1, false) && ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
+	       servers_end_well(f);
 }
 
 static void fill(float *at)
 {
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		at[i] = 7 + (float)i;
 }
 
@@ -37,13 +38,14 @@ static void fill(float *at)
 static void hand_over(enum way way)
 {
 	if (way == IN_PLACE) {
-		fill(muster_gradient(m));
+		fill(muster_gradient(client_handle));
 		return;
 	}
 	fill(own);
-	CU_ASSERT_EQUAL(muster_push_range(m, 4000, 4200, own + 4000), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 4000, own), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 8200, ELEMS - 8200, own + 8200), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 4000, 4200, own + 4000), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 4000, own), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 8200, SERVERS_ELEMS - 8200, own + 8200),
+			0);
 }
 
 /* Of gradients, by the handle, and of records, by its links. */
@@ -51,32 +53,33 @@ static void expect_copied(uint64_t gradients, uint64_t records)
 {
 	uint64_t by_links = 0;
 
-	for (uint32_t k = 0; k < m->links.count; k++)
-		by_links += m->links.part[k].link->copied;
-	CU_ASSERT_EQUAL(m->links.copied, gradients);
+	for (uint32_t k = 0; k < client_handle->links.count; k++)
+		by_links += client_handle->links.part[k].link->copied;
+	CU_ASSERT_EQUAL(client_handle->links.copied, gradients);
 	CU_ASSERT_EQUAL(by_links, records);
 }
 
 static void each_way_copies_what_it_is_said_to(void)
 {
 	const struct muster_contribution full = { .size = sizeof(full), .weight = 3, .full = true };
-	const uint64_t headers = SERVERS * sizeof(struct mst_lane_header);
+	const uint64_t headers = SERVERS_COUNT * sizeof(struct mst_lane_header);
 	const uint64_t said[WAYS] = { 0, GRADIENT_BYTES,
 				      fake_transport->maps ? GRADIENT_BYTES : 0 };
 
 	for (enum way way = IN_PLACE; way < WAYS; way++) {
-		begin_servers(serve_one);
+		servers_begin(serve_one);
 		if (way == FROM_REGISTERED)
-			CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
-		uint64_t before = m->links.part[0].link->copied;
+			CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
+		uint64_t before = client_handle->links.part[0].link->copied;
 		hand_over(way);
 		expect_copied(said[way], before);
-		CU_ASSERT_EQUAL(muster_push(m, &full, NULL), 0);
+		CU_ASSERT_EQUAL(muster_push(client_handle, &full, NULL), 0);
 		expect_copied(said[way], before + headers);
-		CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
 		expect_copied(said[way], before + headers); /* and nothing of the result */
-		CU_ASSERT_EQUAL(((const float *)out.result)[5000], RESULT + 5000);
-		end_servers();
+		CU_ASSERT_EQUAL(((const float *)client_outcome.result)[5000],
+				SERVERS_RESULT + 5000);
+		servers_end();
 	}
 }
 

@@ -34,10 +34,11 @@ static bool end_on_the_connection(struct fake_lead *f)
 
 static int error_told(bool (*script)(struct fake_lead *))
 {
-	begin(script);
-	int told = muster_wait(m, &out);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), told); /* and every later call says the same */
-	close_both();
+	client_begin(script);
+	int told = muster_wait(client_handle, &client_outcome);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome),
+			told); /* and every later call says the same */
+	client_close();
 	return told;
 }
 

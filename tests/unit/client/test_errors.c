@@ -21,21 +21,21 @@ static void before_the_start_little_goes(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 
-	CU_ASSERT_EQUAL_FATAL(open_fake(link_only, LONG_MS), 0);
-	CU_ASSERT_EQUAL(muster_job(m)->rank, 1);
-	CU_ASSERT_EQUAL(muster_job(m)->workers, FAKE_WORKERS);
-	CU_ASSERT_STRING_EQUAL(muster_job(m)->policy, "bsp");
-	CU_ASSERT_EQUAL(muster_job(m)->lease_ms, 1000);
-	CU_ASSERT_PTR_NULL(muster_gradient(m));
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EINVAL);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, NULL), -EINVAL);
-	CU_ASSERT_EQUAL(muster_finish(m, "too soon"), -EINVAL);
-	CU_ASSERT_EQUAL(muster_pull(m), -EINVAL);
-	CU_ASSERT_EQUAL(muster_abandon(m), -EINVAL);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "muster_start()"));
-	CU_ASSERT_EQUAL(muster_start(m, NULL, NULL), -EINVAL);
-	close_both();
+	CU_ASSERT_EQUAL_FATAL(client_open(link_only, CLIENT_LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_job(client_handle)->rank, 1);
+	CU_ASSERT_EQUAL(muster_job(client_handle)->workers, FAKE_WORKERS);
+	CU_ASSERT_STRING_EQUAL(muster_job(client_handle)->policy, "bsp");
+	CU_ASSERT_EQUAL(muster_job(client_handle)->lease_ms, 1000);
+	CU_ASSERT_PTR_NULL(muster_gradient(client_handle));
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "too soon"), -EINVAL);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), -EINVAL);
+	CU_ASSERT_EQUAL(muster_abandon(client_handle), -EINVAL);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "muster_start()"));
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, NULL), -EINVAL);
+	client_close();
 }
 
 static bool beat_twice(struct fake_lead *f)
@@ -47,12 +47,12 @@ static bool beat_twice(struct fake_lead *f)
 
 static void the_heart_beats_without_any_call(void)
 {
-	CU_ASSERT_EQUAL_FATAL(open_fake(beat_twice, LONG_MS), 0);
+	CU_ASSERT_EQUAL_FATAL(client_open(beat_twice, CLIENT_LONG_MS), 0);
 	mst_sleep_ns(600 * MST_MS); /* a lease of 1 s is four beats */
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -EHOSTDOWN);
-	CU_ASSERT(says(muster_error(m), "two beats heard"));
-	CU_ASSERT(took_ms() < 2500);
-	close_both();
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -EHOSTDOWN);
+	CU_ASSERT(client_says(muster_error(client_handle), "two beats heard"));
+	CU_ASSERT(client_took_ms() < 2500);
+	client_close();
 }
 
 static bool start_then_hang_up(struct fake_lead *f)
@@ -62,12 +62,12 @@ static bool start_then_hang_up(struct fake_lead *f)
 
 static void a_lead_that_dies_ends_the_start_at_once(void)
 {
-	CU_ASSERT_EQUAL_FATAL(open_fake(start_then_hang_up, LONG_MS), 0);
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -ENOTCONN);
-	CU_ASSERT(took_ms() < 2000);
-	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -ENOTCONN);
-	close_both();
+	CU_ASSERT_EQUAL_FATAL(client_open(start_then_hang_up, CLIENT_LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -ENOTCONN);
+	CU_ASSERT(client_took_ms() < 2000);
+	CU_ASSERT_EQUAL(muster_check(client_handle), MUSTER_GIVE_UP);
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -ENOTCONN);
+	client_close();
 }
 
 static bool start_late(struct fake_lead *f)
@@ -75,21 +75,22 @@ static bool start_late(struct fake_lead *f)
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
 
 	return fake_link(f) && fake_hear(f, MST_MSG_START) &&
-	       (mst_sleep_ns(3 * SHORT_MS * MST_MS / 2), true) && fake_answer(f, &first) &&
+	       (mst_sleep_ns(3 * CLIENT_SHORT_MS * MST_MS / 2), true) && fake_answer(f, &first) &&
 	       fake_stay(f);
 }
 
 static void a_start_that_takes_long_may_be_called_again(void)
 {
-	CU_ASSERT_EQUAL_FATAL(open_fake(start_late, SHORT_MS), 0);
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -ETIMEDOUT);
-	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), 0);
-	CU_ASSERT_EQUAL(out.version, 0);
-	CU_ASSERT(out.fresh && !out.finished);
-	CU_ASSERT_PTR_NOT_NULL(out.result);
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -EINVAL);
-	close_both();
+	CU_ASSERT_EQUAL_FATAL(client_open(start_late, CLIENT_SHORT_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -ETIMEDOUT);
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 &&
+		  client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), 0);
+	CU_ASSERT_EQUAL(client_outcome.version, 0);
+	CU_ASSERT(client_outcome.fresh && !client_outcome.finished);
+	CU_ASSERT_PTR_NOT_NULL(client_outcome.result);
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -EINVAL);
+	client_close();
 }
 
 static float own[FAKE_ELEMS], received[FAKE_ELEMS];
@@ -116,10 +117,10 @@ static void a_start_state_arrives_whole(void)
 {
 	for (unsigned i = 0; i < FAKE_ELEMS; i++)
 		own[i] = (float)i;
-	CU_ASSERT_EQUAL_FATAL(open_fake(want_state, LONG_MS), 0);
-	CU_ASSERT_EQUAL(muster_start(m, own, &out), 0);
+	CU_ASSERT_EQUAL_FATAL(client_open(want_state, CLIENT_LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(client_handle, own, &client_outcome), 0);
 	CU_ASSERT_EQUAL(memcmp(own, received, sizeof(own)), 0);
-	close_both();
+	client_close();
 }
 
 /* ---- working ---- */
@@ -133,14 +134,15 @@ static void a_wait_keeps_its_time(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 
-	begin(begin_only);
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
-	CU_ASSERT_PTR_NULL(muster_gradient(m));
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EAGAIN);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
-	CU_ASSERT(says(muster_error(m), "a verdict"));
-	close_both();
+	client_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(client_handle));
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), -EAGAIN);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 &&
+		  client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT(client_says(muster_error(client_handle), "a verdict"));
+	client_close();
 }
 
 static void wrong_weights_and_ranges_are_einval(void)
@@ -149,21 +151,24 @@ static void wrong_weights_and_ranges_are_einval(void)
 	struct muster_contribution c = { .size = sizeof(c) };
 	uint64_t ticket = 77;
 
-	begin(begin_only);
+	client_begin(begin_only);
 	for (int i = 0; i < 6; i++) {
 		c.weight = wrong[i];
-		CU_ASSERT_EQUAL(muster_push(m, &c, &ticket), -EINVAL);
+		CU_ASSERT_EQUAL(muster_push(client_handle, &c, &ticket), -EINVAL);
 	}
 	CU_ASSERT_EQUAL(ticket, 77);
-	CU_ASSERT_EQUAL(muster_push(m, NULL, NULL), -EINVAL);
-	CU_ASSERT_EQUAL(muster_wait(m, NULL), -EINVAL);
-	CU_ASSERT_EQUAL(muster_push_range(m, 10, FAKE_ELEMS, NULL), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "1000 elements from element 10 on reach beyond"));
-	CU_ASSERT_EQUAL(muster_push_range(m, 10, 10, own), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 19, 1, own), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "elements 19 to 19 cannot be given: 10 to 19"));
-	CU_ASSERT_EQUAL(memcmp((float *)muster_gradient(m) + 10, own, 10 * sizeof(float)), 0);
-	close_both();
+	CU_ASSERT_EQUAL(muster_push(client_handle, NULL, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 10, FAKE_ELEMS, NULL), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle),
+			      "1000 elements from element 10 on reach beyond"));
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 10, 10, own), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 19, 1, own), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle),
+			      "elements 19 to 19 cannot be given: 10 to 19"));
+	CU_ASSERT_EQUAL(
+		memcmp((float *)muster_gradient(client_handle) + 10, own, 10 * sizeof(float)), 0);
+	client_close();
 }
 
 static bool begin_then_hang_up(struct fake_lead *f)
@@ -177,18 +182,18 @@ static void after_the_lead_has_died_every_call_says_so(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 
-	begin(begin_then_hang_up);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
-	CU_ASSERT(took_ms() < 2000);
-	CU_ASSERT(says(muster_error(m), fake.address));
-	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
-	CU_ASSERT_PTR_NULL(muster_gradient(m));
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, NULL), -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_abandon(m), -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_pull(m), -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_finish(m, NULL), -ENOTCONN);
-	close_both();
+	client_begin(begin_then_hang_up);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ENOTCONN);
+	CU_ASSERT(client_took_ms() < 2000);
+	CU_ASSERT(client_says(muster_error(client_handle), client_fake.address));
+	CU_ASSERT_EQUAL(muster_check(client_handle), MUSTER_GIVE_UP);
+	CU_ASSERT_PTR_NULL(muster_gradient(client_handle));
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, NULL), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_abandon(client_handle), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, NULL), -ENOTCONN);
+	client_close();
 }
 
 static bool hear_finish_and_hang_up(struct fake_lead *f)
@@ -198,11 +203,11 @@ static bool hear_finish_and_hang_up(struct fake_lead *f)
 
 static void so_does_finish_where_the_end_was_asked_for(void)
 {
-	begin(hear_finish_and_hang_up);
-	CU_ASSERT_EQUAL(muster_finish(m, "enough"), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_finish(m, "enough"), -ENOTCONN);
-	close_both();
+	client_begin(hear_finish_and_hang_up);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "enough"), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "enough"), -ENOTCONN);
+	client_close();
 }
 
 static uint32_t wrong_imm;
@@ -231,9 +236,9 @@ static void what_the_protocol_does_not_allow_is_eproto(void)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		wrong_imm = wrong[i];
-		begin(say_wrong_imm);
-		CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
-		close_both();
+		client_begin(say_wrong_imm);
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EPROTO);
+		client_close();
 	}
 }
 
@@ -256,9 +261,9 @@ static void an_answer_outside_what_is_published_is_eproto(void)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		wrong_answer = wrong[i];
-		begin(say_wrong_answer);
-		CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
-		close_both();
+		client_begin(say_wrong_answer);
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EPROTO);
+		client_close();
 	}
 }
 
@@ -283,10 +288,10 @@ static bool evict(struct fake_lead *f)
 
 static void an_eviction_has_the_leads_own_words(void)
 {
-	begin(evict);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ESTALE);
-	CU_ASSERT(says(muster_error(m), "version 3 is not kept any more"));
-	close_both();
+	client_begin(evict);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ESTALE);
+	CU_ASSERT(client_says(muster_error(client_handle), "version 3 is not kept any more"));
+	client_close();
 }
 
 static bool evict_without_a_word(struct fake_lead *f)
@@ -298,10 +303,10 @@ static bool evict_without_a_word(struct fake_lead *f)
 
 static void an_eviction_without_a_word_is_not_waited_for_long(void)
 {
-	begin(evict_without_a_word);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -EHOSTDOWN);
-	CU_ASSERT(took_ms() < 1000);
-	close_both();
+	client_begin(evict_without_a_word);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EHOSTDOWN);
+	CU_ASSERT(client_took_ms() < 1000);
+	client_close();
 }
 
 static bool finish_and_be_gone(struct fake_lead *f)
@@ -314,11 +319,11 @@ static bool finish_and_be_gone(struct fake_lead *f)
 
 static void a_last_version_that_cannot_come_is_eshutdown(void)
 {
-	begin(finish_and_be_gone);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
-	CU_ASSERT(took_ms() < SHORT_MS + 1000);
-	CU_ASSERT(says(muster_error(m), "enough"));
-	close_both();
+	client_begin(finish_and_be_gone);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ENOTCONN);
+	CU_ASSERT(client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT(client_says(muster_error(client_handle), "enough"));
+	client_close();
 }
 
 static bool finish(struct fake_lead *f)
@@ -334,23 +339,23 @@ static void after_the_last_outcome_nothing_is_an_error(void)
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 	uint64_t ticket = 77;
 
-	begin(finish);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT(out.finished && !out.fresh);
-	CU_ASSERT_EQUAL(out.version, 0);
+	client_begin(finish);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT(client_outcome.finished && !client_outcome.fresh);
+	CU_ASSERT_EQUAL(client_outcome.version, 0);
 	mst_sleep_ns(50 * MST_MS); /* the lead has hung up by now */
-	CU_ASSERT_EQUAL(muster_push(m, &c, &ticket), 0);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, &ticket), 0);
 	CU_ASSERT_EQUAL(ticket, 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, NULL), 0);
-	CU_ASSERT_EQUAL(muster_abandon(m), 0);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_finish(m, "again"), 0);
-	CU_ASSERT_PTR_NULL(muster_gradient(m));
-	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT(out.finished);
-	CU_ASSERT_EQUAL(out.verdict, MUSTER_NONE);
-	close_both();
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, NULL), 0);
+	CU_ASSERT_EQUAL(muster_abandon(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "again"), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(client_handle));
+	CU_ASSERT_EQUAL(muster_check(client_handle), MUSTER_GIVE_UP);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT(client_outcome.finished);
+	CU_ASSERT_EQUAL(client_outcome.verdict, MUSTER_NONE);
+	client_close();
 }
 
 static bool advise(struct fake_lead *f)
@@ -366,9 +371,9 @@ static void *check_until_it_gives_up(void *unused)
 	uint64_t until_ns = mst_now_ns() + 2 * MST_SECOND;
 
 	(void)unused;
-	while (muster_check(m) == MUSTER_GO_ON && mst_now_ns() < until_ns)
+	while (muster_check(client_handle) == MUSTER_GO_ON && mst_now_ns() < until_ns)
 		mst_sleep_ns(MST_MS);
-	return muster_check(m) == MUSTER_GIVE_UP ? m : NULL;
+	return muster_check(client_handle) == MUSTER_GIVE_UP ? client_handle : NULL;
 }
 
 static void hint_reaches_any_thread(void)
@@ -376,12 +381,12 @@ static void hint_reaches_any_thread(void)
 	pthread_t thread;
 	void *gave_up = NULL;
 
-	begin(advise);
+	client_begin(advise);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, check_until_it_gives_up, NULL), 0);
-	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(client_handle));
 	pthread_join(thread, &gave_up);
 	CU_ASSERT_PTR_NOT_NULL(gave_up);
-	close_both();
+	client_close();
 }
 
 /* ---- growing structs ---- */
@@ -393,15 +398,15 @@ static void a_newer_outcome_has_zero_where_this_library_knows_nothing(void)
 		uint8_t bytes[sizeof(struct muster_outcome) + 64];
 	} newer;
 
-	CU_ASSERT_EQUAL_FATAL(open_fake(begin_only, LONG_MS), 0);
+	CU_ASSERT_EQUAL_FATAL(client_open(begin_only, CLIENT_LONG_MS), 0);
 	memset(&newer, 0xee, sizeof(newer));
 	newer.outcome.size = sizeof(newer);
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &newer.outcome), 0);
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &newer.outcome), 0);
 	CU_ASSERT_EQUAL(newer.outcome.size, sizeof(newer));
 	CU_ASSERT_EQUAL(newer.outcome.version, 0);
 	for (size_t i = sizeof(struct muster_outcome); i < sizeof(newer); i++)
 		CU_ASSERT_EQUAL(newer.bytes[i], 0);
-	close_both();
+	client_close();
 }
 
 static void a_size_that_was_never_set_is_refused_before_anything_is_lost(void)
@@ -409,21 +414,21 @@ static void a_size_that_was_never_set_is_refused_before_anything_is_lost(void)
 	struct muster_contribution c = { .weight = 1 };
 	struct muster_hooks hooks = { .size = 0 };
 
-	CU_ASSERT_EQUAL_FATAL(open_fake(begin_only, LONG_MS), 0);
-	out.size = 0;
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "MUSTER_OUTCOME"));
-	out = (struct muster_outcome)MUSTER_OUTCOME;
-	CU_ASSERT_EQUAL(muster_start(m, NULL, &out), 0);
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "MUSTER_CONTRIBUTION"));
-	CU_ASSERT_EQUAL(muster_train(m, &hooks), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "MUSTER_HOOKS"));
-	out.size = SIZE_MAX;
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "MUSTER_OUTCOME"));
-	out = (struct muster_outcome)MUSTER_OUTCOME;
-	close_both();
+	CU_ASSERT_EQUAL_FATAL(client_open(begin_only, CLIENT_LONG_MS), 0);
+	client_outcome.size = 0;
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "MUSTER_OUTCOME"));
+	client_outcome = (struct muster_outcome)MUSTER_OUTCOME;
+	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), 0);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "MUSTER_CONTRIBUTION"));
+	CU_ASSERT_EQUAL(muster_train(client_handle, &hooks), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "MUSTER_HOOKS"));
+	client_outcome.size = SIZE_MAX;
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "MUSTER_OUTCOME"));
+	client_outcome = (struct muster_outcome)MUSTER_OUTCOME;
+	client_close();
 }
 
 static CU_TestInfo cases[] = {

@@ -25,26 +25,27 @@ static int wrong_in_child(void)
 	int status = -1;
 
 	if (child == 0)
-		_exit((muster_finish(m, "a child") != -ECHILD) + (muster_wait(m, NULL) != -ECHILD) +
-		      (muster_start(m, NULL, NULL) != -ECHILD));
+		_exit((muster_finish(client_handle, "a child") != -ECHILD) +
+		      (muster_wait(client_handle, NULL) != -ECHILD) +
+		      (muster_start(client_handle, NULL, NULL) != -ECHILD));
 	waitpid(child, &status, 0);
 	return status;
 }
 
 static void what_is_wrong_besides_does_not_matter_in_a_child(void)
 {
-	begin(begin_only);
+	client_begin(begin_only);
 	CU_ASSERT_EQUAL(wrong_in_child(), 0);
-	close_both();
+	client_close();
 }
 
 static void a_child_is_told_so_where_the_end_was_asked_for(void)
 {
-	begin(begin_only);
-	CU_ASSERT_EQUAL(muster_finish(m, "enough"), 0);
-	CU_ASSERT_EQUAL(muster_finish(m, "enough"), 0);
+	client_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "enough"), 0);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "enough"), 0);
 	CU_ASSERT_EQUAL(wrong_in_child(), 0);
-	close_both();
+	client_close();
 }
 
 static _Atomic bool leaves, hung_up;
@@ -72,7 +73,7 @@ static bool comes(_Atomic bool *what)
 
 static void *close_handle(void *arg)
 {
-	muster_close(m);
+	muster_close(client_handle);
 	return arg;
 }
 
@@ -80,7 +81,7 @@ static void a_child_forked_while_a_thread_closes_keeps_nothing_open(void)
 {
 	pthread_t thread;
 
-	begin(hear_leave_and_end);
+	client_begin(hear_leave_and_end);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, close_handle, NULL), 0);
 	CU_ASSERT(comes(&leaves));
 	pid_t child = fork();
@@ -91,7 +92,7 @@ static void a_child_forked_while_a_thread_closes_keeps_nothing_open(void)
 	CU_ASSERT(comes(&hung_up));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	fake_close(&fake);
+	fake_close(&client_fake);
 }
 
 static CU_TestInfo cases[] = {

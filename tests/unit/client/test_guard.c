@@ -31,42 +31,43 @@ static bool guard_full(struct fake_lead *f)
 static void expect_given_up(int rc, const char *what)
 {
 	CU_ASSERT_EQUAL(rc, -EDOM);
-	CU_ASSERT(says(muster_error(m), what));
-	CU_ASSERT(says(muster_error(m), "rank 1"));
-	CU_ASSERT_EQUAL(m->worker.tickets.sent, 0);
-	CU_ASSERT(m->worker.abandoned);
-	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
+	CU_ASSERT(client_says(muster_error(client_handle), what));
+	CU_ASSERT(client_says(muster_error(client_handle), "rank 1"));
+	CU_ASSERT_EQUAL(client_handle->worker.tickets.sent, 0);
+	CU_ASSERT(client_handle->worker.abandoned);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(client_handle));
 }
 
 static void a_copy_of_what_is_not_finite_is_refused(void)
 {
 	static float bad[FAKE_ELEMS];
 
-	begin(guard_worker);
+	client_begin(guard_worker);
 	bad[5] = INFINITY;
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 5, bad), 0);
-	expect_given_up(muster_push_range(m, 5, 10, bad + 5), "element 5 of the gradient");
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 5, bad), 0);
+	expect_given_up(muster_push_range(client_handle, 5, 10, bad + 5),
+			"element 5 of the gradient");
 	/* All of it can be given again; over itself too, which is no copy. */
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 5, bad), 0);
-	float *slot = muster_gradient(m);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 5, bad), 0);
+	float *slot = muster_gradient(client_handle);
 	slot[7] = -NAN;
-	expect_given_up(muster_push_range(m, 7, 1, slot + 7), "is NaN");
-	CU_ASSERT_EQUAL(muster_push_range(m, 6, FAKE_ELEMS - 6, own), 0);
-	close_both();
+	expect_given_up(muster_push_range(client_handle, 7, 1, slot + 7), "is NaN");
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 6, FAKE_ELEMS - 6, own), 0);
+	client_close();
 }
 
 static void a_loss_that_is_not_finite_is_refused(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .has_loss = true };
 
-	begin(guard_worker);
+	client_begin(guard_worker);
 	c.loss = NAN;
-	expect_given_up(muster_push(m, &c, NULL), "loss that is told is NaN");
+	expect_given_up(muster_push(client_handle, &c, NULL), "loss that is told is NaN");
 	c.loss = INFINITY;
-	expect_given_up(muster_push(m, &c, NULL), "loss that is told is infinite");
+	expect_given_up(muster_push(client_handle, &c, NULL), "loss that is told is infinite");
 	c.has_loss = false;
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
-	close_both();
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
+	client_close();
 }
 
 static void what_lies_in_place_is_looked_at_under_full_alone(void)
@@ -74,19 +75,19 @@ static void what_lies_in_place_is_looked_at_under_full_alone(void)
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 
 	for (int full = 0; full < 2; full++) {
-		begin(full ? guard_full : guard_worker);
-		float *slot = muster_gradient(m);
+		client_begin(full ? guard_full : guard_worker);
+		float *slot = muster_gradient(client_handle);
 		for (int i = 0; i < (int)FAKE_ELEMS; i++)
 			slot[i] = i == 9 || i == 11 ? NAN : 1;
-		CU_ASSERT_EQUAL(muster_push_range(m, 0, 9, NULL), 0);
+		CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 9, NULL), 0);
 		if (full) {
-			expect_given_up(muster_push_range(m, 9, 1, NULL), "element 9");
+			expect_given_up(muster_push_range(client_handle, 9, 1, NULL), "element 9");
 			slot[9] = 1;
-			expect_given_up(muster_push(m, &c, NULL), "element 11");
+			expect_given_up(muster_push(client_handle, &c, NULL), "element 11");
 			slot[11] = 1;
 		}
-		CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
-		close_both();
+		CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
+		client_close();
 	}
 }
 
@@ -95,24 +96,25 @@ static void a_start_state_that_is_not_finite_is_not_offered(void)
 {
 	static float state[FAKE_ELEMS];
 
-	CU_ASSERT_EQUAL_FATAL(open_fake(guard_worker, LONG_MS), 0);
+	CU_ASSERT_EQUAL_FATAL(client_open(guard_worker, CLIENT_LONG_MS), 0);
 	state[3] = -INFINITY;
 	state[5] = NAN;
-	CU_ASSERT_EQUAL(muster_start(m, state, &out), -EDOM);
-	CU_ASSERT(says(muster_error(m), "rank 1: element 3 of the start state is minus infinite"));
-	CU_ASSERT_EQUAL(m->worker.phase, MST_WORKER_JOINED);
+	CU_ASSERT_EQUAL(muster_start(client_handle, state, &client_outcome), -EDOM);
+	CU_ASSERT(client_says(muster_error(client_handle),
+			      "rank 1: element 3 of the start state is minus infinite"));
+	CU_ASSERT_EQUAL(client_handle->worker.phase, MST_WORKER_JOINED);
 	state[3] = state[5] = 1;
-	CU_ASSERT_EQUAL(muster_start(m, state, &out), 0);
-	close_both();
+	CU_ASSERT_EQUAL(muster_start(client_handle, state, &client_outcome), 0);
+	client_close();
 }
 
 static void a_start_state_passes_without_a_guard(void)
 {
 	static const float state[FAKE_ELEMS] = { NAN };
 
-	CU_ASSERT_EQUAL_FATAL(open_fake(begin_only, LONG_MS), 0);
-	CU_ASSERT_EQUAL(muster_start(m, state, &out), 0);
-	close_both();
+	CU_ASSERT_EQUAL_FATAL(client_open(begin_only, CLIENT_LONG_MS), 0);
+	CU_ASSERT_EQUAL(muster_start(client_handle, state, &client_outcome), 0);
+	client_close();
 }
 
 static void without_a_guard_all_is_sent(void)
@@ -122,10 +124,10 @@ static void without_a_guard_all_is_sent(void)
 	};
 	static const float bad[1] = { NAN };
 
-	begin(begin_only);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 1, bad), 0);
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
-	close_both();
+	client_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, bad), 0);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
+	client_close();
 }
 
 static void a_tensor_is_named_with_its_own_element(void)
@@ -135,10 +137,10 @@ static void a_tensor_is_named_with_its_own_element(void)
 	char place[160];
 
 	CU_ASSERT_EQUAL_FATAL(mst_tensors_copy(tensor, 2, &t), 0);
-	CU_ASSERT(says(mst_tensors_place(t, 3, place, sizeof(place)),
-		       "element 3 of tensor \"first\""));
-	CU_ASSERT(says(mst_tensors_place(t, 4, place, sizeof(place)),
-		       "element 0 of tensor number 1"));
+	CU_ASSERT(client_says(mst_tensors_place(t, 3, place, sizeof(place)),
+			      "element 3 of tensor \"first\""));
+	CU_ASSERT(client_says(mst_tensors_place(t, 4, place, sizeof(place)),
+			      "element 0 of tensor number 1"));
 	CU_ASSERT_STRING_EQUAL(mst_tensors_place(t, 8, place, sizeof(place)), "");
 	CU_ASSERT_STRING_EQUAL(mst_tensors_place(NULL, 0, place, sizeof(place)), "");
 	mst_tensors_free(t);
@@ -150,7 +152,7 @@ static bool table_refused(const struct muster_tensor *tensor, uint32_t count, co
 	struct muster_options opt = { .tensors = tensor, .tensor_count = count, .elems = 10 };
 	int rc = mst_tensors_check(&opt, why, sizeof(why));
 
-	return rc == -EINVAL && says(why, said);
+	return rc == -EINVAL && client_says(why, said);
 }
 
 static void a_table_names_every_element_once(void)
@@ -197,7 +199,7 @@ static void a_scale_that_means_nothing_is_refused(void)
 	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
 	opt.owner = MUSTER_WORKERS_OWN;
 	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(says(why, "workers own the parameters"));
+	CU_ASSERT(client_says(why, "workers own the parameters"));
 }
 
 static void a_table_has_no_more_tensors_than_may_be(void)

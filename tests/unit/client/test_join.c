@@ -14,9 +14,9 @@
 
 static int reopen(const struct muster_options *opt)
 {
-	m = NULL;
-	int rc = muster_open(opt, &m);
-	CU_ASSERT_PTR_NULL(m);
+	client_handle = NULL;
+	int rc = muster_open(opt, &client_handle);
+	CU_ASSERT_PTR_NULL(client_handle);
 	CU_ASSERT(strlen(muster_error(NULL)) > 10);
 	return rc;
 }
@@ -41,23 +41,23 @@ void __wrap_mst_handle_free(struct muster *gone)
 
 static void the_reason_is_that_of_the_call_that_returned_last(void)
 {
-	struct muster_options opt = options_for("nowhere", 1);
+	struct muster_options opt = client_options_for("nowhere", 1);
 
 	opens_another = true;
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "nowhere"));
+	CU_ASSERT(client_says(muster_error(NULL), "nowhere"));
 }
 
 /* ---- options ---- */
 
 static void wrong_options_are_einval(void)
 {
-	struct muster_options good = options_for("127.0.0.1:1", 1), opt;
+	struct muster_options good = client_options_for("127.0.0.1:1", 1), opt;
 	const struct muster_tensor tensor = { "w", FAKE_ELEMS - 1, 2, 1, 1 };
 
 	opt = good, opt.size = 0;
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "options.size"));
+	CU_ASSERT(client_says(muster_error(NULL), "options.size"));
 	opt = good, opt.elems = 0;
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
 	opt = good, opt.elems = UINT64_MAX;
@@ -70,10 +70,10 @@ static void wrong_options_are_einval(void)
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
 	opt = good, opt.server = "nowhere";
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "HOST:PORT"));
+	CU_ASSERT(client_says(muster_error(NULL), "HOST:PORT"));
 	opt = good, opt.tensors = &tensor, opt.tensor_count = 1;
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "options.tensors: tensor \"w\" has 2 elements"));
+	CU_ASSERT(client_says(muster_error(NULL), "options.tensors: tensor \"w\" has 2 elements"));
 	CU_ASSERT_EQUAL(reopen(NULL), -EINVAL);
 	CU_ASSERT_EQUAL(muster_open(&good, NULL), -EINVAL);
 }
@@ -82,17 +82,17 @@ static void wrong_options_are_einval(void)
  * memory holds behind them is not the library's to read. */
 static void older_options_are_as_good(void)
 {
-	struct muster_options old = options_for("127.0.0.1:1", 1);
+	struct muster_options old = client_options_for("127.0.0.1:1", 1);
 
 	old.size = offsetof(struct muster_options, join_ms);
 	old.join_ms = old.wait_ms = UINT32_MAX;
 	old.elems = 0;
 	CU_ASSERT_EQUAL(reopen(&old), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "options.elems"));
+	CU_ASSERT(client_says(muster_error(NULL), "options.elems"));
 	old.size = offsetof(struct muster_options, elems); /* it lacks what nobody can do without */
 	old.elems = FAKE_ELEMS;
 	CU_ASSERT_EQUAL(reopen(&old), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "options.elems is 0"));
+	CU_ASSERT(client_says(muster_error(NULL), "options.elems is 0"));
 }
 
 static void newer_options_that_are_unset_are_as_good(void)
@@ -100,15 +100,15 @@ static void newer_options_that_are_unset_are_as_good(void)
 	struct {
 		struct muster_options known;
 		uint64_t newer;
-	} opt = { options_for("127.0.0.1:1", 1), 0 };
+	} opt = { client_options_for("127.0.0.1:1", 1), 0 };
 
 	opt.known.size = sizeof(opt);
 	opt.known.elems = 0;
 	CU_ASSERT_EQUAL(reopen(&opt.known), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "options.elems"));
+	CU_ASSERT(client_says(muster_error(NULL), "options.elems"));
 	opt.newer = 1;
 	CU_ASSERT_EQUAL(reopen(&opt.known), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "newer libmuster"));
+	CU_ASSERT(client_says(muster_error(NULL), "newer libmuster"));
 }
 
 static void wrong_variables_are_einval(void)
@@ -118,12 +118,12 @@ static void wrong_variables_are_einval(void)
 		{ "MUSTER_TRANSPORT", "pigeon" }, { "MUSTER_GID_INDEX", "-1" },
 		{ "MUSTER_GID_INDEX", "0x" },     { "MUSTER_LOG", "loud" }
 	};
-	struct muster_options opt = options_for("127.0.0.1:1", 1);
+	struct muster_options opt = client_options_for("127.0.0.1:1", 1);
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		setenv(wrong[i][0], wrong[i][1], 1);
 		CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-		CU_ASSERT(says(muster_error(NULL), wrong[i][1]));
+		CU_ASSERT(client_says(muster_error(NULL), wrong[i][1]));
 		unsetenv(wrong[i][0]);
 	}
 }
@@ -131,11 +131,11 @@ static void wrong_variables_are_einval(void)
 /* musterd would read another name than was meant. */
 static void a_job_whose_name_is_no_text_is_einval(void)
 {
-	struct muster_options opt = options_for("127.0.0.1:1", 1);
+	struct muster_options opt = client_options_for("127.0.0.1:1", 1);
 
 	opt.job = "caf\xe9";
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "the job's name is not UTF-8"));
+	CU_ASSERT(client_says(muster_error(NULL), "the job's name is not UTF-8"));
 }
 
 /* ---- finding the lead ---- */
@@ -147,10 +147,11 @@ static void nobody_there_is_etimedout_in_time(void)
 
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
 	mst_tcp.unlisten(l);
-	struct muster_options opt = options_for(address, SHORT_MS);
+	struct muster_options opt = client_options_for(address, CLIENT_SHORT_MS);
 	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
-	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
-	CU_ASSERT(says(muster_error(NULL), address));
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 &&
+		  client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT(client_says(muster_error(NULL), address));
 }
 
 static bool say_nothing(struct fake_lead *f)
@@ -160,10 +161,11 @@ static bool say_nothing(struct fake_lead *f)
 
 static void silence_is_etimedout_in_time(void)
 {
-	CU_ASSERT_EQUAL(open_fake(say_nothing, SHORT_MS), -ETIMEDOUT);
-	CU_ASSERT(took_ms() >= SHORT_MS - 10 && took_ms() < SHORT_MS + 1000);
-	CU_ASSERT(says(muster_error(NULL), fake.address));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(say_nothing, CLIENT_SHORT_MS), -ETIMEDOUT);
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 &&
+		  client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT(client_says(muster_error(NULL), client_fake.address));
+	client_close();
 }
 
 static uint32_t calls;
@@ -177,9 +179,9 @@ static bool hang_up_always(struct fake_lead *f)
 
 static void a_lead_that_always_hangs_up_is_enotconn(void)
 {
-	CU_ASSERT_EQUAL(open_fake(hang_up_always, LONG_MS), -ENOTCONN);
-	CU_ASSERT(says(muster_error(NULL), "without a word"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(hang_up_always, CLIENT_LONG_MS), -ENOTCONN);
+	CU_ASSERT(client_says(muster_error(NULL), "without a word"));
+	client_close();
 	CU_ASSERT_EQUAL(calls, 10);
 }
 
@@ -192,10 +194,10 @@ static bool end(struct fake_lead *f)
 
 static void a_lead_that_ends_before_it_answers_is_enotconn(void)
 {
-	CU_ASSERT_EQUAL(open_fake(end, LONG_MS), -ENOTCONN);
-	CU_ASSERT(says(muster_error(NULL), "without a word"));
-	CU_ASSERT(took_ms() < LONG_MS);
-	close_both();
+	CU_ASSERT_EQUAL(client_open(end, CLIENT_LONG_MS), -ENOTCONN);
+	CU_ASSERT(client_says(muster_error(NULL), "without a word"));
+	CU_ASSERT(client_took_ms() < CLIENT_LONG_MS);
+	client_close();
 }
 
 /* As a server does that must make room among many strangers. */
@@ -210,9 +212,9 @@ static bool hang_up_thrice(struct fake_lead *f)
 
 static void a_hello_that_was_not_heard_is_said_again(void)
 {
-	CU_ASSERT_EQUAL(open_fake(hang_up_thrice, LONG_MS), -EBUSY);
-	CU_ASSERT(says(muster_error(NULL), "heard at last"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(hang_up_thrice, CLIENT_LONG_MS), -EBUSY);
+	CU_ASSERT(client_says(muster_error(NULL), "heard at last"));
+	client_close();
 }
 
 static bool speak_http(struct fake_lead *f)
@@ -224,10 +226,10 @@ static bool speak_http(struct fake_lead *f)
 
 static void garbage_is_eproto(void)
 {
-	CU_ASSERT_EQUAL(open_fake(speak_http, LONG_MS), -EPROTO);
-	CU_ASSERT(took_ms() < 2000);
-	CU_ASSERT(says(muster_error(NULL), "no muster server"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(speak_http, CLIENT_LONG_MS), -EPROTO);
+	CU_ASSERT(client_took_ms() < 2000);
+	CU_ASSERT(client_says(muster_error(NULL), "no muster server"));
+	client_close();
 }
 
 static bool speak_protocol_99(struct fake_lead *f)
@@ -241,9 +243,9 @@ static bool speak_protocol_99(struct fake_lead *f)
 
 static void another_protocol_is_eproto_and_named(void)
 {
-	CU_ASSERT_EQUAL(open_fake(speak_protocol_99, LONG_MS), -EPROTO);
-	CU_ASSERT(says(muster_error(NULL), "protocol 99"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(speak_protocol_99, CLIENT_LONG_MS), -EPROTO);
+	CU_ASSERT(client_says(muster_error(NULL), "protocol 99"));
+	client_close();
 }
 
 static bool promise_a_megabyte(struct fake_lead *f)
@@ -257,9 +259,9 @@ static bool promise_a_megabyte(struct fake_lead *f)
 
 static void a_frame_beyond_reason_is_eproto(void)
 {
-	CU_ASSERT_EQUAL(open_fake(promise_a_megabyte, LONG_MS), -EPROTO);
-	CU_ASSERT(took_ms() < 2000);
-	close_both();
+	CU_ASSERT_EQUAL(client_open(promise_a_megabyte, CLIENT_LONG_MS), -EPROTO);
+	CU_ASSERT(client_took_ms() < 2000);
+	client_close();
 }
 
 static bool refuse(struct fake_lead *f)
@@ -269,9 +271,9 @@ static bool refuse(struct fake_lead *f)
 
 static void a_refusal_keeps_code_and_reason(void)
 {
-	CU_ASSERT_EQUAL(open_fake(refuse, LONG_MS), -EEXIST);
+	CU_ASSERT_EQUAL(client_open(refuse, CLIENT_LONG_MS), -EEXIST);
 	CU_ASSERT_STRING_EQUAL(muster_error(NULL), "rank 1 is taken");
-	close_both();
+	client_close();
 }
 
 static bool ask_for_a_state(struct fake_lead *f)
@@ -283,8 +285,8 @@ static bool ask_for_a_state(struct fake_lead *f)
 
 static void a_message_no_lead_sends_is_eproto(void)
 {
-	CU_ASSERT_EQUAL(open_fake(ask_for_a_state, LONG_MS), -EPROTO);
-	close_both();
+	CU_ASSERT_EQUAL(client_open(ask_for_a_state, CLIENT_LONG_MS), -EPROTO);
+	client_close();
 }
 
 static void *listen_later(void *address)
@@ -305,9 +307,9 @@ static void a_server_may_come_later(void)
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
 	mst_tcp.unlisten(l);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, listen_later, address), 0);
-	struct muster_options opt = options_for(address, 1000);
+	struct muster_options opt = client_options_for(address, 1000);
 	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
-	CU_ASSERT(says(muster_error(NULL), "took the connection"));
+	CU_ASSERT(client_says(muster_error(NULL), "took the connection"));
 	pthread_join(thread, (void **)&l);
 	mst_tcp.unlisten(l);
 }
@@ -358,9 +360,9 @@ static bool welcome_absurdly(struct fake_lead *f)
 static void absurd_figures_are_eproto(void)
 {
 	for (spoiled = 0; spoiled < sizeof(spoils) / sizeof(spoils[0]); spoiled++) {
-		CU_ASSERT_EQUAL(open_fake(welcome_absurdly, LONG_MS), -EPROTO);
-		CU_ASSERT(took_ms() < 2000);
-		close_both();
+		CU_ASSERT_EQUAL(client_open(welcome_absurdly, CLIENT_LONG_MS), -EPROTO);
+		CU_ASSERT(client_took_ms() < 2000);
+		client_close();
 	}
 }
 
@@ -373,18 +375,18 @@ static bool name_no_listener(struct fake_lead *f)
 
 static void a_listener_that_is_not_there_is_named(void)
 {
-	CU_ASSERT_EQUAL(open_fake(name_no_listener, SHORT_MS), -ECONNREFUSED);
-	CU_ASSERT(says(muster_error(NULL), "/muster-nobody"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT(client_says(muster_error(NULL), "/muster-nobody"));
+	client_close();
 }
 
 /* What auto comes to on another host than the server's. */
 static void shared_memory_elsewhere_says_what_to_do(void)
 {
-	CU_ASSERT_EQUAL(open_fake(name_no_listener, SHORT_MS), -ECONNREFUSED);
-	CU_ASSERT(says(muster_error(NULL), "shared memory only"));
-	CU_ASSERT(says(muster_error(NULL), "--transport verbs"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT(client_says(muster_error(NULL), "shared memory only"));
+	CU_ASSERT(client_says(muster_error(NULL), "--transport verbs"));
+	client_close();
 }
 
 static bool name_a_listener_afar(struct fake_lead *f)
@@ -397,14 +399,14 @@ static bool name_a_listener_afar(struct fake_lead *f)
 static void another_transport_than_the_listeners_is_einval(void)
 {
 	setenv("MUSTER_TRANSPORT", "shm", 1);
-	CU_ASSERT_EQUAL(open_fake(name_a_listener_afar, LONG_MS), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "listener verbs:10.0.0.1:4791 is for verbs"));
-	CU_ASSERT(says(muster_error(NULL), "MUSTER_TRANSPORT says shm"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(name_a_listener_afar, CLIENT_LONG_MS), -EINVAL);
+	CU_ASSERT(client_says(muster_error(NULL), "listener verbs:10.0.0.1:4791 is for verbs"));
+	CU_ASSERT(client_says(muster_error(NULL), "MUSTER_TRANSPORT says shm"));
+	client_close();
 	setenv("MUSTER_TRANSPORT", "verbs", 1);
-	CU_ASSERT_EQUAL(open_fake(name_no_listener, LONG_MS), -EINVAL);
-	CU_ASSERT(says(muster_error(NULL), "--transport verbs"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_LONG_MS), -EINVAL);
+	CU_ASSERT(client_says(muster_error(NULL), "--transport verbs"));
+	client_close();
 	unsetenv("MUSTER_TRANSPORT");
 }
 
@@ -416,15 +418,15 @@ static bool name_a_strange_listener(struct fake_lead *f)
 
 static void a_listener_of_no_transport_here_is_named(void)
 {
-	CU_ASSERT_EQUAL(open_fake(name_a_strange_listener, LONG_MS), -EPROTONOSUPPORT);
-	CU_ASSERT(says(muster_error(NULL), "pigeon:loft"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(name_a_strange_listener, CLIENT_LONG_MS), -EPROTONOSUPPORT);
+	CU_ASSERT(client_says(muster_error(NULL), "pigeon:loft"));
+	client_close();
 }
 
 static void variables_too_long_are_einval(void)
 {
 	static const char *const name[] = { "MUSTER_DEVICE", "MUSTER_DATA_ADDRESS" };
-	struct muster_options opt = options_for("127.0.0.1:1", 1);
+	struct muster_options opt = client_options_for("127.0.0.1:1", 1);
 	char text[1000];
 
 	memset(text, 'x', sizeof(text) - 1);
@@ -432,7 +434,7 @@ static void variables_too_long_are_einval(void)
 	for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
 		setenv(name[i], text, 1);
 		CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-		CU_ASSERT(says(muster_error(NULL), name[i]));
+		CU_ASSERT(client_says(muster_error(NULL), name[i]));
 		unsetenv(name[i]);
 	}
 }
@@ -450,8 +452,8 @@ static bool send_away(struct fake_lead *f)
 
 static void being_sent_away_is_eacces(void)
 {
-	CU_ASSERT_EQUAL(open_fake(send_away, LONG_MS), -EACCES);
-	close_both();
+	CU_ASSERT_EQUAL(client_open(send_away, CLIENT_LONG_MS), -EACCES);
+	client_close();
 }
 
 static bool greet_only(struct fake_lead *f)
@@ -461,9 +463,9 @@ static bool greet_only(struct fake_lead *f)
 
 static void a_listener_that_stays_shut_is_etimedout_in_time(void)
 {
-	CU_ASSERT_EQUAL(open_fake(greet_only, SHORT_MS), -ETIMEDOUT);
-	CU_ASSERT(took_ms() < SHORT_MS + 1500);
-	close_both();
+	CU_ASSERT_EQUAL(client_open(greet_only, CLIENT_SHORT_MS), -ETIMEDOUT);
+	CU_ASSERT(client_took_ms() < CLIENT_SHORT_MS + 1500);
+	client_close();
 }
 
 /* ---- what the lead says while the listener stays shut ---- */
@@ -491,14 +493,14 @@ static bool greet_and_finish(struct fake_lead *f)
 
 static void a_lead_that_speaks_is_heard_before_a_shut_listener(void)
 {
-	CU_ASSERT_EQUAL(open_fake(greet_and_refuse, LONG_MS), -EHOSTDOWN);
-	CU_ASSERT(took_ms() < LONG_MS / 2);
-	CU_ASSERT(says(muster_error(NULL), "enough of this job"));
-	close_both();
-	CU_ASSERT_EQUAL(open_fake(greet_and_finish, LONG_MS), -ESHUTDOWN);
-	CU_ASSERT(took_ms() < LONG_MS / 2);
-	CU_ASSERT(says(muster_error(NULL), "all commits are made"));
-	close_both();
+	CU_ASSERT_EQUAL(client_open(greet_and_refuse, CLIENT_LONG_MS), -EHOSTDOWN);
+	CU_ASSERT(client_took_ms() < CLIENT_LONG_MS / 2);
+	CU_ASSERT(client_says(muster_error(NULL), "enough of this job"));
+	client_close();
+	CU_ASSERT_EQUAL(client_open(greet_and_finish, CLIENT_LONG_MS), -ESHUTDOWN);
+	CU_ASSERT(client_took_ms() < CLIENT_LONG_MS / 2);
+	CU_ASSERT(client_says(muster_error(NULL), "all commits are made"));
+	client_close();
 }
 
 static CU_TestInfo cases[] = {

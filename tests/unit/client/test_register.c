@@ -20,8 +20,8 @@
 #include "tests/unit/client/servers_case.h"
 #include "tests/ut.h"
 
-static float own[ELEMS];
-static float other[ELEMS];
+static float own[SERVERS_ELEMS];
+static float other[SERVERS_ELEMS];
 
 /* ---- copies that this thread makes of gradients and results ---- */
 
@@ -49,11 +49,12 @@ static bool is_data(const void *at)
 
 	if (is_in(at, own, sizeof(own)))
 		return true;
-	for (uint32_t i = 0; mst_contiguous_region(&m->contiguous, i, &region); i++)
+	for (uint32_t i = 0; mst_contiguous_region(&client_handle->contiguous, i, &region); i++)
 		if (is_in(at, region.base, region.bytes))
 			return true;
-	for (uint32_t k = 0; k < m->links.count; k++) { /* what the handle composes in */
-		const struct mst_part *p = &m->links.part[k];
+	for (uint32_t k = 0; k < client_handle->links.count;
+	     k++) { /* what the handle composes in */
+		const struct mst_part *p = &client_handle->links.part[k];
 		const char *gradient = (const char *)p->link->outbound + p->gradient_at[0];
 		if (is_in(at, gradient, p->layout.slot_bytes))
 			return true;
@@ -105,29 +106,30 @@ static bool is_stuck(const struct mst_link *link)
 
 static bool serve_one(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_push(f, 1, 7) && answer_push(f, 1, false) && ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
+	       servers_end_well(f);
 }
 
 static bool begin_only(struct fake_lead *f)
 {
-	return fake_begin(f) && ends_well(f);
+	return fake_begin(f) && servers_end_well(f);
 }
 
 static bool begin_guarded(struct fake_lead *f)
 {
 	f->welcome.guard = MST_GUARD_WORKER;
-	return fake_begin(f) && ends_well(f);
+	return fake_begin(f) && servers_end_well(f);
 }
 
 static void fill(float *at)
 {
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		at[i] = 7 + (float)i;
 }
 
 static void scribble(float *at)
 {
-	memset(at, 0xff, ELEMS * sizeof(*at));
+	memset(at, 0xff, SERVERS_ELEMS * sizeof(*at));
 }
 
 static int push(bool keep, uint64_t *ticket)
@@ -136,17 +138,18 @@ static int push(bool keep, uint64_t *ticket)
 		.size = sizeof(c), .weight = 3, .full = true, .keep = keep
 	};
 
-	return muster_push(m, &c, ticket);
+	return muster_push(client_handle, &c, ticket);
 }
 
 /* Across the borders of parts. */
 static int push_from(const float *at)
 {
-	int rc = muster_push_range(m, 4000, 4200, at + 4000);
+	int rc = muster_push_range(client_handle, 4000, 4200, at + 4000);
 
 	if (rc == 0)
-		rc = muster_push_range(m, 0, 4000, at);
-	return rc != 0 ? rc : muster_push_range(m, 8200, ELEMS - 8200, at + 8200);
+		rc = muster_push_range(client_handle, 0, 4000, at);
+	return rc != 0 ? rc
+		       : muster_push_range(client_handle, 8200, SERVERS_ELEMS - 8200, at + 8200);
 }
 
 static bool lends(void)
@@ -160,7 +163,7 @@ static int await_release(uint64_t ticket)
 	uint64_t until_ns = mst_now_ns() + 5 * MST_SECOND;
 	int rc;
 
-	while ((rc = muster_released(m, ticket)) == 0 && mst_now_ns() < until_ns)
+	while ((rc = muster_released(client_handle, ticket)) == 0 && mst_now_ns() < until_ns)
 		mst_sleep_ns(MST_MS);
 	return rc;
 }
@@ -170,8 +173,8 @@ static void await_script(void)
 {
 	uint64_t until_ns = mst_now_ns() + 5 * MST_SECOND;
 
-	while (!atomic_load(&went_well) && mst_now_ns() < until_ns) {
-		(void)mst_engine_take(&m->engine);
+	while (!atomic_load(&servers_went_well) && mst_now_ns() < until_ns) {
+		(void)mst_engine_take(&client_handle->engine);
 		mst_sleep_ns(MST_MS);
 	}
 }
@@ -184,7 +187,7 @@ static int hand_over(enum way way)
 {
 	if (way != IN_PLACE)
 		return push_from(own);
-	float *gradient = muster_gradient(m);
+	float *gradient = muster_gradient(client_handle);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(gradient);
 	fill(gradient); /* the program's stores, which are no copy */
 	return 0;
@@ -192,25 +195,26 @@ static int hand_over(enum way way)
 
 static void each_way_copies_what_it_is_said_to(void)
 {
-	const uint64_t all = ELEMS * sizeof(float);
+	const uint64_t all = SERVERS_ELEMS * sizeof(float);
 	const uint64_t said[2][WAYS] = { { 0, all, all }, { 0, all, 0 } };
 
 	for (enum way way = IN_PLACE; way < WAYS; way++) {
-		begin_servers(serve_one);
+		servers_begin(serve_one);
 		fill(own);
 		if (way == FROM_REGISTERED)
-			CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+			CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 		copied = 0;
 		counts = true;
 		CU_ASSERT_EQUAL(hand_over(way), 0);
 		CU_ASSERT_EQUAL(push(false, NULL), 0);
 		CU_ASSERT_EQUAL(copied, said[lends()][way]);
-		CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
 		counts = false;
 		CU_ASSERT_EQUAL(copied, said[lends()][way]); /* and nothing of the result */
-		CU_ASSERT_EQUAL(((const float *)out.result)[5000], RESULT + 5000);
+		CU_ASSERT_EQUAL(((const float *)client_outcome.result)[5000],
+				SERVERS_RESULT + 5000);
 		scribble(own);
-		end_servers();
+		servers_end();
 	}
 }
 
@@ -220,38 +224,39 @@ static void a_source_is_lent_until_it_is_sent(void)
 {
 	uint64_t ticket = 0;
 
-	begin_servers(serve_one);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	servers_begin(serve_one);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	fill(own);
 	stuck_here = true;
 	CU_ASSERT_EQUAL(push_from(own), 0);
-	CU_ASSERT_EQUAL(muster_released(m, 0), lends() ? 0 : 1);
+	CU_ASSERT_EQUAL(muster_released(client_handle, 0), lends() ? 0 : 1);
 	CU_ASSERT_EQUAL(push(false, &ticket), 0);
 	CU_ASSERT_EQUAL(ticket, 1);
 	if (lends()) {
-		CU_ASSERT_EQUAL(muster_released(m, 1), 0);
-		CU_ASSERT_EQUAL(muster_unregister(m, own), -EBUSY);
-		CU_ASSERT(says(muster_error(m), "are lent"));
-		CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-		CU_ASSERT(says(muster_error(m), "registered memory that is lent"));
+		CU_ASSERT_EQUAL(muster_released(client_handle, 1), 0);
+		CU_ASSERT_EQUAL(muster_unregister(client_handle, own), -EBUSY);
+		CU_ASSERT(client_says(muster_error(client_handle), "are lent"));
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+		CU_ASSERT(
+			client_says(muster_error(client_handle), "registered memory that is lent"));
 	}
 	stuck_here = false;
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
 	scribble(own); /* far_spoiled says whether that was too early */
-	CU_ASSERT_EQUAL(muster_released(m, 1), 1);
-	CU_ASSERT_EQUAL(muster_released(m, 0), 1);
-	CU_ASSERT_EQUAL(muster_released(m, 2), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "the newest is 1"));
-	CU_ASSERT_EQUAL(muster_unregister(m, own), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), -EINVAL);
-	end_servers();
+	CU_ASSERT_EQUAL(muster_released(client_handle, 1), 1);
+	CU_ASSERT_EQUAL(muster_released(client_handle, 0), 1);
+	CU_ASSERT_EQUAL(muster_released(client_handle, 2), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "the newest is 1"));
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), -EINVAL);
+	servers_end();
 }
 
 static bool hear_kept(struct fake_lead *f)
 {
 	uint32_t imm = 0;
 
-	for (uint32_t k = 0; k < SERVERS; k++)
+	for (uint32_t k = 0; k < SERVERS_COUNT; k++)
 		if (!fake_arrival_of(f, k, &imm) || mst_imm_kind(imm) != MST_IMM_HEADER)
 			return false;
 	return true;
@@ -259,29 +264,29 @@ static bool hear_kept(struct fake_lead *f)
 
 static bool serve_kept(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_kept(f) && ends_well(f);
+	return fake_begin(f) && hear_kept(f) && servers_end_well(f);
 }
 
 static void what_was_kept_is_released_without_a_wait(void)
 {
 	uint64_t ticket = 0;
 
-	begin_servers(serve_kept);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	servers_begin(serve_kept);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	fill(own);
 	CU_ASSERT_EQUAL(push_from(own), 0);
 	CU_ASSERT_EQUAL(push(true, &ticket), 0);
 	CU_ASSERT_EQUAL(await_release(ticket), 1);
 	scribble(own);
 	await_script();
-	end_servers();
+	servers_end();
 }
 
 static bool hear_abandon(struct fake_lead *f)
 {
 	uint32_t imm = 0;
 
-	for (uint32_t k = 0; k < SERVERS && lends(); k++)
+	for (uint32_t k = 0; k < SERVERS_COUNT && lends(); k++)
 		if (!fake_arrival_of(f, k, &imm) || imm != mst_imm(MST_IMM_ABANDON, 0, 1))
 			return false;
 	return true;
@@ -289,88 +294,89 @@ static bool hear_abandon(struct fake_lead *f)
 
 static bool serve_abandon(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_abandon(f) && ends_well(f);
+	return fake_begin(f) && hear_abandon(f) && servers_end_well(f);
 }
 
 static void what_was_given_up_is_released(void)
 {
-	begin_servers(serve_abandon);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	servers_begin(serve_abandon);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	fill(own);
 	stuck_here = true;
 	CU_ASSERT_EQUAL(push_from(own), 0);
-	CU_ASSERT_EQUAL(muster_abandon(m), 0);
-	CU_ASSERT_EQUAL(muster_released(m, 0), lends() ? 0 : 1);
+	CU_ASSERT_EQUAL(muster_abandon(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_released(client_handle, 0), lends() ? 0 : 1);
 	stuck_here = false;
 	CU_ASSERT_EQUAL(await_release(0), 1);
 	scribble(own);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), 0);
 	await_script();
-	end_servers();
+	servers_end();
 }
 
 static bool finish_meanwhile(struct fake_lead *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_FINISHED };
 
-	return fake_begin(f) && await_stage(f, 1) &&
+	return fake_begin(f) && servers_await_stage(f, 1) &&
 	       fake_put(f, f->layout.down_session[MST_SESSION_OF_JOB], &word, sizeof(word),
 			mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0)) &&
-	       ends_well(f);
+	       servers_end_well(f);
 }
 
 static void the_last_outcome_brings_all_sources_back(void)
 {
-	begin_servers(finish_meanwhile);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	servers_begin(finish_meanwhile);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	fill(own);
 	stuck_here = true;
 	CU_ASSERT_EQUAL(push_from(own), 0);
 	CU_ASSERT_EQUAL(push(true, NULL), 0);
-	atomic_store(&stage, 1);
+	atomic_store(&servers_stage, 1);
 	if (lends())
-		CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
 	stuck_here = false;
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT(out.finished);
-	CU_ASSERT_EQUAL(muster_released(m, 0), 1);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT(client_outcome.finished);
+	CU_ASSERT_EQUAL(muster_released(client_handle, 0), 1);
 	scribble(own);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), 0); /* the job's end does not matter to it */
-	end_servers();
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own),
+			0); /* the job's end does not matter to it */
+	servers_end();
 }
 
 /* ---- a session lost in mid-put ---- */
 
 static bool hang_up_one(struct fake_lead *f)
 {
-	if (!fake_begin(f) || !await_stage(f, 1))
+	if (!fake_begin(f) || !servers_await_stage(f, 1))
 		return false;
 	fake_transport->detach(f->server[1].link);
 	fake_transport->link_free(f->server[1].link);
 	f->server[1].link = NULL;
-	return ends_well(f);
+	return servers_end_well(f);
 }
 
 static void a_lost_session_gives_its_sources_back_when_closed(void)
 {
-	begin_servers(hang_up_one);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	servers_begin(hang_up_one);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	fill(own);
 	stuck_here = true;
 	CU_ASSERT_EQUAL(push_from(own), 0);
 	CU_ASSERT_EQUAL(push(false, NULL), 0);
-	atomic_store(&stage, 1);
+	atomic_store(&servers_stage, 1);
 	int rc;
-	while ((rc = muster_wait(m, &out)) == -ETIMEDOUT)
+	while ((rc = muster_wait(client_handle, &client_outcome)) == -ETIMEDOUT)
 		continue;
 	CU_ASSERT_EQUAL(rc, -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_released(m, 1), lends() ? -ENOTCONN : 1);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), lends() ? -EBUSY : 0);
+	CU_ASSERT_EQUAL(muster_released(client_handle, 1), lends() ? -ENOTCONN : 1);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), lends() ? -EBUSY : 0);
 	if (lends())
-		CU_ASSERT(says(muster_error(m), "close the handle"));
-	struct mst_region *region = lends() ? m->sources.region[0] : NULL;
+		CU_ASSERT(client_says(muster_error(client_handle), "close the handle"));
+	struct mst_region *region = lends() ? client_handle->sources.region[0] : NULL;
 	CU_ASSERT(region == NULL || atomic_load(&region->lent) > 0);
-	end_servers();
+	servers_end();
 	stuck_here = false;
 	scribble(own);
 }
@@ -379,50 +385,50 @@ static void a_lost_session_gives_its_sources_back_when_closed(void)
 
 static void a_source_that_is_not_finite_is_refused_where_it_lies(void)
 {
-	begin_servers(begin_guarded);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	servers_begin(begin_guarded);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	fill(own);
 	own[5000] = NAN;
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 4000, own), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 4000, 4200, own + 4000), -EDOM);
-	CU_ASSERT(says(muster_error(m), "element 5000 of the gradient is NaN"));
-	CU_ASSERT(m->worker.abandoned);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 4000, own), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 4000, 4200, own + 4000), -EDOM);
+	CU_ASSERT(client_says(muster_error(client_handle), "element 5000 of the gradient is NaN"));
+	CU_ASSERT(client_handle->worker.abandoned);
 	CU_ASSERT_EQUAL(await_release(0), 1);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), 0);
-	end_servers();
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), 0);
+	servers_end();
 }
 
 /* ---- what is refused ---- */
 
 static void refused(void *base, size_t bytes, int error, const char *words)
 {
-	CU_ASSERT_EQUAL(muster_register(m, base, bytes), error);
-	CU_ASSERT(says(muster_error(m), words));
+	CU_ASSERT_EQUAL(muster_register(client_handle, base, bytes), error);
+	CU_ASSERT(client_says(muster_error(client_handle), words));
 }
 
 static void regions_that_cannot_be_are_refused_in_words(void)
 {
-	begin_servers(begin_only);
-	float *gradient = muster_gradient(m);
+	servers_begin(begin_only);
+	float *gradient = muster_gradient(client_handle);
 	refused(own, 0, -EINVAL, "0 bytes");
 	refused(NULL, 4096, -EINVAL, "no memory");
 	refused(own, SIZE_MAX, -EINVAL, "no memory");
 	refused(gradient + 10, 4, -EINVAL, "memory of this handle");
-	CU_ASSERT_EQUAL(muster_register(m, own + 100, 400), 0);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own + 100, 400), 0);
 	refused(own + 100, 400, -EEXIST, "registered already, 400 bytes");
 	refused(own, 401, -EEXIST, "overlap");
 	refused(own + 199, 8, -EEXIST, "overlap");
-	CU_ASSERT_EQUAL(muster_register(m, own, 400), 0);
-	CU_ASSERT_EQUAL(muster_register(m, own + 200, 4), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, own + 101), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "it lies in the one of 400 bytes"));
-	CU_ASSERT_EQUAL(muster_unregister(m, other), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "no region of this handle"));
-	CU_ASSERT_EQUAL(muster_unregister(m, own + 100), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, own + 200), 0);
-	CU_ASSERT_EQUAL(muster_register(m, own + 100, 404), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), 0);
-	end_servers();
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, 400), 0);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own + 200, 4), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own + 101), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "it lies in the one of 400 bytes"));
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, other), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "no region of this handle"));
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own + 100), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own + 200), 0);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own + 100, 404), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), 0);
+	servers_end();
 }
 
 /* As many as one likes, in any order; they are found again. */
@@ -430,35 +436,38 @@ static void many_regions_are_kept_apart(void)
 {
 	uint64_t wrong = 0;
 
-	begin_servers(begin_only);
+	servers_begin(begin_only);
 	for (uint64_t i = 0; i < 200; i++)
-		wrong += muster_register(m, other + (i * 77 % 200) * 10, 40) != 0;
+		wrong += muster_register(client_handle, other + (i * 77 % 200) * 10, 40) != 0;
 	for (uint64_t i = 0; i < 200; i++)
-		wrong += muster_push_range(m, i * 10, 10, other + i * 10) != 0;
-	CU_ASSERT_EQUAL(muster_push_range(m, 5000, 4, other + 5000), 0); /* of none of them */
+		wrong += muster_push_range(client_handle, i * 10, 10, other + i * 10) != 0;
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 5000, 4, other + 5000),
+			0); /* of none of them */
 	CU_ASSERT_EQUAL(await_release(0), 1);
 	for (uint64_t i = 0; i < 200; i++)
-		wrong += muster_unregister(m, other + (i * 33 % 200) * 10) != 0;
+		wrong += muster_unregister(client_handle, other + (i * 33 % 200) * 10) != 0;
 	CU_ASSERT_EQUAL(wrong, 0);
-	end_servers();
+	servers_end();
 }
 
 static void a_source_half_inside_is_refused_and_nothing_is_sent(void)
 {
-	begin_servers(begin_only);
-	CU_ASSERT_EQUAL(muster_register(m, own + 100, 400), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 101, own), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "only partly in the registered 400 bytes"));
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 2, own + 199), -EINVAL);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 102, own + 99), -EINVAL);
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, UINT64_MAX, own), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "beyond the vector"));
-	CU_ASSERT_EQUAL(muster_push_range(m, 0, 100, own), 0); /* none of it was given */
-	CU_ASSERT_EQUAL(muster_push_range(m, 100, 100, own + 100), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 200, 1, own + 200), 0);
-	CU_ASSERT_EQUAL(muster_push_range(m, 201, 0, own + 150), 0);
+	servers_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own + 100, 400), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 101, own), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle),
+			      "only partly in the registered 400 bytes"));
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 2, own + 199), -EINVAL);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 102, own + 99), -EINVAL);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, UINT64_MAX, own), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "beyond the vector"));
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 100, own),
+			0); /* none of it was given */
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 100, 100, own + 100), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 200, 1, own + 200), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 201, 0, own + 150), 0);
 	CU_ASSERT_EQUAL(await_release(0), 1);
-	end_servers();
+	servers_end();
 }
 
 /* ---- several handles, and children ---- */
@@ -468,19 +477,19 @@ static void each_handle_has_its_own_regions(void)
 	static struct fake_lead second;
 	struct muster *m2 = NULL;
 
-	begin_servers(begin_only);
+	servers_begin(begin_only);
 	fake_open(&second, begin_only);
-	struct muster_options opt = options_for(second.address, LONG_MS);
+	struct muster_options opt = client_options_for(second.address, CLIENT_LONG_MS);
 	CU_ASSERT_EQUAL_FATAL(muster_open(&opt, &m2), 0);
-	CU_ASSERT_EQUAL(muster_register(m, own, sizeof(own)), 0);
+	CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);
 	CU_ASSERT_EQUAL(muster_register(m2, own, sizeof(own)), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, own), -EINVAL);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), -EINVAL);
 	CU_ASSERT_EQUAL(muster_register(m2, own, sizeof(own)), -EEXIST);
 	fake_release(&second);
 	muster_close(m2); /* and what it has registered */
 	fake_close(&second);
-	end_servers();
+	servers_end();
 }
 
 static int wrong_in_child(float *mine)
@@ -490,12 +499,12 @@ static int wrong_in_child(float *mine)
 
 	wrong += mine[17] != 24;
 	mine[17] = 0; /* a child's own copy */
-	wrong += muster_register(m, mine, 4096) != -ECHILD;
-	wrong += muster_unregister(m, mine) != -ECHILD;
-	wrong += muster_released(m, 0) != -ECHILD;
-	wrong += muster_regions(m, &region, 1) != -ECHILD;
+	wrong += muster_register(client_handle, mine, 4096) != -ECHILD;
+	wrong += muster_unregister(client_handle, mine) != -ECHILD;
+	wrong += muster_released(client_handle, 0) != -ECHILD;
+	wrong += muster_regions(client_handle, &region, 1) != -ECHILD;
 	if (fake_transport->disown != NULL)
-		muster_close(m);
+		muster_close(client_handle);
 	return wrong;
 }
 
@@ -506,8 +515,8 @@ static void a_child_has_the_memory_and_not_the_regions(void)
 	int status = -1;
 
 	CU_ASSERT_FATAL(mine != MAP_FAILED);
-	begin_servers(serve_one);
-	CU_ASSERT_EQUAL(muster_register(m, mine, sizeof(own)), 0);
+	servers_begin(serve_one);
+	CU_ASSERT_EQUAL(muster_register(client_handle, mine, sizeof(own)), 0);
 	fill(mine);
 	CU_ASSERT_EQUAL(push_from(mine), 0);
 	pid_t child = fork();
@@ -516,9 +525,9 @@ static void a_child_has_the_memory_and_not_the_regions(void)
 	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
 	CU_ASSERT_EQUAL(status, 0);
 	CU_ASSERT_EQUAL(push(false, NULL), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT_EQUAL(muster_unregister(m, mine), 0);
-	end_servers();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, mine), 0);
+	servers_end();
 	munmap(mine, sizeof(own));
 }
 
@@ -529,7 +538,7 @@ static bool is_listed(const struct muster_region *list, int count, const void *a
 	for (int i = 0; i < count; i++)
 		if (list[i].base == at)
 			return list[i].writable == writable &&
-			       list[i].bytes == ELEMS * sizeof(float);
+			       list[i].bytes == SERVERS_ELEMS * sizeof(float);
 	return false;
 }
 
@@ -538,21 +547,21 @@ static void all_that_is_given_out_is_listed(void)
 	struct muster_region list[FAKE_SLOTS + 1 + FAKE_BUFFERS + 1], first;
 	const int most = FAKE_SLOTS + 1 + (fake_transport->maps ? FAKE_BUFFERS : 0);
 
-	begin_servers(serve_one);
+	servers_begin(serve_one);
 	memset(list, 0, sizeof(list));
-	CU_ASSERT_EQUAL(muster_regions(m, NULL, 0), most);
-	CU_ASSERT_EQUAL(muster_regions(m, NULL, 1), -EINVAL);
-	CU_ASSERT_EQUAL(muster_regions(m, &first, 1), most);
-	CU_ASSERT_EQUAL(muster_regions(m, list, sizeof(list) / sizeof(list[0])), most);
+	CU_ASSERT_EQUAL(muster_regions(client_handle, NULL, 0), most);
+	CU_ASSERT_EQUAL(muster_regions(client_handle, NULL, 1), -EINVAL);
+	CU_ASSERT_EQUAL(muster_regions(client_handle, &first, 1), most);
+	CU_ASSERT_EQUAL(muster_regions(client_handle, list, sizeof(list) / sizeof(list[0])), most);
 	CU_ASSERT_EQUAL(list[0].base, first.base);
 	CU_ASSERT_PTR_NULL(list[most].base);
-	float *gradient = muster_gradient(m);
+	float *gradient = muster_gradient(client_handle);
 	CU_ASSERT(is_listed(list, most, gradient, true));
 	fill(gradient);
 	CU_ASSERT_EQUAL(push(false, NULL), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT(is_listed(list, most, out.result, false));
-	end_servers();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT(is_listed(list, most, client_outcome.result, false));
+	servers_end();
 }
 
 static CU_TestInfo cases[] = {

@@ -19,8 +19,8 @@
 #define PAGE ((size_t)4096)
 #define SMALL 1000u /* bytes: no gradient, and no part of a result */
 
-static float into[ELEMS];
-static float seen[ELEMS];
+static float into[SERVERS_ELEMS];
+static float seen[SERVERS_ELEMS];
 
 static bool writes_there(void)
 {
@@ -65,14 +65,14 @@ void *__wrap_memmove(void *to, const void *from, size_t bytes)
 
 static void begin_into(bool (*script)(struct fake_lead *))
 {
-	fake_result_into = into;
-	begin_servers(script);
-	fake_result_into = NULL;
+	client_result_into = into;
+	servers_begin(script);
+	client_result_into = NULL;
 }
 
 static void scribble(void)
 {
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		into[i] = -1;
 }
 
@@ -80,7 +80,7 @@ static uint64_t count_of(const float *at, float base, float step)
 {
 	uint64_t right = 0;
 
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		right += at[i] == base + step * (float)i;
 	return right;
 }
@@ -88,12 +88,12 @@ static uint64_t count_of(const float *at, float base, float step)
 static void push(float base)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 3, .full = true };
-	float *gradient = muster_gradient(m);
+	float *gradient = muster_gradient(client_handle);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(gradient);
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		gradient[i] = base + (float)i;
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
 }
 
 /* However slow the host is. */
@@ -101,7 +101,7 @@ static int wait_on(void)
 {
 	int rc;
 
-	while ((rc = muster_wait(m, &out)) == -ETIMEDOUT)
+	while ((rc = muster_wait(client_handle, &client_outcome)) == -ETIMEDOUT)
 		continue;
 	return rc;
 }
@@ -119,26 +119,26 @@ static void await(const _Atomic bool *flag)
 
 static bool serve_two(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_push(f, 1, 7) && answer_push(f, 1, false) &&
-	       hear_push(f, 2, 8) && answer_push(f, 2, true) && ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
+	       servers_hear_push(f, 2, 8) && servers_answer_push(f, 2, true) && servers_end_well(f);
 }
 
 /* Published, and copied by the servers; where they write to this end's memory it is all one. */
 static void results_come_there_with_as_many_copies_as_said(void)
 {
 	begin_into(serve_two);
-	CU_ASSERT_PTR_EQUAL(out.result, into);
+	CU_ASSERT_PTR_EQUAL(client_outcome.result, into);
 	for (uint64_t version = 1; version <= 2; version++) {
 		scribble();
 		copied = 0;
 		push(6 + (float)version);
 		CU_ASSERT_EQUAL(wait_on(), 0);
 		CU_ASSERT_EQUAL(copied, writes_there() ? 0 : sizeof(into));
-		CU_ASSERT(out.fresh && out.version == version);
-		CU_ASSERT_PTR_EQUAL(out.result, into);
-		CU_ASSERT_EQUAL(count_of(into, RESULT, 1), ELEMS);
+		CU_ASSERT(client_outcome.fresh && client_outcome.version == version);
+		CU_ASSERT_PTR_EQUAL(client_outcome.result, into);
+		CU_ASSERT_EQUAL(count_of(into, SERVERS_RESULT, 1), SERVERS_ELEMS);
 	}
-	end_servers();
+	servers_end();
 }
 
 static bool keep(struct fake_lead *f)
@@ -147,15 +147,15 @@ static bool keep(struct fake_lead *f)
 	uint32_t imm = 0;
 	bool well = fake_arrival(f, &imm);
 
-	for (uint32_t k = 0; k < SERVERS && well; k++)
+	for (uint32_t k = 0; k < SERVERS_COUNT && well; k++)
 		well = fake_answer_of(f, k, &a);
 	return well;
 }
 
 static bool serve_one_and_keep(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_push(f, 1, 7) && answer_push(f, 1, false) && keep(f) &&
-	       ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
+	       keep(f) && servers_end_well(f);
 }
 
 /* What the program has made of it meanwhile stays. */
@@ -166,13 +166,13 @@ static void what_is_not_fresh_is_not_written(void)
 	CU_ASSERT_EQUAL(wait_on(), 0);
 	scribble();
 	copied = 0;
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
 	CU_ASSERT_EQUAL(wait_on(), 0);
-	CU_ASSERT(!out.fresh && out.version == 1);
-	CU_ASSERT_PTR_EQUAL(out.result, into);
+	CU_ASSERT(!client_outcome.fresh && client_outcome.version == 1);
+	CU_ASSERT_PTR_EQUAL(client_outcome.result, into);
 	CU_ASSERT_EQUAL(copied, 0);
-	CU_ASSERT_EQUAL(count_of(into, -1, 0), ELEMS);
-	end_servers();
+	CU_ASSERT_EQUAL(count_of(into, -1, 0), SERVERS_ELEMS);
+	servers_end();
 }
 
 static void it_is_the_only_place_of_results_that_is_listed(void)
@@ -180,11 +180,11 @@ static void it_is_the_only_place_of_results_that_is_listed(void)
 	struct muster_region list[FAKE_SLOTS + 2];
 
 	begin_into(serve_two);
-	CU_ASSERT_EQUAL(muster_regions(m, list, FAKE_SLOTS + 2), FAKE_SLOTS + 1);
+	CU_ASSERT_EQUAL(muster_regions(client_handle, list, FAKE_SLOTS + 2), FAKE_SLOTS + 1);
 	CU_ASSERT_PTR_EQUAL(list[FAKE_SLOTS].base, into);
 	CU_ASSERT_EQUAL(list[FAKE_SLOTS].bytes, sizeof(into));
 	CU_ASSERT(!list[FAKE_SLOTS].writable && list[0].writable);
-	close_both();
+	client_close();
 }
 
 /* ---- ends ---- */
@@ -192,7 +192,7 @@ static void it_is_the_only_place_of_results_that_is_listed(void)
 /* Without a look at its links: nothing moves meanwhile. */
 static bool stand_still(struct fake_lead *f, int until)
 {
-	while (atomic_load(&stage) < until && !atomic_load(&f->released))
+	while (atomic_load(&servers_stage) < until && !atomic_load(&f->released))
 		mst_sleep_ns(MST_MS);
 	return !atomic_load(&f->released);
 }
@@ -202,16 +202,16 @@ static bool go_on(struct fake_lead *f)
 {
 	for (int i = 0; i < 40; i++)
 		fake_turn(f);
-	return ends_well(f);
+	return servers_end_well(f);
 }
 
 static bool half_answer(struct fake_lead *f)
 {
-	if (!fake_begin(f) || !hear_push(f, 1, 7))
+	if (!fake_begin(f) || !servers_hear_push(f, 1, 7))
 		return false;
 	if (!writes_there()) /* else it would be all there at once */
 		return true;
-	bool well = answer_push(f, 1, false);
+	bool well = servers_answer_push(f, 1, false);
 	fake_turn(f);
 	return well;
 }
@@ -245,18 +245,18 @@ static bool leave_halfway(struct fake_lead *f)
 /* Some of the result is there, and some is not. */
 static void expect_half(void)
 {
-	uint64_t there = count_of(into, RESULT, 1);
+	uint64_t there = count_of(into, SERVERS_RESULT, 1);
 
 	if (writes_there())
-		CU_ASSERT(there > 0 && there < ELEMS);
-	CU_ASSERT_EQUAL(there + count_of(into, -1, 0), ELEMS);
+		CU_ASSERT(there > 0 && there < SERVERS_ELEMS);
+	CU_ASSERT_EQUAL(there + count_of(into, -1, 0), SERVERS_ELEMS);
 }
 
 static void expect_nothing_more(void)
 {
 	__real_memcpy(seen, into, sizeof(seen));
-	atomic_store(&stage, 2);
-	await(&went_well);
+	atomic_store(&servers_stage, 2);
+	await(&servers_went_well);
 	CU_ASSERT_EQUAL(memcmp(seen, into, sizeof(seen)), 0);
 }
 
@@ -268,15 +268,16 @@ static void a_session_lost_halfway_writes_no_more(void)
 	scribble();
 	push(7);
 	CU_ASSERT_EQUAL(wait_on(), -ENOTCONN);
-	CU_ASSERT(says(muster_error(m), "server 1"));
+	CU_ASSERT(client_says(muster_error(client_handle), "server 1"));
 	expect_half();
 	expect_nothing_more();
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN); /* in the same words */
-	CU_ASSERT(says(muster_error(m), "server 1"));
-	CU_ASSERT_PTR_NULL(muster_gradient(m));
-	CU_ASSERT_EQUAL(muster_pull(m), -ENOTCONN);
-	CU_ASSERT_EQUAL(muster_check(m), MUSTER_GIVE_UP);
-	end_servers();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome),
+			-ENOTCONN); /* in the same words */
+	CU_ASSERT(client_says(muster_error(client_handle), "server 1"));
+	CU_ASSERT_PTR_NULL(muster_gradient(client_handle));
+	CU_ASSERT_EQUAL(muster_pull(client_handle), -ENOTCONN);
+	CU_ASSERT_EQUAL(muster_check(client_handle), MUSTER_GIVE_UP);
+	servers_end();
 }
 
 static void a_handle_closed_halfway_writes_no_more(void)
@@ -287,30 +288,30 @@ static void a_handle_closed_halfway_writes_no_more(void)
 	push(7);
 	uint64_t until_ns = mst_now_ns() + 5 * MST_SECOND;
 	while (!atomic_load(&half_there) && mst_now_ns() < until_ns)
-		CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	muster_close(m);
-	m = NULL;
+		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	muster_close(client_handle);
+	client_handle = NULL;
 	expect_half();
 	expect_nothing_more();
-	end_servers();
+	servers_end();
 }
 
 static bool end_when_told(struct fake_lead *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ENOTCONN };
 
-	if (!fake_begin(f) || !hear_push(f, 1, 7) || !answer_push(f, 1, false) ||
+	if (!fake_begin(f) || !servers_hear_push(f, 1, 7) || !servers_answer_push(f, 1, false) ||
 	    !stand_still(f, 1))
 		return false;
 	return fake_put(f, f->layout.down_session[MST_SESSION_OF_WORKER], &word, sizeof(word),
 			mst_imm(MST_IMM_SESSION, MST_SESSION_OF_WORKER, 0)) &&
-	       ends_well(f);
+	       servers_end_well(f);
 }
 
 static void let_it_end(void)
 {
-	atomic_store(&stage, 1);
-	await(&went_well);
+	atomic_store(&servers_stage, 1);
+	await(&servers_went_well);
 }
 
 /* From then on the buffer that is copied may be another version's. */
@@ -323,22 +324,22 @@ static void a_session_that_ends_before_the_copy_has_no_outcome(void)
 	before_copy = let_it_end;
 	CU_ASSERT_EQUAL(wait_on(), -ENOTCONN);
 	CU_ASSERT_PTR_NULL(before_copy);
-	end_servers();
+	servers_end();
 }
 
 /* ---- what is refused ---- */
 
 static void refused(void *at, int error, const char *words)
 {
-	struct muster_options opt = options_for("127.0.0.1:1", 1);
+	struct muster_options opt = client_options_for("127.0.0.1:1", 1);
 	struct muster *none = NULL;
 
-	opt.elems = ELEMS;
+	opt.elems = SERVERS_ELEMS;
 	opt.result_into = at;
 	CU_ASSERT_EQUAL(muster_open(&opt, &none), error);
 	CU_ASSERT_PTR_NULL(none);
-	CU_ASSERT(says(muster_error(NULL), "options.result_into"));
-	CU_ASSERT(says(muster_error(NULL), words));
+	CU_ASSERT(client_says(muster_error(NULL), "options.result_into"));
+	CU_ASSERT(client_says(muster_error(NULL), words));
 }
 
 /* Before anybody is asked. */
@@ -364,10 +365,10 @@ static void memory_that_cannot_be_written_is_refused_in_words(void)
 static void it_is_not_registered_as_a_source(void)
 {
 	begin_into(serve_two);
-	CU_ASSERT_EQUAL(muster_register(m, into + 10, 40), -EINVAL);
-	CU_ASSERT(says(muster_error(m), "memory of this handle"));
-	CU_ASSERT_EQUAL(muster_unregister(m, into), -EINVAL);
-	close_both();
+	CU_ASSERT_EQUAL(muster_register(client_handle, into + 10, 40), -EINVAL);
+	CU_ASSERT(client_says(muster_error(client_handle), "memory of this handle"));
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, into), -EINVAL);
+	client_close();
 }
 
 static CU_TestInfo cases[] = {

@@ -18,52 +18,53 @@
 
 static bool serve_two_pushes(struct fake_lead *f)
 {
-	return fake_begin(f) && hear_push(f, 1, 0) && answer_push(f, 1, false) &&
-	       hear_push(f, 2, 5000) && answer_push(f, 2, true) && ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 0) && servers_answer_push(f, 1, false) &&
+	       servers_hear_push(f, 2, 5000) && servers_answer_push(f, 2, true) &&
+	       servers_end_well(f);
 }
 
 static void push_whole(float base, const float *ranges_of)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 3, .full = true };
-	float *grad = muster_gradient(m);
+	float *grad = muster_gradient(client_handle);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(grad);
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		grad[i] = ranges_of != NULL ? 0 : base + (float)i;
 	if (ranges_of != NULL) { /* across a border, within a part, and a whole part with both */
-		CU_ASSERT_EQUAL(muster_push_range(m, 4000, 200, ranges_of + 4000), 0);
-		CU_ASSERT_EQUAL(muster_push_range(m, 0, 4000, ranges_of), 0);
-		CU_ASSERT_EQUAL(muster_push_range(m, 8300, 10, ranges_of + 8300), 0);
+		CU_ASSERT_EQUAL(muster_push_range(client_handle, 4000, 200, ranges_of + 4000), 0);
+		CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 4000, ranges_of), 0);
+		CU_ASSERT_EQUAL(muster_push_range(client_handle, 8300, 10, ranges_of + 8300), 0);
 		memcpy(grad + 4200, ranges_of + 4200, 4100 * sizeof(*grad));
-		memcpy(grad + 8310, ranges_of + 8310, (ELEMS - 8310) * sizeof(*grad));
+		memcpy(grad + 8310, ranges_of + 8310, (SERVERS_ELEMS - 8310) * sizeof(*grad));
 	}
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), 0);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
 }
 
 static void expect_whole(uint64_t version)
 {
-	CU_ASSERT_EQUAL_FATAL(muster_wait(m, &out), 0);
-	CU_ASSERT_EQUAL(out.version, version);
-	const float *result = out.result;
+	CU_ASSERT_EQUAL_FATAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT_EQUAL(client_outcome.version, version);
+	const float *result = client_outcome.result;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(result);
 	uint64_t wrong = 0;
-	for (uint64_t i = 0; i < ELEMS; i++)
-		wrong += result[i] != RESULT + (float)i;
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
+		wrong += result[i] != SERVERS_RESULT + (float)i;
 	CU_ASSERT_EQUAL(wrong, 0);
 }
 
 static void gradients_and_results_are_whole(void)
 {
-	static float values[ELEMS];
+	static float values[SERVERS_ELEMS];
 
-	for (uint64_t i = 0; i < ELEMS; i++)
+	for (uint64_t i = 0; i < SERVERS_ELEMS; i++)
 		values[i] = 5000 + (float)i;
-	begin_servers(serve_two_pushes);
+	servers_begin(serve_two_pushes);
 	push_whole(0, NULL);
 	expect_whole(1);
 	push_whole(5000, values);
 	expect_whole(2);
-	end_servers();
+	servers_end();
 }
 
 /* ---- who hears what ---- */
@@ -76,18 +77,18 @@ static bool hear_ask_alone(struct fake_lead *f)
 		return false;
 	for (int i = 0; i < 40; i++)
 		fake_turn(f);
-	for (uint32_t k = 1; k < SERVERS; k++)
+	for (uint32_t k = 1; k < SERVERS_COUNT; k++)
 		if (f->server[k].arrived != 0)
 			return false;
-	return ends_well(f);
+	return servers_end_well(f);
 }
 
 static void an_ask_goes_to_the_lead_alone(void)
 {
-	begin_servers(hear_ask_alone);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	end_servers();
+	servers_begin(hear_ask_alone);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	servers_end();
 }
 
 static bool hear_abandon(struct fake_lead *f)
@@ -96,13 +97,13 @@ static bool hear_abandon(struct fake_lead *f)
 
 	if (!fake_begin(f))
 		return false;
-	for (uint32_t k = 0; k < SERVERS; k++)
+	for (uint32_t k = 0; k < SERVERS_COUNT; k++)
 		if (!fake_arrival_of(f, k, &imm) || imm != mst_imm(MST_IMM_ABANDON, 0, 1))
 			return false;
-	for (uint32_t k = SERVERS; k-- > 0;)
-		if (!grant(f, k, 2))
+	for (uint32_t k = SERVERS_COUNT; k-- > 0;)
+		if (!servers_grant(f, k, 2))
 			return false;
-	return ends_well(f);
+	return servers_end_well(f);
 }
 
 static void what_is_given_up_every_server_hears_of(void)
@@ -111,16 +112,16 @@ static void what_is_given_up_every_server_hears_of(void)
 
 	if (fake_transport->maps)
 		return; /* nothing has left the worker, and nobody is told */
-	begin_servers(hear_abandon);
-	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
-	CU_ASSERT_EQUAL(muster_push_range(m, 5000, 10, values), 0); /* to one of them */
-	CU_ASSERT_EQUAL(muster_abandon(m), 0);
-	CU_ASSERT_PTR_NULL(muster_gradient(m));
+	servers_begin(hear_abandon);
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(client_handle));
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 5000, 10, values), 0); /* to one of them */
+	CU_ASSERT_EQUAL(muster_abandon(client_handle), 0);
+	CU_ASSERT_PTR_NULL(muster_gradient(client_handle));
 	uint64_t until_ns = mst_now_ns() + MST_SECOND;
-	while (muster_gradient(m) == NULL && mst_now_ns() < until_ns)
+	while (muster_gradient(client_handle) == NULL && mst_now_ns() < until_ns)
 		mst_sleep_ns(MST_MS);
-	CU_ASSERT_PTR_NOT_NULL(muster_gradient(m));
-	end_servers();
+	CU_ASSERT_PTR_NOT_NULL(muster_gradient(client_handle));
+	servers_end();
 }
 
 /* ---- parts that do not come, or differ ---- */
@@ -129,22 +130,22 @@ static bool leave_one_out(struct fake_lead *f)
 {
 	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
 
-	return fake_begin(f) && hear_push(f, 1, 0) && judge(f, 1) && grant(f, 0, 2) &&
-	       grant(f, 1, 2) && grant(f, 2, 2) && fake_answer_of(f, 0, &a) &&
-	       fake_answer_of(f, 2, &a) && await_stage(f, 1) && fake_answer_of(f, 1, &a) &&
-	       ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 0) && servers_judge(f, 1) &&
+	       servers_grant(f, 0, 2) && servers_grant(f, 1, 2) && servers_grant(f, 2, 2) &&
+	       fake_answer_of(f, 0, &a) && fake_answer_of(f, 2, &a) && servers_await_stage(f, 1) &&
+	       fake_answer_of(f, 1, &a) && servers_end_well(f);
 }
 
 static void a_version_waits_for_its_last_part(void)
 {
-	begin_servers(leave_one_out);
+	servers_begin(leave_one_out);
 	push_whole(0, NULL);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	CU_ASSERT(says(muster_error(m), "answer"));
-	atomic_store(&stage, 1);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT_EQUAL(out.version, 1);
-	end_servers();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	CU_ASSERT(client_says(muster_error(client_handle), "answer"));
+	atomic_store(&servers_stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT_EQUAL(client_outcome.version, 1);
+	servers_end();
 }
 
 static bool answer_differently(struct fake_lead *f)
@@ -152,17 +153,17 @@ static bool answer_differently(struct fake_lead *f)
 	struct mst_lane_answer a = { 2, 1, 2, MST_WHERE_COPIED, 0 };
 	struct mst_lane_answer b = { 2, 2, 2, MST_WHERE_COPIED, 0 };
 
-	return fake_begin(f) && hear_push(f, 1, 0) && fake_answer_of(f, 0, &a) &&
-	       fake_answer_of(f, 1, &a) && fake_answer_of(f, 2, &b) && ends_well(f);
+	return fake_begin(f) && servers_hear_push(f, 1, 0) && fake_answer_of(f, 0, &a) &&
+	       fake_answer_of(f, 1, &a) && fake_answer_of(f, 2, &b) && servers_end_well(f);
 }
 
 static void parts_of_different_versions_are_no_version(void)
 {
-	begin_servers(answer_differently);
+	servers_begin(answer_differently);
 	push_whole(0, NULL);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -EPROTO);
-	CU_ASSERT(says(muster_error(m), "protocol"));
-	end_servers();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EPROTO);
+	CU_ASSERT(client_says(muster_error(client_handle), "protocol"));
+	servers_end();
 }
 
 /* ---- ends ---- */
@@ -176,19 +177,19 @@ static bool hang_up_one(struct fake_lead *f)
 	fake_transport->detach(f->server[1].link);
 	fake_transport->link_free(f->server[1].link);
 	f->server[1].link = NULL;
-	return ends_well(f);
+	return servers_end_well(f);
 }
 
 static void one_lost_link_ends_the_session(void)
 {
-	begin_servers(hang_up_one);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
-	CU_ASSERT(says(muster_error(m), "server 1 (of 0 to 2)"));
+	servers_begin(hang_up_one);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ENOTCONN);
+	CU_ASSERT(client_says(muster_error(client_handle), "server 1 (of 0 to 2)"));
 	if (fake_transport->maps) /* else the link itself tells why */
-		CU_ASSERT(says(muster_error(m), "the leader, server 0 at "));
-	CU_ASSERT_EQUAL(muster_push(m, NULL, NULL), -ENOTCONN);
-	end_servers();
+		CU_ASSERT(client_says(muster_error(client_handle), "the leader, server 0 at "));
+	CU_ASSERT_EQUAL(muster_push(client_handle, NULL, NULL), -ENOTCONN);
+	servers_end();
 }
 
 static bool hang_up_one_and_say_why_late(struct fake_lead *f)
@@ -201,7 +202,7 @@ static bool hang_up_one_and_say_why_late(struct fake_lead *f)
 	fake_transport->link_free(f->server[1].link);
 	f->server[1].link = NULL;
 	mst_sleep_ns(100 * MST_MS);
-	return fake_refuse(f, -EHOSTDOWN, "server 1 ran out of paper") && ends_well(f);
+	return fake_refuse(f, -EHOSTDOWN, "server 1 ran out of paper") && servers_end_well(f);
 }
 
 static void every_call_waits_a_moment_for_the_leads_words(void)
@@ -209,17 +210,17 @@ static void every_call_waits_a_moment_for_the_leads_words(void)
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 	int rc = 0;
 
-	begin_servers(hang_up_one_and_say_why_late);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
+	servers_begin(hang_up_one_and_say_why_late);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
 	for (uint64_t until_ns = mst_now_ns() + MST_SECOND; rc == 0 && mst_now_ns() < until_ns;)
-		rc = muster_push_range(m, 0, 0, NULL);
+		rc = muster_push_range(client_handle, 0, 0, NULL);
 	CU_ASSERT_EQUAL(rc, -EHOSTDOWN);
-	CU_ASSERT(says(muster_error(m), "ran out of paper"));
-	CU_ASSERT_EQUAL(muster_push(m, &c, NULL), -EHOSTDOWN);
-	CU_ASSERT(says(muster_error(m), "ran out of paper"));
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -EHOSTDOWN);
-	CU_ASSERT(says(muster_error(m), "ran out of paper"));
-	end_servers();
+	CU_ASSERT(client_says(muster_error(client_handle), "ran out of paper"));
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), -EHOSTDOWN);
+	CU_ASSERT(client_says(muster_error(client_handle), "ran out of paper"));
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EHOSTDOWN);
+	CU_ASSERT(client_says(muster_error(client_handle), "ran out of paper"));
+	servers_end();
 }
 
 static bool say_session(struct fake_lead *f, uint32_t k, const struct mst_lane_session *word)
@@ -244,21 +245,21 @@ static bool lose_the_lead(struct fake_lead *f)
 	fake_transport->detach(f->server[0].link);
 	fake_transport->link_free(f->server[0].link);
 	f->server[0].link = NULL;
-	atomic_store(&stage, 1);
-	return ends_well(f);
+	atomic_store(&servers_stage, 1);
+	return servers_end_well(f);
 }
 
 static void a_lost_link_is_named_before_who_ended_the_session(void)
 {
 	if (!fake_transport->maps)
 		return; /* nothing moves while the worker does not look */
-	begin_servers(lose_the_lead);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	while (atomic_load(&stage) < 1)
+	servers_begin(lose_the_lead);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	while (atomic_load(&servers_stage) < 1)
 		mst_sleep_ns(MST_MS);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ENOTCONN);
-	CU_ASSERT(says(muster_error(m), "the link to server 0 (of 0 to 2)"));
-	end_servers();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ENOTCONN);
+	CU_ASSERT(client_says(muster_error(client_handle), "the link to server 0 (of 0 to 2)"));
+	servers_end();
 }
 
 /* A member that says the job has ended: the lead's word comes later. */
@@ -269,18 +270,18 @@ static bool finish_late(struct fake_lead *f)
 
 	if (!fake_begin(f) || !fake_arrival(f, &imm) || !say_session(f, 2, &word))
 		return false;
-	return await_stage(f, 1) && say_session(f, 0, &word) && ends_well(f);
+	return servers_await_stage(f, 1) && say_session(f, 0, &word) && servers_end_well(f);
 }
 
 static void the_jobs_end_is_the_leads_word(void)
 {
-	begin_servers(finish_late);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	atomic_store(&stage, 1);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT(out.finished);
-	end_servers();
+	servers_begin(finish_late);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	atomic_store(&servers_stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT(client_outcome.finished);
+	servers_end();
 }
 
 /* A member that has given its part of the last version, and goes before others have. */
@@ -291,28 +292,28 @@ static bool finish_apart(struct fake_lead *f)
 	uint32_t imm;
 	bool well = fake_begin(f) && fake_arrival(f, &imm) && fake_answer_of(f, 2, &a);
 
-	for (uint32_t k = 0; k < SERVERS; k++)
+	for (uint32_t k = 0; k < SERVERS_COUNT; k++)
 		well = well && say_session(f, k, &word);
 	if (!well)
 		return false;
 	fake_transport->detach(f->server[2].link);
 	fake_transport->link_free(f->server[2].link);
 	f->server[2].link = NULL;
-	return await_stage(f, 1) && fake_answer_of(f, 0, &a) && fake_answer_of(f, 1, &a) &&
-	       ends_well(f);
+	return servers_await_stage(f, 1) && fake_answer_of(f, 0, &a) && fake_answer_of(f, 1, &a) &&
+	       servers_end_well(f);
 }
 
 static void a_part_that_has_come_is_not_missed(void)
 {
 	if (!fake_transport->maps)
 		return; /* what is put before a detach stays there */
-	begin_servers(finish_apart);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	atomic_store(&stage, 1);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), 0);
-	CU_ASSERT(out.finished && out.version == 1);
-	end_servers();
+	servers_begin(finish_apart);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	atomic_store(&servers_stage, 1);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+	CU_ASSERT(client_outcome.finished && client_outcome.version == 1);
+	servers_end();
 }
 
 static bool end_by_one(struct fake_lead *f)
@@ -320,15 +321,16 @@ static bool end_by_one(struct fake_lead *f)
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ESTALE };
 	uint32_t imm;
 
-	return fake_begin(f) && fake_arrival(f, &imm) && say_session(f, 2, &word) && ends_well(f);
+	return fake_begin(f) && fake_arrival(f, &imm) && say_session(f, 2, &word) &&
+	       servers_end_well(f);
 }
 
 static void any_server_may_end_the_session(void)
 {
-	begin_servers(end_by_one);
-	CU_ASSERT_EQUAL(muster_pull(m), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ESTALE);
-	end_servers();
+	servers_begin(end_by_one);
+	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ESTALE);
+	servers_end();
 }
 
 /* ---- welcomes ---- */
@@ -380,11 +382,11 @@ static bool greet_spoiled(struct fake_lead *f)
 static void parts_that_are_not_the_vector_are_refused(void)
 {
 	for (spoiled = 0; spoiled <= 8; spoiled++) {
-		CU_ASSERT_EQUAL(open_fake_servers(greet_spoiled, SERVERS), -EPROTO);
-		CU_ASSERT_PTR_NULL(m);
+		CU_ASSERT_EQUAL(client_open_servers(greet_spoiled, SERVERS_COUNT), -EPROTO);
+		CU_ASSERT_PTR_NULL(client_handle);
 		if (spoiled < 8)
-			CU_ASSERT(says(muster_error(NULL), "welcome"));
-		close_both();
+			CU_ASSERT(client_says(muster_error(NULL), "welcome"));
+		client_close();
 	}
 }
 

@@ -65,7 +65,7 @@ static struct stopper stopper_new(void)
 static int wait_stopped(const struct stopper *s)
 {
 	CU_ASSERT_EQUAL(write(s->go, "", 1), 1);
-	int rc = muster_wait(m, &out);
+	int rc = muster_wait(client_handle, &client_outcome);
 	close(s->go);
 	waitpid(s->pid, NULL, 0);
 	return rc;
@@ -82,10 +82,10 @@ static void a_wait_goes_on_after_a_stop(void)
 {
 	struct stopper s = stopper_new();
 
-	begin(begin_only);
+	client_begin(begin_only);
 	CU_ASSERT_EQUAL(wait_stopped(&s), -ETIMEDOUT);
-	CU_ASSERT(took_ms() >= SHORT_MS);
-	close_both();
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS);
+	client_close();
 }
 
 static void so_it_does_where_a_handler_could_have_run(void)
@@ -93,10 +93,10 @@ static void so_it_does_where_a_handler_could_have_run(void)
 	struct stopper s = stopper_new();
 
 	handle(SIGUSR1, on_signal);
-	begin(begin_only);
+	client_begin(begin_only);
 	CU_ASSERT_EQUAL(wait_stopped(&s), -ETIMEDOUT);
-	CU_ASSERT(took_ms() >= SHORT_MS);
-	close_both();
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS);
+	client_close();
 	handle(SIGUSR1, SIG_DFL);
 }
 
@@ -112,13 +112,13 @@ static void is_interrupted(void)
 {
 	pthread_t self = pthread_self(), thread;
 
-	begin(begin_only);
+	client_begin(begin_only);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, interrupt, &self), 0);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -EINTR);
-	CU_ASSERT(says(muster_error(m), "signal"));
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EINTR);
+	CU_ASSERT(client_says(muster_error(client_handle), "signal"));
 	pthread_join(thread, NULL);
-	CU_ASSERT_EQUAL(muster_wait(m, &out), -ETIMEDOUT);
-	close_both();
+	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
+	client_close();
 }
 
 static void a_caught_signal_ends_it(void)

@@ -32,8 +32,8 @@ static int train(int (*compute)(void *, void *, struct muster_contribution *))
 	hooks.compute = compute;
 	hooks.apply = apply;
 	calls = 0;
-	begin(begin_impatient);
-	return muster_train(m, &hooks);
+	client_begin(begin_impatient);
+	return muster_train(client_handle, &hooks);
 }
 
 static int local(void *ctx, void *grad)
@@ -61,11 +61,11 @@ static void a_hook_that_no_policy_calls_is_refused(void)
 	hooks.apply = apply;
 	hooks.local = local;
 	calls = 0;
-	begin(begin_impatient);
-	CU_ASSERT_EQUAL(muster_train(m, &hooks), -ENOTSUP);
-	CU_ASSERT(says(muster_error(m), "hooks.local"));
+	client_begin(begin_impatient);
+	CU_ASSERT_EQUAL(muster_train(client_handle, &hooks), -ENOTSUP);
+	CU_ASSERT(client_says(muster_error(client_handle), "hooks.local"));
 	CU_ASSERT_EQUAL(calls, 0);
-	close_both();
+	client_close();
 }
 
 static int add_nothing_at_the_third_call(void *ctx, void *grad, struct muster_contribution *c)
@@ -81,10 +81,10 @@ static void a_call_that_adds_nothing_ends_it(void)
 {
 	CU_ASSERT_EQUAL(train(add_nothing_at_the_third_call), -EINVAL);
 	CU_ASSERT_EQUAL(calls, 3);
-	CU_ASSERT(says(muster_error(m), "micro-batch 3"));
-	CU_ASSERT(says(muster_error(m), "weight 32"));
-	CU_ASSERT(says(muster_error(m), "full"));
-	close_both();
+	CU_ASSERT(client_says(muster_error(client_handle), "micro-batch 3"));
+	CU_ASSERT(client_says(muster_error(client_handle), "weight 32"));
+	CU_ASSERT(client_says(muster_error(client_handle), "full"));
+	client_close();
 }
 
 static int go_on_for_ever(void *ctx, void *grad, struct muster_contribution *c)
@@ -102,11 +102,11 @@ static void a_batch_that_is_never_full_ends_it(void)
 	char figures[64];
 
 	CU_ASSERT_EQUAL(train(go_on_for_ever), -EINVAL);
-	CU_ASSERT(took_ms() >= 2 * PATIENCE_NS / MST_MS);
+	CU_ASSERT(client_took_ms() >= 2 * PATIENCE_NS / MST_MS);
 	(void)snprintf(figures, sizeof(figures), "%u micro-batches with %u samples", calls, calls);
-	CU_ASSERT(says(muster_error(m), figures));
-	CU_ASSERT(says(muster_error(m), "full"));
-	close_both();
+	CU_ASSERT(client_says(muster_error(client_handle), figures));
+	CU_ASSERT(client_says(muster_error(client_handle), "full"));
+	client_close();
 }
 
 static int end_with_what_there_is(void *ctx, void *grad, struct muster_contribution *c)
@@ -126,7 +126,7 @@ static void a_last_call_may_add_nothing_and_take_long(void)
 {
 	CU_ASSERT_EQUAL(train(end_with_what_there_is), -ETIMEDOUT); /* nobody answers the push */
 	CU_ASSERT_EQUAL(calls, 2);
-	close_both();
+	client_close();
 }
 
 static CU_TestInfo cases[] = {

@@ -28,11 +28,11 @@ void option_world_fini(struct option_world *w);
 /* Reads flags; @argv ends with NULL and begins with the first flag. Return: what mst_options_argv()
  * gives. @operand may be NULL. */
 int option_world_flags(struct option_world *w, const char *const *argv, int *operand);
-#define FLAGS(w, ...) option_world_flags(w, (const char *const[]){ __VA_ARGS__, NULL }, NULL)
+#define OPTION_FLAGS(w, ...) option_world_flags(w, (const char *const[]){ __VA_ARGS__, NULL }, NULL)
 
 /* Reads a file of this text, the path of which ends in "/config". */
 int option_world_text(struct option_world *w, const char *text, size_t len);
-#define TEXT(w, text) option_world_text(w, text, sizeof(text) - 1)
+#define OPTION_TEXT(w, text) option_world_text(w, text, sizeof(text) - 1)
 
 /* Is @part in the sentence of the last failure? Prints the sentence if not. */
 bool option_world_says(const struct option_world *w, const char *part);

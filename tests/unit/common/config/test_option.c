@@ -103,9 +103,10 @@ static void a_value_follows_or_is_joined(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(FLAGS(&w, "--workers", "8", "--job=a=b", "-n9", "--memory=2G", "--lease", "20ms",
-			"--owner", "workers", "--max-commits", "18446744073709551615", "--force",
-			"-c", "file", "--samples=1e6", "--slots", "2", "--seed=4294967295") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--workers", "8", "--job=a=b", "-n9", "--memory=2G", "--lease",
+			       "20ms", "--owner", "workers", "--max-commits",
+			       "18446744073709551615", "--force", "-c", "file", "--samples=1e6",
+			       "--slots", "2", "--seed=4294967295") == 0);
 	CU_ASSERT(w.fields.workers == 9);
 	CU_ASSERT_STRING_EQUAL(w.fields.job, "a=b");
 	CU_ASSERT_STRING_EQUAL(w.fields.config, "file");
@@ -113,7 +114,7 @@ static void a_value_follows_or_is_joined(void)
 	CU_ASSERT(w.fields.owner == 1 && w.fields.commits == UINT64_MAX && w.fields.force);
 	CU_ASSERT(w.fields.samples == 1e6 && w.fields.slots == 2);
 	CU_ASSERT(w.fields.seed == UINT32_MAX);
-	CU_ASSERT(FLAGS(&w, "--slots", "auto", "--job=") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--slots", "auto", "--job=") == 0);
 	CU_ASSERT(w.fields.slots == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.job, "");
 	option_world_fini(&w);
@@ -124,7 +125,7 @@ static void negative_numbers_and_a_dash_are_values(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(FLAGS(&w, "--bias", "-2.5", "--log", "-", "--job", "-x") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--bias", "-2.5", "--log", "-", "--job", "-x") == 0);
 	CU_ASSERT(w.fields.bias == -2.5);
 	CU_ASSERT_STRING_EQUAL(w.fields.log, "-");
 	CU_ASSERT_STRING_EQUAL(w.fields.job, "-x");
@@ -155,15 +156,15 @@ static void a_list_grows_and_a_second_reading_starts_anew(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(TEXT(&w, "delay = [ \"const:9\", \"exp:9\", \"exp:8\" ];") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "delay = [ \"const:9\", \"exp:9\", \"exp:8\" ];") == 0);
 	CU_ASSERT(w.fields.delay.count == 3);
 	for (int reading = 0; reading < 2; reading++) {
-		CU_ASSERT(FLAGS(&w, "--delay", "exp:1", "--delay=2:const:5") == 0);
+		CU_ASSERT(OPTION_FLAGS(&w, "--delay", "exp:1", "--delay=2:const:5") == 0);
 		CU_ASSERT(w.fields.delay.count == 2);
 		CU_ASSERT_STRING_EQUAL(w.fields.delay.item[0], "exp:1");
 		CU_ASSERT_STRING_EQUAL(w.fields.delay.item[1], "2:const:5");
 	}
-	CU_ASSERT(FLAGS(&w, "--force") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--force") == 0);
 	CU_ASSERT(w.fields.delay.count == 2);
 	while (w.fields.delay.count < MST_OPTION_LIST_MAX)
 		CU_ASSERT_FATAL(mst_options_set(&w.options, "delay", "exp:1") == 0);
@@ -177,14 +178,14 @@ static void an_unknown_flag_is_told_the_nearest(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(FLAGS(&w, "--worker", "5") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--worker", "5") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option --worker: did you mean --workers?");
-	CU_ASSERT(FLAGS(&w, "--max_commits=5") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--max_commits=5") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why,
 			       "unknown option --max_commits: did you mean --max-commits?");
-	CU_ASSERT(FLAGS(&w, "--zzz") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--zzz") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option --zzz");
-	CU_ASSERT(FLAGS(&w, "-z") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "-z") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option -z");
 	CU_ASSERT(mst_options_set(&w.options, "leas", "5s") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option --leas: did you mean --lease?");
@@ -222,7 +223,7 @@ static void a_bad_value_names_option_value_and_range(void)
 	option_world_init(&w);
 	struct option_case before = w.fields;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		CU_ASSERT(FLAGS(&w, bad[i].flag, bad[i].value) == -EINVAL);
+		CU_ASSERT(OPTION_FLAGS(&w, bad[i].flag, bad[i].value) == -EINVAL);
 		CU_ASSERT(option_world_says(&w, bad[i].why));
 	}
 	CU_ASSERT(memcmp(&before, &w.fields, sizeof(before)) == 0);
@@ -234,16 +235,16 @@ static void a_missing_value_is_not_the_next_flag(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(FLAGS(&w, "--lease") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--lease") == -EINVAL);
 	CU_ASSERT(option_world_says(&w, "option --lease needs a value: a duration"));
-	CU_ASSERT(FLAGS(&w, "--lease", "--") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--lease", "--") == -EINVAL);
 	CU_ASSERT(option_world_says(&w, "option --lease needs a value: a duration"));
-	CU_ASSERT(FLAGS(&w, "-workers", "4") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "-workers", "4") == -EINVAL);
 	CU_ASSERT(option_world_says(&w, "unknown option -workers: did you mean --workers?"));
-	CU_ASSERT(FLAGS(&w, "--job", "--force") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--job", "--force") == -EINVAL);
 	CU_ASSERT(option_world_says(&w, "--force follows; if that is it, write --job=--force"));
 	CU_ASSERT(!w.fields.force);
-	CU_ASSERT(FLAGS(&w, "--job=--force") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--job=--force") == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.job, "--force");
 	option_world_fini(&w);
 }
@@ -253,10 +254,10 @@ static void a_flag_takes_no_value(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(FLAGS(&w, "--force=true") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--force=true") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why, "option --force takes no value");
-	CU_ASSERT(FLAGS(&w, "--force=") == -EINVAL);
-	CU_ASSERT(FLAGS(&w, "-hx") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--force=") == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "-hx") == -EINVAL);
 	CU_ASSERT_STRING_EQUAL(w.options.why, "option -h takes no value");
 	CU_ASSERT(!w.fields.force && !w.fields.help);
 	option_world_fini(&w);
@@ -271,10 +272,10 @@ static void a_reason_fits_whatever_the_value(void)
 	memset(value, 'v', sizeof(value) - 1);
 	flag[sizeof(flag) - 1] = value[sizeof(value) - 1] = '\0';
 	option_world_init(&w);
-	CU_ASSERT(FLAGS(&w, flag, value) == -EINVAL);
-	CU_ASSERT(FLAGS(&w, "--workers", value) == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, flag, value) == -EINVAL);
+	CU_ASSERT(OPTION_FLAGS(&w, "--workers", value) == -EINVAL);
 	CU_ASSERT(option_world_says(&w, "is not a whole number from 1 to 64"));
-	CU_ASSERT(FLAGS(&w, "--job", value) == 0 && strcmp(w.fields.job, value) == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--job", value) == 0 && strcmp(w.fields.job, value) == 0);
 	option_world_fini(&w);
 }
 

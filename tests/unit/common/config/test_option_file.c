@@ -12,18 +12,19 @@ static void a_file_sets_every_kind(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(TEXT(&w, "# comment\njob = \"night\"; workers = 8\nowner = \"workers\";\n"
-			   "slots = \"auto\"; max_commits = 5000000000L; memory = \"3M\";\n"
-			   "lease = \"20ms\"; samples = 1e6; bias = -3; force = true;\n"
-			   "delay = ( \"exp:1\", \"2:const:5\" ); /* 99999999999 */") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "# comment\njob = \"night\"; workers = 8\nowner = \"workers\";\n"
+				  "slots = \"auto\"; max_commits = 5000000000L; memory = \"3M\";\n"
+				  "lease = \"20ms\"; samples = 1e6; bias = -3; force = true;\n"
+				  "delay = ( \"exp:1\", \"2:const:5\" ); /* 99999999999 */") == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.job, "night");
 	CU_ASSERT(w.fields.workers == 8 && w.fields.owner == 1 && w.fields.slots == 0);
 	CU_ASSERT(w.fields.commits == UINT64_C(5000000000) && w.fields.memory == 3145728);
 	CU_ASSERT(w.fields.lease_ns == 20000000 && w.fields.samples == 1e6);
 	CU_ASSERT(w.fields.bias == -3 && w.fields.force && w.fields.delay.count == 2);
-	CU_ASSERT(TEXT(&w, "delay = \"exp:3\"; max_commits = \"18446744073709551615\"") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "delay = \"exp:3\"; max_commits = \"18446744073709551615\"") ==
+		  0);
 	CU_ASSERT(w.fields.delay.count == 1 && w.fields.commits == UINT64_MAX);
-	CU_ASSERT(TEXT(&w, "") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "") == 0);
 	option_world_fini(&w);
 }
 
@@ -32,8 +33,8 @@ static void flags_win_over_the_file(void)
 	struct option_world w;
 
 	option_world_init(&w);
-	CU_ASSERT(TEXT(&w, "workers = 8; job = \"night\"") == 0);
-	CU_ASSERT(FLAGS(&w, "--workers", "9") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "workers = 8; job = \"night\"") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--workers", "9") == 0);
 	CU_ASSERT(w.fields.workers == 9);
 	CU_ASSERT_STRING_EQUAL(w.fields.job, "night");
 	option_world_fini(&w);
@@ -71,7 +72,7 @@ static void a_wrong_file_is_named_with_its_line(void)
 		CU_ASSERT(option_world_text(&w, bad[i].text, strlen(bad[i].text)) == -EINVAL);
 		CU_ASSERT(option_world_says(&w, bad[i].why));
 	}
-	CU_ASSERT(TEXT(&w, "job = \"a\0b\";") == -EINVAL);
+	CU_ASSERT(OPTION_TEXT(&w, "job = \"a\0b\";") == -EINVAL);
 	CU_ASSERT(option_world_says(&w, "has a zero byte"));
 	option_world_fini(&w);
 }
@@ -97,11 +98,13 @@ static void a_number_that_libconfig_would_bend_is_refused(void)
 		CU_ASSERT(option_world_text(&w, bad[i], strlen(bad[i])) == -EINVAL);
 		CU_ASSERT(option_world_says(&w, "so large a number has to stand in quotes"));
 	}
-	CU_ASSERT(TEXT(&w, "job = \"4294971392\"; bias = 4294971392.0; samples=.4294971392e10;"
-			   "memory = 0x1000; # 4294971392\n/* 4294971392 */ // 4294971392") == 0);
+	CU_ASSERT(OPTION_TEXT(&w,
+			      "job = \"4294971392\"; bias = 4294971392.0; samples=.4294971392e10;"
+			      "memory = 0x1000; # 4294971392\n/* 4294971392 */ // 4294971392") ==
+		  0);
 	CU_ASSERT(w.fields.bias == 4294971392.0 && w.fields.samples == 4294971392.0);
 	CU_ASSERT(w.fields.memory == 4096);
-	CU_ASSERT(TEXT(&w, "bias = -.4294967296429; # no number: 4294971392") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "bias = -.4294967296429; # no number: 4294971392") == 0);
 	CU_ASSERT(w.fields.bias == -.4294967296429);
 	option_world_fini(&w);
 }
@@ -164,17 +167,18 @@ static void what_is_printed_reads_back_the_same(void)
 
 	option_world_init(&w);
 	print_and_read(&w);
-	CU_ASSERT(FLAGS(&w, "--help", "-c", "x", "--job", "a \"b\" \\ \n\t\x01 \xc3\xa4 # /* @",
-			"--log=", "--slots", "3", "--workers=64", "--owner=workers",
-			"--max-commits=18446744073709551615", "--memory=5000000000",
-			"--seed=4294967295", "--lease=1234567us", "--samples=0.1",
-			"--bias=-123456789012", "--force",
-			"--delay=", "--delay=3:trace:/a b/\"c\".csv") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--help", "-c", "x", "--job",
+			       "a \"b\" \\ \n\t\x01 \xc3\xa4 # /* @", "--log=", "--slots", "3",
+			       "--workers=64", "--owner=workers",
+			       "--max-commits=18446744073709551615", "--memory=5000000000",
+			       "--seed=4294967295", "--lease=1234567us", "--samples=0.1",
+			       "--bias=-123456789012", "--force",
+			       "--delay=", "--delay=3:trace:/a b/\"c\".csv") == 0);
 	print_and_read(&w);
-	CU_ASSERT(FLAGS(&w, "--bias=1e300", "--samples=123456789012345678",
-			"--max-commits=5000000000", "--memory=0") == 0);
+	CU_ASSERT(OPTION_FLAGS(&w, "--bias=1e300", "--samples=123456789012345678",
+			       "--max-commits=5000000000", "--memory=0") == 0);
 	print_and_read(&w);
-	CU_ASSERT(TEXT(&w, "delay = [ ]; bias = 0.333333333333333314829616256247;") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "delay = [ ]; bias = 0.333333333333333314829616256247;") == 0);
 	print_and_read(&w);
 	w.fields.lease_ns = 1000001; /* computed, not typed */
 	print_and_read(&w);

@@ -12,7 +12,7 @@ struct channel {
 	size_t first, count, room;
 };
 
-static inline void post(struct channel *c, const struct mst_ledger_event *ev)
+static inline void channel_post(struct channel *c, const struct mst_ledger_event *ev)
 {
 	if (c->first + c->count == c->room) {
 		c->room = c->room == 0 ? 16 : c->room * 2;
@@ -23,7 +23,7 @@ static inline void post(struct channel *c, const struct mst_ledger_event *ev)
 	c->letter[c->first + c->count++] = *ev;
 }
 
-static inline bool take(struct channel *c, struct mst_ledger_event *out)
+static inline bool channel_take(struct channel *c, struct mst_ledger_event *out)
 {
 	if (c->count == 0)
 		return false;

@@ -90,7 +90,7 @@ static void say(struct peer *p, enum mst_ledger_event_kind kind)
 {
 	struct mst_ledger_event ev = event(p, kind);
 
-	post(control(p), &ev);
+	channel_post(control(p), &ev);
 }
 
 static void request(struct world *w, struct peer *p)
@@ -100,7 +100,7 @@ static void request(struct world *w, struct peer *p)
 	ev.join.cookie = (uint64_t)(p - w->peer);
 	bool any = (w->crowd > 1 && !w->born) || rarely(w, 3);
 	ev.join.rank = any ? -1 : (int32_t)below(w, w->cfg.ledger.workers);
-	post(control(p), &ev);
+	channel_post(control(p), &ev);
 	p->state = PEER_REQUESTING;
 }
 
@@ -122,7 +122,7 @@ static void admitted(struct world *w, struct peer *p, struct mst_identity who)
 	for (uint32_t shard = 0; shard < w->cfg.ledger.shards; shard++) {
 		struct mst_ledger_event ev = event(p, MST_EV_LINKED);
 		ev.shard = shard;
-		post(&p->channel[1 + shard], &ev);
+		channel_post(&p->channel[1 + shard], &ev);
 	}
 	if (!is_spared(w) && rarely(w, 12)) {
 		p->silent = true; /* it stops before it has called start */
@@ -130,7 +130,7 @@ static void admitted(struct world *w, struct peer *p, struct mst_identity who)
 	}
 	struct mst_ledger_event ev = event(p, MST_EV_START);
 	ev.offers = w->cfg.ledger.owner == MUSTER_SERVERS_OWN ? !rarely(w, 4) : rarely(w, 3);
-	post(control(p), &ev);
+	channel_post(control(p), &ev);
 }
 
 static struct mst_lane_ask next_ask(struct peer *p)
@@ -145,7 +145,7 @@ static void pull(struct peer *p)
 	struct mst_ledger_event ev = event(p, MST_EV_ASK);
 
 	ev.ask = next_ask(p);
-	post(&p->channel[1], &ev);
+	channel_post(&p->channel[1], &ev);
 }
 
 static double random_weight(struct world *w)
@@ -236,7 +236,7 @@ static void push(struct world *w, struct peer *p, uint32_t slot)
 	p->granted[slot] = false;
 	for (uint32_t shard = 0; shard < w->cfg.ledger.shards; shard++) {
 		ev.full.shard = shard;
-		post(&p->channel[1 + shard], &ev);
+		channel_post(&p->channel[1 + shard], &ev);
 	}
 }
 
@@ -249,7 +249,7 @@ static void abandon(struct world *w, struct peer *p, uint32_t slot)
 	p->granted[slot] = false;
 	for (uint32_t shard = 0; shard < w->cfg.ledger.shards; shard++) {
 		ev.abandoned.shard = shard;
-		post(&p->channel[1 + shard], &ev);
+		channel_post(&p->channel[1 + shard], &ev);
 	}
 }
 
@@ -265,7 +265,7 @@ static void ask_wrongly(struct world *w, struct peer *p)
 		ev.ask.have = 0;
 	else
 		ev.ask.have = rarely(w, 4) ? MST_VERSION_NONE : p->have - 1 + below(w, 4);
-	post(&p->channel[1], &ev);
+	channel_post(&p->channel[1], &ev);
 }
 
 /* One of the ways to break the protocol, on one shard only where that is a way. */
@@ -281,7 +281,7 @@ static void misbehave(struct world *w, struct peer *p)
 	if (kind == 6) {
 		ev = event(p, MST_EV_LOST);
 		ev.error = -EPROTO; /* a shell has seen what the ledger cannot */
-		post(control(p), &ev);
+		channel_post(control(p), &ev);
 		return;
 	}
 	struct peer tampered = *p;
@@ -293,7 +293,7 @@ static void misbehave(struct world *w, struct peer *p)
 		ev.full.header.seq += 1 + below(w, 2);
 	else
 		ev.full.header.slot = (uint16_t)slots;
-	post(&p->channel[1 + ev.full.shard], &ev);
+	channel_post(&p->channel[1 + ev.full.shard], &ev);
 }
 
 /* A header whose weight one shard tells otherwise. */
@@ -309,13 +309,13 @@ static void depart(struct world *w, struct peer *p)
 	struct mst_ledger_event ev = event(p, MST_EV_LEAVE);
 
 	ev.seq = p->seq;
-	post(control(p), &ev);
+	channel_post(control(p), &ev);
 	p->state = PEER_GOING;
 	if (!rarely(w, 3))
 		return;
 	ev = event(p, MST_EV_LOST);
 	ev.error = w->cfg.mischief && rarely(w, 3) ? -EPROTO : -ECONNRESET;
-	post(control(p), &ev);
+	channel_post(control(p), &ev);
 }
 
 static void die(struct world *w, struct peer *p)
@@ -323,7 +323,7 @@ static void die(struct world *w, struct peer *p)
 	struct mst_ledger_event ev = event(p, MST_EV_LOST);
 
 	ev.error = -ECONNRESET;
-	post(&p->channel[below(w, 1 + w->cfg.ledger.shards)], &ev);
+	channel_post(&p->channel[below(w, 1 + w->cfg.ledger.shards)], &ev);
 	p->state = PEER_GOING;
 }
 
@@ -385,13 +385,14 @@ static bool deliver(struct world *w, struct mst_ledger_event *out)
 	uint32_t channels = 1 + w->cfg.ledger.shards, total = w->peer_count * channels;
 	uint32_t first = below(w, total);
 
-	if ((rarely(w, 5) && take(&w->done, out)) || (rarely(w, 30) && take(&w->slow, out)) ||
-	    (rarely(w, 20) && take(&w->stray, out)))
+	if ((rarely(w, 5) && channel_take(&w->done, out)) ||
+	    (rarely(w, 30) && channel_take(&w->slow, out)) ||
+	    (rarely(w, 20) && channel_take(&w->stray, out)))
 		return true;
 	for (uint32_t i = 0; i < total; i++) {
 		uint32_t at = (first + i) % total;
 		if (!lags(w, at % channels) &&
-		    take(&w->peer[at / channels].channel[at % channels], out))
+		    channel_take(&w->peer[at / channels].channel[at % channels], out))
 			return true;
 	}
 	return false;
@@ -497,7 +498,7 @@ static void released(struct world *w, struct peer *p, const struct mst_decision 
 		struct mst_ledger_event ev = event(p, MST_EV_ANSWERED);
 		ev.answered.shard = shard;
 		ev.answered.number = d->answer.number;
-		post(rarely(w, 4) ? &w->slow : &p->channel[1 + shard], &ev);
+		channel_post(rarely(w, 4) ? &w->slow : &p->channel[1 + shard], &ev);
 	}
 }
 
@@ -506,8 +507,8 @@ static void evicted(struct world *w, struct peer *p)
 	struct mst_ledger_event ev;
 
 	for (uint32_t i = 0; i < CHANNELS_MAX; i++) {
-		while (take(&p->channel[i], &ev))
-			post(&w->stray, &ev);
+		while (channel_take(&p->channel[i], &ev))
+			channel_post(&w->stray, &ev);
 	}
 	p->state = PEER_AWAY;
 	p->running = p->asking = false;
@@ -524,12 +525,12 @@ static void worked(struct world *w, const struct mst_decision *d)
 	if (d->kind == MST_DO_COMMIT && w->cfg.spoils && !w->calm && rarely(w, 40)) {
 		ev.kind = MST_EV_SPOILT;
 		ev.spoilt.version = d->commit.version;
-		post(&w->done, &ev);
+		channel_post(&w->done, &ev);
 	}
 	for (uint32_t i = 0; d->kind == MST_DO_SETTLE && i < w->cfg.ledger.shards; i++) {
 		ev.kind = MST_EV_SETTLED;
 		ev.shard = (first + i) % w->cfg.ledger.shards;
-		post(&w->done, &ev);
+		channel_post(&w->done, &ev);
 	}
 }
 
@@ -547,7 +548,7 @@ bool world_told(struct world *w, const struct mst_decision *d)
 		return true;
 	if (d->kind == MST_DO_SEND_STATE) {
 		struct mst_ledger_event ev = event(p, MST_EV_STATE);
-		post(rarely(w, 2) ? control(p) : &w->slow, &ev);
+		channel_post(rarely(w, 2) ? control(p) : &w->slow, &ev);
 	} else if (d->kind == MST_DO_VERDICT) {
 		p->judged = d->verdict.seq;
 	} else if (d->kind == MST_DO_REGRANT) {

@@ -10,127 +10,127 @@
 
 static void a_copied_answer_is_one_put_of_what_is_published(void)
 {
-	begin(false);
-	answer_to(0, 4);
-	CU_ASSERT_EQUAL_FATAL(note_count, 2);
-	const struct mst_put *result = &note[0].put;
-	CU_ASSERT_EQUAL(result->offset, cfg.layout.down_result);
-	CU_ASSERT_EQUAL(result->bytes, ELEMS * sizeof(float));
-	CU_ASSERT_PTR_EQUAL(result->src,
-			    (char *)cfg.published + 2 * mst_version_stride(ELEMS, MUSTER_F32));
+	agg_begin(false);
+	agg_answer_to(0, 4);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2);
+	const struct mst_put *result = &agg_note[0].put;
+	CU_ASSERT_EQUAL(result->offset, agg_cfg.layout.down_result);
+	CU_ASSERT_EQUAL(result->bytes, AGG_ELEMS * sizeof(float));
+	CU_ASSERT_PTR_EQUAL(result->src, (char *)agg_cfg.published +
+						 2 * mst_version_stride(AGG_ELEMS, MUSTER_F32));
 	CU_ASSERT(result->signal && !result->notify);
-	CU_ASSERT_EQUAL(note[1].put.offset, cfg.layout.down_answer);
-	CU_ASSERT(note[1].put.notify && note[1].answer.number == 4);
-	const struct mst_lane_record *r = cell_at(1, cfg.layout.down_record);
-	CU_ASSERT(r->version == 3 && r->share_count == RANKS);
-	end();
+	CU_ASSERT_EQUAL(agg_note[1].put.offset, agg_cfg.layout.down_answer);
+	CU_ASSERT(agg_note[1].put.notify && agg_note[1].answer.number == 4);
+	const struct mst_lane_record *r = agg_cell_at(1, agg_cfg.layout.down_record);
+	CU_ASSERT(r->version == 3 && r->share_count == AGG_RANKS);
+	agg_end();
 }
 
 static void a_result_holds_its_buffer_until_it_is_sent(void)
 {
-	begin(false);
-	answer_to(0, 1);
-	CU_ASSERT_EQUAL(event_count, 0);
-	report_sent(0, note[0].put.cookie);
-	CU_ASSERT_EQUAL(event_count, 1);
-	CU_ASSERT(said(0, MST_EV_ANSWERED, 0) && event[0].answered.number == 1);
-	end();
+	agg_begin(false);
+	agg_answer_to(0, 1);
+	CU_ASSERT_EQUAL(agg_event_count, 0);
+	agg_report_sent(0, agg_note[0].put.cookie);
+	CU_ASSERT_EQUAL(agg_event_count, 1);
+	CU_ASSERT(agg_said(0, MST_EV_ANSWERED, 0) && agg_event[0].answered.number == 1);
+	agg_end();
 }
 
 /* The worker has the answer before the shard has heard so, and goes on. */
 static void an_ask_may_come_before_the_result_is_reported_sent(void)
 {
-	begin(false);
-	answer_to(0, 1);
-	ask(0);
-	CU_ASSERT(said(0, MST_EV_ASK, 0) && event_count == 1);
-	answer_to(0, 2);
-	report_sent(0, note[0].put.cookie);
-	report_sent(0, note[2].put.cookie);
-	CU_ASSERT(said(1, MST_EV_ANSWERED, 0) && event[1].answered.number == 1);
-	CU_ASSERT(said(2, MST_EV_ANSWERED, 0) && event[2].answered.number == 2);
-	end();
+	agg_begin(false);
+	agg_answer_to(0, 1);
+	agg_ask(0);
+	CU_ASSERT(agg_said(0, MST_EV_ASK, 0) && agg_event_count == 1);
+	agg_answer_to(0, 2);
+	agg_report_sent(0, agg_note[0].put.cookie);
+	agg_report_sent(0, agg_note[2].put.cookie);
+	CU_ASSERT(agg_said(1, MST_EV_ANSWERED, 0) && agg_event[1].answered.number == 1);
+	CU_ASSERT(agg_said(2, MST_EV_ANSWERED, 0) && agg_event[2].answered.number == 2);
+	agg_end();
 }
 
 static void an_ask_before_its_answer_is_put_breaks_the_protocol(void)
 {
-	begin(false);
-	decide(&(struct mst_decision){ .kind = MST_DO_RELEASE,
-				       .who = { 0, 1 },
-				       .answer = { .number = 1, .where = MST_WHERE_KEEP } });
-	ask(0);
-	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
-	end();
+	agg_begin(false);
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_RELEASE,
+					   .who = { 0, 1 },
+					   .answer = { .number = 1, .where = MST_WHERE_KEEP } });
+	agg_ask(0);
+	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+	agg_end();
 }
 
 /* Its asks came in headers, the second before the first was judged, so the ledger took both. */
 static void a_second_answer_before_the_first_breaks_the_protocol(void)
 {
-	begin(false);
-	count(0);
-	commit();
-	int before = event_count;
-	release(0, 2);
-	release(0, 2);
-	CU_ASSERT_EQUAL(event_count, before + 1);
-	CU_ASSERT(said(before, MST_EV_LOST, 0) && event[before].error == -EPROTO);
-	while (mst_aggregator_work(aggregator))
+	agg_begin(false);
+	agg_count(0);
+	agg_commit();
+	int before = agg_event_count;
+	agg_release(0, 2);
+	agg_release(0, 2);
+	CU_ASSERT_EQUAL(agg_event_count, before + 1);
+	CU_ASSERT(agg_said(before, MST_EV_LOST, 0) && agg_event[before].error == -EPROTO);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	CU_ASSERT(report_parts_sent(0) > 0);
-	CU_ASSERT_EQUAL(event_count, before + 2); /* one answer is sent */
-	end();
+	CU_ASSERT(agg_report_parts_sent(0) > 0);
+	CU_ASSERT_EQUAL(agg_event_count, before + 2); /* one answer is sent */
+	agg_end();
 }
 
 static void a_session_ends_without_its_sends(void)
 {
-	begin(false);
-	answer_to(0, 1);
-	answer_to(0, 2);
-	evict(0);
-	CU_ASSERT_EQUAL(over_count, 1);
-	CU_ASSERT_EQUAL(event_count, 0);
-	end();
+	agg_begin(false);
+	agg_answer_to(0, 1);
+	agg_answer_to(0, 2);
+	agg_evict(0);
+	CU_ASSERT_EQUAL(agg_over_count, 1);
+	CU_ASSERT_EQUAL(agg_event_count, 0);
+	agg_end();
 }
 
 static void what_is_queued_for_an_ended_session_is_not_put(void)
 {
-	begin(false);
-	decide(&(struct mst_decision){
+	agg_begin(false);
+	agg_decide(&(struct mst_decision){
 		.kind = MST_DO_RELEASE,
 		.who = { 0, 1 },
 		.answer = { .number = 1, .version = 3, .where = MST_WHERE_COPIED } });
-	evict(0);
-	CU_ASSERT_EQUAL(over_count, 0); /* its answer is still in the queue */
-	int before = note_count;
-	while (mst_aggregator_work(aggregator))
+	agg_evict(0);
+	CU_ASSERT_EQUAL(agg_over_count, 0); /* its answer is still in the queue */
+	int before = agg_note_count;
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	CU_ASSERT_EQUAL(note_count, before);
-	CU_ASSERT_EQUAL(over_count, 1);
-	end();
+	CU_ASSERT_EQUAL(agg_note_count, before);
+	CU_ASSERT_EQUAL(agg_over_count, 1);
+	agg_end();
 }
 
 static void a_link_without_room_ends_its_own_session_only(void)
 {
-	begin(false);
-	full = true;
-	answer_to(0, 1);
-	CU_ASSERT_EQUAL(event_count, 1);
-	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
-	full = false;
-	answer_to(1, 1);
-	CU_ASSERT_EQUAL(note_count, 2);
-	report_sent(1, note[0].put.cookie);
-	CU_ASSERT(said(1, MST_EV_ANSWERED, 1));
-	end();
+	agg_begin(false);
+	agg_link_full = true;
+	agg_answer_to(0, 1);
+	CU_ASSERT_EQUAL(agg_event_count, 1);
+	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+	agg_link_full = false;
+	agg_answer_to(1, 1);
+	CU_ASSERT_EQUAL(agg_note_count, 2);
+	agg_report_sent(1, agg_note[0].put.cookie);
+	CU_ASSERT(agg_said(1, MST_EV_ANSWERED, 1));
+	agg_end();
 }
 
 static void a_link_that_is_done_at_once_is_answered_at_once(void)
 {
-	begin(false);
-	answers_to = 1;
-	answer_to(0, 1);
-	CU_ASSERT(said(0, MST_EV_ANSWERED, 0));
-	end();
+	agg_begin(false);
+	agg_put_rc = 1;
+	agg_answer_to(0, 1);
+	CU_ASSERT(agg_said(0, MST_EV_ANSWERED, 0));
+	agg_end();
 }
 
 /* Written where the worker reads it, chunk by chunk, before anything announces it. */
@@ -138,71 +138,71 @@ static void a_link_that_maps_gets_it_in_chunks(void)
 {
 	int chunks = 0;
 
-	begin(true);
-	memset(cfg.published, 7, 4 * mst_version_stride(ELEMS, MUSTER_F32));
-	decide(&(struct mst_decision){
+	agg_begin(true);
+	memset(agg_cfg.published, 7, 4 * mst_version_stride(AGG_ELEMS, MUSTER_F32));
+	agg_decide(&(struct mst_decision){
 		.kind = MST_DO_RELEASE,
 		.who = { 0, 1 },
 		.answer = { .number = 1, .version = 3, .newest = 3, .where = MST_WHERE_COPIED } });
-	while (note_count == 0 && mst_aggregator_work(aggregator))
+	while (agg_note_count == 0 && mst_aggregator_work(agg_aggregator))
 		chunks++;
-	CU_ASSERT_EQUAL(chunks, 13);    /* 13000 elements by 1024 */
-	CU_ASSERT_EQUAL(note_count, 1); /* record and answer */
-	CU_ASSERT_EQUAL(memcmp((char *)link[0].window + cfg.layout.down_result, cfg.published,
-			       ELEMS * sizeof(float)),
+	CU_ASSERT_EQUAL(chunks, 13);        /* 13000 elements by 1024 */
+	CU_ASSERT_EQUAL(agg_note_count, 1); /* record and answer */
+	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].window + agg_cfg.layout.down_result,
+			       agg_cfg.published, AGG_ELEMS * sizeof(float)),
 			0);
-	CU_ASSERT(said(0, MST_EV_ANSWERED, 0));
-	end();
+	CU_ASSERT(agg_said(0, MST_EV_ANSWERED, 0));
+	agg_end();
 }
 
 static void advise(uint32_t rank, uint64_t version)
 {
-	decide(&(struct mst_decision){
+	agg_decide(&(struct mst_decision){
 		.kind = MST_DO_ADVISE, .who = { rank, 1 }, .version = version });
 }
 
 static void one_hint_is_on_its_way_at_a_time(void)
 {
-	begin(false);
+	agg_begin(false);
 	advise(0, 5);
 	advise(0, 6);
 	advise(0, 7);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1);
-	CU_ASSERT(note[0].word == 5 && note[0].put.offset == cfg.layout.down_hint);
-	report_sent(0, note[0].put.cookie);
-	CU_ASSERT_EQUAL_FATAL(note_count, 2); /* the newest follows */
-	CU_ASSERT_EQUAL(note[1].word, 7);
-	report_sent(0, note[1].put.cookie);
-	CU_ASSERT_EQUAL(note_count, 2);
-	CU_ASSERT_EQUAL(event_count, 0);
-	end();
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+	CU_ASSERT(agg_note[0].word == 5 && agg_note[0].put.offset == agg_cfg.layout.down_hint);
+	agg_report_sent(0, agg_note[0].put.cookie);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2); /* the newest follows */
+	CU_ASSERT_EQUAL(agg_note[1].word, 7);
+	agg_report_sent(0, agg_note[1].put.cookie);
+	CU_ASSERT_EQUAL(agg_note_count, 2);
+	CU_ASSERT_EQUAL(agg_event_count, 0);
+	agg_end();
 }
 
 static void over_a_link_that_maps_each_hint_goes(void)
 {
-	begin(true);
+	agg_begin(true);
 	advise(0, 5);
 	advise(0, 6);
-	CU_ASSERT_EQUAL(note_count, 2);
-	end();
+	CU_ASSERT_EQUAL(agg_note_count, 2);
+	agg_end();
 }
 
 /* Nothing of the slot has been read, so that its next grant is used at once. */
 static void an_abandoned_slot_is_reported_and_granted_anew(void)
 {
-	begin(false);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 1, 1));
-	CU_ASSERT_FATAL(said(0, MST_EV_ABANDONED, 0));
-	CU_ASSERT(event[0].abandoned.slot == 1 && event[0].abandoned.epoch == 1);
-	decide(&(struct mst_decision){
+	agg_begin(false);
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 1, 1));
+	CU_ASSERT_FATAL(agg_said(0, MST_EV_ABANDONED, 0));
+	CU_ASSERT(agg_event[0].abandoned.slot == 1 && agg_event[0].abandoned.epoch == 1);
+	agg_decide(&(struct mst_decision){
 		.kind = MST_DO_REGRANT, .who = { 0, 1 }, .grant = { .slot = 1, .epoch = 2 } });
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1);
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 1, 2));
-	CU_ASSERT_EQUAL(note[0].grant.epoch, 2);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 1, 1)); /* of the grant before */
-	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
-	end();
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_GRANT, 1, 2));
+	CU_ASSERT_EQUAL(agg_note[0].grant.epoch, 2);
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 1, 1)); /* of the grant before */
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 0) && agg_event[1].error == -EPROTO);
+	agg_end();
 }
 
 /* A job that fails leaves a step open, whose sum nobody will want. */
@@ -210,17 +210,17 @@ static void what_is_counted_when_the_job_fails_holds_no_session(void)
 {
 	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
 
-	begin(true);
-	memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &header, sizeof(header));
-	arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
-	CU_ASSERT_TRUE(said(0, MST_EV_FULL, 0));
-	decide(&(struct mst_decision){
+	agg_begin(true);
+	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
+	agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+	CU_ASSERT_TRUE(agg_said(0, MST_EV_FULL, 0));
+	agg_decide(&(struct mst_decision){
 		.kind = MST_DO_COUNT, .who = { 0, 1 }, .count = { .slot = 0, .coefficient = 1 } });
-	decide(&(struct mst_decision){ .kind = MST_DO_FINISH,
-				       .finish = { .why = MST_FINISH_TOO_FEW } });
-	evict(0);
-	CU_ASSERT_EQUAL(over_count, 1);
-	end();
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_FINISH,
+					   .finish = { .why = MST_FINISH_TOO_FEW } });
+	agg_evict(0);
+	CU_ASSERT_EQUAL(agg_over_count, 1);
+	agg_end();
 }
 
 static CU_TestInfo cases[] = {

@@ -5,7 +5,7 @@
 
 static bool covers(int i, size_t offset)
 {
-	const struct mst_put *put = &note[i].put;
+	const struct mst_put *put = &agg_note[i].put;
 
 	return put->offset <= offset && offset < put->offset + put->bytes;
 }
@@ -13,9 +13,9 @@ static bool covers(int i, size_t offset)
 /* What was put there; NULL: nothing. */
 static const void *cell_put_at(size_t offset)
 {
-	for (int i = 0; i < note_count; i++) {
+	for (int i = 0; i < agg_note_count; i++) {
 		if (covers(i, offset))
-			return cell_at(i, offset);
+			return agg_cell_at(i, offset);
 	}
 	return NULL;
 }
@@ -23,153 +23,153 @@ static const void *cell_put_at(size_t offset)
 /* The grant waits for the sum, the answer for both; one arrival tells all. */
 static void verdict_and_grant_travel_with_the_answer(void)
 {
-	begin(false);
-	count(1);
-	judge(1);
-	regrant(1);
-	commit();
-	release(0, 2);
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL(note_count, 0);
-	while (mst_aggregator_work(aggregator))
+	agg_begin(false);
+	agg_count(1);
+	agg_judge(1);
+	agg_regrant(1);
+	agg_commit();
+	agg_release(0, 2);
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL(agg_note_count, 0);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	mst_aggregator_deliver(aggregator);
-	const struct mst_put *last = &note[note_count - 1].put;
+	mst_aggregator_deliver(agg_aggregator);
+	const struct mst_put *last = &agg_note[agg_note_count - 1].put;
 	CU_ASSERT_EQUAL(last->imm, mst_imm_answer(1u << 1, 1u << 1));
-	CU_ASSERT(covers(note_count - 1, cfg.layout.down_answer));
-	const struct mst_lane_verdict *v = cell_put_at(cfg.layout.down_verdict[1]);
-	const struct mst_lane_grant *g = cell_put_at(cfg.layout.down_grant[1]);
+	CU_ASSERT(covers(agg_note_count - 1, agg_cfg.layout.down_answer));
+	const struct mst_lane_verdict *v = cell_put_at(agg_cfg.layout.down_verdict[1]);
+	const struct mst_lane_grant *g = cell_put_at(agg_cfg.layout.down_grant[1]);
 	CU_ASSERT_FATAL(v != NULL && g != NULL);
 	CU_ASSERT(v->ticket == 2 && v->counted_in == 3 && g->epoch == 2);
-	for (int i = 0; i < note_count - 1; i++)
-		CU_ASSERT_FALSE(note[i].put.notify);
-	end();
+	for (int i = 0; i < agg_note_count - 1; i++)
+		CU_ASSERT_FALSE(agg_note[i].put.notify);
+	agg_end();
 }
 
 /* Over RDMA each write costs as much as all of them together. */
 static void the_first_slots_cells_and_the_answer_are_one_write(void)
 {
-	begin(false);
-	count(0);
-	judge(0);
-	regrant(0);
-	commit();
-	release(0, 2);
-	while (mst_aggregator_work(aggregator))
+	agg_begin(false);
+	agg_count(0);
+	agg_judge(0);
+	agg_regrant(0);
+	agg_commit();
+	agg_release(0, 2);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	mst_aggregator_deliver(aggregator);
-	int last = note_count - 1;
-	CU_ASSERT_EQUAL(note[last].put.imm, mst_imm_answer(1u << 0, 1u << 0));
-	CU_ASSERT_EQUAL(note[last].put.offset, cfg.layout.down_verdict[0]);
-	CU_ASSERT(covers(last, cfg.layout.down_record));
-	const struct mst_lane_verdict *v = cell_at(last, cfg.layout.down_verdict[0]);
-	const struct mst_lane_grant *g = cell_at(last, cfg.layout.down_grant[0]);
-	const struct mst_lane_answer *answer = cell_at(last, cfg.layout.down_answer);
+	mst_aggregator_deliver(agg_aggregator);
+	int last = agg_note_count - 1;
+	CU_ASSERT_EQUAL(agg_note[last].put.imm, mst_imm_answer(1u << 0, 1u << 0));
+	CU_ASSERT_EQUAL(agg_note[last].put.offset, agg_cfg.layout.down_verdict[0]);
+	CU_ASSERT(covers(last, agg_cfg.layout.down_record));
+	const struct mst_lane_verdict *v = agg_cell_at(last, agg_cfg.layout.down_verdict[0]);
+	const struct mst_lane_grant *g = agg_cell_at(last, agg_cfg.layout.down_grant[0]);
+	const struct mst_lane_answer *answer = agg_cell_at(last, agg_cfg.layout.down_answer);
 	CU_ASSERT(v->ticket == 1 && v->counted_in == 3 && g->epoch == 2 && answer->version == 3);
 	for (int i = 0; i < last; i++)
-		CU_ASSERT(note[i].put.offset >= cfg.layout.down_result);
-	end();
+		CU_ASSERT(agg_note[i].put.offset >= agg_cfg.layout.down_result);
+	agg_end();
 }
 
 static void without_an_answer_verdict_and_grant_go_at_the_end_of_the_step(void)
 {
-	begin(false);
-	count(0);
-	judge(0);
-	CU_ASSERT_EQUAL(note_count, 0);
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1);
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL(note_count, 1);
-	fail();
-	end();
+	agg_begin(false);
+	agg_count(0);
+	agg_judge(0);
+	CU_ASSERT_EQUAL(agg_note_count, 0);
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL(agg_note_count, 1);
+	agg_fail();
+	agg_end();
 }
 
 /* The worker may have been told of it, and not have looked yet. */
 static void an_answer_writes_over_no_verdict_that_went_before(void)
 {
-	begin(false);
-	count(0);
-	judge(0);
-	mst_aggregator_deliver(aggregator);
-	regrant(0);
-	commit();
-	release(0, 2);
-	while (mst_aggregator_work(aggregator))
+	agg_begin(false);
+	agg_count(0);
+	agg_judge(0);
+	mst_aggregator_deliver(agg_aggregator);
+	agg_regrant(0);
+	agg_commit();
+	agg_release(0, 2);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	CU_ASSERT_EQUAL(note[note_count - 1].put.imm, mst_imm_answer(0, 1u << 0));
-	for (int i = 1; i < note_count; i++) /* the first told of it */
-		CU_ASSERT_FALSE(covers(i, cfg.layout.down_verdict[0]));
-	CU_ASSERT_PTR_NOT_NULL(cell_put_at(cfg.layout.down_grant[0]));
-	end();
+	CU_ASSERT_EQUAL(agg_note[agg_note_count - 1].put.imm, mst_imm_answer(0, 1u << 0));
+	for (int i = 1; i < agg_note_count; i++) /* the first told of it */
+		CU_ASSERT_FALSE(covers(i, agg_cfg.layout.down_verdict[0]));
+	CU_ASSERT_PTR_NOT_NULL(cell_put_at(agg_cfg.layout.down_grant[0]));
+	agg_end();
 }
 
 /* Whatever the slots: a worker hears of its tickets in their order. */
 static void verdicts_go_out_in_the_order_they_were_made(void)
 {
-	begin(false);
-	count(1);
-	count(0);
-	judge(1);
-	judge(0);
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 2);
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_VERDICT, 1, 0));
-	CU_ASSERT_EQUAL(note[1].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
-	fail();
-	end();
+	agg_begin(false);
+	agg_count(1);
+	agg_count(0);
+	agg_judge(1);
+	agg_judge(0);
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2);
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_VERDICT, 1, 0));
+	CU_ASSERT_EQUAL(agg_note[1].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
+	agg_fail();
+	agg_end();
 }
 
 /* It may be reading what is not. */
 static void a_worker_that_maps_its_cells_has_only_those_written_that_are_due(void)
 {
-	begin(true);
-	release(0, 1);
-	regrant(0);
-	while (mst_aggregator_work(aggregator))
+	agg_begin(true);
+	agg_release(0, 1);
+	agg_regrant(0);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	for (int i = 0; i < note_count; i++) {
-		CU_ASSERT_FALSE(covers(i, cfg.layout.down_verdict[0]));
-		CU_ASSERT_FALSE(covers(i, cfg.layout.down_grant[1]));
+	for (int i = 0; i < agg_note_count; i++) {
+		CU_ASSERT_FALSE(covers(i, agg_cfg.layout.down_verdict[0]));
+		CU_ASSERT_FALSE(covers(i, agg_cfg.layout.down_grant[1]));
 	}
-	CU_ASSERT_EQUAL(note[note_count - 1].put.imm, mst_imm_answer(0, 1u << 0));
-	fail();
-	end();
+	CU_ASSERT_EQUAL(agg_note[agg_note_count - 1].put.imm, mst_imm_answer(0, 1u << 0));
+	agg_fail();
+	agg_end();
 }
 
 static void a_verdict_comes_before_the_end_of_its_session(void)
 {
-	begin(false);
-	count(0);
-	judge(0);
-	release(0, 2);
-	evict(0);
-	CU_ASSERT_EQUAL_FATAL(note_count, 2);
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
-	CU_ASSERT_EQUAL(note[1].put.imm, mst_imm(MST_IMM_SESSION, MST_SESSION_OF_WORKER, 0));
-	fail();
-	end();
+	agg_begin(false);
+	agg_count(0);
+	agg_judge(0);
+	agg_release(0, 2);
+	agg_evict(0);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2);
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_VERDICT, 0, 0));
+	CU_ASSERT_EQUAL(agg_note[1].put.imm, mst_imm(MST_IMM_SESSION, MST_SESSION_OF_WORKER, 0));
+	agg_fail();
+	agg_end();
 }
 
 static void what_is_summed_travels_while_the_rest_is_summed(void)
 {
-	begin(false);
-	count(0);
-	commit();
-	release(0, 2);
-	mst_aggregator_work(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1);
-	CU_ASSERT(is_part(0, 0, CHUNK));
-	release(1, 2); /* one who comes later has what has been summed by then */
-	mst_aggregator_work(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 3);
-	CU_ASSERT(is_part(1, CHUNK, CHUNK) && is_part(2, 0, 2 * CHUNK));
-	while (mst_aggregator_work(aggregator))
+	agg_begin(false);
+	agg_count(0);
+	agg_commit();
+	agg_release(0, 2);
+	mst_aggregator_work(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+	CU_ASSERT(agg_is_part(0, 0, AGG_CHUNK));
+	agg_release(1, 2); /* one who comes later has what has been summed by then */
+	mst_aggregator_work(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 3);
+	CU_ASSERT(agg_is_part(1, AGG_CHUNK, AGG_CHUNK) && agg_is_part(2, 0, 2 * AGG_CHUNK));
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	CU_ASSERT(report_parts_sent(0) > 1);
-	CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
-	end();
+	CU_ASSERT(agg_report_parts_sent(0) > 1);
+	CU_ASSERT(agg_said(agg_event_count - 1, MST_EV_ANSWERED, 0));
+	agg_end();
 }
 
 /* Else it could be reported sent, and its record be gone, before the answer brings that. */
@@ -177,60 +177,60 @@ static void the_last_part_goes_with_the_answer(void)
 {
 	uint64_t sent = 0;
 
-	begin_with(false, ELEMS / 4); /* no smaller one is left over */
-	count(0);
-	commit();
-	release(0, 2);
-	int before = event_count;
+	agg_begin_with(false, AGG_ELEMS / 4); /* no smaller one is left over */
+	agg_count(0);
+	agg_commit();
+	agg_release(0, 2);
+	int before = agg_event_count;
 	for (int i = 0; i < 3; i++)
-		mst_aggregator_work(aggregator);
-	for (int i = 0; i < note_count; i++)
-		sent += note[i].put.bytes / sizeof(float);
-	CU_ASSERT(sent > 0 && sent < ELEMS);
-	CU_ASSERT_EQUAL(event_count, before);
-	while (mst_aggregator_work(aggregator))
+		mst_aggregator_work(agg_aggregator);
+	for (int i = 0; i < agg_note_count; i++)
+		sent += agg_note[i].put.bytes / sizeof(float);
+	CU_ASSERT(sent > 0 && sent < AGG_ELEMS);
+	CU_ASSERT_EQUAL(agg_event_count, before);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	CU_ASSERT(report_parts_sent(0) > 1);
-	CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
-	end();
+	CU_ASSERT(agg_report_parts_sent(0) > 1);
+	CU_ASSERT(agg_said(agg_event_count - 1, MST_EV_ANSWERED, 0));
+	agg_end();
 }
 
 /* Whatever is on its way, there is room for a second answer's. */
 static void a_result_is_sent_in_few_parts(void)
 {
-	begin_with(false, 16);
-	count(0);
-	commit();
-	release(0, 2);
-	while (mst_aggregator_work(aggregator))
+	agg_begin_with(false, 16);
+	agg_count(0);
+	agg_commit();
+	agg_release(0, 2);
+	while (mst_aggregator_work(agg_aggregator))
 		;
 	uint64_t sent = 0;
-	CU_ASSERT(note_count > 1 && note_count <= 18);
-	for (int i = 0; i < note_count - 1; i++) { /* then the answer */
-		CU_ASSERT(is_part(i, sent, note[i].put.bytes / sizeof(float)));
-		sent += note[i].put.bytes / sizeof(float);
+	CU_ASSERT(agg_note_count > 1 && agg_note_count <= 18);
+	for (int i = 0; i < agg_note_count - 1; i++) { /* then the answer */
+		CU_ASSERT(agg_is_part(i, sent, agg_note[i].put.bytes / sizeof(float)));
+		sent += agg_note[i].put.bytes / sizeof(float);
 	}
-	CU_ASSERT_EQUAL(sent, ELEMS);
-	end();
+	CU_ASSERT_EQUAL(sent, AGG_ELEMS);
+	agg_end();
 }
 
 /* It is of another version, and whole. */
 static void an_older_answer_does_not_wait_for_the_sum(void)
 {
-	begin(false);
-	count(0);
-	release(1, 1);
-	commit();
-	mst_aggregator_work(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 2);
-	CU_ASSERT(is_part(0, 0, ELEMS));
-	release(1, 1);
-	mst_aggregator_work(aggregator);
-	CU_ASSERT_EQUAL(note_count, 2);
-	while (mst_aggregator_work(aggregator))
+	agg_begin(false);
+	agg_count(0);
+	agg_release(1, 1);
+	agg_commit();
+	mst_aggregator_work(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2);
+	CU_ASSERT(agg_is_part(0, 0, AGG_ELEMS));
+	agg_release(1, 1);
+	mst_aggregator_work(agg_aggregator);
+	CU_ASSERT_EQUAL(agg_note_count, 2);
+	while (mst_aggregator_work(agg_aggregator))
 		;
-	CU_ASSERT(is_part(2, 0, ELEMS));
-	end();
+	CU_ASSERT(agg_is_part(2, 0, AGG_ELEMS));
+	agg_end();
 }
 
 static CU_TestInfo cases[] = {

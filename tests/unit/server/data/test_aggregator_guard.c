@@ -11,36 +11,36 @@
 
 static float *gradient(uint32_t rank, uint32_t slot)
 {
-	size_t at = mst_lane_gradient(&cfg.layout, slot, rank);
+	size_t at = mst_lane_gradient(&agg_cfg.layout, slot, rank);
 
-	return (float *)(void *)((char *)link[rank].inbound + at);
+	return (float *)(void *)((char *)agg_link[rank].inbound + at);
 }
 
 static void work_off(void)
 {
-	while (work_all())
+	while (agg_work_all())
 		;
 }
 
 static void settle(void)
 {
-	decide(&(struct mst_decision){ .kind = MST_DO_SETTLE });
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_SETTLE });
 }
 
 static int events_of(enum mst_ledger_event_kind kind)
 {
 	int count = 0;
 
-	for (int i = 0; i < event_count; i++)
-		count += event[i].kind == kind;
+	for (int i = 0; i < agg_event_count; i++)
+		count += agg_event[i].kind == kind;
 	return count;
 }
 
 static const struct mst_spoilt *spoilt(void)
 {
-	for (int i = 0; i < event_count; i++)
-		if (event[i].kind == MST_EV_SPOILT)
-			return &event[i].spoilt;
+	for (int i = 0; i < agg_event_count; i++)
+		if (agg_event[i].kind == MST_EV_SPOILT)
+			return &agg_event[i].spoilt;
 	return NULL;
 }
 
@@ -49,16 +49,17 @@ static int answers(void)
 {
 	int count = 0;
 
-	for (int i = 0; i < note_count; i++)
-		count += note[i].put.notify && mst_imm_kind(note[i].put.imm) == MST_IMM_ANSWER;
+	for (int i = 0; i < agg_note_count; i++)
+		count += agg_note[i].put.notify &&
+			 mst_imm_kind(agg_note[i].put.imm) == MST_IMM_ANSWER;
 	return count;
 }
 
 static void count_all(void)
 {
-	for (uint32_t rank = 0; rank < RANKS; rank++) {
+	for (uint32_t rank = 0; rank < AGG_RANKS; rank++) {
 		gradient(rank, 0)[7] = (float)rank;
-		count_of(rank, 0);
+		agg_count_of(rank, 0);
 	}
 }
 
@@ -67,7 +68,7 @@ static bool blames(enum mst_spoil kind, uint32_t rank, uint64_t element)
 	const struct mst_spoilt *s = spoilt();
 
 	return s != NULL && s->version == 3 && s->kind == (uint32_t)kind && s->rank == rank &&
-	       s->element == element + cfg.first;
+	       s->element == element + agg_cfg.first;
 }
 
 static void nobody_is_answered_with_what_is_not_finite(void)
@@ -75,121 +76,121 @@ static void nobody_is_answered_with_what_is_not_finite(void)
 	static const float bad[] = { NAN, INFINITY, -INFINITY };
 
 	for (uint32_t i = 0; i < 12; i++) {
-		shards = 1 + i % 4;
-		begin_with(i < 6, 700); /* over shared memory, and by puts */
+		agg_shards = 1 + i % 4;
+		agg_begin_with(i < 6, 700); /* over shared memory, and by puts */
 		gradient(5, 0)[BAD] = bad[i % 3];
 		gradient(11, 0)[BAD + 1] = NAN;
 		count_all();
-		ask(0);
-		commit();
-		release(0, 2);
+		agg_ask(0);
+		agg_commit();
+		agg_release(0, 2);
 		settle();
 		work_off();
-		mst_aggregator_deliver(aggregator);
+		mst_aggregator_deliver(agg_aggregator);
 		CU_ASSERT(blames(MST_SPOIL_GRADIENT, 5, BAD));
 		CU_ASSERT_EQUAL(events_of(MST_EV_SPOILT), 1);
 		CU_ASSERT_EQUAL(events_of(MST_EV_SETTLED), 0);
 		CU_ASSERT_EQUAL(answers(), 0);
-		end();
+		agg_end();
 	}
 }
 
 static void without_a_guard_everything_passes(void)
 {
-	unguarded = true;
-	begin(true);
+	agg_unguarded = true;
+	agg_begin(true);
 	gradient(5, 0)[BAD] = NAN;
 	count_all();
-	ask(0);
-	commit();
-	release(0, 2);
+	agg_ask(0);
+	agg_commit();
+	agg_release(0, 2);
 	settle();
 	work_off();
 	CU_ASSERT_PTR_NULL(spoilt());
 	CU_ASSERT_EQUAL(events_of(MST_EV_SETTLED), 1);
 	CU_ASSERT_EQUAL(answers(), 1);
-	end();
+	agg_end();
 }
 
 /* Not before: a shard that has not done its part may still find something. */
 static void settled_is_said_when_every_shard_has_done_all_before(void)
 {
-	shards = 2;
-	begin_with(true, ELEMS);
+	agg_shards = 2;
+	agg_begin_with(true, AGG_ELEMS);
 	count_all();
-	commit();
+	agg_commit();
 	settle();
-	mst_aggregator_work(aggregator);
+	mst_aggregator_work(agg_aggregator);
 	CU_ASSERT_EQUAL(events_of(MST_EV_SETTLED), 0);
-	CU_ASSERT(mst_shard_step(mst_aggregator_shard(aggregator, 1)));
-	mst_aggregator_work(aggregator);
+	CU_ASSERT(mst_shard_step(mst_aggregator_shard(agg_aggregator, 1)));
+	mst_aggregator_work(agg_aggregator);
 	CU_ASSERT_EQUAL(events_of(MST_EV_SETTLED), 1);
 	CU_ASSERT_PTR_NULL(spoilt());
-	end();
+	agg_end();
 }
 
 static void a_sum_that_overflows_blames_no_gradient(void)
 {
-	begin(true);
+	agg_begin(true);
 	gradient(2, 0)[BAD] = 3e38f;
 	gradient(9, 0)[BAD] = 3e38f;
 	count_all();
-	commit();
+	agg_commit();
 	work_off();
 	CU_ASSERT(blames(MST_SPOIL_STEP, 0, BAD));
-	end();
+	agg_end();
 }
 
 /* The group is summed early, and its slots are given back before the commit. */
 static void a_group_remembers_who_spoilt_it(void)
 {
-	begin(true);
+	agg_begin(true);
 	gradient(6, 0)[BAD] = NAN;
-	for (uint32_t rank = GROUP; rank < 2 * GROUP; rank++)
-		count_of(rank, 0);
+	for (uint32_t rank = AGG_GROUP; rank < 2 * AGG_GROUP; rank++)
+		agg_count_of(rank, 0);
 	work_off();
 	CU_ASSERT_PTR_NULL(spoilt());
-	memset(gradient(6, 0), 0, ELEMS * sizeof(float));
-	for (uint32_t rank = 0; rank < RANKS; rank++)
-		if (rank / GROUP != 1)
-			count_of(rank, 0);
-	commit();
+	memset(gradient(6, 0), 0, AGG_ELEMS * sizeof(float));
+	for (uint32_t rank = 0; rank < AGG_RANKS; rank++)
+		if (rank / AGG_GROUP != 1)
+			agg_count_of(rank, 0);
+	agg_commit();
 	work_off();
 	CU_ASSERT(blames(MST_SPOIL_GRADIENT, 6, BAD));
-	end();
+	agg_end();
 }
 
 /* As the group, for a rank that contributes again: of its gradients only the sum is left. */
 static void a_ranks_own_sum_blames_the_rank(void)
 {
-	begin(true);
+	agg_begin(true);
 	gradient(0, 0)[BAD] = NAN;
-	count(0);
-	count(1);
+	agg_count(0);
+	agg_count(1);
 	work_off();
-	memset(gradient(0, 0), 0, ELEMS * sizeof(float));
-	count_of(1, 0);
-	commit();
+	memset(gradient(0, 0), 0, AGG_ELEMS * sizeof(float));
+	agg_count_of(1, 0);
+	agg_commit();
 	work_off();
 	CU_ASSERT(blames(MST_SPOIL_SUM, 0, BAD));
-	end();
+	agg_end();
 }
 
 static void of_two_groups_the_first_element_is_named(void)
 {
-	begin(true);
+	agg_begin(true);
 	gradient(6, 0)[BAD] = NAN;
-	for (uint32_t rank = GROUP; rank < 2 * GROUP; rank++)
-		count_of(rank, 0);
+	for (uint32_t rank = AGG_GROUP; rank < 2 * AGG_GROUP; rank++)
+		agg_count_of(rank, 0);
 	work_off();
 	gradient(9, 0)[BAD + 5] = NAN;
-	for (uint32_t rank = 2 * GROUP; rank < 3 * GROUP; rank++)
-		count_of(rank, 0);
+	for (uint32_t rank = 2 * AGG_GROUP; rank < 3 * AGG_GROUP; rank++)
+		agg_count_of(rank, 0);
 	work_off();
-	commit();
+	agg_commit();
 	work_off();
 	CU_ASSERT(blames(MST_SPOIL_GRADIENT, 6, BAD));
-	end();
+	agg_end();
 }
 
 static CU_TestInfo cases[] = {

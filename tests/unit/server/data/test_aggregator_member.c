@@ -10,13 +10,13 @@
 
 static void begin_member(bool is_member)
 {
-	member = is_member;
-	begin(true);
+	agg_member = is_member;
+	agg_begin(true);
 }
 
 static void work_off(void)
 {
-	while (mst_aggregator_work(aggregator))
+	while (mst_aggregator_work(agg_aggregator))
 		;
 }
 
@@ -24,16 +24,17 @@ static void a_members_answer_has_no_record(void)
 {
 	for (int is_member = 0; is_member < 2; is_member++) {
 		begin_member(is_member);
-		count(0);
-		commit();
-		release(0, 2);
+		agg_count(0);
+		agg_commit();
+		agg_release(0, 2);
 		work_off();
-		const struct mst_put *last = &note[note_count - 1].put;
+		const struct mst_put *last = &agg_note[agg_note_count - 1].put;
 		size_t to = last->offset + last->bytes;
-		CU_ASSERT_EQUAL(to == cfg.layout.down_record, is_member);
-		const struct mst_lane_answer *a = cell_at(note_count - 1, cfg.layout.down_answer);
+		CU_ASSERT_EQUAL(to == agg_cfg.layout.down_record, is_member);
+		const struct mst_lane_answer *a = agg_cell_at(agg_note_count - 1,
+							      agg_cfg.layout.down_answer);
 		CU_ASSERT(a->number == 1 && a->version == 3 && a->where == MST_WHERE_COPIED);
-		end();
+		agg_end();
 	}
 }
 
@@ -41,68 +42,68 @@ static void the_jobs_end_is_the_leads_to_tell(void)
 {
 	for (int is_member = 0; is_member < 2; is_member++) {
 		begin_member(is_member);
-		note_count = 0;
-		fail();
-		CU_ASSERT_EQUAL(note_count == 0, is_member);
-		note_count = 0;
-		evict(0); /* the end of its own session is told; and why, in the job's words */
-		CU_ASSERT_EQUAL_FATAL(note_count, 1);
-		const struct mst_lane_session *word = cell_at(
-			0, cfg.layout.down_session[MST_SESSION_OF_WORKER]);
+		agg_note_count = 0;
+		agg_fail();
+		CU_ASSERT_EQUAL(agg_note_count == 0, is_member);
+		agg_note_count = 0;
+		agg_evict(0); /* the end of its own session is told; and why, in the job's words */
+		CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+		const struct mst_lane_session *word = agg_cell_at(
+			0, agg_cfg.layout.down_session[MST_SESSION_OF_WORKER]);
 		CU_ASSERT(word->state == MST_SESSION_ENDED && word->error == -EHOSTDOWN);
-		end();
+		agg_end();
 	}
 }
 
 static void asks_alone_go_to_the_lead(void)
 {
 	begin_member(true);
-	ask(0);
-	CU_ASSERT_EQUAL_FATAL(event_count, 1);
-	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
-	evict(0);
-	end();
+	agg_ask(0);
+	CU_ASSERT_EQUAL_FATAL(agg_event_count, 1);
+	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+	agg_evict(0);
+	agg_end();
 }
 
 static void a_second_ask_before_the_first_is_answered_ends_the_session(void)
 {
 	begin_member(false);
-	ask(0);
-	CU_ASSERT(said(0, MST_EV_ASK, 0));
-	ask(0);
-	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
-	ask(1);
-	release(1, 2);
+	agg_ask(0);
+	CU_ASSERT(agg_said(0, MST_EV_ASK, 0));
+	agg_ask(0);
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 0) && agg_event[1].error == -EPROTO);
+	agg_ask(1);
+	agg_release(1, 2);
 	work_off();
-	event_count = 0;
-	ask(1);
-	CU_ASSERT(said(0, MST_EV_ASK, 1));
-	evict(0);
-	end();
+	agg_event_count = 0;
+	agg_ask(1);
+	CU_ASSERT(agg_said(0, MST_EV_ASK, 1));
+	agg_evict(0);
+	agg_end();
 }
 
 static void a_grant_is_given_up_once(void)
 {
 	begin_member(false);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
-	CU_ASSERT(said(0, MST_EV_ABANDONED, 0));
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
-	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
-	evict(0);
-	end();
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	CU_ASSERT(agg_said(0, MST_EV_ABANDONED, 0));
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 0) && agg_event[1].error == -EPROTO);
+	agg_evict(0);
+	agg_end();
 }
 
 static void a_grant_given_up_is_granted_anew(void)
 {
 	begin_member(true);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
-	regrant(0);
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1);
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 2));
-	CU_ASSERT(said(1, MST_EV_ABANDONED, 0));
-	end();
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	agg_regrant(0);
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 2));
+	CU_ASSERT(agg_said(1, MST_EV_ABANDONED, 0));
+	agg_end();
 }
 
 /* The immediate's bits are all that tells an abandon of this grant from one of the grant before. */
@@ -111,21 +112,21 @@ static void an_immediate_of_another_grant_ends_the_session(void)
 	struct mst_lane_header header = { .seq = 1, .epoch = 2, .weight = 1 };
 
 	begin_member(true);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
-	regrant(0);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
-	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
-	evict(0);
-	end();
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	agg_regrant(0);
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 0) && agg_event[1].error == -EPROTO);
+	agg_evict(0);
+	agg_end();
 
 	begin_member(true);
-	arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
-	regrant(0);
-	memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &header, sizeof(header));
-	arrive(0, mst_imm(MST_IMM_HEADER, 0, 3));
-	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
-	evict(0);
-	end();
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
+	agg_regrant(0);
+	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
+	agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 3));
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 0) && agg_event[1].error == -EPROTO);
+	agg_evict(0);
+	agg_end();
 }
 
 /* What the header itself says is another slot's, or of another grant with the same low bits. */
@@ -138,13 +139,13 @@ static void a_header_of_another_grant_ends_the_session(void)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		begin_member(true);
-		memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &wrong[i],
+		memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &wrong[i],
 		       sizeof(wrong[i]));
-		arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
-		CU_ASSERT_EQUAL(event_count, 1);
-		CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
-		evict(0);
-		end();
+		agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+		CU_ASSERT_EQUAL(agg_event_count, 1);
+		CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+		agg_evict(0);
+		agg_end();
 	}
 }
 
@@ -156,45 +157,46 @@ static void push_asking(uint32_t slot)
 					  .slot = (uint16_t)slot,
 					  .flags = MST_HEADER_ASK };
 
-	memcpy((char *)link[0].inbound + cfg.layout.up_header[slot], &header, sizeof(header));
-	arrive(0, mst_imm(MST_IMM_HEADER, slot, 1));
+	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[slot], &header,
+	       sizeof(header));
+	agg_arrive(0, mst_imm(MST_IMM_HEADER, slot, 1));
 }
 
 static void a_header_is_no_second_ask(void)
 {
 	begin_member(true);
 	push_asking(0);
-	CU_ASSERT(said(0, MST_EV_FULL, 0));
+	CU_ASSERT(agg_said(0, MST_EV_FULL, 0));
 	push_asking(1);
-	CU_ASSERT_EQUAL(event_count, 2);
-	CU_ASSERT(said(1, MST_EV_LOST, 0) && event[1].error == -EPROTO);
-	evict(0);
-	end();
+	CU_ASSERT_EQUAL(agg_event_count, 2);
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 0) && agg_event[1].error == -EPROTO);
+	agg_evict(0);
+	agg_end();
 }
 
 static void an_immediate_of_no_slot_ends_the_session(void)
 {
 	begin_member(false);
-	arrive(0, mst_imm(MST_IMM_ABANDON, cfg.slots, 0)); /* memory there is zero */
-	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
-	arrive(1, mst_imm(MST_IMM_HEADER, MST_SLOTS_MAX, 1));
-	CU_ASSERT(said(1, MST_EV_LOST, 1) && event[1].error == -EPROTO);
-	evict(0);
-	evict(1);
-	end();
+	agg_arrive(0, mst_imm(MST_IMM_ABANDON, agg_cfg.slots, 0)); /* memory there is zero */
+	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+	agg_arrive(1, mst_imm(MST_IMM_HEADER, MST_SLOTS_MAX, 1));
+	CU_ASSERT(agg_said(1, MST_EV_LOST, 1) && agg_event[1].error == -EPROTO);
+	agg_evict(0);
+	agg_evict(1);
+	agg_end();
 }
 
 /* Its worker asked the lead without having heard from here. */
 static void an_answer_behind_another_ends_the_session(void)
 {
 	begin_member(true);
-	release(0, 2);
-	event_count = 0;
-	release(0, 2);
-	CU_ASSERT(said(0, MST_EV_LOST, 0) && event[0].error == -EPROTO);
-	evict(0);
+	agg_release(0, 2);
+	agg_event_count = 0;
+	agg_release(0, 2);
+	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+	agg_evict(0);
 	work_off();
-	end();
+	agg_end();
 }
 
 /* Rank 0's slot 0 is full. */
@@ -202,26 +204,26 @@ static void push(void)
 {
 	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
 
-	memcpy((char *)link[0].inbound + cfg.layout.up_header[0], &header, sizeof(header));
-	arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
+	agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
 }
 
 static void count_it(void)
 {
 	push();
-	decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
 }
 
 static void start_in(uint32_t buffer)
 {
-	decide(&(struct mst_decision){ .kind = MST_DO_START, .commit.buffer = buffer });
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_START, .commit.buffer = buffer });
 }
 
 /* Whatever a lead orders that is none, a member must be able to tell before it does it. */
 static bool validates(struct mst_decision d)
 {
 	d.who.incarnation = d.who.incarnation != 0 ? d.who.incarnation : 1;
-	return mst_aggregator_validates(aggregator, &d);
+	return mst_aggregator_validates(agg_aggregator, &d);
 }
 
 static void nothing_is_counted_that_was_not_reported(void)
@@ -235,11 +237,11 @@ static void nothing_is_counted_that_was_not_reported(void)
 	one.who.incarnation = 2;
 	CU_ASSERT_FALSE(validates(one));
 	one.who.incarnation = 1;
-	decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_COUNT, .who = { 0, 1 } });
 	CU_ASSERT_FALSE(validates(one)); /* once */
-	commit();
+	agg_commit();
 	work_off();
-	end();
+	agg_end();
 }
 
 static void a_commit_is_of_something_and_into_another_buffer(void)
@@ -253,10 +255,10 @@ static void a_commit_is_of_something_and_into_another_buffer(void)
 	CU_ASSERT(validates(it));
 	it.commit.buffer = 1;
 	CU_ASSERT_FALSE(validates(it));
-	commit();
+	agg_commit();
 	CU_ASSERT_FALSE(validates(it)); /* nothing is left of it */
 	work_off();
-	end();
+	agg_end();
 }
 
 static void a_slot_is_granted_anew_once_it_has_been_used(void)
@@ -269,7 +271,7 @@ static void a_slot_is_granted_anew_once_it_has_been_used(void)
 	CU_ASSERT(validates(it));
 	it.grant.epoch = 3;
 	CU_ASSERT_FALSE(validates(it));
-	end();
+	agg_end();
 }
 
 static void a_slot_is_granted_anew_once(void)
@@ -280,13 +282,13 @@ static void a_slot_is_granted_anew_once(void)
 	start_in(1);
 	count_it();
 	CU_ASSERT(validates(it));
-	regrant(0); /* waits for the slot's last read */
+	agg_regrant(0); /* waits for the slot's last read */
 	CU_ASSERT_FALSE(validates(it));
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_COUNT }));
-	commit();
+	agg_commit();
 	work_off();
 	CU_ASSERT_FALSE(validates(it));
-	end();
+	agg_end();
 }
 
 /* Rank 0 pushes its i-th contribution. Return: may it be counted? It is, if so. */
@@ -296,14 +298,15 @@ static bool push_once_more(uint32_t i)
 	struct mst_lane_header header = { i + 1, i / 2 + 1, .weight = 1, .slot = (uint16_t)slot };
 	struct mst_decision it = { .kind = MST_DO_COUNT, .who = { 0, 1 }, .count.slot = slot };
 
-	memcpy((char *)link[0].inbound + cfg.layout.up_header[slot], &header, sizeof(header));
-	arrive(0, mst_imm(MST_IMM_HEADER, slot, header.epoch));
+	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[slot], &header,
+	       sizeof(header));
+	agg_arrive(0, mst_imm(MST_IMM_HEADER, slot, header.epoch));
 	if (!validates(it))
 		return false;
-	decide(&it);
-	decide(&(struct mst_decision){ .kind = MST_DO_REGRANT,
-				       .who = { 0, 1 },
-				       .grant = { .slot = slot, .epoch = header.epoch + 1 } });
+	agg_decide(&it);
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_REGRANT,
+					   .who = { 0, 1 },
+					   .grant = { .slot = slot, .epoch = header.epoch + 1 } });
 	work_off();
 	return true;
 }
@@ -312,12 +315,12 @@ static bool push_once_more(uint32_t i)
 static void a_set_has_no_more_entries_than_there_is_memory_for(void)
 {
 	begin_member(true);
-	for (uint32_t i = 0; i < cfg.entries_max; i++)
+	for (uint32_t i = 0; i < agg_cfg.entries_max; i++)
 		CU_ASSERT(push_once_more(i));
-	CU_ASSERT_FALSE(push_once_more(cfg.entries_max));
-	commit();
+	CU_ASSERT_FALSE(push_once_more(agg_cfg.entries_max));
+	agg_commit();
 	work_off();
-	end();
+	agg_end();
 }
 
 static void a_job_starts_and_ends_once(void)
@@ -329,15 +332,15 @@ static void a_job_starts_and_ends_once(void)
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_APPLY }));
 	CU_ASSERT(validates((struct mst_decision){ .kind = MST_DO_FINISH }));
 	push();
-	fail();
+	agg_fail();
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_FINISH }));
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_COUNT }));
-	end();
+	agg_end();
 
 	begin_member(true);
-	fail();
+	agg_fail();
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_START }));
-	end();
+	agg_end();
 }
 
 static void an_older_session_of_a_rank_ends_before_a_newer(void)
@@ -348,10 +351,10 @@ static void an_older_session_of_a_rank_ends_before_a_newer(void)
 	CU_ASSERT_FALSE(validates(it));
 	it.who.incarnation = 1;
 	CU_ASSERT(validates(it));
-	evict(0);
+	agg_evict(0);
 	it.who.incarnation = 2; /* its link may not be up yet */
 	CU_ASSERT(validates(it));
-	end();
+	agg_end();
 }
 
 static CU_TestInfo cases[] = {

@@ -9,29 +9,29 @@
 
 static float *gradient(uint32_t rank, uint32_t slot)
 {
-	size_t at = mst_lane_gradient(&cfg.layout, slot, rank);
+	size_t at = mst_lane_gradient(&agg_cfg.layout, slot, rank);
 
-	return (float *)(void *)((char *)link[rank].inbound + at);
+	return (float *)(void *)((char *)agg_link[rank].inbound + at);
 }
 
 /* That buffer is where versions are made, from that of version 0. */
 static const float *version_in(uint32_t buffer)
 {
-	return (const void *)((const char *)cfg.published +
-			      buffer * mst_version_stride(ELEMS, MUSTER_F32));
+	return (const void *)((const char *)agg_cfg.published +
+			      buffer * mst_version_stride(AGG_ELEMS, MUSTER_F32));
 }
 
 static void work_off(void)
 {
-	while (work_all())
+	while (agg_work_all())
 		;
 }
 
 static const struct mst_ledger_event *reduced(void)
 {
-	for (int i = 0; i < event_count; i++)
-		if (event[i].kind == MST_EV_REDUCED)
-			return &event[i];
+	for (int i = 0; i < agg_event_count; i++)
+		if (agg_event[i].kind == MST_EV_REDUCED)
+			return &agg_event[i];
 	return NULL;
 }
 
@@ -39,16 +39,16 @@ static void begin_clipped(uint32_t of)
 {
 	struct mst_decision start = { .kind = MST_DO_START, .commit.buffer = 0 };
 
-	clips = 1;
-	shards = of;
-	begin_with(true, 700);
-	decide(&start);
-	for (uint32_t i = 0; i < ELEMS; i++)
+	agg_clips = 1;
+	agg_shards = of;
+	agg_begin_with(true, 700);
+	agg_decide(&start);
+	for (uint32_t i = 0; i < AGG_ELEMS; i++)
 		gradient(0, 0)[i] = (float)(i % 1000) / 8;
-	count(0);
-	ask(1);
-	commit();
-	release(1, 2);
+	agg_count(0);
+	agg_ask(1);
+	agg_commit();
+	agg_release(1, 2);
 	work_off();
 }
 
@@ -58,9 +58,9 @@ static void apply(float factor)
 
 	d.apply.version = 3;
 	d.apply.factor = factor;
-	decide(&d);
+	agg_decide(&d);
 	work_off();
-	mst_aggregator_deliver(aggregator);
+	mst_aggregator_deliver(agg_aggregator);
 }
 
 /* Answers that have been announced. */
@@ -68,8 +68,9 @@ static int answers(void)
 {
 	int count = 0;
 
-	for (int i = 0; i < note_count; i++)
-		count += note[i].put.notify && mst_imm_kind(note[i].put.imm) == MST_IMM_ANSWER;
+	for (int i = 0; i < agg_note_count; i++)
+		count += agg_note[i].put.notify &&
+			 mst_imm_kind(agg_note[i].put.imm) == MST_IMM_ANSWER;
 	return count;
 }
 
@@ -86,7 +87,7 @@ static void the_squares_are_the_same_whatever_the_shards(void)
 			first = reduced()->reduced.squares;
 		CU_ASSERT_EQUAL(memcmp(&first, &reduced()->reduced.squares, sizeof(first)), 0);
 		apply(1);
-		end();
+		agg_end();
 	}
 }
 
@@ -94,25 +95,25 @@ static void a_version_is_made_when_its_factor_is_known(void)
 {
 	begin_clipped(2);
 	CU_ASSERT_EQUAL(answers(), 0);
-	CU_ASSERT_EQUAL(session[0].busy, 0); /* its slot has been read */
+	CU_ASSERT_EQUAL(agg_session[0].busy, 0); /* its slot has been read */
 	CU_ASSERT_EQUAL(version_in(2)[999], 0);
 	apply(0.5f);
 	CU_ASSERT_EQUAL(answers(), 1);
-	for (uint32_t i = 0; i < ELEMS; i++)
+	for (uint32_t i = 0; i < AGG_ELEMS; i++)
 		CU_ASSERT_FATAL(version_in(2)[i] == -(float)(i % 1000) / 16);
-	end();
+	agg_end();
 }
 
 /* Else: its sessions wait for ever for an answer, and none of them is ever freed. */
 static void a_job_that_fails_before_answers_nobody(void)
 {
 	begin_clipped(2);
-	fail();
+	agg_fail();
 	work_off();
-	mst_aggregator_deliver(aggregator);
+	mst_aggregator_deliver(agg_aggregator);
 	CU_ASSERT_EQUAL(answers(), 0);
-	CU_ASSERT_EQUAL(session[1].busy, 0);
-	end();
+	CU_ASSERT_EQUAL(agg_session[1].busy, 0);
+	agg_end();
 }
 
 static CU_TestInfo cases[] = {

@@ -9,7 +9,7 @@
 
 static float *gradient(uint32_t rank, uint32_t slot)
 {
-	return (float *)(void *)((char *)link[rank].inbound + cfg.layout.up_gradient[slot]);
+	return (float *)(void *)((char *)agg_link[rank].inbound + agg_cfg.layout.up_gradient[slot]);
 }
 
 /* Sums of these depend on the order of the additions. */
@@ -17,14 +17,14 @@ static void fill(uint32_t rank, uint32_t slot)
 {
 	float *g = gradient(rank, slot);
 
-	for (uint32_t i = 0; i < ELEMS; i++)
+	for (uint32_t i = 0; i < AGG_ELEMS; i++)
 		g[i] = (float)(rank * 7919 + slot * 31 + i * 104729 % 65537) * 1e-3f / 3.0f;
 }
 
 static const float *result(void)
 {
-	return (const float *)(const void *)((char *)cfg.published +
-					     2 * mst_version_stride(ELEMS, MUSTER_F32));
+	return (const float *)(const void *)((char *)agg_cfg.published +
+					     2 * mst_version_stride(AGG_ELEMS, MUSTER_F32));
 }
 
 /* Steps the shards in some order that @seed stands for, until nothing is left. */
@@ -34,9 +34,9 @@ static void work_anyhow(unsigned seed)
 
 	while (idle < 1000) {
 		seed = seed * 1103515245u + 12345u;
-		uint32_t which = (seed >> 16) % cfg.shards;
-		bool any = which == 0 ? mst_aggregator_work(aggregator)
-				      : mst_shard_step(mst_aggregator_shard(aggregator, which));
+		uint32_t which = (seed >> 16) % agg_cfg.shards;
+		bool any = which == 0 ? mst_aggregator_work(agg_aggregator)
+				      : mst_shard_step(mst_aggregator_shard(agg_aggregator, which));
 		idle = any ? 0 : idle + 1;
 	}
 }
@@ -45,74 +45,74 @@ static void shards_cover_the_vector_once(void)
 {
 	for (uint32_t count = 1; count <= MST_SHARDS_MAX; count++) {
 		uint64_t end_before = 0;
-		shards = count;
-		begin(true);
+		agg_shards = count;
+		agg_begin(true);
 		for (uint32_t i = 0; i < count; i++) {
 			struct mst_span range = mst_shard_range(
-				mst_aggregator_shard(aggregator, i));
+				mst_aggregator_shard(agg_aggregator, i));
 			CU_ASSERT_EQUAL(range.begin, end_before);
 			CU_ASSERT(range.end >= range.begin);
 			CU_ASSERT_EQUAL(range.begin % MST_SHARD_ELEMS_MIN, 0);
 			end_before = range.end;
 		}
-		CU_ASSERT_EQUAL(end_before, ELEMS);
-		end();
+		CU_ASSERT_EQUAL(end_before, AGG_ELEMS);
+		agg_end();
 	}
 }
 
 static void a_version_has_the_same_bits_however_many_shards(void)
 {
-	static float expected[ELEMS];
+	static float expected[AGG_ELEMS];
 
 	for (uint32_t count = 1; count <= MST_SHARDS_MAX; count++) {
-		shards = count;
-		begin_with(true, 300);
-		for (uint32_t rank = 0; rank < RANKS; rank++) {
+		agg_shards = count;
+		agg_begin_with(true, 300);
+		for (uint32_t rank = 0; rank < AGG_RANKS; rank++) {
 			fill(rank, 0);
-			count_of(rank, 0);
+			agg_count_of(rank, 0);
 		}
-		commit();
+		agg_commit();
 		work_anyhow(count);
 		if (count == 1)
 			memcpy(expected, result(), sizeof(expected));
 		CU_ASSERT_EQUAL(memcmp(expected, result(), sizeof(expected)), 0);
-		CU_ASSERT(expected[ELEMS - 1] != 0);
-		end();
+		CU_ASSERT(expected[AGG_ELEMS - 1] != 0);
+		agg_end();
 	}
 }
 
 static void a_job_is_over_when_every_shard_has_done_its_part(void)
 {
-	shards = 2;
-	begin_with(true, ELEMS);
-	count(0);
-	regrant(0);
-	commit();
-	mst_aggregator_work(aggregator);
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL(note_count, 0); /* the slot is not read to its end */
-	CU_ASSERT_EQUAL(worked, 0);
-	CU_ASSERT(mst_shard_step(mst_aggregator_shard(aggregator, 1)));
-	CU_ASSERT_EQUAL(worked, 1);
-	CU_ASSERT(mst_aggregator_work(aggregator));
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1);
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
-	end();
+	agg_shards = 2;
+	agg_begin_with(true, AGG_ELEMS);
+	agg_count(0);
+	agg_regrant(0);
+	agg_commit();
+	mst_aggregator_work(agg_aggregator);
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL(agg_note_count, 0); /* the slot is not read to its end */
+	CU_ASSERT_EQUAL(agg_worked, 0);
+	CU_ASSERT(mst_shard_step(mst_aggregator_shard(agg_aggregator, 1)));
+	CU_ASSERT_EQUAL(agg_worked, 1);
+	CU_ASSERT(mst_aggregator_work(agg_aggregator));
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
+	agg_end();
 }
 
 /* Who is not last has nothing to tell. */
 static void only_the_last_shard_wakes_the_aggregator(void)
 {
-	shards = 2;
-	begin_with(true, ELEMS);
-	count(0);
-	commit();
-	CU_ASSERT(mst_shard_step(mst_aggregator_shard(aggregator, 1)));
-	CU_ASSERT_EQUAL(worked, 0);
-	CU_ASSERT(!mst_shard_step(mst_aggregator_shard(aggregator, 1)));
-	CU_ASSERT(mst_aggregator_work(aggregator));
-	end();
+	agg_shards = 2;
+	agg_begin_with(true, AGG_ELEMS);
+	agg_count(0);
+	agg_commit();
+	CU_ASSERT(mst_shard_step(mst_aggregator_shard(agg_aggregator, 1)));
+	CU_ASSERT_EQUAL(agg_worked, 0);
+	CU_ASSERT(!mst_shard_step(mst_aggregator_shard(agg_aggregator, 1)));
+	CU_ASSERT(mst_aggregator_work(agg_aggregator));
+	agg_end();
 }
 
 /* ---- copies of results ---- */
@@ -121,14 +121,14 @@ static uint64_t copied(void)
 {
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < cfg.shards; i++)
-		bytes += mst_shard_copied(mst_aggregator_shard(aggregator, i));
+	for (uint32_t i = 0; i < agg_cfg.shards; i++)
+		bytes += mst_shard_copied(mst_aggregator_shard(agg_aggregator, i));
 	return bytes;
 }
 
 static void answer_version(enum mst_where where)
 {
-	decide(&(struct mst_decision){
+	agg_decide(&(struct mst_decision){
 		.kind = MST_DO_RELEASE,
 		.who = { 0, 1 },
 		.answer = { .number = 1, .version = 3, .newest = 3, .where = where } });
@@ -139,45 +139,45 @@ static void answer_version(enum mst_where where)
 static void a_result_is_copied_once_at_most(void)
 {
 	for (uint32_t count = 1; count <= 3; count++) {
-		shards = count;
-		begin_with(true, 300);
+		agg_shards = count;
+		agg_begin_with(true, 300);
 		answer_version(MST_WHERE_COPIED);
-		CU_ASSERT_EQUAL(copied(), ELEMS * sizeof(float));
-		end();
-		shards = count;
-		begin_with(true, 300);
+		CU_ASSERT_EQUAL(copied(), AGG_ELEMS * sizeof(float));
+		agg_end();
+		agg_shards = count;
+		agg_begin_with(true, 300);
 		answer_version(MST_WHERE_IN_PLACE);
 		CU_ASSERT_EQUAL(copied(), 0);
-		end();
-		shards = count;
-		begin_with(false, 300);
+		agg_end();
+		agg_shards = count;
+		agg_begin_with(false, 300);
 		answer_version(MST_WHERE_COPIED);
-		CU_ASSERT_EQUAL(report_parts_sent(0), note_count - 1);
+		CU_ASSERT_EQUAL(agg_report_parts_sent(0), agg_note_count - 1);
 		CU_ASSERT_EQUAL(copied(), 0);
-		end();
+		agg_end();
 	}
 }
 
 /* A shard may be a job ahead of another: what the first reads of a version it has summed itself. */
 static void a_shard_goes_on_with_the_next_job_alone(void)
 {
-	shards = 2;
-	begin_with(true, ELEMS);
+	agg_shards = 2;
+	agg_begin_with(true, AGG_ELEMS);
 	fill(0, 0);
-	count(0);
-	commit();
-	release(0, 2);
-	struct mst_shard *second = mst_aggregator_shard(aggregator, 1);
+	agg_count(0);
+	agg_commit();
+	agg_release(0, 2);
+	struct mst_shard *second = mst_aggregator_shard(agg_aggregator, 1);
 	CU_ASSERT(mst_shard_step(second));
 	CU_ASSERT(mst_shard_step(second));
 	CU_ASSERT(!mst_shard_step(second));
-	CU_ASSERT_EQUAL(note_count, 0);
+	CU_ASSERT_EQUAL(agg_note_count, 0);
 	work_anyhow(1);
-	CU_ASSERT_EQUAL(note_count, 1); /* record and answer */
-	CU_ASSERT_EQUAL(memcmp((char *)link[0].window + cfg.layout.down_result, result(),
-			       ELEMS * sizeof(float)),
+	CU_ASSERT_EQUAL(agg_note_count, 1); /* record and answer */
+	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].window + agg_cfg.layout.down_result, result(),
+			       AGG_ELEMS * sizeof(float)),
 			0);
-	end();
+	agg_end();
 }
 
 /* Whichever shard is slow: what is sent covers the result once, in few parts, and only when all is
@@ -185,170 +185,170 @@ static void a_shard_goes_on_with_the_next_job_alone(void)
 static void a_result_is_sent_once_whoever_is_slow(void)
 {
 	for (unsigned seed = 0; seed < 50; seed++) {
-		static bool sent[ELEMS];
+		static bool sent[AGG_ELEMS];
 		int last = 0;
 
-		shards = 1 + seed % MST_SHARDS_MAX;
-		begin_with(false, 200);
-		count(0);
-		commit();
-		release(0, 2);
+		agg_shards = 1 + seed % MST_SHARDS_MAX;
+		agg_begin_with(false, 200);
+		agg_count(0);
+		agg_commit();
+		agg_release(0, 2);
 		work_anyhow(seed);
 		memset(sent, 0, sizeof(sent));
-		CU_ASSERT(note_count >= 2 && note_count <= 18);
-		for (int i = 0; i < note_count - 1; i++) {
-			uint64_t first = (note[i].put.offset - cfg.layout.down_result) / 4;
-			for (uint64_t e = first; e < first + note[i].put.bytes / 4; e++) {
+		CU_ASSERT(agg_note_count >= 2 && agg_note_count <= 18);
+		for (int i = 0; i < agg_note_count - 1; i++) {
+			uint64_t first = (agg_note[i].put.offset - agg_cfg.layout.down_result) / 4;
+			for (uint64_t e = first; e < first + agg_note[i].put.bytes / 4; e++) {
 				CU_ASSERT(!sent[e]);
 				sent[e] = true;
 			}
-			last += (int)(note[i].put.cookie & 1);
+			last += (int)(agg_note[i].put.cookie & 1);
 		}
 		CU_ASSERT_PTR_NULL(memchr(sent, false, sizeof(sent)));
 		CU_ASSERT_EQUAL(last, 1);
-		CU_ASSERT_EQUAL(note[note_count - 2].put.cookie & 1, 1);
-		CU_ASSERT(report_parts_sent(0) >= 1);
-		CU_ASSERT(said(event_count - 1, MST_EV_ANSWERED, 0));
-		end();
+		CU_ASSERT_EQUAL(agg_note[agg_note_count - 2].put.cookie & 1, 1);
+		CU_ASSERT(agg_report_parts_sent(0) >= 1);
+		CU_ASSERT(agg_said(agg_event_count - 1, MST_EV_ANSWERED, 0));
+		agg_end();
 	}
 }
 
 static void second_goes_on(void)
 {
-	while (mst_shard_step(mst_aggregator_shard(aggregator, 1)))
+	while (mst_shard_step(mst_aggregator_shard(agg_aggregator, 1)))
 		;
 }
 
 /* The second shard does the rest in the midst of the first's being passed on. */
 static void the_last_part_has_data_whatever_is_done_meanwhile(void)
 {
-	shards = 2;
-	begin_with(false, 1024);
-	count(0);
-	commit();
-	release(0, 2);
+	agg_shards = 2;
+	agg_begin_with(false, 1024);
+	agg_count(0);
+	agg_commit();
+	agg_release(0, 2);
 	for (int i = 0; i < 3; i++)
-		mst_aggregator_work(aggregator);
-	on_put = second_goes_on;
-	mst_aggregator_work(aggregator); /* the first shard's last chunk */
-	on_put = NULL;
+		mst_aggregator_work(agg_aggregator);
+	agg_on_put = second_goes_on;
+	mst_aggregator_work(agg_aggregator); /* the first shard's last chunk */
+	agg_on_put = NULL;
 	work_anyhow(1);
-	CU_ASSERT_FATAL(note_count > 2);
-	CU_ASSERT_EQUAL(note[note_count - 2].put.cookie & 1, 1);
-	CU_ASSERT(note[note_count - 2].put.bytes > 0);
-	CU_ASSERT(report_parts_sent(0) > 1);
-	end();
+	CU_ASSERT_FATAL(agg_note_count > 2);
+	CU_ASSERT_EQUAL(agg_note[agg_note_count - 2].put.cookie & 1, 1);
+	CU_ASSERT(agg_note[agg_note_count - 2].put.bytes > 0);
+	CU_ASSERT(agg_report_parts_sent(0) > 1);
+	agg_end();
 }
 
 /* ---- groups ---- */
 
 static void count_group(uint32_t group)
 {
-	for (uint32_t rank = group * GROUP; rank < (group + 1) * GROUP; rank++) {
+	for (uint32_t rank = group * AGG_GROUP; rank < (group + 1) * AGG_GROUP; rank++) {
 		fill(rank, 0);
-		count_of(rank, 0);
+		agg_count_of(rank, 0);
 	}
 }
 
 static void work_off(void)
 {
-	while (work_all())
+	while (agg_work_all())
 		;
 }
 
 static void a_complete_group_is_summed_while_the_step_is_open(void)
 {
-	begin(true);
+	agg_begin(true);
 	count_group(0);
-	regrant(0);
-	CU_ASSERT(mst_aggregator_work(aggregator)); /* nothing is decided, and there is work */
+	agg_regrant(0);
+	CU_ASSERT(mst_aggregator_work(agg_aggregator)); /* nothing is decided, and there is work */
 	work_off();
-	mst_aggregator_deliver(aggregator);
-	CU_ASSERT_EQUAL_FATAL(note_count, 1); /* the slot has been read, before any commit */
-	CU_ASSERT_EQUAL(note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
-	CU_ASSERT(!mst_aggregator_work(aggregator)); /* once */
-	commit();
+	mst_aggregator_deliver(agg_aggregator);
+	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1); /* the slot has been read, before any commit */
+	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
+	CU_ASSERT(!mst_aggregator_work(agg_aggregator)); /* once */
+	agg_commit();
 	work_off();
-	end();
+	agg_end();
 }
 
 static void an_incomplete_group_waits_for_the_commit(void)
 {
-	begin(true);
-	for (uint32_t rank = 1; rank < RANKS; rank++)
-		if (rank % GROUP != 0)
-			count_of(rank, 0);
-	CU_ASSERT(!mst_aggregator_work(aggregator));
-	fail();
-	end();
+	agg_begin(true);
+	for (uint32_t rank = 1; rank < AGG_RANKS; rank++)
+		if (rank % AGG_GROUP != 0)
+			agg_count_of(rank, 0);
+	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
+	agg_fail();
+	agg_end();
 }
 
 /* Its own commit takes it in the same turn: then one pass is better than two. */
 static void a_group_is_not_summed_apart_when_its_commit_is_there(void)
 {
-	begin_with(true, ELEMS);
+	agg_begin_with(true, AGG_ELEMS);
 	count_group(0);
-	commit();
-	CU_ASSERT(mst_aggregator_work(aggregator));
-	CU_ASSERT(!mst_aggregator_work(aggregator));
-	end();
+	agg_commit();
+	CU_ASSERT(mst_aggregator_work(agg_aggregator));
+	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
+	agg_end();
 }
 
 /* Groups early or not, in any order: the same bits. There are fewer buffers than groups. */
 static void early_groups_change_no_bit(void)
 {
 	static const uint32_t order[][3] = { { 0, 1, 2 }, { 2, 0, 1 }, { 1, 2, 0 }, { 2, 1, 0 } };
-	static float expected[ELEMS];
+	static float expected[AGG_ELEMS];
 
 	for (size_t i = 0; i < 2 * sizeof(order) / sizeof(order[0]); i++) {
 		bool early = i % 2 == 1;
-		shards = (uint32_t)(1 + i % 3);
-		begin_with(true, 500);
+		agg_shards = (uint32_t)(1 + i % 3);
+		agg_begin_with(true, 500);
 		for (int k = 0; k < 3; k++) {
 			count_group(order[i / 2][k]);
 			if (early)
 				work_off();
 		}
-		commit();
+		agg_commit();
 		work_off();
 		if (i == 0)
 			memcpy(expected, result(), sizeof(expected));
 		CU_ASSERT_EQUAL(memcmp(expected, result(), sizeof(expected)), 0);
-		end();
+		agg_end();
 	}
 }
 
 /* Nobody will commit them, and their slots are let go of. */
 static void groups_of_a_job_that_failed_are_not_summed(void)
 {
-	begin_with(true, 500);
+	agg_begin_with(true, 500);
 	count_group(0);
-	CU_ASSERT(mst_aggregator_work(aggregator)); /* at work, and the next is ready */
+	CU_ASSERT(mst_aggregator_work(agg_aggregator)); /* at work, and the next is ready */
 	count_group(1);
-	fail();
+	agg_fail();
 	work_off();
-	CU_ASSERT(!mst_aggregator_work(aggregator));
-	end();
+	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
+	agg_end();
 
-	begin(true);
+	agg_begin(true);
 	count_group(2);
-	fail();
-	CU_ASSERT(!mst_aggregator_work(aggregator));
-	end();
+	agg_fail();
+	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
+	agg_end();
 }
 
 /* The worker is gone, its contribution is in the set: its memory stays until it is summed. */
 static void a_session_that_ends_keeps_its_slot_until_its_group_is_summed(void)
 {
-	begin_with(true, ELEMS);
+	agg_begin_with(true, AGG_ELEMS);
 	count_group(0);
-	evict(0);
-	CU_ASSERT_EQUAL(over_count, 0);
+	agg_evict(0);
+	CU_ASSERT_EQUAL(agg_over_count, 0);
 	work_off();
-	CU_ASSERT_EQUAL(over_count, 1);
-	commit();
+	CU_ASSERT_EQUAL(agg_over_count, 1);
+	agg_commit();
 	work_off();
-	end();
+	agg_end();
 }
 
 static CU_TestInfo cases[] = {

@@ -8,9 +8,9 @@
 #define DEVICES 4
 #define GIDS 4
 
-struct mst_doctor_facts host;
-struct mst_doctor_wish wish;
-struct mst_findings found;
+struct mst_doctor_facts doctor_facts;
+struct mst_doctor_wish doctor_wish;
+struct mst_findings doctor_found;
 
 static struct mst_doctor_device device[DEVICES];
 static struct mst_probe_port port[DEVICES][2];
@@ -29,7 +29,7 @@ void doctor_address(uint8_t raw[16], const char *text)
 
 void doctor_add_device(const char *name)
 {
-	uint32_t i = host.device_count++;
+	uint32_t i = doctor_facts.device_count++;
 	struct mst_probe_device *d = &device[i].probe;
 
 	device[i] = (struct mst_doctor_device){ .listed = true };
@@ -58,24 +58,24 @@ void doctor_add_device(const char *name)
 
 void doctor_host(void)
 {
-	host = (struct mst_doctor_facts){ .kernel = "6.1.0-18-amd64",
-					  .device = device,
-					  .netdev = netdev,
-					  .netdev_count = 2,
-					  .address = address,
-					  .address_count = 2,
-					  .rdma_cm = { "rdma_cm", true, true },
-					  .memlock = MST_DOCTOR_UNLIMITED,
-					  .memlock_hard = MST_DOCTOR_UNLIMITED,
-					  .thp = "madvise",
-					  .thp_shmem = "never",
-					  .directory = "/run/user/1000/muster",
-					  .files_soft = 1024,
-					  .files_hard = 524288,
-					  .files_open = 4 };
+	doctor_facts = (struct mst_doctor_facts){ .kernel = "6.1.0-18-amd64",
+						  .device = device,
+						  .netdev = netdev,
+						  .netdev_count = 2,
+						  .address = address,
+						  .address_count = 2,
+						  .rdma_cm = { "rdma_cm", true, true },
+						  .memlock = MST_DOCTOR_UNLIMITED,
+						  .memlock_hard = MST_DOCTOR_UNLIMITED,
+						  .thp = "madvise",
+						  .thp_shmem = "never",
+						  .directory = "/run/user/1000/muster",
+						  .files_soft = 1024,
+						  .files_hard = 524288,
+						  .files_open = 4 };
 	for (unsigned i = 0; i < MST_MODULES; i++)
-		host.module[i] = MST_MODULE_LOADED;
-	wish = (struct mst_doctor_wish){ .type_bytes = 4, .slots = 2 };
+		doctor_facts.module[i] = MST_MODULE_LOADED;
+	doctor_wish = (struct mst_doctor_wish){ .type_bytes = 4, .slots = 2 };
 	netdev[0] = (struct mst_doctor_netdev){ .name = "eth0", .state = "up", .mtu = 4200 };
 	netdev[1] = (struct mst_doctor_netdev){ .name = "lo", .mtu = 65536, .loopback = true };
 	address[0] = (struct mst_doctor_address){ .netdev = "eth0" };
@@ -99,16 +99,16 @@ struct mst_probe_port *doctor_port(void)
 
 void doctor_judge(void)
 {
-	memset(&found, 0, sizeof(found));
-	mst_doctor_judge(&host, &wish, &found);
+	memset(&doctor_found, 0, sizeof(doctor_found));
+	mst_doctor_judge(&doctor_facts, &doctor_wish, &doctor_found);
 }
 
 const struct mst_finding *doctor_finding(const char *check, const char *subject)
 {
 	const struct mst_finding *one = NULL;
 
-	for (uint32_t i = 0; i < found.count; i++) {
-		const struct mst_finding *f = &found.item[i];
+	for (uint32_t i = 0; i < doctor_found.count; i++) {
+		const struct mst_finding *f = &doctor_found.item[i];
 		if (strcmp(f->check, check) != 0 || strcmp(f->subject, subject) != 0)
 			continue;
 		if (one != NULL)

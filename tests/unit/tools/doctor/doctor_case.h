@@ -10,9 +10,9 @@
 #include "tools/doctor/judge.h"
 
 /* rxe0 with one port over eth0, which has 10.0.0.1; lo beside it. */
-extern struct mst_doctor_facts host;
-extern struct mst_doctor_wish wish;
-extern struct mst_findings found;
+extern struct mst_doctor_facts doctor_facts;
+extern struct mst_doctor_wish doctor_wish;
+extern struct mst_findings doctor_found;
 
 void doctor_host(void);                   /* sets host and wish anew */
 void doctor_add_device(const char *name); /* one more like rxe0, its port without a GID */

@@ -9,11 +9,11 @@ static void a_sound_host_is_sound(void)
 {
 	doctor_host();
 	doctor_judge();
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_FAIL), 0);
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_WARNING), 0);
-	for (uint32_t i = 0; i < found.count; i++) {
-		CU_ASSERT_STRING_EQUAL(found.item[i].cause, "");
-		CU_ASSERT_STRING_EQUAL(found.item[i].mend, "");
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 0);
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_WARNING), 0);
+	for (uint32_t i = 0; i < doctor_found.count; i++) {
+		CU_ASSERT_STRING_EQUAL(doctor_found.item[i].cause, "");
+		CU_ASSERT_STRING_EQUAL(doctor_found.item[i].mend, "");
 	}
 	DOCTOR_SAYS("modules", "", MST_FINDING_OK, "are loaded", "", "");
 	DOCTOR_SAYS("devices", "", MST_FINDING_OK, "1: rxe0", "", "");
@@ -23,15 +23,15 @@ static void a_sound_host_is_sound(void)
 static void modules_that_are_there_are_loaded(void)
 {
 	doctor_host();
-	host.module[MST_MODULE_UCM] = MST_MODULE_AVAILABLE;
+	doctor_facts.module[MST_MODULE_UCM] = MST_MODULE_AVAILABLE;
 	doctor_judge();
 	DOCTOR_SAYS("modules", "", MST_FINDING_FAIL, "not loaded: rdma_ucm", "nothing has asked",
 		    "modprobe -a rdma_ucm");
-	host.module[MST_MODULE_UVERBS] = MST_MODULE_AVAILABLE;
+	doctor_facts.module[MST_MODULE_UVERBS] = MST_MODULE_AVAILABLE;
 	doctor_judge();
 	DOCTOR_SAYS("modules", "", MST_FINDING_FAIL, "ib_uverbs rdma_ucm", "",
 		    "modprobe -a ib_uverbs rdma_ucm");
-	host.module[MST_MODULE_UCM] = MST_MODULE_LOADED;
+	doctor_facts.module[MST_MODULE_UCM] = MST_MODULE_LOADED;
 	doctor_judge();
 	DOCTOR_SAYS("modules", "", MST_FINDING_FAIL, "not loaded: ib_uverbs", "",
 		    "modprobe -a ib_uverbs");
@@ -40,7 +40,7 @@ static void modules_that_are_there_are_loaded(void)
 static void modules_a_kernel_lacks_need_another_kernel(void)
 {
 	doctor_host();
-	host.module[MST_MODULE_UVERBS] = MST_MODULE_ABSENT;
+	doctor_facts.module[MST_MODULE_UVERBS] = MST_MODULE_ABSENT;
 	doctor_judge();
 	DOCTOR_SAYS("modules", "", MST_FINDING_FAIL, "ib_uverbs",
 		    "kernel 6.1.0-18-amd64 was built without", "linux-image-amd64");
@@ -49,8 +49,8 @@ static void modules_a_kernel_lacks_need_another_kernel(void)
 static void where_modules_cannot_be_seen_that_is_said(void)
 {
 	doctor_host();
-	host.module[MST_MODULE_UVERBS] = MST_MODULE_UNKNOWN;
-	DOCTOR_TEXT(host.container, "docker");
+	doctor_facts.module[MST_MODULE_UVERBS] = MST_MODULE_UNKNOWN;
+	DOCTOR_TEXT(doctor_facts.container, "docker");
 	doctor_judge();
 	DOCTOR_SAYS("modules", "", MST_FINDING_FAIL, "ib_uverbs", "cannot be told",
 		    "on the host, not in this container: modprobe");
@@ -59,15 +59,15 @@ static void where_modules_cannot_be_seen_that_is_said(void)
 static void without_a_device_soft_roce_is_named(void)
 {
 	doctor_host();
-	host.device_count = 0;
-	host.module[MST_MODULE_RXE] = MST_MODULE_AVAILABLE;
+	doctor_facts.device_count = 0;
+	doctor_facts.module[MST_MODULE_RXE] = MST_MODULE_AVAILABLE;
 	doctor_judge();
 	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "has soft-RoCE",
 		    "deploy/soft-roce.sh up eth0");
 	CU_ASSERT_PTR_NULL(doctor_finding("node", ""));
-	DOCTOR_TEXT(host.netdev[0].state, "down");
-	host.module[MST_MODULE_RXE] = MST_MODULE_UNKNOWN;
-	DOCTOR_TEXT(host.container, "podman");
+	DOCTOR_TEXT(doctor_facts.netdev[0].state, "down");
+	doctor_facts.module[MST_MODULE_RXE] = MST_MODULE_UNKNOWN;
+	DOCTOR_TEXT(doctor_facts.container, "podman");
 	doctor_judge();
 	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "may have soft-RoCE",
 		    "--device=/dev/infiniband");
@@ -77,13 +77,13 @@ static void without_a_device_soft_roce_is_named(void)
 static void a_kernel_for_clouds_is_named(void)
 {
 	doctor_host();
-	host.device_count = 0;
-	host.module[MST_MODULE_RXE] = MST_MODULE_ABSENT;
+	doctor_facts.device_count = 0;
+	doctor_facts.module[MST_MODULE_RXE] = MST_MODULE_ABSENT;
 	doctor_judge();
 	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "has no rdma_rxe",
 		    "apt-get install linux-image-amd64");
 	CU_ASSERT_PTR_NULL(strstr(doctor_finding("devices", "")->cause, "clouds"));
-	DOCTOR_TEXT(host.kernel, "6.1.0-18-cloud-amd64");
+	DOCTOR_TEXT(doctor_facts.kernel, "6.1.0-18-cloud-amd64");
 	doctor_judge();
 	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "kernels for clouds leave it out",
 		    "linux-image-amd64");
@@ -92,14 +92,14 @@ static void a_kernel_for_clouds_is_named(void)
 static void a_card_without_its_rdma_driver_is_named(void)
 {
 	doctor_host();
-	host.device_count = 0;
-	host.card = (struct mst_doctor_card){ .slot = "0000:3b:00.0",
-					      .driver = "mlx5_core",
-					      .rdma_module = "mlx5_ib" };
+	doctor_facts.device_count = 0;
+	doctor_facts.card = (struct mst_doctor_card){ .slot = "0000:3b:00.0",
+						      .driver = "mlx5_core",
+						      .rdma_module = "mlx5_ib" };
 	doctor_judge();
 	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "0000:3b:00.0, driver mlx5_core",
 		    "modprobe mlx5_ib");
-	host.card = (struct mst_doctor_card){ .slot = "0000:3b:00.0" };
+	doctor_facts.card = (struct mst_doctor_card){ .slot = "0000:3b:00.0" };
 	doctor_judge();
 	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "driver none",
 		    "lspci -k -s 0000:3b:00.0");
@@ -108,17 +108,17 @@ static void a_card_without_its_rdma_driver_is_named(void)
 static void a_device_asked_for_has_to_be_there(void)
 {
 	doctor_host();
-	wish.devices = "rxe0,mlx5_0:2";
+	doctor_wish.devices = "rxe0,mlx5_0:2";
 	doctor_judge();
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_FAIL), 1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].found, "there is no mlx5_0:2 here"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].cause, "this host has rxe0"));
-	wish.devices = "rxe0:2";
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].found, "there is no mlx5_0:2 here"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].cause, "this host has rxe0"));
+	doctor_wish.devices = "rxe0:2";
 	doctor_judge();
-	CU_ASSERT_TRUE(mst_findings_of(&found, MST_FINDING_FAIL) > 0);
-	wish.devices = "rxe0:1";
+	CU_ASSERT_TRUE(mst_findings_of(&doctor_found, MST_FINDING_FAIL) > 0);
+	doctor_wish.devices = "rxe0:1";
 	doctor_judge();
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_FAIL), 0);
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 0);
 }
 
 static void names_are_compared_whole(void)
@@ -136,20 +136,22 @@ static void names_are_compared_whole(void)
 static void a_node_that_is_not_there_is_named(void)
 {
 	doctor_host();
-	host.rdma_cm = (struct mst_doctor_node){ .name = "rdma_cm" };
+	doctor_facts.rdma_cm = (struct mst_doctor_node){ .name = "rdma_cm" };
 	doctor_judge();
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_FAIL), 1);
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].found, "/dev/infiniband/rdma_cm is not there"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].mend, "modprobe -a ib_uverbs rdma_ucm"));
-	host.rdma_cm.exists = true;
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 1);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(doctor_found.item[2].found, "/dev/infiniband/rdma_cm is not there"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].mend, "modprobe -a ib_uverbs rdma_ucm"));
+	doctor_facts.rdma_cm.exists = true;
 	doctor_judge();
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].found, "may not be read and written"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].mend, "chmod 666 /dev/infiniband/rdma_cm"));
-	DOCTOR_TEXT(host.container, "docker");
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].found, "may not be read and written"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(doctor_found.item[2].mend, "chmod 666 /dev/infiniband/rdma_cm"));
+	DOCTOR_TEXT(doctor_facts.container, "docker");
 	doctor_judge();
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].cause, "container (docker)"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].mend, "--device=/dev/infiniband"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(found.item[2].mend, "--ulimit memlock=-1"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].cause, "container (docker)"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].mend, "--device=/dev/infiniband"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].mend, "--ulimit memlock=-1"));
 }
 
 static void a_device_one_may_not_use_gives_no_port(void)
@@ -157,27 +159,27 @@ static void a_device_one_may_not_use_gives_no_port(void)
 	struct mst_doctor_port port;
 
 	doctor_host();
-	CU_ASSERT_EQUAL(mst_doctor_ports(&host, &wish, &port, 1), 1);
+	CU_ASSERT_EQUAL(mst_doctor_ports(&doctor_facts, &doctor_wish, &port, 1), 1);
 	CU_ASSERT_STRING_EQUAL(mst_doctor_ip(port.address).text, "10.0.0.1");
-	host.device[0].node.usable = false;
+	doctor_facts.device[0].node.usable = false;
 	doctor_judge();
-	CU_ASSERT_EQUAL(mst_doctor_ports(&host, &wish, &port, 1), 0);
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_FAIL), 1);
+	CU_ASSERT_EQUAL(mst_doctor_ports(&doctor_facts, &doctor_wish, &port, 1), 0);
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 1);
 	CU_ASSERT_PTR_NULL(doctor_finding("library", "rxe0"));
 }
 
 static void a_missing_provider_is_named(void)
 {
 	doctor_host();
-	host.device[0].listed = false;
+	doctor_facts.device[0].listed = false;
 	doctor_judge();
 	DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, "does not offer", "missing",
 		    "apt-get install ibverbs-providers");
-	host.library_error = -ENOSYS;
+	doctor_facts.library_error = -ENOSYS;
 	doctor_judge();
 	DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, "does not offer", "ib_uverbs",
 		    "modprobe ib_uverbs");
-	host.library_error = -ELIBACC;
+	doctor_facts.library_error = -ELIBACC;
 	doctor_judge();
 	DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, "does not offer", "not on this host",
 		    "apt-get install libibverbs1 librdmacm1");
@@ -194,7 +196,7 @@ static void a_device_that_does_not_open_says_why(void)
 
 	doctor_host();
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		host.device[0].probe.error = row[i].error;
+		doctor_facts.device[0].probe.error = row[i].error;
 		doctor_judge();
 		DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, strerror(-row[i].error),
 			    row[i].cause, row[i].mend);
@@ -204,7 +206,7 @@ static void a_device_that_does_not_open_says_why(void)
 static void iwarp_is_refused(void)
 {
 	doctor_host();
-	host.device[0].probe.iwarp = true;
+	doctor_facts.device[0].probe.iwarp = true;
 	doctor_judge();
 	DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, "iWARP", "immediate", "RoCE");
 }
@@ -213,11 +215,11 @@ static void beside_a_device_that_works_others_only_warn(void)
 {
 	doctor_host();
 	doctor_add_device("mlx5_0");
-	host.device[1].listed = false;
+	doctor_facts.device[1].listed = false;
 	doctor_judge();
 	DOCTOR_SAYS("library", "mlx5_0", MST_FINDING_WARNING, "does not offer", "", "");
-	CU_ASSERT_EQUAL(mst_findings_of(&found, MST_FINDING_FAIL), 0);
-	wish.devices = "mlx5_0";
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 0);
+	doctor_wish.devices = "mlx5_0";
 	doctor_judge();
 	DOCTOR_SAYS("library", "mlx5_0", MST_FINDING_FAIL, "does not offer", "", "");
 	CU_ASSERT_PTR_NULL(doctor_finding("library", "rxe0"));
@@ -225,11 +227,11 @@ static void beside_a_device_that_works_others_only_warn(void)
 
 static void a_full_list_keeps_what_came_first(void)
 {
-	memset(&found, 0, sizeof(found));
+	memset(&doctor_found, 0, sizeof(doctor_found));
 	for (unsigned i = 0; i < MST_FINDINGS_MAX + 3; i++)
-		(void)mst_finding_add(&found, MST_FINDING_OK, "x", "%u", i);
-	CU_ASSERT_EQUAL(found.count, MST_FINDINGS_MAX);
-	CU_ASSERT_STRING_EQUAL(found.item[0].found, "0");
+		(void)mst_finding_add(&doctor_found, MST_FINDING_OK, "x", "%u", i);
+	CU_ASSERT_EQUAL(doctor_found.count, MST_FINDINGS_MAX);
+	CU_ASSERT_STRING_EQUAL(doctor_found.item[0].found, "0");
 }
 
 static void bytes_are_written_for_people(void)

@@ -10,8 +10,8 @@
 static void a_job(void)
 {
 	doctor_host();
-	wish.workers = 8;
-	wish.elems = 1000000;
+	doctor_wish.workers = 8;
+	doctor_wish.elems = 1000000;
 }
 
 static void a_job_registers_what_it_will_use(void)
@@ -19,7 +19,7 @@ static void a_job_registers_what_it_will_use(void)
 	struct mst_doctor_need one, two;
 
 	a_job();
-	mst_doctor_need(&wish, &one);
+	mst_doctor_need(&doctor_wish, &one);
 	/* Two gradients and a result; and of each worker two gradients, and four versions. */
 	CU_ASSERT_TRUE(one.worker_bytes >= 12000000 && one.worker_bytes < 12100000);
 	CU_ASSERT_TRUE(one.server_bytes >= 80000000 && one.server_bytes < 80500000);
@@ -28,14 +28,14 @@ static void a_job_registers_what_it_will_use(void)
 	CU_ASSERT_EQUAL(one.cq, 8);
 	CU_ASSERT_EQUAL(one.mr, 17);
 	CU_ASSERT_EQUAL(one.pd, 9);
-	wish.devices = "a,b"; /* each registers all of it */
-	mst_doctor_need(&wish, &two);
+	doctor_wish.devices = "a,b"; /* each registers all of it */
+	mst_doctor_need(&doctor_wish, &two);
 	CU_ASSERT_EQUAL(two.worker_bytes, 2 * one.worker_bytes);
 	CU_ASSERT_EQUAL(two.server_bytes, 2 * one.server_bytes);
 	CU_ASSERT_EQUAL(two.qp, one.qp);
-	wish.role = MST_DOCTOR_WORKER;
-	wish.type_bytes = 2;
-	mst_doctor_need(&wish, &two);
+	doctor_wish.role = MST_DOCTOR_WORKER;
+	doctor_wish.type_bytes = 2;
+	mst_doctor_need(&doctor_wish, &two);
 	CU_ASSERT_EQUAL(two.qp, 2);
 	CU_ASSERT_EQUAL(two.mr, 3);
 	CU_ASSERT_TRUE(two.region_bytes < 4100000);
@@ -46,13 +46,13 @@ static void a_limit_is_only_told_without_a_job(void)
 	doctor_host();
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_OK, "no limit", "", "");
-	host.memlock = 1024 * MIB;
+	doctor_facts.memlock = 1024 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_OK, "1.00 GiB", "", "");
-	host.memlock = 8 * MIB;
+	doctor_facts.memlock = 8 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_WARNING, "8.00 MiB", "shell's own", "ulimit -l");
-	host.ipc_lock = true;
+	doctor_facts.ipc_lock = true;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_OK, "CAP_IPC_LOCK", "", "");
 }
@@ -66,16 +66,16 @@ static void a_job_that_fits_tells_its_figures(void)
 	DOCTOR_SAYS("limits", "rxe0", MST_FINDING_OK, "16 of 65536 queue pairs, 8 of 65536", "",
 		    "");
 	DOCTOR_SAYS("limits", "rxe0", MST_FINDING_OK, "regions of 15.3 MiB", "", "");
-	host.memlock = 77 * MIB;
+	doctor_facts.memlock = 77 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_OK, "may lock 77.0 MiB; a worker", "", "");
-	host.memlock = 76 * MIB;
+	doctor_facts.memlock = 76 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "may lock 76.0 MiB", "", "--role worker");
-	wish.role = MST_DOCTOR_SERVER;
+	doctor_wish.role = MST_DOCTOR_SERVER;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "; the server registers 76.5 MiB", "", "");
-	wish.role = MST_DOCTOR_WORKER;
+	doctor_wish.role = MST_DOCTOR_WORKER;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_OK, "; a worker registers 11.5 MiB", "", "");
 }
@@ -83,27 +83,27 @@ static void a_job_that_fits_tells_its_figures(void)
 static void each_source_of_a_limit_has_its_mend(void)
 {
 	a_job();
-	host.memlock = host.memlock_hard = 65536;
+	doctor_facts.memlock = doctor_facts.memlock_hard = 65536;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "64.0 KiB", "the default for logins",
 		    "/etc/security/limits.d/");
-	DOCTOR_TEXT(host.memlock_file, "/etc/security/limits.conf");
+	DOCTOR_TEXT(doctor_facts.memlock_file, "/etc/security/limits.conf");
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "", "set in /etc/security/limits.conf",
 		    "memlock unlimited");
-	host.memlock_hard = 1024 * MIB;
+	doctor_facts.memlock_hard = 1024 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "", "shell's own limit", "ulimit -l hard");
-	host.memlock_hard = MST_DOCTOR_UNLIMITED;
+	doctor_facts.memlock_hard = MST_DOCTOR_UNLIMITED;
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "", "shell's own limit",
 		    "ulimit -l unlimited");
-	DOCTOR_TEXT(host.unit, "slurmd.service");
+	DOCTOR_TEXT(doctor_facts.unit, "slurmd.service");
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "", "systemd unit slurmd.service",
 		    "systemctl edit slurmd.service");
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "", "", "LimitMEMLOCK=infinity");
-	DOCTOR_TEXT(host.container, "docker");
+	DOCTOR_TEXT(doctor_facts.container, "docker");
 	doctor_judge();
 	DOCTOR_SAYS("memlock", "", MST_FINDING_FAIL, "", "containers (docker)",
 		    "--ulimit memlock=-1");
@@ -126,14 +126,15 @@ static void each_limit_of_a_device_is_told(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		a_job();
 		uint32_t one = 1;
-		memcpy((char *)&host.device[0].probe.limits + row[i].offset, &one, sizeof(one));
+		memcpy((char *)&doctor_facts.device[0].probe.limits + row[i].offset, &one,
+		       sizeof(one));
 		doctor_judge();
 		DOCTOR_SAYS("limits", "rxe0", MST_FINDING_FAIL, row[i].says, "no more",
 			    "fewer workers");
 		CU_ASSERT_PTR_NULL(strchr(doctor_finding("limits", "rxe0")->found, ','));
 	}
 	a_job();
-	host.device[0].probe.limits.max_mr_size = 2 * MIB;
+	doctor_facts.device[0].probe.limits.max_mr_size = 2 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("limits", "rxe0", MST_FINDING_FAIL, "regions of 15.3 MiB of 2.00 MiB", "", "");
 }
@@ -143,7 +144,7 @@ static void without_a_job_a_devices_limits_are_only_told(void)
 	doctor_host();
 	doctor_judge();
 	DOCTOR_SAYS("limits", "rxe0", MST_FINDING_OK, "65536 memory regions of any size", "", "");
-	host.device[0].probe.limits.max_mr_size = 2 * MIB;
+	doctor_facts.device[0].probe.limits.max_mr_size = 2 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("limits", "rxe0", MST_FINDING_OK, "regions of 2.00 MiB", "", "");
 }
@@ -151,15 +152,15 @@ static void without_a_job_a_devices_limits_are_only_told(void)
 static void huge_pages_that_are_off_warn(void)
 {
 	doctor_host();
-	host.huge_free = 12;
-	host.huge_bytes = 2 * MIB;
+	doctor_facts.huge_free = 12;
+	doctor_facts.huge_bytes = 2 * MIB;
 	doctor_judge();
 	DOCTOR_SAYS("huge pages", "", MST_FINDING_OK,
 		    "madvise, for shared memory: never, 12 of 2.00 MiB", "", "");
-	DOCTOR_TEXT(host.thp, "never");
+	DOCTOR_TEXT(doctor_facts.thp, "never");
 	doctor_judge();
 	DOCTOR_SAYS("huge pages", "", MST_FINDING_WARNING, "never", "switched off", "echo madvise");
-	DOCTOR_TEXT(host.thp, "");
+	DOCTOR_TEXT(doctor_facts.thp, "");
 	doctor_judge();
 	DOCTOR_SAYS("huge pages", "", MST_FINDING_OK, "does not tell", "", "");
 }
@@ -173,18 +174,18 @@ static void descriptors_are_held_against_the_hard_limit(void)
 		    "1024, itself); 64 workers take",
 		    "", "");
 	DOCTOR_SAYS("files", "", MST_FINDING_OK, "; 1000 workers take 4", "", "");
-	host.files_soft = host.files_hard = 256;
+	doctor_facts.files_soft = doctor_facts.files_hard = 256;
 	doctor_judge();
 	DOCTOR_SAYS("files", "", MST_FINDING_WARNING, "may open 256 files; 64", "ulimit -Hn",
 		    "nofile 4");
 	DOCTOR_SAYS("files", "", MST_FINDING_WARNING, "", "", "or no more than 19 workers");
-	DOCTOR_TEXT(host.unit, "slurmd.service");
+	DOCTOR_TEXT(doctor_facts.unit, "slurmd.service");
 	doctor_judge();
 	DOCTOR_SAYS("files", "", MST_FINDING_WARNING, "", "slurmd.service", "LimitNOFILE=4");
-	DOCTOR_TEXT(host.container, "docker");
+	DOCTOR_TEXT(doctor_facts.container, "docker");
 	doctor_judge();
 	DOCTOR_SAYS("files", "", MST_FINDING_WARNING, "", "(docker)", "--ulimit nofile=4");
-	host.files_hard = 4;
+	doctor_facts.files_hard = 4;
 	doctor_judge();
 	DOCTOR_SAYS("files", "", MST_FINDING_WARNING, "", "", "no more than 0 workers");
 }
@@ -193,16 +194,16 @@ static void descriptors_are_held_against_the_hard_limit(void)
 static void a_jobs_descriptors_fail_where_it_cannot_run(void)
 {
 	a_job();
-	wish.workers = 1000;
-	host.files_hard = 4096;
+	doctor_wish.workers = 1000;
+	doctor_facts.files_hard = 4096;
 	doctor_judge();
 	DOCTOR_SAYS("files", "", MST_FINDING_WARNING, "1000 workers take", "",
 		    "no more than 979 workers");
-	host.files_hard = 1024;
+	doctor_facts.files_hard = 1024;
 	doctor_judge();
 	DOCTOR_SAYS("files", "", MST_FINDING_FAIL, "1000 workers take", "",
 		    "no more than 211 workers");
-	wish.role = MST_DOCTOR_WORKER;
+	doctor_wish.role = MST_DOCTOR_WORKER;
 	doctor_judge();
 	CU_ASSERT_PTR_NULL(doctor_finding("files", ""));
 }
@@ -212,11 +213,12 @@ static void a_directory_that_does_not_do_fails(void)
 	doctor_host();
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_OK, "/run/user/1000/muster", "", "");
-	DOCTOR_TEXT(host.directory_why, "the directory /x has mode 0755, and: it must not; chmod");
+	DOCTOR_TEXT(doctor_facts.directory_why,
+		    "the directory /x has mode 0755, and: it must not; chmod");
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_FAIL, "no place", "and: it must not", "chmod");
 	CU_ASSERT_STRING_EQUAL(doctor_finding("directory", "")->mend, "chmod");
-	DOCTOR_TEXT(host.directory_why, "something");
+	DOCTOR_TEXT(doctor_facts.directory_why, "something");
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_FAIL, "no place", "something", "XDG_RUNTIME_DIR");
 }

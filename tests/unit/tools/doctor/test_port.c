@@ -8,7 +8,7 @@ static uint32_t usable(void)
 {
 	struct mst_doctor_port port[8];
 
-	return mst_doctor_ports(&host, &wish, port, 8);
+	return mst_doctor_ports(&doctor_facts, &doctor_wish, port, 8);
 }
 
 static void a_good_port_tells_its_figures(void)
@@ -27,13 +27,13 @@ static void a_port_is_down_with_its_interface(void)
 	doctor_host();
 	doctor_port()->state = MST_PROBE_DOWN;
 	doctor_port()->phys_state = 3;
-	DOCTOR_TEXT(host.netdev[0].state, "down");
+	DOCTOR_TEXT(doctor_facts.netdev[0].state, "down");
 	doctor_judge();
 	DOCTOR_SAYS("port", "rxe0/1", MST_FINDING_FAIL, "link is disabled", "eth0 is down",
 		    "ip link set eth0 up");
 	CU_ASSERT_PTR_NULL(doctor_finding("mtu", "rxe0/1"));
 	CU_ASSERT_EQUAL(usable(), 0);
-	DOCTOR_TEXT(host.netdev[0].state, "up");
+	DOCTOR_TEXT(doctor_facts.netdev[0].state, "up");
 	doctor_judge();
 	DOCTOR_SAYS("port", "rxe0/1", MST_FINDING_FAIL, "down", "no carrier", "cable");
 	doctor_port()->phys_state = 99;
@@ -45,11 +45,11 @@ static void a_second_port_that_is_down_only_warns(void)
 {
 	doctor_host();
 	doctor_add_device("mlx5_0");
-	host.device[1].probe.port[0].state = MST_PROBE_DOWN;
+	doctor_facts.device[1].probe.port[0].state = MST_PROBE_DOWN;
 	doctor_judge();
 	DOCTOR_SAYS("port", "mlx5_0/1", MST_FINDING_WARNING, "down", "", "");
 	CU_ASSERT_PTR_NULL(doctor_finding("gid", "mlx5_0/1"));
-	wish.devices = "rxe0,mlx5_0";
+	doctor_wish.devices = "rxe0,mlx5_0";
 	doctor_judge();
 	DOCTOR_SAYS("port", "mlx5_0/1", MST_FINDING_FAIL, "down", "", "");
 	DOCTOR_SAYS("gid", "mlx5_0/1", MST_FINDING_FAIL, "no GID", "", "");
@@ -58,7 +58,7 @@ static void a_second_port_that_is_down_only_warns(void)
 static void an_interface_without_address_is_named(void)
 {
 	doctor_host();
-	host.address_count = 0;
+	doctor_facts.address_count = 0;
 	doctor_port()->gid_count = 1; /* the link-local one, which is always there */
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_FAIL, "no GID of an IP address",
@@ -72,7 +72,7 @@ static void an_interface_without_address_is_named(void)
 static void a_stale_gid_is_told_from_a_good_one(void)
 {
 	doctor_host();
-	doctor_address(host.address[0].raw, "10.0.0.2");
+	doctor_address(doctor_facts.address[0].raw, "10.0.0.2");
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_FAIL,
 		    "GID 1 is of 10.0.0.1, which eth0 has no more", "eth0 has 10.0.0.2 now",
@@ -80,7 +80,7 @@ static void a_stale_gid_is_told_from_a_good_one(void)
 	CU_ASSERT_EQUAL(usable(), 0);
 	/* The address has moved to another interface. */
 	doctor_host();
-	DOCTOR_TEXT(host.address[0].netdev, "lo");
+	DOCTOR_TEXT(doctor_facts.address[0].netdev, "lo");
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_FAIL, "has no more", "eth0 has no IP address",
 		    "ip addr add");
@@ -100,7 +100,7 @@ static void a_gid_beside_a_stale_one_is_taken(void)
 static void a_link_local_address_alone_is_no_way(void)
 {
 	doctor_host();
-	doctor_address(host.address[0].raw, "fe80::1");
+	doctor_address(doctor_facts.address[0].raw, "fe80::1");
 	doctor_port()->gid_count = 1;
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_FAIL, "link-local address, fe80::1 of eth0",
@@ -110,7 +110,7 @@ static void a_link_local_address_alone_is_no_way(void)
 static void an_ipv6_address_is_a_way(void)
 {
 	doctor_host();
-	doctor_address(host.address[0].raw, "fd00::1");
+	doctor_address(doctor_facts.address[0].raw, "fd00::1");
 	doctor_address(doctor_port()->gid[1].raw, "fd00::1");
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_OK, "RoCE v2 for fd00::1", "", "");
@@ -138,11 +138,11 @@ static void loopback_stands_for_no_device(void)
 static void an_interface_of_another_namespace_is_told(void)
 {
 	doctor_host();
-	DOCTOR_TEXT(host.netdev[0].name, "eth7");
-	DOCTOR_TEXT(host.address[0].netdev, "eth7");
+	DOCTOR_TEXT(doctor_facts.netdev[0].name, "eth7");
+	DOCTOR_TEXT(doctor_facts.address[0].netdev, "eth7");
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_FAIL, "eth0 is not here", "namespace", "nsenter");
-	DOCTOR_TEXT(host.container, "docker");
+	DOCTOR_TEXT(doctor_facts.container, "docker");
 	doctor_judge();
 	DOCTOR_SAYS("gid", "rxe0/1", MST_FINDING_FAIL, "eth0 is not here", "namespace",
 		    "--network=host");
@@ -152,13 +152,13 @@ static void small_packets_are_told_with_their_cause(void)
 {
 	doctor_host();
 	doctor_port()->mtu = 1024;
-	host.netdev[0].mtu = 1500;
+	doctor_facts.netdev[0].mtu = 1500;
 	doctor_judge();
 	DOCTOR_SAYS("mtu", "rxe0/1", MST_FINDING_WARNING,
 		    "1024 bytes where the device could do 4096", "eth0 has MTU 1500",
 		    "ip link set eth0 mtu 4200");
 	CU_ASSERT_EQUAL(usable(), 1);
-	host.netdev[0].mtu = 9000;
+	doctor_facts.netdev[0].mtu = 9000;
 	doctor_judge();
 	DOCTOR_SAYS("mtu", "rxe0/1", MST_FINDING_WARNING, "1024", "MTU 9000",
 		    "ip link set eth0 down");
@@ -174,13 +174,13 @@ static void infiniband_host(void)
 	doctor_port()->link = MST_PROBE_INFINIBAND;
 	doctor_port()->lid = 12;
 	doctor_port()->gid[0].type = doctor_port()->gid[1].type = MST_PROBE_GID_IB;
-	host.netdev[0] = (struct mst_doctor_netdev){ .name = "ib0",
-						     .state = "up",
-						     .mtu = 2044,
-						     .infiniband = true,
-						     .device = "rxe0",
-						     .port = 1 };
-	DOCTOR_TEXT(host.address[0].netdev, "ib0");
+	doctor_facts.netdev[0] = (struct mst_doctor_netdev){ .name = "ib0",
+							     .state = "up",
+							     .mtu = 2044,
+							     .infiniband = true,
+							     .device = "rxe0",
+							     .port = 1 };
+	DOCTOR_TEXT(doctor_facts.address[0].netdev, "ib0");
 }
 
 static void infiniband_goes_by_its_ip_interface(void)
@@ -191,16 +191,16 @@ static void infiniband_goes_by_its_ip_interface(void)
 	DOCTOR_SAYS("address", "rxe0/1", MST_FINDING_OK, "10.0.0.1 of ib0", "", "");
 	CU_ASSERT_PTR_NULL(doctor_finding("gid", "rxe0/1"));
 	CU_ASSERT_EQUAL(usable(), 1);
-	host.address_count = 0;
+	doctor_facts.address_count = 0;
 	doctor_judge();
 	DOCTOR_SAYS("address", "rxe0/1", MST_FINDING_FAIL, "no IP address", "ib0 has none",
 		    "ip addr add ADDRESS/24 dev ib0");
-	host.address_count = 1;
-	doctor_address(host.address[0].raw, "fe80::1");
+	doctor_facts.address_count = 1;
+	doctor_address(doctor_facts.address[0].raw, "fe80::1");
 	doctor_judge();
 	DOCTOR_SAYS("address", "rxe0/1", MST_FINDING_FAIL, "no IP address", "link-local one only",
 		    "ip addr add");
-	host.netdev[0].port = 2; /* of the other port */
+	doctor_facts.netdev[0].port = 2; /* of the other port */
 	doctor_judge();
 	DOCTOR_SAYS("address", "rxe0/1", MST_FINDING_FAIL, "no IP address", "no IP-over-InfiniBand",
 		    "modprobe ib_ipoib");
