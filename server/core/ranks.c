@@ -47,8 +47,12 @@ void mst_ranks_add(struct mst_ranks *s, uint32_t rank)
 	if (mst_ranks_has(s, rank))
 		return;
 	s->count++;
-	for (int level = 0; level < MST_RANKS_LEVELS; level++, rank /= 64)
-		s->level[level][rank / 64] |= UINT64_C(1) << (rank % 64);
+	for (int level = 0; level < MST_RANKS_LEVELS; level++, rank /= 64) {
+		uint64_t before = s->level[level][rank / 64];
+		s->level[level][rank / 64] = before | UINT64_C(1) << (rank % 64);
+		if (before != 0)
+			return; /* the levels above have its bit already */
+	}
 }
 
 void mst_ranks_remove(struct mst_ranks *s, uint32_t rank)

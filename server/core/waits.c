@@ -32,6 +32,9 @@ void mst_waits_fini(struct mst_waits *w)
 
 void mst_waits_for(struct mst_waits *w, struct mst_member *m, enum mst_wait what)
 {
+	MST_ASSERT(m->asks || what == MST_WAIT_ITSELF);
+	if (m->waits == what && what != MST_WAIT_CLOCK)
+		return; /* only a clock may have changed meanwhile */
 	if (m->waits == MST_WAIT_CLOCK) {
 		mst_heap_remove(&w->clocks, m->rank);
 		mst_heap_remove(&w->since, m->rank);
@@ -42,10 +45,8 @@ void mst_waits_for(struct mst_waits *w, struct mst_member *m, enum mst_wait what
 		mst_heap_set(&w->clocks, m->rank, m->clock);
 		mst_heap_set(&w->since, m->rank, m->asked_ns);
 	}
-	if (what == MST_WAIT_ITSELF)
-		return;
-	MST_ASSERT(m->asks);
-	mst_ranks_add(&w->set[what], m->rank);
+	if (what != MST_WAIT_ITSELF)
+		mst_ranks_add(&w->set[what], m->rank);
 }
 
 void mst_waits_over(struct mst_waits *w, struct mst_member *member, enum mst_wait what)
