@@ -39,7 +39,7 @@ static bool figures_ok(const struct mst_ledger_cfg *cfg)
 
 static int alloc_members(struct mst_ledger *l)
 {
-	l->member = calloc(l->cfg.workers, sizeof(*l->member));
+	l->member = aligned_alloc(MST_MEMBER_LINE, l->cfg.workers * sizeof(*l->member));
 	l->fates = calloc(l->cfg.workers, sizeof(*l->fates));
 	if (l->member == NULL || l->fates == NULL ||
 	    mst_census_init(&l->census, l->cfg.workers) != 0 ||

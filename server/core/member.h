@@ -7,7 +7,10 @@
 #ifndef MST_SERVER_CORE_MEMBER_H
 #define MST_SERVER_CORE_MEMBER_H
 
+#include <assert.h>
+#include <stdalign.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/wire/lane.h"
@@ -44,51 +47,61 @@ struct mst_pending {
 	struct mst_lane_header header;
 };
 
+/* A cache line: of ten thousand members hardly anything else is in a cache when its event comes. */
+#define MST_MEMBER_LINE 64
+
+/* The fields that most events read stand first, in two cache lines. */
 struct mst_member {
-	uint32_t rank;
+	alignas(MST_MEMBER_LINE) uint32_t rank;
 
 	/* The session. */
 	enum mst_member_state state;
 	uint32_t incarnation;
-	uint32_t link_count;
-	uint64_t linked; /* which shards, as a set */
-	bool start_called, offers, sends_state;
+	/* On the roster: the open step waits for the member, or has its contribution. A worker that
+	 * joins a running job enters the roster when the step that is open has been committed, and
+	 * is not given a version before. */
+	bool rostered;
+	bool owes;   /* something was counted since the last answer: the clock bound applies */
+	bool passed; /* the rank gives nothing to the open step */
+	bool asks;   /* the member has an ask open */
 	uint64_t lease_until;
 	uint64_t told;   /* seq of the last header that shard MST_SHARD_LEAD has read */
 	uint64_t judged; /* seq of the last judged header */
-	uint64_t leave_seq;
 
-	/* The member's part in the job. On the roster: the open step waits for the member, or has
-	 * its contribution. A worker that joins a running job enters the roster when the step that
-	 * is open has been committed, and is not given a version before. */
-	bool rostered;
+	/* The member's part in the job, and the rank's part in the open step, over all its
+	 * incarnations. */
 	uint64_t clock;
-	bool owes; /* something was counted since the last answer: the clock bound applies */
-
-	/* The rank's part in the open step, over all its incarnations. */
-	uint32_t step_count;
 	double step_samples;
-	bool passed;
+	uint32_t step_count;
 
 	/* The member's ask, and the buffers that are held for it. */
-	struct mst_lane_ask ask;
-	bool asks;
 	enum mst_wait waits; /* what the ask waits for; only waits.c writes it */
-	uint64_t ask_after;  /* the last header that the worker had sent when it asked */
-	uint64_t given;      /* the version of the last answer; MST_VERSION_NONE: there was none */
+	struct mst_lane_ask ask;
+	uint64_t ask_after; /* the last header that the worker had sent when it asked */
+	uint64_t given;     /* the version of the last answer; MST_VERSION_NONE: there was none */
 	uint64_t asked_ns; /* since when the ask waits and all headers before it have been judged */
 	uint32_t reads;    /* buffer held because the worker reads it in place; MST_BUFFER_NONE */
 	uint32_t copies;   /* buffer held because it is being copied; MST_BUFFER_NONE */
-	uint64_t copy_number; /* the ask that the copy answers */
-	uint32_t copy_count;
-	uint64_t copied; /* which shards have sent all of the copy, as a set */
 
 	/* Of this session if it has started or pushed, otherwise of the last session that had. */
 	struct mst_fates *fates;
 
-	/* By slot. These are large, so they stand behind the fields that every event reads. */
+	/* By slot. */
 	struct mst_pending pending[MST_SLOTS_MAX];
+
+	/* The copy in `copies`. */
+	uint64_t copy_number; /* the ask that the copy answers */
+	uint64_t copied;      /* which shards have sent all of the copy, as a set */
+	uint32_t copy_count;
+
+	/* How the session begins and ends. */
+	uint32_t link_count;
+	uint64_t linked; /* which shards, as a set */
+	bool start_called, offers, sends_state;
+	uint64_t leave_seq;
 };
+static_assert(offsetof(struct mst_member, pending) <= 2 * MST_MEMBER_LINE,
+	      "most events read two lines of a member");
 
 /* @fates must be all zero, and belongs to the member from now on. */
 void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_fates *fates);
