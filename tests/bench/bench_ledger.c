@@ -41,17 +41,17 @@ static const char *const policies[] = {
 static const uint32_t member_counts[] = { 8, 64, 1000, 10000 };
 #define COUNTS (sizeof(member_counts) / sizeof(member_counts[0]))
 
-struct worker {
+struct ledger_worker {
 	struct mst_identity who;
 	uint64_t seq, asks, have, epoch;
 	uint32_t at; /* among those that run, if it does */
 };
 
-struct job {
+struct bench_ledger_job {
 	struct mst_ledger *ledger;
 	struct mst_ledger_cfg cfg;
 	struct mst_rand rand;
-	struct worker *worker;
+	struct ledger_worker *worker;
 	uint32_t *running; /* ranks that have a version and no ask out, in any order */
 	uint32_t running_count;
 	uint32_t *copied; /* ranks whose answers are copied: the shard has still to say it did */
@@ -82,13 +82,13 @@ static void *room(size_t count, size_t size)
 	return p;
 }
 
-static void run_on(struct job *j, uint32_t rank)
+static void run_on(struct bench_ledger_job *j, uint32_t rank)
 {
 	j->worker[rank].at = j->running_count;
 	j->running[j->running_count++] = rank;
 }
 
-static void park(struct job *j, uint32_t rank)
+static void park(struct bench_ledger_job *j, uint32_t rank)
 {
 	uint32_t last = j->running[--j->running_count];
 
@@ -96,12 +96,12 @@ static void park(struct job *j, uint32_t rank)
 	j->worker[last].at = j->worker[rank].at;
 }
 
-static void obey(struct job *j, const struct mst_decision *d)
+static void obey(struct bench_ledger_job *j, const struct mst_decision *d)
 {
-	struct worker *w = &j->worker[d->who.rank];
+	struct ledger_worker *w = &j->worker[d->who.rank];
 
 	if (d->kind == MST_DO_ADMIT) {
-		*w = (struct worker){ .who = d->who, .epoch = 1, .have = MST_VERSION_NONE };
+		*w = (struct ledger_worker){ .who = d->who, .epoch = 1, .have = MST_VERSION_NONE };
 		w->asks = 1; /* START is the first */
 	} else if (d->kind == MST_DO_VERDICT) {
 		j->verdicts++;
@@ -119,7 +119,7 @@ static void obey(struct job *j, const struct mst_decision *d)
 	}
 }
 
-static void call(struct job *j, const struct mst_ledger_event *ev)
+static void call(struct bench_ledger_job *j, const struct mst_ledger_event *ev)
 {
 	struct mst_decision d;
 
@@ -135,17 +135,17 @@ static void call(struct job *j, const struct mst_ledger_event *ev)
 		obey(j, &d);
 }
 
-static struct mst_ledger_event event(const struct job *j, enum mst_ledger_event_kind kind,
-				     uint32_t rank)
+static struct mst_ledger_event event(const struct bench_ledger_job *j,
+				     enum mst_ledger_event_kind kind, uint32_t rank)
 {
 	struct mst_ledger_event ev = { .kind = kind, .who = j->worker[rank].who };
 
 	return ev;
 }
 
-static void push(struct job *j, uint32_t rank)
+static void push(struct bench_ledger_job *j, uint32_t rank)
 {
-	struct worker *w = &j->worker[rank];
+	struct ledger_worker *w = &j->worker[rank];
 	struct mst_ledger_event ev = event(j, MST_EV_FULL, rank);
 
 	park(j, rank);
@@ -162,7 +162,7 @@ static void push(struct job *j, uint32_t rank)
 	call(j, &ev);
 }
 
-static void say_copied(struct job *j)
+static void say_copied(struct bench_ledger_job *j)
 {
 	uint32_t rank = j->copied[--j->copied_count];
 	struct mst_ledger_event ev = event(j, MST_EV_ANSWERED, rank);
@@ -173,7 +173,7 @@ static void say_copied(struct job *j)
 }
 
 /* One call, whatever comes next. */
-static void step(struct job *j)
+static void step(struct bench_ledger_job *j)
 {
 	if (j->calls % BEAT_EVERY == 0) {
 		uint32_t rank = (uint32_t)(j->calls / BEAT_EVERY % j->cfg.workers);
@@ -189,7 +189,7 @@ static void step(struct job *j)
 }
 
 /* All join, are linked, and start; the first offers the start state, and sends it. */
-static void bear(struct job *j)
+static void bear(struct bench_ledger_job *j)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_JOIN, .join.rank = -1 };
 
@@ -235,9 +235,9 @@ static struct mst_ledger_cfg cfg_of(const char *policy, uint32_t workers)
 	return cfg;
 }
 
-static void job_open(struct job *j, const char *policy, uint32_t workers)
+static void job_open(struct bench_ledger_job *j, const char *policy, uint32_t workers)
 {
-	*j = (struct job){ .cfg = cfg_of(policy, workers), .now_ns = MST_SECOND };
+	*j = (struct bench_ledger_job){ .cfg = cfg_of(policy, workers), .now_ns = MST_SECOND };
 	mst_rand_seed(&j->rand, 1);
 	j->worker = room(workers, sizeof(*j->worker));
 	j->running = room(workers, sizeof(*j->running));
@@ -246,7 +246,7 @@ static void job_open(struct job *j, const char *policy, uint32_t workers)
 		fail("the ledger refuses these figures");
 }
 
-static void job_close(struct job *j)
+static void job_close(struct bench_ledger_job *j)
 {
 	mst_ledger_free(j->ledger);
 	free(j->worker);
@@ -276,7 +276,7 @@ static double seconds(uint64_t begin_ns)
 static double rate(const struct options *o, const char *policy, uint32_t workers)
 {
 	double round[ROUNDS_MAX];
-	struct job j;
+	struct bench_ledger_job j;
 
 	job_open(&j, policy, workers);
 	bear(&j);
@@ -300,7 +300,7 @@ static double birth_ms(const struct options *o, uint32_t workers)
 	double round[ROUNDS_MAX];
 
 	for (unsigned r = 0; r < o->rounds; r++) {
-		struct job j;
+		struct bench_ledger_job j;
 		job_open(&j, "bsp", workers);
 		uint64_t begin_ns = mst_thread_ns();
 		bear(&j);
@@ -314,7 +314,7 @@ static double birth_ms(const struct options *o, uint32_t workers)
 static double commit_ns(const struct options *o, uint32_t workers)
 {
 	double round[ROUNDS_MAX];
-	struct job j;
+	struct bench_ledger_job j;
 
 	job_open(&j, "bsp", workers);
 	bear(&j);

@@ -41,7 +41,7 @@
 #define ROUNDS_MAX 101
 #define THREADS_MAX 2
 
-struct row {
+struct sum_row {
 	const char *name;
 	enum muster_type type, result_type;
 	unsigned sources;
@@ -50,7 +50,7 @@ struct row {
 	float mu;
 };
 
-static const struct row rows[] = {
+static const struct sum_row rows[] = {
 	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, false, 0 },
 	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, false, 0 },
 	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, false, 0 },
@@ -64,7 +64,7 @@ static const struct row rows[] = {
 };
 
 /* The ways that take turns; behind the last one each variant of the ceiling. */
-enum kind { STREAM, CACHE, PAIRWISE, CEILING, KINDS = CEILING + CEILING_VARIANTS };
+enum sum_kind { STREAM, CACHE, PAIRWISE, CEILING, KINDS = CEILING + CEILING_VARIANTS };
 
 struct bench {
 	unsigned rounds, threads_first, threads_last;
@@ -82,8 +82,8 @@ struct bench {
 /* One thread's part of one pass. */
 struct part {
 	struct bench *bench;
-	const struct row *row;
-	enum kind kind;
+	const struct sum_row *row;
+	enum sum_kind kind;
 	size_t first, count;
 };
 
@@ -101,14 +101,14 @@ static float theta_of(size_t i)
 #define MOMENTUM_BEFORE 2.0f
 #define RATE 0.25f
 
-static float sum_of(const struct row *row, size_t i)
+static float sum_of(const struct sum_row *row, size_t i)
 {
 	unsigned n = row->sources;
 
 	return row->coefficient * (float)(n * (i % 13) + n * (n + 1) / 2);
 }
 
-static float expected_of(const struct row *row, size_t i)
+static float expected_of(const struct sum_row *row, size_t i)
 {
 	float mean = sum_of(row, i) / (float)row->sources;
 
@@ -117,7 +117,7 @@ static float expected_of(const struct row *row, size_t i)
 	return theta_of(i) - RATE * (row->mu * MOMENTUM_BEFORE + mean);
 }
 
-static void fill(struct bench *b, const struct row *row)
+static void fill(struct bench *b, const struct sum_row *row)
 {
 	for (unsigned rank = 0; rank < row->sources; rank++) {
 		for (size_t i = 0; i < b->elems; i++)
@@ -136,7 +136,7 @@ static void fill(struct bench *b, const struct row *row)
 static void commit(const struct part *p, bool streams)
 {
 	const struct bench *b = p->bench;
-	const struct row *row = p->row;
+	const struct sum_row *row = p->row;
 	struct mst_leaf leaf[SOURCES];
 	struct mst_commit c = {
 		.tree = { row->type, GROUP, leaf, row->sources },
@@ -166,7 +166,7 @@ static void commit(const struct part *p, bool streams)
  * be done with the sum is left out. */
 static void pairwise(const struct part *p)
 {
-	const struct row *row = p->row;
+	const struct sum_row *row = p->row;
 	float *acc = p->bench->pairwise + p->first;
 	size_t at = p->first * mst_type_bytes(row->type);
 
@@ -181,7 +181,7 @@ static void pairwise(const struct part *p)
 static void read_only(const struct part *p, const struct ceiling_variant *how)
 {
 	struct bench *b = p->bench;
-	const struct row *row = p->row;
+	const struct sum_row *row = p->row;
 	size_t size = mst_type_bytes(row->type), out_size = mst_type_bytes(row->result_type);
 	struct ceiling c = { .written = (char *)b->out, .how = how };
 
@@ -216,7 +216,8 @@ static void *part_run(void *data)
 }
 
 /* Return: seconds. Exits where there is no thread to be had. */
-static double pass_time(struct bench *b, const struct row *row, enum kind kind, unsigned threads)
+static double pass_time(struct bench *b, const struct sum_row *row, enum sum_kind kind,
+			unsigned threads)
 {
 	struct part part[THREADS_MAX];
 	pthread_t thread[THREADS_MAX];
@@ -235,7 +236,7 @@ static double pass_time(struct bench *b, const struct row *row, enum kind kind, 
 	return (double)(mst_now_ns() - began) * 1e-9;
 }
 
-static double bytes_of(const struct bench *b, const struct row *row)
+static double bytes_of(const struct bench *b, const struct sum_row *row)
 {
 	size_t bytes = row->sources * mst_type_bytes(row->type) + mst_type_bytes(row->result_type);
 
@@ -246,7 +247,7 @@ static double bytes_of(const struct bench *b, const struct row *row)
 	return (double)(bytes * b->elems);
 }
 
-static bool result_is_right(const struct bench *b, const struct row *row, enum kind kind)
+static bool result_is_right(const struct bench *b, const struct sum_row *row, enum sum_kind kind)
 {
 	bool right = true;
 
@@ -268,7 +269,7 @@ static int by_rate(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(struct bench *b, enum kind kind)
+static double median(struct bench *b, enum sum_kind kind)
 {
 	qsort(b->rate[kind], b->rounds, sizeof(double), by_rate);
 	return b->rate[kind][b->rounds / 2];
@@ -278,12 +279,12 @@ static double ceiling_of(struct bench *b)
 {
 	double best = 0;
 
-	for (enum kind kind = CEILING; kind < KINDS; kind++)
+	for (enum sum_kind kind = CEILING; kind < KINDS; kind++)
 		best = median(b, kind) > best ? median(b, kind) : best;
 	return best;
 }
 
-static void report(struct bench *b, const struct row *row, unsigned threads)
+static void report(struct bench *b, const struct sum_row *row, unsigned threads)
 {
 	double stream = median(b, STREAM), cache = median(b, CACHE), pair = median(b, PAIRWISE);
 	double ceiling = ceiling_of(b), best = stream > cache ? stream : cache;
@@ -304,10 +305,10 @@ static void report(struct bench *b, const struct row *row, unsigned threads)
 	b->json_begun = true;
 }
 
-static bool measure(struct bench *b, const struct row *row, unsigned threads)
+static bool measure(struct bench *b, const struct sum_row *row, unsigned threads)
 {
 	for (unsigned round = 0; round < b->rounds; round++) {
-		for (enum kind kind = 0; kind < KINDS; kind++) {
+		for (enum sum_kind kind = 0; kind < KINDS; kind++) {
 			for (size_t i = 0; i < b->elems && row->mu != 0; i++)
 				b->momentum[i] = MOMENTUM_BEFORE;
 			b->rate[kind][round] = bytes_of(b, row) / pass_time(b, row, kind, threads) *

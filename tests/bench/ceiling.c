@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-struct reader {
+struct ceiling_reader {
 	const char *isa;
 	ceiling_fn *fn;
 };
@@ -12,7 +12,7 @@ struct reader {
 #ifdef __x86_64__
 ceiling_fn ceiling_avx512, ceiling_avx2, ceiling_baseline;
 
-static const struct reader readers[] = {
+static const struct ceiling_reader readers[] = {
 	{ "avx512", ceiling_avx512 },
 	{ "avx2", ceiling_avx2 },
 	{ "baseline", ceiling_baseline },
@@ -20,11 +20,11 @@ static const struct reader readers[] = {
 #elif defined(__aarch64__)
 ceiling_fn ceiling_neon;
 
-static const struct reader readers[] = { { "neon", ceiling_neon } };
+static const struct ceiling_reader readers[] = { { "neon", ceiling_neon } };
 #else
 ceiling_fn ceiling_baseline;
 
-static const struct reader readers[] = { { "baseline", ceiling_baseline } };
+static const struct ceiling_reader readers[] = { { "baseline", ceiling_baseline } };
 #endif
 
 const struct ceiling_variant ceiling_variants[CEILING_VARIANTS] = {

@@ -29,7 +29,7 @@ enum { SERVER = 1, WORKER = 2 };
 #define POINTS_MOST 40u
 #define PATIENCE_NS (14 * MST_SECOND)
 
-struct job {
+struct faulty_job {
 	struct mst_server_options options;
 	struct mst_options parsed;
 	struct mst_plane *plane;
@@ -40,8 +40,8 @@ struct job {
 	int result; /* of mst_plane_over() */
 };
 
-struct worker {
-	struct job *job;
+struct faulty_worker {
+	struct faulty_job *job;
 	uint32_t rank;
 	unsigned side, tries, versions;
 	int rc;    /* of the last try */
@@ -52,7 +52,7 @@ struct worker {
 
 static void *data_main(void *arg)
 {
-	struct job *j = arg;
+	struct faulty_job *j = arg;
 
 	while (!atomic_load(&j->stop_data)) {
 		uint64_t now_ns = mst_now_ns();
@@ -63,7 +63,7 @@ static void *data_main(void *arg)
 }
 
 /* A thread that cannot be started is a matter of the program's, not of the server's. */
-static void start_data(struct job *j)
+static void start_data(struct faulty_job *j)
 {
 	unsigned side = faulty_enter(FAULTY_NOBODY);
 
@@ -74,7 +74,7 @@ static void start_data(struct job *j)
 
 static void *control_main(void *arg)
 {
-	struct job *j = arg;
+	struct faulty_job *j = arg;
 	uint64_t stop_ns = mst_now_ns() + PATIENCE_NS - MST_SECOND;
 
 	faulty_enter(SERVER);
@@ -96,7 +96,7 @@ static const char *const settings[][2] = {
 	{ "spin-yields", "50" },     { "optimizer", "sgd:lr=1" },
 };
 
-static int read_settings(struct job *j, char *why, size_t len)
+static int read_settings(struct faulty_job *j, char *why, size_t len)
 {
 	int rc = mst_options_init(&j->parsed, mst_server_table, &j->options);
 
@@ -107,14 +107,14 @@ static int read_settings(struct job *j, char *why, size_t len)
 }
 
 /* The opening, of the server's side; its threads are as much. Return: does it serve? */
-static bool job_open(struct job *j)
+static bool job_open(struct faulty_job *j)
 {
 	struct mst_plane_cfg cfg = { .options = &j->options,
 				     .stream = &mst_tcp,
 				     .transport = &mst_shm };
 	char why[512] = "";
 
-	*j = (struct job){ 0 };
+	*j = (struct faulty_job){ 0 };
 	faulty_enter(SERVER);
 	int rc = read_settings(j, why, sizeof(why));
 	if (rc == 0)
@@ -131,7 +131,7 @@ static bool job_open(struct job *j)
 	return true;
 }
 
-static void job_close(struct job *j)
+static void job_close(struct faulty_job *j)
 {
 	pthread_join(j->control, NULL);
 	if (j->server != NULL) {
@@ -145,7 +145,7 @@ static void job_close(struct job *j)
 
 /* ---- a worker ---- */
 
-static int step(struct worker *w, struct muster *m, struct muster_outcome *out)
+static int step(struct faulty_worker *w, struct muster *m, struct muster_outcome *out)
 {
 	struct muster_contribution say = { .size = sizeof(say), .weight = 1 };
 	float *g = muster_gradient(m);
@@ -165,7 +165,7 @@ static int step(struct worker *w, struct muster *m, struct muster_outcome *out)
 }
 
 /* One try at being a worker. Return: 0: the job has ended in peace; or -errno. */
-static int work(struct worker *w, struct muster *m)
+static int work(struct faulty_worker *w, struct muster *m)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
 	float own[ELEMS] = { 0 };
@@ -176,7 +176,7 @@ static int work(struct worker *w, struct muster *m)
 	return rc;
 }
 
-static void try_once(struct worker *w)
+static void try_once(struct faulty_worker *w)
 {
 	struct muster_options opt = MUSTER_OPTIONS;
 	struct muster *m = NULL;
@@ -198,7 +198,7 @@ static void try_once(struct worker *w)
  * over. */
 static void *worker_main(void *arg)
 {
-	struct worker *w = arg;
+	struct faulty_worker *w = arg;
 
 	faulty_enter(w->side);
 	do {
@@ -211,8 +211,8 @@ static void *worker_main(void *arg)
 
 /* ---- a job ---- */
 
-static struct job job;
-static struct worker worker[WORKERS];
+static struct faulty_job job;
+static struct faulty_worker worker[WORKERS];
 
 /* Return: did it begin? */
 static bool run_job(unsigned side_of_rank0)
@@ -222,7 +222,7 @@ static bool run_job(unsigned side_of_rank0)
 	if (!job_open(&job))
 		return false;
 	for (uint32_t r = 0; r < WORKERS; r++) {
-		worker[r] = (struct worker){ .job = &job, .rank = r };
+		worker[r] = (struct faulty_worker){ .job = &job, .rank = r };
 		worker[r].side = r == 0 ? side_of_rank0 : FAULTY_NOBODY;
 		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[r], NULL, worker_main, &worker[r]), 0);
 	}

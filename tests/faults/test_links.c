@@ -31,7 +31,7 @@ static const struct mst_transport *const shm = &mst_shm;
 static const struct mst_lanes lanes = { 4096, 4096, 4, 4 };
 
 /* One end's life, and what became of it. */
-struct side {
+struct link_end {
 	struct mst_net *net;
 	struct mst_link *link;
 	int opened, linked; /* 0 or -errno */
@@ -40,13 +40,13 @@ struct side {
 };
 
 struct meeting {
-	struct side acceptor, connector;
+	struct link_end acceptor, connector;
 	struct mst_link_listener *listener;
 	_Atomic bool listener_open, gone; /* the connector has gone */
 	_Atomic(const char *) address;
 };
 
-static int net_open(struct side *s)
+static int net_open(struct link_end *s)
 {
 	struct mst_net_cfg cfg = { .published_bytes = PUBLISHED, .links_max = 1 };
 
@@ -57,7 +57,7 @@ static int net_open(struct side *s)
 }
 
 /* Waits for one arrival. Return: false: the link is lost, or nothing came. */
-static bool arrival(struct side *s, uint64_t until_ns)
+static bool arrival(struct link_end *s, uint64_t until_ns)
 {
 	struct mst_net_event ev;
 
@@ -73,7 +73,7 @@ static bool arrival(struct side *s, uint64_t until_ns)
 	return false;
 }
 
-static bool say(struct side *s, uint32_t imm)
+static bool say(struct link_end *s, uint32_t imm)
 {
 	struct mst_put put = { .src = &imm, .bytes = sizeof(imm), .notify = true, .imm = imm };
 
@@ -81,7 +81,7 @@ static bool say(struct side *s, uint32_t imm)
 }
 
 /* Words go to and fro, as long as both are there. */
-static void converse(struct side *s, bool first)
+static void converse(struct link_end *s, bool first)
 {
 	uint64_t until_ns = mst_now_ns() + PATIENCE_NS;
 
@@ -96,7 +96,7 @@ static void converse(struct side *s, bool first)
 	}
 }
 
-static void part(struct side *s)
+static void part(struct link_end *s)
 {
 	if (s->link != NULL) {
 		shm->detach(s->link);
@@ -108,7 +108,7 @@ static void part(struct side *s)
 static void *connector_main(void *arg)
 {
 	struct meeting *m = arg;
-	struct side *s = &m->connector;
+	struct link_end *s = &m->connector;
 	struct mst_dial dial = { .lanes = lanes, .timeout_ns = DIAL_NS };
 
 	faulty_enter(CONNECTOR);
@@ -128,7 +128,7 @@ static void *connector_main(void *arg)
  * listener. */
 static void let_in(struct meeting *m)
 {
-	struct side *s = &m->acceptor;
+	struct link_end *s = &m->acceptor;
 	struct mst_link_request request;
 
 	while (!atomic_load(&m->gone)) {
@@ -193,7 +193,7 @@ static bool is_error(int rc)
 	return rc <= 0 && rc > -4096;
 }
 
-static void check_side(const struct side *s)
+static void check_side(const struct link_end *s)
 {
 	scenario_holds(is_error(s->opened) && is_error(s->linked), "results are error numbers");
 	scenario_holds(s->lost == 0 || s->lost == -EPIPE, "a lost link's peer is gone");
@@ -256,7 +256,7 @@ static bool is_taken(const char *fd)
 /* Else a host that runs out of memory would end the server with SIGBUS, in the middle of a step. */
 static void what_is_published_is_taken_at_once(void)
 {
-	struct side s = { 0 };
+	struct link_end s = { 0 };
 	unsigned taken = 0;
 
 	CU_ASSERT_EQUAL_FATAL(net_open(&s), 0);

@@ -24,26 +24,26 @@
 
 /* ---- what the server says: as the protocol has it, with bytes of the input over it ---- */
 
-struct shard {
+struct fuzz_shard {
 	struct pipe_net net;
 	struct pipe_link acceptor, connector;
 	struct mst_lane_layout layout;
 };
 
-struct server {
+struct fuzz_server {
 	struct handle h;
 	uint32_t count;
 	uint64_t elems;
-	struct shard shard[SERVERS], *now; /* now: whose turn it is to speak */
-	uint64_t given;                    /* newest ticket that an outcome has brought */
+	struct fuzz_shard shard[SERVERS], *now; /* now: whose turn it is to speak */
+	uint64_t given;                         /* newest ticket that an outcome has brought */
 };
 
-static void *down(struct server *s, size_t offset)
+static void *down(struct fuzz_server *s, size_t offset)
 {
 	return (char *)s->now->connector.link.inbound + offset;
 }
 
-static void write_grant(struct server *s, struct fuzz_input *in, uint32_t slot)
+static void write_grant(struct fuzz_server *s, struct fuzz_input *in, uint32_t slot)
 {
 	struct mst_lane_grant grant = { s->h.m.worker.slot[slot].epoch + 1 };
 
@@ -51,7 +51,7 @@ static void write_grant(struct server *s, struct fuzz_input *in, uint32_t slot)
 	memcpy(down(s, s->now->layout.down_grant[slot]), &grant, sizeof(grant));
 }
 
-static void write_verdict(struct server *s, struct fuzz_input *in, uint32_t slot)
+static void write_verdict(struct fuzz_server *s, struct fuzz_input *in, uint32_t slot)
 {
 	struct mst_lane_verdict verdict = { .ticket = s->h.m.worker.tickets.judged + 1 };
 
@@ -60,7 +60,7 @@ static void write_verdict(struct server *s, struct fuzz_input *in, uint32_t slot
 	memcpy(down(s, s->now->layout.down_verdict[slot]), &verdict, sizeof(verdict));
 }
 
-static void write_answer(struct server *s, struct fuzz_input *in)
+static void write_answer(struct fuzz_server *s, struct fuzz_input *in)
 {
 	const struct mst_worker *w = &s->h.m.worker;
 	uint64_t version = w->held.version + 1; /* of none: 0 */
@@ -81,7 +81,7 @@ static void write_answer(struct server *s, struct fuzz_input *in)
 	memcpy(down(s, s->now->layout.down_record + sizeof(record)), share, sizeof(share));
 }
 
-static void write_session(struct server *s, struct fuzz_input *in, uint32_t which)
+static void write_session(struct fuzz_server *s, struct fuzz_input *in, uint32_t which)
 {
 	struct mst_lane_session word = { .state = 1 + fuzz_next(in) % 2, .error = -ENOTCONN };
 
@@ -90,7 +90,7 @@ static void write_session(struct server *s, struct fuzz_input *in, uint32_t whic
 	memcpy(down(s, s->now->layout.down_session[which]), &word, sizeof(word));
 }
 
-static void speak(struct server *s, struct fuzz_input *in, uint8_t what, bool judges)
+static void speak(struct fuzz_server *s, struct fuzz_input *in, uint8_t what, bool judges)
 {
 	uint8_t slot = what / 8 % SLOTS;
 	uint64_t epoch = s->h.m.worker.slot[slot].epoch + 1;
@@ -128,7 +128,7 @@ static void speak(struct server *s, struct fuzz_input *in, uint8_t what, bool ju
 }
 
 /* One of them, or both the same; but verdicts are the first one's. */
-static void say(struct server *s, struct fuzz_input *in)
+static void say(struct fuzz_server *s, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in);
 	uint32_t who = s->count > 1 ? what / 16 % 3 : 0;
@@ -143,7 +143,7 @@ static void say(struct server *s, struct fuzz_input *in)
 /* ---- what the worker makes of it ---- */
 
 /* What an outcome refers to is there, whoever wrote it. */
-static void look_at(struct server *s, const struct muster_outcome *out)
+static void look_at(struct fuzz_server *s, const struct muster_outcome *out)
 {
 	static float copy[PART + ELEMS];
 
@@ -158,13 +158,13 @@ static void look_at(struct server *s, const struct muster_outcome *out)
 	s->given = out->ticket;
 }
 
-static void check(struct server *s, int rc)
+static void check(struct fuzz_server *s, int rc)
 {
 	MST_ASSERT(rc <= 1 && rc > -4096);
 	MST_ASSERT(rc >= 0 || muster_error(&s->h.m)[0] != '\0');
 }
 
-static void work(struct server *s, struct fuzz_input *in)
+static void work(struct fuzz_server *s, struct fuzz_input *in)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .full = true };
 	struct muster_outcome out = MUSTER_OUTCOME;
@@ -198,7 +198,7 @@ static void work(struct server *s, struct fuzz_input *in)
 }
 
 /* A frame of any bytes, or of such as begin like a message. */
-static void tell(struct server *s, struct fuzz_input *in)
+static void tell(struct fuzz_server *s, struct fuzz_input *in)
 {
 	size_t count = fuzz_next(in);
 
@@ -208,10 +208,10 @@ static void tell(struct server *s, struct fuzz_input *in)
 }
 
 /* The last server has ELEMS elements, the one before it PART. */
-static void open_shard(struct server *s, uint32_t k, struct handle_part *part)
+static void open_shard(struct fuzz_server *s, uint32_t k, struct handle_part *part)
 {
 	bool last = k == s->count - 1;
-	struct shard *shard = &s->shard[k];
+	struct fuzz_shard *shard = &s->shard[k];
 	struct mst_lane_figures figures = {
 		last ? ELEMS : PART, 4, 4, SLOTS, WORKERS, s->count > 1
 	};
@@ -226,7 +226,7 @@ static void open_shard(struct server *s, uint32_t k, struct handle_part *part)
 	s->elems += figures.elems;
 }
 
-static void begin(struct server *s, bool workers_own, uint32_t count)
+static void begin(struct fuzz_server *s, bool workers_own, uint32_t count)
 {
 	struct handle_part part[SERVERS];
 
@@ -239,7 +239,7 @@ static void begin(struct server *s, bool workers_own, uint32_t count)
 	handle_init(&s->h, &f, part, count);
 }
 
-static void end(struct server *s)
+static void end(struct fuzz_server *s)
 {
 	handle_fini(&s->h);
 	for (uint32_t k = 0; k < s->count; k++) {
@@ -253,7 +253,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, data + size };
-	static struct server s;
+	static struct fuzz_server s;
 
 	uint8_t kind = fuzz_next(&in);
 	begin(&s, kind % 2, kind / 2 % 64 == 32 ? 2 : 1);

@@ -17,6 +17,7 @@
 #include "server/data/server.h"
 #include "tests/fuzz/handle.h"
 #include "tests/fuzz/input.h"
+#include "tests/fuzz/session.h"
 #include "tests/unit/common/optim/optim_case.h"
 
 enum { HOSTILE, HONEST, WORKERS };
@@ -31,18 +32,11 @@ static const char *const policies[] = { "bsp",        "backup:1",     "ksync:1",
 					"kasync:2",   "kbatchsync:2", "ssp:1",   "bounded:1",
 					"softsync:1", "kbatchasync:3" };
 
-/* A session, and both ends of its link. A worker may come again and again. */
-struct guest {
-	struct mst_session session;
-	struct pipe_link acceptor, connector;
-	bool in_use;
-};
-
-struct world {
+struct lanes_world {
 	struct mst_server_cfg cfg;
 	struct mst_server *server;
-	struct guest guest[SESSIONS_MAX];
-	struct guest *now[WORKERS];
+	struct fuzz_session session[SESSIONS_MAX];
+	struct fuzz_session *now[WORKERS];
 	struct pipe_net nowhere; /* the hostile worker's: it listens to nothing */
 	uint64_t headers;        /* of the hostile worker's session */
 	uint64_t now_ns;
@@ -56,12 +50,12 @@ struct world {
 
 /* ---- the control side ---- */
 
-static void request(struct world *w, const struct mst_request *r)
+static void request(struct lanes_world *w, const struct mst_request *r)
 {
 	MST_ASSERT(mst_server_request(w->server, r));
 }
 
-static void tell(struct world *w, enum mst_ledger_event_kind kind, unsigned rank)
+static void tell(struct lanes_world *w, enum mst_ledger_event_kind kind, unsigned rank)
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = kind } };
 
@@ -74,7 +68,7 @@ static void tell(struct world *w, enum mst_ledger_event_kind kind, unsigned rank
 	request(w, &r);
 }
 
-static void join(struct world *w, int32_t rank)
+static void join(struct lanes_world *w, int32_t rank)
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = MST_EV_JOIN } };
 
@@ -82,14 +76,14 @@ static void join(struct world *w, int32_t rank)
 	request(w, &r);
 }
 
-static struct mst_lanes lanes(const struct world *w)
+static struct mst_lanes lanes(const struct lanes_world *w)
 {
 	const struct mst_lane_layout *l = &w->cfg.aggregator.layout;
 
 	return (struct mst_lanes){ l->up_bytes, l->down_bytes, l->up_credits, l->down_credits };
 }
 
-static void begin_honestly(struct world *w)
+static void begin_honestly(struct lanes_world *w)
 {
 	struct handle_figures f = { .rank = HONEST,
 				    .workers = WORKERS,
@@ -105,17 +99,17 @@ static void begin_honestly(struct world *w)
 		    1);
 }
 
-static void admitted(struct world *w, struct mst_identity who)
+static void admitted(struct lanes_world *w, struct mst_identity who)
 {
 	struct mst_request r = { .kind = MST_REQ_LINKED };
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
 	struct mst_lanes both = lanes(w);
-	struct guest *g = w->guest;
+	struct fuzz_session *g = w->session;
 
 	while (g->in_use)
 		g++;
-	MST_ASSERT(g < w->guest + SESSIONS_MAX);
-	*g = (struct guest){ .session = { .who = who }, .in_use = true };
+	MST_ASSERT(g < w->session + SESSIONS_MAX);
+	*g = (struct fuzz_session){ .session = { .who = who }, .in_use = true };
 	pipe_link_init(&g->acceptor, &g->connector, &both, net);
 	g->session.link = &g->acceptor.link;
 	w->now[who.rank] = g;
@@ -130,7 +124,7 @@ static void admitted(struct world *w, struct mst_identity who)
 		begin_honestly(w);
 }
 
-static void guest_free(struct world *w, struct guest *g)
+static void session_free(struct lanes_world *w, struct fuzz_session *g)
 {
 	if (w->now[g->session.who.rank] == g)
 		w->now[g->session.who.rank] = NULL;
@@ -142,7 +136,7 @@ static void guest_free(struct world *w, struct guest *g)
 	g->in_use = false;
 }
 
-static void take_notice(struct world *w, const struct mst_notice *n)
+static void take_notice(struct lanes_world *w, const struct mst_notice *n)
 {
 	switch (n->kind) {
 	case MST_NOTE_ADMITTED:
@@ -161,14 +155,14 @@ static void take_notice(struct world *w, const struct mst_notice *n)
 	case MST_NOTE_OVER:
 		/* The honest worker's link is its handle's, to the end. */
 		if (n->session->who.rank == HOSTILE)
-			guest_free(w, (struct guest *)n->session);
+			session_free(w, (struct fuzz_session *)n->session);
 		break;
 	default:
 		break;
 	}
 }
 
-static void run(struct world *w)
+static void run(struct lanes_world *w)
 {
 	struct mst_notice n;
 	bool any = true;
@@ -191,7 +185,7 @@ static void notify(void *ctx)
 
 /* ---- the honest worker ---- */
 
-static void look_at(struct world *w)
+static void look_at(struct lanes_world *w)
 {
 	const struct muster_outcome *out = &w->out;
 
@@ -206,7 +200,7 @@ static void look_at(struct world *w)
 	w->given = out->ticket;
 }
 
-static void work_honestly(struct world *w)
+static void work_honestly(struct lanes_world *w)
 {
 	struct muster_contribution c = {
 		.size = sizeof(c), .weight = 32, .loss = 0.5, .has_loss = true, .full = true
@@ -231,14 +225,14 @@ static void work_honestly(struct world *w)
 
 /* ---- the hostile one ---- */
 
-static char *up(const struct guest *g, size_t offset)
+static char *up(const struct fuzz_session *g, size_t offset)
 {
 	return (char *)g->acceptor.link.inbound + offset;
 }
 
-static void send_header(struct world *w, struct fuzz_input *in)
+static void send_header(struct lanes_world *w, struct fuzz_input *in)
 {
-	struct guest *g = w->now[HOSTILE];
+	struct fuzz_session *g = w->now[HOSTILE];
 	uint8_t what = fuzz_next(in);
 	uint32_t slot = what % SLOTS;
 	struct mst_lane_header h = {
@@ -257,9 +251,9 @@ static void send_header(struct world *w, struct fuzz_input *in)
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_HEADER, slot, g->session.slot[slot].epoch));
 }
 
-static void send_ask(struct world *w, struct fuzz_input *in)
+static void send_ask(struct lanes_world *w, struct fuzz_input *in)
 {
-	struct guest *g = w->now[HOSTILE];
+	struct fuzz_session *g = w->now[HOSTILE];
 	struct mst_lane_lone_ask ask = { .ask = { 1 + fuzz_next(in) % 8, w->version } };
 
 	fuzz_overwrite(in, &ask, sizeof(ask));
@@ -267,9 +261,9 @@ static void send_ask(struct world *w, struct fuzz_input *in)
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_ASK, 0, 0));
 }
 
-static void do_harm(struct world *w, struct fuzz_input *in)
+static void do_harm(struct lanes_world *w, struct fuzz_input *in)
 {
-	struct guest *g = w->now[HOSTILE];
+	struct fuzz_session *g = w->now[HOSTILE];
 	uint8_t what = fuzz_next(in), slot = what / 16 % SLOTS;
 
 	switch (what % 8) {
@@ -305,7 +299,7 @@ static void do_harm(struct world *w, struct fuzz_input *in)
 
 /* ---- the whole ---- */
 
-static void configure(struct world *w, struct fuzz_input *in)
+static void configure(struct lanes_world *w, struct fuzz_input *in)
 {
 	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, false };
 	uint8_t what = fuzz_next(in);
@@ -350,7 +344,7 @@ static void configure(struct world *w, struct fuzz_input *in)
 	w->cfg.notify = notify;
 }
 
-static void begin(struct world *w, struct fuzz_input *in)
+static void begin(struct lanes_world *w, struct fuzz_input *in)
 {
 	memset(w, 0, sizeof(*w));
 	w->out = (struct muster_outcome)MUSTER_OUTCOME;
@@ -362,13 +356,13 @@ static void begin(struct world *w, struct fuzz_input *in)
 	run(w);
 }
 
-static void end(struct world *w)
+static void end(struct lanes_world *w)
 {
 	mst_server_hang_up(w->server);
 	handle_fini(&w->honest);
-	for (struct guest *g = w->guest; g < w->guest + SESSIONS_MAX; g++)
+	for (struct fuzz_session *g = w->session; g < w->session + SESSIONS_MAX; g++)
 		if (g->in_use)
-			guest_free(w, g);
+			session_free(w, g);
 	mst_server_free(w->server);
 	pipe_net_fini(&w->nowhere);
 }
@@ -378,7 +372,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, data + size };
-	static struct world w;
+	static struct lanes_world w;
 
 	begin(&w, &in);
 	while (in.at < in.end) {

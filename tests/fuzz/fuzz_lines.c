@@ -19,42 +19,36 @@
 #include "server/core/rule.h"
 #include "server/data/server.h"
 #include "tests/fuzz/input.h"
-#include "tests/fuzz/pipe.h"
+#include "tests/fuzz/session.h"
 #include "tests/unit/common/optim/optim_case.h"
 
 #define WORKERS 3u
 #define SLOTS 2u
 #define ELEMS 64u
 #define HISTORY 3u
-#define GUESTS 12u
+#define SESSIONS_MAX 12u
 #define STEPS_MAX 4000
 #define LEASE_NS MST_SECOND
 
 static const char *const policies[] = { "bsp",      "backup:2",     "ksync:2", "async",
 					"kasync:2", "kbatchsync:4", "ssp:1",   "kbatchasync:3" };
 
-struct guest {
-	struct mst_session session;
-	struct pipe_link acceptor, connector;
-	bool in_use;
-};
-
 /* One link of the line, and the one that is used after it. */
-struct line {
+struct server_link {
 	struct pipe_link acceptor, connector;
 	bool made;
 };
 
-struct world {
+struct lines_world {
 	struct mst_server_cfg cfg;
 	struct mst_server *server;
 	bool member; /* the server is one, and the line's other end the lead; else the reverse */
-	struct guest guest[GUESTS];
-	struct guest *now[WORKERS];
+	struct fuzz_session session[SESSIONS_MAX];
+	struct fuzz_session *now[WORKERS];
 	struct mst_lane_header last[WORKERS]; /* headers: both servers have the same of a worker */
 	uint64_t seq[WORKERS];
 	uint32_t incarnation[WORKERS]; /* at a member: the newest */
-	struct line line[2];
+	struct server_link line[2];
 	unsigned lines;
 	struct pipe_link *server_end, *own_end; /* NULL: no link */
 	uint64_t said, heard;                   /* entries */
@@ -65,13 +59,13 @@ struct world {
 
 /* ---- the control side ---- */
 
-static void request(struct world *w, const struct mst_request *r)
+static void request(struct lines_world *w, const struct mst_request *r)
 {
 	while (!mst_server_request(w->server, r)) /* the ring is emptied by steps */
 		(void)mst_server_step(w->server, w->now_ns);
 }
 
-static void tell(struct world *w, enum mst_ledger_event_kind kind, uint32_t rank)
+static void tell(struct lines_world *w, enum mst_ledger_event_kind kind, uint32_t rank)
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = kind } };
 
@@ -84,19 +78,19 @@ static void tell(struct world *w, enum mst_ledger_event_kind kind, uint32_t rank
 	request(w, &r);
 }
 
-static void link_worker(struct world *w, struct mst_identity who)
+static void link_worker(struct lines_world *w, struct mst_identity who)
 {
 	struct mst_request r = { .kind = MST_REQ_LINKED };
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
 	const struct mst_lane_layout *l = &w->cfg.aggregator.layout;
 	struct mst_lanes lanes = { l->up_bytes, l->down_bytes, l->up_credits, l->down_credits };
-	struct guest *g = w->guest;
+	struct fuzz_session *g = w->session;
 
-	while (g < w->guest + GUESTS && g->in_use)
+	while (g < w->session + SESSIONS_MAX && g->in_use)
 		g++;
-	if (g == w->guest + GUESTS)
+	if (g == w->session + SESSIONS_MAX)
 		return;
-	*g = (struct guest){ .session = { .who = who }, .in_use = true };
+	*g = (struct fuzz_session){ .session = { .who = who }, .in_use = true };
 	pipe_link_init(&g->acceptor, &g->connector, &lanes, net);
 	g->session.link = &g->acceptor.link;
 	w->now[who.rank] = g;
@@ -106,7 +100,7 @@ static void link_worker(struct world *w, struct mst_identity who)
 	tell(w, MST_EV_START, who.rank);
 }
 
-static void join(struct world *w, uint32_t rank)
+static void join(struct lines_world *w, uint32_t rank)
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = MST_EV_JOIN } };
 
@@ -117,7 +111,7 @@ static void join(struct world *w, uint32_t rank)
 		request(w, &r);
 }
 
-static void guest_free(struct world *w, struct guest *g)
+static void session_free(struct lines_world *w, struct fuzz_session *g)
 {
 	if (w->now[g->session.who.rank] == g)
 		w->now[g->session.who.rank] = NULL;
@@ -125,7 +119,7 @@ static void guest_free(struct world *w, struct guest *g)
 	g->in_use = false;
 }
 
-static void take_notice(struct world *w, const struct mst_notice *n)
+static void take_notice(struct lines_world *w, const struct mst_notice *n)
 {
 	switch (n->kind) {
 	case MST_NOTE_ADMITTED:
@@ -148,14 +142,14 @@ static void take_notice(struct world *w, const struct mst_notice *n)
 		w->server_end = NULL;
 		break;
 	case MST_NOTE_OVER:
-		guest_free(w, (struct guest *)n->session);
+		session_free(w, (struct fuzz_session *)n->session);
 		break;
 	default:
 		break;
 	}
 }
 
-static void run(struct world *w)
+static void run(struct lines_world *w)
 {
 	struct mst_notice n;
 	bool any = true;
@@ -171,7 +165,7 @@ static void run(struct world *w)
 }
 
 /* Two leases, in which the server looks all the while, or stands still itself; or a little time. */
-static void pass(struct world *w, uint8_t what)
+static void pass(struct lines_world *w, uint8_t what)
 {
 	for (uint32_t i = 0; what < 32 && i < 32; i++) {
 		w->now_ns += LEASE_NS / 16;
@@ -188,9 +182,9 @@ static void notify(void *ctx)
 
 /* ---- the line ---- */
 
-static void line_up(struct world *w)
+static void line_up(struct lines_world *w)
 {
-	struct line *line = &w->line[++w->lines % 2];
+	struct server_link *line = &w->line[++w->lines % 2];
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
 	struct mst_lanes lanes = mst_peer_lanes(w->window);
 	struct mst_request r = { .kind = w->member ? MST_REQ_DIAL : MST_REQ_PEER_LINKED };
@@ -217,12 +211,12 @@ static void line_up(struct world *w)
 	       sizeof(w->said));
 }
 
-static void write_at(struct world *w, size_t offset, const void *from, size_t bytes)
+static void write_at(struct lines_world *w, size_t offset, const void *from, size_t bytes)
 {
 	memcpy((char *)w->server_end->link.inbound + offset, from, bytes);
 }
 
-static void hear(struct world *w)
+static void hear(struct lines_world *w)
 {
 	struct mst_peer_entry entry;
 
@@ -235,19 +229,19 @@ static void hear(struct world *w)
 	}
 }
 
-static void send_ack(struct world *w, uint64_t ack)
+static void send_ack(struct lines_world *w, uint64_t ack)
 {
 	write_at(w, mst_peer_ack_at(w->window), &ack, sizeof(ack));
 	pipe_arrive(w->server_end, MST_PEER_IMM_ACK);
 }
 
-static uint64_t epoch_of(const struct world *w, uint32_t rank, uint32_t slot)
+static uint64_t epoch_of(const struct lines_world *w, uint32_t rank, uint32_t slot)
 {
 	return w->now[rank] != NULL ? w->now[rank]->session.slot[slot].epoch : 1;
 }
 
 /* What an honest peer might say now, of @kind. */
-static struct mst_peer_entry plausible(const struct world *w, uint32_t kind, uint8_t what)
+static struct mst_peer_entry plausible(const struct lines_world *w, uint32_t kind, uint8_t what)
 {
 	uint32_t rank = what % WORKERS, slot = what / 4 % SLOTS;
 	struct mst_peer_entry entry = {
@@ -271,7 +265,7 @@ static struct mst_peer_entry plausible(const struct world *w, uint32_t kind, uin
 	return entry;
 }
 
-static void send_entry(struct world *w, struct fuzz_input *in)
+static void send_entry(struct lines_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in), more = fuzz_next(in);
 	uint32_t first = w->member ? MST_PEER_START : MST_PEER_LINKED;
@@ -287,7 +281,7 @@ static void send_entry(struct world *w, struct fuzz_input *in)
 	pipe_arrive(w->server_end, mst_peer_imm(w->said));
 }
 
-static void use_line(struct world *w, struct fuzz_input *in)
+static void use_line(struct lines_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in);
 
@@ -323,9 +317,9 @@ static void use_line(struct world *w, struct fuzz_input *in)
 /* ---- workers ---- */
 
 /* The next of its worker; or, again, the last, for the other server's sake. */
-static void send_header(struct world *w, uint32_t rank, uint8_t what)
+static void send_header(struct lines_world *w, uint32_t rank, uint8_t what)
 {
-	struct guest *g = w->now[rank];
+	struct fuzz_session *g = w->now[rank];
 	uint32_t slot = what % SLOTS;
 	uint64_t epoch = g->session.slot[slot].epoch;
 	struct mst_lane_header *h = &w->last[rank];
@@ -341,7 +335,7 @@ static void send_header(struct world *w, uint32_t rank, uint8_t what)
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_HEADER, slot, epoch));
 }
 
-static void use_worker(struct world *w, struct fuzz_input *in)
+static void use_worker(struct lines_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in), rank = what / 8 % WORKERS, slot = what / 32 % SLOTS;
 
@@ -349,7 +343,7 @@ static void use_worker(struct world *w, struct fuzz_input *in)
 		join(w, rank);
 		return;
 	}
-	struct guest *g = w->now[rank];
+	struct fuzz_session *g = w->now[rank];
 	switch (what % 8) {
 	case 0:
 		pipe_arrive(&g->acceptor,
@@ -371,7 +365,7 @@ static void use_worker(struct world *w, struct fuzz_input *in)
 
 /* ---- the whole ---- */
 
-static void configure_ledger(struct world *w, uint8_t what)
+static void configure_ledger(struct lines_world *w, uint8_t what)
 {
 	struct mst_rule rule = { .divide = true, .patience_ns = MST_NEVER / 4, .min_workers = 1 };
 	struct mst_rule_context ctx = {
@@ -400,7 +394,7 @@ static void configure_ledger(struct world *w, uint8_t what)
 	w->cfg.server_lease_ns = LEASE_NS;
 }
 
-static void configure(struct world *w, struct fuzz_input *in)
+static void configure(struct lines_world *w, struct fuzz_input *in)
 {
 	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, true };
 	uint8_t what = fuzz_next(in);
@@ -417,7 +411,7 @@ static void configure(struct world *w, struct fuzz_input *in)
 		.group = what & 64 ? 1 : 2,
 		.workers = WORKERS,
 		.slots = SLOTS,
-		.sessions_max = GUESTS,
+		.sessions_max = SESSIONS_MAX,
 		.buffers = mst_ledger_buffers(&w->cfg.ledger),
 		.entries_max = mst_ledger_entries(&w->cfg.ledger),
 		.partials = 1,
@@ -432,7 +426,7 @@ static void configure(struct world *w, struct fuzz_input *in)
 	w->window = mst_peer_window(WORKERS, SLOTS);
 }
 
-static void begin(struct world *w, struct fuzz_input *in)
+static void begin(struct lines_world *w, struct fuzz_input *in)
 {
 	memset(w, 0, sizeof(*w));
 	configure(w, in);
@@ -444,16 +438,16 @@ static void begin(struct world *w, struct fuzz_input *in)
 	run(w);
 }
 
-static void end(struct world *w)
+static void end(struct lines_world *w)
 {
 	struct mst_notice n;
 
 	mst_server_hang_up(w->server);
 	while (mst_server_notice(w->server, &n))
 		take_notice(w, &n);
-	for (struct guest *g = w->guest; g < w->guest + GUESTS; g++)
+	for (struct fuzz_session *g = w->session; g < w->session + SESSIONS_MAX; g++)
 		if (g->in_use)
-			guest_free(w, g);
+			session_free(w, g);
 	mst_server_free(w->server);
 	for (int i = 0; i < 2; i++)
 		if (w->line[i].made)
@@ -465,7 +459,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, data + size };
-	static struct world w;
+	static struct lines_world w;
 
 	begin(&w, &in);
 	while (in.at < in.end) {

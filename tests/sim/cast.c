@@ -18,18 +18,18 @@
 
 static struct {
 	struct sim_plan *plan;
-	struct worker *worker[SIM_WORKERS_MAX]; /* the youngest of each rank */
+	struct sim_worker *worker[SIM_WORKERS_MAX]; /* the youngest of each rank */
 } cast;
 
-struct worker *cast_worker(uint32_t rank)
+struct sim_worker *cast_worker(uint32_t rank)
 {
 	return cast.worker[rank];
 }
 
-struct worker *cast_owner(const struct sim_process *p)
+struct sim_worker *cast_owner(const struct sim_process *p)
 {
 	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
-		for (struct worker *w = cast.worker[rank]; w != NULL; w = w->next) {
+		for (struct sim_worker *w = cast.worker[rank]; w != NULL; w = w->next) {
 			if (w->process == p)
 				return w;
 		}
@@ -42,7 +42,7 @@ static bool workers_are_home(void)
 	bool home = true;
 
 	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
-		for (struct worker *w = cast.worker[rank]; w != NULL; w = w->next)
+		for (struct sim_worker *w = cast.worker[rank]; w != NULL; w = w->next)
 			home &= w->process->fibers == 0;
 	}
 	return home;
@@ -65,7 +65,7 @@ static void end_if_nobody_came(void *ctx, uint64_t unused)
 
 void cast_enter(uint32_t rank, bool again)
 {
-	struct worker *w = sim_alloc(sizeof(*w));
+	struct sim_worker *w = sim_alloc(sizeof(*w));
 	char name[24];
 
 	if (again && cast.plan->workers == 0)
@@ -83,7 +83,7 @@ void cast_enter(uint32_t rank, bool again)
 
 /* ---- what goes over the links ---- */
 
-static void watch_up(const struct worker *w, uint32_t server, const struct mst_put *put)
+static void watch_up(const struct sim_worker *w, uint32_t server, const struct mst_put *put)
 {
 	if (mst_imm_kind(put->imm) == MST_IMM_HEADER &&
 	    put->bytes == sizeof(struct mst_lane_header)) {
@@ -96,7 +96,7 @@ static void watch_up(const struct worker *w, uint32_t server, const struct mst_p
 }
 
 /* Grants come one by one, or with an answer. */
-static void watch_down(const struct worker *w, uint32_t server, uint32_t imm)
+static void watch_down(const struct sim_worker *w, uint32_t server, uint32_t imm)
 {
 	bool answers = mst_imm_kind(imm) == MST_IMM_ANSWER;
 	uint32_t slots = answers ? mst_imm_grants(imm) : 1u << mst_imm_slot(imm);
@@ -115,7 +115,8 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 {
 	const struct mst_link *to = sim_link_peer(from);
 	const struct mst_link *of_worker = up ? from : to, *of_server = up ? to : from;
-	const struct worker *w = of_worker != NULL ? cast_owner(sim_link_owner(of_worker)) : NULL;
+	const struct sim_worker *w = of_worker != NULL ? cast_owner(sim_link_owner(of_worker))
+						       : NULL;
 
 	if (w == NULL || of_server == NULL || !put->notify)
 		return;
@@ -133,7 +134,7 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
  * received before, and is thrown away. */
 static void watch_spoiled(const struct mst_link *from)
 {
-	const struct worker *w = cast_owner(sim_link_owner(from));
+	const struct sim_worker *w = cast_owner(sim_link_owner(from));
 
 	if (w != NULL)
 		obs_spoiled(&w->seen);
@@ -176,7 +177,7 @@ static void name_the_lost(void)
 {
 	servers_name_the_lost(HORIZON_NS);
 	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
-		for (struct worker *w = cast.worker[rank]; w != NULL; w = w->next) {
+		for (struct sim_worker *w = cast.worker[rank]; w != NULL; w = w->next) {
 			if (w->process->fibers > 0)
 				obs_violated("after %.0f s rank %" PRIu32 " has not ended",
 					     (double)HORIZON_NS / (double)MST_SECOND, rank);

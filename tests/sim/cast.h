@@ -9,7 +9,7 @@
 #include "tests/sim/plan.h"
 #include "tests/sim/world.h"
 
-struct worker {
+struct sim_worker {
 	struct obs_worker seen;
 	const struct sim_manners *manners;
 	struct sim_process *process;
@@ -23,19 +23,19 @@ struct worker {
 	uint64_t welcomed_ns; /* when its heart began to beat; 0: its open has no welcome yet */
 	bool comes_again;     /* another process of this rank was there before */
 	bool leaves, finishes, scribbles, talks_rubbish;
-	int rogue_at;        /* server, or SIM_ALL */
-	struct worker *next; /* older */
+	int rogue_at;            /* server, or SIM_ALL */
+	struct sim_worker *next; /* older */
 };
 
 /* Lives the plan through. Return: did everybody go home? If not, nothing can be freed. */
 bool cast_play(struct sim_plan *plan);
 
 /* The youngest process of this rank; NULL: none yet. */
-struct worker *cast_worker(uint32_t rank);
+struct sim_worker *cast_worker(uint32_t rank);
 /* Another process of this rank. */
 void cast_enter(uint32_t rank, bool again);
 /* By whose link it is. */
-struct worker *cast_owner(const struct sim_process *p);
+struct sim_worker *cast_owner(const struct sim_process *p);
 
 /* ---- faults.c ---- */
 
@@ -45,7 +45,7 @@ void faults_begin(struct sim_plan *plan);
  * as that server executes it. COMMIT is of nobody. */
 void faults_moment(int rank, uint32_t server, uint32_t moment);
 /* What a worker that talks rubbish says next. */
-void faults_rubbish(struct worker *w);
+void faults_rubbish(struct sim_worker *w);
 
 /* ---- life.c ---- */
 

@@ -16,7 +16,7 @@ static uint32_t moments[SIM_WORKERS_MAX + 1][SIM_SERVERS_MAX + 1][SIM_MOMENTS];
 /* ---- workers that break the rules ---- */
 
 /* The part of the vector whose server it is unfair to; NULL: it has no link there now. */
-static struct mst_part *victim(const struct worker *w)
+static struct mst_part *victim(const struct sim_worker *w)
 {
 	if (w->rogue_at == SIM_ALL)
 		return &w->m->links.part[w->m->links.count > 1 ? sim_below(w->m->links.count) : 0];
@@ -32,7 +32,7 @@ static struct mst_part *victim(const struct worker *w)
 /* Into slots that are granted, full, being read, or gone. */
 static void scribble(void *ctx, uint64_t arg)
 {
-	struct worker *w = ctx;
+	struct sim_worker *w = ctx;
 	uint64_t rubbish[64];
 
 	if (!w->scribbles || w->m == NULL || w->process->dead)
@@ -47,7 +47,7 @@ static void scribble(void *ctx, uint64_t arg)
 	sim_after(sim_below(SCRIBBLE_NS_MAX), scribble, w, arg);
 }
 
-void faults_rubbish(struct worker *w)
+void faults_rubbish(struct sim_worker *w)
 {
 	const struct mst_part *part = victim(w);
 	struct mst_lane_header header;
@@ -76,7 +76,7 @@ void faults_rubbish(struct worker *w)
 							       w->m->worker.slot[slot].epoch) });
 }
 
-static void turn_rogue(struct worker *w, bool scribbles, int at)
+static void turn_rogue(struct sim_worker *w, bool scribbles, int at)
 {
 	if (w->m == NULL)
 		return;
@@ -138,7 +138,7 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 	}
 }
 
-static void befall_worker(const struct sim_fault *f, struct worker *w)
+static void befall_worker(const struct sim_fault *f, struct sim_worker *w)
 {
 	switch (f->kind) {
 	case SIM_FAULT_FREEZE:
@@ -173,7 +173,7 @@ static void suspend(uint64_t span_ns)
 	for (uint32_t k = 0; k < the_plan->servers; k++)
 		sim_freeze(servers_process(k), span_ns);
 	for (uint32_t rank = 0; rank < the_plan->workers; rank++) {
-		for (struct worker *w = cast_worker(rank); w != NULL; w = w->next) {
+		for (struct sim_worker *w = cast_worker(rank); w != NULL; w = w->next) {
 			w->frozen_ns += span_ns;
 			sim_freeze(w->process, span_ns);
 		}

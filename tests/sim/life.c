@@ -31,14 +31,14 @@ static bool chance(double probability)
 /* ---- calls, each watched ---- */
 
 /* A worker knows the lease from its welcome on. Until then the join time alone bounds its open. */
-static uint64_t lease_counts_from(const struct worker *w, const char *call, uint64_t began_ns)
+static uint64_t lease_counts_from(const struct sim_worker *w, const char *call, uint64_t began_ns)
 {
 	if (strcmp(call, "open") != 0)
 		return began_ns;
 	return w->welcomed_ns != 0 ? w->welcomed_ns : sim_now();
 }
 
-static void took(const struct worker *w, const char *call, uint64_t began_ns, uint64_t most_ns)
+static void took(const struct sim_worker *w, const char *call, uint64_t began_ns, uint64_t most_ns)
 {
 	/* A server that stands still is given up after three leases; one more until it is seen, and
 	 * one for the lead to be the first. */
@@ -53,7 +53,7 @@ static void took(const struct worker *w, const char *call, uint64_t began_ns, ui
 }
 
 /* Return: rc. */
-static int told(const struct worker *w, const char *call, int rc)
+static int told(const struct sim_worker *w, const char *call, int rc)
 {
 	if (rc < 0 && !w->process->dead)
 		obs_error(&w->seen, call, rc, muster_error(w->m));
@@ -69,7 +69,7 @@ static uint64_t wait_most_ns(void)
 
 /* ---- joining ---- */
 
-static int try_open(struct worker *w)
+static int try_open(struct sim_worker *w)
 {
 	struct muster_tensor *tensor = calloc(the_plan->tensors + 1u, sizeof(*tensor));
 	struct muster_options opt = MUSTER_OPTIONS;
@@ -106,7 +106,7 @@ static void make_room_for_results(struct worker *w)
 }
 
 /* One that comes again may meet what is left of the one before. */
-static int open_job(struct worker *w)
+static int open_job(struct sim_worker *w)
 {
 	make_room_for_results(w);
 	int rc = try_open(w);
@@ -123,7 +123,7 @@ static int open_job(struct worker *w)
 	return 0;
 }
 
-static int start(struct worker *w, struct muster_outcome *out)
+static int start(struct sim_worker *w, struct muster_outcome *out)
 {
 	float *own = NULL;
 	int rc = -ETIMEDOUT;
@@ -152,7 +152,7 @@ static size_t vector_bytes(void)
 }
 
 /* Not the process's: what is on its way may be read after its death. */
-static int register_own(struct worker *w)
+static int register_own(struct sim_worker *w)
 {
 	w->own = NULL;
 	w->own_state = OWN_FREE;
@@ -163,14 +163,14 @@ static int register_own(struct worker *w)
 }
 
 /* It is the worker's again: whoever still reads it reads rubbish from now on. */
-static void own_is_back(struct worker *w)
+static void own_is_back(struct sim_worker *w)
 {
 	memset(w->own, 0xa5, vector_bytes());
 	w->own_state = OWN_FREE;
 }
 
 /* May it compute there? */
-static bool has_own(struct worker *w)
+static bool has_own(struct sim_worker *w)
 {
 	if (w->own == NULL)
 		return false;
@@ -181,13 +181,13 @@ static bool has_own(struct worker *w)
 
 /* A wait has returned: what was pushed before is back by that alone, unless a link was lost, which
  * only the end of the job forgives. */
-static void waited(struct worker *w, bool finished)
+static void waited(struct sim_worker *w, bool finished)
 {
 	if (w->own_state == OWN_PUSHED && !finished)
 		own_is_back(w);
 }
 
-static void unregister_own(struct worker *w)
+static void unregister_own(struct sim_worker *w)
 {
 	bool back = w->own != NULL && muster_released(w->m, 0) == 1;
 	int rc = w->own != NULL ? muster_unregister(w->m, w->own) : 0;
@@ -201,7 +201,7 @@ static void unregister_own(struct worker *w)
 
 /* ---- computing ---- */
 
-static void write_values(const struct worker *w, void *grad, uint64_t first, uint64_t end)
+static void write_values(const struct sim_worker *w, void *grad, uint64_t first, uint64_t end)
 {
 	for (uint64_t i = first; i < end; i++) {
 		float value = obs_value(w->seen.content, i);
@@ -223,7 +223,7 @@ static void write_nan(void *grad)
 		memcpy(grad, &(uint16_t){ 0x7fc0 }, sizeof(uint16_t)); /* of bf16 */
 }
 
-static int push_piece(struct worker *w, const void *own, uint64_t first, uint64_t end)
+static int push_piece(struct sim_worker *w, const void *own, uint64_t first, uint64_t end)
 {
 	size_t at = first * (vector_bytes() / the_plan->elems);
 	const void *src = own != NULL ? (const char *)own + at : NULL;
@@ -235,7 +235,7 @@ static int push_piece(struct worker *w, const void *own, uint64_t first, uint64_
 
 /* In the slot, or in memory of its own, of which every piece is lent. Return: is it to be handed
  * in? A negative errno: the session has ended. */
-static int compute(struct worker *w, void *slot)
+static int compute(struct sim_worker *w, void *slot)
 {
 	const struct sim_manners *m = w->manners;
 	void *own = has_own(w) ? w->own : NULL, *grad = own != NULL ? own : slot;
@@ -265,14 +265,14 @@ static int compute(struct worker *w, void *slot)
 
 /* ---- going round ---- */
 
-static void let_go(struct worker *w)
+static void let_go(struct sim_worker *w)
 {
 	if (!w->process->dead && w->seen.result != NULL)
 		obs_lets_go(&w->seen);
 }
 
 /* All outcomes that are ready. 0; or the error that ended the session. */
-static int wait_for_all(struct worker *w, struct muster_outcome *out)
+static int wait_for_all(struct sim_worker *w, struct muster_outcome *out)
 {
 	unsigned tries = 0;
 	int rc;
@@ -295,7 +295,7 @@ static int wait_for_all(struct worker *w, struct muster_outcome *out)
 	return told(w, "wait", rc);
 }
 
-static int push(struct worker *w, bool *keep)
+static int push(struct sim_worker *w, bool *keep)
 {
 	struct muster_contribution c = { .size = sizeof(c),
 					 .weight = (double)sim_between(1, 1000),
@@ -313,7 +313,7 @@ static int push(struct worker *w, bool *keep)
 }
 
 /* One gradient, or none. 0; or the error that ended the session. */
-static int go_round(struct worker *w, struct muster_outcome *out)
+static int go_round(struct sim_worker *w, struct muster_outcome *out)
 {
 	void *grad = muster_gradient(w->m);
 	bool keep = false;
@@ -339,7 +339,7 @@ static int go_round(struct worker *w, struct muster_outcome *out)
 	return rc != 0 ? rc : wait_for_all(w, out);
 }
 
-static void finish(struct worker *w)
+static void finish(struct sim_worker *w)
 {
 	w->finishes = false;
 	obs_end_asked();
@@ -372,7 +372,7 @@ static bool ends_session(int rc)
 void life_main(void *arg)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
-	struct worker *w = arg;
+	struct sim_worker *w = arg;
 
 	if (!w->comes_again)
 		sim_sleep(w->manners->arrives_ns);

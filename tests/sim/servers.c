@@ -26,7 +26,7 @@
 /* A data thread that has nothing to do may look so often without a sleep in between. */
 #define TURNS_MAX 1000u
 
-struct server {
+struct sim_server {
 	uint32_t number;
 	struct sim_process *process;
 	struct mst_server_options options;
@@ -45,13 +45,13 @@ struct server {
 };
 
 /* What a fiber of a shard is of. */
-struct shard {
-	struct server *server;
+struct sim_shard {
+	struct sim_server *server;
 	uint32_t index;
 };
 
 static const struct sim_plan *the_plan;
-static struct server servers[SIM_SERVERS_MAX];
+static struct sim_server servers[SIM_SERVERS_MAX];
 
 /* ---- the data side ---- */
 
@@ -61,7 +61,7 @@ static void rest_between_steps(void)
 }
 
 /* A thread that neither works nor sleeps burns its processor until something else happens. */
-static void note_turn(const struct server *s, uint64_t began_ns, uint32_t *turns)
+static void note_turn(const struct sim_server *s, uint64_t began_ns, uint32_t *turns)
 {
 	*turns = sim_now() == began_ns ? *turns + 1 : 0;
 	if (*turns < TURNS_MAX)
@@ -74,7 +74,7 @@ static void note_turn(const struct server *s, uint64_t began_ns, uint32_t *turns
 
 static void data_main(void *arg)
 {
-	struct server *s = arg;
+	struct sim_server *s = arg;
 	uint32_t turns = 0;
 
 	while (!s->stop_data) {
@@ -94,8 +94,8 @@ static void data_main(void *arg)
 
 static void shard_main(void *arg)
 {
-	const struct shard *shard = arg;
-	struct server *s = shard->server;
+	const struct sim_shard *shard = arg;
+	struct sim_server *s = shard->server;
 
 	while (!s->stop_data) {
 		if (mst_server_shard_step(s->data, shard->index))
@@ -107,13 +107,13 @@ static void shard_main(void *arg)
 	sim_ring(&s->data_over);
 }
 
-static void ring_shards(struct server *s)
+static void ring_shards(struct sim_server *s)
 {
 	for (uint32_t i = 1; i < MST_SHARDS_MAX; i++)
 		sim_ring(&s->shard_wakeup[i]);
 }
 
-static void start_data(struct server *s)
+static void start_data(struct sim_server *s)
 {
 	if (s->data != NULL || mst_plane_server(s->plane) == NULL)
 		return;
@@ -121,14 +121,14 @@ static void start_data(struct server *s)
 	s->data_runs = true;
 	sim_spawn(s->process, data_main, s);
 	for (uint32_t i = 1; i < mst_server_shards(s->data); i++) {
-		struct shard *shard = sim_alloc(sizeof(*shard));
-		*shard = (struct shard){ s, i };
+		struct sim_shard *shard = sim_alloc(sizeof(*shard));
+		*shard = (struct sim_shard){ s, i };
 		s->shards_run++;
 		sim_spawn(s->process, shard_main, shard);
 	}
 }
 
-static void stop_data(struct server *s)
+static void stop_data(struct sim_server *s)
 {
 	s->stop_data = true;
 	while (s->data_runs || s->shards_run > 0) {
@@ -140,9 +140,9 @@ static void stop_data(struct server *s)
 
 /* ---- options ---- */
 
-static void set(struct server *s, const char *name, const char *fmt, ...)
+static void set(struct sim_server *s, const char *name, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-static void set(struct server *s, const char *name, const char *fmt, ...)
+static void set(struct sim_server *s, const char *name, const char *fmt, ...)
 {
 	char value[64];
 	va_list args;
@@ -154,7 +154,7 @@ static void set(struct server *s, const char *name, const char *fmt, ...)
 	MST_ASSERT(rc == 0);
 }
 
-static void set_spread(struct server *s, const struct sim_plan *p)
+static void set_spread(struct sim_server *s, const struct sim_plan *p)
 {
 	char spread[32];
 	size_t used = 0;
@@ -165,7 +165,7 @@ static void set_spread(struct server *s, const struct sim_plan *p)
 	set(s, "spread", "%s", spread);
 }
 
-static void set_lead(struct server *s, const struct sim_plan *p)
+static void set_lead(struct sim_server *s, const struct sim_plan *p)
 {
 	set(s, "listen", ADDRESS);
 	set(s, "servers", "%" PRIu32, p->servers);
@@ -189,7 +189,7 @@ static void set_lead(struct server *s, const struct sim_plan *p)
 	set(s, "patience", "%" PRIu64 "ms", p->patience_ns / MST_MS);
 }
 
-static void set_options(struct server *s, const struct sim_plan *p)
+static void set_options(struct sim_server *s, const struct sim_plan *p)
 {
 	char why[512];
 	int rc = mst_options_init(&s->parsed, mst_server_table, &s->options);
@@ -212,7 +212,7 @@ static void set_options(struct server *s, const struct sim_plan *p)
 
 /* ---- the control side ---- */
 
-static void stop_if_told(struct server *s)
+static void stop_if_told(struct sim_server *s)
 {
 	if (s->stop == NULL || s->stopped)
 		return;
@@ -221,7 +221,7 @@ static void stop_if_told(struct server *s)
 }
 
 /* As strangers cause it. It goes to the log alone: traces are to be read by people. */
-static void chat(struct server *s)
+static void chat(struct sim_server *s)
 {
 	for (uint32_t i = 0; i < CHATTER_PIECE && s->chatter > 0; i++, s->chatter--) {
 		bool urgent = s->chatter % URGENT_SHARE == 0;
@@ -236,7 +236,7 @@ static void chat(struct server *s)
 		sim_ring(&s->process->control);
 }
 
-static void serve(struct server *s)
+static void serve(struct sim_server *s)
 {
 	while (mst_plane_over(s->plane) == 0 && !s->process->dead) {
 		mst_plane_step(s->plane, mst_now_ns());
@@ -252,7 +252,7 @@ static void serve(struct server *s)
 	}
 }
 
-static void run_server(struct server *s)
+static void run_server(struct sim_server *s)
 {
 	struct mst_plane_cfg cfg = { .options = &s->options,
 				     .stream = &sim_stream,
@@ -277,7 +277,7 @@ static void run_server(struct server *s)
 
 static void control_main(void *arg)
 {
-	struct server *s = arg;
+	struct sim_server *s = arg;
 
 	run_server(s);
 	log_end(s->process);
@@ -290,7 +290,7 @@ void servers_begin(const struct sim_plan *plan)
 	the_plan = plan;
 	memset(servers, 0, sizeof(servers));
 	for (uint32_t k = 0; k < plan->servers; k++) {
-		struct server *s = &servers[k];
+		struct sim_server *s = &servers[k];
 		char name[24] = "server";
 		if (k > 0)
 			(void)snprintf(name, sizeof(name), "member %" PRIu32, k);
@@ -346,7 +346,7 @@ void servers_deafen(uint32_t server, uint64_t span_ns)
 
 void servers_block_log(uint32_t server, uint64_t span_ns)
 {
-	struct server *s = &servers[server];
+	struct sim_server *s = &servers[server];
 
 	log_block(span_ns);
 	s->chatter = (uint32_t)sim_between(CHATTER_MIN, CHATTER_MAX);
@@ -355,7 +355,7 @@ void servers_block_log(uint32_t server, uint64_t span_ns)
 
 void servers_hang(uint32_t server, uint64_t span_ns)
 {
-	struct server *s = &servers[server];
+	struct sim_server *s = &servers[server];
 
 	sim_say("%s's data thread hangs for %.3f s", s->process->name,
 		(double)span_ns / (double)MST_SECOND);
@@ -369,7 +369,7 @@ uint64_t servers_hung_ns(uint64_t began_ns)
 	uint64_t most = 0;
 
 	for (uint32_t k = 0; k < the_plan->servers; k++) {
-		const struct server *s = &servers[k];
+		const struct sim_server *s = &servers[k];
 		uint64_t from = s->hung_from > began_ns ? s->hung_from : began_ns;
 		if (sim_now() < s->hung_until && sim_now() - from > most)
 			most = sim_now() - from;

@@ -11,7 +11,7 @@
 #define LONG_NS (100 * MST_SECOND)
 
 /* One that listens and one that dials, and when what befalls whom. */
-struct stage {
+struct listener_stage {
 	const struct mst_transport *t;
 	bool host_dies, guest_dies;
 	enum sim_death how;
@@ -51,7 +51,7 @@ static void leave(struct mst_link *link)
 static void host_main(void *arg)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
-	struct stage *s = arg;
+	struct listener_stage *s = arg;
 	struct mst_link_request request;
 	struct mst_link_listener *listener;
 	struct mst_link *link;
@@ -85,7 +85,7 @@ static void kill_now(void *process, uint64_t how)
 static void guest_main(void *arg)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
-	struct stage *s = arg;
+	struct listener_stage *s = arg;
 	struct mst_link *link;
 	struct mst_net *net;
 
@@ -110,7 +110,7 @@ static void guest_main(void *arg)
 	s->t->net_close(net);
 }
 
-static void play(uint64_t seed, struct stage *s)
+static void play(uint64_t seed, struct listener_stage *s)
 {
 	sim_begin(seed);
 	s->host = sim_process_new("host");
@@ -129,10 +129,10 @@ static const struct mst_transport *const both[] = { &sim_near, &sim_far };
 static void guest_that_dies_is_lost_or_never_seen(void)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct stage s = { .t = both[seed % 2],
-				   .guest_dies = true,
-				   .how = seed % 3 == 0 ? SIM_POWER_OFF : SIM_KILLED,
-				   .window_ns = 60000 };
+		struct listener_stage s = { .t = both[seed % 2],
+					    .guest_dies = true,
+					    .how = seed % 3 == 0 ? SIM_POWER_OFF : SIM_KILLED,
+					    .window_ns = 60000 };
 		play(seed, &s);
 		CU_ASSERT(s.dialled == 0 || s.dialled == -ECONNREFUSED);
 		CU_ASSERT_EQUAL(s.let_in, s.lost);
@@ -142,10 +142,10 @@ static void guest_that_dies_is_lost_or_never_seen(void)
 static void host_that_is_killed_refuses_or_is_lost(void)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct stage s = { .t = both[seed % 2],
-				   .host_dies = true,
-				   .how = SIM_KILLED,
-				   .window_ns = 60000 };
+		struct listener_stage s = { .t = both[seed % 2],
+					    .host_dies = true,
+					    .how = SIM_KILLED,
+					    .window_ns = 60000 };
 		play(seed, &s);
 		CU_ASSERT(s.dialled == -ECONNREFUSED || (s.dialled == 0 && s.guest_lost));
 		CU_ASSERT(s.took_ns < MST_SECOND);
@@ -155,7 +155,7 @@ static void host_that_is_killed_refuses_or_is_lost(void)
 static void host_without_power_answers_nobody(void)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct stage s = {
+		struct listener_stage s = {
 			.t = &sim_far, .host_dies = true, .how = SIM_POWER_OFF, .window_ns = 60000
 		};
 		play(seed, &s);
@@ -170,7 +170,7 @@ static void host_without_power_answers_nobody(void)
 static void short_stall_delays_a_dial(void)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct stage s = { .t = &sim_far, .stall_ns = sim_manner.give_up_ns / 2 };
+		struct listener_stage s = { .t = &sim_far, .stall_ns = sim_manner.give_up_ns / 2 };
 		play(seed, &s);
 		CU_ASSERT_EQUAL(s.dialled, 0);
 		CU_ASSERT(s.took_ns >= s.stall_ns);
@@ -180,7 +180,7 @@ static void short_stall_delays_a_dial(void)
 static void long_stall_ends_a_dial(void)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		struct stage s = { .t = &sim_far, .stall_ns = 3 * sim_manner.give_up_ns };
+		struct listener_stage s = { .t = &sim_far, .stall_ns = 3 * sim_manner.give_up_ns };
 		play(seed, &s);
 		CU_ASSERT_EQUAL(s.dialled, -EHOSTUNREACH);
 		CU_ASSERT_FALSE(s.let_in);
@@ -189,7 +189,7 @@ static void long_stall_ends_a_dial(void)
 
 static void near_knows_no_path(void)
 {
-	struct stage s = { .t = &sim_near, .stall_ns = 3 * sim_manner.give_up_ns };
+	struct listener_stage s = { .t = &sim_near, .stall_ns = 3 * sim_manner.give_up_ns };
 
 	play(1, &s);
 	CU_ASSERT_EQUAL(s.dialled, 0);

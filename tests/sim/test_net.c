@@ -15,9 +15,9 @@
 #define LONG_NS (100 * MST_SECOND)
 
 /* A link between two processes, each with a fiber that lives one half of a case. */
-struct stage {
+struct net_stage {
 	const struct mst_transport *t;
-	void (*accepts)(struct stage *s), (*connects)(struct stage *s);
+	void (*accepts)(struct net_stage *s), (*connects)(struct net_stage *s);
 	struct sim_process *acceptor, *connector;
 	struct mst_net *a_net, *c_net;
 	struct mst_link *a_link, *c_link; /* NULL: freed */
@@ -37,7 +37,7 @@ static void drop(struct mst_link **link, bool attached)
 
 static void accept_main(void *arg)
 {
-	struct stage *s = arg;
+	struct net_stage *s = arg;
 	struct mst_net_cfg cfg = { .published_bytes = BYTES, .links_max = 1 };
 	struct mst_link_request request;
 	struct mst_link_listener *listener;
@@ -55,7 +55,7 @@ static void accept_main(void *arg)
 	s->t->net_close(s->a_net);
 }
 
-static struct mst_dial dial_to(const struct stage *s)
+static struct mst_dial dial_to(const struct net_stage *s)
 {
 	return (struct mst_dial){ .address = s->address,
 				  .lanes = { BYTES, BYTES, 4, 4 },
@@ -64,7 +64,7 @@ static struct mst_dial dial_to(const struct stage *s)
 
 static void connect_main(void *arg)
 {
-	struct stage *s = arg;
+	struct net_stage *s = arg;
 	struct mst_net_cfg cfg = { .links_max = 2 };
 
 	MST_ASSERT(s->t->net_open(&cfg, &s->c_net) == 0);
@@ -78,7 +78,7 @@ static void connect_main(void *arg)
 }
 
 /* Return: the world's hash. */
-static uint64_t play(uint64_t seed, double preemption, struct stage *s)
+static uint64_t play(uint64_t seed, double preemption, struct net_stage *s)
 {
 	sim_begin(seed);
 	sim_set_preemption(preemption);
@@ -93,12 +93,12 @@ static uint64_t play(uint64_t seed, double preemption, struct stage *s)
 	return hash;
 }
 
-static void play_over(const struct mst_transport *t, void (*accepts)(struct stage *s),
-		      void (*connects)(struct stage *s))
+static void play_over(const struct mst_transport *t, void (*accepts)(struct net_stage *s),
+		      void (*connects)(struct net_stage *s))
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		(void)play(seed, 0.05,
-			   &(struct stage){ t, .accepts = accepts, .connects = connects });
+			   &(struct net_stage){ t, .accepts = accepts, .connects = connects });
 	sim_manner = (struct sim_manner)SIM_MANNER;
 }
 
@@ -172,7 +172,7 @@ static bool hears(struct mst_net *net, enum mst_net_event_kind kind, uint64_t ti
 	       (kind != MST_LOST || (ev.error == -EPIPE && ev.link->why[0] != '\0'));
 }
 
-static void stays(struct stage *s)
+static void stays(struct net_stage *s)
 {
 	(void)s;
 	sim_sleep(5 * MST_SECOND);
@@ -180,13 +180,13 @@ static void stays(struct stage *s)
 
 /* ---- late writes ---- */
 
-static void puts_and_stays(struct stage *s)
+static void puts_and_stays(struct net_stage *s)
 {
 	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
 	sim_sleep(MST_SECOND);
 }
 
-static void detaches_in_the_middle(struct stage *s)
+static void detaches_in_the_middle(struct net_stage *s)
 {
 	const uint8_t *inbound = s->a_link->inbound;
 
@@ -211,14 +211,14 @@ static void pieces_land_until_the_inbound_is_freed(void)
 	play_over(&sim_far, detaches_in_the_middle, puts_and_stays);
 }
 
-static void puts_and_frees(struct stage *s)
+static void puts_and_frees(struct net_stage *s)
 {
 	CU_ASSERT_EQUAL(put_all(s->c_link, 7), s->t->maps ? 1 : 0);
 	sim_sleep(MST_MS / 10);
 	drop(&s->c_link, true);
 }
 
-static void hears_all_of_it(struct stage *s)
+static void hears_all_of_it(struct net_stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
 	CU_ASSERT_EQUAL(count_of(s->a_link->inbound, 7), BYTES);
@@ -231,7 +231,7 @@ static void what_is_on_its_way_survives_its_sender(void)
 	play_over(&sim_far, hears_all_of_it, puts_and_frees);
 }
 
-static void spoils_its_source(struct stage *s)
+static void spoils_its_source(struct net_stage *s)
 {
 	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
 	while (count_of(s->a_link->inbound, 7) == 0)
@@ -241,7 +241,7 @@ static void spoils_its_source(struct stage *s)
 	sim_sleep(MST_SECOND);
 }
 
-static void sees_it_spoiled(struct stage *s)
+static void sees_it_spoiled(struct net_stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
 	size_t good = count_of(s->a_link->inbound, 7);
@@ -256,13 +256,13 @@ static void source_is_read_when_it_lands(void)
 	play_over(&sim_far, sees_it_spoiled, spoils_its_source);
 }
 
-static void copies_and_stays(struct stage *s)
+static void copies_and_stays(struct net_stage *s)
 {
 	CU_ASSERT_EQUAL(put_copy(s->c_link, 7), 1);
 	sim_sleep(MST_SECOND);
 }
 
-static void sees_a_part(struct stage *s)
+static void sees_a_part(struct net_stage *s)
 {
 	const uint8_t *inbound = s->a_link->inbound;
 
@@ -277,8 +277,8 @@ static void sees_a_part(struct stage *s)
 static void near_put_is_seen_in_parts(void)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct stage s = { &sim_near, .accepts = sees_a_part,
-				   .connects = copies_and_stays };
+		struct net_stage s = { &sim_near, .accepts = sees_a_part,
+				       .connects = copies_and_stays };
 		(void)play(seed, 0.5, &s);
 		CU_ASSERT_TRUE(s.told);
 	}
@@ -291,7 +291,7 @@ static void kill_now(void *process, uint64_t how)
 	sim_kill(process, (enum sim_death)how);
 }
 
-static void hears_of_death(struct stage *s)
+static void hears_of_death(struct net_stage *s)
 {
 	CU_ASSERT_EQUAL(put_word(s->a_link, 1), 1);
 	sim_sleep(MST_SECOND);
@@ -308,7 +308,7 @@ static void killed_peer_is_lost_soon(void)
 	play_over(&sim_far, hears_of_death, stays);
 }
 
-static void hears_nothing_before_it_puts(struct stage *s)
+static void hears_nothing_before_it_puts(struct net_stage *s)
 {
 	sim_sleep(MST_SECOND);
 	sim_kill(s->connector, SIM_POWER_OFF);
@@ -327,7 +327,7 @@ static void power_off_is_noticed_by_who_puts(void)
 
 /* ---- paths ---- */
 
-static void outlives_a_stall(struct stage *s)
+static void outlives_a_stall(struct net_stage *s)
 {
 	sim_sleep(MST_MS);
 	sim_path_stall(s->acceptor, sim_manner.give_up_ns / 2);
@@ -343,7 +343,7 @@ static void stall_that_ends_loses_nothing(void)
 	play_over(&sim_far, hears_all_of_it, outlives_a_stall);
 }
 
-static void loses_the_path(struct stage *s)
+static void loses_the_path(struct net_stage *s)
 {
 	sim_sleep(MST_MS);
 	sim_path_stall(s->connector, 2 * sim_manner.give_up_ns);
@@ -354,7 +354,7 @@ static void loses_the_path(struct stage *s)
 	sim_sleep(20 * MST_SECOND); /* without a word: it does not detach */
 }
 
-static void learns_it_when_it_puts(struct stage *s)
+static void learns_it_when_it_puts(struct net_stage *s)
 {
 	struct mst_net_event ev;
 
@@ -372,7 +372,7 @@ static void long_stall_ends_the_link_at_each_end_in_its_time(void)
 	play_over(&sim_far, learns_it_when_it_puts, loses_the_path);
 }
 
-static void stalls_other_paths(struct stage *s)
+static void stalls_other_paths(struct net_stage *s)
 {
 	struct sim_process *other = sim_process_new("other");
 
@@ -385,7 +385,7 @@ static void stalls_other_paths(struct stage *s)
 	CU_ASSERT(sim_now() - s->mark_ns < sim_manner.give_up_ns / 4);
 }
 
-static void outlives_a_stall_of_two(struct stage *s)
+static void outlives_a_stall_of_two(struct net_stage *s)
 {
 	sim_sleep(MST_MS);
 	sim_path_stall_between(s->acceptor, s->connector, sim_manner.give_up_ns / 2);
@@ -401,7 +401,7 @@ static void a_path_of_two_is_nobody_elses(void)
 	play_over(&sim_far, hears_all_of_it, outlives_a_stall_of_two);
 }
 
-static void breaks_it(struct stage *s)
+static void breaks_it(struct net_stage *s)
 {
 	struct sim_process *other = sim_process_new("other");
 
@@ -414,7 +414,7 @@ static void breaks_it(struct stage *s)
 	CU_ASSERT_FALSE(s->connector->dead);
 }
 
-static void hears_it_break(struct stage *s)
+static void hears_it_break(struct net_stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, MST_SECOND));
 	CU_ASSERT_TRUE(hears(s->a_net, MST_LOST, 2 * MST_SECOND));
@@ -430,7 +430,7 @@ static void a_link_that_breaks_is_lost_at_both_ends(void)
 
 /* ---- ghosts ---- */
 
-static void dies_in_its_put(struct stage *s)
+static void dies_in_its_put(struct net_stage *s)
 {
 	struct mst_dial dial = dial_to(s);
 	struct mst_net_event ev;
@@ -448,7 +448,7 @@ static void dies_in_its_put(struct stage *s)
 	CU_ASSERT_EQUAL(s->t->poll(s->c_net, &ev, 1), 0);
 }
 
-static void sees_no_ghost(struct stage *s)
+static void sees_no_ghost(struct net_stage *s)
 {
 	CU_ASSERT_TRUE(hears(s->a_net, MST_LOST, MST_SECOND));
 	CU_ASSERT(count_of(s->a_link->inbound, 7) < BYTES);
@@ -461,12 +461,12 @@ static void ghost_reaches_nobody(void)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
 		(void)play(seed, 1.0,
-			   &(struct stage){ &sim_near, .accepts = sees_no_ghost,
-					    .connects = dies_in_its_put });
+			   &(struct net_stage){ &sim_near, .accepts = sees_no_ghost,
+						.connects = dies_in_its_put });
 }
 
 /* What it had mapped twice is its own from then on, too, and what lay there still does. */
-static void dies_with_a_view(struct stage *s)
+static void dies_with_a_view(struct net_stage *s)
 {
 	uint8_t *at = mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int rc = s->t->view(s->c_link, MST_VIEW_OUTBOUND, 0, BYTES, at);
@@ -487,13 +487,13 @@ static void views_of_a_ghost_reach_nobody(void)
 	play_over(&sim_near, sees_no_ghost, dies_with_a_view);
 }
 
-static void puts_and_sees_no_ghost(struct stage *s)
+static void puts_and_sees_no_ghost(struct net_stage *s)
 {
 	CU_ASSERT_EQUAL(put_word(s->a_link, 1), 1);
 	sees_no_ghost(s);
 }
 
-static void ghost_puts_far(struct stage *s)
+static void ghost_puts_far(struct net_stage *s)
 {
 	struct mst_net_event ev;
 
@@ -512,7 +512,7 @@ static void ghost_reaches_nobody_afar(void)
 
 /* ---- time and chance ---- */
 
-static void freezes_as_it_is_put_to(struct stage *s)
+static void freezes_as_it_is_put_to(struct net_stage *s)
 {
 	sim_freeze(s->acceptor, MST_SECOND);
 	s->mark_ns = sim_now();
@@ -520,7 +520,7 @@ static void freezes_as_it_is_put_to(struct stage *s)
 	CU_ASSERT(sim_now() - s->mark_ns >= MST_SECOND);
 }
 
-static void puts_to_the_frozen(struct stage *s)
+static void puts_to_the_frozen(struct net_stage *s)
 {
 	sim_sleep(MST_MS);
 	CU_ASSERT_EQUAL(put_all(s->c_link, 7), 0);
@@ -540,10 +540,11 @@ static void same_seed_same_world(void)
 
 	for (int round = 0; round < 2; round++)
 		for (uint64_t seed = 0; seed < SEEDS; seed++)
-			hash[round][seed] = play(seed, 0.05,
-						 &(struct stage){ seed % 2 ? &sim_near : &sim_far,
-								  .accepts = hears_all_of_it,
-								  .connects = puts_and_frees });
+			hash[round][seed] = play(
+				seed, 0.05,
+				&(struct net_stage){ seed % 2 ? &sim_near : &sim_far,
+						     .accepts = hears_all_of_it,
+						     .connects = puts_and_frees });
 	for (uint64_t i = 0; i < SEEDS; i++) {
 		CU_ASSERT_EQUAL(hash[0][i], hash[1][i]);
 		for (uint64_t k = 0; k < i; k++)

@@ -13,8 +13,8 @@
 #define SOON_NS (10 * MST_MS)
 
 /* A server and a client, each with a fiber that lives one half of a case. */
-struct stage {
-	void (*serves)(struct stage *s), (*calls)(struct stage *s);
+struct stream_stage {
+	void (*serves)(struct stream_stage *s), (*calls)(struct stream_stage *s);
 	struct sim_process *server, *client;
 	struct mst_listener *listener;
 	struct mst_stream *at_server, *at_client;
@@ -23,7 +23,7 @@ struct stage {
 
 static void serve_main(void *arg)
 {
-	struct stage *s = arg;
+	struct stream_stage *s = arg;
 
 	MST_ASSERT(sim_stream.listen("127.0.0.1:0", &s->listener, s->address, sizeof(s->address)) ==
 		   0);
@@ -38,7 +38,7 @@ static void serve_main(void *arg)
 
 static void call_main(void *arg)
 {
-	struct stage *s = arg;
+	struct stream_stage *s = arg;
 
 	while (s->address[0] == '\0')
 		sim_sleep(MST_MS);
@@ -49,10 +49,10 @@ static void call_main(void *arg)
 	sim_stream.close(s->at_client);
 }
 
-static void play(void (*serves)(struct stage *s), void (*calls)(struct stage *s))
+static void play(void (*serves)(struct stream_stage *s), void (*calls)(struct stream_stage *s))
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		struct stage s = { serves, calls, NULL, NULL, NULL, NULL, NULL, "", "" };
+		struct stream_stage s = { serves, calls, NULL, NULL, NULL, NULL, NULL, "", "" };
 		sim_begin(seed);
 		s.server = sim_process_new("server");
 		s.client = sim_process_new("client");
@@ -64,7 +64,7 @@ static void play(void (*serves)(struct stage *s), void (*calls)(struct stage *s)
 	}
 }
 
-static void stays(struct stage *s)
+static void stays(struct stream_stage *s)
 {
 	(void)s;
 	sim_sleep(20 * MST_SECOND);
@@ -93,7 +93,7 @@ static uint8_t byte_at(uint64_t i)
 
 #define MANY UINT64_C(200000)
 
-static void sends_many(struct stage *s)
+static void sends_many(struct stream_stage *s)
 {
 	uint8_t piece[5000];
 	uint64_t sent = 0;
@@ -116,7 +116,7 @@ static void sends_many(struct stage *s)
 	CU_ASSERT_TRUE(full);
 }
 
-static void receives_many(struct stage *s)
+static void receives_many(struct stream_stage *s)
 {
 	uint8_t piece[3000];
 	uint64_t received = 0, wrong = 0;
@@ -140,7 +140,7 @@ static void bytes_arrive_in_order_and_then_the_end(void)
 
 /* ---- ends ---- */
 
-static void sends_a_word(struct stage *s)
+static void sends_a_word(struct stream_stage *s)
 {
 	CU_ASSERT_EQUAL(strncmp(s->peer, "127.0.0.1:", 10), 0);
 	CU_ASSERT(sim_stream.send(s->at_server, "word", 4) > 0);
@@ -148,7 +148,7 @@ static void sends_a_word(struct stage *s)
 	sim_kill(s->server, SIM_KILLED);
 }
 
-static void reads_and_finds_it_closed(struct stage *s)
+static void reads_and_finds_it_closed(struct stream_stage *s)
 {
 	char word[4];
 
@@ -168,7 +168,7 @@ static void kernel_of_a_killed_process_closes_its_streams(void)
 	play(sends_a_word, reads_and_finds_it_closed);
 }
 
-static void sends_into_silence(struct stage *s)
+static void sends_into_silence(struct stream_stage *s)
 {
 	uint8_t piece[1000] = { 0 };
 	ssize_t taken;
@@ -180,7 +180,7 @@ static void sends_into_silence(struct stage *s)
 	CU_ASSERT_EQUAL(receive(s->at_client, piece, 1, 10 * MST_SECOND), -ETIME);
 }
 
-static void sends_into_silence_and_calls_again(struct stage *s)
+static void sends_into_silence_and_calls_again(struct stream_stage *s)
 {
 	struct mst_stream *again;
 
@@ -188,13 +188,13 @@ static void sends_into_silence_and_calls_again(struct stage *s)
 	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, &again), -ETIMEDOUT);
 }
 
-static void loses_power(struct stage *s)
+static void loses_power(struct stream_stage *s)
 {
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_server, "x", 1), 1);
 	sim_kill(s->server, SIM_POWER_OFF);
 }
 
-static void loses_its_connections(struct stage *s)
+static void loses_its_connections(struct stream_stage *s)
 {
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_server, "x", 1), 1);
 	sim_streams_cut(s->server);
@@ -212,14 +212,14 @@ static void nobody_hears_of_a_cut(void)
 	play(loses_its_connections, sends_into_silence);
 }
 
-static void resets(struct stage *s)
+static void resets(struct stream_stage *s)
 {
 	sim_streams_reset(s->server);
 	CU_ASSERT_EQUAL(receive(s->at_server, &(char){ 0 }, 1, SOON_NS), -ECONNRESET);
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_server, "x", 1), -EPIPE);
 }
 
-static void finds_it_reset(struct stage *s)
+static void finds_it_reset(struct stream_stage *s)
 {
 	CU_ASSERT_EQUAL(receive(s->at_client, &(char){ 0 }, 1, SOON_NS), -ECONNRESET);
 	CU_ASSERT_EQUAL(receive(s->at_client, &(char){ 0 }, 1, SOON_NS), 0);
@@ -231,14 +231,14 @@ static void both_ends_hear_of_a_reset(void)
 	play(resets, finds_it_reset);
 }
 
-static void stalls(struct stage *s)
+static void stalls(struct stream_stage *s)
 {
 	sim_streams_stall(s->server, MST_SECOND);
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_server, "x", 1), 1);
 	sim_sleep(5 * MST_SECOND);
 }
 
-static void hears_it_later(struct stage *s)
+static void hears_it_later(struct stream_stage *s)
 {
 	char byte;
 
@@ -251,7 +251,7 @@ static void stall_only_delays(void)
 	play(stalls, hears_it_later);
 }
 
-static void is_a_ghost(struct stage *s)
+static void is_a_ghost(struct stream_stage *s)
 {
 	struct mst_stream *other;
 
@@ -262,7 +262,7 @@ static void is_a_ghost(struct stage *s)
 	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, &other), -ECONNREFUSED);
 }
 
-static void hears_no_ghost(struct stage *s)
+static void hears_no_ghost(struct stream_stage *s)
 {
 	CU_ASSERT_EQUAL(receive(s->at_server, &(char){ 0 }, 1, MST_SECOND), 0);
 }
@@ -274,7 +274,7 @@ static void ghost_is_not_heard(void)
 
 /* ---- addresses ---- */
 
-static void tries_addresses(struct stage *s)
+static void tries_addresses(struct stream_stage *s)
 {
 	static const char *const bad[] = { "",           "host",  "host:",  ":1",  "host:x",
 					   "host:65536", "a:b:1", "[::1:1", "[]:1" };

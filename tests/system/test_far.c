@@ -259,13 +259,13 @@ MAIN(half_sent_at_the_end)
 
 /* ---- towns ---- */
 
-struct world {
+struct far_world {
 	struct test_job test_job;
 	struct test_worker c[TEST_JOB_WORKERS];
 	pthread_t thread[TEST_JOB_WORKERS];
 };
 
-struct job {
+struct far_job {
 	enum muster_owner owner;
 	void *(*main)(void *test_worker);
 	const char *const *settings;
@@ -275,11 +275,11 @@ struct job {
 };
 #define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static void begin(struct world *w, const struct job *job)
+static void begin(struct far_world *w, const struct far_job *job)
 {
 	static float into[TEST_JOB_WORKERS][TEST_JOB_ELEMS];
 
-	*w = (struct world){ 0 };
+	*w = (struct far_world){ 0 };
 	far_manner = (struct far_manner)FAR_MANNER;
 	far_manner.stuck = is_stuck;
 	far_manner.dead = is_dead;
@@ -300,7 +300,7 @@ static void begin(struct world *w, const struct job *job)
 }
 
 /* Waits for the lives of ranks @from to 3. */
-static void join(struct world *w, uint32_t from)
+static void join(struct far_world *w, uint32_t from)
 {
 	for (uint32_t r = from; r < (from == 3 ? 4 : 3); r++)
 		pthread_join(w->thread[r], NULL);
@@ -315,14 +315,14 @@ static void lived_well(const struct test_worker *c)
 	CU_ASSERT_EQUAL(c->verdicts, c->pushed);
 }
 
-static void end(struct world *w)
+static void end(struct far_world *w)
 {
 	test_job_close(&w->test_job);
 	CU_ASSERT_EQUAL(w->test_job.over, 1);
 	CU_ASSERT_EQUAL(far_spoiled, 0);
 }
 
-static void all_live_well(struct world *w)
+static void all_live_well(struct far_world *w)
 {
 	join(w, 0);
 	join(w, 3);
@@ -335,13 +335,13 @@ static void all_live_well(struct world *w)
 
 static void sums_of_parts_are_exact(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
-				 .main = in_parts_main,
-				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
-						      "commits", "60"),
-				 .step_bytes = 1000 });
+	begin(&w, &(struct far_job){ .owner = MUSTER_WORKERS_OWN,
+				     .main = in_parts_main,
+				     .settings = SETTINGS("policy", "bsp", "owner", "workers",
+							  "commits", "60"),
+				     .step_bytes = 1000 });
 	all_live_well(&w);
 	CU_ASSERT_EQUAL(w.c[0].versions, 60);
 	CU_ASSERT(far_refused > 0); /* more puts than there was room for: they waited */
@@ -350,13 +350,13 @@ static void sums_of_parts_are_exact(void)
 /* Its ends are told long after verdict, grant and answer are there. */
 static void sums_of_registered_memory_are_exact(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
-				 .main = from_registered_main,
-				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
-						      "commits", "40"),
-				 .linger_ns = 2 * MST_MS });
+	begin(&w, &(struct far_job){ .owner = MUSTER_WORKERS_OWN,
+				     .main = from_registered_main,
+				     .settings = SETTINGS("policy", "bsp", "owner", "workers",
+							  "commits", "40"),
+				     .linger_ns = 2 * MST_MS });
 	all_live_well(&w);
 	CU_ASSERT_EQUAL(w.c[0].versions, 40);
 }
@@ -364,26 +364,26 @@ static void sums_of_registered_memory_are_exact(void)
 /* It comes in many pieces, while the servers are at the next version. */
 static void results_in_memory_of_ones_own_are_exact(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
-				 .main = in_parts_main,
-				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
-						      "commits", "40"),
-				 .step_bytes = 1000,
-				 .into = true });
+	begin(&w, &(struct far_job){ .owner = MUSTER_WORKERS_OWN,
+				     .main = in_parts_main,
+				     .settings = SETTINGS("policy", "bsp", "owner", "workers",
+							  "commits", "40"),
+				     .step_bytes = 1000,
+				     .into = true });
 	all_live_well(&w);
 	CU_ASSERT_EQUAL(w.c[0].versions, 40);
 }
 
 static void a_contribution_given_up_half_sent_spoils_nothing(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .owner = MUSTER_WORKERS_OWN,
-				 .main = with_second_thoughts_main,
-				 .settings = SETTINGS("policy", "bsp", "owner", "workers",
-						      "commits", "40") });
+	begin(&w, &(struct far_job){ .owner = MUSTER_WORKERS_OWN,
+				     .main = with_second_thoughts_main,
+				     .settings = SETTINGS("policy", "bsp", "owner", "workers",
+							  "commits", "40") });
 	all_live_well(&w);
 	CU_ASSERT_EQUAL(w.c[1].pushed, 40);
 }
@@ -391,22 +391,22 @@ static void a_contribution_given_up_half_sent_spoils_nothing(void)
 /* The data are reported sent long after grant, verdict and answer are there. */
 static void a_buffer_is_filled_again_when_it_is_sent(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .main = in_parts_main,
-				 .settings = SETTINGS("policy", "bsp", "commits", "20"),
-				 .linger_ns = 3 * MST_MS });
+	begin(&w, &(struct far_job){ .main = in_parts_main,
+				     .settings = SETTINGS("policy", "bsp", "commits", "20"),
+				     .linger_ns = 3 * MST_MS });
 	all_live_well(&w);
 }
 
 /* Its SENT never comes while the others are at it. */
 static void others_go_on_without(const char *policy)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .main = slow_from_the_second_main,
-				 .settings = SETTINGS("policy", policy, "commits", "80", "patience",
-						      "20s") });
+	begin(&w, &(struct far_job){ .main = slow_from_the_second_main,
+				     .settings = SETTINGS("policy", policy, "commits", "80",
+							  "patience", "20s") });
 	join(&w, 0);
 	CU_ASSERT(atomic_load(&slow));
 	atomic_store(&slow, false);
@@ -426,10 +426,10 @@ static void a_slow_link_holds_up_its_worker_only(void)
 
 static void a_link_lost_with_a_result_on_its_way_is_cleared_away(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .main = slow_from_the_second_main,
-				 .settings = SETTINGS("policy", "async", "commits", "2000") });
+	begin(&w, &(struct far_job){ .main = slow_from_the_second_main,
+				     .settings = SETTINGS("policy", "async", "commits", "2000") });
 	while (!atomic_load(&slow))
 		mst_sleep_ns(MST_MS);
 	mst_sleep_ns(20 * MST_MS);
@@ -444,9 +444,10 @@ static void a_link_lost_with_a_result_on_its_way_is_cleared_away(void)
 
 static void a_dead_link_is_told_in_its_own_words(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .main = dead_from_the_second_main,
+	begin(&w,
+	      &(struct far_job){ .main = dead_from_the_second_main,
 				 .settings = SETTINGS("policy", "backup:3", "commits", "200") });
 	join(&w, 3);
 	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
@@ -460,12 +461,12 @@ static void a_dead_link_is_told_in_its_own_words(void)
 /* Its heart beats on, so that nothing else would end its push. */
 static void a_push_waits_no_longer_than_a_step_would(void)
 {
-	struct world w;
+	struct far_world w;
 	uint64_t began_ns = mst_now_ns();
 
-	begin(&w, &(struct job){ .main = full_from_the_second_main,
-				 .settings = SETTINGS("policy", "backup:3", "commits", "1200",
-						      "patience", "500ms", "lease", "1s") });
+	begin(&w, &(struct far_job){ .main = full_from_the_second_main,
+				     .settings = SETTINGS("policy", "backup:3", "commits", "1200",
+							  "patience", "500ms", "lease", "1s") });
 	join(&w, 3);
 	CU_ASSERT(mst_now_ns() - began_ns >= 1500 * MST_MS);
 	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
@@ -478,10 +479,10 @@ static void a_push_waits_no_longer_than_a_step_would(void)
 
 static void the_end_finds_a_contribution_half_sent(void)
 {
-	struct world w;
+	struct far_world w;
 
-	begin(&w, &(struct job){ .main = half_sent_at_the_end_main,
-				 .settings = SETTINGS("policy", "backup:3", "commits", "30") });
+	begin(&w, &(struct far_job){ .main = half_sent_at_the_end_main,
+				     .settings = SETTINGS("policy", "backup:3", "commits", "30") });
 	all_live_well(&w);
 }
 

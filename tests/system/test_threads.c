@@ -109,14 +109,14 @@ static void job_is_sound(const char *const *settings, enum muster_owner owner)
 
 /* ---- two jobs in one process ---- */
 
-struct life {
+struct job_life {
 	struct test_job *test_job;
 	struct test_worker c[TEST_JOB_WORKERS];
 };
 
 static void *life_main(void *arg)
 {
-	struct life *life = arg;
+	struct job_life *life = arg;
 
 	test_job_live(life->test_job, life->c, test_worker_main);
 	return NULL;
@@ -129,7 +129,7 @@ static void two_jobs_do_not_notice_each_other(void)
 		{ "policy", "backup:3", "commits", "150", NULL },
 		{ "policy", "bsp", "owner", "workers", "commits", "60", NULL },
 	};
-	static struct life life[2];
+	static struct job_life life[2];
 	struct test_job t[2], member[2];
 	pthread_t thread[2];
 

@@ -163,6 +163,22 @@ class Limits(Tidy):
         self.passes("limits.py", self.root)
 
 
+class Names(Tidy):
+    def test_a_good_tree_passes(self):
+        self.passes("names.py", self.root)
+
+    def test_two_structs_of_one_name(self):
+        self.write("server/s.c", SPDX + "struct job {\n\tint x;\n};\n")
+        self.write("tests/t.c", SPDX + "struct job {\n\tint y;\n};\n")
+        self.fails("tests/t.c:2: job is also a name in server/s.c:2", "names.py", self.root)
+
+    def test_two_implementations_of_one_header_pass(self):
+        self.write("server/s.h", SPDX + "struct job;\n")
+        self.write("server/s.c", SPDX + "struct job {\n\tint x;\n};\n")
+        self.write("tests/t.c", SPDX + "struct job {\n\tint y;\n};\n")
+        self.passes("names.py", self.root)
+
+
 class Format(Tidy):
     def setUp(self):
         super().setUp()

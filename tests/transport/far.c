@@ -22,7 +22,7 @@ _Atomic uint64_t far_spoiled, far_refused;
 _Thread_local bool far_delivers;
 
 /* A put on its way. */
-struct entry {
+struct far_entry {
 	size_t offset, bytes, done;
 	const uint8_t *src;
 	bool notify, signal;
@@ -55,7 +55,7 @@ struct far_link {
 	struct far_export *export; /* NULL: the connector exports nothing */
 	struct mst_region *lent;   /* the connector's, for that */
 	bool lost, told_lost;
-	struct entry *entry; /* a ring, oldest first: delivered ones, then those on their way */
+	struct far_entry *entry; /* a ring, oldest first: delivered ones, then those on their way */
 	uint32_t size, head, count, delivered;
 	uint32_t room; /* on their way, at most */
 };
@@ -119,7 +119,7 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 
 /* ---- links ---- */
 
-static struct entry *entry_at(const struct far_link *l, uint32_t index)
+static struct far_entry *entry_at(const struct far_link *l, uint32_t index)
 {
 	return &l->entry[(l->head + index) % l->size];
 }
@@ -359,7 +359,7 @@ static int put(struct mst_link *link, const struct mst_put *put)
 		memcpy(there, put->src, put->bytes);
 		link->copied += put->bytes;
 	}
-	*entry_at(l, l->count++) = (struct entry){
+	*entry_at(l, l->count++) = (struct far_entry){
 		.offset = put->offset,
 		.bytes = put->bytes,
 		.src = apart ? put->src : there,
@@ -385,7 +385,7 @@ static bool is_stuck(const struct far_link *l)
 }
 
 /* A piece of an entry, which lands in one place. False: it cannot go now. */
-static bool deliver_piece(struct far_link *l, struct entry *e, size_t bytes)
+static bool deliver_piece(struct far_link *l, struct far_entry *e, size_t bytes)
 {
 	size_t offset = e->offset + e->done;
 	bool apart = l->lent == NULL && l->export != NULL && bytes > 0 &&
@@ -414,7 +414,7 @@ static void deliver(struct far_link *l)
 
 	far_delivers = true;
 	while (left > 0 && !is_stuck(l)) {
-		struct entry *e = entry_at(l, l->delivered);
+		struct far_entry *e = entry_at(l, l->delivered);
 		size_t bytes = e->bytes - e->done < left ? e->bytes - e->done : left;
 		if (!deliver_piece(l, e, bytes))
 			break;
@@ -427,7 +427,7 @@ static void deliver(struct far_link *l)
 static bool take_sent(struct far_link *l, struct mst_net_event *ev)
 {
 	while (l->delivered > 0 && mst_now_ns() >= entry_at(l, 0)->sent_ns) {
-		const struct entry *e = entry_at(l, 0);
+		const struct far_entry *e = entry_at(l, 0);
 		if (e->watched && sum_of(e->src, e->bytes) != e->sum)
 			atomic_fetch_add(&far_spoiled, 1);
 		*ev = (struct mst_net_event){ .kind = MST_SENT,

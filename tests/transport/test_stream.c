@@ -18,7 +18,7 @@
 static const struct mst_stream_ops *ops = &mst_tcp;
 
 /* Both ends of a connection, and where it was made. */
-struct pair {
+struct stream_pair {
 	struct mst_listener *listener;
 	struct mst_stream *caller, *answerer;
 	char bound[64], peer[64];
@@ -31,7 +31,7 @@ static void await(int fd, short events)
 	CU_ASSERT_EQUAL(poll(&p, 1, 5000), 1);
 }
 
-static void pair_at(struct pair *p, const char *address)
+static void pair_at(struct stream_pair *p, const char *address)
 {
 	CU_ASSERT_EQUAL_FATAL(ops->listen(address, &p->listener, p->bound, sizeof(p->bound)), 0);
 	CU_ASSERT_EQUAL_FATAL(ops->connect(p->bound, MST_SECOND, &p->caller), 0);
@@ -39,12 +39,12 @@ static void pair_at(struct pair *p, const char *address)
 	CU_ASSERT_EQUAL_FATAL(ops->accept(p->listener, &p->answerer, p->peer, sizeof(p->peer)), 0);
 }
 
-static void pair_open(struct pair *p)
+static void pair_open(struct stream_pair *p)
 {
 	pair_at(p, "127.0.0.1:0");
 }
 
-static void pair_close(struct pair *p)
+static void pair_close(struct stream_pair *p)
 {
 	ops->close(p->caller);
 	ops->close(p->answerer);
@@ -53,7 +53,7 @@ static void pair_close(struct pair *p)
 
 static void bytes_come_in_order(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	char got[16];
 
 	pair_open(&p);
@@ -68,7 +68,7 @@ static void bytes_come_in_order(void)
 
 static void nothing_there_is_eagain(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	struct mst_stream *more;
 	char got;
 
@@ -80,7 +80,7 @@ static void nothing_there_is_eagain(void)
 
 static void the_end_is_told_after_the_last_byte(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	char got[4];
 
 	pair_open(&p);
@@ -97,7 +97,7 @@ static void the_end_is_told_after_the_last_byte(void)
 /* Had this raised SIGPIPE, the whole program would be gone. */
 static void sending_to_the_dead_is_epipe(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	ssize_t rc = 0;
 
 	pair_open(&p);
@@ -114,7 +114,7 @@ static void sending_to_the_dead_is_epipe(void)
 static void a_full_stream_is_eagain_and_loses_nothing(void)
 {
 	static char block[65536], got[65536];
-	struct pair p;
+	struct stream_pair p;
 	size_t sent = 0, received = 0;
 	ssize_t rc;
 
@@ -134,7 +134,7 @@ static void a_full_stream_is_eagain_and_loses_nothing(void)
 
 static void addresses_are_told(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	int port;
 
 	pair_open(&p);
@@ -146,7 +146,7 @@ static void addresses_are_told(void)
 
 static void a_name_will_do(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	char address[80];
 
 	pair_open(&p);
@@ -161,7 +161,7 @@ static void version_six_has_brackets(void)
 {
 	struct mst_listener *l;
 	char bound[64];
-	struct pair p;
+	struct stream_pair p;
 
 	int rc = ops->listen("[::1]:0", &l, bound, sizeof(bound));
 	if (rc == -EADDRNOTAVAIL || rc == -EAFNOSUPPORT) {
@@ -242,7 +242,7 @@ static void connect_keeps_its_time(void)
 
 static void no_descriptor_is_inherited_or_delays(void)
 {
-	struct pair p;
+	struct stream_pair p;
 	int on = 0;
 	socklen_t len = sizeof(on);
 

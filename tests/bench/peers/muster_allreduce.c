@@ -16,7 +16,7 @@
 #include "muster/muster.h"
 #include "tests/bench/peers/meter.h"
 
-struct worker {
+struct allreduce_worker {
 	struct meter *meter;
 	struct muster *m;
 	struct muster_outcome out;
@@ -27,14 +27,14 @@ struct worker {
 	uint64_t before_version;
 };
 
-static int fail(const struct worker *w, const char *what)
+static int fail(const struct allreduce_worker *w, const char *what)
 {
 	fprintf(stderr, "muster_allreduce: %s: %s\n", what, muster_error(w->m));
 	return -1;
 }
 
 /* The call that is measured: push until the new result is readable. */
-static int exchange(struct worker *w)
+static int exchange(struct allreduce_worker *w)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1, .full = true };
 	int rc = 0;
@@ -63,7 +63,7 @@ static uint64_t ranks_in(const struct muster_outcome *out)
 }
 
 /* A version is computed on the one before it, whose number is its gradients' tag. */
-static int check(struct worker *w)
+static int check(struct allreduce_worker *w)
 {
 	const struct muster_job *job = muster_job(w->m);
 	const float *result = w->own_buffers ? w->result : w->out.result;
@@ -85,7 +85,7 @@ static int check(struct worker *w)
 	return 0;
 }
 
-static int steps(struct worker *w)
+static int steps(struct allreduce_worker *w)
 {
 	int rc = 0;
 
@@ -109,7 +109,7 @@ static int steps(struct worker *w)
 	return rc;
 }
 
-static int buffers_make(struct worker *w)
+static int buffers_make(struct allreduce_worker *w)
 {
 	if (w->own_buffers) {
 		w->gradient = calloc(w->elems, sizeof(float));
@@ -122,7 +122,7 @@ static int buffers_make(struct worker *w)
 		       : 0;
 }
 
-static int run(struct worker *w)
+static int run(struct allreduce_worker *w)
 {
 	struct muster_options options = MUSTER_OPTIONS;
 
@@ -141,7 +141,7 @@ static int run(struct worker *w)
 
 int main(int argc, char **argv)
 {
-	struct worker w = { .meter = meter_open(argc, argv), .out = MUSTER_OUTCOME };
+	struct allreduce_worker w = { .meter = meter_open(argc, argv), .out = MUSTER_OUTCOME };
 
 	if (w.meter == NULL)
 		return 2;

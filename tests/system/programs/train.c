@@ -18,7 +18,7 @@
 #define ELEMS 777
 #define BATCH 2
 
-struct worker {
+struct train_worker {
 	struct muster *muster;
 	bool workers_own;
 	uint64_t last;    /* rank 0 ends the job there */
@@ -26,7 +26,7 @@ struct worker {
 	unsigned batches, applied;
 };
 
-static int complain(const struct worker *w, const char *what)
+static int complain(const struct train_worker *w, const char *what)
 {
 	fprintf(stderr, "train: rank %u at version %llu: %s\n", muster_job(w->muster)->rank,
 		(unsigned long long)w->version, what);
@@ -35,7 +35,7 @@ static int complain(const struct worker *w, const char *what)
 
 static int compute(void *ctx, void *grad, struct muster_contribution *c)
 {
-	struct worker *w = ctx;
+	struct train_worker *w = ctx;
 	float *g = grad, mine = (float)(muster_job(w->muster)->rank + 1);
 
 	for (int i = 0; i < ELEMS; i++)
@@ -72,7 +72,7 @@ static double mean_of(const struct muster_outcome *out)
 
 static int apply(void *ctx, const struct muster_outcome *out)
 {
-	struct worker *w = ctx;
+	struct train_worker *w = ctx;
 	const float *result = out->result;
 
 	w->applied++;
@@ -92,7 +92,7 @@ static int apply(void *ctx, const struct muster_outcome *out)
 
 /* The job is over: the last outcome can be had again, and rank 0 had enough where it said. What the
  * others had pushed by then still counts, so there may be one version more. */
-static int check_end(struct worker *w)
+static int check_end(struct train_worker *w)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
 
@@ -105,7 +105,7 @@ static int check_end(struct worker *w)
 	return 0;
 }
 
-static int work(struct worker *w)
+static int work(struct train_worker *w)
 {
 	static const float start[ELEMS];
 	struct muster_hooks hooks = {
@@ -126,7 +126,7 @@ static int work(struct worker *w)
 int main(int argc, char **argv)
 {
 	struct muster_options options = MUSTER_OPTIONS;
-	struct worker w = { .workers_own = argc == 3 && strcmp(argv[1], "workers") == 0 };
+	struct train_worker w = { .workers_own = argc == 3 && strcmp(argv[1], "workers") == 0 };
 
 	if (argc != 3)
 		return 2;

@@ -37,7 +37,7 @@
 #define PATH_LEN 512u
 #define ANY "-"
 
-struct stage {
+struct trip_stage {
 	char when[8], what[8], kind[8], rank[8];
 	uint64_t version; /* 0: any */
 	uint64_t count;
@@ -58,13 +58,13 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address);
 
 static const struct mst_transport *real; /* of this process: there is one */
 static struct mst_transport ours;
-static struct stage stages[STAGES_MAX];
+static struct trip_stage stages[STAGES_MAX];
 static unsigned stage_count, stage_now;
 static char base[PATH_LEN]; /* FOLDER/NAME */
 
 /* ---- the plan ---- */
 
-static bool stage_read(const char *line, struct stage *s)
+static bool stage_read(const char *line, struct trip_stage *s)
 {
 	char count[24];
 
@@ -119,7 +119,7 @@ static void hold(void)
 	}
 }
 
-static bool rank_fits(const struct stage *s, const struct mst_link *link)
+static bool rank_fits(const struct trip_stage *s, const struct mst_link *link)
 {
 	if (strcmp(s->rank, ANY) == 0)
 		return true;
@@ -132,7 +132,7 @@ static void pass(const char *when, const struct moment *m)
 {
 	if (stage_now == stage_count)
 		return;
-	struct stage *s = &stages[stage_now];
+	struct trip_stage *s = &stages[stage_now];
 	if (strcmp(s->when, when) != 0 || strcmp(s->what, m->what) != 0)
 		return;
 	if (strcmp(s->kind, ANY) != 0 && strcmp(s->kind, m->kind) != 0)

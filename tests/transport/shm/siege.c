@@ -14,23 +14,23 @@
 
 const struct mst_lanes lanes = { 4096, 8192, 4, 4 };
 
-struct house house_open(void)
+struct shm_target target_open(void)
 {
 	struct mst_net_cfg cfg = { .published_bytes = 4096, .links_max = 4 };
-	struct house h;
+	struct shm_target h;
 
 	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &h.net), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(h.net, &h.listener), 0);
 	return h;
 }
 
-void house_close(struct house *h)
+void target_close(struct shm_target *h)
 {
 	mst_shm.listener->close(h->listener);
 	mst_shm.net_close(h->net);
 }
 
-int call(const struct house *h)
+int call(const struct shm_target *h)
 {
 	struct sockaddr_un at;
 	socklen_t len;
@@ -95,7 +95,7 @@ int answer_to(int s)
 	return rc < 0 ? rc : welcome.error;
 }
 
-void siege_lay(struct siege *g)
+void siege_lay(struct shm_siege *g)
 {
 	struct mst_link_request request;
 	int fd = good_memfd();
@@ -109,7 +109,7 @@ void siege_lay(struct siege *g)
 	CU_ASSERT_EQUAL(mst_shm.attach(g->house.net, g->link), 0);
 }
 
-void siege_lift(struct siege *g)
+void siege_lift(struct shm_siege *g)
 {
 	mst_shm.detach(g->link);
 	mst_shm.link_free(g->link);
@@ -122,9 +122,9 @@ void set(_Atomic uint32_t *word, uint32_t value)
 	atomic_store_explicit(word, value, memory_order_release);
 }
 
-void expect_lost(struct siege *g, int error)
+void expect_lost(struct shm_siege *g, int error)
 {
-	struct siege other = { .house = g->house };
+	struct shm_siege other = { .house = g->house };
 	struct mst_net_event ev[4];
 
 	siege_lay(&other);

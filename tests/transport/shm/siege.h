@@ -12,14 +12,14 @@
 
 extern const struct mst_lanes lanes; /* of a link that is in order */
 
-struct house { /* what is besieged */
+struct shm_target { /* what is besieged */
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 };
 
-struct house house_open(void);
-void house_close(struct house *h);
-int call(const struct house *h);
+struct shm_target target_open(void);
+void target_close(struct shm_target *h);
+int call(const struct shm_target *h);
 struct mst_shm_hello hello_of(const struct mst_lanes *l);
 size_t memory_bytes(void); /* of a link with those lanes */
 int memfd_of(size_t bytes, unsigned flags, int seals);
@@ -30,18 +30,18 @@ void say(int s, struct mst_shm_hello hello, int fd, unsigned fds);
 int answer_to(int s);
 
 /* A link whose other end is this mapping and this socket. */
-struct siege {
-	struct house house;
+struct shm_siege {
+	struct shm_target house;
 	struct mst_link *link;
 	struct mst_shm_control *control;
 	int socket;
 };
 
-void siege_lay(struct siege *g);
-void siege_lift(struct siege *g);
+void siege_lay(struct shm_siege *g);
+void siege_lift(struct shm_siege *g);
 void set(_Atomic uint32_t *word, uint32_t value);
 /* The link is lost with @error, and another one of the same net goes on. */
-void expect_lost(struct siege *g, int error);
+void expect_lost(struct shm_siege *g, int error);
 
 /* Entries of a directory; its own descriptor, for /proc/self/fd, is counted each time alike. */
 int entries(const char *path);

@@ -28,7 +28,7 @@ static int memfd_of(size_t bytes, int seals)
 	return fd;
 }
 
-struct impostor {
+struct shm_impostor {
 	int listener;
 	struct mst_shm_welcome welcome; /* what it answers, */
 	size_t bytes;                   /* of the welcome, */
@@ -38,7 +38,7 @@ struct impostor {
 
 static void *answer_once(void *arg)
 {
-	struct impostor *it = arg;
+	struct shm_impostor *it = arg;
 	struct mst_shm_fd_message p = { .body = &it->welcome, .bytes = it->bytes };
 	int s = accept4(it->listener, NULL, NULL, SOCK_CLOEXEC);
 
@@ -50,7 +50,7 @@ static void *answer_once(void *arg)
 }
 
 /* What comes of a dial that the impostor answers. */
-static int dial_impostor(struct impostor *it)
+static int dial_impostor(struct shm_impostor *it)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
 	char address[MST_SHM_PATH_LEN];
@@ -82,9 +82,9 @@ static int dial_impostor(struct impostor *it)
 }
 
 /* One that answers as it should, with a page of published memory. */
-static struct impostor impostor(void)
+static struct shm_impostor impostor(void)
 {
-	return (struct impostor){
+	return (struct shm_impostor){
 		.welcome = { MST_SHM_MAGIC, MST_SHM_VERSION, .published_bytes = 4096 },
 		.bytes = sizeof(struct mst_shm_welcome),
 		.fds = MST_SHM_WELCOME_FDS,
@@ -100,7 +100,7 @@ static void welcome_out_of_order_is_refused(void)
 	enum { CASES = sizeof(error) / sizeof(error[0]) };
 
 	for (int i = 0; i < CASES; i++) {
-		struct impostor it = impostor();
+		struct shm_impostor it = impostor();
 		it.welcome.magic += i == 1;
 		it.welcome.version += i == 2;
 		it.welcome.error = i == 3 ? -EACCES : 0;
@@ -124,7 +124,7 @@ static void published_memory_of_the_wrong_kind_is_refused(void)
 			      open("/dev/zero", O_RDWR | O_CLOEXEC) };
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct impostor it = impostor();
+		struct shm_impostor it = impostor();
 		close(it.fd);
 		it.fd = wrong[i];
 		CU_ASSERT_EQUAL(dial_impostor(&it), -EPROTO);

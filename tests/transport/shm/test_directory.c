@@ -53,17 +53,17 @@ static void end(void)
 }
 
 /* A net and its listener, for the group if that is not -1. */
-struct house {
+struct directory_listener {
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 	int rc;
 };
 
-static struct house house_open(int64_t group)
+static struct directory_listener directory_listener_open(int64_t group)
 {
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
 	struct mst_net_cfg cfg = { .links_max = 1, .fabric = &fabric };
-	struct house h = { 0 };
+	struct directory_listener h = { 0 };
 
 	fabric.group = group;
 	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &h.net), 0);
@@ -72,7 +72,7 @@ static struct house house_open(int64_t group)
 	return h;
 }
 
-static void house_close(struct house *h)
+static void directory_listener_close(struct directory_listener *h)
 {
 	mst_shm.listener->close(h->listener);
 	mst_shm.net_close(h->net);
@@ -80,14 +80,14 @@ static void house_close(struct house *h)
 
 static void expect_refused(int64_t group, int error, const char *words)
 {
-	struct house h = house_open(group);
+	struct directory_listener h = directory_listener_open(group);
 	bool said = strstr(mst_why(), words) != NULL;
 
 	CU_ASSERT_EQUAL(h.rc, error);
 	CU_ASSERT(said);
 	if (h.rc != error || !said)
 		printf("\n\t%s: %d: %s\n", words, h.rc, mst_why());
-	house_close(&h);
+	directory_listener_close(&h);
 }
 
 static mode_t mode_of(const char *path)
@@ -102,16 +102,16 @@ static void a_listener_is_a_file_for_this_user_alone(void)
 {
 	begin();
 	mode_t was = umask(0);
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 	CU_ASSERT_EQUAL_FATAL(h.rc, 0);
 	CU_ASSERT_EQUAL(strncmp(h.listener->address, directory, strlen(directory)), 0);
 	CU_ASSERT_EQUAL(mode_of(directory), 0700);
 	CU_ASSERT_EQUAL(mode_of(h.listener->address), 0600);
-	struct house other = house_open(-1);
+	struct directory_listener other = directory_listener_open(-1);
 	CU_ASSERT_EQUAL(sockets(), 2);
-	house_close(&other);
+	directory_listener_close(&other);
 	CU_ASSERT_EQUAL(sockets(), 1);
-	house_close(&h);
+	directory_listener_close(&h);
 	(void)umask(was);
 	end();
 }
@@ -122,10 +122,10 @@ static void without_a_login_it_is_in_tmp(void)
 
 	(void)snprintf(wanted, sizeof(wanted), "/tmp/muster-%u/", (unsigned)geteuid());
 	(void)unsetenv("XDG_RUNTIME_DIR");
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 	CU_ASSERT_EQUAL_FATAL(h.rc, 0);
 	CU_ASSERT_EQUAL(strncmp(h.listener->address, wanted, strlen(wanted)), 0);
-	house_close(&h);
+	directory_listener_close(&h);
 }
 
 static void directories_that_let_others_in_are_refused(void)
@@ -188,7 +188,7 @@ static int as(uid_t uid, gid_t gid, int (*f)(const void *), const void *arg)
 
 static int open_listener(const void *words)
 {
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 
 	if (words == NULL)
 		return h.rc == 0 ? 0 : 1;
@@ -229,7 +229,7 @@ static int connect_to(const void *address)
 static int dial_listener(const void *address)
 {
 	struct mst_dial dial = { .address = address, .timeout_ns = 1 };
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 	struct mst_link *link;
 	int rc = mst_shm.dial(h.net, &dial, &link);
 
@@ -240,14 +240,14 @@ static void strangers_do_not_reach_a_listener(void)
 {
 	begin();
 	CU_ASSERT_EQUAL(chmod(runtime, 0755), 0);
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 	CU_ASSERT_EQUAL_FATAL(h.rc, 0);
 	CU_ASSERT_EQUAL(connect_to(h.listener->address), 0);
 	if (geteuid() == 0) {
 		CU_ASSERT_EQUAL(as(STRANGER, TEAM, connect_to, h.listener->address), EACCES);
 		CU_ASSERT_EQUAL(as(STRANGER, TEAM, dial_listener, h.listener->address), EACCES);
 	}
-	house_close(&h);
+	directory_listener_close(&h);
 	end();
 }
 
@@ -259,7 +259,7 @@ static void a_group_reaches_a_listener_that_is_for_it(void)
 		end();
 		return;
 	}
-	struct house h = house_open(TEAM);
+	struct directory_listener h = directory_listener_open(TEAM);
 	CU_ASSERT_EQUAL_FATAL(h.rc, 0);
 	CU_ASSERT_EQUAL(mode_of(directory), 0750);
 	CU_ASSERT_EQUAL(mode_of(h.listener->address), 0660);
@@ -267,7 +267,7 @@ static void a_group_reaches_a_listener_that_is_for_it(void)
 	CU_ASSERT_EQUAL(as(STRANGER, STRANGER, connect_to, h.listener->address), EACCES);
 	expect_refused(TEAM + 1, -EPERM, "is of group 54322, and --shm-group says 54323: chgrp");
 	expect_refused(-1, -EPERM, "has mode 0750, and must have 0700 without --shm-group");
-	house_close(&h);
+	directory_listener_close(&h);
 	end();
 }
 
@@ -296,7 +296,7 @@ static void strangers_at_an_open_listener_are_sent_away(void)
 	int status = -1;
 
 	begin();
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 	CU_ASSERT_EQUAL_FATAL(h.rc, 0);
 	CU_ASSERT_EQUAL(chmod(runtime, 0755) | chmod(directory, 0755), 0);
 	CU_ASSERT_EQUAL(chmod(h.listener->address, 0666), 0);
@@ -310,7 +310,7 @@ static void strangers_at_an_open_listener_are_sent_away(void)
 	}
 	if (child > 0)
 		CU_ASSERT(WIFEXITED(status) && WEXITSTATUS(status) == EACCES);
-	house_close(&h);
+	directory_listener_close(&h);
 	end();
 }
 
@@ -333,20 +333,20 @@ static void what_killed_servers_left_is_removed(void)
 	char other[80];
 
 	begin();
-	struct house alive = house_open(-1);
+	struct directory_listener alive = directory_listener_open(-1);
 	be_killed();
 	be_killed();
 	CU_ASSERT_EQUAL(sockets(), 2); /* the second removed the first one's */
 	(void)snprintf(other, sizeof(other), "%s/notes.txt", directory);
 	int notes = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	struct house h = house_open(-1);
+	struct directory_listener h = directory_listener_open(-1);
 	CU_ASSERT_EQUAL(h.rc, 0);
 	CU_ASSERT_EQUAL(sockets(), 3); /* the two that live, and what is none of a server's */
 	CU_ASSERT_EQUAL(connect_to(alive.listener->address), 0);
 	CU_ASSERT_EQUAL(unlink(other), 0);
 	close(notes);
-	house_close(&h);
-	house_close(&alive);
+	directory_listener_close(&h);
+	directory_listener_close(&alive);
 	end();
 }
 

@@ -32,7 +32,7 @@ uint64_t __wrap_mst_now_ns(void)
 /* One who says this is not shown to the owner of the listener, and hears that it is not welcome. */
 static void expect_unseen(const struct mst_shm_hello *hello, int fd, unsigned fds)
 {
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	struct mst_link_request request;
 	int s = call(&h);
 
@@ -41,7 +41,7 @@ static void expect_unseen(const struct mst_shm_hello *hello, int fd, unsigned fd
 	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
 	CU_ASSERT(answer_to(s) < 0);
 	close(s);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void memory_of_the_wrong_kind_is_refused(void)
@@ -138,7 +138,7 @@ static void lengths_that_come_round_are_refused(void)
 
 static void other_version_is_told_so(void)
 {
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	struct mst_shm_hello hello = hello_of(&lanes);
 	struct mst_link_request request;
 	int s = call(&h);
@@ -148,12 +148,12 @@ static void other_version_is_told_so(void)
 	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
 	CU_ASSERT_EQUAL(answer_to(s), -EPROTONOSUPPORT);
 	close(s);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void rubbish_and_silence_keep_nobody_out(void)
 {
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	char rubbish[3000];
 	int silent[200];
 	struct mst_link_request request;
@@ -183,12 +183,12 @@ static void rubbish_and_silence_keep_nobody_out(void)
 	CU_ASSERT_EQUAL(answer_to(silent[100]), -EACCES);
 	for (int i = 0; i < 200; i++)
 		close(silent[i]);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void silent_caller_is_sent_away_in_time(void)
 {
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	struct mst_link_request request;
 	int s = call(&h);
 
@@ -197,13 +197,13 @@ static void silent_caller_is_sent_away_in_time(void)
 	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
 	CU_ASSERT_EQUAL(answer_to(s), -ETIMEDOUT);
 	close(s);
-	house_close(&h);
+	target_close(&h);
 }
 
 /* The oldest silent caller makes room for the next; one that has been shown does not. */
 static void callers_that_were_shown_keep_their_place(void)
 {
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	struct mst_link_request request[CALLERS + 2];
 	int s[CALLERS + 2];
 
@@ -232,7 +232,7 @@ static void callers_that_were_shown_keep_their_place(void)
 	stands_at_ns = 0;
 	for (int i = 0; i < CALLERS + 2; i++)
 		close(s[i]);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void impossible_tail_is_a_lost_link(void)
@@ -240,20 +240,20 @@ static void impossible_tail_is_a_lost_link(void)
 	static const uint32_t tails[] = { 5, 8, 100, 0x80000000u, UINT32_MAX };
 
 	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
-		struct siege g = { .house = house_open() };
+		struct shm_siege g = { .house = target_open() };
 		siege_lay(&g);
 		set(&g.control->up.tail, tails[i]);
 		expect_lost(&g, -EPROTO);
 		set(&g.control->up.tail, 1); /* too late */
 		CU_ASSERT_EQUAL(mst_shm.poll(g.house.net, &(struct mst_net_event){ 0 }, 1), 0);
 		siege_lift(&g);
-		house_close(&g.house);
+		target_close(&g.house);
 	}
 }
 
 static void tail_that_goes_back_is_a_lost_link(void)
 {
-	struct siege g = { .house = house_open() };
+	struct shm_siege g = { .house = target_open() };
 	struct mst_net_event ev[4];
 
 	siege_lay(&g);
@@ -262,7 +262,7 @@ static void tail_that_goes_back_is_a_lost_link(void)
 	set(&g.control->up.tail, 2);
 	expect_lost(&g, -EPROTO);
 	siege_lift(&g);
-	house_close(&g.house);
+	target_close(&g.house);
 }
 
 static void impossible_head_is_a_lost_link(void)
@@ -271,7 +271,7 @@ static void impossible_head_is_a_lost_link(void)
 	struct mst_put put = { .notify = true };
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		struct siege g = { .house = house_open() };
+		struct shm_siege g = { .house = target_open() };
 		siege_lay(&g);
 		for (int k = 0; k < 4; k++)
 			CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), 1);
@@ -280,24 +280,24 @@ static void impossible_head_is_a_lost_link(void)
 		CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), -EPIPE);
 		expect_lost(&g, -EPROTO);
 		siege_lift(&g);
-		house_close(&g.house);
+		target_close(&g.house);
 	}
 }
 
 static void words_on_the_socket_are_a_lost_link(void)
 {
-	struct siege g = { .house = house_open() };
+	struct shm_siege g = { .house = target_open() };
 
 	siege_lay(&g);
 	CU_ASSERT_EQUAL(send(g.socket, "hello?", 6, 0), 6);
 	expect_lost(&g, -EPROTO);
 	siege_lift(&g);
-	house_close(&g.house);
+	target_close(&g.house);
 }
 
 static void hole_punched_in_the_memory_reads_as_zero(void)
 {
-	struct siege g = { .house = house_open() };
+	struct shm_siege g = { .house = target_open() };
 	struct mst_net_event ev;
 	int fd = good_memfd();
 	struct mst_link_request request;
@@ -318,14 +318,14 @@ static void hole_punched_in_the_memory_reads_as_zero(void)
 	expect_lost(&g, -EPROTO); /* the tail went back, to 0 */
 	close(fd);
 	siege_lift(&g);
-	house_close(&g.house);
+	target_close(&g.house);
 }
 
 /* The descriptor that the connector gets to hear the acceptor's notify descriptor by: nobody can
  * ring with it, and the notify descriptor it rings itself is one that the acceptor never reads. */
 static void notify_fds_cannot_make_the_acceptor_block(void)
 {
-	struct siege g = { .house = house_open() };
+	struct shm_siege g = { .house = target_open() };
 	struct mst_shm_welcome welcome;
 	struct mst_shm_fd_message p = { .body = &welcome, .bytes = sizeof(welcome) };
 	uint64_t full = UINT64_MAX - 1;
@@ -348,7 +348,7 @@ static void notify_fds_cannot_make_the_acceptor_block(void)
 	CU_ASSERT_EQUAL(mst_shm.poll(g.house.net, &(struct mst_net_event){ 0 }, 1), 1);
 	mst_shm_fd_message_close(&p);
 	siege_lift(&g);
-	house_close(&g.house);
+	target_close(&g.house);
 }
 
 /* Lets this process open @more descriptors. Return: the limit that there was. */
@@ -368,7 +368,7 @@ static struct rlimit leave_descriptors(rlim_t more)
 static void want_of_descriptors_passes(void)
 {
 	CU_ASSERT_EQUAL(fds_in_the_end(fds_at_first), fds_at_first);
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	struct mst_link *link = NULL;
 	struct mst_link_request request;
 	int first = call(&h), second = call(&h);
@@ -389,7 +389,7 @@ static void want_of_descriptors_passes(void)
 	mst_shm.link_free(link);
 	close(first);
 	close(second);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void nothing_is_left_behind(void)
@@ -398,13 +398,13 @@ static void nothing_is_left_behind(void)
 	int maps = entries("/proc/self/map_files");
 
 	for (int i = 0; i < 300; i++) {
-		struct siege g = { .house = house_open() };
+		struct shm_siege g = { .house = target_open() };
 		siege_lay(&g);
 		siege_lift(&g);
 		siege_lay(&g);
 		siege_lift(&g);
 		int unanswered = call(&g.house);
-		house_close(&g.house);
+		target_close(&g.house);
 		close(unanswered);
 	}
 	CU_ASSERT_EQUAL(fds_in_the_end(fds), fds);

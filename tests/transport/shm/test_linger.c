@@ -68,8 +68,8 @@ enum when { WITH_THE_HELLO, BEHIND_THE_HELLO, NEVER_ACCEPTED, WHEN_COUNT };
 /* One caller passes @fd; then another, who does nothing wrong, comes and is let in. */
 static void expect_no_wait_for_a_caller(enum when when, int fd)
 {
-	struct house h = house_open();
-	struct siege good = { .house = h };
+	struct shm_target h = target_open();
+	struct shm_siege good = { .house = h };
 	struct mst_link_request request;
 	int s = call(&h);
 	uint64_t begin = mst_now_ns();
@@ -90,7 +90,7 @@ static void expect_no_wait_for_a_caller(enum when when, int fd)
 		siege_lay(&good);
 		siege_lift(&good);
 	}
-	house_close(&h);
+	target_close(&h);
 	CU_ASSERT(mst_now_ns() - begin < SOON_NS);
 }
 
@@ -106,13 +106,13 @@ static void callers_that_linger_hold_nobody_up(void)
 static void links_that_linger_hold_nobody_up(void)
 {
 	for (int i = 0; i < 2; i++) {
-		struct siege g = { .house = house_open() };
+		struct shm_siege g = { .house = target_open() };
 		siege_lay(&g);
 		uint64_t begin = mst_now_ns();
 		pass(g.socket, i == 0 ? lingering() : with_lingering_inside());
 		expect_lost(&g, -EPROTO);
 		siege_lift(&g);
-		struct siege next = { .house = g.house };
+		struct shm_siege next = { .house = g.house };
 		siege_lay(&next);
 		mst_shm.detach(next.link);
 		struct pollfd end = { .fd = next.socket, .events = POLLRDHUP };
@@ -121,7 +121,7 @@ static void links_that_linger_hold_nobody_up(void)
 		mst_shm.link_free(next.link);
 		munmap(next.control, memory_bytes());
 		close(next.socket);
-		house_close(&g.house);
+		target_close(&g.house);
 		CU_ASSERT(mst_now_ns() - begin < SOON_NS);
 	}
 }
@@ -131,7 +131,7 @@ static void links_that_linger_hold_nobody_up(void)
 static void what_lingers_is_closed_at_once(void)
 {
 	CU_ASSERT_EQUAL(fds_in_the_end(fds_at_first), fds_at_first);
-	struct house h = house_open();
+	struct shm_target h = target_open();
 	struct mst_link_request request;
 	int fds = entries("/proc/self/fd");
 	int s = call(&h);
@@ -147,7 +147,7 @@ static void what_lingers_is_closed_at_once(void)
 	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
 	close(s);
 	CU_ASSERT_EQUAL(fds_in_the_end(fds + 1), fds + 1); /* the far end */
-	house_close(&h);
+	target_close(&h);
 }
 
 static CU_TestInfo cases[] = {

@@ -9,8 +9,9 @@
 /* The middle page of three is exported. */
 #define PAGE ((size_t)4096)
 struct exporter {
-	struct house h; /* the hostile one's */
-	struct siege g; /* its far end is the house's, who strikes: both the other way round */
+	struct verbs_target h; /* the hostile one's */
+	struct verbs_siege
+		g; /* its far end is the house's, who strikes: both the other way round */
 	uint8_t *own;
 };
 
@@ -20,7 +21,7 @@ static void exporter_open(struct exporter *x)
 	struct mst_link_request request;
 	struct mst_region *region;
 
-	x->h = house_open();
+	x->h = target_open();
 	x->own = canary_map(NULL, 3 * PAGE);
 	CU_ASSERT_EQUAL_FATAL(mst_region_register(&d.net->domain, x->own, 3 * PAGE, &region), 0);
 	d.export = (struct mst_export){ region, PAGE, PAGE, 100 };
@@ -47,7 +48,7 @@ static void exporter_close(struct exporter *x)
 	mst_verbs.link_free(x->g.far);
 	siege_drop_near(&x->g);
 	mst_verbs.net_close(x->g.net);
-	house_close(&x->h);
+	target_close(&x->h);
 	munmap(x->g.arms, ARMS_BYTES);
 	munmap(x->own, 3 * PAGE);
 }

@@ -15,7 +15,7 @@
 #define REJECT_BY_CONSUMER 28
 #define NO_QUEUE_PAIR 0xabcd00u /* nobody has this number, nor the thousand that follow */
 
-struct caller {
+struct raw_caller {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	struct mst_verbs_answer answer;
@@ -37,7 +37,7 @@ static struct mst_verbs_request request_of(const struct mst_lanes *l)
 }
 
 /* The next event's kind; -1: none within @ms. */
-static int next_event(struct caller *c, int ms)
+static int next_event(struct raw_caller *c, int ms)
 {
 	struct pollfd pfd = { .fd = c->channel->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
@@ -55,29 +55,29 @@ static int next_event(struct caller *c, int ms)
 	return kind;
 }
 
-static void caller_open(struct caller *c)
+static void caller_open(struct raw_caller *c)
 {
-	*c = (struct caller){ .channel = rdma_create_event_channel() };
+	*c = (struct raw_caller){ .channel = rdma_create_event_channel() };
 	CU_ASSERT_PTR_NOT_NULL_FATAL(c->channel);
 	CU_ASSERT_EQUAL_FATAL(rdma_create_id(c->channel, &c->id, NULL, RDMA_PS_TCP), 0);
 }
 
-static void caller_hang_up(struct caller *c)
+static void caller_hang_up(struct raw_caller *c)
 {
 	if (c->id != NULL)
 		rdma_destroy_id(c->id);
 	c->id = NULL;
 }
 
-static void caller_close(struct caller *c)
+static void caller_close(struct raw_caller *c)
 {
 	caller_hang_up(c);
 	rdma_destroy_event_channel(c->channel);
 }
 
 /* Asks for the listener's rail @rail with so much of @q. */
-static void call_at(const struct house *h, uint32_t rail, struct caller *c, const void *q,
-		    size_t bytes)
+static void call_at(const struct verbs_target *h, uint32_t rail, struct raw_caller *c,
+		    const void *q, size_t bytes)
 {
 	static uint32_t calls; /* one number twice would be a connection of before */
 	struct mst_verbs_addresses at;
@@ -96,13 +96,14 @@ static void call_at(const struct house *h, uint32_t rail, struct caller *c, cons
 	CU_ASSERT_EQUAL(rdma_connect(c->id, &conn), 0);
 }
 
-static void call(const struct house *h, struct caller *c, const struct mst_verbs_request *q)
+static void call(const struct verbs_target *h, struct raw_caller *c,
+		 const struct mst_verbs_request *q)
 {
 	call_at(h, 0, c, q, sizeof(*q));
 }
 
 /* The caller hears this from the listener, whose owner sees nobody. */
-static void expect_answer(const struct house *h, struct caller *c, int error)
+static void expect_answer(const struct verbs_target *h, struct raw_caller *c, int error)
 {
 	struct mst_link_request request;
 	int kind = -1;
@@ -121,9 +122,9 @@ static void expect_answer(const struct house *h, struct caller *c, int error)
 }
 
 /* Somebody in order comes, and goes again. */
-static void expect_open(const struct house *h)
+static void expect_open(const struct verbs_target *h)
 {
-	struct siege honest;
+	struct verbs_siege honest;
 
 	siege_lay(h, &honest, &usual_lanes);
 	expect_alive(h, &honest);
@@ -137,7 +138,7 @@ static void requests_out_of_order_are_refused(void)
 		-EPROTONOSUPPORT, -EPROTONOSUPPORT, -EPROTO, -EPROTO, -EPROTO,
 		-EPROTO,          -EINVAL,          -EINVAL, -EINVAL, -EINVAL
 	};
-	struct house h = house_open();
+	struct verbs_target h = target_open();
 
 	for (int i = 0; i < 10; i++)
 		q[i] = good;
@@ -152,13 +153,13 @@ static void requests_out_of_order_are_refused(void)
 	q[8].up_credits = MST_VERBS_CREDITS_MAX + 1;
 	q[9].down_credits = UINT32_MAX;
 	for (int i = 0; i < 10; i++) {
-		struct caller c;
+		struct raw_caller c;
 		call(&h, &c, &q[i]);
 		expect_answer(&h, &c, errors[i]);
 		caller_close(&c);
 	}
 	expect_open(&h);
-	house_close(&h);
+	target_close(&h);
 }
 
 /* What is cut off the connection manager fills up with zeroes. */
@@ -166,23 +167,23 @@ static void short_requests_are_refused(void)
 {
 	struct mst_verbs_request good = request_of(&usual_lanes);
 	static const uint8_t lengths[] = { 0, 3, 5, 6 }; /* 6: without rails */
-	struct house h = house_open();
+	struct verbs_target h = target_open();
 
 	for (int i = 0; i < 4; i++) {
-		struct caller c;
+		struct raw_caller c;
 		call_at(&h, 0, &c, &good, lengths[i]);
 		expect_answer(&h, &c, i < 3 && lengths[i] < 5 ? -EPROTONOSUPPORT : -EPROTO);
 		caller_close(&c);
 	}
 	expect_open(&h);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void rail_that_comes_twice_is_refused(void)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
-	struct house h = house_open();
-	struct caller first, second, other;
+	struct verbs_target h = target_open();
+	struct raw_caller first, second, other;
 	struct mst_link_request request;
 
 	q.rails = 2;
@@ -202,15 +203,15 @@ static void rail_that_comes_twice_is_refused(void)
 	caller_close(&first);
 	caller_close(&second);
 	caller_close(&other);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void rail_that_never_comes_is_not_waited_for(void)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
-	struct house h = house_open();
+	struct verbs_target h = target_open();
 	struct mst_link_request request;
-	struct caller c;
+	struct raw_caller c;
 
 	q.rails = 2;
 	call(&h, &c, &q);
@@ -224,11 +225,11 @@ static void rail_that_never_comes_is_not_waited_for(void)
 	CU_ASSERT(took > 4 * MST_SECOND && took < PATIENCE_NS);
 	expect_open(&h);
 	caller_close(&c);
-	house_close(&h);
+	target_close(&h);
 }
 
 /* Of @count callers each has a rail that never comes, and a token of its own. */
-static void crowd_open(const struct house *h, struct caller *c, int count)
+static void crowd_open(const struct verbs_target *h, struct raw_caller *c, int count)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
 
@@ -241,8 +242,8 @@ static void crowd_open(const struct house *h, struct caller *c, int count)
 
 static void crowd_that_never_completes_keeps_nobody_out(void)
 {
-	static struct caller crowd[200];
-	struct house h = house_open();
+	static struct raw_caller crowd[200];
+	struct verbs_target h = target_open();
 
 	crowd_open(&h, crowd, 200);
 	uint64_t begin = mst_now_ns();
@@ -251,13 +252,13 @@ static void crowd_that_never_completes_keeps_nobody_out(void)
 	for (int i = 0; i < 200; i++)
 		caller_close(&crowd[i]);
 	expect_open(&h);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void crowd_that_has_gone_keeps_nobody_out(void)
 {
-	static struct caller crowd[200];
-	struct house h = house_open();
+	static struct raw_caller crowd[200];
+	struct verbs_target h = target_open();
 
 	crowd_open(&h, crowd, 200);
 	for (int i = 0; i < 200; i++)
@@ -265,18 +266,18 @@ static void crowd_that_has_gone_keeps_nobody_out(void)
 	uint64_t begin = mst_now_ns();
 	expect_open(&h);
 	printf("(behind one that has gone: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
-	house_close(&h);
+	target_close(&h);
 }
 
 static void caller_that_dies_is_not_let_in(void)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
-	struct house h = house_open();
+	struct verbs_target h = target_open();
 
 	for (int i = 0; i < 2; i++) {
 		struct mst_link *link = NULL;
 		struct mst_link_request request;
-		struct caller c;
+		struct raw_caller c;
 		call(&h, &c, &q);
 		if (i == 0) { /* before it is seen */
 			mst_sleep_ns(100 * MST_MS);
@@ -295,19 +296,19 @@ static void caller_that_dies_is_not_let_in(void)
 		caller_close(&c);
 		expect_open(&h);
 	}
-	house_close(&h);
+	target_close(&h);
 }
 
 /* It is let in, and dies, or says no, before it has heard so. */
 static void caller_that_dies_when_let_in_is_lost(void)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
-	struct house h = house_open();
+	struct verbs_target h = target_open();
 
 	for (int attached = 0; attached < 2; attached++) {
 		struct mst_link *link = NULL;
 		struct mst_link_request request;
-		struct caller c;
+		struct raw_caller c;
 		call(&h, &c, &q);
 		CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
 		CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->answer(h.listener, &request, &link), 0);
@@ -331,12 +332,12 @@ static void caller_that_dies_when_let_in_is_lost(void)
 		caller_close(&c);
 		expect_open(&h);
 	}
-	house_close(&h);
+	target_close(&h);
 }
 
 /* ---- what is no listener of this muster ---- */
 
-struct impostor {
+struct verbs_impostor {
 	const char *name;
 	bool accepts;
 	struct mst_verbs_answer answer;
@@ -345,12 +346,12 @@ struct impostor {
 };
 
 /* @address is of the house; the impostor listens beside it. */
-static void expect_impostor_found_out(const struct house *h, const struct impostor *it)
+static void expect_impostor_found_out(const struct verbs_target *h, const struct verbs_impostor *it)
 {
 	struct dialling d = { .net = besieger_net() };
 	struct mst_verbs_addresses at;
 	char address[MST_ADDRESS_LEN];
-	struct caller listener, c;
+	struct raw_caller listener, c;
 
 	caller_open(&listener);
 	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at), 0);
@@ -381,7 +382,7 @@ static void impostors_are_found_out(void)
 	const struct mst_verbs_answer good = { .magic = MST_VERBS_MAGIC,
 					       .version = MST_VERBS_VERSION,
 					       .mtu = IBV_MTU_1024 };
-	struct impostor it[] = {
+	struct verbs_impostor it[] = {
 		{ "refuses, version", false, good, sizeof(good), -EPROTONOSUPPORT },
 		{ "refuses, no reason", false, good, sizeof(good), -EPROTO },
 		{ "refuses, praise", false, good, sizeof(good), -EPROTO },
@@ -391,7 +392,7 @@ static void impostors_are_found_out(void)
 		{ "accepts, nothing said", true, good, 0, -EPROTO },
 		{ "accepts, takes nothing", true, good, sizeof(good), -EHOSTUNREACH },
 	};
-	struct house h = house_open();
+	struct verbs_target h = target_open();
 
 	it[0].answer.version = it[4].answer.version = 99;
 	it[0].answer.error = -EPROTONOSUPPORT;
@@ -399,7 +400,7 @@ static void impostors_are_found_out(void)
 	it[5].answer.magic++;
 	for (size_t i = 0; i < sizeof(it) / sizeof(it[0]); i++)
 		expect_impostor_found_out(&h, &it[i]);
-	house_close(&h);
+	target_close(&h);
 }
 
 CU_TestInfo verbs_listener_cases[] = {

@@ -15,7 +15,7 @@
 
 /* Reads what there is to be read of the beginning, until nothing has come for a while: that a link
  * is up may be told late. */
-static void settle(const struct house *h, struct pollfd *pfd)
+static void settle(const struct verbs_target *h, struct pollfd *pfd)
 {
 	uint64_t end = mst_now_ns() + 20 * MST_SECOND;
 	struct mst_net_event none;
@@ -28,7 +28,7 @@ static void settle(const struct house *h, struct pollfd *pfd)
 
 /* The device is on its way out when the house could read so. The command itself ends when nobody
  * has the device open any more, and that is after this process: librdmacm never closes one. */
-static void remove_device(const struct house *h, const struct siege *g)
+static void remove_device(const struct verbs_target *h, const struct verbs_siege *g)
 {
 	struct pollfd pfd = { .fd = ((struct mst_verbs_net *)h->net)->cm->fd, .events = POLLIN };
 	char name[64];
@@ -67,8 +67,8 @@ static bool blames(const struct mst_link *near, const char *word)
 
 static void a_device_that_goes_is_to_blame_and_no_peer(void)
 {
-	struct siege before[2], after[2];
-	struct house h = house_open();
+	struct verbs_siege before[2], after[2];
+	struct verbs_target h = target_open();
 
 	for (int i = 0; i < 2; i++) {
 		siege_lay(&h, &before[i], &usual_lanes);
@@ -90,7 +90,7 @@ static void a_device_that_goes_is_to_blame_and_no_peer(void)
 		siege_lift(&before[i]);
 		siege_lift(&after[i]);
 	}
-	house_close(&h);
+	target_close(&h);
 }
 
 CU_TestInfo verbs_removal_cases[] = {

@@ -14,11 +14,11 @@ const struct mst_lanes usual_lanes = { 4096, 8192, 4, 4 };
 
 /* ---- the house ---- */
 
-struct house house_open_at(const char *addresses)
+struct verbs_target house_open_at(const char *addresses)
 {
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
 	struct mst_net_cfg cfg = { .published_bytes = 4096, .links_max = 8, .fabric = &fabric };
-	struct house h;
+	struct verbs_target h;
 
 	fabric.addresses = addresses;
 	fabric.ack_timeout = 14; /* 67 ms, twice */
@@ -28,18 +28,18 @@ struct house house_open_at(const char *addresses)
 	return h;
 }
 
-struct house house_open(void)
+struct verbs_target target_open(void)
 {
 	return house_open_at(NULL);
 }
 
-void house_close(struct house *h)
+void target_close(struct verbs_target *h)
 {
 	mst_verbs.listener->close(h->listener);
 	mst_verbs.net_close(h->net);
 }
 
-int house_next_request(const struct house *h, struct mst_link_request *out)
+int house_next_request(const struct verbs_target *h, struct mst_link_request *out)
 {
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
 	int rc;
@@ -96,7 +96,7 @@ int dialling_end(struct dialling *d)
 
 /* ---- a siege ---- */
 
-void siege_lay(const struct house *h, struct siege *g, const struct mst_lanes *lanes)
+void siege_lay(const struct verbs_target *h, struct verbs_siege *g, const struct mst_lanes *lanes)
 {
 	struct dialling d = { .net = besieger_net() };
 	struct mst_link_request request;
@@ -115,7 +115,7 @@ void siege_lay(const struct house *h, struct siege *g, const struct mst_lanes *l
 	memset(g->arms, 'x', ARMS_BYTES);
 }
 
-void siege_drop_near(struct siege *g)
+void siege_drop_near(struct verbs_siege *g)
 {
 	if (g->near == NULL)
 		return;
@@ -124,7 +124,7 @@ void siege_drop_near(struct siege *g)
 	g->near = NULL;
 }
 
-void siege_lift(struct siege *g)
+void siege_lift(struct verbs_siege *g)
 {
 	siege_drop_near(g);
 	ibv_dereg_mr(g->mr);
@@ -144,7 +144,7 @@ struct strike strike_at(const struct mst_link *far, enum ibv_wr_opcode opcode, s
 	};
 }
 
-int strike_post(const struct siege *g, const struct strike *s)
+int strike_post(const struct verbs_siege *g, const struct strike *s)
 {
 	struct ibv_sge sge = { (uintptr_t)g->arms, s->bytes, g->mr->lkey };
 	struct ibv_send_wr wr = { .wr_id = STRIKE_ID,
@@ -166,7 +166,7 @@ int strike_post(const struct siege *g, const struct strike *s)
 	return ibv_post_send(rail_of(g->far)[s->rail].out, &wr, &bad);
 }
 
-bool strike_ended(const struct siege *g, uint64_t ns, enum ibv_wc_status *status)
+bool strike_ended(const struct verbs_siege *g, uint64_t ns, enum ibv_wc_status *status)
 {
 	uint64_t end = mst_now_ns() + ns;
 	struct ibv_wc wc;
@@ -183,7 +183,7 @@ bool strike_ended(const struct siege *g, uint64_t ns, enum ibv_wc_status *status
 	return false;
 }
 
-enum ibv_wc_status strike(const struct siege *g, const struct strike *s)
+enum ibv_wc_status strike(const struct verbs_siege *g, const struct strike *s)
 {
 	enum ibv_wc_status status = IBV_WC_GENERAL_ERR;
 
@@ -192,7 +192,7 @@ enum ibv_wc_status strike(const struct siege *g, const struct strike *s)
 	return status;
 }
 
-void siege_rearm(const struct siege *g, uint8_t reads, uint8_t rnr_retries)
+void siege_rearm(const struct verbs_siege *g, uint8_t reads, uint8_t rnr_retries)
 {
 	struct ibv_qp *qp = rail_of(g->far)->out;
 	struct ibv_qp_attr was, attr = { .qp_state = IBV_QPS_RESET };
@@ -255,7 +255,7 @@ uint8_t *canary_map(void *at, size_t bytes)
 
 /* ---- what the house hears ---- */
 
-struct heard house_listen(const struct house *h, const struct mst_link *offender,
+struct heard house_listen(const struct verbs_target *h, const struct mst_link *offender,
 			  const struct mst_link *honest, uint64_t ns)
 {
 	struct heard heard = { 0 };
@@ -281,7 +281,8 @@ struct heard house_listen(const struct house *h, const struct mst_link *offender
 	return heard;
 }
 
-int expect_lost(const struct house *h, const struct siege *g, const struct siege *honest)
+int expect_lost(const struct verbs_target *h, const struct verbs_siege *g,
+		const struct verbs_siege *honest)
 {
 	struct mst_put put = { .src = "still here", .bytes = 10, .notify = true };
 
@@ -298,7 +299,7 @@ int expect_lost(const struct house *h, const struct siege *g, const struct siege
 	return first.error;
 }
 
-void expect_alive(const struct house *h, const struct siege *g)
+void expect_alive(const struct verbs_target *h, const struct verbs_siege *g)
 {
 	struct mst_put put = { .src = "good day", .bytes = 8, .notify = true, .imm = 5 };
 	struct mst_net_event ev = { 0 };

@@ -17,12 +17,12 @@
 /* For what comes unless something is broken. An emulated machine on a busy host takes seconds. */
 #define PATIENCE_NS (60 * MST_SECOND)
 
-struct house {
+struct verbs_target {
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 };
 
-struct siege {
+struct verbs_siege {
 	struct mst_net *net;  /* of the one who dials */
 	struct mst_link *far; /* its end */
 	struct mst_link *near;
@@ -39,11 +39,11 @@ struct strike {
 
 extern const struct mst_lanes usual_lanes; /* a page up, two down, 4 credits each */
 
-struct house house_open(void);
-struct house house_open_at(const char *addresses); /* NULL: where it will */
-void house_close(struct house *h);
+struct verbs_target target_open(void);
+struct verbs_target house_open_at(const char *addresses); /* NULL: where it will */
+void target_close(struct verbs_target *h);
 /* The next at the listener within PATIENCE_NS: 0. */
-int house_next_request(const struct house *h, struct mst_link_request *out);
+int house_next_request(const struct verbs_target *h, struct mst_link_request *out);
 
 /* What dialling @address comes to, in a thread of its own. */
 struct dialling {
@@ -59,9 +59,9 @@ struct mst_net *besieger_net(void);
 void dialling_begin(struct dialling *d, const char *address, const struct mst_lanes *lanes);
 int dialling_end(struct dialling *d);
 
-void siege_lay(const struct house *h, struct siege *g, const struct mst_lanes *lanes);
-void siege_lift(struct siege *g); /* both ends, of what is left */
-void siege_drop_near(struct siege *g);
+void siege_lay(const struct verbs_target *h, struct verbs_siege *g, const struct mst_lanes *lanes);
+void siege_lift(struct verbs_siege *g); /* both ends, of what is left */
+void siege_drop_near(struct verbs_siege *g);
 
 static inline struct mst_verbs_rail *rail_of(const struct mst_link *l)
 {
@@ -75,13 +75,13 @@ static inline const struct mst_verbs_memory *inbound_of(const struct mst_link *l
 struct strike strike_at(const struct mst_link *far, enum ibv_wr_opcode opcode, size_t offset,
 			uint32_t bytes);
 /* Posts it. 0 or an error number. */
-int strike_post(const struct siege *g, const struct strike *s);
+int strike_post(const struct verbs_siege *g, const struct strike *s);
 /* And waits for its completion: what it came to. */
-enum ibv_wc_status strike(const struct siege *g, const struct strike *s);
+enum ibv_wc_status strike(const struct verbs_siege *g, const struct strike *s);
 /* The next completion of a strike; false: none within @ns. */
-bool strike_ended(const struct siege *g, uint64_t ns, enum ibv_wc_status *status);
+bool strike_ended(const struct verbs_siege *g, uint64_t ns, enum ibv_wc_status *status);
 /* From a reset on, with rights and patience the transport does not ask for. */
-void siege_rearm(const struct siege *g, uint8_t reads, uint8_t rnr_retries);
+void siege_rearm(const struct verbs_siege *g, uint8_t reads, uint8_t rnr_retries);
 
 /* Fills the acceptor's inbound region, with or without the tail, with canaries. */
 void inbound_fill(const struct mst_link *near, bool tail);
@@ -93,12 +93,13 @@ struct heard {
 	int lost, arrived, arrived_other, error;
 };
 /* Polls the house for so long, or until @offender is lost and @honest has arrived. */
-struct heard house_listen(const struct house *h, const struct mst_link *offender,
+struct heard house_listen(const struct verbs_target *h, const struct mst_link *offender,
 			  const struct mst_link *honest, uint64_t ns);
 /* The house reports @g lost, once, with a sentence, and a newcomer goes on. Return: the error. */
-int expect_lost(const struct house *h, const struct siege *g, const struct siege *honest);
+int expect_lost(const struct verbs_target *h, const struct verbs_siege *g,
+		const struct verbs_siege *honest);
 /* A put of each end arrives at the other. */
-void expect_alive(const struct house *h, const struct siege *g);
+void expect_alive(const struct verbs_target *h, const struct verbs_siege *g);
 
 /* hostile_listener.c */
 extern CU_TestInfo verbs_listener_cases[];

@@ -235,17 +235,17 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 
 /* ---- a link ---- */
 
-enum step {
+enum fault_step {
 	DIAL,   /* by the caller */
 	TALK,   /* of the caller, over the link */
 	ANSWER, /* by the house: letting in, and attaching */
 };
 
 /* Who dials, in a thread of its own: again when it has failed. */
-struct caller {
+struct faulty_caller {
 	pthread_t thread;
 	const char *address;
-	enum step step;
+	enum fault_step step;
 	unsigned n; /* the call that fails, of DIAL or TALK */
 	enum fault failed;
 	struct outcome first, second; /* second: 1 if there was no need */
@@ -275,7 +275,7 @@ static struct outcome talk(struct mst_net *net, struct mst_link *link, uint32_t 
 	return o;
 }
 
-static struct outcome dial_and_talk(struct caller *c, struct mst_net *net, unsigned n)
+static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net, unsigned n)
 {
 	static uint64_t tokens; /* none is used twice */
 	struct mst_dial dial = { .address = c->address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
@@ -304,7 +304,7 @@ static struct outcome dial_and_talk(struct caller *c, struct mst_net *net, unsig
 
 static void *call(void *arg)
 {
-	struct caller *c = arg;
+	struct faulty_caller *c = arg;
 	struct mst_net *net = must_open_net(NULL);
 	uint64_t begin = mst_now_ns();
 
@@ -321,7 +321,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-struct house {
+struct faulty_acceptor {
 	struct mst_fabric fabric;
 	char addresses[MST_ADDRESS_LEN]; /* where its rails begin */
 	struct mst_net *net;
@@ -332,7 +332,7 @@ struct house {
 	struct outcome answered;
 };
 
-static void let_in(struct house *h, const struct mst_link_request *request)
+static void let_in(struct faulty_acceptor *h, const struct mst_link_request *request)
 {
 	struct mst_link *link = NULL;
 
@@ -353,7 +353,7 @@ static void let_in(struct house *h, const struct mst_link_request *request)
 }
 
 /* Says what it is told. */
-static void answer(struct house *h, const struct mst_net_event *ev)
+static void answer(struct faulty_acceptor *h, const struct mst_net_event *ev)
 {
 	struct mst_put put = {
 		.src = ev->link->inbound, .bytes = 8, .notify = true, .imm = ev->imm
@@ -369,7 +369,7 @@ static void answer(struct house *h, const struct mst_net_event *ev)
 }
 
 /* Until the caller is done and all links are gone. */
-static void keep_house(struct house *h, const struct caller *c)
+static void keep_house(struct faulty_acceptor *h, const struct faulty_caller *c)
 {
 	struct pollfd pfd = { .fd = mst_verbs.listener->fd(h->listener), .events = POLLIN };
 	uint64_t end = mst_now_ns() + 4 * PATIENCE_NS;
@@ -388,7 +388,7 @@ static void keep_house(struct house *h, const struct caller *c)
 }
 
 /* Of a caller whose second rail never came the first is kept for some seconds. */
-static bool is_tidy(struct house *h, const struct holdings *wanted)
+static bool is_tidy(struct faulty_acceptor *h, const struct holdings *wanted)
 {
 	uint64_t end = mst_now_ns() + 2 * SOON_NS;
 	struct mst_link_request request;
@@ -400,24 +400,26 @@ static bool is_tidy(struct house *h, const struct holdings *wanted)
 	return holdings_are(wanted);
 }
 
-static void house_open(struct house *h, const char *addresses)
+static void house_open(struct faulty_acceptor *h, const char *addresses)
 {
-	*h = (struct house){ .fabric = MST_FABRIC_DEFAULT };
+	*h = (struct faulty_acceptor){ .fabric = MST_FABRIC_DEFAULT };
 	h->fabric.addresses = addresses;
 	h->net = must_open_net(&h->fabric);
 	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(h->net, &h->listener), 0);
 }
 
-static void house_close(struct house *h)
+static void house_close(struct faulty_acceptor *h)
 {
 	mst_verbs.listener->close(h->listener);
 	mst_verbs.net_close(h->net);
 }
 
 /* Call @n of the step fails. Return: what it was. */
-static enum fault link_failing_at(struct house *h, enum step step, unsigned n)
+static enum fault link_failing_at(struct faulty_acceptor *h, enum fault_step step, unsigned n)
 {
-	struct caller c = { .address = h->listener->address, .step = step, .failed = FAULT_COUNT };
+	struct faulty_caller c = { .address = h->listener->address,
+				   .step = step,
+				   .failed = FAULT_COUNT };
 
 	h->failed = FAULT_COUNT;
 	h->answered.rc = 0;
@@ -442,9 +444,9 @@ static enum fault link_failing_at(struct house *h, enum step step, unsigned n)
 	return f;
 }
 
-static void climb(const char *what, enum step step, const char *addresses)
+static void climb(const char *what, enum fault_step step, const char *addresses)
 {
-	struct house h;
+	struct faulty_acceptor h;
 	enum fault f = 0;
 	unsigned n = 0;
 	bool tidy = true;
@@ -465,7 +467,7 @@ static void climb(const char *what, enum step step, const char *addresses)
 /* Twice where the listener is. */
 static void two_rails(char *out, size_t len)
 {
-	struct house h;
+	struct faulty_acceptor h;
 
 	house_open(&h, NULL);
 	const char *host = strchr(h.listener->address, ':') + 1;

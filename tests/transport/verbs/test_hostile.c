@@ -17,13 +17,13 @@ static const enum ibv_wr_opcode WRITE = IBV_WR_RDMA_WRITE;
 
 /* A besieger and one who is honest. */
 struct scene {
-	struct house h;
-	struct siege g, honest;
+	struct verbs_target h;
+	struct verbs_siege g, honest;
 };
 
 static void scene_open_with(struct scene *s, const struct mst_lanes *lanes)
 {
-	s->h = house_open();
+	s->h = target_open();
 	siege_lay(&s->h, &s->honest, &usual_lanes);
 	siege_lay(&s->h, &s->g, lanes);
 }
@@ -42,7 +42,7 @@ static void scene_close(struct scene *s)
 	expect_alive(&s->h, &s->honest);
 	siege_lift(&s->g);
 	siege_lift(&s->honest);
-	house_close(&s->h);
+	target_close(&s->h);
 }
 
 /* A strike that is refused, changes neither inbound region, and ends its link and no other. */
@@ -188,7 +188,7 @@ static void messages_end_the_link(void)
 /* ---- more than it may ---- */
 
 /* As many of @count immediates as there is room for. Return: how many. */
-static int flood(const struct siege *g, int count, uint32_t from)
+static int flood(const struct verbs_siege *g, int count, uint32_t from)
 {
 	struct strike blow = strike_at(g->far, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 8);
 	int n = 0;
@@ -269,7 +269,7 @@ static struct mst_verbs_region_exchange truth(const struct mst_link *far)
 }
 
 /* Overwrites the region exchange that the acceptor has not looked at yet. */
-static void introduce(const struct siege *g, struct mst_verbs_region_exchange intro)
+static void introduce(const struct verbs_siege *g, struct mst_verbs_region_exchange intro)
 {
 	struct strike blow = strike_at(g->far, WRITE, 4096, sizeof(intro));
 
@@ -329,7 +329,7 @@ static void region_exchange_to_elsewhere_ends_the_link(void)
 	}
 }
 
-static void say_credit(const struct siege *g, uint64_t word)
+static void say_credit(const struct verbs_siege *g, uint64_t word)
 {
 	struct strike blow = strike_at(g->far, WRITE, 4096 + MST_VERBS_CREDIT_AT, sizeof(word));
 
@@ -453,8 +453,8 @@ static void write_after_the_end_is_refused(void)
 static void slots_are_written_and_nothing_else(void)
 {
 	struct mst_lanes lanes = { SLOT_AT(2), 4096, 2, 2 };
-	struct house h = house_open();
-	struct siege g;
+	struct verbs_target h = target_open();
+	struct verbs_siege g;
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
 	uint32_t posted = 0, seen = 0;
 
@@ -485,7 +485,7 @@ static void slots_are_written_and_nothing_else(void)
 	}
 	CU_ASSERT_EQUAL(seen, 40);
 	siege_lift(&g);
-	house_close(&h);
+	target_close(&h);
 }
 
 #define BIG ((size_t)4 << 20)
@@ -493,7 +493,7 @@ static void slots_are_written_and_nothing_else(void)
 /* Big puts, one after the other, until the house ends it. */
 static void *fire(void *arg)
 {
-	struct siege *g = arg;
+	struct verbs_siege *g = arg;
 	struct mst_put put = { .src = g->far->outbound, .bytes = BIG };
 	struct mst_net_event ev = { 0 };
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
@@ -507,10 +507,10 @@ static void *fire(void *arg)
 }
 
 /* The house ends the link, and others get its memory. Return: was it written until then? */
-static bool under_fire(const struct house *h, int round)
+static bool under_fire(const struct verbs_target *h, int round)
 {
 	struct mst_lanes lanes = { BIG, 4096, 4, 4 };
-	struct siege g;
+	struct verbs_siege g;
 	pthread_t thread;
 
 	siege_lay(h, &g, &lanes);
@@ -546,8 +546,8 @@ static bool under_fire(const struct house *h, int round)
 
 static void freed_memory_is_not_written_under_fire(void)
 {
-	struct house h = house_open();
-	struct siege honest;
+	struct verbs_target h = target_open();
+	struct verbs_siege honest;
 	int under = 0;
 
 	siege_lay(&h, &honest, &usual_lanes);
@@ -557,7 +557,7 @@ static void freed_memory_is_not_written_under_fire(void)
 	CU_ASSERT(under >= 25); /* or this shows nothing */
 	expect_alive(&h, &honest);
 	siege_lift(&honest);
-	house_close(&h);
+	target_close(&h);
 }
 
 static CU_TestInfo cases[] = {

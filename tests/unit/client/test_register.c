@@ -181,9 +181,9 @@ static void await_script(void)
 
 /* ---- bytes copied ---- */
 
-enum way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
+enum hand_over_way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
 
-static int hand_over(enum way way)
+static int hand_over(enum hand_over_way way)
 {
 	if (way != IN_PLACE)
 		return push_from(own);
@@ -198,7 +198,7 @@ static void each_way_copies_what_it_is_said_to(void)
 	const uint64_t all = SERVERS_ELEMS * sizeof(float);
 	const uint64_t said[2][WAYS] = { { 0, all, all }, { 0, all, 0 } };
 
-	for (enum way way = IN_PLACE; way < WAYS; way++) {
+	for (enum hand_over_way way = IN_PLACE; way < WAYS; way++) {
 		servers_begin(serve_one);
 		fill(own);
 		if (way == FROM_REGISTERED)

@@ -9,14 +9,14 @@
 
 #define ROUNDS 20000u
 
-struct pair {
+struct eventcount_pair {
 	struct mst_eventcount eventcount[2];
 	_Atomic uint32_t turn;
 	_Atomic uint32_t late; /* waits that ran out of time */
 };
 
 struct player {
-	struct pair *pair;
+	struct eventcount_pair *pair;
 	uint32_t self;
 };
 
@@ -54,7 +54,7 @@ static void *play(void *arg)
 
 static void two_that_take_turns_never_miss_one(void)
 {
-	static struct pair pair;
+	static struct eventcount_pair pair;
 	struct player player[2] = { { &pair, 0 }, { &pair, 1 } };
 	pthread_t thread[2];
 

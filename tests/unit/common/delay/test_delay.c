@@ -49,7 +49,7 @@ static uint64_t first_of(uint32_t rank, const char *const *spec)
 	return ns;
 }
 
-struct figures {
+struct delay_figures {
 	double min, median, mean, max; /* ms */
 };
 
@@ -60,7 +60,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static struct figures measure(const char *const *spec)
+static struct delay_figures measure(const char *const *spec)
 {
 	static uint64_t ns[DRAWS];
 	struct mst_delay *d = delay_of(42, 3, spec);
@@ -72,10 +72,10 @@ static struct figures measure(const char *const *spec)
 	}
 	mst_delay_free(d);
 	qsort(ns, DRAWS, sizeof(ns[0]), compare);
-	return (struct figures){ .min = (double)ns[0] / MS,
-				 .median = (double)ns[DRAWS / 2] / MS,
-				 .mean = sum / DRAWS / MS,
-				 .max = (double)ns[DRAWS - 1] / MS };
+	return (struct delay_figures){ .min = (double)ns[0] / MS,
+				       .median = (double)ns[DRAWS / 2] / MS,
+				       .mean = sum / DRAWS / MS,
+				       .max = (double)ns[DRAWS - 1] / MS };
 }
 
 static bool near(double value, double wanted, double share)
@@ -97,7 +97,7 @@ static void no_spec_is_no_delay(void)
 
 static void const_is_constant(void)
 {
-	struct figures f = measure(SPECS("const:2.5"));
+	struct delay_figures f = measure(SPECS("const:2.5"));
 
 	CU_ASSERT(f.min == 2.5 && f.max == 2.5);
 	CU_ASSERT(first_of(0, SPECS("const:0")) == 0);
@@ -105,7 +105,7 @@ static void const_is_constant(void)
 
 static void uniform_fills_its_range(void)
 {
-	struct figures f = measure(SPECS("uniform:10,30"));
+	struct delay_figures f = measure(SPECS("uniform:10,30"));
 
 	CU_ASSERT(f.min >= 10 && near(f.min, 10, 0.01) && f.max <= 30 && near(f.max, 30, 0.01));
 	CU_ASSERT(near(f.mean, 20, 0.01) && near(f.median, 20, 0.02));
@@ -113,7 +113,7 @@ static void uniform_fills_its_range(void)
 
 static void exp_has_its_mean_and_median(void)
 {
-	struct figures f = measure(SPECS("exp:20"));
+	struct delay_figures f = measure(SPECS("exp:20"));
 
 	CU_ASSERT(near(f.mean, 20, 0.03) && near(f.median, 20 * log(2), 0.03));
 	CU_ASSERT(f.min < 0.01 && f.max > 120);
@@ -121,14 +121,14 @@ static void exp_has_its_mean_and_median(void)
 
 static void sexp_is_an_exp_behind_a_shift(void)
 {
-	struct figures f = measure(SPECS("sexp:5,10"));
+	struct delay_figures f = measure(SPECS("sexp:5,10"));
 
 	CU_ASSERT(f.min >= 5 && near(f.mean, 15, 0.03) && near(f.median, 5 + 10 * log(2), 0.03));
 }
 
 static void pareto_starts_at_its_scale(void)
 {
-	struct figures f = measure(SPECS("pareto:10,3"));
+	struct delay_figures f = measure(SPECS("pareto:10,3"));
 
 	CU_ASSERT(f.min >= 10 && near(f.mean, 15, 0.03) && near(f.median, 10 * cbrt(2), 0.02));
 	CU_ASSERT(f.max > 100);
@@ -136,14 +136,14 @@ static void pareto_starts_at_its_scale(void)
 
 static void lognormal_has_its_median(void)
 {
-	struct figures f = measure(SPECS("lognormal:8,0.5"));
+	struct delay_figures f = measure(SPECS("lognormal:8,0.5"));
 
 	CU_ASSERT(near(f.median, 8, 0.02) && near(f.mean, 8 * exp(0.125), 0.02));
 }
 
 static void a_heavy_tail_is_cut_not_wrapped(void)
 {
-	struct figures f = measure(SPECS("pareto:1,0.001"));
+	struct delay_figures f = measure(SPECS("pareto:1,0.001"));
 
 	CU_ASSERT(f.min >= 1 && f.max == (double)(UINT64_C(1) << 62) / MS);
 	CU_ASSERT(first_of(0, SPECS("const:1e300")) == UINT64_C(1) << 62);
@@ -151,7 +151,7 @@ static void a_heavy_tail_is_cut_not_wrapped(void)
 
 static void mix_multiplies_with_its_probability(void)
 {
-	struct figures f = measure(SPECS("mix:0.1,10", "const:10"));
+	struct delay_figures f = measure(SPECS("mix:0.1,10", "const:10"));
 
 	CU_ASSERT(f.min == 10 && f.median == 10 && f.max == 100);
 	CU_ASSERT(near(f.mean, 19, 0.03));

@@ -164,14 +164,14 @@ static void nobody_resumes_where_nobody_was(void)
 
 /* ---- any history ---- */
 
-struct line {
+struct resend_pair {
 	struct mst_resend *from, *to;
 	struct mst_peer_entry entry[LINE];
 	uint32_t count;
 	uint64_t said, heard;
 };
 
-static void line_put(struct line *l)
+static void line_put(struct resend_pair *l)
 {
 	const struct mst_peer_entry *entry = mst_resend_next(l->from);
 
@@ -181,7 +181,7 @@ static void line_put(struct line *l)
 	mst_resend_put(l->from);
 }
 
-static void line_take(struct line *l)
+static void line_take(struct resend_pair *l)
 {
 	if (l->count == 0)
 		return;
@@ -190,7 +190,7 @@ static void line_take(struct line *l)
 	memmove(l->entry, l->entry + 1, --l->count * sizeof(l->entry[0]));
 }
 
-static void line_step(struct line *l, struct mst_rand *chance)
+static void line_step(struct resend_pair *l, struct mst_rand *chance)
 {
 	switch (mst_rand_below(chance, 4)) {
 	case 0:
@@ -213,7 +213,7 @@ static void line_step(struct line *l, struct mst_rand *chance)
 }
 
 /* A new link, on which each end first says how far it is. */
-static void lines_break(struct line *line)
+static void lines_break(struct resend_pair *line)
 {
 	line[0].count = line[1].count = 0;
 	for (int i = 0; i < 2; i++)
@@ -227,9 +227,9 @@ static void all_is_taken_once_and_in_order(void)
 
 	for (uint64_t seed = 0; seed < 200; seed++) {
 		begin();
-		static struct line line[2];
-		line[0] = (struct line){ .from = up, .to = down };
-		line[1] = (struct line){ .from = down, .to = up };
+		static struct resend_pair line[2];
+		line[0] = (struct resend_pair){ .from = up, .to = down };
+		line[1] = (struct resend_pair){ .from = down, .to = up };
 		mst_rand_seed(&chance, seed);
 		for (int i = 0; i < 2000; i++) {
 			line_step(&line[mst_rand_below(&chance, 2)], &chance);

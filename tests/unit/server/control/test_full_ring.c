@@ -12,7 +12,7 @@
 #define LONG_NS (10 * MST_SECOND)
 
 /* A client's end of a control connection. */
-struct caller {
+struct control_client {
 	struct mst_stream *stream;
 	unsigned char in[64 << 10];
 	size_t have;
@@ -22,7 +22,7 @@ static const struct mst_stream_ops *tcp = &mst_tcp;
 static struct mst_server_options options;
 static struct mst_options parsed;
 static struct mst_plane *plane;
-static struct caller caller[4];
+static struct control_client caller[4];
 static struct mst_message message;
 static bool full;
 
@@ -53,7 +53,7 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, why, sizeof(why)), 0);
 }
 
-static void hang_up(struct caller *c)
+static void hang_up(struct control_client *c)
 {
 	tcp->close(c->stream);
 	c->stream = NULL;
@@ -76,13 +76,13 @@ static void step(void)
 		mst_server_step(mst_plane_server(plane), mst_now_ns());
 }
 
-static void call(struct caller *c)
+static void call(struct control_client *c)
 {
 	c->have = 0;
 	CU_ASSERT_EQUAL_FATAL(tcp->connect(mst_plane_address(plane), MST_SECOND, &c->stream), 0);
 }
 
-static void say(struct caller *c)
+static void say(struct control_client *c)
 {
 	unsigned char frame[4096];
 	int64_t length = mst_message_encode(&message, frame, sizeof(frame));
@@ -91,7 +91,7 @@ static void say(struct caller *c)
 	CU_ASSERT_EQUAL_FATAL(tcp->send(c->stream, frame, (size_t)length), length);
 }
 
-static void say_hello(struct caller *c, int32_t rank)
+static void say_hello(struct control_client *c, int32_t rank)
 {
 	memset(&message, 0, sizeof(message));
 	message.kind = MST_MSG_HELLO;
@@ -103,7 +103,7 @@ static void say_hello(struct caller *c, int32_t rank)
 }
 
 /* The next that it is told, in @message, while both sides go on. Return: false: nothing. */
-static bool hears(struct caller *c)
+static bool hears(struct control_client *c)
 {
 	uint64_t end_ns = mst_now_ns() + LONG_NS;
 
@@ -123,7 +123,7 @@ static bool hears(struct caller *c)
 	return false;
 }
 
-static bool hears_of(struct caller *c, enum mst_message_kind kind)
+static bool hears_of(struct control_client *c, enum mst_message_kind kind)
 {
 	while (hears(c)) {
 		if (message.kind == kind)
@@ -134,7 +134,7 @@ static bool hears_of(struct caller *c, enum mst_message_kind kind)
 	return false;
 }
 
-static void join(struct caller *c, int32_t rank)
+static void join(struct control_client *c, int32_t rank)
 {
 	call(c);
 	say_hello(c, rank);
@@ -142,7 +142,7 @@ static void join(struct caller *c, int32_t rank)
 }
 
 /* A message that no stranger may say is answered by an error. */
-static bool is_heard(struct caller *c)
+static bool is_heard(struct control_client *c)
 {
 	call(c);
 	memset(&message, 0, sizeof(message));

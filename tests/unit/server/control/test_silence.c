@@ -117,9 +117,9 @@ static void end(void)
 }
 
 /* What the peer does in a step: it is away, beats, or beats while its data thread stands still. */
-enum life { AWAY, LIVES, HANGS };
+enum follower_life { AWAY, LIVES, HANGS };
 
-static void step_leader(enum life follower)
+static void step_leader(enum follower_life follower)
 {
 	struct mst_message beat = { .kind = MST_MSG_BEAT };
 	struct mst_pending *expected = NULL;
@@ -136,7 +136,7 @@ static void step_leader(enum life follower)
 	mst_leading_step(&leading, now_ns);
 }
 
-static void step_follower(enum life leader)
+static void step_follower(enum follower_life leader)
 {
 	struct mst_message beat = { .kind = MST_MSG_HEARTBEAT };
 
@@ -148,7 +148,7 @@ static void step_follower(enum life leader)
 	mst_following_judge(&following, now_ns);
 }
 
-static void pass(void (*step)(enum life peer), uint64_t ns, enum life peer)
+static void pass(void (*step)(enum follower_life peer), uint64_t ns, enum follower_life peer)
 {
 	for (uint64_t until = now_ns + ns; now_ns < until;) {
 		now_ns += STEP;

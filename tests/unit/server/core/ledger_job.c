@@ -35,7 +35,7 @@ struct mst_ledger_cfg job_cfg(const char *policy, uint32_t workers)
 	};
 }
 
-void job_open(struct job *j, const struct mst_ledger_cfg *cfg)
+void job_open(struct ledger_job *j, const struct mst_ledger_cfg *cfg)
 {
 	memset(j, 0, sizeof(*j));
 	j->cfg = *cfg;
@@ -45,17 +45,17 @@ void job_open(struct job *j, const struct mst_ledger_cfg *cfg)
 	mst_ledger_tick(j->ledger, j->now_ns);
 }
 
-void job_close(struct job *j)
+void job_close(struct ledger_job *j)
 {
 	mst_ledger_free(j->ledger);
 }
 
-void job_forget(struct job *j)
+void job_forget(struct ledger_job *j)
 {
 	j->seen_count = 0;
 }
 
-static void note(struct job *j, const struct mst_decision *d)
+static void note(struct ledger_job *j, const struct mst_decision *d)
 {
 	struct job_worker *w = &j->worker[d->who.rank];
 
@@ -75,7 +75,7 @@ static void note(struct job *j, const struct mst_decision *d)
 	}
 }
 
-static void drain(struct job *j)
+static void drain(struct ledger_job *j)
 {
 	struct mst_decision d;
 	bool settles = false;
@@ -88,27 +88,27 @@ static void drain(struct job *j)
 		job_settled(j, shard);
 }
 
-void job_settled(struct job *j, uint32_t shard)
+void job_settled(struct ledger_job *j, uint32_t shard)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_SETTLED, .shard = shard };
 
 	job_event(j, &ev);
 }
 
-void job_spoilt(struct job *j, uint64_t version)
+void job_spoilt(struct ledger_job *j, uint64_t version)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_SPOILT, .spoilt.version = version };
 
 	job_event(j, &ev);
 }
 
-void job_event(struct job *j, const struct mst_ledger_event *ev)
+void job_event(struct ledger_job *j, const struct mst_ledger_event *ev)
 {
 	mst_ledger_handle(j->ledger, ev, j->now_ns);
 	drain(j);
 }
 
-static struct mst_ledger_event event(const struct job *j, uint32_t rank,
+static struct mst_ledger_event event(const struct ledger_job *j, uint32_t rank,
 				     enum mst_ledger_event_kind kind)
 {
 	struct mst_ledger_event ev;
@@ -119,14 +119,14 @@ static struct mst_ledger_event event(const struct job *j, uint32_t rank,
 	return ev;
 }
 
-void job_tell(struct job *j, uint32_t rank, enum mst_ledger_event_kind kind)
+void job_tell(struct ledger_job *j, uint32_t rank, enum mst_ledger_event_kind kind)
 {
 	struct mst_ledger_event ev = event(j, rank, kind);
 
 	job_event(j, &ev);
 }
 
-void job_join(struct job *j, int32_t rank)
+void job_join(struct ledger_job *j, int32_t rank)
 {
 	struct mst_ledger_event ev = event(j, 0, MST_EV_JOIN);
 
@@ -134,7 +134,7 @@ void job_join(struct job *j, int32_t rank)
 	job_event(j, &ev);
 }
 
-void job_link(struct job *j, uint32_t rank, uint32_t shard)
+void job_link(struct ledger_job *j, uint32_t rank, uint32_t shard)
 {
 	struct mst_ledger_event ev = event(j, rank, MST_EV_LINKED);
 
@@ -142,7 +142,7 @@ void job_link(struct job *j, uint32_t rank, uint32_t shard)
 	job_event(j, &ev);
 }
 
-void job_start(struct job *j, uint32_t rank, bool offers)
+void job_start(struct ledger_job *j, uint32_t rank, bool offers)
 {
 	struct mst_ledger_event ev = event(j, rank, MST_EV_START);
 
@@ -151,7 +151,7 @@ void job_start(struct job *j, uint32_t rank, bool offers)
 	job_event(j, &ev);
 }
 
-void job_enter(struct job *j, uint32_t rank)
+void job_enter(struct ledger_job *j, uint32_t rank)
 {
 	job_join(j, (int32_t)rank);
 	for (uint32_t shard = 0; shard < j->cfg.shards; shard++)
@@ -159,7 +159,7 @@ void job_enter(struct job *j, uint32_t rank)
 	job_start(j, rank, rank == 0 && j->cfg.owner == MUSTER_SERVERS_OWN);
 }
 
-void job_born(struct job *j, const struct mst_ledger_cfg *cfg)
+void job_born(struct ledger_job *j, const struct mst_ledger_cfg *cfg)
 {
 	job_open(j, cfg);
 	for (uint32_t rank = 0; rank < cfg->workers; rank++)
@@ -171,7 +171,7 @@ void job_born(struct job *j, const struct mst_ledger_cfg *cfg)
 	job_forget(j);
 }
 
-struct mst_lane_header job_header(struct job *j, uint32_t rank)
+struct mst_lane_header job_header(struct ledger_job *j, uint32_t rank)
 {
 	struct job_worker *w = &j->worker[rank];
 
@@ -188,7 +188,7 @@ struct mst_lane_header job_header(struct job *j, uint32_t rank)
 	};
 }
 
-void job_full(struct job *j, uint32_t rank, uint32_t shard, const struct mst_lane_header *h)
+void job_full(struct ledger_job *j, uint32_t rank, uint32_t shard, const struct mst_lane_header *h)
 {
 	struct mst_ledger_event ev = event(j, rank, MST_EV_FULL);
 
@@ -197,20 +197,20 @@ void job_full(struct job *j, uint32_t rank, uint32_t shard, const struct mst_lan
 	job_event(j, &ev);
 }
 
-void job_full_all(struct job *j, uint32_t rank, const struct mst_lane_header *h)
+void job_full_all(struct ledger_job *j, uint32_t rank, const struct mst_lane_header *h)
 {
 	for (uint32_t shard = 0; shard < j->cfg.shards; shard++)
 		job_full(j, rank, shard, h);
 }
 
-void job_push(struct job *j, uint32_t rank)
+void job_push(struct ledger_job *j, uint32_t rank)
 {
 	struct mst_lane_header h = job_header(j, rank);
 
 	job_full_all(j, rank, &h);
 }
 
-void job_pass(struct job *j, uint32_t rank)
+void job_pass(struct ledger_job *j, uint32_t rank)
 {
 	struct mst_lane_header h = job_header(j, rank);
 
@@ -219,7 +219,7 @@ void job_pass(struct job *j, uint32_t rank)
 	job_full_all(j, rank, &h);
 }
 
-void job_ask(struct job *j, uint32_t rank)
+void job_ask(struct ledger_job *j, uint32_t rank)
 {
 	struct mst_ledger_event ev = event(j, rank, MST_EV_ASK);
 
@@ -228,7 +228,7 @@ void job_ask(struct job *j, uint32_t rank)
 	job_event(j, &ev);
 }
 
-void job_answered(struct job *j, uint32_t rank)
+void job_answered(struct ledger_job *j, uint32_t rank)
 {
 	for (uint32_t shard = 0; shard < j->cfg.shards; shard++) {
 		struct mst_ledger_event ev = event(j, rank, MST_EV_ANSWERED);
@@ -238,7 +238,7 @@ void job_answered(struct job *j, uint32_t rank)
 	}
 }
 
-void job_leave(struct job *j, uint32_t rank, uint64_t seq)
+void job_leave(struct ledger_job *j, uint32_t rank, uint64_t seq)
 {
 	struct mst_ledger_event ev = event(j, rank, MST_EV_LEAVE);
 
@@ -246,7 +246,7 @@ void job_leave(struct job *j, uint32_t rank, uint64_t seq)
 	job_event(j, &ev);
 }
 
-void job_lose(struct job *j, uint32_t rank, int error)
+void job_lose(struct ledger_job *j, uint32_t rank, int error)
 {
 	struct mst_ledger_event ev = event(j, rank, MST_EV_LOST);
 
@@ -254,7 +254,7 @@ void job_lose(struct job *j, uint32_t rank, int error)
 	job_event(j, &ev);
 }
 
-void job_policy(struct job *j, const struct mst_rule *rule)
+void job_policy(struct ledger_job *j, const struct mst_rule *rule)
 {
 	struct mst_ledger_event ev = event(j, 0, MST_EV_POLICY);
 
@@ -262,20 +262,20 @@ void job_policy(struct job *j, const struct mst_rule *rule)
 	job_event(j, &ev);
 }
 
-void job_heard(struct job *j, uint64_t heard_ns)
+void job_heard(struct ledger_job *j, uint64_t heard_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_HEARD, .heard_ns = heard_ns };
 
 	job_event(j, &ev);
 }
 
-void job_tick(struct job *j)
+void job_tick(struct ledger_job *j)
 {
 	mst_ledger_tick(j->ledger, j->now_ns);
 	drain(j);
 }
 
-void job_wait(struct job *j, uint64_t ns, int silent)
+void job_wait(struct ledger_job *j, uint64_t ns, int silent)
 {
 	uint64_t until = j->now_ns + ns;
 
@@ -296,7 +296,7 @@ static bool is_about(const struct mst_decision *d, enum mst_decision_kind kind, 
 	return d->kind == kind && (rank < 0 || d->who.rank == (uint32_t)rank);
 }
 
-size_t job_count(const struct job *j, enum mst_decision_kind kind, int rank)
+size_t job_count(const struct ledger_job *j, enum mst_decision_kind kind, int rank)
 {
 	size_t count = 0;
 
@@ -305,7 +305,8 @@ size_t job_count(const struct job *j, enum mst_decision_kind kind, int rank)
 	return count;
 }
 
-const struct mst_decision *job_last(const struct job *j, enum mst_decision_kind kind, int rank)
+const struct mst_decision *job_last(const struct ledger_job *j, enum mst_decision_kind kind,
+				    int rank)
 {
 	for (size_t i = j->seen_count; i > 0; i--) {
 		if (is_about(&j->seen[i - 1], kind, rank))
@@ -314,33 +315,33 @@ const struct mst_decision *job_last(const struct job *j, enum mst_decision_kind 
 	return NULL;
 }
 
-bool job_evicted(const struct job *j, uint32_t rank, enum mst_evict_why why)
+bool job_evicted(const struct ledger_job *j, uint32_t rank, enum mst_evict_why why)
 {
 	const struct mst_decision *d = job_last(j, MST_DO_EVICT, (int)rank);
 
 	return d != NULL && d->evict == why;
 }
 
-bool job_finished(const struct job *j, enum mst_finish_why why)
+bool job_finished(const struct ledger_job *j, enum mst_finish_why why)
 {
 	const struct mst_decision *d = job_last(j, MST_DO_FINISH, -1);
 
 	return d != NULL && d->finish.why == why && job_count(j, MST_DO_FINISH, -1) == 1;
 }
 
-enum muster_verdict job_verdict(const struct job *j, uint32_t rank)
+enum muster_verdict job_verdict(const struct ledger_job *j, uint32_t rank)
 {
 	const struct mst_decision *d = job_last(j, MST_DO_VERDICT, (int)rank);
 
 	return d == NULL ? MUSTER_NONE : d->verdict.verdict;
 }
 
-uint64_t job_version(const struct job *j)
+uint64_t job_version(const struct ledger_job *j)
 {
 	return mst_ledger_version(j->ledger);
 }
 
-struct mst_member_view job_member(const struct job *j, uint32_t rank)
+struct mst_member_view job_member(const struct ledger_job *j, uint32_t rank)
 {
 	struct mst_member_view view;
 

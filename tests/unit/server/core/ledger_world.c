@@ -11,15 +11,15 @@
 
 #define CHANNELS_MAX 5u /* control, and shards */
 
-enum peer_state {
+enum world_worker_state {
 	PEER_AWAY,
 	PEER_REQUESTING, /* its JOIN is on the way */
 	PEER_IN,
 	PEER_GOING, /* it has said that it leaves, or is dead: only an eviction is still to come */
 };
 
-struct peer {
-	enum peer_state state;
+struct world_worker {
+	enum world_worker_state state;
 	struct mst_identity who;
 	bool silent; /* no heartbeat, no action */
 	bool asking, running;
@@ -34,8 +34,8 @@ struct peer {
 	struct channel channel[CHANNELS_MAX];
 };
 
-struct world {
-	struct world_cfg cfg;
+struct ledger_world {
+	struct ledger_world_cfg cfg;
 	struct mst_rand rand;
 	uint64_t now_ns, ticked_ns;
 	uint64_t heard_ns, deaf_until; /* all was read then; nothing is, until then */
@@ -45,38 +45,38 @@ struct world {
 	 * and each has fewer adventures, so that not all time is spent on them. */
 	uint32_t crowd;
 	uint32_t turn; /* until a crowd's job is born they act in turn, or that would not happen */
-	struct peer *peer;
+	struct world_worker *peer;
 	uint32_t peer_count;  /* one more than there are ranks */
 	struct channel stray; /* letters of sessions that have ended */
 	struct channel done;  /* what shards say of their work: settled, spoilt */
 	struct channel slow;  /* start states, and answers being copied, that take their time */
 };
 
-static uint32_t below(struct world *w, uint32_t bound)
+static uint32_t below(struct ledger_world *w, uint32_t bound)
 {
 	return (uint32_t)mst_rand_below(&w->rand, bound);
 }
 
 /* Once in so many times. */
-static bool rarely(struct world *w, uint32_t times)
+static bool rarely(struct ledger_world *w, uint32_t times)
 {
 	return below(w, times) == 0;
 }
 
 /* Nothing unusual happens now. */
-static bool is_spared(struct world *w)
+static bool is_spared(struct ledger_world *w)
 {
 	if (w->calm || w->crowd == 1)
 		return w->calm;
 	return !rarely(w, w->born ? 1 + w->crowd / 8 : 8 * w->crowd);
 }
 
-static struct channel *control(struct peer *p)
+static struct channel *control(struct world_worker *p)
 {
 	return &p->channel[0];
 }
 
-static struct mst_ledger_event event(const struct peer *p, enum mst_ledger_event_kind kind)
+static struct mst_ledger_event event(const struct world_worker *p, enum mst_ledger_event_kind kind)
 {
 	struct mst_ledger_event ev;
 
@@ -86,14 +86,14 @@ static struct mst_ledger_event event(const struct peer *p, enum mst_ledger_event
 	return ev;
 }
 
-static void say(struct peer *p, enum mst_ledger_event_kind kind)
+static void say(struct world_worker *p, enum mst_ledger_event_kind kind)
 {
 	struct mst_ledger_event ev = event(p, kind);
 
 	channel_post(control(p), &ev);
 }
 
-static void request(struct world *w, struct peer *p)
+static void request(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_JOIN);
 
@@ -104,7 +104,7 @@ static void request(struct world *w, struct peer *p)
 	p->state = PEER_REQUESTING;
 }
 
-static void admitted(struct world *w, struct peer *p, struct mst_identity who)
+static void admitted(struct ledger_world *w, struct world_worker *p, struct mst_identity who)
 {
 	p->state = PEER_IN;
 	p->who = who;
@@ -133,14 +133,14 @@ static void admitted(struct world *w, struct peer *p, struct mst_identity who)
 	channel_post(control(p), &ev);
 }
 
-static struct mst_lane_ask next_ask(struct peer *p)
+static struct mst_lane_ask next_ask(struct world_worker *p)
 {
 	p->asking = true;
 	p->running = p->kept = false;
 	return (struct mst_lane_ask){ .number = ++p->asks, .have = p->have };
 }
 
-static void pull(struct peer *p)
+static void pull(struct world_worker *p)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_ASK);
 
@@ -148,7 +148,7 @@ static void pull(struct peer *p)
 	channel_post(&p->channel[1], &ev);
 }
 
-static double random_weight(struct world *w)
+static double random_weight(struct ledger_world *w)
 {
 	static const double wrong[] = { 0, -1, (double)NAN, (double)INFINITY, 0x1p54, 0x1p-54 };
 
@@ -157,7 +157,7 @@ static double random_weight(struct world *w)
 	return 0.25 * (1 + below(w, 64));
 }
 
-static uint32_t random_flags(struct world *w)
+static uint32_t random_flags(struct ledger_world *w)
 {
 	uint32_t flags = MST_HEADER_FULL;
 
@@ -172,14 +172,14 @@ static uint32_t random_flags(struct world *w)
 	return flags;
 }
 
-static uint64_t random_tag(struct world *w, const struct peer *p)
+static uint64_t random_tag(struct ledger_world *w, const struct world_worker *p)
 {
 	if (w->calm || p->have == MST_VERSION_NONE || !rarely(w, w->cfg.lags ? 3 : 12))
 		return p->have;
 	return rarely(w, 6) ? p->have + 1 + below(w, 3) : p->have - below(w, (uint32_t)p->have + 1);
 }
 
-static int free_slot(struct world *w, const struct peer *p)
+static int free_slot(struct ledger_world *w, const struct world_worker *p)
 {
 	uint32_t first = below(w, w->cfg.ledger.slots);
 
@@ -192,7 +192,7 @@ static int free_slot(struct world *w, const struct peer *p)
 }
 
 /* Some at a time, as outcomes bring them; all of them before too many are open. */
-static void hear_verdicts(struct world *w, struct peer *p)
+static void hear_verdicts(struct ledger_world *w, struct world_worker *p)
 {
 	bool too_many = p->seq - p->heard > MUSTER_TICKETS_MAX - MST_SLOTS_MAX;
 
@@ -202,7 +202,8 @@ static void hear_verdicts(struct world *w, struct peer *p)
 		p->heard++;
 }
 
-static struct mst_lane_header random_header(struct world *w, struct peer *p, uint32_t slot)
+static struct mst_lane_header random_header(struct ledger_world *w, struct world_worker *p,
+					    uint32_t slot)
 {
 	hear_verdicts(w, p);
 	p->seq++;
@@ -228,7 +229,7 @@ static struct mst_lane_header random_header(struct world *w, struct peer *p, uin
 	return h;
 }
 
-static void push(struct world *w, struct peer *p, uint32_t slot)
+static void push(struct ledger_world *w, struct world_worker *p, uint32_t slot)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_FULL);
 
@@ -240,7 +241,7 @@ static void push(struct world *w, struct peer *p, uint32_t slot)
 	}
 }
 
-static void abandon(struct world *w, struct peer *p, uint32_t slot)
+static void abandon(struct ledger_world *w, struct world_worker *p, uint32_t slot)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_ABANDONED);
 
@@ -254,7 +255,7 @@ static void abandon(struct world *w, struct peer *p, uint32_t slot)
 }
 
 /* An ask that is out of turn, or names a version that it was not given last. */
-static void ask_wrongly(struct world *w, struct peer *p)
+static void ask_wrongly(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_ASK);
 
@@ -269,7 +270,7 @@ static void ask_wrongly(struct world *w, struct peer *p)
 }
 
 /* One of the ways to break the protocol, on one shard only where that is a way. */
-static void misbehave(struct world *w, struct peer *p)
+static void misbehave(struct ledger_world *w, struct world_worker *p)
 {
 	uint32_t slots = w->cfg.ledger.slots, kind = below(w, 7);
 	struct mst_ledger_event ev = event(p, MST_EV_FULL);
@@ -284,7 +285,7 @@ static void misbehave(struct world *w, struct peer *p)
 		channel_post(control(p), &ev);
 		return;
 	}
-	struct peer tampered = *p;
+	struct world_worker tampered = *p;
 	ev.full.shard = below(w, w->cfg.ledger.shards);
 	ev.full.header = random_header(w, &tampered, below(w, slots));
 	if (kind == 3)
@@ -297,14 +298,14 @@ static void misbehave(struct world *w, struct peer *p)
 }
 
 /* A header whose weight one shard tells otherwise. */
-static void contradict(struct world *w, struct peer *p, uint32_t slot)
+static void contradict(struct ledger_world *w, struct world_worker *p, uint32_t slot)
 {
 	push(w, p, slot);
 	struct channel *c = &p->channel[1 + below(w, w->cfg.ledger.shards)];
 	c->letter[c->first + c->count - 1].full.header.weight += 1;
 }
 
-static void depart(struct world *w, struct peer *p)
+static void depart(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_LEAVE);
 
@@ -318,7 +319,7 @@ static void depart(struct world *w, struct peer *p)
 	channel_post(control(p), &ev);
 }
 
-static void die(struct world *w, struct peer *p)
+static void die(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_LOST);
 
@@ -328,7 +329,7 @@ static void die(struct world *w, struct peer *p)
 }
 
 /* Return: true if something unusual was done. */
-static bool act_unusually(struct world *w, struct peer *p, int slot)
+static bool act_unusually(struct ledger_world *w, struct world_worker *p, int slot)
 {
 	if (is_spared(w))
 		return false;
@@ -353,7 +354,7 @@ static bool act_unusually(struct world *w, struct peer *p, int slot)
 	return true;
 }
 
-static void act(struct world *w, struct peer *p)
+static void act(struct ledger_world *w, struct world_worker *p)
 {
 	if (p->state == PEER_AWAY && (w->calm || rarely(w, w->born ? 8 : 2)))
 		request(w, p);
@@ -375,12 +376,12 @@ static void act(struct world *w, struct peer *p)
 }
 
 /* What the other servers than the lead say comes late. */
-static bool lags(struct world *w, uint32_t channel)
+static bool lags(struct ledger_world *w, uint32_t channel)
 {
 	return w->cfg.lags && !w->calm && channel > 1 + MST_SHARD_LEAD && !rarely(w, 12);
 }
 
-static bool deliver(struct world *w, struct mst_ledger_event *out)
+static bool deliver(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	uint32_t channels = 1 + w->cfg.ledger.shards, total = w->peer_count * channels;
 	uint32_t first = below(w, total);
@@ -398,12 +399,12 @@ static bool deliver(struct world *w, struct mst_ledger_event *out)
 	return false;
 }
 
-static bool listen(struct world *w, struct mst_ledger_event *out)
+static bool listen(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	if (w->now_ns < w->deaf_until)
 		return false;
 	for (uint32_t i = 0; i < w->peer_count; i++) {
-		struct peer *p = &w->peer[i];
+		struct world_worker *p = &w->peer[i];
 		bool alive = p->state == PEER_IN && !p->silent;
 		if (!alive || w->now_ns - p->beat_ns < w->cfg.ledger.lease_ns / 4)
 			continue;
@@ -419,7 +420,7 @@ static bool listen(struct world *w, struct mst_ledger_event *out)
 	return true;
 }
 
-static bool change_policy(struct world *w, struct mst_ledger_event *out)
+static bool change_policy(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	if (w->calm || w->cfg.rule_count == 0 || !rarely(w, 40))
 		return false;
@@ -429,7 +430,7 @@ static bool change_policy(struct world *w, struct mst_ledger_event *out)
 	return true;
 }
 
-static void pass_time(struct world *w)
+static void pass_time(struct ledger_world *w)
 {
 	uint64_t lease_ns = w->cfg.ledger.lease_ns;
 	bool odd = w->cfg.sleeps && !w->calm;
@@ -443,14 +444,14 @@ static void pass_time(struct world *w)
 		w->deaf_until = w->now_ns + mst_rand_below(&w->rand, 3 * lease_ns);
 }
 
-static struct peer *somebody(struct world *w)
+static struct world_worker *somebody(struct ledger_world *w)
 {
 	bool in_turn = w->crowd > 1 && !w->born;
 
 	return &w->peer[in_turn ? w->turn++ % w->peer_count : below(w, w->peer_count)];
 }
 
-bool world_next(struct world *w, struct mst_ledger_event *out)
+bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
 	if (listen(w, out) || change_policy(w, out))
@@ -463,12 +464,12 @@ bool world_next(struct world *w, struct mst_ledger_event *out)
 	return deliver(w, out);
 }
 
-uint64_t world_now(const struct world *w)
+uint64_t world_now(const struct ledger_world *w)
 {
 	return w->now_ns;
 }
 
-bool world_ticks(struct world *w)
+bool world_ticks(struct ledger_world *w)
 {
 	if (!rarely(w, 3) && w->now_ns - w->ticked_ns < w->cfg.ledger.lease_ns / 3)
 		return false;
@@ -476,10 +477,10 @@ bool world_ticks(struct world *w)
 	return true;
 }
 
-static struct peer *peer_of(struct world *w, struct mst_identity who)
+static struct world_worker *peer_of(struct ledger_world *w, struct mst_identity who)
 {
 	for (uint32_t i = 0; i < w->peer_count; i++) {
-		struct peer *p = &w->peer[i];
+		struct world_worker *p = &w->peer[i];
 		bool there = p->state == PEER_IN || p->state == PEER_GOING;
 		if (there && p->who.rank == who.rank && p->who.incarnation == who.incarnation)
 			return p;
@@ -487,7 +488,7 @@ static struct peer *peer_of(struct world *w, struct mst_identity who)
 	return NULL;
 }
 
-static void released(struct world *w, struct peer *p, const struct mst_decision *d)
+static void released(struct ledger_world *w, struct world_worker *p, const struct mst_decision *d)
 {
 	p->have = d->answer.version;
 	p->asking = false;
@@ -502,7 +503,7 @@ static void released(struct world *w, struct peer *p, const struct mst_decision 
 	}
 }
 
-static void evicted(struct world *w, struct peer *p)
+static void evicted(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev;
 
@@ -516,7 +517,7 @@ static void evicted(struct world *w, struct peer *p)
 }
 
 /* The shards have done what was decided so far; or one of them has not, for good. */
-static void worked(struct world *w, const struct mst_decision *d)
+static void worked(struct ledger_world *w, const struct mst_decision *d)
 {
 	uint32_t first = below(w, w->cfg.ledger.shards);
 	struct mst_ledger_event ev;
@@ -534,7 +535,7 @@ static void worked(struct world *w, const struct mst_decision *d)
 	}
 }
 
-bool world_told(struct world *w, const struct mst_decision *d)
+bool world_told(struct ledger_world *w, const struct mst_decision *d)
 {
 	if (d->kind == MST_DO_ADMIT)
 		admitted(w, &w->peer[d->join.cookie], d->who);
@@ -543,7 +544,7 @@ bool world_told(struct world *w, const struct mst_decision *d)
 	if (d->kind == MST_DO_START)
 		w->born = true;
 	worked(w, d);
-	struct peer *p = peer_of(w, d->who);
+	struct world_worker *p = peer_of(w, d->who);
 	if (p == NULL)
 		return true;
 	if (d->kind == MST_DO_SEND_STATE) {
@@ -563,14 +564,14 @@ bool world_told(struct world *w, const struct mst_decision *d)
 	return !w->wronged;
 }
 
-void world_calm(struct world *w)
+void world_calm(struct ledger_world *w)
 {
 	w->calm = true;
 }
 
-struct world *world_new(const struct world_cfg *cfg)
+struct ledger_world *world_new(const struct ledger_world_cfg *cfg)
 {
-	struct world *w = calloc(1, sizeof(*w));
+	struct ledger_world *w = calloc(1, sizeof(*w));
 
 	if (w == NULL || cfg->ledger.shards + 1 > CHANNELS_MAX)
 		abort();
@@ -585,7 +586,7 @@ struct world *world_new(const struct world_cfg *cfg)
 	return w;
 }
 
-void world_free(struct world *w)
+void world_free(struct ledger_world *w)
 {
 	for (uint32_t i = 0; i < w->peer_count; i++) {
 		for (uint32_t c = 0; c < CHANNELS_MAX; c++)

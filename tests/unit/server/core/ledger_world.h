@@ -11,7 +11,7 @@
 
 #include "server/core/ledger.h"
 
-struct world_cfg {
+struct ledger_world_cfg {
 	struct mst_ledger_cfg ledger;
 	uint64_t seed;
 	bool mischief; /* now and then somebody breaks the protocol */
@@ -25,19 +25,19 @@ struct world_cfg {
 	uint32_t rule_count;
 };
 
-struct world;
+struct ledger_world;
 
-struct world *world_new(const struct world_cfg *cfg);
-void world_free(struct world *w);
+struct ledger_world *world_new(const struct ledger_world_cfg *cfg);
+void world_free(struct ledger_world *w);
 
 /* What happens next. Return: false if only time passes. */
-bool world_next(struct world *w, struct mst_ledger_event *out);
-uint64_t world_now(const struct world *w);
+bool world_next(struct ledger_world *w, struct mst_ledger_event *out);
+uint64_t world_now(const struct ledger_world *w);
 /* Is it time for a tick after this? */
-bool world_ticks(struct world *w);
+bool world_ticks(struct ledger_world *w);
 /* Return: false: a worker loses its lease that has never missed a heartbeat. */
-bool world_told(struct world *w, const struct mst_decision *d);
+bool world_told(struct ledger_world *w, const struct mst_decision *d);
 /* From now on nobody dies, leaves or breaks anything; who is away comes back. */
-void world_calm(struct world *w);
+void world_calm(struct ledger_world *w);
 
 #endif

@@ -57,7 +57,7 @@ bool held_by_bound(const struct reference *r, const struct session *s)
 
 static bool may_go_on(const struct reference *r, const struct session *s)
 {
-	const struct step *step = open_step(r);
+	const struct reference_step *step = open_step(r);
 	uint32_t rank = s->who.rank;
 
 	if (!s->started || !r->born)

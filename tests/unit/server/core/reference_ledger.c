@@ -374,7 +374,7 @@ static uint64_t join_due(const struct reference *r)
 
 static bool gave_nothing(const struct reference *r, uint32_t rank)
 {
-	const struct step *step = open_step(r);
+	const struct reference_step *step = open_step(r);
 
 	return step->rostered[rank] && !step->counted[rank] && !step->passed[rank];
 }
@@ -393,7 +393,7 @@ static bool all_gave(const struct reference *r)
  * last one did. */
 static uint64_t step_patience_due(const struct reference *r)
 {
-	const struct step *step = open_step(r);
+	const struct reference_step *step = open_step(r);
 
 	if (!r->born || r->finished || r->settling || r->asked_to_finish || r->all_left ||
 	    step_due(r))

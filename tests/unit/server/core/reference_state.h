@@ -55,7 +55,7 @@ struct session {
 };
 
 /* The step that makes version `newest + 1`, and those before it. */
-struct step {
+struct reference_step {
 	struct reference_version made; /* entry[] is the set */
 	bool *rostered, *counted, *passed;
 	bool counting; /* first_count_ns is valid */
@@ -84,10 +84,10 @@ struct reference {
 	enum mst_finish_why settle_why;
 	uint64_t settled;
 
-	struct step *step; /* step[v] makes version v; step[0] is empty */
-	size_t step_count; /* newest + 2 once born: the last is open */
-	double samples;    /* committed so far */
-	uint32_t last;     /* rank that was counted last: it is answered first */
+	struct reference_step *step; /* step[v] makes version v; step[0] is empty */
+	size_t step_count;           /* newest + 2 once born: the last is open */
+	double samples;              /* committed so far */
+	uint32_t last;               /* rank that was counted last: it is answered first */
 
 	/* Time in which nobody listened is lost: it does not count for anybody. */
 	uint64_t looked_ns, heard_ns, lost_ns;
@@ -100,7 +100,7 @@ struct reference {
 /* An array that had @count elements gets room for one more. */
 void *reference_room(void *array, size_t count, size_t size);
 
-static inline struct step *open_step(const struct reference *r)
+static inline struct reference_step *open_step(const struct reference *r)
 {
 	return &r->step[r->step_count - 1];
 }

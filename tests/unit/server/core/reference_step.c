@@ -19,7 +19,7 @@ static uint32_t roster_count(const struct reference *r)
 
 static uint32_t missing_count(const struct reference *r)
 {
-	const struct step *step = open_step(r);
+	const struct reference_step *step = open_step(r);
 	uint32_t count = 0;
 
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
@@ -48,7 +48,7 @@ uint32_t step_needed(const struct reference *r, int32_t quorum)
 
 bool step_due(const struct reference *r)
 {
-	const struct step *step = open_step(r);
+	const struct reference_step *step = open_step(r);
 
 	if (!r->born || r->finished || step->made.entry_count == 0)
 		return false;
@@ -65,8 +65,8 @@ void step_open(struct reference *r)
 
 	r->moved_ns = r->now_ns;
 	r->step = reference_room(r->step, r->step_count, sizeof(*r->step));
-	struct step *step = &r->step[r->step_count++];
-	*step = (struct step){
+	struct reference_step *step = &r->step[r->step_count++];
+	*step = (struct reference_step){
 		.rostered = calloc(workers, sizeof(bool)),
 		.counted = calloc(workers, sizeof(bool)),
 		.passed = calloc(workers, sizeof(bool)),
@@ -93,7 +93,7 @@ static void refill_roster(struct reference *r)
 /* And where all have passed, all are waited for again. */
 static void revive(struct reference *r)
 {
-	struct step *step = open_step(r);
+	struct reference_step *step = open_step(r);
 
 	if (!r->born || r->finished || step->made.entry_count > 0 || missing_count(r) > 0)
 		return;
@@ -160,7 +160,7 @@ bool leaves_two(const struct reference *r, uint64_t version)
 
 /* ---- Commit ---- */
 
-static double mean_loss(const struct reference *r, const struct step *step)
+static double mean_loss(const struct reference *r, const struct reference_step *step)
 {
 	double sum = 0, samples = 0;
 
@@ -181,7 +181,7 @@ static double mean_loss(const struct reference *r, const struct step *step)
 	return samples > 0 ? sum / samples : (double)NAN;
 }
 
-static void settle_figures(struct reference *r, struct step *step)
+static void settle_figures(struct reference *r, struct reference_step *step)
 {
 	struct reference_version *made = &step->made;
 	double base = 0;
@@ -210,7 +210,7 @@ static void advise(struct reference *r)
 
 static void commit(struct reference *r)
 {
-	struct step *step = open_step(r);
+	struct reference_step *step = open_step(r);
 
 	settle_figures(r, step);
 	r->samples += step->made.samples;
@@ -296,7 +296,7 @@ static struct mst_entry entry_of(const struct reference *r, const struct session
 static void count(struct reference *r, struct session *s, const struct mst_lane_header *h,
 		  uint64_t now_ns)
 {
-	struct step *step = open_step(r);
+	struct reference_step *step = open_step(r);
 	struct reference_version *made = &step->made;
 	struct mst_entry entry = entry_of(r, s, h);
 

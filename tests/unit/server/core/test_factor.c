@@ -16,7 +16,7 @@
 #define WORKERS 4
 #define SET_MAX 6
 
-struct line {
+struct factor_case {
 	const char *policy, *weigh, *lr_scale, *optimizer;
 	unsigned count;
 	struct {
@@ -31,7 +31,7 @@ struct line {
 #define SGD "sgd:lr=1,momentum=0"
 
 /* clang-format off */
-static const struct line lines[] = {
+static const struct factor_case lines[] = {
 	/* The mean over all samples: a thousand of them weigh a thousand times as much as one. */
 	{ "bsp", "samples", "auto", SGD, 4, { { 1, 0 }, { 1000, 0 }, { 1000, 0 }, { 1999, 0 } },
 	  false, 1, 4000, 1, 1.0 / 4000 },
@@ -84,7 +84,7 @@ static const struct line lines[] = {
 };
 /* clang-format on */
 
-static struct mst_rule rule_of(const struct line *line)
+static struct mst_rule rule_of(const struct factor_case *line)
 {
 	struct mst_server_options o;
 	struct mst_options parsed;
@@ -106,7 +106,7 @@ static struct mst_rule rule_of(const struct line *line)
 static void each_policy_multiplies_as_its_author_says(void)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const struct line *line = &lines[i];
+		const struct factor_case *line = &lines[i];
 		struct mst_rule rule = rule_of(line);
 		double base = 0;
 		for (unsigned k = 0; k < line->count; k++)

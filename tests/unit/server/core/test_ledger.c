@@ -19,7 +19,7 @@ static struct mst_ledger_cfg sharded(const char *policy, uint32_t workers)
 static void report_of_a_dead_incarnation_counts_for_nothing(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header old = job_header(&j, 1);
@@ -47,7 +47,7 @@ static void report_of_a_dead_incarnation_counts_for_nothing(void)
 static void rank_is_counted_once_in_a_step_across_incarnations(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kasync:3", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 1);
@@ -66,7 +66,7 @@ static void rank_is_counted_once_in_a_step_across_incarnations(void)
 static void contributions_are_judged_in_order_of_seq(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 1);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header first = job_header(&j, 0), second = first;
@@ -88,7 +88,7 @@ static void contributions_are_judged_in_order_of_seq(void)
 static void expect_breach(const struct mst_lane_header *told, const struct mst_lane_header *other)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_full(&j, 0, 0, told);
@@ -117,7 +117,7 @@ static void shards_that_differ_end_the_session(void)
 static void header_out_of_turn_at_the_lead_ends_the_session(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 1);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 0);
@@ -149,7 +149,7 @@ static void acknowledgement_that_cannot_be_ends_the_session(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct mst_ledger_cfg cfg = job_cfg("async", 1);
-		struct job j;
+		struct ledger_job j;
 		job_born(&j, &cfg);
 		for (uint64_t k = 0; k < rows[i].judged; k++) {
 			job_push(&j, 0);
@@ -168,7 +168,7 @@ static void acknowledgement_that_cannot_be_ends_the_session(void)
 static void verdict_that_was_never_given_cannot_be_acknowledged(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 1);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header first = job_header(&j, 0), second = first;
@@ -184,7 +184,7 @@ static void verdict_that_was_never_given_cannot_be_acknowledged(void)
 static void weight_that_is_no_number_is_alike_on_all_shards(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 0);
@@ -198,7 +198,7 @@ static void weight_that_is_no_number_is_alike_on_all_shards(void)
 static void header_before_the_start_is_refused(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
@@ -216,7 +216,7 @@ static void header_before_the_start_is_refused(void)
 static void header_of_one_that_does_not_take_part_is_refused(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 1, MST_EV_LOST);
@@ -247,7 +247,7 @@ static void weights_are_samples_that_can_be_counted(void)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-		struct job j;
+		struct ledger_job j;
 		job_born(&j, &cfg);
 		struct mst_lane_header h = job_header(&j, 0);
 		h.weight = rows[i].weight;
@@ -263,7 +263,7 @@ static void smaller_quorum_takes_effect_at_once(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 4);
 	struct mst_rule rule = job_rule("backup:2");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -279,7 +279,7 @@ static void larger_quorum_waits_for_the_next_version(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:2", 3);
 	struct mst_rule rule = job_rule("bsp");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_policy(&j, &rule);
@@ -299,7 +299,7 @@ static void everybody_is_not_a_smaller_quorum(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:5", 3);
 	struct mst_rule rule = job_rule("bsp");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_policy(&j, &rule);
@@ -314,7 +314,7 @@ static void quorums_are_compared_under_the_release_in_force(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:3", 4);
 	struct mst_rule rule = job_rule("backup:4");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 2, MST_EV_LOST);
@@ -331,7 +331,7 @@ static void all_but_some_are_no_more_than_can_still_come(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:-1", 4);
 	struct mst_rule rule = job_rule("backup:-2");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_pass(&j, 1);
@@ -349,7 +349,7 @@ static void contribution_is_judged_by_the_rule_of_its_last_report(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
 	struct mst_rule rule = job_rule("bsp");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 0);
@@ -364,7 +364,7 @@ static void contribution_is_judged_by_the_rule_of_its_last_report(void)
 static void outside_the_window_is_stale_where_the_rule_rejects(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bounded:1", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 1);
@@ -383,7 +383,7 @@ static void busy_workers_are_advised_by_the_rule_of_the_new_step(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kasync:1", 2);
 	struct mst_rule rule = job_rule("ksync:1");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_policy(&j, &rule);

@@ -6,7 +6,7 @@
 #include "tests/unit/server/core/ledger_job.h"
 #include "tests/ut.h"
 
-static const struct mst_decision *answer(const struct job *j, uint32_t rank)
+static const struct mst_decision *answer(const struct ledger_job *j, uint32_t rank)
 {
 	return job_last(j, MST_DO_RELEASE, (int)rank);
 }
@@ -16,7 +16,7 @@ static const struct mst_decision *answer(const struct job *j, uint32_t rank)
 static void counted_worker_goes_on_with_its_own_version(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -32,7 +32,7 @@ static void who_was_counted_last_is_answered_first(void)
 {
 	static const uint32_t order[] = { 3, 0, 1, 2 };
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 1);
@@ -51,7 +51,7 @@ static void who_was_counted_last_is_answered_first(void)
 static void late_worker_goes_on_at_once(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:1", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -66,7 +66,7 @@ static void gradients_in_flight_at_a_change_to_bsp_hang_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 3);
 	struct mst_rule rule = job_rule("bsp");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_policy(&j, &rule);
@@ -86,7 +86,7 @@ static void gradients_in_flight_at_a_change_to_bsp_hang_nobody(void)
 static void refused_worker_goes_on_at_once(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -107,7 +107,7 @@ static void pull_is_answered_at_once_under_every_rule(void)
 
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
 		struct mst_ledger_cfg cfg = job_cfg(policies[i], 2);
-		struct job j;
+		struct ledger_job j;
 		job_born(&j, &cfg);
 		job_ask(&j, 1);
 		CU_ASSERT_EQUAL(answer(&j, 1)->answer.where, MST_WHERE_KEEP);
@@ -118,7 +118,7 @@ static void pull_is_answered_at_once_under_every_rule(void)
 static void leader_waits_for_the_clock_bound(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -134,7 +134,7 @@ static void leader_waits_for_the_clock_bound(void)
 static void clock_bound_follows_the_roster(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:0", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -147,7 +147,7 @@ static void clock_bound_follows_the_roster(void)
 static void two_asks_at_once_end_the_session(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -171,7 +171,7 @@ static struct mst_ledger_cfg workers_own(const char *policy, uint32_t workers, u
 static void versions_are_delivered_one_by_one(void)
 {
 	struct mst_ledger_cfg cfg = workers_own("backup:1", 2, 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	for (int i = 0; i < 3; i++)
@@ -189,7 +189,7 @@ static void versions_are_delivered_one_by_one(void)
 static void worker_behind_the_history_is_stale(void)
 {
 	struct mst_ledger_cfg cfg = workers_own("backup:1", 2, 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.min_workers = 2;
 	job_born(&j, &cfg);
@@ -210,7 +210,7 @@ static void end_of_a_stale_worker_lets_the_others_commit(void)
 {
 	struct mst_ledger_cfg cfg = workers_own("backup:1", 2, 1);
 	struct mst_rule rule = job_rule("bsp");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	for (int i = 0; i < 2; i++) {
@@ -231,7 +231,7 @@ static void end_of_a_stale_worker_lets_the_others_commit(void)
 static void joiner_gets_the_whole_history(void)
 {
 	struct mst_ledger_cfg cfg = workers_own("bsp", 2, 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 1, MST_EV_LOST);
@@ -257,7 +257,7 @@ static struct mst_ledger_cfg in_place(const char *policy, uint32_t workers, uint
 	return cfg;
 }
 
-static uint32_t committed_to(const struct job *j)
+static uint32_t committed_to(const struct ledger_job *j)
 {
 	return job_last(j, MST_DO_COMMIT, -1)->commit.buffer;
 }
@@ -266,7 +266,7 @@ static uint32_t committed_to(const struct job *j)
 static void worker_that_is_up_to_date_goes_on_reading_its_buffer(void)
 {
 	struct mst_ledger_cfg cfg = in_place("kbatchsync:2", 2, 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -290,7 +290,7 @@ static void worker_that_is_up_to_date_goes_on_reading_its_buffer(void)
 static void slow_readers_never_hold_a_commit_up(void)
 {
 	struct mst_ledger_cfg cfg = in_place("async", 6, 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	for (uint32_t rank = 0; rank < 5; rank++) { /* each reads another version, and stops */
@@ -308,7 +308,7 @@ static void slow_readers_never_hold_a_commit_up(void)
 static void slow_readers_of_the_history_never_hold_a_commit_up(void)
 {
 	struct mst_ledger_cfg cfg = in_place("backup:1", 4, 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.owner = MUSTER_WORKERS_OWN;
 	cfg.optimizer.row = NULL;
@@ -337,7 +337,7 @@ static void slow_readers_of_the_history_never_hold_a_commit_up(void)
 static void commit_waits_for_a_copy_on_all_shards(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 4);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	cfg.shards = 2;
@@ -360,7 +360,7 @@ static void commit_waits_for_a_copy_on_all_shards(void)
 static void what_comes_while_a_commit_waits_is_judged_after_it(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 4);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -383,7 +383,7 @@ static void what_comes_while_a_commit_waits_is_judged_after_it(void)
 static void end_of_a_reader_frees_its_buffer(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 4);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -395,7 +395,7 @@ static void end_of_a_reader_frees_its_buffer(void)
 	job_close(&j);
 }
 
-static void ask_with(struct job *j, uint32_t rank, uint64_t have)
+static void ask_with(struct ledger_job *j, uint32_t rank, uint64_t have)
 {
 	j->worker[rank].have = have;
 	job_ask(j, rank);
@@ -406,7 +406,7 @@ static void ask_names_the_version_it_was_answered_with(void)
 {
 	static const uint64_t wrong[] = { 0, 2, 3, MST_VERSION_NONE };
 	struct mst_ledger_cfg cfg = in_place("async", 2, 4);
-	struct job j;
+	struct ledger_job j;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		job_born(&j, &cfg);
@@ -427,7 +427,7 @@ static void ask_names_the_version_it_was_answered_with(void)
 static void ask_before_the_first_answer_names_none(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_join(&j, 0);
@@ -440,7 +440,7 @@ static void ask_before_the_first_answer_names_none(void)
 static void reading_in_place_leaves_two_buffers(void)
 {
 	struct mst_ledger_cfg cfg = in_place("async", 4, 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg); /* all read version 0 */
 	job_push(&j, 0);
@@ -470,7 +470,7 @@ static struct mst_ledger_cfg sent(const char *policy, uint32_t workers, uint32_t
 }
 
 /* All have had version 0. */
-static void all_sent(struct job *j)
+static void all_sent(struct ledger_job *j)
 {
 	for (uint32_t rank = 0; rank < j->cfg.workers; rank++)
 		job_answered(j, rank);
@@ -479,7 +479,7 @@ static void all_sent(struct job *j)
 static void a_slow_link_never_holds_a_commit_up(void)
 {
 	struct mst_ledger_cfg cfg = sent("async", 6, 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	all_sent(&j);
@@ -497,7 +497,7 @@ static void a_slow_link_never_holds_a_commit_up(void)
 static void an_ask_waits_while_links_hold_the_buffers(void)
 {
 	struct mst_ledger_cfg cfg = sent("async", 4, 4);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	all_sent(&j);
@@ -518,7 +518,7 @@ static void an_ask_waits_while_links_hold_the_buffers(void)
 static void end_of_a_slow_link_lets_the_others_go_on(void)
 {
 	struct mst_ledger_cfg cfg = sent("async", 4, 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	all_sent(&j);
@@ -537,7 +537,7 @@ static void end_of_a_slow_link_lets_the_others_go_on(void)
 static void the_last_version_waits_for_no_link(void)
 {
 	struct mst_ledger_cfg cfg = sent("async", 4, 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.commits_max = 2;
 	job_born(&j, &cfg);

@@ -11,7 +11,7 @@
 static void job_waits_for_every_worker_link_and_start(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	job_open(&j, &cfg);
@@ -33,7 +33,7 @@ static void job_waits_for_every_worker_link_and_start(void)
 static void lowest_rank_that_offers_sends_the_state(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	for (int32_t rank = 2; rank >= 0; rank--) {
@@ -49,7 +49,7 @@ static void lowest_rank_that_offers_sends_the_state(void)
 static void sender_that_dies_is_replaced(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
@@ -64,7 +64,7 @@ static void sender_that_dies_is_replaced(void)
 	job_close(&j);
 }
 
-static void enter(struct job *j, uint32_t rank, bool offers)
+static void enter(struct ledger_job *j, uint32_t rank, bool offers)
 {
 	job_join(j, (int32_t)rank);
 	job_link(j, rank, 0);
@@ -74,7 +74,7 @@ static void enter(struct job *j, uint32_t rank, bool offers)
 static void next_that_offers_is_asked_when_all_have_started_again(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	enter(&j, 0, true);
@@ -96,7 +96,7 @@ static void next_that_offers_is_asked_when_all_have_started_again(void)
 static void only_one_at_a_time_sends_its_state(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	enter(&j, 0, false);
@@ -110,7 +110,7 @@ static void only_one_at_a_time_sends_its_state(void)
 	job_close(&j);
 }
 
-static void state_comes_while_others_are_gone(struct job *j)
+static void state_comes_while_others_are_gone(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
 
@@ -127,7 +127,7 @@ static void state_comes_while_others_are_gone(struct job *j)
 /* Else the job starts without one that is gone. */
 static void state_that_is_there_waits_until_all_have_started_again(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	state_comes_while_others_are_gone(&j);
 	enter(&j, 1, true);
@@ -139,7 +139,7 @@ static void state_that_is_there_waits_until_all_have_started_again(void)
 
 static void state_outlives_its_sender(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	state_comes_while_others_are_gone(&j);
 	job_tell(&j, 0, MST_EV_LOST);
@@ -152,7 +152,7 @@ static void state_outlives_its_sender(void)
 	job_close(&j);
 }
 
-static void nobody_offers(enum muster_owner owner, struct job *j)
+static void nobody_offers(enum muster_owner owner, struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 1);
 
@@ -167,7 +167,7 @@ static void nobody_offers(enum muster_owner owner, struct job *j)
 
 static void servers_that_own_need_a_start_state(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	nobody_offers(MUSTER_SERVERS_OWN, &j);
 	CU_ASSERT(job_finished(&j, MST_FINISH_NO_START));
@@ -176,7 +176,7 @@ static void servers_that_own_need_a_start_state(void)
 
 static void workers_that_own_may_start_from_nothing(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	nobody_offers(MUSTER_WORKERS_OWN, &j);
 	CU_ASSERT(mst_ledger_started(j.ledger));
@@ -186,7 +186,7 @@ static void workers_that_own_may_start_from_nothing(void)
 }
 
 /* Driven as a server drives it: a tick when one is due, and never without need. */
-static uint64_t tick_until_the_end(struct job *j)
+static uint64_t tick_until_the_end(struct ledger_job *j)
 {
 	struct mst_decision d = { .kind = MST_DO_START };
 	uint64_t heard_ns = j->now_ns;
@@ -208,7 +208,7 @@ static uint64_t tick_until_the_end(struct job *j)
 static void job_that_loses_all_before_it_starts_fails_in_time(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
@@ -220,7 +220,7 @@ static void job_that_loses_all_before_it_starts_fails_in_time(void)
 static void job_that_nobody_joins_fails_in_time(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	CU_ASSERT_EQUAL(tick_until_the_end(&j), cfg.join_until_ns);
@@ -231,7 +231,7 @@ static void job_that_nobody_joins_fails_in_time(void)
 static void job_fails_in_time_whenever_the_first_worker_joins(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_wait(&j, cfg.join_until_ns - MST_SECOND, -1);
@@ -244,7 +244,7 @@ static void job_fails_in_time_whenever_the_first_worker_joins(void)
 static void first_to_join_after_a_while_gets_no_longer_lease(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.join_until_ns = MST_NEVER;
 	job_open(&j, &cfg);
@@ -262,7 +262,7 @@ static void first_to_join_after_a_while_gets_no_longer_lease(void)
 static void job_that_does_not_gather_fails(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
@@ -273,7 +273,7 @@ static void job_that_does_not_gather_fails(void)
 	job_close(&j);
 }
 
-static int refusal(struct job *j, int32_t rank)
+static int refusal(struct ledger_job *j, int32_t rank)
 {
 	job_forget(j);
 	job_join(j, rank);
@@ -283,7 +283,7 @@ static int refusal(struct job *j, int32_t rank)
 static void join_is_refused_with_its_reason(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	CU_ASSERT_EQUAL(refusal(&j, 2), -ERANGE);

@@ -14,7 +14,7 @@ static struct mst_ledger_cfg sharded(const char *policy, uint32_t workers)
 	return cfg;
 }
 
-static size_t place_of(const struct job *j, enum mst_decision_kind kind)
+static size_t place_of(const struct ledger_job *j, enum mst_decision_kind kind)
 {
 	size_t i = 0;
 
@@ -27,7 +27,7 @@ static void hint_is_for_those_who_are_busy(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ksync:2", 6);
 	struct mst_rule rule = job_rule("ksync:1");
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	job_born(&j, &cfg);
@@ -52,7 +52,7 @@ static void hint_comes_after_the_rule_it_follows(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kasync:1", 2);
 	struct mst_rule rule = job_rule("ksync:1");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_policy(&j, &rule);
@@ -66,7 +66,7 @@ static void hint_comes_after_the_rule_it_follows(void)
 static void what_is_counted_stays_counted_when_its_worker_dies(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 1);
@@ -86,7 +86,7 @@ static void what_is_counted_stays_counted_when_its_worker_dies(void)
 static void death_with_some_shards_full_cancels(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 1);
@@ -101,7 +101,7 @@ static void death_with_some_shards_full_cancels(void)
 static struct muster_fate fate[MUSTER_TICKETS_MAX];
 
 /* What the next session of @rank is told. Return: how many. */
-static uint32_t fates(const struct job *j, uint32_t rank)
+static uint32_t fates(const struct ledger_job *j, uint32_t rank)
 {
 	return mst_fates_list(mst_ledger_fates(j->ledger, rank), fate);
 }
@@ -117,7 +117,7 @@ static void expect_fate(const struct muster_fate *f, uint64_t ticket, enum muste
 static void returning_rank_is_told_the_fates_it_never_heard(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 1);
@@ -138,7 +138,7 @@ static void returning_rank_is_told_the_fates_it_never_heard(void)
 }
 
 /* Pushes of @j's rank 0 that never wait: all but the first @heard of them stay unheard. */
-static void push_unheard(struct job *j, uint64_t count, uint64_t heard)
+static void push_unheard(struct ledger_job *j, uint64_t count, uint64_t heard)
 {
 	for (uint64_t i = 1; i <= count; i++) {
 		struct mst_lane_header h = job_header(j, 0);
@@ -153,7 +153,7 @@ static void push_unheard(struct job *j, uint64_t count, uint64_t heard)
 static void every_fate_that_was_not_heard_is_told(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	push_unheard(&j, MUSTER_TICKETS_MAX, 0);
@@ -168,7 +168,7 @@ static void every_fate_that_was_not_heard_is_told(void)
 static void fates_that_were_heard_are_not_told(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	push_unheard(&j, MUSTER_TICKETS_MAX + 50, 50);
@@ -183,7 +183,7 @@ static void fates_that_were_heard_are_not_told(void)
 static void pass_has_no_fate(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 0);
@@ -205,7 +205,7 @@ static void pass_has_no_fate(void)
 static void session_that_pushes_before_it_starts_has_fates(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	push_unheard(&j, 5, 0);
@@ -227,7 +227,7 @@ static void session_that_pushes_before_it_starts_has_fates(void)
 static void session_that_never_started_leaves_the_fates_before_it(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 1);
@@ -251,7 +251,7 @@ static void session_that_never_started_leaves_the_fates_before_it(void)
 static void verdict_names_the_version_it_was_computed_on(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bounded:1", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	for (int i = 0; i < 3; i++)
@@ -265,7 +265,7 @@ static void verdict_names_the_version_it_was_computed_on(void)
 	job_close(&j);
 }
 
-static void abandoned(struct job *j, uint32_t rank, uint32_t shard)
+static void abandoned(struct ledger_job *j, uint32_t rank, uint32_t shard)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_ABANDONED, .who = j->worker[rank].who };
 
@@ -277,7 +277,7 @@ static void abandoned(struct job *j, uint32_t rank, uint32_t shard)
 static void abandoned_slot_is_granted_anew_when_all_shards_say_so(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	abandoned(&j, 0, 1);
@@ -291,7 +291,7 @@ static void abandoned_slot_is_granted_anew_when_all_shards_say_so(void)
 static void header_and_abandon_of_one_grant_end_the_session(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = job_header(&j, 0);
@@ -307,7 +307,7 @@ static void empty_header_is_late_whatever_rule_judges_it(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:1", 2);
 	struct mst_rule rule = job_rule("async");
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_policy(&j, &rule);
@@ -323,7 +323,7 @@ static void empty_header_is_late_whatever_rule_judges_it(void)
 static void pass_is_waited_for_no_more_and_weighs_nothing(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_pass(&j, 1);
@@ -338,7 +338,7 @@ static void pass_is_waited_for_no_more_and_weighs_nothing(void)
 static void passes_lower_what_all_but_some_need(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:-1", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_pass(&j, 1);
@@ -352,7 +352,7 @@ static void passes_lower_what_all_but_some_need(void)
 static void step_that_all_have_passed_is_extended(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_pass(&j, 0);
@@ -375,7 +375,7 @@ static void step_that_all_have_passed_is_extended(void)
 static void step_is_extended_when_the_last_one_to_give_dies(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_pass(&j, 0);
@@ -391,7 +391,7 @@ static void step_is_extended_when_the_last_one_to_give_dies(void)
 static void step_that_is_extended_waits_for_no_joiner(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 1, MST_EV_LOST);
@@ -409,7 +409,7 @@ static void step_that_is_extended_waits_for_no_joiner(void)
 static void passes_beside_a_count_stand(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -426,7 +426,7 @@ static void passes_beside_a_count_stand(void)
 static void version_0_is_divided_by_nothing(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 1);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
@@ -458,7 +458,7 @@ static void room_follows_from_the_figures(void)
 static void weights_make_divisor_coefficients_and_rate(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.weigh = MST_WEIGH_SAMPLES;
 	cfg.rule.linear = true;

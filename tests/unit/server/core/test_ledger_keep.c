@@ -16,7 +16,7 @@ static struct mst_ledger_cfg sharded(const char *policy, uint32_t workers)
 }
 
 /* A push with `keep` of @rank, in @slot. */
-static struct mst_lane_header keep(struct job *j, uint32_t rank, uint32_t slot)
+static struct mst_lane_header keep(struct ledger_job *j, uint32_t rank, uint32_t slot)
 {
 	struct mst_lane_header h = job_header(j, rank);
 
@@ -27,7 +27,7 @@ static struct mst_lane_header keep(struct job *j, uint32_t rank, uint32_t slot)
 	return h;
 }
 
-static size_t answers(const struct job *j, uint32_t rank)
+static size_t answers(const struct ledger_job *j, uint32_t rank)
 {
 	return job_count(j, MST_DO_RELEASE, (int)rank);
 }
@@ -41,7 +41,7 @@ static void ask_waits_for_a_header_that_one_server_lacks(void)
 
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
 		struct mst_ledger_cfg cfg = sharded(policies[i], 2);
-		struct job j;
+		struct ledger_job j;
 		job_born(&j, &cfg);
 		struct mst_lane_header h = keep(&j, 0, 0);
 		job_full(&j, 0, 0, &h);
@@ -62,7 +62,7 @@ static void ask_waits_for_all_headers_before_it(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 1);
 	struct mst_lane_header h[2];
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	for (uint32_t slot = 0; slot < 2; slot++) {
@@ -82,7 +82,7 @@ static void ask_waits_for_all_headers_before_it(void)
 static void ask_does_not_wait_for_headers_after_it(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 1);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = keep(&j, 0, 0);
@@ -95,7 +95,7 @@ static void ask_does_not_wait_for_headers_after_it(void)
 static void ask_waits_for_a_header_that_waits_for_a_commit(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kasync:1", 5);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -120,7 +120,7 @@ static void ask_waits_for_a_header_that_waits_for_a_commit(void)
 static void clock_bound_sees_what_was_pushed_before(void)
 {
 	struct mst_ledger_cfg cfg = sharded("ssp:0", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = keep(&j, 0, 0);
@@ -141,7 +141,7 @@ static void clock_bound_sees_what_was_pushed_before(void)
 static void ask_does_not_excuse_a_header_that_never_comes(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.patience_ns = 2 * MST_SECOND;
 	job_born(&j, &cfg);
@@ -162,7 +162,7 @@ static void ask_does_not_excuse_a_header_that_never_comes(void)
 static void patience_of_the_bound_begins_when_all_is_judged(void)
 {
 	struct mst_ledger_cfg cfg = sharded("ssp:0", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.patience_ns = 4 * MST_SECOND;
 	job_born(&j, &cfg);
@@ -190,7 +190,7 @@ static void patience_of_the_bound_begins_when_all_is_judged(void)
 static void end_of_the_job_answers_an_ask_whose_header_never_comes(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = keep(&j, 0, 0);
@@ -206,7 +206,7 @@ static void loss_of_a_server_answers_an_ask_whose_header_never_comes(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
 	struct mst_ledger_event lost = { .kind = MST_EV_SERVER };
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = keep(&j, 0, 0);
@@ -221,7 +221,7 @@ static void loss_of_a_server_answers_an_ask_whose_header_never_comes(void)
 static void end_of_the_session_drops_its_ask(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	struct mst_lane_header h = keep(&j, 0, 0);
@@ -244,7 +244,7 @@ static void counted_worker_is_not_answered_before_its_commit_that_is_due(void)
 
 	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
 		struct mst_ledger_cfg cfg = job_cfg(policies[i], 4);
-		struct job j;
+		struct ledger_job j;
 		cfg.buffers = 3;
 		job_born(&j, &cfg);
 		for (uint32_t rank = 0; rank < 4; rank++) /* no copy is done */
@@ -263,7 +263,7 @@ static void counted_worker_is_not_answered_before_its_commit_that_is_due(void)
 static void clock_bound_lets_go_on_with_what_it_rests_on(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 5);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -287,7 +287,7 @@ static void clock_bound_lets_go_on_with_what_it_rests_on(void)
 static void who_waits_for_a_buffer_holds_none(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -317,14 +317,14 @@ static struct mst_ledger_cfg read_in_place(void)
 	return cfg;
 }
 
-static void ask_often(struct job *j, uint32_t rank, uint32_t times)
+static void ask_often(struct ledger_job *j, uint32_t rank, uint32_t times)
 {
 	for (uint32_t i = 0; i < times; i++)
 		job_ask(j, rank);
 }
 
 /* Ranks 0 and 2 read version 3, rank 3 reads version 2, rank 1 still has version 0. */
-static void born_with_readers(struct job *j)
+static void born_with_readers(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = read_in_place();
 
@@ -341,7 +341,7 @@ static void born_with_readers(struct job *j)
 }
 
 /* Rank 0 alone makes versions until all that were read at first have left the history. */
-static void commits_go_on(struct job *j, uint64_t from)
+static void commits_go_on(struct ledger_job *j, uint64_t from)
 {
 	for (uint64_t version = from; version <= 10; version++) {
 		job_push(j, 0);
@@ -355,7 +355,7 @@ static void commits_go_on(struct job *j, uint64_t from)
 static void reader_that_keeps_while_its_header_is_judged_holds_up_no_commit(void)
 {
 	struct mst_lane_header late, good;
-	struct job j;
+	struct ledger_job j;
 
 	born_with_readers(&j);
 	late = keep(&j, 2, 0);
@@ -382,7 +382,7 @@ static void reader_that_keeps_while_its_header_is_judged_holds_up_no_commit(void
 static void reader_that_keeps_after_all_have_passed_holds_up_no_commit(void)
 {
 	struct mst_lane_header h;
-	struct job j;
+	struct ledger_job j;
 
 	born_with_readers(&j);
 	job_pass(&j, 0);
@@ -405,7 +405,7 @@ static void reader_that_keeps_after_all_have_passed_holds_up_no_commit(void)
 /* What is held while its reader may be told to keep it is let go once it is not the newest. */
 static void reader_that_asks_lets_go_of_what_is_not_the_newest(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	born_with_readers(&j);
 	for (uint32_t rank = 2; rank <= 3; rank++) {

@@ -13,7 +13,7 @@
 static void death_lets_the_others_commit_at_once(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -28,7 +28,7 @@ static void death_lets_the_others_commit_at_once(void)
 static void distinct_quorum_shrinks_with_those_who_can_meet_it(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:3", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 2, MST_EV_LOST);
@@ -42,7 +42,7 @@ static void distinct_quorum_shrinks_with_those_who_can_meet_it(void)
 static void quorum_of_contributions_is_met_by_anybody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchsync:3", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 2, MST_EV_LOST);
@@ -58,7 +58,7 @@ static void quorum_of_contributions_is_met_by_anybody(void)
 static void joiner_is_waited_for_from_the_next_version(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 1, MST_EV_LOST);
@@ -75,7 +75,7 @@ static void joiner_is_waited_for_from_the_next_version(void)
 static void joiner_is_not_answered_before_its_links_are_up(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	job_born(&j, &cfg);
@@ -94,7 +94,7 @@ static void joiner_is_not_answered_before_its_links_are_up(void)
 static void joiner_without_links_is_not_answered_at_the_end(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	job_born(&j, &cfg);
@@ -114,7 +114,7 @@ static void joiner_without_links_is_not_answered_at_the_end(void)
 static void joiner_takes_over_from_the_last_one(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 1, MST_EV_LOST);
@@ -132,7 +132,7 @@ static void joiner_takes_over_from_the_last_one(void)
 static void joiner_starts_with_what_the_last_ones_have_made(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -152,7 +152,7 @@ static void joiner_starts_with_what_the_last_ones_have_made(void)
 static void joiner_that_takes_over_gets_patience_of_its_own(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:3", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -172,7 +172,7 @@ static void joiner_that_takes_over_gets_patience_of_its_own(void)
 static void joiner_under_ssp_starts_at_the_least_clock(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:9", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_tell(&j, 2, MST_EV_LOST);
@@ -191,7 +191,7 @@ static void joiner_under_ssp_starts_at_the_least_clock(void)
 static void workers_may_leave_one_by_one(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.min_workers = 2;
 	job_born(&j, &cfg);
@@ -209,7 +209,7 @@ static void workers_may_leave_one_by_one(void)
 static void leave_overtakes_what_was_pushed_before(bool closes)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	job_born(&j, &cfg);
@@ -238,7 +238,7 @@ static void pushed_work_counts_though_the_connection_closes(void)
 }
 
 /* Who has said leave is not missed, whatever becomes of its session. */
-static void leaves_with_a_header_to_come(struct job *j)
+static void leaves_with_a_header_to_come(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
 
@@ -255,7 +255,7 @@ static void leaves_with_a_header_to_come(struct job *j)
 
 static void lease_of_one_that_leaves_ends_in_peace(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	leaves_with_a_header_to_come(&j);
 	job_wait(&j, JOB_LEASE_NS, 1);
@@ -268,7 +268,7 @@ static void lease_of_one_that_leaves_ends_in_peace(void)
 
 static void breach_of_one_that_leaves_ends_in_peace(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	leaves_with_a_header_to_come(&j);
 	job_lose(&j, 1, -EPROTO);
@@ -281,7 +281,7 @@ static void breach_of_one_that_leaves_ends_in_peace(void)
 static void breach_that_a_shell_has_seen_is_a_loss(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.on_loss = MST_LOSS_FAIL;
 	job_born(&j, &cfg);
@@ -294,7 +294,7 @@ static void breach_that_a_shell_has_seen_is_a_loss(void)
 static void death_may_fail_the_job(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.on_loss = MST_LOSS_FAIL;
 	job_born(&j, &cfg);
@@ -309,7 +309,7 @@ static void death_may_fail_the_job(void)
 static void too_few_workers_fail_the_job(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.min_workers = 2;
 	job_born(&j, &cfg);
@@ -324,7 +324,7 @@ static void too_few_workers_fail_the_job(void)
 static void failed_job_leaves_no_timer_behind(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.on_loss = MST_LOSS_FAIL;
 	job_born(&j, &cfg);
@@ -338,7 +338,7 @@ static void failed_job_leaves_no_timer_behind(void)
 static void finish_commits_what_is_counted(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -357,7 +357,7 @@ static void finish_commits_what_is_counted(void)
 static void job_ends_at_its_commits_and_samples(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 1);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.commits_max = 2;
 	job_born(&j, &cfg);
@@ -397,7 +397,7 @@ static void ends_have_an_error_where_something_is_wrong(void)
 static void nobody_hears_of_a_good_end_before_the_last_version_stands(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	cfg.commits_max = 1;
@@ -420,7 +420,7 @@ static void nobody_hears_of_a_good_end_before_the_last_version_stands(void)
 static void nothing_counts_while_the_job_ends(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.commits_max = 1;
 	job_born(&j, &cfg);
@@ -439,7 +439,7 @@ static void nothing_counts_while_the_job_ends(void)
 static void a_version_that_is_not_finite_fails_the_job(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -456,7 +456,7 @@ static void a_version_that_is_not_finite_fails_the_job(void)
 static void a_last_version_that_is_not_finite_fails_the_job(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	cfg.commits_max = 1;

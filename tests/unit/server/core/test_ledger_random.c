@@ -29,13 +29,13 @@
 /* Longer than the longest patience: a worker that has been confused is waited for as long. */
 #define CALM_STEPS 3000u
 
-struct policy {
+struct random_policy {
 	const char *name;
 	struct mst_rule rule; /* quorum 1 stands for K, -1 for -B, window 1 for S: drawn anew */
 	bool draws_quorum, draws_window, draws_bound;
 };
 
-static const struct policy policies[] = {
+static const struct random_policy policies[] = {
 	{ .name = "bsp", .rule = { .release = MST_RELEASE_COMMIT } },
 	{ .name = "backup:N",
 	  .rule = { .quorum = 1, .release = MST_RELEASE_COMMIT },
@@ -73,14 +73,14 @@ static const struct policy policies[] = {
 #define POLICY_COUNT (sizeof(policies) / sizeof(policies[0]))
 
 /* One history under way. */
-struct history {
-	const struct policy *policy;
+struct random_run {
+	const struct random_policy *policy;
 	uint64_t seed;
 	uint32_t members; /* at most; 0: few */
 	bool loud;        /* print every event and decision */
-	struct world_cfg cfg;
+	struct ledger_world_cfg cfg;
 	struct mst_rule rules[4];
-	struct world *world;
+	struct ledger_world *world;
 	struct mst_ledger *ledger;
 	struct reference *reference;
 	struct watch *watch;
@@ -91,7 +91,7 @@ struct history {
 	char complaint[256];
 };
 
-static void draw_rule(struct mst_rand *rand, const struct policy *policy,
+static void draw_rule(struct mst_rand *rand, const struct random_policy *policy,
 		      const struct mst_ledger_cfg *cfg, struct mst_rule *out)
 {
 	*out = policy->rule;
@@ -116,12 +116,12 @@ static void draw_rule(struct mst_rand *rand, const struct policy *policy,
 }
 
 /* Rules the job may change to: those its owner allows. */
-static void draw_rules(struct mst_rand *rand, struct history *h)
+static void draw_rules(struct mst_rand *rand, struct random_run *h)
 {
 	if (mst_rand_below(rand, 2) == 0)
 		return;
 	while (h->cfg.rule_count < 4) {
-		const struct policy *other = &policies[mst_rand_below(rand, POLICY_COUNT)];
+		const struct random_policy *other = &policies[mst_rand_below(rand, POLICY_COUNT)];
 		if (h->cfg.ledger.owner == MUSTER_WORKERS_OWN &&
 		    other->rule.release != MST_RELEASE_COMMIT)
 			continue;
@@ -132,7 +132,7 @@ static void draw_rules(struct mst_rand *rand, struct history *h)
 
 /* Many that read versions of their own in place, and ask while a header of theirs is on its way:
  * more than there are buffers to be held. */
-static void draw_crowd(struct history *h)
+static void draw_crowd(struct random_run *h)
 {
 	struct mst_ledger_cfg *cfg = &h->cfg.ledger;
 
@@ -143,7 +143,7 @@ static void draw_crowd(struct history *h)
 	h->cfg.keeps = h->cfg.lags = true;
 }
 
-static void draw_cfg(struct history *h)
+static void draw_cfg(struct random_run *h)
 {
 	struct mst_rand rand;
 	struct mst_ledger_cfg *cfg = &h->cfg.ledger;
@@ -184,7 +184,7 @@ static void draw_cfg(struct history *h)
 
 /* ---- Comparing ---- */
 
-__attribute__((format(printf, 2, 3))) static void complain(struct history *h, const char *format,
+__attribute__((format(printf, 2, 3))) static void complain(struct random_run *h, const char *format,
 							   ...)
 {
 	va_list args;
@@ -246,7 +246,7 @@ static const struct mst_decision *next_of_kind(const struct mst_decision *list, 
 }
 
 /* Decisions of one kind must be the same, in the same order. */
-static void compare_kind(struct history *h, enum mst_decision_kind kind)
+static void compare_kind(struct random_run *h, enum mst_decision_kind kind)
 {
 	size_t want_count, real_at = 0, want_at = 0;
 	const struct mst_decision *wants = reference_decisions(h->reference, &want_count);
@@ -278,7 +278,7 @@ static bool same_double(double a, double b)
 	return fabs(a - b) <= 1e-12 * fabs(b);
 }
 
-static void compare_record(struct history *h, const struct mst_decision *d)
+static void compare_record(struct random_run *h, const struct mst_decision *d)
 {
 	const struct mst_record *real = mst_ledger_record(h->ledger, d->commit.buffer);
 	const struct reference_version *want = reference_version(h->reference, d->commit.version);
@@ -303,7 +303,7 @@ static void compare_record(struct history *h, const struct mst_decision *d)
 	}
 }
 
-static void compare_members(struct history *h)
+static void compare_members(struct random_run *h)
 {
 	for (uint32_t rank = 0; rank < h->cfg.ledger.workers; rank++) {
 		struct mst_member_view real, want;
@@ -327,13 +327,13 @@ static void compare_members(struct history *h)
 
 /* ---- Running ---- */
 
-static void say(const struct history *h, const char *who, const char *text)
+static void say(const struct random_run *h, const char *who, const char *text)
 {
 	if (h->loud)
 		printf("%4u  %s%s\n", h->line, who, text);
 }
 
-static void see_decision(struct history *h, const struct mst_decision *d)
+static void see_decision(struct random_run *h, const struct mst_decision *d)
 {
 	char text[LEDGER_TEXT_LEN];
 
@@ -349,7 +349,7 @@ static void see_decision(struct history *h, const struct mst_decision *d)
 	h->real[h->real_count++] = *d;
 }
 
-static void compare(struct history *h)
+static void compare(struct random_run *h)
 {
 	struct mst_decision d;
 
@@ -375,7 +375,7 @@ static void compare(struct history *h)
 	}
 }
 
-static void step(struct history *h)
+static void step(struct random_run *h)
 {
 	struct mst_ledger_event ev;
 	char text[LEDGER_TEXT_LEN];
@@ -407,7 +407,7 @@ static void step(struct history *h)
 			 mst_ledger_deadline(h->ledger), reference_due(h->reference));
 }
 
-static bool broken(struct history *h)
+static bool broken(struct random_run *h)
 {
 	const char *unequal = ledger_check(h->ledger);
 
@@ -419,7 +419,7 @@ static bool broken(struct history *h)
 }
 
 /* In a calm world the job goes on, unless it is over or waits for newcomers it must refuse. */
-static void must_progress(struct history *h)
+static void must_progress(struct random_run *h)
 {
 	uint64_t before = reference_newest(h->reference), wanted = h->members > 100 ? 1 : 3;
 
@@ -434,7 +434,7 @@ static void must_progress(struct history *h)
 		complain(h, "the job hangs at version %" PRIu64, reference_newest(h->reference));
 }
 
-static bool run(struct history *h)
+static bool run(struct random_run *h)
 {
 	draw_cfg(h);
 	int rc = mst_ledger_new(&h->cfg.ledger, &h->ledger);
@@ -468,7 +468,7 @@ static bool run(struct history *h)
 	return good;
 }
 
-static void print_cfg(const struct history *h)
+static void print_cfg(const struct random_run *h)
 {
 	const struct mst_ledger_cfg *cfg = &h->cfg.ledger;
 	char text[LEDGER_TEXT_LEN];
@@ -493,10 +493,10 @@ struct arguments {
 };
 
 /* Return: how many versions were made; -1: it went wrong. */
-static int64_t replay(const struct arguments *args, const struct policy *policy, uint64_t seed,
-		      bool loud)
+static int64_t replay(const struct arguments *args, const struct random_policy *policy,
+		      uint64_t seed, bool loud)
 {
-	struct history h = {
+	struct random_run h = {
 		.policy = policy, .seed = seed, .members = args->members, .loud = loud
 	};
 	bool good = run(&h);

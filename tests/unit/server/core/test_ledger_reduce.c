@@ -6,7 +6,7 @@
 #include "tests/ut.h"
 
 /* A job of two servers whose mean is clipped to 2. */
-static void begin(struct job *j)
+static void begin(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
 
@@ -15,7 +15,7 @@ static void begin(struct job *j)
 	job_born(j, &cfg);
 }
 
-static void reduced(struct job *j, uint32_t shard, uint64_t version, double squares)
+static void reduced(struct ledger_job *j, uint32_t shard, uint64_t version, double squares)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
 
@@ -26,7 +26,7 @@ static void reduced(struct job *j, uint32_t shard, uint64_t version, double squa
 }
 
 /* The last decision of that kind. */
-static const struct mst_decision *last_apply(const struct job *j)
+static const struct mst_decision *last_apply(const struct ledger_job *j)
 {
 	for (size_t i = j->seen_count; i > 0; i--)
 		if (j->seen[i - 1].kind == MST_DO_APPLY)
@@ -36,7 +36,7 @@ static const struct mst_decision *last_apply(const struct job *j)
 
 static void a_version_is_applied_when_all_servers_have_reduced_it(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	begin(&j);
 	job_push(&j, 0);
@@ -52,7 +52,7 @@ static void a_version_is_applied_when_all_servers_have_reduced_it(void)
 
 static void a_short_mean_stays_as_it_is(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	begin(&j);
 	job_push(&j, 0);
@@ -66,7 +66,7 @@ static void a_short_mean_stays_as_it_is(void)
 /* The squares of one version are not those of the next. */
 static void versions_are_applied_in_order(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	begin(&j);
 	job_push(&j, 0);
@@ -84,7 +84,7 @@ static void versions_are_applied_in_order(void)
 /* Twice, too early, of a version that there is not: none of it may make a version. */
 static void what_no_server_can_have_reduced_changes_nothing(void)
 {
-	struct job j;
+	struct ledger_job j;
 
 	begin(&j);
 	reduced(&j, 1, 1, 1);

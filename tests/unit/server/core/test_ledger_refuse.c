@@ -39,7 +39,7 @@ static void figures_that_cannot_be_are_refused(void)
 static void a_worker_starts_once(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_join(&j, 0);

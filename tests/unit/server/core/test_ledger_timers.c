@@ -5,7 +5,7 @@
 #include "tests/ut.h"
 
 /* Workers beat all the time, and whoever reads it stands still: time passes, and ticks with it. */
-static void pass_unheard(struct job *j, uint64_t ns)
+static void pass_unheard(struct ledger_job *j, uint64_t ns)
 {
 	for (uint64_t until = j->now_ns + ns; j->now_ns < until; j->now_ns += JOB_LEASE_NS / 8)
 		job_tick(j);
@@ -15,7 +15,7 @@ static void pass_unheard(struct job *j, uint64_t ns)
 static void server_that_slept_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_wait(&j, MST_SECOND, -1);
@@ -32,7 +32,7 @@ static void server_that_slept_evicts_nobody(void)
 static void stall_of_listening_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_wait(&j, MST_SECOND, -1);
@@ -57,7 +57,7 @@ static void stall_of_listening_evicts_nobody(void)
 static void workers_that_slept_with_their_server_have_time_to_beat(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_wait(&j, MST_SECOND, -1);
@@ -75,7 +75,7 @@ static void workers_that_slept_with_their_server_have_time_to_beat(void)
 static void stall_of_deciding_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_wait(&j, MST_SECOND, -1);
@@ -93,7 +93,7 @@ static void stall_of_deciding_evicts_nobody(void)
 static void lease_is_judged_only_against_what_was_read(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	for (int i = 0; i < 16; i++) {
@@ -111,7 +111,7 @@ static void lease_is_judged_only_against_what_was_read(void)
 static void patience_does_not_run_while_nobody_listens(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -130,7 +130,7 @@ static void patience_does_not_run_while_nobody_listens(void)
 static void worker_that_computes_for_a_minute_stays(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -145,7 +145,7 @@ static void worker_that_computes_for_a_minute_stays(void)
 static void worker_that_loops_for_ever_is_evicted(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -158,7 +158,7 @@ static void worker_that_loops_for_ever_is_evicted(void)
 static void job_fails_when_all_workers_hang(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_wait(&j, JOB_PATIENCE_NS - MST_SECOND, -1);
@@ -175,7 +175,7 @@ static void job_fails_when_all_workers_hang(void)
 static void job_fails_when_all_workers_hang_in_a_step_they_have_begun(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchsync:3", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -191,7 +191,7 @@ static void job_fails_when_all_workers_hang_in_a_step_they_have_begun(void)
 static void worker_that_is_late_gets_the_patience_of_a_whole_step(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:2", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -214,7 +214,7 @@ static void worker_that_is_late_gets_the_patience_of_a_whole_step(void)
 static void worker_gets_the_patience_of_a_whole_step_from_when_its_version_is_there(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 1);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -231,7 +231,7 @@ static void worker_gets_the_patience_of_a_whole_step_from_when_its_version_is_th
 static void workers_of_several_servers_hang_after_a_lease_more(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	cfg.rule.patience_ns = 2 * MST_SECOND;
@@ -249,7 +249,7 @@ static void worker_that_one_server_has_heard_does_not_hang(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
 	struct mst_lane_header h;
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	cfg.rule.patience_ns = 2 * MST_SECOND;
@@ -268,7 +268,7 @@ static void worker_that_one_server_has_heard_does_not_hang(void)
 static void slowest_worker_may_not_hold_the_clock_bound_for_ever(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
@@ -288,7 +288,7 @@ static void slowest_worker_may_not_hold_the_clock_bound_for_ever(void)
 static void eviction_by_the_bound_does_not_cascade(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 3);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 1);
@@ -313,7 +313,7 @@ static void eviction_by_the_bound_does_not_cascade(void)
 static void step_that_only_lacks_a_buffer_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kasync:1", 4);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	cfg.rule.patience_ns = MST_SECOND;
@@ -334,7 +334,7 @@ static void step_that_only_lacks_a_buffer_evicts_nobody(void)
 static void one_whose_answer_waits_for_a_buffer_is_not_blamed(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:2", 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	cfg.sent = true;
@@ -360,7 +360,7 @@ static void worker_that_one_server_has_heard_is_not_blamed_for_the_others(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
 	struct mst_lane_header h;
-	struct job j;
+	struct ledger_job j;
 
 	cfg.shards = 2;
 	cfg.rule.patience_ns = 2 * MST_SECOND;
@@ -386,7 +386,7 @@ static void worker_that_one_server_has_heard_is_not_blamed_for_the_others(void)
 static void clock_bound_that_only_lacks_a_buffer_evicts_nobody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:9", 4);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -404,7 +404,7 @@ static void clock_bound_that_only_lacks_a_buffer_evicts_nobody(void)
 static void job_that_ends_has_patience_with_everybody(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:2", 5);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.buffers = 3;
 	job_born(&j, &cfg);
@@ -428,7 +428,7 @@ static void job_that_ends_has_patience_with_everybody(void)
 static void job_that_ends_has_patience_with_the_slowest(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:0", 3);
-	struct job j;
+	struct ledger_job j;
 
 	cfg.rule.on_loss = MST_LOSS_FAIL;
 	cfg.rule.patience_ns = JOB_LEASE_NS;
@@ -444,7 +444,7 @@ static void job_that_ends_has_patience_with_the_slowest(void)
 static void silent_worker_ends_with_its_lease(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct job j;
+	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);

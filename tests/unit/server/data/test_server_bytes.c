@@ -57,13 +57,13 @@ static void notify(void *ctx)
 	(void)ctx;
 }
 
-struct figures {
+struct job_figures {
 	uint32_t workers, servers, history, partials, runs;
 	uint64_t elems;
 	bool member;
 };
 
-static void fill_ledger(const struct figures *f, struct mst_ledger_cfg *out)
+static void fill_ledger(const struct job_figures *f, struct mst_ledger_cfg *out)
 {
 	struct mst_rule rule = { .divide = true, .min_workers = 1 };
 	char why[256];
@@ -84,7 +84,7 @@ static void fill_ledger(const struct figures *f, struct mst_ledger_cfg *out)
 	out->optimizer = optim_case_of(out->owner);
 }
 
-static void fill(const struct figures *f, struct mst_server_cfg *out)
+static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 {
 	struct mst_lane_figures figures = { f->elems, 4, 4, 2, f->workers, f->servers > 1 };
 
@@ -128,7 +128,7 @@ static uint64_t make(const struct mst_server_cfg *cfg)
 }
 
 /* What is published is no memory of the allocator. */
-static void check(const struct figures *f)
+static void check(const struct job_figures *f)
 {
 	struct mst_server_cfg cfg;
 
@@ -142,19 +142,19 @@ static void check(const struct figures *f)
 
 static void a_server_allocates_what_it_says(void)
 {
-	check(&(struct figures){ .workers = 1, .servers = 1, .elems = 64 });
-	check(&(struct figures){ .workers = 40, .servers = 1, .partials = 3, .elems = 100000 });
-	check(&(struct figures){ .workers = 1, .servers = 1, .elems = 65536, .runs = 65536 });
-	check(&(struct figures){ .workers = 40, .servers = 1, .history = 100, .elems = 64 });
-	check(&(struct figures){ .workers = 1000, .servers = 1, .partials = 100, .elems = 64 });
-	check(&(struct figures){ .workers = 1000, .servers = 1, .history = 50, .elems = 64 });
+	check(&(struct job_figures){ .workers = 1, .servers = 1, .elems = 64 });
+	check(&(struct job_figures){ .workers = 40, .servers = 1, .partials = 3, .elems = 100000 });
+	check(&(struct job_figures){ .workers = 1, .servers = 1, .elems = 65536, .runs = 65536 });
+	check(&(struct job_figures){ .workers = 40, .servers = 1, .history = 100, .elems = 64 });
+	check(&(struct job_figures){ .workers = 1000, .servers = 1, .partials = 100, .elems = 64 });
+	check(&(struct job_figures){ .workers = 1000, .servers = 1, .history = 50, .elems = 64 });
 }
 
 /* Of the records between servers there is more than one copy: the rest lies in links. */
 static void with_others_it_allocates_no_more_than_it_says(void)
 {
 	for (unsigned member = 0; member < 2; member++) {
-		struct figures f = {
+		struct job_figures f = {
 			.workers = 200, .servers = 3, .elems = 20000, .member = member > 0
 		};
 		struct mst_server_cfg cfg;

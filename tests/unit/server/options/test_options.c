@@ -9,14 +9,14 @@
 #include "server/options/options.h"
 #include "tests/ut.h"
 
-struct world {
+struct options_case {
 	struct mst_options options;
 	struct mst_server_options fields;
 	char why[512];
 };
 
 /* Reads the flags over the defaults, then checks all. Return: the first failure. */
-static int flags_check(struct world *w, const char *const *flag)
+static int flags_check(struct options_case *w, const char *const *flag)
 {
 	char *argv[32] = { "musterd" };
 	int argc = 1, operand;
@@ -34,7 +34,7 @@ static int flags_check(struct world *w, const char *const *flag)
 
 static bool accepts(const char *const *flag)
 {
-	struct world w;
+	struct options_case w;
 	int rc = flags_check(&w, flag);
 
 	mst_options_free(&w.options);
@@ -45,7 +45,7 @@ static bool accepts(const char *const *flag)
 
 static bool refuses(const char *says, const char *const *flag)
 {
-	struct world w;
+	struct options_case w;
 	int rc = flags_check(&w, flag);
 
 	mst_options_free(&w.options);
@@ -59,7 +59,7 @@ static bool refuses(const char *says, const char *const *flag)
 
 static void defaults_are_those_of_the_manual(void)
 {
-	struct world w;
+	struct options_case w;
 
 	CU_ASSERT(flags_check(&w, FLAGS("--workers", "5")) == 0);
 	const struct mst_server_options *o = &w.fields;
@@ -82,7 +82,7 @@ static void defaults_are_those_of_the_manual(void)
 
 static void join_timeout_may_be_never(void)
 {
-	struct world w;
+	struct options_case w;
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--join-timeout", "never")) == 0);
 	CU_ASSERT(mst_server_options_join_until(&w.fields, 5) == MST_NEVER);
@@ -94,7 +94,7 @@ static void join_timeout_may_be_never(void)
 
 static void words_of_choices_are_the_enums(void)
 {
-	struct world w;
+	struct options_case w;
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--owner", "workers", "--on-loss", "fail")) == 0);
 	CU_ASSERT(w.fields.owner == MUSTER_WORKERS_OWN && w.fields.on_loss == MST_LOSS_FAIL);
@@ -152,7 +152,7 @@ static void an_optimizer_that_cannot_be_is_refused(void)
 static void the_fabric_is_verbs_defaults_unless_told(void)
 {
 	struct mst_fabric fabric, usual = MST_FABRIC_DEFAULT;
-	struct world w;
+	struct options_case w;
 	char why[256];
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5")) == 0);
@@ -169,7 +169,7 @@ static void the_fabric_is_verbs_defaults_unless_told(void)
 static void the_fabric_is_as_told(void)
 {
 	struct mst_fabric fabric;
-	struct world w;
+	struct options_case w;
 	char why[256];
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--transport", "verbs", "--data-address",
@@ -192,7 +192,7 @@ static void the_fabric_is_as_told(void)
 static void a_spread_is_a_weight_for_each_server(void)
 {
 	uint32_t weights[MST_SERVERS_MAX];
-	struct world w;
+	struct options_case w;
 	char why[256];
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "16")) == 0);
@@ -223,7 +223,7 @@ static void a_spread_that_cannot_be_is_refused(void)
 
 static void a_member_needs_its_lead_and_no_more(void)
 {
-	struct world w;
+	struct options_case w;
 
 	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077")) == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.join, "10.0.0.1:17077");

@@ -24,20 +24,20 @@
 
 static struct dataset data;
 
-struct worker {
+struct learning_worker {
 	struct mst_rand chance;
 	float *parameters; /* what it computes on */
 	float *grad;       /* sum over its batch */
 };
 
-struct job {
+struct learning_job {
 	struct mlp net;
 	uint64_t elems;
 	float *parameters, *momentum;
-	struct worker worker[WORKERS];
+	struct learning_worker worker[WORKERS];
 };
 
-static float *vector(const struct job *j)
+static float *vector(const struct learning_job *j)
 {
 	float *v = calloc(j->elems, sizeof(float));
 
@@ -45,7 +45,7 @@ static float *vector(const struct job *j)
 	return v;
 }
 
-static void setup(struct job *j)
+static void setup(struct learning_job *j)
 {
 	struct mlp_shape shape = { data.image_pixels, 100, DATASET_CLASSES };
 
@@ -55,7 +55,7 @@ static void setup(struct job *j)
 	j->momentum = vector(j);
 	mlp_start(&shape, 1, j->parameters);
 	for (unsigned i = 0; i < WORKERS; i++) {
-		struct worker *w = &j->worker[i];
+		struct learning_worker *w = &j->worker[i];
 		mst_rand_seed(&w->chance, 1 + i);
 		w->parameters = vector(j);
 		w->grad = vector(j);
@@ -63,7 +63,7 @@ static void setup(struct job *j)
 	}
 }
 
-static void teardown(struct job *j)
+static void teardown(struct learning_job *j)
 {
 	mlp_fini(&j->net);
 	free(j->parameters);
@@ -74,7 +74,7 @@ static void teardown(struct job *j)
 	}
 }
 
-static void compute(struct job *j, struct worker *w)
+static void compute(struct learning_job *j, struct learning_worker *w)
 {
 	for (uint32_t row = 0; row < BATCH; row++) {
 		uint32_t pick = (uint32_t)mst_rand_below(&w->chance, data.train.count);
@@ -86,7 +86,7 @@ static void compute(struct job *j, struct worker *w)
 
 /* Workers first to first + count - 1 are in the commit; the rate goes with their number, as
  * --lr-scale linear has it. Then they fetch what came of it. */
-static void commit(struct job *j, unsigned first, unsigned count)
+static void commit(struct learning_job *j, unsigned first, unsigned count)
 {
 	float rate = LR * (float)count / WORKERS;
 
@@ -101,7 +101,7 @@ static void commit(struct job *j, unsigned first, unsigned count)
 		memcpy(j->worker[k].parameters, j->parameters, j->elems * sizeof(float));
 }
 
-static double accuracy(struct job *j)
+static double accuracy(struct learning_job *j)
 {
 	uint32_t right = 0;
 
@@ -118,7 +118,7 @@ static double accuracy(struct job *j)
 
 static void two_hundred_commits_of_five_suffice(void)
 {
-	struct job j;
+	struct learning_job j;
 
 	setup(&j);
 	for (int step = 0; step < 200; step++) {
@@ -135,7 +135,7 @@ static void two_hundred_commits_of_five_suffice(void)
 /* Each gradient is as old as the commits of the four others between. */
 static void stale_gradients_at_a_fifth_of_the_rate_suffice(void)
 {
-	struct job j;
+	struct learning_job j;
 
 	setup(&j);
 	for (unsigned k = 0; k < WORKERS; k++)

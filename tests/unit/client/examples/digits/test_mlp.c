@@ -14,13 +14,13 @@
 static const struct mlp_shape shape = { .inputs = 6, .hidden = 5, .outputs = 3 };
 
 /* A small network with samples in it, and parameters with no zero among them. */
-struct world {
+struct mlp_case {
 	struct mlp net;
 	uint64_t elems;
 	float parameters[ELEMS_MAX], grad[ELEMS_MAX];
 };
 
-static void setup(struct world *w)
+static void setup(struct mlp_case *w)
 {
 	struct mst_rand chance;
 
@@ -47,7 +47,7 @@ static void the_vector_has_all_weights_and_biases(void)
 static void gradient_is_the_slope_of_the_loss(void)
 {
 	const float step = 2e-3f;
-	struct world w;
+	struct mlp_case w;
 
 	setup(&w);
 	mlp_gradient(&w.net, w.parameters, ROWS, w.grad, false);
@@ -73,7 +73,7 @@ static void move_rows(struct mlp *net, uint32_t from, uint32_t count)
 
 static void micro_batches_add_up_to_the_batch(void)
 {
-	struct world w;
+	struct mlp_case w;
 	float whole[ELEMS_MAX];
 
 	setup(&w);
@@ -89,7 +89,7 @@ static void micro_batches_add_up_to_the_batch(void)
 
 static void storing_does_not_read_the_buffer(void)
 {
-	struct world w;
+	struct mlp_case w;
 
 	setup(&w);
 	for (uint64_t i = 0; i < w.elems; i++)
@@ -102,7 +102,7 @@ static void storing_does_not_read_the_buffer(void)
 
 static void scoring_and_learning_agree_on_the_loss(void)
 {
-	struct world w;
+	struct mlp_case w;
 
 	setup(&w);
 	double loss = mlp_gradient(&w.net, w.parameters, ROWS, w.grad, false);
@@ -115,7 +115,7 @@ static void scoring_and_learning_agree_on_the_loss(void)
 /* With all weights 0 the bias alone decides. */
 static void the_highest_score_is_the_answer(void)
 {
-	struct world w;
+	struct mlp_case w;
 
 	setup(&w);
 	memset(w.parameters, 0, sizeof(w.parameters));
