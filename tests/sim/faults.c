@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What befalls the cast. A new kind of fault: a case in happen(), a name in plan.[ch]. */
+/* What befalls the actors. A new kind of fault: a case in happen(), a name in plan.[ch]. */
 #include <string.h>
 
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/net.h"
 #include "tests/sim/servers.h"
 #include "tests/sim/stream.h"
@@ -173,7 +173,7 @@ static void suspend(uint64_t span_ns)
 	for (uint32_t k = 0; k < the_plan->servers; k++)
 		sim_freeze(servers_process(k), span_ns);
 	for (uint32_t rank = 0; rank < the_plan->workers; rank++) {
-		for (struct sim_worker *w = cast_worker(rank); w != NULL; w = w->next) {
+		for (struct sim_worker *w = actors_worker(rank); w != NULL; w = w->next) {
 			w->frozen_ns += span_ns;
 			sim_freeze(w->process, span_ns);
 		}
@@ -185,20 +185,20 @@ static void happen(void *ctx, uint64_t arg)
 	const struct sim_fault *f = ctx;
 	bool of_server = sim_target_is_server(f->target);
 	struct sim_process *p = of_server ? servers_process(sim_server_of_target(f->target))
-					  : cast_worker((uint32_t)f->target)->process;
+					  : actors_worker((uint32_t)f->target)->process;
 
 	(void)arg;
 	sim_say("FAULT: %s of %s", sim_fault_name(f->kind), p->name);
 	if (of_server && sim_fault_is_felt(f->kind))
 		obs_server_hit(f, p->fibers > 0);
 	if (f->kind == SIM_FAULT_REJOIN)
-		cast_enter((uint32_t)f->target, true);
+		actors_enter((uint32_t)f->target, true);
 	else if (f->kind == SIM_FAULT_SUSPEND)
 		suspend(f->span_ns);
 	else if (of_server)
 		befall_process(f, p);
 	else
-		befall_worker(f, cast_worker((uint32_t)f->target));
+		befall_worker(f, actors_worker((uint32_t)f->target));
 }
 
 /* ---- when ---- */

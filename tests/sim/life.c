@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/servers.h"
 
 /* Beyond what a call is promised to take: it looks again now and then, hears last words, and others

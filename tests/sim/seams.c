@@ -17,7 +17,7 @@
 #include "server/control/frontend.h"
 #include "server/data/aggregator.h"
 #include "server/data/shard.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/log.h"
 #include "tests/sim/net.h"
 #include "tests/sim/observer.h"
@@ -140,7 +140,7 @@ int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat *
 
 	h->control = control;
 	h->process = sim_self();
-	cast_owner(h->process)->welcomed_ns = sim_now();
+	actors_owner(h->process)->welcomed_ns = sim_now();
 	sim_spawn(h->process, beat, h);
 	*out = h;
 	return 0;

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 
 uint64_t __real_mst_now_ns(void);
 
@@ -76,7 +76,7 @@ static bool live(const struct variant *v, struct statistics *t)
 		sim_plan_print(&plan, stderr);
 	t->seed = v->seed;
 	alarm(HANG_S);
-	bool held = cast_play(&plan);
+	bool held = actors_play(&plan);
 	alarm(0);
 	t->worlds++;
 	t->commits += obs_commits();

@@ -7,8 +7,8 @@
 #include "common/transport/stream.h"
 #include "tests/sim/world.h"
 
-/* Descriptors are -1: the wakeup sim_process.control rings when something stirs. All ports are of
- * one host, whatever it is called. */
+/* Descriptors are -1: the wakeup sim_process.control rings when there is something to
+ * read. All ports are of one host, whatever it is called. */
 extern const struct mst_stream_ops sim_stream;
 
 struct sim_stream_manner {

@@ -13,18 +13,18 @@
 /* One that listens and one that dials, and when what befalls whom. */
 struct listener_stage {
 	const struct mst_transport *t;
-	bool host_dies, guest_dies;
+	bool host_dies, dialer_dies;
 	enum sim_death how;
 	uint64_t window_ns; /* within so long of the dialling */
 	uint64_t stall_ns;  /* before it */
 
-	struct sim_process *host, *guest;
+	struct sim_process *host, *dialer;
 	struct mst_net *host_net;
 	char address[MST_ADDRESS_LEN];
 	int dialled; /* what dial() came to */
 	uint64_t took_ns;
 	bool let_in, lost; /* at the host */
-	bool guest_lost;
+	bool dialer_lost;
 };
 
 /* Puts until it is told: who has lost his power says nothing. */
@@ -82,7 +82,7 @@ static void kill_now(void *process, uint64_t how)
 	sim_kill(process, (enum sim_death)how);
 }
 
-static void guest_main(void *arg)
+static void dialer_main(void *arg)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
 	struct listener_stage *s = arg;
@@ -92,8 +92,8 @@ static void guest_main(void *arg)
 	MST_ASSERT(s->t->net_open(&cfg, &net) == 0);
 	while (s->address[0] == '\0')
 		sim_sleep(MST_MS);
-	if (s->host_dies || s->guest_dies)
-		sim_after(sim_below(s->window_ns), kill_now, s->host_dies ? s->host : s->guest,
+	if (s->host_dies || s->dialer_dies)
+		sim_after(sim_below(s->window_ns), kill_now, s->host_dies ? s->host : s->dialer,
 			  s->how);
 	if (s->stall_ns > 0)
 		sim_path_stall(s->host, s->stall_ns);
@@ -104,7 +104,7 @@ static void guest_main(void *arg)
 	s->dialled = s->t->dial(net, &dial, &link);
 	s->took_ns = sim_now() - begin_ns;
 	if (s->dialled == 0) {
-		s->guest_lost = is_lost(net, link);
+		s->dialer_lost = is_lost(net, link);
 		leave(link);
 	}
 	s->t->net_close(net);
@@ -114,11 +114,11 @@ static void play(uint64_t seed, struct listener_stage *s)
 {
 	sim_begin(seed);
 	s->host = sim_process_new("host");
-	s->guest = sim_process_new("guest");
+	s->dialer = sim_process_new("dialer");
 	sim_spawn(s->host, host_main, s);
-	sim_spawn(s->guest, guest_main, s);
+	sim_spawn(s->dialer, dialer_main, s);
 	sim_run(sim_now() + LONG_NS);
-	MST_ASSERT(s->host->fibers == 0 && s->guest->fibers == 0);
+	MST_ASSERT(s->host->fibers == 0 && s->dialer->fibers == 0);
 	sim_end();
 }
 
@@ -126,11 +126,11 @@ static const struct mst_transport *const both[] = { &sim_near, &sim_far };
 
 /* ---- deaths ---- */
 
-static void guest_that_dies_is_lost_or_never_seen(void)
+static void dialer_that_dies_is_lost_or_never_seen(void)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		struct listener_stage s = { .t = both[seed % 2],
-					    .guest_dies = true,
+					    .dialer_dies = true,
 					    .how = seed % 3 == 0 ? SIM_POWER_OFF : SIM_KILLED,
 					    .window_ns = 60000 };
 		play(seed, &s);
@@ -147,7 +147,7 @@ static void host_that_is_killed_refuses_or_is_lost(void)
 					    .how = SIM_KILLED,
 					    .window_ns = 60000 };
 		play(seed, &s);
-		CU_ASSERT(s.dialled == -ECONNREFUSED || (s.dialled == 0 && s.guest_lost));
+		CU_ASSERT(s.dialled == -ECONNREFUSED || (s.dialled == 0 && s.dialer_lost));
 		CU_ASSERT(s.took_ns < MST_SECOND);
 	}
 }
@@ -160,7 +160,7 @@ static void host_without_power_answers_nobody(void)
 		};
 		play(seed, &s);
 		CU_ASSERT(s.dialled == -EHOSTUNREACH || s.dialled == -ETIMEDOUT ||
-			  (s.dialled == 0 && s.guest_lost));
+			  (s.dialled == 0 && s.dialer_lost));
 		CU_ASSERT(s.dialled != -EHOSTUNREACH || s.took_ns >= sim_manner.give_up_ns);
 	}
 }
@@ -197,7 +197,7 @@ static void near_knows_no_path(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "a guest that dies is lost, or never seen", guest_that_dies_is_lost_or_never_seen },
+	{ "a dialer that dies is lost, or never seen", dialer_that_dies_is_lost_or_never_seen },
 	{ "a host that is killed refuses, or is lost", host_that_is_killed_refuses_or_is_lost },
 	{ "a host without power answers nobody", host_without_power_answers_nobody },
 	{ "a short stall delays a dial", short_stall_delays_a_dial },

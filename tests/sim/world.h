@@ -73,8 +73,8 @@ struct sim_process {
 	enum sim_death death;
 	uint64_t clock_offset;
 	uint64_t frozen_until; /* its fibers do not run before */
-	struct sim_wakeup
-		control; /* a control stream stirs, a caller asks for a link, somebody rings */
+	/* A control stream has something to read, a link is asked for, or somebody notifies. */
+	struct sim_wakeup control;
 	uint32_t fibers; /* that have not ended */
 	struct sim_process *next;
 };

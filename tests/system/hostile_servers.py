@@ -134,7 +134,7 @@ def members_that_lie(a):
 
 
 def strangers_before_the_job(a):
-    """Until there is a job a seat can be had by anybody who says the right words; it is given back
+    """Until there is a job a place can be had by anybody who says the right words; it is given back
     with the connection."""
     with Job(a, "--servers", "2", "-n", "1", "--commits", "10") as job:
         for rest in (b"", b"x" * 100, serve(), ready("@x"), frame(STATE_DONE),
@@ -280,17 +280,17 @@ def strangers_at_the_listener(a):
         got = subprocess.run([a.stranger, listener.group(1)], timeout=10, text=True,
                              capture_output=True)
         check(f"a wrong token: {got.stdout.strip()}", got.returncode == 0)
-        knocks = []
+        requests = []
         for said in (b"", b"\0", b"GET /", os.urandom(400)):
-            knocks.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-            knocks[-1].connect(listener.group(1))
+            requests.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            requests[-1].connect(listener.group(1))
             if said:
-                knocks[-1].send(said)
+                requests[-1].send(said)
         ends = [p.end(20)[0] for p in (worker, job.server)]
         status, said = ended(member, 10)
         check(f"nobody else minds: {ends}", ends == [0, 0] and status == 0)
         check("it was sent away", "no valid token; sent away" in said)
-        for s in knocks:
+        for s in requests:
             s.close()
 
 

@@ -108,7 +108,7 @@ def member_gives_up_before_its_appointment(a):
         job.lead.process.send_signal(signal.SIGCONT)
         job.join()
         job.work(0)
-        check("another takes its seat", job.worker[0].end(20)[0] == 0)
+        check("another takes its place", job.worker[0].end(20)[0] == 0)
         log = job.lead.end(10)[1]
         check("the lead says why, and accuses nobody", "broke the protocol" not in log and
               "gives up: the leader was silent for 1 s (--join-timeout)" in log)

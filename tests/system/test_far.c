@@ -257,7 +257,7 @@ MAIN(dead_from_the_second)
 MAIN(full_from_the_second)
 MAIN(half_sent_at_the_end)
 
-/* ---- towns ---- */
+/* ---- jobs ---- */
 
 struct far_world {
 	struct test_job test_job;

@@ -65,7 +65,7 @@ static atomic_ulong newest;                /* version that any of them has seen 
  * drops stragglers a job is far before a slow worker makes its own. */
 #define STEPS_TO_SETTLE 5u
 static atomic_uint settled;
-static atomic_uint begun; /* citizens that are through with their start */
+static atomic_uint begun; /* workers that are through with their start */
 
 /* One that has the processors to itself could be past BEGIN before others are set up. */
 static void await_all(void)

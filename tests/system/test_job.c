@@ -54,7 +54,7 @@ void test_job_close(struct test_job *t)
 	mst_options_free(&t->parsed);
 }
 
-/* ---- citizens ---- */
+/* ---- workers ---- */
 
 float test_worker_value(uint32_t rank, uint64_t tag, uint64_t i)
 {

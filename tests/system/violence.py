@@ -47,22 +47,22 @@ class Relay(threading.Thread):
         super().__init__(daemon=True)
         self.port, self.listener = port, socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
-        self.ring, self.bell = os.pipe()
+        self.notified_fd, self.notify_fd = os.pipe()
         self.order, self.pairs = None, {}
         self.start()
 
     def tell(self, order):
         """cut: both sides get a reset. stall: nothing goes on, and nobody is told. end."""
         self.order = order
-        os.write(self.bell, b"!")
+        os.write(self.notify_fd, b"!")
 
     def run(self):
         while self.order != "end":
             stalled = self.order == "stall"
-            ready = select.select([self.ring, self.listener, *([] if stalled else self.pairs)],
-                                  [], [])[0]
-            if self.ring in ready:
-                os.read(self.ring, 1)
+            pairs = [] if stalled else self.pairs
+            ready = select.select([self.notified_fd, self.listener, *pairs], [], [])[0]
+            if self.notified_fd in ready:
+                os.read(self.notified_fd, 1)
                 if self.order == "cut":
                     self.drop_all()
             elif self.listener in ready:
@@ -72,8 +72,8 @@ class Relay(threading.Thread):
                     self.pass_on(one)
         self.drop_all()
         self.listener.close()
-        os.close(self.ring)
-        os.close(self.bell)
+        os.close(self.notified_fd)
+        os.close(self.notify_fd)
 
     def join_pair(self):
         caller = self.listener.accept()[0]

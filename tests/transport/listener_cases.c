@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "tests/transport/world.h"
 
-static void knock_shows_token_and_lanes(void)
+static void request_shows_token_and_lanes(void)
 {
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
 	struct mst_lanes lanes = { 1000, 70000, 5, 9 };
@@ -188,7 +188,7 @@ static void net_may_publish_nothing(void)
 }
 
 CU_TestInfo listener_cases[] = {
-	{ "a request shows token and lanes", knock_shows_token_and_lanes },
+	{ "a request shows token and lanes", request_shows_token_and_lanes },
 	{ "one who is sent away hears so, and may come again", one_sent_away_hears_so },
 	{ "answers may come in any order", answers_may_come_in_any_order },
 	{ "where nobody is, a dial is refused", nobody_there_is_refused },

@@ -39,7 +39,7 @@ static bool has_work(void *net)
 	return now_ns >= has_work_at_ns;
 }
 
-/* A wait in which something stirs after so long. Return: what the spin says; *took_ns: its time. */
+/* A wait in which there is work after so long. Return: what the spin says; *took_ns: its time. */
 static bool spin_for(struct mst_spin *spin, uint64_t has_work_after_ns, uint64_t deadline_after_ns,
 		     uint64_t *took_ns)
 {

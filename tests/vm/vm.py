@@ -97,7 +97,7 @@ def run_command(laboratory, options):
     return status if status >= 0 else 128 - status
 
 
-def relay(terminal, shell):
+def pass_on(terminal, shell):
     """Ties this terminal to the machine's until the shell ends."""
     sources = [sys.stdin, terminal]
     quiet = False
@@ -126,7 +126,7 @@ def run_shell(laboratory, options):
     try:
         if before:
             tty.setraw(sys.stdin)
-        relay(node.terminal, shell)
+        pass_on(node.terminal, shell)
     finally:
         if before:
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

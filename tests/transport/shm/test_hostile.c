@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "tests/transport/shm/siege.h"
+#include "tests/transport/shm/attack.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -240,29 +240,29 @@ static void impossible_tail_is_a_lost_link(void)
 	static const uint32_t tails[] = { 5, 8, 100, 0x80000000u, UINT32_MAX };
 
 	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
-		struct shm_siege g = { .house = target_open() };
-		siege_lay(&g);
+		struct shm_attack g = { .target = target_open() };
+		attack_begin(&g);
 		set(&g.control->up.tail, tails[i]);
 		expect_lost(&g, -EPROTO);
 		set(&g.control->up.tail, 1); /* too late */
-		CU_ASSERT_EQUAL(mst_shm.poll(g.house.net, &(struct mst_net_event){ 0 }, 1), 0);
-		siege_lift(&g);
-		target_close(&g.house);
+		CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, &(struct mst_net_event){ 0 }, 1), 0);
+		attack_lift(&g);
+		target_close(&g.target);
 	}
 }
 
 static void tail_that_goes_back_is_a_lost_link(void)
 {
-	struct shm_siege g = { .house = target_open() };
+	struct shm_attack g = { .target = target_open() };
 	struct mst_net_event ev[4];
 
-	siege_lay(&g);
+	attack_begin(&g);
 	set(&g.control->up.tail, 3);
-	CU_ASSERT_EQUAL(mst_shm.poll(g.house.net, ev, 4), 3);
+	CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, ev, 4), 3);
 	set(&g.control->up.tail, 2);
 	expect_lost(&g, -EPROTO);
-	siege_lift(&g);
-	target_close(&g.house);
+	attack_lift(&g);
+	target_close(&g.target);
 }
 
 static void impossible_head_is_a_lost_link(void)
@@ -271,45 +271,45 @@ static void impossible_head_is_a_lost_link(void)
 	struct mst_put put = { .notify = true };
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
-		struct shm_siege g = { .house = target_open() };
-		siege_lay(&g);
+		struct shm_attack g = { .target = target_open() };
+		attack_begin(&g);
 		for (int k = 0; k < 4; k++)
 			CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), 1);
 		set(&g.control->down.head, heads[i]);
 		CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), -EPIPE);
 		CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), -EPIPE);
 		expect_lost(&g, -EPROTO);
-		siege_lift(&g);
-		target_close(&g.house);
+		attack_lift(&g);
+		target_close(&g.target);
 	}
 }
 
 static void words_on_the_socket_are_a_lost_link(void)
 {
-	struct shm_siege g = { .house = target_open() };
+	struct shm_attack g = { .target = target_open() };
 
-	siege_lay(&g);
+	attack_begin(&g);
 	CU_ASSERT_EQUAL(send(g.socket, "hello?", 6, 0), 6);
 	expect_lost(&g, -EPROTO);
-	siege_lift(&g);
-	target_close(&g.house);
+	attack_lift(&g);
+	target_close(&g.target);
 }
 
 static void hole_punched_in_the_memory_reads_as_zero(void)
 {
-	struct shm_siege g = { .house = target_open() };
+	struct shm_attack g = { .target = target_open() };
 	struct mst_net_event ev;
 	int fd = good_memfd();
 	struct mst_link_request request;
 
 	g.control = mmap(NULL, memory_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	g.socket = call(&g.house);
+	g.socket = call(&g.target);
 	say(g.socket, hello_of(&lanes), dup(fd), 1);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(g.house.listener, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(g.house.listener, &request, &g.link), 0);
-	CU_ASSERT_EQUAL(mst_shm.attach(g.house.net, g.link), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(g.target.listener, &request), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(g.target.listener, &request, &g.link), 0);
+	CU_ASSERT_EQUAL(mst_shm.attach(g.target.net, g.link), 0);
 	set(&g.control->up.tail, 1);
-	CU_ASSERT_EQUAL(mst_shm.poll(g.house.net, &ev, 1), 1);
+	CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, &ev, 1), 1);
 	CU_ASSERT(ftruncate(fd, 0) < 0);
 	CU_ASSERT_EQUAL(
 		fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)memory_bytes()),
@@ -317,21 +317,21 @@ static void hole_punched_in_the_memory_reads_as_zero(void)
 	CU_ASSERT_EQUAL(*(uint8_t *)g.link->inbound, 0);
 	expect_lost(&g, -EPROTO); /* the tail went back, to 0 */
 	close(fd);
-	siege_lift(&g);
-	target_close(&g.house);
+	attack_lift(&g);
+	target_close(&g.target);
 }
 
 /* The descriptor that the connector gets to hear the acceptor's notify descriptor by: nobody can
  * ring with it, and the notify descriptor it rings itself is one that the acceptor never reads. */
 static void notify_fds_cannot_make_the_acceptor_block(void)
 {
-	struct shm_siege g = { .house = target_open() };
+	struct shm_attack g = { .target = target_open() };
 	struct mst_shm_welcome welcome;
 	struct mst_shm_fd_message p = { .body = &welcome, .bytes = sizeof(welcome) };
 	uint64_t full = UINT64_MAX - 1;
 	struct mst_put put = { .notify = true };
 
-	siege_lay(&g);
+	attack_begin(&g);
 	CU_ASSERT_EQUAL_FATAL(mst_shm_receive(g.socket, &p), 0);
 	CU_ASSERT_EQUAL_FATAL(p.fd_count, MST_SHM_WELCOME_FDS);
 	CU_ASSERT(write(p.fd[MST_SHM_FD_DOWN_WAIT_FD], &full, sizeof(full)) < 0);
@@ -342,13 +342,13 @@ static void notify_fds_cannot_make_the_acceptor_block(void)
 	for (int i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), 1);
 	for (int i = 0; i < 10; i++)
-		CU_ASSERT_EQUAL(mst_shm.wait(g.house.net, MST_MS), 0);
+		CU_ASSERT_EQUAL(mst_shm.wait(g.target.net, MST_MS), 0);
 	CU_ASSERT(mst_now_ns() - begin < MST_SECOND);
 	set(&g.control->up.tail, 1); /* and the link lives */
-	CU_ASSERT_EQUAL(mst_shm.poll(g.house.net, &(struct mst_net_event){ 0 }, 1), 1);
+	CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, &(struct mst_net_event){ 0 }, 1), 1);
 	mst_shm_fd_message_close(&p);
-	siege_lift(&g);
-	target_close(&g.house);
+	attack_lift(&g);
+	target_close(&g.target);
 }
 
 /* Lets this process open @more descriptors. Return: the limit that there was. */
@@ -398,13 +398,13 @@ static void nothing_is_left_behind(void)
 	int maps = entries("/proc/self/map_files");
 
 	for (int i = 0; i < 300; i++) {
-		struct shm_siege g = { .house = target_open() };
-		siege_lay(&g);
-		siege_lift(&g);
-		siege_lay(&g);
-		siege_lift(&g);
-		int unanswered = call(&g.house);
-		target_close(&g.house);
+		struct shm_attack g = { .target = target_open() };
+		attack_begin(&g);
+		attack_lift(&g);
+		attack_begin(&g);
+		attack_lift(&g);
+		int unanswered = call(&g.target);
+		target_close(&g.target);
 		close(unanswered);
 	}
 	CU_ASSERT_EQUAL(fds_in_the_end(fds), fds);

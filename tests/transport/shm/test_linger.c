@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "tests/transport/shm/siege.h"
+#include "tests/transport/shm/attack.h"
 
 static int fds_at_first; /* open descriptors */
 
@@ -69,7 +69,7 @@ enum when { WITH_THE_HELLO, BEHIND_THE_HELLO, NEVER_ACCEPTED, WHEN_COUNT };
 static void expect_no_wait_for_a_caller(enum when when, int fd)
 {
 	struct shm_target h = target_open();
-	struct shm_siege good = { .house = h };
+	struct shm_attack good = { .target = h };
 	struct mst_link_request request;
 	int s = call(&h);
 	uint64_t begin = mst_now_ns();
@@ -87,8 +87,8 @@ static void expect_no_wait_for_a_caller(enum when when, int fd)
 	}
 	close(s);
 	if (when != NEVER_ACCEPTED) {
-		siege_lay(&good);
-		siege_lift(&good);
+		attack_begin(&good);
+		attack_lift(&good);
 	}
 	target_close(&h);
 	CU_ASSERT(mst_now_ns() - begin < SOON_NS);
@@ -106,14 +106,14 @@ static void callers_that_linger_hold_nobody_up(void)
 static void links_that_linger_hold_nobody_up(void)
 {
 	for (int i = 0; i < 2; i++) {
-		struct shm_siege g = { .house = target_open() };
-		siege_lay(&g);
+		struct shm_attack g = { .target = target_open() };
+		attack_begin(&g);
 		uint64_t begin = mst_now_ns();
 		pass(g.socket, i == 0 ? lingering() : with_lingering_inside());
 		expect_lost(&g, -EPROTO);
-		siege_lift(&g);
-		struct shm_siege next = { .house = g.house };
-		siege_lay(&next);
+		attack_lift(&g);
+		struct shm_attack next = { .target = g.target };
+		attack_begin(&next);
 		mst_shm.detach(next.link);
 		struct pollfd end = { .fd = next.socket, .events = POLLRDHUP };
 		CU_ASSERT_EQUAL(poll(&end, 1, LINGER_S * 100), 1);
@@ -121,7 +121,7 @@ static void links_that_linger_hold_nobody_up(void)
 		mst_shm.link_free(next.link);
 		munmap(next.control, memory_bytes());
 		close(next.socket);
-		target_close(&g.house);
+		target_close(&g.target);
 		CU_ASSERT(mst_now_ns() - begin < SOON_NS);
 	}
 }

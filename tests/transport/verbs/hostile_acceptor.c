@@ -4,20 +4,20 @@
 #include <sys/mman.h>
 
 #include "common/transport/verbs/verbs.h"
-#include "tests/transport/verbs/siege.h"
+#include "tests/transport/verbs/attack.h"
 
 /* The middle page of three is exported. */
 #define PAGE ((size_t)4096)
 struct exporter {
 	struct verbs_target h; /* the hostile one's */
-	struct verbs_siege
-		g; /* its far end is the house's, who strikes: both the other way round */
+	/* Its far end is the target's, who strikes: both the other way round. */
+	struct verbs_attack g;
 	uint8_t *own;
 };
 
 static void exporter_open(struct exporter *x)
 {
-	struct dialling d = { .net = besieger_net() };
+	struct dialling d = { .net = attacker_net() };
 	struct mst_link_request request;
 	struct mst_region *region;
 
@@ -46,7 +46,7 @@ static void exporter_close(struct exporter *x)
 	ibv_dereg_mr(x->g.mr);
 	mst_verbs.detach(x->g.far);
 	mst_verbs.link_free(x->g.far);
-	siege_drop_near(&x->g);
+	attack_drop_near(&x->g);
 	mst_verbs.net_close(x->g.net);
 	target_close(&x->h);
 	munmap(x->g.arms, ARMS_BYTES);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "tests/transport/verbs/siege.h"
+#include "tests/transport/verbs/attack.h"
 
 #define REJECT_BY_CONSUMER 28
 #define NO_QUEUE_PAIR 0xabcd00u /* nobody has this number, nor the thousand that follow */
@@ -124,11 +124,11 @@ static void expect_answer(const struct verbs_target *h, struct raw_caller *c, in
 /* Somebody in order comes, and goes again. */
 static void expect_open(const struct verbs_target *h)
 {
-	struct verbs_siege honest;
+	struct verbs_attack honest;
 
-	siege_lay(h, &honest, &usual_lanes);
+	attack_begin(h, &honest, &usual_lanes);
 	expect_alive(h, &honest);
-	siege_lift(&honest);
+	attack_lift(&honest);
 }
 
 static void requests_out_of_order_are_refused(void)
@@ -345,10 +345,10 @@ struct verbs_impostor {
 	int error; /* that dialling comes to */
 };
 
-/* @address is of the house; the impostor listens beside it. */
+/* @address is of the target; the impostor listens beside it. */
 static void expect_impostor_found_out(const struct verbs_target *h, const struct verbs_impostor *it)
 {
-	struct dialling d = { .net = besieger_net() };
+	struct dialling d = { .net = attacker_net() };
 	struct mst_verbs_addresses at;
 	char address[MST_ADDRESS_LEN];
 	struct raw_caller listener, c;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "tests/transport/verbs/siege.h"
+#include "tests/transport/verbs/attack.h"
 
 /* Reads what there is to be read of the beginning, until nothing has come for a while: that a link
  * is up may be told late. */
@@ -26,9 +26,9 @@ static void settle(const struct verbs_target *h, struct pollfd *pfd)
 	} while (poll(pfd, 1, 200) > 0 && mst_now_ns() < end);
 }
 
-/* The device is on its way out when the house could read so. The command itself ends when nobody
+/* The device is on its way out when the target could read so. The command itself ends when nobody
  * has the device open any more, and that is after this process: librdmacm never closes one. */
-static void remove_device(const struct verbs_target *h, const struct verbs_siege *g)
+static void remove_device(const struct verbs_target *h, const struct verbs_attack *g)
 {
 	struct pollfd pfd = { .fd = ((struct mst_verbs_net *)h->net)->cm->fd, .events = POLLIN };
 	char name[64];
@@ -67,12 +67,12 @@ static bool blames(const struct mst_link *near, const char *word)
 
 static void a_device_that_goes_is_to_blame_and_no_peer(void)
 {
-	struct verbs_siege before[2], after[2];
+	struct verbs_attack before[2], after[2];
 	struct verbs_target h = target_open();
 
 	for (int i = 0; i < 2; i++) {
-		siege_lay(&h, &before[i], &usual_lanes);
-		siege_lay(&h, &after[i], &usual_lanes);
+		attack_begin(&h, &before[i], &usual_lanes);
+		attack_begin(&h, &after[i], &usual_lanes);
 	}
 	CU_ASSERT_EQUAL(flush(before[0].near), -EPROTO);
 	CU_ASSERT(blames(before[0].near, "hostile"));
@@ -87,8 +87,8 @@ static void a_device_that_goes_is_to_blame_and_no_peer(void)
 	CU_ASSERT(blames(after[1].near, "was removed"));
 
 	for (int i = 0; i < 2; i++) {
-		siege_lift(&before[i]);
-		siege_lift(&after[i]);
+		attack_lift(&before[i]);
+		attack_lift(&after[i]);
 	}
 	target_close(&h);
 }

@@ -238,7 +238,7 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 enum fault_step {
 	DIAL,   /* by the caller */
 	TALK,   /* of the caller, over the link */
-	ANSWER, /* by the house: letting in, and attaching */
+	ANSWER, /* by the target: letting in, and attaching */
 };
 
 /* Who dials, in a thread of its own: again when it has failed. */

@@ -11,21 +11,21 @@
 
 #include "common/base/clock.h"
 #include "common/transport/verbs/verbs.h"
-#include "tests/transport/verbs/siege.h"
+#include "tests/transport/verbs/attack.h"
 
 static const enum ibv_wr_opcode WRITE = IBV_WR_RDMA_WRITE;
 
-/* A besieger and one who is honest. */
+/* An attacker and one who is honest. */
 struct scene {
 	struct verbs_target h;
-	struct verbs_siege g, honest;
+	struct verbs_attack g, honest;
 };
 
 static void scene_open_with(struct scene *s, const struct mst_lanes *lanes)
 {
 	s->h = target_open();
-	siege_lay(&s->h, &s->honest, &usual_lanes);
-	siege_lay(&s->h, &s->g, lanes);
+	attack_begin(&s->h, &s->honest, &usual_lanes);
+	attack_begin(&s->h, &s->g, lanes);
 }
 
 static void scene_open(struct scene *s)
@@ -40,8 +40,8 @@ static void scene_open(struct scene *s)
 static void scene_close(struct scene *s)
 {
 	expect_alive(&s->h, &s->honest);
-	siege_lift(&s->g);
-	siege_lift(&s->honest);
+	attack_lift(&s->g);
+	attack_lift(&s->honest);
 	target_close(&s->h);
 }
 
@@ -115,7 +115,7 @@ static void key_of_another_link_opens_nothing(void)
 	}
 }
 
-/* The keys in the house: of the published memory, of what is composed for the peer, and of memory
+/* The keys in the target: of the published memory, of what is composed for the peer, and of memory
  * that the program has registered. None may be reached. */
 static void memory_that_is_not_for_writing_is_refused(void)
 {
@@ -147,7 +147,7 @@ static void inbound_cannot_be_read(void)
 	struct scene s;
 
 	scene_open(&s);
-	siege_rearm(&s.g, 1, 3);
+	attack_rearm(&s.g, 1, 3);
 	struct strike blow = strike_at(s.g.far, IBV_WR_RDMA_READ, 0, 64);
 	expect_refused(&s, &blow);
 	scene_close(&s);
@@ -161,7 +161,7 @@ static void inbound_knows_no_atomics(void)
 	for (int i = 0; i < 2; i++) {
 		struct scene s;
 		scene_open(&s);
-		siege_rearm(&s.g, 1, 3);
+		attack_rearm(&s.g, 1, 3);
 		struct strike blow = strike_at(s.g.far, opcodes[i], 0, 8);
 		expect_refused(&s, &blow);
 		scene_close(&s);
@@ -188,7 +188,7 @@ static void messages_end_the_link(void)
 /* ---- more than it may ---- */
 
 /* As many of @count immediates as there is room for. Return: how many. */
-static int flood(const struct verbs_siege *g, int count, uint32_t from)
+static int flood(const struct verbs_attack *g, int count, uint32_t from)
 {
 	struct strike blow = strike_at(g->far, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 8);
 	int n = 0;
@@ -222,7 +222,7 @@ static void impatient_flood_ends_the_link(void)
 		}
 	}
 	CU_ASSERT_EQUAL(arrived, 4);
-	CU_ASSERT_EQUAL(lost, 0); /* the besieger's own device gave up: it says so by going */
+	CU_ASSERT_EQUAL(lost, 0); /* the attacker's own device gave up: it says so by going */
 	CU_ASSERT(is_canary((uint8_t *)s.g.near->inbound + 8, 8192 - 8));
 	scene_close(&s);
 }
@@ -235,7 +235,7 @@ static void patient_flood_is_throttled(void)
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
 
 	scene_open(&s);
-	siege_rearm(&s.g, 0, 7); /* for ever */
+	attack_rearm(&s.g, 0, 7); /* for ever */
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
 	while (arrived < 1000 && status == IBV_WC_SUCCESS && mst_now_ns() < end) {
 		sent += flood(&s.g, 1000 - sent, (uint32_t)sent);
@@ -269,7 +269,7 @@ static struct mst_verbs_region_exchange truth(const struct mst_link *far)
 }
 
 /* Overwrites the region exchange that the acceptor has not looked at yet. */
-static void introduce(const struct verbs_siege *g, struct mst_verbs_region_exchange intro)
+static void introduce(const struct verbs_attack *g, struct mst_verbs_region_exchange intro)
 {
 	struct strike blow = strike_at(g->far, WRITE, 4096, sizeof(intro));
 
@@ -304,7 +304,7 @@ static void region_exchange_of_nobody_ends_the_link(void)
 	}
 }
 
-/* The house is sent to memory that is not there, not the besieger's, or not as long. */
+/* The target is sent to memory that is not there, not the attacker's, or not as long. */
 static void region_exchange_to_elsewhere_ends_the_link(void)
 {
 	for (int i = 0; i < 4; i++) {
@@ -329,7 +329,7 @@ static void region_exchange_to_elsewhere_ends_the_link(void)
 	}
 }
 
-static void say_credit(const struct verbs_siege *g, uint64_t word)
+static void say_credit(const struct verbs_attack *g, uint64_t word)
 {
 	struct strike blow = strike_at(g->far, WRITE, 4096 + MST_VERBS_CREDIT_AT, sizeof(word));
 
@@ -412,8 +412,8 @@ static void rails_that_disagree_end_the_link(void)
 	mst_verbs_address_text(&own.at[0].any, false, one, sizeof(one));
 	(void)snprintf(both, sizeof(both), "%s,%s", one, one);
 	s.h = house_open_at(both);
-	siege_lay(&s.h, &s.honest, &usual_lanes);
-	siege_lay(&s.h, &s.g, &usual_lanes);
+	attack_begin(&s.h, &s.honest, &usual_lanes);
+	attack_begin(&s.h, &s.g, &usual_lanes);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct strike blow = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .rail = i, .imm = i };
 		CU_ASSERT_EQUAL(strike_post(&s.g, &blow), 0);
@@ -438,7 +438,7 @@ static void write_after_the_end_is_refused(void)
 	s.g.near = NULL;
 	uint8_t *canary = canary_map(was.mapping, was.mapped);
 	CU_ASSERT_PTR_EQUAL(canary, was.mapping);
-	siege_rearm(&s.g, 0, 3);
+	attack_rearm(&s.g, 0, 3);
 	CU_ASSERT_NOT_EQUAL(strike(&s.g, &blow), IBV_WC_SUCCESS);
 	CU_ASSERT(is_canary(canary, was.mapped));
 	munmap(canary, was.mapped);
@@ -448,17 +448,17 @@ static void write_after_the_end_is_refused(void)
 #define SLOT 65536
 #define SLOT_AT(i) (4096 + (i) * (SLOT + 4096))
 
-/* Two slots, written in turn, canaries before, between and behind; the house reads a slot when it
+/* Two slots, written in turn, canaries before, between and behind; the target reads a slot when it
  * has been told, and puts a mark where the next write is not under way. */
 static void slots_are_written_and_nothing_else(void)
 {
 	struct mst_lanes lanes = { SLOT_AT(2), 4096, 2, 2 };
 	struct verbs_target h = target_open();
-	struct verbs_siege g;
+	struct verbs_attack g;
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
 	uint32_t posted = 0, seen = 0;
 
-	siege_lay(&h, &g, &lanes);
+	attack_begin(&h, &g, &lanes);
 	inbound_fill(g.near, false);
 	uint8_t *inbound = g.near->inbound, *outbound = g.far->outbound;
 	while (seen < 40 && mst_now_ns() < end) {
@@ -484,16 +484,16 @@ static void slots_are_written_and_nothing_else(void)
 			CU_ASSERT(is_canary(inbound + SLOT_AT(i) - 4096, 4096));
 	}
 	CU_ASSERT_EQUAL(seen, 40);
-	siege_lift(&g);
+	attack_lift(&g);
 	target_close(&h);
 }
 
 #define BIG ((size_t)4 << 20)
 
-/* Big puts, one after the other, until the house ends it. */
+/* Big puts, one after the other, until the target ends it. */
 static void *fire(void *arg)
 {
-	struct verbs_siege *g = arg;
+	struct verbs_attack *g = arg;
 	struct mst_put put = { .src = g->far->outbound, .bytes = BIG };
 	struct mst_net_event ev = { 0 };
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
@@ -506,14 +506,14 @@ static void *fire(void *arg)
 	return NULL;
 }
 
-/* The house ends the link, and others get its memory. Return: was it written until then? */
+/* The target ends the link, and others get its memory. Return: was it written until then? */
 static bool under_fire(const struct verbs_target *h, int round)
 {
 	struct mst_lanes lanes = { BIG, 4096, 4, 4 };
-	struct verbs_siege g;
+	struct verbs_attack g;
 	pthread_t thread;
 
-	siege_lay(h, &g, &lanes);
+	attack_begin(h, &g, &lanes);
 	struct mst_verbs_memory was = *inbound_of(g.near);
 	volatile uint8_t *last = was.base + BIG - 1;
 	memset(g.far->outbound, 'x', BIG);
@@ -540,23 +540,23 @@ static bool under_fire(const struct verbs_target *h, int round)
 	CU_ASSERT(is_canary(canary, was.mapped));
 	int same = canary == was.mapping; /* another thread may have been there first */
 	munmap(canary, was.mapped);
-	siege_lift(&g);
+	attack_lift(&g);
 	return written && same;
 }
 
 static void freed_memory_is_not_written_under_fire(void)
 {
 	struct verbs_target h = target_open();
-	struct verbs_siege honest;
+	struct verbs_attack honest;
 	int under = 0;
 
-	siege_lay(&h, &honest, &usual_lanes);
+	attack_begin(&h, &honest, &usual_lanes);
 	for (int round = 0; round < 50; round++)
 		under += under_fire(&h, round);
 	printf("(%d of 50 under fire) ", under);
 	CU_ASSERT(under >= 25); /* or this shows nothing */
 	expect_alive(&h, &honest);
-	siege_lift(&honest);
+	attack_lift(&honest);
 	target_close(&h);
 }
 

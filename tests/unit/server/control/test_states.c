@@ -158,7 +158,7 @@ static CU_TestInfo cases[] = {
 	{ "a job ends once and starts once", a_job_ends_once_and_starts_once },
 	{ "a session is expected, then links, then is lent",
 	  a_session_is_expected_then_links_then_is_lent },
-	{ "a seat is free again only before its appointment",
+	{ "a place is free again only before its appointment",
 	  a_server_member_is_free_again_only_before_its_appointment },
 	{ "a link of an earlier offer is nobody's", a_link_of_an_earlier_offer_is_nobodys },
 	{ "a follower that is cut off stays cut off", a_follower_that_is_cut_off_stays_cut_off },

@@ -8,7 +8,7 @@
 #include "server/core/ledger.h"
 
 struct channel {
-	struct mst_ledger_event *letter;
+	struct mst_ledger_event *event;
 	size_t first, count, room;
 };
 
@@ -16,18 +16,18 @@ static inline void channel_post(struct channel *c, const struct mst_ledger_event
 {
 	if (c->first + c->count == c->room) {
 		c->room = c->room == 0 ? 16 : c->room * 2;
-		c->letter = realloc(c->letter, c->room * sizeof(*c->letter));
-		if (c->letter == NULL)
+		c->event = realloc(c->event, c->room * sizeof(*c->event));
+		if (c->event == NULL)
 			abort();
 	}
-	c->letter[c->first + c->count++] = *ev;
+	c->event[c->first + c->count++] = *ev;
 }
 
 static inline bool channel_take(struct channel *c, struct mst_ledger_event *out)
 {
 	if (c->count == 0)
 		return false;
-	*out = c->letter[c->first++];
+	*out = c->event[c->first++];
 	if (--c->count == 0)
 		c->first = 0;
 	return true;

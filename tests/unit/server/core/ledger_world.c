@@ -45,11 +45,11 @@ struct ledger_world {
 	 * and each has fewer adventures, so that not all time is spent on them. */
 	uint32_t crowd;
 	uint32_t turn; /* until a crowd's job is born they act in turn, or that would not happen */
-	struct world_worker *peer;
-	uint32_t peer_count;  /* one more than there are ranks */
-	struct channel stray; /* letters of sessions that have ended */
-	struct channel done;  /* what shards say of their work: settled, spoilt */
-	struct channel slow;  /* start states, and answers being copied, that take their time */
+	struct world_worker *worker;
+	uint32_t worker_count; /* one more than there are ranks */
+	struct channel stray;  /* letters of sessions that have ended */
+	struct channel done;   /* what shards say of their work: settled, spoilt */
+	struct channel slow;   /* start states, and answers being copied, that take their time */
 };
 
 static uint32_t below(struct ledger_world *w, uint32_t bound)
@@ -97,7 +97,7 @@ static void request(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_JOIN);
 
-	ev.join.cookie = (uint64_t)(p - w->peer);
+	ev.join.cookie = (uint64_t)(p - w->worker);
 	bool any = (w->crowd > 1 && !w->born) || rarely(w, 3);
 	ev.join.rank = any ? -1 : (int32_t)below(w, w->cfg.ledger.workers);
 	channel_post(control(p), &ev);
@@ -302,7 +302,7 @@ static void contradict(struct ledger_world *w, struct world_worker *p, uint32_t 
 {
 	push(w, p, slot);
 	struct channel *c = &p->channel[1 + below(w, w->cfg.ledger.shards)];
-	c->letter[c->first + c->count - 1].full.header.weight += 1;
+	c->event[c->first + c->count - 1].full.header.weight += 1;
 }
 
 static void depart(struct ledger_world *w, struct world_worker *p)
@@ -383,7 +383,7 @@ static bool lags(struct ledger_world *w, uint32_t channel)
 
 static bool deliver(struct ledger_world *w, struct mst_ledger_event *out)
 {
-	uint32_t channels = 1 + w->cfg.ledger.shards, total = w->peer_count * channels;
+	uint32_t channels = 1 + w->cfg.ledger.shards, total = w->worker_count * channels;
 	uint32_t first = below(w, total);
 
 	if ((rarely(w, 5) && channel_take(&w->done, out)) ||
@@ -393,7 +393,7 @@ static bool deliver(struct ledger_world *w, struct mst_ledger_event *out)
 	for (uint32_t i = 0; i < total; i++) {
 		uint32_t at = (first + i) % total;
 		if (!lags(w, at % channels) &&
-		    channel_take(&w->peer[at / channels].channel[at % channels], out))
+		    channel_take(&w->worker[at / channels].channel[at % channels], out))
 			return true;
 	}
 	return false;
@@ -403,8 +403,8 @@ static bool listen(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	if (w->now_ns < w->deaf_until)
 		return false;
-	for (uint32_t i = 0; i < w->peer_count; i++) {
-		struct world_worker *p = &w->peer[i];
+	for (uint32_t i = 0; i < w->worker_count; i++) {
+		struct world_worker *p = &w->worker[i];
 		bool alive = p->state == PEER_IN && !p->silent;
 		if (!alive || w->now_ns - p->beat_ns < w->cfg.ledger.lease_ns / 4)
 			continue;
@@ -436,7 +436,7 @@ static void pass_time(struct ledger_world *w)
 	bool odd = w->cfg.sleeps && !w->calm;
 
 	w->now_ns += 1 + mst_rand_below(&w->rand, lease_ns / 60 / w->crowd);
-	if (w->crowd > 1 && rarely(w, 3 * w->peer_count))
+	if (w->crowd > 1 && rarely(w, 3 * w->worker_count))
 		w->now_ns += lease_ns / 5; /* too short to be a gap in which nobody was heard */
 	if (odd && rarely(w, 60))
 		w->now_ns += mst_rand_below(&w->rand, 3 * lease_ns);
@@ -448,7 +448,7 @@ static struct world_worker *somebody(struct ledger_world *w)
 {
 	bool in_turn = w->crowd > 1 && !w->born;
 
-	return &w->peer[in_turn ? w->turn++ % w->peer_count : below(w, w->peer_count)];
+	return &w->worker[in_turn ? w->turn++ % w->worker_count : below(w, w->worker_count)];
 }
 
 bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
@@ -479,8 +479,8 @@ bool world_ticks(struct ledger_world *w)
 
 static struct world_worker *peer_of(struct ledger_world *w, struct mst_identity who)
 {
-	for (uint32_t i = 0; i < w->peer_count; i++) {
-		struct world_worker *p = &w->peer[i];
+	for (uint32_t i = 0; i < w->worker_count; i++) {
+		struct world_worker *p = &w->worker[i];
 		bool there = p->state == PEER_IN || p->state == PEER_GOING;
 		if (there && p->who.rank == who.rank && p->who.incarnation == who.incarnation)
 			return p;
@@ -538,9 +538,9 @@ static void worked(struct ledger_world *w, const struct mst_decision *d)
 bool world_told(struct ledger_world *w, const struct mst_decision *d)
 {
 	if (d->kind == MST_DO_ADMIT)
-		admitted(w, &w->peer[d->join.cookie], d->who);
+		admitted(w, &w->worker[d->join.cookie], d->who);
 	if (d->kind == MST_DO_REFUSE)
-		w->peer[d->join.cookie].state = PEER_AWAY;
+		w->worker[d->join.cookie].state = PEER_AWAY;
 	if (d->kind == MST_DO_START)
 		w->born = true;
 	worked(w, d);
@@ -579,22 +579,22 @@ struct ledger_world *world_new(const struct ledger_world_cfg *cfg)
 	w->crowd = 1 + cfg->ledger.workers / 8;
 	w->now_ns = w->ticked_ns = 1000000;
 	mst_rand_seed(&w->rand, cfg->seed);
-	w->peer_count = cfg->ledger.workers + 1;
-	w->peer = calloc(w->peer_count, sizeof(*w->peer));
-	for (uint32_t i = 0; i < w->peer_count; i++)
-		w->peer[i].have = MST_VERSION_NONE;
+	w->worker_count = cfg->ledger.workers + 1;
+	w->worker = calloc(w->worker_count, sizeof(*w->worker));
+	for (uint32_t i = 0; i < w->worker_count; i++)
+		w->worker[i].have = MST_VERSION_NONE;
 	return w;
 }
 
 void world_free(struct ledger_world *w)
 {
-	for (uint32_t i = 0; i < w->peer_count; i++) {
+	for (uint32_t i = 0; i < w->worker_count; i++) {
 		for (uint32_t c = 0; c < CHANNELS_MAX; c++)
-			free(w->peer[i].channel[c].letter);
+			free(w->worker[i].channel[c].event);
 	}
-	free(w->stray.letter);
-	free(w->done.letter);
-	free(w->slow.letter);
-	free(w->peer);
+	free(w->stray.event);
+	free(w->done.event);
+	free(w->slow.event);
+	free(w->worker);
 	free(w);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/transport/shm/siege.h"
+#include "tests/transport/shm/attack.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -95,21 +95,21 @@ int answer_to(int s)
 	return rc < 0 ? rc : welcome.error;
 }
 
-void siege_lay(struct shm_siege *g)
+void attack_begin(struct shm_attack *g)
 {
 	struct mst_link_request request;
 	int fd = good_memfd();
 
 	g->control = mmap(NULL, memory_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CU_ASSERT_NOT_EQUAL_FATAL(g->control, MAP_FAILED);
-	g->socket = call(&g->house);
+	g->socket = call(&g->target);
 	say(g->socket, hello_of(&lanes), fd, 1);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(g->house.listener, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(g->house.listener, &request, &g->link), 0);
-	CU_ASSERT_EQUAL(mst_shm.attach(g->house.net, g->link), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(g->target.listener, &request), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(g->target.listener, &request, &g->link), 0);
+	CU_ASSERT_EQUAL(mst_shm.attach(g->target.net, g->link), 0);
 }
 
-void siege_lift(struct shm_siege *g)
+void attack_lift(struct shm_attack *g)
 {
 	mst_shm.detach(g->link);
 	mst_shm.link_free(g->link);
@@ -122,26 +122,26 @@ void set(_Atomic uint32_t *word, uint32_t value)
 	atomic_store_explicit(word, value, memory_order_release);
 }
 
-void expect_lost(struct shm_siege *g, int error)
+void expect_lost(struct shm_attack *g, int error)
 {
-	struct shm_siege other = { .house = g->house };
+	struct shm_attack other = { .target = g->target };
 	struct mst_net_event ev[4];
 
-	siege_lay(&other);
+	attack_begin(&other);
 	set(&other.control->up.tail, 1);
 	int lost = 0, arrived = 0;
 	for (int i = 0; i < 100; i++) {
-		int n = mst_shm.poll(g->house.net, ev, 4);
+		int n = mst_shm.poll(g->target.net, ev, 4);
 		for (int k = 0; k < n; k++) {
 			lost += ev[k].kind == MST_LOST && ev[k].link == g->link &&
 				ev[k].error == error;
 			arrived += ev[k].kind == MST_ARRIVED && ev[k].link == other.link;
 		}
-		CU_ASSERT_EQUAL(mst_shm.wait(g->house.net, MST_MS), 0);
+		CU_ASSERT_EQUAL(mst_shm.wait(g->target.net, MST_MS), 0);
 	}
 	CU_ASSERT_EQUAL(lost, 1);
 	CU_ASSERT_EQUAL(arrived, 1);
-	siege_lift(&other);
+	attack_lift(&other);
 }
 
 int entries(const char *path)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line between two servers of a job, and an end of it that writes any entry, raises any
+ * The link between two servers of a job, and an end of it that writes any entry, raises any
  * immediate, and is lost and dialled anew at any time; beside it workers that come, send and go.
  * The other end is a whole server, the lead or a member: it goes on, or says that its peer is of no
  * more use, once; it never stumbles.
@@ -39,7 +39,7 @@ struct server_link {
 	bool made;
 };
 
-struct lines_world {
+struct server_link_world {
 	struct mst_server_cfg cfg;
 	struct mst_server *server;
 	bool member; /* the server is one, and the line's other end the lead; else the reverse */
@@ -59,13 +59,13 @@ struct lines_world {
 
 /* ---- the control side ---- */
 
-static void request(struct lines_world *w, const struct mst_request *r)
+static void request(struct server_link_world *w, const struct mst_request *r)
 {
 	while (!mst_server_request(w->server, r)) /* the ring is emptied by steps */
 		(void)mst_server_step(w->server, w->now_ns);
 }
 
-static void tell(struct lines_world *w, enum mst_ledger_event_kind kind, uint32_t rank)
+static void tell(struct server_link_world *w, enum mst_ledger_event_kind kind, uint32_t rank)
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = kind } };
 
@@ -78,7 +78,7 @@ static void tell(struct lines_world *w, enum mst_ledger_event_kind kind, uint32_
 	request(w, &r);
 }
 
-static void link_worker(struct lines_world *w, struct mst_identity who)
+static void link_worker(struct server_link_world *w, struct mst_identity who)
 {
 	struct mst_request r = { .kind = MST_REQ_LINKED };
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
@@ -100,7 +100,7 @@ static void link_worker(struct lines_world *w, struct mst_identity who)
 	tell(w, MST_EV_START, who.rank);
 }
 
-static void join(struct lines_world *w, uint32_t rank)
+static void join(struct server_link_world *w, uint32_t rank)
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = MST_EV_JOIN } };
 
@@ -111,7 +111,7 @@ static void join(struct lines_world *w, uint32_t rank)
 		request(w, &r);
 }
 
-static void session_free(struct lines_world *w, struct fuzz_session *g)
+static void session_free(struct server_link_world *w, struct fuzz_session *g)
 {
 	if (w->now[g->session.who.rank] == g)
 		w->now[g->session.who.rank] = NULL;
@@ -119,7 +119,7 @@ static void session_free(struct lines_world *w, struct fuzz_session *g)
 	g->in_use = false;
 }
 
-static void take_notice(struct lines_world *w, const struct mst_notice *n)
+static void take_notice(struct server_link_world *w, const struct mst_notice *n)
 {
 	switch (n->kind) {
 	case MST_NOTE_ADMITTED:
@@ -149,7 +149,7 @@ static void take_notice(struct lines_world *w, const struct mst_notice *n)
 	}
 }
 
-static void run(struct lines_world *w)
+static void run(struct server_link_world *w)
 {
 	struct mst_notice n;
 	bool any = true;
@@ -165,7 +165,7 @@ static void run(struct lines_world *w)
 }
 
 /* Two leases, in which the server looks all the while, or stands still itself; or a little time. */
-static void pass(struct lines_world *w, uint8_t what)
+static void pass(struct server_link_world *w, uint8_t what)
 {
 	for (uint32_t i = 0; what < 32 && i < 32; i++) {
 		w->now_ns += LEASE_NS / 16;
@@ -182,7 +182,7 @@ static void notify(void *ctx)
 
 /* ---- the line ---- */
 
-static void line_up(struct lines_world *w)
+static void line_up(struct server_link_world *w)
 {
 	struct server_link *line = &w->line[++w->lines % 2];
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
@@ -211,12 +211,12 @@ static void line_up(struct lines_world *w)
 	       sizeof(w->said));
 }
 
-static void write_at(struct lines_world *w, size_t offset, const void *from, size_t bytes)
+static void write_at(struct server_link_world *w, size_t offset, const void *from, size_t bytes)
 {
 	memcpy((char *)w->server_end->link.inbound + offset, from, bytes);
 }
 
-static void hear(struct lines_world *w)
+static void hear(struct server_link_world *w)
 {
 	struct mst_peer_entry entry;
 
@@ -229,19 +229,20 @@ static void hear(struct lines_world *w)
 	}
 }
 
-static void send_ack(struct lines_world *w, uint64_t ack)
+static void send_ack(struct server_link_world *w, uint64_t ack)
 {
 	write_at(w, mst_peer_ack_at(w->window), &ack, sizeof(ack));
 	pipe_arrive(w->server_end, MST_PEER_IMM_ACK);
 }
 
-static uint64_t epoch_of(const struct lines_world *w, uint32_t rank, uint32_t slot)
+static uint64_t epoch_of(const struct server_link_world *w, uint32_t rank, uint32_t slot)
 {
 	return w->now[rank] != NULL ? w->now[rank]->session.slot[slot].epoch : 1;
 }
 
 /* What an honest peer might say now, of @kind. */
-static struct mst_peer_entry plausible(const struct lines_world *w, uint32_t kind, uint8_t what)
+static struct mst_peer_entry plausible(const struct server_link_world *w, uint32_t kind,
+				       uint8_t what)
 {
 	uint32_t rank = what % WORKERS, slot = what / 4 % SLOTS;
 	struct mst_peer_entry entry = {
@@ -265,7 +266,7 @@ static struct mst_peer_entry plausible(const struct lines_world *w, uint32_t kin
 	return entry;
 }
 
-static void send_entry(struct lines_world *w, struct fuzz_input *in)
+static void send_entry(struct server_link_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in), more = fuzz_next(in);
 	uint32_t first = w->member ? MST_PEER_START : MST_PEER_LINKED;
@@ -281,7 +282,7 @@ static void send_entry(struct lines_world *w, struct fuzz_input *in)
 	pipe_arrive(w->server_end, mst_peer_imm(w->said));
 }
 
-static void use_line(struct lines_world *w, struct fuzz_input *in)
+static void use_line(struct server_link_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in);
 
@@ -317,7 +318,7 @@ static void use_line(struct lines_world *w, struct fuzz_input *in)
 /* ---- workers ---- */
 
 /* The next of its worker; or, again, the last, for the other server's sake. */
-static void send_header(struct lines_world *w, uint32_t rank, uint8_t what)
+static void send_header(struct server_link_world *w, uint32_t rank, uint8_t what)
 {
 	struct fuzz_session *g = w->now[rank];
 	uint32_t slot = what % SLOTS;
@@ -335,7 +336,7 @@ static void send_header(struct lines_world *w, uint32_t rank, uint8_t what)
 	pipe_arrive(&g->acceptor, mst_imm(MST_IMM_HEADER, slot, epoch));
 }
 
-static void use_worker(struct lines_world *w, struct fuzz_input *in)
+static void use_worker(struct server_link_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in), rank = what / 8 % WORKERS, slot = what / 32 % SLOTS;
 
@@ -365,7 +366,7 @@ static void use_worker(struct lines_world *w, struct fuzz_input *in)
 
 /* ---- the whole ---- */
 
-static void configure_ledger(struct lines_world *w, uint8_t what)
+static void configure_ledger(struct server_link_world *w, uint8_t what)
 {
 	struct mst_rule rule = { .divide = true, .patience_ns = MST_NEVER / 4, .min_workers = 1 };
 	struct mst_rule_context ctx = {
@@ -394,7 +395,7 @@ static void configure_ledger(struct lines_world *w, uint8_t what)
 	w->cfg.server_lease_ns = LEASE_NS;
 }
 
-static void configure(struct lines_world *w, struct fuzz_input *in)
+static void configure(struct server_link_world *w, struct fuzz_input *in)
 {
 	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, true };
 	uint8_t what = fuzz_next(in);
@@ -426,7 +427,7 @@ static void configure(struct lines_world *w, struct fuzz_input *in)
 	w->window = mst_peer_window(WORKERS, SLOTS);
 }
 
-static void begin(struct lines_world *w, struct fuzz_input *in)
+static void begin(struct server_link_world *w, struct fuzz_input *in)
 {
 	memset(w, 0, sizeof(*w));
 	configure(w, in);
@@ -438,7 +439,7 @@ static void begin(struct lines_world *w, struct fuzz_input *in)
 	run(w);
 }
 
-static void end(struct lines_world *w)
+static void end(struct server_link_world *w)
 {
 	struct mst_notice n;
 
@@ -459,7 +460,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fuzz_input in = { data, data + size };
-	static struct lines_world w;
+	static struct server_link_world w;
 
 	begin(&w, &in);
 	while (in.at < in.end) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Who lives in a world beside its servers: workers that come, compute, push and go; and what
  * befalls all of them (faults.c). */
-#ifndef MST_TESTS_SIM_CAST_H
-#define MST_TESTS_SIM_CAST_H
+#ifndef MST_TESTS_SIM_ACTORS_H
+#define MST_TESTS_SIM_ACTORS_H
 
 #include "client/handle.h"
 #include "tests/sim/observer.h"
@@ -28,14 +28,14 @@ struct sim_worker {
 };
 
 /* Lives the plan through. Return: did everybody go home? If not, nothing can be freed. */
-bool cast_play(struct sim_plan *plan);
+bool actors_play(struct sim_plan *plan);
 
 /* The youngest process of this rank; NULL: none yet. */
-struct sim_worker *cast_worker(uint32_t rank);
+struct sim_worker *actors_worker(uint32_t rank);
 /* Another process of this rank. */
-void cast_enter(uint32_t rank, bool again);
+void actors_enter(uint32_t rank, bool again);
 /* By whose link it is. */
-struct sim_worker *cast_owner(const struct sim_process *p);
+struct sim_worker *actors_owner(const struct sim_process *p);
 
 /* ---- faults.c ---- */
 

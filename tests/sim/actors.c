@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/sim/cast.h"
+#include "tests/sim/actors.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,17 +19,17 @@
 static struct {
 	struct sim_plan *plan;
 	struct sim_worker *worker[SIM_WORKERS_MAX]; /* the youngest of each rank */
-} cast;
+} actors;
 
-struct sim_worker *cast_worker(uint32_t rank)
+struct sim_worker *actors_worker(uint32_t rank)
 {
-	return cast.worker[rank];
+	return actors.worker[rank];
 }
 
-struct sim_worker *cast_owner(const struct sim_process *p)
+struct sim_worker *actors_owner(const struct sim_process *p)
 {
-	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
-		for (struct sim_worker *w = cast.worker[rank]; w != NULL; w = w->next) {
+	for (uint32_t rank = 0; rank < actors.plan->workers; rank++) {
+		for (struct sim_worker *w = actors.worker[rank]; w != NULL; w = w->next) {
 			if (w->process == p)
 				return w;
 		}
@@ -41,8 +41,8 @@ static bool workers_are_home(void)
 {
 	bool home = true;
 
-	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
-		for (struct sim_worker *w = cast.worker[rank]; w != NULL; w = w->next)
+	for (uint32_t rank = 0; rank < actors.plan->workers; rank++) {
+		for (struct sim_worker *w = actors.worker[rank]; w != NULL; w = w->next)
 			home &= w->process->fibers == 0;
 	}
 	return home;
@@ -63,21 +63,21 @@ static void end_if_nobody_came(void *ctx, uint64_t unused)
 
 /* ---- workers ---- */
 
-void cast_enter(uint32_t rank, bool again)
+void actors_enter(uint32_t rank, bool again)
 {
 	struct sim_worker *w = sim_alloc(sizeof(*w));
 	char name[24];
 
-	if (again && cast.plan->workers == 0)
+	if (again && actors.plan->workers == 0)
 		return;
 	(void)snprintf(name, sizeof(name), "worker %" PRIu32, rank);
 	w->seen = (struct obs_worker){ .rank = rank, .last_version = UINT64_MAX };
-	w->seen.excused = sim_plan_hits(cast.plan, (int)rank);
-	w->manners = &cast.plan->manners[rank];
+	w->seen.excused = sim_plan_hits(actors.plan, (int)rank);
+	w->manners = &actors.plan->manners[rank];
 	w->comes_again = again;
 	w->process = sim_process_new(name);
-	w->next = cast.worker[rank];
-	cast.worker[rank] = w;
+	w->next = actors.worker[rank];
+	actors.worker[rank] = w;
 	sim_spawn(w->process, life_main, w);
 }
 
@@ -115,7 +115,7 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 {
 	const struct mst_link *to = sim_link_peer(from);
 	const struct mst_link *of_worker = up ? from : to, *of_server = up ? to : from;
-	const struct sim_worker *w = of_worker != NULL ? cast_owner(sim_link_owner(of_worker))
+	const struct sim_worker *w = of_worker != NULL ? actors_owner(sim_link_owner(of_worker))
 						       : NULL;
 
 	if (w == NULL || of_server == NULL || !put->notify)
@@ -134,7 +134,7 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
  * received before, and is thrown away. */
 static void watch_spoiled(const struct mst_link *from)
 {
-	const struct sim_worker *w = cast_owner(sim_link_owner(from));
+	const struct sim_worker *w = actors_owner(sim_link_owner(from));
 
 	if (w != NULL)
 		obs_spoiled(&w->seen);
@@ -176,8 +176,8 @@ static bool all_home(void)
 static void name_the_lost(void)
 {
 	servers_name_the_lost(HORIZON_NS);
-	for (uint32_t rank = 0; rank < cast.plan->workers; rank++) {
-		for (struct sim_worker *w = cast.worker[rank]; w != NULL; w = w->next) {
+	for (uint32_t rank = 0; rank < actors.plan->workers; rank++) {
+		for (struct sim_worker *w = actors.worker[rank]; w != NULL; w = w->next) {
 			if (w->process->fibers > 0)
 				obs_violated("after %.0f s rank %" PRIu32 " has not ended",
 					     (double)HORIZON_NS / (double)MST_SECOND, rank);
@@ -185,14 +185,14 @@ static void name_the_lost(void)
 	}
 }
 
-bool cast_play(struct sim_plan *plan)
+bool actors_play(struct sim_plan *plan)
 {
 	static const struct sim_net_watch watch = { .put = watch_put, .spoiled = watch_spoiled };
 
 	struct sim_heap before = sim_heap_now();
 	sim_begin(plan->seed);
-	memset(&cast, 0, sizeof(cast));
-	cast.plan = plan;
+	memset(&actors, 0, sizeof(actors));
+	actors.plan = plan;
 	sim_set_preemption(plan->preemption);
 	set_network(plan);
 	obs_begin(plan);
@@ -200,7 +200,7 @@ bool cast_play(struct sim_plan *plan)
 	sim_net_watch(&watch);
 	servers_begin(plan);
 	for (uint32_t rank = 0; rank < plan->workers; rank++)
-		cast_enter(rank, false);
+		actors_enter(rank, false);
 	faults_begin(plan);
 	sim_after(NOBODY_NS, end_if_nobody_came, NULL, 0);
 	sim_run(HORIZON_NS);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A house over verbs, and those who besiege it. A besieger's end is dialled as it should be; then
+ * A target over verbs, and those who attack it. An attacker's end is dialled as it should be; then
  * its queue pair is taken out of the transport's hands and made to send what the transport never
- * would. The house's end of that link must break, and nothing else.
+ * would. The target's end of that link must break, and nothing else.
  */
-#ifndef MST_TESTS_TRANSPORT_VERBS_SIEGE_H
-#define MST_TESTS_TRANSPORT_VERBS_SIEGE_H
+#ifndef MST_TESTS_TRANSPORT_VERBS_ATTACK_H
+#define MST_TESTS_TRANSPORT_VERBS_ATTACK_H
 
 #include "common/base/clock.h"
 #include "common/transport/verbs/verbs.h"
@@ -22,7 +22,7 @@ struct verbs_target {
 	struct mst_link_listener *listener;
 };
 
-struct verbs_siege {
+struct verbs_attack {
 	struct mst_net *net;  /* of the one who dials */
 	struct mst_link *far; /* its end */
 	struct mst_link *near;
@@ -55,13 +55,14 @@ struct dialling {
 	char why[MST_WHY_LEN];
 	unsigned long thread;
 };
-struct mst_net *besieger_net(void);
+struct mst_net *attacker_net(void);
 void dialling_begin(struct dialling *d, const char *address, const struct mst_lanes *lanes);
 int dialling_end(struct dialling *d);
 
-void siege_lay(const struct verbs_target *h, struct verbs_siege *g, const struct mst_lanes *lanes);
-void siege_lift(struct verbs_siege *g); /* both ends, of what is left */
-void siege_drop_near(struct verbs_siege *g);
+void attack_begin(const struct verbs_target *h, struct verbs_attack *g,
+		  const struct mst_lanes *lanes);
+void attack_lift(struct verbs_attack *g); /* both ends, of what is left */
+void attack_drop_near(struct verbs_attack *g);
 
 static inline struct mst_verbs_rail *rail_of(const struct mst_link *l)
 {
@@ -75,13 +76,13 @@ static inline const struct mst_verbs_memory *inbound_of(const struct mst_link *l
 struct strike strike_at(const struct mst_link *far, enum ibv_wr_opcode opcode, size_t offset,
 			uint32_t bytes);
 /* Posts it. 0 or an error number. */
-int strike_post(const struct verbs_siege *g, const struct strike *s);
+int strike_post(const struct verbs_attack *g, const struct strike *s);
 /* And waits for its completion: what it came to. */
-enum ibv_wc_status strike(const struct verbs_siege *g, const struct strike *s);
+enum ibv_wc_status strike(const struct verbs_attack *g, const struct strike *s);
 /* The next completion of a strike; false: none within @ns. */
-bool strike_ended(const struct verbs_siege *g, uint64_t ns, enum ibv_wc_status *status);
+bool strike_ended(const struct verbs_attack *g, uint64_t ns, enum ibv_wc_status *status);
 /* From a reset on, with rights and patience the transport does not ask for. */
-void siege_rearm(const struct verbs_siege *g, uint8_t reads, uint8_t rnr_retries);
+void attack_rearm(const struct verbs_attack *g, uint8_t reads, uint8_t rnr_retries);
 
 /* Fills the acceptor's inbound region, with or without the tail, with canaries. */
 void inbound_fill(const struct mst_link *near, bool tail);
@@ -92,14 +93,14 @@ uint8_t *canary_map(void *at, size_t bytes);
 struct heard {
 	int lost, arrived, arrived_other, error;
 };
-/* Polls the house for so long, or until @offender is lost and @honest has arrived. */
+/* Polls the target for so long, or until @offender is lost and @honest has arrived. */
 struct heard house_listen(const struct verbs_target *h, const struct mst_link *offender,
 			  const struct mst_link *honest, uint64_t ns);
-/* The house reports @g lost, once, with a sentence, and a newcomer goes on. Return: the error. */
-int expect_lost(const struct verbs_target *h, const struct verbs_siege *g,
-		const struct verbs_siege *honest);
+/* The target reports @g lost, once, with a sentence, and a newcomer goes on. Return: the error. */
+int expect_lost(const struct verbs_target *h, const struct verbs_attack *g,
+		const struct verbs_attack *honest);
 /* A put of each end arrives at the other. */
-void expect_alive(const struct verbs_target *h, const struct verbs_siege *g);
+void expect_alive(const struct verbs_target *h, const struct verbs_attack *g);
 
 /* hostile_listener.c */
 extern CU_TestInfo verbs_listener_cases[];

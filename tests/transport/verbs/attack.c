@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/transport/verbs/siege.h"
+#include "tests/transport/verbs/attack.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 
 const struct mst_lanes usual_lanes = { 4096, 8192, 4, 4 };
 
-/* ---- the house ---- */
+/* ---- the target ---- */
 
 struct verbs_target house_open_at(const char *addresses)
 {
@@ -54,7 +54,7 @@ int house_next_request(const struct verbs_target *h, struct mst_link_request *ou
 
 /* ---- dialling ---- */
 
-struct mst_net *besieger_net(void)
+struct mst_net *attacker_net(void)
 {
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
 	struct mst_net_cfg cfg = { .links_max = 1, .fabric = &fabric };
@@ -94,11 +94,12 @@ int dialling_end(struct dialling *d)
 	return d->rc;
 }
 
-/* ---- a siege ---- */
+/* ---- an attack ---- */
 
-void siege_lay(const struct verbs_target *h, struct verbs_siege *g, const struct mst_lanes *lanes)
+void attack_begin(const struct verbs_target *h, struct verbs_attack *g,
+		  const struct mst_lanes *lanes)
 {
-	struct dialling d = { .net = besieger_net() };
+	struct dialling d = { .net = attacker_net() };
 	struct mst_link_request request;
 
 	dialling_begin(&d, h->listener->address, lanes);
@@ -115,7 +116,7 @@ void siege_lay(const struct verbs_target *h, struct verbs_siege *g, const struct
 	memset(g->arms, 'x', ARMS_BYTES);
 }
 
-void siege_drop_near(struct verbs_siege *g)
+void attack_drop_near(struct verbs_attack *g)
 {
 	if (g->near == NULL)
 		return;
@@ -124,9 +125,9 @@ void siege_drop_near(struct verbs_siege *g)
 	g->near = NULL;
 }
 
-void siege_lift(struct verbs_siege *g)
+void attack_lift(struct verbs_attack *g)
 {
-	siege_drop_near(g);
+	attack_drop_near(g);
 	ibv_dereg_mr(g->mr);
 	mst_verbs.detach(g->far);
 	mst_verbs.link_free(g->far);
@@ -144,7 +145,7 @@ struct strike strike_at(const struct mst_link *far, enum ibv_wr_opcode opcode, s
 	};
 }
 
-int strike_post(const struct verbs_siege *g, const struct strike *s)
+int strike_post(const struct verbs_attack *g, const struct strike *s)
 {
 	struct ibv_sge sge = { (uintptr_t)g->arms, s->bytes, g->mr->lkey };
 	struct ibv_send_wr wr = { .wr_id = STRIKE_ID,
@@ -166,7 +167,7 @@ int strike_post(const struct verbs_siege *g, const struct strike *s)
 	return ibv_post_send(rail_of(g->far)[s->rail].out, &wr, &bad);
 }
 
-bool strike_ended(const struct verbs_siege *g, uint64_t ns, enum ibv_wc_status *status)
+bool strike_ended(const struct verbs_attack *g, uint64_t ns, enum ibv_wc_status *status)
 {
 	uint64_t end = mst_now_ns() + ns;
 	struct ibv_wc wc;
@@ -183,7 +184,7 @@ bool strike_ended(const struct verbs_siege *g, uint64_t ns, enum ibv_wc_status *
 	return false;
 }
 
-enum ibv_wc_status strike(const struct verbs_siege *g, const struct strike *s)
+enum ibv_wc_status strike(const struct verbs_attack *g, const struct strike *s)
 {
 	enum ibv_wc_status status = IBV_WC_GENERAL_ERR;
 
@@ -192,7 +193,7 @@ enum ibv_wc_status strike(const struct verbs_siege *g, const struct strike *s)
 	return status;
 }
 
-void siege_rearm(const struct verbs_siege *g, uint8_t reads, uint8_t rnr_retries)
+void attack_rearm(const struct verbs_attack *g, uint8_t reads, uint8_t rnr_retries)
 {
 	struct ibv_qp *qp = rail_of(g->far)->out;
 	struct ibv_qp_attr was, attr = { .qp_state = IBV_QPS_RESET };
@@ -253,7 +254,7 @@ uint8_t *canary_map(void *at, size_t bytes)
 	return m;
 }
 
-/* ---- what the house hears ---- */
+/* ---- what the target hears ---- */
 
 struct heard house_listen(const struct verbs_target *h, const struct mst_link *offender,
 			  const struct mst_link *honest, uint64_t ns)
@@ -281,8 +282,8 @@ struct heard house_listen(const struct verbs_target *h, const struct mst_link *o
 	return heard;
 }
 
-int expect_lost(const struct verbs_target *h, const struct verbs_siege *g,
-		const struct verbs_siege *honest)
+int expect_lost(const struct verbs_target *h, const struct verbs_attack *g,
+		const struct verbs_attack *honest)
 {
 	struct mst_put put = { .src = "still here", .bytes = 10, .notify = true };
 
@@ -299,7 +300,7 @@ int expect_lost(const struct verbs_target *h, const struct verbs_siege *g,
 	return first.error;
 }
 
-void expect_alive(const struct verbs_target *h, const struct verbs_siege *g)
+void expect_alive(const struct verbs_target *h, const struct verbs_attack *g)
 {
 	struct mst_put put = { .src = "good day", .bytes = 8, .notify = true, .imm = 5 };
 	struct mst_net_event ev = { 0 };
