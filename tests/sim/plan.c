@@ -13,6 +13,7 @@
 #include "common/wire/part.h"
 #include "server/core/rule.h"
 #include "server/data/shard.h"
+#include "tests/policies.h"
 
 static uint64_t below(struct mst_rand *r, uint64_t bound)
 {
@@ -33,18 +34,22 @@ static bool chance(struct mst_rand *r, double probability)
 
 static void draw_policy(struct mst_rand *r, struct sim_plan *p)
 {
-	static const char *const any[] = { "bsp", "backup:N", "ksync:N", "kasync:N" };
-	static const char *const servers[] = { "kbatchsync:N", "kbatchasync:N", "softsync:N",
-					       "async",        "bounded:1",     "ssp:1" };
-	bool workers_own = p->owner == MUSTER_WORKERS_OWN;
-	uint64_t pick = below(r, workers_own ? 4 : 10);
-	const char *name = pick < 4 ? any[pick] : servers[pick - 4];
-	size_t length = strcspn(name, "N");
+	const struct policy_row *all[POLICY_ROWS], *row;
+	uint64_t count = 0;
 
-	(void)snprintf(p->policy, sizeof(p->policy), "%.*s", (int)length, name);
-	if (name[length] == 'N')
-		(void)snprintf(p->policy + length, sizeof(p->policy) - length, "%u",
-			       (unsigned)between(r, 1, p->workers));
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		if (policy_rows[i].rule.quorum >= 0 &&
+		    (p->owner != MUSTER_WORKERS_OWN || policy_waits(&policy_rows[i])))
+			all[count++] = &policy_rows[i];
+	}
+	row = all[below(r, count)];
+	if (row->number == POLICY_PLAIN)
+		(void)snprintf(p->policy, sizeof(p->policy), "%s", row->name);
+	else
+		(void)snprintf(p->policy, sizeof(p->policy), "%.*s:%u",
+			       (int)strcspn(row->name, ":"), row->name,
+			       row->number == POLICY_QUORUM ? (unsigned)between(r, 1, p->workers)
+							    : 1);
 }
 
 static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)

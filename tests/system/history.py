@@ -15,17 +15,14 @@ import zlib
 
 import numpy as np
 
+from policies import policy_of
+
 COUNTED = 1
 VERDICTS = ["none", "counted", "late", "stale", "cancelled", "refused"]
 F32, BF16, F16 = 0, 1, 2
 SERVERS_OWN = 0
 U32 = np.uint32
-# As many versions behind as a counted contribution may be; any, where the policy is not here.
-WINDOW = {"bsp": 0, "backup": 0, "ksync": 0, "kbatchsync": 0}
 SLOTS_MAX = 4  # MST_SLOTS_MAX
-# Where servers own, a counted worker goes on with the version it is in, or a newer one.
-OWN_VERSION = ("bsp", "backup", "ksync", "kasync", "async", "bounded", "ssp")
-ONE_EACH = ("bsp", "backup", "ksync", "kasync")  # from a rank to a version
 
 
 class Broken(Exception):
@@ -178,11 +175,14 @@ class Log:
         return self.outcomes if not self.errors else self.outcomes[: self.proven]
 
 
-def policy_of(log):
-    return log.policy.split(":")[0]
-
-
 # ---- fate: one verdict per ticket ----
+
+
+def may_be_in(push, version):
+    """By the window of its policy."""
+    window = policy_of(push.log.policy).window
+    behind = version - 1 - push.tag
+    return 0 <= behind <= (behind if window is None else window)
 
 
 def judge(push, verdict, version):
@@ -194,7 +194,7 @@ def judge(push, verdict, version):
     behind = version - 1 - push.tag
     if behind < 0:
         raise Broken(f"{push}: of version {push.tag}, and counted in {version}")
-    if behind > WINDOW.get(policy_of(push.log), behind):
+    if not may_be_in(push, version):
         raise Broken(f"{push}: {push.log.policy} counted it {behind} versions late")
 
 
@@ -282,7 +282,7 @@ def check_order(log, kills):
             if before.finished and (not out.finished or out.verdict or step):
                 raise Broken(f"{log.path}: an outcome after the last")
         if (out.verdict == COUNTED and out.version < out.counted_in
-                and log.owner == SERVERS_OWN and policy_of(log) in OWN_VERSION):
+                and log.owner == SERVERS_OWN and policy_of(log.policy).own_version):
             raise Broken(f"{log.path}: version {out.version} after a push that is part of "
                          f"version {out.counted_in}")
         before = out
@@ -297,7 +297,7 @@ def check_order(log, kills):
 def check_bound(logs):
     """Under ssp whoever goes on has pushed no more than the bound beyond the slowest. What the next
     version is made of may be counted already, while that waits for a buffer."""
-    if policy_of(logs[0]) != "ssp" or not all(log.finished for log in logs):
+    if not logs[0].policy.startswith("ssp:") or not all(log.finished for log in logs):
         return
     bound = int(logs[0].policy.split(":")[1])
     clocks = {log: sorted(p.fate[1] for p in log.pushes.values() if p.fate[0] == COUNTED)
@@ -355,8 +355,8 @@ def check_set(version, seen, have):
         raise Broken(f"version {version}: its set is {seen.set}, the counted are {shares}")
     if seen.weight != sum(weight for _, _, weight in shares):
         raise Broken(f"version {version}: its weight is {seen.weight}, its set is {shares}")
-    policy = policy_of(have[0].log) if have else ""
-    if policy in ONE_EACH and any(count != 1 for _, count, _ in shares):
+    one_each = have and policy_of(have[0].log.policy).one_each
+    if one_each and any(count != 1 for _, count, _ in shares):
         raise Broken(f"version {version}: a rank is in it twice: {shares}")
 
 
@@ -371,7 +371,7 @@ def completions(version, seen, have, mute):
         missing = count - got.get(rank, 0)
         if missing > 0:
             fitting = [p for p in mute if p.log.rank == rank and p.fate is None
-                       and 0 <= version - 1 - p.tag <= WINDOW.get(policy_of(p.log), version)]
+                       and may_be_in(p, version)]
             choices.append(list(itertools.combinations(fitting, missing)))
     for choice in itertools.product(*choices):
         yield sorted([*have, *itertools.chain(*choice)], key=lambda push: push.order)
@@ -425,7 +425,7 @@ def tree(parts, group):
 
 def commits_each(log):
     """Is every version made of one contribution by its policy? Then weights cancel."""
-    return policy_of(log) in ("async", "bounded", "ssp") or log.policy.endswith(":1")
+    return policy_of(log.policy).alone or log.policy.endswith(":1")
 
 
 def mean_of(version, have, rules):

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "tests/policies.h"
 #include "tests/unit/server/core/ledger_job.h"
 #include "tests/ut.h"
 
@@ -102,11 +103,8 @@ static void refused_worker_goes_on_at_once(void)
 
 static void pull_is_answered_at_once_under_every_rule(void)
 {
-	static const char *const policies[] = { "bsp",          "backup:2", "ksync:2",
-						"kbatchsync:2", "async",    "ssp:0" };
-
-	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
-		struct mst_ledger_cfg cfg = job_cfg(policies[i], 2);
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		struct mst_ledger_cfg cfg = job_cfg(policy_rows[i].text, 2);
 		struct ledger_job j;
 		job_born(&j, &cfg);
 		job_ask(&j, 1);

@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
+#include "tests/policies.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/unit/server/core/ledger_check.h"
 #include "tests/unit/server/core/ledger_text.h"
@@ -29,52 +30,9 @@
 /* Longer than the longest patience: a worker that has been confused is waited for as long. */
 #define CALM_STEPS 3000u
 
-struct random_policy {
-	const char *name;
-	struct mst_rule rule; /* quorum 1 stands for K, -1 for -B, window 1 for S: drawn anew */
-	bool draws_quorum, draws_window, draws_bound;
-};
-
-static const struct random_policy policies[] = {
-	{ .name = "bsp", .rule = { .release = MST_RELEASE_COMMIT } },
-	{ .name = "backup:N",
-	  .rule = { .quorum = 1, .release = MST_RELEASE_COMMIT },
-	  .draws_quorum = true },
-	{ .name = "backup:-B",
-	  .rule = { .quorum = -1, .release = MST_RELEASE_COMMIT },
-	  .draws_quorum = true },
-	{ .name = "ksync",
-	  .rule = { .quorum = 1, .release = MST_RELEASE_COMMIT, .preempt = true },
-	  .draws_quorum = true },
-	{ .name = "kbatchsync",
-	  .rule = { .quorum = 1, .release = MST_RELEASE_PUSH, .preempt = true },
-	  .draws_quorum = true },
-	{ .name = "kasync",
-	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_COMMIT },
-	  .draws_quorum = true },
-	{ .name = "kbatchasync",
-	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
-	  .draws_quorum = true },
-	{ .name = "softsync",
-	  .rule = { .quorum = 1,
-		    .window = MST_WINDOW_MAX,
-		    .release = MST_RELEASE_PUSH,
-		    .compensate = true },
-	  .draws_quorum = true },
-	{ .name = "async",
-	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH } },
-	{ .name = "bounded",
-	  .rule = { .quorum = 1, .release = MST_RELEASE_PUSH, .late = MST_LATE_REJECT },
-	  .draws_window = true },
-	{ .name = "ssp",
-	  .rule = { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
-	  .draws_bound = true },
-};
-#define POLICY_COUNT (sizeof(policies) / sizeof(policies[0]))
-
 /* One history under way. */
 struct random_run {
-	const struct random_policy *policy;
+	const struct policy_row *policy;
 	uint64_t seed;
 	uint32_t members; /* at most; 0: few */
 	bool loud;        /* print every event and decision */
@@ -91,19 +49,19 @@ struct random_run {
 	char complaint[256];
 };
 
-static void draw_rule(struct mst_rand *rand, const struct random_policy *policy,
+static void draw_rule(struct mst_rand *rand, const struct policy_row *policy,
 		      const struct mst_ledger_cfg *cfg, struct mst_rule *out)
 {
 	*out = policy->rule;
-	if (policy->draws_quorum) {
+	if (policy->number == POLICY_QUORUM) {
 		int32_t drawn = (int32_t)(1 + mst_rand_below(rand, cfg->workers));
 		out->quorum = policy->rule.quorum < 0 ? -drawn : drawn;
 		if (-drawn <= -(int32_t)cfg->workers && out->quorum < 0)
 			out->quorum = -1;
 	}
-	if (policy->draws_window)
+	if (policy->number == POLICY_WINDOW)
 		out->window = (uint32_t)mst_rand_below(rand, 4);
-	if (policy->draws_bound)
+	if (policy->number == POLICY_BOUND)
 		out->bound = (uint32_t)mst_rand_below(rand, 4);
 	out->weigh = mst_rand_below(rand, 2) ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE;
 	out->linear = mst_rand_below(rand, 2) == 0;
@@ -121,9 +79,8 @@ static void draw_rules(struct mst_rand *rand, struct random_run *h)
 	if (mst_rand_below(rand, 2) == 0)
 		return;
 	while (h->cfg.rule_count < 4) {
-		const struct random_policy *other = &policies[mst_rand_below(rand, POLICY_COUNT)];
-		if (h->cfg.ledger.owner == MUSTER_WORKERS_OWN &&
-		    other->rule.release != MST_RELEASE_COMMIT)
+		const struct policy_row *other = &policy_rows[mst_rand_below(rand, POLICY_ROWS)];
+		if (h->cfg.ledger.owner == MUSTER_WORKERS_OWN && !policy_waits(other))
 			continue;
 		draw_rule(rand, other, &h->cfg.ledger, &h->rules[h->cfg.rule_count++]);
 	}
@@ -493,8 +450,8 @@ struct arguments {
 };
 
 /* Return: how many versions were made; -1: it went wrong. */
-static int64_t replay(const struct arguments *args, const struct random_policy *policy,
-		      uint64_t seed, bool loud)
+static int64_t replay(const struct arguments *args, const struct policy_row *policy, uint64_t seed,
+		      bool loud)
 {
 	struct random_run h = {
 		.policy = policy, .seed = seed, .members = args->members, .loud = loud
@@ -534,18 +491,18 @@ int main(int argc, char **argv)
 	struct arguments args;
 
 	parse(argc, argv, &args);
-	for (size_t i = 0; i < POLICY_COUNT; i++) {
-		if (args.policy != NULL && strcmp(args.policy, policies[i].name) != 0)
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		if (args.policy != NULL && strcmp(args.policy, policy_rows[i].name) != 0)
 			continue;
 		int64_t versions = 0;
 		for (uint64_t k = 0; k < args.count; k++) {
-			int64_t made = replay(&args, &policies[i], args.seed + k, false);
+			int64_t made = replay(&args, &policy_rows[i], args.seed + k, false);
 			if (made < 0)
 				return EXIT_FAILURE;
 			versions += made;
 		}
 		printf("%s: %" PRIu64 " histories from seed %" PRIu64 ", %" PRId64 " versions\n",
-		       policies[i].name, args.count, args.seed, versions);
+		       policy_rows[i].name, args.count, args.seed, versions);
 	}
 	return EXIT_SUCCESS;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "server/core/rule.h"
+#include "tests/policies.h"
 #include "tests/ut.h"
 
 static char why[256];
@@ -25,42 +26,11 @@ static struct mst_rule rule(const char *policy)
 
 /* ---- Policies ---- */
 
-/* The table of PROTOCOL 3, typed anew. */
 static void policies_are_the_rows_of_the_table(void)
 {
-	static const struct {
-		const char *policy;
-		struct mst_rule rule;
-	} rows[] = {
-		{ "bsp", { .release = MST_RELEASE_COMMIT } },
-		{ "backup:60", { .quorum = 60 } },
-		{ "backup:-4", { .quorum = -4 } },
-		{ "ksync:3", { .quorum = 3, .preempt = true } },
-		{ "kbatchsync:3", { .quorum = 3, .release = MST_RELEASE_PUSH, .preempt = true } },
-		{ "kasync:3", { .quorum = 3, .window = MST_WINDOW_MAX } },
-		{ "kbatchasync:3",
-		  { .quorum = 3, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH } },
-		{ "softsync:3",
-		  { .quorum = 3,
-		    .window = MST_WINDOW_MAX,
-		    .release = MST_RELEASE_PUSH,
-		    .compensate = true } },
-		{ "async", { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH } },
-		{ "bounded:5",
-		  { .quorum = 1,
-		    .window = 5,
-		    .release = MST_RELEASE_PUSH,
-		    .late = MST_LATE_REJECT } },
-		{ "ssp:2",
-		  { .quorum = 1,
-		    .window = MST_WINDOW_MAX,
-		    .release = MST_RELEASE_BOUND,
-		    .bound = 2 } },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct mst_rule *want = &rows[i].rule;
-		struct mst_rule got = rule(rows[i].policy);
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		const struct mst_rule *want = &policy_rows[i].rule;
+		struct mst_rule got = rule(policy_rows[i].text);
 		CU_ASSERT_EQUAL(got.quorum, want->quorum);
 		CU_ASSERT_EQUAL(got.window, want->window);
 		CU_ASSERT_EQUAL(got.late, want->late);
@@ -140,20 +110,15 @@ static int check(const char *policy, struct mst_rule_context ctx)
 
 static void going_on_early_needs_servers_that_own(void)
 {
-	static const char *const early[] = { "kbatchsync:1", "async", "bounded:1", "ssp:1" };
-	static const char *const waits[] = { "bsp", "backup:2", "backup:-1", "ksync:2",
-					     "kasync:2" };
 	struct mst_rule_context ctx = { .owner = MUSTER_WORKERS_OWN, .workers = 3, .slots = 2 };
 
-	for (size_t i = 0; i < 4; i++) {
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		const struct policy_row *row = &policy_rows[i];
 		ctx.owner = MUSTER_WORKERS_OWN;
-		CU_ASSERT_EQUAL(check(early[i], ctx), -EINVAL);
+		CU_ASSERT_EQUAL(check(row->text, ctx), policy_waits(row) ? 0 : -EINVAL);
 		ctx.owner = MUSTER_SERVERS_OWN;
-		CU_ASSERT_EQUAL(check(early[i], ctx), 0);
+		CU_ASSERT_EQUAL(check(row->text, ctx), 0);
 	}
-	ctx.owner = MUSTER_WORKERS_OWN;
-	for (size_t i = 0; i < 5; i++)
-		CU_ASSERT_EQUAL(check(waits[i], ctx), 0);
 }
 
 static void quorum_that_cannot_be_met_is_refused(void)
@@ -232,13 +197,11 @@ static bool met(const char *policy, struct mst_rule_step step)
 
 static void empty_set_never_commits(void)
 {
-	static const char *const all[] = { "bsp",          "backup:1", "backup:-1", "ksync:1",
-					   "kbatchsync:1", "async",    "ssp:0" };
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		CU_ASSERT_FALSE(met(all[i], (struct mst_rule_step){ .roster = 3, .missing = 3 }));
-		CU_ASSERT_FALSE(met(all[i], (struct mst_rule_step){ .roster = 3 }));
-		CU_ASSERT_FALSE(met(all[i], (struct mst_rule_step){ 0 }));
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		const char *policy = policy_rows[i].text;
+		CU_ASSERT_FALSE(met(policy, (struct mst_rule_step){ .roster = 3, .missing = 3 }));
+		CU_ASSERT_FALSE(met(policy, (struct mst_rule_step){ .roster = 3 }));
+		CU_ASSERT_FALSE(met(policy, (struct mst_rule_step){ 0 }));
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "muster/muster.h"
 #include "server/options/options.h"
+#include "tests/policies.h"
 #include "tests/ut.h"
 
 struct options_case {
@@ -103,13 +104,8 @@ static void words_of_choices_are_the_enums(void)
 
 static void every_fixed_policy_is_accepted(void)
 {
-	static const char *const policies[] = { "bsp",       "backup:4",      "backup:-1",
-						"ksync:2",   "kbatchsync:7",  "kasync:3",
-						"async",     "kbatchasync:7", "softsync:3",
-						"bounded:2", "ssp:3" };
-
-	for (size_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
-		CU_ASSERT(accepts(FLAGS("-n5", "--policy", policies[i])));
+	for (size_t i = 0; i < POLICY_ROWS; i++)
+		CU_ASSERT(accepts(FLAGS("-n3", "--policy", policy_rows[i].text)));
 }
 
 static void what_cannot_be_is_refused_in_a_reason(void)
