@@ -78,7 +78,7 @@ def connected(server):
     return sum(row[2].endswith(port) and row[3] == "01" for row in rows)
 
 
-def crowd_of_watchers(a):
+def many_watchers(a):
     with Job(a, "-n", "2", "--commits", "20") as job:
         watchers = []
         for _ in range(100):
@@ -272,7 +272,7 @@ def a_server_that_dies_before_the_start(a):
 
 
 CASES = cases(sigterm, sigterm_with_a_stopped_worker, sigkill, status_before_anybody,
-              crowd_of_watchers, strangers_while_the_server_stands_still, heartbeat_flood,
+              many_watchers, strangers_while_the_server_stands_still, heartbeat_flood,
               join_timeout, nobody_joins, stopped_before_anybody_joins, all_workers_hang,
               nobody_offers, rejoin, kill_at_any_moment, freeze_at_any_moment,
               a_frozen_worker_wakes_evicted, a_run_of_servers_is_ended_in_any_phase,

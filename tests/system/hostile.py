@@ -89,8 +89,8 @@ def while_running(job):
     expect("all taken", server.say(hello()), "all 3 ranks .* are taken")
     other_tables(server)
     silent = [server.connect() for _ in range(8)]
-    crowds = [server.connect() for _ in range(20)]
-    for s in crowds:
+    strangers = [server.connect() for _ in range(20)]
+    for s in strangers:
         s.close()
     status = job.codes(60)
     for s in silent:

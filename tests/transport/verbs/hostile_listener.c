@@ -229,7 +229,7 @@ static void rail_that_never_comes_is_not_waited_for(void)
 }
 
 /* Of @count callers each has a rail that never comes, and a token of its own. */
-static void crowd_open(const struct verbs_target *h, struct raw_caller *c, int count)
+static void callers_open(const struct verbs_target *h, struct raw_caller *c, int count)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
 
@@ -240,29 +240,29 @@ static void crowd_open(const struct verbs_target *h, struct raw_caller *c, int c
 	}
 }
 
-static void crowd_that_never_completes_keeps_nobody_out(void)
+static void callers_that_never_complete_keep_nobody_out(void)
 {
-	static struct raw_caller crowd[200];
+	static struct raw_caller callers[200];
 	struct verbs_target h = target_open();
 
-	crowd_open(&h, crowd, 200);
+	callers_open(&h, callers, 200);
 	uint64_t begin = mst_now_ns();
 	expect_open(&h);
-	printf("(behind a crowd: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
+	printf("(behind 200 callers: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
 	for (int i = 0; i < 200; i++)
-		caller_close(&crowd[i]);
+		caller_close(&callers[i]);
 	expect_open(&h);
 	target_close(&h);
 }
 
-static void crowd_that_has_gone_keeps_nobody_out(void)
+static void callers_that_have_gone_keep_nobody_out(void)
 {
-	static struct raw_caller crowd[200];
+	static struct raw_caller callers[200];
 	struct verbs_target h = target_open();
 
-	crowd_open(&h, crowd, 200);
+	callers_open(&h, callers, 200);
 	for (int i = 0; i < 200; i++)
-		caller_close(&crowd[i]);
+		caller_close(&callers[i]);
 	uint64_t begin = mst_now_ns();
 	expect_open(&h);
 	printf("(behind one that has gone: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
@@ -408,9 +408,9 @@ CU_TestInfo verbs_listener_cases[] = {
 	{ "short requests are refused", short_requests_are_refused },
 	{ "a rail that comes twice is refused", rail_that_comes_twice_is_refused },
 	{ "a rail that never comes is not waited for", rail_that_never_comes_is_not_waited_for },
-	{ "a crowd that never completes keeps nobody out",
-	  crowd_that_never_completes_keeps_nobody_out },
-	{ "a crowd that has gone keeps nobody out", crowd_that_has_gone_keeps_nobody_out },
+	{ "callers that never complete keep nobody out",
+	  callers_that_never_complete_keep_nobody_out },
+	{ "callers that have gone keep nobody out", callers_that_have_gone_keep_nobody_out },
 	{ "a caller that dies is not let in", caller_that_dies_is_not_let_in },
 	{ "a caller that dies when let in is lost", caller_that_dies_when_let_in_is_lost },
 	{ "impostors are found out", impostors_are_found_out },

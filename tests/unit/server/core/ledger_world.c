@@ -43,8 +43,8 @@ struct ledger_world {
 	bool calm, born, wronged;
 	/* A few at 1. Among many, time passes more slowly, so that all can be heard within a lease,
 	 * and each has fewer adventures, so that not all time is spent on them. */
-	uint32_t crowd;
-	uint32_t turn; /* until a crowd's job is born they act in turn, or that would not happen */
+	uint32_t many;
+	uint32_t turn; /* until a job of many is born they act in turn, or that would not happen */
 	struct world_worker *worker;
 	uint32_t worker_count; /* one more than there are ranks */
 	struct channel stray;  /* letters of sessions that have ended */
@@ -66,9 +66,9 @@ static bool rarely(struct ledger_world *w, uint32_t times)
 /* Nothing unusual happens now. */
 static bool is_spared(struct ledger_world *w)
 {
-	if (w->calm || w->crowd == 1)
+	if (w->calm || w->many == 1)
 		return w->calm;
-	return !rarely(w, w->born ? 1 + w->crowd / 8 : 8 * w->crowd);
+	return !rarely(w, w->born ? 1 + w->many / 8 : 8 * w->many);
 }
 
 static struct channel *control(struct world_worker *p)
@@ -98,7 +98,7 @@ static void request(struct ledger_world *w, struct world_worker *p)
 	struct mst_ledger_event ev = event(p, MST_EV_JOIN);
 
 	ev.join.cookie = (uint64_t)(p - w->worker);
-	bool any = (w->crowd > 1 && !w->born) || rarely(w, 3);
+	bool any = (w->many > 1 && !w->born) || rarely(w, 3);
 	ev.join.rank = any ? -1 : (int32_t)below(w, w->cfg.ledger.workers);
 	channel_post(control(p), &ev);
 	p->state = PEER_REQUESTING;
@@ -435,8 +435,8 @@ static void pass_time(struct ledger_world *w)
 	uint64_t lease_ns = w->cfg.ledger.lease_ns;
 	bool odd = w->cfg.sleeps && !w->calm;
 
-	w->now_ns += 1 + mst_rand_below(&w->rand, lease_ns / 60 / w->crowd);
-	if (w->crowd > 1 && rarely(w, 3 * w->worker_count))
+	w->now_ns += 1 + mst_rand_below(&w->rand, lease_ns / 60 / w->many);
+	if (w->many > 1 && rarely(w, 3 * w->worker_count))
 		w->now_ns += lease_ns / 5; /* too short to be a gap in which nobody was heard */
 	if (odd && rarely(w, 60))
 		w->now_ns += mst_rand_below(&w->rand, 3 * lease_ns);
@@ -446,7 +446,7 @@ static void pass_time(struct ledger_world *w)
 
 static struct world_worker *somebody(struct ledger_world *w)
 {
-	bool in_turn = w->crowd > 1 && !w->born;
+	bool in_turn = w->many > 1 && !w->born;
 
 	return &w->worker[in_turn ? w->turn++ % w->worker_count : below(w, w->worker_count)];
 }
@@ -576,7 +576,7 @@ struct ledger_world *world_new(const struct ledger_world_cfg *cfg)
 	if (w == NULL || cfg->ledger.shards + 1 > CHANNELS_MAX)
 		abort();
 	w->cfg = *cfg;
-	w->crowd = 1 + cfg->ledger.workers / 8;
+	w->many = 1 + cfg->ledger.workers / 8;
 	w->now_ns = w->ticked_ns = 1000000;
 	mst_rand_seed(&w->rand, cfg->seed);
 	w->worker_count = cfg->ledger.workers + 1;

@@ -89,7 +89,7 @@ static void draw_rules(struct mst_rand *rand, struct random_run *h)
 
 /* Many that read versions of their own in place, and ask while a header of theirs is on its way:
  * more than there are buffers to be held. */
-static void draw_crowd(struct random_run *h)
+static void draw_many(struct random_run *h)
 {
 	struct mst_ledger_cfg *cfg = &h->cfg.ledger;
 
@@ -126,7 +126,7 @@ static void draw_cfg(struct random_run *h)
 		cfg->history = (uint32_t)(1 + mst_rand_below(&rand, 6));
 	}
 	if (cfg->owner == MUSTER_WORKERS_OWN && mst_rand_below(&rand, 3) == 0 && h->members == 0)
-		draw_crowd(h);
+		draw_many(h);
 	cfg->sent = !cfg->in_place && mst_rand_below(&rand, 2) == 0;
 	draw_rule(&rand, h->policy, cfg, &cfg->rule);
 	draw_rules(&rand, h);
@@ -408,7 +408,7 @@ static bool run(struct random_run *h)
 	while (storm > 0 && after < 60 && !broken(h)) {
 		step(h);
 		if (birth > 0 && !mst_ledger_started(h->ledger))
-			birth--; /* the storm of a crowd begins with the job */
+			birth--; /* the storm of many begins with the job */
 		else
 			storm--;
 		after += reference_finished(h->reference);
