@@ -98,7 +98,7 @@ static int try_open(struct sim_worker *w)
 }
 
 /* Not the process's: what is on its way may be written after its death. */
-static void make_room_for_results(struct worker *w)
+static void make_room_for_results(struct sim_worker *w)
 {
 	size_t type_bytes = the_plan->result_type == MUSTER_F32 ? 4 : 2;
 
@@ -347,7 +347,7 @@ static void finish(struct sim_worker *w)
 }
 
 /* Whoever has heard of the end, or has closed the handle, may use the memory for something else. */
-static void expect_no_result(const struct worker *w, const char *since)
+static void expect_no_result(const struct sim_worker *w, const char *since)
 {
 	size_t bytes = the_plan->elems * (the_plan->result_type == MUSTER_F32 ? 4 : 2);
 

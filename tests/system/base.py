@@ -2,8 +2,8 @@
 """What the scripts of this directory have in common: how they begin and end, how they say what they
 have checked, and a job of real processes, all of which are gone when it is left.
 
-A script whose cases are functions ends with main(CASES, "musterd", "crowd"). A script of unittest
-ends with run_tests("musterd", "crowd"), and finds these programs in TOOLS.
+A script whose cases are functions ends with main(CASES, "musterd", "worker"). A script of unittest
+ends with run_tests("musterd", "worker"), and finds these programs in TOOLS.
 """
 import argparse
 import os
@@ -177,7 +177,7 @@ class Job:
 
     def work(self, rank, *options, program=None, **env):
         """Starts a worker."""
-        self.worker.append(Child([program or self.a.crowd, self.log, str(self.elems), *options],
+        self.worker.append(Child([program or self.a.worker, self.log, str(self.elems), *options],
                                  **worker_environment(self.address, rank), **env))
         return self.worker[-1]
 

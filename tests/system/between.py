@@ -3,7 +3,7 @@
 """Workers of several servers that are hurt between one server and the next: exactly there, where
 processes of a build for tests are made to stand (trip.c).
 
-usage: between.py CASE --musterd TRIP_MUSTERD --crowd TRIP_CROWD --lie-crowd LIE_CROWD
+usage: between.py CASE --musterd TRIP_MUSTERD --worker TRIP_WORKER --lie-worker LIE_WORKER
        between.py --list
 
 The job goes on without who is hurt; a worker of the same rank joins in its place; no version is
@@ -193,7 +193,7 @@ def one_link_reset(a):
         with Job(a, 3, "-n", "4", "--policy", "backup:3", "--commits", "100", workers=0) as job:
             for rank in range(4):
                 if rank == 2:
-                    job.work(rank, "sleep_us=2000", program=a.lie_crowd,
+                    job.work(rank, "sleep_us=2000", program=a.lie_worker,
                              MUSTER_LIE=f"{part} header 20 reset")
                 else:
                     job.work(rank, "sleep_us=2000")
@@ -210,4 +210,4 @@ def one_link_reset(a):
 CASES = cases(killed_between_headers, killed_amid_data, stopped_between_headers,
               killed_while_servers_answer, stopped_while_servers_answer,
               stopped_while_one_dials_the_other, one_link_reset)
-main(CASES, "musterd", "crowd", "lie-crowd")
+main(CASES, "musterd", "worker", "lie-worker")

@@ -154,12 +154,12 @@ class Cell:
         return ["--policy", self.a.policy, "--commits", str(self.commits), "--lease",
                 f"{lease_ms}ms", "--join-timeout", f"{int(self.a.join_s * 1000)}ms"]
 
-    def crowd(self):
+    def words(self):
         return [f"sleep_us={self.sleep_us}", "ranges=7"]
 
     def start(self, s):
         if self.victim == "run":
-            s.start_run(WORKERS, self.options(), self.crowd())
+            s.start_run(WORKERS, self.options(), self.words())
             return
         s.start_server("-n", str(WORKERS), *self.options())
         relayed = self.violence in ("cut", "stall")
@@ -167,7 +167,7 @@ class Cell:
         self.own = s.relay() if relayed else None
         for rank in range(WORKERS):
             mine = rank == self.rank and self.moment != "rejoin"
-            s.start_worker(rank, *self.crowd(), relay=self.own if mine else self.rest)
+            s.start_worker(rank, *self.words(), relay=self.own if mine else self.rest)
 
     def reach(self, s, holds):
         """Return: when it returns, all stand at the moment."""
@@ -188,7 +188,7 @@ class Cell:
             again = os.path.join(s.trip, "again")
             os.mkdir(again)
             s.plan(f"rank{SPARE}", "before dial - - 1", folder=again)
-            s.start_worker(SPARE, *self.crowd(), name="again", relay=self.own, MUSTER_TRIP=again)
+            s.start_worker(SPARE, *self.words(), name="again", relay=self.own, MUSTER_TRIP=again)
             s.held(f"again/rank{SPARE}")
 
     def is_counted(self, status):
@@ -277,7 +277,7 @@ class Cell:
                 may = want.others
             self.check(f"{name} ended with {got}, not {may}", got in may, starved)
             if got == 1 and name.startswith(("rank", "again")) and self.violence != "full":
-                self.check(f"{name} ended without a sentence", "crowd: " in s.said(name))
+                self.check(f"{name} ended without a sentence", "test_worker: " in s.said(name))
 
     def check_history(self, s, before, since_ns, starved):
         others = [r for r in range(WORKERS)

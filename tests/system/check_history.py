@@ -7,7 +7,7 @@ usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
                         [--never VERDICT] [--told N] [--count N] [--versions N]
 
 SPEC is none, or an optimiser as musterd has it (adagrad:lr=0.1,clip=5); sgd:0.1,0.9 is short for a
-rate and a momentum. A last figure tensors=N says that the crowd gave N tensors with scales.
+rate and a momentum. A last figure tensors=N says that the worker gave N tensors with scales.
 """
 import argparse
 import sys

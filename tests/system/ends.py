@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Servers that end, and what must not keep them from it.
 
-usage: ends.py CASE --musterd MUSTERD --crowd CROWD --muster MUSTER
+usage: ends.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
 """
 import contextlib
 import os
@@ -233,7 +233,7 @@ def a_run_of_servers_is_ended_in_any_phase(a):
         with tempfile.TemporaryDirectory() as d:
             run = subprocess.Popen(
                 [a.muster, "run", "-n", "3", "--servers", "3", "--listen", "127.0.0.1:0",
-                 "--grace", "2s", "--", a.crowd, os.path.join(d, "log"), "20001", *SLOW],
+                 "--grace", "2s", "--", a.worker, os.path.join(d, "log"), "20001", *SLOW],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True, start_new_session=True,
                 env=dict(os.environ, **dict([mark.split("=")])))
@@ -277,4 +277,4 @@ CASES = cases(sigterm, sigterm_with_a_stopped_worker, sigkill, status_before_any
               nobody_offers, rejoin, kill_at_any_moment, freeze_at_any_moment,
               a_frozen_worker_wakes_evicted, a_run_of_servers_is_ended_in_any_phase,
               a_server_that_dies_before_the_start)
-main(CASES, "musterd", "crowd", "muster")
+main(CASES, "musterd", "worker", "muster")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Runs one job of real processes and proves its history to the bit.
 
-usage: exact.py CASE --muster MUSTER --crowd CROWD [--servers S]
+usage: exact.py CASE --muster MUSTER --worker WORKER [--servers S]
        exact.py --list [--threads]
 """
 import functools
@@ -16,7 +16,7 @@ from base import listing, main, must, prove
 SGD = "sgd:lr=0.1,momentum=0.9"
 SLOW = ["sleep_us=500", "4:sleep_us=4000"]  # rank 4 crawls
 
-# name: (workers, options of the run, options of the crowd, options of the check, exit status)
+# name: (workers, options of the run, options of the workers, options of the check, exit status)
 CASES = {
     "bsp": (3, ["--policy", "bsp", "--commits", "40"], [], ["sgd:0.1,0.9"], 0),
     "bsp_plain_sgd": (
@@ -476,8 +476,8 @@ COMES_AGAIN = "kill_and_be_told"  # whoever dies there is followed by another se
 
 
 def play(case, a):
-    workers, run, crowd, check, status = CASES[case]
-    elems = next((w[6:] for w in crowd if w.startswith("elems=")), str(ELEMS))
+    workers, run, words, check, status = CASES[case]
+    elems = next((w[6:] for w in words if w.startswith("elems=")), str(ELEMS))
     if a.servers != "1":
         elems = str(int(elems) + 4096 * int(a.servers))
     again = ["sh", "-c", '"$0" "$@" || exec "$0" "$@" again=1'] if case == COMES_AGAIN else []
@@ -486,7 +486,7 @@ def play(case, a):
         log, figures = os.path.join(d, "log"), os.path.join(d, "run.json")
         got = subprocess.run(
             [a.muster, "run", "-n", str(workers), "--grace", "2s", "--json", figures, "--servers",
-             a.servers, *run, "--", *again, a.crowd, log, elems, *crowd],
+             a.servers, *run, "--", *again, a.worker, log, elems, *words],
             stdin=subprocess.DEVNULL, timeout=100)
         must(got.returncode == status, f"muster run exited with {got.returncode}, not {status}")
         prove(log, "--optimizer", *check)
@@ -500,5 +500,5 @@ def play(case, a):
 
 
 # --servers: that share the vector, of which each has a part.
-main({case: functools.partial(play, case) for case in CASES}, "muster", "crowd",
+main({case: functools.partial(play, case) for case in CASES}, "muster", "worker",
      leave_out=ONE_THREADS_MATTER, servers="1")

@@ -4,7 +4,7 @@
 refuses it and the job goes on to exact results; or the servers do not publish the version and the
 job fails, naming it; or, unguarded, it passes.
 
-usage: guard.py [--list] CASE --muster MUSTER --crowd CROWD [--servers N]
+usage: guard.py [--list] CASE --muster MUSTER --worker WORKER [--servers N]
 """
 import functools
 import json
@@ -22,7 +22,7 @@ START = ["0:start_nan=1"]
 OWN = ["ranges=4"]
 SGD = ["--optimizer", "sgd:lr=0.1,momentum=0.9"]
 
-# name: (options of muster run, of crowd, what comes of it, what is said)
+# name: (options of muster run, of the workers, what comes of it, what is said)
 CASES = {
     "off_in_place": (["--guard", "off"], NAN, "passes", None),
     "off_own": (["--guard", "off"], NAN + OWN, "passes", None),
@@ -59,7 +59,7 @@ def check_history(log, run, kills):
 
 
 def play(case, a):
-    run, crowd, comes, says = CASES[case]
+    run, words, comes, says = CASES[case]
     elems = 1237 + 4096 * (int(a.servers) - 1) * 2
     with tempfile.TemporaryDirectory() as d:
         log, figures = os.path.join(d, "log"), os.path.join(d, "run.json")
@@ -67,7 +67,8 @@ def play(case, a):
             run = [*SGD, *run]
         got = subprocess.run(
             [a.muster, "run", "-n", str(WORKERS), "--commits", str(COMMITS), "--json", figures,
-             "--servers", a.servers, "--grace", "2s", *run, "--", a.crowd, log, str(elems), *crowd],
+             "--servers", a.servers, "--grace", "2s", *run, "--", a.worker,
+             log, str(elems), *words],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
         sys.stdout.write(got.stdout)
         sys.stderr.write(got.stderr)
@@ -83,13 +84,13 @@ def play(case, a):
             # Of several servers another may be about to report an earlier one.
             must((last is not None) == (a.servers == "1"), f"the summary says: {job['why']}")
             must(last is None or int(last[2]) == int(last[1]) - 1, f"it says: {job['why']}")
-            heard = re.findall(r"crowd: (?:start|wait|push|gradient): .*would not be finite", text)
+            heard = re.findall(r"worker: (?:start|wait|push|gradient): .*would not be finite", text)
             must(len(heard) == WORKERS, "not every worker is told")
             check_history(log, run, kills=True)
         elif comes == "goes on":
-            must(text.count("crowd: refused") == 1, "it is not refused once")
+            must(text.count("test_worker: refused") == 1, "it is not refused once")
             must(job["commits"] == COMMITS, f"{job['commits']} commits")
             check_history(log, run, kills=False)
 
 
-main({case: functools.partial(play, case) for case in CASES}, "muster", "crowd", servers="1")
+main({case: functools.partial(play, case) for case in CASES}, "muster", "worker", servers="1")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Bad peers on the control port: each gets its sentence, and the job does not notice.
 
-usage: hostile.py --musterd MUSTERD --crowd CROWD
+usage: hostile.py --musterd MUSTERD --worker WORKER
 """
 import re
 import socket
@@ -223,4 +223,4 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main({"all": all_of_it}, "musterd", "crowd")
+main({"all": all_of_it}, "musterd", "worker")

@@ -3,7 +3,7 @@
 """Servers of a job that are none: members that lie to a lead, leads that lie to a member, strangers
 at a member's listener. Whoever is lied to says so and ends with 1, or goes on; it does not hang.
 
-usage: hostile_servers.py CASE --musterd MUSTERD --crowd CROWD --stranger STRANGER
+usage: hostile_servers.py CASE --musterd MUSTERD --worker WORKER --stranger STRANGER
        hostile_servers.py --list
 """
 import glob
@@ -374,4 +374,4 @@ def start_before_the_welcome(a):
 
 CASES = cases(members_that_lie, strangers_before_the_job, leads_that_lie, strangers_at_the_listener,
               strangers_that_linger, start_before_the_welcome)
-main(CASES, "musterd", "crowd", "stranger")
+main(CASES, "musterd", "worker", "stranger")

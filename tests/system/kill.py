@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The kill matrix: real processes, hurt at exactly a moment.
 
-usage: kill.py [MOMENT ...] --muster MUSTER --musterd TRIP_MUSTERD --crowd TRIP_CROWD
+usage: kill.py [MOMENT ...] --muster MUSTER --musterd TRIP_MUSTERD --worker TRIP_WORKER
                [--violence V,...] [--victim V,...] [--policy P] [--lease MS] [--timings SEED]
                [--parallel N] [--markdown FILE]
        kill.py --list
@@ -67,7 +67,7 @@ def parse():
     p = argparse.ArgumentParser()
     p.add_argument("moments", nargs="*", metavar="MOMENT")
     p.add_argument("--list", action="store_true")
-    for tool in ("--muster", "--musterd", "--crowd"):
+    for tool in ("--muster", "--musterd", "--worker"):
         p.add_argument(tool)
     p.add_argument("--victim", type=lambda t: t.split(","), default=list(VICTIMS))
     p.add_argument("--violence", type=lambda t: t.split(","), default=list(VIOLENCE))

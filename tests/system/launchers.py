@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Workers that get their ranks from a launcher: mpirun and torchrun themselves, srun's variables.
 
-usage: launchers.py CASE --musterd MUSTERD --crowd CROWD
+usage: launchers.py CASE --musterd MUSTERD --worker WORKER
        launchers.py --list
 """
 import glob
@@ -40,7 +40,7 @@ class Job(base.Job):
         with open(script, "w") as f:
             f.write(f'echo "${variable} $$" > "{self.folder.name}/meant.$$"\n'
                     f'sleep "0.$(({WORKERS} - {variable}))"\n'
-                    f'exec "{self.a.crowd}" "{self.log}" 2000\n')
+                    f'exec "{self.a.worker}" "{self.log}" 2000\n')
         return ["sh", script]
 
     def environment(self, **more):
@@ -127,4 +127,4 @@ def the_same_rank_for_all(a):
 
 
 CASES = cases(mpirun, torchrun, torchrun_within_srun, srun_variables, the_same_rank_for_all)
-main(CASES, "musterd", "crowd")
+main(CASES, "musterd", "worker")

@@ -3,7 +3,7 @@
 """Workers that tell one server what they do not tell another, and servers that answer one worker
 differently (lie.c). Who lies is ended, or late; nobody else is hurt, and no sum is wrong.
 
-usage: lies.py CASE --musterd MUSTERD --crowd CROWD --lie-musterd M --lie-crowd C
+usage: lies.py CASE --musterd MUSTERD --worker WORKER --lie-musterd M --lie-worker C
        lies.py --list
 """
 from base import cases, check, main
@@ -14,14 +14,14 @@ JOB = ["-n", "4", "--policy", "backup:3", "--commits", str(COMMITS), "--lease", 
 PATIENT = ["--patience", "300ms"]
 
 
-def start(a, liar, lie, options=(), crowd=()):
+def start(a, liar, lie, options=(), words=()):
     """A job of three servers and four workers, one of which lies."""
     job = Job(a, 3, *JOB, *options, workers=0)
     for rank in range(4):
         if rank == liar:
-            job.work(rank, "sleep_us=1000", *crowd, program=a.lie_crowd, MUSTER_LIE=lie)
+            job.work(rank, "sleep_us=1000", *words, program=a.lie_worker, MUSTER_LIE=lie)
         else:
-            job.work(rank, "sleep_us=1500", *crowd)
+            job.work(rank, "sleep_us=1500", *words)
     return job
 
 
@@ -80,7 +80,7 @@ def one_gives_up_alone(a):
     for part in range(3):
         with start(a, 1, f"{part} header 15 now") as job:
             others_go_on(job, 1, f"given up on server {part} alone", {1})
-    with start(a, 1, "2 abandon 3 never", crowd=["1:abandon=4"]) as job:
+    with start(a, 1, "2 abandon 3 never", words=["1:abandon=4"]) as job:
         others_go_on(job, 1, "given up on all servers but one", {0, 1})
 
 
@@ -89,7 +89,7 @@ def nobody_waits_longer_than_patience(a):
     more."""
     with Job(a, 2, "-n", "3", "--policy", "bsp", "--commits", str(COMMITS), *PATIENT,
              workers=2) as job:
-        job.work(2, "sleep_us=1000", program=a.lie_crowd, MUSTER_LIE="1 header 15 never")
+        job.work(2, "sleep_us=1000", program=a.lie_worker, MUSTER_LIE="1 header 15 never")
         others_go_on(job, 2, "no header to server 1, under bsp", {1})
 
 
@@ -102,7 +102,7 @@ def links_that_are_too_small(a):
     Whoever comes for the rank after that is let in."""
     for field in LANES:
         with Job(a, 2, "-n", "2", "--commits", str(COMMITS), workers=1) as job:
-            job.work(1, program=a.lie_crowd, MUSTER_LIE=f"- dial 2 {field}")
+            job.work(1, program=a.lie_worker, MUSTER_LIE=f"- dial 2 {field}")
             status, said = job.worker.pop().end(10)
             check(f"a link with other {field}: {said.strip()[-110:]}",
                   status == 1 and "cannot link rank 1" in said)
@@ -142,7 +142,7 @@ def messages_that_are_wrong(a):
                  workers=0) as job:
             asked = not lie.startswith("heartbeat")
             scaled = ["tensors=700", "scales=1"]
-            job.work(0, f"start={int(asked)}", *scaled, program=a.lie_crowd, MUSTER_LIE=f"- {lie}")
+            job.work(0, f"start={int(asked)}", *scaled, program=a.lie_worker, MUSTER_LIE=f"- {lie}")
             if asked:
                 job.work(1, "start=0", *scaled)
             status, said = job.worker.pop(0).end(10)
@@ -191,4 +191,4 @@ CASES = cases(headers_that_differ, headers_that_are_missing, headers_again, desc
               one_gives_up_alone, nobody_waits_longer_than_patience, messages_that_are_wrong,
               links_that_are_too_small, links_between_servers_that_are_too_small,
               answers_that_differ, links_that_take_their_time)
-main(CASES, "musterd", "crowd", "lie-musterd", "lie-crowd")
+main(CASES, "musterd", "worker", "lie-musterd", "lie-worker")

@@ -45,9 +45,9 @@ class Descriptors(unittest.TestCase):
         self.assertEqual((workers, each, allowed), (1000, 4, 1024))
         self.assertEqual(need, workers * each + own + are_open)
 
-    def crowd(self, server, folder):
+    def start_workers(self, server, folder):
         return [subprocess.Popen(
-            [TOOLS.crowd, os.path.join(folder, "log"), "64"],
+            [TOOLS.worker, os.path.join(folder, "log"), "64"],
             env=os.environ | worker_environment(server.address, rank)) for rank in range(WORKERS)]
 
     def test_a_worker_takes_as_many_as_is_said(self):
@@ -56,7 +56,7 @@ class Descriptors(unittest.TestCase):
         server = Server(TOOLS.musterd, "-n", str(WORKERS), "--commits", "1000")
         before = most = files_of(server.process.pid)
         with tempfile.TemporaryDirectory() as folder:
-            workers = self.crowd(server, folder)
+            workers = self.start_workers(server, folder)
             while server.process.poll() is None:
                 most = max(most, files_of(server.process.pid))
             self.assertEqual([worker.wait(60) for worker in workers], [0] * WORKERS)
@@ -74,7 +74,7 @@ class Descriptors(unittest.TestCase):
                         preexec_fn=allow(need + 1))
         strangers = [server.connect() for _ in range(100)]
         with tempfile.TemporaryDirectory() as folder:
-            workers = self.crowd(server, folder)
+            workers = self.start_workers(server, folder)
             self.assertEqual([worker.wait(60) for worker in workers], [0] * WORKERS)
         for stranger in strangers:
             stranger.close()
@@ -104,4 +104,4 @@ class Descriptors(unittest.TestCase):
             self.assertFalse(os.path.exists(trace))
 
 
-run_tests("muster", "musterd", "crowd")
+run_tests("muster", "musterd", "worker")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Whoever reads standard error may stop doing so: no job notices, and nobody is taken for dead.
 
-usage: log.py CASE --musterd MUSTERD --crowd CROWD --muster MUSTER
+usage: log.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
 """
 import atexit
 import fcntl
@@ -120,8 +120,8 @@ class Folder(tempfile.TemporaryDirectory):
     def path(self, name):
         return os.path.join(self.name, name)
 
-    def worker(self, crowd):
-        return [crowd, self.path("log"), "100", "sleep_us=10000", f"{WORKERS}:rounds=3",
+    def worker(self, program):
+        return [program, self.path("log"), "100", "sleep_us=10000", f"{WORKERS}:rounds=3",
                 f"0:until={self.path('enough')}", "0:finish=1"]
 
     def end_job(self):
@@ -156,7 +156,7 @@ def server_alone(a):
     folder = Folder()
     server = Server(a.musterd, *OPTIONS, stderr=reader.given)
     atexit.register(server.process.kill)
-    workers = [start(*folder.worker(a.crowd),
+    workers = [start(*folder.worker(a.worker),
                      env=os.environ | worker_environment(server.address, rank))
                for rank in range(WORKERS + 1)]
     workers.pop().wait(60)
@@ -173,7 +173,7 @@ def whole_run(a):
     reader = Reader()
     folder = Folder()
     run = start(a.muster, "run", *OPTIONS, "--listen", "127.0.0.1:0", "--json",
-                folder.path("figures"), "--", *folder.worker(a.crowd),
+                folder.path("figures"), "--", *folder.worker(a.worker),
                 stdin=subprocess.DEVNULL, stderr=reader.given)
     port = int(reader.line(rb"musterd listens on 127.0.0.1:(\d+):").group(1))
     reader.line(rb"version \d+, 3 of 4 live")
@@ -193,7 +193,7 @@ def stopped_terminal(a):
     run, terminal = pty.fork()
     if run == 0:
         os.execve(a.muster, [a.muster, "run", "-n", "2", "--listen", "127.0.0.1:0", "--",
-                             *folder.worker(a.crowd)], dict(os.environ, TERM="xterm"))
+                             *folder.worker(a.worker)], dict(os.environ, TERM="xterm"))
     shown = b""
     while b"2 of 2 live" not in shown:
         shown += os.read(terminal, 4096)
@@ -221,4 +221,4 @@ def flood(a):
 
 
 CASES = cases(server_alone, whole_run, stopped_terminal, flood)
-main(CASES, "musterd", "crowd", "muster")
+main(CASES, "musterd", "worker", "muster")

@@ -69,7 +69,7 @@ class Memory(unittest.TestCase):
                 stack.callback(second.wait, 60)
             owner = "workers" if "workers" in options else "servers"
             workers = [subprocess.Popen(
-                [TOOLS.crowd, os.path.join(folder, "log"), str(ELEMS), f"owner={owner}"],
+                [TOOLS.worker, os.path.join(folder, "log"), str(ELEMS), f"owner={owner}"],
                 env=os.environ | worker_environment(server.address, rank))
                 for rank in range(WORKERS)]
             most = 0
@@ -167,7 +167,7 @@ class Memory(unittest.TestCase):
     def test_what_does_not_fit_is_refused_with_figures(self):
         server = Server(TOOLS.musterd, "-n", str(WORKERS), "--memory", "50M")
         worker = subprocess.run(
-            [TOOLS.crowd, "/dev/null", str(ELEMS)], stderr=subprocess.PIPE, text=True, check=False,
+            [TOOLS.worker, "/dev/null", str(ELEMS)], stderr=subprocess.PIPE, text=True, check=False,
             env=os.environ | worker_environment(server.address, 0))
         server.process.terminate()
         server.process.wait(10)
@@ -188,7 +188,7 @@ class Memory(unittest.TestCase):
         group = self.group(300 << 20)
         server = Server(TOOLS.musterd, "-n", str(WORKERS), preexec_fn=group.enter)
         worker = subprocess.Popen(
-            [TOOLS.crowd, "/dev/null", str(4 << 20)], stderr=subprocess.PIPE, text=True,
+            [TOOLS.worker, "/dev/null", str(4 << 20)], stderr=subprocess.PIPE, text=True,
             env=os.environ | worker_environment(server.address, 0))
         try:
             said = worker.communicate(timeout=20)[1]
@@ -213,7 +213,7 @@ class Memory(unittest.TestCase):
 
             def start(rank, log):
                 worker = subprocess.Popen(
-                    [TOOLS.crowd, os.path.join(folder, log), str(elems), "rounds=1000000",
+                    [TOOLS.worker, os.path.join(folder, log), str(elems), "rounds=1000000",
                      "sleep_us=5000", f"until={end}", "again=1"], stderr=subprocess.PIPE,
                     text=True, env=os.environ | worker_environment(server.address, rank))
                 self.addCleanup(worker.kill)
@@ -253,4 +253,4 @@ class Memory(unittest.TestCase):
         self.fail(f"musterd never says {pattern}:\n{said}")
 
 
-run_tests("musterd", "crowd")
+run_tests("musterd", "worker")

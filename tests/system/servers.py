@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Jobs of several servers: some of them killed, stopped, late, missing or too many.
 
-usage: servers.py CASE --musterd MUSTERD --crowd CROWD --cut-musterd CUT_MUSTERD --muster MUSTER
+usage: servers.py CASE --musterd MUSTERD --worker WORKER --cut-musterd CUT_MUSTERD --muster MUSTER
        servers.py --list
 """
 import contextlib
@@ -34,14 +34,14 @@ class Job(base.Job):
 
     elems = ELEMS
 
-    def __init__(self, a, servers, *options, workers=3, crowd=("sleep_us=300",), members=None,
+    def __init__(self, a, servers, *options, workers=3, words=("sleep_us=300",), members=None,
                  **env):
         """@env: of the lead alone."""
         super().__init__(a, "--servers", str(servers), *options, **env)
         self.lead, self.member = self.server, []
         for _ in range(servers - 1 if members is None else members):
             self.join()
-        self.work_all(workers, *crowd)
+        self.work_all(workers, *words)
 
     def children(self):
         return [*self.member, *self.worker]
@@ -148,7 +148,7 @@ def call(job, rank):
 def short_lives(a):
     """Each of them is a word to the member, which is away: the line is full, then goes on."""
     with Job(a, 2, "-n", "3", "--commits", "1500", "--policy", "async", "--lease", "4s",
-             crowd=("sleep_us=1000", "2:die=5")) as job:
+             words=("sleep_us=1000", "2:die=5")) as job:
         job.worker[2].process.wait(20)
         time.sleep(0.2)
         job.member[0].signal(signal.SIGSTOP)
@@ -163,7 +163,7 @@ def short_lives(a):
 def short_lives_and_a_frozen_member(a):
     """The line is full for good, and so is what waits for it: the lease ends that, in words."""
     with Job(a, 2, *LONG[:-1], "5s", "--server-lease", "5s", "--policy", "async",
-             crowd=("sleep_us=1000", "2:die=5")) as job:
+             words=("sleep_us=1000", "2:die=5")) as job:
         job.worker[2].process.wait(20)
         time.sleep(0.2)
         job.member[0].signal(signal.SIGSTOP)
@@ -217,7 +217,7 @@ def workers_at_any_moment(a):
         chance = random.Random(seed)
         signo = signal.SIGSTOP if seed % 5 == 4 else signal.SIGKILL
         with Job(a, 3, "-n", "5", "--policy", "backup:4", "--commits", "700", "--lease", "1s",
-                 workers=5, crowd=("sleep_us=500",)) as job:
+                 workers=5, words=("sleep_us=500",)) as job:
             job.runs()
             time.sleep(chance.random() * 0.2)
             victim = job.worker[chance.randrange(5)]
@@ -237,7 +237,7 @@ def workers_at_any_moment(a):
 
 def rejoin(a):
     with Job(a, 2, "-n", "3", "--commits", "600", "--policy", "bsp",
-             crowd=("sleep_us=1000", "2:die=5")) as job:
+             words=("sleep_us=1000", "2:die=5")) as job:
         job.runs()
         job.work(2, "sleep_us=1000")
         codes = [w.end(30)[0] for w in job.worker]
@@ -302,7 +302,7 @@ def too_short_a_vector(a):
 def spread(a):
     """Parts by weight, more than one thread each, and several transports of one vector."""
     with Job(a, 3, "-n", "3", "--commits", "40", "--spread", "1,2,1", members=2,
-             crowd=("ranges=5",)) as job:
+             words=("ranges=5",)) as job:
         check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
         status, log = job.lead.end(10)
         check("the parts are as told",
@@ -398,4 +398,4 @@ CASES = cases(member_killed, member_killed_when_gathering_is_long_over, member_e
               a_hello_that_waits_and_dies, missing_member, refused_members, too_short_a_vector,
               spread, member_with_less_memory, member_cannot_speak, status)
 if __name__ == "__main__":
-    main(CASES, "musterd", "crowd", "cut-musterd", "muster")
+    main(CASES, "musterd", "worker", "cut-musterd", "muster")

@@ -5,7 +5,7 @@
 A server that is stopped must neither cost a worker its session nor look healthy; nor may one whose
 control thread lives while its data thread does not.
 
-usage: silent.py CASE --musterd TRIP_MUSTERD --crowd CROWD
+usage: silent.py CASE --musterd TRIP_MUSTERD --worker WORKER
 """
 import os
 import signal
@@ -96,4 +96,4 @@ def data_thread_stands_still(a):
 
 CASES = cases(half_a_lease, one_and_a_half_leases, longer_than_a_lease,
               longer_than_the_lease_of_servers, data_thread_stands_still)
-main(CASES, "musterd", "crowd")
+main(CASES, "musterd", "worker")

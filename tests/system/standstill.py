@@ -3,7 +3,7 @@
 """Jobs of several servers, of which one is stopped for a while, or for good: for how long the
 others wait for it, and what they say when they do not any more.
 
-usage: standstill.py CASE --musterd MUSTERD --crowd CROWD
+usage: standstill.py CASE --musterd MUSTERD --worker WORKER
        standstill.py --list
 """
 import re
@@ -73,7 +73,7 @@ def briefly(a, victim):
 def longer_than_a_lease(a, victim):
     """As long as workers wait for a server, servers wait for each other: nothing is lost."""
     with Job(a, 2, "-n", "3", "--commits", "600", "--lease", "1s",
-             crowd=("sleep_us=1000",)) as job:
+             words=("sleep_us=1000",)) as job:
         job.runs()
         for _ in range(2):
             victim(job).send_signal(signal.SIGSTOP)
@@ -101,7 +101,7 @@ def lead_away_for_longer_than_a_lease(a):
 def member_away_for_longer_than_patience(a):
     """Who has told the lead is not blamed for what the member has not."""
     with Job(a, 2, "-n", "3", "--commits", "60", "--lease", "3s", "--patience", "300ms",
-             crowd=("sleep_us=3000", "2:sleep_us=40000")) as job:
+             words=("sleep_us=3000", "2:sleep_us=40000")) as job:
         job.runs()
         for _ in range(2):
             job.member[0].signal(signal.SIGSTOP)
@@ -117,7 +117,7 @@ def member_away_for_longer_than_lease_and_patience(a):
     """No time passes for workers while a server is silent: neither for what they have told one
     server and not the other, nor for the answers that lie at that one."""
     with Job(a, 2, "-n", "3", "--commits", "60", "--lease", "1s", "--patience", "1500ms",
-             "--server-lease", "40s", crowd=("sleep_us=3000", "2:sleep_us=40000")) as job:
+             "--server-lease", "40s", words=("sleep_us=3000", "2:sleep_us=40000")) as job:
         job.runs()
         for _ in range(2):
             job.member[0].signal(signal.SIGSTOP)
@@ -141,4 +141,4 @@ CASES = cases(member_frozen, lead_frozen, member_away_for_longer_than_a_lease,
               lead_away_for_longer_than_a_lease, member_away_for_longer_than_patience,
               member_away_for_longer_than_lease_and_patience, member_away_briefly,
               lead_away_briefly)
-main(CASES, "musterd", "crowd")
+main(CASES, "musterd", "worker")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What muster status and muster run say of real jobs: who is named, and which figures hold.
 
-usage: status.py CASE --muster MUSTER --crowd CROWD [--digits DIGITS]
+usage: status.py CASE --muster MUSTER --worker WORKER [--digits DIGITS]
        status.py --list
 """
 import json
@@ -80,14 +80,14 @@ class Job:
             return json.load(f), err
 
 
-def crowd(a, folder, *words):
-    return [a.crowd, os.path.join(folder, "log"), "1000", "sleep_us=20000", *words]
+def command(a, folder, *words):
+    return [a.worker, os.path.join(folder, "log"), "1000", "sleep_us=20000", *words]
 
 
 def frozen(a, policy):
     """A worker that is stopped is named until it goes on, and nobody else is."""
     folder = tempfile.TemporaryDirectory()
-    job = Job(a, policy, crowd(a, folder.name, "rounds=1000000", "2:sleep_us=26000"), "--lease",
+    job = Job(a, policy, command(a, folder.name, "rounds=1000000", "2:sleep_us=26000"), "--lease",
               "60s")
     job.until(lambda figures, _: all(r["recent"]["gradients"] > 4 for r in figures["ranks"]),
               "under way")
@@ -124,7 +124,7 @@ def frozen_async(a):
 def even(a):
     """Nobody is called late or slow for less than a tenth of a step."""
     folder = tempfile.TemporaryDirectory()
-    job = Job(a, "backup:4", crowd(a, folder.name, "rounds=1000000"))
+    job = Job(a, "backup:4", command(a, folder.name, "rounds=1000000"))
     job.until(lambda figures, _: figures["commits"] > 40, "at version 40")
     for _ in range(30):
         figures, sentence = job.status()
@@ -144,7 +144,7 @@ def even(a):
 def forgets(a):
     """Who was late and is not any more is not named; the totals keep it."""
     folder = tempfile.TemporaryDirectory()
-    job = Job(a, "backup:4", crowd(a, folder.name, "rounds=1000000"))
+    job = Job(a, "backup:4", command(a, folder.name, "rounds=1000000"))
     job.until(lambda figures, _: figures["commits"] > 10, "under way")
     worker = job.worker(3)
     for _ in range(6):
@@ -162,7 +162,7 @@ def forgets(a):
 
 def saved(a, policy, told):
     folder = tempfile.TemporaryDirectory()
-    job = Job(a, policy, crowd(a, folder.name, "rounds=1000000", "4:sleep_us=60000"), "--commits",
+    job = Job(a, policy, command(a, folder.name, "rounds=1000000", "4:sleep_us=60000"), "--commits",
               "80")
     figures, summary = job.end()
     if not told:
@@ -210,7 +210,7 @@ def staleness(a):
     """Under bsp nothing is stale; under async what is counted is, by the bounds of the policy."""
     folder = tempfile.TemporaryDirectory()
     for policy, most in ("bsp", 0), ("bounded:3", 3):
-        job = Job(a, policy, crowd(a, folder.name, "rounds=40"))
+        job = Job(a, policy, command(a, folder.name, "rounds=40"))
         figures, _ = job.end()
         for row in figures["ranks"]:
             must(0 <= row["mean_staleness"] <= row["p99_staleness"] + 1e-9 or
@@ -221,4 +221,4 @@ def staleness(a):
 CASES = cases(frozen_bsp, frozen_backup, frozen_async, even, forgets, saved_backup, saved_kasync,
               saved_unknown, staleness, given_up)
 # given_up needs the example, which is not built everywhere.
-main(CASES, "muster", "crowd", "digits", unlisted=("given_up",))
+main(CASES, "muster", "worker", "digits", unlisted=("given_up",))

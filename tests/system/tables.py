@@ -3,7 +3,7 @@
 """Workers that give tables of tensors: those whose table differs are refused, with both workers
 named, and do the others no harm.
 
-usage: tables.py CASE --musterd MUSTERD --crowd CROWD
+usage: tables.py CASE --musterd MUSTERD --worker WORKER
        tables.py --list
 """
 from base import cases, check, main, until
@@ -13,24 +13,24 @@ RANK = r"rank {} (127.0.0.1:"
 SGD = "sgd:lr=0.1,momentum=0.9,decay=0.01"
 
 
-def job(a, servers, *crowd):
+def job(a, servers, *words):
     """A job of two workers, of which only rank 0 has come."""
     one = Job(a, servers, "-n", "2", "--commits", "20", "--optimizer", SGD, workers=0)
-    one.work(0, *crowd)
+    one.work(0, *words)
     check("rank 0 has joined", until(lambda: "rank 0 joined" in one.lead.said(), 20))
     return one
 
 
-def refused(one, words, *crowd):
+def refused(one, sentence, *words):
     """Rank 1 with those tensors."""
-    status, said = one.work(1, *crowd).end(20)
+    status, said = one.work(1, *words).end(20)
     one.worker.pop()
     named = all(RANK.format(rank) in said for rank in (0, 1))
-    check(f"{crowd}: {said.strip()[-220:]}", status == 1 and named and words in said)
+    check(f"{sentence}: {said.strip()[-220:]}", status == 1 and named and sentence in said)
 
 
-def goes_on(one, rules, *crowd):
-    one.work(1, *crowd)
+def goes_on(one, rules, *words):
+    one.work(1, *words)
     ends = [w.end(30)[0] for w in one.worker] + [one.lead.end(20)[0]]
     check(f"the job ends well: {ends}", not any(ends))
     one.proven(rules=rules)
@@ -52,4 +52,4 @@ def scales_that_differ(a):
         goes_on(one, "sgd:0.1,0.9,decay=0.01,tensors=5", "tensors=5", "scales=1")
 
 
-main(cases(tables_that_differ, scales_that_differ), "musterd", "crowd")
+main(cases(tables_that_differ, scales_that_differ), "musterd", "worker")

@@ -31,9 +31,9 @@ def answer(command, **more):
     return done.returncode, done.stderr
 
 
-def crowd(port, folder):
+def start_workers(port, folder):
     return [subprocess.Popen(
-        [TOOLS.crowd, os.path.join(folder, "log"), "64"], stderr=subprocess.PIPE, text=True,
+        [TOOLS.worker, os.path.join(folder, "log"), "64"], stderr=subprocess.PIPE, text=True,
         env=os.environ | worker_environment(f"127.0.0.1:{port}", rank))
         for rank in range(WORKERS)]
 
@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
     def serves(self, server):
         """A job of this server, whose workers are outside, comes to its end."""
         with tempfile.TemporaryDirectory() as folder:
-            workers = crowd(server.port, folder)
+            workers = start_workers(server.port, folder)
             said = [worker.communicate(timeout=60)[1] for worker in workers]
             self.assertEqual([worker.returncode for worker in workers], [0] * WORKERS, said)
         self.assertEqual(server.process.wait(30), 0)
@@ -114,14 +114,14 @@ class InGroup(Case):
         takes = int(self.refused(self.run_of("true"), RUN + IN_GROUP, **self.inside())[0])
         with tempfile.TemporaryDirectory() as folder:
             self.group.limit(2 + takes + 2)
-            rc, err = answer(self.run_of(TOOLS.crowd, os.path.join(folder, "log"), "64"),
+            rc, err = answer(self.run_of(TOOLS.worker, os.path.join(folder, "log"), "64"),
                              **self.inside())
             self.assertEqual(rc, 0, err)
 
     def refused_workers(self, server):
         """Return: what the workers of this server, none of which gets through, and it have said."""
         with tempfile.TemporaryDirectory() as folder:
-            workers = crowd(server.port, folder)
+            workers = start_workers(server.port, folder)
             said = [worker.communicate(timeout=60)[1] for worker in workers]
             self.assertNotIn(0, [worker.returncode for worker in workers], said)
         return "".join(said)
@@ -173,7 +173,7 @@ class InGroup(Case):
         self.addCleanup(server.process.kill)
         self.group.limit(1)
         with tempfile.TemporaryDirectory() as folder:
-            rc, err = answer([TOOLS.crowd, os.path.join(folder, "log"), "64"], **self.inside(),
+            rc, err = answer([TOOLS.worker, os.path.join(folder, "log"), "64"], **self.inside(),
                              env=os.environ | {"MUSTER_SERVER": server.address})
         self.assertNotEqual(rc, 0)
         self.assertRegex(err, r"cannot start the heartbeat's thread: .* its pids\.max is 1: raise")
@@ -225,7 +225,7 @@ class OfUser(Case):
         run = [*self.as_user(), TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT,
                "--commits", "20", "--"]
         takes = int(self.refused([*run, "true"], RUN + OF_USER, **self.allow(3))[0])
-        rc, err = answer([*run, TOOLS.crowd, os.path.join(self.home.name, "log"), "64"],
+        rc, err = answer([*run, TOOLS.worker, os.path.join(self.home.name, "log"), "64"],
                          **self.allow(2 + takes + 2))
         self.assertEqual(rc, 0, err)
 
@@ -235,4 +235,4 @@ class OfUser(Case):
         server.stop()
 
 
-run_tests("muster", "musterd", "crowd")
+run_tests("muster", "musterd", "worker")

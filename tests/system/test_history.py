@@ -20,7 +20,7 @@ SETS = {1: (0, 1), 2: (0, 2), 3: (1, 2), 4: (0, 1), 5: (0, 1), 6: (0, 2)}
 
 
 class Worker:
-    """Writes the log of one session, as a crowd's worker would."""
+    """Writes the log of one session, as a test worker would."""
 
     def __init__(self, path, rank, incarnation, fates=()):
         self.path, self.rank, self.incarnation = f"{path}.{rank}.{incarnation}", rank, incarnation

@@ -192,13 +192,14 @@ class Scene:
 
     def start_worker(self, rank, *options, name=None, relay=None, **env):
         address = relay.address if relay else f"127.0.0.1:{self.port}"
-        return self.start(name or f"rank{rank}", [self.tools.crowd, self.log, str(ELEMS), *options],
+        return self.start(name or f"rank{rank}",
+                          [self.tools.worker, self.log, str(ELEMS), *options],
                           MUSTER_SERVER=address, MUSTER_RANK=str(rank), **env)
 
-    def start_run(self, workers, options, crowd):
+    def start_run(self, workers, options, words):
         self.start("run", [self.tools.muster, "run", "-n", str(workers), "--listen", "127.0.0.1:0",
                            "--grace", "1s", "--json", os.path.join(self.small, "figures"),
-                           *options, "--", self.tools.crowd, self.log, str(ELEMS), *crowd],
+                           *options, "--", self.tools.worker, self.log, str(ELEMS), *words],
                    MUSTER_MUSTERD=self.tools.musterd)
         said = wait_until(lambda: re.search(r"musterd listens on \S+:(\d+)", self.said("run")), 20,
                           "muster run says where it listens")
@@ -242,7 +243,7 @@ class Scene:
             exe = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
             if name == "server" and exe == os.path.basename(self.tools.musterd):
                 return pid
-            if exe == os.path.basename(self.tools.crowd) and f"MUSTER_RANK={name[4:]}" in env:
+            if exe == os.path.basename(self.tools.worker) and f"MUSTER_RANK={name[4:]}" in env:
                 return pid
         raise Failed(f"there is no {name}")
 

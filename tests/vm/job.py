@@ -62,12 +62,12 @@ class Job:
         self.workers[rank] = self.lab[node].start(list(map(str, command)), settings)
         return self.workers[rank]
 
-    def crowd(self, rank, node, *options, elems=1237, **env):
-        return self.start(rank, node, [self.tools.crowd, f"/lab/{self.name}", elems, *options],
+    def start_worker(self, rank, node, *options, elems=1237, **env):
+        return self.start(rank, node, [self.tools.worker, f"/lab/{self.name}", elems, *options],
                           **env)
 
     def lines(self, rank, word="outcome"):
-        """Of what a crowd's worker logged so far, those that begin so, each as its words."""
+        """Of what a test worker logged so far, those that begin so, each as its words."""
         words = []
         for node in self.lab.nodes:
             for path in node.share.glob(f"{self.name}.{rank}.*"):
@@ -80,7 +80,7 @@ class Job:
         return len(self.lines(rank, "push"))
 
     def verdicts(self, rank):
-        """Of a crowd's worker, in order; of contributions only."""
+        """Of a test worker, in order; of contributions only."""
         return [int(words[1]) for words in self.lines(rank) if int(words[1])]
 
     def newest(self, rank):

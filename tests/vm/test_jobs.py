@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Whole jobs over RDMA verbs, in machines with soft-RoCE, and what may befall them there.
 
-usage: test_jobs.py CASE --muster MUSTER --musterd MUSTERD --digits DIGITS --crowd CROWD
+usage: test_jobs.py CASE --muster MUSTER --musterd MUSTERD --digits DIGITS --worker WORKER
                     --releases FOLDER
        test_jobs.py --list
 Exits 77 where no machine can be had.
@@ -20,7 +20,7 @@ from job import COUNTED, LATE, Failed, Job, check, until
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 BACKUP = ["-n", "5", "--policy", "backup:4"]
-# name: (options of the run, options of the crowd, options of the check)
+# name: (options of the run, options of the workers, options of the check)
 EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "40"], [], SGD),
     "backup": ([*BACKUP, "--commits", "100"], ["sleep_us=500", "4:sleep_us=8000"],
@@ -90,13 +90,13 @@ def digits(tools):
 
 def exact_one_vm(tools):
     with lab.Lab() as machines:
-        for name, (run, crowd, proof) in EXACT.items():
-            elems = next((w[6:] for w in crowd if w.startswith("elems=")), "1237")
+        for name, (run, words, proof) in EXACT.items():
+            elems = next((w[6:] for w in words if w.startswith("elems=")), "1237")
             job = Job.__new__(Job)
             job.lab, job.name, job.workers, job.tools = machines, name, {}, tools
             job.server = machines[0].start(
                 [tools.muster, "run", "--transport", "verbs", "--grace", "2s", *run, "--",
-                 tools.crowd, f"/lab/{name}", elems, *crowd])
+                 tools.worker, f"/lab/{name}", elems, *words])
             job.end({}, seconds=120)
             job.check_history(*proof)
 
@@ -107,12 +107,12 @@ def loss(tools):
         for node in machines.nodes:
             node.netem("delay 2ms reorder 1%")
             node.lose(61)
-        for run, crowd, proof in (EXACT["bsp"], EXACT["backup"], EXACT["workers_own"]):
+        for run, words, proof in (EXACT["bsp"], EXACT["backup"], EXACT["workers_own"]):
             before = [node.lost() for node in machines.nodes]
             job = Job(tools, machines, "--retries", "6", *run)
             ranks = range(int(run[1]))
             for rank in ranks:
-                job.crowd(rank, rank % 2, *crowd, elems=5003)
+                job.start_worker(rank, rank % 2, *words, elems=5003)
             job.end(dict.fromkeys(ranks, 0), seconds=120)
             job.check_history(*proof)
             drops = [node.lost() - lost for node, lost in zip(machines.nodes, before)]
@@ -125,7 +125,7 @@ def late_write(tools):
         far = machines[1]
         job = Job(tools, machines, *BACKUP, "--commits", "300", "--retries", "3")
         for rank in range(5):
-            job.crowd(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]))
+            job.start_worker(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]))
         job.wait_version(0, 20)
         far.netem("delay 500ms")
         before, version = len(job.verdicts(4)), job.newest(0)
@@ -142,7 +142,7 @@ def late_write(tools):
         check(f"with work left, at version {version}", version < 280)
         job.end(dict.fromkeys(range(4), 0) | {4: 1}, seconds=120)
         check_lost(job, 4)
-        check(job.workers[4].output.strip(), re.search("crowd: .{20}", job.workers[4].output))
+        check(job.workers[4].output.strip(), re.search("test_worker: .{20}", job.workers[4].output))
         # Whichever end waited for an acknowledgement noticed; where that was the worker, it has
         # closed its connection, and that is what the server saw.
         check("one end says what the link came to",
@@ -155,9 +155,9 @@ def dead_machine(tools):
     with lab.Lab(nodes=2) as machines:
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
                   "shrink", "--commits", "150")
-        job.crowd(2, 1, "sleep_us=20000")
+        job.start_worker(2, 1, "sleep_us=20000")
         for rank in range(2):
-            job.crowd(rank, 0, "sleep_us=20000")
+            job.start_worker(rank, 0, "sleep_us=20000")
         job.wait_version(0, 20)
         machines[1].power_off()
         seconds = until(lambda: lost(job, 2), 10, "rank 2 is lost")
@@ -169,7 +169,7 @@ def dead_machine(tools):
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
                   "shrink", "--commits", "150")
         for rank in range(3):
-            job.crowd(rank, 0, "sleep_us=20000")
+            job.start_worker(rank, 0, "sleep_us=20000")
         job.wait_version(0, 20)
         job.workers[2].kill(signal.SIGSTOP)
         seconds = until(lambda: lost(job, 2), 10, "rank 2 is lost")
@@ -195,7 +195,7 @@ def refused(node, command, sentence, **options):
 def mtus_differ(tools, machines):
     job = Job(tools, machines, "-n", "2", "--policy", "bsp", "--commits", "20")
     for rank in range(2):
-        job.crowd(rank, rank, elems=5003)
+        job.start_worker(rank, rank, elems=5003)
     job.end({0: 0, 1: 0})
     job.check_history(*SGD)
     warning = re.search(r"^.*RDMA MTU.*$", job.said(), re.M)
@@ -205,12 +205,12 @@ def mtus_differ(tools, machines):
 
 def wrong_addresses(tools, machines):
     one, two = machines.nodes
-    crowd = [tools.crowd, "/lab/none", "100"]
+    worker = [tools.worker, "/lab/none", "100"]
     here = [tools.musterd, "--listen", "127.0.0.1:0", "--transport", "verbs", "-n", "1"]
     refused(one, [*here, "--data-address", "10.99.0.1"], r"10\.99\.0\.1")
     refused(one, [*here, "--data-address", one.control_address], re.escape(one.control_address))
     refused(one, [*here, "--device", "mlx5_7"], "mlx5_7")
-    refused(two, crowd, "HOST:PORT", env={"MUSTER_SERVER": "node0-control"})
+    refused(two, worker, "HOST:PORT", env={"MUSTER_SERVER": "node0-control"})
     refused(two, [tools.muster, "status", "node0-control:17077"], "node0-control:17077")
     refused(two, [tools.muster, "status", "10.78.0.99:17077"], r"10\.78\.0\.99:17077")
     one.cut()
@@ -219,7 +219,7 @@ def wrong_addresses(tools, machines):
     one.mend()
     until(lambda: "ACTIVE" in one.run(["rdma", "link"]).output, 10, "the port is up")
     job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
-    refused(two, crowd, r"10\.99\.0\.1", env={"MUSTER_SERVER": job.address,
+    refused(two, worker, r"10\.99\.0\.1", env={"MUSTER_SERVER": job.address,
                                               "MUSTER_DATA_ADDRESS": "10.99.0.1"})
     job.server.kill()
     job.end({}, 143)
@@ -229,24 +229,24 @@ def silence(tools):
     """For a worker that joins the data network is dumb, the control network is not."""
     with lab.Lab(nodes=2) as machines:
         one, two = machines.nodes
-        crowd = [tools.crowd, "/lab/none", "100"]
+        worker = [tools.worker, "/lab/none", "100"]
         mac = one.run("cat /sys/class/net/data/address").output.strip()
         two.netem("loss 100%")
         job = Job(tools, machines, "-n", "1", "--join-timeout", "never")
         env = {"MUSTER_SERVER": job.address}
         # The machines greeted each other at boot; nothing may be left of that.
         two.run("ip neigh flush dev data")
-        seconds = refused(two, crowd, r"10\.77\.0\.1 does not answer when 10\.77\.0\.2 asks"
+        seconds = refused(two, worker, r"10\.77\.0\.1 does not answer when 10\.77\.0\.2 asks"
                           r".*MUSTER_DATA_ADDRESS", env=env)
         check("nobody waits longer than a neighbour may take to answer", 7 < seconds < 20)
         two.run(f"ip neigh replace 10.77.0.1 lladdr {mac} dev data nud permanent")
-        seconds = refused(two, crowd, r"10\.77\.0\.1 does not answer connection requests from "
+        seconds = refused(two, worker, r"10\.77\.0\.1 does not answer connection requests from "
                           r"10\.77\.0\.2 over rxe0.*4791.*MUSTER_DATA_ADDRESS", env=env)
         check("nor than three connection requests take", 14 < seconds < 35)
         job.server.kill()
         job.end({}, 143)
         job = Job(tools, machines, "-n", "1", "--join-timeout", "4s")
-        seconds = refused(two, crowd, r"--join-timeout", env=env)
+        seconds = refused(two, worker, r"--join-timeout", env=env)
         check("what the server says is heard meanwhile", seconds < 15)
         job.end({}, 1)
 
@@ -259,7 +259,7 @@ def other_releases(tools, machines):
             ("protocol", r"server.* speaks protocol \d+, this library protocol 99.*same release"),
             ("verbs", r"10\.77\.0\.1 speaks version \d+ of muster's verbs transport, this end 99; "
              "use the same version")):
-        refused(two, [tools.crowd, "/lab/none", "1237"], sentence,
+        refused(two, [tools.worker, "/lab/none", "1237"], sentence,
                 env={"MUSTER_SERVER": job.address,
                      "LD_LIBRARY_PATH": f"{tools.releases}/{release}"})
     for sentence in (r"10\.78\.0\.2:\d+ speaks protocol 99, this server speaks \d+; use the same",
@@ -267,7 +267,7 @@ def other_releases(tools, machines):
                      "use the same"):
         said = re.search(f"^.*{sentence}.*$", job.server.output, re.M)
         check(said and said[0], said, job.said())
-    job.crowd(0, 1)
+    job.start_worker(0, 1)
     job.end({0: 0})
 
 
@@ -276,14 +276,14 @@ def little_memory(tools, machines):
     one, two = machines.nodes
     ordinary = "ulimit -l 64; exec setpriv --reuid 65534 --regid 65534 --clear-groups "
     job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
-    refused(two, f"{ordinary} {tools.crowd} /tmp/none 100000", "may lock 65536 bytes.*ulimit -l",
+    refused(two, f"{ordinary} {tools.worker} /tmp/none 100000", "may lock 65536 bytes.*ulimit -l",
             env={"MUSTER_SERVER": job.address})
     job.server.kill()
     job.end({}, 143)
     server = one.start(f"{ordinary} {tools.musterd} --listen node0-control:17077 --transport verbs"
                        " -n 1")
     server.wait_output("listening")
-    refused(two, [tools.crowd, "/lab/none", "100000"], "may lock 65536 bytes.*ulimit -l",
+    refused(two, [tools.worker, "/lab/none", "100000"], "may lock 65536 bytes.*ulimit -l",
             env={"MUSTER_SERVER": "node0-control:17077"})
     check(server.output.strip(), "may lock 65536 bytes" in server.output)
     server.kill()
@@ -295,7 +295,7 @@ def device_goes(tools, machines):
     for gone, ends, status in ((1, {0: 0, 1: 0, 2: 1}, 0), (0, {0: 1, 1: 1, 2: 1}, 1)):
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--commits", "300")
         for rank in range(3):
-            job.crowd(rank, rank // 2, "sleep_us=5000", elems=5003)
+            job.start_worker(rank, rank // 2, "sleep_us=5000", elems=5003)
         job.wait_version(0, 20)
         deletion = machines[gone].start(["rdma", "link", "del", "rxe0"])
         job.end(ends, status)
@@ -341,7 +341,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?")
     p.add_argument("--list", action="store_true")
-    for name in ("--muster", "--musterd", "--digits", "--crowd", "--releases"):
+    for name in ("--muster", "--musterd", "--digits", "--worker", "--releases"):
         p.add_argument(name)
     a = p.parse_args()
     if a.list:

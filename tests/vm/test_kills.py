@@ -3,7 +3,7 @@
 """The most telling cells of the kill matrix over RDMA verbs, in a machine with soft-RoCE: processes
 that stand still at exactly a moment (tests/system/programs/trip.c), and what is done to them there.
 
-usage: test_kills.py --muster MUSTER --musterd TRIP_MUSTERD --crowd TRIP_CROWD
+usage: test_kills.py --muster MUSTER --musterd TRIP_MUSTERD --worker TRIP_WORKER
 Exits 77 where no machine can be had.
 """
 import argparse
@@ -41,7 +41,7 @@ class TripJob(Job):
         self.server.wait_output("listening on", 20)
         for rank in WORKERS:
             # Rank 2 is quick: the job shall not be over before it has come to its moment.
-            self.crowd(rank, 0, "ranges=7", "sleep_us=20000", "2:sleep_us=0", **self.env)
+            self.start_worker(rank, 0, "ranges=7", "sleep_us=20000", "2:sleep_us=0", **self.env)
 
     def until(self, condition, seconds, what):
         try:
@@ -120,7 +120,7 @@ def kill_server_in_answer(tools, machine_lab):
     check(f"all have ended after {seconds:.1f} s", seconds < LEASE_S + 5)
     for rank in WORKERS:
         said = job.workers[rank].output.strip()
-        check(said, re.search(r"crowd: .{20}", said), job.said())
+        check(said, re.search(r"test_worker: .{20}", said), job.said())
 
 
 def lost(job, rank, seconds):
@@ -140,7 +140,7 @@ def body(tools):
 
 def main():
     p = argparse.ArgumentParser()
-    for name in ("--muster", "--musterd", "--crowd"):
+    for name in ("--muster", "--musterd", "--worker"):
         p.add_argument(name, required=True)
     a = p.parse_args()
     try:

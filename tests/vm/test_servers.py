@@ -3,7 +3,7 @@
 """Jobs of several servers over RDMA verbs, between machines with soft-RoCE, and what becomes of
 them when a server, its machine, its network or one of its links is lost.
 
-usage: test_servers.py CASE --muster MUSTER --musterd MUSTERD --crowd CROWD
+usage: test_servers.py CASE --muster MUSTER --musterd MUSTERD --worker WORKER
        test_servers.py --list
 Exits 77 where no machine can be had.
 """
@@ -21,7 +21,7 @@ from lab import LabError
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 ELEMS = 9001  # the least that two servers can share is 8192, and three 12288
-# name: (options of the lead, those of the crowd, those of the check, nodes of the members)
+# name: (options of the lead, those of the workers, those of the check, nodes of the members)
 EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "30"], [], SGD, (1,)),
     "backup": (["-n", "5", "--policy", "backup:4", "--commits", "60"],
@@ -61,10 +61,10 @@ class Servers(Job):
         self.member = [machines[node].start([tools.musterd, "--join", self.address,
                                              "--transport", "verbs"]) for node in members]
 
-    def crowds(self, nodes, *options, elems=ELEMS):
+    def start_workers(self, nodes, *options, elems=ELEMS):
         """Rank i in nodes[i]."""
         for rank, node in enumerate(nodes):
-            self.crowd(rank, node, *options, elems=elems)
+            self.start_worker(rank, node, *options, elems=elems)
 
     def said(self):
         return "\n".join([super().said(), *(f"--- server {i}, {m.status}\n{m.output.strip()}"
@@ -110,11 +110,11 @@ class Servers(Job):
 def exact(tools):
     """Every version is what its set says, to the bit, whoever holds which part of it."""
     with lab.Lab(nodes=2) as machines:
-        for name, (options, crowd, proof, members) in EXACT.items():
+        for name, (options, words, proof, members) in EXACT.items():
             began = time.monotonic()
             job = Servers(tools, machines, *options, members=members)
-            elems = next((int(w[6:]) for w in crowd if w.startswith("elems=")), ELEMS)
-            job.crowds([rank % 2 for rank in range(int(options[1]))], *crowd, elems=elems)
+            elems = next((int(w[6:]) for w in words if w.startswith("elems=")), ELEMS)
+            job.start_workers([rank % 2 for rank in range(int(options[1]))], *words, elems=elems)
             job.end_all()
             job.check_history(*proof)
             print(f"{time.monotonic() - began:6.1f} s  {name}", flush=True)
@@ -127,9 +127,9 @@ def loss(tools):
             node.netem("delay 2ms reorder 1%")
             node.lose(211)
         for name in ("bsp", "backup"):
-            options, crowd, proof, members = EXACT[name]
+            options, words, proof, members = EXACT[name]
             job = Servers(tools, machines, "--retries", "6", *options, members=members)
-            job.crowds([rank % 2 for rank in range(int(options[1]))], *crowd)
+            job.start_workers([rank % 2 for rank in range(int(options[1]))], *words)
             job.end_all()
             job.check_history(*proof)
         drops = [node.lost() for node in machines.nodes]
@@ -148,7 +148,7 @@ def mend(node):
 
 def begin(tools, machines, *options, nodes=(0, 1), **how):
     job = Servers(tools, machines, *options, **how)
-    job.crowds(nodes, "sleep_us=10000")
+    job.start_workers(nodes, "sleep_us=10000")
     job.wait_version(0, 5, 60)
     return job
 
@@ -319,7 +319,7 @@ def footprint(tools):
     workers, elems = 3, 300000
     with lab.Lab(nodes=3) as machines:
         job = Servers(tools, machines, "-n", str(workers), "--commits", "20")
-        job.crowds((2,) * workers, "sleep_us=100000", elems=elems)
+        job.start_workers((2,) * workers, "sleep_us=100000", elems=elems)
         job.wait_version(0, 2)
         links = {0: workers + 1, 1: workers + 1, 2: 2 * workers}
         for node in machines.nodes:
@@ -349,7 +349,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?")
     p.add_argument("--list", action="store_true")
-    for name in ("--muster", "--musterd", "--crowd"):
+    for name in ("--muster", "--musterd", "--worker"):
         p.add_argument(name)
     a = p.parse_args()
     if a.list:

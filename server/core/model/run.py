@@ -27,7 +27,7 @@ MEMORY_MIB = 4000
 
 ASYNC = {"REPEATS": 1, "QUORUM": 1, "WINDOW": 200}
 BATCH = {"REPEATS": 1, "QUORUM": 2, "WINDOW": 200, "K": 2}
-FOLD = {**BATCH, "QUORUM": 3, "FOLDS": 1, "OPS": 3, "ABANDONS": 0}
+PARTIAL = {**BATCH, "QUORUM": 3, "PARTIALS": 1, "OPS": 3, "ABANDONS": 0}
 SHM = {"MAPS": 1}
 TWO_SHARDS = {"S": 2, "OPS": 1, "PIECES": 1, "KEEPS": 0}
 
@@ -41,8 +41,8 @@ CASES = {
     "async_shm": {**ASYNC, **SHM},
     "kbatchasync": BATCH,
     "kbatchasync_shm": {**BATCH, **SHM},
-    "folds": {**FOLD, "LOSSES": 0},
-    "folds_shm": {**FOLD, **SHM},
+    "partials": {**PARTIAL, "LOSSES": 0},
+    "partials_shm": {**PARTIAL, **SHM},
     "room_shm": {**ASYNC, "W": 3, "P": 3, "K": 2, "OTHERS": 1, "KEEPS": 2, "LOSSES": 0,
                  "ABANDONS": 0, "PIECES": 1, **SHM},
     "rails": {"RAILS": 2, "QUORUM": 1, "KEEPS": 0},

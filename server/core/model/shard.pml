@@ -250,9 +250,9 @@ inline add_job(s, kind, p, version, buffer, number, where, slots)
 #endif
 }
 
-#if FOLDS > 0
-/* How many slots rank has in the open step, as m; the rest is fold_add(). */
-inline fold_slots(s, rank, really)
+#if PARTIALS > 0
+/* How many slots rank has in the open step, as m; the rest is partial_add(). */
+inline partial_slots(s, rank, really)
 {
 	m = 0; n = 0;
 	do
@@ -262,7 +262,7 @@ inline fold_slots(s, rank, really)
 			if
 			:: really ->
 				open_slots[s] = open_slots[s] ^ (1 << n);
-				add_job(s, FOLD, n / K, n % K, 0, m == 0 && fold_starts, NOTHING, 0)
+				add_job(s, PARTIAL, n / K, n % K, 0, m == 0 && partial_starts, NOTHING, 0)
 			:: else
 			fi;
 			m++
@@ -274,61 +274,61 @@ inline fold_slots(s, rank, really)
 }
 
 /* mst_aggregator_add_up(); the order within a rank is of no matter to a set. */
-inline fold(s, rank)
+inline partial(s, rank)
 {
-	fold_starts = 1;
-	fold_slots(s, rank, 0);
+	partial_starts = 1;
+	partial_slots(s, rank, 0);
 	if
-	:: m >= 2 && fold_taken[s] -> reach(fold_waits_for_buffer)
-	:: m >= 2 && !fold_taken[s] ->
-		fold_taken[s] = 1;
-		reach(folds);
-		fold_rank[s] = rank + 1;
-		fold_slots(s, rank, 1)
+	:: m >= 2 && partial_taken[s] -> reach(partial_waits_for_buffer)
+	:: m >= 2 && !partial_taken[s] ->
+		partial_taken[s] = 1;
+		reach(partials);
+		partial_rank[s] = rank + 1;
+		partial_slots(s, rank, 1)
 	:: else
 	fi
 }
 
 /* add_to_step() */
-inline fold_or_keep(s, rank)
+inline partial_or_keep(s, rank)
 {
 	if
-	:: fold_rank[s] == rank + 1 ->
-		reach(folds_one_more);
-		fold_starts = 0;
-		fold_slots(s, rank, 1)
-	:: else -> fold(s, rank)
+	:: partial_rank[s] == rank + 1 ->
+		reach(partials_one_more);
+		partial_starts = 0;
+		partial_slots(s, rank, 1)
+	:: else -> partial(s, rank)
 	fi
 }
 
-/* commit_end(): the fold is free, for whoever waits for it. */
-inline fold_free(s)
+/* commit_end(): the buffer of partial sums is free, for whoever waits for it. */
+inline partial_free(s)
 {
 	if
-	:: j_slots & FOLD_BIT ->
-		fold_taken[s] = 0;
-		fold_set[s * PIECES] = 0;
-		fold_set[s * PIECES + PIECES - 1] = 0;
+	:: j_slots & PARTIAL_BIT ->
+		partial_taken[s] = 0;
+		partial_set[s * PIECES] = 0;
+		partial_set[s * PIECES + PIECES - 1] = 0;
 		c = 0;
 		do
-		:: c < W -> fold(s, c); c++
+		:: c < W -> partial(s, c); c++
 		:: else -> break
 		od
 	:: else
 	fi
 }
 
-/* fold_chunk() */
-inline fold_piece(s)
+/* A piece of the partial sum. */
+inline partial_piece(s)
 {
 	x = X(j_p, s);
 	q = memory[CELL(j_p, s, j_version, cursor[s])];
 	must(!freed[x], FREED);
 	must(q != 0 && q == full_id[x * K + j_version], EXACT);
-	fold_set[s * PIECES + cursor[s]] =
-		(j_number -> 0 : fold_set[s * PIECES + cursor[s]]);
-	must((fold_set[s * PIECES + cursor[s]] & BIT(q)) == 0, SET);
-	fold_set[s * PIECES + cursor[s]] = fold_set[s * PIECES + cursor[s]] | BIT(q)
+	partial_set[s * PIECES + cursor[s]] =
+		(j_number -> 0 : partial_set[s * PIECES + cursor[s]]);
+	must((partial_set[s * PIECES + cursor[s]] & BIT(q)) == 0, SET);
+	partial_set[s * PIECES + cursor[s]] = partial_set[s * PIECES + cursor[s]] | BIT(q)
 }
 #endif
 
@@ -340,9 +340,9 @@ inline execute(s)
 	any = (session[s * W + RANK(d_p)] == d_p); /* session_of() */
 	if
 	:: d_kind == COMMIT -> /* mst_task_commit() */
-#if FOLDS > 0
-		open_slots[s] = open_slots[s] | (fold_rank[s] > 0 -> FOLD_BIT : 0);
-		fold_rank[s] = 0;
+#if PARTIALS > 0
+		open_slots[s] = open_slots[s] | (partial_rank[s] > 0 -> PARTIAL_BIT : 0);
+		partial_rank[s] = 0;
 #endif
 		add_job(s, COMMIT, newest_buffer[s], d_a, d_b, 0, NOTHING, open_slots[s]);
 		open_slots[s] = 0;
@@ -366,8 +366,8 @@ inline execute(s)
 		to_read[i] = 1;
 		busy[x]++;
 		open_slots[s] = open_slots[s] | (1 << OWN(d_p, d_a));
-#if FOLDS > 0
-		fold_or_keep(s, RANK(d_p))
+#if PARTIALS > 0
+		partial_or_keep(s, RANK(d_p))
 #endif
 	:: d_kind == VERDICT && any && s == 0 && !(IS(VERDICT_UNHEARD) && d_where != COUNTED) ->
 		put(TOLD, d_p, s, d_a, d_b, 0, d_where)
@@ -400,8 +400,8 @@ inline commit_piece(s)
 {
 	must(j_version == committed[s] + 1, ORDER);
 	set = 0;
-#if FOLDS > 0
-	set = (j_slots & FOLD_BIT -> fold_set[s * PIECES + cursor[s]] : 0);
+#if PARTIALS > 0
+	set = (j_slots & PARTIAL_BIT -> partial_set[s * PIECES + cursor[s]] : 0);
 #endif
 	n = 0;
 	do
@@ -444,8 +444,8 @@ inline commit_end(s)
 		n++
 	:: else -> break
 	od;
-#if FOLDS > 0
-	fold_free(s)
+#if PARTIALS > 0
+	partial_free(s)
 #endif
 }
 
@@ -476,8 +476,8 @@ inline work(s)
 	jobs[s]?<j_kind, j_p, j_version, j_buffer, j_number, j_where, j_slots>;
 	if
 	:: j_kind == COMMIT -> commit_piece(s); any = (cursor[s] == PIECES - 1)
-#if FOLDS > 0
-	:: j_kind == FOLD -> fold_piece(s); any = (cursor[s] == PIECES - 1)
+#if PARTIALS > 0
+	:: j_kind == PARTIAL -> partial_piece(s); any = (cursor[s] == PIECES - 1)
 #endif
 	:: j_kind == RELEASE ->
 		any = 1;
@@ -495,7 +495,7 @@ inline work(s)
 		jobs[s]?d_kind, _, _, _, _, _, _;
 		if
 		:: j_kind == COMMIT -> commit_end(s)
-		:: j_kind == FOLD -> read_done(s, OWN(j_p, j_version))
+		:: j_kind == PARTIAL -> read_done(s, OWN(j_p, j_version))
 		:: j_kind == RELEASE -> answer_end(s, X(j_p, s))
 		fi
 	fi

@@ -50,8 +50,8 @@
 #ifndef KEEPS
 #define KEEPS 1     /* pushes that do not ask, at most */
 #endif
-#ifndef FOLDS
-#define FOLDS 0     /* a shard's buffers for sums of ranks that contribute again; 0 or 1 */
+#ifndef PARTIALS
+#define PARTIALS 0     /* a shard's buffers for sums of ranks that contribute again; 0 or 1 */
 #endif
 #ifndef COMMITS
 #define COMMITS 0   /* the job ends after so many; 0: when the last worker leaves */
@@ -112,7 +112,7 @@
 #endif
 #define IS(mutant) (MUTANT == mutant)
 
-/* Where session p's landing lies: memory of its own. */
+/* Where session p's inbound region lies: memory of its own. */
 #if IS(SAME_MEMORY)
 #define MEMORY(p) RANK(p)
 #else
@@ -147,7 +147,7 @@ mtype = { FULL, ABANDONED, ASKED, ANSWERED }           /* shard to ledger */
 mtype = { JOIN, START, LEAVE, LOST, NOTHING }          /* control side to ledger */
 mtype = { COUNT, VERDICT, REGRANT, COMMIT, RELEASE, EVICT, FINISH, LINK } /* ledger to shard */
 mtype = { COUNTED, LATE, CANCELLED, REFUSED }          /* verdicts */
-mtype = { FOLD }                                       /* work of a shard, beside COMMIT, RELEASE */
+mtype = { PARTIAL }                                       /* work of a shard, beside COMMIT, RELEASE */
 mtype = { KEEP, IN_PLACE, COPIED }                     /* where a result is */
 mtype = { ABSENT, JOINED, STARTED, LEAVING }           /* a member */
 mtype = { FREE, FILLING, SPENT }                       /* a slot, to its worker */
@@ -180,9 +180,9 @@ byte epoch[P * S * K], next_epoch[P * S * K], full_id[P * S * K];
 byte busy[P * S], unsent[P * S];
 bit over[P * S], freed[P * S], linked[P * S], answering[P * S];
 int open_slots[S];    /* counted, not in a commit yet; bits of OWN() */
-bit fold_taken[S];
-byte fold_rank[S];    /* + 1: whose sum of the open step it is; 0: a commit's, or nobody's */
-int fold_set[S * PIECES];
+bit partial_taken[S];
+byte partial_rank[S];    /* + 1: whose sum of the open step it is; 0: a commit's, or nobody's */
+int partial_set[S * PIECES];
 byte newest_buffer[S], cursor[S], committed[S];
 bit finish_said[S];
 
@@ -199,8 +199,8 @@ chan sent[P * S] = [2] of { byte };
 
 /* ---- between ledger and shards ---- */
 #define DECISIONS_MAX (W * (2 * K + 4) + 2)
-#define JOBS_MAX (P + W + 2 + FOLDS * P * K)
-#define FOLD_BIT (1 << 16) /* in a commit's set of slots: it takes the fold too */
+#define JOBS_MAX (P + W + 2 + PARTIALS * P * K)
+#define PARTIAL_BIT (1 << 16) /* in a commit's set of slots: it takes the partial sum too */
 chan decisions[S] = [DECISIONS_MAX] of { mtype, byte, byte, byte, byte, mtype };
 chan events[S] = [P * (K + 1) + 1] of { mtype, byte, byte, byte, byte, byte, bit };
 chan jobs[S] = [JOBS_MAX] of { mtype, byte, byte, byte, byte, mtype, int };
@@ -225,4 +225,4 @@ hidden byte r, k, i, n, n2, m, b, x, c, q, to;
 hidden byte v, d_kind, d_where, j_kind, j_where;
 hidden byte d_p, d_a, d_b, d_c, j_p, j_version, j_buffer, j_number;
 hidden int set, j_slots;
-hidden byte any, found, again, fold_starts;
+hidden byte any, found, again, partial_starts;

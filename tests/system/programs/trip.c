@@ -2,7 +2,7 @@
 /*
  * A transport that stops at a moment: the real one, over which a process walks until it trips.
  *
- * musterd and the crowd are linked with it in place of their transport (--wrap). The folder that
+ * musterd and the workers are linked with it in place of their transport (--wrap). The folder that
  * MUSTER_TRIP names has a file for a process that is to be stopped, "server" or "rank2", with a
  * line per stage, in order:
  *

@@ -20,7 +20,7 @@
 
 static float own[SERVERS_ELEMS];
 
-enum way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
+enum copy_way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
 
 static bool serve_one(struct fake_lead *f)
 {
@@ -35,7 +35,7 @@ static void fill(float *at)
 }
 
 /* In ranges that go across the borders of parts. */
-static void hand_over(enum way way)
+static void hand_over(enum copy_way way)
 {
 	if (way == IN_PLACE) {
 		fill(muster_gradient(client_handle));
@@ -66,7 +66,7 @@ static void each_way_copies_what_it_is_said_to(void)
 	const uint64_t said[WAYS] = { 0, GRADIENT_BYTES,
 				      fake_transport->maps ? GRADIENT_BYTES : 0 };
 
-	for (enum way way = IN_PLACE; way < WAYS; way++) {
+	for (enum copy_way way = IN_PLACE; way < WAYS; way++) {
 		servers_begin(serve_one);
 		if (way == FROM_REGISTERED)
 			CU_ASSERT_EQUAL(muster_register(client_handle, own, sizeof(own)), 0);

@@ -5,7 +5,7 @@
  * lines; check_history.py proves from the logs of all workers that every version is what PROTOCOL 5
  * says over its set, and that every ticket got one verdict.
  *
- *   crowd LOG ELEMS [key=value ...]
+ *   test_worker LOG ELEMS [key=value ...]
  *   type result_type f32|bf16|f16   owner servers|workers   rounds N   sleep_us N   sum 0|1
  *   weights 0|1 (vary with the ticket)   keep N (every N-th push keeps)   abandon N
  *   finish 1 (finish the job after the rounds instead of leaving)   start 0|1 (offer a state)
@@ -37,7 +37,7 @@
 
 #define PATIENCE_MS 10000
 
-struct crowd {
+struct logged_worker {
 	struct history *log;
 	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
 	uint64_t tensors;
@@ -71,23 +71,23 @@ static void fill(float *out, uint64_t elems, uint32_t rank, uint32_t incarnation
 		out[i] = ((float)(mix(seed + (uint32_t)i) >> 8) - 8388608.0f) / 8388608.0f;
 }
 
-static int failed(const struct crowd *c, const char *call, int rc)
+static int failed(const struct logged_worker *c, const char *call, int rc)
 {
 	history_error(c->log, call, rc);
-	fprintf(stderr, "crowd: %s: %s\n", call, muster_error(c->m));
+	fprintf(stderr, "test_worker: %s: %s\n", call, muster_error(c->m));
 	return rc;
 }
 
 /* Nothing is lost: what was waited for may still come. */
-static bool may_wait_on(const struct crowd *c, const char *call, int rc)
+static bool may_wait_on(const struct logged_worker *c, const char *call, int rc)
 {
 	if (rc == -ETIMEDOUT)
-		fprintf(stderr, "crowd: %s: %s\n", call, muster_error(c->m));
+		fprintf(stderr, "test_worker: %s: %s\n", call, muster_error(c->m));
 	return rc == -ETIMEDOUT || rc == -EINTR;
 }
 
 /* Every outcome that is due. Return: 0, 1 finished, or what failed. */
-static int take_outcomes(const struct crowd *c, struct muster_outcome *out)
+static int take_outcomes(const struct logged_worker *c, struct muster_outcome *out)
 {
 	int rc;
 
@@ -104,7 +104,7 @@ static int take_outcomes(const struct crowd *c, struct muster_outcome *out)
 	return 0;
 }
 
-static int push_ranges(const struct crowd *c)
+static int push_ranges(const struct logged_worker *c)
 {
 	uint64_t step = (c->elems + c->ranges - 1) / c->ranges;
 
@@ -119,7 +119,7 @@ static int push_ranges(const struct crowd *c)
 }
 
 /* The data of the ticket; one that is to be spoilt has NaN, or what no f16 holds, near its end. */
-static void compute(const struct crowd *c, uint64_t ticket)
+static void compute(const struct logged_worker *c, uint64_t ticket)
 {
 	const struct muster_job *job = muster_job(c->m);
 
@@ -131,16 +131,16 @@ static void compute(const struct crowd *c, uint64_t ticket)
 }
 
 /* The library has refused the data: nothing has been pushed, and this worker goes on. */
-static int refused(struct crowd *c, uint64_t expect)
+static int refused(struct logged_worker *c, uint64_t expect)
 {
-	fprintf(stderr, "crowd: refused: %s\n", muster_error(c->m));
+	fprintf(stderr, "test_worker: refused: %s\n", muster_error(c->m));
 	history_void(c->log, expect);
 	c->nan = 0;
 	return 0;
 }
 
 /* Return: 1 pushed; 0 not, but what is next may be; or what failed. */
-static int push(struct crowd *c, uint64_t tag, uint64_t expect)
+static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 {
 	const struct muster_job *job = muster_job(c->m);
 	struct muster_contribution say = {
@@ -175,7 +175,7 @@ static int push(struct crowd *c, uint64_t tag, uint64_t expect)
 	return ticket == expect || ticket == 0 ? 1 : failed(c, "ticket", -EPROTO);
 }
 
-static int round_of(struct crowd *c, uint64_t *next_ticket, struct muster_outcome *out)
+static int round_of(struct logged_worker *c, uint64_t *next_ticket, struct muster_outcome *out)
 {
 	if (c->sleep_us > 0)
 		usleep((useconds_t)c->sleep_us);
@@ -198,7 +198,7 @@ static int round_of(struct crowd *c, uint64_t *next_ticket, struct muster_outcom
 }
 
 /* The state that it offers; one that is refused is offered again, as it should be. */
-static int start(struct crowd *c, struct muster_outcome *out)
+static int start(struct logged_worker *c, struct muster_outcome *out)
 {
 	fill(c->values, c->elems, 999, 0, 0);
 	if (c->start_nan)
@@ -212,18 +212,18 @@ static int start(struct crowd *c, struct muster_outcome *out)
 	} while (may_wait_on(c, "start", rc));
 	if (rc != -EDOM || !c->start_nan)
 		return rc;
-	fprintf(stderr, "crowd: refused: %s\n", muster_error(c->m));
+	fprintf(stderr, "test_worker: refused: %s\n", muster_error(c->m));
 	c->start_nan = false;
 	return start(c, out);
 }
 
-static bool goes_on(const struct crowd *c, uint64_t rounds)
+static bool goes_on(const struct logged_worker *c, uint64_t rounds)
 {
 	return (c->rounds == 0 || rounds < c->rounds) &&
 	       (c->until == NULL || access(c->until, F_OK) != 0);
 }
 
-static int work(struct crowd *c)
+static int work(struct logged_worker *c)
 {
 	struct muster_outcome out = MUSTER_OUTCOME;
 	uint64_t ticket = 1;
@@ -254,7 +254,7 @@ static enum muster_type type_of(const char *name)
 }
 
 /* "key=value", or "RANK:key=value" for one rank. */
-static void set(struct crowd *c, const char *text)
+static void set(struct logged_worker *c, const char *text)
 {
 	const char *colon = strchr(text, ':');
 	const char *rank = getenv("MUSTER_RANK");
@@ -320,7 +320,7 @@ static void scale(struct muster_tensor *tensor, uint64_t number)
 }
 
 /* Tensors as long as each other, but for what is left over. */
-static struct muster_tensor *tensors_of(const struct crowd *c)
+static struct muster_tensor *tensors_of(const struct logged_worker *c)
 {
 	struct muster_tensor *table = calloc(c->tensors, sizeof(*table) + NAME_LEN);
 	char *name = (char *)(table + c->tensors);
@@ -337,7 +337,7 @@ static struct muster_tensor *tensors_of(const struct crowd *c)
 }
 
 /* Tries for a while, where the rank may still be another session's. */
-static int open_job(struct crowd *c)
+static int open_job(struct logged_worker *c)
 {
 	struct muster_tensor *table = tensors_of(c);
 	struct muster_options opt = MUSTER_OPTIONS;
@@ -361,10 +361,10 @@ static int open_job(struct crowd *c)
 
 int main(int argc, char **argv)
 {
-	struct crowd c = { .start = true };
+	struct logged_worker c = { .start = true };
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: crowd LOG ELEMS [key=value ...]\n");
+		fprintf(stderr, "usage: test_worker LOG ELEMS [key=value ...]\n");
 		return 2;
 	}
 	c.elems = strtoull(argv[2], NULL, 10);
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
 	if (c.again)
 		c.mute = c.die = c.stop = 0;
 	if (rc != 0) {
-		fprintf(stderr, "crowd: open: %s\n", muster_error(NULL));
+		fprintf(stderr, "test_worker: open: %s\n", muster_error(NULL));
 		return 1;
 	}
 	const struct muster_job *job = muster_job(c.m);
