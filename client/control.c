@@ -13,8 +13,8 @@
 
 #include "common/base/clock.h"
 
-/* The longest that a lead says to a worker is a welcome to as many servers as there may be, with as
- * many fates: less than 16 KiB. More is rubbish. */
+/* The longest that a leader says to a worker is a welcome to as many servers as there may be, with
+ * as many fates: less than 16 KiB. More is rubbish. */
 #define IN_BYTES (20u << 10)
 /* Two pieces of a start state, and always room beside them for what is small. */
 #define SMALL_BYTES 4096u

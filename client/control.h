@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control connection to the lead: frames out, frames in, and heartbeats. A step function,
+ * The control connection to the leader: frames out, frames in, and heartbeats. A step function,
  * which during joining the user's thread calls, and from the welcome on the heartbeat's thread.
  *
  * Any thread may send, look and step: a mutex makes the stream one thread's at a time. The data
@@ -38,8 +38,8 @@ struct mst_told {
 	struct mst_welcome welcome;
 };
 
-/* The error that a session ends with, of what the lead calls it: an errno, and none that would read
- * as "nothing is lost, call again". */
+/* The error that a session ends with, of what the leader calls it: an errno, and none that would
+ * read as "nothing is lost, call again". */
 int mst_control_ending(int code);
 
 /* 0 or -ENOMEM. */

@@ -100,7 +100,7 @@ static const struct mst_part *deserter(const struct mst_end_cause *e)
  * this worker has waited for it, then the leader itself stands still, and the server has left the
  * job because of that. This is not so for a link that has a reason of its own: it may have broken
  * at this end alone. */
-static bool lead_is_silent(const struct mst_end_cause *e, int error)
+static bool leader_is_silent(const struct mst_end_cause *e, int error)
 {
 	const struct mst_part *p = deserter(e);
 
@@ -108,7 +108,7 @@ static bool lead_is_silent(const struct mst_end_cause *e, int error)
 	       p->link->why[0] == '\0';
 }
 
-static int blame_lead(const struct mst_end_cause *e, int error)
+static int blame_leader(const struct mst_end_cause *e, int error)
 {
 	char name[MST_LINKS_NAME_LEN];
 
@@ -131,13 +131,13 @@ int mst_end_cause_tell(const struct mst_end_cause *e)
 		(void)mst_control_step(e->session->control, mst_now_ns());
 		mst_control_look(e->session->control, &e->session->told);
 	}
-	bool lead = e->session->told.error != 0 && !link_knows_better(e);
-	int error = lead ? e->session->told.error : e->worker->error;
-	const char *said = lead ? e->session->told.reason : reason_of(e, error);
-	const char *own = lead ? own_reason(e) : "";
+	bool leader = e->session->told.error != 0 && !link_knows_better(e);
+	int error = leader ? e->session->told.error : e->worker->error;
+	const char *said = leader ? e->session->told.reason : reason_of(e, error);
+	const char *own = leader ? own_reason(e) : "";
 
-	if (!lead && lead_is_silent(e, error))
-		return blame_lead(e, error);
+	if (!leader && leader_is_silent(e, error))
+		return blame_leader(e, error);
 	(void)whose(e, of);
 	if (own[0] != '\0')
 		return mst_client_fail(e->failure, error,
@@ -145,5 +145,5 @@ int mst_end_cause_tell(const struct mst_end_cause *e)
 				       e->session->job.rank, e->session->job.name, said, of, own);
 	return mst_client_fail(e->failure, error, "rank %" PRIu32 " in job \"%s\": %s%s",
 			       e->session->job.rank, e->session->job.name,
-			       lead || !names_server(e, error) ? "" : of, said);
+			       leader || !names_server(e, error) ? "" : of, said);
 }

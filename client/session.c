@@ -43,7 +43,7 @@ static const char *whose_address(const struct mst_settings *settings, char *out,
 }
 
 /* Tries until the deadline, because the server may be started later than its workers. */
-static int find_lead(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
+static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
 {
 	const char *server = s->settings->server;
 	uint64_t left = mst_left_ns(deadline_ns);
@@ -105,7 +105,7 @@ static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
 static int open_control(struct mst_client_session *s, uint64_t deadline_ns)
 {
 	struct mst_stream *stream;
-	int rc = find_lead(s, deadline_ns, &stream);
+	int rc = find_leader(s, deadline_ns, &stream);
 
 	return rc == 0 ? use_stream(s, stream) : rc;
 }

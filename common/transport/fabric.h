@@ -4,8 +4,8 @@
  *
  * A row of MST_FABRIC_ROWS is an option of musterd, and belongs to a field of struct
  * mst_fabric_options. What a worker's host has to say for itself is also a variable of its
- * environment (fabric.c names it). What both ends of every link must agree on travels from the lead
- * to workers and followers as struct mst_path. A new option is a row, a field and a line in
+ * environment (fabric.c names it). What both ends of every link must agree on travels from the
+ * leader to workers and followers as struct mst_path. A new option is a row, a field and a line in
  * fabric.c, and the network that reads the field of struct mst_fabric.
  */
 #ifndef MST_TRANSPORT_FABRIC_H

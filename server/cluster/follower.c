@@ -291,7 +291,7 @@ int mst_follower_make(const struct mst_server_cfg *cfg, struct mst_net *net,
 					     .buffers = a->buffers,
 					     .lease_ns = cfg->ledger.lease_ns,
 					     .server_lease_ns = cfg->server_lease_ns,
-					     .address = cfg->lead };
+					     .address = cfg->leader };
 
 	return mst_follower_new(&follower, out);
 }

@@ -47,8 +47,8 @@ static void claim_all(const struct mst_server_cfg *cfg, struct mst_budget *out)
 	with.net.published_bytes = mst_server_published(cfg);
 	claim(&with, NULL, true, &out->all);
 	add(&out->all, &out->worker, out->workers);
-	claim(cfg, &lanes, !a->member, &server_link);
-	add(&out->all, &server_link, a->member ? 1 : cfg->peers);
+	claim(cfg, &lanes, !a->follower, &server_link);
+	add(&out->all, &server_link, a->follower ? 1 : cfg->peers);
 }
 
 /* What the control side allocates for each worker: its sessions, its connection and one that may
@@ -64,7 +64,7 @@ static uint64_t control_bytes(const struct mst_server_cfg *cfg)
 	uint64_t worker = 2 * sizeof(struct mst_conn) + MST_CONN_BYTES +
 			  2 * sizeof(struct mst_status_rank);
 
-	return sessions + mst_requests_bytes(&requests) + (a->member ? 0 : a->workers * worker);
+	return sessions + mst_requests_bytes(&requests) + (a->follower ? 0 : a->workers * worker);
 }
 
 /* What this server allocates besides the memory of each worker. */
@@ -73,7 +73,7 @@ static uint64_t own_bytes(const struct mst_server_cfg *cfg)
 	const struct mst_aggregator_cfg *a = &cfg->aggregator;
 
 	return mst_server_bytes(cfg) + control_bytes(cfg) +
-	       mst_peers_bytes(a->member ? 1 : cfg->peers, mst_peer_window(a->workers, a->slots));
+	       mst_peers_bytes(a->follower ? 1 : cfg->peers, mst_peer_window(a->workers, a->slots));
 }
 
 void mst_budget_of(const struct mst_server_cfg *cfg, struct mst_budget *out)
@@ -92,7 +92,7 @@ void mst_budget_of(const struct mst_server_cfg *cfg, struct mst_budget *out)
 					     .net = &cfg->net,
 					     .workers = cfg->aggregator.workers,
 					     .peers = cfg->peers,
-					     .member = cfg->aggregator.member };
+					     .follower = cfg->aggregator.follower };
 	mst_descriptors_of(&files, &out->files);
 }
 

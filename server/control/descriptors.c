@@ -24,11 +24,11 @@ static uint32_t claim(const struct mst_descriptors_cfg *cfg, const struct mst_la
 void mst_descriptors_of(const struct mst_descriptors_cfg *cfg, struct mst_descriptors *out)
 {
 	uint32_t link = claim(cfg, &cfg->net->lanes);
-	uint32_t connection = cfg->member ? 0 : 1;
+	uint32_t connection = cfg->follower ? 0 : 1;
 
 	*out = (struct mst_descriptors){ .workers = cfg->workers, .worker = link + connection };
 	out->own = claim(cfg, NULL) + (uint64_t)cfg->peers * (link + connection) + FRONTEND_OWN;
-	out->own += cfg->member ? 1 : MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS;
+	out->own += cfg->follower ? 1 : MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS;
 }
 
 int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len)

@@ -11,7 +11,7 @@ struct mst_descriptors_cfg {
 	const struct mst_net_cfg *net; /* with its lanes */
 	uint32_t workers;
 	uint32_t peers; /* links with other servers */
-	bool member;    /* a follower, which has no control port */
+	bool follower;  /* a follower, which has no control port */
 };
 
 struct mst_descriptors {

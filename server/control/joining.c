@@ -309,8 +309,7 @@ static void fill_servers(const struct mst_joining *j, const struct mst_pending *
 	w->server_count = mst_job_servers(j->job);
 	for (uint32_t i = 0; i < w->server_count; i++) {
 		struct mst_welcome_server *row = &w->server[i];
-		memcpy(row->address,
-		       i == 0 ? listener->address : j->leading->server_member[i].listener,
+		memcpy(row->address, i == 0 ? listener->address : j->leading->follower[i].listener,
 		       sizeof(row->address));
 		memcpy(row->token, p->token, sizeof(row->token));
 		mst_job_part(j->job, i, &row->first, &row->count);
@@ -440,7 +439,7 @@ static void answer(struct mst_joining *j, const struct mst_link_request *request
 	const struct mst_lane_layout *layout = &j->job->plan.layout;
 	struct mst_pending *p = mst_sessions_by_token(j->sessions, request->token,
 						      MST_PENDING_EXPECTED);
-	uint32_t server = mst_leading_server_member_of(j->leading, request->token);
+	uint32_t server = mst_leading_follower_of(j->leading, request->token);
 	struct mst_lanes workers = mst_plan_lanes(layout);
 	struct mst_lanes servers = mst_peer_lanes(
 		mst_peer_window(j->job->o->workers, layout->slots));

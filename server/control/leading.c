@@ -53,10 +53,10 @@ static void send_all(struct mst_leading *l, const struct mst_message *msg)
 		mst_leading_send(l, i, msg);
 }
 
-/* ---- members ---- */
+/* ---- followers ---- */
 
-static int server_member_for(const struct mst_leading *l, const struct mst_serve *serve,
-			     uint32_t *server, char *why, size_t len)
+static int follower_place_for(const struct mst_leading *l, const struct mst_serve *serve,
+			      uint32_t *server, char *why, size_t len)
 {
 	const struct mst_job *j = l->job;
 
@@ -77,7 +77,7 @@ static int server_member_for(const struct mst_leading *l, const struct mst_serve
 		return -EINVAL;
 	}
 	for (uint32_t i = 1; i < servers(l); i++) {
-		if (l->server_member[i].state == MST_SERVER_MEMBER_AWAITED) {
+		if (l->follower[i].state == MST_FOLLOWER_PLACE_AWAITED) {
 			*server = i;
 			return 0;
 		}
@@ -90,7 +90,7 @@ static int server_member_for(const struct mst_leading *l, const struct mst_serve
 
 static void offer_link(struct mst_leading *l, uint32_t server, uint8_t token[MST_TOKEN_LEN])
 {
-	struct mst_server_member *s = &l->server_member[server];
+	struct mst_follower_place *s = &l->follower[server];
 
 	s->offers++;
 	s->token_is_unused = mst_rand_secret(s->token, sizeof(s->token)) == 0;
@@ -100,9 +100,9 @@ static void offer_link(struct mst_leading *l, uint32_t server, uint8_t token[MST
 static void appoint(struct mst_leading *l, uint32_t server)
 {
 	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_APPOINT);
-	struct mst_server_member *s = &l->server_member[server];
+	struct mst_follower_place *s = &l->follower[server];
 
-	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_APPOINT))
+	if (!mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_APPOINT))
 		return;
 	mst_job_appoint(l->job, server, &m->appoint);
 	memcpy(m->appoint.address, l->job->listener->address, sizeof(m->appoint.address));
@@ -122,7 +122,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 {
 	char why[MST_REASON_LEN];
 	uint32_t server;
-	int rc = server_member_for(l, serve, &server, why, sizeof(why));
+	int rc = follower_place_for(l, serve, &server, why, sizeof(why));
 
 	if (rc != 0) {
 		mst_complain(&l->front->complaints, MST_COMPLAINT_REFUSED, "%s refused: %s",
@@ -130,9 +130,9 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 		mst_frontend_error(l->front, c, rc, why, now_ns);
 		return true;
 	}
-	struct mst_server_member *s = &l->server_member[server];
-	*s = (struct mst_server_member){ .heard_ns = mst_hearing_now(l->hearing) };
-	(void)mst_server_member_enter(&s->state, MST_SERVER_MEMBER_JOIN);
+	struct mst_follower_place *s = &l->follower[server];
+	*s = (struct mst_follower_place){ .heard_ns = mst_hearing_now(l->hearing) };
+	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_JOIN);
 	memcpy(s->peer, c->peer, sizeof(s->peer));
 	c->role = MST_CONN_SERVER;
 	c->server = server;
@@ -147,7 +147,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 bool mst_leading_is_ready(const struct mst_leading *l)
 {
 	for (uint32_t i = 1; i < servers(l); i++) {
-		if (l->server_member[i].state != MST_SERVER_MEMBER_READY)
+		if (l->follower[i].state != MST_FOLLOWER_PLACE_READY)
 			return false;
 	}
 	return true;
@@ -195,7 +195,7 @@ void mst_leading_fill_beat(struct mst_leading *l, struct mst_beat *out)
 	out->count = servers(l);
 	out->server[0].passes = mst_job_passes(l->job);
 	for (uint32_t i = 1; i < out->count; i++)
-		out->server[i].passes = l->server_member[i].passes;
+		out->server[i].passes = l->follower[i].passes;
 }
 
 /* ---- losing them ---- */
@@ -203,16 +203,16 @@ void mst_leading_fill_beat(struct mst_leading *l, struct mst_beat *out)
 static void lose(struct mst_leading *l, uint32_t server, const char *what)
 {
 	struct mst_request request = { .kind = MST_REQ_PEER_GONE };
-	struct mst_server_member *s = &l->server_member[server];
+	struct mst_follower_place *s = &l->follower[server];
 	char why[MST_REASON_LEN];
 
-	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_LOSE))
+	if (!mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_LOSE))
 		return;
 	snprintf(why, sizeof(why), "server %" PRIu32 " of %" PRIu32 " (%s) %.420s", server,
 		 servers(l), s->peer, what);
 	mst_warn("%s", why);
-	if (s->state == MST_SERVER_MEMBER_AWAITED) {
-		*s = (struct mst_server_member){ 0 };
+	if (s->state == MST_FOLLOWER_PLACE_AWAITED) {
+		*s = (struct mst_follower_place){ 0 };
 		return;
 	}
 	snprintf(l->job->server_loss, sizeof(l->job->server_loss), "%s", why);
@@ -223,8 +223,7 @@ static void lose(struct mst_leading *l, uint32_t server, const char *what)
 void mst_leading_lost(struct mst_leading *l, uint32_t server, const char *what)
 {
 	if (mst_job_is_over(l->job))
-		(void)mst_server_member_enter(&l->server_member[server].state,
-					      MST_SERVER_MEMBER_PART);
+		(void)mst_follower_place_enter(&l->follower[server].state, MST_FOLLOWER_PLACE_PART);
 	else
 		lose(l, server, what);
 }
@@ -252,10 +251,10 @@ static void send_away(struct mst_leading *l, uint32_t server, uint64_t now_ns)
 void mst_leading_gone(struct mst_leading *l, const struct mst_notice *notice, uint64_t now_ns)
 {
 	uint32_t server = notice->peer.server;
-	struct mst_server_member *s = &l->server_member[server];
+	struct mst_follower_place *s = &l->follower[server];
 	char *loss = l->job->server_loss;
 
-	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_LOSE))
+	if (!mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_LOSE))
 		return;
 	int named = snprintf(loss, sizeof(l->job->server_loss),
 			     "server %" PRIu32 " of %" PRIu32 " (%s) ", server, servers(l),
@@ -309,9 +308,9 @@ static void relink(struct mst_leading *l, uint32_t server)
 void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notice)
 {
 	uint32_t server = notice->peer.server;
-	const struct mst_server_member *s = &l->server_member[server];
+	const struct mst_follower_place *s = &l->follower[server];
 
-	if (s->state == MST_SERVER_MEMBER_GONE || mst_job_is_over(l->job) ||
+	if (s->state == MST_FOLLOWER_PLACE_GONE || mst_job_is_over(l->job) ||
 	    notice->peer.number != s->offers)
 		return;
 	mst_warn("the link with server %" PRIu32 " is lost; trying for %.3g s to make it anew",
@@ -319,10 +318,10 @@ void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notic
 	relink(l, server);
 }
 
-uint32_t mst_leading_server_member_of(const struct mst_leading *l, const uint8_t *token)
+uint32_t mst_leading_follower_of(const struct mst_leading *l, const uint8_t *token)
 {
 	for (uint32_t i = 1; i < servers(l); i++) {
-		const struct mst_server_member *s = &l->server_member[i];
+		const struct mst_follower_place *s = &l->follower[i];
 		if (s->token_is_unused && memcmp(s->token, token, sizeof(s->token)) == 0)
 			return i;
 	}
@@ -331,13 +330,13 @@ uint32_t mst_leading_server_member_of(const struct mst_leading *l, const uint8_t
 
 void mst_leading_link_begins(struct mst_leading *l, uint32_t server)
 {
-	mst_server_member_link_begins(&l->server_member[server]);
+	mst_follower_place_link_begins(&l->follower[server]);
 }
 
 uint32_t mst_leading_link_made(struct mst_leading *l, const uint8_t *token)
 {
 	for (uint32_t i = 1; i < servers(l); i++) {
-		if (mst_server_member_link_made(&l->server_member[i], token))
+		if (mst_follower_place_link_made(&l->follower[i], token))
 			return i;
 	}
 	return 0;
@@ -346,9 +345,9 @@ uint32_t mst_leading_link_made(struct mst_leading *l, const uint8_t *token)
 void mst_leading_let_in(struct mst_leading *l, uint32_t server, struct mst_link *link)
 {
 	struct mst_request request = { .kind = MST_REQ_PEER_LINKED };
-	struct mst_server_member *s = &l->server_member[server];
+	struct mst_follower_place *s = &l->follower[server];
 
-	if (!mst_server_member_enter(&s->state, MST_SERVER_MEMBER_LINK)) {
+	if (!mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_LINK)) {
 		link->ops->link_free(link);
 		return;
 	}
@@ -365,18 +364,18 @@ void mst_leading_let_in(struct mst_leading *l, uint32_t server, struct mst_link 
 static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listener, uint64_t now_ns)
 {
 	const struct mst_transport *of = mst_transport_of(listener);
-	struct mst_server_member *s = &l->server_member[c->server];
+	struct mst_follower_place *s = &l->follower[c->server];
 	uint64_t first, count;
 
 	if (s->linking)
 		return false; /* later: the follower says so because of that link */
-	if (s->state != MST_SERVER_MEMBER_LINKED)
+	if (s->state != MST_FOLLOWER_PLACE_LINKED)
 		return mst_leading_broken(
 			l, c, "broke the protocol: ready without a link, or twice", now_ns);
 	if (of == NULL || strcmp(of->scheme, l->job->transport->scheme) != 0)
 		return mst_leading_broken(
 			l, c, "broke the protocol: a listener for another transport", now_ns);
-	(void)mst_server_member_enter(&s->state, MST_SERVER_MEMBER_SERVE);
+	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_SERVE);
 	memcpy(s->listener, listener, sizeof(s->listener));
 	mst_job_part(l->job, c->server, &first, &count);
 	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.100s",
@@ -402,11 +401,11 @@ static void gives_up(struct mst_leading *l, struct mst_conn *c, const char *why,
 
 /* Workers wait for the follower's data thread. So a follower whose data thread stands still counts
  * as silent, although its control thread sends heartbeats. */
-static void beats(struct mst_leading *l, struct mst_server_member *s, const struct mst_beat *beat)
+static void beats(struct mst_leading *l, struct mst_follower_place *s, const struct mst_beat *beat)
 {
 	uint64_t passes = beat->count > 0 ? beat->server[0].passes : 0;
 
-	if (passes != s->passes || s->state != MST_SERVER_MEMBER_READY)
+	if (passes != s->passes || s->state != MST_FOLLOWER_PLACE_READY)
 		s->heard_ns = mst_hearing_now(l->hearing);
 	s->passes = passes;
 }
@@ -414,7 +413,7 @@ static void beats(struct mst_leading *l, struct mst_server_member *s, const stru
 bool mst_leading_message(struct mst_leading *l, struct mst_conn *c, const struct mst_message *msg,
 			 uint64_t now_ns, struct mst_pending **expected)
 {
-	struct mst_server_member *s = &l->server_member[c->server];
+	struct mst_follower_place *s = &l->follower[c->server];
 
 	if (msg->kind == MST_MSG_BEAT) {
 		beats(l, s, &msg->beat);
@@ -424,9 +423,9 @@ bool mst_leading_message(struct mst_leading *l, struct mst_conn *c, const struct
 		gives_up(l, c, msg->error.reason, now_ns);
 		return true;
 	}
-	if (s->state != MST_SERVER_MEMBER_READY)
+	if (s->state != MST_FOLLOWER_PLACE_READY)
 		s->heard_ns = mst_hearing_now(l->hearing);
-	if (s->state == MST_SERVER_MEMBER_JOINED)
+	if (s->state == MST_FOLLOWER_PLACE_JOINED)
 		return mst_leading_broken(
 			l, c, "broke the protocol: a server's message before it is appointed",
 			now_ns);
@@ -470,8 +469,8 @@ bool mst_leading_servers_go_on(const struct mst_leading *l)
 	uint64_t most_ns = l->job->o->lease_ns / SILENT_SHARE;
 
 	for (uint32_t i = 1; i < servers(l); i++) {
-		const struct mst_server_member *s = &l->server_member[i];
-		if (s->state == MST_SERVER_MEMBER_READY &&
+		const struct mst_follower_place *s = &l->follower[i];
+		if (s->state == MST_FOLLOWER_PLACE_READY &&
 		    mst_hearing_since(l->hearing, s->heard_ns) >= most_ns)
 			return false;
 	}
@@ -484,9 +483,9 @@ static void judge_silence(struct mst_leading *l, uint64_t now_ns)
 	char what[96];
 
 	for (uint32_t i = 1; i < servers(l); i++) {
-		const struct mst_server_member *s = &l->server_member[i];
+		const struct mst_follower_place *s = &l->follower[i];
 		const struct mst_conn *c = mst_leading_conn(l, i);
-		if (s->state != MST_SERVER_MEMBER_READY || c == NULL ||
+		if (s->state != MST_FOLLOWER_PLACE_READY || c == NULL ||
 		    !mst_hearing_is_silent(l->hearing, c, s->heard_ns, lease_ns))
 			continue;
 		snprintf(what, sizeof(what),
@@ -515,7 +514,7 @@ static bool nobody_came(const struct mst_leading *l, char *why, size_t len)
 	if (l->gathered)
 		return false;
 	for (uint32_t i = 1; i < servers(l); i++)
-		count += l->server_member[i].state == MST_SERVER_MEMBER_READY;
+		count += l->follower[i].state == MST_FOLLOWER_PLACE_READY;
 	snprintf(why, len,
 		 "only %" PRIu32 " of %" PRIu32 " servers were there within %.3g s "
 		 "(--join-timeout): start the others with musterd --join %s",

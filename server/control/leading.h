@@ -10,9 +10,9 @@
 #ifndef MST_SERVER_CONTROL_LEADING_H
 #define MST_SERVER_CONTROL_LEADING_H
 
+#include "server/control/follower_place.h"
 #include "server/control/hearing.h"
 #include "server/control/job.h"
-#include "server/control/server_member.h"
 #include "server/control/sessions.h"
 
 struct mst_leading {
@@ -21,7 +21,7 @@ struct mst_leading {
 	struct mst_sessions *sessions;
 	struct mst_hearing *hearing;
 
-	struct mst_server_member server_member[MST_SERVERS_MAX]; /* from 1 on */
+	struct mst_follower_place follower[MST_SERVERS_MAX]; /* from 1 on */
 	uint64_t beat_ns;    /* when followers get the next heartbeat */
 	uint64_t step_ns;    /* time of the last step; 0: there was none */
 	uint64_t join_until; /* the job fails then if workers or followers are missing */
@@ -70,7 +70,7 @@ bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns);
 /* ---- server links ---- */
 
 /* The follower that has been offered this token and has not used it; 0: none. */
-uint32_t mst_leading_server_member_of(const struct mst_leading *l, const uint8_t *token);
+uint32_t mst_leading_follower_of(const struct mst_leading *l, const uint8_t *token);
 /* The follower has used its token: its link is being made. */
 void mst_leading_link_begins(struct mst_leading *l, uint32_t server);
 /* The link of @token has been made, or could not be.

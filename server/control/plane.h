@@ -13,7 +13,7 @@
  *   job                   the figures, the state, the data side
  *   sessions              of workers, from admission until the data side lets go
  *   hearing               when connections were read, and which peers are silent
- *   server_member         what the leader knows of one follower
+ *   follower_place         what the leader knows of one follower
  *   leading, following    what a leader does with followers; a follower with its leader
  *   joining               from hello to link
  *   workers               messages from and to workers

@@ -40,18 +40,18 @@ void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches
 
 static enum mst_server_state state_of(const struct mst_reporting *r, uint32_t server)
 {
-	static const enum mst_server_state states[MST_SERVER_MEMBER_STATES] = {
-		[MST_SERVER_MEMBER_AWAITED] = MST_SERVER_AWAITED,
-		[MST_SERVER_MEMBER_JOINED] = MST_SERVER_JOINED,
-		[MST_SERVER_MEMBER_APPOINTED] = MST_SERVER_JOINED,
-		[MST_SERVER_MEMBER_LINKED] = MST_SERVER_JOINED,
-		[MST_SERVER_MEMBER_READY] = MST_SERVER_READY,
-		[MST_SERVER_MEMBER_GONE] = MST_SERVER_GONE,
+	static const enum mst_server_state states[MST_FOLLOWER_PLACE_STATES] = {
+		[MST_FOLLOWER_PLACE_AWAITED] = MST_SERVER_AWAITED,
+		[MST_FOLLOWER_PLACE_JOINED] = MST_SERVER_JOINED,
+		[MST_FOLLOWER_PLACE_APPOINTED] = MST_SERVER_JOINED,
+		[MST_FOLLOWER_PLACE_LINKED] = MST_SERVER_JOINED,
+		[MST_FOLLOWER_PLACE_READY] = MST_SERVER_READY,
+		[MST_FOLLOWER_PLACE_GONE] = MST_SERVER_GONE,
 	};
 
 	if (server == 0)
 		return r->job->listener != NULL ? MST_SERVER_READY : MST_SERVER_JOINED;
-	return states[r->leading->server_member[server].state];
+	return states[r->leading->follower[server].state];
 }
 
 static void fill_server(const struct mst_reporting *r, uint32_t server,
@@ -63,7 +63,7 @@ static void fill_server(const struct mst_reporting *r, uint32_t server,
 	if (r->job->plan.vector.elems != 0)
 		mst_job_part(r->job, server, &out->first, &out->count);
 	if (server > 0)
-		listener = r->leading->server_member[server].listener;
+		listener = r->leading->follower[server].listener;
 	snprintf(out->listener, sizeof(out->listener), "%s", listener);
 	out->state = state_of(r, server);
 }

@@ -34,7 +34,7 @@ static void pass_to(struct mst_leading *l, uint32_t server, const struct mst_sta
 		.data = (const char *)piece->data + (from - piece->offset),
 	};
 	mst_leading_send(l, server, m);
-	l->server_member[server].states_sent += to == end;
+	l->follower[server].states_sent += to == end;
 }
 
 void mst_start_state_pass(struct mst_leading *l, const struct mst_state_piece *piece)
@@ -71,7 +71,7 @@ void mst_start_state_step(struct mst_leading *l)
 	if (!l->passes_state)
 		return;
 	for (uint32_t i = 1; i < mst_job_servers(l->job); i++) {
-		if (l->server_member[i].states_done != l->server_member[i].states_sent)
+		if (l->follower[i].states_done != l->follower[i].states_sent)
 			return;
 	}
 	if (mst_requests_event(&l->job->requests, &ev))

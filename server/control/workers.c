@@ -248,7 +248,7 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 		snprintf(elsewhere, sizeof(elsewhere),
 			 "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
 			 loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
-			 mst_job_servers(w->job), w->leading->server_member[server].peer,
+			 mst_job_servers(w->job), w->leading->follower[server].peer,
 			 loss.why == MST_EVICT_LOST ? " is lost" : "");
 		loss.link = elsewhere;
 	}

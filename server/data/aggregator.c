@@ -234,7 +234,7 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 		};
 	session->link->user = session;
 	a->session[session->who.rank] = session;
-	if (a->finished.state != MST_SESSION_RUNNING && !a->cfg.member)
+	if (a->finished.state != MST_SESSION_RUNNING && !a->cfg.follower)
 		tell_session(a, session, &a->finished);
 }
 
@@ -300,7 +300,7 @@ static int read_ask(struct mst_aggregator *a, struct mst_session *session)
 	struct mst_ledger_event ev = { .kind = MST_EV_ASK };
 	struct mst_lane_lone_ask lone;
 
-	if (a->cfg.member || !asks_once(session))
+	if (a->cfg.follower || !asks_once(session))
 		return -EPROTO;
 	memcpy(&lone, (const char *)session->link->inbound + a->cfg.layout.up_ask, sizeof(lone));
 	ev.ask = lone.ask;
@@ -475,7 +475,7 @@ static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 	a->finished.error = mst_finish_error(d->finish.why);
 	a->finished.version = d->finish.version;
 	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
-		if (a->session[rank] != NULL && !a->cfg.member)
+		if (a->session[rank] != NULL && !a->cfg.follower)
 			tell_session(a, a->session[rank], &a->finished);
 	}
 	mst_task_apply_none(a);

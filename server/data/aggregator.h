@@ -24,9 +24,9 @@
 
 struct mst_aggregator_cfg {
 	uint32_t index; /* among those of the job, as the ledger counts them */
-	/* Of a server that is not the lead: verdicts, hints, records and the end of the job are
+	/* Of a server that is not the leader: verdicts, hints, records and the end of the job are
 	 * for the lead to tell, and asks come to it alone. */
-	bool member;
+	bool follower;
 	uint32_t shards; /* 1 .. MST_SHARDS_MAX */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
@@ -82,7 +82,8 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 struct mst_session *mst_aggregator_session(const struct mst_aggregator *a, uint32_t rank);
 /* Something arrived on its link, or it was lost. */
 void mst_aggregator_arrived(struct mst_aggregator *a, const struct mst_net_event *ev);
-/* At a member: can this be executed now? Of a lead that keeps to the protocol everything can. */
+/* At a follower: can this be executed now? Of a leader that keeps to the protocol everything
+ * can. */
 bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_decision *d);
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Who decides for a data side: its own ledger (local.c); with several servers a leader, which tells
- * the others too, or at a member that leader, over a link (server/cluster). What arrives goes in as
- * an event, what is to be done comes out as an order; the loop in server.c is the same for all, and
- * so is the aggregator.
+ * the others too, or at a follower that leader, over a link (server/cluster). What arrives goes in
+ * as an event, what is to be done comes out as an order; the loop in server.c is the same for all,
+ * and so is the aggregator.
  *
  * All calls come from the data thread.
  */
@@ -20,7 +20,7 @@
 /* A decision, and the data that executing it needs. Valid until next() is called again. */
 struct mst_orders {
 	struct mst_decision decision;
-	const struct mst_record *record; /* COMMIT; RELEASE at the lead; else NULL */
+	const struct mst_record *record; /* COMMIT; RELEASE at the leader; else NULL */
 	const struct mst_rule *rule;
 };
 
@@ -42,7 +42,7 @@ struct mst_decider_ops {
 	bool (*reported)(struct mst_decider *d, struct mst_ledger_event *out, uint64_t now_ns);
 	/* The next order. False: none, or none that can be given now. */
 	bool (*next)(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns);
-	/* It cannot be: whoever decided it breaks the protocol. A member's alone. */
+	/* It cannot be: whoever decided it breaks the protocol. A follower's alone. */
 	void (*refuse)(struct mst_decider *d, uint64_t now_ns);
 	/* It has been executed. */
 	void (*done)(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns);

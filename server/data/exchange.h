@@ -53,11 +53,11 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
-	/* peer: the link with that server is lost, at a member that with the lead; it is to be made
-	 * anew. */
+	/* peer: the link with that server is lost, at a follower that with the leader; it is to be
+	 * made anew. */
 	MST_NOTE_PEER_LOST,
 	MST_NOTE_PEER_GONE,   /* peer: that server is lost for good; error: -EPROTO by its fault */
-	MST_NOTE_PEER_LINKED, /* a member: its link with the lead is up */
+	MST_NOTE_PEER_LINKED, /* a follower: its link with the leader is up */
 };
 
 struct mst_notice {
@@ -74,7 +74,7 @@ struct mst_notice {
 		} join;
 		struct {
 			enum mst_evict_why why;
-			uint32_t server; /* the member that reported it; 0: none did */
+			uint32_t server; /* the follower that reported it; 0: none did */
 		} evict;
 		struct mst_session *session;
 		struct {
@@ -86,7 +86,7 @@ struct mst_notice {
 		struct {
 			uint32_t server;
 			int error;
-			uint64_t number; /* LOST: of the offer, or at a member the dial */
+			uint64_t number; /* LOST: of the offer, or at a follower the dial */
 		} peer;
 	};
 };

@@ -41,7 +41,7 @@ struct mst_server {
 	uint64_t now_ns;
 	bool noted;
 	bool line_busy; /* something to be told to another server has to wait */
-	/* At a member: the start state is in its buffer. */
+	/* At a follower: the start state is in its buffer. */
 	_Atomic bool state_filled;
 	_Atomic uint64_t passes; /* of the data thread through its loop */
 };
@@ -82,7 +82,7 @@ uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 			 events_max(cfg) * sizeof(struct mst_ledger_event);
 
 	return mst_server_published(cfg) + mst_aggregator_bytes(&cfg->aggregator) +
-	       (cfg->aggregator.member ? 0 : mst_local_bytes(&cfg->ledger)) + rings +
+	       (cfg->aggregator.follower ? 0 : mst_local_bytes(&cfg->ledger)) + rings +
 	       sizeof(struct mst_server) + RING_HEADS;
 }
 
@@ -323,8 +323,8 @@ static void link_wanted(struct mst_server *s, struct mst_session *session)
 	push_event(s, &ev);
 }
 
-/* At a member the end of the rank's session before may still be on its way from the lead, behind
- * contributions of it that count: the newer waits for that. */
+/* At a follower the end of the rank's session before may still be on its way from the leader,
+ * behind contributions of it that count: the newer waits for that. */
 static void link_session(struct mst_server *s, struct mst_session *session)
 {
 	struct mst_session *now = mst_aggregator_session(s->aggregator, session->who.rank);
@@ -364,7 +364,7 @@ static bool execute_all(struct mst_server *s)
 	while (ops->next(s->decider, &orders, s->now_ns)) {
 		const struct mst_decision *d = &orders.decision;
 		any = true;
-		if (s->cfg.aggregator.member && !mst_aggregator_validates(s->aggregator, d)) {
+		if (s->cfg.aggregator.follower && !mst_aggregator_validates(s->aggregator, d)) {
 			ops->refuse(s->decider, s->now_ns);
 			continue;
 		}

@@ -22,11 +22,11 @@ typedef int mst_decider_maker(const struct mst_server_cfg *cfg, struct mst_net *
 
 struct mst_server_cfg {
 	mst_decider_maker *decider;           /* NULL: this server alone, by its ledger */
-	struct mst_ledger_cfg ledger;         /* a member: lease_ns alone */
+	struct mst_ledger_cfg ledger;         /* a follower: lease_ns alone */
 	struct mst_aggregator_cfg aggregator; /* published is filled in */
 	uint32_t peers;                       /* links with other servers */
 	uint64_t server_lease_ns;             /* without a link for so long, another is given up */
-	const char *lead;                     /* a member: the lead's listener */
+	const char *leader;                   /* a follower: the leader's listener */
 	const struct mst_transport *transport;
 	struct mst_net_cfg net; /* published_bytes and links_max are filled in */
 	/* A notice is waiting: called by the data thread. */
@@ -50,11 +50,11 @@ void mst_server_free(struct mst_server *s); /* accepts NULL; after mst_server_ha
 /* The net its links are attached to: what a listener is opened for. */
 struct mst_net *mst_server_net(struct mst_server *s);
 /* Version 0's buffer, to be filled by the control side between SEND_STATE and MST_EV_STATE; at a
- * member before it says so to the lead. */
+ * follower before it says so to the leader. */
 void *mst_server_start_buffer(struct mst_server *s);
 /* At the same time, before the buffer: as mst_aggregator_scale(). */
 void mst_server_scale(struct mst_server *s, const struct mst_run *run);
-/* A member: it is filled. */
+/* A follower: it is filled. */
 void mst_server_state_filled(struct mst_server *s);
 
 /* Control thread. Return: false if the ring is full; try again. */

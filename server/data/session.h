@@ -58,8 +58,8 @@ struct mst_session {
 	bool advising;
 	bool lost; /* reported to the ledger: once is enough; link->why tells why, or is "" */
 	bool over; /* evicted or left: nothing is put to it any more */
-	/* At a member: of another incarnation, whose link is up while the end of this one is still
-	 * on its way from the lead. */
+	/* At a follower: of another incarnation, whose link is up while the end of this one is
+	 * still on its way from the leader. */
 	struct mst_session *next;
 	bool said_over; /* the control thread has been told that it may free it */
 };

@@ -412,7 +412,7 @@ static void answer_put(struct mst_aggregator *a, const struct mst_task *task)
 
 	if (answer_sends(task))
 		answer_send_rest(a, task);
-	if (answer->where != MST_WHERE_KEEP && !a->cfg.member)
+	if (answer->where != MST_WHERE_KEEP && !a->cfg.follower)
 		record_bytes = record_encode(task, mst_aggregator_response_record(a));
 	mst_aggregator_put_answer(a, session, answer, record_bytes);
 	if (task->moves && !session->over)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a member is told to do comes from another process. A lead of this release orders only what
- * its member has reported, in an order in which it can be done; what else comes is its mistake, and
- * is to end the member's part in the job, not its process.
+ * What a follower is told to do comes from another process. A leader of this release orders only
+ * what its follower has reported, in an order in which it can be done; what else comes is its
+ * mistake, and is to end the follower's part in the job, not its process.
  */
 #include "common/base/assert.h"
 #include "server/data/aggregator_state.h"
@@ -57,7 +57,7 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 {
 	bool runs = a->finished.state == MST_SESSION_RUNNING;
 
-	MST_ASSERT(a->cfg.member);
+	MST_ASSERT(a->cfg.follower);
 	switch (d->kind) {
 	case MST_DO_START:
 		return runs && a->newest_buffer == MST_BUFFER_NONE;

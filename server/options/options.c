@@ -41,9 +41,9 @@ const struct mst_option mst_server_table[] = {
 	  .value = "S",
 	  .help = "servers that share the vector: this one leads, S - 1 others are to --join it "
 		  "before the job starts" },
-	{ .name = "spread",
+	{ .name = "partition",
 	  .kind = MST_OPTION_STRING,
-	  FIELD(spread),
+	  FIELD(partition),
 	  .fallback = "even",
 	  .value = "LIST",
 	  .help = "how the vector is partitioned: a whole number for each server, such as 2,1,1, "

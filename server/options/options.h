@@ -27,7 +27,7 @@ struct mst_server_options {
 	const char *listen; /* HOST:PORT of the control port */
 	/* HOST:PORT of the leader, for a follower; NULL: this server is the leader */
 	const char *join;
-	const char *spread; /* "even", or a weight for each server, "2,1,1" */
+	const char *partition; /* "even", or a weight for each server, "2,1,1" */
 	uint32_t servers;
 	const char *job;
 	const char *policy;
@@ -76,8 +76,8 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule 
 
 /* The weight of each of o->servers, for mst_part_border().
  * Return: 0 or -EINVAL. */
-int mst_server_options_spread(const struct mst_server_options *o, uint32_t weights[MST_SERVERS_MAX],
-			      char *why, size_t why_len);
+int mst_server_options_partition(const struct mst_server_options *o,
+				 uint32_t weights[MST_SERVERS_MAX], char *why, size_t why_len);
 
 /* When a wait for workers or servers that began at @since_ns ends by --join-timeout; MST_NEVER:
  * never. */

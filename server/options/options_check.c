@@ -102,24 +102,24 @@ static uint32_t weights_parse(const char *text, uint32_t weights[MST_SERVERS_MAX
 	return 0;
 }
 
-int mst_server_options_spread(const struct mst_server_options *o, uint32_t weights[MST_SERVERS_MAX],
-			      char *why, size_t why_len)
+int mst_server_options_partition(const struct mst_server_options *o,
+				 uint32_t weights[MST_SERVERS_MAX], char *why, size_t why_len)
 {
 	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
 		weights[i] = 1;
-	if (strcmp(o->spread, "even") == 0)
+	if (strcmp(o->partition, "even") == 0)
 		return 0;
-	uint32_t count = weights_parse(o->spread, weights);
+	uint32_t count = weights_parse(o->partition, weights);
 	if (count == 0)
 		return refuse(why, why_len,
-			      "option --spread: \"%.60s\" is neither even nor a list of whole "
+			      "option --partition: \"%.60s\" is neither even nor a list of whole "
 			      "numbers from 1 to %u, such as 2,1,1",
-			      o->spread, MST_PART_WEIGHT_MAX);
+			      o->partition, MST_PART_WEIGHT_MAX);
 	if (count != o->servers)
 		return refuse(why, why_len,
-			      "option --spread: \"%.60s\" has %" PRIu32 " numbers for %" PRIu32
+			      "option --partition: \"%.60s\" has %" PRIu32 " numbers for %" PRIu32
 			      " servers (--servers)",
-			      o->spread, count, o->servers);
+			      o->partition, count, o->servers);
 	return 0;
 }
 
@@ -131,7 +131,7 @@ static int servers_check(const struct mst_server_options *o, char *why, size_t w
 		return refuse(why, why_len,
 			      "--join makes this server a follower, and --servers is for the "
 			      "leader: leave one of the two out");
-	return mst_server_options_spread(o, weights, why, why_len);
+	return mst_server_options_partition(o, weights, why, why_len);
 }
 
 static int budget_check(const struct mst_server_options *o, char *why, size_t why_len)

@@ -28,7 +28,7 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, ch
 	if (o->join == NULL)
 		rc = mst_server_options_rule(o, &out->rule, why, why_len);
 	if (rc == 0)
-		rc = mst_server_options_spread(o, out->weights, why, why_len);
+		rc = mst_server_options_partition(o, out->weights, why, why_len);
 	if (rc == 0)
 		rc = mst_server_options_optimizer(o, &out->optimizer, why, why_len);
 	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why, why_len);
@@ -212,8 +212,8 @@ static int divide(const struct mst_plan_cfg *cfg, struct mst_plan *plan, char *w
 	if (mst_part_border(plan->vector.elems, o->servers, cfg->terms->weights, o->servers) < 0) {
 		snprintf(why, len,
 			 "%" PRIu64 " elements cannot be shared by %" PRIu32
-			 " servers (--spread %.60s): each needs %u or more; start fewer",
-			 plan->vector.elems, o->servers, o->spread, MST_PART_ELEMS_MIN);
+			 " servers (--partition %.60s): each needs %u or more; start fewer",
+			 plan->vector.elems, o->servers, o->partition, MST_PART_ELEMS_MIN);
 		return -EINVAL;
 	}
 	mst_plan_part(cfg, plan, 0, &plan->first, &plan->count);
@@ -304,7 +304,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 {
 	return (struct mst_aggregator_cfg){
 		.index = p->index,
-		.member = true,
+		.follower = true,
 		.type = plan->vector.type,
 		.result_type = plan->vector.result_type,
 		.owner = (enum muster_owner)p->owner,
@@ -341,6 +341,6 @@ void mst_plan_follower(const struct mst_plan_cfg *cfg, const struct mst_appoint 
 					       .aggregator = follower_cfg(cfg, p, out),
 					       /* the server link in use, and the next */
 					       .peers = 2,
-					       .lead = p->address };
+					       .leader = p->address };
 	plan_net(cfg, out, p->servers);
 }

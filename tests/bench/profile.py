@@ -52,7 +52,7 @@ class Job:
         sys.exit(f"profile: the job does not start: {pathlib.Path(self.out.name).read_text()}")
 
     def processes(self):
-        """Return: pid by name, one of each; a server beside the lead is MEMBER."""
+        """Return: pid by name, one of each; a server beside the leader is MEMBER."""
         listing = subprocess.run(["ps", "-o", "pid=,comm=,args=", "-s", str(self.run.pid)],
                                  stdout=subprocess.PIPE, text=True, check=True).stdout
         found = {}

@@ -107,17 +107,17 @@ class Bench:
         workers, elems, count = shape
         machines = (self.server, self.client)
         common = f"{self.build}/server/musterd --transport verbs --log-level warn"
-        lead = self.server.start(f"{common} --listen 0.0.0.0:17077 -n {workers} --owner workers"
+        leader = self.server.start(f"{common} --listen 0.0.0.0:17077 -n {workers} --owner workers"
                                  f" --servers {servers}")
-        members = [node.start(f"{common} --join node0-control:17077")
+        followers = [node.start(f"{common} --join node0-control:17077")
                    for node in machines[1:servers]]
         jobs = [machines[rank % 2].start(
             f"MUSTER_SERVER=node0-control:17077 MUSTER_RANK={rank}"
             f" {self.build}/tests/bench/bench_step {elems} {count}") for rank in range(workers)]
         for job in jobs:
             if job.wait(200) != 0:
-                raise lab.LabError(f"bench_step: {job.output}{lead.output}")
-        for process in (lead, *members):
+                raise lab.LabError(f"bench_step: {job.output}{leader.output}")
+        for process in (leader, *followers):
             process.wait(20)
         return float(jobs[0].output.split()[2])
 

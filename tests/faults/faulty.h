@@ -67,8 +67,8 @@
 	X(prctl, EINVAL)
 
 enum faulty_call {
-#define FAULTY_AS_MEMBER(name, error) FAULTY_##name,
-	FAULTY_CALLS(FAULTY_AS_MEMBER) FAULTY_CALL_COUNT
+#define FAULTY_AS_FOLLOWER(name, error) FAULTY_##name,
+	FAULTY_CALLS(FAULTY_AS_FOLLOWER) FAULTY_CALL_COUNT
 };
 
 #define FAULTY_NOBODY 0u

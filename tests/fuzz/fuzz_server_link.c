@@ -2,8 +2,8 @@
 /*
  * The link between two servers of a job, and an end of it that writes any entry, raises any
  * immediate, and is lost and dialled anew at any time; beside it workers that come, send and go.
- * The other end is a whole server, the lead or a member: it goes on, or says that its peer is of no
- * more use, once; it never stumbles.
+ * The other end is a whole server, the leader or a follower: it goes on, or says that its peer is
+ * of no more use, once; it never stumbles.
  *
  * An input is a role and a policy, then a list of turns: a byte for what happens, then what that
  * takes.
@@ -42,12 +42,12 @@ struct server_link {
 struct server_link_world {
 	struct mst_server_cfg cfg;
 	struct mst_server *server;
-	bool member; /* the server is one, and the line's other end the lead; else the reverse */
+	bool follower; /* the server is one, its peer the leader; else the reverse */
 	struct fuzz_session session[SESSIONS_MAX];
 	struct fuzz_session *now[WORKERS];
 	struct mst_lane_header last[WORKERS]; /* headers: both servers have the same of a worker */
 	uint64_t seq[WORKERS];
-	uint32_t incarnation[WORKERS]; /* at a member: the newest */
+	uint32_t incarnation[WORKERS]; /* at a follower: the newest */
 	struct server_link line[2];
 	unsigned lines;
 	struct pipe_link *server_end, *own_end; /* NULL: no link */
@@ -69,7 +69,7 @@ static void tell(struct server_link_world *w, enum mst_ledger_event_kind kind, u
 {
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = kind } };
 
-	if (w->member || w->now[rank] == NULL)
+	if (w->follower || w->now[rank] == NULL)
 		return;
 	r.event.who = w->now[rank]->session.who;
 	r.event.offers = kind == MST_EV_START;
@@ -105,7 +105,7 @@ static void join(struct server_link_world *w, uint32_t rank)
 	struct mst_request r = { .kind = MST_REQ_EVENT, .event = { .kind = MST_EV_JOIN } };
 
 	r.event.join.rank = (int32_t)rank;
-	if (w->member)
+	if (w->follower)
 		link_worker(w, (struct mst_identity){ rank, ++w->incarnation[rank] });
 	else
 		request(w, &r);
@@ -187,7 +187,7 @@ static void line_up(struct server_link_world *w)
 	struct server_link *line = &w->line[++w->lines % 2];
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
 	struct mst_lanes lanes = mst_peer_lanes(w->window);
-	struct mst_request r = { .kind = w->member ? MST_REQ_DIAL : MST_REQ_PEER_LINKED };
+	struct mst_request r = { .kind = w->follower ? MST_REQ_DIAL : MST_REQ_PEER_LINKED };
 
 	if (w->gone)
 		return;
@@ -195,10 +195,10 @@ static void line_up(struct server_link_world *w)
 		pipe_link_fini(&line->acceptor, &line->connector);
 	pipe_link_init(&line->acceptor, &line->connector, &lanes, net);
 	line->made = true;
-	w->server_end = w->member ? &line->connector : &line->acceptor;
-	w->own_end = w->member ? &line->acceptor : &line->connector;
-	pipe_answers = w->member ? &w->server_end->link : NULL;
-	if (!w->member) {
+	w->server_end = w->follower ? &line->connector : &line->acceptor;
+	w->own_end = w->follower ? &line->acceptor : &line->connector;
+	pipe_answers = w->follower ? &w->server_end->link : NULL;
+	if (!w->follower) {
 		r.peer.server = 1;
 		r.peer.link = &w->server_end->link;
 	} else {
@@ -269,8 +269,8 @@ static struct mst_peer_entry plausible(const struct server_link_world *w, uint32
 static void send_entry(struct server_link_world *w, struct fuzz_input *in)
 {
 	uint8_t what = fuzz_next(in), more = fuzz_next(in);
-	uint32_t first = w->member ? MST_PEER_START : MST_PEER_LINKED;
-	uint32_t kinds = w->member ? MST_PEER_KINDS - MST_PEER_START : MST_PEER_START - 1;
+	uint32_t first = w->follower ? MST_PEER_START : MST_PEER_LINKED;
+	uint32_t kinds = w->follower ? MST_PEER_KINDS - MST_PEER_START : MST_PEER_START - 1;
 	struct mst_peer_entry entry = plausible(w, first + what % kinds, more);
 
 	hear(w);
@@ -400,11 +400,11 @@ static void configure(struct server_link_world *w, struct fuzz_input *in)
 	struct mst_lane_figures figures = { ELEMS, 4, 4, SLOTS, WORKERS, true };
 	uint8_t what = fuzz_next(in);
 
-	w->member = what & 128;
+	w->follower = what & 128;
 	configure_ledger(w, what);
 	w->cfg.aggregator = (struct mst_aggregator_cfg){
-		.index = w->member,
-		.member = w->member,
+		.index = w->follower,
+		.follower = w->follower,
 		.shards = 1,
 		.owner = w->cfg.ledger.owner,
 		.elems = ELEMS,
@@ -420,8 +420,8 @@ static void configure(struct server_link_world *w, struct fuzz_input *in)
 	};
 	mst_lane_layout(&figures, &w->cfg.aggregator.layout);
 	w->cfg.peers = 1;
-	w->cfg.decider = w->member ? mst_follower_make : mst_leader_make;
-	w->cfg.lead = "pipe:";
+	w->cfg.decider = w->follower ? mst_follower_make : mst_leader_make;
+	w->cfg.leader = "pipe:";
 	w->cfg.transport = &pipe_transport;
 	w->cfg.notify = notify;
 	w->window = mst_peer_window(WORKERS, SLOTS);

@@ -272,7 +272,7 @@ static void applied(const struct mst_decision *d)
 	}
 	for (uint32_t k = 1; k < obs.plan->servers; k++) {
 		if (obs.executed_commits[k] < version)
-			obs_violated("version %" PRIu64 " is applied before member %" PRIu32
+			obs_violated("version %" PRIu64 " is applied before follower %" PRIu32
 				     " has its mean",
 				     version, k);
 	}

@@ -56,7 +56,7 @@ void sim_path_stall_between(struct sim_process *p, struct sim_process *q, uint64
  * whoever @p is linked with. */
 void sim_links_break(struct sim_process *p, struct sim_process *q);
 
-/* What the observer sees of every link. Members may be NULL. @up: from the connector. */
+/* What the observer sees of every link. Followers may be NULL. @up: from the connector. */
 struct sim_net_watch {
 	void (*linked)(struct mst_link *connector, struct mst_link *acceptor);
 	/* A put was taken (rc >= 0), by a process that is alive. */

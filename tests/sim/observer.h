@@ -15,7 +15,7 @@
  *   - a slot is granted anew only after its contribution was judged, and used only while granted;
  *     what is being sent, from it or from registered memory, is left alone until it has been sent;
  *   - the bits a worker reads are those of the record's sum, when it gets them and when it lets go;
- *   - every server executes what the lead decides, in its order, each once;
+ *   - every server executes what the leader decides, in its order, each once;
  *   - a worker says the same to all servers, and uses a slot when all have granted it;
  *   - nobody is ended, told an error, or kept waiting for longer than promised, without a fault
  *     that excuses it: a lost server is the end for everybody, in words that name it, and one that
@@ -88,10 +88,10 @@ void obs_error(const struct obs_worker *w, const char *call, int error, const ch
 /* A call has taken so long, by the world's clock, and was to take at most so long. */
 void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns);
 
-/* ---- what the lead decides, in order, and what servers do ---- */
+/* ---- what the leader decides, in order, and what servers do ---- */
 
 void obs_decided(const struct mst_decision *d, const struct mst_record *record);
-/* Another server than the lead carries it out. */
+/* Another server than the leader carries it out. */
 void obs_executed(uint32_t server, const struct mst_decision *d, const struct mst_record *record);
 /* A grant is put to a worker. */
 void obs_granted(struct mst_identity who, uint32_t server, uint32_t slot);

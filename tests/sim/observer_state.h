@@ -51,7 +51,7 @@ struct obs_state {
 	uint64_t buffer_version[1024]; /* and one more; 0: none */
 
 	/* Several servers. */
-	struct obs_order *order; /* what the lead has decided, in order */
+	struct obs_order *order; /* what the leader has decided, in order */
 	uint32_t order_count, order_size;
 	uint32_t executed[SIM_SERVERS_MAX];
 	uint64_t executed_commits[SIM_SERVERS_MAX];
@@ -65,7 +65,7 @@ extern struct obs_state obs;
 struct obs_session *obs_find(uint32_t rank, uint32_t incarnation);
 struct expect_item *obs_item(const struct obs_session *s, uint64_t seq);
 const char *obs_verdict_name(enum muster_verdict verdict);
-/* The lead has decided this. */
+/* The leader has decided this. */
 void obs_order_keep(const struct mst_decision *d, const struct mst_record *record);
 bool obs_names_cause(const char *reason);
 void obs_check_servers(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What other servers than the lead execute, and what becomes of servers. */
+/* What other servers than the leader execute, and what becomes of servers. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,9 +11,9 @@
 /* Beyond the lease of servers and one more: a step that looks, a dial that fails, last words. */
 #define SLACK_NS (1500 * MST_MS)
 
-/* ---- what the lead has decided, and others are to execute ---- */
+/* ---- what the leader has decided, and others are to execute ---- */
 
-static bool is_for_members(enum mst_decision_kind kind)
+static bool is_for_followers(enum mst_decision_kind kind)
 {
 	return kind == MST_DO_START || kind == MST_DO_COUNT || kind == MST_DO_REGRANT ||
 	       kind == MST_DO_COMMIT || kind == MST_DO_RELEASE || kind == MST_DO_EVICT ||
@@ -29,7 +29,7 @@ static uint64_t figure_of(float a, float b)
 	return (uint64_t)bits[0] << 32 | bits[1];
 }
 
-/* All of a decision that members are told, in figures. */
+/* All of a decision that followers are told, in figures. */
 static struct obs_order order_of(const struct mst_decision *d, const struct mst_record *r)
 {
 	struct obs_order o = { .kind = d->kind };
@@ -79,7 +79,7 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 
 void obs_order_keep(const struct mst_decision *d, const struct mst_record *record)
 {
-	if (obs.plan->servers == 1 || !is_for_members(d->kind))
+	if (obs.plan->servers == 1 || !is_for_followers(d->kind))
 		return;
 	if (obs.order_count == obs.order_size) {
 		uint32_t size = obs.order_size > 0 ? 2 * obs.order_size : ORDERS_FIRST;
@@ -107,13 +107,13 @@ void obs_executed(uint32_t server, const struct mst_decision *d, const struct ms
 	obs.executed_commits[server] += d->kind == MST_DO_COMMIT;
 	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank ^ (uint64_t)server << 16);
 	if (number >= obs.order_count)
-		obs_violated("member %" PRIu32 " executes order %" PRIu32
-			     ", the lead has given %" PRIu32,
+		obs_violated("follower %" PRIu32 " executes order %" PRIu32
+			     ", the leader has given %" PRIu32,
 			     server, number + 1, obs.order_count);
 	else if (!is_same(&o, &obs.order[number]))
-		obs_violated("member %" PRIu32 " executes another order %" PRIu32
-			     " than the lead: kind %d of rank %" PRIu32
-			     ", the lead's is kind %d of rank %" PRIu32,
+		obs_violated("follower %" PRIu32 " executes another order %" PRIu32
+			     " than the leader: kind %d of rank %" PRIu32
+			     ", the leader's is kind %d of rank %" PRIu32,
 			     server, number + 1, (int)o.kind, o.who.rank,
 			     (int)obs.order[number].kind, obs.order[number].who.rank);
 }
@@ -164,7 +164,7 @@ void obs_server_ended(uint32_t server, bool well)
 	obs.ended_well |= (uint32_t)well << server;
 	obs.ended |= 1u << server;
 	if (server > 0 && !well && job_is_well && sim_plan_servers_hold(obs.plan))
-		obs_violated("member %" PRIu32 " says that the job has failed, which it has not",
+		obs_violated("follower %" PRIu32 " says that the job has failed, which it has not",
 			     server);
 	/* Whoever has been told of the end stays for its workers, as long as they may need. */
 	uint64_t most = notice_most_ns() + obs.plan->patience_ns;
@@ -173,11 +173,11 @@ void obs_server_ended(uint32_t server, bool well)
 			     (double)(sim_now() - obs.lost_ns) / (double)MST_SECOND);
 }
 
-/* Which server it is nobody can tell here: members sit where they were let in. A server that is
+/* Which server it is nobody can tell here: followers sit where they were let in. A server that is
  * away for longer than others are patient may cost a worker its session, as the worker would. */
 bool obs_names_cause(const char *reason)
 {
-	static const char *const causes[] = { "server ", "servers ", "signal", "lead",
+	static const char *const causes[] = { "server ", "servers ", "signal", "leader",
 					      "the patience" };
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
@@ -193,6 +193,6 @@ void obs_check_servers(void)
 		return;
 	for (uint32_t k = 1; k < obs.plan->servers; k++) {
 		if ((obs.ended_well & 1u) && !(obs.ended_well >> k & 1u))
-			obs_violated("the lead ends well, member %" PRIu32 " does not", k);
+			obs_violated("the leader ends well, follower %" PRIu32 " does not", k);
 	}
 }

@@ -146,7 +146,7 @@ static void draw_manners(struct mst_rand *r, struct sim_plan *p)
 	}
 }
 
-/* Who keeps what it has and then waits: its ask goes to the lead alone, and its header to all.
+/* Who keeps what it has and then waits: its ask goes to the leader alone, and its header to all.
  * Drawn from a source of its own: the rest of the world is what it would be without. */
 static void draw_keepers(struct sim_plan *p)
 {
@@ -307,8 +307,8 @@ static struct sim_trigger draw_trigger_at(struct mst_rand *r, const struct sim_p
 
 	if (t.moment != 0 && chance(r, 0.2))
 		t.moment = SIM_MOMENT_COMMIT;
-	bool of_lead = t.moment == MST_IMM_VERDICT || t.moment == MST_IMM_ASK;
-	t.server = of_lead ? 0 : (int)server;
+	bool of_leader = t.moment == MST_IMM_VERDICT || t.moment == MST_IMM_ASK;
+	t.server = of_leader ? 0 : (int)server;
 	return t;
 }
 
@@ -320,7 +320,7 @@ static uint64_t draw_gap(struct mst_rand *r, const struct sim_plan *p)
 	return chance(r, 0.65) ? between(r, 100 * 1000, least / 6) : draw_span(r, p);
 }
 
-/* Of a member, or of the lead. */
+/* Of a follower, or of the leader. */
 static void draw_fault_of_server(struct mst_rand *r, struct sim_plan *p)
 {
 	static const enum sim_fault_kind kinds[] = {
@@ -367,13 +367,13 @@ static void draw_fault_at_server(struct mst_rand *r, struct sim_plan *p)
 	}
 }
 
-/* A worker is lost and comes again while a member has not heard of its end: what servers decide
+/* A worker is lost and comes again while a follower has not heard of its end: what servers decide
  * goes another way than what they say of who comes. */
 static void draw_comeback(struct mst_rand *r, struct sim_plan *p)
 {
-	uint32_t member = (uint32_t)between(r, 1, p->servers - 1);
+	uint32_t follower = (uint32_t)between(r, 1, p->servers - 1);
 	struct sim_fault f = { .kind = chance(r, 0.5) ? SIM_FAULT_BREAK : SIM_FAULT_STALL,
-			       .target = sim_target_of_server(member),
+			       .target = sim_target_of_server(follower),
 			       .with = 0,
 			       .span_ns = draw_gap(r, p) };
 
@@ -404,7 +404,7 @@ static void draw_faults_of_several(struct mst_rand *r, struct sim_plan *p)
 		draw_comeback(r, p);
 }
 
-/* Between a commit and the word of the lead that ends its reduce phase: links between servers are
+/* Between a commit and the word of the leader that ends its reduce phase: links between servers are
  * lost with a report or that word on them, or a server is. From a source of its own. */
 static void draw_faults_of_reduce(struct sim_plan *p)
 {
@@ -417,24 +417,25 @@ static void draw_faults_of_reduce(struct sim_plan *p)
 	if (p->clip == 0 || !chance(&r, 0.5))
 		return;
 	for (uint64_t count = between(&r, 1, 2); count > 0; count--) {
-		uint32_t member = (uint32_t)between(&r, 1, p->servers - 1);
-		bool of_lead = chance(&r, 0.3);
+		uint32_t follower = (uint32_t)between(&r, 1, p->servers - 1);
+		bool of_leader = chance(&r, 0.3);
 		struct sim_fault f = { .kind = kinds[below(&r, sizeof(kinds) / sizeof(kinds[0]))],
-				       .target = sim_target_of_server(of_lead ? 0 : member),
-				       .with = of_lead ? (int)member : 0,
+				       .target = sim_target_of_server(of_leader ? 0 : follower),
+				       .with = of_leader ? (int)follower : 0,
 				       .span_ns = draw_gap(&r, p) };
 		if (f.kind != SIM_FAULT_BREAK && f.kind != SIM_FAULT_STALL)
 			f.with = SIM_ALL;
 		f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,
-					       .server = chance(&r, 0.5) ? 0 : (int)member,
+					       .server = chance(&r, 0.5) ? 0 : (int)follower,
 					       .nth = (uint32_t)between(&r, 1, p->commits),
 					       .after_ns = between(&r, 0, 500 * 1000) };
 		add_fault(p, &f);
 	}
 }
 
-/* A member loses power while every worker computes for long: nobody sends anything that the member
- * would have to take, and its silence alone tells the lead. Drawn from a source of its own. */
+/* A follower loses power while every worker computes for long: nobody sends anything that the
+ * follower would have to take, and its silence alone tells the leader. Drawn from a source of its
+ * own. */
 static void draw_quiet_loss(struct sim_plan *p)
 {
 	struct mst_rand r;

@@ -18,7 +18,7 @@
 #define SIM_ALL (-1)
 
 /* A fault's target is a rank, or a server: SIM_SERVER leads. Servers are numbered as processes; in
- * the job members are by the order in which they join. */
+ * the job followers are by the order in which they join. */
 #define SIM_SERVER (-1)
 static inline int sim_target_of_server(uint32_t server)
 {
@@ -52,7 +52,7 @@ enum sim_fault_kind {
 	SIM_FAULT_DEAF,     /* its control side stands still for a while; not of workers */
 	SIM_FAULT_HANG,     /* its data thread does; not of workers */
 	SIM_FAULT_LOG,      /* who reads its log does, and it has much to say; not of workers */
-	SIM_FAULT_SUSPEND,  /* every process stands still, as their host does; of the lead */
+	SIM_FAULT_SUSPEND,  /* every process stands still, as their host does; of the leader */
 	SIM_FAULT_KINDS
 };
 
@@ -140,7 +140,8 @@ const char *sim_fault_name(enum sim_fault_kind kind);
 /* Does any fault hit this target, or anybody at all? Only those that can be felt count. */
 bool sim_plan_hits(const struct sim_plan *p, int target);
 bool sim_plan_is_calm(const struct sim_plan *p);
-/* Does such a fault hit anybody of that kind? @fault: "cut@member", "hang@lead", "kill@rank". */
+/* Does such a fault hit anybody of that kind? @fault: "cut@follower", "hang@leader",
+ * "kill@rank". */
 bool sim_plan_has(const struct sim_plan *p, const char *fault);
 /* The server whose log is blocked; -1: none. */
 int sim_plan_blocks_log_of(const struct sim_plan *p);

@@ -29,12 +29,12 @@ bool sim_plan_has(const struct sim_plan *p, const char *fault)
 {
 	for (uint32_t i = 0; i < p->fault_count; i++) {
 		const struct sim_fault *f = &p->fault[i];
-		const char *who = "member";
+		const char *who = "follower";
 		char own[32];
 		if (!sim_target_is_server(f->target))
 			who = "rank";
 		else if (f->target == SIM_SERVER)
-			who = "lead";
+			who = "leader";
 		(void)snprintf(own, sizeof(own), "%s@%s", sim_fault_name(f->kind), who);
 		if (!f->left_out && strcmp(own, fault) == 0)
 			return true;
@@ -52,7 +52,7 @@ int sim_plan_blocks_log_of(const struct sim_plan *p)
 	return -1;
 }
 
-/* Of a link that is made anew: the member waits a little, asks, and dials. */
+/* Of a link that is made anew: the follower waits a little, asks, and dials. */
 #define RELINK_NS (70 * MST_MS)
 
 /* How long a fault keeps a server from others; MST_NEVER: for good. */

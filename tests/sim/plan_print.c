@@ -47,7 +47,7 @@ static void print_target(int target, FILE *out)
 	if (target == SIM_SERVER)
 		fprintf(out, "the server");
 	else if (sim_target_is_server(target))
-		fprintf(out, "member %" PRIu32, sim_server_of_target(target));
+		fprintf(out, "follower %" PRIu32, sim_server_of_target(target));
 	else
 		fprintf(out, "rank %d", target);
 }
@@ -61,9 +61,9 @@ static void print_trigger(const struct sim_trigger *t, FILE *out)
 	fprintf(out, " %.3f ms after its %s number %" PRIu32, ms(t->after_ns),
 		moment_names[t->moment], t->nth);
 	if (t->server > 0)
-		fprintf(out, " at member %d", t->server);
+		fprintf(out, " at follower %d", t->server);
 	else if (t->server == 0)
-		fprintf(out, " at the lead");
+		fprintf(out, " at the leader");
 }
 
 static bool has_span(enum sim_fault_kind kind)
@@ -95,7 +95,8 @@ static void print_servers(const struct sim_plan *p, FILE *out)
 	for (uint32_t k = 0; k < p->servers; k++)
 		fprintf(out, "%s%" PRIu32, k > 0 ? "," : "", p->weight[k]);
 	for (uint32_t k = 1; k < p->servers; k++)
-		fprintf(out, ", member %" PRIu32 " comes at %.3f ms", k, ms(p->server_comes_ns[k]));
+		fprintf(out, ", follower %" PRIu32 " comes at %.3f ms", k,
+			ms(p->server_comes_ns[k]));
 	fprintf(out, "\n");
 }
 

@@ -162,10 +162,10 @@ static void set_spread(struct sim_server *s, const struct sim_plan *p)
 	for (uint32_t k = 0; k < p->servers; k++)
 		used += (size_t)snprintf(spread + used, sizeof(spread) - used, "%s%" PRIu32,
 					 k > 0 ? "," : "", p->weight[k]);
-	set(s, "spread", "%s", spread);
+	set(s, "partition", "%s", spread);
 }
 
-static void set_lead(struct sim_server *s, const struct sim_plan *p)
+static void set_leader(struct sim_server *s, const struct sim_plan *p)
 {
 	set(s, "listen", ADDRESS);
 	set(s, "servers", "%" PRIu32, p->servers);
@@ -196,7 +196,7 @@ static void set_options(struct sim_server *s, const struct sim_plan *p)
 
 	MST_ASSERT(rc == 0);
 	if (s->number == 0)
-		set_lead(s, p);
+		set_leader(s, p);
 	else
 		set(s, "join", ADDRESS);
 	set(s, "job", "sim");
@@ -293,7 +293,7 @@ void servers_begin(const struct sim_plan *plan)
 		struct sim_server *s = &servers[k];
 		char name[24] = "server";
 		if (k > 0)
-			(void)snprintf(name, sizeof(name), "member %" PRIu32, k);
+			(void)snprintf(name, sizeof(name), "follower %" PRIu32, k);
 		s->number = k;
 		s->process = sim_process_new(name);
 		set_options(s, plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The servers of a world: the lead, and members that join it. Each is a process with a fiber for
- * its control thread, one for its data thread, and one for each further shard. */
+/* The servers of a world: the leader, and followers that join it. Each is a process with a fiber
+ * for its control thread, one for its data thread, and one for each further shard. */
 #ifndef MST_TESTS_SIM_SERVERS_H
 #define MST_TESTS_SIM_SERVERS_H
 
@@ -28,7 +28,7 @@ void servers_hang(uint32_t server, uint64_t span_ns);
 void servers_block_log(uint32_t server, uint64_t span_ns);
 /* How long since @began_ns a data thread has stood still at a stretch, and still does. */
 uint64_t servers_hung_ns(uint64_t began_ns);
-/* Nobody has joined, and nobody will: the lead is stopped. */
+/* Nobody has joined, and nobody will: the leader is stopped. */
 void servers_nobody_comes(void);
 
 bool servers_are_home(void);

@@ -6,9 +6,10 @@
  *            [--with KIND@WHO] [--without FAULT,FAULT...] [--commits N] [--plan] [--trace]
  *            [--short]
  *
- * --with leaves out worlds whose plan lacks such a fault: "cut@member", "hang@lead", "kill@rank".
- * A world that fails is lived again with fewer faults and fewer commits as long as it still fails;
- * what is left is printed with the end of its trace, and with the command that shows all of it.
+ * --with leaves out worlds whose plan lacks such a fault: "cut@follower", "hang@leader",
+ * "kill@rank". A world that fails is lived again with fewer faults and fewer commits as long as it
+ * still fails; what is left is printed with the end of its trace, and with the command that shows
+ * all of it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -281,7 +282,7 @@ static int live_all(void)
 static void usage(void)
 {
 	fprintf(stderr, "usage: test_sim [--seeds FIRST[-LAST]] [--transport near|far] [--jobs N]\n"
-			"                [--with KIND@rank|lead|member] [--without FAULT,...] "
+			"                [--with KIND@rank|leader|follower] [--without FAULT,...] "
 			"[--commits N]\n"
 			"                [--plan] [--trace] [--short]\n");
 	exit(EXIT_USAGE);

@@ -31,10 +31,10 @@ MOMENTS = {
 }
 # A server's, at an end that is about the victim: who puts it, and what.
 SERVERS = {
-    "the lead's answer": (0, "before put answer {rank} 12"),
-    "a member's answer": (1, "before put answer {rank} 12"),
-    "another member's answer, after": (2, "after put answer {rank} 12"),
-    "the lead's verdict": (0, "before put verdict {rank} 12"),
+    "the leader's answer": (0, "before put answer {rank} 12"),
+    "a follower's answer": (1, "before put answer {rank} 12"),
+    "another follower's answer, after": (2, "after put answer {rank} 12"),
+    "the leader's verdict": (0, "before put verdict {rank} 12"),
 }
 
 
@@ -52,7 +52,7 @@ class Scene(Job):
         self.base = os.path.join(self.trips.name, name)
         options = ["-n", str(WORKERS), "--policy", "backup:3", "--commits", str(commits),
                    "--lease", f"{int(LEASE * 1000)}ms"]
-        super().__init__(a, 3, *options, workers=0, members=0, **self.trip(server == 0))
+        super().__init__(a, 3, *options, workers=0, followers=0, **self.trip(server == 0))
         for index in (1, 2):
             self.joined(index)
         for r in range(WORKERS):
@@ -65,7 +65,7 @@ class Scene(Job):
     def joined(self, index):
         """Seats are taken in the order of coming."""
         self.join(**self.trip(self.where == index))
-        check("it joins", until(lambda: f"server {index} of 3 joined" in self.lead.said()))
+        check("it joins", until(lambda: f"server {index} of 3 joined" in self.leader.said()))
 
     def works(self, rank):
         self.work(rank, "sleep_us=2000", "ranges=7",
@@ -73,7 +73,7 @@ class Scene(Job):
 
     def await_(self, what, condition):
         if not until(condition, 15):
-            sys.exit(f"between: {what}: {self.lead.said()}")
+            sys.exit(f"between: {what}: {self.leader.said()}")
 
     def hold(self):
         self.await_("nobody stands at the moment", lambda: os.path.exists(self.base + ".held"))
@@ -83,16 +83,16 @@ class Scene(Job):
             pass
 
     def is_lost(self):
-        return f"rank {self.victim} " in self.lead.said().replace("joined", "")
+        return f"rank {self.victim} " in self.leader.said().replace("joined", "")
 
     def settle(self, name, statuses):
         """All others end well; so does who has come in its place."""
         codes = [w.end(30)[0] for w in self.worker]
-        status, log = self.lead.end(10)
-        members = [m.end(10)[0] for m in self.member]
+        status, log = self.leader.end(10)
+        followers = [m.end(10)[0] for m in self.follower]
         others = [c for i, c in enumerate(codes) if i != self.victim]
-        ok = not any(others) and status == 0 and not any(members)
-        check(f"{name}: {codes}, lead {status}, members {members}" + ("" if ok else log),
+        ok = not any(others) and status == 0 and not any(followers)
+        check(f"{name}: {codes}, leader {status}, followers {followers}" + ("" if ok else log),
               ok and codes[self.victim] in statuses)
         self.proven("--kills")
 
@@ -115,7 +115,7 @@ def stopped_at(a, name, rank, stages, server=None):
         s.worker[rank].signal(signal.SIGSTOP)
         if server is not None:
             s.go()
-        s.await_("it is not ended", lambda: "was silent for its lease" in s.lead.said())
+        s.await_("it is not ended", lambda: "was silent for its lease" in s.leader.said())
         s.go()
         s.worker[rank].signal(signal.SIGCONT)
         s.settle(f"stopped, {name}", {1})
@@ -145,13 +145,13 @@ def killed_while_servers_answer(a):
 
 
 def stopped_while_servers_answer(a):
-    for rank, name in ((1, "the lead's answer"), (2, "a member's answer")):
+    for rank, name in ((1, "the leader's answer"), (2, "a follower's answer")):
         server, stage = SERVERS[name]
         stopped_at(a, f"rank {rank}, {name}", rank, [stage.format(rank=rank)], server)
 
 
 class Gathering(Scene):
-    """Of two servers the member stands where it dials the lead."""
+    """Of two servers the follower stands where it dials the leader."""
 
     def __init__(self, a, stage):
         self.trips = tempfile.TemporaryDirectory()
@@ -159,28 +159,28 @@ class Gathering(Scene):
         with open(self.base, "w") as f:
             f.write(stage + "\n")
         Job.__init__(self, a, 2, "-n", "2", "--commits", "30", "--lease", "800ms",
-                     "--join-timeout", "4s", workers=2, members=0)
+                     "--join-timeout", "4s", workers=2, followers=0)
         self.join(MUSTER_TRIP=self.trips.name)
         self.hold()
 
     def ends(self):
-        return [self.lead.end(10)[0], *(c.end(10)[0] for c in (*self.member, *self.worker))]
+        return [self.leader.end(10)[0], *(c.end(10)[0] for c in (*self.follower, *self.worker))]
 
 
 def stopped_while_one_dials_the_other(a):
-    """The lead while the member dials, the member while and after it does; for less than a lease,
-    and for longer."""
-    for who, stage in (("lead", "before dial - - 1"), ("member", "before dial - - 1"),
-                       ("member", "after dial - - 1")):
+    """The leader while the follower dials, the follower while and after it does; for less than a
+    lease, and for longer."""
+    for who, stage in (("leader", "before dial - - 1"), ("follower", "before dial - - 1"),
+                       ("follower", "after dial - - 1")):
         for seconds in (0.4, 1.5):
             with Gathering(a, stage) as s:
-                victim = s.lead.process if who == "lead" else s.member[0].process
+                victim = s.leader.process if who == "leader" else s.follower[0].process
                 victim.send_signal(signal.SIGSTOP)
                 s.go()
                 time.sleep(seconds)
                 victim.send_signal(signal.SIGCONT)
                 ends = s.ends()
-                said = s.lead.said() + s.member[0].end(1)[1]
+                said = s.leader.said() + s.follower[0].end(1)[1]
                 check("no assertion", "assertion" not in said)
                 check(f"{who} stopped {stage[:11]} for {seconds} s: {ends}",
                       ends == [0] * 4 or seconds > 1 and 1 in ends and "lease" in said)
@@ -201,7 +201,7 @@ def one_link_reset(a):
             check(f"it ends in words: {said.strip()[-100:]}", status == 1 and "rank 2" in said)
             job.work(2, "sleep_us=1000")
             codes = [w.end(20)[0] for w in job.worker]
-            ends = [job.lead.end(10)[0], *(m.end(10)[0] for m in job.member)]
+            ends = [job.leader.end(10)[0], *(m.end(10)[0] for m in job.follower)]
             check(f"link {part}: {codes}, servers {ends}",
                   codes == [0, 0, 1, 0, 0] and not any(ends))
             job.proven("--kills")

@@ -256,15 +256,15 @@ def a_server_that_dies_before_the_start(a):
          "50"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, env=dict(os.environ, **dict([mark.split("=")])))
 
-    def member():
+    def follower():
         found = []
         for pid in tagged(mark):
             with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
                 found += [pid] if b"--join=" in f.read() else []
         return found
 
-    check("a member is there", until(member, 10))
-    os.kill(member()[0], signal.SIGKILL)
+    check("a follower is there", until(follower, 10))
+    os.kill(follower()[0], signal.SIGKILL)
     said, _ = run.communicate(timeout=20)
     check(f"it ends: {said.strip().splitlines()[-1]}",
           run.returncode == 1 and "server 1" in said and "before the job had started" in said)

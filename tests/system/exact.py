@@ -51,8 +51,8 @@ CASES = {
         3,
         ["--policy", "kbatchasync:3", "--commits", "30", "--shards", "3", "--chunk", "4K",
          "--optimizer", "adagrad:lr=0.1,epsilon=1e-6,decay=0.01,clip=5"],
-        ["elems=23001", "result_type=bf16"],
-        ["adagrad:lr=0.1,epsilon=1e-6,decay=0.01,clip=5"],
+        ["elems=23001", "result_type=bf16", "tensors=900", "scales=1"],
+        ["adagrad:lr=0.1,epsilon=1e-6,decay=0.01,clip=5,tensors=900"],
         0,
     ),
     "clip_async": (
@@ -335,7 +335,7 @@ CASES = {
         0,
     ),
     "keep": (3, ["--policy", "async", "--commits", "60"], ["keep=3"], ["sgd:0.1,0.9"], 0),
-    # An ask goes to the lead alone, and must not overtake the header before it.
+    # An ask goes to the leader alone, and must not overtake the header before it.
     "keep_bsp": (
         4,
         ["--policy", "bsp", "--commits", "300"],

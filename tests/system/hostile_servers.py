@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Servers of a job that are none: members that lie to a lead, leads that lie to a member, strangers
-at a member's listener. Whoever is lied to says so and ends with 1, or goes on; it does not hang.
+"""Servers of a job that are none: followers that lie to a leader, leaders that lie to a follower,
+strangers at a follower's listener. Whoever is lied to says so and ends with 1, or goes on; it does
+not hang.
 
 usage: hostile_servers.py CASE --musterd MUSTERD --worker WORKER --stranger STRANGER
        hostile_servers.py --list
@@ -62,20 +63,20 @@ def await_words(server, words):
 
 
 class Job(base.Job):
-    """A lead, and what a case has instead of its member."""
+    """A leader, and what a case has instead of its follower."""
 
     elems = ELEMS
 
     def __init__(self, a, *options, **more):
         super().__init__(a, *options, **more)
-        self.member = []
+        self.follower = []
 
     def children(self):
-        return [*self.member, *self.worker]
+        return [*self.follower, *self.worker]
 
     def join(self):
-        self.member.append(Child([self.a.musterd, "--join", self.address]))
-        return self.member[-1]
+        self.follower.append(Child([self.a.musterd, "--join", self.address]))
+        return self.follower[-1]
 
 
 def ended(child, seconds):
@@ -87,7 +88,7 @@ def ended(child, seconds):
     return status, said
 
 
-# ---- a lead, and members that are none ----
+# ---- a leader, and followers that are none ----
 
 def serve(job="default", scheme="shm"):
     return frame(SERVE, text(job) + text(scheme) + struct.pack("<I", os.getpid()))
@@ -116,7 +117,7 @@ LIES = {
 }
 
 
-def members_that_lie(a):
+def followers_that_lie(a):
     for name, (lie, words) in LIES.items():
         with Job(a, "--servers", "2", "-n", "1", "--lease", "2s") as job:
             worker = job.work(0, "rounds=20")
@@ -153,7 +154,7 @@ def strangers_before_the_job(a):
         check(f"the job ends well: {ends}", ends == [0, 0, 0])
 
 
-# ---- a member, and leads that are none ----
+# ---- a follower, and leads that are none ----
 
 def appoint(**other):
     f = dict(job="default", index=1, servers=2, elems=9001, first=4096, count=4905, type=0,
@@ -192,7 +193,7 @@ ORDERS = {
     "garbage": (b"\0" * 40, "not a message of muster"),
     "an end": (frame(ERROR, struct.pack("<i", -5) + text("it is all over")), "it is all over"),
     "a place that cannot be": (appoint(index=2), "a place among servers"),
-    "being the lead": (appoint(index=0), "a place among servers"),
+    "being the leader": (appoint(index=0), "a place among servers"),
     "being the only one": (appoint(servers=1), "a place among servers"),
     "no vector": (appoint(elems=0, first=0, count=0), "a part of the vector"),
     "a vector beyond reason": (appoint(elems=(1 << 40) + 4096, first=1 << 40, count=4096),
@@ -244,11 +245,11 @@ ORDERS = {
 }
 
 
-def leads_that_lie(a):
+def leaders_that_lie(a):
     with socket.create_server(("127.0.0.1", 0)) as here:
         here.settimeout(10)
         for name, (order, words) in ORDERS.items():
-            member = Child([a.musterd, "--join", "127.0.0.1:%d" % here.getsockname()[1],
+            follower = Child([a.musterd, "--join", "127.0.0.1:%d" % here.getsockname()[1],
                             "--memory", "64M"])
             s, _ = here.accept()
             with s:
@@ -256,22 +257,22 @@ def leads_that_lie(a):
                 check("it offers itself", message(s)[0] == SERVE)
                 s.sendall(order)
                 alive_until = time.monotonic() + 5
-                while member.process.poll() is None and time.monotonic() < alive_until:
+                while follower.process.poll() is None and time.monotonic() < alive_until:
                     try:
                         s.sendall(frame(HEARTBEAT))
                         s.recv(65536)
                     except OSError:
                         pass
                     time.sleep(0.02)
-                status, said = ended(member, 0.1)
+                status, said = ended(follower, 0.1)
             check(f"{name}: {said.splitlines()[-1]}", status == 1 and words in said)
 
 
-# ---- strangers at a member's listener ----
+# ---- strangers at a follower's listener ----
 
 def strangers_at_the_listener(a):
     with Job(a, "--servers", "2", "-n", "1", "--commits", "400") as job:
-        member = job.join()
+        follower = job.join()
         worker = job.work(0, "sleep_us=2000")
         listener = None
         while listener is None:
@@ -287,7 +288,7 @@ def strangers_at_the_listener(a):
             if said:
                 requests[-1].send(said)
         ends = [p.end(20)[0] for p in (worker, job.server)]
-        status, said = ended(member, 10)
+        status, said = ended(follower, 10)
         check(f"nobody else minds: {ends}", ends == [0, 0] and status == 0)
         check("it was sent away", "no valid token; sent away" in said)
         for s in requests:
@@ -344,34 +345,34 @@ def strangers_that_linger(a):
             s.close()
 
 
-# ---- a worker that does not wait for a member ----
+# ---- a worker that does not wait for a follower ----
 
 def start_before_the_welcome(a):
-    """While a member is still to say that it expects a worker, what the worker missed is lent to
+    """While a follower is still to say that it expects a worker, what the worker missed is lent to
     its welcome: were it started by then, its verdicts would change that."""
     with Job(a, "--servers", "2", "-n", "2", "--join-timeout", "60s") as job:
-        lead, member = job.server, job.join()
-        with lead.connect() as first:
+        leader, follower = job.server, job.join()
+        with leader.connect() as first:
             first.settimeout(10)
             first.sendall(hello(rank=1, elems=ELEMS))
             check("one is welcome", message(first)[0] == WELCOME)
-            member.signal(signal.SIGSTOP)
-            with lead.connect() as s:
+            follower.signal(signal.SIGSTOP)
+            with leader.connect() as s:
                 s.settimeout(10)
                 s.sendall(hello(rank=0, elems=ELEMS))
-                await_words(lead, "rank 0 joined")
+                await_words(leader, "rank 0 joined")
                 s.sendall(frame(START, struct.pack("<I", 1)))
-                await_words(lead, "a message before its hello is answered")
-                member.signal(signal.SIGCONT)
+                await_words(leader, "a message before its hello is answered")
+                follower.signal(signal.SIGCONT)
                 check("it is sent away", await_message(s, ERROR) is not None)
-            with lead.connect() as s:
+            with leader.connect() as s:
                 s.settimeout(10)
                 s.sendall(hello(rank=0, elems=ELEMS))
                 check("another is welcome", message(s)[0] == WELCOME)
-        lead.stop()
-        member.end(10)
+        leader.stop()
+        follower.end(10)
 
 
-CASES = cases(members_that_lie, strangers_before_the_job, leads_that_lie, strangers_at_the_listener,
-              strangers_that_linger, start_before_the_welcome)
+CASES = cases(followers_that_lie, strangers_before_the_job, leaders_that_lie,
+              strangers_at_the_listener, strangers_that_linger, start_before_the_welcome)
 main(CASES, "musterd", "worker", "stranger")

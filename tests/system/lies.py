@@ -29,13 +29,13 @@ def others_go_on(job, liar, name, statuses):
     """The liar ends with one of those, and all others as if it had not been there."""
     ends = [w.end(20) for w in job.worker]
     codes = [status for status, _ in ends]
-    status, log = job.lead.end(10)
-    members = [m.end(10) for m in job.member]
-    everything = log + "".join(said for _, said in (*members, *ends))
+    status, log = job.leader.end(10)
+    followers = [m.end(10) for m in job.follower]
+    everything = log + "".join(said for _, said in (*followers, *ends))
     check(f"{name}: no assertion", "assertion" not in everything)
     honest = [c for rank, c in enumerate(codes) if rank != liar]
-    check(f"{name}: {codes}, lead {status}, members {[m[0] for m in members]}",
-          not any(honest) and status == 0 and not any(m[0] for m in members)
+    check(f"{name}: {codes}, leader {status}, followers {[m[0] for m in followers]}",
+          not any(honest) and status == 0 and not any(m[0] for m in followers)
           and codes[liar] in statuses)
     if codes[liar] != 0:
         words = ends[liar][1].strip()
@@ -50,7 +50,7 @@ def headers_that_differ(a):
         liar = (part + 1) % 4
         with start(a, liar, f"{part} header 15 {field}") as job:
             log = others_go_on(job, liar, f"another {field} to server {part}", {1})
-            check("the lead says why", f"rank {liar}" in log and "broke the protocol" in log)
+            check("the leader says why", f"rank {liar}" in log and "broke the protocol" in log)
 
 
 def headers_that_are_missing(a):
@@ -107,20 +107,20 @@ def links_that_are_too_small(a):
             check(f"a link with other {field}: {said.strip()[-110:]}",
                   status == 1 and "cannot link rank 1" in said)
             job.work(1)
-            ends = [child.end(20)[0] for child in (*job.worker, *job.member)]
-            status, log = job.lead.end(10)
-            check(f"the job goes on: {ends}, lead {status}",
+            ends = [child.end(20)[0] for child in (*job.worker, *job.follower)]
+            status, log = job.leader.end(10)
+            check(f"the job goes on: {ends}, leader {status}",
                   ends == [0, 0, 0] and status == 0 and OTHER_LANES in log)
 
 
 def links_between_servers_that_are_too_small(a):
-    """The member's first link is refused; it asks for another, and the job goes on."""
+    """The follower's first link is refused; it asks for another, and the job goes on."""
     for field in LANES:
-        with Job(a, 2, "-n", "1", "--commits", str(COMMITS), workers=1, members=0) as job:
+        with Job(a, 2, "-n", "1", "--commits", str(COMMITS), workers=1, followers=0) as job:
             job.join(program=a.lie_musterd, MUSTER_LIE=f"- dial 1 {field}")
-            ends = [job.worker[0].end(20)[0], job.member[0].end(10)[0]]
-            status, log = job.lead.end(10)
-            check(f"a member's link with other {field}: {ends}, lead {status}",
+            ends = [job.worker[0].end(20)[0], job.follower[0].end(10)[0]]
+            status, log = job.leader.end(10)
+            check(f"a follower's link with other {field}: {ends}, leader {status}",
                   ends == [0, 0] and status == 0 and OTHER_LANES in log)
 
 
@@ -151,8 +151,8 @@ def messages_that_are_wrong(a):
             if not asked:
                 job.work(1, "start=0", *scaled)
             ends = [w.end(20)[0] for w in job.worker]
-            status, log = job.lead.end(10)
-            check(f"the job goes on: {ends}, lead {status}",
+            status, log = job.leader.end(10)
+            check(f"the job goes on: {ends}, leader {status}",
                   ends == [0, 0] and status == 0 and words in log)
             job.proven("--kills", "--versions", str(COMMITS), rules="sgd:0.1,0.9,tensors=700")
 
@@ -168,8 +168,8 @@ def links_that_take_their_time(a):
         job.worker.pop(2).end(20)
         job.work(2, "sleep_us=10000")
         ends = [w.end(30)[0] for w in job.worker]
-        status, log = job.lead.end(10)
-        check(f"all go on: {ends}, lead {status}", not any(ends) and status == 0)
+        status, log = job.leader.end(10)
+        check(f"all go on: {ends}, leader {status}", not any(ends) and status == 0)
         check("nobody is called silent", "silent" not in log)
 
 
@@ -177,13 +177,13 @@ def answers_that_differ(a):
     """A server whose answer is not the others': its worker does not read what is half another
     version, and says so."""
     for field in ("number", "version"):
-        with Job(a, 2, "-n", "1", "--lease", "1s", workers=0, members=0) as job:
+        with Job(a, 2, "-n", "1", "--lease", "1s", workers=0, followers=0) as job:
             job.join(program=a.lie_musterd, MUSTER_LIE=f"- answer 20 {field}")
             job.work(0, "sleep_us=500")
             status, said = job.worker[0].end(10)
             check(f"another {field}: {said.strip()[-150:]}",
                   status == 1 and "server 1" in said and "differ" in said)
-            ends = [job.lead.end(10)[0], job.member[0].end(10)[0]]
+            ends = [job.leader.end(10)[0], job.follower[0].end(10)[0]]
             check(f"and the servers end: {ends}", None not in ends)
 
 

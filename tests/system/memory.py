@@ -58,14 +58,14 @@ def budget(*options):
 
 
 class Memory(unittest.TestCase):
-    def run_job(self, *options, member=None):
-        """@member: takes a second server's log. Return: musterd's log, and its resident memory with
-        all commits but the last made."""
+    def run_job(self, *options, follower=None):
+        """@follower: takes a second server's log. Return: musterd's log, and its resident memory
+        with all commits but the last made."""
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
             server = Server(TOOLS.musterd, "-n", str(WORKERS), "--commits", "12", *options)
-            if member is not None:
+            if follower is not None:
                 second = stack.enter_context(subprocess.Popen(
-                    [TOOLS.musterd, "--join", server.address], stderr=member))
+                    [TOOLS.musterd, "--join", server.address], stderr=follower))
                 stack.callback(second.wait, 60)
             owner = "workers" if "workers" in options else "servers"
             workers = [subprocess.Popen(
@@ -121,11 +121,11 @@ class Memory(unittest.TestCase):
         rows, worker = budget("-n", WORKERS, "--budget", VECTOR, *job)
         self.assertIsNone(worker)
         self.assertEqual([(size(row["workers"]), size(row["own"])) for row in rows], [said(log)])
-        job = (*job, "--servers", "2", "--spread", "2,1")
-        with tempfile.TemporaryFile("w+") as member:
-            log, most = self.run_job(*job, member=member)
-            member.seek(0)
-            logs = log, member.read()
+        job = (*job, "--servers", "2", "--partition", "2,1")
+        with tempfile.TemporaryFile("w+") as follower:
+            log, most = self.run_job(*job, follower=follower)
+            follower.seek(0)
+            logs = log, follower.read()
         rows, _ = budget("-n", WORKERS, "--budget", VECTOR, *job)
         self.assertEqual([(size(row["workers"]), size(row["own"])) for row in rows],
                          [said(log) for log in logs])

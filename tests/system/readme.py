@@ -79,7 +79,7 @@ class Background:
                 stderr=subprocess.STDOUT)))
 
     def end(self, servers):
-        """The lead is told to end; members and workers end by themselves, in words."""
+        """The leader is told to end; followers and workers end by themselves, in words."""
         self.each[0][2].send_signal(signal.SIGTERM)
         for i, (line, log, process) in enumerate(self.each):
             status = process.wait(30)
@@ -178,13 +178,13 @@ def between_hosts(body, where):
 
 
 def several_servers(body, where):
-    lead, member = commands(body)
+    leader, follower = commands(body)
     well("sed 's/ELEMS = 4 /ELEMS = 20000 /' first.c > long.c && "
          "cc long.c -o long $(pkg-config --cflags --libs muster)", where)
     jobs = Background(where)
     try:
-        jobs.start(over_shm(lead))
-        jobs.start(over_shm(member))
+        jobs.start(over_shm(leader))
+        jobs.start(over_shm(follower))
         jobs.start("MUSTER_SERVER=10.1.0.1:17077 ./long", 8)
         until_it_runs("muster status 10.1.0.1:17077", where)
         jobs.end(servers=2)

@@ -30,167 +30,169 @@ def connections(port):
 
 
 class Job(base.Job):
-    """A lead, its members and its workers."""
+    """A leader, its followers and its workers."""
 
     elems = ELEMS
 
-    def __init__(self, a, servers, *options, workers=3, words=("sleep_us=300",), members=None,
+    def __init__(self, a, servers, *options, workers=3, words=("sleep_us=300",), followers=None,
                  **env):
-        """@env: of the lead alone."""
+        """@env: of the leader alone."""
         super().__init__(a, "--servers", str(servers), *options, **env)
-        self.lead, self.member = self.server, []
-        for _ in range(servers - 1 if members is None else members):
+        self.leader, self.follower = self.server, []
+        for _ in range(servers - 1 if followers is None else followers):
             self.join()
         self.work_all(workers, *words)
 
     def children(self):
-        return [*self.member, *self.worker]
+        return [*self.follower, *self.worker]
 
     def join(self, *options, program=None, **env):
         command = [program or self.a.musterd, "--join", self.address, *options]
-        self.member.append(Child(command, **env))
-        return self.member[-1]
+        self.follower.append(Child(command, **env))
+        return self.follower[-1]
 
     def runs(self):
         """Waits until versions have been seen."""
         self.begin(5000, ranks=[0])
 
     def connected(self, count):
-        """Waits until so many connections to the lead are established."""
-        check(f"{count} are connected", until(lambda: connections(self.lead.port) >= count, 20))
+        """Waits until so many connections to the leader are established."""
+        check(f"{count} are connected", until(lambda: connections(self.leader.port) >= count, 20))
 
 
 def all_fail(job, name, left_over=()):
     """The job ends with an error that names the server, for everybody, soon."""
-    status, log = job.lead.end(10)
-    check(f"the lead fails, and names {name}", status == 1 and name in log)
+    status, log = job.leader.end(10)
+    check(f"the leader fails, and names {name}", status == 1 and name in log)
     for worker in job.worker:
         status, said = worker.end(10)
         check(f"a worker is told: {said.strip()[-120:]}", status == 1 and name in said)
-    for member in job.member:
-        if member not in left_over:
-            check("another member goes too", member.end(10)[0] == 1)
+    for follower in job.follower:
+        if follower not in left_over:
+            check("another follower goes too", follower.end(10)[0] == 1)
     job.proven("--kills")
 
 
-def member_killed(a):
+def follower_killed(a):
     with Job(a, 3, *LONG) as job:
         job.runs()
-        job.member[0].signal(signal.SIGKILL)
-        all_fail(job, "of 3 (127.0.0.1", job.member[:1])
+        job.follower[0].signal(signal.SIGKILL)
+        all_fail(job, "of 3 (127.0.0.1", job.follower[:1])
 
 
-def member_killed_when_gathering_is_long_over(a):
+def follower_killed_when_gathering_is_long_over(a):
     """Who was there in time is not missing later."""
     with Job(a, 2, *LONG, "--join-timeout", "1s") as job:
         job.runs()
         time.sleep(1.2)
-        job.member[0].signal(signal.SIGKILL)
-        all_fail(job, "of 2 (127.0.0.1", job.member[:1])
-        check("and not for the time it took to come", "join-timeout" not in job.lead.said())
+        job.follower[0].signal(signal.SIGKILL)
+        all_fail(job, "of 2 (127.0.0.1", job.follower[:1])
+        check("and not for the time it took to come", "join-timeout" not in job.leader.said())
 
 
-def member_ended(a):
+def follower_ended(a):
     with Job(a, 2, *LONG) as job:
         job.runs()
-        job.member[0].signal(signal.SIGTERM)
-        check("it goes by the signal", job.member[0].end(5)[0] == 128 + 15)
-        all_fail(job, "gives up: the server was ended by signal 15", job.member)
+        job.follower[0].signal(signal.SIGTERM)
+        check("it goes by the signal", job.follower[0].end(5)[0] == 128 + 15)
+        all_fail(job, "gives up: the server was ended by signal 15", job.follower)
 
 
-def member_gives_up_before_its_appointment(a):
-    with Job(a, 2, "-n", "1", "--commits", "20", workers=0, members=0) as job:
+def follower_gives_up_before_its_appointment(a):
+    with Job(a, 2, "-n", "1", "--commits", "20", workers=0, followers=0) as job:
         job.join("--join-timeout", "1s")
         job.connected(1)
         time.sleep(0.2)  # it has been offered
-        job.lead.process.send_signal(signal.SIGSTOP)
-        check("the member goes", job.member[0].end(10)[0] == 1)
-        job.lead.process.send_signal(signal.SIGCONT)
+        job.leader.process.send_signal(signal.SIGSTOP)
+        check("the follower goes", job.follower[0].end(10)[0] == 1)
+        job.leader.process.send_signal(signal.SIGCONT)
         job.join()
         job.work(0)
         check("another takes its place", job.worker[0].end(20)[0] == 0)
-        log = job.lead.end(10)[1]
-        check("the lead says why, and accuses nobody", "broke the protocol" not in log and
+        log = job.leader.end(10)[1]
+        check("the leader says why, and accuses nobody", "broke the protocol" not in log and
               "gives up: the leader was silent for 1 s (--join-timeout)" in log)
 
 
-def member_and_worker_killed_at_once(a):
+def follower_and_worker_killed_at_once(a):
     """As when their host is gone: what is told is the server, without which there is no job."""
     for _ in range(4):
         with Job(a, 3, *LONG) as job:
             job.runs()
-            for child in (job.member[0], job.worker[2]):
+            for child in (job.follower[0], job.worker[2]):
                 child.signal(signal.SIGKILL)
-            status, log = job.lead.end(20)
+            status, log = job.leader.end(20)
             why = re.search(r"has failed: (.*)", log)[1]
-            check(f"the lead names it: {why}", status == 1 and re.search(r"\(server \d of 3", why))
-            check("all end", all(c.end(20)[0] is not None for c in (*job.member, *job.worker)))
+            check(f"the leader names it: {why}",
+                  status == 1 and re.search(r"\(server \d of 3", why))
+            check("all end", all(c.end(20)[0] is not None for c in (*job.follower, *job.worker)))
 
 
-def lead_killed(a):
+def leader_killed(a):
     with Job(a, 3, *LONG) as job:
         job.runs()
-        job.lead.process.kill()
-        for member in job.member:
-            status, log = member.end(5)
-            check(f"a member goes: {log.splitlines()[-1]}", status == 1 and "leader is gone" in log)
+        job.leader.process.kill()
+        for follower in job.follower:
+            status, log = follower.end(5)
+            check(f"a follower goes: {log.splitlines()[-1]}",
+                  status == 1 and "leader is gone" in log)
         check("no worker stays", all(w.end(5)[0] == 1 for w in job.worker))
         job.proven("--kills")
 
 
 def call(job, rank):
     """A worker that dies as soon as it has come."""
-    with job.lead.connect() as s:
+    with job.leader.connect() as s:
         s.sendall(hello(rank=rank, elems=ELEMS))
         time.sleep(0.002)
 
 
 def short_lives(a):
-    """Each of them is a word to the member, which is away: the line is full, then goes on."""
+    """Each of them is a word to the follower, which is away: the line is full, then goes on."""
     with Job(a, 2, "-n", "3", "--commits", "1500", "--policy", "async", "--lease", "4s",
              words=("sleep_us=1000", "2:die=5")) as job:
         job.worker[2].process.wait(20)
         time.sleep(0.2)
-        job.member[0].signal(signal.SIGSTOP)
+        job.follower[0].signal(signal.SIGSTOP)
         for _ in range(120):
             call(job, 2)
-        job.member[0].signal(signal.SIGCONT)
-        ends = [child.end(30)[0] for child in (*job.worker[:2], *job.member)]
-        check(f"the others go on: {ends}", not any(ends) and job.lead.end(10)[0] == 0)
+        job.follower[0].signal(signal.SIGCONT)
+        ends = [child.end(30)[0] for child in (*job.worker[:2], *job.follower)]
+        check(f"the others go on: {ends}", not any(ends) and job.leader.end(10)[0] == 0)
         job.proven("--kills")
 
 
-def short_lives_and_a_frozen_member(a):
+def short_lives_and_a_frozen_follower(a):
     """The line is full for good, and so is what waits for it: the lease ends that, in words."""
     with Job(a, 2, *LONG[:-1], "5s", "--server-lease", "5s", "--policy", "async",
              words=("sleep_us=1000", "2:die=5")) as job:
         job.worker[2].process.wait(20)
         time.sleep(0.2)
-        job.member[0].signal(signal.SIGSTOP)
+        job.follower[0].signal(signal.SIGSTOP)
         since = time.monotonic()
-        with contextlib.suppress(OSError):  # all of the lead's connections are taken, or it ends
+        with contextlib.suppress(OSError):  # all of the leader's connections are taken, or it ends
             while time.monotonic() < since + 4:
                 call(job, 2)
         job.worker[1].signal(signal.SIGKILL)
-        status, log = job.lead.end(8)
-        check(f"the lead fails: {log.splitlines()[-1]}",
+        status, log = job.leader.end(8)
+        check(f"the leader fails: {log.splitlines()[-1]}",
               status == 1 and "was silent for 5 s (--server-lease)" in log)
         check("no later than its lease says", time.monotonic() - since < 5 + 3)
         job.worker[0].end(10)
 
 
 def links_cut(a, where):
-    """Links between servers break again and again, at the end of the lead or of a member."""
+    """Links between servers break again and again, at the end of the leader or of a follower."""
     cut = {"MUSTER_CUT": "31"}  # every 31st put
     a.musterd = a.cut_musterd
-    with Job(a, 3, "-n", "4", "--commits", "300", "--policy", "backup:3", workers=0, members=0,
-             **(cut if where == "lead" else {})) as job:
-        job.join(**(cut if where == "member" else {}))
+    with Job(a, 3, "-n", "4", "--commits", "300", "--policy", "backup:3", workers=0, followers=0,
+             **(cut if where == "leader" else {})) as job:
+        job.join(**(cut if where == "follower" else {}))
         job.join()
         for rank in range(4):
             job.work(rank, "ranges=3" if rank == 1 else "ranges=0")
-        ends = [child.end(60) for child in (*job.worker, *job.member)]
-        status, log = job.lead.end(10)
+        ends = [child.end(60) for child in (*job.worker, *job.follower)]
+        status, log = job.leader.end(10)
         logs = "".join(said for _, said in ends) + log
         cuts = int(re.search(r"cuts: (\d+)", logs)[1])
         links = logs.count("linked with the leader again")
@@ -201,12 +203,12 @@ def links_cut(a, where):
         job.proven()
 
 
-def links_cut_by_the_lead(a):
-    links_cut(a, "lead")
+def links_cut_by_the_leader(a):
+    links_cut(a, "leader")
 
 
-def links_cut_by_a_member(a):
-    links_cut(a, "member")
+def links_cut_by_a_follower(a):
+    links_cut(a, "follower")
 
 
 def workers_at_any_moment(a):
@@ -222,14 +224,14 @@ def workers_at_any_moment(a):
             time.sleep(chance.random() * 0.2)
             victim = job.worker[chance.randrange(5)]
             victim.signal(signo)
-            status, log = job.lead.end(30)
+            status, log = job.leader.end(30)
             victim.signal(signal.SIGCONT)
             codes = [w.end(10)[0] for w in job.worker]
             hits += any(codes)
-            ends = [m.end(10)[0] for m in job.member]
+            ends = [m.end(10)[0] for m in job.follower]
             if status != 0:
                 print(log)
-            check(f"seed {seed}: {codes}, members {ends}",
+            check(f"seed {seed}: {codes}, followers {ends}",
                   status == 0 and not any(ends) and sum(c != 0 for c in codes) <= 1)
             job.proven("--kills")
     check(f"{hits} of 10 were hit in mid-run", hits > 5)
@@ -242,54 +244,54 @@ def rejoin(a):
         job.work(2, "sleep_us=1000")
         codes = [w.end(30)[0] for w in job.worker]
         check(f"a rank comes back to both servers: {codes}", codes == [0, 0, -9, 0])
-        check("both finish", [job.lead.end(10)[0], job.member[0].end(10)[0]] == [0, 0])
+        check("both finish", [job.leader.end(10)[0], job.follower[0].end(10)[0]] == [0, 0])
         job.proven("--kills")
 
 
-def late_members(a):
+def late_followers(a):
     """The workers' hellos wait for them."""
-    with Job(a, 3, "-n", "3", "--commits", "30", members=0) as job:
+    with Job(a, 3, "-n", "3", "--commits", "30", followers=0) as job:
         time.sleep(0.7)
         job.join()
         time.sleep(0.3)
         job.join()
-        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
-        check("and the lead finishes", job.lead.end(10)[0] == 0)
+        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.follower)))
+        check("and the leader finishes", job.leader.end(10)[0] == 0)
         job.proven()
 
 
 def a_hello_that_waits_and_dies(a):
     """Its rank is not kept for it, but for the next who says it."""
-    with Job(a, 2, "-n", "3", "--commits", "30", members=0) as job:
+    with Job(a, 2, "-n", "3", "--commits", "30", followers=0) as job:
         time.sleep(0.4)
         job.worker[0].signal(signal.SIGKILL)
         job.worker[0].end(5)
         job.work(0, "sleep_us=300")
         time.sleep(0.4)
         job.join()
-        codes = [child.end(20)[0] for child in (*job.worker, *job.member)]
+        codes = [child.end(20)[0] for child in (*job.worker, *job.follower)]
         check(f"the job has all its ranks: {codes}", codes == [-9, 0, 0, 0, 0])
-        check("and the lead finishes", job.lead.end(10)[0] == 0)
+        check("and the leader finishes", job.leader.end(10)[0] == 0)
 
 
-def missing_member(a):
-    with Job(a, 3, "-n", "3", "--join-timeout", "1s", members=1) as job:
-        status, log = job.lead.end(10)
-        check("the lead says how many came", status == 1 and "only 2 of 3 servers" in log)
+def missing_follower(a):
+    with Job(a, 3, "-n", "3", "--join-timeout", "1s", followers=1) as job:
+        status, log = job.leader.end(10)
+        check("the leader says how many came", status == 1 and "only 2 of 3 servers" in log)
         for worker in job.worker:
             status, said = worker.end(10)
             check(f"a worker is told: {said.strip()[-90:]}", status != 0 and "only 2 of 3" in said)
-        check("the one that came goes", job.member[0].end(5)[0] == 1)
+        check("the one that came goes", job.follower[0].end(5)[0] == 1)
 
 
-def refused_members(a):
+def refused_followers(a):
     with Job(a, 2, "-n", "1", workers=0) as job:
         time.sleep(0.3)
         for what, options in (("has its 2 servers already", []), ("no job \"x\"", ["--job", "x"])):
             status, log = job.join(*options).end(5)
             check(f"refused: {log.splitlines()[-1]}", status == 1 and what in log)
         status, log = Child([a.musterd, "--join", "127.0.0.1:9", "--join-timeout", "500ms"]).end(5)
-        check("no lead there", status == 1 and "no leader answered" in log)
+        check("no leader there", status == 1 and "no leader answered" in log)
 
 
 def too_short_a_vector(a):
@@ -301,10 +303,10 @@ def too_short_a_vector(a):
 
 def spread(a):
     """Parts by weight, more than one thread each, and several transports of one vector."""
-    with Job(a, 3, "-n", "3", "--commits", "40", "--spread", "1,2,1", members=2,
+    with Job(a, 3, "-n", "3", "--commits", "40", "--partition", "1,2,1", followers=2,
              words=("ranges=5",)) as job:
-        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.member)))
-        status, log = job.lead.end(10)
+        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.follower)))
+        status, log = job.leader.end(10)
         check("the parts are as told",
               status == 0 and "serves elements 4096 to 12287" in log
               and "serves elements 12288 to 20000" in log)
@@ -319,55 +321,55 @@ def memory_of(log):
     return workers + own, own
 
 
-def member_with_less_memory(a):
-    """Early sums of groups need memory that a member may not have, though its lead has: it goes
+def follower_with_less_memory(a):
+    """Early sums of groups need memory that a follower may not have, though its leader has: it goes
     without them, to the same bits. Where that is not enough it says so, and why."""
     groups = ["-n", "9", "--group", "4", "--policy", "bsp", "--commits", "12"]
-    want = {"workers": 9, "members": 0}
+    want = {"workers": 9, "followers": 0}
     with Job(a, 2, *groups, **want) as job:
         job.join()
         check("with all it wants", not any(w.end(20)[0] for w in job.worker))
-        whole, own = memory_of(job.member[0].end(10)[1])
+        whole, own = memory_of(job.follower[0].end(10)[1])
     less = int(whole) - 30  # KiB: two early sums of 11809 elements are 92.3
     with Job(a, 2, *groups, **want) as job:
         job.join("--memory", f"{less}K")
         check("with less", not any(w.end(20)[0] for w in job.worker))
-        took = memory_of(job.member[0].end(10)[1])[1]
+        took = memory_of(job.follower[0].end(10)[1])[1]
         check(f"it took {took} KiB for sums, not {own}", abs(own - took - 92.3) < 1)
         job.proven("--group", "4", "--count", "9")
     with Job(a, 2, *groups, **want) as job:
         job.connected(9)
         job.join("--memory", "1M")
-        status, said = job.member[0].end(10)
+        status, said = job.follower[0].end(10)
         check(f"it refuses: {said.strip()[-170:]}",
               status == 1 and "in all more than --memory 1.0 MiB" in said)
-        status, log = job.lead.end(10)
-        check("the lead says why", status == 1 and "gives up: no memory for job" in log)
+        status, log = job.leader.end(10)
+        check("the leader says why", status == 1 and "gives up: no memory for job" in log)
         ends = [worker.end(20) for worker in job.worker]
         told = [(status, said) for status, said in ends if "gives up: no memory for job" in said]
-        # A worker whose hello the lead has not read yet hears only that the lead has ended.
+        # A worker whose hello the leader has not read yet hears only that the leader has ended.
         late = [(status, said) for status, said in ends if "it has just ended" in said]
         check(f"workers are told: {ends}", len(told) > 0 and len(told) + len(late) == len(ends) and
               all(status == 1 for status, _ in ends))
 
 
-def member_cannot_speak(a):
+def follower_cannot_speak(a):
     """Its disk is full, its outputs are closed: it serves all the same, and ends as ever."""
     for how in ("exec <&- >&- 2>&-", "exec >&- 2>&-", "exec >/dev/full 2>/dev/full"):
         for commits, statuses in (("40", [0, 0]), ("100000", [1, 1])):
-            with Job(a, 2, "-n", "2", "--commits", commits, workers=2, members=0) as job:
+            with Job(a, 2, "-n", "2", "--commits", commits, workers=2, followers=0) as job:
                 command = [a.musterd, "--join", job.address]
-                job.member.append(Child(["sh", "-c", f'{how}; exec "$@"', "sh", *command]))
+                job.follower.append(Child(["sh", "-c", f'{how}; exec "$@"', "sh", *command]))
                 if commits != "40":
                     job.runs()
                     job.worker[0].signal(signal.SIGKILL)
                     job.worker[1].signal(signal.SIGKILL)
-                ends = [job.lead.end(20)[0], job.member[0].end(20)[0]]
+                ends = [job.leader.end(20)[0], job.follower[0].end(20)[0]]
                 check(f"{how}: {ends}", ends == statuses)
 
 
 def status(a):
-    """The lead shows the servers: who is there, and who has which part."""
+    """The leader shows the servers: who is there, and who has which part."""
 
     def servers():
         command = [a.muster, "status", "--json", "-", job.address]
@@ -377,7 +379,7 @@ def status(a):
     def shows(wanted):
         check(f"{wanted}, not {servers()}", until(lambda: servers() == wanted))
 
-    with Job(a, 3, *LONG, workers=0, members=0) as job:
+    with Job(a, 3, *LONG, workers=0, followers=0) as job:
         check("nobody is there", servers() == [("joined", 0, 0)] + [("awaited", 0, 0)] * 2)
         job.join()
         shows([("joined", 0, 0)] * 2 + [("awaited", 0, 0)])
@@ -391,11 +393,11 @@ def status(a):
         check("and as a table", re.search(r"\n +2  ready +12288 to 20000  /\S+\.sock", text))
 
 
-CASES = cases(member_killed, member_killed_when_gathering_is_long_over, member_ended,
-              member_gives_up_before_its_appointment, member_and_worker_killed_at_once, lead_killed,
-              short_lives, short_lives_and_a_frozen_member, links_cut_by_the_lead,
-              links_cut_by_a_member, workers_at_any_moment, rejoin, late_members,
-              a_hello_that_waits_and_dies, missing_member, refused_members, too_short_a_vector,
-              spread, member_with_less_memory, member_cannot_speak, status)
+CASES = cases(follower_killed, follower_killed_when_gathering_is_long_over, follower_ended,
+              follower_gives_up_before_its_appointment, follower_and_worker_killed_at_once,
+              leader_killed, short_lives, short_lives_and_a_frozen_follower,
+              links_cut_by_the_leader, links_cut_by_a_follower, workers_at_any_moment, rejoin,
+              late_followers, a_hello_that_waits_and_dies, missing_follower, refused_followers,
+              too_short_a_vector, spread, follower_with_less_memory, follower_cannot_speak, status)
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", "cut-musterd", "muster")

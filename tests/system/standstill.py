@@ -16,40 +16,40 @@ from servers import LEASE, LONG, Job, all_fail
 GIVEN_UP = "1.8 s (--server-lease)"  # three leases
 
 
-def member_frozen(a):
+def follower_frozen(a):
     with Job(a, 3, *LONG) as job:
         job.runs()
-        job.member[1].signal(signal.SIGSTOP)
+        job.follower[1].signal(signal.SIGSTOP)
         since = time.monotonic()
-        all_fail(job, f"was silent for {GIVEN_UP}", job.member[1:])
+        all_fail(job, f"was silent for {GIVEN_UP}", job.follower[1:])
         check("no later than its lease says", time.monotonic() - since < 20 * LEASE)
         named = re.search(r"has failed: .*\(server \d of 3 \(127.0.0.1:\d+\) was silent for "
-                          + re.escape(GIVEN_UP), job.lead.said())
+                          + re.escape(GIVEN_UP), job.leader.said())
         check("by its name", named)
-        job.member[1].signal(signal.SIGCONT)
-        status, log = job.member[1].end(5)
+        job.follower[1].signal(signal.SIGCONT)
+        status, log = job.follower[1].end(5)
         check(f"it wakes, and goes: {log.splitlines()[-1]}", status == 1)
 
 
-def lead_frozen(a):
+def leader_frozen(a):
     with Job(a, 3, *LONG) as job:
         job.runs()
-        job.lead.process.send_signal(signal.SIGSTOP)
-        for member in job.member:
-            status, log = member.end(3 * LEASE + 3)
-            check(f"a member goes: {log.splitlines()[-1]}",
+        job.leader.process.send_signal(signal.SIGSTOP)
+        for follower in job.follower:
+            status, log = follower.end(3 * LEASE + 3)
+            check(f"a follower goes: {log.splitlines()[-1]}",
                   status == 1 and f"the leader was silent for {GIVEN_UP}" in log)
         for worker in job.worker:
             status, said = worker.end(5)
-            # By its own count, or because members have gone.
-            check(f"a worker blames the lead: {said.strip()}",
+            # By its own count, or because followers have gone.
+            check(f"a worker blames the leader: {said.strip()}",
                   status == 1 and re.search(rf"server 0 (\(of 0 to 2\) )?at {job.address},? "
                                             "(is|has been) silent", said))
-        job.lead.process.send_signal(signal.SIGCONT)
-        status, log = job.lead.end(10)
+        job.leader.process.send_signal(signal.SIGCONT)
+        status, log = job.leader.end(10)
         why = re.search(r"has failed: (.*)", log)[1]
         # Which of its threads reads first what happened meanwhile is chance.
-        check(f"the lead wakes, and blames no server: {why}",
+        check(f"the leader wakes, and blames no server: {why}",
               status == 1 and re.search("gives up: the leader was silent|fewer than 1 live|"
                                         r"rank \d is gone: its connection closed", why))
         job.proven("--kills")
@@ -65,8 +65,8 @@ def briefly(a, victim):
             time.sleep(0.3)
             victim(job).send_signal(signal.SIGCONT)
             time.sleep(0.05)
-        ends = [child.end(60)[0] for child in (*job.worker, *job.member)]
-        check(f"all end well: {ends}", not any(ends) and job.lead.end(10)[0] == 0)
+        ends = [child.end(60)[0] for child in (*job.worker, *job.follower)]
+        check(f"all end well: {ends}", not any(ends) and job.leader.end(10)[0] == 0)
         job.proven()
 
 
@@ -80,8 +80,8 @@ def longer_than_a_lease(a, victim):
             time.sleep(1.5)
             victim(job).send_signal(signal.SIGCONT)
             time.sleep(0.2)
-        ends = [child.end(60) for child in (*job.worker, *job.member)]
-        status, log = job.lead.end(10)
+        ends = [child.end(60) for child in (*job.worker, *job.follower)]
+        status, log = job.leader.end(10)
         said = log + "".join(said for _, said in ends)
         codes = [code for code, _ in ends]
         check(f"all end well: {codes}, {status}" + ("" if status == 0 else said),
@@ -90,55 +90,55 @@ def longer_than_a_lease(a, victim):
         job.proven()
 
 
-def member_away_for_longer_than_a_lease(a):
-    longer_than_a_lease(a, lambda job: job.member[0].process)
+def follower_away_for_longer_than_a_lease(a):
+    longer_than_a_lease(a, lambda job: job.follower[0].process)
 
 
-def lead_away_for_longer_than_a_lease(a):
-    longer_than_a_lease(a, lambda job: job.lead.process)
+def leader_away_for_longer_than_a_lease(a):
+    longer_than_a_lease(a, lambda job: job.leader.process)
 
 
-def member_away_for_longer_than_patience(a):
-    """Who has told the lead is not blamed for what the member has not."""
+def follower_away_for_longer_than_patience(a):
+    """Who has told the leader is not blamed for what the follower has not."""
     with Job(a, 2, "-n", "3", "--commits", "60", "--lease", "3s", "--patience", "300ms",
              words=("sleep_us=3000", "2:sleep_us=40000")) as job:
         job.runs()
         for _ in range(2):
-            job.member[0].signal(signal.SIGSTOP)
+            job.follower[0].signal(signal.SIGSTOP)
             time.sleep(0.9)
-            job.member[0].signal(signal.SIGCONT)
+            job.follower[0].signal(signal.SIGCONT)
             time.sleep(0.2)
-        ends = [child.end(30)[0] for child in (*job.worker, *job.member)]
-        check(f"nobody is evicted: {ends}", not any(ends) and job.lead.end(10)[0] == 0)
+        ends = [child.end(30)[0] for child in (*job.worker, *job.follower)]
+        check(f"nobody is evicted: {ends}", not any(ends) and job.leader.end(10)[0] == 0)
         job.proven()
 
 
-def member_away_for_longer_than_lease_and_patience(a):
+def follower_away_for_longer_than_lease_and_patience(a):
     """No time passes for workers while a server is silent: neither for what they have told one
     server and not the other, nor for the answers that lie at that one."""
     with Job(a, 2, "-n", "3", "--commits", "60", "--lease", "1s", "--patience", "1500ms",
              "--server-lease", "40s", words=("sleep_us=3000", "2:sleep_us=40000")) as job:
         job.runs()
         for _ in range(2):
-            job.member[0].signal(signal.SIGSTOP)
+            job.follower[0].signal(signal.SIGSTOP)
             time.sleep(4)
-            job.member[0].signal(signal.SIGCONT)
+            job.follower[0].signal(signal.SIGCONT)
             time.sleep(0.2)
-        ends = [child.end(30)[0] for child in (*job.worker, *job.member)]
-        check(f"nobody is evicted: {ends}", not any(ends) and job.lead.end(10)[0] == 0)
+        ends = [child.end(30)[0] for child in (*job.worker, *job.follower)]
+        check(f"nobody is evicted: {ends}", not any(ends) and job.leader.end(10)[0] == 0)
         job.proven()
 
 
-def member_away_briefly(a):
-    briefly(a, lambda job: job.member[1].process)
+def follower_away_briefly(a):
+    briefly(a, lambda job: job.follower[1].process)
 
 
-def lead_away_briefly(a):
-    briefly(a, lambda job: job.lead.process)
+def leader_away_briefly(a):
+    briefly(a, lambda job: job.leader.process)
 
 
-CASES = cases(member_frozen, lead_frozen, member_away_for_longer_than_a_lease,
-              lead_away_for_longer_than_a_lease, member_away_for_longer_than_patience,
-              member_away_for_longer_than_lease_and_patience, member_away_briefly,
-              lead_away_briefly)
+CASES = cases(follower_frozen, leader_frozen, follower_away_for_longer_than_a_lease,
+              leader_away_for_longer_than_a_lease, follower_away_for_longer_than_patience,
+              follower_away_for_longer_than_lease_and_patience, follower_away_briefly,
+              leader_away_briefly)
 main(CASES, "musterd", "worker")

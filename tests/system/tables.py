@@ -17,7 +17,7 @@ def job(a, servers, *words):
     """A job of two workers, of which only rank 0 has come."""
     one = Job(a, servers, "-n", "2", "--commits", "20", "--optimizer", SGD, workers=0)
     one.work(0, *words)
-    check("rank 0 has joined", until(lambda: "rank 0 joined" in one.lead.said(), 20))
+    check("rank 0 has joined", until(lambda: "rank 0 joined" in one.leader.said(), 20))
     return one
 
 
@@ -31,7 +31,7 @@ def refused(one, sentence, *words):
 
 def goes_on(one, rules, *words):
     one.work(1, *words)
-    ends = [w.end(30)[0] for w in one.worker] + [one.lead.end(20)[0]]
+    ends = [w.end(30)[0] for w in one.worker] + [one.leader.end(20)[0]]
     check(f"the job ends well: {ends}", not any(ends))
     one.proven(rules=rules)
 

@@ -163,10 +163,10 @@ static void await_threads_of_before(void)
 		mst_sleep_ns(MST_MS);
 }
 
-/* The last versions are left out: workers go, and take what they had with them. @member: another
+/* The last versions are left out: workers go, and take what they had with them. @follower: another
  * server, that joins the first. */
 static void nothing_is_allocated(const char *const *settings, enum muster_owner owner,
-				 struct test_job *member)
+				 struct test_job *follower)
 {
 	struct test_worker c[TEST_JOB_WORKERS] = { 0 };
 	struct test_job t;
@@ -178,14 +178,14 @@ static void nothing_is_allocated(const char *const *settings, enum muster_owner 
 	atomic_store(&settled, 0);
 	atomic_store(&begun, 0);
 	test_job_open(&t, &mst_shm, settings);
-	if (member != NULL)
-		test_job_open(member, &mst_shm,
+	if (follower != NULL)
+		test_job_open(follower, &mst_shm,
 			      (const char *const[]){ "join", mst_plane_address(t.plane), NULL });
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		c[r].owner = owner;
 	test_job_live(&t, c, test_worker_main);
-	if (member != NULL)
-		test_job_close(member);
+	if (follower != NULL)
+		test_job_close(follower);
 	test_job_close(&t);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		CU_ASSERT_EQUAL(c[r].rc, 0);
@@ -206,12 +206,12 @@ static void nothing_is_allocated(const char *const *settings, enum muster_owner 
 #define JOB_OF_TWO(name, owner, ...)                                                               \
 	static void name(void)                                                                     \
 	{                                                                                          \
-		struct test_job member;                                                            \
+		struct test_job follower;                                                          \
 		nothing_is_allocated(                                                              \
 			(const char *const[]){ __VA_ARGS__, "servers", "2", END, NULL }, owner,    \
-			&member);                                                                  \
-		CU_ASSERT_EQUAL(member.over, 1);                                                   \
-		CU_ASSERT(member.server != NULL);                                                  \
+			&follower);                                                                \
+		CU_ASSERT_EQUAL(follower.over, 1);                                                 \
+		CU_ASSERT(follower.server != NULL);                                                \
 	}
 
 JOB(bsp, MUSTER_SERVERS_OWN, "policy", "bsp")

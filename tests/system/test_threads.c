@@ -58,8 +58,8 @@ static void *test_worker_main(void *arg)
 	return NULL;
 }
 
-/* A lead, and a member if there is to be one. */
-static void servers_open(struct test_job *t, struct test_job *member, const char *const *settings)
+/* A leader, and a follower if there is to be one. */
+static void servers_open(struct test_job *t, struct test_job *follower, const char *const *settings)
 {
 	const char *all[SETTINGS_MAX + 3] = { "servers", two ? "2" : "1" };
 
@@ -69,16 +69,16 @@ static void servers_open(struct test_job *t, struct test_job *member, const char
 	}
 	test_job_open(t, transport, all);
 	if (two)
-		test_job_open(member, transport,
+		test_job_open(follower, transport,
 			      (const char *const[]){ "join", mst_plane_address(t->plane), NULL });
 }
 
-/* The member first: the lead waits for it to go. */
-static void servers_close(struct test_job *t, struct test_job *member)
+/* The follower first: the leader waits for it to go. */
+static void servers_close(struct test_job *t, struct test_job *follower)
 {
 	if (two) {
-		test_job_close(member);
-		CU_ASSERT_EQUAL(member->over, 1);
+		test_job_close(follower);
+		CU_ASSERT_EQUAL(follower->over, 1);
 	}
 	test_job_close(t);
 	CU_ASSERT_EQUAL(t->over, 1);
@@ -95,13 +95,13 @@ static void test_worker_is_sound(const struct test_worker *c)
 static void job_is_sound(const char *const *settings, enum muster_owner owner)
 {
 	struct test_worker c[TEST_JOB_WORKERS] = { 0 };
-	struct test_job t, member;
+	struct test_job t, follower;
 
-	servers_open(&t, &member, settings);
+	servers_open(&t, &follower, settings);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		c[r].owner = owner;
 	test_job_live(&t, c, test_worker_main);
-	servers_close(&t, &member);
+	servers_close(&t, &follower);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		test_worker_is_sound(&c[r]);
 	CU_ASSERT_EQUAL(far_spoiled, 0);
@@ -130,12 +130,12 @@ static void two_jobs_do_not_notice_each_other(void)
 		{ "policy", "bsp", "owner", "workers", "commits", "60", NULL },
 	};
 	static struct job_life life[2];
-	struct test_job t[2], member[2];
+	struct test_job t[2], follower[2];
 	pthread_t thread[2];
 
 	memset(life, 0, sizeof(life));
 	for (int j = 0; j < 2; j++) {
-		servers_open(&t[j], &member[j], settings[j]);
+		servers_open(&t[j], &follower[j], settings[j]);
 		life[j].test_job = &t[j];
 		for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 			life[j].c[r].owner = j == 0 ? MUSTER_SERVERS_OWN : MUSTER_WORKERS_OWN;
@@ -143,7 +143,7 @@ static void two_jobs_do_not_notice_each_other(void)
 	}
 	for (int j = 0; j < 2; j++) {
 		pthread_join(thread[j], NULL);
-		servers_close(&t[j], &member[j]);
+		servers_close(&t[j], &follower[j]);
 		for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 			test_worker_is_sound(&life[j].c[r]);
 	}
@@ -212,11 +212,12 @@ static void *impatient_main(void *arg)
 static void a_loop_cut_short_goes_on(void)
 {
 	struct test_worker c[TEST_JOB_WORKERS] = { 0 };
-	struct test_job t, member;
+	struct test_job t, follower;
 
-	servers_open(&t, &member, (const char *const[]){ "policy", "bsp", "commits", "40", NULL });
+	servers_open(&t, &follower,
+		     (const char *const[]){ "policy", "bsp", "commits", "40", NULL });
 	test_job_live(&t, c, impatient_main);
-	servers_close(&t, &member);
+	servers_close(&t, &follower);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		CU_ASSERT_EQUAL(c[r].rc, 0);
 	CU_ASSERT(c[0].verdicts > 0);

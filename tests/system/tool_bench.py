@@ -82,8 +82,8 @@ class Measures(Bench):
                                      [size_type, buffers, owner, 0, 63, 11])
 
     def test_several_servers(self):
-        """the members are started too, all results come right, and all servers are counted"""
-        for servers, more in ((2, ("--shards", "1")), (3, ("--owner", "servers", "--spread",
+        """the followers are started too, all results come right, and all servers are counted"""
+        for servers, more in ((2, ("--shards", "1")), (3, ("--owner", "servers", "--partition",
                                                            "2,1,1"))):
             row, = self.figures("-n", "3", "--sizes", "96K", "--samples", "40", "--warmup", "5",
                                 "--servers", str(servers), *more)
@@ -201,7 +201,7 @@ class Ends(Bench):
         rc, _, err = self.finish(process)
         self.assertEqual((rc, "workers 3, 1048576 bytes" in err), (1, True), err)
 
-    def test_dead_member(self):
+    def test_dead_follower(self):
         """so does a server that dies, and it is named"""
         process = self.begin("--servers", "2")
         self.assertTrue(until(lambda: len(self.running(b"--join=")) == 1))
@@ -232,7 +232,7 @@ class Usage(Bench):
                            (["--latency-of-last", "--policy", "backup:3"], "--latency-of-last"),
                            (["--workers", ",".join(["2"] * 33)], "--workers"),
                            (["--servers", "2", "--sizes", "1M,4K"], "4096 bytes"),
-                           (["--servers", "2", "--spread", "1,2,3"], "--spread"),
+                           (["--servers", "2", "--partition", "1,2,3"], "--partition"),
                            (["--servers", "17"], "--servers"),
                            (["--join", "127.0.0.1:1"], "--join")]:
             rc, out, err = self.bench(*args)

@@ -63,12 +63,13 @@ static void a_variable_is_read_as_the_option_is(void)
 
 static void a_path_that_is_told_is_followed(void)
 {
-	struct mst_fabric lead = MST_FABRIC_DEFAULT, other = MST_FABRIC_DEFAULT;
+	struct mst_fabric leader = MST_FABRIC_DEFAULT, other = MST_FABRIC_DEFAULT;
 	struct mst_path path;
 
-	lead.ack_timeout = 18, lead.retries = 3, lead.traffic_class = 104, lead.service_level = 5;
-	lead.pkey = 0x8001, lead.gid_index = 3;
-	mst_fabric_tell(&lead, &path);
+	leader.ack_timeout = 18, leader.retries = 3, leader.traffic_class = 104,
+	leader.service_level = 5;
+	leader.pkey = 0x8001, leader.gid_index = 3;
+	mst_fabric_tell(&leader, &path);
 	CU_ASSERT(mst_path_is_sane(&path));
 	mst_fabric_follow(&other, &path);
 	CU_ASSERT(other.ack_timeout == 18 && other.retries == 3 && other.traffic_class == 104);

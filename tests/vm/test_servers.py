@@ -21,7 +21,7 @@ from lab import LabError
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 ELEMS = 9001  # the least that two servers can share is 8192, and three 12288
-# name: (options of the lead, those of the workers, those of the check, nodes of the members)
+# name: (options of the leader, those of the workers, those of the check, nodes of the followers)
 EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "30"], [], SGD, (1,)),
     "backup": (["-n", "5", "--policy", "backup:4", "--commits", "60"],
@@ -32,9 +32,9 @@ EXACT = {
                     ["ranges=3"], SGD, (1,)),
     "workers_own": (["-n", "3", "--policy", "bsp", "--owner", "workers", "--commits", "30"],
                     ["owner=workers", "start=0"], ["--optimizer", "none"], (1,)),
-    "three": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--spread", "1,2,1"],
+    "three": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--partition", "1,2,1"],
               ["ranges=7", "elems=20001"], SGD, (1, 0)),
-    "into": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--spread", "1,2,1"],
+    "into": (["-n", "3", "--policy", "backup:2", "--commits", "20", "--partition", "1,2,1"],
              ["registered=1", "ranges=7", "into=1", "elems=20001"], SGD, (1, 0)),
 }
 LEASE_S = 2.0
@@ -54,12 +54,12 @@ NO_LEASE = endless(4 * SLACK_S)
 
 
 class Servers(Job):
-    """A job whose lead is in node 0; members has the nodes of servers 1 and on."""
+    """A job whose leader is in node 0; followers has the nodes of servers 1 and on."""
 
-    def __init__(self, tools, machines, *options, members=(1,)):
-        super().__init__(tools, machines, *options, "--servers", str(len(members) + 1))
-        self.member = [machines[node].start([tools.musterd, "--join", self.address,
-                                             "--transport", "verbs"]) for node in members]
+    def __init__(self, tools, machines, *options, followers=(1,)):
+        super().__init__(tools, machines, *options, "--servers", str(len(followers) + 1))
+        self.follower = [machines[node].start([tools.musterd, "--join", self.address,
+                                             "--transport", "verbs"]) for node in followers]
 
     def start_workers(self, nodes, *options, elems=ELEMS):
         """Rank i in nodes[i]."""
@@ -68,19 +68,19 @@ class Servers(Job):
 
     def said(self):
         return "\n".join([super().said(), *(f"--- server {i}, {m.status}\n{m.output.strip()}"
-                                            for i, m in enumerate(self.member, 1))])
+                                            for i, m in enumerate(self.follower, 1))])
 
     def end_all(self, seconds=120):
         """To the end that was asked for."""
         self.end(dict.fromkeys(self.workers, 0), seconds=seconds)
-        self.members_end(*[0] * len(self.member))
+        self.followers_end(*[0] * len(self.follower))
 
-    def members_end(self, *expected, seconds=10):
+    def followers_end(self, *expected, seconds=10):
         """None: of that one nothing is expected."""
         with self.told():
-            got = tuple(None if status is None else member.wait(seconds)
-                        for member, status in zip(self.member, expected))
-        check(f"the members end with {expected}", got == expected, self.said())
+            got = tuple(None if status is None else follower.wait(seconds)
+                        for follower, status in zip(self.follower, expected))
+        check(f"the followers end with {expected}", got == expected, self.said())
 
     @contextlib.contextmanager
     def told(self):
@@ -91,8 +91,8 @@ class Servers(Job):
 
     def all_fail(self, began, within, words, gone=()):
         """All processes but those of gone end with 1 and words of their own."""
-        named = [("the lead", self.server)]
-        named += [(f"server {i}", m) for i, m in enumerate(self.member, 1)]
+        named = [("the leader", self.server)]
+        named += [(f"server {i}", m) for i, m in enumerate(self.follower, 1)]
         named += [(f"rank {rank}", w) for rank, w in self.workers.items()]
         for name, process in named:
             if name in gone:
@@ -110,9 +110,9 @@ class Servers(Job):
 def exact(tools):
     """Every version is what its set says, to the bit, whoever holds which part of it."""
     with lab.Lab(nodes=2) as machines:
-        for name, (options, words, proof, members) in EXACT.items():
+        for name, (options, words, proof, followers) in EXACT.items():
             began = time.monotonic()
-            job = Servers(tools, machines, *options, members=members)
+            job = Servers(tools, machines, *options, followers=followers)
             elems = next((int(w[6:]) for w in words if w.startswith("elems=")), ELEMS)
             job.start_workers([rank % 2 for rank in range(int(options[1]))], *words, elems=elems)
             job.end_all()
@@ -127,8 +127,8 @@ def loss(tools):
             node.netem("delay 2ms reorder 1%")
             node.lose(211)
         for name in ("bsp", "backup"):
-            options, words, proof, members = EXACT[name]
-            job = Servers(tools, machines, "--retries", "6", *options, members=members)
+            options, words, proof, followers = EXACT[name]
+            job = Servers(tools, machines, "--retries", "6", *options, followers=followers)
             job.start_workers([rank % 2 for rank in range(int(options[1]))], *words)
             job.end_all()
             job.check_history(*proof)
@@ -153,8 +153,8 @@ def begin(tools, machines, *options, nodes=(0, 1), **how):
     return job
 
 
-def member_lost(tools):
-    """A member, or its machine: the job ends for everybody, in words that name the server."""
+def follower_lost(tools):
+    """A follower, or its machine: the job ends for everybody, in words that name the server."""
     words = {"the": r"server 1 of 2 \(10\.78\.0\.2:\d+\)", "rank": r"server 1 \(?of",
              "server": r"the leader was silent|the leader has ended the job"}
     with lab.Lab(nodes=2) as machines:
@@ -162,17 +162,17 @@ def member_lost(tools):
         print("--- killed", flush=True)
         job = begin(tools, machines, *NO_LEASE)
         began = time.monotonic()
-        job.member[0].kill(signal.SIGKILL)
+        job.follower[0].kill(signal.SIGKILL)
         job.all_fail(began, SLACK_S, words, gone=("server 1",))
         job.check_history(*SGD, "--kills")
 
         print("--- stopped", flush=True)
         job = begin(tools, machines, *LONG)
         began = time.monotonic()
-        job.member[0].kill(signal.SIGSTOP)
+        job.follower[0].kill(signal.SIGSTOP)
         job.all_fail(began, LEASE_S + SLACK_S, words, gone=("server 1",))
-        job.member[0].kill(signal.SIGCONT)
-        job.members_end(1)
+        job.follower[0].kill(signal.SIGCONT)
+        job.followers_end(1)
         job.check_history(*SGD, "--kills")
 
         print("--- cut off", flush=True)
@@ -191,8 +191,8 @@ def member_lost(tools):
         job.check_history(*SGD, "--kills")
 
 
-def lead_lost(tools):
-    """Members and workers end by themselves."""
+def leader_lost(tools):
+    """Followers and workers end by themselves."""
     words = {"the": r"server 1 of 2 \(10\.78\.0\.2:\d+\)", "rank": ".",
              "server": r"the leader (was silent|is gone)"}
     with lab.Lab(nodes=2) as machines:
@@ -204,7 +204,7 @@ def lead_lost(tools):
             job = begin(tools, machines, *options)
             began = time.monotonic()
             job.server.kill(number)
-            job.all_fail(began, within, words, gone=("the lead",))
+            job.all_fail(began, within, words, gone=("the leader",))
             job.server.kill(signal.SIGCONT)
             with job.told():
                 job.server.wait(10)
@@ -222,15 +222,15 @@ def lead_lost(tools):
         job = begin(tools, machines, *LONG)
         began = time.monotonic()
         near.power_off()
-        job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words, gone=("the lead", "rank 0"))
+        job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words, gone=("the leader", "rank 0"))
         job.check_history(*SGD, "--kills")
 
 
 def goes_on(job, what, remade):
-    """What was done to it is over: it makes versions. remade: links with the lead, so far."""
+    """What was done to it is over: it makes versions. remade: links with the leader, so far."""
     version = job.newest(0)
     job.wait_version(0, version + 8)
-    count = job.member[0].output.count("linked with the leader again")
+    count = job.follower[0].output.count("linked with the leader again")
     check(f"{what}: on from version {version}, with a line made anew {count} times",
           count == remade, job.said())
 
@@ -239,15 +239,15 @@ def away(tools):
     """For less than the lease, and the retries: nobody is lost, and no link."""
     with lab.Lab(nodes=3) as machines:
         near, far, _ = machines.nodes
-        # Members follow the lead's timers: by their own a link would be dead after 1.9 s.
+        # Followers follow the leader's timers: by their own a link would be dead after 1.9 s.
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--commits", "250",
                     "--lease", "10s", "--ack-timeout", "18", "--retries", "3", nodes=(2, 2, 2))
-        for what, node in (("the member", far), ("the lead", near)):
+        for what, node in (("the follower", far), ("the leader", near)):
             cut(node)
             time.sleep(2.5)
             mend(node)
             goes_on(job, f"{what} cut off for half of the retries", 0)
-        for what, process in (("member", job.member[0]), ("lead", job.server)):
+        for what, process in (("follower", job.follower[0]), ("leader", job.server)):
             process.kill(signal.SIGSTOP)
             time.sleep(2)
             process.kill(signal.SIGCONT)
@@ -264,7 +264,7 @@ def line_anew(tools):
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--commits", "250",
                     "--lease", "6s", "--retries", "3", nodes=(2, 2, 2))
         for count, (what, blocked) in enumerate((
-                ("to the lead", [(near, far)]), ("to the member", [(far, near)]),
+                ("to the leader", [(near, far)]), ("to the follower", [(far, near)]),
                 ("either way", [(near, far), (far, near)])), 1):
             for node, other in blocked:
                 node.block(other)
@@ -306,7 +306,7 @@ def one_link(tools):
             print(f"{said} ({seconds:.1f} s)", flush=True)
             check("with work left", job.newest(0) < 240)
             job.end({0: 0, 1: 0, 2: 0, 3: 1}, seconds=120)
-            job.members_end(0)
+            job.followers_end(0)
             said = job.workers[3].output.strip()
             check(said, re.search(rf"server {server} \(?of", said) or
                   server == 0 and "10.77.0.3" in said, job.said())
@@ -327,7 +327,7 @@ def footprint(tools):
             pairs = sum(row["type"] == "RC" for row in shown)
             check(f"{node.name}: {pairs} queue pairs, two for each of {links[node.index]} links",
                   pairs == 2 * links[node.index], shown)
-        said = {"lead": (job.server, machines[0]), "member": (job.member[0], machines[1])}
+        said = {"leader": (job.server, machines[0]), "follower": (job.follower[0], machines[1])}
         for name, (process, node) in said.items():
             # What workers write to; the rest is what the server itself sends from.
             shown = json.loads(node.run("rdma -j resource show mr").output)
@@ -341,7 +341,7 @@ def footprint(tools):
         job.check_history(*SGD)
 
 
-CASES = {f.__name__: f for f in (exact, loss, member_lost, lead_lost, away, line_anew,
+CASES = {f.__name__: f for f in (exact, loss, follower_lost, leader_lost, away, line_anew,
                                  line_lost, one_link, footprint)}
 
 

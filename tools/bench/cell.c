@@ -91,8 +91,8 @@ static int run_supervisor(const struct mst_run_line *run, struct mst_signals *si
 	int status = mst_ending_status(&ending);
 	cell->shards = ending.job->job.shards;
 	add_server(cell, ending.musterd);
-	for (uint32_t i = 0; i < ending.members; i++)
-		add_server(cell, &ending.member[i]);
+	for (uint32_t i = 0; i < ending.followers; i++)
+		add_server(cell, &ending.follower[i]);
 	if (status == MST_EXIT_FAILED)
 		mst_error("workers %u, %llu bytes: %s", cell->workers,
 			  (unsigned long long)cell->bytes,

@@ -12,7 +12,7 @@ struct mst_bench_cell {
 	uint32_t workers;
 	uint64_t bytes; /* of one worker's gradient */
 	uint32_t servers;
-	uint32_t shards; /* that the lead had */
+	uint32_t shards; /* that the leader had */
 	struct mst_bench_figures figures;
 	uint64_t server_cpu_ns; /* of all servers, their starts and ends included */
 	uint64_t server_rss_bytes;

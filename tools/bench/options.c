@@ -221,8 +221,8 @@ static int check_parts(struct mst_bench_line *line, const struct refusal *to)
 	uint32_t weights[MST_SERVERS_MAX], kept = 0;
 
 	if (o->server.servers == 1)
-		return 0; /* with --spread as it may be: check_server() looks */
-	if (mst_server_options_spread(&o->server, weights, to->why, to->len) != 0)
+		return 0; /* with --partition as it may be: check_server() looks */
+	if (mst_server_options_partition(&o->server, weights, to->why, to->len) != 0)
 		return -EINVAL;
 	for (uint32_t i = 0; i < line->bytes_count; i++) {
 		uint64_t elems = line->bytes[i] / each;
@@ -233,8 +233,8 @@ static int check_parts(struct mst_bench_line *line, const struct refusal *to)
 		else if (o->sizes != NULL || o->latency_of_last)
 			return refuse(to,
 				      "option --sizes: %" PRIu64 " bytes cannot be shared by %u "
-				      "servers (--spread %.60s): each needs %" PRIu64 " or more",
-				      line->bytes[i], o->server.servers, o->server.spread,
+				      "servers (--partition %.60s): each needs %" PRIu64 " or more",
+				      line->bytes[i], o->server.servers, o->server.partition,
 				      MST_PART_ELEMS_MIN * each);
 	}
 	line->bytes_count = kept;

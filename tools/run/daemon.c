@@ -125,13 +125,13 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 }
 
 /* What the user typed of the whole job is for the lead to say; what is a server's own holds. */
-int mst_daemon_start_member(struct mst_child *child, const struct mst_daemon_cfg *cfg,
-			    const char *lead, char *why, size_t why_len)
+int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
+			      const char *leader, char *why, size_t why_len)
 {
-	char join[176], one[] = "--servers=1", even[] = "--spread=even";
+	char join[176], one[] = "--servers=1", even[] = "--partition=even";
 	char *more[] = { join, one, even, NULL };
 
-	(void)snprintf(join, sizeof(join), "--join=%s", lead);
+	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);
 	return rc < 0 ? not_started(rc, why, why_len) : 0;
 }

@@ -19,10 +19,10 @@ struct mst_daemon_cfg {
 	const sigset_t *mask;
 };
 
-/* A member of the job, beside a lead that listens at @lead: nothing is heard of it but its exit.
- * As mst_daemon_start(); `listen` is not looked at. */
-int mst_daemon_start_member(struct mst_child *child, const struct mst_daemon_cfg *cfg,
-			    const char *lead, char *why, size_t why_len);
+/* A follower of the job, beside a leader that listens at @leader: nothing is heard of it but its
+ * exit. As mst_daemon_start(); `listen` is not looked at. */
+int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
+			      const char *leader, char *why, size_t why_len);
 
 struct mst_daemon {
 	int ready_fd; /* -1: nothing more to hear */

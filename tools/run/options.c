@@ -49,7 +49,7 @@ static const struct mst_option own_table[] = {
 	{ .name = NULL },
 };
 
-/* The run starts the members itself, and it is a run. */
+/* The run starts the followers itself, and it is a run. */
 static const char *const without[] = { "join", "budget", NULL };
 
 static const struct mst_passthrough passthrough = {

@@ -14,9 +14,9 @@ struct mst_ending {
 	int signo;                          /* the signal that ended the run, or 0 */
 	char why[MST_REASON_LEN];           /* in one sentence */
 	const struct mst_job_snapshot *job; /* the last that musterd told, or a blank one */
-	const struct mst_child *musterd;    /* the lead */
-	const struct mst_child *member;     /* the servers beside it: [members] */
-	uint32_t members;
+	const struct mst_child *musterd;    /* the leader */
+	const struct mst_child *follower;   /* the servers beside it: [followers] */
+	uint32_t followers;
 	const struct mst_child *worker; /* by rank: [workers] */
 	uint32_t workers;
 };

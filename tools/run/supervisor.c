@@ -54,13 +54,13 @@ static void push_from(struct mst_supervisor *s, uint64_t when_ns)
 static bool servers_alive(struct mst_supervisor *s)
 {
 	return mst_supervisor_musterd(s)->alive ||
-	       mst_children_alive(mst_supervisor_members(s), s->members) > 0;
+	       mst_children_alive(mst_supervisor_followers(s), s->followers) > 0;
 }
 
 static void signal_servers(struct mst_supervisor *s, int signo)
 {
 	mst_child_signal(mst_supervisor_musterd(s), signo);
-	mst_children_signal(mst_supervisor_members(s), s->members, signo);
+	mst_children_signal(mst_supervisor_followers(s), s->followers, signo);
 }
 
 /* No worker is left. A musterd that has ended its job goes by itself. */
@@ -145,7 +145,7 @@ static const struct mst_child *to_blame(struct mst_supervisor *s)
 static void blame(struct mst_supervisor *s)
 {
 	const struct mst_child *child = to_blame(s);
-	bool worker = child < mst_supervisor_members(s);
+	bool worker = child < mst_supervisor_followers(s);
 	char fate[64];
 
 	mst_child_fate(child, fate, sizeof(fate));
@@ -163,7 +163,7 @@ static void judge_suspect(struct mst_supervisor *s, const struct mst_job_snapsho
 	} else if (known->job.state == MST_JOB_GATHERING) {
 		blame(s);
 	} else {
-		if (s->suspect < mst_supervisor_members(s))
+		if (s->suspect < mst_supervisor_followers(s))
 			name_loss(s, s->suspect);
 		s->suspect = NULL;
 	}
@@ -256,17 +256,17 @@ static void musterd_ended(struct mst_supervisor *s)
 	}
 }
 
-/* What that means for the job the lead knows. */
-static void member_ended(struct mst_supervisor *s, const struct mst_child *member)
+/* What that means for the job the leader knows. */
+static void follower_ended(struct mst_supervisor *s, const struct mst_child *follower)
 {
 	char fate[64];
 
-	mst_child_fate(member, fate, sizeof(fate));
+	mst_child_fate(follower, fate, sizeof(fate));
 	if (s->phase == MST_SUPERVISOR_RUNNING && known_job(s)->job.state == MST_JOB_GATHERING) {
-		suspect(s, member);
-	} else if (s->phase == MST_SUPERVISOR_RUNNING && member->status != 0) {
+		suspect(s, follower);
+	} else if (s->phase == MST_SUPERVISOR_RUNNING && follower->status != 0) {
 		mst_progress_clear(&s->progress);
-		mst_warn("%s %s at version %" PRIu64, member->name, fate,
+		mst_warn("%s %s at version %" PRIu64, follower->name, fate,
 			 known_job(s)->job.version);
 	}
 	if (s->phase == MST_SUPERVISOR_CLOSING && !servers_alive(s))
@@ -295,11 +295,11 @@ static void reap(struct mst_supervisor *s)
 {
 	struct mst_child *child;
 
-	while ((child = mst_children_reap(s->child, 1 + s->workers + s->members)) != NULL) {
+	while ((child = mst_children_reap(s->child, 1 + s->workers + s->followers)) != NULL) {
 		if (child == mst_supervisor_musterd(s))
 			musterd_ended(s);
-		else if (child >= mst_supervisor_members(s))
-			member_ended(s, child);
+		else if (child >= mst_supervisor_followers(s))
+			follower_ended(s, child);
 		else
 			worker_ended(s, child);
 	}
@@ -405,8 +405,8 @@ static void conclude(struct mst_supervisor *s, struct mst_ending *out)
 		(void)snprintf(e->why, sizeof(e->why), "%s", known->job.why);
 	e->job = known;
 	e->musterd = mst_supervisor_musterd(s);
-	e->member = mst_supervisor_members(s);
-	e->members = s->members;
+	e->follower = mst_supervisor_followers(s);
+	e->followers = s->followers;
 	e->worker = mst_supervisor_workers(s);
 	e->workers = s->workers;
 	*out = *e;
@@ -437,7 +437,7 @@ int mst_supervisor_new(const struct mst_supervisor_cfg *cfg, struct mst_supervis
 	s->options = options;
 	s->signals = cfg->signals;
 	s->workers = count;
-	s->members = servers - 1;
+	s->followers = servers - 1;
 	s->daemon.ready_fd = -1;
 	s->deadline_ns = MST_NEVER;
 	s->next_ask_ns = MST_NEVER;
@@ -449,8 +449,8 @@ int mst_supervisor_new(const struct mst_supervisor_cfg *cfg, struct mst_supervis
 	for (uint32_t rank = 0; rank < count; rank++)
 		(void)snprintf(mst_supervisor_workers(s)[rank].name, sizeof(s->child[0].name),
 			       "rank %u", rank);
-	for (uint32_t i = 0; i < s->members; i++)
-		(void)snprintf(mst_supervisor_members(s)[i].name, sizeof(s->child[0].name),
+	for (uint32_t i = 0; i < s->followers; i++)
+		(void)snprintf(mst_supervisor_followers(s)[i].name, sizeof(s->child[0].name),
 			       "server %hhu", (unsigned char)(i + 1));
 	*out = s;
 	return 0;

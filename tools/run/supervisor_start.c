@@ -59,7 +59,7 @@ static const char *choose_address(const struct mst_supervisor *s)
 /* What starts them is there. What PROGRAM starts besides is not known. */
 static int check_tasks(const struct mst_supervisor *s, char *why, size_t len)
 {
-	uint32_t servers = 1 + s->members;
+	uint32_t servers = 1 + s->followers;
 	char who[64];
 
 	(void)snprintf(who, sizeof(who), "%u worker%s and %u server%s", s->workers,
@@ -130,7 +130,7 @@ static void start_workers(struct mst_supervisor *s)
 	}
 }
 
-static void start_members(struct mst_supervisor *s)
+static void start_followers(struct mst_supervisor *s)
 {
 	char why[MST_REASON_LEN];
 	struct mst_daemon_cfg cfg = {
@@ -140,9 +140,9 @@ static void start_members(struct mst_supervisor *s)
 		.mask = &s->signals->before,
 	};
 
-	for (uint32_t i = 0; i < s->members; i++) {
-		int rc = mst_daemon_start_member(&mst_supervisor_members(s)[i], &cfg, s->address,
-						 why, sizeof(why));
+	for (uint32_t i = 0; i < s->followers; i++) {
+		int rc = mst_daemon_start_follower(&mst_supervisor_followers(s)[i], &cfg,
+						   s->address, why, sizeof(why));
 		if (rc < 0) {
 			mst_supervisor_fail(s, 0, "%s", why);
 			return;
@@ -164,7 +164,7 @@ static void musterd_is_up(struct mst_supervisor *s)
 	mst_supervisor_ask(s);
 	mst_supervisor_enter(s, MST_SUPERVISOR_RUNNING);
 	s->deadline_ns = MST_NEVER;
-	start_members(s);
+	start_followers(s);
 	if (s->phase == MST_SUPERVISOR_RUNNING)
 		start_workers(s);
 }

@@ -53,8 +53,9 @@ struct mst_supervisor {
 	int push_signo;
 	uint64_t push_ns;
 
-	uint32_t workers, members;
-	/* 0: musterd, the lead; 1 + rank: the workers; 1 + workers + i: members beside the lead. */
+	uint32_t workers, followers;
+	/* 0: musterd, the leader; 1 + rank: the workers; 1 + workers + i: followers beside the
+	 * leader. */
 	struct mst_child child[];
 };
 
@@ -67,7 +68,7 @@ static inline struct mst_child *mst_supervisor_workers(struct mst_supervisor *s)
 	return &s->child[1];
 }
 
-static inline struct mst_child *mst_supervisor_members(struct mst_supervisor *s)
+static inline struct mst_child *mst_supervisor_followers(struct mst_supervisor *s)
 {
 	return &s->child[1 + s->workers];
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker, or a member, that does not say to one what it says to the others. It is linked with
+ * A worker, or a follower, that does not say to one what it says to the others. It is linked with
  * this in place of its transport (--wrap), and lies as MUSTER_LIE tells:
  *
  *	PART KIND COUNT LIE
@@ -37,7 +37,7 @@
 #define FLOOD 500
 #define LINKS_MAX 16u
 #define FDS 256
-#define ANSWER_LINE 64 /* what a member tells a worker at once ends with the answer's line */
+#define ANSWER_LINE 64 /* what a follower tells a worker at once ends with the answer's line */
 
 const struct mst_transport *__real_mst_transport_find(const char *scheme);
 const struct mst_transport *__wrap_mst_transport_find(const char *scheme);

@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "tests/ut.h"
 
-struct fake_lead client_fake;
+struct fake_leader client_fake;
 struct muster *client_handle;
 struct muster_outcome client_outcome;
 void *client_result_into;
@@ -39,7 +39,7 @@ bool client_says(const char *reason, const char *word)
 	return false;
 }
 
-int client_open(bool (*script)(struct fake_lead *), uint32_t join_ms)
+int client_open(bool (*script)(struct fake_leader *), uint32_t join_ms)
 {
 	fake_open(&client_fake, script);
 	struct muster_options opt = client_options_for(client_fake.address, join_ms);
@@ -47,7 +47,7 @@ int client_open(bool (*script)(struct fake_lead *), uint32_t join_ms)
 	return muster_open(&opt, &client_handle);
 }
 
-int client_open_servers(bool (*script)(struct fake_lead *), uint32_t servers)
+int client_open_servers(bool (*script)(struct fake_leader *), uint32_t servers)
 {
 	fake_open_servers(&client_fake, script, servers);
 	struct muster_options opt = client_options_for(client_fake.address, CLIENT_LONG_MS);
@@ -65,7 +65,7 @@ void client_close(void)
 	client_handle = NULL;
 }
 
-void client_begin(bool (*script)(struct fake_lead *))
+void client_begin(bool (*script)(struct fake_leader *))
 {
 	CU_ASSERT_EQUAL_FATAL(client_open(script, CLIENT_LONG_MS), 0);
 	CU_ASSERT_EQUAL_FATAL(muster_start(client_handle, NULL, &client_outcome), 0);

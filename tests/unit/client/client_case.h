@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* A handle, and the fake lead it talks to. */
+/* A handle, and the fake leader it talks to. */
 #ifndef MST_TESTS_UNIT_CLIENT_CLIENT_CASE_H
 #define MST_TESTS_UNIT_CLIENT_CLIENT_CASE_H
 
 #include "muster/muster.h"
-#include "tests/unit/client/fake_lead.h"
+#include "tests/unit/client/fake_leader.h"
 
 #define CLIENT_LONG_MS 8000u
 #define CLIENT_SHORT_MS 300u /* also every handle's wait_ms */
 
-extern struct fake_lead client_fake;
+extern struct fake_leader client_fake;
 extern struct muster *client_handle;
 extern struct muster_outcome client_outcome;
 extern void *client_result_into; /* options.result_into of client_open_servers(); usually NULL */
 
 /* Also starts the clock of took_ms(). */
 struct muster_options client_options_for(const char *server, uint32_t join_ms);
-int client_open(bool (*script)(struct fake_lead *), uint32_t join_ms);
-int client_open_servers(bool (*script)(struct fake_lead *), uint32_t servers);
+int client_open(bool (*script)(struct fake_leader *), uint32_t join_ms);
+int client_open_servers(bool (*script)(struct fake_leader *), uint32_t servers);
 void client_begin(
-	bool (*script)(struct fake_lead *)); /* opened and started; the clock starts anew */
+	bool (*script)(struct fake_leader *)); /* opened and started; the clock starts anew */
 void client_close(void);
 
 uint64_t client_took_ms(void);

@@ -31,20 +31,20 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 _Atomic bool servers_went_well;
 _Atomic int servers_stage;
 
-bool servers_end_well(struct fake_lead *f)
+bool servers_end_well(struct fake_leader *f)
 {
 	atomic_store(&servers_went_well, true);
 	return fake_stay(f);
 }
 
-bool servers_await_stage(struct fake_lead *f, int wanted)
+bool servers_await_stage(struct fake_leader *f, int wanted)
 {
 	while (atomic_load(&servers_stage) < wanted && !atomic_load(&f->released))
 		fake_turn(f);
 	return !atomic_load(&f->released);
 }
 
-void servers_begin(bool (*script)(struct fake_lead *))
+void servers_begin(bool (*script)(struct fake_leader *))
 {
 	atomic_store(&servers_went_well, false);
 	atomic_store(&servers_stage, 0);
@@ -64,18 +64,18 @@ void servers_end(void)
 
 /* ---- what servers do ---- */
 
-static uint64_t first_of(const struct fake_lead *f, uint32_t k)
+static uint64_t first_of(const struct fake_leader *f, uint32_t k)
 {
 	return f->welcome.server[k].first;
 }
 
-static const char *inbound(const struct fake_lead *f, uint32_t k)
+static const char *inbound(const struct fake_leader *f, uint32_t k)
 {
 	return f->server[k].link->inbound;
 }
 
 /* All of this server's part, and nothing else, is there. */
-static bool has_part(const struct fake_lead *f, uint32_t k, float base)
+static bool has_part(const struct fake_leader *f, uint32_t k, float base)
 {
 	const struct mst_lane_layout *l = &f->server[k].layout;
 	const char *at = inbound(f, k) + mst_lane_gradient(l, 0, f->welcome.rank);
@@ -89,7 +89,7 @@ static bool has_part(const struct fake_lead *f, uint32_t k, float base)
 	return true;
 }
 
-static bool is_header(const struct fake_lead *f, uint32_t k, uint32_t imm, uint64_t seq)
+static bool is_header(const struct fake_leader *f, uint32_t k, uint32_t imm, uint64_t seq)
 {
 	struct mst_lane_header h;
 
@@ -99,7 +99,7 @@ static bool is_header(const struct fake_lead *f, uint32_t k, uint32_t imm, uint6
 }
 
 /* Each server gets its part, and the header behind it. */
-bool servers_hear_push(struct fake_lead *f, uint64_t seq, float base)
+bool servers_hear_push(struct fake_leader *f, uint64_t seq, float base)
 {
 	uint32_t imm = 0;
 	bool well = true;
@@ -110,7 +110,7 @@ bool servers_hear_push(struct fake_lead *f, uint64_t seq, float base)
 	return well;
 }
 
-bool servers_grant(struct fake_lead *f, uint32_t k, uint64_t epoch)
+bool servers_grant(struct fake_leader *f, uint32_t k, uint64_t epoch)
 {
 	struct mst_lane_grant g = { epoch };
 
@@ -122,7 +122,7 @@ bool servers_grant(struct fake_lead *f, uint32_t k, uint64_t epoch)
 					      .imm = mst_imm(MST_IMM_GRANT, 0, epoch) });
 }
 
-bool servers_judge(struct fake_lead *f, uint64_t ticket)
+bool servers_judge(struct fake_leader *f, uint64_t ticket)
 {
 	struct mst_lane_verdict v = { ticket, ticket, MUSTER_COUNTED, 0 };
 
@@ -137,7 +137,7 @@ static void fill(float *at, uint64_t first, uint64_t count)
 }
 
 /* In place where that can be, in buffer 1, else and for @copied in the worker's inbound region. */
-static bool give_part(struct fake_lead *f, uint32_t k, bool copied)
+static bool give_part(struct fake_leader *f, uint32_t k, bool copied)
 {
 	const struct fake_server *s = &f->server[k];
 	uint64_t count = f->welcome.server[k].count;
@@ -154,7 +154,7 @@ static bool give_part(struct fake_lead *f, uint32_t k, bool copied)
 					      .bytes = count * sizeof(float) });
 }
 
-bool servers_answer_push(struct fake_lead *f, uint64_t seq, bool copied)
+bool servers_answer_push(struct fake_leader *f, uint64_t seq, bool copied)
 {
 	struct mst_lane_answer a = { seq + 1, seq, seq, MST_WHERE_IN_PLACE, 1 };
 	bool well = servers_judge(f, seq);

@@ -18,19 +18,19 @@ void servers_transport(int argc, char **argv);
 extern _Atomic bool servers_went_well; /* the script has come to its end */
 extern _Atomic int servers_stage;      /* of a script that waits for its test */
 
-bool servers_end_well(struct fake_lead *f);
-bool servers_await_stage(struct fake_lead *f, int wanted);
+bool servers_end_well(struct fake_leader *f);
+bool servers_await_stage(struct fake_leader *f, int wanted);
 
-void servers_begin(bool (*script)(struct fake_lead *)); /* opened and started */
-void servers_end(void);                                 /* the script has ended well */
+void servers_begin(bool (*script)(struct fake_leader *)); /* opened and started */
+void servers_end(void);                                   /* the script has ended well */
 
 /* Each server gets its part of a gradient whose elements are @base plus their place, and the header
  * behind it. The weight is 3. */
-bool servers_hear_push(struct fake_lead *f, uint64_t seq, float base);
-bool servers_grant(struct fake_lead *f, uint32_t k, uint64_t epoch);
-bool servers_judge(struct fake_lead *f, uint64_t ticket);
+bool servers_hear_push(struct fake_leader *f, uint64_t seq, float base);
+bool servers_grant(struct fake_leader *f, uint32_t k, uint64_t epoch);
+bool servers_judge(struct fake_leader *f, uint64_t ticket);
 /* It is counted in a version of its own, which comes in place where that can be, in buffer 1; else,
  * and for @copied, in the worker's inbound region. */
-bool servers_answer_push(struct fake_lead *f, uint64_t seq, bool copied);
+bool servers_answer_push(struct fake_leader *f, uint64_t seq, bool copied);
 
 #endif

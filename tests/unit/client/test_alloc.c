@@ -8,7 +8,7 @@
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
 
-/* The fake lead allocates too, on its own thread: only this one's are counted. */
+/* The fake leader allocates too, on its own thread: only this one's are counted. */
 static _Thread_local unsigned fail_at, seen;
 
 void *__real_malloc(size_t bytes);
@@ -26,7 +26,7 @@ void *__wrap_calloc(size_t count, size_t bytes)
 	return fail_at != 0 && ++seen == fail_at ? NULL : __real_calloc(count, bytes);
 }
 
-static bool link_and_stay(struct fake_lead *f)
+static bool link_and_stay(struct fake_leader *f)
 {
 	return fake_link(f) && fake_stay(f);
 }

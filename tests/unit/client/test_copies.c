@@ -22,7 +22,7 @@ static float own[SERVERS_ELEMS];
 
 enum copy_way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
 
-static bool serve_one(struct fake_lead *f)
+static bool serve_one(struct fake_leader *f)
 {
 	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
 	       servers_end_well(f);

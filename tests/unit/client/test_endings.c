@@ -10,14 +10,14 @@
 static int error_said;
 
 /* Until the worker asks for the next version. */
-static bool is_asked(struct fake_lead *f)
+static bool is_asked(struct fake_leader *f)
 {
 	uint32_t imm;
 
 	return fake_begin(f) && fake_arrival(f, &imm);
 }
 
-static bool end_on_the_link(struct fake_lead *f)
+static bool end_on_the_link(struct fake_leader *f)
 {
 	const struct mst_lane_session word = { MST_SESSION_ENDED, error_said, 0 };
 
@@ -27,12 +27,12 @@ static bool end_on_the_link(struct fake_lead *f)
 	       fake_stay(f);
 }
 
-static bool end_on_the_connection(struct fake_lead *f)
+static bool end_on_the_connection(struct fake_leader *f)
 {
 	return is_asked(f) && fake_refuse(f, error_said, "so it is") && fake_stay(f);
 }
 
-static int error_told(bool (*script)(struct fake_lead *))
+static int error_told(bool (*script)(struct fake_leader *))
 {
 	client_begin(script);
 	int told = muster_wait(client_handle, &client_outcome);

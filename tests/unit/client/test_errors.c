@@ -12,7 +12,7 @@
 
 /* ---- starting ---- */
 
-static bool link_only(struct fake_lead *f)
+static bool link_only(struct fake_leader *f)
 {
 	return fake_link(f) && fake_stay(f);
 }
@@ -38,7 +38,7 @@ static void before_the_start_little_goes(void)
 	client_close();
 }
 
-static bool beat_twice(struct fake_lead *f)
+static bool beat_twice(struct fake_leader *f)
 {
 	return fake_link(f) && fake_hear(f, MST_MSG_HEARTBEAT) && fake_hear(f, MST_MSG_HEARTBEAT) &&
 	       fake_hear(f, MST_MSG_START) && fake_refuse(f, -EHOSTDOWN, "two beats heard") &&
@@ -55,12 +55,12 @@ static void the_heart_beats_without_any_call(void)
 	client_close();
 }
 
-static bool start_then_hang_up(struct fake_lead *f)
+static bool start_then_hang_up(struct fake_leader *f)
 {
 	return fake_link(f) && fake_hear(f, MST_MSG_START);
 }
 
-static void a_lead_that_dies_ends_the_start_at_once(void)
+static void a_leader_that_dies_ends_the_start_at_once(void)
 {
 	CU_ASSERT_EQUAL_FATAL(client_open(start_then_hang_up, CLIENT_LONG_MS), 0);
 	CU_ASSERT_EQUAL(muster_start(client_handle, NULL, &client_outcome), -ENOTCONN);
@@ -70,7 +70,7 @@ static void a_lead_that_dies_ends_the_start_at_once(void)
 	client_close();
 }
 
-static bool start_late(struct fake_lead *f)
+static bool start_late(struct fake_leader *f)
 {
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
 
@@ -95,7 +95,7 @@ static void a_start_that_takes_long_may_be_called_again(void)
 
 static float own[FAKE_ELEMS], received[FAKE_ELEMS];
 
-static bool want_state(struct fake_lead *f)
+static bool want_state(struct fake_leader *f)
 {
 	const struct mst_message want = { .kind = MST_MSG_SEND_STATE };
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
@@ -125,7 +125,7 @@ static void a_start_state_arrives_whole(void)
 
 /* ---- working ---- */
 
-static bool begin_only(struct fake_lead *f)
+static bool begin_only(struct fake_leader *f)
 {
 	return fake_begin(f) && fake_stay(f);
 }
@@ -171,14 +171,14 @@ static void wrong_weights_and_ranges_are_einval(void)
 	client_close();
 }
 
-static bool begin_then_hang_up(struct fake_lead *f)
+static bool begin_then_hang_up(struct fake_leader *f)
 {
 	uint32_t imm;
 
 	return fake_begin(f) && fake_arrival(f, &imm);
 }
 
-static void after_the_lead_has_died_every_call_says_so(void)
+static void after_the_leader_has_died_every_call_says_so(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 
@@ -196,7 +196,7 @@ static void after_the_lead_has_died_every_call_says_so(void)
 	client_close();
 }
 
-static bool hear_finish_and_hang_up(struct fake_lead *f)
+static bool hear_finish_and_hang_up(struct fake_leader *f)
 {
 	return fake_begin(f) && fake_hear(f, MST_MSG_FINISH);
 }
@@ -213,7 +213,7 @@ static void so_does_finish_where_the_end_was_asked_for(void)
 static uint32_t wrong_imm;
 static struct mst_lane_answer wrong_answer;
 
-static bool say_wrong_imm(struct fake_lead *f)
+static bool say_wrong_imm(struct fake_leader *f)
 {
 	uint32_t imm;
 
@@ -242,7 +242,7 @@ static void what_the_protocol_does_not_allow_is_eproto(void)
 	}
 }
 
-static bool say_wrong_answer(struct fake_lead *f)
+static bool say_wrong_answer(struct fake_leader *f)
 {
 	uint32_t imm;
 
@@ -268,7 +268,7 @@ static void an_answer_outside_what_is_published_is_eproto(void)
 }
 
 /* Lets the worker ask once, then puts the session word. */
-static bool end_with(struct fake_lead *f, const struct mst_lane_session *word)
+static bool end_with(struct fake_leader *f, const struct mst_lane_session *word)
 {
 	uint32_t imm;
 
@@ -278,7 +278,7 @@ static bool end_with(struct fake_lead *f, const struct mst_lane_session *word)
 }
 
 /* What the link tells is coarse; what the control connection tells a moment later holds. */
-static bool evict(struct fake_lead *f)
+static bool evict(struct fake_leader *f)
 {
 	const struct mst_lane_session word = { MST_SESSION_ENDED, -EHOSTDOWN, 0 };
 
@@ -286,7 +286,7 @@ static bool evict(struct fake_lead *f)
 	       fake_refuse(f, -ESTALE, "version 3 is not kept any more") && fake_stay(f);
 }
 
-static void an_eviction_has_the_leads_own_words(void)
+static void an_eviction_has_the_leaders_own_words(void)
 {
 	client_begin(evict);
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ESTALE);
@@ -294,7 +294,7 @@ static void an_eviction_has_the_leads_own_words(void)
 	client_close();
 }
 
-static bool evict_without_a_word(struct fake_lead *f)
+static bool evict_without_a_word(struct fake_leader *f)
 {
 	const struct mst_lane_session word = { MST_SESSION_ENDED, -EHOSTDOWN, 0 };
 
@@ -309,7 +309,7 @@ static void an_eviction_without_a_word_is_not_waited_for_long(void)
 	client_close();
 }
 
-static bool finish_and_be_gone(struct fake_lead *f)
+static bool finish_and_be_gone(struct fake_leader *f)
 {
 	const struct mst_lane_session word = { MST_SESSION_FINISHED, 0, 5 };
 	const struct mst_message msg = { .kind = MST_MSG_FINISHED, .why = "enough" };
@@ -326,7 +326,7 @@ static void a_last_version_that_cannot_come_is_eshutdown(void)
 	client_close();
 }
 
-static bool finish(struct fake_lead *f)
+static bool finish(struct fake_leader *f)
 {
 	const struct mst_lane_session word = { MST_SESSION_FINISHED, 0, 0 };
 	const struct mst_message msg = { .kind = MST_MSG_FINISHED, .why = "enough" };
@@ -343,7 +343,7 @@ static void after_the_last_outcome_nothing_is_an_error(void)
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
 	CU_ASSERT(client_outcome.finished && !client_outcome.fresh);
 	CU_ASSERT_EQUAL(client_outcome.version, 0);
-	mst_sleep_ns(50 * MST_MS); /* the lead has hung up by now */
+	mst_sleep_ns(50 * MST_MS); /* the leader has hung up by now */
 	CU_ASSERT_EQUAL(muster_push(client_handle, &c, &ticket), 0);
 	CU_ASSERT_EQUAL(ticket, 0);
 	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, NULL), 0);
@@ -358,7 +358,7 @@ static void after_the_last_outcome_nothing_is_an_error(void)
 	client_close();
 }
 
-static bool advise(struct fake_lead *f)
+static bool advise(struct fake_leader *f)
 {
 	const uint64_t version = 1;
 
@@ -434,21 +434,21 @@ static void a_size_that_was_never_set_is_refused_before_anything_is_lost(void)
 static CU_TestInfo cases[] = {
 	{ "before the start little goes", before_the_start_little_goes },
 	{ "the heart beats without any call", the_heart_beats_without_any_call },
-	{ "a lead that dies ends the start at once", a_lead_that_dies_ends_the_start_at_once },
+	{ "a leader that dies ends the start at once", a_leader_that_dies_ends_the_start_at_once },
 	{ "a start that takes long may be called again",
 	  a_start_that_takes_long_may_be_called_again },
 	{ "a start state arrives whole", a_start_state_arrives_whole },
 	{ "a wait keeps its time", a_wait_keeps_its_time },
 	{ "wrong weights and ranges are -EINVAL", wrong_weights_and_ranges_are_einval },
-	{ "after the lead has died every call says so",
-	  after_the_lead_has_died_every_call_says_so },
+	{ "after the leader has died every call says so",
+	  after_the_leader_has_died_every_call_says_so },
 	{ "so does finish where the end was asked for",
 	  so_does_finish_where_the_end_was_asked_for },
 	{ "what the protocol does not allow is -EPROTO",
 	  what_the_protocol_does_not_allow_is_eproto },
 	{ "an answer outside what is published is -EPROTO",
 	  an_answer_outside_what_is_published_is_eproto },
-	{ "an eviction comes with the lead's own words", an_eviction_has_the_leads_own_words },
+	{ "an eviction comes with the leader's own words", an_eviction_has_the_leaders_own_words },
 	{ "an eviction without a word is not waited for long",
 	  an_eviction_without_a_word_is_not_waited_for_long },
 	{ "a last version that cannot come any more is -ENOTCONN",

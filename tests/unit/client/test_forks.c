@@ -13,7 +13,7 @@
 
 #define PATIENCE_NS (5 * MST_SECOND)
 
-static bool begin_only(struct fake_lead *f)
+static bool begin_only(struct fake_leader *f)
 {
 	return fake_begin(f) && fake_stay(f);
 }
@@ -51,7 +51,7 @@ static void a_child_is_told_so_where_the_end_was_asked_for(void)
 static _Atomic bool leaves, hung_up;
 
 /* Never lets the worker go, which waits a second for it. */
-static bool hear_leave_and_end(struct fake_lead *f)
+static bool hear_leave_and_end(struct fake_leader *f)
 {
 	if (!fake_begin(f) || !fake_hear(f, MST_MSG_LEAVE))
 		return false;

@@ -10,18 +10,18 @@
 
 static float own[FAKE_ELEMS];
 
-static bool begin_only(struct fake_lead *f)
+static bool begin_only(struct fake_leader *f)
 {
 	return fake_begin(f) && fake_stay(f);
 }
 
-static bool guard_worker(struct fake_lead *f)
+static bool guard_worker(struct fake_leader *f)
 {
 	f->welcome.guard = MST_GUARD_WORKER;
 	return fake_begin(f) && fake_stay(f);
 }
 
-static bool guard_full(struct fake_lead *f)
+static bool guard_full(struct fake_leader *f)
 {
 	f->welcome.guard = MST_GUARD_FULL;
 	return fake_begin(f) && fake_stay(f);
@@ -91,7 +91,7 @@ static void what_lies_in_place_is_looked_at_under_full_alone(void)
 	}
 }
 
-/* The lead does not hear of it, and another can be offered. */
+/* The leader does not hear of it, and another can be offered. */
 static void a_start_state_that_is_not_finite_is_not_offered(void)
 {
 	static float state[FAKE_ELEMS];

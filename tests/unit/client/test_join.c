@@ -138,7 +138,7 @@ static void a_job_whose_name_is_no_text_is_einval(void)
 	CU_ASSERT(client_says(muster_error(NULL), "the job's name is not UTF-8"));
 }
 
-/* ---- finding the lead ---- */
+/* ---- finding the leader ---- */
 
 static void nobody_there_is_etimedout_in_time(void)
 {
@@ -154,7 +154,7 @@ static void nobody_there_is_etimedout_in_time(void)
 	CU_ASSERT(client_says(muster_error(NULL), address));
 }
 
-static bool say_nothing(struct fake_lead *f)
+static bool say_nothing(struct fake_leader *f)
 {
 	return fake_stay(f);
 }
@@ -170,14 +170,14 @@ static void silence_is_etimedout_in_time(void)
 
 static uint32_t calls;
 
-static bool hang_up_always(struct fake_lead *f)
+static bool hang_up_always(struct fake_leader *f)
 {
 	for (calls = 1; fake_next(f);)
 		calls++;
 	return false;
 }
 
-static void a_lead_that_always_hangs_up_is_enotconn(void)
+static void a_leader_that_always_hangs_up_is_enotconn(void)
 {
 	CU_ASSERT_EQUAL(client_open(hang_up_always, CLIENT_LONG_MS), -ENOTCONN);
 	CU_ASSERT(client_says(muster_error(NULL), "without a word"));
@@ -185,14 +185,14 @@ static void a_lead_that_always_hangs_up_is_enotconn(void)
 	CU_ASSERT_EQUAL(calls, 10);
 }
 
-static bool end(struct fake_lead *f)
+static bool end(struct fake_leader *f)
 {
 	mst_tcp.unlisten(f->listen_fd);
 	f->listen_fd = NULL;
 	return false;
 }
 
-static void a_lead_that_ends_before_it_answers_is_enotconn(void)
+static void a_leader_that_ends_before_it_answers_is_enotconn(void)
 {
 	CU_ASSERT_EQUAL(client_open(end, CLIENT_LONG_MS), -ENOTCONN);
 	CU_ASSERT(client_says(muster_error(NULL), "without a word"));
@@ -201,7 +201,7 @@ static void a_lead_that_ends_before_it_answers_is_enotconn(void)
 }
 
 /* As a server does that must make room among many strangers. */
-static bool hang_up_thrice(struct fake_lead *f)
+static bool hang_up_thrice(struct fake_leader *f)
 {
 	for (int i = 0; i < 3; i++) {
 		if (!fake_next(f))
@@ -217,7 +217,7 @@ static void a_hello_that_was_not_heard_is_said_again(void)
 	client_close();
 }
 
-static bool speak_http(struct fake_lead *f)
+static bool speak_http(struct fake_leader *f)
 {
 	static const char text[] = "HTTP/1.1 400 Bad Request\r\n\r\n";
 
@@ -232,7 +232,7 @@ static void garbage_is_eproto(void)
 	client_close();
 }
 
-static bool speak_protocol_99(struct fake_lead *f)
+static bool speak_protocol_99(struct fake_leader *f)
 {
 	static const uint8_t frame[] = {
 		'm', 's', 't', 'r', 99, 0, MST_MSG_WELCOME, 0, 0, 0, 0, 0
@@ -248,7 +248,7 @@ static void another_protocol_is_eproto_and_named(void)
 	client_close();
 }
 
-static bool promise_a_megabyte(struct fake_lead *f)
+static bool promise_a_megabyte(struct fake_leader *f)
 {
 	static const uint8_t frame[] = {
 		'm', 's', 't', 'r', 1, 0, MST_MSG_WELCOME, 0, 0, 0, 16, 0
@@ -264,7 +264,7 @@ static void a_frame_beyond_reason_is_eproto(void)
 	client_close();
 }
 
-static bool refuse(struct fake_lead *f)
+static bool refuse(struct fake_leader *f)
 {
 	return fake_hear(f, MST_MSG_HELLO) && fake_refuse(f, -EEXIST, "rank 1 is taken");
 }
@@ -276,14 +276,14 @@ static void a_refusal_keeps_code_and_reason(void)
 	client_close();
 }
 
-static bool ask_for_a_state(struct fake_lead *f)
+static bool ask_for_a_state(struct fake_leader *f)
 {
 	const struct mst_message msg = { .kind = MST_MSG_LEAVE };
 
 	return fake_say(f, &msg) && fake_stay(f);
 }
 
-static void a_message_no_lead_sends_is_eproto(void)
+static void a_message_no_leader_sends_is_eproto(void)
 {
 	CU_ASSERT_EQUAL(client_open(ask_for_a_state, CLIENT_LONG_MS), -EPROTO);
 	client_close();
@@ -349,7 +349,7 @@ static const struct spoil {
 };
 static size_t spoiled;
 
-static bool welcome_absurdly(struct fake_lead *f)
+static bool welcome_absurdly(struct fake_leader *f)
 {
 	const struct spoil *s = &spoils[spoiled];
 
@@ -366,7 +366,7 @@ static void absurd_figures_are_eproto(void)
 	}
 }
 
-static bool name_no_listener(struct fake_lead *f)
+static bool name_no_listener(struct fake_leader *f)
 {
 	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
 		 "/muster-nobody");
@@ -389,7 +389,7 @@ static void shared_memory_elsewhere_says_what_to_do(void)
 	client_close();
 }
 
-static bool name_a_listener_afar(struct fake_lead *f)
+static bool name_a_listener_afar(struct fake_leader *f)
 {
 	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
 		 "verbs:10.0.0.1:4791");
@@ -410,7 +410,7 @@ static void another_transport_than_the_listeners_is_einval(void)
 	unsetenv("MUSTER_TRANSPORT");
 }
 
-static bool name_a_strange_listener(struct fake_lead *f)
+static bool name_a_strange_listener(struct fake_leader *f)
 {
 	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address), "pigeon:loft");
 	return fake_greet(f) && fake_stay(f);
@@ -439,7 +439,7 @@ static void variables_too_long_are_einval(void)
 	}
 }
 
-static bool send_away(struct fake_lead *f)
+static bool send_away(struct fake_leader *f)
 {
 	struct mst_link_request request;
 
@@ -456,7 +456,7 @@ static void being_sent_away_is_eacces(void)
 	client_close();
 }
 
-static bool greet_only(struct fake_lead *f)
+static bool greet_only(struct fake_leader *f)
 {
 	return fake_greet(f) && fake_stay(f);
 }
@@ -468,9 +468,9 @@ static void a_listener_that_stays_shut_is_etimedout_in_time(void)
 	client_close();
 }
 
-/* ---- what the lead says while the listener stays shut ---- */
+/* ---- what the leader says while the listener stays shut ---- */
 
-static bool greet_and_refuse(struct fake_lead *f)
+static bool greet_and_refuse(struct fake_leader *f)
 {
 	if (!fake_greet(f))
 		return false;
@@ -478,7 +478,7 @@ static bool greet_and_refuse(struct fake_lead *f)
 	return fake_refuse(f, -EHOSTDOWN, "enough of this job") && fake_stay(f);
 }
 
-static bool greet_and_finish(struct fake_lead *f)
+static bool greet_and_finish(struct fake_leader *f)
 {
 	if (!fake_greet(f))
 		return false;
@@ -491,7 +491,7 @@ static bool greet_and_finish(struct fake_lead *f)
 	return said && fake_stay(f);
 }
 
-static void a_lead_that_speaks_is_heard_before_a_shut_listener(void)
+static void a_leader_that_speaks_is_heard_before_a_shut_listener(void)
 {
 	CU_ASSERT_EQUAL(client_open(greet_and_refuse, CLIENT_LONG_MS), -EHOSTDOWN);
 	CU_ASSERT(client_took_ms() < CLIENT_LONG_MS / 2);
@@ -513,15 +513,15 @@ static CU_TestInfo cases[] = {
 	{ "a job whose name is no text is -EINVAL", a_job_whose_name_is_no_text_is_einval },
 	{ "nobody there is -ETIMEDOUT, in time", nobody_there_is_etimedout_in_time },
 	{ "silence is -ETIMEDOUT, in time", silence_is_etimedout_in_time },
-	{ "a lead that always hangs up is -ENOTCONN", a_lead_that_always_hangs_up_is_enotconn },
-	{ "a lead that ends before it answers is -ENOTCONN",
-	  a_lead_that_ends_before_it_answers_is_enotconn },
+	{ "a leader that always hangs up is -ENOTCONN", a_leader_that_always_hangs_up_is_enotconn },
+	{ "a leader that ends before it answers is -ENOTCONN",
+	  a_leader_that_ends_before_it_answers_is_enotconn },
 	{ "a hello that was not heard is said again", a_hello_that_was_not_heard_is_said_again },
 	{ "garbage is -EPROTO", garbage_is_eproto },
 	{ "another protocol is -EPROTO, and named", another_protocol_is_eproto_and_named },
 	{ "a frame beyond reason is -EPROTO", a_frame_beyond_reason_is_eproto },
 	{ "a refusal keeps its code and sentence", a_refusal_keeps_code_and_reason },
-	{ "a message that no lead sends is -EPROTO", a_message_no_lead_sends_is_eproto },
+	{ "a message that no leader sends is -EPROTO", a_message_no_leader_sends_is_eproto },
 	{ "a server may come later than the worker", a_server_may_come_later },
 	{ "a welcome with absurd figures is -EPROTO", absurd_figures_are_eproto },
 	{ "a listener that is not there is named", a_listener_that_is_not_there_is_named },
@@ -534,8 +534,8 @@ static CU_TestInfo cases[] = {
 	{ "being sent away from the listener is -EACCES", being_sent_away_is_eacces },
 	{ "a listener that stays shut is -ETIMEDOUT, in time",
 	  a_listener_that_stays_shut_is_etimedout_in_time },
-	{ "a lead that speaks is heard, though the listener stays shut",
-	  a_lead_that_speaks_is_heard_before_a_shut_listener },
+	{ "a leader that speaks is heard, though the listener stays shut",
+	  a_leader_that_speaks_is_heard_before_a_shut_listener },
 	CU_TEST_INFO_NULL,
 };
 

@@ -104,18 +104,18 @@ static bool is_stuck(const struct mst_link *link)
 
 /* ---- what servers and workers do ---- */
 
-static bool serve_one(struct fake_lead *f)
+static bool serve_one(struct fake_leader *f)
 {
 	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
 	       servers_end_well(f);
 }
 
-static bool begin_only(struct fake_lead *f)
+static bool begin_only(struct fake_leader *f)
 {
 	return fake_begin(f) && servers_end_well(f);
 }
 
-static bool begin_guarded(struct fake_lead *f)
+static bool begin_guarded(struct fake_leader *f)
 {
 	f->welcome.guard = MST_GUARD_WORKER;
 	return fake_begin(f) && servers_end_well(f);
@@ -252,7 +252,7 @@ static void a_source_is_lent_until_it_is_sent(void)
 	servers_end();
 }
 
-static bool hear_kept(struct fake_lead *f)
+static bool hear_kept(struct fake_leader *f)
 {
 	uint32_t imm = 0;
 
@@ -262,7 +262,7 @@ static bool hear_kept(struct fake_lead *f)
 	return true;
 }
 
-static bool serve_kept(struct fake_lead *f)
+static bool serve_kept(struct fake_leader *f)
 {
 	return fake_begin(f) && hear_kept(f) && servers_end_well(f);
 }
@@ -282,7 +282,7 @@ static void what_was_kept_is_released_without_a_wait(void)
 	servers_end();
 }
 
-static bool hear_abandon(struct fake_lead *f)
+static bool hear_abandon(struct fake_leader *f)
 {
 	uint32_t imm = 0;
 
@@ -292,7 +292,7 @@ static bool hear_abandon(struct fake_lead *f)
 	return true;
 }
 
-static bool serve_abandon(struct fake_lead *f)
+static bool serve_abandon(struct fake_leader *f)
 {
 	return fake_begin(f) && hear_abandon(f) && servers_end_well(f);
 }
@@ -314,7 +314,7 @@ static void what_was_given_up_is_released(void)
 	servers_end();
 }
 
-static bool finish_meanwhile(struct fake_lead *f)
+static bool finish_meanwhile(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_FINISHED };
 
@@ -347,7 +347,7 @@ static void the_last_outcome_brings_all_sources_back(void)
 
 /* ---- a session lost in mid-put ---- */
 
-static bool hang_up_one(struct fake_lead *f)
+static bool hang_up_one(struct fake_leader *f)
 {
 	if (!fake_begin(f) || !servers_await_stage(f, 1))
 		return false;
@@ -474,7 +474,7 @@ static void a_source_half_inside_is_refused_and_nothing_is_sent(void)
 
 static void each_handle_has_its_own_regions(void)
 {
-	static struct fake_lead second;
+	static struct fake_leader second;
 	struct muster *m2 = NULL;
 
 	servers_begin(begin_only);

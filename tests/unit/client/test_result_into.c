@@ -63,7 +63,7 @@ void *__wrap_memmove(void *to, const void *from, size_t bytes)
 
 /* ---- what workers do ---- */
 
-static void begin_into(bool (*script)(struct fake_lead *))
+static void begin_into(bool (*script)(struct fake_leader *))
 {
 	client_result_into = into;
 	servers_begin(script);
@@ -117,7 +117,7 @@ static void await(const _Atomic bool *flag)
 
 /* ---- results ---- */
 
-static bool serve_two(struct fake_lead *f)
+static bool serve_two(struct fake_leader *f)
 {
 	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
 	       servers_hear_push(f, 2, 8) && servers_answer_push(f, 2, true) && servers_end_well(f);
@@ -141,7 +141,7 @@ static void results_come_there_with_as_many_copies_as_said(void)
 	servers_end();
 }
 
-static bool keep(struct fake_lead *f)
+static bool keep(struct fake_leader *f)
 {
 	struct mst_lane_answer a = { 3, 1, 1, MST_WHERE_KEEP, 0 };
 	uint32_t imm = 0;
@@ -152,7 +152,7 @@ static bool keep(struct fake_lead *f)
 	return well;
 }
 
-static bool serve_one_and_keep(struct fake_lead *f)
+static bool serve_one_and_keep(struct fake_leader *f)
 {
 	return fake_begin(f) && servers_hear_push(f, 1, 7) && servers_answer_push(f, 1, false) &&
 	       keep(f) && servers_end_well(f);
@@ -190,7 +190,7 @@ static void it_is_the_only_place_of_results_that_is_listed(void)
 /* ---- ends ---- */
 
 /* Without a look at its links: nothing moves meanwhile. */
-static bool stand_still(struct fake_lead *f, int until)
+static bool stand_still(struct fake_leader *f, int until)
 {
 	while (atomic_load(&servers_stage) < until && !atomic_load(&f->released))
 		mst_sleep_ns(MST_MS);
@@ -198,14 +198,14 @@ static bool stand_still(struct fake_lead *f, int until)
 }
 
 /* What is on its way goes on, if it can. */
-static bool go_on(struct fake_lead *f)
+static bool go_on(struct fake_leader *f)
 {
 	for (int i = 0; i < 40; i++)
 		fake_turn(f);
 	return servers_end_well(f);
 }
 
-static bool half_answer(struct fake_lead *f)
+static bool half_answer(struct fake_leader *f)
 {
 	if (!fake_begin(f) || !servers_hear_push(f, 1, 7))
 		return false;
@@ -216,7 +216,7 @@ static bool half_answer(struct fake_lead *f)
 	return well;
 }
 
-static void hang_up(struct fake_lead *f, uint32_t k)
+static void hang_up(struct fake_leader *f, uint32_t k)
 {
 	fake_transport->detach(f->server[k].link);
 	fake_transport->link_free(f->server[k].link);
@@ -225,7 +225,7 @@ static void hang_up(struct fake_lead *f, uint32_t k)
 
 static _Atomic bool half_there;
 
-static bool lose_one_halfway(struct fake_lead *f)
+static bool lose_one_halfway(struct fake_leader *f)
 {
 	if (!half_answer(f))
 		return false;
@@ -234,7 +234,7 @@ static bool lose_one_halfway(struct fake_lead *f)
 	return stand_still(f, 2) && go_on(f);
 }
 
-static bool leave_halfway(struct fake_lead *f)
+static bool leave_halfway(struct fake_leader *f)
 {
 	bool well = half_answer(f);
 
@@ -296,7 +296,7 @@ static void a_handle_closed_halfway_writes_no_more(void)
 	servers_end();
 }
 
-static bool end_when_told(struct fake_lead *f)
+static bool end_when_told(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ENOTCONN };
 

@@ -16,7 +16,7 @@
 
 /* ---- gradients and results ---- */
 
-static bool serve_two_pushes(struct fake_lead *f)
+static bool serve_two_pushes(struct fake_leader *f)
 {
 	return fake_begin(f) && servers_hear_push(f, 1, 0) && servers_answer_push(f, 1, false) &&
 	       servers_hear_push(f, 2, 5000) && servers_answer_push(f, 2, true) &&
@@ -69,7 +69,7 @@ static void gradients_and_results_are_whole(void)
 
 /* ---- who hears what ---- */
 
-static bool hear_ask_alone(struct fake_lead *f)
+static bool hear_ask_alone(struct fake_leader *f)
 {
 	uint32_t imm = 0;
 
@@ -83,7 +83,7 @@ static bool hear_ask_alone(struct fake_lead *f)
 	return servers_end_well(f);
 }
 
-static void an_ask_goes_to_the_lead_alone(void)
+static void an_ask_goes_to_the_leader_alone(void)
 {
 	servers_begin(hear_ask_alone);
 	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
@@ -91,7 +91,7 @@ static void an_ask_goes_to_the_lead_alone(void)
 	servers_end();
 }
 
-static bool hear_abandon(struct fake_lead *f)
+static bool hear_abandon(struct fake_leader *f)
 {
 	uint32_t imm = 0;
 
@@ -126,7 +126,7 @@ static void what_is_given_up_every_server_hears_of(void)
 
 /* ---- parts that do not come, or differ ---- */
 
-static bool leave_one_out(struct fake_lead *f)
+static bool leave_one_out(struct fake_leader *f)
 {
 	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
 
@@ -148,7 +148,7 @@ static void a_version_waits_for_its_last_part(void)
 	servers_end();
 }
 
-static bool answer_differently(struct fake_lead *f)
+static bool answer_differently(struct fake_leader *f)
 {
 	struct mst_lane_answer a = { 2, 1, 2, MST_WHERE_COPIED, 0 };
 	struct mst_lane_answer b = { 2, 2, 2, MST_WHERE_COPIED, 0 };
@@ -168,7 +168,7 @@ static void parts_of_different_versions_are_no_version(void)
 
 /* ---- ends ---- */
 
-static bool hang_up_one(struct fake_lead *f)
+static bool hang_up_one(struct fake_leader *f)
 {
 	uint32_t imm;
 
@@ -192,7 +192,7 @@ static void one_lost_link_ends_the_session(void)
 	servers_end();
 }
 
-static bool hang_up_one_and_say_why_late(struct fake_lead *f)
+static bool hang_up_one_and_say_why_late(struct fake_leader *f)
 {
 	uint32_t imm;
 
@@ -205,7 +205,7 @@ static bool hang_up_one_and_say_why_late(struct fake_lead *f)
 	return fake_refuse(f, -EHOSTDOWN, "server 1 ran out of paper") && servers_end_well(f);
 }
 
-static void every_call_waits_a_moment_for_the_leads_words(void)
+static void every_call_waits_a_moment_for_the_leaders_words(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
 	int rc = 0;
@@ -223,7 +223,7 @@ static void every_call_waits_a_moment_for_the_leads_words(void)
 	servers_end();
 }
 
-static bool say_session(struct fake_lead *f, uint32_t k, const struct mst_lane_session *word)
+static bool say_session(struct fake_leader *f, uint32_t k, const struct mst_lane_session *word)
 {
 	return fake_put_of(
 		f, k,
@@ -234,8 +234,9 @@ static bool say_session(struct fake_lead *f, uint32_t k, const struct mst_lane_s
 				   .imm = mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0) });
 }
 
-/* A member that has lost the lead ends its sessions; what says most is the lead's own link. */
-static bool lose_the_lead(struct fake_lead *f)
+/* A follower that has lost the leader ends its sessions; what says most is the leader's own
+ * link. */
+static bool lose_the_leader(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ENOTCONN };
 	uint32_t imm;
@@ -253,7 +254,7 @@ static void a_lost_link_is_named_before_who_ended_the_session(void)
 {
 	if (!fake_transport->maps)
 		return; /* nothing moves while the worker does not look */
-	servers_begin(lose_the_lead);
+	servers_begin(lose_the_leader);
 	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
 	while (atomic_load(&servers_stage) < 1)
 		mst_sleep_ns(MST_MS);
@@ -262,8 +263,8 @@ static void a_lost_link_is_named_before_who_ended_the_session(void)
 	servers_end();
 }
 
-/* A member that says the job has ended: the lead's word comes later. */
-static bool finish_late(struct fake_lead *f)
+/* A follower that says the job has ended: the leader's word comes later. */
+static bool finish_late(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_FINISHED };
 	uint32_t imm;
@@ -273,7 +274,7 @@ static bool finish_late(struct fake_lead *f)
 	return servers_await_stage(f, 1) && say_session(f, 0, &word) && servers_end_well(f);
 }
 
-static void the_jobs_end_is_the_leads_word(void)
+static void the_jobs_end_is_the_leaders_word(void)
 {
 	servers_begin(finish_late);
 	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
@@ -284,8 +285,8 @@ static void the_jobs_end_is_the_leads_word(void)
 	servers_end();
 }
 
-/* A member that has given its part of the last version, and goes before others have. */
-static bool finish_apart(struct fake_lead *f)
+/* A follower that has given its part of the last version, and goes before others have. */
+static bool finish_apart(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_FINISHED, .version = 1 };
 	struct mst_lane_answer a = { 2, 1, 1, MST_WHERE_COPIED, 0 };
@@ -316,7 +317,7 @@ static void a_part_that_has_come_is_not_missed(void)
 	servers_end();
 }
 
-static bool end_by_one(struct fake_lead *f)
+static bool end_by_one(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = -ESTALE };
 	uint32_t imm;
@@ -337,7 +338,7 @@ static void any_server_may_end_the_session(void)
 
 static int spoiled; /* which of the ways */
 
-static bool greet_spoiled(struct fake_lead *f)
+static bool greet_spoiled(struct fake_leader *f)
 {
 	struct mst_welcome_server *s = f->welcome.server;
 
@@ -392,17 +393,17 @@ static void parts_that_are_not_the_vector_are_refused(void)
 
 static CU_TestInfo cases[] = {
 	{ "gradients and results are whole", gradients_and_results_are_whole },
-	{ "an ask goes to the lead alone", an_ask_goes_to_the_lead_alone },
+	{ "an ask goes to the leader alone", an_ask_goes_to_the_leader_alone },
 	{ "what is given up, every server hears of", what_is_given_up_every_server_hears_of },
 	{ "a version waits for its last part", a_version_waits_for_its_last_part },
 	{ "parts of different versions are no version",
 	  parts_of_different_versions_are_no_version },
 	{ "one lost link ends the session", one_lost_link_ends_the_session },
-	{ "every call waits a moment for the lead's words",
-	  every_call_waits_a_moment_for_the_leads_words },
+	{ "every call waits a moment for the leader's words",
+	  every_call_waits_a_moment_for_the_leaders_words },
 	{ "a lost link is named before who ended the session",
 	  a_lost_link_is_named_before_who_ended_the_session },
-	{ "the job's end is the lead's word", the_jobs_end_is_the_leads_word },
+	{ "the job's end is the leader's word", the_jobs_end_is_the_leaders_word },
 	{ "a part that has come is not missed", a_part_that_has_come_is_not_missed },
 	{ "any server may end the session", any_server_may_end_the_session },
 	{ "parts that are not the vector are refused", parts_that_are_not_the_vector_are_refused },

@@ -73,7 +73,7 @@ static int wait_stopped(const struct stopper *s)
 
 /* ---- cases ---- */
 
-static bool begin_only(struct fake_lead *f)
+static bool begin_only(struct fake_leader *f)
 {
 	return fake_begin(f) && fake_stay(f);
 }

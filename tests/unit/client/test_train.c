@@ -11,7 +11,7 @@
 
 static unsigned calls;
 
-static bool begin_impatient(struct fake_lead *f)
+static bool begin_impatient(struct fake_leader *f)
 {
 	f->welcome.patience_ns = PATIENCE_NS;
 	f->welcome.lease_ns = PATIENCE_NS;

@@ -17,9 +17,9 @@ static void begin(uint32_t servers)
 }
 
 /* An eighth of a lease, in which a beat comes with these figures, if @beats. */
-static void pass(bool beats, uint64_t lead, uint64_t member)
+static void pass(bool beats, uint64_t leader, uint64_t follower)
 {
-	struct mst_beat beat = { .count = 2, .server = { { lead }, { member } } };
+	struct mst_beat beat = { .count = 2, .server = { { leader }, { follower } } };
 
 	now_ns += LEASE / 8;
 	mst_silence_look(&s, now_ns);
@@ -77,7 +77,7 @@ static void what_comes_on_a_link_is_a_sign_of_life(void)
 	CU_ASSERT_FALSE(mst_silence_find(&s, LEASE, &silent));
 }
 
-static void member_that_stands_still_is_named(void)
+static void follower_that_stands_still_is_named(void)
 {
 	begin(2);
 	for (uint64_t i = 1; i < 12; i++)
@@ -85,8 +85,8 @@ static void member_that_stands_still_is_named(void)
 	CU_ASSERT(is_silent(1));
 }
 
-/* Only the lead could tell. */
-static void member_is_not_blamed_for_a_silent_lead(void)
+/* Only the leader could tell. */
+static void follower_is_not_blamed_for_a_silent_leader(void)
 {
 	begin(2);
 	for (uint64_t i = 1; i < 4; i++)
@@ -120,8 +120,9 @@ static CU_TestInfo cases[] = {
 	{ "beats without progress are no sign of life",
 	  beats_without_progress_are_no_sign_of_life },
 	{ "what comes on a link is a sign of life", what_comes_on_a_link_is_a_sign_of_life },
-	{ "a member that stands still is named", member_that_stands_still_is_named },
-	{ "a member is not blamed for a silent lead", member_is_not_blamed_for_a_silent_lead },
+	{ "a follower that stands still is named", follower_that_stands_still_is_named },
+	{ "a follower is not blamed for a silent leader",
+	  follower_is_not_blamed_for_a_silent_leader },
 	{ "a worker that slept calls nobody silent", worker_that_slept_calls_nobody_silent },
 	CU_TEST_INFO_NULL,
 };

@@ -157,7 +157,7 @@ static void what_is_found_in_a_sum_is_reported(void)
 	CU_ASSERT(got.kind == MST_EV_SETTLED && got.shard == 3);
 }
 
-static void what_the_lead_alone_does_stays_there(void)
+static void what_the_leader_alone_does_stays_there(void)
 {
 	static const enum mst_decision_kind own[] = { MST_DO_ADMIT,      MST_DO_REFUSE,
 						      MST_DO_SEND_STATE, MST_DO_VERDICT,
@@ -205,7 +205,7 @@ static CU_TestInfo cases[] = {
 	{ "an order comes with its figures", an_order_comes_with_its_figures },
 	{ "an answer and an end come too", an_answer_and_an_end_come_too },
 	{ "what is found in a sum is reported", what_is_found_in_a_sum_is_reported },
-	{ "what the lead alone does stays there", what_the_lead_alone_does_stays_there },
+	{ "what the leader alone does stays there", what_the_leader_alone_does_stays_there },
 	{ "an order that cannot be is refused", an_order_that_cannot_be_is_refused },
 	CU_TEST_INFO_NULL,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A member's end of its line with the lead, and a lead that a test plays: what the member takes
- * from it, and that what no lead can mean ends the member's part in the job, and nothing else. */
+/* A follower's end of its line with the leader, and a leader that a test plays: what the follower
+ * takes from it, and that what no leader can mean ends the follower's part in the job, and nothing
+ * else. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static uint64_t now_ns;
 static struct mst_notice note[NOTES];
 static int note_count;
 
-/* ---- the lead's end ---- */
+/* ---- the leader's end ---- */
 
 static char inbound[(WINDOW + 32) * 128];
 static int entries_put, dial_fails;
@@ -38,7 +39,7 @@ static struct mst_net net = { .ops = &fix_transport };
 
 static int dial(const struct mst_dial *how, struct mst_link **out)
 {
-	CU_ASSERT_STRING_EQUAL(how->address, "@lead");
+	CU_ASSERT_STRING_EQUAL(how->address, "@leader");
 	if (dial_fails != 0)
 		return dial_fails;
 	line = calloc(1, sizeof(*line));
@@ -115,7 +116,7 @@ static void begin(void)
 					.buffers = 4,
 					.lease_ns = LEASE,
 					.server_lease_ns = SERVER_LEASE,
-					.address = "@lead" };
+					.address = "@leader" };
 
 	now_ns = MST_SECOND;
 	note_count = entries_put = dial_fails = 0;
@@ -286,8 +287,8 @@ static void a_lost_link_may_be_made_again_within_the_lease_of_servers(void)
 	end();
 }
 
-/* Its process was stopped, or its host asleep: the lead could not have offered it another. */
-static void ones_own_standstill_is_not_the_leads(void)
+/* Its process was stopped, or its host asleep: the leader could not have offered it another. */
+static void ones_own_standstill_is_not_the_leaders(void)
 {
 	begin();
 	arrive(MST_LOST, 0);
@@ -329,7 +330,7 @@ static CU_TestInfo cases[] = {
 	{ "another link is not listened to", another_link_is_not_listened_to },
 	{ "a lost link may be made again within the lease of servers",
 	  a_lost_link_may_be_made_again_within_the_lease_of_servers },
-	{ "one's own standstill is not the lead's", ones_own_standstill_is_not_the_leads },
+	{ "one's own standstill is not the leader's", ones_own_standstill_is_not_the_leaders },
 	{ "reports wait for room, and go nowhere when cut off",
 	  reports_wait_for_room_and_go_nowhere_when_cut_off },
 	CU_TEST_INFO_NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The lead as its loop sees it, and a member that a test plays: what goes down the line, what waits
- * where nobody executes it, and what becomes of a job whose member does not come back. */
+/* The leader as its loop sees it, and a follower that a test plays: what goes down the line, what
+ * waits where nobody executes it, and what becomes of a job whose follower does not come back. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,22 +19,22 @@
 #define SERVER_LEASE (3 * LEASE)
 #define NOTES 256
 
-static struct mst_decider *lead;
+static struct mst_decider *leader;
 static uint64_t now_ns;
 static struct mst_notice note[NOTES];
 static int note_count;
 
-/* ---- the member's end ---- */
+/* ---- the follower's end ---- */
 
-static char inbound[(WINDOW + 32) * 128], member[(WINDOW + 32) * 128];
+static char inbound[(WINDOW + 32) * 128], follower[(WINDOW + 32) * 128];
 static uint64_t got, acks; /* the last entry; words of acknowledgement */
 static uint64_t sent;      /* the last entry that need not wait for another put */
 
 static int put(struct mst_link *to, const struct mst_put *put)
 {
 	(void)to;
-	CU_ASSERT_FATAL(put->offset + put->bytes <= sizeof(member));
-	memcpy(member + put->offset, put->src, put->bytes);
+	CU_ASSERT_FATAL(put->offset + put->bytes <= sizeof(follower));
+	memcpy(follower + put->offset, put->src, put->bytes);
 	if (put->imm == MST_PEER_IMM_ACK) {
 		acks++;
 	} else {
@@ -58,10 +58,10 @@ static void arrive(enum mst_net_event_kind kind, uint32_t imm)
 {
 	struct mst_net_event ev = { .kind = kind, .link = line, .imm = imm, .error = -EPIPE };
 
-	lead->ops->arrived(lead, &ev, now_ns);
+	leader->ops->arrived(leader, &ev, now_ns);
 }
 
-/* The member says that it has executed all up to @number. */
+/* The follower says that it has executed all up to @number. */
 static void acknowledge(uint64_t number)
 {
 	memcpy(inbound + mst_peer_ack_at(WINDOW), &number, sizeof(number));
@@ -79,16 +79,16 @@ static void link_up(void)
 	line->user = line; /* whatever was there */
 	request.peer.server = 1;
 	request.peer.link = line;
-	lead->ops->request(lead, &request, now_ns);
+	leader->ops->request(leader, &request, now_ns);
 	CU_ASSERT_PTR_NULL(line->user);
 }
 
 static struct mst_peer_entry *entry(uint64_t number)
 {
-	return (struct mst_peer_entry *)(void *)(member + mst_peer_at(number, WINDOW));
+	return (struct mst_peer_entry *)(void *)(follower + mst_peer_at(number, WINDOW));
 }
 
-/* The member reports. */
+/* The follower reports. */
 static void report(uint64_t number, struct mst_peer_entry said)
 {
 	said.number = number;
@@ -120,17 +120,17 @@ static void step(void)
 	struct mst_orders orders;
 
 	do {
-		while (lead->ops->next(lead, &orders, now_ns))
-			lead->ops->done(lead, &orders, now_ns);
-	} while (lead->ops->takes(lead) && lead->ops->reported(lead, &ev, now_ns) &&
-		 (lead->ops->handle(lead, &ev, now_ns), true));
-	lead->ops->flush(lead, now_ns);
+		while (leader->ops->next(leader, &orders, now_ns))
+			leader->ops->done(leader, &orders, now_ns);
+	} while (leader->ops->takes(leader) && leader->ops->reported(leader, &ev, now_ns) &&
+		 (leader->ops->handle(leader, &ev, now_ns), true));
+	leader->ops->flush(leader, now_ns);
 }
 
 static void happen(const struct mst_ledger_event *ev)
 {
-	CU_ASSERT_FATAL(lead->ops->takes(lead));
-	lead->ops->handle(lead, ev, now_ns);
+	CU_ASSERT_FATAL(leader->ops->takes(leader));
+	leader->ops->handle(leader, ev, now_ns);
 	step();
 }
 
@@ -159,14 +159,14 @@ static void begin(void)
 	fix_net.heap = true;
 	got = acks = sent = 0;
 	memset(inbound, 0, sizeof(inbound));
-	CU_ASSERT_EQUAL_FATAL(mst_leader_new(&cfg, &lead), 0);
-	lead->note = take_note;
+	CU_ASSERT_EQUAL_FATAL(mst_leader_new(&cfg, &leader), 0);
+	leader->note = take_note;
 	link_up();
 }
 
 static void end(void)
 {
-	lead->ops->free(lead);
+	leader->ops->free(leader);
 	CU_ASSERT_EQUAL(links(), 0);
 }
 
@@ -174,10 +174,10 @@ static void end(void)
 static void pass(uint64_t ns)
 {
 	for (uint64_t until = now_ns + ns; now_ns < until;) {
-		uint64_t due = lead->ops->deadline(lead);
+		uint64_t due = leader->ops->deadline(leader);
 		now_ns = due < until ? due : until;
 		if (now_ns >= due)
-			lead->ops->tick(lead, now_ns);
+			leader->ops->tick(leader, now_ns);
 	}
 	step();
 }
@@ -196,7 +196,7 @@ static void join_and_lose(void)
 
 /* ---- promises ---- */
 
-static void nothing_is_put_before_the_member_says_how_far_it_is(void)
+static void nothing_is_put_before_the_follower_says_how_far_it_is(void)
 {
 	begin();
 	join_and_lose();
@@ -209,7 +209,7 @@ static void nothing_is_put_before_the_member_says_how_far_it_is(void)
 	end();
 }
 
-/* The lead sums before it polls again: what is told must be on its way by then. */
+/* The leader sums before it polls again: what is told must be on its way by then. */
 static void what_is_told_together_leaves_with_the_last_of_it(void)
 {
 	begin();
@@ -230,11 +230,11 @@ static void without_room_no_event_is_taken(void)
 	for (uint32_t i = 0; i < WINDOW; i++)
 		join_and_lose();
 	CU_ASSERT_EQUAL(got, WINDOW);
-	CU_ASSERT(!lead->ops->takes(lead));
-	CU_ASSERT_EQUAL(lead->ops->deadline(lead), MST_NEVER); /* nor a timer judged */
+	CU_ASSERT(!leader->ops->takes(leader));
+	CU_ASSERT_EQUAL(leader->ops->deadline(leader), MST_NEVER); /* nor a timer judged */
 	acknowledge(1);
 	step();
-	CU_ASSERT(lead->ops->takes(lead));
+	CU_ASSERT(leader->ops->takes(leader));
 	join_and_lose();
 	CU_ASSERT_EQUAL(got, WINDOW + 1);
 	end();
@@ -251,10 +251,10 @@ static void what_a_entry_acknowledges_makes_room_before_it_is_taken(void)
 	acknowledge(0);
 	for (uint32_t i = 0; i < WINDOW; i++)
 		join_and_lose();
-	CU_ASSERT(!lead->ops->takes(lead));
+	CU_ASSERT(!leader->ops->takes(leader));
 	report(1, lost);
 	step();
-	CU_ASSERT(lead->ops->takes(lead));
+	CU_ASSERT(leader->ops->takes(leader));
 	join_and_lose();
 	CU_ASSERT_EQUAL(got, WINDOW + 1);
 	end();
@@ -305,7 +305,7 @@ static void a_new_link_takes_up_where_the_last_left_off(void)
 	pass(SERVER_LEASE - 1);
 	link_up();
 	step();
-	got = 3; /* what the member has executed */
+	got = 3; /* what the follower has executed */
 	acknowledge(3);
 	step();
 	CU_ASSERT_EQUAL(got, 6);
@@ -338,7 +338,7 @@ static void what_was_not_taken_comes_again(void)
 	end();
 }
 
-static void a_member_without_a_link_for_the_lease_of_servers_ends_the_job(void)
+static void a_follower_without_a_link_for_the_lease_of_servers_ends_the_job(void)
 {
 	begin();
 	acknowledge(0);
@@ -349,12 +349,12 @@ static void a_member_without_a_link_for_the_lease_of_servers_ends_the_job(void)
 	pass(1);
 	CU_ASSERT(noted(MST_NOTE_PEER_GONE) && noted(MST_NOTE_FINISHED));
 	CU_ASSERT_EQUAL(note[note_count - 1].finish.why, MST_FINISH_SERVER);
-	CU_ASSERT(lead->ops->takes(lead)); /* workers' sessions are still to be ended */
+	CU_ASSERT(leader->ops->takes(leader)); /* workers' sessions are still to be ended */
 	end();
 }
 
-/* Its process was stopped, or its host asleep: no member could have dialled. */
-static void ones_own_standstill_is_not_a_members(void)
+/* Its process was stopped, or its host asleep: no follower could have dialled. */
+static void ones_own_standstill_is_not_a_followers(void)
 {
 	begin();
 	acknowledge(0);
@@ -362,7 +362,7 @@ static void ones_own_standstill_is_not_a_members(void)
 	note_count = 0;
 	pass(LEASE);
 	now_ns += 10 * SERVER_LEASE;
-	lead->ops->tick(lead, now_ns);
+	leader->ops->tick(leader, now_ns);
 	pass(LEASE);
 	CU_ASSERT_FALSE(noted(MST_NOTE_PEER_GONE));
 	pass(LEASE);
@@ -383,8 +383,8 @@ static void listen_to_workers(uint64_t ns)
 	pass(1);
 }
 
-/* What workers have sent to the member nobody knows meanwhile. */
-static void no_time_passes_for_workers_while_a_member_has_no_link(void)
+/* What workers have sent to the follower nobody knows meanwhile. */
+static void no_time_passes_for_workers_while_a_follower_has_no_link(void)
 {
 	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
 
@@ -402,7 +402,7 @@ static void no_time_passes_for_workers_while_a_member_has_no_link(void)
 	end();
 }
 
-/* The member dials, and nothing that it puts arrives. */
+/* The follower dials, and nothing that it puts arrives. */
 static void a_link_by_which_nothing_comes_is_none(void)
 {
 	begin();
@@ -420,7 +420,7 @@ static void a_link_by_which_nothing_comes_is_none(void)
 }
 
 /* Also where the ledger has decided more than the line has room for. */
-static void a_member_that_executes_nothing_ends_the_job_too(void)
+static void a_follower_that_executes_nothing_ends_the_job_too(void)
 {
 	struct mst_request gone = { .kind = MST_REQ_PEER_GONE };
 
@@ -428,15 +428,15 @@ static void a_member_that_executes_nothing_ends_the_job_too(void)
 	acknowledge(0);
 	for (uint32_t i = 0; i < WINDOW; i++)
 		join_and_lose();
-	CU_ASSERT(!lead->ops->takes(lead));
+	CU_ASSERT(!leader->ops->takes(leader));
 	gone.peer.server = 1;
-	lead->ops->request(lead, &gone, now_ns);
+	leader->ops->request(leader, &gone, now_ns);
 	step();
-	CU_ASSERT(noted(MST_NOTE_FINISHED) && lead->ops->takes(lead));
+	CU_ASSERT(noted(MST_NOTE_FINISHED) && leader->ops->takes(leader));
 	end();
 }
 
-static void what_no_member_says_ends_the_job(void)
+static void what_no_follower_says_ends_the_job(void)
 {
 	begin();
 	acknowledge(0);
@@ -467,9 +467,9 @@ static void links_on_which_nothing_is_said_are_none(void)
 		CU_ASSERT_FALSE(noted(MST_NOTE_PEER_GONE));
 		arrive(MST_LOST, 0);
 		link_up();
-		lead->ops->tick(lead, now_ns);
+		leader->ops->tick(leader, now_ns);
 	}
-	lead->ops->tick(lead, now_ns);
+	leader->ops->tick(leader, now_ns);
 	step();
 	CU_ASSERT(noted(MST_NOTE_PEER_GONE) && noted(MST_NOTE_FINISHED));
 	end();
@@ -497,7 +497,7 @@ static void reports_count_as_that_servers(void)
 	end();
 }
 
-/* Which link of a worker was lost only a member may know. */
+/* Which link of a worker was lost only a follower may know. */
 static void who_lost_a_worker_is_told(void)
 {
 	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
@@ -527,14 +527,14 @@ static void a_link_that_was_replaced_is_not_listened_to(void)
 
 	begin();
 	acknowledge(0);
-	lead->ops->arrived(lead, &ev, now_ns);
+	leader->ops->arrived(leader, &ev, now_ns);
 	ev = (struct mst_net_event){ .kind = MST_ARRIVED, .link = &old, .imm = 77 };
-	lead->ops->arrived(lead, &ev, now_ns);
+	leader->ops->arrived(leader, &ev, now_ns);
 	CU_ASSERT_EQUAL(note_count, 0);
 	end();
 }
 
-static void what_comes_before_the_first_word_ends_the_member(void)
+static void what_comes_before_the_first_word_ends_the_follower(void)
 {
 	begin();
 	report(1, (struct mst_peer_entry){ .kind = MST_PEER_LINKED, .incarnation = 1 });
@@ -544,8 +544,8 @@ static void what_comes_before_the_first_word_ends_the_member(void)
 
 static CU_TestInfo cases[] = {
 	{ "who lost a worker is told", who_lost_a_worker_is_told },
-	{ "nothing is put before the member says how far it is",
-	  nothing_is_put_before_the_member_says_how_far_it_is },
+	{ "nothing is put before the follower says how far it is",
+	  nothing_is_put_before_the_follower_says_how_far_it_is },
 	{ "what is told together leaves with the last of it",
 	  what_is_told_together_leaves_with_the_last_of_it },
 	{ "without room no event is taken", without_room_no_event_is_taken },
@@ -556,26 +556,26 @@ static CU_TestInfo cases[] = {
 	{ "a new link takes up where the last left off",
 	  a_new_link_takes_up_where_the_last_left_off },
 	{ "what was not taken comes again", what_was_not_taken_comes_again },
-	{ "a member without a link for the lease of servers ends the job",
-	  a_member_without_a_link_for_the_lease_of_servers_ends_the_job },
-	{ "one's own standstill is not a member's", ones_own_standstill_is_not_a_members },
-	{ "no time passes for workers while a member has no link",
-	  no_time_passes_for_workers_while_a_member_has_no_link },
+	{ "a follower without a link for the lease of servers ends the job",
+	  a_follower_without_a_link_for_the_lease_of_servers_ends_the_job },
+	{ "one's own standstill is not a follower's", ones_own_standstill_is_not_a_followers },
+	{ "no time passes for workers while a follower has no link",
+	  no_time_passes_for_workers_while_a_follower_has_no_link },
 	{ "a link by which nothing comes is none", a_link_by_which_nothing_comes_is_none },
-	{ "a member that executes nothing ends the job too",
-	  a_member_that_executes_nothing_ends_the_job_too },
-	{ "what no member says ends the job", what_no_member_says_ends_the_job },
+	{ "a follower that executes nothing ends the job too",
+	  a_follower_that_executes_nothing_ends_the_job_too },
+	{ "what no follower says ends the job", what_no_follower_says_ends_the_job },
 	{ "an immediate out of order ends the job", an_immediate_out_of_order_ends_the_job },
 	{ "links on which nothing is said are none", links_on_which_nothing_is_said_are_none },
 	{ "reports count as that server's", reports_count_as_that_servers },
 	{ "a link that was replaced is not listened to",
 	  a_link_that_was_replaced_is_not_listened_to },
-	{ "what comes before the first word ends the member",
-	  what_comes_before_the_first_word_ends_the_member },
+	{ "what comes before the first word ends the follower",
+	  what_comes_before_the_first_word_ends_the_follower },
 	CU_TEST_INFO_NULL,
 };
 
 int main(void)
 {
-	return ut_main("lead", cases);
+	return ut_main("leader", cases);
 }

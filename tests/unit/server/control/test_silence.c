@@ -103,10 +103,9 @@ static void begin(enum mst_conn_role role)
 	conn->server = 1;
 	mst_hearing_look(&hearing, LEASE, now_ns);
 	following.heard_ns = mst_hearing_now(&hearing);
-	leading.server_member[1] = (struct mst_server_member){ .state = MST_SERVER_MEMBER_READY,
-							       .peer = "10.0.0.7:5",
-							       .heard_ns = mst_hearing_now(
-								       &hearing) };
+	leading.follower[1] = (struct mst_follower_place){ .state = MST_FOLLOWER_PLACE_READY,
+							   .peer = "10.0.0.7:5",
+							   .heard_ns = mst_hearing_now(&hearing) };
 }
 
 static void end(void)
@@ -158,7 +157,7 @@ static void pass(void (*step)(enum follower_life peer), uint64_t ns, enum follow
 
 static bool has_lost_follower(void)
 {
-	return leading.server_member[1].state == MST_SERVER_MEMBER_GONE;
+	return leading.follower[1].state == MST_FOLLOWER_PLACE_GONE;
 }
 
 /* ---- cases ---- */
@@ -197,7 +196,7 @@ static void a_follower_that_beats_and_does_not_go_on_is_silent(void)
 	end();
 }
 
-static void a_lead_that_stands_still_for_less_than_the_lease_of_servers_is_kept(void)
+static void a_leader_that_stands_still_for_less_than_the_lease_of_servers_is_kept(void)
 {
 	begin(MST_CONN_LEAD);
 	for (int i = 0; i < 3; i++) {
@@ -208,7 +207,7 @@ static void a_lead_that_stands_still_for_less_than_the_lease_of_servers_is_kept(
 	end();
 }
 
-static void a_lead_that_is_silent_for_longer_is_given_up_by_its_name(void)
+static void a_leader_that_is_silent_for_longer_is_given_up_by_its_name(void)
 {
 	begin(MST_CONN_LEAD);
 	pass(step_follower, LEASE, LIVES);
@@ -273,7 +272,7 @@ static void no_time_passes_for_workers_while_a_follower_is_silent(void)
 	end();
 }
 
-/* Nobody answers at the lead's listener, and each dial takes a quarter of a lease to find that
+/* Nobody answers at the leader's listener, and each dial takes a quarter of a lease to find that
  * out. */
 static void time_that_passes_in_dials_counts(void)
 {
@@ -295,10 +294,10 @@ static CU_TestInfo cases[] = {
 	  a_follower_that_is_silent_for_longer_is_given_up_by_its_name },
 	{ "a follower that beats and does not go on is silent",
 	  a_follower_that_beats_and_does_not_go_on_is_silent },
-	{ "a lead that stands still for less than the lease of servers is kept",
-	  a_lead_that_stands_still_for_less_than_the_lease_of_servers_is_kept },
-	{ "a lead that is silent for longer is given up by its name",
-	  a_lead_that_is_silent_for_longer_is_given_up_by_its_name },
+	{ "a leader that stands still for less than the lease of servers is kept",
+	  a_leader_that_stands_still_for_less_than_the_lease_of_servers_is_kept },
+	{ "a leader that is silent for longer is given up by its name",
+	  a_leader_that_is_silent_for_longer_is_given_up_by_its_name },
 	{ "what is typed holds", what_is_typed_holds },
 	{ "one's own standstill is not charged to others",
 	  ones_own_standstill_is_not_charged_to_others },

@@ -3,9 +3,9 @@
  * state follows. What is permitted is listed here once more, as moves instead of a table. */
 #include <string.h>
 
+#include "server/control/follower_place.h"
 #include "server/control/following.h"
 #include "server/control/job.h"
-#include "server/control/server_member.h"
 #include "server/control/sessions.h"
 #include "tests/ut.h"
 
@@ -32,7 +32,7 @@ struct machine {
 
 MACHINE(job, enum mst_job_state, enum mst_job_event)
 MACHINE(pending, enum mst_pending_state, enum mst_pending_event)
-MACHINE(server_member, enum mst_server_member_state, enum mst_server_member_event)
+MACHINE(follower_place, enum mst_follower_place_state, enum mst_follower_place_event)
 MACHINE(following, enum mst_following_state, enum mst_following_event)
 
 static const struct move *find(const struct machine *m, int from, int event)
@@ -90,49 +90,50 @@ static void a_session_is_expected_then_links_then_is_lent(void)
 		&(struct machine){ MST_PENDING_STATES, MST_PENDING_EVENTS, pending, MOVES(moves) });
 }
 
-static void a_server_member_is_free_again_only_before_its_appointment(void)
+static void a_follower_place_is_free_again_only_before_its_appointment(void)
 {
 	static const struct move moves[] = {
-		{ MST_SERVER_MEMBER_AWAITED, MST_SERVER_MEMBER_JOIN, MST_SERVER_MEMBER_JOINED },
-		{ MST_SERVER_MEMBER_JOINED, MST_SERVER_MEMBER_APPOINT,
-		  MST_SERVER_MEMBER_APPOINTED },
-		{ MST_SERVER_MEMBER_APPOINTED, MST_SERVER_MEMBER_LINK, MST_SERVER_MEMBER_LINKED },
-		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_LINK, MST_SERVER_MEMBER_LINKED },
-		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_SERVE, MST_SERVER_MEMBER_READY },
-		{ MST_SERVER_MEMBER_READY, MST_SERVER_MEMBER_LINK, MST_SERVER_MEMBER_READY },
-		{ MST_SERVER_MEMBER_JOINED, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_AWAITED },
-		{ MST_SERVER_MEMBER_APPOINTED, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_GONE },
-		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_GONE },
-		{ MST_SERVER_MEMBER_READY, MST_SERVER_MEMBER_LOSE, MST_SERVER_MEMBER_GONE },
-		{ MST_SERVER_MEMBER_JOINED, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
-		{ MST_SERVER_MEMBER_APPOINTED, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
-		{ MST_SERVER_MEMBER_LINKED, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
-		{ MST_SERVER_MEMBER_READY, MST_SERVER_MEMBER_PART, MST_SERVER_MEMBER_GONE },
+		{ MST_FOLLOWER_PLACE_AWAITED, MST_FOLLOWER_PLACE_JOIN, MST_FOLLOWER_PLACE_JOINED },
+		{ MST_FOLLOWER_PLACE_JOINED, MST_FOLLOWER_PLACE_APPOINT,
+		  MST_FOLLOWER_PLACE_APPOINTED },
+		{ MST_FOLLOWER_PLACE_APPOINTED, MST_FOLLOWER_PLACE_LINK,
+		  MST_FOLLOWER_PLACE_LINKED },
+		{ MST_FOLLOWER_PLACE_LINKED, MST_FOLLOWER_PLACE_LINK, MST_FOLLOWER_PLACE_LINKED },
+		{ MST_FOLLOWER_PLACE_LINKED, MST_FOLLOWER_PLACE_SERVE, MST_FOLLOWER_PLACE_READY },
+		{ MST_FOLLOWER_PLACE_READY, MST_FOLLOWER_PLACE_LINK, MST_FOLLOWER_PLACE_READY },
+		{ MST_FOLLOWER_PLACE_JOINED, MST_FOLLOWER_PLACE_LOSE, MST_FOLLOWER_PLACE_AWAITED },
+		{ MST_FOLLOWER_PLACE_APPOINTED, MST_FOLLOWER_PLACE_LOSE, MST_FOLLOWER_PLACE_GONE },
+		{ MST_FOLLOWER_PLACE_LINKED, MST_FOLLOWER_PLACE_LOSE, MST_FOLLOWER_PLACE_GONE },
+		{ MST_FOLLOWER_PLACE_READY, MST_FOLLOWER_PLACE_LOSE, MST_FOLLOWER_PLACE_GONE },
+		{ MST_FOLLOWER_PLACE_JOINED, MST_FOLLOWER_PLACE_PART, MST_FOLLOWER_PLACE_GONE },
+		{ MST_FOLLOWER_PLACE_APPOINTED, MST_FOLLOWER_PLACE_PART, MST_FOLLOWER_PLACE_GONE },
+		{ MST_FOLLOWER_PLACE_LINKED, MST_FOLLOWER_PLACE_PART, MST_FOLLOWER_PLACE_GONE },
+		{ MST_FOLLOWER_PLACE_READY, MST_FOLLOWER_PLACE_PART, MST_FOLLOWER_PLACE_GONE },
 	};
 
-	only_these_moves(&(struct machine){ MST_SERVER_MEMBER_STATES, MST_SERVER_MEMBER_EVENTS,
-					    server_member, MOVES(moves) });
+	only_these_moves(&(struct machine){ MST_FOLLOWER_PLACE_STATES, MST_FOLLOWER_PLACE_EVENTS,
+					    follower_place, MOVES(moves) });
 }
 
 static void a_link_of_an_earlier_offer_is_nobodys(void)
 {
 	uint8_t first[MST_TOKEN_LEN] = { 1 }, second[MST_TOKEN_LEN] = { 2 },
 		other[MST_TOKEN_LEN] = { 3 };
-	struct mst_server_member s = { .token = { 1 }, .token_is_unused = true };
+	struct mst_follower_place s = { .token = { 1 }, .token_is_unused = true };
 
-	CU_ASSERT_FALSE(mst_server_member_link_made(&s, first)); /* none is being made */
-	mst_server_member_link_begins(&s);
+	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first)); /* none is being made */
+	mst_follower_place_link_begins(&s);
 	CU_ASSERT(s.linking && !s.token_is_unused);
 	CU_ASSERT_FALSE(
-		mst_server_member_link_made(&s, other)); /* somebody else's, made meanwhile */
+		mst_follower_place_link_made(&s, other)); /* somebody else's, made meanwhile */
 	CU_ASSERT_TRUE(s.linking);
 	memcpy(s.token, second, sizeof(second)); /* offered anew */
 	s.token_is_unused = true;
-	CU_ASSERT_FALSE(mst_server_member_link_made(&s, first));
+	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first));
 	CU_ASSERT_FALSE(s.linking);
-	mst_server_member_link_begins(&s);
-	CU_ASSERT_FALSE(mst_server_member_link_made(&s, first));
-	CU_ASSERT_TRUE(mst_server_member_link_made(&s, second));
+	mst_follower_place_link_begins(&s);
+	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first));
+	CU_ASSERT_TRUE(mst_follower_place_link_made(&s, second));
 	CU_ASSERT_FALSE(s.linking);
 }
 
@@ -159,7 +160,7 @@ static CU_TestInfo cases[] = {
 	{ "a session is expected, then links, then is lent",
 	  a_session_is_expected_then_links_then_is_lent },
 	{ "a place is free again only before its appointment",
-	  a_server_member_is_free_again_only_before_its_appointment },
+	  a_follower_place_is_free_again_only_before_its_appointment },
 	{ "a link of an earlier offer is nobody's", a_link_of_an_earlier_offer_is_nobodys },
 	{ "a follower that is cut off stays cut off", a_follower_that_is_cut_off_stays_cut_off },
 	CU_TEST_INFO_NULL,

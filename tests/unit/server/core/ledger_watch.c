@@ -32,7 +32,7 @@ struct visitor {
 	bool sends_state; /* was told to, and has not */
 	uint64_t epoch[MST_SLOTS_MAX];
 	uint64_t asked, answered;
-	uint64_t told;      /* the last header the lead has reported */
+	uint64_t told;      /* the last header the leader has reported */
 	uint64_t ask_after; /* it asked after this header */
 	/* Of the header in this slot; number 0: none. */
 	struct mst_lane_ask asks_with[MST_SLOTS_MAX];

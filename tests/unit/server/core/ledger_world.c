@@ -375,7 +375,7 @@ static void act(struct ledger_world *w, struct world_worker *p)
 	}
 }
 
-/* What the other servers than the lead say comes late. */
+/* What the other servers than the leader say comes late. */
 static bool lags(struct ledger_world *w, uint32_t channel)
 {
 	return w->cfg.lags && !w->calm && channel > 1 + MST_SHARD_LEAD && !rarely(w, 12);

@@ -16,10 +16,10 @@ struct ledger_world_cfg {
 	uint64_t seed;
 	bool mischief; /* now and then somebody breaks the protocol */
 	bool keeps;    /* many push without asking, and ask by themselves right after it */
-	bool lags;     /* headers come late to all servers but the lead, and many have an old tag */
-	bool passes;   /* now and then somebody has nothing to give */
-	bool sleeps;   /* now and then the server does not run for a while */
-	bool spoils;   /* now and then a version is not finite */
+	bool lags;   /* headers come late to all servers but the leader, and many have an old tag */
+	bool passes; /* now and then somebody has nothing to give */
+	bool sleeps; /* now and then the server does not run for a while */
+	bool spoils; /* now and then a version is not finite */
 	/* Other rules the job may be given on the way. */
 	const struct mst_rule *rule;
 	uint32_t rule_count;

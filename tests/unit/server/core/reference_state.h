@@ -138,7 +138,7 @@ void grant_abandoned(struct reference *r, struct session *s, const struct mst_le
 void ask_heard(struct reference *r, struct session *s, struct mst_lane_ask ask, uint64_t after);
 /* Has all been judged that was given before the ask? */
 bool ask_is_in_turn(const struct session *s);
-/* The last gift that the lead knows of; 0: none. */
+/* The last gift that the leader knows of; 0: none. */
 uint64_t last_gift(const struct session *s);
 
 #endif

@@ -253,7 +253,7 @@ static bool report_is_valid(const struct reference *r, const struct session *s, 
 		return false;
 	if (h->epoch != s->epoch[h->slot] || s->abandoned[h->slot] != 0)
 		return false;
-	/* The lane to the lead keeps their order, which tells what an ask comes after. */
+	/* The lane to the leader keeps their order, which tells what an ask comes after. */
 	if (shard == MST_SHARD_LEAD && h->seq != last_gift(s) + 1)
 		return false;
 	/* It can have heard of what was judged, and must have heard of all but so many. */

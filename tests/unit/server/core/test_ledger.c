@@ -113,8 +113,8 @@ static void shards_that_differ_end_the_session(void)
 	expect_breach(&told, &other);
 }
 
-/* What an ask comes after follows from the order in which the lead reads. */
-static void header_out_of_turn_at_the_lead_ends_the_session(void)
+/* What an ask comes after follows from the order in which the leader reads. */
+static void header_out_of_turn_at_the_leader_ends_the_session(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 1);
 	struct ledger_job j;
@@ -405,8 +405,8 @@ static CU_TestInfo cases[] = {
 	  rank_is_counted_once_in_a_step_across_incarnations },
 	{ "contributions are judged in order of seq", contributions_are_judged_in_order_of_seq },
 	{ "shards that differ end the session", shards_that_differ_end_the_session },
-	{ "a header out of turn at the lead ends the session",
-	  header_out_of_turn_at_the_lead_ends_the_session },
+	{ "a header out of turn at the leader ends the session",
+	  header_out_of_turn_at_the_leader_ends_the_session },
 	{ "an acknowledgement that cannot be ends the session",
 	  acknowledgement_that_cannot_be_ends_the_session },
 	{ "a verdict that was never given cannot be acknowledged",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger and pushes that do not ask, followed by an ask of its own: it comes to the lead alone,
- * while the header still goes to other servers, or waits for a commit (PROTOCOL 7).
+ * The ledger and pushes that do not ask, followed by an ask of its own: it comes to the leader
+ * alone, while the header still goes to other servers, or waits for a commit (PROTOCOL 7).
  */
 #include "common/base/clock.h"
 #include "tests/policies.h"

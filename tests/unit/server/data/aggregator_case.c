@@ -41,7 +41,7 @@ static int put(struct mst_link *to, const struct mst_put *put)
 /* ---- an aggregator, and what it says ---- */
 
 uint32_t agg_shards = 1;
-bool agg_member, agg_unguarded;
+bool agg_follower, agg_unguarded;
 double agg_clips;
 struct mst_aggregator *agg_aggregator;
 struct mst_aggregator_cfg agg_cfg;
@@ -88,7 +88,7 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 	agg_link_full = false;
 	agg_note_count = agg_event_count = agg_over_count = agg_worked = 0;
 	agg_cfg = (struct mst_aggregator_cfg){ .shards = agg_shards,
-					       .member = agg_member,
+					       .follower = agg_follower,
 					       .owner = MUSTER_WORKERS_OWN,
 					       .first = 1000000,
 					       .elems = AGG_ELEMS,
@@ -150,7 +150,7 @@ void agg_end(void)
 		free(agg_link[rank].inbound);
 	}
 	agg_shards = 1;
-	agg_member = agg_unguarded = false;
+	agg_follower = agg_unguarded = false;
 	agg_clips = 0;
 }
 

@@ -60,7 +60,7 @@ static void notify(void *ctx)
 struct job_figures {
 	uint32_t workers, servers, history, partials, runs;
 	uint64_t elems;
-	bool member;
+	bool follower;
 };
 
 static void fill_ledger(const struct job_figures *f, struct mst_ledger_cfg *out)
@@ -90,11 +90,11 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 
 	*out = (struct mst_server_cfg){ .transport = &mst_shm,
 					.notify = notify,
-					.peers = f->member ? 2 : f->servers - 1,
-					.lead = "@nobody" };
+					.peers = f->follower ? 2 : f->servers - 1,
+					.leader = "@nobody" };
 	fill_ledger(f, &out->ledger);
 	out->aggregator = (struct mst_aggregator_cfg){
-		.member = f->member,
+		.follower = f->follower,
 		.owner = out->ledger.owner,
 		.shards = 2,
 		.elems = f->elems,
@@ -112,7 +112,7 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 	mst_lane_layout(&figures, &out->aggregator.layout);
 	out->server_lease_ns = 3 * MST_SECOND;
 	if (f->servers > 1)
-		out->decider = f->member ? mst_follower_make : mst_leader_make;
+		out->decider = f->follower ? mst_follower_make : mst_leader_make;
 }
 
 /* Return: what its making allocates. */
@@ -153,13 +153,13 @@ static void a_server_allocates_what_it_says(void)
 /* Of the records between servers there is more than one copy: the rest lies in links. */
 static void with_others_it_allocates_no_more_than_it_says(void)
 {
-	for (unsigned member = 0; member < 2; member++) {
+	for (unsigned follower = 0; follower < 2; follower++) {
 		struct job_figures f = {
-			.workers = 200, .servers = 3, .elems = 20000, .member = member > 0
+			.workers = 200, .servers = 3, .elems = 20000, .follower = follower > 0
 		};
 		struct mst_server_cfg cfg;
 		fill(&f, &cfg);
-		uint64_t lines = mst_peers_bytes(member > 0 ? 1 : cfg.peers,
+		uint64_t lines = mst_peers_bytes(follower > 0 ? 1 : cfg.peers,
 						 mst_peer_window(f.workers, 2));
 		CU_ASSERT(make(&cfg) <=
 			  mst_server_bytes(&cfg) - mst_server_published(&cfg) + lines);

@@ -193,12 +193,12 @@ static void a_spread_is_a_weight_for_each_server(void)
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "16")) == 0);
 	CU_ASSERT(w.fields.join == NULL);
-	CU_ASSERT(mst_server_options_spread(&w.fields, weights, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_server_options_partition(&w.fields, weights, why, sizeof(why)) == 0);
 	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
 		CU_ASSERT_EQUAL(weights[i], 1);
 	mst_options_free(&w.options);
-	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "3", "--spread", "2,1,1000")) == 0);
-	CU_ASSERT(mst_server_options_spread(&w.fields, weights, why, sizeof(why)) == 0);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "3", "--partition", "2,1,1000")) == 0);
+	CU_ASSERT(mst_server_options_partition(&w.fields, weights, why, sizeof(why)) == 0);
 	CU_ASSERT(weights[0] == 2 && weights[1] == 1 && weights[2] == 1000);
 	mst_options_free(&w.options);
 }
@@ -209,15 +209,15 @@ static void a_spread_that_cannot_be_is_refused(void)
 					   "-1,1,1", "2;1;1", "",     "1,1,1 ", "odd" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CU_ASSERT(refuses("--spread", FLAGS("-n5", "--servers", "3", "--spread",
-						    (char *)(uintptr_t)bad[i])));
+		CU_ASSERT(refuses("--partition", FLAGS("-n5", "--servers", "3", "--partition",
+						       (char *)(uintptr_t)bad[i])));
 	CU_ASSERT(refuses("2 numbers for 3 servers",
-			  FLAGS("-n5", "--servers", "3", "--spread", "1,1")));
+			  FLAGS("-n5", "--servers", "3", "--partition", "1,1")));
 	CU_ASSERT(refuses("--servers", FLAGS("-n5", "--servers", "17")));
 	CU_ASSERT(refuses("--servers", FLAGS("-n5", "--servers", "0")));
 }
 
-static void a_member_needs_its_lead_and_no_more(void)
+static void a_follower_needs_its_leader_and_no_more(void)
 {
 	struct options_case w;
 
@@ -296,7 +296,7 @@ static CU_TestInfo cases[] = {
 	  seconds_in_the_help_are_those_of_the_defaults },
 	{ "a spread is a weight for each server", a_spread_is_a_weight_for_each_server },
 	{ "a spread that cannot be is refused", a_spread_that_cannot_be_is_refused },
-	{ "a member needs its lead and no more", a_member_needs_its_lead_and_no_more },
+	{ "a follower needs its leader and no more", a_follower_needs_its_leader_and_no_more },
 	CU_TEST_INFO_NULL,
 };
 

@@ -69,7 +69,8 @@ static void parts_cover_the_vector(void)
 	struct mst_plan follower;
 	uint64_t at;
 
-	TYPE("--workers", "4", "--servers", "3", "--spread", "2,1,1", "--policy", "kbatchasync:3");
+	TYPE("--workers", "4", "--servers", "3", "--partition", "2,1,1", "--policy",
+	     "kbatchasync:3");
 	CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
 	CU_ASSERT_PTR_EQUAL(leader.server.decider, mst_leader_make);
 	at = leader.first + leader.count;
@@ -85,7 +86,7 @@ static void parts_cover_the_vector(void)
 			  follower.vector.result_type == MUSTER_BF16);
 		const struct mst_aggregator_cfg *l = &leader.server.aggregator;
 		const struct mst_aggregator_cfg *f = &follower.server.aggregator;
-		CU_ASSERT(f->member && f->index == i && f->slots == l->slots &&
+		CU_ASSERT(f->follower && f->index == i && f->slots == l->slots &&
 			  f->buffers == l->buffers && f->entries_max == l->entries_max &&
 			  f->partials == l->partials && f->group == l->group &&
 			  f->guards == l->guards);

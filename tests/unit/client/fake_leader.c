@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/unit/client/fake_lead.h"
+#include "tests/unit/client/fake_leader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 static const struct mst_stream_ops *tcp = &mst_tcp;
 const struct mst_transport *fake_transport = &mst_shm;
 
-bool fake_next(struct fake_lead *f)
+bool fake_next(struct fake_leader *f)
 {
 	uint64_t until_ns = mst_now_ns() + SCRIPT_NS;
 	char peer[64];
@@ -32,7 +32,7 @@ bool fake_next(struct fake_lead *f)
 
 static void *run(void *arg)
 {
-	struct fake_lead *f = arg;
+	struct fake_leader *f = arg;
 
 	if (!fake_next(f))
 		return NULL;
@@ -43,7 +43,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void make_welcome(struct fake_lead *f)
+static void make_welcome(struct fake_leader *f)
 {
 	struct mst_welcome *w = &f->welcome;
 
@@ -71,7 +71,7 @@ static void make_welcome(struct fake_lead *f)
 	}
 }
 
-static void open_server(struct fake_lead *f, uint32_t k)
+static void open_server(struct fake_leader *f, uint32_t k)
 {
 	bool last = k == f->servers - 1;
 	struct fake_server *s = &f->server[k];
@@ -89,7 +89,8 @@ static void open_server(struct fake_lead *f, uint32_t k)
 	CU_ASSERT_EQUAL_FATAL(fake_transport->listener->open(s->net, &s->listener), 0);
 }
 
-void fake_open_servers(struct fake_lead *f, bool (*script)(struct fake_lead *f), uint32_t servers)
+void fake_open_servers(struct fake_leader *f, bool (*script)(struct fake_leader *f),
+		       uint32_t servers)
 {
 	memset(f, 0, sizeof(*f));
 	f->script = script;
@@ -105,17 +106,17 @@ void fake_open_servers(struct fake_lead *f, bool (*script)(struct fake_lead *f),
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&f->thread, NULL, run, f), 0);
 }
 
-void fake_open(struct fake_lead *f, bool (*script)(struct fake_lead *f))
+void fake_open(struct fake_leader *f, bool (*script)(struct fake_leader *f))
 {
 	fake_open_servers(f, script, 1);
 }
 
-void fake_release(struct fake_lead *f)
+void fake_release(struct fake_leader *f)
 {
 	atomic_store(&f->released, true);
 }
 
-void fake_close(struct fake_lead *f)
+void fake_close(struct fake_leader *f)
 {
 	fake_release(f);
 	pthread_join(f->thread, NULL);
@@ -133,7 +134,7 @@ void fake_close(struct fake_lead *f)
 
 /* ---- the control connection ---- */
 
-static bool next_message(struct fake_lead *f)
+static bool next_message(struct fake_leader *f)
 {
 	uint64_t until_ns = mst_now_ns() + SCRIPT_NS;
 
@@ -159,7 +160,7 @@ static bool next_message(struct fake_lead *f)
 	return false;
 }
 
-bool fake_hear(struct fake_lead *f, enum mst_message_kind kind)
+bool fake_hear(struct fake_leader *f, enum mst_message_kind kind)
 {
 	do {
 		if (!next_message(f))
@@ -168,12 +169,12 @@ bool fake_hear(struct fake_lead *f, enum mst_message_kind kind)
 	return f->message.kind == kind;
 }
 
-bool fake_say_bytes(struct fake_lead *f, const void *bytes, size_t len)
+bool fake_say_bytes(struct fake_leader *f, const void *bytes, size_t len)
 {
 	return tcp->send(f->stream, bytes, len) == (ssize_t)len;
 }
 
-bool fake_say(struct fake_lead *f, const struct mst_message *msg)
+bool fake_say(struct fake_leader *f, const struct mst_message *msg)
 {
 	uint8_t frame[4096];
 	int64_t length = mst_message_encode(msg, frame, sizeof(frame));
@@ -181,7 +182,7 @@ bool fake_say(struct fake_lead *f, const struct mst_message *msg)
 	return length > 0 && fake_say_bytes(f, frame, (size_t)length);
 }
 
-bool fake_refuse(struct fake_lead *f, int code, const char *reason)
+bool fake_refuse(struct fake_leader *f, int code, const char *reason)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 
@@ -204,21 +205,21 @@ static void look(struct fake_server *s)
 	}
 }
 
-void fake_turn(struct fake_lead *f)
+void fake_turn(struct fake_leader *f)
 {
 	for (uint32_t k = 0; k < f->servers; k++)
 		look(&f->server[k]);
 	mst_sleep_ns(NAP_NS);
 }
 
-bool fake_stay(struct fake_lead *f)
+bool fake_stay(struct fake_leader *f)
 {
 	while (!atomic_load(&f->released))
 		fake_turn(f);
 	return true;
 }
 
-bool fake_greet(struct fake_lead *f)
+bool fake_greet(struct fake_leader *f)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 
@@ -232,7 +233,7 @@ bool fake_greet(struct fake_lead *f)
 /* ---- the link ---- */
 
 /* 1: still nobody at the listener. */
-static int let_in(struct fake_lead *f, uint32_t k)
+static int let_in(struct fake_leader *f, uint32_t k)
 {
 	struct fake_server *s = &f->server[k];
 	struct mst_link_request request;
@@ -248,7 +249,7 @@ static int let_in(struct fake_lead *f, uint32_t k)
 }
 
 /* A worker dials in the order it likes. */
-bool fake_link(struct fake_lead *f)
+bool fake_link(struct fake_leader *f)
 {
 	uint32_t linked = 0;
 
@@ -269,12 +270,12 @@ bool fake_link(struct fake_lead *f)
 	return true;
 }
 
-bool fake_put_of(struct fake_lead *f, uint32_t k, const struct mst_put *put)
+bool fake_put_of(struct fake_leader *f, uint32_t k, const struct mst_put *put)
 {
 	return fake_transport->put(f->server[k].link, put) >= 0;
 }
 
-bool fake_put(struct fake_lead *f, size_t offset, const void *src, size_t bytes, uint32_t imm)
+bool fake_put(struct fake_leader *f, size_t offset, const void *src, size_t bytes, uint32_t imm)
 {
 	return fake_put_of(f, 0,
 			   &(struct mst_put){ .offset = offset,
@@ -284,8 +285,8 @@ bool fake_put(struct fake_lead *f, size_t offset, const void *src, size_t bytes,
 					      .imm = imm });
 }
 
-/* The lead's has a record. */
-bool fake_answer_of(struct fake_lead *f, uint32_t k, const struct mst_lane_answer *a)
+/* The leader's has a record. */
+bool fake_answer_of(struct fake_leader *f, uint32_t k, const struct mst_lane_answer *a)
 {
 	struct mst_lane_record record = { .version = a->version };
 	struct mst_put with = { .offset = f->server[k].layout.down_record,
@@ -300,12 +301,12 @@ bool fake_answer_of(struct fake_lead *f, uint32_t k, const struct mst_lane_answe
 	return (k > 0 || fake_put_of(f, k, &with)) && fake_put_of(f, k, &answer);
 }
 
-bool fake_answer(struct fake_lead *f, const struct mst_lane_answer *a)
+bool fake_answer(struct fake_leader *f, const struct mst_lane_answer *a)
 {
 	return fake_answer_of(f, 0, a);
 }
 
-bool fake_begin(struct fake_lead *f)
+bool fake_begin(struct fake_leader *f)
 {
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
 	bool done = fake_link(f) && fake_hear(f, MST_MSG_START);
@@ -317,7 +318,7 @@ bool fake_begin(struct fake_lead *f)
 	return done;
 }
 
-bool fake_arrival_of(struct fake_lead *f, uint32_t k, uint32_t *imm)
+bool fake_arrival_of(struct fake_leader *f, uint32_t k, uint32_t *imm)
 {
 	struct fake_server *s = &f->server[k];
 
@@ -331,7 +332,7 @@ bool fake_arrival_of(struct fake_lead *f, uint32_t k, uint32_t *imm)
 	return true;
 }
 
-bool fake_arrival(struct fake_lead *f, uint32_t *imm)
+bool fake_arrival(struct fake_leader *f, uint32_t *imm)
 {
 	return fake_arrival_of(f, 0, imm);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server that is not the lead keeps to itself; and how little of one worker can be under way
- * at a time, wherever what it reports has to wait. */
+/* What a server that is not the leader keeps to itself; and how little of one worker can be under
+ * way at a time, wherever what it reports has to wait. */
 #include "tests/unit/server/data/aggregator_case.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 #include "tests/ut.h"
 
-static void begin_member(bool is_member)
+static void begin_follower(bool is_follower)
 {
-	agg_member = is_member;
+	agg_follower = is_follower;
 	agg_begin(true);
 }
 
@@ -20,17 +20,17 @@ static void work_off(void)
 		;
 }
 
-static void a_members_answer_has_no_record(void)
+static void a_followers_answer_has_no_record(void)
 {
-	for (int is_member = 0; is_member < 2; is_member++) {
-		begin_member(is_member);
+	for (int is_follower = 0; is_follower < 2; is_follower++) {
+		begin_follower(is_follower);
 		agg_count(0);
 		agg_commit();
 		agg_release(0, 2);
 		work_off();
 		const struct mst_put *last = &agg_note[agg_note_count - 1].put;
 		size_t to = last->offset + last->bytes;
-		CU_ASSERT_EQUAL(to == agg_cfg.layout.down_record, is_member);
+		CU_ASSERT_EQUAL(to == agg_cfg.layout.down_record, is_follower);
 		const struct mst_lane_answer *a = agg_cell_at(agg_note_count - 1,
 							      agg_cfg.layout.down_answer);
 		CU_ASSERT(a->number == 1 && a->version == 3 && a->where == MST_WHERE_COPIED);
@@ -38,13 +38,13 @@ static void a_members_answer_has_no_record(void)
 	}
 }
 
-static void the_jobs_end_is_the_leads_to_tell(void)
+static void the_jobs_end_is_the_leaders_to_tell(void)
 {
-	for (int is_member = 0; is_member < 2; is_member++) {
-		begin_member(is_member);
+	for (int is_follower = 0; is_follower < 2; is_follower++) {
+		begin_follower(is_follower);
 		agg_note_count = 0;
 		agg_fail();
-		CU_ASSERT_EQUAL(agg_note_count == 0, is_member);
+		CU_ASSERT_EQUAL(agg_note_count == 0, is_follower);
 		agg_note_count = 0;
 		agg_evict(0); /* the end of its own session is told; and why, in the job's words */
 		CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
@@ -55,9 +55,9 @@ static void the_jobs_end_is_the_leads_to_tell(void)
 	}
 }
 
-static void asks_alone_go_to_the_lead(void)
+static void asks_alone_go_to_the_leader(void)
 {
-	begin_member(true);
+	begin_follower(true);
 	agg_ask(0);
 	CU_ASSERT_EQUAL_FATAL(agg_event_count, 1);
 	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
@@ -67,7 +67,7 @@ static void asks_alone_go_to_the_lead(void)
 
 static void a_second_ask_before_the_first_is_answered_ends_the_session(void)
 {
-	begin_member(false);
+	begin_follower(false);
 	agg_ask(0);
 	CU_ASSERT(agg_said(0, MST_EV_ASK, 0));
 	agg_ask(0);
@@ -84,7 +84,7 @@ static void a_second_ask_before_the_first_is_answered_ends_the_session(void)
 
 static void a_grant_is_given_up_once(void)
 {
-	begin_member(false);
+	begin_follower(false);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
 	CU_ASSERT(agg_said(0, MST_EV_ABANDONED, 0));
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
@@ -95,7 +95,7 @@ static void a_grant_is_given_up_once(void)
 
 static void a_grant_given_up_is_granted_anew(void)
 {
-	begin_member(true);
+	begin_follower(true);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
 	agg_regrant(0);
 	mst_aggregator_deliver(agg_aggregator);
@@ -111,7 +111,7 @@ static void an_immediate_of_another_grant_ends_the_session(void)
 {
 	struct mst_lane_header header = { .seq = 1, .epoch = 2, .weight = 1 };
 
-	begin_member(true);
+	begin_follower(true);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
 	agg_regrant(0);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
@@ -119,7 +119,7 @@ static void an_immediate_of_another_grant_ends_the_session(void)
 	agg_evict(0);
 	agg_end();
 
-	begin_member(true);
+	begin_follower(true);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
 	agg_regrant(0);
 	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
@@ -138,7 +138,7 @@ static void a_header_of_another_grant_ends_the_session(void)
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		begin_member(true);
+		begin_follower(true);
 		memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &wrong[i],
 		       sizeof(wrong[i]));
 		agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
@@ -164,7 +164,7 @@ static void push_asking(uint32_t slot)
 
 static void a_header_is_no_second_ask(void)
 {
-	begin_member(true);
+	begin_follower(true);
 	push_asking(0);
 	CU_ASSERT(agg_said(0, MST_EV_FULL, 0));
 	push_asking(1);
@@ -176,7 +176,7 @@ static void a_header_is_no_second_ask(void)
 
 static void an_immediate_of_no_slot_ends_the_session(void)
 {
-	begin_member(false);
+	begin_follower(false);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, agg_cfg.slots, 0)); /* memory there is zero */
 	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
 	agg_arrive(1, mst_imm(MST_IMM_HEADER, MST_SLOTS_MAX, 1));
@@ -186,10 +186,10 @@ static void an_immediate_of_no_slot_ends_the_session(void)
 	agg_end();
 }
 
-/* Its worker asked the lead without having heard from here. */
+/* Its worker asked the leader without having heard from here. */
 static void an_answer_behind_another_ends_the_session(void)
 {
-	begin_member(true);
+	begin_follower(true);
 	agg_release(0, 2);
 	agg_event_count = 0;
 	agg_release(0, 2);
@@ -219,7 +219,7 @@ static void start_in(uint32_t buffer)
 	agg_decide(&(struct mst_decision){ .kind = MST_DO_START, .commit.buffer = buffer });
 }
 
-/* Whatever a lead orders that is none, a member must be able to tell before it does it. */
+/* Whatever a leader orders that is none, a follower must be able to tell before it does it. */
 static bool validates(struct mst_decision d)
 {
 	d.who.incarnation = d.who.incarnation != 0 ? d.who.incarnation : 1;
@@ -230,7 +230,7 @@ static void nothing_is_counted_that_was_not_reported(void)
 {
 	struct mst_decision one = { .kind = MST_DO_COUNT };
 
-	begin_member(true);
+	begin_follower(true);
 	CU_ASSERT_FALSE(validates(one));
 	push();
 	CU_ASSERT(validates(one));
@@ -248,7 +248,7 @@ static void a_commit_is_of_something_and_into_another_buffer(void)
 {
 	struct mst_decision it = { .kind = MST_DO_COMMIT, .commit = { .version = 1, .buffer = 2 } };
 
-	begin_member(true);
+	begin_follower(true);
 	start_in(1);
 	CU_ASSERT_FALSE(validates(it));
 	count_it();
@@ -265,7 +265,7 @@ static void a_slot_is_granted_anew_once_it_has_been_used(void)
 {
 	struct mst_decision it = { .kind = MST_DO_REGRANT, .grant = { .slot = 0, .epoch = 2 } };
 
-	begin_member(true);
+	begin_follower(true);
 	CU_ASSERT_FALSE(validates(it));
 	push();
 	CU_ASSERT(validates(it));
@@ -278,7 +278,7 @@ static void a_slot_is_granted_anew_once(void)
 {
 	struct mst_decision it = { .kind = MST_DO_REGRANT, .grant = { .slot = 0, .epoch = 2 } };
 
-	begin_member(true);
+	begin_follower(true);
 	start_in(1);
 	count_it();
 	CU_ASSERT(validates(it));
@@ -314,7 +314,7 @@ static bool push_once_more(uint32_t i)
 /* There is memory for so many, though a rank that contributes again uses its slots again. */
 static void a_set_has_no_more_entries_than_there_is_memory_for(void)
 {
-	begin_member(true);
+	begin_follower(true);
 	for (uint32_t i = 0; i < agg_cfg.entries_max; i++)
 		CU_ASSERT(push_once_more(i));
 	CU_ASSERT_FALSE(push_once_more(agg_cfg.entries_max));
@@ -325,7 +325,7 @@ static void a_set_has_no_more_entries_than_there_is_memory_for(void)
 
 static void a_job_starts_and_ends_once(void)
 {
-	begin_member(true);
+	begin_follower(true);
 	CU_ASSERT(validates((struct mst_decision){ .kind = MST_DO_START }));
 	start_in(1);
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_START }));
@@ -337,7 +337,7 @@ static void a_job_starts_and_ends_once(void)
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_COUNT }));
 	agg_end();
 
-	begin_member(true);
+	begin_follower(true);
 	agg_fail();
 	CU_ASSERT_FALSE(validates((struct mst_decision){ .kind = MST_DO_START }));
 	agg_end();
@@ -347,7 +347,7 @@ static void an_older_session_of_a_rank_ends_before_a_newer(void)
 {
 	struct mst_decision it = { .kind = MST_DO_EVICT, .who = { 0, 2 } };
 
-	begin_member(true);
+	begin_follower(true);
 	CU_ASSERT_FALSE(validates(it));
 	it.who.incarnation = 1;
 	CU_ASSERT(validates(it));
@@ -358,9 +358,9 @@ static void an_older_session_of_a_rank_ends_before_a_newer(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "a member's answer has no record", a_members_answer_has_no_record },
-	{ "the job's end is the lead's to tell", the_jobs_end_is_the_leads_to_tell },
-	{ "asks alone go to the lead", asks_alone_go_to_the_lead },
+	{ "a follower's answer has no record", a_followers_answer_has_no_record },
+	{ "the job's end is the leader's to tell", the_jobs_end_is_the_leaders_to_tell },
+	{ "asks alone go to the leader", asks_alone_go_to_the_leader },
 	{ "a second ask before the first is answered ends the session",
 	  a_second_ask_before_the_first_is_answered_ends_the_session },
 	{ "a grant is given up once", a_grant_is_given_up_once },
@@ -388,5 +388,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("aggregator member", cases);
+	return ut_main("aggregator follower", cases);
 }

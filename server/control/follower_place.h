@@ -4,8 +4,8 @@
  *
  * Control thread only.
  */
-#ifndef MST_SERVER_CONTROL_SERVER_MEMBER_H
-#define MST_SERVER_CONTROL_SERVER_MEMBER_H
+#ifndef MST_SERVER_CONTROL_FOLLOWER_PLACE_H
+#define MST_SERVER_CONTROL_FOLLOWER_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,33 +13,33 @@
 #include "common/transport/transport.h"
 #include "common/wire/message.h"
 
-enum mst_server_member_state {
-	MST_SERVER_MEMBER_AWAITED,   /* no follower has the place */
-	MST_SERVER_MEMBER_JOINED,    /* a follower has the place */
-	MST_SERVER_MEMBER_APPOINTED, /* the follower has been told the job */
-	MST_SERVER_MEMBER_LINKED,    /* its server link was up, once or more */
-	MST_SERVER_MEMBER_READY,     /* workers may ask it for links */
-	MST_SERVER_MEMBER_GONE,      /* the follower is lost for good */
-	MST_SERVER_MEMBER_STATES
+enum mst_follower_place_state {
+	MST_FOLLOWER_PLACE_AWAITED,   /* no follower has the place */
+	MST_FOLLOWER_PLACE_JOINED,    /* a follower has the place */
+	MST_FOLLOWER_PLACE_APPOINTED, /* the follower has been told the job */
+	MST_FOLLOWER_PLACE_LINKED,    /* its server link was up, once or more */
+	MST_FOLLOWER_PLACE_READY,     /* workers may ask it for links */
+	MST_FOLLOWER_PLACE_GONE,      /* the follower is lost for good */
+	MST_FOLLOWER_PLACE_STATES
 };
 
-enum mst_server_member_event {
-	MST_SERVER_MEMBER_JOIN,
-	MST_SERVER_MEMBER_APPOINT,
-	MST_SERVER_MEMBER_LINK, /* the server link is up, for the first time or again */
-	MST_SERVER_MEMBER_SERVE,
+enum mst_follower_place_event {
+	MST_FOLLOWER_PLACE_JOIN,
+	MST_FOLLOWER_PLACE_APPOINT,
+	MST_FOLLOWER_PLACE_LINK, /* the server link is up, for the first time or again */
+	MST_FOLLOWER_PLACE_SERVE,
 	/* the follower is lost while the job goes on; before its appointment it can be replaced */
-	MST_SERVER_MEMBER_LOSE,
-	MST_SERVER_MEMBER_PART, /* the follower is gone, and the job is over */
-	MST_SERVER_MEMBER_EVENTS
+	MST_FOLLOWER_PLACE_LOSE,
+	MST_FOLLOWER_PLACE_PART, /* the follower is gone, and the job is over */
+	MST_FOLLOWER_PLACE_EVENTS
 };
 
 /* As mst_job_enter(). */
-bool mst_server_member_enter(enum mst_server_member_state *state,
-			     enum mst_server_member_event event);
+bool mst_follower_place_enter(enum mst_follower_place_state *state,
+			      enum mst_follower_place_event event);
 
-struct mst_server_member {
-	enum mst_server_member_state state;
+struct mst_follower_place {
+	enum mst_follower_place_state state;
 	char peer[64];
 	char listener[MST_LISTENER_LEN];
 	/* The last link that was offered to the follower: its token, whether that may still be
@@ -61,9 +61,9 @@ struct mst_server_member {
 
 /* The follower has used its token: a link is being made. An earlier link that is still being made
  * is not needed any more. */
-void mst_server_member_link_begins(struct mst_server_member *s);
+void mst_follower_place_link_begins(struct mst_follower_place *s);
 /* The link of @token has been made, or could not be.
  * Return: is it the link that was offered last? */
-bool mst_server_member_link_made(struct mst_server_member *s, const uint8_t *token);
+bool mst_follower_place_link_made(struct mst_follower_place *s, const uint8_t *token);
 
 #endif

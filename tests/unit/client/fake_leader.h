@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A lead that follows a script instead of the protocol, over real sockets and real shared memory:
+ * A leader that follows a script instead of the protocol, over real sockets and real shared memory:
  * for what the real one never does. The script runs on a thread of its own, the test on its own
  * calls the library; a script that cannot go on returns false and hangs up.
  */
@@ -40,8 +40,8 @@ struct fake_server {
 /* Of the listeners; mst_shm if a test does not say otherwise. */
 extern const struct mst_transport *fake_transport;
 
-struct fake_lead {
-	bool (*script)(struct fake_lead *f);
+struct fake_leader {
+	bool (*script)(struct fake_leader *f);
 	char address[64]; /* of the control port */
 
 	struct mst_listener *listen_fd;
@@ -51,7 +51,7 @@ struct fake_lead {
 	struct mst_link *link;
 	struct mst_lane_layout layout;
 	uint32_t servers;
-	struct fake_server server[FAKE_SERVERS_MAX]; /* the first is the lead's own, as above */
+	struct fake_server server[FAKE_SERVERS_MAX]; /* the first is the leader's own, as above */
 	struct mst_welcome welcome;                  /* a good one; a script may spoil it */
 	struct mst_message message;                  /* last received */
 	uint8_t in[MST_FRAME_HEADER + MST_FRAME_BODY_MAX];
@@ -62,40 +62,41 @@ struct fake_lead {
 };
 
 /* Listens, and runs the script once somebody has connected. */
-void fake_open(struct fake_lead *f, bool (*script)(struct fake_lead *f));
+void fake_open(struct fake_leader *f, bool (*script)(struct fake_leader *f));
 /* The same of a job with several servers. */
-void fake_open_servers(struct fake_lead *f, bool (*script)(struct fake_lead *f), uint32_t servers);
-void fake_close(struct fake_lead *f);
+void fake_open_servers(struct fake_leader *f, bool (*script)(struct fake_leader *f),
+		       uint32_t servers);
+void fake_close(struct fake_leader *f);
 
 /* ---- for scripts; false: it took too long, or the worker has gone ---- */
 
 /* Hangs up, and waits for the next connection. */
-bool fake_next(struct fake_lead *f);
-bool fake_hear(struct fake_lead *f, enum mst_message_kind kind); /* heartbeats are passed over */
-bool fake_say(struct fake_lead *f, const struct mst_message *msg);
-bool fake_say_bytes(struct fake_lead *f, const void *bytes, size_t len);
-bool fake_refuse(struct fake_lead *f, int code, const char *reason);
+bool fake_next(struct fake_leader *f);
+bool fake_hear(struct fake_leader *f, enum mst_message_kind kind); /* heartbeats are passed over */
+bool fake_say(struct fake_leader *f, const struct mst_message *msg);
+bool fake_say_bytes(struct fake_leader *f, const void *bytes, size_t len);
+bool fake_refuse(struct fake_leader *f, int code, const char *reason);
 /* Until the test calls fake_release(). */
-bool fake_stay(struct fake_lead *f);
+bool fake_stay(struct fake_leader *f);
 
-bool fake_greet(struct fake_lead *f); /* hello and welcome */
-bool fake_link(struct fake_lead *f);  /* and let in */
-bool fake_begin(struct fake_lead *f); /* and START, answered with version 0 */
+bool fake_greet(struct fake_leader *f); /* hello and welcome */
+bool fake_link(struct fake_leader *f);  /* and let in */
+bool fake_begin(struct fake_leader *f); /* and START, answered with version 0 */
 
 /* The same of server @k. */
-bool fake_put_of(struct fake_lead *f, uint32_t k, const struct mst_put *put);
-bool fake_answer_of(struct fake_lead *f, uint32_t k, const struct mst_lane_answer *a);
-bool fake_arrival_of(struct fake_lead *f, uint32_t k, uint32_t *imm);
+bool fake_put_of(struct fake_leader *f, uint32_t k, const struct mst_put *put);
+bool fake_answer_of(struct fake_leader *f, uint32_t k, const struct mst_lane_answer *a);
+bool fake_arrival_of(struct fake_leader *f, uint32_t k, uint32_t *imm);
 /* Looks at all links, so that what was put goes its way, and naps. */
-void fake_turn(struct fake_lead *f);
+void fake_turn(struct fake_leader *f);
 
-bool fake_put(struct fake_lead *f, size_t offset, const void *src, size_t bytes, uint32_t imm);
-bool fake_answer(struct fake_lead *f, const struct mst_lane_answer *a);
+bool fake_put(struct fake_leader *f, size_t offset, const void *src, size_t bytes, uint32_t imm);
+bool fake_answer(struct fake_leader *f, const struct mst_lane_answer *a);
 /* The immediate of the next arrival. */
-bool fake_arrival(struct fake_lead *f, uint32_t *imm);
+bool fake_arrival(struct fake_leader *f, uint32_t *imm);
 
 /* ---- for tests ---- */
 
-void fake_release(struct fake_lead *f);
+void fake_release(struct fake_leader *f);
 
 #endif

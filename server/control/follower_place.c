@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/control/server_member.h"
+#include "server/control/follower_place.h"
 
 #include <string.h>
 
 #define NEVER (-1)
-#define AWAITED MST_SERVER_MEMBER_AWAITED
-#define JOINED MST_SERVER_MEMBER_JOINED
-#define APPOINTED MST_SERVER_MEMBER_APPOINTED
-#define LINKED MST_SERVER_MEMBER_LINKED
-#define READY MST_SERVER_MEMBER_READY
-#define GONE MST_SERVER_MEMBER_GONE
+#define AWAITED MST_FOLLOWER_PLACE_AWAITED
+#define JOINED MST_FOLLOWER_PLACE_JOINED
+#define APPOINTED MST_FOLLOWER_PLACE_APPOINTED
+#define LINKED MST_FOLLOWER_PLACE_LINKED
+#define READY MST_FOLLOWER_PLACE_READY
+#define GONE MST_FOLLOWER_PLACE_GONE
 
-static const int after[MST_SERVER_MEMBER_STATES][MST_SERVER_MEMBER_EVENTS] = {
+static const int after[MST_FOLLOWER_PLACE_STATES][MST_FOLLOWER_PLACE_EVENTS] = {
 	/*              JOIN    APPOINT    LINK    SERVE  LOSE     PART */
 	[AWAITED] = { JOINED, NEVER, NEVER, NEVER, NEVER, NEVER },
 	[JOINED] = { NEVER, APPOINTED, NEVER, NEVER, AWAITED, GONE },
@@ -21,25 +21,25 @@ static const int after[MST_SERVER_MEMBER_STATES][MST_SERVER_MEMBER_EVENTS] = {
 	[GONE] = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER },
 };
 
-bool mst_server_member_enter(enum mst_server_member_state *state,
-			     enum mst_server_member_event event)
+bool mst_follower_place_enter(enum mst_follower_place_state *state,
+			      enum mst_follower_place_event event)
 {
 	int next = after[*state][event];
 
 	if (next == NEVER)
 		return false;
-	*state = (enum mst_server_member_state)next;
+	*state = (enum mst_follower_place_state)next;
 	return true;
 }
 
-void mst_server_member_link_begins(struct mst_server_member *s)
+void mst_follower_place_link_begins(struct mst_follower_place *s)
 {
 	s->token_is_unused = false;
 	s->linking = true;
 	memcpy(s->linking_token, s->token, sizeof(s->linking_token));
 }
 
-bool mst_server_member_link_made(struct mst_server_member *s, const uint8_t *token)
+bool mst_follower_place_link_made(struct mst_follower_place *s, const uint8_t *token)
 {
 	if (!s->linking || memcmp(s->linking_token, token, sizeof(s->linking_token)) != 0)
 		return false;
