@@ -349,7 +349,9 @@ class Rules:
 
 
 def scales(elems, tensors):
-    """Of rate and decay, by element, as a test worker has them; 1 where it gives no tensors."""
+    """Of rate and decay, by element, as a test worker has them; one number where it gives none."""
+    if tensors == 0:
+        return np.float32(1), np.float32(1)
     lr, decay = np.ones(elems, np.float32), np.ones(elems, np.float32)
     for i in range(tensors):
         here = slice(elems * i // tensors, elems * (i + 1) // tensors)
