@@ -212,7 +212,7 @@ class Scene:
         pids = []
         for path in paths:
             whole = os.path.join(self.trip, path + ".held")
-            wait_until(lambda p=whole: os.path.exists(p), 20, f"{path} trips; {self.all_said()}")
+            wait_until(lambda p=whole: os.path.exists(p), 60, f"{path} trips; {self.all_said()}")
             with open(whole) as f:
                 pids.append(int(f.read()))
         return pids

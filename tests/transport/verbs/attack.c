@@ -241,6 +241,19 @@ bool is_canary(const void *at, size_t bytes)
 	return bytes == 0 || (b[0] == CANARY && memcmp(b, b + 1, bytes - 1) == 0);
 }
 
+bool comes_to_rest(const struct mst_verbs_memory *m)
+{
+	uint64_t end = mst_now_ns() + PATIENCE_NS;
+	bool rests = false;
+
+	while (!rests && mst_now_ns() < end) {
+		memset(m->base, CANARY, m->bytes);
+		mst_sleep_ns(MST_MS);
+		rests = is_canary(m->base, m->bytes);
+	}
+	return rests;
+}
+
 uint8_t *canary_map(void *at, size_t bytes)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;

@@ -87,6 +87,10 @@ void attack_rearm(const struct verbs_attack *g, uint8_t reads, uint8_t rnr_retri
 /* Fills the acceptor's inbound region, with or without the tail, with canaries. */
 void inbound_fill(const struct mst_link *near, bool tail);
 bool is_canary(const void *at, size_t bytes);
+/* Packets that the device has taken in before the end are written after it, as late as a busy host
+ * lets the device work; then nothing is written any more. Return: they do within
+ * PATIENCE_NS, and the memory has canaries. */
+bool comes_to_rest(const struct mst_verbs_memory *m);
 /* Canaries where nothing else is mapped: at @at, or anywhere if that is taken. */
 uint8_t *canary_map(void *at, size_t bytes);
 

@@ -506,21 +506,6 @@ static void *fire(void *arg)
 	return NULL;
 }
 
-/* Packets that the device has taken in before the end are written after it, as late as a busy host
- * lets the device work; then nothing is written any more. */
-static bool comes_to_rest(const struct mst_verbs_memory *was)
-{
-	uint64_t end = mst_now_ns() + PATIENCE_NS;
-	bool rests = false;
-
-	while (!rests && mst_now_ns() < end) {
-		memset(was->base, CANARY, was->bytes);
-		mst_sleep_ns(MST_MS);
-		rests = is_canary(was->base, was->bytes);
-	}
-	return rests;
-}
-
 /* The target ends the link, and others get its memory. Return: was it written until then? */
 static bool under_fire(const struct verbs_target *h, int round)
 {
