@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 
-struct hand {
+struct worker_thread {
 	struct mst_worker_threads *worker_threads;
 	uint32_t shard;
 	pthread_t thread;
@@ -20,7 +20,7 @@ struct mst_worker_threads {
 	struct mst_server *server;
 	atomic_bool stop;
 	uint32_t count; /* threads that run */
-	struct hand hand[MST_SHARDS_MAX];
+	struct worker_thread hand[MST_SHARDS_MAX];
 };
 
 static bool is_over(const struct mst_worker_threads *c)
@@ -31,7 +31,7 @@ static bool is_over(const struct mst_worker_threads *c)
 
 static void *run_loop(void *arg)
 {
-	struct mst_worker_threads *c = ((struct hand *)arg)->worker_threads;
+	struct mst_worker_threads *c = ((struct worker_thread *)arg)->worker_threads;
 
 	while (!is_over(c)) {
 		uint64_t now_ns = mst_now_ns();
@@ -43,7 +43,7 @@ static void *run_loop(void *arg)
 
 static void *run_shard(void *arg)
 {
-	struct hand *h = arg;
+	struct worker_thread *h = arg;
 
 	while (!is_over(h->worker_threads)) {
 		if (!mst_server_shard_step(h->worker_threads->server, h->shard))
@@ -54,7 +54,7 @@ static void *run_shard(void *arg)
 
 static int start(struct mst_worker_threads *c, const struct mst_cpus *cpus)
 {
-	struct hand *h = &c->hand[c->count];
+	struct worker_thread *h = &c->hand[c->count];
 	pthread_attr_t attr;
 	int rc = pthread_attr_init(&attr);
 

@@ -17,22 +17,22 @@
 #define LINE_BYTES 128 /* no valid line is longer */
 #define NS_PER_US 1000.0
 
-struct row {
+struct trace_row {
 	uint32_t worker;
 	uint64_t ns;
 };
 
 struct table {
-	struct row *row;
+	struct trace_row *row;
 	size_t count, room;
 	uint32_t workers; /* the largest number seen, plus one */
 };
 
-static int table_add(struct table *t, struct row row)
+static int table_add(struct table *t, struct trace_row row)
 {
 	if (t->count == t->room) {
 		size_t room = t->room > 0 ? 2 * t->room : 1024;
-		struct row *grown = reallocarray(t->row, room, sizeof(*grown));
+		struct trace_row *grown = reallocarray(t->row, room, sizeof(*grown));
 		if (grown == NULL)
 			return -ENOMEM;
 		t->row = grown;
@@ -56,7 +56,7 @@ static bool line_trim(char *line, FILE *f)
 	return true;
 }
 
-static bool row_parse(const char *line, struct row *out)
+static bool row_parse(const char *line, struct trace_row *out)
 {
 	double step, worker, ready_us;
 	const char *at = mst_delay_number(line, &step);
@@ -69,7 +69,8 @@ static bool row_parse(const char *line, struct row *out)
 	at = mst_delay_number(at + 1, &ready_us);
 	if (at == NULL || *at != '\0' || ready_us * NS_PER_US > (double)MST_DELAY_MAX)
 		return false;
-	*out = (struct row){ .worker = (uint32_t)worker, .ns = (uint64_t)(ready_us * NS_PER_US) };
+	*out = (struct trace_row){ .worker = (uint32_t)worker,
+				   .ns = (uint64_t)(ready_us * NS_PER_US) };
 	return true;
 }
 
@@ -77,7 +78,7 @@ static bool row_parse(const char *line, struct row *out)
 static int table_read(struct table *t, FILE *f, size_t *wrong)
 {
 	char line[LINE_BYTES];
-	struct row row;
+	struct trace_row row;
 
 	for (*wrong = 1; fgets(line, sizeof(line), f) != NULL; (*wrong)++) {
 		if (!line_trim(line, f))

@@ -79,7 +79,7 @@ static void apply_scaled(const struct mst_commit *c, mst_apply_fn *kernel,
 }
 
 /* Return: what is to be rounded: the mean, or the parameters made of it. */
-static const float *update(const struct mst_commit *c, const struct mst_plan *plan,
+static const float *update(const struct mst_commit *c, const struct mst_sum_plan *plan,
 			   struct scratch *scratch, size_t first, size_t count)
 {
 	struct mst_apply tile = { .next = scratch->next,
@@ -108,8 +108,8 @@ static const float *update(const struct mst_commit *c, const struct mst_plan *pl
 
 /* Return: whether the result is finite. Then so is what it was made of: rounding keeps infinity and
  * NaN, and a sum, a product or a difference with one of them in it is one of them. */
-static bool commit_tile(const struct mst_commit *c, struct mst_plan *plan, struct scratch *scratch,
-			size_t first, size_t count)
+static bool commit_tile(const struct mst_commit *c, struct mst_sum_plan *plan,
+			struct scratch *scratch, size_t first, size_t count)
 {
 	struct mst_tile tile = { .first = first,
 				 .count = count,
@@ -128,7 +128,7 @@ static bool commit_tile(const struct mst_commit *c, struct mst_plan *plan, struc
 /* Tiles end at multiples of their length: where the result begins with a line, they are lines. */
 bool mst_commit_range(const struct mst_commit *commit, size_t first, size_t count)
 {
-	struct mst_plan plan;
+	struct mst_sum_plan plan;
 	struct scratch scratch;
 	size_t end = first + count;
 	bool finite = true;

@@ -10,11 +10,11 @@
 
 /* Goes through the tree and lists steps. */
 struct walk {
-	struct mst_plan *plan;
+	struct mst_sum_plan *plan;
 	const struct mst_tile *tile; /* a full list is worked off here; NULL: it does not fit */
 };
 
-static void steps_run(struct mst_plan *plan, const struct mst_tile *tile)
+static void steps_run(struct mst_sum_plan *plan, const struct mst_tile *tile)
 {
 	for (size_t i = 0; i < plan->count; i++) {
 		struct mst_plan_step *step = &plan->step[i];
@@ -29,7 +29,7 @@ static void steps_run(struct mst_plan *plan, const struct mst_tile *tile)
 
 static struct mst_plan_step *step_add(const struct walk *walk, enum mst_sum into, bool begun)
 {
-	struct mst_plan *plan = walk->plan;
+	struct mst_sum_plan *plan = walk->plan;
 	struct mst_plan_step *step;
 
 	if (plan->count == MST_PLAN_STEPS) {
@@ -65,7 +65,7 @@ static void join(const struct walk *walk, enum mst_sum into, enum mst_sum from)
 }
 
 /* The last step, if one more leaf can be added behind its others. */
-static struct mst_plan_step *step_open(struct mst_plan *plan, enum mst_sum into,
+static struct mst_plan_step *step_open(struct mst_sum_plan *plan, enum mst_sum into,
 				       enum muster_type type)
 {
 	struct mst_plan_step *step = plan->count == 0 ? NULL : &plan->step[plan->count - 1];
@@ -152,7 +152,7 @@ static void add_all(const struct walk *walk)
 	}
 }
 
-void mst_plan_make(struct mst_plan *plan, const struct mst_tree *tree)
+void mst_plan_make(struct mst_sum_plan *plan, const struct mst_tree *tree)
 {
 	MST_ASSERT(tree->leaf_count > 0 && tree->group > 0);
 	plan->tree = tree;
@@ -162,7 +162,7 @@ void mst_plan_make(struct mst_plan *plan, const struct mst_tree *tree)
 	add_all(&(struct walk){ .plan = plan });
 }
 
-void mst_plan_sum(struct mst_plan *plan, const struct mst_tile *tile)
+void mst_plan_sum(struct mst_sum_plan *plan, const struct mst_tile *tile)
 {
 	MST_ASSERT(tile->count <= plan->how->tile);
 	if (!plan->fits)

@@ -21,7 +21,7 @@ struct mst_plan_step {
 	struct mst_sum_step fold;
 };
 
-struct mst_plan {
+struct mst_sum_plan {
 	const struct mst_tree *tree;
 	const struct mst_isa *isa;
 	const struct mst_variant *how;
@@ -37,9 +37,9 @@ struct mst_tile {
 };
 
 /* The tree and its leaves have to stay. */
-void mst_plan_make(struct mst_plan *plan, const struct mst_tree *tree);
+void mst_plan_make(struct mst_sum_plan *plan, const struct mst_tree *tree);
 
 /* The tree's sum of one tile into its total. */
-void mst_plan_sum(struct mst_plan *plan, const struct mst_tile *tile);
+void mst_plan_sum(struct mst_sum_plan *plan, const struct mst_tile *tile);
 
 #endif

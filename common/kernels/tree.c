@@ -7,7 +7,7 @@
 void mst_tree_sum(const struct mst_tree *tree, size_t first, size_t count, float *total,
 		  float *scratch)
 {
-	struct mst_plan plan;
+	struct mst_sum_plan plan;
 	struct mst_tile tile;
 
 	mst_plan_make(&plan, tree);

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct complaint {
+struct fabric_complaint {
 	char *why;
 	size_t len;
 };
 
-static __attribute__((format(printf, 2, 3))) int refuse(const struct complaint *to, const char *fmt,
-							...)
+static __attribute__((format(printf, 2, 3))) int refuse(const struct fabric_complaint *to,
+							const char *fmt, ...)
 {
 	va_list args;
 
@@ -26,7 +26,8 @@ static __attribute__((format(printf, 2, 3))) int refuse(const struct complaint *
 
 /* ---- texts, by kind; @name: of the option or variable, for sentences ---- */
 
-typedef int reader(const char *name, const char *text, void *field, const struct complaint *to);
+typedef int reader(const char *name, const char *text, void *field,
+		   const struct fabric_complaint *to);
 
 /* A name of a group, or anything else that begins with no digit, is no number. */
 static bool read_number(const char *text, int base, unsigned long max, unsigned long *out)
@@ -40,7 +41,8 @@ static bool read_number(const char *text, int base, unsigned long max, unsigned 
 	return errno == 0 && *end == '\0' && *out <= max;
 }
 
-static int read_list(const char *name, const char *text, void *field, const struct complaint *to)
+static int read_list(const char *name, const char *text, void *field,
+		     const struct fabric_complaint *to)
 {
 	if (strlen(text) >= MST_FABRIC_TEXT_LEN)
 		return refuse(to, "%s: \"%.60s...\" is too long: %zu characters, at most %u", name,
@@ -49,7 +51,8 @@ static int read_list(const char *name, const char *text, void *field, const stru
 	return 0;
 }
 
-static int read_index(const char *name, const char *text, void *field, const struct complaint *to)
+static int read_index(const char *name, const char *text, void *field,
+		      const struct fabric_complaint *to)
 {
 	unsigned long index;
 
@@ -63,7 +66,8 @@ static int read_index(const char *name, const char *text, void *field, const str
 }
 
 /* "0x8001", "32769". The keys 0 and 0x8000 are of no partition. */
-static int read_key(const char *name, const char *text, void *field, const struct complaint *to)
+static int read_key(const char *name, const char *text, void *field,
+		    const struct fabric_complaint *to)
 {
 	unsigned long key;
 
@@ -78,7 +82,8 @@ static int read_key(const char *name, const char *text, void *field, const struc
 }
 
 /* A name that looks like a number is a number. */
-static int read_group(const char *name, const char *text, void *field, const struct complaint *to)
+static int read_group(const char *name, const char *text, void *field,
+		      const struct fabric_complaint *to)
 {
 	unsigned long number;
 
@@ -116,7 +121,7 @@ static const struct row {
 int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *out, char *why,
 		    size_t why_len)
 {
-	const struct complaint to = { why, why_len };
+	const struct fabric_complaint to = { why, why_len };
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
 	int rc = 0;
 
@@ -140,7 +145,7 @@ int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *o
 
 int mst_fabric_environment(struct mst_fabric *fabric, char *why, size_t why_len)
 {
-	const struct complaint to = { why, why_len };
+	const struct fabric_complaint to = { why, why_len };
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == 0; i++) {

@@ -13,14 +13,14 @@
 
 #define ERRNO_MAX 4095
 
-struct reader {
+struct message_reader {
 	const uint8_t *at;
 	size_t left;
 	bool bad; /* something was too short or out of range; the rest is not used */
 };
 
 /* Return: where the bytes are; NULL: there are fewer. */
-static const uint8_t *read_bytes(struct reader *r, size_t bytes)
+static const uint8_t *read_bytes(struct message_reader *r, size_t bytes)
 {
 	const uint8_t *at = r->at;
 
@@ -33,7 +33,7 @@ static const uint8_t *read_bytes(struct reader *r, size_t bytes)
 	return at;
 }
 
-static uint32_t read_u32(struct reader *r)
+static uint32_t read_u32(struct message_reader *r)
 {
 	const uint8_t *at = read_bytes(r, sizeof(uint32_t));
 	uint32_t value = 0;
@@ -43,7 +43,7 @@ static uint32_t read_u32(struct reader *r)
 	return value;
 }
 
-static void read_text(struct reader *r, char *text, uint32_t limit)
+static void read_text(struct message_reader *r, char *text, uint32_t limit)
 {
 	const uint8_t *at = read_bytes(r, sizeof(uint16_t));
 	uint16_t length = 0;
@@ -60,7 +60,7 @@ static void read_text(struct reader *r, char *text, uint32_t limit)
 	mst_text_clean(text);
 }
 
-static void read_piece(struct reader *r, struct mst_state_piece *piece)
+static void read_piece(struct message_reader *r, struct mst_state_piece *piece)
 {
 	piece->length = read_u32(r);
 	piece->data = read_bytes(r, piece->length);
@@ -82,7 +82,7 @@ static bool in_range(const struct mst_field *f, const uint8_t *at)
 	return (int32_t)value < 0 && (int32_t)value >= -ERRNO_MAX;
 }
 
-static void read_plain(struct reader *r, const struct mst_field *f, uint8_t *into)
+static void read_plain(struct message_reader *r, const struct mst_field *f, uint8_t *into)
 {
 	size_t bytes = mst_field_bytes(f);
 	const uint8_t *at = read_bytes(r, bytes);
@@ -94,9 +94,9 @@ static void read_plain(struct reader *r, const struct mst_field *f, uint8_t *int
 	memcpy(into, at, bytes);
 }
 
-static void read_fields(struct reader *r, const struct mst_shape *shape, uint8_t *of);
+static void read_fields(struct message_reader *r, const struct mst_shape *shape, uint8_t *of);
 
-static void read_rows(struct reader *r, const struct mst_field *f, uint8_t *of)
+static void read_rows(struct message_reader *r, const struct mst_field *f, uint8_t *of)
 {
 	const struct mst_rows *rows = f->rows;
 	uint32_t count = read_u32(r);
@@ -110,7 +110,7 @@ static void read_rows(struct reader *r, const struct mst_field *f, uint8_t *of)
 		read_fields(r, &rows->shape, of + rows->first + i * rows->stride);
 }
 
-static void read_fields(struct reader *r, const struct mst_shape *shape, uint8_t *of)
+static void read_fields(struct message_reader *r, const struct mst_shape *shape, uint8_t *of)
 {
 	for (size_t i = 0; i < shape->count && !r->bad; i++) {
 		const struct mst_field *f = &shape->field[i];
@@ -164,7 +164,8 @@ int mst_message_decode(const void *frame, size_t length, struct mst_message *out
 	if (body == NULL)
 		return -EPROTO;
 
-	struct reader r = { .at = at + MST_FRAME_HEADER, .left = length - MST_FRAME_HEADER };
+	struct message_reader r = { .at = at + MST_FRAME_HEADER,
+				    .left = length - MST_FRAME_HEADER };
 	out->kind = (enum mst_message_kind)kind;
 	read_fields(&r, &body->shape, (uint8_t *)out + body->base);
 	return r.bad || r.left != 0 ? -EPROTO : 0;

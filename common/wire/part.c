@@ -9,7 +9,7 @@
 
 #include "common/wire/lane.h"
 
-static const struct unit {
+static const struct part_unit {
 	uint64_t elems;     /* borders are at multiples of this */
 	uint64_t elems_min; /* in each part, else the next unit is tried */
 } units[] = {
@@ -44,7 +44,7 @@ static uint64_t border(const struct vector *v, uint64_t unit, uint32_t k)
 	return share / unit * unit;
 }
 
-static bool unit_fits(const struct vector *v, const struct unit *unit)
+static bool unit_fits(const struct vector *v, const struct part_unit *unit)
 {
 	for (uint32_t k = 0; k < v->servers; k++) {
 		uint64_t part = border(v, unit->elems, k + 1) - border(v, unit->elems, k);

@@ -256,7 +256,7 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 
 	if (e->rank >= f->job->o->workers || e->incarnation == 0)
 		return true;
-	struct mst_pending *p = mst_sessions_admit(f->sessions, who, 0);
+	struct mst_pending_session *p = mst_sessions_admit(f->sessions, who, 0);
 	if (p == NULL)
 		return false;
 	memcpy(p->token, e->token, sizeof(p->token));

@@ -274,7 +274,7 @@ static bool take_table(struct mst_joining *j, struct mst_conn *c, struct mst_ide
 void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_conn *c = conn_of_cookie(j, notice->join.cookie);
-	struct mst_pending *p = NULL;
+	struct mst_pending_session *p = NULL;
 
 	if (c != NULL && !take_table(j, c, notice->who, now_ns))
 		return;
@@ -300,7 +300,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 /* ---- the welcome ---- */
 
 /* The token is the same for all servers; each of them accepts it once. */
-static void fill_servers(const struct mst_joining *j, const struct mst_pending *p,
+static void fill_servers(const struct mst_joining *j, const struct mst_pending_session *p,
 			 struct mst_welcome *w)
 {
 	const struct mst_link_listener *listener = j->job->listener;
@@ -316,7 +316,7 @@ static void fill_servers(const struct mst_joining *j, const struct mst_pending *
 	}
 }
 
-static void fill_welcome(const struct mst_joining *j, const struct mst_pending *p,
+static void fill_welcome(const struct mst_joining *j, const struct mst_pending_session *p,
 			 struct mst_welcome *w)
 {
 	const struct mst_server_options *o = j->job->o;
@@ -342,7 +342,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending *
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
 }
 
-void mst_joining_welcome(struct mst_joining *j, const struct mst_pending *p)
+void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session *p)
 {
 	struct mst_conn *c = mst_frontend_worker(j->front, p->session.who);
 	struct mst_message *m = mst_frontend_draft(j->front, MST_MSG_WELCOME);
@@ -385,7 +385,7 @@ static void no_link(struct mst_joining *j, struct mst_identity who,
 	mst_requests_lose(&j->job->requests, who);
 }
 
-static void let_worker_in(struct mst_joining *j, struct mst_pending *p,
+static void let_worker_in(struct mst_joining *j, struct mst_pending_session *p,
 			  const struct mst_link_made *made, uint64_t now_ns)
 {
 	struct mst_request request = { .kind = MST_REQ_LINKED, .session = &p->session };
@@ -415,8 +415,8 @@ static void let_follower_in(struct mst_joining *j, uint32_t server,
 static void hand_over(struct mst_joining *j, const struct mst_link_made *made, uint64_t now_ns)
 {
 	uint32_t server = mst_leading_link_made(j->leading, made->token);
-	struct mst_pending *p = mst_sessions_by_token(j->sessions, made->token,
-						      MST_PENDING_LINKING);
+	struct mst_pending_session *p = mst_sessions_by_token(j->sessions, made->token,
+							      MST_PENDING_LINKING);
 
 	if (p != NULL)
 		let_worker_in(j, p, made, now_ns);
@@ -437,8 +437,8 @@ static void take_links(struct mst_joining *j, uint64_t now_ns)
 static void answer(struct mst_joining *j, const struct mst_link_request *request)
 {
 	const struct mst_lane_layout *layout = &j->job->plan.layout;
-	struct mst_pending *p = mst_sessions_by_token(j->sessions, request->token,
-						      MST_PENDING_EXPECTED);
+	struct mst_pending_session *p = mst_sessions_by_token(j->sessions, request->token,
+							      MST_PENDING_EXPECTED);
 	uint32_t server = mst_leading_follower_of(j->leading, request->token);
 	struct mst_lanes workers = mst_plan_lanes(layout);
 	struct mst_lanes servers = mst_peer_lanes(

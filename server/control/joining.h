@@ -42,7 +42,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns);
 void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns);
 /* Welcomes the worker of a session that all servers expect. */
-void mst_joining_welcome(struct mst_joining *j, const struct mst_pending *p);
+void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session *p);
 
 /* Answers several requests for links. The others are answered in later steps. */
 void mst_joining_links(struct mst_joining *j, uint64_t now_ns);

@@ -160,7 +160,7 @@ uint32_t mst_leading_set(const struct mst_leading *l)
 	return (1u << servers(l)) - 2;
 }
 
-void mst_leading_announce(struct mst_leading *l, const struct mst_pending *p)
+void mst_leading_announce(struct mst_leading *l, const struct mst_pending_session *p)
 {
 	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_EXPECT);
 
@@ -172,10 +172,10 @@ void mst_leading_announce(struct mst_leading *l, const struct mst_pending *p)
 
 /* The session may have ended meanwhile. */
 static void confirm(struct mst_leading *l, uint32_t server, const struct mst_expect *e,
-		    struct mst_pending **expected)
+		    struct mst_pending_session **expected)
 {
 	struct mst_identity who = { e->rank, e->incarnation };
-	struct mst_pending *p = mst_sessions_of(l->sessions, who);
+	struct mst_pending_session *p = mst_sessions_of(l->sessions, who);
 
 	if (p != NULL && mst_sessions_confirm(p, server))
 		*expected = p;
@@ -411,7 +411,7 @@ static void beats(struct mst_leading *l, struct mst_follower_place *s, const str
 }
 
 bool mst_leading_message(struct mst_leading *l, struct mst_conn *c, const struct mst_message *msg,
-			 uint64_t now_ns, struct mst_pending **expected)
+			 uint64_t now_ns, struct mst_pending_session **expected)
 {
 	struct mst_follower_place *s = &l->follower[c->server];
 
@@ -539,7 +539,7 @@ static void judge_gathering(struct mst_leading *l, uint64_t now_ns)
 static void keep_unwelcome(struct mst_leading *l)
 {
 	for (uint32_t i = 0; i < l->sessions->max; i++) {
-		const struct mst_pending *p = &l->sessions->row[i];
+		const struct mst_pending_session *p = &l->sessions->row[i];
 		struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = p->session.who };
 		if (p->state == MST_PENDING_ANNOUNCED)
 			/* if there is no room, the next time */

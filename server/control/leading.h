@@ -48,7 +48,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 /* Return: false: not now, because the follower's link is still being made. @expected: set to a
  * session if all followers know it now, so that its worker is to be welcomed. */
 bool mst_leading_message(struct mst_leading *l, struct mst_conn *c, const struct mst_message *msg,
-			 uint64_t now_ns, struct mst_pending **expected);
+			 uint64_t now_ns, struct mst_pending_session **expected);
 /* @what: how the follower broke the protocol. */
 bool mst_leading_broken(struct mst_leading *l, struct mst_conn *c, const char *what,
 			uint64_t now_ns);
@@ -89,7 +89,7 @@ void mst_leading_appoint_all(struct mst_leading *l);
 /* The followers that must know a session before its worker is welcomed, as a set. */
 uint32_t mst_leading_set(const struct mst_leading *l);
 /* Tell all followers of a session, and that a session has ended. */
-void mst_leading_announce(struct mst_leading *l, const struct mst_pending *p);
+void mst_leading_announce(struct mst_leading *l, const struct mst_pending_session *p);
 void mst_leading_forget(struct mst_leading *l, struct mst_identity who);
 /* Fills in how far the data threads of all servers are. */
 void mst_leading_fill_beat(struct mst_leading *l, struct mst_beat *out);

@@ -77,7 +77,7 @@ static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t now
 static bool server_says(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
 			uint64_t now_ns)
 {
-	struct mst_pending *expected = NULL;
+	struct mst_pending_session *expected = NULL;
 	bool taken = mst_leading_message(&p->leading, c, msg, now_ns, &expected);
 
 	if (expected != NULL)

@@ -55,14 +55,14 @@ void mst_sessions_fini(struct mst_sessions *s)
 	*s = (struct mst_sessions){ 0 };
 }
 
-struct mst_pending *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
-				       uint32_t unready)
+struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
+					       uint32_t unready)
 {
 	for (uint32_t i = 0; i < s->max; i++) {
-		struct mst_pending *p = &s->row[i];
+		struct mst_pending_session *p = &s->row[i];
 		if (p->state != FREE)
 			continue;
-		*p = (struct mst_pending){ .session = { .who = who }, .unready = unready };
+		*p = (struct mst_pending_session){ .session = { .who = who }, .unready = unready };
 		if (mst_rand_secret(p->token, sizeof(p->token)) != 0)
 			return NULL;
 		(void)mst_pending_enter(&p->state,
@@ -73,14 +73,14 @@ struct mst_pending *mst_sessions_admit(struct mst_sessions *s, struct mst_identi
 	return NULL;
 }
 
-bool mst_sessions_confirm(struct mst_pending *p, uint32_t server)
+bool mst_sessions_confirm(struct mst_pending_session *p, uint32_t server)
 {
 	p->unready &= ~(1u << server);
 	return p->state == ANNOUNCED && p->unready == 0 &&
 	       mst_pending_enter(&p->state, MST_PENDING_EXPECT);
 }
 
-void mst_sessions_end(struct mst_sessions *s, struct mst_pending *p)
+void mst_sessions_end(struct mst_sessions *s, struct mst_pending_session *p)
 {
 	struct mst_link *link = p->session.link;
 
@@ -89,12 +89,12 @@ void mst_sessions_end(struct mst_sessions *s, struct mst_pending *p)
 	s->count--;
 	if (link != NULL)
 		link->ops->link_free(link);
-	*p = (struct mst_pending){ .state = FREE };
+	*p = (struct mst_pending_session){ .state = FREE };
 }
 
 void mst_sessions_forget(struct mst_sessions *s, struct mst_identity who)
 {
-	struct mst_pending *p = mst_sessions_of(s, who);
+	struct mst_pending_session *p = mst_sessions_of(s, who);
 
 	if (p != NULL && p->state != LENT)
 		mst_sessions_end(s, p);
@@ -113,7 +113,7 @@ static bool is_same(struct mst_identity a, struct mst_identity b)
 	return a.rank == b.rank && a.incarnation == b.incarnation;
 }
 
-struct mst_pending *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who)
+struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who)
 {
 	for (uint32_t i = 0; i < s->max; i++) {
 		if (s->row[i].state != FREE && is_same(s->row[i].session.who, who))
@@ -122,11 +122,12 @@ struct mst_pending *mst_sessions_of(const struct mst_sessions *s, struct mst_ide
 	return NULL;
 }
 
-struct mst_pending *mst_sessions_by_token(const struct mst_sessions *s, const uint8_t *token,
-					  enum mst_pending_state state)
+struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
+						  const uint8_t *token,
+						  enum mst_pending_state state)
 {
 	for (uint32_t i = 0; i < s->max; i++) {
-		struct mst_pending *p = &s->row[i];
+		struct mst_pending_session *p = &s->row[i];
 		if (p->state == state && memcmp(p->token, token, sizeof(p->token)) == 0)
 			return p;
 	}
@@ -145,7 +146,7 @@ static const char *link_reason(const struct mst_session *session)
 /* The session may still be there, because its slots are still being read; or it was let go last. */
 const char *mst_sessions_link_reason(const struct mst_sessions *s, struct mst_identity who)
 {
-	const struct mst_pending *p = mst_sessions_of(s, who);
+	const struct mst_pending_session *p = mst_sessions_of(s, who);
 
 	if (p != NULL && p->state == LENT)
 		return link_reason(&p->session);

@@ -36,7 +36,7 @@ enum mst_pending_event {
 /* As mst_job_enter(). */
 bool mst_pending_enter(enum mst_pending_state *state, enum mst_pending_event event);
 
-struct mst_pending {
+struct mst_pending_session {
 	struct mst_session session;
 	enum mst_pending_state state;
 	uint8_t token[MST_TOKEN_LEN];
@@ -46,7 +46,7 @@ struct mst_pending {
 };
 
 struct mst_sessions {
-	struct mst_pending *row;
+	struct mst_pending_session *row;
 	uint32_t max;
 	uint32_t count; /* rows that are not FREE */
 	struct {
@@ -63,13 +63,13 @@ void mst_sessions_fini(struct mst_sessions *s);
 /* Begins a session, with a secret token. @unready: the followers that must know it before its
  * worker is welcomed.
  * Return: NULL: all rows are taken, or there are no random bytes. */
-struct mst_pending *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
-				       uint32_t unready);
+struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
+					       uint32_t unready);
 /* The follower @server knows the session.
  * Return: true if it was the last, so that the worker may be welcomed now. */
-bool mst_sessions_confirm(struct mst_pending *p, uint32_t server);
+bool mst_sessions_confirm(struct mst_pending_session *p, uint32_t server);
 /* Ends a session, and frees its link. The data thread must not use it any more. */
-void mst_sessions_end(struct mst_sessions *s, struct mst_pending *p);
+void mst_sessions_end(struct mst_sessions *s, struct mst_pending_session *p);
 /* Ends the session of that worker, unless the data thread uses it. */
 void mst_sessions_forget(struct mst_sessions *s, struct mst_identity who);
 /* The data thread lets go of @session: ends it. */
@@ -78,9 +78,10 @@ void mst_sessions_let_go(struct mst_sessions *s, const struct mst_session *sessi
 void mst_sessions_end_all(struct mst_sessions *s);
 
 /* Find a session; NULL: there is none. */
-struct mst_pending *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who);
-struct mst_pending *mst_sessions_by_token(const struct mst_sessions *s, const uint8_t *token,
-					  enum mst_pending_state state);
+struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who);
+struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
+						  const uint8_t *token,
+						  enum mst_pending_state state);
 /* What the transport said of this worker's lost link; "": nothing. */
 const char *mst_sessions_link_reason(const struct mst_sessions *s, struct mst_identity who);
 

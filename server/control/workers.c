@@ -420,7 +420,7 @@ void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns)
 	}
 	/* Workers that have no link yet are not given one any more. */
 	for (uint32_t i = 0; i < w->sessions->max; i++) {
-		const struct mst_pending *p = &w->sessions->row[i];
+		const struct mst_pending_session *p = &w->sessions->row[i];
 		if (p->state != MST_PENDING_FREE && p->state != MST_PENDING_LENT)
 			mst_requests_lose(&w->job->requests, p->session.who);
 	}

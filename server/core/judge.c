@@ -123,7 +123,7 @@ void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 		return;
 	}
-	struct mst_pending *p = &m->pending[h->slot];
+	struct mst_pending_header *p = &m->pending[h->slot];
 	if (p->full_count == 1)
 		p->since_ns = l->now_ns;
 	mst_changed(l, m);
@@ -157,7 +157,7 @@ void mst_judge_abandoned(struct mst_ledger *l, struct mst_member *m, uint32_t sh
 void mst_judge_cancel(struct mst_ledger *l, struct mst_member *m)
 {
 	for (uint64_t seq = m->judged + 1; seq <= m->judged + l->cfg.slots; seq++) {
-		const struct mst_pending *p = mst_member_pending(m, l->cfg.slots, seq);
+		const struct mst_pending_header *p = mst_member_pending(m, l->cfg.slots, seq);
 		if (p != NULL && !(p->header.flags & MST_HEADER_PASS))
 			tell(l, m, &p->header, MUSTER_CANCELLED);
 	}

@@ -296,7 +296,7 @@ static bool waits_for_workers(const struct mst_ledger *l)
  * they have not reported it after a lease, the worker has not sent it. */
 static bool is_half_reported(const struct mst_ledger *l, struct mst_member *m)
 {
-	const struct mst_pending *p = mst_member_pending(m, l->cfg.slots, m->judged + 1);
+	const struct mst_pending_header *p = mst_member_pending(m, l->cfg.slots, m->judged + 1);
 
 	return p != NULL && p->full_count < l->cfg.shards &&
 	       !is_over(l, p->since_ns, l->cfg.lease_ns);

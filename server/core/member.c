@@ -26,7 +26,7 @@ void mst_member_enter(struct mst_member *m, enum mst_member_state next)
 	m->state = next;
 }
 
-static void pending_clear(struct mst_pending *p, uint64_t epoch)
+static void pending_clear(struct mst_pending_header *p, uint64_t epoch)
 {
 	p->full_count = p->abandoned_count = 0;
 	p->full = p->abandoned = 0;
@@ -98,12 +98,12 @@ bool mst_member_report_full(struct mst_member *m, uint32_t shard, uint32_t slots
 		return false;
 	if (shard == MST_SHARD_LEAD && h->seq != m->told + 1)
 		return false;
-	struct mst_pending *p = &m->pending[h->slot];
+	struct mst_pending_header *p = &m->pending[h->slot];
 	if (h->epoch != p->epoch || p->abandoned_count > 0 || mst_bitset_test(&p->full, shard))
 		return false;
 	if (p->full_count > 0 && !header_alike(&p->header, h))
 		return false;
-	struct mst_pending *same = mst_member_pending(m, slots, h->seq);
+	struct mst_pending_header *same = mst_member_pending(m, slots, h->seq);
 	if (same != NULL && same != p)
 		return false;
 	if (p->full_count == 0) {
@@ -121,7 +121,7 @@ bool mst_member_report_full(struct mst_member *m, uint32_t shard, uint32_t slots
 bool mst_member_report_abandoned(struct mst_member *m, uint32_t shard, uint32_t slot,
 				 uint64_t epoch)
 {
-	struct mst_pending *p = &m->pending[slot];
+	struct mst_pending_header *p = &m->pending[slot];
 
 	if (epoch != p->epoch || p->full_count > 0 || mst_bitset_test(&p->abandoned, shard))
 		return false;
@@ -130,19 +130,19 @@ bool mst_member_report_abandoned(struct mst_member *m, uint32_t shard, uint32_t 
 	return true;
 }
 
-struct mst_pending *mst_member_pending(struct mst_member *m, uint32_t slots, uint64_t seq)
+struct mst_pending_header *mst_member_pending(struct mst_member *m, uint32_t slots, uint64_t seq)
 {
 	for (uint32_t slot = 0; slot < slots; slot++) {
-		struct mst_pending *p = &m->pending[slot];
+		struct mst_pending_header *p = &m->pending[slot];
 		if (p->full_count > 0 && p->header.seq == seq)
 			return p;
 	}
 	return NULL;
 }
 
-struct mst_pending *mst_member_next(struct mst_member *m, uint32_t slots, uint32_t shards)
+struct mst_pending_header *mst_member_next(struct mst_member *m, uint32_t slots, uint32_t shards)
 {
-	struct mst_pending *p = mst_member_pending(m, slots, m->judged + 1);
+	struct mst_pending_header *p = mst_member_pending(m, slots, m->judged + 1);
 
 	return p != NULL && p->full_count == shards ? p : NULL;
 }

@@ -37,7 +37,7 @@ enum mst_wait {
 };
 
 /* What shards have reported of a slot since it was last granted. */
-struct mst_pending {
+struct mst_pending_header {
 	uint32_t full_count; /* shards that have reported the slot full; 0: none */
 	uint32_t abandoned_count;
 	uint64_t full, abandoned; /* which shards, as sets */
@@ -87,7 +87,7 @@ struct mst_member {
 	struct mst_fates *fates;
 
 	/* By slot. */
-	struct mst_pending pending[MST_SLOTS_MAX];
+	struct mst_pending_header pending[MST_SLOTS_MAX];
 
 	/* The copy in `copies`. */
 	uint64_t copy_number; /* the ask that the copy answers */
@@ -152,9 +152,9 @@ bool mst_member_report_abandoned(struct mst_member *m, uint32_t shard, uint32_t 
 				 uint64_t epoch);
 
 /* The header that is to be judged next, if all @shards have reported it; NULL: not yet. */
-struct mst_pending *mst_member_next(struct mst_member *m, uint32_t slots, uint32_t shards);
+struct mst_pending_header *mst_member_next(struct mst_member *m, uint32_t slots, uint32_t shards);
 /* The header with this seq, if at least one shard has reported it; NULL: none has. */
-struct mst_pending *mst_member_pending(struct mst_member *m, uint32_t slots, uint64_t seq);
+struct mst_pending_header *mst_member_pending(struct mst_member *m, uint32_t slots, uint64_t seq);
 /* Grants the slot again, with the next epoch; no shard has reported anything of it yet. */
 void mst_member_regrant(struct mst_member *m, uint32_t slot);
 

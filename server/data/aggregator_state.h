@@ -148,12 +148,13 @@ struct mst_lane_record *mst_aggregator_response_record(const struct mst_aggregat
 /* What was computed on an older version than this cannot count any more. */
 void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t version);
 /* A part of a copied result, from where it is published. */
-struct mst_part {
+struct mst_result_part {
 	struct mst_span span;
 	bool last; /* none follows */
 };
 void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
-				const struct mst_lane_answer *answer, const struct mst_part *part);
+				const struct mst_lane_answer *answer,
+				const struct mst_result_part *part);
 /* A copied result has been sent: its buffer is not read for this session any more. */
 void mst_aggregator_answered(struct mst_aggregator *a, struct mst_session *session,
 			     uint64_t number);

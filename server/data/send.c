@@ -190,7 +190,8 @@ void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session
 
 /* Each holds the session, and the last the version its buffer, until it has been sent. */
 void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
-				const struct mst_lane_answer *answer, const struct mst_part *part)
+				const struct mst_lane_answer *answer,
+				const struct mst_result_part *part)
 {
 	size_t size = mst_type_bytes(a->cfg.result_type);
 	const char *result = mst_version_buffer(a, answer->buffer);

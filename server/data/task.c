@@ -327,7 +327,7 @@ static void pass_on_to(struct mst_aggregator *a, const struct mst_task *answer,
 	struct mst_session *session = answer->answer.session;
 
 	for (uint32_t i = 0; i < a->cfg.shards; i++) {
-		struct mst_part part = { .span = { session->sent[i], reached[i] } };
+		struct mst_result_part part = { .span = { session->sent[i], reached[i] } };
 		if (part.span.end <= part.span.begin ||
 		    !is_part(a, part.span.end - part.span.begin))
 			continue;
@@ -383,7 +383,7 @@ static void commit_pass_on(struct mst_aggregator *a)
 static void answer_send_rest(struct mst_aggregator *a, const struct mst_task *task)
 {
 	struct mst_session *session = task->answer.session;
-	struct mst_part part = { .span = { 0, 0 } };
+	struct mst_result_part part = { .span = { 0, 0 } };
 
 	for (uint32_t i = 0; i < a->cfg.shards; i++) {
 		struct mst_span rest = { session->sent[i], mst_shard_range(a->shard[i]).end };

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A struct, union or enum of the tests shares its name with no other of the tree.
+"""No two structs, unions or enums of the tree share a name.
 
 A type that a header only declares may be defined by each source that implements it: a test's
 own implementation of a stream is a struct mst_stream, too.
@@ -32,10 +32,8 @@ def main():
     for name, where in sorted(places.items()):
         if name in opaque and all(path.suffix == ".c" for path, _ in where):
             continue
-        tests = [(path, line) for path, line in where if path.parts[0] == "tests"]
-        if len(where) > 1 and tests:
-            path, line = tests[-1]
-            other = next(p for p in where if p != (path, line))
+        if len(where) > 1:
+            other, (path, line) = where[0], where[-1]
             complaints.append(f"{path}:{line}: {name} is also a name in {other[0]}:{other[1]}")
     tree.conclude(complaints, len(paths))
 

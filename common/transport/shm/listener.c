@@ -28,14 +28,14 @@
 #define CALLERS_MAX 64
 #define SILENT_MAX_NS MST_SECOND
 
-enum caller_state {
+enum shm_caller_state {
 	CALLER_NONE,
 	CALLER_SILENT, /* accepted, has not said its hello */
 	CALLER_HEARD,  /* shown by next_request(), to be answered */
 };
 
-struct caller {
-	_Atomic enum caller_state state;
+struct shm_caller {
+	_Atomic enum shm_caller_state state;
 	int socket;                      /* its */
 	struct mst_shm_foreign *foreign; /* has charge of that, and of its memory */
 	uint64_t since_ns;
@@ -53,7 +53,7 @@ struct shm_listener {
 	int listen_fd;
 	struct mst_shm_foreign *queue; /* has charge of the listener: callers' things lie there */
 	struct mst_shm_foreign *next;  /* for the next caller; NULL: to be made */
-	struct caller caller[CALLERS_MAX];
+	struct shm_caller caller[CALLERS_MAX];
 };
 
 static int watch(const struct shm_listener *listener, int fd)
@@ -79,13 +79,13 @@ static int open_listener(struct shm_listener *listener)
 	return listener->epoll < 0 ? -errno : watch(listener, listener->listen_fd);
 }
 
-static enum caller_state state_of(struct caller *c)
+static enum shm_caller_state state_of(struct shm_caller *c)
 {
 	/* Acquire: pairs with the release in dismiss(). */
 	return atomic_load_explicit(&c->state, memory_order_acquire);
 }
 
-static void dismiss(const struct shm_listener *listener, struct caller *c)
+static void dismiss(const struct shm_listener *listener, struct shm_caller *c)
 {
 	if (state_of(c) == CALLER_SILENT) /* it is closed later, and must not ring until then */
 		epoll_ctl(listener->epoll, EPOLL_CTL_DEL, c->socket, NULL);
@@ -158,7 +158,7 @@ static int listener_fd(const struct mst_link_listener *d)
 }
 
 /* Tells why, if the caller listens, and hangs up. */
-static void send_away(const struct shm_listener *listener, struct caller *c, int error)
+static void send_away(const struct shm_listener *listener, struct shm_caller *c, int error)
 {
 	struct mst_shm_welcome no = { MST_SHM_MAGIC, MST_SHM_VERSION, .error = error };
 	struct mst_shm_fd_message p = { .body = &no, .bytes = sizeof(no) };
@@ -169,7 +169,7 @@ static void send_away(const struct shm_listener *listener, struct caller *c, int
 
 /* 0; else what is wrong with the hello, or with the memory that came with it. */
 static int judge(const struct mst_shm_hello *h, const struct mst_shm_fd_message *p,
-		 struct caller *c)
+		 struct shm_caller *c)
 {
 	struct mst_shm_layout layout;
 
@@ -183,7 +183,7 @@ static int judge(const struct mst_shm_hello *h, const struct mst_shm_fd_message 
 }
 
 /* 0: the caller has said a hello in order; -EAGAIN: nothing yet; else it is not fit to be seen. */
-static int hear(struct shm_listener *listener, struct caller *c, struct mst_link_request *out)
+static int hear(struct shm_listener *listener, struct shm_caller *c, struct mst_link_request *out)
 {
 	struct mst_shm_hello hello;
 	struct mst_shm_fd_message p = { .body = &hello, .bytes = sizeof(hello) };
@@ -207,7 +207,7 @@ static int hear(struct shm_listener *listener, struct caller *c, struct mst_link
 static int hear_silent(struct shm_listener *listener, uint64_t now_ns, struct mst_link_request *out)
 {
 	for (int i = 0; i < CALLERS_MAX; i++) {
-		struct caller *c = &listener->caller[i];
+		struct shm_caller *c = &listener->caller[i];
 		if (state_of(c) != CALLER_SILENT)
 			continue;
 		int rc = hear(listener, c, out);
@@ -230,13 +230,13 @@ static bool somebody_waits(const struct shm_listener *listener)
 
 /* Room for one more caller, made at the cost of the oldest silent one if there is somebody to make
  * it for; NULL: there is none. */
-static struct caller *make_room(struct shm_listener *listener)
+static struct shm_caller *make_room(struct shm_listener *listener)
 {
-	struct caller *oldest = NULL;
+	struct shm_caller *oldest = NULL;
 
 	for (int i = 0; i < CALLERS_MAX; i++) {
-		struct caller *c = &listener->caller[i];
-		enum caller_state state = state_of(c);
+		struct shm_caller *c = &listener->caller[i];
+		enum shm_caller_state state = state_of(c);
 		if (state == CALLER_NONE)
 			return c;
 		if (state == CALLER_SILENT && (oldest == NULL || c->since_ns < oldest->since_ns))
@@ -253,7 +253,8 @@ static struct caller *make_room(struct shm_listener *listener)
  * -EAGAIN: the queue is empty; else the socket's errno. */
 static int let_near(struct shm_listener *listener, uint64_t now_ns, struct mst_link_request *out)
 {
-	struct caller *c = mst_shm_closer_is_behind(listener->closer) ? NULL : make_room(listener);
+	struct shm_caller *c = mst_shm_closer_is_behind(listener->closer) ? NULL
+									  : make_room(listener);
 
 	if (c == NULL)
 		return -EAGAIN;
@@ -295,7 +296,7 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 
 /* Maps what the caller brought, and makes both notify descriptors; by @wait_fd it will hear the
  * `down` one. */
-static int furnish(struct mst_shm_link *l, struct caller *c, int *wait_fd)
+static int furnish(struct mst_shm_link *l, struct shm_caller *c, int *wait_fd)
 {
 	struct mst_shm_layout layout;
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -330,7 +331,7 @@ static int send_welcome(const struct shm_listener *listener, int socket, int up_
 	return mst_shm_send(socket, &p);
 }
 
-static int let_in(struct shm_listener *listener, struct caller *c, struct mst_link **out)
+static int let_in(struct shm_listener *listener, struct shm_caller *c, struct mst_link **out)
 {
 	struct mst_shm_link *l = mst_shm_link_new();
 	int down_wait_fd = -1;
@@ -357,7 +358,7 @@ static int listener_answer(struct mst_link_listener *d, const struct mst_link_re
 			   struct mst_link **out)
 {
 	struct shm_listener *listener = (struct shm_listener *)d;
-	struct caller *c = request->caller;
+	struct shm_caller *c = request->caller;
 
 	MST_ASSERT(state_of(c) == CALLER_HEARD);
 	int rc = out != NULL ? let_in(listener, c, out) : -EACCES;

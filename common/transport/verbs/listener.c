@@ -23,15 +23,15 @@
 #define CALLERS_MAX 64u
 #define RAILS_LATE_NS (5 * MST_SECOND) /* between a caller's first request and its last */
 
-enum caller_state {
+enum verbs_caller_state {
 	CALLER_NONE,
 	CALLER_COMING, /* not all of its rails are here */
 	CALLER_HERE,   /* complete, not shown yet */
 	CALLER_SHOWN,  /* to be answered */
 };
 
-struct caller {
-	_Atomic enum caller_state state;
+struct verbs_caller {
+	_Atomic enum verbs_caller_state state;
 	uint32_t here; /* rails */
 	uint64_t since_ns;
 	struct mst_verbs_request request; /* the first that came */
@@ -47,7 +47,7 @@ struct verbs_listener {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *listen_id[MST_RAILS_MAX];
 	bool removed; /* a device of this listener's */
-	struct caller caller[CALLERS_MAX];
+	struct verbs_caller caller[CALLERS_MAX];
 };
 
 /* ---- opening and closing ---- */
@@ -119,19 +119,19 @@ static void refuse(struct rdma_cm_id *id, int error)
 	rdma_destroy_id(id);
 }
 
-static enum caller_state state_of(struct caller *c)
+static enum verbs_caller_state state_of(struct verbs_caller *c)
 {
 	/* Acquire: pairs with the release in enter(). */
 	return atomic_load_explicit(&c->state, memory_order_acquire);
 }
 
-static void enter(struct caller *c, enum caller_state state)
+static void enter(struct verbs_caller *c, enum verbs_caller_state state)
 {
 	/* Release: with CALLER_NONE the place is the listener's own thread's again. */
 	atomic_store_explicit(&c->state, state, memory_order_release);
 }
 
-static void forget(struct caller *c, int error)
+static void forget(struct verbs_caller *c, int error)
 {
 	for (uint32_t i = 0; i < MST_RAILS_MAX; i++) {
 		if (c->rail[i].id != NULL)
@@ -196,13 +196,14 @@ static int listener_fd(const struct mst_link_listener *d)
 
 /* The one this request is a further rail of; else a free entry, if need be that of whoever has let
  * its further rails wait the longest; NULL: no room. */
-static struct caller *caller_for(struct verbs_listener *listener, const struct mst_verbs_request *q)
+static struct verbs_caller *caller_for(struct verbs_listener *listener,
+				       const struct mst_verbs_request *q)
 {
-	struct caller *free_one = NULL, *oldest = NULL;
+	struct verbs_caller *free_one = NULL, *oldest = NULL;
 
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
-		struct caller *c = &listener->caller[i];
-		enum caller_state state = state_of(c);
+		struct verbs_caller *c = &listener->caller[i];
+		enum verbs_caller_state state = state_of(c);
 		if (state == CALLER_NONE)
 			free_one = c;
 		else if (state == CALLER_COMING && c->request.rails == q->rails &&
@@ -253,7 +254,7 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 		memcpy(&q, conn->private_data,
 		       conn->private_data_len < sizeof(q) ? conn->private_data_len : sizeof(q));
 	int rc = check(conn, &q);
-	struct caller *c = rc == 0 ? caller_for(listener, &q) : NULL;
+	struct verbs_caller *c = rc == 0 ? caller_for(listener, &q) : NULL;
 	if (rc == 0 && c == NULL)
 		rc = -EBUSY;
 	if (rc == 0 && c->rail[q.rail].id != NULL)
@@ -324,12 +325,12 @@ static bool has_room(struct verbs_listener *listener)
 	return false;
 }
 
-static struct caller *next_here(struct verbs_listener *listener)
+static struct verbs_caller *next_here(struct verbs_listener *listener)
 {
-	struct caller *oldest = NULL;
+	struct verbs_caller *oldest = NULL;
 
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
-		struct caller *c = &listener->caller[i];
+		struct verbs_caller *c = &listener->caller[i];
 		if (state_of(c) == CALLER_HERE &&
 		    (oldest == NULL || c->since_ns < oldest->since_ns))
 			oldest = c;
@@ -370,7 +371,7 @@ static void tidy(struct verbs_listener *listener)
 	uint64_t now = mst_now_ns();
 
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
-		struct caller *c = &listener->caller[i];
+		struct verbs_caller *c = &listener->caller[i];
 		if (state_of(c) == CALLER_COMING && now - c->since_ns > RAILS_LATE_NS)
 			forget(c, -ETIMEDOUT);
 	}
@@ -379,7 +380,7 @@ static void tidy(struct verbs_listener *listener)
 static int listener_next_request(struct mst_link_listener *d, struct mst_link_request *out)
 {
 	struct verbs_listener *listener = (struct verbs_listener *)d;
-	struct caller *c;
+	struct verbs_caller *c;
 	uint32_t steps = 0;
 
 	tidy(listener);
@@ -452,7 +453,8 @@ static int accept_rail(struct mst_verbs_rail *r, uint8_t far_mtu)
 }
 
 /* The link takes the connections over, so that freeing it ends them. */
-static int let_in(struct verbs_listener *listener, struct caller *c, struct mst_verbs_link **out)
+static int let_in(struct verbs_listener *listener, struct verbs_caller *c,
+		  struct mst_verbs_link **out)
 {
 	const struct mst_verbs_request *q = &c->request;
 	struct mst_lanes lanes = { q->up_bytes, q->down_bytes, q->up_credits, q->down_credits };
@@ -497,7 +499,7 @@ static int listener_answer(struct mst_link_listener *d, const struct mst_link_re
 			   struct mst_link **out)
 {
 	struct verbs_listener *listener = (struct verbs_listener *)d;
-	struct caller *c = request->caller;
+	struct verbs_caller *c = request->caller;
 	struct mst_verbs_link *l = NULL;
 
 	mst_why_clear();

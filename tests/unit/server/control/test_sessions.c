@@ -26,9 +26,9 @@ static void end(void)
 	mst_sessions_fini(&sessions);
 }
 
-static struct mst_pending *lend(struct mst_identity who)
+static struct mst_pending_session *lend(struct mst_identity who)
 {
-	struct mst_pending *p = mst_sessions_admit(&sessions, who, 0);
+	struct mst_pending_session *p = mst_sessions_admit(&sessions, who, 0);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT(mst_pending_enter(&p->state, MST_PENDING_REQUEST));
@@ -40,7 +40,7 @@ static struct mst_pending *lend(struct mst_identity who)
 static void without_followers_a_worker_is_expected_at_once(void)
 {
 	begin();
-	struct mst_pending *p = mst_sessions_admit(&sessions, first, 0);
+	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_EXPECTED);
 	CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, first), p);
@@ -51,7 +51,7 @@ static void without_followers_a_worker_is_expected_at_once(void)
 static void a_worker_is_expected_when_the_last_follower_knows_it(void)
 {
 	begin();
-	struct mst_pending *p = mst_sessions_admit(&sessions, first, 1u << 1 | 1u << 2);
+	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 1u << 1 | 1u << 2);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, p->token, MST_PENDING_EXPECTED));
 	CU_ASSERT_FALSE(mst_sessions_confirm(p, 2));
@@ -66,8 +66,8 @@ static void a_worker_is_expected_when_the_last_follower_knows_it(void)
 static void every_session_has_a_token_of_its_own(void)
 {
 	begin();
-	struct mst_pending *a = mst_sessions_admit(&sessions, first, 0);
-	struct mst_pending *b = mst_sessions_admit(&sessions, second, 0);
+	struct mst_pending_session *a = mst_sessions_admit(&sessions, first, 0);
+	struct mst_pending_session *b = mst_sessions_admit(&sessions, second, 0);
 	CU_ASSERT_FATAL(a != NULL && b != NULL);
 	CU_ASSERT(memcmp(a->token, b->token, sizeof(a->token)) != 0);
 	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, b->token, MST_PENDING_EXPECTED), b);
@@ -92,7 +92,7 @@ static void nobody_is_admitted_while_all_rows_are_taken(void)
 static void a_session_that_is_lent_is_not_forgotten(void)
 {
 	begin();
-	struct mst_pending *p = lend(first);
+	struct mst_pending_session *p = lend(first);
 	mst_sessions_forget(&sessions, first);
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_LENT);
 	CU_ASSERT_EQUAL(fix_net.freed, 0);
@@ -106,7 +106,7 @@ static void a_session_that_is_lent_is_not_forgotten(void)
 static void why_a_link_broke_is_known_while_it_is_lent_and_behind_that(void)
 {
 	begin();
-	struct mst_pending *p = lend(first);
+	struct mst_pending_session *p = lend(first);
 	(void)snprintf(link_of_one.why, sizeof(link_of_one.why), "the cable was cut");
 	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "");
 	p->session.lost = true;

@@ -121,7 +121,7 @@ enum follower_life { AWAY, LIVES, HANGS };
 static void step_leader(enum follower_life follower)
 {
 	struct mst_message beat = { .kind = MST_MSG_BEAT };
-	struct mst_pending *expected = NULL;
+	struct mst_pending_session *expected = NULL;
 
 	mst_hearing_look(&hearing, LEASE, now_ns);
 	mst_leading_look(&leading, now_ns);

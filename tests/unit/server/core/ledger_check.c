@@ -23,7 +23,7 @@ __attribute__((format(printf, 1, 2))) static void complain(const char *format, .
 static bool judgeable(const struct mst_ledger *l, const struct mst_member *m)
 {
 	for (uint32_t slot = 0; slot < l->cfg.slots; slot++) {
-		const struct mst_pending *p = &m->pending[slot];
+		const struct mst_pending_header *p = &m->pending[slot];
 		if (p->full_count == l->cfg.shards && p->header.seq == m->judged + 1)
 			return m->state != MST_MEMBER_ABSENT;
 	}
