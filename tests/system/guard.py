@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from base import main, must, prove
+from base import CALM, main, must, prove
 
 WORKERS, BAD, COMMITS = 5, 3, 20
 NAN = ["3:nan=6"]
@@ -70,9 +70,9 @@ def play(case, a):
             run = [*SGD, *run]
         got = subprocess.run(
             [a.muster, "run", "-n", str(WORKERS), "--commits", str(COMMITS), "--json", figures,
-             "--servers", a.servers, "--grace", "2s", *run, "--", a.worker,
+             "--servers", a.servers, "--grace", "60s", *CALM, *run, "--", a.worker,
              log, str(elems), *words],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
         sys.stdout.write(got.stdout)
         sys.stderr.write(got.stderr)
         with open(figures) as f:
