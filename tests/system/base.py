@@ -196,7 +196,7 @@ class Job:
         for rank in range(count):
             self.work(rank, *options)
 
-    def until_told(self, teller):
+    def ended_by(self, teller):
         """Options of workers, of which that rank ends the job when the test calls end_job(). So
         the job neither ends before the test has done with it nor goes on for nothing."""
         return [f"{teller}:until={self.path('enough')}", f"{teller}:finish=1"]

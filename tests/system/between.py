@@ -68,7 +68,7 @@ class Scene(Job):
         check("it joins", until(lambda: f"server {index} of 3 joined" in self.leader.said()))
 
     def works(self, rank, *words):
-        self.work(rank, f"sleep_us={self.sleep_us}", "ranges=7", *self.until_told(TELLER), *words,
+        self.work(rank, f"sleep_us={self.sleep_us}", "ranges=7", *self.ended_by(TELLER), *words,
                   **self.trip(self.where is None and rank == self.victim))
 
     def await_(self, what, condition):
@@ -220,7 +220,7 @@ def one_link_reset(a):
     be had again."""
     for part in range(3):
         with Job(a, 3, "-n", "4", "--policy", "backup:3", *CALM, workers=0) as job:
-            words = ["sleep_us=2000", *job.until_told(TELLER)]
+            words = ["sleep_us=2000", *job.ended_by(TELLER)]
             for rank in range(4):
                 if rank == 2:
                     job.work(rank, *words, program=a.lie_worker,

@@ -184,7 +184,7 @@ def nobody_offers(a):
 
 def rejoin(a):
     with Job(a, "-n", "3", "--policy", "bsp", *CALM) as job:
-        job.work_all(3, "sleep_us=5000", "2:die=5", *job.until_told(0))
+        job.work_all(3, "sleep_us=5000", "2:die=5", *job.ended_by(0))
         job.lost(2)
         job.work(2, "sleep_us=5000", "again=1")
         job.came_again(2)
@@ -211,7 +211,7 @@ def at_any_moment(a, signo, seeds, sleep_us, *lease):
             chance = random.Random(seed)
             wait_s, victim = chance.random() * 0.5, chance.randrange(5)
             job = stack.enter_context(Job(a, "-n", "5", "--policy", "backup:4", *lease))
-            job.work_all(5, f"sleep_us={sleep_us}", *job.until_told((victim + 1) % 5))
+            job.work_all(5, f"sleep_us={sleep_us}", *job.ended_by((victim + 1) % 5))
             job.begin()
             time.sleep(wait_s)
             job.worker[victim].signal(signo)
@@ -241,7 +241,7 @@ def freeze_at_any_moment(a):
 
 def a_frozen_worker_wakes_evicted(a):
     with Job(a, "-n", "3", "--policy", "bsp", "--lease", f"{LEASE_S}s") as job:
-        job.work_all(3, "sleep_us=500", *job.until_told(0))
+        job.work_all(3, "sleep_us=500", *job.ended_by(0))
         job.begin()
         job.worker[1].signal(signal.SIGSTOP)
         job.lost(1)

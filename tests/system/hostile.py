@@ -76,7 +76,7 @@ def other_tables(server):
 
 
 def while_running(job):
-    job.work_all(3, "sleep_us=10000", "tensors=3", *job.until_told(0))
+    job.work_all(3, "sleep_us=10000", "tensors=3", *job.ended_by(0))
     job.begin()
     server = job.server
     expect(

@@ -274,7 +274,7 @@ def leaders_that_lie(a):
 def strangers_at_the_listener(a):
     with Job(a, "--servers", "2", "-n", "1", *CALM) as job:
         follower = job.join()
-        worker = job.work(0, "sleep_us=2000", *job.until_told(0))
+        worker = job.work(0, "sleep_us=2000", *job.ended_by(0))
         listener = None
         while listener is None:
             listener = re.search(r"serves elements 4096 to 9000 at (\S+)", job.server.said())
@@ -318,7 +318,7 @@ def strangers_that_linger(a):
     called silent, and newcomers are let in behind them, long before that minute is over."""
     with tempfile.TemporaryDirectory() as d, \
             Job(a, "-n", "3", "--lease", f"{LEASE_S}s", XDG_RUNTIME_DIR=d) as job:
-        words = ["sleep_us=10000", *job.until_told(0)]
+        words = ["sleep_us=10000", *job.ended_by(0)]
         job.work_all(2, *words)
         peers, calls = [], []
         while not (listeners := glob.glob(f"{d}/muster/*.sock")):
