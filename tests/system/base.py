@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+from datetime import datetime
 
 from server import Server, read_log
 
@@ -124,6 +125,21 @@ def prove(log, *options):
     """The history that workers have written to @log is what their sets make, to the bit."""
     subprocess.run([sys.executable, os.path.join(HERE, "check_history.py"), log, *options],
                    check=True)
+
+
+def own_words(log, said):
+    """Ranks whose session was over before their server had said why the job failed. They wait half
+    a second for that once a link has told them that it did, and then have words of their own; on a
+    busy host the thread that knows why may stand still for longer."""
+    lines = re.findall(r"^(\S+)Z \w+ musterd: job .* has failed: ", said, re.M)
+    said_ms = [datetime.fromisoformat(at + "+00:00").timestamp() * 1000 for at in lines]
+    ranks = set()
+    for path in glob.glob(f"{log}.*.*"):
+        with open(path) as f:
+            errors = [line.split() for line in f if line.startswith("error ")]
+        if errors and said_ms and int(errors[0][3]) < round(max(said_ms)):
+            ranks.add(int(path.split(".")[-2]))
+    return ranks
 
 
 def worker_environment(address, rank):

@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 
-from base import CALM, HANG_S, LEASE_S, Job, cases, check, main, tagged, until
+from base import (CALM, HANG_S, LEASE_S, Job, cases, check, main, own_words, tagged,
+                  until)
 from server import ASK_STATUS, frame
 
 SLOW = ["sleep_us=20000"]
@@ -129,13 +130,21 @@ def heartbeat_flood(a):
         check("and the server ends", job.server.end(HANG_S)[0] == 0)
 
 
+def all_hear(job, what, words):
+    """Job and workers fail; these with such words, unless the server has said why too late."""
+    ends = job.ends(HANG_S)
+    status, log = job.server.end(HANG_S)
+    for rank, (code, said) in enumerate(ends):
+        check(f"{what}: {said.strip()}",
+              code == 1 and (words in said or rank in own_words(job.log, log)))
+    check(f"the server fails, and says so: {log[-300:]}", status == 1 and words in log)
+
+
 def join_timeout(a):
     """It is long enough for the two who are there, however slow they are to come."""
     with Job(a, "-n", "3", "--join-timeout", "12s", *CALM) as job:
         job.work_all(2)
-        for code, said in job.ends(HANG_S):
-            check(f"a worker too few: {said.strip()}", code == 1 and "missing: rank 2" in said)
-        check("the server fails", job.server.end(HANG_S)[0] == 1)
+        all_hear(job, "a worker too few", "missing: rank 2")
 
 
 def nobody_joins(a):
@@ -177,9 +186,7 @@ def all_workers_hang(a):
 def nobody_offers(a):
     with Job(a, "-n", "2", *CALM) as job:
         job.work_all(2, "start=0")
-        for code, said in job.ends(HANG_S):
-            check(f"no start state: {said.strip()}", code == 1 and "start state" in said)
-        check("the server fails", job.server.end(HANG_S)[0] == 1)
+        all_hear(job, "no start state", "start state")
 
 
 def rejoin(a):

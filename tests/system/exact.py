@@ -444,8 +444,8 @@ CASES = {
     ),
     "patience": (
         3,
-        ["--policy", "bsp", "--commits", "20", "--patience", "3s", "--lease", "5s", *STANDS],
-        ["1:sleep_us=10000000"],
+        ["--policy", "bsp", "--commits", "20", "--patience", "2s", "--lease", "2s", *STANDS],
+        ["1:sleep_us=6000000"],
         ["sgd:0.1,0.9", "--kills"],
         0,
     ),
