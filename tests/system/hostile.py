@@ -104,10 +104,10 @@ def while_running(job):
 
 
 def silent_strangers(server):
-    """They keep no place that others need, and nobody waits for them. There are 64 places, and
-    whoever says nothing is sent away after 5 s: else the answer would take 20 s."""
-    silent = [server.connect() for _ in range(300)]
-    expect("beside 300 silent ones", server.say(hello(job="other"), wait=14), 'no job "other"')
+    """They keep no place that others need, and nobody waits for them. There are a hundred places,
+    and whoever says nothing is sent away after 5 s: else the answer would take 20 s."""
+    silent = [server.connect() for _ in range(450)]
+    expect("beside 450 silent ones", server.say(hello(job="other"), wait=14), 'no job "other"')
     for s in silent:
         s.close()
 
