@@ -318,8 +318,8 @@ def strangers_that_linger(a):
     called silent, and newcomers are let in behind them, long before that minute is over."""
     with tempfile.TemporaryDirectory() as d, \
             Job(a, "-n", "3", "--lease", f"{LEASE_S}s", XDG_RUNTIME_DIR=d) as job:
-        words = ["sleep_us=10000", *job.ended_by(0)]
-        job.work_all(2, *words)
+        options = ["sleep_us=10000", *job.ended_by(0)]
+        job.work_all(2, *options)
         peers, calls = [], []
         while not (listeners := glob.glob(f"{d}/muster/*.sock")):
             time.sleep(0.01)
@@ -340,7 +340,7 @@ def strangers_that_linger(a):
                 else:
                     call.close()
         passed_s = time.monotonic()
-        job.work(2, *words)
+        job.work(2, *options)
         check("a newcomer is let in", until(lambda: "rank 2 joined" in job.server.said(), 40))
         job.begin()
         time.sleep(max(0, passed_s + LEASE_S + 2 - time.monotonic()))
