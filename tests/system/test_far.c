@@ -33,8 +33,8 @@ static _Thread_local bool worker_here; /* this thread is a worker's; what it pol
 static _Thread_local bool cut_here;    /* this worker sees its link lost, too */
 static _Thread_local bool full_here;   /* nothing more leaves this worker */
 
-/* From this version on the others take their time, so that rank 3, or whoever looks at it, may stand
- * still for seconds, as on a slow host, and still come before the job ends. */
+/* From this version on the others take their time, so that rank 3, or whoever looks at it, may
+ * stand still for seconds, as on a slow host, and still come before the job ends. */
 static _Atomic uint64_t dawdle_from;
 #define DAWDLING_NS (100 * MST_MS)
 

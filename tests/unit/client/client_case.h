@@ -25,8 +25,8 @@ void client_begin(
 	bool (*script)(struct fake_leader *)); /* opened and started; the clock starts anew */
 void client_close(void);
 
-/* muster_start() and muster_wait(), called again while nothing but the time is over: the leader is a
- * thread of this host, which may stand still for longer than a lease. */
+/* muster_start() and muster_wait(), called again while nothing but the time is over: the leader is
+ * a thread of this host, which may stand still for longer than any of their times. */
 int client_start(const void *own, struct muster_outcome *out);
 int client_wait(void);
 
