@@ -44,7 +44,9 @@ static _Atomic bool has_beaten, goes_on;
 
 static void await(const _Atomic bool *flag)
 {
-	while (!atomic_load(flag) && client_took_ms() < CLIENT_LONG_MS)
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS;
+
+	while (!atomic_load(flag) && mst_now_ns() < until_ns)
 		mst_sleep_ns(MST_MS);
 }
 
