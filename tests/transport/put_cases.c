@@ -391,8 +391,9 @@ static void no_link_starves_another(void)
 		for (int k = 0; k < 4; k++)
 			CU_ASSERT_EQUAL(peer_do(w.peer[i], &up).rc, 1);
 	if (!transport->maps)
-		mst_sleep_ns(MST_SECOND / 2); /* until all have arrived */
-	for (int k = 0; k < 6; k++) {         /* one at a time: each link twice in any six */
+		mst_sleep_ns(MST_SECOND / 2);
+	/* All have arrived. */
+	for (int k = 0; k < 6; k++) { /* one at a time: each link twice in any six */
 		CU_ASSERT_EQUAL_FATAL(transport->poll(w.net, &ev, 1), 1);
 		for (int i = 0; i < 3; i++)
 			from[i] += ev.link == w.link[i];

@@ -123,7 +123,7 @@ def late_write(tools):
     """A write that comes late harms nobody; nor does one that never comes."""
     with lab.Lab(nodes=2) as machines:
         far = machines[1]
-        job = Job(tools, machines, *BACKUP, "--commits", "500", "--retries", "3")
+        job = Job(tools, machines, *BACKUP, "--commits", "400", "--retries", "3")
         for rank in range(5):
             job.start_worker(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]))
         job.wait_version(0, 20)
@@ -139,7 +139,7 @@ def late_write(tools):
         seconds = until(lambda: lost(job, 4), 10, "rank 4 is lost")
         check(f"cut off, it is lost after {seconds:.1f} s", seconds < 10)
         version = job.newest(0)
-        check(f"with work left, at version {version}", version < 480)
+        check(f"with work left, at version {version}", version < 380)
         job.end(dict.fromkeys(range(4), 0) | {4: 1}, seconds=120)
         check_lost(job, 4)
         check(job.workers[4].output.strip(), re.search("test_worker: .{20}", job.workers[4].output))
@@ -154,7 +154,7 @@ def dead_machine(tools):
     """The plug is pulled, or a worker stops: its lease ends, and the others go on without it."""
     with lab.Lab(nodes=2) as machines:
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
-                  "shrink", "--commits", "300")
+                  "shrink", "--commits", "220")
         job.start_worker(2, 1, "sleep_us=20000")
         for rank in range(2):
             job.start_worker(rank, 0, "sleep_us=20000")
@@ -162,12 +162,12 @@ def dead_machine(tools):
         machines[1].power_off()
         seconds = until(lambda: lost(job, 2), 10, "rank 2 is lost")
         check(f"a machine without power is lost after {seconds:.1f} s", seconds < 7)
-        check(f"with work left, at version {job.newest(0)}", job.newest(0) < 280)
+        check(f"with work left, at version {job.newest(0)}", job.newest(0) < 200)
         job.end({0: 0, 1: 0}, living=(0, 1))
         check_lost(job, 2)
         job.check_history(*SGD, "--kills")
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
-                  "shrink", "--commits", "300")
+                  "shrink", "--commits", "220")
         for rank in range(3):
             job.start_worker(rank, 0, "sleep_us=20000")
         job.wait_version(0, 20)
