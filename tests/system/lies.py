@@ -14,13 +14,15 @@ COMMITS = 40
 # On a busy host a process may stand still for some seconds. A server that does so for a minute,
 # because of what lingers, is noticed.
 LEASE = ["--lease", "6500ms"]
-JOB = ["-n", "4", "--policy", "backup:3", "--commits", str(COMMITS), *LEASE]
+JOB = ["-n", "4", "--policy", "backup:3", *LEASE]
+ENDS = ["--commits", str(COMMITS)]
 PATIENT = [*LEASE, "--patience", "7s"]
 
 
 def start(a, liar, lie, options=(), words=()):
-    """A job of three servers and four workers, one of which lies."""
+    """A job of three servers and four workers, one of which lies; rank 0 does not."""
     job = Job(a, 3, *JOB, *options, workers=0)
+    words = [*words, *job.until_told()]
     for rank in range(4):
         if rank == liar:
             job.work(rank, "sleep_us=1000", *words, program=a.lie_worker, MUSTER_LIE=lie)
@@ -30,7 +32,12 @@ def start(a, liar, lie, options=(), words=()):
 
 
 def others_go_on(job, liar, name, statuses):
-    """The liar ends with one of those, and all others as if it had not been there."""
+    """The liar ends with one of those, and all others as if it had not been there. A job that is
+    to end it goes on until it has."""
+    if 0 not in statuses:
+        job.worker[liar].process.wait(SECONDS)
+        job.sees(COMMITS)
+        job.end_job()
     ends = [w.end(SECONDS) for w in job.worker]
     codes = [status for status, _ in ends]
     status, log = job.leader.end(SECONDS)
@@ -61,7 +68,7 @@ def headers_that_are_missing(a):
     """It waits for a verdict that nobody can give; it is ended when others wait for it too long, or
     waits for the end of the job with them."""
     for part in range(3):
-        with start(a, 2, f"{part} header 15 never", PATIENT) as job:
+        with start(a, 2, f"{part} header 15 never", [*PATIENT, *ENDS]) as job:
             others_go_on(job, 2, f"no header to server {part}", {0, 1})
 
 
@@ -84,15 +91,14 @@ def one_gives_up_alone(a):
     for part in range(3):
         with start(a, 1, f"{part} header 15 now") as job:
             others_go_on(job, 1, f"given up on server {part} alone", {1})
-    with start(a, 1, "2 abandon 3 never", words=["1:abandon=4"]) as job:
+    with start(a, 1, "2 abandon 3 never", ENDS, words=["1:abandon=4"]) as job:
         others_go_on(job, 1, "given up on all servers but one", {0, 1})
 
 
 def nobody_waits_longer_than_patience(a):
     """Where all are needed, the job waits for who keeps its header from one server, and then no
     more."""
-    with Job(a, 2, "-n", "3", "--policy", "bsp", "--commits", str(COMMITS), *PATIENT,
-             workers=2) as job:
+    with Job(a, 2, "-n", "3", "--policy", "bsp", *ENDS, *PATIENT, workers=2) as job:
         job.work(2, "sleep_us=1000", program=a.lie_worker, MUSTER_LIE="1 header 15 never")
         others_go_on(job, 2, "no header to server 1, under bsp", {1})
 
@@ -105,7 +111,7 @@ def links_that_are_too_small(a):
     """A server reads and writes as far as its own figures say, so a link has those or is refused.
     Whoever comes for the rank after that is let in."""
     for field in LANES:
-        with Job(a, 2, "-n", "2", "--commits", str(COMMITS), workers=1) as job:
+        with Job(a, 2, "-n", "2", *ENDS, workers=1) as job:
             job.work(1, program=a.lie_worker, MUSTER_LIE=f"- dial 2 {field}")
             status, said = job.worker.pop().end(SECONDS)
             check(f"a link with other {field}: {said.strip()[-110:]}",
@@ -120,7 +126,7 @@ def links_that_are_too_small(a):
 def links_between_servers_that_are_too_small(a):
     """The follower's first link is refused; it asks for another, and the job goes on."""
     for field in LANES:
-        with Job(a, 2, "-n", "1", "--commits", str(COMMITS), workers=1, followers=0) as job:
+        with Job(a, 2, "-n", "1", *ENDS, workers=1, followers=0) as job:
             job.join(program=a.lie_musterd, MUSTER_LIE=f"- dial 1 {field}")
             ends = [job.worker[0].end(SECONDS)[0], job.follower[0].end(SECONDS)[0]]
             status, log = job.leader.end(SECONDS)
@@ -142,7 +148,7 @@ def messages_that_are_wrong(a):
                        ("heartbeat 1 scales", f"{scales}nobody asked for"),
                        ("heartbeat 1 alien", "a message that is not a worker's")):
         servers = 2 if lie in ("state 1 split", "runs 2 gap") else 1
-        with Job(a, servers, "-n", "2", "--commits", str(COMMITS), workers=0) as job:
+        with Job(a, servers, "-n", "2", *ENDS, workers=0) as job:
             asked = not lie.startswith("heartbeat")
             scaled = ["tensors=700", "scales=1"]
             job.work(0, f"start={int(asked)}", *scaled, program=a.lie_worker, MUSTER_LIE=f"- {lie}")

@@ -39,6 +39,20 @@ def connections(port):
     return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 
 
+def wrote(log):
+    """How long a worker's history is."""
+    return os.path.getsize(log) if os.path.exists(log) else 0
+
+
+def newest(log):
+    """The newest version that the worker of this history has been given."""
+    if not os.path.exists(log):
+        return 0
+    with open(log) as f:
+        return max((int(line.split()[4]) for line in f
+                    if line.startswith("outcome ") and line.endswith("\n")), default=0)
+
+
 class Job(base.Job):
     """A leader, its followers and its workers."""
 
@@ -68,6 +82,11 @@ class Job(base.Job):
     def goes_on(self):
         """Waits until more versions have been seen."""
         self.begin(os.path.getsize(f"{self.log}.0.1") + 5000, ranks=[0])
+
+    def sees(self, version):
+        """Waits until rank 0 has seen that version."""
+        check(f"version {version} is seen",
+              until(lambda: newest(f"{self.log}.0.1") >= version, SECONDS))
 
     def connected(self, count):
         """Waits until so many connections to the leader are established."""
@@ -285,10 +304,6 @@ def workers_at_any_moment(a):
                   status == 0 and not any(ends) and sum(c != 0 for c in codes) <= 1)
             job.proven("--kills")
     check(f"{hits} of 10 were hit in mid-run", hits > 5)
-
-
-def wrote(log):
-    return os.path.getsize(log) if os.path.exists(log) else 0
 
 
 def rejoin(a):
