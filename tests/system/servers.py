@@ -93,7 +93,7 @@ class Job(base.Job):
         check(f"{count} are connected",
               until(lambda: connections(self.leader.port) >= count, SECONDS))
 
-    def joined(self, server):
+    def has_place(self, server):
         """Waits until that one has its place."""
         check(f"server {server} joins",
               until(lambda: f"server {server} of " in self.leader.said(), SECONDS))
@@ -170,7 +170,7 @@ def follower_ended(a):
 def follower_gives_up_before_its_appointment(a):
     with Job(a, 2, "-n", "1", "--commits", "20", workers=0, followers=0) as job:
         job.join("--join-timeout", "6s")
-        job.joined(1)
+        job.has_place(1)
         job.leader.process.send_signal(signal.SIGSTOP)
         check("the follower goes", job.follower[0].end(SECONDS)[0] == 1)
         job.leader.process.send_signal(signal.SIGCONT)
@@ -358,7 +358,7 @@ def missing_follower(a):
 
 def refused_followers(a):
     with Job(a, 2, "-n", "1", workers=0) as job:
-        job.joined(1)
+        job.has_place(1)
         for what, options in (("has its 2 servers already", []), ("no job \"x\"", ["--job", "x"])):
             status, log = job.join(*options).end(SECONDS)
             check(f"refused: {log.splitlines()[-1]}", status == 1 and what in log)
