@@ -6,6 +6,8 @@ differently (lie.c). Who lies is ended, or late; nobody else is hurt, and no sum
 usage: lies.py CASE --musterd MUSTERD --worker WORKER --lie-musterd M --lie-worker C
        lies.py --list
 """
+import contextlib
+
 from base import cases, check, main, until
 from server import SECONDS
 from servers import Job, wrote
@@ -66,9 +68,11 @@ def headers_that_differ(a):
 
 def headers_that_are_missing(a):
     """It waits for a verdict that nobody can give; it is ended when others wait for it too long, or
-    waits for the end of the job with them."""
-    for part in range(3):
-        with start(a, 2, f"{part} header 15 never", [*PATIENT, *ENDS]) as job:
+    waits for the end of the job with them. Three jobs side by side, for each takes as long."""
+    with contextlib.ExitStack() as stack:
+        jobs = [stack.enter_context(start(a, 2, f"{part} header 15 never", [*PATIENT, *ENDS]))
+                for part in range(3)]
+        for part, job in enumerate(jobs):
             others_go_on(job, 2, f"no header to server {part}", {0, 1})
 
 
