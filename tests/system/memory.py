@@ -229,7 +229,7 @@ class Memory(unittest.TestCase):
             self.wait_for(server, "starts: ")
             # Until all that a step touches has been touched.
             log = os.path.join(folder, "log.0.1")
-            self.assertTrue(until(lambda: newest(log) >= 50, SECONDS))
+            self.assertTrue(until(lambda: newest(log) >= 20, SECONDS))
             workers[2].kill()
             workers[2].communicate()
             self.wait_for(server, "rank 2 is gone")
