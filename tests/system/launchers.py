@@ -15,6 +15,7 @@ import time
 
 import base
 from base import cases, check, main
+from server import SECONDS
 
 WORKERS = 3
 LAUNCHERS = ("MUSTER_", "OMPI_", "PMIX_", "PMI_", "SLURM_", "MASTER_", "TORCH", "WORLD", "RANK")
@@ -30,7 +31,7 @@ class Job(base.Job):
     """A server for three workers, which somebody else starts."""
 
     def __init__(self, a):
-        super().__init__(a, "--workers", str(WORKERS), "--commits", "20")
+        super().__init__(a, "--workers", str(WORKERS), "--commits", "20", "--join-timeout", "300s")
 
     def script(self, variable):
         """Writes down which process the launcher means by which rank; the last rank comes first."""
@@ -50,7 +51,7 @@ class Job(base.Job):
     def run(self, command, **more):
         done = subprocess.run(command, env=self.environment(**more), cwd=self.folder.name,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=90)
+                              stderr=subprocess.STDOUT, text=True, timeout=300)
         check(f"the launcher ends well\n{done.stdout}", done.returncode == 0)
 
     def ranks_are_the_launchers(self):
@@ -59,7 +60,7 @@ class Job(base.Job):
             with open(path) as f:
                 rank, pid = map(int, f.read().split())
                 meant[rank] = pid
-        _, log = self.server.end(10)
+        _, log = self.server.end(SECONDS)
         joined = re.findall(r"rank (\d+) joined from .*, process (\d+)", log)
         check(f"{joined} are {meant}", {int(r): int(pid) for r, pid in joined} == meant)
         check("all ranks are there", sorted(meant) == list(range(WORKERS)))
@@ -100,7 +101,7 @@ def srun_variables(a):
         workers = [subprocess.Popen(job.script("SLURM_PROCID"), env=job.environment(
             SLURM_PROCID=str(rank), SLURM_NTASKS=str(WORKERS), SLURM_STEP_ID="0"))
             for rank in range(WORKERS)]
-        codes = [w.wait(60) for w in workers]
+        codes = [w.wait(SECONDS) for w in workers]
         check(f"all end well: {codes}", not any(codes))
         job.ranks_are_the_launchers()
 
@@ -116,7 +117,7 @@ def the_same_rank_for_all(a):
                 if first.poll() is not None:
                     sys.exit("launchers: the first worker has ended")
                 time.sleep(0.01)
-            second = subprocess.run(job.script("SLURM_PROCID"), env=env, text=True, timeout=30,
+            second = subprocess.run(job.script("SLURM_PROCID"), env=env, text=True, timeout=SECONDS,
                                     stderr=subprocess.PIPE)
             check(f"the second is refused: {second.stderr.strip()}",
                   second.returncode != 0 and "rank 0" in second.stderr and

@@ -8,8 +8,8 @@ import subprocess
 import tempfile
 import unittest
 
-from base import TOOLS, run_tests, worker_environment
-from server import Server
+from base import TOOLS, run_tests, until, worker_environment
+from server import SECONDS, Server
 
 WORKERS = 20
 REFUSED = (r"(\d+) workers need (\d+) file descriptors here \((\d+) each, (\d+) of the server's "
@@ -34,7 +34,7 @@ class Descriptors(unittest.TestCase):
         done = subprocess.run(
             [TOOLS.musterd, "--listen", "127.0.0.1:0", "-n", str(workers), *options], check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            timeout=30, preexec_fn=allow(files))
+            timeout=SECONDS, preexec_fn=allow(files))
         self.assertEqual(done.returncode, 1, done.stderr)
         found = re.search(REFUSED, done.stderr)
         self.assertIsNotNone(found, done.stderr)
@@ -45,22 +45,39 @@ class Descriptors(unittest.TestCase):
         self.assertEqual((workers, each, allowed), (1000, 4, 1024))
         self.assertEqual(need, workers * each + own + are_open)
 
-    def start_workers(self, server, folder):
+    def start_workers(self, server, folder, *words):
         return [subprocess.Popen(
-            [TOOLS.worker, os.path.join(folder, "log"), "64"],
+            [TOOLS.worker, os.path.join(folder, "log"), "64", *words],
             env=os.environ | worker_environment(server.address, rank)) for rank in range(WORKERS)]
 
     def test_a_worker_takes_as_many_as_is_said(self):
-        """Besides them the data side opens five of its own, and a few for a moment."""
+        """Besides them the data side opens five of its own, and a few for a moment. The job goes on
+        until it has been looked at with all workers at work."""
         each = self.refused(WORKERS, 64)[2]
-        server = Server(TOOLS.musterd, "-n", str(WORKERS), "--commits", "1000")
+        server = Server(TOOLS.musterd, "-n", str(WORKERS))
         before = most = files_of(server.process.pid)
         with tempfile.TemporaryDirectory() as folder:
-            workers = self.start_workers(server, folder)
-            while server.process.poll() is None:
+            log, enough = os.path.join(folder, "log"), os.path.join(folder, "enough")
+            workers = self.start_workers(server, folder, f"0:until={enough}", "0:finish=1")
+
+            def has_begun(rank):
+                path = f"{log}.{rank}.1"
+                return os.path.exists(path) and os.path.getsize(path) > 1000
+
+            def looked():
+                nonlocal most
                 most = max(most, files_of(server.process.pid))
-            self.assertEqual([worker.wait(60) for worker in workers], [0] * WORKERS)
-        self.assertEqual(server.process.wait(30), 0)
+                return all(map(has_begun, range(WORKERS)))
+
+            self.assertTrue(until(looked, SECONDS))
+            for _ in range(100):
+                looked()
+            with open(enough, "w", encoding="utf-8"):
+                pass
+            while server.process.poll() is None:
+                looked()
+            self.assertEqual([worker.wait(SECONDS) for worker in workers], [0] * WORKERS)
+        self.assertEqual(server.process.wait(SECONDS), 0)
         server.log.close()
         self.assertAlmostEqual(most - before, WORKERS * each + 8, delta=8)
 
@@ -75,10 +92,10 @@ class Descriptors(unittest.TestCase):
         strangers = [server.connect() for _ in range(100)]
         with tempfile.TemporaryDirectory() as folder:
             workers = self.start_workers(server, folder)
-            self.assertEqual([worker.wait(60) for worker in workers], [0] * WORKERS)
+            self.assertEqual([worker.wait(SECONDS) for worker in workers], [0] * WORKERS)
         for stranger in strangers:
             stranger.close()
-        self.assertEqual(server.process.wait(30), 0)
+        self.assertEqual(server.process.wait(SECONDS), 0)
         server.log.close()
 
     def test_a_budget_says_the_same(self):
@@ -97,7 +114,7 @@ class Descriptors(unittest.TestCase):
             done = subprocess.run(
                 [TOOLS.muster, "run", "-n", "1000", "--", "touch", trace],
                 check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=allow(1024))
+                stderr=subprocess.PIPE, text=True, timeout=SECONDS, preexec_fn=allow(1024))
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assertEqual(len(re.findall(REFUSED, done.stderr)), 1, done.stderr)
             self.assertNotIn("not started", done.stderr)

@@ -10,8 +10,9 @@ import time
 import unittest
 
 import cgroup
-from base import TOOLS, run_tests, worker_environment
-from server import Server
+from base import TOOLS, run_tests, until, worker_environment
+from server import SECONDS, Server
+from servers import newest
 
 ELEMS = 1 << 19  # 2 MiB in f32
 WORKERS = 10
@@ -27,9 +28,12 @@ def size(text):
 
 
 def resident(pid):
-    """Bytes, those that are shared with its workers included."""
-    with open(f"/proc/{pid}/status") as f:
-        return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB", f.read(), re.M)[1])
+    """Bytes, those that are shared with its workers included; 0: it is just ending."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB", f.read(), re.M)[1])
+    except (OSError, TypeError):
+        return 0
 
 
 def said(log):
@@ -60,28 +64,30 @@ def budget(*options):
 class Memory(unittest.TestCase):
     def run_job(self, *options, follower=None):
         """@follower: takes a second server's log. Return: musterd's log, and its resident memory
-        with all commits but the last made."""
+        when a dozen commits have been made."""
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-            server = Server(TOOLS.musterd, "-n", str(WORKERS), "--commits", "12", *options)
+            server = Server(TOOLS.musterd, "-n", str(WORKERS), *options)
+            log, enough = os.path.join(folder, "log"), os.path.join(folder, "enough")
             if follower is not None:
                 second = stack.enter_context(subprocess.Popen(
                     [TOOLS.musterd, "--join", server.address], stderr=follower))
-                stack.callback(second.wait, 60)
+                stack.callback(second.wait, SECONDS)
             owner = "workers" if "workers" in options else "servers"
             workers = [subprocess.Popen(
-                [TOOLS.worker, os.path.join(folder, "log"), str(ELEMS), f"owner={owner}"],
+                [TOOLS.worker, log, str(ELEMS), f"owner={owner}", f"0:until={enough}",
+                 "0:finish=1"],
                 env=os.environ | worker_environment(server.address, rank))
                 for rank in range(WORKERS)]
-            most = 0
+            self.assertTrue(until(lambda: newest(log + ".0.1") >= 12, SECONDS))
+            most = resident(server.process.pid)
+            with open(enough, "w", encoding="utf-8"):
+                pass
             while server.process.poll() is None:
-                try:
-                    most = max(most, resident(server.process.pid))
-                except (OSError, TypeError):
-                    break  # it is just ending
+                most = max(most, resident(server.process.pid))
                 time.sleep(0.01)
             for worker in workers:
-                worker.wait(60)
-            server.process.wait(60)
+                worker.wait(SECONDS)
+            server.process.wait(SECONDS)
             server.log.seek(0)
             with server.log as log:
                 return log.read(), most
@@ -170,7 +176,7 @@ class Memory(unittest.TestCase):
             [TOOLS.worker, "/dev/null", str(ELEMS)], stderr=subprocess.PIPE, text=True, check=False,
             env=os.environ | worker_environment(server.address, 0))
         server.process.terminate()
-        server.process.wait(10)
+        server.process.wait(SECONDS)
         server.log.close()
         self.assertNotEqual(worker.returncode, 0)
         self.assertRegex(worker.stderr, r"no memory for job .* need .* more than --memory 50")
@@ -191,7 +197,7 @@ class Memory(unittest.TestCase):
             [TOOLS.worker, "/dev/null", str(4 << 20)], stderr=subprocess.PIPE, text=True,
             env=os.environ | worker_environment(server.address, 0))
         try:
-            said = worker.communicate(timeout=20)[1]
+            said = worker.communicate(timeout=SECONDS)[1]
         except subprocess.TimeoutExpired:  # it was let in, and waits for the others
             said = ""
             worker.kill()
@@ -221,13 +227,15 @@ class Memory(unittest.TestCase):
 
             workers = [start(rank, "log") for rank in range(3)]
             self.wait_for(server, "starts: ")
-            time.sleep(1)  # until all that a step touches has been touched
+            # Until all that a step touches has been touched.
+            log = os.path.join(folder, "log.0.1")
+            self.assertTrue(until(lambda: newest(log) >= 20, SECONDS))
             workers[2].kill()
             workers[2].communicate()
             self.wait_for(server, "rank 2 is gone")
             group.limit(group.usage() + 5 * vector // 2)
             late = start(2, "late")
-            said = late.communicate(timeout=60)[1]
+            said = late.communicate(timeout=SECONDS)[1]
             self.assertRegex(said, r"no memory for another worker of job \"default\" now: it needs "
                              r"12\.\d MiB, more than all \S+ MiB of what is free in control group "
                              r"\S*" + group.name() + rf", {group.file} \S+ MiB; raise that limit")
@@ -237,20 +245,14 @@ class Memory(unittest.TestCase):
             with open(end, "w", encoding="utf-8"):
                 pass
             for worker in (*workers[:2], again):
-                self.assertEqual(worker.communicate(timeout=60), (None, ""))
+                self.assertEqual(worker.communicate(timeout=SECONDS), (None, ""))
                 self.assertEqual(worker.returncode, 0)
-            self.assertEqual(server.process.wait(60), 0)
+            self.assertEqual(server.process.wait(SECONDS), 0)
             server.log.close()
 
     def wait_for(self, server, pattern, count=1):
-        for _ in range(200):
-            server.log.flush()
-            with open(f"/proc/self/fd/{server.log.fileno()}", encoding="utf-8") as log:
-                said = log.read()
-            if len(re.findall(pattern, said)) >= count:
-                return
-            time.sleep(0.1)
-        self.fail(f"musterd never says {pattern}:\n{said}")
+        if not until(lambda: len(re.findall(pattern, server.said())) >= count, SECONDS):
+            self.fail(f"musterd never says {pattern}:\n{server.said()}")
 
 
 run_tests("musterd", "worker")

@@ -232,7 +232,7 @@ ENVIRONMENT = [
 def answer(argv, where, more=()):
     env = {k: v for k, v in os.environ.items() if not k.startswith("MUSTER_")}
     env.update(dict(more))
-    return subprocess.run(argv, cwd=where, env=env, stdin=subprocess.DEVNULL, timeout=30,
+    return subprocess.run(argv, cwd=where, env=env, stdin=subprocess.DEVNULL, timeout=100,
                           capture_output=True, text=True)
 
 

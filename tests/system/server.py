@@ -10,6 +10,10 @@ import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
 HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
+SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
+# On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
+# own.
+LEASE = ["--lease", "20s"]
 
 
 def frame(kind, body=b"", magic=MAGIC, protocol=7, length=None):
@@ -43,7 +47,7 @@ class Server:
         r, w = os.pipe()
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [musterd, "--listen", "127.0.0.1:0", *options],
+            [musterd, "--listen", "127.0.0.1:0", *LEASE, *options],
             pass_fds=[w],
             stderr=self.log if stderr is None else stderr,
             stdin=subprocess.DEVNULL,
@@ -57,9 +61,9 @@ class Server:
         self.address = f"127.0.0.1:{self.port}"
 
     def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), 5)
+        return socket.create_connection(("127.0.0.1", self.port), SECONDS)
 
-    def say(self, data, wait=8):
+    def say(self, data, wait=SECONDS):
         """Sends, and returns (code, sentence) of the error, or None if it just closes."""
         with self.connect() as s:
             s.settimeout(wait)
@@ -80,7 +84,7 @@ class Server:
     def stop(self):
         """Ends it by SIGTERM. Return: exit status and log."""
         self.process.terminate()
-        return self.process.wait(10), self.said()
+        return self.process.wait(SECONDS), self.said()
 
     def kill(self):
         self.process.kill()

@@ -7,19 +7,29 @@ usage: servers.py CASE --musterd MUSTERD --worker WORKER --cut-musterd CUT_MUSTE
 """
 import contextlib
 import json
+import os
 import random
 import re
 import signal
 import subprocess
 import time
+from datetime import datetime
 
 import base
 from base import Child, cases, check, main, until
-from server import hello
+from server import SECONDS, hello
 
 ELEMS = 20001
-LEASE = 0.6
-LONG = ["-n", "3", "--commits", "100000", "--lease", f"{int(LEASE * 1000)}ms"]
+# What ends such a job ends it at once, and not because a lease is over.
+LONG = ["-n", "3", "--commits", "100000", "--lease", "60s"]
+SOON = 30  # s, less than that lease
+# Who tests what a lease is for takes one that a busy host's standstill of some seconds, and the
+# second between two heartbeats, do not use up.
+LEASE = 7  # s
+# A worker whose link to a server breaks waits half a second for the leader's words, then has its
+# own.
+OWN_WORDS = (r"the link to server \d|the leader, server 0 at \S+, is silent|"
+             r"the job has failed: too few live workers, or a server of it is gone")
 
 
 def connections(port):
@@ -27,6 +37,20 @@ def connections(port):
     with open("/proc/net/tcp") as f:
         rows = [line.split() for line in f]
     return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
+def wrote(log):
+    """How long a worker's history is."""
+    return os.path.getsize(log) if os.path.exists(log) else 0
+
+
+def newest(log):
+    """The newest version that the worker of this history has been given."""
+    if not os.path.exists(log):
+        return 0
+    with open(log) as f:
+        return max((int(line.split()[4]) for line in f
+                    if line.startswith("outcome ") and line.endswith("\n")), default=0)
 
 
 class Job(base.Job):
@@ -38,7 +62,7 @@ class Job(base.Job):
                  **env):
         """@env: of the leader alone."""
         super().__init__(a, "--servers", str(servers), *options, **env)
-        self.leader, self.follower = self.server, []
+        self.leader, self.follower, self.hurt_at = self.server, [], None
         for _ in range(servers - 1 if followers is None else followers):
             self.join()
         self.work_all(workers, *words)
@@ -55,37 +79,82 @@ class Job(base.Job):
         """Waits until versions have been seen."""
         self.begin(5000, ranks=[0])
 
+    def goes_on(self):
+        """Waits until more versions have been seen."""
+        self.begin(os.path.getsize(f"{self.log}.0.1") + 5000, ranks=[0])
+
+    def sees(self, version):
+        """Waits until rank 0 has seen that version."""
+        check(f"version {version} is seen",
+              until(lambda: newest(f"{self.log}.0.1") >= version, SECONDS))
+
     def connected(self, count):
         """Waits until so many connections to the leader are established."""
-        check(f"{count} are connected", until(lambda: connections(self.leader.port) >= count, 20))
+        check(f"{count} are connected",
+              until(lambda: connections(self.leader.port) >= count, SECONDS))
+
+    def has_place(self, server):
+        """Waits until that one has its place."""
+        check(f"server {server} joins",
+              until(lambda: f"server {server} of " in self.leader.said(), SECONDS))
+
+    def gathers(self, followers, workers):
+        """Starts so many. The leader stands still until all are connected: the time that they take
+        to start is none of its join timeout. Return: when that began."""
+        self.leader.process.send_signal(signal.SIGSTOP)
+        for _ in range(followers):
+            self.join()
+        self.work_all(workers, "sleep_us=300")
+        self.connected(followers + workers)
+        self.leader.process.send_signal(signal.SIGCONT)
+        return time.monotonic()
+
+    def until_told(self):
+        """Words for workers of a job that goes on until end_job()."""
+        return [f"0:until={self.path('enough')}", "0:finish=1"]
+
+    def end_job(self):
+        with open(self.path("enough"), "w"):
+            pass
+
+    def hurt(self, child, signo):
+        self.hurt_at = time.time()
+        child.signal(signo)
+
+    def is_told_late(self):
+        """Did the leader say only later than workers wait for that why the job has failed?"""
+        said = re.search(r"^(\S+)Z .*has failed: ", self.leader.said(), re.M)[1]
+        return datetime.fromisoformat(said + "+00:00").timestamp() - self.hurt_at > 0.2
 
 
 def all_fail(job, name, left_over=()):
     """The job ends with an error that names the server, for everybody, soon."""
-    status, log = job.leader.end(10)
+    status, log = job.leader.end(SOON)
     check(f"the leader fails, and names {name}", status == 1 and name in log)
     for worker in job.worker:
-        status, said = worker.end(10)
-        check(f"a worker is told: {said.strip()[-120:]}", status == 1 and name in said)
+        status, said = worker.end(SOON)
+        named = name in said or job.is_told_late() and re.search(OWN_WORDS, said)
+        check(f"a worker is told: {said.strip()[-120:]}", status == 1 and named)
     for follower in job.follower:
         if follower not in left_over:
-            check("another follower goes too", follower.end(10)[0] == 1)
+            check("another follower goes too", follower.end(SOON)[0] == 1)
     job.proven("--kills")
 
 
 def follower_killed(a):
     with Job(a, 3, *LONG) as job:
         job.runs()
-        job.follower[0].signal(signal.SIGKILL)
+        job.hurt(job.follower[0], signal.SIGKILL)
         all_fail(job, "of 3 (127.0.0.1", job.follower[:1])
 
 
 def follower_killed_when_gathering_is_long_over(a):
     """Who was there in time is not missing later."""
-    with Job(a, 2, *LONG, "--join-timeout", "1s") as job:
+    with Job(a, 2, *LONG, "--join-timeout", "7s", workers=0, followers=0) as job:
+        since = job.gathers(followers=1, workers=3)
         job.runs()
-        time.sleep(1.2)
-        job.follower[0].signal(signal.SIGKILL)
+        time.sleep(max(0, since + 7.2 - time.monotonic()))
+        job.hurt(job.follower[0], signal.SIGKILL)
         all_fail(job, "of 2 (127.0.0.1", job.follower[:1])
         check("and not for the time it took to come", "join-timeout" not in job.leader.said())
 
@@ -93,25 +162,24 @@ def follower_killed_when_gathering_is_long_over(a):
 def follower_ended(a):
     with Job(a, 2, *LONG) as job:
         job.runs()
-        job.follower[0].signal(signal.SIGTERM)
-        check("it goes by the signal", job.follower[0].end(5)[0] == 128 + 15)
+        job.hurt(job.follower[0], signal.SIGTERM)
+        check("it goes by the signal", job.follower[0].end(SOON)[0] == 128 + 15)
         all_fail(job, "gives up: the server was ended by signal 15", job.follower)
 
 
 def follower_gives_up_before_its_appointment(a):
     with Job(a, 2, "-n", "1", "--commits", "20", workers=0, followers=0) as job:
-        job.join("--join-timeout", "1s")
-        job.connected(1)
-        time.sleep(0.2)  # it has been offered
+        job.join("--join-timeout", "6s")
+        job.has_place(1)
         job.leader.process.send_signal(signal.SIGSTOP)
-        check("the follower goes", job.follower[0].end(10)[0] == 1)
+        check("the follower goes", job.follower[0].end(SECONDS)[0] == 1)
         job.leader.process.send_signal(signal.SIGCONT)
         job.join()
         job.work(0)
-        check("another takes its place", job.worker[0].end(20)[0] == 0)
-        log = job.leader.end(10)[1]
+        check("another takes its place", job.worker[0].end(SECONDS)[0] == 0)
+        log = job.leader.end(SECONDS)[1]
         check("the leader says why, and accuses nobody", "broke the protocol" not in log and
-              "gives up: the leader was silent for 1 s (--join-timeout)" in log)
+              "gives up: the leader was silent for 6 s (--join-timeout)" in log)
 
 
 def follower_and_worker_killed_at_once(a):
@@ -121,11 +189,11 @@ def follower_and_worker_killed_at_once(a):
             job.runs()
             for child in (job.follower[0], job.worker[2]):
                 child.signal(signal.SIGKILL)
-            status, log = job.leader.end(20)
+            status, log = job.leader.end(SOON)
             why = re.search(r"has failed: (.*)", log)[1]
             check(f"the leader names it: {why}",
                   status == 1 and re.search(r"\(server \d of 3", why))
-            check("all end", all(c.end(20)[0] is not None for c in (*job.follower, *job.worker)))
+            check("all end", all(c.end(SOON)[0] is not None for c in (*job.follower, *job.worker)))
 
 
 def leader_killed(a):
@@ -133,10 +201,10 @@ def leader_killed(a):
         job.runs()
         job.leader.process.kill()
         for follower in job.follower:
-            status, log = follower.end(5)
+            status, log = follower.end(SOON)
             check(f"a follower goes: {log.splitlines()[-1]}",
                   status == 1 and "leader is gone" in log)
-        check("no worker stays", all(w.end(5)[0] == 1 for w in job.worker))
+        check("no worker stays", all(w.end(SOON)[0] == 1 for w in job.worker))
         job.proven("--kills")
 
 
@@ -149,36 +217,37 @@ def call(job, rank):
 
 def short_lives(a):
     """Each of them is a word to the follower, which is away: the line is full, then goes on."""
-    with Job(a, 2, "-n", "3", "--commits", "1500", "--policy", "async", "--lease", "4s",
-             words=("sleep_us=1000", "2:die=5")) as job:
-        job.worker[2].process.wait(20)
+    with Job(a, 2, "-n", "3", "--policy", "async", workers=0) as job:
+        job.work_all(3, "sleep_us=1000", "2:die=5", *job.until_told())
+        job.worker[2].process.wait(SECONDS)
         time.sleep(0.2)
         job.follower[0].signal(signal.SIGSTOP)
         for _ in range(120):
             call(job, 2)
         job.follower[0].signal(signal.SIGCONT)
-        ends = [child.end(30)[0] for child in (*job.worker[:2], *job.follower)]
-        check(f"the others go on: {ends}", not any(ends) and job.leader.end(10)[0] == 0)
+        job.goes_on()
+        job.end_job()
+        ends = [child.end(SECONDS)[0] for child in (*job.worker[:2], *job.follower)]
+        check(f"the others go on: {ends}", not any(ends) and job.leader.end(SECONDS)[0] == 0)
         job.proven("--kills")
 
 
 def short_lives_and_a_frozen_follower(a):
     """The line is full for good, and so is what waits for it: the lease ends that, in words."""
-    with Job(a, 2, *LONG[:-1], "5s", "--server-lease", "5s", "--policy", "async",
+    with Job(a, 2, *LONG[:-1], f"{LEASE}s", "--server-lease", f"{LEASE}s", "--policy", "async",
              words=("sleep_us=1000", "2:die=5")) as job:
-        job.worker[2].process.wait(20)
+        job.worker[2].process.wait(SECONDS)
         time.sleep(0.2)
         job.follower[0].signal(signal.SIGSTOP)
         since = time.monotonic()
         with contextlib.suppress(OSError):  # all of the leader's connections are taken, or it ends
-            while time.monotonic() < since + 4:
+            while time.monotonic() < since + LEASE - 1:
                 call(job, 2)
         job.worker[1].signal(signal.SIGKILL)
-        status, log = job.leader.end(8)
+        status, log = job.leader.end(10 * LEASE)  # no later than that says
         check(f"the leader fails: {log.splitlines()[-1]}",
-              status == 1 and "was silent for 5 s (--server-lease)" in log)
-        check("no later than its lease says", time.monotonic() - since < 5 + 3)
-        job.worker[0].end(10)
+              status == 1 and f"was silent for {LEASE} s (--server-lease)" in log)
+        job.worker[0].end(SECONDS)
 
 
 def links_cut(a, where):
@@ -191,8 +260,8 @@ def links_cut(a, where):
         job.join()
         for rank in range(4):
             job.work(rank, "ranges=3" if rank == 1 else "ranges=0")
-        ends = [child.end(60) for child in (*job.worker, *job.follower)]
-        status, log = job.leader.end(10)
+        ends = [child.end(SECONDS) for child in (*job.worker, *job.follower)]
+        status, log = job.leader.end(SECONDS)
         logs = "".join(said for _, said in ends) + log
         cuts = int(re.search(r"cuts: (\d+)", logs)[1])
         links = logs.count("linked with the leader again")
@@ -218,17 +287,17 @@ def workers_at_any_moment(a):
     for seed in range(10):
         chance = random.Random(seed)
         signo = signal.SIGSTOP if seed % 5 == 4 else signal.SIGKILL
-        with Job(a, 3, "-n", "5", "--policy", "backup:4", "--commits", "700", "--lease", "1s",
-                 workers=5, words=("sleep_us=500",)) as job:
+        with Job(a, 3, "-n", "5", "--policy", "backup:4", "--commits", "700", "--lease",
+                 f"{LEASE}s", workers=5, words=("sleep_us=500",)) as job:
             job.runs()
             time.sleep(chance.random() * 0.2)
             victim = job.worker[chance.randrange(5)]
             victim.signal(signo)
-            status, log = job.leader.end(30)
+            status, log = job.leader.end(SECONDS)
             victim.signal(signal.SIGCONT)
-            codes = [w.end(10)[0] for w in job.worker]
+            codes = [w.end(SECONDS)[0] for w in job.worker]
             hits += any(codes)
-            ends = [m.end(10)[0] for m in job.follower]
+            ends = [m.end(SECONDS)[0] for m in job.follower]
             if status != 0:
                 print(log)
             check(f"seed {seed}: {codes}, followers {ends}",
@@ -238,13 +307,15 @@ def workers_at_any_moment(a):
 
 
 def rejoin(a):
-    with Job(a, 2, "-n", "3", "--commits", "600", "--policy", "bsp",
-             words=("sleep_us=1000", "2:die=5")) as job:
-        job.runs()
+    with Job(a, 2, "-n", "3", "--policy", "bsp", workers=0) as job:
+        job.work_all(3, "sleep_us=1000", "2:die=5", *job.until_told())
+        job.worker[2].process.wait(SECONDS)
         job.work(2, "sleep_us=1000")
-        codes = [w.end(30)[0] for w in job.worker]
-        check(f"a rank comes back to both servers: {codes}", codes == [0, 0, -9, 0])
-        check("both finish", [job.leader.end(10)[0], job.follower[0].end(10)[0]] == [0, 0])
+        check("a rank comes back", until(lambda: wrote(f"{job.log}.2.2") >= 5000, SECONDS))
+        job.end_job()
+        codes = [w.end(SECONDS)[0] for w in job.worker]
+        check(f"it has come back to both servers: {codes}", codes == [0, 0, -9, 0])
+        check("both finish", [s.end(SECONDS)[0] for s in (job.leader, *job.follower)] == [0, 0])
         job.proven("--kills")
 
 
@@ -255,8 +326,8 @@ def late_followers(a):
         job.join()
         time.sleep(0.3)
         job.join()
-        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.follower)))
-        check("and the leader finishes", job.leader.end(10)[0] == 0)
+        check("all is well", not any(c.end(SECONDS)[0] for c in (*job.worker, *job.follower)))
+        check("and the leader finishes", job.leader.end(SECONDS)[0] == 0)
         job.proven()
 
 
@@ -265,39 +336,41 @@ def a_hello_that_waits_and_dies(a):
     with Job(a, 2, "-n", "3", "--commits", "30", followers=0) as job:
         time.sleep(0.4)
         job.worker[0].signal(signal.SIGKILL)
-        job.worker[0].end(5)
+        job.worker[0].end(SECONDS)
         job.work(0, "sleep_us=300")
         time.sleep(0.4)
         job.join()
-        codes = [child.end(20)[0] for child in (*job.worker, *job.follower)]
+        codes = [child.end(SECONDS)[0] for child in (*job.worker, *job.follower)]
         check(f"the job has all its ranks: {codes}", codes == [-9, 0, 0, 0, 0])
-        check("and the leader finishes", job.leader.end(10)[0] == 0)
+        check("and the leader finishes", job.leader.end(SECONDS)[0] == 0)
 
 
 def missing_follower(a):
-    with Job(a, 3, "-n", "3", "--join-timeout", "1s", followers=1) as job:
-        status, log = job.leader.end(10)
+    with Job(a, 3, "-n", "3", "--join-timeout", "7s", workers=0, followers=0) as job:
+        job.gathers(followers=1, workers=3)
+        status, log = job.leader.end(SECONDS)
         check("the leader says how many came", status == 1 and "only 2 of 3 servers" in log)
         for worker in job.worker:
-            status, said = worker.end(10)
+            status, said = worker.end(SECONDS)
             check(f"a worker is told: {said.strip()[-90:]}", status != 0 and "only 2 of 3" in said)
-        check("the one that came goes", job.follower[0].end(5)[0] == 1)
+        check("the one that came goes", job.follower[0].end(SECONDS)[0] == 1)
 
 
 def refused_followers(a):
     with Job(a, 2, "-n", "1", workers=0) as job:
-        time.sleep(0.3)
+        job.has_place(1)
         for what, options in (("has its 2 servers already", []), ("no job \"x\"", ["--job", "x"])):
-            status, log = job.join(*options).end(5)
+            status, log = job.join(*options).end(SECONDS)
             check(f"refused: {log.splitlines()[-1]}", status == 1 and what in log)
-        status, log = Child([a.musterd, "--join", "127.0.0.1:9", "--join-timeout", "500ms"]).end(5)
+        lonely = Child([a.musterd, "--join", "127.0.0.1:9", "--join-timeout", "500ms"])
+        status, log = lonely.end(SECONDS)
         check("no leader there", status == 1 and "no leader answered" in log)
 
 
 def too_short_a_vector(a):
     with Job(a, 8, "-n", "3") as job:
         for worker in job.worker:
-            status, said = worker.end(10)
+            status, said = worker.end(SECONDS)
             check(f"told: {said.strip()[-140:]}", status != 0 and "cannot be shared by 8" in said)
 
 
@@ -305,8 +378,8 @@ def spread(a):
     """Parts by weight, more than one thread each, and several transports of one vector."""
     with Job(a, 3, "-n", "3", "--commits", "40", "--partition", "1,2,1", followers=2,
              words=("ranges=5",)) as job:
-        check("all is well", not any(c.end(20)[0] for c in (*job.worker, *job.follower)))
-        status, log = job.leader.end(10)
+        check("all is well", not any(c.end(SECONDS)[0] for c in (*job.worker, *job.follower)))
+        status, log = job.leader.end(SECONDS)
         check("the parts are as told",
               status == 0 and "serves elements 4096 to 12287" in log
               and "serves elements 12288 to 20000" in log)
@@ -328,24 +401,24 @@ def follower_with_less_memory(a):
     want = {"workers": 9, "followers": 0}
     with Job(a, 2, *groups, **want) as job:
         job.join()
-        check("with all it wants", not any(w.end(20)[0] for w in job.worker))
-        whole, own = memory_of(job.follower[0].end(10)[1])
+        check("with all it wants", not any(w.end(SECONDS)[0] for w in job.worker))
+        whole, own = memory_of(job.follower[0].end(SECONDS)[1])
     less = int(whole) - 30  # KiB: two early sums of 11809 elements are 92.3
     with Job(a, 2, *groups, **want) as job:
         job.join("--memory", f"{less}K")
-        check("with less", not any(w.end(20)[0] for w in job.worker))
-        took = memory_of(job.follower[0].end(10)[1])[1]
+        check("with less", not any(w.end(SECONDS)[0] for w in job.worker))
+        took = memory_of(job.follower[0].end(SECONDS)[1])[1]
         check(f"it took {took} KiB for sums, not {own}", abs(own - took - 92.3) < 1)
         job.proven("--group", "4", "--count", "9")
     with Job(a, 2, *groups, **want) as job:
         job.connected(9)
         job.join("--memory", "1M")
-        status, said = job.follower[0].end(10)
+        status, said = job.follower[0].end(SECONDS)
         check(f"it refuses: {said.strip()[-170:]}",
               status == 1 and "in all more than --memory 1.0 MiB" in said)
-        status, log = job.leader.end(10)
+        status, log = job.leader.end(SECONDS)
         check("the leader says why", status == 1 and "gives up: no memory for job" in log)
-        ends = [worker.end(20) for worker in job.worker]
+        ends = [worker.end(SECONDS) for worker in job.worker]
         told = [(status, said) for status, said in ends if "gives up: no memory for job" in said]
         # A worker whose hello the leader has not read yet hears only that the leader has ended.
         late = [(status, said) for status, said in ends if "it has just ended" in said]
@@ -364,20 +437,21 @@ def follower_cannot_speak(a):
                     job.runs()
                     job.worker[0].signal(signal.SIGKILL)
                     job.worker[1].signal(signal.SIGKILL)
-                ends = [job.leader.end(20)[0], job.follower[0].end(20)[0]]
+                ends = [job.leader.end(SECONDS)[0], job.follower[0].end(SECONDS)[0]]
                 check(f"{how}: {ends}", ends == statuses)
 
 
 def status(a):
     """The leader shows the servers: who is there, and who has which part."""
+    asks = [a.muster, "status", "--timeout", f"{SECONDS}s"]
 
     def servers():
-        command = [a.muster, "status", "--json", "-", job.address]
+        command = [*asks, "--json", "-", job.address]
         shown = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
         return [(s["state"], s["first"], s["count"]) for s in shown["servers"]]
 
     def shows(wanted):
-        check(f"{wanted}, not {servers()}", until(lambda: servers() == wanted))
+        check(f"{wanted}, not {servers()}", until(lambda: servers() == wanted, SECONDS))
 
     with Job(a, 3, *LONG, workers=0, followers=0) as job:
         check("nobody is there", servers() == [("joined", 0, 0)] + [("awaited", 0, 0)] * 2)
@@ -388,7 +462,7 @@ def status(a):
         shows([("ready", 0, 4096), ("ready", 4096, 8192), ("awaited", 12288, 7713)])
         job.join()
         shows([("ready", 0, 4096), ("ready", 4096, 8192), ("ready", 12288, 7713)])
-        text = subprocess.run([a.muster, "status", job.address], check=True, text=True,
+        text = subprocess.run([*asks, job.address], check=True, text=True,
                               capture_output=True).stdout
         check("and as a table", re.search(r"\n +2  ready +12288 to 20000  /\S+\.sock", text))
 

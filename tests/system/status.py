@@ -15,8 +15,10 @@ import tempfile
 import time
 
 from base import cases, main, must
+from server import SECONDS
 
 WORKERS = 5
+COMMITS = 80  # where saved time is asked for
 
 
 class Job:
@@ -28,7 +30,7 @@ class Job:
         self.figures = os.path.join(self.folder.name, "figures")
         self.run = subprocess.Popen(
             [a.muster, "run", "-n", str(WORKERS), "--policy", policy, "--listen", "127.0.0.1:0",
-             "--json", self.figures, *options, "--", *program], text=True,
+             "--json", self.figures, "--lease", "60s", *options, "--", *program], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.address = None
         while self.address is None:
@@ -40,15 +42,15 @@ class Job:
 
     def status(self):
         """Return: the figures, and the sentence that ends the table."""
-        done = subprocess.run([self.muster, "status", "--json", "-", self.address], text=True,
-                              capture_output=True, timeout=30)
+        done = subprocess.run([self.muster, "status", "--timeout", f"{SECONDS}s", "--json", "-",
+                               self.address], text=True, capture_output=True, timeout=100)
         if done.returncode != 0:
             sys.exit(f"status: no answer: {done.stderr}")
         figures = json.loads(done.stdout)
         return figures, figures["straggler"]
 
     def until(self, condition, what):
-        end = time.monotonic() + 60
+        end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             figures, sentence = self.status()
             if figures["state"] == "running" and condition(figures, sentence):
@@ -71,7 +73,7 @@ class Job:
 
     def stop(self):
         self.run.send_signal(signal.SIGINT)
-        self.run.communicate(timeout=60)
+        self.run.communicate(timeout=SECONDS)
 
     def end(self):
         """Return: the figures, and the summary."""
@@ -87,8 +89,7 @@ def command(a, folder, *words):
 def frozen(a, policy):
     """A worker that is stopped is named until it goes on, and nobody else is."""
     folder = tempfile.TemporaryDirectory()
-    job = Job(a, policy, command(a, folder.name, "rounds=1000000", "2:sleep_us=26000"), "--lease",
-              "60s")
+    job = Job(a, policy, command(a, folder.name, "rounds=1000000", "2:sleep_us=26000"))
     job.until(lambda figures, _: all(r["recent"]["gradients"] > 4 for r in figures["ranks"]),
               "under way")
     worker = job.worker(1)
@@ -99,11 +100,14 @@ def frozen(a, policy):
         figures, sentence = job.status()
         must(named in sentence, "another was named:", sentence, json.dumps(figures))
         time.sleep(0.02)
-    row = figures["ranks"][1]
-    must(row["busy_ms"] > 300 and row["heard_ms_ago"] > 300 and row["handed_in_ms_ago"] > 300,
-          "its figures:", row)
-    must((row["versions_behind"] > 0) == (policy != "bsp"), "versions behind:", row)
-    must(sentence.startswith("the open step waits") == (policy == "bsp"), sentence)
+
+    def tell(figures, sentence):
+        row = figures["ranks"][1]
+        return (min(row[of] for of in ("busy_ms", "heard_ms_ago", "handed_in_ms_ago")) > 300 and
+                (row["versions_behind"] > 0) == (policy != "bsp") and
+                sentence.startswith("the open step waits") == (policy == "bsp"))
+
+    job.until(tell, "with its figures")
     os.kill(worker, signal.SIGCONT)
     job.until(lambda _, sentence: named not in sentence, "let go of")
     job.stop()
@@ -147,23 +151,41 @@ def forgets(a):
     job = Job(a, "backup:4", command(a, folder.name, "rounds=1000000"))
     job.until(lambda figures, _: figures["commits"] > 10, "under way")
     worker = job.worker(3)
-    for _ in range(6):
+    figures, _ = job.status()
+    late, stops = figures["ranks"][3]["late"], 0
+    while stops < 3 or figures["ranks"][3]["late"] < late + 3:
+        must(stops < 100, "never late:", json.dumps(figures))
         os.kill(worker, signal.SIGSTOP)
-        time.sleep(0.15)
+        time.sleep(0.4)
         os.kill(worker, signal.SIGCONT)
         time.sleep(0.05)
-    job.until(lambda figures, _: figures["ranks"][3]["late"] >= 3, "late")
-    figures, _ = job.until(lambda figures, _: figures["ranks"][3]["recent"]["mean_behind_ms"] < 20,
-                           "forgotten")
-    must(figures["ranks"][3]["mean_behind_ms"] > figures["ranks"][3]["recent"]["mean_behind_ms"],
-          json.dumps(figures["ranks"][3]))
+        figures, _ = job.status()
+        stops += 1
+
+    def forgotten(figures, _):
+        row = figures["ranks"][3]
+        return row["recent"]["mean_behind_ms"] < row["mean_behind_ms"] / 2
+
+    job.until(forgotten, "forgotten")
     job.stop()
+
+
+def steps_unknown(log):
+    """Of the steps before a worker has handed in its second gradient little is known. Return: how
+    many there were."""
+    pushes = 0
+    with open(log) as f:
+        for words in map(str.split, f):
+            pushes += words[0] == "push"
+            if words[0] == "outcome" and pushes >= 2:
+                return int(words[4])
+    return COMMITS
 
 
 def saved(a, policy, told):
     folder = tempfile.TemporaryDirectory()
     job = Job(a, policy, command(a, folder.name, "rounds=1000000", "4:sleep_us=60000"), "--commits",
-              "80")
+              str(COMMITS))
     figures, summary = job.end()
     if not told:
         must(figures["saved_s"] is None and "saved" not in summary, policy, json.dumps(figures))
@@ -174,9 +196,11 @@ def saved(a, policy, told):
     must(0 < figures["saved_s"] <= figures["commits"] * slowest - figures["wall_s"] + 0.001,
           json.dumps(figures))
     # Rank 4 needs 60 ms each time: 80 steps that wait for it take 4.8 s. Of its first two gradients
-    # only their own steps are known, four steps more had been longer; and the last never came.
+    # only their own steps are known, four steps more had been longer, or more if it stood still;
+    # and the last never came.
+    known = COMMITS - max(0, steps_unknown(os.path.join(folder.name, "log.4.1")) - 6)
     skipped = 6 * slowest
-    must(figures["wall_s"] + figures["saved_s"] > 80 * 0.060 - skipped, json.dumps(figures))
+    must(figures["wall_s"] + figures["saved_s"] > known * 0.060 - skipped, json.dumps(figures))
 
 
 def saved_backup(a):
@@ -196,9 +220,10 @@ def saved_unknown(a):
 
 
 def given_up(a):
-    """Gradients that a preempted worker gave up are counted, in the last status and the summary."""
-    job = Job(a, "ksync:4", [a.digits, "--delay", "const:5", "--delay", "4:const:60"], "--commits",
-              "200")
+    """Gradients that a preempted worker gave up are counted, in the last status and the summary.
+    The job takes longer than the worker may stand still on a busy host."""
+    job = Job(a, "ksync:4", [a.digits, "--delay", "const:35", "--delay", "4:const:420"],
+              "--commits", "200")
     figures, summary = job.end()
     row = figures["ranks"][4]
     must(row["given_up"] > 3 and row["counted"] < 200, json.dumps(row))

@@ -7,6 +7,7 @@ usage: tables.py CASE --musterd MUSTERD --worker WORKER
        tables.py --list
 """
 from base import cases, check, main, until
+from server import SECONDS
 from servers import Job
 
 RANK = r"rank {} (127.0.0.1:"
@@ -17,13 +18,13 @@ def job(a, servers, *words):
     """A job of two workers, of which only rank 0 has come."""
     one = Job(a, servers, "-n", "2", "--commits", "20", "--optimizer", SGD, workers=0)
     one.work(0, *words)
-    check("rank 0 has joined", until(lambda: "rank 0 joined" in one.leader.said(), 20))
+    check("rank 0 has joined", until(lambda: "rank 0 joined" in one.leader.said(), SECONDS))
     return one
 
 
 def refused(one, sentence, *words):
     """Rank 1 with those tensors."""
-    status, said = one.work(1, *words).end(20)
+    status, said = one.work(1, *words).end(SECONDS)
     one.worker.pop()
     named = all(RANK.format(rank) in said for rank in (0, 1))
     check(f"{sentence}: {said.strip()[-220:]}", status == 1 and named and sentence in said)
@@ -31,7 +32,7 @@ def refused(one, sentence, *words):
 
 def goes_on(one, rules, *words):
     one.work(1, *words)
-    ends = [w.end(30)[0] for w in one.worker] + [one.leader.end(20)[0]]
+    ends = [w.end(SECONDS)[0] for w in one.worker] + [one.leader.end(SECONDS)[0]]
     check(f"the job ends well: {ends}", not any(ends))
     one.proven(rules=rules)
 

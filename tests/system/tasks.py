@@ -12,7 +12,7 @@ import unittest
 
 import cgroup
 from base import TOOLS, run_tests, until, worker_environment
-from server import Server
+from server import SECONDS, Server
 
 WORKERS = 6
 ANY_PORT = ("--listen", "127.0.0.1:0")
@@ -27,7 +27,7 @@ RUN = rf"muster: no room for {WORKERS} workers and 1 server: "
 def answer(command, **more):
     """Return: exit status and what is said."""
     done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=60, **more)
+                          stderr=subprocess.PIPE, text=True, timeout=SECONDS, **more)
     return done.returncode, done.stderr
 
 
@@ -55,9 +55,9 @@ class Case(unittest.TestCase):
         """A job of this server, whose workers are outside, comes to its end."""
         with tempfile.TemporaryDirectory() as folder:
             workers = start_workers(server.port, folder)
-            said = [worker.communicate(timeout=60)[1] for worker in workers]
+            said = [worker.communicate(timeout=SECONDS)[1] for worker in workers]
             self.assertEqual([worker.returncode for worker in workers], [0] * WORKERS, said)
-        self.assertEqual(server.process.wait(30), 0)
+        self.assertEqual(server.process.wait(SECONDS), 0)
         server.log.close()
 
 
@@ -122,7 +122,7 @@ class InGroup(Case):
         """Return: what the workers of this server, none of which gets through, and it have said."""
         with tempfile.TemporaryDirectory() as folder:
             workers = start_workers(server.port, folder)
-            said = [worker.communicate(timeout=60)[1] for worker in workers]
+            said = [worker.communicate(timeout=SECONDS)[1] for worker in workers]
             self.assertNotIn(0, [worker.returncode for worker in workers], said)
         return "".join(said)
 
@@ -144,7 +144,7 @@ class InGroup(Case):
         self.addCleanup(server.process.kill)
         self.group.limit(7)
         said = self.refused_workers(server)
-        self.assertEqual(server.process.wait(30), 1)
+        self.assertEqual(server.process.wait(SECONDS), 1)
         server.log.seek(0)
         with server.log as log:
             why = re.search(r"cannot start the threads that move data \(1\): .* has 7, and its "
@@ -166,7 +166,7 @@ class InGroup(Case):
         self.assertRegex(err, r"cannot start sleep as rank \d: Resource temporarily unavailable: "
                               r"of processes and threads control group \S+ has \d+, and its "
                               r"pids\.max is 11: raise that")
-        self.assertEqual(self.group.usage(), 0)
+        self.assertTrue(until(lambda: self.group.usage() == 0, SECONDS))
 
     def test_a_worker_without_room_for_its_thread_says_so(self):
         server = Server(TOOLS.musterd, "-n", "1")
@@ -207,10 +207,10 @@ class OfUser(Case):
         self.assertGreater(int(takes), int(more))
 
     def test_others_of_this_user_count(self):
-        sleeper = subprocess.Popen([*self.as_user(), "sleep", "60"])
+        sleeper = subprocess.Popen([*self.as_user(), "sleep", "600"])
         self.addCleanup(sleeper.wait)
         self.addCleanup(sleeper.kill)
-        self.assertTrue(until(lambda: has_become(sleeper.pid, NOBODY)))
+        self.assertTrue(until(lambda: has_become(sleeper.pid, NOBODY), SECONDS))
         figures = self.refused([*self.as_user(), TOOLS.musterd, *ANY_PORT, "-n", "3"],
                                SERVER + OF_USER, **self.allow(4))
         self.assertEqual([int(figure) for figure in figures[1:]], [2, 2, 4])

@@ -4,6 +4,7 @@
 
 usage: tool_bench.py MUSTER MUSTERD SPOILT_MUSTER [unittest's arguments]
 """
+import contextlib
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 
 import scene
 from base import until
+from server import LEASE, SECONDS
 
 SPOILT = sys.argv.pop(3)
 TIMES = ("min_us", "p50_us", "p90_us", "p99_us", "max_us")
@@ -19,7 +21,7 @@ TIMES = ("min_us", "p50_us", "p90_us", "p99_us", "max_us")
 
 class Bench(scene.Scene):
     def start_bench(self, *args, program=None, **more):
-        return subprocess.Popen([program or scene.MUSTER, "bench", *args],
+        return subprocess.Popen([program or scene.MUSTER, "bench", *LEASE, *args],
                                 env=self.environment("", **more), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -107,8 +109,8 @@ class Measures(Bench):
     def test_budget(self):
         """without --samples the budget ends a row"""
         row, = self.figures("-n", "2", "--sizes", "1M", "--budget", "200ms")
-        self.assertGreaterEqual(row["samples"], 5)
-        self.assertLess(row["samples"] * row["min_us"], 200e3)
+        self.assertGreaterEqual(row["samples"], 5)  # that many in any case
+        self.assertTrue(row["samples"] == 5 or row["samples"] * row["min_us"] < 200e3, row)
 
     def test_delay(self):
         """bsp waits for a delayed worker, and backup does not"""
@@ -174,7 +176,7 @@ class Ends(Bench):
     def running(self, word):
         found = []
         for pid in scene.tagged(self.mark):
-            with open(f"/proc/{pid}/cmdline", "rb") as f:
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
                 if word in f.read():
                     found.append(pid)
         return found
@@ -185,7 +187,7 @@ class Ends(Bench):
     def begin(self, *more):
         process = self.start_bench("-n", "3", "--sizes", "1M", "--budget", "1h", "--samples",
                                    "10000000", *more)
-        self.assertTrue(until(lambda: len(self.workers()) == 3))
+        self.assertTrue(until(lambda: len(self.workers()) == 3, SECONDS))
         return process
 
     def test_signal(self):
@@ -204,7 +206,7 @@ class Ends(Bench):
     def test_dead_follower(self):
         """so does a server that dies, and it is named"""
         process = self.begin("--servers", "2")
-        self.assertTrue(until(lambda: len(self.running(b"--join=")) == 1))
+        self.assertTrue(until(lambda: len(self.running(b"--join=")) == 1, SECONDS))
         os.kill(self.running(b"--join=")[0], signal.SIGKILL)
         rc, _, err = self.finish(process)
         self.assertEqual((rc, "server 1" in err), (1, True), err)

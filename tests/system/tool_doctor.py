@@ -13,14 +13,16 @@ import signal
 import subprocess
 
 import scene
+from server import SECONDS
 
 LINE = r"^(ok     |warning|FAIL   )  [a-z ]{10}  \S"
 
 
 class Doctor(scene.Scene):
     def doctor(self, *args, **more):
-        done = subprocess.run([scene.MUSTER, "doctor", *args], env=self.environment("", **more),
-                              text=True, capture_output=True, timeout=50)
+        done = subprocess.run([scene.MUSTER, "doctor", "--timeout", f"{SECONDS}s", *args],
+                              env=self.environment("", **more), text=True, capture_output=True,
+                              timeout=100)
         return done.returncode, done.stdout, done.stderr
 
     def findings(self, *args, **more):
@@ -71,7 +73,7 @@ class Doctor(scene.Scene):
                    "--inh-caps=-ipc_lock", scene.MUSTER, "doctor", "-n8", "--elems=1000000",
                    "--json=-"]
         done = subprocess.run(command, env=self.environment(""), text=True, capture_output=True,
-                              timeout=50)
+                              timeout=100)
         if "setpriv" in done.stderr:
             self.skipTest(done.stderr.strip())
         memlock = next(f for f in json.loads(done.stdout)["findings"] if f["check"] == "memlock")
@@ -133,7 +135,7 @@ class Doctor(scene.Scene):
         allow = ["prlimit", "--nofile=512:512", scene.MUSTER, "doctor", "--json=-"]
         for job, level in (([], "ok"), (["-n1000", "--elems=1000"], "FAIL")):
             done = subprocess.run([*allow, *job], env=self.environment(""), text=True,
-                                  capture_output=True, timeout=50)
+                                  capture_output=True, timeout=100)
             files = next(f for f in json.loads(done.stdout)["findings"] if f["check"] == "files")
             self.assertEqual(files["level"], level, files)
             self.assertIn("a server may open 512 files; ", files["found"])
@@ -169,7 +171,7 @@ class Doctor(scene.Scene):
         peer, address = self.listen()
         doc = json.loads(self.doctor("--peer", address, "--json", "-")[1])
         peer.send_signal(signal.SIGINT)
-        out, _ = peer.communicate(timeout=20)
+        out, _ = peer.communicate(timeout=SECONDS)
         self.assertRegex(out, r"wrote 1\.00 MiB: every byte right\n$")
         self.assertGreaterEqual(peer.returncode, 0)
         write = next(w for w in doc["writes"] if w["check"] == "peer")
@@ -179,7 +181,7 @@ class Doctor(scene.Scene):
     def test_no_peer(self):
         """where nobody listens any more that is said, in time"""
         peer, address = self.listen("--for", "100ms")
-        peer.communicate(timeout=20)
+        peer.communicate(timeout=SECONDS)
         rc, out, _ = self.doctor("--peer", address, "--timeout", "1s")
         self.assertEqual(rc, 1)
         self.assertRegex(out, r"(?m)^FAIL     peer        /.*: a write of 1\.00 MiB failed\n"

@@ -9,15 +9,18 @@ import os
 import socket
 import subprocess
 import threading
-import time
 
 import scene
+from base import until
+from server import SECONDS
 
 
 class Commands(scene.Scene):
     def muster(self, *args, **more):
+        if args[:1] == ("status",):
+            args = ("status", "--timeout", f"{SECONDS}s", *args[1:])
         done = subprocess.run([scene.MUSTER, *args], env=self.environment("", **more), text=True,
-                              capture_output=True, timeout=30)
+                              capture_output=True, timeout=100)
         return done.returncode, done.stdout, done.stderr
 
     def test_help(self):
@@ -55,7 +58,11 @@ class Status(Commands):
     def test_late(self):
         """the late worker is named: by how much, how often"""
         address = self.serve("late:1 run:60000", 3)
-        time.sleep(0.2)
+
+        def commits():
+            return json.loads(self.muster("status", "--json", "-", address)[1])["commits"]
+
+        self.assertTrue(until(lambda: commits() >= 10, SECONDS))
         rc, out, _ = self.muster("status", address)
         self.assertEqual(rc, 0)
         self.assertRegex(out, r"rank 1 is late: 3\.00 ms after its step's commit on average, in "
@@ -97,7 +104,8 @@ class Status(Commands):
         self.assertEqual((rc, "cannot write the figures to /dev/full" in err), (1, True))
         done = subprocess.run(["/bin/sh", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "sh",
                                scene.MUSTER, "status", "--json", self.path("x"), address],
-                              env=self.environment(""), capture_output=True, text=True, timeout=30)
+                              env=self.environment(""), capture_output=True, text=True,
+                              timeout=100)
         self.assertEqual((done.returncode, os.path.exists(self.path("x"))), (1, False),
                          done.stderr)
 
@@ -106,7 +114,7 @@ class Status(Commands):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = "127.0.0.1:%d" % free.getsockname()[1]
-        rc, _, err = self.muster("status", address)
+            rc, _, err = self.muster("status", address)
         self.assertEqual((rc, f"nobody listens on {address}" in err), (1, True))
 
     def test_stranger(self):

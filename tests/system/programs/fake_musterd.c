@@ -5,6 +5,8 @@
  *
  *   met                it goes on when somebody has connected, or after ten seconds
  *   gather:MS run:MS   the job is in that state, and questions are answered, for so long
+ *   see:NAME           questions are answered until there is such a file in HERE, or for a minute
+ *   touch:NAME         makes such a file
  *   lose:RANK          that rank is lost from now on
  *   late:RANK          and that one late with half of its gradients
  *   rave               its texts hold what acts on a terminal, and broken UTF-8, from now on
@@ -36,6 +38,8 @@
 #define CLIENTS_MAX 16
 #define FRAME_MAX (64u << 10)
 #define STEP_NS (10 * MST_MS)
+#define MINUTE_NS (60 * MST_SECOND)
+#define PATH_LEN 4096
 #define RAVING "\033]0;mine\007 caf\xc3\xa9 \xff\xe2\x80\xae end"
 
 static struct {
@@ -224,8 +228,37 @@ static void await_client(void)
 	}
 }
 
-static void do_word(const char *word, int number)
+static void in_here(const char *name, char *path, size_t len)
 {
+	const char *here = getenv("HERE");
+
+	(void)snprintf(path, len, "%s/%s", here != NULL ? here : ".", name);
+}
+
+static void see(const char *name)
+{
+	char path[PATH_LEN];
+
+	in_here(name, path, sizeof(path));
+	for (uint64_t end = mst_now_ns() + MINUTE_NS;
+	     access(path, F_OK) != 0 && mst_now_ns() < end;)
+		serve(5);
+}
+
+static void touch(const char *name)
+{
+	char path[PATH_LEN];
+
+	in_here(name, path, sizeof(path));
+	FILE *f = fopen(path, "w");
+	if (f != NULL)
+		(void)fclose(f);
+}
+
+static void do_word(const char *word, const char *value)
+{
+	int number = (int)strtol(value, NULL, 10);
+
 	if (strcmp(word, "met") == 0) {
 		await_client();
 	} else if (strcmp(word, "gather") == 0) {
@@ -235,6 +268,10 @@ static void do_word(const char *word, int number)
 		if (fake.began_ns == 0)
 			fake.began_ns = mst_now_ns();
 		serve((uint64_t)number);
+	} else if (strcmp(word, "see") == 0) {
+		see(value);
+	} else if (strcmp(word, "touch") == 0) {
+		touch(value);
 	} else if (strcmp(word, "lose") == 0) {
 		fake.lost = number;
 	} else if (strcmp(word, "late") == 0) {
@@ -264,11 +301,11 @@ static void do_word(const char *word, int number)
 static void play(char *script)
 {
 	for (char *word = strtok(script, " "); word != NULL; word = strtok(NULL, " ")) {
-		char *number = strchr(word, ':');
+		char *value = strchr(word, ':');
 
-		if (number != NULL)
-			*number++ = '\0';
-		do_word(word, number != NULL ? (int)strtol(number, NULL, 10) : 0);
+		if (value != NULL)
+			*value++ = '\0';
+		do_word(word, value != NULL ? value : "");
 	}
 }
 

@@ -17,7 +17,7 @@
  * instead), reset (its link's socket is shut down), linger (a descriptor that is slow to close goes
  * over that socket); unasked, scales, alien (a start state, scales of tensors or a server's message
  * instead of a heartbeat); of scales gap, other (another scale), early (the state instead).
- * KIND link: this server takes 4 s to make one, whatever the LIE.
+ * KIND link: this server takes 9 s to make one, whatever the LIE.
  */
 #include <math.h>
 #include <netinet/in.h>
@@ -259,7 +259,7 @@ static int lie_answer(struct mst_link_listener *at, const struct mst_link_reques
 		      struct mst_link **out)
 {
 	if (strcmp(kind, "link") == 0 && left > 0 && --left == 0)
-		mst_sleep_ns(4 * MST_SECOND);
+		mst_sleep_ns(9 * MST_SECOND);
 	return real->listener->answer(at, request, out);
 }
 
