@@ -75,11 +75,11 @@ struct mst_link {
 	struct mst_lanes lanes;
 	void *inbound; /* what the peer writes here: up_bytes at the acceptor, else down_bytes */
 	/* The peer's inbound region where this end maps it, else NULL. */
-	void *window;
+	void *remote_mapping;
 	/* Memory of outbound_bytes that mirrors the peer's inbound region from its beginning.
 	 * Compute in it: what is put from where it lies in it is not copied, and what lies
-	 * elsewhere is copied to it first. The window where there is one, else memory of this
-	 * end. */
+	 * elsewhere is copied to it first. The remote mapping where there is one, else
+	 * memory of this end. */
 	void *outbound;
 	size_t outbound_bytes;
 	/* A large part of the outbound region is to be had in huge pages: mst_pages_gather() before
@@ -214,7 +214,7 @@ struct mst_transport {
 	const char *prefix; /* of its listeners' addresses: "/", "verbs:" */
 	const char *medium; /* what gradients travel over, for sentences: "shared memory" */
 	/* Peers map what is published, and inbound regions: put() is done when it returns, and both
-	 * ends are on one host. Else `shared` and `window` are NULL. */
+	 * ends are on one host. Else `shared` and `remote_mapping` are NULL. */
 	bool maps;
 	/* Devices reach the memory of links and nets, which is pinned: it counts against a limit,
 	 * and a forked child does not have it. */

@@ -249,7 +249,7 @@ static void answer_chunk(struct mst_shard *s, const struct mst_task *task, uint6
 	const struct mst_aggregator *a = s->of;
 	size_t size = mst_type_bytes(a->cfg.result_type);
 	const char *from = mst_version_buffer(a, task->answer.answer.buffer);
-	char *to = (char *)task->answer.session->link->window + a->cfg.layout.down_result;
+	char *to = (char *)task->answer.session->link->remote_mapping + a->cfg.layout.down_result;
 
 	(void)mst_copy_finite(to + first * size, from + first * size, a->cfg.result_type, count,
 			      is_streamed(&a->cfg, a->cfg.result_type));

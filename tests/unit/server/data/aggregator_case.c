@@ -116,7 +116,7 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 		agg_link[rank].outbound_bytes = maps ? agg_cfg.layout.down_bytes
 						     : agg_cfg.layout.down_result;
 		agg_link[rank].outbound = calloc(1, agg_cfg.layout.down_bytes);
-		agg_link[rank].window = maps ? agg_link[rank].outbound : NULL;
+		agg_link[rank].remote_mapping = maps ? agg_link[rank].outbound : NULL;
 		agg_link[rank].inbound = calloc(1, agg_cfg.layout.up_bytes);
 		mst_aggregator_admit(agg_aggregator, &agg_session[rank]);
 	}

@@ -148,7 +148,7 @@ static void a_link_that_maps_gets_it_in_chunks(void)
 		chunks++;
 	CU_ASSERT_EQUAL(chunks, 13);        /* 13000 elements by 1024 */
 	CU_ASSERT_EQUAL(agg_note_count, 1); /* record and answer */
-	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].window + agg_cfg.layout.down_result,
+	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].remote_mapping + agg_cfg.layout.down_result,
 			       agg_cfg.published, AGG_ELEMS * sizeof(float)),
 			0);
 	CU_ASSERT(agg_said(0, MST_EV_ANSWERED, 0));
