@@ -78,7 +78,7 @@ struct mst_task {
 	};
 };
 
-/* What a rank has in the open step: a fold with all of it, or slots. */
+/* What a rank has in the open step: a partial sum with all of it, or slots. */
 struct mst_rank_open {
 	struct mst_slot *first, *last;
 	struct mst_partial *partial;
@@ -123,7 +123,8 @@ struct mst_aggregator {
 void mst_aggregator_read_done(struct mst_aggregator *a, struct mst_slot *slot);
 /* One thing less refers to the session: the last lets go of it once it is over. */
 void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session);
-/* Gives the rank's summands of the open step a fold, if there are several and a buffer is free. */
+/* Adds up what the rank has in the open step, if that is several contributions and a buffer for
+ * their partial sum is free. */
 void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank);
 /* Tells the ledger once that this session's link is of no more use. */
 void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);

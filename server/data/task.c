@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The aggregator's queue of work: folds, groups, commits, answers, in order. In order means that a
- * commit may start from the version before it, and an answer send the version before it, without
- * asking whether they are there. What moves data the shards do, each on its range; a task is over
- * when all of them are done with it and every task before it is over.
+ * The aggregator's queue of work: partial sums, groups, commits, answers, in order. In order means
+ * that a commit may start from the version before it, and an answer send the version before it,
+ * without asking whether they are there. What moves data the shards do, each on its range; a task
+ * is over when all of them are done with it and every task before it is over.
  */
 #include <string.h>
 
