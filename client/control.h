@@ -55,7 +55,7 @@ int mst_control_send(struct mst_control *c, const struct mst_message *msg);
 
 /* Sends, receives, beats; never blocks. Return: when to step again at the latest. */
 uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns);
-/* Sleeps until the connection or @notify_fd (-1: none) stirs, or that time has come. */
+/* Sleeps until the connection or @notify_fd (-1: none) is readable, or until @until_ns. */
 void mst_control_sleep(struct mst_control *c, int notify_fd, uint64_t until_ns);
 
 /* The session of a welcome begins: from now on a heartbeat every so often, and the servers beat. */

@@ -116,7 +116,7 @@ struct mst_aggregator {
 	uint32_t scales;
 	float *mean;    /* between REDUCE and its commit; NULL: no reduce phase */
 	uint64_t *due;  /* set of ranks with verdicts or grants still to be put */
-	char *response; /* cells, answer and record, as they are put together */
+	char *response; /* verdicts, grants, answer, record: as they are put */
 };
 
 /* aggregator.c */

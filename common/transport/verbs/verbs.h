@@ -297,7 +297,7 @@ int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count);
 
 extern const struct mst_queue_ops mst_verbs_queue;
 /* Connector: tells the acceptor where the inbound region is. */
-int mst_verbs_introduce(struct mst_verbs_rail *r);
+int mst_verbs_send_region_exchange(struct mst_verbs_rail *r);
 
 /* ---- link.c: one end of a session ---- */
 

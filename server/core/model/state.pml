@@ -142,7 +142,7 @@ c_decl {
 
 /* Messages. */
 mtype = { DATA, HEADER, ABANDON, ASK }                 /* worker to shard */
-mtype = { GRANT, TOLD, ANSWER, FINISHED, ADVICE }      /* shard to worker */
+mtype = { GRANT, TOLD, ANSWER, FINISHED, HINT }      /* shard to worker */
 mtype = { FULL, ABANDONED, ASKED, ANSWERED }           /* shard to ledger */
 mtype = { JOIN, START, LEAVE, LOST, NOTHING }          /* control side to ledger */
 mtype = { COUNT, VERDICT, REGRANT, COMMIT, RELEASE, EVICT, FINISH, LINK } /* ledger to shard */
