@@ -58,7 +58,7 @@ uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns);
 /* Sleeps until the connection or @notify_fd (-1: none) is readable, or until @until_ns. */
 void mst_control_sleep(struct mst_control *c, int notify_fd, uint64_t until_ns);
 
-/* The session of a welcome begins: from now on a heartbeat every so often, and the servers beat. */
+/* The session of a welcome begins: from now on heartbeats are sent, and expected of the servers. */
 void mst_control_beat(struct mst_control *c, const struct mst_welcome *welcome,
 		      uint64_t interval_ns, uint64_t now_ns);
 

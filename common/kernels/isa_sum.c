@@ -29,8 +29,8 @@ INLINE float leaf_of(float g, float c, bool scaled)
 	return scaled ? c * g : g;
 }
 
-/* What a loop is made for, constants where it is called: so many elements of each source a turn,
- * from so many sources. */
+/* What a loop is made for, constants where it is called: the number of sources, and how many
+ * elements of each are added in a turn. */
 struct shape {
 	unsigned width;
 	size_t turn;
@@ -84,7 +84,7 @@ INLINE void accumulate_width(float *sum, const float *const *from, const struct 
 		accumulate(sum, from, c, shape, false, false, ahead, count);
 }
 
-/* Eight sources at a time while there are so many, then four, two, one. @turn is a constant where
+/* Eight sources at a time while eight are left, then four, two, one. @turn is a constant where
  * this is called, so that what the compiler unrolls has no rest. */
 INLINE void accumulate_turns(float *sum, const float *const *from, const struct mst_sum_step *step,
 			     size_t turn, size_t ahead, size_t count)

@@ -103,8 +103,8 @@ struct mst_net_cfg {
 	uint32_t links_max;              /* attached at a time */
 	bool views;                      /* of links dialled here there will be views: view() */
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
-	uint32_t spin_pauses;   /* wait(): at most so many pauses, */
-	uint32_t spin_yields;   /* then at most so many yields, then sleep */
+	uint32_t spin_pauses;   /* wait(): pauses, at most, */
+	uint32_t spin_yields;   /* then yields, at most, then sleep */
 	uint64_t look_ns;       /* a sleeper looks by itself then, whoever forgot to ring; 0: 1 s */
 };
 
@@ -137,7 +137,7 @@ struct mst_dial {
 	uint8_t token[MST_TOKEN_LEN]; /* single-use, from the welcome */
 	struct mst_lanes lanes;
 	uint64_t timeout_ns;
-	/* Of that: so long the acceptor may be busy making others' links before it answers. */
+	/* Of that: how long the acceptor may make others' links before it answers. */
 	uint64_t busy_ns;
 	/* Of the down lane, so that results need not be copied. The region is lent until the link
 	 * is freed; until it is detached the peer may write it, and its contents are the peer's.
@@ -266,7 +266,7 @@ struct mst_transport {
 	/* Maps [offset, offset + bytes) of what this end has, a second time, at @at: over whatever
 	 * the caller has reserved there. So parts of several links come to lie side by side. All
 	 * are multiples of 4096; the last page may reach beyond the end. It is to be unmapped by
-	 * the caller, once the link is freed. 0; -EINVAL no multiples, or there is not so much;
+	 * the caller, once the link is freed. 0; -EINVAL no multiples, or beyond the end;
 	 * -ENOTSUP the net was opened without views; -ENOMEM. */
 	int (*view)(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
 		    void *at);

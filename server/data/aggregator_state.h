@@ -18,7 +18,7 @@
 #include "server/data/aggregator.h"
 #include "server/data/shard.h"
 
-#define MST_PARTS_MAX 17u /* that a result is sent in: a link has room for so many at a time */
+#define MST_PARTS_MAX 17u /* that a result is sent in: a link has room for this number of parts */
 static_assert(MST_PARTS_MAX > MST_SHARDS_MAX, "each shard's range may have a rest to send");
 
 enum mst_task_kind {
@@ -96,7 +96,7 @@ struct mst_aggregator {
 
 	struct mst_task *queue;
 	uint32_t queue_size, queue_head, queue_count;
-	uint32_t queue_begun; /* the first so many: a commit that waits holds up those behind it */
+	uint32_t queue_begun; /* tasks begun: a commit that waits holds up those behind it */
 	/* Of those in the queue that move data, by number modulo queue_size; and how many there
 	 * ever were, which is what tells the shards of one more. */
 	const struct mst_task **work;

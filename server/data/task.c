@@ -313,7 +313,7 @@ static bool answer_sends(const struct mst_task *task)
 	       !session->link->ops->maps;
 }
 
-/* Worth a put of its own? A link has room for so many at a time, whatever its peer does. */
+/* Worth a put of its own? A link has room for MST_PARTS_MAX of them, whatever its peer does. */
 static bool is_part(const struct mst_aggregator *a, uint64_t elems)
 {
 	uint64_t early = MST_PARTS_MAX - a->cfg.shards; /* each shard may leave a rest */

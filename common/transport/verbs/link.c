@@ -14,8 +14,8 @@
 #include "common/transport/why.h"
 
 #define COMPLETIONS 16
-/* Whoever never sleeps returns the last credits after so many: longer than a peer takes to answer,
- * lest each of its puts has a credit behind it. */
+/* Polls without an event after which an end that never sleeps returns the last credits. They take
+ * longer than a peer's answer, so that not each of its puts is followed by a credit. */
 #define IDLE_POLLS 2048u
 
 int mst_verbs_lanes_check(const struct mst_lanes *lanes)

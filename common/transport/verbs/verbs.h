@@ -88,7 +88,7 @@ void mst_verbs_unpin(struct mst_region *r); /* from all devices */
 /* What regions of a net's domain are pinned by; its context is the net. */
 extern const struct mst_domain_ops mst_verbs_domain;
 
-/* Of a lane's inbound region or outbound region of so many bytes: a page follows, see above. */
+/* The memory of a lane's inbound or outbound region of @bytes: a page follows it, see above. */
 static inline size_t mst_verbs_memory_of(size_t bytes)
 {
 	return mst_verbs_round(bytes) + MST_VERBS_PAGE;
@@ -370,7 +370,7 @@ void mst_verbs_reason_removed(struct mst_verbs_rail *r);
 void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* One that ends an attempt: the error dial() returns, and its sentence. */
 int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
-/* An attempt for which nothing has come back for so long, at the step that r->cm tells. Return:
+/* An attempt for which nothing has come back for @waited_ns, at the step that r->cm tells. Return:
  * @error. */
 int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns);
 
