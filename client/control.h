@@ -30,7 +30,7 @@ struct mst_control_cfg {
 struct mst_told {
 	bool welcomed;
 	bool send_state; /* the leader wants this worker's start state */
-	bool finished;   /* the job has ended well; `sentence` says why */
+	bool finished;   /* the job has ended well; `reason` says why */
 	bool closed;     /* nothing more can come or go */
 	bool unheard;    /* the server has closed the connection without having sent anything */
 	int error; /* refused, ended, or the connection broke; 0: none. The first error stays */

@@ -69,7 +69,8 @@ struct mst_queue_rail {
 	uint32_t sends;  /* that may be on their way */
 	uint32_t silent; /* since the last that reports */
 	uint64_t posted, completed;
-	/* Immediates that came, in order; of rails some may be ahead. Counters, not indices. */
+	/* Immediates that have arrived, in order. One rail may be ahead of the others. Head and
+	 * tail are counters, not indices. */
 	uint32_t *imm;
 	uint32_t imm_mask, imm_head, imm_tail;
 };

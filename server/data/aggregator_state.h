@@ -168,14 +168,13 @@ void mst_aggregator_forget_sends(struct mst_session *session);
 /* A free partial sum, for those ranks; NULL: none is free. */
 struct mst_partial *mst_aggregator_take_partial(struct mst_aggregator *a, uint32_t rank,
 						uint32_t rank_end);
-/* A copy of @task at the end of the queue. */
+/* Appends a copy of @task to the queue. */
 void mst_task_add(struct mst_aggregator *a, const struct mst_task *task);
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		     const struct mst_record *r);
-/* Is the commit of this version the next to be done, and waits for what its mean is multiplied by?
- */
+/* Is the commit of this version the next task, and does it wait for the factor of its mean? */
 bool mst_task_waits(const struct mst_aggregator *a, uint64_t version);
-/* It waits no more. */
+/* Gives that commit its factor, so that it goes on. */
 void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
 /* The job has ended: no commit waits any more. Those that did are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);

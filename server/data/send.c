@@ -189,7 +189,8 @@ void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session
 
 /* ---- results ---- */
 
-/* Each holds the session, and the last the version its buffer, until it has been sent. */
+/* Each part keeps its session until it has been sent. The last part also keeps the version's
+ * buffer. */
 void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
 				const struct mst_lane_answer *answer,
 				const struct mst_result_part *part)

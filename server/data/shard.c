@@ -170,9 +170,9 @@ static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 	s->squared = s->range.begin;
 }
 
-/* Blocks of the whole vector, which no border between shards or servers cuts: the sum of the
- * squares of each is rounded, and they are added up without rounding. So the norm has the same bits
- * whoever has which part. */
+/* Blocks are counted from the beginning of the whole vector, and lie in one shard each. The sum of
+ * the squares of a block is rounded, and these sums are added up without rounding. So the norm has
+ * the same bits, however the vector is divided among shards and servers. */
 static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 {
 	const struct mst_aggregator *a = s->of;

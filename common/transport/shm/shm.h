@@ -149,7 +149,7 @@ bool mst_shm_may_call(int socket, int64_t group);
 
 /* ---- closer.c: the thread that closes what callers have brought ---- */
 
-/* Callers that may wait to be closed before the listener takes nobody in any more. */
+/* While this number of callers wait to be closed, the listener lets nobody in. */
 #define MST_SHM_UNCLOSED_MAX 256u
 
 struct mst_shm_closer;

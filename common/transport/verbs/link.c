@@ -153,7 +153,7 @@ int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset
 
 /* ---- completions ---- */
 
-/* A part of the inbound region may lie elsewhere: in one place, the same on all rails. */
+/* A part of the peer's inbound region may lie in other memory: the same part on all rails. */
 static int take_apart(struct mst_verbs_rail *r, const struct mst_verbs_region_exchange *exchange)
 {
 	struct mst_queue *q = &r->link->queue;
@@ -338,7 +338,7 @@ static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 	return n;
 }
 
-/* As many receives again as were used, before the peer is told that it may use them. */
+/* Posts a receive for each that was used, before the peer is told that it may use them. */
 static void renew(struct mst_verbs_link *l, uint32_t count)
 {
 	l->queue.polled += count;
