@@ -21,7 +21,7 @@ static void a_copied_answer_is_one_put_of_what_is_published(void)
 	CU_ASSERT(result->signal && !result->notify);
 	CU_ASSERT_EQUAL(agg_note[1].put.offset, agg_cfg.layout.down_answer);
 	CU_ASSERT(agg_note[1].put.notify && agg_note[1].answer.number == 4);
-	const struct mst_lane_record *r = agg_cell_at(1, agg_cfg.layout.down_record);
+	const struct mst_lane_record *r = agg_written_at(1, agg_cfg.layout.down_record);
 	CU_ASSERT(r->version == 3 && r->share_count == AGG_RANKS);
 	agg_end();
 }
