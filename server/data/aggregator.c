@@ -238,6 +238,23 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 		tell_session(a, session, &a->finished);
 }
 
+/* Keeps the scales of tensors as far as they lie in this server's part of the vector. */
+void mst_aggregator_scale(struct mst_aggregator *a, const struct mst_run *run)
+{
+	uint64_t first = a->cfg.first, last = first + a->cfg.elems, end = run->first + run->count;
+
+	if (run->first == 0)
+		a->scales = 0;
+	if (end <= first || run->first >= last)
+		return;
+	MST_ASSERT(a->scales < a->cfg.runs);
+	a->scale[a->scales++] = (struct mst_scale){
+		.end = (end < last ? end : last) - first,
+		.rate = run->lr_scale,
+		.decay = run->decay_scale,
+	};
+}
+
 /* Arrivals. What the worker wrote is copied once; only the copy is looked at. */
 
 /* Does the immediate name a grant that is out? */

@@ -2,11 +2,10 @@
 /*
  * An aggregator's own state; only its files include it:
  *
- *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   aggregator.c  slots, scales, arrivals, decisions that take effect at once
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
- *   scales.c      the scales of tensors
  *   spoil.c       what made a version that is not finite
  *   send.c        what is put to workers, and what of it is on its way
  */

@@ -135,7 +135,7 @@ class Limits(Tidy):
                    "s.c:2: function of 71 lines")
 
     def test_a_long_file(self):
-        self.check("\n" * 600, "601 lines of 600")
+        self.check("\n" * 700, "701 lines of 700")
 
     def test_a_wide_line(self):
         self.check("/*" + "x" * 97 + "*/\n", "101 columns")
