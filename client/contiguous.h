@@ -31,7 +31,7 @@ struct mst_contiguous {
 	 * the versions that servers publish. */
 	struct mst_reservation gradient[MST_SLOTS_MAX], copied, published;
 	size_t stride;            /* from one published version to the next */
-	uint32_t slots, versions; /* so many gradients, and published versions, there are */
+	uint32_t slots, versions; /* the number of gradients, and of published versions */
 	uint32_t gathered;        /* slots that lie in huge pages if there are any, bit by bit */
 };
 

@@ -30,7 +30,7 @@ struct mst_control_cfg {
 struct mst_told {
 	bool welcomed;
 	bool send_state; /* the leader wants this worker's start state */
-	bool finished;   /* the job has ended well; `sentence` says why */
+	bool finished;   /* the job has ended well; `reason` says why */
 	bool closed;     /* nothing more can come or go */
 	bool unheard;    /* the server has closed the connection without having sent anything */
 	int error; /* refused, ended, or the connection broke; 0: none. The first error stays */
@@ -55,10 +55,10 @@ int mst_control_send(struct mst_control *c, const struct mst_message *msg);
 
 /* Sends, receives, beats; never blocks. Return: when to step again at the latest. */
 uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns);
-/* Sleeps until the connection or @notify_fd (-1: none) stirs, or that time has come. */
+/* Sleeps until the connection or @notify_fd (-1: none) is readable, or until @until_ns. */
 void mst_control_sleep(struct mst_control *c, int notify_fd, uint64_t until_ns);
 
-/* The session of a welcome begins: from now on a heartbeat every so often, and the servers beat. */
+/* The session of a welcome begins: from now on heartbeats are sent, and expected of the servers. */
 void mst_control_beat(struct mst_control *c, const struct mst_welcome *welcome,
 		      uint64_t interval_ns, uint64_t now_ns);
 

@@ -178,8 +178,8 @@ static int server_is_silent(struct mst_engine *e, const struct mst_silent *silen
 			       seconds(e->session->welcome.server_lease_ns));
 }
 
-/* A follower is the leader's to give up, which tells everybody and writes it to its log: the leader
- * has a lease more for that. */
+/* The leader gives a silent follower up, tells all workers, and writes it to its log. So a worker
+ * waits for a follower one lease longer than for the leader. */
 static uint64_t given_up_after_ns(const struct mst_engine *e, uint32_t server)
 {
 	const struct mst_welcome *w = &e->session->welcome;

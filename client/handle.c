@@ -78,7 +78,7 @@ static int make_links(struct muster *m, uint64_t deadline_ns)
 				     .ctx = &m->session };
 	int rc = mst_links_open(&m->links, &cfg);
 
-	/* From the welcome on the lease counts, so the heart beats before the links are made. */
+	/* The lease counts from the welcome on, so heartbeats begin before the links are made. */
 	if (rc == 0)
 		rc = mst_client_session_beat(&m->session);
 	if (rc != 0)

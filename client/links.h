@@ -64,9 +64,9 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *cfg);
 /* A link with each server of the welcome, over the open net. 0, or an error with its sentence; the
  * links that have been made by then stay. */
 int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg);
-/* The session has ended, and whoever hears of it must find that nothing writes to the caller's
- * memory any more. If the servers can, all links are detached: nothing more comes or goes. True:
- * they have been now. */
+/* The session has ended. Before the caller learns it, nothing may write to the caller's memory any
+ * more. So if servers can write there, all links are detached. Return: whether this call has
+ * detached them. */
 bool mst_links_withdraw(struct mst_links *l);
 /* Frees all links. @inherited: the handle is a copy in a child of fork(), in which the links have
  * been detached by mst_links_disown(). */

@@ -233,7 +233,7 @@ static int guarded(struct muster *m, int rc)
 static int look_up(struct muster *m, uint64_t count, const void *src, struct mst_source *out)
 {
 	*out = (struct mst_source){ .at = src };
-	if (src == NULL || count > m->session.job.elems) /* so long a range is refused as one */
+	if (src == NULL || count > m->session.job.elems) /* such a range is refused as a whole */
 		return 0;
 	return mst_sources_find(&m->sources, src, count * m->outbound.type_size, &out->region);
 }

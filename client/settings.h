@@ -19,8 +19,9 @@ struct mst_settings {
 	char server[MST_SERVER_LEN];
 	char job[MST_NAME_LEN];
 	int32_t rank; /* -1: any */
-	/* The variables of the environment, static, that the address and the rank are from; NULL:
-	 * the options or MUSTER_SERVER gave the address, the options or nobody the rank. */
+	/* The names of the environment's variables that the address and the rank come from; static
+	 * strings. @server_from is NULL if the options or MUSTER_SERVER gave the address;
+	 * @rank_from is NULL if the options gave the rank, or nothing did. */
 	const char *server_from, *rank_from;
 	uint64_t elems;
 	enum muster_type type, result_type;

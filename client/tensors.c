@@ -27,8 +27,8 @@ static const char *label(const struct muster_tensor *tensor, uint32_t index, cha
 	return out;
 }
 
-/* A user must not believe that a layer is frozen which is not, nor freeze one by forgetting its
- * scales. */
+/* A user must not believe that a layer is frozen if it is not, nor freeze a layer by leaving its
+ * scales out. */
 static int check_scales(const struct muster_options *opt, uint32_t index, char *why, size_t len)
 {
 	const struct muster_tensor *tensor = &opt->tensors[index];

@@ -16,7 +16,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
-#include "common/host/files.h"
+#include "common/host/descriptors.h"
 #include "common/host/tasks.h"
 #include "server/control/budget.h"
 #include "server/control/plane.h"
@@ -278,7 +278,7 @@ int main(int argc, char **argv)
 
 	open_standard_files();
 	catch_signals();
-	mst_host_files_raise();
+	mst_host_descriptors_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)
 		status = usage(parsed.why);
 	else if (o.help)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many threads a server starts, and whether it may start so many. Checked before the first
- * one. */
+/* How many threads a server starts, and whether it may start all of them. This is checked before
+ * the first one starts. */
 #ifndef MST_SERVER_THREADS_H
 #define MST_SERVER_THREADS_H
 
@@ -11,7 +11,7 @@
 uint32_t mst_threads_of(const struct mst_plan_cfg *cfg);
 
 /* To be called before any thread is started.
- * Return: 0; -EAGAIN: so many are not allowed, @why says the numbers. */
+ * Return: 0; -EAGAIN: fewer are allowed, @why says the numbers. */
 int mst_threads_check(const struct mst_plan_cfg *cfg, char *why, size_t len);
 
 #endif

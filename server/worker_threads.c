@@ -13,14 +13,14 @@
 struct worker_thread {
 	struct mst_worker_threads *worker_threads;
 	uint32_t shard;
-	pthread_t thread;
+	pthread_t id;
 };
 
 struct mst_worker_threads {
 	struct mst_server *server;
 	atomic_bool stop;
 	uint32_t count; /* threads that run */
-	struct worker_thread hand[MST_SHARDS_MAX];
+	struct worker_thread thread[MST_SHARDS_MAX];
 };
 
 static bool is_over(const struct mst_worker_threads *c)
@@ -43,18 +43,18 @@ static void *run_loop(void *arg)
 
 static void *run_shard(void *arg)
 {
-	struct worker_thread *h = arg;
+	struct worker_thread *t = arg;
 
-	while (!is_over(h->worker_threads)) {
-		if (!mst_server_shard_step(h->worker_threads->server, h->shard))
-			mst_server_shard_wait(h->worker_threads->server, h->shard);
+	while (!is_over(t->worker_threads)) {
+		if (!mst_server_shard_step(t->worker_threads->server, t->shard))
+			mst_server_shard_wait(t->worker_threads->server, t->shard);
 	}
 	return NULL;
 }
 
 static int start(struct mst_worker_threads *c, const struct mst_cpus *cpus)
 {
-	struct worker_thread *h = &c->hand[c->count];
+	struct worker_thread *t = &c->thread[c->count];
 	pthread_attr_t attr;
 	int rc = pthread_attr_init(&attr);
 
@@ -66,10 +66,10 @@ static int start(struct mst_worker_threads *c, const struct mst_cpus *cpus)
 		CPU_SET(cpus->cpu[c->count % cpus->count], &set);
 		rc = pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
 	}
-	h->worker_threads = c;
-	h->shard = c->count;
+	t->worker_threads = c;
+	t->shard = c->count;
 	if (rc == 0)
-		rc = pthread_create(&h->thread, &attr, h->shard == 0 ? run_loop : run_shard, h);
+		rc = pthread_create(&t->id, &attr, t->shard == 0 ? run_loop : run_shard, t);
 	pthread_attr_destroy(&attr);
 	c->count += rc == 0;
 	return -rc;
@@ -107,6 +107,6 @@ void mst_worker_threads_stop(struct mst_worker_threads *c)
 	for (uint32_t i = 1; i < c->count; i++)
 		mst_server_shard_stop(c->server, i);
 	for (uint32_t i = 0; i < c->count; i++)
-		pthread_join(c->hand[i].thread, NULL);
+		pthread_join(c->thread[i].id, NULL);
 	free(c);
 }

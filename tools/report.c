@@ -167,7 +167,8 @@ static int write_text(const char *text, FILE *out)
 	return 0;
 }
 
-/* Half of the figures is no JSON: where not all of them could be written, none are left. */
+/* A part of the figures is not valid JSON. So if not all of them can be written, the file is
+ * removed. */
 static int write_file(const char *text, const char *path)
 {
 	FILE *out = fopen(path, "we");

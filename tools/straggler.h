@@ -34,7 +34,7 @@ struct mst_straggler {
 	uint64_t missed, came;             /* gradients of all ranks */
 	uint64_t step_ns;
 	uint64_t behind_ns; /* the longest that any rank's late gradients are, on average */
-	uint32_t others;    /* HELD: so many more ranks are */
+	uint32_t others;    /* HELD: the number of other ranks that are */
 };
 
 struct mst_straggler mst_straggler_find(const struct mst_job_snapshot *s);

@@ -128,13 +128,13 @@ bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range
 void mst_worker_posted(struct mst_worker *w);
 /* The put that was posted last reads memory of the caller's, which is lent meanwhile. */
 void mst_worker_lent(struct mst_worker *w);
-/* One of that slot's has been sent; any phase. */
+/* A put of data of this slot has been sent; any phase. */
 void mst_worker_sent(struct mst_worker *w, uint32_t slot);
-/* And that one gives back what it has been lent. */
+/* The put that has been sent gives the caller's memory back. */
 void mst_worker_returned(struct mst_worker *w, uint32_t slot);
 /* A link has been lost; any phase. */
 void mst_worker_cut(struct mst_worker *w);
-/* Is all memory back that was lent to the push with this ticket? 0: that was ever lent. */
+/* Has all memory been given back that was lent to the push with this @ticket? 0: to any push. */
 bool mst_worker_released(const struct mst_worker *w, uint64_t ticket);
 
 /* Hands the contribution in. 1: *header is to be sent; 0: the job has ended, nothing is; -EAGAIN.

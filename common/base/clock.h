@@ -22,7 +22,7 @@ int64_t mst_wall_ms(void);
 /* Sleeps for @ns, or until a signal comes. */
 void mst_sleep_ns(uint64_t ns);
 
-/* When so much time will have passed. Never wraps: MST_NEVER stays MST_NEVER. */
+/* The time that is @timeout_ns from now. Never wraps: MST_NEVER stays MST_NEVER. */
 static inline uint64_t mst_deadline_ns(uint64_t timeout_ns)
 {
 	uint64_t now_ns = mst_now_ns();

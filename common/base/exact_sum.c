@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The highest word of a sum that can be is far from full, so that a full one can say that the sum
- * is not finite. */
+/* No sum that can occur fills the highest word. So a full one can say that it is not finite. */
 #include "common/base/exact_sum.h"
 
 #include <math.h>

@@ -35,7 +35,7 @@ static const struct kind kinds[] = {
 	[MST_OPTION_LIST] = { "TEXT", "a text, or a list of them", NULL, NULL },
 };
 
-#define CHOICES_MAX 8u /* a mistyped word is compared with at most so many choices */
+#define CHOICES_MAX 8u /* most choices that a mistyped word is compared with */
 
 union value {
 	bool flag;

@@ -67,8 +67,8 @@ static bool copy_path(struct slice from, char out[MST_CGROUP_PATH])
 	return from.len > 0 && out[0] == '/' && strlen(out) == used && used + 1 < MST_CGROUP_PATH;
 }
 
-/* How many components ".." a path begins with: so many levels above the namespace's root it
- * lies. */
+/* How many components ".." a path begins with: it lies this number of levels above the root of the
+ * namespace. */
 static size_t ups(const char *path)
 {
 	size_t count = 0;

@@ -29,10 +29,10 @@ struct mst_host_tasks {
 };
 
 /* @root: of the file tree to look into, "" or a directory made by a test. @want: the caller only
- * wants to know whether so many more may be started, which is quicker to find out than how many. */
+ * wants to know whether @want more may be started, which is quicker to find out than how many. */
 void mst_host_tasks(const char *root, uint64_t want, struct mst_host_tasks *out);
 
-/* May so many more be started? @who: what they are, "8 workers and 1 server". @less: of what there
+/* May @count more be started? @who: what they are, "8 workers and 1 server". @less: of what there
  * could be fewer, "fewer workers"; NULL: nothing.
  * Return: 0; -EAGAIN: no, and @why has the numbers and what to do. */
 int mst_host_tasks_check(const char *who, uint64_t count, const char *less, char *why, size_t len);

@@ -58,7 +58,7 @@ static struct mst_apply part_of(const struct mst_apply *tile, size_t from, size_
 	return part;
 }
 
-/* Piece by piece, as its elements are scaled. */
+/* Applies the optimiser to a tile in pieces: all elements of a piece have the same scales. */
 static void apply_scaled(const struct mst_commit *c, mst_apply_fn *kernel,
 			 const struct mst_apply *tile, size_t first)
 {

@@ -8,7 +8,7 @@
 const struct mst_isa MST_ISA_NAME(mst_isa) = {
 	.name = TEXT_OF(MST_ISA),
 	.index = MST_ISA_NAME(MST_ISA_INDEX),
-	.fold = MST_ISA_NAME(mst_fold),
+	.accumulate = MST_ISA_NAME(mst_accumulate),
 	.divide = MST_ISA_NAME(mst_divide),
 	.store = MST_ISA_NAME(mst_store),
 	.stream = MST_ISA_NAME(mst_stream),

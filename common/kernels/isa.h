@@ -41,7 +41,7 @@ struct mst_variant {
 #define MST_TILE_MIN 64
 #define MST_TILE_MAX 1024
 
-/* So many sources, added up one after the other. */
+/* Up to MST_SUM_SOURCES sources, which are added one after the other. */
 struct mst_sum_step {
 	enum muster_type type;
 	bool begun;  /* they are added to what is there; else the sum begins with the first */
@@ -56,8 +56,8 @@ struct mst_isa {
 	unsigned index; /* in tables that have one entry for each: MST_ISA_INDEX_avx2 */
 	/* sum[i] = [sum[i] +] leaf(0)[first + i] + leaf(1)[first + i] ..., from the left; no source
 	 * overlaps the sum. */
-	void (*fold)(const struct mst_sum_step *step, const struct mst_variant *how, float *sum,
-		     size_t first, size_t count);
+	void (*accumulate)(const struct mst_sum_step *step, const struct mst_variant *how,
+			   float *sum, size_t first, size_t count);
 	/* acc[i] = acc[i] / divisor */
 	void (*divide)(float *acc, float divisor, size_t count);
 	/* out = acc rounded; out may be acc where type is f32. Return: whether all of out is

@@ -13,7 +13,7 @@ static bool has_exact_reciprocal(float divisor)
 	return bits << (32 - F32_FRACTION_BITS) == 0 && exponent >= 1 && exponent <= 253;
 }
 
-/* Numbers of workers are often powers of two, and dividing is slow. */
+/* Dividing is slow. The number of workers is often a power of two, whose reciprocal is exact. */
 void MST_ISA_NAME(mst_divide)(float *acc, float divisor, size_t count)
 {
 	float reciprocal = 1.0f / divisor;

@@ -29,8 +29,8 @@ INLINE float leaf_of(float g, float c, bool scaled)
 	return scaled ? c * g : g;
 }
 
-/* What a loop is made for, constants where it is called: so many elements of each source a turn,
- * from so many sources. */
+/* What a loop is made for, constants where it is called: the number of sources, and how many
+ * elements of each are added in a turn. */
 struct shape {
 	unsigned width;
 	size_t turn;
@@ -43,8 +43,8 @@ INLINE void ask_ahead(const void *from, size_t bytes, size_t ahead)
 }
 
 /* Whole turns. @begun and @scaled are constants too. */
-INLINE void fold(float *restrict sum, const float *const *from, const float *c, struct shape shape,
-		 bool begun, bool scaled, size_t ahead, size_t count)
+INLINE void accumulate(float *restrict sum, const float *const *from, const float *c,
+		       struct shape shape, bool begun, bool scaled, size_t ahead, size_t count)
 {
 	const float *g[MST_SUM_SOURCES];
 
@@ -67,51 +67,51 @@ INLINE void fold(float *restrict sum, const float *const *from, const float *c, 
 	}
 }
 
-INLINE void fold_width(float *sum, const float *const *from, const struct mst_sum_step *step,
-		       unsigned at, struct shape shape, size_t ahead, size_t count)
+INLINE void accumulate_width(float *sum, const float *const *from, const struct mst_sum_step *step,
+			     unsigned at, struct shape shape, size_t ahead, size_t count)
 {
 	const float *c = step->coefficient + at;
 	bool begun = step->begun || at > 0;
 
 	from += at;
 	if (step->scaled && begun)
-		fold(sum, from, c, shape, true, true, ahead, count);
+		accumulate(sum, from, c, shape, true, true, ahead, count);
 	else if (step->scaled)
-		fold(sum, from, c, shape, false, true, ahead, count);
+		accumulate(sum, from, c, shape, false, true, ahead, count);
 	else if (begun)
-		fold(sum, from, c, shape, true, false, ahead, count);
+		accumulate(sum, from, c, shape, true, false, ahead, count);
 	else
-		fold(sum, from, c, shape, false, false, ahead, count);
+		accumulate(sum, from, c, shape, false, false, ahead, count);
 }
 
-/* Eight sources at a time while there are so many, then four, two, one. @turn is a constant where
+/* Eight sources at a time while eight are left, then four, two, one. @turn is a constant where
  * this is called, so that what the compiler unrolls has no rest. */
-INLINE void fold_turns(float *sum, const float *const *from, const struct mst_sum_step *step,
-		       size_t turn, size_t ahead, size_t count)
+INLINE void accumulate_turns(float *sum, const float *const *from, const struct mst_sum_step *step,
+			     size_t turn, size_t ahead, size_t count)
 {
 	unsigned at = 0, sources = step->count;
 
 	if (sources >= 8) {
-		fold_width(sum, from, step, 0, (struct shape){ 8, turn }, ahead, count);
+		accumulate_width(sum, from, step, 0, (struct shape){ 8, turn }, ahead, count);
 		return;
 	}
 	if (sources >= 4) {
-		fold_width(sum, from, step, at, (struct shape){ 4, turn }, ahead, count);
+		accumulate_width(sum, from, step, at, (struct shape){ 4, turn }, ahead, count);
 		at += 4;
 	}
 	if (sources - at >= 2) {
-		fold_width(sum, from, step, at, (struct shape){ 2, turn }, ahead, count);
+		accumulate_width(sum, from, step, at, (struct shape){ 2, turn }, ahead, count);
 		at += 2;
 	}
 	if (sources > at)
-		fold_width(sum, from, step, at, (struct shape){ 1, turn }, ahead, count);
+		accumulate_width(sum, from, step, at, (struct shape){ 1, turn }, ahead, count);
 }
 
-static void fold_rest(float *sum, const float *const *from, const struct mst_sum_step *step,
-		      size_t count)
+static void accumulate_rest(float *sum, const float *const *from, const struct mst_sum_step *step,
+			    size_t count)
 {
 	for (unsigned k = 0; k < step->count; k++)
-		fold_width(sum, from, step, k, (struct shape){ 1, 1 }, 0, count);
+		accumulate_width(sum, from, step, k, (struct shape){ 1, 1 }, 0, count);
 }
 
 INLINE void widen_bf16(float *restrict out, const uint16_t *restrict in, size_t count)
@@ -140,8 +140,8 @@ INLINE void widen_f16_block(float *restrict out, const uint16_t *restrict in)
 #endif
 }
 
-static void fold_f32(const struct mst_sum_step *step, const struct mst_variant *how, float *sum,
-		     size_t first, size_t count)
+static void accumulate_f32(const struct mst_sum_step *step, const struct mst_variant *how,
+			   float *sum, size_t first, size_t count)
 {
 	const float *from[MST_SUM_SOURCES];
 	size_t whole = count - count % (how->lines * LINE_ELEMS);
@@ -149,21 +149,21 @@ static void fold_f32(const struct mst_sum_step *step, const struct mst_variant *
 	for (unsigned k = 0; k < step->count; k++)
 		from[k] = (const float *)step->source[k] + first;
 	if (how->lines == 1)
-		fold_turns(sum, from, step, LINE_ELEMS, how->ahead, whole);
+		accumulate_turns(sum, from, step, LINE_ELEMS, how->ahead, whole);
 	else if (how->lines == 2)
-		fold_turns(sum, from, step, 2 * LINE_ELEMS, how->ahead, whole);
+		accumulate_turns(sum, from, step, 2 * LINE_ELEMS, how->ahead, whole);
 	else
-		fold_turns(sum, from, step, 4 * LINE_ELEMS, how->ahead, whole);
+		accumulate_turns(sum, from, step, 4 * LINE_ELEMS, how->ahead, whole);
 	if (whole == count)
 		return;
 	for (unsigned k = 0; k < step->count; k++)
 		from[k] += whole;
-	fold_rest(sum + whole, from, step, count - whole);
+	accumulate_rest(sum + whole, from, step, count - whole);
 }
 
 /* Widened into a buffer in the first cache, and added from there. */
-static void fold_16bit(const struct mst_sum_step *step, const struct mst_variant *how, float *sum,
-		       size_t first, size_t count)
+static void accumulate_16bit(const struct mst_sum_step *step, const struct mst_variant *how,
+			     float *sum, size_t first, size_t count)
 {
 	_Alignas(LINE_BYTES) float wide[MST_SUM_SOURCES][BLOCK_ELEMS];
 	const float *from[MST_SUM_SOURCES];
@@ -187,17 +187,17 @@ static void fold_16bit(const struct mst_sum_step *step, const struct mst_variant
 				widen_f16(wide[k], half, part);
 		}
 		if (part == BLOCK_ELEMS)
-			fold_turns(sum + done, from, step, BLOCK_ELEMS, 0, BLOCK_ELEMS);
+			accumulate_turns(sum + done, from, step, BLOCK_ELEMS, 0, BLOCK_ELEMS);
 		else
-			fold_rest(sum + done, from, step, part);
+			accumulate_rest(sum + done, from, step, part);
 	}
 }
 
-void MST_ISA_NAME(mst_fold)(const struct mst_sum_step *step, const struct mst_variant *how,
-			    float *sum, size_t first, size_t count)
+void MST_ISA_NAME(mst_accumulate)(const struct mst_sum_step *step, const struct mst_variant *how,
+				  float *sum, size_t first, size_t count)
 {
 	if (step->type == MUSTER_F32)
-		fold_f32(step, how, sum, first, count);
+		accumulate_f32(step, how, sum, first, count);
 	else
-		fold_16bit(step, how, sum, first, count);
+		accumulate_16bit(step, how, sum, first, count);
 }

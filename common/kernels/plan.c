@@ -21,9 +21,9 @@ static void steps_run(struct mst_sum_plan *plan, const struct mst_tile *tile)
 		float *into = tile->sum[step->into];
 
 		if (step->joins != MST_SUMS)
-			step->fold.source[0] = tile->sum[step->joins];
-		plan->isa->fold(&step->fold, plan->how, into,
-				step->joins != MST_SUMS ? 0 : tile->first, tile->count);
+			step->sum.source[0] = tile->sum[step->joins];
+		plan->isa->accumulate(&step->sum, plan->how, into,
+				      step->joins != MST_SUMS ? 0 : tile->first, tile->count);
 	}
 }
 
@@ -41,9 +41,9 @@ static struct mst_plan_step *step_add(const struct walk *walk, enum mst_sum into
 	step = &plan->step[plan->count++];
 	step->into = into;
 	step->joins = MST_SUMS;
-	step->fold.begun = begun;
-	step->fold.scaled = false;
-	step->fold.count = 0;
+	step->sum.begun = begun;
+	step->sum.scaled = false;
+	step->sum.count = 0;
 	return step;
 }
 
@@ -60,8 +60,8 @@ static void join(const struct walk *walk, enum mst_sum into, enum mst_sum from)
 	struct mst_plan_step *step = step_add(walk, into, true);
 
 	step->joins = from;
-	step->fold.type = MUSTER_F32;
-	source_add(&step->fold, NULL, 1.0f);
+	step->sum.type = MUSTER_F32;
+	source_add(&step->sum, NULL, 1.0f);
 }
 
 /* The last step, if one more leaf can be added behind its others. */
@@ -71,7 +71,7 @@ static struct mst_plan_step *step_open(struct mst_sum_plan *plan, enum mst_sum i
 	struct mst_plan_step *step = plan->count == 0 ? NULL : &plan->step[plan->count - 1];
 
 	if (step == NULL || step->into != into || step->joins != MST_SUMS ||
-	    step->fold.type != type || step->fold.count == MST_SUM_SOURCES)
+	    step->sum.type != type || step->sum.count == MST_SUM_SOURCES)
 		return NULL;
 	return step;
 }
@@ -104,9 +104,9 @@ static void add_leaf(const struct walk *walk, size_t at, enum mst_sum into, bool
 
 	if (step == NULL) {
 		step = step_add(walk, into, begun);
-		step->fold.type = type;
+		step->sum.type = type;
 	}
-	source_add(&step->fold, leaf->data, leaf->partial ? 1.0f : leaf->coefficient);
+	source_add(&step->sum, leaf->data, leaf->partial ? 1.0f : leaf->coefficient);
 }
 
 static void add_rank(const struct walk *walk, size_t at, size_t end, enum mst_sum into, bool begun)

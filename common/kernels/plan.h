@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fixed tree as a list of steps, each of them one call of mst_isa.fold: which sources are added
- * to which sum, in order. Made once for a range, worked off for each tile of it. A tree too large
- * for the list is gone through again for each tile, a list at a time.
+ * The fixed tree as a list of steps, each of them one call of mst_isa.accumulate: which sources are
+ * added to which sum, in order. The list is made once for a range, and worked off for each tile of
+ * the range. A tree that is too large for one list is walked again for each tile, one list at a
+ * time.
  */
 #ifndef MST_KERNELS_PLAN_H
 #define MST_KERNELS_PLAN_H
@@ -18,7 +19,7 @@ enum mst_sum { MST_SUM_TOTAL, MST_SUM_GROUP, MST_SUM_RANK, MST_SUMS };
 struct mst_plan_step {
 	enum mst_sum into;
 	enum mst_sum joins; /* the one source is this sum; MST_SUMS: the sources are leaves */
-	struct mst_sum_step fold;
+	struct mst_sum_step sum;
 };
 
 struct mst_sum_plan {

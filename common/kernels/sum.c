@@ -9,10 +9,10 @@ size_t mst_type_bytes(enum muster_type type)
 	return type == MUSTER_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-static void fold_one(float *sum, const struct mst_sum_step *step, size_t count)
+static void accumulate_one(float *sum, const struct mst_sum_step *step, size_t count)
 {
 	if (count > 0)
-		mst_isa()->fold(step, mst_variant(), sum, 0, count);
+		mst_isa()->accumulate(step, mst_variant(), sum, 0, count);
 }
 
 void mst_sum_first(float *out, const void *g, enum muster_type type, float c, size_t count)
@@ -21,7 +21,7 @@ void mst_sum_first(float *out, const void *g, enum muster_type type, float c, si
 		.type = type, .scaled = c != 1.0f, .count = 1, .source = { g }, .coefficient = { c }
 	};
 
-	fold_one(out, &step, count);
+	accumulate_one(out, &step, count);
 }
 
 void mst_sum_add(float *acc, const void *g, enum muster_type type, float c, size_t count)
@@ -33,7 +33,7 @@ void mst_sum_add(float *acc, const void *g, enum muster_type type, float c, size
 				     .source = { g },
 				     .coefficient = { c } };
 
-	fold_one(acc, &step, count);
+	accumulate_one(acc, &step, count);
 }
 
 void mst_sum_join(float *acc, const float *part, size_t count)

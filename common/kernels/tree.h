@@ -16,7 +16,7 @@
 struct mst_leaf {
 	uint32_t rank;
 	float coefficient; /* not used where `partial` */
-	bool partial;      /* data are f32 already summed: the first so many leaves of this rank */
+	bool partial;      /* data are f32: the sum of this rank's first leaves */
 	/* type[]; f32[] where partial. Of the whole range: the chunk is cut by `first`. */
 	const void *data;
 };

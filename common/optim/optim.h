@@ -82,7 +82,7 @@ uint32_t mst_optim_parameters(const struct mst_optim *row);
 /* Reads "sgd:lr=0.1,momentum=0.9" or "add". What is left out is the row's fallback. @why: a clause
  * that names what is wrong. Return: 0 or -EINVAL. */
 int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, size_t why_len);
-/* The same of what another server says: so many parameters, in the order of the row. */
+/* The same of what another server says: @count parameters, in the order of the row. */
 int mst_optimizer_take(const char *name, const double *parameter, uint32_t count,
 		       struct mst_optimizer *out, char *why, size_t why_len);
 /* "sgd:lr=0.1,momentum=0.9": with all fallbacks that are not 0. Return: @text. */
@@ -99,8 +99,8 @@ bool mst_optimizer_keeps(const struct mst_optimizer *o, unsigned state);
 uint32_t mst_optimizer_states(const struct mst_optimizer *o);
 /* Does it have a reduce phase, as its figures are? */
 bool mst_optimizer_reduces(const struct mst_optimizer *o);
-/* What the mean is multiplied by whose squares sum up to so much; 1 where that is not finite, so
- * that what spoils the mean is found where it is. Rounded once to f32. */
+/* What a mean is multiplied by; @squares: the sum of the squares of its elements. 1 where that is
+ * not finite, so that what spoils the mean is found where it is. Rounded once to f32. */
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares);
 /* The scalars of a version, each rounded once to f32. */
 void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,

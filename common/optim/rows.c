@@ -10,7 +10,7 @@
 #define KERNEL(name, isa) [MST_ISA_INDEX_##isa] = mst_apply_##name##_##isa,
 
 #define MOMENTUM_HELP "what is kept of the momentum in each step; 0: there is none"
-#define DECAY_HELP "weight decay: so much of the parameters is added to their gradient"
+#define DECAY_HELP "weight decay: the parameters times this are added to their gradient"
 #define CLIP_HELP                                                                                  \
 	"the norm, over the whole vector, that a longer mean gradient is scaled down to; 0: none is"
 

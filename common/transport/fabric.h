@@ -27,7 +27,7 @@ struct mst_fabric {
 	int32_t pkey;          /* partition key, 0xffff; -1: the path's own */
 	uint8_t traffic_class, service_level;
 	uint8_t ack_timeout; /* a try waits 4.096 us x 2^this for its acknowledgement */
-	uint8_t retries;     /* then so many more, at most 6: 7 is for ever on some devices */
+	uint8_t retries;     /* more attempts, at most 6: 7 is for ever on some devices */
 	bool relaxed_ordering;
 	bool huge_pages; /* for what is large, where they can be had; an acceptor's say */
 	/* Whose processes may call at a listener of this host, beside the own user's; -1:

@@ -14,7 +14,8 @@ static uintptr_t round_up(uintptr_t at)
 	return (at + MST_PAGES_HUGE - 1) / MST_PAGES_HUGE * MST_PAGES_HUGE;
 }
 
-/* Room is reserved first, for nothing else says where a mapping may begin. */
+/* Address space is reserved first, larger than needed, so that the mapping can begin at a multiple
+ * of MST_PAGES_HUGE in it. */
 void *mst_pages_map(int fd, size_t bytes, int prot)
 {
 	size_t room = bytes + MST_PAGES_HUGE;

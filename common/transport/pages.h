@@ -30,9 +30,9 @@ bool mst_pages_gather(void *p, size_t bytes);
 
 #define MST_PAGES_SMALL ((size_t)4096)
 
-/* Maps [offset, offset + bytes) of shared memory that is mapped at @base, @has bytes of it, once
- * more at @at, over what is there, with the same rights. Multiples of MST_PAGES_SMALL, and the last
- * page may reach beyond @has. 0; -EINVAL; -ENOMEM. */
+/* @base: where @has bytes of shared memory are mapped. Maps [offset, offset + bytes) of them once
+ * more, with the same rights, at @at, in place of what is mapped there. All are multiples of
+ * MST_PAGES_SMALL; the last page may reach beyond @has. 0; -EINVAL; -ENOMEM. */
 int mst_pages_view(const void *base, size_t has, size_t offset, size_t bytes, void *at);
 
 #endif

@@ -28,7 +28,7 @@
 
 #define MST_RAILS_MAX 8u
 #define MST_QUEUE_MESSAGE ((size_t)128 << 10) /* a put is cut into pieces of this */
-#define MST_QUEUE_REPORT_EVERY 16u            /* one of so many writes reports its completion */
+#define MST_QUEUE_REPORT_EVERY 16u            /* writes, of which one reports its completion */
 #define MST_QUEUE_SENDS_MIN 64u               /* what a rail has room for: a few lists at least */
 
 static inline uint32_t mst_queue_pow2_above(uint64_t n)
@@ -69,7 +69,8 @@ struct mst_queue_rail {
 	uint32_t sends;  /* that may be on their way */
 	uint32_t silent; /* since the last that reports */
 	uint64_t posted, completed;
-	/* Immediates that came, in order; of rails some may be ahead. Counters, not indices. */
+	/* Immediates that have arrived, in order. One rail may be ahead of the others. Head and
+	 * tail are counters, not indices. */
 	uint32_t *imm;
 	uint32_t imm_mask, imm_head, imm_tail;
 };

@@ -7,10 +7,10 @@
  * it is how they take turns, and much cheaper than sleeping and being woken. Unless whoever got the
  * core keeps it: a sleeper is let in sooner than one that yields.
  *
- * So a spin ends when it has burnt so much, or lost its core for so long, and then the waits that
- * follow sleep at once until the time spent is a small part of what has passed. Long steps burn
- * next to nothing, and one that has become short is found out soon. It is never a guess of how long
- * a step is: threads that sleep make steps long for each other.
+ * So a spin ends when it has burnt MST_SPIN_BURN_NS, or has lost its core for MST_SPIN_LOST_NS.
+ * Then the waits that follow sleep at once, until the time spent is a small part of what has
+ * passed. Long steps burn next to nothing, and one that has become short is found out soon. It is
+ * never a guess of how long a step is: threads that sleep make steps long for each other.
  */
 #ifndef MST_TRANSPORT_SPIN_H
 #define MST_TRANSPORT_SPIN_H

@@ -75,11 +75,11 @@ struct mst_link {
 	struct mst_lanes lanes;
 	void *inbound; /* what the peer writes here: up_bytes at the acceptor, else down_bytes */
 	/* The peer's inbound region where this end maps it, else NULL. */
-	void *window;
+	void *remote_mapping;
 	/* Memory of outbound_bytes that mirrors the peer's inbound region from its beginning.
 	 * Compute in it: what is put from where it lies in it is not copied, and what lies
-	 * elsewhere is copied to it first. The window where there is one, else memory of this
-	 * end. */
+	 * elsewhere is copied to it first. The remote mapping where there is one, else
+	 * memory of this end. */
 	void *outbound;
 	size_t outbound_bytes;
 	/* A large part of the outbound region is to be had in huge pages: mst_pages_gather() before
@@ -103,8 +103,8 @@ struct mst_net_cfg {
 	uint32_t links_max;              /* attached at a time */
 	bool views;                      /* of links dialled here there will be views: view() */
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
-	uint32_t spin_pauses;   /* wait(): at most so many pauses, */
-	uint32_t spin_yields;   /* then at most so many yields, then sleep */
+	uint32_t spin_pauses;   /* wait(): pauses, at most, */
+	uint32_t spin_yields;   /* then yields, at most, then sleep */
 	uint64_t look_ns;       /* a sleeper looks by itself then, whoever forgot to ring; 0: 1 s */
 };
 
@@ -137,7 +137,7 @@ struct mst_dial {
 	uint8_t token[MST_TOKEN_LEN]; /* single-use, from the welcome */
 	struct mst_lanes lanes;
 	uint64_t timeout_ns;
-	/* Of that: so long the acceptor may be busy making others' links before it answers. */
+	/* Of that: how long the acceptor may make others' links before it answers. */
 	uint64_t busy_ns;
 	/* Of the down lane, so that results need not be copied. The region is lent until the link
 	 * is freed; until it is detached the peer may write it, and its contents are the peer's.
@@ -214,7 +214,7 @@ struct mst_transport {
 	const char *prefix; /* of its listeners' addresses: "/", "verbs:" */
 	const char *medium; /* what gradients travel over, for sentences: "shared memory" */
 	/* Peers map what is published, and inbound regions: put() is done when it returns, and both
-	 * ends are on one host. Else `shared` and `window` are NULL. */
+	 * ends are on one host. Else `shared` and `remote_mapping` are NULL. */
 	bool maps;
 	/* Devices reach the memory of links and nets, which is pinned: it counts against a limit,
 	 * and a forked child does not have it. */
@@ -266,7 +266,7 @@ struct mst_transport {
 	/* Maps [offset, offset + bytes) of what this end has, a second time, at @at: over whatever
 	 * the caller has reserved there. So parts of several links come to lie side by side. All
 	 * are multiples of 4096; the last page may reach beyond the end. It is to be unmapped by
-	 * the caller, once the link is freed. 0; -EINVAL no multiples, or there is not so much;
+	 * the caller, once the link is freed. 0; -EINVAL no multiples, or beyond the end;
 	 * -ENOTSUP the net was opened without views; -ENOMEM. */
 	int (*view)(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
 		    void *at);

@@ -4,7 +4,7 @@
  * server, the records in them, and the 32-bit immediate that announces a record.
  *
  *   up   (worker to server):  ask | headers[slots] | gradients[slots], each in its rank's colour
- *   down (server to worker):  sessions | hint | cells[slots], the last slot's first: verdict,
+ *   down (server to worker):  sessions | hint | slots, the last one first: verdict,
  *                             grant | answer | record | result
  *
  * What is usually sent at the same time, an answer and the verdict and grant of the slot before,

@@ -124,7 +124,7 @@ struct mst_appoint {
 	uint32_t buffers; /* in all */
 	uint32_t entries; /* contributions in a set, at most */
 	uint32_t group, partials;
-	uint32_t repeats; /* a rank may contribute again in a step: the folds are needed */
+	uint32_t repeats; /* a rank may contribute again in a step: it needs partial sums */
 	/* A row of the optimisers (common/optim), and all of its figures. Workers own: "". */
 	char optimizer[MST_OPTIMIZER_LEN];
 	uint32_t parameter_count;

@@ -24,7 +24,7 @@ enum mst_field_type {
 	MST_FIELD_ERRNO, /* i32, a negative errno */
 	MST_FIELD_BYTES, /* exactly `limit` */
 	MST_FIELD_TEXT,  /* char[limit] with its NUL */
-	MST_FIELD_ROWS,  /* u32 count of at most `limit`, and so many `rows` */
+	MST_FIELD_ROWS,  /* u32 count, at most `limit`; then that number of `rows` */
 	MST_FIELD_PIECE, /* length and data of a struct mst_state_piece */
 };
 

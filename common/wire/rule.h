@@ -17,7 +17,7 @@ enum mst_loss { MST_LOSS_SHRINK, MST_LOSS_FAIL };
 #define MST_WINDOW_MAX UINT32_MAX
 
 struct mst_rule {
-	/* What commits a step: N > 0: so many contributions; 0: all of the roster; -B: all but B of
+	/* What commits a step: N > 0: N contributions; 0: all of the roster; -B: all but B of
 	 * the roster. */
 	int32_t quorum;
 	uint32_t window;    /* a tag may be this many versions old: 0, s, MST_WINDOW_MAX */

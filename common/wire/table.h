@@ -50,9 +50,9 @@ bool mst_scale_is_sane(float scale);
 struct mst_runs_taken {
 	uint64_t elems;  /* of the vector */
 	uint32_t runs;   /* that are to come in all */
-	uint64_t scales; /* their digest */
+	uint64_t scales; /* the digest of all runs */
 	uint32_t have;
-	uint64_t end, digest; /* of those */
+	uint64_t end, digest; /* of the runs that have come */
 };
 
 /* Checks the next piece. A piece that begins with run 0 begins anew.

@@ -11,7 +11,7 @@ struct mst_follower_cfg {
 	uint32_t window;
 	uint32_t workers, slots, buffers;
 	uint64_t lease_ns;
-	uint64_t server_lease_ns; /* a follower without a link for so long gives its leader up */
+	uint64_t server_lease_ns; /* a follower without a link for this time gives its leader up */
 	const char *address;      /* the leader's listener; copied */
 };
 /* Makes the decider. The caller sets `note` and `note_ctx`.

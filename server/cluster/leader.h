@@ -10,7 +10,7 @@ struct mst_leader_cfg {
 	struct mst_ledger_cfg ledger; /* shards: the number of servers, two or more */
 	struct mst_net *net;          /* server links are attached to it */
 	uint32_t window;              /* of each resend queue */
-	uint64_t server_lease_ns;     /* a follower without a link for so long is gone */
+	uint64_t server_lease_ns;     /* a follower without a link for this time is gone */
 };
 /* Makes the decider. The caller sets `note` and `note_ctx`.
  * Return: 0 or -errno. */

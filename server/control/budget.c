@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/host/files.h"
+#include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "server/cluster/peer.h"
 #include "server/control/conn.h"
@@ -162,7 +162,7 @@ void mst_budget_print(const struct mst_budget *b, const struct mst_budget_room *
 	(void)fprintf(out,
 		      "files that a server may open here: %" PRIu64 ", of which %" PRIu64
 		      " are open\n",
-		      mst_host_files_max(), mst_host_files_open(""));
+		      mst_host_descriptors_max(), mst_host_descriptors_open(""));
 }
 
 /* ---- a job that is planned and not made ---- */

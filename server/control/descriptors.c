@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/host/files.h"
+#include "common/host/descriptors.h"
 #include "server/control/frontend.h"
 
 /* The epoll descriptor, the eventfd that wakes it, the listener, and a file that is read now and
@@ -33,7 +33,7 @@ void mst_descriptors_of(const struct mst_descriptors_cfg *cfg, struct mst_descri
 
 int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len)
 {
-	uint64_t open = mst_host_files_open(""), allowed = mst_host_files_max();
+	uint64_t open = mst_host_descriptors_open(""), allowed = mst_host_descriptors_max();
 	uint64_t need = open + mst_descriptors_all(d);
 
 	if (need <= allowed)

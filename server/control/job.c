@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/host/files.h"
+#include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "common/host/tasks.h"
 #include "common/kernels/select.h"
@@ -130,7 +130,7 @@ static void tell_budget(const struct mst_job *j, const struct mst_budget *b, con
 		 mst_memory_text(b->workers * b->worker_bytes, text[0], 32), b->workers,
 		 mst_memory_text(b->own_bytes, text[1], 32), room);
 	mst_info("file descriptors: %" PRIu64 ", %" PRIu32 " for each worker, of %" PRIu64,
-		 mst_descriptors_all(&b->files), b->files.worker, mst_host_files_max());
+		 mst_descriptors_all(&b->files), b->files.worker, mst_host_descriptors_max());
 	if (b->all.queue_pairs == 0)
 		return;
 	mst_info("%s: %" PRIu32 " queue pairs and %s registered for each worker, %" PRIu32

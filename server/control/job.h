@@ -114,8 +114,8 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, si
 
 /* ---- the data side ---- */
 
-/* Can this host serve so many workers over the transport? This is checked at the start, not when
- * the first or the last of them has come.
+/* Can this host serve all workers of the job over the transport? This is checked at the start, not
+ * when the first or the last of them has come.
  * @why: a sentence.
  * Return: 0 or -errno. */
 int mst_job_try_listener(const struct mst_job *j, char *why, size_t len);

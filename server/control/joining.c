@@ -12,7 +12,7 @@
 #include "server/cluster/peer.h"
 #include "server/control/reason.h"
 
-/* Strangers may ask for links as fast as they are refused, so a step answers only so many. */
+/* Strangers may ask for links as fast as they are refused, so a step answers only a few. */
 #define REQUESTS_PER_STEP 8
 
 /* ---- beginning and end ---- */

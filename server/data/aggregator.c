@@ -24,7 +24,7 @@ uint64_t mst_version_stride(uint64_t elems, enum muster_type result_type)
 
 static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
 {
-	/* Each slot is folded or summed once and committed at most once, which may take a second
+	/* Each slot is added to a sum once and committed at most once, which may take a second
 	 * task for the reduce phase, and each session is answered once. */
 	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) ? 3 : 2;
 
@@ -238,6 +238,23 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 		tell_session(a, session, &a->finished);
 }
 
+/* Keeps the scales of tensors as far as they lie in this server's part of the vector. */
+void mst_aggregator_scale(struct mst_aggregator *a, const struct mst_run *run)
+{
+	uint64_t first = a->cfg.first, last = first + a->cfg.elems, end = run->first + run->count;
+
+	if (run->first == 0)
+		a->scales = 0;
+	if (end <= first || run->first >= last)
+		return;
+	MST_ASSERT(a->scales < a->cfg.runs);
+	a->scale[a->scales++] = (struct mst_scale){
+		.end = (end < last ? end : last) - first,
+		.rate = run->lr_scale,
+		.decay = run->decay_scale,
+	};
+}
+
 /* Arrivals. What the worker wrote is copied once; only the copy is looked at. */
 
 /* Does the immediate name a grant that is out? */
@@ -364,8 +381,8 @@ static void partial_add(struct mst_aggregator *a, struct mst_slot *slot, struct 
 }
 
 /* From a rank's second contribution on, its sum is kept in a buffer, beginning with the first, and
- * its slots come free. While no buffer is free the slots stay full, and are folded when a commit
- * gives one back, or summed by their own: in the same order, to the same bits. */
+ * its slots come free. While no buffer is free the slots stay full. They are added up when a commit
+ * gives a buffer back, or summed by the commit itself: in the same order, to the same bits. */
 void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank)
 {
 	struct mst_rank_open *open = &a->rank[rank];

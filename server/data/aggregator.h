@@ -5,7 +5,7 @@
  * come from one thread; it allocates in mst_aggregator_new() only.
  *
  * Decisions that move no data (verdicts, grants, hints, ends) take effect at once. Those that do
- * (folds, commits, answers) become tasks in one queue and are worked off chunk by chunk, in order,
+ * (sums, commits, answers) become tasks in one queue and are worked off chunk by chunk, in order,
  * so that polling goes on meanwhile. The arithmetic is divided among shards, each with a range of
  * its own: the first is worked on in this thread, the others may have theirs.
  */
@@ -25,7 +25,7 @@
 struct mst_aggregator_cfg {
 	uint32_t index; /* among those of the job, as the ledger counts them */
 	/* Of a server that is not the leader: verdicts, hints, records and the end of the job are
-	 * for the lead to tell, and asks come to it alone. */
+	 * for the leader to tell, and asks come to it alone. */
 	bool follower;
 	uint32_t shards; /* 1 .. MST_SHARDS_MAX */
 	enum muster_type type, result_type;

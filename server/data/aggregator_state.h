@@ -2,11 +2,10 @@
 /*
  * An aggregator's own state; only its files include it:
  *
- *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   aggregator.c  slots, scales, arrivals, decisions that take effect at once
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
- *   scales.c      the scales of tensors
  *   spoil.c       what made a version that is not finite
  *   send.c        what is put to workers, and what of it is on its way
  */
@@ -18,7 +17,7 @@
 #include "server/data/aggregator.h"
 #include "server/data/shard.h"
 
-#define MST_PARTS_MAX 17u /* that a result is sent in: a link has room for so many at a time */
+#define MST_PARTS_MAX 17u /* that a result is sent in: a link has room for this number of parts */
 static_assert(MST_PARTS_MAX > MST_SHARDS_MAX, "each shard's range may have a rest to send");
 
 enum mst_task_kind {
@@ -78,7 +77,7 @@ struct mst_task {
 	};
 };
 
-/* What a rank has in the open step: a fold with all of it, or slots. */
+/* What a rank has in the open step: a partial sum with all of it, or slots. */
 struct mst_rank_open {
 	struct mst_slot *first, *last;
 	struct mst_partial *partial;
@@ -96,7 +95,7 @@ struct mst_aggregator {
 
 	struct mst_task *queue;
 	uint32_t queue_size, queue_head, queue_count;
-	uint32_t queue_begun; /* the first so many: a commit that waits holds up those behind it */
+	uint32_t queue_begun; /* tasks begun: a commit that waits holds up those behind it */
 	/* Of those in the queue that move data, by number modulo queue_size; and how many there
 	 * ever were, which is what tells the shards of one more. */
 	const struct mst_task **work;
@@ -116,14 +115,15 @@ struct mst_aggregator {
 	uint32_t scales;
 	float *mean;    /* between REDUCE and its commit; NULL: no reduce phase */
 	uint64_t *due;  /* set of ranks with verdicts or grants still to be put */
-	char *response; /* cells, answer and record, as they are put together */
+	char *response; /* verdicts, grants, answer, record: as they are put */
 };
 
 /* aggregator.c */
 void mst_aggregator_read_done(struct mst_aggregator *a, struct mst_slot *slot);
 /* One thing less refers to the session: the last lets go of it once it is over. */
 void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session);
-/* Gives the rank's summands of the open step a fold, if there are several and a buffer is free. */
+/* Adds up what the rank has in the open step, if that is several contributions and a buffer for
+ * their partial sum is free. */
 void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank);
 /* Tells the ledger once that this session's link is of no more use. */
 void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);
@@ -167,14 +167,13 @@ void mst_aggregator_forget_sends(struct mst_session *session);
 /* A free partial sum, for those ranks; NULL: none is free. */
 struct mst_partial *mst_aggregator_take_partial(struct mst_aggregator *a, uint32_t rank,
 						uint32_t rank_end);
-/* A copy of @task at the end of the queue. */
+/* Appends a copy of @task to the queue. */
 void mst_task_add(struct mst_aggregator *a, const struct mst_task *task);
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		     const struct mst_record *r);
-/* Is the commit of this version the next to be done, and waits for what its mean is multiplied by?
- */
+/* Is the commit of this version the next task, and does it wait for the factor of its mean? */
 bool mst_task_waits(const struct mst_aggregator *a, uint64_t version);
-/* It waits no more. */
+/* Gives that commit its factor, so that it goes on. */
 void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
 /* The job has ended: no commit waits any more. Those that did are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);

@@ -7,8 +7,8 @@
  * Of a session on its way at a time are, at most: a verdict and a grant of each slot, both session
  * words, one answer with its record, its result in MST_PARTS_MAX parts, one hint. A
  * worker gets no second of any before it has had the first and said so by a header or an ask. The
- * transport has room for so many; one more is asked for only by a worker that breaks the protocol,
- * so it ends that session and nothing ever has to be tried again.
+ * transport has room for all of these; one more is asked for only by a worker that breaks the
+ * protocol, so it ends that session and nothing ever has to be tried again.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -55,7 +55,8 @@ void mst_aggregator_post_grant(struct mst_aggregator *a, const struct mst_slot *
 }
 
 /* Those only: the worker may be reading the others. @told: each is announced by itself. */
-static void put_cells_due(struct mst_aggregator *a, struct mst_session *session, bool told)
+static void put_verdicts_and_grants(struct mst_aggregator *a, struct mst_session *session,
+				    bool told)
 {
 	const struct mst_lane_layout *at = &a->cfg.layout;
 
@@ -83,10 +84,10 @@ static void put_cells_due(struct mst_aggregator *a, struct mst_session *session,
 
 void mst_aggregator_put_due(struct mst_aggregator *a, struct mst_session *session)
 {
-	put_cells_due(a, session, true);
+	put_verdicts_and_grants(a, session, true);
 }
 
-/* ---- a letter: the cells that are due and next to the answer, the answer, its record ---- */
+/* ---- a response: verdicts and grants that are due and next to the answer; answer; record ---- */
 
 static size_t response_begin(const struct mst_lane_layout *l)
 {
@@ -108,9 +109,9 @@ struct mst_lane_record *mst_aggregator_response_record(const struct mst_aggregat
 	return (void *)response_at(a, a->cfg.layout.down_record);
 }
 
-/* Return: where the letter begins. Behind the first cell that is not due nothing more is taken in:
- * the worker may be reading it. */
-static size_t enclose_cells(struct mst_aggregator *a, struct mst_session *session)
+/* Takes in verdicts and grants from the answer backwards, up to the first that is not due: the
+ * worker may be reading that one. Return: where the response begins. */
+static size_t enclose_due(struct mst_aggregator *a, struct mst_session *session)
 {
 	const struct mst_lane_layout *at = &a->cfg.layout;
 	size_t begin = at->down_answer;
@@ -135,9 +136,9 @@ void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *ses
 			       const struct mst_lane_answer *answer, size_t record_bytes)
 {
 	uint32_t imm = mst_imm_answer(session->verdicts_due, session->grants_due);
-	size_t begin = enclose_cells(a, session);
+	size_t begin = enclose_due(a, session);
 
-	put_cells_due(a, session, false);
+	put_verdicts_and_grants(a, session, false);
 	memcpy(response_at(a, a->cfg.layout.down_answer), answer, sizeof(*answer));
 	mst_aggregator_put(
 		a, session,
@@ -188,7 +189,8 @@ void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session
 
 /* ---- results ---- */
 
-/* Each holds the session, and the last the version its buffer, until it has been sent. */
+/* Each part keeps its session until it has been sent. The last part also keeps the version's
+ * buffer. */
 void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
 				const struct mst_lane_answer *answer,
 				const struct mst_result_part *part)

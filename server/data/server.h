@@ -25,7 +25,7 @@ struct mst_server_cfg {
 	struct mst_ledger_cfg ledger;         /* a follower: lease_ns alone */
 	struct mst_aggregator_cfg aggregator; /* published is filled in */
 	uint32_t peers;                       /* links with other servers */
-	uint64_t server_lease_ns;             /* without a link for so long, another is given up */
+	uint64_t server_lease_ns;             /* one without a link for this time is given up */
 	const char *leader;                   /* a follower: the leader's listener */
 	const struct mst_transport *transport;
 	struct mst_net_cfg net; /* published_bytes and links_max are filled in */

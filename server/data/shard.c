@@ -170,9 +170,9 @@ static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 	s->squared = s->range.begin;
 }
 
-/* Blocks of the whole vector, which no border between shards or servers cuts: the sum of the
- * squares of each is rounded, and they are added up without rounding. So the norm has the same bits
- * whoever has which part. */
+/* Blocks are counted from the beginning of the whole vector, and lie in one shard each. The sum of
+ * the squares of a block is rounded, and these sums are added up without rounding. So the norm has
+ * the same bits, however the vector is divided among shards and servers. */
 static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 {
 	const struct mst_aggregator *a = s->of;
@@ -249,7 +249,7 @@ static void answer_chunk(struct mst_shard *s, const struct mst_task *task, uint6
 	const struct mst_aggregator *a = s->of;
 	size_t size = mst_type_bytes(a->cfg.result_type);
 	const char *from = mst_version_buffer(a, task->answer.answer.buffer);
-	char *to = (char *)task->answer.session->link->window + a->cfg.layout.down_result;
+	char *to = (char *)task->answer.session->link->remote_mapping + a->cfg.layout.down_result;
 
 	(void)mst_copy_finite(to + first * size, from + first * size, a->cfg.result_type, count,
 			      is_streamed(&a->cfg, a->cfg.result_type));

@@ -45,16 +45,18 @@ void mst_shard_wake(struct mst_shard *s);
 void mst_shard_stop(struct mst_shard *s);
 
 struct mst_span mst_shard_range(const struct mst_shard *s);
-/* Any thread. How far it is with the work of this number: an element of its range, or its end. What
- * it has written up to there is visible to who asks. */
+/* Any thread. How far the shard is with work number @work: it has written the elements of its range
+ * before this one, and they are visible to the caller. */
 uint64_t mst_shard_reached(const struct mst_shard *s, uint64_t work);
 bool mst_shard_is_done(const struct mst_shard *s, uint64_t work);
-/* Once it is done with a REDUCE, and before the next: the squares of its range of the mean. */
+/* Valid after the shard is done with a REDUCE task, and before the next one begins: the sum of the
+ * squares of the mean, over the shard's range. */
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s);
 /* Bytes of results that it has copied to workers. Its thread, or anybody while it has nothing to
  * do. */
 uint64_t mst_shard_copied(const struct mst_shard *s);
-/* Once it is done with it: has that work, a commit or a group, put out what is not finite here? */
+/* Valid after the shard is done with @work, which is a commit or a group. Is an element that it has
+ * written not finite? */
 bool mst_shard_spoilt(const struct mst_shard *s, uint64_t work);
 
 #endif

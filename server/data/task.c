@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The aggregator's queue of work: folds, groups, commits, answers, in order. In order means that a
- * commit may start from the version before it, and an answer send the version before it, without
- * asking whether they are there. What moves data the shards do, each on its range; a task is over
- * when all of them are done with it and every task before it is over.
+ * The aggregator's queue of work: partial sums, groups, commits, answers, in order. In order means
+ * that a commit may start from the version before it, and an answer send the version before it,
+ * without asking whether they are there. What moves data the shards do, each on its range; a task
+ * is over when all of them are done with it and every task before it is over.
  */
 #include <string.h>
 
@@ -313,7 +313,7 @@ static bool answer_sends(const struct mst_task *task)
 	       !session->link->ops->maps;
 }
 
-/* Worth a put of its own? A link has room for so many at a time, whatever its peer does. */
+/* Worth a put of its own? A link has room for MST_PARTS_MAX of them, whatever its peer does. */
 static bool is_part(const struct mst_aggregator *a, uint64_t elems)
 {
 	uint64_t early = MST_PARTS_MAX - a->cfg.shards; /* each shard may leave a rest */

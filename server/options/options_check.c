@@ -18,7 +18,7 @@
 #include "server/options/cpus.h"
 #include "server/options/options.h"
 
-#define POLICIES_MAX 32u /* a mistyped name is compared with at most so many */
+#define POLICIES_MAX 32u /* most names that a mistyped one is compared with */
 
 static int refuse(char *why, size_t why_len, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -15,8 +15,8 @@
 #include "server/core/rule.h"
 #include "server/data/shard.h"
 
-/* One more thread pays off only if it has so many bytes to sum of each worker, and a core of its
- * own. */
+/* The bytes of each worker that one more thread must have to sum, or it does not pay off. It also
+ * needs a core of its own. */
 #define SHARD_BYTES_MIN (UINT64_C(512) << 10)
 
 int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, char *why,

@@ -70,9 +70,9 @@ void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
 {
 	end_init(acceptor, connector, lanes, lanes->up_bytes);
 	end_init(connector, acceptor, lanes, lanes->down_bytes);
-	acceptor->link.window = acceptor->link.outbound = connector->link.inbound;
+	acceptor->link.remote_mapping = acceptor->link.outbound = connector->link.inbound;
 	acceptor->link.outbound_bytes = lanes->down_bytes;
-	connector->link.window = connector->link.outbound = acceptor->link.inbound;
+	connector->link.remote_mapping = connector->link.outbound = acceptor->link.inbound;
 	connector->link.outbound_bytes = lanes->up_bytes;
 	connector->link.shared = server->net.published;
 	connector->link.shared_bytes = server->net.published_bytes;
@@ -151,7 +151,7 @@ static void link_free(struct mst_link *link)
 static int put(struct mst_link *link, const struct mst_put *put)
 {
 	const struct pipe_link *l = (const struct pipe_link *)link;
-	char *to = (char *)link->window + put->offset;
+	char *to = (char *)link->remote_mapping + put->offset;
 
 	MST_ASSERT(put->offset <= link->outbound_bytes &&
 		   put->bytes <= link->outbound_bytes - put->offset);

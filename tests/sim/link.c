@@ -28,7 +28,7 @@ static void furnish(struct sim_end *e, size_t outbound_max)
 	e->link.inbound = e->in->inbound;
 	e->link.outbound_bytes = e->out->bytes;
 	if (e->session->near) {
-		e->link.outbound = e->link.window = e->out->inbound;
+		e->link.outbound = e->link.remote_mapping = e->out->inbound;
 		return;
 	}
 	if (outbound_max > 0 && outbound_max < e->link.outbound_bytes)
@@ -79,8 +79,8 @@ int sim_end_view(struct mst_link *link, enum mst_view what, size_t offset, size_
 
 	if (rc != 0 || what != MST_VIEW_OUTBOUND || !e->session->near)
 		return rc;
-	struct sim_window_view *v = sim_alloc(sizeof(*v));
-	*v = (struct sim_window_view){ offset, bytes, at, e->views };
+	struct sim_mapping_view *v = sim_alloc(sizeof(*v));
+	*v = (struct sim_mapping_view){ offset, bytes, at, e->views };
 	e->views = v;
 	return 0;
 }
@@ -118,14 +118,14 @@ void sim_end_hang_up(struct sim_end *e)
 	sim_lane_hang_up(e->out);
 }
 
-/* What a ghost computes in its window must not reach anybody, whichever way it goes there. */
-static void close_window(struct sim_end *e)
+/* What a ghost computes in its remote mapping must reach nobody, whichever way it goes there. */
+static void cut_mapping(struct sim_end *e)
 {
 	uint8_t *own = sim_alloc(e->link.outbound_bytes + MST_PAGES_SMALL);
 
-	memcpy(own, e->link.window, e->link.outbound_bytes);
-	e->link.window = e->link.outbound = own;
-	for (const struct sim_window_view *v = e->views; v != NULL; v = v->next)
+	memcpy(own, e->link.remote_mapping, e->link.outbound_bytes);
+	e->link.remote_mapping = e->link.outbound = own;
+	for (const struct sim_mapping_view *v = e->views; v != NULL; v = v->next)
 		MST_ASSERT(mst_pages_view(own, e->link.outbound_bytes, v->offset, v->bytes,
 					  v->at) == 0);
 }
@@ -137,7 +137,7 @@ void sim_end_die(struct sim_end *e)
 	if (e->freed)
 		return;
 	if (e->session->near)
-		close_window(e);
+		cut_mapping(e);
 	forget_arrivals(e);
 	if (e->error == 0 && e->state != SIM_END_GONE)
 		sim_end_lose(e, -EPIPE, "its process is dead");

@@ -16,7 +16,8 @@
  * A sender that lets go has its sources back at once. Of what was on its way the network then has
  * all, if it detached; if it was lost or died, a beginning of it, of any length.
  *
- * A ghost's puts are -EPIPE, its polls say MST_LOST once for each link, and its window is its own.
+ * A ghost's puts are -EPIPE, its polls say MST_LOST once for each link, and its remote mapping is
+ * its own.
  */
 #ifndef MST_TESTS_SIM_NET_H
 #define MST_TESTS_SIM_NET_H

@@ -101,11 +101,11 @@ enum sim_end_state {
 
 struct sim_net;
 
-/* A part of the window that its owner has mapped a second time. */
-struct sim_window_view {
+/* A part of the remote mapping that its owner has mapped a second time. */
+struct sim_mapping_view {
 	size_t offset, bytes;
 	void *at;
-	struct sim_window_view *next;
+	struct sim_mapping_view *next;
 };
 
 struct sim_end {
@@ -122,7 +122,7 @@ struct sim_end {
 	uint32_t index;
 	struct sim_lane *in, *out;
 	struct sim_session *session;
-	struct sim_window_view *views;
+	struct sim_mapping_view *views;
 };
 
 struct sim_session {

@@ -85,7 +85,7 @@ void obs_end_asked(void);
 /* A call has succeeded, or failed. */
 void obs_success(const struct obs_worker *w, const char *call);
 void obs_error(const struct obs_worker *w, const char *call, int error, const char *reason);
-/* A call has taken so long, by the world's clock, and was to take at most so long. */
+/* A call has returned after @took_ns of the world's clock. It must not take more than @most_ns. */
 void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, uint64_t most_ns);
 
 /* ---- what the leader decides, in order, and what servers do ---- */

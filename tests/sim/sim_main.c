@@ -43,9 +43,9 @@ static struct {
 	bool plan, trace, no_tail;
 } opt = { .first = 1, .last = 200, .jobs = 2 };
 
-/* What the processes that live worlds tell the one that waits for them. */
+/* Written by the processes that run worlds, and read by the process that has started them. */
 struct statistics {
-	uint64_t seed; /* being lived */
+	uint64_t seed; /* of the world that is run now */
 	uint64_t worlds, commits, judged, steps, hash;
 	char violation[512];
 };

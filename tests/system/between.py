@@ -63,7 +63,7 @@ class Scene(Job):
         return {"MUSTER_TRIP": self.trips.name} if is_where else {}
 
     def joined(self, index):
-        """Seats are taken in the order of coming."""
+        """A server becomes the member with the lowest number that is free."""
         self.join(**self.trip(self.where == index))
         check("it joins", until(lambda: f"server {index} of 3 joined" in self.leader.said()))
 

@@ -158,14 +158,14 @@ def strangers_before_the_job(a):
 
 def appoint(**other):
     f = dict(job="default", index=1, servers=2, elems=9001, first=4096, count=4905, type=0,
-             result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, folds=0,
+             result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, partials=0,
              repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), guard=1,
              lease=600_000_000, server_lease=600_000_000, patience=10**12,
              listener="/muster-nobody-is-here", ack=14, pkey=-1, runs=0, scales=0)
     f.update(other)
     figures = struct.pack("<IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
     figures += struct.pack("<10I", *(f[name] for name in (
-        "type", "result", "owner", "workers", "slots", "buffers", "entries", "group", "folds",
+        "type", "result", "owner", "workers", "slots", "buffers", "entries", "group", "partials",
         "repeats")))
     figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
     figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
@@ -208,7 +208,7 @@ ORDERS = {
     "too many buffers": (appoint(buffers=1 << 16), FIGURES),
     "no groups": (appoint(group=0), FIGURES),
     "too large groups": (appoint(group=4097), FIGURES),
-    "too many folds": (appoint(folds=4097), FIGURES),
+    "too many partial sums": (appoint(partials=4097), FIGURES),
     "sets too large": (appoint(entries=1 << 31), FIGURES),
     "an optimiser that is none": (appoint(optimizer="lion"), '"lion" is neither'),
     "figures of another optimiser": (appoint(parameters=(0.1,)), "sgd has 5 figures, not 1"),

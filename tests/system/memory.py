@@ -108,8 +108,8 @@ class Memory(unittest.TestCase):
         """4 versions and 16 of history, the sums of two groups."""
         self.check_job(20 + 2, "--policy", "bsp", "--owner", "workers", "--group", "4")
 
-    def test_folds_are_in_it(self):
-        """4 versions, momentum, half of the quorum in folds."""
+    def test_partial_sums_are_in_it(self):
+        """4 versions, momentum, half of the quorum in partial sums."""
         self.check_job(4 + 1 + 10, "--policy", "kbatchasync:20")
 
     def test_without_room_for_early_sums_the_job_runs_without_them(self):

@@ -245,7 +245,7 @@ static CU_TestInfo cases[] = {
 	{ "backup: the same with a late worker", backup },
 	{ "workers own: every result is the mean over its set", workers_own },
 	{ "workers own under backup: the same with a late worker", workers_own_backup },
-	{ "kbatchasync: contributions fold, nobody runs dry", kbatchasync },
+	{ "kbatchasync: contributions are added up, nobody runs dry", kbatchasync },
 	{ "async with three buffers: answers are copied when places run out", async_few_buffers },
 	{ "ssp in small chunks", ssp },
 	{ "two jobs in one process do not notice each other", two_jobs_do_not_notice_each_other },

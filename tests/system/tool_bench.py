@@ -197,7 +197,7 @@ class Ends(Bench):
         self.assertEqual(self.finish(process)[0], 128 + signal.SIGINT)
 
     def test_dead_worker(self):
-        """a worker that dies fails the measurement, and nobody waits at its gate"""
+        """a worker that dies fails the measurement, and nobody waits at its barrier"""
         process = self.begin()
         os.kill(self.workers()[1], signal.SIGKILL)
         rc, _, err = self.finish(process)

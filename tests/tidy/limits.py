@@ -10,7 +10,7 @@ import sys
 
 import tree
 
-FILE_LINES = 600
+FILE_LINES = 700
 FUNCTION_LINES = 70
 COLUMNS = 100
 CONDITIONALS = 2

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""No two structs, unions or enums of the tree share a name.
+"""No two structs, unions or enums of the tree share a name, and nobody has to learn words of ours.
 
 A type that a header only declares may be defined by each source that implements it: a test's
 own implementation of a stream is a struct mst_stream, too.
@@ -9,6 +9,7 @@ usage: names.py ROOT
 """
 
 import collections
+import pathlib
 import re
 import sys
 
@@ -17,10 +18,77 @@ import tree
 DEFINED = re.compile(r"^[ \t]*(?:static |const |typedef )*(?:struct|union|enum) (\w+) \{", re.M)
 DECLARED = re.compile(r"^struct (\w+);", re.M)
 
+# What muster once called things, the name that the field has for each, and the beginnings of paths
+# below which the word is a proper term of something else.
+DEAD = {
+    "admin": ("control", ("common/host/", "tests/unit/common/host/", "docs/decisions.md")),
+    "bell": ("notify descriptor", ()),
+    "board": ("shared flags", ()),
+    "citizen": ("test worker", ()),
+    "crew": ("worker threads", ()),
+    "desk": ("scratch", ()),
+    "door": ("link listener", ()),
+    "fold": ("partial sum, or accumulate", ()),
+    "gate": ("barrier, or eventcount", ("tools/bench/print.c", "docs/man/muster-bench.1.in",
+                                        "tests/system/tool_bench.py")),  # keys of the JSON
+    "guest": ("pending session", ("tests/vm/",)),
+    "->hand": ("worker thread", ()),
+    "introduce": ("region exchange", ()),
+    "introduction": ("region exchange", ()),
+    "knock": ("connection request", ()),
+    "landing": ("inbound region", ()),
+    "letter": ("response", ("client/examples/", "common/config/", "server/options/", "tools/",
+                            "tests/bench/peers/", "tests/fuzz/fuzz_option.c",
+                            "tests/unit/common/")),
+    "outbox": ("outbound region", ()),
+    "parcel": ("fd message", ()),
+    "ripe": ("ready", ()),
+    "seat": ("member", ()),
+    "stir": ("has_work", ()),
+    "strip": ("tile", ("server/core/model/run.py", "tests/bench/", "tests/system/", "tests/vm/")),
+    "tally": ("statistics", ()),
+    "the lead": ("the leader", ("include/muster/",)),
+    "town": ("fixture", ()),
+    "uplink": ("follower", ()),
+    "link.window": ("remote mapping", ()),
+    "link->window": ("remote mapping", ()),
+}
+PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/man/*.in", "server/core/model/*.md")
+UNREAD = "tests/tidy/"  # the words are told here
 
-def main():
-    root = sys.argv[1]
-    paths = tree.files(root, ".c", ".h")
+
+def dead_pattern():
+    """Whole words, in any case. An underscore ends a word; a single word may have an ending."""
+    def form(word):
+        begin = "(?<![a-z])" if word[0].isalpha() else ""
+        return begin + re.escape(word) + ("(?:s|ed|ing)?" if word.isalpha() else "")
+
+    return re.compile("(?:" + "|".join(map(form, DEAD)) + ")(?![a-z])", re.I)
+
+
+def word_of(found):
+    """The key in DEAD of what the pattern has found."""
+    return max((word for word in DEAD if found.lower().startswith(word)), key=len)
+
+
+def prose(root):
+    root = pathlib.Path(root)
+    return sorted(path.relative_to(root) for glob in PROSE for path in root.glob(glob))
+
+
+def dead_words(path, text, pattern):
+    """Yields a complaint for each dead word of a file."""
+    if str(path).startswith(UNREAD):
+        return
+    for match in pattern.finditer(text):
+        name, places = DEAD[word_of(match[0])]
+        if not str(path).startswith(places):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: {match[0]!r}: the field says {name}"
+
+
+def namesakes(root, paths):
+    """Yields a complaint for each type with a name that another type has."""
     places, opaque = collections.defaultdict(list), set()
     for path in paths:
         code = tree.code_only(tree.read(root, path))
@@ -28,13 +96,21 @@ def main():
             places[match[1]].append((path, code.count("\n", 0, match.start()) + 1))
         if path.suffix == ".h":
             opaque.update(DECLARED.findall(code))
-    complaints = []
     for name, where in sorted(places.items()):
         if name in opaque and all(path.suffix == ".c" for path, _ in where):
             continue
         if len(where) > 1:
             other, (path, line) = where[0], where[-1]
-            complaints.append(f"{path}:{line}: {name} is also a name in {other[0]}:{other[1]}")
+            yield f"{path}:{line}: {name} is also a name in {other[0]}:{other[1]}"
+
+
+def main():
+    root, pattern = sys.argv[1], dead_pattern()
+    paths = tree.files(root, ".c", ".h")
+    read = paths + tree.files(root, ".py", ".sh", ".pml") + prose(root)
+    complaints = list(namesakes(root, paths))
+    for path in read:
+        complaints += dead_words(path, tree.read(root, path), pattern)
     tree.conclude(complaints, len(paths))
 
 

@@ -5,12 +5,15 @@
 usage: selfcheck.py COMPILER
 """
 
+import collections
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
+
+import names
 
 HERE = pathlib.Path(__file__).parent
 SPDX = "/* SPDX-License-Identifier: MIT */\n"
@@ -132,7 +135,7 @@ class Limits(Tidy):
                    "s.c:2: function of 71 lines")
 
     def test_a_long_file(self):
-        self.check("\n" * 600, "601 lines of 600")
+        self.check("\n" * 700, "701 lines of 700")
 
     def test_a_wide_line(self):
         self.check("/*" + "x" * 97 + "*/\n", "101 columns")
@@ -176,6 +179,33 @@ class Names(Tidy):
         self.write("server/s.h", SPDX + "struct job;\n")
         self.write("server/s.c", SPDX + "struct job {\n\tint x;\n};\n")
         self.write("tests/t.c", SPDX + "struct job {\n\tint y;\n};\n")
+        self.passes("names.py", self.root)
+
+
+    def test_each_dead_word(self):
+        """In a name, in prose, and with an ending."""
+        self.write("server/s.c", SPDX + "".join(f"/* ({w}) */\n" for w in names.DEAD))
+        self.write("docs/d.md", "".join(f"{w.upper()}\n" for w in names.DEAD))
+        self.write("tests/system/s.sh", "seat_of\nmst_gates\nfolded\n")
+        run = self.call("names.py", self.root)
+        for line, word in enumerate(names.DEAD):
+            self.assertIn(f"server/s.c:{line + 2}: '{word}'", run.stdout)
+            self.assertIn(f"docs/d.md:{line + 1}: '{word.upper()}'", run.stdout)
+        for line in 1, 2, 3:
+            self.assertIn(f"tests/system/s.sh:{line}: ", run.stdout)
+        self.assertEqual(run.returncode, 1)
+
+    def test_a_dead_word_passes_where_it_is_a_proper_term(self):
+        at = collections.defaultdict(str)
+        for word, (_, places) in names.DEAD.items():
+            for place in places:
+                at[place + "p.c" if place.endswith("/") else place] += word + "\n"
+        for where, text in at.items():
+            self.write(where, text)
+        self.passes("names.py", self.root)
+
+    def test_parts_of_words_pass(self):
+        self.write("server/s.c", SPDX + "/* folder propagate leading early restriping */\n")
         self.passes("names.py", self.root)
 
 

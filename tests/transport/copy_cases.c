@@ -102,9 +102,9 @@ static void the_connector_counts_what_it_copies(void)
 	struct peer_command c = { .order = PEER_PUT, .bytes = BYTES, .seed = 3 };
 
 	if (transport->maps) {
-		c.from_window = true;
+		c.from_mapping = true;
 		CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).copied, 0);
-		c.from_window = false;
+		c.from_mapping = false;
 	}
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).copied, BYTES);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).copied, 2 * BYTES);

@@ -215,8 +215,8 @@ static int put(struct side *side, const struct peer_command *c)
 
 	if (buffer == NULL)
 		return -ENOMEM;
-	if (c->from_window && side->link->window != NULL)
-		src = (uint8_t *)side->link->window + c->offset;
+	if (c->from_mapping && side->link->remote_mapping != NULL)
+		src = (uint8_t *)side->link->remote_mapping + c->offset;
 	pattern(src, c->bytes, c->seed);
 	struct mst_put how = { .offset = c->offset,
 			       .src = src,

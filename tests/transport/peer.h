@@ -15,7 +15,7 @@ enum peer_order {
 	PEER_DIAL,     /* address, token, lanes, timeout_ns, wanted_ns: opens a net and dials */
 	PEER_LISTEN,   /* opens a net and a listener; reports its address */
 	PEER_ACCEPT,   /* waits for a caller and lets it in */
-	PEER_PUT,      /* offset, bytes of pattern(seed), notify, imm, from_window */
+	PEER_PUT,      /* offset, bytes of pattern(seed), notify, imm, from_mapping */
 	PEER_POLL,     /* until `count` events have come or timeout_ns is over; reports them */
 	PEER_WAIT,     /* one wait of timeout_ns; reports how long it took */
 	PEER_CHECK,    /* 0: pattern(seed) is at offset of the inbound region, or of the shared */
@@ -51,8 +51,8 @@ struct peer_command {
 	size_t offset, bytes;
 	uint64_t seed, count;
 	uint32_t imm;
-	bool notify, from_window, shared, restless; /* restless: neither spins nor yields */
-	bool views;                                 /* PEER_DIAL: there will be some */
+	bool notify, from_mapping, shared, restless; /* restless: neither spins nor yields */
+	bool views;                                  /* PEER_DIAL: there will be some */
 	/* PEER_DIAL: `bytes` of a region, from PEER_OWN_FROM on, stand for those from `offset` on
 	 * of the down lane. PEER_CHECK: pattern(seed) is there, and nothing beside it. */
 	bool exported;

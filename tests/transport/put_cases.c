@@ -78,13 +78,13 @@ static void earlier_puts_are_there_at_a_later_arrival(void)
 	world_close(&w);
 }
 
-static void put_from_the_window_arrives(void)
+static void put_from_the_mapping_arrives(void)
 {
 	struct world w = world_of_one();
 	struct peer_command c = put_order(4096, 8192, 6, 1);
 	struct mst_net_event ev;
 
-	c.from_window = true;
+	c.from_mapping = true;
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &c).rc, 1);
 	CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 	CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + 4096, 8192, 6));
@@ -468,7 +468,7 @@ CU_TestInfo put_cases[] = {
 	{ "a put arrives whole and once, with its immediate", put_arrives_whole_and_once },
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
 	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
-	{ "a put from the window itself arrives", put_from_the_window_arrives },
+	{ "a put from the remote mapping itself arrives", put_from_the_mapping_arrives },
 	{ "what lies in the outbound region is sent as it lies", outbound_is_sent_as_it_lies },
 	{ "what is published is sent as it lies", published_memory_is_sent_as_it_lies },
 	{ "puts are reported sent in their order", puts_are_reported_sent_in_their_order },

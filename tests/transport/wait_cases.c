@@ -185,13 +185,13 @@ static void handler_that_goes_ends_a_wait(void)
 
 	net_to_wake = NULL;
 	sigaction(SIGALRM, &once, NULL);
-	ualarm(900000, 0); /* once only, and so late enough for a busy host */
+	ualarm(900000, 0); /* a single alarm, so late that also a busy host has begun the wait */
 	CU_ASSERT_EQUAL(transport->wait(w.net, PEER_LOOK_NS), -EINTR);
 	CU_ASSERT(ended_in_time(began_ns));
 	world_close(&w);
 }
 
-/* Also where there are handlers that a signal could have started. */
+/* Being stopped and continued ends no wait, even if the process has a handler for a signal. */
 static void stop_ends_no_wait(void)
 {
 	struct sigaction act = { .sa_handler = on_alarm };

@@ -104,7 +104,7 @@ static int measure_cell(struct measurements *all, struct mst_bench_cell *cell,
 	return judge(cell);
 }
 
-/* A measurement that fails is no reason to leave the others out; a signal is.
+/* After a measurement that fails the others are made all the same, but not after a signal.
  * Return: the exit status. */
 static int measure_all(struct measurements *all, struct mst_signals *signals)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum series { STEP, GATE, WAIT, SUM, ANSWER, OWN, FIRST, SERIES };
+enum series { STEP, OPENED, WAIT, SUM, ANSWER, OWN, FIRST, SERIES };
 
 /* One step over those who are counted in it. */
 struct step_times {
@@ -68,7 +68,7 @@ static void note(uint64_t *const series[SERIES], uint64_t at, const struct step_
 	uint64_t all_in = smaller(s->last_pushed, s->first_end);
 
 	series[STEP][at] = p->last_alone ? s->last_end - s->last_start : s->slowest;
-	series[GATE][at] = s->last_end - open_ns;
+	series[OPENED][at] = s->last_end - open_ns;
 	series[WAIT][at] = all_in - s->first_start;
 	series[SUM][at] = s->first_end - all_in;
 	series[ANSWER][at] = s->last_end - s->first_end;
@@ -104,13 +104,13 @@ static struct mst_bench_spread spread(uint64_t *samples, uint64_t count)
 	};
 }
 
-/* Gates open one after the other. What lies behind the last is not looked at: reading it would make
- * memory of it. */
+/* Barriers open one after the other. Nothing beyond the last is read: reading would make memory of
+ * it. */
 static uint64_t steps_made(struct mst_bench_plan *p)
 {
 	uint64_t step = 0;
 
-	while (step < p->steps && atomic_load_explicit(&mst_bench_gate_of(p, step)->in.state,
+	while (step < p->steps && atomic_load_explicit(&mst_bench_step_of(p, step)->begin.state,
 						       memory_order_acquire) == MST_BENCH_GO)
 		step++;
 	return step;
@@ -144,7 +144,7 @@ static void conclude(uint64_t *const series[SERIES], struct mst_bench_figures *o
 	if (count == 0)
 		return;
 	out->step = spread(series[STEP], count);
-	out->gate = spread(series[GATE], count);
+	out->opened = spread(series[OPENED], count);
 	out->wait_ns = spread(series[WAIT], count).p50;
 	out->sum_ns = spread(series[SUM], count).p50;
 	out->answer_ns = spread(series[ANSWER], count).p50;
@@ -168,7 +168,7 @@ int mst_bench_figures_make(struct mst_bench_plan *p, struct mst_bench_figures *o
 
 		out->commits += s.counted > 0;
 		if (step >= p->warmup && s.counted > 0)
-			note(series, out->samples++, &s, p, mst_bench_gate_of(p, step)->open_ns);
+			note(series, out->samples++, &s, p, mst_bench_step_of(p, step)->open_ns);
 	}
 	count_all(p, steps, out);
 	conclude(series, out);

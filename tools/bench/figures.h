@@ -4,8 +4,9 @@
  *
  * A step takes, for a worker, from its call of push until the new result is readable there; the
  * step's sample is that of the slowest worker that was counted in it. A stall of a worker between
- * the gate and its call is not in its own time but in that of all who wait for it; where all stall
- * it is in nobody's: so the same is told from the moment the gate opened (`gate`), too.
+ * the barrier and its call is not in its own time but in that of all who wait for it; where all
+ * stall it is in nobody's: so the same is also measured from the moment the barrier opened
+ * (`opened`).
  *
  * Parts of a step, from the first call of push to the last result:
  *	wait	until the last of the counted has handed in: copies in, and who came later
@@ -27,7 +28,7 @@ struct mst_bench_spread {
 
 struct mst_bench_figures {
 	uint64_t samples; /* the rest is 0 where there are none */
-	struct mst_bench_spread step, gate;
+	struct mst_bench_spread step, opened;
 	uint64_t wait_ns, sum_ns, answer_ns; /* medians */
 	uint64_t own_ns, first_ns;           /* medians; last_alone */
 	uint64_t counted, late;              /* contributions, in timed steps */

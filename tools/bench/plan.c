@@ -16,18 +16,18 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 
-/* A gate is a cache line of its own, and so nobody waits for a neighbour's. */
+/* A step has a cache line of its own, so that those who wait at it do not disturb the next. */
 #define LINE 64u
-static_assert(sizeof(struct mst_bench_gate) <= LINE, "a gate lies in one line");
+static_assert(sizeof(struct mst_bench_step) <= LINE, "a step's barriers lie in one line");
 
-static size_t gates_at(void)
+static size_t steps_at(void)
 {
 	return (sizeof(struct mst_bench_plan) + LINE - 1) / LINE * LINE;
 }
 
 static size_t records_at(const struct mst_bench_plan *p)
 {
-	return gates_at() + ((size_t)p->steps + 1) * LINE;
+	return steps_at() + ((size_t)p->steps + 1) * LINE;
 }
 
 static int map(int fd, size_t bytes, struct mst_bench_plan **out)
@@ -81,10 +81,10 @@ void mst_bench_plan_free(struct mst_bench_plan *p)
 		(void)munmap(p, p->bytes);
 }
 
-struct mst_bench_gate *mst_bench_gate_of(struct mst_bench_plan *p, uint64_t step)
+struct mst_bench_step *mst_bench_step_of(struct mst_bench_plan *p, uint64_t step)
 {
 	MST_ASSERT(step <= p->steps);
-	return (struct mst_bench_gate *)((char *)p + gates_at() + step * LINE);
+	return (struct mst_bench_step *)((char *)p + steps_at() + step * LINE);
 }
 
 struct mst_bench_record *mst_bench_record_of(struct mst_bench_plan *p, uint32_t rank, uint64_t step)
@@ -94,10 +94,10 @@ struct mst_bench_record *mst_bench_record_of(struct mst_bench_plan *p, uint32_t 
 	return first + (size_t)rank * p->steps + step;
 }
 
-/* ---- the gates ---- */
+/* ---- the barriers ---- */
 
 #define YIELDS 1000u
-#define LOOK_NS (100 * MST_MS) /* a sleeper looks round so often */
+#define LOOK_NS (100 * MST_MS) /* a sleeper looks again after this time */
 #define NAP_NS (200 * UINT64_C(1000))
 #define SAMPLES_MIN 5u /* also where the budget is too small */
 
@@ -124,28 +124,28 @@ static bool is_over(struct mst_bench_plan *p, uint64_t step, uint64_t now)
 	return now - atomic_load_explicit(&p->timed_ns, memory_order_relaxed) > p->budget_ns;
 }
 
-static void open_listener(struct mst_bench_listener *listener, enum mst_bench_state state)
+static void open_barrier(struct mst_bench_barrier *barrier, enum mst_bench_state state)
 {
 	/* Release: pairs with the acquire load of await(); what was written before is seen. */
-	atomic_store_explicit(&listener->state, (uint32_t)state, memory_order_release);
-	wake_all(&listener->state);
+	atomic_store_explicit(&barrier->state, (uint32_t)state, memory_order_release);
+	wake_all(&barrier->state);
 }
 
 /* Return: is this the last of those who are waited for? Acquire and release: what each did before
  * it came is behind whoever opens, and so, by state, behind all. */
-static bool arrive(const struct mst_bench_plan *p, struct mst_bench_listener *listener)
+static bool arrive(const struct mst_bench_plan *p, struct mst_bench_barrier *barrier)
 {
-	return atomic_fetch_add_explicit(&listener->arrived, 1, memory_order_acq_rel) + 1 ==
+	return atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 ==
 	       p->quorum;
 }
 
-static enum mst_bench_state await(struct mst_bench_listener *listener, bool (*gone)(void *arg),
+static enum mst_bench_state await(struct mst_bench_barrier *barrier, bool (*gone)(void *arg),
 				  void *arg)
 {
 	uint32_t state;
 
 	for (uint32_t i = 0;; i++) {
-		state = atomic_load_explicit(&listener->state, memory_order_acquire);
+		state = atomic_load_explicit(&barrier->state, memory_order_acquire);
 		if (state != MST_BENCH_SHUT)
 			return (enum mst_bench_state)state;
 		if (i < YIELDS) {
@@ -154,44 +154,44 @@ static enum mst_bench_state await(struct mst_bench_listener *listener, bool (*go
 		}
 		if (gone(arg))
 			return MST_BENCH_SHUT;
-		sleep_on(&listener->state, MST_BENCH_SHUT);
+		sleep_on(&barrier->state, MST_BENCH_SHUT);
 	}
 }
 
-enum mst_bench_state mst_bench_gate_pass(struct mst_bench_plan *p, uint64_t step,
-					 bool (*gone)(void *arg), void *arg)
+enum mst_bench_state mst_bench_step_enter(struct mst_bench_plan *p, uint64_t step,
+					  bool (*gone)(void *arg), void *arg)
 {
-	struct mst_bench_gate *gate = mst_bench_gate_of(p, step);
+	struct mst_bench_step *shared = mst_bench_step_of(p, step);
 
-	if (arrive(p, &gate->in)) {
-		gate->open_ns = mst_now_ns();
-		open_listener(&gate->in,
-			      is_over(p, step, gate->open_ns) ? MST_BENCH_OVER : MST_BENCH_GO);
+	if (arrive(p, &shared->begin)) {
+		shared->open_ns = mst_now_ns();
+		open_barrier(&shared->begin,
+			     is_over(p, step, shared->open_ns) ? MST_BENCH_OVER : MST_BENCH_GO);
 	}
-	return await(&gate->in, gone, arg);
+	return await(&shared->begin, gone, arg);
 }
 
-bool mst_bench_gate_leave(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
+bool mst_bench_step_leave(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
 			  void *arg)
 {
-	struct mst_bench_gate *gate = mst_bench_gate_of(p, step);
+	struct mst_bench_step *shared = mst_bench_step_of(p, step);
 
-	if (arrive(p, &gate->out))
-		open_listener(&gate->out, MST_BENCH_GO);
-	return await(&gate->out, gone, arg) != MST_BENCH_SHUT;
+	if (arrive(p, &shared->end))
+		open_barrier(&shared->end, MST_BENCH_GO);
+	return await(&shared->end, gone, arg) != MST_BENCH_SHUT;
 }
 
-void mst_bench_gate_pushed(struct mst_bench_plan *p, uint64_t step)
+void mst_bench_step_pushed(struct mst_bench_plan *p, uint64_t step)
 {
-	atomic_fetch_add_explicit(&mst_bench_gate_of(p, step)->pushed, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&mst_bench_step_of(p, step)->pushed, 1, memory_order_relaxed);
 }
 
-bool mst_bench_gate_settle(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
+bool mst_bench_step_settle(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
 			   void *arg)
 {
-	struct mst_bench_gate *gate = mst_bench_gate_of(p, step);
+	struct mst_bench_step *shared = mst_bench_step_of(p, step);
 
-	while (atomic_load_explicit(&gate->pushed, memory_order_relaxed) + 1 < p->workers) {
+	while (atomic_load_explicit(&shared->pushed, memory_order_relaxed) + 1 < p->workers) {
 		if (gone(arg))
 			return false;
 		mst_sleep_ns(NAP_NS);

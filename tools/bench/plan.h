@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a benchmark and its workers share: a plan to follow, a gate for each step, and a record for
- * each step of each worker. It is one memfd, all zero at first; only what is used becomes memory.
+ * What a benchmark and its workers share: a plan to follow, barriers for each step, and a record
+ * for each step of each worker. It is one memfd, all zero at first; only what is used becomes
+ * memory.
  *
  * A step is numbered by the version its gradients are computed on. Owners: the plan is written
- * before the first worker starts; a gate by whoever stands at it; a record by its worker, and read
- * when all workers have exited.
+ * before the first worker starts; a barrier by those who wait at it; a record by its worker, and
+ * read when all workers have exited.
  */
 #ifndef MST_TOOLS_BENCH_PLAN_H
 #define MST_TOOLS_BENCH_PLAN_H
@@ -41,27 +42,28 @@ struct mst_bench_plan {
 };
 
 /*
- * Gates: workers begin a step together. A gate opens when as many stand at it as the policy needs
- * for a version; whoever comes later walks through. The one who opens it decides for all whether
- * there is a step behind it. All waiting here lies between the timed spans.
+ * Workers begin a step together, at a barrier. It opens when the number of workers that the policy
+ * needs for a version have arrived; a worker that comes later does not wait. The one that opens the
+ * barrier decides for all whether there is another step. All waiting here lies between the timed
+ * spans.
  *
- * It waits as muster does: yields while the others are about to come, then sleeps.
+ * Workers wait as muster does: they yield while the others are about to come, then they sleep.
  */
 enum mst_bench_state {
 	MST_BENCH_SHUT,
-	MST_BENCH_GO,   /* there is a step behind it */
-	MST_BENCH_OVER, /* there is none */
+	MST_BENCH_GO,   /* open: the step begins */
+	MST_BENCH_OVER, /* open: there is no further step */
 };
 
-struct mst_bench_listener {
+struct mst_bench_barrier {
 	_Atomic uint32_t arrived;
 	_Atomic uint32_t state; /* enum mst_bench_state */
 };
 
-struct mst_bench_gate {
-	struct mst_bench_listener in, out;
+struct mst_bench_step {
+	struct mst_bench_barrier begin, end;
 	_Atomic uint32_t pushed; /* workers whose gradient is handed in */
-	uint64_t open_ns;        /* written before in.state says that it is open */
+	uint64_t open_ns;        /* written before begin.state says that it is open */
 	_Atomic int64_t drift;   /* of this step's version; known before anybody pushes on it */
 };
 
@@ -81,26 +83,27 @@ int mst_bench_plan_new(const struct mst_bench_plan *want, struct mst_bench_plan 
 int mst_bench_plan_map(const char *path, struct mst_bench_plan **out);
 void mst_bench_plan_free(struct mst_bench_plan *p); /* accepts NULL */
 
-/* @step: 0 .. steps, one more than there are records: at the last gate all turn round. */
-struct mst_bench_gate *mst_bench_gate_of(struct mst_bench_plan *p, uint64_t step);
+/* What workers share of a step. @step: 0 .. steps, one more than there are records: at the last
+ * barrier all learn that there is no further step. */
+struct mst_bench_step *mst_bench_step_of(struct mst_bench_plan *p, uint64_t step);
 /* @step: below steps. */
 struct mst_bench_record *mst_bench_record_of(struct mst_bench_plan *p, uint32_t rank,
 					     uint64_t step);
 
-/* Stands at the gate of @step until it is open. @gone tells now and then whether the wait is in
- * vain. Return: MST_BENCH_GO or MST_BENCH_OVER; MST_BENCH_SHUT: in vain. */
-enum mst_bench_state mst_bench_gate_pass(struct mst_bench_plan *p, uint64_t step,
-					 bool (*gone)(void *arg), void *arg);
+/* Waits at the barrier where @step begins. @gone tells now and then whether the wait is in vain.
+ * Return: MST_BENCH_GO or MST_BENCH_OVER; MST_BENCH_SHUT: in vain. */
+enum mst_bench_state mst_bench_step_enter(struct mst_bench_plan *p, uint64_t step,
+					  bool (*gone)(void *arg), void *arg);
 
 /* Has the result of @step, in which its gradient was counted: waits until all who were have theirs.
  * Return: false: in vain. */
-bool mst_bench_gate_leave(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
+bool mst_bench_step_leave(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
 			  void *arg);
 
 /* A worker's gradient is handed in. */
-void mst_bench_gate_pushed(struct mst_bench_plan *p, uint64_t step);
+void mst_bench_step_pushed(struct mst_bench_plan *p, uint64_t step);
 /* Waits until all but one are, and then as long as the plan says. Return: false: in vain. */
-bool mst_bench_gate_settle(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
+bool mst_bench_step_settle(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
 			   void *arg);
 
 #endif

@@ -248,8 +248,8 @@ static int add_times(json_t *doc, const struct mst_bench_cell *cell)
 			       us_or_null(cell, f->step.p99, 1), "p999_us",
 			       us_or_null(cell, f->step.p999, SAMPLES_P999), "max_us",
 			       us_or_null(cell, f->step.max, 1), "gate_p50_us",
-			       real_us(f->gate.p50), "gate_p99_us", real_us(f->gate.p99),
-			       "gate_max_us", real_us(f->gate.max)));
+			       real_us(f->opened.p50), "gate_p99_us", real_us(f->opened.p99),
+			       "gate_max_us", real_us(f->opened.max)));
 }
 
 static int add_parts(json_t *doc, const struct mst_bench_line *line,

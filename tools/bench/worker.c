@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker fills its gradient, stands at the gate of the step, and then, timed, pushes and waits
- * for the result; after that it checks every element of it.
+ * A worker fills its gradient, waits at the step's barrier, and then, timed, pushes and waits for
+ * the result; after that it checks every element of it.
  *
- *	fill | gate | start: push ... pushed ... end: result readable | gate | check
+ *	fill | barrier | start: push ... pushed ... end: result readable | barrier | check
  *
  * Before it checks, it waits until all have their results. With buffers of its own the copy in lies
- * behind start and the copy out before end. A delay is slept between gate and start. Every step is
- * checked, those of the warm-up too.
+ * behind start and the copy out before end. A delay is slept between barrier and start. Every step
+ * is checked, those of the warm-up too.
  */
 #include "tools/bench/worker.h"
 
@@ -56,8 +56,8 @@ static size_t vector_bytes(const struct mst_bench_plan *p)
 /* Whoever pushes on a version has told the drift of it, so that of the version before is known. */
 static int64_t learn_drift(struct bench_worker *w, const struct mst_bench_expected *expected)
 {
-	struct mst_bench_gate *now = mst_bench_gate_of(w->plan, expected->version);
-	const struct mst_bench_gate *before = mst_bench_gate_of(w->plan, expected->version - 1);
+	struct mst_bench_step *now = mst_bench_step_of(w->plan, expected->version);
+	const struct mst_bench_step *before = mst_bench_step_of(w->plan, expected->version - 1);
 	int64_t drift = atomic_load_explicit(&before->drift, memory_order_acquire) +
 			mst_bench_drift(&w->values, expected);
 
@@ -108,7 +108,7 @@ static int take_result(struct bench_worker *w, struct mst_bench_record *r, uint6
 		memcpy(w->own_result, w->out.result, vector_bytes(w->plan));
 	r->end_ns = mst_now_ns();
 	if (w->out.version == step + 1 && r->verdict == MUSTER_COUNTED &&
-	    !mst_bench_gate_leave(w->plan, step, job_is_gone, w))
+	    !mst_bench_step_leave(w->plan, step, job_is_gone, w))
 		return fail(w, "the job has ended");
 	uint32_t wrong = check(w);
 	r->wrong = wrong > UINT32_MAX - r->wrong ? UINT32_MAX : r->wrong + wrong;
@@ -142,7 +142,7 @@ static bool wait_for_turn(struct bench_worker *w, uint64_t step)
 		mst_sleep_ns(delay);
 	if (!w->plan->last_alone || step % w->plan->workers != w->rank)
 		return true;
-	return mst_bench_gate_settle(w->plan, step, job_is_gone, w);
+	return mst_bench_step_settle(w->plan, step, job_is_gone, w);
 }
 
 /* Return: 1 go on; 0 over; -errno. */
@@ -153,7 +153,7 @@ static int make_step(struct bench_worker *w)
 
 	if (rc < 0)
 		return rc;
-	enum mst_bench_state state = mst_bench_gate_pass(w->plan, step, job_is_gone, w);
+	enum mst_bench_state state = mst_bench_step_enter(w->plan, step, job_is_gone, w);
 	if (state == MST_BENCH_OVER)
 		return 0;
 	if (state == MST_BENCH_SHUT || !wait_for_turn(w, step))
@@ -165,7 +165,7 @@ static int make_step(struct bench_worker *w)
 		return rc;
 	r->start_ns = start;
 	r->pushed_ns = mst_now_ns();
-	mst_bench_gate_pushed(w->plan, step);
+	mst_bench_step_pushed(w->plan, step);
 	do
 		rc = take_outcome(w, r, step);
 	while (rc > 0);

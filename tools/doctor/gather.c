@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 #include "common/base/text.h"
-#include "common/host/files.h"
+#include "common/host/descriptors.h"
 #include "common/transport/shm/shm.h"
 #include "common/transport/why.h"
 #include "tools/doctor/sysfs.h"
@@ -110,7 +110,7 @@ static void read_process(struct mst_doctor_facts *out)
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	out->files_soft = count_of(limit.rlim_cur);
 	out->files_hard = count_of(limit.rlim_max);
-	out->files_open = mst_host_files_open("");
+	out->files_open = mst_host_descriptors_open("");
 	mst_why_clear();
 	if (mst_shm_directory(-1, directory) < 0)
 		(void)snprintf(out->directory_why, sizeof(out->directory_why), "%s", mst_why());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Modules, devices, and who may use them. Ports and limits are judged next door. Pure. */
+/* Modules, devices, and who may use them; port.c and limits.c judge the rest. Pure. */
 #include "tools/doctor/judge.h"
 
 #include <errno.h>

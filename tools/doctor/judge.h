@@ -25,7 +25,7 @@ struct mst_doctor_wish {
 struct mst_doctor_need {
 	uint64_t worker_bytes, server_bytes;
 	uint64_t region_bytes;   /* the largest region */
-	uint32_t qp, cq, mr, pd; /* of the server, which has most */
+	uint32_t qp, cq, mr, pd; /* of the server, which needs most */
 	uint32_t cqe, qp_wr;
 };
 void mst_doctor_need(const struct mst_doctor_wish *wish, struct mst_doctor_need *out);

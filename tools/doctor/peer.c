@@ -107,7 +107,7 @@ const char *mst_write_peer_address(const struct mst_write_peer *p)
 	return p->listener->address;
 }
 
-void mst_write_peer_introduce(struct mst_write_peer *p, const struct mst_write_card *card)
+void mst_write_peer_set_card(struct mst_write_peer *p, const struct mst_write_card *card)
 {
 	p->side.card = *card;
 }

@@ -92,7 +92,7 @@ static bool is_link_local(const uint8_t raw[16])
 	return raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80;
 }
 
-/* Every port has link-local GIDs, even where no interface has such an address. */
+/* Every port has a link-local GID. It is of no use if no interface has this address. */
 static enum way_rank rank_of(const struct mst_doctor_facts *f, const struct mst_probe_gid *gid)
 {
 	const struct mst_doctor_address *a = mst_doctor_address_of(f, gid->netdev, gid->raw);

@@ -67,7 +67,7 @@ static uint64_t all_of(const struct mst_transport *t, const struct mst_doctor_fa
 	return f->files_open + mst_descriptors_all(&need);
 }
 
-/* Those over which so many workers take the most descriptors, and the least. */
+/* The transports over which the workers take the most descriptors, and the fewest. */
 struct extremes {
 	const struct mst_transport *most, *least;
 };

@@ -191,7 +191,7 @@ int mst_doctor_listen(const struct mst_doctor_facts *f, const struct mst_doctor_
 	if (address_in(mst_write_peer_address(peer), raw))
 		at = port_at(f, raw);
 	fill_card(&at, &side.card);
-	mst_write_peer_introduce(peer, &side.card);
+	mst_write_peer_set_card(peer, &side.card);
 	serve(peer, o, out);
 	mst_write_peer_close(peer);
 	return 0;

@@ -173,9 +173,10 @@ static int dial(struct write_test *c)
 
 static int try_link(struct write_test *c)
 {
-	c->own = c->link->window != NULL ? malloc(MST_WRITE_BYTES) : NULL;
-	c->data = c->link->window != NULL ? c->own
-					  : (uint8_t *)c->link->outbound + MST_WRITE_DATA_AT;
+	c->own = c->link->remote_mapping != NULL ? malloc(MST_WRITE_BYTES) : NULL;
+	c->data = c->link->remote_mapping != NULL
+			  ? c->own
+			  : (uint8_t *)c->link->outbound + MST_WRITE_DATA_AT;
 	if (c->data == NULL)
 		return fail(c->report, -ENOMEM, "no memory for what to write");
 	c->deadline_ns = mst_now_ns() + c->timeout_ns;

@@ -57,9 +57,9 @@ int mst_write_peer_open(const struct mst_write_side *side, struct mst_write_peer
 void mst_write_peer_close(struct mst_write_peer *p); /* accepts NULL */
 const char *mst_write_peer_address(const struct mst_write_peer *p);
 /* What it says of itself, where that is known only once it has an address. */
-void mst_write_peer_introduce(struct mst_write_peer *p, const struct mst_write_card *card);
+void mst_write_peer_set_card(struct mst_write_peer *p, const struct mst_write_card *card);
 
-/* Answers whoever dials, until that time or mst_write_peer_stop(). Blocks so long. @seen: NULL:
+/* Answers whoever dials. Blocks until @until_ns, or until mst_write_peer_stop(). @seen: NULL:
  * nobody wants to know. */
 void mst_write_peer_serve(struct mst_write_peer *p, uint64_t until_ns, mst_write_seen *seen,
 			  void *ctx);

@@ -16,8 +16,8 @@
 /* What a shell says of a program it could not execute. */
 #define CANNOT_EXECUTE 127
 
-/* In the child. The parent may have died before the kernel was told to watch it: then this child is
- * somebody else's by now, and goes. */
+/* In the child: asks the kernel to kill it when its parent dies. If the parent has died before, the
+ * child has another parent by now, and exits. */
 static int tie_to_parent(pid_t parent)
 {
 	if (setpgid(0, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

@@ -124,7 +124,7 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 	return 0;
 }
 
-/* What the user typed of the whole job is for the lead to say; what is a server's own holds. */
+/* Resets the options of the whole job, which only the leader may have. All others are passed on. */
 int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
 			      const char *leader, char *why, size_t why_len)
 {

@@ -69,7 +69,7 @@ static int write_json(const struct mst_ending *ending, const char *path)
 
 /* ---- the last words ---- */
 
-/* From a signal on, the reader of standard error has so long to take them. */
+/* How long the reader of standard error has to take them, from a signal on. */
 #define LAST_WORDS_NS MST_SECOND
 #define LOOK_NS (50 * MST_MS)
 

@@ -39,17 +39,19 @@ struct mst_supervisor {
 	bool watching;           /* the connection is of use */
 	uint64_t next_ask_ns;
 
-	/* A worker died before the job had started, as far as was known: the answer to a question
-	 * asked after its death tells whether it had; without one, it had not. NULL: none. */
+	/* A worker that died when the job had not started, as far as was known; NULL: none. The
+	 * next status that is asked for tells whether it had started; without an answer it had not.
+	 */
 	const struct mst_child *suspect;
 	bool suspect_asked;
 	uint64_t suspect_ns; /* till when to wait for the answer */
 
-	/* If nothing has ended the run by then, this has. */
+	/* If nothing has ended the run by this time, it ends for this reason. */
 	uint64_t deadline_ns;
 	const char *deadline_why;
 
-	/* For those who do not go by themselves: SIGTERM, then SIGKILL, and when. 0: none. */
+	/* The next signal to processes that do not end by themselves, SIGTERM or SIGKILL, and when
+	 * it is sent. 0: none. */
 	int push_signo;
 	uint64_t push_ns;
 

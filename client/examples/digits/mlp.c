@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Five matrix products by BLAS; what is between them is a pass over rows x hidden at most. */
+/* Five matrix products by BLAS. Between them are passes over rows x hidden elements at most. */
 #include "client/examples/digits/mlp.h"
 
 #include <assert.h>

@@ -19,8 +19,8 @@ struct mlp {
 	struct mlp_shape shape;
 	uint32_t rows_max;
 	float *x;       /* rows_max x inputs: the caller fills the first rows */
-	uint8_t *label; /* rows_max: and says what they are */
-	float *h, *dh;  /* rows_max x hidden: activations, and what the loss makes of them */
+	uint8_t *label; /* rows_max: what they are */
+	float *h, *dh;  /* rows_max x hidden: activations, and the gradient of the loss by them */
 	float *z;       /* rows_max x outputs: scores, then probabilities, then their error */
 };
 

@@ -22,7 +22,7 @@
 #include "common/base/assert.h"
 #include "common/transport/shm/shm.h"
 
-/* More than the queue of a socket holds of the least ones, of 768 bytes in a buffer of 416 KiB. */
+/* More messages than a socket's queue can hold: each takes 768 bytes or more of its 416 KiB. */
 #define MESSAGES_MAX 1024
 
 struct mst_shm_closer {

@@ -122,7 +122,7 @@ static int await(int socket, const struct mst_dial *dial, uint64_t deadline_ns,
 	return rc == -EPIPE || rc == -ECONNRESET ? -ECONNREFUSED : rc;
 }
 
-/* Maps what the acceptor's net publishes, and its board. */
+/* Maps what the acceptor's net publishes, and its shared flags. */
 static int settle(struct mst_shm_link *l, const struct mst_shm_welcome *w, int fd)
 {
 	if (w->published_bytes > MST_SHM_BYTES_MAX)

@@ -5,11 +5,12 @@
  *
  * It keeps strangers from the listeners, so it is used only where it certainly does: it belongs to
  * this process's user, has mode 0700, or 0750 and the group that is to be let in, and nobody else
- * could put another in its place. Whoever does not pass is refused in words, and nothing is
+ * could put another in its place. Any other directory is refused with a sentence, and is not
  * changed.
  *
- * A server that is killed leaves its socket behind. The next one removes it, for it refuses
- * connections, as one does that does not listen yet, and the process in its name is gone.
+ * A server that is killed leaves its socket behind. The next server removes it if the socket
+ * refuses connections and the process whose number is in its name is gone. One sign is not enough:
+ * a socket that does not listen yet refuses connections, too.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -110,20 +110,20 @@ void mst_shm_link_arrange(struct mst_shm_link *l, enum mst_shm_side side,
 	l->link.lanes = *lanes;
 	if (side == MST_SHM_ACCEPTOR) {
 		l->link.inbound = base + at.up_inbound;
-		l->link.window = base + at.down_inbound;
+		l->link.remote_mapping = base + at.down_inbound;
 		l->link.outbound_bytes = lanes->down_bytes;
 		l->in = up;
 		l->out = down;
 		l->peer_asleep = &control->asleep;
 	} else {
 		l->link.inbound = base + at.down_inbound;
-		l->link.window = base + at.up_inbound;
+		l->link.remote_mapping = base + at.up_inbound;
 		l->link.outbound_bytes = lanes->up_bytes;
 		l->in = down;
 		l->out = up;
 		l->own_asleep = &control->asleep;
 	}
-	l->link.outbound = l->link.window;
+	l->link.outbound = l->link.remote_mapping;
 }
 
 /* An aligned word goes in one store, so that it is never seen torn; everything else as bytes. */
@@ -173,7 +173,7 @@ int mst_shm_link_put(struct mst_link *link, const struct mst_put *put)
 		if (rc < 0)
 			return rc == -EPROTO ? -EPIPE : rc;
 	}
-	uint8_t *to = (uint8_t *)link->window + put->offset;
+	uint8_t *to = (uint8_t *)link->remote_mapping + put->offset;
 	if (put->bytes > 0 && put->src != to) {
 		copy(to, put->src, put->bytes);
 		link->copied += put->bytes;

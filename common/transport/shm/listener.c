@@ -287,7 +287,7 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 
 	if (rc == 0)
 		return 0;
-	/* Bounded, for callers may come faster than they are refused. */
+	/* A bounded number, since callers may come faster than they are refused. */
 	rc = 1;
 	for (int i = 0; i < CALLERS_MAX && rc == 1; i++)
 		rc = let_near(listener, now_ns, out);

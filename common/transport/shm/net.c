@@ -216,8 +216,8 @@ static int sleep_ms(const struct mst_shm_net *net, uint64_t deadline_ns)
 	return (int)(((left < look_ns ? left : look_ns) + MST_MS - 1) / MST_MS);
 }
 
-/* Tells acceptors of links dialled here by a word in each link, all others by the board. Relaxed:
- * the fence in net_wait() orders what matters. */
+/* Tells acceptors of links dialled here by a word in each link, all others by the shared flags.
+ * Relaxed: the fence in net_wait() orders what matters. */
 static void announce(struct mst_shm_net *net, uint32_t asleep)
 {
 	atomic_store_explicit(&net->flags->asleep, asleep, memory_order_relaxed);

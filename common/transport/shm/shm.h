@@ -3,7 +3,7 @@
  * Links over shared memory, between processes of one host or threads of one process.
  *
  *   memory of a link, made by its connector:   control | up inbound region | down inbound region
- *   memory of a net, made by its owner:        published | board
+ *   memory of a net, made by its owner:        published | shared flags
  *
  * Each is one memfd, mapped whole by both ends. A link's is writable at both; a net's only by the
  * net itself, which seals it against further writers before anybody sees it. The descriptors travel
@@ -149,7 +149,7 @@ bool mst_shm_may_call(int socket, int64_t group);
 
 /* ---- closer.c: the thread that closes what callers have brought ---- */
 
-/* Callers that may wait to be closed before the listener takes nobody in any more. */
+/* While this number of callers wait to be closed, the listener lets nobody in. */
 #define MST_SHM_UNCLOSED_MAX 256u
 
 struct mst_shm_closer;
@@ -215,7 +215,7 @@ struct mst_shm_link {
 	int wait_fd;                         /* polls readable when the peer has rung */
 	int notify_fd;                       /* rings the peer */
 	struct mst_shm_memory *memory;
-	struct mst_shm_memory *peer_net; /* connector: the acceptor's published memory and board */
+	struct mst_shm_memory *peer_net; /* connector: the acceptor's published memory, flags */
 };
 
 enum mst_shm_side { MST_SHM_ACCEPTOR, MST_SHM_CONNECTOR };
@@ -265,7 +265,7 @@ struct mst_shm_net {
 	struct mst_shm_link *links[]; /* cfg.links_max */
 };
 
-/* The board of a net with so much published memory. */
+/* The shared flags of a net that publishes @published_bytes. */
 struct mst_shm_flags *mst_shm_flags(const struct mst_shm_memory *m, size_t published_bytes);
 int mst_shm_attach(struct mst_net *net, struct mst_link *link);
 /* The link's descriptors are not listened to any more. */

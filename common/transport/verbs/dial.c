@@ -207,7 +207,7 @@ static int settle(struct mst_verbs_rail *r)
 	r->remote = answer->inbound;
 	r->rkey = answer->rkey;
 	r->open = true;
-	rc = mst_verbs_introduce(r);
+	rc = mst_verbs_send_region_exchange(r);
 	return rc == 0 ? 0 : mst_fail(rc, "cannot write to %s: %s", r->peer, strerror(-rc));
 }
 

@@ -14,8 +14,8 @@
 #include "common/transport/why.h"
 
 #define COMPLETIONS 16
-/* Whoever never sleeps returns the last credits after so many: longer than a peer takes to answer,
- * lest each of its puts has a credit behind it. */
+/* Polls without an event after which an end that never sleeps returns the last credits. They take
+ * longer than a peer's answer, so that not each of its puts is followed by a credit. */
 #define IDLE_POLLS 2048u
 
 int mst_verbs_lanes_check(const struct mst_lanes *lanes)
@@ -153,24 +153,24 @@ int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset
 
 /* ---- completions ---- */
 
-/* A part of the inbound region may lie elsewhere: in one place, the same on all rails. */
-static int take_apart(struct mst_verbs_rail *r, const struct mst_verbs_region_exchange *intro)
+/* A part of the peer's inbound region may lie in other memory: the same part on all rails. */
+static int take_apart(struct mst_verbs_rail *r, const struct mst_verbs_region_exchange *exchange)
 {
 	struct mst_queue *q = &r->link->queue;
 	bool first = true;
 
-	if (intro->bytes > q->peer_bytes || intro->at > q->peer_bytes - intro->bytes ||
-	    intro->base > UINT64_MAX - intro->bytes)
+	if (exchange->bytes > q->peer_bytes || exchange->at > q->peer_bytes - exchange->bytes ||
+	    exchange->base > UINT64_MAX - exchange->bytes)
 		return -EPROTO;
 	for (uint32_t i = 0; i < r->link->rail_count; i++)
 		first &= !r->link->rail[i].open;
-	size_t from = intro->bytes > 0 ? intro->at : 0, end = from + intro->bytes;
+	size_t from = exchange->bytes > 0 ? exchange->at : 0, end = from + exchange->bytes;
 	if (!first && (q->cut[0] != from || q->cut[1] != end))
 		return -EPROTO;
 	q->cut[0] = r->apart.from = from;
 	q->cut[1] = r->apart.end = end;
-	r->apart.remote = intro->base;
-	r->apart.rkey = intro->base_rkey;
+	r->apart.remote = exchange->base;
+	r->apart.rkey = exchange->base_rkey;
 	return 0;
 }
 
@@ -178,17 +178,17 @@ static int take_apart(struct mst_verbs_rail *r, const struct mst_verbs_region_ex
 static int take_region_exchange(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;
-	struct mst_verbs_region_exchange intro;
+	struct mst_verbs_region_exchange exchange;
 	size_t bytes = mst_verbs_memory_of(l->queue.peer_bytes);
 
-	memcpy(&intro, mst_verbs_tail(&l->inbound) + r->index * MST_VERBS_REGION_EXCHANGE_LINE,
-	       sizeof(intro));
-	if (intro.magic != MST_VERBS_MAGIC || intro.inbound > UINT64_MAX - bytes)
+	memcpy(&exchange, mst_verbs_tail(&l->inbound) + r->index * MST_VERBS_REGION_EXCHANGE_LINE,
+	       sizeof(exchange));
+	if (exchange.magic != MST_VERBS_MAGIC || exchange.inbound > UINT64_MAX - bytes)
 		return -EPROTO;
-	if (take_apart(r, &intro) != 0)
+	if (take_apart(r, &exchange) != 0)
 		return -EPROTO;
-	r->remote = intro.inbound;
-	r->rkey = intro.rkey;
+	r->remote = exchange.inbound;
+	r->rkey = exchange.rkey;
 	r->open = l->queue.open = true;
 	for (uint32_t i = 0; i < l->rail_count; i++)
 		l->queue.open &= l->rail[i].open;
@@ -338,7 +338,7 @@ static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int 
 	return n;
 }
 
-/* As many receives again as were used, before the peer is told that it may use them. */
+/* Posts a receive for each that was used, before the peer is told that it may use them. */
 static void renew(struct mst_verbs_link *l, uint32_t count)
 {
 	l->queue.polled += count;

@@ -93,26 +93,26 @@ const struct mst_queue_ops mst_verbs_queue = {
 };
 
 /* It is posted at once: what is wrong with it is the dial's to tell. */
-int mst_verbs_introduce(struct mst_verbs_rail *r)
+int mst_verbs_send_region_exchange(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;
 	size_t at = r->index * MST_VERBS_REGION_EXCHANGE_LINE;
-	struct mst_verbs_region_exchange *intro = (void *)(mst_verbs_tail(&l->outbound) + at);
+	struct mst_verbs_region_exchange *exchange = (void *)(mst_verbs_tail(&l->outbound) + at);
 	struct ibv_send_wr *bad;
 
 	const struct mst_export *e = &l->export;
-	*intro = (struct mst_verbs_region_exchange){ .magic = MST_VERBS_MAGIC,
-						     .rkey = r->inbound->rkey,
-						     .inbound = (uintptr_t)l->inbound.base };
+	*exchange = (struct mst_verbs_region_exchange){ .magic = MST_VERBS_MAGIC,
+							.rkey = r->inbound->rkey,
+							.inbound = (uintptr_t)l->inbound.base };
 	if (r->exported != NULL) {
-		intro->at = e->at;
-		intro->bytes = e->bytes;
-		intro->base = (uintptr_t)e->region->base + e->offset;
-		intro->base_rkey = r->exported->rkey;
+		exchange->at = e->at;
+		exchange->bytes = e->bytes;
+		exchange->base = (uintptr_t)e->region->base + e->offset;
+		exchange->base_rkey = r->exported->rkey;
 	}
 	add(r, &(struct mst_queue_write){ .number = mst_queue_number(&l->queue, r->index),
-					  .src = (const uint8_t *)intro,
-					  .bytes = sizeof(*intro),
+					  .src = (const uint8_t *)exchange,
+					  .bytes = sizeof(*exchange),
 					  .offset = mst_verbs_peer_tail(l) + at,
 					  .region = &l->composed,
 					  .notify = true,

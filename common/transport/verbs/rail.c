@@ -276,7 +276,8 @@ static void adjust_path(const struct mst_verbs_rail *r, const struct mst_verbs_f
 		attr->ah_attr.sl = f->service_level;
 }
 
-/* The pair that the connection manager does not know goes the same way, to another number. */
+/* The connection manager knows only the queue pair @own. The pair @other takes the same path, to
+ * the pair of the peer that @far names. */
 static int to_receive(struct mst_verbs_rail *r, const struct mst_verbs_far *far, struct ibv_qp *own,
 		      struct ibv_qp *other)
 {

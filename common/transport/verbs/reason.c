@@ -8,7 +8,7 @@
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
-/* Reasons of a rejection, of the InfiniBand connection manager. */
+/* Why the InfiniBand connection manager says that it has rejected a connection. */
 #define REJECT_NO_SERVICE 8
 #define REJECT_BY_CONSUMER 28
 

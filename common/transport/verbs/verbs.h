@@ -88,7 +88,7 @@ void mst_verbs_unpin(struct mst_region *r); /* from all devices */
 /* What regions of a net's domain are pinned by; its context is the net. */
 extern const struct mst_domain_ops mst_verbs_domain;
 
-/* Of a lane's inbound region or outbound region of so many bytes: a page follows, see above. */
+/* The memory of a lane's inbound or outbound region of @bytes: a page follows it, see above. */
 static inline size_t mst_verbs_memory_of(size_t bytes)
 {
 	return mst_verbs_round(bytes) + MST_VERBS_PAGE;
@@ -109,7 +109,7 @@ struct mst_verbs_addresses {
 
 /* "verbs:10.0.0.1:4000,[fd00::1]:4001" to addresses with ports. 0; -EINVAL, with a sentence. */
 int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out);
-/* And back, with the scheme. */
+/* Addresses with ports to text, with the scheme. */
 int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len);
 /* One address, with or without its port. */
 const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *out, size_t len);
@@ -165,7 +165,7 @@ static inline size_t mst_verbs_outbound(const struct mst_lanes *lanes, bool acce
 /* As transport.h has it. */
 void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
 		     struct mst_claim *out);
-/* 0; -ENOSPC, with the figure that does not fit. */
+/* Does the device have what is needed? 0; -ENOSPC, with the figure that does not fit. */
 int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
 			   const struct mst_verbs_need *need);
 /* 0; -ENETDOWN: nothing goes through the port, with a sentence. */
@@ -269,8 +269,8 @@ int mst_verbs_export(struct mst_verbs_rail *r, unsigned access);
 /* Resources of one rail of a link whose memory is there, over the device of r->device; receives
  * are posted. 0, or an error with a sentence. */
 int mst_verbs_rail_make(struct mst_verbs_rail *r);
-/* Nobody writes what the link exports once this has returned, nor anything else over the in pair:
- * the link has been detached. */
+/* The link has been detached. After this call the peer can write nothing any more over the inbound
+ * queue pair, and nothing of what the link exports. */
 void mst_verbs_rail_revoke(struct mst_verbs_rail *r);
 void mst_verbs_rail_destroy(struct mst_verbs_rail *r); /* of whatever has been made */
 
@@ -297,7 +297,7 @@ int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count);
 
 extern const struct mst_queue_ops mst_verbs_queue;
 /* Connector: tells the acceptor where the inbound region is. */
-int mst_verbs_introduce(struct mst_verbs_rail *r);
+int mst_verbs_send_region_exchange(struct mst_verbs_rail *r);
 
 /* ---- link.c: one end of a session ---- */
 
@@ -370,7 +370,7 @@ void mst_verbs_reason_removed(struct mst_verbs_rail *r);
 void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* One that ends an attempt: the error dial() returns, and its sentence. */
 int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
-/* An attempt for which nothing has come back for so long, at the step that r->cm tells. Return:
+/* An attempt for which nothing has come back for @waited_ns, at the step that r->cm tells. Return:
  * @error. */
 int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns);
 

@@ -351,7 +351,7 @@ inline execute(s)
 		do
 		:: n < P && IS(ADVISE_EACH) ->
 			if
-			:: linked[X(n, s)] -> put(ADVICE, n, s, d_a, 0, 0, NOTHING)
+			:: linked[X(n, s)] -> put(HINT, n, s, d_a, 0, 0, NOTHING)
 			:: else
 			fi;
 			n++

@@ -54,14 +54,14 @@
 #define PARTIALS 0     /* a shard's buffers for sums of ranks that contribute again; 0 or 1 */
 #endif
 #ifndef COMMITS
-#define COMMITS 0   /* the job ends after so many; 0: when the last worker leaves */
+#define COMMITS 0   /* the job ends after these; 0: when the last worker leaves */
 #endif
 
 #ifndef RAILS
 #define RAILS 1     /* of a link, each in order for itself */
 #endif
 #ifndef PIECES
-#define PIECES 2 /* a gradient's bytes, and a version's, come and go in so many pieces */
+#define PIECES 2 /* a gradient's bytes, and a version's, come and go in this number of pieces */
 #endif
 #define VERSIONS (P * OPS + 1)
 #define NOBODY 255
@@ -142,7 +142,7 @@ c_decl {
 
 /* Messages. */
 mtype = { DATA, HEADER, ABANDON, ASK }                 /* worker to shard */
-mtype = { GRANT, TOLD, ANSWER, FINISHED, ADVICE }      /* shard to worker */
+mtype = { GRANT, TOLD, ANSWER, FINISHED, HINT }      /* shard to worker */
 mtype = { FULL, ABANDONED, ASKED, ANSWERED }           /* shard to ledger */
 mtype = { JOIN, START, LEAVE, LOST, NOTHING }          /* control side to ledger */
 mtype = { COUNT, VERDICT, REGRANT, COMMIT, RELEASE, EVICT, FINISH, LINK } /* ledger to shard */

@@ -26,8 +26,9 @@ static void settle(const struct verbs_target *h, struct pollfd *pfd)
 	} while (poll(pfd, 1, 1000) > 0 && mst_now_ns() < end);
 }
 
-/* The device is on its way out when the target could read so. The command itself ends when nobody
- * has the device open any more, and that is after this process: librdmacm never closes one. */
+/* Begins to remove the device. Returns when the target can read the event that says so. The command
+ * itself ends when no process has the device open; that is after the end of this process, since
+ * librdmacm never closes a device. */
 static void remove_device(const struct verbs_target *h, const struct verbs_attack *g)
 {
 	struct pollfd pfd = { .fd = ((struct mst_verbs_net *)h->net)->cm->fd, .events = POLLIN };

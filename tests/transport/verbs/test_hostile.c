@@ -269,11 +269,12 @@ static struct mst_verbs_region_exchange truth(const struct mst_link *far)
 }
 
 /* Overwrites the region exchange that the acceptor has not looked at yet. */
-static void introduce(const struct verbs_attack *g, struct mst_verbs_region_exchange intro)
+static void overwrite_exchange(const struct verbs_attack *g,
+			       struct mst_verbs_region_exchange exchange)
 {
-	struct strike blow = strike_at(g->far, WRITE, 4096, sizeof(intro));
+	struct strike blow = strike_at(g->far, WRITE, 4096, sizeof(exchange));
 
-	memcpy(g->arms, &intro, sizeof(intro));
+	memcpy(g->arms, &exchange, sizeof(exchange));
 	CU_ASSERT_EQUAL(strike(g, &blow), IBV_WC_SUCCESS);
 }
 
@@ -288,17 +289,17 @@ static void region_exchange_of_nobody_ends_the_link(void)
 	for (size_t i = 0; i < 3 + sizeof(apart) / sizeof(apart[0]); i++) {
 		struct scene s;
 		scene_open_with(&s, &usual_lanes);
-		struct mst_verbs_region_exchange intro = truth(s.g.far);
+		struct mst_verbs_region_exchange exchange = truth(s.g.far);
 		if (i == 0) {
-			intro.magic++;
+			exchange.magic++;
 		} else if (i < 3) {
-			intro.inbound = i == 1 ? UINT64_MAX : UINT64_MAX - 8192;
+			exchange.inbound = i == 1 ? UINT64_MAX : UINT64_MAX - 8192;
 		} else {
-			intro.at = apart[i - 3].at;
-			intro.bytes = apart[i - 3].bytes;
-			intro.base = apart[i - 3].base;
+			exchange.at = apart[i - 3].at;
+			exchange.bytes = apart[i - 3].bytes;
+			exchange.base = apart[i - 3].base;
 		}
-		introduce(&s.g, intro);
+		overwrite_exchange(&s.g, exchange);
 		CU_ASSERT_EQUAL(expect_lost(&s.h, &s.g, &s.honest), -EPROTO);
 		scene_close(&s);
 	}
@@ -312,15 +313,15 @@ static void region_exchange_to_elsewhere_ends_the_link(void)
 		struct scene s;
 		scene_open_with(&s, &usual_lanes);
 		const struct mst_verbs_memory *other = inbound_of(s.honest.far);
-		struct mst_verbs_region_exchange intro = truth(i == 0 ? s.honest.far : s.g.far);
+		struct mst_verbs_region_exchange exchange = truth(i == 0 ? s.honest.far : s.g.far);
 		if (i == 1)
-			intro.inbound = 4096;
+			exchange.inbound = 4096;
 		else if (i == 2)
-			intro.rkey += 0x100;
+			exchange.rkey += 0x100;
 		else if (i == 3)
-			intro.inbound += inbound_of(s.g.far)->bytes - 4096;
+			exchange.inbound += inbound_of(s.g.far)->bytes - 4096;
 		memset(other->base, CANARY, other->bytes);
-		introduce(&s.g, intro);
+		overwrite_exchange(&s.g, exchange);
 		CU_ASSERT_EQUAL(mst_verbs.put(s.g.near, &put), 1);
 		int error = expect_lost(&s.h, &s.g, &s.honest);
 		CU_ASSERT(error == -EPROTO || error == -EPIPE);
@@ -377,9 +378,9 @@ static void end_amid_arrivals_keeps_their_order(void)
 	int arrived = 0, lost = 0;
 
 	scene_open_with(&s, &many);
-	struct mst_verbs_region_exchange intro = truth(s.g.far);
-	intro.rkey += 0x100;
-	introduce(&s.g, intro);
+	struct mst_verbs_region_exchange exchange = truth(s.g.far);
+	exchange.rkey += 0x100;
+	overwrite_exchange(&s.g, exchange);
 	CU_ASSERT_EQUAL(mst_verbs.poll(s.h.net, ev, 80), 0);
 	CU_ASSERT_EQUAL(flood(&s.g, 5, 0), 5);
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
@@ -570,8 +571,8 @@ static CU_TestInfo cases[] = {
 	{ "messages end the link", messages_end_the_link },
 	{ "an impatient flood ends the link", impatient_flood_ends_the_link },
 	{ "a patient flood is throttled", patient_flood_is_throttled },
-	{ "an region exchange of nobody ends the link", region_exchange_of_nobody_ends_the_link },
-	{ "an region exchange to elsewhere ends the link",
+	{ "a region exchange of nobody ends the link", region_exchange_of_nobody_ends_the_link },
+	{ "a region exchange to elsewhere ends the link",
 	  region_exchange_to_elsewhere_ends_the_link },
 	{ "credits that cannot be are not taken", credits_that_cannot_be_are_not_taken },
 	{ "an end amid arrivals keeps their order", end_amid_arrivals_keeps_their_order },

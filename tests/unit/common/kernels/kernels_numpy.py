@@ -59,7 +59,7 @@ def to_bf16(x):
     return np.where(np.isnan(x), NAN_BF16, np.where(np.isinf(x), cut, cut + up))
 
 
-def fold(terms):
+def accumulate(terms):
     """From the first one on, in order; NumPy rounds each sum of two float32 once."""
     total = None
     for term in terms:
@@ -72,9 +72,10 @@ def tree_sum(leaves, group):
     def by(key, items):
         return [list(same) for _, same in itertools.groupby(items, key)]
 
-    ranks = [(same[0][0], fold(x for _, x in same)) for same in by(lambda leaf: leaf[0], leaves)]
+    ranks = [(same[0][0], accumulate(x for _, x in same))
+             for same in by(lambda leaf: leaf[0], leaves)]
     groups = by(lambda rank: rank[0] // group, ranks)
-    return fold(fold(x for _, x in same) for same in groups)
+    return accumulate(accumulate(x for _, x in same) for same in groups)
 
 
 def leaf_of(words, kind):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two relays and a line between them that loses what is on it: all is taken once and in order. */
+/* Two resend queues, and a link between them that loses things: all is taken once, in order. */
 #include <errno.h>
 #include <string.h>
 

@@ -47,7 +47,7 @@ struct ledger_world {
 	uint32_t turn; /* until a job of many is born they act in turn, or that would not happen */
 	struct world_worker *worker;
 	uint32_t worker_count; /* one more than there are ranks */
-	struct channel stray;  /* letters of sessions that have ended */
+	struct channel stray;  /* responses to sessions that have ended */
 	struct channel done;   /* what shards say of their work: settled, spoilt */
 	struct channel slow;   /* start states, and answers being copied, that take their time */
 };

@@ -309,7 +309,8 @@ static void everybody_is_not_a_smaller_quorum(void)
 	job_close(&j);
 }
 
-/* Four of two ranks that wait are two; four from ranks that go on are more than three. */
+/* Two workers are left. Under backup:4 each counts once in a step, so that two gradients would do.
+ * But kbatchasync:3 is in force, where a worker may count again: four is more than three. */
 static void quorums_are_compared_under_the_release_in_force(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:3", 4);
@@ -326,7 +327,8 @@ static void quorums_are_compared_under_the_release_in_force(void)
 	job_close(&j);
 }
 
-/* Fewer than now, of which the passes leave no more than one either way. */
+/* backup:-2 of four workers needs fewer gradients than backup:-1. But three workers have passed:
+ * under both policies the step needs the one gradient that can still come. */
 static void all_but_some_are_no_more_than_can_still_come(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:-1", 4);

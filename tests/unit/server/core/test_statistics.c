@@ -229,8 +229,8 @@ static void a_constant_straggler_saves_all_it_would_have_cost(void)
 	mst_statistics_free(statistics);
 }
 
-/* It was given its version when the step was 5 ms old; had all waited it would have had it at
- * once. */
+/* The worker got its version 5 ms after the step had begun. If all had waited for each other, it
+ * would have got the version when the step began. */
 static void what_it_waited_for_its_version_is_not_saved(void)
 {
 	begin(backup);

@@ -23,7 +23,8 @@ void (*agg_on_put)(void);
 static int put(struct mst_link *to, const struct mst_put *put)
 {
 	const char *src = put->src;
-	size_t bytes = put->bytes < sizeof(agg_note->cells) ? put->bytes : sizeof(agg_note->cells);
+	size_t bytes = put->bytes < sizeof(agg_note->written) ? put->bytes
+							      : sizeof(agg_note->written);
 	bool outbound = src >= (char *)to->outbound &&
 			src < (char *)to->outbound + to->outbound_bytes;
 
@@ -34,7 +35,7 @@ static int put(struct mst_link *to, const struct mst_put *put)
 	CU_ASSERT_FATAL(agg_note_count < PUTS);
 	agg_note[agg_note_count].rank = ((const struct mst_session *)to->user)->who.rank;
 	agg_note[agg_note_count].put = *put;
-	memcpy(agg_note[agg_note_count++].cells, src, bytes);
+	memcpy(agg_note[agg_note_count++].written, src, bytes);
 	return outbound || put->signal ? agg_put_rc : 1;
 }
 
@@ -116,7 +117,7 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 		agg_link[rank].outbound_bytes = maps ? agg_cfg.layout.down_bytes
 						     : agg_cfg.layout.down_result;
 		agg_link[rank].outbound = calloc(1, agg_cfg.layout.down_bytes);
-		agg_link[rank].window = maps ? agg_link[rank].outbound : NULL;
+		agg_link[rank].remote_mapping = maps ? agg_link[rank].outbound : NULL;
 		agg_link[rank].inbound = calloc(1, agg_cfg.layout.up_bytes);
 		mst_aggregator_admit(agg_aggregator, &agg_session[rank]);
 	}
@@ -202,9 +203,9 @@ bool agg_said(int i, enum mst_ledger_event_kind kind, uint32_t rank)
 	return i < agg_event_count && agg_event[i].kind == kind && agg_event[i].who.rank == rank;
 }
 
-const void *agg_cell_at(int i, size_t offset)
+const void *agg_written_at(int i, size_t offset)
 {
-	return agg_note[i].cells + offset - agg_note[i].put.offset;
+	return agg_note[i].written + offset - agg_note[i].put.offset;
 }
 
 void agg_count_of(uint32_t rank, uint32_t slot)

@@ -19,7 +19,7 @@ struct agg_note {
 		struct mst_lane_answer answer;
 		struct mst_lane_grant grant;
 		uint64_t word;
-		char cells[1024]; /* as much as there is */
+		char written[1024]; /* as much as there is */
 	};
 };
 extern struct agg_note agg_note[];
@@ -68,7 +68,7 @@ int agg_report_parts_sent(uint32_t rank);
 
 /* What came of it. */
 bool agg_said(int i, enum mst_ledger_event_kind kind, uint32_t rank);
-const void *agg_cell_at(int i, size_t offset); /* what note i wrote there */
+const void *agg_written_at(int i, size_t offset); /* what note i wrote there */
 bool agg_is_part(int i, uint64_t first, uint64_t elems);
 
 #endif

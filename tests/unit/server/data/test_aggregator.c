@@ -21,7 +21,7 @@ static void a_copied_answer_is_one_put_of_what_is_published(void)
 	CU_ASSERT(result->signal && !result->notify);
 	CU_ASSERT_EQUAL(agg_note[1].put.offset, agg_cfg.layout.down_answer);
 	CU_ASSERT(agg_note[1].put.notify && agg_note[1].answer.number == 4);
-	const struct mst_lane_record *r = agg_cell_at(1, agg_cfg.layout.down_record);
+	const struct mst_lane_record *r = agg_written_at(1, agg_cfg.layout.down_record);
 	CU_ASSERT(r->version == 3 && r->share_count == AGG_RANKS);
 	agg_end();
 }
@@ -148,7 +148,7 @@ static void a_link_that_maps_gets_it_in_chunks(void)
 		chunks++;
 	CU_ASSERT_EQUAL(chunks, 13);        /* 13000 elements by 1024 */
 	CU_ASSERT_EQUAL(agg_note_count, 1); /* record and answer */
-	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].window + agg_cfg.layout.down_result,
+	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].remote_mapping + agg_cfg.layout.down_result,
 			       agg_cfg.published, AGG_ELEMS * sizeof(float)),
 			0);
 	CU_ASSERT(agg_said(0, MST_EV_ANSWERED, 0));

@@ -11,11 +11,11 @@ static bool covers(int i, size_t offset)
 }
 
 /* What was put there; NULL: nothing. */
-static const void *cell_put_at(size_t offset)
+static const void *written_at(size_t offset)
 {
 	for (int i = 0; i < agg_note_count; i++) {
 		if (covers(i, offset))
-			return agg_cell_at(i, offset);
+			return agg_written_at(i, offset);
 	}
 	return NULL;
 }
@@ -37,8 +37,8 @@ static void verdict_and_grant_travel_with_the_answer(void)
 	const struct mst_put *last = &agg_note[agg_note_count - 1].put;
 	CU_ASSERT_EQUAL(last->imm, mst_imm_answer(1u << 1, 1u << 1));
 	CU_ASSERT(covers(agg_note_count - 1, agg_cfg.layout.down_answer));
-	const struct mst_lane_verdict *v = cell_put_at(agg_cfg.layout.down_verdict[1]);
-	const struct mst_lane_grant *g = cell_put_at(agg_cfg.layout.down_grant[1]);
+	const struct mst_lane_verdict *v = written_at(agg_cfg.layout.down_verdict[1]);
+	const struct mst_lane_grant *g = written_at(agg_cfg.layout.down_grant[1]);
 	CU_ASSERT_FATAL(v != NULL && g != NULL);
 	CU_ASSERT(v->ticket == 2 && v->counted_in == 3 && g->epoch == 2);
 	for (int i = 0; i < agg_note_count - 1; i++)
@@ -47,7 +47,7 @@ static void verdict_and_grant_travel_with_the_answer(void)
 }
 
 /* Over RDMA each write costs as much as all of them together. */
-static void the_first_slots_cells_and_the_answer_are_one_write(void)
+static void the_first_slots_records_and_the_answer_are_one_write(void)
 {
 	agg_begin(false);
 	agg_count(0);
@@ -62,9 +62,9 @@ static void the_first_slots_cells_and_the_answer_are_one_write(void)
 	CU_ASSERT_EQUAL(agg_note[last].put.imm, mst_imm_answer(1u << 0, 1u << 0));
 	CU_ASSERT_EQUAL(agg_note[last].put.offset, agg_cfg.layout.down_verdict[0]);
 	CU_ASSERT(covers(last, agg_cfg.layout.down_record));
-	const struct mst_lane_verdict *v = agg_cell_at(last, agg_cfg.layout.down_verdict[0]);
-	const struct mst_lane_grant *g = agg_cell_at(last, agg_cfg.layout.down_grant[0]);
-	const struct mst_lane_answer *answer = agg_cell_at(last, agg_cfg.layout.down_answer);
+	const struct mst_lane_verdict *v = agg_written_at(last, agg_cfg.layout.down_verdict[0]);
+	const struct mst_lane_grant *g = agg_written_at(last, agg_cfg.layout.down_grant[0]);
+	const struct mst_lane_answer *answer = agg_written_at(last, agg_cfg.layout.down_answer);
 	CU_ASSERT(v->ticket == 1 && v->counted_in == 3 && g->epoch == 2 && answer->version == 3);
 	for (int i = 0; i < last; i++)
 		CU_ASSERT(agg_note[i].put.offset >= agg_cfg.layout.down_result);
@@ -101,7 +101,7 @@ static void an_answer_writes_over_no_verdict_that_went_before(void)
 	CU_ASSERT_EQUAL(agg_note[agg_note_count - 1].put.imm, mst_imm_answer(0, 1u << 0));
 	for (int i = 1; i < agg_note_count; i++) /* the first told of it */
 		CU_ASSERT_FALSE(covers(i, agg_cfg.layout.down_verdict[0]));
-	CU_ASSERT_PTR_NOT_NULL(cell_put_at(agg_cfg.layout.down_grant[0]));
+	CU_ASSERT_PTR_NOT_NULL(written_at(agg_cfg.layout.down_grant[0]));
 	agg_end();
 }
 
@@ -122,7 +122,7 @@ static void verdicts_go_out_in_the_order_they_were_made(void)
 }
 
 /* It may be reading what is not. */
-static void a_worker_that_maps_its_cells_has_only_those_written_that_are_due(void)
+static void a_worker_that_maps_its_records_has_only_those_written_that_are_due(void)
 {
 	agg_begin(true);
 	agg_release(0, 1);
@@ -235,14 +235,14 @@ static void an_older_answer_does_not_wait_for_the_sum(void)
 
 static CU_TestInfo cases[] = {
 	{ "verdict and grant travel with the answer", verdict_and_grant_travel_with_the_answer },
-	{ "the first slot's cells and the answer are one write",
-	  the_first_slots_cells_and_the_answer_are_one_write },
+	{ "the first slot's records and the answer are one write",
+	  the_first_slots_records_and_the_answer_are_one_write },
 	{ "without an answer verdict and grant go at the end of the step",
 	  without_an_answer_verdict_and_grant_go_at_the_end_of_the_step },
 	{ "verdicts go out in the order they were made",
 	  verdicts_go_out_in_the_order_they_were_made },
-	{ "a worker that maps its cells has only those written that are due",
-	  a_worker_that_maps_its_cells_has_only_those_written_that_are_due },
+	{ "a worker that maps its records has only those written that are due",
+	  a_worker_that_maps_its_records_has_only_those_written_that_are_due },
 	{ "an answer writes over no verdict that went before",
 	  an_answer_writes_over_no_verdict_that_went_before },
 	{ "a verdict comes before the end of its session",

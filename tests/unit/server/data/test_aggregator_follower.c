@@ -31,8 +31,8 @@ static void a_followers_answer_has_no_record(void)
 		const struct mst_put *last = &agg_note[agg_note_count - 1].put;
 		size_t to = last->offset + last->bytes;
 		CU_ASSERT_EQUAL(to == agg_cfg.layout.down_record, is_follower);
-		const struct mst_lane_answer *a = agg_cell_at(agg_note_count - 1,
-							      agg_cfg.layout.down_answer);
+		const struct mst_lane_answer *a = agg_written_at(agg_note_count - 1,
+								 agg_cfg.layout.down_answer);
 		CU_ASSERT(a->number == 1 && a->version == 3 && a->where == MST_WHERE_COPIED);
 		agg_end();
 	}
@@ -48,7 +48,7 @@ static void the_jobs_end_is_the_leaders_to_tell(void)
 		agg_note_count = 0;
 		agg_evict(0); /* the end of its own session is told; and why, in the job's words */
 		CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
-		const struct mst_lane_session *word = agg_cell_at(
+		const struct mst_lane_session *word = agg_written_at(
 			0, agg_cfg.layout.down_session[MST_SESSION_OF_WORKER]);
 		CU_ASSERT(word->state == MST_SESSION_ENDED && word->error == -EHOSTDOWN);
 		agg_end();

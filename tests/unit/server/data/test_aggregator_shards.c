@@ -174,8 +174,8 @@ static void a_shard_goes_on_with_the_next_job_alone(void)
 	CU_ASSERT_EQUAL(agg_note_count, 0);
 	work_anyhow(1);
 	CU_ASSERT_EQUAL(agg_note_count, 1); /* record and answer */
-	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].window + agg_cfg.layout.down_result, result(),
-			       AGG_ELEMS * sizeof(float)),
+	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].remote_mapping + agg_cfg.layout.down_result,
+			       result(), AGG_ELEMS * sizeof(float)),
 			0);
 	agg_end();
 }

@@ -174,8 +174,8 @@ static struct mst_bench_record *write_record(uint32_t rank, uint64_t step, uint6
 	struct mst_bench_record *r = mst_bench_record_of(plan, rank, step);
 
 	for (uint64_t i = 0; i <= step; i++)
-		mst_bench_gate_of(plan, i)->in.state = MST_BENCH_GO;
-	mst_bench_gate_of(plan, step)->open_ns = 1000 * step;
+		mst_bench_step_of(plan, i)->begin.state = MST_BENCH_GO;
+	mst_bench_step_of(plan, step)->open_ns = 1000 * step;
 	*r = (struct mst_bench_record){ .start_ns = 1000 * step + start,
 					.pushed_ns = 1000 * step + pushed,
 					.end_ns = 1000 * step + end,
@@ -195,7 +195,7 @@ static void a_step_is_its_slowest_worker(void)
 	CU_ASSERT_EQUAL(f.samples, 1);
 	CU_ASSERT_EQUAL(f.commits, 2);
 	CU_ASSERT_EQUAL(f.step.p50, 110); /* of rank 1, not 150 - 10 */
-	CU_ASSERT_EQUAL(f.gate.p50, 150);
+	CU_ASSERT_EQUAL(f.opened.p50, 150);
 	CU_ASSERT_EQUAL(f.wait_ns, 50);
 	CU_ASSERT_EQUAL(f.sum_ns, 50);
 	CU_ASSERT_EQUAL(f.answer_ns, 40);
@@ -239,12 +239,12 @@ static void the_last_is_timed_alone(void)
 	CU_ASSERT_EQUAL(f.first_ns, 50);
 }
 
-static void behind_a_shut_gate_there_is_nothing(void)
+static void after_the_last_barrier_there_is_nothing(void)
 {
 	plan_begin(4);
 	write_record(0, 1, 0, 1, 70);
 	write_record(0, 3, 0, 1, 90);
-	mst_bench_gate_of(plan, 2)->in.state = MST_BENCH_OVER;
+	mst_bench_step_of(plan, 2)->begin.state = MST_BENCH_OVER;
 	plan_end();
 	CU_ASSERT_EQUAL(f.samples, 1);
 	CU_ASSERT_EQUAL(f.step.max, 70);
@@ -294,7 +294,7 @@ static CU_TestInfo cases[] = {
 	{ "who is not counted is not waited for", who_is_not_counted_is_not_waited_for },
 	{ "a worker may hear late that it was last", a_worker_may_hear_late_that_it_was_last },
 	{ "the last is timed alone", the_last_is_timed_alone },
-	{ "behind a shut gate there is nothing", behind_a_shut_gate_there_is_nothing },
+	{ "after the last barrier there is nothing", after_the_last_barrier_there_is_nothing },
 	{ "quantiles are samples", quantiles_are_samples },
 	{ "sizes that nobody chose are such as the servers can share", sizes_fit_the_servers },
 	CU_TEST_INFO_NULL,

@@ -140,8 +140,8 @@ static void a_peer_counts_what_came_wrong_and_closes_over_a_link(void)
 	begin_peer();
 	CU_ASSERT_EQUAL_FATAL(mst_write_net(&side, 1, &net), 0);
 	CU_ASSERT_EQUAL_FATAL(dial(MST_WRITE_TOKEN, &link), 0);
-	mst_write_fill((uint8_t *)link->window + MST_WRITE_DATA_AT, 3);
-	((uint8_t *)link->window)[MST_WRITE_DATA_AT + 9] ^= 1;
+	mst_write_fill((uint8_t *)link->remote_mapping + MST_WRITE_DATA_AT, 3);
+	((uint8_t *)link->remote_mapping)[MST_WRITE_DATA_AT + 9] ^= 1;
 	CU_ASSERT_EQUAL(mst_shm.put(link, &put), 1);
 	while (mst_shm.poll(net, &ev, 1) == 0)
 		mst_shm.wait(net, MST_SECOND);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/host/files.h"
+#include "common/host/descriptors.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "common/host/file.h"
 
-void mst_host_files_raise(void)
+void mst_host_descriptors_raise(void)
 {
 	struct rlimit limit;
 
@@ -17,14 +17,14 @@ void mst_host_files_raise(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-uint64_t mst_host_files_max(void)
+uint64_t mst_host_descriptors_max(void)
 {
 	struct rlimit limit;
 
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : UINT64_MAX;
 }
 
-uint64_t mst_host_files_open(const char *root)
+uint64_t mst_host_descriptors_open(const char *root)
 {
 	char path[MST_HOST_PATH];
 	uint64_t count = 0;
