@@ -86,7 +86,7 @@ static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
 
 static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEAD);
+	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEADS);
 	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_SERVE);
 
 	if (c == NULL) {

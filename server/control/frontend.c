@@ -242,6 +242,13 @@ void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct 
 	mst_frontend_hang_up(f, c);
 }
 
+void mst_frontend_part(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
+{
+	(void)f;
+	if (mst_conn_enter(&c->role, MST_CONN_PART))
+		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+}
+
 void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, const char *reason,
 			uint64_t now_ns)
 {
@@ -256,8 +263,7 @@ void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, co
 	}
 	if (c->stream == NULL)
 		return;
-	c->role = MST_CONN_CLOSING;
-	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	mst_frontend_part(f, c, now_ns);
 }
 
 void mst_frontend_accuse(struct mst_frontend *f, const struct mst_conn *c, const char *what,
@@ -333,10 +339,9 @@ static void listen_again(struct mst_frontend *f, bool listens)
 }
 
 static struct mst_conn *take_place(struct mst_frontend *f, struct mst_conn *c,
-				   struct mst_stream *stream, enum mst_conn_role role)
+				   struct mst_stream *stream)
 {
 	mst_conn_open(c, f->cfg.stream, stream, f->next_id++);
-	c->role = role;
 	if (watch_conn(f, c, false, EPOLL_CTL_ADD) == 0)
 		return c;
 	mst_conn_close(c);
@@ -344,7 +349,7 @@ static struct mst_conn *take_place(struct mst_frontend *f, struct mst_conn *c,
 }
 
 struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
-				    const char *peer, enum mst_conn_role role)
+				    const char *peer, enum mst_conn_event is)
 {
 	struct mst_conn *c = free_place(f);
 
@@ -353,7 +358,10 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 		return NULL;
 	}
 	snprintf(c->peer, sizeof(c->peer), "%.60s", peer);
-	return take_place(f, c, stream, role);
+	c = take_place(f, c, stream);
+	if (c != NULL)
+		(void)mst_conn_enter(&c->role, is);
+	return c;
 }
 
 /* A watcher keeps its place if it has asked for the status within this time. */
@@ -370,8 +378,7 @@ bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint
 				   "others ask for the status, and this connection did not: ask "
 				   "on a new one",
 				   now_ns);
-	c->role = MST_CONN_WATCHER;
-	return true;
+	return mst_conn_enter(&c->role, MST_CONN_WATCH);
 }
 
 /* ---- reading ---- */
@@ -493,7 +500,7 @@ static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 			break;
 		make_room(f, now_ns);
 		memcpy(c->peer, peer, sizeof(peer));
-		c = take_place(f, c, stream, MST_CONN_NEW);
+		c = take_place(f, c, stream);
 		if (c != NULL) {
 			c->heard_ns = now_ns;
 			c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;

@@ -71,10 +71,10 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 /* Closes all connections without a message. Accepts zeroed memory. */
 void mst_frontend_close(struct mst_frontend *f);
 
-/* Adds a connection that the owner has made.
+/* Adds a connection that the owner has made, for a peer that is no stranger. @is: who the peer is.
  * Return: NULL: there is no free entry, or epoll cannot wait for it; the stream is closed then. */
 struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
-				    const char *peer, enum mst_conn_role role);
+				    const char *peer, enum mst_conn_event is);
 /* Makes a stranger's connection one that watches the status.
  * Return: false: there are too many. */
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns);
@@ -98,6 +98,8 @@ struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_
  * for is hung up on, and so is one that has closed: then gone() is called in this call, and the
  * stream is NULL afterwards. */
 void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct mst_message *msg);
+/* Closes the connection when what is queued has been read. */
+void mst_frontend_part(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns);
 /* Sends an error with its reason, and closes the connection when that has been read. */
 void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, const char *reason,
 			uint64_t now_ns);

@@ -215,7 +215,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	ev.join.rank = hello->rank;
 	if (!mst_requests_event(&j->job->requests, &ev))
 		return false;
-	c->role = MST_CONN_JOINING;
+	(void)mst_conn_enter(&c->role, MST_CONN_HELLO);
 	c->pid = hello->pid;
 	c->table = hello->table;
 	c->who.rank = (uint32_t)hello->rank;
@@ -286,7 +286,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 			refuse_by_ledger(j, c, -EBUSY, now_ns);
 		return;
 	}
-	c->role = MST_CONN_WORKER;
+	(void)mst_conn_enter(&c->role, MST_CONN_ADMIT);
 	c->who = notice->who;
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");

@@ -134,7 +134,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 	*s = (struct mst_follower_place){ .heard_ns = mst_hearing_now(l->hearing) };
 	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_JOIN);
 	memcpy(s->peer, c->peer, sizeof(s->peer));
-	c->role = MST_CONN_SERVER;
+	(void)mst_conn_enter(&c->role, MST_CONN_SERVE);
 	c->server = server;
 	c->pid = serve->pid;
 	mst_info("server %" PRIu32 " of %" PRIu32 " joined from %s, process %" PRIu32, server,
@@ -395,8 +395,7 @@ static void gives_up(struct mst_leading *l, struct mst_conn *c, const char *why,
 	}
 	snprintf(what, sizeof(what), "gives up: %.400s", why);
 	lose(l, c->server, what);
-	c->role = MST_CONN_CLOSING;
-	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	mst_frontend_part(l->front, c, now_ns);
 }
 
 /* Workers wait for the follower's data thread. So a follower whose data thread stands still counts

@@ -276,10 +276,8 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	w->job->present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason);
-		if (c != NULL) { /* the worker closes its connection, or the server does soon */
-			c->role = MST_CONN_CLOSING;
-			c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
-		}
+		if (c != NULL) /* the worker closes its connection, or the server does soon */
+			mst_frontend_part(w->front, c, now_ns);
 		return;
 	}
 	forget_asked(w->job, who);

@@ -24,7 +24,8 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 	if (!takes)
 		return false;
 	if (msg->kind == MST_MSG_LEAVE) {
-		c->role = MST_CONN_WORKER;
+		(void)mst_conn_enter(&c->role, MST_CONN_HELLO);
+		(void)mst_conn_enter(&c->role, MST_CONN_ADMIT);
 		members++;
 	} else if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&front, c, at_ns)) {
 		mst_frontend_error(&front, c, -EBUSY, "too many", at_ns);
