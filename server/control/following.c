@@ -52,10 +52,8 @@ bool mst_following_enter(enum mst_following_state *state, enum mst_following_eve
 static struct mst_conn *leader_conn(const struct mst_following *f)
 {
 	uint32_t i = 0;
-	/* a follower has no other connection */
-	struct mst_conn *c = mst_frontend_next(f->front, &i);
 
-	return c != NULL && c->role == MST_CONN_LEAD ? c : NULL;
+	return mst_frontend_next_of(f->front, MST_CONN_LEAD, &i);
 }
 
 static void tell(struct mst_following *f, enum mst_message_kind kind)

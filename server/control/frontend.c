@@ -40,11 +40,18 @@ int mst_frontend_watch(struct mst_frontend *f, int fd)
 static int watch_conn(struct mst_frontend *f, const struct mst_conn *c, bool out, int op)
 {
 	return watch(f, c->ops->stream_fd(c->stream), EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0u),
-		     (uint32_t)(c - f->conn), op);
+		     (uint32_t)(c - f->places.conn), op);
+}
+
+static void note_readable(struct mst_frontend *f, struct mst_conn *c)
+{
+	c->readable = true;
+	mst_places_note(&f->places, c);
 }
 
 /* Marks the connections that epoll reports as readable. Simulated streams have no descriptor; every
- * step looks at them anyway.
+ * step looks at them anyway. If another process has inherited a descriptor, epoll reports it even
+ * after its connection was closed.
  * Return: how many events there were. */
 static int mark(struct mst_frontend *f, int timeout_ms)
 {
@@ -52,8 +59,9 @@ static int mark(struct mst_frontend *f, int timeout_ms)
 	int count = epoll_wait(f->epoll, ev, EVENTS, timeout_ms);
 
 	for (int i = 0; i < count; i++) {
-		if (ev[i].data.u32 != NO_CONN)
-			f->conn[ev[i].data.u32].readable = true;
+		uint32_t place = ev[i].data.u32;
+		if (place != NO_CONN && f->places.conn[place].stream != NULL)
+			note_readable(f, &f->places.conn[place]);
 	}
 	return count;
 }
@@ -132,13 +140,12 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 
 	*f = (struct mst_frontend){ .cfg = *cfg, .epoll = -1, .wake_fd = -1, .next_id = 1 };
 	mst_complaints_init(&f->complaints);
-	f->conn_max = cfg->members + others;
-	f->conn = calloc(f->conn_max, sizeof(*f->conn));
-	if (f->conn == NULL) {
-		snprintf(why, why_len, "no memory for %" PRIu32 " connections", f->conn_max);
-		return -ENOMEM;
+	int rc = mst_places_init(&f->places, cfg->members + others, cfg->workers);
+	if (rc != 0) {
+		snprintf(why, why_len, "no memory for %" PRIu32 " connections", f->places.max);
+		return rc;
 	}
-	int rc = open_descriptors(f);
+	rc = open_descriptors(f);
 	if (rc != 0) {
 		snprintf(why, why_len, "no descriptors to wait by: %s", strerror(-rc));
 		return rc;
@@ -148,42 +155,39 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 
 void mst_frontend_close(struct mst_frontend *f)
 {
-	if (f->conn == NULL)
+	if (f->cfg.stream == NULL)
 		return;
 	mst_complaints_step(&f->complaints, MST_NEVER);
-	for (uint32_t i = 0; i < f->conn_max; i++)
-		mst_conn_close(&f->conn[i]);
+	mst_places_fini(&f->places);
 	f->cfg.stream->unlisten(f->listener);
 	if (f->epoll >= 0)
 		close(f->epoll);
 	if (f->wake_fd >= 0)
 		close(f->wake_fd);
-	free(f->conn);
-	f->conn = NULL;
+	f->cfg.stream = NULL;
 }
 
 /* ---- looking for one ---- */
 
 struct mst_conn *mst_frontend_next(const struct mst_frontend *f, uint32_t *i)
 {
-	while (*i < f->conn_max) {
-		struct mst_conn *c = &f->conn[(*i)++];
+	while (*i < f->places.max) {
+		struct mst_conn *c = &f->places.conn[(*i)++];
 		if (c->stream != NULL)
 			return c;
 	}
 	return NULL;
 }
 
+struct mst_conn *mst_frontend_next_of(const struct mst_frontend *f, enum mst_conn_role role,
+				      uint32_t *i)
+{
+	return mst_places_next(&f->places, &f->places.of_role[role], i);
+}
+
 struct mst_conn *mst_frontend_worker(struct mst_frontend *f, struct mst_identity who)
 {
-	struct mst_conn *c;
-
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
-		if (c->role == MST_CONN_WORKER && c->who.rank == who.rank &&
-		    c->who.incarnation == who.incarnation)
-			return c;
-	}
-	return NULL;
+	return mst_places_of_worker(&f->places, who);
 }
 
 bool mst_frontend_has_sent_all(const struct mst_frontend *f)
@@ -202,7 +206,7 @@ bool mst_frontend_has_sent_all(const struct mst_frontend *f)
 void mst_frontend_hang_up(struct mst_frontend *f, struct mst_conn *c)
 {
 	f->cfg.ops->gone(f->cfg.ctx, c);
-	mst_conn_close(c);
+	mst_places_close(&f->places, c);
 }
 
 /* Sends as much as the connection takes, and has epoll wait for room while something is left. */
@@ -233,7 +237,7 @@ void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct 
 	if (rc == 0)
 		rc = push_out(f, c);
 	if (rc == -EPIPE)
-		c->readable = true; /* the next read finds that the peer has closed */
+		note_readable(f, c); /* the next read finds that the peer has closed */
 	if (rc == 0 || rc == -EPIPE)
 		return;
 	snprintf(reason, sizeof(reason), "%s: %s; closed", c->peer,
@@ -244,8 +248,7 @@ void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct 
 
 void mst_frontend_part(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
-	(void)f;
-	if (mst_conn_enter(&c->role, MST_CONN_PART))
+	if (mst_places_enter(&f->places, c, MST_CONN_PART))
 		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 }
 
@@ -282,24 +285,20 @@ struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_
 
 /* ---- places ---- */
 
-static struct mst_conn *free_place(struct mst_frontend *f)
+void mst_frontend_enter(struct mst_frontend *f, struct mst_conn *c, enum mst_conn_event event)
 {
-	for (uint32_t i = 0; i < f->conn_max; i++) {
-		if (f->conn[i].stream == NULL)
-			return &f->conn[i];
-	}
-	return NULL;
+	(void)mst_places_enter(&f->places, c, event);
+}
+
+void mst_frontend_admit(struct mst_frontend *f, struct mst_conn *c, struct mst_identity who)
+{
+	(void)mst_places_admit(&f->places, c, who);
 }
 
 /* Has the peer sent nothing yet that lets it stay? A hello that waits to be handled does. */
 static bool is_stranger(const struct mst_conn *c)
 {
 	return c->role == MST_CONN_NEW && !c->waits;
-}
-
-static bool is_watcher(const struct mst_conn *c)
-{
-	return c->role == MST_CONN_WATCHER;
 }
 
 /* Has @a been silent for longer than @b? Connections that were accepted in one step have the same
@@ -309,16 +308,15 @@ static bool is_older(const struct mst_conn *a, const struct mst_conn *b)
 	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
 }
 
-/* If there are @max connections of a kind, the one of them that has been silent longest; else
- * NULL. */
-static struct mst_conn *surplus(struct mst_frontend *f, bool (*is_of)(const struct mst_conn *),
-				uint32_t max)
+/* If there are @max connections of a role, or as many strangers if it is NEW, the one of them that
+ * has been silent longest; else NULL. */
+static struct mst_conn *surplus(struct mst_frontend *f, enum mst_conn_role role, uint32_t max)
 {
 	struct mst_conn *c, *oldest = NULL;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
-		if (!is_of(c))
+	for (uint32_t i = 0; (c = mst_frontend_next_of(f, role, &i)) != NULL;) {
+		if (role == MST_CONN_NEW && !is_stranger(c))
 			continue;
 		count++;
 		if (oldest == NULL || is_older(c, oldest))
@@ -341,17 +339,17 @@ static void listen_again(struct mst_frontend *f, bool listens)
 static struct mst_conn *take_place(struct mst_frontend *f, struct mst_conn *c,
 				   struct mst_stream *stream)
 {
-	mst_conn_open(c, f->cfg.stream, stream, f->next_id++);
+	mst_places_open(&f->places, c, f->cfg.stream, stream, f->next_id++);
 	if (watch_conn(f, c, false, EPOLL_CTL_ADD) == 0)
 		return c;
-	mst_conn_close(c);
+	mst_places_close(&f->places, c);
 	return NULL;
 }
 
 struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
 				    const char *peer, enum mst_conn_event is)
 {
-	struct mst_conn *c = free_place(f);
+	struct mst_conn *c = mst_places_free(&f->places);
 
 	if (c == NULL) {
 		f->cfg.stream->close(stream);
@@ -360,7 +358,7 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 	snprintf(c->peer, sizeof(c->peer), "%.60s", peer);
 	c = take_place(f, c, stream);
 	if (c != NULL)
-		(void)mst_conn_enter(&c->role, is);
+		mst_frontend_enter(f, c, is);
 	return c;
 }
 
@@ -369,7 +367,7 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
-	struct mst_conn *idle = surplus(f, is_watcher, MST_FRONTEND_WATCHERS);
+	struct mst_conn *idle = surplus(f, MST_CONN_WATCHER, MST_FRONTEND_WATCHERS);
 
 	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS)
 		return false;
@@ -378,7 +376,7 @@ bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint
 				   "others ask for the status, and this connection did not: ask "
 				   "on a new one",
 				   now_ns);
-	return mst_conn_enter(&c->role, MST_CONN_WATCH);
+	return mst_places_enter(&f->places, c, MST_CONN_WATCH);
 }
 
 /* ---- reading ---- */
@@ -464,6 +462,8 @@ static void step_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
 			     (double)MST_FRONTEND_GRACE_NS / (double)MST_SECOND);
 	if (rc != 0 || silent || said_all)
 		mst_frontend_hang_up(f, c);
+	else
+		mst_places_note(&f->places, c);
 }
 
 /* ---- accepting ---- */
@@ -473,9 +473,9 @@ static void step_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
  * stay. */
 static void make_room(struct mst_frontend *f, uint64_t now_ns)
 {
-	struct mst_conn *oldest = surplus(f, is_stranger, MST_FRONTEND_STRANGERS);
+	struct mst_conn *oldest = surplus(f, MST_CONN_NEW, MST_FRONTEND_STRANGERS);
 
-	for (; oldest != NULL; oldest = surplus(f, is_stranger, MST_FRONTEND_STRANGERS)) {
+	for (; oldest != NULL; oldest = surplus(f, MST_CONN_NEW, MST_FRONTEND_STRANGERS)) {
 		step_conn(f, oldest, now_ns);
 		if (oldest->stream != NULL && is_stranger(oldest))
 			mst_frontend_hang_up(f, oldest);
@@ -486,11 +486,11 @@ static void make_room(struct mst_frontend *f, uint64_t now_ns)
 static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 {
 	struct mst_stream *stream;
-	char peer[sizeof(f->conn[0].peer)];
+	char peer[sizeof(f->places.conn->peer)];
 	int rc = f->listener == NULL ? -EAGAIN : 0;
 
 	while (rc == 0) {
-		struct mst_conn *c = free_place(f);
+		struct mst_conn *c = mst_places_free(&f->places);
 		if (c == NULL) {
 			rc = -ENOSPC;
 			break;
@@ -504,7 +504,7 @@ static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 		if (c != NULL) {
 			c->heard_ns = now_ns;
 			c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
-			c->readable = true;
+			note_readable(f, c);
 		}
 	}
 	if (f->listener != NULL)
@@ -513,19 +513,23 @@ static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 
 /* ---- a step ---- */
 
-/* Is there anything to do for this connection? */
-static bool is_ready(const struct mst_conn *c, uint64_t now_ns)
-{
-	return c->readable || c->waits || c->role == MST_CONN_CLOSING || is_due(c, now_ns) ||
-	       c->ops->stream_fd(c->stream) < 0;
-}
-
-static void step_all(struct mst_frontend *f, bool strangers, uint64_t now_ns)
+static void step_known(struct mst_frontend *f, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
-		if ((c->role == MST_CONN_NEW) == strangers && is_ready(c, now_ns))
+	for (uint32_t i = 0; (c = mst_places_next(&f->places, &f->places.ready, &i)) != NULL;) {
+		if (c->role != MST_CONN_NEW)
+			step_conn(f, c, now_ns);
+	}
+}
+
+/* There are few new peers, and each has a deadline. */
+static void step_new(struct mst_frontend *f, uint64_t now_ns)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next_of(f, MST_CONN_NEW, &i)) != NULL;) {
+		if (mst_places_is_ready(&f->places, c) || is_due(c, now_ns))
 			step_conn(f, c, now_ns);
 	}
 }
@@ -535,9 +539,9 @@ static void step_all(struct mst_frontend *f, bool strangers, uint64_t now_ns)
 void mst_frontend_step(struct mst_frontend *f, uint64_t now_ns)
 {
 	mst_complaints_step(&f->complaints, now_ns);
-	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->conn_max / EVENTS);)
+	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->places.max / EVENTS);)
 		rounds++;
-	step_all(f, false, now_ns);
+	step_known(f, now_ns);
 	accept_all(f, now_ns);
-	step_all(f, true, now_ns);
+	step_new(f, now_ns);
 }
