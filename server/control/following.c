@@ -215,7 +215,7 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 		return -EPROTO;
 	take_options(f);
 	uint32_t sessions = MST_PLAN_SESSIONS_PER_RANK * p->workers;
-	int rc = mst_sessions_init(f->sessions, sessions);
+	int rc = mst_sessions_init(f->sessions, p->workers, sessions);
 	if (rc == 0)
 		rc = mst_job_tables(f->job, sessions);
 	if (rc != 0)

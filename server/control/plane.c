@@ -151,7 +151,7 @@ static int make_tables(struct mst_plane *p, char *why, size_t len)
 {
 	uint32_t workers = p->job.o->workers, sessions = MST_PLAN_SESSIONS_PER_RANK * workers;
 
-	int rc = mst_sessions_init(&p->sessions, sessions);
+	int rc = mst_sessions_init(&p->sessions, workers, sessions);
 	if (rc == 0)
 		rc = mst_job_tables(&p->job, sessions);
 	if (rc == 0)
