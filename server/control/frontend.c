@@ -15,9 +15,10 @@
 
 #define EVENTS 64
 
-/* The data of an epoll event is the index of a connection, or NO_CONN if the event only ends the
- * wait. */
-#define NO_CONN UINT32_MAX
+/* The data of an epoll event is the index of a connection, or one of these. */
+#define OF_OWNER UINT32_MAX /* only ends the wait */
+#define OF_LISTENER (UINT32_MAX - 1)
+#define OF_WAKER (UINT32_MAX - 2)
 
 /* ---- descriptors ---- */
 
@@ -34,7 +35,7 @@ static int watch(struct mst_frontend *f, int fd, uint32_t events, uint32_t place
  * Every step looks at all of them anyway. */
 int mst_frontend_watch(struct mst_frontend *f, int fd)
 {
-	return watch(f, fd, EPOLLIN | (uint32_t)EPOLLET, NO_CONN, EPOLL_CTL_ADD);
+	return watch(f, fd, EPOLLIN | (uint32_t)EPOLLET, OF_OWNER, EPOLL_CTL_ADD);
 }
 
 static int watch_conn(struct mst_frontend *f, const struct mst_conn *c, bool out, int op)
@@ -49,20 +50,28 @@ static void note_readable(struct mst_frontend *f, struct mst_conn *c)
 	mst_places_note(&f->places, c);
 }
 
-/* Marks the connections that epoll reports as readable. Simulated streams have no descriptor; every
- * step looks at them anyway. If another process has inherited a descriptor, epoll reports it even
- * after its connection was closed.
+/* If another process has inherited a descriptor, epoll reports it even after its connection was
+ * closed. */
+static void note_event(struct mst_frontend *f, uint32_t of)
+{
+	if (of == OF_LISTENER)
+		f->called = true;
+	else if (of == OF_WAKER)
+		f->woken = true;
+	else if (of != OF_OWNER && f->places.conn[of].stream != NULL)
+		note_readable(f, &f->places.conn[of]);
+}
+
+/* Notes what epoll reports as readable. Simulated streams have no descriptor; every step looks at
+ * them anyway.
  * Return: how many events there were. */
 static int mark(struct mst_frontend *f, int timeout_ms)
 {
 	struct epoll_event ev[EVENTS];
 	int count = epoll_wait(f->epoll, ev, EVENTS, timeout_ms);
 
-	for (int i = 0; i < count; i++) {
-		uint32_t place = ev[i].data.u32;
-		if (place != NO_CONN && f->places.conn[place].stream != NULL)
-			note_readable(f, &f->places.conn[place]);
-	}
+	for (int i = 0; i < count; i++)
+		note_event(f, ev[i].data.u32);
 	return count;
 }
 
@@ -71,7 +80,9 @@ void mst_frontend_wait(struct mst_frontend *f, uint64_t timeout_ns)
 	uint64_t woken;
 
 	(void)mark(f, (int)((timeout_ns + MST_MS - 1) / MST_MS));
-	(void)!read(f->wake_fd, &woken, sizeof(woken));
+	if (f->woken)
+		(void)!read(f->wake_fd, &woken, sizeof(woken));
+	f->woken = false;
 }
 
 void mst_frontend_wake(struct mst_frontend *f)
@@ -91,7 +102,7 @@ static int open_descriptors(struct mst_frontend *f)
 	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->epoll < 0 || f->wake_fd < 0)
 		return -errno;
-	return watch(f, f->wake_fd, EPOLLIN, NO_CONN, EPOLL_CTL_ADD);
+	return watch(f, f->wake_fd, EPOLLIN, OF_WAKER, EPOLL_CTL_ADD);
 }
 
 static void explain_listen(int rc, const char *listen, char *why, size_t why_len)
@@ -124,7 +135,7 @@ static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
 		explain_listen(rc, f->cfg.listen, why, why_len);
 		return rc;
 	}
-	rc = watch(f, s->listener_fd(f->listener), EPOLLIN, NO_CONN, EPOLL_CTL_ADD);
+	rc = watch(f, s->listener_fd(f->listener), EPOLLIN, OF_LISTENER, EPOLL_CTL_ADD);
 	if (rc != 0)
 		explain_listen(rc, f->cfg.listen, why, why_len);
 	return rc;
@@ -332,7 +343,7 @@ static void listen_again(struct mst_frontend *f, bool listens)
 	int fd = f->cfg.stream->listener_fd(f->listener);
 
 	if (listens == f->deaf &&
-	    watch(f, fd, EPOLLIN, NO_CONN, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL) == 0)
+	    watch(f, fd, EPOLLIN, OF_LISTENER, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL) == 0)
 		f->deaf = !listens;
 }
 
@@ -482,13 +493,21 @@ static void make_room(struct mst_frontend *f, uint64_t now_ns)
 	}
 }
 
+/* While epoll does not wait for the listener, each step has to try. */
+static bool may_have_callers(const struct mst_frontend *f)
+{
+	return f->listener != NULL &&
+	       (f->called || f->deaf || f->cfg.stream->listener_fd(f->listener) < 0);
+}
+
 /* Connections that may stay have entries of their own, so one is free once a stranger is closed. */
 static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 {
 	struct mst_stream *stream;
 	char peer[sizeof(f->places.conn->peer)];
-	int rc = f->listener == NULL ? -EAGAIN : 0;
+	int rc = 0;
 
+	f->called = false;
 	while (rc == 0) {
 		struct mst_conn *c = mst_places_free(&f->places);
 		if (c == NULL) {
@@ -507,8 +526,7 @@ static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 			note_readable(f, c);
 		}
 	}
-	if (f->listener != NULL)
-		listen_again(f, rc == -EAGAIN);
+	listen_again(f, rc == -EAGAIN);
 }
 
 /* ---- a step ---- */
@@ -542,6 +560,7 @@ void mst_frontend_step(struct mst_frontend *f, uint64_t now_ns)
 	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->places.max / EVENTS);)
 		rounds++;
 	step_known(f, now_ns);
-	accept_all(f, now_ns);
+	if (may_have_callers(f))
+		accept_all(f, now_ns);
 	step_new(f, now_ns);
 }

@@ -50,7 +50,9 @@ struct mst_frontend {
 	int epoll, wake_fd; /* wake_fd: an eventfd that ends the wait */
 	struct mst_places places;
 	uint64_t next_id;
-	bool deaf; /* new connections wait in the backlog until there is room */
+	bool called; /* epoll has reported that new connections may wait */
+	bool woken;  /* epoll has reported that wake_fd is readable */
+	bool deaf;   /* new connections wait in the backlog until there is room */
 	struct mst_complaints complaints; /* the owner uses them too */
 	struct mst_message message; /* the message being handled; it is too large for a stack */
 	struct mst_message draft;   /* what mst_frontend_draft() returns */

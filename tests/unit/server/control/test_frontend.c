@@ -262,6 +262,27 @@ static void a_member_that_closes_is_gone_once(void)
 	end();
 }
 
+/* All places are taken by peers whose first message waits, so that none of them is a stranger. */
+static void who_calls_while_all_places_are_taken_comes_in_later(void)
+{
+	const uint32_t places = MEMBERS + MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS + 1;
+
+	begin();
+	takes = false;
+	for (uint32_t i = 0; i < places; i++)
+		say(call(), MST_MSG_ASK_STATUS);
+	uint32_t late = call();
+	CU_ASSERT_EQUAL(count(MST_CONN_NEW), places);
+	say(late, MST_MSG_LEAVE);
+	step();
+	CU_ASSERT_EQUAL(count(MST_CONN_NEW), places);
+	takes = true; /* there are too many watchers, so most are closed */
+	for (int i = 0; i < 5; i++)
+		step();
+	CU_ASSERT_EQUAL(members, 1);
+	end();
+}
+
 /* The new one has the lower place, and both have something at the beginning of the same step. */
 static void that_a_member_has_closed_is_known_before_a_hello_is(void)
 {
@@ -287,6 +308,8 @@ static CU_TestInfo cases[] = {
 	{ "who says nothing is closed after the grace",
 	  who_says_nothing_is_closed_after_the_grace },
 	{ "a member that closes is gone once", a_member_that_closes_is_gone_once },
+	{ "who calls while all places are taken comes in later",
+	  who_calls_while_all_places_are_taken_comes_in_later },
 	{ "that a member has closed is known before a hello is",
 	  that_a_member_has_closed_is_known_before_a_hello_is },
 	CU_TEST_INFO_NULL,

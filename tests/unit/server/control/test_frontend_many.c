@@ -27,7 +27,8 @@ static struct many_stream stream[MEMBERS];
 static struct mst_conn *conn[MEMBERS];
 static struct mst_frontend front;
 static uint64_t now_ns;
-static uint32_t receives, looks, messages, gone_members;
+static int listener; /* an eventfd: readable while somebody calls */
+static uint32_t receives, looks, accepts, messages, gone_members;
 static bool takes;
 
 /* ---- streams ---- */
@@ -64,12 +65,44 @@ static int many_fd(const struct mst_stream *s)
 	return ((const struct many_stream *)s)->fd;
 }
 
+static int many_listen(const char *address, struct mst_listener **out, char *bound, size_t len)
+{
+	listener = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	*out = (struct mst_listener *)&listener;
+	snprintf(bound, len, "%s", address);
+	return listener < 0 ? -errno : 0;
+}
+
+/* Whoever called has hung up again. */
+static int many_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t len)
+{
+	uint64_t count;
+
+	(void)l;
+	(void)out;
+	(void)peer;
+	(void)len;
+	accepts++;
+	(void)!read(listener, &count, sizeof(count));
+	return -EAGAIN;
+}
+
+static int many_listener_fd(const struct mst_listener *l)
+{
+	(void)l;
+	return listener;
+}
+
 static void many_unlisten(struct mst_listener *l)
 {
 	(void)l;
+	close(listener);
 }
 
 static const struct mst_stream_ops streams = {
+	.listen = many_listen,
+	.accept = many_accept,
+	.listener_fd = many_listener_fd,
 	.unlisten = many_unlisten,
 	.send = many_send,
 	.receive = many_receive,
@@ -118,9 +151,11 @@ static struct mst_conn *admit(struct many_stream *s, struct mst_identity who)
 
 static void begin(void)
 {
-	struct mst_frontend_cfg cfg = {
-		.stream = &streams, .members = MEMBERS, .workers = MEMBERS, .ops = &owner
-	};
+	struct mst_frontend_cfg cfg = { .stream = &streams,
+					.listen = "10.0.0.1:17077",
+					.members = MEMBERS,
+					.workers = MEMBERS,
+					.ops = &owner };
 	char why[256];
 
 	now_ns = MST_SECOND;
@@ -128,7 +163,7 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
 	for (uint32_t rank = 0; rank < MEMBERS; rank++)
 		conn[rank] = admit(&stream[rank], (struct mst_identity){ rank, 1 });
-	receives = looks = messages = gone_members = 0;
+	receives = looks = accepts = messages = gone_members = 0;
 }
 
 static void end(void)
@@ -141,16 +176,22 @@ static void step(void)
 	mst_frontend_step(&front, now_ns++);
 }
 
+static void make_readable(int fd)
+{
+	uint64_t one = 1;
+
+	CU_ASSERT_EQUAL(write(fd, &one, sizeof(one)), sizeof(one));
+}
+
 static void speak(void)
 {
 	static const struct mst_message beat = { .kind = MST_MSG_HEARTBEAT };
 	struct many_stream *s = &stream[SPOKEN];
-	uint64_t one = 1;
 
 	int64_t length = mst_message_encode(&beat, s->frame, sizeof(s->frame));
 	CU_ASSERT_FATAL(length > 0);
 	s->have = (size_t)length;
-	CU_ASSERT_EQUAL(write(s->fd, &one, sizeof(one)), sizeof(one));
+	make_readable(s->fd);
 }
 
 /* ---- cases ---- */
@@ -180,6 +221,35 @@ static void where_nobody_says_anything_nobody_is_looked_at(void)
 		step();
 	CU_ASSERT_EQUAL(receives, 0);
 	CU_ASSERT_EQUAL(looks, 0);
+	CU_ASSERT_EQUAL(accepts, 0);
+	end();
+}
+
+static void who_calls_is_accepted_in_the_next_step(void)
+{
+	begin();
+	for (uint32_t i = 1; i <= 3; i++) {
+		make_readable(listener);
+		step();
+		CU_ASSERT_EQUAL(accepts, i);
+		step();
+		CU_ASSERT_EQUAL(accepts, i);
+	}
+	end();
+}
+
+/* A wake that comes between two waits ends the second, and only that. */
+static void a_wake_ends_one_wait(void)
+{
+	begin();
+	mst_frontend_wake(&front);
+	step();
+	uint64_t begin_ns = mst_now_ns();
+	mst_frontend_wait(&front, 60 * MST_SECOND);
+	CU_ASSERT(mst_now_ns() - begin_ns < 30 * MST_SECOND);
+	begin_ns = mst_now_ns();
+	mst_frontend_wait(&front, 20 * MST_MS);
+	CU_ASSERT(mst_now_ns() - begin_ns >= 10 * MST_MS);
 	end();
 }
 
@@ -246,6 +316,8 @@ static CU_TestInfo cases[] = {
 	{ "only who has said something is read", only_who_has_said_something_is_read },
 	{ "where nobody says anything nobody is looked at",
 	  where_nobody_says_anything_nobody_is_looked_at },
+	{ "who calls is accepted in the next step", who_calls_is_accepted_in_the_next_step },
+	{ "a wake ends one wait", a_wake_ends_one_wait },
 	{ "what ends a wait is read in the next step", what_ends_a_wait_is_read_in_the_next_step },
 	{ "a message that waits is given in each step",
 	  a_message_that_waits_is_given_in_each_step },
