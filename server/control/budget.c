@@ -7,7 +7,7 @@
 #include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "server/cluster/peer.h"
-#include "server/control/conn.h"
+#include "server/control/places.h"
 #include "server/control/requests.h"
 #include "server/control/sessions.h"
 
@@ -60,11 +60,11 @@ static uint64_t control_bytes(const struct mst_server_cfg *cfg)
 	struct mst_requests_cfg requests = { .workers = a->workers,
 					     .sessions = a->sessions_max,
 					     .servers = cfg->peers + 1 };
-	uint64_t sessions = (uint64_t)a->sessions_max * sizeof(struct mst_pending_session);
-	uint64_t worker = 2 * sizeof(struct mst_conn) + MST_CONN_BYTES +
-			  2 * sizeof(struct mst_status_rank);
+	uint64_t sessions = mst_sessions_bytes(a->workers, a->sessions_max);
+	uint64_t worker = MST_CONN_BYTES + 2 * sizeof(struct mst_status_rank);
+	uint64_t connections = mst_places_bytes(2 * a->workers, a->workers) + a->workers * worker;
 
-	return sessions + mst_requests_bytes(&requests) + (a->follower ? 0 : a->workers * worker);
+	return sessions + mst_requests_bytes(&requests) + (a->follower ? 0 : connections);
 }
 
 /* What this server allocates besides the memory of each worker. */

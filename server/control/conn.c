@@ -13,6 +13,40 @@
 #define OUT_MAX (4u << 20)
 #define FRAME_MAX (MST_FRAME_HEADER + MST_FRAME_BODY_MAX)
 
+/* ---- roles ---- */
+
+#define NEVER (-1)
+#define NEW MST_CONN_NEW
+#define JOINING MST_CONN_JOINING
+#define WORKER MST_CONN_WORKER
+#define WATCHER MST_CONN_WATCHER
+#define SERVER MST_CONN_SERVER
+#define LEAD MST_CONN_LEAD
+#define CLOSING MST_CONN_CLOSING
+
+static const int after[MST_CONN_ROLES][MST_CONN_EVENTS] = {
+	/*             HELLO   ADMIT    WATCH   SERVE  LEADS     PART */
+	[NEW] = { JOINING, NEVER, WATCHER, SERVER, LEAD, CLOSING },
+	[JOINING] = { NEVER, WORKER, NEVER, NEVER, NEVER, CLOSING },
+	[WORKER] = { NEVER, NEVER, NEVER, NEVER, NEVER, CLOSING },
+	[WATCHER] = { NEVER, NEVER, NEVER, NEVER, NEVER, CLOSING },
+	[SERVER] = { NEVER, NEVER, NEVER, NEVER, NEVER, CLOSING },
+	[LEAD] = { NEVER, NEVER, NEVER, NEVER, NEVER, CLOSING },
+	[CLOSING] = { NEVER, NEVER, NEVER, NEVER, NEVER, NEVER },
+};
+
+bool mst_conn_enter(enum mst_conn_role *role, enum mst_conn_event event)
+{
+	int next = after[*role][event];
+
+	if (next == NEVER)
+		return false;
+	*role = (enum mst_conn_role)next;
+	return true;
+}
+
+/* ---- beginning and end ---- */
+
 void mst_conn_open(struct mst_conn *c, const struct mst_stream_ops *ops, struct mst_stream *stream,
 		   uint64_t id)
 {
@@ -32,6 +66,8 @@ void mst_conn_close(struct mst_conn *c)
 	free(c->out);
 	*c = (struct mst_conn){ 0 };
 }
+
+/* ---- frames ---- */
 
 static int grow(char **buffer, size_t *room, size_t need)
 {

@@ -23,7 +23,21 @@ enum mst_conn_role {
 	MST_CONN_SERVER,  /* at the leader: a follower */
 	MST_CONN_LEAD,    /* at a follower: the leader */
 	MST_CONN_CLOSING, /* what is queued is sent, then the connection is closed */
+	MST_CONN_ROLES
 };
+
+enum mst_conn_event {
+	MST_CONN_HELLO, /* the peer has said that it is a worker */
+	MST_CONN_ADMIT, /* the ledger has admitted the worker */
+	MST_CONN_WATCH, /* the peer has asked for the status, and nothing else */
+	MST_CONN_SERVE, /* the peer has said that it is a follower */
+	MST_CONN_LEADS, /* this server follows the peer */
+	MST_CONN_PART,  /* the last message for the peer is queued */
+	MST_CONN_EVENTS
+};
+
+/* As mst_job_enter(). */
+bool mst_conn_enter(enum mst_conn_role *role, enum mst_conn_event event);
 
 /* The size of both buffers of a worker's connection in a usual job. */
 #define MST_CONN_BYTES (16u << 10)

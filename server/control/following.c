@@ -52,10 +52,8 @@ bool mst_following_enter(enum mst_following_state *state, enum mst_following_eve
 static struct mst_conn *leader_conn(const struct mst_following *f)
 {
 	uint32_t i = 0;
-	/* a follower has no other connection */
-	struct mst_conn *c = mst_frontend_next(f->front, &i);
 
-	return c != NULL && c->role == MST_CONN_LEAD ? c : NULL;
+	return mst_frontend_next_of(f->front, MST_CONN_LEAD, &i);
 }
 
 static void tell(struct mst_following *f, enum mst_message_kind kind)
@@ -86,7 +84,7 @@ static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
 
 static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEAD);
+	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEADS);
 	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_SERVE);
 
 	if (c == NULL) {
@@ -217,7 +215,7 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 		return -EPROTO;
 	take_options(f);
 	uint32_t sessions = MST_PLAN_SESSIONS_PER_RANK * p->workers;
-	int rc = mst_sessions_init(f->sessions, sessions);
+	int rc = mst_sessions_init(f->sessions, p->workers, sessions);
 	if (rc == 0)
 		rc = mst_job_tables(f->job, sessions);
 	if (rc != 0)

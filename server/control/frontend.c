@@ -15,9 +15,10 @@
 
 #define EVENTS 64
 
-/* The data of an epoll event is the index of a connection, or NO_CONN if the event only ends the
- * wait. */
-#define NO_CONN UINT32_MAX
+/* The data of an epoll event is the index of a connection, or one of these. */
+#define OF_OWNER UINT32_MAX /* only ends the wait */
+#define OF_LISTENER (UINT32_MAX - 1)
+#define OF_WAKER (UINT32_MAX - 2)
 
 /* ---- descriptors ---- */
 
@@ -34,27 +35,43 @@ static int watch(struct mst_frontend *f, int fd, uint32_t events, uint32_t place
  * Every step looks at all of them anyway. */
 int mst_frontend_watch(struct mst_frontend *f, int fd)
 {
-	return watch(f, fd, EPOLLIN | (uint32_t)EPOLLET, NO_CONN, EPOLL_CTL_ADD);
+	return watch(f, fd, EPOLLIN | (uint32_t)EPOLLET, OF_OWNER, EPOLL_CTL_ADD);
 }
 
 static int watch_conn(struct mst_frontend *f, const struct mst_conn *c, bool out, int op)
 {
 	return watch(f, c->ops->stream_fd(c->stream), EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0u),
-		     (uint32_t)(c - f->conn), op);
+		     (uint32_t)(c - f->places.conn), op);
 }
 
-/* Marks the connections that epoll reports as readable. Simulated streams have no descriptor; every
- * step looks at them anyway.
+static void note_readable(struct mst_frontend *f, struct mst_conn *c)
+{
+	c->readable = true;
+	mst_places_note(&f->places, c);
+}
+
+/* If another process has inherited a descriptor, epoll reports it even after its connection was
+ * closed. */
+static void note_event(struct mst_frontend *f, uint32_t of)
+{
+	if (of == OF_LISTENER)
+		f->called = true;
+	else if (of == OF_WAKER)
+		f->woken = true;
+	else if (of != OF_OWNER && f->places.conn[of].stream != NULL)
+		note_readable(f, &f->places.conn[of]);
+}
+
+/* Notes what epoll reports as readable. Simulated streams have no descriptor; every step looks at
+ * them anyway.
  * Return: how many events there were. */
 static int mark(struct mst_frontend *f, int timeout_ms)
 {
 	struct epoll_event ev[EVENTS];
 	int count = epoll_wait(f->epoll, ev, EVENTS, timeout_ms);
 
-	for (int i = 0; i < count; i++) {
-		if (ev[i].data.u32 != NO_CONN)
-			f->conn[ev[i].data.u32].readable = true;
-	}
+	for (int i = 0; i < count; i++)
+		note_event(f, ev[i].data.u32);
 	return count;
 }
 
@@ -63,7 +80,9 @@ void mst_frontend_wait(struct mst_frontend *f, uint64_t timeout_ns)
 	uint64_t woken;
 
 	(void)mark(f, (int)((timeout_ns + MST_MS - 1) / MST_MS));
-	(void)!read(f->wake_fd, &woken, sizeof(woken));
+	if (f->woken)
+		(void)!read(f->wake_fd, &woken, sizeof(woken));
+	f->woken = false;
 }
 
 void mst_frontend_wake(struct mst_frontend *f)
@@ -83,7 +102,7 @@ static int open_descriptors(struct mst_frontend *f)
 	f->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->epoll < 0 || f->wake_fd < 0)
 		return -errno;
-	return watch(f, f->wake_fd, EPOLLIN, NO_CONN, EPOLL_CTL_ADD);
+	return watch(f, f->wake_fd, EPOLLIN, OF_WAKER, EPOLL_CTL_ADD);
 }
 
 static void explain_listen(int rc, const char *listen, char *why, size_t why_len)
@@ -116,7 +135,7 @@ static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
 		explain_listen(rc, f->cfg.listen, why, why_len);
 		return rc;
 	}
-	rc = watch(f, s->listener_fd(f->listener), EPOLLIN, NO_CONN, EPOLL_CTL_ADD);
+	rc = watch(f, s->listener_fd(f->listener), EPOLLIN, OF_LISTENER, EPOLL_CTL_ADD);
 	if (rc != 0)
 		explain_listen(rc, f->cfg.listen, why, why_len);
 	return rc;
@@ -132,13 +151,12 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 
 	*f = (struct mst_frontend){ .cfg = *cfg, .epoll = -1, .wake_fd = -1, .next_id = 1 };
 	mst_complaints_init(&f->complaints);
-	f->conn_max = cfg->members + others;
-	f->conn = calloc(f->conn_max, sizeof(*f->conn));
-	if (f->conn == NULL) {
-		snprintf(why, why_len, "no memory for %" PRIu32 " connections", f->conn_max);
-		return -ENOMEM;
+	int rc = mst_places_init(&f->places, cfg->members + others, cfg->workers);
+	if (rc != 0) {
+		snprintf(why, why_len, "no memory for %" PRIu32 " connections", f->places.max);
+		return rc;
 	}
-	int rc = open_descriptors(f);
+	rc = open_descriptors(f);
 	if (rc != 0) {
 		snprintf(why, why_len, "no descriptors to wait by: %s", strerror(-rc));
 		return rc;
@@ -148,42 +166,39 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 
 void mst_frontend_close(struct mst_frontend *f)
 {
-	if (f->conn == NULL)
+	if (f->cfg.stream == NULL)
 		return;
 	mst_complaints_step(&f->complaints, MST_NEVER);
-	for (uint32_t i = 0; i < f->conn_max; i++)
-		mst_conn_close(&f->conn[i]);
+	mst_places_fini(&f->places);
 	f->cfg.stream->unlisten(f->listener);
 	if (f->epoll >= 0)
 		close(f->epoll);
 	if (f->wake_fd >= 0)
 		close(f->wake_fd);
-	free(f->conn);
-	f->conn = NULL;
+	f->cfg.stream = NULL;
 }
 
 /* ---- looking for one ---- */
 
 struct mst_conn *mst_frontend_next(const struct mst_frontend *f, uint32_t *i)
 {
-	while (*i < f->conn_max) {
-		struct mst_conn *c = &f->conn[(*i)++];
+	while (*i < f->places.max) {
+		struct mst_conn *c = &f->places.conn[(*i)++];
 		if (c->stream != NULL)
 			return c;
 	}
 	return NULL;
 }
 
+struct mst_conn *mst_frontend_next_of(const struct mst_frontend *f, enum mst_conn_role role,
+				      uint32_t *i)
+{
+	return mst_places_next(&f->places, &f->places.of_role[role], i);
+}
+
 struct mst_conn *mst_frontend_worker(struct mst_frontend *f, struct mst_identity who)
 {
-	struct mst_conn *c;
-
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
-		if (c->role == MST_CONN_WORKER && c->who.rank == who.rank &&
-		    c->who.incarnation == who.incarnation)
-			return c;
-	}
-	return NULL;
+	return mst_places_of_worker(&f->places, who);
 }
 
 bool mst_frontend_has_sent_all(const struct mst_frontend *f)
@@ -202,7 +217,7 @@ bool mst_frontend_has_sent_all(const struct mst_frontend *f)
 void mst_frontend_hang_up(struct mst_frontend *f, struct mst_conn *c)
 {
 	f->cfg.ops->gone(f->cfg.ctx, c);
-	mst_conn_close(c);
+	mst_places_close(&f->places, c);
 }
 
 /* Sends as much as the connection takes, and has epoll wait for room while something is left. */
@@ -233,13 +248,19 @@ void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct 
 	if (rc == 0)
 		rc = push_out(f, c);
 	if (rc == -EPIPE)
-		c->readable = true; /* the next read finds that the peer has closed */
+		note_readable(f, c); /* the next read finds that the peer has closed */
 	if (rc == 0 || rc == -EPIPE)
 		return;
 	snprintf(reason, sizeof(reason), "%s: %s; closed", c->peer,
 		 rc == -ENOBUFS ? "does not read what it asked for" : "no memory for its answer");
 	mst_frontend_blame(f, c, MST_COMPLAINT_UNREAD, reason);
 	mst_frontend_hang_up(f, c);
+}
+
+void mst_frontend_part(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
+{
+	if (mst_places_enter(&f->places, c, MST_CONN_PART))
+		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 }
 
 void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, const char *reason,
@@ -256,8 +277,7 @@ void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, co
 	}
 	if (c->stream == NULL)
 		return;
-	c->role = MST_CONN_CLOSING;
-	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	mst_frontend_part(f, c, now_ns);
 }
 
 void mst_frontend_accuse(struct mst_frontend *f, const struct mst_conn *c, const char *what,
@@ -276,24 +296,20 @@ struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_
 
 /* ---- places ---- */
 
-static struct mst_conn *free_place(struct mst_frontend *f)
+void mst_frontend_enter(struct mst_frontend *f, struct mst_conn *c, enum mst_conn_event event)
 {
-	for (uint32_t i = 0; i < f->conn_max; i++) {
-		if (f->conn[i].stream == NULL)
-			return &f->conn[i];
-	}
-	return NULL;
+	(void)mst_places_enter(&f->places, c, event);
+}
+
+void mst_frontend_admit(struct mst_frontend *f, struct mst_conn *c, struct mst_identity who)
+{
+	(void)mst_places_admit(&f->places, c, who);
 }
 
 /* Has the peer sent nothing yet that lets it stay? A hello that waits to be handled does. */
 static bool is_stranger(const struct mst_conn *c)
 {
 	return c->role == MST_CONN_NEW && !c->waits;
-}
-
-static bool is_watcher(const struct mst_conn *c)
-{
-	return c->role == MST_CONN_WATCHER;
 }
 
 /* Has @a been silent for longer than @b? Connections that were accepted in one step have the same
@@ -303,16 +319,15 @@ static bool is_older(const struct mst_conn *a, const struct mst_conn *b)
 	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
 }
 
-/* If there are @max connections of a kind, the one of them that has been silent longest; else
- * NULL. */
-static struct mst_conn *surplus(struct mst_frontend *f, bool (*is_of)(const struct mst_conn *),
-				uint32_t max)
+/* If there are @max connections of a role, or as many strangers if it is NEW, the one of them that
+ * has been silent longest; else NULL. */
+static struct mst_conn *surplus(struct mst_frontend *f, enum mst_conn_role role, uint32_t max)
 {
 	struct mst_conn *c, *oldest = NULL;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
-		if (!is_of(c))
+	for (uint32_t i = 0; (c = mst_frontend_next_of(f, role, &i)) != NULL;) {
+		if (role == MST_CONN_NEW && !is_stranger(c))
 			continue;
 		count++;
 		if (oldest == NULL || is_older(c, oldest))
@@ -328,32 +343,34 @@ static void listen_again(struct mst_frontend *f, bool listens)
 	int fd = f->cfg.stream->listener_fd(f->listener);
 
 	if (listens == f->deaf &&
-	    watch(f, fd, EPOLLIN, NO_CONN, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL) == 0)
+	    watch(f, fd, EPOLLIN, OF_LISTENER, listens ? EPOLL_CTL_ADD : EPOLL_CTL_DEL) == 0)
 		f->deaf = !listens;
 }
 
 static struct mst_conn *take_place(struct mst_frontend *f, struct mst_conn *c,
-				   struct mst_stream *stream, enum mst_conn_role role)
+				   struct mst_stream *stream)
 {
-	mst_conn_open(c, f->cfg.stream, stream, f->next_id++);
-	c->role = role;
+	mst_places_open(&f->places, c, f->cfg.stream, stream, f->next_id++);
 	if (watch_conn(f, c, false, EPOLL_CTL_ADD) == 0)
 		return c;
-	mst_conn_close(c);
+	mst_places_close(&f->places, c);
 	return NULL;
 }
 
 struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
-				    const char *peer, enum mst_conn_role role)
+				    const char *peer, enum mst_conn_event is)
 {
-	struct mst_conn *c = free_place(f);
+	struct mst_conn *c = mst_places_free(&f->places);
 
 	if (c == NULL) {
 		f->cfg.stream->close(stream);
 		return NULL;
 	}
 	snprintf(c->peer, sizeof(c->peer), "%.60s", peer);
-	return take_place(f, c, stream, role);
+	c = take_place(f, c, stream);
+	if (c != NULL)
+		mst_frontend_enter(f, c, is);
+	return c;
 }
 
 /* A watcher keeps its place if it has asked for the status within this time. */
@@ -361,7 +378,7 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
-	struct mst_conn *idle = surplus(f, is_watcher, MST_FRONTEND_WATCHERS);
+	struct mst_conn *idle = surplus(f, MST_CONN_WATCHER, MST_FRONTEND_WATCHERS);
 
 	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS)
 		return false;
@@ -370,8 +387,7 @@ bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint
 				   "others ask for the status, and this connection did not: ask "
 				   "on a new one",
 				   now_ns);
-	c->role = MST_CONN_WATCHER;
-	return true;
+	return mst_places_enter(&f->places, c, MST_CONN_WATCH);
 }
 
 /* ---- reading ---- */
@@ -457,6 +473,8 @@ static void step_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
 			     (double)MST_FRONTEND_GRACE_NS / (double)MST_SECOND);
 	if (rc != 0 || silent || said_all)
 		mst_frontend_hang_up(f, c);
+	else
+		mst_places_note(&f->places, c);
 }
 
 /* ---- accepting ---- */
@@ -466,24 +484,32 @@ static void step_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
  * stay. */
 static void make_room(struct mst_frontend *f, uint64_t now_ns)
 {
-	struct mst_conn *oldest = surplus(f, is_stranger, MST_FRONTEND_STRANGERS);
+	struct mst_conn *oldest = surplus(f, MST_CONN_NEW, MST_FRONTEND_STRANGERS);
 
-	for (; oldest != NULL; oldest = surplus(f, is_stranger, MST_FRONTEND_STRANGERS)) {
+	for (; oldest != NULL; oldest = surplus(f, MST_CONN_NEW, MST_FRONTEND_STRANGERS)) {
 		step_conn(f, oldest, now_ns);
 		if (oldest->stream != NULL && is_stranger(oldest))
 			mst_frontend_hang_up(f, oldest);
 	}
 }
 
+/* While epoll does not wait for the listener, each step has to try. */
+static bool may_have_callers(const struct mst_frontend *f)
+{
+	return f->listener != NULL &&
+	       (f->called || f->deaf || f->cfg.stream->listener_fd(f->listener) < 0);
+}
+
 /* Connections that may stay have entries of their own, so one is free once a stranger is closed. */
 static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 {
 	struct mst_stream *stream;
-	char peer[sizeof(f->conn[0].peer)];
-	int rc = f->listener == NULL ? -EAGAIN : 0;
+	char peer[sizeof(f->places.conn->peer)];
+	int rc = 0;
 
+	f->called = false;
 	while (rc == 0) {
-		struct mst_conn *c = free_place(f);
+		struct mst_conn *c = mst_places_free(&f->places);
 		if (c == NULL) {
 			rc = -ENOSPC;
 			break;
@@ -493,32 +519,35 @@ static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 			break;
 		make_room(f, now_ns);
 		memcpy(c->peer, peer, sizeof(peer));
-		c = take_place(f, c, stream, MST_CONN_NEW);
+		c = take_place(f, c, stream);
 		if (c != NULL) {
 			c->heard_ns = now_ns;
 			c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
-			c->readable = true;
+			note_readable(f, c);
 		}
 	}
-	if (f->listener != NULL)
-		listen_again(f, rc == -EAGAIN);
+	listen_again(f, rc == -EAGAIN);
 }
 
 /* ---- a step ---- */
 
-/* Is there anything to do for this connection? */
-static bool is_ready(const struct mst_conn *c, uint64_t now_ns)
-{
-	return c->readable || c->waits || c->role == MST_CONN_CLOSING || is_due(c, now_ns) ||
-	       c->ops->stream_fd(c->stream) < 0;
-}
-
-static void step_all(struct mst_frontend *f, bool strangers, uint64_t now_ns)
+static void step_known(struct mst_frontend *f, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
-		if ((c->role == MST_CONN_NEW) == strangers && is_ready(c, now_ns))
+	for (uint32_t i = 0; (c = mst_places_next(&f->places, &f->places.ready, &i)) != NULL;) {
+		if (c->role != MST_CONN_NEW)
+			step_conn(f, c, now_ns);
+	}
+}
+
+/* There are few new peers, and each has a deadline. */
+static void step_new(struct mst_frontend *f, uint64_t now_ns)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next_of(f, MST_CONN_NEW, &i)) != NULL;) {
+		if (mst_places_is_ready(&f->places, c) || is_due(c, now_ns))
 			step_conn(f, c, now_ns);
 	}
 }
@@ -528,9 +557,10 @@ static void step_all(struct mst_frontend *f, bool strangers, uint64_t now_ns)
 void mst_frontend_step(struct mst_frontend *f, uint64_t now_ns)
 {
 	mst_complaints_step(&f->complaints, now_ns);
-	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->conn_max / EVENTS);)
+	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->places.max / EVENTS);)
 		rounds++;
-	step_all(f, false, now_ns);
-	accept_all(f, now_ns);
-	step_all(f, true, now_ns);
+	step_known(f, now_ns);
+	if (may_have_callers(f))
+		accept_all(f, now_ns);
+	step_new(f, now_ns);
 }

@@ -16,7 +16,7 @@
 #define MST_SERVER_CONTROL_FRONTEND_H
 
 #include "server/control/complaint.h"
-#include "server/control/conn.h"
+#include "server/control/places.h"
 
 /* What the owner of the connections does. */
 struct mst_frontend_ops {
@@ -38,6 +38,7 @@ struct mst_frontend_cfg {
 	const struct mst_stream_ops *stream;
 	const char *listen; /* HOST:PORT; NULL: no connection is accepted */
 	uint32_t members;   /* entries for peers that are part of the job */
+	uint32_t workers;   /* ranks; at a follower 0: it has no connections with workers */
 	const struct mst_frontend_ops *ops;
 	void *ctx;
 };
@@ -47,10 +48,11 @@ struct mst_frontend {
 	struct mst_listener *listener; /* NULL: there is none */
 	char address[64];
 	int epoll, wake_fd; /* wake_fd: an eventfd that ends the wait */
-	struct mst_conn *conn;
-	uint32_t conn_max;
+	struct mst_places places;
 	uint64_t next_id;
-	bool deaf; /* new connections wait in the backlog until there is room */
+	bool called; /* epoll has reported that new connections may wait */
+	bool woken;  /* epoll has reported that wake_fd is readable */
+	bool deaf;   /* new connections wait in the backlog until there is room */
 	struct mst_complaints complaints; /* the owner uses them too */
 	struct mst_message message; /* the message being handled; it is too large for a stack */
 	struct mst_message draft;   /* what mst_frontend_draft() returns */
@@ -71,10 +73,10 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 /* Closes all connections without a message. Accepts zeroed memory. */
 void mst_frontend_close(struct mst_frontend *f);
 
-/* Adds a connection that the owner has made.
+/* Adds a connection that the owner has made, for a peer that is no stranger. @is: who the peer is.
  * Return: NULL: there is no free entry, or epoll cannot wait for it; the stream is closed then. */
 struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
-				    const char *peer, enum mst_conn_role role);
+				    const char *peer, enum mst_conn_event is);
 /* Makes a stranger's connection one that watches the status.
  * Return: false: there are too many. */
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns);
@@ -98,6 +100,12 @@ struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_
  * for is hung up on, and so is one that has closed: then gone() is called in this call, and the
  * stream is NULL afterwards. */
 void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct mst_message *msg);
+/* Changes the role of the peer, as mst_conn_enter() says. */
+void mst_frontend_enter(struct mst_frontend *f, struct mst_conn *c, enum mst_conn_event event);
+/* The ledger has admitted the worker that has this connection, as @who. */
+void mst_frontend_admit(struct mst_frontend *f, struct mst_conn *c, struct mst_identity who);
+/* Closes the connection when what is queued has been read. */
+void mst_frontend_part(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns);
 /* Sends an error with its reason, and closes the connection when that has been read. */
 void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, const char *reason,
 			uint64_t now_ns);
@@ -111,6 +119,14 @@ struct mst_conn *mst_frontend_worker(struct mst_frontend *f, struct mst_identity
 /* The next connection from *@i on, or NULL:
  *     for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) */
 struct mst_conn *mst_frontend_next(const struct mst_frontend *f, uint32_t *i);
+/* The same of those that have this role, without a look at others. */
+struct mst_conn *mst_frontend_next_of(const struct mst_frontend *f, enum mst_conn_role role,
+				      uint32_t *i);
+/* How many connections have this role. */
+static inline uint32_t mst_frontend_count(const struct mst_frontend *f, enum mst_conn_role role)
+{
+	return mst_places_count(&f->places, role);
+}
 
 /* Sleeps until something has come, but at most @timeout_ns. */
 void mst_frontend_wait(struct mst_frontend *f, uint64_t timeout_ns);

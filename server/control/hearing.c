@@ -27,9 +27,9 @@ static bool vouch_for_unread(const struct mst_frontend *f, struct mst_requests *
 {
 	const struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next_of(f, MST_CONN_WORKER, &i)) != NULL;) {
 		struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = c->who };
-		if (c->role == MST_CONN_WORKER && !c->dry && !mst_requests_event(r, &ev))
+		if (!c->dry && !mst_requests_event(r, &ev))
 			return false;
 	}
 	return true;

@@ -215,7 +215,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	ev.join.rank = hello->rank;
 	if (!mst_requests_event(&j->job->requests, &ev))
 		return false;
-	c->role = MST_CONN_JOINING;
+	mst_frontend_enter(j->front, c, MST_CONN_HELLO);
 	c->pid = hello->pid;
 	c->table = hello->table;
 	c->who.rank = (uint32_t)hello->rank;
@@ -228,8 +228,8 @@ static struct mst_conn *conn_of_cookie(const struct mst_joining *j, uint64_t coo
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(j->front, &i)) != NULL;) {
-		if (c->id == cookie && c->role == MST_CONN_JOINING)
+	for (uint32_t i = 0; (c = mst_frontend_next_of(j->front, MST_CONN_JOINING, &i)) != NULL;) {
+		if (c->id == cookie)
 			return c;
 	}
 	return NULL;
@@ -286,8 +286,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 			refuse_by_ledger(j, c, -EBUSY, now_ns);
 		return;
 	}
-	c->role = MST_CONN_WORKER;
-	c->who = notice->who;
+	mst_frontend_admit(j->front, c, notice->who);
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");
 	p->admitted = *notice;

@@ -32,8 +32,8 @@ struct mst_conn *mst_leading_conn(const struct mst_leading *l, uint32_t server)
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(l->front, &i)) != NULL;) {
-		if (c->role == MST_CONN_SERVER && c->server == server)
+	for (uint32_t i = 0; (c = mst_frontend_next_of(l->front, MST_CONN_SERVER, &i)) != NULL;) {
+		if (c->server == server)
 			return c;
 	}
 	return NULL;
@@ -134,7 +134,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 	*s = (struct mst_follower_place){ .heard_ns = mst_hearing_now(l->hearing) };
 	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_JOIN);
 	memcpy(s->peer, c->peer, sizeof(s->peer));
-	c->role = MST_CONN_SERVER;
+	mst_frontend_enter(l->front, c, MST_CONN_SERVE);
 	c->server = server;
 	c->pid = serve->pid;
 	mst_info("server %" PRIu32 " of %" PRIu32 " joined from %s, process %" PRIu32, server,
@@ -280,13 +280,7 @@ void mst_leading_tell_end(struct mst_leading *l)
 
 bool mst_leading_have_parted(const struct mst_leading *l)
 {
-	const struct mst_conn *c;
-
-	for (uint32_t i = 0; (c = mst_frontend_next(l->front, &i)) != NULL;) {
-		if (c->role == MST_CONN_SERVER)
-			return false;
-	}
-	return true;
+	return mst_frontend_count(l->front, MST_CONN_SERVER) == 0;
 }
 
 bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns)
@@ -395,8 +389,7 @@ static void gives_up(struct mst_leading *l, struct mst_conn *c, const char *why,
 	}
 	snprintf(what, sizeof(what), "gives up: %.400s", why);
 	lose(l, c->server, what);
-	c->role = MST_CONN_CLOSING;
-	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	mst_frontend_part(l->front, c, now_ns);
 }
 
 /* Workers wait for the follower's data thread. So a follower whose data thread stands still counts

@@ -137,6 +137,7 @@ static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg, c
 	struct mst_frontend_cfg front = {
 		.stream = cfg->stream,
 		.listen = p->follows ? NULL : o->listen,
+		.workers = p->follows ? 0 : o->workers,
 		.members = p->follows ? 1 : CONNS_PER_RANK * o->workers + o->servers - 1,
 		.ops = &frontend_ops,
 		.ctx = p,
@@ -150,7 +151,7 @@ static int make_tables(struct mst_plane *p, char *why, size_t len)
 {
 	uint32_t workers = p->job.o->workers, sessions = MST_PLAN_SESSIONS_PER_RANK * workers;
 
-	int rc = mst_sessions_init(&p->sessions, sessions);
+	int rc = mst_sessions_init(&p->sessions, workers, sessions);
 	if (rc == 0)
 		rc = mst_job_tables(&p->job, sessions);
 	if (rc == 0)
@@ -349,17 +350,11 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 
 bool mst_plane_is_vacant(const struct mst_plane *p)
 {
-	const struct mst_conn *c;
-
-	if (p->job.server == NULL || p->job.state != MST_JOB_GATHERING ||
-	    mst_job_servers(&p->job) > 1 || p->reporting.lent || p->sessions.count > 0 ||
-	    mst_joining_is_busy(&p->joining))
-		return false;
-	for (uint32_t i = 0; (c = mst_frontend_next(&p->front, &i)) != NULL;) {
-		if (c->role == MST_CONN_JOINING || c->role == MST_CONN_WORKER)
-			return false;
-	}
-	return true;
+	return p->job.server != NULL && p->job.state == MST_JOB_GATHERING &&
+	       mst_job_servers(&p->job) == 1 && !p->reporting.lent && p->sessions.count == 0 &&
+	       !mst_joining_is_busy(&p->joining) &&
+	       mst_frontend_count(&p->front, MST_CONN_JOINING) == 0 &&
+	       mst_frontend_count(&p->front, MST_CONN_WORKER) == 0;
 }
 
 void mst_plane_vacate(struct mst_plane *p)

@@ -32,7 +32,7 @@ void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches
 		return;
 	}
 	c->heard_ns = now_ns;
-	c->asks_status = true;
+	c->asks_status = r->asked = true;
 	c->watches |= watches;
 }
 
@@ -116,6 +116,7 @@ static void answer_all(struct mst_reporting *r, bool final)
 		c->asks_status = false;
 		send_status(r, c);
 	}
+	r->asked = false;
 	r->final_told |= final;
 }
 
@@ -127,14 +128,18 @@ void mst_reporting_filled(struct mst_reporting *r)
 
 /* ---- questions ---- */
 
-static bool somebody_asks(const struct mst_reporting *r)
+/* Looks at the connections only while one of them may ask: whoever has asked may have gone. */
+static bool somebody_asks(struct mst_reporting *r)
 {
 	const struct mst_conn *c;
 
+	if (!r->asked)
+		return false;
 	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
 		if (c->asks_status)
 			return true;
 	}
+	r->asked = false;
 	return false;
 }
 
@@ -144,7 +149,9 @@ void mst_reporting_step(struct mst_reporting *r)
 	bool over = mst_job_is_over(r->job);
 
 	if (r->job->server == NULL) {
-		answer_all(r, r->job->state != MST_JOB_GATHERING);
+		bool final = r->job->state != MST_JOB_GATHERING;
+		if (r->asked || final)
+			answer_all(r, final);
 		return;
 	}
 	if (!r->lent && (somebody_asks(r) || (over && !r->final_told)))

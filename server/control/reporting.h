@@ -16,6 +16,7 @@ struct mst_reporting {
 	struct mst_frontend *front;
 
 	struct mst_snapshot snapshot;
+	bool asked; /* somebody may wait for an answer */
 	bool lent;
 	bool final_told; /* the status after the job's end has been sent */
 };

@@ -39,18 +39,32 @@ bool mst_pending_enter(enum mst_pending_state *state, enum mst_pending_event eve
 
 /* ---- beginning and end ---- */
 
-int mst_sessions_init(struct mst_sessions *s, uint32_t max)
+int mst_sessions_init(struct mst_sessions *s, uint32_t workers, uint32_t max)
 {
 	*s = (struct mst_sessions){ .row = calloc(max, sizeof(*s->row)) };
-	if (s->row == NULL)
+	s->newest = calloc(workers, sizeof(*s->newest));
+	if (s->row == NULL || s->newest == NULL || mst_ranks_init(&s->free, max) != 0)
 		return -ENOMEM;
 	s->max = max;
+	s->workers = workers;
+	for (uint32_t i = 0; i < max; i++)
+		mst_ranks_add(&s->free, i);
+	for (uint32_t rank = 0; rank < workers; rank++)
+		s->newest[rank] = MST_RANK_NONE;
 	return 0;
+}
+
+uint64_t mst_sessions_bytes(uint32_t workers, uint32_t max)
+{
+	return max * (uint64_t)sizeof(struct mst_pending_session) +
+	       workers * (uint64_t)sizeof(uint32_t) + mst_ranks_bytes(max);
 }
 
 void mst_sessions_fini(struct mst_sessions *s)
 {
 	mst_sessions_end_all(s);
+	mst_ranks_fini(&s->free);
+	free(s->newest);
 	free(s->row);
 	*s = (struct mst_sessions){ 0 };
 }
@@ -58,19 +72,22 @@ void mst_sessions_fini(struct mst_sessions *s)
 struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
 					       uint32_t unready)
 {
-	for (uint32_t i = 0; i < s->max; i++) {
-		struct mst_pending_session *p = &s->row[i];
-		if (p->state != FREE)
-			continue;
-		*p = (struct mst_pending_session){ .session = { .who = who }, .unready = unready };
-		if (mst_rand_secret(p->token, sizeof(p->token)) != 0)
-			return NULL;
-		(void)mst_pending_enter(&p->state,
-					unready != 0 ? MST_PENDING_ANNOUNCE : MST_PENDING_EXPECT);
-		s->count++;
-		return p;
-	}
-	return NULL;
+	uint32_t i = mst_ranks_first(&s->free);
+
+	MST_ASSERT(who.rank < s->workers);
+	if (i == MST_RANK_NONE)
+		return NULL;
+	struct mst_pending_session *p = &s->row[i];
+	*p = (struct mst_pending_session){ .session = { .who = who }, .unready = unready };
+	if (mst_rand_secret(p->token, sizeof(p->token)) != 0)
+		return NULL;
+	(void)mst_pending_enter(&p->state,
+				unready != 0 ? MST_PENDING_ANNOUNCE : MST_PENDING_EXPECT);
+	p->older = s->newest[who.rank];
+	s->newest[who.rank] = i;
+	mst_ranks_remove(&s->free, i);
+	s->count++;
+	return p;
 }
 
 bool mst_sessions_confirm(struct mst_pending_session *p, uint32_t server)
@@ -80,6 +97,16 @@ bool mst_sessions_confirm(struct mst_pending_session *p, uint32_t server)
 	       mst_pending_enter(&p->state, MST_PENDING_EXPECT);
 }
 
+/* Takes the session out of those of its rank. */
+static void unchain(struct mst_sessions *s, const struct mst_pending_session *p)
+{
+	uint32_t *next = &s->newest[p->session.who.rank];
+
+	while (&s->row[*next] != p)
+		next = &s->row[*next].older;
+	*next = p->older;
+}
+
 void mst_sessions_end(struct mst_sessions *s, struct mst_pending_session *p)
 {
 	struct mst_link *link = p->session.link;
@@ -87,6 +114,8 @@ void mst_sessions_end(struct mst_sessions *s, struct mst_pending_session *p)
 	if (!mst_pending_enter(&p->state, MST_PENDING_END))
 		return;
 	s->count--;
+	unchain(s, p);
+	mst_ranks_add(&s->free, (uint32_t)(p - s->row));
 	if (link != NULL)
 		link->ops->link_free(link);
 	*p = (struct mst_pending_session){ .state = FREE };
@@ -115,11 +144,11 @@ static bool is_same(struct mst_identity a, struct mst_identity b)
 
 struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who)
 {
-	for (uint32_t i = 0; i < s->max; i++) {
-		if (s->row[i].state != FREE && is_same(s->row[i].session.who, who))
-			return &s->row[i];
-	}
-	return NULL;
+	uint32_t i = who.rank < s->workers ? s->newest[who.rank] : MST_RANK_NONE;
+
+	while (i != MST_RANK_NONE && !is_same(s->row[i].session.who, who))
+		i = s->row[i].older;
+	return i != MST_RANK_NONE ? &s->row[i] : NULL;
 }
 
 struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
@@ -157,8 +186,10 @@ void mst_sessions_let_go(struct mst_sessions *s, const struct mst_session *sessi
 {
 	s->let_go.who = session->who;
 	snprintf(s->let_go.why, sizeof(s->let_go.why), "%s", link_reason(session));
-	for (uint32_t i = 0; i < s->max; i++) {
-		if (&s->row[i].session == session)
+	for (uint32_t i = s->newest[session->who.rank]; i != MST_RANK_NONE; i = s->row[i].older) {
+		if (&s->row[i].session == session) {
 			mst_sessions_end(s, &s->row[i]);
+			return;
+		}
 	}
 }

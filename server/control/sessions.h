@@ -9,6 +9,7 @@
 #define MST_SERVER_CONTROL_SESSIONS_H
 
 #include "common/wire/message.h"
+#include "server/core/ranks.h"
 #include "server/data/exchange.h"
 #include "server/data/session.h"
 
@@ -43,20 +44,28 @@ struct mst_pending_session {
 	/* At the leader: */
 	struct mst_notice admitted; /* the welcome is made from this */
 	uint32_t unready; /* ANNOUNCED: the followers that do not know the session, as a set */
+	uint32_t older;   /* the row of the same rank's session before this one, or MST_RANK_NONE */
 };
 
 struct mst_sessions {
 	struct mst_pending_session *row;
 	uint32_t max;
-	uint32_t count; /* rows that are not FREE */
+	uint32_t count;        /* rows that are not FREE */
+	struct mst_ranks free; /* the indices of those that are */
+	uint32_t workers;
+	uint32_t *newest; /* by rank: the row of its newest session, or MST_RANK_NONE */
 	struct {
 		struct mst_identity who;
 		char why[MST_WHY_LEN];
 	} let_go; /* the last session that was freed, and why its link broke */
 };
 
-/* Return: 0 or -ENOMEM. */
-int mst_sessions_init(struct mst_sessions *s, uint32_t max);
+/* @max: rows, for all ranks together. A rank may have several while the data thread still reads an
+ * ended session.
+ * Return: 0 or -ENOMEM. */
+int mst_sessions_init(struct mst_sessions *s, uint32_t workers, uint32_t max);
+uint64_t mst_sessions_bytes(uint32_t workers,
+			    uint32_t max); /* that mst_sessions_init() allocates */
 /* Accepts zeroed memory. */
 void mst_sessions_fini(struct mst_sessions *s);
 

@@ -214,8 +214,8 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 	w->beat_ns = now_ns + w->job->o->lease_ns / MST_BEATS_PER_LEASE;
 	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_BEAT);
 	mst_leading_fill_beat(w->leading, &m->beat);
-	for (uint32_t i = 0; (c = mst_frontend_next(w->front, &i)) != NULL;) {
-		if (c->role == MST_CONN_WORKER && c->welcomed && c->out_have == 0)
+	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
+		if (c->welcomed && c->out_have == 0)
 			mst_frontend_send(w->front, c, m);
 	}
 }
@@ -276,10 +276,8 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	w->job->present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason);
-		if (c != NULL) { /* the worker closes its connection, or the server does soon */
-			c->role = MST_CONN_CLOSING;
-			c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
-		}
+		if (c != NULL) /* the worker closes its connection, or the server does soon */
+			mst_frontend_part(w->front, c, now_ns);
 		return;
 	}
 	forget_asked(w->job, who);
@@ -372,9 +370,7 @@ static void tell_end(struct mst_workers *w, uint64_t now_ns)
 	struct mst_conn *c;
 
 	mst_leading_tell_end(w->leading);
-	for (uint32_t i = 0; (c = mst_frontend_next(w->front, &i)) != NULL;) {
-		if (c->role != MST_CONN_WORKER)
-			continue;
+	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
 		if (w->job->state == MST_JOB_FAILED) {
 			tell_failure(w, c, now_ns);
 			continue;

@@ -3,7 +3,8 @@
  * A set of ranks. It knows how many ranks it has, and finds the next one from any rank on in a few
  * instructions: level 0 has a bit for each rank, level 1 a bit for each word of level 0 that is not
  * zero, level 2 the same for level 1. The ledger searches such sets with every event, for ten
- * thousand members and more. Pure.
+ * thousand members and more. The aggregator also has sets of groups of ranks, and the control plane
+ * sets of places. Pure.
  */
 #ifndef MST_SERVER_CORE_RANKS_H
 #define MST_SERVER_CORE_RANKS_H

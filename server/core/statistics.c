@@ -8,6 +8,8 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/hist.h"
+#include "server/core/heap.h"
+#include "server/core/ranks.h"
 
 /* How many commits are remembered, for gradients that come after them. */
 #define COMMITS 1024u
@@ -49,9 +51,18 @@ struct rank_statistics {
 		recent[MST_STATISTICS_RECENT];
 };
 
+/* The live ranks, by the version that they were given last. Those with the newest version at a
+ * commit are not late for it, and those in the heap are; so a commit looks at nobody else. */
+struct live_ranks {
+	struct mst_ranks newest; /* have the newest version; */
+	struct mst_ranks before; /* had the newest version until the last commit; */
+	struct mst_heap older;   /* have an older one: key_of() */
+};
+
 struct mst_statistics {
 	uint32_t workers;
 	struct rank_statistics *rank;
+	struct live_ranks live;
 	struct commit_time *commit; /* version % COMMITS */
 	struct mst_hist step;
 	uint64_t recent_step_ns
@@ -75,7 +86,21 @@ static void session_init(struct rank_statistics *r)
 uint64_t mst_statistics_bytes(uint32_t workers)
 {
 	return sizeof(struct mst_statistics) + workers * (uint64_t)sizeof(struct rank_statistics) +
+	       2 * mst_ranks_bytes(workers) + mst_heap_bytes(workers) +
 	       COMMITS * sizeof(struct commit_time);
+}
+
+static int alloc_tables(struct mst_statistics *t)
+{
+	int rc = mst_ranks_init(&t->live.newest, t->workers);
+
+	if (rc == 0)
+		rc = mst_ranks_init(&t->live.before, t->workers);
+	if (rc == 0)
+		rc = mst_heap_init(&t->live.older, t->workers);
+	t->rank = calloc(t->workers, sizeof(*t->rank));
+	t->commit = calloc(COMMITS, sizeof(*t->commit));
+	return t->rank == NULL || t->commit == NULL ? -ENOMEM : rc;
 }
 
 int mst_statistics_new(uint32_t workers, struct mst_statistics **out)
@@ -87,10 +112,8 @@ int mst_statistics_new(uint32_t workers, struct mst_statistics **out)
 	t->workers = workers;
 	t->loss = (double)NAN;
 	t->saves = true;
-	t->rank = calloc(workers, sizeof(*t->rank));
-	t->commit = calloc(COMMITS, sizeof(*t->commit));
 	mst_hist_init(&t->step);
-	if (t->rank == NULL || t->commit == NULL) {
+	if (alloc_tables(t) != 0) {
 		mst_statistics_free(t);
 		return -ENOMEM;
 	}
@@ -106,6 +129,9 @@ void mst_statistics_free(struct mst_statistics *t)
 {
 	if (t == NULL)
 		return;
+	mst_ranks_fini(&t->live.newest);
+	mst_ranks_fini(&t->live.before);
+	mst_heap_fini(&t->live.older);
 	free(t->rank);
 	free(t->commit);
 	free(t);
@@ -156,16 +182,49 @@ static void note_saved(struct mst_statistics *t, struct commit_time *step, uint6
 	step->saved_ns = saved_ns;
 }
 
-/* Notes the saved time of ranks that were still busy with an older version at this commit. */
+/* How long the rank would have taken for this step too: the shorter of its last two times, 0 if it
+ * has not two. */
+static uint64_t usual_ns(const struct rank_statistics *r)
+{
+	if (r->took_ns[1] == NONE)
+		return 0;
+	return r->took_ns[0] < r->took_ns[1] ? r->took_ns[0] : r->took_ns[1];
+}
+
+/* The rank that takes longest comes first in a heap that begins with the least key. */
+static uint64_t key_of(const struct rank_statistics *r)
+{
+	return UINT64_MAX - usual_ns(r);
+}
+
+static void live_remove(struct live_ranks *l, uint32_t rank)
+{
+	mst_ranks_remove(&l->newest, rank);
+	mst_ranks_remove(&l->before, rank);
+	mst_heap_remove(&l->older, rank);
+}
+
+/* A version is committed: a rank that has had the same version since before the last commit has an
+ * older one now. */
+static void live_grow_older(struct live_ranks *l, const struct rank_statistics *rank)
+{
+	struct mst_ranks empty;
+
+	for (uint32_t first; (first = mst_ranks_first(&l->before)) != MST_RANK_NONE;) {
+		mst_ranks_remove(&l->before, first);
+		mst_heap_set(&l->older, first, key_of(&rank[first]));
+	}
+	empty = l->before;
+	l->before = l->newest;
+	l->newest = empty;
+}
+
+/* Notes the saved time of ranks that were still busy with an older version at this commit. Only the
+ * longest time matters. */
 static void note_absent(struct mst_statistics *t, struct commit_time *step)
 {
-	for (uint32_t rank = 0; rank < t->workers; rank++) {
-		const struct rank_statistics *r = &t->rank[rank];
-		if (r->state != MST_RANK_LIVE || r->given == MST_VERSION_NONE ||
-		    r->given + 1 >= step->version || r->took_ns[1] == NONE)
-			continue;
-		note_saved(t, step, r->took_ns[0] < r->took_ns[1] ? r->took_ns[0] : r->took_ns[1]);
-	}
+	live_grow_older(&t->live, t->rank);
+	note_saved(t, step, UINT64_MAX - mst_heap_least(&t->live.older));
 }
 
 static void note_version(struct mst_statistics *t, uint64_t version, uint64_t now_ns)
@@ -199,7 +258,7 @@ static void note_commit(struct mst_statistics *t, const struct mst_statistics_de
 	struct commit_time *step = commit_of(t, record->version);
 	step->saves = saves(d->rule);
 	t->saves &= step->saves;
-	if (step->saves)
+	if (t->saves) /* else nothing will be told any more */
 		note_absent(t, step);
 }
 
@@ -230,6 +289,17 @@ static void note_late(struct mst_statistics *t, struct rank_statistics *r, uint6
 	add(&r->behind, one->behind_ns);
 }
 
+static void note_took(struct mst_statistics *t, struct rank_statistics *r, uint64_t took_ns)
+{
+	uint32_t rank = (uint32_t)(r - t->rank);
+
+	add(&r->ready, took_ns);
+	r->took_ns[1] = r->took_ns[0];
+	r->took_ns[0] = took_ns;
+	if (mst_heap_has(&t->live.older, rank))
+		mst_heap_set(&t->live.older, rank, key_of(r));
+}
+
 /* Notes a gradient that came, in time or not. */
 static void note_gradient(struct mst_statistics *t, struct rank_statistics *r,
 			  const struct mst_decision *d, uint64_t now_ns)
@@ -243,9 +313,7 @@ static void note_gradient(struct mst_statistics *t, struct rank_statistics *r,
 	else
 		note_late(t, r, tag, &one, now_ns);
 	if (one.ready_ns != NONE) {
-		add(&r->ready, one.ready_ns);
-		r->took_ns[1] = r->took_ns[0];
-		r->took_ns[0] = one.ready_ns;
+		note_took(t, r, one.ready_ns);
 		if (step != NULL)
 			note_saved(t, step, one.ready_ns);
 	}
@@ -320,11 +388,20 @@ static void note_admit(struct rank_statistics *r, uint32_t incarnation, uint64_t
 	r->heard_ns = now_ns;
 }
 
-static void note_release(struct rank_statistics *r, uint64_t version, uint64_t now_ns)
+/* A rank that is given an older version is not done with it before the next commit either. */
+static void note_release(struct mst_statistics *t, uint32_t rank, uint64_t version, uint64_t now_ns)
 {
+	struct rank_statistics *r = &t->rank[rank];
+
+	MST_ASSERT(version <= t->version);
+	live_remove(&t->live, rank);
 	r->state = MST_RANK_LIVE;
 	r->given = version;
 	r->given_ns = now_ns;
+	if (version == t->version)
+		mst_ranks_add(&t->live.newest, rank);
+	else
+		mst_heap_set(&t->live.older, rank, key_of(r));
 }
 
 void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistics_decision *of,
@@ -336,6 +413,7 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 	MST_ASSERT(d->who.rank < t->workers);
 	switch (d->kind) {
 	case MST_DO_ADMIT:
+		live_remove(&t->live, d->who.rank);
 		note_admit(r, d->who.incarnation, now_ns);
 		break;
 	case MST_DO_START:
@@ -343,7 +421,7 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		note_version(t, 0, now_ns);
 		break;
 	case MST_DO_RELEASE:
-		note_release(r, d->answer.version, now_ns);
+		note_release(t, d->who.rank, d->answer.version, now_ns);
 		break;
 	case MST_DO_COMMIT:
 		note_commit(t, of, now_ns);
@@ -352,6 +430,7 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		note_verdict(t, r, d, now_ns);
 		break;
 	case MST_DO_EVICT:
+		live_remove(&t->live, d->who.rank);
 		r->state = d->evict == MST_EVICT_LEFT ? MST_RANK_LEFT : MST_RANK_LOST;
 		break;
 	case MST_DO_FINISH:

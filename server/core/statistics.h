@@ -2,8 +2,9 @@
 /*
  * The statistics: which workers were late, by how much, how often; how long steps took; which
  * workers compute right now. They observe the ledger's events and decisions, and influence none.
- * Pure: events, decisions and now_ns go in, figures come out. The memory is fixed; an event costs a
- * few instructions, a commit one look at each worker.
+ * Pure: events, decisions and now_ns go in, figures come out. The memory is fixed. An event or
+ * a decision costs a few instructions, however many workers there are: of those that are busy with
+ * an older version, a commit looks at the slowest only.
  *
  * Figures of the whole job count from its start. Recent figures are of the last
  * MST_STATISTICS_RECENT gradients of each rank, or of as many steps.

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/base/bitset.h"
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
 #include "server/core/rule.h"
@@ -42,11 +41,11 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 			   mst_optimizer_states(&cfg->optimizer) +
 			   mst_optimizer_reduces(&cfg->optimizer);
 	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
-	/* And a bit in each of two sets. */
-	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open) + 1;
+	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open);
 
 	return sizeof(struct mst_aggregator) + vectors * cfg->elems * sizeof(float) +
 	       (cfg->partials + 1u) * sizeof(struct mst_partial) + cfg->workers * rank +
+	       3 * mst_ranks_bytes(cfg->workers) +
 	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
 	       cfg->runs * sizeof(struct mst_scale);
@@ -95,12 +94,12 @@ static int alloc_tables(struct mst_aggregator *a)
 	a->session = calloc(a->cfg.workers, sizeof(struct mst_session *));
 	a->rank = calloc(a->cfg.workers, sizeof(*a->rank));
 	a->work = calloc(a->queue_size, sizeof(*a->work));
-	a->ready = calloc(mst_bitset_words(a->cfg.workers), sizeof(*a->ready));
-	a->due = calloc(mst_bitset_words(a->cfg.workers), sizeof(*a->due));
-	if (a->queue == NULL || a->session == NULL || a->rank == NULL || a->work == NULL ||
-	    a->ready == NULL || a->due == NULL)
+	if (a->queue == NULL || a->session == NULL || a->rank == NULL || a->work == NULL)
 		return -ENOMEM;
-	return 0;
+	int rc = mst_ranks_init(&a->counted, a->cfg.workers);
+	if (rc == 0)
+		rc = mst_ranks_init(&a->ready, a->cfg.workers);
+	return rc == 0 ? mst_ranks_init(&a->due, a->cfg.workers) : rc;
 }
 
 static int make_shards(struct mst_aggregator *a)
@@ -146,14 +145,15 @@ void mst_aggregator_free(struct mst_aggregator *a)
 	free(a->queue);
 	free(a->session);
 	free(a->work);
-	free(a->ready);
+	mst_ranks_fini(&a->counted);
+	mst_ranks_fini(&a->ready);
+	mst_ranks_fini(&a->due);
 	free(a->rank);
 	free(a->theta);
 	free(a->mean);
 	free(a->scale);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		free(a->state[i]);
-	free(a->due);
 	free(a->response);
 	free(a);
 }
@@ -400,6 +400,12 @@ void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank)
 	open->first = open->last = NULL;
 }
 
+void mst_aggregator_clear_open(struct mst_aggregator *a, uint32_t rank)
+{
+	a->rank[rank] = (struct mst_rank_open){ 0 };
+	mst_ranks_remove(&a->counted, rank);
+}
+
 static void add_to_step(struct mst_aggregator *a, struct mst_slot *slot)
 {
 	struct mst_rank_open *open = &a->rank[slot->session->who.rank];
@@ -413,6 +419,7 @@ static void add_to_step(struct mst_aggregator *a, struct mst_slot *slot)
 	else
 		open->last->next = slot;
 	open->last = slot;
+	mst_ranks_add(&a->counted, slot->session->who.rank);
 	mst_aggregator_add_up(a, slot->session->who.rank);
 }
 
@@ -473,12 +480,12 @@ static void drop_open_step(struct mst_aggregator *a)
 {
 	struct mst_slot *next;
 
-	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
+	for (uint32_t rank; (rank = mst_ranks_first(&a->counted)) != MST_RANK_NONE;) {
 		for (struct mst_slot *slot = a->rank[rank].first; slot != NULL; slot = next) {
 			next = slot->next;
 			mst_aggregator_read_done(a, slot);
 		}
-		a->rank[rank].first = a->rank[rank].last = NULL;
+		mst_aggregator_clear_open(a, rank);
 	}
 	a->open_entries = 0;
 	mst_task_forget_ready(a);

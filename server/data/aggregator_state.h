@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+#include "server/core/ranks.h"
 #include "server/data/aggregator.h"
 #include "server/data/shard.h"
 
@@ -89,9 +90,10 @@ struct mst_aggregator {
 	struct mst_session **session; /* by rank: the present one, or NULL */
 
 	struct mst_rank_open *rank; /* the open step */
+	struct mst_ranks counted;   /* the ranks that have something in it */
 	struct mst_partial *partial;
-	uint32_t open_entries; /* contributions in it */
-	uint64_t *ready;       /* set of groups of the open step that can be summed already */
+	uint32_t open_entries;  /* contributions in it */
+	struct mst_ranks ready; /* the groups of the open step that can be summed already */
 
 	struct mst_task *queue;
 	uint32_t queue_size, queue_head, queue_count;
@@ -113,9 +115,9 @@ struct mst_aggregator {
 	float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
 	struct mst_scale *scale;      /* of tensors in this part; NULL: all are 1 */
 	uint32_t scales;
-	float *mean;    /* between REDUCE and its commit; NULL: no reduce phase */
-	uint64_t *due;  /* set of ranks with verdicts or grants still to be put */
-	char *response; /* verdicts, grants, answer, record: as they are put */
+	float *mean;          /* between REDUCE and its commit; NULL: no reduce phase */
+	struct mst_ranks due; /* the ranks with verdicts or grants still to be put */
+	char *response;       /* verdicts, grants, answer, record: as they are put */
 };
 
 /* aggregator.c */
@@ -125,6 +127,8 @@ void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session
 /* Adds up what the rank has in the open step, if that is several contributions and a buffer for
  * their partial sum is free. */
 void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank);
+/* The rank has nothing in the open step any more. */
+void mst_aggregator_clear_open(struct mst_aggregator *a, uint32_t rank);
 /* Tells the ledger once that this session's link is of no more use. */
 void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);
 

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/base/bitset.h"
 #include "common/kernels/sum.h"
 #include "server/data/aggregator_state.h"
 
@@ -45,13 +44,13 @@ void mst_aggregator_post_verdict(struct mst_aggregator *a, const struct mst_slot
 	if (slot->session->verdicts_due != 0)
 		mst_aggregator_put_due(a, slot->session);
 	slot->session->verdicts_due |= 1u << slot->index;
-	mst_bitset_add(a->due, slot->session->who.rank);
+	mst_ranks_add(&a->due, slot->session->who.rank);
 }
 
 void mst_aggregator_post_grant(struct mst_aggregator *a, const struct mst_slot *slot)
 {
 	slot->session->grants_due |= 1u << slot->index;
-	mst_bitset_add(a->due, slot->session->who.rank);
+	mst_ranks_add(&a->due, slot->session->who.rank);
 }
 
 /* Those only: the worker may be reading the others. @told: each is announced by itself. */
@@ -152,15 +151,11 @@ void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *ses
 /* A session that waits for its answer has it all with that, and is woken once. */
 void mst_aggregator_deliver(struct mst_aggregator *a)
 {
-	for (size_t word = 0; word < mst_bitset_words(a->cfg.workers); word++) {
-		uint64_t ranks = a->due[word];
-		a->due[word] = 0;
-		for (; ranks != 0; ranks &= ranks - 1) {
-			size_t rank = word * 64 + (size_t)__builtin_ctzll(ranks);
-			struct mst_session *session = a->session[rank];
-			if (session != NULL && !session->answering)
-				mst_aggregator_put_due(a, session);
-		}
+	for (uint32_t rank; (rank = mst_ranks_first(&a->due)) != MST_RANK_NONE;) {
+		struct mst_session *session = a->session[rank];
+		mst_ranks_remove(&a->due, rank);
+		if (session != NULL && !session->answering)
+			mst_aggregator_put_due(a, session);
 	}
 }
 

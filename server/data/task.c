@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/base/bitset.h"
 #include "common/kernels/sum.h"
 #include "server/data/aggregator_state.h"
 
@@ -56,16 +55,16 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 	struct mst_slot **slots = &task.commit.slots;
 	struct mst_partial **partials = &task.commit.partials;
 
-	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
-		struct mst_rank_open *open = &a->rank[rank];
+	for (uint32_t rank; (rank = mst_ranks_first(&a->counted)) != MST_RANK_NONE;) {
+		const struct mst_rank_open *open = &a->rank[rank];
 		if (open->partial != NULL) {
 			*partials = open->partial;
 			partials = &open->partial->next;
-		} else if (open->first != NULL) {
+		} else {
 			*slots = open->first;
 			slots = &open->last->next;
 		}
-		*open = (struct mst_rank_open){ 0 };
+		mst_aggregator_clear_open(a, rank);
 	}
 	mst_task_forget_ready(a);
 	task.commit.version = d->commit.version;
@@ -106,6 +105,15 @@ static void commit_spoilt(struct mst_aggregator *a, const struct mst_task *task)
 	a->up.event(a->up.ctx, &ev);
 }
 
+/* Partial sums have come free, for ranks that had to keep several slots in the open step. */
+static void add_up_all(struct mst_aggregator *a)
+{
+	uint32_t rank = mst_ranks_first(&a->counted);
+
+	for (; rank != MST_RANK_NONE; rank = mst_ranks_next(&a->counted, rank + 1))
+		mst_aggregator_add_up(a, rank);
+}
+
 static void commit_end(struct mst_aggregator *a, const struct mst_task *task)
 {
 	struct mst_slot *next;
@@ -119,8 +127,8 @@ static void commit_end(struct mst_aggregator *a, const struct mst_task *task)
 	for (struct mst_partial *partial = task->commit.partials; partial != NULL;
 	     partial = partial->next)
 		partial->taken = false;
-	for (uint32_t rank = 0; task->commit.partials != NULL && rank < a->cfg.workers; rank++)
-		mst_aggregator_add_up(a, rank);
+	if (task->commit.partials != NULL)
+		add_up_all(a);
 }
 
 /* ---- the reduce phase ---- */
@@ -220,17 +228,18 @@ static bool is_complete(const struct mst_aggregator *a, uint64_t group)
 
 void mst_task_ripen(struct mst_aggregator *a, uint32_t rank)
 {
-	uint64_t group = rank / a->cfg.group;
+	uint32_t group = rank / a->cfg.group;
 	struct mst_span ranks = group_ranks(a, group);
 
 	if (a->cfg.workers > a->cfg.group && ranks.end - ranks.begin >= GROUP_MIN &&
 	    is_complete(a, group))
-		mst_bitset_add(a->ready, group);
+		mst_ranks_add(&a->ready, group);
 }
 
 void mst_task_forget_ready(struct mst_aggregator *a)
 {
-	memset(a->ready, 0, mst_bitset_words(a->cfg.workers) * sizeof(*a->ready));
+	for (uint32_t group; (group = mst_ranks_first(&a->ready)) != MST_RANK_NONE;)
+		mst_ranks_remove(&a->ready, group);
 }
 
 static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_partial *into)
@@ -242,31 +251,28 @@ static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_par
 	for (uint64_t r = ranks.begin; r < ranks.end; r++) {
 		*slots = a->rank[r].first;
 		slots = &a->rank[r].first->next;
-		a->rank[r] = (struct mst_rank_open){ 0 };
+		mst_aggregator_clear_open(a, (uint32_t)r);
 	}
 	a->rank[ranks.begin].partial = into;
+	mst_ranks_add(&a->counted, (uint32_t)ranks.begin);
 	mst_task_add(a, &task);
 }
 
 /* The shards are idle. Return: is there something to do now? */
 static bool groups_begin(struct mst_aggregator *a)
 {
-	for (size_t word = 0; word < mst_bitset_words(a->cfg.workers); word++) {
-		while (a->ready[word] != 0) {
-			uint64_t bit = (uint64_t)__builtin_ctzll(a->ready[word]);
-			uint64_t group = word * 64 + bit;
-			if (!is_complete(a, group)) { /* its ranks may contribute again by now */
-				a->ready[word] &= a->ready[word] - 1;
-				continue;
-			}
-			struct mst_span ranks = group_ranks(a, group);
-			struct mst_partial *into = mst_aggregator_take_partial(
-				a, (uint32_t)ranks.begin, (uint32_t)ranks.end);
-			if (into == NULL)
-				return a->queue_count > 0;
-			a->ready[word] &= a->ready[word] - 1;
-			group_begin(a, group, into);
-		}
+	uint32_t group;
+
+	for (; (group = mst_ranks_first(&a->ready)) != MST_RANK_NONE;
+	     mst_ranks_remove(&a->ready, group)) {
+		if (!is_complete(a, group))
+			continue; /* its ranks have contributed again by now */
+		struct mst_span ranks = group_ranks(a, group);
+		struct mst_partial *into = mst_aggregator_take_partial(a, (uint32_t)ranks.begin,
+								       (uint32_t)ranks.end);
+		if (into == NULL)
+			break;
+		group_begin(a, group, into);
 	}
 	return a->queue_count > 0;
 }

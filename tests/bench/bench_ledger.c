@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to decide: the ledger alone, without servers, links or data. Workers that compute
- * for no time push in random order; a call is one event with all decisions that follow from it, and
- * the question when the next timer is due. For each policy and number of members it prints millions
- * of calls a second, then the time in which all members join and start, and what a commit of bsp
- * takes for each member that it counts and answers. Medians over rounds, of
- * processor time. Every push must get one
- * verdict, and the job must make versions.
+ * What it costs to decide: the ledger and the statistics that watch it, as on the deciding thread
+ * of a server, but without servers, links or data. Workers that compute for no time push in random
+ * order; a call is one event with all decisions that follow from it, and the question when the next
+ * timer is due. For each policy and number of members it prints millions of calls a second, then
+ * the time in which all members join and start, and what a commit of bsp takes for each member that
+ * it counts and answers. Medians over rounds, of processor time. Every push must get one verdict,
+ * and the job must make versions; the statistics must have seen both.
  *
  * usage: bench_ledger [--rounds N] [--calls N] [--workers N] [--policy TEXT]
  *
@@ -25,6 +25,7 @@
 #include "common/base/rand.h"
 #include "server/core/ledger.h"
 #include "server/core/rule.h"
+#include "server/core/statistics.h"
 #include "tests/unit/common/optim/optim_case.h"
 
 #define ROUNDS_MAX 101u
@@ -49,6 +50,7 @@ struct ledger_worker {
 
 struct bench_ledger_job {
 	struct mst_ledger *ledger;
+	struct mst_statistics *statistics;
 	struct mst_ledger_cfg cfg;
 	struct mst_rand rand;
 	struct ledger_worker *worker;
@@ -119,20 +121,31 @@ static void obey(struct bench_ledger_job *j, const struct mst_decision *d)
 	}
 }
 
-static void call(struct bench_ledger_job *j, const struct mst_ledger_event *ev)
+static void obey_all(struct bench_ledger_job *j)
 {
 	struct mst_decision d;
 
+	while (mst_ledger_next(j->ledger, &d)) {
+		struct mst_statistics_decision of = { .decision = &d,
+						      .rule = mst_ledger_rule(j->ledger) };
+		if (d.kind == MST_DO_COMMIT)
+			of.record = mst_ledger_record(j->ledger, d.commit.buffer);
+		mst_statistics_decided(j->statistics, &of, j->now_ns);
+		obey(j, &d);
+	}
+}
+
+static void call(struct bench_ledger_job *j, const struct mst_ledger_event *ev)
+{
 	j->calls++;
 	j->now_ns += 1000;
+	mst_statistics_event(j->statistics, ev, j->now_ns);
 	mst_ledger_handle(j->ledger, ev, j->now_ns);
-	while (mst_ledger_next(j->ledger, &d))
-		obey(j, &d);
+	obey_all(j);
 	if (mst_ledger_deadline(j->ledger) > j->now_ns)
 		return;
 	mst_ledger_tick(j->ledger, j->now_ns);
-	while (mst_ledger_next(j->ledger, &d))
-		obey(j, &d);
+	obey_all(j);
 }
 
 static struct mst_ledger_event event(const struct bench_ledger_job *j,
@@ -244,10 +257,13 @@ static void job_open(struct bench_ledger_job *j, const char *policy, uint32_t wo
 	j->copied = room(workers, sizeof(*j->copied));
 	if (mst_ledger_new(&j->cfg, &j->ledger) != 0)
 		fail("the ledger refuses these figures");
+	if (mst_statistics_new(workers, &j->statistics) != 0)
+		fail("no memory");
 }
 
 static void job_close(struct bench_ledger_job *j)
 {
+	mst_statistics_free(j->statistics);
 	mst_ledger_free(j->ledger);
 	free(j->worker);
 	free(j->running);
@@ -272,6 +288,25 @@ static double seconds(uint64_t begin_ns)
 	return (double)(mst_thread_ns() - begin_ns) / (double)MST_SECOND;
 }
 
+/* Do the statistics know of all that the workers know of? */
+static void check(const struct bench_ledger_job *j)
+{
+	struct mst_member_view view = { 0 };
+	struct mst_status status;
+	uint64_t verdicts = 0;
+
+	for (uint32_t rank = 0; rank < j->cfg.workers; rank++) {
+		struct mst_status_rank row = { .rank = rank };
+		mst_statistics_rank(j->statistics, &view, j->now_ns, &row);
+		verdicts += row.counted + row.late + row.stale + row.cancelled + row.refused;
+	}
+	mst_statistics_job(j->statistics, j->now_ns, &status);
+	if (j->verdicts != j->pushes || verdicts != j->pushes || status.version != j->versions)
+		fail("a push without its verdict, or statistics that have not seen all");
+	if (j->versions == 0 && j->pushes >= 2 * (uint64_t)j->cfg.workers)
+		fail("no version");
+}
+
 /* Millions of calls a second; the job is warm when everybody has pushed once, or the half of it. */
 static double rate(const struct options *o, const char *policy, uint32_t workers)
 {
@@ -288,8 +323,7 @@ static double rate(const struct options *o, const char *policy, uint32_t workers
 			step(&j);
 		round[r] = (double)o->calls / 1e6 / seconds(begin_ns);
 	}
-	if (j.verdicts != j.pushes || (j.versions == 0 && j.pushes >= 2 * (uint64_t)workers))
-		fail("a push without its verdict, or no version");
+	check(&j);
 	job_close(&j);
 	return median(round, o->rounds);
 }

@@ -50,7 +50,8 @@ static void begin(struct mst_conn *c, size_t bytes)
 	wire_have = wire_at = 0;
 	*c = (struct mst_conn){ 0 };
 	mst_conn_open(c, &ops, (struct mst_stream *)(void *)&stream, 1);
-	c->role = MST_CONN_WORKER;
+	CU_ASSERT(mst_conn_enter(&c->role, MST_CONN_HELLO));
+	CU_ASSERT(mst_conn_enter(&c->role, MST_CONN_ADMIT));
 }
 
 static void end(struct mst_conn *c)

@@ -14,6 +14,7 @@
 static struct mst_frontend front;
 static struct mst_stream *caller[CALLERS];
 static uint32_t callers, members, gone_members;
+static uint32_t gone_before; /* gone_members, when the last stranger became a member */
 static uint64_t now_ns;
 static bool takes;
 
@@ -24,8 +25,10 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 	if (!takes)
 		return false;
 	if (msg->kind == MST_MSG_LEAVE) {
-		c->role = MST_CONN_WORKER;
+		mst_frontend_enter(&front, c, MST_CONN_HELLO);
+		mst_frontend_admit(&front, c, (struct mst_identity){ members, 1 });
 		members++;
+		gone_before = gone_members;
 	} else if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&front, c, at_ns)) {
 		mst_frontend_error(&front, c, -EBUSY, "too many", at_ns);
 	} else {
@@ -51,12 +54,14 @@ static const struct mst_frontend_ops ops = { message, broken, gone };
 
 static void begin(void)
 {
-	struct mst_frontend_cfg cfg = {
-		.stream = &mst_tcp, .listen = "127.0.0.1:0", .members = MEMBERS, .ops = &ops
-	};
+	struct mst_frontend_cfg cfg = { .stream = &mst_tcp,
+					.listen = "127.0.0.1:0",
+					.members = MEMBERS,
+					.workers = MEMBERS,
+					.ops = &ops };
 	char why[256];
 
-	callers = members = gone_members = 0;
+	callers = members = gone_members = gone_before = 0;
 	takes = true;
 	now_ns = MST_SECOND;
 	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
@@ -127,6 +132,7 @@ static uint32_t count(enum mst_conn_role role)
 
 	for (uint32_t i = 0; (c = mst_frontend_next(&front, &i)) != NULL;)
 		found += c->role == role;
+	CU_ASSERT_EQUAL(mst_frontend_count(&front, role), found);
 	return found;
 }
 
@@ -256,6 +262,40 @@ static void a_member_that_closes_is_gone_once(void)
 	end();
 }
 
+/* All places are taken by peers whose first message waits, so that none of them is a stranger. */
+static void who_calls_while_all_places_are_taken_comes_in_later(void)
+{
+	const uint32_t places = MEMBERS + MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS + 1;
+
+	begin();
+	takes = false;
+	for (uint32_t i = 0; i < places; i++)
+		say(call(), MST_MSG_ASK_STATUS);
+	uint32_t late = call();
+	CU_ASSERT_EQUAL(count(MST_CONN_NEW), places);
+	say(late, MST_MSG_LEAVE);
+	step();
+	CU_ASSERT_EQUAL(count(MST_CONN_NEW), places);
+	takes = true; /* there are too many watchers, so most are closed */
+	for (int i = 0; i < 5; i++)
+		step();
+	CU_ASSERT_EQUAL(members, 1);
+	end();
+}
+
+/* The new one has the lower place, and both have something at the beginning of the same step. */
+static void that_a_member_has_closed_is_known_before_a_hello_is(void)
+{
+	begin();
+	call();
+	say(call(), MST_MSG_LEAVE);
+	mst_tcp.close(caller[--callers]);
+	say(0, MST_MSG_LEAVE);
+	CU_ASSERT_EQUAL(members, 2);
+	CU_ASSERT_EQUAL(gone_before, 1);
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "silent strangers take no member's place", silent_strangers_take_no_members_place },
 	{ "the oldest stranger makes room", the_oldest_stranger_makes_room },
@@ -268,6 +308,10 @@ static CU_TestInfo cases[] = {
 	{ "who says nothing is closed after the grace",
 	  who_says_nothing_is_closed_after_the_grace },
 	{ "a member that closes is gone once", a_member_that_closes_is_gone_once },
+	{ "who calls while all places are taken comes in later",
+	  who_calls_while_all_places_are_taken_comes_in_later },
+	{ "that a member has closed is known before a hello is",
+	  that_a_member_has_closed_is_known_before_a_hello_is },
 	CU_TEST_INFO_NULL,
 };
 

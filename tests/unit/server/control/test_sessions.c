@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "server/control/sessions.h"
 #include "tests/fixtures.h"
 #include "tests/ut.h"
 
 #define MAX 4u
+#define WORKERS 8u
 
 static struct mst_sessions sessions;
 static struct mst_link link_of_one = { .ops = &fix_transport };
@@ -18,7 +20,7 @@ static const struct mst_identity first = { 0, 1 }, second = { 1, 1 };
 static void begin(void)
 {
 	fix_net_begin(NULL, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_sessions_init(&sessions, MAX), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sessions_init(&sessions, WORKERS, MAX), 0);
 }
 
 static void end(void)
@@ -128,6 +130,55 @@ static void the_end_of_all_frees_every_link(void)
 	CU_ASSERT_EQUAL(fix_net.freed, 2);
 }
 
+/* A rank that comes back while its last sessions are still being read has several. */
+static void each_session_of_a_rank_is_found(void)
+{
+	struct mst_identity who[3] = { { 5, 1 }, { 5, 2 }, { 5, 3 } };
+	struct mst_pending_session *p[3];
+
+	begin();
+	for (int i = 0; i < 3; i++)
+		p[i] = lend(who[i]);
+	for (int i = 0; i < 3; i++)
+		CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, who[i]), p[i]);
+	mst_sessions_let_go(&sessions, &p[1]->session);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, who[0]), p[0]);
+	CU_ASSERT_PTR_NULL(mst_sessions_of(&sessions, who[1]));
+	CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, who[2]), p[2]);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_admit(&sessions, first, 0), p[1]);
+	CU_ASSERT_PTR_NULL(mst_sessions_of(&sessions, (struct mst_identity){ WORKERS, 1 }));
+	end();
+}
+
+/* Processor time of many searches for the last session of so many, the least of some rounds. */
+static uint64_t search_ns(uint32_t count)
+{
+	struct mst_identity last = { count - 1, 1 };
+	uint64_t least_ns = UINT64_MAX;
+
+	CU_ASSERT_EQUAL_FATAL(mst_sessions_init(&sessions, count, count), 0);
+	for (uint32_t rank = 0; rank < count; rank++)
+		CU_ASSERT_PTR_NOT_NULL_FATAL(
+			mst_sessions_admit(&sessions, (struct mst_identity){ rank, 1 }, 0));
+	for (int round = 0; round < 5; round++) {
+		uint64_t begin_ns = mst_thread_ns();
+		for (int i = 0; i < 1000; i++)
+			CU_ASSERT_PTR_NOT_NULL(mst_sessions_of(&sessions, last));
+		uint64_t took_ns = mst_thread_ns() - begin_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+	}
+	end();
+	return least_ns;
+}
+
+/* A look at each would make the second a thousand times as long. */
+static void a_session_is_found_without_a_look_at_the_others(void)
+{
+	uint64_t few_ns = search_ns(MAX), many_ns = search_ns(4096);
+
+	CU_ASSERT(many_ns < 20 * few_ns);
+}
+
 static CU_TestInfo cases[] = {
 	{ "without followers a worker is expected at once",
 	  without_followers_a_worker_is_expected_at_once },
@@ -140,6 +191,9 @@ static CU_TestInfo cases[] = {
 	{ "why a link broke is known while it is lent and behind that",
 	  why_a_link_broke_is_known_while_it_is_lent_and_behind_that },
 	{ "the end of all frees every link", the_end_of_all_frees_every_link },
+	{ "each session of a rank is found", each_session_of_a_rank_is_found },
+	{ "a session is found without a look at the others",
+	  a_session_is_found_without_a_look_at_the_others },
 	CU_TEST_INFO_NULL,
 };
 

@@ -73,7 +73,7 @@ bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *r
 	return true;
 }
 
-static void begin(enum mst_conn_role role)
+static void begin(enum mst_conn_event is)
 {
 	static int peer;
 	struct mst_frontend_cfg cfg = { .stream = &stream, .members = 2 };
@@ -98,7 +98,7 @@ static void begin(enum mst_conn_role role)
 	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&job.requests, &requests), 0);
 	mst_requests_open(&job.requests, NULL);
 	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
-	conn = mst_frontend_adopt(&front, (struct mst_stream *)&peer, "10.0.0.7:5", role);
+	conn = mst_frontend_adopt(&front, (struct mst_stream *)&peer, "10.0.0.7:5", is);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
 	conn->server = 1;
 	mst_hearing_look(&hearing, LEASE, now_ns);
@@ -164,7 +164,7 @@ static bool has_lost_follower(void)
 
 static void a_follower_that_stands_still_for_less_than_the_lease_of_servers_is_kept(void)
 {
-	begin(MST_CONN_SERVER);
+	begin(MST_CONN_SERVE);
 	for (int i = 0; i < 3; i++) {
 		pass(step_leader, LEASE, LIVES);
 		pass(step_leader, SERVER_LEASE - STEP, AWAY);
@@ -175,7 +175,7 @@ static void a_follower_that_stands_still_for_less_than_the_lease_of_servers_is_k
 
 static void a_follower_that_is_silent_for_longer_is_given_up_by_its_name(void)
 {
-	begin(MST_CONN_SERVER);
+	begin(MST_CONN_SERVE);
 	pass(step_leader, LEASE, LIVES);
 	pass(step_leader, SERVER_LEASE, AWAY);
 	CU_ASSERT(has_lost_follower());
@@ -187,7 +187,7 @@ static void a_follower_that_is_silent_for_longer_is_given_up_by_its_name(void)
 /* As where its data thread hangs, and another beats. */
 static void a_follower_that_beats_and_does_not_go_on_is_silent(void)
 {
-	begin(MST_CONN_SERVER);
+	begin(MST_CONN_SERVE);
 	pass(step_leader, LEASE, LIVES);
 	pass(step_leader, SERVER_LEASE - STEP, HANGS);
 	CU_ASSERT_FALSE(has_lost_follower());
@@ -198,7 +198,7 @@ static void a_follower_that_beats_and_does_not_go_on_is_silent(void)
 
 static void a_leader_that_stands_still_for_less_than_the_lease_of_servers_is_kept(void)
 {
-	begin(MST_CONN_LEAD);
+	begin(MST_CONN_LEADS);
 	for (int i = 0; i < 3; i++) {
 		pass(step_follower, LEASE, LIVES);
 		pass(step_follower, SERVER_LEASE - STEP, AWAY);
@@ -209,7 +209,7 @@ static void a_leader_that_stands_still_for_less_than_the_lease_of_servers_is_kep
 
 static void a_leader_that_is_silent_for_longer_is_given_up_by_its_name(void)
 {
-	begin(MST_CONN_LEAD);
+	begin(MST_CONN_LEADS);
 	pass(step_follower, LEASE, LIVES);
 	pass(step_follower, SERVER_LEASE, AWAY);
 	CU_ASSERT_EQUAL(job.state, MST_JOB_FAILED);
@@ -220,14 +220,14 @@ static void a_leader_that_is_silent_for_longer_is_given_up_by_its_name(void)
 
 static void what_is_typed_holds(void)
 {
-	begin(MST_CONN_SERVER);
+	begin(MST_CONN_SERVE);
 	options.server_lease_ns = 8 * LEASE;
 	pass(step_leader, 8 * LEASE - STEP, AWAY);
 	CU_ASSERT_FALSE(has_lost_follower());
 	pass(step_leader, STEP, AWAY);
 	CU_ASSERT_PTR_NOT_NULL(strstr(job.server_loss, "for 40 s (--server-lease)"));
 	end();
-	begin(MST_CONN_LEAD);
+	begin(MST_CONN_LEADS);
 	options.server_lease_ns = 8 * LEASE;
 	pass(step_follower, 8 * LEASE - STEP, AWAY);
 	CU_ASSERT_FALSE(mst_job_is_over(&job));
@@ -240,13 +240,13 @@ static void what_is_typed_holds(void)
  * proves nothing. */
 static void ones_own_standstill_is_not_charged_to_others(void)
 {
-	begin(MST_CONN_SERVER);
+	begin(MST_CONN_SERVE);
 	pass(step_leader, LEASE, LIVES);
 	now_ns += 10 * SERVER_LEASE;
 	pass(step_leader, SERVER_LEASE - LEASE / 4, AWAY);
 	CU_ASSERT_FALSE(has_lost_follower());
 	end();
-	begin(MST_CONN_LEAD);
+	begin(MST_CONN_LEADS);
 	pass(step_follower, LEASE, LIVES);
 	now_ns += 10 * SERVER_LEASE;
 	pass(step_follower, SERVER_LEASE - LEASE / 4, AWAY);
@@ -257,7 +257,7 @@ static void ones_own_standstill_is_not_charged_to_others(void)
 /* Else a worker pays for what it has sent, and what lies unread at the follower. */
 static void no_time_passes_for_workers_while_a_follower_is_silent(void)
 {
-	begin(MST_CONN_SERVER);
+	begin(MST_CONN_SERVE);
 	pass(step_leader, LEASE, LIVES);
 	CU_ASSERT(mst_leading_servers_go_on(&leading));
 	pass(step_leader, LEASE / 2, AWAY);

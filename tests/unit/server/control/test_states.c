@@ -3,6 +3,7 @@
  * state follows. What is permitted is listed here once more, as moves instead of a table. */
 #include <string.h>
 
+#include "server/control/conn.h"
 #include "server/control/follower_place.h"
 #include "server/control/following.h"
 #include "server/control/job.h"
@@ -30,6 +31,7 @@ struct machine {
 		return moved;                                                                      \
 	}
 
+MACHINE(conn, enum mst_conn_role, enum mst_conn_event)
 MACHINE(job, enum mst_job_state, enum mst_job_event)
 MACHINE(pending, enum mst_pending_state, enum mst_pending_event)
 MACHINE(follower_place, enum mst_follower_place_state, enum mst_follower_place_event)
@@ -58,6 +60,25 @@ static void only_these_moves(const struct machine *m)
 }
 
 #define MOVES(m) .moves = (m), .count = sizeof(m) / sizeof((m)[0])
+
+static void a_connection_is_somebodys_once_and_then_closes(void)
+{
+	static const struct move moves[] = {
+		{ MST_CONN_NEW, MST_CONN_HELLO, MST_CONN_JOINING },
+		{ MST_CONN_NEW, MST_CONN_WATCH, MST_CONN_WATCHER },
+		{ MST_CONN_NEW, MST_CONN_SERVE, MST_CONN_SERVER },
+		{ MST_CONN_NEW, MST_CONN_LEADS, MST_CONN_LEAD },
+		{ MST_CONN_JOINING, MST_CONN_ADMIT, MST_CONN_WORKER },
+		{ MST_CONN_NEW, MST_CONN_PART, MST_CONN_CLOSING },
+		{ MST_CONN_JOINING, MST_CONN_PART, MST_CONN_CLOSING },
+		{ MST_CONN_WORKER, MST_CONN_PART, MST_CONN_CLOSING },
+		{ MST_CONN_WATCHER, MST_CONN_PART, MST_CONN_CLOSING },
+		{ MST_CONN_SERVER, MST_CONN_PART, MST_CONN_CLOSING },
+		{ MST_CONN_LEAD, MST_CONN_PART, MST_CONN_CLOSING },
+	};
+
+	only_these_moves(&(struct machine){ MST_CONN_ROLES, MST_CONN_EVENTS, conn, MOVES(moves) });
+}
 
 static void a_job_ends_once_and_starts_once(void)
 {
@@ -156,6 +177,8 @@ static void a_follower_that_is_cut_off_stays_cut_off(void)
 }
 
 static CU_TestInfo cases[] = {
+	{ "a connection is somebody's once, and then closes",
+	  a_connection_is_somebodys_once_and_then_closes },
 	{ "a job ends once and starts once", a_job_ends_once_and_starts_once },
 	{ "a session is expected, then links, then is lent",
 	  a_session_is_expected_then_links_then_is_lent },

@@ -41,7 +41,7 @@ static int put(struct mst_link *to, const struct mst_put *put)
 
 /* ---- an aggregator, and what it says ---- */
 
-uint32_t agg_shards = 1;
+uint32_t agg_shards = 1, agg_workers = AGG_RANKS;
 bool agg_follower, agg_unguarded;
 double agg_clips;
 struct mst_aggregator *agg_aggregator;
@@ -96,7 +96,7 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 					       .guards = !agg_unguarded,
 					       .chunk_elems = chunk_elems,
 					       .group = AGG_GROUP,
-					       .workers = AGG_RANKS,
+					       .workers = agg_workers,
 					       .slots = 2,
 					       .sessions_max = 2 * AGG_RANKS,
 					       .buffers = BUFFERS,
@@ -151,6 +151,7 @@ void agg_end(void)
 		free(agg_link[rank].inbound);
 	}
 	agg_shards = 1;
+	agg_workers = AGG_RANKS;
 	agg_follower = agg_unguarded = false;
 	agg_clips = 0;
 }

@@ -24,12 +24,13 @@ struct agg_note {
 };
 extern struct agg_note agg_note[];
 extern int agg_note_count;
-extern bool agg_follower;        /* the next is not the leader's; false after every end */
-extern bool agg_unguarded;       /* the next lets everything pass; false after every end */
-extern double agg_clips;         /* the next: servers own, by sgd so clipped; 0 after every end */
-extern uint32_t agg_shards;      /* of the next that begins; 1 after every end */
-extern int agg_put_rc;           /* what put() says of what lies in place */
-extern bool agg_link_full;       /* the link: -EAGAIN */
+extern bool agg_follower;    /* the next is not the leader's; false after every end */
+extern bool agg_unguarded;   /* the next lets everything pass; false after every end */
+extern double agg_clips;     /* the next: servers own, by sgd so clipped; 0 after every end */
+extern uint32_t agg_shards;  /* of the next that begins; 1 after every end */
+extern uint32_t agg_workers; /* of the next, more than have sessions; AGG_RANKS after every end */
+extern int agg_put_rc;       /* what put() says of what lies in place */
+extern bool agg_link_full;   /* the link: -EAGAIN */
 extern void (*agg_on_put)(void); /* what happens meanwhile; NULL: nothing */
 
 extern struct mst_aggregator *agg_aggregator;
