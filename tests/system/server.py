@@ -9,10 +9,11 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
+PROTOCOL = 8
 HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
 
 
-def frame(kind, body=b"", magic=MAGIC, protocol=7, length=None):
+def frame(kind, body=b"", magic=MAGIC, protocol=PROTOCOL, length=None):
     return (
         struct.pack("<IHHI", magic, protocol, kind, len(body) if length is None else length)
         + body
