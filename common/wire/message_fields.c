@@ -4,11 +4,15 @@
 
 #define FIELD(type, of, name)                                                                      \
 	{                                                                                          \
-		MST_FIELD_##type, 0, offsetof(struct of, name), NULL                               \
+		MST_FIELD_##type, 0, offsetof(struct of, name), NULL, #name                        \
 	}
 #define LIMITED(type, of, name, limit)                                                             \
 	{                                                                                          \
-		MST_FIELD_##type, limit, offsetof(struct of, name), NULL                           \
+		MST_FIELD_##type, limit, offsetof(struct of, name), NULL, #name                    \
+	}
+#define ROWS(of, name, limit, rows)                                                                \
+	{                                                                                          \
+		MST_FIELD_ROWS, limit, offsetof(struct of, name), &(rows), #name                   \
 	}
 #define TEXT(of, name) LIMITED(TEXT, of, name, sizeof(((struct of *)NULL)->name))
 #define BYTES(of, name) LIMITED(BYTES, of, name, sizeof(((struct of *)NULL)->name))
@@ -75,11 +79,9 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, server_lease_ns),
 	FIELD(U64, mst_welcome, patience_ns),
 	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
-	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_welcome, server_count),
-	  &server_rows },
+	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(mst_welcome),
-	{ MST_FIELD_ROWS, MUSTER_TICKETS_MAX, offsetof(struct mst_welcome, fate_count),
-	  &fate_rows },
+	ROWS(mst_welcome, fate_count, MUSTER_TICKETS_MAX, fate_rows),
 };
 
 static const struct mst_field error_fields[] = {
@@ -107,7 +109,7 @@ static const struct mst_rows run_rows = {
 static const struct mst_field runs_fields[] = {
 	FIELD(U32, mst_runs, at),
 	FIELD(U32, mst_runs, total),
-	{ MST_FIELD_ROWS, MST_RUNS_PIECE, offsetof(struct mst_runs, count), &run_rows },
+	ROWS(mst_runs, count, MST_RUNS_PIECE, run_rows),
 };
 
 static const struct mst_field status_server_fields[] = {
@@ -141,8 +143,7 @@ static const struct mst_field status_fields[] = {
 	LIMITED(ENUM, mst_status, saved_told, 2),
 	FIELD(U64, mst_status, saved_ns),
 	TEXT(mst_status, why),
-	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_status, server_count),
-	  &status_server_rows },
+	ROWS(mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
 	FIELD(U32, mst_status, rank_count),
 };
 
@@ -179,7 +180,7 @@ static const struct mst_rows rank_rows = {
 	SHAPE(rank_fields),
 };
 static const struct mst_field ranks_fields[] = {
-	{ MST_FIELD_ROWS, MST_STATUS_RANKS, offsetof(struct mst_message, ranks.count), &rank_rows },
+	ROWS(mst_message, ranks.count, MST_STATUS_RANKS, rank_rows),
 };
 
 static const struct mst_field offers_fields[] = { LIMITED(ENUM, mst_message, offers, 2) };
@@ -193,7 +194,7 @@ static const struct mst_field serve_fields[] = {
 	FIELD(U32, mst_serve, pid),
 };
 
-static const struct mst_field parameter_fields[] = { { MST_FIELD_F64, 0, 0, NULL } };
+static const struct mst_field parameter_fields[] = { { MST_FIELD_F64, 0, 0, NULL, "parameter" } };
 static const struct mst_rows parameter_rows = {
 	offsetof(struct mst_appoint, parameter),
 	sizeof(double),
@@ -217,8 +218,7 @@ static const struct mst_field appoint_fields[] = {
 	FIELD(U32, mst_appoint, partials),
 	LIMITED(ENUM, mst_appoint, repeats, 2),
 	TEXT(mst_appoint, optimizer),
-	{ MST_FIELD_ROWS, MST_APPOINT_PARAMETERS, offsetof(struct mst_appoint, parameter_count),
-	  &parameter_rows },
+	ROWS(mst_appoint, parameter_count, MST_APPOINT_PARAMETERS, parameter_rows),
 	LIMITED(ENUM, mst_appoint, runs, MUSTER_TENSORS_MAX + 1),
 	FIELD(U64, mst_appoint, scales),
 	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
@@ -247,7 +247,7 @@ static const struct mst_rows beat_rows = {
 	SHAPE(beat_server_fields),
 };
 static const struct mst_field beat_fields[] = {
-	{ MST_FIELD_ROWS, MST_SERVERS_MAX, offsetof(struct mst_message, beat.count), &beat_rows },
+	ROWS(mst_message, beat.count, MST_SERVERS_MAX, beat_rows),
 };
 static const struct mst_field token_fields[] = { BYTES(mst_message, token) };
 

@@ -35,6 +35,7 @@ struct mst_field {
 	uint32_t limit;
 	size_t offset; /* in the struct; ROWS: of the count */
 	const struct mst_rows *rows;
+	const char *name; /* in the struct; never on the wire */
 };
 
 struct mst_shape {

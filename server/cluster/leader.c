@@ -289,6 +289,7 @@ static void leader_request(struct mst_decider *d, const struct mst_request *requ
 
 	switch (request->kind) {
 	case MST_REQ_SNAPSHOT:
+	case MST_REQ_GATHER:
 		l->local->ops->request(l->local, request, now_ns);
 		break;
 	case MST_REQ_PEER_LINKED:

@@ -222,6 +222,10 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 		snprintf(why, len, "no memory for %" PRIu32 " workers", p->workers);
 	else
 		rc = mst_job_follow(f->job, p, why, len);
+	if (rc == 0) {
+		mst_job_make(f->job);
+		rc = mst_job_take(f->job, why, len);
+	}
 	if (rc != 0)
 		return rc;
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_APPOINT);

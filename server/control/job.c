@@ -200,7 +200,7 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, si
 
 /* ---- the data side ---- */
 
-#define CAUSE_LEN 400
+#define CAUSE_LEN MST_WHY_LEN
 
 /* Why a call of the transport failed. If the transport does not say, the reason is most likely a
  * thread that could not be started. */
@@ -274,8 +274,19 @@ static void kernels_choose(const struct mst_aggregator_cfg *cfg)
 		mst_info("kernels %s", text);
 }
 
+static void take_over(struct mst_job *j)
+{
+	j->server = j->made.server;
+	j->listener = j->made.listener;
+	j->made.server = NULL;
+	j->made.listener = NULL;
+}
+
+/* The job may end before it takes what has been made. */
 void mst_job_hang_up(struct mst_job *j)
 {
+	if (j->server == NULL)
+		take_over(j);
 	mst_requests_close(&j->requests);
 	if (j->server != NULL)
 		mst_server_hang_up(j->server);
@@ -293,42 +304,64 @@ void mst_job_close(struct mst_job *j)
 	j->has_data_side = false;
 }
 
-/* Makes the data side as it has been planned. */
-static int open_data_side(struct mst_job *j, char *why, size_t len)
+/* @rc: of the plan. If the job does not fit, its length is not fixed. */
+static int prepare(struct mst_job *j, int rc, char *why, size_t len)
 {
 	struct mst_server_cfg *cfg = &j->plan.server;
-	char text[CAUSE_LEN];
-	int rc = fit_budget(j, why, len);
 
-	if (rc != 0)
+	if (rc == 0)
+		rc = fit_budget(j, why, len);
+	if (rc != 0) {
+		j->plan.vector.elems = 0;
 		return rc;
+	}
 	j->has_data_side = true;
 	if (atomic_fetch_add(&data_sides, 1) == 0)
 		kernels_choose(&cfg->aggregator);
 	cfg->notify = notify;
 	cfg->notify_ctx = j->front;
-	rc = mst_server_new(cfg, &j->server);
-	mst_requests_open(&j->requests, j->server);
+	return 0;
+}
+
+/* Why a call failed is known only to the thread that made the call. */
+void mst_job_make(void *job)
+{
+	struct mst_job *j = job;
+	char text[CAUSE_LEN];
+
+	int rc = mst_server_new(&j->plan.server, &j->made.server);
 	if (rc == 0)
-		rc = j->transport->listener->open(mst_server_net(j->server), &j->listener);
-	if (rc == 0)
-		rc = mst_frontend_watch(j->front, j->transport->listener->fd(j->listener));
-	if (rc != 0) {
-		snprintf(why, len, "cannot set up job \"%s\" over %s: %s", j->o->job,
-			 j->transport->scheme, cause(rc, text));
-		mst_job_hang_up(j);
-		mst_job_close(j);
-	}
+		rc = j->transport->listener->open(mst_server_net(j->made.server),
+						  &j->made.listener);
+	if (rc != 0)
+		snprintf(j->made.cause, sizeof(j->made.cause), "%s", cause(rc, text));
+	j->made.error = rc;
+}
+
+static int watch_listener(const struct mst_job *j, char cause_text[CAUSE_LEN])
+{
+	int rc = mst_frontend_watch(j->front, j->transport->listener->fd(j->listener));
+
+	if (rc != 0)
+		snprintf(cause_text, CAUSE_LEN, "%s", mst_reason_cause(rc));
 	return rc;
 }
 
-/* @rc: of the plan. If the data side cannot be made, the job's length is not fixed. */
-static int set_up(struct mst_job *j, int rc, char *why, size_t len)
+int mst_job_take(struct mst_job *j, char *why, size_t len)
 {
+	int rc = j->made.error;
+
+	take_over(j);
+	mst_requests_open(&j->requests, j->server);
 	if (rc == 0)
-		rc = open_data_side(j, why, len);
-	if (rc != 0)
-		j->plan.vector.elems = 0;
+		rc = watch_listener(j, j->made.cause);
+	if (rc == 0)
+		return 0;
+	snprintf(why, len, "cannot set up job \"%s\" over %s: %s", j->o->job, j->transport->scheme,
+		 j->made.cause);
+	mst_job_hang_up(j);
+	mst_job_close(j);
+	mst_job_forget(j);
 	return rc;
 }
 
@@ -349,16 +382,16 @@ const char *mst_job_take_runs(struct mst_job *j, const struct mst_runs *piece)
 	return wrong;
 }
 
-int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, uint64_t join_until_ns,
-		 char *why, size_t len)
+int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len)
 {
 	struct mst_vector vector = { hello->elems, (enum muster_type)hello->type,
 				     (enum muster_type)hello->result_type, hello->table.runs };
 	struct mst_plan_cfg cfg = plan_cfg(j);
 	int rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
 
-	j->plan.server.ledger.join_until_ns = join_until_ns;
-	rc = set_up(j, rc, why, len);
+	/* how long workers may take is told when the data side is there */
+	j->plan.server.ledger.join_until_ns = MST_NEVER;
+	rc = prepare(j, rc, why, len);
 	if (rc != 0)
 		return rc;
 	expect_runs(j, hello->table.scales);
@@ -375,7 +408,7 @@ int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *w
 
 	mst_plan_follower(&cfg, appoint, &j->plan);
 	expect_runs(j, appoint->scales);
-	return set_up(j, 0, why, len);
+	return prepare(j, 0, why, len);
 }
 
 void mst_job_forget(struct mst_job *j)

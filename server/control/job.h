@@ -49,12 +49,19 @@ struct mst_job {
 	uint64_t session_bytes;     /* bytes that a worker's session needs at this server */
 	bool *present; /* by rank: the worker has started, and its session has not ended */
 
-	struct mst_server *server; /* the data side; NULL: there is none */
+	struct mst_server *server; /* the data side; NULL: there is none, or it is being made */
 	/* the data side, even if it could only be made in part, is counted in `data_sides` */
 	bool has_data_side;
 	/* where workers ask for links, and the link maker answers */
 	struct mst_link_listener *listener;
 	struct mst_requests requests; /* to the data side */
+	/* What mst_job_make() has made, until it is taken. */
+	struct {
+		struct mst_server *server;
+		struct mst_link_listener *listener;
+		int error;
+		char cause[MST_WHY_LEN];
+	} made;
 };
 
 struct mst_job_cfg {
@@ -119,17 +126,27 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, si
  * @why: a sentence.
  * Return: 0 or -errno. */
 int mst_job_try_listener(const struct mst_job *j, char *why, size_t len);
-/* Fix the figures of the job, and make the data side with all its memory, which may take seconds.
- * The leader does so at the first valid hello, and waits for workers until @join_until_ns. A
- * follower does so at its appointment, which must outlive the job.
+/* Fix the figures of the job: the leader at the first valid hello, a follower at its appointment,
+ * which must outlive the job.
  * @why: a sentence.
- * Return: 0 or -errno: the job is as before. */
-int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, uint64_t join_until_ns,
-		 char *why, size_t len);
+ * Return: 0: the data side is to be made; or -errno: the job is as before. */
+int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len);
 int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len);
-/* To be called when no thread steps the data side any more: mst_job_hang_up() ends every session;
- * then the owner of the sessions frees their links; then mst_job_close() frees the data side.
- * Without a data side both do nothing. */
+/* Makes the data side of the job @job, with all its memory, which may take many seconds. Any thread
+ * may do so: it uses nothing that changes before mst_job_take(). */
+void mst_job_make(void *job);
+/* The data side has been made, or could not be made.
+ * @why: a sentence.
+ * Return: 0 or -errno: the job is as it was before its figures were fixed. */
+int mst_job_take(struct mst_job *j, char *why, size_t len);
+/* Are the figures fixed, and the data side is not there yet? */
+static inline bool mst_job_is_being_made(const struct mst_job *j)
+{
+	return j->plan.vector.elems != 0 && j->server == NULL;
+}
+/* To be called when no thread makes or steps the data side any more: mst_job_hang_up() ends every
+ * session; then the owner of the sessions frees their links; then mst_job_close() frees the data
+ * side. Without a data side both do nothing. */
 void mst_job_hang_up(struct mst_job *j);
 void mst_job_close(struct mst_job *j);
 /* A piece of the scales of tensors: checks it, and gives it to the data side.

@@ -146,18 +146,34 @@ static int check_hello(const struct mst_job *j, const struct mst_hello *h, char 
 	return rc == 0 ? check_scales(j, h, why, len) : rc;
 }
 
+/* Followers, and the ledger's limit for workers, have waited for the data side. */
+static int take_data_side(struct mst_joining *j, char *why, size_t len)
+{
+	struct mst_request gather = { .kind = MST_REQ_GATHER, .until_ns = j->leading->join_until };
+	int rc = mst_job_take(j->job, why, len);
+
+	if (rc != 0)
+		return rc;
+	(void)mst_requests_offer(&j->job->requests, &gather); /* the first, so there is room */
+	mst_leading_appoint_all(j->leading);
+	return 0;
+}
+
+/* Fixes the figures, and has the data side made.
+ * Return: 0: it is there, or being made; or -errno. */
 static int fix_first(struct mst_joining *j, const struct mst_conn *c, const struct mst_hello *hello,
 		     char *why, size_t len)
 {
-	int rc = mst_job_lead(j->job, hello, j->leading->join_until, why, len);
+	int rc = mst_job_lead(j->job, hello, why, len);
 	char giver[MST_GIVER_LEN];
 
 	if (rc != 0)
 		return rc;
 	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
 	mst_tables_fix(&j->job->tables, &hello->table, giver);
-	mst_leading_appoint_all(j->leading);
-	return 0;
+	j->first = c->id;
+	mst_link_maker_do(j->maker, mst_job_make, j->job);
+	return mst_link_maker_did(j->maker) ? take_data_side(j, why, len) : 0;
 }
 
 /* A row of sessions is kept free for each worker that the ledger may still be deciding on. */
@@ -189,6 +205,34 @@ static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const c
 	mst_frontend_error(j->front, c, error, why, now_ns);
 }
 
+static struct mst_conn *conn_of(const struct mst_joining *j, uint64_t id, enum mst_conn_role role)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next_of(j->front, role, &i)) != NULL;) {
+		if (c->id == id)
+			return c;
+	}
+	return NULL;
+}
+
+/* If the job has ended meanwhile, nobody needs the data side, and it is freed with the job. */
+void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+
+	if (mst_job_is_over(j->job) || !mst_link_maker_did(j->maker))
+		return;
+	int rc = take_data_side(j, why, sizeof(why));
+	if (rc == 0)
+		return;
+	struct mst_conn *c = conn_of(j, j->first, MST_CONN_NEW);
+	if (c != NULL)
+		refuse(j, c, rc, why, now_ns);
+	else
+		mst_error("%s", why); /* whoever said the hello has gone */
+}
+
 bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
 		       uint64_t now_ns)
 {
@@ -200,7 +244,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 		rc = check_table(j, c, hello, why, sizeof(why));
 	if (rc == 0 && j->job->plan.vector.elems == 0)
 		rc = fix_first(j, c, hello, why, sizeof(why));
-	if (rc == 0 && !mst_leading_is_ready(j->leading)) {
+	if (rc == 0 && (j->job->server == NULL || !mst_leading_is_ready(j->leading))) {
 		/* this peer has said hello, so it is not closed for silence */
 		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 		return false;
@@ -224,17 +268,6 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 
 /* ---- what the ledger says ---- */
 
-static struct mst_conn *conn_of_cookie(const struct mst_joining *j, uint64_t cookie)
-{
-	struct mst_conn *c;
-
-	for (uint32_t i = 0; (c = mst_frontend_next_of(j->front, MST_CONN_JOINING, &i)) != NULL;) {
-		if (c->id == cookie)
-			return c;
-	}
-	return NULL;
-}
-
 static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int error, uint64_t now_ns)
 {
 	struct mst_hello hello = { .rank = (int32_t)c->who.rank };
@@ -246,7 +279,7 @@ static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int erro
 
 void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
 {
-	struct mst_conn *c = conn_of_cookie(j, notice->join.cookie);
+	struct mst_conn *c = conn_of(j, notice->join.cookie, MST_CONN_JOINING);
 
 	if (c != NULL)
 		refuse_by_ledger(j, c, notice->join.error, now_ns);
@@ -273,7 +306,7 @@ static bool take_table(struct mst_joining *j, struct mst_conn *c, struct mst_ide
 
 void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
 {
-	struct mst_conn *c = conn_of_cookie(j, notice->join.cookie);
+	struct mst_conn *c = conn_of(j, notice->join.cookie, MST_CONN_JOINING);
 	struct mst_pending_session *p = NULL;
 
 	if (c != NULL && !take_table(j, c, notice->who, now_ns))

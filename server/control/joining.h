@@ -5,9 +5,8 @@
  * each server for a link, with the token of its welcome. Followers take part only in this last
  * step, and the leader's followers ask for their links at the same address.
  *
- * Control thread only. At the first valid hello the call makes the data side, and takes as long as
- * allocating all its memory; mst_joining_fini() waits. No other call blocks if links are made
- * aside.
+ * Control thread only. mst_joining_fini() waits. No other call blocks if links, and the data side,
+ * are made aside.
  */
 #ifndef MST_SERVER_CONTROL_JOINING_H
 #define MST_SERVER_CONTROL_JOINING_H
@@ -22,20 +21,27 @@ struct mst_joining {
 	struct mst_leading *leading;
 
 	struct mst_link_maker *maker;
+	uint64_t first;       /* the connection of the hello that has fixed the figures */
 	bool listener_broken; /* the listener's device is gone; this is logged once */
 };
 
-/* @aside: links are made by threads of their own; else by the step that is asked for them.
+/* @aside: links and the data side are made by threads of their own; else by the step that is asked
+ * for them.
  * Return: 0 or -errno. */
 int mst_joining_init(struct mst_joining *j, bool aside);
-/* Waits for the links that are being made. To be called before the data side is closed. */
+/* Waits for the links and the data side that are being made. To be called before the data side is
+ * closed. */
 void mst_joining_fini(struct mst_joining *j);
 
 /* To be called after mst_job_forget(): the next data side has another listener. */
 void mst_joining_forget(struct mst_joining *j);
 
+/* At the leader, to be called before connections are read: takes the data side when it has been
+ * made. */
+void mst_joining_step(struct mst_joining *j, uint64_t now_ns);
 /* Handles the hello of a new worker.
- * Return: false: not now, because the ring of requests is full or followers are not ready. */
+ * Return: false: not now, because the ring of requests is full, or the data side is being made, or
+ * followers are not ready. */
 bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
 		       uint64_t now_ns);
 /* Do what the ledger has decided on a hello. */

@@ -139,7 +139,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 	c->pid = serve->pid;
 	mst_info("server %" PRIu32 " of %" PRIu32 " joined from %s, process %" PRIu32, server,
 		 servers(l), c->peer, c->pid);
-	if (l->job->plan.vector.elems != 0)
+	if (l->job->server != NULL)
 		appoint(l, server);
 	return true;
 }
@@ -451,7 +451,8 @@ void mst_leading_look(struct mst_leading *l, uint64_t now_ns)
 {
 	if (l->step_ns == 0)
 		l->join_until = mst_server_options_join_until(l->job->o, now_ns);
-	else if (now_ns - l->step_ns > STOOD_STILL_NS && l->join_until != MST_NEVER)
+	else if ((now_ns - l->step_ns > STOOD_STILL_NS || mst_job_is_being_made(l->job)) &&
+		 l->join_until != MST_NEVER)
 		l->join_until += now_ns - l->step_ns;
 	l->step_ns = now_ns;
 }

@@ -33,8 +33,8 @@ struct mst_leading {
 	uint64_t part_until;
 };
 
-/* Begins a step. Time in which this process stood still is not counted for the workers and
- * followers that have still to join. */
+/* Begins a step. Time in which this process stood still or made its data side is not counted for
+ * the workers and followers that have still to join. */
 void mst_leading_look(struct mst_leading *l, uint64_t now_ns);
 /* Have all ready followers been heard recently? While one has not, no time passes for workers. */
 bool mst_leading_servers_go_on(const struct mst_leading *l);

@@ -12,6 +12,8 @@
 
 /* How many links are made at a time, each by one thread. */
 #define MAKERS MST_ANSWERS_MAX
+/* The place of the order that is no link. */
+#define WORK MAKERS
 
 enum order_state {
 	ORDER_NONE,  /* the entry belongs to the owner of the maker */
@@ -22,6 +24,8 @@ enum order_state {
 
 struct order {
 	enum order_state state;
+	void (*work)(void *arg); /* NULL: a link is to be made */
+	void *arg;
 	struct mst_link_listener *listener;
 	struct mst_link_request request;
 	struct mst_link_made made;
@@ -33,12 +37,13 @@ struct mst_link_maker {
 	void *ctx;
 	pthread_t thread[MAKERS];
 	uint32_t threads;
-	uint32_t count; /* orders that are not NONE; used by the owner alone */
+	uint32_t count; /* links whose orders are not NONE; used by the owner alone */
+	bool works; /* there is other work, and the owner does not know that it is done; likewise */
 	/* Protects `ends` and the state of each order. The state says which thread may use the rest
 	 * of the order. */
 	pthread_mutex_t lock;
 	pthread_cond_t given;
-	struct order order[MAKERS];
+	struct order order[MAKERS + 1];
 	bool ends; /* threads end when no order is GIVEN */
 };
 
@@ -50,25 +55,26 @@ static void enter(struct mst_link_maker *m, struct order *o, enum order_state st
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Finds an order in that state; NULL: there is none. The lock must be held. */
-static struct order *find(struct mst_link_maker *m, enum order_state state)
+/* Finds one of the first @count orders in that state; NULL: there is none. The lock must be
+ * held. */
+static struct order *find(struct mst_link_maker *m, uint32_t count, enum order_state state)
 {
-	for (uint32_t i = 0; i < MAKERS; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		if (m->order[i].state == state)
 			return &m->order[i];
 	}
 	return NULL;
 }
 
-static struct order *find_locking(struct mst_link_maker *m, enum order_state state)
+static struct order *find_link(struct mst_link_maker *m, enum order_state state)
 {
 	pthread_mutex_lock(&m->lock);
-	struct order *o = find(m, state);
+	struct order *o = find(m, MAKERS, state);
 	pthread_mutex_unlock(&m->lock);
 	return o;
 }
 
-static void make(const struct mst_link_maker *m, struct order *o)
+static void make_link(const struct mst_link_maker *m, struct order *o)
 {
 	o->made = (struct mst_link_made){ 0 };
 	memcpy(o->made.token, o->request.token, sizeof(o->made.token));
@@ -79,13 +85,21 @@ static void make(const struct mst_link_maker *m, struct order *o)
 	}
 }
 
+static void make(const struct mst_link_maker *m, struct order *o)
+{
+	if (o->work != NULL)
+		o->work(o->arg);
+	else
+		make_link(m, o);
+}
+
 /* Waits for an order; NULL: the thread is to end. */
 static struct order *await_order(struct mst_link_maker *m)
 {
 	struct order *o;
 
 	pthread_mutex_lock(&m->lock);
-	while ((o = find(m, ORDER_GIVEN)) == NULL && !m->ends)
+	while ((o = find(m, MAKERS + 1, ORDER_GIVEN)) == NULL && !m->ends)
 		pthread_cond_wait(&m->given, &m->lock);
 	if (o != NULL)
 		o->state = ORDER_TAKEN;
@@ -93,7 +107,7 @@ static struct order *await_order(struct mst_link_maker *m)
 	return o;
 }
 
-static void *work(void *arg)
+static void *run(void *arg)
 {
 	struct mst_link_maker *m = arg;
 	struct order *o;
@@ -114,7 +128,7 @@ static int start(struct mst_link_maker *m)
 	sigfillset(&all); /* the control thread handles signals */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (rc == 0 && m->threads < MAKERS) {
-		rc = pthread_create(&m->thread[m->threads], NULL, work, m);
+		rc = pthread_create(&m->thread[m->threads], NULL, run, m);
 		m->threads += rc == 0;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -178,22 +192,28 @@ bool mst_link_maker_has_room(const struct mst_link_maker *m)
 	return m->count < MAKERS;
 }
 
-void mst_link_maker_make(struct mst_link_maker *m, struct mst_link_listener *listener,
-			 const struct mst_link_request *request)
+/* Without threads it is done at once. */
+static void give(struct mst_link_maker *m, struct order *o)
 {
-	MST_ASSERT(mst_link_maker_has_room(m));
-	struct order *o = find_locking(m, ORDER_NONE);
-	o->listener = listener;
-	o->request = *request;
-	m->count++;
 	if (m->wake == NULL)
 		make(m, o);
 	enter(m, o, m->wake != NULL ? ORDER_GIVEN : ORDER_DONE);
 }
 
+void mst_link_maker_make(struct mst_link_maker *m, struct mst_link_listener *listener,
+			 const struct mst_link_request *request)
+{
+	MST_ASSERT(mst_link_maker_has_room(m));
+	struct order *o = find_link(m, ORDER_NONE);
+	o->listener = listener;
+	o->request = *request;
+	m->count++;
+	give(m, o);
+}
+
 bool mst_link_maker_take(struct mst_link_maker *m, struct mst_link_made *out)
 {
-	struct order *o = m->count > 0 ? find_locking(m, ORDER_DONE) : NULL;
+	struct order *o = m->count > 0 ? find_link(m, ORDER_DONE) : NULL;
 
 	if (o == NULL)
 		return false;
@@ -201,4 +221,27 @@ bool mst_link_maker_take(struct mst_link_maker *m, struct mst_link_made *out)
 	m->count--;
 	enter(m, o, ORDER_NONE);
 	return true;
+}
+
+void mst_link_maker_do(struct mst_link_maker *m, void (*work)(void *arg), void *arg)
+{
+	struct order *o = &m->order[WORK];
+
+	MST_ASSERT(!m->works);
+	m->works = true;
+	o->work = work;
+	o->arg = arg;
+	give(m, o);
+}
+
+bool mst_link_maker_did(struct mst_link_maker *m)
+{
+	struct order *o = &m->order[WORK];
+
+	if (!m->works)
+		return false;
+	pthread_mutex_lock(&m->lock);
+	m->works = o->state != ORDER_DONE;
+	pthread_mutex_unlock(&m->lock);
+	return !m->works;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes the links of new workers and followers, several at a time, with threads of its own.
+ * Makes the links of new workers and followers, several at a time, with threads of its own. One of
+ * these threads also makes the leader's data side.
  *
  * Making a link maps or registers memory. That takes longer the more memory there is: over RDMA
  * seconds for gigabytes. The control thread must receive heartbeats meanwhile, so it only asks for
@@ -32,8 +33,8 @@ struct mst_link_made {
  * Return: 0; -ENOMEM; the -errno of a thread that could not be started. */
 int mst_link_maker_new(const struct mst_transport *of, void (*wake)(void *ctx), void *ctx,
 		       struct mst_link_maker **out);
-/* Waits for the links that are being made, and frees those that have not been taken. The listener
- * must still be open. Accepts NULL. */
+/* Waits for the links that are being made and for other work, and frees the links that have not
+ * been taken. The listener must still be open. Accepts NULL. */
 void mst_link_maker_free(struct mst_link_maker *m);
 
 /* How many links were asked for and have not been taken. While there are any, their listener must
@@ -47,5 +48,11 @@ void mst_link_maker_make(struct mst_link_maker *m, struct mst_link_listener *lis
 /* Takes any link that has been made. The link belongs to the caller from now on.
  * Return: false: none has been made. */
 bool mst_link_maker_take(struct mst_link_maker *m, struct mst_link_made *out);
+
+/* Has a thread do other work that takes long, one piece at a time, and wake the owner when it is
+ * done. */
+void mst_link_maker_do(struct mst_link_maker *m, void (*work)(void *arg), void *arg);
+/* Return: true, once for each piece of work: it is done. */
+bool mst_link_maker_did(struct mst_link_maker *m);
 
 #endif

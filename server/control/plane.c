@@ -212,7 +212,7 @@ void mst_plane_free(struct mst_plane *p)
 {
 	if (p == NULL)
 		return;
-	/* links being made use the listener, and wake the frontend */
+	/* what is being made uses the job and its listener, and wakes the frontend */
 	mst_joining_fini(&p->joining);
 	mst_frontend_close(&p->front);
 	close_data_side(p);
@@ -316,6 +316,7 @@ static void step_follower(struct mst_plane *p, uint64_t now_ns)
 static void step_leader(struct mst_plane *p, uint64_t now_ns)
 {
 	mst_leading_look(&p->leading, now_ns);
+	mst_joining_step(&p->joining, now_ns);
 	mst_frontend_step(&p->front, now_ns);
 	mst_hearing_heard(&p->hearing, now_ns);
 	if (p->job.server != NULL && mst_leading_servers_go_on(&p->leading))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The control plane of a server: a program that runs a server makes one and calls its steps. It has
- * a thread of its own, because parsing, accepting and answering must not delay the data side. Links
- * are made by further threads, because that maps or registers memory and must not delay heartbeats.
- * The control plane is a step function over stream, transport and clock, so that the simulation can
- * run it too.
+ * a thread of its own, because parsing, accepting and answering must not delay the data side.
+ * Links, and the leader's data side, are made by further threads, because that maps or registers
+ * memory and must not delay heartbeats. The control plane is a step function over stream, transport
+ * and clock, so that the simulation can run it too.
  *
  * Its parts see only those above them in this list:
  *
@@ -38,8 +38,8 @@ struct mst_plane_cfg {
 	const struct mst_stream_ops *stream;
 	const struct mst_transport *transport;
 	uint32_t cores; /* for the data side's threads; 0: one */
-	/* true: links are made by threads of their own; false: by the step that is asked for
-	 * them. */
+	/* true: links and the data side are made by threads of their own; false: by the step that
+	 * is asked for them. */
 	bool makes_links_aside;
 };
 

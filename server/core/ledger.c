@@ -289,6 +289,11 @@ void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
 	mst_settle(l);
 }
 
+void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)
+{
+	l->join_until = until_ns; /* which counts until the start only */
+}
+
 uint64_t mst_ledger_deadline(const struct mst_ledger *l)
 {
 	return mst_life_deadline(l);

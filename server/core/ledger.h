@@ -285,6 +285,8 @@ void mst_ledger_free(struct mst_ledger *l); /* accepts NULL */
 void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns);
 /* Judges timers. To be called when no event is queued, at the latest at mst_ledger_deadline(). */
 void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns);
+/* A job that has not started by @until_ns fails: in place of join_until_ns. */
+void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns);
 /* When the next timer may be due; MST_NEVER: no timer runs. */
 uint64_t mst_ledger_deadline(const struct mst_ledger *l);
 /* Takes the next decision, in order.

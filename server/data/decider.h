@@ -48,7 +48,7 @@ struct mst_decider_ops {
 	void (*done)(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns);
 	/* Has this session not been ended yet? */
 	bool (*wants)(const struct mst_decider *d, struct mst_identity who);
-	/* What the control side asks for that is about other servers, or a snapshot. */
+	/* What the control side asks for that is about other servers, gathering, or a snapshot. */
 	void (*request)(struct mst_decider *d, const struct mst_request *request, uint64_t now_ns);
 	/* Something has come by another server's link. */
 	void (*arrived)(struct mst_decider *d, const struct mst_net_event *ev, uint64_t now_ns);

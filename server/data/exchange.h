@@ -23,6 +23,7 @@ enum mst_request_kind {
 	MST_REQ_LINKED,   /* session: its link is up; the data thread's until MST_NOTE_OVER */
 	MST_REQ_SNAPSHOT, /* snapshot: lent until MST_NOTE_SNAPSHOT */
 	/* At the leader. */
+	MST_REQ_GATHER,      /* until_ns: a job that has not started by then fails */
 	MST_REQ_PEER_LINKED, /* peer: a new link to follower peer.server, in place of any */
 	MST_REQ_PEER_GONE,   /* peer: follower peer.server is lost for good */
 	/* At a follower. */
@@ -35,6 +36,7 @@ struct mst_request {
 		struct mst_ledger_event event;
 		struct mst_session *session;
 		struct mst_snapshot *snapshot;
+		uint64_t until_ns;
 		struct {
 			uint32_t server;
 			uint64_t number; /* of the offer that made it */

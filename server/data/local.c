@@ -200,8 +200,14 @@ static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, ui
 
 static void local_request(struct mst_decider *d, const struct mst_request *request, uint64_t now_ns)
 {
+	struct mst_local *l = local_of(d);
+
+	if (request->kind == MST_REQ_GATHER) {
+		mst_ledger_gather(l->ledger, request->until_ns);
+		return;
+	}
 	MST_ASSERT(request->kind == MST_REQ_SNAPSHOT); /* the others are about other servers */
-	fill_snapshot(local_of(d), request->snapshot, now_ns);
+	fill_snapshot(l, request->snapshot, now_ns);
 }
 
 static void local_arrived(struct mst_decider *d, const struct mst_net_event *ev, uint64_t now_ns)

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: MIT
 """Bad peers on the control port: each gets its sentence, and the job does not notice.
 
-usage: hostile.py --musterd MUSTERD --worker WORKER
+usage: hostile.py CASE --musterd MUSTERD --worker WORKER
+       hostile.py --list
 """
+import collections
+import contextlib
 import re
 import socket
 import struct
 import sys
+import threading
 import time
 
-from base import CALM, HANG_S, Job, check, main, until
-from server import ASK_STATUS, ERROR, HELLO, STATUS, Server, frame, hello, read_error
+from base import CALM, HANG_S, Job, cases, check, main, until
+from server import ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, frame, hello, read_error
 
 
 def expect(name, got, pattern):
@@ -24,8 +28,8 @@ def refused(server):
     expect("garbage", server.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "not a message of muster")
     expect(
         "other protocol",
-        server.say(frame(HELLO, protocol=6)),
-        "protocol 6.*this server speaks 7",
+        server.say(frame(HELLO, protocol=PROTOCOL - 1)),
+        f"protocol {PROTOCOL - 1}.*this server speaks {PROTOCOL}",
     )
     expect("too long", server.say(frame(HELLO, b"", length=1 << 30)), "not a message of muster")
     expect("long for a stranger", server.say(frame(HELLO, bytes(5000))), "not a message of muster")
@@ -219,6 +223,64 @@ def too_little_memory(musterd):
     print("silence: closed after the grace")
 
 
+class Flood:
+    """Strangers that come without a pause: one says nothing, one rubbish, one asks for the status.
+    Each stays until many others have come, so that there are more silent ones than the server has
+    places."""
+
+    WORDS = (b"", bytes(range(100, 200)), frame(ASK_STATUS, bytes(4)))
+    STAY = 500
+
+    def __init__(self, server):
+        self.server, self.count, self.over = server, 0, False
+        self.thread = threading.Thread(target=self.flow)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.thread.join()
+
+    def flow(self):
+        here = collections.deque()
+        while not self.over:
+            with contextlib.suppress(OSError):
+                here.append(self.server.connect())
+                self.count += 1
+                here[-1].send(self.WORDS[self.count % len(self.WORDS)])
+            while len(here) > (0 if self.over else self.STAY):
+                here.popleft().close()
+
+
+def come_and_go_in_a_flood(a):
+    """Workers join, one dies and joins again, and all the while strangers keep coming."""
+    with Job(a, "-n", "4") as job, Flood(job.server) as flood:
+        def joins(rank, words=""):
+            job.work(rank, "sleep_us=5000", f"until={job.path('enough')}")
+            joined = re.compile(rf"rank {rank} joined .*{words}\n")
+            ok = until(lambda: joined.search(job.server.said()), 60)
+            check(f"rank {rank} joins{words} {job.worker[-1].said()}", ok)
+
+        # it would take longer if the silent ones stayed until their grace is over
+        check("strangers make room for others", until(lambda: flood.count > 6 * Flood.STAY, 60))
+        for rank in range(4):
+            joins(rank)
+        job.begin()
+        job.worker[2].kill()
+        joins(2, ", again")
+        came = flood.count
+        check("they still come", until(lambda: flood.count > came + Flood.STAY, 60))
+        with open(job.path("enough"), "w"):
+            pass
+        codes = job.codes(60)
+        status, log = job.server.end(60)
+        check(f"all end well: {codes}, {status}", codes == [0, 0, -9, 0, 0] and status == 0)
+        check("no worker was taken for silent", "silent for its lease" not in log)
+        job.proven("--kills")
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
@@ -232,4 +294,4 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main({"all": all_of_it}, "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood), "musterd", "worker")

@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
+PROTOCOL = 8
 HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
@@ -16,7 +17,7 @@ SECONDS = 60  # more than enough for whatever is waited for: there to end what h
 LEASE = ["--lease", "20s"]
 
 
-def frame(kind, body=b"", magic=MAGIC, protocol=7, length=None):
+def frame(kind, body=b"", magic=MAGIC, protocol=PROTOCOL, length=None):
     return (
         struct.pack("<IHHI", magic, protocol, kind, len(body) if length is None else length)
         + body

@@ -3,17 +3,19 @@
 """Servers that stand still for a while, or for good: what their workers are told, and who pays.
 
 A server that is stopped must neither cost a worker its session nor look healthy; nor may one whose
-control thread lives while its data thread does not.
+control thread lives while its data thread does not. A server that makes its memory lives.
 
 usage: silent.py CASE --musterd TRIP_MUSTERD --worker WORKER
 """
 import os
 import signal
 import tempfile
+import time
 
 import base
+import servers
 from base import cases, check, main, until
-from server import SECONDS
+from server import ASK_STATUS, SECONDS, STATUS, frame
 from servers import LEASE
 
 SERVER_LEASE = LEASE + 3  # s, where that is what a case is about
@@ -95,6 +97,37 @@ def data_thread_stands_still(a):
               codes == [1, 1] and job.all_say(f"--server-lease {SERVER_LEASE} s"))
 
 
+def memory_takes_long_to_make(a):
+    """Longer than anybody here would wait for a server that is silent, or for a job to start."""
+    gathers = 6
+    with tempfile.TemporaryDirectory() as trip:
+        base_name = os.path.join(trip, "server")
+        with open(base_name, "w") as f:
+            f.write("before open - - 2\n")
+        with servers.Job(a, 2, "-n", "2", "--commits", "20", "--lease", f"{LEASE}s",
+                         "--join-timeout", f"{gathers}s", workers=0, followers=0,
+                         MUSTER_TRIP=trip) as job:
+            follower = job.join("--join-timeout", "3s")
+            check("the follower joins", until(lambda: "server 1 of 2" in job.leader.said()))
+            job.work_all(2)
+            check("memory is being made", until(lambda: os.path.exists(base_name + ".held"), 20))
+            time.sleep(gathers + LEASE)
+            with job.leader.connect() as s:
+                s.settimeout(SECONDS)
+                s.sendall(frame(ASK_STATUS, bytes(4)))
+                check("the leader answers meanwhile", s.recv(8)[6] == STATUS)
+            check("nobody has given up",
+                  all(child.process.poll() is None for child in (follower, job.leader)))
+            with open(base_name + ".go", "w"):
+                pass
+            codes = job.codes(SECONDS)
+            ends = [job.leader.end(SECONDS), follower.end(SECONDS)]
+            check(f"all end well: {codes}, {ends}", codes == [0, 0] and
+                  [status for status, _ in ends] == [0, 0])
+            job.proven()
+
+
 CASES = cases(half_a_lease, one_and_a_half_leases, longer_than_a_lease,
-              longer_than_the_lease_of_servers, data_thread_stands_still)
+              longer_than_the_lease_of_servers, data_thread_stands_still,
+              memory_takes_long_to_make)
 main(CASES, "musterd", "worker")

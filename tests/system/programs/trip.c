@@ -8,10 +8,12 @@
  *
  *	before|after  put|dial     KIND  RANK  COUNT|vVERSION
  *	before  poll|arrive|wait   KIND  RANK  COUNT
+ *	before  open               -     -     COUNT
  *
  *	before put answer 2 20     about to put the 20th answer to rank 2
  *	after put header - v20     a header is put of what was computed on version 20 or later
  *	before poll - - 1          about to look for the next arrivals
+ *	before open - - 2          a server makes its memory: it has tried its listener before
  *
  * KIND is an immediate's, `line` between servers, or `data` for a put without. RANK is of the
  * session, at the server.
@@ -19,7 +21,8 @@
  * its process number, and stands still until there is NAME.go. Whoever watches does meanwhile what
  * it likes to whom it likes, at exactly that moment. Only files: a virtual machine has them too.
  *
- * One thread walks: the server's data thread, the worker's own. Dialling is its too.
+ * One thread walks: the server's data thread, the worker's own. Dialling is its too. Opening comes
+ * before there is a data thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,8 +239,8 @@ static int trip_attach(struct mst_net *net, struct mst_link *link)
 
 static int trip_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 {
+	pass("before", &(struct moment){ .what = "open", .kind = "" });
 	int rc = real->net_open(cfg, out);
-
 	if (rc == 0)
 		(*out)->ops = &ours;
 	return rc;

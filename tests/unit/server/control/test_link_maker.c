@@ -145,6 +145,83 @@ static void a_large_one_keeps_no_small_one_waiting(void)
 	mst_link_maker_free(m);
 }
 
+static atomic_int done;
+
+static void do_other_work(void *arg)
+{
+	const atomic_bool *held_back = arg;
+
+	while (atomic_load(held_back))
+		mst_sleep_ns(MST_MS / 4);
+	atomic_fetch_add(&done, 1);
+}
+
+static bool did(struct mst_link_maker *m)
+{
+	uint64_t end_ns = mst_now_ns() + LONG_NS;
+
+	while (!mst_link_maker_did(m))
+		if (mst_now_ns() >= end_ns)
+			return false;
+	return true;
+}
+
+static void other_work_is_done_meanwhile_too(void)
+{
+	struct mst_link_request request = { .token = { 7 } };
+	struct mst_link_made made;
+	struct mst_link_maker *m;
+	atomic_bool held_back;
+
+	atomic_store(&done, 0);
+	atomic_store(&wakes, 0);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, wake, &wakes, &m), 0);
+	for (int i = 1; i <= 3; i++) {
+		atomic_store(&held_back, true);
+		mst_link_maker_do(m, do_other_work, &held_back); /* which would not come back */
+		CU_ASSERT_FALSE(mst_link_maker_did(m));
+		mst_link_maker_make(m, &listener, &request);
+		CU_ASSERT_TRUE_FATAL(takes(m, &made));
+		CU_ASSERT_PTR_EQUAL(made.link, &links[7]);
+		CU_ASSERT_FALSE(mst_link_maker_did(m));
+		atomic_store(&held_back, false);
+		CU_ASSERT_TRUE_FATAL(did(m));
+		CU_ASSERT_EQUAL(atomic_load(&done), i);
+		CU_ASSERT_FALSE(mst_link_maker_did(m)); /* once only */
+		CU_ASSERT_EQUAL(mst_link_maker_count(m), 0);
+	}
+	mst_link_maker_free(m);
+	CU_ASSERT_EQUAL(atomic_load(&wakes), 6);
+}
+
+static void without_a_thread_other_work_is_done_at_once(void)
+{
+	struct mst_link_maker *m;
+	atomic_bool held_back;
+
+	atomic_store(&done, 0);
+	atomic_store(&held_back, false);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, NULL, NULL, &m), 0);
+	mst_link_maker_do(m, do_other_work, &held_back);
+	CU_ASSERT_EQUAL(atomic_load(&done), 1);
+	CU_ASSERT_TRUE(mst_link_maker_did(m));
+	CU_ASSERT_FALSE(mst_link_maker_did(m));
+	mst_link_maker_free(m);
+}
+
+static void the_end_waits_for_other_work(void)
+{
+	struct mst_link_maker *m;
+	atomic_bool held_back;
+
+	atomic_store(&done, 0);
+	atomic_store(&held_back, false);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, wake, &wakes, &m), 0);
+	mst_link_maker_do(m, do_other_work, &held_back);
+	mst_link_maker_free(m);
+	CU_ASSERT_EQUAL(atomic_load(&done), 1);
+}
+
 static void what_nobody_takes_is_freed(void)
 {
 	struct mst_link_request request = { .token = { 9 } };
@@ -167,6 +244,10 @@ static CU_TestInfo cases[] = {
 	{ "a failure comes with its sentence", a_failure_comes_with_its_reason },
 	{ "without a thread it is made at once", without_a_thread_it_is_made_at_once },
 	{ "a large one keeps no small one waiting", a_large_one_keeps_no_small_one_waiting },
+	{ "other work is done meanwhile, too", other_work_is_done_meanwhile_too },
+	{ "without a thread other work is done at once",
+	  without_a_thread_other_work_is_done_at_once },
+	{ "the end waits for other work", the_end_waits_for_other_work },
 	{ "what nobody takes is freed", what_nobody_takes_is_freed },
 	CU_TEST_INFO_NULL,
 };

@@ -241,6 +241,21 @@ static void job_fails_in_time_whenever_the_first_worker_joins(void)
 	job_close(&j);
 }
 
+/* A data side that takes long to make takes that time from nobody. */
+static void job_gathers_for_as_long_as_it_is_told_later(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct ledger_job j;
+
+	for (uint64_t more_ns = 0; more_ns <= 100 * MST_SECOND; more_ns += 100 * MST_SECOND) {
+		uint64_t until_ns = cfg.join_until_ns + more_ns - 10 * MST_SECOND;
+		job_open(&j, &cfg);
+		mst_ledger_gather(j.ledger, until_ns);
+		CU_ASSERT_EQUAL(tick_until_the_end(&j), until_ns);
+		job_close(&j);
+	}
+}
+
 static void first_to_join_after_a_while_gets_no_longer_lease(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
@@ -318,6 +333,8 @@ static CU_TestInfo cases[] = {
 	{ "a job that nobody joins fails in time", job_that_nobody_joins_fails_in_time },
 	{ "the job fails in time whenever the first worker joins",
 	  job_fails_in_time_whenever_the_first_worker_joins },
+	{ "a job gathers for as long as it is told later",
+	  job_gathers_for_as_long_as_it_is_told_later },
 	{ "the first to join after a while gets no longer lease",
 	  first_to_join_after_a_while_gets_no_longer_lease },
 	{ "a join is refused with its reason", join_is_refused_with_its_reason },
