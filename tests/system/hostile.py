@@ -2,15 +2,19 @@
 # SPDX-License-Identifier: MIT
 """Bad peers on the control port: each gets its sentence, and the job does not notice.
 
-usage: hostile.py --musterd MUSTERD --worker WORKER
+usage: hostile.py CASE --musterd MUSTERD --worker WORKER
+       hostile.py --list
 """
+import collections
+import contextlib
 import re
 import socket
 import struct
 import sys
+import threading
 import time
 
-from base import Job, check, main
+from base import Job, cases, check, main, until
 from server import ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, frame, hello, read_error
 
 
@@ -211,6 +215,63 @@ def too_little_memory(musterd):
     print("silence: closed after the grace")
 
 
+class Flood:
+    """Strangers that come without a pause: one says nothing, one rubbish, one asks for the status.
+    Each stays until many others have come, so that there are more silent ones than the server has
+    places."""
+
+    WORDS = (b"", bytes(range(100, 200)), frame(ASK_STATUS, bytes(4)))
+    STAY = 500
+
+    def __init__(self, server):
+        self.server, self.count, self.over = server, 0, False
+        self.thread = threading.Thread(target=self.flow)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.thread.join()
+
+    def flow(self):
+        here = collections.deque()
+        while not self.over:
+            with contextlib.suppress(OSError):
+                here.append(self.server.connect())
+                self.count += 1
+                here[-1].send(self.WORDS[self.count % len(self.WORDS)])
+            while len(here) > (0 if self.over else self.STAY):
+                here.popleft().close()
+
+
+def come_and_go_in_a_flood(a):
+    """Workers join, one dies and joins again, and all the while strangers keep coming."""
+    with Job(a, "-n", "4", "--join-timeout", "never") as job, Flood(job.server) as flood:
+        def joins(rank, words=""):
+            job.work(rank, "sleep_us=5000", f"until={job.path('enough')}")
+            joined = re.compile(rf"rank {rank} joined .*{words}\n")
+            ok = until(lambda: joined.search(job.server.said()), 60)
+            check(f"rank {rank} joins{words} {job.worker[-1].said()}", ok)
+
+        check("strangers are many", until(lambda: flood.count > 2 * Flood.STAY, 60))
+        for rank in range(4):
+            joins(rank)
+        job.begin()
+        job.worker[2].kill()
+        joins(2, ", again")
+        came = flood.count
+        check("they still come", until(lambda: flood.count > came + Flood.STAY, 60))
+        with open(job.path("enough"), "w"):
+            pass
+        codes = job.codes(60)
+        status, log = job.server.end(60)
+        check(f"all end well: {codes}, {status}", codes == [0, 0, -9, 0, 0] and status == 0)
+        check("no worker was taken for silent", "silent for its lease" not in log)
+        job.proven("--kills")
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--commits", "150") as job:
         refused(job.server)
@@ -224,4 +285,4 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main({"all": all_of_it}, "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood), "musterd", "worker")
