@@ -10,7 +10,7 @@
  * called from any thread at any moment. The library keeps one small thread for heartbeats.
  * Returns: 0 or a positive count, or a negative errno whose sentence muster_error() gives.
  * Blocking: no call blocks beyond the time its contract names. Only the first call that finds the
- * session ended may take half a second longer: it waits for the lead to say why, so that all
+ * session ended may take half a second longer: it waits for the leader to say why, so that all
  * workers report the same reason.
  * Processes: a handle belongs to the process that opened it. In a child of fork() every call that
  * returns an int returns -ECHILD, muster_gradient() returns NULL and muster_check() GIVE_UP;
