@@ -291,41 +291,6 @@ static void a_grant_of_another_epoch_than_it_is_announced_with_is_eproto(void)
 	}
 }
 
-static bool grant_again(struct fake_leader *f)
-{
-	const struct mst_lane_grant grant = { .epoch = 2 };
-	uint32_t imm;
-
-	return fake_begin(f) && fake_arrival(f, &imm) && mst_imm_kind(imm) == MST_IMM_HEADER &&
-	       fake_put(f, f->layout.down_grant[0], &grant, sizeof(grant), wrong_imm) &&
-	       fake_stay(f);
-}
-
-/* The grant may take longer than a wait does. */
-static int wait_for_grant(void)
-{
-	int rc = -ETIMEDOUT;
-
-	for (int i = 0; i < 30 && rc == -ETIMEDOUT && muster_gradient(client_handle) == NULL; i++)
-		rc = muster_wait(client_handle, &client_outcome);
-	return rc;
-}
-
-/* The grant itself is good: the slot's first, which the push has used, had epoch 1. */
-static void a_grant_of_another_epoch_than_it_is_announced_with_is_eproto(void)
-{
-	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
-
-	for (uint64_t announced = 2; announced <= 3; announced++) {
-		wrong_imm = mst_imm(MST_IMM_GRANT, 0, announced);
-		client_begin(grant_again);
-		CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
-		CU_ASSERT_EQUAL(wait_for_grant(), announced == 2 ? -ETIMEDOUT : -EPROTO);
-		CU_ASSERT_EQUAL(muster_gradient(client_handle) != NULL, announced == 2);
-		client_close();
-	}
-}
-
 static bool say_wrong_answer(struct fake_leader *f)
 {
 	uint32_t imm;
