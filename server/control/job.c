@@ -80,6 +80,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		.transport = cfg->transport,
 		.front = cfg->front,
 		.cores = cfg->cores,
+		.recording = cfg->recording,
 	};
 	return mst_terms_read(j->o, &j->terms, why, len);
 }
@@ -307,6 +308,7 @@ static int open_data_side(struct mst_job *j, char *why, size_t len)
 		kernels_choose(&cfg->aggregator);
 	cfg->notify = notify;
 	cfg->notify_ctx = j->front;
+	cfg->recording = j->recording;
 	rc = mst_server_new(cfg, &j->server);
 	mst_requests_open(&j->requests, j->server);
 	if (rc == 0)
