@@ -50,6 +50,36 @@ struct mst_recording_writer {
 	char text[MST_RECORDING_TEXT_BYTES]; /* whole lines */
 };
 
+/* ---- between the two threads ---- */
+
+/* Waits for @flag, which another thread sets before it opens @gate, at most @timeout_ns. */
+static bool await(struct mst_eventcount *gate, const _Atomic bool *flag, uint64_t timeout_ns)
+{
+	mst_eventcount_shut(gate);
+	/* Acquire: pairs with raise_flag(). */
+	if (atomic_load_explicit(flag, memory_order_acquire))
+		mst_eventcount_leave(gate);
+	else
+		mst_eventcount_wait(gate, timeout_ns);
+	return atomic_load_explicit(flag, memory_order_acquire);
+}
+
+static void raise_flag(struct mst_eventcount *gate, _Atomic bool *flag)
+{
+	/* Release: pairs with await(). */
+	atomic_store_explicit(flag, true, memory_order_release);
+	mst_eventcount_open(gate);
+}
+
+/* A pipe is waited for while the job goes on, and for a while after its end. */
+static bool is_given_up(struct mst_recording_writer *w)
+{
+	/* Acquire: pairs with raise_flag(). */
+	if (w->give_up_ns == MST_NEVER && atomic_load_explicit(&w->stop, memory_order_acquire))
+		w->give_up_ns = mst_deadline_ns(PATIENCE_NS);
+	return w->give_up_ns != MST_NEVER && mst_now_ns() > w->give_up_ns;
+}
+
 /* ---- the file ---- */
 
 /* Return: 0 or a negative errno; *@written: the bytes that were written. */
@@ -64,7 +94,7 @@ static int write_all(struct mst_recording_writer *w, size_t *written)
 			*written += (size_t)got;
 		else if (got == 0)
 			return -EIO;
-		else if (errno == EAGAIN && mst_now_ns() > w->give_up_ns)
+		else if (errno == EAGAIN && is_given_up(w))
 			return -EAGAIN;
 		else if (errno == EAGAIN)
 			(void)poll(&fd, 1, (int)(LOOK_NS / MST_MS));
@@ -197,34 +227,13 @@ static void write_missing(struct mst_recording_writer *w)
 
 /* ---- the thread ---- */
 
-/* Waits for @flag, which another thread sets before it opens @gate, at most @timeout_ns. */
-static bool await(struct mst_eventcount *gate, const _Atomic bool *flag, uint64_t timeout_ns)
-{
-	mst_eventcount_shut(gate);
-	/* Acquire: pairs with raise_flag(). */
-	if (atomic_load_explicit(flag, memory_order_acquire))
-		mst_eventcount_leave(gate);
-	else
-		mst_eventcount_wait(gate, timeout_ns);
-	return atomic_load_explicit(flag, memory_order_acquire);
-}
-
-static void raise_flag(struct mst_eventcount *gate, _Atomic bool *flag)
-{
-	/* Release: pairs with await(). */
-	atomic_store_explicit(flag, true, memory_order_release);
-	mst_eventcount_open(gate);
-}
-
 static void *writer_main(void *arg)
 {
 	struct mst_recording_writer *w = arg;
 
 	while (!await(&w->stops, &w->stop, LOOK_NS))
 		drain(w);
-	/* All rows have been put. */
-	w->give_up_ns = mst_deadline_ns(PATIENCE_NS);
-	drain(w);
+	drain(w); /* now all rows have been put */
 	write_missing(w);
 	raise_flag(&w->ends, &w->ended);
 	return NULL;

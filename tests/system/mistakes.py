@@ -204,6 +204,17 @@ MUSTER = [
     ("doctor --peer x --listen", 2, "--listen", "--peer"),
     ("doctor --peer 999.1.1.1", 2, "999.1.1.1", "muster doctor --listen"),
     ("doctor --timeout 5", 2, '"5"', "5s"),
+    ("run -n 2 --record /nowhere/x --listen 127.0.0.1:0 -- true", 1, "/nowhere/x", "No such file"),
+    ("plan", 2, "--trace FILE"),
+    ("plan --trace", 2, "--trace needs a value", "FILE"),
+    ("plan trace.csv", 2, '"trace.csv"', "--trace"),
+    ("plan --trace nosuch.csv", 1, "nosuch.csv", "No such file"),
+    ("plan --trace .", 1, ".: cannot read it", "Is a directory"),
+    ("plan --trace empty.conf", 1, "the file is empty", "step,worker,ready_us"),
+    ("plan --trace key.conf", 1, "key.conf: line 1", "no column step"),
+    ("plan --trace key.conf --from 5 --to 4", 2, "--from", "--to"),
+    ("plan --trace key.conf --pair x", 2, '"x"', "version|order"),
+    ("plan --trace key.conf --json - --csv -", 2, "--csv", "--json"),
 ]
 
 DIGITS = [
