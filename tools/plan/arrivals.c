@@ -295,7 +295,8 @@ int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out, ch
 {
 	struct mst_arrivals a = { 0 };
 
-	qsort(rows->row, rows->count, sizeof(*rows->row), by_cell);
+	if (rows->count > 0)
+		qsort(rows->row, rows->count, sizeof(*rows->row), by_cell);
 	int rc = check_repeats(rows, &a, why, len);
 	if (rc != 0)
 		return rc;
