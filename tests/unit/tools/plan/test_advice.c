@@ -58,6 +58,11 @@ static double last_is_slow(uint32_t step, uint32_t rank, uint32_t ranks)
 	return even(step, rank, ranks) * (rank + 1 == ranks ? 10 : 1);
 }
 
+static double last_is_slow_but_once(uint32_t step, uint32_t rank, uint32_t ranks)
+{
+	return step == 0 ? even(step, rank, ranks) : last_is_slow(step, rank, ranks);
+}
+
 static double one_in_turn_is_slow(uint32_t step, uint32_t rank, uint32_t ranks)
 {
 	return even(step, rank, ranks) * (step % ranks == rank ? 4 : 1);
@@ -110,6 +115,16 @@ static void ranks_that_are_slow_in_turn_are_not_named(void)
 	CU_ASSERT_EQUAL(advice.persistent, 0);
 	for (uint32_t rank = 0; rank < 6; rank++)
 		CU_ASSERT_EQUAL(advice.slow[rank].slowest, 20);
+	end();
+}
+
+/* By chance with a probability of 0.05, which says little of one of four ranks. */
+static void a_rank_is_not_named_for_what_may_be_chance(void)
+{
+	advise(4, 4, last_is_slow_but_once);
+	CU_ASSERT(advice.slow[3].slow == 3 && advice.slow[3].ratio > 7);
+	CU_ASSERT_DOUBLE_EQUAL(advice.slow[3].chance, 13.0 / 256, 1e-12);
+	CU_ASSERT_EQUAL(advice.persistent, 0);
 	end();
 }
 
@@ -199,6 +214,8 @@ static CU_TestInfo cases[] = {
 	{ "a rank that is always slow is named and not waited for",
 	  a_rank_that_is_always_slow_is_named_and_not_waited_for },
 	{ "ranks that are slow in turn are not named", ranks_that_are_slow_in_turn_are_not_named },
+	{ "a rank is not named for what may be chance",
+	  a_rank_is_not_named_for_what_may_be_chance },
 	{ "exponential times give the order statistics",
 	  exponential_times_give_the_order_statistics },
 	{ "what a trace is too short for is not advised",

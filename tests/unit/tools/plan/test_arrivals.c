@@ -102,6 +102,22 @@ static void a_rank_that_is_missing_is_later_than_the_step(void)
 	mst_arrivals_free(&a);
 }
 
+/* Rank 3 is later than the commit, which is rank 1's 5, and not later than rank 2's 30. */
+static void a_late_gradient_bounds_no_other(void)
+{
+	CU_ASSERT_EQUAL_FATAL(plan_case_arrivals(PLAN_CASE_RECORDING
+						 "0,0,0,4,counted\n1,0,0,5,counted\n"
+						 "2,0,0,30,late\n0,1,30,34,counted\n"
+						 "1,1,30,35,counted\n2,1,30,36,late\n"
+						 "3,1,30,31,cancelled\n",
+						 &a),
+			      0);
+	CU_ASSERT(time_of(0, 3) > 5 && time_of(0, 3) < 5.000001);
+	CU_ASSERT(time_of(1, 3) > 5 && time_of(1, 3) < 5.000001);
+	CU_ASSERT(a.at_least[2] == 2 && a.at_least[3] == 2 && a.at_least[1] == 0);
+	mst_arrivals_free(&a);
+}
+
 static void a_gradient_given_up_is_later_than_its_step_and_took_longer(void)
 {
 	CU_ASSERT_EQUAL_FATAL(plan_case_arrivals(PLAN_CASE_RECORDING
@@ -158,6 +174,7 @@ static CU_TestInfo cases[] = {
 	  bounds_that_nothing_lies_beyond_stay_bounds },
 	{ "a rank that is missing is later than the step",
 	  a_rank_that_is_missing_is_later_than_the_step },
+	{ "a late gradient bounds no other", a_late_gradient_bounds_no_other },
 	{ "a gradient given up is later than its step, and took longer",
 	  a_gradient_given_up_is_later_than_its_step_and_took_longer },
 	{ "of a recording second gradients and open steps are left out",
