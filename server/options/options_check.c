@@ -136,11 +136,16 @@ static int servers_check(const struct mst_server_options *o, char *why, size_t w
 
 static int record_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
-	if (mst_server_options_record(o) && o->join != NULL)
-		return refuse(
-			why, why_len,
-			"--record is for the leader, which learns of every gradient; leave it "
-			"out beside --join");
+	if (!mst_server_options_record(o))
+		return 0;
+	if (o->join != NULL)
+		return refuse(why, why_len,
+			      "--record is for the leader, which learns of every gradient; leave "
+			      "it out beside --join");
+	if (strcmp(o->record, "-") == 0)
+		return refuse(why, why_len,
+			      "option --record: - names no file here; standard output is "
+			      "/dev/stdout");
 	return 0;
 }
 

@@ -119,6 +119,7 @@ MUSTERD = [
     ("--join 127.0.0.1:1 --join-timeout 100ms", 1, "127.0.0.1:1", "no leader answered"),
     ("--join 127.0.0.1:1 --servers 2", 2, "--join", "--servers"),
     ("--join 127.0.0.1:1 --record x", 2, "--join", "--record"),
+    ("-n 4 --record -", 2, "--record", "/dev/stdout"),
     ("-n 4 --listen 127.0.0.1:0 --record /", 1, "cannot record to /", "directory"),
     ("-n 4 --listen 127.0.0.1:0 --record /nowhere/x", 1, "cannot record to /nowhere/x",
      "No such file"),

@@ -108,9 +108,10 @@ static int fill_rows(const struct mst_arrivals *a, struct mst_advice *out)
 
 /* ---- the choice ---- */
 
+/* Nobody waits for gradients that are there when the step begins. */
 static bool is_known(const struct mst_quorum_row *row)
 {
-	return row->arrival.at_least <= MST_UNKNOWN_SHARE;
+	return row->arrival.at_least <= MST_UNKNOWN_SHARE && row->arrival.mean_us > 0;
 }
 
 static void choose(const struct mst_arrivals *a, const struct mst_advice *advice,

@@ -8,9 +8,9 @@
  * otherwise waiting for all is, which drops nothing. Of fewer than ten steps none is recommended:
  * an interval that is drawn from so few says nothing.
  *
- * Only quorums whose times are known are candidates. If the last gradients of some steps are only
- * known to be later than the step, the gains of the candidates are at least so much, and a gain
- * that is not above 1 says nothing.
+ * Only quorums whose times are known, and not 0, are candidates. If the last gradients of some
+ * steps are only known to be later than the step, the gains of the candidates are at least so much,
+ * and a gain that is not above 1 says nothing.
  */
 #ifndef MST_TOOLS_PLAN_ADVICE_H
 #define MST_TOOLS_PLAN_ADVICE_H

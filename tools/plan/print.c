@@ -234,10 +234,10 @@ static void print_wandering(const struct mst_plan_report *r, FILE *out)
 			most = rank;
 	}
 	if (once == 0)
-		(void)fprintf(out, "no rank is slow in most steps\n");
+		(void)fprintf(out, "no rank is persistently slow\n");
 	else
 		(void)fprintf(out,
-			      "no rank is slow in most steps: %" PRIu32 " of %" PRIu32
+			      "no rank is persistently slow: %" PRIu32 " of %" PRIu32
 			      " ranks are the slowest of a step at least once,\n  rank %" PRIu32
 			      " most often, in %" PRIu32 " of %" PRIu32 " steps\n",
 			      once, a->ranks, most, r->advice->slow[most].slowest, a->steps);

@@ -63,6 +63,11 @@ static double last_is_slow_but_once(uint32_t step, uint32_t rank, uint32_t ranks
 	return step == 0 ? even(step, rank, ranks) : last_is_slow(step, rank, ranks);
 }
 
+static double first_takes_no_time(uint32_t step, uint32_t rank, uint32_t ranks)
+{
+	return rank == 0 ? 0 : even(step, rank, ranks);
+}
+
 static double one_in_turn_is_slow(uint32_t step, uint32_t rank, uint32_t ranks)
 {
 	return even(step, rank, ranks) * (step % ranks == rank ? 4 : 1);
@@ -115,6 +120,16 @@ static void ranks_that_are_slow_in_turn_are_not_named(void)
 	CU_ASSERT_EQUAL(advice.persistent, 0);
 	for (uint32_t rank = 0; rank < 6; rank++)
 		CU_ASSERT_EQUAL(advice.slow[rank].slowest, 20);
+	end();
+}
+
+/* A quorum of one would take no time at all. */
+static void gradients_that_take_no_time_are_not_waited_for(void)
+{
+	advise(20, 4, first_takes_no_time);
+	CU_ASSERT(advice.row[0].arrival.mean_us == 0 && isinf(advice.row[0].gain));
+	CU_ASSERT_EQUAL(advice.told.kind, MST_CHOICE_ALL);
+	CU_ASSERT_EQUAL(advice.untold.kind, MST_CHOICE_ALL);
 	end();
 }
 
@@ -214,6 +229,8 @@ static CU_TestInfo cases[] = {
 	{ "a rank that is always slow is named and not waited for",
 	  a_rank_that_is_always_slow_is_named_and_not_waited_for },
 	{ "ranks that are slow in turn are not named", ranks_that_are_slow_in_turn_are_not_named },
+	{ "gradients that take no time are not waited for",
+	  gradients_that_take_no_time_are_not_waited_for },
 	{ "a rank is not named for what may be chance",
 	  a_rank_is_not_named_for_what_may_be_chance },
 	{ "exponential times give the order statistics",
