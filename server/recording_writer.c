@@ -131,19 +131,20 @@ static void fail(struct mst_recording_writer *w, int error)
 		  w->rows, cut ? "" : ", and its last line may be cut");
 }
 
+/* The first line that is written is the header, and no row. */
 static void flush(struct mst_recording_writer *w)
 {
-	size_t written, end;
-	bool header = w->whole_bytes == 0;
+	size_t written, end, whole;
 
 	if (w->used == 0)
 		return;
 	int rc = write_all(w, &written);
+	uint64_t header = w->whole_bytes == 0;
+	uint64_t all = count_lines(w->text, w->used, &whole) - header;
 	uint64_t lines = count_lines(w->text, written, &end);
-	uint64_t all = count_lines(w->text, w->used, &(size_t){ 0 });
-	header &= lines > 0;
-	w->rows += lines - header;
-	w->lost += all - lines;
+	uint64_t rows = lines > header ? lines - header : 0;
+	w->rows += rows;
+	w->lost += all - rows;
 	w->whole_bytes += end;
 	w->used = 0;
 	if (rc != 0)
