@@ -23,6 +23,7 @@
 #include "server/core/rule.h"
 #include "server/options/options.h"
 #include "server/options/process.h"
+#include "server/recording_writer.h"
 #include "server/threads.h"
 #include "server/worker_threads.h"
 
@@ -230,6 +231,61 @@ static int print_budget(const struct mst_server_options *o)
 	return MST_SERVER_EXIT_DONE;
 }
 
+/* Where this server can be reached is told last, when nothing can go wrong any more. */
+static void tell_begin(const struct mst_server_options *o)
+{
+	if (o->join == NULL) {
+		mst_info("listening on %s", mst_plane_address(the_plane));
+		tell_ready(mst_plane_address(the_plane));
+	} else {
+		mst_info("looking for the leader at %s; workers and muster status connect there, "
+			 "too",
+			 o->join);
+	}
+}
+
+/* @writer: NULL, or gets the thread that writes the recording. A port that is taken is found before
+ * the file is replaced. */
+static int run_plane(const struct mst_server_options *o, const struct mst_plane_cfg *cfg,
+		     const struct mst_cpus *cpus, struct mst_recording_writer **writer)
+{
+	int status = MST_SERVER_EXIT_FAILED;
+	char why[512];
+	int rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
+
+	if (rc == -EADDRINUSE)
+		status = MST_SERVER_EXIT_PORT_TAKEN;
+	else if (rc == 0 && writer != NULL)
+		rc = mst_recording_writer_start(o->record, cfg->recording, writer, why,
+						sizeof(why));
+	if (rc != 0) {
+		mst_error("%s", why);
+	} else {
+		tell_begin(o);
+		status = serve(the_plane, cpus);
+	}
+	struct mst_plane *plane = the_plane;
+	the_plane = NULL;
+	mst_plane_free(plane);
+	return status;
+}
+
+/* If the disk does not answer, the thread that waits for it ends with the process. */
+static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
+			const struct mst_cpus *cpus)
+{
+	struct mst_recording_writer *writer = NULL;
+
+	if (mst_recording_new(&cfg->recording) != 0) {
+		mst_error("no memory to record to %s", o->record);
+		return MST_SERVER_EXIT_FAILED;
+	}
+	int status = run_plane(o, cfg, cpus, &writer);
+	if (mst_recording_writer_stop(writer))
+		mst_recording_free(cfg->recording);
+	return status;
+}
+
 static int run(const struct mst_server_options *o)
 {
 	struct mst_plane_cfg cfg;
@@ -250,24 +306,8 @@ static int run(const struct mst_server_options *o)
 			  mst_host_tasks_failed(rc, why, sizeof(why)));
 		return MST_SERVER_EXIT_FAILED;
 	}
-	rc = mst_plane_new(&cfg, &the_plane, why, sizeof(why));
-	if (rc != 0) {
-		mst_error("%s", why);
-		return rc == -EADDRINUSE ? MST_SERVER_EXIT_PORT_TAKEN : MST_SERVER_EXIT_FAILED;
-	}
-	if (o->join == NULL) {
-		mst_info("listening on %s", mst_plane_address(the_plane));
-		tell_ready(mst_plane_address(the_plane));
-	} else {
-		mst_info("looking for the leader at %s; workers and muster status connect there, "
-			 "too",
-			 o->join);
-	}
-	int status = serve(the_plane, &cpus);
-	struct mst_plane *plane = the_plane;
-	the_plane = NULL;
-	mst_plane_free(plane);
-	return status;
+	return mst_server_options_record(o) ? run_recorded(o, &cfg, &cpus)
+					    : run_plane(o, &cfg, &cpus, NULL);
 }
 
 int main(int argc, char **argv)

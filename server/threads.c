@@ -5,7 +5,7 @@
 
 #include "common/host/tasks.h"
 
-/* The thread that writes the log, and those that make links. */
+/* The thread that writes the log, and those that make links. A recording has one more. */
 #define ALWAYS (1u + MST_ANSWERS_MAX)
 
 static uint32_t transports(const struct mst_plan_cfg *cfg, const struct mst_terms *terms)
@@ -26,16 +26,17 @@ uint32_t mst_threads_of(const struct mst_plan_cfg *cfg)
 	struct mst_plan_cfg with = *cfg;
 	struct mst_terms terms;
 	struct mst_plan plan;
+	uint32_t always = ALWAYS + mst_server_options_record(cfg->options);
 	uint32_t shards = 1;
 	char why[512];
 
 	with.terms = &terms;
 	if (mst_terms_read(cfg->options, &terms, why, sizeof(why)) != 0)
-		return ALWAYS + shards;
+		return always + shards;
 	if (cfg->options->join == NULL && vector.elems > 0 &&
 	    mst_plan_leader(&with, &vector, &plan, why, sizeof(why)) == 0)
 		shards = plan.server.aggregator.shards;
-	return ALWAYS + transports(cfg, &terms) + shards;
+	return always + transports(cfg, &terms) + shards;
 }
 
 int mst_threads_check(const struct mst_plan_cfg *cfg, char *why, size_t len)

@@ -29,6 +29,7 @@ static const struct command commands[] = {
 	  mst_status_command },
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",
 	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
+	{ "plan", "plan --trace FILE", "which policy would have served best", mst_plan_command },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

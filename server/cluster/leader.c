@@ -356,7 +356,8 @@ int mst_leader_new(const struct mst_leader_cfg *cfg, struct mst_decider **out)
 	l->limits = (struct mst_entry_limits){ cfg->ledger.workers, cfg->ledger.slots,
 					       mst_ledger_buffers(&cfg->ledger) };
 	l->lost_at = calloc(cfg->ledger.workers, sizeof(*l->lost_at));
-	int rc = l->lost_at != NULL ? mst_local_new(&cfg->ledger, &l->local) : -ENOMEM;
+	int rc = l->lost_at != NULL ? mst_local_new(&cfg->ledger, cfg->recording, &l->local)
+				    : -ENOMEM;
 	for (uint32_t i = 1; rc == 0 && i < servers(l); i++)
 		rc = mst_peer_init(&l->peer[i], cfg->window, cfg->server_lease_ns);
 	if (rc != 0) {
@@ -375,7 +376,8 @@ int mst_leader_make(const struct mst_server_cfg *cfg, struct mst_net *net, struc
 	struct mst_leader_cfg leader = { .ledger = cfg->ledger,
 					 .net = net,
 					 .window = mst_peer_window(a->workers, a->slots),
-					 .server_lease_ns = cfg->server_lease_ns };
+					 .server_lease_ns = cfg->server_lease_ns,
+					 .recording = cfg->recording };
 
 	return mst_leader_new(&leader, out);
 }

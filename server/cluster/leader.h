@@ -7,10 +7,11 @@
 #include "server/data/server.h"
 
 struct mst_leader_cfg {
-	struct mst_ledger_cfg ledger; /* shards: the number of servers, two or more */
-	struct mst_net *net;          /* server links are attached to it */
-	uint32_t window;              /* of each resend queue */
-	uint64_t server_lease_ns;     /* a follower without a link for this time is gone */
+	struct mst_ledger_cfg ledger;    /* shards: the number of servers, two or more */
+	struct mst_net *net;             /* server links are attached to it */
+	uint32_t window;                 /* of each resend queue */
+	uint64_t server_lease_ns;        /* a follower without a link for this time is gone */
+	struct mst_recording *recording; /* NULL: the job is not recorded */
 };
 /* Makes the decider. The caller sets `note` and `note_ctx`.
  * Return: 0 or -errno. */

@@ -10,6 +10,7 @@
 #include "server/control/places.h"
 #include "server/control/requests.h"
 #include "server/control/sessions.h"
+#include "server/data/recording.h"
 
 /* The inbound region is allocated whole. Of the outbound region only what is composed in it needs
  * memory, since results are put from where they are published. Where peers map each other's memory,
@@ -73,6 +74,7 @@ static uint64_t own_bytes(const struct mst_server_cfg *cfg)
 	const struct mst_aggregator_cfg *a = &cfg->aggregator;
 
 	return mst_server_bytes(cfg) + control_bytes(cfg) +
+	       (cfg->records ? mst_recording_bytes() : 0) +
 	       mst_peers_bytes(a->follower ? 1 : cfg->peers, mst_peer_window(a->workers, a->slots));
 }
 

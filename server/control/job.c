@@ -80,6 +80,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		.transport = cfg->transport,
 		.front = cfg->front,
 		.cores = cfg->cores,
+		.recording = cfg->recording,
 	};
 	return mst_terms_read(j->o, &j->terms, why, len);
 }
@@ -320,6 +321,7 @@ static int prepare(struct mst_job *j, int rc, char *why, size_t len)
 		kernels_choose(&cfg->aggregator);
 	cfg->notify = notify;
 	cfg->notify_ctx = j->front;
+	cfg->recording = j->recording;
 	return 0;
 }
 

@@ -29,8 +29,9 @@ bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
 	const struct mst_transport *transport;
-	struct mst_frontend *front; /* the data side ends its waits */
-	uint32_t cores;             /* for the data side's threads; 0: one */
+	struct mst_frontend *front;      /* the data side ends its waits */
+	uint32_t cores;                  /* for the data side's threads; 0: one */
+	struct mst_recording *recording; /* where gradients' ends go; NULL: nowhere */
 
 	enum mst_job_state state;
 	char why[MST_REASON_LEN]; /* why the job ended */
@@ -69,6 +70,7 @@ struct mst_job_cfg {
 	const struct mst_transport *transport;
 	struct mst_frontend *front;
 	uint32_t cores;
+	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */
 };
 
 /* Reads the options that are texts.

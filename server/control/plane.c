@@ -163,7 +163,8 @@ static int make_tables(struct mst_plane *p, char *why, size_t len)
 
 static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, char *why, size_t len)
 {
-	struct mst_job_cfg job = { cfg->options, cfg->transport, &p->front, cfg->cores };
+	struct mst_job_cfg job = { cfg->options, cfg->transport, &p->front, cfg->cores,
+				   cfg->recording };
 	char cause[400];
 	int rc = mst_job_init(&p->job, &job, why, len);
 

@@ -38,6 +38,8 @@ struct mst_plane_cfg {
 	const struct mst_stream_ops *stream;
 	const struct mst_transport *transport;
 	uint32_t cores; /* for the data side's threads; 0: one */
+	/* Where the leader records how gradients end, if the options say so; outlives the plane. */
+	struct mst_recording *recording;
 	/* true: links and the data side are made by threads of their own; false: by the step that
 	 * is asked for them. */
 	bool makes_links_aside;

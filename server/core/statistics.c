@@ -376,7 +376,8 @@ void mst_statistics_event(struct mst_statistics *t, const struct mst_ledger_even
 		return;
 	struct rank_statistics *r = &t->rank[ev->who.rank];
 	r->heard_ns = now_ns;
-	if (ev->kind == MST_EV_ASK)
+	/* A gradient that is given up because the job has ended has missed no step. */
+	if (ev->kind == MST_EV_ASK && t->ended_ns == 0)
 		note_given_up(r, ev->given_up);
 }
 

@@ -60,9 +60,11 @@ struct mst_decider_ops {
 };
 
 /* Bytes that mst_local_new() allocates. */
-uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg);
-/* The ledger, for a job of one server; and what a leader of several passes on. 0 or -errno; note
- * and note_ctx are the caller's to set. */
-int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_decider **out);
+uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg, bool records);
+/* The ledger, for a job of one server; and what a leader of several passes on. @recording: NULL, or
+ * where each gradient's end is recorded. 0 or -errno; note and note_ctx are the caller's to set. */
+struct mst_recording;
+int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_recording *recording,
+		  struct mst_decider **out);
 
 #endif

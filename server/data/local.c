@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides for the data side of its own server: the ledger, and the statistics that watches it.
+ * Decides for the data side of its own server: the ledger, and who watches it: the statistics, and
+ * the recorder where the job is recorded.
  * Where a job has further servers, a leader stands before it (server/cluster/leader.c).
  */
 #include <errno.h>
@@ -12,11 +13,13 @@
 #include "common/base/assert.h"
 #include "server/core/statistics.h"
 #include "server/data/decider.h"
+#include "server/data/recorder.h"
 
 struct mst_local {
 	struct mst_decider decider; /* first */
 	struct mst_ledger *ledger;
 	struct mst_statistics *statistics;
+	struct mst_recorder *recorder; /* NULL: the job is not recorded */
 	uint32_t workers;
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
@@ -32,6 +35,7 @@ static void local_free(struct mst_decider *d)
 {
 	struct mst_local *l = local_of(d);
 
+	mst_recorder_free(l->recorder);
 	mst_statistics_free(l->statistics);
 	mst_ledger_free(l->ledger);
 	free(l);
@@ -70,6 +74,8 @@ static void local_handle(struct mst_decider *d, const struct mst_ledger_event *e
 	struct mst_local *l = local_of(d);
 
 	mst_statistics_event(l->statistics, ev, now_ns);
+	if (l->recorder != NULL)
+		mst_recorder_event(l->recorder, ev, now_ns);
 	if (ev->kind == MST_EV_SPOILT)
 		see_spoilt(l, &ev->spoilt);
 	mst_ledger_handle(l->ledger, ev, now_ns);
@@ -168,6 +174,8 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 			       &(struct mst_statistics_decision){ &orders->decision, orders->record,
 								  orders->rule },
 			       now_ns);
+	if (l->recorder != NULL)
+		mst_recorder_decided(l->recorder, &orders->decision, now_ns);
 	note_decision(l, &orders->decision);
 }
 
@@ -253,13 +261,15 @@ static const struct mst_decider_ops ops = {
 	.tick = local_tick,
 };
 
-uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg)
+uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg, bool records)
 {
 	return sizeof(struct mst_local) + mst_ledger_bytes(cfg) +
-	       mst_statistics_bytes(cfg->workers);
+	       mst_statistics_bytes(cfg->workers) +
+	       (records ? mst_recorder_bytes(cfg->workers) : 0);
 }
 
-int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_decider **out)
+int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_recording *recording,
+		  struct mst_decider **out)
 {
 	struct mst_local *l = calloc(1, sizeof(*l));
 
@@ -270,6 +280,8 @@ int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_decider **out)
 	int rc = mst_ledger_new(cfg, &l->ledger);
 	if (rc == 0)
 		rc = mst_statistics_new(cfg->workers, &l->statistics);
+	if (rc == 0 && recording != NULL)
+		rc = mst_recorder_new(cfg->workers, recording, &l->recorder);
 	if (rc != 0) {
 		local_free(&l->decider);
 		return rc;

@@ -82,8 +82,8 @@ uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)
 			 events_max(cfg) * sizeof(struct mst_ledger_event);
 
 	return mst_server_published(cfg) + mst_aggregator_bytes(&cfg->aggregator) +
-	       (cfg->aggregator.follower ? 0 : mst_local_bytes(&cfg->ledger)) + rings +
-	       sizeof(struct mst_server) + RING_HEADS;
+	       (cfg->aggregator.follower ? 0 : mst_local_bytes(&cfg->ledger, cfg->records)) +
+	       rings + sizeof(struct mst_server) + RING_HEADS;
 }
 
 static int alloc_rings(struct mst_server *s)
@@ -153,8 +153,9 @@ static int open_data_path(struct mst_server *s)
 
 static int open_decider(struct mst_server *s)
 {
-	int rc = s->cfg.decider != NULL ? s->cfg.decider(&s->cfg, s->net, &s->decider)
-					: mst_local_new(&s->cfg.ledger, &s->decider);
+	int rc = s->cfg.decider != NULL
+			 ? s->cfg.decider(&s->cfg, s->net, &s->decider)
+			 : mst_local_new(&s->cfg.ledger, s->cfg.recording, &s->decider);
 
 	if (rc != 0)
 		return rc;

@@ -16,6 +16,7 @@
 
 struct mst_server_cfg;
 struct mst_decider;
+struct mst_recording;
 /* Makes who decides over this net, which is open. Return: 0 or -errno. */
 typedef int mst_decider_maker(const struct mst_server_cfg *cfg, struct mst_net *net,
 			      struct mst_decider **out);
@@ -26,6 +27,8 @@ struct mst_server_cfg {
 	struct mst_aggregator_cfg aggregator; /* published is filled in */
 	uint32_t peers;                       /* links with other servers */
 	uint64_t server_lease_ns;             /* one without a link for this time is given up */
+	bool records;                         /* this server records how gradients end, ... */
+	struct mst_recording *recording;      /* ... there */
 	const char *leader;                   /* a follower: the leader's listener */
 	const struct mst_transport *transport;
 	struct mst_net_cfg net; /* published_bytes and links_max are filled in */

@@ -280,6 +280,12 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "info",
 	  .value = "LEVEL",
 	  .help = "least important messages to print: error, warn, info or debug" },
+	{ .name = "record",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(record),
+	  .value = "FILE",
+	  .help = "write to FILE how each gradient ended and when, a line of CSV each, for muster "
+		  "plan; a file that is there is replaced" },
 	{ .name = "budget",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(budget),

@@ -33,6 +33,7 @@ struct mst_server_options {
 	const char *policy;
 	const char *optimizer;
 	const char *log_level;
+	const char *record; /* FILE; NULL or empty: no recording */
 	uint32_t workers;
 	uint32_t owner;     /* enum muster_owner: "servers|workers" */
 	uint32_t weigh;     /* enum mst_weigh: "one|samples" */
@@ -61,6 +62,12 @@ struct mst_server_options {
 };
 
 extern const struct mst_option mst_server_table[];
+
+/* Does this server record how gradients end? */
+static inline bool mst_server_options_record(const struct mst_server_options *o)
+{
+	return o->record != NULL && o->record[0] != '\0';
+}
 
 /* Reads --optimizer.
  * @why: a sentence.

@@ -134,6 +134,21 @@ static int servers_check(const struct mst_server_options *o, char *why, size_t w
 	return mst_server_options_partition(o, weights, why, why_len);
 }
 
+static int record_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (!mst_server_options_record(o))
+		return 0;
+	if (o->join != NULL)
+		return refuse(why, why_len,
+			      "--record is for the leader, which learns of every gradient; leave "
+			      "it out beside --join");
+	if (strcmp(o->record, "-") == 0)
+		return refuse(why, why_len,
+			      "option --record: - names no file here; standard output is "
+			      "/dev/stdout");
+	return 0;
+}
+
 static int budget_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	if (o->budget != 0 && o->join != NULL)
@@ -309,6 +324,8 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = servers_check(o, why, why_len);
 	if (rc == 0)
 		rc = budget_check(o, why, why_len);
+	if (rc == 0)
+		rc = record_check(o, why, why_len);
 	if (o->join != NULL)
 		return rc; /* a follower has no policy: its leader has checked it */
 	return rc != 0 ? rc : policy_check(o, why, why_len);

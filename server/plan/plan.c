@@ -235,6 +235,7 @@ int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vec
 	out->repeats = mst_rule_repeats(&cfg->terms->rule);
 	out->server.peers = o->servers - 1;
 	out->server.server_lease_ns = mst_server_options_server_lease(o);
+	out->server.records = mst_server_options_record(o);
 	out->server.decider = o->servers > 1 ? mst_leader_make : NULL;
 	plan_net(cfg, out, o->servers);
 	return 0;

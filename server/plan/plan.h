@@ -46,7 +46,7 @@ struct mst_plan {
 	struct mst_lane_layout layout;
 	bool repeats; /* a rank may contribute again in a step */
 	/* All that mst_server_new() needs, except whom to notify, and at the leader how long to
-	 * wait for workers. */
+	 * wait for workers, and where to record. */
 	struct mst_server_cfg server;
 };
 

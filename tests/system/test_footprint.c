@@ -223,6 +223,7 @@ JOB(bsp, MUSTER_SERVERS_OWN, "policy", "bsp")
 JOB(backup, MUSTER_SERVERS_OWN, "policy", "backup:3")
 JOB(workers_own, MUSTER_WORKERS_OWN, "policy", "bsp", "owner", "workers")
 JOB(kbatchasync, MUSTER_SERVERS_OWN, "policy", "kbatchasync:9")
+JOB(recorded, MUSTER_SERVERS_OWN, "policy", "backup:3", "record", "/dev/null")
 JOB(async_in_turn, MUSTER_SERVERS_OWN, "policy", "async", "buffers", "3")
 JOB_OF_TWO(bsp_of_two, MUSTER_SERVERS_OWN, "policy", "bsp")
 JOB_OF_TWO(backup_of_two, MUSTER_SERVERS_OWN, "policy", "backup:3")
@@ -234,6 +235,7 @@ static CU_TestInfo cases[] = {
 	{ "backup: a step allocates nothing", backup },
 	{ "workers own: a step allocates nothing", workers_own },
 	{ "kbatchasync: a step allocates nothing", kbatchasync },
+	{ "recorded: a step allocates nothing", recorded },
 	{ "async: a step allocates nothing", async_in_turn },
 	{ "two servers, bsp: a step allocates nothing", bsp_of_two },
 	{ "two servers, backup: a step allocates nothing", backup_of_two },

@@ -30,6 +30,18 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
+static void open_recording(struct test_job *t)
+{
+	char why[512];
+
+	if (!mst_server_options_record(&t->options))
+		return;
+	CU_ASSERT_EQUAL_FATAL(mst_recording_new(&t->recording), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_recording_writer_start(t->options.record, t->recording,
+							 &t->writer, why, sizeof(why)),
+			      0);
+}
+
 void test_job_open(struct test_job *t, const struct mst_transport *transport,
 		   const char *const *settings)
 {
@@ -45,7 +57,9 @@ void test_job_open(struct test_job *t, const struct mst_transport *transport,
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "workers", "4"), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "shards", "2"), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&t->options, why, sizeof(why)), 0);
+	open_recording(t);
 	struct mst_plane_cfg cfg = { .options = &t->options,
+				     .recording = t->recording,
 				     .stream = &mst_tcp,
 				     .transport = transport };
 	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &t->plane, why, sizeof(why)), 0);
@@ -57,6 +71,8 @@ void test_job_close(struct test_job *t)
 	pthread_join(t->control, NULL);
 	mst_worker_threads_stop(t->worker_threads);
 	mst_plane_free(t->plane);
+	CU_ASSERT_TRUE(mst_recording_writer_stop(t->writer));
+	mst_recording_free(t->recording);
 	mst_options_free(&t->parsed);
 }
 

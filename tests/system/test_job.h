@@ -12,6 +12,7 @@
 #include "common/transport/transport.h"
 #include "muster/muster.h"
 #include "server/control/plane.h"
+#include "server/recording_writer.h"
 #include "server/worker_threads.h"
 
 #define TEST_JOB_ELEMS 9000u /* enough for two shards, with a thread each */
@@ -23,6 +24,8 @@ struct test_job {
 	struct mst_plane *plane;
 	pthread_t control;
 	struct mst_worker_threads *worker_threads;
+	struct mst_recording *recording; /* if the settings have one */
+	struct mst_recording_writer *writer;
 	struct mst_server *server;
 	int over;
 };

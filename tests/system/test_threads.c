@@ -233,6 +233,7 @@ static void a_loop_cut_short_goes_on(void)
 
 JOB(bsp, MUSTER_SERVERS_OWN, "policy", "bsp", "commits", "100")
 JOB(backup, MUSTER_SERVERS_OWN, "policy", "backup:3", "commits", "100")
+JOB(recorded, MUSTER_SERVERS_OWN, "policy", "backup:3", "commits", "100", "record", "/dev/null")
 JOB(workers_own, MUSTER_WORKERS_OWN, "policy", "bsp", "owner", "workers", "commits", "100")
 JOB(workers_own_backup, MUSTER_WORKERS_OWN, "policy", "backup:3", "owner", "workers", "commits",
     "100", "history", "200")
@@ -243,6 +244,7 @@ JOB(ssp, MUSTER_SERVERS_OWN, "policy", "ssp:1", "commits", "100", "chunk", "4K")
 static CU_TestInfo cases[] = {
 	{ "bsp: every ticket one verdict, every worker at the end", bsp },
 	{ "backup: the same with a late worker", backup },
+	{ "recorded: the same while its rows are written", recorded },
 	{ "workers own: every result is the mean over its set", workers_own },
 	{ "workers own under backup: the same with a late worker", workers_own_backup },
 	{ "kbatchasync: contributions are added up, nobody runs dry", kbatchasync },

@@ -12,6 +12,7 @@
 #include "server/options/options.h"
 #include "tools/bench/options.h"
 #include "tools/doctor/options.h"
+#include "tools/plan/options.h"
 #include "tools/run/options.h"
 #include "tools/status/options.h"
 
@@ -27,6 +28,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_status_table;
 	if (strcmp(program, "muster-doctor") == 0)
 		return mst_doctor_table;
+	if (strcmp(program, "muster-plan") == 0)
+		return mst_plan_table;
 	return NULL;
 }
 

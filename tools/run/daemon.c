@@ -128,8 +128,8 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
 			      const char *leader, char *why, size_t why_len)
 {
-	char join[176], one[] = "--servers=1", even[] = "--partition=even";
-	char *more[] = { join, one, even, NULL };
+	char join[176], one[] = "--servers=1", even[] = "--partition=even", none[] = "--record=";
+	char *more[] = { join, one, even, none, NULL };
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);

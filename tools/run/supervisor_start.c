@@ -66,7 +66,8 @@ static int check_tasks(const struct mst_supervisor *s, char *why, size_t len)
 		       s->workers > 1 ? "s" : "", servers, servers > 1 ? "s" : "");
 	return mst_host_tasks_check(who,
 				    (uint64_t)s->workers * WORKER_TASKS +
-					    (uint64_t)servers * MST_SERVER_THREADS_MIN,
+					    (uint64_t)servers * MST_SERVER_THREADS_MIN +
+					    mst_server_options_record(&s->options->server),
 				    "fewer workers", why, len);
 }
 

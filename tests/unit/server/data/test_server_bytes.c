@@ -9,6 +9,7 @@
 #include "server/cluster/leader.h"
 #include "server/cluster/peer.h"
 #include "server/core/rule.h"
+#include "server/data/recording.h"
 #include "server/data/server.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/ut.h"
@@ -52,6 +53,8 @@ void *__wrap_aligned_alloc(size_t align, size_t bytes)
 	return __real_aligned_alloc(align, bytes);
 }
 
+static struct mst_recording *recording;
+
 static void notify(void *ctx)
 {
 	(void)ctx;
@@ -60,7 +63,7 @@ static void notify(void *ctx)
 struct job_figures {
 	uint32_t workers, servers, history, partials, runs;
 	uint64_t elems;
-	bool follower;
+	bool follower, records;
 };
 
 static void fill_ledger(const struct job_figures *f, struct mst_ledger_cfg *out)
@@ -91,7 +94,9 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 	*out = (struct mst_server_cfg){ .transport = &mst_shm,
 					.notify = notify,
 					.peers = f->follower ? 2 : f->servers - 1,
-					.leader = "@nobody" };
+					.leader = "@nobody",
+					.records = f->records,
+					.recording = f->records ? recording : NULL };
 	fill_ledger(f, &out->ledger);
 	out->aggregator = (struct mst_aggregator_cfg){
 		.follower = f->follower,
@@ -150,6 +155,18 @@ static void a_server_allocates_what_it_says(void)
 	check(&(struct job_figures){ .workers = 1000, .servers = 1, .history = 50, .elems = 64 });
 }
 
+/* Its ring belongs to the program, which makes it once for all data sides. */
+static void a_recorder_takes_what_it_says(void)
+{
+	taken = 0;
+	CU_ASSERT_EQUAL_FATAL(mst_recording_new(&recording), 0);
+	CU_ASSERT(taken + MST_RECORDING_TEXT_BYTES <= mst_recording_bytes() + SMALL_BYTES);
+	CU_ASSERT(mst_recording_bytes() <= taken + MST_RECORDING_TEXT_BYTES + SMALL_BYTES);
+	check(&(struct job_figures){
+		.workers = 4000, .servers = 1, .partials = 100, .elems = 64, .records = true });
+	mst_recording_free(recording);
+}
+
 /* Of the records between servers there is more than one copy: the rest lies in links. */
 static void with_others_it_allocates_no_more_than_it_says(void)
 {
@@ -168,6 +185,7 @@ static void with_others_it_allocates_no_more_than_it_says(void)
 
 static CU_TestInfo cases[] = {
 	{ "a server allocates what it says", a_server_allocates_what_it_says },
+	{ "a recorder takes what it says", a_recorder_takes_what_it_says },
 	{ "with others it allocates no more than it says",
 	  with_others_it_allocates_no_more_than_it_says },
 	CU_TEST_INFO_NULL,

@@ -229,6 +229,10 @@ static void a_follower_needs_its_leader_and_no_more(void)
 	CU_ASSERT(refuses("is for the leader", FLAGS("--join", "a:1", "--servers", "2")));
 	CU_ASSERT(refuses("--budget", FLAGS("--join", "a:1", "--budget", "4K")));
 	CU_ASSERT(refuses("--budget", FLAGS("-n5", "--budget", "4098")));
+	CU_ASSERT(
+		refuses("--record is for the leader", FLAGS("--join", "a:1", "--record", "file")));
+	CU_ASSERT(flags_check(&w, FLAGS("--join", "a:1", "--record=")) == 0);
+	mst_options_free(&w.options);
 }
 
 static void a_fabric_that_cannot_be_is_refused(void)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The thread that writes a recording to its file, as CSV with a header line:
+ *
+ *   rank,version,start_us,ready_us,verdict
+ *   0,17,351204.118,371310.500,counted
+ *
+ * Times are in microseconds from the start of the job. ready_us is when the gradient had arrived;
+ * for one that was cancelled or given up, when the server learned of that. start_us is empty where
+ * it is not known. If rows are missing, the last line says how many: "# 17 rows are missing".
+ *
+ * The disk may take its time, or be full: no other thread waits for it. What cannot be written is
+ * reported once, in words, and the job goes on. A file that ends early ends with a whole line.
+ */
+#ifndef MST_SERVER_RECORDING_WRITER_H
+#define MST_SERVER_RECORDING_WRITER_H
+
+#include <stddef.h>
+
+#include "server/data/recording.h"
+
+struct mst_recording_writer;
+
+/* Opens or creates the file, which becomes empty, and starts the thread. @recording must outlive
+ * it.
+ * @why: on failure a sentence.
+ * Return: 0 or -errno. */
+int mst_recording_writer_start(const char *path, struct mst_recording *recording,
+			       struct mst_recording_writer **out, char *why, size_t len);
+/* To be called when nobody puts rows any more. Writes what is left and says how much was recorded.
+ * Waits for at most some seconds for a file that takes nothing. Accepts NULL.
+ * Return: false: the thread still waits for the file, so that the recording must not be freed. */
+bool mst_recording_writer_stop(struct mst_recording_writer *w);
+
+#endif

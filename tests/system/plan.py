@@ -1,0 +1,241 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What musterd --record writes of real jobs, and what muster plan makes of it.
+
+usage: plan.py CASE --muster MUSTER --worker WORKER [--digits DIGITS] [--data FOLDER]
+       plan.py --list
+"""
+import collections
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from base import cases, check, main, must
+
+HEADER = ["rank", "version", "start_us", "ready_us", "verdict"]
+WORKERS = 4
+
+
+def job(a, folder, policy, record, *options, program=None, commits=60):
+    """Runs a job whose rank 2 is slow. Return: its figures, and what it said."""
+    figures = os.path.join(folder, "figures")
+    program = program or [a.worker, os.path.join(folder, "log"), "16384", "sleep_us=4000",
+                          "rounds=1000000", "2:sleep_us=30000"]
+    done = subprocess.run(
+        [a.muster, "run", "-n", str(WORKERS), "--policy", policy, "--listen", "127.0.0.1:0",
+         "--commits", str(commits), "--json", figures, "--record", record, *options, "--",
+         *program], text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
+    must(done.returncode == 0, "the job failed:", done.stdout, done.stderr)
+    with open(figures, encoding="utf-8") as f:
+        return json.load(f), done.stderr
+
+
+def read(path):
+    """Return: the rows of a recording, all of whose lines are whole."""
+    with open(path, newline="", encoding="ascii") as f:
+        text = f.read()
+    must(text.endswith("\n"), "its last line has no end:", text[-80:])
+    lines = list(csv.reader(text.splitlines()))
+    must(lines[0] == HEADER, "its header:", lines[0])
+    must(all(len(line) == len(HEADER) for line in lines), "a line is not whole")
+    return [dict(zip(HEADER, line)) for line in lines[1:]]
+
+
+def agrees(rows, figures):
+    """Each rank has as many gradients of each verdict as the summary says."""
+    count = collections.Counter((int(row["rank"]), row["verdict"]) for row in rows)
+    for rank in figures["ranks"]:
+        for verdict in ("counted", "late", "stale", "refused", "given_up"):
+            must(count[rank["rank"], verdict] == rank[verdict], "rank", rank["rank"], verdict,
+                 count, json.dumps(rank))
+    ready = [float(row["ready_us"]) for row in rows]
+    check("its rows are in the order of their ends", ready == sorted(ready))
+    check("no gradient is ready before its start",
+          all(row["start_us"] == "" or float(row["start_us"]) <= float(row["ready_us"])
+              for row in rows))
+    check("no row is later than the job", ready[-1] <= figures["wall_s"] * 1e6 + 1)
+
+
+def plan(a, *options):
+    """Return: what muster plan says, and its figures."""
+    said = subprocess.run([a.muster, "plan", *options], text=True, capture_output=True, timeout=60)
+    must(said.returncode == 0, "no plan:", said.stderr)
+    figures = subprocess.run([a.muster, "plan", *options, "--json", "-"], text=True,
+                             capture_output=True, timeout=60, check=True).stdout
+    return said.stdout, json.loads(figures)
+
+
+def names_rank_2(a, record):
+    said, figures = plan(a, "--trace", record)
+    slow = [rank["rank"] for rank in figures["slow_ranks"] if rank["persistent"]]
+    must(slow == [2], "slow in most steps:", slow, said)
+    must("rank 2 is slow in most steps" in said and "rank 1 is slow" not in said, said)
+    return said, figures
+
+
+def straggler(a):
+    """The plan of a run with backup workers names the straggler, and does not wait for it."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "record.csv")
+        figures, said = job(a, folder, "backup:3", record)
+        rows = read(record)
+        agrees(rows, figures)
+        check("the log says how many gradients are recorded",
+              f"{len(rows)} gradients are recorded in {record}" in said)
+        said, figures = names_rank_2(a, record)
+        for name, choice in (("ksync", figures["told"]), ("backup", figures["untold"])):
+            must(choice["choice"] == "quorum" and choice["quorum"] < WORKERS, choice, said)
+            must(f"--policy {name}:{choice['quorum']}" in said, said)
+            must(choice["gradients"] > 1.5 and choice["saved_us"] > 0, choice)
+
+
+def delayed(a):
+    """So does that of a run of digits with a delay, under bsp."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "record.csv")
+        figures, _ = job(a, folder, "bsp", record, program=[
+            a.digits, "--delay", "const:3", "--delay", "2:const:25"], commits=40)
+        agrees(read(record), figures)
+        _, figures = names_rank_2(a, record)
+        must(figures["steps"] == 40 and figures["input"]["missing"] == 0, json.dumps(figures))
+
+
+def given_up(a):
+    """A gradient given up is a row; how long it would have taken is not known."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "record.csv")
+        figures, _ = job(a, folder, "ksync:3", record, program=[
+            a.digits, "--delay", "const:3", "--delay", "2:const:300"], commits=40)
+        rows = read(record)
+        agrees(rows, figures)
+        check("rank 2 gives gradients up",
+              any(row["rank"] == "2" and row["verdict"] == "given_up" for row in rows))
+        said, figures = plan(a, "--trace", record)
+        must(figures["told"]["choice"] == "unknown" and figures["told"]["policy"] is None, said)
+        must("the trace cannot tell" in said, said)
+
+
+def two_servers(a):
+    """The leader of two servers records all of the job."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "record.csv")
+        figures, _ = job(a, folder, "backup:3", record, "--servers", "2")
+        agrees(read(record), figures)
+        names_rank_2(a, record)
+
+
+def asynchronous(a):
+    """Gradients of workers that never wait are compared by their order."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = os.path.join(folder, "record.csv")
+        figures, _ = job(a, folder, "async", record, commits=300)
+        agrees(read(record), figures)
+        done = subprocess.run([a.muster, "plan", "--trace", record], text=True,
+                              capture_output=True, timeout=60)
+        must(done.returncode == 1 and "--pair order" in done.stderr, done.stderr)
+        done = subprocess.run([a.muster, "plan", "--trace", record, "--pair", "order", "--to",
+                               "10"], text=True, capture_output=True, timeout=60)
+        must(done.returncode == 0 and "rank 2 is slow in most steps" in done.stdout,
+             done.stdout + done.stderr)
+
+
+def full(a):
+    """A disk that is full from the beginning costs the recording, and nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        figures, said = job(a, folder, "bsp", "/dev/full")
+        check("all commits are made", figures["commits"] == 60)
+        must(said.count("cannot write to the recording") == 1, said)
+        must(re.search(r"cannot write to the recording /dev/full: No space left on device; it ends "
+                       r"after 0 rows, and its last line may be cut, and the job goes on", said),
+             said)
+        must(f"0 gradients are recorded in /dev/full, and {60 * WORKERS} are missing" in said, said)
+
+
+def fills_up(a):
+    """A disk that fills up while the job runs has whole lines only, as many as the log says."""
+    with tempfile.TemporaryDirectory() as folder:
+        disk, copy = os.path.join(folder, "disk"), os.path.join(folder, "copy.csv")
+        os.mkdir(disk)
+        mount = ["unshare", "-rm", "sh", "-c",
+                 'mount -t tmpfs -o size=16k none "$0" || exit 77; "$@"; rc=$?; '
+                 f'cp "$0/r.csv" {copy}; exit $rc', disk]
+        if subprocess.run([*mount, "true"], capture_output=True, check=False).returncode != 0:
+            print("skipped: no file system can be mounted here")
+            sys.exit(77)
+        done = subprocess.run(
+            [*mount, a.muster, "run", "-n", "4", "--listen", "127.0.0.1:0", "--commits", "400",
+             "--record", os.path.join(disk, "r.csv"), "--", a.worker,
+             os.path.join(folder, "log"), "1000", "rounds=1000000", "sleep_us=500"],
+            text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
+        must(done.returncode == 0, "the job failed:", done.stderr)
+        rows = read(copy)
+        found = re.search(r"No space left on device; it ends after (\d+) rows, and the job goes on",
+                          done.stderr)
+        must(found and int(found[1]) == len(rows) > 100, len(rows), done.stderr)
+        must(re.search(rf"{len(rows)} gradients are recorded in \S+, and {1600 - len(rows)} are "
+                       "missing", done.stderr), done.stderr)
+
+
+def reader_stands_still(a):
+    """A pipe whose reader takes nothing delays neither the job nor its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        pipe = os.path.join(folder, "pipe")
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        figures, said = job(a, folder, "bsp", pipe, program=[
+            a.worker, os.path.join(folder, "log"), "1000", "rounds=1000000"], commits=2000)
+        check("all commits are made", figures["commits"] == 2000)
+        must("its reader takes nothing" in said and "are missing" in said, said)
+        os.close(reader)
+
+
+def production(a):
+    """The planner gives the known figures of a production job."""
+    trace = os.path.join(a.data or "", "stragglers", "llm_dp32.csv")
+    if not os.path.exists(trace):
+        print(f"skipped: there is no {trace}")
+        sys.exit(77)
+    said, figures = plan(a, "--trace", trace)
+    rows = {row["quorum"]: row for row in figures["quorums"]}
+    for quorum, steps, gradients in ((30, 1.116, 1.046), (24, 1.234, 0.926)):
+        must(round(rows[quorum]["steps"], 3) == steps, quorum, rows[quorum])
+        must(round(rows[quorum]["gradients"], 3) == gradients, quorum, rows[quorum])
+    must(figures["steps"] == 45 and figures["ranks"] == 32, said)
+    must(figures["told"]["policy"] == "ksync:30", said)
+    check("the slowest rank wanders", not any(r["persistent"] for r in figures["slow_ranks"]))
+    again, _ = plan(a, "--trace", trace)
+    check("the same seed says the same", said == again)
+
+
+def shown(a):
+    """Text, plot, CSV and JSON have the same figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace, table = os.path.join(folder, "trace.csv"), os.path.join(folder, "table.csv")
+        with open(trace, "w", encoding="ascii") as f:
+            f.write("step,worker,ready_us\n")
+            for step in range(20):
+                f.writelines(f"{step},{rank},{1000 + 10 * rank + step}\n" for rank in range(3))
+                f.write(f"{step},3,{4000 if step % 4 == 0 else 1030}\n")
+        said, figures = plan(a, "--trace", trace, "--plot", "--csv", table)
+        with open(table, newline="", encoding="ascii") as f:
+            rows = list(csv.DictReader(f))
+        for k, (row, k_th, quorum) in enumerate(zip(rows, figures["arrivals"],
+                                                    figures["quorums"])):
+            must(int(row["k"]) == quorum["quorum"] == k + 1, row, quorum)
+            for name in ("mean_us", "p50_us", "p90_us"):
+                must(abs(float(row[name]) - k_th[name]) < 0.001, row, k_th)
+            must(abs(float(row["gradients"]) - quorum["gradients"]) < 1e-6, row, quorum)
+        bars = re.findall(r"^ +(\d) +\S+ \S+  (#+-*)$", said, re.M)
+        must([k for k, _ in bars] == ["1", "2", "3", "4"], said)
+        must(len(bars[3][1]) == 60 > len(bars[2][1]), said)
+        must(re.search(r"^ +4 +1\.7\d ms +1\.0\d ms +4\.00 ms +1\.000 ", said, re.M), said)
+
+
+CASES = cases(straggler, two_servers, asynchronous, full, fills_up, reader_stands_still,
+              production, shown, delayed, given_up)
+if __name__ == "__main__":
+    main(CASES, "muster", "worker", "digits", "data", unlisted=("delayed", "given_up"))

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* muster plan: which policy would have served best, by the arrival times of a trace. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "tools/command.h"
+#include "tools/plan/options.h"
+#include "tools/plan/print.h"
+#include "tools/report.h"
+
+#define WHY_LEN 400u
+
+static int print_help(void)
+{
+	(void)puts("usage: muster plan --trace FILE [options]\n\n"
+		   "Reads when gradients arrived, and says for how many of them each step should\n"
+		   "wait, what that would bring, how sure this is, and who is always slow.\n\n"
+		   "Options:");
+	mst_options_help(mst_plan_table, stdout);
+	return MST_EXIT_DONE;
+}
+
+__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
+{
+	char why[600];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	mst_error("%s", why);
+	mst_error("see muster plan --help");
+	return MST_EXIT_USAGE;
+}
+
+/* ---- from the file to the figures ---- */
+
+static int read_rows(const struct mst_plan_options *o, struct mst_arrival_rows *out)
+{
+	struct mst_rows_cfg cfg = { .from = o->from,
+				    .to = o->to != 0 ? o->to : UINT64_MAX,
+				    .pair = (enum mst_rows_pair)o->pair };
+	FILE *f = fopen(o->trace, "re");
+	char why[WHY_LEN];
+
+	if (f == NULL) {
+		int error = -errno;
+		mst_error("cannot open %s: %s", o->trace, strerror(errno));
+		return error;
+	}
+	int rc = mst_rows_read(f, &cfg, out, why, sizeof(why));
+	(void)fclose(f);
+	if (rc != 0)
+		mst_error("%s: %s", o->trace, why);
+	return rc;
+}
+
+/* The k-th arrival for every k. */
+static int count_arrivals(const struct mst_arrivals *a, struct mst_arrival_figures **out)
+{
+	struct mst_arrival_figures *all = calloc(a->ranks, sizeof(*all));
+	double *scratch = calloc(a->steps, sizeof(*scratch));
+	int rc = all != NULL && scratch != NULL ? 0 : -ENOMEM;
+
+	for (uint32_t k = 1; rc == 0 && k <= a->ranks; k++)
+		mst_arrival_figures_of(a, k, scratch, &all[k - 1]);
+	free(scratch);
+	if (rc != 0)
+		free(all);
+	else
+		*out = all;
+	return rc;
+}
+
+/* ---- what is told ---- */
+
+static bool is_stdout(const char *path)
+{
+	return path != NULL && strcmp(path, "-") == 0;
+}
+
+static int write_csv(const struct mst_plan_report *r, const char *path)
+{
+	FILE *out = is_stdout(path) ? stdout : fopen(path, "we");
+	int rc = 0;
+
+	if (out == NULL) {
+		mst_error("cannot write %s: %s", path, strerror(errno));
+		return -errno;
+	}
+	mst_plan_print_csv(r, out);
+	if (fflush(out) != 0 || ferror(out))
+		rc = -EIO;
+	if (out != stdout && fclose(out) != 0)
+		rc = -EIO;
+	if (rc != 0)
+		mst_error("cannot write all figures to %s", path);
+	return rc;
+}
+
+static int write_json(const struct mst_plan_report *r, const char *path)
+{
+	json_t *doc = mst_plan_json(r);
+	int rc = mst_report_write(doc, path);
+
+	json_decref(doc);
+	return rc;
+}
+
+static int tell(const struct mst_plan_report *r, const struct mst_plan_options *o)
+{
+	int rc = 0;
+
+	if (!is_stdout(o->json) && !is_stdout(o->csv)) {
+		mst_plan_print(r, stdout);
+		if (o->plot)
+			mst_plan_plot(r, stdout);
+	}
+	if (o->csv != NULL)
+		rc = write_csv(r, o->csv);
+	if (rc == 0 && o->json != NULL)
+		rc = write_json(r, o->json);
+	if (rc == 0 && fflush(stdout) != 0) {
+		mst_error("cannot write to standard output: %s", strerror(errno));
+		rc = -EIO;
+	}
+	return rc;
+}
+
+static int advise(const struct mst_plan_options *o, struct mst_plan_report *r,
+		  const struct mst_arrivals *arrivals)
+{
+	struct mst_arrival_figures *arrival = NULL;
+	struct mst_advice advice = { 0 };
+	int rc = mst_advise(arrivals, o->seed, &advice);
+
+	if (rc == 0)
+		rc = count_arrivals(arrivals, &arrival);
+	r->arrivals = arrivals;
+	r->advice = &advice;
+	r->arrival = arrival;
+	if (rc == 0)
+		rc = tell(r, o);
+	else
+		mst_error("no memory for the figures of %u steps of %u ranks", arrivals->steps,
+			  arrivals->ranks);
+	free(arrival);
+	mst_advice_fini(&advice);
+	return rc;
+}
+
+static int plan(const struct mst_plan_options *o)
+{
+	struct mst_arrival_rows rows = { 0 };
+	struct mst_arrivals arrivals = { 0 };
+	struct mst_plan_report report = { .trace = o->trace, .rows = &rows };
+	char why[WHY_LEN];
+	int rc = read_rows(o, &rows);
+
+	if (rc == 0) {
+		rc = mst_arrivals_new(&rows, &arrivals, why, sizeof(why));
+		if (rc != 0)
+			mst_error("%s: %s", o->trace, why);
+	}
+	if (rc == 0)
+		rc = advise(o, &report, &arrivals);
+	mst_arrivals_free(&arrivals);
+	mst_rows_free(&rows);
+	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
+}
+
+static int check_and_plan(const struct mst_plan_options *o)
+{
+	if (o->help)
+		return print_help();
+	if (o->trace == NULL || o->trace[0] == '\0')
+		return refuse("which trace? --trace FILE says it");
+	if (o->to != 0 && o->from > o->to)
+		return refuse("--from is behind --to: no step is left");
+	if (is_stdout(o->json) && is_stdout(o->csv))
+		return refuse("--csv and --json cannot both be standard output");
+	return plan(o);
+}
+
+int mst_plan_command(int argc, char **argv)
+{
+	struct mst_plan_options options;
+	struct mst_options parsed;
+	int operand;
+
+	if (mst_options_init(&parsed, mst_plan_table, &options) < 0)
+		return MST_EXIT_FAILED;
+	int rc = mst_options_argv(&parsed, argc, argv, &operand);
+	if (rc == 0 && operand < argc) {
+		(void)snprintf(parsed.why, sizeof(parsed.why),
+			       "what is \"%.60s\"? the file follows --trace", argv[operand]);
+		rc = -EINVAL;
+	}
+	int exit_status = rc < 0 ? refuse("%s", parsed.why) : check_and_plan(&options);
+	mst_options_free(&parsed);
+	return exit_status;
+}
