@@ -159,6 +159,15 @@ static double calls_per_s(uint64_t calls, uint64_t cpu_ns)
 	return cpu_ns > 0 ? (double)calls / ((double)cpu_ns / 1e9) : 0;
 }
 
+static struct sim_text rate(double gb_s)
+{
+	struct sim_text t = { .text = "unlimited" };
+
+	if (gb_s > 0)
+		(void)snprintf(t.text, sizeof(t.text), "%g", gb_s);
+	return t;
+}
+
 static void print_head(const struct mst_sim_line *line, FILE *out)
 {
 	const struct mst_sim_options *o = &line->options;
@@ -167,6 +176,12 @@ static void print_head(const struct mst_sim_line *line, FILE *out)
 	for (uint32_t i = 0; i < o->delay.count; i++)
 		(void)fprintf(out, " %s", o->delay.item[i]);
 	(void)fprintf(out, ", checks %s, seed %" PRIu64 "\n", o->checks, o->seed);
+	if (o->latency_ns > 0 || o->bytes > 0 || o->server.servers > 1)
+		(void)fprintf(out,
+			      "# servers %" PRIu32 ", latency %s, %" PRIu64
+			      " bytes, GB/s of a worker %s, of a server %s\n",
+			      o->server.servers, mst_figure_duration(o->latency_ns).text, o->bytes,
+			      rate(o->worker_rate).text, rate(o->server_rate).text);
 	for (uint32_t i = 0; i < line->switches.count; i++)
 		(void)fprintf(out, "# switch %s\n", line->switches.text[i]);
 }
