@@ -212,8 +212,8 @@ class Life(Sim):
 
     def test_patience(self):
         """a worker that is alive but takes longer than patience is ended"""
-        job = self.job("-n", 4, "--delay", "const:100", "--delay", "2:const:5000", "--commits", 100,
-                       "--patience", "1s")
+        job = self.job("-n", 4, "--delay", "const:100", "--delay", "2:const:5000", "--commits",
+                       100, "--patience", "1s")
         self.assertAlmostEqual(job["simulated_s"], 0.1 + 1 + 99 * 0.1, 6)
         self.assertEqual([r["counted"] for r in job["ranks"]], [100, 100, 0, 100])
 
@@ -248,7 +248,7 @@ class Life(Sim):
 
 class Figures(Sim):
     def test_staleness(self):
-        """async with P like workers: P - 1 versions on average; ssp and bounded keep their bounds"""
+        """async: P - 1 versions on average; ssp and bounded keep their bounds"""
         async_job, bounded, ssp = self.jobs("-n", P, "--delay", "exp:20", "--samples", 20000,
                                             *given("--policy", ["async", "bounded:4", "ssp:2"]))
         self.near(async_job["staleness"]["mean"], P - 1, 0.01, "async")
@@ -285,7 +285,7 @@ class Figures(Sim):
                 f.write("step,worker,ready_us\n0,0,10000\n0,1,20000\n1,0,40000\n1,1,30000\n")
             job = self.job("-n", 2, "--delay", f"trace:{path}", "--commits", 200)
         self.assertAlmostEqual(job["step_ms"]["mean"], 30, 9)
-        self.assertEqual((job["step_ms"]["p50"], job["step_ms"]["max"]), (job["step_ms"]["p50"], 40))
+        self.assertAlmostEqual(job["step_ms"]["max"], 40, 9)
         self.near(job["step_ms"]["p50"], 20, 0.04, "p50")
 
 

@@ -47,7 +47,7 @@ struct mst_sim_figures {
 	struct mst_hist step, staleness;
 	bool started, ended; /* ended: by the decider, and not because nothing was left to happen */
 	enum mst_finish_why why;
-	uint64_t calls;   /* events that the decider has handled */
+	uint64_t calls;           /* events that the decider has handled */
 	uint64_t wall_ns, cpu_ns; /* real and processor time that the simulation took */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to happen in a simulated job, and when: "3@20s" and "async@500", read and put in order. */
+/* What is to happen in a simulated job, and when: "3@20s", "async@500". Read, and put in order. */
 #ifndef MST_TOOLS_SIM_SCHEDULE_H
 #define MST_TOOLS_SIM_SCHEDULE_H
 
