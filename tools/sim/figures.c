@@ -50,6 +50,7 @@ void mst_sim_figures_fini(struct mst_sim_figures *f)
 
 void mst_sim_figures_pushed(struct mst_sim_figures *f, uint32_t rank, uint64_t took_ns)
 {
+	f->rank[rank].pushed = true;
 	f->rank[rank].pushed_ns = took_ns;
 }
 
@@ -85,11 +86,20 @@ static void note_arrival(struct mst_sim_figures *f, uint64_t tag, uint64_t now_n
 	a->sum_ns += (double)(now_ns - o->at_ns);
 }
 
+/* What was pushed and is not judged by the end of the session never will be. */
+static void note_eviction(struct mst_sim_figures *f, uint32_t rank)
+{
+	if (f->rank[rank].pushed)
+		mst_sim_figures_cut_off(f, rank, f->rank[rank].pushed_ns);
+	f->rank[rank].pushed = false;
+}
+
 static void note_verdict(struct mst_sim_figures *f, const struct mst_decision *d, uint64_t now_ns)
 {
 	struct mst_sim_rank *r = &f->rank[d->who.rank];
 	enum muster_verdict verdict = d->verdict.verdict;
 
+	r->pushed = false;
 	if (verdict == MUSTER_COUNTED) {
 		r->counted++;
 		r->useful_ns += r->pushed_ns;
@@ -119,6 +129,9 @@ void mst_sim_figures_decided(struct mst_sim_figures *f, const struct mst_decisio
 		break;
 	case MST_DO_VERDICT:
 		note_verdict(f, d, now_ns);
+		break;
+	case MST_DO_EVICT:
+		note_eviction(f, d->who.rank);
 		break;
 	case MST_DO_FINISH:
 		f->ended = true;

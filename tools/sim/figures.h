@@ -24,7 +24,8 @@ struct mst_sim_rank {
 	uint64_t counted, late, stale, given_up;
 	uint64_t lost; /* cut off by the end of the session */
 	uint64_t useful_ns, wasted_ns;
-	uint64_t pushed_ns; /* how long the gradient took whose verdict is not known yet */
+	bool pushed;        /* a gradient, whose verdict is not known yet */
+	uint64_t pushed_ns; /* that it took */
 };
 
 struct mst_sim_arrival {
@@ -64,7 +65,7 @@ void mst_sim_figures_cut_off(struct mst_sim_figures *f, uint32_t rank, uint64_t 
 void mst_sim_figures_decided(struct mst_sim_figures *f, const struct mst_decision *d,
 			     uint64_t now_ns);
 
-/* The sum over all ranks; pushed_ns is 0. */
+/* The sum over all ranks. */
 struct mst_sim_rank mst_sim_figures_total(const struct mst_sim_figures *f);
 /* Shares from 0 to 1 of one rank, or of the total: gradients, and time, that were wasted. */
 double mst_sim_wasted_gradients(const struct mst_sim_rank *r);

@@ -99,6 +99,20 @@ static void what_is_not_counted_is_wasted(void)
 	mst_sim_figures_fini(&f);
 }
 
+static void what_is_not_judged_by_the_end_of_its_session_is_lost(void)
+{
+	begin(2, 1000);
+	mst_sim_figures_pushed(&f, 1, 150);
+	decided((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 1, 1 } }, 1200);
+	decided((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 1, 2 } }, 1300);
+	CU_ASSERT(f.rank[1].lost == 1 && f.rank[1].wasted_ns == 150);
+	mst_sim_figures_pushed(&f, 1, 150);
+	verdict(1, MUSTER_COUNTED, 0, 1400);
+	decided((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 1, 3 } }, 1500);
+	CU_ASSERT(f.rank[1].lost == 1 && f.rank[1].wasted_ns == 150);
+	mst_sim_figures_fini(&f);
+}
+
 /* 400 ns for two gradients, and 300 ns for three. */
 static void saved_is_of_the_time_for_a_counted_gradient(void)
 {
@@ -121,6 +135,8 @@ static CU_TestInfo cases[] = {
 	  arrivals_are_counted_from_the_commit_in_time_or_not },
 	{ "a gradient that is very old is no arrival", a_gradient_that_is_very_old_is_no_arrival },
 	{ "what is not counted is wasted", what_is_not_counted_is_wasted },
+	{ "what is not judged by the end of its session is lost",
+	  what_is_not_judged_by_the_end_of_its_session_is_lost },
 	{ "saved is of the time for a counted gradient",
 	  saved_is_of_the_time_for_a_counted_gradient },
 	CU_TEST_INFO_NULL,
