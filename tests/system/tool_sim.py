@@ -5,7 +5,9 @@
 Nothing here depends on chance or on the clock: a simulation gives the same figures for the same
 seed. Jobs are so long that the noise of a seed lies well inside of every bound.
 
-usage: tool_sim.py MUSTER [unittest's arguments]
+usage: tool_sim.py MUSTER [--short] [unittest's arguments]
+
+--short leaves the long jobs out, whose figures no sanitizer changes.
 """
 import csv
 import io
@@ -19,6 +21,9 @@ import tempfile
 import unittest
 
 MUSTER = os.path.abspath(sys.argv.pop(1))
+SHORT = "--short" in sys.argv
+if SHORT:
+    sys.argv.remove("--short")
 P = 8  # workers
 
 
@@ -56,6 +61,7 @@ def harmonic(n):
     return sum(1 / i for i in range(1, n + 1))
 
 
+@unittest.skipIf(SHORT, "long jobs")
 class Formulas(Sim):
     """Dutta et al., Slow and Stale Gradients Can Win the Race, AISTATS 2018: the mean step."""
 
@@ -123,6 +129,7 @@ COMPARED = {
 }
 
 
+@unittest.skipIf(SHORT, "long jobs")
 class Comparison(Sim):
     def compare(self, name):
         delays, more, table, of_all = COMPARED[name]
