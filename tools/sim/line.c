@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -96,28 +97,41 @@ static int check_specs(const struct mst_sim_options *o, const struct sim_refusal
 	return 0;
 }
 
+/* Return: the first rank whose first gradient takes no time; @count: there is none. */
+static uint32_t first_idle(struct mst_delay **delay, uint32_t count)
+{
+	uint32_t rank = 0;
+
+	while (rank < count && mst_delay_next(delay[rank]) > 0)
+		rank++;
+	return rank;
+}
+
 /* A worker whose gradients take no time would contribute without end at one moment. */
 static int check_delays(const struct mst_sim_options *o, const struct sim_refusal *to)
 {
 	struct mst_delay_options opt = { .spec = o->delay.item,
 					 .spec_count = o->delay.count,
 					 .seed = o->seed };
+	uint32_t workers = o->server.workers;
+	struct mst_delay **delay = calloc(workers, sizeof(struct mst_delay *));
 
-	for (opt.rank = 0; opt.rank < o->server.workers; opt.rank++) {
-		struct mst_delay *d;
-		int rc = mst_delay_new(&opt, &d, to->why, to->len);
-		if (rc != 0)
-			return rc;
-		uint64_t first_ns = mst_delay_next(d);
-		mst_delay_free(d);
-		if (first_ns == 0)
-			return refuse(to,
-				      "option --delay: a gradient of rank %" PRIu32
-				      " takes no time; give a model for all ranks, such as "
-				      "--delay const:20",
-				      opt.rank);
+	if (delay == NULL)
+		return refuse(to, "no memory for %" PRIu32 " workers", workers), -ENOMEM;
+	int rc = mst_delay_new_each(&opt, workers, delay, to->why, to->len);
+	if (rc == 0) {
+		uint32_t idle = first_idle(delay, workers);
+		if (idle < workers)
+			rc = refuse(to,
+				    "option --delay: a gradient of rank %" PRIu32
+				    " takes no time; give a model for all ranks, such as "
+				    "--delay const:20",
+				    idle);
+		for (uint32_t rank = 0; rank < workers; rank++)
+			mst_delay_free(delay[rank]);
 	}
-	return 0;
+	free(delay);
+	return rc;
 }
 
 static int read_changes(struct mst_sim_line *line, const struct sim_refusal *to)

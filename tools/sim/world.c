@@ -42,17 +42,18 @@ struct mst_sim_world {
 
 static int give_delays(struct mst_sim_world *w, char *why, size_t why_len)
 {
-	struct mst_delay_options delay = { .spec = w->cfg->delay,
-					   .spec_count = w->cfg->delay_count,
-					   .seed = w->cfg->seed };
+	struct mst_delay_options opt = { .spec = w->cfg->delay,
+					 .spec_count = w->cfg->delay_count,
+					 .seed = w->cfg->seed };
+	struct mst_delay **delay = calloc(w->workers, sizeof(struct mst_delay *));
 
-	for (uint32_t rank = 0; rank < w->workers; rank++) {
-		delay.rank = rank;
-		int rc = mst_delay_new(&delay, &w->worker[rank].delay, why, why_len);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+	if (delay == NULL)
+		return -ENOMEM;
+	int rc = mst_delay_new_each(&opt, w->workers, delay, why, why_len);
+	for (uint32_t rank = 0; rc == 0 && rank < w->workers; rank++)
+		w->worker[rank].delay = delay[rank];
+	free(delay);
+	return rc;
 }
 
 static int make_decider(struct mst_sim_world *w)
