@@ -13,5 +13,6 @@ int mst_status_command(int argc, char **argv);
 int mst_bench_command(int argc, char **argv);
 int mst_doctor_command(int argc, char **argv);
 int mst_plan_command(int argc, char **argv);
+int mst_sim_command(int argc, char **argv);
 
 #endif

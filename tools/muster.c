@@ -27,6 +27,8 @@ static const struct command commands[] = {
 	  mst_bench_command },
 	{ "status", "status [HOST:PORT]", "who is late, by how much, how often",
 	  mst_status_command },
+	{ "sim", "sim -n W --delay SPEC [options]", "what a policy would do, simulated",
+	  mst_sim_command },
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",
 	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
 	{ "plan", "plan --trace FILE", "which policy would have served best", mst_plan_command },

@@ -22,19 +22,27 @@ struct mst_delay {
 	double share, factor; /* of the mix */
 };
 
-static int model_take(struct mst_delay *d, const struct mst_spec *s, uint32_t rank, char *why,
+static int trace_take(struct mst_delay *d, struct mst_spec *s, uint32_t rank, char *why,
 		      size_t why_len)
 {
-	char wrong[MST_DELAY_WHY];
+	char wrong[MST_DELAY_WHY] = "no memory for its times";
+	int rc = 0;
 
-	d->model = s->model;
-	memcpy(d->p, s->p, sizeof(d->p));
-	if (s->model->kind != MST_MODEL_TRACE)
-		return 0;
-	int rc = mst_trace_load(&d->trace, s->file, rank, wrong, sizeof(wrong));
+	if (s->traces == NULL)
+		rc = mst_trace_file_read(s->file, &s->traces, wrong, sizeof(wrong));
+	if (rc == 0)
+		rc = mst_trace_pick(&d->trace, s->traces, rank);
 	if (rc != 0)
 		mst_spec_refuse(s->text, wrong, why, why_len);
 	return rc;
+}
+
+static int model_take(struct mst_delay *d, struct mst_spec *s, uint32_t rank, char *why,
+		      size_t why_len)
+{
+	d->model = s->model;
+	memcpy(d->p, s->p, sizeof(d->p));
+	return s->model->kind == MST_MODEL_TRACE ? trace_take(d, s, rank, why, why_len) : 0;
 }
 
 /* A rank's own model replaces the model for all ranks and also their mix; a rank's own mix replaces
@@ -42,8 +50,8 @@ static int model_take(struct mst_delay *d, const struct mst_spec *s, uint32_t ra
 static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32_t rank, char *why,
 			size_t why_len)
 {
-	const struct mst_spec *own = mst_specs_for_rank(all, rank, false);
-	const struct mst_spec *model = own != NULL ? own : mst_specs_for_all(all, false);
+	struct mst_spec *own = mst_specs_for_rank(all, rank, false);
+	struct mst_spec *model = own != NULL ? own : mst_specs_for_all(all, false);
 	const struct mst_spec *own_mix = mst_specs_for_rank(all, rank, true);
 	const struct mst_spec *common_mix = own == NULL ? mst_specs_for_all(all, true) : NULL;
 	const struct mst_spec *mixed = own_mix != NULL ? own_mix : common_mix;
@@ -64,23 +72,17 @@ static void rand_start(struct mst_rand *r, uint64_t seed, uint32_t rank)
 	mst_rand_seed(r, mst_rand_next(r) + rank);
 }
 
-int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
-		  size_t why_len)
+/* The model of one rank, from specs that have been parsed. */
+static int delay_make(const struct mst_delay_options *opt, const struct mst_specs *all,
+		      struct mst_delay **out, char *why, size_t why_len)
 {
-	struct mst_specs all = {
-		.spec = calloc((size_t)opt->spec_count + 1, sizeof(*all.spec)),
-		.count = opt->spec_count,
-	};
 	struct mst_delay *d = calloc(1, sizeof(*d));
-	int rc = -ENOMEM;
 
-	if (all.spec != NULL && d != NULL)
-		rc = mst_specs_parse(&all, opt->spec, why, why_len);
-	else
+	if (d == NULL) {
 		snprintf(why, why_len, "no memory for %u delays", opt->spec_count);
-	if (rc == 0)
-		rc = delay_choose(d, &all, opt->rank, why, why_len);
-	free(all.spec);
+		return -ENOMEM;
+	}
+	int rc = delay_choose(d, all, opt->rank, why, why_len);
 	if (rc != 0) {
 		mst_delay_free(d);
 		return rc;
@@ -88,6 +90,49 @@ int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, c
 	rand_start(&d->rand, opt->seed, opt->rank);
 	*out = d;
 	return 0;
+}
+
+static void specs_free(struct mst_specs *all)
+{
+	for (size_t i = 0; all->spec != NULL && i < all->count; i++)
+		mst_trace_file_free(all->spec[i].traces);
+	free(all->spec);
+}
+
+int mst_delay_new_each(const struct mst_delay_options *opt, uint32_t count, struct mst_delay **out,
+		       char *why, size_t why_len)
+{
+	struct mst_specs all = {
+		.spec = calloc((size_t)opt->spec_count + 1, sizeof(*all.spec)),
+		.count = opt->spec_count,
+	};
+	struct mst_delay_options one = *opt;
+	uint32_t made = 0;
+	int rc = -ENOMEM;
+
+	if (all.spec != NULL)
+		rc = mst_specs_parse(&all, opt->spec, why, why_len);
+	else
+		snprintf(why, why_len, "no memory for %u delays", opt->spec_count);
+	for (; rc == 0 && made < count; one.rank++) {
+		rc = delay_make(&one, &all, &out[made], why, why_len);
+		made += rc == 0;
+	}
+	specs_free(&all);
+	while (rc != 0 && made > 0)
+		mst_delay_free(out[--made]);
+	return rc;
+}
+
+int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
+		  size_t why_len)
+{
+	struct mst_delay *d;
+	int rc = mst_delay_new_each(opt, 1, &d, why, why_len);
+
+	if (rc == 0)
+		*out = d;
+	return rc;
 }
 
 void mst_delay_free(struct mst_delay *d)

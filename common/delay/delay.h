@@ -30,6 +30,10 @@ struct mst_delay_options {
 };
 int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
 		  size_t why_len);
+/* The models of @count ranks, from opt->rank on, to @out[@count], which has no meaning after a
+ * failure. Specs are parsed, and files are read, only once. Return: as mst_delay_new(). */
+int mst_delay_new_each(const struct mst_delay_options *opt, uint32_t count, struct mst_delay **out,
+		       char *why, size_t why_len);
 void mst_delay_free(struct mst_delay *d); /* accepts NULL */
 
 /* The next delay, in ns. 0 for an empty list. */

@@ -36,11 +36,14 @@ extern const struct mst_model mst_models[];
 /* Return: the model called @name (@len characters), or NULL. */
 const struct mst_model *mst_model_find(const char *name, size_t len);
 
+struct mst_trace_file; /* a file that has been read */
+
 struct mst_spec {
 	const char *text;
 	const struct mst_model *model;
 	double p[MST_DELAY_PARAMS];
-	const char *file; /* TRACE */
+	const char *file;              /* TRACE */
+	struct mst_trace_file *traces; /* TRACE: what is in the file; NULL: it is not read yet */
 	bool for_all;
 	uint32_t rank; /* unless for_all */
 };
@@ -56,9 +59,8 @@ struct mst_specs {
 int mst_specs_parse(struct mst_specs *out, const char *const *text, char *why, size_t why_len);
 /* The model that is given for all ranks, or for exactly this rank; with @want_mix the mix. NULL:
  * none. */
-const struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix);
-const struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank,
-					  bool want_mix);
+struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix);
+struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, bool want_mix);
 /* Writes: delay "SPEC": WRONG.
  * Return: -EINVAL. */
 int mst_spec_refuse(const char *spec, const char *wrong, char *why, size_t why_len);
@@ -75,10 +77,14 @@ struct mst_trace {
 	size_t next;
 };
 
-/* Loads the times that @rank uses from the file.
+/* Reads a file, once for all ranks that use it.
  * @why: on failure what is wrong, in words.
  * Return: 0; -EINVAL; -ENOMEM; the errno of opening or reading it. */
-int mst_trace_load(struct mst_trace *t, const char *path, uint32_t rank, char *why, size_t why_len);
+int mst_trace_file_read(const char *path, struct mst_trace_file **out, char *why, size_t why_len);
+void mst_trace_file_free(struct mst_trace_file *f); /* accepts NULL */
+
+/* Copies the times that @rank uses. Return: 0 or -ENOMEM. */
+int mst_trace_pick(struct mst_trace *t, const struct mst_trace_file *f, uint32_t rank);
 void mst_trace_free(struct mst_trace *t);
 /* The next time; after the last one the first. */
 uint64_t mst_trace_next(struct mst_trace *t);

@@ -99,11 +99,11 @@ static int spec_parse(const char *text, struct mst_spec *out, char *why, size_t 
 }
 
 /* Return: the model (or the mix) that is given for the same ranks before @end, or NULL. */
-static const struct mst_spec *spec_find(const struct mst_specs *all, size_t end,
-					const struct mst_spec *like, bool want_mix)
+static struct mst_spec *spec_find(const struct mst_specs *all, size_t end,
+				  const struct mst_spec *like, bool want_mix)
 {
 	for (size_t i = 0; i < end; i++) {
-		const struct mst_spec *s = &all->spec[i];
+		struct mst_spec *s = &all->spec[i];
 		if ((s->model->kind == MST_MODEL_MIX) == want_mix && s->for_all == like->for_all &&
 		    s->rank == like->rank)
 			return s;
@@ -111,12 +111,12 @@ static const struct mst_spec *spec_find(const struct mst_specs *all, size_t end,
 	return NULL;
 }
 
-const struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix)
+struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix)
 {
 	return spec_find(all, all->count, &(struct mst_spec){ .for_all = true }, want_mix);
 }
 
-const struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, bool want_mix)
+struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, bool want_mix)
 {
 	return spec_find(all, all->count, &(struct mst_spec){ .rank = rank }, want_mix);
 }

@@ -22,13 +22,13 @@ struct trace_row {
 	uint64_t ns;
 };
 
-struct table {
+struct mst_trace_file {
 	struct trace_row *row;
 	size_t count, room;
 	uint32_t workers; /* the largest number seen, plus one */
 };
 
-static int table_add(struct table *t, struct trace_row row)
+static int table_add(struct mst_trace_file *t, struct trace_row row)
 {
 	if (t->count == t->room) {
 		size_t room = t->room > 0 ? 2 * t->room : 1024;
@@ -75,7 +75,7 @@ static bool row_parse(const char *line, struct trace_row *out)
 }
 
 /* Reads all lines. Return: 0, -ENOMEM, or -EINVAL with the number of the wrong line in @wrong. */
-static int table_read(struct table *t, FILE *f, size_t *wrong)
+static int table_read(struct mst_trace_file *t, FILE *f, size_t *wrong)
 {
 	char line[LINE_BYTES];
 	struct trace_row row;
@@ -98,7 +98,7 @@ static int table_read(struct table *t, FILE *f, size_t *wrong)
 }
 
 /* Return: the lowest worker without a line, t->workers if there is none; -ENOMEM. */
-static int64_t table_gap(const struct table *t)
+static int64_t table_gap(const struct mst_trace_file *t)
 {
 	/* If there are more workers than lines, one of the first count + 1 workers has no line. So
 	 * it is not necessary to look further, nor to trust the file and allocate for its largest
@@ -119,59 +119,81 @@ static int64_t table_gap(const struct table *t)
 	return gap;
 }
 
-/* Picks the rows of one worker, which must have some. */
-static int trace_pick(struct mst_trace *t, const struct table *table, uint32_t worker)
+static int traces_check(const struct mst_trace_file *f, char *why, size_t why_len)
 {
-	uint64_t *ns = calloc(table->count, sizeof(*ns));
-	size_t count = 0;
-
-	if (ns == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < table->count; i++) {
-		if (table->row[i].worker == worker)
-			ns[count++] = table->row[i].ns;
-	}
-	*t = (struct mst_trace){ .ns = ns, .count = count };
-	return 0;
-}
-
-static int trace_make(struct mst_trace *t, const struct table *table, uint32_t rank, char *why,
-		      size_t why_len)
-{
-	if (table->count == 0) {
+	if (f->count == 0) {
 		snprintf(why, why_len, "the file has no line below its header");
 		return -EINVAL;
 	}
-	int64_t gap = table_gap(table);
-	if (gap >= 0 && gap < (int64_t)table->workers) {
+	int64_t gap = table_gap(f);
+	if (gap >= 0 && gap < (int64_t)f->workers) {
 		snprintf(why, why_len, "worker %lld has no line, though worker %u has",
-			 (long long)gap, table->workers - 1);
+			 (long long)gap, f->workers - 1);
 		return -EINVAL;
 	}
-	return gap < 0 ? (int)gap : trace_pick(t, table, rank % table->workers);
+	return gap < 0 ? (int)gap : 0;
 }
 
-int mst_trace_load(struct mst_trace *t, const char *path, uint32_t rank, char *why, size_t why_len)
+static int traces_load(struct mst_trace_file *t, FILE *f, char *why, size_t why_len)
 {
-	struct table table = { 0 };
 	size_t line;
-	FILE *f = fopen(path, "re");
+	int rc = table_read(t, f, &line);
 
-	if (f == NULL) {
-		int rc = -errno;
-		snprintf(why, why_len, "cannot open the file: %s", strerror(-rc));
-		return rc;
-	}
-	int rc = table_read(&table, f, &line);
-	fclose(f);
 	if (rc == 0)
-		rc = trace_make(t, &table, rank, why, why_len);
-	else if (rc == -EINVAL)
+		return traces_check(t, why, why_len);
+	if (rc == -EINVAL)
 		snprintf(why, why_len, "line %zu of the file is not %s", line, HEADER);
 	else
 		snprintf(why, why_len, "cannot read the file: %s", strerror(-rc));
-	free(table.row);
 	return rc;
+}
+
+int mst_trace_file_read(const char *path, struct mst_trace_file **out, char *why, size_t why_len)
+{
+	struct mst_trace_file *t = calloc(1, sizeof(*t));
+	FILE *f = t != NULL ? fopen(path, "re") : NULL;
+
+	if (f == NULL) {
+		int rc = t != NULL ? -errno : -ENOMEM;
+		snprintf(why, why_len, "cannot open the file: %s", strerror(-rc));
+		free(t);
+		return rc;
+	}
+	int rc = traces_load(t, f, why, why_len);
+	fclose(f);
+	if (rc != 0) {
+		mst_trace_file_free(t);
+		return rc;
+	}
+	*out = t;
+	return 0;
+}
+
+void mst_trace_file_free(struct mst_trace_file *f)
+{
+	if (f == NULL)
+		return;
+	free(f->row);
+	free(f);
+}
+
+int mst_trace_pick(struct mst_trace *t, const struct mst_trace_file *f, uint32_t rank)
+{
+	uint32_t worker = rank % f->workers;
+	size_t count = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		count += f->row[i].worker == worker;
+	uint64_t *ns = calloc(count, sizeof(*ns));
+	if (ns == NULL)
+		return -ENOMEM;
+	count = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		if (f->row[i].worker == worker)
+			ns[count++] = f->row[i].ns;
+	}
+	*t = (struct mst_trace){ .ns = ns, .count = count };
+	return 0;
 }
 
 void mst_trace_free(struct mst_trace *t)

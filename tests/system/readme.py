@@ -202,6 +202,14 @@ def bench(body, where):
     return f"\"{run}\" run for 4 KiB only; \"{compare}\" is not: it takes Open MPI and Gloo"
 
 
+def simulate(body, where):
+    line, = commands(body)
+    rows = [row for row in well(line, where).splitlines() if row.startswith("backup:7 ")]
+    if len(rows) != 1:
+        fail(f"\"{line}\" prints no row for backup:7")
+    return "run as it stands"
+
+
 def programs_exist(why):
     def look(body, _):
         for line in commands(body):
@@ -230,6 +238,7 @@ BLOCKS = {
                        "vm.* run the same"),
     "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077   # leads":
         several_servers,
+    "muster sim -n 8 --delay exp:20 --policy bsp --policy backup:7 --policy async": simulate,
     "muster bench                  # what a step costs here: real processes, every result checked":
         bench,
 }

@@ -14,6 +14,7 @@
 #include "tools/doctor/options.h"
 #include "tools/plan/options.h"
 #include "tools/run/options.h"
+#include "tools/sim/options.h"
 #include "tools/status/options.h"
 
 static const struct mst_option *find_table(const char *program)
@@ -24,6 +25,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_run_table();
 	if (strcmp(program, "muster-bench") == 0)
 		return mst_bench_table();
+	if (strcmp(program, "muster-sim") == 0)
+		return mst_sim_table;
 	if (strcmp(program, "muster-status") == 0)
 		return mst_status_table;
 	if (strcmp(program, "muster-doctor") == 0)

@@ -294,6 +294,33 @@ static void a_trace_gives_each_rank_its_workers_times(void)
 	}
 }
 
+/* A trace for two ranks, and a model of rank 3 alone. */
+static void many_ranks_have_the_delays_of_each(void)
+{
+	static const char trace[] = "step,worker,ready_us\n0,0,1\n0,1,2\n1,0,3\n1,1,4\n";
+	struct fix_folder folder;
+	struct mst_delay *each[3], *one;
+	char of_all[160];
+
+	fix_folder_new(&folder);
+	fix_folder_put_bytes(&folder, "/trace", trace, sizeof(trace) - 1);
+	(void)snprintf(of_all, sizeof(of_all), "trace:%s/trace", folder.root);
+	const char *const spec[] = { of_all, "3:exp:20", NULL };
+	struct mst_delay_options opt = { .spec = spec, .spec_count = 2, .rank = 1, .seed = 7 };
+	CU_ASSERT_FATAL(mst_delay_new_each(&opt, 3, each, why, sizeof(why)) == 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		CU_ASSERT_FATAL(delay_new(7, 1 + i, spec, &one) == 0);
+		for (int draw = 0; draw < 5; draw++)
+			CU_ASSERT_EQUAL(mst_delay_next(each[i]), mst_delay_next(one));
+		mst_delay_free(one);
+		mst_delay_free(each[i]);
+	}
+	const char *const bad[] = { of_all, "3:trace:no-such-file", NULL };
+	opt.spec = bad;
+	CU_ASSERT_EQUAL(mst_delay_new_each(&opt, 3, each, why, sizeof(why)), -ENOENT);
+	fix_folder_free(&folder);
+}
+
 static void a_bad_trace_is_named_with_its_line(void)
 {
 	static const struct {
@@ -347,6 +374,7 @@ static CU_TestInfo cases[] = {
 	{ "a bad spec is quoted", a_bad_spec_is_quoted },
 	{ "specs that contradict are refused", specs_that_contradict_are_refused },
 	{ "a trace gives each rank its worker's times", a_trace_gives_each_rank_its_workers_times },
+	{ "many ranks have the delays of each", many_ranks_have_the_delays_of_each },
 	{ "a bad trace is named with its line", a_bad_trace_is_named_with_its_line },
 	CU_TEST_INFO_NULL,
 };

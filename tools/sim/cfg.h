@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What is simulated: one job under one policy. The engine reads this struct and changes nothing in
+ * it; the options (options.h) fill it. */
+#ifndef MST_TOOLS_SIM_CFG_H
+#define MST_TOOLS_SIM_CFG_H
+
+#include <stdint.h>
+
+#include "server/core/ledger.h"
+
+/* As a number of checks: a worker obeys a hint the moment that the hint comes. */
+#define MST_SIM_AT_ONCE UINT32_MAX
+
+/* The way between workers and servers. Rates are in bytes per ns, which is GB/s; 0: no limit. */
+struct mst_sim_net_cfg {
+	uint64_t latency_ns; /* one way, of everything that is sent */
+	uint64_t bytes;      /* of a gradient, and of a result */
+	double worker_rate;  /* of a worker's link, each way */
+	double server_rate;  /* of a server's link, each way */
+};
+
+enum mst_sim_change_kind {
+	MST_SIM_KILL,   /* the process ends, and its connections close */
+	MST_SIM_FREEZE, /* the process stands still for good, and its connections stay */
+	MST_SIM_JOIN,   /* a new process takes the rank */
+};
+
+struct mst_sim_change {
+	uint64_t at_ns; /* after the job's start */
+	uint32_t rank;
+	enum mst_sim_change_kind kind;
+};
+
+struct mst_sim_switch {
+	uint64_t version; /* the commit after which the rule changes */
+	struct mst_rule rule;
+};
+
+struct mst_sim_cfg {
+	const char *policy; /* as it was typed */
+	uint32_t tickets;   /* not 0: TensorFlow's rule with so many gradients a step (tickets.h) */
+	struct mst_ledger_cfg ledger; /* also of a job with tickets: workers, and where it ends */
+	struct mst_sim_net_cfg net;
+	uint32_t checks;          /* how often in a gradient a worker looks at the hint; 0: never */
+	const char *const *delay; /* specs of the time of a gradient (common/delay) */
+	uint32_t delay_count;
+	uint64_t seed;
+	const struct mst_sim_change *change; /* in order of time */
+	uint32_t change_count;
+	const struct mst_sim_switch *change_of_rule; /* in order of versions */
+	uint32_t change_of_rule_count;
+};
+
+#endif

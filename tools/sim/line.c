@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* From a command line to the jobs that are simulated. All that can be wrong is found here, before
+ * anything is simulated. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/delay/delay.h"
+#include "common/host/memory.h"
+#include "common/wire/message.h"
+#include "server/core/rule.h"
+#include "tools/report.h"
+#include "tools/sim/figures.h"
+#include "tools/sim/options.h"
+#include "tools/sim/worker.h"
+
+#define TICKETS "tickets"
+#define SAMPLES_PER_WORKER 1000.0
+#define CHECKS_MAX 1000000u
+#define DELAY_BYTES 1024u /* about what the model of a rank takes */
+
+struct sim_refusal {
+	char *why;
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(const struct sim_refusal *to,
+							const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(to->why, to->len, fmt, args);
+	va_end(args);
+	return -EINVAL;
+}
+
+/* ---- figures of all jobs ---- */
+
+static int check_figures(const struct mst_sim_line *line, const struct sim_refusal *to)
+{
+	const struct mst_sim_options *o = &line->options;
+
+	if (o->server.workers == 0)
+		return refuse(to, "--workers is missing: say how many workers the job has, such as "
+				  "-n 8");
+	if (o->delay.count == 0)
+		return refuse(to, "--delay is missing: say how long a gradient takes, such as "
+				  "--delay exp:20, in ms");
+	if (o->bytes == 0 && (o->worker_rate > 0 || o->server_rate > 0))
+		return refuse(to,
+			      "--%s-rate limits nothing while --size is 0: say how many bytes "
+			      "a gradient has, such as --size 100M",
+			      o->worker_rate > 0 ? "worker" : "server");
+	if (o->bytes > 0 && o->worker_rate <= 0 && o->server_rate <= 0)
+		return refuse(to, "--size takes no time without --worker-rate or --server-rate");
+	if (o->json != NULL && o->csv != NULL && strcmp(o->json, "-") == 0 &&
+	    strcmp(o->csv, "-") == 0)
+		return refuse(to, "--json - and --csv - both write to standard output");
+	return 0;
+}
+
+static int read_checks(const char *text, uint32_t *out, const struct sim_refusal *to)
+{
+	uint64_t value = MST_SIM_AT_ONCE;
+
+	if (strcmp(text, "inf") != 0 && (mst_parse_u64(text, &value) != 0 || value > CHECKS_MAX))
+		return refuse(to,
+			      "option --checks: \"%.60s\" is not a whole number up to %u, or "
+			      "inf",
+			      text, CHECKS_MAX);
+	*out = (uint32_t)value;
+	return 0;
+}
+
+/* The specs as such, and that each names a rank of the job. */
+static int check_specs(const struct mst_sim_options *o, const struct sim_refusal *to)
+{
+	for (uint32_t i = 0; i < o->delay.count; i++) {
+		const char *spec = o->delay.item[i];
+		size_t digits = strspn(spec, "0123456789");
+		char number[24];
+		uint64_t rank;
+
+		(void)snprintf(number, sizeof(number), "%.*s", (int)digits, spec);
+		if (digits > 0 && spec[digits] == ':' &&
+		    (mst_parse_u64(number, &rank) != 0 || rank >= o->server.workers))
+			return refuse(to,
+				      "option --delay: \"%.60s\": the ranks of %" PRIu32
+				      " workers are 0 to %" PRIu32,
+				      spec, o->server.workers, o->server.workers - 1);
+	}
+	return 0;
+}
+
+/* Return: the first rank whose first gradient takes no time; @count: there is none. */
+static uint32_t first_idle(struct mst_delay **delay, uint32_t count)
+{
+	uint32_t rank = 0;
+
+	while (rank < count && mst_delay_next(delay[rank]) > 0)
+		rank++;
+	return rank;
+}
+
+/* A worker whose gradients take no time would contribute without end at one moment. */
+static int check_delays(const struct mst_sim_options *o, const struct sim_refusal *to)
+{
+	struct mst_delay_options opt = { .spec = o->delay.item,
+					 .spec_count = o->delay.count,
+					 .seed = o->seed };
+	uint32_t workers = o->server.workers;
+	struct mst_delay **delay = calloc(workers, sizeof(struct mst_delay *));
+
+	if (delay == NULL)
+		return refuse(to, "no memory for %" PRIu32 " workers", workers), -ENOMEM;
+	int rc = mst_delay_new_each(&opt, workers, delay, to->why, to->len);
+	if (rc == 0) {
+		uint32_t idle = first_idle(delay, workers);
+		if (idle < workers)
+			rc = refuse(to,
+				    "option --delay: a gradient of rank %" PRIu32
+				    " takes no time; give a model for all ranks, such as "
+				    "--delay const:20",
+				    idle);
+		for (uint32_t rank = 0; rank < workers; rank++)
+			mst_delay_free(delay[rank]);
+	}
+	free(delay);
+	return rc;
+}
+
+static int read_changes(struct mst_sim_line *line, const struct sim_refusal *to)
+{
+	int rc = 0;
+
+	line->changes.workers = line->options.server.workers;
+	for (int kind = 0; rc == 0 && kind <= MST_SIM_JOIN; kind++)
+		rc = mst_sim_changes_read(&line->changes, (enum mst_sim_change_kind)kind,
+					  &line->options.change[kind], to->why, to->len);
+	return rc != 0 ? rc : mst_sim_changes_order(&line->changes, to->why, to->len);
+}
+
+/* ---- one job ---- */
+
+static bool is_tickets(const char *policy)
+{
+	size_t len = strlen(TICKETS);
+
+	return strncmp(policy, TICKETS, len) == 0 && (policy[len] == ':' || policy[len] == '\0');
+}
+
+static int read_tickets(const struct mst_sim_line *line, struct mst_sim_cfg *job,
+			const struct sim_refusal *to)
+{
+	uint32_t workers = line->options.server.workers;
+	const char *colon = strchr(job->policy, ':');
+	uint64_t quorum;
+
+	if (colon == NULL || mst_parse_u64(colon + 1, &quorum) != 0 || quorum == 0)
+		return refuse(to,
+			      "option --policy: \"%.40s\": tickets needs a number of gradients, 1 "
+			      "or more, as in tickets:4",
+			      job->policy);
+	if (quorum > workers)
+		return refuse(to,
+			      "--policy %.40s: a quorum of %" PRIu64
+			      " is more than there are tickets for %" PRIu32 " workers",
+			      job->policy, quorum, workers);
+	if (line->options.server.servers > 1)
+		return refuse(to, "--policy %.40s goes with one server only (--servers 1)",
+			      job->policy);
+	if (line->options.rule_switch.count > 0)
+		return refuse(to,
+			      "--policy %.40s is no policy of the server, so --switch cannot "
+			      "change it",
+			      job->policy);
+	job->tickets = (uint32_t)quorum;
+	return 0;
+}
+
+static int check_rule(const struct mst_sim_cfg *job, const struct mst_rule *rule, bool force,
+		      char *wrong, size_t len)
+{
+	struct mst_rule_context ctx = {
+		.owner = MUSTER_SERVERS_OWN,
+		.workers = job->ledger.workers,
+		.slots = job->ledger.slots,
+		.quorum_max = mst_ledger_entries(&job->ledger),
+		.force = force,
+	};
+
+	return mst_rule_check(rule, &ctx, wrong, len);
+}
+
+static int read_switches(struct mst_sim_line *line, struct mst_sim_cfg *job,
+			 const struct sim_refusal *to)
+{
+	const struct mst_sim_options *o = &line->options;
+	char wrong[MST_REASON_LEN];
+
+	line->switches.count = 0;
+	int rc = mst_sim_switches_read(&line->switches, &o->rule_switch, &job->ledger.rule, to->why,
+				       to->len);
+	for (uint32_t i = 0; rc == 0 && i < line->switches.count; i++) {
+		uint32_t slots = mst_rule_slots(&line->switches.at[i].rule);
+		job->ledger.slots = slots > job->ledger.slots ? slots : job->ledger.slots;
+	}
+	for (uint32_t i = 0; rc == 0 && i < line->switches.count; i++) {
+		const struct mst_sim_switch *s = &line->switches.at[i];
+		if (o->server.commits > 0 && s->version >= o->server.commits)
+			return refuse(to,
+				      "option --switch: \"%.60s\": the job ends at version %" PRIu64
+				      " (--commits)",
+				      line->switches.text[i], o->server.commits);
+		if (check_rule(job, &s->rule, o->server.force, wrong, sizeof(wrong)) != 0)
+			return refuse(to, "option --switch: \"%.60s\", after %.40s: %s",
+				      line->switches.text[i], job->policy, wrong);
+	}
+	job->change_of_rule = line->switches.at;
+	job->change_of_rule_count = line->switches.count;
+	return rc;
+}
+
+static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
+		     const struct sim_refusal *to)
+{
+	struct mst_server_options *server = &line->options.server;
+	char wrong[MST_REASON_LEN];
+
+	server->policy = job->policy;
+	if (mst_server_options_rule(server, &job->ledger.rule, to->why, to->len) != 0 ||
+	    mst_server_options_optimizer(server, &job->ledger.optimizer, to->why, to->len) != 0)
+		return -EINVAL;
+	job->ledger.slots = mst_rule_slots(&job->ledger.rule);
+	if (check_rule(job, &job->ledger.rule, server->force, wrong, sizeof(wrong)) != 0)
+		return refuse(to, "--policy %.40s: %s", job->policy, wrong);
+	return read_switches(line, job, to);
+}
+
+/* Refused before it is allocated, with figures, and not ended by the kernel later. */
+static int check_memory(const struct mst_sim_cfg *job, const struct sim_refusal *to)
+{
+	uint64_t workers = job->ledger.workers;
+	uint64_t needed = mst_ledger_bytes(&job->ledger) +
+			  mst_sim_figures_bytes(job->ledger.workers) +
+			  workers * (sizeof(struct mst_sim_worker) + DELAY_BYTES);
+	struct mst_host_memory host;
+	char need[32], have[32], source[MST_CGROUP_PATH + 64];
+
+	mst_host_memory("", &host);
+	if (needed <= mst_host_memory_share(&host))
+		return 0;
+	return refuse(to,
+		      "--policy %.40s: the simulation needs %s and may use %s, three quarters "
+		      "%s",
+		      job->policy, mst_memory_text(needed, need, sizeof(need)),
+		      mst_memory_text(mst_host_memory_share(&host), have, sizeof(have)),
+		      mst_host_memory_source(&host, source, sizeof(source)));
+}
+
+static struct mst_ledger_cfg ledger_cfg(const struct mst_sim_options *o)
+{
+	bool carries = o->worker_rate > 0 || o->server_rate > 0;
+	bool endless = o->server.commits == 0 && o->server.samples <= 0;
+
+	return (struct mst_ledger_cfg){
+		.workers = o->server.workers,
+		.shards = o->server.servers,
+		.slots = 1,
+		.buffers = o->server.buffers,
+		.in_place = !carries,
+		.sent = carries,
+		.owner = MUSTER_SERVERS_OWN,
+		.commits_max = o->server.commits,
+		.samples_max = endless ? SAMPLES_PER_WORKER * o->server.workers : o->server.samples,
+		.lease_ns = o->server.lease_ns,
+		.join_until_ns = MST_NEVER,
+	};
+}
+
+static int read_job(struct mst_sim_line *line, const char *policy, uint32_t checks,
+		    const struct sim_refusal *to)
+{
+	const struct mst_sim_options *o = &line->options;
+	struct mst_sim_cfg *job = &line->job[line->job_count++];
+
+	*job = (struct mst_sim_cfg){
+		.policy = policy,
+		.ledger = ledger_cfg(o),
+		.net = { o->latency_ns, o->bytes, o->worker_rate, o->server_rate },
+		.checks = checks,
+		.delay = o->delay.item,
+		.delay_count = o->delay.count,
+		.seed = o->seed,
+		.change = line->changes.at,
+		.change_count = line->changes.count,
+	};
+	int rc = is_tickets(policy) ? read_tickets(line, job, to) : read_rule(line, job, to);
+	return rc != 0 ? rc : check_memory(job, to);
+}
+
+/* ---- the line ---- */
+
+static int read_jobs(struct mst_sim_line *line, const struct sim_refusal *to)
+{
+	const struct mst_option_list *policy = &line->options.policy;
+	uint32_t checks = 0;
+	int rc = read_checks(line->options.checks, &checks, to);
+
+	if (rc == 0 && policy->count == 0)
+		rc = read_job(line, "bsp", checks, to);
+	for (uint32_t i = 0; rc == 0 && i < policy->count; i++)
+		rc = read_job(line, policy->item[i], checks, to);
+	return rc;
+}
+
+static int check_file(const char *option, const char *path, const struct sim_refusal *to)
+{
+	if (mst_report_may_write(path))
+		return 0;
+	return refuse(to, "option --%s: cannot write %s: %s", option, path, strerror(errno));
+}
+
+static int check(struct mst_sim_line *line, const struct sim_refusal *to)
+{
+	int rc = check_figures(line, to);
+
+	if (rc == 0)
+		rc = check_specs(&line->options, to);
+	if (rc == 0)
+		rc = read_changes(line, to);
+	if (rc == 0)
+		rc = read_jobs(line, to);
+	if (rc == 0)
+		rc = check_delays(&line->options, to);
+	if (rc == 0)
+		rc = check_file("json", line->options.json, to);
+	return rc != 0 ? rc : check_file("csv", line->options.csv, to);
+}
+
+/* Defaults for what is not offered, then for the rest, then what is typed. */
+static int parse(struct mst_sim_line *line, int argc, char **argv, const struct sim_refusal *to)
+{
+	int operand = argc;
+	int rc = mst_options_init(&line->fixed, mst_server_table, &line->options.server);
+
+	if (rc == 0)
+		rc = mst_options_init(&line->parsed, mst_sim_table, &line->options);
+	if (rc == 0)
+		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
+	if (rc < 0)
+		return refuse(to, "%s", line->parsed.why), rc;
+	if (operand < argc)
+		return refuse(to, "what is \"%.60s\"? muster sim takes options only",
+			      argv[operand]);
+	return 0;
+}
+
+int mst_sim_line_init(struct mst_sim_line *line, int argc, char **argv, char *why, size_t why_len)
+{
+	const struct sim_refusal to = { why, why_len };
+
+	*line = (struct mst_sim_line){ .job_count = 0 };
+	int rc = parse(line, argc, argv, &to);
+	if (rc == -ENOMEM)
+		(void)refuse(&to, "no memory");
+	if (rc < 0 || line->options.help)
+		return rc;
+	return check(line, &to);
+}
+
+void mst_sim_line_fini(struct mst_sim_line *line)
+{
+	mst_options_free(&line->parsed);
+	mst_options_free(&line->fixed);
+}
