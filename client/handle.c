@@ -116,7 +116,7 @@ int mst_handle_begin(struct muster *m)
 	if (m->wait_ns == 0)
 		m->wait_ns = mst_client_session_patience(&m->session);
 	m->hint.control = m->session.control;
-	m->hint.oldest = preemption_hint(m);
+	m->hint.word = preemption_hint(m);
 	mst_hint_publish(&m->hint);
 	return 0;
 }
@@ -147,6 +147,7 @@ void mst_handle_free(struct muster *m)
 		mst_contiguous_unmap(&m->contiguous);
 	mst_links_close(&m->links);
 	mst_sources_fini(&m->sources);
+	mst_paced_fini(&m->paced);
 	mst_worker_fini(&m->worker);
 	mst_settings_fini(&m->settings);
 	free(m);

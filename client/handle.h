@@ -19,6 +19,7 @@
  *   outbound              puts: data, headers, asks
  *   starting              from ready to the first version
  *   handle, process       this; and what fork() means for it
+ *   batch, paced          a contribution as hooks make it; steps of the worker's own
  *   muster                the calls of muster.h, and train, the loop over them
  *
  * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
@@ -30,6 +31,7 @@
 
 #include "client/contiguous.h"
 #include "client/outbound.h"
+#include "client/paced.h"
 #include "client/sources.h"
 #include "client/starting.h"
 
@@ -52,6 +54,7 @@ struct muster {
 	struct mst_client_guard guard;
 	struct mst_outbound outbound;
 	struct mst_starting starting;
+	struct mst_paced paced; /* muster_train()'s */
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
 };

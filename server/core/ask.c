@@ -54,6 +54,7 @@ void mst_ask_new_version(struct mst_ledger *l)
 	}
 	mst_waits_over(&l->waits, l->member, MST_WAIT_COMMIT);
 	mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
+	mst_late_release_all(l);
 }
 
 void mst_ask_try_all(struct mst_ledger *l)
@@ -118,8 +119,10 @@ static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_memb
 		return MST_WAIT_ITSELF;
 	if (l->settling) /* the worker is to hear of the end together with the last version */
 		return MST_WAIT_ITSELF;
+	if (l->rule.release == MST_RELEASE_COMMIT && !mst_member_missing(m))
+		return MST_WAIT_COMMIT;
 	if (l->rule.release == MST_RELEASE_COMMIT)
-		return mst_member_missing(m) ? MST_WAIT_TRIAL : MST_WAIT_COMMIT;
+		return mst_late_holds(l, m) ? MST_WAIT_LATE : MST_WAIT_TRIAL;
 	if (view->commit_due && rests_on_open_step(l, m))
 		return MST_WAIT_COMMIT;
 	return mst_ask_bound_parks(l, m, view->clock_min) ? MST_WAIT_CLOCK : MST_WAIT_TRIAL;
@@ -196,10 +199,12 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	d->answer.newest = l->store.newest;
 	d->answer.buffer = buffer;
 	d->answer.where = where;
-	m->asks = false;
+	m->asks = m->late = false;
 	m->owes = false;
 	m->given = version;
 	mst_changed(l, m);
+	mst_late_answered(l, m);
+	mst_trigger_answered(l, m);
 }
 
 static void try(struct mst_ledger *l, struct mst_member *m, const struct view *view)

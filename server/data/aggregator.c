@@ -490,9 +490,27 @@ void mst_aggregator_hang_up(struct mst_aggregator *a)
 	}
 }
 
+/* What the record of the version says, without its shares. The start state has none. */
+static struct mst_lane_record record_head(const struct mst_record *r, uint64_t version)
+{
+	bool starts = version == 0;
+
+	return (struct mst_lane_record){
+		.version = version,
+		.weight = starts ? 0 : r->samples,
+		.lr_scale = starts ? 1.0 : r->lr_scale,
+		.alpha = r->pace.alpha,
+		.local_steps = r->pace.local_steps,
+		.push_every = r->pace.push_every,
+		.fetch_every = r->pace.fetch_every,
+		.window = r->window,
+		.flags = r->until_asked ? MST_RECORD_UNTIL_ASKED : 0,
+		.share_count = starts ? 0 : r->share_count,
+	};
+}
+
 static void answer(struct mst_aggregator *a, struct mst_session *session,
-		   const struct mst_decision *d, const struct mst_record *record,
-		   const struct mst_rule *rule)
+		   const struct mst_decision *d, const struct mst_record *record)
 {
 	struct mst_task task = { .kind = MST_TASK_ANSWER };
 
@@ -509,7 +527,7 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 	task.moves = d->answer.where == MST_WHERE_COPIED && session->link->ops->maps;
 	task.answer.session = session;
 	task.answer.record = record;
-	task.answer.window = rule->window;
+	task.answer.head = record_head(record, d->answer.version);
 	task.answer.answer = (struct mst_lane_answer){ .number = d->answer.number,
 						       .version = d->answer.version,
 						       .newest = d->answer.newest,
@@ -519,13 +537,12 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 }
 
 static void execute_for(struct mst_aggregator *a, struct mst_session *session,
-			const struct mst_decision *d, const struct mst_record *record,
-			const struct mst_rule *rule)
+			const struct mst_decision *d, const struct mst_record *record)
 {
 	switch (d->kind) {
 	case MST_DO_COUNT:
 		count(a, session, d);
-		if (!mst_rule_repeats(rule))
+		if (!d->count.repeats)
 			mst_task_ripen(a, d->who.rank);
 		break;
 	case MST_DO_VERDICT:
@@ -536,10 +553,11 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 		grant_if_read(a, &session->slot[d->grant.slot]);
 		break;
 	case MST_DO_RELEASE:
-		answer(a, session, d, record, rule);
+		answer(a, session, d, record);
 		break;
 	case MST_DO_ADVISE:
-		mst_aggregator_advise(a, session, d->version);
+		mst_aggregator_advise(a, session,
+				      mst_hint_word(d->advice.version, d->advice.hand_in));
 		break;
 	case MST_DO_EVICT:
 		evict(a, session, d->evict);
@@ -550,7 +568,7 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 }
 
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
-			    const struct mst_record *record, const struct mst_rule *rule)
+			    const struct mst_record *record)
 {
 	switch (d->kind) {
 	case MST_DO_START:
@@ -575,7 +593,7 @@ void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision 
 	default: {
 		struct mst_session *session = session_of(a, d->who);
 		if (session != NULL)
-			execute_for(a, session, d, record, rule);
+			execute_for(a, session, d, record);
 	}
 	}
 }

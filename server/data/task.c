@@ -288,19 +288,13 @@ static void group_end(struct mst_aggregator *a, const struct mst_task *task)
 /* Return: its bytes. */
 static size_t record_encode(const struct mst_task *task, struct mst_lane_record *out)
 {
-	const struct mst_record *r = task->answer.record;
-	bool nothing = task->answer.answer.version == 0;
+	const struct mst_lane_record *head = &task->answer.head;
+	size_t share_bytes = head->share_count * sizeof(head->share[0]);
 
-	*out = (struct mst_lane_record){ .version = task->answer.answer.version,
-					 .lr_scale = 1.0,
-					 .window = task->answer.window };
-	if (nothing)
-		return sizeof(*out);
-	out->weight = r->samples;
-	out->lr_scale = r->lr_scale;
-	out->share_count = r->share_count;
-	memcpy(out->share, r->share, r->share_count * sizeof(*r->share));
-	return sizeof(*out) + r->share_count * sizeof(*r->share);
+	*out = *head;
+	if (share_bytes > 0)
+		memcpy(out->share, task->answer.record->share, share_bytes);
+	return sizeof(*out) + share_bytes;
 }
 
 /* Over a transport that does not map, a copy is put from where it is published, and the queue goes

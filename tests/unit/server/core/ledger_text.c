@@ -29,8 +29,9 @@ static const char *const decision_name[] = {
 	[MST_DO_ADMIT] = "ADMIT",     [MST_DO_REFUSE] = "REFUSE", [MST_DO_SEND_STATE] = "STATE?",
 	[MST_DO_START] = "START",     [MST_DO_COUNT] = "COUNT",   [MST_DO_VERDICT] = "VERDICT",
 	[MST_DO_REGRANT] = "REGRANT", [MST_DO_COMMIT] = "COMMIT", [MST_DO_RELEASE] = "RELEASE",
-	[MST_DO_ADVISE] = "ADVISE",   [MST_DO_EVICT] = "EVICT",   [MST_DO_POLICY] = "POLICY",
-	[MST_DO_FINISH] = "FINISH",   [MST_DO_SETTLE] = "SETTLE", [MST_DO_APPLY] = "APPLY",
+	[MST_DO_ADVISE] = "ADVISE",   [MST_DO_REST] = "REST",     [MST_DO_EVICT] = "EVICT",
+	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
+	[MST_DO_APPLY] = "APPLY",
 };
 
 static const char *const evict_name[] = {
@@ -184,7 +185,11 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 			 where_name[d->answer.where], (int)d->answer.buffer);
 		break;
 	case MST_DO_ADVISE:
-		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->version);
+		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->advice.version,
+			 d->advice.hand_in ? ", hand in" : "");
+		break;
+	case MST_DO_REST:
+		snprintf(text, LEDGER_TEXT_LEN, "%s", d->rests ? "rests" : "returns");
 		break;
 	case MST_DO_EVICT:
 		snprintf(text, LEDGER_TEXT_LEN, "%s", evict_name[d->evict]);

@@ -382,9 +382,9 @@ static void see_hint(struct watch *w, const struct visitor *v, const struct mst_
 	if (!takes_part(w, v) || v->leaving || v->answered != v->asked)
 		complain(w, "%u.%u is advised, and it is not busy", v->who.rank,
 			 v->who.incarnation);
-	if (d->version + 1 != w->version_count)
+	if (d->advice.version + 1 != w->version_count)
 		complain(w, "%u.%u is advised of version %" PRIu64 " of %zu", v->who.rank,
-			 v->who.incarnation, d->version, w->version_count);
+			 v->who.incarnation, d->advice.version, w->version_count);
 }
 
 /* The fates of a session that has neither started nor pushed are those of the one before it. Told

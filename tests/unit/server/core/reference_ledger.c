@@ -296,6 +296,8 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_LEAVE:
 		leave(r, s, ev->seq);
 		break;
+	case MST_EV_REST:
+		break;
 	case MST_EV_LOST:
 		lost(r, s, ev->error);
 		break;

@@ -204,7 +204,7 @@ static void advise(struct reference *r)
 	for (uint32_t rank = 0; r->rule.preempt && rank < r->cfg.workers; rank++) {
 		const struct session *s = session_of(r, rank);
 		if (s != NULL && s->started && !s->leaving && !s->asking)
-			decide(r, MST_DO_ADVISE, s->who)->version = reference_newest(r);
+			decide(r, MST_DO_ADVISE, s->who)->advice.version = reference_newest(r);
 	}
 }
 

@@ -164,7 +164,8 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		return a->join.cookie == b->join.cookie && a->join.error == b->join.error;
 	case MST_DO_COUNT:
 		return a->count.seq == b->count.seq && a->count.slot == b->count.slot &&
-		       a->count.coefficient == b->count.coefficient;
+		       a->count.coefficient == b->count.coefficient &&
+		       a->count.repeats == b->count.repeats;
 	case MST_DO_VERDICT:
 		return a->verdict.seq == b->verdict.seq && a->verdict.slot == b->verdict.slot &&
 		       a->verdict.tag == b->verdict.tag &&
@@ -179,7 +180,10 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		       a->answer.version == b->answer.version &&
 		       a->answer.newest == b->answer.newest && a->answer.where == b->answer.where;
 	case MST_DO_ADVISE:
-		return a->version == b->version;
+		return a->advice.version == b->advice.version &&
+		       a->advice.hand_in == b->advice.hand_in;
+	case MST_DO_REST:
+		return a->rests == b->rests;
 	case MST_DO_EVICT:
 		return a->evict == b->evict;
 	case MST_DO_FINISH:

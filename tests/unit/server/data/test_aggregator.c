@@ -158,7 +158,7 @@ static void a_link_that_maps_gets_it_in_chunks(void)
 static void advise(uint32_t rank, uint64_t version)
 {
 	agg_decide(&(struct mst_decision){
-		.kind = MST_DO_ADVISE, .who = { rank, 1 }, .version = version });
+		.kind = MST_DO_ADVISE, .who = { rank, 1 }, .advice = { version, false } });
 }
 
 static void one_hint_is_on_its_way_at_a_time(void)
