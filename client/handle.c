@@ -147,7 +147,7 @@ void mst_handle_free(struct muster *m)
 		mst_contiguous_unmap(&m->contiguous);
 	mst_links_close(&m->links);
 	mst_sources_fini(&m->sources);
-	mst_paced_fini(&m->paced);
+	mst_own_fini(&m->own);
 	mst_worker_fini(&m->worker);
 	mst_settings_fini(&m->settings);
 	free(m);

@@ -499,8 +499,8 @@ void *muster_parameters(struct muster *m)
 {
 	if (m->inherited || m->worker.phase < MST_WORKER_WORKING)
 		return NULL;
-	if (m->paced.begun)
-		return m->paced.own;
+	if (m->own.begun)
+		return m->own.parameters;
 	return (void *)mst_contiguous_result(&m->contiguous, &m->worker.held);
 }
 

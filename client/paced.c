@@ -2,7 +2,6 @@
 #include "client/paced.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/batch.h"
@@ -25,29 +24,12 @@ static void take_result(struct muster *m)
 {
 	const void *result = mst_contiguous_result(&m->contiguous, &m->worker.held);
 
-	memcpy(m->paced.own, result, mst_contiguous_result_bytes(&m->contiguous));
-}
-
-static int allocate(struct muster *m)
-{
-	uint64_t elems = m->session.job.elems;
-	struct mst_paced *p = &m->paced;
-
-	if (p->own == NULL)
-		p->own = calloc(elems, sizeof(*p->own));
-	if (p->grad == NULL)
-		p->grad = calloc(elems, sizeof(*p->grad));
-	if (p->own != NULL && p->grad != NULL)
-		return 0;
-	return mst_client_fail(&m->failure, -ENOMEM,
-			       "no memory for the parameters of this worker's own, and a gradient, "
-			       "which policy %s needs",
-			       m->session.job.policy);
+	memcpy(m->own.parameters, result, mst_contiguous_result_bytes(&m->contiguous));
 }
 
 int mst_paced_begin(struct muster *m, const struct muster_hooks *hooks)
 {
-	if (m->paced.begun)
+	if (m->own.begun)
 		return 0;
 	if (hooks->local == NULL)
 		return mst_client_fail(&m->failure, -ENOTSUP,
@@ -59,34 +41,30 @@ int mst_paced_begin(struct muster *m, const struct muster_hooks *hooks)
 				       "under policy %s a worker steps on parameters of its own, "
 				       "which needs gradients and results of type f32",
 				       m->session.job.policy);
-	int rc = allocate(m);
-	if (rc != 0)
-		return rc;
+	if (mst_own_allocate(&m->own, m->session.job.elems) != 0)
+		return mst_client_fail(&m->failure, -ENOMEM,
+				       "no memory for the parameters of this worker's own, and a "
+				       "gradient, which policy %s needs",
+				       m->session.job.policy);
 	take_result(m);
-	m->paced.begun = true;
-	m->paced.pushed_ago = m->paced.fetched_ago = 0;
-	m->paced.weight = m->paced.loss_sum = 0;
+	m->own.begun = true;
+	m->own.pushed_ago = m->own.fetched_ago = 0;
+	m->own.weight = m->own.loss_sum = 0;
 	return 0;
 }
 
-void mst_paced_end(struct mst_paced *p)
+void mst_paced_end(struct muster *m)
 {
-	p->begun = false;
-}
-
-void mst_paced_fini(struct mst_paced *p)
-{
-	free(p->own);
-	free(p->grad);
+	m->own.begun = false;
 }
 
 /* ---- one step ---- */
 
-static void add_to_sum(struct mst_paced *p, const struct muster_contribution *c)
+static void add_to_sum(struct mst_own *own, const struct muster_contribution *c)
 {
-	p->has_loss = c->has_loss && (p->has_loss || p->weight == 0);
-	p->weight += c->weight;
-	p->loss_sum += c->has_loss ? c->loss * c->weight : 0;
+	own->has_loss = c->has_loss && (own->has_loss || own->weight == 0);
+	own->weight += c->weight;
+	own->loss_sum += c->has_loss ? c->loss * c->weight : 0;
 }
 
 /* A batch, and the step that follows from it. Where the gradient is a sum over its samples the step
@@ -94,31 +72,31 @@ static void add_to_sum(struct mst_paced *p, const struct muster_contribution *c)
  * Return: enum mst_batch, or an error. */
 static int step(struct muster *m, const struct muster_hooks *hooks)
 {
-	struct mst_paced *p = &m->paced;
+	struct mst_own *own = &m->own;
 	struct muster_contribution c;
-	int rc = mst_batch_compute(m, hooks, p->grad, &c);
+	int rc = mst_batch_compute(m, hooks, own->grad, &c);
 
 	if (rc != MST_BATCH_DONE)
 		return rc;
 	for (uint64_t i = 0; c.sum && i < m->session.job.elems; i++)
-		p->grad[i] /= (float)c.weight;
-	rc = hooks->local(hooks->ctx, p->grad);
-	add_to_sum(p, &c);
+		own->grad[i] /= (float)c.weight;
+	rc = hooks->local(hooks->ctx, own->grad);
+	add_to_sum(own, &c);
 	return rc < 0 ? rc : MST_BATCH_DONE;
 }
 
 /* Pushes what lies in the slot, for all samples since the last push. */
 static int push(struct muster *m, bool keep)
 {
-	struct mst_paced *p = &m->paced;
+	struct mst_own *own = &m->own;
 	struct muster_contribution c = MUSTER_CONTRIBUTION;
 
-	c.weight = p->weight;
-	c.has_loss = p->has_loss;
-	c.loss = p->has_loss ? p->loss_sum / p->weight : 0;
+	c.weight = own->weight;
+	c.has_loss = own->has_loss;
+	c.loss = own->has_loss ? own->loss_sum / own->weight : 0;
 	c.full = true;
 	c.keep = keep;
-	p->weight = p->loss_sum = 0;
+	own->weight = own->loss_sum = 0;
 	return muster_push(m, &c, NULL);
 }
 
@@ -137,7 +115,7 @@ static void write_difference(const struct muster *m, float *grad)
 	const float *base = mst_contiguous_result(&m->contiguous, &m->worker.held);
 
 	for (uint64_t i = 0; i < m->session.job.elems; i++)
-		grad[i] = m->paced.own[i] - base[i];
+		grad[i] = m->own.parameters[i] - base[i];
 }
 
 /* Zhang, Choromanska, LeCun 2015, algorithm 1: z = alpha (x - centre), x = x - z, and the servers
@@ -145,11 +123,11 @@ static void write_difference(const struct muster *m, float *grad)
 static void write_elastic(const struct muster *m, float *grad, float alpha)
 {
 	const float *centre = mst_contiguous_result(&m->contiguous, &m->worker.held);
-	float *own = m->paced.own;
+	float *x = m->own.parameters;
 
 	for (uint64_t i = 0; i < m->session.job.elems; i++) {
-		grad[i] = alpha * (own[i] - centre[i]);
-		own[i] -= grad[i];
+		grad[i] = alpha * (x[i] - centre[i]);
+		x[i] -= grad[i];
 	}
 }
 
@@ -158,7 +136,7 @@ static int give_up(struct muster *m, const struct muster_hooks *hooks, take_fn *
 {
 	int rc = muster_abandon(m);
 
-	m->paced.weight = m->paced.loss_sum = 0;
+	m->own.weight = m->own.loss_sum = 0;
 	return rc == 0 ? take(m, hooks) : rc;
 }
 
@@ -212,19 +190,19 @@ static int exchange_steps(struct muster *m, const struct muster_hooks *hooks, ta
 /* Dean et al. 2012, algorithm 7.1: gradients accrue, while the worker steps with each of them. */
 static int accrue(struct muster *m)
 {
-	struct mst_paced *p = &m->paced;
+	struct mst_own *own = &m->own;
 	float *grad = muster_gradient(m);
 
 	if (grad == NULL)
 		return -EAGAIN;
 	for (uint64_t i = 0; i < m->session.job.elems; i++)
-		grad[i] = p->pushed_ago > 0 ? grad[i] + p->grad[i] : p->grad[i];
+		grad[i] = own->pushed_ago > 0 ? grad[i] + own->grad[i] : own->grad[i];
 	return 0;
 }
 
 static int exchange_downpour(struct muster *m, const struct muster_hooks *hooks, take_fn *take)
 {
-	struct mst_paced *p = &m->paced;
+	struct mst_own *own = &m->own;
 	struct mst_pace pace = *pace_of(m);
 	int rc = step(m, hooks);
 
@@ -239,13 +217,13 @@ static int exchange_downpour(struct muster *m, const struct muster_hooks *hooks,
 	}
 	if (rc != 0)
 		return rc;
-	if (++p->pushed_ago >= pace.push_every) {
-		p->pushed_ago = 0;
+	if (++own->pushed_ago >= pace.push_every) {
+		own->pushed_ago = 0;
 		rc = push(m, true);
 	}
-	if (rc != 0 || ++p->fetched_ago < pace.fetch_every)
+	if (rc != 0 || ++own->fetched_ago < pace.fetch_every)
 		return rc;
-	p->fetched_ago = 0;
+	own->fetched_ago = 0;
 	rc = fetch(m, hooks, take);
 	if (rc == 0)
 		take_result(m);

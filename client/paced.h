@@ -1,28 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A worker that steps on parameters of its own between two exchanges with the servers, as the pace
- * of the rule says (common/wire/rule.h): local steps, elastic averaging, Downpour. The library keeps
- * those parameters and a gradient to compute in; hooks->local makes the steps.
+ * of the rule says (common/wire/rule.h): local steps, elastic averaging, Downpour. The library has
+ * those parameters and a gradient to compute in (own.h); hooks->local makes the steps.
  */
 #ifndef MST_CLIENT_PACED_H
 #define MST_CLIENT_PACED_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-struct muster;
-struct muster_hooks;
-struct muster_contribution;
-
-struct mst_paced {
-	float *own;  /* [elems]; NULL: this worker has had no such pace yet */
-	float *grad; /* [elems]: of one batch */
-	bool begun;  /* own has been set from a result, and is stepped on since */
-	/* Downpour: batches since the last push and since the last fetch. */
-	uint32_t pushed_ago, fetched_ago;
-	double weight, loss_sum; /* of those that have not been pushed */
-	bool has_loss;
-};
+#include "client/handle.h"
 
 /* Does the version that the worker has order such a pace? */
 bool mst_paced_is(const struct muster *m);
@@ -35,7 +20,6 @@ int mst_paced_begin(struct muster *m, const struct muster_hooks *hooks);
 int mst_paced_exchange(struct muster *m, const struct muster_hooks *hooks,
 		       int (*take)(struct muster *m, const struct muster_hooks *hooks));
 /* The pace is over: the next one begins with the result of that time. */
-void mst_paced_end(struct mst_paced *p);
-void mst_paced_fini(struct mst_paced *p); /* of a zeroed struct too */
+void mst_paced_end(struct muster *m);
 
 #endif

@@ -48,7 +48,7 @@ static int go_round(struct muster *m, const struct muster_hooks *hooks)
 		int rc = mst_paced_begin(m, hooks);
 		return rc == 0 ? mst_paced_exchange(m, hooks, take_outcomes) : rc;
 	}
-	mst_paced_end(&m->paced);
+	mst_paced_end(m);
 	int rc = hand_in(m, hooks);
 	return rc == 0 ? take_outcomes(m, hooks) : rc;
 }

@@ -174,8 +174,8 @@ struct mst_lane_share {
 	double weight;
 };
 
-/* What the rule of the step that a version opens says to workers, besides its numbers: contributions
- * grow until they are asked for, whatever batches end meanwhile. */
+/* What the rule of the step that a version opens says to workers, besides its numbers:
+ * contributions grow until they are asked for, whatever batches end meanwhile. */
 #define MST_RECORD_UNTIL_ASKED 1u
 
 /* The record of a version: who is in it; share[share_count] follows. The figures from window to

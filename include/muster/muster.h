@@ -456,11 +456,11 @@ struct muster_hooks {
 #define MUSTER_HOOKS { .size = sizeof(struct muster_hooks) }
 /* clang-format on */
 
-/** muster_parameters - the parameters to compute the next gradient on: the last result; under local,
- * easgd and downpour the worker's own, which muster_train() keeps and only hooks->local may write
- * to. The same rules as for outcome.result hold. With --owner workers it is the last mean gradient,
- * and of no use. NULL: before muster_start(), or where the result is NULL, or in a child. Never
- * blocks. */
+/** muster_parameters - the parameters to compute the next gradient on: the last result; under
+ * local, easgd and downpour the worker's own, which muster_train() keeps and only hooks->local may
+ * write to. The same rules as for outcome.result hold. With --owner workers it is the last mean
+ * gradient, and of no use. NULL: before muster_start(), or where the result is NULL, or in a child.
+ * Never blocks. */
 void *muster_parameters(struct muster *m);
 
 /**
@@ -468,15 +468,16 @@ void *muster_parameters(struct muster *m);
  * at muster_check() between them; push; wait; apply; until the job is finished. Call it after
  * muster_start(). A compute() that does not set full must add to the weight, and a batch must
  * become full within the job's patience + lease.
- * Under nonblocking a batch may be pushed before it is full, because another worker's was; compute()
- * then goes on with the rest of it in the next contribution, whose weight begins at 0 again. Under
- * anytime contributions grow until the servers ask for them, whatever batches end meanwhile. Under
- * local, easgd and downpour the gradient that compute() gets is not the buffer that is pushed.
- * Return: 0 finished; what a hook returned; -EDOM a batch was given up because it is not finite, call
- * again to go on with the next batch; -EINVAL compute() broke these rules, or a hook is missing, or
- * the size of the struct is wrong; -ENOTSUP the policy needs hooks.local, which is NULL, or results
- * and gradients of type f32; -ENOMEM for parameters of the worker's own; -ETIMEDOUT a wait took more
- * than wait_ms, or a server is silent: call again; shared errors.
+ * Under nonblocking a batch may be pushed before it is full, because another worker's was.
+ * compute() then goes on with the rest of it in the next contribution, whose weight begins at 0
+ * again. Under anytime contributions grow until the servers ask for them, whatever batches end
+ * meanwhile. Under local, easgd and downpour the gradient that compute() gets is not the buffer
+ * that is pushed.
+ * Return: 0 finished; what a hook returned; -EDOM a batch was given up because it is not finite,
+ * call again to go on with the next batch; -EINVAL compute() broke these rules, or a hook is
+ * missing, or the size of the struct is wrong; -ENOTSUP the policy needs hooks.local, which is
+ * NULL, or results and gradients of type f32; -ENOMEM for parameters of the worker's own;
+ * -ETIMEDOUT a wait took more than wait_ms, or a server is silent: call again; shared errors.
  */
 int muster_train(struct muster *m, const struct muster_hooks *hooks);
 

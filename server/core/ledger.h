@@ -173,8 +173,8 @@ enum mst_decision_kind {
 	 * before have been executed and are known to be finite. Nothing is counted any more. */
 	MST_DO_SETTLE,
 	MST_DO_POLICY, /* the rule of the open step has changed: mst_ledger_rule() */
-	/* rests: the job goes on without the worker, whose session stays; or with it again, from the
-	 * next step on */
+	/* rests: the job goes on without the worker, whose session stays; or with it again, from
+	 * the next step on */
 	MST_DO_REST,
 	MST_DO_FINISH, /* finish: the job has ended; why, last version */
 };

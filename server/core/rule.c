@@ -116,7 +116,7 @@ static const struct policy policies[] = {
 	  { PARAMETER_GRACE },
 	  1,
 	  { .trigger = MST_TRIGGER_FULL, .collect = true },
-	  "nonblocking:MS the first full batch has all hand in what they have; :MS, if given, bounds it" },
+	  "nonblocking:MS one full batch has all hand in what is finished; :MS bounds how long" },
 	{ "anytime",
 	  { PARAMETER_DEADLINE },
 	  0,
@@ -136,7 +136,7 @@ static const struct policy policies[] = {
 	  { PARAMETER_STEPS, PARAMETER_ALPHA },
 	  0,
 	  { .deltas = true, .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
-	  "easgd:T,A      elastic averaging: after T steps a worker and the centre move closer by A" },
+	  "easgd:T,A      after T steps a worker and the servers move closer by a share of A" },
 	{ "easgdsync",
 	  { PARAMETER_STEPS, PARAMETER_ALPHA },
 	  0,
@@ -358,10 +358,9 @@ int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *c
 		   size_t why_len)
 {
 	if (is_paced(rule) && ctx->owner == MUSTER_WORKERS_OWN) {
-		snprintf(
-			why, why_len,
-			"under this policy workers step on copies of the servers' parameters, which "
-			"needs --owner servers");
+		snprintf(why, why_len,
+			 "under this policy workers step on copies of the servers' parameters, "
+			 "which needs --owner servers");
 		return -EINVAL;
 	}
 	if (rule->release != MST_RELEASE_COMMIT && ctx->owner == MUSTER_WORKERS_OWN) {

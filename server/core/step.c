@@ -35,8 +35,8 @@ static void roster_new(struct mst_ledger *l)
 }
 
 /* Everybody begins anew at the slowest clock. Clocks count contributions, and those that were made
- * under a rule without a bound say nothing about who is ahead now: the fast workers would wait until
- * the slowest had made up for all of them. */
+ * under a rule without a bound say nothing about who is ahead now: the fast workers would wait
+ * until the slowest had made up for all of them. */
 static void rebase_clocks(struct mst_ledger *l)
 {
 	uint64_t least = mst_step_clock_min(l);

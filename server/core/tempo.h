@@ -20,8 +20,8 @@ struct mst_tempo {
 
 void mst_tempo_add(struct mst_tempo *t, uint64_t ns);
 
-/* Return: the median; of an even number of durations the lower one in the middle; 0: it is not known
- * yet. */
+/* Return: the median; of an even number of durations the lower one in the middle; 0: it is not
+ * known yet. */
 uint64_t mst_tempo_median(const struct mst_tempo *t);
 
 /* How long a rank usually computes. */

@@ -490,25 +490,6 @@ void mst_aggregator_hang_up(struct mst_aggregator *a)
 	}
 }
 
-/* What the record of the version says, without its shares. The start state has none. */
-static struct mst_lane_record record_head(const struct mst_record *r, uint64_t version)
-{
-	bool starts = version == 0;
-
-	return (struct mst_lane_record){
-		.version = version,
-		.weight = starts ? 0 : r->samples,
-		.lr_scale = starts ? 1.0 : r->lr_scale,
-		.alpha = r->pace.alpha,
-		.local_steps = r->pace.local_steps,
-		.push_every = r->pace.push_every,
-		.fetch_every = r->pace.fetch_every,
-		.window = r->window,
-		.flags = r->until_asked ? MST_RECORD_UNTIL_ASKED : 0,
-		.share_count = starts ? 0 : r->share_count,
-	};
-}
-
 static void answer(struct mst_aggregator *a, struct mst_session *session,
 		   const struct mst_decision *d, const struct mst_record *record)
 {
@@ -527,7 +508,9 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 	task.moves = d->answer.where == MST_WHERE_COPIED && session->link->ops->maps;
 	task.answer.session = session;
 	task.answer.record = record;
-	task.answer.head = record_head(record, d->answer.version);
+	task.answer.pace = record->pace;
+	task.answer.window = record->window;
+	task.answer.until_asked = record->until_asked;
 	task.answer.answer = (struct mst_lane_answer){ .number = d->answer.number,
 						       .version = d->answer.version,
 						       .newest = d->answer.newest,

@@ -72,8 +72,10 @@ struct mst_task {
 		struct {
 			struct mst_session *session;
 			const struct mst_record *record;
-			struct mst_lane_record
-				head; /* of the record as it is sent, without shares */
+			/* Of the record, as it was when the answer was decided. */
+			struct mst_pace pace;
+			uint32_t window;
+			bool until_asked;
 			struct mst_lane_answer answer;
 		} answer;
 	};

@@ -288,13 +288,27 @@ static void group_end(struct mst_aggregator *a, const struct mst_task *task)
 /* Return: its bytes. */
 static size_t record_encode(const struct mst_task *task, struct mst_lane_record *out)
 {
-	const struct mst_lane_record *head = &task->answer.head;
-	size_t share_bytes = head->share_count * sizeof(head->share[0]);
+	const struct mst_record *r = task->answer.record;
+	const struct mst_pace *pace = &task->answer.pace;
+	bool nothing = task->answer.answer.version == 0;
 
-	*out = *head;
-	if (share_bytes > 0)
-		memcpy(out->share, task->answer.record->share, share_bytes);
-	return sizeof(*out) + share_bytes;
+	*out = (struct mst_lane_record){
+		.version = task->answer.answer.version,
+		.lr_scale = 1.0,
+		.alpha = pace->alpha,
+		.local_steps = pace->local_steps,
+		.push_every = pace->push_every,
+		.fetch_every = pace->fetch_every,
+		.window = task->answer.window,
+		.flags = task->answer.until_asked ? MST_RECORD_UNTIL_ASKED : 0,
+	};
+	if (nothing)
+		return sizeof(*out);
+	out->weight = r->samples;
+	out->lr_scale = r->lr_scale;
+	out->share_count = r->share_count;
+	memcpy(out->share, r->share, r->share_count * sizeof(*r->share));
+	return sizeof(*out) + r->share_count * sizeof(*r->share);
 }
 
 /* Over a transport that does not map, a copy is put from where it is published, and the queue goes

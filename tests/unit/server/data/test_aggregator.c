@@ -168,10 +168,11 @@ static void one_hint_is_on_its_way_at_a_time(void)
 	advise(0, 6);
 	advise(0, 7);
 	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
-	CU_ASSERT(agg_note[0].word == 5 && agg_note[0].put.offset == agg_cfg.layout.down_hint);
+	CU_ASSERT(agg_note[0].word == mst_hint_word(5, false) &&
+		  agg_note[0].put.offset == agg_cfg.layout.down_hint);
 	agg_report_sent(0, agg_note[0].put.cookie);
 	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2); /* the newest follows */
-	CU_ASSERT_EQUAL(agg_note[1].word, 7);
+	CU_ASSERT_EQUAL(agg_note[1].word, mst_hint_word(7, false));
 	agg_report_sent(0, agg_note[1].put.cookie);
 	CU_ASSERT_EQUAL(agg_note_count, 2);
 	CU_ASSERT_EQUAL(agg_event_count, 0);
