@@ -9,9 +9,6 @@
 #define NAP_NS MST_SECOND
 /* How often in a lease a wait looks whether its servers are alive. */
 #define LOOKS_PER_LEASE 8u
-/* A link usually reports the end of a session before the control connection says why. This is how
- * long a call waits for the reason. */
-#define LAST_WORDS_NS (500 * MST_MS)
 /* Sometimes the control connection is closed first. This is how long a call waits for the links. */
 #define LINK_WORDS_NS (100 * MST_MS)
 
@@ -62,7 +59,7 @@ static void withdraw(struct mst_engine *e)
 
 static int learn_why(struct mst_engine *e)
 {
-	uint64_t deadline_ns = mst_deadline_ns(LAST_WORDS_NS);
+	uint64_t deadline_ns = mst_deadline_ns(e->last_words_ns);
 
 	while (e->session->told.error == 0 && !e->cause->waited &&
 	       mst_engine_sleep(e, deadline_ns) != -ETIMEDOUT)

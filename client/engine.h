@@ -12,7 +12,12 @@
 #include "client/inbound.h"
 #include "client/session.h"
 
+/* A link usually reports the end of a session before the control connection says why. This is how
+ * long a call waits for the reason. */
+#define MST_LAST_WORDS_NS (500 * MST_MS)
+
 struct mst_engine {
+	uint64_t last_words_ns; /* MST_LAST_WORDS_NS */
 	struct mst_client_session *session;
 	struct mst_links *links;
 	struct mst_inbound *inbound;

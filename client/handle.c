@@ -31,7 +31,8 @@ void mst_handle_init(struct muster *m)
 					   .inbound = &m->inbound,
 					   .worker = &m->worker,
 					   .failure = failure };
-	m->engine = (struct mst_engine){ .session = &m->session,
+	m->engine = (struct mst_engine){ .last_words_ns = MST_LAST_WORDS_NS,
+					 .session = &m->session,
 					 .links = &m->links,
 					 .inbound = &m->inbound,
 					 .worker = &m->worker,

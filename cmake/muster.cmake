@@ -81,7 +81,7 @@ function(muster_keep_one_thread target)
 	endif()
 endfunction()
 
-# muster_test(NAME SOURCES test_x.c USES core LABELS unit quick [ARGS ...] [TIMEOUT 60] [...])
+# muster_test(NAME SOURCES test_x.c USES core LABELS unit quick [ARGS ...] [TIMEOUT 240] [...])
 # One CUnit program that links only what it tests; 77 means skipped. Where a layer is not built, the
 # program is not either, and the test skips. What else muster_run() takes is passed on. By what it
 # uses it is labelled one-thread.
@@ -119,13 +119,14 @@ function(muster_lacks out)
 	set(${out} ${lacking} PARENT_SCOPE)
 endfunction()
 
-# muster_run(NAME COMMAND ... LABELS ... [TIMEOUT 60] [ENVIRONMENT A=b] [NEEDS target ...]
+# muster_run(NAME COMMAND ... LABELS ... [TIMEOUT 240] [ENVIRONMENT A=b] [NEEDS target ...]
 #            [SLOTS 1] [SECONDS n] [LOCKS name ...])
 # Where one of the targets NEEDS is not built, the test skips and names it. Tests run side by side:
 # tests/run.sh gives them three SLOTS a processor. A test that mostly waits, for a lease or for others,
 # takes one; one that computes all the while three. SECONDS is about how long it takes, for those that
-# take more than ten: the long ones start first. Tests with a LOCK in common do not run at the same
-# time. CONTRIBUTING.md says how to choose.
+# take more than ten: the long ones start first. TIMEOUT is there to end what hangs: it is at least
+# ten times as long as the test takes on an idle host. Tests with a LOCK in common do not run at the
+# same time. CONTRIBUTING.md says how to choose.
 function(muster_run name)
 	cmake_parse_arguments(ARG "" "TIMEOUT;SLOTS;SECONDS" "COMMAND;LABELS;ENVIRONMENT;NEEDS;LOCKS" ${ARGN})
 	muster_lacks(lacking ${ARG_NEEDS})
@@ -133,7 +134,7 @@ function(muster_run name)
 		set(ARG_COMMAND sh -c "echo 'skipped: ${lacking} is not built here (cmake says why)' && exit 77")
 	endif()
 	if(NOT ARG_TIMEOUT)
-		set(ARG_TIMEOUT 60)
+		set(ARG_TIMEOUT 240)
 	endif()
 	if(MUSTER_SANITIZE) # a limit is there to end what hangs, not what a sanitizer makes long
 		math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")

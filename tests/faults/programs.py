@@ -35,7 +35,7 @@ class Case:
     """A command line. `most`: so many calls of a kind are tried."""
 
     most = 30
-    seconds = 40
+    seconds = 120
     statuses = (0, 1, 2)
     unharmed = (0,)  # statuses of a run that no fault has struck
 
@@ -90,8 +90,8 @@ class Run(Case):
     most = 12
 
     def command(self, folder):
-        return [FAULTY_MUSTER, "run", "-n", "2", "--listen", "127.0.0.1:0", "--lease", "1s",
-                "--join-timeout", "5s", "--json", str(folder / "run"), "--", WORKER]
+        return [FAULTY_MUSTER, "run", "-n", "2", "--listen", "127.0.0.1:0", "--lease", "10s",
+                "--join-timeout", "20s", "--json", str(folder / "run"), "--", WORKER]
 
     def environment(self):
         return {"MUSTER_MUSTERD": MUSTERD}
@@ -104,7 +104,7 @@ class Daemon(Case):
 
     def command(self, folder):
         config = folder / "config"
-        config.write_text("workers = 2;\nlease = \"1s\";\njoin_timeout = \"5s\";\n")
+        config.write_text("workers = 2;\nlease = \"10s\";\njoin_timeout = \"20s\";\n")
         return [MUSTER, "run", "-n", "2", "--listen", "127.0.0.1:0", "--config", str(config), "--",
                 WORKER]
 
@@ -196,8 +196,8 @@ def file_size():
     limit = (8192, 8192)
     env = dict(os.environ, MUSTER_MUSTERD=MUSTERD)
     done = subprocess.run([MUSTER, "run", "-n", "2", "--listen", "127.0.0.1:0", "--join-timeout",
-                           "1s", "--", WORKER], env=env, text=True, capture_output=True,
-                          timeout=30, check=False,
+                           "60s", "--", WORKER], env=env, text=True, capture_output=True,
+                          timeout=120, check=False,
                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
     said = "cannot set up job" in done.stderr and "File too large" in done.stderr
     killed = "killed by signal" in done.stderr

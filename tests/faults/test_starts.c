@@ -130,9 +130,11 @@ static void start_ring(void)
 
 static void play(const char *name, void (*run)(void), unsigned least)
 {
-	struct scenario s = {
-		.name = name, .side = STARTER, .most = 100, .patience_ns = MST_SECOND, .run = run
-	};
+	struct scenario s = { .name = name,
+			      .side = STARTER,
+			      .most = 100,
+			      .patience_ns = 20 * MST_SECOND,
+			      .run = run };
 
 	CU_ASSERT(scenario_play(&s) >= least);
 }

@@ -6,19 +6,28 @@ A script whose cases are functions ends with main(CASES, "musterd", "worker"). A
 ends with run_tests("musterd", "worker"), and finds these programs in TOOLS.
 """
 import argparse
+import glob
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from datetime import datetime
 
 from server import Server, read_log
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NAME = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 TOOLS = argparse.Namespace()
+# On a busy host a process may stand still for seconds. Where a job is not about leases, nobody is
+# taken for dead because of that.
+CALM = ("--lease", "30s")
+# Where it is, and a lease is waited for, that is longer than a process stands still by chance.
+LEASE_S = 8
+HANG_S = 60  # only bounds a test that hangs
 
 
 # ---- how scripts begin and end ----
@@ -75,8 +84,9 @@ def check(what, ok):
     print(what)
 
 
-def until(condition, seconds=10.0):
-    """Waits until the condition holds; False if it never does."""
+def until(condition, seconds=40.0):
+    """Waits until the condition holds; False if it never does. Less than the minute for which
+    processes sleep that must not be left over."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -101,10 +111,12 @@ def tagged(mark):
 
 
 def listing():
-    """What of muster lies where something could be left, but for the machines of other tests."""
+    """What of muster lies where something could be left, but for machines and folders of other
+    tests, which come and go, and the directory of sockets, which the first server makes."""
     return {os.path.join(folder, name) for folder in ("/dev/shm", "/tmp")
             for name in os.listdir(folder)
-            if "muster" in name and not name.startswith("muster-vm-")}
+            if "muster" in name and not name.startswith(("muster-vm-", "muster-test-"))
+            and name != f"muster-{os.geteuid()}"}
 
 
 # ---- a job ----
@@ -113,6 +125,21 @@ def prove(log, *options):
     """The history that workers have written to @log is what their sets make, to the bit."""
     subprocess.run([sys.executable, os.path.join(HERE, "check_history.py"), log, *options],
                    check=True)
+
+
+def own_words(log, said):
+    """Ranks whose session was over before their server had said why the job failed. They wait half
+    a second for that once a link has told them that it did, and then have words of their own; on a
+    busy host the thread that knows why may stand still for longer."""
+    lines = re.findall(r"^(\S+)Z \w+ musterd: job .* has failed: ", said, re.M)
+    said_ms = [datetime.fromisoformat(at + "+00:00").timestamp() * 1000 for at in lines]
+    ranks = set()
+    for path in glob.glob(f"{log}.*.*"):
+        with open(path) as f:
+            errors = [line.split() for line in f if line.startswith("error ")]
+        if errors and said_ms and int(errors[0][3]) < round(max(said_ms)):
+            ranks.add(int(path.split(".")[-2]))
+    return ranks
 
 
 def worker_environment(address, rank):
@@ -184,6 +211,30 @@ class Job:
     def work_all(self, count, *options):
         for rank in range(count):
             self.work(rank, *options)
+
+    def ended_by(self, teller):
+        """Options of workers, of which that rank ends the job when the test calls end_job(). So
+        the job neither ends before the test has done with it nor goes on for nothing."""
+        return [f"{teller}:until={self.path('enough')}", f"{teller}:finish=1"]
+
+    def end_job(self):
+        with open(self.path("enough"), "w"):
+            pass
+
+    def came_again(self, rank):
+        """Waits until a session of this rank after its first has written its history."""
+
+        def is_there():
+            logs = glob.glob(f"{self.log}.{rank}.*")
+            return any(log != f"{self.log}.{rank}.1" and os.path.getsize(log) >= 200
+                       for log in logs)
+
+        check(f"rank {rank} has come again", until(is_there, HANG_S))
+
+    def lost(self, rank):
+        """Waits until the server has said that it lost this rank: another may have it now."""
+        check(f"rank {rank} is lost", until(lambda: re.search(
+            rf"rank {rank} (?:is gone|was silent|broke)", self.server.said()), HANG_S))
 
     def begin(self, size=200, ranks=None):
         """Waits until each of the first sessions of these ranks, or of all, has written so much of

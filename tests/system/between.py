@@ -9,17 +9,18 @@ usage: between.py CASE --musterd TRIP_MUSTERD --worker TRIP_WORKER --lie-worker 
 The job goes on without who is hurt; a worker of the same rank joins in its place; no version is
 wrong, and every contribution had one verdict, or went with its session.
 """
+import contextlib
 import os
 import signal
 import sys
 import tempfile
 import time
 
-from base import cases, check, main, until
+from base import CALM, HANG_S, LEASE_S, cases, check, main, until
 from servers import Job
 
-LEASE = 0.6
 WORKERS = 4
+TELLER = 3  # who ends the job when it is told so; nobody hurts it
 # Of a worker: its headers go to all servers one after the other, beginning with that of its rank.
 # Then the data of the next step, in ranges.
 MOMENTS = {
@@ -43,16 +44,15 @@ class Scene(Job):
 
     elems = 12500
 
-    def __init__(self, a, commits, rank, stages, server=None):
+    def __init__(self, a, rank, stages, server=None, lease=CALM, sleep_us=2000):
         self.trips = tempfile.TemporaryDirectory()
-        self.victim, self.where = rank, server
+        self.victim, self.where, self.sleep_us = rank, server, sleep_us
         name = f"rank{rank}" if server is None else "server"
         with open(os.path.join(self.trips.name, name), "w") as f:
             f.write("".join(line + "\n" for line in stages))
         self.base = os.path.join(self.trips.name, name)
-        options = ["-n", str(WORKERS), "--policy", "backup:3", "--commits", str(commits),
-                   "--lease", f"{int(LEASE * 1000)}ms"]
-        super().__init__(a, 3, *options, workers=0, followers=0, **self.trip(server == 0))
+        super().__init__(a, 3, "-n", str(WORKERS), "--policy", "backup:3", *lease, workers=0,
+                         followers=0, **self.trip(server == 0))
         for index in (1, 2):
             self.joined(index)
         for r in range(WORKERS):
@@ -67,12 +67,12 @@ class Scene(Job):
         self.join(**self.trip(self.where == index))
         check("it joins", until(lambda: f"server {index} of 3 joined" in self.leader.said()))
 
-    def works(self, rank):
-        self.work(rank, "sleep_us=2000", "ranges=7",
+    def works(self, rank, *words):
+        self.work(rank, f"sleep_us={self.sleep_us}", "ranges=7", *self.ended_by(TELLER), *words,
                   **self.trip(self.where is None and rank == self.victim))
 
     def await_(self, what, condition):
-        if not until(condition, 15):
+        if not until(condition, HANG_S):
             sys.exit(f"between: {what}: {self.leader.said()}")
 
     def hold(self):
@@ -82,14 +82,11 @@ class Scene(Job):
         with open(self.base + ".go", "w"):
             pass
 
-    def is_lost(self):
-        return f"rank {self.victim} " in self.leader.said().replace("joined", "")
-
     def settle(self, name, statuses):
         """All others end well; so does who has come in its place."""
-        codes = [w.end(30)[0] for w in self.worker]
-        status, log = self.leader.end(10)
-        followers = [m.end(10)[0] for m in self.follower]
+        codes = [w.end(HANG_S)[0] for w in self.worker]
+        status, log = self.leader.end(HANG_S)
+        followers = [m.end(HANG_S)[0] for m in self.follower]
         others = [c for i, c in enumerate(codes) if i != self.victim]
         ok = not any(others) and status == 0 and not any(followers)
         check(f"{name}: {codes}, leader {status}, followers {followers}" + ("" if ok else log),
@@ -98,27 +95,41 @@ class Scene(Job):
 
 
 def killed_at(a, name, rank, stages, server=None):
-    with Scene(a, 120, rank, stages, server) as s:
+    with Scene(a, rank, stages, server) as s:
         s.hold()
         s.worker[rank].signal(signal.SIGKILL)
         s.worker[rank].process.wait()
         s.go()
-        s.await_("its loss is not told", s.is_lost)
+        s.lost(rank)
         s.where = -1
-        s.works(rank)
+        s.works(rank, "again=1")
+        s.came_again(rank)
+        s.end_job()
         s.settle(f"killed, {name}", {-9})
 
 
-def stopped_at(a, name, rank, stages, server=None):
-    with Scene(a, 450, rank, stages, server) as s:
-        s.hold()
-        s.worker[rank].signal(signal.SIGSTOP)
-        if server is not None:
+def stopped_at(a, scenes):
+    """All of them at the same time, for each has to wait for its lease.
+
+    @scenes: name, rank, stages and server of each."""
+    lease = ("--lease", f"{LEASE_S}s")
+    with contextlib.ExitStack() as stack:
+        played = []
+        for name, rank, stages, server in scenes:
+            s = stack.enter_context(Scene(a, rank, stages, server, lease, sleep_us=8000))
+            s.hold()
+            s.worker[rank].signal(signal.SIGSTOP)
+            if server is not None:
+                s.go()
+            played.append((name, rank, s))
+        for name, rank, s in played:
+            s.await_("it is not ended", lambda s=s, rank=rank:
+                     f"rank {rank} was silent for its lease" in s.leader.said())
             s.go()
-        s.await_("it is not ended", lambda: "was silent for its lease" in s.leader.said())
-        s.go()
-        s.worker[rank].signal(signal.SIGCONT)
-        s.settle(f"stopped, {name}", {1})
+            s.worker[rank].signal(signal.SIGCONT)
+            s.worker[rank].end(HANG_S)
+            s.end_job()
+            s.settle(f"stopped, {name}", {1})
 
 
 def killed_between_headers(a):
@@ -134,8 +145,8 @@ def killed_amid_data(a):
 
 
 def stopped_between_headers(a):
-    for rank, name in ((2, "header to one"), (1, "header to two")):
-        stopped_at(a, f"rank {rank}, {name}", rank, MOMENTS[name])
+    stopped_at(a, [(f"rank {rank}, {name}", rank, MOMENTS[name], None)
+                   for rank, name in ((2, "header to one"), (1, "header to two"))])
 
 
 def killed_while_servers_answer(a):
@@ -145,63 +156,85 @@ def killed_while_servers_answer(a):
 
 
 def stopped_while_servers_answer(a):
+    scenes = []
     for rank, name in ((1, "the leader's answer"), (2, "a follower's answer")):
         server, stage = SERVERS[name]
-        stopped_at(a, f"rank {rank}, {name}", rank, [stage.format(rank=rank)], server)
+        scenes.append((f"rank {rank}, {name}", rank, [stage.format(rank=rank)], server))
+    stopped_at(a, scenes)
 
 
 class Gathering(Scene):
     """Of two servers the follower stands where it dials the leader."""
 
-    def __init__(self, a, stage):
+    def __init__(self, a, stage, *options):
         self.trips = tempfile.TemporaryDirectory()
         self.base = os.path.join(self.trips.name, "server")
         with open(self.base, "w") as f:
             f.write(stage + "\n")
-        Job.__init__(self, a, 2, "-n", "2", "--commits", "30", "--lease", "800ms",
-                     "--join-timeout", "4s", workers=2, followers=0)
+        Job.__init__(self, a, 2, "-n", "2", "--commits", "30", *options, workers=2, followers=0)
         self.join(MUSTER_TRIP=self.trips.name)
         self.hold()
 
+    def stops(self, who):
+        """The victim stops, and then the follower goes on."""
+        self.stopped_one = self.leader.process if who == "leader" else self.follower[0].process
+        self.stopped_one.send_signal(signal.SIGSTOP)
+        self.go()
+
     def ends(self):
-        return [self.leader.end(10)[0], *(c.end(10)[0] for c in (*self.follower, *self.worker))]
+        """The victim goes on. Return: exit statuses, and what all of them said."""
+        self.stopped_one.send_signal(signal.SIGCONT)
+        ends = [p.end(HANG_S) for p in (self.leader, *self.follower, *self.worker)]
+        said = "".join(words for _, words in ends)
+        check("no assertion", "assertion" not in said)
+        return [status for status, _ in ends], said
 
 
 def stopped_while_one_dials_the_other(a):
     """The leader while the follower dials, the follower while and after it does; for less than a
-    lease, and for longer."""
-    for who, stage in (("leader", "before dial - - 1"), ("follower", "before dial - - 1"),
-                       ("follower", "after dial - - 1")):
-        for seconds in (0.4, 1.5):
-            with Gathering(a, stage) as s:
-                victim = s.leader.process if who == "leader" else s.follower[0].process
-                victim.send_signal(signal.SIGSTOP)
-                s.go()
-                time.sleep(seconds)
-                victim.send_signal(signal.SIGCONT)
-                ends = s.ends()
-                said = s.leader.said() + s.follower[0].end(1)[1]
-                check("no assertion", "assertion" not in said)
-                check(f"{who} stopped {stage[:11]} for {seconds} s: {ends}",
-                      ends == [0] * 4 or seconds > 1 and 1 in ends and "lease" in said)
+    lease, but longer than one attempt to dial may take, and for longer than a lease."""
+    stages = (("leader", "before dial - - 1"), ("follower", "before dial - - 1"),
+              ("follower", "after dial - - 1"))
+    seconds = LEASE_S / 2
+    options = ["--lease", f"{LEASE_S}s", "--server-lease", "90s", "--join-timeout", "300s"]
+    with contextlib.ExitStack() as stack:
+        scenes = [stack.enter_context(Gathering(a, stage, *options)) for _, stage in stages]
+        for (who, _), s in zip(stages, scenes):
+            s.stops(who)
+        time.sleep(seconds)
+        for (who, stage), s in zip(stages, scenes):
+            ends, said = s.ends()
+            check(f"{who} stopped {stage[:11]} for {seconds} s: {ends}: {said[-300:]}",
+                  ends == [0] * 4)
+    for who, stage in stages:
+        with Gathering(a, stage, "--lease", "800ms", "--join-timeout", "30s") as s:
+            s.stops(who)
+            time.sleep(1.5)
+            ends, said = s.ends()
+            check(f"{who} stopped {stage[:11]} for 1.5 s: {ends}",
+                  ends == [0] * 4 or 1 in ends and "lease" in said)
 
 
 def one_link_reset(a):
     """A worker's link with one of the servers breaks by itself: it ends in words, and its rank can
     be had again."""
     for part in range(3):
-        with Job(a, 3, "-n", "4", "--policy", "backup:3", "--commits", "100", workers=0) as job:
+        with Job(a, 3, "-n", "4", "--policy", "backup:3", *CALM, workers=0) as job:
+            words = ["sleep_us=2000", *job.ended_by(TELLER)]
             for rank in range(4):
                 if rank == 2:
-                    job.work(rank, "sleep_us=2000", program=a.lie_worker,
+                    job.work(rank, *words, program=a.lie_worker,
                              MUSTER_LIE=f"{part} header 20 reset")
                 else:
-                    job.work(rank, "sleep_us=2000")
-            status, said = job.worker[2].end(10)
+                    job.work(rank, *words)
+            status, said = job.worker[2].end(HANG_S)
             check(f"it ends in words: {said.strip()[-100:]}", status == 1 and "rank 2" in said)
-            job.work(2, "sleep_us=1000")
-            codes = [w.end(20)[0] for w in job.worker]
-            ends = [job.leader.end(10)[0], *(m.end(10)[0] for m in job.follower)]
+            job.lost(2)
+            job.work(2, "sleep_us=1000", "again=1")
+            job.came_again(2)
+            job.end_job()
+            codes = [w.end(HANG_S)[0] for w in job.worker]
+            ends = [p.end(HANG_S)[0] for p in (job.leader, *job.follower)]
             check(f"link {part}: {codes}, servers {ends}",
                   codes == [0, 0, 1, 0, 0] and not any(ends))
             job.proven("--kills")

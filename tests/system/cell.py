@@ -30,10 +30,13 @@ VIOLENCE = {
     "full": "full tmpfs",
 }
 VICTIMS = ("worker", "server", "run")
+LASTING = ("stop", "stall")  # which a lease ends; for these alone is it a short one
+CALM_LEASE_S = 30  # of all others: nobody waits for it, and nobody misses it on a busy host
 HEADS = ["next commit", "lost after", "all ended", "versions lost", "sums wrong", "stuck"]
 BY_SIGNAL = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}
 FILES_MAX = 4096
 HANG_S = 120  # only bounds a test that hangs
+SERVER_LEASE_S = 60  # no cell is about it
 WORKER_HOLDINGS = (4, 1)  # descriptors and maps that the server has for a worker
 
 
@@ -49,41 +52,41 @@ def no_cell(victim, violence, moment):
 class Expected:
     """What must come of a cell. Statuses are sets; None: whatever."""
 
-    def __init__(self, victim, violence, moment, a):
+    def __init__(self, victim, violence, moment, lease_s, a):
         self.server, self.others, self.victim, self.goes_on = {0}, {0}, {0}, True
         self.lost = None  # what the server says of the worker
         # Nobody waits for a lease that nobody needs; under a policy that needs all, just one.
-        self.commit_s, self.end_s = 0.9 * a.lease_s, 6.0
-        if victim == "worker" and violence in ("stop", "stall") and a.policy == "bsp":
-            self.commit_s += a.lease_s
-        getattr(self, "of_" + victim)(violence, moment, a)
+        self.commit_s, self.end_s = 0.9 * lease_s, HANG_S / 2
+        if victim == "worker" and violence in LASTING and a.policy == "bsp":
+            self.commit_s += lease_s
+        getattr(self, "of_" + victim)(violence, moment, lease_s)
         if moment == "end":
             self.goes_on = False
         if victim != "run" and moment == "join" and self.server != {0}:
             self.end_s += a.join_s
 
-    def of_worker(self, violence, moment, a):
+    def of_worker(self, violence, moment, lease_s):
         told = {0, 1} if moment == "end" else {1}
         self.victim = {"kill": {-9}, "term": {-15}, "full": {0}}.get(violence, told)
         joins = moment in ("join", "rejoin")
         if violence == "full" and joins:
             self.victim = {1}
         if violence != "full" and moment not in ("end", "join"):
-            self.lost = a.lease_s if violence in ("stop", "stall") else 0.0
+            self.lost = lease_s if violence in LASTING else 0.0
         if moment == "join":  # it is the one that everybody waits for
             self.server, self.others, self.goes_on = {1}, {1}, False
 
-    def of_server(self, violence, moment, a):
+    def of_server(self, violence, moment, lease_s):
         ended = {0, 1} if moment == "end" else {1}
         if violence == "stop":
-            self.commit_s += 1.5 * a.lease_s
+            self.commit_s += 1.5 * lease_s
         elif violence != "full":
             self.server = {"kill": {-9}, "term": {143}}.get(violence, ended)
             self.others = ended
             self.goes_on = False
         self.victim = self.server
 
-    def of_run(self, violence, moment, a):
+    def of_run(self, violence, moment, _):
         self.server = {None}
         self.goes_on = violence in ("stop", "full")
         self.victim = {"kill": {-9}, "term": {143}, "cut": {1}, "full": {1}}.get(violence, {0})
@@ -105,14 +108,16 @@ class Cell:
         self.rank = chance.randrange(WORKERS - 1) if drawn else 2
         if moment == "rejoin":
             self.rank = SPARE
-        lasts = violence in ("stop", "stall")
+        lasts = violence in LASTING
+        self.lease_s = a.lease_s if lasts else CALM_LEASE_S
         if lasts or moment == "rejoin":
             self.sleep_us = max(self.sleep_us, 4000)
-        lasts_us = 1.6e6 * a.lease_s if lasts else 3e5
+        # What a worker held is given back while the job still goes on.
+        lasts_us = 1.6e6 * self.lease_s if lasts else 1e6 if victim == "worker" else 3e5
         self.commits = self.at + int(lasts_us / max(self.sleep_us, 500))
         if moment == "end":
             self.commits = self.at
-        self.expected = Expected(victim, violence, moment, a)
+        self.expected = Expected(victim, violence, moment, self.lease_s, a)
         self.measured, self.problems, self.hard = {}, [], False
 
     # ---- the scene ----
@@ -151,11 +156,12 @@ class Cell:
         return [r for r in range(WORKERS - 1, -1, -1) if r != self.rank][:2]
 
     def options(self):
-        lease_ms, join_s = int(self.a.lease_s * 1000), self.a.join_s
+        lease_ms, join_s = int(self.lease_s * 1000), self.a.join_s
         if self.moment != "join":
             join_s = HANG_S  # how fast workers come is not what the cell is about
         return ["--policy", self.a.policy, "--commits", str(self.commits), "--lease",
-                f"{lease_ms}ms", "--join-timeout", f"{int(join_s * 1000)}ms"]
+                f"{lease_ms}ms", "--server-lease", f"{SERVER_LEASE_S}s", "--join-timeout",
+                f"{int(join_s * 1000)}ms"]
 
     def words(self):
         return [f"sleep_us={self.sleep_us}", "ranges=7"]
@@ -176,18 +182,22 @@ class Cell:
         """Return: when it returns, all stand at the moment."""
         s.held(*holds)
         log = "run" if self.victim == "run" else "server"
-        wait_until(lambda: s.said(log).count(" joined from ") >= WORKERS, 20, "all have joined")
+        wait_until(lambda: s.said(log).count(" joined from ") >= WORKERS, HANG_S / 2,
+                   "all have joined")
         if self.moment == "join" and self.victim != "run":
             # The server says so before its welcome has come; only with it the worker has memory.
             others = [s.process[f"rank{r}"].pid for r in range(WORKERS) if r != self.rank]
-            wait_until(lambda: all((holdings(pid) or (0, 0))[1] for pid in others), 20,
+            wait_until(lambda: all((holdings(pid) or (0, 0))[1] for pid in others), HANG_S / 2,
                        "all have their welcome")
         if self.moment == "counted":
             s.go(f"rank{self.rank}")
-            wait_until(lambda: self.is_counted(s.status()), 20, f"it is counted; {s.status()}")
+            wait_until(lambda: self.is_counted(s.status()), HANG_S / 2,
+                       f"it is counted; {s.status()}")
         if self.moment == "rejoin":
             s.process[f"rank{SPARE}"].kill()
-            s.process[f"rank{SPARE}"].wait(20)
+            s.process[f"rank{SPARE}"].wait(HANG_S)
+            wait_until(lambda: f"rank {SPARE} is gone" in s.said("server"), HANG_S / 2,
+                       "its rank can be had again")
             again = os.path.join(s.trip, "again")
             os.mkdir(again)
             s.plan(f"rank{SPARE}", "before dial - - 1", folder=again)
@@ -228,8 +238,8 @@ class Cell:
 
     def watch(self, s, pid, since):
         """Until all have ended, or time is up."""
-        end = since + self.expected.end_s + (2.5 * self.a.lease_s)
-        wake = since + 1.5 * self.a.lease_s if self.violence == "stop" else None
+        end = since + self.expected.end_s + (2.5 * self.lease_s)
+        wake = since + 1.5 * self.lease_s if self.violence == "stop" else None
         while s.alive() and time.monotonic() < end:
             now = time.monotonic()
             if wake and now >= wake:
@@ -239,6 +249,8 @@ class Cell:
                 self.see_loss(s, now - since)
             time.sleep(2 * 0.002)
         self.measured["end"] = time.monotonic() - since
+        if self.victim == "worker" and "lost" not in self.measured:
+            self.see_loss(s, self.measured["end"])  # all went on while this one stood still
 
     def see_loss(self, s, after_s):
         """When the server says that the worker is lost, and what it has given back since."""
@@ -288,7 +300,7 @@ class Cell:
         if self.expected.goes_on:
             from_ns = since_ns
             if (self.victim, self.violence) == ("server", "stop"):
-                from_ns += int(1.5e9 * self.a.lease_s)  # before, only what it had given is seen
+                from_ns += int(1.5e9 * self.lease_s)  # before, only what it had given is seen
             got = s.next_commit_s(others, before, from_ns)
             got = self.measured["commit"] = got and got + (from_ns - since_ns) / 1e9
             self.check(f"the next commit took {got} s", got and got <= self.expected.commit_s, True)
@@ -314,7 +326,7 @@ class Cell:
         if self.victim != "worker" or self.expected.lost is None:
             return
         took = self.measured.get("lost")
-        late = self.expected.lost + 0.5 * self.a.lease_s
+        late = self.expected.lost + 0.5 * self.lease_s
         self.check(f"the worker's loss took {took} s", took is not None and took <= late, True)
         held = self.measured.get("holds")
         if held is None or before is None:

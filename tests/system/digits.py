@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 import history
+from base import CALM
 
 
 def main():
@@ -47,6 +48,9 @@ def main():
                 str(a.commits),
                 "--owner",
                 a.owner,
+                "--grace",
+                "60s",
+                *CALM,
                 "--json",
                 run,
                 "--",
@@ -58,7 +62,7 @@ def main():
                 *options,
             ],
             check=True,
-            timeout=110,
+            timeout=340,  # less than what CTest gives it under a sanitizer
             stdin=subprocess.DEVNULL,
             env=os.environ | {"MUSTER_HISTORY": os.path.join(d, "log")},
         )

@@ -10,9 +10,9 @@ import os
 import signal
 
 import base
-from base import Child, cases, check, main
+from base import HANG_S, Child, cases, check, main
 
-LEASE = 30
+LEASE = 60
 
 
 class Job(base.Job):
@@ -28,9 +28,9 @@ class Job(base.Job):
 
 def parent_goes_on(a, what, workers=1):
     with Job(a, workers, what) as job:
-        code, said = job.forked.end(40)
+        code, said = job.forked.end(HANG_S)
         check(f"the worker is well: {said.strip()}", code == 0)
-        status, log = job.server.end(20)
+        status, log = job.server.end(HANG_S)
         check("and so is the server", status == 0 and " is gone" not in log)
 
 
@@ -50,7 +50,7 @@ def parent_dies(a, what):
     """The child has the parent's descriptors no more, so the parent's end shows long before its
     lease is over."""
     with Job(a, 1, what) as job:
-        check("the parent is killed", job.forked.end(20)[0] == -signal.SIGKILL)
+        check("the parent is killed", job.forked.end(HANG_S)[0] == -signal.SIGKILL)
         child = int(job.forked.said().splitlines()[0])
         try:
             status, log = job.server.end(LEASE / 2)

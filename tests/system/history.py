@@ -543,7 +543,8 @@ def prove(prefix, rules, kills=False):
     for version in range(1, proof.newest + 1):
         have = sorted(counted.get(version, []), key=lambda push: push.order)
         if version not in seen:
-            if not have or any(p.fate is None for p in mute):
+            whole = len(have) == 1 and commits_each(logs[0])
+            if not have or not whole and any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
             _, model.theta, model.state = model.after(total, len(have))

@@ -20,7 +20,7 @@ import threading
 import time
 
 import base
-from base import Child, cases, check, main, until
+from base import CALM, HANG_S, LEASE_S, Child, cases, check, main, until
 from server import ASK_STATUS, MAGIC, frame, hello, text
 
 WELCOME, ERROR, START, STATE, HEARTBEAT, FINISHED = 2, 3, 4, 6, 7, 10
@@ -79,9 +79,9 @@ class Job(base.Job):
         return self.follower[-1]
 
 
-def ended(child, seconds):
+def ended(child):
     """Of a server or another process: exit status and what it said."""
-    status, said = child.end(seconds)
+    status, said = child.end(HANG_S)
     if status is None:
         child.kill()
     check("no assertion", "assertion" not in said)
@@ -119,29 +119,29 @@ LIES = {
 
 def followers_that_lie(a):
     for name, (lie, words) in LIES.items():
-        with Job(a, "--servers", "2", "-n", "1", "--lease", "2s") as job:
+        with Job(a, "--servers", "2", "-n", "1", *CALM) as job:
             worker = job.work(0, "rounds=20")
             with job.server.connect() as s:
-                s.settimeout(10)
+                s.settimeout(HANG_S)
                 s.sendall(serve())
                 check("it is appointed", await_message(s, APPOINT) is not None)
                 s.sendall(lie)
                 if "closed" not in words:
                     await_message(s, None)
-            status, said = ended(job.server, 10)
+            status, said = ended(job.server)
             check(f"{name}: {said.splitlines()[-1]}", status == 1 and words in said)
-            status, told = worker.end(10)
+            status, told = worker.end(HANG_S)
             check(f"its worker: {told.strip()[-130:]}", status == 1 and words in told)
 
 
 def strangers_before_the_job(a):
     """Until there is a job a place can be had by anybody who says the right words; it is given back
     with the connection."""
-    with Job(a, "--servers", "2", "-n", "1", "--commits", "10") as job:
+    with Job(a, "--servers", "2", "-n", "1", "--commits", "10", *CALM) as job:
         for rest in (b"", b"x" * 100, serve(), ready("@x"), frame(STATE_DONE),
                      frame(RELINK, TOKEN)):
             with job.server.connect() as s:
-                s.settimeout(10)
+                s.settimeout(HANG_S)
                 s.sendall(serve() + rest)
                 if rest:
                     await_message(s, None)
@@ -150,7 +150,7 @@ def strangers_before_the_job(a):
             check(f"refused: {sentence}", code == -22 and words in sentence)
         job.work(0, "rounds=20")
         job.join()
-        ends = [p.end(20)[0] for p in (*job.children(), job.server)]
+        ends = [p.end(HANG_S)[0] for p in (*job.children(), job.server)]
         check(f"the job ends well: {ends}", ends == [0, 0, 0])
 
 
@@ -247,16 +247,17 @@ ORDERS = {
 
 def leaders_that_lie(a):
     with socket.create_server(("127.0.0.1", 0)) as here:
-        here.settimeout(10)
+        here.settimeout(HANG_S)
         for name, (order, words) in ORDERS.items():
             follower = Child([a.musterd, "--join", "127.0.0.1:%d" % here.getsockname()[1],
                             "--memory", "64M"])
             s, _ = here.accept()
             with s:
-                s.settimeout(0.1)
+                s.settimeout(HANG_S)
                 check("it offers itself", message(s)[0] == SERVE)
+                s.settimeout(0.1)
                 s.sendall(order)
-                alive_until = time.monotonic() + 5
+                alive_until = time.monotonic() + HANG_S
                 while follower.process.poll() is None and time.monotonic() < alive_until:
                     try:
                         s.sendall(frame(HEARTBEAT))
@@ -264,21 +265,21 @@ def leaders_that_lie(a):
                     except OSError:
                         pass
                     time.sleep(0.02)
-                status, said = ended(follower, 0.1)
+                status, said = ended(follower)
             check(f"{name}: {said.splitlines()[-1]}", status == 1 and words in said)
 
 
 # ---- strangers at a follower's listener ----
 
 def strangers_at_the_listener(a):
-    with Job(a, "--servers", "2", "-n", "1", "--commits", "400") as job:
+    with Job(a, "--servers", "2", "-n", "1", *CALM) as job:
         follower = job.join()
-        worker = job.work(0, "sleep_us=2000")
+        worker = job.work(0, "sleep_us=2000", *job.ended_by(0))
         listener = None
         while listener is None:
             listener = re.search(r"serves elements 4096 to 9000 at (\S+)", job.server.said())
             time.sleep(0.01)
-        got = subprocess.run([a.stranger, listener.group(1)], timeout=10, text=True,
+        got = subprocess.run([a.stranger, listener.group(1)], timeout=100, text=True,
                              capture_output=True)
         check(f"a wrong token: {got.stdout.strip()}", got.returncode == 0)
         requests = []
@@ -287,8 +288,10 @@ def strangers_at_the_listener(a):
             requests[-1].connect(listener.group(1))
             if said:
                 requests[-1].send(said)
-        ends = [p.end(20)[0] for p in (worker, job.server)]
-        status, said = ended(follower, 10)
+        job.begin()
+        job.end_job()
+        ends = [p.end(HANG_S)[0] for p in (worker, job.server)]
+        status, said = ended(follower)
         check(f"nobody else minds: {ends}", ends == [0, 0] and status == 0)
         check("it was sent away", "no valid token; sent away" in said)
         for s in requests:
@@ -311,11 +314,12 @@ def lingering():
 
 
 def strangers_that_linger(a):
-    """What they pass would keep whoever closes it for a minute: with a lease of a second nobody is
-    called silent, and newcomers are let in behind them."""
+    """What they pass would keep whoever closes it for a minute: for longer than a lease nobody is
+    called silent, and newcomers are let in behind them, long before that minute is over."""
     with tempfile.TemporaryDirectory() as d, \
-            Job(a, "-n", "3", "--commits", "300", "--lease", "1s", XDG_RUNTIME_DIR=d) as job:
-        job.work_all(2, "sleep_us=10000")
+            Job(a, "-n", "3", "--lease", f"{LEASE_S}s", XDG_RUNTIME_DIR=d) as job:
+        options = ["sleep_us=10000", *job.ended_by(0)]
+        job.work_all(2, *options)
         peers, calls = [], []
         while not (listeners := glob.glob(f"{d}/muster/*.sock")):
             time.sleep(0.01)
@@ -335,7 +339,12 @@ def strangers_that_linger(a):
                     calls.append(call)
                 else:
                     call.close()
-        job.work(2, "sleep_us=10000")
+        passed_s = time.monotonic()
+        job.work(2, *options)
+        check("a newcomer is let in", until(lambda: "rank 2 joined" in job.server.said(), 40))
+        job.begin()
+        time.sleep(max(0, passed_s + LEASE_S + 2 - time.monotonic()))
+        job.end_job()
         ends = [*job.codes(40), job.server.end(40)[0]]
         log = job.server.said()
         check(f"all go on: {ends}", ends == [0, 0, 0, 0])
@@ -350,15 +359,15 @@ def strangers_that_linger(a):
 def start_before_the_welcome(a):
     """While a follower is still to say that it expects a worker, what the worker missed is lent to
     its welcome: were it started by then, its verdicts would change that."""
-    with Job(a, "--servers", "2", "-n", "2", "--join-timeout", "60s") as job:
+    with Job(a, "--servers", "2", "-n", "2", "--join-timeout", "never", *CALM) as job:
         leader, follower = job.server, job.join()
         with leader.connect() as first:
-            first.settimeout(10)
+            first.settimeout(HANG_S)
             first.sendall(hello(rank=1, elems=ELEMS))
             check("one is welcome", message(first)[0] == WELCOME)
             follower.signal(signal.SIGSTOP)
             with leader.connect() as s:
-                s.settimeout(10)
+                s.settimeout(HANG_S)
                 s.sendall(hello(rank=0, elems=ELEMS))
                 await_words(leader, "rank 0 joined")
                 s.sendall(frame(START, struct.pack("<I", 1)))
@@ -366,11 +375,11 @@ def start_before_the_welcome(a):
                 follower.signal(signal.SIGCONT)
                 check("it is sent away", await_message(s, ERROR) is not None)
             with leader.connect() as s:
-                s.settimeout(10)
+                s.settimeout(HANG_S)
                 s.sendall(hello(rank=0, elems=ELEMS))
                 check("another is welcome", message(s)[0] == WELCOME)
         leader.stop()
-        follower.end(10)
+        follower.end(HANG_S)
 
 
 CASES = cases(followers_that_lie, strangers_before_the_job, leaders_that_lie,

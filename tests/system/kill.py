@@ -78,7 +78,8 @@ def parse():
     p.add_argument("--markdown", metavar="FILE")
     a = p.parse_args()
     a.moments = a.moments or list(MOMENTS)
-    a.lease_s, a.join_s = a.lease / 1000, 6 * a.lease / 1000
+    a.lease_s = a.lease / 1000
+    a.join_s = max(10, 6 * a.lease_s)  # all but one have to come by then
     for word, known in ((a.moments, MOMENTS), (a.victim, VICTIMS), (a.violence, VIOLENCE)):
         for one in word:
             if one not in known:

@@ -2,18 +2,18 @@
 """The kill matrix as a page (kill.py --markdown)."""
 import os
 
-from cell import HEADS, MOMENTS, VICTIMS, VIOLENCE, no_cell
+from cell import CALM_LEASE_S, HEADS, MOMENTS, VICTIMS, VIOLENCE, no_cell
 
 HEAD = """<!-- SPDX-License-Identifier: MIT -->
 <!-- Written by tests/system/kill.py --markdown; do not edit. -->
 # The kill matrix
 
 Real processes over shared memory: a server and five workers, policy `{policy}`, a lease of
-{lease:.0f} ms. Each cell of the matrix does one violence to one victim at one moment. A moment is a
-place in the protocol, and not a time. Processes of a build for tests are made to stand still
-there (`tests/system/programs/trip.c`), so no test has to sleep and hope to meet the moment.
-`ctest -R system.kill` runs the whole matrix. `kill.py --timings SEED` draws other steps, other
-work, other ranks and other pieces.
+{lease:.0f} ms where it has to be waited for, and of {calm} s elsewhere. Each cell of the matrix
+does one violence to one victim at one moment. A moment is a place in the protocol, and not a time.
+Processes of a build for tests are made to stand still there (`tests/system/programs/trip.c`), so no
+test has to sleep and hope to meet the moment. `ctest -R system.kill` runs the whole matrix.
+`kill.py --timings SEED` draws other steps, other work, other ranks and other pieces.
 
 | moment | what it is |
 | --- | --- |
@@ -71,8 +71,8 @@ def host():
 def write(path, rows, a):
     moments = "\n".join(f"| `{name}` | {text} |" for name, text in MOMENTS.items())
     violence = "\n".join(f"| `{name}` | {text} |" for name, text in VIOLENCE.items())
-    out = HEAD.format(policy=a.policy, lease=a.lease, moments=moments, violence=violence,
-                      host=host())
+    out = HEAD.format(policy=a.policy, lease=a.lease, calm=CALM_LEASE_S, moments=moments,
+                      violence=violence, host=host())
     out += f"| moment | victim | violence | {' | '.join(HEADS)} |\n"
     out += "| --- | --- | --- |" + " ---: |" * len(HEADS) + "\n"
     for moment, victim, violence, figures, bad in rows:

@@ -65,7 +65,7 @@ class Scene(unittest.TestCase):
                                   "run", *args],
                       self.environment(script, TERM="xterm"))
         got = b""
-        while select.select([terminal], [], [], 30)[0]:
+        while select.select([terminal], [], [], 100)[0]:
             try:
                 piece = os.read(terminal, 4096)
             except OSError:

@@ -33,6 +33,22 @@ static _Thread_local bool worker_here; /* this thread is a worker's; what it pol
 static _Thread_local bool cut_here;    /* this worker sees its link lost, too */
 static _Thread_local bool full_here;   /* nothing more leaves this worker */
 
+/* From this version on the others take their time, so that rank 3, or whoever looks at it, may
+ * stand still for seconds, as on a slow host, and still come before the job ends. */
+static _Atomic uint64_t dawdle_from;
+#define DAWDLING_NS (100 * MST_MS)
+
+static void dawdle(const struct test_worker *c, const struct muster_outcome *out)
+{
+	if (c->rank != 3 && out->version >= atomic_load(&dawdle_from))
+		mst_sleep_ns(DAWDLING_NS);
+}
+
+static void dawdle_no_more(void)
+{
+	atomic_store(&dawdle_from, UINT64_MAX);
+}
+
 static bool is_servers_end(const struct mst_link *link)
 {
 	const struct mst_session *session = link->user;
@@ -180,6 +196,7 @@ static int slow_from_the_second(struct test_worker *c, struct muster *m)
 	while (rc == 0 && !out.finished) {
 		if (c->rank == 3 && c->pushed == 1)
 			atomic_store(&slow, true);
+		dawdle(c, &out);
 		rc = push_whole(c, m, &out);
 		if (rc == 0)
 			rc = test_worker_wait(c, m, &out);
@@ -194,6 +211,7 @@ static int dead_from_the_second(struct test_worker *c, struct muster *m)
 
 	while (rc == 0 && !out.finished) {
 		cut_here = c->rank == 3 && c->pushed == 1;
+		dawdle(c, &out);
 		rc = push_whole(c, m, &out);
 		if (rc == 0)
 			rc = test_worker_wait(c, m, &out);
@@ -212,6 +230,7 @@ static int full_from_the_second(struct test_worker *c, struct muster *m)
 		full_here = c->rank == 3 && c->pushed > 0;
 		if (c->rank != 3)
 			mst_sleep_ns(2 * MST_MS);
+		dawdle(c, &out);
 		rc = push_parts(c, m, &out);
 		if (rc == 0)
 			rc = test_worker_wait(c, m, &out);
@@ -232,6 +251,7 @@ static int half_sent_at_the_end(struct test_worker *c, struct muster *m)
 		rc = -ENOENT;
 	if (rc == 0)
 		rc = muster_push_range(m, 0, TEST_JOB_ELEMS / 2, NULL);
+	dawdle_no_more();
 	while (rc == 0 && muster_check(m) != MUSTER_GIVE_UP)
 		mst_sleep_ns(MST_MS);
 	if (rc == 0)
@@ -272,6 +292,7 @@ struct far_job {
 	size_t step_bytes; /* 0: as usual; likewise */
 	uint64_t linger_ns;
 	bool into; /* results go to memory of the workers' own */
+	uint64_t dawdle_from;
 };
 #define SETTINGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -289,6 +310,7 @@ static void begin(struct far_world *w, const struct far_job *job)
 		far_manner.linger_ns = job->linger_ns;
 	far_spoiled = far_refused = 0;
 	slow = cut = false;
+	dawdle_from = job->dawdle_from != 0 ? job->dawdle_from : UINT64_MAX;
 	test_job_open(&w->test_job, &far, job->settings);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++) {
 		w->c[r] = (struct test_worker){ .test_job = &w->test_job,
@@ -405,10 +427,15 @@ static void others_go_on_without(const char *policy)
 	struct far_world w;
 
 	begin(&w, &(struct far_job){ .main = slow_from_the_second_main,
-				     .settings = SETTINGS("policy", policy, "commits", "80",
-							  "patience", "20s") });
-	join(&w, 0);
+				     .settings = SETTINGS("policy", policy, "commits", "400",
+							  "patience", "60s"),
+				     .dawdle_from = 20 });
+	uint64_t end_ns = mst_now_ns() + 60 * MST_SECOND;
+	while (!atomic_load(&slow) && mst_now_ns() < end_ns)
+		mst_sleep_ns(MST_MS);
 	CU_ASSERT(atomic_load(&slow));
+	dawdle_no_more();
+	join(&w, 0);
 	atomic_store(&slow, false);
 	join(&w, 3);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
@@ -429,11 +456,13 @@ static void a_link_lost_with_a_result_on_its_way_is_cleared_away(void)
 	struct far_world w;
 
 	begin(&w, &(struct far_job){ .main = slow_from_the_second_main,
-				     .settings = SETTINGS("policy", "async", "commits", "2000") });
+				     .settings = SETTINGS("policy", "async", "commits", "2000"),
+				     .dawdle_from = 1000 });
 	while (!atomic_load(&slow))
 		mst_sleep_ns(MST_MS);
 	mst_sleep_ns(20 * MST_MS);
 	atomic_store(&cut, true);
+	dawdle_no_more();
 	join(&w, 0);
 	join(&w, 3);
 	for (uint32_t r = 0; r < 3; r++)
@@ -446,10 +475,11 @@ static void a_dead_link_is_told_in_its_own_words(void)
 {
 	struct far_world w;
 
-	begin(&w,
-	      &(struct far_job){ .main = dead_from_the_second_main,
-				 .settings = SETTINGS("policy", "backup:3", "commits", "200") });
+	begin(&w, &(struct far_job){ .main = dead_from_the_second_main,
+				     .settings = SETTINGS("policy", "backup:3", "commits", "200"),
+				     .dawdle_from = 50 });
 	join(&w, 3);
+	dawdle_no_more();
 	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
 	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].reason, FAR_DEATH));
 	join(&w, 0);
@@ -466,9 +496,11 @@ static void a_push_waits_no_longer_than_a_step_would(void)
 
 	begin(&w, &(struct far_job){ .main = full_from_the_second_main,
 				     .settings = SETTINGS("policy", "backup:3", "commits", "1200",
-							  "patience", "500ms", "lease", "1s") });
+							  "patience", "500ms", "lease", "6s"),
+				     .dawdle_from = 1000 });
 	join(&w, 3);
-	CU_ASSERT(mst_now_ns() - began_ns >= 1500 * MST_MS);
+	dawdle_no_more();
+	CU_ASSERT(mst_now_ns() - began_ns >= 6500 * MST_MS);
 	CU_ASSERT_EQUAL(w.c[3].rc, -ENOTCONN);
 	CU_ASSERT_PTR_NOT_NULL(strstr(w.c[3].reason, "has taken no more data"));
 	join(&w, 0);
@@ -482,7 +514,8 @@ static void the_end_finds_a_contribution_half_sent(void)
 	struct far_world w;
 
 	begin(&w, &(struct far_job){ .main = half_sent_at_the_end_main,
-				     .settings = SETTINGS("policy", "backup:3", "commits", "30") });
+				     .settings = SETTINGS("policy", "backup:3", "commits", "100"),
+				     .dawdle_from = 1 });
 	all_live_well(&w);
 }
 

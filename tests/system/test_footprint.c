@@ -66,6 +66,9 @@ static atomic_ulong newest;                /* version that any of them has seen 
 #define STEPS_TO_SETTLE 5u
 static atomic_uint settled;
 static atomic_uint begun; /* workers that are through with their start */
+/* A step takes so long until rank 0 has counted for the first time: a thread that stands still for
+ * seconds on a slow host does not miss the job. */
+#define AWAITING_NS (20 * MST_MS)
 
 /* One that has the processors to itself could be past BEGIN before others are set up. */
 static void await_all(void)
@@ -118,6 +121,8 @@ static int live(struct test_worker *c, struct muster *m)
 
 	await_all();
 	for (uint32_t steps = 1; rc == 0 && !out.finished; steps++) {
+		if (atomic_load(&newest) >= BEGIN && atomic_load(&calls_then) == 0)
+			mst_sleep_ns(AWAITING_NS);
 		rc = step(c, m, &out);
 		if (steps == STEPS_TO_SETTLE)
 			atomic_fetch_add(&settled, 1);

@@ -247,6 +247,24 @@ class Spoiled(unittest.TestCase):
         self.spoil("2.2", "backup:2", "async")
         self.assertEqual(history.prove(self.log, SGD, True).checked, VERSIONS)
 
+    def test_a_version_of_one_that_nobody_saw(self):
+        """Who is in it says so. Others whose verdicts are not known cannot be in it, too."""
+        path, workers = os.path.join(self.folder.name, "async"), 2
+        theta, momentum = history.values(ELEMS, 999, 0, 0), np.zeros(ELEMS, np.float32)
+        sums = [history.checksum(theta.tobytes())]
+        for rank in range(workers):
+            momentum = np.float32(0.9) * momentum + history.values(ELEMS, rank, 1, 1)
+            theta = theta - np.float32(0.1 / workers) * momentum
+            sums.append(history.checksum(theta.tobytes()))
+        for rank in range(workers):
+            with open(f"{path}.{rank}.1", "w") as f:
+                f.write(f"job {rank} 1 {workers} {ELEMS} 0 0 0 1 async\n"
+                        f"outcome 0 0 0 0 1 0 {sums[0]} {sums[0]} 1 0 1000 0\n"
+                        "push 1 0 1 0\n"
+                        f"outcome 1 1 {rank + 1} 2 1 0 {sums[2]} {sums[2]} 1 1 1001 1 1:1:1\n"
+                        "push 2 2 1 0\n")
+        self.assertEqual(history.prove(path, SGD, True).checked, 2)
+
     def test_a_fate_left_out_before_another(self):
         self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\npush 4 2 1 0\n")
         self.spoil("2.2", "fate 1 3 1 3\n", "fate 1 4 4 0\n")

@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "tests/ut.h"
+
+/* Where a job does not say otherwise: no thread stands still for so long on a slow host. */
+#define LONG_LEASE "60s"
 
 static void *control_main(void *arg)
 {
@@ -33,6 +37,8 @@ void test_job_open(struct test_job *t, const struct mst_transport *transport,
 
 	*t = (struct test_job){ 0 };
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&t->parsed, mst_server_table, &t->options), 0);
+	if (strcmp(settings[0], "join") != 0) /* else it is the leader's to say */
+		CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "lease", LONG_LEASE), 0);
 	for (; *settings != NULL; settings += 2)
 		CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, settings[0], settings[1]), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "listen", "127.0.0.1:0"), 0);

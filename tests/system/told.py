@@ -10,12 +10,14 @@ import sys
 import tempfile
 
 import history
+from base import CALM
 
 RULES = {"servers": "sgd:0.1,0.9", "workers": "none"}
 
 
 def main():
-    owner, *command = sys.argv[1:]
+    owner, muster, run, *rest = sys.argv[1:]
+    command = [muster, run, *CALM, "--grace", "60s", *rest]
     with tempfile.TemporaryDirectory() as folder:
         log = os.path.join(folder, "log")
         status = subprocess.run(command, env=os.environ | {"MUSTER_HISTORY": log},

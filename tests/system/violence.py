@@ -198,10 +198,10 @@ class Scene:
 
     def start_run(self, workers, options, words):
         self.start("run", [self.tools.muster, "run", "-n", str(workers), "--listen", "127.0.0.1:0",
-                           "--grace", "1s", "--json", os.path.join(self.small, "figures"),
+                           "--grace", "20s", "--json", os.path.join(self.small, "figures"),
                            *options, "--", self.tools.worker, self.log, str(ELEMS), *words],
                    MUSTER_MUSTERD=self.tools.musterd)
-        said = wait_until(lambda: re.search(r"musterd listens on \S+:(\d+)", self.said("run")), 20,
+        said = wait_until(lambda: re.search(r"musterd listens on \S+:(\d+)", self.said("run")), 60,
                           "muster run says where it listens")
         self.port = int(said[1])
 
@@ -311,7 +311,7 @@ class Scene:
             process.wait()
         for relay in self.relays:
             relay.tell("end")
-            relay.join(5)
+            relay.join(60)
         if self.mounted:
             subprocess.run(["umount", "-l", self.small], check=True)
         self.folder.cleanup()

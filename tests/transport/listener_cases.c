@@ -89,7 +89,7 @@ static void no_answer_times_out(void)
 	struct peer_command call = world_call(&w, &usual_lanes);
 	struct mst_link_request request;
 
-	call.timeout_ns = 100 * MST_MS;
+	call.timeout_ns = MST_SECOND; /* so that a slow host has asked by then */
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ETIMEDOUT);
@@ -105,7 +105,7 @@ static void dial_that_is_not_wanted_any_more_ends(void)
 	uint64_t begin = mst_now_ns();
 	struct mst_link_request request;
 
-	call.wanted_ns = 100 * MST_MS;
+	call.wanted_ns = MST_SECOND;
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ECANCELED);
@@ -141,7 +141,7 @@ static void links_max_is_kept(void)
 	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &w.link[1]), 0);
 	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1]), -ENOSPC);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);
-	struct mst_dial dial = { .address = w.listener->address, .timeout_ns = MST_SECOND };
+	struct mst_dial dial = { .address = w.listener->address, .timeout_ns = PEER_WAIT_NS };
 	CU_ASSERT_EQUAL(transport->dial(w.net, &dial, &link), -ENOSPC);
 	/* There is room again when the first is detached; it may be freed later. */
 	transport->detach(w.link[0]);

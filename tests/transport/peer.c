@@ -199,7 +199,7 @@ static int accept_one(struct side *side)
 	struct mst_link_request request;
 	int rc = -EAGAIN;
 
-	for (int i = 0; i < 100 && rc == -EAGAIN; i++) {
+	for (int i = 0; i < 600 && rc == -EAGAIN; i++) {
 		await_caller(side->listener);
 		rc = side->t->listener->next_request(side->listener, &request);
 	}

@@ -32,6 +32,8 @@ enum peer_order {
 #define PEER_PATIENCE_S 120 /* then an order has failed */
 /* For what comes unless something is broken. An emulated machine on a busy host takes seconds. */
 #define PEER_WAIT_NS (60 * MST_SECOND)
+/* For what a host that stands still does not make that late: well before PEER_LOOK_NS. */
+#define PEER_SOON_NS (20 * MST_SECOND)
 /* Sleepers look by themselves so seldom that a wake-up that is lost shows on a busy host, too. */
 #define PEER_LOOK_NS (60 * MST_SECOND)
 /* But devices may lose one: rxe_cq_post() of Linux 6.1 puts a completion into the queue, and looks

@@ -244,7 +244,7 @@ static bool link_says(bool wanted)
 	struct connector c = { .net = net_open(!wanted),
 			       .dial = { .address = listener->address,
 					 .lanes = lanes,
-					 .timeout_ns = 10 * MST_SECOND } };
+					 .timeout_ns = 60 * MST_SECOND } };
 	pthread_create(&c.thread, NULL, dial, &c);
 	while ((rc = mst_shm.listener->next_request(listener, &request)) == -EAGAIN)
 		mst_sleep_ns(MST_MS);

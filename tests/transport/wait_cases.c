@@ -9,8 +9,8 @@
 #include "common/base/clock.h"
 #include "tests/transport/world.h"
 
-#define NAP (150 * MST_MS)     /* long enough to have fallen asleep */
-#define SOON (20 * MST_SECOND) /* well before the look that a sleeper takes: PEER_LOOK_NS */
+#define NAP (150 * MST_MS) /* long enough to have fallen asleep */
+#define SOON PEER_SOON_NS
 
 static uint64_t wait_took_ns(struct world *w, uint64_t timeout_ns, int *rc)
 {
@@ -81,7 +81,7 @@ static void put_wakes_the_connector(void)
 {
 	struct world w = world_of_one();
 	struct peer_command c = { .order = PEER_WAIT, .timeout_ns = MST_NEVER };
-	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = 100 * MST_MS };
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
 
 	for (uint32_t i = 0; i < 3; i++) {
 		peer_tell(w.peer[0], &c);
@@ -241,7 +241,7 @@ static void net_sleeps_for_links_of_both_kinds(void)
 	struct peer_report r = peer_do(w.peer[1], &at);
 	struct mst_dial dial = { .address = r.address,
 				 .lanes = usual_lanes,
-				 .timeout_ns = 5 * MST_SECOND };
+				 .timeout_ns = PEER_WAIT_NS };
 	peer_tell(w.peer[1], &let);
 	CU_ASSERT_EQUAL_FATAL(transport->dial(w.net, &dial, &w.link[1]), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);

@@ -47,7 +47,7 @@ void world_close(struct world *w)
 struct peer_command world_call(const struct world *w, const struct mst_lanes *lanes)
 {
 	struct peer_command c = {
-		.order = PEER_DIAL, .token = 7, .lanes = *lanes, .timeout_ns = 5 * MST_SECOND
+		.order = PEER_DIAL, .token = 7, .lanes = *lanes, .timeout_ns = PEER_WAIT_NS
 	};
 
 	memcpy(c.address, w->listener->address, sizeof(c.address));
@@ -59,7 +59,7 @@ int world_next_request(struct world *w, struct mst_link_request *out)
 	uint64_t begin = mst_now_ns();
 	int rc = transport->listener->next_request(w->listener, out);
 
-	while (rc == -EAGAIN && mst_now_ns() - begin < 5 * MST_SECOND) {
+	while (rc == -EAGAIN && mst_now_ns() - begin < PEER_WAIT_NS) {
 		await_caller(w->listener);
 		rc = transport->listener->next_request(w->listener, out);
 	}

@@ -54,7 +54,7 @@ class Job:
         self.server = lab[0].start([tools.musterd, "--listen", self.address, "--transport",
                                     "verbs", *options])
         if listen:
-            self.server.wait_output("listening on", 20)
+            self.server.wait_output("listening on")
 
     def start(self, rank, node, command, **env):
         """Any worker."""
@@ -87,7 +87,7 @@ class Job:
         seen = self.lines(rank)
         return int(seen[-1][4]) if seen else 0
 
-    def wait_version(self, rank, version, seconds=60):
+    def wait_version(self, rank, version, seconds=120):
         try:
             return until(lambda: self.newest(rank) >= version, seconds,
                          f"rank {rank} sees version {version}")

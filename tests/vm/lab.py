@@ -100,7 +100,7 @@ class Process:
         """Sends a signal to the command and its children; does not wait."""
         self.node.tell(f"kill {self.number} {int(number)}")
 
-    def wait(self, timeout=60):
+    def wait(self, timeout=120):
         """Return: its status. LabTimeout if it runs on, LabError if its node is gone."""
         if not self.ended.wait(timeout):
             raise LabTimeout(f"{self.node.name}: still running after {timeout} s: {self.command}\n"
@@ -110,7 +110,7 @@ class Process:
                            f"--- its output\n{tail(self.output)}\n{self.node.describe_console()}")
         return self.status
 
-    def wait_output(self, pattern, timeout=30):
+    def wait_output(self, pattern, timeout=90):
         """Waits until its output matches a regular expression. Return: the match."""
         end = time.monotonic() + timeout
         while True:
@@ -158,7 +158,7 @@ class Node:
         self.tell(f"start {process.number}")
         return process
 
-    def run(self, command, timeout=60, check=True, env=None, cwd=None):
+    def run(self, command, timeout=120, check=True, env=None, cwd=None):
         """Runs a command to its end. Return: Result; LabError if check and it failed."""
         process = self.start(command, env, cwd)
         try:
@@ -343,7 +343,7 @@ class Lab:
 
     latest = []  # those of the present try, see excuse()
 
-    def __init__(self, nodes=1, mtu=4200, memory=1536, cpus=None, terminal=None, boot_seconds=90):
+    def __init__(self, nodes=1, mtu=4200, memory=1536, cpus=None, terminal=None, boot_seconds=180):
         if not 1 <= nodes <= NODES_MAX:
             raise ValueError(f"{nodes} nodes; 1 to {NODES_MAX} can be had")
         self.count, self.memory, self.terminal = nodes, memory, terminal

@@ -13,7 +13,7 @@ import subprocess
 import threading
 
 PROGRAM = "qemu-system-x86_64"
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 60
 
 # Of all machines whose clock Linux can set right on a busy host (q35 has a HPET; the microvm has
 # nothing, and may then hang) this starts soonest. la57 is paging deeper than this memory needs.

@@ -123,7 +123,7 @@ def late_write(tools):
     """A write that comes late harms nobody; nor does one that never comes."""
     with lab.Lab(nodes=2) as machines:
         far = machines[1]
-        job = Job(tools, machines, *BACKUP, "--commits", "300", "--retries", "3")
+        job = Job(tools, machines, *BACKUP, "--commits", "400", "--retries", "3")
         for rank in range(5):
             job.start_worker(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]))
         job.wait_version(0, 20)
@@ -134,12 +134,12 @@ def late_write(tools):
         mended = len(job.verdicts(4))
         took = job.verdicts(4)[before:mended]
         check(f"held for half of the budget, rank 4 comes late: {took}", LATE in took)
-        until(lambda: COUNTED in job.verdicts(4)[mended + 1:], 20, "rank 4 counts again")
+        until(lambda: COUNTED in job.verdicts(4)[mended + 1:], 60, "rank 4 counts again")
         far.cut(carrier=False)
         seconds = until(lambda: lost(job, 4), 10, "rank 4 is lost")
         check(f"cut off, it is lost after {seconds:.1f} s", seconds < 10)
         version = job.newest(0)
-        check(f"with work left, at version {version}", version < 280)
+        check(f"with work left, at version {version}", version < 380)
         job.end(dict.fromkeys(range(4), 0) | {4: 1}, seconds=120)
         check_lost(job, 4)
         check(job.workers[4].output.strip(), re.search("test_worker: .{20}", job.workers[4].output))
@@ -154,7 +154,7 @@ def dead_machine(tools):
     """The plug is pulled, or a worker stops: its lease ends, and the others go on without it."""
     with lab.Lab(nodes=2) as machines:
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
-                  "shrink", "--commits", "150")
+                  "shrink", "--commits", "220")
         job.start_worker(2, 1, "sleep_us=20000")
         for rank in range(2):
             job.start_worker(rank, 0, "sleep_us=20000")
@@ -162,12 +162,12 @@ def dead_machine(tools):
         machines[1].power_off()
         seconds = until(lambda: lost(job, 2), 10, "rank 2 is lost")
         check(f"a machine without power is lost after {seconds:.1f} s", seconds < 7)
-        check(f"with work left, at version {job.newest(0)}", job.newest(0) < 130)
+        check(f"with work left, at version {job.newest(0)}", job.newest(0) < 200)
         job.end({0: 0, 1: 0}, living=(0, 1))
         check_lost(job, 2)
         job.check_history(*SGD, "--kills")
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", "2s", "--on-loss",
-                  "shrink", "--commits", "150")
+                  "shrink", "--commits", "220")
         for rank in range(3):
             job.start_worker(rank, 0, "sleep_us=20000")
         job.wait_version(0, 20)
@@ -214,11 +214,11 @@ def wrong_addresses(tools, machines):
     refused(two, [tools.muster, "status", "node0-control:17077"], "node0-control:17077")
     refused(two, [tools.muster, "status", "10.78.0.99:17077"], r"10\.78\.0\.99:17077")
     one.cut()
-    until(lambda: "DOWN" in one.run(["rdma", "link"]).output, 10, "the port is down")
+    until(lambda: "DOWN" in one.run(["rdma", "link"]).output, 60, "the port is down")
     refused(one, [*here, "--data-address", "10.77.0.1"], r"rxe0.*10\.77\.0\.1.*down.*link set")
     one.mend()
-    until(lambda: "ACTIVE" in one.run(["rdma", "link"]).output, 10, "the port is up")
-    job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
+    until(lambda: "ACTIVE" in one.run(["rdma", "link"]).output, 60, "the port is up")
+    job = Job(tools, machines, "-n", "1", "--join-timeout", "120s")
     refused(two, worker, r"10\.99\.0\.1", env={"MUSTER_SERVER": job.address,
                                               "MUSTER_DATA_ADDRESS": "10.99.0.1"})
     job.server.kill()
@@ -275,7 +275,7 @@ def little_memory(tools, machines):
     """Root may lock any amount, so that it takes an ordinary user to meet the limit."""
     one, two = machines.nodes
     ordinary = "ulimit -l 64; exec setpriv --reuid 65534 --regid 65534 --clear-groups "
-    job = Job(tools, machines, "-n", "1", "--join-timeout", "20s")
+    job = Job(tools, machines, "-n", "1", "--join-timeout", "120s")
     refused(two, f"{ordinary} {tools.worker} /tmp/none 100000", "may lock 65536 bytes.*ulimit -l",
             env={"MUSTER_SERVER": job.address})
     job.server.kill()
@@ -287,7 +287,7 @@ def little_memory(tools, machines):
             env={"MUSTER_SERVER": "node0-control:17077"})
     check(server.output.strip(), "may lock 65536 bytes" in server.output)
     server.kill()
-    check("the server ends", server.wait(10) == 143)
+    check("the server ends", server.wait() == 143)
 
 
 def device_goes(tools, machines):
@@ -295,7 +295,7 @@ def device_goes(tools, machines):
     for gone, ends, status in ((1, {0: 0, 1: 0, 2: 1}, 0), (0, {0: 1, 1: 1, 2: 1}, 1)):
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--commits", "300")
         for rank in range(3):
-            job.start_worker(rank, rank // 2, "sleep_us=5000", elems=5003)
+            job.start_worker(rank, rank // 2, "sleep_us=20000", elems=5003)
         job.wait_version(0, 20)
         deletion = machines[gone].start(["rdma", "link", "del", "rxe0"])
         job.end(ends, status)
@@ -310,7 +310,7 @@ def device_goes(tools, machines):
             check("the server blames nobody but its device", all(
                 re.search(rf"rank {rank} is gone: {reason}", job.server.output) for rank in ends),
                 job.said())
-        check("the device goes", deletion.wait(10) == 0)
+        check("the device goes", deletion.wait() == 0)
         if gone == 1:
             check_lost(job, 2)
             job.check_history(*SGD, "--kills")

@@ -39,7 +39,9 @@ EXACT = {
 }
 LEASE_S = 2.0
 RETRIES_S = 1.9  # by default, docs/rdma.md
-SLACK_S = 5.0  # an emulated processor on a busy host may take so long for what should take no time
+# So long an emulated processor on a busy host may take for what should take no time, and this
+# process may stand still beside it.
+SLACK_S = 12.0
 
 
 def endless(lease_s):
@@ -75,7 +77,7 @@ class Servers(Job):
         self.end(dict.fromkeys(self.workers, 0), seconds=seconds)
         self.followers_end(*[0] * len(self.follower))
 
-    def followers_end(self, *expected, seconds=10):
+    def followers_end(self, *expected, seconds=120):
         """None: of that one nothing is expected."""
         with self.told():
             got = tuple(None if status is None else follower.wait(seconds)
@@ -149,7 +151,7 @@ def mend(node):
 def begin(tools, machines, *options, nodes=(0, 1), **how):
     job = Servers(tools, machines, *options, **how)
     job.start_workers(nodes, "sleep_us=10000")
-    job.wait_version(0, 5, 60)
+    job.wait_version(0, 5)
     return job
 
 
@@ -207,7 +209,7 @@ def leader_lost(tools):
             job.all_fail(began, within, words, gone=("the leader",))
             job.server.kill(signal.SIGCONT)
             with job.told():
-                job.server.wait(10)
+                job.server.wait()
             job.check_history(*SGD, "--kills")
 
         print("--- cut off", flush=True)
@@ -236,17 +238,18 @@ def goes_on(job, what, remade):
 
 
 def away(tools):
-    """For less than the lease, and the retries: nobody is lost, and no link."""
+    """For less than the lease, and the retries: nobody is lost, and no link. Both are so long that
+    this process may stand still for five seconds meanwhile."""
     with lab.Lab(nodes=3) as machines:
         near, far, _ = machines.nodes
         # Followers follow the leader's timers: by their own a link would be dead after 1.9 s.
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--commits", "250",
-                    "--lease", "10s", "--ack-timeout", "18", "--retries", "3", nodes=(2, 2, 2))
+                    "--lease", "30s", "--ack-timeout", "19", "--retries", "5", nodes=(2, 2, 2))
         for what, node in (("the follower", far), ("the leader", near)):
             cut(node)
             time.sleep(2.5)
             mend(node)
-            goes_on(job, f"{what} cut off for half of the retries", 0)
+            goes_on(job, f"{what} cut off for a part of the retries", 0)
         for what, process in (("follower", job.follower[0]), ("leader", job.server)):
             process.kill(signal.SIGSTOP)
             time.sleep(2)
@@ -262,7 +265,7 @@ def line_anew(tools):
     with lab.Lab(nodes=3) as machines:
         near, far, _ = machines.nodes
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--commits", "250",
-                    "--lease", "6s", "--retries", "3", nodes=(2, 2, 2))
+                    "--lease", "12s", "--retries", "3", nodes=(2, 2, 2))
         for count, (what, blocked) in enumerate((
                 ("to the leader", [(near, far)]), ("to the follower", [(far, near)]),
                 ("either way", [(near, far), (far, near)])), 1):
@@ -318,7 +321,7 @@ def footprint(tools):
     """What a device has in use, and what is registered of memory, is what was said at the start."""
     workers, elems = 3, 300000
     with lab.Lab(nodes=3) as machines:
-        job = Servers(tools, machines, "-n", str(workers), "--commits", "20")
+        job = Servers(tools, machines, "-n", str(workers), "--commits", "60")
         job.start_workers((2,) * workers, "sleep_us=100000", elems=elems)
         job.wait_version(0, 2)
         links = {0: workers + 1, 1: workers + 1, 2: 2 * workers}

@@ -129,7 +129,7 @@ static int time_pings(struct write_test *c)
 	int rc = 0;
 
 	mst_hist_init(&hist);
-	for (int i = 0; i < PINGS_MAX && rc == 0 && (i < PINGS_UNTIMED || mst_now_ns() < end);
+	for (int i = 0; i < PINGS_MAX && rc == 0 && (i <= PINGS_UNTIMED || mst_now_ns() < end);
 	     i++) {
 		uint64_t begin = mst_now_ns();
 		rc = call(c, &put, MST_WRITE_PING);

@@ -126,7 +126,7 @@ void history_outcome(struct history *h, const struct muster_outcome *out)
 
 void history_error(struct history *h, const char *call, int error)
 {
-	fprintf(h->log, "error %s %d\n", call, error);
+	fprintf(h->log, "error %s %d %" PRId64 "\n", call, error, mst_wall_ms());
 }
 
 void history_end(struct history *h, int error)

@@ -8,7 +8,7 @@
  *	void TICKET                                        it was not: the job is over
  *	outcome VERDICT TICKET COUNTED_IN VERSION FRESH FINISHED CHECKSUM SAMPLE LR_SCALE WEIGHT
  *		AT_NS COUNT RANK:COUNT:WEIGHT ...
- *	error CALL ERRNO
+ *	error CALL ERRNO WALL_MS
  *	end ERRNO
  *
  * Every line is out before the call returns, so that a worker that is killed has told all. SAMPLE

@@ -11,7 +11,8 @@ int main(int argc, char **argv)
 {
 	const struct mst_transport *t = argc == 2 ? mst_transport_of(argv[1]) : NULL;
 	struct mst_net_cfg cfg = { .links_max = 1 };
-	struct mst_dial how = { .lanes = { 1 << 16, 1 << 16, 8, 8 }, .timeout_ns = 5 * MST_SECOND };
+	struct mst_dial how = { .lanes = { 1 << 16, 1 << 16, 8, 8 },
+				.timeout_ns = 60 * MST_SECOND };
 	struct mst_link *link;
 	struct mst_net *net;
 

@@ -35,7 +35,7 @@
 #include "muster/muster.h"
 #include "tests/system/programs/history.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 struct logged_worker {
 	struct history *log;

@@ -89,7 +89,7 @@ int answer_to(int s)
 	struct mst_shm_fd_message p = { .body = &welcome, .bytes = sizeof(welcome) };
 	struct pollfd pfd = { .fd = s, .events = POLLIN };
 
-	poll(&pfd, 1, 3000);
+	poll(&pfd, 1, 60000);
 	int rc = mst_shm_receive(s, &p);
 	mst_shm_fd_message_close(&p);
 	return rc < 0 ? rc : welcome.error;
@@ -159,7 +159,7 @@ int entries(const char *path)
 
 int fds_in_the_end(int wanted)
 {
-	uint64_t end = mst_now_ns() + 10 * MST_SECOND;
+	uint64_t end = mst_now_ns() + 60 * MST_SECOND;
 	int fds;
 
 	while ((fds = entries("/proc/self/fd")) != wanted && mst_now_ns() < end)

@@ -56,7 +56,7 @@ static int dial_impostor(struct shm_impostor *it)
 	char address[MST_SHM_PATH_LEN];
 	struct mst_dial dial = { .address = address,
 				 .lanes = { 4096, 8192, 4, 4 },
-				 .timeout_ns = 5 * MST_SECOND };
+				 .timeout_ns = 60 * MST_SECOND };
 	struct mst_link *link = NULL;
 	struct mst_net *net;
 	pthread_t thread;

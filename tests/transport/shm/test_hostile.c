@@ -173,7 +173,7 @@ static void rubbish_and_silence_keep_nobody_out(void)
 					-EAGAIN);
 	}
 	int rc = -EAGAIN;
-	for (int i = 0; i < 1000 && rc == -EAGAIN; i++) {
+	for (int i = 0; i < 60000 && rc == -EAGAIN; i++) {
 		rc = mst_shm.listener->next_request(h.listener, &request);
 		if (i > 10 && rc == -EAGAIN) /* those who were sent away are being closed */
 			mst_sleep_ns(MST_MS);
@@ -343,7 +343,7 @@ static void notify_fds_cannot_make_the_acceptor_block(void)
 		CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), 1);
 	for (int i = 0; i < 10; i++)
 		CU_ASSERT_EQUAL(mst_shm.wait(g.target.net, MST_MS), 0);
-	CU_ASSERT(mst_now_ns() - begin < MST_SECOND);
+	CU_ASSERT(mst_now_ns() - begin < 20 * MST_SECOND);
 	set(&g.control->up.tail, 1); /* and the link lives */
 	CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, &(struct mst_net_event){ 0 }, 1), 1);
 	mst_shm_fd_message_close(&p);

@@ -14,7 +14,7 @@
 
 static int fds_at_first; /* open descriptors */
 
-#define LINGER_S 20
+#define LINGER_S 200
 #define SOON_NS (LINGER_S * MST_SECOND / 10)
 
 static int far_end = -1; /* of the last lingering socket: it reads nothing */

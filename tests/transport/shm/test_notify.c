@@ -150,7 +150,7 @@ static const struct mst_lanes lanes = { 4096, 4096, 4, 4 };
 
 static void *dial(void *address)
 {
-	struct mst_dial how = { .address = address, .lanes = lanes, .timeout_ns = 10 * MST_SECOND };
+	struct mst_dial how = { .address = address, .lanes = lanes, .timeout_ns = 60 * MST_SECOND };
 	int rc = mst_shm.dial(meeting.net[1], &how, &meeting.link[1]);
 
 	return rc == 0 ? address : NULL;

@@ -89,10 +89,10 @@ static void call_at(const struct verbs_target *h, uint32_t rail, struct raw_call
 
 	caller_open(c);
 	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at), 0);
-	CU_ASSERT_EQUAL(rdma_resolve_addr(c->id, NULL, &at.at[rail].any, 5000), 0);
-	CU_ASSERT_EQUAL_FATAL(next_event(c, 5000), RDMA_CM_EVENT_ADDR_RESOLVED);
-	CU_ASSERT_EQUAL(rdma_resolve_route(c->id, 5000), 0);
-	CU_ASSERT_EQUAL_FATAL(next_event(c, 5000), RDMA_CM_EVENT_ROUTE_RESOLVED);
+	CU_ASSERT_EQUAL(rdma_resolve_addr(c->id, NULL, &at.at[rail].any, 60000), 0);
+	CU_ASSERT_EQUAL_FATAL(next_event(c, 60000), RDMA_CM_EVENT_ADDR_RESOLVED);
+	CU_ASSERT_EQUAL(rdma_resolve_route(c->id, 60000), 0);
+	CU_ASSERT_EQUAL_FATAL(next_event(c, 60000), RDMA_CM_EVENT_ROUTE_RESOLVED);
 	CU_ASSERT_EQUAL(rdma_connect(c->id, &conn), 0);
 }
 
@@ -108,7 +108,7 @@ static void expect_answer(const struct verbs_target *h, struct raw_caller *c, in
 	struct mst_link_request request;
 	int kind = -1;
 
-	for (int i = 0; i < 1000 && kind < 0; i++) {
+	for (int i = 0; i < 6000 && kind < 0; i++) {
 		CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h->listener, &request), -EAGAIN);
 		kind = next_event(c, 10);
 	}
@@ -218,8 +218,9 @@ static void rail_that_never_comes_is_not_waited_for(void)
 	mst_sleep_ns(100 * MST_MS);
 	CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request), -EAGAIN);
 	uint64_t begin = mst_now_ns();
-	expect_open(&h); /* meanwhile */
-	CU_ASSERT_EQUAL(next_event(&c, 0), -1);
+	expect_open(&h); /* meanwhile, unless that took as long */
+	struct pollfd answered = { .fd = c.channel->fd, .events = POLLIN };
+	CU_ASSERT(poll(&answered, 1, 0) == 0 || mst_now_ns() - begin > 4 * MST_SECOND);
 	expect_answer(&h, &c, -ETIMEDOUT);
 	uint64_t took = mst_now_ns() - begin;
 	CU_ASSERT(took > 4 * MST_SECOND && took < PATIENCE_NS);
@@ -287,7 +288,10 @@ static void caller_that_dies_is_not_let_in(void)
 		int rc = i == 0 ? mst_verbs.listener->next_request(h.listener, &request)
 				: house_next_request(&h, &request);
 		CU_ASSERT(rc == 0 || (i == 0 && rc == -EAGAIN));
-		caller_hang_up(&c); /* before it is answered */
+		caller_hang_up(&c); /* before it is answered, and that is heard at the listener */
+		struct pollfd heard = { .fd = mst_verbs.listener->fd(h.listener),
+					.events = POLLIN };
+		(void)poll(&heard, 1, 2000);
 		mst_sleep_ns(100 * MST_MS);
 		if (rc == 0)
 			CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, &link),
@@ -312,7 +316,7 @@ static void caller_that_dies_when_let_in_is_lost(void)
 		call(&h, &c, &q);
 		CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
 		CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->answer(h.listener, &request, &link), 0);
-		CU_ASSERT_EQUAL(next_event(&c, 5000), RDMA_CM_EVENT_CONNECT_RESPONSE);
+		CU_ASSERT_EQUAL(next_event(&c, 60000), RDMA_CM_EVENT_CONNECT_RESPONSE);
 		CU_ASSERT_EQUAL(c.answer.error, 0);
 		if (attached)
 			CU_ASSERT_EQUAL(mst_verbs.attach(h.net, link), 0);
@@ -323,7 +327,7 @@ static void caller_that_dies_when_let_in_is_lost(void)
 					-EAGAIN);
 			CU_ASSERT_EQUAL(mst_verbs.attach(h.net, link), 0);
 		}
-		struct heard heard = house_listen(&h, link, NULL, 20 * MST_SECOND);
+		struct heard heard = house_listen(&h, link, NULL, PATIENCE_NS);
 		CU_ASSERT_EQUAL(heard.lost, 1);
 		CU_ASSERT_EQUAL(heard.error, -EPIPE);
 		CU_ASSERT(link->why[0] != '\0');
@@ -362,7 +366,7 @@ static void expect_impostor_found_out(const struct verbs_target *h, const struct
 	CU_ASSERT_EQUAL(mst_verbs_address_print(&at, address, sizeof(address)), 0);
 	dialling_begin(&d, address, &usual_lanes);
 	c = listener;
-	CU_ASSERT_EQUAL_FATAL(next_event(&c, 10000), RDMA_CM_EVENT_CONNECT_REQUEST);
+	CU_ASSERT_EQUAL_FATAL(next_event(&c, 60000), RDMA_CM_EVENT_CONNECT_REQUEST);
 	struct rdma_conn_param conn = { .private_data = &it->answer,
 					.private_data_len = it->bytes,
 					.qp_num = NO_QUEUE_PAIR };

@@ -17,13 +17,13 @@
  * is up may be told late. */
 static void settle(const struct verbs_target *h, struct pollfd *pfd)
 {
-	uint64_t end = mst_now_ns() + 20 * MST_SECOND;
+	uint64_t end = mst_now_ns() + PATIENCE_NS;
 	struct mst_net_event none;
 
 	do {
 		CU_ASSERT_EQUAL(mst_verbs.poll(h->net, &none, 1), 0);
 		CU_ASSERT_EQUAL(mst_verbs.wait(h->net, 20 * MST_MS), 0);
-	} while (poll(pfd, 1, 200) > 0 && mst_now_ns() < end);
+	} while (poll(pfd, 1, 1000) > 0 && mst_now_ns() < end);
 }
 
 /* The device is on its way out when the target could read so. The command itself ends when nobody
@@ -39,7 +39,7 @@ static void remove_device(const struct verbs_target *h, const struct verbs_attac
 	CU_ASSERT_EQUAL_FATAL(poll(&pfd, 1, 0), 0);
 	(void)snprintf(name, sizeof(name), "%s", mst_verbs_rail_device(rail_of(g->near)));
 	CU_ASSERT_EQUAL_FATAL(posix_spawnp(&child, command[0], NULL, NULL, command, environ), 0);
-	CU_ASSERT_EQUAL_FATAL(poll(&pfd, 1, 20000), 1);
+	CU_ASSERT_EQUAL_FATAL(poll(&pfd, 1, 60000), 1);
 }
 
 /* A failed completion of the inbound pair: what it ends the link with. */

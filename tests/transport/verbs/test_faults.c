@@ -19,9 +19,9 @@
 #include "tests/transport/verbs/faults.h"
 #include "tests/ut.h"
 
-#define PATIENCE_NS (20 * MST_SECOND)
-#define SOON_NS (5 * MST_SECOND) /* for one end to hear that the other has failed */
-#define CALLS_MAX 400u           /* of one step, far more than there are */
+#define PATIENCE_NS (60 * MST_SECOND)
+#define SOON_NS (20 * MST_SECOND) /* for one end to hear that the other has failed */
+#define CALLS_MAX 400u            /* of one step, far more than there are */
 #define PUBLISHED 4096
 
 static const struct mst_lanes lanes = { 4096, 8192, 4, 4 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/client/client_case.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,9 +66,31 @@ void client_close(void)
 	client_handle = NULL;
 }
 
+int client_start(const void *own, struct muster_outcome *out)
+{
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS;
+	int rc;
+
+	do
+		rc = muster_start(client_handle, own, out);
+	while (rc == -ETIMEDOUT && mst_now_ns() < until_ns);
+	return rc;
+}
+
+int client_wait(void)
+{
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS;
+	int rc;
+
+	do
+		rc = muster_wait(client_handle, &client_outcome);
+	while (rc == -ETIMEDOUT && mst_now_ns() < until_ns);
+	return rc;
+}
+
 void client_begin(bool (*script)(struct fake_leader *))
 {
 	CU_ASSERT_EQUAL_FATAL(client_open(script, CLIENT_LONG_MS), 0);
-	CU_ASSERT_EQUAL_FATAL(muster_start(client_handle, NULL, &client_outcome), 0);
+	CU_ASSERT_EQUAL_FATAL(client_start(NULL, &client_outcome), 0);
 	began_ns = mst_now_ns();
 }

@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "tests/ut.h"
 
-#define SCRIPT_NS (10 * MST_SECOND)
+#define SCRIPT_NS (60 * MST_SECOND)
 #define NAP_NS (MST_MS / 2)
 
 static const struct mst_stream_ops *tcp = &mst_tcp;
@@ -56,9 +56,9 @@ static void make_welcome(struct fake_leader *f)
 		.slots = FAKE_SLOTS,
 		.elems = FAKE_ELEMS + (f->servers - 1) * FAKE_PART_ELEMS,
 		.buffers = FAKE_BUFFERS,
-		.lease_ns = MST_SECOND,
-		.server_lease_ns = 60 * MST_SECOND, /* it does not beat */
-		.patience_ns = MST_SECOND,
+		.lease_ns = 60 * MST_SECOND,
+		.server_lease_ns = 600 * MST_SECOND, /* it does not beat */
+		.patience_ns = 60 * MST_SECOND,
 		.server_count = f->servers,
 		.path = { .ack_timeout = 16, .retries = 3, .pkey = -1 },
 	};

@@ -52,7 +52,7 @@ void servers_begin(bool (*script)(struct fake_leader *))
 	if (rc != 0)
 		printf("\n%s\n", muster_error(NULL));
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
-	CU_ASSERT_EQUAL_FATAL(muster_start(client_handle, NULL, &client_outcome), 0);
+	CU_ASSERT_EQUAL_FATAL(client_start(NULL, &client_outcome), 0);
 }
 
 void servers_end(void)

@@ -75,7 +75,7 @@ static void each_way_copies_what_it_is_said_to(void)
 		expect_copied(said[way], before);
 		CU_ASSERT_EQUAL(muster_push(client_handle, &full, NULL), 0);
 		expect_copied(said[way], before + headers);
-		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), 0);
+		CU_ASSERT_EQUAL(client_wait(), 0);
 		expect_copied(said[way], before + headers); /* and nothing of the result */
 		CU_ASSERT_EQUAL(((const float *)client_outcome.result)[5000],
 				SERVERS_RESULT + 5000);

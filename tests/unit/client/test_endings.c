@@ -35,7 +35,7 @@ static bool end_on_the_connection(struct fake_leader *f)
 static int error_told(bool (*script)(struct fake_leader *))
 {
 	client_begin(script);
-	int told = muster_wait(client_handle, &client_outcome);
+	int told = client_wait();
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome),
 			told); /* and every later call says the same */
 	client_close();

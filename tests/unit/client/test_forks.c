@@ -11,7 +11,7 @@
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
 
-#define PATIENCE_NS (5 * MST_SECOND)
+#define PATIENCE_NS (60 * MST_SECOND)
 
 static bool begin_only(struct fake_leader *f)
 {

@@ -104,7 +104,7 @@ static void a_start_state_that_is_not_finite_is_not_offered(void)
 			      "rank 1: element 3 of the start state is minus infinite"));
 	CU_ASSERT_EQUAL(client_handle->worker.phase, MST_WORKER_JOINED);
 	state[3] = state[5] = 1;
-	CU_ASSERT_EQUAL(muster_start(client_handle, state, &client_outcome), 0);
+	CU_ASSERT_EQUAL(client_start(state, &client_outcome), 0);
 	client_close();
 }
 
@@ -113,7 +113,7 @@ static void a_start_state_passes_without_a_guard(void)
 	static const float state[FAKE_ELEMS] = { NAN };
 
 	CU_ASSERT_EQUAL_FATAL(client_open(begin_only, CLIENT_LONG_MS), 0);
-	CU_ASSERT_EQUAL(muster_start(client_handle, state, &client_outcome), 0);
+	CU_ASSERT_EQUAL(client_start(state, &client_outcome), 0);
 	client_close();
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "tests/unit/client/client_case.h"
@@ -140,17 +141,27 @@ static void a_job_whose_name_is_no_text_is_einval(void)
 
 /* ---- finding the leader ---- */
 
+/* A port that nobody listens at, on an address of this process: no other test takes the port. */
+static void find_port(char *address, size_t len)
+{
+	unsigned pid = (unsigned)getpid();
+	struct mst_listener *l;
+	char any[64];
+
+	(void)snprintf(any, sizeof(any), "127.%u.%u.%u:0", 100 + (pid >> 16 & 63), pid >> 8 & 255,
+		       pid & 255);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen(any, &l, address, len), 0);
+	mst_tcp.unlisten(l);
+}
+
 static void nobody_there_is_etimedout_in_time(void)
 {
-	struct mst_listener *l;
 	char address[64];
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
-	mst_tcp.unlisten(l);
+	find_port(address, sizeof(address));
 	struct muster_options opt = client_options_for(address, CLIENT_SHORT_MS);
 	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
-	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 &&
-		  client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 && client_took_ms() < CLIENT_LATE_MS);
 	CU_ASSERT(client_says(muster_error(NULL), address));
 }
 
@@ -162,9 +173,9 @@ static bool say_nothing(struct fake_leader *f)
 static void silence_is_etimedout_in_time(void)
 {
 	CU_ASSERT_EQUAL(client_open(say_nothing, CLIENT_SHORT_MS), -ETIMEDOUT);
-	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 &&
-		  client_took_ms() < CLIENT_SHORT_MS + 1000);
+	CU_ASSERT(client_took_ms() >= CLIENT_SHORT_MS - 10 && client_took_ms() < CLIENT_LATE_MS);
 	CU_ASSERT(client_says(muster_error(NULL), client_fake.address));
+	CU_ASSERT(client_says(muster_error(NULL), "took the connection"));
 	client_close();
 }
 
@@ -227,7 +238,7 @@ static bool speak_http(struct fake_leader *f)
 static void garbage_is_eproto(void)
 {
 	CU_ASSERT_EQUAL(client_open(speak_http, CLIENT_LONG_MS), -EPROTO);
-	CU_ASSERT(client_took_ms() < 2000);
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
 	CU_ASSERT(client_says(muster_error(NULL), "no muster server"));
 	client_close();
 }
@@ -260,7 +271,7 @@ static bool promise_a_megabyte(struct fake_leader *f)
 static void a_frame_beyond_reason_is_eproto(void)
 {
 	CU_ASSERT_EQUAL(client_open(promise_a_megabyte, CLIENT_LONG_MS), -EPROTO);
-	CU_ASSERT(client_took_ms() < 2000);
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
 	client_close();
 }
 
@@ -291,27 +302,31 @@ static void a_message_no_leader_sends_is_eproto(void)
 
 static void *listen_later(void *address)
 {
-	static struct mst_listener *l;
+	static struct fake_leader late;
 	char bound[64];
 
 	mst_sleep_ns(200 * MST_MS);
-	return mst_tcp.listen(address, &l, bound, sizeof(bound)) == 0 ? l : NULL;
+	if (mst_tcp.listen(address, &late.listen_fd, bound, sizeof(bound)) != 0)
+		return NULL;
+	if (fake_next(&late) && fake_hear(&late, MST_MSG_HELLO))
+		(void)fake_refuse(&late, -EBUSY, "late, but heard");
+	if (late.stream != NULL)
+		mst_tcp.close(late.stream);
+	mst_tcp.unlisten(late.listen_fd);
+	return NULL;
 }
 
 static void a_server_may_come_later(void)
 {
-	struct mst_listener *l;
 	char address[64];
 	pthread_t thread;
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", &l, address, sizeof(address)), 0);
-	mst_tcp.unlisten(l);
+	find_port(address, sizeof(address));
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, listen_later, address), 0);
-	struct muster_options opt = client_options_for(address, 1000);
-	CU_ASSERT_EQUAL(reopen(&opt), -ETIMEDOUT);
-	CU_ASSERT(client_says(muster_error(NULL), "took the connection"));
-	pthread_join(thread, (void **)&l);
-	mst_tcp.unlisten(l);
+	struct muster_options opt = client_options_for(address, CLIENT_LONG_MS);
+	CU_ASSERT_EQUAL(reopen(&opt), -EBUSY);
+	CU_ASSERT(client_says(muster_error(NULL), "late, but heard"));
+	pthread_join(thread, NULL);
 }
 
 /* ---- welcomes ---- */
@@ -353,6 +368,7 @@ static bool welcome_absurdly(struct fake_leader *f)
 {
 	const struct spoil *s = &spoils[spoiled];
 
+	f->welcome.lease_ns = MST_SECOND; /* which fits a word */
 	memcpy((char *)&f->welcome + s->offset, &s->value, sizeof(s->value));
 	return fake_link(f) && fake_stay(f);
 }
@@ -361,7 +377,7 @@ static void absurd_figures_are_eproto(void)
 {
 	for (spoiled = 0; spoiled < sizeof(spoils) / sizeof(spoils[0]); spoiled++) {
 		CU_ASSERT_EQUAL(client_open(welcome_absurdly, CLIENT_LONG_MS), -EPROTO);
-		CU_ASSERT(client_took_ms() < 2000);
+		CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
 		client_close();
 	}
 }
@@ -375,7 +391,7 @@ static bool name_no_listener(struct fake_leader *f)
 
 static void a_listener_that_is_not_there_is_named(void)
 {
-	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_LONG_MS), -ECONNREFUSED);
 	CU_ASSERT(client_says(muster_error(NULL), "/muster-nobody"));
 	client_close();
 }
@@ -383,7 +399,7 @@ static void a_listener_that_is_not_there_is_named(void)
 /* What auto comes to on another host than the server's. */
 static void shared_memory_elsewhere_says_what_to_do(void)
 {
-	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_SHORT_MS), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(client_open(name_no_listener, CLIENT_LONG_MS), -ECONNREFUSED);
 	CU_ASSERT(client_says(muster_error(NULL), "shared memory only"));
 	CU_ASSERT(client_says(muster_error(NULL), "--transport verbs"));
 	client_close();
@@ -464,7 +480,7 @@ static bool greet_only(struct fake_leader *f)
 static void a_listener_that_stays_shut_is_etimedout_in_time(void)
 {
 	CU_ASSERT_EQUAL(client_open(greet_only, CLIENT_SHORT_MS), -ETIMEDOUT);
-	CU_ASSERT(client_took_ms() < CLIENT_SHORT_MS + 1500);
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
 	client_close();
 }
 
@@ -494,11 +510,11 @@ static bool greet_and_finish(struct fake_leader *f)
 static void a_leader_that_speaks_is_heard_before_a_shut_listener(void)
 {
 	CU_ASSERT_EQUAL(client_open(greet_and_refuse, CLIENT_LONG_MS), -EHOSTDOWN);
-	CU_ASSERT(client_took_ms() < CLIENT_LONG_MS / 2);
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
 	CU_ASSERT(client_says(muster_error(NULL), "enough of this job"));
 	client_close();
 	CU_ASSERT_EQUAL(client_open(greet_and_finish, CLIENT_LONG_MS), -ESHUTDOWN);
-	CU_ASSERT(client_took_ms() < CLIENT_LONG_MS / 2);
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
 	CU_ASSERT(client_says(muster_error(NULL), "all commits are made"));
 	client_close();
 }

@@ -96,19 +96,9 @@ static void push(float base)
 	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
 }
 
-/* However slow the host is. */
-static int wait_on(void)
-{
-	int rc;
-
-	while ((rc = muster_wait(client_handle, &client_outcome)) == -ETIMEDOUT)
-		continue;
-	return rc;
-}
-
 static void await(const _Atomic bool *flag)
 {
-	uint64_t until_ns = mst_now_ns() + 5 * MST_SECOND;
+	uint64_t until_ns = mst_now_ns() + 60 * MST_SECOND;
 
 	while (!atomic_load(flag) && mst_now_ns() < until_ns)
 		mst_sleep_ns(MST_MS);
@@ -132,7 +122,7 @@ static void results_come_there_with_as_many_copies_as_said(void)
 		scribble();
 		copied = 0;
 		push(6 + (float)version);
-		CU_ASSERT_EQUAL(wait_on(), 0);
+		CU_ASSERT_EQUAL(client_wait(), 0);
 		CU_ASSERT_EQUAL(copied, writes_there() ? 0 : sizeof(into));
 		CU_ASSERT(client_outcome.fresh && client_outcome.version == version);
 		CU_ASSERT_PTR_EQUAL(client_outcome.result, into);
@@ -163,11 +153,11 @@ static void what_is_not_fresh_is_not_written(void)
 {
 	begin_into(serve_one_and_keep);
 	push(7);
-	CU_ASSERT_EQUAL(wait_on(), 0);
+	CU_ASSERT_EQUAL(client_wait(), 0);
 	scribble();
 	copied = 0;
 	CU_ASSERT_EQUAL(muster_pull(client_handle), 0);
-	CU_ASSERT_EQUAL(wait_on(), 0);
+	CU_ASSERT_EQUAL(client_wait(), 0);
 	CU_ASSERT(!client_outcome.fresh && client_outcome.version == 1);
 	CU_ASSERT_PTR_EQUAL(client_outcome.result, into);
 	CU_ASSERT_EQUAL(copied, 0);
@@ -267,7 +257,7 @@ static void a_session_lost_halfway_writes_no_more(void)
 	begin_into(lose_one_halfway);
 	scribble();
 	push(7);
-	CU_ASSERT_EQUAL(wait_on(), -ENOTCONN);
+	CU_ASSERT_EQUAL(client_wait(), -ENOTCONN);
 	CU_ASSERT(client_says(muster_error(client_handle), "server 1"));
 	expect_half();
 	expect_nothing_more();
@@ -286,7 +276,7 @@ static void a_handle_closed_halfway_writes_no_more(void)
 	begin_into(leave_halfway);
 	scribble();
 	push(7);
-	uint64_t until_ns = mst_now_ns() + 5 * MST_SECOND;
+	uint64_t until_ns = mst_now_ns() + 60 * MST_SECOND;
 	while (!atomic_load(&half_there) && mst_now_ns() < until_ns)
 		CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
 	muster_close(client_handle);
@@ -322,7 +312,7 @@ static void a_session_that_ends_before_the_copy_has_no_outcome(void)
 	begin_into(end_when_told);
 	push(7);
 	before_copy = let_it_end;
-	CU_ASSERT_EQUAL(wait_on(), -ENOTCONN);
+	CU_ASSERT_EQUAL(client_wait(), -ENOTCONN);
 	CU_ASSERT_PTR_NULL(before_copy);
 	servers_end();
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals while a worker waits: a stop is none of the program's business, a caught signal is. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client/handle.h"
 #include "common/base/clock.h"
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
@@ -100,9 +104,27 @@ static void so_it_does_where_a_handler_could_have_run(void)
 	handle(SIGUSR1, SIG_DFL);
 }
 
+static _Atomic bool waits;
+
+/* Does the main thread sleep? */
+static bool is_asleep(void)
+{
+	char stat[1024] = "";
+	FILE *file = fopen("/proc/self/stat", "re");
+
+	if (file == NULL)
+		return false;
+	(void)!fread(stat, 1, sizeof(stat) - 1, file);
+	(void)fclose(file);
+	const char *name_end = strrchr(stat, ')');
+	return name_end != NULL && strncmp(name_end, ") S", 3) == 0;
+}
+
+/* At several looks in turn, so that it is no short sleep on the way. */
 static void *interrupt(void *waiter)
 {
-	mst_sleep_ns(NAP_NS);
+	for (int looks = 0; looks < 5; mst_sleep_ns(2 * MST_MS))
+		looks = atomic_load(&waits) && is_asleep() ? looks + 1 : 0;
 	pthread_kill(*(pthread_t *)waiter, SIGINT);
 	return NULL;
 }
@@ -113,10 +135,14 @@ static void is_interrupted(void)
 	pthread_t self = pthread_self(), thread;
 
 	client_begin(begin_only);
+	client_handle->wait_ns = CLIENT_LONG_MS * MST_MS;
+	atomic_store(&waits, false);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, interrupt, &self), 0);
+	atomic_store(&waits, true);
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EINTR);
 	CU_ASSERT(client_says(muster_error(client_handle), "signal"));
 	pthread_join(thread, NULL);
+	client_handle->wait_ns = CLIENT_SHORT_MS * MST_MS;
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -ETIMEDOUT);
 	client_close();
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "client/handle.h"
 #include "common/base/clock.h"
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
@@ -10,6 +11,11 @@
 #define PATIENCE_NS (50 * MST_MS) /* the lease is as long */
 
 static unsigned calls;
+
+static bool begin_patient(struct fake_leader *f)
+{
+	return fake_begin(f) && fake_stay(f);
+}
 
 static bool begin_impatient(struct fake_leader *f)
 {
@@ -25,14 +31,15 @@ static int apply(void *ctx, const struct muster_outcome *got)
 	return 0;
 }
 
-static int train(int (*compute)(void *, void *, struct muster_contribution *))
+static int train(bool (*script)(struct fake_leader *),
+		 int (*compute)(void *, void *, struct muster_contribution *))
 {
 	struct muster_hooks hooks = MUSTER_HOOKS;
 
 	hooks.compute = compute;
 	hooks.apply = apply;
 	calls = 0;
-	client_begin(begin_impatient);
+	client_begin(script);
 	return muster_train(client_handle, &hooks);
 }
 
@@ -47,7 +54,7 @@ static int add_nothing_at_the_third_call(void *ctx, void *grad, struct muster_co
 
 static void a_call_that_adds_nothing_ends_it(void)
 {
-	CU_ASSERT_EQUAL(train(add_nothing_at_the_third_call), -EINVAL);
+	CU_ASSERT_EQUAL(train(begin_patient, add_nothing_at_the_third_call), -EINVAL);
 	CU_ASSERT_EQUAL(calls, 3);
 	CU_ASSERT(client_says(muster_error(client_handle), "micro-batch 3"));
 	CU_ASSERT(client_says(muster_error(client_handle), "weight 32"));
@@ -69,7 +76,7 @@ static void a_batch_that_is_never_full_ends_it(void)
 {
 	char figures[64];
 
-	CU_ASSERT_EQUAL(train(go_on_for_ever), -EINVAL);
+	CU_ASSERT_EQUAL(train(begin_impatient, go_on_for_ever), -EINVAL);
 	CU_ASSERT(client_took_ms() >= 2 * PATIENCE_NS / MST_MS);
 	(void)snprintf(figures, sizeof(figures), "%u micro-batches with %u samples", calls, calls);
 	CU_ASSERT(client_says(muster_error(client_handle), figures));
@@ -85,14 +92,18 @@ static int end_with_what_there_is(void *ctx, void *grad, struct muster_contribut
 		c->weight = 8;
 	else
 		c->full = true;
-	if (calls == 2) /* longer than patience, but it ends */
+	if (calls == 2) { /* longer than patience, but it ends */
+		client_handle->session.welcome.patience_ns = PATIENCE_NS;
+		client_handle->session.welcome.lease_ns = PATIENCE_NS;
 		mst_sleep_ns(3 * PATIENCE_NS);
+	}
 	return 0;
 }
 
 static void a_last_call_may_add_nothing_and_take_long(void)
 {
-	CU_ASSERT_EQUAL(train(end_with_what_there_is), -ETIMEDOUT); /* nobody answers the push */
+	CU_ASSERT_EQUAL(train(begin_patient, end_with_what_there_is),
+			-ETIMEDOUT); /* nobody answers the push */
 	CU_ASSERT_EQUAL(calls, 2);
 	client_close();
 }

@@ -34,8 +34,8 @@ static void await_turn(const struct player *p, uint32_t round)
 		if (is_my_turn(p, round))
 			mst_eventcount_leave(eventcount);
 		else
-			mst_eventcount_wait(eventcount, 20 * MST_SECOND);
-		if (mst_now_ns() - began >= 20 * MST_SECOND)
+			mst_eventcount_wait(eventcount, 60 * MST_SECOND);
+		if (mst_now_ns() - began >= 60 * MST_SECOND)
 			atomic_fetch_add(&p->pair->late, 1);
 	}
 }
@@ -76,7 +76,7 @@ static void a_wait_ends_with_its_time(void)
 		mst_eventcount_wait(&eventcount, 20 * MST_MS);
 		mst_eventcount_shut(&eventcount);
 	}
-	CU_ASSERT(mst_now_ns() - began < 20 * MST_SECOND);
+	CU_ASSERT(mst_now_ns() - began < 60 * MST_SECOND);
 }
 
 static void an_opening_before_the_wait_counts(void)
@@ -86,8 +86,8 @@ static void an_opening_before_the_wait_counts(void)
 
 	mst_eventcount_shut(&eventcount);
 	mst_eventcount_open(&eventcount);
-	mst_eventcount_wait(&eventcount, 60 * MST_SECOND);
-	CU_ASSERT(mst_now_ns() - began < 30 * MST_SECOND);
+	mst_eventcount_wait(&eventcount, 120 * MST_SECOND);
+	CU_ASSERT(mst_now_ns() - began < 60 * MST_SECOND);
 }
 
 static CU_TestInfo cases[] = {

@@ -22,7 +22,11 @@
 #include "tests/ut.h"
 
 #define MANY 5000u
-#define LIMIT_MS 20000
+#define LIMIT_MS 120000
+/* How long exit() waits for the writer, and how long a process that aborts (LAST_MS, log.c). If a
+ * host stands still for longer, lines may be lost. */
+#define EXIT_MS 1000
+#define ABORT_MS 100
 /* What fits into the queue whatever the pipe holds. */
 #define SOME 200u
 
@@ -30,6 +34,7 @@ struct program {
 	pid_t pid;
 	int stderr_fd; /* to be read */
 	int sign_fd;   /* it is closed when the program has come so far */
+	uint64_t began_ns, took_ms;
 	char text[1 << 20];
 };
 
@@ -42,6 +47,7 @@ static void start(struct program *p, void (*body)(void))
 	CU_ASSERT_FATAL(pipe2(err, O_CLOEXEC) == 0 && pipe2(sign, O_CLOEXEC) == 0);
 	(void)fcntl(err[1], F_SETPIPE_SZ, 4096);
 	(void)fflush(stdout);
+	p->began_ns = mst_now_ns();
 	p->pid = fork();
 	CU_ASSERT_FATAL(p->pid >= 0);
 	if (p->pid == 0) {
@@ -85,6 +91,7 @@ static void read_all(struct program *p)
 		used += got > 0 ? (size_t)got : 0;
 	}
 	p->text[used] = '\0';
+	p->took_ms = (mst_now_ns() - p->began_ns) / MST_MS;
 }
 
 /* Return: its status, as of waitpid(); one that does not end is killed. */
@@ -260,7 +267,7 @@ static void exit_waits_for_a_slow_reader(void)
 	read_all(&p);
 	CU_ASSERT_EQUAL(end(&p), 0);
 	struct account a = account_of(p.text);
-	CU_ASSERT_EQUAL(a.written + a.dropped, MANY);
+	CU_ASSERT(a.written + a.dropped == MANY || p.took_ms >= EXIT_MS);
 }
 
 static void say_and_abort(void)
@@ -272,14 +279,18 @@ static void say_and_abort(void)
 static void abort_loses_nothing(void)
 {
 	static struct program p;
+	unsigned whole = 0;
 
 	for (unsigned i = 0; i < 20; i++) {
 		start(&p, say_and_abort);
 		read_all(&p);
 		int status = end(&p);
 		CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-		CU_ASSERT_EQUAL(account_of(p.text).written, 20);
+		bool all = account_of(p.text).written == 20;
+		CU_ASSERT(all || p.took_ms >= ABORT_MS);
+		whole += all;
 	}
+	CU_ASSERT(whole > 0);
 }
 
 static void say_and_assert(void)
@@ -291,6 +302,7 @@ static void say_and_assert(void)
 static void failed_assertion_has_the_last_word(void)
 {
 	static struct program p;
+	unsigned whole = 0;
 
 	for (unsigned i = 0; i < 20; i++) {
 		start(&p, say_and_assert);
@@ -298,9 +310,11 @@ static void failed_assertion_has_the_last_word(void)
 		int status = end(&p);
 		CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 		struct account a = account_of(p.text);
-		CU_ASSERT_EQUAL(a.written, 20);
-		CU_ASSERT_PTR_EQUAL(strstr(a.rest, "muster: assertion failed at "), a.rest);
+		bool last = strstr(a.rest, "muster: assertion failed at ") == a.rest;
+		CU_ASSERT((a.written == 20 && last) || p.took_ms >= ABORT_MS);
+		whole += a.written == 20 && last;
 	}
+	CU_ASSERT(whole > 0);
 }
 
 static void fill_and_assert(void)

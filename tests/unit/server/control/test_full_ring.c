@@ -9,7 +9,7 @@
 #include "tests/ut.h"
 
 #define ELEMS 64u
-#define LONG_NS (10 * MST_SECOND)
+#define LONG_NS (60 * MST_SECOND)
 
 /* A client's end of a control connection. */
 struct control_client {
@@ -79,7 +79,7 @@ static void step(void)
 static void call(struct control_client *c)
 {
 	c->have = 0;
-	CU_ASSERT_EQUAL_FATAL(tcp->connect(mst_plane_address(plane), MST_SECOND, &c->stream), 0);
+	CU_ASSERT_EQUAL_FATAL(tcp->connect(mst_plane_address(plane), LONG_NS, &c->stream), 0);
 }
 
 static void say(struct control_client *c)
