@@ -54,7 +54,6 @@ void mst_ask_new_version(struct mst_ledger *l)
 	}
 	mst_waits_over(&l->waits, l->member, MST_WAIT_COMMIT);
 	mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
-	mst_late_release_all(l);
 }
 
 void mst_ask_try_all(struct mst_ledger *l)
@@ -66,7 +65,7 @@ void mst_ask_try_all(struct mst_ledger *l)
 bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m, uint64_t clock_min)
 {
 	return l->phase == MST_PHASE_RUNNING && l->rule.release == MST_RELEASE_BOUND &&
-	       mst_member_awaits_answer(m) && m->owes &&
+	       m->rostered && mst_member_awaits_answer(m) && m->owes &&
 	       m->clock > clock_min + (uint64_t)l->rule.bound;
 }
 
@@ -199,7 +198,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	d->answer.newest = l->store.newest;
 	d->answer.buffer = buffer;
 	d->answer.where = where;
-	m->asks = m->late = false;
+	m->asks = false;
 	m->owes = false;
 	m->given = version;
 	mst_changed(l, m);
@@ -211,6 +210,7 @@ static void try(struct mst_ledger *l, struct mst_member *m, const struct view *v
 {
 	enum mst_wait what = waits_for(l, m, view);
 
+	m->late = what == MST_WAIT_LATE; /* else it is not held later either */
 	if (what == MST_WAIT_TRIAL)
 		answer(l, m);
 	else

@@ -114,7 +114,8 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 			count(l, m, h);
 		tell(l, m, h, verdict);
 	}
-	m->late = verdict == MUSTER_LATE && (h->flags & MST_HEADER_ASK);
+	if (h->flags & MST_HEADER_ASK)
+		m->late = verdict == MUSTER_LATE;
 	regrant(l, m, h->slot);
 	if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
 		mst_life_lose(l, m, MST_EVICT_INVALID);

@@ -68,13 +68,17 @@ bool mst_late_holds(const struct mst_ledger *l, const struct mst_member *m)
 	return spares(l, 1);
 }
 
+/* Those that are about to be tried may have been held until the event at hand. */
 void mst_late_release_all(struct mst_ledger *l)
 {
-	const struct mst_ranks *held = &l->waits.set[MST_WAIT_LATE];
+	static const enum mst_wait waits[] = { MST_WAIT_LATE, MST_WAIT_TRIAL };
 
-	for (uint32_t rank = mst_ranks_first(held); rank != MST_RANK_NONE;
-	     rank = mst_ranks_next(held, rank + 1))
-		l->member[rank].late = false;
+	for (int i = 0; i < 2; i++) {
+		const struct mst_ranks *set = &l->waits.set[waits[i]];
+		for (uint32_t rank = mst_ranks_first(set); rank != MST_RANK_NONE;
+		     rank = mst_ranks_next(set, rank + 1))
+			l->member[rank].late = false;
+	}
 	mst_waits_over(&l->waits, l->member, MST_WAIT_LATE);
 }
 

@@ -102,6 +102,7 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 	}
 	struct mst_member *m = &l->member[rank];
 	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
+	l->stride[rank].answered_ns = 0;
 	mst_changed(l, m);
 	struct mst_decision *d = mst_decide(l, MST_DO_ADMIT, m);
 	d->join.cookie = cookie;

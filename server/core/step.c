@@ -200,6 +200,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	d->commit.version = version;
 	d->commit.buffer = buffer;
 	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
+	mst_late_release_all(l);
 	mst_step_open(l);
 	mst_ask_new_version(l);
 	if (l->rule.preempt)

@@ -201,6 +201,88 @@ static void worker_that_catches_up_is_not_held(void)
 	job_close(&j);
 }
 
+/* The ask came with the late contribution, whatever follows. */
+static void held_worker_that_pushes_more_is_still_held(void)
+{
+	struct ledger_job j;
+
+	begin_late(&j, MST_LATE_START_COMMIT);
+	come_late(&j, 3, 10 * MS);
+	struct mst_lane_header h = job_header(&j, 3);
+	j.worker[3].asks--;
+	h.flags &= ~MST_HEADER_ASK;
+	job_full_all(&j, 3, &h);
+	CU_ASSERT_EQUAL(job_verdict(&j, 3), MUSTER_LATE);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 0);
+	CU_ASSERT(job_member(&j, 3).held);
+	job_close(&j);
+}
+
+static void held_worker_whose_next_push_commits_starts_with_that_version(void)
+{
+	struct ledger_job j;
+
+	begin_late(&j, MST_LATE_START_COMMIT);
+	come_late(&j, 3, 10 * MS);
+	job_push(&j, 0);
+	job_push(&j, 1);
+	struct mst_lane_header h = job_header(&j, 3);
+	j.worker[3].asks--;
+	h.flags &= ~MST_HEADER_ASK;
+	h.tag = job_version(&j);
+	uint64_t version = h.tag + 1;
+	job_full_all(&j, 3, &h);
+	CU_ASSERT_EQUAL(job_verdict(&j, 3), MUSTER_COUNTED);
+	CU_ASSERT_EQUAL(job_version(&j), version);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 1);
+	job_close(&j);
+}
+
+static void held_worker_starts_with_the_version_that_brings_another_rule(void)
+{
+	struct mst_rule rule = job_rule("backup:2");
+	struct ledger_job j;
+
+	rule.late_start = MST_LATE_START_COMMIT;
+	begin_late(&j, MST_LATE_START_COMMIT);
+	come_late(&j, 3, 10 * MS);
+	CU_ASSERT(job_member(&j, 3).held);
+	job_policy(&j, &rule);
+	job_push(&j, 0);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(mst_ledger_rule(j.ledger)->quorum, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 1);
+	job_close(&j);
+}
+
+/* A job that ends, or a gradient that is not late, leaves nothing behind for the next session. */
+static void time_between_two_sessions_is_nobodys_stride(void)
+{
+	struct ledger_job j;
+
+	begin_late(&j, MST_LATE_START_AUTO);
+	run_even(&j, 4, 9);
+	for (int i = 0; i < 9; i++) {
+		/* It dies while it computes; the next session pushes before its first version. */
+		job_lose(&j, 3, -EPIPE);
+		job_enter(&j, 3);
+		struct mst_lane_header h = job_header(&j, 3);
+		j.worker[3].asks--;
+		h.flags &= ~MST_HEADER_ASK;
+		h.weight = 0;
+		job_full_all(&j, 3, &h);
+		CU_ASSERT_EQUAL(job_verdict(&j, 3), MUSTER_REFUSED);
+		job_forget(&j);
+		for (uint32_t rank = 0; rank < 3; rank++)
+			job_push(&j, rank);
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 1);
+	}
+	run_even(&j, 3, 9);
+	come_late(&j, 3, MS);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 0);
+	job_close(&j);
+}
+
 /* ---- rest ---- */
 
 static void rest(struct ledger_job *j, uint32_t rank, bool rests)
@@ -278,6 +360,22 @@ static void worker_that_rests_and_dies_leaves_no_trace(void)
 	job_close(&j);
 }
 
+/* It starts with the version that it takes part from. */
+static void late_worker_that_has_rested_is_not_held_again(void)
+{
+	struct ledger_job j;
+
+	begin_late(&j, MST_LATE_START_COMMIT);
+	come_late(&j, 3, 10 * MS);
+	CU_ASSERT(job_member(&j, 3).held);
+	rest(&j, 3, true);
+	rest(&j, 3, false);
+	for (uint32_t rank = 0; rank < 3; rank++)
+		job_push(&j, rank);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 1);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a late worker starts with the next version", late_worker_starts_with_the_next_version },
 	{ "a late worker starts at once if it is told so",
@@ -291,6 +389,16 @@ static CU_TestInfo cases[] = {
 	{ "a step that needs everybody holds nobody", bsp_holds_nobody },
 	{ "a held worker is nobody that is waited for", held_worker_is_nobody_that_is_waited_for },
 	{ "a worker that catches up is not held", worker_that_catches_up_is_not_held },
+	{ "a held worker that pushes more is still held",
+	  held_worker_that_pushes_more_is_still_held },
+	{ "a held worker whose next push commits starts with that version",
+	  held_worker_whose_next_push_commits_starts_with_that_version },
+	{ "a held worker starts with the version that brings another rule",
+	  held_worker_starts_with_the_version_that_brings_another_rule },
+	{ "the time between two sessions is nobody's stride",
+	  time_between_two_sessions_is_nobodys_stride },
+	{ "a late worker that has rested is not held again",
+	  late_worker_that_has_rested_is_not_held_again },
 	{ "a resting worker is not waited for", resting_worker_is_not_waited_for },
 	{ "the last worker cannot rest", last_worker_cannot_rest },
 	{ "workers that rest return when nobody else is left",
