@@ -80,12 +80,13 @@ void mst_trigger_tick(struct mst_ledger *l)
 
 void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
 {
-	if (l->collecting && is_awaited(m))
+	if (l->phase == MST_PHASE_RUNNING && l->collecting && is_awaited(m))
 		mst_advise(l, m, true);
 }
 
 /* The advice is taken back before the workers are answered: otherwise each of them would pass again
- * at once, and the step would go round for ever. */
+ * at once, and the step would go round for ever. A worker that was advised, and has rested since,
+ * may be on the roster again. */
 void mst_trigger_again(struct mst_ledger *l)
 {
 	const struct mst_census *c = &l->census;
@@ -93,8 +94,10 @@ void mst_trigger_again(struct mst_ledger *l)
 
 	l->opened_ns = l->now_ns;
 	l->collecting = l->overdue = false;
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_PASSED, 0);
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_ROSTERED, 0);
 	     collected && rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_PASSED, rank + 1))
-		mst_advise(l, &l->member[rank], false);
+	     rank = mst_census_next(c, MST_STANDS_ROSTERED, rank + 1)) {
+		if (l->member[rank].state == MST_MEMBER_STARTED)
+			mst_advise(l, &l->member[rank], false);
+	}
 }

@@ -230,6 +230,58 @@ static void deadline_stands_still_while_nobody_listens(void)
 	job_close(&j);
 }
 
+/* Of all that pass one dies before the passes become void. */
+static void hint_is_taken_back_from_sessions_alone(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 3);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_wait(&j, 20 * MS, -1);
+	job_pass(&j, 0);
+	job_lose(&j, 0, -EPIPE);
+	job_pass(&j, 1);
+	job_forget(&j);
+	job_pass(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, 0), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, 2), 1);
+	job_close(&j);
+}
+
+/* It was asked to hand in before it rested, and the step that it returns to begins again. */
+static void hint_is_taken_back_from_who_returns(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_wait(&j, 20 * MS, -1);
+	CU_ASSERT(asked_to_hand_in(&j, 1));
+	struct mst_ledger_event ev = { .kind = MST_EV_REST, .who = j.worker[1].who, .rests = true };
+	job_event(&j, &ev);
+	job_lose(&j, 0, -EPIPE);
+	CU_ASSERT(job_member(&j, 1).awaited);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_ADVISE, 1)->advice.hand_in);
+	job_close(&j);
+}
+
+static void nobody_hands_in_when_the_job_is_over(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("nonblocking", 3);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_forget(&j);
+	job_spoilt(&j, 0);
+	CU_ASSERT(job_finished(&j, MST_FINISH_SPOILT));
+	job_ask(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, -1), 0);
+	job_close(&j);
+}
+
 /* ---- what the record says ---- */
 
 static void record_has_the_pace_of_the_step_that_its_version_opens(void)
@@ -333,6 +385,9 @@ static CU_TestInfo cases[] = {
 	  deadline_that_nobody_meets_waits_for_the_first },
 	{ "a deadline stands still while nobody listens",
 	  deadline_stands_still_while_nobody_listens },
+	{ "a hint is taken back from sessions alone", hint_is_taken_back_from_sessions_alone },
+	{ "a hint is taken back from who returns", hint_is_taken_back_from_who_returns },
+	{ "nobody hands in when the job is over", nobody_hands_in_when_the_job_is_over },
 	{ "a record has the pace of the step that its version opens",
 	  record_has_the_pace_of_the_step_that_its_version_opens },
 	{ "a count says by the rule it was judged by whether its rank may come again",
