@@ -432,8 +432,8 @@ void mst_life_tick(struct mst_ledger *l)
 	judge_leases(l);
 	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
 		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
+	mst_trigger_tick(l); /* a step that is over waits for nobody */
 	judge_patience(l);
-	mst_trigger_tick(l);
 	if (l->now_ns < bound_deadline(l))
 		return;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)

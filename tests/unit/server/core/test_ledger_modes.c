@@ -230,6 +230,21 @@ static void deadline_stands_still_while_nobody_listens(void)
 	job_close(&j);
 }
 
+/* Both may be due when a server has not looked for a while. */
+static void deadline_comes_before_patience(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("deadline:20,2", 2);
+	struct ledger_job j;
+
+	cfg.rule.patience_ns = 20 * MS;
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_wait(&j, 20 * MS, -1);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_close(&j);
+}
+
 /* Of all that pass one dies before the passes become void. */
 static void hint_is_taken_back_from_sessions_alone(void)
 {
@@ -385,6 +400,7 @@ static CU_TestInfo cases[] = {
 	  deadline_that_nobody_meets_waits_for_the_first },
 	{ "a deadline stands still while nobody listens",
 	  deadline_stands_still_while_nobody_listens },
+	{ "a deadline comes before patience", deadline_comes_before_patience },
 	{ "a hint is taken back from sessions alone", hint_is_taken_back_from_sessions_alone },
 	{ "a hint is taken back from who returns", hint_is_taken_back_from_who_returns },
 	{ "nobody hands in when the job is over", nobody_hands_in_when_the_job_is_over },
