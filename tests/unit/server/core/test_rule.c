@@ -39,6 +39,16 @@ static void policies_are_the_rows_of_the_table(void)
 		CU_ASSERT_EQUAL(got.preempt, want->preempt);
 		CU_ASSERT_EQUAL(got.weigh, want->weigh);
 		CU_ASSERT_EQUAL(got.compensate, want->compensate);
+		CU_ASSERT_EQUAL(got.trigger, want->trigger);
+		CU_ASSERT_EQUAL(got.deadline_ns, want->deadline_ns);
+		CU_ASSERT_EQUAL(got.collect, want->collect);
+		CU_ASSERT_EQUAL(got.grace_ns, want->grace_ns);
+		CU_ASSERT_EQUAL(got.deltas, want->deltas);
+		CU_ASSERT_EQUAL(got.divide, want->deltas ? want->divide : true);
+		CU_ASSERT_EQUAL(got.pace.local_steps, want->pace.local_steps);
+		CU_ASSERT_EQUAL(got.pace.push_every, want->pace.push_every);
+		CU_ASSERT_EQUAL(got.pace.fetch_every, want->pace.fetch_every);
+		CU_ASSERT_EQUAL(got.pace.alpha, want->pace.alpha);
 	}
 }
 
@@ -115,7 +125,7 @@ static void going_on_early_needs_servers_that_own(void)
 	for (size_t i = 0; i < POLICY_ROWS; i++) {
 		const struct policy_row *row = &policy_rows[i];
 		ctx.owner = MUSTER_WORKERS_OWN;
-		CU_ASSERT_EQUAL(check(row->text, ctx), policy_waits(row) ? 0 : -EINVAL);
+		CU_ASSERT_EQUAL(check(row->text, ctx), policy_fits_workers(row) ? 0 : -EINVAL);
 		ctx.owner = MUSTER_SERVERS_OWN;
 		CU_ASSERT_EQUAL(check(row->text, ctx), 0);
 	}
