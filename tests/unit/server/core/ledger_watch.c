@@ -220,8 +220,11 @@ static void check_buffer(struct watch *w, uint64_t version, uint32_t buffer)
 	}
 }
 
+/* With it a step opens. */
 static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
 {
+	w->opened_ns = w->now_ns;
+	w->full_counted = false;
 	if (version != w->version_count)
 		complain(w, "version %" PRIu64 " after %zu versions", version, w->version_count);
 	if (version > 0 || buffer != MST_BUFFER_NONE)
@@ -394,9 +397,8 @@ static void see_state_wanted(struct watch *w, struct visitor *v)
 /* What is finished is asked for when the step's trigger has come, and of those who are busy. */
 static void see_hand_in(struct watch *w, const struct visitor *v)
 {
-	bool due = w->rule.trigger == MST_TRIGGER_FULL
-			   ? w->full_counted
-			   : w->now_ns - w->opened_ns >= w->rule.deadline_ns;
+	bool over = w->now_ns - w->opened_ns >= w->rule.deadline_ns;
+	bool due = w->rule.trigger == MST_TRIGGER_FULL ? w->full_counted : over;
 
 	if (!w->rule.collect || !due)
 		complain(w, "%u.%u is to hand in, and the step collects nothing", v->who.rank,
@@ -509,13 +511,6 @@ static void see_member(struct watch *w, const struct mst_decision *d)
 		see_rest(w, v, d);
 }
 
-/* A step opens. */
-static void see_step(struct watch *w)
-{
-	w->opened_ns = w->now_ns;
-	w->full_counted = false;
-}
-
 static void see_finish(struct watch *w, const struct mst_decision *d)
 {
 	bool settled = w->settled == (UINT64_C(1) << w->cfg.shards) - 1;
@@ -545,13 +540,11 @@ void watch_decision(struct watch *w, const struct mst_decision *d)
 	case MST_DO_START:
 		see_version(w, 0, d->commit.buffer);
 		w->started = true;
-		see_step(w);
 		break;
 	case MST_DO_COMMIT:
 		see_version(w, d->commit.version, d->commit.buffer);
 		see_record(w, d);
 		see_shares(w, d);
-		see_step(w);
 		break;
 	case MST_DO_FINISH:
 		see_finish(w, d);

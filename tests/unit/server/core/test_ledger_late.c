@@ -182,6 +182,33 @@ static void held_worker_is_nobody_that_is_waited_for(void)
 	job_close(&j);
 }
 
+/* Those whose headers one server has read already are excused, so that the quorum stays in reach. */
+static void nobody_is_held_for_longer_than_patience(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("backup:3", 5);
+	struct mst_lane_header half;
+	struct ledger_job j;
+
+	cfg.shards = 2;
+	cfg.rule.late_start = MST_LATE_START_COMMIT;
+	job_born(&j, &cfg);
+	for (uint32_t rank = 0; rank < 3; rank++)
+		job_push(&j, rank);
+	job_push(&j, 4);
+	CU_ASSERT(job_member(&j, 4).held);
+	job_push(&j, 0);
+	job_wait(&j, JOB_PATIENCE_NS - JOB_LEASE_NS / 2, -1);
+	for (uint32_t rank = 1; rank < 4; rank++) {
+		half = job_header(&j, rank);
+		job_full(&j, rank, 0, &half);
+	}
+	job_forget(&j);
+	job_wait(&j, JOB_LEASE_NS / 2, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 4), 1);
+	job_close(&j);
+}
+
 static void worker_that_catches_up_is_not_held(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:3", 4);
@@ -360,6 +387,22 @@ static void worker_that_rests_and_dies_leaves_no_trace(void)
 	job_close(&j);
 }
 
+static void who_returns_is_as_slow_as_the_slowest(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("ssp:4", 3);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	rest(&j, 2, true);
+	for (int i = 0; i < 2; i++) {
+		job_push(&j, 0);
+		job_push(&j, 1);
+	}
+	rest(&j, 2, false);
+	CU_ASSERT_EQUAL(job_member(&j, 2).clock, 2);
+	job_close(&j);
+}
+
 /* It starts with the version that it takes part from. */
 static void late_worker_that_has_rested_is_not_held_again(void)
 {
@@ -388,6 +431,7 @@ static CU_TestInfo cases[] = {
 	{ "as many are held as the quorum spares", as_many_are_held_as_the_quorum_spares },
 	{ "a step that needs everybody holds nobody", bsp_holds_nobody },
 	{ "a held worker is nobody that is waited for", held_worker_is_nobody_that_is_waited_for },
+	{ "nobody is held for longer than patience", nobody_is_held_for_longer_than_patience },
 	{ "a worker that catches up is not held", worker_that_catches_up_is_not_held },
 	{ "a held worker that pushes more is still held",
 	  held_worker_that_pushes_more_is_still_held },
@@ -397,6 +441,7 @@ static CU_TestInfo cases[] = {
 	  held_worker_starts_with_the_version_that_brings_another_rule },
 	{ "the time between two sessions is nobody's stride",
 	  time_between_two_sessions_is_nobodys_stride },
+	{ "who returns is as slow as the slowest", who_returns_is_as_slow_as_the_slowest },
 	{ "a late worker that has rested is not held again",
 	  late_worker_that_has_rested_is_not_held_again },
 	{ "a resting worker is not waited for", resting_worker_is_not_waited_for },

@@ -360,18 +360,34 @@ static void clocks_begin_anew_under_a_bound(void)
 	job_close(&j);
 }
 
+static void clocks_go_on_under_another_bound(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 2);
+	struct mst_rule rule = job_rule("ssp:2");
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_policy(&j, &rule);
+	job_push(&j, 0); /* brings the rule into force */
+	CU_ASSERT_EQUAL(mst_ledger_rule(j.ledger)->bound, 2);
+	CU_ASSERT_EQUAL(job_member(&j, 0).clock, 2);
+	CU_ASSERT_EQUAL(job_member(&j, 1).clock, 0);
+	job_close(&j);
+}
+
 static void second_change_takes_the_place_of_the_first(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
 	struct mst_rule first = job_rule("async"), second = job_rule("backup:2");
+	struct mst_rule never = job_rule("ssp:1");
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	job_push(&j, 0);
 	job_policy(&j, &first);
 	CU_ASSERT_EQUAL(job_version(&j), 1); /* one is enough at once, and then async holds */
-	job_policy(&j, &second);
-	job_policy(&j, &first);
+	job_policy(&j, &never);
 	job_policy(&j, &second);
 	job_push(&j, 1);
 	job_push(&j, 0);
@@ -409,6 +425,7 @@ static CU_TestInfo cases[] = {
 	{ "a count says by the rule it was judged by whether its rank may come again",
 	  count_says_by_the_rule_it_was_judged_by_whether_the_rank_may_come_again },
 	{ "clocks begin anew under a bound", clocks_begin_anew_under_a_bound },
+	{ "clocks go on under another bound", clocks_go_on_under_another_bound },
 	{ "a second change takes the place of the first",
 	  second_change_takes_the_place_of_the_first },
 	CU_TEST_INFO_NULL,
