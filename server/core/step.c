@@ -102,7 +102,8 @@ void mst_step_revive(struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
 
-	if (l->phase != MST_PHASE_RUNNING || step.contributions > 0 || step.missing > 0)
+	if (l->phase != MST_PHASE_RUNNING || l->end_due || step.contributions > 0 ||
+	    step.missing > 0)
 		return;
 	if (step.roster == 0)
 		roster_new(l);

@@ -109,8 +109,7 @@ static void job_bereaved(struct reference *r, const struct session *s, enum mst_
 
 	if (r->born && s->started && started_count(r) == resting_count(r))
 		return_all(r);
-	if (!r->born || !s->started || r->finished || r->settling || r->asked_to_finish ||
-	    r->all_left)
+	if (!r->born || !s->started || is_ending(r))
 		return;
 	if (loss && r->rule.on_loss == MST_LOSS_FAIL)
 		job_finish(r, MST_FINISH_LOSS);
@@ -146,7 +145,7 @@ void session_end(struct reference *r, struct session *s, enum mst_evict_why why)
 
 static int join_refused(const struct reference *r, int32_t wanted, uint32_t *rank)
 {
-	if (r->finished || r->settling || r->asked_to_finish || r->all_left)
+	if (is_ending(r))
 		return -ESHUTDOWN;
 	if (wanted < -1 || (wanted >= 0 && (uint32_t)wanted >= r->cfg.workers))
 		return -ERANGE;
@@ -418,8 +417,7 @@ static uint64_t step_patience_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || r->finished || r->settling || r->asked_to_finish || r->all_left ||
-	    step_due(r))
+	if (!r->born || is_ending(r) || step_due(r))
 		return MST_NEVER;
 	if (step->counting && missing_count(r) > 0)
 		return step->first_count_ns + r->rule.patience_ns;

@@ -129,6 +129,12 @@ static inline uint64_t all_shards(const struct reference *r)
 
 struct mst_decision *decide(struct reference *r, enum mst_decision_kind kind,
 			    struct mst_identity who);
+/* Is the job over, or about to be? */
+static inline bool is_ending(const struct reference *r)
+{
+	return r->finished || r->settling || r->asked_to_finish || r->all_left;
+}
+
 /* The live session of a rank, or NULL. */
 struct session *session_of(const struct reference *r, uint32_t rank);
 /* Ends a session for @why, with all that follows for the job. */

@@ -114,7 +114,7 @@ static void revive(struct reference *r)
 {
 	struct reference_step *step = open_step(r);
 
-	if (!r->born || r->finished || step->made.entry_count > 0 || missing_count(r) > 0)
+	if (!r->born || is_ending(r) || step->made.entry_count > 0 || missing_count(r) > 0)
 		return;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
 		step->passed[rank] = false;

@@ -44,9 +44,8 @@ void trigger_answered(struct reference *r, const struct session *s)
 uint64_t trigger_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
-	bool ends = r->finished || r->settling || r->asked_to_finish || r->all_left;
 
-	if (!r->born || ends || step->overdue)
+	if (!r->born || is_ending(r) || step->overdue)
 		return MST_NEVER;
 	if (step->triggered && r->rule.grace_ns != 0)
 		return step->triggered_ns + r->rule.grace_ns;

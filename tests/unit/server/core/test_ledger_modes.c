@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger and what ends a step before its quorum is there; what the record tells workers; a changed
- * rule (PROTOCOL 3). */
+/* The ledger and what ends a step before its quorum is there; what the record tells workers; a
+ * changed rule (PROTOCOL 3). */
 #include <errno.h>
 
 #include "tests/unit/server/core/ledger_job.h"
@@ -281,6 +281,23 @@ static void hint_is_taken_back_from_who_returns(void)
 	job_close(&j);
 }
 
+static void job_that_fails_begins_no_step_again(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 3);
+	struct ledger_job j;
+
+	cfg.rule.on_loss = MST_LOSS_FAIL;
+	job_born(&j, &cfg);
+	job_wait(&j, 20 * MS, -1);
+	job_pass(&j, 0);
+	job_pass(&j, 1);
+	job_forget(&j);
+	job_lose(&j, 2, -EPIPE);
+	CU_ASSERT(job_finished(&j, MST_FINISH_LOSS));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, -1), 0);
+	job_close(&j);
+}
+
 static void nobody_hands_in_when_the_job_is_over(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("nonblocking", 3);
@@ -419,6 +436,7 @@ static CU_TestInfo cases[] = {
 	{ "a deadline comes before patience", deadline_comes_before_patience },
 	{ "a hint is taken back from sessions alone", hint_is_taken_back_from_sessions_alone },
 	{ "a hint is taken back from who returns", hint_is_taken_back_from_who_returns },
+	{ "a job that fails begins no step again", job_that_fails_begins_no_step_again },
 	{ "nobody hands in when the job is over", nobody_hands_in_when_the_job_is_over },
 	{ "a record has the pace of the step that its version opens",
 	  record_has_the_pace_of_the_step_that_its_version_opens },
