@@ -117,7 +117,7 @@ int mst_handle_begin(struct muster *m)
 	if (m->wait_ns == 0)
 		m->wait_ns = mst_client_session_patience(&m->session);
 	m->hint.control = m->session.control;
-	m->hint.oldest = preemption_hint(m);
+	m->hint.word = preemption_hint(m);
 	mst_hint_publish(&m->hint);
 	return 0;
 }
@@ -148,6 +148,7 @@ void mst_handle_free(struct muster *m)
 		mst_contiguous_unmap(&m->contiguous);
 	mst_links_close(&m->links);
 	mst_sources_fini(&m->sources);
+	mst_own_fini(&m->own);
 	mst_worker_fini(&m->worker);
 	mst_settings_fini(&m->settings);
 	free(m);

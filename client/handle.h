@@ -10,6 +10,7 @@
  *   links                 the data links, one to each server
  *   contiguous            maps the parts of all servers side by side, as one vector
  *   sources               memory of the caller's that is registered
+ *   own                   parameters of the worker's own
  *   session               hello, welcome, and what the leader has said since
  *   inbound               what arrives on the links
  *   hint                  what muster_check() reads
@@ -19,6 +20,7 @@
  *   outbound              puts: data, headers, asks
  *   starting              from ready to the first version
  *   handle, process       this; and what fork() means for it
+ *   batch, paced          a contribution as hooks make it; steps on parameters of the worker's own
  *   muster                the calls of muster.h, and train, the loop over them
  *
  * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
@@ -30,6 +32,7 @@
 
 #include "client/contiguous.h"
 #include "client/outbound.h"
+#include "client/own.h"
 #include "client/sources.h"
 #include "client/starting.h"
 
@@ -52,6 +55,7 @@ struct muster {
 	struct mst_client_guard guard;
 	struct mst_outbound outbound;
 	struct mst_starting starting;
+	struct mst_own own; /* muster_train()'s */
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
 };

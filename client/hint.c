@@ -18,14 +18,17 @@ void mst_hint_end(struct mst_hint *h)
 
 enum muster_hint mst_hint_read(const struct mst_hint *h)
 {
-	/* Relaxed: hints, of which each stands for itself. The partner of `oldest` is the leader's
+	/* Relaxed: hints, of which each stands for itself. The partner of `word` is the leader's
 	 * plain put of eight aligned bytes, which is never seen torn. In a child of fork(), whose
 	 * handle is over, there may be no memory behind it. */
 	if (atomic_load_explicit(&h->over, memory_order_relaxed) || mst_control_over(h->control))
 		return MUSTER_GIVE_UP;
-	uint64_t oldest = atomic_load_explicit(h->oldest, memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(h->word, memory_order_relaxed);
+	uint64_t computes_on = atomic_load_explicit(&h->computes_on, memory_order_relaxed);
 
-	if (atomic_load_explicit(&h->computes_on, memory_order_relaxed) < oldest)
+	if (computes_on < mst_hint_version(word))
 		return MUSTER_GIVE_UP;
+	if (computes_on == mst_hint_version(word) && mst_hint_wants(word))
+		return MUSTER_HAND_IN;
 	return MUSTER_GO_ON;
 }

@@ -13,7 +13,7 @@
 struct mst_hint {
 	const struct mst_worker *worker;
 	const struct mst_control *control;
-	const _Atomic uint64_t *oldest; /* contributions on older versions cannot count any more */
+	const _Atomic uint64_t *word; /* as mst_hint_word() makes it */
 
 	_Atomic uint64_t computes_on; /* version */
 	_Atomic bool over;

@@ -359,8 +359,10 @@ int muster_abandon(struct muster *m)
 
 	if (rc != ENTRY_OPEN)
 		return rc == ENTRY_OVER ? 0 : rc;
-	m->outbound.given_up += mst_hint_read(&m->hint) == MUSTER_GIVE_UP;
-	return mst_outbound_abandon(&m->outbound);
+	enum muster_hint hint = mst_hint_read(&m->hint);
+	m->outbound.given_up += hint == MUSTER_GIVE_UP;
+	return hint == MUSTER_HAND_IN ? mst_outbound_pass(&m->outbound)
+				      : mst_outbound_abandon(&m->outbound);
 }
 
 /* ---- asking and waiting ---- */
@@ -492,6 +494,15 @@ int muster_regions(struct muster *m, struct muster_region *out, uint32_t max)
 }
 
 /* ---- beside the loop ---- */
+
+void *muster_parameters(struct muster *m)
+{
+	if (m->inherited || m->worker.phase < MST_WORKER_WORKING)
+		return NULL;
+	if (m->own.begun)
+		return m->own.parameters;
+	return (void *)mst_contiguous_result(&m->contiguous, &m->worker.held);
+}
 
 enum muster_hint muster_check(const struct muster *m)
 {

@@ -175,6 +175,16 @@ int mst_outbound_abandon(struct mst_outbound *o)
 	return slot >= 0 ? send_abandon(o, slot) : 0;
 }
 
+int mst_outbound_pass(struct mst_outbound *o)
+{
+	struct mst_lane_header header;
+
+	if (!mst_worker_pass(o->worker, &header))
+		return mst_outbound_abandon(o);
+	mst_hint_publish(o->engine->hint);
+	return mst_outbound_header(o, &header);
+}
+
 /* To the leader, who decides; the others hear of it from there. */
 int mst_outbound_ask(struct mst_outbound *o, const struct mst_lane_ask *ask)
 {

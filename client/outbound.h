@@ -38,6 +38,8 @@ int mst_outbound_lend(struct mst_outbound *o, int slot, const struct mst_range *
 int mst_outbound_header(struct mst_outbound *o, const struct mst_lane_header *header);
 /* Gives the contribution being filled up. */
 int mst_outbound_abandon(struct mst_outbound *o);
+/* The same where the servers have asked for what is finished: they are told that nothing is. */
+int mst_outbound_pass(struct mst_outbound *o);
 int mst_outbound_ask(struct mst_outbound *o, const struct mst_lane_ask *ask);
 
 #endif

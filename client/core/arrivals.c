@@ -43,6 +43,9 @@ int mst_worker_granted(struct mst_worker *w, uint32_t server, uint32_t slot, uin
 	s->state = MST_GRANT_FREE;
 	s->epoch = epoch;
 	s->granted = 0;
+	if (s->passed) /* a pass has no verdict: that it has been judged, its grant tells */
+		mst_tickets_passed(&w->tickets, s->ticket);
+	s->passed = false;
 	return 0;
 }
 
@@ -119,6 +122,26 @@ static bool fits_ask(const struct mst_worker *w, const struct mst_lane_answer *a
 	       fits_order(w, a->version) && fits_place(w, a);
 }
 
+static bool fits_pace(const struct mst_lane_record *r)
+{
+	return r->alpha >= 0 && r->alpha <= 1 && (r->flags & ~MST_RECORD_UNTIL_ASKED) == 0 &&
+	       (r->local_steps == 0 || r->push_every == 0) &&
+	       (r->push_every == 0) == (r->fetch_every == 0);
+}
+
+static void take_record(struct mst_held *held, const struct mst_lane_record *r)
+{
+	held->weight = r->weight;
+	held->lr_scale = r->lr_scale;
+	held->window = r->window;
+	held->until_asked = (r->flags & MST_RECORD_UNTIL_ASKED) != 0;
+	held->pace = (struct mst_pace){ .local_steps = r->local_steps,
+					.push_every = r->push_every,
+					.fetch_every = r->fetch_every,
+					.alpha = r->alpha };
+	held->share_count = r->share_count;
+}
+
 /* All servers have answered. */
 static int take_version(struct mst_worker *w)
 {
@@ -127,7 +150,7 @@ static int take_version(struct mst_worker *w)
 
 	w->answered = 0;
 	memcpy(&copy, w->record, sizeof(copy));
-	if (copy.version != a->version)
+	if (copy.version != a->version || !fits_pace(&copy))
 		return -EPROTO;
 	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
 	if (rc != 0)
@@ -138,10 +161,7 @@ static int take_version(struct mst_worker *w)
 		w->held.buffer = a->buffer;
 	}
 	w->held.version = a->version;
-	w->held.weight = copy.weight;
-	w->held.lr_scale = copy.lr_scale;
-	w->held.window = copy.window;
-	w->held.share_count = copy.share_count;
+	take_record(&w->held, &copy);
 	if (a->newest > w->held.newest)
 		w->held.newest = a->newest;
 	w->ask = MST_ASK_ANSWERED;

@@ -76,9 +76,10 @@ static void give_version(struct mst_worker *w, struct muster_outcome *out)
 	out->weight = w->held.weight;
 	out->orders = (struct muster_orders){
 		.lr_scale = w->held.lr_scale,
-		.local_steps = 1,
-		.push_every = 1,
-		.fetch_every = 1,
+		.alpha = w->held.pace.alpha,
+		.local_steps = w->held.pace.local_steps,
+		.push_every = w->held.pace.push_every,
+		.fetch_every = w->held.pace.fetch_every,
 	};
 	w->given = w->held.version;
 	if (w->ask == MST_ASK_ANSWERED)

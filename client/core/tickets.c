@@ -13,33 +13,75 @@ static struct mst_ticket *cell_of(struct mst_tickets *t, uint64_t number)
 uint64_t mst_tickets_issue(struct mst_tickets *t)
 {
 	MST_ASSERT(!mst_tickets_full(t));
-	return ++t->sent;
+	t->sent++;
+	*cell_of(t, t->sent) = (struct mst_ticket){ .number = t->sent,
+						    .verdict = MUSTER_CANCELLED };
+	return t->sent;
+}
+
+uint64_t mst_tickets_issue_pass(struct mst_tickets *t)
+{
+	uint64_t number = mst_tickets_issue(t);
+
+	cell_of(t, number)->verdict = MUSTER_NONE;
+	return number;
+}
+
+static bool is_pass(struct mst_tickets *t, uint64_t number)
+{
+	return cell_of(t, number)->verdict == MUSTER_NONE;
+}
+
+/* Passes have nothing to give out. */
+static void skip_given(struct mst_tickets *t)
+{
+	while (t->given < t->judged && is_pass(t, t->given + 1))
+		t->given++;
+}
+
+/* Passes up to @number have been judged, for something behind them has been. */
+static void skip_judged(struct mst_tickets *t, uint64_t number)
+{
+	while (t->judged < number && is_pass(t, t->judged + 1))
+		t->judged++;
+}
+
+/* If something behind the pass has been judged, so has the pass, and its place may be another's. */
+void mst_tickets_passed(struct mst_tickets *t, uint64_t number)
+{
+	MST_ASSERT(number <= t->sent);
+	skip_judged(t, number);
+	skip_given(t);
 }
 
 int mst_tickets_judge(struct mst_tickets *t, const struct mst_ticket *verdict)
 {
 	bool counted = verdict->verdict == MUSTER_COUNTED;
 
-	if (t->judged == t->sent || verdict->number != t->judged + 1)
+	if (verdict->number <= t->judged || verdict->number > t->sent)
+		return -EPROTO;
+	skip_judged(t, verdict->number - 1);
+	if (verdict->number != t->judged + 1 || is_pass(t, verdict->number))
 		return -EPROTO;
 	if (verdict->verdict <= MUSTER_NONE || verdict->verdict > MUSTER_REFUSED ||
 	    counted != (verdict->counted_in != 0))
 		return -EPROTO;
 	*cell_of(t, ++t->judged) = *verdict;
+	skip_given(t);
 	return 0;
 }
 
+/* Each cell has said so since it was issued. */
 void mst_tickets_cancel_rest(struct mst_tickets *t)
 {
-	while (t->judged < t->sent) {
-		t->judged++;
-		*cell_of(t, t->judged) = (struct mst_ticket){ .number = t->judged,
-							      .verdict = MUSTER_CANCELLED };
-	}
+	t->judged = t->sent;
+	skip_given(t);
 }
 
 struct mst_ticket mst_tickets_give(struct mst_tickets *t)
 {
 	MST_ASSERT(mst_tickets_due(t));
-	return *cell_of(t, ++t->given);
+	struct mst_ticket ticket = *cell_of(t, ++t->given);
+	skip_given(t);
+	return ticket;
 }

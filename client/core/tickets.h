@@ -2,7 +2,7 @@
 /*
  * Tickets and their verdicts. A worker's contributions are judged in the order of their tickets, so
  * three numbers say it all: given out <= judged <= sent, and between the first two lie the verdicts
- * that no outcome has brought yet.
+ * that no outcome has brought yet. A pass takes a number among them and has no verdict to give out.
  */
 #ifndef MST_CLIENT_CORE_TICKETS_H
 #define MST_CLIENT_CORE_TICKETS_H
@@ -42,6 +42,10 @@ static inline bool mst_tickets_full(const struct mst_tickets *t)
 
 /* A new ticket; there must be room. */
 uint64_t mst_tickets_issue(struct mst_tickets *t);
+/* The same for a pass. */
+uint64_t mst_tickets_issue_pass(struct mst_tickets *t);
+/* The pass with this number has been judged. */
+void mst_tickets_passed(struct mst_tickets *t, uint64_t number);
 
 /* What a server says of one. 0; -EPROTO: not the oldest that waits, or a verdict that cannot be. */
 int mst_tickets_judge(struct mst_tickets *t, const struct mst_ticket *verdict);

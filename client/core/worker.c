@@ -261,6 +261,21 @@ static uint32_t flags_of(const struct mst_worker *w, const struct muster_contrib
 	       (c->has_loss ? MST_HEADER_LOSS : 0) | (is_outside(w) ? MST_HEADER_EMPTY : 0);
 }
 
+/* A header without contents; its slot is spent by it. */
+static struct mst_lane_header header_of(struct mst_worker *w, int slot, uint64_t number,
+					uint32_t unheard)
+{
+	w->slot[slot].ticket = number;
+	w->headers = number;
+	return (struct mst_lane_header){
+		.seq = number,
+		.epoch = w->slot[slot].epoch,
+		.tag = w->tag,
+		.slot = (uint16_t)slot,
+		.unheard = (uint16_t)unheard,
+	};
+}
+
 int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 		    struct mst_lane_header *header, uint64_t *ticket)
 {
@@ -276,20 +291,28 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 		mst_tickets_cancel_rest(&w->tickets);
 		return 0;
 	}
-	*header = (struct mst_lane_header){
-		.seq = *ticket,
-		.epoch = w->slot[slot].epoch,
-		.tag = w->tag,
-		.weight = c->weight,
-		.loss = c->has_loss ? c->loss : 0,
-		.slot = (uint16_t)slot,
-		.unheard = (uint16_t)unheard,
-		.flags = flags_of(w, c),
-	};
-	w->slot[slot].ticket = *ticket;
-	w->headers = *ticket;
+	*header = header_of(w, slot, *ticket, unheard);
+	header->weight = c->weight;
+	header->loss = c->has_loss ? c->loss : 0;
+	header->flags = flags_of(w, c);
 	if (!c->keep)
 		header->flags |= ask_with(w, *ticket, &header->ask);
 	stop_filling(w, MST_GRANT_SPENT);
 	return 1;
+}
+
+bool mst_worker_pass(struct mst_worker *w, struct mst_lane_header *header)
+{
+	int slot = w->last == MST_VERSION_NONE ? mst_worker_fill(w) : -1;
+
+	if (slot < 0)
+		return false;
+	uint32_t unheard = mst_tickets_open(&w->tickets);
+	uint64_t number = mst_tickets_issue_pass(&w->tickets);
+	w->slot[slot].passed = true;
+	*header = header_of(w, slot, number, unheard);
+	header->flags = MST_HEADER_PASS | ask_with(w, number, &header->ask);
+	w->abandoned |= w->ranges.count > 0;
+	stop_filling(w, MST_GRANT_SPENT);
+	return true;
 }

@@ -54,6 +54,7 @@ struct mst_worker_slot {
 	uint32_t lent;          /* of those, puts that read memory of the caller's */
 	uint64_t lender;        /* ticket of the push whose data those are; 0: it has none */
 	bool posted;            /* FILLING: there was such a put */
+	bool passed;            /* SPENT: by a pass */
 };
 
 /* The version this worker holds, as its record tells it. */
@@ -63,7 +64,10 @@ struct mst_held {
 	enum mst_where where;
 	uint32_t buffer; /* IN_PLACE */
 	double weight, lr_scale;
-	uint32_t window; /* of the rule for the step this version opens */
+	/* Of the rule for the step this version opens. */
+	uint32_t window;
+	bool until_asked; /* contributions grow until they are asked for */
+	struct mst_pace pace;
 	uint32_t share_count;
 	struct muster_share *share; /* [workers] */
 };
@@ -84,7 +88,7 @@ struct mst_worker {
 	struct mst_ranges ranges; /* of the contribution being filled */
 	uint64_t tag;             /* likewise */
 	struct mst_tickets tickets;
-	uint64_t headers; /* ticket of the last header sent: what LEAVE tells */
+	uint64_t headers; /* number of the last header sent: what LEAVE tells */
 	uint64_t asking;  /* newest ticket that was asked with or after: waited for until judged */
 	bool abandoned;   /* an abandoned contribution is still to be told of */
 
@@ -141,6 +145,11 @@ bool mst_worker_released(const struct mst_worker *w, uint64_t ticket);
  * The weight must have been checked. @ticket: of this push. */
 int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 		    struct mst_lane_header *header, uint64_t *ticket);
+
+/* Hands in nothing: the servers have asked for what is finished, and nothing is. Ranges that were
+ * handed over of the contribution being filled are given up. Return: true: *header is to be sent;
+ * false: no slot is free, or the job has ended. */
+bool mst_worker_pass(struct mst_worker *w, struct mst_lane_header *header);
 
 /* Gives the contribution being filled up. Return: the slot that ABANDON is to be sent for, because
  * data of it have been; -1: the server knows nothing of it, nor need it. */

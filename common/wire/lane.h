@@ -80,13 +80,27 @@ static inline uint32_t mst_imm_grants(uint32_t imm)
 	return imm >> 4 & 0xfu;
 }
 
+/* The preemption hint: contributions on versions older than this cannot count any more; and what is
+ * finished of a contribution on this version is wanted now. */
+static inline uint64_t mst_hint_word(uint64_t version, bool hand_in)
+{
+	return version << 1 | (hand_in ? 1u : 0u);
+}
+static inline uint64_t mst_hint_version(uint64_t word)
+{
+	return word >> 1;
+}
+static inline bool mst_hint_wants(uint64_t word)
+{
+	return word & 1u;
+}
+
 /* Header flags. */
-#define MST_HEADER_FULL 1u /* ends the worker's own batch; no server of this release looks */
+#define MST_HEADER_FULL 1u /* ends the worker's own batch */
 #define MST_HEADER_SUM 2u  /* data are a sum over the samples */
 /* no data: the contribution was outside the window before it was sent */
 #define MST_HEADER_EMPTY 4u
-#define MST_HEADER_PASS                                                                            \
-	8u /* nothing to give: weight 0, no data; no library of this release says it */
+#define MST_HEADER_PASS 8u  /* asked to hand in, and nothing is finished: weight 0, no data */
 #define MST_HEADER_ASK 16u  /* the header also carries an ask */
 #define MST_HEADER_LOSS 32u /* the loss is given; else its field has no meaning */
 
@@ -160,12 +174,20 @@ struct mst_lane_share {
 	double weight;
 };
 
-/* The record of a version: who is in it; share[share_count] follows. */
+/* What the rule of the step that a version opens says to workers, besides its numbers:
+ * contributions grow until they are asked for, whatever batches end meanwhile. */
+#define MST_RECORD_UNTIL_ASKED 1u
+
+/* The record of a version: who is in it; share[share_count] follows. The figures from window to
+ * alpha are of the rule of the step that this version opens (rule.h). */
 struct mst_lane_record {
 	uint64_t version;
 	double weight;   /* samples in it */
 	double lr_scale; /* scale x schedule */
-	uint32_t window; /* of the rule in force for the step this version opens */
+	double alpha;
+	uint32_t local_steps, push_every, fetch_every;
+	uint32_t window;
+	uint32_t flags;
 	uint32_t share_count;
 	struct mst_lane_share share[];
 };
@@ -177,7 +199,7 @@ static_assert(sizeof(struct mst_lane_session) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_verdict) == 24, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_answer) == 32, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_share) == 16, "on the wire: no padding");
-static_assert(sizeof(struct mst_lane_record) == 32, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_record) == 56, "on the wire: no padding");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-endian");
 
 /* Byte offsets of both regions. Both ends compute them from the same figures of the welcome. */

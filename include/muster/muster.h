@@ -76,7 +76,9 @@ enum muster_verdict {
 /* What muster_check() advises a busy worker. */
 enum muster_hint {
 	MUSTER_GO_ON,
-	MUSTER_HAND_IN, /* push what is finished now; no server of this release says so */
+	/* The servers want what is finished now: muster_push() it, or muster_abandon() if nothing
+	 * is, which tells them so. Only nonblocking and anytime say so. */
+	MUSTER_HAND_IN,
 	MUSTER_GIVE_UP, /* what is being computed cannot count any more: muster_abandon() */
 };
 
@@ -144,7 +146,8 @@ struct muster_contribution {
 	double loss;   /* mean loss of the samples; read only if has_loss is set */
 	bool has_loss; /* loss is set */
 	bool sum;      /* the data are a sum over the samples, not their mean */
-	bool full;     /* muster_train(): the batch ends here; else of no effect */
+	bool full;     /* the worker's batch ends here: muster_train() pushes it then, and under
+	                * nonblocking all other workers are asked to hand in what they have */
 	bool keep;     /* the worker goes on reading the result: this push does not ask, and its
 	                * verdict comes with the first wait that asks after it */
 };
@@ -162,8 +165,17 @@ struct muster_share {
 /* What the server orders for this version. */
 struct muster_orders {
 	double lr_scale; /* workers own: multiply the learning rate of this version by it */
-	/* For policies of later releases. No policy of this release orders anything else: alpha is
-	 * 0, and the others are 1. */
+	/* What a worker does between two exchanges. muster_train() follows these orders itself; a
+	 * loop of the program's own has to. 0 everywhere: it contributes a gradient on the result,
+	 * after every batch.
+	 *   local_steps T  It makes T steps on parameters of its own, which it has from the result,
+	 *                  and contributes the difference: own - result (local).
+	 *   alpha A        If it is set, the contribution is A (own - newest result), which is
+	 *                  subtracted from its own parameters, with which it goes on (easgd).
+	 *   push_every P, fetch_every F
+	 *                  It steps on parameters of its own with every batch, contributes the sum
+	 *                  of its last P gradients, and takes the newest result for its own
+	 *                  parameters after every F batches (downpour). */
 	double alpha;
 	uint32_t local_steps, push_every, fetch_every;
 };
@@ -304,8 +316,10 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket);
 
 /** muster_abandon - give up the unfinished contribution, together with the ranges already sent. The
- * next muster_wait() says CANCELLED with ticket 0. Like muster_push_range() it never waits for the
- * server. Return: 0; shared errors. */
+ * next muster_wait() says CANCELLED with ticket 0. If muster_check() says HAND_IN, the servers are
+ * told that this worker has nothing for the step (it passes); then the next muster_wait() says
+ * CANCELLED only if ranges had been sent, and else has no verdict. Like muster_push_range() it
+ * never waits for the server. Return: 0; shared errors. */
 int muster_abandon(struct muster *m);
 
 /** muster_check - a hint for a busy worker: a read of local memory, cheap enough for every
@@ -425,27 +439,45 @@ struct muster_hooks {
 	 * c->weight; set c->full at the end of a batch. If the loss is known, keep c->loss its mean
 	 * over the samples, and set c->has_loss. */
 	int (*compute)(void *ctx, void *grad, struct muster_contribution *c);
-	/* NULL. For policies of later releases, in which a worker steps by itself between
-	 * exchanges; muster_train() refuses it with -ENOTSUP in this release. */
+	/* A step of the worker's own optimiser with the mean gradient of a batch, f32[elems], on
+	 * muster_parameters(), which it may write to. Only local, easgd and downpour have such
+	 * steps; NULL: muster_train() refuses these policies. */
 	int (*local)(void *ctx, void *grad);
 	/* Called once for each fresh result, and where workers own for every version in order; not
 	 * for the start state, which muster_start() has given already. A positive return finishes
 	 * the job for everybody. */
 	int (*apply)(void *ctx, const struct muster_outcome *out);
+	/* NULL, or called for each verdict, before apply(): STALE and LATE, the samples of that
+	 * contribution have not counted, and a program that wants them to computes them again;
+	 * CANCELLED with ticket 0, the batch at hand was given up. */
+	int (*judged)(void *ctx, const struct muster_outcome *out);
 };
 /* clang-format off */
 #define MUSTER_HOOKS { .size = sizeof(struct muster_hooks) }
 /* clang-format on */
 
+/** muster_parameters - the parameters to compute the next gradient on: the last result; under
+ * local, easgd and downpour the worker's own, which muster_train() keeps and only hooks->local may
+ * write to. The same rules as for outcome.result hold. With --owner workers it is the last mean
+ * gradient, and of no use. NULL: before muster_start(), or where the result is NULL, or in a child.
+ * Never blocks. */
+void *muster_parameters(struct muster *m);
+
 /**
  * muster_train - the loop for every policy: compute micro-batches until a batch is full, looking
  * at muster_check() between them; push; wait; apply; until the job is finished. Call it after
  * muster_start(). A compute() that does not set full must add to the weight, and a batch must
- * become full within the job's patience + lease. Return: 0 finished; what a hook returned; -EDOM a
- * batch was given up because it is not finite, call again to go on with the next batch; -EINVAL
- * compute() broke these rules, or a hook is missing, or the size of the struct is wrong; -ENOTSUP
- * hooks.local is set; -ETIMEDOUT a wait took more than wait_ms, or a server is silent: call again;
- * shared errors.
+ * become full within the job's patience + lease.
+ * Under nonblocking a batch may be pushed before it is full, because another worker's was.
+ * compute() then goes on with the rest of it in the next contribution, whose weight begins at 0
+ * again. Under anytime contributions grow until the servers ask for them, whatever batches end
+ * meanwhile. Under local, easgd and downpour the gradient that compute() gets is not the buffer
+ * that is pushed.
+ * Return: 0 finished; what a hook returned; -EDOM a batch was given up because it is not finite,
+ * call again to go on with the next batch; -EINVAL compute() broke these rules, or a hook is
+ * missing, or the size of the struct is wrong; -ENOTSUP the policy needs hooks.local, which is
+ * NULL, or results and gradients of type f32; -ENOMEM for parameters of the worker's own;
+ * -ETIMEDOUT a wait took more than wait_ms, or a server is silent: call again; shared errors.
  */
 int muster_train(struct muster *m, const struct muster_hooks *hooks);
 

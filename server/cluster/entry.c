@@ -141,13 +141,13 @@ bool mst_entry_event(const struct mst_peer_entry *entry, const struct mst_entry_
 
 /* ---- decisions ---- */
 
-static void write_slot(const struct mst_decision *d, bool repeats, struct mst_peer_entry *out)
+static void write_slot(const struct mst_decision *d, struct mst_peer_entry *out)
 {
 	if (d->kind == MST_DO_COUNT) {
 		*out = entry_for(MST_PEER_COUNT, d->who);
 		out->slot = d->count.slot;
 		out->coefficient = d->count.coefficient;
-		out->code = repeats;
+		out->code = d->count.repeats;
 	} else {
 		*out = entry_for(MST_PEER_REGRANT, d->who);
 		out->slot = d->grant.slot;
@@ -190,12 +190,12 @@ static void write_end(const struct mst_decision *d, struct mst_peer_entry *out)
 }
 
 bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record *record,
-			   bool repeats, struct mst_peer_entry *out)
+			   struct mst_peer_entry *out)
 {
 	switch (d->kind) {
 	case MST_DO_COUNT:
 	case MST_DO_REGRANT:
-		write_slot(d, repeats, out);
+		write_slot(d, out);
 		return true;
 	case MST_DO_START:
 	case MST_DO_COMMIT:
@@ -229,7 +229,7 @@ static void read_slot(const struct mst_peer_entry *entry, struct mst_order *out)
 		d->kind = MST_DO_COUNT;
 		d->count.slot = entry->slot;
 		d->count.coefficient = entry->coefficient;
-		out->repeats = entry->code != 0;
+		d->count.repeats = entry->code != 0;
 	} else {
 		d->kind = MST_DO_REGRANT;
 		d->grant.slot = entry->slot;

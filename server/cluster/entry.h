@@ -23,15 +23,14 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 bool mst_entry_event(const struct mst_peer_entry *entry, const struct mst_entry_limits *limits,
 		     uint32_t server, struct mst_ledger_event *out);
 
-/* Writes a decision. @record: of COMMIT. @repeats: may a rank contribute again in this step?
+/* Writes a decision. @record: of COMMIT.
  * Return: false: only the leader executes such a decision. */
 bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record *record,
-			   bool repeats, struct mst_peer_entry *out);
+			   struct mst_peer_entry *out);
 /* What a follower is to execute, and with which figures. */
 struct mst_order {
 	struct mst_decision decision;
 	struct mst_record record; /* COMMIT: only version, divisor and rate */
-	bool repeats;             /* COUNT */
 };
 /* Reads an order.
  * Return: false: no leader of this release sends such an entry. */

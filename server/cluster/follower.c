@@ -172,10 +172,6 @@ static bool follower_reported(struct mst_decider *d, struct mst_ledger_event *ou
 
 static bool follower_next(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns)
 {
-	/* Executing a decision needs only one thing of the rule: whether ranks may contribute
-	 * again. */
-	static const struct mst_rule once = { .release = MST_RELEASE_COMMIT },
-				     again = { .release = MST_RELEASE_PUSH };
 	struct mst_follower *f = follower_of(d);
 	struct mst_peer_entry entry;
 	int rc = f->cut_off ? 0 : mst_peer_take(&f->peer, &entry);
@@ -188,7 +184,7 @@ static bool follower_next(struct mst_decider *d, struct mst_orders *out, uint64_
 	}
 	out->decision = f->order.decision;
 	out->record = &f->order.record;
-	out->rule = f->order.repeats ? &again : &once;
+	out->rule = NULL; /* the decisions say all that executing them needs */
 	if (out->decision.kind != MST_DO_EVICT)
 		return true;
 	if (!follower_wants(d, out->decision.who)) { /* a session ends once */

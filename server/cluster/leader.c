@@ -211,9 +211,8 @@ static void leader_handle(struct mst_decider *d, const struct mst_ledger_event *
 static void tell_followers(struct mst_leader *l, const struct mst_orders *o)
 {
 	struct mst_peer_entry entry;
-	bool repeats = mst_rule_repeats(o->rule);
 
-	if (!mst_entry_of_decision(&o->decision, o->record, repeats, &entry))
+	if (!mst_entry_of_decision(&o->decision, o->record, &entry))
 		return;
 	for (uint32_t i = 1; i < servers(l); i++) {
 		if (!l->gone[i])

@@ -65,7 +65,7 @@ void mst_ask_try_all(struct mst_ledger *l)
 bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m, uint64_t clock_min)
 {
 	return l->phase == MST_PHASE_RUNNING && l->rule.release == MST_RELEASE_BOUND &&
-	       mst_member_awaits_answer(m) && m->owes &&
+	       m->rostered && mst_member_awaits_answer(m) && m->owes &&
 	       m->clock > clock_min + (uint64_t)l->rule.bound;
 }
 
@@ -118,8 +118,10 @@ static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_memb
 		return MST_WAIT_ITSELF;
 	if (l->settling) /* the worker is to hear of the end together with the last version */
 		return MST_WAIT_ITSELF;
+	if (l->rule.release == MST_RELEASE_COMMIT && !mst_member_missing(m))
+		return MST_WAIT_COMMIT;
 	if (l->rule.release == MST_RELEASE_COMMIT)
-		return mst_member_missing(m) ? MST_WAIT_TRIAL : MST_WAIT_COMMIT;
+		return mst_late_holds(l, m) ? MST_WAIT_LATE : MST_WAIT_TRIAL;
 	if (view->commit_due && rests_on_open_step(l, m))
 		return MST_WAIT_COMMIT;
 	return mst_ask_bound_parks(l, m, view->clock_min) ? MST_WAIT_CLOCK : MST_WAIT_TRIAL;
@@ -200,12 +202,15 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->owes = false;
 	m->given = version;
 	mst_changed(l, m);
+	mst_late_answered(l, m);
+	mst_trigger_answered(l, m);
 }
 
 static void try(struct mst_ledger *l, struct mst_member *m, const struct view *view)
 {
 	enum mst_wait what = waits_for(l, m, view);
 
+	m->late = what == MST_WAIT_LATE; /* else it is not held later either */
 	if (what == MST_WAIT_TRIAL)
 		answer(l, m);
 	else

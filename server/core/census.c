@@ -43,7 +43,7 @@ static uint32_t standing_of(struct mst_member *m, uint32_t slots, uint32_t shard
 	bool in = mst_member_takes_part(m);
 
 	return (uint32_t)absent << MST_STANDS_ABSENT | (uint32_t)in << MST_STANDS_IN |
-	       (uint32_t)(in && !m->rostered) << MST_STANDS_NEW |
+	       (uint32_t)(in && !m->rostered && !m->rests) << MST_STANDS_NEW |
 	       (uint32_t)m->rostered << MST_STANDS_ROSTERED |
 	       (uint32_t)mst_member_missing(m) << MST_STANDS_MISSING |
 	       (uint32_t)(m->step_count > 0) << MST_STANDS_COUNTED |

@@ -88,12 +88,17 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	d->count.seq = h->seq;
 	d->count.slot = h->slot;
 	d->count.coefficient = f.coefficient;
+	d->count.repeats = mst_rule_repeats(&l->rule);
+	mst_changed(l, m);
+	if (h->flags & MST_HEADER_FULL)
+		mst_trigger_full(l);
 }
 
 /* Judges one contribution: gives its verdict, grants its slot again, and takes the ask that came
  * with it. */
 static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
 {
+	enum muster_verdict verdict = MUSTER_NONE;
 	bool takes_part = mst_member_takes_part(m);
 
 	MST_ASSERT(h->seq == m->judged + 1 && h->seq <= m->told);
@@ -104,11 +109,13 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		mst_fates_add(m->fates, h->seq, MUSTER_NONE, 0);
 		m->passed = takes_part && l->phase == MST_PHASE_RUNNING;
 	} else {
-		enum muster_verdict verdict = takes_part ? verdict_of(l, m, h) : MUSTER_REFUSED;
+		verdict = takes_part ? verdict_of(l, m, h) : MUSTER_REFUSED;
 		if (verdict == MUSTER_COUNTED)
 			count(l, m, h);
 		tell(l, m, h, verdict);
 	}
+	if (h->flags & MST_HEADER_ASK)
+		m->late = verdict == MUSTER_LATE;
 	regrant(l, m, h->slot);
 	if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
 		mst_life_lose(l, m, MST_EVICT_INVALID);
@@ -124,8 +131,10 @@ void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
 		return;
 	}
 	struct mst_pending_header *p = &m->pending[h->slot];
-	if (p->full_count == 1)
+	if (p->full_count == 1) {
 		p->since_ns = l->now_ns;
+		mst_late_came(l, m);
+	}
 	mst_changed(l, m);
 }
 

@@ -17,7 +17,7 @@
  * judged one by one, each with an empty queue. */
 static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->workers * (cfg->slots + 6) + 64;
+	return cfg->workers * (cfg->slots + 9) + 64;
 }
 
 /* A set has the quorum or every rank once, and more if the policy changes while a step is open. */
@@ -41,7 +41,8 @@ static int alloc_members(struct mst_ledger *l)
 {
 	l->member = aligned_alloc(MST_MEMBER_LINE, l->cfg.workers * sizeof(*l->member));
 	l->fates = calloc(l->cfg.workers, sizeof(*l->fates));
-	if (l->member == NULL || l->fates == NULL ||
+	l->stride = calloc(l->cfg.workers, sizeof(*l->stride));
+	if (l->member == NULL || l->fates == NULL || l->stride == NULL ||
 	    mst_census_init(&l->census, l->cfg.workers) != 0 ||
 	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
 	    mst_ranks_init(&l->expired, l->cfg.workers) != 0)
@@ -74,7 +75,8 @@ static int alloc_records(struct mst_ledger *l)
 uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
 {
 	uint64_t buffers = mst_ledger_buffers(cfg), entries = mst_ledger_entries(cfg);
-	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_fates);
+	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_fates) +
+			  sizeof(struct mst_stride);
 	uint64_t kept = mst_census_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
 			mst_ranks_bytes(cfg->workers);
 	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
@@ -117,6 +119,7 @@ void mst_ledger_free(struct mst_ledger *l)
 	mst_ranks_fini(&l->expired);
 	free(l->member);
 	free(l->fates);
+	free(l->stride);
 	free(l->buffer);
 	free(l->record);
 	free(l->entry);
@@ -179,6 +182,7 @@ void mst_settle(struct mst_ledger *l)
 		before = l->queue_count;
 		mst_step_revive(l);
 		mst_step_commit_if_due(l);
+		mst_late_release_if_needed(l);
 		judge_end(l);
 		mst_life_finish_if_due(l);
 		mst_ask_judge_all(l);
@@ -217,6 +221,9 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		break;
 	case MST_EV_LEAVE:
 		mst_life_leave(l, m, ev->seq);
+		break;
+	case MST_EV_REST:
+		mst_life_rest(l, m, ev->rests);
 		break;
 	case MST_EV_LOST:
 		lost(l, m, ev->error);
@@ -369,6 +376,8 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
 	*out = (struct mst_member_view){
 		.incarnation = m->incarnation,
 		.live = m->state != MST_MEMBER_ABSENT,
+		.rests = m->rests,
+		.held = m->waits == MST_WAIT_LATE,
 		.started = mst_member_takes_part(m),
 		.awaited = mst_member_missing(m),
 		.asks = m->asks,

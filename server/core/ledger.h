@@ -85,6 +85,7 @@ enum mst_ledger_event_kind {
 	MST_EV_LOST,    /* the worker's control connection or a link is gone: error */
 	MST_EV_FINISH,  /* the worker wants the job to end */
 	MST_EV_POLICY,  /* rule: has passed mst_rule_check() */
+	MST_EV_REST,    /* rests: the worker is to rest, or to return */
 	MST_EV_SERVER,  /* a server of the job is gone for good */
 	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
 	MST_EV_SETTLED, /* a shard has executed all decisions before SETTLE: shard */
@@ -139,6 +140,7 @@ struct mst_ledger_event {
 		uint64_t seq;      /* LEAVE */
 		int error;         /* LOST: negative errno */
 		struct mst_rule rule;
+		bool rests; /* REST */
 		struct mst_spoilt spoilt;
 		struct {
 			uint32_t shard;
@@ -163,12 +165,17 @@ enum mst_decision_kind {
 	 * the version is made of it. Only where the optimiser has a reduce phase. */
 	MST_DO_APPLY,
 	MST_DO_RELEASE, /* answer: an ask is answered */
-	MST_DO_ADVISE,  /* version: a gradient on an older version cannot count any more */
-	MST_DO_EVICT,   /* evict: the session ends; why */
+	/* advice: contributions on older versions cannot count any more; and what the worker has
+	 * finished of one on this version is wanted now */
+	MST_DO_ADVISE,
+	MST_DO_EVICT, /* evict: the session ends; why */
 	/* The job is about to end without a failure: report MST_EV_SETTLED when all commits decided
 	 * before have been executed and are known to be finite. Nothing is counted any more. */
 	MST_DO_SETTLE,
 	MST_DO_POLICY, /* the rule of the open step has changed: mst_ledger_rule() */
+	/* rests: the job goes on without the worker, whose session stays; or with it again, from
+	 * the next step on */
+	MST_DO_REST,
 	MST_DO_FINISH, /* finish: the job has ended; why, last version */
 };
 
@@ -216,6 +223,7 @@ struct mst_decision {
 			uint64_t seq;
 			uint32_t slot;
 			float coefficient;
+			bool repeats; /* the rank may be counted again in this step */
 		} count;
 		struct {
 			uint64_t seq, tag;
@@ -240,7 +248,11 @@ struct mst_decision {
 			uint32_t buffer;
 			enum mst_where where; /* COPIED: report MST_EV_ANSWERED when sent */
 		} answer;
-		uint64_t version; /* ADVISE */
+		struct {
+			uint64_t version;
+			bool hand_in;
+		} advice;
+		bool rests;
 		enum mst_evict_why evict;
 		struct {
 			enum mst_finish_why why;
@@ -266,7 +278,11 @@ struct mst_record {
 	uint64_t version;
 	double samples; /* samples of all contributions */
 	double loss; /* mean over the samples of the contributions that gave one; NaN: none did */
-	double lr_scale;               /* scale x schedule */
+	double lr_scale; /* scale x schedule */
+	/* Of the rule of the step that this version opens. */
+	uint32_t window;
+	bool until_asked; /* workers compute until they are asked to hand in */
+	struct mst_pace pace;
 	float divisor;                 /* 1 where the rule does not divide */
 	float scalar[MST_SCALARS_MAX]; /* of the optimiser; zeroes where workers own */
 	uint32_t entry_count;
@@ -312,6 +328,8 @@ const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l); /* of the op
 struct mst_member_view {
 	uint32_t incarnation; /* 0: this rank has never joined */
 	bool live;            /* joined and not ended */
+	bool rests;           /* the job goes on without it until it returns */
+	bool held; /* its ask waits for the next version, because its contribution was late */
 	bool started;
 	bool awaited; /* the open step waits for this rank */
 	bool asks;    /* the rank has an ask open, so the step does not wait for anything of it */

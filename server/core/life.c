@@ -102,6 +102,7 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 	}
 	struct mst_member *m = &l->member[rank];
 	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
+	l->stride[rank].answered_ns = 0;
 	mst_changed(l, m);
 	struct mst_decision *d = mst_decide(l, MST_DO_ADMIT, m);
 	d->join.cookie = cookie;
@@ -216,10 +217,18 @@ static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evi
 {
 	mst_judge_cancel(l, m);
 	mst_ask_drop(l, m);
+	l->resting -= m->rests;
 	mst_decide(l, MST_DO_EVICT, m)->evict = why;
 	mst_member_end(m);
 	m->offers = m->sends_state = false;
 	mst_changed(l, m);
+}
+
+/* With nobody left who takes part in the steps, those who rest have to. */
+static void wake_all(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers && l->resting > 0; rank++)
+		mst_life_rest(l, &l->member[rank], false);
 }
 
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why)
@@ -232,6 +241,8 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 	if (l->phase != MST_PHASE_RUNNING || !took_part)
 		return;
 	uint32_t live = count_started(l);
+	if (live == l->resting)
+		wake_all(l);
 	if (in_peace && live == 0)
 		mst_life_end(l, MST_FINISH_LEFT);
 	else if (!in_peace && l->rule.on_loss == MST_LOSS_FAIL)
@@ -257,6 +268,25 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq)
 	m->leave_seq = seq;
 	mst_changed(l, m);
 	mst_life_leave_if_judged(l, m);
+}
+
+/* Rest. */
+
+/* Another member has to be left that takes part in the steps. A member that returns takes part from
+ * the next step on, as one that joins does. */
+void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests)
+{
+	if (l->phase != MST_PHASE_RUNNING || !mst_member_takes_part(m) || m->rests == rests ||
+	    (rests && mst_census_count(&l->census, MST_STANDS_IN) - l->resting <= 1))
+		return;
+	m->rests = rests;
+	l->resting += rests ? 1 : UINT32_MAX;
+	if (rests)
+		m->rostered = false;
+	else
+		m->clock = mst_step_clock_min(l);
+	mst_decide(l, MST_DO_REST, m)->rests = rests;
+	mst_changed(l, m);
 }
 
 /* Timers. */
@@ -341,6 +371,7 @@ static void judge_patience(struct mst_ledger *l)
 	if (!waits_for_workers(l) || l->now_ns < step_waits_until(l))
 		return;
 	l->first_count_ns = l->active_ns = l->now_ns;
+	mst_late_release_all(l);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		bool awaited = missing_only ? mst_member_missing(m) : m->rostered;
@@ -401,6 +432,7 @@ void mst_life_tick(struct mst_ledger *l)
 	judge_leases(l);
 	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
 		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
+	mst_trigger_tick(l); /* a step that is over waits for nobody */
 	judge_patience(l);
 	if (l->now_ns < bound_deadline(l))
 		return;
@@ -421,6 +453,7 @@ uint64_t mst_life_deadline(const struct mst_ledger *l)
 	if (l->heard)
 		return l->listening.looked_ns;
 	due = earlier(due, bound_deadline(l));
+	due = earlier(due, mst_trigger_deadline(l));
 	if (waits_for_workers(l))
 		due = earlier(due, step_waits_until(l));
 	return mst_listening_when(&l->listening, due);

@@ -43,7 +43,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->start_called = m->offers = m->sends_state = false;
 	m->lease_until = lease_until;
 	m->told = m->judged = 0;
-	m->rostered = m->owes = m->asks = false;
+	m->rostered = m->owes = m->asks = m->late = m->rests = false;
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++)
@@ -61,7 +61,7 @@ void mst_member_end(struct mst_member *m)
 {
 	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_ABSENT);
-	m->rostered = m->asks = false;
+	m->rostered = m->asks = m->late = m->rests = false;
 }
 
 bool mst_member_link(struct mst_member *m, uint32_t shard, uint32_t shards)

@@ -31,6 +31,7 @@ enum mst_wait {
 	MST_WAIT_ITSELF, /* a change of the member or of the job's phase; or there is no ask */
 	MST_WAIT_TRIAL,  /* nothing that is known: the ask is to be tried */
 	MST_WAIT_COMMIT, /* the commit of the open step */
+	MST_WAIT_LATE,   /* the same, for the worker's contribution was late; see late.c */
 	MST_WAIT_CLOCK,  /* the slowest members: the clock bound holds the ask back */
 	MST_WAIT_ROOM,   /* a version buffer that nobody holds */
 	MST_WAITS
@@ -64,6 +65,8 @@ struct mst_member {
 	bool owes;   /* something was counted since the last answer: the clock bound applies */
 	bool passed; /* the rank gives nothing to the open step */
 	bool asks;   /* the member has an ask open */
+	bool late;   /* the ask came with a contribution that was late */
+	bool rests;  /* the job goes on without the member until it returns */
 	uint64_t lease_until;
 	uint64_t told;   /* seq of the last header that shard MST_SHARD_LEAD has read */
 	uint64_t judged; /* seq of the last judged header */

@@ -13,60 +13,140 @@
 
 #include "common/base/assert.h"
 
-/* Which field the number after the colon fills. */
+/* What a number after the colon means. */
 enum parameter {
 	PARAMETER_NONE,
 	PARAMETER_QUORUM,
 	PARAMETER_BACKUP,
 	PARAMETER_WINDOW,
-	PARAMETER_BOUND
+	PARAMETER_BOUND,
+	PARAMETER_GRACE,
+	PARAMETER_DEADLINE,
+	PARAMETER_STEPS,
+	PARAMETER_ALPHA,
+	PARAMETER_PUSH,
+	PARAMETER_FETCH,
+	PARAMETERS
 };
+
+/* The range of a parameter, and where it goes. A parameter that is whole has no fraction. */
+struct range {
+	double min, max;
+	bool whole;
+	const char *wants;   /* in a refusal */
+	const char *example; /* as a user would type it */
+};
+
+/* Grace and deadline are milliseconds, at most a day. */
+#define DAY_MS 86400000.0
+
+static const struct range ranges[PARAMETERS] = {
+	[PARAMETER_NONE] = { .wants = "no number" },
+	[PARAMETER_QUORUM] = { 1, INT32_MAX, true, "a number of gradients, 1 or more", "4" },
+	[PARAMETER_BACKUP] = { -INT32_MAX, INT32_MAX, true,
+			       "a number of workers, or -B for all but B", "4" },
+	[PARAMETER_WINDOW] = { 0, INT32_MAX, true, "a number of versions, 0 or more", "4" },
+	[PARAMETER_BOUND] = { 0, INT32_MAX, true, "a number of gradients, 0 or more", "4" },
+	[PARAMETER_GRACE] = { 0.001, DAY_MS, false, "milliseconds of grace, 0.001 or more", "5" },
+	[PARAMETER_DEADLINE] = { 0.001, DAY_MS, false, "milliseconds, 0.001 or more", "50" },
+	[PARAMETER_STEPS] = { 1, INT32_MAX, true, "a number of steps, 1 or more", "10" },
+	[PARAMETER_ALPHA] = { 1e-9, 1, false, "a number above 0, at most 1", "0.1" },
+	[PARAMETER_PUSH] = { 1, INT32_MAX, true, "a number of batches, 1 or more", "5" },
+	[PARAMETER_FETCH] = { 1, INT32_MAX, true, "a number of batches, 1 or more", "5" },
+};
+
+#define POLICY_PARAMETERS 2u
 
 struct policy {
 	const char *name;
-	enum parameter parameter;
+	enum parameter parameter[POLICY_PARAMETERS];
+	uint32_t optional; /* how many of the parameters, the last ones, may be left out */
 	struct mst_rule rule;
 	const char *help;
 };
 
 static const struct policy policies[] = {
-	{ "bsp", PARAMETER_NONE, { .quorum = 0 }, "bsp            wait for every worker" },
+	{ "bsp", { 0 }, 0, { .quorum = 0 }, "bsp            wait for every worker" },
 	{ "backup",
-	  PARAMETER_BACKUP,
+	  { PARAMETER_BACKUP },
+	  0,
 	  { .quorum = 1 },
 	  "backup:N       commit after the first N workers (-B: all but B), drop late ones" },
 	{ "ksync",
-	  PARAMETER_QUORUM,
+	  { PARAMETER_QUORUM },
+	  0,
 	  { .preempt = true },
 	  "ksync:K        as backup:K, and advise busy workers to give up at the commit" },
 	{ "kbatchsync",
-	  PARAMETER_QUORUM,
+	  { PARAMETER_QUORUM },
+	  0,
 	  { .release = MST_RELEASE_PUSH, .preempt = true },
 	  "kbatchsync:K   commit after K gradients, whoever makes them" },
 	{ "kasync",
-	  PARAMETER_QUORUM,
+	  { PARAMETER_QUORUM },
+	  0,
 	  { .window = MST_WINDOW_MAX },
 	  "kasync:K       commit after K distinct workers; stale gradients count" },
 	{ "kbatchasync",
-	  PARAMETER_QUORUM,
+	  { PARAMETER_QUORUM },
+	  0,
 	  { .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
 	  "kbatchasync:K  commit after K gradients; stale ones count; nobody waits" },
 	{ "softsync",
-	  PARAMETER_QUORUM,
+	  { PARAMETER_QUORUM },
+	  0,
 	  { .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH, .compensate = true },
 	  "softsync:C     as kbatchasync:C, each gradient divided by its staleness" },
 	{ "async",
-	  PARAMETER_NONE,
+	  { 0 },
+	  0,
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
 	  "async          commit every gradient as it comes" },
 	{ "bounded",
-	  PARAMETER_WINDOW,
+	  { PARAMETER_WINDOW },
+	  0,
 	  { .quorum = 1, .late = MST_LATE_REJECT, .release = MST_RELEASE_PUSH },
 	  "bounded:S      as async, but reject a gradient more than S versions old" },
 	{ "ssp",
-	  PARAMETER_BOUND,
+	  { PARAMETER_BOUND },
+	  0,
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
 	  "ssp:S          as async, but nobody may be more than S gradients ahead of the slowest" },
+	{ "nonblocking",
+	  { PARAMETER_GRACE },
+	  1,
+	  { .trigger = MST_TRIGGER_FULL, .collect = true },
+	  "nonblocking:MS one full batch has all hand in what is finished; :MS bounds how long" },
+	{ "anytime",
+	  { PARAMETER_DEADLINE },
+	  0,
+	  { .trigger = MST_TRIGGER_DEADLINE, .collect = true },
+	  "anytime:MS     everybody computes for MS and then hands in what is finished" },
+	{ "deadline",
+	  { PARAMETER_DEADLINE, PARAMETER_QUORUM },
+	  0,
+	  { .trigger = MST_TRIGGER_DEADLINE },
+	  "deadline:MS,N  as backup:N, but commit after MS with those who are there" },
+	{ "local",
+	  { PARAMETER_STEPS, PARAMETER_BACKUP },
+	  1,
+	  { .deltas = true, .divide = true, .quorum = 0 },
+	  "local:T[,N]    average parameters after T steps of each worker; N as in backup:N" },
+	{ "easgd",
+	  { PARAMETER_STEPS, PARAMETER_ALPHA },
+	  0,
+	  { .deltas = true, .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  "easgd:T,A      after T steps a worker and the servers move closer by a share of A" },
+	{ "easgdsync",
+	  { PARAMETER_STEPS, PARAMETER_ALPHA },
+	  0,
+	  { .deltas = true, .quorum = 0 },
+	  "easgdsync:T,A  as easgd, and every worker waits for all" },
+	{ "downpour",
+	  { PARAMETER_PUSH, PARAMETER_FETCH },
+	  0,
+	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  "downpour:P,F   as async, pushing every P batches and fetching every F" },
 };
 enum { POLICY_COUNT = sizeof(policies) / sizeof(policies[0]) };
 
@@ -84,46 +164,93 @@ static const struct policy *policy_find(const char *name, size_t len)
 	return NULL;
 }
 
-/* "4", "-1": a whole number in [min, INT32_MAX]. */
-static int number_parse(const char *text, int64_t min, int32_t *out)
+/* "4", "-1", "0.5": a decimal number in the range. strtod() alone would also take blanks, "inf"
+ * and hexadecimal.
+ * Return: what follows the number, or NULL. */
+static const char *number_parse(const char *text, const struct range *range, double *out)
 {
-	char *end;
+	size_t len = strspn(text, range->whole ? "-0123456789" : "0123456789.");
+	char copy[32], *end;
 
-	if (text[0] != '-' && (text[0] < '0' || text[0] > '9'))
-		return -EINVAL;
-	errno = 0;
-	long long value = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || value < min || value > INT32_MAX)
-		return -EINVAL;
-	*out = (int32_t)value;
-	return 0;
+	if (len == 0 || len >= sizeof(copy))
+		return NULL;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	double value = strtod(copy, &end);
+	if (*end != '\0' || !(value >= range->min && value <= range->max))
+		return NULL;
+	*out = value;
+	return text + len;
 }
 
-static int parameter_apply(const struct policy *p, const char *text, struct mst_rule *rule)
-{
-	int32_t value = 0;
-	int64_t min = p->parameter == PARAMETER_BACKUP   ? -INT32_MAX
-		      : p->parameter == PARAMETER_QUORUM ? 1
-							 : 0;
+#define NS_PER_MS 1e6
 
-	if (number_parse(text, min, &value) != 0 ||
-	    (p->parameter == PARAMETER_BACKUP && value == 0))
-		return -EINVAL;
-	switch (p->parameter) {
+static bool parameter_apply(enum parameter parameter, double value, struct mst_rule *rule)
+{
+	switch (parameter) {
 	case PARAMETER_QUORUM:
-	case PARAMETER_BACKUP:
-		rule->quorum = value;
+		rule->quorum = (int32_t)value;
 		break;
+	case PARAMETER_BACKUP:
+		rule->quorum = (int32_t)value;
+		return rule->quorum != 0;
 	case PARAMETER_WINDOW:
 		rule->window = (uint32_t)value;
 		break;
 	case PARAMETER_BOUND:
 		rule->bound = (uint32_t)value;
 		break;
-	case PARAMETER_NONE:
+	case PARAMETER_GRACE:
+		rule->grace_ns = (uint64_t)(value * NS_PER_MS);
 		break;
+	case PARAMETER_DEADLINE:
+		rule->deadline_ns = (uint64_t)(value * NS_PER_MS);
+		break;
+	case PARAMETER_STEPS:
+		rule->pace.local_steps = (uint32_t)value;
+		break;
+	case PARAMETER_ALPHA:
+		rule->pace.alpha = value;
+		break;
+	case PARAMETER_PUSH:
+		rule->pace.push_every = (uint32_t)value;
+		break;
+	case PARAMETER_FETCH:
+		rule->pace.fetch_every = (uint32_t)value;
+		break;
+	default:
+		return false;
 	}
-	return 0;
+	return true;
+}
+
+static uint32_t parameter_count(const struct policy *p)
+{
+	uint32_t count = 0;
+
+	while (count < POLICY_PARAMETERS && p->parameter[count] != PARAMETER_NONE)
+		count++;
+	return count;
+}
+
+/* @text: what follows the colon.
+ * Return: how many parameters were read, or -1 if one is wrong or too many. */
+static int parameters_parse(const struct policy *p, const char *text, struct mst_rule *rule)
+{
+	uint32_t count = parameter_count(p);
+	double value = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *behind = number_parse(text, &ranges[p->parameter[i]], &value);
+		if (behind == NULL || !parameter_apply(p->parameter[i], value, rule))
+			return -1;
+		if (*behind == '\0')
+			return (int)i + 1;
+		if (*behind != ',')
+			return -1;
+		text = behind + 1;
+	}
+	return -1;
 }
 
 static int refuse_unknown(const char *policy, char *why, size_t why_len)
@@ -137,16 +264,23 @@ static int refuse_unknown(const char *policy, char *why, size_t why_len)
 
 static int refuse_parameter(const struct policy *p, const char *policy, char *why, size_t why_len)
 {
-	static const char *const wants[] = {
-		[PARAMETER_NONE] = "takes no number",
-		[PARAMETER_QUORUM] = "needs a number of gradients, 1 or more",
-		[PARAMETER_BACKUP] = "needs a number of workers, or -B for all but B",
-		[PARAMETER_WINDOW] = "needs a number of versions, 0 or more",
-		[PARAMETER_BOUND] = "needs a number of gradients, 0 or more",
-	};
+	uint32_t count = parameter_count(p);
+	const struct range *first = &ranges[p->parameter[0]];
+	const struct range *second = &ranges[count > 1 ? p->parameter[1] : PARAMETER_NONE];
 
-	snprintf(why, why_len, "policy \"%.40s\": %s %s, as in %s%s", policy, p->name,
-		 wants[p->parameter], p->name, p->parameter == PARAMETER_NONE ? "" : ":4");
+	if (count == 0)
+		snprintf(why, why_len, "policy \"%.40s\": %s takes no number, as in %s", policy,
+			 p->name, p->name);
+	else if (count == 1)
+		snprintf(why, why_len, "policy \"%.40s\": %s %s %s, as in %s:%s", policy, p->name,
+			 p->optional > 0 ? "takes" : "needs", first->wants, p->name,
+			 first->example);
+	else
+		snprintf(why, why_len,
+			 "policy \"%.40s\": %s needs %s, and %s behind a comma%s, as in %s:%s,%s",
+			 policy, p->name, first->wants, second->wants,
+			 p->optional > 0 ? " if you like" : "", p->name, first->example,
+			 second->example);
 	return -EINVAL;
 }
 
@@ -159,16 +293,18 @@ int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t w
 	if (p == NULL)
 		return refuse_unknown(policy, why, why_len);
 	struct mst_rule row = p->rule;
-	if ((colon != NULL) != (p->parameter != PARAMETER_NONE) ||
-	    (colon != NULL && parameter_apply(p, colon + 1, &row) != 0))
+	int given = colon != NULL ? parameters_parse(p, colon + 1, &row) : 0;
+	if (given < 0 || (uint32_t)given + p->optional < parameter_count(p))
 		return refuse_parameter(p, policy, why, why_len);
-	out->quorum = row.quorum;
-	out->window = row.window;
-	out->late = row.late;
-	out->release = row.release;
-	out->bound = row.bound;
-	out->preempt = row.preempt;
-	out->compensate = row.compensate;
+	row.late_start = out->late_start;
+	row.weigh = out->weigh;
+	row.linear = out->linear;
+	row.patience_ns = out->patience_ns;
+	row.on_loss = out->on_loss;
+	row.min_workers = out->min_workers;
+	if (!row.deltas)
+		row.divide = out->divide;
+	*out = row;
 	return 0;
 }
 
@@ -198,7 +334,8 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 	}
 	struct mst_rule_step whole = { .roster = workers, .missing = workers };
 	uint32_t needed = mst_rule_needed(rule, &whole);
-	bool drops = !mst_rule_repeats(rule) && rule->window == 0 && !rule->preempt;
+	bool drops = !mst_rule_repeats(rule) && rule->window == 0 && !rule->preempt &&
+		     rule->trigger == MST_TRIGGER_NONE;
 	if (drops && 2 * (uint64_t)needed < workers && !ctx->force) {
 		snprintf(why, why_len,
 			 "a quorum of %" PRIu32 " of %" PRIu32
@@ -210,10 +347,22 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 	return 0;
 }
 
+/* Does a worker have parameters of its own, and fetch the servers' now and then? */
+static bool is_paced(const struct mst_rule *rule)
+{
+	return rule->pace.local_steps > 0 || rule->pace.push_every > 0;
+}
+
 /* Also checks that the release fits the owner and the slots. */
 int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
 		   size_t why_len)
 {
+	if (is_paced(rule) && ctx->owner == MUSTER_WORKERS_OWN) {
+		snprintf(why, why_len,
+			 "under this policy workers step on copies of the servers' parameters, "
+			 "which needs --owner servers");
+		return -EINVAL;
+	}
 	if (rule->release != MST_RELEASE_COMMIT && ctx->owner == MUSTER_WORKERS_OWN) {
 		snprintf(why, why_len,
 			 "this policy lets workers go on before the commit, which needs "
@@ -262,5 +411,6 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 
 bool mst_rule_met(const struct mst_rule *rule, const struct mst_rule_step *step)
 {
-	return step->contributions > 0 && step->contributions >= mst_rule_needed(rule, step);
+	return step->contributions > 0 &&
+	       (step->overdue || step->contributions >= mst_rule_needed(rule, step));
 }

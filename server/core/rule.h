@@ -14,9 +14,9 @@
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 
-/* Reads "backup:4", "ssp:3", "bsp"... into @out. Only the fields that a policy determines are
- * written (quorum window late release bound preempt compensate); those that other options determine
- * stay.
+/* Reads "backup:4", "deadline:50,4", "bsp"... into @out. The fields that other options determine
+ * stay: late_start, weigh, linear, patience_ns, on_loss, min_workers; and divide, unless the policy
+ * is one of deltas, which says itself whether they are averaged or added up.
  * @why: on failure a sentence, with the most similar name if the policy is unknown.
  * Return: 0 or -EINVAL. */
 int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t why_len);
@@ -56,6 +56,7 @@ struct mst_rule_step {
 	uint32_t roster;        /* ranks waited for */
 	uint32_t missing;       /* ranks of the roster that have neither contributed nor passed */
 	uint32_t contributions; /* counted */
+	bool overdue; /* the step commits with what it has: see trigger and grace of the rule */
 };
 
 /* How many contributions commit this step now (PROTOCOL 2, "Needed"). With quorum 0 these are

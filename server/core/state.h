@@ -8,7 +8,9 @@
  *   life.c     start and end of sessions and of the job; timers
  *   judge.c    contributions: verdicts and counting
  *   step.c     the open step: roster, commit condition, commit, change of rule
+ *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
+ *   late.c     whether a worker that was late starts again at once
  *   waits.c    asks, sorted by what they wait for
  *   census.c   members, sorted by what they are to the open step
  *
@@ -29,6 +31,7 @@
 #include "server/core/member.h"
 #include "server/core/rule.h"
 #include "server/core/store.h"
+#include "server/core/tempo.h"
 #include "server/core/waits.h"
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
@@ -42,6 +45,7 @@ struct mst_ledger {
 	enum mst_phase phase;
 	bool end_due; /* the job ends as soon as what is counted has been committed */
 	enum mst_finish_why end_why;
+	uint32_t resting; /* members that take part and rest */
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
@@ -63,6 +67,11 @@ struct mst_ledger {
 	uint32_t entry_count, entry_max;
 	uint32_t counted_last;   /* the rank that was counted last */
 	uint64_t first_count_ns; /* while something is counted: when the first contribution was */
+	uint64_t opened_ns;      /* when the step began, or, if nobody had anything, began again */
+	bool collecting;         /* everybody has been advised to hand in, */
+	uint64_t collecting_ns;  /* since then */
+	bool overdue;            /* the step commits with what it has */
+	struct mst_tempo steps;  /* how long the last steps took */
 	uint64_t active_ns;      /* when a worker last sent something or was given something */
 	double samples_total;    /* in all commits */
 
@@ -75,6 +84,7 @@ struct mst_ledger {
 
 	/* Memory that members, the store and the records point into. */
 	struct mst_fates *fates;
+	struct mst_stride *stride;
 	struct mst_store_buffer *buffer;
 	struct mst_lane_share *share;
 
@@ -106,6 +116,7 @@ void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
  * for. */
 void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why);
 void mst_life_settled(struct mst_ledger *l, uint32_t shard);
+void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests);
 /* Brings the ledger's clock to @now_ns, less the time in which the server did not listen. */
 void mst_life_look(struct mst_ledger *l, uint64_t now_ns);
 void mst_life_heard(struct mst_ledger *l, uint64_t heard_ns, uint64_t now_ns);
@@ -137,6 +148,30 @@ void mst_step_commit_if_due(struct mst_ledger *l);
 /* A shard has the mean of a version. */
 void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule);
+
+/* trigger.c */
+/* A contribution has been counted that ends its worker's batch. */
+void mst_trigger_full(struct mst_ledger *l);
+/* Judges the timers of the open step. */
+void mst_trigger_tick(struct mst_ledger *l);
+/* When the next of them may be due; MST_NEVER: none runs. */
+uint64_t mst_trigger_deadline(const struct mst_ledger *l);
+/* @m has just been answered: if everybody is asked to hand in, so is @m. */
+void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m);
+/* Nobody had anything to hand in: the step begins again. */
+void mst_trigger_again(struct mst_ledger *l);
+/* Tells a busy worker on which versions contributions still count. */
+void mst_advise(struct mst_ledger *l, const struct mst_member *m, bool hand_in);
+
+/* late.c */
+/* Is the ask of @m, whose contribution was late, to wait for the next version? */
+bool mst_late_holds(const struct mst_ledger *l, const struct mst_member *m);
+/* Lets all asks that are held go on, if the open step may need their workers. */
+void mst_late_release_if_needed(struct mst_ledger *l);
+void mst_late_release_all(struct mst_ledger *l);
+/* A worker was answered; its next contribution has come. */
+void mst_late_answered(struct mst_ledger *l, const struct mst_member *m);
+void mst_late_came(struct mst_ledger *l, const struct mst_member *m);
 
 /* ask.c */
 /* Takes an ask of @m that was sent after its header @after. By asking a worker says that it does

@@ -34,6 +34,44 @@ static void roster_new(struct mst_ledger *l)
 	}
 }
 
+/* Everybody begins anew at the slowest clock. Clocks count contributions, and those that were made
+ * under a rule without a bound say nothing about who is ahead now: the fast workers would wait
+ * until the slowest had made up for all of them. */
+static void rebase_clocks(struct mst_ledger *l)
+{
+	uint64_t least = mst_step_clock_min(l);
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		l->member[rank].clock = least;
+		mst_changed(l, &l->member[rank]);
+	}
+}
+
+static void change_rule(struct mst_ledger *l)
+{
+	bool bounds = l->rule.release != MST_RELEASE_BOUND &&
+		      l->next_rule.release == MST_RELEASE_BOUND;
+
+	l->rule = l->next_rule;
+	l->rule_changes = false;
+	if (bounds)
+		rebase_clocks(l);
+	mst_ask_try_all(l);
+	mst_decide(l, MST_DO_POLICY, NULL);
+}
+
+/* The version that the step is computed on says how. */
+static void record_pace(struct mst_ledger *l)
+{
+	uint32_t buffer;
+
+	if (!mst_store_find(&l->store, l->store.newest, &buffer))
+		return;
+	l->record[buffer].window = l->rule.window;
+	l->record[buffer].until_asked = l->rule.trigger == MST_TRIGGER_DEADLINE && l->rule.collect;
+	l->record[buffer].pace = l->rule.pace;
+}
+
 /* Opens a step: empties the set, and puts every member that takes part on the roster. */
 void mst_step_open(struct mst_ledger *l)
 {
@@ -42,7 +80,8 @@ void mst_step_open(struct mst_ledger *l)
 	MST_ASSERT(l->phase == MST_PHASE_RUNNING);
 	MST_ASSERT(l->census.clocks.count == mst_census_count(&l->census, MST_STANDS_ROSTERED));
 	l->entry_count = 0;
-	l->active_ns = l->now_ns;
+	l->active_ns = l->opened_ns = l->now_ns;
+	l->collecting = l->overdue = false;
 	while ((m = first(l, MST_STANDS_COUNTED)) != NULL) {
 		m->step_count = 0;
 		m->step_samples = 0;
@@ -50,12 +89,9 @@ void mst_step_open(struct mst_ledger *l)
 	}
 	forget_passes(l);
 	roster_new(l);
-	if (l->rule_changes) {
-		l->rule = l->next_rule;
-		l->rule_changes = false;
-		mst_ask_try_all(l);
-		mst_decide(l, MST_DO_POLICY, NULL);
-	}
+	if (l->rule_changes)
+		change_rule(l);
+	record_pace(l);
 }
 
 /* A step that has no contributions and misses none can only be committed if some member still
@@ -66,10 +102,12 @@ void mst_step_revive(struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
 
-	if (l->phase != MST_PHASE_RUNNING || step.contributions > 0 || step.missing > 0)
+	if (l->phase != MST_PHASE_RUNNING || l->end_due || step.contributions > 0 ||
+	    step.missing > 0)
 		return;
 	if (step.roster == 0)
 		roster_new(l);
+	mst_trigger_again(l);
 	forget_passes(l);
 }
 
@@ -84,6 +122,7 @@ struct mst_rule_step mst_step_view(const struct mst_ledger *l)
 		.roster = mst_census_count(&l->census, MST_STANDS_ROSTERED),
 		.missing = mst_census_count(&l->census, MST_STANDS_MISSING),
 		.contributions = l->entry_count,
+		.overdue = l->overdue,
 	};
 }
 
@@ -143,13 +182,13 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 
 /* A member that has no ask open computes; under a rule that preempts its gradient cannot count any
  * more. */
-static void advise(struct mst_ledger *l, uint64_t version)
+static void preempt(struct mst_ledger *l)
 {
 	const struct mst_census *c = &l->census;
 
 	for (uint32_t rank = mst_census_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
 	     rank = mst_census_next(c, MST_STANDS_BUSY, rank + 1))
-		mst_decide(l, MST_DO_ADVISE, &l->member[rank])->version = version;
+		mst_advise(l, &l->member[rank], false);
 }
 
 static void commit(struct mst_ledger *l, uint32_t buffer)
@@ -161,10 +200,12 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
 	d->commit.version = version;
 	d->commit.buffer = buffer;
+	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
+	mst_late_release_all(l);
 	mst_step_open(l);
 	mst_ask_new_version(l);
 	if (l->rule.preempt)
-		advise(l, version);
+		preempt(l);
 }
 
 /* When the job is about to end, what is counted is committed even if the rule still waits for more:

@@ -515,8 +515,7 @@ void mst_aggregator_hang_up(struct mst_aggregator *a)
 }
 
 static void answer(struct mst_aggregator *a, struct mst_session *session,
-		   const struct mst_decision *d, const struct mst_record *record,
-		   const struct mst_rule *rule)
+		   const struct mst_decision *d, const struct mst_record *record)
 {
 	struct mst_task task = { .kind = MST_TASK_ANSWER };
 
@@ -533,7 +532,9 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 	task.moves = d->answer.where == MST_WHERE_COPIED && session->link->ops->maps;
 	task.answer.session = session;
 	task.answer.record = record;
-	task.answer.window = rule->window;
+	task.answer.pace = record->pace;
+	task.answer.window = record->window;
+	task.answer.until_asked = record->until_asked;
 	task.answer.answer = (struct mst_lane_answer){ .number = d->answer.number,
 						       .version = d->answer.version,
 						       .newest = d->answer.newest,
@@ -543,13 +544,12 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 }
 
 static void execute_for(struct mst_aggregator *a, struct mst_session *session,
-			const struct mst_decision *d, const struct mst_record *record,
-			const struct mst_rule *rule)
+			const struct mst_decision *d, const struct mst_record *record)
 {
 	switch (d->kind) {
 	case MST_DO_COUNT:
 		count(a, session, d);
-		if (!mst_rule_repeats(rule))
+		if (!d->count.repeats)
 			mst_task_ripen(a, d->who.rank);
 		break;
 	case MST_DO_VERDICT:
@@ -560,10 +560,11 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 		grant_if_read(a, &session->slot[d->grant.slot]);
 		break;
 	case MST_DO_RELEASE:
-		answer(a, session, d, record, rule);
+		answer(a, session, d, record);
 		break;
 	case MST_DO_ADVISE:
-		mst_aggregator_advise(a, session, d->version);
+		mst_aggregator_advise(a, session,
+				      mst_hint_word(d->advice.version, d->advice.hand_in));
 		break;
 	case MST_DO_EVICT:
 		evict(a, session, d->evict);
@@ -574,7 +575,7 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 }
 
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
-			    const struct mst_record *record, const struct mst_rule *rule)
+			    const struct mst_record *record)
 {
 	switch (d->kind) {
 	case MST_DO_START:
@@ -599,7 +600,7 @@ void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision 
 	default: {
 		struct mst_session *session = session_of(a, d->who);
 		if (session != NULL)
-			execute_for(a, session, d, record, rule);
+			execute_for(a, session, d, record);
 	}
 	}
 }

@@ -87,7 +87,7 @@ void mst_aggregator_arrived(struct mst_aggregator *a, const struct mst_net_event
 bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_decision *d);
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
-			    const struct mst_record *record, const struct mst_rule *rule);
+			    const struct mst_record *record);
 /* One chunk of the first shard's work, and what follows from work that is done. Return: false if
  * there was nothing to do. */
 bool mst_aggregator_work(struct mst_aggregator *a);

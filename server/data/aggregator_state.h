@@ -72,8 +72,11 @@ struct mst_task {
 		struct {
 			struct mst_session *session;
 			const struct mst_record *record;
+			/* Of the record, as it was when the answer was decided. */
+			struct mst_pace pace;
+			uint32_t window;
+			bool until_asked;
 			struct mst_lane_answer answer;
-			uint32_t window; /* of the rule in force when it was decided */
 		} answer;
 	};
 };
@@ -150,7 +153,7 @@ void mst_aggregator_put_answer(struct mst_aggregator *a, struct mst_session *ses
 size_t mst_aggregator_response_bytes(const struct mst_lane_layout *l);
 struct mst_lane_record *mst_aggregator_response_record(const struct mst_aggregator *a);
 /* What was computed on an older version than this cannot count any more. */
-void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t version);
+void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t word);
 /* A part of a copied result, from where it is published. */
 struct mst_result_part {
 	struct mst_span span;

@@ -21,7 +21,7 @@
 struct mst_orders {
 	struct mst_decision decision;
 	const struct mst_record *record; /* COMMIT; RELEASE at the leader; else NULL */
-	const struct mst_rule *rule;
+	const struct mst_rule *rule;     /* in force; NULL at a follower */
 };
 
 struct mst_decider_ops;

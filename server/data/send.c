@@ -162,22 +162,22 @@ void mst_aggregator_deliver(struct mst_aggregator *a)
 /* ---- hints ---- */
 
 /* One at a time: what comes while it is on its way replaces what is to follow it. */
-void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t version)
+void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t word)
 {
 	size_t offset = a->cfg.layout.down_hint;
 
-	session->hint = version;
+	session->hint = word;
 	if (session->advising || session->over)
 		return;
-	char *word = (char *)session->link->outbound + offset;
+	char *at = (char *)session->link->outbound + offset;
 	/* Relaxed: a hint. Over a transport that maps this is the word muster_check() loads, and
 	 * both must see it whole. */
-	atomic_store_explicit((_Atomic uint64_t *)(void *)word, version, memory_order_relaxed);
-	session->advised = version;
+	atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
+	session->advised = word;
 	session->advising = mst_aggregator_put(a, session,
 					       &(struct mst_put){ .offset = offset,
-								  .src = word,
-								  .bytes = sizeof(version),
+								  .src = at,
+								  .bytes = sizeof(word),
 								  .signal = true,
 								  .cookie = HINT_COOKIE }) == 0;
 }

@@ -372,7 +372,7 @@ static bool execute_all(struct mst_server *s)
 		if (d->kind == MST_DO_START)
 			(void)atomic_load_explicit(&s->state_filled, memory_order_acquire);
 		struct mst_session *next = waiting_for(s, d);
-		mst_aggregator_execute(s->aggregator, d, orders.record, orders.rule);
+		mst_aggregator_execute(s->aggregator, d, orders.record);
 		ops->done(s->decider, &orders, s->now_ns);
 		if (next != NULL)
 			link_session(s, next);

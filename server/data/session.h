@@ -53,7 +53,8 @@ struct mst_session {
 	bool asked;     /* reported; its answer is not decided yet, and no second may be out */
 	/* Slots whose verdict, or grant, is still to be put. */
 	uint32_t verdicts_due, grants_due;
-	/* Hint: the newest there is, the last that was put, whether that is on its way. */
+	/* Hint, as mst_hint_word() makes it: the newest there is, the last that was put, whether
+	 * that is on its way. */
 	uint64_t hint, advised;
 	bool advising;
 	bool lost; /* reported to the ledger: once is enough; link->why tells why, or is "" */

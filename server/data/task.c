@@ -295,11 +295,19 @@ static void group_end(struct mst_aggregator *a, const struct mst_task *task)
 static size_t record_encode(const struct mst_task *task, struct mst_lane_record *out)
 {
 	const struct mst_record *r = task->answer.record;
+	const struct mst_pace *pace = &task->answer.pace;
 	bool nothing = task->answer.answer.version == 0;
 
-	*out = (struct mst_lane_record){ .version = task->answer.answer.version,
-					 .lr_scale = 1.0,
-					 .window = task->answer.window };
+	*out = (struct mst_lane_record){
+		.version = task->answer.answer.version,
+		.lr_scale = 1.0,
+		.alpha = pace->alpha,
+		.local_steps = pace->local_steps,
+		.push_every = pace->push_every,
+		.fetch_every = pace->fetch_every,
+		.window = task->answer.window,
+		.flags = task->answer.until_asked ? MST_RECORD_UNTIL_ASKED : 0,
+	};
 	if (nothing)
 		return sizeof(*out);
 	out->weight = r->samples;

@@ -32,24 +32,30 @@ static bool chance(struct mst_rand *r, double probability)
 
 /* ---- the job ---- */
 
+/* Workers of these worlds contribute one batch at a time, and are not asked for less. */
+static bool is_plain(const struct policy_row *row)
+{
+	return row->rule.trigger == MST_TRIGGER_NONE && !policy_is_paced(row);
+}
+
 static void draw_policy(struct mst_rand *r, struct sim_plan *p)
 {
 	const struct policy_row *all[POLICY_ROWS], *row;
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < POLICY_ROWS; i++) {
-		if (policy_rows[i].rule.quorum >= 0 &&
+		if (policy_rows[i].rule.quorum >= 0 && is_plain(&policy_rows[i]) &&
 		    (p->owner != MUSTER_WORKERS_OWN || policy_waits(&policy_rows[i])))
 			all[count++] = &policy_rows[i];
 	}
 	row = all[below(r, count)];
-	if (row->number == POLICY_PLAIN)
+	if (row->number[0] == POLICY_PLAIN)
 		(void)snprintf(p->policy, sizeof(p->policy), "%s", row->name);
 	else
 		(void)snprintf(p->policy, sizeof(p->policy), "%.*s:%u",
 			       (int)strcspn(row->name, ":"), row->name,
-			       row->number == POLICY_QUORUM ? (unsigned)between(r, 1, p->workers)
-							    : 1);
+			       row->number[0] == POLICY_QUORUM ? (unsigned)between(r, 1, p->workers)
+							       : 1);
 }
 
 static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)

@@ -410,9 +410,9 @@ static void after_the_last_outcome_nothing_is_an_error(void)
 
 static bool advise(struct fake_leader *f)
 {
-	const uint64_t version = 1;
+	const uint64_t word = mst_hint_word(1, false);
 
-	return fake_begin(f) && fake_put(f, f->layout.down_hint, &version, sizeof(version), 0) &&
+	return fake_begin(f) && fake_put(f, f->layout.down_hint, &word, sizeof(word), 0) &&
 	       fake_stay(f);
 }
 

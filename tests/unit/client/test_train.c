@@ -43,38 +43,6 @@ static int train(bool (*script)(struct fake_leader *),
 	return muster_train(client_handle, &hooks);
 }
 
-static int local(void *ctx, void *grad)
-{
-	(void)ctx;
-	(void)grad;
-	return 0;
-}
-
-static int count_calls(void *ctx, void *grad, struct muster_contribution *c)
-{
-	(void)ctx;
-	(void)grad;
-	(void)c;
-	calls++;
-	return 0;
-}
-
-/* What would never be called is not accepted. */
-static void a_hook_that_no_policy_calls_is_refused(void)
-{
-	struct muster_hooks hooks = MUSTER_HOOKS;
-
-	hooks.compute = count_calls;
-	hooks.apply = apply;
-	hooks.local = local;
-	calls = 0;
-	client_begin(begin_impatient);
-	CU_ASSERT_EQUAL(muster_train(client_handle, &hooks), -ENOTSUP);
-	CU_ASSERT(client_says(muster_error(client_handle), "hooks.local"));
-	CU_ASSERT_EQUAL(calls, 0);
-	client_close();
-}
-
 static int add_nothing_at_the_third_call(void *ctx, void *grad, struct muster_contribution *c)
 {
 	(void)ctx;
@@ -147,7 +115,6 @@ static CU_TestInfo cases[] = {
 	  a_batch_that_is_never_full_ends_it },
 	{ "the call that sets full may add nothing, and take long",
 	  a_last_call_may_add_nothing_and_take_long },
-	{ "a hook that no policy calls is refused", a_hook_that_no_policy_calls_is_refused },
 	CU_TEST_INFO_NULL,
 };
 

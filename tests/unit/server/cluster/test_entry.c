@@ -70,7 +70,7 @@ static const struct mst_record record = { .divisor = 3, .scalar = { 0.125f, 2, 3
 
 static bool goes(const struct mst_decision *d)
 {
-	return mst_entry_of_decision(d, &record, true, &entry) &&
+	return mst_entry_of_decision(d, &record, &entry) &&
 	       mst_entry_order(&entry, &limits, &order) && order.decision.kind == d->kind;
 }
 
@@ -80,8 +80,9 @@ static void an_order_comes_with_its_figures(void)
 
 	d.count.slot = 1;
 	d.count.coefficient = 0.75f;
+	d.count.repeats = true;
 	CU_ASSERT(goes(&d));
-	CU_ASSERT(order.repeats && order.decision.who.incarnation == 7 &&
+	CU_ASSERT(order.decision.count.repeats && order.decision.who.incarnation == 7 &&
 		  order.decision.count.slot == 1 && order.decision.count.coefficient == 0.75f);
 	d = (struct mst_decision){ .kind = MST_DO_REGRANT, .who = who };
 	d.grant.slot = 1;

@@ -41,7 +41,7 @@ static bool stands(const struct mst_ledger *l, const struct mst_member *m,
 	case MST_STANDS_IN:
 		return in;
 	case MST_STANDS_NEW:
-		return in && !m->rostered;
+		return in && !m->rostered && !m->rests;
 	case MST_STANDS_ROSTERED:
 		return m->rostered;
 	case MST_STANDS_MISSING:
@@ -158,11 +158,59 @@ static void check_waits(const struct mst_ledger *l)
 		complain("%u asks are still to be tried", waiting[MST_WAIT_TRIAL]);
 }
 
+/* Whose ask is held was late, and is missing; the step gets its quorum without all that are. */
+static void check_held(const struct mst_ledger *l)
+{
+	struct mst_rule_step step = mst_step_view(l);
+	uint32_t held = 0;
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		held += m->waits == MST_WAIT_LATE;
+		if (m->waits == MST_WAIT_LATE && (!m->late || !mst_member_missing(m)))
+			complain("rank %u is held, late %d, missing %d", rank, m->late,
+				 mst_member_missing(m));
+		if (m->waits != MST_WAIT_LATE && m->late && l->phase == MST_PHASE_RUNNING)
+			complain("rank %u is not held, and may be later", rank);
+	}
+	if (held > 0 && l->phase == MST_PHASE_RUNNING && !l->end_due &&
+	    (l->overdue ||
+	     step.contributions + step.missing - held < mst_rule_needed(&l->rule, &step)))
+		complain("%u are held, and the step needs them", held);
+}
+
+/* Who rests is counted once, has a part in the job, and none in the step. A trigger comes once in a
+ * step, and only where the rule has one. */
+static void check_step(const struct mst_ledger *l)
+{
+	uint32_t resting = 0;
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		resting += m->rests;
+		if (m->rests && (m->rostered || !mst_member_takes_part(m)))
+			complain("rank %u rests, rostered %d, state %d", rank, m->rostered,
+				 m->state);
+	}
+	if (resting != l->resting)
+		complain("%u rest; noted are %u", resting, l->resting);
+	if (l->phase != MST_PHASE_RUNNING)
+		return;
+	if ((l->collecting || l->overdue) && l->rule.trigger == MST_TRIGGER_NONE)
+		complain("a step without a trigger has had it");
+	if (l->collecting && !l->rule.collect)
+		complain("a step collects under a rule that does not");
+	if (l->collecting && l->overdue && l->rule.grace_ns == 0)
+		complain("a collection without grace is over");
+}
+
 const char *ledger_check(const struct mst_ledger *l)
 {
 	complaint[0] = '\0';
 	check_standings(l);
 	check_heaps(l);
 	check_waits(l);
+	check_held(l);
+	check_step(l);
 	return complaint[0] != '\0' ? complaint : NULL;
 }

@@ -19,6 +19,7 @@ static const char *const event_name[] = {
 	[MST_EV_LOST] = "lost",
 	[MST_EV_FINISH] = "finish",
 	[MST_EV_POLICY] = "policy",
+	[MST_EV_REST] = "rest",
 	[MST_EV_SERVER] = "server",
 	[MST_EV_SPOILT] = "spoilt",
 	[MST_EV_SETTLED] = "settled",
@@ -29,8 +30,9 @@ static const char *const decision_name[] = {
 	[MST_DO_ADMIT] = "ADMIT",     [MST_DO_REFUSE] = "REFUSE", [MST_DO_SEND_STATE] = "STATE?",
 	[MST_DO_START] = "START",     [MST_DO_COUNT] = "COUNT",   [MST_DO_VERDICT] = "VERDICT",
 	[MST_DO_REGRANT] = "REGRANT", [MST_DO_COMMIT] = "COMMIT", [MST_DO_RELEASE] = "RELEASE",
-	[MST_DO_ADVISE] = "ADVISE",   [MST_DO_EVICT] = "EVICT",   [MST_DO_POLICY] = "POLICY",
-	[MST_DO_FINISH] = "FINISH",   [MST_DO_SETTLE] = "SETTLE", [MST_DO_APPLY] = "APPLY",
+	[MST_DO_ADVISE] = "ADVISE",   [MST_DO_REST] = "REST",     [MST_DO_EVICT] = "EVICT",
+	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
+	[MST_DO_APPLY] = "APPLY",
 };
 
 static const char *const evict_name[] = {
@@ -72,9 +74,9 @@ static void header_text(const struct mst_lane_header *h, char text[LEDGER_TEXT_L
 		snprintf(ask, sizeof(ask), ", ask %" PRIu64 " have %" PRId64, h->ask.number,
 			 (int64_t)h->ask.have);
 	snprintf(text, LEDGER_TEXT_LEN,
-		 "seq %" PRIu64 " slot %u epoch %" PRIu64 " tag %" PRId64 " weight %g%s%s%s%s",
+		 "seq %" PRIu64 " slot %u epoch %" PRIu64 " tag %" PRId64 " weight %g%s%s%s%s%s",
 		 h->seq, h->slot, h->epoch, (int64_t)h->tag, h->weight,
-		 h->flags & MST_HEADER_SUM ? " sum" : "",
+		 h->flags & MST_HEADER_FULL ? " full" : "", h->flags & MST_HEADER_SUM ? " sum" : "",
 		 h->flags & MST_HEADER_EMPTY ? " empty" : "",
 		 h->flags & MST_HEADER_PASS ? " pass" : "", ask);
 }
@@ -82,9 +84,16 @@ static void header_text(const struct mst_lane_header *h, char text[LEDGER_TEXT_L
 void ledger_rule_text(const struct mst_rule *rule, char text[LEDGER_TEXT_LEN])
 {
 	static const char *const release[] = { "commit", "push", "bound" };
+	static const char *const trigger[] = { "none", "full", "deadline" };
+	static const char *const start[] = { "auto", "now", "commit" };
 
-	snprintf(text, LEDGER_TEXT_LEN, "quorum %d window %d release %s bound %u%s%s%s%s%s",
+	snprintf(text, LEDGER_TEXT_LEN,
+		 "quorum %d window %d release %s bound %u trigger %s/%u us%s grace %u us late "
+		 "start %s%s%s%s%s%s%s",
 		 rule->quorum, (int)rule->window, release[rule->release], rule->bound,
+		 trigger[rule->trigger], (unsigned)(rule->deadline_ns / 1000),
+		 rule->collect ? " collect" : "", (unsigned)(rule->grace_ns / 1000),
+		 start[rule->late_start], rule->deltas ? " deltas" : "",
 		 rule->late == MST_LATE_REJECT ? " reject" : "", rule->preempt ? " preempt" : "",
 		 rule->weigh == MST_WEIGH_SAMPLES ? " samples" : "",
 		 rule->compensate ? " compensate" : "", rule->divide ? " divide" : "");
@@ -130,6 +139,9 @@ static void about_event(const struct mst_ledger_event *ev, char text[LEDGER_TEXT
 		break;
 	case MST_EV_LEAVE:
 		snprintf(text, LEDGER_TEXT_LEN, "seq %" PRIu64, ev->seq);
+		break;
+	case MST_EV_REST:
+		snprintf(text, LEDGER_TEXT_LEN, "%s", ev->rests ? "rests" : "returns");
 		break;
 	case MST_EV_POLICY:
 		ledger_rule_text(&ev->rule, text);
@@ -184,7 +196,11 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 			 where_name[d->answer.where], (int)d->answer.buffer);
 		break;
 	case MST_DO_ADVISE:
-		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->version);
+		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->advice.version,
+			 d->advice.hand_in ? ", hand in" : "");
+		break;
+	case MST_DO_REST:
+		snprintf(text, LEDGER_TEXT_LEN, "%s", d->rests ? "rests" : "returns");
 		break;
 	case MST_DO_EVICT:
 		snprintf(text, LEDGER_TEXT_LEN, "%s", evict_name[d->evict]);

@@ -17,6 +17,7 @@ struct fate {
 	uint64_t counted_in, tag;
 	bool reported; /* by any shard, with this tag */
 	bool passes;   /* it gets no verdict */
+	bool full;     /* it completes a batch */
 };
 
 struct copying {
@@ -48,6 +49,13 @@ struct visitor {
 	uint64_t heard; /* it has acknowledged the verdicts up to here */
 };
 
+/* What was seen of a rank after the last event. */
+struct standing {
+	bool rests;
+	bool held;       /* its ask waits for the next version, */
+	size_t versions; /* and there were so many when that began */
+};
+
 struct watch {
 	struct mst_ledger_cfg cfg;
 	const struct mst_ledger *ledger;
@@ -56,6 +64,10 @@ struct watch {
 	uint32_t *buffer_of; /* by version */
 	size_t version_count;
 	size_t uncommitted; /* counted since the last commit */
+	bool full_counted;  /* one of them completes a batch */
+	uint64_t now_ns, opened_ns;
+	struct mst_rule rule; /* of the open step */
+	struct standing *standing;
 	bool started, finished;
 	bool settling, spoilt;
 	uint64_t settled; /* by these shards, as a set */
@@ -112,6 +124,7 @@ static void hear_header(const struct watch *w, struct visitor *v, const struct m
 		f->tag = h->tag;
 	f->reported = v->pushed = true;
 	f->passes = (h->flags & MST_HEADER_PASS) != 0;
+	f->full = (h->flags & MST_HEADER_FULL) != 0;
 	if (h->seq > h->unheard && h->seq - 1 - h->unheard > v->heard)
 		v->heard = h->seq - 1 - h->unheard;
 	/* A header's ask is heard when the header is judged. */
@@ -207,8 +220,11 @@ static void check_buffer(struct watch *w, uint64_t version, uint32_t buffer)
 	}
 }
 
+/* With it a step opens. */
 static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
 {
+	w->opened_ns = w->now_ns;
+	w->full_counted = false;
 	if (version != w->version_count)
 		complain(w, "version %" PRIu64 " after %zu versions", version, w->version_count);
 	if (version > 0 || buffer != MST_BUFFER_NONE)
@@ -268,6 +284,7 @@ static void see_count(struct watch *w, struct visitor *v, const struct mst_decis
 	if (f->counts++ != 0 || f->verdicts != 0)
 		complain(w, "seq %" PRIu64 " is counted twice, or after its verdict", d->count.seq);
 	w->uncommitted++;
+	w->full_counted |= f->full;
 }
 
 static void see_verdict(struct watch *w, struct visitor *v, const struct mst_decision *d)
@@ -351,6 +368,7 @@ static void see_regrant(struct watch *w, struct visitor *v, const struct mst_dec
 static void see_end(struct watch *w, struct visitor *v, enum mst_evict_why why)
 {
 	v->ended = true;
+	w->standing[v->who.rank] = (struct standing){ 0 };
 	v->lied = why == MST_EVICT_INVALID;
 	for (size_t seq = 1; seq < v->fate_count; seq++) {
 		if (v->fate[seq].counts != 0 && v->fate[seq].verdicts == 0)
@@ -376,15 +394,46 @@ static void see_state_wanted(struct watch *w, struct visitor *v)
 	v->sends_state = true;
 }
 
-/* Only who is busy can be advised, and only of what was decided. */
+/* What is finished is asked for when the step's trigger has come, and of those who are busy. */
+static void see_hand_in(struct watch *w, const struct visitor *v)
+{
+	bool over = w->now_ns - w->opened_ns >= w->rule.deadline_ns;
+	bool due = w->rule.trigger == MST_TRIGGER_FULL ? w->full_counted : over;
+
+	if (!w->rule.collect || !due)
+		complain(w, "%u.%u is to hand in, and the step collects nothing", v->who.rank,
+			 v->who.incarnation);
+	if (v->answered != v->asked || w->standing[v->who.rank].rests)
+		complain(w, "%u.%u is to hand in, and it is not busy", v->who.rank,
+			 v->who.incarnation);
+}
+
+/* Only of what was decided. Where hints ask for something, they are also taken back, and then the
+ * worker may wait for its answer. */
 static void see_hint(struct watch *w, const struct visitor *v, const struct mst_decision *d)
 {
-	if (!takes_part(w, v) || v->leaving || v->answered != v->asked)
+	const struct mst_record *rec = mst_ledger_record_of(w->ledger, w->version_count - 1);
+	uint64_t newest = w->version_count - 1;
+
+	if (!takes_part(w, v) || v->leaving || (v->answered != v->asked && !w->rule.collect))
 		complain(w, "%u.%u is advised, and it is not busy", v->who.rank,
 			 v->who.incarnation);
-	if (d->version + 1 != w->version_count)
-		complain(w, "%u.%u is advised of version %" PRIu64 " of %zu", v->who.rank,
-			 v->who.incarnation, d->version, w->version_count);
+	if (rec != NULL && d->advice.version != (rec->window < newest ? newest - rec->window : 0))
+		complain(w, "%u.%u is advised of version %" PRIu64 " of %zu, window %" PRIu32,
+			 v->who.rank, v->who.incarnation, d->advice.version, w->version_count,
+			 rec->window);
+	if (d->advice.hand_in)
+		see_hand_in(w, v);
+}
+
+static void see_rest(struct watch *w, const struct visitor *v, const struct mst_decision *d)
+{
+	struct standing *s = &w->standing[v->who.rank];
+
+	if (!takes_part(w, v) || s->rests == d->rests)
+		complain(w, "%u.%u is told to %s out of turn", v->who.rank, v->who.incarnation,
+			 d->rests ? "rest" : "return");
+	s->rests = d->rests;
 }
 
 /* The fates of a session that has neither started nor pushed are those of the one before it. Told
@@ -458,6 +507,8 @@ static void see_member(struct watch *w, const struct mst_decision *d)
 		see_state_wanted(w, v);
 	else if (d->kind == MST_DO_ADVISE)
 		see_hint(w, v, d);
+	else if (d->kind == MST_DO_REST)
+		see_rest(w, v, d);
 }
 
 static void see_finish(struct watch *w, const struct mst_decision *d)
@@ -506,8 +557,10 @@ void watch_decision(struct watch *w, const struct mst_decision *d)
 	case MST_DO_APPLY: /* no optimiser here has a reduce phase */
 		complain(w, "a version is applied that nobody has reduced");
 		break;
-	case MST_DO_REFUSE:
 	case MST_DO_POLICY:
+		w->rule = *mst_ledger_rule(w->ledger);
+		break;
+	case MST_DO_REFUSE:
 		break;
 	default:
 		see_member(w, d);
@@ -539,12 +592,58 @@ static void check_room(struct watch *w)
 			 held, kept);
 }
 
+/* Whoever rests is not waited for. Whose ask is held is answered with the next version, and is
+ * never all that the step waits for. */
+static void check_standings(struct watch *w)
+{
+	uint32_t held = 0, awaited = 0;
+
+	for (uint32_t rank = 0; rank < w->cfg.workers; rank++) {
+		struct standing *s = &w->standing[rank];
+		struct mst_member_view view;
+		mst_ledger_member(w->ledger, rank, &view);
+		if (view.rests != s->rests || (view.rests && view.awaited))
+			complain(w, "rank %u: rests %d not %d, awaited %d", rank, view.rests,
+				 s->rests, view.awaited);
+		if (view.held && s->held && s->versions != w->version_count)
+			complain(w, "rank %u is held for longer than to the next version", rank);
+		if (view.held && (!view.awaited || !view.asks))
+			complain(w, "rank %u is held, asks %d, awaited %d", rank, view.asks,
+				 view.awaited);
+		s->held = view.held;
+		s->versions = w->version_count;
+		held += view.held;
+		awaited += view.awaited;
+	}
+	if (held > 0 && w->uncommitted == 0 && awaited == held)
+		complain(w, "all %u that the step waits for are held", held);
+}
+
+/* The newest version tells how its successor is worked at. */
+static void check_pace(struct watch *w)
+{
+	const struct mst_rule *rule = mst_ledger_rule(w->ledger);
+	const struct mst_record *rec = mst_ledger_record_of(w->ledger, w->version_count - 1);
+	bool until_asked = rule->collect && rule->trigger == MST_TRIGGER_DEADLINE;
+
+	if (rec->window != rule->window || rec->until_asked != until_asked ||
+	    memcmp(&rec->pace, &rule->pace, sizeof(rule->pace)) != 0)
+		complain(w, "version %zu has not the pace of its step", w->version_count - 1);
+}
+
+void watch_time(struct watch *w, uint64_t now_ns)
+{
+	w->now_ns = now_ns;
+}
+
 void watch_settled(struct watch *w)
 {
 	uint64_t newest = w->version_count == 0 ? 0 : w->version_count - 1;
 
 	check_room(w);
-
+	check_standings(w);
+	if (w->started && !w->finished)
+		check_pace(w);
 	if (mst_ledger_version(w->ledger) != newest)
 		complain(w, "the newest version is %" PRIu64 ", the ledger says %" PRIu64, newest,
 			 mst_ledger_version(w->ledger));
@@ -581,6 +680,8 @@ struct watch *watch_new(const struct mst_ledger_cfg *cfg, const struct mst_ledge
 		abort();
 	w->cfg = *cfg;
 	w->ledger = ledger;
+	w->rule = cfg->rule;
+	w->standing = calloc(cfg->workers, sizeof(*w->standing));
 	return w;
 }
 
@@ -593,5 +694,6 @@ void watch_free(struct watch *w)
 	}
 	free(w->visitor);
 	free(w->buffer_of);
+	free(w->standing);
 	free(w);
 }

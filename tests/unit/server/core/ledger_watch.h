@@ -16,6 +16,8 @@ void watch_free(struct watch *w);
 
 void watch_event(struct watch *w, const struct mst_ledger_event *ev);
 void watch_decision(struct watch *w, const struct mst_decision *d);
+/* The time of the event or tick that comes next. */
+void watch_time(struct watch *w, uint64_t now_ns);
 /* After all decisions on an event; after those of a tick at @now_ns. */
 void watch_settled(struct watch *w);
 /* A commit is due, and only a free buffer is missing. */

@@ -31,6 +31,7 @@ struct world_worker {
 	bool granted[MST_SLOTS_MAX];
 	uint64_t beat_ns;
 	uint64_t busy_ns; /* it computes until then */
+	uint64_t wanted;  /* what is finished of a contribution on this version is asked for */
 	struct channel channel[CHANNELS_MAX];
 };
 
@@ -115,6 +116,7 @@ static void admitted(struct ledger_world *w, struct world_worker *p, struct mst_
 	p->seq = p->judged = p->heard = 0;
 	p->beat_ns = w->now_ns;
 	p->busy_ns = 0;
+	p->wanted = MST_VERSION_NONE;
 	for (uint32_t slot = 0; slot < w->cfg.ledger.slots; slot++) {
 		p->epoch[slot] = 1;
 		p->granted[slot] = true;
@@ -157,9 +159,17 @@ static double random_weight(struct ledger_world *w)
 	return 0.25 * (1 + below(w, 64));
 }
 
-static uint32_t random_flags(struct ledger_world *w)
+/* Has it been asked to hand in what it has finished? */
+static bool is_wanted(const struct world_worker *p)
 {
-	uint32_t flags = MST_HEADER_FULL;
+	return p->wanted == p->have && p->have != MST_VERSION_NONE;
+}
+
+static uint32_t random_flags(struct ledger_world *w, const struct world_worker *p)
+{
+	bool part = !w->calm && (is_wanted(p) || rarely(w, 4));
+	bool nothing = (w->cfg.passes && rarely(w, 12)) || (is_wanted(p) && rarely(w, 3));
+	uint32_t flags = part ? 0 : MST_HEADER_FULL;
 
 	if (rarely(w, 3))
 		flags |= MST_HEADER_SUM;
@@ -167,7 +177,7 @@ static uint32_t random_flags(struct ledger_world *w)
 		flags |= MST_HEADER_LOSS;
 	if (!w->calm && rarely(w, 50))
 		flags |= MST_HEADER_EMPTY;
-	else if (!w->calm && w->cfg.passes && rarely(w, 12))
+	else if (!w->calm && nothing)
 		flags |= MST_HEADER_PASS;
 	return flags;
 }
@@ -215,7 +225,7 @@ static struct mst_lane_header random_header(struct ledger_world *w, struct world
 		.weight = random_weight(w),
 		.loss = rarely(w, 8) ? (double)NAN : 0.5 * below(w, 8),
 		.slot = (uint16_t)slot,
-		.flags = random_flags(w),
+		.flags = random_flags(w, p),
 	};
 
 	if ((h.flags & MST_HEADER_PASS) != 0)
@@ -360,6 +370,8 @@ static void act(struct ledger_world *w, struct world_worker *p)
 		request(w, p);
 	if (p->state != PEER_IN || p->silent || (!w->calm && w->now_ns < p->busy_ns))
 		return;
+	if (w->cfg.dawdles && !w->calm && !is_wanted(p) && !rarely(w, 8))
+		return;
 	int slot = free_slot(w, p);
 	if (act_unusually(w, p, slot))
 		return;
@@ -430,6 +442,16 @@ static bool change_policy(struct ledger_world *w, struct mst_ledger_event *out)
 	return true;
 }
 
+/* Anybody is told so, whatever it does. */
+static bool rest(struct ledger_world *w, struct mst_ledger_event *out)
+{
+	if (w->calm || !w->cfg.rests || !rarely(w, 25))
+		return false;
+	*out = event(&w->worker[below(w, w->worker_count)], MST_EV_REST);
+	out->rests = !rarely(w, 2);
+	return true;
+}
+
 static void pass_time(struct ledger_world *w)
 {
 	uint64_t lease_ns = w->cfg.ledger.lease_ns;
@@ -454,7 +476,7 @@ static struct world_worker *somebody(struct ledger_world *w)
 bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
-	if (listen(w, out) || change_policy(w, out))
+	if (listen(w, out) || change_policy(w, out) || rest(w, out))
 		return true;
 	for (int tries = 0; tries < 4; tries++) {
 		if (!rarely(w, 3) && deliver(w, out))
@@ -557,6 +579,8 @@ bool world_told(struct ledger_world *w, const struct mst_decision *d)
 		p->granted[d->grant.slot] = true;
 	} else if (d->kind == MST_DO_RELEASE) {
 		released(w, p, d);
+	} else if (d->kind == MST_DO_ADVISE) {
+		p->wanted = d->advice.hand_in ? d->advice.version : MST_VERSION_NONE;
 	} else if (d->kind == MST_DO_EVICT) {
 		w->wronged |= d->evict == MST_EVICT_LEASE && p->state == PEER_IN && !p->silent;
 		evicted(w, p);

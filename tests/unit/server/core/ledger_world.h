@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Simulated workers around a ledger: they join, push, pull, abandon, pass, compute for long, leave,
- * fall silent, die and come back, mostly by the rules. What they say travels on a channel of its
- * own per worker and shard, in order there and in any order among them, so that every interleaving
- * a real server can see may happen. All of it follows from the seed and the decisions the world is
- * told.
+ * Simulated workers around a ledger: they join, push, pull, abandon, hand in what they are asked
+ * for, pass, compute for long, rest, leave, fall silent, die and come back, mostly by the rules. What
+ * they say travels on a channel of its own per worker and shard, in order there and in any order
+ * among them, so that every interleaving a real server can see may happen. All of it follows from
+ * the seed and the decisions the world is told.
  */
 #ifndef MST_TESTS_UNIT_SERVER_CORE_LEDGER_WORLD_H
 #define MST_TESTS_UNIT_SERVER_CORE_LEDGER_WORLD_H
@@ -19,7 +19,9 @@ struct ledger_world_cfg {
 	bool lags;   /* headers come late to all servers but the leader, and many have an old tag */
 	bool passes; /* now and then somebody has nothing to give */
 	bool sleeps; /* now and then the server does not run for a while */
-	bool spoils; /* now and then a version is not finite */
+	bool rests;  /* now and then somebody is told to rest, or to return */
+	bool dawdles; /* most batches take long, unless what is finished of them is asked for */
+	bool spoils;  /* now and then a version is not finite */
 	/* Other rules the job may be given on the way. */
 	const struct mst_rule *rule;
 	uint32_t rule_count;

@@ -50,12 +50,12 @@ uint64_t least_clock(const struct reference *r)
 
 bool held_by_bound(const struct reference *r, const struct session *s)
 {
-	return s->asking && s->started && ask_is_in_turn(s) &&
+	return s->asking && s->started && !s->rests && ask_is_in_turn(s) &&
 	       r->rule.release == MST_RELEASE_BOUND && reference_newest(r) >= s->first &&
 	       s->counted_since_answer && s->clock > least_clock(r) + r->rule.bound;
 }
 
-static bool may_go_on(const struct reference *r, const struct session *s)
+static bool may_go_on(struct reference *r, struct session *s)
 {
 	const struct reference_step *step = open_step(r);
 	uint32_t rank = s->who.rank;
@@ -64,11 +64,11 @@ static bool may_go_on(const struct reference *r, const struct session *s)
 		return false;
 	if (r->finished)
 		return true;
-	if (reference_newest(r) < s->first || r->settling || !ask_is_in_turn(s))
+	if (s->rests || reference_newest(r) < s->first || r->settling || !ask_is_in_turn(s))
 		return false;
 	switch (r->rule.release) {
 	case MST_RELEASE_COMMIT:
-		return !step->counted[rank] && !step->passed[rank];
+		return !step->counted[rank] && !step->passed[rank] && !late_holds(r, s);
 	case MST_RELEASE_PUSH:
 		/* Its version is decided, and only a buffer is missing. */
 		return !(step->counted[rank] && step_due(r));
@@ -134,14 +134,20 @@ static void answer(struct reference *r, struct session *s)
 	s->given = version;
 	s->asking = false;
 	s->counted_since_answer = false;
-	r->moved_ns = r->now_ns;
+	s->computes = true;
+	s->answer_ns = r->moved_ns = r->now_ns;
+	trigger_answered(r, s);
 }
 
 void answer_all(struct reference *r)
 {
 	for (uint32_t i = 0; i < r->cfg.workers; i++) {
 		struct session *s = session_of(r, (r->last + i) % r->cfg.workers);
-		if (s != NULL && s->asking && may_go_on(r, s))
+		if (s == NULL)
+			continue;
+		bool goes_on = s->asking && may_go_on(r, s);
+		s->late = false; /* it has been looked at */
+		if (goes_on)
 			answer(r, s);
 	}
 }

@@ -68,13 +68,48 @@ void job_finish(struct reference *r, enum mst_finish_why why)
 	d->finish.version = r->born ? reference_newest(r) : MST_VERSION_NONE;
 }
 
+static uint32_t resting_count(const struct reference *r)
+{
+	uint32_t count = 0;
+
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		count += session_of(r, rank) != NULL && session_of(r, rank)->rests;
+	return count;
+}
+
+/* It leaves the steps at once; who returns is in them from the next one on, like one that joins. At
+ * least one is always left in them. */
+static void rest(struct reference *r, struct session *s, bool rests)
+{
+	if (!r->born || r->finished || !s->started || s->rests == rests ||
+	    (rests && started_count(r) - resting_count(r) < 2))
+		return;
+	s->rests = rests;
+	decide(r, MST_DO_REST, s->who)->rests = rests;
+	if (rests) {
+		open_step(r)->rostered[s->who.rank] = false;
+	} else {
+		s->first = reference_newest(r) + 1;
+		s->clock = least_clock(r);
+	}
+}
+
+static void return_all(struct reference *r)
+{
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		if (session_of(r, rank) != NULL)
+			rest(r, session_of(r, rank), false);
+	}
+}
+
 /* A worker that never started is not yet one of those the job is made of. */
 static void job_bereaved(struct reference *r, const struct session *s, enum mst_evict_why why)
 {
 	bool loss = why != MST_EVICT_LEFT && why != MST_EVICT_STALE && !s->leaving;
 
-	if (!r->born || !s->started || r->finished || r->settling || r->asked_to_finish ||
-	    r->all_left)
+	if (r->born && s->started && started_count(r) == resting_count(r))
+		return_all(r);
+	if (!r->born || !s->started || is_ending(r))
 		return;
 	if (loss && r->rule.on_loss == MST_LOSS_FAIL)
 		job_finish(r, MST_FINISH_LOSS);
@@ -110,7 +145,7 @@ void session_end(struct reference *r, struct session *s, enum mst_evict_why why)
 
 static int join_refused(const struct reference *r, int32_t wanted, uint32_t *rank)
 {
-	if (r->finished || r->settling || r->asked_to_finish || r->all_left)
+	if (is_ending(r))
 		return -ESHUTDOWN;
 	if (wanted < -1 || (wanted >= 0 && (uint32_t)wanted >= r->cfg.workers))
 		return -ERANGE;
@@ -296,6 +331,9 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_LEAVE:
 		leave(r, s, ev->seq);
 		break;
+	case MST_EV_REST:
+		rest(r, s, ev->rests);
+		break;
 	case MST_EV_LOST:
 		lost(r, s, ev->error);
 		break;
@@ -372,22 +410,6 @@ static uint64_t join_due(const struct reference *r)
 	return r->born || r->finished ? MST_NEVER : r->join_until_ns;
 }
 
-static bool gave_nothing(const struct reference *r, uint32_t rank)
-{
-	const struct reference_step *step = open_step(r);
-
-	return step->rostered[rank] && !step->counted[rank] && !step->passed[rank];
-}
-
-static bool all_gave(const struct reference *r)
-{
-	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
-		if (gave_nothing(r, rank))
-			return false;
-	}
-	return true;
-}
-
 /* A step that only lacks a buffer waits for nobody; nor does an ask that waits for that step. Ranks
  * that lack in a set are waited for since it was begun; where any worker could go on, since the
  * last one did. */
@@ -395,10 +417,9 @@ static uint64_t step_patience_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || r->finished || r->settling || r->asked_to_finish || r->all_left ||
-	    step_due(r))
+	if (!r->born || is_ending(r) || step_due(r))
 		return MST_NEVER;
-	if (step->counting && !all_gave(r))
+	if (step->counting && missing_count(r) > 0)
 		return step->first_count_ns + r->rule.patience_ns;
 	return r->moved_ns + r->rule.patience_ns + (r->cfg.shards > 1 ? r->cfg.lease_ns : 0);
 }
@@ -424,13 +445,14 @@ static bool waits_for_servers(const struct reference *r, const struct session *s
 
 static void evict_awaited(struct reference *r, uint64_t now_ns)
 {
-	bool more_of_all = open_step(r)->counting && all_gave(r);
+	bool more_of_all = open_step(r)->counting && missing_count(r) == 0;
 
+	late_release(r);
 	open_step(r)->first_count_ns = now_ns;
 	r->moved_ns = now_ns;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		struct session *s = session_of(r, rank);
-		bool awaited = more_of_all ? open_step(r)->rostered[rank] : gave_nothing(r, rank);
+		bool awaited = more_of_all ? open_step(r)->rostered[rank] : is_missing(r, rank);
 		if (awaited && !waits_for_servers(r, s))
 			session_end(r, s, MST_EVICT_PATIENCE);
 	}
@@ -462,6 +484,7 @@ void reference_tick(struct reference *r, uint64_t real_ns)
 	}
 	if (join_due(r) <= now_ns)
 		job_finish(r, MST_FINISH_JOIN_TIMEOUT);
+	trigger_tick(r);
 	/* Who would be answered now, for another is gone, has not been waited for. */
 	if (step_patience_due(r) <= now_ns)
 		evict_awaited(r, now_ns);
@@ -479,6 +502,7 @@ uint64_t reference_due(const struct reference *r)
 	uint64_t patience = step_patience_due(r);
 
 	due = patience < due ? patience : due;
+	due = trigger_due(r) < due ? trigger_due(r) : due;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		const struct session *s = session_of(r, rank);
 		if (s == NULL)
@@ -501,6 +525,7 @@ struct reference *reference_new(const struct mst_ledger_cfg *cfg)
 	r->rule = cfg->rule;
 	r->join_until_ns = cfg->join_until_ns;
 	r->incarnation = calloc(cfg->workers, sizeof(*r->incarnation));
+	r->stride = calloc(cfg->workers, sizeof(*r->stride));
 	r->live = calloc(cfg->workers, sizeof(struct session *));
 	step_open(r);
 	return r;
@@ -523,6 +548,10 @@ void reference_free(struct reference *r)
 		free(r->step[i].counted);
 		free(r->step[i].passed);
 	}
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		free(r->stride[rank].ns);
+	free(r->stride);
+	free(r->steps.ns);
 	free(r->session);
 	free(r->step);
 	free(r->incarnation);
@@ -579,6 +608,9 @@ void reference_member(const struct reference *r, uint32_t rank, struct mst_membe
 		return;
 	out->live = true;
 	out->started = s->started;
-	out->awaited = r->born && gave_nothing(r, rank);
+	out->awaited = r->born && is_missing(r, rank);
+	out->rests = s->rests;
+	out->held = s->held;
+	out->asks = s->asking;
 	out->clock = s->clock;
 }

@@ -17,6 +17,10 @@ struct reference;
 struct reference_version {
 	double samples, loss, lr_scale;
 	float divisor, rate;
+	/* What the rule of the step that it opens tells workers. */
+	uint32_t window;
+	bool until_asked;
+	struct mst_pace pace;
 	struct mst_entry *entry; /* in order of counting */
 	size_t entry_count;
 };

@@ -22,9 +22,16 @@ struct copy {
 	uint64_t shards; /* set of those that are done */
 };
 
+/* How long something took each time, in order. */
+struct spans {
+	uint64_t *ns;
+	size_t count;
+};
+
 struct session {
 	struct mst_identity who;
 	bool ended;
+	bool rests;
 
 	uint64_t linked; /* set of shards */
 	bool ready;      /* START was heard */
@@ -48,7 +55,11 @@ struct session {
 	uint64_t given;          /* what it was last answered with; MST_VERSION_NONE */
 	uint64_t asked_ns;
 	bool counted_since_answer;
-	bool in_place; /* it reads `reads` where the shards keep it */
+	bool computes;      /* it was answered, and no header has come since */
+	uint64_t answer_ns; /* when it was */
+	bool late;          /* the ask came with a gift that was late, and was not looked at yet */
+	bool held;          /* it was, and waits for the next version */
+	bool in_place;      /* it reads `reads` where the shards keep it */
 	uint64_t reads;
 	struct copy *copy;
 	size_t copy_count;
@@ -60,6 +71,10 @@ struct reference_step {
 	bool *rostered, *counted, *passed;
 	bool counting; /* first_count_ns is valid */
 	uint64_t first_count_ns;
+	uint64_t opened_ns;    /* or when all had passed, and it began again */
+	bool triggered;        /* PROTOCOL 3, "Triggers" */
+	uint64_t triggered_ns; /* when it was */
+	bool overdue;          /* it commits with what it has */
 };
 
 struct reference {
@@ -73,6 +88,8 @@ struct reference {
 	uint32_t *incarnation; /* by rank; 0: never joined */
 	uint64_t now_ns;       /* of the event or tick at hand */
 	uint64_t moved_ns;     /* a step opened, or a worker was heard or answered */
+	struct spans *stride;  /* by rank: from an answer to the next header */
+	struct spans steps;
 	uint64_t join_until_ns;
 
 	bool born;
@@ -112,6 +129,12 @@ static inline uint64_t all_shards(const struct reference *r)
 
 struct mst_decision *decide(struct reference *r, enum mst_decision_kind kind,
 			    struct mst_identity who);
+/* Is the job over, or about to be? */
+static inline bool is_ending(const struct reference *r)
+{
+	return r->finished || r->settling || r->asked_to_finish || r->all_left;
+}
+
 /* The live session of a rank, or NULL. */
 struct session *session_of(const struct reference *r, uint32_t rank);
 /* Ends a session for @why, with all that follows for the job. */
@@ -129,6 +152,9 @@ uint32_t buffers_free(const struct reference *r);
 /* With this version held besides, would two buffers be left for others? */
 bool leaves_two(const struct reference *r, uint64_t version);
 void answer_all(struct reference *r);
+uint32_t missing_count(const struct reference *r);
+/* Does the open step wait for this rank? */
+bool is_missing(const struct reference *r, uint32_t rank);
 uint64_t least_clock(const struct reference *r);
 bool held_by_bound(const struct reference *r, const struct session *s);
 
@@ -136,6 +162,25 @@ void gift_reported(struct reference *r, struct session *s, const struct mst_ledg
 void grant_abandoned(struct reference *r, struct session *s, const struct mst_ledger_event *ev);
 /* An ask that comes after the gift of seq @after; 0: after none. */
 void ask_heard(struct reference *r, struct session *s, struct mst_lane_ask ask, uint64_t after);
+/* Tells a worker which versions still count, and whether what it has finished is wanted. */
+void advise(struct reference *r, const struct session *s, bool hand_in);
+/* A contribution that completes its worker's batch was counted. */
+void trigger_full(struct reference *r);
+/* When the timer of the open step is due; MST_NEVER: none runs. */
+uint64_t trigger_due(const struct reference *r);
+void trigger_tick(struct reference *r);
+/* While all are asked to hand in, so is who has just been answered. */
+void trigger_answered(struct reference *r, const struct session *s);
+/* All have passed, or all are gone: the time of the step begins again. */
+void trigger_again(struct reference *r);
+
+void span_add(struct spans *spans, uint64_t ns);
+/* Is this ask to wait for the next version because its worker was late? */
+bool late_holds(struct reference *r, struct session *s);
+void late_release(struct reference *r);
+/* Lets those that are held go on if the step may need them. */
+void late_look(struct reference *r);
+
 /* Has all been judged that was given before the ask? */
 bool ask_is_in_turn(const struct session *s);
 /* The last gift that the leader knows of; 0: none. */

@@ -17,13 +17,19 @@ static uint32_t roster_count(const struct reference *r)
 	return count;
 }
 
-static uint32_t missing_count(const struct reference *r)
+bool is_missing(const struct reference *r, uint32_t rank)
 {
 	const struct reference_step *step = open_step(r);
+
+	return step->rostered[rank] && !step->counted[rank] && !step->passed[rank];
+}
+
+uint32_t missing_count(const struct reference *r)
+{
 	uint32_t count = 0;
 
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
-		count += step->rostered[rank] && !step->counted[rank] && !step->passed[rank];
+		count += is_missing(r, rank);
 	return count;
 }
 
@@ -52,11 +58,21 @@ bool step_due(const struct reference *r)
 
 	if (!r->born || r->finished || step->made.entry_count == 0)
 		return false;
-	if (r->asked_to_finish || roster_count(r) == 0)
+	if (r->asked_to_finish || roster_count(r) == 0 || step->overdue)
 		return true;
 	if (r->rule.quorum == 0)
 		return missing_count(r) == 0;
 	return step->made.entry_count >= step_needed(r, r->rule.quorum);
+}
+
+/* The newest version says how the next one is worked at. */
+static void tell_pace(struct reference *r)
+{
+	struct reference_version *newest = &r->step[reference_newest(r)].made;
+
+	newest->window = r->rule.window;
+	newest->until_asked = r->rule.collect && r->rule.trigger == MST_TRIGGER_DEADLINE;
+	newest->pace = r->rule.pace;
 }
 
 void step_open(struct reference *r)
@@ -67,14 +83,17 @@ void step_open(struct reference *r)
 	r->step = reference_room(r->step, r->step_count, sizeof(*r->step));
 	struct reference_step *step = &r->step[r->step_count++];
 	*step = (struct reference_step){
+		.opened_ns = r->now_ns,
 		.rostered = calloc(workers, sizeof(bool)),
 		.counted = calloc(workers, sizeof(bool)),
 		.passed = calloc(workers, sizeof(bool)),
 	};
 	for (uint32_t rank = 0; r->born && rank < workers; rank++) {
 		const struct session *s = session_of(r, rank);
-		step->rostered[rank] = s != NULL && s->started;
+		step->rostered[rank] = s != NULL && s->started && !s->rests;
 	}
+	if (r->born)
+		tell_pace(r);
 }
 
 /* A set of nothing is never committed. With nobody left to add to it, those who joined meanwhile
@@ -83,7 +102,7 @@ static void refill_roster(struct reference *r)
 {
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		struct session *s = session_of(r, rank);
-		if (s == NULL || !s->started)
+		if (s == NULL || !s->started || s->rests)
 			continue;
 		open_step(r)->rostered[rank] = true;
 		s->first = reference_newest(r);
@@ -95,12 +114,13 @@ static void revive(struct reference *r)
 {
 	struct reference_step *step = open_step(r);
 
-	if (!r->born || r->finished || step->made.entry_count > 0 || missing_count(r) > 0)
+	if (!r->born || is_ending(r) || step->made.entry_count > 0 || missing_count(r) > 0)
 		return;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
 		step->passed[rank] = false;
 	if (roster_count(r) == 0)
 		refill_roster(r);
+	trigger_again(r);
 }
 
 /* ---- Version buffers ---- */
@@ -198,20 +218,43 @@ static void settle_figures(struct reference *r, struct reference_step *step)
 			     : 0;
 }
 
+void advise(struct reference *r, const struct session *s, bool hand_in)
+{
+	uint64_t newest = reference_newest(r);
+	struct mst_decision *d = decide(r, MST_DO_ADVISE, s->who);
+
+	d->advice.version = r->rule.window < newest ? newest - r->rule.window : 0;
+	d->advice.hand_in = hand_in;
+}
+
 /* Whoever has no ask out is busy: under the rule now in force with what cannot count any more. */
-static void advise(struct reference *r)
+static void preempt(struct reference *r)
 {
 	for (uint32_t rank = 0; r->rule.preempt && rank < r->cfg.workers; rank++) {
 		const struct session *s = session_of(r, rank);
 		if (s != NULL && s->started && !s->leaving && !s->asking)
-			decide(r, MST_DO_ADVISE, s->who)->version = reference_newest(r);
+			advise(r, s, false);
+	}
+}
+
+/* What was counted under a rule without a bound says nothing about who is ahead. */
+static void begin_clocks_anew(struct reference *r)
+{
+	uint64_t least = least_clock(r);
+
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		if (open_step(r)->rostered[rank])
+			session_of(r, rank)->clock = least;
 	}
 }
 
 static void commit(struct reference *r)
 {
 	struct reference_step *step = open_step(r);
+	bool bounded = r->rule.release == MST_RELEASE_BOUND;
 
+	span_add(&r->steps, r->now_ns - step->opened_ns);
+	late_release(r);
 	settle_figures(r, step);
 	r->samples += step->made.samples;
 	decide(r, MST_DO_COMMIT, (struct mst_identity){ 0 })->commit.version = reference_newest(r) +
@@ -222,7 +265,9 @@ static void commit(struct reference *r)
 		decide(r, MST_DO_POLICY, (struct mst_identity){ 0 });
 	}
 	step_open(r);
-	advise(r);
+	if (!bounded && r->rule.release == MST_RELEASE_BOUND)
+		begin_clocks_anew(r);
+	preempt(r);
 	if (r->asked_to_finish || r->all_left)
 		return;
 	if (r->cfg.commits_max != 0 && reference_newest(r) >= r->cfg.commits_max)
@@ -313,6 +358,9 @@ static void count(struct reference *r, struct session *s, const struct mst_lane_
 	d->count.seq = h->seq;
 	d->count.slot = h->slot;
 	d->count.coefficient = entry.coefficient;
+	d->count.repeats = r->rule.release != MST_RELEASE_COMMIT;
+	if ((h->flags & MST_HEADER_FULL) != 0)
+		trigger_full(r);
 }
 
 /* A slot is granted again only when it has been read, so more than this cannot be meant. */
@@ -349,8 +397,8 @@ static enum muster_verdict verdict_on(const struct reference *r, const struct se
 	return MUSTER_COUNTED;
 }
 
-static void give_verdict(struct reference *r, struct session *s, const struct mst_lane_header *h,
-			 uint64_t now_ns)
+static enum muster_verdict give_verdict(struct reference *r, struct session *s,
+					const struct mst_lane_header *h, uint64_t now_ns)
 {
 	enum muster_verdict verdict = verdict_on(r, s, h);
 
@@ -364,6 +412,7 @@ static void give_verdict(struct reference *r, struct session *s, const struct ms
 	d->verdict.slot = h->slot;
 	d->verdict.verdict = verdict;
 	d->verdict.counted_in = verdict == MUSTER_COUNTED ? reference_newest(r) + 1 : 0;
+	return verdict;
 }
 
 static void regrant(struct reference *r, struct session *s, uint32_t slot)
@@ -379,19 +428,21 @@ static void regrant(struct reference *r, struct session *s, uint32_t slot)
 static void judge(struct reference *r, struct session *s, struct gift *g, uint64_t now_ns)
 {
 	const struct mst_lane_header *h = &g->header;
-	bool pass = (h->flags & MST_HEADER_PASS) != 0;
+	bool pass = (h->flags & MST_HEADER_PASS) != 0, late = false;
 
 	g->judged = true;
 	s->judged = h->seq;
 	if (s->asking && s->judged == s->after)
 		s->asked_ns = now_ns;
 	if (!pass)
-		give_verdict(r, s, h, now_ns);
+		late = give_verdict(r, s, h, now_ns) == MUSTER_LATE;
 	else if (r->born && s->started && !r->finished)
 		open_step(r)->passed[s->who.rank] = true;
 	regrant(r, s, h->slot);
 	if ((h->flags & MST_HEADER_ASK) != 0)
 		ask_heard(r, s, h->ask, h->seq);
+	if ((h->flags & MST_HEADER_ASK) != 0)
+		s->late = late;
 	if (!s->ended && s->leaving && s->judged == s->leave_seq)
 		session_end(r, s, MST_EVICT_LEFT);
 }
@@ -411,6 +462,9 @@ void gift_reported(struct reference *r, struct session *s, const struct mst_ledg
 	if (s->gift[h->seq - 1].shards == 0) {
 		s->gift[h->seq - 1].header = *h;
 		s->gift[h->seq - 1].first_ns = r->now_ns;
+		if (s->computes)
+			span_add(&r->stride[s->who.rank], r->now_ns - s->answer_ns);
+		s->computes = false;
 	}
 	s->gift[h->seq - 1].shards |= UINT64_C(1) << ev->full.shard;
 }
@@ -462,6 +516,7 @@ void settle(struct reference *r)
 		revive(r);
 		if (step_due(r) && buffers_free(r) > 0)
 			commit(r);
+		late_look(r);
 		if (!step_due(r) && r->asked_to_finish)
 			job_finish(r, MST_FINISH_ASKED);
 		if (!step_due(r) && r->all_left)

@@ -43,7 +43,7 @@ static void hint_is_for_those_who_are_busy(void)
 	for (int rank = 1; rank <= 5; rank += rank == 2 ? 3 : 1) {
 		const struct mst_decision *d = job_last(&j, MST_DO_ADVISE, rank);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(d);
-		CU_ASSERT_EQUAL(d->version, 1);
+		CU_ASSERT_EQUAL(d->advice.version, 1);
 	}
 	job_close(&j);
 }

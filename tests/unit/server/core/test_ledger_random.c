@@ -17,6 +17,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
+#include "server/core/rule.h"
 #include "tests/policies.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/unit/server/core/ledger_check.h"
@@ -27,6 +28,7 @@
 
 #define LEASE_NS (100 * MST_MS)
 #define STORM_STEPS 300u
+#define RULES_MAX 6u
 /* Longer than the longest patience: a worker that has been confused is waited for as long. */
 #define CALM_STEPS 3000u
 
@@ -37,7 +39,10 @@ struct random_run {
 	uint32_t members; /* at most; 0: few */
 	bool loud;        /* print every event and decision */
 	struct ledger_world_cfg cfg;
-	struct mst_rule rules[4];
+	struct mst_rule rules[RULES_MAX];
+	bool punctual; /* there is a tick whenever a timer is due */
+	uint64_t looked_ns;
+	bool ends; /* all asks wait until it has */
 	struct ledger_world *world;
 	struct mst_ledger *ledger;
 	struct reference *reference;
@@ -52,20 +57,28 @@ struct random_run {
 static void draw_rule(struct mst_rand *rand, const struct policy_row *policy,
 		      const struct mst_ledger_cfg *cfg, struct mst_rule *out)
 {
+	bool has_quorum = policy->number[0] == POLICY_QUORUM || policy->number[1] == POLICY_QUORUM;
+
 	*out = policy->rule;
-	if (policy->number == POLICY_QUORUM) {
+	if (has_quorum) {
 		int32_t drawn = (int32_t)(1 + mst_rand_below(rand, cfg->workers));
 		out->quorum = policy->rule.quorum < 0 ? -drawn : drawn;
 		if (-drawn <= -(int32_t)cfg->workers && out->quorum < 0)
 			out->quorum = -1;
 	}
-	if (policy->number == POLICY_WINDOW)
+	if (policy->number[0] == POLICY_WINDOW)
 		out->window = (uint32_t)mst_rand_below(rand, 4);
-	if (policy->number == POLICY_BOUND)
+	if (policy->number[0] == POLICY_BOUND)
 		out->bound = (uint32_t)mst_rand_below(rand, 4);
 	out->weigh = mst_rand_below(rand, 2) ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE;
 	out->linear = mst_rand_below(rand, 2) == 0;
-	out->divide = mst_rand_below(rand, 4) != 0;
+	if (!out->deltas)
+		out->divide = mst_rand_below(rand, 4) != 0;
+	if (out->deadline_ns > 0)
+		out->deadline_ns = LEASE_NS * (1 + mst_rand_below(rand, 40)) / 40;
+	if (out->grace_ns > 0)
+		out->grace_ns = LEASE_NS * (1 + mst_rand_below(rand, 20)) / 80;
+	out->late_start = (enum mst_late_start)mst_rand_below(rand, 3);
 	out->on_loss = mst_rand_below(rand, 8) == 0 ? MST_LOSS_FAIL : MST_LOSS_SHRINK;
 	out->min_workers = 1;
 	if (mst_rand_below(rand, 8) == 0)
@@ -73,16 +86,22 @@ static void draw_rule(struct mst_rand *rand, const struct policy_row *policy,
 	out->patience_ns = LEASE_NS * (1 + mst_rand_below(rand, 40)) / 2;
 }
 
-/* Rules the job may change to: those its owner allows. */
+/* Rules the job may change to: those that its owner and its slots allow. */
 static void draw_rules(struct mst_rand *rand, struct random_run *h)
 {
+	struct mst_rule_context ctx = { .owner = h->cfg.ledger.owner,
+					.workers = h->cfg.ledger.workers,
+					.slots = h->cfg.ledger.slots,
+					.force = true };
+	char why[256];
+
 	if (mst_rand_below(rand, 2) == 0)
 		return;
-	while (h->cfg.rule_count < 4) {
+	while (h->cfg.rule_count < RULES_MAX) {
 		const struct policy_row *other = &policy_rows[mst_rand_below(rand, POLICY_ROWS)];
-		if (h->cfg.ledger.owner == MUSTER_WORKERS_OWN && !policy_waits(other))
-			continue;
-		draw_rule(rand, other, &h->cfg.ledger, &h->rules[h->cfg.rule_count++]);
+		struct mst_rule *rule = &h->rules[h->cfg.rule_count];
+		draw_rule(rand, other, &h->cfg.ledger, rule);
+		h->cfg.rule_count += mst_rule_check(rule, &ctx, why, sizeof(why)) == 0;
 	}
 	h->cfg.rule = h->rules;
 }
@@ -120,7 +139,7 @@ static void draw_cfg(struct random_run *h)
 	};
 	if (h->members > 0)
 		cfg->workers = h->members - (uint32_t)mst_rand_below(&rand, h->members / 2 + 1);
-	if (h->policy->rule.release == MST_RELEASE_COMMIT && mst_rand_below(&rand, 2) == 0) {
+	if (policy_fits_workers(h->policy) && mst_rand_below(&rand, 2) == 0) {
 		cfg->owner = MUSTER_WORKERS_OWN;
 		cfg->optimizer.row = NULL;
 		cfg->history = (uint32_t)(1 + mst_rand_below(&rand, 6));
@@ -137,6 +156,9 @@ static void draw_cfg(struct random_run *h)
 	h->cfg.passes = mst_rand_below(&rand, 6) == 0;
 	h->cfg.sleeps = mst_rand_below(&rand, 3) == 0;
 	h->cfg.spoils = mst_rand_below(&rand, 10) == 0;
+	h->cfg.rests = mst_rand_below(&rand, 4) == 0;
+	h->cfg.dawdles = mst_rand_below(&rand, 4) == 0;
+	h->punctual = mst_rand_below(&rand, 2) == 0;
 }
 
 /* ---- Comparing ---- */
@@ -164,7 +186,8 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		return a->join.cookie == b->join.cookie && a->join.error == b->join.error;
 	case MST_DO_COUNT:
 		return a->count.seq == b->count.seq && a->count.slot == b->count.slot &&
-		       a->count.coefficient == b->count.coefficient;
+		       a->count.coefficient == b->count.coefficient &&
+		       a->count.repeats == b->count.repeats;
 	case MST_DO_VERDICT:
 		return a->verdict.seq == b->verdict.seq && a->verdict.slot == b->verdict.slot &&
 		       a->verdict.tag == b->verdict.tag &&
@@ -179,7 +202,10 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		       a->answer.version == b->answer.version &&
 		       a->answer.newest == b->answer.newest && a->answer.where == b->answer.where;
 	case MST_DO_ADVISE:
-		return a->version == b->version;
+		return a->advice.version == b->advice.version &&
+		       a->advice.hand_in == b->advice.hand_in;
+	case MST_DO_REST:
+		return a->rests == b->rests;
 	case MST_DO_EVICT:
 		return a->evict == b->evict;
 	case MST_DO_FINISH:
@@ -202,7 +228,19 @@ static const struct mst_decision *next_of_kind(const struct mst_decision *list, 
 	return *at < count ? &list[(*at)++] : NULL;
 }
 
-/* Decisions of one kind must be the same, in the same order. */
+/* How many answers the worker of the decision at @at was given before it. */
+static size_t answers_before(const struct mst_decision *list, size_t at)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < at; i++)
+		count += list[i].kind == MST_DO_RELEASE && list[i].who.rank == list[at].who.rank &&
+			 list[i].who.incarnation == list[at].who.incarnation;
+	return count;
+}
+
+/* Decisions of one kind must be the same, in the same order. A hint that comes before an answer
+ * must do so in both. */
 static void compare_kind(struct random_run *h, enum mst_decision_kind kind)
 {
 	size_t want_count, real_at = 0, want_at = 0;
@@ -215,7 +253,9 @@ static void compare_kind(struct random_run *h, enum mst_decision_kind kind)
 		char text[LEDGER_TEXT_LEN];
 		if (real == NULL && want == NULL)
 			return;
-		if (real != NULL && want != NULL && same_decision(real, want))
+		if (real != NULL && want != NULL && same_decision(real, want) &&
+		    (kind != MST_DO_ADVISE ||
+		     answers_before(h->real, real_at - 1) == answers_before(wants, want_at - 1)))
 			continue;
 		ledger_decision_text(real != NULL ? real : want, text);
 		if (want == NULL)
@@ -250,6 +290,13 @@ static void compare_record(struct random_run *h, const struct mst_decision *d)
 	    !same_double(real->lr_scale, want->lr_scale))
 		complain(h, "version %" PRIu64 ": loss %g not %g, samples %g not %g",
 			 d->commit.version, real->loss, want->loss, real->samples, want->samples);
+	if (real->window != want->window || real->until_asked != want->until_asked ||
+	    real->pace.local_steps != want->pace.local_steps ||
+	    real->pace.push_every != want->pace.push_every ||
+	    real->pace.fetch_every != want->pace.fetch_every ||
+	    real->pace.alpha != want->pace.alpha)
+		complain(h, "version %" PRIu64 " tells the pace of another rule",
+			 d->commit.version);
 	for (uint32_t i = 0; i < real->entry_count && i < want->entry_count; i++) {
 		const struct mst_entry *a = &real->entry[i], *b = &want->entry[i];
 		if (a->who.rank != b->who.rank || a->who.incarnation != b->who.incarnation ||
@@ -273,12 +320,15 @@ static void compare_members(struct random_run *h)
 		if (reference_finished(h->reference) || (!real.started && !want.started))
 			continue;
 		if (real.started != want.started || real.awaited != want.awaited ||
-		    real.clock != want.clock)
+		    real.rests != want.rests || (!real.rests && real.clock != want.clock))
 			complain(h,
-				 "rank %u: started %d not %d, awaited %d not %d, clock %" PRIu64
-				 " not %" PRIu64,
+				 "rank %u: started %d not %d, awaited %d not %d, rests %d not %d, "
+				 "clock %" PRIu64 " not %" PRIu64,
 				 rank, real.started, want.started, real.awaited, want.awaited,
-				 real.clock, want.clock);
+				 real.rests, want.rests, real.clock, want.clock);
+		if ((real.held != want.held && !h->ends) || real.asks != want.asks)
+			complain(h, "rank %u: held %d not %d, asks %d not %d", rank, real.held,
+				 want.held, real.asks, want.asks);
 	}
 }
 
@@ -297,6 +347,7 @@ static void see_decision(struct random_run *h, const struct mst_decision *d)
 	ledger_decision_text(d, text);
 	say(h, "    -> ", text);
 	watch_decision(h->watch, d);
+	h->ends |= d->kind == MST_DO_SETTLE;
 	if (d->kind == MST_DO_COMMIT || d->kind == MST_DO_START)
 		compare_record(h, d);
 	if (h->real_count == h->real_room) {
@@ -332,6 +383,31 @@ static void compare(struct random_run *h)
 	}
 }
 
+static void tick(struct random_run *h, uint64_t now_ns)
+{
+	if (h->loud)
+		printf("%4u  tick at %" PRIu64 " us\n", h->line, now_ns / 1000);
+	h->looked_ns = now_ns;
+	watch_time(h->watch, now_ns);
+	mst_ledger_tick(h->ledger, now_ns);
+	reference_tick(h->reference, now_ns);
+	compare(h);
+	watch_ticked(h->watch, now_ns);
+	if (mst_ledger_deadline(h->ledger) > reference_due(h->reference))
+		complain(h, "the deadline is %" PRIu64 ", too late for a timer due at %" PRIu64,
+			 mst_ledger_deadline(h->ledger), reference_due(h->reference));
+}
+
+/* Timers that are due before the next event. */
+static void be_punctual(struct random_run *h, uint64_t now_ns)
+{
+	uint64_t due_ns;
+
+	while ((due_ns = mst_ledger_deadline(h->ledger)) < now_ns && h->complaint[0] == '\0' &&
+	       watch_complaint(h->watch) == NULL)
+		tick(h, due_ns > h->looked_ns ? due_ns : h->looked_ns);
+}
+
 static void step(struct random_run *h)
 {
 	struct mst_ledger_event ev;
@@ -340,9 +416,13 @@ static void step(struct random_run *h)
 	uint64_t now_ns = world_now(h->world);
 
 	h->line++;
+	if (h->punctual)
+		be_punctual(h, now_ns);
 	if (event) {
 		ledger_event_text(&ev, text);
 		say(h, "", text);
+		h->looked_ns = now_ns;
+		watch_time(h->watch, now_ns);
 		watch_event(h->watch, &ev);
 		mst_ledger_handle(h->ledger, &ev, now_ns);
 		reference_handle(h->reference, &ev, now_ns);
@@ -351,17 +431,8 @@ static void step(struct random_run *h)
 		if (reference_blocked(h->reference))
 			watch_blocked(h->watch);
 	}
-	if (!world_ticks(h->world))
-		return;
-	if (h->loud)
-		printf("%4u  tick at %" PRIu64 " us\n", h->line, now_ns / 1000);
-	mst_ledger_tick(h->ledger, now_ns);
-	reference_tick(h->reference, now_ns);
-	compare(h);
-	watch_ticked(h->watch, now_ns);
-	if (mst_ledger_deadline(h->ledger) > reference_due(h->reference))
-		complain(h, "the deadline is %" PRIu64 ", too late for a timer due at %" PRIu64,
-			 mst_ledger_deadline(h->ledger), reference_due(h->reference));
+	if (world_ticks(h->world))
+		tick(h, now_ns);
 }
 
 static bool broken(struct random_run *h)

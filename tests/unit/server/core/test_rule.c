@@ -39,6 +39,16 @@ static void policies_are_the_rows_of_the_table(void)
 		CU_ASSERT_EQUAL(got.preempt, want->preempt);
 		CU_ASSERT_EQUAL(got.weigh, want->weigh);
 		CU_ASSERT_EQUAL(got.compensate, want->compensate);
+		CU_ASSERT_EQUAL(got.trigger, want->trigger);
+		CU_ASSERT_EQUAL(got.deadline_ns, want->deadline_ns);
+		CU_ASSERT_EQUAL(got.collect, want->collect);
+		CU_ASSERT_EQUAL(got.grace_ns, want->grace_ns);
+		CU_ASSERT_EQUAL(got.deltas, want->deltas);
+		CU_ASSERT_EQUAL(got.divide, want->deltas ? want->divide : true);
+		CU_ASSERT_EQUAL(got.pace.local_steps, want->pace.local_steps);
+		CU_ASSERT_EQUAL(got.pace.push_every, want->pace.push_every);
+		CU_ASSERT_EQUAL(got.pace.fetch_every, want->pace.fetch_every);
+		CU_ASSERT_EQUAL(got.pace.alpha, want->pace.alpha);
 	}
 }
 
@@ -115,7 +125,7 @@ static void going_on_early_needs_servers_that_own(void)
 	for (size_t i = 0; i < POLICY_ROWS; i++) {
 		const struct policy_row *row = &policy_rows[i];
 		ctx.owner = MUSTER_WORKERS_OWN;
-		CU_ASSERT_EQUAL(check(row->text, ctx), policy_waits(row) ? 0 : -EINVAL);
+		CU_ASSERT_EQUAL(check(row->text, ctx), policy_fits_workers(row) ? 0 : -EINVAL);
 		ctx.owner = MUSTER_SERVERS_OWN;
 		CU_ASSERT_EQUAL(check(row->text, ctx), 0);
 	}
@@ -207,39 +217,39 @@ static void empty_set_never_commits(void)
 
 static void everybody_means_nobody_is_missing(void)
 {
-	CU_ASSERT_FALSE(met("bsp", (struct mst_rule_step){ 3, 1, 2 }));
-	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 3 }));
-	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 1 }));
+	CU_ASSERT_FALSE(met("bsp", (struct mst_rule_step){ 3, 1, 2, false }));
+	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 3, false }));
+	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 1, false }));
 }
 
 static void all_but_some_follow_the_roster(void)
 {
-	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 5, 5, 0 }), 4);
-	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 2 }), 2);
-	CU_ASSERT_EQUAL(needed("backup:-4", (struct mst_rule_step){ 2, 2, 0 }), 1);
+	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 5, 5, 0, false }), 4);
+	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 2, false }), 2);
+	CU_ASSERT_EQUAL(needed("backup:-4", (struct mst_rule_step){ 2, 2, 0, false }), 1);
 	/* Two have passed: no more than one can come. */
-	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 0 }), 1);
+	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 0, false }), 1);
 }
 
 static void distinct_ranks_are_no_more_than_can_come(void)
 {
-	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 4, 4, 0 }), 3);
-	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 2, 1, 1 }), 2);
+	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 4, 4, 0, false }), 3);
+	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 2, 1, 1, false }), 2);
 	/* Counted, and gone since: still one of them. */
-	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 1, 1, 2 }), 3);
+	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 1, 1, 2, false }), 3);
 }
 
 static void contributions_may_come_from_anybody(void)
 {
-	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2 }), 4);
-	CU_ASSERT_EQUAL(needed("ssp:1", (struct mst_rule_step){ 9, 9, 0 }), 1);
+	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, false }), 4);
+	CU_ASSERT_EQUAL(needed("ssp:1", (struct mst_rule_step){ 9, 9, 0, false }), 1);
 }
 
 static void anything_is_enough_when_nobody_is_waited_for(void)
 {
-	CU_ASSERT(met("bsp", (struct mst_rule_step){ 0, 0, 1 }));
-	CU_ASSERT(met("backup:3", (struct mst_rule_step){ 0, 0, 1 }));
-	CU_ASSERT(met("kbatchsync:3", (struct mst_rule_step){ 0, 0, 1 }));
+	CU_ASSERT(met("bsp", (struct mst_rule_step){ 0, 0, 1, false }));
+	CU_ASSERT(met("backup:3", (struct mst_rule_step){ 0, 0, 1, false }));
+	CU_ASSERT(met("kbatchsync:3", (struct mst_rule_step){ 0, 0, 1, false }));
 }
 
 static CU_TestInfo cases[] = {

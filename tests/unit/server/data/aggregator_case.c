@@ -50,7 +50,6 @@ struct mst_session agg_session[AGG_RANKS];
 struct mst_link agg_link[AGG_RANKS];
 struct mst_ledger_event agg_event[EVENTS];
 int agg_event_count, agg_over_count, agg_worked;
-static const struct mst_rule rule = { .window = 7 };
 static struct mst_lane_share share[AGG_RANKS];
 static struct mst_record record = {
 	.version = 3, .scalar = { 1 }, .share_count = AGG_RANKS, .share = share
@@ -158,7 +157,7 @@ void agg_end(void)
 
 void agg_decide(const struct mst_decision *d)
 {
-	mst_aggregator_execute(agg_aggregator, d, &record, &rule);
+	mst_aggregator_execute(agg_aggregator, d, &record);
 }
 
 void agg_answer_to(uint32_t rank, uint64_t number)

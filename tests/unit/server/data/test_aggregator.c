@@ -159,7 +159,7 @@ static void a_link_that_maps_gets_it_in_chunks(void)
 static void advise(uint32_t rank, uint64_t version)
 {
 	agg_decide(&(struct mst_decision){
-		.kind = MST_DO_ADVISE, .who = { rank, 1 }, .version = version });
+		.kind = MST_DO_ADVISE, .who = { rank, 1 }, .advice = { version, false } });
 }
 
 static void one_hint_is_on_its_way_at_a_time(void)
@@ -169,10 +169,11 @@ static void one_hint_is_on_its_way_at_a_time(void)
 	advise(0, 6);
 	advise(0, 7);
 	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1);
-	CU_ASSERT(agg_note[0].word == 5 && agg_note[0].put.offset == agg_cfg.layout.down_hint);
+	CU_ASSERT(agg_note[0].word == mst_hint_word(5, false) &&
+		  agg_note[0].put.offset == agg_cfg.layout.down_hint);
 	agg_report_sent(0, agg_note[0].put.cookie);
 	CU_ASSERT_EQUAL_FATAL(agg_note_count, 2); /* the newest follows */
-	CU_ASSERT_EQUAL(agg_note[1].word, 7);
+	CU_ASSERT_EQUAL(agg_note[1].word, mst_hint_word(7, false));
 	agg_report_sent(0, agg_note[1].put.cookie);
 	CU_ASSERT_EQUAL(agg_note_count, 2);
 	CU_ASSERT_EQUAL(agg_event_count, 0);

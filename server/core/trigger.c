@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What ends a step before its quorum is there (PROTOCOL 3, "Triggers"). A trigger is the first
+ * contribution that ends its worker's batch, or the step's deadline. What follows is one of two:
+ *
+ *   collect      every worker that computes is advised to hand in what it has finished. The step
+ *                commits when all have, or have passed, or when the time of grace is over.
+ *   no collect   the step commits with what it has, or with the first contribution that comes.
+ *
+ * Timers are judged in ticks only, after all events: what has arrived by then counts.
+ */
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/state.h"
+
+void mst_advise(struct mst_ledger *l, const struct mst_member *m, bool hand_in)
+{
+	uint64_t newest = l->store.newest;
+	struct mst_decision *d = mst_decide(l, MST_DO_ADVISE, m);
+
+	d->advice.version = newest > l->rule.window ? newest - l->rule.window : 0;
+	d->advice.hand_in = hand_in;
+}
+
+/* Does the step wait for this worker, which computes? One that has an ask open has handed in, or
+ * waits itself. */
+static bool is_awaited(const struct mst_member *m)
+{
+	return m->state == MST_MEMBER_STARTED && !m->asks && mst_member_missing(m);
+}
+
+static void advise_all(struct mst_ledger *l, bool hand_in)
+{
+	const struct mst_census *c = &l->census;
+
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_MISSING, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_MISSING, rank + 1)) {
+		if (is_awaited(&l->member[rank]))
+			mst_advise(l, &l->member[rank], hand_in);
+	}
+}
+
+static void pull(struct mst_ledger *l)
+{
+	MST_ASSERT(l->phase == MST_PHASE_RUNNING && !l->collecting && !l->overdue);
+	if (!l->rule.collect) {
+		l->overdue = true;
+		return;
+	}
+	l->collecting = true;
+	l->collecting_ns = l->now_ns;
+	advise_all(l, true);
+}
+
+void mst_trigger_full(struct mst_ledger *l)
+{
+	if (l->rule.trigger == MST_TRIGGER_FULL && !l->collecting && !l->overdue)
+		pull(l);
+}
+
+uint64_t mst_trigger_deadline(const struct mst_ledger *l)
+{
+	if (l->phase != MST_PHASE_RUNNING || l->end_due || l->overdue)
+		return MST_NEVER;
+	if (l->collecting)
+		return l->rule.grace_ns > 0 ? l->collecting_ns + l->rule.grace_ns : MST_NEVER;
+	return l->rule.trigger == MST_TRIGGER_DEADLINE ? l->opened_ns + l->rule.deadline_ns
+						       : MST_NEVER;
+}
+
+void mst_trigger_tick(struct mst_ledger *l)
+{
+	if (l->now_ns < mst_trigger_deadline(l))
+		return;
+	if (l->collecting)
+		l->overdue = true;
+	else
+		pull(l);
+}
+
+void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
+{
+	if (l->phase == MST_PHASE_RUNNING && l->collecting && is_awaited(m))
+		mst_advise(l, m, true);
+}
+
+/* The advice is taken back before the workers are answered: otherwise each of them would pass again
+ * at once, and the step would go round for ever. A worker that was advised, and has rested since,
+ * may be on the roster again. */
+void mst_trigger_again(struct mst_ledger *l)
+{
+	const struct mst_census *c = &l->census;
+	bool collected = l->collecting;
+
+	l->opened_ns = l->now_ns;
+	l->collecting = l->overdue = false;
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_ROSTERED, 0);
+	     collected && rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_ROSTERED, rank + 1)) {
+		if (l->member[rank].state == MST_MEMBER_STARTED)
+			mst_advise(l, &l->member[rank], false);
+	}
+}
