@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* what many ranks take is not what is looked for here */
 	if (rc == 0 && (size_t)arrivals.steps * arrivals.ranks <= 512) {
 		arrivals_check(&arrivals);
-		MST_ASSERT(mst_advise(&arrivals, size, &advice) == 0);
+		MST_ASSERT(mst_plan_advise(&arrivals, size, &advice) == 0);
 		advice_check(&advice, &arrivals);
 	}
 	mst_advice_fini(&advice);

@@ -192,7 +192,7 @@ static int judge_slow(const struct mst_arrivals *a, struct mst_advice *out)
 	return 0;
 }
 
-int mst_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out)
+int mst_plan_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out)
 {
 	*out = (struct mst_advice){ 0 };
 	choose_quorums(a, out);

@@ -64,7 +64,7 @@ struct mst_advice {
 
 /* @seed: of the samples that the intervals are taken from.
  * Return: 0 or -ENOMEM. */
-int mst_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out);
+int mst_plan_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out);
 void mst_advice_fini(struct mst_advice *advice); /* accepts zeroed memory */
 
 /* Is this row as good as the best one, as far as the trace can tell? */

@@ -135,7 +135,7 @@ static int advise(const struct mst_plan_options *o, struct mst_plan_report *r,
 {
 	struct mst_arrival_figures *arrival = NULL;
 	struct mst_advice advice = { 0 };
-	int rc = mst_advise(arrivals, o->seed, &advice);
+	int rc = mst_plan_advise(arrivals, o->seed, &advice);
 
 	if (rc == 0)
 		rc = count_arrivals(arrivals, &arrival);

@@ -147,7 +147,7 @@ void mst_sim_worker_told(struct mst_sim_worker *w, const struct mst_decision *or
 	if (order->kind == MST_DO_RELEASE) {
 		answered(w, order, now_ns);
 	} else if (order->kind == MST_DO_ADVISE) {
-		w->hint = order->version;
+		w->hint = order->advice.version;
 		heed(w, now_ns);
 	} else if (order->kind == MST_DO_SEND_STATE) {
 		send(w, MST_EV_STATE, act);

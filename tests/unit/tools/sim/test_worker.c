@@ -28,7 +28,7 @@ static void answer(uint64_t number, uint64_t version, uint64_t now_ns)
 
 static void advise(uint64_t version, uint64_t now_ns)
 {
-	tell((struct mst_decision){ .kind = MST_DO_ADVISE, .version = version }, now_ns);
+	tell((struct mst_decision){ .kind = MST_DO_ADVISE, .advice = { version, false } }, now_ns);
 }
 
 static void admit(uint32_t incarnation)
