@@ -83,6 +83,13 @@ int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_
 int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
 			    size_t why_len);
 
+/* The same with this optimiser, whatever --optimizer says.
+ * @why: a sentence that does not name the option --policy.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_policy(const struct mst_server_options *o,
+			      const struct mst_optimizer *optimizer, struct mst_rule *out,
+			      char *why, size_t why_len);
+
 /* The weight of each of o->servers, for mst_part_border().
  * Return: 0 or -EINVAL. */
 int mst_server_options_partition(const struct mst_server_options *o,

@@ -220,28 +220,25 @@ static int refuse_policy(const char *policy, const char *wrong, char *why, size_
 	const char *near = mst_nearest(typed, names);
 	char behind = policy[strlen(typed)];
 	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
-		return refuse(why, why_len, "option --policy: %s", wrong);
+		return refuse(why, why_len, "%s", wrong);
 	unsigned i = 0;
 	while (strcmp(names[i], near) != 0)
 		i++;
-	return refuse(why, why_len, "option --policy: unknown policy \"%.40s\": did you mean %.*s?",
-		      policy, (int)strcspn(mst_rule_help(i), " "), mst_rule_help(i));
+	return refuse(why, why_len, "unknown policy \"%.40s\": did you mean %.*s?", policy,
+		      (int)strcspn(mst_rule_help(i), " "), mst_rule_help(i));
 }
 
-int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
-			    size_t why_len)
+int mst_server_options_policy(const struct mst_server_options *o,
+			      const struct mst_optimizer *optimizer, struct mst_rule *out,
+			      char *why, size_t why_len)
 {
-	struct mst_optimizer optimizer;
 	char wrong[MST_REASON_LEN];
-	int rc = optimizer_check(o, &optimizer, why, why_len);
 
-	if (rc != 0)
-		return rc;
 	if (strlen(o->policy) >= MST_POLICY_LEN)
-		return refuse(why, why_len, "option --policy: \"%.60s...\" is too long", o->policy);
+		return refuse(why, why_len, "\"%.60s...\" is too long", o->policy);
 	*out = (struct mst_rule){
 		.weigh = (enum mst_weigh)o->weigh,
-		.divide = optimizer.row->divides,
+		.divide = optimizer->row->divides,
 		.late_start = (enum mst_late_start)o->late_start,
 		.patience_ns = o->patience_ns,
 		.on_loss = (enum mst_loss)o->on_loss,
@@ -258,6 +255,18 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule 
 	else
 		out->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
 	return 0;
+}
+
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
+			    size_t why_len)
+{
+	struct mst_optimizer optimizer;
+	char wrong[MST_REASON_LEN];
+	int rc = optimizer_check(o, &optimizer, why, why_len);
+
+	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, wrong, sizeof(wrong)) != 0)
+		rc = refuse(why, why_len, "option --policy: %s", wrong);
+	return rc;
 }
 
 /* Options that would do nothing under the policy. */
