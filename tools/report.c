@@ -102,6 +102,12 @@ struct mst_late_share mst_report_late_mean(const struct mst_job_snapshot *s)
 	return all;
 }
 
+json_t *mst_report_share(struct mst_late_share share)
+{
+	return share.pushed > 0 ? json_real((double)share.late / (double)share.pushed)
+				: json_null();
+}
+
 static void print_policy(const struct mst_status_policy *p, FILE *out)
 {
 	(void)fprintf(out,
@@ -216,7 +222,7 @@ static json_t *rank_recent(const struct mst_status_rank *row)
 json_t *mst_report_rank(const struct mst_status_rank *row)
 {
 	json_t *out = json_pack(
-		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:f, s:f, s:f, s:o}",
+		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
 		"rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation, "state",
 		mst_report_rank_state(row->state), "counted", (json_int_t)row->counted, "late",
 		(json_int_t)row->late, "stale", (json_int_t)row->stale, "given_up",
@@ -224,7 +230,8 @@ json_t *mst_report_rank(const struct mst_status_rank *row)
 		(json_int_t)row->refused, "mean_staleness", real_or_null(row->staleness_mean),
 		"p99_staleness", (json_int_t)row->staleness_p99, "mean_ready_ms",
 		ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns), "mean_behind_ms",
-		ms(row->behind_mean_ns), "recent", rank_recent(row));
+		ms(row->behind_mean_ns), "recent", rank_recent(row), "late_share",
+		mst_report_share(mst_report_late(row)));
 
 	if (json_object_update_new(out, rank_now(row)) < 0) {
 		json_decref(out);

@@ -32,6 +32,9 @@ struct mst_late_share mst_report_late(const struct mst_status_rank *row);
 /* Of all ranks: the share that each would have if all were late equally often. */
 struct mst_late_share mst_report_late_mean(const struct mst_job_snapshot *s);
 
+/* As JSON, from 0 to 1; null: nothing was pushed. */
+json_t *mst_report_share(struct mst_late_share share);
+
 /* What happened under each of the job's last policies, a line for each. Nothing where the policy
  * has not changed. */
 void mst_report_policies(const struct mst_status *job, FILE *out);

@@ -68,8 +68,8 @@ enum mst_message_kind {
 	/* worker: a piece of the scales of its tensors, before its start state; leader: the same,
 	 * to every follower */
 	MST_MSG_RUNS,
-	/* Anybody asks the leader for a change of the running job, and is told in a sentence that it
-	 * is done (DONE), or why it cannot be (ERROR). */
+	/* Anybody asks the leader for a change of the running job, and is told in a sentence that
+	 * it is done (DONE), or why it cannot be (ERROR). */
 	MST_MSG_POLICY, /* another policy */
 	MST_MSG_REST,   /* a worker is to rest, or to return */
 	MST_MSG_DONE,

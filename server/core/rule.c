@@ -111,7 +111,7 @@ static const struct policy policies[] = {
 	  { PARAMETER_BOUND },
 	  0,
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
-	  "ssp:S            as async, but nobody may be more than S gradients ahead of the slowest" },
+	  "ssp:S            as async, but nobody is more than S gradients ahead of the slowest" },
 	{ "nonblocking",
 	  { PARAMETER_GRACE },
 	  1,

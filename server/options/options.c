@@ -9,6 +9,9 @@
 #include "server/data/shard.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_server_options, name)
+#define OPTIMIZER_AUTO                                                                             \
+	MST_OPTIMIZER_GRADIENTS ", or " MST_OPTIMIZER_DELTAS                                       \
+				" where the policy's contributions are differences of parameters"
 #define YEAR_NS (8760 * 3600e9) /* longer waits could overflow a time */
 
 const struct mst_option mst_server_table[] = {
@@ -82,9 +85,8 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "auto",
 	  .value = "SPEC",
 	  .help = "what the servers do with the mean of a commit: the name of an optimiser and its "
-		  "figures; what is left out has the default of its figure; auto is " MST_OPTIMIZER_GRADIENTS
-		  ", or " MST_OPTIMIZER_DELTAS " where the policy's "
-		  "contributions are differences of parameters; the optimisers are listed below" },
+		  "figures; what is left out has the default of its figure; auto is " OPTIMIZER_AUTO
+		  "; the optimisers are listed below" },
 	{ .name = "lr-scale",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(lr_scale),

@@ -195,12 +195,11 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 			      " workers update the parameters themselves",
 			      o->optimizer);
 	if (has_deltas(o) && out->row->divides)
-		return refuse(
-			why, why_len,
-			"--policy %.60s contributes differences of parameters, which "
-			"--optimizer %.60s would take for gradients; say --optimizer " MST_OPTIMIZER_DELTAS
-			", or leave the option out",
-			o->policy, o->optimizer);
+		return refuse(why, why_len,
+			      "--policy %.60s contributes differences of parameters, which "
+			      "--optimizer %.60s would take for gradients; say --optimizer %s, or "
+			      "leave the option out",
+			      o->policy, o->optimizer, MST_OPTIMIZER_DELTAS);
 	return 0;
 }
 

@@ -252,7 +252,9 @@ def check_order(log, kills):
 def check_bound(logs):
     """Under ssp whoever goes on has pushed no more than the bound beyond the slowest. What the next
     version is made of may be counted already, while that waits for a buffer."""
-    if logs[0].course or not logs[0].policy.startswith("ssp:") or not all(log.finished for log in logs):
+    if logs[0].course or not logs[0].policy.startswith("ssp:"):
+        return
+    if not all(log.finished for log in logs):
         return
     bound = int(logs[0].policy.split(":")[1])
     clocks = {log: sorted(p.fate[1] for p in log.pushes.values() if p.fate[0] == COUNTED)

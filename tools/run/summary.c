@@ -160,6 +160,8 @@ json_t *mst_summary_json(const struct mst_ending *e)
 	failed |= json_object_set_new(out, "state", json_string(mst_ending_state(e)));
 	failed |= json_object_set_new(out, "why", json_string(e->why));
 	failed |= json_object_set_new(out, "signal", json_integer(e->signo));
+	failed |= json_object_set_new(out, "fair_late_share",
+				      mst_report_share(mst_report_late_mean(e->job)));
 	failed |= json_object_set_new(out, "ranks", ranks);
 	if (failed != 0) {
 		json_decref(out);

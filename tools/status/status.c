@@ -129,6 +129,8 @@ static json_t *snapshot_json(const struct mst_job_snapshot *s)
 		failed |= json_array_append_new(ranks, mst_report_rank(&s->row[i]));
 	mst_straggler_reason(&straggler, reason, sizeof(reason));
 	failed |= json_object_set_new(out, "straggler", json_string(reason));
+	failed |= json_object_set_new(out, "fair_late_share",
+				      mst_report_share(mst_report_late_mean(s)));
 	for (uint32_t i = 0; i < s->job.server_count; i++)
 		failed |= json_array_append_new(servers, mst_report_server(&s->job.server[i]));
 	failed |= json_object_set_new(out, "servers", servers);
