@@ -73,6 +73,7 @@ class Log:
     def __init__(self, path):
         self.path, self.pushes, self.outcomes, self.errors = path, {}, [], []
         self.fates, self.end, self.proven = [], None, 0
+        self.newest = 0  # number of the last push or pass
         self.keeps = os.path.exists(path + ".grad")
         with open(path) as f:
             text = f.read()
@@ -97,13 +98,14 @@ class Log:
             self.fates.append(tuple(map(int, words[1:5])))
         elif what == "push":
             push = Push(self, words)
-            if push.ticket != len(self.pushes) + 1:
-                raise Broken(f"{self.path}: ticket {push.ticket} where ticket "
-                             f"{len(self.pushes) + 1} should be")
+            self.number(push.ticket)
             self.pushes[push.ticket] = push
             self.proven = len(self.outcomes)
         elif what == "void":
             del self.pushes[int(words[1])]
+            self.newest -= 1
+        elif what == "pass":
+            self.number(int(words[1]))
         elif what == "outcome":
             self.outcomes.append(Outcome(words))
             self.outcomes[-1].pushed = len(self.pushes)
@@ -113,6 +115,12 @@ class Log:
             self.end = int(words[1])
         else:
             raise ValueError("no such line")
+
+    def number(self, ticket):
+        """Pushes and passes are numbered one after the other."""
+        if ticket != self.newest + 1:
+            raise Broken(f"{self.path}: ticket {ticket} where ticket {self.newest + 1} should be")
+        self.newest = ticket
 
     @property
     def finished(self):
@@ -205,7 +213,7 @@ def check_told(log, by_session):
     before = next(iter(pushes.values())).log
     told = {ticket for incarnation, ticket, *_ in log.fates if incarnation == before.incarnation}
     mute = {ticket for ticket, push in pushes.items() if push.fate is None}
-    lost = {ticket for ticket in mute - told if ticket < len(pushes) - SLOTS_MAX or
+    lost = {ticket for ticket in mute - told if ticket < max(pushes) - SLOTS_MAX or
             ticket < max(told, default=0)}
     if lost:
         raise Broken(f"{log.path}: the fates of {sorted(lost)} of session "
@@ -376,13 +384,15 @@ def tree(parts, group):
 
 def commits_each(log):
     """Is every version made of one contribution by its policy? Then weights cancel."""
-    return policy_of(log.policy).alone or log.policy.endswith(":1")
+    policy = policy_of(log.policy)
+    return policy.alone or policy.quorum_of(log.policy) == 1
 
 
 def mean_of(version, have, rules):
     parts = {}
-    weighs = (rules.weigh == "samples" and rules.optimizer != "add"
-              and not commits_each(have[0].log))
+    log = have[0].log
+    divides = rules.optimizer != "add" or policy_of(log.policy).divides
+    weighs = rules.weigh == "samples" and divides and not commits_each(log)
     for push in have:
         stale = (version - 1) - push.tag
         c = 1.0 / stale if rules.compensate and stale > 1 else 1.0
@@ -394,7 +404,7 @@ def mean_of(version, have, rules):
         parts.setdefault(push.log.rank, []).append(g if c == 1 else c * g)
     total = tree(parts, rules.group)
     divisor = np.float32(sum(push.weight for push in have) if weighs else len(have))
-    return total if rules.optimizer == "add" or divisor == 1 else total / divisor
+    return total if not divides or divisor == 1 else total / divisor
 
 
 BLOCK = 4096  # elements whose squares are summed at a time, counted from the vector's start
@@ -483,6 +493,7 @@ class Proof:
         self.verdicts = set()
         self.told = sum(len(log.fates) for log in logs)
         self.logs = logs
+        self.parameters = {}  # by version, of those that could be computed again
 
     @property
     def lost(self):
@@ -540,6 +551,7 @@ def prove(prefix, rules, kills=False):
     if not kills and max(counted, default=0) > proof.newest:
         raise Broken(f"counted in version {max(counted)}, which nobody saw")
     model = Model(logs, rules)
+    proof.parameters[0] = model.theta
     for version in range(1, proof.newest + 1):
         have = sorted(counted.get(version, []), key=lambda push: push.order)
         if version not in seen:
@@ -554,5 +566,6 @@ def prove(prefix, rules, kills=False):
             for push in have:
                 push.fate = push.fate or (COUNTED, version)
         proof.counts.append(len(have))
+        proof.parameters[version] = model.theta
         proof.checked += 1
     return proof
