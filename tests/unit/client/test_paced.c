@@ -372,6 +372,36 @@ static void a_loss_is_told_only_if_all_batches_have_one(void)
 	client_close();
 }
 
+/* The servers have taken the first exchange, and the job ends while the second one is on its way:
+ * there is one version more to see, and no ticket stays open. */
+static void the_job_may_end_in_mid_exchange(void)
+{
+	train_prepare();
+	order(0, 2, 0.5, 0, 0);
+	train_plan.ends_at = 3;
+	train_begin();
+	CU_ASSERT_EQUAL(train_run(), 0);
+	CU_ASSERT_EQUAL(train_seen.computed, 4);
+	CU_ASSERT_EQUAL(train_seen.applied, 1);
+	CU_ASSERT_EQUAL(train_seen.result[0], 9.25f);
+	CU_ASSERT_EQUAL(train_seen.judged, 1);
+	CU_ASSERT_EQUAL(train_run(), 0);
+	CU_ASSERT_EQUAL(train_seen.computed, 4);
+	client_close();
+}
+
+static void what_has_accrued_ends_with_the_job(void)
+{
+	train_prepare();
+	order(0, 0, 0, 4, 2);
+	train_plan.ends_at = 2;
+	train_begin();
+	CU_ASSERT_EQUAL(train_run(), 0);
+	CU_ASSERT_EQUAL(train_seen.computed, 2);
+	CU_ASSERT_EQUAL(train_seen.judged, 0);
+	client_close();
+}
+
 /* ---- what it needs ---- */
 
 static void the_hook_local_is_needed(void)
@@ -430,6 +460,8 @@ static CU_TestInfo cases[] = {
 	  steps_and_pushes_are_of_the_mean },
 	{ "a loss is told only if all batches have one",
 	  a_loss_is_told_only_if_all_batches_have_one },
+	{ "easgd: the job may end in the middle of an exchange", the_job_may_end_in_mid_exchange },
+	{ "downpour: what has accrued ends with the job", what_has_accrued_ends_with_the_job },
 	{ "the hook local is needed", the_hook_local_is_needed },
 	{ "types of 16 bits are refused", types_of_16_bits_are_refused },
 	CU_TEST_INFO_NULL,

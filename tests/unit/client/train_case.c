@@ -48,9 +48,19 @@ static bool await_timeout(struct fake_leader *f)
 	return true;
 }
 
+static bool end(struct fake_leader *f)
+{
+	struct mst_lane_session word = { .state = MST_SESSION_FINISHED, .version = server.version };
+
+	return fake_put(f, f->layout.down_session[MST_SESSION_OF_JOB], &word, sizeof(word),
+			mst_imm(MST_IMM_SESSION, MST_SESSION_OF_JOB, 0));
+}
+
 static bool answer(struct fake_leader *f, uint64_t number)
 {
 	if (!await_timeout(f))
+		return false;
+	if (server.answers + 1 == train_plan.ends_at && !end(f))
 		return false;
 	if (server.answers++ > 0 && train_plan.drift != 0)
 		move(train_plan.drift);

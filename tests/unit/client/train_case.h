@@ -23,7 +23,8 @@ struct train_plan {
 	enum muster_verdict verdict[TRAIN_PUSHES]; /* of each push; NONE: counted */
 	float factor; /* a counted push moves the parameters by so much of its gradient */
 	float drift;  /* and before each answer but the first others move them, if it is not 0 */
-	bool slow;    /* each answer but the first waits until a call has timed out */
+	unsigned ends_at; /* the job ends before this answer, counted from 1; 0: never */
+	bool slow;        /* each answer but the first waits until a call has timed out */
 };
 
 struct train_push {
