@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 
-/* What compute() has made of a batch. */
+/* What compute() has made of a batch so far. */
 struct progress {
 	uint64_t calls;
 	double weight; /* before the last call */
@@ -36,12 +36,15 @@ static int check_progress(struct muster *m, const struct progress *p,
 		m->session.job.rank, p->calls, c->weight, took_s);
 }
 
-/* Under a rule that asks for contributions the next batch goes on in the same one. */
-static bool ends(const struct muster *m, struct muster_contribution *c)
+/* Does the contribution end with its batch? Under a rule that asks for contributions the next batch
+ * goes on in the same one. */
+static bool ends(const struct muster *m, struct progress *p, struct muster_contribution *c)
 {
-	if (m->worker.held.until_asked)
-		c->full = false;
-	return c->full;
+	if (!c->full || !m->worker.held.until_asked)
+		return c->full;
+	c->full = false;
+	*p = (struct progress){ .weight = p->weight, .began_ns = mst_now_ns() };
+	return false;
 }
 
 int mst_batch_compute(struct muster *m, const struct muster_hooks *hooks, void *grad,
@@ -59,7 +62,7 @@ int mst_batch_compute(struct muster *m, const struct muster_hooks *hooks, void *
 		p.calls++;
 		p.weight = c->weight;
 		int rc = hooks->compute(hooks->ctx, grad, c);
-		if (rc >= 0 && ends(m, c))
+		if (rc >= 0 && ends(m, &p, c))
 			return MST_BATCH_DONE;
 		if (rc >= 0)
 			rc = check_progress(m, &p, c);

@@ -7,11 +7,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a worker with parameters of its own does next. */
+enum mst_own_stage {
+	MST_OWN_STEP,   /* a batch, and the step that follows from it */
+	MST_OWN_ACCRUE, /* add the gradient of that step to those before it (Downpour) */
+	MST_OWN_MEET,   /* the newest version is here: contribute the difference from it */
+	MST_OWN_AWAIT,  /* the next version that comes replaces the parameters */
+};
+
 struct mst_own {
 	float *parameters, *grad; /* [elems] each; NULL: never needed yet */
 	bool begun;               /* the parameters began as a result, and are stepped on since */
-	/* Batches since the last push and since the last fetch. */
-	uint32_t pushed_ago, fetched_ago;
+	enum mst_own_stage stage;
+	/* Steps since the last exchange; gradients in the slot; steps since the last fetch. */
+	uint32_t steps, accrued, unfetched;
 	/* Of the batches that have not been pushed. */
 	double weight, loss_sum;
 	bool has_loss;

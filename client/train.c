@@ -7,6 +7,20 @@
 #include "client/paced.h"
 #include "client/sized.h"
 
+/* Shows an outcome to the hooks. A positive return of apply() finishes the job. */
+static int show(struct muster *m, const struct muster_hooks *hooks,
+		const struct muster_outcome *out)
+{
+	int rc = 0;
+
+	if (out->verdict != MUSTER_NONE && hooks->judged != NULL)
+		rc = hooks->judged(hooks->ctx, out);
+	if (rc < 0 || !out->fresh)
+		return rc < 0 ? rc : 0;
+	rc = hooks->apply(hooks->ctx, out);
+	return rc > 0 ? muster_finish(m, "a worker's apply() had enough") : rc;
+}
+
 /* Waits, and applies what is fresh, until nothing more is ready. 1: finished. */
 static int take_outcomes(struct muster *m, const struct muster_hooks *hooks)
 {
@@ -17,12 +31,8 @@ static int take_outcomes(struct muster *m, const struct muster_hooks *hooks)
 		more = muster_wait(m, &out);
 		if (more < 0)
 			return more;
-		if (out.verdict != MUSTER_NONE && hooks->judged != NULL)
-			rc = hooks->judged(hooks->ctx, &out);
-		if (rc >= 0 && out.fresh)
-			rc = hooks->apply(hooks->ctx, &out);
-		if (rc > 0)
-			rc = muster_finish(m, "a worker's apply() had enough");
+		mst_paced_outcome(m);
+		rc = show(m, hooks, &out);
 		if (rc < 0)
 			return rc;
 	} while (more > 0 || (m->worker.finishing && !out.finished));
@@ -44,12 +54,15 @@ static int hand_in(struct muster *m, const struct muster_hooks *hooks)
 /* To the next exchange, and through it. 1: finished. */
 static int go_round(struct muster *m, const struct muster_hooks *hooks)
 {
+	int rc;
+
 	if (mst_paced_is(m)) {
-		int rc = mst_paced_begin(m, hooks);
-		return rc == 0 ? mst_paced_exchange(m, hooks, take_outcomes) : rc;
+		rc = mst_paced_exchange(m, hooks);
+	} else {
+		rc = mst_paced_end(m);
+		if (rc > 0)
+			rc = hand_in(m, hooks);
 	}
-	mst_paced_end(m);
-	int rc = hand_in(m, hooks);
 	return rc == 0 ? take_outcomes(m, hooks) : rc;
 }
 

@@ -122,11 +122,17 @@ static bool fits_ask(const struct mst_worker *w, const struct mst_lane_answer *a
 	       fits_order(w, a->version) && fits_place(w, a);
 }
 
-static bool fits_pace(const struct mst_lane_record *r)
+/* Only servers' parameters can be copied to step on; and who steps on a copy ends its batches
+ * itself. */
+static bool fits_pace(const struct mst_worker *w, const struct mst_lane_record *r)
 {
-	return r->alpha >= 0 && r->alpha <= 1 && (r->flags & ~MST_RECORD_UNTIL_ASKED) == 0 &&
+	bool paced = r->local_steps > 0 || r->push_every > 0;
+
+	return r->alpha >= 0 && r->alpha <= 1 && (r->alpha == 0 || r->local_steps > 0) &&
 	       (r->local_steps == 0 || r->push_every == 0) &&
-	       (r->push_every == 0) == (r->fetch_every == 0);
+	       (r->push_every == 0) == (r->fetch_every == 0) &&
+	       (r->flags & ~MST_RECORD_UNTIL_ASKED) == 0 &&
+	       !(paced && (r->flags != 0 || w->cfg.in_order));
 }
 
 static void take_record(struct mst_held *held, const struct mst_lane_record *r)
@@ -150,7 +156,7 @@ static int take_version(struct mst_worker *w)
 
 	w->answered = 0;
 	memcpy(&copy, w->record, sizeof(copy));
-	if (copy.version != a->version || !fits_pace(&copy))
+	if (copy.version != a->version || !fits_pace(w, &copy))
 		return -EPROTO;
 	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
 	if (rc != 0)

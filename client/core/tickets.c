@@ -46,11 +46,25 @@ static void skip_judged(struct mst_tickets *t, uint64_t number)
 		t->judged++;
 }
 
-/* If something behind the pass has been judged, so has the pass, and its place may be another's. */
+/* Of the passes that follow what has been judged, some have their slots granted again: these have
+ * been judged, and so have those before them. */
+static void skip_granted(struct mst_tickets *t)
+{
+	for (uint64_t n = t->judged + 1; n <= t->sent && is_pass(t, n); n++) {
+		if (cell_of(t, n)->granted)
+			t->judged = n;
+	}
+}
+
+/* If something behind the pass has been judged, so has the pass, and its cell may be another
+ * ticket's. */
 void mst_tickets_passed(struct mst_tickets *t, uint64_t number)
 {
 	MST_ASSERT(number <= t->sent);
-	skip_judged(t, number);
+	if (number <= t->judged)
+		return;
+	cell_of(t, number)->granted = true;
+	skip_granted(t);
 	skip_given(t);
 }
 
@@ -67,6 +81,7 @@ int mst_tickets_judge(struct mst_tickets *t, const struct mst_ticket *verdict)
 	    counted != (verdict->counted_in != 0))
 		return -EPROTO;
 	*cell_of(t, ++t->judged) = *verdict;
+	skip_granted(t);
 	skip_given(t);
 	return 0;
 }

@@ -16,6 +16,7 @@ struct mst_ticket {
 	uint64_t number;
 	uint64_t counted_in;
 	enum muster_verdict verdict;
+	bool granted; /* a pass: its slot has been granted again, so it has been judged */
 };
 
 struct mst_tickets {
@@ -44,7 +45,8 @@ static inline bool mst_tickets_full(const struct mst_tickets *t)
 uint64_t mst_tickets_issue(struct mst_tickets *t);
 /* The same for a pass. */
 uint64_t mst_tickets_issue_pass(struct mst_tickets *t);
-/* The pass with this number has been judged. */
+/* The pass with this number has been judged. Verdicts of tickets before it may still be on their
+ * way: the grant of one slot may arrive before the verdict of another one. */
 void mst_tickets_passed(struct mst_tickets *t, uint64_t number);
 
 /* What a server says of one. 0; -EPROTO: not the oldest that waits, or a verdict that cannot be. */

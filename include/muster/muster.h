@@ -473,11 +473,14 @@ void *muster_parameters(struct muster *m);
  * again. Under anytime contributions grow until the servers ask for them, whatever batches end
  * meanwhile. Under local, easgd and downpour the gradient that compute() gets is not the buffer
  * that is pushed.
+ * Call it again after any error but those that end the session: it goes on where it was, but begins
+ * the batch anew whose hook has failed.
  * Return: 0 finished; what a hook returned; -EDOM a batch was given up because it is not finite,
- * call again to go on with the next batch; -EINVAL compute() broke these rules, or a hook is
- * missing, or the size of the struct is wrong; -ENOTSUP the policy needs hooks.local, which is
- * NULL, or results and gradients of type f32; -ENOMEM for parameters of the worker's own;
- * -ETIMEDOUT a wait took more than wait_ms, or a server is silent: call again; shared errors.
+ * call again to go on with the next batch, under local, easgd and downpour with the newest result;
+ * -EINVAL compute() broke these rules, or a hook is missing, or the size of the struct is wrong;
+ * -ENOTSUP the policy needs hooks.local, which is NULL, or results and gradients of type f32;
+ * -ENOMEM for parameters of the worker's own; -ETIMEDOUT a wait took more than wait_ms, or a server
+ * is silent: call again; shared errors.
  */
 int muster_train(struct muster *m, const struct muster_hooks *hooks);
 

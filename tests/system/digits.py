@@ -3,7 +3,7 @@
 """Digits are learnt, over real servers and workers, and every version is computed again.
 
 usage: digits.py POLICY COMMITS ACCURACY --muster MUSTER --digits DIGITS
-                 [--data DIR] [--delay SPEC ...]
+                 [--data DIR] [--delay SPEC ...] [--optimizer SPEC]
 Exits 77 where DIR is not there.
 """
 import argparse
@@ -27,6 +27,7 @@ def main():
     p.add_argument("--data")
     p.add_argument("--delay", action="append", default=[])
     p.add_argument("--owner", default="servers")
+    p.add_argument("--optimizer", default="sgd:lr=0.1,momentum=0.9")
     a = p.parse_args()
     if a.data and not os.path.isdir(a.data):
         print(f"skipped: there is no {a.data}")
@@ -44,6 +45,8 @@ def main():
                 "5",
                 "--policy",
                 a.policy,
+                "--optimizer",
+                a.optimizer,
                 "--commits",
                 str(a.commits),
                 "--owner",
@@ -66,7 +69,7 @@ def main():
             stdin=subprocess.DEVNULL,
             env=os.environ | {"MUSTER_HISTORY": os.path.join(d, "log")},
         )
-        rules = history.Rules("sgd:0.1,0.9" if a.owner == "servers" else "none")
+        rules = history.Rules(a.optimizer if a.owner == "servers" else "none")
         try:
             proof = history.prove(os.path.join(d, "log"), rules)
         except history.Broken as e:

@@ -74,6 +74,7 @@ class Log:
         self.path, self.pushes, self.outcomes, self.errors = path, {}, [], []
         self.fates, self.end, self.proven = [], None, 0
         self.course = []  # [(version, policy)]: from that version on; []: it is always the same
+        self.newest = 0  # number of the last push or pass
         self.keeps = os.path.exists(path + ".grad")
         with open(path) as f:
             text = f.read()
@@ -98,13 +99,14 @@ class Log:
             self.fates.append(tuple(map(int, words[1:5])))
         elif what == "push":
             push = Push(self, words)
-            if push.ticket != len(self.pushes) + 1:
-                raise Broken(f"{self.path}: ticket {push.ticket} where ticket "
-                             f"{len(self.pushes) + 1} should be")
+            self.number(push.ticket)
             self.pushes[push.ticket] = push
             self.proven = len(self.outcomes)
         elif what == "void":
             del self.pushes[int(words[1])]
+            self.newest -= 1
+        elif what == "pass":
+            self.number(int(words[1]))
         elif what == "outcome":
             self.outcomes.append(Outcome(words))
             self.outcomes[-1].pushed = len(self.pushes)
@@ -118,6 +120,12 @@ class Log:
     def under(self, version):
         """The policy under which that version was made."""
         return max([(0, self.policy), *(c for c in self.course if c[0] <= version)])[1]
+
+    def number(self, ticket):
+        """Pushes and passes are numbered one after the other."""
+        if ticket != self.newest + 1:
+            raise Broken(f"{self.path}: ticket {ticket} where ticket {self.newest + 1} should be")
+        self.newest = ticket
 
     @property
     def finished(self):
@@ -210,7 +218,7 @@ def check_told(log, by_session):
     before = next(iter(pushes.values())).log
     told = {ticket for incarnation, ticket, *_ in log.fates if incarnation == before.incarnation}
     mute = {ticket for ticket, push in pushes.items() if push.fate is None}
-    lost = {ticket for ticket in mute - told if ticket < len(pushes) - SLOTS_MAX or
+    lost = {ticket for ticket in mute - told if ticket < max(pushes) - SLOTS_MAX or
             ticket < max(told, default=0)}
     if lost:
         raise Broken(f"{log.path}: the fates of {sorted(lost)} of session "
@@ -390,14 +398,16 @@ def tree(parts, group):
 
 def commits_each(log, version):
     """Is the version made of one contribution by its policy? Then weights cancel."""
-    policy = log.under(version)
-    return policy_of(policy).alone or policy.endswith(":1")
+    text = log.under(version)
+    policy = policy_of(text)
+    return policy.alone or policy.quorum_of(text) == 1
 
 
 def mean_of(version, have, rules):
     parts = {}
-    weighs = (rules.weigh == "samples" and rules.optimizer != "add"
-              and not commits_each(have[0].log, version))
+    log = have[0].log
+    divides = rules.optimizer != "add" or policy_of(log.under(version)).divides
+    weighs = rules.weigh == "samples" and divides and not commits_each(log, version)
     for push in have:
         stale = (version - 1) - push.tag
         c = 1.0 / stale if rules.compensate and stale > 1 else 1.0
@@ -409,7 +419,7 @@ def mean_of(version, have, rules):
         parts.setdefault(push.log.rank, []).append(g if c == 1 else c * g)
     total = tree(parts, rules.group)
     divisor = np.float32(sum(push.weight for push in have) if weighs else len(have))
-    return total if rules.optimizer == "add" or divisor == 1 else total / divisor
+    return total if not divides or divisor == 1 else total / divisor
 
 
 BLOCK = 4096  # elements whose squares are summed at a time, counted from the vector's start
@@ -498,6 +508,7 @@ class Proof:
         self.verdicts = set()
         self.told = sum(len(log.fates) for log in logs)
         self.logs = logs
+        self.parameters = {}  # by version, of those that could be computed again
 
     @property
     def lost(self):
@@ -560,6 +571,7 @@ def prove(prefix, rules, kills=False, course=()):
     if not kills and max(counted, default=0) > proof.newest:
         raise Broken(f"counted in version {max(counted)}, which nobody saw")
     model = Model(logs, rules)
+    proof.parameters[0] = model.theta
     for version in range(1, proof.newest + 1):
         have = sorted(counted.get(version, []), key=lambda push: push.order)
         if course:
@@ -576,5 +588,6 @@ def prove(prefix, rules, kills=False, course=()):
             for push in have:
                 push.fate = push.fate or (COUNTED, version)
         proof.counts.append(len(have))
+        proof.parameters[version] = model.theta
         proof.checked += 1
     return proof

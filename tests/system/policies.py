@@ -2,7 +2,8 @@
 """What a policy promises of the versions it makes, as docs/policies.md has it: a row a policy.
 
 The proof of a job (history.py) reads all of it here. How a job with a policy is started, each test
-says itself: exact.py has one or more for every policy.
+says itself: exact.py has one or more for every policy whose workers contribute a gradient for each
+batch, and modes.py for every other one.
 """
 import dataclasses
 
@@ -19,22 +20,37 @@ class Policy:
     own_version: bool = False
     # A version is made of one contribution: weights cancel.
     alone: bool = False
+    # Which of its numbers is the quorum: 0, 1; None: it has none.
+    quorum: int | None = None
+    # Contributions are averaged, also if they are differences of parameters.
+    divides: bool = False
+
+    def quorum_of(self, text):
+        """Its quorum, as the user has typed the policy; None: it has none."""
+        numbers = text.partition(":")[2].split(",")
+        if self.quorum is None or len(numbers) <= self.quorum:
+            return None
+        return int(numbers[self.quorum])
 
 
 POLICIES = {
     "bsp": Policy(window=0, one_each=True, own_version=True),
-    "backup": Policy(window=0, one_each=True, own_version=True),
-    "ksync": Policy(window=0, one_each=True, own_version=True),
-    "kbatchsync": Policy(window=0),
-    "kasync": Policy(one_each=True, own_version=True),
-    "kbatchasync": Policy(),
-    "softsync": Policy(),
+    "backup": Policy(window=0, one_each=True, own_version=True, quorum=0),
+    "ksync": Policy(window=0, one_each=True, own_version=True, quorum=0),
+    "kbatchsync": Policy(window=0, quorum=0),
+    "kasync": Policy(one_each=True, own_version=True, quorum=0),
+    "kbatchasync": Policy(quorum=0),
+    "softsync": Policy(quorum=0),
     "async": Policy(own_version=True, alone=True),
     "bounded": Policy(own_version=True, alone=True),
     "ssp": Policy(own_version=True, alone=True),
     "nonblocking": Policy(window=0, one_each=True, own_version=True),
     "anytime": Policy(window=0, one_each=True, own_version=True),
-    "deadline": Policy(window=0, one_each=True, own_version=True),
+    "deadline": Policy(window=0, one_each=True, own_version=True, quorum=1),
+    "local": Policy(window=0, one_each=True, own_version=True, quorum=1, divides=True),
+    "easgd": Policy(own_version=True, alone=True),
+    "easgdsync": Policy(window=0, one_each=True, own_version=True),
+    "downpour": Policy(own_version=True, alone=True),
 }
 
 

@@ -119,6 +119,22 @@ class Spoiled(unittest.TestCase):
         self.spoil("1.1", self.line("1.1", "outcome 2 2 "), "")
         self.refuse("has no verdict")
 
+    def test_a_pass_takes_a_number(self):
+        self.spoil("0.1", "push 1 0 ", "pass 1\npush 2 0 ")
+        self.refuse("ticket 2 where ticket 3 should be")
+
+    def test_a_number_is_left_out(self):
+        self.spoil("0.1", "push 1 0 ", "push 2 0 ")
+        self.refuse("ticket 2 where ticket 1 should be")
+
+    def test_a_pass_at_the_end_is_right(self):
+        self.spoil("0.1", "end 0", f"pass {VERSIONS + 1}\nend 0")
+        self.assertEqual(history.prove(self.log, SGD, True).checked, VERSIONS)
+
+    def test_a_pass_with_a_verdict(self):
+        self.spoil("0.1", self.line("0.1", "push 1 "), "pass 1\n")
+        self.refuse("ticket 1, which was never pushed")
+
     def test_a_verdict_for_nothing(self):
         self.spoil("0.1", "outcome 1 6 ", "outcome 1 9 ")
         self.refuse("never pushed")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks of muster_train(). A gradient is computed right in the buffer it is pushed from, and
- * parameters are read right where the result lies: nothing is copied on this side.
+ * The hooks of muster_train(), which serve all policies. A gradient is computed right in the buffer
+ * it is pushed from, and parameters are read right where the result lies: nothing is copied on this
+ * side.
  */
 #include "client/examples/digits/worker.h"
 
@@ -13,20 +14,35 @@
 
 #include "common/base/clock.h"
 
-#define TEST_ROWS 64u       /* samples looked at together in a test */
-#define NAP_NS (1 * MST_MS) /* the longest a delayed worker is deaf to hints */
+#define TEST_ROWS 64u /* samples looked at together in a test */
+/* How long a delayed worker does not look at hints: as long as no server has ever told it to give
+ * up, and after that. The kernel adds its timer slack, 50 us. */
+#define NAP_NS (1 * MST_MS)
+#define SHORT_NAP_NS (MST_MS / 20)
 
 static struct mlp_shape shape_of(const struct settings *s, const struct dataset *d)
 {
 	return (struct mlp_shape){ d->image_pixels, s->hidden, DATASET_CLASSES };
 }
 
-/* Adds up to settings->micro samples of the batch to the contribution. */
-static void add_samples(struct worker *w, float *grad, struct muster_contribution *c)
+/* What the next gradient is computed on. */
+static float *parameters_of(const struct worker *w)
+{
+	return w->settings->owner == MUSTER_SERVERS_OWN ? muster_parameters(w->muster) : w->own;
+}
+
+/* How many samples come next: at most settings->micro, within the batch. */
+static uint32_t next_rows(const struct worker *w)
+{
+	uint32_t left = w->settings->batch - w->done;
+
+	return left < w->settings->micro ? left : w->settings->micro;
+}
+
+/* A contribution may begin in the middle of a batch, and may have samples of several. */
+static void add_samples(struct worker *w, uint32_t rows, float *grad, struct muster_contribution *c)
 {
 	const struct samples *train = &w->data->train;
-	uint32_t left = w->settings->batch - (uint32_t)c->weight;
-	uint32_t rows = left < w->settings->micro ? left : w->settings->micro;
 	bool first = c->weight == 0;
 
 	for (uint32_t row = 0; row < rows; row++) {
@@ -34,7 +50,7 @@ static void add_samples(struct worker *w, float *grad, struct muster_contributio
 		float *x = w->net.x + (size_t)row * w->data->image_pixels;
 		w->net.label[row] = dataset_sample(w->data, train, pick, x);
 	}
-	double loss = mlp_gradient(&w->net, w->parameters, rows, grad, !first);
+	double loss = mlp_gradient(&w->net, parameters_of(w), rows, grad, !first);
 	double loss_before = first ? 0 : c->loss * c->weight;
 	c->sum = true;
 	c->weight += rows;
@@ -42,17 +58,20 @@ static void add_samples(struct worker *w, float *grad, struct muster_contributio
 	c->has_loss = true;
 }
 
-/* Plays a slower machine. Return: false if the server's hint cut it short: the batch can no
- * longer count. */
-static bool wait_out_delay(struct worker *w)
+/* Plays a slower machine: waits for the part of the batch's delay that belongs to these samples.
+ * What servers ask for meanwhile waits until these samples are done.
+ * Return: false, at once, if what is being computed can no longer count. */
+static bool wait_out_delay(struct worker *w, uint32_t rows)
 {
 	uint64_t now = mst_now_ns();
-	uint64_t end = now + mst_delay_next(w->delay);
+	uint64_t end = now + w->delay_ns * rows / w->settings->batch;
 
 	for (; now < end; now = mst_now_ns()) {
-		if (muster_check(w->muster) == MUSTER_GIVE_UP)
+		if (muster_check(w->muster) == MUSTER_GIVE_UP) {
+			w->nap_ns = SHORT_NAP_NS;
 			return false;
-		mst_sleep_ns(end - now < NAP_NS ? end - now : NAP_NS);
+		}
+		mst_sleep_ns(end - now < w->nap_ns ? end - now : w->nap_ns);
 	}
 	return true;
 }
@@ -60,11 +79,38 @@ static bool wait_out_delay(struct worker *w)
 static int compute(void *ctx, void *grad, struct muster_contribution *c)
 {
 	struct worker *w = ctx;
+	uint32_t rows = next_rows(w);
 
-	if (c->weight < w->settings->batch)
-		add_samples(w, grad, c);
-	if (c->weight >= w->settings->batch)
-		c->full = wait_out_delay(w);
+	if (w->done == 0)
+		w->delay_ns = mst_delay_next(w->delay);
+	add_samples(w, rows, grad, c);
+	w->done = (w->done + rows) % w->settings->batch;
+	c->full = wait_out_delay(w, rows) && w->done == 0;
+	return 0;
+}
+
+/* A step between two exchanges, on parameters of the worker's own. */
+static int local(void *ctx, void *grad)
+{
+	const struct worker *w = ctx;
+	uint64_t elems = muster_job(w->muster)->elems;
+	float lr = (float)w->settings->lr;
+	float *parameters = parameters_of(w);
+	const float *mean = grad;
+
+	for (uint64_t i = 0; i < elems; i++)
+		parameters[i] -= lr * mean[i];
+	return 0;
+}
+
+/* A batch that was given up is begun anew. Samples that came too late are not computed again: the
+ * next ones are as good, since all are picked at random. */
+static int judged(void *ctx, const struct muster_outcome *out)
+{
+	struct worker *w = ctx;
+
+	if (out->verdict == MUSTER_CANCELLED && out->ticket == 0)
+		w->done = 0;
 	return 0;
 }
 
@@ -95,7 +141,7 @@ static int apply(void *ctx, const struct muster_outcome *out)
 
 	w->version = out->version;
 	if (w->settings->owner == MUSTER_SERVERS_OWN)
-		w->parameters = out->result;
+		w->newest = out->result;
 	else
 		take_step(w, out->result, out->orders.lr_scale);
 	if (test_is_due(w, before)) {
@@ -113,21 +159,23 @@ static void take_start(struct worker *w, const struct muster_outcome *out)
 	uint64_t elems = muster_job(w->muster)->elems;
 
 	w->version = out->version;
-	w->parameters = out->result;
+	w->newest = out->result;
 	if (w->settings->owner == MUSTER_SERVERS_OWN)
 		return;
 	memcpy(w->own, out->result, elems * sizeof(float));
-	w->parameters = w->own;
+	w->newest = w->own;
 }
 
 int worker_learn(struct worker *w)
 {
-	struct muster_hooks hooks = {
-		.size = sizeof(hooks), .ctx = w, .compute = compute, .apply = apply
-	};
+	struct muster_hooks hooks = MUSTER_HOOKS;
 	struct muster_outcome out = MUSTER_OUTCOME;
+	hooks.ctx = w;
+	hooks.compute = compute;
+	hooks.local = local;
+	hooks.apply = apply;
+	hooks.judged = judged;
 	int rc = muster_start(w->muster, w->own, &out);
-
 	if (rc)
 		return rc;
 	take_start(w, &out);
@@ -146,7 +194,7 @@ struct test_result worker_test(struct worker *w)
 			float *x = w->net.x + (size_t)rows * w->data->image_pixels;
 			w->net.label[rows] = dataset_sample(w->data, test, next, x);
 		}
-		struct mlp_score score = mlp_score(&w->net, w->parameters, rows);
+		struct mlp_score score = mlp_score(&w->net, w->newest, rows);
 		sum.loss += score.loss;
 		sum.right += score.right;
 	}
@@ -187,7 +235,7 @@ int worker_init(struct worker *w, const struct settings *settings, const struct 
 {
 	struct mlp_shape shape = shape_of(settings, data);
 
-	*w = (struct worker){ .settings = settings, .data = data };
+	*w = (struct worker){ .settings = settings, .data = data, .nap_ns = NAP_NS };
 	int rc = allocate(w, &shape);
 	if (rc) {
 		snprintf(why, why_len, "no memory for a network of %" PRIu64 " parameters",

@@ -21,10 +21,13 @@ struct worker {
 	uint64_t version; /* of the parameters */
 	struct mlp net;
 	struct mst_rand chance; /* picks samples */
+	uint32_t done;          /* samples of the batch at hand */
 	struct mst_delay *delay;
-	float *own;              /* start parameters to offer; workers own: the parameters */
-	float *momentum;         /* workers own */
-	const float *parameters; /* what gradients are computed on */
+	uint64_t delay_ns;   /* of the batch at hand */
+	uint64_t nap_ns;     /* how long a delayed worker does not look at hints */
+	float *own;          /* start parameters to offer; workers own: the parameters */
+	float *momentum;     /* workers own */
+	const float *newest; /* parameters: the last version */
 };
 
 /* Loss and accuracy over the test samples, means. */

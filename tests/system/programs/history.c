@@ -105,6 +105,11 @@ void history_void(struct history *h, uint64_t ticket)
 	fprintf(h->log, "void %" PRIu64 "\n", ticket);
 }
 
+void history_pass(struct history *h, uint64_t ticket)
+{
+	fprintf(h->log, "pass %" PRIu64 "\n", ticket);
+}
+
 void history_outcome(struct history *h, const struct muster_outcome *out)
 {
 	uint32_t whole = 0, sample = 0;

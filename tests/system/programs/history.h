@@ -6,6 +6,7 @@
  *	fate INCARNATION TICKET VERDICT COUNTED_IN         of an earlier session, from the welcome
  *	push TICKET TAG WEIGHT SUM                         about to be
  *	void TICKET                                        it was not: the job is over
+ *	pass TICKET                                        a pass has taken this number
  *	outcome VERDICT TICKET COUNTED_IN VERSION FRESH FINISHED CHECKSUM SAMPLE LR_SCALE WEIGHT
  *		AT_NS COUNT RANK:COUNT:WEIGHT ...
  *	error CALL ERRNO WALL_MS
@@ -30,6 +31,7 @@ struct history *history_open(const char *path, const struct muster_job *job, uin
 void history_push(struct history *h, uint64_t ticket, uint64_t tag,
 		  const struct muster_contribution *c);
 void history_void(struct history *h, uint64_t ticket);
+void history_pass(struct history *h, uint64_t ticket);
 void history_outcome(struct history *h, const struct muster_outcome *out);
 void history_error(struct history *h, const char *call, int error);
 /* Accepts NULL. */

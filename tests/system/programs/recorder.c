@@ -33,6 +33,7 @@ static struct history *history;
 static uint64_t version, tag; /* of the last outcome; of what is being filled */
 static uint64_t tickets;
 static bool filling;
+static bool abandoning; /* the next outcome tells whether that was a pass */
 static int last_error;
 
 static int told(const char *call, int rc)
@@ -84,8 +85,11 @@ static void fill(void)
 
 void *__wrap_muster_gradient(struct muster *m)
 {
-	fill();
-	return __real_muster_gradient(m);
+	void *gradient = __real_muster_gradient(m);
+
+	if (gradient != NULL)
+		fill();
+	return gradient;
 }
 
 int __wrap_muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
@@ -121,16 +125,31 @@ int __wrap_muster_push(struct muster *m, const struct muster_contribution *c, ui
 
 int __wrap_muster_abandon(struct muster *m)
 {
+	int rc = told("abandon", __real_muster_abandon(m));
+
 	filling = false;
-	return told("abandon", __real_muster_abandon(m));
+	abandoning = rc == 0;
+	return rc;
+}
+
+/* What was given up is told as cancelled, under ticket 0; a pass is not, and has a number. */
+static void find_pass(const struct muster_outcome *out)
+{
+	bool cancelled = out->verdict == MUSTER_CANCELLED && out->ticket == 0;
+
+	if (abandoning && !cancelled && !out->finished)
+		history_pass(history, ++tickets);
+	abandoning = false;
 }
 
 int __wrap_muster_wait(struct muster *m, struct muster_outcome *out)
 {
 	int rc = told("wait", __real_muster_wait(m, out));
 
-	if (rc >= 0 && history != NULL)
+	if (rc >= 0 && history != NULL) {
+		find_pass(out);
 		saw(out);
+	}
 	return rc;
 }
 

@@ -34,6 +34,7 @@
 #include "common/kernels/sum.h"
 #include "muster/muster.h"
 #include "tests/system/programs/history.h"
+#include "tests/system/programs/values.h"
 
 #define PATIENCE_MS 60000
 
@@ -51,25 +52,6 @@ struct logged_worker {
 	void *own;     /* the gradient in its type, where ranges are pushed from own memory */
 	void *results; /* options.result_into; NULL: none */
 };
-
-/* Two rounds of a 32-bit mix: the checker has the same lines. */
-static uint32_t mix(uint32_t x)
-{
-	x ^= x >> 16;
-	x *= 0x7feb352du;
-	x ^= x >> 15;
-	x *= 0x846ca68bu;
-	x ^= x >> 16;
-	return x;
-}
-
-static void fill(float *out, uint64_t elems, uint32_t rank, uint32_t incarnation, uint64_t ticket)
-{
-	uint32_t seed = mix(mix(rank * 1000003u + incarnation) + (uint32_t)ticket);
-
-	for (uint64_t i = 0; i < elems; i++)
-		out[i] = ((float)(mix(seed + (uint32_t)i) >> 8) - 8388608.0f) / 8388608.0f;
-}
 
 static int failed(const struct logged_worker *c, const char *call, int rc)
 {
@@ -123,7 +105,7 @@ static void compute(const struct logged_worker *c, uint64_t ticket)
 {
 	const struct muster_job *job = muster_job(c->m);
 
-	fill(c->values, c->elems, job->rank, job->incarnation, ticket);
+	values_fill(c->values, c->elems, job->rank, job->incarnation, ticket);
 	if (c->nan == ticket)
 		c->values[c->elems - 7] = NAN;
 	if (c->big == ticket)
@@ -200,7 +182,7 @@ static int round_of(struct logged_worker *c, uint64_t *next_ticket, struct muste
 /* The state that it offers; one that is refused is offered again, as it should be. */
 static int start(struct logged_worker *c, struct muster_outcome *out)
 {
-	fill(c->values, c->elems, 999, 0, 0);
+	values_fill(c->values, c->elems, 999, 0, 0);
 	if (c->start_nan)
 		c->values[c->elems - 7] = NAN;
 	void *state = c->results != NULL ? c->results : c->own;

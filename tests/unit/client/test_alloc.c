@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Every allocation of muster_open() fails in turn, until none does: each time the caller gets
- * -ENOMEM and no handle, and nothing is left behind (the address sanitizer looks for that). */
+ * -ENOMEM and no handle, and nothing is left behind (the address sanitizer looks for that). So does
+ * every allocation of a worker that needs parameters of its own, which may try again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/client/client_case.h"
+#include "tests/unit/client/train_case.h"
 #include "tests/ut.h"
 
 /* The fake leader allocates too, on its own thread: only this one's are counted. */
@@ -61,9 +62,28 @@ static void every_allocation_may_fail(void)
 	CU_ASSERT(n > 5);
 }
 
+static void parameters_of_its_own_may_fail(void)
+{
+	train_prepare();
+	for (unsigned i = 0; i < TRAIN_VERSIONS; i++)
+		train_plan.pace[i].local_steps = 1;
+	train_begin();
+	for (unsigned n = 1; n <= 2; n++) { /* the first call keeps what it has got */
+		seen = 0;
+		fail_at = n == 1 ? 2 : 1;
+		CU_ASSERT_EQUAL(train_run(), -ENOMEM);
+		CU_ASSERT(client_says(muster_error(client_handle), "1000 parameters"));
+		fail_at = 0;
+	}
+	train_batches(2);
+	client_close();
+}
+
 static CU_TestInfo cases[] = {
 	{ "every allocation of an opening may fail, and nothing is left behind",
 	  every_allocation_may_fail },
+	{ "so may those of a worker with parameters of its own, which may try again",
+	  parameters_of_its_own_may_fail },
 	CU_TEST_INFO_NULL,
 };
 
