@@ -162,13 +162,14 @@ static void downpour_goes_on_after_every_timeout(void)
 	client_close();
 }
 
-/* There is one slot, and the worker may have its next gradient before the slot is granted again. */
+/* There is one slot, and the worker has its next gradient before the slot is granted again. */
 static void no_gradient_is_lost_while_slots_are_in_flight(void)
 {
 	float sum = 0;
 
 	train_prepare();
 	order(0, 0, 0, 1, 100);
+	train_plan.lazy = true;
 	train_begin();
 	train_batches(12);
 	train_await(12);
@@ -197,6 +198,24 @@ static void a_pace_begins_and_ends_with_versions(void)
 	check_push(1, 5, 2, 25);
 	check_push(2, 4, 1, 40);
 	check_parameters((float[]){ 10, 11, 10, 13, 14 }, 5);
+	client_close();
+}
+
+/* The fetch that brings a slot for the second gradient also ends the pace. */
+static void a_gradient_without_a_slot_is_pushed_when_the_pace_ends(void)
+{
+	train_prepare();
+	train_plan.drift = 1;
+	train_plan.lazy = true;
+	order(0, 0, 0, 1, 100);
+	order(2, 0, 0, 0, 0);
+	train_begin();
+	train_batches(3);
+	train_await(3);
+	check_push(0, 1, 1, 10);
+	check_push(1, 2, 1, 20);
+	check_push(2, 3, 1, 30);
+	check_parameters((float[]){ 10, 9.5f, 15 }, 3);
 	client_close();
 }
 
@@ -450,6 +469,8 @@ static CU_TestInfo cases[] = {
 	  no_gradient_is_lost_while_slots_are_in_flight },
 	{ "a pace begins and ends with versions, and what has accrued is pushed",
 	  a_pace_begins_and_ends_with_versions },
+	{ "downpour: a gradient without a slot is pushed when the pace ends",
+	  a_gradient_without_a_slot_is_pushed_when_the_pace_ends },
 	{ "a worker that is told to give up begins anew", a_worker_told_to_give_up_begins_anew },
 	{ "a hook that fails costs its own batch only", a_failed_hook_costs_its_own_batch_only },
 	{ "what local() returns ends it", what_local_returns_ends_it },

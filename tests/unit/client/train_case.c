@@ -23,6 +23,7 @@ static struct {
 	float parameters[FAKE_ELEMS];
 	uint64_t version;
 	unsigned answers;
+	uint64_t owed; /* the epoch of a grant that is still to come; 0: none */
 } server;
 
 static const char *inbound(const struct fake_leader *f, size_t at)
@@ -48,6 +49,22 @@ static bool await_timeout(struct fake_leader *f)
 	return true;
 }
 
+static bool grant(struct fake_leader *f, uint64_t epoch)
+{
+	struct mst_lane_grant g = { epoch };
+
+	return fake_put(f, f->layout.down_grant[0], &g, sizeof(g),
+			mst_imm(MST_IMM_GRANT, 0, epoch));
+}
+
+static bool grant_owed(struct fake_leader *f)
+{
+	uint64_t epoch = server.owed;
+
+	server.owed = 0;
+	return epoch == 0 || grant(f, epoch);
+}
+
 static bool end(struct fake_leader *f)
 {
 	struct mst_lane_session word = { .state = MST_SESSION_FINISHED, .version = server.version };
@@ -60,7 +77,7 @@ static bool answer(struct fake_leader *f, uint64_t number)
 {
 	if (!await_timeout(f))
 		return false;
-	if (server.answers + 1 == train_plan.ends_at && !end(f))
+	if (!grant_owed(f) || (server.answers + 1 == train_plan.ends_at && !end(f)))
 		return false;
 	if (server.answers++ > 0 && train_plan.drift != 0)
 		move(train_plan.drift);
@@ -81,14 +98,6 @@ static bool answer(struct fake_leader *f, uint64_t number)
 	       fake_put(f, f->layout.down_result, server.parameters, sizeof(server.parameters),
 			0) &&
 	       fake_put(f, f->layout.down_answer, &a, sizeof(a), mst_imm(MST_IMM_ANSWER, 0, 0));
-}
-
-static bool grant(struct fake_leader *f, uint64_t epoch)
-{
-	struct mst_lane_grant g = { epoch };
-
-	return fake_put(f, f->layout.down_grant[0], &g, sizeof(g),
-			mst_imm(MST_IMM_GRANT, 0, epoch));
 }
 
 static float value_of(const struct fake_leader *f)
@@ -125,8 +134,10 @@ static bool hear_header(struct fake_leader *f)
 	bool passes = p->header.flags & MST_HEADER_PASS;
 	p->value = passes ? 0 : value_of(f);
 	enum muster_verdict verdict = train_plan.verdict[n];
-	bool well = (passes || judge(f, p, verdict == MUSTER_NONE ? MUSTER_COUNTED : verdict)) &&
-		    grant(f, p->header.epoch + 1);
+	bool well = passes || judge(f, p, verdict == MUSTER_NONE ? MUSTER_COUNTED : verdict);
+	server.owed = p->header.epoch + 1;
+	if (!train_plan.lazy)
+		well = well && grant_owed(f);
 	atomic_store(&headers, n + 1);
 	return well && (!(p->header.flags & MST_HEADER_ASK) || answer(f, p->header.ask.number));
 }
@@ -205,6 +216,7 @@ void train_prepare(void)
 	train_hooks.judged = judged;
 	batches_wanted = TRAIN_CALLS;
 	server.version = server.answers = 0;
+	server.owed = 0;
 	for (unsigned i = 0; i < FAKE_ELEMS; i++)
 		server.parameters[i] = TRAIN_START;
 	atomic_store(&headers, 0);

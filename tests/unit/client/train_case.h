@@ -24,6 +24,7 @@ struct train_plan {
 	float factor; /* a counted push moves the parameters by so much of its gradient */
 	float drift;  /* and before each answer but the first others move them, if it is not 0 */
 	unsigned ends_at; /* the job ends before this answer, counted from 1; 0: never */
+	bool lazy;        /* a slot is granted again with an answer only */
 	bool slow;        /* each answer but the first waits until a call has timed out */
 };
 
