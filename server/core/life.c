@@ -241,7 +241,7 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 	if (l->phase != MST_PHASE_RUNNING || !took_part)
 		return;
 	uint32_t live = count_started(l);
-	if (live == l->resting)
+	if (live == l->resting && !l->end_due)
 		wake_all(l);
 	if (in_peace && live == 0)
 		mst_life_end(l, MST_FINISH_LEFT);

@@ -33,9 +33,10 @@
 
 /* A policy's numbers follow the number of members: %u is half of them. */
 static const char *const policies[] = {
-	"bsp",           "backup:%u", "backup:-1",      "ksync:%u",
-	"kbatchsync:%u", "kasync:%u", "kbatchasync:%u", "softsync:%u",
-	"async",         "bounded:4", "ssp:3",
+	"bsp",         "backup:%u",      "backup:-1",   "ksync:%u",      "kbatchsync:%u",
+	"kasync:%u",   "kbatchasync:%u", "softsync:%u", "async",         "bounded:4",
+	"ssp:3",       "nonblocking",    "anytime:1",   "deadline:1,%u", "local:8",
+	"easgd:8,0.1", "downpour:4,4",
 };
 #define POLICIES (sizeof(policies) / sizeof(policies[0]))
 

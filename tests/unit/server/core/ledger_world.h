@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Simulated workers around a ledger: they join, push, pull, abandon, hand in what they are asked
- * for, pass, compute for long, rest, leave, fall silent, die and come back, mostly by the rules. What
- * they say travels on a channel of its own per worker and shard, in order there and in any order
- * among them, so that every interleaving a real server can see may happen. All of it follows from
- * the seed and the decisions the world is told.
+ * for, pass, compute for long, rest, leave, fall silent, die and come back, mostly by the rules.
+ * What they say travels on a channel of its own per worker and shard, in order there and in any
+ * order among them, so that every interleaving a real server can see may happen. All of it follows
+ * from the seed and the decisions the world is told.
  */
 #ifndef MST_TESTS_UNIT_SERVER_CORE_LEDGER_WORLD_H
 #define MST_TESTS_UNIT_SERVER_CORE_LEDGER_WORLD_H

@@ -107,10 +107,10 @@ static void job_bereaved(struct reference *r, const struct session *s, enum mst_
 {
 	bool loss = why != MST_EVICT_LEFT && why != MST_EVICT_STALE && !s->leaving;
 
-	if (r->born && s->started && started_count(r) == resting_count(r))
-		return_all(r);
 	if (!r->born || !s->started || is_ending(r))
 		return;
+	if (started_count(r) == resting_count(r))
+		return_all(r);
 	if (loss && r->rule.on_loss == MST_LOSS_FAIL)
 		job_finish(r, MST_FINISH_LOSS);
 	else if (loss && started_count(r) < r->rule.min_workers)

@@ -372,6 +372,28 @@ static void workers_that_rest_return_when_nobody_else_is_left(void)
 	job_close(&j);
 }
 
+static void nobody_returns_to_a_job_that_has_failed(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 4);
+	struct ledger_job j;
+
+	cfg.rule.min_workers = 4;
+	job_born(&j, &cfg);
+	rest(&j, 0, true);
+	rest(&j, 1, true);
+	for (int i = 0; i < 16; i++) { /* ranks 2 and 3 are silent until one tick ends both */
+		j.now_ns += cfg.lease_ns / 8;
+		job_tell(&j, 0, MST_EV_HEARTBEAT);
+		job_tell(&j, 1, MST_EV_HEARTBEAT);
+		job_heard(&j, j.now_ns);
+		job_tick(&j);
+	}
+	CU_ASSERT(job_finished(&j, MST_FINISH_TOO_FEW));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_REST, -1), 2);
+	job_close(&j);
+}
+
 static void worker_that_rests_and_dies_leaves_no_trace(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
@@ -448,6 +470,7 @@ static CU_TestInfo cases[] = {
 	{ "the last worker cannot rest", last_worker_cannot_rest },
 	{ "workers that rest return when nobody else is left",
 	  workers_that_rest_return_when_nobody_else_is_left },
+	{ "nobody returns to a job that has failed", nobody_returns_to_a_job_that_has_failed },
 	{ "a worker that rests and dies leaves no trace",
 	  worker_that_rests_and_dies_leaves_no_trace },
 	CU_TEST_INFO_NULL,
