@@ -182,6 +182,9 @@ def before_the_start(a):
                               capture_output=True, timeout=HANG_S)
         check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr and
               "--policy async" in done.stderr)
+        done = subprocess.run([a.muster, "rest", "0", job.address], text=True, capture_output=True,
+                              timeout=HANG_S)
+        check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr)
 
 
 def second_before_the_first(a):
