@@ -423,6 +423,8 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 		return wanted < reachable ? wanted : reachable;
 	}
 	uint32_t quorum = (uint32_t)rule->quorum;
+	if (mst_rule_repeats(rule) && step->room > 0 && step->room < quorum)
+		quorum = step->room;
 	if (mst_rule_repeats(rule))
 		return step->roster > 0 ? quorum : step->contributions;
 	return quorum < reachable ? quorum : reachable;

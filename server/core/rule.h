@@ -56,6 +56,9 @@ struct mst_rule_step {
 	uint32_t roster;        /* ranks waited for */
 	uint32_t missing;       /* ranks of the roster that have neither contributed nor passed */
 	uint32_t contributions; /* counted */
+	/* Contributions that the step surely has room for where ranks may contribute again; 0: any
+	 * number. */
+	uint32_t room;
 	bool overdue; /* the step commits with what it has: see trigger and grace of the rule */
 };
 

@@ -464,7 +464,7 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		spell_begin(t, 1, of->rule);
 		break;
 	case MST_DO_POLICY:
-		if (d->policy.whole && t->spell_count > 0)
+		if (d->policy.whole && t->spell_count > 0 && t->ended_ns == 0)
 			spell_begin(t, d->policy.version, of->rule);
 		break;
 	case MST_DO_RELEASE:

@@ -124,10 +124,24 @@ uint64_t mst_step_clock_min(const struct mst_ledger *l)
 	return l->census.clocks.count > 0 ? mst_heap_least(&l->census.clocks) : 0;
 }
 
+/* Contributions keep their slots until the commit, except that partial sums are planned for the
+ * quorum that the job starts with. */
+static uint32_t room(const struct mst_ledger *l, uint32_t roster)
+{
+	const struct mst_rule *first = &l->cfg.rule;
+	uint32_t slots = roster * l->cfg.slots;
+	bool planned = mst_rule_repeats(first) && first->quorum > 0;
+
+	return planned && (uint32_t)first->quorum > slots ? (uint32_t)first->quorum : slots;
+}
+
 struct mst_rule_step mst_step_view(const struct mst_ledger *l)
 {
+	uint32_t roster = mst_census_count(&l->census, MST_STANDS_ROSTERED);
+
 	return (struct mst_rule_step){
-		.roster = mst_census_count(&l->census, MST_STANDS_ROSTERED),
+		.roster = roster,
+		.room = room(l, roster),
 		.missing = mst_census_count(&l->census, MST_STANDS_MISSING),
 		.contributions = l->entry_count,
 		.overdue = l->overdue,

@@ -182,6 +182,9 @@ def before_the_start(a):
                               capture_output=True, timeout=HANG_S)
         check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr and
               "--policy async" in done.stderr)
+        done = subprocess.run([a.muster, "rest", "0", job.address], text=True, capture_output=True,
+                              timeout=HANG_S)
+        check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr)
 
 
 def second_before_the_first(a):
@@ -211,6 +214,23 @@ def standing(job):
     """Are all but rank 3 waiting for the commit?"""
     rows = job.status()["ranks"]
     return all(not row["awaited"] for row in rows[:3]) and rows[3]["awaited"]
+
+
+def fewer_than_the_quorum_has_slots_for(a):
+    """Eight gradients fill both slots of four workers. With one killed and one that rests, a step
+    takes what the others' slots hold."""
+    with Job(a, "--slots", "2") as job:
+        job.begin()
+        job.reaches(job.change("kbatchsync:8") + 2)
+        job.worker[3].kill()
+        job.lost(3)
+        job.reaches(job.status()["commits"] + 3)
+        job.muster("rest", "2", job.address)
+        job.reaches(job.status()["commits"] + 3)
+        job.muster("rest", "--return", "2", job.address)
+        job.end_job()
+        check("the others end well", job.codes(HANG_S)[:3] == [0, 0, 0])
+        job.proven_course("--kills")
 
 
 def later_sessions_are_told(a):
@@ -281,7 +301,7 @@ def the_last_one_lost(a):
 
 
 CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
-              before_the_start, second_before_the_first, later_sessions_are_told, rest,
+              before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for, later_sessions_are_told, rest,
               the_last_one_lost)
 
 if __name__ == "__main__":

@@ -218,7 +218,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_RUNS;                                                                      \
+	kind <= MST_MSG_DONE;                                                                      \
 	kind++
 
 /* ---- promises ---- */
@@ -327,7 +327,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_RUNS + 1;
+	frame[6] = MST_MSG_DONE + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -584,7 +584,7 @@ static CU_TestInfo cases[] = {
 /* The first inputs of the fuzzer, tests/fuzz/corpus/message: one of every kind, by its number. */
 static int write_inputs(const char *folder)
 {
-	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_RUNS; kind++) {
+	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_DONE; kind++) {
 		char path[4096];
 		make((enum mst_message_kind)kind);
 		int64_t length = mst_message_encode(&sent, frame, sizeof(frame));

@@ -33,6 +33,18 @@ uint32_t missing_count(const struct reference *r)
 	return count;
 }
 
+/* Two ways to hold contributions from any ranks: a slot for each, or what the job began with. */
+static uint32_t step_room(const struct reference *r)
+{
+	uint32_t began = 0, slots = 0;
+
+	if (r->cfg.rule.release != MST_RELEASE_COMMIT)
+		began = (uint32_t)r->cfg.rule.quorum;
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		slots += open_step(r)->rostered[rank] ? r->cfg.slots : 0;
+	return slots > began ? slots : began;
+}
+
 /* PROTOCOL 2, "Needed", under the release in force. */
 uint32_t step_needed(const struct reference *r, int32_t quorum)
 {
@@ -47,7 +59,7 @@ uint32_t step_needed(const struct reference *r, int32_t quorum)
 	} else {
 		needed = (uint32_t)quorum;
 		if (r->rule.release != MST_RELEASE_COMMIT && roster_count(r) > 0)
-			return needed;
+			return needed < step_room(r) ? needed : step_room(r);
 	}
 	return needed < possible ? needed : possible;
 }

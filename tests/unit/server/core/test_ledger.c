@@ -309,6 +309,43 @@ static void everybody_is_not_a_smaller_quorum(void)
 	job_close(&j);
 }
 
+/* Of contributions from any ranks a step holds no more than the slots of those who take part,
+ * unless the job has begun with a larger number. */
+static void no_more_is_needed_than_the_step_has_room_for(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("async", 4);
+	struct mst_rule rule = job_rule("kbatchasync:8");
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_policy(&j, &rule);
+	job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	for (int i = 0; i < 5; i++)
+		job_push(&j, 0);
+	job_tell(&j, 3, MST_EV_LOST);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_version(&j), 2);
+	job_close(&j);
+}
+
+static void what_the_job_began_with_has_room(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("kbatchasync:8", 4);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (uint32_t rank = 1; rank < 4; rank++)
+		job_tell(&j, rank, MST_EV_LOST);
+	for (int i = 0; i < 7; i++)
+		job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 0);
+	job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
 /* Two workers are left. Under backup:4 each counts once in a step, so that two gradients would do.
  * But kbatchasync:3 is in force, where a worker may count again: four is more than three. */
 static void quorums_are_compared_under_the_release_in_force(void)
@@ -424,6 +461,9 @@ static CU_TestInfo cases[] = {
 	{ "everybody is not a smaller quorum", everybody_is_not_a_smaller_quorum },
 	{ "quorums are compared under the release in force",
 	  quorums_are_compared_under_the_release_in_force },
+	{ "no more is needed than the step has room for",
+	  no_more_is_needed_than_the_step_has_room_for },
+	{ "what the job began with has room", what_the_job_began_with_has_room },
 	{ "all but some are no more than can still come",
 	  all_but_some_are_no_more_than_can_still_come },
 	{ "a contribution is judged by the rule of its last report",

@@ -217,39 +217,41 @@ static void empty_set_never_commits(void)
 
 static void everybody_means_nobody_is_missing(void)
 {
-	CU_ASSERT_FALSE(met("bsp", (struct mst_rule_step){ 3, 1, 2, false }));
-	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 3, false }));
-	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 1, false }));
+	CU_ASSERT_FALSE(met("bsp", (struct mst_rule_step){ 3, 1, 2, 0, false }));
+	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 3, 0, false }));
+	CU_ASSERT(met("bsp", (struct mst_rule_step){ 3, 0, 1, 0, false }));
 }
 
 static void all_but_some_follow_the_roster(void)
 {
-	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 5, 5, 0, false }), 4);
-	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 2, false }), 2);
-	CU_ASSERT_EQUAL(needed("backup:-4", (struct mst_rule_step){ 2, 2, 0, false }), 1);
+	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 5, 5, 0, 0, false }), 4);
+	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 2, 0, false }), 2);
+	CU_ASSERT_EQUAL(needed("backup:-4", (struct mst_rule_step){ 2, 2, 0, 0, false }), 1);
 	/* Two have passed: no more than one can come. */
-	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 0, false }), 1);
+	CU_ASSERT_EQUAL(needed("backup:-1", (struct mst_rule_step){ 3, 1, 0, 0, false }), 1);
 }
 
 static void distinct_ranks_are_no_more_than_can_come(void)
 {
-	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 4, 4, 0, false }), 3);
-	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 2, 1, 1, false }), 2);
+	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 4, 4, 0, 0, false }), 3);
+	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 2, 1, 1, 0, false }), 2);
 	/* Counted, and gone since: still one of them. */
-	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 1, 1, 2, false }), 3);
+	CU_ASSERT_EQUAL(needed("backup:3", (struct mst_rule_step){ 1, 1, 2, 0, false }), 3);
 }
 
 static void contributions_may_come_from_anybody(void)
 {
-	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, false }), 4);
-	CU_ASSERT_EQUAL(needed("ssp:1", (struct mst_rule_step){ 9, 9, 0, false }), 1);
+	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, 0, false }), 4);
+	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, 3, false }), 3);
+	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, 5, false }), 4);
+	CU_ASSERT_EQUAL(needed("ssp:1", (struct mst_rule_step){ 9, 9, 0, 0, false }), 1);
 }
 
 static void anything_is_enough_when_nobody_is_waited_for(void)
 {
-	CU_ASSERT(met("bsp", (struct mst_rule_step){ 0, 0, 1, false }));
-	CU_ASSERT(met("backup:3", (struct mst_rule_step){ 0, 0, 1, false }));
-	CU_ASSERT(met("kbatchsync:3", (struct mst_rule_step){ 0, 0, 1, false }));
+	CU_ASSERT(met("bsp", (struct mst_rule_step){ 0, 0, 1, 0, false }));
+	CU_ASSERT(met("backup:3", (struct mst_rule_step){ 0, 0, 1, 0, false }));
+	CU_ASSERT(met("kbatchsync:3", (struct mst_rule_step){ 0, 0, 1, 0, false }));
 }
 
 static CU_TestInfo cases[] = {

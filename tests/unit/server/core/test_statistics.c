@@ -159,6 +159,17 @@ static void nothing_is_dropped_from_one_window_of_0_to_another(void)
 	mst_statistics_free(statistics);
 }
 
+static void nothing_happens_under_a_policy_after_the_end(void)
+{
+	begin(async);
+	commit(1, 10);
+	decide((struct mst_decision){ .kind = MST_DO_FINISH }, NULL, 20);
+	change(backup, 2, 30);
+	mst_statistics_job(statistics, 40 * MST_MS, &status);
+	CU_ASSERT_EQUAL(status.policy_count, 1);
+	mst_statistics_free(statistics);
+}
+
 static void the_last_policies_are_kept(void)
 {
 	begin(async);
@@ -445,6 +456,8 @@ static CU_TestInfo cases[] = {
 	{ "each policy has its own figures", each_policy_has_its_own_figures },
 	{ "nothing is dropped from one window of 0 to another",
 	  nothing_is_dropped_from_one_window_of_0_to_another },
+	{ "nothing happens under a policy after the end",
+	  nothing_happens_under_a_policy_after_the_end },
 	{ "the last policies are kept", the_last_policies_are_kept },
 	{ "a gradient takes from being given its version until it is there",
 	  a_gradient_takes_from_being_given_its_version },
