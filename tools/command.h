@@ -11,6 +11,8 @@
 int mst_run_command(int argc, char **argv);
 int mst_status_command(int argc, char **argv);
 int mst_bench_command(int argc, char **argv);
+int mst_policy_command(int argc, char **argv);
+int mst_rest_command(int argc, char **argv);
 int mst_doctor_command(int argc, char **argv);
 
 #endif

@@ -27,6 +27,10 @@ static const struct command commands[] = {
 	  mst_bench_command },
 	{ "status", "status [HOST:PORT]", "who is late, by how much, how often",
 	  mst_status_command },
+	{ "policy", "policy [HOST:PORT] POLICY", "another policy for a job that runs",
+	  mst_policy_command },
+	{ "rest", "rest [--return] RANK [HOST:PORT]", "a worker rests, or returns",
+	  mst_rest_command },
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",
 	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
 };

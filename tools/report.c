@@ -2,6 +2,7 @@
 #include "tools/report.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,13 @@ const char *mst_report_rank_state(uint32_t state)
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
+const char *mst_report_rank_now(const struct mst_status_rank *row)
+{
+	if (row->state != MST_RANK_LIVE || (!row->rests && !row->held))
+		return mst_report_rank_state(row->state);
+	return row->rests ? "rests" : "held";
 }
 
 const char *mst_report_server_state(uint32_t state)
@@ -77,7 +85,77 @@ struct mst_report_words mst_report_saved(const struct mst_status *job)
 	return words;
 }
 
-json_t *mst_report_job(const struct mst_status *job)
+struct mst_late_share mst_report_late(const struct mst_status_rank *row)
+{
+	return (struct mst_late_share){ row->late, row->counted + row->late + row->stale };
+}
+
+struct mst_late_share mst_report_late_mean(const struct mst_job_snapshot *s)
+{
+	struct mst_late_share all = { 0 };
+
+	for (uint32_t i = 0; i < s->row_count; i++) {
+		struct mst_late_share one = mst_report_late(&s->row[i]);
+		all.late += one.late;
+		all.pushed += one.pushed;
+	}
+	return all;
+}
+
+static void print_policy(const struct mst_status_policy *p, FILE *out)
+{
+	(void)fprintf(out,
+		      "%-18s %9" PRIu64 " %9" PRIu64 " %9s %9" PRIu64 " %8" PRIu64 " %8" PRIu64,
+		      p->policy, p->since, p->versions, mst_figure_duration(p->step_mean_ns).text,
+		      p->counted, p->late, p->stale);
+	if (p->dropped > 0)
+		(void)fprintf(out, "  %" PRIu64 " were on their way when it came into force",
+			      p->dropped);
+	(void)fputc('\n', out);
+}
+
+void mst_report_policies(const struct mst_status *job, FILE *out)
+{
+	if (job->next_policy[0] != '\0')
+		(void)fprintf(out, "from version %" PRIu64 " on: policy %s\n", job->next_since,
+			      job->next_policy);
+	if (job->policy_count < 2)
+		return;
+	(void)fprintf(out, "%-18s %9s %9s %9s %9s %8s %8s\n", "policy", "since", "versions",
+		      "mean step", "counted", "late", "stale");
+	for (uint32_t i = 0; i < job->policy_count; i++)
+		print_policy(&job->under[i], out);
+}
+
+static json_t *policy_json(const struct mst_status_policy *p)
+{
+	return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "policy", p->policy,
+			 "since", (json_int_t)p->since, "versions", (json_int_t)p->versions,
+			 "mean_step_ms", ms(p->step_mean_ns), "counted", (json_int_t)p->counted,
+			 "late", (json_int_t)p->late, "stale", (json_int_t)p->stale, "cancelled",
+			 (json_int_t)p->cancelled, "refused", (json_int_t)p->refused, "dropped",
+			 (json_int_t)p->dropped);
+}
+
+/* The policies that were in force, and the one that comes. */
+static json_t *policies_json(const struct mst_status *job)
+{
+	json_t *past = json_array();
+	int failed = 0;
+
+	for (uint32_t i = 0; i < job->policy_count; i++)
+		failed |= json_array_append_new(past, policy_json(&job->under[i]));
+	if (failed != 0) {
+		json_decref(past);
+		return NULL;
+	}
+	bool due = job->next_policy[0] != '\0';
+	return json_pack("{s:o, s:o, s:o}", "policies", past, "next_policy",
+			 due ? json_string(job->next_policy) : json_null(), "next_policy_since",
+			 due ? json_integer((json_int_t)job->next_since) : json_null());
+}
+
+static json_t *job_json(const struct mst_status *job)
 {
 	return json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
@@ -91,6 +169,17 @@ json_t *mst_report_job(const struct mst_status *job)
 		ms(job->recent_step_ns), "saved_s",
 		job->saved_told ? json_real(seconds(job->saved_ns)) : json_null(), "why", job->why,
 		"loss", real_or_null(job->loss));
+}
+
+json_t *mst_report_job(const struct mst_status *job)
+{
+	json_t *out = job_json(job);
+
+	if (json_object_update_new(out, policies_json(job)) < 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
 }
 
 json_t *mst_report_server(const struct mst_status_server *server)
@@ -109,10 +198,11 @@ static json_t *ms_ago(uint64_t ns)
 /* What is true now, or was at the end. */
 static json_t *rank_now(const struct mst_status_rank *row)
 {
-	return json_pack("{s:b, s:f, s:f, s:o, s:o, s:I}", "awaited", row->awaited != 0,
-			 "waiting_ms", ms(row->waiting_ns), "busy_ms", ms(row->busy_ns),
-			 "heard_ms_ago", ms_ago(row->heard_ns), "handed_in_ms_ago",
-			 ms_ago(row->handed_in_ns), "versions_behind", (json_int_t)row->behind_by);
+	return json_pack("{s:b, s:b, s:b, s:f, s:f, s:o, s:o, s:I}", "awaited", row->awaited != 0,
+			 "rests", row->rests != 0, "held", row->held != 0, "waiting_ms",
+			 ms(row->waiting_ns), "busy_ms", ms(row->busy_ns), "heard_ms_ago",
+			 ms_ago(row->heard_ns), "handed_in_ms_ago", ms_ago(row->handed_in_ns),
+			 "versions_behind", (json_int_t)row->behind_by);
 }
 
 static json_t *rank_recent(const struct mst_status_rank *row)

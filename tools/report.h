@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "tools/watch.h"
 
@@ -18,6 +19,22 @@ struct mst_report_words {
 	char text[80];
 };
 struct mst_report_words mst_report_saved(const struct mst_status *job);
+
+/* "live", or what a live rank does instead of taking part: "rests", or "held" until the next
+ * commit. */
+const char *mst_report_rank_now(const struct mst_status_rank *row);
+
+/* Of the gradients that a rank pushed, those that were late. */
+struct mst_late_share {
+	uint64_t late, pushed;
+};
+struct mst_late_share mst_report_late(const struct mst_status_rank *row);
+/* Of all ranks: the share that each would have if all were late equally often. */
+struct mst_late_share mst_report_late_mean(const struct mst_job_snapshot *s);
+
+/* What happened under each of the job's last policies, a line for each. Nothing where the policy
+ * has not changed. */
+void mst_report_policies(const struct mst_status *job, FILE *out);
 
 /* The job without its ranks, and one rank. Return: a new object, or NULL if memory is short. */
 json_t *mst_report_job(const struct mst_status *job);

@@ -48,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct mst_watch *w, int e
 	return error;
 }
 
-static void explain_connect(int error, const char *address, char *why, size_t why_len)
+void mst_watch_explain(int error, const char *address, char *why, size_t why_len)
 {
 	if (error == -ECONNREFUSED)
 		(void)snprintf(why, why_len,
@@ -74,7 +74,7 @@ int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **
 	}
 	int rc = mst_tcp.connect(address, timeout_ns, &w->stream);
 	if (rc < 0) {
-		explain_connect(rc, address, why, why_len);
+		mst_watch_explain(rc, address, why, why_len);
 		free(w);
 		return rc;
 	}

@@ -37,6 +37,8 @@ const struct mst_status_rank *mst_snapshot_rank(const struct mst_job_snapshot *s
  * gives, -ENOMEM. */
 int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **out, char *why,
 		   size_t why_len);
+/* Why connecting to @address gave @error: a sentence. */
+void mst_watch_explain(int error, const char *address, char *why, size_t why_len);
 void mst_watch_close(struct mst_watch *w); /* accepts NULL */
 
 /* Readable when mst_watch_read() has something to do. */

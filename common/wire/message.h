@@ -23,7 +23,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 7u
+#define MST_PROTOCOL 8u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -34,7 +34,8 @@
 #define MST_OPTIMIZER_LEN 16u
 #define MST_APPOINT_PARAMETERS 8u
 #define MST_REASON_LEN 512u
-#define MST_STATUS_RANKS 256u /* rows in one STATUS message */
+#define MST_STATUS_RANKS 256u  /* rows in one STATUS message */
+#define MST_STATUS_POLICIES 8u /* the last that were in force */
 
 enum mst_message_kind {
 	MST_MSG_HELLO = 1, /* worker: let me join */
@@ -67,6 +68,11 @@ enum mst_message_kind {
 	/* worker: a piece of the scales of its tensors, before its start state; leader: the same,
 	 * to every follower */
 	MST_MSG_RUNS,
+	/* Anybody asks the leader for a change of the running job, and is told in a sentence that it
+	 * is done (DONE), or why it cannot be (ERROR). */
+	MST_MSG_POLICY, /* another policy */
+	MST_MSG_REST,   /* a worker is to rest, or to return */
+	MST_MSG_DONE,
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -165,6 +171,27 @@ struct mst_state_piece {
 	const void *data; /* in the frame's buffer */
 };
 
+struct mst_policy_change {
+	char policy[MST_POLICY_LEN];
+	uint32_t force; /* as --force at the start */
+};
+
+struct mst_rest {
+	uint32_t rank;
+	uint32_t rests; /* 0: it is to return */
+};
+
+/* What happened under a policy. */
+struct mst_status_policy {
+	char policy[MST_POLICY_LEN];
+	uint64_t since;        /* the first version that was made under it */
+	uint64_t versions;     /* made under it */
+	uint64_t step_mean_ns; /* commit to commit, the job's first left out */
+	uint64_t counted, late, stale, cancelled, refused;
+	/* Late in its first step: on their way when a window of 0 came into force. */
+	uint64_t dropped;
+};
+
 /* A server of the job, in the order of their parts. */
 struct mst_status_server {
 	uint32_t state;                  /* enum mst_server_state */
@@ -175,8 +202,12 @@ enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY,
 
 struct mst_status {
 	char job[MST_NAME_LEN];
-	char policy[MST_POLICY_LEN];
-	uint32_t state; /* enum mst_job_state */
+	char policy[MST_POLICY_LEN];      /* in force */
+	char next_policy[MST_POLICY_LEN]; /* comes into force; "": none */
+	uint64_t next_since;              /* the first version that will be made under it */
+	uint32_t policy_count;
+	struct mst_status_policy under[MST_STATUS_POLICIES]; /* the last is in force */
+	uint32_t state;                                      /* enum mst_job_state */
 	uint32_t workers, live;
 	uint32_t shards;  /* threads that share the sums; 0: not known yet */
 	uint64_t version; /* commits */
@@ -208,6 +239,8 @@ enum mst_rank_state {
 struct mst_status_rank {
 	uint32_t rank, incarnation, state; /* enum mst_rank_state */
 	uint32_t awaited;                  /* the open step waits for it: 1 */
+	uint32_t rests;                    /* the job goes on without it until it returns: 1 */
+	uint32_t held;                     /* it was late, and starts again at the next commit: 1 */
 	uint64_t counted, late, stale, cancelled, refused;
 	uint64_t given_up;      /* abandoned after a hint that they could not count any more */
 	uint64_t ready_mean_ns; /* from being given the version until its gradient was there */
@@ -236,8 +269,10 @@ struct mst_message {
 		struct mst_state_piece state;
 		struct mst_runs runs;
 		uint64_t seq;             /* LEAVE */
-		char why[MST_REASON_LEN]; /* FINISH, FINISHED */
+		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE */
 		uint32_t watch;           /* ASK_STATUS */
+		struct mst_policy_change change;
+		struct mst_rest rest;
 		struct mst_serve serve;
 		struct mst_appoint appoint;
 		char listener[MST_LISTENER_LEN]; /* READY */

@@ -122,9 +122,26 @@ static const struct mst_rows status_server_rows = {
 	SHAPE(status_server_fields),
 };
 
+static const struct mst_field status_policy_fields[] = {
+	TEXT(mst_status_policy, policy),         FIELD(U64, mst_status_policy, since),
+	FIELD(U64, mst_status_policy, versions), FIELD(U64, mst_status_policy, step_mean_ns),
+	FIELD(U64, mst_status_policy, counted),  FIELD(U64, mst_status_policy, late),
+	FIELD(U64, mst_status_policy, stale),    FIELD(U64, mst_status_policy, cancelled),
+	FIELD(U64, mst_status_policy, refused),  FIELD(U64, mst_status_policy, dropped),
+};
+static const struct mst_rows status_policy_rows = {
+	offsetof(struct mst_status, under),
+	sizeof(struct mst_status_policy),
+	SHAPE(status_policy_fields),
+};
+
 static const struct mst_field status_fields[] = {
 	TEXT(mst_status, job),
 	TEXT(mst_status, policy),
+	TEXT(mst_status, next_policy),
+	FIELD(U64, mst_status, next_since),
+	{ MST_FIELD_ROWS, MST_STATUS_POLICIES, offsetof(struct mst_status, policy_count),
+	  &status_policy_rows },
 	LIMITED(ENUM, mst_status, state, MST_JOB_FAILED + 1),
 	FIELD(U32, mst_status, workers),
 	FIELD(U32, mst_status, live),
@@ -151,6 +168,8 @@ static const struct mst_field rank_fields[] = {
 	FIELD(U32, mst_status_rank, incarnation),
 	LIMITED(ENUM, mst_status_rank, state, MST_RANK_LOST + 1),
 	LIMITED(ENUM, mst_status_rank, awaited, 2),
+	LIMITED(ENUM, mst_status_rank, rests, 2),
+	LIMITED(ENUM, mst_status_rank, held, 2),
 	FIELD(U64, mst_status_rank, counted),
 	FIELD(U64, mst_status_rank, late),
 	FIELD(U64, mst_status_rank, stale),
@@ -186,6 +205,15 @@ static const struct mst_field offers_fields[] = { LIMITED(ENUM, mst_message, off
 static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
 static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
 static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
+
+static const struct mst_field change_fields[] = {
+	TEXT(mst_policy_change, policy),
+	LIMITED(ENUM, mst_policy_change, force, 2),
+};
+static const struct mst_field rest_fields[] = {
+	FIELD(U32, mst_rest, rank),
+	LIMITED(ENUM, mst_rest, rests, 2),
+};
 
 static const struct mst_field serve_fields[] = {
 	TEXT(mst_serve, job),
@@ -278,6 +306,9 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_RELINK] = { true, 0, SHAPE(token_fields) },
 	[MST_MSG_BEAT] = { true, 0, SHAPE(beat_fields) },
 	[MST_MSG_RUNS] = { true, BODY, SHAPE(runs_fields) },
+	[MST_MSG_POLICY] = { true, BODY, SHAPE(change_fields) },
+	[MST_MSG_REST] = { true, BODY, SHAPE(rest_fields) },
+	[MST_MSG_DONE] = { true, 0, SHAPE(why_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

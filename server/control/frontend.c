@@ -186,6 +186,17 @@ struct mst_conn *mst_frontend_worker(struct mst_frontend *f, struct mst_identity
 	return NULL;
 }
 
+struct mst_conn *mst_frontend_conn(struct mst_frontend *f, uint64_t id)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) {
+		if (c->id == id)
+			return c;
+	}
+	return NULL;
+}
+
 bool mst_frontend_has_sent_all(const struct mst_frontend *f)
 {
 	const struct mst_conn *c;

@@ -108,6 +108,9 @@ bool mst_frontend_has_sent_all(const struct mst_frontend *f);
 /* The worker's connection of this session, or NULL. */
 struct mst_conn *mst_frontend_worker(struct mst_frontend *f, struct mst_identity who);
 
+/* The connection with this id, or NULL: it is closed. */
+struct mst_conn *mst_frontend_conn(struct mst_frontend *f, uint64_t id);
+
 /* The next connection from *@i on, or NULL:
  *     for (uint32_t i = 0; (c = mst_frontend_next(f, &i)) != NULL;) */
 struct mst_conn *mst_frontend_next(const struct mst_frontend *f, uint32_t *i);

@@ -81,7 +81,13 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		.front = cfg->front,
 		.cores = cfg->cores,
 	};
-	return mst_terms_read(j->o, &j->terms, why, len);
+	int rc = mst_terms_read(j->o, &j->terms, why, len);
+	if (rc != 0 || mst_job_follows(j))
+		return rc;
+	struct mst_job_policy first = { .since = 1, .rule = j->terms.rule };
+	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
+	mst_job_enter_policy(j, &first);
+	return 0;
 }
 
 int mst_job_tables(struct mst_job *j, uint32_t sessions)
@@ -98,6 +104,36 @@ void mst_job_fini(struct mst_job *j)
 {
 	mst_requests_fini(&j->requests);
 	free(j->present);
+}
+
+/* ---- policies ---- */
+
+void mst_job_enter_policy(struct mst_job *j, const struct mst_job_policy *policy)
+{
+	j->policy[j->policy_count++ % MST_STATUS_POLICIES] = *policy;
+}
+
+static const char *name_of(const struct mst_job *j, uint64_t since)
+{
+	uint32_t kept = j->policy_count < MST_STATUS_POLICIES ? j->policy_count
+							      : MST_STATUS_POLICIES;
+
+	for (uint32_t i = 0; i < kept; i++)
+		if (j->policy[i].since == since)
+			return j->policy[i].name;
+	return "";
+}
+
+void mst_job_name_policies(const struct mst_job *j, struct mst_status *out)
+{
+	const struct mst_job_policy *next = &j->next_policy;
+
+	snprintf(out->policy, sizeof(out->policy), "%s", mst_job_policy(j)->name);
+	snprintf(out->next_policy, sizeof(out->next_policy), "%s", next->name);
+	out->next_since = next->name[0] != '\0' ? next->since : 0;
+	for (uint32_t i = 0; i < out->policy_count; i++)
+		snprintf(out->under[i].policy, sizeof(out->under[i].policy), "%s",
+			 name_of(j, out->under[i].since));
 }
 
 /* ---- figures ---- */

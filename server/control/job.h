@@ -26,6 +26,13 @@ enum mst_job_event {
  * Return: false: @event cannot happen in @state, which stays. */
 bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
 
+/* A policy of the job. */
+struct mst_job_policy {
+	char name[MST_POLICY_LEN]; /* as it was typed; "": there is none */
+	uint64_t since;            /* the first version that is made under it */
+	struct mst_rule rule;
+};
+
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
 	const struct mst_transport *transport;
@@ -43,6 +50,10 @@ struct mst_job {
 	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
 
 	struct mst_terms terms;
+	/* The last policies that were in force; and the one that comes into force. */
+	uint32_t policy_count; /* in all; policy_count - 1 is in force */
+	struct mst_job_policy policy[MST_STATUS_POLICIES]; /* count % MST_STATUS_POLICIES */
+	struct mst_job_policy next_policy;
 	struct mst_plan plan;       /* length 0: no valid hello has come yet */
 	struct mst_runs_taken runs; /* the scales of tensors that have come */
 	struct mst_tables tables;   /* that workers gave with their hellos */
@@ -98,6 +109,16 @@ bool mst_job_end(struct mst_job *j, enum mst_job_event how, const char *why, uin
 void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns);
 /* Fills in the message that tells workers or followers how the job ended. */
 void mst_job_fill_end(const struct mst_job *j, struct mst_message *out);
+
+/* The policy in force, or at first the one that the job starts with. */
+static inline const struct mst_job_policy *mst_job_policy(const struct mst_job *j)
+{
+	return &j->policy[(j->policy_count - 1) % MST_STATUS_POLICIES];
+}
+/* Another policy is in force. */
+void mst_job_enter_policy(struct mst_job *j, const struct mst_job_policy *policy);
+/* Writes the names of policies into the figures of the status that say since when they held. */
+void mst_job_name_policies(const struct mst_job *j, struct mst_status *out);
 
 /* ---- figures ---- */
 

@@ -323,7 +323,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	const struct mst_plan *plan = &j->job->plan;
 
 	snprintf(w->job, sizeof(w->job), "%s", o->job);
-	snprintf(w->policy, sizeof(w->policy), "%s", o->policy);
+	snprintf(w->policy, sizeof(w->policy), "%s", mst_job_policy(j->job)->name);
 	fill_servers(j, p, w);
 	mst_fabric_tell(&j->job->terms.fabric, &w->path);
 	w->rank = p->admitted.who.rank;

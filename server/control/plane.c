@@ -14,7 +14,9 @@
 #include "server/control/following.h"
 #include "server/control/joining.h"
 #include "server/control/reporting.h"
+#include "server/control/resting.h"
 #include "server/control/start_state.h"
+#include "server/control/switching.h"
 #include "server/control/workers.h"
 
 /* Connections for each rank: of its present session, and of the next that waits for its end. */
@@ -38,6 +40,8 @@ struct mst_plane {
 	struct mst_joining joining;
 	struct mst_workers workers;
 	struct mst_reporting reporting;
+	struct mst_switching switching;
+	struct mst_resting resting;
 	bool follows;  /* this server is a follower */
 	bool lingered; /* the job has waited long enough for workers and followers to leave */
 };
@@ -85,6 +89,20 @@ static bool server_says(struct mst_plane *p, struct mst_conn *c, const struct ms
 	return taken;
 }
 
+/* Anybody may ask for a change who can reach the control port, as for the status. */
+static bool asks_change(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
+			uint64_t now_ns)
+{
+	if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&p->front, c, now_ns)) {
+		mst_frontend_error(&p->front, c, -EBUSY, "too many ask at once", now_ns);
+		return true;
+	}
+	c->heard_ns = now_ns;
+	if (msg->kind == MST_MSG_POLICY)
+		return mst_switching_ask(&p->switching, c, &msg->change, now_ns);
+	return mst_resting_ask(&p->resting, c, &msg->rest, now_ns);
+}
+
 static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t now_ns)
 {
 	struct mst_plane *p = ctx;
@@ -95,6 +113,9 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 		mst_reporting_ask(&p->reporting, c, msg->watch != 0, now_ns);
 		return true;
 	}
+	if ((msg->kind == MST_MSG_POLICY || msg->kind == MST_MSG_REST) &&
+	    (c->role == MST_CONN_NEW || c->role == MST_CONN_WATCHER))
+		return asks_change(p, c, msg, now_ns);
 	if (c->role == MST_CONN_WORKER && c->welcomed)
 		return mst_workers_message(&p->workers, c, msg, now_ns);
 	if (c->role == MST_CONN_SERVER)
@@ -125,6 +146,8 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->following.hearing = &p->hearing;
 	p->joining.leading = p->workers.leading = &p->leading;
 	p->reporting.leading = &p->leading;
+	p->switching.job = p->resting.job = &p->job;
+	p->switching.front = p->resting.front = &p->front;
 	p->following.stream = cfg->stream;
 }
 
@@ -252,8 +275,35 @@ uint64_t mst_plane_nap(const struct mst_plane *p)
 
 /* ---- what the data side says ---- */
 
+/* What the ledger says of changes that somebody has asked for.
+ * Return: false: the notice is about something else. */
+static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
+{
+	switch (notice->kind) {
+	case MST_NOTE_TAKEN:
+		mst_switching_taken(&p->switching, notice, now_ns);
+		return true;
+	case MST_NOTE_POLICY:
+		mst_switching_in_force(&p->switching, notice);
+		return true;
+	case MST_NOTE_DROPPED:
+		mst_switching_dropped(&p->switching, notice);
+		return true;
+	case MST_NOTE_REST_TAKEN:
+		mst_resting_taken(&p->resting, notice, now_ns);
+		return true;
+	case MST_NOTE_RESTS:
+		mst_resting_noted(&p->resting, notice);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
+	if (hear_change(p, notice, now_ns))
+		return;
 	switch (notice->kind) {
 	case MST_NOTE_ADMITTED:
 		mst_joining_admitted(&p->joining, notice, now_ns);
@@ -284,6 +334,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 		break;
 	case MST_NOTE_OVER:        /* of leader and follower: see hear_data_side() */
 	case MST_NOTE_PEER_LINKED: /* for followers only */
+	default:
 		break;
 	}
 }

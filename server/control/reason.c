@@ -199,16 +199,62 @@ void mst_reason_spoilt(char *out, size_t len, const struct mst_spoilt *spoilt, c
 		      : "--guard full has muster_push() refuse it, and the job go on");
 }
 
-void mst_reason_policy(char *out, size_t len, const struct mst_rule *rule, uint32_t workers)
+/* When the steps of the rule commit. */
+static int when_it_commits(char *out, size_t len, const struct mst_rule *rule, uint32_t workers)
 {
 	struct mst_rule_step whole = { .roster = workers, .missing = workers };
 	uint32_t needed = mst_rule_needed(rule, &whole);
+	double deadline_ms = (double)rule->deadline_ns / (double)MST_MS;
 
+	if (rule->trigger == MST_TRIGGER_DEADLINE && rule->collect)
+		return snprintf(out, len,
+				"commits when %g ms are over and all of %" PRIu32
+				" have handed in what they have finished",
+				deadline_ms, workers);
+	if (rule->trigger == MST_TRIGGER_DEADLINE)
+		return snprintf(out, len,
+				"commits after %" PRIu32 " of %" PRIu32
+				", or after %g ms with those who are there",
+				needed, workers, deadline_ms);
+	if (rule->trigger == MST_TRIGGER_FULL && rule->grace_ns > 0)
+		return snprintf(out, len,
+				"commits when one of %" PRIu32
+				" has finished a batch and the others have handed in what they "
+				"have, or %g ms later",
+				workers, (double)rule->grace_ns / (double)MST_MS);
+	if (rule->trigger == MST_TRIGGER_FULL)
+		return snprintf(out, len,
+				"commits when one of %" PRIu32
+				" has finished a batch and the others have handed in what they "
+				"have",
+				workers);
+	if (mst_rule_repeats(rule) && needed == 1)
+		return snprintf(out, len, "commits after every %s",
+				rule->deltas ? "contribution" : "gradient");
 	if (mst_rule_repeats(rule))
-		snprintf(out, len, "commits after every %" PRIu32 " gradient%s", needed,
-			 needed == 1 ? "" : "s");
-	else
+		return snprintf(out, len, "commits after every %" PRIu32 " gradients", needed);
+	return snprintf(out, len,
+			"commits after %" PRIu32 " of %" PRIu32 ", %" PRIu32 " may be late", needed,
+			workers, workers - needed);
+}
+
+void mst_reason_policy(char *out, size_t len, const struct mst_rule *rule, uint32_t workers)
+{
+	const struct mst_pace *pace = &rule->pace;
+	int used = when_it_commits(out, len, rule, workers);
+
+	if (used < 0 || (size_t)used >= len)
+		return;
+	out += used, len -= (size_t)used;
+	if (pace->alpha > 0)
 		snprintf(out, len,
-			 "commits after %" PRIu32 " of %" PRIu32 ", %" PRIu32 " may be late",
-			 needed, workers, workers - needed);
+			 "; after %" PRIu32 " steps a worker moves by %g towards the servers",
+			 pace->local_steps, pace->alpha);
+	else if (pace->local_steps > 0)
+		snprintf(out, len, "; a worker contributes after %" PRIu32 " steps of its own",
+			 pace->local_steps);
+	else if (pace->push_every > 0)
+		snprintf(out, len,
+			 "; a worker pushes after %" PRIu32 " batches and fetches after %" PRIu32,
+			 pace->push_every, pace->fetch_every);
 }

@@ -73,7 +73,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	const struct mst_job *j = r->job;
 
 	snprintf(s->job, sizeof(s->job), "%s", j->o->job);
-	snprintf(s->policy, sizeof(s->policy), "%s", j->o->policy);
+	mst_job_name_policies(j, s);
 	snprintf(s->why, sizeof(s->why), "%s", j->why);
 	s->state = (uint32_t)j->state;
 	s->workers = j->o->workers;

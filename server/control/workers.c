@@ -223,7 +223,7 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 void mst_workers_started(struct mst_workers *w)
 {
 	struct mst_job *j = w->job;
-	char text[128];
+	char text[256];
 
 	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
 		return; /* the server is being stopped */

@@ -172,7 +172,7 @@ enum mst_decision_kind {
 	/* The job is about to end without a failure: report MST_EV_SETTLED when all commits decided
 	 * before have been executed and are known to be finite. Nothing is counted any more. */
 	MST_DO_SETTLE,
-	MST_DO_POLICY, /* the rule of the open step has changed: mst_ledger_rule() */
+	MST_DO_POLICY, /* policy: the rule of the open step has changed: mst_ledger_rule() */
 	/* rests: the job goes on without the worker, whose session stays; or with it again, from
 	 * the next step on */
 	MST_DO_REST,
@@ -252,6 +252,11 @@ struct mst_decision {
 			uint64_t version;
 			bool hand_in;
 		} advice;
+		struct {
+			uint64_t version; /* that the open step makes */
+			bool whole; /* the new rule is in force; else its quorum alone, for this
+				       step */
+		} policy;
 		bool rests;
 		enum mst_evict_why evict;
 		struct {

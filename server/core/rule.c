@@ -66,87 +66,87 @@ struct policy {
 };
 
 static const struct policy policies[] = {
-	{ "bsp", { 0 }, 0, { .quorum = 0 }, "bsp            wait for every worker" },
+	{ "bsp", { 0 }, 0, { .quorum = 0 }, "bsp              wait for every worker" },
 	{ "backup",
 	  { PARAMETER_BACKUP },
 	  0,
 	  { .quorum = 1 },
-	  "backup:N       commit after the first N workers (-B: all but B), drop late ones" },
+	  "backup:N         commit after the first N workers (-B: all but B), drop late ones" },
 	{ "ksync",
 	  { PARAMETER_QUORUM },
 	  0,
 	  { .preempt = true },
-	  "ksync:K        as backup:K, and advise busy workers to give up at the commit" },
+	  "ksync:K          as backup:K, and advise busy workers to give up at the commit" },
 	{ "kbatchsync",
 	  { PARAMETER_QUORUM },
 	  0,
 	  { .release = MST_RELEASE_PUSH, .preempt = true },
-	  "kbatchsync:K   commit after K gradients, whoever makes them" },
+	  "kbatchsync:K     commit after K gradients, whoever makes them" },
 	{ "kasync",
 	  { PARAMETER_QUORUM },
 	  0,
 	  { .window = MST_WINDOW_MAX },
-	  "kasync:K       commit after K distinct workers; stale gradients count" },
+	  "kasync:K         commit after K distinct workers; stale gradients count" },
 	{ "kbatchasync",
 	  { PARAMETER_QUORUM },
 	  0,
 	  { .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
-	  "kbatchasync:K  commit after K gradients; stale ones count; nobody waits" },
+	  "kbatchasync:K    commit after K gradients; stale ones count; nobody waits" },
 	{ "softsync",
 	  { PARAMETER_QUORUM },
 	  0,
 	  { .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH, .compensate = true },
-	  "softsync:C     as kbatchasync:C, each gradient divided by its staleness" },
+	  "softsync:C       as kbatchasync:C, each gradient divided by its staleness" },
 	{ "async",
 	  { 0 },
 	  0,
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
-	  "async          commit every gradient as it comes" },
+	  "async            commit every gradient as it comes" },
 	{ "bounded",
 	  { PARAMETER_WINDOW },
 	  0,
 	  { .quorum = 1, .late = MST_LATE_REJECT, .release = MST_RELEASE_PUSH },
-	  "bounded:S      as async, but reject a gradient more than S versions old" },
+	  "bounded:S        as async, but reject a gradient more than S versions old" },
 	{ "ssp",
 	  { PARAMETER_BOUND },
 	  0,
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
-	  "ssp:S          as async, but nobody may be more than S gradients ahead of the slowest" },
+	  "ssp:S            as async, but nobody may be more than S gradients ahead of the slowest" },
 	{ "nonblocking",
 	  { PARAMETER_GRACE },
 	  1,
 	  { .trigger = MST_TRIGGER_FULL, .collect = true },
-	  "nonblocking:MS one full batch has all hand in what is finished; :MS bounds how long" },
+	  "nonblocking[:MS] one full batch has all hand in what is finished, within MS if given" },
 	{ "anytime",
 	  { PARAMETER_DEADLINE },
 	  0,
 	  { .trigger = MST_TRIGGER_DEADLINE, .collect = true },
-	  "anytime:MS     everybody computes for MS and then hands in what is finished" },
+	  "anytime:MS       everybody computes for MS and then hands in what is finished" },
 	{ "deadline",
 	  { PARAMETER_DEADLINE, PARAMETER_QUORUM },
 	  0,
 	  { .trigger = MST_TRIGGER_DEADLINE },
-	  "deadline:MS,N  as backup:N, but commit after MS with those who are there" },
+	  "deadline:MS,N    as backup:N, but commit after MS with those who are there" },
 	{ "local",
 	  { PARAMETER_STEPS, PARAMETER_BACKUP },
 	  1,
 	  { .deltas = true, .divide = true, .quorum = 0 },
-	  "local:T[,N]    average parameters after T steps of each worker; N as in backup:N" },
+	  "local:T[,N]      average parameters after T steps of each worker; N as in backup:N" },
 	{ "easgd",
 	  { PARAMETER_STEPS, PARAMETER_ALPHA },
 	  0,
 	  { .deltas = true, .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
-	  "easgd:T,A      after T steps a worker and the servers move closer by a share of A" },
+	  "easgd:T,A        after T steps a worker and the servers move closer by a share of A" },
 	{ "easgdsync",
 	  { PARAMETER_STEPS, PARAMETER_ALPHA },
 	  0,
 	  { .deltas = true, .quorum = 0 },
-	  "easgdsync:T,A  as easgd, and every worker waits for all" },
+	  "easgdsync:T,A    as easgd, and every worker waits for all" },
 	{ "downpour",
 	  { PARAMETER_PUSH, PARAMETER_FETCH },
 	  0,
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
-	  "downpour:P,F   as async, pushing every P batches and fetching every F" },
+	  "downpour:P,F     as async, pushing every P batches and fetching every F" },
 };
 enum { POLICY_COUNT = sizeof(policies) / sizeof(policies[0]) };
 
@@ -347,6 +347,24 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 	return 0;
 }
 
+#define NS_PER_S 1e9
+
+/* A limit that patience always comes before would never be reached. */
+static int check_times(const struct mst_rule *rule, char *why, size_t why_len)
+{
+	bool collects = rule->collect && rule->grace_ns >= rule->patience_ns;
+	uint64_t limit_ns = collects ? rule->grace_ns : rule->deadline_ns;
+
+	if (limit_ns == 0 || limit_ns < rule->patience_ns)
+		return 0;
+	snprintf(why, why_len,
+		 "%s of %g ms has to be shorter than the patience of %g s, after which a step "
+		 "gives up the workers that it waits for; raise --patience",
+		 collects ? "a grace" : "a deadline", (double)limit_ns / NS_PER_MS,
+		 (double)rule->patience_ns / NS_PER_S);
+	return -EINVAL;
+}
+
 /* Does a worker have parameters of its own, and fetch the servers' now and then? */
 static bool is_paced(const struct mst_rule *rule)
 {
@@ -383,7 +401,8 @@ int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *c
 			 rule->min_workers, ctx->workers);
 		return -EINVAL;
 	}
-	return check_quorum(rule, ctx, why, why_len);
+	int rc = check_times(rule, why, why_len);
+	return rc != 0 ? rc : check_quorum(rule, ctx, why, why_len);
 }
 
 uint32_t mst_rule_slots(const struct mst_rule *rule)

@@ -33,6 +33,16 @@ struct sum {
 	uint64_t count, sum_ns, max_ns;
 };
 
+/* While a policy was in force. */
+struct spell {
+	uint64_t since, versions;
+	struct sum step;
+	uint64_t verdict[MUSTER_REFUSED + 1]; /* by enum muster_verdict */
+	uint32_t window;
+	bool drops; /* the window has become 0: what was on its way cannot count */
+	uint64_t dropped;
+};
+
 struct rank_statistics {
 	uint64_t counted, late, stale, cancelled, refused, given_up;
 	struct sum ready, behind;
@@ -61,7 +71,24 @@ struct mst_statistics {
 	bool saves; /* saved time is defined for every step so far */
 	uint64_t saved_ns;
 	double samples, loss;
+	uint32_t spell_count; /* in all; the last of them are kept */
+	struct spell spell[MST_STATUS_POLICIES];
 };
+
+static struct spell *spell_of(struct mst_statistics *t)
+{
+	return &t->spell[(t->spell_count - 1) % MST_STATUS_POLICIES];
+}
+
+static void spell_begin(struct mst_statistics *t, uint64_t since, const struct mst_rule *rule)
+{
+	bool had_window = t->spell_count > 0 && spell_of(t)->window > 0;
+
+	t->spell_count++;
+	*spell_of(t) = (struct spell){ .since = since,
+				       .window = rule->window,
+				       .drops = had_window && rule->window == 0 };
+}
 
 /* Forgets what was known of the last session, when another one begins. */
 static void session_init(struct rank_statistics *r)
@@ -192,6 +219,10 @@ static void note_commit(struct mst_statistics *t, const struct mst_statistics_de
 									   t->last_commit_ns;
 		mst_hist_add(&t->step, now_ns - t->last_commit_ns);
 	}
+	struct spell *spell = spell_of(t);
+	spell->versions++;
+	if (record->version > 1)
+		add(&spell->step, now_ns - t->last_commit_ns);
 	t->samples += record->samples;
 	if (isfinite(record->loss))
 		t->loss = record->loss;
@@ -253,9 +284,19 @@ static void note_gradient(struct mst_statistics *t, struct rank_statistics *r,
 	remember(r, one);
 }
 
+static void note_spell(struct mst_statistics *t, enum muster_verdict verdict)
+{
+	struct spell *spell = spell_of(t);
+
+	spell->verdict[verdict]++;
+	spell->dropped += spell->drops && verdict == MUSTER_LATE && t->version + 1 == spell->since;
+}
+
 static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 			 const struct mst_decision *d, uint64_t now_ns)
 {
+	if (t->spell_count > 0)
+		note_spell(t, d->verdict.verdict);
 	switch (d->verdict.verdict) {
 	case MUSTER_COUNTED:
 		r->counted++;
@@ -341,6 +382,11 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 	case MST_DO_START:
 		t->started_ns = t->last_commit_ns = now_ns;
 		note_version(t, 0, now_ns);
+		spell_begin(t, 1, of->rule);
+		break;
+	case MST_DO_POLICY:
+		if (d->policy.whole && t->spell_count > 0)
+			spell_begin(t, d->policy.version, of->rule);
 		break;
 	case MST_DO_RELEASE:
 		note_release(r, d->answer.version, now_ns);
@@ -375,6 +421,33 @@ static uint64_t recent_step_ns(const struct mst_statistics *t)
 	return count > 0 ? sum_ns / count : 0;
 }
 
+uint64_t mst_statistics_dropped(const struct mst_statistics *t)
+{
+	const struct spell *spell = &t->spell[(t->spell_count - 1) % MST_STATUS_POLICIES];
+
+	return t->spell_count > 0 && t->version == spell->since ? spell->dropped : 0;
+}
+
+static void fill_spells(const struct mst_statistics *t, struct mst_status *out)
+{
+	uint32_t kept = t->spell_count < MST_STATUS_POLICIES ? t->spell_count : MST_STATUS_POLICIES;
+
+	out->policy_count = kept;
+	for (uint32_t i = 0; i < kept; i++) {
+		uint32_t at = (t->spell_count - kept + i) % MST_STATUS_POLICIES;
+		const struct spell *spell = &t->spell[at];
+		out->under[i].since = spell->since;
+		out->under[i].versions = spell->versions;
+		out->under[i].step_mean_ns = mean(&spell->step);
+		out->under[i].counted = spell->verdict[MUSTER_COUNTED];
+		out->under[i].late = spell->verdict[MUSTER_LATE];
+		out->under[i].stale = spell->verdict[MUSTER_STALE];
+		out->under[i].cancelled = spell->verdict[MUSTER_CANCELLED];
+		out->under[i].refused = spell->verdict[MUSTER_REFUSED];
+		out->under[i].dropped = spell->dropped;
+	}
+}
+
 void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct mst_status *out)
 {
 	uint64_t until = t->ended_ns != 0 ? t->ended_ns : now_ns;
@@ -390,6 +463,7 @@ void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct 
 	out->recent_step_ns = recent_step_ns(t);
 	out->saved_told = t->saves;
 	out->saved_ns = t->saves ? t->saved_ns : 0;
+	fill_spells(t, out);
 }
 
 static void fill_recent(const struct rank_statistics *r, struct mst_status_rank *out)
@@ -432,6 +506,8 @@ static void fill_now(const struct mst_statistics *t, const struct rank_statistic
 	out->heard_ns = ago(r->heard_ns, now_ns);
 	out->handed_in_ns = ago(r->handed_in_ns, now_ns);
 	out->awaited = view->awaited && t->ended_ns == 0;
+	out->rests = view->rests;
+	out->held = view->held && t->ended_ns == 0;
 	out->waiting_ns = out->awaited && t->last_commit_ns != 0 ? now_ns - t->last_commit_ns : 0;
 }
 

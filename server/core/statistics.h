@@ -47,6 +47,11 @@ struct mst_statistics_decision {
 void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistics_decision *d,
 			    uint64_t now_ns);
 
+/* If the version that was committed last is the first of a policy with a window of 0: how many
+ * verdicts were late in its step. These gradients were on their way when the policy changed. Else
+ * 0. */
+uint64_t mst_statistics_dropped(const struct mst_statistics *t);
+
 /* Write what the statistics know of the job, and of the rank @out->rank; other fields stay as they
  * are. @view: the ledger's view of the rank at that moment. */
 void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct mst_status *out);

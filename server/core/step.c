@@ -47,6 +47,14 @@ static void rebase_clocks(struct mst_ledger *l)
 	}
 }
 
+static void tell_rule(struct mst_ledger *l, bool whole)
+{
+	struct mst_decision *d = mst_decide(l, MST_DO_POLICY, NULL);
+
+	d->policy.version = mst_ledger_version(l) + 1;
+	d->policy.whole = whole;
+}
+
 static void change_rule(struct mst_ledger *l)
 {
 	bool bounds = l->rule.release != MST_RELEASE_BOUND &&
@@ -57,7 +65,7 @@ static void change_rule(struct mst_ledger *l)
 	if (bounds)
 		rebase_clocks(l);
 	mst_ask_try_all(l);
-	mst_decide(l, MST_DO_POLICY, NULL);
+	tell_rule(l, true);
 }
 
 /* The version that the step is computed on says how. */
@@ -255,7 +263,7 @@ void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule)
 {
 	if (l->phase != MST_PHASE_RUNNING) {
 		l->rule = *rule;
-		mst_decide(l, MST_DO_POLICY, NULL);
+		tell_rule(l, true);
 		return;
 	}
 	l->next_rule = *rule;
@@ -268,6 +276,6 @@ void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule)
 	if (rule->quorum != 0 &&
 	    mst_rule_needed(&lowered, &step) < mst_rule_needed(&l->rule, &step)) {
 		l->rule.quorum = rule->quorum;
-		mst_decide(l, MST_DO_POLICY, NULL);
+		tell_rule(l, false);
 	}
 }

@@ -44,6 +44,13 @@ struct mst_request {
 	};
 };
 
+enum mst_rest_outcome {
+	MST_REST_DONE,
+	MST_REST_ALREADY, /* it does so already */
+	MST_REST_LAST,    /* nobody else takes part in the steps */
+	MST_REST_ABSENT,  /* it takes no part in the job, or that session is over */
+};
+
 enum mst_notice_kind {
 	MST_NOTE_ADMITTED,   /* cookie, who, fates */
 	MST_NOTE_REFUSED,    /* cookie, error */
@@ -53,6 +60,14 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
+	/* policy: the ledger has taken an MST_EV_POLICY; that version is the first under it */
+	MST_NOTE_TAKEN,
+	/* policy: it is in force; or its quorum alone already is, for the step of that version */
+	MST_NOTE_POLICY,
+	/* dropped: with the first version of a policy, gradients that were on their way */
+	MST_NOTE_DROPPED,
+	MST_NOTE_REST_TAKEN, /* rest: what has become of an MST_EV_REST */
+	MST_NOTE_RESTS,      /* who rests, or has returned */
 	/* peer: the link with that server is lost, at a follower that with the leader; it is to be
 	 * made anew. */
 	MST_NOTE_PEER_LOST,
@@ -83,6 +98,17 @@ struct mst_notice {
 			struct mst_spoilt spoilt; /* SPOILT */
 			char ranks[96]; /* SPOILT: in that version, "0, 1, 4"; "": unknown */
 		} finish;
+		struct {
+			uint64_t version;
+			bool whole;
+		} policy;
+		struct {
+			uint64_t version, count;
+		} dropped;
+		struct {
+			bool rests;
+			enum mst_rest_outcome outcome; /* REST_TAKEN */
+		} rest;
 		struct {
 			uint32_t server;
 			int error;

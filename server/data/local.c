@@ -65,13 +65,58 @@ static void see_spoilt(struct mst_local *l, const struct mst_spoilt *spoilt)
 	}
 }
 
+static void say(const struct mst_local *l, const struct mst_notice *notice)
+{
+	l->decider.note(l->decider.note_ctx, notice);
+}
+
+/* The open step goes on under the rule before, and its commit brings the new one. */
+static void say_policy_taken(const struct mst_local *l)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_TAKEN };
+
+	notice.policy.version = mst_ledger_version(l->ledger) + 2;
+	say(l, &notice);
+}
+
+static enum mst_rest_outcome rest_outcome(const struct mst_local *l, struct mst_member_view before,
+					  const struct mst_ledger_event *ev)
+{
+	struct mst_member_view after;
+
+	mst_ledger_member(l->ledger, ev->who.rank, &after);
+	if (!before.started || before.incarnation != ev->who.incarnation)
+		return MST_REST_ABSENT;
+	if (before.rests == ev->rests)
+		return MST_REST_ALREADY;
+	return after.rests == ev->rests ? MST_REST_DONE : MST_REST_LAST;
+}
+
+static void handle_rest(struct mst_local *l, const struct mst_ledger_event *ev, uint64_t now_ns)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_REST_TAKEN, .who = ev->who };
+	struct mst_member_view before;
+
+	mst_ledger_member(l->ledger, ev->who.rank, &before);
+	mst_ledger_handle(l->ledger, ev, now_ns);
+	notice.rest.rests = ev->rests;
+	notice.rest.outcome = rest_outcome(l, before, ev);
+	say(l, &notice);
+}
+
 static void local_handle(struct mst_decider *d, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	struct mst_local *l = local_of(d);
 
 	mst_statistics_event(l->statistics, ev, now_ns);
+	if (ev->kind == MST_EV_REST) {
+		handle_rest(l, ev, now_ns);
+		return;
+	}
 	if (ev->kind == MST_EV_SPOILT)
 		see_spoilt(l, &ev->spoilt);
+	if (ev->kind == MST_EV_POLICY)
+		say_policy_taken(l);
 	mst_ledger_handle(l->ledger, ev, now_ns);
 }
 
@@ -125,7 +170,7 @@ static void note_join(const struct mst_local *l, const struct mst_decision *d)
 		notice.kind = MST_NOTE_ADMITTED;
 		notice.join.fates = mst_ledger_fates(l->ledger, d->who.rank);
 	}
-	l->decider.note(l->decider.note_ctx, &notice);
+	say(l, &notice);
 }
 
 static void note_decision(const struct mst_local *l, const struct mst_decision *d)
@@ -147,6 +192,15 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		notice.kind = MST_NOTE_EVICTED;
 		notice.evict.why = d->evict;
 		break;
+	case MST_DO_POLICY:
+		notice.kind = MST_NOTE_POLICY;
+		notice.policy.version = d->policy.version;
+		notice.policy.whole = d->policy.whole;
+		break;
+	case MST_DO_REST:
+		notice.kind = MST_NOTE_RESTS;
+		notice.rest.rests = d->rests;
+		break;
 	case MST_DO_FINISH:
 		notice.kind = MST_NOTE_FINISHED;
 		notice.finish.why = d->finish.why;
@@ -157,7 +211,17 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	default:
 		return;
 	}
-	l->decider.note(l->decider.note_ctx, &notice);
+	say(l, &notice);
+}
+
+static void say_dropped(const struct mst_local *l, uint64_t version)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_DROPPED };
+
+	notice.dropped.version = version;
+	notice.dropped.count = mst_statistics_dropped(l->statistics);
+	if (notice.dropped.count > 0)
+		say(l, &notice);
 }
 
 static void local_done(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns)
@@ -169,6 +233,8 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 								  orders->rule },
 			       now_ns);
 	note_decision(l, &orders->decision);
+	if (orders->decision.kind == MST_DO_COMMIT)
+		say_dropped(l, orders->decision.commit.version);
 }
 
 static bool local_wants(const struct mst_decider *d, struct mst_identity who)
@@ -195,7 +261,7 @@ static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, ui
 		status->live += view.started;
 	}
 	mst_statistics_job(l->statistics, now_ns, status);
-	l->decider.note(l->decider.note_ctx, &(struct mst_notice){ .kind = MST_NOTE_SNAPSHOT });
+	say(l, &(struct mst_notice){ .kind = MST_NOTE_SNAPSHOT });
 }
 
 static void local_request(struct mst_decider *d, const struct mst_request *request, uint64_t now_ns)

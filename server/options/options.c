@@ -79,19 +79,41 @@ const struct mst_option mst_server_table[] = {
 	{ .name = "optimizer",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(optimizer),
-	  .fallback = MST_OPTIMIZER_DEFAULT,
+	  .fallback = "auto",
 	  .value = "SPEC",
 	  .help = "what the servers do with the mean of a commit: the name of an optimiser and its "
-		  "figures, as in the default; what is left out has the default of its figure; "
-		  "the optimisers are listed below" },
+		  "figures; what is left out has the default of its figure; auto is " MST_OPTIMIZER_GRADIENTS
+		  ", or " MST_OPTIMIZER_DELTAS " where the policy's "
+		  "contributions are differences of parameters; the optimisers are listed below" },
 	{ .name = "lr-scale",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(lr_scale),
 	  .fallback = "auto",
 	  .choices = "auto|linear|none",
 	  .help = "linear: the rate of a commit is multiplied by the contributions in it and "
-		  "divided by --workers; auto is linear, but none under softsync, which has a "
-		  "discount of its own" },
+		  "divided by --workers; auto is linear, but none under softsync and with "
+		  "--compensate, which have a discount of their own" },
+	{ .name = "late",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(late),
+	  .fallback = "auto",
+	  .choices = "auto|drop|reject",
+	  .help = "a gradient that is too old for its step: drop, its verdict is late; reject, "
+		  "its verdict is stale and its worker computes the same samples again; auto is "
+		  "what the policy says" },
+	{ .name = "compensate",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(compensate),
+	  .help = "divide each gradient by its staleness, as softsync does, under any policy that "
+		  "counts old gradients" },
+	{ .name = "late-start",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(late_start),
+	  .fallback = "auto",
+	  .choices = "auto|now|commit",
+	  .help = "when a worker whose gradient was late starts again, under a policy whose "
+		  "workers wait for commits: now, in the middle of a step; commit, with the "
+		  "others at the next commit; auto, at the next commit if it would be late again" },
 	{ .name = "weigh",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(weigh),

@@ -14,12 +14,17 @@
 #include "common/wire/rule.h"
 
 #define MST_CHUNK_UNIT 4096u
-#define MST_OPTIMIZER_DEFAULT "sgd:lr=0.1,momentum=0.9"
+/* What --optimizer auto means, of gradients and of differences of parameters. */
+#define MST_OPTIMIZER_GRADIENTS "sgd:lr=0.1,momentum=0.9"
+#define MST_OPTIMIZER_DELTAS "add"
 
 /* The value, less one, is an enum muster_type. */
 enum mst_type_choice { MST_TYPE_AUTO, MST_TYPE_F32, MST_TYPE_BF16, MST_TYPE_F16 };
 
 enum mst_lr_scale { MST_LR_SCALE_AUTO, MST_LR_SCALE_LINEAR, MST_LR_SCALE_NONE };
+
+/* The value, less one, is an enum mst_late. */
+enum mst_late_choice { MST_LATE_AUTO, MST_LATE_DROP_CHOICE, MST_LATE_REJECT_CHOICE };
 
 /* The options as given; each row of mst_server_table fills one field. */
 struct mst_server_options {
@@ -34,11 +39,14 @@ struct mst_server_options {
 	const char *optimizer;
 	const char *log_level;
 	uint32_t workers;
-	uint32_t owner;     /* enum muster_owner: "servers|workers" */
-	uint32_t weigh;     /* enum mst_weigh: "one|samples" */
-	uint32_t guard;     /* enum mst_guard: "off|worker|full" */
-	uint32_t lr_scale;  /* enum mst_lr_scale: "auto|linear|none" */
-	uint32_t transport; /* 0: auto; else the argument of mst_transport_at(), plus one */
+	uint32_t owner;    /* enum muster_owner: "servers|workers" */
+	uint32_t weigh;    /* enum mst_weigh: "one|samples" */
+	uint32_t guard;    /* enum mst_guard: "off|worker|full" */
+	uint32_t lr_scale; /* enum mst_lr_scale: "auto|linear|none" */
+	uint32_t late;     /* enum mst_late_choice: "auto|drop|reject" */
+	bool compensate;
+	uint32_t late_start; /* enum mst_late_start: "auto|now|commit" */
+	uint32_t transport;  /* 0: auto; else the argument of mst_transport_at(), plus one */
 	struct mst_fabric_options fabric;
 	uint32_t on_loss; /* enum mst_loss: "shrink|fail" */
 	uint32_t slots;   /* 0: auto */
@@ -62,17 +70,25 @@ struct mst_server_options {
 
 extern const struct mst_option mst_server_table[];
 
-/* Reads --optimizer.
+/* Reads --optimizer, whose auto follows --policy.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
 				 char *why, size_t why_len);
 
-/* The rule that these options describe: --policy, --optimizer, --weigh, --lr-scale, --patience,
- * --on-loss, --min-workers.
+/* The rule that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
+ * --compensate, --late-start, --patience, --on-loss, --min-workers. What means nothing under the
+ * policy is left out; mst_server_options_check() refuses it.
  * Return: 0 or -EINVAL. */
 int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
 			    size_t why_len);
+
+/* The same with this optimiser, whatever --optimizer says.
+ * @why: a sentence that does not name the option --policy.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_policy(const struct mst_server_options *o,
+			      const struct mst_optimizer *optimizer, struct mst_rule *out,
+			      char *why, size_t why_len);
 
 /* The weight of each of o->servers, for mst_part_border().
  * Return: 0 or -EINVAL. */

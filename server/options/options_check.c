@@ -32,12 +32,28 @@ static int refuse(char *why, size_t why_len, const char *fmt, ...)
 	return -EINVAL;
 }
 
+static bool is_auto(const struct mst_server_options *o)
+{
+	return strcmp(o->optimizer, "auto") == 0;
+}
+
+/* Are the policy's contributions differences of parameters? A policy that cannot be read is refused
+ * where the rule is made. */
+static bool has_deltas(const struct mst_server_options *o)
+{
+	struct mst_rule rule = { .quorum = 0 };
+	char why[MST_REASON_LEN];
+
+	return mst_rule_parse(o->policy, &rule, why, sizeof(why)) == 0 && rule.deltas;
+}
+
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
 				 char *why, size_t why_len)
 {
+	const char *usual = has_deltas(o) ? MST_OPTIMIZER_DELTAS : MST_OPTIMIZER_GRADIENTS;
 	char wrong[MST_REASON_LEN];
 
-	if (mst_optimizer_parse(o->optimizer, out, wrong, sizeof(wrong)) == 0)
+	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, wrong, sizeof(wrong)) == 0)
 		return 0;
 	return refuse(why, why_len, "option --optimizer: %s", wrong);
 }
@@ -173,11 +189,18 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 
 	if (rc != 0)
 		return rc;
-	if (o->owner == MUSTER_WORKERS_OWN && strcmp(o->optimizer, MST_OPTIMIZER_DEFAULT) != 0)
+	if (o->owner == MUSTER_WORKERS_OWN && !is_auto(o))
 		return refuse(why, why_len,
 			      "--optimizer %.60s has nothing to do with --owner workers: there the"
 			      " workers update the parameters themselves",
 			      o->optimizer);
+	if (has_deltas(o) && out->row->divides)
+		return refuse(
+			why, why_len,
+			"--policy %.60s contributes differences of parameters, which "
+			"--optimizer %.60s would take for gradients; say --optimizer " MST_OPTIMIZER_DELTAS
+			", or leave the option out",
+			o->policy, o->optimizer);
 	return 0;
 }
 
@@ -188,21 +211,50 @@ static int refuse_policy(const char *policy, const char *wrong, char *why, size_
 	char known[POLICIES_MAX][16], typed[40];
 	const char *names[POLICIES_MAX + 1] = { NULL };
 
-	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(policy, ":= "), policy);
+	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(policy, ":[= "), policy);
 	for (unsigned i = 0; i < POLICIES_MAX && mst_rule_help(i) != NULL; i++) {
 		const char *help = mst_rule_help(i);
-		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, ": "), help);
+		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, "[: "), help);
 		names[i] = known[i];
 	}
 	const char *near = mst_nearest(typed, names);
 	char behind = policy[strlen(typed)];
 	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
-		return refuse(why, why_len, "option --policy: %s", wrong);
+		return refuse(why, why_len, "%s", wrong);
 	unsigned i = 0;
 	while (strcmp(names[i], near) != 0)
 		i++;
-	return refuse(why, why_len, "option --policy: unknown policy \"%.40s\": did you mean %.*s?",
-		      policy, (int)strcspn(mst_rule_help(i), " "), mst_rule_help(i));
+	return refuse(why, why_len, "unknown policy \"%.40s\": did you mean %.*s?", policy,
+		      (int)strcspn(mst_rule_help(i), " "), mst_rule_help(i));
+}
+
+int mst_server_options_policy(const struct mst_server_options *o,
+			      const struct mst_optimizer *optimizer, struct mst_rule *out,
+			      char *why, size_t why_len)
+{
+	char wrong[MST_REASON_LEN];
+
+	if (strlen(o->policy) >= MST_POLICY_LEN)
+		return refuse(why, why_len, "\"%.60s...\" is too long", o->policy);
+	*out = (struct mst_rule){
+		.weigh = (enum mst_weigh)o->weigh,
+		.divide = optimizer->row->divides,
+		.late_start = (enum mst_late_start)o->late_start,
+		.patience_ns = o->patience_ns,
+		.on_loss = (enum mst_loss)o->on_loss,
+		.min_workers = o->min_workers,
+	};
+	if (mst_rule_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
+		return refuse_policy(o->policy, wrong, why, why_len);
+	if (o->late != MST_LATE_AUTO && out->window != MST_WINDOW_MAX)
+		out->late = (enum mst_late)(o->late - 1);
+	if (o->compensate && out->window > 0)
+		out->compensate = true;
+	if (o->lr_scale == MST_LR_SCALE_AUTO)
+		out->linear = !out->compensate;
+	else
+		out->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
+	return 0;
 }
 
 int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
@@ -212,23 +264,27 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule 
 	char wrong[MST_REASON_LEN];
 	int rc = optimizer_check(o, &optimizer, why, why_len);
 
-	if (rc != 0)
-		return rc;
-	if (strlen(o->policy) >= MST_POLICY_LEN)
-		return refuse(why, why_len, "option --policy: \"%.60s...\" is too long", o->policy);
-	*out = (struct mst_rule){
-		.weigh = (enum mst_weigh)o->weigh,
-		.divide = optimizer.row->divides,
-		.patience_ns = o->patience_ns,
-		.on_loss = (enum mst_loss)o->on_loss,
-		.min_workers = o->min_workers,
-	};
-	if (mst_rule_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
-		return refuse_policy(o->policy, wrong, why, why_len);
-	if (o->lr_scale == MST_LR_SCALE_AUTO)
-		out->linear = !out->compensate;
-	else
-		out->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
+	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, wrong, sizeof(wrong)) != 0)
+		rc = refuse(why, why_len, "option --policy: %s", wrong);
+	return rc;
+}
+
+/* Options that would do nothing under the policy. */
+static int late_check(const struct mst_server_options *o, const struct mst_rule *rule, char *why,
+		      size_t why_len)
+{
+	if (o->late != MST_LATE_AUTO && rule->window == MST_WINDOW_MAX)
+		return refuse(why, why_len,
+			      "--late %s does nothing under --policy %.60s, which counts every "
+			      "gradient however old it is; leave it out, or choose a policy that "
+			      "does not, such as backup:N or bounded:S",
+			      o->late == MST_LATE_DROP_CHOICE ? "drop" : "reject", o->policy);
+	if (o->compensate && rule->window == 0)
+		return refuse(why, why_len,
+			      "--compensate does nothing under --policy %.60s, which counts no "
+			      "gradient of an older version; leave it out, or choose a policy that "
+			      "does, such as kasync:K or async",
+			      o->policy);
 	return 0;
 }
 
@@ -247,7 +303,7 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	};
 	if (mst_rule_check(&rule, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	return 0;
+	return late_check(o, &rule, why, why_len);
 }
 
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)

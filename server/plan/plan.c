@@ -110,6 +110,15 @@ static void plan_net(const struct mst_plan_cfg *cfg, struct mst_plan *plan, uint
 						 .spin_yields = cfg->options->spin_yields };
 }
 
+uint32_t mst_plan_quorum_max(const struct mst_plan *leader)
+{
+	const struct mst_ledger_cfg *l = &leader->server.ledger;
+	uint32_t slots = l->workers * l->slots;
+	uint32_t planned = leader->repeats && l->rule.quorum > 0 ? (uint32_t)l->rule.quorum : 0;
+
+	return planned > slots ? planned : slots;
+}
+
 bool mst_plan_shrink(struct mst_plan *plan)
 {
 	bool has = plan->server.aggregator.partials > 0 && !plan->repeats;

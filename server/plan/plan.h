@@ -78,6 +78,10 @@ void mst_plan_follower(const struct mst_plan_cfg *cfg, const struct mst_appoint 
 /* The lanes that workers' links ask for, by the plan's layout. */
 struct mst_lanes mst_plan_lanes(const struct mst_lane_layout *layout);
 
+/* The largest quorum of contributions from any ranks that a step of the planned job can reach. More
+ * than the slots of all workers can only be reached if partial sums have been planned for it. */
+uint32_t mst_plan_quorum_max(const struct mst_plan *leader);
+
 /* Plans less memory if possible: sums of whole groups can wait for the commit, so the memory for
  * partial sums is left out.
  * Return: has that changed anything? */

@@ -5,6 +5,7 @@
 usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
                         [--lr-scale auto|linear|none] [--compensate] [--kills] [--seen VERDICT]
                         [--never VERDICT] [--told N] [--count N] [--versions N]
+                        [--policy VERSION:POLICY]...
 
 SPEC is none, or an optimiser as musterd has it (adagrad:lr=0.1,clip=5); sgd:0.1,0.9 is short for a
 rate and a momentum. A last figure tensors=N says that the worker gave N tensors with scales.
@@ -15,9 +16,14 @@ import sys
 import history
 
 
+def change(text):
+    version, _, policy = text.partition(":")
+    return int(version), policy
+
+
 def check(a):
     rules = history.Rules(a.optimizer, a.group, a.lr_scale, a.compensate, a.weigh)
-    proof = history.prove(a.log, rules, a.kills)
+    proof = history.prove(a.log, rules, a.kills, a.policy)
     if a.seen and history.VERDICTS.index(a.seen) not in proof.verdicts:
         raise history.Broken(f"nobody had the verdict {a.seen}: the case is too easy")
     if a.never:
@@ -48,6 +54,8 @@ def main():
     p.add_argument("--told", type=int, default=0, help="at least so many fates must be told")
     p.add_argument("--count", type=int, help="contributions that each version must have")
     p.add_argument("--versions", type=int, default=1, help="at least so many must have been seen")
+    p.add_argument("--policy", type=change, action="append", default=[],
+                   help="it is in force from that version on, in a job that has changed it")
     try:
         check(p.parse_args())
     except history.Broken as e:

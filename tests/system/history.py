@@ -73,6 +73,7 @@ class Log:
     def __init__(self, path):
         self.path, self.pushes, self.outcomes, self.errors = path, {}, [], []
         self.fates, self.end, self.proven = [], None, 0
+        self.course = []  # [(version, policy)]: from that version on; []: it is always the same
         self.keeps = os.path.exists(path + ".grad")
         with open(path) as f:
             text = f.read()
@@ -114,6 +115,10 @@ class Log:
         else:
             raise ValueError("no such line")
 
+    def under(self, version):
+        """The policy under which that version was made."""
+        return max([(0, self.policy), *(c for c in self.course if c[0] <= version)])[1]
+
     @property
     def finished(self):
         return bool(self.outcomes) and bool(self.outcomes[-1].finished)
@@ -129,7 +134,7 @@ class Log:
 
 def may_be_in(push, version):
     """By the window of its policy."""
-    window = policy_of(push.log.policy).window
+    window = policy_of(push.log.under(version)).window
     behind = version - 1 - push.tag
     return 0 <= behind <= (behind if window is None else window)
 
@@ -144,7 +149,7 @@ def judge(push, verdict, version):
     if behind < 0:
         raise Broken(f"{push}: of version {push.tag}, and counted in {version}")
     if not may_be_in(push, version):
-        raise Broken(f"{push}: {push.log.policy} counted it {behind} versions late")
+        raise Broken(f"{push}: {push.log.under(version)} counted it {behind} versions late")
 
 
 def hear_verdicts(log, kills):
@@ -231,7 +236,8 @@ def check_order(log, kills):
             if before.finished and (not out.finished or out.verdict or step):
                 raise Broken(f"{log.path}: an outcome after the last")
         if (out.verdict == COUNTED and out.version < out.counted_in
-                and log.owner == SERVERS_OWN and policy_of(log.policy).own_version):
+                and log.owner == SERVERS_OWN
+                and policy_of(log.under(out.counted_in)).own_version):
             raise Broken(f"{log.path}: version {out.version} after a push that is part of "
                          f"version {out.counted_in}")
         before = out
@@ -246,7 +252,7 @@ def check_order(log, kills):
 def check_bound(logs):
     """Under ssp whoever goes on has pushed no more than the bound beyond the slowest. What the next
     version is made of may be counted already, while that waits for a buffer."""
-    if not logs[0].policy.startswith("ssp:") or not all(log.finished for log in logs):
+    if logs[0].course or not logs[0].policy.startswith("ssp:") or not all(log.finished for log in logs):
         return
     bound = int(logs[0].policy.split(":")[1])
     clocks = {log: sorted(p.fate[1] for p in log.pushes.values() if p.fate[0] == COUNTED)
@@ -304,7 +310,7 @@ def check_set(version, seen, have):
         raise Broken(f"version {version}: its set is {seen.set}, the counted are {shares}")
     if seen.weight != sum(weight for _, _, weight in shares):
         raise Broken(f"version {version}: its weight is {seen.weight}, its set is {shares}")
-    one_each = have and policy_of(have[0].log.policy).one_each
+    one_each = have and policy_of(have[0].log.under(version)).one_each
     if one_each and any(count != 1 for _, count, _ in shares):
         raise Broken(f"version {version}: a rank is in it twice: {shares}")
 
@@ -335,8 +341,8 @@ class Rules:
     def __init__(self, optimizer="none", group=8, lr_scale="auto", compensate=False,
                  weigh="samples"):
         self.optimizer, self.group, self.weigh = optimizer, group, weigh
-        self.linear = lr_scale == "linear" or (lr_scale == "auto" and not compensate)
-        self.compensate = compensate
+        self.lr_scale = lr_scale
+        self.discount(compensate)
         self.optimizer, _, figures = optimizer.partition(":")
         named = [f if "=" in f else f"{name}={f}"  # sgd:0.1,0.9 is short for its rate and momentum
                  for f, name in itertools.zip_longest(figures.split(","), ("lr", "momentum"))
@@ -346,6 +352,12 @@ class Rules:
         self.clip, self.epsilon = float(more.get("clip", 0)), float(more.get("epsilon", 1e-10))
         self.nesterov, self.decay = more.get("nesterov") == "1", float(more.get("decay", 0))
         self.tensors = int(more.get("tensors", 0))
+
+
+    def discount(self, compensate):
+        """Is each contribution divided by its staleness?"""
+        self.compensate = compensate
+        self.linear = self.lr_scale == "linear" or (self.lr_scale == "auto" and not compensate)
 
 
 def scales(elems, tensors):
@@ -374,15 +386,16 @@ def tree(parts, group):
     return total
 
 
-def commits_each(log):
-    """Is every version made of one contribution by its policy? Then weights cancel."""
-    return policy_of(log.policy).alone or log.policy.endswith(":1")
+def commits_each(log, version):
+    """Is the version made of one contribution by its policy? Then weights cancel."""
+    policy = log.under(version)
+    return policy_of(policy).alone or policy.endswith(":1")
 
 
 def mean_of(version, have, rules):
     parts = {}
     weighs = (rules.weigh == "samples" and rules.optimizer != "add"
-              and not commits_each(have[0].log))
+              and not commits_each(have[0].log, version))
     for push in have:
         stale = (version - 1) - push.tag
         c = 1.0 / stale if rules.compensate and stale > 1 else 1.0
@@ -500,7 +513,7 @@ class Proof:
                 f"{self.tickets} tickets with one verdict each")
 
 
-def read_logs(prefix, kills):
+def read_logs(prefix, kills, course):
     """kills: a worker may have been killed before it wrote a line."""
     paths = [p for p in glob.glob(glob.escape(prefix) + ".*.*")
              if re.fullmatch(r"\.\d+\.\d+", p[len(prefix) :])
@@ -509,18 +522,23 @@ def read_logs(prefix, kills):
         raise Broken(f"no logs {prefix}.RANK.INCARNATION")
     logs = sorted((Log(path) for path in paths), key=lambda log: (log.rank, log.incarnation))
     for log in logs:
-        for name in ("workers", "elems", "type", "result_type", "owner", "policy"):
+        # a later session is told the policy that is in force then
+        for name in ("workers", "elems", "type", "result_type", "owner",
+                     *([] if course else ["policy"])):
             if getattr(log, name) != getattr(logs[0], name):
                 raise Broken(f"{log.path}: {name} is {getattr(log, name)}, not "
                              f"{getattr(logs[0], name)} as in {logs[0].path}")
+    for log in logs:
+        log.course = course
     return logs
 
 
-def prove(prefix, rules, kills=False):
+def prove(prefix, rules, kills=False, course=()):
     """Every ticket has exactly one verdict, heard by its worker or told to the session after it;
     nobody saw versions out of order; all who saw a version saw the same; its set is the counted;
-    and its bits are those of its set. kills: workers may end badly, and not hear."""
-    logs = read_logs(prefix, kills)
+    and its bits are those of its set. kills: workers may end badly, and not hear. course:
+    [(version, policy)] from version 1 on, of a job whose policy has changed."""
+    logs = read_logs(prefix, kills, course)
     for log in logs:
         hear_verdicts(log, kills)
         check_order(log, kills)
@@ -542,8 +560,10 @@ def prove(prefix, rules, kills=False):
     model = Model(logs, rules)
     for version in range(1, proof.newest + 1):
         have = sorted(counted.get(version, []), key=lambda push: push.order)
+        if course:
+            rules.discount(logs[0].under(version).startswith("softsync:"))
         if version not in seen:
-            whole = len(have) == 1 and commits_each(logs[0])
+            whole = len(have) == 1 and commits_each(logs[0], version)
             if not have or not whole and any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)

@@ -24,8 +24,8 @@ def refused(server):
     expect("garbage", server.say(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "not a message of muster")
     expect(
         "other protocol",
-        server.say(frame(HELLO, protocol=6)),
-        "protocol 6.*this server speaks 7",
+        server.say(frame(HELLO, protocol=7)),
+        "protocol 7.*this server speaks 8",
     )
     expect("too long", server.say(frame(HELLO, b"", length=1 << 30)), "not a message of muster")
     expect("long for a stranger", server.say(frame(HELLO, bytes(5000))), "not a message of muster")

@@ -32,6 +32,9 @@ POLICIES = {
     "async": Policy(own_version=True, alone=True),
     "bounded": Policy(own_version=True, alone=True),
     "ssp": Policy(own_version=True, alone=True),
+    "nonblocking": Policy(window=0, one_each=True, own_version=True),
+    "anytime": Policy(window=0, one_each=True, own_version=True),
+    "deadline": Policy(window=0, one_each=True, own_version=True),
 }
 
 

@@ -12,7 +12,7 @@ MAGIC = struct.unpack("<I", b"mstr")[0]
 HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
 
 
-def frame(kind, body=b"", magic=MAGIC, protocol=7, length=None):
+def frame(kind, body=b"", magic=MAGIC, protocol=8, length=None):
     return (
         struct.pack("<IHHI", magic, protocol, kind, len(body) if length is None else length)
         + body

@@ -24,7 +24,7 @@ class Commands(scene.Scene):
         """--help and --version are answers, not errors"""
         self.assertIn("muster run -n W", self.muster("--help")[1])
         self.assertRegex(self.muster("--version")[1], r"^muster \d+\.\d+\.\d+\n$")
-        for command in ("run", "status"):
+        for command in ("run", "status", "policy", "rest"):
             rc, out, _ = self.muster(command, "--help")
             self.assertEqual((rc, f"usage: muster {command}" in out), (0, True))
 
@@ -60,7 +60,7 @@ class Status(Commands):
         self.assertEqual(rc, 0)
         self.assertRegex(out, r"rank 1 is late: 3\.00 ms after its step's commit on average, in "
                          r"16 of its last 32 gradients \(50 %\)\n$")
-        self.assertRegex(out, r"\n +1 +live +\d+ +50 % +0 +0 / 0 +8\.00 ms +3\.00 ms")
+        self.assertRegex(out, r"\n +1 +live +\d+ +50 % +\d+ % +0 +0 / 0 +8\.00 ms +3\.00 ms")
 
     def test_environment(self):
         """the server comes from the environment where it is not typed"""

@@ -12,6 +12,8 @@
 #include "server/options/options.h"
 #include "tools/bench/options.h"
 #include "tools/doctor/options.h"
+#include "tools/policy/options.h"
+#include "tools/rest/options.h"
 #include "tools/run/options.h"
 #include "tools/status/options.h"
 
@@ -25,6 +27,10 @@ static const struct mst_option *find_table(const char *program)
 		return mst_bench_table();
 	if (strcmp(program, "muster-status") == 0)
 		return mst_status_table;
+	if (strcmp(program, "muster-policy") == 0)
+		return mst_policy_table;
+	if (strcmp(program, "muster-rest") == 0)
+		return mst_rest_table;
 	if (strcmp(program, "muster-doctor") == 0)
 		return mst_doctor_table;
 	return NULL;

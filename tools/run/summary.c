@@ -81,11 +81,13 @@ static void print_rank(const struct mst_ending *e, uint32_t rank, FILE *out)
 
 	if (row == NULL)
 		row = &never;
+	struct mst_late_share late = mst_report_late(row);
 	(void)fprintf(out,
-		      "%4u %9" PRIu64 " %8" PRIu64 " %8" PRIu64 " %9" PRIu64 " %9" PRIu64
+		      "%4u %9" PRIu64 " %8" PRIu64 " %8s %8" PRIu64 " %9" PRIu64 " %9" PRIu64
 		      " %12s %9s %9s",
-		      rank, row->counted, row->late, row->stale, row->given_up, row->cancelled,
-		      mst_figure_staleness(row).text, mst_figure_duration(row->ready_mean_ns).text,
+		      rank, row->counted, row->late, mst_figure_share(late.late, late.pushed).text,
+		      row->stale, row->given_up, row->cancelled, mst_figure_staleness(row).text,
+		      mst_figure_duration(row->ready_mean_ns).text,
 		      mst_figure_duration(row->behind_mean_ns).text);
 	print_exit(e, rank, out);
 }
@@ -100,8 +102,9 @@ static bool any_started(const struct mst_ending *e)
 
 static void print_ranks(const struct mst_ending *e, FILE *out)
 {
-	(void)fprintf(out, "%4s %9s %8s %8s %9s %9s %12s %9s %9s  %s\n", "rank", "counted", "late",
-		      "stale", "given up", "cancelled", "staleness", "ready", "behind", "end");
+	(void)fprintf(out, "%4s %9s %8s %8s %8s %9s %9s %12s %9s %9s  %s\n", "rank", "counted",
+		      "late", "share", "stale", "given up", "cancelled", "staleness", "ready",
+		      "behind", "end");
 	for (uint32_t rank = 0; rank < e->workers; rank++)
 		print_rank(e, rank, out);
 }
@@ -109,11 +112,16 @@ static void print_ranks(const struct mst_ending *e, FILE *out)
 void mst_summary_print(const struct mst_ending *e, FILE *out)
 {
 	struct mst_straggler straggler = mst_straggler_find(e->job);
+	struct mst_late_share mean = mst_report_late_mean(e->job);
 	char reason[256];
 
 	print_job(e, out);
+	mst_report_policies(&e->job->job, out);
 	if (any_started(e)) /* else the reason would vanish above a table that says nothing */
 		print_ranks(e, out);
+	if (mean.late > 0)
+		(void)fprintf(out, "a fair share of late gradients would be %s of each rank's\n",
+			      mst_figure_share(mean.late, mean.pushed).text);
 	if (straggler.kind != MST_STRAGGLER_NONE) {
 		mst_straggler_reason(&straggler, reason, sizeof(reason));
 		(void)fprintf(out, "%s\n", reason);

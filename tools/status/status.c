@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/option.h"
+#include "tools/address.h"
 #include "tools/command.h"
 #include "tools/figure.h"
 #include "tools/report.h"
@@ -17,12 +17,10 @@
 #include "tools/straggler.h"
 #include "tools/watch.h"
 
-#define DEFAULT_ADDRESS "127.0.0.1:17077"
-
 static int print_help(void)
 {
 	(void)puts("usage: muster status [options] [HOST:PORT]\n\n"
-		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " DEFAULT_ADDRESS ")\n"
+		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
 		   "how its job is: who is late, by how much, how often.\n\nOptions:");
 	mst_options_help(mst_status_table, stdout);
 	return MST_EXIT_DONE;
@@ -79,10 +77,12 @@ static void print_servers(const struct mst_status *job)
 static void print_rank(const struct mst_status_rank *row, bool whole)
 {
 	struct mst_gradients g = mst_straggler_gradients(row, whole);
+	struct mst_late_share late = mst_report_late(row);
 
-	(void)printf("%4u  %-7s %9" PRIu64 " %7s %9" PRIu64 " %12s %9s %9s", row->rank,
-		     mst_report_rank_state(row->state), row->counted,
-		     mst_figure_share(g.missed, g.came).text, row->given_up,
+	(void)printf("%4u  %-7s %9" PRIu64 " %7s %8s %9" PRIu64 " %12s %9s %9s", row->rank,
+		     mst_report_rank_now(row), row->counted,
+		     mst_figure_share(g.missed, g.came).text,
+		     mst_figure_share(late.late, late.pushed).text, row->given_up,
 		     mst_figure_staleness(row).text, mst_figure_duration(g.ready_ns).text,
 		     mst_figure_duration(g.behind_ns).text);
 	if (!whole)
@@ -99,14 +99,19 @@ static void print_snapshot(const struct mst_job_snapshot *s)
 	char reason[256];
 
 	print_job(&s->job);
+	mst_report_policies(&s->job, stdout);
 	print_servers(&s->job);
-	(void)printf("%4s  %-7s %9s %7s %9s %12s %9s %9s", "rank", "state", "counted", "late",
-		     "given up", "staleness", "ready", "behind");
+	(void)printf("%4s  %-7s %9s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted", "late",
+		     "in all", "given up", "staleness", "ready", "behind");
 	if (!straggler.whole)
 		(void)printf(" %5s %9s %9s %9s", "lag", "handed in", "heard", "busy");
 	(void)putchar('\n');
 	for (uint32_t i = 0; i < s->row_count; i++)
 		print_rank(&s->row[i], straggler.whole);
+	struct mst_late_share mean = mst_report_late_mean(s);
+	if (mean.late > 0)
+		(void)printf("a fair share of late gradients would be %s of each rank's\n",
+			     mst_figure_share(mean.late, mean.pushed).text);
 	mst_straggler_reason(&straggler, reason, sizeof(reason));
 	(void)printf("%s\n", reason);
 }
@@ -169,32 +174,15 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 	return rc;
 }
 
-/* Where to ask: as typed, as in the environment, or the default; the port may be left out. */
-static void choose_address(const char *typed, char *out, size_t len)
-{
-	const char *address = typed != NULL ? typed : getenv("MUSTER_SERVER");
-
-	if (address == NULL || address[0] == '\0')
-		address = DEFAULT_ADDRESS;
-	(void)snprintf(out, len, "%s%s", address,
-		       strchr(address, ':') == NULL ? strrchr(DEFAULT_ADDRESS, ':') : "");
-}
-
-/* HOST or HOST:PORT; a number alone would be the host, and is likely meant to be the port. */
-static bool is_address(const char *text)
-{
-	return text[0] != '\0' && text[0] != ':' && text[strspn(text, "0123456789")] != '\0';
-}
-
 static int status(const struct mst_status_options *options, const char *typed)
 {
-	char address[300];
+	char address[MST_ADDRESS_LEN];
 
 	if (options->help)
 		return print_help();
-	if (typed != NULL && !is_address(typed))
-		return refuse("\"%.60s\" is not HOST:PORT, such as " DEFAULT_ADDRESS, typed);
-	choose_address(typed, address, sizeof(address));
+	if (typed != NULL && !mst_address_is(typed))
+		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
+	mst_address_choose(typed, address, sizeof(address));
 	return ask_and_show(address, options) < 0 ? MST_EXIT_FAILED : MST_EXIT_DONE;
 }
 

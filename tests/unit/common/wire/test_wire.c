@@ -70,6 +70,11 @@ static void make_status(void)
 					   .saved_told = 1,
 					   .saved_ns = 6,
 					   .why = "100 commits",
+					   .next_policy = "async",
+					   .next_since = 102,
+					   .policy_count = 2,
+					   .under = { { "kasync:3", 1, 40, 8, 9, 10, 11, 12, 13, 0 },
+						      { "backup:4", 41, 60, 1, 2, 3, 4, 5, 6, 7 } },
 					   .server_count = 2,
 					   .server = { { MST_SERVER_READY, 0, 4096,
 							 "/muster-1-abc" },
@@ -85,6 +90,8 @@ static void make_ranks(void)
 						      .incarnation = 3,
 						      .state = MST_RANK_LOST,
 						      .awaited = 1,
+						      .rests = 1,
+						      .held = 1,
 						      .counted = 2,
 						      .late = 3,
 						      .stale = 4,
@@ -178,8 +185,12 @@ static void make(enum mst_message_kind kind)
 		sent.state = (struct mst_state_piece){ 4096, 8192, sizeof(piece), piece };
 	else if (kind == MST_MSG_LEAVE)
 		sent.seq = UINT64_C(0x123456789abcdef);
-	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED)
+	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED || kind == MST_MSG_DONE)
 		memcpy(sent.why, "accuracy reached", sizeof("accuracy reached"));
+	else if (kind == MST_MSG_POLICY)
+		sent.change = (struct mst_policy_change){ "backup:4", 1 };
+	else if (kind == MST_MSG_REST)
+		sent.rest = (struct mst_rest){ 3, 1 };
 	else if (kind == MST_MSG_ASK_STATUS)
 		sent.watch = 1;
 	else if (kind == MST_MSG_STATUS)
@@ -402,11 +413,14 @@ static void texts_of(enum mst_message_kind kind, char *text[8])
 		text[2] = got.welcome.server[0].address, text[3] = got.welcome.server[1].address;
 	else if (kind == MST_MSG_ERROR)
 		text[0] = got.error.reason;
-	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED)
+	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED || kind == MST_MSG_DONE)
 		text[0] = got.why;
+	else if (kind == MST_MSG_POLICY)
+		text[0] = got.change.policy;
 	else if (kind == MST_MSG_STATUS)
 		text[0] = got.status.job, text[1] = got.status.policy, text[2] = got.status.why,
-		text[3] = got.status.server[0].listener;
+		text[3] = got.status.server[0].listener, text[4] = got.status.next_policy,
+		text[5] = got.status.under[0].policy;
 	else if (kind == MST_MSG_SERVE)
 		text[0] = got.serve.job, text[1] = got.serve.scheme;
 	else if (kind == MST_MSG_APPOINT)

@@ -106,7 +106,72 @@ static void steps_of_10_ms(uint64_t first, uint64_t last, uint64_t ms)
 	}
 }
 
+static void change(struct mst_rule to, uint64_t version, uint64_t ms)
+{
+	rule = to;
+	decide((struct mst_decision){ .kind = MST_DO_POLICY,
+				      .policy = { .version = version, .whole = true } },
+	       NULL, ms);
+}
+
 /* ---- promises ---- */
+
+static const struct mst_rule async = { .quorum = 1,
+				       .window = MST_WINDOW_MAX,
+				       .release = MST_RELEASE_PUSH };
+
+static void each_policy_has_its_own_figures(void)
+{
+	begin(async);
+	judge(0, 0, MUSTER_COUNTED, 10);
+	commit(1, 10);
+	judge(1, 0, MUSTER_COUNTED, 14);
+	commit(2, 14);
+	change(backup, 3, 14);
+	judge(2, 0, MUSTER_LATE, 15);
+	judge(3, 1, MUSTER_LATE, 16);
+	judge(0, 2, MUSTER_COUNTED, 20);
+	CU_ASSERT_EQUAL(mst_statistics_dropped(statistics), 0);
+	commit(3, 24);
+	CU_ASSERT_EQUAL(mst_statistics_dropped(statistics), 2);
+	judge(1, 2, MUSTER_LATE, 25);
+	commit(4, 30);
+	CU_ASSERT_EQUAL(mst_statistics_dropped(statistics), 0);
+	mst_statistics_job(statistics, 30 * MST_MS, &status);
+	CU_ASSERT_EQUAL_FATAL(status.policy_count, 2);
+	const struct mst_status_policy *one = &status.under[0], *other = &status.under[1];
+	CU_ASSERT(one->since == 1 && one->versions == 2 && one->counted == 2 && one->late == 0);
+	CU_ASSERT_EQUAL(one->step_mean_ns, 4 * MST_MS);
+	CU_ASSERT(other->since == 3 && other->versions == 2 && other->counted == 1);
+	CU_ASSERT(other->late == 3 && other->dropped == 2);
+	CU_ASSERT_EQUAL(other->step_mean_ns, 8 * MST_MS);
+	mst_statistics_free(statistics);
+}
+
+static void nothing_is_dropped_from_one_window_of_0_to_another(void)
+{
+	begin((struct mst_rule){ .quorum = 0 });
+	commit(1, 10);
+	change(backup, 2, 10);
+	judge(3, 0, MUSTER_LATE, 12);
+	commit(2, 20);
+	CU_ASSERT_EQUAL(mst_statistics_dropped(statistics), 0);
+	mst_statistics_free(statistics);
+}
+
+static void the_last_policies_are_kept(void)
+{
+	begin(async);
+	for (uint64_t version = 1; version <= MST_STATUS_POLICIES + 2; version++) {
+		commit(version, 10 * version);
+		change(version % 2 ? backup : async, version + 1, 10 * version);
+	}
+	mst_statistics_job(statistics, 1000 * MST_MS, &status);
+	CU_ASSERT_EQUAL_FATAL(status.policy_count, MST_STATUS_POLICIES);
+	for (uint32_t i = 0; i < MST_STATUS_POLICIES; i++)
+		CU_ASSERT_EQUAL(status.under[i].since, i + 4);
+	mst_statistics_free(statistics);
+}
 
 static void a_gradient_takes_from_being_given_its_version(void)
 {
@@ -377,6 +442,10 @@ static void gradients_given_up_are_counted_across_sessions(void)
 }
 
 static CU_TestInfo cases[] = {
+	{ "each policy has its own figures", each_policy_has_its_own_figures },
+	{ "nothing is dropped from one window of 0 to another",
+	  nothing_is_dropped_from_one_window_of_0_to_another },
+	{ "the last policies are kept", the_last_policies_are_kept },
 	{ "a gradient takes from being given its version until it is there",
 	  a_gradient_takes_from_being_given_its_version },
 	{ "recent figures forget, others do not", recent_figures_forget },

@@ -67,7 +67,7 @@ static void defaults_are_those_of_the_manual(void)
 	CU_ASSERT_STRING_EQUAL(o->listen, "127.0.0.1:17077");
 	CU_ASSERT_STRING_EQUAL(o->job, "default");
 	CU_ASSERT_STRING_EQUAL(o->policy, "bsp");
-	CU_ASSERT_STRING_EQUAL(o->optimizer, "sgd:lr=0.1,momentum=0.9");
+	CU_ASSERT_STRING_EQUAL(o->optimizer, "auto");
 	CU_ASSERT_STRING_EQUAL(o->log_level, "info");
 	CU_ASSERT(o->workers == 5 && o->owner == MUSTER_SERVERS_OWN && o->slots == 0);
 	CU_ASSERT(o->memory == 0 && !o->force && o->commits == 0 && o->samples == 0);
@@ -143,6 +143,97 @@ static void an_optimizer_that_cannot_be_is_refused(void)
 			  FLAGS("-n5", "--optimizer=adam")));
 	CU_ASSERT(refuses("option --optimizer: lr 0 has to be above 0",
 			  FLAGS("-n5", "--optimizer=sgd:lr=0")));
+}
+
+/* The rule of these flags, which must be right. */
+static struct mst_rule rule_of(const char *const *flag)
+{
+	struct mst_rule rule = { .quorum = 0 };
+	struct options_case w;
+
+	CU_ASSERT_EQUAL(flags_check(&w, flag), 0);
+	CU_ASSERT_EQUAL(mst_server_options_rule(&w.fields, &rule, w.why, sizeof(w.why)), 0);
+	mst_options_free(&w.options);
+	return rule;
+}
+
+static const char *optimizer_of(const char *const *flag)
+{
+	struct mst_optimizer optimizer = { .row = NULL };
+	struct options_case w;
+
+	CU_ASSERT_EQUAL(flags_check(&w, flag), 0);
+	CU_ASSERT_EQUAL(mst_server_options_optimizer(&w.fields, &optimizer, w.why, sizeof(w.why)),
+			0);
+	mst_options_free(&w.options);
+	return optimizer.row->name;
+}
+
+static void the_optimizer_follows_the_policy(void)
+{
+	CU_ASSERT_STRING_EQUAL(optimizer_of(FLAGS("-n5")), "sgd");
+	CU_ASSERT_STRING_EQUAL(optimizer_of(FLAGS("-n5", "--policy", "downpour:2,2")), "sgd");
+	CU_ASSERT_STRING_EQUAL(optimizer_of(FLAGS("-n5", "--policy", "local:4")), "add");
+	CU_ASSERT_STRING_EQUAL(optimizer_of(FLAGS("-n5", "--policy", "easgd:4,0.1")), "add");
+	CU_ASSERT_STRING_EQUAL(optimizer_of(FLAGS("-n5", "--policy", "easgdsync:4,0.1")), "add");
+	CU_ASSERT_STRING_EQUAL(
+		optimizer_of(FLAGS("-n5", "--policy", "easgd:4,0.1", "--optimizer", "add")), "add");
+	CU_ASSERT_STRING_EQUAL(optimizer_of(FLAGS("-n5", "--optimizer", "add")), "add");
+	CU_ASSERT(refuses("say --optimizer add",
+			  FLAGS("-n5", "--policy", "local:4", "--optimizer", "sgd:lr=0.1")));
+	CU_ASSERT(refuses("say --optimizer add",
+			  FLAGS("-n5", "--policy", "easgd:4,0.1", "--optimizer", "adagrad")));
+	CU_ASSERT(rule_of(FLAGS("-n5", "--policy", "local:4")).divide);
+	CU_ASSERT_FALSE(rule_of(FLAGS("-n5", "--policy", "easgd:4,0.1")).divide);
+	CU_ASSERT_FALSE(rule_of(FLAGS("-n5", "--optimizer", "add")).divide);
+}
+
+static void what_becomes_of_late_gradients_may_be_said(void)
+{
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--policy=bounded:2")).late, MST_LATE_REJECT);
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--policy=bounded:2", "--late=drop")).late,
+			MST_LATE_DROP);
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--policy=backup:4", "--late=reject")).late,
+			MST_LATE_REJECT);
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--policy=backup:4")).late, MST_LATE_DROP);
+	CU_ASSERT(refuses("--late reject does nothing under --policy async",
+			  FLAGS("-n5", "--policy=async", "--late=reject")));
+	CU_ASSERT(refuses("--late drop does nothing under --policy kasync:2",
+			  FLAGS("-n5", "--policy=kasync:2", "--late=drop")));
+}
+
+static void late_starts_may_be_said(void)
+{
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5")).late_start, MST_LATE_START_AUTO);
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--late-start=now")).late_start, MST_LATE_START_NOW);
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--late-start=commit")).late_start,
+			MST_LATE_START_COMMIT);
+}
+
+static void staleness_may_be_compensated_where_it_can_be(void)
+{
+	struct mst_rule rule = rule_of(FLAGS("-n5", "--policy=async", "--compensate"));
+
+	CU_ASSERT(rule.compensate && !rule.linear);
+	CU_ASSERT(rule_of(FLAGS("-n5", "--policy=async", "--compensate", "--lr-scale=linear"))
+			  .linear);
+	CU_ASSERT_FALSE(rule_of(FLAGS("-n5", "--policy=async")).compensate);
+	CU_ASSERT(rule_of(FLAGS("-n5", "--policy=bounded:1", "--compensate")).compensate);
+	CU_ASSERT(refuses("--compensate does nothing under --policy bsp",
+			  FLAGS("-n5", "--compensate")));
+	CU_ASSERT(refuses("--compensate does nothing under --policy kbatchsync:3",
+			  FLAGS("-n5", "--policy=kbatchsync:3", "--compensate")));
+}
+
+static void a_limit_that_patience_comes_before_is_refused(void)
+{
+	CU_ASSERT(refuses("a deadline of 2000 ms has to be shorter than the patience of 2 s",
+			  FLAGS("-n5", "--policy=anytime:2000", "--patience=2s")));
+	CU_ASSERT(refuses("a deadline of 300000 ms", FLAGS("-n5", "--policy=deadline:300000,4")));
+	CU_ASSERT(refuses("a grace of 2500 ms",
+			  FLAGS("-n5", "--policy=nonblocking:2500", "--patience=2s")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=nonblocking", "--patience=2s")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=anytime:1999", "--patience=2s")));
 }
 
 static void the_fabric_is_verbs_defaults_unless_told(void)
@@ -288,6 +379,14 @@ static CU_TestInfo cases[] = {
 	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
 	{ "what cannot be is refused in a sentence", what_cannot_be_is_refused_in_a_reason },
 	{ "an optimizer that cannot be is refused", an_optimizer_that_cannot_be_is_refused },
+	{ "the optimiser follows the policy", the_optimizer_follows_the_policy },
+	{ "what becomes of late gradients may be said",
+	  what_becomes_of_late_gradients_may_be_said },
+	{ "late starts may be said", late_starts_may_be_said },
+	{ "staleness may be compensated where it can be",
+	  staleness_may_be_compensated_where_it_can_be },
+	{ "a limit that patience comes before is refused",
+	  a_limit_that_patience_comes_before_is_refused },
 	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },
 	{ "the fabric is as told", the_fabric_is_as_told },
 	{ "a fabric that cannot be is refused", a_fabric_that_cannot_be_is_refused },

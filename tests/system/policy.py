@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Changes of policy in jobs that run, and workers that rest: what is asked for holds from the
+version on that was told, and the whole history is what the sets of all versions make, to the bit.
+
+usage: policy.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
+       policy.py --list
+"""
+import itertools
+import json
+import re
+import subprocess
+
+import base
+from base import CALM, HANG_S, Child, cases, check, main, must, until
+
+SGD = "sgd:0.1,0.9"
+STEP_US = 3000  # of a worker, so that a job has some hundred versions a second
+
+
+class Job(base.Job):
+    """A leader with its followers, its workers, and muster policy, rest and status for it."""
+
+    elems = 20001
+
+    def __init__(self, a, *options, servers=1, workers=4, words=(), elems=elems):
+        self.elems = elems
+        super().__init__(a, "-n", str(workers), "--servers", str(servers), *CALM, *options)
+        self.follower = [Child([a.musterd, "--join", self.address]) for _ in range(servers - 1)]
+        self.first = dict(zip(options, options[1:])).get("--policy", "bsp")
+        self.work_all(workers, f"sleep_us={STEP_US}", "rounds=1000000000", *words,
+                      *self.ended_by(0))
+
+    def children(self):
+        return [*self.follower, *self.worker]
+
+    def muster(self, *words):
+        """(exit status, what it printed, its mistake)"""
+        done = subprocess.run([self.a.muster, *words], text=True, capture_output=True,
+                              timeout=HANG_S)
+        return done.returncode, done.stdout.strip(), done.stderr.strip()
+
+    def refused(self, *words, says):
+        status, out, err = self.muster(*words)
+        check(f"muster {' '.join(words)} is refused: {err}",
+              status == 1 and not out and all(w in err for w in says))
+
+    def change(self, policy, *more):
+        """Return: the version from which on it holds."""
+        status, out, err = self.muster("policy", "--timeout", "60s", self.address, policy, *more)
+        found = re.match(rf"from version (\d+) on: {re.escape(policy)} \(", out)
+        must(status == 0 and found, f"muster policy {policy}: {out} {err}")
+        return int(found[1])
+
+    def status(self):
+        status, out, err = self.muster("status", "--timeout", "60s", "--json", "-", self.address)
+        must(status == 0, "muster status:", err)
+        return json.loads(out)
+
+    def reaches(self, version):
+        must(until(lambda: self.status()["commits"] >= version, HANG_S),
+             f"the job never reaches version {version}: {self.server.said()[-2000:]}")
+
+    def course(self):
+        """[(version, policy)], as the server has said."""
+        said = re.findall(r": (\S+) is in force, from version (\d+) on", self.server.said())
+        return [(1, self.first), *((int(version), policy) for policy, version in said)]
+
+    def proven_course(self, *options, rules=SGD):
+        words = [w for version, policy in self.course() for w in ("--policy",
+                                                                  f"{version}:{policy}")]
+        self.proven(*words, *options, rules=rules)
+
+    def finish(self):
+        self.end_job()
+        codes = self.codes(HANG_S)
+        check(f"the workers end: {codes}", all(code == 0 for code in codes))
+
+
+def there_and_back(a, servers):
+    """bsp to async to bsp while a worker is killed and comes again: nothing is lost, not even the
+    momentum, which the proof has to have at every version."""
+    with Job(a, "--optimizer", "sgd:lr=0.1,momentum=0.9", servers=servers) as job:
+        job.begin()
+        asked = []
+        for policy in ("async", "bsp", "async", "bsp"):
+            version = job.change(policy)
+            asked.append((version, policy))
+            job.reaches(version + 5)
+            if policy == "async":
+                rank = len(asked)
+                job.worker[rank].kill()
+                job.lost(rank)
+                job.work(rank, f"sleep_us={STEP_US}", "rounds=1000000000", "again=1")
+                job.came_again(rank)
+        figures = job.status()
+        job.end_job()
+        codes = job.codes(HANG_S)
+        check(f"all but the killed end well: {codes}", codes.count(0) == 4)
+        check(f"each change came when it was told: {job.course()}",
+              job.course() == [(1, "bsp"), *asked])
+        under = [(row["since"], row["policy"]) for row in figures["policies"]]
+        check("and is in the status", under == job.course())
+        said = job.server.said()
+        dropped = [int(n) for n in re.findall(r"the change to bsp dropped (\d+) gradients", said)]
+        counted = [row["dropped"] for row in figures["policies"] if row["dropped"]]
+        check(f"what was on its way is counted: {dropped}", dropped == counted)
+        job.proven_course("--kills")
+
+
+def one_server(a):
+    there_and_back(a, 1)
+
+
+def two_servers(a):
+    there_and_back(a, 2)
+
+
+POLICIES = ["bsp", "backup:3", "ksync:3", "kasync:2", "nonblocking", "anytime:2", "deadline:2,4",
+            "kbatchsync:3", "kbatchasync:3", "softsync:2", "async", "bounded:2", "ssp:2"]
+WAITING = POLICIES[:7]  # where workers own, all wait for commits
+
+
+def tour(policies):
+    """Every policy after every other one."""
+    for i, one in enumerate(policies):
+        yield one
+        for other in policies[i + 1:]:
+            yield other
+            yield one
+
+
+def all_pairs(job, policies, rules):
+    with job:
+        job.begin()
+        for policy in itertools.islice(tour(policies), 1, None):
+            job.reaches(job.change(policy) + 2)
+        job.finish()
+        pairs = {(x[1], y[1]) for x, y in itertools.pairwise(job.course())}
+        check(f"all pairs have been: {len(pairs)}",
+              pairs == set(itertools.permutations(policies, 2)))
+        job.proven_course(rules=rules)
+
+
+def pairs_servers_own(a):
+    all_pairs(Job(a, "--slots", "2"), POLICIES, SGD)
+
+
+def pairs_workers_own(a):
+    """Who stands still for seconds can still catch up: so the history is long, and the vector
+    short."""
+    all_pairs(Job(a, "--owner", "workers", "--history", "4096", words=("owner=workers",),
+                  elems=1000), WAITING, "none")
+
+
+def figures(a):
+    """What cannot be is refused with the figures, and what is there already is said."""
+    with Job(a) as job:
+        job.begin()
+        job.refused("policy", job.address, "bps", says=["did you mean bsp?"])
+        job.refused("policy", job.address, "backup", says=["backup needs a number"])
+        job.refused("policy", job.address, "backup:5", says=["5 distinct", "4 workers"])
+        job.refused("policy", job.address, "backup:1", says=["1 of 4", "--force"])
+        job.refused("policy", job.address, "kbatchsync:9", says=["9", "the 8 contributions"])
+        job.refused("policy", job.address, "local:4", says=["differences of parameters"])
+        job.refused("policy", job.address, "anytime:300000",
+                    says=["a deadline of 300000 ms", "patience of 300 s"])
+        status, out, _ = job.muster("policy", job.address, "bsp")
+        check(out, status == 0 and out == "bsp is in force already, since version 1")
+        version = job.change("backup:1", "--force")
+        job.reaches(version)
+        status, out, _ = job.muster("policy", job.address, "backup:1", "--force")
+        check(out, status == 0 and out.endswith(f"in force already, since version {version}"))
+        job.finish()
+        job.server.end(HANG_S)
+        job.refused("policy", job.address, "bsp", says=["nobody listens"])
+
+
+def before_the_start(a):
+    with base.Job(a, "-n", "2", *CALM) as job:
+        done = subprocess.run([a.muster, "policy", job.address, "async"], text=True,
+                              capture_output=True, timeout=HANG_S)
+        check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr and
+              "--policy async" in done.stderr)
+
+
+def second_before_the_first(a):
+    """While a worker stands still no bsp step commits. So a second change takes the place of the
+    first; and a third, which needs fewer, lets the open step commit at once."""
+    with Job(a, "--patience", "1h", "--lease", "1h") as job:
+        job.begin()
+        job.worker[3].signal(base.signal.SIGSTOP)
+        must(until(lambda: standing(job), HANG_S), "the job goes on without rank 3")
+        version = job.change("nonblocking")
+        status, out, err = job.muster("policy", job.address, "bsp")
+        check(f"{out}{err}", status == 0 and out.startswith(f"from version {version} on: bsp (") and
+              out.endswith("it takes the place of nonblocking, which was not in force yet"))
+        figures = job.status()
+        check("the status has the next", figures["policy"] == "bsp" and
+              figures["next_policy"] == "bsp" and figures["next_policy_since"] == version)
+        check("a change that needs fewer holds", job.change("backup:3") == version)
+        job.reaches(version + 3)
+        job.worker[3].signal(base.signal.SIGCONT)
+        job.finish()
+        check(f"one change only: {job.course()}", job.course() == [(1, "bsp"),
+                                                                   (version, "backup:3")])
+        job.proven_course()
+
+
+def standing(job):
+    """Are all but rank 3 waiting for the commit?"""
+    rows = job.status()["ranks"]
+    return all(not row["awaited"] for row in rows[:3]) and rows[3]["awaited"]
+
+
+def later_sessions_are_told(a):
+    """The welcome of a worker that comes later names the policy in force."""
+    with Job(a) as job:
+        job.begin()
+        job.reaches(job.change("backup:3"))
+        job.worker[2].kill()
+        job.lost(2)
+        job.work(2, f"sleep_us={STEP_US}", "rounds=1000000000", "again=1")
+        job.came_again(2)
+        with open(f"{job.log}.2.2") as f:
+            check("it is backup:3", f.readline().split()[9] == "backup:3")
+        job.end_job()
+        check("all but the killed end well", job.codes(HANG_S).count(0) == 4)
+        job.proven_course("--kills")
+
+
+def rest(a):
+    """The job goes on without who rests, and with it again when it has returned."""
+    with Job(a) as job:
+        job.begin()
+        for rank in (2, 0):
+            status, out, _ = job.muster("rest", str(rank), job.address)
+            check(out, status == 0 and f"rank {rank} rests" in out)
+        _, out, _ = job.muster("rest", "2", job.address)
+        check(out, out == "rank 2 rests already")
+        before = job.status()
+        check("the status shows who rests",
+              [row["rests"] for row in before["ranks"]] == [True, False, True, False])
+        job.reaches(before["commits"] + 20)
+        after = job.status()
+        check("who rests adds nothing", all(
+            after["ranks"][rank]["counted"] <= before["ranks"][rank]["counted"] + 1
+            for rank in (0, 2)))
+        job.muster("rest", "3", job.address)
+        job.refused("rest", "1", job.address, says=["rank 1 is the last", "another returns"])
+        job.refused("rest", "4", job.address, says=["rank 4 is not one", "0 to 3"])
+        for rank in (0, 2, 3):
+            status, out, _ = job.muster("rest", "--return", str(rank), job.address)
+            check(out, status == 0 and f"rank {rank} returns" in out)
+        _, out, _ = job.muster("rest", "--return", "1", job.address)
+        check(out, out == "rank 1 takes part already")
+        counted = [row["counted"] for row in job.status()["ranks"]]
+        must(until(lambda: all(row["counted"] > n + 5 for row, n in
+                               zip(job.status()["ranks"], counted)), HANG_S),
+             "who has returned does not take part")
+        said = job.server.said()
+        check("the log says both", "rank 2 rests" in said and "rank 2 has returned" in said)
+        job.finish()
+        job.proven_course()
+
+
+def the_last_one_lost(a):
+    """When the only worker that takes part is lost, those who rest return."""
+    with Job(a) as job:
+        job.begin()
+        for rank in (0, 1, 2):
+            job.muster("rest", str(rank), job.address)
+        job.reaches(job.status()["commits"] + 3)
+        job.worker[3].kill()
+        job.lost(3)
+        job.reaches(job.status()["commits"] + 10)
+        check("nobody rests", not any(row["rests"] for row in job.status()["ranks"]))
+        job.end_job()
+        check("the others end well", job.codes(HANG_S)[:3] == [0, 0, 0])
+        job.proven_course("--kills")
+
+
+CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
+              before_the_start, second_before_the_first, later_sessions_are_told, rest,
+              the_last_one_lost)
+
+if __name__ == "__main__":
+    main(CASES, "musterd", "worker", "muster")

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of `muster rest`. */
+#ifndef MST_TOOLS_REST_OPTIONS_H
+#define MST_TOOLS_REST_OPTIONS_H
+
+#include "common/config/option.h"
+
+struct mst_rest_options {
+	bool returns;
+	uint64_t timeout_ns;
+	bool help;
+};
+
+extern const struct mst_option mst_rest_table[];
+
+#endif
