@@ -90,6 +90,10 @@ void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, ui
 
 /* ---- what the leader decides, in order, and what servers do ---- */
 
+/* The ledger is given an event, or the time; and it has nothing more to decide. */
+void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns);
+void obs_tick(uint64_t now_ns);
+void obs_settled(void);
 void obs_decided(const struct mst_decision *d, const struct mst_record *record);
 /* Another server than the leader carries it out. */
 void obs_executed(uint32_t server, const struct mst_decision *d, const struct mst_record *record);
