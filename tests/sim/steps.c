@@ -47,13 +47,13 @@ static bool is_running(void)
 	return obs.started && !obs.settling && !obs.finished && !obs.end_asked;
 }
 
-struct view {
+struct obs_view {
 	uint32_t roster, missing;
 };
 
-static struct view view_now(void)
+static struct obs_view view_now(void)
 {
-	struct view v = { 0 };
+	struct obs_view v = { 0 };
 
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
 		v.roster += s->live && s->rostered;
@@ -67,7 +67,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-static uint32_t needed(const struct view *v)
+static uint32_t needed(const struct obs_view *v)
 {
 	uint32_t reachable = obs.open_count + v->missing;
 	int32_t quorum = obs.rule.quorum;
@@ -171,7 +171,7 @@ static void note_early_void(void)
  * begin who would have begun with the next step. */
 void obs_revive(void)
 {
-	struct view v = view_now();
+	struct obs_view v = view_now();
 
 	if (!is_running() || !is_lawful() || obs.open_count > 0 || v.missing > 0)
 		return;
@@ -389,7 +389,7 @@ static void check_all_asked(void)
 
 void obs_check_quorum(void)
 {
-	struct view v = view_now();
+	struct obs_view v = view_now();
 	uint32_t count = obs.open_count;
 	int32_t quorum = obs.rule.quorum;
 
@@ -467,7 +467,7 @@ static bool is_parked_wrongly(const struct obs_session *s)
 	return is_missing(s) && !holds;
 }
 
-static void check_asks(const struct view *v)
+static void check_asks(const struct obs_view *v)
 {
 	uint32_t held = 0;
 
@@ -491,7 +491,7 @@ static void check_asks(const struct view *v)
  * over the other one only the second. */
 void obs_settled(void)
 {
-	struct view v = view_now();
+	struct obs_view v = view_now();
 
 	if (!is_running() || !is_lawful() || obs_violation() != NULL)
 		return;
