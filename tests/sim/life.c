@@ -400,6 +400,65 @@ static int go_round(struct sim_worker *w, struct muster_outcome *out)
 	return rc != 0 ? rc : wait_for_all(w, out);
 }
 
+/* ---- muster_train() instead ---- */
+
+/* A contribution grows from call to call: the same values, of more samples. */
+static int train_compute(void *ctx, void *grad, struct muster_contribution *c)
+{
+	struct sim_worker *w = ctx;
+	const struct sim_manners *m = w->manners;
+	uint64_t span_ns = sim_between(m->compute_min_ns, m->compute_max_ns);
+
+	let_go(w);
+	if (w->leaves || w->process->dead)
+		return -ECANCELED;
+	if (c->weight == 0)
+		w->seen.content = (uint64_t)w->process->id << 32 | ++w->contents;
+	sim_sleep(span_ns / m->pieces + w->dawdle_ns);
+	w->dawdle_ns = 0;
+	write_values(w, grad, 0, the_plan->elems);
+	c->weight += (double)sim_between(1, 300);
+	w->batches++;
+	c->full = w->batches % m->pieces == 0;
+	return 0;
+}
+
+static int train_judged(void *ctx, const struct muster_outcome *out)
+{
+	hear(ctx, out);
+	return 0;
+}
+
+/* What has a verdict too has been heard of. Return: 1: the job is to end. */
+static int train_apply(void *ctx, const struct muster_outcome *out)
+{
+	struct sim_worker *w = ctx;
+
+	if (out->verdict == MUSTER_NONE)
+		hear(w, out);
+	if (!w->finishes)
+		return 0;
+	obs_end_asked();
+	return 1;
+}
+
+/* 0: the job is over, or the worker leaves. */
+static int train(struct sim_worker *w)
+{
+	struct muster_hooks hooks = MUSTER_HOOKS;
+	unsigned tries = 0;
+	int rc;
+
+	hooks.ctx = w;
+	hooks.compute = train_compute;
+	hooks.judged = train_judged;
+	hooks.apply = train_apply;
+	do {
+		rc = muster_train(w->m, &hooks);
+	} while ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX);
+	return rc == -ECANCELED ? 0 : told(w, "train", rc);
+}
+
 static void finish(struct sim_worker *w)
 {
 	w->finishes = false;
@@ -442,6 +501,10 @@ void life_main(void *arg)
 		rc = register_own(w);
 	if (rc == 0)
 		rc = start(w, &out);
+	if (rc == 0 && !out.finished && w->manners->trains) {
+		rc = train(w);
+		out.finished = true;
+	}
 	while (rc == 0 && !out.finished && !w->leaves && !w->process->dead) {
 		if (w->talks_rubbish)
 			faults_rubbish(w);

@@ -648,6 +648,20 @@ static void draw_changes(struct sim_plan *p)
 	}
 }
 
+/* Who calls muster_train(). What workers contribute that step by themselves, nobody could know
+ * then; nor what takes them so long when their host is suspended. From a source of its own. */
+static void draw_trainers(struct sim_plan *p)
+{
+	bool steps = p->rule.pace.local_steps > 0 || p->rule.pace.push_every > 0;
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x747261696e));
+	if (steps || sim_plan_changes(p) || sim_plan_has(p, "suspend@leader") || !chance(&r, 0.25))
+		return;
+	for (uint32_t rank = 0; rank < p->workers; rank++)
+		p->manners[rank].trains = chance(&r, 0.7);
+}
+
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -677,4 +691,5 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	}
 	draw_blocked_log(p);
 	draw_changes(p);
+	draw_trainers(p);
 }

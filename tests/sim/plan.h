@@ -104,6 +104,7 @@ struct sim_manners {
 	double wait_chance; /* that it waits right after a push that keeps */
 	bool registers;     /* it computes in registered memory of its own, and lends it */
 	bool into;          /* results go to memory of its own */
+	bool trains;        /* it has muster_train() go round */
 };
 
 struct sim_plan {
