@@ -7,6 +7,7 @@
 
 #include "tests/sim/heap.h"
 #include "tests/sim/net.h"
+#include "tests/sim/operator.h"
 #include "tests/sim/servers.h"
 #include "tests/sim/stream.h"
 
@@ -170,7 +171,7 @@ static void set_network(const struct sim_plan *p)
 
 static bool all_home(void)
 {
-	return servers_are_home() && workers_are_home();
+	return servers_are_home() && workers_are_home() && operator_is_home();
 }
 
 static void name_the_lost(void)
@@ -197,6 +198,7 @@ bool actors_play(struct sim_plan *plan)
 	set_network(plan);
 	obs_begin(plan);
 	life_begin(plan);
+	operator_begin();
 	sim_net_watch(&watch);
 	servers_begin(plan);
 	for (uint32_t rank = 0; rank < plan->workers; rank++)

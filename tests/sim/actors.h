@@ -15,6 +15,8 @@ struct sim_worker {
 	struct sim_process *process;
 	struct muster *m; /* NULL: not in a job */
 	uint64_t contents;
+	uint64_t batches;          /* under Downpour */
+	struct muster_orders pace; /* that its version has told it */
 	void *own; /* registered memory that it computes in; NULL: it computes in slots */
 	enum { OWN_FREE, OWN_PUSHED, OWN_GIVEN_UP } own_state; /* what has become of it since */
 	void *into;           /* memory of its own that results go to; NULL: none */

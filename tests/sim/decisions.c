@@ -20,24 +20,12 @@ static struct obs_session *find_or_complain(struct mst_identity who, const char 
 	return s;
 }
 
-static bool repeats(void)
-{
-	return obs.plan->rule.release != MST_RELEASE_COMMIT;
-}
-
-static bool rank_is_open(uint32_t rank)
-{
-	for (uint32_t i = 0; i < obs.open_count; i++) {
-		if (obs.open[i]->rank == rank)
-			return true;
-	}
-	return false;
-}
-
 static void enter(struct expect_item *item)
 {
-	if (obs.open_count == 0)
+	if (obs.open_count == 0) {
 		obs.first_count_ns = sim_now();
+		obs.first_count_at_ns = obs.now_ns;
+	}
 	obs.open[obs.open_count++] = item;
 	obs.spoiled_counts |= item->spoiled;
 }
@@ -75,33 +63,40 @@ static void counted(const struct mst_decision *d)
 	if (!s->live || item->verdict != MUSTER_NONE || item->counted)
 		obs_violated("counted: %" PRIu64 " of rank %" PRIu32 ", %s", item->seq, item->rank,
 			     s->live ? "which was judged before" : "whose session has ended");
-	if (obs.commits - item->tag > obs.plan->rule.window)
+	if (obs.commits - item->tag > obs.rule.window)
 		obs_violated("counted: %" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
 			     " in version %" PRIu64 ", beyond the window",
 			     item->seq, item->rank, item->tag, obs.commits + 1);
-	if (!repeats() && rank_is_open(item->rank))
+	if (!obs_repeats() && obs_rank_is_open(item->rank))
 		obs_violated("counted: rank %" PRIu32 " twice in version %" PRIu64, item->rank,
 			     obs.commits + 1);
 	item->counted = true;
 	item->version = obs.commits + 1;
-	expect_weigh(item);
+	expect_weigh(item, &obs.rule);
 	if (item->spoiled) /* the header too may be another than was put */
 		item->coefficient = d->count.coefficient;
 	if (item->coefficient != d->count.coefficient)
 		obs_violated("coefficient of %" PRIu64 " of rank %" PRIu32 " is %a, must be %a",
 			     item->seq, item->rank, (double)d->count.coefficient,
 			     (double)item->coefficient);
-	s->counted++;
+	if (d->count.repeats != obs_repeats())
+		obs_violated("counted: %" PRIu64 " of rank %" PRIu32
+			     ", which may %shave others in the same version",
+			     item->seq, item->rank, d->count.repeats ? "" : "not ");
+	s->clock++;
 	enter(item);
+	if (item->full)
+		obs_counted_full();
 }
 
 /* Late and stale have a reason that can be seen. */
 static void check_reason(const struct obs_session *s, const struct expect_item *item,
 			 enum muster_verdict verdict)
 {
-	bool outside = obs.commits - item->tag > obs.plan->rule.window;
-	bool twice = !repeats() && rank_is_open(item->rank);
+	bool outside = obs.commits - item->tag > obs.rule.window;
+	bool twice = !obs_repeats() && obs_rank_is_open(item->rank);
 
+	outside |= item->empty; /* it was when it was pushed, whatever rule is in force now */
 	if (verdict == MUSTER_REFUSED || ((verdict == MUSTER_LATE || verdict == MUSTER_STALE) &&
 					  !outside && !twice && !obs.finished))
 		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
@@ -109,8 +104,9 @@ static void check_reason(const struct obs_session *s, const struct expect_item *
 			     item->seq, s->rank, item->tag, obs_verdict_name(verdict));
 	/* Each step of bsp waits for it, so it has the newest version, and nothing in its step. Who
 	 * comes again where workers own begins with an old one. */
-	bool behind = s->incarnation > 1 && obs.plan->owner == MUSTER_WORKERS_OWN;
-	if (verdict == MUSTER_LATE && item->alone && !repeats() && obs.plan->rule.quorum == 0 &&
+	bool behind = (s->incarnation > 1 && obs.plan->owner == MUSTER_WORKERS_OWN) ||
+		      s->has_rested || item->tag < obs.all_since || obs.rule.grace_ns > 0;
+	if (verdict == MUSTER_LATE && item->alone && !obs_repeats() && obs.rule.quorum == 0 &&
 	    !behind && !obs.finished)
 		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
 			     " is late, though it had waited for that version",
@@ -151,36 +147,6 @@ static void judged(const struct mst_decision *d)
 		obs_verdict_name(verdict));
 }
 
-static uint32_t started(void)
-{
-	uint32_t count = 0;
-
-	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next)
-		count += s->live && s->started;
-	return count;
-}
-
-/* Enough, and no more: what a step takes is as many as commit it. */
-static void check_quorum(void)
-{
-	int32_t quorum = obs.plan->rule.quorum;
-	uint32_t count = obs.open_count;
-
-	if (count == 0)
-		obs_violated("version %" PRIu64 " is of nobody", obs.commits + 1);
-	if (quorum > 0 && count > (uint32_t)quorum)
-		obs_violated("version %" PRIu64 " takes %" PRIu32 " of %" PRId32, obs.commits + 1,
-			     count, quorum);
-	if (obs.ever_lost || obs.end_asked || obs.finished)
-		return;
-	uint32_t needed = quorum > 0 ? (uint32_t)quorum : started();
-	if (quorum <= 0 && (uint32_t)-quorum < needed)
-		needed -= (uint32_t)-quorum;
-	if (count < needed)
-		obs_violated("version %" PRIu64 " is committed by %" PRIu32 " of %" PRIu32,
-			     obs.commits + 1, count, needed);
-}
-
 static void check_record(const struct mst_record *r)
 {
 	struct expect_item *const *open = obs.open;
@@ -208,7 +174,7 @@ static void check_patience(void)
 {
 	uint64_t most_ns = obs.plan->patience_ns + obs.plan->lease_ns + SLACK_NS;
 
-	if (repeats())
+	if (obs_repeats())
 		return;
 
 	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
@@ -229,7 +195,8 @@ static void check_allocations(uint64_t version)
 
 	if (version == 2)
 		obs.allocations = calls;
-	if (version > 2 && sim_plan_is_calm(obs.plan) && !obs.ever_lost && calls != obs.allocations)
+	if (version > 2 && sim_plan_is_calm(obs.plan) && !sim_plan_changes(obs.plan) &&
+	    !obs.ever_lost && calls != obs.allocations)
 		obs_violated("version %" PRIu64 ": memory was allocated %" PRIu64
 			     " times since version 2",
 			     version, calls - obs.allocations);
@@ -246,17 +213,19 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	}
 	if (obs.buffer_version[d->commit.buffer] == version && version > 1)
 		obs_violated("version %" PRIu64 " goes where the version before it is", version);
-	check_quorum();
+	obs_check_quorum();
+	obs_check_timer();
 	check_record(r);
 	check_patience();
 	check_allocations(version);
-	const char *wrong = expect_commit(version, obs.open, obs.open_count, r->divisor,
-					  r->scalar[MST_SCALAR_RATE]);
+	struct expect_figures told = { r->divisor, r->scalar[MST_SCALAR_RATE] };
+	const char *wrong = expect_commit(version, obs.open, obs.open_count, &obs.rule, &told);
 	if (wrong != NULL)
 		obs_violated("version %" PRIu64 ": %s", version, wrong);
 	obs.buffer_version[d->commit.buffer] = version + 1;
 	obs.commits = version;
 	obs.open_count = 0;
+	obs_next_step();
 	sim_say("  version %" PRIu64 " of %" PRIu32, version, r->entry_count);
 }
 
@@ -283,30 +252,9 @@ static void applied(const struct mst_decision *d)
 	sim_say("  version %" PRIu64 " is applied, times %a", version, (double)d->apply.factor);
 }
 
-/* Who goes on has handed in no more than the bound beyond the slowest. */
-static void check_bound(const struct mst_decision *d)
+static void released(const struct mst_decision *d, const struct mst_record *record)
 {
-	const struct obs_session *asker = obs_find(d->who.rank, d->who.incarnation);
-	uint64_t least = UINT64_MAX;
-
-	if (obs.plan->rule.release != MST_RELEASE_BOUND || asker == NULL || obs.ever_lost ||
-	    obs.end_asked || obs.finished)
-		return;
-	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
-		if (s->rogue)
-			return;
-		if (s->live && s->counted < least)
-			least = s->counted;
-	}
-	if (asker->headers > least + obs.plan->rule.bound)
-		obs_violated("rank %" PRIu32 " goes on after %" PRIu64
-			     " contributions, the slowest is at %" PRIu64,
-			     asker->rank, asker->headers, least);
-}
-
-static void released(const struct mst_decision *d)
-{
-	check_bound(d);
+	obs_goes_on(d, record);
 	bool by_buffer = d->answer.where == MST_WHERE_IN_PLACE ||
 			 d->answer.where == MST_WHERE_COPIED;
 
@@ -393,10 +341,11 @@ static void evicted(const struct mst_decision *d)
 	    !sim_plan_hits(obs.plan, (int)s->rank) && !server_is_to_blame(d->evict))
 		obs_violated("rank %" PRIu32 " is ended (why %d), though nothing happened to it",
 			     s->rank, (int)d->evict);
-	s->live = false;
+	s->live = s->rostered = s->asks = s->rests = false;
 	s->dawdled = dawdles(s, d->evict);
 	obs.ever_lost = true;
 	obs.ever_behind |= stale || s->dawdled;
+	obs_revive();
 	sim_say("  rank %" PRIu32 ".%" PRIu32 " is ended, why %d", s->rank, s->incarnation,
 		(int)d->evict);
 }
@@ -437,6 +386,7 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
 			s->started = s->live;
 		obs.buffer_version[d->commit.buffer] = 1;
+		obs_start_steps();
 		break;
 	case MST_DO_COUNT:
 		counted(d);
@@ -447,11 +397,26 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 	case MST_DO_COMMIT:
 		committed(d, record);
 		break;
+	case MST_DO_REGRANT:
+		obs_regranted(d);
+		break;
+	case MST_DO_POLICY:
+		obs_policy();
+		break;
+	case MST_DO_REST:
+		obs_rested(d);
+		break;
+	case MST_DO_ADVISE:
+		obs_advised(d);
+		break;
+	case MST_DO_SETTLE:
+		obs.settling = true;
+		break;
 	case MST_DO_APPLY:
 		applied(d);
 		break;
 	case MST_DO_RELEASE:
-		released(d);
+		released(d, record);
 		break;
 	case MST_DO_EVICT:
 		evicted(d);

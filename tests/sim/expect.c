@@ -8,7 +8,7 @@
 #include "tests/sim/observer.h"
 #include "tests/sim/world.h"
 
-#define VERSIONS_MAX 256u
+#define VERSIONS_MAX (SIM_COMMITS_MAX + 1)
 
 /* The squares of so many elements are summed at a time, in so many lanes. */
 #define BLOCK 4096u
@@ -93,9 +93,8 @@ void expect_start(uint32_t rank)
 
 /* ---- sums ---- */
 
-void expect_weigh(struct expect_item *item)
+void expect_weigh(struct expect_item *item, const struct mst_rule *rule)
 {
-	const struct mst_rule *rule = &expected.plan->rule;
 	uint64_t staleness = item->version - 1 - item->tag;
 	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
 	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES && rule->divide && rule->quorum != 1;
@@ -288,7 +287,7 @@ static void share_all(struct version *v, struct expect_item *const *items, uint3
 }
 
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
-			  float divisor, float rate)
+			  const struct mst_rule *rule, const struct expect_figures *told)
 {
 	const struct sim_plan *p = expected.plan;
 	struct version *v = &expected.version[version];
@@ -301,16 +300,16 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 		base += items[k]->base;
 		v->known &= !items[k]->spoiled;
 	}
-	double scale = p->rule.linear ? (double)count / p->workers : 1.0;
-	float own_divisor = p->rule.divide ? (float)base : 1.0f;
+	double scale = rule->linear ? (double)count / p->workers : 1.0;
+	float own_divisor = rule->divide ? (float)base : 1.0f;
 	float own_rate = p->owner == MUSTER_SERVERS_OWN ? (float)(p->lr * scale) : 0.0f;
 	share_all(v, items, count);
-	if (divisor != own_divisor)
+	if (told->divisor != own_divisor)
 		return "the divisor is wrong";
-	if (!p->add && rate != own_rate)
+	if (!p->add && told->rate != own_rate)
 		return "the rate is wrong";
 	if (v->known)
-		sum_all(v, items, count, divisor, rate);
+		sum_all(v, items, count, told->divisor, told->rate);
 	return NULL;
 }
 

@@ -13,6 +13,8 @@ struct expect_item {
 	uint64_t seq, tag, content;
 	double samples;
 	bool is_sum, empty, spoiled; /* spoiled: its owner writes over it */
+	bool full, asks;             /* it ends a batch; it is an ask, too */
+	bool pass, passed;           /* it is no contribution; and has been judged */
 	enum muster_verdict verdict;
 	bool counted, told;
 	bool alone;       /* its worker had waited since the header before */
@@ -22,15 +24,20 @@ struct expect_item {
 	struct expect_item *next; /* of its session */
 };
 
+/* What the leader has computed for a version. */
+struct expect_figures {
+	float divisor, rate;
+};
+
 void expect_begin(const struct sim_plan *plan);
 /* Version 0 is what this rank offered. */
 void expect_start(uint32_t rank);
-/* Base weight and coefficient, by the version it is counted in. */
-void expect_weigh(struct expect_item *item);
-/* Version @version is made of these, in order of counting. Return: NULL, or what is wrong with
- * divisor and rate. */
+/* Base weight and coefficient, by the version it is counted in, and the rule then in force. */
+void expect_weigh(struct expect_item *item, const struct mst_rule *rule);
+/* Version @version is made of these, in order of counting, under this rule. Return: NULL, or
+ * what is wrong with divisor and rate. */
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
-			  float divisor, float rate);
+			  const struct mst_rule *rule, const struct expect_figures *told);
 /* Its mean is multiplied by @factor. Return: NULL, or what is wrong with that. */
 const char *expect_apply(uint64_t version, float factor);
 /* Who is in @version may have written over it: nobody knows what it is, nor, where the servers own,

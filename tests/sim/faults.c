@@ -4,6 +4,7 @@
 
 #include "tests/sim/actors.h"
 #include "tests/sim/net.h"
+#include "tests/sim/operator.h"
 #include "tests/sim/servers.h"
 #include "tests/sim/stream.h"
 
@@ -189,6 +190,10 @@ static void happen(void *ctx, uint64_t arg)
 
 	(void)arg;
 	sim_say("FAULT: %s of %s", sim_fault_name(f->kind), p->name);
+	if (sim_fault_is_change(f->kind)) {
+		operator_asks(f);
+		return;
+	}
 	if (of_server && sim_fault_is_felt(f->kind))
 		obs_server_hit(f, p->fibers > 0);
 	if (f->kind == SIM_FAULT_REJOIN)

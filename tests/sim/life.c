@@ -23,6 +23,14 @@ void life_begin(const struct sim_plan *plan)
 	the_plan = plan;
 }
 
+/* Versions tell the pace until the next one. */
+static void hear(struct sim_worker *w, const struct muster_outcome *out)
+{
+	obs_outcome(&w->seen, out);
+	if (out->fresh)
+		w->pace = out->orders;
+}
+
 static bool chance(double probability)
 {
 	return probability > 0 && sim_chance(probability);
@@ -140,7 +148,7 @@ static int start(struct sim_worker *w, struct muster_outcome *out)
 	}
 	free(own);
 	if (rc == 0 && !w->process->dead)
-		obs_outcome(&w->seen, out);
+		hear(w, out);
 	return told(w, "start", rc);
 }
 
@@ -233,8 +241,12 @@ static int push_piece(struct sim_worker *w, const void *own, uint64_t first, uin
 	return told(w, "push_range", muster_push_range(w->m, first, end - first, src));
 }
 
-/* In the slot, or in memory of its own, of which every piece is lent. Return: is it to be handed
- * in? A negative errno: the session has ended. */
+/* What becomes of a gradient. */
+enum gradient { GRADIENT_GIVEN_UP, GRADIENT_DONE, GRADIENT_PARTIAL };
+
+/* In the slot, or in memory of its own, of which every piece is lent. Whoever is asked to hand in
+ * writes the rest at once: it is the gradient of fewer samples; or has none.
+ * Return: enum gradient; a negative errno: the session has ended. */
 static int compute(struct sim_worker *w, void *slot)
 {
 	const struct sim_manners *m = w->manners;
@@ -244,10 +256,15 @@ static int compute(struct sim_worker *w, void *slot)
 	w->seen.content = (uint64_t)w->process->id << 32 | ++w->contents;
 	/* What is lent is looked at, and not sent. */
 	w->seen.spoils = own == NULL && the_plan->nan_chance > 0 && chance(the_plan->nan_chance);
+	bool hands_in = false;
 	for (uint32_t piece = 0; piece < m->pieces; piece++) {
+		hands_in |= muster_check(w->m) == MUSTER_HAND_IN;
+		if (hands_in && piece == 0)
+			return GRADIENT_GIVEN_UP;
 		uint64_t first = the_plan->elems * piece / m->pieces;
 		uint64_t end = the_plan->elems * (piece + 1) / m->pieces;
-		sim_sleep(span_ns / m->pieces + w->dawdle_ns);
+		if (!hands_in)
+			sim_sleep(span_ns / m->pieces + w->dawdle_ns);
 		w->dawdle_ns = 0;
 		write_values(w, grad, first, end);
 		if (w->seen.spoils && piece == 0 && end > first)
@@ -258,9 +275,11 @@ static int compute(struct sim_worker *w, void *slot)
 				return rc;
 		}
 		if (muster_check(w->m) == MUSTER_GIVE_UP && chance(0.7))
-			return 0;
+			return GRADIENT_GIVEN_UP;
 	}
-	return chance(m->abandon_chance) ? 0 : 1;
+	if (chance(m->abandon_chance))
+		return GRADIENT_GIVEN_UP;
+	return hands_in ? GRADIENT_PARTIAL : GRADIENT_DONE;
 }
 
 /* ---- going round ---- */
@@ -285,7 +304,7 @@ static int wait_for_all(struct sim_worker *w, struct muster_outcome *out)
 		if (w->process->dead)
 			return -EPIPE;
 		if (rc >= 0)
-			obs_outcome(&w->seen, out);
+			hear(w, out);
 		if (rc >= 0)
 			waited(w, out->finished);
 		if (rc == 1)
@@ -295,15 +314,20 @@ static int wait_for_all(struct sim_worker *w, struct muster_outcome *out)
 	return told(w, "wait", rc);
 }
 
-static int push(struct sim_worker *w, bool *keep)
+static int push(struct sim_worker *w, bool full, bool *keep)
 {
+	const struct muster_orders *pace = &w->pace;
 	struct muster_contribution c = { .size = sizeof(c),
 					 .weight = (double)sim_between(1, 1000),
 					 .loss = 1,
 					 .has_loss = true,
-					 .full = true,
+					 .full = full,
 					 .sum = chance(w->manners->sum_chance),
 					 .keep = chance(w->manners->keep_chance) };
+	/* Elastic averaging and Downpour ask when they fetch; local steps at each push. */
+	if (pace->local_steps > 0 || pace->push_every > 0)
+		c.keep = pace->alpha > 0 || pace->push_every > 0;
+	c.sum &= pace->local_steps == 0;
 	uint64_t ticket;
 
 	*keep = c.keep;
@@ -312,24 +336,61 @@ static int push(struct sim_worker *w, bool *keep)
 	return told(w, "push", muster_push(w->m, &c, &ticket));
 }
 
+static int fetch(struct sim_worker *w, struct muster_outcome *out)
+{
+	let_go(w);
+	int rc = told(w, "pull", muster_pull(w->m));
+	return rc != 0 ? rc : wait_for_all(w, out);
+}
+
+/* Steps on parameters of the worker's own, and what is asked for before it contributes. What it
+ * contributes is made up, as everywhere here. Return: 1: it contributes now. */
+static int follow_pace(struct sim_worker *w, struct muster_outcome *out)
+{
+	struct muster_orders pace = w->pace;
+	const struct sim_manners *m = w->manners;
+
+	for (uint32_t i = 1; i < pace.local_steps; i++)
+		sim_sleep(sim_between(m->compute_min_ns, m->compute_max_ns) / pace.local_steps);
+	if (pace.local_steps > 0 && pace.alpha > 0) {
+		int rc = fetch(w, out);
+		return rc != 0 || out->finished ? rc : 1;
+	}
+	if (pace.push_every == 0)
+		return 1;
+	if (++w->batches % pace.fetch_every == 0) {
+		int rc = fetch(w, out);
+		if (rc != 0 || out->finished)
+			return rc;
+	}
+	if (w->batches % pace.push_every == 0)
+		return 1;
+	sim_sleep(sim_between(m->compute_min_ns, m->compute_max_ns));
+	return 0;
+}
+
 /* One gradient, or none. 0; or the error that ended the session. */
 static int go_round(struct sim_worker *w, struct muster_outcome *out)
 {
+	int rc = follow_pace(w, out);
+	if (rc != 1)
+		return rc;
 	void *grad = muster_gradient(w->m);
 	bool keep = false;
-	int rc = 0;
 
 	if (grad == NULL) /* all are in flight, or the session has ended: a wait tells */
 		return wait_for_all(w, out);
 	rc = compute(w, grad);
 	if (rc < 0)
 		return rc;
-	if (rc == 0 && w->own_state == OWN_PUSHED)
+	if (rc == GRADIENT_GIVEN_UP && w->own_state == OWN_PUSHED)
 		w->own_state = OWN_GIVEN_UP;
-	if (rc == 0)
+	if (rc == GRADIENT_GIVEN_UP) {
+		let_go(w); /* whoever is asked to hand in passes by it, and a pass is an ask */
 		rc = told(w, "abandon", muster_abandon(w->m));
-	else
-		rc = push(w, &keep);
+	} else {
+		rc = push(w, rc == GRADIENT_DONE, &keep);
+	}
 	if (rc != 0 || (keep && !chance(w->manners->wait_chance)))
 		return rc;
 	if (chance(w->manners->pull_chance)) {
@@ -337,6 +398,65 @@ static int go_round(struct sim_worker *w, struct muster_outcome *out)
 		rc = told(w, "pull", muster_pull(w->m));
 	}
 	return rc != 0 ? rc : wait_for_all(w, out);
+}
+
+/* ---- muster_train() instead ---- */
+
+/* A contribution grows from call to call: the same values, of more samples. */
+static int train_compute(void *ctx, void *grad, struct muster_contribution *c)
+{
+	struct sim_worker *w = ctx;
+	const struct sim_manners *m = w->manners;
+	uint64_t span_ns = sim_between(m->compute_min_ns, m->compute_max_ns);
+
+	let_go(w);
+	if (w->leaves || w->process->dead)
+		return -ECANCELED;
+	if (c->weight == 0)
+		w->seen.content = (uint64_t)w->process->id << 32 | ++w->contents;
+	sim_sleep(span_ns / m->pieces + w->dawdle_ns);
+	w->dawdle_ns = 0;
+	write_values(w, grad, 0, the_plan->elems);
+	c->weight += (double)sim_between(1, 300);
+	w->batches++;
+	c->full = w->batches % m->pieces == 0;
+	return 0;
+}
+
+static int train_judged(void *ctx, const struct muster_outcome *out)
+{
+	hear(ctx, out);
+	return 0;
+}
+
+/* What has a verdict too has been heard of. Return: 1: the job is to end. */
+static int train_apply(void *ctx, const struct muster_outcome *out)
+{
+	struct sim_worker *w = ctx;
+
+	if (out->verdict == MUSTER_NONE)
+		hear(w, out);
+	if (!w->finishes)
+		return 0;
+	obs_end_asked();
+	return 1;
+}
+
+/* 0: the job is over, or the worker leaves. */
+static int train(struct sim_worker *w)
+{
+	struct muster_hooks hooks = MUSTER_HOOKS;
+	unsigned tries = 0;
+	int rc;
+
+	hooks.ctx = w;
+	hooks.compute = train_compute;
+	hooks.judged = train_judged;
+	hooks.apply = train_apply;
+	do {
+		rc = muster_train(w->m, &hooks);
+	} while ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX);
+	return rc == -ECANCELED ? 0 : told(w, "train", rc);
 }
 
 static void finish(struct sim_worker *w)
@@ -381,6 +501,10 @@ void life_main(void *arg)
 		rc = register_own(w);
 	if (rc == 0)
 		rc = start(w, &out);
+	if (rc == 0 && !out.finished && w->manners->trains) {
+		rc = train(w);
+		out.finished = true;
+	}
 	while (rc == 0 && !out.finished && !w->leaves && !w->process->dead) {
 		if (w->talks_rubbish)
 			faults_rubbish(w);

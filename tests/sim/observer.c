@@ -34,6 +34,7 @@ void obs_begin(const struct sim_plan *plan)
 {
 	memset(&obs, 0, sizeof(obs));
 	obs.plan = plan;
+	obs.rule = plan->rule;
 	expect_begin(plan);
 }
 
@@ -150,7 +151,11 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 				      .tag = h->tag,
 				      .samples = h->weight,
 				      .is_sum = (h->flags & MST_HEADER_SUM) != 0,
-				      .empty = (h->flags & MST_HEADER_EMPTY) != 0,
+				      .empty = (h->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS)) !=
+					       0,
+				      .full = (h->flags & MST_HEADER_FULL) != 0,
+				      .asks = (h->flags & MST_HEADER_ASK) != 0,
+				      .pass = (h->flags & MST_HEADER_PASS) != 0,
 				      .slot = h->slot,
 				      .content = w->content,
 				      .alone = s->waited,
@@ -234,7 +239,7 @@ void obs_end(void)
 	obs_check_servers();
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
 		for (const struct expect_item *i = s->items; i != NULL; i = i->next) {
-			if (i->verdict == MUSTER_NONE && s->live && !obs.finished &&
+			if (i->verdict == MUSTER_NONE && !i->passed && s->live && !obs.finished &&
 			    !sim_plan_hits(obs.plan, (int)s->rank) &&
 			    sim_plan_servers_hold(obs.plan))
 				obs_violated("%" PRIu64 " of rank %" PRIu32 " was never judged",

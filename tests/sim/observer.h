@@ -15,6 +15,10 @@
  *   - a slot is granted anew only after its contribution was judged, and used only while granted;
  *     what is being sent, from it or from registered memory, is left alone until it has been sent;
  *   - the bits a worker reads are those of the record's sum, when it gets them and when it lets go;
+ *   - an ask is answered at once unless the rule parks it, a commit that is due is made, and whoever
+ *     computes when a trigger ends the step is asked to hand in: judged whenever the ledger has
+ *     nothing more to decide (steps.c);
+ *   - a version tells the window and the pace of the rule of the step that it opens;
  *   - every server executes what the leader decides, in its order, each once;
  *   - a worker says the same to all servers, and uses a slot when all have granted it;
  *   - nobody is ended, told an error, or kept waiting for longer than promised, without a fault
@@ -90,6 +94,10 @@ void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, ui
 
 /* ---- what the leader decides, in order, and what servers do ---- */
 
+/* The ledger is given an event, or the time; and it has nothing more to decide. */
+void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns);
+void obs_tick(uint64_t now_ns);
+void obs_settled(void);
 void obs_decided(const struct mst_decision *d, const struct mst_record *record);
 /* Another server than the leader carries it out. */
 void obs_executed(uint32_t server, const struct mst_decision *d, const struct mst_record *record);

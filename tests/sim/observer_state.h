@@ -19,10 +19,20 @@ struct obs_session {
 	uint32_t rank, incarnation;
 	bool live, started, rogue, dawdled;
 	uint64_t headers; /* put so far */
-	uint64_t counted; /* of them */
-	bool waited;      /* it has had an outcome since the last of them */
-	bool heard;       /* it has had one at all */
-	uint64_t died_ns; /* its process has; 0: it lives */
+	uint64_t judged;  /* of them */
+	/* steps.c */
+	uint32_t links; /* to servers */
+	bool start_called, leaves;
+	bool rostered, passed; /* of the open step */
+	bool rests, has_rested;
+	bool asks;          /* an ask of it is open */
+	bool late;          /* it came with a contribution that was late to the open step */
+	uint64_t clock;     /* counted, since clocks began */
+	bool wanted;        /* it was last advised to hand in ... */
+	uint64_t wanted_of; /* ... what it computes on this version */
+	bool waited;        /* it has had an outcome since the last of them */
+	bool heard;         /* it has had one at all */
+	uint64_t died_ns;   /* its process has; 0: it lives */
 	enum obs_slot_state slot[MST_SLOTS_MAX];
 	uint64_t spent_by[MST_SLOTS_MAX]; /* seq; 0: given up */
 	/* Sets of servers: that were told of what is in the slot; that have granted it anew. */
@@ -46,7 +56,23 @@ struct obs_state {
 	/* Counted, and not yet committed; in order. */
 	struct expect_item *open[SIM_WORKERS_MAX * MST_SLOTS_MAX * 4];
 	uint32_t open_count;
-	uint64_t first_count_ns;       /* of the open step */
+	uint64_t first_count_ns; /* of the open step */
+
+	/* The rule, and the open step under it: steps.c. */
+	struct mst_rule rule, next_rule;
+	struct mst_rule step_rule[SIM_COMMITS_MAX + 1]; /* of the step that a version opens */
+	bool rule_changes;                              /* to next_rule, with the next version */
+	bool policy_due;    /* it has, and the decision that says so follows */
+	bool answers_event; /* nothing but a change of rule was asked for since */
+	bool ever_changed, ever_rested;
+	bool lowered;       /* the open step needs fewer than at first */
+	uint64_t all_since; /* steps of versions before may be of another rule */
+	bool started, settling;
+	uint64_t now_ns; /* that the ledger was told last */
+	uint64_t opened_ns, first_count_at_ns, collecting_ns;
+	bool collecting;      /* all are asked to hand in */
+	uint32_t early_voids; /* how often all have passed for no reason */
+
 	uint64_t allocations;          /* when the second version was committed */
 	uint64_t buffer_version[1024]; /* and one more; 0: none */
 
@@ -61,6 +87,24 @@ struct obs_state {
 	uint64_t server_gap_ns; /* that faults have kept servers from others, all together */
 };
 extern struct obs_state obs;
+
+/* ---- steps.c ---- */
+
+bool obs_repeats(void);
+bool obs_rank_is_open(uint32_t rank);
+void obs_start_steps(void);
+/* The open step is committed, and its set is empty. */
+void obs_next_step(void);
+void obs_revive(void);
+void obs_regranted(const struct mst_decision *d);
+void obs_rested(const struct mst_decision *d);
+void obs_policy(void);
+void obs_advised(const struct mst_decision *d);
+void obs_counted_full(void);
+void obs_check_quorum(void);
+void obs_check_timer(void);
+void obs_goes_on(const struct mst_decision *d, const struct mst_record *record);
+void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
 
 struct obs_session *obs_find(uint32_t rank, uint32_t incarnation);
 struct expect_item *obs_item(const struct obs_session *s, uint64_t seq);

@@ -41,6 +41,7 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 	case MST_DO_COUNT:
 		o.figure[0] = d->count.slot;
 		o.figure[1] = figure_of(d->count.coefficient, 0);
+		o.figure[2] = d->count.repeats;
 		break;
 	case MST_DO_REGRANT:
 		o.figure[0] = d->grant.slot;

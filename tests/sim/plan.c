@@ -58,11 +58,72 @@ static void draw_policy(struct mst_rand *r, struct sim_plan *p)
 							       : 1);
 }
 
+/* Milliseconds about as long as a worker computes, or much shorter. */
+static void write_number(struct mst_rand *r, const struct sim_plan *p, enum policy_number number,
+			 char *out, size_t len)
+{
+	if (number == POLICY_GRACE || number == POLICY_DEADLINE)
+		(void)snprintf(out, len, "%.3f",
+			       (double)between(r, 50, chance(r, 0.5) ? 500 : 5000) / 1000);
+	else if (number == POLICY_QUORUM)
+		(void)snprintf(out, len, "%u", (unsigned)between(r, 1, p->workers));
+	else if (number == POLICY_ALPHA)
+		(void)snprintf(out, len, "%g", chance(r, 0.5) ? 0.5 : 0.125);
+	else
+		(void)snprintf(out, len, "%u", (unsigned)between(r, 1, 3));
+}
+
+static void write_policy(struct mst_rand *r, const struct sim_plan *p, const struct policy_row *row,
+			 char *out, size_t len)
+{
+	char text[2][24] = { "", "" };
+
+	for (int i = 0; i < 2 && row->number[i] != POLICY_PLAIN; i++)
+		write_number(r, p, row->number[i], text[i], sizeof(text[i]));
+	(void)snprintf(out, len, "%.*s%s%s%s%s", (int)strcspn(row->name, ":"), row->name,
+		       text[0][0] != '\0' ? ":" : "", text[0], text[1][0] != '\0' ? "," : "",
+		       text[1]);
+}
+
+/* Whom a trigger asks for less than a batch, or who steps by itself. From a source of its own: all
+ * other worlds are what they would be without. */
+static void draw_mode(struct sim_plan *p)
+{
+	const struct policy_row *all[POLICY_ROWS];
+	uint64_t count = 0;
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6d6f6465));
+	if (!chance(&r, 0.35))
+		return;
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		const struct policy_row *row = &policy_rows[i];
+		if (!is_plain(row) && (p->owner != MUSTER_WORKERS_OWN || policy_fits_workers(row)))
+			all[count++] = row;
+	}
+	const struct policy_row *row = all[below(&r, count)];
+	write_policy(&r, p, row, p->policy, sizeof(p->policy));
+	p->deltas = row->rule.deltas;
+}
+
+/* When late workers start again: auto in most worlds, as a job does. */
+static void draw_late_start(struct sim_plan *p)
+{
+	static const enum mst_late_start all[] = { MST_LATE_START_AUTO, MST_LATE_START_AUTO,
+						   MST_LATE_START_NOW, MST_LATE_START_COMMIT,
+						   MST_LATE_START_COMMIT };
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6c617465));
+	p->rule.late_start = all[below(&r, sizeof(all) / sizeof(all[0]))];
+}
+
 static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)
 {
 	p->add = p->owner == MUSTER_SERVERS_OWN && chance(r, 0.3);
 	p->lr = 0.125 * (double)between(r, 1, 5);
 	p->momentum = chance(r, 0.5) ? 0 : 0.75;
+	p->add |= p->deltas;
 	p->rule.linear = chance(r, 0.5);
 	p->rule.weigh = chance(r, 0.5) ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE;
 	if (p->add)
@@ -106,11 +167,14 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	p->type = chance(r, 0.85) ? MUSTER_F32 : MUSTER_BF16;
 	p->result_type = MUSTER_F32;
 	draw_policy(r, p);
+	draw_mode(p);
 	draw_optimizer(r, p);
+	draw_late_start(p);
 	draw_clip(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
-	p->rule.divide = !p->add;
+	if (!p->deltas)
+		p->rule.divide = !p->add;
 	p->guarded = chance(r, 0.5);
 	p->nan_chance = p->guarded && chance(r, 0.1) ? 0.05 : 0;
 	p->elems = between(r, 1, chance(r, 0.5) ? 900 : 5000);
@@ -516,6 +580,88 @@ static void draw_standstill(struct sim_plan *p)
 	add_fault(p, &f);
 }
 
+/* ---- what an operator asks for ---- */
+
+/* May the job change to this policy? What a rank may contribute twice to needs a second slot, and
+ * no more contributions than one rank alone has slots for: others may be lost. */
+static bool may_follow(const struct sim_plan *p, const struct policy_row *row)
+{
+	uint32_t slots = p->slots != 0 ? p->slots : mst_rule_slots(&p->rule);
+
+	return row->rule.deltas == p->deltas && row->rule.quorum >= 0 &&
+	       (p->owner != MUSTER_WORKERS_OWN || policy_fits_workers(row)) &&
+	       mst_rule_slots(&row->rule) <= slots;
+}
+
+static void draw_change_of_policy(struct mst_rand *r, struct sim_plan *p)
+{
+	const struct policy_row *all[POLICY_ROWS], *row;
+	struct sim_fault f = { .kind = SIM_FAULT_POLICY, .target = SIM_SERVER, .with = SIM_ALL };
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < POLICY_ROWS; i++) {
+		if (may_follow(p, &policy_rows[i]))
+			all[count++] = &policy_rows[i];
+	}
+	row = all[below(r, count)];
+	if (mst_rule_slots(&row->rule) > 1)
+		(void)snprintf(f.policy, sizeof(f.policy), "%.*s:2", (int)strcspn(row->name, ":"),
+			       row->name);
+	else
+		write_policy(r, p, row, f.policy, sizeof(f.policy));
+	f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,
+				       .server = 0,
+				       .nth = (uint32_t)between(r, 1, p->commits),
+				       .after_ns = chance(r, 0.5) ? 0 : between(r, 0, MST_MS) };
+	add_fault(p, &f);
+}
+
+static void draw_rest(struct mst_rand *r, struct sim_plan *p)
+{
+	struct sim_fault f = { .kind = SIM_FAULT_REST,
+			       .target = (int)below(r, p->workers),
+			       .with = SIM_ALL };
+
+	f.when = (struct sim_trigger){ .moment = MST_IMM_HEADER,
+				       .server = SIM_ALL,
+				       .nth = (uint32_t)between(r, 1, p->commits),
+				       .after_ns = chance(r, 0.5) ? 0 : between(r, 0, MST_MS) };
+	add_fault(p, &f);
+	f.kind = SIM_FAULT_RETURN;
+	f.when.after_ns += between(r, 0, chance(r, 0.7) ? 10 * MST_MS : p->patience_ns / 2);
+	add_fault(p, &f);
+}
+
+/* From a source of its own. A server that stands still and nothing else is looked at alone. */
+static void draw_changes(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6368616e6765));
+	if (chance(&r, 0.3)) {
+		for (uint64_t count = between(&r, 1, 4); count > 0; count--)
+			draw_change_of_policy(&r, p);
+	}
+	if (p->workers > 1 && chance(&r, 0.15)) {
+		for (uint64_t count = between(&r, 1, 2); count > 0; count--)
+			draw_rest(&r, p);
+	}
+}
+
+/* Who calls muster_train(). What workers contribute that step by themselves, nobody could know
+ * then; nor what takes them so long when their host is suspended. From a source of its own. */
+static void draw_trainers(struct sim_plan *p)
+{
+	bool steps = p->rule.pace.local_steps > 0 || p->rule.pace.push_every > 0;
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x747261696e));
+	if (steps || sim_plan_changes(p) || sim_plan_has(p, "suspend@leader") || !chance(&r, 0.25))
+		return;
+	for (uint32_t rank = 0; rank < p->workers; rank++)
+		p->manners[rank].trains = chance(&r, 0.7);
+}
+
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -544,4 +690,6 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 		draw_standstill(p);
 	}
 	draw_blocked_log(p);
+	draw_changes(p);
+	draw_trainers(p);
 }

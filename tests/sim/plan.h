@@ -15,6 +15,7 @@
 #define SIM_FAULTS_MAX 16u
 #define SIM_WORKERS_MAX 40u
 #define SIM_SERVERS_MAX 3u
+#define SIM_COMMITS_MAX 255u
 #define SIM_ALL (-1)
 
 /* A fault's target is a rank, or a server: SIM_SERVER leads. Servers are numbered as processes; in
@@ -53,6 +54,10 @@ enum sim_fault_kind {
 	SIM_FAULT_HANG,     /* its data thread does; not of workers */
 	SIM_FAULT_LOG,      /* who reads its log does, and it has much to say; not of workers */
 	SIM_FAULT_SUSPEND,  /* every process stands still, as their host does; of the leader */
+	/* What an operator asks for, and no fault. */
+	SIM_FAULT_POLICY, /* another policy is to come into force; of the leader */
+	SIM_FAULT_REST,   /* it is to rest */
+	SIM_FAULT_RETURN, /* it is not to rest any more */
 	SIM_FAULT_KINDS
 };
 
@@ -60,10 +65,14 @@ enum sim_fault_kind {
 #define SIM_MOMENT_COMMIT 8u
 #define SIM_MOMENTS 9u
 
-/* Is anybody but the reader of a log to notice it? What nobody notices excuses nothing. */
+static inline bool sim_fault_is_change(enum sim_fault_kind kind)
+{
+	return kind >= SIM_FAULT_POLICY && kind <= SIM_FAULT_RETURN;
+}
+/* Is anybody to suffer from it? Else it excuses nothing. */
 static inline bool sim_fault_is_felt(enum sim_fault_kind kind)
 {
-	return kind != SIM_FAULT_LOG;
+	return kind != SIM_FAULT_LOG && !sim_fault_is_change(kind);
 }
 
 /* When a fault happens: at a time, or with the nth record of a kind to or from its target: when
@@ -81,7 +90,8 @@ struct sim_fault {
 	int with; /* of STALL, BREAK, SCRIBBLE, RUBBISH: towards this server; SIM_ALL: everybody */
 	struct sim_trigger when;
 	uint64_t span_ns;
-	bool left_out; /* not to happen: a failure is being shortened */
+	char policy[32]; /* of POLICY */
+	bool left_out;   /* not to happen: a failure is being shortened */
 };
 
 /* How a worker lives. */
@@ -94,6 +104,7 @@ struct sim_manners {
 	double wait_chance; /* that it waits right after a push that keeps */
 	bool registers;     /* it computes in registered memory of its own, and lends it */
 	bool into;          /* results go to memory of its own */
+	bool trains;        /* it has muster_train() go round */
 };
 
 struct sim_plan {
@@ -105,6 +116,7 @@ struct sim_plan {
 	double lr, momentum;
 	double clip; /* the norm that a longer mean is scaled down to; 0: none is */
 	bool add;
+	bool deltas;       /* contributions are differences of parameters */
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
 	bool guarded;      /* what is not finite is not published */
 	double nan_chance; /* that a gradient has a NaN; above 0 where it is guarded alone */
@@ -136,10 +148,14 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
 struct muster_tensor sim_plan_tensor(const struct sim_plan *p, uint32_t number);
 void sim_plan_print(const struct sim_plan *p, FILE *out);
 const char *sim_fault_name(enum sim_fault_kind kind);
+/* As --late-start has it. */
+const char *sim_late_start_name(enum mst_late_start late_start);
 
 /* Does any fault hit this target, or anybody at all? Only those that can be felt count. */
 bool sim_plan_hits(const struct sim_plan *p, int target);
 bool sim_plan_is_calm(const struct sim_plan *p);
+/* Does an operator ask for anything? */
+bool sim_plan_changes(const struct sim_plan *p);
 /* Does such a fault hit anybody of that kind? @fault: "cut@follower", "hang@leader",
  * "kill@rank". */
 bool sim_plan_has(const struct sim_plan *p, const char *fault);

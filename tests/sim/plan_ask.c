@@ -25,6 +25,15 @@ bool sim_plan_is_calm(const struct sim_plan *p)
 	return true;
 }
 
+bool sim_plan_changes(const struct sim_plan *p)
+{
+	for (uint32_t i = 0; i < p->fault_count; i++) {
+		if (sim_fault_is_change(p->fault[i].kind))
+			return true;
+	}
+	return false;
+}
+
 bool sim_plan_has(const struct sim_plan *p, const char *fault)
 {
 	for (uint32_t i = 0; i < p->fault_count; i++) {

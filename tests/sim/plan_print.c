@@ -17,7 +17,8 @@ static const char *const names[] = {
 	[SIM_FAULT_RUBBISH] = "rubbish", [SIM_FAULT_STOP] = "stop",
 	[SIM_FAULT_BREAK] = "break",     [SIM_FAULT_DEAF] = "deaf",
 	[SIM_FAULT_HANG] = "hang",       [SIM_FAULT_LOG] = "log",
-	[SIM_FAULT_SUSPEND] = "suspend",
+	[SIM_FAULT_SUSPEND] = "suspend", [SIM_FAULT_POLICY] = "policy",
+	[SIM_FAULT_REST] = "rest",       [SIM_FAULT_RETURN] = "return",
 };
 
 static const char *const moment_names[] = {
@@ -35,6 +36,15 @@ static const char *const moment_names[] = {
 const char *sim_fault_name(enum sim_fault_kind kind)
 {
 	return names[kind];
+}
+
+const char *sim_late_start_name(enum mst_late_start late_start)
+{
+	static const char *const late_start_names[] = { [MST_LATE_START_AUTO] = "auto",
+							[MST_LATE_START_NOW] = "now",
+							[MST_LATE_START_COMMIT] = "commit" };
+
+	return late_start_names[late_start];
 }
 
 static double ms(uint64_t ns)
@@ -82,6 +92,8 @@ static void print_fault(const struct sim_fault *f, uint32_t index, FILE *out)
 		print_target(sim_target_of_server((uint32_t)f->with), out);
 	}
 	print_trigger(&f->when, out);
+	if (f->kind == SIM_FAULT_POLICY)
+		fprintf(out, ", %s", f->policy);
 	if (has_span(f->kind))
 		fprintf(out, ", for %.3f ms", ms(f->span_ns));
 	fprintf(out, "%s\n", f->left_out ? " (left out)" : "");
@@ -107,7 +119,7 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		" elements of %s in %" PRIu32 " shards, %" PRIu32 " tensors, %s, %" PRIu64
 		" commits\n"
 		"  lease %.0f ms, patience %.0f ms, join %.0f ms, buffers %" PRIu32
-		", history %" PRIu32 ", group %" PRIu32 "%s%s\n",
+		", history %" PRIu32 ", group %" PRIu32 ", late start %s%s%s\n",
 		p->seed, p->workers, p->policy,
 		p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
 		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
@@ -115,7 +127,8 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		p->type == MUSTER_F32 ? "f32" : "bf16", p->shards, p->tensors,
 		p->far ? "far" : "near", p->commits, ms(p->lease_ns), ms(p->patience_ns),
 		ms(p->join_ns), p->buffers, p->history, p->group,
-		p->slow_network ? ", slow network" : "", p->slow_server ? ", slow server" : "");
+		sim_late_start_name(p->rule.late_start), p->slow_network ? ", slow network" : "",
+		p->slow_server ? ", slow server" : "");
 	print_servers(p, out);
 	for (uint32_t i = 0; i < p->fault_count; i++)
 		print_fault(&p->fault[i], i, out);

@@ -40,10 +40,18 @@ void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h);
 void __wrap_mst_heartbeat_free(struct mst_heartbeat *h);
 void __wrap_mst_frontend_wake(struct mst_frontend *f);
 void __wrap_mst_shard_wake(struct mst_shard *s);
+void __real_mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev,
+			      uint64_t now_ns);
+void __wrap_mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev,
+			      uint64_t now_ns);
+void __real_mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns);
+void __wrap_mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns);
+bool __real_mst_ledger_next(struct mst_ledger *l, struct mst_decision *out);
+bool __wrap_mst_ledger_next(struct mst_ledger *l, struct mst_decision *out);
 void __real_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
-				   const struct mst_record *record, const struct mst_rule *rule);
+				   const struct mst_record *record);
 void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
-				   const struct mst_record *record, const struct mst_rule *rule);
+				   const struct mst_record *record);
 
 /* ---- clock, chance and numbers ---- */
 
@@ -188,8 +196,30 @@ static void tell_moment(uint32_t server, const struct mst_decision *d)
 		faults_moment(SIM_NOBODY, server, SIM_MOMENT_COMMIT);
 }
 
+void __wrap_mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev,
+			      uint64_t now_ns)
+{
+	obs_event(ev, now_ns);
+	__real_mst_ledger_handle(l, ev, now_ns);
+}
+
+void __wrap_mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
+{
+	obs_tick(now_ns);
+	__real_mst_ledger_tick(l, now_ns);
+}
+
+bool __wrap_mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
+{
+	bool any = __real_mst_ledger_next(l, out);
+
+	if (!any)
+		obs_settled();
+	return any;
+}
+
 void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
-				   const struct mst_record *record, const struct mst_rule *rule)
+				   const struct mst_record *record)
 {
 	uint32_t server = (uint32_t)servers_number(sim_self());
 
@@ -198,5 +228,5 @@ void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_de
 	else
 		obs_executed(server, d, record);
 	tell_moment(server, d);
-	__real_mst_aggregator_execute(a, d, record, rule);
+	__real_mst_aggregator_execute(a, d, record);
 }

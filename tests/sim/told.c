@@ -61,8 +61,8 @@ static void check_told(struct obs_worker *w, const struct muster_outcome *out)
 /* Where servers own: does whoever was counted go on with that version, or a newer one? */
 static bool answers_with_own(void)
 {
-	return obs.plan->owner == MUSTER_SERVERS_OWN &&
-	       (obs.plan->rule.release != MST_RELEASE_PUSH || obs.plan->rule.quorum == 1);
+	return obs.plan->owner == MUSTER_SERVERS_OWN && !obs.ever_changed &&
+	       (obs.rule.release != MST_RELEASE_PUSH || obs.rule.quorum == 1);
 }
 
 /* Whatever servers made of it, nobody is given a version with such a number. */
@@ -104,6 +104,7 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 	w->last_version = out->version;
 	w->result = out->result;
 	w->result_version = out->version;
+	obs_orders(w, out);
 	if (out->version > 0)
 		check_set(w, out);
 	if (out->fresh)
