@@ -163,6 +163,13 @@ int __wrap_munmap(void *at, size_t bytes)
 	return let_go(MAPPING, __real_munmap(at, bytes));
 }
 
+int __real_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice)
+{
+	return fails(FAULT_madvise, EIO) ? -1 : __real_madvise(at, bytes, advice);
+}
+
 /* The transport sets flags only. */
 int __real_fcntl(int fd, int command, ...);
 int __wrap_fcntl(int fd, int command, ...);
@@ -345,6 +352,14 @@ int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	return fails(FAULT_ibv_modify_qp, EIO) ? EIO : __real_ibv_modify_qp(qp, attr, mask);
+}
+
+enum ibv_fork_status __real_ibv_is_fork_initialized(void);
+enum ibv_fork_status __wrap_ibv_is_fork_initialized(void);
+enum ibv_fork_status __wrap_ibv_is_fork_initialized(void)
+{
+	return fails(FAULT_ibv_is_fork_initialized, 0) ? IBV_FORK_ENABLED
+						       : __real_ibv_is_fork_initialized();
 }
 
 /* Where access flags are not constant the header makes this of ibv_reg_mr(). */

@@ -169,6 +169,36 @@ static void every_call_of_a_registration_may_fail(void)
 	mst_verbs.net_close(net);
 }
 
+/* @which fails, the last call of those that are made to. */
+static void expect_kept_from_children(struct mst_net *net, enum fault which, const char *words)
+{
+	struct holdings before = holdings_now();
+	struct outcome o = { 0 };
+	enum fault f = 0;
+
+	for (unsigned n = 1; f != which && f != FAULT_COUNT; n++)
+		o = register_failing_at(net, n, &f);
+	CU_ASSERT_EQUAL(f, which);
+	CU_ASSERT_EQUAL(o.rc, -ENOTSUP);
+	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, words));
+	CU_ASSERT(holdings_are(&before));
+	CU_ASSERT_PTR_NULL(net->domain.regions);
+}
+
+/* An old kernel, or one that does not give pinned pages back, would let a forked child die. */
+static void memory_that_children_would_lose_is_refused(void)
+{
+	struct mst_net *net = must_open_net(NULL);
+	struct mst_link_listener *listener = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	expect_kept_from_children(net, FAULT_ibv_is_fork_initialized,
+				  "forked children would lose it");
+	expect_kept_from_children(net, FAULT_madvise, "no memory that a forked child can have");
+	mst_verbs.listener->close(listener);
+	mst_verbs.net_close(net);
+}
+
 /* One registration by a user without rights, whose limit is what counts. */
 struct nobody {
 	struct mst_net *net;
@@ -275,18 +305,14 @@ static struct outcome talk(struct mst_net *net, struct mst_link *link, uint32_t 
 	return o;
 }
 
-static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net, unsigned n)
+static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net,
+				    const struct mst_dial *dial, unsigned n)
 {
-	static uint64_t tokens; /* none is used twice */
-	struct mst_dial dial = { .address = c->address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
 	struct mst_link *link = NULL;
-
-	tokens++;
-	memcpy(dial.token, &tokens, sizeof(tokens));
 
 	if (c->step == DIAL)
 		faults_arm(n);
-	struct outcome o = outcome_of(mst_verbs.dial(net, &dial, &link));
+	struct outcome o = outcome_of(mst_verbs.dial(net, dial, &link));
 	if (c->step == DIAL)
 		c->failed = faults_disarm();
 	CU_ASSERT_EQUAL(link == NULL, o.rc != 0);
@@ -302,18 +328,36 @@ static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net
 	return o;
 }
 
+/* Half of the down lane is exported, and is free again however the link ends. */
+static struct outcome try_link(struct faulty_caller *c, struct mst_net *net, unsigned n)
+{
+	static uint8_t results[4096];
+	static uint64_t tokens; /* none is used twice */
+	struct mst_dial dial = { .address = c->address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
+	struct mst_region *region = NULL;
+
+	tokens++;
+	memcpy(dial.token, &tokens, sizeof(tokens));
+	CU_ASSERT_EQUAL(mst_region_register_target(&net->domain, results, sizeof(results), &region),
+			0);
+	dial.export = (struct mst_export){ region, 0, sizeof(results), sizeof(results) };
+	struct outcome o = dial_and_talk(c, net, &dial, n);
+	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	return o;
+}
+
 static void *call(void *arg)
 {
 	struct faulty_caller *c = arg;
 	struct mst_net *net = must_open_net(NULL);
 	uint64_t begin = mst_now_ns();
 
-	c->first = dial_and_talk(c, net, c->n);
+	c->first = try_link(c, net, c->n);
 	c->first_ns = mst_now_ns() - begin;
 	c->second.rc = 1;
 	if (c->first.rc != 0) {
 		enum fault failed = c->failed;
-		c->second = dial_and_talk(c, net, 0);
+		c->second = try_link(c, net, 0);
 		c->failed = failed;
 	}
 	mst_verbs.net_close(net);
@@ -516,6 +560,8 @@ static CU_TestInfo cases[] = {
 	{ "every call of an opening may fail", every_call_of_an_opening_may_fail },
 	{ "every call of a listener's opening may fail", every_call_of_a_listener_may_fail },
 	{ "every call of a registration may fail", every_call_of_a_registration_may_fail },
+	{ "memory that forked children would lose is refused",
+	  memory_that_children_would_lose_is_refused },
 	{ "memory that cannot be pinned is refused in words",
 	  memory_that_cannot_be_pinned_is_refused_in_words },
 	{ "every call of a dial may fail, at no cost to the acceptor",
