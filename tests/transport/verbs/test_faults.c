@@ -4,6 +4,7 @@
  * left to fail. Each time it says so, keeps nothing, and does the same again without a fault.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -23,6 +25,7 @@
 #define SOON_NS (20 * MST_SECOND) /* for one end to hear that the other has failed */
 #define CALLS_MAX 400u            /* of one step, far more than there are */
 #define PUBLISHED 4096
+#define READ_ONLY_BYTES 65536
 
 static const struct mst_lanes lanes = { 4096, 8192, 4, 4 };
 
@@ -259,6 +262,65 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 	CU_ASSERT_EQUAL(mst_region_register(&net->domain, own, sizeof(own), &region), 0);
 	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
 	munmap(hole, sizeof(own));
+	mst_verbs.listener->close(listener);
+	mst_verbs.net_close(net);
+}
+
+/* ---- memory that may only be read ---- */
+
+/* Linux before 6.2 pins memory as if the device wrote to it, even if it is only read: of a private
+ * mapping a copy is pinned, of a shared one nothing (ib_umem_get()). */
+static bool pins_as_if_written(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname name;
+
+	CU_ASSERT_EQUAL_FATAL(uname(&name), 0);
+	CU_ASSERT_EQUAL_FATAL(sscanf(name.release, "%u.%u", &major, &minor), 2);
+	return major < 6 || (major == 6 && minor < 2);
+}
+
+static struct outcome register_once(struct mst_net *net, void *base)
+{
+	struct mst_region *region = NULL;
+	struct outcome o = outcome_of(
+		mst_region_register(&net->domain, base, READ_ONLY_BYTES, &region));
+
+	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	return o;
+}
+
+/* A file that is mapped shared, by a descriptor that may not write. */
+static void *map_read_only_file(void)
+{
+	FILE *f = tmpfile();
+	char path[40];
+
+	CU_ASSERT_FATAL(f != NULL && ftruncate(fileno(f), READ_ONLY_BYTES) == 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(f));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, READ_ONLY_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	CU_ASSERT_FATAL(fd >= 0 && at != MAP_FAILED);
+	close(fd);
+	fclose(f);
+	return at;
+}
+
+static void memory_that_may_only_be_read_is_pinned_if_it_is_private(void)
+{
+	struct mst_net *net = must_open_net(NULL);
+	struct mst_link_listener *listener = NULL;
+	void *of_own = mmap(NULL, READ_ONLY_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *of_file = map_read_only_file();
+
+	CU_ASSERT_FATAL(of_own != MAP_FAILED);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL(register_once(net, of_own).rc, 0);
+	struct outcome o = register_once(net, of_file);
+	CU_ASSERT(o.rc == -EFAULT || (o.rc == 0 && !pins_as_if_written()));
+	CU_ASSERT(o.rc == 0 || strstr(o.why, "may not be written: copy it") != NULL);
+	munmap(of_own, READ_ONLY_BYTES);
+	munmap(of_file, READ_ONLY_BYTES);
 	mst_verbs.listener->close(listener);
 	mst_verbs.net_close(net);
 }
@@ -564,6 +626,8 @@ static CU_TestInfo cases[] = {
 	  memory_that_children_would_lose_is_refused },
 	{ "memory that cannot be pinned is refused in words",
 	  memory_that_cannot_be_pinned_is_refused_in_words },
+	{ "memory that may only be read is pinned if it is private",
+	  memory_that_may_only_be_read_is_pinned_if_it_is_private },
 	{ "every call of a dial may fail, at no cost to the acceptor",
 	  every_call_of_a_dial_may_fail },
 	{ "every call of an answer may fail, and the caller hears so",

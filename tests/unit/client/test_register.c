@@ -454,6 +454,28 @@ static void memory_with_a_hole_is_refused(void)
 	servers_end();
 }
 
+/* No device is asked here; what RDMA says of both, transport.verbs.faults shows. */
+static void memory_that_may_only_be_read_is_registered(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	FILE *f = tmpfile();
+
+	CU_ASSERT_FATAL(f != NULL && ftruncate(fileno(f), (off_t)page) == 0);
+	void *of_own = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *of_file = mmap(NULL, page, PROT_READ, MAP_SHARED, fileno(f), 0);
+	CU_ASSERT_FATAL(of_own != MAP_FAILED && of_file != MAP_FAILED);
+	servers_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_register(client_handle, of_own, page), 0);
+	CU_ASSERT_EQUAL(muster_register(client_handle, of_file, page), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 100, of_own), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 100, 100, of_file), 0);
+	CU_ASSERT_EQUAL(await_release(0), 1);
+	servers_end();
+	munmap(of_own, page);
+	munmap(of_file, page);
+	fclose(f);
+}
+
 /* As many as one likes, in any order; they are found again. */
 static void many_regions_are_kept_apart(void)
 {
@@ -601,6 +623,8 @@ static CU_TestInfo cases[] = {
 	{ "regions that cannot be are refused in words",
 	  regions_that_cannot_be_are_refused_in_words },
 	{ "memory with a hole is refused", memory_with_a_hole_is_refused },
+	{ "memory that may only be read is registered",
+	  memory_that_may_only_be_read_is_registered },
 	{ "many regions are kept apart", many_regions_are_kept_apart },
 	{ "a source half inside is refused, and nothing of it is sent",
 	  a_source_half_inside_is_refused_and_nothing_is_sent },
