@@ -23,6 +23,7 @@
 /* ---- which call fails ---- */
 
 static _Thread_local unsigned fail_at, seen;
+static _Thread_local int fail_with; /* 0: as the call mostly does */
 static _Thread_local enum fault failed = FAULT_COUNT;
 static _Atomic unsigned times[FAULT_COUNT];
 
@@ -35,7 +36,13 @@ const char *fault_name(enum fault f)
 
 void faults_arm(unsigned n)
 {
+	faults_arm_with(n, 0);
+}
+
+void faults_arm_with(unsigned n, int error)
+{
 	fail_at = n;
+	fail_with = error;
 	seen = 0;
 	failed = FAULT_COUNT;
 }
@@ -57,7 +64,7 @@ static bool fails(enum fault f, int error)
 		return false;
 	failed = f;
 	times[f]++;
-	errno = error;
+	errno = fail_with != 0 ? fail_with : error;
 	return true;
 }
 

@@ -53,6 +53,8 @@ const char *fault_name(enum fault f);
 
 /* From now on the @n-th call of this thread fails, counted from 1. */
 void faults_arm(unsigned n);
+/* The same, and it fails with @error. */
+void faults_arm_with(unsigned n, int error);
 /* No more. Return: what failed; FAULT_COUNT: there were fewer calls. */
 enum fault faults_disarm(void);
 /* How often it has been made to fail, in all threads. */

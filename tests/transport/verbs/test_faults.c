@@ -140,16 +140,22 @@ static void every_call_of_a_listener_may_fail(void)
 
 /* ---- registered memory ---- */
 
-static struct outcome register_failing_at(struct mst_net *net, unsigned n, enum fault *f)
+static struct outcome register_failing_with(struct mst_net *net, unsigned n, int error,
+					    enum fault *f)
 {
 	struct mst_region *region = NULL;
 
-	faults_arm(n);
+	faults_arm_with(n, error);
 	struct outcome o = outcome_of(mst_region_register(&net->domain, own, sizeof(own), &region));
 	*f = faults_disarm();
 	CU_ASSERT_EQUAL(region == NULL, o.rc != 0);
 	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
 	return o;
+}
+
+static struct outcome register_failing_at(struct mst_net *net, unsigned n, enum fault *f)
+{
+	return register_failing_with(net, n, 0, f);
 }
 
 static void every_call_of_a_registration_may_fail(void)
@@ -172,15 +178,25 @@ static void every_call_of_a_registration_may_fail(void)
 	mst_verbs.net_close(net);
 }
 
-/* @which fails, the last call of those that are made to. */
+/* Which call of a registration it is. */
+static unsigned place_of(struct mst_net *net, enum fault which)
+{
+	enum fault f;
+	unsigned n = 0;
+
+	do
+		(void)register_failing_at(net, ++n, &f);
+	while (f != which && f != FAULT_COUNT);
+	CU_ASSERT_EQUAL(f, which);
+	return n;
+}
+
 static void expect_kept_from_children(struct mst_net *net, enum fault which, const char *words)
 {
 	struct holdings before = holdings_now();
-	struct outcome o = { 0 };
-	enum fault f = 0;
+	enum fault f;
+	struct outcome o = register_failing_at(net, place_of(net, which), &f);
 
-	for (unsigned n = 1; f != which && f != FAULT_COUNT; n++)
-		o = register_failing_at(net, n, &f);
 	CU_ASSERT_EQUAL(f, which);
 	CU_ASSERT_EQUAL(o.rc, -ENOTSUP);
 	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, words));
@@ -205,6 +221,7 @@ static void memory_that_children_would_lose_is_refused(void)
 /* One registration by a user without rights, whose limit is what counts. */
 struct nobody {
 	struct mst_net *net;
+	unsigned n; /* the call that fails for want of memory; 0: none */
 	struct mst_region *region;
 	struct outcome outcome;
 	long became; /* as setresuid() */
@@ -218,18 +235,19 @@ static void *register_as_nobody(void *arg)
 	struct nobody *n = arg;
 
 	n->became = syscall(SYS_setresuid, -1, 65534, -1);
+	faults_arm_with(n->n, ENOMEM);
 	n->outcome = outcome_of(mst_region_register(&n->net->domain, own, sizeof(own), &n->region));
 	return NULL;
 }
 
-static struct outcome register_unprivileged(struct mst_net *net, rlim_t limit)
+static struct outcome register_unprivileged(struct mst_net *net, rlim_t limit, unsigned n)
 {
-	struct nobody nobody = { .net = net };
+	struct nobody nobody = { .net = net, .n = n };
 	struct rlimit was, low;
 	pthread_t thread;
 
 	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_MEMLOCK, &was), 0);
-	low = (struct rlimit){ limit, was.rlim_max };
+	low = (struct rlimit){ limit, limit < was.rlim_max ? was.rlim_max : limit };
 	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_MEMLOCK, &low), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, register_as_nobody, &nobody), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_join(thread, NULL), 0);
@@ -237,6 +255,38 @@ static struct outcome register_unprivileged(struct mst_net *net, rlim_t limit)
 	CU_ASSERT_EQUAL(nobody.became, 0);
 	CU_ASSERT_PTR_NULL(nobody.region);
 	return nobody.outcome;
+}
+
+static void expect_blamed(const struct outcome *o, const char *words, const char * not )
+{
+	CU_ASSERT_EQUAL(o->rc, -ENOMEM);
+	CU_ASSERT_PTR_NOT_NULL(strstr(o->why, words));
+	CU_ASSERT_PTR_NULL(strstr(o->why, not ));
+}
+
+/* The kernel has one number for both. As root: whom the limit concerns, and whom it does not. */
+static void a_limit_is_told_from_a_device_that_is_full(void)
+{
+	static const char *const limit = "may lock 65536 bytes of memory and has pinned";
+	static const char *const device = "no room for another region";
+	struct mst_net *net = must_open_net(NULL);
+	struct mst_link_listener *listener = NULL;
+	enum fault f;
+
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	unsigned n = place_of(net, FAULT_ibv_reg_mr);
+	if (geteuid() == 0) {
+		struct outcome o = register_unprivileged(net, 65536, 0);
+		expect_blamed(&o, limit, device);
+		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "muster doctor"));
+		o = register_unprivileged(net, (rlim_t)1 << 30, n);
+		expect_blamed(&o, device, "may lock");
+		o = register_failing_with(net, n, ENOMEM, &f);
+		expect_blamed(&o, device, "may lock");
+		CU_ASSERT_EQUAL(f, FAULT_ibv_reg_mr);
+	}
+	mst_verbs.listener->close(listener);
+	mst_verbs.net_close(net);
 }
 
 static void memory_that_cannot_be_pinned_is_refused_in_words(void)
@@ -253,12 +303,6 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 		mst_region_register(&net->domain, hole, 2 * sizeof(own), &region));
 	CU_ASSERT_EQUAL(o.rc, -EFAULT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "not all of it is mapped"));
-	if (geteuid() == 0) {
-		o = register_unprivileged(net, 65536);
-		CU_ASSERT_EQUAL(o.rc, -ENOMEM);
-		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "may lock 65536 bytes"));
-		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "muster doctor"));
-	}
 	CU_ASSERT_EQUAL(mst_region_register(&net->domain, own, sizeof(own), &region), 0);
 	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
 	munmap(hole, sizeof(own));
@@ -628,6 +672,8 @@ static CU_TestInfo cases[] = {
 	  memory_that_cannot_be_pinned_is_refused_in_words },
 	{ "memory that may only be read is pinned if it is private",
 	  memory_that_may_only_be_read_is_pinned_if_it_is_private },
+	{ "a limit is told from a device that is full",
+	  a_limit_is_told_from_a_device_that_is_full },
 	{ "every call of a dial may fail, at no cost to the acceptor",
 	  every_call_of_a_dial_may_fail },
 	{ "every call of an answer may fail, and the caller hears so",
