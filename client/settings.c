@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/mapped.h"
 #include "client/sized.h"
-#include "client/writable.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -175,10 +175,11 @@ static int read_result_into(const struct muster_options *opt, struct mst_setting
 			    const struct complaint *to)
 {
 	size_t bytes = mst_settings_result_bytes(out);
-	struct mst_writable found;
+	struct mst_mapped found;
 
 	out->result_into = opt->result_into;
-	if (opt->result_into == NULL || mst_writable_check(opt->result_into, bytes, &found) == 0)
+	if (opt->result_into == NULL ||
+	    mst_mapped_check(opt->result_into, bytes, MST_MAPPED_FOR_WRITING, &found) == 0)
 		return 0;
 	(void)snprintf(to->why, to->len,
 		       "options.result_into needs memory for a result, %" PRIu64

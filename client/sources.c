@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/mapped.h"
+
 #define ROOM_MIN 16u
 
 /* The regions are the domain's, which frees them with the net. */
@@ -46,8 +48,6 @@ static int check_own(const struct mst_sources *s, const void *base, size_t bytes
 {
 	struct muster_region own;
 
-	if (bytes == 0 || bytes - 1 > UINTPTR_MAX - (uintptr_t)base)
-		return 0; /* the domain says what is wrong with it */
 	for (uint32_t i = 0; mst_contiguous_region(s->contiguous, i, &own); i++) {
 		if (overlap(base, bytes, own.base, own.bytes))
 			return mst_client_fail(
@@ -58,6 +58,22 @@ static int check_own(const struct mst_sources *s, const void *base, size_t bytes
 				bytes, base, own.bytes, own.base);
 	}
 	return 0;
+}
+
+/* Over every network: one that pins nothing would fail only when a gradient is copied. */
+static int check(const struct mst_sources *s, const void *base, size_t bytes)
+{
+	struct mst_mapped found;
+
+	if (base == NULL || bytes == 0 || bytes - 1 > UINTPTR_MAX - (uintptr_t)base)
+		return 0; /* the domain says what is wrong with it */
+	int rc = check_own(s, base, bytes);
+	if (rc != 0 || mst_mapped_check(base, bytes, MST_MAPPED_FOR_READING, &found) == 0)
+		return rc;
+	return mst_client_fail(s->failure, found.error,
+			       "cannot register %zu bytes at %p: %s; register only memory that is "
+			       "there, from its first byte to its last",
+			       bytes, base, found.why);
 }
 
 static int make_room(struct mst_sources *s)
@@ -76,7 +92,7 @@ static int make_room(struct mst_sources *s)
 int mst_sources_register(struct mst_sources *s, void *base, size_t bytes)
 {
 	struct mst_region *region;
-	int rc = check_own(s, base, bytes);
+	int rc = check(s, base, bytes);
 
 	if (rc == 0)
 		rc = make_room(s);

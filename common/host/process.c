@@ -40,11 +40,13 @@ static bool read_field(const char *status, const char *key, int base, uint64_t *
 bool mst_process_read(const char *status, struct mst_process *out)
 {
 	struct mst_process p;
+	uint64_t pinned;
 
 	if (!read_field(status, "Uid:", 10, &p.uid) ||
 	    !read_field(status, "Threads:", 10, &p.threads) ||
 	    !read_field(status, "CapEff:", 16, &p.capabilities))
 		return false;
+	p.pinned_bytes = read_field(status, "VmPin:", 10, &pinned) ? 1024 * pinned : 0; /* kB */
 	*out = p;
 	return true;
 }

@@ -12,6 +12,7 @@ struct mst_process {
 	uint64_t uid; /* the real one, as seen from this process's user namespace */
 	uint64_t threads;
 	uint64_t capabilities; /* effective: a bit each */
+	uint64_t pinned_bytes; /* for devices; 0 where the kernel does not tell */
 };
 
 /* The text of a /proc/PID/status. Return: false: it lacks a line, or that holds no number. */

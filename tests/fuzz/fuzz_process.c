@@ -12,12 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool is_same(const struct mst_process *a, const struct mst_process *b)
 {
-	return a->uid == b->uid && a->threads == b->threads && a->capabilities == b->capabilities;
+	return a->uid == b->uid && a->threads == b->threads && a->capabilities == b->capabilities &&
+	       a->pinned_bytes == b->pinned_bytes;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct mst_process before = { 7, 8, 9 };
+	const struct mst_process before = { 7, 8, 9, 10 };
 	struct mst_process p = before;
 	char *text = strndup((const char *)data, size);
 

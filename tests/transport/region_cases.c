@@ -154,6 +154,19 @@ static void refuse(struct mst_net *net, void *base, size_t bytes, int error, con
 	CU_ASSERT_PTR_NOT_NULL(strstr(mst_why(), words));
 }
 
+/* Where nothing is pinned, nobody looks. */
+static void refuse_hole(const struct world *w)
+{
+	if (w->net->domain.ops == NULL)
+		return;
+	uint8_t *own = own_memory();
+	CU_ASSERT_EQUAL_FATAL(munmap(own + 65536, 65536), 0);
+	refuse(w->net, own, OWN_BYTES, -EFAULT, "not all of it is mapped");
+	refuse(w->net, own + 65536, 65536, -EFAULT, "not all of it is mapped");
+	munmap(own, 65536);
+	munmap(own + 131072, OWN_BYTES - 131072);
+}
+
 static void regions_that_cannot_be_are_refused_in_words(void)
 {
 	struct world w = world_of_one();
@@ -168,6 +181,7 @@ static void regions_that_cannot_be_are_refused_in_words(void)
 	refuse(w.net, mid + 65535, 2, -EEXIST, "overlap");
 	refuse(w.net, mid + 100, 100, -EEXIST, "overlap");
 	refuse(w.net, own, OWN_BYTES, -EEXIST, "overlap");
+	refuse_hole(&w);
 	struct mst_region *below = registered(&w, own, 65536);
 	struct mst_region *above = registered(&w, mid + 65536, 1);
 	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);

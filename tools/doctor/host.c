@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The host around the devices: kernel and modules, container, limits, huge pages. */
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/host/memlock.h"
 #include "tools/doctor/file.h"
 #include "tools/doctor/sysfs.h"
-
-#define CAP_IPC_LOCK_BIT 14
 
 static const char *const module_name[MST_MODULES] = {
 	[MST_MODULE_UVERBS] = "ib_uverbs",
@@ -150,27 +149,6 @@ static void read_unit(const char *root, char *out, size_t len)
 	(void)snprintf(out, len, "%.63s", begin != NULL ? begin + 1 : line);
 }
 
-/* Capabilities count for locked memory in the first user namespace only. */
-static bool may_lock(const char *root)
-{
-	char path[MST_FILE_PATH], line[128];
-	unsigned long inside, outside, count;
-
-	(void)mst_file_line(line, sizeof(line), "%s/proc/self/uid_map", root);
-	if (sscanf(line, "%lu %lu %lu", &inside, &outside, &count) != 3 || inside != 0 ||
-	    outside != 0 || count != UINT32_MAX)
-		return false;
-	(void)snprintf(path, sizeof(path), "%s/proc/self/status", root);
-	if (!mst_file_holds(path, "CapEff:", line, sizeof(line)))
-		return false;
-	return strtoull(line + strlen("CapEff:"), NULL, 16) >> CAP_IPC_LOCK_BIT & 1u;
-}
-
-static uint64_t bytes_of(rlim_t limit)
-{
-	return limit == RLIM_INFINITY ? MST_DOCTOR_UNLIMITED : limit;
-}
-
 /* Of several files the last one wins. */
 static void find_memlock_file(const char *root, char *out, size_t len)
 {
@@ -191,14 +169,16 @@ static void find_memlock_file(const char *root, char *out, size_t len)
 	mst_file_names_free(&files);
 }
 
+static_assert(MST_DOCTOR_UNLIMITED == MST_MEMLOCK_UNLIMITED, "a limit is handed on as it is");
+
 static void read_memlock(const char *root, struct mst_doctor_facts *out)
 {
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	struct mst_memlock lock;
 
-	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
-	out->memlock = bytes_of(limit.rlim_cur);
-	out->memlock_hard = bytes_of(limit.rlim_max);
-	out->ipc_lock = may_lock(root);
+	mst_host_memlock(root, &lock);
+	out->memlock = lock.soft_bytes;
+	out->memlock_hard = lock.hard_bytes;
+	out->ipc_lock = lock.exempt;
 	find_memlock_file(root, out->memlock_file, sizeof(out->memlock_file));
 }
 

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/host/memlock.h"
 #include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
@@ -101,34 +101,59 @@ void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_co
 		      (unsigned long)NODES_MAX, 0);
 }
 
-/* libibverbs says ENOMEM of a hole, as of a limit. */
+/* The pages that it lies in. Return: their bytes. */
+static size_t pages_of(const void *base, size_t bytes, void **out)
+{
+	uintptr_t from = (uintptr_t)base / MST_VERBS_PAGE * MST_VERBS_PAGE;
+
+	*out = (void *)from;
+	return mst_verbs_round((uintptr_t)base + bytes - from);
+}
+
+/* An ENOMEM has one of three causes: a hole, the limit of what a process may lock, or a device or
+ * kernel that has no room left. */
+static int explain_no_memory(const struct mst_verbs_memory *m, const char *what, const char *device)
+{
+	struct mst_memlock lock;
+	void *from;
+	size_t bytes = pages_of(m->base, m->bytes, &from);
+
+	mst_host_memlock("", &lock);
+	if (mst_memlock_forbids(&lock, bytes))
+		return mst_fail(-ENOMEM,
+				"cannot register %zu bytes (%s) with %s: this process may lock "
+				"%" PRIu64 " bytes of memory and has pinned %" PRIu64
+				"; raise the limit: ulimit -l unlimited, LimitMEMLOCK=infinity in "
+				"a systemd unit, --ulimit memlock=-1 of a container; muster doctor "
+				"checks it",
+				m->bytes, what, device, lock.soft_bytes, lock.pinned_bytes);
+	return mst_fail(-ENOMEM,
+			"cannot register %zu bytes (%s) with %s: the device has no room for "
+			"another region, or the kernel no memory to keep a record of one; this "
+			"process has pinned %" PRIu64 " bytes, and its limit is not the cause: "
+			"register fewer and larger regions, or let fewer processes use the device",
+			m->bytes, what, device, lock.pinned_bytes);
+}
+
 static bool is_mapped(const struct mst_verbs_memory *m)
 {
-	uintptr_t from = (uintptr_t)m->base / MST_VERBS_PAGE * MST_VERBS_PAGE;
+	void *from;
+	size_t bytes = pages_of(m->base, m->bytes, &from);
 
-	return msync((void *)from, mst_verbs_round((uintptr_t)m->base + m->bytes - from),
-		     MS_ASYNC) == 0;
+	return msync(from, bytes, MS_ASYNC) == 0;
 }
 
 static int explain(const struct mst_verbs_memory *m, const char *what, const char *device,
 		   int error)
 {
-	struct rlimit limit;
-
 	if (error == EFAULT || (error == ENOMEM && !is_mapped(m)))
 		return mst_fail(-EFAULT,
 				"cannot register %zu bytes (%s) with %s: not all of it is mapped, "
 				"or it is a file's or a device's, or may not be written: copy it "
 				"to memory of the process",
 				m->bytes, what, device);
-	if (error == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
-	    limit.rlim_cur != RLIM_INFINITY)
-		return mst_fail(-ENOMEM,
-				"cannot register %zu bytes (%s) with %s: this process may lock "
-				"%" PRIu64 " bytes of memory; raise that: ulimit -l unlimited, "
-				"LimitMEMLOCK=infinity in a systemd unit, --ulimit memlock=-1 of a "
-				"container; muster doctor checks it",
-				m->bytes, what, device, (uint64_t)limit.rlim_cur);
+	if (error == ENOMEM)
+		return explain_no_memory(m, what, device);
 	return mst_fail(-error, "cannot register %zu bytes (%s) with %s: %s", m->bytes, what,
 			device, strerror(error));
 }
@@ -181,10 +206,10 @@ static int check_fork(void)
  * has called ibv_fork_init(): seen with rdma-core 44. */
 static int keep_in_children(const struct mst_region *r)
 {
-	uintptr_t from = (uintptr_t)r->base / MST_VERBS_PAGE * MST_VERBS_PAGE;
-	size_t bytes = mst_verbs_round((uintptr_t)r->base + r->bytes - from);
+	void *from;
+	size_t bytes = pages_of(r->base, r->bytes, &from);
 
-	if (madvise((void *)from, bytes, MADV_DOFORK) == 0)
+	if (madvise(from, bytes, MADV_DOFORK) == 0)
 		return 0;
 	return mst_fail(-ENOTSUP, "%zu bytes at %p are no memory that a forked child can have: %s",
 			r->bytes, (void *)r->base, strerror(errno));

@@ -23,6 +23,7 @@
 /* ---- which call fails ---- */
 
 static _Thread_local unsigned fail_at, seen;
+static _Thread_local int fail_with; /* 0: as the call mostly does */
 static _Thread_local enum fault failed = FAULT_COUNT;
 static _Atomic unsigned times[FAULT_COUNT];
 
@@ -35,7 +36,13 @@ const char *fault_name(enum fault f)
 
 void faults_arm(unsigned n)
 {
+	faults_arm_with(n, 0);
+}
+
+void faults_arm_with(unsigned n, int error)
+{
 	fail_at = n;
+	fail_with = error;
 	seen = 0;
 	failed = FAULT_COUNT;
 }
@@ -57,7 +64,7 @@ static bool fails(enum fault f, int error)
 		return false;
 	failed = f;
 	times[f]++;
-	errno = error;
+	errno = fail_with != 0 ? fail_with : error;
 	return true;
 }
 
@@ -161,6 +168,13 @@ int __wrap_munmap(void *at, size_t bytes);
 int __wrap_munmap(void *at, size_t bytes)
 {
 	return let_go(MAPPING, __real_munmap(at, bytes));
+}
+
+int __real_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice);
+int __wrap_madvise(void *at, size_t bytes, int advice)
+{
+	return fails(FAULT_madvise, EIO) ? -1 : __real_madvise(at, bytes, advice);
 }
 
 /* The transport sets flags only. */
@@ -345,6 +359,14 @@ int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int __wrap_ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
 	return fails(FAULT_ibv_modify_qp, EIO) ? EIO : __real_ibv_modify_qp(qp, attr, mask);
+}
+
+enum ibv_fork_status __real_ibv_is_fork_initialized(void);
+enum ibv_fork_status __wrap_ibv_is_fork_initialized(void);
+enum ibv_fork_status __wrap_ibv_is_fork_initialized(void)
+{
+	return fails(FAULT_ibv_is_fork_initialized, 0) ? IBV_FORK_ENABLED
+						       : __real_ibv_is_fork_initialized();
 }
 
 /* Where access flags are not constant the header makes this of ibv_reg_mr(). */

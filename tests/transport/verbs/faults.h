@@ -3,7 +3,8 @@
  * Stand-ins for the calls the verbs transport makes, put in by the linker: any one of them can be
  * made to fail, and what they give is counted, so that nothing can be kept unseen.
  *
- * Faults are of the thread that asks for them. Memory fails with ENOMEM, all else with EIO.
+ * Faults are of the thread that asks for them. Memory fails with ENOMEM, all else with EIO. Only
+ * ibv_is_fork_initialized() cannot fail: it answers as on a kernel that does not copy pinned pages.
  */
 #ifndef MST_TESTS_TRANSPORT_VERBS_FAULTS_H
 #define MST_TESTS_TRANSPORT_VERBS_FAULTS_H
@@ -13,6 +14,7 @@
 #define FAULTS(X)                                                                                  \
 	X(calloc)                                                                                  \
 	X(mmap)                                                                                    \
+	X(madvise)                                                                                 \
 	X(fcntl)                                                                                   \
 	X(epoll_create1)                                                                           \
 	X(epoll_ctl)                                                                               \
@@ -28,6 +30,7 @@
 	X(ibv_create_cq)                                                                           \
 	X(ibv_create_qp)                                                                           \
 	X(ibv_modify_qp)                                                                           \
+	X(ibv_is_fork_initialized)                                                                 \
 	X(ibv_reg_mr)                                                                              \
 	X(ibv_post_recv)                                                                           \
 	X(ibv_post_send)                                                                           \
@@ -50,6 +53,8 @@ const char *fault_name(enum fault f);
 
 /* From now on the @n-th call of this thread fails, counted from 1. */
 void faults_arm(unsigned n);
+/* The same, and it fails with @error. */
+void faults_arm_with(unsigned n, int error);
 /* No more. Return: what failed; FAULT_COUNT: there were fewer calls. */
 enum fault faults_disarm(void);
 /* How often it has been made to fail, in all threads. */

@@ -4,6 +4,7 @@
  * left to fail. Each time it says so, keeps nothing, and does the same again without a fault.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -23,6 +25,7 @@
 #define SOON_NS (20 * MST_SECOND) /* for one end to hear that the other has failed */
 #define CALLS_MAX 400u            /* of one step, far more than there are */
 #define PUBLISHED 4096
+#define READ_ONLY_BYTES 65536
 
 static const struct mst_lanes lanes = { 4096, 8192, 4, 4 };
 
@@ -137,16 +140,22 @@ static void every_call_of_a_listener_may_fail(void)
 
 /* ---- registered memory ---- */
 
-static struct outcome register_failing_at(struct mst_net *net, unsigned n, enum fault *f)
+static struct outcome register_failing_with(struct mst_net *net, unsigned n, int error,
+					    enum fault *f)
 {
 	struct mst_region *region = NULL;
 
-	faults_arm(n);
+	faults_arm_with(n, error);
 	struct outcome o = outcome_of(mst_region_register(&net->domain, own, sizeof(own), &region));
 	*f = faults_disarm();
 	CU_ASSERT_EQUAL(region == NULL, o.rc != 0);
 	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
 	return o;
+}
+
+static struct outcome register_failing_at(struct mst_net *net, unsigned n, enum fault *f)
+{
+	return register_failing_with(net, n, 0, f);
 }
 
 static void every_call_of_a_registration_may_fail(void)
@@ -169,9 +178,50 @@ static void every_call_of_a_registration_may_fail(void)
 	mst_verbs.net_close(net);
 }
 
+/* Which call of a registration it is. */
+static unsigned place_of(struct mst_net *net, enum fault which)
+{
+	enum fault f;
+	unsigned n = 0;
+
+	do
+		(void)register_failing_at(net, ++n, &f);
+	while (f != which && f != FAULT_COUNT);
+	CU_ASSERT_EQUAL(f, which);
+	return n;
+}
+
+static void expect_kept_from_children(struct mst_net *net, enum fault which, const char *words)
+{
+	struct holdings before = holdings_now();
+	enum fault f;
+	struct outcome o = register_failing_at(net, place_of(net, which), &f);
+
+	CU_ASSERT_EQUAL(f, which);
+	CU_ASSERT_EQUAL(o.rc, -ENOTSUP);
+	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, words));
+	CU_ASSERT(holdings_are(&before));
+	CU_ASSERT_PTR_NULL(net->domain.regions);
+}
+
+/* An old kernel, or one that does not give pinned pages back, would let a forked child die. */
+static void memory_that_children_would_lose_is_refused(void)
+{
+	struct mst_net *net = must_open_net(NULL);
+	struct mst_link_listener *listener = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	expect_kept_from_children(net, FAULT_ibv_is_fork_initialized,
+				  "forked children would lose it");
+	expect_kept_from_children(net, FAULT_madvise, "no memory that a forked child can have");
+	mst_verbs.listener->close(listener);
+	mst_verbs.net_close(net);
+}
+
 /* One registration by a user without rights, whose limit is what counts. */
 struct nobody {
 	struct mst_net *net;
+	unsigned n; /* the call that fails for want of memory; 0: none */
 	struct mst_region *region;
 	struct outcome outcome;
 	long became; /* as setresuid() */
@@ -185,18 +235,19 @@ static void *register_as_nobody(void *arg)
 	struct nobody *n = arg;
 
 	n->became = syscall(SYS_setresuid, -1, 65534, -1);
+	faults_arm_with(n->n, ENOMEM);
 	n->outcome = outcome_of(mst_region_register(&n->net->domain, own, sizeof(own), &n->region));
 	return NULL;
 }
 
-static struct outcome register_unprivileged(struct mst_net *net, rlim_t limit)
+static struct outcome register_unprivileged(struct mst_net *net, rlim_t limit, unsigned n)
 {
-	struct nobody nobody = { .net = net };
+	struct nobody nobody = { .net = net, .n = n };
 	struct rlimit was, low;
 	pthread_t thread;
 
 	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_MEMLOCK, &was), 0);
-	low = (struct rlimit){ limit, was.rlim_max };
+	low = (struct rlimit){ limit, limit < was.rlim_max ? was.rlim_max : limit };
 	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_MEMLOCK, &low), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, register_as_nobody, &nobody), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_join(thread, NULL), 0);
@@ -204,6 +255,38 @@ static struct outcome register_unprivileged(struct mst_net *net, rlim_t limit)
 	CU_ASSERT_EQUAL(nobody.became, 0);
 	CU_ASSERT_PTR_NULL(nobody.region);
 	return nobody.outcome;
+}
+
+static void expect_blamed(const struct outcome *o, const char *words, const char * not )
+{
+	CU_ASSERT_EQUAL(o->rc, -ENOMEM);
+	CU_ASSERT_PTR_NOT_NULL(strstr(o->why, words));
+	CU_ASSERT_PTR_NULL(strstr(o->why, not ));
+}
+
+/* The kernel has one number for both. As root: whom the limit concerns, and whom it does not. */
+static void a_limit_is_told_from_a_device_that_is_full(void)
+{
+	static const char *const limit = "may lock 65536 bytes of memory and has pinned";
+	static const char *const device = "no room for another region";
+	struct mst_net *net = must_open_net(NULL);
+	struct mst_link_listener *listener = NULL;
+	enum fault f;
+
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	unsigned n = place_of(net, FAULT_ibv_reg_mr);
+	if (geteuid() == 0) {
+		struct outcome o = register_unprivileged(net, 65536, 0);
+		expect_blamed(&o, limit, device);
+		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "muster doctor"));
+		o = register_unprivileged(net, (rlim_t)1 << 30, n);
+		expect_blamed(&o, device, "may lock");
+		o = register_failing_with(net, n, ENOMEM, &f);
+		expect_blamed(&o, device, "may lock");
+		CU_ASSERT_EQUAL(f, FAULT_ibv_reg_mr);
+	}
+	mst_verbs.listener->close(listener);
+	mst_verbs.net_close(net);
 }
 
 static void memory_that_cannot_be_pinned_is_refused_in_words(void)
@@ -220,15 +303,68 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 		mst_region_register(&net->domain, hole, 2 * sizeof(own), &region));
 	CU_ASSERT_EQUAL(o.rc, -EFAULT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "not all of it is mapped"));
-	if (geteuid() == 0) {
-		o = register_unprivileged(net, 65536);
-		CU_ASSERT_EQUAL(o.rc, -ENOMEM);
-		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "may lock 65536 bytes"));
-		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "muster doctor"));
-	}
 	CU_ASSERT_EQUAL(mst_region_register(&net->domain, own, sizeof(own), &region), 0);
 	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
 	munmap(hole, sizeof(own));
+	mst_verbs.listener->close(listener);
+	mst_verbs.net_close(net);
+}
+
+/* ---- memory that may only be read ---- */
+
+/* Linux before 6.2 pins memory as if the device wrote to it, even if it is only read: of a private
+ * mapping a copy is pinned, of a shared one nothing (ib_umem_get()). */
+static bool pins_as_if_written(void)
+{
+	unsigned major = 0, minor = 0;
+	struct utsname name;
+
+	CU_ASSERT_EQUAL_FATAL(uname(&name), 0);
+	CU_ASSERT_EQUAL_FATAL(sscanf(name.release, "%u.%u", &major, &minor), 2);
+	return major < 6 || (major == 6 && minor < 2);
+}
+
+static struct outcome register_once(struct mst_net *net, void *base)
+{
+	struct mst_region *region = NULL;
+	struct outcome o = outcome_of(
+		mst_region_register(&net->domain, base, READ_ONLY_BYTES, &region));
+
+	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	return o;
+}
+
+/* A file that is mapped shared, by a descriptor that may not write. */
+static void *map_read_only_file(void)
+{
+	FILE *f = tmpfile();
+	char path[40];
+
+	CU_ASSERT_FATAL(f != NULL && ftruncate(fileno(f), READ_ONLY_BYTES) == 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(f));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *at = mmap(NULL, READ_ONLY_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	CU_ASSERT_FATAL(fd >= 0 && at != MAP_FAILED);
+	close(fd);
+	fclose(f);
+	return at;
+}
+
+static void memory_that_may_only_be_read_is_pinned_if_it_is_private(void)
+{
+	struct mst_net *net = must_open_net(NULL);
+	struct mst_link_listener *listener = NULL;
+	void *of_own = mmap(NULL, READ_ONLY_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *of_file = map_read_only_file();
+
+	CU_ASSERT_FATAL(of_own != MAP_FAILED);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL(register_once(net, of_own).rc, 0);
+	struct outcome o = register_once(net, of_file);
+	CU_ASSERT(o.rc == -EFAULT || (o.rc == 0 && !pins_as_if_written()));
+	CU_ASSERT(o.rc == 0 || strstr(o.why, "may not be written: copy it") != NULL);
+	munmap(of_own, READ_ONLY_BYTES);
+	munmap(of_file, READ_ONLY_BYTES);
 	mst_verbs.listener->close(listener);
 	mst_verbs.net_close(net);
 }
@@ -275,18 +411,14 @@ static struct outcome talk(struct mst_net *net, struct mst_link *link, uint32_t 
 	return o;
 }
 
-static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net, unsigned n)
+static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net,
+				    const struct mst_dial *dial, unsigned n)
 {
-	static uint64_t tokens; /* none is used twice */
-	struct mst_dial dial = { .address = c->address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
 	struct mst_link *link = NULL;
-
-	tokens++;
-	memcpy(dial.token, &tokens, sizeof(tokens));
 
 	if (c->step == DIAL)
 		faults_arm(n);
-	struct outcome o = outcome_of(mst_verbs.dial(net, &dial, &link));
+	struct outcome o = outcome_of(mst_verbs.dial(net, dial, &link));
 	if (c->step == DIAL)
 		c->failed = faults_disarm();
 	CU_ASSERT_EQUAL(link == NULL, o.rc != 0);
@@ -302,18 +434,36 @@ static struct outcome dial_and_talk(struct faulty_caller *c, struct mst_net *net
 	return o;
 }
 
+/* Half of the down lane is exported, and is free again however the link ends. */
+static struct outcome try_link(struct faulty_caller *c, struct mst_net *net, unsigned n)
+{
+	static uint8_t results[4096];
+	static uint64_t tokens; /* none is used twice */
+	struct mst_dial dial = { .address = c->address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
+	struct mst_region *region = NULL;
+
+	tokens++;
+	memcpy(dial.token, &tokens, sizeof(tokens));
+	CU_ASSERT_EQUAL(mst_region_register_target(&net->domain, results, sizeof(results), &region),
+			0);
+	dial.export = (struct mst_export){ region, 0, sizeof(results), sizeof(results) };
+	struct outcome o = dial_and_talk(c, net, &dial, n);
+	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	return o;
+}
+
 static void *call(void *arg)
 {
 	struct faulty_caller *c = arg;
 	struct mst_net *net = must_open_net(NULL);
 	uint64_t begin = mst_now_ns();
 
-	c->first = dial_and_talk(c, net, c->n);
+	c->first = try_link(c, net, c->n);
 	c->first_ns = mst_now_ns() - begin;
 	c->second.rc = 1;
 	if (c->first.rc != 0) {
 		enum fault failed = c->failed;
-		c->second = dial_and_talk(c, net, 0);
+		c->second = try_link(c, net, 0);
 		c->failed = failed;
 	}
 	mst_verbs.net_close(net);
@@ -516,8 +666,14 @@ static CU_TestInfo cases[] = {
 	{ "every call of an opening may fail", every_call_of_an_opening_may_fail },
 	{ "every call of a listener's opening may fail", every_call_of_a_listener_may_fail },
 	{ "every call of a registration may fail", every_call_of_a_registration_may_fail },
+	{ "memory that forked children would lose is refused",
+	  memory_that_children_would_lose_is_refused },
 	{ "memory that cannot be pinned is refused in words",
 	  memory_that_cannot_be_pinned_is_refused_in_words },
+	{ "memory that may only be read is pinned if it is private",
+	  memory_that_may_only_be_read_is_pinned_if_it_is_private },
+	{ "a limit is told from a device that is full",
+	  a_limit_is_told_from_a_device_that_is_full },
 	{ "every call of a dial may fail, at no cost to the acceptor",
 	  every_call_of_a_dial_may_fail },
 	{ "every call of an answer may fail, and the caller hears so",

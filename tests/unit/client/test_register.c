@@ -428,6 +428,54 @@ static void regions_that_cannot_be_are_refused_in_words(void)
 	servers_end();
 }
 
+/* Over shared memory, too, where nothing is pinned and the copy would fail later. The hole is made
+ * once nobody maps anything any more that might fill it. */
+static void memory_with_a_hole_is_refused(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char hole[60];
+
+	servers_begin(begin_only);
+	char *mine = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
+	CU_ASSERT_FATAL(mine != MAP_FAILED);
+	CU_ASSERT_EQUAL_FATAL(munmap(mine + page, page), 0);
+	(void)snprintf(hole, sizeof(hole), "bytes from %p on are not mapped",
+		       (void *)(mine + page));
+	refused(mine, 3 * page, -EFAULT, hole);
+	refused(mine, page + 1, -EFAULT, hole);
+	refused(mine + page, page, -EFAULT, hole);
+	CU_ASSERT_EQUAL(mprotect(mine + 2 * page, page, PROT_NONE), 0);
+	refused(mine + 2 * page, page, -EFAULT, "may not be read by this process");
+	CU_ASSERT_EQUAL(muster_register(client_handle, mine, page), 0);
+	CU_ASSERT_EQUAL(muster_unregister(client_handle, mine), 0);
+	munmap(mine, page);
+	munmap(mine + 2 * page, page);
+	servers_end();
+}
+
+/* No device is asked here; what RDMA says of both, transport.verbs.faults shows. */
+static void memory_that_may_only_be_read_is_registered(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	FILE *f = tmpfile();
+
+	CU_ASSERT_FATAL(f != NULL && ftruncate(fileno(f), (off_t)page) == 0);
+	void *of_own = mmap(NULL, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *of_file = mmap(NULL, page, PROT_READ, MAP_SHARED, fileno(f), 0);
+	CU_ASSERT_FATAL(of_own != MAP_FAILED && of_file != MAP_FAILED);
+	servers_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_register(client_handle, of_own, page), 0);
+	CU_ASSERT_EQUAL(muster_register(client_handle, of_file, page), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 100, of_own), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 100, 100, of_file), 0);
+	CU_ASSERT_EQUAL(await_release(0), 1);
+	servers_end();
+	munmap(of_own, page);
+	munmap(of_file, page);
+	fclose(f);
+}
+
 /* As many as one likes, in any order; they are found again. */
 static void many_regions_are_kept_apart(void)
 {
@@ -574,6 +622,9 @@ static CU_TestInfo cases[] = {
 	  a_source_that_is_not_finite_is_refused_where_it_lies },
 	{ "regions that cannot be are refused in words",
 	  regions_that_cannot_be_are_refused_in_words },
+	{ "memory with a hole is refused", memory_with_a_hole_is_refused },
+	{ "memory that may only be read is registered",
+	  memory_that_may_only_be_read_is_registered },
 	{ "many regions are kept apart", many_regions_are_kept_apart },
 	{ "a source half inside is refused, and nothing of it is sent",
 	  a_source_half_inside_is_refused_and_nothing_is_sent },

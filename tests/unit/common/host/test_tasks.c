@@ -43,6 +43,10 @@ static void a_status_is_read_or_refused(void)
 	CU_ASSERT_EQUAL(p.uid, 1000);
 	CU_ASSERT_EQUAL(p.threads, 17);
 	CU_ASSERT_EQUAL(p.capabilities, UINT64_C(1) << 24);
+	CU_ASSERT_EQUAL(p.pinned_bytes, 0);
+	CU_ASSERT_TRUE(
+		mst_process_read(STATUS("1000", "17", RESOURCE) "VmPin:\t      12 kB\n", &p));
+	CU_ASSERT_EQUAL(p.pinned_bytes, 12288);
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		CU_ASSERT_FALSE(mst_process_read(wrong[i], &p));
 	CU_ASSERT_EQUAL(p.uid, 1000);

@@ -199,17 +199,19 @@ static void the_unit_is_read(void)
 	end();
 }
 
+#define STATUS(caps) "Name:\tx\nUid:\t1\nThreads:\t1\nCapEff:\t" caps "\n"
+
 static void the_right_to_lock_counts_in_the_first_namespace(void)
 {
 	begin();
 	put("/proc/self/uid_map", "         0          0 4294967295\n");
-	put("/proc/self/status", "Name:\tx\nCapEff:\t0000000000004000\n");
+	put("/proc/thread-self/status", STATUS("0000000000004000"));
 	mst_doctor_read_host(host.root, &facts);
 	CU_ASSERT_TRUE(facts.ipc_lock);
-	put("/proc/self/status", "CapEff:\t0000000000000000\n");
+	put("/proc/thread-self/status", STATUS("0000000000000000"));
 	mst_doctor_read_host(host.root, &facts);
 	CU_ASSERT_FALSE(facts.ipc_lock);
-	put("/proc/self/status", "CapEff:\t000001ffffffffff\n");
+	put("/proc/thread-self/status", STATUS("000001ffffffffff"));
 	put("/proc/self/uid_map", "         0       1000          1\n");
 	mst_doctor_read_host(host.root, &facts);
 	CU_ASSERT_FALSE(facts.ipc_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/writable.h"
+#include "client/mapped.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,20 +10,21 @@
 /* A line of /proc/self/maps: what is mapped from @from on, before @end. */
 struct mapping {
 	uintptr_t from, end;
-	bool writable;
+	bool may[2]; /* by what it is for */
 };
 
 static bool next_mapping(FILE *maps, struct mapping *out)
 {
-	char may[5];
+	char mode[5];
 
-	if (fscanf(maps, "%" SCNxPTR "-%" SCNxPTR " %4s%*[^\n]", &out->from, &out->end, may) != 3)
+	if (fscanf(maps, "%" SCNxPTR "-%" SCNxPTR " %4s%*[^\n]", &out->from, &out->end, mode) != 3)
 		return false;
-	out->writable = may[1] == 'w';
+	out->may[MST_MAPPED_FOR_READING] = mode[0] == 'r';
+	out->may[MST_MAPPED_FOR_WRITING] = mode[1] == 'w';
 	return true;
 }
 
-static int fail(struct mst_writable *out, int error, uintptr_t at, const char *what)
+static int fail(struct mst_mapped *out, int error, uintptr_t at, const char *what)
 {
 	out->error = error;
 	(void)snprintf(out->why, sizeof(out->why), "the bytes from 0x%" PRIxPTR " on %s", at, what);
@@ -31,8 +32,11 @@ static int fail(struct mst_writable *out, int error, uintptr_t at, const char *w
 }
 
 /* The mappings come in the order of their addresses. */
-static int look(FILE *maps, uintptr_t at, uintptr_t last, struct mst_writable *out)
+static int look(FILE *maps, uintptr_t at, uintptr_t last, enum mst_mapped_use use,
+		struct mst_mapped *out)
 {
+	static const char *const may_not[] = { "may not be read by this process",
+					       "may not be written by this process" };
 	struct mapping m;
 	bool covered = false;
 	int rc = 0;
@@ -42,15 +46,15 @@ static int look(FILE *maps, uintptr_t at, uintptr_t last, struct mst_writable *o
 			continue;
 		if (m.from > at)
 			break;
-		if (!m.writable)
-			rc = fail(out, -EFAULT, at, "may not be written by this process");
+		if (!m.may[use])
+			rc = fail(out, -EFAULT, at, may_not[use]);
 		covered = m.end - 1 >= last;
 		at = m.end;
 	}
 	return rc == 0 && !covered ? fail(out, -EFAULT, at, "are not mapped") : rc;
 }
 
-int mst_writable_check(const void *at, size_t bytes, struct mst_writable *out)
+int mst_mapped_check(const void *at, size_t bytes, enum mst_mapped_use use, struct mst_mapped *out)
 {
 	uintptr_t first = (uintptr_t)at;
 
@@ -59,7 +63,7 @@ int mst_writable_check(const void *at, size_t bytes, struct mst_writable *out)
 	FILE *maps = fopen("/proc/self/maps", "re");
 	if (maps == NULL)
 		return 0;
-	int rc = look(maps, first, first + (bytes - 1), out);
+	int rc = look(maps, first, first + (bytes - 1), use, out);
 	fclose(maps);
 	return rc;
 }
