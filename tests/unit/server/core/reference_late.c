@@ -75,14 +75,14 @@ static bool lacks_newest_alone(const struct reference *r, const struct session *
 bool late_holds(struct reference *r, struct session *s)
 {
 	enum mst_late_start start = r->rule.late_start;
+
+	if (s->held || !s->late)
+		return s->held;
 	bool wanted = start == MST_LATE_START_COMMIT ||
 		      (start == MST_LATE_START_AUTO && would_be_late(r, s));
-
-	if (s->held)
-		return true;
-	s->held = s->late && wanted && r->rule.release == MST_RELEASE_COMMIT &&
-		  is_missing(r, s->who.rank) && !open_step(r)->overdue &&
-		  lacks_newest_alone(r, s) && spares(r, held_count(r) + 1);
+	s->held = wanted && r->rule.release == MST_RELEASE_COMMIT && is_missing(r, s->who.rank) &&
+		  !open_step(r)->overdue && lacks_newest_alone(r, s) &&
+		  spares(r, held_count(r) + 1);
 	return s->held;
 }
 
