@@ -227,8 +227,8 @@ def given_up(a):
     figures, summary = job.end()
     row = figures["ranks"][4]
     must(row["given_up"] > 3 and row["counted"] < 200, json.dumps(row))
-    must(re.search(rf"\n +4 +{row['counted']} +{row['late']} +{row['stale']} +{row['given_up']} ",
-                    summary), summary)
+    must(re.search(rf"\n +4 +{row['counted']} +{row['late']} +\S+ % +{row['stale']} "
+                   rf"+{row['given_up']} ", summary), summary)
 
 
 def staleness(a):
