@@ -433,6 +433,7 @@ void mst_life_tick(struct mst_ledger *l)
 		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
 	judge_patience(l);
 	mst_trigger_tick(l);
+	mst_late_tick(l);
 	if (l->now_ns < bound_deadline(l))
 		return;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
@@ -453,6 +454,7 @@ uint64_t mst_life_deadline(const struct mst_ledger *l)
 		return l->listening.looked_ns;
 	due = earlier(due, bound_deadline(l));
 	due = earlier(due, mst_trigger_deadline(l));
+	due = earlier(due, mst_late_deadline(l));
 	if (waits_for_workers(l))
 		due = earlier(due, step_waits_until(l));
 	return mst_listening_when(&l->listening, due);
