@@ -11,7 +11,7 @@
  * not, every ask that is held is answered. A worker whose ask is held is nobody that the step waits
  * for.
  */
-#include "common/base/assert.h"
+#include "common/base/clock.h"
 #include "server/core/state.h"
 
 void mst_late_answered(struct mst_ledger *l, const struct mst_member *m)
@@ -57,11 +57,22 @@ static bool is_due_newest(const struct mst_ledger *l, const struct mst_member *m
 						  : m->ask.have + 1 == l->store.newest;
 }
 
+/* A rank that the step counts on may stand still, and a step is usually over long before: from then
+ * on nobody is held, for the step may need those who are. */
+#define STEPS_HELD 2u
+
+static uint64_t held_until(const struct mst_ledger *l)
+{
+	uint64_t step_ns = mst_tempo_median(&l->steps);
+
+	return step_ns > 0 ? l->opened_ns + STEPS_HELD * step_ns : MST_NEVER;
+}
+
 bool mst_late_holds(const struct mst_ledger *l, const struct mst_member *m)
 {
 	if (!m->late || l->rule.late_start == MST_LATE_START_NOW ||
 	    l->rule.release != MST_RELEASE_COMMIT || !mst_member_missing(m) || l->overdue ||
-	    !is_due_newest(l, m))
+	    !is_due_newest(l, m) || l->now_ns >= held_until(l))
 		return false;
 	if (l->rule.late_start == MST_LATE_START_AUTO && !comes_too_late(l, m))
 		return false;
@@ -84,6 +95,12 @@ void mst_late_release_all(struct mst_ledger *l)
 
 void mst_late_release_if_needed(struct mst_ledger *l)
 {
-	if (l->waits.set[MST_WAIT_LATE].count > 0 && (l->overdue || !spares(l, 0)))
+	if (l->waits.set[MST_WAIT_LATE].count > 0 &&
+	    (l->overdue || l->now_ns >= held_until(l) || !spares(l, 0)))
 		mst_late_release_all(l);
+}
+
+uint64_t mst_late_deadline(const struct mst_ledger *l)
+{
+	return l->waits.set[MST_WAIT_LATE].count > 0 ? held_until(l) : MST_NEVER;
 }

@@ -454,6 +454,7 @@ uint64_t mst_life_deadline(const struct mst_ledger *l)
 		return l->listening.looked_ns;
 	due = earlier(due, bound_deadline(l));
 	due = earlier(due, mst_trigger_deadline(l));
+	due = earlier(due, mst_late_deadline(l));
 	if (waits_for_workers(l))
 		due = earlier(due, step_waits_until(l));
 	return mst_listening_when(&l->listening, due);

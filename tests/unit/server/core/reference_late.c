@@ -38,6 +38,15 @@ static bool would_be_late(const struct reference *r, const struct session *s)
 	return stride != 0 && step != 0 && r->now_ns + stride > open_step(r)->opened_ns + step;
 }
 
+/* From then on nobody is held: the step has taken twice as long as usual. UINT64_MAX: what is usual
+ * is not known. */
+static uint64_t late_until(const struct reference *r)
+{
+	uint64_t step = median(&r->steps);
+
+	return step != 0 ? open_step(r)->opened_ns + 2 * step : UINT64_MAX;
+}
+
 /* An ask that is held is one of a rank that the step lacks. */
 static bool is_held(const struct reference *r, const struct session *s)
 {
@@ -72,6 +81,11 @@ static bool lacks_newest_alone(const struct reference *r, const struct session *
 	return s->ask.have != newest;
 }
 
+uint64_t late_due(const struct reference *r)
+{
+	return held_count(r) > 0 ? late_until(r) : UINT64_MAX;
+}
+
 bool late_holds(struct reference *r, struct session *s)
 {
 	enum mst_late_start start = r->rule.late_start;
@@ -81,7 +95,7 @@ bool late_holds(struct reference *r, struct session *s)
 	bool wanted = start == MST_LATE_START_COMMIT ||
 		      (start == MST_LATE_START_AUTO && would_be_late(r, s));
 	s->held = wanted && r->rule.release == MST_RELEASE_COMMIT && is_missing(r, s->who.rank) &&
-		  !open_step(r)->overdue && lacks_newest_alone(r, s) &&
+		  !open_step(r)->overdue && r->now_ns < late_until(r) && lacks_newest_alone(r, s) &&
 		  spares(r, held_count(r) + 1);
 	return s->held;
 }
@@ -102,6 +116,7 @@ void late_look(struct reference *r)
 		if (s != NULL && !is_missing(r, rank))
 			s->held = false;
 	}
-	if (held_count(r) > 0 && (open_step(r)->overdue || !spares(r, held_count(r))))
+	if (held_count(r) > 0 &&
+	    (open_step(r)->overdue || r->now_ns >= late_until(r) || !spares(r, held_count(r))))
 		late_release(r);
 }

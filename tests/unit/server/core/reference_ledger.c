@@ -503,6 +503,7 @@ uint64_t reference_due(const struct reference *r)
 
 	due = patience < due ? patience : due;
 	due = trigger_due(r) < due ? trigger_due(r) : due;
+	due = late_due(r) < due ? late_due(r) : due;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		const struct session *s = session_of(r, rank);
 		if (s == NULL)

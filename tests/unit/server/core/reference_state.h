@@ -180,6 +180,8 @@ bool late_holds(struct reference *r, struct session *s);
 void late_release(struct reference *r);
 /* Lets those that are held go on if the step may need them. */
 void late_look(struct reference *r);
+/* When those who are held go on, if nothing else lets them. */
+uint64_t late_due(const struct reference *r);
 
 /* Has all been judged that was given before the ask? */
 bool ask_is_in_turn(const struct session *s);

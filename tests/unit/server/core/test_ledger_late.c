@@ -57,6 +57,23 @@ static void late_worker_starts_with_the_next_version(void)
 	job_close(&j);
 }
 
+/* The others are live, but do not come: one of them may be stopped. Steps take 20 ms. */
+static void late_worker_is_held_no_longer_than_two_steps(void)
+{
+	struct ledger_job j;
+
+	begin_late(&j, MST_LATE_START_AUTO);
+	run_even(&j, 4, 9);
+	come_late(&j, 3, MS);
+	CU_ASSERT(job_member(&j, 3).held);
+	job_wait(&j, 38 * MS, -1);
+	CU_ASSERT(job_member(&j, 3).held);
+	job_wait(&j, 2 * MS, -1);
+	CU_ASSERT_FALSE(job_member(&j, 3).held);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 1);
+	job_close(&j);
+}
+
 static void late_worker_starts_at_once_if_it_is_told_so(void)
 {
 	struct ledger_job j;
@@ -443,6 +460,8 @@ static void late_worker_that_has_rested_is_not_held_again(void)
 
 static CU_TestInfo cases[] = {
 	{ "a late worker starts with the next version", late_worker_starts_with_the_next_version },
+	{ "a late worker is held no longer than two steps",
+	  late_worker_is_held_no_longer_than_two_steps },
 	{ "a late worker starts at once if it is told so",
 	  late_worker_starts_at_once_if_it_is_told_so },
 	{ "a late worker that can still be in time starts at once",
