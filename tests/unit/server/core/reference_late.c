@@ -83,7 +83,7 @@ static bool lacks_newest_alone(const struct reference *r, const struct session *
 
 uint64_t late_due(const struct reference *r)
 {
-	return held_count(r) > 0 ? late_until(r) : UINT64_MAX;
+	return !r->finished && held_count(r) > 0 ? late_until(r) : UINT64_MAX;
 }
 
 bool late_holds(struct reference *r, struct session *s)
