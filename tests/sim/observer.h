@@ -15,7 +15,7 @@
  *   - a slot is granted anew only after its contribution was judged, and used only while granted;
  *     what is being sent, from it or from registered memory, is left alone until it has been sent;
  *   - the bits a worker reads are those of the record's sum, when it gets them and when it lets go;
- *   - an ask is answered at once unless the rule parks it, a commit that is due is made, and whoever
+ *   - an ask is answered at once unless the rule parks it, a commit that is due is made, and who
  *     computes when a trigger ends the step is asked to hand in: judged whenever the ledger has
  *     nothing more to decide (steps.c);
  *   - a version tells the window and the pace of the rule of the step that it opens;
