@@ -388,10 +388,11 @@ int muster_finish(struct muster *m, const char *why);
  * other.
  * Return: 0; -EINVAL the memory has 0 bytes, reaches beyond the end of memory, or is a buffer or a
  * result of this handle, options.result_into included; -EEXIST a part of it is registered with this
- * handle already; -EFAULT not all of it is mapped, whatever the network, or it cannot be pinned:
- * over RDMA, Linux before 6.2 pins no shared mapping that may not be written, but private ones;
- * -ENOMEM it is beyond what this process may lock, which the sentence names, or beyond what the
- * device can hold; -ENOTSUP forked children would lose it, as on Linux before 5.12; -ECHILD.
+ * handle already; -EFAULT not all of it is mapped, or this process may not read it, whatever the
+ * network; or it cannot be pinned: Linux before 6.2 refuses a shared mapping that may not be
+ * written, while a private one may be read only; -ENOMEM it is beyond what this process may lock,
+ * which the sentence names, or beyond what the device can hold; -ENOTSUP forked children would lose
+ * it, as on Linux before 5.12; -ECHILD.
  */
 int muster_register(struct muster *m, void *base, size_t bytes);
 

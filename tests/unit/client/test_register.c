@@ -454,7 +454,7 @@ static void memory_with_a_hole_is_refused(void)
 	servers_end();
 }
 
-/* No device is asked here; what RDMA says of both, transport.verbs.faults shows. */
+/* No device is asked here; what RDMA says of both, transport.verbs.register shows. */
 static void memory_that_may_only_be_read_is_registered(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
