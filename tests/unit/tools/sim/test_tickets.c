@@ -11,7 +11,7 @@
 static struct mst_sim_decider *d;
 static uint64_t asks[WORKERS], seq[WORKERS];
 static uint32_t incarnation[WORKERS];
-/* What the last event has decided, a letter each, and of RELEASE rank and version. */
+/* What the last event has decided, a response each, and of RELEASE rank and version. */
 static char said[64];
 static enum mst_finish_why ended_why;
 
