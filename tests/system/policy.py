@@ -301,8 +301,8 @@ def the_last_one_lost(a):
 
 
 CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
-              before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for, later_sessions_are_told, rest,
-              the_last_one_lost)
+              before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for,
+              later_sessions_are_told, rest, the_last_one_lost)
 
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", "muster")

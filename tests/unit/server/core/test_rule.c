@@ -18,7 +18,9 @@ static int parse(const char *policy, struct mst_rule *out)
 
 static struct mst_rule rule(const char *policy)
 {
-	struct mst_rule out = { .divide = true, .min_workers = 1, .patience_ns = UINT64_C(1) << 40 };
+	struct mst_rule out = { .divide = true,
+				.min_workers = 1,
+				.patience_ns = UINT64_C(1) << 40 };
 
 	CU_ASSERT_EQUAL_FATAL(parse(policy, &out), 0);
 	return out;
