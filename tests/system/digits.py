@@ -27,7 +27,7 @@ def main():
     p.add_argument("--data")
     p.add_argument("--delay", action="append", default=[])
     p.add_argument("--owner", default="servers")
-    p.add_argument("--optimizer", default="sgd:lr=0.1,momentum=0.9")
+    p.add_argument("--optimizer", default="auto")
     a = p.parse_args()
     if a.data and not os.path.isdir(a.data):
         print(f"skipped: there is no {a.data}")
