@@ -362,19 +362,39 @@ static uint64_t step_waits_until(const struct mst_ledger *l)
 	return l->active_ns + l->rule.patience_ns + server_ns;
 }
 
+/* Where ranks contribute again, one whose slots all lie in the open step may have to wait for its
+ * commit, as others do. */
+static bool has_slot_left(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->rostered && m->step_count < l->cfg.slots;
+}
+
+static bool somebody_has_slot_left(const struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (has_slot_left(l, &l->member[rank]))
+			return true;
+	}
+	return false;
+}
+
 /* Ends the sessions of live workers for which the open step has waited too long. For the other
- * workers patience begins again. */
+ * workers patience begins again. Where any rank could go on, those that have contributed least hold
+ * up the others. */
 static void judge_patience(struct mst_ledger *l)
 {
 	bool missing_only = l->entry_count == 0 || step_has_missing(l);
 
 	if (!waits_for_workers(l) || l->now_ns < step_waits_until(l))
 		return;
+	bool slots_count = !missing_only && somebody_has_slot_left(l);
 	l->first_count_ns = l->active_ns = l->now_ns;
 	mst_late_release_all(l);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		bool awaited = missing_only ? mst_member_missing(m) : m->rostered;
+		bool awaited = missing_only  ? mst_member_missing(m)
+			       : slots_count ? has_slot_left(l, m)
+					     : m->rostered;
 		if (awaited && !is_held_up(l, m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}

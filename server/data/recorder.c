@@ -63,6 +63,9 @@ static void put(struct mst_recorder *r, uint32_t rank, uint64_t version, uint32_
 	mst_recording_put(r->to, &row);
 }
 
+/* More gradients than this nobody gives up between two asks: the worker says what cannot be. */
+#define MISSED_MAX (UINT64_C(1) << 20)
+
 /* The session has given up so many gradients so far, of which the last is on its present
  * version. */
 static void put_given_up(struct mst_recorder *r, uint32_t rank, uint64_t so_far, uint64_t now_ns)
@@ -76,7 +79,7 @@ static void put_given_up(struct mst_recorder *r, uint32_t rank, uint64_t so_far,
 	c->given_up = so_far;
 	for (uint64_t i = 0; i < rows; i++)
 		put(r, rank, c->given, MST_RECORDED_GIVEN_UP, now_ns);
-	if (more > rows)
+	if (more > rows && more - rows <= MISSED_MAX)
 		mst_recording_miss(r->to, more - rows);
 }
 

@@ -179,7 +179,10 @@ int worker_learn(struct worker *w)
 	if (rc)
 		return rc;
 	take_start(w, &out);
-	return muster_train(w->muster, &hooks);
+	do /* told to rest for long, or a server is silent: nothing is lost */
+		rc = muster_train(w->muster, &hooks);
+	while (rc == -ETIMEDOUT);
+	return rc;
 }
 
 struct test_result worker_test(struct worker *w)

@@ -443,19 +443,39 @@ static bool waits_for_servers(const struct reference *r, const struct session *s
 	       r->now_ns < due->first_ns + r->cfg.lease_ns;
 }
 
+/* Of the rank's contributions to the open step, each in a slot of its own until the commit: is there
+ * a slot more? */
+static bool has_room(const struct reference *r, uint32_t rank)
+{
+	const struct reference_version *made = &open_step(r)->made;
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < made->entry_count; i++)
+		count += made->entry[i].who.rank == rank;
+	return open_step(r)->rostered[rank] && count < r->cfg.slots;
+}
+
 static void evict_awaited(struct reference *r, uint64_t now_ns)
 {
-	bool more_of_all = open_step(r)->counting && missing_count(r) == 0;
+	bool more_of_all = open_step(r)->counting && missing_count(r) == 0, some_room = false;
+	bool *room = calloc(r->cfg.workers, sizeof(bool));
 
+	for (uint32_t rank = 0; more_of_all && rank < r->cfg.workers; rank++) {
+		room[rank] = has_room(r, rank);
+		some_room |= room[rank];
+	}
 	late_release(r);
 	open_step(r)->first_count_ns = now_ns;
 	r->moved_ns = now_ns;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		struct session *s = session_of(r, rank);
 		bool awaited = more_of_all ? open_step(r)->rostered[rank] : is_missing(r, rank);
+		if (some_room)
+			awaited = room[rank];
 		if (awaited && !waits_for_servers(r, s))
 			session_end(r, s, MST_EVICT_PATIENCE);
 	}
+	free(room);
 }
 
 /* Those who come next have not been waited for yet: every parked ask begins to wait anew. */

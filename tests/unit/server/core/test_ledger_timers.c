@@ -456,7 +456,27 @@ static void silent_worker_ends_with_its_lease(void)
 	job_close(&j);
 }
 
+/* The others have all their slots in the step, and cannot go on either. */
+static void who_has_contributed_least_is_who_is_waited_for(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("kbatchsync:8", 4);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (uint32_t rank = 0; rank < 4; rank++)
+		job_push(&j, rank);
+	for (uint32_t rank = 0; rank < 3; rank++)
+		job_push(&j, rank);
+	/* No ask is out: those who have no slot free have pushed and been told to go on. */
+	job_wait(&j, JOB_PATIENCE_NS, -1);
+	CU_ASSERT_TRUE(job_evicted(&j, 3, MST_EVICT_PATIENCE));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 1);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
+	{ "who has contributed least is who is waited for",
+	  who_has_contributed_least_is_who_is_waited_for },
 	{ "a server that slept evicts nobody", server_that_slept_evicts_nobody },
 	{ "a stall of listening evicts nobody", stall_of_listening_evicts_nobody },
 	{ "a stall of deciding evicts nobody", stall_of_deciding_evicts_nobody },

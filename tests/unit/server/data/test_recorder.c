@@ -155,8 +155,7 @@ static void a_worker_that_says_much_makes_few_rows(void)
 	ask(1, 1, UINT64_C(1) << 60, 9);
 	for (uint32_t i = 0; i < MST_RECORDER_GIVEN_UP_MAX; i++)
 		expect(1, 0, MST_RECORDED_GIVEN_UP, 9);
-	CU_ASSERT_EQUAL(mst_recording_missing(recording),
-			(UINT64_C(1) << 60) - MST_RECORDER_GIVEN_UP_MAX);
+	CU_ASSERT_EQUAL(mst_recording_missing(recording), 0); /* so many nobody has given up */
 	end();
 }
 
