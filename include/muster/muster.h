@@ -222,7 +222,7 @@ struct muster_fate {
 struct muster_job {
 	size_t size;
 	const char *name;
-	const char *policy; /* as the user typed it */
+	const char *policy; /* in force when this worker joined, as the user typed it */
 	uint32_t rank, incarnation, workers;
 	uint32_t slots; /* gradient buffers of this worker */
 	uint64_t elems;
