@@ -29,11 +29,12 @@ void mst_late_came(struct mst_ledger *l, const struct mst_member *m)
 	s->answered_ns = 0;
 }
 
-/* Would a contribution that begins now probably come after the step's commit? Without a history of
- * both, nothing is known. */
+/* Would a contribution that begins now come after the step's commit even if it took as little time
+ * as any of the rank's last ones? Where times vary much, it might be quick, and to hold it would
+ * lose what it may be worth. Without a history of both, nothing is known. */
 static bool comes_too_late(const struct mst_ledger *l, const struct mst_member *m)
 {
-	uint64_t stride_ns = mst_tempo_median(&l->stride[m->rank].tempo);
+	uint64_t stride_ns = mst_tempo_least(&l->stride[m->rank].tempo);
 	uint64_t step_ns = mst_tempo_median(&l->steps);
 
 	return stride_ns > 0 && step_ns > 0 && l->now_ns + stride_ns > l->opened_ns + step_ns;

@@ -25,3 +25,14 @@ uint64_t mst_tempo_median(const struct mst_tempo *t)
 	}
 	return sorted[(t->count - 1) / 2];
 }
+
+uint64_t mst_tempo_least(const struct mst_tempo *t)
+{
+	uint64_t least = UINT64_MAX;
+
+	if (t->count < MST_TEMPO_KNOWN)
+		return 0;
+	for (uint32_t i = 0; i < t->count; i++)
+		least = t->recent_ns[i] < least ? t->recent_ns[i] : least;
+	return least;
+}

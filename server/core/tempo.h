@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long something usually takes: the median of its last few durations. One duration that is out
- * of the way, as of a worker that stood still once, does not change it. Pure.
+ * How long something usually takes, and at the least: the median and the shortest of its last few
+ * durations. One that is very long, as of a worker that stood still once, changes neither. Pure.
  */
 #ifndef MST_SERVER_CORE_TEMPO_H
 #define MST_SERVER_CORE_TEMPO_H
@@ -23,6 +23,8 @@ void mst_tempo_add(struct mst_tempo *t, uint64_t ns);
 /* Return: the median; of an even number of durations the lower one in the middle; 0: it is not
  * known yet. */
 uint64_t mst_tempo_median(const struct mst_tempo *t);
+/* Return: the shortest of them; 0: it is not known yet. */
+uint64_t mst_tempo_least(const struct mst_tempo *t);
 
 /* How long a rank usually computes. */
 struct mst_stride {

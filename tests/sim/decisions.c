@@ -316,10 +316,11 @@ static bool dawdles(const struct obs_session *s, enum mst_evict_why why)
 	       ((m->keep_chance > 0 && m->wait_chance < 1) || m->abandon_chance > 0);
 }
 
-/* Who has died is silent, and silence is noticed after a lease in which the server listened. */
+/* Who has died is silent, and silence is noticed after a lease in which the server listened, and
+ * no other server was silent. */
 static void check_lease(const struct obs_session *s)
 {
-	uint64_t most_ns = 2 * obs.plan->lease_ns + obs.server_gap_ns + SLACK_NS;
+	uint64_t most_ns = 2 * obs.plan->lease_ns + obs_leases_stood_ns() + SLACK_NS;
 
 	if (s->died_ns != 0 && sim_now() - s->died_ns > most_ns)
 		obs_violated("rank %" PRIu32 " is ended %.3f s after it has died", s->rank,

@@ -85,6 +85,7 @@ struct obs_state {
 	uint32_t ended, ended_well;
 	uint64_t lost_ns;       /* a server was lost for good; 0: none was */
 	uint64_t server_gap_ns; /* that faults have kept servers from others, all together */
+	bool lost_unheard;      /* a server was lost, and nothing says so but its silence */
 };
 extern struct obs_state obs;
 
@@ -113,6 +114,8 @@ const char *obs_verdict_name(enum muster_verdict verdict);
 void obs_order_keep(const struct mst_decision *d, const struct mst_record *record);
 bool obs_names_cause(const char *reason);
 void obs_check_servers(void);
+/* For how long, at most, no lease of a worker has run because a server was silent. */
+uint64_t obs_leases_stood_ns(void);
 /* The end of the job is decided now: not long after what caused it. */
 void obs_end_decided(void);
 

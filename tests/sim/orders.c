@@ -132,6 +132,12 @@ static bool ends_it(enum sim_fault_kind kind)
 	       kind == SIM_FAULT_CUT || kind == SIM_FAULT_RESET;
 }
 
+/* Does it lose a server and close no connection, so that only silence says so? */
+static bool is_unheard(enum sim_fault_kind kind)
+{
+	return kind == SIM_FAULT_CUT || (kind == SIM_FAULT_POWER_OFF && obs.plan->far);
+}
+
 void obs_server_hit(const struct sim_fault *f, bool lives)
 {
 	uint32_t server = sim_server_of_target(f->target);
@@ -140,8 +146,16 @@ void obs_server_hit(const struct sim_fault *f, bool lives)
 	if (!lives || obs.plan->servers == 1)
 		return;
 	obs.server_hit |= 1u << server;
+	obs.lost_unheard |= is_unheard(f->kind);
 	if (ends_it(f->kind) && obs.lost_ns == 0 && has_started())
 		obs.lost_ns = sim_now();
+}
+
+/* While a server is silent the ledger's clock stands still (docs/decisions.md). A server that is
+ * lost unheard is silent until --server-lease is over. Then the job ends, so this counts once. */
+uint64_t obs_leases_stood_ns(void)
+{
+	return obs.server_gap_ns + (obs.lost_unheard ? sim_plan_server_lease_ns(obs.plan) : 0);
 }
 
 /* As long as it may take others to know. */

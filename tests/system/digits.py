@@ -27,11 +27,12 @@ def main():
     p.add_argument("--data")
     p.add_argument("--delay", action="append", default=[])
     p.add_argument("--owner", default="servers")
-    p.add_argument("--optimizer", default="sgd:lr=0.1,momentum=0.9")
+    p.add_argument("--optimizer")
     a = p.parse_args()
     if a.data and not os.path.isdir(a.data):
         print(f"skipped: there is no {a.data}")
         sys.exit(77)
+    optimizer = ["--optimizer", a.optimizer] if a.optimizer else []
     options = [w for d in a.delay for w in ("--delay", d)] + (
         ["--data", a.data] if a.data else []
     )
@@ -45,8 +46,7 @@ def main():
                 "5",
                 "--policy",
                 a.policy,
-                "--optimizer",
-                a.optimizer,
+                *optimizer,
                 "--commits",
                 str(a.commits),
                 "--owner",
@@ -69,7 +69,10 @@ def main():
             stdin=subprocess.DEVNULL,
             env=os.environ | {"MUSTER_HISTORY": os.path.join(d, "log")},
         )
-        rules = history.Rules(a.optimizer if a.owner == "servers" else "none")
+        # What auto is, as policies.md has it.
+        deltas = a.policy.split(":")[0] in ("local", "easgd", "easgdsync")
+        auto = "add" if deltas else "sgd:lr=0.1,momentum=0.9"
+        rules = history.Rules((a.optimizer or auto) if a.owner == "servers" else "none")
         try:
             proof = history.prove(os.path.join(d, "log"), rules)
         except history.Broken as e:

@@ -210,6 +210,15 @@ def simulate(body, where):
     return "run as it stands"
 
 
+def record_and_plan(body, where):
+    record, plan = commands(body)
+    well(record, where)
+    said = well(plan, where)
+    if not re.search(r"^run.csv: 100 steps of 5 ranks$", said, re.M):
+        fail(f"\"{plan}\" does not say what it has read:\n{said}")
+    return "run as it stands"
+
+
 def programs_exist(why):
     def look(body, _):
         for line in commands(body):
@@ -238,6 +247,8 @@ BLOCKS = {
                        "vm.* run the same"),
     "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077   # leads":
         several_servers,
+    "muster run -n 5 --policy backup:4 --commits 100 --record run.csv -- ./first":
+        record_and_plan,
     "muster sim -n 8 --delay exp:20 --policy bsp --policy backup:7 --policy async": simulate,
     "muster bench                  # what a step costs here: real processes, every result checked":
         bench,

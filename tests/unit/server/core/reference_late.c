@@ -31,9 +31,22 @@ static uint64_t median(const struct spans *spans)
 	return last[(count + 1) / 2 - 1];
 }
 
+/* The shortest of the last nine; 0: nothing is known. */
+static uint64_t shortest(const struct spans *spans)
+{
+	size_t count = spans->count < 9 ? spans->count : 9;
+	uint64_t least = UINT64_MAX;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t ns = spans->ns[spans->count - 1 - i];
+		least = ns < least ? ns : least;
+	}
+	return count < 3 ? 0 : least;
+}
+
 static bool would_be_late(const struct reference *r, const struct session *s)
 {
-	uint64_t stride = median(&r->stride[s->who.rank]), step = median(&r->steps);
+	uint64_t stride = shortest(&r->stride[s->who.rank]), step = median(&r->steps);
 
 	return stride != 0 && step != 0 && r->now_ns + stride > open_step(r)->opened_ns + step;
 }
