@@ -171,7 +171,8 @@ struct muster_orders {
 	 *   local_steps T  It makes T steps on parameters of its own, which it has from the result,
 	 *                  and contributes the difference: own - result (local).
 	 *   alpha A        If it is set, the contribution is A (own - newest result), which is
-	 *                  subtracted from its own parameters, with which it goes on (easgd).
+	 *                  subtracted from its own parameters, with which it goes on (easgd,
+	 *                  easgdsync).
 	 *   push_every P, fetch_every F
 	 *                  It steps on parameters of its own with every batch, contributes the sum
 	 *                  of its last P gradients, and takes the newest result for its own
@@ -222,7 +223,7 @@ struct muster_fate {
 struct muster_job {
 	size_t size;
 	const char *name;
-	const char *policy; /* as the user typed it */
+	const char *policy; /* in force when this worker joined, as the user typed it */
 	uint32_t rank, incarnation, workers;
 	uint32_t slots; /* gradient buffers of this worker */
 	uint64_t elems;
@@ -442,8 +443,8 @@ struct muster_hooks {
 	 * over the samples, and set c->has_loss. */
 	int (*compute)(void *ctx, void *grad, struct muster_contribution *c);
 	/* A step of the worker's own optimiser with the mean gradient of a batch, f32[elems], on
-	 * muster_parameters(), which it may write to. Only local, easgd and downpour have such
-	 * steps; NULL: muster_train() refuses these policies. */
+	 * muster_parameters(), which it may write to. Only local, easgd, easgdsync and downpour
+	 * have such steps; NULL: muster_train() refuses these policies. */
 	int (*local)(void *ctx, void *grad);
 	/* Called once for each fresh result, and where workers own for every version in order; not
 	 * for the start state, which muster_start() has given already. A positive return finishes
