@@ -85,17 +85,16 @@ void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
 }
 
 /* The advice is taken back before the workers are answered: otherwise each of them would pass again
- * at once, and the step would go round for ever. A worker that was advised, and has rested since,
- * may be on the roster again. */
+ * at once, and the step would go round for ever. A worker that was advised, in this collection or in
+ * one before, and has rested since, may be on the roster again. */
 void mst_trigger_again(struct mst_ledger *l)
 {
 	const struct mst_census *c = &l->census;
-	bool collected = l->collecting;
 
 	l->opened_ns = l->now_ns;
 	l->collecting = l->overdue = false;
 	for (uint32_t rank = mst_census_next(c, MST_STANDS_ROSTERED, 0);
-	     collected && rank != MST_RANK_NONE;
+	     l->rule.collect && rank != MST_RANK_NONE;
 	     rank = mst_census_next(c, MST_STANDS_ROSTERED, rank + 1)) {
 		if (l->member[rank].state == MST_MEMBER_STARTED)
 			mst_advise(l, &l->member[rank], false);

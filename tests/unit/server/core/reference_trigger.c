@@ -69,7 +69,7 @@ void trigger_again(struct reference *r)
 {
 	struct reference_step *step = open_step(r);
 
-	for (uint32_t rank = 0; collects(r) && rank < r->cfg.workers; rank++) {
+	for (uint32_t rank = 0; r->rule.collect && rank < r->cfg.workers; rank++) {
 		const struct session *s = session_of(r, rank);
 		if (step->rostered[rank] && !s->leaving)
 			advise(r, s, false);
