@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """muster sim: its figures against what can be computed elsewhere, and its answers to mistakes.
 
-Nothing here depends on chance or on the clock: a simulation gives the same figures for the same
-seed. Jobs are so long that the noise of a seed lies well inside of every bound.
+Jobs are so long that the noise of a seed lies well inside of every bound.
 
 usage: tool_sim.py MUSTER [--short] [unittest's arguments]
 
@@ -15,46 +14,10 @@ import json
 import os
 import re
 import resource
-import subprocess
-import sys
 import tempfile
 import unittest
 
-MUSTER = os.path.abspath(sys.argv.pop(1))
-SHORT = "--short" in sys.argv
-if SHORT:
-    sys.argv.remove("--short")
-P = 8  # workers
-
-
-def run(*args):
-    done = subprocess.run([MUSTER, "sim", *map(str, args)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=300)
-    return done.returncode, done.stdout, done.stderr
-
-
-def given(option, values):
-    """The option once more for each value."""
-    return [word for value in values for word in (option, value)]
-
-
-class Sim(unittest.TestCase):
-    def jobs(self, *args, rc=0):
-        """The figures of each policy."""
-        status, out, err = run("--json", "-", "-q", *args)
-        self.assertEqual(status, rc, err)
-        return json.loads(out)["jobs"]
-
-    def job(self, *args, **more):
-        one, = self.jobs(*args, **more)
-        return one
-
-    def step(self, *args):
-        """The mean step, in ms."""
-        return self.job(*args)["step_ms"]["mean"]
-
-    def near(self, got, want, share, what):
-        self.assertLess(abs(got / want - 1), share, f"{what}: {got:.4f}, and not {want:.4f}")
+from simulated import P, SHORT, Sim, given, run
 
 
 def harmonic(n):
@@ -109,7 +72,7 @@ EVEN = "uniform:900,1100"
 # Mean steps in seconds of 8 workers and 7, 6 or 4 of them as the quorum, from a simulation that was
 # written for the design of the policies, without the ledger: late workers finish their gradient
 # (Chen et al. 2016); they look at the hint four times; they look at once; TensorFlow's tickets.
-# And bsp, which waits for all that are alive.
+# And bsp, which waits for all that are alive. There late workers start again at once.
 COMPARED = {
     "exponential": (["exp:1000"], [],
                     {7: (1.94, 1.78, 1.72, 1.75), 6: (1.54, 1.30, 1.22, 1.32),
@@ -133,7 +96,8 @@ COMPARED = {
 class Comparison(Sim):
     def compare(self, name):
         delays, more, table, of_all = COMPARED[name]
-        length = ["-n", P, *given("--delay", delays), *more, "--commits", 20000]
+        length = ["-n", P, *given("--delay", delays), *more, "--commits", 20000, "--late-start",
+                  "now"]
         for quorum, want in table.items():
             chen, at_once, tickets = self.jobs(
                 *length, *given("--policy", [f"backup:{quorum}", f"ksync:{quorum}",
@@ -430,6 +394,15 @@ MISTAKES = [
     (RIGHT + "--kill 1@5", '"1@5"', "3@20s"),
     (RIGHT + "--kill 1@5s --kill 1@6s", "already been killed"),
     (RIGHT + "--freeze 1@5s --freeze 1@6s", "already frozen"),
+    (RIGHT + "--nap 1@5s", '"1@5s"', "3@20s,200ms"),
+    (RIGHT + "--nap 1@5s,0ms", '"1@5s,0ms"', "how long"),
+    (RIGHT + "--nap 8@5s,1s", "ranks of 8 workers are 0 to 7"),
+    (RIGHT + "--kill 1@5s --nap 1@6s,1s", "already been killed"),
+    (RIGHT + "--micro 0", '"0"', "from 1 to 1000000"),
+    (RIGHT + "--micro 1000001", '"1000001"', "from 1 to 1000000"),
+    (RIGHT + "--late-start soon", '"soon"', "auto|now|commit"),
+    (RIGHT + "--policy anytime", "anytime:50"),
+    (RIGHT + "--policy local:0", "local:10"),
     (RIGHT + "--join 1@5s", "not been killed"),
     (RIGHT + "--kill 1@5s --join 1@5s", "at the same time"),
     (RIGHT + "--switch async", "async@500"),

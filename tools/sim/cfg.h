@@ -22,6 +22,7 @@ struct mst_sim_net_cfg {
 enum mst_sim_change_kind {
 	MST_SIM_KILL,   /* the process ends, and its connections close */
 	MST_SIM_FREEZE, /* the process stands still for good, and its connections stay */
+	MST_SIM_NAP,    /* the process stands still for length_ns */
 	MST_SIM_JOIN,   /* a new process takes the rank */
 };
 
@@ -29,6 +30,7 @@ struct mst_sim_change {
 	uint64_t at_ns; /* after the job's start */
 	uint32_t rank;
 	enum mst_sim_change_kind kind;
+	uint64_t length_ns; /* NAP */
 };
 
 struct mst_sim_switch {
@@ -41,7 +43,8 @@ struct mst_sim_cfg {
 	uint32_t tickets;   /* not 0: TensorFlow's rule with so many gradients a step (tickets.h) */
 	struct mst_ledger_cfg ledger; /* also of a job with tickets: workers, and where it ends */
 	struct mst_sim_net_cfg net;
-	uint32_t checks;          /* how often in a gradient a worker looks at the hint; 0: never */
+	uint32_t checks; /* how often in a batch a worker looks whether to give up; 0: never */
+	uint32_t micro;  /* micro-batches of a batch, 1 or more */
 	const char *const *delay; /* specs of the time of a gradient (common/delay) */
 	uint32_t delay_count;
 	uint64_t seed;

@@ -8,6 +8,7 @@
 #define MST_TOOLS_SIM_DECIDER_H
 
 #include "server/core/ledger.h"
+#include "tools/sim/worker.h"
 
 struct mst_sim_decider;
 
@@ -18,6 +19,8 @@ struct mst_sim_decider_ops {
 	bool (*next)(struct mst_sim_decider *d, struct mst_decision *out);
 	void (*tick)(struct mst_sim_decider *d, uint64_t now_ns);
 	uint64_t (*deadline)(const struct mst_sim_decider *d);
+	/* What a worker is to do that is answered with this version. */
+	struct mst_sim_orders (*orders)(const struct mst_sim_decider *d, uint64_t version);
 	/* Does it end sessions that are silent? Then it has to be told of heartbeats. */
 	bool leases;
 };

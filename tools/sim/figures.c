@@ -48,9 +48,11 @@ void mst_sim_figures_fini(struct mst_sim_figures *f)
 
 /* ---- work ---- */
 
-void mst_sim_figures_pushed(struct mst_sim_figures *f, uint32_t rank, uint64_t took_ns)
+void mst_sim_figures_pushed(struct mst_sim_figures *f, uint32_t rank, double samples,
+			    uint64_t took_ns)
 {
 	f->rank[rank].pushed = true;
+	f->rank[rank].pushed_samples = samples;
 	f->rank[rank].pushed_ns = took_ns;
 }
 
@@ -102,6 +104,7 @@ static void note_verdict(struct mst_sim_figures *f, const struct mst_decision *d
 	r->pushed = false;
 	if (verdict == MUSTER_COUNTED) {
 		r->counted++;
+		r->samples += r->pushed_samples;
 		r->useful_ns += r->pushed_ns;
 		mst_hist_add(&f->staleness, d->verdict.counted_in - 1 - d->verdict.tag);
 	} else {
@@ -151,6 +154,7 @@ struct mst_sim_rank mst_sim_figures_total(const struct mst_sim_figures *f)
 	for (uint32_t i = 0; i < f->workers; i++) {
 		const struct mst_sim_rank *r = &f->rank[i];
 		total.counted += r->counted;
+		total.samples += r->samples;
 		total.late += r->late;
 		total.stale += r->stale;
 		total.given_up += r->given_up;
@@ -183,10 +187,10 @@ uint64_t mst_sim_figures_elapsed_ns(const struct mst_sim_figures *f)
 	return f->last_commit_ns - f->started_ns;
 }
 
-/* Simulated time for each gradient that is in a version. */
+/* Simulated time for each sample that is in a version. */
 static double cost(const struct mst_sim_figures *f)
 {
-	return (double)mst_sim_figures_elapsed_ns(f) / (double)mst_sim_figures_total(f).counted;
+	return (double)mst_sim_figures_elapsed_ns(f) / mst_sim_figures_total(f).samples;
 }
 
 double mst_sim_saved(const struct mst_sim_figures *f, const struct mst_sim_figures *base)

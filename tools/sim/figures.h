@@ -22,9 +22,11 @@
 
 struct mst_sim_rank {
 	uint64_t counted, late, stale, given_up;
-	uint64_t lost; /* cut off by the end of the session */
+	double samples; /* counted: batches, or parts of them */
+	uint64_t lost;  /* cut off by the end of the session */
 	uint64_t useful_ns, wasted_ns;
-	bool pushed;        /* a gradient, whose verdict is not known yet */
+	bool pushed; /* a gradient, whose verdict is not known yet; */
+	double pushed_samples;
 	uint64_t pushed_ns; /* that it took */
 };
 
@@ -58,7 +60,8 @@ int mst_sim_figures_init(struct mst_sim_figures *f, uint32_t workers);
 void mst_sim_figures_fini(struct mst_sim_figures *f); /* accepts one that is all zero */
 
 /* A gradient is pushed that took so long, is given up after so long, or is cut off. */
-void mst_sim_figures_pushed(struct mst_sim_figures *f, uint32_t rank, uint64_t took_ns);
+void mst_sim_figures_pushed(struct mst_sim_figures *f, uint32_t rank, double samples,
+			    uint64_t took_ns);
 void mst_sim_figures_given_up(struct mst_sim_figures *f, uint32_t rank, uint64_t spent_ns);
 void mst_sim_figures_cut_off(struct mst_sim_figures *f, uint32_t rank, uint64_t spent_ns);
 /* To be called for every decision, in order. */
@@ -72,7 +75,7 @@ double mst_sim_wasted_gradients(const struct mst_sim_rank *r);
 double mst_sim_wasted_time(const struct mst_sim_rank *r);
 /* Simulated time from the start of the job to the last commit. */
 uint64_t mst_sim_figures_elapsed_ns(const struct mst_sim_figures *f);
-/* The share of the time for a counted gradient that was saved against @base; NAN: one of the two
+/* The share of the time for a counted sample that was saved against @base; NAN: one of the two
  * has counted nothing. */
 double mst_sim_saved(const struct mst_sim_figures *f, const struct mst_sim_figures *base);
 

@@ -42,12 +42,21 @@ static uint64_t ledger_deadline(const struct mst_sim_decider *d)
 	return mst_ledger_deadline(ledger_of(d));
 }
 
+static struct mst_sim_orders ledger_orders(const struct mst_sim_decider *d, uint64_t version)
+{
+	const struct mst_record *r = mst_ledger_record_of(ledger_of(d), version);
+
+	return r != NULL ? (struct mst_sim_orders){ r->pace, r->until_asked }
+			 : (struct mst_sim_orders){ .until_asked = false };
+}
+
 static const struct mst_sim_decider_ops ops = {
 	.free = ledger_free,
 	.handle = ledger_handle,
 	.next = ledger_next,
 	.tick = ledger_tick,
 	.deadline = ledger_deadline,
+	.orders = ledger_orders,
 	.leases = true,
 };
 

@@ -294,6 +294,7 @@ static int read_job(struct mst_sim_line *line, const char *policy, uint32_t chec
 		.ledger = ledger_cfg(o),
 		.net = { o->latency_ns, o->bytes, o->worker_rate, o->server_rate },
 		.checks = checks,
+		.micro = o->micro,
 		.delay = o->delay.item,
 		.delay_count = o->delay.count,
 		.seed = o->seed,

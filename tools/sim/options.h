@@ -18,6 +18,7 @@ struct mst_sim_options {
 	struct mst_option_list policy, delay, change[MST_SIM_JOIN + 1], rule_switch;
 	const char *checks, *json, *csv;
 	uint64_t seed, latency_ns, bytes;
+	uint32_t micro;
 	double worker_rate, server_rate;
 	uint32_t table; /* enum mst_sim_view */
 	bool quiet, help;

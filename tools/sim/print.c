@@ -175,7 +175,8 @@ static void print_head(const struct mst_sim_line *line, FILE *out)
 	(void)fprintf(out, "# %" PRIu32 " workers, delay", o->server.workers);
 	for (uint32_t i = 0; i < o->delay.count; i++)
 		(void)fprintf(out, " %s", o->delay.item[i]);
-	(void)fprintf(out, ", checks %s, seed %" PRIu64 "\n", o->checks, o->seed);
+	(void)fprintf(out, ", checks %s, micro %" PRIu32 ", seed %" PRIu64 "\n", o->checks,
+		      o->micro, o->seed);
 	if (o->latency_ns > 0 || o->bytes > 0 || o->server.servers > 1)
 		(void)fprintf(out,
 			      "# servers %" PRIu32 ", latency %s, %" PRIu64
@@ -223,9 +224,9 @@ static void csv_steps(const struct mst_sim_line *line, const struct mst_sim_figu
 		struct mst_sim_rank total = mst_sim_figures_total(&f[i]);
 		const struct mst_hist *s = &f[i].step;
 		(void)fprintf(out,
-			      "\"%s\",%" PRIu64 ",%" PRIu64 ",%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,"
+			      "\"%s\",%" PRIu64 ",%.15g,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,%.6f,"
 			      "%.0f,%.0f,%.6f,%.6f,",
-			      line->job[i].policy, f[i].commits, total.counted,
+			      line->job[i].policy, f[i].commits, total.samples,
 			      (double)mst_sim_figures_elapsed_ns(&f[i]) / 1e9, ms(mst_hist_mean(s)),
 			      ms(quantile(s, 0.5)), ms(quantile(s, 0.9)), ms(quantile(s, 0.99)),
 			      ms(largest(s)), mst_hist_mean(&f[i].staleness),
@@ -251,15 +252,16 @@ static void csv_arrivals(const struct mst_sim_line *line, const struct mst_sim_f
 
 static void csv_ranks(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
 {
-	(void)fputs("policy,rank,counted,late,stale,given_up,lost,useful_s,wasted_s\n", out);
+	(void)fputs("policy,rank,counted,samples,late,stale,given_up,lost,useful_s,wasted_s\n",
+		    out);
 	for (uint32_t i = 0; i < line->job_count; i++) {
 		for (uint32_t rank = 0; rank < f[i].workers; rank++) {
 			const struct mst_sim_rank *r = &f[i].rank[rank];
 			(void)fprintf(out,
-				      "\"%s\",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
+				      "\"%s\",%" PRIu32 ",%" PRIu64 ",%.15g,%" PRIu64 ",%" PRIu64
 				      ",%" PRIu64 ",%" PRIu64 ",%.6f,%.6f\n",
-				      line->job[i].policy, rank, r->counted, r->late, r->stale,
-				      r->given_up, r->lost, (double)r->useful_ns / 1e9,
+				      line->job[i].policy, rank, r->counted, r->samples, r->late,
+				      r->stale, r->given_up, r->lost, (double)r->useful_ns / 1e9,
 				      (double)r->wasted_ns / 1e9);
 		}
 	}
@@ -292,10 +294,11 @@ static json_t *json_staleness(const struct mst_hist *h)
 
 static json_t *json_rank(const struct mst_sim_rank *r)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f}", "counted", (json_int_t)r->counted,
-			 "late", (json_int_t)r->late, "stale", (json_int_t)r->stale, "given_up",
-			 (json_int_t)r->given_up, "lost", (json_int_t)r->lost, "useful_s",
-			 (double)r->useful_ns / 1e9, "wasted_s", (double)r->wasted_ns / 1e9);
+	return json_pack("{s:I, s:f, s:I, s:I, s:I, s:I, s:f, s:f}", "counted",
+			 (json_int_t)r->counted, "samples", r->samples, "late", (json_int_t)r->late,
+			 "stale", (json_int_t)r->stale, "given_up", (json_int_t)r->given_up, "lost",
+			 (json_int_t)r->lost, "useful_s", (double)r->useful_ns / 1e9, "wasted_s",
+			 (double)r->wasted_ns / 1e9);
 }
 
 /* A list that lacks a member is no list. */
@@ -338,12 +341,11 @@ static json_t *json_job(const struct mst_sim_cfg *job, const struct mst_sim_figu
 	struct mst_sim_rank total = mst_sim_figures_total(f);
 	double saved = mst_sim_saved(f, base);
 
-	return json_pack("{s:s, s:I, s:I, s:f, s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:I, "
+	return json_pack("{s:s, s:I, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:I, "
 			 "s:f, s:f}",
 			 "policy", job->policy, "commits", (json_int_t)f->commits, "samples",
-			 (json_int_t)total.counted, "simulated_s",
-			 (double)mst_sim_figures_elapsed_ns(f) / 1e9, "ended_by", mst_sim_end(f),
-			 "step_ms", json_times(&f->step), "staleness",
+			 total.samples, "simulated_s", (double)mst_sim_figures_elapsed_ns(f) / 1e9,
+			 "ended_by", mst_sim_end(f), "step_ms", json_times(&f->step), "staleness",
 			 json_staleness(&f->staleness), "arrivals", json_arrivals(f), "total",
 			 json_rank(&total), "wasted_gradients", mst_sim_wasted_gradients(&total),
 			 "wasted_time", mst_sim_wasted_time(&total), "saved",

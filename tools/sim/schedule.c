@@ -19,7 +19,10 @@
 const char *mst_sim_change_option(enum mst_sim_change_kind kind)
 {
 	static const char *const names[] = {
-		[MST_SIM_KILL] = "kill", [MST_SIM_FREEZE] = "freeze", [MST_SIM_JOIN] = "join"
+		[MST_SIM_KILL] = "kill",
+		[MST_SIM_FREEZE] = "freeze",
+		[MST_SIM_NAP] = "nap",
+		[MST_SIM_JOIN] = "join",
 	};
 
 	return names[kind];
@@ -41,24 +44,55 @@ static const char *split(const char *text, char *before, size_t len)
 
 /* ---- changes ---- */
 
+/* "20s", or of a nap "20s,200ms". Return: 0 or -EINVAL. */
+static int read_time(const char *text, struct mst_sim_change *out)
+{
+	const char *comma = strchr(text, ',');
+	size_t used = comma != NULL ? (size_t)(comma - text) : strlen(text);
+	char time[32];
+
+	if ((comma != NULL) != (out->kind == MST_SIM_NAP) || used >= sizeof(time))
+		return -EINVAL;
+	memcpy(time, text, used);
+	time[used] = '\0';
+	if (mst_parse_duration(time, &out->at_ns) != 0 || out->at_ns > TIME_MAX_NS)
+		return -EINVAL;
+	if (comma != NULL && (mst_parse_duration(comma + 1, &out->length_ns) != 0 ||
+			      out->length_ns == 0 || out->length_ns > TIME_MAX_NS))
+		return -EINVAL;
+	return 0;
+}
+
+/* @text: RANK@TIME. Return: 0 or -EINVAL. */
+static int read_change(const char *text, struct mst_sim_change *out)
+{
+	char before[24];
+	const char *time = split(text, before, sizeof(before));
+	uint64_t rank;
+
+	if (time == NULL || mst_parse_u64(before, &rank) != 0)
+		return -EINVAL;
+	out->rank = rank < UINT32_MAX ? (uint32_t)rank : UINT32_MAX;
+	return read_time(time, out);
+}
+
 int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kind,
 			 const struct mst_option_list *list, char *why, size_t why_len)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
-		const char *text = list->item[i], *time;
-		uint64_t rank, at_ns;
-		char before[24];
+		const char *text = list->item[i];
+		struct mst_sim_change one = { .kind = kind };
+		bool naps = kind == MST_SIM_NAP;
 
-		time = split(text, before, sizeof(before));
-		if (time == NULL || mst_parse_u64(before, &rank) != 0 ||
-		    mst_parse_duration(time, &at_ns) != 0 || at_ns > TIME_MAX_NS) {
+		if (read_change(text, &one) != 0) {
 			(void)snprintf(why, why_len,
 				       "option --%s: \"%.60s\" is not a rank and a time, at most a "
-				       "year after the start, such as 3@20s",
-				       mst_sim_change_option(kind), text);
+				       "year after the start%s, such as 3@20s%s",
+				       mst_sim_change_option(kind), text,
+				       naps ? ", and how long it lasts" : "", naps ? ",200ms" : "");
 			return -EINVAL;
 		}
-		if (rank >= c->workers) {
+		if (one.rank >= c->workers) {
 			(void)snprintf(why, why_len,
 				       "option --%s: \"%.60s\": the ranks of %" PRIu32
 				       " workers are 0 to %" PRIu32,
@@ -67,7 +101,7 @@ int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kin
 			return -EINVAL;
 		}
 		MST_ASSERT(c->count < MST_SIM_CHANGES_MAX);
-		c->at[c->count++] = (struct mst_sim_change){ at_ns, (uint32_t)rank, kind };
+		c->at[c->count++] = one;
 	}
 	return 0;
 }
@@ -82,7 +116,7 @@ static int by_time(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* What is wrong with the change at @index after the rank's change before it (NULL: none)? */
+/* What is wrong with the change after the rank's change before it (NULL: none)? */
 static const char *unfit(const struct mst_sim_change *c, const struct mst_sim_change *before)
 {
 	bool killed = before != NULL && before->kind == MST_SIM_KILL;
@@ -92,6 +126,8 @@ static const char *unfit(const struct mst_sim_change *c, const struct mst_sim_ch
 		return "something else happens to this rank at the same time";
 	if (c->kind == MST_SIM_JOIN)
 		return killed || frozen ? NULL : "this rank has not been killed or frozen before";
+	if (c->kind == MST_SIM_NAP && frozen)
+		return "this rank is frozen";
 	if (killed)
 		return "this rank has already been killed";
 	return frozen && c->kind == MST_SIM_FREEZE ? "this rank is already frozen" : NULL;

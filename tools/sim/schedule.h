@@ -8,9 +8,9 @@
 #include "common/config/option.h"
 #include "tools/sim/cfg.h"
 
-#define MST_SIM_CHANGES_MAX (3u * MST_OPTION_LIST_MAX)
+#define MST_SIM_CHANGES_MAX (4u * MST_OPTION_LIST_MAX)
 
-/* The options, by the kind of the change: "kill", "freeze", "join". */
+/* The options, by the kind of the change: "kill", "freeze", "nap", "join". */
 const char *mst_sim_change_option(enum mst_sim_change_kind kind);
 
 struct mst_sim_changes {
@@ -19,13 +19,15 @@ struct mst_sim_changes {
 	struct mst_sim_change at[MST_SIM_CHANGES_MAX]; /* in order of time */
 };
 
-/* Adds the changes of one kind, each RANK@TIME with a rank below c->workers.
+/* Adds the changes of one kind, each RANK@TIME, or RANK@TIME,LENGTH for a nap, with a rank below
+ * c->workers.
  * @why: a sentence that names option and text.
  * Return: 0 or -EINVAL. */
 int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kind,
 			 const struct mst_option_list *list, char *why, size_t why_len);
 /* Puts all changes in order, and checks that each can happen after those before it: a process that
- * is there can be killed or frozen, and a frozen one killed; a rank can be joined after that.
+ * is there can be killed or frozen or take a nap, and a frozen one can be killed; a rank can be
+ * joined after that.
  * Return: 0 or -EINVAL. */
 int mst_sim_changes_order(struct mst_sim_changes *c, char *why, size_t why_len);
 

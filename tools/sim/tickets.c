@@ -215,12 +215,20 @@ static void tickets_free(struct mst_sim_decider *d)
 	free(t);
 }
 
+static struct mst_sim_orders tickets_orders(const struct mst_sim_decider *d, uint64_t version)
+{
+	(void)d;
+	(void)version;
+	return (struct mst_sim_orders){ .until_asked = false };
+}
+
 static const struct mst_sim_decider_ops ops = {
 	.free = tickets_free,
 	.handle = tickets_handle,
 	.next = tickets_next,
 	.tick = tickets_tick,
 	.deadline = tickets_deadline,
+	.orders = tickets_orders,
 	.leases = false,
 };
 

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a simulated worker does: it joins, computes a gradient, pushes it with an ask, and computes
- * the next when the ask is answered. Under a rule that preempts it looks at the hint a few times in
- * each gradient, and gives the gradient up if it cannot count any more. This is what the loop of
- * a program with libmuster does; a policy that wants another loop is one more case here.
+ * What a simulated worker does: it joins, computes, pushes with an ask, and computes again when the
+ * ask is answered. It does what muster_train() does in a program with libmuster:
+ *
+ * - A batch is computed in micro-batches. A worker that is asked to hand in pushes what it has
+ *   finished, at the end of the micro-batch at hand, and goes on with the rest of its batch when it
+ *   is answered; it passes if it has nothing. Under a rule that waits for being asked, a
+ *   contribution goes on over the ends of batches.
+ * - Under a rule with a pace it makes several batches between two exchanges, some of which do not
+ *   have it wait (paced.h).
+ * - Under a rule that preempts it looks at the hint a few times in each batch, and gives up what
+ *   cannot count any more.
  *
  * Pure: it is told what has happened, and says what it sends, and when it wants to be woken.
  */
@@ -14,6 +21,7 @@
 #include <stdint.h>
 
 #include "server/core/ledger.h"
+#include "tools/sim/batch.h"
 #include "tools/sim/cfg.h"
 
 struct mst_delay;
@@ -22,8 +30,21 @@ enum mst_sim_worker_state {
 	MST_SIM_GONE,      /* no process, or one that has stopped for good */
 	MST_SIM_JOINING,   /* waits to be admitted, or to try again */
 	MST_SIM_WAITING,   /* has an ask out */
-	MST_SIM_COMPUTING, /* until wake_ns the gradient is complete */
+	MST_SIM_COMPUTING, /* until wake_ns, when the batch is complete or is handed in in part */
 	MST_SIM_GIVING_UP, /* computes until it looks at the hint, at wake_ns */
+};
+
+/* What the record of a version says that a worker does on it. */
+struct mst_sim_orders {
+	struct mst_pace pace;
+	bool until_asked; /* contributions grow until they are asked for */
+};
+
+/* What a worker does next when it has an answer. */
+enum mst_sim_stage {
+	MST_SIM_STEP,   /* a batch */
+	MST_SIM_ACCRUE, /* it adds its last gradient up, for which there was no slot */
+	MST_SIM_MEET,   /* elastic averaging: it pushes its difference from this version */
 };
 
 struct mst_sim_worker {
@@ -31,13 +52,23 @@ struct mst_sim_worker {
 	struct mst_identity who;
 	uint32_t servers; /* each sends a part of an answer */
 	uint32_t parts;   /* of the answer that have come */
-	uint32_t checks;  /* of the hint, in each gradient */
+	uint32_t checks;  /* of the hint, in each batch */
 	uint64_t seq, epoch, asks;
+	bool spent;                   /* the slot, until it is granted again */
+	bool deferred;                /* an ask has gone out behind a push that is not judged yet */
 	uint64_t version;             /* that it computes on; MST_VERSION_NONE: none yet */
-	uint64_t hint;                /* gradients on older versions cannot count */
-	uint64_t begin_ns, length_ns; /* of the gradient */
+	struct mst_sim_orders orders; /* of that version */
+	struct mst_sim_orders next;   /* of the version with which the ask has been answered */
+	uint64_t hint;                /* contributions on older versions cannot count */
+	bool wanted;                  /* what is finished on that version is to be handed in */
+	struct mst_sim_batch batch;
+	/* Of the contribution at hand, besides what is not taken of the batch. */
+	uint64_t micro, spent_ns, tag;
+	enum mst_sim_stage stage;
+	uint32_t steps, accrued, unfetched; /* batches since ... (paced.c) */
 	uint64_t wake_ns; /* when it wants to be woken; MST_NEVER: only when it is told something */
-	uint64_t given_up; /* gradients, in this session */
+	uint64_t awake_ns; /* until then the process stands still */
+	uint64_t given_up; /* contributions, in this session */
 	struct mst_delay *delay;
 };
 
@@ -49,9 +80,11 @@ static inline bool mst_sim_worker_computes(const struct mst_sim_worker *w)
 /* What a worker does on what it was told. */
 struct mst_sim_act {
 	bool sends;
+	bool arrives;                  /* what it sends is there already: it went out before */
 	struct mst_ledger_event event; /* that it sends */
+	uint64_t pushed_ns;            /* that it has computed on what it pushes */
 	bool gave_up;
-	uint64_t given_up_ns; /* that it has computed on the gradient given up */
+	uint64_t given_up_ns; /* that it has computed on what it gives up */
 };
 
 /* A new process takes the rank. */
@@ -60,6 +93,10 @@ void mst_sim_worker_join(struct mst_sim_worker *w, struct mst_sim_act *act);
  * end of the session, for which there is mst_sim_worker_stop(). */
 void mst_sim_worker_told(struct mst_sim_worker *w, const struct mst_decision *order,
 			 uint64_t now_ns, struct mst_sim_act *act);
+/* The slot is granted again, with this epoch. */
+void mst_sim_worker_granted(struct mst_sim_worker *w, uint64_t epoch, struct mst_sim_act *act);
+/* The process stands still for so long, and goes on after that as if nothing had been. */
+void mst_sim_worker_nap(struct mst_sim_worker *w, uint64_t length_ns, uint64_t now_ns);
 /* The time has come that the worker wanted to be woken at. */
 void mst_sim_worker_wake(struct mst_sim_worker *w, uint64_t now_ns, struct mst_sim_act *act);
 /* The process ends, or stands still for good. Return: how long it has computed on a gradient that

@@ -79,6 +79,7 @@ static int make_parts(struct mst_sim_world *w)
 		w->worker[rank] = (struct mst_sim_worker){ .who = { .rank = rank },
 							   .servers = servers,
 							   .checks = w->cfg->checks,
+							   .batch = { .micro = w->cfg->micro },
 							   .wake_ns = MST_NEVER };
 	return rc;
 }
@@ -115,10 +116,13 @@ static void act(struct mst_sim_world *w, struct mst_sim_worker *of, const struct
 	wake_at(w, of->who.rank, of->wake_ns);
 	if (act->gave_up)
 		mst_sim_figures_given_up(w->figures, of->who.rank, act->given_up_ns);
-	if (act->sends && act->event.kind == MST_EV_FULL)
-		mst_sim_figures_pushed(w->figures, of->who.rank, of->length_ns);
-	if (act->sends)
-		check(w, mst_sim_network_send(&w->network, &act->event, w->now_ns));
+	if (!act->sends)
+		return;
+	const struct mst_lane_header *h = &act->event.full.header;
+	if (act->event.kind == MST_EV_FULL && !(h->flags & MST_HEADER_PASS))
+		mst_sim_figures_pushed(w->figures, of->who.rank, h->weight, act->pushed_ns);
+	check(w, act->arrives ? mst_sim_network_post(&w->network, &act->event, w->now_ns)
+			      : mst_sim_network_send(&w->network, &act->event, w->now_ns));
 }
 
 static void join(struct mst_sim_world *w, uint32_t rank)
@@ -136,7 +140,7 @@ static void stop(struct mst_sim_world *w, uint32_t rank)
 	uint64_t spent_ns = mst_sim_worker_stop(&w->worker[rank], w->now_ns);
 
 	wake_at(w, rank, MST_NEVER);
-	if (computed)
+	if (computed || spent_ns > 0)
 		mst_sim_figures_cut_off(w->figures, rank, spent_ns);
 }
 
@@ -196,12 +200,30 @@ static void begin(struct mst_sim_world *w)
 	change_rule(w, 0);
 }
 
-/* A slot that is granted again needs no message of its own: it is needed with the next push, and
- * that comes after the answer. */
+/* A slot that is granted again needs no message of its own: mostly it is needed with the next push,
+ * and that comes after the answer. */
+static void grant(struct mst_sim_world *w, const struct mst_decision *d)
+{
+	struct mst_sim_worker *to = &w->worker[d->who.rank];
+	struct mst_sim_act does;
+
+	if (to->who.incarnation != d->who.incarnation)
+		return;
+	mst_sim_worker_granted(to, d->grant.epoch, &does);
+	act(w, to, &does);
+}
+
+/* A worker has one ask out at most, so what goes with its answer can be left with it now. */
+static void give_orders(struct mst_sim_world *w, const struct mst_decision *d)
+{
+	struct mst_sim_worker *to = &w->worker[d->who.rank];
+
+	if (to->who.incarnation == d->who.incarnation)
+		to->next = w->decider->ops->orders(w->decider, d->answer.version);
+}
+
 static void obey(struct mst_sim_world *w, const struct mst_decision *d)
 {
-	struct mst_sim_worker *of = &w->worker[d->who.rank];
-
 	mst_sim_figures_decided(w->figures, d, w->now_ns);
 	switch (d->kind) {
 	case MST_DO_ADMIT:
@@ -211,8 +233,7 @@ static void obey(struct mst_sim_world *w, const struct mst_decision *d)
 		begin(w);
 		return;
 	case MST_DO_REGRANT:
-		if (of->who.incarnation == d->who.incarnation)
-			of->epoch = d->grant.epoch;
+		grant(w, d);
 		return;
 	case MST_DO_COMMIT:
 		change_rule(w, d->commit.version);
@@ -220,9 +241,11 @@ static void obey(struct mst_sim_world *w, const struct mst_decision *d)
 	case MST_DO_SETTLE:
 		post_of_each_shard(w, MST_EV_SETTLED, (struct mst_identity){ 0 });
 		return;
+	case MST_DO_RELEASE:
+		give_orders(w, d);
+		break;
 	case MST_DO_REFUSE:
 	case MST_DO_SEND_STATE:
-	case MST_DO_RELEASE:
 	case MST_DO_ADVISE:
 	case MST_DO_EVICT:
 		break;
@@ -258,6 +281,9 @@ static void change(struct mst_sim_world *w)
 
 	if (c->kind == MST_SIM_JOIN) {
 		join(w, c->rank);
+	} else if (c->kind == MST_SIM_NAP) {
+		mst_sim_worker_nap(&w->worker[c->rank], c->length_ns, w->now_ns);
+		wake_at(w, c->rank, w->worker[c->rank].wake_ns);
 	} else {
 		stop(w, c->rank);
 		ev.error = -ENOTCONN;
@@ -273,8 +299,9 @@ static void change(struct mst_sim_world *w)
 static void beat(struct mst_sim_world *w)
 {
 	for (uint32_t rank = 0; rank < w->workers; rank++) {
-		if (w->worker[rank].state == MST_SIM_GONE ||
-		    w->worker[rank].state == MST_SIM_JOINING)
+		const struct mst_sim_worker *of = &w->worker[rank];
+		if (of->state == MST_SIM_GONE || of->state == MST_SIM_JOINING ||
+		    of->awake_ns > w->now_ns)
 			continue;
 		struct mst_ledger_event ev = event(MST_EV_HEARTBEAT, w->worker[rank].who);
 		handle(w, &ev);

@@ -36,12 +36,12 @@ static void verdict(uint32_t rank, enum muster_verdict what, uint64_t tag, uint6
 static void live(void)
 {
 	begin(2, 1000);
-	mst_sim_figures_pushed(&f, 0, 100);
+	mst_sim_figures_pushed(&f, 0, 1, 100);
 	verdict(0, MUSTER_COUNTED, 0, 1100);
 	commit(1, 1100);
-	mst_sim_figures_pushed(&f, 1, 150);
+	mst_sim_figures_pushed(&f, 1, 1, 150);
 	verdict(1, MUSTER_LATE, 0, 1150);
-	mst_sim_figures_pushed(&f, 0, 300);
+	mst_sim_figures_pushed(&f, 0, 1, 300);
 	verdict(0, MUSTER_COUNTED, 1, 1400);
 	commit(2, 1400);
 	mst_sim_figures_given_up(&f, 1, 250);
@@ -91,7 +91,7 @@ static void what_is_not_counted_is_wasted(void)
 	CU_ASSERT_EQUAL(mst_sim_wasted_time(&f.rank[0]), 0);
 	CU_ASSERT_EQUAL(mst_sim_wasted_gradients(&f.rank[1]), 1);
 	mst_sim_figures_cut_off(&f, 0, 10);
-	mst_sim_figures_pushed(&f, 1, 20);
+	mst_sim_figures_pushed(&f, 1, 1, 20);
 	verdict(1, MUSTER_STALE, 2, 1500);
 	verdict(1, MUSTER_CANCELLED, 2, 1500);
 	total = mst_sim_figures_total(&f);
@@ -102,11 +102,11 @@ static void what_is_not_counted_is_wasted(void)
 static void what_is_not_judged_by_the_end_of_its_session_is_lost(void)
 {
 	begin(2, 1000);
-	mst_sim_figures_pushed(&f, 1, 150);
+	mst_sim_figures_pushed(&f, 1, 1, 150);
 	decided((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 1, 1 } }, 1200);
 	decided((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 1, 2 } }, 1300);
 	CU_ASSERT(f.rank[1].lost == 1 && f.rank[1].wasted_ns == 150);
-	mst_sim_figures_pushed(&f, 1, 150);
+	mst_sim_figures_pushed(&f, 1, 1, 150);
 	verdict(1, MUSTER_COUNTED, 0, 1400);
 	decided((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 1, 3 } }, 1500);
 	CU_ASSERT(f.rank[1].lost == 1 && f.rank[1].wasted_ns == 150);
@@ -120,8 +120,10 @@ static void saved_is_of_the_time_for_a_counted_gradient(void)
 	struct mst_sim_figures base = f;
 	begin(2, 0);
 	CU_ASSERT_TRUE(isnan(mst_sim_saved(&f, &base))); /* nothing is counted yet */
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		mst_sim_figures_pushed(&f, 0, 1, 100);
 		verdict(0, MUSTER_COUNTED, 0, 300);
+	}
 	commit(1, 300);
 	CU_ASSERT_DOUBLE_EQUAL(mst_sim_saved(&f, &base), 0.5, 1e-12);
 	CU_ASSERT_DOUBLE_EQUAL(mst_sim_saved(&base, &f), -1, 1e-12);

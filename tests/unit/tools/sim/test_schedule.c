@@ -73,6 +73,41 @@ static void what_cannot_happen_is_refused(void)
 	CU_ASSERT(order("3@9s", "3@5s", "3@7s") == 0);
 }
 
+static void a_nap_has_a_length(void)
+{
+	static const char *const bad[] = { "3@20s",    "3@20s,",      "3@20s,0ms",  "3@20s,-1s",
+					   "3@,200ms", "3@20s,5,5ms", "3@20s,9000h" };
+
+	begin();
+	CU_ASSERT(read(MST_SIM_NAP, "3@20s,200ms") == 0);
+	CU_ASSERT_EQUAL_FATAL(changes.count, 1);
+	CU_ASSERT(changes.at[0].rank == 3 && changes.at[0].at_ns == 20 * MST_SECOND);
+	CU_ASSERT_EQUAL(changes.at[0].length_ns, 200 * MST_MS);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT(read(MST_SIM_NAP, bad[i]) != 0);
+		CU_ASSERT(strstr(why, "--nap") != NULL && strstr(why, "3@20s,200ms") != NULL);
+	}
+	CU_ASSERT(read(MST_SIM_KILL, "3@20s,200ms") != 0);
+}
+
+static void who_is_alive_may_take_a_nap(void)
+{
+	CU_ASSERT(order("3@9s", NULL, "3@10s") == 0);
+	CU_ASSERT(read(MST_SIM_NAP, "3@5s,10s") == 0 && read(MST_SIM_NAP, "3@11s,1s") == 0);
+	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) == 0);
+	CU_ASSERT(read(MST_SIM_NAP, "3@9500ms,1s") == 0);
+	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) != 0);
+	CU_ASSERT(strstr(why, "--nap: rank 3 at 9.50 s: this rank has already been killed") !=
+		  NULL);
+	CU_ASSERT(order(NULL, "3@9s", NULL) == 0);
+	CU_ASSERT(read(MST_SIM_NAP, "3@10s,1s") == 0);
+	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) != 0);
+	CU_ASSERT(strstr(why, "frozen") != NULL);
+	begin();
+	CU_ASSERT(read(MST_SIM_NAP, "3@5s,1s") == 0 && read(MST_SIM_JOIN, "3@9s") == 0);
+	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) != 0);
+}
+
 static int read_switches(const char *first, const char *second)
 {
 	struct mst_option_list list = { .count = second != NULL ? 2 : 1,
@@ -112,6 +147,8 @@ static CU_TestInfo cases[] = {
 	{ "what cannot happen is refused", what_cannot_happen_is_refused },
 	{ "switches come in order of versions", switches_come_in_order_of_versions },
 	{ "what is no policy and version is refused", what_is_no_policy_and_version_is_refused },
+	{ "a nap has a length", a_nap_has_a_length },
+	{ "who is alive may take a nap", who_is_alive_may_take_a_nap },
 	CU_TEST_INFO_NULL,
 };
 

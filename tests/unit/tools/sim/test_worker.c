@@ -44,7 +44,8 @@ static void open_worker(uint32_t servers, uint32_t checks)
 
 	w = (struct mst_sim_worker){ .who = { .rank = RANK },
 				     .servers = servers,
-				     .checks = checks };
+				     .checks = checks,
+				     .batch = { .micro = 4 } };
 	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, why, sizeof(why)) == 0);
 	mst_sim_worker_join(&w, &act);
 }
@@ -118,7 +119,7 @@ static void an_answer_is_there_when_all_parts_are(void)
 	answer(1, 0, 2000);
 	CU_ASSERT_FALSE(mst_sim_worker_computes(&w));
 	answer(1, 0, 3000);
-	CU_ASSERT_EQUAL(w.begin_ns, 3000);
+	CU_ASSERT_EQUAL(w.batch.begin_ns, 3000);
 	close_worker();
 }
 

@@ -37,6 +37,7 @@ static struct mst_sim_cfg cfg_of(const struct mst_rule *rule)
 			 .worker_rate = 1,
 			 .server_rate = 0.5 },
 		.checks = 4,
+		.micro = 8,
 		.delay = delay,
 		.delay_count = 2,
 		.seed = 1,
@@ -75,7 +76,7 @@ static void a_job_comes_to_its_end_under_every_policy(void)
 
 static void every_step_of_bsp_has_all_of_the_living(void)
 {
-	static const struct mst_sim_change change[] = { { 500 * MST_MS, 2, MST_SIM_KILL } };
+	static const struct mst_sim_change change[] = { { 500 * MST_MS, 2, MST_SIM_KILL, 0 } };
 	struct mst_sim_cfg cfg = cfg_of(&policy_rows[0].rule);
 
 	run(&cfg);
@@ -95,10 +96,10 @@ static void every_step_of_bsp_has_all_of_the_living(void)
 static void deaths_and_joins_end_well_under_every_policy(void)
 {
 	static const struct mst_sim_change change[] = {
-		{ 200 * MST_MS, 2, MST_SIM_KILL },
-		{ 300 * MST_MS, 3, MST_SIM_FREEZE },
-		{ 400 * MST_MS, 3, MST_SIM_JOIN },
-		{ 500 * MST_MS, 2, MST_SIM_JOIN },
+		{ 200 * MST_MS, 2, MST_SIM_KILL, 0 },
+		{ 300 * MST_MS, 3, MST_SIM_FREEZE, 0 },
+		{ 400 * MST_MS, 3, MST_SIM_JOIN, 0 },
+		{ 500 * MST_MS, 2, MST_SIM_JOIN, 0 },
 	};
 
 	for (size_t i = 0; i < POLICY_ROWS; i++) {
@@ -108,7 +109,8 @@ static void deaths_and_joins_end_well_under_every_policy(void)
 		cfg.ledger.lease_ns = 500 * MST_MS;
 		run(&cfg);
 		ends_well(policy_rows[i].name);
-		CU_ASSERT(f.rank[2].counted > 0 && f.rank[2].lost <= 1);
+		/* What it sends, what it computes, and what the end of the job cancels. */
+		CU_ASSERT(f.rank[2].counted > 0 && f.rank[2].lost <= 3);
 		mst_sim_figures_fini(&f);
 	}
 }
@@ -117,8 +119,8 @@ static void deaths_and_joins_end_well_under_every_policy(void)
 static void what_was_under_way_is_lost_with_its_worker(void)
 {
 	static const char *const even[] = { "const:20" };
-	static const struct mst_sim_change change[] = { { 40 * MST_MS, 2, MST_SIM_KILL },
-							{ 42 * MST_MS, 3, MST_SIM_FREEZE } };
+	static const struct mst_sim_change change[] = { { 40 * MST_MS, 2, MST_SIM_KILL, 0 },
+							{ 42 * MST_MS, 3, MST_SIM_FREEZE, 0 } };
 	struct mst_sim_cfg cfg = cfg_of(&policy_rows[0].rule);
 
 	cfg.net.latency_ns = 0;
