@@ -85,8 +85,8 @@ void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
 }
 
 /* The advice is taken back before the workers are answered: otherwise each of them would pass again
- * at once, and the step would go round for ever. A worker that was advised, in this collection or in
- * one before, and has rested since, may be on the roster again. */
+ * at once, and the step would go round for ever. A worker that was advised, in this collection or
+ * in one before, and has rested since, may be on the roster again. */
 void mst_trigger_again(struct mst_ledger *l)
 {
 	const struct mst_census *c = &l->census;

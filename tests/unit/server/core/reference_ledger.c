@@ -443,8 +443,8 @@ static bool waits_for_servers(const struct reference *r, const struct session *s
 	       r->now_ns < due->first_ns + r->cfg.lease_ns;
 }
 
-/* Of the rank's contributions to the open step, each in a slot of its own until the commit: is there
- * a slot more? */
+/* Of the rank's contributions to the open step, each in a slot of its own until the commit: is
+ * there a slot more? */
 static bool has_room(const struct reference *r, uint32_t rank)
 {
 	const struct reference_version *made = &open_step(r)->made;
