@@ -59,6 +59,11 @@ class Formulas(Sim):
                                 "--commits", 60000), 20 * (harmonic(P) - harmonic(P - k)), 0.01,
                       f"K = {k}")
 
+    def test_nonblocking(self):
+        """with small micro-batches nonblocking takes m/P, where batches are exponential"""
+        self.near(self.step("-n", P, "--policy", "nonblocking", "--micro", 100000, "--delay",
+                            "exp:20", "--commits", 100000), 20 / P, 0.01, "nonblocking")
+
     def test_arrivals(self):
         """the k-th arrival of a step of bsp is the k-th order statistic"""
         job = self.job("-n", P, "--policy", "bsp", "--delay", "exp:20", "--commits", 100000)
