@@ -28,10 +28,13 @@ def size(text):
 
 
 def resident(pid):
-    """Bytes, those that are shared with its workers included; 0: it is just ending."""
+    """Bytes, those that are shared with its workers included, and the pages of its program and
+    libraries not, which are no part of a job; 0: it is just ending."""
     try:
         with open(f"/proc/{pid}/status") as f:
-            return 1024 * int(re.search(r"^VmRSS:\s+(\d+) kB", f.read(), re.M)[1])
+            text = f.read()
+        return 1024 * sum(int(re.search(rf"^{kind}:\s+(\d+) kB", text, re.M)[1])
+                          for kind in ("RssAnon", "RssShmem"))
     except (OSError, TypeError):
         return 0
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Peers in threads and in processes; orders and reports travel over a socket pair. */
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -43,8 +44,35 @@ static void *live_in_thread(void *arg)
 	return NULL;
 }
 
+static unsigned count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned count = 0;
+
+	while (tasks != NULL && readdir(tasks) != NULL)
+		count++;
+	if (tasks != NULL)
+		closedir(tasks);
+	return count;
+}
+
+/* The thread sanitizer ends a child that starts a thread if its parent had several when it forked.
+ * The thread that closes what callers have brought may still be ending, of the case before. */
+static void wait_for_threads_to_end(void)
+{
+	static unsigned at_first;
+	uint64_t until_ns = mst_now_ns() + 60 * MST_SECOND;
+
+	if (at_first == 0)
+		at_first = count_threads();
+	while (count_threads() > at_first && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+}
+
 static void live_in_process(struct peer *p, int orders)
 {
+	if (p->transport->maps) /* others have no such thread */
+		wait_for_threads_to_end();
 	p->pid = fork();
 	if (p->pid != 0)
 		return;
