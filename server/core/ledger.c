@@ -17,7 +17,7 @@
  * judged one by one, each with an empty queue. */
 static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->workers * (cfg->slots + 9) + 64;
+	return cfg->workers * (cfg->slots + 11) + 64;
 }
 
 /* A set has the quorum or every rank once, and more if the policy changes while a step is open. */

@@ -67,6 +67,7 @@ struct mst_member {
 	bool asks;   /* the member has an ask open */
 	bool late;   /* the ask came with a contribution that was late */
 	bool rests;  /* the job goes on without the member until it returns */
+	bool grows;  /* its contribution grows until it is asked for, says the version it has */
 	uint64_t lease_until;
 	uint64_t told;   /* seq of the last header that shard MST_SHARD_LEAD has read */
 	uint64_t judged; /* seq of the last judged header */

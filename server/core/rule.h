@@ -51,6 +51,12 @@ static inline bool mst_rule_repeats(const struct mst_rule *rule)
 	return rule->release != MST_RELEASE_COMMIT;
 }
 
+/* Do contributions grow until the server asks for them? */
+static inline bool mst_rule_until_asked(const struct mst_rule *rule)
+{
+	return rule->trigger == MST_TRIGGER_DEADLINE && rule->collect;
+}
+
 /* What the commit condition needs to know of the open step. */
 struct mst_rule_step {
 	uint32_t roster;        /* ranks waited for */

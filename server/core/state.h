@@ -156,10 +156,14 @@ void mst_trigger_full(struct mst_ledger *l);
 void mst_trigger_tick(struct mst_ledger *l);
 /* When the next of them may be due; MST_NEVER: none runs. */
 uint64_t mst_trigger_deadline(const struct mst_ledger *l);
-/* @m has just been answered: if everybody is asked to hand in, so is @m. */
+/* @m has just been answered: if everybody is asked to hand in, so is @m; and if nobody will ask for
+ * what it computes. */
 void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m);
 /* Nobody had anything to hand in: the step begins again. */
 void mst_trigger_again(struct mst_ledger *l);
+/* Another rule is in force: asks for the contributions that grow until they are asked for, if no
+ * step is going to. */
+void mst_trigger_changed(struct mst_ledger *l);
 /* Tells a busy worker on which versions contributions still count. */
 void mst_advise(struct mst_ledger *l, const struct mst_member *m, bool hand_in);
 

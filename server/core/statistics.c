@@ -191,10 +191,10 @@ static struct commit_time *commit_of(struct mst_statistics *t, uint64_t version)
 	return version <= t->version && c->version == version ? c : NULL;
 }
 
-/* Is saved time defined under this rule? */
+/* Is saved time defined under this rule? Not if workers hand in parts of batches, or give up. */
 static bool saves(const struct mst_rule *rule)
 {
-	return rule->release == MST_RELEASE_COMMIT && !rule->preempt;
+	return rule->release == MST_RELEASE_COMMIT && !rule->preempt && !rule->collect;
 }
 
 /* Notes by how much the step would have been longer if it had waited for a gradient that took

@@ -66,6 +66,7 @@ static void change_rule(struct mst_ledger *l)
 		rebase_clocks(l);
 	mst_ask_try_all(l);
 	tell_rule(l, true);
+	mst_trigger_changed(l);
 }
 
 /* The version that the step is computed on says how. */
@@ -76,7 +77,7 @@ static void record_pace(struct mst_ledger *l)
 	if (!mst_store_find(&l->store, l->store.newest, &buffer))
 		return;
 	l->record[buffer].window = l->rule.window;
-	l->record[buffer].until_asked = l->rule.trigger == MST_TRIGGER_DEADLINE && l->rule.collect;
+	l->record[buffer].until_asked = mst_rule_until_asked(&l->rule);
 	l->record[buffer].pace = l->rule.pace;
 }
 

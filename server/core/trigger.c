@@ -78,10 +78,41 @@ void mst_trigger_tick(struct mst_ledger *l)
 		pull(l);
 }
 
+/* The worker looks at a request only if it names the version that the worker has. It need not be
+ * taken back: there is a newer version, with which the worker will be answered. */
+static void call(struct mst_ledger *l, const struct mst_member *m)
+{
+	struct mst_decision *d = mst_decide(l, MST_DO_ADVISE, m);
+
+	d->advice.version = m->given;
+	d->advice.hand_in = true;
+}
+
+/* Does the worker compute what grows until somebody asks for it, and does no step? */
+static bool grows_unasked(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->state == MST_MEMBER_STARTED && m->grows && !m->asks &&
+	       !mst_rule_until_asked(&l->rule);
+}
+
+/* Those who rest are asked, too: when they return, nobody else asks them. */
+void mst_trigger_changed(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (grows_unasked(l, &l->member[rank]))
+			call(l, &l->member[rank]);
+	}
+}
+
+/* Where workers own, the version may be one of a rule that has gone. */
 void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
 {
-	if (l->phase == MST_PHASE_RUNNING && l->collecting && is_awaited(m))
+	if (l->phase != MST_PHASE_RUNNING)
+		return;
+	if (l->collecting && is_awaited(m))
 		mst_advise(l, m, true);
+	else if (grows_unasked(l, m))
+		call(l, m);
 }
 
 /* The advice is taken back before the workers are answered: otherwise each of them would pass again

@@ -28,6 +28,8 @@ struct obs_session {
 	bool asks;          /* an ask of it is open */
 	bool late;          /* it came with a contribution that was late to the open step */
 	uint64_t clock;     /* counted, since clocks began */
+	uint64_t given;     /* the version that it was last answered with; what it computes ... */
+	bool grows;         /* ... grows until it is asked for */
 	bool wanted;        /* it was last advised to hand in ... */
 	uint64_t wanted_of; /* ... what it computes on this version */
 	bool waited;        /* it has had an outcome since the last of them */

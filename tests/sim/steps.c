@@ -305,6 +305,11 @@ static bool is_same_pace(const struct mst_pace *a, const struct mst_pace *b)
 	       a->fetch_every == b->fetch_every && a->alpha == b->alpha;
 }
 
+static bool is_until_asked(const struct mst_rule *rule)
+{
+	return rule->trigger == MST_TRIGGER_DEADLINE && rule->collect;
+}
+
 /* What a version tells is of the rule of the step that it opens. */
 static void check_pace(const struct mst_decision *d, const struct mst_record *r)
 {
@@ -312,8 +317,7 @@ static void check_pace(const struct mst_decision *d, const struct mst_record *r)
 
 	if (r == NULL || d->answer.version > obs.commits)
 		return;
-	bool until_asked = rule->trigger == MST_TRIGGER_DEADLINE && rule->collect;
-	if (r->window != rule->window || r->until_asked != until_asked ||
+	if (r->window != rule->window || r->until_asked != is_until_asked(rule) ||
 	    !is_same_pace(&r->pace, &rule->pace))
 		obs_violated("rank %" PRIu32 " is given version %" PRIu64
 			     " with the window or the pace of another rule",
@@ -333,6 +337,12 @@ void obs_orders(const struct obs_worker *w, const struct muster_outcome *out)
 }
 
 /* ---- hints ---- */
+
+/* What grows until it is asked for is asked for when the rule does that no longer. */
+static bool is_called(const struct obs_session *s)
+{
+	return s->grows && !is_until_asked(&obs.rule) && s->wanted && s->wanted_of == s->given;
+}
 
 static bool may_collect(void)
 {
@@ -358,7 +368,7 @@ void obs_advised(const struct mst_decision *d)
 		return;
 	s->wanted = d->advice.hand_in;
 	s->wanted_of = d->advice.version;
-	if (!d->advice.hand_in)
+	if (!d->advice.hand_in || is_called(s))
 		return;
 	if (is_lawful() && !may_collect())
 		obs_violated("rank %" PRIu32
@@ -382,6 +392,18 @@ static void check_all_asked(void)
 			obs_violated("rank %" PRIu32
 				     " computes, and is not asked to hand in for version %" PRIu64,
 				     s->rank, obs.commits + 1);
+	}
+}
+
+/* One that computes on an older version than it was told of gives up instead. */
+static void check_all_called(void)
+{
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
+		bool computes = s->live && s->started && !s->asks && !s->leaves;
+		if (computes && s->grows && !is_until_asked(&obs.rule) && !is_called(s) &&
+		    s->wanted_of <= s->given)
+			obs_violated("rank %" PRIu32 " computes until it is asked, and nobody asks",
+				     s->rank);
 	}
 }
 
@@ -454,6 +476,8 @@ void obs_goes_on(const struct mst_decision *d, const struct mst_record *record)
 	    d->answer.version == obs.commits && !obs.collecting)
 		obs_violated("rank %" PRIu32 " goes on, and is still asked to hand in", s->rank);
 	s->asks = s->late = false;
+	s->given = d->answer.version;
+	s->grows = s->given <= obs.commits && is_until_asked(&obs.step_rule[s->given]);
 }
 
 /* Would the rule answer this ask? Who was late may be held. */
@@ -503,6 +527,7 @@ void obs_settled(void)
 		obs_violated("version %" PRIu64 " has all that it needs, and is not committed",
 			     obs.commits + 1);
 	check_all_asked();
+	check_all_called();
 	if (!due && !obs.plan->far)
 		check_asks(&v);
 }

@@ -184,12 +184,18 @@ class Parts(Sim):
                        25000000, "--worker-rate", 1, "--commits", 101)
         self.assertAlmostEqual(job["simulated_s"], 25e-3 + 10e-3 + 25e-3 + 100 * 50e-3, 9)
 
-    def test_changes_of_the_policy(self):
-        """from whole batches to parts of them, to steps of the worker's own, and back"""
-        job = self.job("-n", P, "--delay", "exp:20", "--commits", 600, *given("--switch", [
-            "nonblocking@100", "anytime:30@200", "local:4@300", "downpour:2,3@400", "bsp@500"]))
+    def job_of(self, policy, *switches):
+        job = self.job("-n", P, "--delay", "exp:20", "--commits", 600, "--policy", policy,
+                       *given("--switch", switches))
         self.assertEqual((job["commits"], job["ended_by"]), (600, "commits"))
         self.assertEqual(job["total"]["lost"], 0)
+        return job
+
+    def test_changes_of_the_policy(self):
+        """from whole batches to parts of them, to steps of the worker's own, and back"""
+        self.job_of("local:4", "easgdsync:4,0.1@100", "easgd:2,0.2@200", "local:1@300")
+        job = self.job_of("bsp", "nonblocking@100", "anytime:30@200", "ssp:3@300",
+                          "downpour:2,3@400", "bsp@500")
         # Until it fetches, a worker does not know of bsp: it pushes at most twice on its own, and
         # then what has accrued.
         self.assertLessEqual(job["total"]["late"], 3 * P)

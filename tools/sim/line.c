@@ -13,6 +13,7 @@
 #include "common/host/memory.h"
 #include "common/wire/message.h"
 #include "server/core/rule.h"
+#include "server/core/switch.h"
 #include "tools/report.h"
 #include "tools/sim/figures.h"
 #include "tools/sim/options.h"
@@ -183,18 +184,32 @@ static int read_tickets(const struct mst_sim_line *line, struct mst_sim_cfg *job
 	return 0;
 }
 
-static int check_rule(const struct mst_sim_cfg *job, const struct mst_rule *rule, bool force,
-		      char *wrong, size_t len)
+static struct mst_rule_context context(const struct mst_sim_cfg *job, bool force)
 {
-	struct mst_rule_context ctx = {
+	return (struct mst_rule_context){
 		.owner = MUSTER_SERVERS_OWN,
 		.workers = job->ledger.workers,
 		.slots = job->ledger.slots,
 		.quorum_max = mst_ledger_entries(&job->ledger),
 		.force = force,
 	};
+}
 
-	return mst_rule_check(rule, &ctx, wrong, len);
+/* As the server checks a change. A step has room for the quorum that the job starts with, and for
+ * every slot. */
+static int check_switch(const struct mst_sim_line *line, const struct mst_sim_cfg *job, uint32_t i,
+			char *wrong, size_t len)
+{
+	const struct mst_rule *first = &job->ledger.rule;
+	const struct mst_rule *from = i > 0 ? &line->switches.at[i - 1].rule : first;
+	struct mst_rule_context ctx = context(job, line->options.server.force);
+	uint32_t planned = mst_rule_repeats(first) && first->quorum > 0 ? (uint32_t)first->quorum
+									: 0;
+
+	ctx.quorum_max = job->ledger.workers * job->ledger.slots;
+	if (ctx.quorum_max < planned)
+		ctx.quorum_max = planned;
+	return mst_switch_check(from, &line->switches.at[i].rule, &ctx, wrong, len);
 }
 
 static int read_switches(struct mst_sim_line *line, struct mst_sim_cfg *job,
@@ -217,9 +232,10 @@ static int read_switches(struct mst_sim_line *line, struct mst_sim_cfg *job,
 				      "option --switch: \"%.60s\": the job ends at version %" PRIu64
 				      " (--commits)",
 				      line->switches.text[i], o->server.commits);
-		if (check_rule(job, &s->rule, o->server.force, wrong, sizeof(wrong)) != 0)
+		if (check_switch(line, job, i, wrong, sizeof(wrong)) != 0)
 			return refuse(to, "option --switch: \"%.60s\", after %.40s: %s",
-				      line->switches.text[i], job->policy, wrong);
+				      line->switches.text[i],
+				      i > 0 ? line->switches.text[i - 1] : job->policy, wrong);
 	}
 	job->change_of_rule = line->switches.at;
 	job->change_of_rule_count = line->switches.count;
@@ -237,7 +253,8 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 	    mst_server_options_optimizer(server, &job->ledger.optimizer, to->why, to->len) != 0)
 		return -EINVAL;
 	job->ledger.slots = mst_rule_slots(&job->ledger.rule);
-	if (check_rule(job, &job->ledger.rule, server->force, wrong, sizeof(wrong)) != 0)
+	struct mst_rule_context ctx = context(job, server->force);
+	if (mst_rule_check(&job->ledger.rule, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(to, "--policy %.40s: %s", job->policy, wrong);
 	return read_switches(line, job, to);
 }

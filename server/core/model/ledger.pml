@@ -80,7 +80,7 @@ inline step_open()
 	n = 0;
 	do
 	:: n < W ->
-		rostered[n] = TAKES_PART(n);
+		rostered[n] = (TAKES_PART(n) && !rests[n]);
 		step_count[n] = 0;
 		n++
 	:: else -> break
@@ -102,7 +102,7 @@ inline step_revive()
 		do
 		:: n < W ->
 			if
-			:: TAKES_PART(n) ->
+			:: TAKES_PART(n) && !rests[n] ->
 				reach(step_revived);
 				rostered[n] = 1; first_version[n] = newest; again = 1
 			:: else
@@ -125,6 +125,59 @@ inline find_copy()
 	od
 }
 
+/* Late starts: server/core/late.c. */
+
+/* spares(), after step_view(): h = asks that are held, and @more. */
+inline count_held(more)
+{
+	h = more;
+	n = 0;
+	do
+	:: n < W -> h = h + (late[n] == 2); n++
+	:: else -> break
+	od
+}
+#if QUORUM == 0
+#define SPARES (h == 0)
+#else
+#define SPARES (m >= h && open_count + m - h >= NEEDED)
+#endif
+
+/* mst_late_release_all() */
+inline late_release_all()
+{
+	n = 0;
+	do
+	:: n < W -> late[n] = 0; n++
+	:: else -> break
+	od
+}
+
+/* mst_late_release_if_needed() */
+inline late_release_if_needed()
+{
+	step_view();
+	count_held(0);
+	if
+	:: h > 0 && !SPARES && !IS(LATE_KEPT) -> reach(held_is_needed); late_release_all()
+	:: else
+	fi
+}
+
+/* mst_late_holds() for rank r. `auto` holds some, and the choice is free here. */
+inline late_look()
+{
+	step_view();
+	count_held(1);
+	if
+	:: late[r] == 1 && may_hold && !REPEATS && !ended && MISSING(r) && given[r] != newest &&
+	   SPARES -> reach(late_is_held); late[r] = 2
+	:: late[r] == 1 && !(may_hold && !REPEATS && !ended && MISSING(r) && given[r] != newest &&
+	   SPARES) -> late[r] = 0
+	:: else
+	fi
+}
+
 /* mst_step_commit_if_due() */
 inline commit_if_due()
 {
@@ -144,6 +197,7 @@ inline commit_if_due()
 			:: IS(COMMIT_TWICE) -> decide(COMMIT, 0, newest, b, 0, NOTHING)
 			:: else
 			fi;
+			late_release_all();
 			step_open();
 			again = 1
 		:: else ->
@@ -196,8 +250,8 @@ inline find_spare()
 #define OWES(r) (step_count[r] > 0)
 #endif
 #define MAY_GO_ON(r) \
-	(TAKES_PART(r) && (ended || (first_version[r] <= newest && !OWES(r) && \
-	!(IS(ALL_WAIT) && given[r] == newest))))
+	(TAKES_PART(r) && (ended || ((rostered[r] || !RESTS) && first_version[r] <= newest && \
+	!OWES(r) && !(IS(ALL_WAIT) && given[r] == newest))))
 
 /* answer() for rank r: place_of(), must_wait(), hold(). */
 inline answer()
@@ -252,8 +306,13 @@ inline ask_judge_all()
 	do
 	:: r < W ->
 		if
-		:: asks[r] && MAY_GO_ON(r) -> answer()
-		:: else
+		:: asks[r] && MAY_GO_ON(r) ->
+			late_look();
+			if
+			:: late[r] == 0 || ended -> answer()
+			:: else
+			fi
+		:: else -> late[r] = 0
 		fi;
 		r++
 	:: else -> break
@@ -270,6 +329,7 @@ inline settle()
 		again = 0;
 		step_revive();
 		commit_if_due();
+		late_release_if_needed();
 		finish_if_due();
 		ask_judge_all()
 	:: else -> break
@@ -325,6 +385,42 @@ inline forget(rank)
 	od
 }
 
+/* Rest: mst_life_rest(), wake_all(). */
+
+/* x = how many take part and do not rest. */
+inline count_awake()
+{
+	x = 0; n = 0;
+	do
+	:: n < W -> x = x + (TAKES_PART(n) && !rests[n]); n++
+	:: else -> break
+	od
+}
+
+inline wake_if_all_rest()
+{
+	count_awake();
+	n = 0;
+	do
+	:: n < W && x == 0 && rests[n] -> reach(woken_by_a_loss); rests[n] = 0; n++
+	:: n < W && !(x == 0 && rests[n]) -> n++
+	:: else -> break
+	od
+}
+
+inline rest_or_return()
+{
+	count_awake();
+	if
+	:: rests[r] -> reach(returns); rests[r] = 0
+	:: !rests[r] && !ended && TAKES_PART(r) && x > 1 ->
+		reach(told_to_rest);
+		rests[r] = 1;
+		rostered[r] = 0
+	:: else
+	fi
+}
+
 /* Ends the session of rank r: end_session(), mst_life_lose(). In peace: it leaves. */
 inline end_session()
 {
@@ -362,6 +458,8 @@ inline end_session()
 	member[r] = ABSENT;
 	rostered[r] = 0;
 	asks[r] = 0;
+	late[r] = 0;
+	rests[r] = 0;
 	forget(r);
 	if
 	:: any && !ended ->
@@ -372,6 +470,7 @@ inline end_session()
 		od;
 		if
 		:: x == 0 && !end_due -> end_due = 1; failed = !found
+		:: x > 0 && !end_due && !IS(REST_FORGOTTEN) -> wake_if_all_rest()
 		:: else
 		fi
 	:: else
@@ -444,7 +543,8 @@ inline take_event()
 	to = NOBODY;
 	if
 	:: e_kind == JOIN -> admit()
-	:: e_kind != JOIN && (member[r] == ABSENT || (cur[r] != e_p && !IS(FORGET_INCARNATION))) ->
+	:: e_kind == MOOD -> may_hold = !may_hold
+	:: e_kind != JOIN && e_kind != MOOD && (member[r] == ABSENT || (cur[r] != e_p && !IS(FORGET_INCARNATION))) ->
 		if
 		:: member[r] != ABSENT -> reach(event_of_former_incarnation)
 		:: else -> reach(event_of_nobody)
@@ -472,6 +572,7 @@ inline take_event()
 			fi;
 			to = (judged[r] >= e_seq || IS(LEAVE_AT_ONCE) -> r : NOBODY)
 		:: e_kind == LOST -> lost[e_p] = 1; to = r
+		:: e_kind == REST -> rest_or_return()
 		fi
 	fi
 }
@@ -535,7 +636,7 @@ inline judge()
 	:: else
 	fi;
 	if
-	:: any -> ask_take(r)
+	:: any -> ask_take(r); late[r] = (LATE_STARTS && v == LATE)
 	:: else
 	fi;
 	to = (member[r] == LEAVING && judged[r] >= leave_seq[r] -> r : NOBODY)

@@ -19,13 +19,28 @@
 	:: p < P && cur[RANK(p)] == p && member[RANK(p)] != ABSENT && failed && ended -> \
 		e_kind = LOST; e_p = p \
 	:: p < P && cur[RANK(p)] == p && member[RANK(p)] != ABSENT && losses_left > 0 && !ended -> \
-		e_kind = LOST; e_p = p; losses_left--
-#if P > 3
-#define CONTROL_ALL CONTROL(0) CONTROL(1) CONTROL(2) CONTROL(3)
-#elif P > 2
-#define CONTROL_ALL CONTROL(0) CONTROL(1) CONTROL(2)
+		e_kind = LOST; e_p = p; losses_left-- \
+	CONTROL_REST(p)
+#if RESTS > 0
+#define CONTROL_REST(p) \
+	:: p < P && cur[RANK(p)] == p && rests_left > 0 && member[RANK(p)] != ABSENT && !ended -> \
+		e_kind = REST; e_p = p; rests_left--
 #else
-#define CONTROL_ALL CONTROL(0) CONTROL(1)
+#define CONTROL_REST(p)
+#endif
+/* Whether late workers are held changes at any moment: so `auto` may hold any of them. */
+#if LATE_STARTS > 1
+#define CONTROL_MOOD \
+	:: moods_left > 0 && !ended -> e_kind = MOOD; e_p = 0; moods_left--
+#else
+#define CONTROL_MOOD
+#endif
+#if P > 3
+#define CONTROL_ALL CONTROL_MOOD CONTROL(0) CONTROL(1) CONTROL(2) CONTROL(3)
+#elif P > 2
+#define CONTROL_ALL CONTROL_MOOD CONTROL(0) CONTROL(1) CONTROL(2)
+#else
+#define CONTROL_ALL CONTROL_MOOD CONTROL(0) CONTROL(1)
 #endif
 
 /* A link of shard s on which something has come, or whose put has been sent. */

@@ -29,6 +29,8 @@ ASYNC = {"REPEATS": 1, "QUORUM": 1, "WINDOW": 200}
 BATCH = {"REPEATS": 1, "QUORUM": 2, "WINDOW": 200, "K": 2}
 PARTIAL = {**BATCH, "QUORUM": 3, "PARTIALS": 1, "OPS": 3, "ABANDONS": 0}
 SHM = {"MAPS": 1}
+LATE = {"LATE_STARTS": 1}
+REST = {"RESTS": 2}
 TWO_SHARDS = {"S": 2, "OPS": 1, "PIECES": 1, "KEEPS": 0}
 
 # A case is what it sets other than state.pml. P above W: rank 0 joins again after a loss.
@@ -37,6 +39,10 @@ CASES = {
     "bsp_shm": {"P": 3, "K": 2, "ABANDONS": 0, **SHM},
     "backup": {"P": 3, "QUORUM": 1, "KEEPS": 0, "ABANDONS": 0},
     "backup_shm": {"P": 3, "QUORUM": 1, "KEEPS": 0, "ABANDONS": 0, **SHM},
+    "late": {"P": 3, "QUORUM": 1, "KEEPS": 0, "ABANDONS": 0, **LATE},
+    "late_shm": {"P": 3, "QUORUM": 1, "KEEPS": 0, "ABANDONS": 0, **LATE, **SHM},
+    "rest": {"KEEPS": 0, **REST},
+    "rest_backup": {"QUORUM": 1, "KEEPS": 0, "ABANDONS": 0, "LATE_STARTS": 2, **REST},
     "async": ASYNC,
     "async_shm": {**ASYNC, **SHM},
     "kbatchasync": BATCH,
@@ -91,6 +97,8 @@ MUTANTS = {
     "VERDICT_UNHEARD": ("backup", {"P": 2}, {"WAITS"}),
     "ADVISE_EACH": ("async", {"OPS": 6, "OTHERS": 1, "LOSSES": 0, "KEEPS": 0, "ABANDONS": 0},
                     {"BOUNDED"}),
+    "LATE_KEPT": ("late", {}, {"WAITS"}),
+    "REST_FORGOTTEN": ("rest", {"P": 2}, {"WAITS"}),
     "OUT_OF_ORDER": ("kbatchasync", {}, {"HELD", "ORDER"}),
 }
 

@@ -57,6 +57,14 @@
 #define COMMITS 0   /* the job ends after these; 0: when the last worker leaves */
 #endif
 
+#ifndef LATE_STARTS
+#define LATE_STARTS 0 /* 1: the ask of a late contribution is held until the next commit; more:
+		       * and it changes so often, less one, whether any is held */
+#endif
+#ifndef RESTS
+#define RESTS 0     /* how often a worker is told to rest, or to return, at most */
+#endif
+
 #ifndef RAILS
 #define RAILS 1     /* of a link, each in order for itself */
 #endif
@@ -107,6 +115,8 @@
 #define VERDICT_UNHEARD 22
 #define OUT_OF_ORDER 23
 #define ADVISE_EACH 24
+#define LATE_KEPT 25
+#define REST_FORGOTTEN 26
 #ifndef MUTANT
 #define MUTANT NOT_MUTATED
 #endif
@@ -144,7 +154,7 @@ c_decl {
 mtype = { DATA, HEADER, ABANDON, ASK }                 /* worker to shard */
 mtype = { GRANT, TOLD, ANSWER, FINISHED, HINT }      /* shard to worker */
 mtype = { FULL, ABANDONED, ASKED, ANSWERED }           /* shard to ledger */
-mtype = { JOIN, START, LEAVE, LOST, NOTHING }          /* control side to ledger */
+mtype = { JOIN, START, LEAVE, LOST, REST, MOOD, NOTHING } /* control side to ledger */
 mtype = { COUNT, VERDICT, REGRANT, COMMIT, RELEASE, EVICT, FINISH, LINK } /* ledger to shard */
 mtype = { COUNTED, LATE, CANCELLED, REFUSED }          /* verdicts */
 mtype = { PARTIAL }                                       /* work of a shard, beside COMMIT, RELEASE */
@@ -156,7 +166,8 @@ mtype = { FREE, FILLING, SPENT }                       /* a slot, to its worker 
 byte cur[W];         /* the rank's present session */
 mtype member[W];
 byte judged[W], leave_seq[W], first_version[W], given[W], step_count[W];
-bit rostered[W], asks[W];
+bit rostered[W], asks[W], rests[W];
+byte late[W];        /* the ask of a late contribution: 1 has not been looked at, 2 is held */
 byte reads[W], copies[W], copied[W], ask_number[W], copy_number[W];
 byte p_full[W * K], p_abandoned[W * K], p_epoch[W * K], p_seq[W * K], p_tag[W * K];
 bit p_asks[W * K];
@@ -165,7 +176,9 @@ byte newest;
 int open_set;        /* contributions counted in the open step */
 byte open_count;
 bit end_due, ended, failed;
-byte losses_left = LOSSES;
+byte losses_left = LOSSES, rests_left = RESTS;
+bit may_hold = 1;
+byte moods_left = LATE_STARTS - (LATE_STARTS > 0);
 
 /* What has happened, for the promises alone. */
 mtype verdict[P * OPS + 1];
@@ -226,3 +239,4 @@ hidden byte v, d_kind, d_where, j_kind, j_where;
 hidden byte d_p, d_a, d_b, d_c, j_p, j_version, j_buffer, j_number;
 hidden int set, j_slots;
 hidden byte any, found, again, partial_starts;
+hidden byte h;

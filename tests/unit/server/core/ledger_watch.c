@@ -8,73 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/server/core/ledger_watch_state.h"
 #include "tests/unit/server/core/reference_state.h"
 
-/* The fate of contribution `seq` of a session: what was decided, and how often. */
-struct fate {
-	uint32_t counts, verdicts, recorded;
-	enum muster_verdict verdict;
-	uint64_t counted_in, tag;
-	bool reported; /* by any shard, with this tag */
-	bool passes;   /* it gets no verdict */
-	bool full;     /* it completes a batch */
-};
-
-struct copying {
-	uint64_t number, shards;
-	uint32_t buffer;
-};
-
-struct visitor {
-	struct mst_identity who;
-	bool ended, leaving;
-	bool start_called;
-	uint64_t linked;  /* set of shards */
-	bool sends_state; /* was told to, and has not */
-	uint64_t epoch[MST_SLOTS_MAX];
-	uint64_t asked, answered;
-	uint64_t told;      /* the last header the leader has reported */
-	uint64_t ask_after; /* it asked after this header */
-	/* Of the header in this slot; number 0: none. */
-	struct mst_lane_ask asks_with[MST_SLOTS_MAX];
-	bool in_place, had_in_place;
-	uint32_t reads, had;
-	uint64_t has_version;
-	struct copying *copy;
-	size_t copy_count;
-	struct fate *fate;
-	size_t fate_count;
-	bool pushed;
-	bool lied;      /* it broke the protocol: its last header may not have been taken */
-	uint64_t heard; /* it has acknowledged the verdicts up to here */
-};
-
-/* What was seen of a rank after the last event. */
-struct standing {
-	bool rests;
-	bool held;       /* its ask waits for the next version, */
-	size_t versions; /* and there were so many when that began */
-};
-
-struct watch {
-	struct mst_ledger_cfg cfg;
-	const struct mst_ledger *ledger;
-	struct visitor **visitor;
-	size_t visitor_count;
-	uint32_t *buffer_of; /* by version */
-	size_t version_count;
-	size_t uncommitted; /* counted since the last commit */
-	bool full_counted;  /* one of them completes a batch */
-	uint64_t now_ns, opened_ns;
-	struct mst_rule rule; /* of the open step */
-	struct standing *standing;
-	bool started, finished;
-	bool settling, spoilt;
-	uint64_t settled; /* by these shards, as a set */
-	char complaint[256];
-};
-
-__attribute__((format(printf, 2, 3))) static void complain(struct watch *w, const char *format, ...)
+void watch_complain(struct watch *w, const char *format, ...)
 {
 	va_list args;
 
@@ -175,7 +112,7 @@ void watch_event(struct watch *w, const struct mst_ledger_event *ev)
 }
 
 /* Has it called start, and are its links with all shards up? */
-static bool takes_part(const struct watch *w, const struct visitor *v)
+bool watch_takes_part(const struct watch *w, const struct visitor *v)
 {
 	return !v->ended && v->start_called && v->linked == (UINT64_C(1) << w->cfg.shards) - 1;
 }
@@ -198,24 +135,28 @@ static void check_buffer(struct watch *w, uint64_t version, uint32_t buffer)
 	uint32_t buffers = mst_ledger_buffers(&w->cfg);
 
 	if (buffer >= buffers)
-		complain(w, "version %" PRIu64 " is in buffer %u of %u", version, buffer, buffers);
+		watch_complain(w, "version %" PRIu64 " is in buffer %u of %u", version, buffer,
+			       buffers);
 	for (size_t i = 0; i < w->visitor_count; i++) {
 		const struct visitor *v = w->visitor[i];
 		if (!v->ended && v->in_place && v->reads == buffer)
-			complain(w, "version %" PRIu64 " overwrites buffer %u, which %u.%u reads",
-				 version, buffer, v->who.rank, v->who.incarnation);
+			watch_complain(
+				w, "version %" PRIu64 " overwrites buffer %u, which %u.%u reads",
+				version, buffer, v->who.rank, v->who.incarnation);
 		if (!v->ended && copies(w, v, buffer))
-			complain(w,
-				 "version %" PRIu64 " overwrites buffer %u, being copied to %u.%u",
-				 version, buffer, v->who.rank, v->who.incarnation);
+			watch_complain(w,
+				       "version %" PRIu64
+				       " overwrites buffer %u, being copied to %u.%u",
+				       version, buffer, v->who.rank, v->who.incarnation);
 	}
 	size_t kept = w->cfg.owner == MUSTER_WORKERS_OWN ? w->cfg.history : 1;
 	/* The version that is being made is the newest of those kept. */
 	for (size_t back = 1; back <= w->version_count; back++) {
 		if (back == 1 || back < kept) {
 			if (w->buffer_of[w->version_count - back] == buffer)
-				complain(w, "version %" PRIu64 " overwrites the version %zu before",
-					 version, back);
+				watch_complain(
+					w, "version %" PRIu64 " overwrites the version %zu before",
+					version, back);
 		}
 	}
 }
@@ -226,7 +167,8 @@ static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
 	w->opened_ns = w->now_ns;
 	w->full_counted = false;
 	if (version != w->version_count)
-		complain(w, "version %" PRIu64 " after %zu versions", version, w->version_count);
+		watch_complain(w, "version %" PRIu64 " after %zu versions", version,
+			       w->version_count);
 	if (version > 0 || buffer != MST_BUFFER_NONE)
 		check_buffer(w, version, buffer);
 	w->buffer_of = reference_room(w->buffer_of, w->version_count, sizeof(uint32_t));
@@ -238,25 +180,27 @@ static void see_record(struct watch *w, const struct mst_decision *d)
 	const struct mst_record *rec = mst_ledger_record(w->ledger, d->commit.buffer);
 
 	if (rec->version != d->commit.version || rec->entry_count != w->uncommitted)
-		complain(w, "version %" PRIu64 " of %u, recorded as %" PRIu64 ", after %zu counted",
-			 d->commit.version, rec->entry_count, rec->version, w->uncommitted);
+		watch_complain(
+			w, "version %" PRIu64 " of %u, recorded as %" PRIu64 ", after %zu counted",
+			d->commit.version, rec->entry_count, rec->version, w->uncommitted);
 	if (rec->entry_count > mst_ledger_entries(&w->cfg))
-		complain(w, "version %" PRIu64 " is made of %u, there is room for %u", rec->version,
-			 rec->entry_count, mst_ledger_entries(&w->cfg));
+		watch_complain(w, "version %" PRIu64 " is made of %u, there is room for %u",
+			       rec->version, rec->entry_count, mst_ledger_entries(&w->cfg));
 	w->uncommitted = 0;
 	for (uint32_t i = 0; i < rec->entry_count; i++) {
 		const struct mst_entry *e = &rec->entry[i];
 		struct visitor *v = visitor_of(w, e->who);
 		struct fate *f = v == NULL ? NULL : fate_of(v, e->seq);
 		if (f == NULL || f->counts != 1 || f->recorded++ != 0)
-			complain(w,
-				 "%u.%u seq %" PRIu64 " in version %" PRIu64
-				 " was not counted, or is there twice",
-				 e->who.rank, e->who.incarnation, e->seq, rec->version);
+			watch_complain(w,
+				       "%u.%u seq %" PRIu64 " in version %" PRIu64
+				       " was not counted, or is there twice",
+				       e->who.rank, e->who.incarnation, e->seq, rec->version);
 		else if (f->verdicts == 1 && f->counted_in != rec->version)
-			complain(w, "%u.%u seq %" PRIu64 " counted in %" PRIu64 " is in %" PRIu64,
-				 e->who.rank, e->who.incarnation, e->seq, f->counted_in,
-				 rec->version);
+			watch_complain(
+				w, "%u.%u seq %" PRIu64 " counted in %" PRIu64 " is in %" PRIu64,
+				e->who.rank, e->who.incarnation, e->seq, f->counted_in,
+				rec->version);
 	}
 }
 
@@ -268,13 +212,14 @@ static void see_shares(struct watch *w, const struct mst_decision *d)
 
 	for (uint32_t i = 0; i < rec->share_count; i++) {
 		if (i > 0 && rec->share[i].rank <= rec->share[i - 1].rank)
-			complain(w, "shares of version %" PRIu64 " are out of order", rec->version);
+			watch_complain(w, "shares of version %" PRIu64 " are out of order",
+				       rec->version);
 		entries += rec->share[i].count;
 		samples += rec->share[i].weight;
 	}
 	if (entries != rec->entry_count || fabs(samples - rec->samples) > 1e-9)
-		complain(w, "shares of version %" PRIu64 ": %u contributions, %g samples",
-			 rec->version, entries, samples);
+		watch_complain(w, "shares of version %" PRIu64 ": %u contributions, %g samples",
+			       rec->version, entries, samples);
 }
 
 static void see_count(struct watch *w, struct visitor *v, const struct mst_decision *d)
@@ -282,7 +227,8 @@ static void see_count(struct watch *w, struct visitor *v, const struct mst_decis
 	struct fate *f = fate_of(v, d->count.seq);
 
 	if (f->counts++ != 0 || f->verdicts != 0)
-		complain(w, "seq %" PRIu64 " is counted twice, or after its verdict", d->count.seq);
+		watch_complain(w, "seq %" PRIu64 " is counted twice, or after its verdict",
+			       d->count.seq);
 	w->uncommitted++;
 	w->full_counted |= f->full;
 }
@@ -293,15 +239,17 @@ static void see_verdict(struct watch *w, struct visitor *v, const struct mst_dec
 	bool counted = d->verdict.verdict == MUSTER_COUNTED;
 
 	if (!f->reported || f->tag != d->verdict.tag)
-		complain(w, "a verdict on seq %" PRIu64 " tag %" PRIu64 ", which no shard reported",
-			 d->verdict.seq, d->verdict.tag);
+		watch_complain(
+			w, "a verdict on seq %" PRIu64 " tag %" PRIu64 ", which no shard reported",
+			d->verdict.seq, d->verdict.tag);
 	if (f->verdicts++ != 0 || d->verdict.verdict == MUSTER_NONE)
-		complain(w, "seq %" PRIu64 " gets a second verdict, or none", d->verdict.seq);
+		watch_complain(w, "seq %" PRIu64 " gets a second verdict, or none", d->verdict.seq);
 	if (counted != (f->counts == 1) || counted != (d->verdict.counted_in != 0))
-		complain(w, "verdict and count of seq %" PRIu64 " differ", d->verdict.seq);
+		watch_complain(w, "verdict and count of seq %" PRIu64 " differ", d->verdict.seq);
 	if (counted && d->verdict.counted_in != w->version_count)
-		complain(w, "seq %" PRIu64 " is counted in %" PRIu64 ", the open step makes %zu",
-			 d->verdict.seq, d->verdict.counted_in, w->version_count);
+		watch_complain(w,
+			       "seq %" PRIu64 " is counted in %" PRIu64 ", the open step makes %zu",
+			       d->verdict.seq, d->verdict.counted_in, w->version_count);
 	f->verdict = d->verdict.verdict;
 	f->counted_in = d->verdict.counted_in;
 }
@@ -312,10 +260,10 @@ static void check_turn(struct watch *w, const struct visitor *v)
 	for (uint64_t seq = 1; seq <= v->ask_after && !w->finished; seq++) {
 		const struct fate *f = &v->fate[seq];
 		if (f->reported && !f->passes && f->verdicts == 0)
-			complain(w,
-				 "ask %" PRIu64 " of %u.%u is answered before seq %" PRIu64
-				 " is judged",
-				 v->asked, v->who.rank, v->who.incarnation, seq);
+			watch_complain(w,
+				       "ask %" PRIu64 " of %u.%u is answered before seq %" PRIu64
+				       " is judged",
+				       v->asked, v->who.rank, v->who.incarnation, seq);
 	}
 }
 
@@ -323,21 +271,21 @@ static void see_answer(struct watch *w, struct visitor *v, const struct mst_deci
 {
 	uint64_t version = d->answer.version;
 
-	if (!takes_part(w, v))
-		complain(w, "%u.%u is answered before it takes part", v->who.rank,
-			 v->who.incarnation);
+	if (!watch_takes_part(w, v))
+		watch_complain(w, "%u.%u is answered before it takes part", v->who.rank,
+			       v->who.incarnation);
 	if (d->answer.number != v->asked || v->answered + 1 != v->asked)
-		complain(w, "ask %" PRIu64 " is answered after %" PRIu64 " of %" PRIu64,
-			 d->answer.number, v->answered, v->asked);
+		watch_complain(w, "ask %" PRIu64 " is answered after %" PRIu64 " of %" PRIu64,
+			       d->answer.number, v->answered, v->asked);
 	check_turn(w, v);
 	v->answered = d->answer.number;
 	if (version >= w->version_count || d->answer.newest != w->version_count - 1)
-		complain(w, "an answer of version %" PRIu64 ", newest %" PRIu64, version,
-			 d->answer.newest);
+		watch_complain(w, "an answer of version %" PRIu64 ", newest %" PRIu64, version,
+			       d->answer.newest);
 	else if ((d->answer.where == MST_WHERE_IN_PLACE || d->answer.where == MST_WHERE_COPIED) &&
 		 d->answer.buffer != w->buffer_of[version])
-		complain(w, "version %" PRIu64 " is in buffer %u, not %u", version,
-			 w->buffer_of[version], d->answer.buffer);
+		watch_complain(w, "version %" PRIu64 " is in buffer %u, not %u", version,
+			       w->buffer_of[version], d->answer.buffer);
 	if (d->answer.where == MST_WHERE_IN_PLACE) {
 		v->in_place = true;
 		v->reads = d->answer.buffer;
@@ -351,6 +299,8 @@ static void see_answer(struct watch *w, struct visitor *v, const struct mst_deci
 							     d->answer.buffer };
 	}
 	v->has_version = version;
+	const struct mst_record *rec = mst_ledger_record_of(w->ledger, version);
+	v->grows = rec == NULL || rec->until_asked;
 }
 
 /* A slot is granted anew when its header has been judged, and then the header's ask is heard. */
@@ -359,7 +309,7 @@ static void see_regrant(struct watch *w, struct visitor *v, const struct mst_dec
 	uint32_t slot = d->grant.slot;
 
 	if (d->grant.epoch != ++v->epoch[slot])
-		complain(w, "slot %u is granted in epoch %" PRIu64, slot, d->grant.epoch);
+		watch_complain(w, "slot %u is granted in epoch %" PRIu64, slot, d->grant.epoch);
 	hear_ask(v, v->asks_with[slot], 0); /* itself and all before it are judged */
 	v->asks_with[slot] = (struct mst_lane_ask){ 0 };
 }
@@ -372,7 +322,7 @@ static void see_end(struct watch *w, struct visitor *v, enum mst_evict_why why)
 	v->lied = why == MST_EVICT_INVALID;
 	for (size_t seq = 1; seq < v->fate_count; seq++) {
 		if (v->fate[seq].counts != 0 && v->fate[seq].verdicts == 0)
-			complain(w, "seq %zu was counted, and its worker never told", seq);
+			watch_complain(w, "seq %zu was counted, and its worker never told", seq);
 	}
 }
 
@@ -383,56 +333,25 @@ static void see_state_wanted(struct watch *w, struct visitor *v)
 
 	for (size_t i = 0; i < w->visitor_count; i++) {
 		const struct visitor *other = w->visitor[i];
-		started += takes_part(w, other);
+		started += watch_takes_part(w, other);
 		if (!other->ended && other->sends_state)
-			complain(w, "%u.%u is to send its state while %u.%u sends", v->who.rank,
-				 v->who.incarnation, other->who.rank, other->who.incarnation);
+			watch_complain(w, "%u.%u is to send its state while %u.%u sends",
+				       v->who.rank, v->who.incarnation, other->who.rank,
+				       other->who.incarnation);
 	}
 	if (w->started || started != w->cfg.workers)
-		complain(w, "%u.%u is to send its state when %u have started%s", v->who.rank,
-			 v->who.incarnation, started, w->started ? ", and the job too" : "");
+		watch_complain(w, "%u.%u is to send its state when %u have started%s", v->who.rank,
+			       v->who.incarnation, started, w->started ? ", and the job too" : "");
 	v->sends_state = true;
-}
-
-/* What is finished is asked for when the step's trigger has come, and of those who are busy. */
-static void see_hand_in(struct watch *w, const struct visitor *v)
-{
-	bool over = w->now_ns - w->opened_ns >= w->rule.deadline_ns;
-	bool due = w->rule.trigger == MST_TRIGGER_FULL ? w->full_counted : over;
-
-	if (!w->rule.collect || !due)
-		complain(w, "%u.%u is to hand in, and the step collects nothing", v->who.rank,
-			 v->who.incarnation);
-	if (v->answered != v->asked || w->standing[v->who.rank].rests)
-		complain(w, "%u.%u is to hand in, and it is not busy", v->who.rank,
-			 v->who.incarnation);
-}
-
-/* Only of what was decided. Where hints ask for something, they are also taken back, and then the
- * worker may wait for its answer. */
-static void see_hint(struct watch *w, const struct visitor *v, const struct mst_decision *d)
-{
-	const struct mst_record *rec = mst_ledger_record_of(w->ledger, w->version_count - 1);
-	uint64_t newest = w->version_count - 1;
-
-	if (!takes_part(w, v) || v->leaving || (v->answered != v->asked && !w->rule.collect))
-		complain(w, "%u.%u is advised, and it is not busy", v->who.rank,
-			 v->who.incarnation);
-	if (rec != NULL && d->advice.version != (rec->window < newest ? newest - rec->window : 0))
-		complain(w, "%u.%u is advised of version %" PRIu64 " of %zu, window %" PRIu32,
-			 v->who.rank, v->who.incarnation, d->advice.version, w->version_count,
-			 rec->window);
-	if (d->advice.hand_in)
-		see_hand_in(w, v);
 }
 
 static void see_rest(struct watch *w, const struct visitor *v, const struct mst_decision *d)
 {
 	struct standing *s = &w->standing[v->who.rank];
 
-	if (!takes_part(w, v) || s->rests == d->rests)
-		complain(w, "%u.%u is told to %s out of turn", v->who.rank, v->who.incarnation,
-			 d->rests ? "rest" : "return");
+	if (!watch_takes_part(w, v) || s->rests == d->rests)
+		watch_complain(w, "%u.%u is told to %s out of turn", v->who.rank,
+			       v->who.incarnation, d->rests ? "rest" : "return");
 	s->rests = d->rests;
 }
 
@@ -457,13 +376,13 @@ static void check_fates(struct watch *w, struct mst_identity who, const struct v
 		if (at == count || told[at].ticket != seq || told[at].verdict != f->verdict ||
 		    told[at].incarnation != last->who.incarnation ||
 		    told[at].counted_in != f->counted_in)
-			complain(w, "%u.%u is not told the fate of ticket %zu of session %u",
-				 who.rank, who.incarnation, seq, last->who.incarnation);
+			watch_complain(w, "%u.%u is not told the fate of ticket %zu of session %u",
+				       who.rank, who.incarnation, seq, last->who.incarnation);
 		at += at < count;
 	}
 	if (at != count)
-		complain(w, "%u.%u is told %u fates, there are %u", who.rank, who.incarnation,
-			 count, at);
+		watch_complain(w, "%u.%u is told %u fates, there are %u", who.rank, who.incarnation,
+			       count, at);
 }
 
 static void see_admission(struct watch *w, const struct mst_decision *d)
@@ -472,7 +391,7 @@ static void see_admission(struct watch *w, const struct mst_decision *d)
 	const struct visitor *last = visitor_of(w, before);
 
 	if ((d->who.incarnation > 1) != (last != NULL) || (last != NULL && !last->ended))
-		complain(w, "%u.%u is admitted out of turn", d->who.rank, d->who.incarnation);
+		watch_complain(w, "%u.%u is admitted out of turn", d->who.rank, d->who.incarnation);
 	check_fates(w, d->who, last);
 	struct visitor *v = calloc(1, sizeof(*v));
 	if (v == NULL)
@@ -489,8 +408,8 @@ static void see_member(struct watch *w, const struct mst_decision *d)
 	struct visitor *v = visitor_of(w, d->who);
 
 	if (v == NULL || v->ended) {
-		complain(w, "a decision about %u.%u, who is not there", d->who.rank,
-			 d->who.incarnation);
+		watch_complain(w, "a decision about %u.%u, who is not there", d->who.rank,
+			       d->who.incarnation);
 		return;
 	}
 	if (d->kind == MST_DO_COUNT)
@@ -506,7 +425,7 @@ static void see_member(struct watch *w, const struct mst_decision *d)
 	else if (d->kind == MST_DO_SEND_STATE)
 		see_state_wanted(w, v);
 	else if (d->kind == MST_DO_ADVISE)
-		see_hint(w, v, d);
+		watch_hint(w, v, d);
 	else if (d->kind == MST_DO_REST)
 		see_rest(w, v, d);
 }
@@ -518,9 +437,11 @@ static void see_finish(struct watch *w, const struct mst_decision *d)
 
 	w->finished = true;
 	if (well && w->uncommitted != 0)
-		complain(w, "the job ends well, and %zu counted are in no version", w->uncommitted);
+		watch_complain(w, "the job ends well, and %zu counted are in no version",
+			       w->uncommitted);
 	if (well && w->version_count > 1 && (!settled || w->spoilt))
-		complain(w, "the job ends well, and its last version is not known to be finite");
+		watch_complain(w,
+			       "the job ends well, and its last version is not known to be finite");
 }
 
 void watch_decision(struct watch *w, const struct mst_decision *d)
@@ -530,9 +451,9 @@ void watch_decision(struct watch *w, const struct mst_decision *d)
 		      d->kind == MST_DO_SEND_STATE || d->kind == MST_DO_FINISH;
 
 	if (w->finished && counts)
-		complain(w, "a decision of kind %d after the end", d->kind);
+		watch_complain(w, "a decision of kind %d after the end", d->kind);
 	if (w->settling && (d->kind == MST_DO_COUNT || d->kind == MST_DO_COMMIT))
-		complain(w, "a decision of kind %d while the job ends", d->kind);
+		watch_complain(w, "a decision of kind %d while the job ends", d->kind);
 	switch (d->kind) {
 	case MST_DO_ADMIT:
 		see_admission(w, d);
@@ -551,11 +472,11 @@ void watch_decision(struct watch *w, const struct mst_decision *d)
 		break;
 	case MST_DO_SETTLE:
 		if (w->settling)
-			complain(w, "the shards are asked twice whether they are done");
+			watch_complain(w, "the shards are asked twice whether they are done");
 		w->settling = true;
 		break;
 	case MST_DO_APPLY: /* no optimiser here has a reduce phase */
-		complain(w, "a version is applied that nobody has reduced");
+		watch_complain(w, "a version is applied that nobody has reduced");
 		break;
 	case MST_DO_POLICY:
 		w->rule = *mst_ledger_rule(w->ledger);
@@ -588,8 +509,8 @@ static void check_room(struct watch *w)
 	for (uint32_t buffer = 0; buffer < buffers; buffer++)
 		held += held_for_long(w, buffer);
 	if (!w->finished && held + kept + 1 > buffers)
-		complain(w, "of %u buffers workers hold %u, and %u are kept: none is left", buffers,
-			 held, kept);
+		watch_complain(w, "of %u buffers workers hold %u, and %u are kept: none is left",
+			       buffers, held, kept);
 }
 
 /* Whoever rests is not waited for. Whose ask is held is answered with the next version, and is
@@ -603,20 +524,21 @@ static void check_standings(struct watch *w)
 		struct mst_member_view view;
 		mst_ledger_member(w->ledger, rank, &view);
 		if (view.rests != s->rests || (view.rests && view.awaited))
-			complain(w, "rank %u: rests %d not %d, awaited %d", rank, view.rests,
-				 s->rests, view.awaited);
+			watch_complain(w, "rank %u: rests %d not %d, awaited %d", rank, view.rests,
+				       s->rests, view.awaited);
 		if (view.held && s->held && s->versions != w->version_count)
-			complain(w, "rank %u is held for longer than to the next version", rank);
+			watch_complain(w, "rank %u is held for longer than to the next version",
+				       rank);
 		if (view.held && (!view.awaited || !view.asks))
-			complain(w, "rank %u is held, asks %d, awaited %d", rank, view.asks,
-				 view.awaited);
+			watch_complain(w, "rank %u is held, asks %d, awaited %d", rank, view.asks,
+				       view.awaited);
 		s->held = view.held;
 		s->versions = w->version_count;
 		held += view.held;
 		awaited += view.awaited;
 	}
 	if (held > 0 && w->uncommitted == 0 && awaited == held)
-		complain(w, "all %u that the step waits for are held", held);
+		watch_complain(w, "all %u that the step waits for are held", held);
 }
 
 /* The newest version tells how its successor is worked at. */
@@ -628,7 +550,7 @@ static void check_pace(struct watch *w)
 
 	if (rec->window != rule->window || rec->until_asked != until_asked ||
 	    memcmp(&rec->pace, &rule->pace, sizeof(rule->pace)) != 0)
-		complain(w, "version %zu has not the pace of its step", w->version_count - 1);
+		watch_complain(w, "version %zu has not the pace of its step", w->version_count - 1);
 }
 
 void watch_time(struct watch *w, uint64_t now_ns)
@@ -645,8 +567,8 @@ void watch_settled(struct watch *w)
 	if (w->started && !w->finished)
 		check_pace(w);
 	if (mst_ledger_version(w->ledger) != newest)
-		complain(w, "the newest version is %" PRIu64 ", the ledger says %" PRIu64, newest,
-			 mst_ledger_version(w->ledger));
+		watch_complain(w, "the newest version is %" PRIu64 ", the ledger says %" PRIu64,
+			       newest, mst_ledger_version(w->ledger));
 }
 
 void watch_blocked(struct watch *w)
@@ -656,15 +578,15 @@ void watch_blocked(struct watch *w)
 		if (!v->ended && copies(w, v, MST_BUFFER_NONE))
 			return;
 	}
-	complain(w, "a commit waits for workers, not for a shard that copies");
+	watch_complain(w, "a commit waits for workers, not for a shard that copies");
 }
 
 void watch_ticked(struct watch *w, uint64_t now_ns)
 {
 	watch_settled(w);
 	if (mst_ledger_deadline(w->ledger) <= now_ns)
-		complain(w, "a tick at %" PRIu64 " leaves a deadline at %" PRIu64, now_ns,
-			 mst_ledger_deadline(w->ledger));
+		watch_complain(w, "a tick at %" PRIu64 " leaves a deadline at %" PRIu64, now_ns,
+			       mst_ledger_deadline(w->ledger));
 }
 
 const char *watch_complaint(const struct watch *w)

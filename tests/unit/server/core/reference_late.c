@@ -94,9 +94,10 @@ static bool lacks_newest_alone(const struct reference *r, const struct session *
 	return s->ask.have != newest;
 }
 
+/* When the job is about to end, asks wait for its end, and not for a timer. */
 uint64_t late_due(const struct reference *r)
 {
-	return !r->finished && held_count(r) > 0 ? late_until(r) : UINT64_MAX;
+	return !r->finished && !r->settling && held_count(r) > 0 ? late_until(r) : UINT64_MAX;
 }
 
 bool late_holds(struct reference *r, struct session *s)

@@ -171,6 +171,8 @@ uint64_t trigger_due(const struct reference *r);
 void trigger_tick(struct reference *r);
 /* While all are asked to hand in, so is who has just been answered. */
 void trigger_answered(struct reference *r, const struct session *s);
+/* Another rule is in force, and perhaps none of its triggers will ever ask for what grows. */
+void trigger_gone(struct reference *r);
 /* All have passed, or all are gone: the time of the step begins again. */
 void trigger_again(struct reference *r);
 

@@ -271,12 +271,15 @@ static void commit(struct reference *r)
 	r->samples += step->made.samples;
 	decide(r, MST_DO_COMMIT, (struct mst_identity){ 0 })->commit.version = reference_newest(r) +
 									       1;
-	if (r->rule_changes) {
+	bool changes = r->rule_changes;
+	if (changes) {
 		r->rule = r->next_rule;
 		r->rule_changes = false;
 		decide(r, MST_DO_POLICY, (struct mst_identity){ 0 });
 	}
 	step_open(r);
+	if (changes)
+		trigger_gone(r);
 	if (!bounded && r->rule.release == MST_RELEASE_BOUND)
 		begin_clocks_anew(r);
 	preempt(r);

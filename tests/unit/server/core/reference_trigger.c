@@ -35,10 +35,33 @@ void trigger_full(struct reference *r)
 		trigger(r);
 }
 
+/* Nobody asks for what grows on a version of a rule that has gone. */
+static void call(struct reference *r, const struct session *s)
+{
+	bool asked_for = r->rule.collect && r->rule.trigger == MST_TRIGGER_DEADLINE;
+
+	if (asked_for || !s->started || s->leaving || s->asking || r->finished ||
+	    !r->step[s->given].made.until_asked)
+		return;
+	struct mst_decision *d = decide(r, MST_DO_ADVISE, s->who);
+	d->advice.version = s->given;
+	d->advice.hand_in = true;
+}
+
 void trigger_answered(struct reference *r, const struct session *s)
 {
 	if (collects(r) && can_hand_in(r, s))
 		advise(r, s, true);
+	else
+		call(r, s);
+}
+
+void trigger_gone(struct reference *r)
+{
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		if (session_of(r, rank) != NULL)
+			call(r, session_of(r, rank));
+	}
 }
 
 uint64_t trigger_due(const struct reference *r)

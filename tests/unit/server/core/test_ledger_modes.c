@@ -393,6 +393,80 @@ static void clocks_go_on_under_another_bound(void)
 	job_close(&j);
 }
 
+static bool called(const struct ledger_job *j, uint32_t rank, uint64_t version)
+{
+	const struct mst_decision *d = job_last(j, MST_DO_ADVISE, (int)rank);
+
+	return d != NULL && d->advice.hand_in && d->advice.version == version;
+}
+
+/* Else it computes for ever when it returns, and patience ends its session. */
+static void who_rests_is_asked_for_what_grows_when_the_rule_goes(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 2);
+	struct mst_rule rule = job_rule("bsp");
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	struct mst_ledger_event ev = { .kind = MST_EV_REST, .who = j.worker[1].who, .rests = true };
+	job_event(&j, &ev);
+	job_policy(&j, &rule);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, 1), 0);
+	push_part(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	CU_ASSERT(called(&j, 1, 0));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_ADVISE, 0), 0); /* it waited */
+	push_part(&j, 1);
+	CU_ASSERT_EQUAL(job_verdict(&j, 1), MUSTER_LATE);
+	ev.rests = false;
+	job_event(&j, &ev);
+	job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 2);
+	job_close(&j);
+}
+
+static void who_computes_is_asked_when_a_change_ends_the_step_early(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 3);
+	struct mst_rule rule = job_rule("async");
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_policy(&j, &rule);
+	push_part(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	CU_ASSERT(called(&j, 1, 0) && called(&j, 2, 0));
+	job_forget(&j);
+	push_part(&j, 1); /* no version is too old for async */
+	CU_ASSERT_EQUAL(job_verdict(&j, 1), MUSTER_COUNTED);
+	job_close(&j);
+}
+
+/* Where workers own it is answered version by version, and may compute on each of them. */
+static void who_catches_up_is_asked_for_what_grows_too(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 2);
+	struct mst_rule rule = job_rule("backup:1");
+	struct ledger_job j;
+
+	cfg.owner = MUSTER_WORKERS_OWN;
+	cfg.history = 8;
+	cfg.optimizer.row = NULL;
+	job_born(&j, &cfg);
+	struct mst_ledger_event ev = { .kind = MST_EV_REST, .who = j.worker[1].who, .rests = true };
+	job_event(&j, &ev);
+	push_part(&j, 0);
+	ev.rests = false;
+	job_event(&j, &ev);
+	job_policy(&j, &rule);
+	push_part(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 2);
+	push_part(&j, 1); /* on version 0; the next one is of anytime, too */
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 1);
+	CU_ASSERT(called(&j, 1, 1));
+	job_close(&j);
+}
+
 static void second_change_takes_the_place_of_the_first(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
@@ -444,6 +518,12 @@ static CU_TestInfo cases[] = {
 	  count_says_by_the_rule_it_was_judged_by_whether_the_rank_may_come_again },
 	{ "clocks begin anew under a bound", clocks_begin_anew_under_a_bound },
 	{ "clocks go on under another bound", clocks_go_on_under_another_bound },
+	{ "who rests is asked for what grows when the rule goes",
+	  who_rests_is_asked_for_what_grows_when_the_rule_goes },
+	{ "who computes is asked when a change ends the step early",
+	  who_computes_is_asked_when_a_change_ends_the_step_early },
+	{ "who catches up is asked for what grows, too",
+	  who_catches_up_is_asked_for_what_grows_too },
 	{ "a second change takes the place of the first",
 	  second_change_takes_the_place_of_the_first },
 	CU_TEST_INFO_NULL,

@@ -390,6 +390,7 @@ static void where_it_cannot_be_known_nothing_is_told(void)
 	CU_ASSERT(is_told((struct mst_rule){ .quorum = 3, .release = MST_RELEASE_COMMIT }));
 	CU_ASSERT(!is_told(
 		(struct mst_rule){ .quorum = 3, .release = MST_RELEASE_COMMIT, .preempt = true }));
+	CU_ASSERT(!is_told((struct mst_rule){ .release = MST_RELEASE_COMMIT, .collect = true }));
 	CU_ASSERT(!is_told((struct mst_rule){ .quorum = 1, .release = MST_RELEASE_PUSH }));
 	CU_ASSERT(!is_told((struct mst_rule){ .quorum = 1, .release = MST_RELEASE_BOUND }));
 }
