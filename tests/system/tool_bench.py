@@ -115,13 +115,13 @@ class Measures(Bench):
 
     def test_delay(self):
         """bsp waits for a delayed worker, and backup does not"""
-        delayed = ("-n", "3", "--sizes", "4K", "--samples", "6", "--warmup", "1", "--delay",
-                   "2:const:200")
-        row, = self.figures(*delayed)
+        job = ("-n", "3", "--sizes", "4K", "--samples", "6", "--warmup", "1", "--delay")
+        row, = self.figures(*job, "2:const:200")
         self.assertGreater(row["min_us"], 100e3)
         self.assertGreater(row["wait_us"], 100e3)
-        row, = self.figures(*delayed, "--policy", "backup:2")
-        self.assertLess(row["p50_us"], 100e3)
+        # For so long a busy host keeps no other worker from most of its steps.
+        row, = self.figures(*job, "2:const:3000", "--policy", "backup:2")
+        self.assertLess(row["p50_us"], 1500e3)
         self.assertEqual((row["owner"], row["wrong"]), ("servers", 0))
 
     def test_latency_of_last(self):
