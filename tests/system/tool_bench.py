@@ -126,13 +126,13 @@ class Measures(Bench):
 
     def test_latency_of_last(self):
         """the last push is far from the others, and its wait is not measured"""
-        row, = self.figures("-n", "3", "--latency-of-last", "--sizes", "64K", "--samples", "12",
-                            "--settle", "100ms", "--budget", "5s")
-        self.assertEqual((row["latency_of_last"], row["wrong"], row["samples"]), (True, 0, 12))
+        row, = self.figures("-n", "3", "--latency-of-last", "--sizes", "64K", "--samples", "6",
+                            "--settle", "500ms", "--budget", "5s")
+        self.assertEqual((row["latency_of_last"], row["wrong"], row["samples"]), (True, 0, 6))
         self.assertLessEqual(row["first_p50_us"], row["p50_us"])
         self.assertLessEqual(row["own_p50_us"], row["p50_us"])
-        self.assertLess(row["p50_us"], 90e3)
-        self.assertGreater(row["gate_p50_us"], 100e3)
+        self.assertLess(row["p50_us"], 450e3)
+        self.assertGreater(row["gate_p50_us"], 500e3)
 
 
 class Spoilt(Bench):
