@@ -18,6 +18,12 @@ SGD = "sgd:0.1,0.9"
 STEP_US = 3000  # of a worker, so that a job has some hundred versions a second
 
 
+def ask(a, command, *words):
+    """muster policy, rest or status, which wait for a server that is slow to answer."""
+    return subprocess.run([a.muster, command, "--timeout", f"{HANG_S}s", *words], text=True,
+                          capture_output=True, timeout=2 * HANG_S)
+
+
 class Job(base.Job):
     """A leader with its followers, its workers, and muster policy, rest and status for it."""
 
@@ -34,10 +40,9 @@ class Job(base.Job):
     def children(self):
         return [*self.follower, *self.worker]
 
-    def muster(self, *words):
+    def muster(self, command, *words):
         """(exit status, what it printed, its mistake)"""
-        done = subprocess.run([self.a.muster, *words], text=True, capture_output=True,
-                              timeout=HANG_S)
+        done = ask(self.a, command, *words)
         return done.returncode, done.stdout.strip(), done.stderr.strip()
 
     def refused(self, *words, says):
@@ -47,13 +52,13 @@ class Job(base.Job):
 
     def change(self, policy, *more):
         """Return: the version from which on it holds."""
-        status, out, err = self.muster("policy", "--timeout", "60s", self.address, policy, *more)
+        status, out, err = self.muster("policy", self.address, policy, *more)
         found = re.match(rf"from version (\d+) on: {re.escape(policy)} \(", out)
         must(status == 0 and found, f"muster policy {policy}: {out} {err}")
         return int(found[1])
 
     def status(self):
-        status, out, err = self.muster("status", "--timeout", "60s", "--json", "-", self.address)
+        status, out, err = self.muster("status", "--json", "-", self.address)
         must(status == 0, "muster status:", err)
         return json.loads(out)
 
@@ -178,12 +183,10 @@ def figures(a):
 
 def before_the_start(a):
     with base.Job(a, "-n", "2", *CALM) as job:
-        done = subprocess.run([a.muster, "policy", job.address, "async"], text=True,
-                              capture_output=True, timeout=HANG_S)
+        done = ask(a, "policy", job.address, "async")
         check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr and
               "--policy async" in done.stderr)
-        done = subprocess.run([a.muster, "rest", "0", job.address], text=True, capture_output=True,
-                              timeout=HANG_S)
+        done = ask(a, "rest", "0", job.address)
         check(done.stderr.strip(), done.returncode == 1 and "has not started" in done.stderr)
 
 

@@ -110,28 +110,29 @@ class Measures(Bench):
         """without --samples the budget ends a row"""
         row, = self.figures("-n", "2", "--sizes", "1M", "--budget", "200ms")
         self.assertGreaterEqual(row["samples"], 5)  # that many in any case
-        self.assertTrue(row["samples"] == 5 or row["samples"] * row["min_us"] < 200e3, row)
+        # The last one begins within the budget, and ends after it.
+        self.assertTrue(row["samples"] == 5 or (row["samples"] - 1) * row["min_us"] <= 200e3, row)
 
     def test_delay(self):
         """bsp waits for a delayed worker, and backup does not"""
-        delayed = ("-n", "3", "--sizes", "4K", "--samples", "6", "--warmup", "1", "--delay",
-                   "2:const:200")
-        row, = self.figures(*delayed)
+        job = ("-n", "3", "--sizes", "4K", "--samples", "6", "--warmup", "1", "--delay")
+        row, = self.figures(*job, "2:const:200")
         self.assertGreater(row["min_us"], 100e3)
         self.assertGreater(row["wait_us"], 100e3)
-        row, = self.figures(*delayed, "--policy", "backup:2")
-        self.assertLess(row["p50_us"], 100e3)
+        # For so long a busy host keeps no other worker from most of its steps.
+        row, = self.figures(*job, "2:const:3000", "--policy", "backup:2")
+        self.assertLess(row["p50_us"], 1500e3)
         self.assertEqual((row["owner"], row["wrong"]), ("servers", 0))
 
     def test_latency_of_last(self):
         """the last push is far from the others, and its wait is not measured"""
-        row, = self.figures("-n", "3", "--latency-of-last", "--sizes", "64K", "--samples", "12",
-                            "--settle", "100ms", "--budget", "5s")
-        self.assertEqual((row["latency_of_last"], row["wrong"], row["samples"]), (True, 0, 12))
+        row, = self.figures("-n", "3", "--latency-of-last", "--sizes", "64K", "--samples", "6",
+                            "--settle", "500ms", "--budget", "5s")
+        self.assertEqual((row["latency_of_last"], row["wrong"], row["samples"]), (True, 0, 6))
         self.assertLessEqual(row["first_p50_us"], row["p50_us"])
         self.assertLessEqual(row["own_p50_us"], row["p50_us"])
-        self.assertLess(row["p50_us"], 90e3)
-        self.assertGreater(row["gate_p50_us"], 100e3)
+        self.assertLess(row["p50_us"], 450e3)
+        self.assertGreater(row["gate_p50_us"], 500e3)
 
 
 class Spoilt(Bench):

@@ -21,6 +21,7 @@
  */
 #include <math.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,8 @@ static const struct mst_transport *real;
 static struct mst_transport ours;
 static struct mst_link_listener_ops listeners;
 static char part[8], kind[16], lie[16];
-static unsigned long left; /* of that kind, until the one */
+/* Of that kind, until the one. A server answers several callers at a time, each by a thread. */
+static atomic_ulong left;
 static struct mst_link *dialled[LINKS_MAX];
 static char listener[LINKS_MAX][128];
 static unsigned dialled_count;
@@ -60,11 +62,23 @@ static unsigned dialled_count;
 __attribute__((constructor)) static void read_lie(void)
 {
 	const char *text = getenv("MUSTER_LIE");
+	unsigned long count = 0;
 
-	if (text != NULL && sscanf(text, "%7s %15s %lu %15s", part, kind, &left, lie) != 4) {
+	if (text != NULL && sscanf(text, "%7s %15s %lu %15s", part, kind, &count, lie) != 4) {
 		fprintf(stderr, "lie: what is \"%s\"?\n", text);
 		abort();
 	}
+	atomic_store(&left, count);
+}
+
+/* Counts one of the kind. Is it the one? */
+static bool is_the_one(void)
+{
+	unsigned long now = atomic_load(&left);
+
+	while (now > 0 && !atomic_compare_exchange_weak(&left, &now, now - 1))
+		;
+	return now == 1;
 }
 
 static bool is_between_servers(const struct mst_link *link)
@@ -221,7 +235,8 @@ static int lie_put(struct mst_link *link, const struct mst_put *put)
 {
 	int rc = 0;
 
-	if (!put->notify || !is_kind(put->imm) || left == 0 || !is_meant(link) || --left > 0)
+	if (!put->notify || !is_kind(put->imm) || atomic_load(&left) == 0 || !is_meant(link) ||
+	    !is_the_one())
 		return real->put(link, put);
 	if (strcmp(lie, "never") == 0)
 		return 1;
@@ -258,7 +273,7 @@ static void bend_lanes(struct mst_lanes *lanes)
 static int lie_answer(struct mst_link_listener *at, const struct mst_link_request *request,
 		      struct mst_link **out)
 {
-	if (strcmp(kind, "link") == 0 && left > 0 && --left == 0)
+	if (strcmp(kind, "link") == 0 && is_the_one())
 		mst_sleep_ns(9 * MST_SECOND);
 	return real->listener->answer(at, request, out);
 }
@@ -267,7 +282,7 @@ static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_
 {
 	struct mst_dial bent = *how;
 
-	if (strcmp(kind, "dial") == 0 && left > 0 && --left == 0)
+	if (strcmp(kind, "dial") == 0 && is_the_one())
 		bend_lanes(&bent.lanes);
 	int rc = real->dial(net, &bent, out);
 
@@ -345,7 +360,7 @@ int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, s
 	    !(msg->kind == MST_MSG_HEARTBEAT && strcmp(kind, "heartbeat") == 0))
 		return __real_mst_message_encode(msg, buffer, room);
 	bent = *msg;
-	if (left > 0 && --left == 0)
+	if (is_the_one())
 		bend_message(&bent, elems);
 	return __real_mst_message_encode(&bent, buffer, room);
 }

@@ -10,25 +10,25 @@
 #include "common/base/clock.h"
 #include "muster/muster.h"
 #include "server/recording_writer.h"
+#include "tests/fixtures.h"
 #include "tests/ut.h"
 
-static char folder[64], path[96], why[512];
+static struct fix_folder folder;
+static char path[96], why[512];
 static struct mst_recording *recording;
 static struct mst_recording_writer *writer;
 
 static void begin(void)
 {
-	(void)snprintf(folder, sizeof(folder), "/tmp/muster-recording-XXXXXX");
-	CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
-	(void)snprintf(path, sizeof(path), "%s/r.csv", folder);
+	fix_folder_new(&folder);
+	(void)snprintf(path, sizeof(path), "%s/r.csv", folder.root);
 	CU_ASSERT_EQUAL_FATAL(mst_recording_new(&recording), 0);
 }
 
 static void end(void)
 {
 	mst_recording_free(recording);
-	(void)unlink(path);
-	CU_ASSERT_EQUAL(rmdir(folder), 0);
+	fix_folder_free(&folder);
 }
 
 static int start(void)
@@ -111,10 +111,10 @@ static void missing_rows_are_told_in_the_last_line(void)
 static void a_file_that_cannot_be_opened_is_named(void)
 {
 	begin();
-	(void)snprintf(path, sizeof(path), "%s/no/r.csv", folder);
+	(void)snprintf(path, sizeof(path), "%s/no/r.csv", folder.root);
 	CU_ASSERT_EQUAL(start(), -ENOENT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why, path));
-	(void)snprintf(path, sizeof(path), "%s/pipe", folder);
+	(void)snprintf(path, sizeof(path), "%s/pipe", folder.root);
 	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
 	CU_ASSERT_EQUAL(start(), -ENXIO); /* it has no reader */
 	CU_ASSERT_TRUE(mst_recording_writer_stop(NULL));

@@ -55,8 +55,8 @@ static pthread_t thread;
 static void begin_peer(void)
 {
 	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer), 0);
+	memset(&seen, 0, sizeof(seen)); /* which is the thread's from then on */
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, serve, peer), 0);
-	memset(&seen, 0, sizeof(seen));
 }
 
 static void end_peer(void)
