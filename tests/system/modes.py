@@ -4,9 +4,9 @@
 muster_train() (programs/micro.c), whose versions and contributions are computed again to the bit.
 
 usage: modes.py CASE --muster MUSTER --worker WORKER [--servers S]
+       modes.py CASE --log LOG
        modes.py --list [--threads]
 """
-import dataclasses
 import functools
 import os
 import subprocess
@@ -16,57 +16,14 @@ import numpy as np
 
 import history
 from base import CALM, listing, main, must
+from mode_cases import CASES, MICROS
 from policies import policy_of
 from vectors import values
 
 RATE = np.float32(2.0 ** -10)  # as micro.c has it
-MICROS = 4  # micro-batches of a batch
 SKIPPED_MAX = 4 * MICROS  # how many may be given up between two contributions
-SLOW = ["sleep_us=500", "3:sleep_us=3000"]  # rank 3 crawls
-DIES = ["2:die=30"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    policy: str
-    commits: int = 60
-    workers: int = 4
-    words: tuple = tuple(SLOW)
-    never: tuple = ()  # verdicts that nobody may have
-    partial: bool = False  # some contribution ends in the middle of a batch
-    fewer: bool = False  # some version has fewer contributions than its quorum
-
-    @property
-    def kills(self):
-        return any("die=" in word for word in self.words)
-
-
-CASES = {
-    # Nobody is late, and so all micro-batches count that are handed in.
-    "nonblocking": Case("nonblocking", 100, never=("late", "stale", "refused"), partial=True),
-    "nonblocking_grace": Case("nonblocking:2", 100, never=("stale", "refused"), partial=True),
-    "nonblocking_kill": Case("nonblocking", 100, words=(*SLOW, *DIES), partial=True),
-    "anytime": Case("anytime:10", 40, never=("late", "stale", "refused"), partial=True),
-    "anytime_kill": Case("anytime:10", 40, words=(*SLOW, *DIES)),
-    # A batch of rank 3 takes at least 200 ms, so a step cannot have it by its deadline.
-    "deadline": Case("deadline:60,4", 30, words=("sleep_us=500", "3:sleep_us=50000"), fewer=True),
-    "deadline_quorum": Case("deadline:60000,3", 60),
-    "deadline_kill": Case("deadline:60,4", 30, words=(*SLOW, *DIES)),
-    "local": Case("local:3", 40, never=("late", "stale", "refused")),
-    "local_one": Case("local:1", 40, never=("late", "stale", "refused")),
-    "local_quorum": Case("local:3,3", 60),
-    "local_kill": Case("local:3,-1", 40, words=(*SLOW, *DIES)),
-    "easgd": Case("easgd:3,0.25", 100, never=("late", "stale", "refused")),
-    "easgd_kill": Case("easgd:3,0.25", 100, words=(*SLOW, *DIES)),
-    "easgdsync": Case("easgdsync:3,0.225", 40, never=("late", "stale", "refused")),
-    "downpour": Case("downpour:2,3", 100, never=("late", "stale", "refused")),
-    "downpour_fetches_more": Case("downpour:5,1", 60, never=("late", "stale", "refused")),
-    "downpour_kill": Case("downpour:2,3", 100, words=(*SLOW, *DIES)),
-}
 # Other figures than another case has, and no other message between threads.
 ONE_THREADS_MATTER = {"nonblocking_grace", "deadline_quorum", "local_one", "downpour_fetches_more"}
-ELEMS = 333
-DELTAS = ("local", "easgd", "easgdsync")
 
 
 # ---- what workers contributed, computed again ----
@@ -173,32 +130,36 @@ def check_promises(case, proof):
         must(min(proof.counts) < quorum, f"every version has {quorum}")
 
 
-def play(case, a):
-    elems = ELEMS + (4096 * int(a.servers) if a.servers != "1" else 0)
-    optimizer = "add" if case.policy.split(":")[0] in DELTAS else "sgd:lr=0.1,momentum=0.9"
-    before = listing()
-    with tempfile.TemporaryDirectory() as folder:
-        log = os.path.join(folder, "log")
-        got = subprocess.run(
-            [a.muster, "run", "-n", str(case.workers), "--grace", "60s", "--servers", a.servers,
-             *CALM, "--policy", case.policy, "--optimizer", optimizer, "--commits",
-             str(case.commits), "--", a.worker, str(elems), str(MICROS), *case.words],
-            stdin=subprocess.DEVNULL, timeout=300, env=os.environ | {"MUSTER_HISTORY": log})
-        must(got.returncode == 0, f"muster run exited with {got.returncode}")
-        try:
-            proof = history.prove(log, history.Rules(optimizer), case.kills)
-        except history.Broken as e:
-            must(False, e)
-        count = check_contributions(case, proof)
-        check_promises(case, proof)
+def prove(case, log):
+    try:
+        proof = history.prove(log, history.Rules(case.optimizer), case.kills)
+    except history.Broken as e:
+        must(False, e)
+    count = check_contributions(case, proof)
+    check_promises(case, proof)
     print(proof)
     print(f"{count} contributions are what their micro-batches make")
     must(count > 0 and proof.newest == case.commits and (case.kills or not proof.lost),
          f"{proof.checked} of {case.commits} versions, {count} contributions")
+
+
+def play(case, a):
+    if a.log:
+        prove(case, a.log)
+        return
+    before = listing()
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log")
+        got = subprocess.run(
+            [a.muster, "run", "--grace", "60s", "--servers", a.servers, *CALM, *case.options(),
+             "--", a.worker, *case.arguments(int(a.servers))],
+            stdin=subprocess.DEVNULL, timeout=300, env=os.environ | {"MUSTER_HISTORY": log})
+        must(got.returncode == 0, f"muster run exited with {got.returncode}")
+        prove(case, log)
     left = sorted(listing() - before)
     must(not left, f"left behind: {left}")
 
 
-# --servers: that share the vector, of which each has a part.
+# --servers: that share the vector. --log: of a job that was run elsewhere, which is to be proven.
 main({name: functools.partial(play, case) for name, case in CASES.items()}, "muster", "worker",
-     leave_out=ONE_THREADS_MATTER, servers="1")
+     leave_out=ONE_THREADS_MATTER, servers="1", log="")

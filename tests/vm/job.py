@@ -10,7 +10,7 @@ import time
 
 from lab import LabError, LabWrong
 
-HISTORY = pathlib.Path(__file__).resolve().parents[1] / "system" / "check_history.py"
+SYSTEM = pathlib.Path(__file__).resolve().parents[1] / "system"
 PORT = 17077
 LATE = 2  # a verdict, as in muster.h
 COUNTED = 1
@@ -112,15 +112,19 @@ class Job:
         check(f"the workers end with {expected}", codes == expected, self.said())
         return self
 
-    def check_history(self, *options):
-        """What is on the disk of every node, even of one that is off."""
+    def prove(self, script, words):
+        """What is on the disk of every node, even of one that is off. words: of the script, by the
+        path of the logs."""
         with tempfile.TemporaryDirectory() as folder:
             for node in self.lab.nodes:
                 for path in node.share.glob(f"{self.name}.*"):
                     shutil.copy(path, folder)
             run = subprocess.run(
-                [sys.executable, HISTORY, os.path.join(folder, self.name), *options],
+                [sys.executable, script, *words(os.path.join(folder, self.name))],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if run.returncode != 0:
             raise Disproved(f"NOT SO: {run.stdout.strip()}\n{self.said()}")
         print(run.stdout.strip(), flush=True)
+
+    def check_history(self, *options):
+        self.prove(SYSTEM / "check_history.py", lambda log: [log, *options])

@@ -3,7 +3,7 @@
 """Whole jobs over RDMA verbs, in machines with soft-RoCE, and what may befall them there.
 
 usage: test_jobs.py CASE --muster MUSTER --musterd MUSTERD --digits DIGITS --worker WORKER
-                    --releases FOLDER
+                    --micro MICRO --releases FOLDER
        test_jobs.py --list
 Exits 77 where no machine can be had.
 """
@@ -16,7 +16,10 @@ import sys
 import time
 
 import lab
-from job import COUNTED, LATE, Failed, Job, check, until
+from job import COUNTED, LATE, SYSTEM, Failed, Job, check, until
+
+sys.path.append(str(SYSTEM))
+import mode_cases  # pylint: disable=wrong-import-position
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 BACKUP = ["-n", "5", "--policy", "backup:4"]
@@ -104,6 +107,21 @@ def exact_one_vm(tools):
     with lab.Lab() as machines:
         for name, (run, words, proof) in EXACT.items():
             run_and_prove(tools, machines, name, run, words, proof)
+
+
+def modes_one_vm(tools):
+    """Workers that do more, or less, than a gradient for each batch."""
+    with lab.Lab() as machines:
+        for name in ("nonblocking", "anytime", "deadline", "local", "easgd", "easgdsync",
+                     "downpour"):
+            case = mode_cases.CASES[name]
+            job = Job.__new__(Job)
+            job.lab, job.name, job.workers, job.tools = machines, name, {}, tools
+            job.server = machines[0].start(
+                ["env", f"MUSTER_HISTORY=/lab/{name}", tools.muster, "run", "--transport", "verbs",
+                 "--grace", "60s", *case.options(), "--", tools.micro, *case.arguments()])
+            job.end({}, seconds=120)
+            job.prove(SYSTEM / "modes.py", lambda log, name=name: [name, "--log", log])
 
 
 def packets(node, device):
@@ -360,7 +378,7 @@ def device_lost(tools):
         device_goes(tools, machines)
 
 
-CASES = {f.__name__: f for f in (digits, exact_one_vm, two_rails, loss, late_write, dead_machine,
+CASES = {f.__name__: f for f in (digits, exact_one_vm, modes_one_vm, two_rails, loss, late_write, dead_machine,
                                  bad_input, silence, device_lost)}
 
 
@@ -368,7 +386,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?")
     p.add_argument("--list", action="store_true")
-    for name in ("--muster", "--musterd", "--digits", "--worker", "--releases"):
+    for name in ("--muster", "--musterd", "--digits", "--worker", "--micro", "--releases"):
         p.add_argument(name)
     a = p.parse_args()
     if a.list:
