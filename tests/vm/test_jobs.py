@@ -378,8 +378,8 @@ def device_lost(tools):
         device_goes(tools, machines)
 
 
-CASES = {f.__name__: f for f in (digits, exact_one_vm, modes_one_vm, two_rails, loss, late_write, dead_machine,
-                                 bad_input, silence, device_lost)}
+CASES = {f.__name__: f for f in (digits, exact_one_vm, modes_one_vm, two_rails, loss, late_write,
+                                 dead_machine, bad_input, silence, device_lost)}
 
 
 def main():
