@@ -60,13 +60,16 @@ def leader_frozen(a):
 
 def briefly(a, victim):
     """Away for less than a lease: nothing is lost, and nothing is said twice."""
-    with Job(a, 3, "-n", "4", "--commits", "1500", "--policy", "backup:3", workers=4) as job:
+    with Job(a, 3, "-n", "4", "--policy", "backup:3", workers=0) as job:
+        job.work_all(4, "sleep_us=300", *job.until_told())
         job.runs()
         for _ in range(4):
             victim(job).send_signal(signal.SIGSTOP)
             time.sleep(0.3)
             victim(job).send_signal(signal.SIGCONT)
             time.sleep(0.05)
+        job.goes_on()
+        job.end_job()
         ends = [child.end(SECONDS)[0] for child in (*job.worker, *job.follower)]
         check(f"all end well: {ends}", not any(ends) and job.leader.end(SECONDS)[0] == 0)
         job.proven()
