@@ -86,6 +86,8 @@ static void print_help(void)
 		printf("  %s\n", mst_rule_help(i));
 	printf("\noptimisers:\n");
 	mst_optim_help(stdout);
+	printf("\nschedules of the rate, by samples:\n");
+	mst_schedule_help(stdout);
 	printf("\nexit status: 0 the job finished, 1 it failed, 2 usage, 3 another "
 	       "process listens\non --listen, 128+n ended by signal n\n");
 }

@@ -164,7 +164,9 @@ struct muster_share {
 
 /* What the server orders for this version. */
 struct muster_orders {
-	double lr_scale; /* workers own: multiply the learning rate of this version by it */
+	/* Workers own: multiply the learning rate of this version by it. It is what --lr-scale and
+	 * --lr-schedule of the server say together. */
+	double lr_scale;
 	/* What a worker does between two exchanges. muster_train() follows these orders itself; a
 	 * loop of the program's own has to. 0 everywhere: it contributes a gradient on the result,
 	 * after every batch.

@@ -28,12 +28,16 @@ struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, do
 	return (struct mst_factor){ .base = base, .coefficient = (float)coefficient };
 }
 
-struct mst_commit_factor mst_commit_factor(const struct mst_rule *rule, double base,
-					   uint32_t contributions, uint32_t workers)
+float mst_divisor(const struct mst_rule *rule, double base)
 {
-	MST_ASSERT(contributions > 0 && base > 0);
-	return (struct mst_commit_factor){
-		.divisor = rule->divide ? (float)base : 1.0f,
-		.lr_scale = rule->linear ? (double)contributions / workers : 1.0,
-	};
+	MST_ASSERT(base > 0);
+	return rule->divide ? (float)base : 1.0f;
+}
+
+double mst_lr_scale(const struct mst_lr_scale_of *v)
+{
+	double share = v->rule->linear ? (double)v->contributions / v->workers : 1.0;
+
+	MST_ASSERT(v->contributions > 0 && v->samples > 0);
+	return share * mst_schedule_factor(v->schedule, v->samples);
 }

@@ -12,7 +12,8 @@
  *   base weight  the number of samples under --weigh samples, otherwise 1. It is also 1 where
  *                weights would only cancel (a set of one) or must not count (deltas).
  *   divisor      of the version: the sum of its base weights; 1 where contributions are deltas
- *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear
+ *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear; times
+ *                the factor of --lr-schedule
  *
  * Each factor is computed once in double and rounded once to f32. Pure.
  */
@@ -22,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/optim/schedule.h"
 #include "common/wire/rule.h"
 
 struct mst_factor {
@@ -34,13 +36,17 @@ struct mst_factor {
 struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
 			     bool is_sum);
 
-struct mst_commit_factor {
-	float divisor;
-	double lr_scale;
-};
+/* Of a version; @base is the sum of the base weights of all its contributions. */
+float mst_divisor(const struct mst_rule *rule, double base);
 
-/* @base is the sum of the base weights of all @contributions. */
-struct mst_commit_factor mst_commit_factor(const struct mst_rule *rule, double base,
-					   uint32_t contributions, uint32_t workers);
+/* What lr_scale is computed from. */
+struct mst_lr_scale_of {
+	const struct mst_rule *rule;
+	const struct mst_schedule *schedule;
+	uint32_t contributions; /* in the version */
+	uint32_t workers;
+	double samples; /* counted in all versions up to this one, its own included */
+};
+double mst_lr_scale(const struct mst_lr_scale_of *v);
 
 #endif

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "common/optim/optim.h"
+#include "common/optim/schedule.h"
 #include "common/wire/lane.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
@@ -58,6 +59,7 @@ struct mst_ledger_cfg {
 	enum muster_owner owner;
 	struct mst_rule rule;
 	struct mst_optimizer optimizer; /* its row is NULL where workers own */
+	struct mst_schedule schedule;   /* of the learning rate */
 	uint64_t commits_max;           /* the job ends there; 0: never */
 	double samples_max;             /* the job ends there; 0: never */
 	uint64_t lease_ns;

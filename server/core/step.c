@@ -193,14 +193,18 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	memcpy(r->entry, l->entry, l->entry_count * sizeof(*l->entry));
 	for (uint32_t i = 0; i < r->entry_count; i++)
 		base += r->entry[i].base;
-	struct mst_commit_factor f = mst_commit_factor(&l->rule, base, l->entry_count,
-						       l->cfg.workers);
-	r->divisor = f.divisor;
-	r->lr_scale = f.lr_scale;
+	record_shares(l, r);
+	r->divisor = mst_divisor(&l->rule, base);
+	r->lr_scale = mst_lr_scale(&(struct mst_lr_scale_of){
+		.rule = &l->rule,
+		.schedule = &l->cfg.schedule,
+		.contributions = l->entry_count,
+		.workers = l->cfg.workers,
+		.samples = l->samples_total + r->samples,
+	});
 	mst_optimizer_scalars(&l->cfg.optimizer,
 			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
 	r->loss = mean_loss(r);
-	record_shares(l, r);
 }
 
 /* A member that has no ask open computes; under a rule that preempts its gradient cannot count any

@@ -95,6 +95,14 @@ const struct mst_option mst_server_table[] = {
 	  .help = "linear: the rate of a commit is multiplied by the contributions in it and "
 		  "divided by --workers; auto is linear, but none under softsync and with "
 		  "--compensate, which have a discount of their own" },
+	{ .name = "lr-schedule",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(lr_schedule),
+	  .fallback = "constant",
+	  .value = "SPEC",
+	  .help = "what the rate is multiplied by in each version, by the number of samples that "
+		  "are counted in all versions up to it: schedules, joined by '+' where they are "
+		  "to be multiplied, as in warmup:5000+cosine:1e6,0.01; they are listed below" },
 	{ .name = "late",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(late),

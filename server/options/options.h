@@ -9,6 +9,7 @@
 
 #include "common/config/option.h"
 #include "common/optim/optim.h"
+#include "common/optim/schedule.h"
 #include "common/transport/fabric.h"
 #include "common/wire/part.h"
 #include "common/wire/rule.h"
@@ -37,6 +38,7 @@ struct mst_server_options {
 	const char *job;
 	const char *policy;
 	const char *optimizer;
+	const char *lr_schedule;
 	const char *log_level;
 	const char *record; /* FILE; NULL or empty: no recording */
 	uint32_t workers;
@@ -82,6 +84,12 @@ static inline bool mst_server_options_record(const struct mst_server_options *o)
  * Return: 0 or -EINVAL. */
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
 				 char *why, size_t why_len);
+
+/* Reads --lr-schedule.
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
+				char *why, size_t why_len);
 
 /* The rule that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
  * --compensate, --late-start, --patience, --on-loss, --min-workers. What means nothing under the

@@ -3,6 +3,7 @@
  * that are texts. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,16 @@ int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_
 	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, wrong, sizeof(wrong)) == 0)
 		return 0;
 	return refuse(why, why_len, "option --optimizer: %s", wrong);
+}
+
+int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
+				char *why, size_t why_len)
+{
+	char wrong[MST_REASON_LEN];
+
+	if (mst_schedule_parse(o->lr_schedule, out, wrong, sizeof(wrong)) == 0)
+		return 0;
+	return refuse(why, why_len, "option --lr-schedule: %s", wrong);
 }
 
 /* Checks "127.0.0.1:17077", "[::1]:0" or "host:17077". A host's name is resolved later, by
@@ -320,6 +331,32 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	return late_check(o, &rule, why, why_len);
 }
 
+/* A schedule that nothing reads, or after whose end the job would go on and learn nothing. */
+static int schedule_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_optimizer optimizer;
+	struct mst_schedule schedule;
+
+	if (mst_server_options_schedule(o, &schedule, why, why_len) != 0 ||
+	    mst_server_options_optimizer(o, &optimizer, why, why_len) != 0)
+		return -EINVAL;
+	if (schedule.count > 0 && o->owner == MUSTER_SERVERS_OWN && optimizer.row->scalars == NULL)
+		return refuse(
+			why, why_len,
+			"--lr-schedule %.60s does nothing with the optimizer %s, which has no "
+			"rate: the workers have it; leave it out",
+			o->lr_schedule, optimizer.row->name);
+	double end = mst_schedule_end(&schedule);
+	if (isfinite(end) && !(o->samples > 0 && o->samples <= end))
+		return refuse(
+			why, why_len,
+			"--lr-schedule %.60s: the rate is 0 from %.17g samples on, and the job "
+			"may go on after that; let it end there (--samples %.17g), or let the "
+			"rate fall to a floor above 0, as in cosine:%.17g,0.01",
+			o->lr_schedule, end, end, end);
+	return 0;
+}
+
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)
 {
 	return o->join_timeout_ns != 0 ? since_ns + o->join_timeout_ns : MST_NEVER;
@@ -371,6 +408,8 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = mst_fabric_read(&o->fabric, &fabric, why, why_len);
 	if (rc == 0)
 		rc = texts_check(o, why, why_len);
+	if (rc == 0 && o->join == NULL)
+		rc = schedule_check(o, why, why_len);
 	if (rc == 0)
 		rc = leases_check(o, why, why_len);
 	if (rc == 0)

@@ -31,6 +31,8 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, ch
 		rc = mst_server_options_partition(o, out->weights, why, why_len);
 	if (rc == 0)
 		rc = mst_server_options_optimizer(o, &out->optimizer, why, why_len);
+	if (rc == 0)
+		rc = mst_server_options_schedule(o, &out->schedule, why, why_len);
 	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why, why_len);
 }
 
@@ -152,6 +154,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN,
 		.rule = cfg->terms->rule,
 		.optimizer = optimizer_of(cfg->terms, o->owner),
+		.schedule = cfg->terms->schedule,
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,

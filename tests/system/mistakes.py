@@ -108,6 +108,8 @@ MUSTERD = [
     ("-n 4 --optimizer add --owner workers", 2, "--optimizer add", "--owner workers"),
     ("-n 4 --owner worker", 2, '"worker"', "did you mean workers?"),
     ("-n 4 --lr-scale lin", 2, '"lin"', "none"),
+    ("-n 4 --lr-schedule cosin:5", 2, "--lr-schedule", "did you mean cosine?"),
+    ("-n 4 --lr-schedule linear:5000", 2, "0 from 5000 samples", "--samples 5000"),
     ("-n 4 --transport rdma", 2, '"rdma"', "auto|shm|verbs"),
     ("-n 4 --on-loss ignore", 2, '"ignore"', "shrink|fail"),
     ("-n 4 --lease 5", 2, '"5"', "5s", "from 10ms to 1h"),

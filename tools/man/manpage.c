@@ -84,6 +84,8 @@ int main(int argc, char **argv)
 			print_policies();
 		else if (strcmp(line, "@OPTIMISERS@\n") == 0)
 			mst_optim_man(stdout);
+		else if (strcmp(line, "@SCHEDULES@\n") == 0)
+			mst_schedule_man(stdout);
 		else
 			print_line(line);
 	}

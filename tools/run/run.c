@@ -27,6 +27,8 @@ static int print_help(void)
 		(void)printf("  %s\n", mst_rule_help(i));
 	(void)puts("\nOptimisers:");
 	mst_optim_help(stdout);
+	(void)puts("\nSchedules of the rate, by samples:");
+	mst_schedule_help(stdout);
 	return MST_EXIT_DONE;
 }
 

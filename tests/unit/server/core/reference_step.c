@@ -213,6 +213,21 @@ static double mean_loss(const struct reference *r, const struct reference_step *
 	return samples > 0 ? sum / samples : (double)NAN;
 }
 
+/* Of the two schedules that histories have. */
+static double scheduled(const struct reference *r, double samples)
+{
+	double factor = 1;
+
+	for (uint32_t i = 0; i < r->cfg.schedule.count; i++) {
+		const struct mst_schedule_term *t = &r->cfg.schedule.term[i];
+		if (t->row->form[0] == 'w' && samples < t->number[0])
+			factor *= samples / t->number[0];
+		if (t->row->form[0] == 's' && samples >= t->number[1])
+			factor *= t->number[0];
+	}
+	return factor;
+}
+
 static void settle_figures(struct reference *r, struct reference_step *step)
 {
 	struct reference_version *made = &step->made;
@@ -225,6 +240,7 @@ static void settle_figures(struct reference *r, struct reference_step *step)
 	made->loss = mean_loss(r, step);
 	made->divisor = r->rule.divide ? (float)base : 1.0f;
 	made->lr_scale = r->rule.linear ? (double)made->entry_count / r->cfg.workers : 1.0;
+	made->lr_scale *= scheduled(r, r->samples + made->samples);
 	made->rate = r->cfg.optimizer.row != NULL
 			     ? (float)(r->cfg.optimizer.parameter[0] * made->lr_scale)
 			     : 0;

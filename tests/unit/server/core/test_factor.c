@@ -103,6 +103,20 @@ static struct mst_rule rule_of(const struct factor_case *line)
 	return rule;
 }
 
+static double scale_of(const struct mst_rule *rule, const char *schedule, uint32_t contributions,
+		       double samples)
+{
+	struct mst_schedule read;
+	char why[256] = "";
+
+	CU_ASSERT_EQUAL_FATAL(mst_schedule_parse(schedule, &read, why, sizeof(why)), 0);
+	return mst_lr_scale(&(struct mst_lr_scale_of){ .rule = rule,
+						       .schedule = &read,
+						       .contributions = contributions,
+						       .workers = WORKERS,
+						       .samples = samples });
+}
+
 static void each_policy_multiplies_as_its_author_says(void)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
@@ -115,18 +129,31 @@ static void each_policy_multiplies_as_its_author_says(void)
 					.base;
 		struct mst_factor f = mst_factor(&rule, line->one[0].staleness,
 						 line->one[0].samples, line->is_sum);
-		struct mst_commit_factor c = mst_commit_factor(&rule, base, line->count, WORKERS);
-		double moves = c.lr_scale * (double)f.coefficient / (double)c.divisor;
+		float divisor = mst_divisor(&rule, base);
+		double scale = scale_of(&rule, "constant", line->count, 1);
+		double moves = scale * (double)f.coefficient / (double)divisor;
 		bool right = f.coefficient == (float)line->coefficient &&
-			     c.divisor == (float)line->divisor && c.lr_scale == line->lr_scale_is &&
+			     divisor == (float)line->divisor && scale == line->lr_scale_is &&
 			     fabs(moves - line->moves) < 1e-7;
 		if (!right)
 			printf("\n%s, --weigh %s, --lr-scale %s: c %g, D %g, scale %g, together "
 			       "%g; by hand %g\n",
 			       line->policy, line->weigh, line->lr_scale, (double)f.coefficient,
-			       (double)c.divisor, c.lr_scale, moves, line->moves);
+			       (double)divisor, scale, moves, line->moves);
 		CU_ASSERT(right);
 	}
+}
+
+/* The linear scale and the schedule multiply each other. */
+static void schedule_multiplies_the_rate_of_a_version(void)
+{
+	struct mst_rule linear = { .linear = true }, none = { .linear = false };
+
+	CU_ASSERT_EQUAL(scale_of(&none, "steps:0.5,1000", 3, 999), 1);
+	CU_ASSERT_EQUAL(scale_of(&none, "steps:0.5,1000", 3, 1000), 0.5);
+	CU_ASSERT_EQUAL(scale_of(&linear, "steps:0.5,1000", 3, 999), 0.75);
+	CU_ASSERT_EQUAL(scale_of(&linear, "steps:0.5,1000", 3, 1000), 0.375);
+	CU_ASSERT_EQUAL(scale_of(&linear, "warmup:1000+steps:0.5,2000", 4, 250), 0.25);
 }
 
 static struct mst_factor factor(bool by_samples, bool compensate, uint64_t staleness,
@@ -166,6 +193,8 @@ static void no_weight_that_is_allowed_overflows_or_vanishes(void)
 
 static CU_TestInfo cases[] = {
 	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
+	{ "a schedule multiplies the rate of a version",
+	  schedule_multiplies_the_rate_of_a_version },
 	{ "coefficients are rounded once", coefficients_are_rounded_once },
 	{ "no weight that is allowed overflows or vanishes",
 	  no_weight_that_is_allowed_overflows_or_vanishes },

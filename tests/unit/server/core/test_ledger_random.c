@@ -119,6 +119,13 @@ static void draw_many(struct random_run *h)
 	h->cfg.keeps = h->cfg.lags = true;
 }
 
+/* A warm-up, and a step down, within the samples of a history. */
+static const struct mst_schedule warmup_and_step = {
+	.count = 2,
+	.term = { { &mst_schedule_rows[1], 1, { 60 } },
+		  { &mst_schedule_rows[2], 2, { 0.5, 150 } } },
+};
+
 static void draw_cfg(struct random_run *h)
 {
 	struct mst_rand rand;
@@ -159,6 +166,8 @@ static void draw_cfg(struct random_run *h)
 	h->cfg.rests = mst_rand_below(&rand, 4) == 0;
 	h->cfg.dawdles = mst_rand_below(&rand, 4) == 0;
 	h->punctual = mst_rand_below(&rand, 2) == 0;
+	if (mst_rand_below(&rand, 3) == 0)
+		cfg->schedule = warmup_and_step;
 }
 
 /* ---- Comparing ---- */

@@ -225,6 +225,27 @@ static void staleness_may_be_compensated_where_it_can_be(void)
 			  FLAGS("-n5", "--policy=kbatchsync:3", "--compensate")));
 }
 
+static void a_rate_that_ends_at_0_needs_a_job_that_ends_there(void)
+{
+	CU_ASSERT(accepts(FLAGS("-n5", "--lr-schedule=warmup:100+steps:0.1,1000")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--lr-schedule=cosine:1000,0.01")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--lr-schedule=cosine:1000", "--samples=1000")));
+	CU_ASSERT(refuses("the rate is 0 from 1000 samples on",
+			  FLAGS("-n5", "--lr-schedule=cosine:1000", "--samples=1001")));
+	CU_ASSERT(refuses("--samples 1000",
+			  FLAGS("-n5", "--lr-schedule=linear:1000", "--commits=10")));
+	CU_ASSERT(refuses("option --lr-schedule: \"cosin:5\": there is no schedule \"cosin\"",
+			  FLAGS("-n5", "--lr-schedule=cosin:5")));
+}
+
+static void a_schedule_needs_a_rate(void)
+{
+	CU_ASSERT(refuses("does nothing with the optimizer add",
+			  FLAGS("-n5", "--policy=local:4", "--lr-schedule=warmup:100")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--owner=workers", "--lr-schedule=warmup:100")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--optimizer=adagrad:lr=0.1", "--lr-schedule=warmup:9")));
+}
+
 static void a_limit_that_patience_comes_before_is_refused(void)
 {
 	CU_ASSERT(refuses("a deadline of 2000 ms has to be shorter than the patience of 2 s",
@@ -389,6 +410,9 @@ static CU_TestInfo cases[] = {
 	{ "late starts may be said", late_starts_may_be_said },
 	{ "staleness may be compensated where it can be",
 	  staleness_may_be_compensated_where_it_can_be },
+	{ "a rate that ends at 0 needs a job that ends there",
+	  a_rate_that_ends_at_0_needs_a_job_that_ends_there },
+	{ "a schedule needs a rate", a_schedule_needs_a_rate },
 	{ "a limit that patience comes before is refused",
 	  a_limit_that_patience_comes_before_is_refused },
 	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },
