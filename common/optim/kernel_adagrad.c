@@ -8,6 +8,7 @@
 
 #include "common/kernels/exact.h"
 #include "common/optim/kernels.h"
+#include "common/optim/quotient.h"
 
 void MST_ISA_NAME(mst_apply_adagrad)(const struct mst_apply *a)
 {
@@ -24,7 +25,7 @@ void MST_ISA_NAME(mst_apply_adagrad)(const struct mst_apply *a)
 		float sum = squares[i] + square;
 		float root = sqrtf(sum);
 		float divisor = root + epsilon;
-		float slope = g / divisor;
+		float slope = mst_quotient(g, divisor);
 		float down = rate * slope;
 
 		squares[i] = sum;

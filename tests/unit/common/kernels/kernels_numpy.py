@@ -97,7 +97,12 @@ def adagrad(case, theta, mean):
     _, epsilon, decay, *_ = floats(case["figures3"])
     g = mean + decay * theta if decay != 0 else mean
     total = floats(case["squares3"]) + g * g
-    return theta - floats(case["eta3"]) * (g / (np.sqrt(total) + epsilon)), total
+    return theta - floats(case["eta3"]) * quotient(g, np.sqrt(total) + epsilon), total
+
+
+def quotient(dividend, divisor):
+    """An infinite divisor must not make a 0 of it."""
+    return np.where(np.isinf(divisor), np.float32(np.nan), dividend / divisor)
 
 
 def squares(block):
