@@ -20,6 +20,12 @@ static const char *const optimizers[] = {
 	"sgd:nesterov=1",
 	"adagrad",
 	"adagrad:decay=0.1",
+	"rmsprop",
+	"rmsprop:inside=0,start=0,epsilon=1e-8,momentum=0,decay=0.1",
+	"adam",
+	"adam:beta1=0,beta2=0,decay=0.1",
+	"adamw",
+	"adamw:decay=0",
 	"add",
 };
 #define OPTIMIZERS (sizeof(optimizers) / sizeof(optimizers[0]))
