@@ -18,7 +18,9 @@ void MST_ISA_NAME(mst_apply_adagrad)(const struct mst_apply *a)
 	const float *restrict theta = a->theta, *restrict mean = a->mean;
 	float *restrict next = a->next, *restrict squares = a->state[MST_ADAGRAD_STATE_SQUARES];
 
-	for (size_t i = 0; i < a->count; i++) {
+	size_t count = a->count; /* which no store to the vectors can change */
+
+	for (size_t i = 0; i < count; i++) {
 		float shrink = decay * theta[i];
 		float g = decay != 0 ? mean[i] + shrink : mean[i];
 		float square = g * g;

@@ -24,7 +24,9 @@ static inline __attribute__((always_inline)) void step(const struct mst_apply *a
 	float *restrict next = a->next, *restrict m = a->state[MST_ADAM_STATE_MOMENTUM];
 	float *restrict squares = a->state[MST_ADAM_STATE_SQUARES];
 
-	for (size_t i = 0; i < a->count; i++) {
+	size_t count = a->count; /* which no store to the vectors can change */
+
+	for (size_t i = 0; i < count; i++) {
 		float shrink = fade * theta[i];
 		float g = !apart && decay != 0 ? mean[i] + shrink : mean[i];
 		float from = apart && decay != 0 ? theta[i] - shrink : theta[i];

@@ -24,7 +24,9 @@ static inline __attribute__((always_inline)) void step(const struct mst_apply *a
 	float *restrict next = a->next, *restrict squares = a->state[MST_RMSPROP_STATE_SQUARES];
 	float *restrict m = a->state[MST_RMSPROP_STATE_MOMENTUM];
 
-	for (size_t i = 0; i < a->count; i++) {
+	size_t count = a->count; /* which no store to the vectors can change */
+
+	for (size_t i = 0; i < count; i++) {
 		float shrink = decay * theta[i];
 		float g = decay != 0 ? mean[i] + shrink : mean[i];
 		float square = g * g;
