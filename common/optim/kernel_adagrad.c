@@ -8,6 +8,7 @@
 
 #include "common/kernels/exact.h"
 #include "common/optim/kernels.h"
+#include "common/optim/quotient.h"
 
 void MST_ISA_NAME(mst_apply_adagrad)(const struct mst_apply *a)
 {
@@ -17,14 +18,16 @@ void MST_ISA_NAME(mst_apply_adagrad)(const struct mst_apply *a)
 	const float *restrict theta = a->theta, *restrict mean = a->mean;
 	float *restrict next = a->next, *restrict squares = a->state[MST_ADAGRAD_STATE_SQUARES];
 
-	for (size_t i = 0; i < a->count; i++) {
+	size_t count = a->count; /* which no store to the vectors can change */
+
+	for (size_t i = 0; i < count; i++) {
 		float shrink = decay * theta[i];
 		float g = decay != 0 ? mean[i] + shrink : mean[i];
 		float square = g * g;
 		float sum = squares[i] + square;
 		float root = sqrtf(sum);
 		float divisor = root + epsilon;
-		float slope = g / divisor;
+		float slope = mst_quotient(g, divisor);
 		float down = rate * slope;
 
 		squares[i] = sum;

@@ -19,7 +19,9 @@ static inline __attribute__((always_inline)) void step(const struct mst_apply *a
 	const float *restrict theta = a->theta, *restrict mean = a->mean;
 	float *restrict next = a->next, *restrict m = a->state[MST_SGD_STATE_MOMENTUM];
 
-	for (size_t i = 0; i < a->count; i++) {
+	size_t count = a->count; /* which no store to the vectors can change */
+
+	for (size_t i = 0; i < count; i++) {
 		float g = mean[i];
 
 		if (decays) {

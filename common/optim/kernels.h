@@ -20,6 +20,40 @@ MST_ISAS(MST_OPTIM_KERNEL, adagrad)
 enum { MST_ADAGRAD_LR, MST_ADAGRAD_EPSILON, MST_ADAGRAD_DECAY, MST_ADAGRAD_CLIP };
 enum { MST_ADAGRAD_STATE_SQUARES };
 
+MST_ISAS(MST_OPTIM_KERNEL, rmsprop)
+enum {
+	MST_RMSPROP_LR,
+	MST_RMSPROP_ALPHA,
+	MST_RMSPROP_EPSILON,
+	MST_RMSPROP_INSIDE,
+	MST_RMSPROP_START,
+	MST_RMSPROP_MOMENTUM,
+	MST_RMSPROP_DECAY,
+	MST_RMSPROP_CLIP
+};
+enum { MST_RMSPROP_STATE_SQUARES, MST_RMSPROP_STATE_MOMENTUM };
+enum {
+	MST_RMSPROP_SCALAR_SHARE = MST_SCALAR_RATE + 1, /* of a square in the average: 1 - alpha */
+	MST_RMSPROP_SCALAR_INSIDE,                      /* added before the root */
+	MST_RMSPROP_SCALAR_OUTSIDE,                     /* added to the root */
+};
+
+MST_ISAS(MST_OPTIM_KERNEL, adam)
+MST_ISAS(MST_OPTIM_KERNEL, adamw)
+enum {
+	MST_ADAM_LR,
+	MST_ADAM_BETA1,
+	MST_ADAM_BETA2,
+	MST_ADAM_EPSILON,
+	MST_ADAM_DECAY,
+	MST_ADAM_CLIP
+};
+enum { MST_ADAM_STATE_MOMENTUM, MST_ADAM_STATE_SQUARES };
+enum {
+	MST_ADAM_SCALAR_FIRST = MST_SCALAR_RATE + 1, /* from the momentum to its corrected mean */
+	MST_ADAM_SCALAR_SECOND,                      /* the same for the root of the squares */
+};
+
 MST_ISAS(MST_OPTIM_KERNEL, add)
 
 #endif

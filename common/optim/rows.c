@@ -2,6 +2,7 @@
 /* The table. */
 #include <assert.h>
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/optim/kernels.h"
@@ -11,16 +12,50 @@
 
 #define MOMENTUM_HELP "what is kept of the momentum in each step; 0: there is none"
 #define DECAY_HELP "weight decay: the parameters times this are added to their gradient"
+#define EPSILON_HELP "keeps the divisor from being 0"
+#define BETA1_HELP "what is kept of the momentum in each step"
+#define BETA2_HELP "what is kept of the average of the squares in each step"
+#define DECOUPLED_HELP "weight decay: the parameters times this, times the rate, are taken off them"
 #define CLIP_HELP                                                                                  \
 	"the norm, over the whole vector, that a longer mean gradient is scaled down to; 0: none is"
 
 /* Every optimiser with a rate has it first. */
 #define LR 0
-static_assert(MST_SGD_LR == LR && MST_ADAGRAD_LR == LR, "rate_alone() serves them all");
+static_assert(MST_SGD_LR == LR && MST_ADAGRAD_LR == LR && MST_RMSPROP_LR == LR && MST_ADAM_LR == LR,
+	      "rate_alone() serves them all");
+static_assert((unsigned)MST_RMSPROP_SCALAR_OUTSIDE < MST_SCALARS_MAX &&
+		      (unsigned)MST_ADAM_SCALAR_SECOND < MST_SCALARS_MAX,
+	      "a record has a place for each scalar");
 
 static void rate_alone(const double *parameter, const struct mst_optim_version *v, double *scalar)
 {
 	scalar[MST_SCALAR_RATE] = parameter[LR] * v->lr_scale;
+}
+
+/* The state is the sum s of the squares, in which each decays: zero at first, as all states are.
+ * The average of the squares is (1 - alpha) s, and what is left of the value it started from. */
+static void rmsprop(const double *parameter, const struct mst_optim_version *v, double *scalar)
+{
+	double alpha = parameter[MST_RMSPROP_ALPHA], epsilon = parameter[MST_RMSPROP_EPSILON];
+	bool inside = parameter[MST_RMSPROP_INSIDE] != 0;
+	double left = parameter[MST_RMSPROP_START] * pow(alpha, (double)v->version);
+
+	rate_alone(parameter, v, scalar);
+	scalar[MST_RMSPROP_SCALAR_SHARE] = 1 - alpha;
+	scalar[MST_RMSPROP_SCALAR_INSIDE] = inside ? left + epsilon : left;
+	scalar[MST_RMSPROP_SCALAR_OUTSIDE] = inside ? 0 : epsilon;
+}
+
+/* The states are sums in which each member decays. Times 1 - beta they are the averages of Kingma
+ * and Ba, and divided by 1 - beta^version those without bias. */
+static void adam(const double *parameter, const struct mst_optim_version *v, double *scalar)
+{
+	double beta1 = parameter[MST_ADAM_BETA1], beta2 = parameter[MST_ADAM_BETA2];
+	double steps = (double)v->version;
+
+	rate_alone(parameter, v, scalar);
+	scalar[MST_ADAM_SCALAR_FIRST] = (1 - beta1) / (1 - pow(beta1, steps));
+	scalar[MST_ADAM_SCALAR_SECOND] = sqrt((1 - beta2) / (1 - pow(beta2, steps)));
 }
 
 /* A mean that is longer than @limit is shortened to it. */
@@ -103,6 +138,163 @@ static const struct mst_optim rows[] = {
 		.scales = true,
 		.decay = MST_ADAGRAD_DECAY,
 		.apply = { MST_ISAS(KERNEL, adagrad) },
+	},
+	{
+		.name = "rmsprop",
+		.help = "a step down the mean gradient, each element divided by the root of a "
+			"moving average of its squares, or down a momentum of such steps",
+		.divides = true,
+		.parameter = {
+			[MST_RMSPROP_LR] = { .name = "lr",
+					     .fallback = 0.045,
+					     .min = 0,
+					     .max = (double)FLT_MAX,
+					     .above_min = true,
+					     .help = "the rate" },
+			[MST_RMSPROP_ALPHA] = { .name = "alpha",
+						.fallback = 0.9,
+						.min = 0,
+						.max = 1,
+						.below_max = true,
+						.help = "what is kept of the average of the "
+							"squares in each step" },
+			[MST_RMSPROP_EPSILON] = { .name = "epsilon",
+						  .fallback = 1,
+						  .min = (double)FLT_MIN,
+						  .max = (double)FLT_MAX,
+						  .help = EPSILON_HELP },
+			[MST_RMSPROP_INSIDE] = { .name = "inside",
+						 .fallback = 1,
+						 .min = 0,
+						 .max = 1,
+						 .whole = true,
+						 .help = "1: epsilon is added to the average, "
+							 "before the root, as in TensorFlow; "
+							 "0: to the root, as in PyTorch" },
+			[MST_RMSPROP_START] = { .name = "start",
+						.fallback = 1,
+						.min = 0,
+						.max = (double)FLT_MAX,
+						.help = "what the average starts from: 1 as in "
+							"TensorFlow 1, 0 as in PyTorch" },
+			[MST_RMSPROP_MOMENTUM] = { .name = "momentum",
+						   .fallback = 0.9,
+						   .min = 0,
+						   .max = 1,
+						   .below_max = true,
+						   .help = MOMENTUM_HELP },
+			[MST_RMSPROP_DECAY] = { .name = "decay",
+						.min = 0,
+						.max = (double)FLT_MAX,
+						.help = DECAY_HELP },
+			[MST_RMSPROP_CLIP] = { .name = "clip",
+					       .min = 0,
+					       .max = (double)FLT_MAX,
+					       .help = CLIP_HELP },
+		},
+		.state = { [MST_RMSPROP_STATE_SQUARES] = { "squares", MST_RMSPROP_LR },
+			   [MST_RMSPROP_STATE_MOMENTUM] = { "momentum", MST_RMSPROP_MOMENTUM } },
+		.scalars = rmsprop,
+		.factor = clip,
+		.reduces = MST_RMSPROP_CLIP,
+		.scales = true,
+		.decay = MST_RMSPROP_DECAY,
+		.apply = { MST_ISAS(KERNEL, rmsprop) },
+	},
+	{
+		.name = "adam",
+		.help = "a step down a momentum of the mean gradients, each element divided by "
+			"the root of a moving average of its squares, both without bias",
+		.divides = true,
+		.parameter = {
+			[MST_ADAM_LR] = { .name = "lr",
+					  .fallback = 0.001,
+					  .min = 0,
+					  .max = (double)FLT_MAX,
+					  .above_min = true,
+					  .help = "the rate" },
+			[MST_ADAM_BETA1] = { .name = "beta1",
+					     .fallback = 0.9,
+					     .min = 0,
+					     .max = 1,
+					     .below_max = true,
+					     .help = BETA1_HELP },
+			[MST_ADAM_BETA2] = { .name = "beta2",
+					     .fallback = 0.999,
+					     .min = 0,
+					     .max = 1,
+					     .below_max = true,
+					     .help = BETA2_HELP },
+			[MST_ADAM_EPSILON] = { .name = "epsilon",
+					       .fallback = 1e-8,
+					       .min = (double)FLT_MIN,
+					       .max = (double)FLT_MAX,
+					       .help = EPSILON_HELP },
+			[MST_ADAM_DECAY] = { .name = "decay",
+					     .min = 0,
+					     .max = (double)FLT_MAX,
+					     .help = DECAY_HELP },
+			[MST_ADAM_CLIP] = { .name = "clip",
+					    .min = 0,
+					    .max = (double)FLT_MAX,
+					    .help = CLIP_HELP },
+		},
+		.state = { [MST_ADAM_STATE_MOMENTUM] = { "momentum", MST_ADAM_LR },
+			   [MST_ADAM_STATE_SQUARES] = { "squares", MST_ADAM_LR } },
+		.scalars = adam,
+		.factor = clip,
+		.reduces = MST_ADAM_CLIP,
+		.scales = true,
+		.decay = MST_ADAM_DECAY,
+		.apply = { MST_ISAS(KERNEL, adam) },
+	},
+	{
+		.name = "adamw",
+		.help = "adam whose weight decay shrinks the parameters, and is no part of the "
+			"gradient",
+		.divides = true,
+		.parameter = {
+			[MST_ADAM_LR] = { .name = "lr",
+					  .fallback = 0.001,
+					  .min = 0,
+					  .max = (double)FLT_MAX,
+					  .above_min = true,
+					  .help = "the rate" },
+			[MST_ADAM_BETA1] = { .name = "beta1",
+					     .fallback = 0.9,
+					     .min = 0,
+					     .max = 1,
+					     .below_max = true,
+					     .help = BETA1_HELP },
+			[MST_ADAM_BETA2] = { .name = "beta2",
+					     .fallback = 0.999,
+					     .min = 0,
+					     .max = 1,
+					     .below_max = true,
+					     .help = BETA2_HELP },
+			[MST_ADAM_EPSILON] = { .name = "epsilon",
+					       .fallback = 1e-8,
+					       .min = (double)FLT_MIN,
+					       .max = (double)FLT_MAX,
+					       .help = EPSILON_HELP },
+			[MST_ADAM_DECAY] = { .name = "decay",
+					     .fallback = 0.01,
+					     .min = 0,
+					     .max = (double)FLT_MAX,
+					     .help = DECOUPLED_HELP },
+			[MST_ADAM_CLIP] = { .name = "clip",
+					    .min = 0,
+					    .max = (double)FLT_MAX,
+					    .help = CLIP_HELP },
+		},
+		.state = { [MST_ADAM_STATE_MOMENTUM] = { "momentum", MST_ADAM_LR },
+			   [MST_ADAM_STATE_SQUARES] = { "squares", MST_ADAM_LR } },
+		.scalars = adam,
+		.factor = clip,
+		.reduces = MST_ADAM_CLIP,
+		.scales = true,
+		.decay = MST_ADAM_DECAY,
+		.apply = { MST_ISAS(KERNEL, adamw) },
 	},
 	{
 		.name = "add",

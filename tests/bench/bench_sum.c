@@ -3,8 +3,9 @@
  * How fast commits are computed, beside what memory gives at most (ceiling.h) and beside summing
  * pairwise, each gradient as it arrives. All are timed in turn, round by round, so that a noisy
  * machine spoils them alike; medians are printed, in GB a second. Bytes are those that a commit has
- * to move, read and written: each source and the parameters and momentum once, whatever a way of
- * doing it moves in fact. So ratios of rates are ratios of times. Every result is checked.
+ * to move, read and written: each source, the parameters and what the optimiser keeps once,
+ * whatever a way of doing it moves in fact. So ratios of rates are ratios of times. Every result is
+ * checked.
  *
  * usage: bench_sum [--rounds N] [--mib N] [--chunk-kib N] [--threads N] [--kernels TEXT]
  *                  [--case NAME] [--json FILE]
@@ -16,7 +17,7 @@
  *   --kernels TEXT  as MUSTER_KERNELS names them: avx512, avx2, baseline, neon, or one with a
  *                   variant; left out: the best, and where no variant is named, the one that is
  *                   measured for each number of sources
- *   --case NAME     rows of this name alone: f32, "f32 sgd", bf16, ...
+ *   --case NAME     rows of this name alone: f32, "f32 adam", bf16, ...
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -46,21 +47,25 @@ struct sum_row {
 	enum muster_type type, result_type;
 	unsigned sources;
 	float coefficient;
-	bool updates; /* by sgd */
-	float mu;
+	const char *optimizer; /* NULL: the result is the mean itself */
+	unsigned states;
 };
 
 static const struct sum_row rows[] = {
-	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, false, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, false, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, false, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, false, 0 },
-	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, false, 0 },
-	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, true, 0 },
-	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, true, 0.5f },
-	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, false, 0 },
-	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, false, 0 },
-	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, false, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, NULL, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, NULL, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, NULL, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, NULL, 0 },
+	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, NULL, 0 },
+	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0", 0 },
+	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5", 1 },
+	{ "f32 adagrad", MUSTER_F32, MUSTER_F32, 8, 1, "adagrad", 1 },
+	{ "f32 rmsprop", MUSTER_F32, MUSTER_F32, 8, 1, "rmsprop", 2 },
+	{ "f32 adam", MUSTER_F32, MUSTER_F32, 8, 1, "adam", 2 },
+	{ "f32 adamw", MUSTER_F32, MUSTER_F32, 8, 1, "adamw", 2 },
+	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, NULL, 0 },
+	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, NULL, 0 },
+	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, NULL, 0 },
 };
 
 /* The ways that take turns; behind the last one each variant of the ceiling. */
@@ -74,7 +79,7 @@ struct bench {
 	FILE *json;
 	bool json_begun;
 	char *source[SOURCES];
-	float *out, *theta, *momentum, *expected, *pairwise;
+	float *out, *theta, *state[MST_STATES_MAX], *expected, *pairwise;
 	_Atomic uint64_t read; /* what plain reads came to; kept, or they would be left out */
 	double rate[KINDS][ROUNDS_MAX];
 };
@@ -98,8 +103,8 @@ static float theta_of(size_t i)
 	return (float)(i % 7);
 }
 
-#define MOMENTUM_BEFORE 2.0f
-#define RATE 0.25f
+#define STATE_BEFORE 2.0f
+#define PERIOD (7 * 13) /* in which all that goes into a result repeats itself */
 
 static float sum_of(const struct sum_row *row, size_t i)
 {
@@ -108,27 +113,63 @@ static float sum_of(const struct sum_row *row, size_t i)
 	return row->coefficient * (float)(n * (i % 13) + n * (n + 1) / 2);
 }
 
-static float expected_of(const struct sum_row *row, size_t i)
+static float mean_of(const struct sum_row *row, size_t i)
 {
-	float mean = sum_of(row, i) / (float)row->sources;
+	return sum_of(row, i) / (float)row->sources;
+}
 
-	if (!row->updates)
-		return mean;
-	return theta_of(i) - RATE * (row->mu * MOMENTUM_BEFORE + mean);
+/* Of the first version. */
+static struct mst_optimizer optimizer_of(const struct sum_row *row, struct mst_figures *figures)
+{
+	struct mst_optim_version first = { .version = 1, .lr_scale = 1 };
+	struct mst_optimizer o;
+	char why[256];
+
+	if (mst_optimizer_parse(row->optimizer, &o, why, sizeof(why)) != 0) {
+		fprintf(stderr, "bench_sum: %s\n", why);
+		exit(EXIT_FAILURE);
+	}
+	mst_optimizer_figures(&o, figures);
+	mst_optimizer_scalars(&o, &first, figures->scalar);
+	return o;
+}
+
+/* What the optimiser's kernel alone makes of exact means. */
+static void expect(const struct sum_row *row, float out[PERIOD])
+{
+	float theta[PERIOD], mean[PERIOD], state[MST_STATES_MAX][PERIOD];
+	struct mst_figures figures;
+	struct mst_apply apply = {
+		.next = out, .theta = theta, .mean = mean, .figures = &figures, .count = PERIOD
+	};
+
+	for (size_t i = 0; i < PERIOD; i++) {
+		theta[i] = theta_of(i);
+		mean[i] = mean_of(row, i);
+		for (unsigned k = 0; k < row->states; k++)
+			state[k][i] = STATE_BEFORE;
+	}
+	for (unsigned k = 0; k < row->states; k++)
+		apply.state[k] = state[k];
+	if (row->optimizer == NULL)
+		memcpy(out, mean, sizeof(mean));
+	else
+		optimizer_of(row, &figures).row->apply[mst_isa()->index](&apply);
 }
 
 static void fill(struct bench *b, const struct sum_row *row)
 {
+	float expected[PERIOD];
+
+	expect(row, expected);
 	for (unsigned rank = 0; rank < row->sources; rank++) {
 		for (size_t i = 0; i < b->elems; i++)
 			b->out[i] = element(rank, i);
 		mst_sum_store(b->source[rank], row->type, b->out, b->elems);
 	}
 	for (size_t i = 0; i < b->elems; i++) {
-		float value = expected_of(row, i);
-
 		mst_sum_store((char *)b->expected + i * mst_type_bytes(row->result_type),
-			      row->result_type, &value, 1);
+			      row->result_type, &expected[i % PERIOD], 1);
 		b->theta[i] = theta_of(i);
 	}
 }
@@ -144,14 +185,14 @@ static void commit(const struct part *p, bool streams)
 		.result_type = row->result_type,
 		.out = b->out,
 		.streams = streams,
-		.apply = row->updates ? mst_optim_find("sgd")->apply : NULL,
 		.theta = b->theta,
 		.next = b->out,
-		.state = { row->mu != 0 ? b->momentum : NULL },
-		.figures = { .parameter = { [MST_SGD_MOMENTUM] = row->mu },
-			     .scalar = { [MST_SCALAR_RATE] = RATE } },
 	};
 
+	if (row->optimizer != NULL)
+		c.apply = optimizer_of(row, &c.figures).row->apply;
+	for (unsigned k = 0; k < row->states; k++)
+		c.state[k] = b->state[k];
 	for (unsigned rank = 0; rank < row->sources; rank++)
 		leaf[rank] = (struct mst_leaf){ .rank = rank,
 						.coefficient = row->coefficient,
@@ -187,11 +228,11 @@ static void read_only(const struct part *p, const struct ceiling_variant *how)
 
 	for (unsigned rank = 0; rank < row->sources; rank++)
 		c.read[c.reads++] = b->source[rank];
-	if (row->updates)
+	if (row->optimizer != NULL)
 		c.read[c.reads++] = (char *)b->theta;
-	if (row->mu != 0) {
-		c.read[c.reads++] = (char *)b->momentum;
-		c.replaced = (char *)b->momentum;
+	for (unsigned k = 0; k < row->states; k++) {
+		c.read[c.reads++] = (char *)b->state[k];
+		c.replaced[c.replaces++] = (char *)b->state[k];
 	}
 	atomic_store_explicit(&b->read, b->ceiling(&c, p->first * size, p->count * size),
 			      memory_order_relaxed);
@@ -240,10 +281,8 @@ static double bytes_of(const struct bench *b, const struct sum_row *row)
 {
 	size_t bytes = row->sources * mst_type_bytes(row->type) + mst_type_bytes(row->result_type);
 
-	if (row->updates)
-		bytes += sizeof(float);
-	if (row->mu != 0)
-		bytes += 2 * sizeof(float);
+	if (row->optimizer != NULL)
+		bytes += (1 + 2 * row->states) * sizeof(float);
 	return (double)(bytes * b->elems);
 }
 
@@ -305,12 +344,18 @@ static void report(struct bench *b, const struct sum_row *row, unsigned threads)
 	b->json_begun = true;
 }
 
+static void states_reset(struct bench *b, const struct sum_row *row)
+{
+	for (unsigned k = 0; k < row->states; k++)
+		for (size_t i = 0; i < b->elems; i++)
+			b->state[k][i] = STATE_BEFORE;
+}
+
 static bool measure(struct bench *b, const struct sum_row *row, unsigned threads)
 {
 	for (unsigned round = 0; round < b->rounds; round++) {
 		for (enum sum_kind kind = 0; kind < KINDS; kind++) {
-			for (size_t i = 0; i < b->elems && row->mu != 0; i++)
-				b->momentum[i] = MOMENTUM_BEFORE;
+			states_reset(b, row);
 			b->rate[kind][round] = bytes_of(b, row) / pass_time(b, row, kind, threads) *
 					       1e-9;
 			if (!result_is_right(b, row, kind))
@@ -420,7 +465,8 @@ int main(int argc, char **argv)
 	}
 	b.out = room(b.elems * sizeof(float), 0);
 	b.theta = room(b.elems * sizeof(float), ++index);
-	b.momentum = room(b.elems * sizeof(float), ++index);
+	for (unsigned k = 0; k < MST_STATES_MAX; k++)
+		b.state[k] = room(b.elems * sizeof(float), ++index);
 	b.expected = room(b.elems * sizeof(float), ++index);
 	b.pairwise = room(b.elems * sizeof(float), ++index);
 	printf("%s, %u rounds, %zu MiB of f32 a source, chunks of %zu KiB; GB/s\n", b.kernels,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define CEILING_READS_MAX 20
+#define CEILING_REPLACED_MAX 4
 #define CEILING_STEP_BYTES 256 /* lengths are multiples of it */
 
 struct ceiling_variant {
@@ -28,8 +29,9 @@ extern const struct ceiling_variant ceiling_variants[CEILING_VARIANTS];
 struct ceiling {
 	unsigned reads;
 	const char *read[CEILING_READS_MAX];
-	char *written;  /* NULL: nothing is */
-	char *replaced; /* also one of those that are read; NULL: none */
+	char *written; /* NULL: nothing is */
+	unsigned replaces;
+	char *replaced[CEILING_REPLACED_MAX]; /* also some of those that are read */
 	const struct ceiling_variant *how;
 };
 

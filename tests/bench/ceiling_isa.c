@@ -55,8 +55,8 @@ INLINE uint64_t go_through(const struct ceiling *c, size_t first, size_t bytes, 
 			for (size_t i = 0; i < step / VECTOR_BYTES; i++)
 				all[i] |= ((const vector *)(const void *)from)[i];
 		}
-		if (c->replaced != NULL)
-			write_lines(c->replaced + at, ones, step, false);
+		for (unsigned k = 0; k < c->replaces; k++)
+			write_lines(c->replaced[k] + at, ones, step, false);
 		if (c->written != NULL)
 			write_lines(c->written + at, ones, step, past);
 	}

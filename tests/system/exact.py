@@ -57,6 +57,52 @@ CASES = {
         ["adagrad:lr=0.1,epsilon=1e-6,decay=0.01,clip=5,tensors=900"],
         0,
     ),
+    "rmsprop": (
+        3,
+        ["--policy", "backup:2", "--commits", "40", "--optimizer", "rmsprop"],
+        [],
+        ["rmsprop:lr=0.045"],
+        0,
+    ),
+    "rmsprop_shards": (
+        3,
+        ["--policy", "kbatchasync:3", "--commits", "30", "--shards", "3", "--chunk", "4K",
+         "--optimizer", "rmsprop:lr=0.01,alpha=0.99,epsilon=1e-8,inside=0,start=0,momentum=0,"
+         "decay=0.01,clip=5"],
+        ["elems=23001", "result_type=bf16", "tensors=900", "scales=1"],
+        ["rmsprop:lr=0.01,alpha=0.99,epsilon=1e-8,inside=0,start=0,momentum=0,decay=0.01,clip=5,"
+         "tensors=900"],
+        0,
+    ),
+    "adam": (
+        3,
+        ["--policy", "bsp", "--commits", "40", "--optimizer", "adam:lr=0.01"],
+        [],
+        ["adam:lr=0.01"],
+        0,
+    ),
+    "adam_async": (
+        4,
+        ["--policy", "async", "--commits", "120", "--optimizer", "adam:lr=0.1,beta1=0.5,decay=0.1"],
+        ["keep=3"],
+        ["adam:lr=0.1,beta1=0.5,decay=0.1", "--count", "1"],
+        0,
+    ),
+    "adamw": (
+        3,
+        ["--policy", "bsp", "--commits", "40", "--optimizer", "adamw"],
+        ["type=bf16"],
+        ["adamw:lr=0.001"],
+        0,
+    ),
+    "adamw_shards": (
+        3,
+        ["--policy", "kbatchasync:3", "--commits", "30", "--shards", "3", "--chunk", "4K",
+         "--optimizer", "adamw:lr=0.1,beta2=0.9,epsilon=1e-3,decay=0.5,clip=5"],
+        ["elems=23001", "result_type=bf16", "tensors=900", "scales=1"],
+        ["adamw:lr=0.1,beta2=0.9,epsilon=1e-3,decay=0.5,clip=5,tensors=900"],
+        0,
+    ),
     "clip_async": (
         4,
         ["--policy", "async", "--commits", "120", "--optimizer", "sgd:lr=0.1,momentum=0.9,clip=1"],

@@ -14,6 +14,7 @@ import re
 
 import numpy as np
 
+import optimizer_step
 from policies import policy_of
 from vectors import F32, checksum, loaded, stored, through, values
 
@@ -358,11 +359,8 @@ class Rules:
                  for f, name in itertools.zip_longest(figures.split(","), ("lr", "momentum"))
                  if f]
         more = dict(figure.split("=") for figure in named)
-        self.lr, self.momentum = float(more.get("lr", 0)), float(more.get("momentum", 0))
-        self.clip, self.epsilon = float(more.get("clip", 0)), float(more.get("epsilon", 1e-10))
-        self.nesterov, self.decay = more.get("nesterov") == "1", float(more.get("decay", 0))
-        self.tensors = int(more.get("tensors", 0))
-
+        self.tensors = int(more.pop("tensors", 0))
+        self.figures = optimizer_step.figures(self.optimizer, more)
 
     def discount(self, compensate):
         """Is each contribution divided by its staleness?"""
@@ -449,7 +447,7 @@ class Model:
         job = logs[0]
         starts = [log.path + ".start" for log in logs if os.path.exists(log.path + ".start")]
         self.rules, self.workers = rules, job.workers
-        self.state = np.float32(0)  # sgd: the momentum; adagrad: the sum of squares
+        self.states = optimizer_step.NONE
         self.lr_scale, self.decay_scale = scales(job.elems, rules.tensors)
         if starts:
             with open(starts[0], "rb") as f:
@@ -457,29 +455,17 @@ class Model:
         else:
             self.theta = through(values(job.elems, 999, 0, 0), job.result_type)
 
-    def after(self, total, count):
-        """(result, parameters, state) with a version's total."""
+    def after(self, version, total, count):
+        """(result, parameters, states) with a version's total."""
         r = self.rules
         if r.optimizer == "none":
-            return total, self.theta, self.state
-        if r.optimizer == "add":
-            theta = self.theta + total
-            return theta, theta, self.state
-        eta = np.float32(r.lr * (count / self.workers if r.linear else 1.0))
-        state = self.state
-        if r.clip != 0:
-            total = clipped(total, r.clip)
-        decay = np.float32(r.decay) * self.decay_scale
-        if r.decay != 0:
-            total = np.where(decay == 0, total, total + decay * self.theta)
-        if r.optimizer == "adagrad":
-            state = state + total * total
-            total = total / (np.sqrt(state) + np.float32(r.epsilon))
-        elif r.momentum != 0:
-            state = np.float32(r.momentum) * state + total
-            total = total + np.float32(r.momentum) * state if r.nesterov else state
-        theta = self.theta - eta * self.lr_scale * total
-        return theta, theta, state
+            return total, self.theta, self.states
+        if r.figures.get("clip", 0) != 0:
+            total = clipped(total, r.figures["clip"])
+        step = optimizer_step.Step(r.figures, version, count / self.workers if r.linear else 1.0,
+                                   self.lr_scale, self.decay_scale)
+        theta, states = optimizer_step.STEPS[r.optimizer](step, self.theta, total, self.states)
+        return theta, theta, states
 
 
 def recompute(version, seen, ways, model, job):
@@ -487,11 +473,12 @@ def recompute(version, seen, ways, model, job):
     tried = []
     for have in ways:
         check_set(version, seen, have)
-        result, theta, state = model.after(mean_of(version, have, model.rules), len(have))
+        result, theta, states = model.after(version, mean_of(version, have, model.rules),
+                                            len(have))
         bits = checksum(stored(result, job.result_type))
         tried.append(f"{bits} of {have}")
         if bits == seen.sample:
-            model.theta, model.state = theta, state
+            model.theta, model.states = theta, states
             return have
     raise Broken(f"version {version}: workers saw {seen.sample}, its set {seen.set} gives "
                  + ("; or ".join(tried) or "nothing: its contributions are not there"))
@@ -581,7 +568,7 @@ def prove(prefix, rules, kills=False, course=()):
             if not have or not whole and any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
-            _, model.theta, model.state = model.after(total, len(have))
+            _, model.theta, model.states = model.after(version, total, len(have))
         else:
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])

@@ -91,7 +91,7 @@ MUSTERD = [
     ("-n 4 --policy=", 2, '""', "there are bsp backup"),
     ("-n 4 --policy async --owner workers", 2, "--policy async", "--owner servers"),
     ("-n 4 --policy kbatchsync:3 --slots 1", 2, "--policy kbatchsync:3", "--slots 2"),
-    ("-n 4 --optimizer adam", 2, '"adam"', "sgd:lr=0.1,momentum=0.9", "add"),
+    ("-n 4 --optimizer lion", 2, '"lion"', "sgd:lr=0.1,momentum=0.9", "add"),
     ("-n 4 --optimizer SGD", 2, '"SGD"', "did you mean sgd?"),
     ("-n 4 --optimizer sgd,lr=0.1", 2, '"sgd,lr=0.1"', "sgd:lr=0.1"),
     ("-n 4 --optimizer sgd:lr=0.1,wd=0.1", 2, '"wd"', "nesterov, decay and clip"),

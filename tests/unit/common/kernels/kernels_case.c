@@ -9,7 +9,9 @@
  * A case is the lines `case TYPE GROUP ELEMS`, `leaf RANK COEFFICIENT PATTERN...` for each leaf,
  * then `divisor`, `theta`, `m`, `mu`, `eta`, and the results `f32`, `bf16`, `f16` (of the mean),
  * `sgd`, `momentum` and `add`, each with its patterns; then once more for sgd with all of its
- * figures `m2`, `figures`, `eta2`, `sgd2` and `momentum2`; then a `vector`, and the `squares` of
+ * figures `m2`, `figures`, `eta2`, `sgd2` and `momentum2`; the same of adagrad; for each row of two
+ * states (rmsprop, adam, adamw) `ROW.figures`, `ROW.scalars`, `ROW.0` and `ROW.1`, its states, and
+ * the results `ROW.next`, `ROW.0.after` and `ROW.1.after`; then a `vector`, and the `squares` of
  * three blocks of it, summed.
  */
 #include <inttypes.h>
@@ -185,6 +187,45 @@ static void print_adagrad(struct mst_rand *rand, const float *theta, const float
 	print_floats("sum3", squares, ELEMS);
 }
 
+static void print_part(const char *row, const char *part, const float *value, size_t count)
+{
+	char name[40];
+
+	snprintf(name, sizeof(name), "%s.%s", row, part);
+	print_floats(name, value, count);
+}
+
+/* A row whose figures are all at most 1, and that keeps two states, which are not negative. */
+static void print_two_states(struct mst_rand *rand, const char *row, unsigned decay,
+			     const struct mst_apply *from)
+{
+	struct mst_figures f;
+	float next[ELEMS], state[2][ELEMS];
+	struct mst_apply apply = *from;
+
+	for (unsigned i = 0; i < MST_PARAMETERS_MAX; i++)
+		f.parameter[i] = (float)mst_rand_unit(rand);
+	if (mst_rand_below(rand, 2) == 0)
+		f.parameter[decay] = 0;
+	for (unsigned i = 0; i < MST_SCALARS_MAX; i++)
+		f.scalar[i] = (float)mst_rand_unit(rand);
+	for (size_t i = 0; i < ELEMS; i++)
+		for (unsigned k = 0; k < 2; k++)
+			state[k][i] = (float)mst_rand_below(rand, 3) * (float)mst_rand_unit(rand);
+	print_part(row, "figures", f.parameter, MST_PARAMETERS_MAX);
+	print_part(row, "scalars", f.scalar, MST_SCALARS_MAX);
+	print_part(row, "0", state[0], ELEMS);
+	print_part(row, "1", state[1], ELEMS);
+	apply.next = next;
+	apply.state[0] = state[0];
+	apply.state[1] = state[1];
+	apply.figures = &f;
+	optim_case_apply(row, &apply);
+	print_part(row, "next", next, ELEMS);
+	print_part(row, "0.after", state[0], ELEMS);
+	print_part(row, "1.after", state[1], ELEMS);
+}
+
 static void print_updates(struct mst_rand *rand, const float *g)
 {
 	float theta[ELEMS], next[ELEMS], m[ELEMS], eta = (float)mst_rand_unit(rand);
@@ -203,6 +244,11 @@ static void print_updates(struct mst_rand *rand, const float *g)
 	print_floats("add", next, ELEMS);
 	print_sgd(rand, theta, g, m);
 	print_adagrad(rand, theta, g);
+	struct mst_apply apply = { .theta = theta, .mean = g, .count = ELEMS };
+
+	print_two_states(rand, "rmsprop", MST_RMSPROP_DECAY, &apply);
+	print_two_states(rand, "adam", MST_ADAM_DECAY, &apply);
+	print_two_states(rand, "adamw", MST_ADAM_DECAY, &apply);
 	print_norm(rand);
 }
 

@@ -97,7 +97,45 @@ def adagrad(case, theta, mean):
     _, epsilon, decay, *_ = floats(case["figures3"])
     g = mean + decay * theta if decay != 0 else mean
     total = floats(case["squares3"]) + g * g
-    return theta - floats(case["eta3"]) * (g / (np.sqrt(total) + epsilon)), total
+    return theta - floats(case["eta3"]) * quotient(g, np.sqrt(total) + epsilon), total
+
+
+def quotient(dividend, divisor):
+    """An infinite divisor must not make a 0 of it."""
+    return np.where(np.isinf(divisor), np.float32(np.nan), dividend / divisor)
+
+
+def rmsprop(figures, scalars, states, theta, mean):
+    """With the scalars of its row. Return: the parameters and the states."""
+    _, alpha, _, _, _, mu, decay, _ = figures
+    rate, share, inside, outside = scalars
+    g = mean + decay * theta if decay != 0 else mean
+    squares = alpha * states[0] + g * g
+    m = mu * states[1] + quotient(g, np.sqrt(share * squares + inside) + outside)
+    return theta - rate * m, squares, m
+
+
+def adam(figures, scalars, states, theta, mean, apart=False):
+    _, beta1, beta2, epsilon, decay, *_ = figures
+    rate, first, second, _ = scalars
+    g = mean + decay * theta if decay != 0 and not apart else mean
+    start = theta - (rate * decay) * theta if decay != 0 and apart else theta
+    m, squares = beta1 * states[0] + g, beta2 * states[1] + g * g
+    return start - (rate * first) * quotient(m, np.sqrt(squares) * second + epsilon), m, squares
+
+
+def adamw(*words):
+    return adam(*words, apart=True)
+
+
+def two_states(case, theta, mean):
+    for row in (rmsprop, adam, adamw):
+        def part(name):
+            return floats(case[f"{row.__name__}.{name}"])
+
+        results = row(part("figures"), part("scalars"), (part("0"), part("1")), theta, mean)
+        for name, result in zip(("next", "0.after", "1.after"), results):
+            yield f"{row.__name__}.{name}", to_f32(result)
 
 
 def squares(block):
@@ -129,7 +167,7 @@ def expected(case):
     slope = m if mu[0] != 0 else mean
     sgd2, momentum2 = sgd(case, theta, mean)
     theta3, sum3 = adagrad(case, theta, mean)
-    return {"adagrad": to_f32(theta3), "sum3": to_f32(sum3),
+    return {**dict(two_states(case, theta, mean)), "adagrad": to_f32(theta3), "sum3": to_f32(sum3),
             "sgd2": to_f32(sgd2), "momentum2": to_f32(momentum2),
             "f32": to_f32(mean), "bf16": to_bf16(mean), "f16": to_f16(mean),
             "sgd": to_f32(theta - eta * slope), "momentum": to_f32(m), "add": to_f32(theta + mean)}

@@ -57,9 +57,16 @@ static void a_bad_optimizer_is_told_what_is_wrong(void)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {
-		{ "", "\"\" is neither sgd, adagrad nor add, such as sgd:lr=0.1,momentum=0.9" },
-		{ "adam", "\"adam\" is neither" },
+		{ "", "\"\" is neither sgd, adagrad, rmsprop, adam, adamw nor add, such as "
+		      "sgd:lr=0.1,momentum=0.9" },
+		{ "lion", "\"lion\" is neither" },
 		{ "SGD", "did you mean sgd?" },
+		{ "adamW", "did you mean adamw?" },
+		{ "rmsprop:decay=0.9,eps=1", "rmsprop has no \"eps\", it has lr, alpha, epsilon, "
+					     "inside, start, momentum, decay and clip" },
+		{ "adam:momentum=0.9",
+		  "adam has no \"momentum\", it has lr, beta1, beta2, epsilon, decay and clip" },
+		{ "adamw:beta=0.9", "did you mean beta1?" },
 		{ "ad", "did you mean add?" },
 		{ "add:1", "add takes no figures, leave out \"1\"" },
 		{ "sgd:", "sgd has no \"\"" },
@@ -101,6 +108,19 @@ static void a_figure_that_cannot_train_is_refused(void)
 		{ "sgd:nesterov=0.5", "nesterov 0.5 has to be a whole number, at least 0 and" },
 		{ "sgd:nesterov=2", "nesterov 2 has to be" },
 		{ "sgd:momentum=0,nesterov=1", "nesterov=1 means nothing with momentum=0" },
+		{ "rmsprop:lr=0", "lr 0 has to be above 0" },
+		{ "rmsprop:alpha=1", "alpha 1 has to be at least 0 and below 1" },
+		{ "rmsprop:epsilon=0", "epsilon 0 has to be at least 1.17549e-38" },
+		{ "rmsprop:inside=0.5", "inside 0.5 has to be a whole number, at least 0 and" },
+		{ "rmsprop:start=-1", "start -1 has to be at least 0" },
+		{ "rmsprop:momentum=1", "momentum 1 has to be at least 0 and below 1" },
+		{ "rmsprop:decay=-1", "decay -1 has to be at least 0" },
+		{ "adam:lr=-1", "lr -1 has to be above 0" },
+		{ "adam:beta1=1", "beta1 1 has to be at least 0 and below 1" },
+		{ "adam:beta2=-0.1", "beta2 -0.1 has to be at least 0 and below 1" },
+		{ "adamw:beta2=1", "beta2 1 has to be at least 0 and below 1" },
+		{ "adamw:epsilon=0", "epsilon 0 has to be at least 1.17549e-38" },
+		{ "adamw:clip=-1", "clip -1 has to be at least 0" },
 		{ "sgd:decay=-1e-4", "decay -0.0001 has to be at least 0" },
 	};
 	struct mst_optimizer o;
@@ -139,9 +159,15 @@ static void states_are_kept_where_a_figure_asks_for_them(void)
 {
 	struct mst_optimizer with = optim_case_sgd(0.1, 0.9), without = optim_case_sgd(0.1, 0);
 	struct mst_optimizer add = { .row = mst_optim_find("add") }, none = { .row = NULL };
+	struct mst_optimizer rms;
+	char why[256];
 
 	CU_ASSERT_EQUAL(mst_optimizer_states(&with), 1);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&without), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_parse("rmsprop", &rms, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_states(&rms), 2);
+	CU_ASSERT_EQUAL(mst_optimizer_parse("rmsprop:momentum=0", &rms, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_states(&rms), 1);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&add), 0);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&none), 0);
 }
@@ -157,6 +183,49 @@ static void the_rate_is_rounded_once(void)
 	CU_ASSERT_EQUAL(scalar[MST_SCALAR_RATE], (float)(0.1 * (1.0 / 3)));
 	mst_optimizer_scalars(&none, &v, scalar);
 	CU_ASSERT_EQUAL(scalar[MST_SCALAR_RATE], 0);
+}
+
+static void scalars_of(const char *optimizer, uint64_t version, float scalar[MST_SCALARS_MAX])
+{
+	struct mst_optim_version v = { .version = version, .lr_scale = 0.5 };
+	struct mst_optimizer o;
+	char why[256];
+
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(optimizer, &o, why, sizeof(why)), 0);
+	mst_optimizer_scalars(&o, &v, scalar);
+}
+
+/* Each sum has as many members as there are versions; without bias it weighs as one. */
+static void adam_corrects_its_bias_by_the_version(void)
+{
+	float scalar[MST_SCALARS_MAX];
+
+	scalars_of("adam:lr=0.5", 1, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_SCALAR_RATE], 0.25f);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_FIRST], 1);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_SECOND], 1);
+	scalars_of("adamw:beta1=0.5,beta2=0.75", 2, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_FIRST], (float)(0.5 / 0.75));
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_SECOND], (float)sqrt(0.25 / (1 - 0.5625)));
+	scalars_of("adam:beta1=0.5,beta2=0.75", UINT64_C(1) << 62, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_FIRST], 0.5);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_SECOND], 0.5);
+	scalars_of("adam:beta1=0,beta2=0", 7, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_FIRST], 1);
+	CU_ASSERT_EQUAL(scalar[MST_ADAM_SCALAR_SECOND], 1);
+}
+
+static void rmsprop_adds_epsilon_where_it_is_told(void)
+{
+	float scalar[MST_SCALARS_MAX];
+
+	scalars_of("rmsprop:alpha=0.75,epsilon=0.25,start=2", 2, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_RMSPROP_SCALAR_SHARE], 0.25);
+	CU_ASSERT_EQUAL(scalar[MST_RMSPROP_SCALAR_INSIDE], 2 * 0.5625f + 0.25f);
+	CU_ASSERT_EQUAL(scalar[MST_RMSPROP_SCALAR_OUTSIDE], 0);
+	scalars_of("rmsprop:alpha=0.75,epsilon=0.25,inside=0", 2, scalar);
+	CU_ASSERT_EQUAL(scalar[MST_RMSPROP_SCALAR_INSIDE], 0.5625f);
+	CU_ASSERT_EQUAL(scalar[MST_RMSPROP_SCALAR_OUTSIDE], 0.25f);
 }
 
 /* The norm of 3 and 4 is 5. */
@@ -189,6 +258,8 @@ static CU_TestInfo cases[] = {
 	{ "states are kept where a figure asks for them",
 	  states_are_kept_where_a_figure_asks_for_them },
 	{ "the rate is rounded once", the_rate_is_rounded_once },
+	{ "adam corrects its bias by the version", adam_corrects_its_bias_by_the_version },
+	{ "rmsprop adds epsilon where it is told", rmsprop_adds_epsilon_where_it_is_told },
 	{ "a mean is clipped to its norm", a_mean_is_clipped_to_its_norm },
 	CU_TEST_INFO_NULL,
 };

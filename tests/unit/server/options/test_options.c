@@ -139,8 +139,9 @@ static void what_cannot_be_is_refused_in_a_reason(void)
 
 static void an_optimizer_that_cannot_be_is_refused(void)
 {
-	CU_ASSERT(refuses("option --optimizer: \"adam\" is neither sgd, adagrad nor add",
-			  FLAGS("-n5", "--optimizer=adam")));
+	CU_ASSERT(refuses("option --optimizer: \"lion\" is neither sgd, adagrad, rmsprop, adam, "
+			  "adamw nor add",
+			  FLAGS("-n5", "--optimizer=lion")));
 	CU_ASSERT(refuses("option --optimizer: lr 0 has to be above 0",
 			  FLAGS("-n5", "--optimizer=sgd:lr=0")));
 }
