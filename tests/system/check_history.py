@@ -3,9 +3,9 @@
 """Proves from the workers' logs that every version is what its set says, to the bit (history.py).
 
 usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
-                        [--lr-scale auto|linear|none] [--compensate] [--kills] [--seen VERDICT]
-                        [--never VERDICT] [--told N] [--count N] [--versions N]
-                        [--policy VERSION:POLICY]...
+                        [--lr-scale auto|linear|none] [--lr-schedule SPEC] [--compensate]
+                        [--kills] [--seen VERDICT] [--never VERDICT] [--told N] [--count N]
+                        [--versions N] [--policy VERSION:POLICY]...
 
 SPEC is none, or an optimiser as musterd has it (adagrad:lr=0.1,clip=5); sgd:0.1,0.9 is short for a
 rate and a momentum. A last figure tensors=N says that the worker gave N tensors with scales.
@@ -22,7 +22,8 @@ def change(text):
 
 
 def check(a):
-    rules = history.Rules(a.optimizer, a.group, a.lr_scale, a.compensate, a.weigh)
+    rules = history.Rules(a.optimizer, a.group, a.lr_scale, a.compensate, a.weigh,
+                          a.lr_schedule)
     proof = history.prove(a.log, rules, a.kills, a.policy)
     if a.seen and history.VERDICTS.index(a.seen) not in proof.verdicts:
         raise history.Broken(f"nobody had the verdict {a.seen}: the case is too easy")
@@ -46,6 +47,7 @@ def main():
     p.add_argument("--group", type=int, default=8)
     p.add_argument("--optimizer", default="none")
     p.add_argument("--lr-scale", default="auto")
+    p.add_argument("--lr-schedule", default="constant")
     p.add_argument("--weigh", default="samples")
     p.add_argument("--compensate", action="store_true")
     p.add_argument("--kills", action="store_true", help="workers may end badly")

@@ -15,6 +15,7 @@ import re
 import numpy as np
 
 import optimizer_step
+import schedules
 from policies import policy_of
 from vectors import F32, checksum, loaded, stored, through, values
 
@@ -350,9 +351,9 @@ class Rules:
     """What of the server's options makes the bits."""
 
     def __init__(self, optimizer="none", group=8, lr_scale="auto", compensate=False,
-                 weigh="samples"):
+                 weigh="samples", schedule="constant"):
         self.optimizer, self.group, self.weigh = optimizer, group, weigh
-        self.lr_scale = lr_scale
+        self.lr_scale, self.schedule = lr_scale, schedule
         self.discount(compensate)
         self.optimizer, _, figures = optimizer.partition(":")
         named = [f if "=" in f else f"{name}={f}"  # sgd:0.1,0.9 is short for its rate and momentum
@@ -448,6 +449,7 @@ class Model:
         starts = [log.path + ".start" for log in logs if os.path.exists(log.path + ".start")]
         self.rules, self.workers = rules, job.workers
         self.states = optimizer_step.NONE
+        self.samples = 0.0  # counted up to the version at hand
         self.lr_scale, self.decay_scale = scales(job.elems, rules.tensors)
         if starts:
             with open(starts[0], "rb") as f:
@@ -455,15 +457,20 @@ class Model:
         else:
             self.theta = through(values(job.elems, 999, 0, 0), job.result_type)
 
-    def after(self, version, total, count):
-        """(result, parameters, states) with a version's total."""
+    def rate_scale(self, have):
+        linear = len(have) / self.workers if self.rules.linear else 1.0
+        return linear * schedules.factor(self.rules.schedule,
+                                         self.samples + sum(push.weight for push in have))
+
+    def after(self, version, total, have):
+        """(result, parameters, states) with a version's total, of these contributions."""
         r = self.rules
         if r.optimizer == "none":
             return total, self.theta, self.states
         if r.figures.get("clip", 0) != 0:
             total = clipped(total, r.figures["clip"])
-        step = optimizer_step.Step(r.figures, version, count / self.workers if r.linear else 1.0,
-                                   self.lr_scale, self.decay_scale)
+        step = optimizer_step.Step(r.figures, version, self.rate_scale(have), self.lr_scale,
+                                   self.decay_scale)
         theta, states = optimizer_step.STEPS[r.optimizer](step, self.theta, total, self.states)
         return theta, theta, states
 
@@ -473,8 +480,10 @@ def recompute(version, seen, ways, model, job):
     tried = []
     for have in ways:
         check_set(version, seen, have)
-        result, theta, states = model.after(version, mean_of(version, have, model.rules),
-                                            len(have))
+        if seen.lr_scale != model.rate_scale(have):
+            raise Broken(f"version {version}: its rate is multiplied by {seen.lr_scale}, not "
+                         f"{model.rate_scale(have)}")
+        result, theta, states = model.after(version, mean_of(version, have, model.rules), have)
         bits = checksum(stored(result, job.result_type))
         tried.append(f"{bits} of {have}")
         if bits == seen.sample:
@@ -568,12 +577,13 @@ def prove(prefix, rules, kills=False, course=()):
             if not have or not whole and any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
-            _, model.theta, model.states = model.after(version, total, len(have))
+            _, model.theta, model.states = model.after(version, total, have)
         else:
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])
             for push in have:
                 push.fate = push.fate or (COUNTED, version)
+        model.samples += sum(push.weight for push in have)
         proof.counts.append(len(have))
         proof.parameters[version] = model.theta
         proof.checked += 1

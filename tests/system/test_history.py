@@ -37,9 +37,10 @@ class Worker:
         ticket = self.ticket if verdict else 0
         ranks = SETS.get(version, ())
         shares = "".join(f" {rank}:1:1" for rank in ranks)
+        scale = len(ranks) / WORKERS if ranks else 1
         self.lines.append(
             f"outcome {verdict} {ticket} {counted_in} {version} {fresh} {finished} "
-            f"{sums[version]} {sums[version]} 1 {len(ranks)} {1000 + version} {len(ranks)}{shares}")
+            f"{sums[version]} {sums[version]} {scale} {len(ranks)} {1000 + version} {len(ranks)}{shares}")
 
     def write(self, *last):
         with open(self.path, "w") as f:
@@ -277,7 +278,7 @@ class Spoiled(unittest.TestCase):
                 f.write(f"job {rank} 1 {workers} {ELEMS} 0 0 0 1 async\n"
                         f"outcome 0 0 0 0 1 0 {sums[0]} {sums[0]} 1 0 1000 0\n"
                         "push 1 0 1 0\n"
-                        f"outcome 1 1 {rank + 1} 2 1 0 {sums[2]} {sums[2]} 1 1 1001 1 1:1:1\n"
+                        f"outcome 1 1 {rank + 1} 2 1 0 {sums[2]} {sums[2]} 0.5 1 1001 1 1:1:1\n"
                         "push 2 2 1 0\n")
         self.assertEqual(history.prove(path, SGD, True).checked, 2)
 
@@ -295,8 +296,9 @@ class Spoiled(unittest.TestCase):
         self.refuse("ticket 3 where ticket 2")
 
     def test_another_rule_of_the_server(self):
-        with self.assertRaisesRegex(history.Broken, "version 1: workers saw"):
-            history.prove(self.log, history.Rules("sgd:0.1,0.9", lr_scale="none"), True)
+        for other in ({"lr_scale": "none"}, {"schedule": "steps:0.5,1"}):
+            with self.assertRaisesRegex(history.Broken, "version 1: its rate is multiplied by"):
+                history.prove(self.log, history.Rules("sgd:0.1,0.9", **other), True)
         with self.assertRaisesRegex(history.Broken, "version 2: workers saw"):
             history.prove(self.log, history.Rules("sgd:0.1,0"), True)
 
