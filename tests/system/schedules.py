@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Schedules of the rate, as docs/policies.md has them: "warmup:50+steps:0.5,100"."""
+import functools
 import math
 
 
-def down(samples, end, floor, share):
-    return floor + (1 - floor) * share if samples < end else floor
+def line(along):
+    return 1 - along
+
+
+def half_a_cosine(along):
+    return (1 + math.cos(math.pi * along)) / 2
+
+
+def down(shape, s, end, floor=0.0):
+    return floor + (1 - floor) * shape(s / end) if s < end else floor
 
 
 FACTORS = {
@@ -13,8 +22,8 @@ FACTORS = {
     "steps": lambda s, factor, *at: math.prod(factor for one in at if s >= one),
     "stairs": lambda s, factor, every: factor ** (s // every),
     "exp": lambda s, factor, over: factor ** (s / over),
-    "linear": lambda s, end, floor=0.0: down(s, end, floor, 1 - s / end),
-    "cosine": lambda s, end, floor=0.0: down(s, end, floor, (1 + math.cos(math.pi * (s / end))) / 2),
+    "linear": functools.partial(down, line),
+    "cosine": functools.partial(down, half_a_cosine),
 }
 
 

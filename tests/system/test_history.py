@@ -40,7 +40,8 @@ class Worker:
         scale = len(ranks) / WORKERS if ranks else 1
         self.lines.append(
             f"outcome {verdict} {ticket} {counted_in} {version} {fresh} {finished} "
-            f"{sums[version]} {sums[version]} {scale} {len(ranks)} {1000 + version} {len(ranks)}{shares}")
+            f"{sums[version]} {sums[version]} {scale} {len(ranks)} {1000 + version} "
+            f"{len(ranks)}{shares}")
 
     def write(self, *last):
         with open(self.path, "w") as f:
