@@ -86,10 +86,13 @@ static int refuse_parameter(const struct mst_optim *row, const char *all, const 
 
 /* ---- values ---- */
 
+/* Kernels have the parameter in f32, so it must be in the range after rounding, too: 1e-60 is 0
+ * there, and 0.99999999 is 1. */
 static bool in_range(const struct mst_optim_parameter *p, double value)
 {
-	bool above = p->above_min ? value > p->min : value >= p->min;
-	bool below = p->below_max ? value < p->max : value <= p->max;
+	double rounded = (double)(float)value;
+	bool above = p->above_min ? value > p->min && rounded > p->min : value >= p->min;
+	bool below = p->below_max ? value < p->max && rounded < p->max : value <= p->max;
 
 	return above && below && (!p->whole || value == floor(value));
 }

@@ -32,11 +32,15 @@ static void rate_alone(const double *parameter, const struct mst_optim_version *
 	scalar[MST_SCALAR_RATE] = parameter[LR] * v->lr_scale;
 }
 
-/* The state is the sum s of the squares, in which each decays: zero at first, as all states are.
+/* Decays are taken as the kernels have them, in f32: a sum that decays by one number and is made an
+ * average by another would be off by their difference.
+ *
+ * The state is the sum s of the squares, in which each decays: zero at first, as all states are.
  * The average of the squares is (1 - alpha) s, and what is left of the value it started from. */
 static void rmsprop(const double *parameter, const struct mst_optim_version *v, double *scalar)
 {
-	double alpha = parameter[MST_RMSPROP_ALPHA], epsilon = parameter[MST_RMSPROP_EPSILON];
+	double alpha = (double)(float)parameter[MST_RMSPROP_ALPHA],
+	       epsilon = parameter[MST_RMSPROP_EPSILON];
 	bool inside = parameter[MST_RMSPROP_INSIDE] != 0;
 	double left = parameter[MST_RMSPROP_START] * pow(alpha, (double)v->version);
 
@@ -50,7 +54,8 @@ static void rmsprop(const double *parameter, const struct mst_optim_version *v, 
  * and Ba, and divided by 1 - beta^version those without bias. */
 static void adam(const double *parameter, const struct mst_optim_version *v, double *scalar)
 {
-	double beta1 = parameter[MST_ADAM_BETA1], beta2 = parameter[MST_ADAM_BETA2];
+	double beta1 = (double)(float)parameter[MST_ADAM_BETA1];
+	double beta2 = (double)(float)parameter[MST_ADAM_BETA2];
 	double steps = (double)v->version;
 
 	rate_alone(parameter, v, scalar);

@@ -60,6 +60,8 @@ static double cosine(const double *number, uint32_t count, double samples)
 
 /* ---- what is wrong with numbers ---- */
 
+#define LEAST 1e-6 /* a smaller factor is hardly meant */
+
 static const char *check_length(const double *number, uint32_t count)
 {
 	(void)count;
@@ -68,15 +70,15 @@ static const char *check_length(const double *number, uint32_t count)
 
 static const char *check_down(const double *number, uint32_t count)
 {
-	if (count > 1 && number[1] > 1)
-		return "the floor must be at most 1";
+	if (count > 1 && number[1] != 0 && !(number[1] >= LEAST && number[1] <= 1))
+		return "the floor must be 0, or from 1e-6 to 1";
 	return check_length(number, count);
 }
 
 static const char *check_factor(const double *number, uint32_t count)
 {
 	(void)count;
-	return number[0] > 0 && number[0] <= 1 ? NULL : "the factor must be above 0 and at most 1";
+	return number[0] >= LEAST && number[0] <= 1 ? NULL : "the factor must be from 1e-6 to 1";
 }
 
 static const char *check_every(const double *number, uint32_t count)
@@ -96,20 +98,27 @@ static const char *check_milestones(const double *number, uint32_t count)
 }
 
 const struct mst_schedule_row mst_schedule_rows[] = {
-	{ "constant", 0, 0, "the rate stays as it is", NULL, NULL, false },
-	{ "warmup:SAMPLES", 1, 1, "the rate rises from 0 to 1 times its value", warmup,
+	{ "constant", 0, 0, "the factor is 1", NULL, NULL, false },
+	{ "warmup:SAMPLES", 1, 1, "from 0 up to 1 at so many samples, in a line", warmup,
 	  check_length, false },
 	{ "steps:FACTOR,SAMPLES[,SAMPLES...]", 2, MST_SCHEDULE_NUMBERS_MAX,
-	  "the rate is multiplied at each of these numbers of samples", steps, check_milestones,
-	  false },
-	{ "stairs:FACTOR,SAMPLES", 2, 2, "the rate is multiplied every so many samples", stairs,
-	  check_every, false },
-	{ "exp:FACTOR,SAMPLES", 2, 2, "the same, a little with each version", exponential,
-	  check_every, false },
-	{ "linear:SAMPLES[,FLOOR]", 1, 2, "the rate falls to FLOOR times its value (default 0)",
+	  "1, and times FACTOR at each of these numbers of samples, which rise; FACTOR is from "
+	  "1e-6 to 1",
+	  steps, check_milestones, false },
+	{ "stairs:FACTOR,SAMPLES", 2, 2,
+	  "1, and times FACTOR whenever so many more samples are "
+	  "counted",
+	  stairs, check_every, false },
+	{ "exp:FACTOR,SAMPLES", 2, 2, "FACTOR to the power of the samples counted / SAMPLES",
+	  exponential, check_every, false },
+	{ "linear:SAMPLES[,FLOOR]", 1, 2,
+	  "from 1 down to FLOOR at so many samples, in a line, and "
+	  "FLOOR from then on; FLOOR is 0, or from 1e-6 to 1 (default 0)",
 	  linear, check_down, true },
-	{ "cosine:SAMPLES[,FLOOR]", 1, 2, "the same, along half a cosine", cosine, check_down,
-	  true },
+	{ "cosine:SAMPLES[,FLOOR]", 1, 2,
+	  "the same, along half a cosine: FLOOR + (1 - FLOOR) "
+	  "(1 + cos(pi x samples counted / SAMPLES)) / 2",
+	  cosine, check_down, true },
 	{ .form = NULL },
 };
 

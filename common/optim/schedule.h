@@ -6,7 +6,7 @@
  * may change between them while it runs. Pure.
  *
  *   constant              1
- *   warmup:W              s / W, up to 1                    (Goyal et al. 2017, section 2.2)
+ *   warmup:W              s / W, up to 1
  *   steps:F,M1[,M2...]    F to the number of milestones M that s has reached
  *   stairs:F,N            F to the number of whole N in s   (Chen et al. 2016: 0.94 every 2 epochs)
  *   exp:F,N               F to the power s / N
@@ -27,7 +27,7 @@
 #define MST_SCHEDULE_TERMS_MAX 4u
 #define MST_SCHEDULE_NUMBERS_MAX 17u /* a factor and 16 milestones */
 
-/* A row. What the numbers of a term must be stands in the text of each row. */
+/* A row. Its form and its help say what its numbers must be. */
 struct mst_schedule_row {
 	const char *form; /* "cosine:SAMPLES[,FLOOR]"; its name ends at the ':'. NULL: no more */
 	uint32_t least, most; /* numbers */

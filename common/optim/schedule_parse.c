@@ -30,13 +30,22 @@ static int refuse(char *why, size_t why_len, const char *fmt, ...)
 	return -EINVAL;
 }
 
+/* The '+' of 1e+6 separates nothing. */
+static bool is_exponent(const char *plus, const char *begin)
+{
+	return plus - begin >= 2 && (plus[-1] == 'e' || plus[-1] == 'E') && plus[-2] >= '0' &&
+	       plus[-2] <= '9';
+}
+
 /* Takes what stands before the next @separator off the front of @rest.
  * Return: false: nothing is left. */
 static bool next(struct span *rest, char separator, struct span *out)
 {
 	if (rest->at == NULL)
 		return false;
-	const char *end = memchr(rest->at, separator, rest->len);
+	const char *end = memchr(rest->at, separator, rest->len), *last = rest->at + rest->len;
+	while (end != NULL && is_exponent(end, rest->at))
+		end = memchr(end + 1, separator, (size_t)(last - end - 1));
 	*out = (struct span){ rest->at, end != NULL ? (size_t)(end - rest->at) : rest->len };
 	if (end != NULL)
 		*rest = (struct span){ end + 1, rest->len - out->len - 1 };
@@ -52,19 +61,19 @@ static void name_of(const struct mst_schedule_row *row, char name[NAME_LEN])
 
 static int refuse_name(struct span name, char *why, size_t why_len)
 {
-	char known[ROWS_MAX][NAME_LEN], typed[NAME_LEN + 8];
+	char known[ROWS_MAX][NAME_LEN], typed[NAME_LEN + 8], all[ROWS_MAX * (NAME_LEN + 2)] = "";
 	const char *names[ROWS_MAX + 1] = { NULL };
 
 	for (uint32_t i = 0; i < ROWS_MAX && mst_schedule_rows[i].form != NULL; i++) {
 		name_of(&mst_schedule_rows[i], known[i]);
 		names[i] = known[i];
+		size_t used = strlen(all);
+		(void)snprintf(all + used, sizeof(all) - used, "%s%s", i > 0 ? ", " : "", known[i]);
 	}
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name.len, name.at);
 	const char *near = mst_nearest(typed, names);
-	return refuse(why, why_len,
-		      "there is no schedule \"%.*s\"; known are constant, warmup, steps, stairs, "
-		      "exp, linear and cosine%s%s%s",
-		      (int)(name.len < 40 ? name.len : 40), name.at,
+	return refuse(why, why_len, "there is no schedule \"%.*s\", there are %s%s%s%s",
+		      (int)(name.len < 40 ? name.len : 40), name.at, all,
 		      near != NULL ? ": did you mean " : "", near != NULL ? near : "",
 		      near != NULL ? "?" : "");
 }
@@ -97,6 +106,8 @@ static int read_numbers(struct span text, struct mst_schedule_term *t, char *why
 	struct span one;
 
 	while (next(&text, ',', &one)) {
+		if (t->row->most == 0)
+			return refuse(why, why_len, "%s takes no numbers", t->row->form);
 		if (t->count == t->row->most)
 			return refuse(why, why_len, "%s takes no more than %u numbers",
 				      t->row->form, t->row->most);

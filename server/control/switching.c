@@ -35,7 +35,8 @@ static int check(const struct mst_job *j, const struct mst_policy_change *change
 	};
 	char wrong[MST_REASON_LEN];
 
-	if (mst_switch_check(&mst_job_policy(j)->rule, rule, &ctx, wrong, sizeof(wrong)) == 0)
+	if (mst_switch_check(&mst_job_policy(j)->rule, rule, &ctx, wrong, sizeof(wrong)) == 0 &&
+	    mst_server_options_schedule_suits(&j->terms.schedule, rule, wrong, sizeof(wrong)) == 0)
 		return 0;
 	snprintf(why, len, "job \"%s\" cannot change from %s to %s: %.300s", j->o->job,
 		 mst_job_policy(j)->name, change->policy, wrong);

@@ -229,6 +229,9 @@ void mst_workers_started(struct mst_workers *w)
 		return; /* the server is being stopped */
 	mst_reason_policy(text, sizeof(text), &j->terms.rule, j->o->workers);
 	mst_info("job \"%s\" starts: %s %s", j->o->job, j->o->policy, text);
+	if (j->terms.schedule.count > 0)
+		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
+			 j->o->lr_schedule);
 }
 
 /* ---- the end of a session ---- */

@@ -201,7 +201,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->asks = false;
 	m->owes = false;
 	m->given = version;
-	m->grows = l->record[buffer].until_asked;
+	m->until_asked = l->record[buffer].until_asked;
 	mst_changed(l, m);
 	mst_late_answered(l, m);
 	mst_trigger_answered(l, m);

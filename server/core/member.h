@@ -62,12 +62,12 @@ struct mst_member {
 	 * joins a running job enters the roster when the step that is open has been committed, and
 	 * is not given a version before. */
 	bool rostered;
-	bool owes;   /* something was counted since the last answer: the clock bound applies */
-	bool passed; /* the rank gives nothing to the open step */
-	bool asks;   /* the member has an ask open */
-	bool late;   /* the ask came with a contribution that was late */
-	bool rests;  /* the job goes on without the member until it returns */
-	bool grows;  /* its contribution grows until it is asked for, says the version it has */
+	bool owes;        /* something was counted since the last answer: the clock bound applies */
+	bool passed;      /* the rank gives nothing to the open step */
+	bool asks;        /* the member has an ask open */
+	bool late;        /* the ask came with a contribution that was late */
+	bool rests;       /* the job goes on without the member until it returns */
+	bool until_asked; /* what it computes on its version grows until it is asked for */
 	uint64_t lease_until;
 	uint64_t told;   /* seq of the last header that shard MST_SHARD_LEAD has read */
 	uint64_t judged; /* seq of the last judged header */

@@ -86,7 +86,7 @@ const struct mst_option mst_server_table[] = {
 	  .value = "SPEC",
 	  .help = "what the servers do with the mean of a commit: the name of an optimiser and its "
 		  "figures; what is left out has the default of its figure; auto is " OPTIMIZER_AUTO
-		  "; the optimisers are listed below" },
+		  "; musterd --help lists them" },
 	{ .name = "lr-scale",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(lr_scale),
@@ -102,7 +102,8 @@ const struct mst_option mst_server_table[] = {
 	  .value = "SPEC",
 	  .help = "what the rate is multiplied by in each version, by the number of samples that "
 		  "are counted in all versions up to it: schedules, joined by '+' where they are "
-		  "to be multiplied, as in warmup:5000+cosine:1e6,0.01; they are listed below" },
+		  "to be multiplied, as in warmup:5000+cosine:1e6,0.01; musterd --help lists "
+		  "them" },
 	{ .name = "late",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(late),

@@ -91,6 +91,12 @@ int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_
 int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
 				char *why, size_t why_len);
 
+/* Does the schedule reach all steps that are made under this rule?
+ * @why: a clause.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
+				      const struct mst_rule *rule, char *why, size_t why_len);
+
 /* The rule that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
  * --compensate, --late-start, --patience, --on-loss, --min-workers. What means nothing under the
  * policy is left out; mst_server_options_check() refuses it.

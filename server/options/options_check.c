@@ -313,6 +313,53 @@ static int late_check(const struct mst_server_options *o, const struct mst_rule 
 	return 0;
 }
 
+int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
+				      const struct mst_rule *rule, char *why, size_t why_len)
+{
+	if (schedule->count == 0 || (rule->pace.local_steps == 0 && rule->pace.push_every == 0))
+		return 0;
+	return refuse(why, why_len,
+		      "workers make steps of their own under this policy, whose rate is the "
+		      "workers', and no schedule of the servers (--lr-schedule) reaches it");
+}
+
+/* A schedule after whose end the job would go on and learn nothing. */
+static int schedule_end_check(const struct mst_server_options *o, const struct mst_schedule *s,
+			      char *why, size_t why_len)
+{
+	double end = mst_schedule_end(s);
+
+	if (!isfinite(end) || (o->samples > 0 && o->samples <= end))
+		return 0;
+	return refuse(
+		why, why_len,
+		"--lr-schedule %.60s: the rate is 0 from %.17g samples on, and the job may go "
+		"on after that; let it end there (--samples %.17g), or give a floor above 0, "
+		"as in %.60s,0.01",
+		o->lr_schedule, end, end, o->lr_schedule);
+}
+
+static int schedule_check(const struct mst_server_options *o, const struct mst_rule *rule,
+			  char *why, size_t why_len)
+{
+	struct mst_optimizer optimizer;
+	struct mst_schedule schedule;
+	char wrong[MST_REASON_LEN];
+
+	if (mst_server_options_schedule(o, &schedule, why, why_len) != 0 ||
+	    mst_server_options_optimizer(o, &optimizer, why, why_len) != 0)
+		return -EINVAL;
+	if (mst_server_options_schedule_suits(&schedule, rule, wrong, sizeof(wrong)) != 0)
+		return refuse(why, why_len, "--lr-schedule does nothing under --policy %.60s: %s",
+			      o->policy, wrong);
+	if (schedule.count > 0 && o->owner == MUSTER_SERVERS_OWN && optimizer.row->scalars == NULL)
+		return refuse(
+			why, why_len,
+			"--lr-schedule does nothing with --optimizer %.60s, which has no rate",
+			o->optimizer);
+	return schedule_end_check(o, &schedule, why, why_len);
+}
+
 static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_rule rule;
@@ -328,33 +375,9 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	};
 	if (mst_rule_check(&rule, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	return late_check(o, &rule, why, why_len);
-}
-
-/* A schedule that nothing reads, or after whose end the job would go on and learn nothing. */
-static int schedule_check(const struct mst_server_options *o, char *why, size_t why_len)
-{
-	struct mst_optimizer optimizer;
-	struct mst_schedule schedule;
-
-	if (mst_server_options_schedule(o, &schedule, why, why_len) != 0 ||
-	    mst_server_options_optimizer(o, &optimizer, why, why_len) != 0)
+	if (schedule_check(o, &rule, why, why_len) != 0)
 		return -EINVAL;
-	if (schedule.count > 0 && o->owner == MUSTER_SERVERS_OWN && optimizer.row->scalars == NULL)
-		return refuse(
-			why, why_len,
-			"--lr-schedule %.60s does nothing with the optimizer %s, which has no "
-			"rate: the workers have it; leave it out",
-			o->lr_schedule, optimizer.row->name);
-	double end = mst_schedule_end(&schedule);
-	if (isfinite(end) && !(o->samples > 0 && o->samples <= end))
-		return refuse(
-			why, why_len,
-			"--lr-schedule %.60s: the rate is 0 from %.17g samples on, and the job "
-			"may go on after that; let it end there (--samples %.17g), or let the "
-			"rate fall to a floor above 0, as in cosine:%.17g,0.01",
-			o->lr_schedule, end, end, end);
-	return 0;
+	return late_check(o, &rule, why, why_len);
 }
 
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)
@@ -408,8 +431,6 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = mst_fabric_read(&o->fabric, &fabric, why, why_len);
 	if (rc == 0)
 		rc = texts_check(o, why, why_len);
-	if (rc == 0 && o->join == NULL)
-		rc = schedule_check(o, why, why_len);
 	if (rc == 0)
 		rc = leases_check(o, why, why_len);
 	if (rc == 0)

@@ -10,58 +10,33 @@ after the nap: the share of late gradients, of all ranks and of the one that was
 versions made in a second.
 """
 import argparse
-import csv
 import os
 import pathlib
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from live import ROOT, Job
+
 MODES = ("now", "auto", "commit")
 BEFORE_S = 1.5  # the ledger knows how long steps and gradients take by then
 
 
-def worker_of(rank, parent):
-    """Return: the process of that rank below @parent."""
-    wanted = f"MUSTER_RANK={rank}".encode()
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            if not entry.name.isdigit() or wanted not in (entry / "environ").read_bytes().split(
-                    b"\0"):
-                continue
-            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == parent:
-                return int(entry.name)
-        except OSError:
-            continue  # it has ended meanwhile
-    sys.exit(f"late_starts: there is no worker of rank {rank}")
-
-
 def trial(a, mode):
     """Return: the rows of the time after the nap."""
+    steps = (BEFORE_S + a.nap / 1e3 + a.after + 0.5) * 1e3 / a.step
     with tempfile.TemporaryDirectory() as folder:
-        record = os.path.join(folder, "record.csv")
-        job = subprocess.Popen(
-            [a.build / "tools/muster", "run", "-n", str(a.workers), "--policy",
-             f"backup:{a.workers - 1}", "--late-start", mode, "--listen", "127.0.0.1:0",
-             "--commits", str(int((BEFORE_S + a.nap / 1e3 + a.after + 0.5) * 1e3 / a.step)),
-             "--record", record, "--", a.build / "client/examples/digits", "--hidden", "16",
-             "--test-every", "0", "--delay", f"const:{a.step}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        job = Job(a.build, folder, a.workers, a.step, "--policy", f"backup:{a.workers - 1}",
+                  "--late-start", mode, "--commits", str(int(steps)))
         time.sleep(BEFORE_S)
-        stopped = worker_of(a.workers - 1, job.pid)
+        stopped = job.worker(a.workers - 1)
         os.kill(stopped, signal.SIGSTOP)
         time.sleep(a.nap / 1e3)
         os.kill(stopped, signal.SIGCONT)
-        if job.wait() != 0:
-            sys.exit(f"late_starts: the job ended with status {job.returncode}")
-        with open(record, newline="", encoding="ascii") as f:
-            rows = list(csv.DictReader(f))
-    since = (BEFORE_S + a.nap / 1e3 + 0.1) * 1e6
-    return [row for row in rows if since <= float(row["ready_us"]) < since + a.after * 1e6]
+        since = job.now()
+        return [row for row in job.rows()
+                if since <= float(row["ready_us"]) < since + a.after * 1e6]
 
 
 def late_share(rows):

@@ -10,10 +10,8 @@ count, from a change until a second after it, and the same where nothing changes
 """
 import argparse
 import bisect
-import csv
 import os
 import pathlib
-import re
 import signal
 import statistics
 import subprocess
@@ -21,43 +19,17 @@ import sys
 import tempfile
 import time
 
-from late_starts import ROOT, worker_of
+from live import ROOT, Job
 
 QUIET_S, AFTER_S = 1.0, 1.0
 
 
-class Job:
-    def __init__(self, a, folder):
-        self.build, self.record = a.build, os.path.join(folder, "record.csv")
-        self.run = subprocess.Popen(
-            [a.build / "tools/muster", "run", "-n", str(a.workers), "--servers", str(a.servers),
-             "--listen", "127.0.0.1:0", "--commits", str(int(1e7)), "--record", self.record, "--",
-             a.build / "client/examples/digits", "--hidden", "16", "--test-every", "0", "--delay",
-             f"const:{a.step}"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for line in self.run.stderr:
-            if found := re.search(r"listens on (\S+): \d+ workers", line):
-                self.address = found[1]
-            if re.search(r"starts:", line):
-                break
-        self.began = time.monotonic()
-        # Whoever writes there must never wait.
-        self.drain = subprocess.Popen(["cat"], stdin=self.run.stderr, stdout=subprocess.DEVNULL)
-
-    def change(self, policy):
-        """Return: when it was asked for, in us from the start of the job."""
-        at = (time.monotonic() - self.began) * 1e6
-        subprocess.run([self.build / "tools/muster", "policy", self.address, policy], check=True,
-                       stdout=subprocess.DEVNULL)
-        return at
-
-    def end(self):
-        self.run.send_signal(signal.SIGINT)
-        self.run.wait()
-        self.drain.wait()
-        with open(self.record, newline="", encoding="ascii") as f:
-            return [float(row["ready_us"]) for row in csv.DictReader(f)
-                    if row["verdict"] == "counted"]
+def change(job, policy):
+    """Return: when it was asked for."""
+    at = job.now()
+    subprocess.run([job.build / "tools/muster", "policy", job.address, policy], check=True,
+                   stdout=subprocess.DEVNULL)
+    return at
 
 
 def longest(times, begin, end):
@@ -69,16 +41,16 @@ def longest(times, begin, end):
 def play(a, killed):
     """One round. Return: the longest pauses in ms: bsp, to async, async, at the kill, to bsp."""
     with tempfile.TemporaryDirectory() as folder:
-        job = Job(a, folder)
+        job = Job(a.build, folder, a.workers, a.step, "--servers", str(a.servers))
         time.sleep(QUIET_S)
-        at = [(time.monotonic() - job.began - QUIET_S / 2) * 1e6, job.change("async")]
+        at = [job.now() - QUIET_S / 2 * 1e6, change(job, "async")]
         time.sleep(AFTER_S + QUIET_S)
-        now = (time.monotonic() - job.began) * 1e6
-        at += [now - QUIET_S / 2 * 1e6, now]
-        os.kill(worker_of(killed, job.run.pid), signal.SIGKILL)
-        at.append(job.change("bsp"))
+        at += [job.now() - QUIET_S / 2 * 1e6, job.now()]
+        os.kill(job.worker(killed), signal.SIGKILL)
+        at.append(change(job, "bsp"))
         time.sleep(AFTER_S + 0.2)
-        times = job.end()
+        job.run.send_signal(signal.SIGINT)
+        times = [float(row["ready_us"]) for row in job.rows() if row["verdict"] == "counted"]
     ends = (0.5, AFTER_S, 0.5, 0.5, AFTER_S)
     return [longest(times, begin, begin + s * 1e6) for begin, s in zip(at, ends)]
 

@@ -462,15 +462,14 @@ class Model:
         return linear * schedules.factor(self.rules.schedule,
                                          self.samples + sum(push.weight for push in have))
 
-    def after(self, version, total, have):
-        """(result, parameters, states) with a version's total, of these contributions."""
+    def after(self, version, total, scale):
+        """(result, parameters, states) with a version's total; scale: of its rate."""
         r = self.rules
         if r.optimizer == "none":
             return total, self.theta, self.states
         if r.figures.get("clip", 0) != 0:
             total = clipped(total, r.figures["clip"])
-        step = optimizer_step.Step(r.figures, version, self.rate_scale(have), self.lr_scale,
-                                   self.decay_scale)
+        step = optimizer_step.Step(r.figures, version, scale, self.lr_scale, self.decay_scale)
         theta, states = optimizer_step.STEPS[r.optimizer](step, self.theta, total, self.states)
         return theta, theta, states
 
@@ -480,10 +479,12 @@ def recompute(version, seen, ways, model, job):
     tried = []
     for have in ways:
         check_set(version, seen, have)
-        if seen.lr_scale != model.rate_scale(have):
+        scale = model.rate_scale(have)
+        if not math.isclose(seen.lr_scale, scale, rel_tol=1e-15):  # cos() may differ in a bit
             raise Broken(f"version {version}: its rate is multiplied by {seen.lr_scale}, not "
-                         f"{model.rate_scale(have)}")
-        result, theta, states = model.after(version, mean_of(version, have, model.rules), have)
+                         f"{scale}")
+        result, theta, states = model.after(version, mean_of(version, have, model.rules),
+                                            seen.lr_scale)
         bits = checksum(stored(result, job.result_type))
         tried.append(f"{bits} of {have}")
         if bits == seen.sample:
@@ -577,7 +578,8 @@ def prove(prefix, rules, kills=False, course=()):
             if not have or not whole and any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
-            _, model.theta, model.states = model.after(version, total, have)
+            _, model.theta, model.states = model.after(version, total,
+                                                       model.rate_scale(have))
         else:
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])

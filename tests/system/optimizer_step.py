@@ -56,7 +56,7 @@ def adagrad(step, theta, mean, states):
 
 
 def rmsprop(step, theta, mean, states):
-    alpha, epsilon = step.exact("alpha"), step.exact("epsilon")
+    alpha, epsilon = float(step("alpha")), step.exact("epsilon")
     left = step.exact("start") * alpha**step.version
     inside = np.float32(left + epsilon if step("inside") else left)
     outside = np.float32(0 if step("inside") else epsilon)
@@ -68,7 +68,7 @@ def rmsprop(step, theta, mean, states):
 
 
 def adam(step, theta, mean, states, apart=False):
-    beta1, beta2 = step.exact("beta1"), step.exact("beta2")
+    beta1, beta2 = float(step("beta1")), float(step("beta2"))
     first = np.float32((1 - beta1) / (1 - beta1**step.version))
     second = np.float32(math.sqrt((1 - beta2) / (1 - beta2**step.version)))
     g = mean if apart else step.decayed(theta, mean)

@@ -61,7 +61,10 @@ def agrees(rows, figures):
     check("no gradient is ready before its start",
           all(row["start_us"] == "" or float(row["start_us"]) <= float(row["ready_us"])
               for row in rows))
-    # wall_s ends with the last version; gradients that were under way then arrive later.
+    # The job's time ends with the last version; gradients that were under way then come later.
+    check("what counts is there before the job's end",
+          all(float(row["ready_us"]) <= figures["wall_s"] * 1e6 + 1
+              for row in rows if row["verdict"] == "counted"))
     check("no row is later than the command", ready[-1] <= figures["command_s"] * 1e6)
 
 

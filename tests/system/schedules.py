@@ -20,7 +20,7 @@ FACTORS = {
     "constant": lambda s: 1.0,
     "warmup": lambda s, end: min(s / end, 1.0),
     "steps": lambda s, factor, *at: math.prod(factor for one in at if s >= one),
-    "stairs": lambda s, factor, every: factor ** (s // every),
+    "stairs": lambda s, factor, every: factor ** math.floor(s / every),
     "exp": lambda s, factor, over: factor ** (s / over),
     "linear": functools.partial(down, line),
     "cosine": functools.partial(down, half_a_cosine),

@@ -250,7 +250,7 @@ inline find_spare()
 #define OWES(r) (step_count[r] > 0)
 #endif
 #define MAY_GO_ON(r) \
-	(TAKES_PART(r) && (ended || ((rostered[r] || !RESTS) && first_version[r] <= newest && \
+	(TAKES_PART(r) && (ended || (rostered[r] && first_version[r] <= newest && \
 	!OWES(r) && !(IS(ALL_WAIT) && given[r] == newest))))
 
 /* answer() for rank r: place_of(), must_wait(), hold(). */

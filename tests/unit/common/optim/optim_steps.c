@@ -10,6 +10,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/rand.h"
 #include "tests/unit/common/optim/optim_case.h"
@@ -36,10 +37,10 @@ static void fill(struct mst_rand *rand, float *value)
 
 static void run(const struct mst_optimizer *o, unsigned long steps, struct mst_rand *rand)
 {
-	static float theta[ELEMS], mean[ELEMS], state[MST_STATES_MAX][ELEMS];
+	static float theta[ELEMS], next[ELEMS], mean[ELEMS], state[MST_STATES_MAX][ELEMS];
 	struct mst_figures figures;
 	struct mst_apply apply = {
-		.next = theta, .theta = theta, .mean = mean, .figures = &figures, .count = ELEMS
+		.next = next, .theta = theta, .mean = mean, .figures = &figures, .count = ELEMS
 	};
 
 	fill(rand, theta);
@@ -54,6 +55,7 @@ static void run(const struct mst_optimizer *o, unsigned long steps, struct mst_r
 		fill(rand, mean);
 		print("mean", mean);
 		optim_case_apply(o->row->name, &apply);
+		memcpy(theta, next, sizeof(theta));
 		print("next", theta);
 	}
 }

@@ -2,6 +2,7 @@
 /* Contributions, steps and version buffers of the reference ledger. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "tests/unit/server/core/reference_state.h"
@@ -220,10 +221,12 @@ static double scheduled(const struct reference *r, double samples)
 
 	for (uint32_t i = 0; i < r->cfg.schedule.count; i++) {
 		const struct mst_schedule_term *t = &r->cfg.schedule.term[i];
-		if (t->row->form[0] == 'w' && samples < t->number[0])
-			factor *= samples / t->number[0];
-		if (t->row->form[0] == 's' && samples >= t->number[1])
-			factor *= t->number[0];
+		if (strncmp(t->row->form, "warmup:", 7) == 0)
+			factor *= samples < t->number[0] ? samples / t->number[0] : 1;
+		else if (strncmp(t->row->form, "steps:", 6) == 0)
+			factor *= samples >= t->number[1] ? t->number[0] : 1;
+		else
+			abort();
 	}
 	return factor;
 }

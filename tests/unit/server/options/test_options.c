@@ -239,10 +239,14 @@ static void a_rate_that_ends_at_0_needs_a_job_that_ends_there(void)
 			  FLAGS("-n5", "--lr-schedule=cosin:5")));
 }
 
-static void a_schedule_needs_a_rate(void)
+static void a_schedule_needs_a_rate_of_the_servers(void)
 {
-	CU_ASSERT(refuses("does nothing with the optimizer add",
+	CU_ASSERT(refuses("does nothing under --policy local:4: workers make steps of their own",
 			  FLAGS("-n5", "--policy=local:4", "--lr-schedule=warmup:100")));
+	CU_ASSERT(refuses("does nothing with --optimizer add",
+			  FLAGS("-n5", "--optimizer=add", "--lr-schedule=warmup:100")));
+	CU_ASSERT(refuses("does nothing under --policy downpour:2,3",
+			  FLAGS("-n5", "--policy=downpour:2,3", "--lr-schedule=warmup:100")));
 	CU_ASSERT(accepts(FLAGS("-n5", "--owner=workers", "--lr-schedule=warmup:100")));
 	CU_ASSERT(accepts(FLAGS("-n5", "--optimizer=adagrad:lr=0.1", "--lr-schedule=warmup:9")));
 }
@@ -413,7 +417,7 @@ static CU_TestInfo cases[] = {
 	  staleness_may_be_compensated_where_it_can_be },
 	{ "a rate that ends at 0 needs a job that ends there",
 	  a_rate_that_ends_at_0_needs_a_job_that_ends_there },
-	{ "a schedule needs a rate", a_schedule_needs_a_rate },
+	{ "a schedule needs a rate of the servers", a_schedule_needs_a_rate_of_the_servers },
 	{ "a limit that patience comes before is refused",
 	  a_limit_that_patience_comes_before_is_refused },
 	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },
