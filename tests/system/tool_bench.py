@@ -237,6 +237,7 @@ class Usage(Bench):
                            (["--servers", "2", "--sizes", "1M,4K"], "4096 bytes"),
                            (["--servers", "2", "--partition", "1,2,3"], "--partition"),
                            (["--servers", "17"], "--servers"),
+                           (["--lr-schedule", "warmup:9"], "--lr-schedule"),
                            (["--join", "127.0.0.1:1"], "--join")]:
             rc, out, err = self.bench(*args)
             self.assertEqual((rc, out, word in err), (2, "", True), (args, err))
