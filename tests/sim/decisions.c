@@ -376,6 +376,8 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 {
 	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank);
 	obs_order_keep(d, record);
+	if (d->kind != MST_DO_REST)
+		obs_returned();
 	switch (d->kind) {
 	case MST_DO_ADMIT:
 		admitted(d);

@@ -63,6 +63,7 @@ struct obs_state {
 	/* The rule, and the open step under it: steps.c. */
 	struct mst_rule rule, next_rule;
 	struct mst_rule step_rule[SIM_COMMITS_MAX + 1]; /* of the step that a version opens */
+	bool returning;                                 /* some were told to return, just now */
 	bool rule_changes;                              /* to next_rule, with the next version */
 	bool policy_due;    /* it has, and the decision that says so follows */
 	bool answers_event; /* nothing but a change of rule was asked for since */
@@ -99,6 +100,8 @@ void obs_start_steps(void);
 /* The open step is committed, and its set is empty. */
 void obs_next_step(void);
 void obs_revive(void);
+/* Those who return have all returned. */
+void obs_returned(void);
 void obs_regranted(const struct mst_decision *d);
 void obs_rested(const struct mst_decision *d);
 void obs_policy(void);

@@ -274,6 +274,18 @@ void obs_rested(const struct mst_decision *d)
 	else
 		s->clock = least_clock();
 	sim_say("  rank %" PRIu32 " %s", s->rank, s->rests ? "rests" : "returns");
+	if (s->rests)
+		obs_revive();
+	else
+		obs.returning = true;
+}
+
+/* When the last worker that takes part is lost, all that rest return together. */
+void obs_returned(void)
+{
+	if (!obs.returning)
+		return;
+	obs.returning = false;
 	obs_revive();
 }
 
@@ -515,6 +527,7 @@ static void check_asks(const struct obs_view *v)
  * over the other one only the second. */
 void obs_settled(void)
 {
+	obs_returned();
 	struct obs_view v = view_now();
 
 	if (!is_running() || !is_lawful() || obs_violation() != NULL)
