@@ -11,15 +11,17 @@
 #include "common/optim/kernels.h"
 #include "common/optim/quotient.h"
 
-/* @apart, of the weight decay, is a constant where this is called. */
-static inline __attribute__((always_inline)) void step(const struct mst_apply *a, bool apart)
+/* @decoupled: the weight decay shrinks the parameters, and is no part of the gradient. It is a
+ * constant where this is called, so that no element asks for it. */
+static inline __attribute__((always_inline)) void step(const struct mst_apply *a, bool decoupled)
 {
 	const struct mst_figures *f = a->figures;
 	float rate = f->scalar[MST_SCALAR_RATE], decay = f->parameter[MST_ADAM_DECAY];
 	float beta1 = f->parameter[MST_ADAM_BETA1], beta2 = f->parameter[MST_ADAM_BETA2];
 	float epsilon = f->parameter[MST_ADAM_EPSILON];
 	float second = f->scalar[MST_ADAM_SCALAR_SECOND];
-	float pace = rate * f->scalar[MST_ADAM_SCALAR_FIRST], fade = apart ? rate * decay : decay;
+	float step_size = rate * f->scalar[MST_ADAM_SCALAR_FIRST],
+	      decay_rate = decoupled ? rate * decay : decay;
 	const float *restrict theta = a->theta, *restrict mean = a->mean;
 	float *restrict next = a->next, *restrict m = a->state[MST_ADAM_STATE_MOMENTUM];
 	float *restrict squares = a->state[MST_ADAM_STATE_SQUARES];
@@ -27,9 +29,9 @@ static inline __attribute__((always_inline)) void step(const struct mst_apply *a
 	size_t count = a->count; /* which no store to the vectors can change */
 
 	for (size_t i = 0; i < count; i++) {
-		float shrink = fade * theta[i];
-		float g = !apart && decay != 0 ? mean[i] + shrink : mean[i];
-		float from = apart && decay != 0 ? theta[i] - shrink : theta[i];
+		float shrink = decay_rate * theta[i];
+		float g = !decoupled && decay != 0 ? mean[i] + shrink : mean[i];
+		float from = decoupled && decay != 0 ? theta[i] - shrink : theta[i];
 		float before = beta1 * m[i];
 		float gathered = before + g;
 		float kept = beta2 * squares[i];
@@ -39,7 +41,7 @@ static inline __attribute__((always_inline)) void step(const struct mst_apply *a
 		float unbiased = root * second;
 		float divisor = unbiased + epsilon;
 		float slope = mst_quotient(gathered, divisor);
-		float down = pace * slope;
+		float down = step_size * slope;
 
 		m[i] = gathered;
 		squares[i] = sum;

@@ -44,7 +44,7 @@ static bool next(struct span *rest, char separator, struct span *out)
 	if (rest->at == NULL)
 		return false;
 	const char *end = memchr(rest->at, separator, rest->len), *last = rest->at + rest->len;
-	while (end != NULL && is_exponent(end, rest->at))
+	while (end != NULL && separator == '+' && is_exponent(end, rest->at))
 		end = memchr(end + 1, separator, (size_t)(last - end - 1));
 	*out = (struct span){ rest->at, end != NULL ? (size_t)(end - rest->at) : rest->len };
 	if (end != NULL)

@@ -80,7 +80,7 @@ void mst_trigger_tick(struct mst_ledger *l)
 
 /* The worker looks at a request only if it names the version that the worker has. It need not be
  * taken back: there is a newer version, with which the worker will be answered. */
-static void ask_for_it(struct mst_ledger *l, const struct mst_member *m)
+static void request_hand_in(struct mst_ledger *l, const struct mst_member *m)
 {
 	struct mst_decision *d = mst_decide(l, MST_DO_ADVISE, m);
 
@@ -88,8 +88,9 @@ static void ask_for_it(struct mst_ledger *l, const struct mst_member *m)
 	d->advice.hand_in = true;
 }
 
-/* Does the worker compute what grows until somebody asks for it, and does no step? */
-static bool is_asked_by_nobody(const struct mst_ledger *l, const struct mst_member *m)
+/* Does the worker compute a contribution that grows until it is asked for, though the rule in force
+ * asks for none? */
+static bool is_never_asked(const struct mst_ledger *l, const struct mst_member *m)
 {
 	return m->state == MST_MEMBER_STARTED && m->until_asked && !m->asks &&
 	       !mst_rule_until_asked(&l->rule);
@@ -99,8 +100,8 @@ static bool is_asked_by_nobody(const struct mst_ledger *l, const struct mst_memb
 void mst_trigger_changed(struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		if (is_asked_by_nobody(l, &l->member[rank]))
-			ask_for_it(l, &l->member[rank]);
+		if (is_never_asked(l, &l->member[rank]))
+			request_hand_in(l, &l->member[rank]);
 	}
 }
 
@@ -111,8 +112,8 @@ void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
 		return;
 	if (l->collecting && is_awaited(m))
 		mst_advise(l, m, true);
-	else if (is_asked_by_nobody(l, m))
-		ask_for_it(l, m);
+	else if (is_never_asked(l, m))
+		request_hand_in(l, m);
 }
 
 /* The advice is taken back before the workers are answered: otherwise each of them would pass again
