@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define MST_VALUES_MAX 65536u /* names */
+#define MST_VALUES_MAX 4096u /* names */
 
 enum mst_value_kind { MST_VALUE_NUMBER, MST_VALUE_TEXT, MST_VALUE_LIST };
 
@@ -34,6 +34,8 @@ void mst_values_fini(struct mst_values *v);
 int mst_values_add_u64(struct mst_values *v, const char *name, uint64_t number);
 /* Reading gives the same bits; a NaN becomes the canonical one. */
 int mst_values_add_real(struct mst_values *v, const char *name, double number);
+/* @number: as JSON writes it, and shorter than 32 characters. */
+int mst_values_add_number(struct mst_values *v, const char *name, const char *number);
 /* @text: what is not clean (common/base/text.h) is replaced by '?'. */
 int mst_values_add_text(struct mst_values *v, const char *name, const char *text);
 /* @list: may be NULL if @count is 0. */
