@@ -81,8 +81,8 @@ void mst_checkpoint_manifest_fini(struct mst_checkpoint_manifest *m);
 
 /* Writes the manifest, which makes the checkpoint exist: to a temporary file first, then to the
  * disk, then under its name. Call it when every part has been written.
- * Return: 0; -EINVAL: the parts do not cover the vector, or a text has no end; -ENOSPC and so on:
- * @why is a sentence, and nothing has changed. */
+ * Return: 0; -EINVAL: the parts do not cover the vector, or a text has no end; -ENOSPC and so on.
+ * @why is a sentence. Older checkpoints have not been touched. */
 int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifest *m, char *why,
 				  size_t len);
 
