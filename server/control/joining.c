@@ -96,8 +96,9 @@ static int check_scales(const struct mst_job *j, const struct mst_hello *h, char
 
 	if (!mst_table_is_sane(&h->table, h->elems))
 		snprintf(why, len,
-			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales cannot be",
-			 h->table.tensors, h->table.runs);
+			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales and %" PRIu64
+			 " bytes of names cannot be",
+			 h->table.tensors, h->table.runs, h->table.name_bytes);
 	else if (h->table.runs == 0)
 		return 0;
 	else if (h->owner == MUSTER_WORKERS_OWN)

@@ -2,7 +2,8 @@
 /*
  * An aggregator's own state; only its files include it:
  *
- *   aggregator.c  slots, scales, arrivals, decisions that take effect at once
+ *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   scales.c      the scales of tensors
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector

@@ -53,4 +53,17 @@ def scales_that_differ(a):
         goes_on(one, "sgd:0.1,0.9,decay=0.01,tensors=5", "tensors=5", "scales=1")
 
 
-main(cases(tables_that_differ, scales_that_differ), "musterd", "worker")
+def tables_that_reach_all_servers(a):
+    """With the start state of the worker that is asked for it. Of a worker without a table no
+    server waits for one."""
+    came = "the table of 700 tensors has come"
+    for sender, has in (("tensors=700", True), ("tensors=0", False)):
+        with job(a, 2, "tensors=700", "start=0") as one:
+            goes_on(one, "sgd:0.1,0.9,decay=0.01", sender, "start=1")
+            said = [p.said() for p in (one.leader, *one.follower)]
+            check(f"of {sender} each server has the table: {has}",
+                  [came in text for text in said] == [has, has])
+
+
+main(cases(tables_that_differ, scales_that_differ, tables_that_reach_all_servers),
+     "musterd", "worker")

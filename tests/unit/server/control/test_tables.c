@@ -9,7 +9,7 @@
 #define FIRST "rank 0 (10.0.0.1:5, process 7)"
 #define SECOND "rank 4 (10.0.0.2:6, process 8)"
 
-static const struct mst_table table = { 3, 0, 11, 22, 0 };
+static const struct mst_table table = { 3, 0, 9, 11, 22, 0 };
 static char why[MST_REASON_LEN];
 
 /* Is @second refused where @first has been given, in a sentence that says @what? */
@@ -74,7 +74,7 @@ static bool fixed_refuses(const struct mst_table *first, const struct mst_table 
 
 static void scales_are_those_of_the_first_hello(void)
 {
-	struct mst_table scaled = { 3, 2, 11, 22, 33 }, other = scaled, none = { 0 };
+	struct mst_table scaled = { 3, 2, 9, 11, 22, 33 }, other = scaled, none = { 0 };
 
 	other.scales++;
 	CU_ASSERT(fixed_refuses(&scaled, &other, "differ from those that"));
@@ -89,7 +89,7 @@ static void scales_are_those_of_the_first_hello(void)
 /* Whoever gives a table first, not whoever comes first. */
 static void the_first_table_stays(void)
 {
-	struct mst_table none = { 0 }, other = { 3, 0, 12, 22, 0 };
+	struct mst_table none = { 0 }, other = { 3, 0, 9, 12, 22, 0 };
 	struct mst_tables t = { 0 };
 
 	mst_tables_take(&t, &none, "nobody");

@@ -112,7 +112,7 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 		.buffers = mst_ledger_buffers(&out->ledger),
 		.entries_max = mst_ledger_entries(&out->ledger),
 		.optimizer = out->ledger.optimizer,
-		.runs = f->runs,
+		.table.runs = f->runs,
 	};
 	mst_lane_layout(&figures, &out->aggregator.layout);
 	out->server_lease_ns = 3 * MST_SECOND;
