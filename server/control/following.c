@@ -131,7 +131,8 @@ static const char *absurdity(const struct mst_appoint *p)
 	if (p->index == 0 || p->index >= p->servers)
 		return "a place among servers that cannot be";
 	if (p->elems > MST_ELEMS_MAX || p->count == 0 || p->first > p->elems ||
-	    p->count > p->elems - p->first || p->first % MST_PART_ELEMS_MIN != 0)
+	    p->count > p->elems - p->first || p->first % MST_PART_ELEMS_MIN != 0 ||
+	    (p->first + p->count == p->elems) != (p->index + 1 == p->servers))
 		return "a part of the vector that cannot be";
 	if (p->workers == 0 || p->slots == 0 || p->buffers < 3 || p->buffers > UINT16_MAX ||
 	    p->group == 0 || p->group > MST_WORKERS_MAX || p->partials > MST_WORKERS_MAX ||

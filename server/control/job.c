@@ -430,9 +430,19 @@ const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piec
 	return wrong;
 }
 
+const char *mst_job_norms(const struct mst_job *j)
+{
+	const struct mst_optimizer *o = &j->plan.server.aggregator.optimizer;
+
+	return mst_optimizer_trusts(o) ? o->row->name : NULL;
+}
+
 bool mst_job_has_tensors(const struct mst_job *j)
 {
-	return j->plan.vector.table.runs == 0 || mst_tensor_table_is_whole(j->tensors);
+	const struct mst_table *table = &j->plan.vector.table;
+	bool needed = table->runs > 0 || (table->tensors > 0 && mst_job_norms(j) != NULL);
+
+	return !needed || mst_tensor_table_is_whole(j->tensors);
 }
 
 int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len)
@@ -451,6 +461,10 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, si
 		 j->plan.vector.elems, mst_type_name(j->plan.vector.type),
 		 mst_type_name(j->plan.vector.result_type),
 		 mst_owner_name((enum muster_owner)j->o->owner));
+	if (mst_job_norms(j) != NULL && hello->table.tensors == 0)
+		mst_warn("job \"%s\": workers give no table of tensors, so the norms that the "
+			 "optimiser %s takes are those of the whole vector; set options.tensors",
+			 j->o->job, mst_job_norms(j));
 	return 0;
 }
 

@@ -178,6 +178,8 @@ void mst_job_close(struct mst_job *j);
 /* A piece of the tensor table: checks it and keeps it. The data side is given the whole table.
  * Return: NULL, or what is wrong with it. */
 const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piece *piece);
+/* The name of the job's optimiser, if it takes norms of tensors, else NULL. */
+const char *mst_job_norms(const struct mst_job *j);
 /* May the start state come, or does something depend on a table that is not there? */
 bool mst_job_has_tensors(const struct mst_job *j);
 /* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),

@@ -171,7 +171,7 @@ static int fix_first(struct mst_joining *j, const struct mst_conn *c, const stru
 	if (rc != 0)
 		return rc;
 	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
-	mst_tables_fix(&j->job->tables, &hello->table, giver);
+	mst_tables_fix(&j->job->tables, &hello->table, giver, mst_job_norms(j->job));
 	j->first = c->id;
 	mst_link_maker_do(j->maker, mst_job_make, j->job);
 	return mst_link_maker_did(j->maker) ? take_data_side(j, why, len) : 0;

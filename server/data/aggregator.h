@@ -31,6 +31,7 @@ struct mst_aggregator_cfg {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint64_t first, elems; /* the range, of the whole vector */
+	uint64_t vector;       /* elements of the whole vector */
 	bool guards;           /* what is not finite is not published */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */

@@ -66,7 +66,7 @@ static bool fixed_refuses(const struct mst_table *first, const struct mst_table 
 {
 	struct mst_tables t = { 0 };
 
-	mst_tables_fix(&t, first, FIRST);
+	mst_tables_fix(&t, first, FIRST, NULL);
 	return mst_tables_check(&t, second, SECOND, why, sizeof(why)) == -EINVAL &&
 	       strstr(why, what) != NULL && strstr(why, FIRST) != NULL &&
 	       strstr(why, SECOND) != NULL;
@@ -84,6 +84,24 @@ static void scales_are_those_of_the_first_hello(void)
 	CU_ASSERT(fixed_refuses(&table, &scaled, "has given none"));
 	CU_ASSERT(!fixed_refuses(&scaled, &scaled, ""));
 	CU_ASSERT(!fixed_refuses(&none, &table, ""));
+}
+
+/* An optimiser that takes norms of tensors needs the same table of everybody. */
+static void norms_need_the_table_of_the_first_hello(void)
+{
+	struct mst_table none = { 0 };
+	struct mst_tables t = { 0 };
+
+	mst_tables_fix(&t, &table, FIRST, "lamb");
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, SECOND " gives no table of tensors, but " FIRST " has given one, and "
+				     "the optimiser lamb takes the norms of tensors") != NULL);
+	t = (struct mst_tables){ 0 };
+	mst_tables_fix(&t, &none, FIRST, "lars");
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, "gives a table of tensors, but " FIRST " has given none") != NULL);
 }
 
 /* Whoever gives a table first, not whoever comes first. */
@@ -114,6 +132,7 @@ static CU_TestInfo cases[] = {
 	{ "another table is refused, and both workers are named",
 	  another_table_is_refused_and_both_workers_named },
 	{ "scales are those of the first hello", scales_are_those_of_the_first_hello },
+	{ "norms need the table of the first hello", norms_need_the_table_of_the_first_hello },
 	{ "the first table stays", the_first_table_stays },
 	{ "a worker is named as far as it is known", a_worker_is_named_as_far_as_it_is_known },
 	CU_TEST_INFO_NULL,
