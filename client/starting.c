@@ -21,21 +21,18 @@ static void say_start(struct mst_starting *s, struct mst_message *msg, bool offe
 	mst_worker_start(s->worker);
 }
 
-/* Sends as many of the tensors' scales as there is room for now. Return: all have been sent. */
-static bool send_runs(struct mst_starting *s, struct mst_message *msg)
+/* Sends as much of the tensor table as there is room for now. Return: all has been sent. */
+static bool send_tensors(struct mst_starting *s, struct mst_message *msg)
 {
 	const struct mst_tensors *tensors = s->session->settings->tensors;
-	uint32_t total = mst_tensors_table(tensors).runs;
+	uint32_t total = mst_tensors_table(tensors).tensors;
 
-	msg->kind = MST_MSG_RUNS;
-	while (s->runs_sent < total) {
-		uint32_t behind = mst_tensors_runs(tensors, s->tensors_sent, &msg->runs);
+	msg->kind = MST_MSG_TENSORS;
+	while (s->tensors_sent < total) {
+		uint32_t behind = mst_tensors_piece(tensors, s->tensors_sent, &msg->piece);
 
-		msg->runs.at = s->runs_sent;
-		msg->runs.total = total;
 		if (mst_client_session_tell(s->session, msg) != 0)
 			return false; /* no room: this thread is woken when there is */
-		s->runs_sent += msg->runs.count;
 		s->tensors_sent = behind;
 	}
 	return true;
@@ -52,7 +49,7 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 				       " has offered a start state and is to send it; "
 				       "give muster_start() the same state again",
 				       s->session->job.rank);
-	if (!send_runs(s, msg))
+	if (s->session->told.send_tensors && !send_tensors(s, msg))
 		return 0;
 	msg->kind = MST_MSG_STATE;
 	while (s->sent < total) {

@@ -71,6 +71,7 @@ static void apply_scaled(const struct mst_commit *c, mst_apply_fn *kernel,
 		struct mst_figures figures = c->figures;
 
 		figures.scalar[MST_SCALAR_RATE] *= scale->rate;
+		figures.scalar[MST_SCALAR_RATE] *= scale->trust;
 		figures.parameter[c->decay] *= scale->decay;
 		piece.figures = &figures;
 		kernel(&piece);

@@ -30,14 +30,36 @@ uint32_t mst_optimizer_states(const struct mst_optimizer *o)
 
 bool mst_optimizer_reduces(const struct mst_optimizer *o)
 {
-	return o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] != 0;
+	return mst_optimizer_trusts(o) ||
+	       (o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] != 0);
+}
+
+bool mst_optimizer_trusts(const struct mst_optimizer *o)
+{
+	return o->row != NULL && o->row->trust != NULL;
 }
 
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares)
 {
 	double norm = sqrt(mst_exact_value(squares));
 
-	return isfinite(norm) ? (float)o->row->factor(o->parameter[o->row->reduces], norm) : 1;
+	if (o->row->factor == NULL || !isfinite(norm))
+		return 1;
+	return (float)o->row->factor(o->parameter[o->row->reduces], norm);
+}
+
+float mst_optimizer_trust(const struct mst_optimizer *o, const struct mst_squares *squares,
+			  float decay)
+{
+	struct mst_norms norms = { .theta = sqrt(mst_exact_value(&squares->theta)),
+				   .direction = sqrt(mst_exact_value(&squares->direction)),
+				   .decay = (double)decay };
+
+	if (!isfinite(norms.theta) || !isfinite(norms.direction) || norms.theta == 0 ||
+	    norms.direction == 0)
+		return 1;
+	float ratio = (float)o->row->trust(o->parameter, &norms);
+	return isfinite(ratio) ? ratio : 1;
 }
 
 void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,

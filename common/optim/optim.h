@@ -16,6 +16,7 @@
 #include "common/base/exact_sum.h"
 #include "common/kernels/apply.h"
 #include "common/kernels/isa.h"
+#include "common/optim/norms.h"
 
 #define MST_OPTIM_NAME_LEN 16u /* with NUL */
 #define MST_OPTIM_EXAMPLE_LEN 200u
@@ -46,6 +47,12 @@ struct mst_optim_version {
 	double lr_scale; /* scale x schedule */
 };
 
+/* Of a tensor, before the step. Both norms are finite and above 0. */
+struct mst_norms {
+	double theta, direction;
+	double decay; /* the weight decay of the tensor, as its elements have it */
+};
+
 struct mst_optim {
 	const char *name;
 	const char *help; /* one sentence without its full stop */
@@ -60,6 +67,13 @@ struct mst_optim {
 	 * the leader makes of it. NULL: there is no such phase, and a commit is one pass. */
 	double (*factor)(double limit, double norm); /* @limit: the parameter `reduces` */
 	unsigned reduces;
+	/* The other reduce phase: the rate of each tensor is multiplied by what this makes of two
+	 * norms of the tensor, its trust ratio. A worker's table says where tensors begin; without
+	 * a table the vector is one tensor. A row has `factor` or `trust`, or none. */
+	double (*trust)(const double *parameter, const struct mst_norms *norms);
+	/* The direction whose norm that is, from the mean and the states before the step: a kernel
+	 * that writes it to `next`, and no states. NULL: it is the mean itself. */
+	mst_apply_fn *direction[MST_ISA_COUNT];
 	/* Tensors may have scales of their own: of the rate of the version, and of the parameter
 	 * `decay`. Else tables with scales are refused. */
 	bool scales;
@@ -102,6 +116,12 @@ bool mst_optimizer_reduces(const struct mst_optimizer *o);
 /* What a mean is multiplied by; @squares: the sum of the squares of its elements. 1 where that is
  * not finite, so that what spoils the mean is found where it is. Rounded once to f32. */
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares);
+/* Is the rate of each tensor multiplied by what its norms give? Then it has a reduce phase. */
+bool mst_optimizer_trusts(const struct mst_optimizer *o);
+/* The trust ratio of a tensor with these squares and that weight decay. 1 where a norm is 0, or is
+ * not finite, or the ratio is not. Rounded once to f32. */
+float mst_optimizer_trust(const struct mst_optimizer *o, const struct mst_squares *squares,
+			  float decay);
 /* The scalars of a version, each rounded once to f32. */
 void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,
 			   float *scalar);

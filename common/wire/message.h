@@ -23,7 +23,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 9u
+#define MST_PROTOCOL 10u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -42,7 +42,7 @@ enum mst_message_kind {
 	MST_MSG_WELCOME,   /* leader: admitted; where to ask for links */
 	MST_MSG_ERROR,     /* leader: refused or ended; then the connection closes */
 	MST_MSG_START, /* worker: ready; offers a start state or not; asks for its first version */
-	MST_MSG_SEND_STATE, /* leader: send the start state */
+	MST_MSG_SEND_STATE, /* leader: send the start state; before it the tensor table, or not */
 	MST_MSG_STATE,      /* worker: a piece of the start state */
 	MST_MSG_HEARTBEAT,  /* worker */
 	MST_MSG_LEAVE,      /* worker: leaves; the seq of its last header */
@@ -65,9 +65,9 @@ enum mst_message_kind {
 	/* Shows that data threads run: the leader sends it to workers, for all servers; a follower
 	 * to the leader, for itself. */
 	MST_MSG_BEAT,
-	/* worker: a piece of the scales of its tensors, before its start state; leader: the same,
-	 * to every follower */
-	MST_MSG_RUNS,
+	/* worker: a piece of its tensor table, before its start state; leader: the same, to every
+	 * follower */
+	MST_MSG_TENSORS,
 	/* Anybody asks the leader for a change of the running job, and is told in a sentence that
 	 * it is done (DONE), or why it cannot be (ERROR). */
 	MST_MSG_POLICY, /* another policy */
@@ -135,9 +135,8 @@ struct mst_appoint {
 	char optimizer[MST_OPTIMIZER_LEN];
 	uint32_t parameter_count;
 	double parameter[MST_APPOINT_PARAMETERS];
-	uint32_t runs;   /* of tensors with equal scales; 0: all scales are 1 */
-	uint64_t scales; /* their digest */
-	uint32_t guard;  /* enum mst_guard */
+	struct mst_table table; /* of the job's first hello */
+	uint32_t guard;         /* enum mst_guard */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
 	struct mst_path path;           /* of its links with workers and with the leader */
 	char address[MST_LISTENER_LEN]; /* the leader's listener, for the server link */
@@ -265,9 +264,10 @@ struct mst_message {
 		struct mst_hello hello;
 		struct mst_welcome welcome;
 		struct mst_error_message error;
-		uint32_t offers; /* START */
+		uint32_t offers;  /* START */
+		uint32_t tensors; /* SEND_STATE: the tensor table is wanted, too */
 		struct mst_state_piece state;
-		struct mst_runs runs;
+		struct mst_tensor_piece piece;
 		uint64_t seq;             /* LEAVE */
 		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE */
 		uint32_t watch;           /* ASK_STATUS */

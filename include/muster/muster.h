@@ -82,15 +82,16 @@ enum muster_hint {
 	MUSTER_GIVE_UP, /* what is being computed cannot count any more: muster_abandon() */
 };
 
-/* How many tensors a table may have. */
+/* How many tensors a table may have, and how many bytes a name. */
 #define MUSTER_TENSORS_MAX 65536u
+#define MUSTER_TENSOR_NAME_MAX 255u
 
 /* A named range of the vector. Optional: sentences about an element then name its tensor. The
  * tensors of a table name every element of the vector once, in order. All workers of a job that
  * give a table give the same one, names included: muster_open() refuses a worker whose table
  * differs from the first one's. A worker may also give none if all scales are 1. */
 struct muster_tensor {
-	const char *name;      /* NULL: the tensor is called by its number */
+	const char *name; /* UTF-8 without control characters; NULL: it is called by its number */
 	uint64_t first, count; /* elements */
 	/* Servers own: what the rate, and the weight decay, are multiplied by for this tensor, each
 	 * product rounded to f32. Finite and not negative; 1 changes nothing; a tensor with

@@ -64,6 +64,9 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 	case MST_EV_REDUCED:
 		*out = entry_for(MST_PEER_REDUCED, ev->who);
 		out->value = ev->reduced.version;
+		out->slot = ev->reduced.sum;
+		out->code = ev->reduced.spans;
+		out->coefficient = ev->reduced.decay;
 		out->squares = ev->reduced.squares;
 		break;
 	default:
@@ -111,6 +114,9 @@ static void read_event(const struct mst_peer_entry *entry, uint32_t server,
 		out->kind = MST_EV_REDUCED;
 		out->reduced.shard = server;
 		out->reduced.version = entry->value;
+		out->reduced.sum = entry->slot;
+		out->reduced.spans = entry->code != 0;
+		out->reduced.decay = entry->coefficient;
 		out->reduced.squares = entry->squares;
 		break;
 	default:
@@ -215,6 +221,7 @@ bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record
 		*out = entry_for(MST_PEER_APPLY, d->who);
 		out->value = d->apply.version;
 		out->coefficient = d->apply.factor;
+		memcpy(out->trust, d->apply.trust, sizeof(out->trust));
 		return true;
 	default:
 		return false;
@@ -262,6 +269,7 @@ static void read_apply(const struct mst_peer_entry *entry, struct mst_order *out
 	out->decision.kind = MST_DO_APPLY;
 	out->decision.apply.version = entry->value;
 	out->decision.apply.factor = entry->coefficient;
+	memcpy(out->decision.apply.trust, entry->trust, sizeof(entry->trust));
 }
 
 static void read_end(const struct mst_peer_entry *entry, struct mst_order *out)

@@ -156,7 +156,6 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_appoint(&cfg, &j->plan, server, out);
-	out->scales = j->runs.scales;
 }
 
 static void tell_budget(const struct mst_job *j, const struct mst_budget *b, const char *room)
@@ -334,11 +333,24 @@ void mst_job_close(struct mst_job *j)
 	if (j->listener != NULL)
 		j->transport->listener->close(j->listener);
 	mst_server_free(j->server);
+	mst_tensor_table_free(j->tensors);
+	j->tensors = NULL;
 	j->listener = NULL;
 	j->server = NULL;
 	if (j->has_data_side)
 		(void)atomic_fetch_sub(&data_sides, 1);
 	j->has_data_side = false;
+}
+
+static int make_tensors(struct mst_job *j, char *why, size_t len)
+{
+	const struct mst_table *table = &j->plan.vector.table;
+	int rc = mst_tensor_table_new(table, j->plan.vector.elems, &j->tensors);
+
+	if (rc != 0)
+		snprintf(why, len, "no memory for the table of %" PRIu32 " tensors of job \"%s\"",
+			 table->tensors, j->o->job);
+	return rc;
 }
 
 /* @rc: of the plan. If the job does not fit, its length is not fixed. */
@@ -348,6 +360,8 @@ static int prepare(struct mst_job *j, int rc, char *why, size_t len)
 
 	if (rc == 0)
 		rc = fit_budget(j, why, len);
+	if (rc == 0)
+		rc = make_tensors(j, why, len);
 	if (rc != 0) {
 		j->plan.vector.elems = 0;
 		return rc;
@@ -403,27 +417,38 @@ int mst_job_take(struct mst_job *j, char *why, size_t len)
 	return rc;
 }
 
-/* @scales: their digest. */
-static void expect_runs(struct mst_job *j, uint64_t scales)
+const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piece *piece)
 {
-	j->runs = (struct mst_runs_taken){ .elems = j->plan.vector.elems,
-					   .runs = j->plan.vector.runs,
-					   .scales = scales };
+	if (j->tensors == NULL)
+		return "a table of tensors that nobody asked for";
+	const char *wrong = mst_tensor_table_take(j->tensors, piece);
+	if (wrong == NULL && mst_tensor_table_is_whole(j->tensors)) {
+		mst_info("job \"%s\": the table of %" PRIu32 " tensors has come", j->o->job,
+			 mst_tensor_table_count(j->tensors));
+		mst_server_tensors(j->server, j->tensors);
+	}
+	return wrong;
 }
 
-const char *mst_job_take_runs(struct mst_job *j, const struct mst_runs *piece)
+const char *mst_job_norms(const struct mst_job *j)
 {
-	const char *wrong = mst_runs_take(&j->runs, piece);
+	const struct mst_optimizer *o = &j->plan.server.aggregator.optimizer;
 
-	for (uint32_t i = 0; i < piece->count && wrong == NULL; i++)
-		mst_server_scale(j->server, &piece->run[i]);
-	return wrong;
+	return mst_optimizer_trusts(o) ? o->row->name : NULL;
+}
+
+bool mst_job_has_tensors(const struct mst_job *j)
+{
+	const struct mst_table *table = &j->plan.vector.table;
+	bool needed = table->runs > 0 || (table->tensors > 0 && mst_job_norms(j) != NULL);
+
+	return !needed || mst_tensor_table_is_whole(j->tensors);
 }
 
 int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len)
 {
 	struct mst_vector vector = { hello->elems, (enum muster_type)hello->type,
-				     (enum muster_type)hello->result_type, hello->table.runs };
+				     (enum muster_type)hello->result_type, hello->table };
 	struct mst_plan_cfg cfg = plan_cfg(j);
 	int rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
 
@@ -432,11 +457,14 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, si
 	rc = prepare(j, rc, why, len);
 	if (rc != 0)
 		return rc;
-	expect_runs(j, hello->table.scales);
 	mst_info("job \"%s\": %" PRIu64 " elements of %s, results of %s, %s own", j->o->job,
 		 j->plan.vector.elems, mst_type_name(j->plan.vector.type),
 		 mst_type_name(j->plan.vector.result_type),
 		 mst_owner_name((enum muster_owner)j->o->owner));
+	if (mst_job_norms(j) != NULL && hello->table.tensors == 0)
+		mst_warn("job \"%s\": workers give no table of tensors, so the norms that the "
+			 "optimiser %s takes are those of the whole vector; set options.tensors",
+			 j->o->job, mst_job_norms(j));
 	return 0;
 }
 
@@ -445,7 +473,6 @@ int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *w
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_follower(&cfg, appoint, &j->plan);
-	expect_runs(j, appoint->scales);
 	return prepare(j, 0, why, len);
 }
 

@@ -43,11 +43,11 @@ void mst_start_state_pass(struct mst_leading *l, const struct mst_state_piece *p
 		pass_to(l, i, piece);
 }
 
-void mst_start_state_pass_runs(struct mst_leading *l, const struct mst_runs *piece)
+void mst_start_state_pass_tensors(struct mst_leading *l, const struct mst_tensor_piece *piece)
 {
-	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_RUNS);
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_TENSORS);
 
-	m->runs = *piece;
+	m->piece = *piece;
 	for (uint32_t i = 1; i < mst_job_servers(l->job); i++)
 		mst_leading_send(l, i, m);
 }

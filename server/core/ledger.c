@@ -277,7 +277,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 	} else if (ev->kind == MST_EV_SPOILT) {
 		mst_life_fail(l, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_REDUCED) {
-		mst_step_reduced(l, ev);
+		mst_reduce_reported(l, ev);
 	} else if (ev->kind == MST_EV_SETTLED) {
 		mst_life_settled(l, ev->shard);
 	} else {

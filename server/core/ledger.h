@@ -29,6 +29,7 @@
 #include "common/optim/optim.h"
 #include "common/optim/schedule.h"
 #include "common/wire/lane.h"
+#include "common/wire/part.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 #include "server/core/fates.h"
@@ -91,7 +92,8 @@ enum mst_ledger_event_kind {
 	MST_EV_SERVER,  /* a server of the job is gone for good */
 	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
 	MST_EV_SETTLED, /* a shard has executed all decisions before SETTLE: shard */
-	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. */
+	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. With
+	 * norms of tensors it reports MST_EDGE_SUMS sums, in order, else one. */
 	MST_EV_REDUCED,
 };
 
@@ -147,7 +149,10 @@ struct mst_ledger_event {
 		struct {
 			uint32_t shard;
 			uint64_t version;
-			struct mst_exact_sum squares; /* of its part of the mean */
+			uint32_t sum; /* of its edges: enum mst_edge_sum; else 0 */
+			bool spans;   /* as in struct mst_edges */
+			float decay;  /* the weight decay of the tensor at that edge */
+			struct mst_exact_sum squares; /* that sum; else of its part of the mean */
 		} reduced;
 	};
 };
@@ -244,6 +249,9 @@ struct mst_decision {
 		struct {
 			uint64_t version;
 			float factor;
+			/* For each border between two shards: the trust ratio of the tensor that
+			 * the border cuts, if one does. */
+			float trust[MST_SERVERS_MAX - 1];
 		} apply;
 		struct {
 			uint64_t number, version, newest;

@@ -8,6 +8,7 @@
  *   life.c     start and end of sessions and of the job; timers
  *   judge.c    contributions: verdicts and counting
  *   step.c     the open step: roster, commit condition, commit, change of rule
+ *   reduce.c   the reduce phase of the optimiser: what shards have reported, and what follows
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
  *   late.c     whether a worker that was late starts again at once
@@ -36,6 +37,21 @@
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
+/* The reduce phase of the version behind the last one that was applied. */
+struct mst_reduction {
+	uint64_t applied;
+	uint64_t reported;             /* the shards that have reported all of it, as a set */
+	uint8_t sums[MST_SERVERS_MAX]; /* how many sums a shard has reported */
+	struct mst_exact_sum squares;  /* of the mean, in what has been reported */
+	/* Of the tensor that is cut by the border behind a shard, the same; and whether the next
+	 * border cuts the same tensor. */
+	struct mst_border {
+		struct mst_squares squares;
+		float decay;
+		bool joins;
+	} border[MST_SERVERS_MAX - 1];
+};
+
 struct mst_ledger {
 	struct mst_ledger_cfg cfg;
 	struct mst_rule rule;      /* of the open step */
@@ -49,10 +65,7 @@ struct mst_ledger {
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
-	/* The reduce phase of the version behind the last one that was applied: who has reported,
-	 * as a set of shards, and what they have reported together. */
-	uint64_t applied, reduced;
-	struct mst_exact_sum squares;
+	struct mst_reduction reduction;
 
 	struct mst_member *member; /* cfg.workers of them */
 	struct mst_census census;
@@ -146,7 +159,9 @@ struct mst_rule_step mst_step_view(const struct mst_ledger *l);
 bool mst_step_due(const struct mst_ledger *l);
 void mst_step_commit_if_due(struct mst_ledger *l);
 /* A shard has the mean of a version. */
-void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev);
+
+/* reduce.c */
+void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule);
 
 /* trigger.c */

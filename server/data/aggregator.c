@@ -13,6 +13,7 @@
 #include "common/kernels/sum.h"
 #include "server/core/rule.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/norms.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -48,7 +49,8 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 	       3 * mst_ranks_bytes(cfg->workers) +
 	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
-	       cfg->runs * sizeof(struct mst_scale);
+	       mst_scales_max(cfg) * sizeof(struct mst_scale) +
+	       cfg->shards * mst_norms_bytes(&cfg->optimizer);
 }
 
 static int alloc_partials(struct mst_aggregator *a)
@@ -77,10 +79,11 @@ static int alloc_vectors(struct mst_aggregator *a)
 		return -ENOMEM;
 	if (mst_optimizer_reduces(&a->cfg.optimizer) && !alloc_vector(a, &a->mean))
 		return -ENOMEM;
-	if (a->cfg.runs > 0)
-		a->scale = calloc(a->cfg.runs, sizeof(*a->scale));
-	if (a->cfg.runs > 0 && a->scale == NULL)
+	if (mst_scales_max(&a->cfg) > 0)
+		a->scale = calloc(mst_scales_max(&a->cfg), sizeof(*a->scale));
+	if (mst_scales_max(&a->cfg) > 0 && a->scale == NULL)
 		return -ENOMEM;
+	mst_scales_init(a);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &a->state[i]))
 			return -ENOMEM;
@@ -236,23 +239,6 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 	a->session[session->who.rank] = session;
 	if (a->finished.state != MST_SESSION_RUNNING && !a->cfg.follower)
 		tell_session(a, session, &a->finished);
-}
-
-/* Keeps the scales of tensors as far as they lie in this server's part of the vector. */
-void mst_aggregator_scale(struct mst_aggregator *a, const struct mst_run *run)
-{
-	uint64_t first = a->cfg.first, last = first + a->cfg.elems, end = run->first + run->count;
-
-	if (run->first == 0)
-		a->scales = 0;
-	if (end <= first || run->first >= last)
-		return;
-	MST_ASSERT(a->scales < a->cfg.runs);
-	a->scale[a->scales++] = (struct mst_scale){
-		.end = (end < last ? end : last) - first,
-		.rate = run->lr_scale,
-		.decay = run->decay_scale,
-	};
 }
 
 /* Arrivals. What the worker wrote is copied once; only the copy is looked at. */

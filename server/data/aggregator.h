@@ -18,7 +18,7 @@
 #include "common/optim/optim.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
-#include "common/wire/table.h"
+#include "common/wire/tensor_table.h"
 #include "server/core/ledger.h"
 #include "server/data/session.h"
 
@@ -31,6 +31,7 @@ struct mst_aggregator_cfg {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint64_t first, elems; /* the range, of the whole vector */
+	uint64_t vector;       /* elements of the whole vector */
 	bool guards;           /* what is not finite is not published */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */
@@ -40,8 +41,8 @@ struct mst_aggregator_cfg {
 	uint32_t entries_max;  /* contributions in a set */
 	uint32_t partials;     /* buffers for sums of ranks that contribute again, or of groups */
 	struct mst_optimizer optimizer;
-	uint32_t runs;   /* of tensors with equal scales, in the whole vector; 0: all are 1 */
-	void *published; /* buffers x mst_version_stride() bytes, of the net */
+	struct mst_table table; /* of the tensors of the whole vector */
+	void *published;        /* buffers x mst_version_stride() bytes, of the net */
 	struct mst_lane_layout layout;
 	struct mst_net_cfg spin; /* how long a shard's thread looks before it sleeps */
 };
@@ -72,9 +73,9 @@ void mst_aggregator_free(struct mst_aggregator *a); /* accepts NULL; no session 
 /* Nobody will step it any more: ends and detaches every session. */
 void mst_aggregator_hang_up(struct mst_aggregator *a);
 
-/* The next run of tensors with equal scales, which has been checked; the first one of the vector
- * begins anew. All have come before the job starts. To be called by the control thread. */
-void mst_aggregator_scale(struct mst_aggregator *a, const struct mst_run *run);
+/* The tensor table of the job, which is whole, and stays as it is while the job runs. To be called
+ * by the control thread, before the job starts, perhaps several times. */
+void mst_aggregator_tensors(struct mst_aggregator *a, const struct mst_tensor_table *tensors);
 
 /* A session's link is attached: from now on it is rank who.rank's, which must have none. */
 void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session);

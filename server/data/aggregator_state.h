@@ -2,7 +2,9 @@
 /*
  * An aggregator's own state; only its files include it:
  *
- *   aggregator.c  slots, scales, arrivals, decisions that take effect at once
+ *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   scales.c      the scales of tensors
+ *   norms.c       the norms of tensors
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
@@ -116,8 +118,13 @@ struct mst_aggregator {
 	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
 	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
 	float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
-	struct mst_scale *scale;      /* of tensors in this part; NULL: all are 1 */
+	/* Of tensors in this part, of neighbours with equal scales one; NULL: all are 1. Where the
+	 * optimiser wants norms of tensors: one of each tensor, never NULL. */
+	struct mst_scale *scale;
 	uint32_t scales;
+	/* Where the optimiser wants norms: does the first tensor begin before this part, does the
+	 * last one end behind it? */
+	bool cut_left, cut_right;
 	float *mean;          /* between REDUCE and its commit; NULL: no reduce phase */
 	struct mst_ranks due; /* the ranks with verdicts or grants still to be put */
 	char *response;       /* verdicts, grants, answer, record: as they are put */
@@ -199,6 +206,10 @@ static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t 
  * the data; and the same of a group's sum, which keeps it. */
 struct mst_spoilt mst_spoil_of_commit(const struct mst_aggregator *a, const struct mst_task *task);
 void mst_spoil_of_group(const struct mst_aggregator *a, const struct mst_task *task);
+
+/* scales.c: how many scales there may be; and those of a vector that is one tensor */
+uint32_t mst_scales_max(const struct mst_aggregator_cfg *cfg);
+void mst_scales_init(struct mst_aggregator *a);
 
 /* shard.c: of what lies in the slot, all of it. */
 const void *mst_slot_gradient(const struct mst_aggregator *a, const struct mst_slot *slot);

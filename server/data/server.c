@@ -227,9 +227,9 @@ void *mst_server_start_buffer(struct mst_server *s)
 	return s->net->published;
 }
 
-void mst_server_scale(struct mst_server *s, const struct mst_run *run)
+void mst_server_tensors(struct mst_server *s, const struct mst_tensor_table *tensors)
 {
-	mst_aggregator_scale(s->aggregator, run);
+	mst_aggregator_tensors(s->aggregator, tensors);
 }
 
 void mst_server_state_filled(struct mst_server *s)

@@ -16,6 +16,7 @@
 #include "common/kernels/sum.h"
 #include "common/transport/spin.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/norms.h"
 
 struct mst_shard {
 	const struct mst_aggregator *of;
@@ -27,8 +28,9 @@ struct mst_shard {
 	/* REDUCE: the squares of the mean up to that element. */
 	struct mst_exact_sum squares;
 	uint64_t squared;
-	uint64_t copied; /* bytes of results, to workers */
-	bool *spoilt;    /* of tasks that are done, by number modulo the queue's size: it was not */
+	struct mst_norms_pass *norms; /* REDUCE with norms of tensors; NULL: without */
+	uint64_t copied;              /* bytes of results, to workers */
+	bool *spoilt; /* of tasks that are done, by number modulo the queue's size: it was not */
 	/* Written by its thread alone. */
 	_Atomic uint64_t done;   /* tasks that move data, so far */
 	_Atomic uint64_t cursor; /* elements of the one at work */
@@ -63,7 +65,8 @@ int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_sha
 	s->range = (struct mst_span){ border(&a->cfg, index), border(&a->cfg, index + 1) };
 	s->leaf = calloc(a->cfg.entries_max, sizeof(*s->leaf));
 	s->spoilt = calloc(a->queue_size, sizeof(*s->spoilt));
-	if (s->leaf == NULL || s->spoilt == NULL) {
+	int rc = mst_norms_new(a, s->range, &s->norms);
+	if (rc != 0 || s->leaf == NULL || s->spoilt == NULL) {
 		mst_shard_free(s);
 		return -ENOMEM;
 	}
@@ -77,6 +80,7 @@ void mst_shard_free(struct mst_shard *s)
 		return;
 	free(s->leaf);
 	free(s->spoilt);
+	mst_norms_free(s->norms);
 	free(s);
 }
 
@@ -168,6 +172,8 @@ static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 	};
 	s->squares = (struct mst_exact_sum){ { 0 } };
 	s->squared = s->range.begin;
+	if (s->norms != NULL)
+		mst_norms_begin(s->norms, task);
 }
 
 /* Blocks are counted from the beginning of the whole vector, and lie in one shard each. The sum of
@@ -179,6 +185,10 @@ static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 	uint64_t reached = first + count;
 
 	s->finite &= mst_commit_range(&s->commit, first, count);
+	if (s->norms != NULL) {
+		mst_norms_go_on(s->norms, reached);
+		return;
+	}
 	while (s->squared < reached) {
 		uint64_t at = a->cfg.first + s->squared;
 		uint64_t end = s->squared + MST_SHARD_ELEMS_MIN - at % MST_SHARD_ELEMS_MIN;
@@ -195,6 +205,11 @@ static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s)
 {
 	return &s->squares;
+}
+
+const struct mst_edges *mst_shard_edges(const struct mst_shard *s)
+{
+	return mst_norms_edges(s->norms);
 }
 
 uint64_t mst_shard_copied(const struct mst_shard *s)

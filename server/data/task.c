@@ -10,6 +10,7 @@
 #include "common/base/assert.h"
 #include "common/kernels/sum.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/norms.h"
 
 static void post(struct mst_aggregator *a, struct mst_task *task)
 {
@@ -147,6 +148,7 @@ void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d)
 	MST_ASSERT(mst_task_waits(a, d->apply.version));
 	head->commit.factor = d->apply.factor;
 	head->commit.waits = false;
+	mst_norms_take(a, d->apply.trust);
 	begin_tasks(a);
 }
 
@@ -169,6 +171,10 @@ static void reduce_end(struct mst_aggregator *a, const struct mst_task *task)
 	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
 
 	commit_end(a, task);
+	if (mst_optimizer_trusts(&a->cfg.optimizer)) {
+		mst_norms_report(a, task->commit.version);
+		return;
+	}
 	ev.reduced.shard = a->cfg.index;
 	ev.reduced.version = task->commit.version;
 	for (uint32_t i = 0; i < a->cfg.shards; i++)

@@ -188,6 +188,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.shards = shards_of(cfg, plan->count, cores_of(cfg, 0, o->servers)),
 		.first = plan->first,
 		.elems = plan->count,
+		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
@@ -198,7 +199,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.sessions_max = MST_PLAN_SESSIONS_PER_RANK * o->workers,
 		.partials = partials_of(cfg),
 		.optimizer = ledger->optimizer,
-		.runs = plan->vector.runs,
+		.table = plan->vector.table,
 		.layout = plan->layout,
 	};
 }
@@ -287,7 +288,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->partials = partials_of(cfg);
 	out->repeats = leader->repeats;
 	appoint_optimizer(&g->optimizer, out);
-	out->runs = g->runs;
+	out->table = g->table;
 	out->guard = o->guard;
 	out->lease_ns = o->lease_ns;
 	out->server_lease_ns = mst_server_options_server_lease(o);
@@ -324,6 +325,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.shards = shards_of(cfg, plan->count, cores_of(cfg, p->index, p->servers)),
 		.first = plan->first,
 		.elems = plan->count,
+		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,
@@ -334,7 +336,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.sessions_max = MST_PLAN_SESSIONS_PER_RANK * p->workers,
 		.partials = p->partials,
 		.optimizer = optimizer_appointed(p),
-		.runs = plan->vector.runs,
+		.table = plan->vector.table,
 		.layout = plan->layout,
 	};
 }
@@ -343,7 +345,7 @@ void mst_plan_follower(const struct mst_plan_cfg *cfg, const struct mst_appoint 
 		       struct mst_plan *out)
 {
 	*out = (struct mst_plan){ .vector = { p->elems, (enum muster_type)p->type,
-					      (enum muster_type)p->result_type, p->runs },
+					      (enum muster_type)p->result_type, p->table },
 				  .first = p->first,
 				  .count = p->count,
 				  .repeats = p->repeats != 0 };

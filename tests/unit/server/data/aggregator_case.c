@@ -44,6 +44,7 @@ static int put(struct mst_link *to, const struct mst_put *put)
 uint32_t agg_shards = 1, agg_workers = AGG_RANKS;
 bool agg_follower, agg_unguarded;
 double agg_clips;
+void (*agg_adjust)(struct mst_aggregator_cfg *cfg);
 struct mst_aggregator *agg_aggregator;
 struct mst_aggregator_cfg agg_cfg;
 struct mst_session agg_session[AGG_RANKS];
@@ -106,6 +107,8 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 		agg_cfg.optimizer = optim_case_sgd(1, 0);
 		agg_cfg.optimizer.parameter[MST_SGD_CLIP] = agg_clips;
 	}
+	if (agg_adjust != NULL)
+		agg_adjust(&agg_cfg);
 	mst_lane_layout(&figures, &agg_cfg.layout);
 	agg_cfg.published = calloc(BUFFERS, mst_version_stride(AGG_ELEMS, MUSTER_F32));
 	CU_ASSERT_EQUAL_FATAL(mst_aggregator_new(&agg_cfg, &up, &agg_aggregator), 0);
@@ -153,6 +156,7 @@ void agg_end(void)
 	agg_workers = AGG_RANKS;
 	agg_follower = agg_unguarded = false;
 	agg_clips = 0;
+	agg_adjust = NULL;
 }
 
 void agg_decide(const struct mst_decision *d)

@@ -24,9 +24,11 @@ struct agg_note {
 };
 extern struct agg_note agg_note[];
 extern int agg_note_count;
-extern bool agg_follower;    /* the next is not the leader's; false after every end */
-extern bool agg_unguarded;   /* the next lets everything pass; false after every end */
-extern double agg_clips;     /* the next: servers own, by sgd so clipped; 0 after every end */
+extern bool agg_follower;  /* the next is not the leader's; false after every end */
+extern bool agg_unguarded; /* the next lets everything pass; false after every end */
+extern double agg_clips;   /* the next: servers own, by sgd so clipped; 0 after every end */
+/* What else the next is to be; NULL after every end. */
+extern void (*agg_adjust)(struct mst_aggregator_cfg *cfg);
 extern uint32_t agg_shards;  /* of the next that begins; 1 after every end */
 extern uint32_t agg_workers; /* of the next, more than have sessions; AGG_RANKS after every end */
 extern int agg_put_rc;       /* what put() says of what lies in place */
