@@ -113,8 +113,10 @@ int checkpoint_write(const char *dir, const struct checkpoint_case *c, char *why
 	struct mst_checkpoint_manifest m;
 	int rc = checkpoint_write_parts(dir, c, &m, why, len);
 
-	if (rc == 0)
+	if (rc == 0) {
 		rc = mst_values_add_u64(&m.values, "ledger.clock", c->version);
+		(void)snprintf(why, len, "no memory for the values of the manifest");
+	}
 	if (rc == 0)
 		rc = mst_checkpoint_manifest_write(dir, &m, why, len);
 	mst_checkpoint_manifest_fini(&m);
