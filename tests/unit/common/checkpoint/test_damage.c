@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that are cut, changed, or not the job's own are refused by name, and the older checkpoint is
- * taken. */
+/* Files that are cut, changed, or not the job's own are refused by name, and the older checkpoint
+ * is taken. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
