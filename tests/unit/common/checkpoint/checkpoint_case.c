@@ -11,7 +11,8 @@ const enum mst_dtype checkpoint_types[CHECKPOINT_VECTORS] = { MST_DTYPE_F32, MST
 
 uint32_t checkpoint_element(uint64_t version, unsigned vector, uint64_t index)
 {
-	uint64_t mixed = (index + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (version << 20 | vector);
+	uint64_t which = index + 1 + 5003 * version + 1000003 * (uint64_t)vector;
+	uint64_t mixed = which * UINT64_C(0x9e3779b97f4a7c15);
 	float number = (float)(mixed >> 40) / 256.0f - 1000.0f;
 	uint32_t bits;
 
