@@ -11,7 +11,8 @@ const enum mst_dtype checkpoint_types[CHECKPOINT_VECTORS] = { MST_DTYPE_F32, MST
 
 uint32_t checkpoint_element(uint64_t version, unsigned vector, uint64_t index)
 {
-	uint64_t mixed = (index + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (version << 20 | vector);
+	uint64_t which = index + 1 + 5003 * version + 1000003 * (uint64_t)vector;
+	uint64_t mixed = which * UINT64_C(0x9e3779b97f4a7c15);
 	float number = (float)(mixed >> 40) / 256.0f - 1000.0f;
 	uint32_t bits;
 
@@ -113,8 +114,10 @@ int checkpoint_write(const char *dir, const struct checkpoint_case *c, char *why
 	struct mst_checkpoint_manifest m;
 	int rc = checkpoint_write_parts(dir, c, &m, why, len);
 
-	if (rc == 0)
+	if (rc == 0) {
 		rc = mst_values_add_u64(&m.values, "ledger.clock", c->version);
+		(void)snprintf(why, len, "no memory for the values of the manifest");
+	}
 	if (rc == 0)
 		rc = mst_checkpoint_manifest_write(dir, &m, why, len);
 	mst_checkpoint_manifest_fini(&m);
