@@ -161,6 +161,31 @@ static void a_resume_that_fails(void)
 	fix_folder_free(&folder);
 }
 
+/* ---- what is on the disk before what ---- */
+
+/* Has a call fail. Return: how many times something was brought to the disk before. */
+static unsigned syncs_before(enum faulty_call call, unsigned n)
+{
+	prepare();
+	faulty_arm(SERVER, call, n);
+	faulty_enter(SERVER);
+	CU_ASSERT(save() != 0);
+	faulty_enter(FAULTY_NOBODY);
+	faulty_disarm();
+	fix_folder_free(&folder);
+	return faulty_made(FAULTY_fsync);
+}
+
+/* A file is on the disk before it has its name, and its name before the next file is; so is the
+ * removal of a manifest before that of a part. Three files are written: two parts, a manifest. */
+static void the_order_on_the_disk(void)
+{
+	for (unsigned n = 1; n <= 3; n++)
+		CU_ASSERT_EQUAL(syncs_before(FAULTY_rename, n), 2 * n - 1);
+	CU_ASSERT_EQUAL(syncs_before(FAULTY_unlink, 1), 6);
+	CU_ASSERT_EQUAL(syncs_before(FAULTY_unlink, 2), 7);
+}
+
 /* ---- a process that is killed ---- */
 
 /* Before the n-th call of a kind. Return: whether there was such a call. */
@@ -210,6 +235,7 @@ static void a_save_that_is_killed(void)
 static CU_TestInfo cases[] = {
 	{ "a save that fails is said, and leaves what was there", a_save_that_fails },
 	{ "a resume that fails is said", a_resume_that_fails },
+	{ "files are on the disk before their names, and in their order", the_order_on_the_disk },
 	{ "a save that is killed at any call leaves what was there", a_save_that_is_killed },
 	CU_TEST_INFO_NULL,
 };
