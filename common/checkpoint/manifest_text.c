@@ -30,11 +30,6 @@ const char *mst_manifest_owner(enum muster_owner owner)
 
 /* ---- what must agree ---- */
 
-static bool is_hex(const char *text)
-{
-	return strspn(text, "0123456789abcdef") == strlen(text);
-}
-
 static const char *wrong_parts(const struct mst_checkpoint_manifest *m)
 {
 	uint64_t end = 0;
@@ -72,7 +67,9 @@ static const char *wrong_groups(const struct mst_checkpoint_manifest *m)
 
 const char *mst_manifest_wrong(const struct mst_checkpoint_manifest *m)
 {
-	if (strlen(m->id.save) != MST_CHECKPOINT_SAVE_LEN - 1 || !is_hex(m->id.save))
+	if (m->id.version == 0)
+		return "version 0 is where every job begins";
+	if (!mst_checkpoint_is_save(m->id.save))
 		return "its save id is not 32 hexadecimal digits";
 	const char *wrong = wrong_groups(m);
 	return wrong != NULL ? wrong : wrong_parts(m);

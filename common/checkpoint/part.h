@@ -58,8 +58,9 @@ struct mst_checkpoint_writing {
  * tensor and vector.
  * @out: what the manifest says of this part.
  * Return: 0; -ECANCELED: stops() said so; -ENOSPC: the disk has not enough room, and @why says how
- * much is missing; -EINVAL: the arguments do not fit each other; or what the system says. @why is a
- * sentence. Files of older checkpoints have not been touched. */
+ * much is missing; -EINVAL: the arguments do not fit each other; -E2BIG: the names of the tensors
+ * take more than 100 MiB; or what the system says. @why is a sentence. Files of older checkpoints
+ * have not been touched. */
 int mst_checkpoint_part_write(const char *dir, const struct mst_checkpoint_writing *w,
 			      struct mst_checkpoint_part *out, char *why, size_t len);
 /* What a manifest says of a part that another process has written to @dir.

@@ -84,6 +84,7 @@ int mst_safe_file_open(struct mst_safe_file *f, const char *dir, const char *nam
 int mst_safe_file_write(struct mst_safe_file *f, uint64_t at, const void *from, size_t count)
 {
 	const char *byte = from;
+	off_t first = (off_t)at, bytes = (off_t)count;
 
 	while (count > 0) {
 		ssize_t got = pwrite(f->fd, byte, count, (off_t)at);
@@ -95,6 +96,9 @@ int mst_safe_file_write(struct mst_safe_file *f, uint64_t at, const void *from, 
 		at += (uint64_t)got;
 		count -= (size_t)got;
 	}
+	/* The kernel begins to write it, so that a file that is written slowly is not brought to
+	 * the disk all at once at its end. A file system that cannot does so then. */
+	(void)sync_file_range(f->fd, first, bytes, SYNC_FILE_RANGE_WRITE);
 	return 0;
 }
 
