@@ -66,7 +66,7 @@ struct mst_checkpoint_manifest {
 	uint32_t workers;
 	char optimizer[MST_CHECKPOINT_TEXT_LEN];
 	char policy[MST_CHECKPOINT_TEXT_LEN];
-	uint32_t groups;
+	uint32_t groups; /* where workers own, there may be no groups and no parts */
 	struct mst_checkpoint_group group[MST_CHECKPOINT_GROUPS_MAX];
 	uint32_t parts;
 	struct mst_checkpoint_part part[MST_CHECKPOINT_PARTS_MAX]; /* in the order of the vector */

@@ -30,10 +30,18 @@ const char *mst_manifest_owner(enum muster_owner owner)
 
 /* ---- what must agree ---- */
 
+/* Where workers own, servers keep no vectors: the manifest is all there is. */
+static bool is_alone(const struct mst_checkpoint_manifest *m)
+{
+	return m->owner == MUSTER_WORKERS_OWN && m->parts == 0 && m->groups == 0;
+}
+
 static const char *wrong_parts(const struct mst_checkpoint_manifest *m)
 {
 	uint64_t end = 0;
 
+	if (is_alone(m))
+		return NULL;
 	if (m->parts == 0 || m->parts > MST_CHECKPOINT_PARTS_MAX)
 		return "it names no parts, or too many";
 	for (uint32_t i = 0; i < m->parts; i++) {
@@ -53,6 +61,8 @@ static const char *wrong_parts(const struct mst_checkpoint_manifest *m)
 
 static const char *wrong_groups(const struct mst_checkpoint_manifest *m)
 {
+	if (is_alone(m))
+		return NULL;
 	if (m->groups == 0 || m->groups > MST_CHECKPOINT_GROUPS_MAX)
 		return "it names no vectors, or too many";
 	for (uint32_t i = 0; i < m->groups; i++) {

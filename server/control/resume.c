@@ -158,6 +158,29 @@ static int set_aside(const struct mst_resume *r, const struct mst_server_options
 	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why, len);
 }
 
+/* Reads all data once before any server loads them. If they are damaged, it looks for an older
+ * checkpoint. */
+static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted, char *why,
+		      size_t len)
+{
+	char none[MST_CHECKPOINT_WHY_LEN];
+	int rc = mst_checkpoint_find(r->dir, wanted, &r->manifest, why, len);
+
+	while (rc == 0) {
+		rc = mst_checkpoint_verify(r->dir, &r->manifest, why, len);
+		if (rc != -EBADMSG)
+			return rc;
+		warn_refused(NULL, r->manifest.id.version, why);
+		wanted->before = r->manifest.id.version;
+		mst_checkpoint_manifest_fini(&r->manifest);
+		mst_checkpoint_manifest_init(&r->manifest);
+		if (mst_checkpoint_find(r->dir, wanted, &r->manifest, none, sizeof(none)) != 0)
+			return rc; /* and why the newest cannot be used */
+		rc = 0;
+	}
+	return rc;
+}
+
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 		    const struct mst_optimizer *optimizer, char *why, size_t len)
 {
@@ -165,8 +188,8 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 
 	*r = (struct mst_resume){ .dir = o->resume };
 	mst_checkpoint_manifest_init(&r->manifest);
-	int rc = mst_checkpoint_find(r->dir, &wanted, &r->manifest, why, len);
-	if (rc == -ENOENT && o->or_begin) {
+	int rc = find_sound(r, &wanted, why, len);
+	if (rc == -ENOENT && wanted.before == 0 && o->or_begin) {
 		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, r->dir);
 		mst_resume_fini(r);
 		return 0;
