@@ -20,7 +20,7 @@
  *   until FILE (rounds go on until there is such a file)
  *   tensors N (it gives a table of N tensors, t0, t1 ...)
  *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
- *   by_version 1 (values are of the version that they are computed on, not of session and ticket; so
+ *   by_version 1 (values are of the version that they are computed on, not of session and ticket:
  *   a job that is interrupted under bsp has the same as one that is not)
  */
 #include <errno.h>
