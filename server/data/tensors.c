@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The scales of tensors, as far as they lie in this server's part of the vector. */
+/* The tensors of this server's part of the vector: their scales, and which of them its borders cut.
+ * Neighbours with equal scales are one, unless the optimiser wants norms of each. */
 #include "common/base/assert.h"
 #include "server/data/aggregator_state.h"
 
