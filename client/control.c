@@ -123,7 +123,7 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		break;
 	case MST_MSG_SEND_STATE:
 		told->send_state = true;
-		told->send_tensors = msg->tensors != 0;
+		told->wanted = msg->wanted;
 		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;

@@ -38,19 +38,33 @@ static bool send_tensors(struct mst_starting *s, struct mst_message *msg)
 	return true;
 }
 
+/* The servers have the state already. */
+static void send_no_state(struct mst_starting *s, struct mst_message *msg)
+{
+	*msg = (struct mst_message){ .kind = MST_MSG_STATE };
+	if (!s->ended)
+		s->ended = mst_client_session_tell(s->session, msg) == 0;
+}
+
 /* Sends as many pieces as there is room for now. */
 static int send_state(struct mst_starting *s, struct mst_message *msg, const char *own)
 {
 	uint64_t total = state_bytes(s);
 
-	if (own == NULL && s->sent < total)
+	bool wanted = s->session->told.wanted.state != 0;
+
+	if (wanted && own == NULL && s->sent < total)
 		return mst_client_fail(s->failure, -EINVAL,
 				       "rank %" PRIu32
 				       " has offered a start state and is to send it; "
 				       "give muster_start() the same state again",
 				       s->session->job.rank);
-	if (s->session->told.send_tensors && !send_tensors(s, msg))
+	if (s->session->told.wanted.tensors != 0 && !send_tensors(s, msg))
 		return 0;
+	if (!wanted) {
+		send_no_state(s, msg);
+		return 0;
+	}
 	msg->kind = MST_MSG_STATE;
 	while (s->sent < total) {
 		uint64_t left = total - s->sent;

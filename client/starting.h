@@ -16,6 +16,7 @@ struct mst_starting {
 
 	uint64_t sent;         /* bytes of the start state */
 	uint32_t tensors_sent; /* of the table, which goes before it */
+	bool ended;            /* no state is wanted, and the server has been told its end */
 };
 
 /* @own: the start state to offer, or NULL. 0: the first outcome is ready. Else an error with its

@@ -101,6 +101,10 @@ int mst_optimizer_take(const char *name, const double *parameter, uint32_t count
 		       struct mst_optimizer *out, char *why, size_t why_len);
 /* "sgd:lr=0.1,momentum=0.9": with all fallbacks that are not 0. Return: @text. */
 char *mst_optim_example(const struct mst_optim *row, char text[MST_OPTIM_EXAMPLE_LEN]);
+/* The same of an optimiser as the user set it, with every figure that is not its fallback or not 0.
+ * Read back it is the same. Return: @text; "" where workers own. */
+#define MST_OPTIM_TEXT_LEN 256u
+char *mst_optimizer_text(const struct mst_optimizer *o, char text[MST_OPTIM_TEXT_LEN]);
 /* "above 0 and at most 1". Return: @text. */
 char *mst_optim_range(const struct mst_optim_parameter *p, char text[MST_OPTIM_RANGE_LEN]);
 /* All rows: as a part of --help, and as a section of a manual page in roff. */

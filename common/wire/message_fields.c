@@ -80,6 +80,8 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, server_lease_ns),
 	FIELD(U64, mst_welcome, patience_ns),
 	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
+	FIELD(U64, mst_welcome, first_version),
+	FIELD(F64, mst_welcome, first_samples),
 	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(mst_welcome),
 	ROWS(mst_welcome, fate_count, MUSTER_TICKETS_MAX, fate_rows),
@@ -148,6 +150,7 @@ static const struct mst_field status_fields[] = {
 	FIELD(U32, mst_status, workers),
 	FIELD(U32, mst_status, live),
 	FIELD(U32, mst_status, shards),
+	FIELD(U64, mst_status, first_version),
 	FIELD(U64, mst_status, version),
 	FIELD(F64, mst_status, samples),
 	FIELD(F64, mst_status, loss),
@@ -203,7 +206,8 @@ static const struct mst_field ranks_fields[] = {
 };
 
 static const struct mst_field offers_fields[] = { LIMITED(ENUM, mst_message, offers, 2) };
-static const struct mst_field wanted_fields[] = { LIMITED(ENUM, mst_message, tensors, 2) };
+static const struct mst_field wanted_fields[] = { LIMITED(ENUM, mst_message, wanted.tensors, 2),
+						  LIMITED(ENUM, mst_message, wanted.state, 2) };
 static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
 static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
 static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
@@ -253,6 +257,9 @@ static const struct mst_field appoint_fields[] = {
 	FIELD(U64, mst_appoint, lease_ns),
 	FIELD(U64, mst_appoint, server_lease_ns),
 	FIELD(U64, mst_appoint, patience_ns),
+	TEXT(mst_appoint, saves),
+	LIMITED(ENUM, mst_appoint, resumes, 2),
+	FIELD(U64, mst_appoint, resumed_version),
 	PATH(mst_appoint),
 	TEXT(mst_appoint, address),
 	BYTES(mst_appoint, token),

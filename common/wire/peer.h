@@ -43,8 +43,9 @@ enum mst_peer_kind {
 	 * also slot: which sum of squares it is, enum mst_edge_sum; code: one tensor goes on beyond
 	 * both borders of the part; coefficient: the weight decay of the tensor at that border */
 	MST_PEER_REDUCED,
+	MST_PEER_SAVED, /* value: the version; code: 0, or 1: the server has not written it */
 	/* Down. */
-	MST_PEER_START,   /* buffer: of version 0 */
+	MST_PEER_START,   /* commit.version, commit.buffer: of the first version */
 	MST_PEER_COUNT,   /* who, slot, coefficient; code: ranks may contribute again in a step */
 	MST_PEER_REGRANT, /* who, slot, value: epoch */
 	MST_PEER_COMMIT,  /* commit */
@@ -54,6 +55,7 @@ enum mst_peer_kind {
 	MST_PEER_SETTLE,  /* report when all orders before this one have been executed */
 	/* value: the version; coefficient: what its mean is multiplied by; trust */
 	MST_PEER_APPLY,
+	MST_PEER_SAVE, /* commit.version, commit.buffer: write the newest version */
 	MST_PEER_KINDS,
 };
 

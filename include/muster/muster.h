@@ -238,6 +238,11 @@ struct muster_job {
 	 * does not count. */
 	const struct muster_fate *fates;
 	uint32_t fate_count;
+	/* The version that the job began with, and the samples that had been counted in all
+	 * versions up to it: 0 and 0, or those of the checkpoint that the job goes on from. The
+	 * result of muster_start() is of this version, or, in a running job, of a later one. */
+	uint64_t first_version;
+	double first_samples;
 };
 
 /**
@@ -273,8 +278,11 @@ const struct muster_job *muster_job(const struct muster *m);
 /**
  * muster_start - say that this worker is ready, and get the version that all start from.
  * @own: result_type[elems], a start state to offer, or NULL; read during the call only. It may be
- *       options.result_into. The lowest rank that offers gives version 0 to everybody, itself
- *       included. A worker that joins a running job gets the version the rule lets it start with.
+ *       options.result_into. The lowest rank that offers gives the first version to everybody,
+ *       itself included. Where a job goes on from a checkpoint (muster_job, first_version): if
+ *       servers own they have that version, and nobody is asked; if workers own, the state that
+ *       is offered must be of that version. A worker that joins a running job gets the version
+ *       the rule lets it start with.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
  * Return: 0; -EINVAL servers own and nobody offered a state; -EDOM an element of @own is infinite

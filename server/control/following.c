@@ -216,6 +216,13 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 	}
 	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why, len))
 		return -EPROTO;
+	if (p->saves[0] != '\0' && !mst_server_options_saves(f->job->o)) {
+		snprintf(why, len,
+			 "the leader at %.100s saves versions: start this server with --state and "
+			 "its directory, which all servers must see",
+			 f->job->o->join);
+		return -EINVAL;
+	}
 	take_options(f);
 	uint32_t sessions = MST_PLAN_SESSIONS_PER_RANK * p->workers;
 	int rc = mst_sessions_init(f->sessions, p->workers, sessions);
@@ -295,7 +302,7 @@ static void take_tensors(struct mst_following *f, struct mst_conn *c,
 static bool take_state(struct mst_following *f, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
-	uint64_t total = f->job->plan.count * mst_type_bytes(f->job->plan.vector.result_type);
+	uint64_t total = mst_job_state_bytes(f->job, f->job->plan.count);
 
 	if (piece->offset == 0)
 		f->state_have = 0;

@@ -73,6 +73,24 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
+/* A checkpoint has the name of the run that wrote it, so that parts of two runs are never taken for
+ * parts of one checkpoint. */
+static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
+{
+	char drawn[MST_CHECKPOINT_SAVE_LEN];
+	int rc = 0;
+
+	if (mst_server_options_saves(j->o)) {
+		rc = mst_checkpoint_draw(drawn);
+		snprintf(j->run, sizeof(j->run), "%.*s", (int)sizeof(j->run) - 1, drawn);
+	}
+	if (rc != 0)
+		snprintf(why, len, "cannot name checkpoints: %s", strerror(-rc));
+	else if (j->o->resume != NULL)
+		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why, len);
+	return rc;
+}
+
 int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, size_t len)
 {
 	*j = (struct mst_job){
@@ -83,9 +101,12 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		.recording = cfg->recording,
 	};
 	int rc = mst_terms_read(j->o, &j->terms, why, len);
+	if (rc == 0 && !mst_job_follows(j))
+		rc = prepare_checkpoints(j, why, len);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
-	struct mst_job_policy first = { .since = 1, .rule = j->terms.rule };
+	struct mst_job_policy first = { .since = mst_job_first_version(j) + 1,
+					.rule = j->terms.rule };
 	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
 	mst_job_enter_policy(j, &first);
 	return 0;
@@ -103,6 +124,7 @@ int mst_job_tables(struct mst_job *j, uint32_t sessions)
 
 void mst_job_fini(struct mst_job *j)
 {
+	mst_resume_fini(&j->resume);
 	mst_requests_fini(&j->requests);
 	free(j->present);
 }
@@ -156,6 +178,9 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_appoint(&cfg, &j->plan, server, out);
+	snprintf(out->saves, sizeof(out->saves), "%s", j->run);
+	out->resumes = mst_resume_is_set(&j->resume);
+	out->resumed_version = mst_job_first_version(j);
 }
 
 static void tell_budget(const struct mst_job *j, const struct mst_budget *b, const char *room)
@@ -375,6 +400,21 @@ static int prepare(struct mst_job *j, int rc, char *why, size_t len)
 	return 0;
 }
 
+/* The memory that the checkpoint is read into is the data side's. */
+static int load_checkpoint(struct mst_job *j)
+{
+	const struct mst_aggregator_cfg *a = &j->plan.server.aggregator;
+	struct mst_resume_range range = { .first = j->plan.first,
+					  .count = j->plan.count,
+					  .result_type = j->plan.vector.result_type,
+					  .optimizer = &a->optimizer };
+
+	if (!mst_resume_is_set(&j->resume))
+		return 0;
+	mst_server_resume(j->made.server, &range.into);
+	return mst_resume_load(&j->resume, &range, j->made.cause, sizeof(j->made.cause));
+}
+
 /* Why a call failed is known only to the thread that made the call. */
 void mst_job_make(void *job)
 {
@@ -387,6 +427,8 @@ void mst_job_make(void *job)
 						  &j->made.listener);
 	if (rc != 0)
 		snprintf(j->made.cause, sizeof(j->made.cause), "%s", cause(rc, text));
+	else
+		rc = load_checkpoint(j);
 	j->made.error = rc;
 }
 
@@ -445,12 +487,27 @@ bool mst_job_has_tensors(const struct mst_job *j)
 	return !needed || mst_tensor_table_is_whole(j->tensors);
 }
 
+bool mst_job_has_state(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) && j->o->owner == MUSTER_SERVERS_OWN;
+}
+
+uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems)
+{
+	return mst_job_has_state(j) ? 0 : elems * mst_type_bytes(j->plan.vector.result_type);
+}
+
 int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len)
 {
 	struct mst_vector vector = { hello->elems, (enum muster_type)hello->type,
 				     (enum muster_type)hello->result_type, hello->table };
 	struct mst_plan_cfg cfg = plan_cfg(j);
-	int rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
+	int rc = mst_resume_check(&j->resume, hello, why, len);
+
+	if (rc == 0)
+		rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
+	if (mst_resume_is_set(&j->resume))
+		j->plan.server.ledger.kept = &j->resume.kept;
 
 	/* how long workers may take is told when the data side is there */
 	j->plan.server.ledger.join_until_ns = MST_NEVER;
@@ -471,7 +528,11 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, si
 int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len)
 {
 	struct mst_plan_cfg cfg = plan_cfg(j);
+	int rc = appoint->resumes ? mst_resume_follow(&j->resume, j->o, appoint, why, len) : 0;
 
+	if (rc != 0)
+		return rc;
+	snprintf(j->run, sizeof(j->run), "%s", appoint->saves);
 	mst_plan_follower(&cfg, appoint, &j->plan);
 	return prepare(j, 0, why, len);
 }

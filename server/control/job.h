@@ -12,6 +12,7 @@
 #include "common/wire/tensor_table.h"
 #include "server/control/frontend.h"
 #include "server/control/requests.h"
+#include "server/control/resume.h"
 #include "server/control/tables.h"
 #include "server/options/options.h"
 #include "server/plan/plan.h"
@@ -52,6 +53,8 @@ struct mst_job {
 	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
 
 	struct mst_terms terms;
+	char run[MST_RUN_LEN];    /* the name of this run in checkpoints; "": nothing is saved */
+	struct mst_resume resume; /* the checkpoint that the job goes on from */
 	/* The last policies that were in force; and the one that comes into force. */
 	uint32_t policy_count; /* in all; policy_count - 1 is in force */
 	struct mst_job_policy policy[MST_STATUS_POLICIES]; /* count % MST_STATUS_POLICIES */
@@ -134,6 +137,16 @@ void mst_job_name_policies(const struct mst_job *j, struct mst_status *out);
 
 /* ---- figures ---- */
 
+/* The version that the job begins with, and the samples in it. */
+static inline uint64_t mst_job_first_version(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) ? j->resume.kept.version : 0;
+}
+static inline double mst_job_first_samples(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) ? j->resume.kept.samples : 0;
+}
+
 /* At the leader: the part of the vector that a server has. */
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count);
 /* At the leader: fills in what a follower is told of the job, except address and token. */
@@ -182,6 +195,10 @@ const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piec
 const char *mst_job_norms(const struct mst_job *j);
 /* May the start state come, or does something depend on a table that is not there? */
 bool mst_job_has_tensors(const struct mst_job *j);
+/* Do the servers have the start state already, from a checkpoint? */
+bool mst_job_has_state(const struct mst_job *j);
+/* The bytes of a start state of so many elements that is sent; 0: none is. */
+uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems);
 /* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),
  * before the job has started. */
 void mst_job_forget(struct mst_job *j);

@@ -367,11 +367,13 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->type = (uint32_t)plan->vector.type;
 	w->result_type = (uint32_t)plan->vector.result_type;
 	w->owner = o->owner;
-	w->buffers = o->buffers + (o->owner == MUSTER_WORKERS_OWN ? o->history : 0);
+	w->buffers = mst_ledger_buffers(&plan->server.ledger);
 	w->lease_ns = o->lease_ns;
 	w->server_lease_ns = mst_server_options_server_lease(o);
 	w->patience_ns = o->patience_ns;
 	w->guard = o->guard;
+	w->first_version = mst_job_first_version(j->job);
+	w->first_samples = mst_job_first_samples(j->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
 }
 

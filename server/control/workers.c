@@ -70,7 +70,7 @@ static bool is_fit(const struct mst_job *j, const struct mst_state_piece *piece,
 /* The part of a piece that belongs to this server is copied into the buffer of version 0. */
 static void keep_state(struct mst_job *j, const struct mst_state_piece *piece)
 {
-	uint64_t own = j->plan.count * mst_type_bytes(j->plan.vector.result_type);
+	uint64_t own = mst_job_state_bytes(j, j->plan.count);
 	uint64_t length = piece->length;
 
 	if (piece->offset >= own)
@@ -115,7 +115,7 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
 	uint64_t size = mst_type_bytes(w->job->plan.vector.result_type);
-	uint64_t total = w->job->plan.vector.elems * size;
+	uint64_t total = mst_job_state_bytes(w->job, w->job->plan.vector.elems);
 	char why[160];
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
@@ -151,7 +151,8 @@ void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
 	c->state_received = 0;
 	mst_start_state_drop(w->leading);
 	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_SEND_STATE);
-	m->tensors = wants_tensors(w->job, c);
+	m->wanted.tensors = wants_tensors(w->job, c);
+	m->wanted.state = !mst_job_has_state(w->job);
 	mst_frontend_send(w->front, c, m);
 }
 
@@ -386,7 +387,6 @@ static void tell_end(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
-	mst_leading_tell_end(w->leading);
 	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
 		if (w->job->state == MST_JOB_FAILED) {
 			tell_failure(w, c, now_ns);
@@ -421,10 +421,8 @@ void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns)
 	struct mst_conn *c;
 
 	w->job->stopped = true;
-	if (mst_job_end(w->job, MST_JOB_FAILS, why, now_ns)) {
+	if (mst_job_end(w->job, MST_JOB_FAILS, why, now_ns))
 		w->job->error = -ENOTCONN;
-		mst_leading_tell_end(w->leading);
-	}
 	for (uint32_t i = 0; (c = mst_frontend_next(w->front, &i)) != NULL;) {
 		if (c->role == MST_CONN_WORKER || c->role == MST_CONN_JOINING) {
 			c->left = true; /* the server ends the session, so it is no loss */

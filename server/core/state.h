@@ -11,6 +11,7 @@
  *   reduce.c   the reduce phase of the optimiser: what shards have reported, and what follows
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
+ *   save.c     which versions are saved as checkpoints
  *   late.c     whether a worker that was late starts again at once
  *   waits.c    asks, sorted by what they wait for
  *   census.c   members, sorted by what they are to the open step
@@ -34,6 +35,17 @@
 #include "server/core/store.h"
 #include "server/core/tempo.h"
 #include "server/core/waits.h"
+
+/* The checkpoint that is being written. */
+struct mst_ledger_save {
+	uint64_t version; /* MST_VERSION_NONE: none is */
+	uint32_t buffer;
+	uint64_t reported; /* the shards that have reported, as a set */
+	double samples;    /* in all versions up to that one */
+	bool failed;
+	bool final_due;         /* the newest version is to be saved when this one has been */
+	uint64_t last, last_ns; /* the last version that was to be saved, and when */
+};
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
@@ -65,6 +77,7 @@ struct mst_ledger {
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
+	bool lacks_tensors; /* the job has its start state from a checkpoint, and no tensor table */
 	struct mst_reduction reduction;
 
 	struct mst_member *member; /* cfg.workers of them */
@@ -87,6 +100,7 @@ struct mst_ledger {
 	struct mst_tempo steps;  /* how long the last steps took */
 	uint64_t active_ns;      /* when a worker last sent something or was given something */
 	double samples_total;    /* in all commits */
+	struct mst_ledger_save save;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
 	 * listen. */
@@ -181,6 +195,18 @@ void mst_trigger_again(struct mst_ledger *l);
 void mst_trigger_changed(struct mst_ledger *l);
 /* Tells a busy worker on which versions contributions still count. */
 void mst_advise(struct mst_ledger *l, const struct mst_member *m, bool hand_in);
+
+/* save.c */
+/* Takes what cfg.kept says, in a new ledger. */
+void mst_save_resume(struct mst_ledger *l);
+void mst_save_started(struct mst_ledger *l);
+/* A version has been committed: has it saved if that is due. */
+void mst_save_committed(struct mst_ledger *l);
+/* Has the newest version saved, if it is not yet. */
+void mst_save_newest(struct mst_ledger *l);
+/* The job ends. */
+void mst_save_at_end(struct mst_ledger *l);
+void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 
 /* late.c */
 /* Is the ask of @m, whose contribution was late, to wait for the next version? */

@@ -227,6 +227,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
 	d->commit.version = version;
 	d->commit.buffer = buffer;
+	mst_save_committed(l);
 	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
 	mst_late_release_all(l);
 	mst_step_open(l);

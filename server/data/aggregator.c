@@ -38,8 +38,8 @@ static bool wants_theta(const struct mst_aggregator_cfg *cfg)
 
 uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 {
-	uint64_t vectors = cfg->partials + wants_theta(cfg) +
-			   mst_optimizer_states(&cfg->optimizer) +
+	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer);
+	uint64_t vectors = cfg->partials + kept * (1u + cfg->saves) +
 			   mst_optimizer_reduces(&cfg->optimizer);
 	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
 	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open);
@@ -72,10 +72,29 @@ static bool alloc_vector(const struct mst_aggregator *a, float **out)
 	return *out != NULL;
 }
 
+static int alloc_kept(const struct mst_aggregator *a, struct mst_kept_vectors *kept)
+{
+	if (wants_theta(&a->cfg) && !alloc_vector(a, &kept->theta))
+		return -ENOMEM;
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &kept->state[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static void free_kept(struct mst_kept_vectors *kept)
+{
+	free(kept->theta);
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		free(kept->state[i]);
+}
+
 static int alloc_vectors(struct mst_aggregator *a)
 {
 	a->response = calloc(1, mst_aggregator_response_bytes(&a->cfg.layout));
-	if (a->response == NULL || (wants_theta(&a->cfg) && !alloc_vector(a, &a->theta)))
+	if (a->response == NULL || alloc_kept(a, &a->kept[0]) != 0)
+		return -ENOMEM;
+	if (a->cfg.saves && alloc_kept(a, &a->kept[1]) != 0)
 		return -ENOMEM;
 	if (mst_optimizer_reduces(&a->cfg.optimizer) && !alloc_vector(a, &a->mean))
 		return -ENOMEM;
@@ -84,9 +103,6 @@ static int alloc_vectors(struct mst_aggregator *a)
 	if (mst_scales_max(&a->cfg) > 0 && a->scale == NULL)
 		return -ENOMEM;
 	mst_scales_init(a);
-	for (unsigned i = 0; i < MST_STATES_MAX; i++)
-		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &a->state[i]))
-			return -ENOMEM;
 	return 0;
 }
 
@@ -152,11 +168,10 @@ void mst_aggregator_free(struct mst_aggregator *a)
 	mst_ranks_fini(&a->ready);
 	mst_ranks_fini(&a->due);
 	free(a->rank);
-	free(a->theta);
+	free_kept(&a->kept[0]);
+	free_kept(&a->kept[1]);
 	free(a->mean);
 	free(a->scale);
-	for (unsigned i = 0; i < MST_STATES_MAX; i++)
-		free(a->state[i]);
 	free(a->response);
 	free(a);
 }
@@ -560,15 +575,37 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 	}
 }
 
+static void start(struct mst_aggregator *a, const struct mst_decision *d)
+{
+	a->newest_buffer = d->commit.buffer;
+	if (a->kept[0].theta != NULL && !a->resumes)
+		mst_sum_load(a->kept[0].theta, mst_version_buffer(a, d->commit.buffer),
+			     a->cfg.result_type, a->cfg.elems);
+}
+
+void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
+{
+	MST_ASSERT(a->newest_buffer == MST_BUFFER_NONE);
+	a->resumes = true;
+	out->result = a->cfg.published; /* buffer 0 has the first version */
+	out->theta = a->kept[0].theta;
+	memcpy(out->state, a->kept[0].state, sizeof(out->state));
+}
+
+void mst_aggregator_saved(struct mst_aggregator *a)
+{
+	a->saving = false;
+}
+
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record)
 {
 	switch (d->kind) {
 	case MST_DO_START:
-		a->newest_buffer = d->commit.buffer;
-		if (a->theta != NULL)
-			mst_sum_load(a->theta, mst_version_buffer(a, d->commit.buffer),
-				     a->cfg.result_type, a->cfg.elems);
+		start(a, d);
+		break;
+	case MST_DO_SAVE:
+		mst_task_save(a, d);
 		break;
 	case MST_DO_COMMIT:
 		mst_task_commit(a, d, record);

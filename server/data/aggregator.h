@@ -20,6 +20,7 @@
 #include "common/wire/lane.h"
 #include "common/wire/tensor_table.h"
 #include "server/core/ledger.h"
+#include "server/data/saving.h"
 #include "server/data/session.h"
 
 struct mst_aggregator_cfg {
@@ -33,6 +34,7 @@ struct mst_aggregator_cfg {
 	uint64_t first, elems; /* the range, of the whole vector */
 	uint64_t vector;       /* elements of the whole vector */
 	bool guards;           /* what is not finite is not published */
+	bool saves;            /* versions are saved: vectors that are kept have a second place */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */
 	uint32_t workers, slots;
@@ -52,6 +54,8 @@ struct mst_aggregator_up {
 	void *ctx;
 	/* An event for the ledger. */
 	void (*event)(void *ctx, const struct mst_ledger_event *ev);
+	/* SAVE: the version is made, and @what does not change until mst_aggregator_saved(). */
+	void (*save)(void *ctx, const struct mst_saving *what);
 	/* Nothing refers to this session any more: the link is detached, the last read is done. */
 	void (*over)(void *ctx, struct mst_session *s);
 	/* The last shard has done its part of a task: the aggregator is to be stepped. From the
@@ -89,6 +93,10 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record);
+/* What was saved may change again. */
+void mst_aggregator_saved(struct mst_aggregator *a);
+/* Before the job starts: it goes on from a checkpoint. The vectors to be filled. */
+void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out);
 /* One chunk of the first shard's work, and what follows from work that is done. Return: false if
  * there was nothing to do. */
 bool mst_aggregator_work(struct mst_aggregator *a);

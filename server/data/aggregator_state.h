@@ -30,6 +30,7 @@ enum mst_task_kind {
 	MST_TASK_COMMIT,
 	MST_TASK_ANSWER,
 	MST_TASK_SETTLE, /* moves nothing: all before it has been done */
+	MST_TASK_SAVE,   /* moves nothing: the version before it is made */
 };
 
 /* A sum that is ready before the commit: of a rank that has contributed twice or more to the step,
@@ -67,10 +68,13 @@ struct mst_task {
 			float divisor;
 			float scalar[MST_SCALARS_MAX];
 			const void *before; /* the version it starts from */
+			/* Of vectors that are updated in place: the side it reads, and writes. */
+			uint8_t from, to;
 			/* Behind REDUCE, which has used the summands: */
 			bool waits; /* the leader has not said yet what the mean is multiplied by */
 			float factor; /* what it has said */
 		} commit;             /* REDUCE, COMMIT */
+		struct mst_saving save;
 		struct {
 			struct mst_session *session;
 			const struct mst_record *record;
@@ -116,8 +120,17 @@ struct mst_aggregator {
 	 * answered to nobody. */
 	bool spoilt;
 	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
-	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
-	float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
+	/* Vectors that are updated in place, and have a second side if versions are saved. The
+	 * commit behind a version that is saved writes to the other side, so that nothing has to be
+	 * copied; the commits behind that one stay there. */
+	struct mst_kept_vectors {
+		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
+		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
+	} kept[2];
+	uint8_t side; /* that the newest version decided has */
+	bool forks;   /* the next commit changes sides */
+	bool saving;  /* SAVE has been ordered, and what it saves may not change yet */
+	bool resumes; /* the job goes on from a checkpoint: theta has been filled */
 	/* Of tensors in this part, of neighbours with equal scales one; NULL: all are 1. Where the
 	 * optimiser wants norms of tensors: one of each tensor, never NULL. */
 	struct mst_scale *scale;
@@ -189,6 +202,8 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 bool mst_task_waits(const struct mst_aggregator *a, uint64_t version);
 /* Gives that commit its factor, so that it goes on. */
 void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
+/* The newest version decided is to be saved when it has been made. */
+void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d);
 /* The job has ended: no commit waits any more. Those that did are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);
 /* The rank has contributed to the open step, which takes one contribution of each: its group may be

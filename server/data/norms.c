@@ -11,7 +11,8 @@
 struct mst_norms_pass {
 	const struct mst_aggregator *of;
 	struct mst_span range;
-	const float *theta; /* of the version before */
+	const float *theta; /* of the version before, and the states of that version */
+	float *const *state;
 	struct mst_figures figures;
 	uint64_t done;           /* elements up to this one have been added up */
 	uint32_t tensor;         /* the scale of the tensor that comes next */
@@ -100,7 +101,10 @@ void mst_norms_begin(struct mst_norms_pass *p, const struct mst_task *task)
 {
 	const struct mst_aggregator *a = p->of;
 
-	p->theta = a->theta != NULL ? a->theta : task->commit.before;
+	const struct mst_kept_vectors *before = &a->kept[task->commit.from];
+
+	p->theta = before->theta != NULL ? before->theta : task->commit.before;
+	p->state = before->state;
 	mst_optimizer_figures(&a->cfg.optimizer, &p->figures);
 	memcpy(p->figures.scalar, task->commit.scalar, sizeof(p->figures.scalar));
 	p->done = p->range.begin;
@@ -121,7 +125,7 @@ static void add_block(struct mst_norms_pass *p, uint64_t first, uint64_t count)
 
 	figures.parameter[a->cfg.optimizer.row->decay] = decay_of(a, p->tensor);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
-		block.state[i] = a->state[i] != NULL ? a->state[i] + first : NULL;
+		block.state[i] = p->state[i] != NULL ? p->state[i] + first : NULL;
 	mst_optimizer_add_block(&a->cfg.optimizer, &block, &p->open);
 }
 

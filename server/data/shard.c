@@ -151,10 +151,15 @@ static void group_begin(struct mst_shard *s, const struct mst_task *task)
 static void apply_begin(const struct mst_aggregator *a, const struct mst_task *task,
 			struct mst_commit *commit)
 {
+	const struct mst_kept_vectors *from = &a->kept[task->commit.from];
+	const struct mst_kept_vectors *to = &a->kept[task->commit.to];
+
 	commit->apply = a->cfg.optimizer.row->apply;
-	commit->theta = a->theta != NULL ? a->theta : task->commit.before;
-	commit->next = a->theta != NULL ? a->theta : commit->out;
-	memcpy(commit->state, a->state, sizeof(commit->state));
+	commit->theta = from->theta != NULL ? from->theta : task->commit.before;
+	commit->next = to->theta != NULL ? to->theta : commit->out;
+	memcpy(commit->state, to->state, sizeof(commit->state));
+	for (unsigned i = 0; i < MST_STATES_MAX && from != to; i++)
+		commit->before[i] = from->state[i];
 	commit->scale = a->scale;
 	commit->scales = a->scales;
 	commit->decay = a->cfg.optimizer.row->decay;
@@ -300,6 +305,7 @@ static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_
 		answer_chunk(s, task, first, count);
 		break;
 	case MST_TASK_SETTLE:
+	case MST_TASK_SAVE:
 		break; /* the aggregator's own */
 	}
 }

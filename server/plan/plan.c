@@ -33,6 +33,8 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, ch
 		rc = mst_server_options_optimizer(o, &out->optimizer, why, why_len);
 	if (rc == 0 && o->join == NULL)
 		rc = mst_server_options_schedule(o, &out->schedule, why, why_len);
+	if (rc == 0 && o->join == NULL)
+		rc = mst_server_options_checkpoints(o, &out->saves, why, why_len);
 	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why, why_len);
 }
 
@@ -158,6 +160,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
+		.saves = cfg->terms->saves,
 	};
 }
 
@@ -190,6 +193,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
+		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
 		.workers = o->workers,
@@ -244,6 +248,7 @@ int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vec
 		return rc;
 	lay_out(out, mst_plan_slots(cfg), o->workers, o->servers);
 	out->server.ledger = ledger_cfg(cfg);
+	out->server.ledger.tensors = vector->table.tensors > 0;
 	out->server.aggregator = aggregator_cfg(cfg, out);
 	out->repeats = mst_rule_repeats(&cfg->terms->rule);
 	out->server.peers = o->servers - 1;
@@ -327,6 +332,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
+		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,
 		.workers = p->workers,

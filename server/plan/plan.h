@@ -16,6 +16,7 @@ struct mst_terms {
 	struct mst_rule rule; /* zero at a follower, which has no rule */
 	struct mst_optimizer optimizer;
 	struct mst_schedule schedule;
+	struct mst_saves saves;
 	struct mst_fabric fabric; /* its strings belong to the options */
 	uint32_t weights[MST_SERVERS_MAX];
 };

@@ -184,7 +184,7 @@ static void make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_START)
 		sent.offers = 1;
 	else if (kind == MST_MSG_SEND_STATE)
-		sent.tensors = 1;
+		sent.wanted = (struct mst_wanted){ 1, 1 };
 	else if (kind == MST_MSG_STATE)
 		sent.state = (struct mst_state_piece){ 4096, 8192, sizeof(piece), piece };
 	else if (kind == MST_MSG_LEAVE)

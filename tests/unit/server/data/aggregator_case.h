@@ -41,6 +41,9 @@ extern struct mst_session agg_session[AGG_RANKS];
 extern struct mst_link agg_link[AGG_RANKS];
 extern struct mst_ledger_event agg_event[];
 extern int agg_event_count, agg_over_count;
+/* The last version that is made and to be saved; and how many there were. */
+extern struct mst_saving agg_saving;
+extern int agg_saving_count;
 extern int agg_worked; /* how often a shard has said that a job is done */
 
 void agg_begin(bool maps);
@@ -54,6 +57,9 @@ void agg_decide(const struct mst_decision *d);
 void agg_judge(uint32_t slot); /* rank 0's: counted */
 void agg_regrant(uint32_t slot);
 void agg_commit(void);
+/* With a rate of 1. */
+void agg_commit_to(uint64_t version, uint32_t buffer);
+void agg_save(uint64_t version, uint32_t buffer);
 void agg_release(uint32_t rank, uint32_t buffer); /* version 3, a copy, to its first ask */
 void agg_evict(uint32_t rank);
 void agg_fail(void); /* the job: nobody will commit what is counted */
