@@ -33,8 +33,10 @@ void mst_scales_init(struct mst_aggregator *a)
 {
 	struct mst_run all = { .count = a->cfg.vector, .lr_scale = 1, .decay_scale = 1 };
 
-	if (mst_optimizer_trusts(&a->cfg.optimizer))
-		keep(a, &all);
+	if (!mst_optimizer_trusts(&a->cfg.optimizer))
+		return;
+	keep(a, &all);
+	MST_ASSERT(a->scales == 1);
 }
 
 void mst_aggregator_tensors(struct mst_aggregator *a, const struct mst_tensor_table *tensors)
