@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The scales of tensors, as far as they lie in this server's part of the vector. */
+/* The tensors of this server's part of the vector: their scales, and which of them its borders cut.
+ * Neighbours with equal scales are one, unless the optimiser wants norms of each. */
 #include "common/base/assert.h"
 #include "server/data/aggregator_state.h"
 
@@ -32,8 +33,10 @@ void mst_scales_init(struct mst_aggregator *a)
 {
 	struct mst_run all = { .count = a->cfg.vector, .lr_scale = 1, .decay_scale = 1 };
 
-	if (mst_optimizer_trusts(&a->cfg.optimizer))
-		keep(a, &all);
+	if (!mst_optimizer_trusts(&a->cfg.optimizer))
+		return;
+	keep(a, &all);
+	MST_ASSERT(a->scales == 1);
 }
 
 void mst_aggregator_tensors(struct mst_aggregator *a, const struct mst_tensor_table *tensors)
