@@ -85,8 +85,10 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 	int rc = mst_terms_read(j->o, &j->terms, why, len);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
-	struct mst_job_policy first = { .since = 1, .rule = j->terms.rule };
+	const struct mst_policy *policy = &j->terms.policy;
+	struct mst_job_policy first = { .begun = 1, .since = 1, .rule = policy->rule };
 	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
+	mst_controller_now(&policy->controller, &policy->rule, first.now, sizeof(first.now));
 	mst_job_enter_policy(j, &first);
 	return 0;
 }
@@ -121,7 +123,7 @@ static const char *name_of(const struct mst_job *j, uint64_t since)
 
 	for (uint32_t i = 0; i < kept; i++)
 		if (j->policy[i].since == since)
-			return j->policy[i].name;
+			return mst_job_policy_now(&j->policy[i]);
 	return "";
 }
 

@@ -97,6 +97,7 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 		return -ENOMEM;
 	l->cfg = *cfg;
 	l->rule = cfg->rule;
+	l->controller = cfg->controller;
 	l->join_until = cfg->join_until_ns;
 	l->entry_max = mst_ledger_entries(cfg);
 	l->queue_size = decisions_max(cfg);
@@ -159,9 +160,9 @@ static void judge_end(struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_RUNNING)
 		return;
-	if (l->cfg.commits_max > 0 && l->store.newest >= l->cfg.commits_max)
+	if (mst_has_commits(l))
 		mst_life_end(l, MST_FINISH_COMMITS);
-	else if (l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max)
+	else if (mst_has_samples(l))
 		mst_life_end(l, MST_FINISH_SAMPLES);
 }
 
@@ -271,7 +272,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_life_heard(l, ev->heard_ns, now_ns);
 		return; /* the next tick decides what follows */
 	} else if (ev->kind == MST_EV_POLICY) {
-		mst_step_policy(l, &ev->rule);
+		mst_step_policy(l, &ev->rule, ev->controller);
 	} else if (ev->kind == MST_EV_SERVER) {
 		mst_life_fail(l, MST_FINISH_SERVER);
 	} else if (ev->kind == MST_EV_SPOILT) {
@@ -367,6 +368,11 @@ bool mst_ledger_started(const struct mst_ledger *l)
 const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l)
 {
 	return &l->rule;
+}
+
+const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l)
+{
+	return &l->controller;
 }
 
 void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out)

@@ -243,7 +243,7 @@ static int refuse_unknown(const char *policy, char *why, size_t why_len)
 
 	for (size_t i = 0; i < POLICY_COUNT && used > 0 && (size_t)used < why_len; i++)
 		used += snprintf(why + used, why_len - (size_t)used, " %s", policies[i].name);
-	return -EINVAL;
+	return -ENOENT;
 }
 
 static int refuse_parameter(const struct policy *p, const char *policy, char *why, size_t why_len)

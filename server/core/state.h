@@ -38,9 +38,11 @@ enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
 struct mst_ledger {
 	struct mst_ledger_cfg cfg;
-	struct mst_rule rule;      /* of the open step */
-	struct mst_rule next_rule; /* from the next version on */
+	struct mst_rule rule;                              /* of the open step */
+	struct mst_rule next_rule;                         /* from the next version on */
+	struct mst_controller controller, next_controller; /* of the same policies */
 	bool rule_changes;
+	bool rule_adapts; /* rule_changes: because the controller has said so */
 
 	enum mst_phase phase;
 	bool end_due; /* the job ends as soon as what is counted has been committed */
@@ -91,6 +93,16 @@ struct mst_ledger {
 	struct mst_decision *queue;
 	uint32_t queue_size, queue_head, queue_count;
 };
+
+/* Has the job all the commits, or all the samples, that it is to end with? */
+static inline bool mst_has_commits(const struct mst_ledger *l)
+{
+	return l->cfg.commits_max > 0 && l->store.newest >= l->cfg.commits_max;
+}
+static inline bool mst_has_samples(const struct mst_ledger *l)
+{
+	return l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max;
+}
 
 /* ledger.c */
 struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
@@ -147,7 +159,9 @@ bool mst_step_due(const struct mst_ledger *l);
 void mst_step_commit_if_due(struct mst_ledger *l);
 /* A shard has the mean of a version. */
 void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev);
-void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule);
+/* @controller: NULL: there is none. */
+void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule,
+		     const struct mst_controller *controller);
 
 /* trigger.c */
 /* A contribution has been counted that ends its worker's batch. */

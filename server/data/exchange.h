@@ -66,6 +66,8 @@ enum mst_notice_kind {
 	MST_NOTE_TAKEN,
 	/* policy: it is in force; or its quorum alone already is, for the step of that version */
 	MST_NOTE_POLICY,
+	/* policy: it lacks what it would choose its rule by */
+	MST_NOTE_STUCK,
 	/* dropped: with the first version of a policy, gradients that were on their way */
 	MST_NOTE_DROPPED,
 	MST_NOTE_REST_TAKEN, /* rest: what has become of an MST_EV_REST */
@@ -103,6 +105,12 @@ struct mst_notice {
 		struct {
 			uint64_t version;
 			bool whole;
+			/* POLICY: the policy in force has chosen another rule */
+			bool adapts;
+			struct mst_rule rule; /* POLICY: in force */
+			/* POLICY, STUCK: of a policy that changes its rule; else "" */
+			char now[MST_POLICY_LEN];
+			char why[MST_CAUSE_LEN];
 		} policy;
 		struct {
 			uint64_t version, count;
