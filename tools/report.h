@@ -20,7 +20,7 @@ struct mst_report_words {
 };
 struct mst_report_words mst_report_saved(const struct mst_status *job);
 
-/* "backup:4"; "adasync:ksync, now ksync:3 (loss 2.3 -> 0.57)". */
+/* "backup:4"; "adasync:ksync, now ksync:3 (loss 2.3 -> 0.57, 4 live workers)". */
 struct mst_report_words mst_report_policy(const struct mst_status *job);
 
 /* "live", or what a live rank does instead of taking part: "rests", or "held" until the next

@@ -31,6 +31,7 @@ struct mst_adasync {
 	uint32_t start;       /* K at first */
 	uint32_t interval;    /* K is chosen anew after so many gradients */
 	uint32_t wanted;      /* K as it was chosen last; fewer live workers make it less */
+	uint32_t live;        /* workers, at the last commit */
 	uint32_t gradients;   /* of the interval that runs; */
 	double loss, samples; /* of these the sum of the losses, and the samples that it is over */
 	bool has_first;       /* `first` is known */
@@ -93,8 +94,8 @@ bool mst_controller_by_loss(const struct mst_controller *c);
 bool mst_controller_decide(struct mst_controller *c, const struct mst_commit_view *commit,
 			   struct mst_rule *rule);
 
-/* For people. The fixed policy that is in force, "ksync:3", and why, "loss 2.3 -> 0.57". Both are
- * "" without a controller. */
+/* For people. The fixed policy that is in force, "ksync:3", and why, "loss 2.3 -> 0.57, 4 live
+ * workers". Both are "" without a controller. */
 void mst_controller_now(const struct mst_controller *c, const struct mst_rule *rule, char *out,
 			size_t len);
 void mst_controller_why(const struct mst_controller *c, const struct mst_rule *rule, char *out,

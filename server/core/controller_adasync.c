@@ -189,6 +189,7 @@ static bool decide(struct mst_controller *c, const struct mst_commit_view *commi
 
 	if (commit->live == 0)
 		return false;
+	a->live = commit->live;
 	add(a, commit);
 	if (a->gradients >= a->interval) {
 		if (take_loss(a))
@@ -210,21 +211,18 @@ static void now(const struct mst_controller *c, const struct mst_rule *rule, cha
 static void why(const struct mst_controller *c, const struct mst_rule *rule, char *out, size_t len)
 {
 	const struct mst_adasync *a = &c->adasync;
-	int used;
 
+	(void)rule;
 	if (a->trouble == MST_ADASYNC_UNTOLD)
-		used = snprintf(out, len, "the last %" PRIu32 " gradients told no loss",
-				a->interval);
+		snprintf(out, len, "the last %" PRIu32 " gradients told no loss", a->interval);
 	else if (a->trouble == MST_ADASYNC_NO_RATIO)
-		used = snprintf(out, len, "a loss of %.3g, of which there is no ratio", a->newest);
+		snprintf(out, len, "a loss of %.3g, of which there is no ratio", a->newest);
 	else if (!a->has_first)
-		used = snprintf(out, len, "the first loss is known after %" PRIu32 " gradients",
-				a->interval);
+		snprintf(out, len, "the first loss is known after %" PRIu32 " gradients",
+			 a->interval);
 	else
-		used = snprintf(out, len, "loss %.3g -> %.3g", a->first, a->newest);
-	if ((uint32_t)rule->quorum < a->wanted && used > 0 && (size_t)used < len)
-		snprintf(out + used, len - (size_t)used, ", %" PRId32 " live workers",
-			 rule->quorum);
+		snprintf(out, len, "loss %.3g -> %.3g, %" PRIu32 " live workers", a->first,
+			 a->newest, a->live);
 }
 
 static bool is_stuck(const struct mst_controller *c)

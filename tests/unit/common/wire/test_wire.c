@@ -72,7 +72,7 @@ static void make_status(void)
 		.saved_ns = 6,
 		.why = "100 commits",
 		.policy_now = "ksync:3",
-		.policy_why = "loss 2.3 -> 0.57",
+		.policy_why = "loss 2.3 -> 0.57, 4 live workers",
 		.next_policy = "async",
 		.next_since = 102,
 		.policy_count = 2,

@@ -124,12 +124,12 @@ static void k_changes_only_where_an_interval_ends(void)
 	for (int i = 0; i < 9; i++)
 		CU_ASSERT_FALSE(commit(1, 4, WORKERS));
 	CU_ASSERT_FALSE(commit(1, 4, WORKERS));
-	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4");
+	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4, 8 live workers");
 	for (int i = 0; i < 9; i++)
 		CU_ASSERT_FALSE(commit(1, 1, WORKERS));
 	CU_ASSERT_TRUE(commit(1, 1, WORKERS));
 	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
-	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 1");
+	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 1, 8 live workers");
 }
 
 static void the_loss_is_the_mean_over_the_samples_of_the_interval(void)
@@ -141,7 +141,7 @@ static void the_loss_is_the_mean_over_the_samples_of_the_interval(void)
 	mst_controller_decide(&policy.controller, &view, &policy.rule);
 	view.loss = 5, view.loss_samples = 10;
 	mst_controller_decide(&policy.controller, &view, &policy.rule);
-	CU_ASSERT_STRING_EQUAL(because(), "loss 2 -> 2");
+	CU_ASSERT_STRING_EQUAL(because(), "loss 2 -> 2, 8 live workers");
 }
 
 static void k_starts_where_the_user_says(void)
@@ -214,7 +214,7 @@ static void those_who_tell_no_loss_are_left_out_of_the_mean(void)
 	begin("adasync:kbatchsync");
 	commit(50, 4, WORKERS);
 	commit(50, (double)NAN, WORKERS);
-	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4");
+	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4, 8 live workers");
 }
 
 static void a_loss_below_zero_has_no_ratio(void)

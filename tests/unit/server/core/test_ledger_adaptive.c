@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger and policies that change their rule: when it asks them, and from when on that holds. */
+/* The ledger and policies that change their rule: when it asks them, and from when on it holds. */
 #include <math.h>
 #include <string.h>
 
