@@ -120,3 +120,17 @@ bool mst_controller_is_stuck(const struct mst_controller *c)
 
 	return row != NULL && row->is_stuck(c);
 }
+
+bool mst_controller_watches(const struct mst_controller *c, struct mst_straggler_test *out)
+{
+	const struct mst_controller_row *row = row_of(c);
+
+	return row != NULL && row->watches(c, out);
+}
+
+bool mst_controller_rests_stragglers(const struct mst_controller *c, struct mst_straggler_test *out)
+{
+	const struct mst_controller_row *row = row_of(c);
+
+	return row != NULL && row->rests_stragglers(c, out);
+}

@@ -39,12 +39,25 @@ struct mst_adasync {
 	enum { MST_ADASYNC_FINE, MST_ADASYNC_UNTOLD, MST_ADASYNC_NO_RATIO } trouble;
 };
 
+/* Which workers are stragglers. */
+struct mst_straggler_test {
+	double deviations; /* so many standard deviations below the mean a throughput is slow */
+	uint32_t windows;  /* in which it has to be, in a row */
+};
+
 /* Sync-Switch: bsp, and after a share of the job's samples async. */
 struct mst_syncswitch {
 	double share;
-	struct mst_rule then;
+	/* What is done about a straggler before that: nothing; async while there is one; or it
+	 * rests until the change. */
+	enum { MST_SYNCSWITCH_OFFLINE, MST_SYNCSWITCH_GREEDY, MST_SYNCSWITCH_ELASTIC } online;
+	struct mst_straggler_test test;
+	bool is_away;          /* GREEDY: async is in force for a while */
+	double away;           /* the samples that were counted in such whiles */
+	uint32_t stragglers;   /* at the last commit */
+	struct mst_rule other; /* of bsp and async the one that is not in force */
 	bool is_done;
-	double at; /* is_done: the samples at the change */
+	double at; /* the samples that bsp had at the last commit of it */
 };
 
 struct mst_controller {
@@ -58,9 +71,11 @@ struct mst_controller {
 /* What a commit tells. */
 struct mst_commit_view {
 	uint32_t gradients;   /* counted in it */
+	uint32_t stragglers;  /* of these, if mst_controller_watches() */
 	uint32_t live;        /* workers that the next step waits for */
 	double loss;          /* mean of those that were told; NaN: none was */
 	double loss_samples;  /* the samples that the mean is over */
+	double samples;       /* of the gradients counted in it */
 	double samples_total; /* in all commits */
 	double samples_max;   /* the job ends there; 0: never */
 };
@@ -93,6 +108,12 @@ bool mst_controller_by_loss(const struct mst_controller *c);
  * Return: true if the rule has changed. */
 bool mst_controller_decide(struct mst_controller *c, const struct mst_commit_view *commit,
 			   struct mst_rule *rule);
+
+/* Does the controller look for stragglers, and how? Are those who are to rest? If not, those who
+ * have been put to rest for it return. */
+bool mst_controller_watches(const struct mst_controller *c, struct mst_straggler_test *out);
+bool mst_controller_rests_stragglers(const struct mst_controller *c,
+				     struct mst_straggler_test *out);
 
 /* For people. The fixed policy that is in force, "ksync:3", and why, "loss 2.3 -> 0.57, 4 live
  * workers". Both are "" without a controller. */

@@ -27,6 +27,8 @@ struct mst_controller_row {
 	void (*why)(const struct mst_controller *c, const struct mst_rule *rule, char *out,
 		    size_t len);
 	bool (*is_stuck)(const struct mst_controller *c);
+	bool (*watches)(const struct mst_controller *c, struct mst_straggler_test *out);
+	bool (*rests_stragglers)(const struct mst_controller *c, struct mst_straggler_test *out);
 };
 
 extern const struct mst_controller_row mst_controller_adasync;

@@ -13,11 +13,11 @@
 #include "server/core/state.h"
 
 /* The most decisions that one event can cause: every session ends with all its slots cancelled, a
- * commit advises and answers every worker, and some decisions that come once. Contributions are
- * judged one by one, each with an empty queue. */
+ * commit advises and answers every worker and may have it rest, and some decisions that come once.
+ * Contributions are judged one by one, each with an empty queue. */
 static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->workers * (cfg->slots + 11) + 64;
+	return cfg->workers * (cfg->slots + 12) + 64;
 }
 
 /* A set has the quorum or every rank once, and more if the policy changes while a step is open. */

@@ -11,6 +11,7 @@
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
  *   late.c     whether a worker that was late starts again at once
+ *   stragglers.c  who is slow, and rests for it if the policy wants that
  *   waits.c    asks, sorted by what they wait for
  *   census.c   members, sorted by what they are to the open step
  *
@@ -73,9 +74,14 @@ struct mst_ledger {
 	bool collecting;         /* everybody has been advised to hand in, */
 	uint64_t collecting_ns;  /* since then */
 	bool overdue;            /* the step commits with what it has */
-	struct mst_tempo steps;  /* how long the last steps took */
-	uint64_t active_ns;      /* when a worker last sent something or was given something */
-	double samples_total;    /* in all commits */
+	/* Where the policy looks for stragglers: the gradients of the window that runs, and how
+	 * many stragglers there are. */
+	uint32_t window, stragglers;
+	bool watches;           /* the policy looked for them at the last commit */
+	bool put_to_rest;       /* some rest because they are stragglers */
+	struct mst_tempo steps; /* how long the last steps took */
+	uint64_t active_ns;     /* when a worker last sent something or was given something */
+	double samples_total;   /* in all commits */
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
 	 * listen. */
@@ -192,6 +198,15 @@ uint64_t mst_late_deadline(const struct mst_ledger *l);
 /* A worker was answered; its next contribution has come. */
 void mst_late_answered(struct mst_ledger *l, const struct mst_member *m);
 void mst_late_came(struct mst_ledger *l, const struct mst_member *m);
+
+/* stragglers.c */
+/* A version has been made of so many gradients, and so many workers are live: judges who is slow,
+ * if the policy looks for that and a window is over. */
+void mst_stragglers_commit(struct mst_ledger *l, uint32_t gradients, uint32_t live);
+/* The session of that rank has ended. */
+void mst_stragglers_forget(struct mst_ledger *l, uint32_t rank);
+/* Has stragglers rest, or return, as the policy wants. */
+void mst_stragglers_rest(struct mst_ledger *l);
 
 /* ask.c */
 /* Takes an ask of @m that was sent after its header @after. By asking a worker says that it does

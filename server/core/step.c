@@ -221,29 +221,36 @@ static void preempt(struct mst_ledger *l)
 		mst_advise(l, &l->member[rank], false);
 }
 
+/* Members that the next step waits for. */
+static uint32_t count_live(const struct mst_ledger *l)
+{
+	return mst_census_count(&l->census, MST_STANDS_ROSTERED) +
+	       mst_census_count(&l->census, MST_STANDS_NEW);
+}
+
 /* Asks the controller for the rule of the next step, unless another policy is about to come into
  * force, or no step follows. */
 static void control(struct mst_ledger *l, const struct mst_record *r)
 {
-	const struct mst_census *c = &l->census;
+	struct mst_commit_view view = {
+		.gradients = r->entry_count,
+		.live = count_live(l),
+		.loss = r->loss,
+		.loss_samples = r->loss_samples,
+		.samples = r->samples,
+		.samples_total = l->samples_total,
+		.samples_max = l->cfg.samples_max,
+	};
 
 	if (l->rule_changes || l->end_due || mst_has_commits(l) || mst_has_samples(l))
 		return;
+	mst_stragglers_commit(l, view.gradients, view.live);
+	view.stragglers = l->stragglers;
 	l->next_rule = l->rule;
-	l->rule_changes = mst_controller_decide(
-		&l->controller,
-		&(struct mst_commit_view){
-			.gradients = r->entry_count,
-			.live = mst_census_count(c, MST_STANDS_ROSTERED) +
-				mst_census_count(c, MST_STANDS_NEW),
-			.loss = r->loss,
-			.loss_samples = r->loss_samples,
-			.samples_total = l->samples_total,
-			.samples_max = l->cfg.samples_max,
-		},
-		&l->next_rule);
+	l->rule_changes = mst_controller_decide(&l->controller, &view, &l->next_rule);
 	l->next_controller = l->controller;
 	l->rule_adapts = l->rule_changes;
+	mst_stragglers_rest(l);
 }
 
 static void commit(struct mst_ledger *l, uint32_t buffer)

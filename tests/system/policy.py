@@ -390,6 +390,38 @@ def syncswitch(a):
         job.proven_course()
 
 
+def straggler_greedy(a):
+    """While a worker is slow the job is under async, whose versions the proof knows."""
+    with Job(a, "--policy", "syncswitch:0.9,greedy", "--samples", "1e9",
+             words=("3:sleep_us=40000",)) as job:
+        job.first = "bsp"
+        job.begin()
+        must(until(lambda: (1, "bsp") != job.course()[-1], HANG_S), "nothing is done about it")
+        check(f"async comes, and not before five windows: {job.course()[:2]}",
+              job.course()[1][1] == "async" and job.course()[1][0] > 5)
+        job.reaches(job.status()["commits"] + 10)
+        job.finish()
+        check("the log says why", "straggler" in job.server.said())
+        job.proven_course()
+
+
+def straggler_elastic(a):
+    """A slow worker rests, and returns when the policy is another one."""
+    with Job(a, "--policy", "syncswitch:0.9,elastic", "--samples", "1e9",
+             words=("3:sleep_us=40000",)) as job:
+        job.first = "bsp"
+        job.begin()
+        must(until(lambda: job.status()["ranks"][3]["rests"], HANG_S), "rank 3 does not rest")
+        check("the policy stays", job.course() == [(1, "bsp")])
+        job.reaches(job.change("async") + 2)
+        check("it returns", until(lambda: not job.status()["ranks"][3]["rests"], HANG_S))
+        counted = job.status()["ranks"][3]["counted"]
+        check("and takes part",
+              until(lambda: job.status()["ranks"][3]["counted"] > counted + 1, HANG_S))
+        job.finish()
+        job.proven_course()
+
+
 def syncswitch_summary(a):
     """The summary of muster run has both halves, and why the one ended."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -412,7 +444,7 @@ CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, fig
               before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for,
               later_sessions_are_told, rest, the_last_one_lost,
               adasync_one_server, adasync_two_servers, adasync_without_losses, syncswitch,
-              syncswitch_summary)
+              straggler_greedy, straggler_elastic, syncswitch_summary)
 
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", "muster")

@@ -24,6 +24,17 @@ static bool commit(double samples)
 	return mst_controller_decide(&policy.controller, &view, &policy.rule);
 }
 
+/* Of 10 samples, while there are so many stragglers. */
+static bool commit_ten(double before, uint32_t stragglers)
+{
+	struct mst_commit_view view = { .samples = 10,
+					.samples_total = before + 10,
+					.samples_max = ALL,
+					.stragglers = stragglers };
+
+	return mst_controller_decide(&policy.controller, &view, &policy.rule);
+}
+
 static const char *because(void)
 {
 	static char text[128];
@@ -59,6 +70,75 @@ static void its_name_is_that_of_the_rule_in_force(void)
 	CU_ASSERT_STRING_EQUAL(now, "async");
 }
 
+/* ---- stragglers ---- */
+
+static bool is_async(void)
+{
+	return policy.rule.quorum == 1 && policy.rule.release == MST_RELEASE_PUSH;
+}
+
+static void greedy_goes_async_while_there_is_a_straggler(void)
+{
+	begin("syncswitch:0.1,greedy");
+	CU_ASSERT_FALSE(commit_ten(0, 0));
+	CU_ASSERT_TRUE(commit_ten(10, 1));
+	CU_ASSERT_TRUE(is_async());
+	CU_ASSERT_STRING_EQUAL(because(), "1 straggler, until it is gone");
+	CU_ASSERT_FALSE(commit_ten(20, 2));
+	CU_ASSERT_STRING_EQUAL(because(), "2 stragglers, until they are gone");
+	CU_ASSERT_TRUE(commit_ten(30, 0));
+	CU_ASSERT_FALSE(is_async());
+	CU_ASSERT_STRING_EQUAL(because(), "until 0.1 of all samples are done");
+}
+
+/* 100 samples are to be under bsp: 20 were before, and 80 have to follow. */
+static void samples_of_such_a_while_are_not_in_the_share(void)
+{
+	begin("syncswitch:0.1,greedy");
+	commit_ten(0, 0);
+	CU_ASSERT_TRUE(commit_ten(10, 1));
+	for (double before = 20; before < 490; before += 10)
+		CU_ASSERT_FALSE(commit_ten(before, 1));
+	CU_ASSERT_TRUE(commit_ten(490, 0));
+	for (double before = 500; before < 570; before += 10)
+		CU_ASSERT_FALSE(commit_ten(before, 0));
+	CU_ASSERT_TRUE(commit_ten(570, 0));
+	CU_ASSERT_TRUE(is_async());
+	CU_ASSERT_STRING_EQUAL(because(), "100 samples, 0.1 of all, were done under bsp");
+	CU_ASSERT_FALSE(commit_ten(580, 1)); /* then nothing is done about stragglers */
+	CU_ASSERT_FALSE(commit_ten(590, 0));
+}
+
+static void elastic_stays_and_has_stragglers_rest_until_the_change(void)
+{
+	struct mst_straggler_test test;
+
+	begin("syncswitch:0.1,elastic,0.5,7");
+	CU_ASSERT_TRUE(mst_controller_rests_stragglers(&policy.controller, &test));
+	CU_ASSERT_EQUAL(test.deviations, 0.5);
+	CU_ASSERT_EQUAL(test.windows, 7);
+	CU_ASSERT_FALSE(commit_ten(0, 1));
+	CU_ASSERT_FALSE(is_async());
+	CU_ASSERT_TRUE(commit_ten(90, 1));
+	CU_ASSERT_FALSE(mst_controller_rests_stragglers(&policy.controller, &test));
+	CU_ASSERT_FALSE(mst_controller_watches(&policy.controller, &test));
+}
+
+static void who_does_not_ask_for_it_is_not_watched(void)
+{
+	struct mst_straggler_test test;
+
+	begin("syncswitch:0.1");
+	CU_ASSERT_FALSE(mst_controller_watches(&policy.controller, &test));
+	begin("syncswitch:0.1,greedy");
+	CU_ASSERT_TRUE(mst_controller_watches(&policy.controller, &test));
+	CU_ASSERT_EQUAL(test.deviations, 1);
+	CU_ASSERT_EQUAL(test.windows, 5);
+	CU_ASSERT_FALSE(mst_controller_rests_stragglers(&policy.controller, &test));
+}
+
+/* ---- the two rules ---- */
+
 /* What --patience, --lr-scale and others say holds before the change and after it. */
 static void both_rules_keep_what_other_options_say(void)
 {
@@ -74,14 +154,27 @@ static void both_rules_keep_what_other_options_say(void)
 
 static void a_share_is_between_none_and_all(void)
 {
-	static const char *const bad[] = { "syncswitch",      "syncswitch:",    "syncswitch:0",
-					   "syncswitch:1",    "syncswitch:1.5", "syncswitch:-0.1",
-					   "syncswitch:0.1,", "syncswitch:10%", "syncswitch:bsp" };
+	static const char *const bad[] = { "syncswitch",
+					   "syncswitch:",
+					   "syncswitch:0",
+					   "syncswitch:1",
+					   "syncswitch:1.5",
+					   "syncswitch:-0.1",
+					   "syncswitch:0.1,",
+					   "syncswitch:10%",
+					   "syncswitch:bsp",
+					   "syncswitch:0.1,1",
+					   "syncswitch:0.1,greed",
+					   "syncswitch:0.1,greedy,",
+					   "syncswitch:0.1,greedy,x",
+					   "syncswitch:0.1,elastic,1,0",
+					   "syncswitch:0.1,elastic,1,5,",
+					   "syncswitch:0.1,greedyelastic" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct mst_policy p = { .rule = { .divide = true } };
 		CU_ASSERT_EQUAL(mst_policy_parse(bad[i], &p, why, sizeof(why)), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, "as in syncswitch:0.1"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why, "as in syncswitch:0.1,greedy,1,5"));
 	}
 }
 
@@ -113,6 +206,13 @@ static void both_rules_are_checked(void)
 static CU_TestInfo cases[] = {
 	{ "bsp holds until the share is done, and async for good",
 	  bsp_holds_until_the_share_is_done_and_async_for_good },
+	{ "greedy goes async while there is a straggler",
+	  greedy_goes_async_while_there_is_a_straggler },
+	{ "samples of such a while are not in the share",
+	  samples_of_such_a_while_are_not_in_the_share },
+	{ "elastic stays, and has stragglers rest until the change",
+	  elastic_stays_and_has_stragglers_rest_until_the_change },
+	{ "who does not ask for it is not watched", who_does_not_ask_for_it_is_not_watched },
 	{ "its name is that of the rule in force", its_name_is_that_of_the_rule_in_force },
 	{ "both rules keep what other options say", both_rules_keep_what_other_options_say },
 	{ "a share is between none and all", a_share_is_between_none_and_all },

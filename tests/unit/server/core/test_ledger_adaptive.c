@@ -152,6 +152,109 @@ static void a_job_that_ends_with_the_commit_changes_nothing_any_more(void)
 	job_close(&j);
 }
 
+/* ---- stragglers ---- */
+
+#define MS UINT64_C(1000000)
+
+/* A version under bsp, whose ranks take so long, in order; ranks with 0 take no part. */
+static void timed_step(struct ledger_job *j, const uint64_t *took_ms)
+{
+	uint64_t before = job_version(j), passed = 0;
+
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		if (took_ms[rank] == 0)
+			continue;
+		job_wait(j, (took_ms[rank] - passed) * MS, -1);
+		passed = took_ms[rank];
+		job_push(j, rank);
+	}
+	CU_ASSERT_EQUAL(job_version(j), before + 1);
+}
+
+static const uint64_t alike[] = { 20, 20, 21, 21 };
+static const uint64_t slow[] = { 20, 20, 21, 60 };
+
+static void greedy_leaves_bsp_after_five_slow_windows_in_a_row(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy", 4);
+	struct ledger_job j;
+
+	cfg.samples_max = 10000;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 4; i++)
+		timed_step(&j, slow);
+	timed_step(&j, alike);
+	for (int i = 0; i < 4; i++)
+		timed_step(&j, slow);
+	CU_ASSERT(names(&j, "bsp"));
+	timed_step(&j, slow);
+	CU_ASSERT(names(&j, "async"));
+	CU_ASSERT_EQUAL(change_of(&j)->policy.version, 11);
+	job_wait(&j, 20 * MS, -1);
+	for (uint32_t i = 0; i < 4; i++) /* a window in which nobody is slow */
+		job_push(&j, i);
+	CU_ASSERT(names(&j, "bsp"));
+	job_close(&j);
+}
+
+static void equal_workers_are_no_stragglers(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy", 4);
+	struct ledger_job j;
+
+	cfg.samples_max = 10000;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 20; i++)
+		timed_step(&j, alike);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_POLICY, -1), 0);
+	job_close(&j);
+}
+
+static void elastic_has_a_straggler_rest_until_the_change(void)
+{
+	static const uint64_t rest[] = { 20, 20, 21, 0 };
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic", 4);
+	struct ledger_job j;
+
+	cfg.samples_max = 80;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 5; i++)
+		timed_step(&j, slow);
+	CU_ASSERT_TRUE(job_member(&j, 3).rests);
+	CU_ASSERT(names(&j, "bsp"));
+	for (int i = 0; i < 7; i++) {
+		CU_ASSERT_TRUE(job_member(&j, 3).rests);
+		timed_step(&j, rest);
+	}
+	CU_ASSERT(names(&j, "async"));
+	CU_ASSERT_FALSE(job_member(&j, 3).rests);
+	job_close(&j);
+}
+
+/* Who rests for another reason does not return with them. */
+static void a_fixed_policy_has_stragglers_return(void)
+{
+	static const uint64_t rest[] = { 20, 20, 0, 0 };
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic", 4);
+	struct mst_ledger_event ev = { .kind = MST_EV_REST, .rests = true };
+	struct mst_rule bsp = job_rule("bsp");
+	struct ledger_job j;
+
+	cfg.samples_max = 8000;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 5; i++)
+		timed_step(&j, slow);
+	ev.who = j.worker[2].who;
+	job_event(&j, &ev);
+	CU_ASSERT(job_member(&j, 3).rests && job_member(&j, 2).rests);
+	job_policy(&j, &bsp);
+	timed_step(&j, rest);
+	timed_step(&j, rest);
+	CU_ASSERT_FALSE(job_member(&j, 3).rests);
+	CU_ASSERT_TRUE(job_member(&j, 2).rests);
+	job_close(&j);
+}
+
 /* ---- another policy is asked for ---- */
 
 static void a_fixed_policy_ends_an_adaptive_one(void)
@@ -202,6 +305,12 @@ static CU_TestInfo cases[] = {
 	{ "syncswitch changes once, and costs no step", syncswitch_changes_once_and_costs_no_step },
 	{ "a job that ends with the commit changes nothing any more",
 	  a_job_that_ends_with_the_commit_changes_nothing_any_more },
+	{ "greedy leaves bsp after five slow windows in a row",
+	  greedy_leaves_bsp_after_five_slow_windows_in_a_row },
+	{ "equal workers are no stragglers", equal_workers_are_no_stragglers },
+	{ "elastic has a straggler rest until the change",
+	  elastic_has_a_straggler_rest_until_the_change },
+	{ "a fixed policy has stragglers return", a_fixed_policy_has_stragglers_return },
 	{ "a fixed policy ends an adaptive one", a_fixed_policy_ends_an_adaptive_one },
 	{ "an adaptive policy follows a fixed one", an_adaptive_policy_follows_a_fixed_one },
 	CU_TEST_INFO_NULL,
