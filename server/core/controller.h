@@ -57,7 +57,7 @@ struct mst_syncswitch {
 	uint32_t stragglers;   /* at the last commit */
 	struct mst_rule other; /* of bsp and async the one that is not in force */
 	bool is_done;
-	double at; /* the samples that bsp had at the last commit of it */
+	double at; /* all samples, at the last commit of bsp */
 };
 
 struct mst_controller {

@@ -49,9 +49,8 @@ static bool test_parse(const char *text, struct mst_straggler_test *test)
 	static const struct mst_number deviations = { 0, 100, false }, windows = { 1, 1e6, true };
 	double number;
 
-	if (*text == ',') {
+	if (*text == ',')
 		text = mst_number_parse(text + 1, &deviations, &test->deviations);
-	}
 	if (text != NULL && *text == ',') {
 		text = mst_number_parse(text + 1, &windows, &number);
 		test->windows = text != NULL ? (uint32_t)number : 0;
@@ -137,10 +136,10 @@ static bool comes_back(struct mst_syncswitch *s, const struct mst_commit_view *c
 
 static bool leaves(struct mst_syncswitch *s, const struct mst_commit_view *commit)
 {
-	double done = commit->samples_total - s->away;
+	double share = s->share * commit->samples_max;
 
-	s->is_done = done >= s->share * commit->samples_max;
-	s->at = done;
+	s->at = commit->samples_total;
+	s->is_done = s->at - s->away >= share;
 	s->is_away = !s->is_done && s->online == MST_SYNCSWITCH_GREEDY && commit->stragglers > 0;
 	return s->is_done || s->is_away;
 }
@@ -186,7 +185,8 @@ static void why(const struct mst_controller *c, const struct mst_rule *rule, cha
 
 	(void)rule;
 	if (s->is_done)
-		snprintf(out, len, "%.0f samples, %g of all, were done under bsp", s->at, s->share);
+		snprintf(out, len, "%.0f samples are done, and the share of bsp was %g", s->at,
+			 s->share);
 	else if (s->is_away)
 		snprintf(out, len, "%" PRIu32 " straggler%s, until %s gone", s->stragglers,
 			 s->stragglers > 1 ? "s" : "", s->stragglers > 1 ? "they are" : "it is");

@@ -437,7 +437,7 @@ def syncswitch_summary(a):
         check(f"bsp has a quarter: {rows}", rows[0] == (1, "bsp", 20) and
               rows[1][:2] == (11, "async"))
         check(figures["policy_why"], figures["policy_now"] == "async" and
-              figures["policy_why"] == "20 samples, 0.25 of all, were done under bsp")
+              figures["policy_why"] == "20 samples are done, and the share of bsp was 0.25")
 
 
 CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
