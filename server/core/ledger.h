@@ -146,7 +146,7 @@ struct mst_ledger_event {
 		int error;         /* LOST: negative errno */
 		struct {
 			struct mst_rule rule;
-			/* It is copied when the event is handled. NULL: the rule stays. */
+			/* Lent until the event has been handled. NULL: the rule stays. */
 			const struct mst_controller *controller;
 		};
 		bool rests; /* REST */

@@ -62,7 +62,8 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
-	/* policy: the ledger has taken an MST_EV_POLICY; that version is the first under it */
+	/* policy: the ledger has taken an MST_EV_POLICY, whose controller is not lent any more;
+	 * that version is the first under it */
 	MST_NOTE_TAKEN,
 	/* policy: it is in force; or its quorum alone already is, for the step of that version */
 	MST_NOTE_POLICY,

@@ -75,12 +75,14 @@ static void say(const struct mst_local *l, const struct mst_notice *notice)
 	l->decider.note(l->decider.note_ctx, notice);
 }
 
-/* The open step goes on under the rule before, and its commit brings the new one. */
-static void say_policy_taken(const struct mst_local *l)
+/* The open step goes on under the rule before, and its commit brings the new one. That is said when
+ * the ledger has copied the controller, which is lent until then. */
+static void handle_policy(struct mst_local *l, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	struct mst_notice notice = { .kind = MST_NOTE_TAKEN };
 
 	notice.policy.version = mst_ledger_version(l->ledger) + 2;
+	mst_ledger_handle(l->ledger, ev, now_ns);
 	say(l, &notice);
 }
 
@@ -116,15 +118,14 @@ static void local_handle(struct mst_decider *d, const struct mst_ledger_event *e
 	mst_statistics_event(l->statistics, ev, now_ns);
 	if (l->recorder != NULL)
 		mst_recorder_event(l->recorder, ev, now_ns);
-	if (ev->kind == MST_EV_REST) {
-		handle_rest(l, ev, now_ns);
-		return;
-	}
 	if (ev->kind == MST_EV_SPOILT)
 		see_spoilt(l, &ev->spoilt);
-	if (ev->kind == MST_EV_POLICY)
-		say_policy_taken(l);
-	mst_ledger_handle(l->ledger, ev, now_ns);
+	if (ev->kind == MST_EV_REST)
+		handle_rest(l, ev, now_ns);
+	else if (ev->kind == MST_EV_POLICY)
+		handle_policy(l, ev, now_ns);
+	else
+		mst_ledger_handle(l->ledger, ev, now_ns);
 }
 
 /* There is no other server. */
