@@ -123,6 +123,20 @@ def under_policies_that_do_not_wait(a):
     check("its ranks have their second sessions", m["values"]["incarnations"] == [2] * WORKERS)
 
 
+def adaptive_policies_go_on(a):
+    """Sync-Switch has changed before the checkpoint, and does not begin with bsp again."""
+    folder = Folder(a)
+    policy = ["--policy", "syncswitch:0.5", "--samples", "60", "--log-level", "info"]
+    said = folder.run(0, *policy)
+    must("async is in force" in said or "now async" in said, "it does not change:", said)
+    last = folder.versions()[-1]
+    said = folder.run(last + 9, *policy[:2], "--samples", "90", "--log-level", "info", "--resume",
+                      folder.state)
+    check("its controller goes on where it was", "the policy goes on where it was" in said)
+    values = folder.manifest(folder.versions()[-1])["values"]
+    check("and is done with bsp", values["syncswitch.done"] == 1 and values["syncswitch.at"] < 45)
+
+
 # ---- violence ----
 
 def killed_again_and_again(a):
@@ -282,9 +296,10 @@ def followers_need_the_directory(a):
 
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
-              under_policies_that_do_not_wait, killed_again_and_again, stopped_by_a_signal,
-              servers_stopped_by_a_signal, disk_is_lost, older_one_is_taken,
-              flipped_bits_are_found, refuses, one_server_writes, followers_need_the_directory)
+              under_policies_that_do_not_wait, adaptive_policies_go_on,
+              killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
+              disk_is_lost, older_one_is_taken, flipped_bits_are_found, refuses,
+              one_server_writes, followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")
