@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is written is read again, by any number of servers, and the newest is found. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,11 +292,28 @@ static int64_t newest_before(uint64_t version)
 	return newest(&before);
 }
 
+/* How many files of parts a version has. */
+static unsigned parts_of(uint64_t version)
+{
+	DIR *dir = opendir(folder.root);
+	const struct dirent *entry;
+	unsigned count = 0;
+	char begins[32];
+
+	(void)snprintf(begins, sizeof(begins), "v%010u-", (unsigned)version);
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		count += strncmp(entry->d_name, begins, strlen(begins)) == 0;
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
 static void damaged_ones_do_not_count(void)
 {
 	begin();
 	write_version(1, 1);
 	write_version(2, 1);
+	write_version(3, 1);
 	fix_folder_put(&folder, "/v0000000003.json", "{}");
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
 	CU_ASSERT_EQUAL(newest(&any), 2);
@@ -303,6 +321,7 @@ static void damaged_ones_do_not_count(void)
 	write_version(4, 1);
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
 	CU_ASSERT(exists("v0000000003.json"));
+	CU_ASSERT_EQUAL(parts_of(3), 1); /* somebody may still mend the manifest */
 	CU_ASSERT_EQUAL(newest_before(4), 2);
 	CU_ASSERT_EQUAL(newest_before(2), -ENOENT);
 	end();
