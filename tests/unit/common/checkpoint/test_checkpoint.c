@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/checkpoint/keep.h"
 #include "common/checkpoint/lock.h"
 #include "common/checkpoint/names.h"
@@ -376,6 +377,20 @@ static void is_stopped(void)
 	end();
 }
 
+/* 10000 bytes, of which the last 1000 come when the others have taken their time. */
+static void keeps_its_pace(void)
+{
+	struct checkpoint_case c = { .version = 1,
+				     .elems = 1000,
+				     .pace = { .bytes_per_second = 50000 } };
+
+	begin();
+	uint64_t began_ns = mst_now_ns();
+	CU_ASSERT_EQUAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT(mst_now_ns() - began_ns >= 180 * MST_MS);
+	end();
+}
+
 /* ---- the directory ---- */
 
 static void one_leader(void)
@@ -539,6 +554,7 @@ static CU_TestInfo cases[] = {
 	{ "damaged checkpoints do not count as kept", damaged_ones_do_not_count },
 	{ "a job that went back is found where it goes on", a_job_goes_back },
 	{ "a writer stops when it is told to", is_stopped },
+	{ "a writer is not faster than it may be", keeps_its_pace },
 	{ "one leader has a directory", one_leader },
 	{ "a directory that will not do is refused in words", directories_that_will_not_do },
 	{ "a file that is too large for the disk is refused in words", too_full },
