@@ -22,7 +22,7 @@ struct mst_local {
 	struct mst_recorder *recorder; /* NULL: the job is not recorded */
 	uint32_t workers;
 	struct mst_kept kept; /* of the version that is saved */
-	bool is_stuck; /* the policy lacks what it would choose its rule by */
+	bool is_stuck;        /* the policy lacks what it would choose its rule by */
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
 	char spoilt_ranks[96];

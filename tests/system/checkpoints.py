@@ -272,6 +272,8 @@ def refuses(a):
     os.mkdir(empty)
     check("a directory without any", "there is no checkpoint in"
           in said_of("--resume", empty, "--job", "one", "--optimizer", "adam"))
+    check("a job that begins anew in a directory that is not empty", "go on from there with --resume"
+          in said_of("--job", "one"))
     check("the checkpoint is still there", folder.versions() == [4])
 
 
