@@ -10,6 +10,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/text.h"
+#include "common/checkpoint/names.h"
 #include "common/checkpoint/say.h"
 
 #define PARAMETERS "parameters" /* the group whose tensors have no prefix */
@@ -91,6 +92,11 @@ static int check_table(const struct mst_checkpoint_writing *w, char *why, size_t
 
 static int check(const struct mst_checkpoint_writing *w, char *why, size_t len)
 {
+	if (!mst_checkpoint_is_save(w->id->save))
+		return mst_checkpoint_say(-EINVAL, why, len,
+					  "a save id is 32 hexadecimal digits, and this one is "
+					  "\"%.40s\"",
+					  w->id->save);
 	bool outside = w->first > w->id->elems || w->count > w->id->elems - w->first;
 
 	if (w->part >= w->parts || w->parts > MST_CHECKPOINT_PARTS_MAX)

@@ -31,8 +31,8 @@
 struct mst_checkpoint_id {
 	char job[MST_CHECKPOINT_TEXT_LEN];
 	char save[MST_CHECKPOINT_SAVE_LEN]; /* every checkpoint has its own */
-	uint64_t version;
-	uint64_t elems; /* of the vector */
+	uint64_t version;                   /* above 0: version 0 is where every job begins */
+	uint64_t elems;                     /* of the vector */
 };
 
 /* One file of tensors: the elements [first, first + count) of every group. */
@@ -66,7 +66,7 @@ struct mst_checkpoint_manifest {
 	uint32_t workers;
 	char optimizer[MST_CHECKPOINT_TEXT_LEN];
 	char policy[MST_CHECKPOINT_TEXT_LEN];
-	uint32_t groups;
+	uint32_t groups; /* where workers own, there may be no groups and no parts */
 	struct mst_checkpoint_group group[MST_CHECKPOINT_GROUPS_MAX];
 	uint32_t parts;
 	struct mst_checkpoint_part part[MST_CHECKPOINT_PARTS_MAX]; /* in the order of the vector */
@@ -82,7 +82,8 @@ void mst_checkpoint_manifest_fini(struct mst_checkpoint_manifest *m);
 /* Writes the manifest, which makes the checkpoint exist: to a temporary file first, then to the
  * disk, then under its name. Call it when every part has been written.
  * Return: 0; -EINVAL: the parts do not cover the vector, or a text has no end; -ENOSPC and so on.
- * @why is a sentence. Older checkpoints have not been touched. */
+ * @why is a sentence. Older checkpoints have not been touched. If only the last step failed, the
+ * manifest has its name, and could lose it with the power. */
 int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifest *m, char *why,
 				  size_t len);
 

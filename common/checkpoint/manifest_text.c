@@ -30,15 +30,18 @@ const char *mst_manifest_owner(enum muster_owner owner)
 
 /* ---- what must agree ---- */
 
-static bool is_hex(const char *text)
+/* Where workers own, servers keep no vectors: the manifest is all there is. */
+static bool is_alone(const struct mst_checkpoint_manifest *m)
 {
-	return strspn(text, "0123456789abcdef") == strlen(text);
+	return m->owner == MUSTER_WORKERS_OWN && m->parts == 0 && m->groups == 0;
 }
 
 static const char *wrong_parts(const struct mst_checkpoint_manifest *m)
 {
 	uint64_t end = 0;
 
+	if (is_alone(m))
+		return NULL;
 	if (m->parts == 0 || m->parts > MST_CHECKPOINT_PARTS_MAX)
 		return "it names no parts, or too many";
 	for (uint32_t i = 0; i < m->parts; i++) {
@@ -58,6 +61,8 @@ static const char *wrong_parts(const struct mst_checkpoint_manifest *m)
 
 static const char *wrong_groups(const struct mst_checkpoint_manifest *m)
 {
+	if (is_alone(m))
+		return NULL;
 	if (m->groups == 0 || m->groups > MST_CHECKPOINT_GROUPS_MAX)
 		return "it names no vectors, or too many";
 	for (uint32_t i = 0; i < m->groups; i++) {
@@ -72,7 +77,9 @@ static const char *wrong_groups(const struct mst_checkpoint_manifest *m)
 
 const char *mst_manifest_wrong(const struct mst_checkpoint_manifest *m)
 {
-	if (strlen(m->id.save) != MST_CHECKPOINT_SAVE_LEN - 1 || !is_hex(m->id.save))
+	if (m->id.version == 0)
+		return "version 0 is where every job begins";
+	if (!mst_checkpoint_is_save(m->id.save))
 		return "its save id is not 32 hexadecimal digits";
 	const char *wrong = wrong_groups(m);
 	return wrong != NULL ? wrong : wrong_parts(m);

@@ -87,6 +87,13 @@ bool mst_checkpoint_name_parse(const char *name, enum mst_checkpoint_kind *kind,
 	return true;
 }
 
+bool mst_checkpoint_is_save(const char *save)
+{
+	size_t len = strlen(save);
+
+	return len == MST_CHECKPOINT_SAVE_LEN - 1 && strspn(save, "0123456789abcdef") == len;
+}
+
 bool mst_checkpoint_is_part_name(const char *name)
 {
 	enum mst_checkpoint_kind kind;

@@ -33,6 +33,8 @@ void mst_checkpoint_part_name(const struct mst_checkpoint_id *id, uint32_t part,
 			      char out[MST_CHECKPOINT_FILE_LEN]);
 /* Return: false: the name is not one of ours. */
 bool mst_checkpoint_name_parse(const char *name, enum mst_checkpoint_kind *kind, uint64_t *version);
+/* Is it a save id: 32 hexadecimal digits? */
+bool mst_checkpoint_is_save(const char *save);
 /* Is it the name of a part? Such a name has no slash. */
 bool mst_checkpoint_is_part_name(const char *name);
 

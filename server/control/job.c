@@ -88,6 +88,8 @@ static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
 		snprintf(why, len, "cannot name checkpoints: %s", strerror(-rc));
 	else if (j->o->resume != NULL)
 		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why, len);
+	if (rc == 0 && mst_resume_is_set(&j->resume))
+		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
 	return rc;
 }
 
@@ -105,9 +107,11 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		rc = prepare_checkpoints(j, why, len);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
-	struct mst_job_policy first = { .since = mst_job_first_version(j) + 1,
-					.rule = j->terms.rule };
+	const struct mst_policy *policy = &j->terms.policy;
+	uint64_t since = mst_job_first_version(j) + 1;
+	struct mst_job_policy first = { .begun = since, .since = since, .rule = policy->rule };
 	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
+	mst_controller_now(&policy->controller, &policy->rule, first.now, sizeof(first.now));
 	mst_job_enter_policy(j, &first);
 	return 0;
 }
@@ -143,7 +147,7 @@ static const char *name_of(const struct mst_job *j, uint64_t since)
 
 	for (uint32_t i = 0; i < kept; i++)
 		if (j->policy[i].since == since)
-			return j->policy[i].name;
+			return mst_job_policy_now(&j->policy[i]);
 	return "";
 }
 

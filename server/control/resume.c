@@ -65,6 +65,24 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 	return 0;
 }
 
+/* The names are those that a controller of this kind gives its figures. There may be fewer workers
+ * than before. */
+void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
+		       struct mst_policy *policy)
+{
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
+	uint32_t count = mst_controller_keep(&policy->controller, figure);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (mst_values_real(&r->manifest.values, figure[i].name, &figure[i].value) != 0)
+			return;
+	if (!mst_controller_resume(&policy->controller, figure, &policy->rule))
+		return;
+	if (policy->rule.quorum > (int32_t)o->workers)
+		policy->rule.quorum = (int32_t)o->workers;
+	mst_info("the policy goes on where it was in version %" PRIu64, r->kept.version);
+}
+
 /* ---- whether the job can go on from it ---- */
 
 /* Vectors of another optimiser may have the same name and another meaning. */
@@ -158,6 +176,29 @@ static int set_aside(const struct mst_resume *r, const struct mst_server_options
 	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why, len);
 }
 
+/* Reads all data once before any server loads them. If they are damaged, it looks for an older
+ * checkpoint. */
+static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted, char *why,
+		      size_t len)
+{
+	char none[MST_CHECKPOINT_WHY_LEN];
+	int rc = mst_checkpoint_find(r->dir, wanted, &r->manifest, why, len);
+
+	while (rc == 0) {
+		rc = mst_checkpoint_verify(r->dir, &r->manifest, why, len);
+		if (rc != -EBADMSG)
+			return rc;
+		warn_refused(NULL, r->manifest.id.version, why);
+		wanted->before = r->manifest.id.version;
+		mst_checkpoint_manifest_fini(&r->manifest);
+		mst_checkpoint_manifest_init(&r->manifest);
+		if (mst_checkpoint_find(r->dir, wanted, &r->manifest, none, sizeof(none)) != 0)
+			return rc; /* and why the newest cannot be used */
+		rc = 0;
+	}
+	return rc;
+}
+
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 		    const struct mst_optimizer *optimizer, char *why, size_t len)
 {
@@ -165,8 +206,8 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 
 	*r = (struct mst_resume){ .dir = o->resume };
 	mst_checkpoint_manifest_init(&r->manifest);
-	int rc = mst_checkpoint_find(r->dir, &wanted, &r->manifest, why, len);
-	if (rc == -ENOENT && o->or_begin) {
+	int rc = find_sound(r, &wanted, why, len);
+	if (rc == -ENOENT && wanted.before == 0 && o->or_begin) {
 		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, r->dir);
 		mst_resume_fini(r);
 		return 0;

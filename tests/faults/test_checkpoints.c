@@ -23,20 +23,38 @@ enum { SERVER = 1 };
 #define ELEMS UINT64_C(600)
 #define MOST 80u
 
-static struct fix_folder folder;
+static struct fix_folder model, folder;
 static char why[MST_CHECKPOINT_WHY_LEN];
 static bool refused;
 
-/* Versions 1 and 2 are there, and an orphan that is older than what will be written. */
-static void prepare(void)
+/* Versions 1 and 2, and an orphan that is older than what will be written. Made once, for the disk
+ * takes its time. */
+static void model_make(void)
 {
 	struct checkpoint_case c = { .elems = ELEMS, .parts = 2 };
 
-	fix_folder_new(&folder);
-	fix_folder_put(&folder, "/v0000000002-01234567.part1-of-2.safetensors", "an orphan");
+	fix_folder_new(&model);
+	fix_folder_put(&model, "/v0000000002-01234567.part1-of-2.safetensors", "an orphan");
 	for (c.version = 1; c.version <= 2; c.version++)
-		scenario_holds(checkpoint_write(folder.root, &c, why, sizeof(why)) == 0,
-			       "the first two can be written");
+		CU_ASSERT_EQUAL_FATAL(checkpoint_write(model.root, &c, why, sizeof(why)), 0);
+}
+
+/* A folder with the files of the model. No file is ever changed, so that they can be linked. */
+static void prepare(void)
+{
+	const struct dirent *entry;
+	char from[384], to[384];
+
+	fix_folder_new(&folder);
+	DIR *dir = opendir(model.root);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(dir);
+	while ((entry = readdir(dir)) != NULL) {
+		(void)snprintf(from, sizeof(from), "%s/%s", model.root, entry->d_name);
+		(void)snprintf(to, sizeof(to), "%s/%s", folder.root, entry->d_name);
+		if (entry->d_name[0] != '.')
+			CU_ASSERT_EQUAL(link(from, to), 0);
+	}
+	closedir(dir);
 }
 
 /* What a leader does: lock, write, keep two. Return: 0 or the first failure. */
@@ -161,6 +179,40 @@ static void a_resume_that_fails(void)
 	fix_folder_free(&folder);
 }
 
+/* ---- what is on the disk before what ---- */
+
+/* Has a call fail. Return: how many times something was brought to the disk before. */
+static unsigned syncs_before(enum faulty_call call, unsigned n)
+{
+	prepare();
+	faulty_arm(SERVER, call, n);
+	faulty_enter(SERVER);
+	CU_ASSERT(save() != 0);
+	faulty_enter(FAULTY_NOBODY);
+	faulty_disarm();
+	fix_folder_free(&folder);
+	return faulty_made(FAULTY_fsync);
+}
+
+/* A file is on the disk before it has its name, and its name before the next file is; so is the
+ * removal of a manifest before that of a part. Three files are written: two parts, a manifest. */
+static void the_order_on_the_disk(void)
+{
+	for (unsigned n = 1; n <= 3; n++)
+		CU_ASSERT_EQUAL(syncs_before(FAULTY_rename, n), 2 * n - 1);
+	CU_ASSERT_EQUAL(syncs_before(FAULTY_unlink, 1), 6);
+	CU_ASSERT_EQUAL(syncs_before(FAULTY_unlink, 2), 7);
+}
+
+/* A disk that has room and is full all the same. */
+static void figures_of_a_full_disk(void)
+{
+	(void)syncs_before(FAULTY_pwrite, 2); /* the first writes the pid of the lock */
+	CU_ASSERT(checkpoint_says(why, "No space left on device; the file needs 7096 bytes"));
+	CU_ASSERT(checkpoint_says(why, "and the disk reports "));
+	CU_ASSERT(checkpoint_says(why, ".safetensors"));
+}
+
 /* ---- a process that is killed ---- */
 
 /* Before the n-th call of a kind. Return: whether there was such a call. */
@@ -207,10 +259,22 @@ static void a_save_that_is_killed(void)
 	CU_ASSERT(kills >= 40);
 }
 
+static void model_remove(void)
+{
+	prepare();
+	CU_ASSERT(is_whole(1) && is_whole(2));
+	fix_folder_free(&folder);
+	fix_folder_free(&model);
+}
+
 static CU_TestInfo cases[] = {
+	{ "two checkpoints are made for the cases below", model_make },
 	{ "a save that fails is said, and leaves what was there", a_save_that_fails },
 	{ "a resume that fails is said", a_resume_that_fails },
+	{ "files are on the disk before their names, and in their order", the_order_on_the_disk },
+	{ "a full disk is told with its figures", figures_of_a_full_disk },
 	{ "a save that is killed at any call leaves what was there", a_save_that_is_killed },
+	{ "nothing has changed a file of these", model_remove },
 	CU_TEST_INFO_NULL,
 };
 

@@ -217,6 +217,14 @@ static int allocate(struct worker *w, const struct mlp_shape *shape)
 	return mlp_init(&w->net, shape, rows);
 }
 
+/* A job that goes on from a checkpoint goes on with other samples than it began with. */
+static void seed_samples(struct worker *w)
+{
+	uint64_t from = muster_job(w->muster)->first_version;
+
+	mst_rand_seed(&w->chance, w->settings->seed + w->rank + (from << 32));
+}
+
 static int join(struct worker *w, const struct mlp_shape *shape, char *why, size_t why_len)
 {
 	struct muster_options options = MUSTER_OPTIONS;
@@ -229,7 +237,7 @@ static int join(struct worker *w, const struct mlp_shape *shape, char *why, size
 		return rc;
 	}
 	w->rank = muster_job(w->muster)->rank;
-	mst_rand_seed(&w->chance, w->settings->seed + w->rank);
+	seed_samples(w);
 	return 0;
 }
 

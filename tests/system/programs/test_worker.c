@@ -15,11 +15,14 @@
  *   RANK:key=value (for that rank only)
  *   mute N (the first N pushes keep, and nothing waits for them)
  *   again 1 (it comes after a session that has ended: it waits for its rank, and does not die)
+ *   loss N (it tells a loss, which is N / (1 + the version that it has))
  *   nan N, big N (push N has NaN; what no f16 can hold)
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
  *   tensors N (it gives a table of N tensors, t0, t1 ...)
  *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
+ *   by_version 1 (values are of the version that they are computed on, not of session and ticket:
+ *   a job that is interrupted under bsp has the same as one that is not)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,11 +44,12 @@
 struct logged_worker {
 	struct history *log;
 	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
-	uint64_t tensors;
+	uint64_t tensors, loss;
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
+	bool by_version;
 	const char *until;
 	struct muster *m;
 	float *values;
@@ -100,12 +104,21 @@ static int push_ranges(const struct logged_worker *c)
 	return 0;
 }
 
+/* As the first session's ticket would be under bsp. */
+static void fill_by_version(const struct logged_worker *c, uint64_t version)
+{
+	values_fill(c->values, c->elems, muster_job(c->m)->rank, 1, version + 1);
+}
+
 /* The data of the ticket; one that is to be spoilt has NaN, or what no f16 holds, near its end. */
-static void compute(const struct logged_worker *c, uint64_t ticket)
+static void compute(const struct logged_worker *c, uint64_t tag, uint64_t ticket)
 {
 	const struct muster_job *job = muster_job(c->m);
 
-	values_fill(c->values, c->elems, job->rank, job->incarnation, ticket);
+	if (c->by_version)
+		fill_by_version(c, tag);
+	else
+		values_fill(c->values, c->elems, job->rank, job->incarnation, ticket);
 	if (c->nan == ticket)
 		c->values[c->elems - 7] = NAN;
 	if (c->big == ticket)
@@ -133,8 +146,10 @@ static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 
 	if (c->weights)
 		say.weight = 1 + (double)((job->rank + expect) % 5);
+	say.has_loss = c->loss != 0;
+	say.loss = (double)c->loss / (double)(1 + tag);
 	say.keep = expect <= c->mute || (c->keep != 0 && expect % c->keep == 0);
-	compute(c, expect);
+	compute(c, tag, expect);
 	void *gradient = muster_gradient(c->m);
 	for (int i = 0; gradient == NULL && expect <= c->mute && i < PATIENCE_MS; i++) {
 		usleep(1000);
@@ -213,6 +228,8 @@ static int work(struct logged_worker *c)
 
 	if (rc != 0)
 		return failed(c, "start", rc);
+	if (c->by_version && out.version != muster_job(c->m)->first_version)
+		return failed(c, "the first version", -EPROTO);
 	if (c->registered)
 		rc = muster_register(c->m, c->own, c->elems * sizeof(float));
 	if (rc != 0)
@@ -252,12 +269,12 @@ static void set(struct logged_worker *c, const char *text)
 	const struct {
 		const char *name;
 		uint64_t *field;
-	} numbers[] = { { "rounds", &c->rounds },  { "sleep_us", &c->sleep_us },
-			{ "keep", &c->keep },      { "abandon", &c->abandon },
-			{ "ranges", &c->ranges },  { "die", &c->die },
-			{ "stop", &c->stop },      { "mute", &c->mute },
-			{ "nan", &c->nan },        { "big", &c->big },
-			{ "tensors", &c->tensors } };
+	} numbers[] = { { "rounds", &c->rounds },   { "sleep_us", &c->sleep_us },
+			{ "keep", &c->keep },       { "abandon", &c->abandon },
+			{ "ranges", &c->ranges },   { "die", &c->die },
+			{ "stop", &c->stop },       { "mute", &c->mute },
+			{ "nan", &c->nan },         { "big", &c->big },
+			{ "tensors", &c->tensors }, { "loss", &c->loss } };
 	const struct {
 		const char *name;
 		bool *field;
@@ -270,7 +287,8 @@ static void set(struct logged_worker *c, const char *text)
 		      { "registered", &c->registered },
 		      { "into", &c->into },
 		      { "scales", &c->scales },
-		      { "rename", &c->rename } };
+		      { "rename", &c->rename },
+		      { "by_version", &c->by_version } };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)

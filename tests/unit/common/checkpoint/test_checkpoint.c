@@ -422,7 +422,95 @@ static void too_full(void)
 	end();
 }
 
+/* Return: what is said of a part that is not written; "": it is. */
+static const char *refused_part(const struct mst_checkpoint_writing *w)
+{
+	struct mst_checkpoint_part part;
+
+	why[0] = '\0';
+	int rc = mst_checkpoint_part_write(folder.root, w, &part, why, sizeof(why));
+	CU_ASSERT_EQUAL(rc, why[0] != '\0' ? -EINVAL : 0);
+	return why;
+}
+
+static void arguments_that_do_not_fit(void)
+{
+	static const float memory[100];
+	struct muster_tensor table[] = { { .first = 0, .count = 60 },
+					 { .first = 60, .count = 40 } };
+	struct mst_checkpoint_id id = { .job = "night",
+					.save = "0123456789abcdef0123456789abcdef",
+					.version = 1,
+					.elems = 100 };
+	struct mst_checkpoint_piece piece = { memory, 100 };
+	struct mst_checkpoint_vector vector[] = { { "parameters", MST_DTYPE_F32, &piece, 1 },
+						  { "momentum", MST_DTYPE_F32, &piece, 1 } };
+	const struct mst_checkpoint_writing good = { .id = &id,
+						     .parts = 1,
+						     .count = 100,
+						     .table = table,
+						     .tensors = 2,
+						     .vector = vector,
+						     .vectors = 2 };
+	struct mst_checkpoint_writing w = good;
+
+	begin();
+	CU_ASSERT_STRING_EQUAL(refused_part(&w), "");
+	w.part = 1;
+	CU_ASSERT(checkpoint_says(refused_part(&w), "there is no part 1 of 1"));
+	w = good;
+	w.first = 1;
+	CU_ASSERT(checkpoint_says(refused_part(&w), "100 elements from 1 on"));
+	w = good;
+	w.vectors = 0;
+	CU_ASSERT(checkpoint_says(refused_part(&w), "0 vectors"));
+	w = good;
+	piece.count = 99;
+	CU_ASSERT(checkpoint_says(refused_part(&w), "the vector parameters has 99 elements"));
+	piece.count = 100;
+	vector[1].group = "parameters";
+	CU_ASSERT(checkpoint_says(refused_part(&w), "cannot be the name of a vector"));
+	vector[1].group = "a/b";
+	CU_ASSERT(checkpoint_says(refused_part(&w), "\"a/b\" cannot be"));
+	vector[1].group = "momentum";
+	table[1].first = 61;
+	CU_ASSERT(checkpoint_says(refused_part(&w), "tensor 1 of the job does not begin"));
+	table[1].first = 60;
+	w.tensors = 1;
+	CU_ASSERT(checkpoint_says(refused_part(&w), "have 60 elements, and its vector has 100"));
+	w = good;
+	memcpy(id.save, "../../..", 8);
+	CU_ASSERT(checkpoint_says(refused_part(&w), "a save id is 32 hexadecimal digits"));
+	end();
+}
+
+/* The sentences of a range that a checkpoint does not have. */
+static void ranges_that_are_not_there(void)
+{
+	struct mst_checkpoint_manifest m;
+	static float into[1000];
+	struct mst_checkpoint_loading what = { "squares", MST_DTYPE_F32, 0, 1000, into };
+
+	begin();
+	write_version(3, 2);
+	mst_checkpoint_manifest_init(&m);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, why, sizeof(why)), -ENOENT);
+	CU_ASSERT(checkpoint_says(why, "has no vector \"squares\""));
+	what.group = "average";
+	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(checkpoint_says(why, "is BF16, and F32 was asked for"));
+	what.group = "momentum";
+	what.first = 1;
+	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(checkpoint_says(why, "1000 from 1 on were asked for"));
+	mst_checkpoint_manifest_fini(&m);
+	end();
+}
+
 static CU_TestInfo cases[] = {
+	{ "arguments that do not fit are refused in words", arguments_that_do_not_fit },
+	{ "ranges that are not there are refused in words", ranges_that_are_not_there },
 	{ "what is written is read again", is_read_again },
 	{ "three parts are read as any ranges", by_other_servers },
 	{ "a manifest comes back", a_manifest_comes_back },
