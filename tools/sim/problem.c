@@ -2,16 +2,12 @@
 /* The table of problems, and its texts. */
 #include "tools/sim/problem.h"
 
-#define LR_HELP                                                                                    \
-	"rate of the steps that a worker makes on parameters of its own, under local, easgd, "     \
-	"easgdsync and downpour"
+#define LR_HELP "rate of the steps that workers make on parameters of their own"
 
 const struct mst_sim_problem_row mst_sim_problems[] = {
 	{ .name = "quadratic",
-	  .help = "1/2 sum c[i] (w[i] - w*[i])^2 with c from 1/cond to 1, and gradients with "
-		  "normal noise; at the start every direction has the same share of the error, "
-		  "which is 1",
-	  .error = "the value of the quadratic, whose minimum is 0",
+	  .help = "1/2 sum c[i] (w[i] - w*[i])^2, c from 1/cond to 1, with noisy gradients",
+	  .error = "the value of the quadratic: 1 at the start, and 0 at the minimum",
 	  .parameter = { [MST_SIM_BATCH] = { .name = "batch",
 					     .fallback = 8,
 					     .min = 1,
@@ -37,10 +33,7 @@ const struct mst_sim_problem_row mst_sim_problems[] = {
 			 [MST_SIM_QUADRATIC_NOISE] = { .name = "noise",
 						       .fallback = 1,
 						       .max = 1e6,
-						       .help = "sigma: the gradient of one sample "
-							       "differs from the mean by "
-							       "a vector of this length, as the "
-							       "root of the mean square" } },
+						       .help = "length of one sample's noise" } },
 	  .make = mst_sim_quadratic_new },
 	{ .name = "digits",
 	  .help = "the digits of the example, and its network with one hidden layer",
