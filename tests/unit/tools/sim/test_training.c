@@ -256,6 +256,27 @@ static void local_steps_push_their_difference(void)
 	problem.ops = &ops;
 }
 
+/* Zhang, Choromanska, LeCun 2015, algorithm 1, with one worker. */
+static void elastic_averaging_moves_worker_and_centre(void)
+{
+	struct mst_sim_figures f;
+	struct mst_sim_cfg cfg = counting_cfg("easgd:2,0.3", 1);
+	double worker = -2.25, centre = -2.25;
+
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse("add", &cfg.ledger.optimizer, why, sizeof(why)),
+			      0);
+	run(&cfg, &f);
+	for (unsigned i = 0; i < COMMITS; i++) {
+		worker += 2 * 0.1;
+		double moved = 0.3 * (worker - centre);
+		worker -= moved;
+		centre += moved;
+	}
+	CU_ASSERT_DOUBLE_EQUAL((double)seen.end[0], centre, 1e-4);
+	mst_sim_figures_fini(&f);
+	problem.ops = &ops;
+}
+
 static void parts_of_a_batch_have_parts_of_its_samples(void)
 {
 	struct mst_sim_figures f;
@@ -389,6 +410,7 @@ static CU_TestInfo cases[] = {
 	  a_gradient_is_computed_on_the_version_that_was_read },
 	{ "stale gradients are so many commits old", stale_gradients_are_so_many_commits_old },
 	{ "local steps push their difference", local_steps_push_their_difference },
+	{ "elastic averaging moves worker and centre", elastic_averaging_moves_worker_and_centre },
 	{ "parts of a batch have parts of its samples",
 	  parts_of_a_batch_have_parts_of_its_samples },
 	{ "each policy trains to its end", each_policy_trains_to_its_end },
