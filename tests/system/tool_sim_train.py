@@ -181,11 +181,11 @@ class Digits(Train):
     def test_staleness(self):
         """Chen et al. 2016: the error on test digits rises with the staleness of gradients"""
         ends = [points[-1]["error"] for points in self.errors(
-            "-n", 1, "--delay", "const:20", *given("--staleness", (0, 20, 50)), "--train",
+            "-n", 1, "--delay", "const:20", *given("--staleness", (0, 25, 40)), "--train",
             f"digits:{MNIST},hidden=32", "--commits", 2500, "--optimizer",
             "sgd:lr=0.05,momentum=0")]
-        self.assertLess(ends[0], ends[1])
-        self.assertLess(ends[1], ends[2])
+        self.assertLess(1.2 * ends[0], ends[1])
+        self.assertLess(2 * ends[1], ends[2])
         self.assertLess(ends[0], 0.08)
 
     def test_files(self):
