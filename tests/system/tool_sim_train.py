@@ -235,6 +235,9 @@ class Mistakes(Train):
                  "contributes differences of parameters"),
                 ((*quadratic, "--policy", "local:4", "--lr-schedule", "warmup:9"),
                  "--lr-schedule does nothing under --policy local:4"),
+                ((*quadratic, "--lr-schedule", "linear:100"), "the rate is 0 from 100 samples on"),
+                ((*quadratic, "--lr-schedule", "warmup:9", "--optimizer", "add"),
+                 "which has no rate"),
                 (("--train", "quadratic:batch=9", "--policy", "nonblocking"),
                  "its 9 samples do not make 8 equal micro-batches"),
                 (("--train", "quadratic:dim=10000000", "-n", "60000"), "needs")):

@@ -251,7 +251,14 @@ static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job,
 		    0)
 		return refuse(to, "--lr-schedule does nothing under --policy %.40s: %s",
 			      job->policy, wrong);
-	int rc = check_micro(job, rule, job->policy, to);
+	if (job->ledger.schedule.count > 0 && job->ledger.optimizer.row->scalars == NULL)
+		return refuse(
+			to, "--lr-schedule does nothing with --optimizer %.60s, which has no rate",
+			line->options.server.optimizer);
+	int rc = mst_server_options_schedule_lasts(&line->options.server, &job->ledger.schedule,
+						   job->ledger.samples_max, to->why, to->len);
+	if (rc == 0)
+		rc = check_micro(job, rule, job->policy, to);
 	job->paced = rule->pace.local_steps > 0 || rule->pace.push_every > 0;
 	for (uint32_t i = 0; rc == 0 && i < job->change_of_rule_count; i++) {
 		const struct mst_rule *later = &job->change_of_rule[i].rule;
@@ -296,6 +303,7 @@ static int read_tickets(struct mst_sim_line *line, struct mst_sim_cfg *job,
 			      "change it",
 			      job->policy);
 	job->tickets = (uint32_t)quorum;
+	job->ledger.rule.linear = line->options.server.lr_scale != MST_LR_SCALE_NONE;
 	line->options.server.policy = "bsp"; /* what decides on --optimizer auto */
 	return mst_server_options_optimizer(&line->options.server, &job->ledger.optimizer, to->why,
 					    to->len);

@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/kernels/commit.h"
+#include "server/core/factor.h"
 #include "tools/sim/own.h"
 #include "tools/sim/paced.h"
 #include "tools/sim/problem.h"
@@ -63,7 +64,8 @@ static uint32_t versions_kept(const struct mst_sim_cfg *cfg)
 uint64_t mst_sim_trainer_bytes(const struct mst_sim_cfg *cfg)
 {
 	uint64_t workers = cfg->ledger.workers;
-	uint64_t vectors = VECTORS + versions_kept(cfg) + workers * (1 + MST_SLOTS_MAX);
+	uint64_t set = cfg->tickets > 0 ? cfg->tickets : mst_ledger_entries(&cfg->ledger);
+	uint64_t vectors = VECTORS + versions_kept(cfg) + set + workers * (1 + cfg->ledger.slots);
 
 	if (cfg->problem == NULL)
 		return 0;
@@ -416,13 +418,18 @@ static int gather(struct mst_sim_trainer *t, struct mst_tree *tree)
 	return 0;
 }
 
-/* What the ledger would say of a commit of equals. */
+/* What the ledger would say of a commit of equals. Return: the divisor. */
 static float scalars_of_equals(struct mst_sim_trainer *t, uint64_t version)
 {
-	struct mst_optim_version v = { version,
-				       mst_schedule_factor(&t->cfg->ledger.schedule, t->samples) };
+	const struct mst_ledger_cfg *cfg = &t->cfg->ledger;
+	struct mst_lr_scale_of scale = { .rule = &cfg->rule,
+					 .schedule = &cfg->schedule,
+					 .contributions = t->pushes.set_count,
+					 .workers = cfg->workers,
+					 .samples = t->samples };
+	struct mst_optim_version v = { version, mst_lr_scale(&scale) };
 
-	mst_optimizer_scalars(&t->cfg->ledger.optimizer, &v, t->figures.scalar);
+	mst_optimizer_scalars(&cfg->optimizer, &v, t->figures.scalar);
 	return (float)t->pushes.set_count;
 }
 
