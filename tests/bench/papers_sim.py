@@ -5,6 +5,9 @@
     papers_sim.py --out DIR [--build DIR] [--data DIR] [--seeds 5] [--scale 1] [--only NAME]
 
 ksync, kasync   error against time and against commits for K of 8 workers (Dutta et al. 2018)
+ksync-noise, kasync-noise
+                the same on a quadratic with much noise: a small K is ahead at first, a large K at
+                the end
 backup          commits to an error, time of a commit, and their product, for N + b workers of a
                 fixed sum (Chen et al. 2016)
 staleness       error against the age of gradients, one after the other (Chen et al. 2016)
@@ -30,6 +33,7 @@ import svg
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WORKERS, MEAN_MS = 8, 20
 HIDDEN, BATCH = 32, 32
+NOISY = "quadratic:dim=50,cond=5,noise=4,batch=1"
 LIMIT_S = 600
 # Student's t for 95 %, two-sided, by degrees of freedom.
 T95 = (0, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
@@ -51,12 +55,14 @@ def kth(k, n):
     return sum(1 / i for i in range(n - k + 1, n + 1))
 
 
-def simulate(a, seed, *args):
+def digits(a):
+    return f"digits{':' + str(a.data) + ',' if a.data else ':'}hidden={HIDDEN},batch={BATCH}"
+
+
+def simulate(a, seed, *args, problem=None):
     """Return: the jobs of one simulation."""
-    problem = f"digits{':' + str(a.data) if a.data else ''}"
-    problem += f"{',' if a.data else ':'}hidden={HIDDEN},batch={BATCH}"
     command = [a.build / "tools/muster", "sim", "-q", "--json", "-", "--seed", seed, "--train",
-               problem, *args]
+               problem or digits(a), *args]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
     if done.returncode not in (0, 1):  # 1: a job that was trained too fast, and has failed
@@ -107,7 +113,7 @@ def add_band(plot, name, xs, means, halves):
 
 # ---- K of P ----
 
-def k_curves(a, family):
+def k_curves(a, family, problem=None, name_of="test digits"):
     """Plain SGD at one rate, as in the theory: the same for all K."""
     end_s = 8 * a.scale
     runs = {}
@@ -116,11 +122,13 @@ def k_curves(a, family):
         runs[k] = [simulate(a, seed, "-n", WORKERS, "--delay", f"exp:{MEAN_MS}", "--policy",
                             f"{family}:{k}", "--force", "--commits", commits, "--every",
                             f"{int(end_s * 1e6 / 40)}us", "--lr-scale", "none", "--optimizer",
-                            "sgd:lr=0.1,momentum=0")[0]["errors"] for seed in seeds(a)]
-    table = Table(a, family, "policy", "against", "x", "error", "half_interval", "seeds")
+                            "sgd:lr=0.1,momentum=0", problem=problem)[0]["errors"]
+                   for seed in seeds(a)]
+    title = f"{family}-noise" if problem else family
+    table = Table(a, title, "policy", "against", "x", "error", "half_interval", "seeds")
     for against, name, log in (("simulated_s", "seconds", False), ("commits", "commits", True)):
         plot = svg.Plot(f"{family}:K of {WORKERS}, exponential times of {MEAN_MS} ms", name,
-                        "error on test digits", log_x=log, log_y=True)
+                        f"error on {name_of}", log_x=log, log_y=True)
         for k, curves in runs.items():
             last = min(column(c, against)[-1] for c in curves)
             grid = (np.geomspace(1, last, 40) if log else np.linspace(0, last, 41))
@@ -129,7 +137,7 @@ def k_curves(a, family):
             add_band(plot, f"K = {k}", grid, mean, half)
             for x, y, h in zip(grid, mean, half):
                 table.add(f"{family}:{k}", name, float(x), float(y), float(h), a.seeds)
-        draw(a, f"{family}-{name}", plot)
+        draw(a, f"{title}-{name}", plot)
     table.write()
 
 
@@ -243,6 +251,8 @@ def blocking(a):
 FIGURES = {
     "ksync": lambda a: k_curves(a, "ksync"),
     "kasync": lambda a: k_curves(a, "kasync"),
+    "ksync-noise": lambda a: k_curves(a, "ksync", NOISY, "a quadratic"),
+    "kasync-noise": lambda a: k_curves(a, "kasync", NOISY, "a quadratic"),
     "backup": backup,
     "staleness": staleness,
     "blocking": blocking,
