@@ -2,7 +2,7 @@
 /* The table of problems, and its texts. */
 #include "tools/sim/problem.h"
 
-#define LR_HELP "rate of the steps that workers make on parameters of their own"
+#define LR_HELP "rate of the steps that workers make on their own"
 
 const struct mst_sim_problem_row mst_sim_problems[] = {
 	{ .name = "quadratic",
