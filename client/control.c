@@ -123,6 +123,7 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		break;
 	case MST_MSG_SEND_STATE:
 		told->send_state = true;
+		told->wanted = msg->wanted;
 		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;
@@ -231,7 +232,7 @@ static void flush(struct mst_control *c)
 
 static int queue(struct mst_control *c, const struct mst_message *msg)
 {
-	bool large = msg->kind == MST_MSG_STATE || msg->kind == MST_MSG_RUNS;
+	bool large = msg->kind == MST_MSG_STATE || msg->kind == MST_MSG_TENSORS;
 	size_t kept_free = large ? SMALL_BYTES : 0;
 	size_t room = sizeof(c->out) - c->out_have;
 

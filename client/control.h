@@ -29,11 +29,12 @@ struct mst_control_cfg {
 /* All that the leader has said so far. */
 struct mst_told {
 	bool welcomed;
-	bool send_state; /* the leader wants this worker's start state */
-	bool finished;   /* the job has ended well; `reason` says why */
-	bool closed;     /* nothing more can come or go */
-	bool unheard;    /* the server has closed the connection without having sent anything */
-	int error; /* refused, ended, or the connection broke; 0: none. The first error stays */
+	bool send_state;          /* the leader wants this worker's start state */
+	struct mst_wanted wanted; /* what of it */
+	bool finished;            /* the job has ended well; `reason` says why */
+	bool closed;              /* nothing more can come or go */
+	bool unheard; /* the server has closed the connection without having sent anything */
+	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
 	char reason[MST_REASON_LEN];
 	struct mst_welcome welcome;
 };

@@ -104,7 +104,8 @@ int mst_handle_begin(struct muster *m)
 				      .servers = w->server_count,
 				      /* Else there is nothing to read in place. */
 				      .buffers = m->links.transport->maps ? w->buffers : 0,
-				      .in_order = w->owner == MUSTER_WORKERS_OWN };
+				      .in_order = w->owner == MUSTER_WORKERS_OWN,
+				      .first = w->first_version };
 	int rc = mst_contiguous_map(&m->contiguous, &m->settings, w);
 
 	if (rc != 0)

@@ -277,6 +277,8 @@ static void describe_job(const struct mst_settings *settings, const struct mst_w
 		.patience_ms = to_ms(w->patience_ns),
 		.fates = w->fate,
 		.fate_count = w->fate_count,
+		.first_version = w->first_version,
+		.first_samples = w->first_samples,
 	};
 }
 

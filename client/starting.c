@@ -21,24 +21,29 @@ static void say_start(struct mst_starting *s, struct mst_message *msg, bool offe
 	mst_worker_start(s->worker);
 }
 
-/* Sends as many of the tensors' scales as there is room for now. Return: all have been sent. */
-static bool send_runs(struct mst_starting *s, struct mst_message *msg)
+/* Sends as much of the tensor table as there is room for now. Return: all has been sent. */
+static bool send_tensors(struct mst_starting *s, struct mst_message *msg)
 {
 	const struct mst_tensors *tensors = s->session->settings->tensors;
-	uint32_t total = mst_tensors_table(tensors).runs;
+	uint32_t total = mst_tensors_table(tensors).tensors;
 
-	msg->kind = MST_MSG_RUNS;
-	while (s->runs_sent < total) {
-		uint32_t behind = mst_tensors_runs(tensors, s->tensors_sent, &msg->runs);
+	msg->kind = MST_MSG_TENSORS;
+	while (s->tensors_sent < total) {
+		uint32_t behind = mst_tensors_piece(tensors, s->tensors_sent, &msg->piece);
 
-		msg->runs.at = s->runs_sent;
-		msg->runs.total = total;
 		if (mst_client_session_tell(s->session, msg) != 0)
 			return false; /* no room: this thread is woken when there is */
-		s->runs_sent += msg->runs.count;
 		s->tensors_sent = behind;
 	}
 	return true;
+}
+
+/* The servers have the state already. */
+static void send_no_state(struct mst_starting *s, struct mst_message *msg)
+{
+	*msg = (struct mst_message){ .kind = MST_MSG_STATE };
+	if (!s->ended)
+		s->ended = mst_client_session_tell(s->session, msg) == 0;
 }
 
 /* Sends as many pieces as there is room for now. */
@@ -46,14 +51,20 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 {
 	uint64_t total = state_bytes(s);
 
-	if (own == NULL && s->sent < total)
+	bool wanted = s->session->told.wanted.state != 0;
+
+	if (wanted && own == NULL && s->sent < total)
 		return mst_client_fail(s->failure, -EINVAL,
 				       "rank %" PRIu32
 				       " has offered a start state and is to send it; "
 				       "give muster_start() the same state again",
 				       s->session->job.rank);
-	if (!send_runs(s, msg))
+	if (s->session->told.wanted.tensors != 0 && !send_tensors(s, msg))
 		return 0;
+	if (!wanted) {
+		send_no_state(s, msg);
+		return 0;
+	}
 	msg->kind = MST_MSG_STATE;
 	while (s->sent < total) {
 		uint64_t left = total - s->sent;

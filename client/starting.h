@@ -14,9 +14,9 @@ struct mst_starting {
 	const struct mst_client_guard *guard;
 	struct mst_failure *failure;
 
-	uint64_t sent; /* bytes of the start state */
-	/* Of the tensors' scales, which go before it: runs, and the tensors in them. */
-	uint32_t runs_sent, tensors_sent;
+	uint64_t sent;         /* bytes of the start state */
+	uint32_t tensors_sent; /* of the table, which goes before it */
+	bool ended;            /* no state is wanted, and the server has been told its end */
 };
 
 /* @own: the start state to offer, or NULL. 0: the first outcome is ready. Else an error with its

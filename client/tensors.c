@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 struct mst_tensors {
 	uint32_t count;
 	char *names; /* one behind the other; each row points there */
@@ -72,6 +74,27 @@ static int check_place(const struct muster_tensor *tensor, uint32_t index, uint6
 	return -EINVAL;
 }
 
+/* The name travels to the servers, and from there to other programs. */
+static int check_name(const struct muster_tensor *tensor, uint32_t index, char *why, size_t len)
+{
+	size_t bytes = tensor->name != NULL ? strlen(tensor->name) : 0;
+
+	if (bytes > MUSTER_TENSOR_NAME_MAX) {
+		(void)snprintf(why, len,
+			       "tensor number %" PRIu32 " has a name of %zu bytes, \"%.60s...\": a "
+			       "name has at most %u",
+			       index, bytes, tensor->name, MUSTER_TENSOR_NAME_MAX);
+		return -EINVAL;
+	}
+	if (bytes == 0 || mst_text_is_clean(tensor->name))
+		return 0;
+	(void)snprintf(why, len,
+		       "the name of tensor number %" PRIu32
+		       " has control characters, or is not UTF-8: give it another name",
+		       index);
+	return -EINVAL;
+}
+
 int mst_tensors_check(const struct muster_options *opt, char *why, size_t len)
 {
 	const struct muster_tensor *tensor = opt->tensors;
@@ -94,7 +117,9 @@ int mst_tensors_check(const struct muster_options *opt, char *why, size_t len)
 				       label(t, i, name), t->count, t->first, elems);
 			return -EINVAL;
 		}
-		int rc = check_place(t, i, end, why, len);
+		int rc = check_name(t, i, why, len);
+		if (rc == 0)
+			rc = check_place(t, i, end, why, len);
 		if (rc == 0)
 			rc = check_scales(opt, i, why, len);
 		if (rc != 0)
@@ -158,11 +183,9 @@ struct mst_table mst_tensors_table(const struct mst_tensors *t)
 	return t != NULL ? t->table : (struct mst_table){ 0 };
 }
 
-uint32_t mst_tensors_runs(const struct mst_tensors *t, uint32_t tensor, struct mst_runs *piece)
+uint32_t mst_tensors_piece(const struct mst_tensors *t, uint32_t at, struct mst_tensor_piece *piece)
 {
-	for (piece->count = 0; tensor < t->count && piece->count < MST_RUNS_PIECE; piece->count++)
-		tensor = mst_run_of(t->row, t->count, tensor, &piece->run[piece->count]);
-	return tensor;
+	return mst_tensor_piece_of(t->row, t->count, at, piece);
 }
 
 const char *mst_tensors_place(const struct mst_tensors *t, uint64_t element, char *out, size_t len)

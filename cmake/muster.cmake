@@ -59,8 +59,8 @@ function(muster_program name)
 endfunction()
 
 # Layers that start no thread; base does, for the log, where a program asks for it.
-set(MUSTER_ONE_THREAD wire host delay config kernels optim_rows optim core options plan data cluster session digits
-	planner simulator)
+set(MUSTER_ONE_THREAD wire host delay config kernels checkpoint optim_rows optim core options plan data
+	cluster session digits planner simulator)
 
 # muster_one_thread(OUT layer ...): "one-thread" where none of the LAYERS starts a thread, else
 # nothing. It is a label: the thread sanitizer would find nothing there (tests/run.sh).

@@ -18,6 +18,7 @@
 #include "common/base/log_writer.h"
 #include "common/host/descriptors.h"
 #include "common/host/tasks.h"
+#include "server/archive_files.h"
 #include "server/control/budget.h"
 #include "server/control/plane.h"
 #include "server/core/rule.h"
@@ -32,10 +33,12 @@
 
 static struct mst_plane *the_plane; /* for the signal handler */
 static atomic_int stop_signal;
+static atomic_int stop_signals; /* how many have come: the second one ends the server at once */
 
 static void on_signal(int signo)
 {
 	atomic_store_explicit(&stop_signal, signo, memory_order_relaxed);
+	(void)atomic_fetch_add_explicit(&stop_signals, 1, memory_order_relaxed);
 	if (the_plane != NULL)
 		mst_plane_wake(the_plane);
 }
@@ -138,6 +141,18 @@ static uint64_t stop(struct mst_plane *plane, const char *why, uint64_t now_ns)
 	return now_ns + STOP_GRACE_NS;
 }
 
+/* A server that is stopped waits for the checkpoint of the newest version, as long as a step waits
+ * for a worker; a second signal ends that. */
+static bool is_stopped(const struct mst_plane *plane, const struct mst_server_options *o,
+		       uint64_t stop_by, uint64_t now_ns)
+{
+	bool at_once = atomic_load_explicit(&stop_signals, memory_order_relaxed) > 1;
+
+	if (now_ns < stop_by)
+		return false;
+	return at_once || !mst_plane_is_saving(plane) || now_ns - stop_by >= o->patience_ns;
+}
+
 /* Starts the worker threads when there is a data side for them.
  * Return: false: they cannot be started. */
 static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *cpus,
@@ -157,7 +172,8 @@ static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *c
 
 /* Runs until the job is over.
  * Return: the exit status. */
-static int serve(struct mst_plane *plane, const struct mst_cpus *cpus)
+static int serve(struct mst_plane *plane, const struct mst_server_options *o,
+		 const struct mst_cpus *cpus)
 {
 	struct mst_worker_threads *worker_threads = NULL;
 	uint64_t stop_by = MST_NEVER;
@@ -171,7 +187,7 @@ static int serve(struct mst_plane *plane, const struct mst_cpus *cpus)
 			snprintf(why, sizeof(why), "the server was ended by signal %d", signo);
 			stop_by = stop(plane, why, now_ns);
 		}
-		if (now_ns >= stop_by)
+		if (is_stopped(plane, o, stop_by, now_ns))
 			break;
 		mst_plane_step(plane, now_ns);
 		if (mst_plane_is_vacant(plane)) {
@@ -246,14 +262,42 @@ static void tell_begin(const struct mst_server_options *o)
 	}
 }
 
+static void wake_plane(void *ctx)
+{
+	(void)ctx;
+	mst_plane_wake(the_plane);
+}
+
+/* Nobody else writes to the directory from now on, and the plane may look for a checkpoint there.
+ * Return: 0 or -errno. */
+static int start_archive(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
+			 struct mst_archive_files **archive, char *why, size_t len)
+{
+	struct mst_archive_files_cfg files = { .dir = o->state,
+					       .leads = o->join == NULL,
+					       .wake = wake_plane };
+
+	*archive = NULL;
+	if (!mst_server_options_saves(o))
+		return 0;
+	int rc = mst_archive_files_start(&files, archive, why, len);
+	if (rc == 0)
+		cfg->archive = mst_archive_files_archive(*archive);
+	return rc;
+}
+
 /* @writer: NULL, or gets the thread that writes the recording. A port that is taken is found before
  * the file is replaced. */
-static int run_plane(const struct mst_server_options *o, const struct mst_plane_cfg *cfg,
+static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
 		     const struct mst_cpus *cpus, struct mst_recording_writer **writer)
 {
+	struct mst_archive_files *archive;
 	int status = MST_SERVER_EXIT_FAILED;
-	char why[512];
-	int rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
+	char why[1100];
+	int rc = start_archive(o, cfg, &archive, why, sizeof(why));
+
+	if (rc == 0)
+		rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
 
 	if (rc == -EADDRINUSE)
 		status = MST_SERVER_EXIT_PORT_TAKEN;
@@ -264,8 +308,10 @@ static int run_plane(const struct mst_server_options *o, const struct mst_plane_
 		mst_error("%s", why);
 	} else {
 		tell_begin(o);
-		status = serve(the_plane, cpus);
+		status = serve(the_plane, o, cpus);
 	}
+	if (!mst_archive_files_stop(archive))
+		return status; /* its thread still reads what the plane has */
 	struct mst_plane *plane = the_plane;
 	the_plane = NULL;
 	mst_plane_free(plane);

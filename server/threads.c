@@ -5,7 +5,8 @@
 
 #include "common/host/tasks.h"
 
-/* The thread that writes the log, and those that make links. A recording has one more. */
+/* The thread that writes the log, and those that make links. A recording has one more, and so have
+ * checkpoints. */
 #define ALWAYS (1u + MST_ANSWERS_MAX)
 
 static uint32_t transports(const struct mst_plan_cfg *cfg, const struct mst_terms *terms)
@@ -26,7 +27,8 @@ uint32_t mst_threads_of(const struct mst_plan_cfg *cfg)
 	struct mst_plan_cfg with = *cfg;
 	struct mst_terms terms;
 	struct mst_plan plan;
-	uint32_t always = ALWAYS + mst_server_options_record(cfg->options);
+	uint32_t always = ALWAYS + mst_server_options_record(cfg->options) +
+			  mst_server_options_saves(cfg->options);
 	uint32_t shards = 1;
 	char why[512];
 

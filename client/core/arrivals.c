@@ -86,7 +86,7 @@ static bool fits_place(const struct mst_worker *w, const struct mst_lane_answer 
 	case MST_WHERE_COPIED:
 		return true;
 	case MST_WHERE_NOWHERE:
-		return a->version == 0 && w->cfg.in_order;
+		return a->version == w->cfg.first && w->cfg.in_order;
 	default:
 		return false;
 	}

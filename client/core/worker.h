@@ -76,7 +76,8 @@ struct mst_worker_cfg {
 	uint64_t elems;
 	uint32_t slots, workers, buffers;
 	uint32_t servers;
-	bool in_order; /* workers own: every version is handed out, one by one */
+	bool in_order;  /* workers own: every version is handed out, one by one */
+	uint64_t first; /* the version that the job began with */
 };
 
 struct mst_worker {

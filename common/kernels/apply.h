@@ -26,6 +26,7 @@ struct mst_figures {
 struct mst_scale {
 	size_t end;
 	float rate, decay;
+	float trust; /* a second factor of the rate, which norms of the tensor give; else 1 */
 };
 
 /* One tile. None of the vectors overlaps another. */

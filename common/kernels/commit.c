@@ -71,6 +71,7 @@ static void apply_scaled(const struct mst_commit *c, mst_apply_fn *kernel,
 		struct mst_figures figures = c->figures;
 
 		figures.scalar[MST_SCALAR_RATE] *= scale->rate;
+		figures.scalar[MST_SCALAR_RATE] *= scale->trust;
 		figures.parameter[c->decay] *= scale->decay;
 		piece.figures = &figures;
 		kernel(&piece);
@@ -95,7 +96,10 @@ static const float *update(const struct mst_commit *c, const struct mst_sum_plan
 		if (c->state[i] == NULL)
 			continue;
 		tile.state[i] = c->state[i] + first;
-		ask_ahead(plan->how, tile.state[i], count);
+		const float *before = (c->before[i] != NULL ? c->before[i] : c->state[i]) + first;
+		ask_ahead(plan->how, before, count);
+		if (before != tile.state[i]) /* kernels work in place */
+			memcpy(tile.state[i], before, count * sizeof(*before));
 	}
 	if (c->scale != NULL)
 		apply_scaled(c, c->apply[plan->isa->index], &tile, first);

@@ -26,11 +26,13 @@ struct mst_commit {
 	/* The optimiser's kernel, by instruction set; NULL: the version is the mean itself, and
 	 * what follows is not read. */
 	mst_apply_fn *const *apply;
-	/* Of the version before, and of this one: the same where results are of 16 bits, else next
-	 * is `out`. */
+	/* Of the version before, and of this one: where results are of 16 bits the same or apart,
+	 * else next is `out`. */
 	const float *theta;
 	float *next;
-	float *state[MST_STATES_MAX]; /* NULL: not kept */
+	float *state[MST_STATES_MAX]; /* after the version; NULL: not kept */
+	/* The states before it, where they are to stay as they are; NULL: `state` has them. */
+	const float *before[MST_STATES_MAX];
 	struct mst_figures figures;
 	/* Tensors have scales of their own: `scales` of them, in order, the last one ends where the
 	 * vector ends or behind it. Each product is rounded to f32. NULL: there are none, and what

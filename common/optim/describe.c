@@ -3,6 +3,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/optim/optim.h"
@@ -17,6 +18,37 @@ char *mst_optim_example(const struct mst_optim *row, char text[MST_OPTIM_EXAMPLE
 			continue;
 		len += (size_t)snprintf(text + len, MST_OPTIM_EXAMPLE_LEN - len, "%c%s=%g", before,
 					row->parameter[i].name, row->parameter[i].fallback);
+		before = ',';
+	}
+	return text;
+}
+
+/* 17 digits give the same double back; fewer do for most figures, and read better. */
+static size_t add_figure(char *text, size_t len, const char *name, double value, char before)
+{
+	char figure[32];
+
+	snprintf(figure, sizeof(figure), "%g", value);
+	if (strtod(figure, NULL) != value)
+		snprintf(figure, sizeof(figure), "%.17g", value);
+	int more = snprintf(text + len, MST_OPTIM_TEXT_LEN - len, "%c%s=%s", before, name, figure);
+	size_t end = len + (size_t)more;
+	return end < MST_OPTIM_TEXT_LEN ? end : MST_OPTIM_TEXT_LEN - 1;
+}
+
+char *mst_optimizer_text(const struct mst_optimizer *o, char text[MST_OPTIM_TEXT_LEN])
+{
+	char before = ':';
+
+	text[0] = '\0';
+	if (o->row == NULL)
+		return text;
+	size_t len = (size_t)snprintf(text, MST_OPTIM_TEXT_LEN, "%s", o->row->name);
+	for (uint32_t i = 0; i < mst_optim_parameters(o->row); i++) {
+		const struct mst_optim_parameter *p = &o->row->parameter[i];
+		if (o->parameter[i] == p->fallback && p->fallback == 0)
+			continue;
+		len = add_figure(text, len, p->name, o->parameter[i], before);
 		before = ',';
 	}
 	return text;

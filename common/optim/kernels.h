@@ -54,6 +54,21 @@ enum {
 	MST_ADAM_SCALAR_SECOND,                      /* the same for the root of the squares */
 };
 
+MST_ISAS(MST_OPTIM_KERNEL, lars)
+enum {
+	MST_LARS_LR,
+	MST_LARS_MOMENTUM,
+	MST_LARS_NESTEROV,
+	MST_LARS_DECAY,
+	MST_LARS_TRUST,
+	MST_LARS_EPSILON
+};
+enum { MST_LARS_STATE_MOMENTUM };
+
+/* Its first parameters, its states and its scalars are those of Adam. */
+MST_ISAS(MST_OPTIM_KERNEL, lamb)
+MST_ISAS(MST_OPTIM_KERNEL, lamb_direction)
+
 MST_ISAS(MST_OPTIM_KERNEL, add)
 
 #endif

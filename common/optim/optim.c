@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "common/kernels/select.h"
+
 uint32_t mst_optim_parameters(const struct mst_optim *row)
 {
 	uint32_t count = 0;
@@ -30,14 +32,49 @@ uint32_t mst_optimizer_states(const struct mst_optimizer *o)
 
 bool mst_optimizer_reduces(const struct mst_optimizer *o)
 {
-	return o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] != 0;
+	return mst_optimizer_trusts(o) ||
+	       (o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] != 0);
+}
+
+bool mst_optimizer_trusts(const struct mst_optimizer *o)
+{
+	return o->row != NULL && o->row->trust != NULL;
 }
 
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares)
 {
 	double norm = sqrt(mst_exact_value(squares));
 
-	return isfinite(norm) ? (float)o->row->factor(o->parameter[o->row->reduces], norm) : 1;
+	if (o->row->factor == NULL || !isfinite(norm))
+		return 1;
+	return (float)o->row->factor(o->parameter[o->row->reduces], norm);
+}
+
+void mst_optimizer_add_block(const struct mst_optimizer *o, const struct mst_apply *block,
+			     struct mst_squares *sum)
+{
+	const struct mst_isa *isa = mst_isa();
+	mst_apply_fn *direction = o->row->direction[isa->index];
+
+	if (direction != NULL)
+		direction(block);
+	mst_exact_add(&sum->theta, isa->squares(block->theta, block->count));
+	mst_exact_add(&sum->direction,
+		      isa->squares(direction != NULL ? block->next : block->mean, block->count));
+}
+
+float mst_optimizer_trust(const struct mst_optimizer *o, const struct mst_squares *squares,
+			  float decay)
+{
+	struct mst_norms norms = { .theta = sqrt(mst_exact_value(&squares->theta)),
+				   .direction = sqrt(mst_exact_value(&squares->direction)),
+				   .decay = (double)decay };
+
+	if (!isfinite(norms.theta) || !isfinite(norms.direction) || norms.theta == 0 ||
+	    norms.direction == 0)
+		return 1;
+	float ratio = (float)o->row->trust(o->parameter, &norms);
+	return isfinite(ratio) ? ratio : 1;
 }
 
 void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,

@@ -16,6 +16,7 @@
 #include "common/base/exact_sum.h"
 #include "common/kernels/apply.h"
 #include "common/kernels/isa.h"
+#include "common/optim/norms.h"
 
 #define MST_OPTIM_NAME_LEN 16u /* with NUL */
 #define MST_OPTIM_EXAMPLE_LEN 200u
@@ -46,6 +47,12 @@ struct mst_optim_version {
 	double lr_scale; /* scale x schedule */
 };
 
+/* Of a tensor, before the step. Both norms are finite and above 0. */
+struct mst_norms {
+	double theta, direction;
+	double decay; /* the weight decay of the tensor, as its elements have it */
+};
+
 struct mst_optim {
 	const char *name;
 	const char *help; /* one sentence without its full stop */
@@ -60,6 +67,13 @@ struct mst_optim {
 	 * the leader makes of it. NULL: there is no such phase, and a commit is one pass. */
 	double (*factor)(double limit, double norm); /* @limit: the parameter `reduces` */
 	unsigned reduces;
+	/* The other reduce phase: the rate of each tensor is multiplied by what this makes of two
+	 * norms of the tensor, its trust ratio. A worker's table says where tensors begin; without
+	 * a table the vector is one tensor. A row has `factor` or `trust`, or none. */
+	double (*trust)(const double *parameter, const struct mst_norms *norms);
+	/* The direction whose norm that is, from the mean and the states before the step: a kernel
+	 * that writes it to `next`, and no states. NULL: it is the mean itself. */
+	mst_apply_fn *direction[MST_ISA_COUNT];
 	/* Tensors may have scales of their own: of the rate of the version, and of the parameter
 	 * `decay`. Else tables with scales are refused. */
 	bool scales;
@@ -87,6 +101,10 @@ int mst_optimizer_take(const char *name, const double *parameter, uint32_t count
 		       struct mst_optimizer *out, char *why, size_t why_len);
 /* "sgd:lr=0.1,momentum=0.9": with all fallbacks that are not 0. Return: @text. */
 char *mst_optim_example(const struct mst_optim *row, char text[MST_OPTIM_EXAMPLE_LEN]);
+/* The same of an optimiser as the user set it, with every figure that is not its fallback or not 0.
+ * Read back it is the same. Return: @text; "" where workers own. */
+#define MST_OPTIM_TEXT_LEN 256u
+char *mst_optimizer_text(const struct mst_optimizer *o, char text[MST_OPTIM_TEXT_LEN]);
 /* "above 0 and at most 1". Return: @text. */
 char *mst_optim_range(const struct mst_optim_parameter *p, char text[MST_OPTIM_RANGE_LEN]);
 /* All rows: as a part of --help, and as a section of a manual page in roff. */
@@ -102,6 +120,16 @@ bool mst_optimizer_reduces(const struct mst_optimizer *o);
 /* What a mean is multiplied by; @squares: the sum of the squares of its elements. 1 where that is
  * not finite, so that what spoils the mean is found where it is. Rounded once to f32. */
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares);
+/* Is the rate of each tensor multiplied by what its norms give? Then it has a reduce phase. */
+bool mst_optimizer_trusts(const struct mst_optimizer *o);
+/* Adds the squares of a block of a tensor, before its step. @block: what the kernel would be given;
+ * `next` is scratch, and the figures have the weight decay of the tensor. */
+void mst_optimizer_add_block(const struct mst_optimizer *o, const struct mst_apply *block,
+			     struct mst_squares *sum);
+/* The trust ratio of a tensor with these squares and that weight decay. 1 where a norm is 0, or is
+ * not finite, or the ratio is not. Rounded once to f32. */
+float mst_optimizer_trust(const struct mst_optimizer *o, const struct mst_squares *squares,
+			  float decay);
 /* The scalars of a version, each rounded once to f32. */
 void mst_optimizer_scalars(const struct mst_optimizer *o, const struct mst_optim_version *v,
 			   float *scalar);

@@ -17,6 +17,7 @@
 #define BETA2_HELP "what is kept of the average of the squares in each step"
 #define START_HELP "what the average starts from: 1 as in TensorFlow 1, 0 as in PyTorch"
 #define DECOUPLED_HELP "weight decay: the parameters times this, times the rate, are taken off them"
+#define DIRECTION_HELP "weight decay: the parameters times this are added to the direction"
 #define CLIP_HELP                                                                                  \
 	"the norm, over the whole vector, that a longer mean gradient is scaled down to; 0: none is"
 
@@ -42,10 +43,16 @@
 		.name = (word), .fallback = (value), .min = 0, .max = (double)FLT_MAX,             \
 		.help = (text)                                                                     \
 	}
+#define NESTEROV                                                                                   \
+	{                                                                                          \
+		.name = "nesterov", .min = 0, .max = 1, .whole = true, .needs = "momentum",        \
+		.help = "1: the step looks ahead by one momentum"                                  \
+	}
 
 /* Every optimiser with a rate has it first. */
 #define LR 0
-static_assert(MST_SGD_LR == LR && MST_ADAGRAD_LR == LR && MST_RMSPROP_LR == LR && MST_ADAM_LR == LR,
+static_assert(MST_SGD_LR == LR && MST_ADAGRAD_LR == LR && MST_RMSPROP_LR == LR &&
+		      MST_ADAM_LR == LR && MST_LARS_LR == LR,
 	      "rate_alone() serves them all");
 static_assert((unsigned)MST_RMSPROP_SCALAR_OUTSIDE < MST_SCALARS_MAX &&
 		      (unsigned)MST_ADAM_SCALAR_SECOND < MST_SCALARS_MAX,
@@ -93,6 +100,21 @@ static double clip(double limit, double norm)
 	return norm > limit ? limit / norm : 1;
 }
 
+/* You, Gitman and Ginsburg, equation 6. The gradient is that of the loss alone. */
+static double lars(const double *parameter, const struct mst_norms *n)
+{
+	double divisor = n->direction + n->decay * n->theta + parameter[MST_LARS_EPSILON];
+
+	return parameter[MST_LARS_TRUST] * n->theta / divisor;
+}
+
+/* You et al., algorithm 2, whose phi is the identity, as in their experiments. */
+static double lamb(const double *parameter, const struct mst_norms *n)
+{
+	(void)parameter;
+	return n->theta / n->direction;
+}
+
 static const struct mst_optim rows[] = {
 	{
 		.name = "sgd",
@@ -101,12 +123,7 @@ static const struct mst_optim rows[] = {
 		.parameter = {
 			[MST_SGD_LR] = RATE(0.1),
 			[MST_SGD_MOMENTUM] = BELOW_1("momentum", 0.9, MOMENTUM_HELP),
-			[MST_SGD_NESTEROV] = { .name = "nesterov",
-					       .min = 0,
-					       .max = 1,
-					       .whole = true,
-					       .needs = "momentum",
-					       .help = "1: the step looks ahead by one momentum" },
+			[MST_SGD_NESTEROV] = NESTEROV,
 			[MST_SGD_DECAY] = FROM_0("decay", 0, DECAY_HELP),
 			[MST_SGD_CLIP] = FROM_0("clip", 0, CLIP_HELP),
 		},
@@ -212,6 +229,49 @@ static const struct mst_optim rows[] = {
 		.scales = true,
 		.decay = MST_ADAM_DECAY,
 		.apply = { MST_ISAS(KERNEL, adamw) },
+	},
+	{
+		.name = "lars",
+		.help = "a momentum of steps down the mean gradient, whose rate in each tensor is "
+			"multiplied by the norm of the tensor over the norm of its gradient",
+		.divides = true,
+		.parameter = {
+			[MST_LARS_LR] = RATE(1),
+			[MST_LARS_MOMENTUM] = BELOW_1("momentum", 0.9, MOMENTUM_HELP),
+			[MST_LARS_NESTEROV] = NESTEROV,
+			[MST_LARS_DECAY] = FROM_0("decay", 5e-4, DECAY_HELP),
+			[MST_LARS_TRUST] = ABOVE_0("trust", 0.001,
+						   "what that ratio of norms is multiplied by"),
+			[MST_LARS_EPSILON] = FROM_0("epsilon", 1e-8,
+						    "added to the norm of the gradient"),
+		},
+		.state = { [MST_LARS_STATE_MOMENTUM] = { "momentum", MST_LARS_MOMENTUM } },
+		.scalars = rate_alone,
+		.trust = lars,
+		.scales = true,
+		.decay = MST_LARS_DECAY,
+		.apply = { MST_ISAS(KERNEL, lars) },
+	},
+	{
+		.name = "lamb",
+		.help = "the step of adam and the weight decay are a direction; the rate in each "
+			"tensor is multiplied by the norm of the tensor over that of its direction",
+		.divides = true,
+		.parameter = {
+			[MST_ADAM_LR] = RATE(0.001),
+			[MST_ADAM_BETA1] = BELOW_1("beta1", 0.9, BETA1_HELP),
+			[MST_ADAM_BETA2] = BELOW_1("beta2", 0.999, BETA2_HELP),
+			[MST_ADAM_EPSILON] = ABOVE_0("epsilon", 1e-6, EPSILON_HELP),
+			[MST_ADAM_DECAY] = FROM_0("decay", 0.01, DIRECTION_HELP),
+		},
+		.state = { [MST_ADAM_STATE_MOMENTUM] = { "momentum", MST_ADAM_LR },
+			   [MST_ADAM_STATE_SQUARES] = { "squares", MST_ADAM_LR } },
+		.scalars = adam,
+		.trust = lamb,
+		.direction = { MST_ISAS(KERNEL, lamb_direction) },
+		.scales = true,
+		.decay = MST_ADAM_DECAY,
+		.apply = { MST_ISAS(KERNEL, lamb) },
 	},
 	{
 		.name = "add",

@@ -23,7 +23,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 9u
+#define MST_PROTOCOL 10u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -42,7 +42,7 @@ enum mst_message_kind {
 	MST_MSG_WELCOME,   /* leader: admitted; where to ask for links */
 	MST_MSG_ERROR,     /* leader: refused or ended; then the connection closes */
 	MST_MSG_START, /* worker: ready; offers a start state or not; asks for its first version */
-	MST_MSG_SEND_STATE, /* leader: send the start state */
+	MST_MSG_SEND_STATE, /* leader: send the tensor table, and behind it the start state */
 	MST_MSG_STATE,      /* worker: a piece of the start state */
 	MST_MSG_HEARTBEAT,  /* worker */
 	MST_MSG_LEAVE,      /* worker: leaves; the seq of its last header */
@@ -65,9 +65,9 @@ enum mst_message_kind {
 	/* Shows that data threads run: the leader sends it to workers, for all servers; a follower
 	 * to the leader, for itself. */
 	MST_MSG_BEAT,
-	/* worker: a piece of the scales of its tensors, before its start state; leader: the same,
-	 * to every follower */
-	MST_MSG_RUNS,
+	/* worker: a piece of its tensor table, before its start state; leader: the same, to every
+	 * follower */
+	MST_MSG_TENSORS,
 	/* Anybody asks the leader for a change of the running job, and is told in a sentence that
 	 * it is done (DONE), or why it cannot be (ERROR). */
 	MST_MSG_POLICY, /* another policy */
@@ -106,7 +106,9 @@ struct mst_welcome {
 	uint32_t type, result_type, owner;
 	uint32_t buffers; /* version buffers in each server's published memory */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
-	uint32_t guard; /* enum mst_guard */
+	uint32_t guard;         /* enum mst_guard */
+	uint64_t first_version; /* that the job began with, or goes on from */
+	double first_samples;   /* in it, and all versions before */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
@@ -119,6 +121,10 @@ struct mst_serve {
 	char scheme[MST_NAME_LEN]; /* of its transport */
 	uint32_t pid;
 };
+
+/* The name of a run of a job: 16 hexadecimal digits and a NUL. Checkpoints of one version by
+ * different runs differ by it. */
+#define MST_RUN_LEN 17u
 
 struct mst_appoint {
 	char job[MST_NAME_LEN];
@@ -135,10 +141,12 @@ struct mst_appoint {
 	char optimizer[MST_OPTIMIZER_LEN];
 	uint32_t parameter_count;
 	double parameter[MST_APPOINT_PARAMETERS];
-	uint32_t runs;   /* of tensors with equal scales; 0: all scales are 1 */
-	uint64_t scales; /* their digest */
-	uint32_t guard;  /* enum mst_guard */
+	struct mst_table table; /* of the job's first hello */
+	uint32_t guard;         /* enum mst_guard */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
+	char saves[MST_RUN_LEN];        /* versions are saved: the run's name; "": none are */
+	uint32_t resumes;               /* the job goes on from a checkpoint: */
+	uint64_t resumed_version;       /* of this version */
 	struct mst_path path;           /* of its links with workers and with the leader */
 	char address[MST_LISTENER_LEN]; /* the leader's listener, for the server link */
 	uint8_t token[MST_SECRET_LEN];
@@ -163,6 +171,13 @@ struct mst_beat {
 struct mst_error_message {
 	int32_t code; /* negative errno */
 	char reason[MST_REASON_LEN];
+};
+
+/* What a worker is to send, 0 or 1 each. It ends with a STATE in any case: without a state with an
+ * empty one, of 0 bytes in all. */
+struct mst_wanted {
+	uint32_t tensors; /* the tensor table */
+	uint32_t state;   /* the start state */
 };
 
 struct mst_state_piece {
@@ -209,8 +224,9 @@ struct mst_status {
 	struct mst_status_policy under[MST_STATUS_POLICIES]; /* the last is in force */
 	uint32_t state;                                      /* enum mst_job_state */
 	uint32_t workers, live;
-	uint32_t shards;  /* threads that share the sums; 0: not known yet */
-	uint64_t version; /* commits */
+	uint32_t shards;        /* threads that share the sums; 0: not known yet */
+	uint64_t first_version; /* that the job began with, or goes on from */
+	uint64_t version;       /* the newest */
 	double samples;
 	double loss;         /* of the newest version; NaN: not told */
 	uint64_t elapsed_ns; /* since the start, till the end */
@@ -265,9 +281,10 @@ struct mst_message {
 		struct mst_hello hello;
 		struct mst_welcome welcome;
 		struct mst_error_message error;
-		uint32_t offers; /* START */
+		uint32_t offers;          /* START */
+		struct mst_wanted wanted; /* SEND_STATE */
 		struct mst_state_piece state;
-		struct mst_runs runs;
+		struct mst_tensor_piece piece;
 		uint64_t seq;             /* LEAVE */
 		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE */
 		uint32_t watch;           /* ASK_STATUS */

@@ -20,6 +20,11 @@
 	LIMITED(ENUM, of, path.ack_timeout, 32), LIMITED(ENUM, of, path.retries, 7),               \
 		LIMITED(ENUM, of, path.traffic_class, 256),                                        \
 		LIMITED(ENUM, of, path.service_level, 16), FIELD(I32, of, path.pkey)
+#define TABLE(of)                                                                                  \
+	LIMITED(ENUM, of, table.tensors, MUSTER_TENSORS_MAX + 1),                                  \
+		LIMITED(ENUM, of, table.runs, MUSTER_TENSORS_MAX + 1),                             \
+		FIELD(U64, of, table.name_bytes), FIELD(U64, of, table.names),                     \
+		FIELD(U64, of, table.places), FIELD(U64, of, table.scales)
 #define SHAPE(fields)                                                                              \
 	{                                                                                          \
 		fields, sizeof(fields) / sizeof((fields)[0])                                       \
@@ -33,11 +38,7 @@ static const struct mst_field hello_fields[] = {
 	LIMITED(ENUM, mst_hello, result_type, MUSTER_F16 + 1),
 	LIMITED(ENUM, mst_hello, owner, MUSTER_WORKERS_OWN + 1),
 	FIELD(U32, mst_hello, pid),
-	LIMITED(ENUM, mst_hello, table.tensors, MUSTER_TENSORS_MAX + 1),
-	LIMITED(ENUM, mst_hello, table.runs, MUSTER_TENSORS_MAX + 1),
-	FIELD(U64, mst_hello, table.names),
-	FIELD(U64, mst_hello, table.places),
-	FIELD(U64, mst_hello, table.scales),
+	TABLE(mst_hello),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -79,6 +80,8 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, server_lease_ns),
 	FIELD(U64, mst_welcome, patience_ns),
 	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
+	FIELD(U64, mst_welcome, first_version),
+	FIELD(F64, mst_welcome, first_samples),
 	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(mst_welcome),
 	ROWS(mst_welcome, fate_count, MUSTER_TICKETS_MAX, fate_rows),
@@ -95,21 +98,21 @@ static const struct mst_field state_fields[] = {
 	FIELD(PIECE, mst_state_piece, length),
 };
 
-static const struct mst_field run_fields[] = {
-	FIELD(U64, mst_run, first),
-	FIELD(U64, mst_run, count),
-	FIELD(F32, mst_run, lr_scale),
-	FIELD(F32, mst_run, decay_scale),
+static const struct mst_field tensor_fields[] = {
+	TEXT(mst_tensor_row, name),
+	FIELD(U64, mst_tensor_row, count),
+	FIELD(F32, mst_tensor_row, lr_scale),
+	FIELD(F32, mst_tensor_row, decay_scale),
 };
-static const struct mst_rows run_rows = {
-	offsetof(struct mst_runs, run),
-	sizeof(struct mst_run),
-	SHAPE(run_fields),
+static const struct mst_rows tensor_rows = {
+	offsetof(struct mst_tensor_piece, row),
+	sizeof(struct mst_tensor_row),
+	SHAPE(tensor_fields),
 };
-static const struct mst_field runs_fields[] = {
-	FIELD(U32, mst_runs, at),
-	FIELD(U32, mst_runs, total),
-	ROWS(mst_runs, count, MST_RUNS_PIECE, run_rows),
+static const struct mst_field tensors_fields[] = {
+	FIELD(U32, mst_tensor_piece, at),
+	FIELD(U32, mst_tensor_piece, total),
+	ROWS(mst_tensor_piece, count, MST_TENSORS_PIECE, tensor_rows),
 };
 
 static const struct mst_field status_server_fields[] = {
@@ -147,6 +150,7 @@ static const struct mst_field status_fields[] = {
 	FIELD(U32, mst_status, workers),
 	FIELD(U32, mst_status, live),
 	FIELD(U32, mst_status, shards),
+	FIELD(U64, mst_status, first_version),
 	FIELD(U64, mst_status, version),
 	FIELD(F64, mst_status, samples),
 	FIELD(F64, mst_status, loss),
@@ -202,6 +206,8 @@ static const struct mst_field ranks_fields[] = {
 };
 
 static const struct mst_field offers_fields[] = { LIMITED(ENUM, mst_message, offers, 2) };
+static const struct mst_field wanted_fields[] = { LIMITED(ENUM, mst_message, wanted.tensors, 2),
+						  LIMITED(ENUM, mst_message, wanted.state, 2) };
 static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
 static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
 static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
@@ -246,12 +252,14 @@ static const struct mst_field appoint_fields[] = {
 	LIMITED(ENUM, mst_appoint, repeats, 2),
 	TEXT(mst_appoint, optimizer),
 	ROWS(mst_appoint, parameter_count, MST_APPOINT_PARAMETERS, parameter_rows),
-	LIMITED(ENUM, mst_appoint, runs, MUSTER_TENSORS_MAX + 1),
-	FIELD(U64, mst_appoint, scales),
+	TABLE(mst_appoint),
 	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
 	FIELD(U64, mst_appoint, lease_ns),
 	FIELD(U64, mst_appoint, server_lease_ns),
 	FIELD(U64, mst_appoint, patience_ns),
+	TEXT(mst_appoint, saves),
+	LIMITED(ENUM, mst_appoint, resumes, 2),
+	FIELD(U64, mst_appoint, resumed_version),
 	PATH(mst_appoint),
 	TEXT(mst_appoint, address),
 	BYTES(mst_appoint, token),
@@ -287,7 +295,7 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_WELCOME] = { true, BODY, SHAPE(welcome_fields) },
 	[MST_MSG_ERROR] = { true, BODY, SHAPE(error_fields) },
 	[MST_MSG_START] = { true, 0, SHAPE(offers_fields) },
-	[MST_MSG_SEND_STATE] = { true, 0, { NULL, 0 } },
+	[MST_MSG_SEND_STATE] = { true, 0, SHAPE(wanted_fields) },
 	[MST_MSG_STATE] = { true, BODY, SHAPE(state_fields) },
 	[MST_MSG_HEARTBEAT] = { true, 0, { NULL, 0 } },
 	[MST_MSG_LEAVE] = { true, 0, SHAPE(seq_fields) },
@@ -304,7 +312,7 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_STATE_DONE] = { true, 0, { NULL, 0 } },
 	[MST_MSG_RELINK] = { true, 0, SHAPE(token_fields) },
 	[MST_MSG_BEAT] = { true, 0, SHAPE(beat_fields) },
-	[MST_MSG_RUNS] = { true, BODY, SHAPE(runs_fields) },
+	[MST_MSG_TENSORS] = { true, BODY, SHAPE(tensors_fields) },
 	[MST_MSG_POLICY] = { true, BODY, SHAPE(change_fields) },
 	[MST_MSG_REST] = { true, BODY, SHAPE(rest_fields) },
 	[MST_MSG_DONE] = { true, 0, SHAPE(why_fields) },

@@ -21,6 +21,7 @@
 
 #include "common/base/exact_sum.h"
 #include "common/wire/lane.h"
+#include "common/wire/part.h"
 
 #define MST_PEER_IMM_MASK 0x0fffffffu
 #define MST_PEER_IMM_ACK 0x10000000u
@@ -38,9 +39,13 @@ enum mst_peer_kind {
 	MST_PEER_LOST,       /* who, code: negative errno */
 	MST_PEER_SPOILT,     /* spoilt */
 	MST_PEER_SETTLED,    /* all orders before SETTLE have been executed */
-	MST_PEER_REDUCED,    /* value: the version; squares: of its mean, in the server's part */
+	/* value: the version; squares: of its mean, in the server's part. With norms of tensors
+	 * also slot: which sum of squares it is, enum mst_edge_sum; code: one tensor goes on beyond
+	 * both borders of the part; coefficient: the weight decay of the tensor at that border */
+	MST_PEER_REDUCED,
+	MST_PEER_SAVED, /* value: the version; code: 0, or 1: the server has not written it */
 	/* Down. */
-	MST_PEER_START,   /* buffer: of version 0 */
+	MST_PEER_START,   /* commit.version, commit.buffer: of the first version */
 	MST_PEER_COUNT,   /* who, slot, coefficient; code: ranks may contribute again in a step */
 	MST_PEER_REGRANT, /* who, slot, value: epoch */
 	MST_PEER_COMMIT,  /* commit */
@@ -48,7 +53,9 @@ enum mst_peer_kind {
 	MST_PEER_EVICT,   /* who, code: enum mst_evict_why */
 	MST_PEER_FINISH,  /* code: enum mst_finish_why; value: the last version */
 	MST_PEER_SETTLE,  /* report when all orders before this one have been executed */
-	MST_PEER_APPLY,   /* value: the version; coefficient: what its mean is multiplied by */
+	/* value: the version; coefficient: what its mean is multiplied by; trust */
+	MST_PEER_APPLY,
+	MST_PEER_SAVE, /* commit.version, commit.buffer: write the newest version */
 	MST_PEER_KINDS,
 };
 
@@ -77,6 +84,8 @@ struct mst_peer_entry {
 			uint32_t pad;
 		} spoilt;
 		struct mst_exact_sum squares;
+		/* by border between two servers: the trust ratio of the tensor that it cuts */
+		float trust[MST_SERVERS_MAX - 1];
 		uint8_t bytes[80];
 	};
 };

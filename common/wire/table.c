@@ -19,9 +19,12 @@ static uint64_t digest(uint64_t so_far, const void *bytes, size_t count)
 }
 
 /* With the NUL behind it, so that two names do not read as one. */
-static uint64_t digest_name(uint64_t so_far, const char *name)
+static void digest_name(const char *name, struct mst_table *out)
 {
-	return name != NULL ? digest(so_far, name, strlen(name) + 1) : digest(so_far, "", 1);
+	size_t bytes = name != NULL ? strlen(name) + 1 : 1;
+
+	out->names = digest(out->names, name != NULL ? name : "", bytes);
+	out->name_bytes += bytes;
 }
 
 static uint64_t digest_place(uint64_t so_far, uint64_t first, uint64_t count)
@@ -72,7 +75,7 @@ void mst_table_of(const struct muster_tensor *tensor, uint32_t count, struct mst
 		return;
 	out->names = out->places = DIGEST_OFFSET;
 	for (uint32_t i = 0; i < count; i++) {
-		out->names = digest_name(out->names, tensor[i].name);
+		digest_name(tensor[i].name, out);
 		out->places = digest_place(out->places, tensor[i].first, tensor[i].count);
 	}
 	digest_runs(tensor, count, out);
@@ -80,7 +83,9 @@ void mst_table_of(const struct muster_tensor *tensor, uint32_t count, struct mst
 
 bool mst_table_is_sane(const struct mst_table *table, uint64_t elems)
 {
-	if (table->tensors > elems || table->runs > table->tensors)
+	if (table->tensors > elems || table->runs > table->tensors ||
+	    table->name_bytes < table->tensors ||
+	    table->name_bytes > (uint64_t)table->tensors * MST_TENSOR_NAME_LEN)
 		return false;
 	return table->runs > 0 || table->scales == 0;
 }
@@ -88,36 +93,4 @@ bool mst_table_is_sane(const struct mst_table *table, uint64_t elems)
 bool mst_scale_is_sane(float scale)
 {
 	return isfinite(scale) && scale >= 0;
-}
-
-/* ---- its runs ---- */
-
-static const char *take_run(struct mst_runs_taken *t, const struct mst_run *run)
-{
-	if (run->first != t->end || run->count == 0 || run->count > t->elems - t->end)
-		return "scales of tensors that overlap, or leave gaps";
-	if (!mst_scale_is_sane(run->lr_scale) || !mst_scale_is_sane(run->decay_scale))
-		return "scales of tensors that are no numbers from 0 on";
-	t->have++;
-	t->end += run->count;
-	t->digest = digest_run(t->digest, run);
-	return NULL;
-}
-
-const char *mst_runs_take(struct mst_runs_taken *t, const struct mst_runs *piece)
-{
-	const char *wrong = NULL;
-
-	if (piece->at == 0)
-		t->have = 0, t->end = 0, t->digest = DIGEST_OFFSET;
-	if (piece->total != t->runs || piece->at != t->have || piece->count == 0 ||
-	    piece->count > t->runs - t->have)
-		return "scales of tensors that are too many, or with a gap";
-	for (uint32_t i = 0; i < piece->count && wrong == NULL; i++)
-		wrong = take_run(t, &piece->run[i]);
-	if (wrong == NULL && mst_runs_whole(t) && (t->end != t->elems || t->digest != t->scales))
-		wrong = "other scales of tensors than the job has";
-	if (wrong != NULL)
-		t->have = 0;
-	return wrong;
 }

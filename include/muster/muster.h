@@ -82,15 +82,16 @@ enum muster_hint {
 	MUSTER_GIVE_UP, /* what is being computed cannot count any more: muster_abandon() */
 };
 
-/* How many tensors a table may have. */
+/* How many tensors a table may have, and how many bytes a name. */
 #define MUSTER_TENSORS_MAX 65536u
+#define MUSTER_TENSOR_NAME_MAX 255u
 
 /* A named range of the vector. Optional: sentences about an element then name its tensor. The
  * tensors of a table name every element of the vector once, in order. All workers of a job that
  * give a table give the same one, names included: muster_open() refuses a worker whose table
  * differs from the first one's. A worker may also give none if all scales are 1. */
 struct muster_tensor {
-	const char *name;      /* NULL: the tensor is called by its number */
+	const char *name; /* UTF-8 without control characters; NULL: it is called by its number */
 	uint64_t first, count; /* elements */
 	/* Servers own: what the rate, and the weight decay, are multiplied by for this tensor, each
 	 * product rounded to f32. Finite and not negative; 1 changes nothing; a tensor with
@@ -237,6 +238,11 @@ struct muster_job {
 	 * does not count. */
 	const struct muster_fate *fates;
 	uint32_t fate_count;
+	/* The version that the job began with, and the samples that had been counted in all
+	 * versions up to it: 0 and 0, or those of the checkpoint that the job goes on from. The
+	 * result of muster_start() is of this version, or, in a running job, of a later one. */
+	uint64_t first_version;
+	double first_samples;
 };
 
 /**
@@ -272,8 +278,11 @@ const struct muster_job *muster_job(const struct muster *m);
 /**
  * muster_start - say that this worker is ready, and get the version that all start from.
  * @own: result_type[elems], a start state to offer, or NULL; read during the call only. It may be
- *       options.result_into. The lowest rank that offers gives version 0 to everybody, itself
- *       included. A worker that joins a running job gets the version the rule lets it start with.
+ *       options.result_into. The lowest rank that offers gives the first version to everybody,
+ *       itself included. Where a job goes on from a checkpoint (muster_job, first_version): if
+ *       servers own they have that version, and nobody is asked; if workers own, the state that
+ *       is offered must be of that version. A worker that joins a running job gets the version
+ *       the rule lets it start with.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
  * Return: 0; -EINVAL servers own and nobody offered a state; -EDOM an element of @own is infinite

@@ -64,7 +64,15 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 	case MST_EV_REDUCED:
 		*out = entry_for(MST_PEER_REDUCED, ev->who);
 		out->value = ev->reduced.version;
+		out->slot = ev->reduced.sum;
+		out->code = ev->reduced.spans;
+		out->coefficient = ev->reduced.decay;
 		out->squares = ev->reduced.squares;
+		break;
+	case MST_EV_SAVED:
+		*out = entry_for(MST_PEER_SAVED, ev->who);
+		out->value = ev->saved.version;
+		out->code = ev->saved.failed;
 		break;
 	default:
 		MST_ASSERT(false); /* events of the control plane happen at the leader only */
@@ -111,7 +119,16 @@ static void read_event(const struct mst_peer_entry *entry, uint32_t server,
 		out->kind = MST_EV_REDUCED;
 		out->reduced.shard = server;
 		out->reduced.version = entry->value;
+		out->reduced.sum = entry->slot;
+		out->reduced.spans = entry->code != 0;
+		out->reduced.decay = entry->coefficient;
 		out->reduced.squares = entry->squares;
+		break;
+	case MST_PEER_SAVED:
+		out->kind = MST_EV_SAVED;
+		out->saved.shard = server;
+		out->saved.version = entry->value;
+		out->saved.failed = entry->code != 0;
 		break;
 	default:
 		out->kind = MST_EV_LOST;
@@ -124,7 +141,7 @@ bool mst_entry_event(const struct mst_peer_entry *entry, const struct mst_entry_
 {
 	struct mst_ledger_event ev = { .who = { entry->rank, entry->incarnation } };
 
-	if (entry->kind < MST_PEER_LINKED || entry->kind > MST_PEER_REDUCED)
+	if (entry->kind < MST_PEER_LINKED || entry->kind > MST_PEER_SAVED)
 		return false;
 	if (entry->kind <= MST_PEER_LOST && !names_somebody(entry, limits))
 		return false;
@@ -158,10 +175,14 @@ static void write_slot(const struct mst_decision *d, struct mst_peer_entry *out)
 static void write_commit(const struct mst_decision *d, const struct mst_record *record,
 			 struct mst_peer_entry *out)
 {
-	*out = entry_for(d->kind == MST_DO_START ? MST_PEER_START : MST_PEER_COMMIT, d->who);
+	static const uint32_t kinds[] = { [MST_DO_START] = MST_PEER_START,
+					  [MST_DO_COMMIT] = MST_PEER_COMMIT,
+					  [MST_DO_SAVE] = MST_PEER_SAVE };
+
+	*out = entry_for(kinds[d->kind], d->who);
 	out->commit.version = d->commit.version;
 	out->commit.buffer = d->commit.buffer;
-	if (d->kind == MST_DO_START)
+	if (d->kind != MST_DO_COMMIT)
 		return;
 	out->commit.divisor = record->divisor;
 	memcpy(out->commit.scalar, record->scalar, sizeof(out->commit.scalar));
@@ -199,6 +220,7 @@ bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record
 		return true;
 	case MST_DO_START:
 	case MST_DO_COMMIT:
+	case MST_DO_SAVE:
 		write_commit(d, record, out);
 		return true;
 	case MST_DO_RELEASE:
@@ -215,6 +237,7 @@ bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record
 		*out = entry_for(MST_PEER_APPLY, d->who);
 		out->value = d->apply.version;
 		out->coefficient = d->apply.factor;
+		memcpy(out->trust, d->apply.trust, sizeof(out->trust));
 		return true;
 	default:
 		return false;
@@ -239,7 +262,11 @@ static void read_slot(const struct mst_peer_entry *entry, struct mst_order *out)
 
 static void read_commit(const struct mst_peer_entry *entry, struct mst_order *out)
 {
-	out->decision.kind = entry->kind == MST_PEER_START ? MST_DO_START : MST_DO_COMMIT;
+	static const enum mst_decision_kind kinds[] = { [MST_PEER_START] = MST_DO_START,
+							[MST_PEER_COMMIT] = MST_DO_COMMIT,
+							[MST_PEER_SAVE] = MST_DO_SAVE };
+
+	out->decision.kind = kinds[entry->kind];
 	out->decision.commit.version = entry->commit.version;
 	out->decision.commit.buffer = entry->commit.buffer;
 	out->record.version = entry->commit.version;
@@ -262,6 +289,7 @@ static void read_apply(const struct mst_peer_entry *entry, struct mst_order *out
 	out->decision.kind = MST_DO_APPLY;
 	out->decision.apply.version = entry->value;
 	out->decision.apply.factor = entry->coefficient;
+	memcpy(out->decision.apply.trust, entry->trust, sizeof(entry->trust));
 }
 
 static void read_end(const struct mst_peer_entry *entry, struct mst_order *out)
@@ -281,6 +309,7 @@ static bool figures_ok(const struct mst_peer_entry *entry, const struct mst_entr
 	switch (entry->kind) {
 	case MST_PEER_START:
 	case MST_PEER_COMMIT:
+	case MST_PEER_SAVE:
 		return entry->commit.buffer < limits->buffers;
 	case MST_PEER_COUNT:
 	case MST_PEER_REGRANT:
@@ -309,7 +338,8 @@ bool mst_entry_order(const struct mst_peer_entry *entry, const struct mst_entry_
 	*out = (struct mst_order){ .decision.who = { entry->rank, entry->incarnation } };
 	if (entry->kind == MST_PEER_COUNT || entry->kind == MST_PEER_REGRANT)
 		read_slot(entry, out);
-	else if (entry->kind == MST_PEER_START || entry->kind == MST_PEER_COMMIT)
+	else if (entry->kind == MST_PEER_START || entry->kind == MST_PEER_COMMIT ||
+		 entry->kind == MST_PEER_SAVE)
 		read_commit(entry, out);
 	else if (entry->kind == MST_PEER_RELEASE)
 		read_answer(entry, out);

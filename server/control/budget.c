@@ -6,6 +6,7 @@
 
 #include "common/host/descriptors.h"
 #include "common/host/memory.h"
+#include "common/wire/tensor_table.h"
 #include "server/cluster/peer.h"
 #include "server/control/places.h"
 #include "server/control/requests.h"
@@ -54,7 +55,8 @@ static void claim_all(const struct mst_server_cfg *cfg, struct mst_budget *out)
 
 /* What the control side allocates for each worker: its sessions, its connection and one that may
  * follow, the row of a snapshot and the same row encoded for those who watch the status; and the
- * requests that wait for room. Only the leader has connections with workers. */
+ * requests that wait for room. Only the leader has connections with workers. Each server has the
+ * tensor table of the job. */
 static uint64_t control_bytes(const struct mst_server_cfg *cfg)
 {
 	const struct mst_aggregator_cfg *a = &cfg->aggregator;
@@ -65,7 +67,8 @@ static uint64_t control_bytes(const struct mst_server_cfg *cfg)
 	uint64_t worker = MST_CONN_BYTES + 2 * sizeof(struct mst_status_rank);
 	uint64_t connections = mst_places_bytes(2 * a->workers, a->workers) + a->workers * worker;
 
-	return sessions + mst_requests_bytes(&requests) + (a->follower ? 0 : connections);
+	return sessions + mst_requests_bytes(&requests) + mst_tensor_table_bytes(&a->table) +
+	       (a->follower ? 0 : connections);
 }
 
 /* What this server allocates besides the memory of each worker. */

@@ -55,7 +55,7 @@ struct mst_conn {
 	bool waits;    /* the next message could not be handled yet */
 	uint32_t pid;
 
-	struct mst_table table;  /* JOINING: that its hello gave */
+	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
 	struct mst_identity who; /* WORKER */
 	bool welcomed;   /* WORKER: the hello has been answered; before, the worker may not send */
 	uint32_t server; /* SERVER: its index */

@@ -131,13 +131,16 @@ static const char *absurdity(const struct mst_appoint *p)
 	if (p->index == 0 || p->index >= p->servers)
 		return "a place among servers that cannot be";
 	if (p->elems > MST_ELEMS_MAX || p->count == 0 || p->first > p->elems ||
-	    p->count > p->elems - p->first || p->first % MST_PART_ELEMS_MIN != 0)
+	    p->count > p->elems - p->first || p->first % MST_PART_ELEMS_MIN != 0 ||
+	    (p->first + p->count == p->elems) != (p->index + 1 == p->servers))
 		return "a part of the vector that cannot be";
 	if (p->workers == 0 || p->slots == 0 || p->buffers < 3 || p->buffers > UINT16_MAX ||
 	    p->group == 0 || p->group > MST_WORKERS_MAX || p->partials > MST_WORKERS_MAX ||
 	    p->entries < p->workers || p->entries > UINT32_MAX / 2)
 		return "figures of a job that cannot be";
-	if (p->runs > p->elems || (p->runs > 0 && p->owner == MUSTER_WORKERS_OWN))
+	if (!mst_table_is_sane(&p->table, p->elems))
+		return "a table of tensors that cannot be";
+	if (p->table.runs > 0 && p->owner == MUSTER_WORKERS_OWN)
 		return "scales of tensors that cannot be";
 	if (!mst_path_is_sane(&p->path))
 		return "a timer or a partition key that cannot be";
@@ -157,7 +160,7 @@ static bool knows_optimizer(const struct mst_following *f, char *why, size_t len
 
 	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer,
 				    wrong, sizeof(wrong));
-	if (rc == 0 && p->runs > 0 && !optimizer.row->scales)
+	if (rc == 0 && p->table.runs > 0 && !optimizer.row->scales)
 		snprintf(wrong, sizeof(wrong), "%s, for tensors with scales", optimizer.row->name);
 	else if (rc == 0)
 		return true;
@@ -213,6 +216,13 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 	}
 	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why, len))
 		return -EPROTO;
+	if (p->saves[0] != '\0' && !mst_server_options_saves(f->job->o)) {
+		snprintf(why, len,
+			 "the leader at %.100s saves versions: start this server with --state and "
+			 "its directory, which all servers must see",
+			 f->job->o->join);
+		return -EINVAL;
+	}
 	take_options(f);
 	uint32_t sessions = MST_PLAN_SESSIONS_PER_RANK * p->workers;
 	int rc = mst_sessions_init(f->sessions, p->workers, sessions);
@@ -279,10 +289,10 @@ static void accuse_leader(struct mst_following *f, struct mst_conn *c, const cha
 	cut_off(f, why, now_ns);
 }
 
-static void take_runs(struct mst_following *f, struct mst_conn *c, const struct mst_runs *piece,
-		      uint64_t now_ns)
+static void take_tensors(struct mst_following *f, struct mst_conn *c,
+			 const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
-	const char *wrong = mst_job_take_runs(f->job, piece);
+	const char *wrong = mst_job_take_tensors(f->job, piece);
 
 	if (wrong != NULL)
 		accuse_leader(f, c, wrong, now_ns);
@@ -292,15 +302,15 @@ static void take_runs(struct mst_following *f, struct mst_conn *c, const struct 
 static bool take_state(struct mst_following *f, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
-	uint64_t total = f->job->plan.count * mst_type_bytes(f->job->plan.vector.result_type);
+	uint64_t total = mst_job_state_bytes(f->job, f->job->plan.count);
 
 	if (piece->offset == 0)
 		f->state_have = 0;
 	if (piece->offset != f->state_have || piece->total != total ||
-	    !mst_runs_whole(&f->job->runs)) {
+	    !mst_job_has_tensors(f->job)) {
 		accuse_leader(f, c,
 			      "a start state with a gap, or of another length, or before the "
-			      "scales of tensors",
+			      "table of tensors",
 			      now_ns);
 		return true;
 	}
@@ -337,8 +347,8 @@ static bool told_follower(struct mst_following *f, struct mst_conn *c,
 	case MST_MSG_FORGET:
 		mst_sessions_forget(f->sessions, who);
 		return true;
-	case MST_MSG_RUNS:
-		take_runs(f, c, &msg->runs, now_ns);
+	case MST_MSG_TENSORS:
+		take_tensors(f, c, &msg->piece, now_ns);
 		return true;
 	case MST_MSG_STATE:
 		return take_state(f, c, &msg->state, now_ns);

@@ -73,6 +73,24 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
+/* A checkpoint has the name of the run that wrote it, so that parts of two runs are never taken for
+ * parts of one checkpoint. */
+static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
+{
+	char drawn[MST_CHECKPOINT_SAVE_LEN];
+	int rc = 0;
+
+	if (mst_server_options_saves(j->o)) {
+		rc = mst_checkpoint_draw(drawn);
+		snprintf(j->run, sizeof(j->run), "%.*s", (int)sizeof(j->run) - 1, drawn);
+	}
+	if (rc != 0)
+		snprintf(why, len, "cannot name checkpoints: %s", strerror(-rc));
+	else if (j->o->resume != NULL)
+		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why, len);
+	return rc;
+}
+
 int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, size_t len)
 {
 	*j = (struct mst_job){
@@ -83,9 +101,12 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		.recording = cfg->recording,
 	};
 	int rc = mst_terms_read(j->o, &j->terms, why, len);
+	if (rc == 0 && !mst_job_follows(j))
+		rc = prepare_checkpoints(j, why, len);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
-	struct mst_job_policy first = { .since = 1, .rule = j->terms.rule };
+	struct mst_job_policy first = { .since = mst_job_first_version(j) + 1,
+					.rule = j->terms.rule };
 	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
 	mst_job_enter_policy(j, &first);
 	return 0;
@@ -103,6 +124,7 @@ int mst_job_tables(struct mst_job *j, uint32_t sessions)
 
 void mst_job_fini(struct mst_job *j)
 {
+	mst_resume_fini(&j->resume);
 	mst_requests_fini(&j->requests);
 	free(j->present);
 }
@@ -156,7 +178,9 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_appoint(&cfg, &j->plan, server, out);
-	out->scales = j->runs.scales;
+	snprintf(out->saves, sizeof(out->saves), "%s", j->run);
+	out->resumes = mst_resume_is_set(&j->resume);
+	out->resumed_version = mst_job_first_version(j);
 }
 
 static void tell_budget(const struct mst_job *j, const struct mst_budget *b, const char *room)
@@ -334,11 +358,24 @@ void mst_job_close(struct mst_job *j)
 	if (j->listener != NULL)
 		j->transport->listener->close(j->listener);
 	mst_server_free(j->server);
+	mst_tensor_table_free(j->tensors);
+	j->tensors = NULL;
 	j->listener = NULL;
 	j->server = NULL;
 	if (j->has_data_side)
 		(void)atomic_fetch_sub(&data_sides, 1);
 	j->has_data_side = false;
+}
+
+static int make_tensors(struct mst_job *j, char *why, size_t len)
+{
+	const struct mst_table *table = &j->plan.vector.table;
+	int rc = mst_tensor_table_new(table, j->plan.vector.elems, &j->tensors);
+
+	if (rc != 0)
+		snprintf(why, len, "no memory for the table of %" PRIu32 " tensors of job \"%s\"",
+			 table->tensors, j->o->job);
+	return rc;
 }
 
 /* @rc: of the plan. If the job does not fit, its length is not fixed. */
@@ -348,6 +385,8 @@ static int prepare(struct mst_job *j, int rc, char *why, size_t len)
 
 	if (rc == 0)
 		rc = fit_budget(j, why, len);
+	if (rc == 0)
+		rc = make_tensors(j, why, len);
 	if (rc != 0) {
 		j->plan.vector.elems = 0;
 		return rc;
@@ -359,6 +398,21 @@ static int prepare(struct mst_job *j, int rc, char *why, size_t len)
 	cfg->notify_ctx = j->front;
 	cfg->recording = j->recording;
 	return 0;
+}
+
+/* The memory that the checkpoint is read into is the data side's. */
+static int load_checkpoint(struct mst_job *j)
+{
+	const struct mst_aggregator_cfg *a = &j->plan.server.aggregator;
+	struct mst_resume_range range = { .first = j->plan.first,
+					  .count = j->plan.count,
+					  .result_type = j->plan.vector.result_type,
+					  .optimizer = &a->optimizer };
+
+	if (!mst_resume_is_set(&j->resume))
+		return 0;
+	mst_server_resume(j->made.server, &range.into);
+	return mst_resume_load(&j->resume, &range, j->made.cause, sizeof(j->made.cause));
 }
 
 /* Why a call failed is known only to the thread that made the call. */
@@ -373,6 +427,8 @@ void mst_job_make(void *job)
 						  &j->made.listener);
 	if (rc != 0)
 		snprintf(j->made.cause, sizeof(j->made.cause), "%s", cause(rc, text));
+	else
+		rc = load_checkpoint(j);
 	j->made.error = rc;
 }
 
@@ -403,49 +459,81 @@ int mst_job_take(struct mst_job *j, char *why, size_t len)
 	return rc;
 }
 
-/* @scales: their digest. */
-static void expect_runs(struct mst_job *j, uint64_t scales)
+const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piece *piece)
 {
-	j->runs = (struct mst_runs_taken){ .elems = j->plan.vector.elems,
-					   .runs = j->plan.vector.runs,
-					   .scales = scales };
+	if (j->tensors == NULL)
+		return "a table of tensors that nobody asked for";
+	const char *wrong = mst_tensor_table_take(j->tensors, piece);
+	if (wrong == NULL && mst_tensor_table_is_whole(j->tensors)) {
+		mst_info("job \"%s\": the table of %" PRIu32 " tensors has come", j->o->job,
+			 mst_tensor_table_count(j->tensors));
+		mst_server_tensors(j->server, j->tensors);
+	}
+	return wrong;
 }
 
-const char *mst_job_take_runs(struct mst_job *j, const struct mst_runs *piece)
+const char *mst_job_norms(const struct mst_job *j)
 {
-	const char *wrong = mst_runs_take(&j->runs, piece);
+	const struct mst_optimizer *o = &j->plan.server.aggregator.optimizer;
 
-	for (uint32_t i = 0; i < piece->count && wrong == NULL; i++)
-		mst_server_scale(j->server, &piece->run[i]);
-	return wrong;
+	return mst_optimizer_trusts(o) ? o->row->name : NULL;
+}
+
+bool mst_job_has_tensors(const struct mst_job *j)
+{
+	const struct mst_table *table = &j->plan.vector.table;
+	bool needed = table->runs > 0 || (table->tensors > 0 && mst_job_norms(j) != NULL);
+
+	return !needed || mst_tensor_table_is_whole(j->tensors);
+}
+
+bool mst_job_has_state(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) && j->o->owner == MUSTER_SERVERS_OWN;
+}
+
+uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems)
+{
+	return mst_job_has_state(j) ? 0 : elems * mst_type_bytes(j->plan.vector.result_type);
 }
 
 int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len)
 {
 	struct mst_vector vector = { hello->elems, (enum muster_type)hello->type,
-				     (enum muster_type)hello->result_type, hello->table.runs };
+				     (enum muster_type)hello->result_type, hello->table };
 	struct mst_plan_cfg cfg = plan_cfg(j);
-	int rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
+	int rc = mst_resume_check(&j->resume, hello, why, len);
+
+	if (rc == 0)
+		rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
+	if (mst_resume_is_set(&j->resume))
+		j->plan.server.ledger.kept = &j->resume.kept;
 
 	/* how long workers may take is told when the data side is there */
 	j->plan.server.ledger.join_until_ns = MST_NEVER;
 	rc = prepare(j, rc, why, len);
 	if (rc != 0)
 		return rc;
-	expect_runs(j, hello->table.scales);
 	mst_info("job \"%s\": %" PRIu64 " elements of %s, results of %s, %s own", j->o->job,
 		 j->plan.vector.elems, mst_type_name(j->plan.vector.type),
 		 mst_type_name(j->plan.vector.result_type),
 		 mst_owner_name((enum muster_owner)j->o->owner));
+	if (mst_job_norms(j) != NULL && hello->table.tensors == 0)
+		mst_warn("job \"%s\": workers give no table of tensors, so the norms that the "
+			 "optimiser %s takes are those of the whole vector; set options.tensors",
+			 j->o->job, mst_job_norms(j));
 	return 0;
 }
 
 int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len)
 {
 	struct mst_plan_cfg cfg = plan_cfg(j);
+	int rc = appoint->resumes ? mst_resume_follow(&j->resume, j->o, appoint, why, len) : 0;
 
+	if (rc != 0)
+		return rc;
+	snprintf(j->run, sizeof(j->run), "%s", appoint->saves);
 	mst_plan_follower(&cfg, appoint, &j->plan);
-	expect_runs(j, appoint->scales);
 	return prepare(j, 0, why, len);
 }
 

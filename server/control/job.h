@@ -9,8 +9,10 @@
 #ifndef MST_SERVER_CONTROL_JOB_H
 #define MST_SERVER_CONTROL_JOB_H
 
+#include "common/wire/tensor_table.h"
 #include "server/control/frontend.h"
 #include "server/control/requests.h"
+#include "server/control/resume.h"
 #include "server/control/tables.h"
 #include "server/options/options.h"
 #include "server/plan/plan.h"
@@ -51,14 +53,18 @@ struct mst_job {
 	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
 
 	struct mst_terms terms;
+	char run[MST_RUN_LEN];    /* the name of this run in checkpoints; "": nothing is saved */
+	struct mst_resume resume; /* the checkpoint that the job goes on from */
 	/* The last policies that were in force; and the one that comes into force. */
 	uint32_t policy_count; /* in all; policy_count - 1 is in force */
 	struct mst_job_policy policy[MST_STATUS_POLICIES]; /* count % MST_STATUS_POLICIES */
 	struct mst_job_policy next_policy;
-	struct mst_plan plan;       /* length 0: no valid hello has come yet */
-	struct mst_runs_taken runs; /* the scales of tensors that have come */
-	struct mst_tables tables;   /* that workers gave with their hellos */
-	uint64_t session_bytes;     /* bytes that a worker's session needs at this server */
+	struct mst_plan plan; /* length 0: no valid hello has come yet */
+	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
+	 * before the worker that sends the start state has sent it. */
+	struct mst_tensor_table *tensors;
+	struct mst_tables tables; /* that workers gave with their hellos */
+	uint64_t session_bytes;   /* bytes that a worker's session needs at this server */
 	bool *present; /* by rank: the worker has started, and its session has not ended */
 
 	struct mst_server *server; /* the data side; NULL: there is none, or it is being made */
@@ -131,6 +137,16 @@ void mst_job_name_policies(const struct mst_job *j, struct mst_status *out);
 
 /* ---- figures ---- */
 
+/* The version that the job begins with, and the samples in it. */
+static inline uint64_t mst_job_first_version(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) ? j->resume.kept.version : 0;
+}
+static inline double mst_job_first_samples(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) ? j->resume.kept.samples : 0;
+}
+
 /* At the leader: the part of the vector that a server has. */
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count);
 /* At the leader: fills in what a follower is told of the job, except address and token. */
@@ -172,9 +188,17 @@ static inline bool mst_job_is_being_made(const struct mst_job *j)
  * side. Without a data side both do nothing. */
 void mst_job_hang_up(struct mst_job *j);
 void mst_job_close(struct mst_job *j);
-/* A piece of the scales of tensors: checks it, and gives it to the data side.
+/* A piece of the tensor table: checks it and keeps it. The data side is given the whole table.
  * Return: NULL, or what is wrong with it. */
-const char *mst_job_take_runs(struct mst_job *j, const struct mst_runs *piece);
+const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piece *piece);
+/* The name of the job's optimiser, if it takes norms of tensors, else NULL. */
+const char *mst_job_norms(const struct mst_job *j);
+/* May the start state come, or does something depend on a table that is not there? */
+bool mst_job_has_tensors(const struct mst_job *j);
+/* Do the servers have the start state already, from a checkpoint? */
+bool mst_job_has_state(const struct mst_job *j);
+/* The bytes of a start state of so many elements that is sent; 0: none is. */
+uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems);
 /* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),
  * before the job has started. */
 void mst_job_forget(struct mst_job *j);

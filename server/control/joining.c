@@ -96,8 +96,9 @@ static int check_scales(const struct mst_job *j, const struct mst_hello *h, char
 
 	if (!mst_table_is_sane(&h->table, h->elems))
 		snprintf(why, len,
-			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales cannot be",
-			 h->table.tensors, h->table.runs);
+			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales and %" PRIu64
+			 " bytes of names cannot be",
+			 h->table.tensors, h->table.runs, h->table.name_bytes);
 	else if (h->table.runs == 0)
 		return 0;
 	else if (h->owner == MUSTER_WORKERS_OWN)
@@ -170,7 +171,7 @@ static int fix_first(struct mst_joining *j, const struct mst_conn *c, const stru
 	if (rc != 0)
 		return rc;
 	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
-	mst_tables_fix(&j->job->tables, &hello->table, giver);
+	mst_tables_fix(&j->job->tables, &hello->table, giver, mst_job_norms(j->job));
 	j->first = c->id;
 	mst_link_maker_do(j->maker, mst_job_make, j->job);
 	return mst_link_maker_did(j->maker) ? take_data_side(j, why, len) : 0;
@@ -366,11 +367,13 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->type = (uint32_t)plan->vector.type;
 	w->result_type = (uint32_t)plan->vector.result_type;
 	w->owner = o->owner;
-	w->buffers = o->buffers + (o->owner == MUSTER_WORKERS_OWN ? o->history : 0);
+	w->buffers = mst_ledger_buffers(&plan->server.ledger);
 	w->lease_ns = o->lease_ns;
 	w->server_lease_ns = mst_server_options_server_lease(o);
 	w->patience_ns = o->patience_ns;
 	w->guard = o->guard;
+	w->first_version = mst_job_first_version(j->job);
+	w->first_samples = mst_job_first_samples(j->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
 }
 

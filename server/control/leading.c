@@ -272,8 +272,10 @@ void mst_leading_gone(struct mst_leading *l, const struct mst_notice *notice, ui
 
 void mst_leading_tell_end(struct mst_leading *l)
 {
+	if (l->told_end)
+		return;
+	l->told_end = true;
 	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_FINISHED);
-
 	mst_job_fill_end(l->job, m);
 	send_all(l, m);
 }
@@ -525,7 +527,6 @@ static void judge_gathering(struct mst_leading *l, uint64_t now_ns)
 	if (now_ns < l->join_until || !nobody_came(l, why, sizeof(why)))
 		return;
 	mst_job_fail(l->job, -EHOSTDOWN, why, now_ns);
-	mst_leading_tell_end(l);
 }
 
 /* Sends heartbeats to the ledger for workers that have no welcome yet because a follower is slow to

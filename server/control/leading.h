@@ -31,6 +31,7 @@ struct mst_leading {
 	struct mst_identity state_of;
 	/* after the job: until when followers may take to close; 0: not set yet */
 	uint64_t part_until;
+	bool told_end; /* followers have been told of the end */
 };
 
 /* Begins a step. Time in which this process stood still or made its data side is not counted for
@@ -61,6 +62,7 @@ void mst_leading_lost(struct mst_leading *l, uint32_t server, const char *what);
 void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notice);
 void mst_leading_gone(struct mst_leading *l, const struct mst_notice *notice, uint64_t now_ns);
 /* Tells every follower how the job ended. It ends when its workers have gone. */
+/* Once the job is over: tells followers so, unless they have been told. */
 void mst_leading_tell_end(struct mst_leading *l);
 /* Have all followers closed their connections? */
 bool mst_leading_have_parted(const struct mst_leading *l);

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/host/tasks.h"
+#include "server/control/checkpointing.h"
 #include "server/control/following.h"
 #include "server/control/joining.h"
 #include "server/control/reporting.h"
@@ -29,6 +30,8 @@
 /* How long to sleep while requests wait for room: the data side does not say when it has room
  * again. */
 #define REQUESTS_NAP_NS MST_MS
+/* How long a server that is stopped waits for the ledger to say that a version is saved. */
+#define SAVE_NS MST_SECOND
 
 struct mst_plane {
 	struct mst_frontend front;
@@ -42,7 +45,13 @@ struct mst_plane {
 	struct mst_reporting reporting;
 	struct mst_switching switching;
 	struct mst_resting resting;
-	bool follows;  /* this server is a follower */
+	struct mst_checkpointing checkpointing;
+	/* The server is stopped, and the ledger is to save the newest version. If it has to save
+	 * none, it does not say so: that is what the time is for. */
+	bool save_due;
+	uint64_t save_until_ns;
+	uint64_t saves_before; /* checkpoints that had begun when the server was stopped */
+	bool follows;          /* this server is a follower */
 	bool lingered; /* the job has waited long enough for workers and followers to leave */
 };
 
@@ -149,6 +158,8 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->switching.job = p->resting.job = &p->job;
 	p->switching.front = p->resting.front = &p->front;
 	p->following.stream = cfg->stream;
+	p->checkpointing.job = &p->job;
+	p->checkpointing.archive = cfg->archive;
 }
 
 /* A follower has only the connection with its leader, and does not know yet how many workers there
@@ -241,6 +252,7 @@ void mst_plane_free(struct mst_plane *p)
 	mst_frontend_close(&p->front);
 	close_data_side(p);
 	mst_reporting_fini(&p->reporting);
+	mst_checkpointing_fini(&p->checkpointing);
 	mst_sessions_fini(&p->sessions);
 	mst_job_fini(&p->job);
 	free(p);
@@ -334,7 +346,10 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 	case MST_NOTE_PEER_GONE:
 		mst_leading_gone(&p->leading, notice, now_ns);
 		break;
-	case MST_NOTE_OVER:        /* of leader and follower: see hear_data_side() */
+	case MST_NOTE_OVER: /* of leader and follower: see hear_data_side() */
+	case MST_NOTE_SAVES:
+	case MST_NOTE_SAVE:
+	case MST_NOTE_SAVED:
 	case MST_NOTE_PEER_LINKED: /* for followers only */
 	default:
 		break;
@@ -348,6 +363,9 @@ static void hear_data_side(struct mst_plane *p, uint64_t now_ns)
 	while (mst_server_notice(p->job.server, &notice)) {
 		if (notice.kind == MST_NOTE_OVER)
 			mst_sessions_let_go(&p->sessions, notice.session);
+		else if (notice.kind == MST_NOTE_SAVES || notice.kind == MST_NOTE_SAVE ||
+			 notice.kind == MST_NOTE_SAVED)
+			mst_checkpointing_notice(&p->checkpointing, &notice, now_ns);
 		else if (p->follows)
 			mst_following_notice(&p->following, &notice, now_ns);
 		else
@@ -376,9 +394,31 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 				 now_ns);
 	mst_start_state_step(&p->leading);
 	mst_leading_step(&p->leading, now_ns);
-	p->lingered |= mst_leading_has_waited(&p->leading, now_ns);
+	p->lingered |= !mst_plane_is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
 	if (p->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
+}
+
+bool mst_plane_is_saving(const struct mst_plane *p)
+{
+	return p->save_due || p->save_until_ns != 0 || mst_checkpointing_is_busy(&p->checkpointing);
+}
+
+static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_SAVE };
+
+	if (p->save_due && p->job.server != NULL)
+		p->save_due = !mst_requests_event(&p->job.requests, &ev);
+	if (now_ns >= p->save_until_ns || p->checkpointing.begun != p->saves_before)
+		p->save_until_ns = 0;
+}
+
+/* Followers leave when they hear of the end, so they hear of it when they are not needed. */
+static void part_from_followers(struct mst_plane *p)
+{
+	if (mst_job_is_over(&p->job) && (p->lingered || !mst_plane_is_saving(p)))
+		mst_leading_tell_end(&p->leading);
 }
 
 void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
@@ -395,6 +435,10 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 		p->lingered |= p->job.ended_ns != 0 && now_ns > p->job.ended_ns &&
 			       now_ns - p->job.ended_ns > p->job.o->patience_ns;
 	}
+	mst_checkpointing_step(&p->checkpointing, now_ns);
+	ask_to_save(p, now_ns);
+	if (!p->follows)
+		part_from_followers(p);
 	if (!p->follows)
 		mst_reporting_step(&p->reporting);
 }
@@ -427,6 +471,11 @@ void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 {
 	if (p->follows)
 		mst_following_stop(&p->following, why, now_ns);
+	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
+		p->save_due = true;
+		p->save_until_ns = now_ns + SAVE_NS;
+		p->saves_before = p->checkpointing.begun;
+	}
 	mst_workers_stop(&p->workers, why, now_ns);
 }
 
@@ -434,7 +483,7 @@ static bool follower_is_over(const struct mst_plane *p)
 {
 	/* While its leader is there, when its workers have gone; otherwise at once. */
 	return p->following.state == MST_FOLLOWING_CUT_OFF || p->job.stopped || p->lingered ||
-	       p->sessions.count == 0;
+	       (p->sessions.count == 0 && !mst_plane_is_saving(p));
 }
 
 static bool all_told(const struct mst_plane *p)
@@ -445,8 +494,8 @@ static bool all_told(const struct mst_plane *p)
 
 static bool leader_is_over(const struct mst_plane *p)
 {
-	return p->lingered ||
-	       (p->sessions.count == 0 && all_told(p) && mst_leading_have_parted(&p->leading));
+	return p->lingered || (p->sessions.count == 0 && !mst_plane_is_saving(p) && all_told(p) &&
+			       mst_leading_have_parted(&p->leading));
 }
 
 int mst_plane_over(const struct mst_plane *p)

@@ -18,6 +18,7 @@
  *   joining               from hello to link
  *   workers               messages from and to workers
  *   reporting             the status
+ *   checkpointing         versions that are saved
  *   plane                 passes messages and notices to the parts; beginning, step and end
  */
 #ifndef MST_SERVER_CONTROL_PLANE_H
@@ -28,6 +29,7 @@
 
 #include "common/transport/stream.h"
 #include "common/transport/transport.h"
+#include "server/control/archive.h"
 #include "server/data/server.h"
 #include "server/options/options.h"
 
@@ -40,6 +42,8 @@ struct mst_plane_cfg {
 	uint32_t cores; /* for the data side's threads; 0: one */
 	/* Where the leader records how gradients end, if the options say so; outlives the plane. */
 	struct mst_recording *recording;
+	/* Who writes checkpoints, if the options say so, else NULL; outlives the plane. */
+	struct mst_archive *archive;
 	/* true: links and the data side are made by threads of their own; false: by the step that
 	 * is asked for them. */
 	bool makes_links_aside;
@@ -78,6 +82,9 @@ void mst_plane_vacate(struct mst_plane *p);
 /* Ends everything. A leader tells its workers and followers @why; a follower tells its leader,
  * which tells all others. */
 void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns);
+
+/* Is a checkpoint being written, or will the newest version be saved? */
+bool mst_plane_is_saving(const struct mst_plane *p);
 
 /* Is the job over, and has everybody been told? 0: not yet; 1: it has finished; -1: it has
  * failed. */

@@ -37,17 +37,26 @@ static void pass_to(struct mst_leading *l, uint32_t server, const struct mst_sta
 	l->follower[server].states_sent += to == end;
 }
 
+/* The follower has its part of the state already. */
+static void pass_none_to(struct mst_leading *l, uint32_t server)
+{
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_STATE);
+
+	mst_leading_send(l, server, m);
+	l->follower[server].states_sent++;
+}
+
 void mst_start_state_pass(struct mst_leading *l, const struct mst_state_piece *piece)
 {
 	for (uint32_t i = 1; i < mst_job_servers(l->job); i++)
-		pass_to(l, i, piece);
+		piece->total > 0 ? pass_to(l, i, piece) : pass_none_to(l, i);
 }
 
-void mst_start_state_pass_runs(struct mst_leading *l, const struct mst_runs *piece)
+void mst_start_state_pass_tensors(struct mst_leading *l, const struct mst_tensor_piece *piece)
 {
-	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_RUNS);
+	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_TENSORS);
 
-	m->runs = *piece;
+	m->piece = *piece;
 	for (uint32_t i = 1; i < mst_job_servers(l->job); i++)
 		mst_leading_send(l, i, m);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Passes the start state on from the leader to its followers, each of which gets its part, and the
- * scales of tensors. */
+ * tensor table. */
 #ifndef MST_SERVER_CONTROL_START_STATE_H
 #define MST_SERVER_CONTROL_START_STATE_H
 
@@ -10,8 +10,8 @@
 bool mst_start_state_room(const struct mst_leading *l);
 /* Passes a piece on. */
 void mst_start_state_pass(struct mst_leading *l, const struct mst_state_piece *piece);
-/* Passes on a piece of the scales of tensors: each follower gets all. */
-void mst_start_state_pass_runs(struct mst_leading *l, const struct mst_runs *piece);
+/* Passes on a piece of the tensor table: each follower gets all. */
+void mst_start_state_pass_tensors(struct mst_leading *l, const struct mst_tensor_piece *piece);
 /* All pieces of that worker have been passed on; the ledger is told when they have arrived
  * everywhere. */
 void mst_start_state_ends(struct mst_leading *l, struct mst_identity who);

@@ -65,6 +65,21 @@ static int check_scales(const struct mst_tables *t, const struct mst_table *tabl
 	return -EINVAL;
 }
 
+/* Norms of tensors must not depend on whose table comes first. */
+static int check_norms(const struct mst_tables *t, const struct mst_table *table, const char *giver,
+		       char *why, size_t len)
+{
+	bool gives = table->tensors > 0, given = t->table.tensors > 0;
+
+	if (t->norms == NULL || gives == given)
+		return 0;
+	snprintf(why, len,
+		 "%s gives %s table of tensors, but %s has given %s, and the optimiser %s takes "
+		 "the norms of tensors: " MEND,
+		 giver, gives ? "a" : "no", t->giver, given ? "one" : "none", t->norms);
+	return -EINVAL;
+}
+
 int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
 		     char *why, size_t len)
 {
@@ -72,12 +87,17 @@ int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, 
 
 	if (t->table.tensors > 0 && table->tensors > 0)
 		rc = check_tensors(t, table, giver, why, len);
+	if (rc == 0)
+		rc = check_norms(t, table, giver, why, len);
 	return rc == 0 ? check_scales(t, table, giver, why, len) : rc;
 }
 
-void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const char *giver)
+void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const char *giver,
+		    const char *norms)
 {
 	t->fixed = true;
+	t->norms = norms;
+	t->table = *table;
 	t->runs = table->runs;
 	t->scales = table->scales;
 	(void)snprintf(t->giver, sizeof(t->giver), "%s", giver);
@@ -85,8 +105,9 @@ void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const c
 
 void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver)
 {
-	if (t->table.tensors != 0 || table->tensors == 0)
+	if (t->taken || table->tensors == 0)
 		return;
+	t->taken = true;
 	t->table = *table;
 	(void)snprintf(t->giver, sizeof(t->giver), "%s", giver);
 }

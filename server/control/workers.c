@@ -70,7 +70,7 @@ static bool is_fit(const struct mst_job *j, const struct mst_state_piece *piece,
 /* The part of a piece that belongs to this server is copied into the buffer of version 0. */
 static void keep_state(struct mst_job *j, const struct mst_state_piece *piece)
 {
-	uint64_t own = j->plan.count * mst_type_bytes(j->plan.vector.result_type);
+	uint64_t own = mst_job_state_bytes(j, j->plan.count);
 	uint64_t length = piece->length;
 
 	if (piece->offset >= own)
@@ -80,38 +80,50 @@ static void keep_state(struct mst_job *j, const struct mst_state_piece *piece)
 	memcpy((char *)mst_server_start_buffer(j->server) + piece->offset, piece->data, length);
 }
 
-/* The scales of tensors come before the state. */
-static bool take_runs(struct mst_workers *w, struct mst_conn *c, const struct mst_runs *piece,
-		      uint64_t now_ns)
+/* The tensor table comes before the state. */
+static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
+			 const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
-	const char *wrong = "scales of tensors that nobody asked for";
+	const char *wrong = "a table of tensors that nobody asked for";
 	char why[160];
 
 	if (!mst_start_state_room(w->leading))
 		return false;
 	if (c->sends_state && c->state_received == 0)
-		wrong = mst_job_take_runs(w->job, piece);
+		wrong = mst_job_take_tensors(w->job, piece);
 	if (wrong != NULL) {
 		snprintf(why, sizeof(why), "broke the protocol: %s", wrong);
 		return mst_workers_broken(w, c, why, now_ns);
 	}
-	mst_start_state_pass_runs(w->leading, piece);
+	mst_start_state_pass_tensors(w->leading, piece);
 	return true;
+}
+
+/* The job keeps the table of its first hello. A worker without a table cannot be asked for it. */
+static bool wants_tensors(const struct mst_job *j, const struct mst_conn *c)
+{
+	return j->tensors != NULL && c->table.tensors > 0;
+}
+
+static bool lacks_tensors(const struct mst_job *j, const struct mst_conn *c)
+{
+	return wants_tensors(j, c) ? !mst_tensor_table_is_whole(j->tensors)
+				   : !mst_job_has_tensors(j);
 }
 
 static bool take_state(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
 	uint64_t size = mst_type_bytes(w->job->plan.vector.result_type);
-	uint64_t total = w->job->plan.vector.elems * size;
+	uint64_t total = mst_job_state_bytes(w->job, w->job->plan.vector.elems);
 	char why[160];
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
-	    piece->length % size != 0 || !mst_runs_whole(&w->job->runs))
+	    piece->length % size != 0 || lacks_tensors(w->job, c))
 		return mst_workers_broken(
 			w, c,
 			"broke the protocol: a start state that nobody asked for, or with a gap, "
-			"or before the scales of tensors",
+			"or before the table of tensors",
 			now_ns);
 	/* otherwise it would not have been decoded */
 	MST_ASSERT(piece->length <= total - piece->offset);
@@ -138,7 +150,10 @@ void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
 	c->sends_state = true;
 	c->state_received = 0;
 	mst_start_state_drop(w->leading);
-	mst_frontend_send(w->front, c, mst_frontend_draft(w->front, MST_MSG_SEND_STATE));
+	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_SEND_STATE);
+	m->wanted.tensors = wants_tensors(w->job, c);
+	m->wanted.state = !mst_job_has_state(w->job);
+	mst_frontend_send(w->front, c, m);
 }
 
 /* ---- what they say ---- */
@@ -188,8 +203,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_start(w, c, msg->offers != 0);
 	case MST_MSG_HEARTBEAT:
 		return mst_requests_event(&w->job->requests, &heartbeat);
-	case MST_MSG_RUNS:
-		return take_runs(w, c, &msg->runs, now_ns);
+	case MST_MSG_TENSORS:
+		return take_tensors(w, c, &msg->piece, now_ns);
 	case MST_MSG_STATE:
 		return take_state(w, c, &msg->state, now_ns);
 	case MST_MSG_LEAVE:
@@ -372,7 +387,6 @@ static void tell_end(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
-	mst_leading_tell_end(w->leading);
 	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
 		if (w->job->state == MST_JOB_FAILED) {
 			tell_failure(w, c, now_ns);
@@ -407,10 +421,8 @@ void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns)
 	struct mst_conn *c;
 
 	w->job->stopped = true;
-	if (mst_job_end(w->job, MST_JOB_FAILS, why, now_ns)) {
+	if (mst_job_end(w->job, MST_JOB_FAILS, why, now_ns))
 		w->job->error = -ENOTCONN;
-		mst_leading_tell_end(w->leading);
-	}
 	for (uint32_t i = 0; (c = mst_frontend_next(w->front, &i)) != NULL;) {
 		if (c->role == MST_CONN_WORKER || c->role == MST_CONN_JOINING) {
 			c->left = true; /* the server ends the session, so it is no loss */

@@ -132,15 +132,15 @@ static uint64_t version_due(const struct mst_ledger *l, const struct mst_member 
 {
 	if (l->cfg.owner == MUSTER_SERVERS_OWN || m->ask.have == l->store.newest)
 		return l->store.newest;
-	return m->ask.have == MST_VERSION_NONE ? 0 : m->ask.have + 1;
+	return m->ask.have == MST_VERSION_NONE ? l->store.first : m->ask.have + 1;
 }
 
 /* Where the worker finds the bytes of the version, if @buffer can be held for it. */
 static enum mst_where place_of(const struct mst_ledger *l, const struct mst_member *m,
 			       uint64_t version, uint32_t buffer)
 {
-	if (version == 0 && !l->has_start_state)
-		return m->ask.have == 0 ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
+	if (version == l->store.first && !l->has_start_state)
+		return m->ask.have == version ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
 	if (m->ask.have == version)
 		return MST_WHERE_KEEP;
 	return l->cfg.in_place && mst_store_spare(&l->store, buffer) >= 2 ? MST_WHERE_IN_PLACE

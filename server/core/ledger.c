@@ -69,6 +69,11 @@ static int alloc_records(struct mst_ledger *l)
 		l->record[i].share = l->share + (size_t)l->cfg.workers * i;
 	}
 	mst_store_init(&l->store, l->buffer, buffers, l->cfg.history > 0 ? l->cfg.history : 1);
+	if (l->cfg.saves.wanted)
+		mst_store_reserve(&l->store);
+	if (l->cfg.kept != NULL)
+		mst_store_begin_with(&l->store, l->cfg.kept->version);
+	l->save.version = MST_VERSION_NONE;
 	return 0;
 }
 
@@ -105,6 +110,8 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 		mst_ledger_free(l);
 		return -ENOMEM;
 	}
+	mst_save_resume(l);
+	l->cfg.kept = NULL;
 	*out = l;
 	return 0;
 }
@@ -277,7 +284,11 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 	} else if (ev->kind == MST_EV_SPOILT) {
 		mst_life_fail(l, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_REDUCED) {
-		mst_step_reduced(l, ev);
+		mst_reduce_reported(l, ev);
+	} else if (ev->kind == MST_EV_SAVE) {
+		mst_save_newest(l);
+	} else if (ev->kind == MST_EV_SAVED) {
+		mst_save_reported(l, ev);
 	} else if (ev->kind == MST_EV_SETTLED) {
 		mst_life_settled(l, ev->shard);
 	} else {
@@ -321,7 +332,7 @@ const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64
 
 uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->buffers + cfg->history;
+	return cfg->buffers + cfg->history + cfg->saves.wanted; /* one is held while it is saved */
 }
 
 int mst_evict_error(enum mst_evict_why why)
@@ -356,7 +367,7 @@ int mst_finish_error(enum mst_finish_why why)
 
 uint64_t mst_ledger_version(const struct mst_ledger *l)
 {
-	return l->store.newest == MST_VERSION_NONE ? 0 : l->store.newest;
+	return l->store.newest == MST_VERSION_NONE ? l->store.first : l->store.newest;
 }
 
 bool mst_ledger_started(const struct mst_ledger *l)

@@ -29,6 +29,7 @@
 #include "common/optim/optim.h"
 #include "common/optim/schedule.h"
 #include "common/wire/lane.h"
+#include "common/wire/part.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 #include "server/core/fates.h"
@@ -42,6 +43,26 @@
  * ask is read after all that its worker pushed before it, and before all that the worker pushes
  * next. */
 #define MST_SHARD_LEAD 0u
+
+/* Which versions are saved, as checkpoints. Besides, the newest version is saved at the end of the
+ * job. */
+struct mst_saves {
+	bool wanted;       /* false: none is, and what follows is not read */
+	uint64_t commits;  /* one when so many versions have been made since the last; 0: never */
+	uint64_t every_ns; /* one when so much time has passed since the last; 0: never */
+};
+
+/* What a checkpoint keeps of a ledger. */
+struct mst_kept_rank {
+	uint32_t incarnation; /* of its last session */
+	uint64_t clock;
+};
+struct mst_kept {
+	uint64_t version;
+	double samples; /* in all versions up to this one */
+	uint32_t ranks;
+	struct mst_kept_rank *rank; /* of each rank */
+};
 
 struct mst_ledger_cfg {
 	/* The job's ranks are 0 .. workers - 1, at most MST_LEDGER_WORKERS_MAX. The job starts when
@@ -64,6 +85,13 @@ struct mst_ledger_cfg {
 	double samples_max;             /* the job ends there; 0: never */
 	uint64_t lease_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
+	struct mst_saves saves;
+	/* The checkpoint that the job goes on from; NULL: the job begins with version 0. Where
+	 * servers own, the shards have its parameters already, and a worker is told to send its
+	 * state only where there is a tensor table, which comes with it. It is read by
+	 * mst_ledger_new() only. */
+	const struct mst_kept *kept;
+	bool tensors; /* workers have given a tensor table, which one of them is to send */
 };
 
 struct mst_identity {
@@ -91,8 +119,11 @@ enum mst_ledger_event_kind {
 	MST_EV_SERVER,  /* a server of the job is gone for good */
 	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
 	MST_EV_SETTLED, /* a shard has executed all decisions before SETTLE: shard */
-	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. */
+	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. With
+	 * norms of tensors it reports MST_EDGE_SUMS sums, in order, else one. */
 	MST_EV_REDUCED,
+	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
+	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
 };
 
 /* Where an element that is infinite or NaN comes from. */
@@ -147,8 +178,16 @@ struct mst_ledger_event {
 		struct {
 			uint32_t shard;
 			uint64_t version;
-			struct mst_exact_sum squares; /* of its part of the mean */
+			uint32_t sum; /* of its edges: enum mst_edge_sum; else 0 */
+			bool spans;   /* as in struct mst_edges */
+			float decay;  /* the weight decay of the tensor at that edge */
+			struct mst_exact_sum squares; /* that sum; else of its part of the mean */
 		} reduced;
+		struct {
+			uint32_t shard;
+			uint64_t version;
+			bool failed;
+		} saved;
 	};
 };
 
@@ -156,7 +195,7 @@ enum mst_decision_kind {
 	MST_DO_ADMIT,      /* join: cookie; who; slots are granted with epoch 1 */
 	MST_DO_REFUSE,     /* join: cookie, error -EEXIST -ENOSPC -ERANGE -ESHUTDOWN -ESTALE */
 	MST_DO_SEND_STATE, /* tell `who` to send its start state; it goes to `buffer` */
-	MST_DO_START,      /* the job starts: version 0 is in `buffer` */
+	MST_DO_START,      /* the job starts: its first version is in `buffer` */
 	/* count: now in the set of the open step for good; keep the slot until it has been read */
 	MST_DO_COUNT,
 	MST_DO_VERDICT, /* verdict: tell the worker */
@@ -166,6 +205,10 @@ enum mst_decision_kind {
 	/* apply: the mean of this version, which COMMIT has left, is multiplied by a factor, and
 	 * the version is made of it. Only where the optimiser has a reduce phase. */
 	MST_DO_APPLY,
+	/* version, buffer: write this version, which is the newest, with all the vectors that the
+	 * optimiser keeps as they are at this version, and report MST_EV_SAVED */
+	MST_DO_SAVE,
+	MST_DO_SAVED,   /* saved: every shard has reported; the leader alone has to know */
 	MST_DO_RELEASE, /* answer: an ask is answered */
 	/* advice: contributions on older versions cannot count any more; and what the worker has
 	 * finished of one on this version is wanted now */
@@ -239,12 +282,19 @@ struct mst_decision {
 		} grant;
 		struct {
 			uint64_t version;
-			uint32_t buffer; /* SEND_STATE, START, COMMIT */
+			uint32_t buffer; /* SEND_STATE, START, COMMIT, SAVE */
 		} commit;
 		struct {
 			uint64_t version;
 			float factor;
+			/* For each border between two shards: the trust ratio of the tensor that
+			 * the border cuts, if one does. */
+			float trust[MST_SERVERS_MAX - 1];
 		} apply;
+		struct {
+			uint64_t version;
+			bool failed; /* a shard has not written its part */
+		} saved;
 		struct {
 			uint64_t number, version, newest;
 			uint32_t buffer;
@@ -328,7 +378,7 @@ const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64
 uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg);
 uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg); /* most contributions in a set */
 uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg);   /* mst_ledger_new() allocates them */
-uint64_t mst_ledger_version(const struct mst_ledger *l);       /* the newest version decided */
+uint64_t mst_ledger_version(const struct mst_ledger *l);       /* the newest one decided */
 bool mst_ledger_started(const struct mst_ledger *l);
 const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l); /* of the open step */
 
@@ -344,6 +394,10 @@ struct mst_member_view {
 	uint64_t clock;
 };
 void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out);
+
+/* Writes what a checkpoint of the version that is being saved keeps. To be called for each SAVE
+ * before the next event. @out->rank has room for every rank of the job. */
+void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out);
 
 /* The verdicts that the rank's last started session may not have heard. From an admission on they
  * do not change until that session, or a later one, has started or pushed; another thread may read

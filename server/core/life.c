@@ -46,7 +46,7 @@ static bool is_settled(struct mst_ledger *l)
 {
 	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
 
-	if (l->store.newest == MST_VERSION_NONE || l->store.newest == 0)
+	if (l->store.newest == MST_VERSION_NONE || l->store.newest == l->store.first)
 		return true;
 	if (!l->settling)
 		mst_decide(l, MST_DO_SETTLE, NULL);
@@ -63,6 +63,7 @@ void mst_life_finish_if_due(struct mst_ledger *l)
 	MST_ASSERT(!l->settling || mst_finish_failed(l->end_why) || l->entry_count == 0);
 	l->phase = MST_PHASE_ENDED;
 	mst_ask_try_all(l);
+	mst_save_at_end(l);
 	struct mst_decision *d = mst_decide(l, MST_DO_FINISH, NULL);
 	d->finish.why = l->end_why;
 	d->finish.version = l->store.newest;
@@ -77,7 +78,7 @@ static int rank_for(const struct mst_ledger *l, int32_t wanted, uint32_t *rank)
 	if (l->phase == MST_PHASE_ENDED || l->end_due)
 		return -ESHUTDOWN;
 	if (l->phase == MST_PHASE_RUNNING && l->cfg.owner == MUSTER_WORKERS_OWN &&
-	    !mst_store_find(&l->store, 0, &buffer))
+	    !mst_store_find(&l->store, l->store.first, &buffer))
 		return -ESTALE;
 	if (wanted >= 0) {
 		if ((uint32_t)wanted >= l->cfg.workers)
@@ -111,24 +112,25 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 
 /* Start. */
 
-/* To be called when version 0 is in its buffer, or if every worker has the same start state
+/* To be called when the first version is in its buffer, or if every worker has the same start state
  * itself. */
 static void start_job(struct mst_ledger *l)
 {
 	uint32_t buffer = 0;
-	bool taken = mst_store_take(&l->store, 0, &buffer);
+	bool taken = mst_store_take(&l->store, l->store.first, &buffer);
 
 	MST_ASSERT(l->phase == MST_PHASE_GATHERING);
 	MST_ASSERT(taken && buffer == 0); /* SEND_STATE has named this buffer */
 	l->phase = MST_PHASE_RUNNING;
 	l->join_until = MST_NEVER;
-	l->record[buffer].version = 0;
+	l->record[buffer].version = l->store.first;
 	l->record[buffer].loss = (double)NAN;
 	l->record[buffer].divisor = 1.0f;
 	l->record[buffer].lr_scale = 1.0;
 	struct mst_decision *d = mst_decide(l, MST_DO_START, NULL);
-	d->commit.version = 0;
+	d->commit.version = l->store.first;
 	d->commit.buffer = buffer;
+	mst_save_started(l);
 	mst_step_open(l);
 	mst_ask_try_all(l);
 }
@@ -159,15 +161,16 @@ static void start_if_all_have(struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_GATHERING || count_started(l) < l->cfg.workers)
 		return;
-	struct mst_member *m = lowest_that_offers(l);
-	if (l->has_start_state || (m == NULL && l->cfg.owner == MUSTER_WORKERS_OWN)) {
+	struct mst_member *m = l->lacks_tensors ? &l->member[0] : lowest_that_offers(l);
+	if ((l->has_start_state && !l->lacks_tensors) ||
+	    (m == NULL && l->cfg.owner == MUSTER_WORKERS_OWN)) {
 		start_job(l);
 	} else if (m == NULL) {
 		mst_life_end(l, MST_FINISH_NO_START);
 	} else if (!somebody_sends(l)) {
 		m->sends_state = true;
 		struct mst_decision *d = mst_decide(l, MST_DO_SEND_STATE, m);
-		d->commit.version = 0;
+		d->commit.version = l->store.first;
 		d->commit.buffer = 0;
 	}
 }
@@ -178,6 +181,7 @@ void mst_life_state(struct mst_ledger *l, struct mst_member *m)
 		return;
 	m->sends_state = false;
 	l->has_start_state = true;
+	l->lacks_tensors = false;
 	start_if_all_have(l);
 }
 
@@ -186,7 +190,8 @@ static void start_if_ready(struct mst_ledger *l, struct mst_member *m)
 	if (m->state != MST_MEMBER_JOINED || !m->start_called || m->link_count < l->cfg.shards)
 		return;
 	mst_member_enter(m, MST_MEMBER_STARTED);
-	m->clock = l->phase == MST_PHASE_RUNNING ? mst_step_clock_min(l) : 0;
+	if (l->phase == MST_PHASE_RUNNING)
+		m->clock = mst_step_clock_min(l);
 	mst_changed(l, m);
 	start_if_all_have(l);
 }

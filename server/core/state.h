@@ -8,8 +8,10 @@
  *   life.c     start and end of sessions and of the job; timers
  *   judge.c    contributions: verdicts and counting
  *   step.c     the open step: roster, commit condition, commit, change of rule
+ *   reduce.c   the reduce phase of the optimiser: what shards have reported, and what follows
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
+ *   save.c     which versions are saved as checkpoints
  *   late.c     whether a worker that was late starts again at once
  *   waits.c    asks, sorted by what they wait for
  *   census.c   members, sorted by what they are to the open step
@@ -34,7 +36,33 @@
 #include "server/core/tempo.h"
 #include "server/core/waits.h"
 
+/* The checkpoint that is being written. */
+struct mst_ledger_save {
+	uint64_t version; /* MST_VERSION_NONE: none is */
+	uint32_t buffer;
+	uint64_t reported; /* the shards that have reported, as a set */
+	double samples;    /* in all versions up to that one */
+	bool failed;
+	bool final_due;         /* the newest version is to be saved when this one has been */
+	uint64_t last, last_ns; /* the last version that was to be saved, and when */
+};
+
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
+
+/* The reduce phase of the version behind the last one that was applied. */
+struct mst_reduction {
+	uint64_t applied;
+	uint64_t reported;             /* the shards that have reported all of it, as a set */
+	uint8_t sums[MST_SERVERS_MAX]; /* how many sums a shard has reported */
+	struct mst_exact_sum squares;  /* of the mean, in what has been reported */
+	/* Of the tensor that is cut by the border behind a shard, the same; and whether the next
+	 * border cuts the same tensor. */
+	struct mst_border {
+		struct mst_squares squares;
+		float decay;
+		bool joins;
+	} border[MST_SERVERS_MAX - 1];
+};
 
 struct mst_ledger {
 	struct mst_ledger_cfg cfg;
@@ -49,10 +77,8 @@ struct mst_ledger {
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
-	/* The reduce phase of the version behind the last one that was applied: who has reported,
-	 * as a set of shards, and what they have reported together. */
-	uint64_t applied, reduced;
-	struct mst_exact_sum squares;
+	bool lacks_tensors; /* the job has its start state from a checkpoint, and no tensor table */
+	struct mst_reduction reduction;
 
 	struct mst_member *member; /* cfg.workers of them */
 	struct mst_census census;
@@ -74,6 +100,7 @@ struct mst_ledger {
 	struct mst_tempo steps;  /* how long the last steps took */
 	uint64_t active_ns;      /* when a worker last sent something or was given something */
 	double samples_total;    /* in all commits */
+	struct mst_ledger_save save;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
 	 * listen. */
@@ -146,7 +173,9 @@ struct mst_rule_step mst_step_view(const struct mst_ledger *l);
 bool mst_step_due(const struct mst_ledger *l);
 void mst_step_commit_if_due(struct mst_ledger *l);
 /* A shard has the mean of a version. */
-void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev);
+
+/* reduce.c */
+void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule);
 
 /* trigger.c */
@@ -166,6 +195,18 @@ void mst_trigger_again(struct mst_ledger *l);
 void mst_trigger_changed(struct mst_ledger *l);
 /* Tells a busy worker on which versions contributions still count. */
 void mst_advise(struct mst_ledger *l, const struct mst_member *m, bool hand_in);
+
+/* save.c */
+/* Takes what cfg.kept says, in a new ledger. */
+void mst_save_resume(struct mst_ledger *l);
+void mst_save_started(struct mst_ledger *l);
+/* A version has been committed: has it saved if that is due. */
+void mst_save_committed(struct mst_ledger *l);
+/* Has the newest version saved, if it is not yet. */
+void mst_save_newest(struct mst_ledger *l);
+/* The job ends. */
+void mst_save_at_end(struct mst_ledger *l);
+void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 
 /* late.c */
 /* Is the ask of @m, whose contribution was late, to wait for the next version? */

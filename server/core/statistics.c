@@ -78,6 +78,7 @@ struct mst_statistics {
 	uint64_t recent_step_ns
 		/* step.count % MST_STATISTICS_RECENT is the next to write */
 		[MST_STATISTICS_RECENT];
+	uint64_t first; /* the version that the job began with */
 	uint64_t version, started_ns, ended_ns, last_commit_ns;
 	bool saves; /* saved time is defined for every step so far */
 	uint64_t saved_ns;
@@ -273,14 +274,14 @@ static void note_commit(struct mst_statistics *t, const struct mst_statistics_de
 	const struct mst_record *record = d->record;
 
 	MST_ASSERT(record != NULL && record->version == t->version + 1);
-	if (record->version > 1) {
+	if (record->version > t->first + 1) {
 		t->recent_step_ns[t->step.count % MST_STATISTICS_RECENT] = now_ns -
 									   t->last_commit_ns;
 		mst_hist_add(&t->step, now_ns - t->last_commit_ns);
 	}
 	struct spell *spell = spell_of(t);
 	spell->versions++;
-	if (record->version > 1)
+	if (record->version > t->first + 1)
 		add(&spell->step, now_ns - t->last_commit_ns);
 	t->samples += record->samples;
 	if (isfinite(record->loss))
@@ -460,8 +461,9 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		break;
 	case MST_DO_START:
 		t->started_ns = t->last_commit_ns = now_ns;
-		note_version(t, 0, now_ns);
-		spell_begin(t, 1, of->rule);
+		t->first = d->commit.version;
+		note_version(t, t->first, now_ns);
+		spell_begin(t, t->first + 1, of->rule);
 		break;
 	case MST_DO_POLICY:
 		if (d->policy.whole && t->spell_count > 0 && t->ended_ns == 0)
@@ -508,6 +510,11 @@ uint64_t mst_statistics_dropped(const struct mst_statistics *t)
 	return t->spell_count > 0 && t->version == spell->since ? spell->dropped : 0;
 }
 
+void mst_statistics_go_on(struct mst_statistics *t, double samples)
+{
+	t->samples = samples;
+}
+
 static void fill_spells(const struct mst_statistics *t, struct mst_status *out)
 {
 	uint32_t kept = t->spell_count < MST_STATUS_POLICIES ? t->spell_count : MST_STATUS_POLICIES;
@@ -533,6 +540,7 @@ void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct 
 	uint64_t until = t->ended_ns != 0 ? t->ended_ns : now_ns;
 
 	out->version = t->version;
+	out->first_version = t->first;
 	out->samples = t->samples;
 	out->loss = t->loss;
 	out->elapsed_ns = t->started_ns != 0 ? until - t->started_ns : 0;

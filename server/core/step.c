@@ -227,6 +227,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
 	d->commit.version = version;
 	d->commit.buffer = buffer;
+	mst_save_committed(l);
 	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
 	mst_late_release_all(l);
 	mst_step_open(l);
@@ -252,29 +253,6 @@ void mst_step_commit_if_due(struct mst_ledger *l)
 
 	if (mst_step_due(l) && mst_store_take(&l->store, l->store.newest + 1, &buffer))
 		commit(l, buffer);
-}
-
-/* Versions are reduced one after the other, for each shard has one mean. What cannot be now is of a
- * server that breaks the protocol, and changes nothing. */
-void mst_step_reduced(struct mst_ledger *l, const struct mst_ledger_event *ev)
-{
-	uint64_t version = ev->reduced.version, shard = UINT64_C(1) << ev->reduced.shard;
-	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
-
-	MST_ASSERT(ev->reduced.shard < l->cfg.shards);
-	if (!mst_optimizer_reduces(&l->cfg.optimizer) || l->phase != MST_PHASE_RUNNING ||
-	    version != l->applied + 1 || version > l->store.newest || (l->reduced & shard) != 0)
-		return;
-	l->reduced |= shard;
-	mst_exact_join(&l->squares, &ev->reduced.squares);
-	if (l->reduced != all)
-		return;
-	struct mst_decision *d = mst_decide(l, MST_DO_APPLY, NULL);
-	d->apply.version = version;
-	d->apply.factor = mst_optimizer_factor(&l->cfg.optimizer, &l->squares);
-	l->applied = version;
-	l->reduced = 0;
-	l->squares = (struct mst_exact_sum){ { 0 } };
 }
 
 /* A change that only lowers the number of contributions needed takes effect at once, any other

@@ -15,6 +15,17 @@ void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32
 		buffer[i] = (struct mst_store_buffer){ .version = MST_VERSION_NONE };
 }
 
+void mst_store_reserve(struct mst_store *s)
+{
+	s->saves = true;
+}
+
+void mst_store_begin_with(struct mst_store *s, uint64_t first)
+{
+	MST_ASSERT(s->newest == MST_VERSION_NONE);
+	s->first = first;
+}
+
 /* Is @version one of the `kept` newest? */
 static bool is_kept(const struct mst_store *s, uint64_t version)
 {
@@ -23,12 +34,12 @@ static bool is_kept(const struct mst_store *s, uint64_t version)
 
 static bool is_free(const struct mst_store *s, const struct mst_store_buffer *b)
 {
-	return b->holds == 0 && !is_kept(s, b->version);
+	return b->holds == 0 && !b->saved && !is_kept(s, b->version);
 }
 
 bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer)
 {
-	MST_ASSERT(version == (s->newest == MST_VERSION_NONE ? 0 : s->newest + 1));
+	MST_ASSERT(version == (s->newest == MST_VERSION_NONE ? s->first : s->newest + 1));
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (!is_free(s, &s->buffer[i]))
 			continue;
@@ -44,7 +55,7 @@ bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer)
  * more. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer)
 {
-	uint32_t used = s->kept;
+	uint32_t used = s->kept + s->saves;
 
 	MST_ASSERT(buffer < s->count);
 	for (uint32_t i = 0; i < s->count; i++)
@@ -70,6 +81,18 @@ void mst_store_hold(struct mst_store *s, uint32_t buffer)
 {
 	MST_ASSERT(buffer < s->count && !is_free(s, &s->buffer[buffer]));
 	s->buffer[buffer].holds++;
+}
+
+void mst_store_save(struct mst_store *s, uint32_t buffer)
+{
+	MST_ASSERT(s->saves && !s->buffer[buffer].saved);
+	s->buffer[buffer].saved = true;
+}
+
+void mst_store_saved(struct mst_store *s, uint32_t buffer)
+{
+	MST_ASSERT(s->buffer[buffer].saved);
+	s->buffer[buffer].saved = false;
 }
 
 bool mst_store_let_go(struct mst_store *s, uint32_t buffer)

@@ -13,6 +13,7 @@
 #include "common/kernels/sum.h"
 #include "server/core/rule.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/norms.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -37,8 +38,8 @@ static bool wants_theta(const struct mst_aggregator_cfg *cfg)
 
 uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 {
-	uint64_t vectors = cfg->partials + wants_theta(cfg) +
-			   mst_optimizer_states(&cfg->optimizer) +
+	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer);
+	uint64_t vectors = cfg->partials + kept * (1u + cfg->saves) +
 			   mst_optimizer_reduces(&cfg->optimizer);
 	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
 	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open);
@@ -48,7 +49,8 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 	       3 * mst_ranks_bytes(cfg->workers) +
 	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
-	       cfg->runs * sizeof(struct mst_scale);
+	       mst_scales_max(cfg) * sizeof(struct mst_scale) +
+	       cfg->shards * mst_norms_bytes(&cfg->optimizer);
 }
 
 static int alloc_partials(struct mst_aggregator *a)
@@ -70,20 +72,37 @@ static bool alloc_vector(const struct mst_aggregator *a, float **out)
 	return *out != NULL;
 }
 
+static int alloc_kept(const struct mst_aggregator *a, struct mst_kept_vectors *kept)
+{
+	if (wants_theta(&a->cfg) && !alloc_vector(a, &kept->theta))
+		return -ENOMEM;
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &kept->state[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static void free_kept(struct mst_kept_vectors *kept)
+{
+	free(kept->theta);
+	for (unsigned i = 0; i < MST_STATES_MAX; i++)
+		free(kept->state[i]);
+}
+
 static int alloc_vectors(struct mst_aggregator *a)
 {
 	a->response = calloc(1, mst_aggregator_response_bytes(&a->cfg.layout));
-	if (a->response == NULL || (wants_theta(&a->cfg) && !alloc_vector(a, &a->theta)))
+	if (a->response == NULL || alloc_kept(a, &a->kept[0]) != 0)
+		return -ENOMEM;
+	if (a->cfg.saves && alloc_kept(a, &a->kept[1]) != 0)
 		return -ENOMEM;
 	if (mst_optimizer_reduces(&a->cfg.optimizer) && !alloc_vector(a, &a->mean))
 		return -ENOMEM;
-	if (a->cfg.runs > 0)
-		a->scale = calloc(a->cfg.runs, sizeof(*a->scale));
-	if (a->cfg.runs > 0 && a->scale == NULL)
+	if (mst_scales_max(&a->cfg) > 0)
+		a->scale = calloc(mst_scales_max(&a->cfg), sizeof(*a->scale));
+	if (mst_scales_max(&a->cfg) > 0 && a->scale == NULL)
 		return -ENOMEM;
-	for (unsigned i = 0; i < MST_STATES_MAX; i++)
-		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &a->state[i]))
-			return -ENOMEM;
+	mst_scales_init(a);
 	return 0;
 }
 
@@ -149,11 +168,10 @@ void mst_aggregator_free(struct mst_aggregator *a)
 	mst_ranks_fini(&a->ready);
 	mst_ranks_fini(&a->due);
 	free(a->rank);
-	free(a->theta);
+	free_kept(&a->kept[0]);
+	free_kept(&a->kept[1]);
 	free(a->mean);
 	free(a->scale);
-	for (unsigned i = 0; i < MST_STATES_MAX; i++)
-		free(a->state[i]);
 	free(a->response);
 	free(a);
 }
@@ -236,23 +254,6 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 	a->session[session->who.rank] = session;
 	if (a->finished.state != MST_SESSION_RUNNING && !a->cfg.follower)
 		tell_session(a, session, &a->finished);
-}
-
-/* Keeps the scales of tensors as far as they lie in this server's part of the vector. */
-void mst_aggregator_scale(struct mst_aggregator *a, const struct mst_run *run)
-{
-	uint64_t first = a->cfg.first, last = first + a->cfg.elems, end = run->first + run->count;
-
-	if (run->first == 0)
-		a->scales = 0;
-	if (end <= first || run->first >= last)
-		return;
-	MST_ASSERT(a->scales < a->cfg.runs);
-	a->scale[a->scales++] = (struct mst_scale){
-		.end = (end < last ? end : last) - first,
-		.rate = run->lr_scale,
-		.decay = run->decay_scale,
-	};
 }
 
 /* Arrivals. What the worker wrote is copied once; only the copy is looked at. */
@@ -574,15 +575,37 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 	}
 }
 
+static void start(struct mst_aggregator *a, const struct mst_decision *d)
+{
+	a->newest_buffer = d->commit.buffer;
+	if (a->kept[0].theta != NULL && !a->resumes)
+		mst_sum_load(a->kept[0].theta, mst_version_buffer(a, d->commit.buffer),
+			     a->cfg.result_type, a->cfg.elems);
+}
+
+void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
+{
+	MST_ASSERT(a->newest_buffer == MST_BUFFER_NONE);
+	a->resumes = true;
+	out->result = a->cfg.published; /* buffer 0 has the first version */
+	out->theta = a->kept[0].theta;
+	memcpy(out->state, a->kept[0].state, sizeof(out->state));
+}
+
+void mst_aggregator_saved(struct mst_aggregator *a)
+{
+	a->saving = false;
+}
+
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record)
 {
 	switch (d->kind) {
 	case MST_DO_START:
-		a->newest_buffer = d->commit.buffer;
-		if (a->theta != NULL)
-			mst_sum_load(a->theta, mst_version_buffer(a, d->commit.buffer),
-				     a->cfg.result_type, a->cfg.elems);
+		start(a, d);
+		break;
+	case MST_DO_SAVE:
+		mst_task_save(a, d);
 		break;
 	case MST_DO_COMMIT:
 		mst_task_commit(a, d, record);

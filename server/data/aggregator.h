@@ -18,8 +18,9 @@
 #include "common/optim/optim.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
-#include "common/wire/table.h"
+#include "common/wire/tensor_table.h"
 #include "server/core/ledger.h"
+#include "server/data/saving.h"
 #include "server/data/session.h"
 
 struct mst_aggregator_cfg {
@@ -31,7 +32,9 @@ struct mst_aggregator_cfg {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint64_t first, elems; /* the range, of the whole vector */
+	uint64_t vector;       /* elements of the whole vector */
 	bool guards;           /* what is not finite is not published */
+	bool saves;            /* versions are saved: vectors that are kept have a second place */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */
 	uint32_t workers, slots;
@@ -40,8 +43,8 @@ struct mst_aggregator_cfg {
 	uint32_t entries_max;  /* contributions in a set */
 	uint32_t partials;     /* buffers for sums of ranks that contribute again, or of groups */
 	struct mst_optimizer optimizer;
-	uint32_t runs;   /* of tensors with equal scales, in the whole vector; 0: all are 1 */
-	void *published; /* buffers x mst_version_stride() bytes, of the net */
+	struct mst_table table; /* of the tensors of the whole vector */
+	void *published;        /* buffers x mst_version_stride() bytes, of the net */
 	struct mst_lane_layout layout;
 	struct mst_net_cfg spin; /* how long a shard's thread looks before it sleeps */
 };
@@ -51,6 +54,8 @@ struct mst_aggregator_up {
 	void *ctx;
 	/* An event for the ledger. */
 	void (*event)(void *ctx, const struct mst_ledger_event *ev);
+	/* SAVE: the version is made, and @what does not change until mst_aggregator_saved(). */
+	void (*save)(void *ctx, const struct mst_saving *what);
 	/* Nothing refers to this session any more: the link is detached, the last read is done. */
 	void (*over)(void *ctx, struct mst_session *s);
 	/* The last shard has done its part of a task: the aggregator is to be stepped. From the
@@ -72,9 +77,9 @@ void mst_aggregator_free(struct mst_aggregator *a); /* accepts NULL; no session 
 /* Nobody will step it any more: ends and detaches every session. */
 void mst_aggregator_hang_up(struct mst_aggregator *a);
 
-/* The next run of tensors with equal scales, which has been checked; the first one of the vector
- * begins anew. All have come before the job starts. To be called by the control thread. */
-void mst_aggregator_scale(struct mst_aggregator *a, const struct mst_run *run);
+/* The tensor table of the job, which is whole, and stays as it is while the job runs. To be called
+ * by the control thread, before the job starts, perhaps several times. */
+void mst_aggregator_tensors(struct mst_aggregator *a, const struct mst_tensor_table *tensors);
 
 /* A session's link is attached: from now on it is rank who.rank's, which must have none. */
 void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session);
@@ -88,6 +93,10 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record);
+/* What was saved may change again. */
+void mst_aggregator_saved(struct mst_aggregator *a);
+/* Before the job starts: it goes on from a checkpoint. The vectors to be filled. */
+void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out);
 /* One chunk of the first shard's work, and what follows from work that is done. Return: false if
  * there was nothing to do. */
 bool mst_aggregator_work(struct mst_aggregator *a);

@@ -2,7 +2,9 @@
 /*
  * An aggregator's own state; only its files include it:
  *
- *   aggregator.c  slots, scales, arrivals, decisions that take effect at once
+ *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   tensors.c     the tensors of this part, and their scales
+ *   norms.c       the norms of tensors
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
@@ -28,6 +30,7 @@ enum mst_task_kind {
 	MST_TASK_COMMIT,
 	MST_TASK_ANSWER,
 	MST_TASK_SETTLE, /* moves nothing: all before it has been done */
+	MST_TASK_SAVE,   /* moves nothing: the version before it is made */
 };
 
 /* A sum that is ready before the commit: of a rank that has contributed twice or more to the step,
@@ -65,10 +68,13 @@ struct mst_task {
 			float divisor;
 			float scalar[MST_SCALARS_MAX];
 			const void *before; /* the version it starts from */
+			/* Of vectors that are updated in place: the side it reads, and writes. */
+			uint8_t from, to;
 			/* Behind REDUCE, which has used the summands: */
 			bool waits; /* the leader has not said yet what the mean is multiplied by */
 			float factor; /* what it has said */
 		} commit;             /* REDUCE, COMMIT */
+		struct mst_saving save;
 		struct {
 			struct mst_session *session;
 			const struct mst_record *record;
@@ -114,10 +120,24 @@ struct mst_aggregator {
 	 * answered to nobody. */
 	bool spoilt;
 	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
-	float *theta;           /* servers own 16-bit results: the parameters in f32, else NULL */
-	float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
-	struct mst_scale *scale;      /* of tensors in this part; NULL: all are 1 */
+	/* Vectors that are updated in place, and have a second side if versions are saved. The
+	 * commit behind a version that is saved writes to the other side, so that nothing has to be
+	 * copied; the commits behind that one stay there. */
+	struct mst_kept_vectors {
+		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
+		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
+	} kept[2];
+	uint8_t side; /* that the newest version decided has */
+	bool forks;   /* the next commit changes sides */
+	bool saving;  /* SAVE has been ordered, and what it saves may not change yet */
+	bool resumes; /* the job goes on from a checkpoint: theta has been filled */
+	/* Of tensors in this part, of neighbours with equal scales one; NULL: all are 1. Where the
+	 * optimiser wants norms of tensors: one of each tensor, never NULL. */
+	struct mst_scale *scale;
 	uint32_t scales;
+	/* Where the optimiser wants norms: does the first tensor begin before this part, does the
+	 * last one end behind it? */
+	bool cut_left, cut_right;
 	float *mean;          /* between REDUCE and its commit; NULL: no reduce phase */
 	struct mst_ranks due; /* the ranks with verdicts or grants still to be put */
 	char *response;       /* verdicts, grants, answer, record: as they are put */
@@ -182,6 +202,8 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 bool mst_task_waits(const struct mst_aggregator *a, uint64_t version);
 /* Gives that commit its factor, so that it goes on. */
 void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
+/* The newest version decided is to be saved when it has been made. */
+void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d);
 /* The job has ended: no commit waits any more. Those that did are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);
 /* The rank has contributed to the open step, which takes one contribution of each: its group may be
@@ -199,6 +221,10 @@ static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t 
  * the data; and the same of a group's sum, which keeps it. */
 struct mst_spoilt mst_spoil_of_commit(const struct mst_aggregator *a, const struct mst_task *task);
 void mst_spoil_of_group(const struct mst_aggregator *a, const struct mst_task *task);
+
+/* tensors.c: how many scales there may be; and those of a vector that is one tensor */
+uint32_t mst_scales_max(const struct mst_aggregator_cfg *cfg);
+void mst_scales_init(struct mst_aggregator *a);
 
 /* shard.c: of what lies in the slot, all of it. */
 const void *mst_slot_gradient(const struct mst_aggregator *a, const struct mst_slot *slot);

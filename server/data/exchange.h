@@ -10,6 +10,7 @@
 
 #include "common/wire/message.h"
 #include "server/core/ledger.h"
+#include "server/data/saving.h"
 #include "server/data/session.h"
 
 /* The job as it stands, for `muster status`: filled by the data thread while it is lent to it. */
@@ -58,6 +59,10 @@ enum mst_notice_kind {
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
 	MST_NOTE_STARTED,
+	MST_NOTE_SAVES,    /* the leader: a version is to be saved: kept, which is lent until this
+			   server's MST_EV_SAVED is sent */
+	MST_NOTE_SAVE,     /* saving: what this server has of it, which is lent for as long */
+	MST_NOTE_SAVED,    /* the leader: saved: all servers have reported */
 	MST_NOTE_EVICTED,  /* evict: who, why; just behind its MST_NOTE_OVER, or before it */
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
@@ -93,6 +98,12 @@ struct mst_notice {
 			enum mst_evict_why why;
 			uint32_t server; /* the follower that reported it; 0: none did */
 		} evict;
+		const struct mst_kept *kept;
+		struct mst_saving saving;
+		struct {
+			uint64_t version;
+			bool failed;
+		} saved;
 		struct mst_session *session;
 		struct {
 			enum mst_finish_why why;

@@ -21,6 +21,7 @@ struct mst_local {
 	struct mst_statistics *statistics;
 	struct mst_recorder *recorder; /* NULL: the job is not recorded */
 	uint32_t workers;
+	struct mst_kept kept; /* of the version that is saved */
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
 	char spoilt_ranks[96];
@@ -38,6 +39,7 @@ static void local_free(struct mst_decider *d)
 	mst_recorder_free(l->recorder);
 	mst_statistics_free(l->statistics);
 	mst_ledger_free(l->ledger);
+	free(l->kept.rank);
 	free(l);
 }
 
@@ -194,6 +196,11 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	case MST_DO_START:
 		notice.kind = MST_NOTE_STARTED;
 		break;
+	case MST_DO_SAVED:
+		notice.kind = MST_NOTE_SAVED;
+		notice.saved.version = d->saved.version;
+		notice.saved.failed = d->saved.failed;
+		break;
 	case MST_DO_EVICT:
 		notice.kind = MST_NOTE_EVICTED;
 		notice.evict.why = d->evict;
@@ -220,6 +227,14 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	say(l, &notice);
 }
 
+static void say_saves(struct mst_local *l)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_SAVES, .kept = &l->kept };
+
+	mst_ledger_keep(l->ledger, &l->kept);
+	say(l, &notice);
+}
+
 static void say_dropped(const struct mst_local *l, uint64_t version)
 {
 	struct mst_notice notice = { .kind = MST_NOTE_DROPPED };
@@ -241,6 +256,8 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 	if (l->recorder != NULL)
 		mst_recorder_decided(l->recorder, &orders->decision, now_ns);
 	note_decision(l, &orders->decision);
+	if (orders->decision.kind == MST_DO_SAVE)
+		say_saves(l);
 	if (orders->decision.kind == MST_DO_COMMIT)
 		say_dropped(l, orders->decision.commit.version);
 }
@@ -330,7 +347,7 @@ static const struct mst_decider_ops ops = {
 uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg, bool records)
 {
 	return sizeof(struct mst_local) + mst_ledger_bytes(cfg) +
-	       mst_statistics_bytes(cfg->workers) +
+	       mst_statistics_bytes(cfg->workers) + cfg->workers * sizeof(struct mst_kept_rank) +
 	       (records ? mst_recorder_bytes(cfg->workers) : 0);
 }
 
@@ -343,9 +360,12 @@ int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_recording *record
 		return -ENOMEM;
 	l->decider.ops = &ops;
 	l->workers = cfg->workers;
-	int rc = mst_ledger_new(cfg, &l->ledger);
+	l->kept.rank = calloc(cfg->workers, sizeof(*l->kept.rank));
+	int rc = l->kept.rank == NULL ? -ENOMEM : mst_ledger_new(cfg, &l->ledger);
 	if (rc == 0)
 		rc = mst_statistics_new(cfg->workers, &l->statistics);
+	if (rc == 0 && cfg->kept != NULL)
+		mst_statistics_go_on(l->statistics, cfg->kept->samples);
 	if (rc == 0 && recording != NULL)
 		rc = mst_recorder_new(cfg->workers, recording, &l->recorder);
 	if (rc != 0) {

@@ -127,6 +127,14 @@ static void session_over(void *ctx, struct mst_session *session)
 	note(ctx, &notice);
 }
 
+static void tell_save(void *ctx, const struct mst_saving *what)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_SAVE };
+
+	notice.saving = *what;
+	note(ctx, &notice);
+}
+
 /* From the thread of another shard. */
 static void shard_worked(void *ctx)
 {
@@ -137,9 +145,11 @@ static void shard_worked(void *ctx)
 
 static int open_data_path(struct mst_server *s)
 {
-	struct mst_aggregator_up up = {
-		.ctx = s, .event = push_event, .over = session_over, .worked = shard_worked
-	};
+	struct mst_aggregator_up up = { .ctx = s,
+					.event = push_event,
+					.over = session_over,
+					.worked = shard_worked,
+					.save = tell_save };
 
 	s->cfg.net.published_bytes = mst_server_published(&s->cfg);
 	s->cfg.net.links_max = s->cfg.aggregator.workers + s->cfg.peers;
@@ -227,9 +237,14 @@ void *mst_server_start_buffer(struct mst_server *s)
 	return s->net->published;
 }
 
-void mst_server_scale(struct mst_server *s, const struct mst_run *run)
+void mst_server_tensors(struct mst_server *s, const struct mst_tensor_table *tensors)
 {
-	mst_aggregator_scale(s->aggregator, run);
+	mst_aggregator_tensors(s->aggregator, tensors);
+}
+
+void mst_server_resume(struct mst_server *s, struct mst_resumed *out)
+{
+	mst_aggregator_resume(s->aggregator, out);
 }
 
 void mst_server_state_filled(struct mst_server *s)
@@ -426,6 +441,8 @@ static int handle_requests(struct mst_server *s)
 		s->decider->ops->request(s->decider, &request, s->now_ns);
 	while (count < POLL_MAX && takes(s) && mst_spsc_pop(s->requests, &request)) {
 		count++;
+		if (request.kind == MST_REQ_EVENT && request.event.kind == MST_EV_SAVED)
+			mst_aggregator_saved(s->aggregator);
 		if (request.kind == MST_REQ_EVENT)
 			handle(s, &request.event);
 		else if (request.kind == MST_REQ_LINKED)

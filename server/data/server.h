@@ -55,8 +55,10 @@ struct mst_net *mst_server_net(struct mst_server *s);
 /* Version 0's buffer, to be filled by the control side between SEND_STATE and MST_EV_STATE; at a
  * follower before it says so to the leader. */
 void *mst_server_start_buffer(struct mst_server *s);
-/* At the same time, before the buffer: as mst_aggregator_scale(). */
-void mst_server_scale(struct mst_server *s, const struct mst_run *run);
+/* At the same time, before the buffer: as mst_aggregator_tensors(). */
+void mst_server_tensors(struct mst_server *s, const struct mst_tensor_table *tensors);
+/* Before the data thread runs: the job goes on from a checkpoint. The vectors to be filled. */
+void mst_server_resume(struct mst_server *s, struct mst_resumed *out);
 /* A follower: it is filled. */
 void mst_server_state_filled(struct mst_server *s);
 

@@ -16,6 +16,7 @@
 #include "common/kernels/sum.h"
 #include "common/transport/spin.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/norms.h"
 
 struct mst_shard {
 	const struct mst_aggregator *of;
@@ -27,8 +28,9 @@ struct mst_shard {
 	/* REDUCE: the squares of the mean up to that element. */
 	struct mst_exact_sum squares;
 	uint64_t squared;
-	uint64_t copied; /* bytes of results, to workers */
-	bool *spoilt;    /* of tasks that are done, by number modulo the queue's size: it was not */
+	struct mst_norms_pass *norms; /* REDUCE with norms of tensors; NULL: without */
+	uint64_t copied;              /* bytes of results, to workers */
+	bool *spoilt; /* of tasks that are done, by number modulo the queue's size: it was not */
 	/* Written by its thread alone. */
 	_Atomic uint64_t done;   /* tasks that move data, so far */
 	_Atomic uint64_t cursor; /* elements of the one at work */
@@ -63,7 +65,8 @@ int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_sha
 	s->range = (struct mst_span){ border(&a->cfg, index), border(&a->cfg, index + 1) };
 	s->leaf = calloc(a->cfg.entries_max, sizeof(*s->leaf));
 	s->spoilt = calloc(a->queue_size, sizeof(*s->spoilt));
-	if (s->leaf == NULL || s->spoilt == NULL) {
+	int rc = mst_norms_new(a, s->range, &s->norms);
+	if (rc != 0 || s->leaf == NULL || s->spoilt == NULL) {
 		mst_shard_free(s);
 		return -ENOMEM;
 	}
@@ -77,6 +80,7 @@ void mst_shard_free(struct mst_shard *s)
 		return;
 	free(s->leaf);
 	free(s->spoilt);
+	mst_norms_free(s->norms);
 	free(s);
 }
 
@@ -147,10 +151,15 @@ static void group_begin(struct mst_shard *s, const struct mst_task *task)
 static void apply_begin(const struct mst_aggregator *a, const struct mst_task *task,
 			struct mst_commit *commit)
 {
+	const struct mst_kept_vectors *from = &a->kept[task->commit.from];
+	const struct mst_kept_vectors *to = &a->kept[task->commit.to];
+
 	commit->apply = a->cfg.optimizer.row->apply;
-	commit->theta = a->theta != NULL ? a->theta : task->commit.before;
-	commit->next = a->theta != NULL ? a->theta : commit->out;
-	memcpy(commit->state, a->state, sizeof(commit->state));
+	commit->theta = from->theta != NULL ? from->theta : task->commit.before;
+	commit->next = to->theta != NULL ? to->theta : commit->out;
+	memcpy(commit->state, to->state, sizeof(commit->state));
+	for (unsigned i = 0; i < MST_STATES_MAX && from != to; i++)
+		commit->before[i] = from->state[i];
 	commit->scale = a->scale;
 	commit->scales = a->scales;
 	commit->decay = a->cfg.optimizer.row->decay;
@@ -168,6 +177,8 @@ static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 	};
 	s->squares = (struct mst_exact_sum){ { 0 } };
 	s->squared = s->range.begin;
+	if (s->norms != NULL)
+		mst_norms_begin(s->norms, task);
 }
 
 /* Blocks are counted from the beginning of the whole vector, and lie in one shard each. The sum of
@@ -179,6 +190,10 @@ static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 	uint64_t reached = first + count;
 
 	s->finite &= mst_commit_range(&s->commit, first, count);
+	if (s->norms != NULL) {
+		mst_norms_go_on(s->norms, reached);
+		return;
+	}
 	while (s->squared < reached) {
 		uint64_t at = a->cfg.first + s->squared;
 		uint64_t end = s->squared + MST_SHARD_ELEMS_MIN - at % MST_SHARD_ELEMS_MIN;
@@ -195,6 +210,11 @@ static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s)
 {
 	return &s->squares;
+}
+
+const struct mst_edges *mst_shard_edges(const struct mst_shard *s)
+{
+	return mst_norms_edges(s->norms);
 }
 
 uint64_t mst_shard_copied(const struct mst_shard *s)
@@ -285,6 +305,7 @@ static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_
 		answer_chunk(s, task, first, count);
 		break;
 	case MST_TASK_SETTLE:
+	case MST_TASK_SAVE:
 		break; /* the aggregator's own */
 	}
 }

@@ -62,9 +62,11 @@ static uint64_t first_of_version(const struct mst_aggregator *a, const struct ms
 			      ? mst_first_nonfinite(a->mean, MUSTER_F32, a->cfg.elems)
 			      : mst_first_nonfinite(version, a->cfg.result_type, a->cfg.elems);
 
-	for (unsigned i = 0; i < MST_STATES_MAX && at == a->cfg.elems; i++)
-		if (a->state[i] != NULL)
-			at = mst_first_nonfinite(a->state[i], MUSTER_F32, a->cfg.elems);
+	for (unsigned i = 0; i < MST_STATES_MAX && at == a->cfg.elems; i++) {
+		const float *state = a->kept[task->commit.to].state[i];
+		if (state != NULL)
+			at = mst_first_nonfinite(state, MUSTER_F32, a->cfg.elems);
+	}
 	return at < a->cfg.elems ? at : 0;
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/assert.h"
 #include "common/kernels/sum.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/norms.h"
 
 static void post(struct mst_aggregator *a, struct mst_task *task)
 {
@@ -75,6 +76,10 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 				     ? NULL
 				     : mst_version_buffer(a, a->newest_buffer);
 	a->newest_buffer = d->commit.buffer;
+	task.commit.from = a->side;
+	a->side ^= a->forks;
+	task.commit.to = a->side;
+	a->forks = false;
 	a->open_entries = 0;
 	if (a->mean != NULL) {
 		task.kind = MST_TASK_REDUCE;
@@ -147,6 +152,7 @@ void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d)
 	MST_ASSERT(mst_task_waits(a, d->apply.version));
 	head->commit.factor = d->apply.factor;
 	head->commit.waits = false;
+	mst_norms_take(a, d->apply.trust);
 	begin_tasks(a);
 }
 
@@ -169,6 +175,10 @@ static void reduce_end(struct mst_aggregator *a, const struct mst_task *task)
 	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
 
 	commit_end(a, task);
+	if (mst_optimizer_trusts(&a->cfg.optimizer)) {
+		mst_norms_report(a, task->commit.version);
+		return;
+	}
 	ev.reduced.shard = a->cfg.index;
 	ev.reduced.version = task->commit.version;
 	for (uint32_t i = 0; i < a->cfg.shards; i++)
@@ -296,7 +306,7 @@ static size_t record_encode(const struct mst_task *task, struct mst_lane_record 
 {
 	const struct mst_record *r = task->answer.record;
 	const struct mst_pace *pace = &task->answer.pace;
-	bool nothing = task->answer.answer.version == 0;
+	bool nothing = r->share_count == 0; /* nobody has made the first version */
 
 	*out = (struct mst_lane_record){
 		.version = task->answer.answer.version,
@@ -444,6 +454,34 @@ static void answer_end(struct mst_aggregator *a, const struct mst_task *task)
 	mst_aggregator_unbusy(a, session);
 }
 
+/* ---- saving ---- */
+
+/* Of what is kept in 16 bits and in f32, the f32 is saved. */
+void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
+{
+	struct mst_task task = { .kind = MST_TASK_SAVE, .save.version = d->commit.version };
+	const struct mst_kept_vectors *kept = &a->kept[a->side];
+
+	MST_ASSERT(a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer);
+	a->saving = a->forks = true;
+	if (a->cfg.owner == MUSTER_SERVERS_OWN) {
+		task.save.result = mst_version_buffer(a, d->commit.buffer);
+		task.save.theta = kept->theta;
+		for (unsigned i = 0; i < MST_STATES_MAX; i++)
+			task.save.state[i] = kept->state[i];
+	}
+	mst_task_add(a, &task);
+}
+
+static void save_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_saving what = task->save;
+
+	if (a->spoilt)
+		what = (struct mst_saving){ .version = task->save.version, .spoilt = true };
+	a->up.save(a->up.ctx, &what);
+}
+
 /* ---- the queue ---- */
 
 /* What is spoilt has been reported before, and says more. */
@@ -475,6 +513,9 @@ static void task_end(struct mst_aggregator *a, const struct mst_task *task)
 		break;
 	case MST_TASK_SETTLE:
 		settle_end(a);
+		break;
+	case MST_TASK_SAVE:
+		save_end(a, task);
 		break;
 	}
 }

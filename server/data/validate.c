@@ -45,6 +45,12 @@ static bool validates_commit(const struct mst_aggregator *a, const struct mst_de
 	       a->newest_buffer != d->commit.buffer;
 }
 
+/* One after the other, and of the newest version. */
+static bool validates_save(const struct mst_aggregator *a, const struct mst_decision *d)
+{
+	return a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer;
+}
+
 /* That of an older session of the rank comes first. */
 static bool validates_evict(const struct mst_aggregator *a, const struct mst_decision *d)
 {
@@ -71,6 +77,8 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 		return validates_evict(a, d);
 	case MST_DO_APPLY:
 		return mst_task_waits(a, d->apply.version);
+	case MST_DO_SAVE:
+		return validates_save(a, d);
 	case MST_DO_SETTLE:
 		return runs && !a->settles;
 	case MST_DO_FINISH:

@@ -319,6 +319,37 @@ const struct mst_option mst_server_table[] = {
 	  .value = "FILE",
 	  .help = "write to FILE how each gradient ended and when, a line of CSV each, for muster "
 		  "plan; a file that is there is replaced" },
+	{ .name = "state",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(state),
+	  .value = "DIR",
+	  .help = "write checkpoints to this directory, which all servers of the job must see, "
+		  "and keep the last two; the newest version is saved at the end of the job too, "
+		  "and when the server is ended by SIGTERM, SIGINT or SIGHUP" },
+	{ .name = "checkpoint-every",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(checkpoint_every),
+	  .fallback = "10min",
+	  .value = "COMMITS|DURATION",
+	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
+		  "much time, such as 10min; 0 is only at the end" },
+	{ .name = "checkpoint-rate",
+	  .kind = MST_OPTION_SIZE,
+	  FIELD(checkpoint_rate),
+	  .fallback = "256M",
+	  .max = INFINITY,
+	  .help = "most bytes a second that a server writes while the job goes on; 0 is as many as "
+		  "the disk takes" },
+	{ .name = "resume",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(resume),
+	  .value = "DIR",
+	  .help = "go on from the newest checkpoint in this directory that can be relied on, with "
+		  "any number of servers, shards and workers" },
+	{ .name = "or-begin",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(or_begin),
+	  .help = "with --resume: if there is no checkpoint at all, begin the job anew" },
 	{ .name = "budget",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(budget),

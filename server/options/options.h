@@ -13,6 +13,7 @@
 #include "common/transport/fabric.h"
 #include "common/wire/part.h"
 #include "common/wire/rule.h"
+#include "server/core/ledger.h"
 
 #define MST_CHUNK_UNIT 4096u
 /* What --optimizer auto means, of gradients and of differences of parameters. */
@@ -67,6 +68,11 @@ struct mst_server_options {
 	uint32_t shards;  /* 0: auto */
 	const char *cpus; /* "auto", or a list such as 0-3,8 */
 	uint32_t spin_pauses, spin_yields;
+	const char *state;            /* DIR; NULL or empty: nothing is saved */
+	const char *checkpoint_every; /* versions or a duration */
+	uint64_t checkpoint_rate;     /* bytes a second; 0: as fast as the disk */
+	const char *resume;           /* DIR; NULL: the job begins anew */
+	bool or_begin;
 	uint64_t budget; /* bytes of a gradient to compute a budget for; 0: not asked for */
 	bool print_config, help, version;
 };
@@ -78,6 +84,18 @@ static inline bool mst_server_options_record(const struct mst_server_options *o)
 {
 	return o->record != NULL && o->record[0] != '\0';
 }
+
+/* Does this server save versions? */
+static inline bool mst_server_options_saves(const struct mst_server_options *o)
+{
+	return o->state != NULL && o->state[0] != '\0';
+}
+
+/* Reads --state and --checkpoint-every.
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
+				   char *why, size_t why_len);
 
 /* Reads --optimizer, whose auto follows --policy.
  * @why: a sentence.

@@ -69,6 +69,35 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
 	return refuse(why, why_len, "option --lr-schedule: %s", wrong);
 }
 
+int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
+				   char *why, size_t why_len)
+{
+	const char *every = o->checkpoint_every;
+
+	*out = (struct mst_saves){ .wanted = mst_server_options_saves(o) };
+	if (mst_parse_u64(every, &out->commits) == 0)
+		return 0;
+	if (mst_parse_duration(every, &out->every_ns) == 0 && out->every_ns > 0)
+		return 0;
+	return refuse(why, why_len,
+		      "option --checkpoint-every: \"%.60s\" is neither a number of versions, such "
+		      "as 1000, nor a duration, such as 10min",
+		      every);
+}
+
+static int state_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_saves saves;
+
+	if (o->or_begin && o->resume == NULL)
+		return refuse(why, why_len,
+			      "--or-begin means nothing without --resume, which says where to look "
+			      "for a checkpoint");
+	if (o->resume != NULL && o->resume[0] == '\0')
+		return refuse(why, why_len, "option --resume: the directory has no name");
+	return mst_server_options_checkpoints(o, &saves, why, why_len);
+}
+
 /* Checks "127.0.0.1:17077", "[::1]:0" or "host:17077". A host's name is resolved later, by
  * listening. */
 static int listen_check(const char *option, const char *listen, char *why, size_t why_len)
@@ -441,6 +470,8 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = budget_check(o, why, why_len);
 	if (rc == 0)
 		rc = record_check(o, why, why_len);
+	if (rc == 0)
+		rc = state_check(o, why, why_len);
 	if (o->join != NULL)
 		return rc; /* a follower has no policy: its leader has checked it */
 	return rc != 0 ? rc : policy_check(o, why, why_len);

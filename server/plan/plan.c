@@ -33,6 +33,8 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, ch
 		rc = mst_server_options_optimizer(o, &out->optimizer, why, why_len);
 	if (rc == 0 && o->join == NULL)
 		rc = mst_server_options_schedule(o, &out->schedule, why, why_len);
+	if (rc == 0 && o->join == NULL)
+		rc = mst_server_options_checkpoints(o, &out->saves, why, why_len);
 	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why, why_len);
 }
 
@@ -158,6 +160,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
+		.saves = cfg->terms->saves,
 	};
 }
 
@@ -188,7 +191,9 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.shards = shards_of(cfg, plan->count, cores_of(cfg, 0, o->servers)),
 		.first = plan->first,
 		.elems = plan->count,
+		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
+		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
 		.workers = o->workers,
@@ -198,7 +203,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.sessions_max = MST_PLAN_SESSIONS_PER_RANK * o->workers,
 		.partials = partials_of(cfg),
 		.optimizer = ledger->optimizer,
-		.runs = plan->vector.runs,
+		.table = plan->vector.table,
 		.layout = plan->layout,
 	};
 }
@@ -243,6 +248,7 @@ int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vec
 		return rc;
 	lay_out(out, mst_plan_slots(cfg), o->workers, o->servers);
 	out->server.ledger = ledger_cfg(cfg);
+	out->server.ledger.tensors = vector->table.tensors > 0;
 	out->server.aggregator = aggregator_cfg(cfg, out);
 	out->repeats = mst_rule_repeats(&cfg->terms->rule);
 	out->server.peers = o->servers - 1;
@@ -287,7 +293,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->partials = partials_of(cfg);
 	out->repeats = leader->repeats;
 	appoint_optimizer(&g->optimizer, out);
-	out->runs = g->runs;
+	out->table = g->table;
 	out->guard = o->guard;
 	out->lease_ns = o->lease_ns;
 	out->server_lease_ns = mst_server_options_server_lease(o);
@@ -324,7 +330,9 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.shards = shards_of(cfg, plan->count, cores_of(cfg, p->index, p->servers)),
 		.first = plan->first,
 		.elems = plan->count,
+		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
+		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,
 		.workers = p->workers,
@@ -334,7 +342,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.sessions_max = MST_PLAN_SESSIONS_PER_RANK * p->workers,
 		.partials = p->partials,
 		.optimizer = optimizer_appointed(p),
-		.runs = plan->vector.runs,
+		.table = plan->vector.table,
 		.layout = plan->layout,
 	};
 }
@@ -343,7 +351,7 @@ void mst_plan_follower(const struct mst_plan_cfg *cfg, const struct mst_appoint 
 		       struct mst_plan *out)
 {
 	*out = (struct mst_plan){ .vector = { p->elems, (enum muster_type)p->type,
-					      (enum muster_type)p->result_type, p->runs },
+					      (enum muster_type)p->result_type, p->table },
 				  .first = p->first,
 				  .count = p->count,
 				  .repeats = p->repeats != 0 };

@@ -16,6 +16,7 @@ struct mst_terms {
 	struct mst_rule rule; /* zero at a follower, which has no rule */
 	struct mst_optimizer optimizer;
 	struct mst_schedule schedule;
+	struct mst_saves saves;
 	struct mst_fabric fabric; /* its strings belong to the options */
 	uint32_t weights[MST_SERVERS_MAX];
 };
@@ -38,7 +39,7 @@ struct mst_plan_cfg {
 struct mst_vector {
 	uint64_t elems; /* 0: not known yet */
 	enum muster_type type, result_type;
-	uint32_t runs; /* of tensors with equal scales; 0: all scales are 1 */
+	struct mst_table table; /* of its tensors */
 };
 
 struct mst_plan {
@@ -67,8 +68,7 @@ int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vec
 /* The part of the vector that a server has, by the leader's plan. */
 void mst_plan_part(const struct mst_plan_cfg *cfg, const struct mst_plan *leader, uint32_t server,
 		   uint64_t *first, uint64_t *count);
-/* What the leader tells that follower. The caller fills in listener, token and the
- * digest of the scales. */
+/* What the leader tells that follower. The caller fills in listener and token. */
 void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *leader,
 		      uint32_t server, struct mst_appoint *out);
 /* Plans a follower by its appointment, which must outlive the plan. mst_optimizer_take() must have

@@ -2,6 +2,7 @@
 #include "tests/faults/faulty.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct state {
 	_Atomic unsigned side, call, n;
 	_Atomic unsigned made[FAULTY_CALL_COUNT]; /* calls of each kind by the side */
+	_Atomic bool kills;
 };
 
 static struct state before_main;
@@ -45,6 +47,11 @@ void faulty_arm(unsigned side, enum faulty_call call, unsigned n)
 	atomic_store(&state->side, side);
 }
 
+void faulty_kill(void)
+{
+	atomic_store(&state->kills, true);
+}
+
 unsigned faulty_disarm(void)
 {
 	atomic_store(&state->side, FAULTY_NOBODY);
@@ -68,6 +75,8 @@ bool faulty_strikes(enum faulty_call call)
 	unsigned made = atomic_fetch_add(&state->made[call], 1) + 1;
 	if ((unsigned)call != atomic_load(&state->call) || made != atomic_load(&state->n))
 		return false;
+	if (atomic_load(&state->kills))
+		(void)raise(SIGKILL);
 	errno = calls[call].error;
 	return true;
 }

@@ -35,6 +35,15 @@
 	X(gzread, EIO)                                                                             \
 	X(scandir, ENOMEM)                                                                         \
 	X(readlink, EIO)                                                                           \
+	X(mkdir, EDQUOT)                                                                           \
+	X(rename, ENOSPC)                                                                          \
+	X(unlink, EIO)                                                                             \
+	X(fsync, EIO)                                                                              \
+	X(pread, EIO)                                                                              \
+	X(pwrite, ENOSPC)                                                                          \
+	X(statvfs, EIO)                                                                            \
+	X(flock, ENOLCK)                                                                           \
+	X(opendir, EMFILE)                                                                         \
 	X(socket, EMFILE)                                                                          \
 	X(bind, EADDRINUSE)                                                                        \
 	X(listen, EADDRINUSE)                                                                      \
@@ -77,6 +86,9 @@ enum faulty_call {
 unsigned faulty_enter(unsigned side);
 /* The @n-th call of the kind fails, counted from now. */
 void faulty_arm(unsigned side, enum faulty_call call, unsigned n);
+/* From now on a call that is struck ends its process at once, as SIGKILL does. For a process of a
+ * test's own. */
+void faulty_kill(void);
 /* No call fails. Return: how many of the kind there were since faulty_arm(). */
 unsigned faulty_disarm(void);
 /* How many calls of this kind the side has made since faulty_arm(), up to faulty_disarm(). */

@@ -16,18 +16,20 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "tests/faults/faulty.h"
 
-/* Forty times the same three lines. */
+/* Fifty times the same three lines. */
 #define WRAP(type, name, params, args, failure)                                                    \
 	type __real_##name params;                                                                 \
 	type __wrap_##name params;                                                                 \
@@ -56,6 +58,15 @@ WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
 WRAP(ssize_t, read, (int fd, void *to, size_t bytes), (fd, to, bytes), -1)
 WRAP(ssize_t, write, (int fd, const void *from, size_t bytes), (fd, from, bytes), -1)
 WRAP(ssize_t, readlink, (const char *path, char *out, size_t len), (path, out, len), -1)
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
+WRAP(int, rename, (const char *from, const char *to), (from, to), -1)
+WRAP(int, unlink, (const char *path), (path), -1)
+WRAP(int, fsync, (int fd), (fd), -1)
+WRAP(ssize_t, pread, (int fd, void *to, size_t bytes, off_t at), (fd, to, bytes, at), -1)
+WRAP(ssize_t, pwrite, (int fd, const void *from, size_t bytes, off_t at), (fd, from, bytes, at), -1)
+WRAP(int, statvfs, (const char *path, struct statvfs *fs), (path, fs), -1)
+WRAP(int, flock, (int fd, int op), (fd, op), -1)
+WRAP(DIR *, opendir, (const char *path), (path), NULL)
 WRAP(int, pipe2, (int *ends, int flags), (ends, flags), -1)
 WRAP(int, dup2, (int from, int to), (from, to), -1)
 WRAP(void *, gzopen, (const char *path, const char *mode), (path, mode), NULL)

@@ -421,7 +421,8 @@ def mean_of(version, have, rules):
     return total if not divides or divisor == 1 else total / divisor
 
 
-BLOCK = 4096  # elements whose squares are summed at a time, counted from the vector's start
+BLOCK = 4096  # elements whose squares are summed at a time, counted from the vector's start; a
+# block ends where a tensor does
 
 
 def squares(block):
@@ -435,8 +436,21 @@ def squares(block):
     return lanes[0]
 
 
+def norm_of(vector, first, end):
+    """Of the elements from @first up to @end: of one tensor, or of all."""
+    starts = [first, *range((first // BLOCK + 1) * BLOCK, end, BLOCK), end]
+    return math.sqrt(math.fsum(squares(vector[a:b]) for a, b in zip(starts, starts[1:])))
+
+
+def norms_of(vector, tensors):
+    """For each element that of its tensor, of @tensors as a test worker has them; 0: of all."""
+    ends = [len(vector) * i // max(tensors, 1) for i in range(max(tensors, 1) + 1)]
+    norms = [norm_of(vector, first, end) for first, end in zip(ends, ends[1:])]
+    return np.repeat(norms, np.diff(ends))
+
+
 def clipped(mean, clip):
-    norm = math.sqrt(math.fsum(squares(mean[at:at + BLOCK]) for at in range(0, len(mean), BLOCK)))
+    norm = norm_of(mean, 0, len(mean))
     factor = np.float32(clip / norm if norm > clip else 1)
     return mean if factor == 1 else factor * mean
 
@@ -469,7 +483,8 @@ class Model:
             return total, self.theta, self.states
         if r.figures.get("clip", 0) != 0:
             total = clipped(total, r.figures["clip"])
-        step = optimizer_step.Step(r.figures, version, scale, self.lr_scale, self.decay_scale)
+        step = optimizer_step.Step(r.figures, version, scale, self.lr_scale, self.decay_scale,
+                                   lambda vector: norms_of(vector, r.tensors))
         theta, states = optimizer_step.STEPS[r.optimizer](step, self.theta, total, self.states)
         return theta, theta, states
 

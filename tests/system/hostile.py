@@ -15,7 +15,8 @@ import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
-from server import ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, frame, hello, read_error
+from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
+                    read_error)
 
 
 def expect(name, got, pattern):
@@ -45,25 +46,19 @@ def refused(server):
         "owner workers does not match.*--owner workers",
     )
     expect("rank out of range", server.say(hello(rank=77)), "rank 77 is not one of")
-    for odd in ((3, 4, 1, 1, 1), (101, 2, 1, 1, 1), (3, 0, 1, 1, 1)):
+    for odd in ((3, 4, 9, 1, 1, 1), (101, 2, 300, 1, 1, 1), (3, 0, 9, 1, 1, 1), (3, 1, 2, 1, 1, 1),
+                (3, 1, 1 << 40, 1, 1, 1)):
         expect("odd table", server.say(hello(table=odd)), "a table of .* tensors with .* cannot be")
-    expect("too long a table", server.say(hello(table=(65537, 0, 1, 1, 0))),
+    expect("too long a table", server.say(hello(table=(65537, 0, 65537, 1, 1, 0))),
            "not a message of muster")
-
-
-def digest(data):
-    """FNV-1a of 64 bits."""
-    so_far = 0xCBF29CE484222325
-    for byte in data:
-        so_far = (so_far ^ byte) * 0x100000001B3 % (1 << 64)
-    return so_far
 
 
 def table(ends, names):
     """What a hello says of a table of tensors."""
     places = b"".join(struct.pack("<QQ", first, end - first)
                       for first, end in zip([0, *ends], ends))
-    return len(ends), 0, digest(b"".join(name + b"\0" for name in names)), digest(places), 0
+    texts = b"".join(name + b"\0" for name in names)
+    return len(ends), 0, len(texts), digest(texts), digest(places), 0
 
 
 def other_tables(server):

@@ -21,11 +21,11 @@ import time
 
 import base
 from base import CALM, HANG_S, LEASE_S, Child, cases, check, main, until
-from server import ASK_STATUS, MAGIC, frame, hello, text
+from server import ASK_STATUS, MAGIC, digest, frame, hello, text
 
 WELCOME, ERROR, START, STATE, HEARTBEAT, FINISHED = 2, 3, 4, 6, 7, 10
 SERVE, APPOINT, READY, EXPECT, FORGET, STATE_DONE, RELINK = range(14, 21)
-RUNS = 22
+TENSORS = 22
 TOKEN = bytes(16)
 ELEMS = 9001
 
@@ -161,7 +161,7 @@ def appoint(**other):
              result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, partials=0,
              repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), guard=1,
              lease=600_000_000, server_lease=600_000_000, patience=10**12,
-             listener="/muster-nobody-is-here", ack=14, pkey=-1, runs=0, scales=0)
+             listener="/muster-nobody-is-here", ack=14, pkey=-1, table=(0, 0, 0, 0, 0, 0))
     f.update(other)
     figures = struct.pack("<IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
     figures += struct.pack("<10I", *(f[name] for name in (
@@ -169,8 +169,8 @@ def appoint(**other):
         "repeats")))
     figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
     figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
-    figures += struct.pack("<IQIQQQ", f["runs"], f["scales"], f["guard"], f["lease"],
-                           f["server_lease"], f["patience"])
+    figures += struct.pack("<IIQQQQ", *f["table"])
+    figures += struct.pack("<IQQQ", f["guard"], f["lease"], f["server_lease"], f["patience"])
     figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)
 
@@ -179,13 +179,17 @@ def piece(offset, total, data):
     return frame(STATE, struct.pack("<QQI", offset, total, len(data)) + data)
 
 
-def runs(at, total, *rows):
-    """Rows: first, count, scales of rate and decay."""
-    return frame(RUNS, struct.pack("<III", at, total, len(rows))
-                 + b"".join(struct.pack("<QQff", *row) for row in rows))
+def tensors(at, total, *rows):
+    """Rows: name, count, scales of rate and decay."""
+    return frame(TENSORS, struct.pack("<III", at, total, len(rows))
+                 + b"".join(text(name) + struct.pack("<Qff", *row) for name, *row in rows))
 
 
 PART = 4905 * 4
+# A table of one tensor "w", as a first hello tells of it; its scales are 1, or others.
+PLAIN = (1, 0, 2, digest(b"w\0"), digest(struct.pack("<QQ", 0, 9001)), 0)
+SCALED = (1, 1, *PLAIN[2:5], 99)
+NO_TABLE = "a table of tensors that cannot be"
 NO_SCALES = "scales of tensors that cannot be"
 FIGURES = "figures of a job that cannot be"
 SERVER_LEASE = "a lease of servers that cannot be"
@@ -227,15 +231,28 @@ ORDERS = {
     "a question": (appoint() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the leader"),
     "a state with a gap": (appoint() + piece(4, PART, bytes(8)), "with a gap, or of another"),
     "a state of another length": (appoint() + piece(0, PART + 8, bytes(8)), "of another length"),
-    "more scales than elements": (appoint(runs=9002), NO_SCALES),
-    "scales where workers own": (appoint(owner=1, runs=2), NO_SCALES),
-    "scales of an optimiser without": (appoint(optimizer="add", parameters=(), runs=2),
+    "more tensors than elements": (appoint(table=(9002, 0, 9002, 1, 1, 0)), NO_TABLE),
+    "more names than tensors": (appoint(table=(1, 0, 257, 1, 1, 0)), NO_TABLE),
+    "scales where workers own": (appoint(owner=1, table=SCALED), NO_SCALES),
+    "scales of an optimiser without": (appoint(optimizer="add", parameters=(), table=SCALED),
                                        "add, for tensors with scales"),
-    "a state before the scales": (appoint(runs=1) + piece(0, PART, bytes(8)), "before the scales"),
-    "scales that nobody asked for": (appoint() + runs(0, 1, (0, 9001, 1, 2)), "scales of tensors"),
-    "scales with a gap": (appoint(runs=2) + runs(0, 2, (0, 9, 1, 2), (10, 9, 1, 1)), "leave gaps"),
-    "scales that are no numbers": (appoint(runs=2) + runs(0, 2, (0, 9, -1, 2)), "no numbers"),
-    "other scales": (appoint(runs=1) + runs(0, 1, (0, 9001, 1, 2)), "other scales of tensors"),
+    "a state before the scales": (appoint(table=SCALED) + piece(0, PART, bytes(8)),
+                                  "before the table of tensors"),
+    "tensors that nobody asked for": (appoint() + tensors(0, 1, ("w", 9001, 1, 1)),
+                                      "a table of tensors that nobody asked for"),
+    "tensors with a gap": (appoint(table=PLAIN) + tensors(1, 1, ("w", 9, 1, 1)), "with a gap"),
+    "tensors beyond the vector": (appoint(table=PLAIN) + tensors(0, 1, ("w", 9002, 1, 1)),
+                                  "reach beyond the vector"),
+    "too long a name": (appoint(table=PLAIN) + tensors(0, 1, ("weight", 9001, 1, 1)),
+                        "longer names than the job has"),
+    "a name beyond reason": (appoint(table=PLAIN) + tensors(0, 1, ("w" * 256, 9001, 1, 1)),
+                             "the leader"),
+    "another name": (appoint(table=PLAIN) + tensors(0, 1, ("v", 9001, 1, 1)), "other names than"),
+    "other borders": (appoint(table=PLAIN) + tensors(0, 1, ("w", 9000, 1, 1)), "other borders"),
+    "scales that are no numbers": (appoint(table=SCALED) + tensors(0, 1, ("w", 9001, -1, 2)),
+                                   "no numbers"),
+    "other scales": (appoint(table=SCALED) + tensors(0, 1, ("w", 9001, 1, 2)),
+                     "other scales of tensors"),
     "two appointments": (appoint() + appoint(index=0), "no link with the leader"),
     "a welcome to nobody": (appoint() + expect(5, 1) + expect(0, 0) + expect(1, 1) * 50
                             + frame(FORGET, struct.pack("<II", 9, 9) + TOKEN),

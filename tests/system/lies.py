@@ -140,18 +140,21 @@ def links_between_servers_that_are_too_small(a):
 
 def messages_that_are_wrong(a):
     """What breaks the protocol on the control connection ends its worker. Of a start state that is
-    not what was asked for nothing is kept, nor of its scales: the next worker's are."""
+    not what was asked for nothing is kept, nor of its tensors: the next worker's are."""
     state = "a start state that nobody asked for, or with a gap"
-    scales = "scales of tensors that "
+    table = "a table of tensors "
     spoilt = "a start state that is infinite or NaN at element 20000"
     for lie, words in (("state 1 offset", state), ("state 1 total", state),
                        ("state 1 split", state), ("state 1 nan", spoilt),
-                       ("runs 1 early", state), ("runs 2 gap", f"{scales}are too many, or with"),
-                       ("runs 1 other", "other scales of tensors than the job has"),
+                       ("tensors 1 early", state),
+                       ("tensors 2 gap", f"{table}that are too many, or with a gap"),
+                       ("tensors 6 other", "other scales of tensors than the job has"),
+                       ("tensors 6 border", f"{table}with other borders than the job has"),
+                       ("tensors 6 name", f"{table}with other names than the job has"),
                        ("heartbeat 1 unasked", state),
-                       ("heartbeat 1 scales", f"{scales}nobody asked for"),
+                       ("heartbeat 1 table", f"{table}that nobody asked for"),
                        ("heartbeat 1 alien", "a message that is not a worker's")):
-        servers = 2 if lie in ("state 1 split", "runs 2 gap") else 1
+        servers = 2 if lie in ("state 1 split", "tensors 2 gap") else 1
         with Job(a, servers, "-n", "2", *ENDS, workers=0) as job:
             asked = not lie.startswith("heartbeat")
             scaled = ["tensors=700", "scales=1"]

@@ -12,6 +12,8 @@ FALLBACKS = {
     "rmsprop": {"alpha": 0.9, "epsilon": 1, "inside": 1, "start": 1, "momentum": 0.9},
     "adam": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
     "adamw": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "decay": 0.01},
+    "lars": {"momentum": 0.9, "decay": 5e-4, "trust": 0.001, "epsilon": 1e-8},
+    "lamb": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6, "decay": 0.01},
 }
 
 
@@ -20,10 +22,11 @@ def figures(optimizer, given):
 
 
 class Step:
-    """The figures of one version: in double, and rounded once where the kernel gets them."""
+    """The figures of one version: in double, and rounded once where the kernel gets them. @norms:
+    of a vector, the norm of its tensor for each element."""
 
-    def __init__(self, figures, version, lr_scale, tensor_lr, tensor_decay):
-        self.figures, self.version = figures, version
+    def __init__(self, figures, version, lr_scale, tensor_lr, tensor_decay, norms):
+        self.figures, self.version, self.norms = figures, version, norms
         self.rate = np.float32(self.exact("lr") * lr_scale) * tensor_lr
         self.decay = self("decay") * tensor_decay
 
@@ -79,8 +82,40 @@ def adam(step, theta, mean, states, apart=False):
     return theta - step.rate * first * slope, (m, squares)
 
 
+def trusted(step, theta, direction, ratio):
+    """The rate of each element, times what @ratio makes of the norms of its tensor."""
+    norms = step.norms(theta), step.norms(direction)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        trust = ratio(*norms).astype(np.float32)
+    fine = (norms[0] != 0) & (norms[1] != 0) & np.isfinite(trust)
+    return step.rate * np.where(fine, trust, np.float32(1))
+
+
+def lars(step, theta, mean, states):
+    def ratio(w, g):
+        decay = np.asarray(step.decay, np.float32).astype(float)
+        return step.exact("trust") * w / (g + decay * w + step.exact("epsilon"))
+
+    mu = step("momentum")
+    down = trusted(step, theta, mean, ratio) * step.decayed(theta, mean)
+    if mu == 0:
+        return theta - down, states
+    v = mu * states[0] + down
+    return theta - (down + mu * v if step("nesterov") else v), (v,)
+
+
+def lamb(step, theta, mean, states):
+    beta1, beta2 = float(step("beta1")), float(step("beta2"))
+    first = np.float32((1 - beta1) / (1 - beta1**step.version))
+    second = np.float32(math.sqrt((1 - beta2) / (1 - beta2**step.version)))
+    m, squares = step("beta1") * states[0] + mean, step("beta2") * states[1] + mean * mean
+    slope = m / (np.sqrt(squares) * second + step("epsilon"))
+    direction = first * slope + step.decay * theta
+    return theta - trusted(step, theta, direction, lambda w, r: w / r) * direction, (m, squares)
+
+
 def adamw(step, theta, mean, states):
     return adam(step, theta, mean, states, apart=True)
 
 
-STEPS = {step.__name__: step for step in (add, sgd, adagrad, rmsprop, adam, adamw)}
+STEPS = {step.__name__: step for step in (add, sgd, adagrad, rmsprop, adam, adamw, lars, lamb)}

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-PROTOCOL = 9
+PROTOCOL = 10
 HELLO, ERROR, ASK_STATUS, STATUS = 1, 3, 11, 12
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
@@ -29,12 +29,21 @@ def text(s):
     return struct.pack("<H", len(data)) + data
 
 
-def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0)):
-    """table: the number of tensors and of runs, and digests of names, places and scales."""
+def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0, 0)):
+    """table: the number of tensors, of runs and of bytes of names, and digests of names, places and
+    scales."""
     return frame(
         HELLO, text(job) + struct.pack("<iQIIII", rank, elems, kind, result, owner, os.getpid())
-        + struct.pack("<IIQQQ", *table)
+        + struct.pack("<IIQQQQ", *table)
     )
+
+
+def digest(data):
+    """FNV-1a of 64 bits."""
+    so_far = 0xCBF29CE484222325
+    for byte in data:
+        so_far = (so_far ^ byte) * 0x100000001B3 % (1 << 64)
+    return so_far
 
 
 def read_log(log):

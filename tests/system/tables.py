@@ -14,9 +14,9 @@ RANK = r"rank {} (127.0.0.1:"
 SGD = "sgd:lr=0.1,momentum=0.9,decay=0.01"
 
 
-def job(a, servers, *words):
+def job(a, servers, *words, optimizer=SGD):
     """A job of two workers, of which only rank 0 has come."""
-    one = Job(a, servers, "-n", "2", "--commits", "20", "--optimizer", SGD, workers=0)
+    one = Job(a, servers, "-n", "2", "--commits", "20", "--optimizer", optimizer, workers=0)
     one.work(0, *words)
     check("rank 0 has joined", until(lambda: "rank 0 joined" in one.leader.said(), SECONDS))
     return one
@@ -53,4 +53,31 @@ def scales_that_differ(a):
         goes_on(one, "sgd:0.1,0.9,decay=0.01,tensors=5", "tensors=5", "scales=1")
 
 
-main(cases(tables_that_differ, scales_that_differ), "musterd", "worker")
+def tables_for_norms(a):
+    """Whose borders are those of the norms: everybody gives the table, or nobody does."""
+    for words, other, sentence in ((["tensors=5"], "tensors=0", "gives no table of tensors, but"),
+                                   ([], "tensors=5", "gives a table of tensors, but")):
+        with job(a, 2, *words, optimizer="lamb:lr=0.1") as one:
+            refused(one, sentence, other)
+            warns = "the norms that the optimiser lamb takes are those of the whole vector"
+            check("who gives no table is warned", (warns in one.leader.said()) != bool(words))
+            if words:
+                one.work(1, *words)
+            else:
+                goes_on(one, "lamb:lr=0.1")
+
+
+def tables_that_reach_all_servers(a):
+    """With the start state of the worker that is asked for it. Of a worker without a table no
+    server waits for one."""
+    came = "the table of 700 tensors has come"
+    for sender, has in (("tensors=700", True), ("tensors=0", False)):
+        with job(a, 2, "tensors=700", "start=0") as one:
+            goes_on(one, "sgd:0.1,0.9,decay=0.01", sender, "start=1")
+            said = [p.said() for p in (one.leader, *one.follower)]
+            check(f"of {sender} each server has the table: {has}",
+                  [came in text for text in said] == [has, has])
+
+
+main(cases(tables_that_differ, scales_that_differ, tables_for_norms, tables_that_reach_all_servers),
+     "musterd", "worker")

@@ -235,6 +235,7 @@ class Mistakes(Train):
                  "contributes differences of parameters"),
                 ((*quadratic, "--policy", "local:4", "--lr-schedule", "warmup:9"),
                  "--lr-schedule does nothing under --policy local:4"),
+                ((*quadratic, "--optimizer", "lars:lr=0.1"), "norms of tensors"),
                 ((*quadratic, "--lr-schedule", "linear:100"), "the rate is 0 from 100 samples on"),
                 ((*quadratic, "--lr-schedule", "warmup:9", "--optimizer", "add"),
                  "which has no rate"),

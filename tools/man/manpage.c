@@ -12,6 +12,7 @@
 #include "server/core/rule.h"
 #include "server/options/options.h"
 #include "tools/bench/options.h"
+#include "tools/checkpoint/options.h"
 #include "tools/doctor/options.h"
 #include "tools/plan/options.h"
 #include "tools/policy/options.h"
@@ -40,6 +41,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_doctor_table;
 	if (strcmp(program, "muster-plan") == 0)
 		return mst_plan_table;
+	if (strcmp(program, "muster-checkpoint") == 0)
+		return mst_checkpoint_table;
 	return NULL;
 }
 

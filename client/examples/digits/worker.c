@@ -191,6 +191,14 @@ static int allocate(struct worker *w, const struct mst_dataset *data)
 	return w->own != NULL && w->momentum != NULL ? 0 : -ENOMEM;
 }
 
+/* A job that goes on from a checkpoint goes on with other samples than it began with. */
+static void seed_samples(struct worker *w)
+{
+	uint64_t from = muster_job(w->muster)->first_version;
+
+	mst_rand_seed(&w->chance, w->settings->seed + w->rank + (from << 32));
+}
+
 static int join(struct worker *w, char *why, size_t why_len)
 {
 	struct muster_options options = MUSTER_OPTIONS;
@@ -203,7 +211,7 @@ static int join(struct worker *w, char *why, size_t why_len)
 		return rc;
 	}
 	w->rank = muster_job(w->muster)->rank;
-	mst_rand_seed(&w->chance, w->settings->seed + w->rank);
+	seed_samples(w);
 	return 0;
 }
 

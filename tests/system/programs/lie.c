@@ -330,16 +330,22 @@ static void bend_message(struct mst_message *m, uint64_t elems)
 		state[m->state.length / sizeof(float) - 1] = NAN;
 		m->state.data = state;
 	} else if (strcmp(lie, "gap") == 0) {
-		m->runs.at++;
+		m->piece.at++;
 	} else if (strcmp(lie, "other") == 0) {
-		m->runs.run[0].lr_scale += 1;
-	} else if (strcmp(lie, "scales") == 0) {
-		m->kind = MST_MSG_RUNS;
-		m->runs = (struct mst_runs){ 0, 1, 1, { { 0, elems, 1, 1 } } };
+		m->piece.row[0].lr_scale += 1;
+	} else if (strcmp(lie, "border") == 0) {
+		m->piece.row[0].count++;
+		m->piece.row[1].count--;
+	} else if (strcmp(lie, "name") == 0) {
+		m->piece.row[0].name[0]++;
+	} else if (strcmp(lie, "table") == 0) {
+		m->kind = MST_MSG_TENSORS;
+		m->piece = (struct mst_tensor_piece){ 0, 1, 1, { { "", elems, 1, 1 } } };
 	} else if (strcmp(lie, "split") == 0) {
 		m->state.length--;
 	} else if (strcmp(lie, "alien") == 0) {
 		m->kind = MST_MSG_SEND_STATE; /* which only a server says */
+		m->wanted = (struct mst_wanted){ 1, 1 };
 	} else {
 		uint32_t bytes = (uint32_t)(elems * sizeof(float));
 		MST_ASSERT(bytes <= sizeof(zeros));
@@ -356,7 +362,7 @@ int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, s
 	if (msg->kind == MST_MSG_HELLO)
 		elems = msg->hello.elems;
 	if (!(msg->kind == MST_MSG_STATE && strcmp(kind, "state") == 0) &&
-	    !(msg->kind == MST_MSG_RUNS && strcmp(kind, "runs") == 0) &&
+	    !(msg->kind == MST_MSG_TENSORS && strcmp(kind, "tensors") == 0) &&
 	    !(msg->kind == MST_MSG_HEARTBEAT && strcmp(kind, "heartbeat") == 0))
 		return __real_mst_message_encode(msg, buffer, room);
 	bent = *msg;

@@ -20,6 +20,8 @@
  *   until FILE (rounds go on until there is such a file)
  *   tensors N (it gives a table of N tensors, t0, t1 ...)
  *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
+ *   by_version 1 (values are of the version that they are computed on, not of session and ticket:
+ *   a job that is interrupted under bsp has the same as one that is not)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,6 +48,7 @@ struct logged_worker {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
+	bool by_version;
 	const char *until;
 	struct muster *m;
 	float *values;
@@ -100,12 +103,21 @@ static int push_ranges(const struct logged_worker *c)
 	return 0;
 }
 
+/* As the first session's ticket would be under bsp. */
+static void fill_by_version(const struct logged_worker *c, uint64_t version)
+{
+	values_fill(c->values, c->elems, muster_job(c->m)->rank, 1, version + 1);
+}
+
 /* The data of the ticket; one that is to be spoilt has NaN, or what no f16 holds, near its end. */
-static void compute(const struct logged_worker *c, uint64_t ticket)
+static void compute(const struct logged_worker *c, uint64_t tag, uint64_t ticket)
 {
 	const struct muster_job *job = muster_job(c->m);
 
-	values_fill(c->values, c->elems, job->rank, job->incarnation, ticket);
+	if (c->by_version)
+		fill_by_version(c, tag);
+	else
+		values_fill(c->values, c->elems, job->rank, job->incarnation, ticket);
 	if (c->nan == ticket)
 		c->values[c->elems - 7] = NAN;
 	if (c->big == ticket)
@@ -134,7 +146,7 @@ static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 	if (c->weights)
 		say.weight = 1 + (double)((job->rank + expect) % 5);
 	say.keep = expect <= c->mute || (c->keep != 0 && expect % c->keep == 0);
-	compute(c, expect);
+	compute(c, tag, expect);
 	void *gradient = muster_gradient(c->m);
 	for (int i = 0; gradient == NULL && expect <= c->mute && i < PATIENCE_MS; i++) {
 		usleep(1000);
@@ -213,6 +225,8 @@ static int work(struct logged_worker *c)
 
 	if (rc != 0)
 		return failed(c, "start", rc);
+	if (c->by_version && out.version != muster_job(c->m)->first_version)
+		return failed(c, "the first version", -EPROTO);
 	if (c->registered)
 		rc = muster_register(c->m, c->own, c->elems * sizeof(float));
 	if (rc != 0)
@@ -270,7 +284,8 @@ static void set(struct logged_worker *c, const char *text)
 		      { "registered", &c->registered },
 		      { "into", &c->into },
 		      { "scales", &c->scales },
-		      { "rename", &c->rename } };
+		      { "rename", &c->rename },
+		      { "by_version", &c->by_version } };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)

@@ -112,7 +112,7 @@ static float own[FAKE_ELEMS], received[FAKE_ELEMS];
 
 static bool want_state(struct fake_leader *f)
 {
-	const struct mst_message want = { .kind = MST_MSG_SEND_STATE };
+	const struct mst_message want = { .kind = MST_MSG_SEND_STATE, .wanted.state = 1 };
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
 	size_t have = 0;
 

@@ -209,27 +209,40 @@ static void a_table_has_no_more_tensors_than_may_be(void)
 	CU_ASSERT(table_refused(&t, MUSTER_TENSORS_MAX + 1, "65537 tensors are more"));
 }
 
-/* Neighbours with equal scales are one run, and each piece goes on where the one before ends. */
-static void runs_are_cut_into_pieces(void)
+/* What the servers keep of it, other programs show. */
+static void a_name_that_cannot_travel_is_refused(void)
 {
-	static struct muster_tensor tensor[2 * MST_RUNS_PIECE + 2];
-	static struct mst_runs piece;
-	uint32_t count = sizeof(tensor) / sizeof(tensor[0]), at = 0, runs = 0;
+	struct muster_tensor t = { "a", 0, 10, 1, 1 };
+	struct muster_options opt = { .tensors = &t, .tensor_count = 1, .elems = 10 };
+	char name[MUSTER_TENSOR_NAME_MAX + 2], why[400];
+
+	memset(name, 'n', sizeof(name));
+	name[MUSTER_TENSOR_NAME_MAX + 1] = '\0';
+	t.name = name;
+	CU_ASSERT(table_refused(&t, 1, "tensor number 0 has a name of 256 bytes, \"nnn"));
+	name[MUSTER_TENSOR_NAME_MAX] = '\0';
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
+	t.name = "a\nb";
+	CU_ASSERT(table_refused(&t, 1, "tensor number 0 has control characters, or is not UTF-8"));
+}
+
+/* Each piece goes on where the one before ends. */
+static void a_table_is_cut_into_pieces(void)
+{
+	static struct muster_tensor tensor[2 * MST_TENSORS_PIECE + 2];
+	static struct mst_tensor_piece piece;
+	uint32_t count = sizeof(tensor) / sizeof(tensor[0]), at = 0;
 	struct mst_tensors *t;
-	uint64_t end = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		tensor[i] = (struct muster_tensor){ NULL, i, 1, (float)(i == 1 ? 0 : i), 1 };
+		tensor[i] = (struct muster_tensor){ NULL, i, 1, (float)i + 1, 1 };
 	CU_ASSERT_EQUAL_FATAL(mst_tensors_copy(tensor, count, &t), 0);
-	CU_ASSERT_EQUAL(mst_tensors_table(t).runs, count - 1);
-	for (; at < count; runs += piece.count) {
-		at = mst_tensors_runs(t, at, &piece);
-		CU_ASSERT_EQUAL(piece.run[0].first, end);
-		end = piece.run[piece.count - 1].first + piece.run[piece.count - 1].count;
-		CU_ASSERT_EQUAL(end, at);
+	CU_ASSERT_EQUAL(mst_tensors_table(t).tensors, count);
+	for (uint32_t next; at < count; at = next) {
+		next = mst_tensors_piece(t, at, &piece);
+		CU_ASSERT(piece.at == at && piece.total == count && piece.count == next - at);
+		CU_ASSERT_EQUAL(piece.row[0].lr_scale, (float)at + 1);
 	}
-	CU_ASSERT_EQUAL(runs, count - 1);
-	CU_ASSERT_EQUAL(end, count);
 	mst_tensors_free(t);
 }
 
@@ -246,7 +259,8 @@ static CU_TestInfo cases[] = {
 	{ "a table names every element once", a_table_names_every_element_once },
 	{ "a scale that means nothing is refused", a_scale_that_means_nothing_is_refused },
 	{ "a table has no more tensors than may be", a_table_has_no_more_tensors_than_may_be },
-	{ "runs of scales are cut into pieces", runs_are_cut_into_pieces },
+	{ "a name that cannot travel is refused", a_name_that_cannot_travel_is_refused },
+	{ "a table is cut into pieces", a_table_is_cut_into_pieces },
 	CU_TEST_INFO_NULL,
 };
 

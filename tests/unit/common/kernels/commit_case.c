@@ -119,7 +119,8 @@ static void scales_draw(struct mst_rand *rand, struct mst_commit *commit, struct
 
 		end += last ? c->elems
 			    : 1 + mst_rand_below(rand, mst_rand_below(rand, 2) ? 9 : 300);
-		c->scale[count++] = (struct mst_scale){ end, factor_draw(rand), factor_draw(rand) };
+		c->scale[count++] = (struct mst_scale){ end, factor_draw(rand), factor_draw(rand),
+							factor_draw(rand) };
 	}
 	commit->scale = c->scale;
 	commit->scales = count;
@@ -255,7 +256,7 @@ static struct mst_scale scale_of(const struct commit_case *c, size_t e)
 
 	while (scale != NULL && scale->end <= e)
 		scale++;
-	return scale != NULL ? *scale : (struct mst_scale){ 0, 1, 1 };
+	return scale != NULL ? *scale : (struct mst_scale){ 0, 1, 1, 1 };
 }
 
 /* Return: the element before it is rounded; *kept is what the momentum becomes. */
@@ -267,6 +268,8 @@ static float updated(const struct commit_case *c, float mean, size_t e, float *k
 	struct mst_scale scale = scale_of(c, e);
 	float rate = rounded_product(commit->figures.scalar[MST_SCALAR_RATE], scale.rate);
 	float decay = rounded_product(parameter[MST_SGD_DECAY], scale.decay);
+
+	rate = rounded_product(rate, scale.trust);
 
 	if (c->optim == NULL)
 		return mean;

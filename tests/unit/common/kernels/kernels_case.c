@@ -195,7 +195,8 @@ static void print_part(const char *row, const char *part, const float *value, si
 	print_floats(name, value, count);
 }
 
-/* A row whose figures are all at most 1, and that keeps two states, which are not negative. */
+/* A row whose figures are all at most 1, and that keeps two states at most, which are not
+ * negative. */
 static void print_two_states(struct mst_rand *rand, const char *row, unsigned decay,
 			     const struct mst_apply *from)
 {
@@ -249,6 +250,8 @@ static void print_updates(struct mst_rand *rand, const float *g)
 	print_two_states(rand, "rmsprop", MST_RMSPROP_DECAY, &apply);
 	print_two_states(rand, "adam", MST_ADAM_DECAY, &apply);
 	print_two_states(rand, "adamw", MST_ADAM_DECAY, &apply);
+	print_two_states(rand, "lars", MST_LARS_DECAY, &apply);
+	print_two_states(rand, "lamb", MST_ADAM_DECAY, &apply);
 	print_norm(rand);
 }
 

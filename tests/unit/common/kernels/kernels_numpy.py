@@ -128,8 +128,24 @@ def adamw(*words):
     return adam(*words, apart=True)
 
 
+def lars(figures, scalars, states, theta, mean):
+    """Nesterov's, with one state."""
+    _, mu, _, decay, *_ = figures
+    down = scalars[0] * (mean + decay * theta if decay != 0 else mean)
+    v = mu * states[0] + down
+    return theta - (down + mu * v), v, states[1]
+
+
+def lamb(figures, scalars, states, theta, mean):
+    _, beta1, beta2, epsilon, decay, *_ = figures
+    rate, first, second, _ = scalars
+    m, squares = beta1 * states[0] + mean, beta2 * states[1] + mean * mean
+    direction = first * quotient(m, np.sqrt(squares) * second + epsilon) + decay * theta
+    return theta - rate * direction, m, squares
+
+
 def two_states(case, theta, mean):
-    for row in (rmsprop, adam, adamw):
+    for row in (rmsprop, adam, adamw, lars, lamb):
         def part(name):
             return floats(case[f"{row.__name__}.{name}"])
 

@@ -5,7 +5,8 @@
 usage: optim_reference.py papers|torch OPTIM_STEPS
 
 With "papers" the formulas of the papers are computed in double with NumPy; with "torch" PyTorch's
-optimisers take the steps in float. TensorFlow's form of RMSProp is only among the former.
+optimisers take the steps in float. TensorFlow's form of RMSProp, LARS and LAMB are only among the
+former.
 """
 
 import subprocess
@@ -27,6 +28,11 @@ OPTIMIZERS = [
     "rmsprop:inside=0,start=0,epsilon=1e-3,decay=0.05",
     "adam", "adam:lr=0.1,beta1=0.5,beta2=0.9,epsilon=1e-3,decay=0.05", "adam:beta1=0,beta2=0",
     "adamw", "adamw:lr=0.1,beta1=0.8,beta2=0.99,decay=0.5", "adamw:decay=0",
+]
+# Which neither Debian's PyTorch nor TensorFlow has.
+LARGE_BATCHES = [
+    "lars", "lars:lr=5,decay=0.05,trust=0.1", "lars:nesterov=1", "lars:momentum=0,decay=0",
+    "lamb", "lamb:lr=0.1,beta1=0.5,beta2=0.9,epsilon=1e-3,decay=0.5", "lamb:decay=0",
 ]
 TENSORFLOWS = [
     "rmsprop", "rmsprop:momentum=0,alpha=0.5,start=0", "rmsprop:epsilon=1e-3,start=4,decay=0.05",
@@ -109,8 +115,38 @@ class Adam:
         return theta - f["lr"] * m / (np.sqrt(v) + f["epsilon"])
 
 
+class Lars:
+    """Algorithm 1 of You, Gitman and Ginsburg 2017, with an epsilon in equation 6."""
+
+    def __init__(self, f):
+        self.f, self.v = f, 0
+
+    def step(self, theta, g):
+        f, w = self.f, np.linalg.norm(theta)
+        local = f["trust"] * w / (np.linalg.norm(g) + f["decay"] * w + f["epsilon"])
+        down = f["lr"] * local * (g + f["decay"] * theta)
+        self.v = f["momentum"] * self.v + down
+        return theta - (down + f["momentum"] * self.v if f["nesterov"] else self.v)
+
+
+class Lamb:
+    """Algorithm 2 of You et al. 2019, with the identity for phi."""
+
+    def __init__(self, f):
+        self.f, self.m, self.v, self.t = f, 0, 0, 0
+
+    def step(self, theta, g):
+        f = self.f
+        self.t += 1
+        self.m = f["beta1"] * self.m + (1 - f["beta1"]) * g
+        self.v = f["beta2"] * self.v + (1 - f["beta2"]) * g**2
+        m, v = self.m / (1 - f["beta1"]**self.t), self.v / (1 - f["beta2"]**self.t)
+        r = m / (np.sqrt(v) + f["epsilon"]) + f["decay"] * theta
+        return theta - f["lr"] * np.linalg.norm(theta) / np.linalg.norm(r) * r
+
+
 PAPERS = {"sgd": Sgd, "adagrad": Adagrad, "rmsprop": Rmsprop, "adam": Adam,
-          "adamw": lambda f: Adam(f, apart=True)}
+          "adamw": lambda f: Adam(f, apart=True), "lars": Lars, "lamb": Lamb}
 
 
 def by_paper(name, f, theta, means):
@@ -167,7 +203,7 @@ def main():
             sys.exit(77)
     reference = by_torch if which == "torch" else by_paper
     wrong = False
-    for optimizer in OPTIMIZERS + (TENSORFLOWS if which == "papers" else []):
+    for optimizer in OPTIMIZERS + (TENSORFLOWS + LARGE_BATCHES if which == "papers" else []):
         off = worst(reference, program, optimizer)
         wrong |= not off <= 1
         print(f"{optimizer}: {off:.2f} of what it may be off")

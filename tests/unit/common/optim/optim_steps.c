@@ -35,6 +35,17 @@ static void fill(struct mst_rand *rand, float *value)
 	}
 }
 
+static float trust_of(const struct mst_optimizer *o, const struct mst_apply *apply)
+{
+	struct mst_squares squares = { 0 };
+	float direction[ELEMS];
+	struct mst_apply block = *apply;
+
+	block.next = direction;
+	mst_optimizer_add_block(o, &block, &squares);
+	return mst_optimizer_trust(o, &squares, apply->figures->parameter[o->row->decay]);
+}
+
 static void run(const struct mst_optimizer *o, unsigned long steps, struct mst_rand *rand)
 {
 	static float theta[ELEMS], next[ELEMS], mean[ELEMS], state[MST_STATES_MAX][ELEMS];
@@ -54,6 +65,8 @@ static void run(const struct mst_optimizer *o, unsigned long steps, struct mst_r
 		mst_optimizer_scalars(o, &v, figures.scalar);
 		fill(rand, mean);
 		print("mean", mean);
+		if (mst_optimizer_trusts(o)) /* the vector is one tensor */
+			figures.scalar[MST_SCALAR_RATE] *= trust_of(o, &apply);
 		optim_case_apply(o->row->name, &apply);
 		memcpy(theta, next, sizeof(theta));
 		print("next", theta);

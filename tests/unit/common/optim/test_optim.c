@@ -57,8 +57,9 @@ static void a_bad_optimizer_is_told_what_is_wrong(void)
 	static const struct {
 		const char *text, *why;
 	} bad[] = {
-		{ "", "\"\" is neither sgd, adagrad, rmsprop, adam, adamw nor add, such as "
-		      "sgd:lr=0.1,momentum=0.9" },
+		{ "",
+		  "\"\" is neither sgd, adagrad, rmsprop, adam, adamw, lars, lamb nor add, such as "
+		  "sgd:lr=0.1,momentum=0.9" },
 		{ "lion", "\"lion\" is neither" },
 		{ "SGD", "did you mean sgd?" },
 		{ "adamW", "did you mean adamw?" },
@@ -67,6 +68,9 @@ static void a_bad_optimizer_is_told_what_is_wrong(void)
 		{ "adam:momentum=0.9",
 		  "adam has no \"momentum\", it has lr, beta1, beta2, epsilon, decay and clip" },
 		{ "adamw:beta=0.9", "did you mean beta1?" },
+		{ "lars:clip=1",
+		  "lars has no \"clip\", it has lr, momentum, nesterov, decay, trust and epsilon" },
+		{ "lamb:trust=1", "lamb has no \"trust\", it has lr, beta1, beta2, epsilon and" },
 		{ "ad", "did you mean add?" },
 		{ "add:1", "add takes no figures, leave out \"1\"" },
 		{ "sgd:", "sgd has no \"\"" },
@@ -121,6 +125,14 @@ static void a_figure_that_cannot_train_is_refused(void)
 		{ "adamw:beta2=1", "beta2 1 has to be at least 0 and below 1" },
 		{ "adamw:epsilon=0", "epsilon 0 has to be at least 1.17549e-38" },
 		{ "adamw:clip=-1", "clip -1 has to be at least 0" },
+		{ "lars:lr=0", "lr 0 has to be above 0" },
+		{ "lars:trust=0", "trust 0 has to be at least 1.17549e-38" },
+		{ "lars:epsilon=-1", "epsilon -1 has to be at least 0" },
+		{ "lars:momentum=1", "momentum 1 has to be at least 0 and below 1" },
+		{ "lars:momentum=0,nesterov=1", "nesterov=1 means nothing with momentum=0" },
+		{ "lamb:epsilon=0", "epsilon 0 has to be at least 1.17549e-38" },
+		{ "lamb:beta1=1", "beta1 1 has to be at least 0 and below 1" },
+		{ "lamb:decay=-1", "decay -1 has to be at least 0" },
 		{ "sgd:decay=-1e-4", "decay -0.0001 has to be at least 0" },
 	};
 	struct mst_optimizer o;
@@ -248,6 +260,41 @@ static void a_mean_is_clipped_to_its_norm(void)
 	CU_ASSERT_EQUAL(mst_optimizer_factor(&o, &squares), 1);
 }
 
+static float trust_of(const char *text, double theta, double direction, float decay)
+{
+	struct mst_squares squares = { 0 };
+	struct mst_optimizer o;
+	char why[256];
+
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(text, &o, why, sizeof(why)), 0);
+	CU_ASSERT(mst_optimizer_reduces(&o) && mst_optimizer_trusts(&o));
+	mst_exact_add(&squares.theta, theta);
+	mst_exact_add(&squares.direction, direction);
+	CU_ASSERT_EQUAL(mst_optimizer_factor(&o, &squares.theta), 1);
+	return mst_optimizer_trust(&o, &squares, decay);
+}
+
+/* Of parameters and directions with the norms 8 and 2; their squares are 64 and 4. */
+static void a_tensor_has_a_trust_ratio(void)
+{
+	CU_ASSERT_EQUAL(trust_of("lamb", 64, 4, 0.5f), 4);
+	CU_ASSERT_EQUAL(trust_of("lars:trust=0.5,epsilon=0", 64, 4, 0), 2);
+	CU_ASSERT_EQUAL(trust_of("lars:trust=0.75,epsilon=0", 64, 4, 0.125f), 2);
+	CU_ASSERT_EQUAL(trust_of("lars:trust=1,epsilon=2", 64, 4, 0.5f), 1);
+	CU_ASSERT_EQUAL(trust_of("lars", 64, 4, 0), (float)(0.001 * 8 / (2 + 1e-8)));
+}
+
+static void a_trust_ratio_that_cannot_be_is_1(void)
+{
+	CU_ASSERT_EQUAL(trust_of("lamb", 0, 4, 0), 1);
+	CU_ASSERT_EQUAL(trust_of("lamb", 64, 0, 0), 1);
+	CU_ASSERT_EQUAL(trust_of("lars", 0, 4, 0.5f), 1);
+	CU_ASSERT_EQUAL(trust_of("lars", 64, 0, 0.5f), 1);
+	CU_ASSERT_EQUAL(trust_of("lamb", (double)INFINITY, 4, 0), 1);
+	CU_ASSERT_EQUAL(trust_of("lamb", 64, (double)NAN, 0), 1);
+	CU_ASSERT_EQUAL(trust_of("lamb", 1e70, 1e-80, 0), 1); /* what f32 cannot hold */
+}
+
 static CU_TestInfo cases[] = {
 	{ "every row is whole", every_row_is_whole },
 	{ "an optimizer takes what it leaves out from the default",
@@ -261,6 +308,8 @@ static CU_TestInfo cases[] = {
 	{ "adam corrects its bias by the version", adam_corrects_its_bias_by_the_version },
 	{ "rmsprop adds epsilon where it is told", rmsprop_adds_epsilon_where_it_is_told },
 	{ "a mean is clipped to its norm", a_mean_is_clipped_to_its_norm },
+	{ "a tensor has a trust ratio", a_tensor_has_a_trust_ratio },
+	{ "a trust ratio that cannot be is 1", a_trust_ratio_that_cannot_be_is_1 },
 	CU_TEST_INFO_NULL,
 };
 

@@ -26,6 +26,12 @@ static const char *const optimizers[] = {
 	"adam:beta1=0,beta2=0,decay=0.1",
 	"adamw",
 	"adamw:decay=0",
+	"lars",
+	"lars:nesterov=1,decay=0",
+	"lars:momentum=0,decay=0.1",
+	"lars:momentum=0,decay=0",
+	"lamb",
+	"lamb:beta1=0,decay=0",
 	"add",
 };
 #define OPTIMIZERS (sizeof(optimizers) / sizeof(optimizers[0]))
@@ -59,7 +65,7 @@ static void draw(struct mst_rand *rand, const char *optimizer, struct step_case 
 }
 
 /* With the kernel of an instruction set, in pieces of @most elements. */
-static void apply(struct step_case *c, unsigned isa, size_t most)
+static void run(struct step_case *c, mst_apply_fn *kernel, size_t most)
 {
 	for (size_t done = 0, count; done < ELEMS; done += count) {
 		count = ELEMS - done < most ? ELEMS - done : most;
@@ -71,8 +77,13 @@ static void apply(struct step_case *c, unsigned isa, size_t most)
 
 		for (unsigned k = 0; k < MST_STATES_MAX; k++)
 			piece.state[k] = mst_optimizer_keeps(&c->o, k) ? c->state[k] + done : NULL;
-		c->o.row->apply[isa](&piece);
+		kernel(&piece);
 	}
+}
+
+static void apply(struct step_case *c, unsigned isa, size_t most)
+{
+	run(c, c->o.row->apply[isa], most);
 }
 
 static bool runs_here(unsigned isa)
@@ -142,6 +153,50 @@ static void pieces_give_the_same_bits(void)
 	}
 }
 
+/* Of optimisers whose direction is not the mean itself. */
+static void a_direction_writes_no_state_and_has_the_same_bits(void)
+{
+	static struct step_case start, one, other;
+	struct mst_rand rand;
+	unsigned found = 0;
+
+	mst_rand_seed(&rand, 4);
+	for (unsigned round = 0; round < ROUNDS * OPTIMIZERS; round++) {
+		draw(&rand, optimizers[round % OPTIMIZERS], &start);
+		for (unsigned isa = 0; isa < MST_ISA_COUNT; isa++) {
+			if (start.o.row->direction[isa] == NULL || !runs_here(isa))
+				continue;
+			one = other = start;
+			run(&one, start.o.row->direction[mst_isa()->index], ELEMS);
+			run(&other, start.o.row->direction[isa], 1 + mst_rand_below(&rand, 50));
+			CU_ASSERT_EQUAL(memcmp(one.next, other.next, sizeof(one.next)), 0);
+			CU_ASSERT_EQUAL(memcmp(start.state, other.state, sizeof(one.state)), 0);
+			found++;
+		}
+	}
+	CU_ASSERT(found > 0);
+}
+
+/* A step is the parameters less the rate times the direction. */
+static void a_step_goes_along_its_direction(void)
+{
+	static struct step_case one, other;
+	struct mst_rand rand;
+
+	mst_rand_seed(&rand, 5);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		draw(&rand, "lamb", &one);
+		other = one;
+		apply(&one, mst_isa()->index, ELEMS);
+		run(&other, other.o.row->direction[mst_isa()->index], ELEMS);
+		for (size_t i = 0; i < ELEMS; i++) {
+			float down = other.figures.scalar[MST_SCALAR_RATE] * other.next[i];
+
+			CU_ASSERT_EQUAL(one.next[i], one.theta[i] - down);
+		}
+	}
+}
+
 /* Means whose square overflows, and what the states then hold, among ordinary numbers. */
 static void spoil(struct mst_rand *rand, struct step_case *c)
 {
@@ -191,6 +246,9 @@ static CU_TestInfo cases[] = {
 	{ "every row is among the optimizers of this test", every_row_is_among_the_optimizers },
 	{ "every instruction set gives the same bits", every_instruction_set_gives_the_same_bits },
 	{ "pieces give the same bits", pieces_give_the_same_bits },
+	{ "a direction writes no state, and has the same bits",
+	  a_direction_writes_no_state_and_has_the_same_bits },
+	{ "a step goes along its direction", a_step_goes_along_its_direction },
 	{ "what is not finite in mean or state is not finite in the parameters",
 	  what_is_not_finite_in_mean_or_state_is_not_in_the_parameters },
 	CU_TEST_INFO_NULL,

@@ -18,7 +18,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 9, UINT64_C(0xb03ff7218a91c55a) };
+} wire = { 10, UINT64_C(0x8b1753e7b5026280) };
 
 /* ---- FNV-1a of 64 bits ---- */
 
@@ -262,6 +262,7 @@ static void add_table(void)
 	mst_table_of(tensor, 2, &table);
 	add(table.tensors);
 	add(table.runs);
+	add(table.name_bytes);
 	add(table.names);
 	add(table.places);
 	add(table.scales);

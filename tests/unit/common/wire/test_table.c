@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What a hello says of a table of tensors: the same of the same table, and another of any other. */
-#include <math.h>
 #include <string.h>
 
 #include "common/wire/table.h"
@@ -43,6 +42,7 @@ static void a_copy_has_the_same_digests(void)
 	struct mst_table a = of(layers), b = of(copy);
 	CU_ASSERT_EQUAL(memcmp(&a, &b, sizeof(a)), 0);
 	CU_ASSERT_EQUAL(a.tensors, 3);
+	CU_ASSERT_EQUAL(a.name_bytes, sizeof("w") + sizeof("b") + sizeof(""));
 }
 
 static void another_place_has_another_digest(void)
@@ -92,93 +92,17 @@ static void another_scale_has_another_digest(void)
 	CU_ASSERT_EQUAL(of(other).places, a.places);
 }
 
-/* ---- runs ---- */
-
-static struct mst_runs_taken taken;
-
-/* What is expected of a table of layers in which the second tensor is frozen. */
-static struct mst_runs frozen(void)
-{
-	struct muster_tensor tensor[3];
-	struct mst_runs piece = { .total = 3, .count = 3 };
-	uint32_t at = 0;
-
-	memcpy(tensor, layers, sizeof(tensor));
-	tensor[1].lr_scale = 0;
-	struct mst_table t = of(tensor);
-	for (uint32_t i = 0; i < 3; i++)
-		at = mst_run_of(tensor, 3, at, &piece.run[i]);
-	taken = (struct mst_runs_taken){ .elems = 17, .runs = t.runs, .scales = t.scales };
-	return piece;
-}
-
-static bool refused(const struct mst_runs *piece, const char *what)
-{
-	const char *wrong = mst_runs_take(&taken, piece);
-
-	return wrong != NULL && strstr(wrong, what) != NULL && !mst_runs_whole(&taken);
-}
-
-static void runs_are_taken_piece_by_piece(void)
-{
-	struct mst_runs piece = frozen(), rest = piece;
-
-	piece.count = 2;
-	rest.at = 2, rest.count = 1, rest.run[0] = rest.run[2];
-	CU_ASSERT_PTR_NULL(mst_runs_take(&taken, &piece));
-	CU_ASSERT(!mst_runs_whole(&taken));
-	CU_ASSERT_PTR_NULL(mst_runs_take(&taken, &piece)); /* from another worker: begins anew */
-	CU_ASSERT_PTR_NULL(mst_runs_take(&taken, &rest));
-	CU_ASSERT(mst_runs_whole(&taken));
-}
-
-static void runs_with_a_gap_or_too_many_are_refused(void)
-{
-	struct mst_runs piece = frozen();
-
-	piece.at = 1, piece.count = 2;
-	CU_ASSERT(refused(&piece, "with a gap"));
-	piece = frozen(), piece.total = 4;
-	CU_ASSERT(refused(&piece, "too many"));
-	piece = frozen(), piece.count = 4;
-	CU_ASSERT(refused(&piece, "too many"));
-	piece = frozen(), piece.count = 0;
-	CU_ASSERT(refused(&piece, "with a gap"));
-}
-
-static void runs_that_do_not_cover_the_vector_are_refused(void)
-{
-	struct mst_runs piece = frozen();
-
-	piece.run[1].first++;
-	CU_ASSERT(refused(&piece, "overlap, or leave gaps"));
-	piece = frozen(), piece.run[1].count = 0;
-	CU_ASSERT(refused(&piece, "overlap, or leave gaps"));
-	piece = frozen(), piece.run[2].count = UINT64_MAX;
-	CU_ASSERT(refused(&piece, "overlap, or leave gaps"));
-	piece = frozen(), taken.elems = 18;
-	CU_ASSERT(refused(&piece, "other scales"));
-}
-
-static void runs_of_another_table_are_refused(void)
-{
-	struct mst_runs piece = frozen();
-
-	piece.run[1].lr_scale = 0.5f;
-	CU_ASSERT(refused(&piece, "other scales of tensors than the job has"));
-	piece = frozen(), piece.run[1].lr_scale = -1;
-	CU_ASSERT(refused(&piece, "no numbers from 0 on"));
-	piece = frozen(), piece.run[1].decay_scale = INFINITY;
-	CU_ASSERT(refused(&piece, "no numbers from 0 on"));
-}
-
 static void a_hello_with_an_impossible_table_is_found(void)
 {
-	CU_ASSERT(mst_table_is_sane(&(struct mst_table){ 3, 2, 1, 1, 1 }, 3));
+	CU_ASSERT(mst_table_is_sane(&(struct mst_table){ 3, 2, 9, 1, 1, 1 }, 3));
 	CU_ASSERT(mst_table_is_sane(&(struct mst_table){ 0 }, 3));
-	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 3, 4, 1, 1, 1 }, 3));
-	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 4, 2, 1, 1, 1 }, 3));
-	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 3, 0, 1, 1, 1 }, 3));
+	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 3, 4, 9, 1, 1, 1 }, 3));
+	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 4, 2, 9, 1, 1, 1 }, 3));
+	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 3, 0, 9, 1, 1, 1 }, 3));
+	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 3, 2, 2, 1, 1, 1 }, 3));
+	CU_ASSERT(mst_table_is_sane(&(struct mst_table){ 3, 2, 768, 1, 1, 1 }, 3));
+	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 3, 2, 769, 1, 1, 1 }, 3));
+	CU_ASSERT(!mst_table_is_sane(&(struct mst_table){ 0, 0, 1, 0, 0, 0 }, 3));
 }
 
 static CU_TestInfo cases[] = {
@@ -188,11 +112,6 @@ static CU_TestInfo cases[] = {
 	{ "another name has another digest", another_name_has_another_digest },
 	{ "scales that are all 1 are none", scales_of_one_are_none },
 	{ "another scale has another digest", another_scale_has_another_digest },
-	{ "runs are taken piece by piece", runs_are_taken_piece_by_piece },
-	{ "runs with a gap, or too many, are refused", runs_with_a_gap_or_too_many_are_refused },
-	{ "runs that do not cover the vector are refused",
-	  runs_that_do_not_cover_the_vector_are_refused },
-	{ "runs of another table are refused", runs_of_another_table_are_refused },
 	{ "a hello with an impossible table is found", a_hello_with_an_impossible_table_is_found },
 	CU_TEST_INFO_NULL,
 };

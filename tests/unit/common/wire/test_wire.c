@@ -20,7 +20,7 @@ static uint8_t piece[1000];
 static void make_hello(void)
 {
 	sent.hello = (struct mst_hello){ "mnist",    -1, 79510, MUSTER_BF16,
-					 MUSTER_F32, 1,  4711,  { 6, 2, 1, UINT64_MAX, 5 } };
+					 MUSTER_F32, 1,  4711,  { 6, 2, 99, 1, UINT64_MAX, 5 } };
 }
 
 static void make_welcome(void)
@@ -138,8 +138,7 @@ static void make_appoint(void)
 		.optimizer = "sgd",
 		.parameter_count = 2,
 		.parameter = { 0.125, 0.5 },
-		.runs = 2,
-		.scales = UINT64_MAX,
+		.table = { 6, 2, 99, 1, 4, UINT64_MAX },
 	};
 	struct mst_appoint *a = &sent.appoint;
 
@@ -164,8 +163,10 @@ static void make_between_servers(enum mst_message_kind kind)
 		sent.expect = (struct mst_expect){ .rank = 3, .incarnation = 2 };
 	else if (kind == MST_MSG_RELINK)
 		sent.token[15] = 0xff;
-	else if (kind == MST_MSG_RUNS)
-		sent.runs = (struct mst_runs){ 7, 9, 2, { { 0, 4, 1, 0.5f }, { 4, 9, 0, 1 } } };
+	else if (kind == MST_MSG_TENSORS)
+		sent.piece = (struct mst_tensor_piece){
+			7, 9, 2, { { "fc1.weight", 4, 1, 0.5f }, { "", 9, 0, 1 } }
+		};
 	else if (kind == MST_MSG_BEAT)
 		sent.beat = (struct mst_beat){ 2, { { 12345 }, { UINT64_MAX } } };
 }
@@ -182,6 +183,8 @@ static void make(enum mst_message_kind kind)
 		sent.error = (struct mst_error_message){ -ENOSPC, "all 5 ranks are taken" };
 	else if (kind == MST_MSG_START)
 		sent.offers = 1;
+	else if (kind == MST_MSG_SEND_STATE)
+		sent.wanted = (struct mst_wanted){ 1, 1 };
 	else if (kind == MST_MSG_STATE)
 		sent.state = (struct mst_state_piece){ 4096, 8192, sizeof(piece), piece };
 	else if (kind == MST_MSG_LEAVE)

@@ -124,8 +124,11 @@ static void an_answer_and_an_end_come_too(void)
 	d = (struct mst_decision){ .kind = MST_DO_APPLY };
 	d.apply.version = 12;
 	d.apply.factor = 0.25f;
+	d.apply.trust[MST_SERVERS_MAX - 2] = 3;
 	CU_ASSERT(goes(&d));
 	CU_ASSERT(order.decision.apply.version == 12 && order.decision.apply.factor == 0.25f);
+	CU_ASSERT_EQUAL(memcmp(order.decision.apply.trust, d.apply.trust, sizeof(d.apply.trust)),
+			0);
 	d = (struct mst_decision){ .kind = MST_DO_SETTLE };
 	CU_ASSERT(goes(&d));
 }

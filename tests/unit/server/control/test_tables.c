@@ -9,7 +9,7 @@
 #define FIRST "rank 0 (10.0.0.1:5, process 7)"
 #define SECOND "rank 4 (10.0.0.2:6, process 8)"
 
-static const struct mst_table table = { 3, 0, 11, 22, 0 };
+static const struct mst_table table = { 3, 0, 9, 11, 22, 0 };
 static char why[MST_REASON_LEN];
 
 /* Is @second refused where @first has been given, in a sentence that says @what? */
@@ -66,7 +66,7 @@ static bool fixed_refuses(const struct mst_table *first, const struct mst_table 
 {
 	struct mst_tables t = { 0 };
 
-	mst_tables_fix(&t, first, FIRST);
+	mst_tables_fix(&t, first, FIRST, NULL);
 	return mst_tables_check(&t, second, SECOND, why, sizeof(why)) == -EINVAL &&
 	       strstr(why, what) != NULL && strstr(why, FIRST) != NULL &&
 	       strstr(why, SECOND) != NULL;
@@ -74,7 +74,7 @@ static bool fixed_refuses(const struct mst_table *first, const struct mst_table 
 
 static void scales_are_those_of_the_first_hello(void)
 {
-	struct mst_table scaled = { 3, 2, 11, 22, 33 }, other = scaled, none = { 0 };
+	struct mst_table scaled = { 3, 2, 9, 11, 22, 33 }, other = scaled, none = { 0 };
 
 	other.scales++;
 	CU_ASSERT(fixed_refuses(&scaled, &other, "differ from those that"));
@@ -86,10 +86,29 @@ static void scales_are_those_of_the_first_hello(void)
 	CU_ASSERT(!fixed_refuses(&none, &table, ""));
 }
 
+/* An optimiser that takes norms of tensors needs the same table of everybody. */
+static void norms_need_the_table_of_the_first_hello(void)
+{
+	struct mst_table none = { 0 };
+	struct mst_tables t = { 0 };
+
+	mst_tables_fix(&t, &table, "a worker without a rank", "lamb");
+	mst_tables_take(&t, &table, FIRST); /* it has one now */
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, SECOND " gives no table of tensors, but " FIRST " has given one, and "
+				     "the optimiser lamb takes the norms of tensors") != NULL);
+	t = (struct mst_tables){ 0 };
+	mst_tables_fix(&t, &none, FIRST, "lars");
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), -EINVAL);
+	CU_ASSERT(strstr(why, "gives a table of tensors, but " FIRST " has given none") != NULL);
+}
+
 /* Whoever gives a table first, not whoever comes first. */
 static void the_first_table_stays(void)
 {
-	struct mst_table none = { 0 }, other = { 3, 0, 12, 22, 0 };
+	struct mst_table none = { 0 }, other = { 3, 0, 9, 12, 22, 0 };
 	struct mst_tables t = { 0 };
 
 	mst_tables_take(&t, &none, "nobody");
@@ -114,6 +133,7 @@ static CU_TestInfo cases[] = {
 	{ "another table is refused, and both workers are named",
 	  another_table_is_refused_and_both_workers_named },
 	{ "scales are those of the first hello", scales_are_those_of_the_first_hello },
+	{ "norms need the table of the first hello", norms_need_the_table_of_the_first_hello },
 	{ "the first table stays", the_first_table_stays },
 	{ "a worker is named as far as it is known", a_worker_is_named_as_far_as_it_is_known },
 	CU_TEST_INFO_NULL,

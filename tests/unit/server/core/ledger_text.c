@@ -24,6 +24,8 @@ static const char *const event_name[] = {
 	[MST_EV_SPOILT] = "spoilt",
 	[MST_EV_SETTLED] = "settled",
 	[MST_EV_REDUCED] = "reduced",
+	[MST_EV_SAVE] = "save",
+	[MST_EV_SAVED] = "saved",
 };
 
 static const char *const decision_name[] = {
@@ -32,7 +34,7 @@ static const char *const decision_name[] = {
 	[MST_DO_REGRANT] = "REGRANT", [MST_DO_COMMIT] = "COMMIT", [MST_DO_RELEASE] = "RELEASE",
 	[MST_DO_ADVISE] = "ADVISE",   [MST_DO_REST] = "REST",     [MST_DO_EVICT] = "EVICT",
 	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
-	[MST_DO_APPLY] = "APPLY",
+	[MST_DO_APPLY] = "APPLY",     [MST_DO_SAVE] = "SAVE",     [MST_DO_SAVED] = "SAVED",
 };
 
 static const char *const evict_name[] = {
@@ -211,6 +213,13 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 		break;
 	case MST_DO_APPLY:
 		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->apply.version);
+		break;
+	case MST_DO_SAVE:
+		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->commit.version);
+		break;
+	case MST_DO_SAVED:
+		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->saved.version,
+			 d->saved.failed ? ", failed" : "");
 		break;
 	case MST_DO_SETTLE:
 	case MST_DO_POLICY:

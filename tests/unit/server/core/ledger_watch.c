@@ -171,8 +171,20 @@ static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
 			       w->version_count);
 	if (version > 0 || buffer != MST_BUFFER_NONE)
 		check_buffer(w, version, buffer);
+	if (w->saving && buffer == w->saved_buffer)
+		watch_complain(w, "version %" PRIu64 " overwrites one that is saved", version);
 	w->buffer_of = reference_room(w->buffer_of, w->version_count, sizeof(uint32_t));
 	w->buffer_of[w->version_count++] = buffer;
+}
+
+static void see_save(struct watch *w, const struct mst_decision *d)
+{
+	if (w->saving || d->commit.version + 1 != w->version_count ||
+	    d->commit.buffer != w->buffer_of[d->commit.version])
+		watch_complain(w, "version %" PRIu64 " is saved, which is not the newest",
+			       d->commit.version);
+	w->saving = true;
+	w->saved_buffer = d->commit.buffer;
 }
 
 static void see_record(struct watch *w, const struct mst_decision *d)
@@ -474,6 +486,14 @@ void watch_decision(struct watch *w, const struct mst_decision *d)
 		if (w->settling)
 			watch_complain(w, "the shards are asked twice whether they are done");
 		w->settling = true;
+		break;
+	case MST_DO_SAVE:
+		see_save(w, d);
+		break;
+	case MST_DO_SAVED:
+		if (!w->saving)
+			watch_complain(w, "a version is saved that nobody was to save");
+		w->saving = false;
 		break;
 	case MST_DO_APPLY: /* no optimiser here has a reduce phase */
 		watch_complain(w, "a version is applied that nobody has reduced");

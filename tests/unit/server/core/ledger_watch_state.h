@@ -67,6 +67,8 @@ struct watch {
 	bool started, finished;
 	bool settling, spoilt;
 	uint64_t settled; /* by these shards, as a set */
+	bool saving;
+	uint32_t saved_buffer; /* saving: must not be written */
 	char complaint[256];
 };
 

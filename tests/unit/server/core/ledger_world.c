@@ -442,6 +442,16 @@ static bool change_policy(struct ledger_world *w, struct mst_ledger_event *out)
 	return true;
 }
 
+/* The server is told to stop, and is not. */
+static bool save(struct ledger_world *w, struct mst_ledger_event *out)
+{
+	if (w->calm || !w->cfg.ledger.saves.wanted || !rarely(w, 200))
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->kind = MST_EV_SAVE;
+	return true;
+}
+
 /* Anybody is told so, whatever it does. */
 static bool rest(struct ledger_world *w, struct mst_ledger_event *out)
 {
@@ -476,7 +486,7 @@ static struct world_worker *somebody(struct ledger_world *w)
 bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
-	if (listen(w, out) || change_policy(w, out) || rest(w, out))
+	if (listen(w, out) || change_policy(w, out) || rest(w, out) || save(w, out))
 		return true;
 	for (int tries = 0; tries < 4; tries++) {
 		if (!rarely(w, 3) && deliver(w, out))
@@ -549,6 +559,13 @@ static void worked(struct ledger_world *w, const struct mst_decision *d)
 		ev.kind = MST_EV_SPOILT;
 		ev.spoilt.version = d->commit.version;
 		channel_post(&w->done, &ev);
+	}
+	for (uint32_t i = 0; d->kind == MST_DO_SAVE && i < w->cfg.ledger.shards; i++) {
+		ev.kind = MST_EV_SAVED;
+		ev.saved.shard = (first + i) % w->cfg.ledger.shards;
+		ev.saved.version = d->commit.version;
+		ev.saved.failed = rarely(w, 8);
+		channel_post(rarely(w, 2) ? &w->slow : &w->done, &ev);
 	}
 	for (uint32_t i = 0; d->kind == MST_DO_SETTLE && i < w->cfg.ledger.shards; i++) {
 		ev.kind = MST_EV_SETTLED;

@@ -63,6 +63,8 @@ void job_finish(struct reference *r, enum mst_finish_why why)
 		return;
 	}
 	r->finished = true;
+	if (why != MST_FINISH_SPOILT)
+		save_newest(r);
 	struct mst_decision *d = decide(r, MST_DO_FINISH, (struct mst_identity){ 0 });
 	d->finish.why = why;
 	d->finish.version = r->born ? reference_newest(r) : MST_VERSION_NONE;
@@ -347,6 +349,8 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_SPOILT:
 	case MST_EV_SETTLED:
 	case MST_EV_REDUCED:
+	case MST_EV_SAVE:
+	case MST_EV_SAVED:
 		abort();
 	}
 }
@@ -384,6 +388,10 @@ void reference_handle(struct reference *r, const struct mst_ledger_event *ev, ui
 		join(r, ev, now_ns);
 	} else if (ev->kind == MST_EV_POLICY) {
 		policy(r, &ev->rule);
+	} else if (ev->kind == MST_EV_SAVE) {
+		save_newest(r);
+	} else if (ev->kind == MST_EV_SAVED) {
+		save_reported(r, ev);
 	} else if (ev->kind == MST_EV_SPOILT) {
 		job_finish(r, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_SETTLED) {
@@ -545,6 +553,7 @@ struct reference *reference_new(const struct mst_ledger_cfg *cfg)
 	r->cfg = *cfg;
 	r->rule = cfg->rule;
 	r->join_until_ns = cfg->join_until_ns;
+	r->saving = MST_VERSION_NONE;
 	r->incarnation = calloc(cfg->workers, sizeof(*r->incarnation));
 	r->stride = calloc(cfg->workers, sizeof(*r->stride));
 	r->live = calloc(cfg->workers, sizeof(struct session *));

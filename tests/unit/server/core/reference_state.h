@@ -104,7 +104,11 @@ struct reference {
 	struct reference_step *step; /* step[v] makes version v; step[0] is empty */
 	size_t step_count;           /* newest + 2 once born: the last is open */
 	double samples;              /* committed so far */
-	uint32_t last;               /* rank that was counted last: it is answered first */
+	/* Of versions that are saved: which one is, MST_VERSION_NONE: none; which was last. */
+	uint64_t saving, saved_last;
+	uint64_t saved; /* set of shards that have said so, or that they cannot */
+	bool save_failed, save_again;
+	uint32_t last; /* rank that was counted last: it is answered first */
 
 	/* Time in which nobody listened is lost: it does not count for anybody. */
 	uint64_t looked_ns, heard_ns, lost_ns;
@@ -140,6 +144,12 @@ struct session *session_of(const struct reference *r, uint32_t rank);
 /* Ends a session for @why, with all that follows for the job. */
 void session_end(struct reference *r, struct session *s, enum mst_evict_why why);
 void job_finish(struct reference *r, enum mst_finish_why why);
+
+/* Every so many versions one is to be saved. */
+void save_every(struct reference *r);
+/* The newest version is to be saved, if it is not yet, now or after the one that is. */
+void save_newest(struct reference *r);
+void save_reported(struct reference *r, const struct mst_ledger_event *ev);
 
 /* Opens the step after the newest version, with everybody who lives and has started. */
 void step_open(struct reference *r);

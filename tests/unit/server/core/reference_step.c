@@ -168,12 +168,13 @@ static uint32_t kept(const struct reference *r)
 
 bool version_held(const struct reference *r, uint64_t version)
 {
-	return version + kept(r) > reference_newest(r) || in_use(r, version);
+	return version + kept(r) > reference_newest(r) || in_use(r, version) ||
+	       version == r->saving;
 }
 
 uint32_t buffers_free(const struct reference *r)
 {
-	uint32_t free_count = r->cfg.buffers + r->cfg.history;
+	uint32_t free_count = r->cfg.buffers + r->cfg.history + (r->cfg.saves.wanted ? 1 : 0);
 
 	for (uint64_t version = 0; version <= reference_newest(r); version++)
 		free_count -= version_held(r, version);
@@ -181,7 +182,8 @@ uint32_t buffers_free(const struct reference *r)
 }
 
 /* One more may use this version for as long as it likes if two buffers would be free even when all
- * that is in use has become old: no commit may wait for it. */
+ * that is in use has become old: no commit may wait for it. The buffer of a version that is saved
+ * is one more, which nobody else counts on. */
 bool leaves_two(const struct reference *r, uint64_t version)
 {
 	uint32_t used = 0;
@@ -297,6 +299,7 @@ static void commit(struct reference *r)
 		decide(r, MST_DO_POLICY, (struct mst_identity){ 0 });
 	}
 	step_open(r);
+	save_every(r);
 	if (changes)
 		trigger_gone(r);
 	if (!bounded && r->rule.release == MST_RELEASE_BOUND)

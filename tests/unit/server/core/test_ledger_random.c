@@ -168,6 +168,8 @@ static void draw_cfg(struct random_run *h)
 	h->punctual = mst_rand_below(&rand, 2) == 0;
 	if (mst_rand_below(&rand, 3) == 0)
 		cfg->schedule = warmup_and_step;
+	cfg->saves.wanted = mst_rand_below(&rand, 3) == 0;
+	cfg->saves.commits = 1 + mst_rand_below(&rand, 8);
 }
 
 /* ---- Comparing ---- */
@@ -205,7 +207,10 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 	case MST_DO_REGRANT:
 		return a->grant.epoch == b->grant.epoch && a->grant.slot == b->grant.slot;
 	case MST_DO_COMMIT:
+	case MST_DO_SAVE:
 		return a->commit.version == b->commit.version;
+	case MST_DO_SAVED:
+		return a->saved.version == b->saved.version && a->saved.failed == b->saved.failed;
 	case MST_DO_RELEASE:
 		return a->answer.number == b->answer.number &&
 		       a->answer.version == b->answer.version &&

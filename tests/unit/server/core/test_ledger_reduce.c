@@ -100,6 +100,77 @@ static void what_no_server_can_have_reduced_changes_nothing(void)
 	job_close(&j);
 }
 
+/* ---- norms of tensors ---- */
+
+static void begin_lamb(struct ledger_job *j, uint32_t shards)
+{
+	struct mst_ledger_cfg cfg = job_cfg("async", 2);
+
+	cfg.shards = shards;
+	cfg.optimizer = (struct mst_optimizer){ .row = mst_optim_find("lamb") };
+	job_born(j, &cfg);
+}
+
+static void report(struct ledger_job *j, uint32_t shard, uint32_t sum, bool spans, double squares)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
+
+	ev.reduced.shard = shard;
+	ev.reduced.version = 1;
+	ev.reduced.sum = sum;
+	ev.reduced.spans = spans;
+	if (squares != 0)
+		mst_exact_add(&ev.reduced.squares, squares);
+	job_event(j, &ev);
+}
+
+/* @squares: of the parameters at the left and at the right; those of directions are 1 and 0. */
+static void edges(struct ledger_job *j, uint32_t shard, bool spans, double left, double right)
+{
+	report(j, shard, MST_EDGE_LEFT_THETA, spans, left);
+	report(j, shard, MST_EDGE_LEFT_DIRECTION, spans, 0);
+	report(j, shard, MST_EDGE_RIGHT_THETA, spans, right);
+	report(j, shard, MST_EDGE_RIGHT_DIRECTION, spans, 1);
+}
+
+/* The first border cuts a tensor, the second and the third the same one, the last none. */
+static void a_tensor_that_borders_cut_has_one_trust_ratio(void)
+{
+	struct ledger_job j;
+
+	begin_lamb(&j, 5);
+	job_push(&j, 0);
+	edges(&j, 4, false, 0, 0);
+	edges(&j, 2, true, 0, 7);
+	edges(&j, 0, false, 1000, 9);
+	edges(&j, 3, false, 8, 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_APPLY, -1), 0);
+	edges(&j, 1, false, 16, 17);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_APPLY, -1), 1);
+	const float *trust = last_apply(&j)->apply.trust;
+	CU_ASSERT_EQUAL(trust[0], 5);
+	CU_ASSERT_EQUAL(trust[1], 4); /* the root of 32 over 2 */
+	CU_ASSERT_EQUAL(trust[2], 4);
+	CU_ASSERT_EQUAL(trust[3], 1);
+	CU_ASSERT_EQUAL(last_apply(&j)->apply.factor, 1);
+	job_close(&j);
+}
+
+static void sums_that_are_not_next_change_nothing(void)
+{
+	struct ledger_job j;
+
+	begin_lamb(&j, 2);
+	job_push(&j, 0);
+	edges(&j, 1, false, 16, 0);
+	edges(&j, 1, false, 1000, 0);
+	report(&j, 0, MST_EDGE_RIGHT_THETA, false, 1000);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_APPLY, -1), 0);
+	edges(&j, 0, false, 0, 9);
+	CU_ASSERT_EQUAL(last_apply(&j)->apply.trust[0], 5);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a version is applied when all servers have reduced it",
 	  a_version_is_applied_when_all_servers_have_reduced_it },
@@ -107,6 +178,9 @@ static CU_TestInfo cases[] = {
 	{ "versions are applied in order", versions_are_applied_in_order },
 	{ "what no server can have reduced changes nothing",
 	  what_no_server_can_have_reduced_changes_nothing },
+	{ "a tensor that borders cut has one trust ratio",
+	  a_tensor_that_borders_cut_has_one_trust_ratio },
+	{ "sums that are not next change nothing", sums_that_are_not_next_change_nothing },
 	CU_TEST_INFO_NULL,
 };
 

@@ -43,7 +43,10 @@ static int put(struct mst_link *to, const struct mst_put *put)
 
 uint32_t agg_shards = 1, agg_workers = AGG_RANKS;
 bool agg_follower, agg_unguarded;
+struct mst_saving agg_saving;
+int agg_saving_count;
 double agg_clips;
+void (*agg_adjust)(struct mst_aggregator_cfg *cfg);
 struct mst_aggregator *agg_aggregator;
 struct mst_aggregator_cfg agg_cfg;
 struct mst_session agg_session[AGG_RANKS];
@@ -69,6 +72,13 @@ static void take_over(void *ctx, struct mst_session *s)
 	agg_over_count++;
 }
 
+static void take_saving(void *ctx, const struct mst_saving *what)
+{
+	(void)ctx;
+	agg_saving = *what;
+	agg_saving_count++;
+}
+
 static void take_worked(void *ctx)
 {
 	(void)ctx;
@@ -78,15 +88,15 @@ static void take_worked(void *ctx)
 void agg_begin_with(bool maps, uint64_t chunk_elems)
 {
 	struct mst_lane_figures figures = { AGG_ELEMS, 4, 4, 2, AGG_RANKS, false };
-	struct mst_aggregator_up up = { .event = take_event,
-					.over = take_over,
-					.worked = take_worked };
+	struct mst_aggregator_up up = {
+		.event = take_event, .over = take_over, .worked = take_worked, .save = take_saving
+	};
 
 	fix_net_begin(put, NULL);
 	fix_transport.maps = maps;
 	agg_put_rc = maps ? 1 : 0;
 	agg_link_full = false;
-	agg_note_count = agg_event_count = agg_over_count = agg_worked = 0;
+	agg_note_count = agg_event_count = agg_over_count = agg_worked = agg_saving_count = 0;
 	agg_cfg = (struct mst_aggregator_cfg){ .shards = agg_shards,
 					       .follower = agg_follower,
 					       .owner = MUSTER_WORKERS_OWN,
@@ -106,6 +116,8 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 		agg_cfg.optimizer = optim_case_sgd(1, 0);
 		agg_cfg.optimizer.parameter[MST_SGD_CLIP] = agg_clips;
 	}
+	if (agg_adjust != NULL)
+		agg_adjust(&agg_cfg);
 	mst_lane_layout(&figures, &agg_cfg.layout);
 	agg_cfg.published = calloc(BUFFERS, mst_version_stride(AGG_ELEMS, MUSTER_F32));
 	CU_ASSERT_EQUAL_FATAL(mst_aggregator_new(&agg_cfg, &up, &agg_aggregator), 0);
@@ -153,6 +165,7 @@ void agg_end(void)
 	agg_workers = AGG_RANKS;
 	agg_follower = agg_unguarded = false;
 	agg_clips = 0;
+	agg_adjust = NULL;
 }
 
 void agg_decide(const struct mst_decision *d)
@@ -248,6 +261,21 @@ void agg_commit(void)
 	record.divisor = 1;
 	agg_decide(&(struct mst_decision){ .kind = MST_DO_COMMIT,
 					   .commit = { .version = 3, .buffer = 2 } });
+}
+
+void agg_commit_to(uint64_t version, uint32_t buffer)
+{
+	record.divisor = 1;
+	record.scalar[MST_SCALAR_RATE] = 1;
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_COMMIT,
+					   .commit = { .version = version, .buffer = buffer } });
+	record.scalar[MST_SCALAR_RATE] = 0;
+}
+
+void agg_save(uint64_t version, uint32_t buffer)
+{
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_SAVE,
+					   .commit = { .version = version, .buffer = buffer } });
 }
 
 void agg_release(uint32_t rank, uint32_t buffer)

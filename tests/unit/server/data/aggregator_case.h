@@ -24,9 +24,11 @@ struct agg_note {
 };
 extern struct agg_note agg_note[];
 extern int agg_note_count;
-extern bool agg_follower;    /* the next is not the leader's; false after every end */
-extern bool agg_unguarded;   /* the next lets everything pass; false after every end */
-extern double agg_clips;     /* the next: servers own, by sgd so clipped; 0 after every end */
+extern bool agg_follower;  /* the next is not the leader's; false after every end */
+extern bool agg_unguarded; /* the next lets everything pass; false after every end */
+extern double agg_clips;   /* the next: servers own, by sgd so clipped; 0 after every end */
+/* What else the next is to be; NULL after every end. */
+extern void (*agg_adjust)(struct mst_aggregator_cfg *cfg);
 extern uint32_t agg_shards;  /* of the next that begins; 1 after every end */
 extern uint32_t agg_workers; /* of the next, more than have sessions; AGG_RANKS after every end */
 extern int agg_put_rc;       /* what put() says of what lies in place */
@@ -39,6 +41,9 @@ extern struct mst_session agg_session[AGG_RANKS];
 extern struct mst_link agg_link[AGG_RANKS];
 extern struct mst_ledger_event agg_event[];
 extern int agg_event_count, agg_over_count;
+/* The last version that is made and to be saved; and how many there were. */
+extern struct mst_saving agg_saving;
+extern int agg_saving_count;
 extern int agg_worked; /* how often a shard has said that a job is done */
 
 void agg_begin(bool maps);
@@ -52,6 +57,9 @@ void agg_decide(const struct mst_decision *d);
 void agg_judge(uint32_t slot); /* rank 0's: counted */
 void agg_regrant(uint32_t slot);
 void agg_commit(void);
+/* With a rate of 1. */
+void agg_commit_to(uint64_t version, uint32_t buffer);
+void agg_save(uint64_t version, uint32_t buffer);
 void agg_release(uint32_t rank, uint32_t buffer); /* version 3, a copy, to its first ask */
 void agg_evict(uint32_t rank);
 void agg_fail(void); /* the job: nobody will commit what is counted */

@@ -64,6 +64,7 @@ struct job_figures {
 	uint32_t workers, servers, history, partials, runs;
 	uint64_t elems;
 	bool follower, records;
+	const char *optimizer; /* NULL: sgd */
 };
 
 static void fill_ledger(const struct job_figures *f, struct mst_ledger_cfg *out)
@@ -85,6 +86,8 @@ static void fill_ledger(const struct job_figures *f, struct mst_ledger_cfg *out)
 		.join_until_ns = MST_NEVER,
 	};
 	out->optimizer = optim_case_of(out->owner);
+	if (f->optimizer != NULL)
+		out->optimizer.row = mst_optim_find(f->optimizer);
 }
 
 static void fill(const struct job_figures *f, struct mst_server_cfg *out)
@@ -103,6 +106,7 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 		.owner = out->ledger.owner,
 		.shards = 2,
 		.elems = f->elems,
+		.vector = f->elems,
 		.chunk_elems = 1024,
 		.group = 8,
 		.partials = f->partials,
@@ -112,7 +116,7 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 		.buffers = mst_ledger_buffers(&out->ledger),
 		.entries_max = mst_ledger_entries(&out->ledger),
 		.optimizer = out->ledger.optimizer,
-		.runs = f->runs,
+		.table = { .tensors = f->runs, .runs = f->runs },
 	};
 	mst_lane_layout(&figures, &out->aggregator.layout);
 	out->server_lease_ns = 3 * MST_SECOND;
@@ -150,6 +154,8 @@ static void a_server_allocates_what_it_says(void)
 	check(&(struct job_figures){ .workers = 1, .servers = 1, .elems = 64 });
 	check(&(struct job_figures){ .workers = 40, .servers = 1, .partials = 3, .elems = 100000 });
 	check(&(struct job_figures){ .workers = 1, .servers = 1, .elems = 65536, .runs = 65536 });
+	check(&(struct job_figures){
+		.workers = 1, .servers = 1, .elems = 65536, .runs = 60000, .optimizer = "lars" });
 	check(&(struct job_figures){ .workers = 40, .servers = 1, .history = 100, .elems = 64 });
 	check(&(struct job_figures){ .workers = 1000, .servers = 1, .partials = 100, .elems = 64 });
 	check(&(struct job_figures){ .workers = 1000, .servers = 1, .history = 50, .elems = 64 });

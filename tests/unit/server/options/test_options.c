@@ -140,7 +140,7 @@ static void what_cannot_be_is_refused_in_a_reason(void)
 static void an_optimizer_that_cannot_be_is_refused(void)
 {
 	CU_ASSERT(refuses("option --optimizer: \"lion\" is neither sgd, adagrad, rmsprop, adam, "
-			  "adamw nor add",
+			  "adamw, lars, lamb nor add",
 			  FLAGS("-n5", "--optimizer=lion")));
 	CU_ASSERT(refuses("option --optimizer: lr 0 has to be above 0",
 			  FLAGS("-n5", "--optimizer=sgd:lr=0")));

@@ -36,7 +36,9 @@ static void type(const char *const words[])
 
 static int plan_elems(uint64_t elems)
 {
-	struct mst_vector vector = { .elems = elems, .result_type = MUSTER_BF16, .runs = RUNS };
+	struct mst_vector vector = { .elems = elems,
+				     .result_type = MUSTER_BF16,
+				     .table = { .tensors = RUNS, .runs = RUNS } };
 
 	return mst_plan_leader(&cfg, &vector, &leader, why, sizeof(why));
 }
@@ -79,7 +81,7 @@ static void parts_cover_the_vector(void)
 		mst_plan_appoint(&cfg, &leader, i, &appoint);
 		mst_plan_follower(&cfg, &appoint, &follower);
 		CU_ASSERT_EQUAL(follower.first, at);
-		CU_ASSERT_EQUAL(follower.server.aggregator.runs, RUNS);
+		CU_ASSERT_EQUAL(follower.server.aggregator.table.runs, RUNS);
 		at += follower.count;
 		CU_ASSERT_PTR_EQUAL(follower.server.decider, mst_follower_make);
 		CU_ASSERT(follower.vector.elems == ELEMS && follower.vector.type == MUSTER_F32 &&

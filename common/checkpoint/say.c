@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/checkpoint/say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+int mst_checkpoint_say(int rc, char *why, size_t len, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(why, len, fmt, args);
+	va_end(args);
+	return rc;
+}
+
+char *mst_checkpoint_size(unsigned long long bytes, char out[32])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double figure = (double)bytes / 1024;
+	unsigned unit = 0;
+
+	if (bytes < 10240) {
+		(void)snprintf(out, 32, "%llu bytes", bytes);
+		return out;
+	}
+	for (; figure >= 1024 && unit < 5; unit++)
+		figure /= 1024;
+	(void)snprintf(out, 32, "%.1f %s", figure, units[unit]);
+	return out;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/archive_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/eventcount.h"
+#include "common/base/log.h"
+#include "common/checkpoint/keep.h"
+#include "common/checkpoint/lock.h"
+#include "common/host/tasks.h"
+
+/* Checkpoints that stay. */
+#define KEPT 2u
+/* How long a disk that does not answer is waited for at the end. */
+#define GRACE_NS (5 * MST_SECOND)
+
+enum phase { RESTS, ASKED, DONE };
+
+struct mst_archive_files {
+	struct mst_archive archive; /* first */
+	struct mst_archive_files_cfg cfg;
+	struct mst_checkpoint_lock *lock; /* NULL: this server does not lead */
+	pthread_t thread;
+	struct mst_eventcount asked, ends;
+	_Atomic bool stop, ended;
+	_Atomic int phase;                         /* enum phase: who may use what follows */
+	const struct mst_checkpoint_writing *part; /* NULL: a manifest is to be written */
+	struct mst_checkpoint_manifest *manifest;
+	struct mst_archive_end end;
+	struct mst_checkpoint_part own; /* this server's part, as it was written last */
+};
+
+static struct mst_archive_files *files_of(struct mst_archive *a)
+{
+	return (struct mst_archive_files *)a;
+}
+
+/* ---- the control thread ---- */
+
+static void ask(struct mst_archive_files *f)
+{
+	MST_ASSERT(atomic_load_explicit(&f->phase, memory_order_relaxed) == RESTS);
+	/* Release: pairs with has_work(). */
+	atomic_store_explicit(&f->phase, ASKED, memory_order_release);
+	mst_eventcount_open(&f->asked);
+}
+
+static void files_write(struct mst_archive *a, const struct mst_checkpoint_writing *part)
+{
+	struct mst_archive_files *f = files_of(a);
+
+	f->part = part;
+	ask(f);
+}
+
+static void files_complete(struct mst_archive *a, struct mst_checkpoint_manifest *manifest)
+{
+	struct mst_archive_files *f = files_of(a);
+
+	f->part = NULL;
+	f->manifest = manifest;
+	ask(f);
+}
+
+static bool files_ended(struct mst_archive *a, struct mst_archive_end *out)
+{
+	struct mst_archive_files *f = files_of(a);
+
+	/* Acquire: pairs with do_work(). */
+	if (atomic_load_explicit(&f->phase, memory_order_acquire) != DONE)
+		return false;
+	*out = f->end;
+	atomic_store_explicit(&f->phase, RESTS, memory_order_relaxed);
+	return true;
+}
+
+static const struct mst_archive_ops ops = { files_write, files_complete, files_ended };
+
+/* ---- the thread ---- */
+
+static bool is_stopped(void *files)
+{
+	const struct mst_archive_files *f = files;
+
+	return atomic_load_explicit(&f->stop, memory_order_relaxed);
+}
+
+static int write_part(struct mst_archive_files *f)
+{
+	struct mst_checkpoint_writing writing = *f->part;
+
+	writing.pace.stops = is_stopped;
+	writing.pace.arg = f;
+	int rc = mst_checkpoint_part_write(f->cfg.dir, &writing, &f->own, f->end.why,
+					   sizeof(f->end.why));
+	f->end.bytes = rc == 0 ? f->own.bytes : 0;
+	return rc;
+}
+
+/* The other servers have written their parts to the same directory. */
+static int take_parts(struct mst_archive_files *f)
+{
+	struct mst_checkpoint_manifest *m = f->manifest;
+	int rc = 0;
+
+	for (uint32_t i = 0; i < m->parts && rc == 0; i++) {
+		rc = i == 0 ? 0
+			    : mst_checkpoint_part_find(f->cfg.dir, &m->id, i, m->parts, &m->part[i],
+						       f->end.why, sizeof(f->end.why));
+		if (i == 0)
+			m->part[0] = f->own;
+		f->end.bytes += m->part[i].bytes;
+	}
+	return rc;
+}
+
+static void remove_old(const struct mst_archive_files *f)
+{
+	char why[MST_CHECKPOINT_WHY_LEN];
+
+	if (mst_checkpoint_keep(f->cfg.dir, KEPT, why, sizeof(why)) != 0)
+		mst_warn("old checkpoints stay: %s", why);
+}
+
+static int write_manifest(struct mst_archive_files *f)
+{
+	int rc = take_parts(f);
+
+	if (rc == 0)
+		rc = mst_checkpoint_manifest_write(f->cfg.dir, f->manifest, f->end.why,
+						   sizeof(f->end.why));
+	if (rc == 0)
+		remove_old(f);
+	return rc;
+}
+
+static void do_work(struct mst_archive_files *f)
+{
+	f->end = (struct mst_archive_end){ 0 };
+	f->end.error = f->part != NULL ? write_part(f) : write_manifest(f);
+	/* Release: pairs with files_ended(). */
+	atomic_store_explicit(&f->phase, DONE, memory_order_release);
+	f->cfg.wake(f->cfg.wake_ctx);
+}
+
+static bool has_work(const struct mst_archive_files *f)
+{
+	/* Acquire: pairs with ask(). */
+	return atomic_load_explicit(&f->phase, memory_order_acquire) == ASKED;
+}
+
+static void *files_main(void *arg)
+{
+	struct mst_archive_files *f = arg;
+
+	while (!is_stopped(f)) {
+		if (has_work(f))
+			do_work(f);
+		mst_eventcount_shut(&f->asked);
+		if (has_work(f) || is_stopped(f))
+			mst_eventcount_leave(&f->asked);
+		else
+			mst_eventcount_wait(&f->asked, MST_SECOND);
+	}
+	/* Release: pairs with mst_archive_files_stop(). */
+	atomic_store_explicit(&f->ended, true, memory_order_release);
+	mst_eventcount_open(&f->ends);
+	return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+static int start_thread(struct mst_archive_files *f, char *why, size_t len)
+{
+	char cause[400];
+	sigset_t all, before;
+
+	sigfillset(&all); /* the control thread handles signals */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = -pthread_create(&f->thread, NULL, files_main, f);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0)
+		(void)snprintf(why, len, "cannot start the thread that writes checkpoints: %s",
+			       mst_host_tasks_failed(rc, cause, sizeof(cause)));
+	return rc;
+}
+
+int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_archive_files **out,
+			    char *why, size_t len)
+{
+	struct mst_archive_files *f = calloc(1, sizeof(*f));
+
+	if (f == NULL) {
+		(void)snprintf(why, len, "no memory to write checkpoints to %s", cfg->dir);
+		return -ENOMEM;
+	}
+	f->archive.ops = &ops;
+	f->cfg = *cfg;
+	int rc = cfg->leads ? mst_checkpoint_lock(cfg->dir, &f->lock, why, len)
+			    : mst_checkpoint_directory(cfg->dir, why, len);
+	if (rc == 0)
+		rc = start_thread(f, why, len);
+	if (rc != 0) {
+		mst_checkpoint_unlock(f->lock);
+		free(f);
+		return rc;
+	}
+	*out = f;
+	return 0;
+}
+
+struct mst_archive *mst_archive_files_archive(struct mst_archive_files *f)
+{
+	return &f->archive;
+}
+
+bool mst_archive_files_stop(struct mst_archive_files *f)
+{
+	uint64_t until_ns = mst_deadline_ns(GRACE_NS);
+
+	if (f == NULL)
+		return true;
+	atomic_store_explicit(&f->stop, true, memory_order_relaxed);
+	mst_eventcount_open(&f->asked);
+	/* Acquire: pairs with files_main(). */
+	while (!atomic_load_explicit(&f->ended, memory_order_acquire)) {
+		if (mst_left_ns(until_ns) == 0) {
+			mst_error("a checkpoint in %s is not complete: the disk did not answer for "
+				  "%" PRIu64 " s",
+				  f->cfg.dir, GRACE_NS / MST_SECOND);
+			return false;
+		}
+		mst_eventcount_shut(&f->ends);
+		if (atomic_load_explicit(&f->ended, memory_order_acquire))
+			mst_eventcount_leave(&f->ends);
+		else
+			mst_eventcount_wait(&f->ends, mst_left_ns(until_ns));
+	}
+	(void)pthread_join(f->thread, NULL);
+	mst_checkpoint_unlock(f->lock);
+	free(f);
+	return true;
+}

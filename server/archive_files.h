@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The archive of a server: a thread that writes checkpoints to the files of a directory
+ * (docs/checkpoints.md). The disk may take its time, or be full: no other thread waits for it.
+ */
+#ifndef MST_SERVER_ARCHIVE_FILES_H
+#define MST_SERVER_ARCHIVE_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "server/control/archive.h"
+
+struct mst_archive_files;
+
+struct mst_archive_files_cfg {
+	const char *dir;         /* must outlive the archive */
+	bool leads;              /* this server writes manifests, and nobody else may */
+	void (*wake)(void *ctx); /* work has ended: called by the thread */
+	void *wake_ctx;
+};
+
+/* Makes sure that the directory can be written to, and starts the thread.
+ * @why: on failure a sentence.
+ * Return: 0 or -errno. */
+int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_archive_files **out,
+			    char *why, size_t len);
+struct mst_archive *mst_archive_files_archive(struct mst_archive_files *f);
+/* Ends work that is under way, and the thread. Waits for at most some seconds for a disk that does
+ * not answer. Accepts NULL.
+ * Return: false: the thread still waits for the disk, so that nothing that it reads may be
+ * freed. */
+bool mst_archive_files_stop(struct mst_archive_files *f);
+
+#endif

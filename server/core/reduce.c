@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reduce phase of the optimiser. Each shard reports sums of squares of its part; when all have,
+ * the version may be applied. Sums are added without rounding, so the order of reports has no
+ * influence on the bits.
+ *
+ * With norms of tensors a shard reports only of the tensors that its borders cut; it knows the
+ * norms of the others. A border cuts one tensor at most. A tensor that fills a whole part is cut by
+ * both of its borders: then the sums of the borders belong together.
+ */
+#include "common/base/assert.h"
+#include "server/core/state.h"
+
+static uint32_t sums_of(const struct mst_ledger *l)
+{
+	return mst_optimizer_trusts(&l->cfg.optimizer) ? MST_EDGE_SUMS : 1;
+}
+
+static void add_edge(struct mst_ledger *l, const struct mst_ledger_event *ev)
+{
+	uint32_t shard = ev->reduced.shard, sum = ev->reduced.sum;
+	struct mst_border *border = l->reduction.border;
+	bool right = mst_edge_is_right(sum);
+
+	/* the first shard has no border at its left, the last none at its right */
+	if (right ? shard + 1 == l->cfg.shards : shard == 0)
+		return;
+	border += right ? shard : shard - 1;
+	mst_exact_join(mst_edge_of(&border->squares, sum), &ev->reduced.squares);
+	if (right)
+		border->decay = ev->reduced.decay;
+	if (right && shard > 0)
+		l->reduction.border[shard - 1].joins = ev->reduced.spans;
+}
+
+static void fill_trust(const struct mst_ledger *l, float *trust)
+{
+	const struct mst_border *border = l->reduction.border;
+	uint32_t borders = l->cfg.shards - 1;
+
+	for (uint32_t at = 0; at < borders;) {
+		struct mst_squares squares = border[at].squares;
+		uint32_t end = at + 1;
+
+		for (; end < borders && border[end - 1].joins; end++)
+			mst_squares_join(&squares, &border[end].squares);
+		float ratio = mst_optimizer_trust(&l->cfg.optimizer, &squares,
+						  border[end - 1].decay);
+		for (; at < end; at++)
+			trust[at] = ratio;
+	}
+}
+
+static void apply(struct mst_ledger *l)
+{
+	struct mst_decision *d = mst_decide(l, MST_DO_APPLY, NULL);
+	uint64_t version = l->reduction.applied + 1;
+
+	d->apply.version = version;
+	d->apply.factor = mst_optimizer_factor(&l->cfg.optimizer, &l->reduction.squares);
+	if (mst_optimizer_trusts(&l->cfg.optimizer))
+		fill_trust(l, d->apply.trust);
+	l->reduction = (struct mst_reduction){ .applied = version };
+}
+
+/* Versions are reduced one after the other, for each shard has one mean. What cannot be now is of a
+ * server that breaks the protocol, and changes nothing. */
+void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
+{
+	uint64_t version = ev->reduced.version, all = UINT64_MAX >> (64 - l->cfg.shards);
+	struct mst_reduction *r = &l->reduction;
+	uint32_t shard = ev->reduced.shard;
+
+	MST_ASSERT(shard < l->cfg.shards && l->cfg.shards <= MST_SERVERS_MAX);
+	if (!mst_optimizer_reduces(&l->cfg.optimizer) || l->phase != MST_PHASE_RUNNING ||
+	    version != r->applied + 1 || version > l->store.newest ||
+	    r->sums[shard] == sums_of(l) || ev->reduced.sum != r->sums[shard])
+		return;
+	if (mst_optimizer_trusts(&l->cfg.optimizer))
+		add_edge(l, ev);
+	else
+		mst_exact_join(&r->squares, &ev->reduced.squares);
+	if (++r->sums[shard] == sums_of(l))
+		r->reported |= UINT64_C(1) << shard;
+	if (r->reported == all)
+		apply(l);
+}

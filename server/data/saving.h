@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The vectors of a server that a checkpoint has: each over the server's range. */
+#ifndef MST_SERVER_DATA_SAVING_H
+#define MST_SERVER_DATA_SAVING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/kernels/apply.h"
+
+/* Of a version that is saved. */
+struct mst_saving {
+	uint64_t version;
+	bool spoilt;        /* the version was never made, or is not finite; nothing follows */
+	const void *result; /* result_type[elems]; NULL: workers own, and there is nothing */
+	const float *theta; /* the parameters in f32; NULL: `result` is f32 */
+	const float *state[MST_STATES_MAX]; /* NULL: not kept */
+};
+
+/* Of the version that a job goes on from: filled by the control side before the job starts. */
+struct mst_resumed {
+	void *result;                 /* result_type[elems] */
+	float *theta;                 /* NULL: `result` is f32 */
+	float *state[MST_STATES_MAX]; /* NULL: not kept */
+};
+
+#endif

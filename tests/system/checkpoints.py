@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Checkpoints of real jobs: how they are made, what they survive, and how a job goes on from one.
+
+usage: checkpoints.py CASE --muster MUSTER --musterd MUSTERD --worker WORKER
+       checkpoints.py --list [--threads]
+"""
+import glob
+import json
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import tempfile
+
+from base import CALM, HANG_S, Child, Job, cases, check, main, must, until, worker_environment
+from server import Server
+
+WORKERS = 3
+
+
+class Folder:
+    """A directory of checkpoints, and jobs that use it."""
+
+    def __init__(self, a):
+        self.a = a
+        self.folder = tempfile.TemporaryDirectory(prefix="muster-test-")
+        self.state = os.path.join(self.folder.name, "state")
+
+    def run(self, commits, *options, worker=(), expect=0, elems=20001):
+        """A job that writes its checkpoints there. Return: what it said."""
+        command = [self.a.muster, "run", "-n", str(WORKERS), *CALM, "--quiet",
+                   "--commits", str(commits), "--state", self.state, *options, "--",
+                   self.a.worker, os.path.join(self.folder.name, "log"), str(elems), *worker]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        said = done.stdout + done.stderr
+        must(done.returncode == expect, f"{commits} commits: exit {done.returncode}:", said)
+        return said
+
+    def versions(self):
+        """Those that have a manifest."""
+        return sorted(int(re.search(r"v(\d+)\.json$", path).group(1))
+                      for path in glob.glob(os.path.join(self.state, "v*.json")))
+
+    def manifest(self, version):
+        with open(os.path.join(self.state, f"v{version:010}.json")) as f:
+            return json.load(f)
+
+    def vectors(self, version):
+        """The bytes of each tensor, whatever files they are in."""
+        whole = {}
+        for part in self.manifest(version)["parts"]:
+            with open(os.path.join(self.state, part["file"]), "rb") as f:
+                length, = struct.unpack("<Q", f.read(8))
+                header, data = json.loads(f.read(length)), f.read()
+            for name, t in header.items():
+                if name != "__metadata__":
+                    whole[name] = whole.get(name, b"") + data[slice(*t["data_offsets"])]
+        return whole
+
+
+# ---- going on ----
+
+BITS = [
+    # options of the job, of the workers, servers before and after
+    (["--optimizer", "adam:lr=0.01"], [], 1, 1),
+    (["--optimizer", "adamw:lr=0.01", "--lr-schedule", "warmup:50+stairs:0.5,30"],
+     ["result_type=bf16", "type=bf16"], 3, 2),
+    (["--optimizer", "sgd:lr=0.1,momentum=0.9,clip=3,decay=0.01", "--shards", "2"],
+     ["tensors=7", "scales=1"], 2, 3),
+    (["--optimizer", "rmsprop:lr=0.01", "--shards", "3"], ["result_type=f16"], 1, 3),
+    (["--optimizer", "lamb:lr=0.01"], ["tensors=5"], 2, 1),
+    (["--optimizer", "sgd:lr=0.1,momentum=0"], [], 1, 2),
+]
+
+
+def goes_on_bit_for_bit(a):
+    """Whatever the optimiser keeps, and also with another number of servers."""
+    for options, worker, before, after in BITS:
+        whole, cut = Folder(a), Folder(a)
+        worker = ["by_version=1", *worker]
+        whole.run(24, "--servers", str(before), *options, worker=worker)
+        cut.run(11, "--servers", str(before), *options, worker=worker)
+        cut.run(24, "--servers", str(after), "--resume", cut.state, *options, worker=worker)
+        must(cut.manifest(24)["samples"] == whole.manifest(24)["samples"] == 24 * WORKERS,
+             "the samples do not go on")
+        check(f"{options[1]}: version 24 has the same bits, {before} servers and then {after}",
+              whole.vectors(24) == cut.vectors(24))
+
+
+def workers_may_offer_nothing(a):
+    """The servers have the state; the table of tensors comes from a worker."""
+    folder = Folder(a)
+    options = ["--optimizer", "sgd:lr=0.1,momentum=0.9"]
+    worker = ["by_version=1", "tensors=4", "scales=1"]
+    folder.run(5, *options, worker=worker)
+    folder.run(9, "--resume", folder.state, *options, worker=[*worker, "start=0"])
+    again = Folder(a)
+    again.run(9, *options, worker=worker)
+    check("a job whose workers offer no state goes on with the scales of its tensors",
+          folder.vectors(9) == again.vectors(9))
+
+
+def workers_own(a):
+    """Servers have no parameters then: the manifest is the checkpoint."""
+    folder = Folder(a)
+    worker = ["owner=workers", "by_version=1"]
+    folder.run(6, "--owner", "workers", worker=worker)
+    must(folder.manifest(6)["parts"] == [], "a file of vectors that nobody has")
+    folder.run(10, "--owner", "workers", "--resume", folder.state, worker=worker)
+    check("versions go on where workers own", folder.versions()[-1] == 10)
+
+
+def under_policies_that_do_not_wait(a):
+    folder = Folder(a)
+    for commits in 30, 60:
+        folder.run(commits, "--policy", "ssp:3", "--resume", folder.state, "--or-begin",
+                   "--checkpoint-every", "7")
+    m = folder.manifest(60)
+    check("an asynchronous job goes on", m["samples"] == 60 and sum(m["values"]["clocks"]) >= 60)
+    check("its ranks have their second sessions", m["values"]["incarnations"] == [2] * WORKERS)
+
+
+# ---- violence ----
+
+def killed_again_and_again(a):
+    """The server is killed at any moment while it writes one checkpoint after the other. What is
+    left always holds, and in the end the job is the one that nobody has killed."""
+    rand = random.Random(7)
+    folder, whole = Folder(a), Folder(a)
+    options = ["--optimizer", "adam:lr=0.01", "--workers", str(WORKERS), *CALM]
+    worker = ["by_version=1"]
+    seen = 0
+    for _ in range(12):
+        server = Server(a.musterd, "--state", folder.state, "--resume", folder.state, "--or-begin",
+                        "--checkpoint-every", "1", *options)
+        workers = [Child([a.worker, os.path.join(folder.folder.name, "log"), "20001", *worker],
+                         **worker_environment(server.address, rank)) for rank in range(WORKERS)]
+        last = seen
+        until(lambda: (folder.versions() or [0])[-1] >= last + rand.randrange(1, 40), HANG_S)
+        server.kill()
+        for w in workers:
+            w.end(HANG_S)
+        seen = (folder.versions() or [0])[-1]
+        must(seen > last, "no checkpoint was made:", server.said())
+        verify = subprocess.run([a.muster, "checkpoint", folder.state, "--verify"],
+                                capture_output=True, text=True)
+        must(verify.returncode == 0, "a checkpoint does not hold:", verify.stdout, verify.stderr)
+    folder.run(seen + 5, "--optimizer", "adam:lr=0.01", "--resume", folder.state, worker=worker)
+    whole.run(seen + 5, "--optimizer", "adam:lr=0.01", worker=worker)
+    check(f"killed 12 times, version {seen + 5} has the bits of a job that was not",
+          folder.vectors(seen + 5) == whole.vectors(seen + 5))
+
+
+def stopped_by_a_signal(a):
+    """The newest version is saved before the server ends."""
+    folder = Folder(a)
+    with Job(a, "--workers", "2", "--state", folder.state, "--checkpoint-every", "0") as job:
+        job.work_all(2, "sleep_us=1000")
+        job.begin()
+        status, said = job.server.stop()
+    check("the server ends by the signal", status == 128 + signal.SIGTERM)
+    version = folder.versions()[-1]
+    check("and has said what it has saved", f"checkpoint of version {version}" in said)
+    with Job(a, "--workers", "2", "--resume", folder.state, "--commits", str(version + 3)) as job:
+        job.work_all(2)
+        check("a job goes on from there", job.codes(HANG_S) == [0, 0])
+
+
+def servers_stopped_by_a_signal(a):
+    """The followers stay until their parts are written."""
+    folder = Folder(a)
+    options = ["--state", folder.state, "--workers", "2", *CALM]
+    with Job(a, *options, "--servers", "3", "--checkpoint-every", "0") as job:
+        followers = [Child([a.musterd, "--join", job.address, "--state", folder.state])
+                     for _ in range(2)]
+        job.elems = 20000
+        job.work_all(2, "sleep_us=1000")
+        job.begin()
+        status, said = job.server.stop()
+        ends = [f.end(HANG_S)[0] for f in followers]
+    must(None not in ends, "a follower stays for ever")
+    version = folder.versions()[-1]
+    check("a checkpoint of three servers is made when the leader is stopped",
+          status == 128 + signal.SIGTERM and len(folder.manifest(version)["parts"]) == 3)
+
+
+def disk_is_lost(a):
+    """The job goes on, and says what it cannot write."""
+    folder = Folder(a)
+    with Job(a, "--workers", "2", "--state", folder.state, "--checkpoint-every", "5") as job:
+        job.work_all(2, "sleep_us=1000", *job.ended_by(0))
+        must(until(lambda: len(folder.versions()) > 0, HANG_S), "no checkpoint is made")
+        os.rename(folder.state, folder.state + ".gone")
+        must(until(lambda: "no checkpoint of version" in job.server.said(), HANG_S),
+             "nothing is said:", job.server.said())
+        os.mkdir(folder.state)
+        check("checkpoints are made again when the disk is back",
+              until(lambda: len(folder.versions()) > 0, HANG_S))
+        job.end_job()
+        check("and the job has not noticed", job.codes(HANG_S) == [0, 0])
+        check("the server has finished", job.server.end(HANG_S)[0] == 0)
+
+
+# ---- what is refused ----
+
+def damage(path):
+    with open(path, "r+b") as f:
+        f.seek(-5, os.SEEK_END)
+        byte = f.read(1)
+        f.seek(-5, os.SEEK_END)
+        f.write(bytes([byte[0] ^ 4]))
+
+
+def older_one_is_taken(a):
+    """Where the newest cannot be used, by name."""
+    folder = Folder(a)
+    worker = ["by_version=1"]
+    folder.run(9, "--checkpoint-every", "5", worker=worker)
+    must(folder.versions() == [5, 9], "versions", folder.versions())
+    os.truncate(os.path.join(folder.state, folder.manifest(9)["parts"][0]["file"]), 5000)
+    said = folder.run(12, "--resume", folder.state, "--log-level", "info", worker=worker)
+    check("a file that is cut is named", "the checkpoint of version 9 cannot be used" in said)
+    check("the one before is taken", "goes on from version 5" in said)
+    check("and the job goes on", folder.versions()[-1] == 12)
+
+
+def flipped_bits_are_found(a):
+    folder = Folder(a)
+    worker = ["by_version=1"]
+    folder.run(9, "--checkpoint-every", "5", worker=worker)
+    damage(os.path.join(folder.state, folder.manifest(9)["parts"][0]["file"]))
+    said = folder.run(12, "--resume", folder.state, "--log-level", "info", worker=worker)
+    check("data that have changed are named", "the checkpoint of version 9 cannot be used" in said)
+    check("the one before is taken", "goes on from version 5" in said)
+
+
+def refuses(a):
+    folder = Folder(a)
+    folder.run(4, "--job", "one", "--optimizer", "adam")
+    resume = ["--resume", folder.state]
+
+    def said_of(*options, **more):
+        return folder.run(8, *options, expect=1, **more)
+
+    check("a job of another name", 'it is of the job "one"' in said_of(*resume, "--job", "two"))
+    check("another optimiser",
+          'is of --optimizer adam:' in said_of(*resume, "--job", "one", "--optimizer", "sgd"))
+    check("another length", "whose vector has 20001 elements"
+          in said_of(*resume, "--job", "one", "--optimizer", "adam", elems=500))
+    check("another type", "with results of f32; this worker has"
+          in said_of(*resume, "--job", "one", "--optimizer", "adam", worker=["result_type=f16"]))
+    check("another owner", "--owner servers, this one has --owner workers"
+          in said_of(*resume, "--job", "one", "--owner", "workers", worker=["owner=workers"]))
+    empty = os.path.join(folder.folder.name, "empty")
+    os.mkdir(empty)
+    check("a directory without any", "there is no checkpoint in"
+          in said_of("--resume", empty, "--job", "one", "--optimizer", "adam"))
+    check("the checkpoint is still there", folder.versions() == [4])
+
+
+def one_server_writes(a):
+    folder = Folder(a)
+    with Job(a, "--workers", "1", "--state", folder.state) as job:
+        second = subprocess.run([a.musterd, "--workers", "1", "--listen", "127.0.0.1:0",
+                                 "--state", folder.state], capture_output=True, text=True)
+        check("a directory that a live server writes to is refused, with its process",
+              second.returncode == 1 and str(job.server.process.pid) in second.stderr)
+
+
+def followers_need_the_directory(a):
+    folder = Folder(a)
+    with Job(a, "--workers", "1", "--servers", "2", "--state", folder.state,
+             "--join-timeout", "5s") as job:
+        follower = Child([a.musterd, "--join", job.address])
+        job.elems = 20000
+        job.work(0)
+        _, said = follower.end(HANG_S)
+    check("a follower without --state says what it needs", "start this server with --state" in said)
+
+
+CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
+              under_policies_that_do_not_wait, killed_again_and_again, stopped_by_a_signal,
+              servers_stopped_by_a_signal, disk_is_lost, older_one_is_taken,
+              flipped_bits_are_found, refuses, one_server_writes, followers_need_the_directory)
+
+if __name__ == "__main__":
+    main(CASES, "muster", "musterd", "worker")

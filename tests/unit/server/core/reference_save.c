@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Which versions the reference ledger has saved. */
+#include "tests/unit/server/core/reference_state.h"
+
+static void save(struct reference *r)
+{
+	r->saving = r->saved_last = reference_newest(r);
+	r->saved = 0;
+	r->save_failed = r->save_again = false;
+	decide(r, MST_DO_SAVE, (struct mst_identity){ 0 })->commit.version = r->saving;
+}
+
+void save_every(struct reference *r)
+{
+	if (r->cfg.saves.wanted && r->saving == MST_VERSION_NONE &&
+	    reference_newest(r) >= r->saved_last + r->cfg.saves.commits)
+		save(r);
+}
+
+void save_newest(struct reference *r)
+{
+	if (!r->cfg.saves.wanted || !r->born || reference_newest(r) == r->saved_last)
+		return;
+	if (r->saving == MST_VERSION_NONE)
+		save(r);
+	else
+		r->save_again = true;
+}
+
+void save_reported(struct reference *r, const struct mst_ledger_event *ev)
+{
+	if (r->saving == MST_VERSION_NONE || ev->saved.version != r->saving)
+		return;
+	r->saved |= UINT64_C(1) << ev->saved.shard;
+	r->save_failed |= ev->saved.failed;
+	if (r->saved != all_shards(r))
+		return;
+	struct mst_decision *d = decide(r, MST_DO_SAVED, (struct mst_identity){ 0 });
+	d->saved.version = r->saving;
+	d->saved.failed = r->save_failed;
+	r->saving = MST_VERSION_NONE;
+	if (r->save_again)
+		save(r);
+}
