@@ -115,6 +115,13 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
 int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
 				      const struct mst_rule *rule, char *why, size_t why_len);
 
+/* Is the rate above 0 until the job ends, which is after so many samples (0: at no number of them)?
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_schedule_lasts(const struct mst_server_options *o,
+				      const struct mst_schedule *schedule, double samples,
+				      char *why, size_t why_len);
+
 /* The policy that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
  * --compensate, --late-start, --patience, --on-loss, --min-workers. What means nothing under the
  * policy is left out; mst_server_options_check() refuses it.

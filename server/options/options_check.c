@@ -364,13 +364,13 @@ int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
 		      "workers', and no schedule of the servers (--lr-schedule) reaches it");
 }
 
-/* A schedule after whose end the job would go on and learn nothing. */
-static int schedule_end_check(const struct mst_server_options *o, const struct mst_schedule *s,
-			      char *why, size_t why_len)
+int mst_server_options_schedule_lasts(const struct mst_server_options *o,
+				      const struct mst_schedule *schedule, double samples,
+				      char *why, size_t why_len)
 {
-	double end = mst_schedule_end(s);
+	double end = mst_schedule_end(schedule);
 
-	if (!isfinite(end) || (o->samples > 0 && o->samples <= end))
+	if (!isfinite(end) || (samples > 0 && samples <= end))
 		return 0;
 	return refuse(
 		why, why_len,
@@ -398,7 +398,7 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 			why, why_len,
 			"--lr-schedule does nothing with --optimizer %.60s, which has no rate",
 			o->optimizer);
-	return schedule_end_check(o, &schedule, why, why_len);
+	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
 static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)

@@ -3,31 +3,32 @@
  * IDX files, the form MNIST comes in: a magic number that says what follows, the extent of each
  * dimension (big-endian), then the bytes themselves. Plain or gzip, whatever the name says.
  */
-#ifndef DIGITS_IDX_H
-#define DIGITS_IDX_H
+#ifndef MST_DIGITS_IDX_H
+#define MST_DIGITS_IDX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum idx_kind { IDX_LABELS, IDX_IMAGES };
+enum mst_idx_kind { MST_IDX_LABELS, MST_IDX_IMAGES };
 
 /* More than this in one file is refused: the whole of MNIST is 47 MB. */
-#define IDX_BYTES_MAX (UINT64_C(1) << 30)
+#define MST_IDX_BYTES_MAX (UINT64_C(1) << 30)
 
-struct idx {
+struct mst_idx {
 	uint32_t count;
 	uint32_t rows, columns; /* of one item; 1 x 1 for a label */
-	uint8_t *bytes;         /* count x rows x columns; owned, idx_fini() */
+	uint8_t *bytes;         /* count x rows x columns; owned, mst_idx_fini() */
 };
 
 /**
- * idx_init - read a whole file.
+ * mst_idx_init - read a whole file.
  * @out: written on success only.
  * @why: on failure a sentence that names the file and the numbers that are wrong.
  * Return: 0; -EINVAL not such a file, or cut short, or damaged; -EFBIG; -ENOMEM; the errno of a
  * file that cannot be read.
  */
-int idx_init(const char *path, enum idx_kind kind, struct idx *out, char *why, size_t why_len);
-void idx_fini(struct idx *idx); /* fine after a failed init of a zeroed struct */
+int mst_idx_init(const char *path, enum mst_idx_kind kind, struct mst_idx *out, char *why,
+		 size_t why_len);
+void mst_idx_fini(struct mst_idx *idx); /* fine after a failed init of a zeroed struct */
 
 #endif

@@ -5,7 +5,7 @@
  * an affine map to pixels. A pixel's ink is how deep it lies within the pen's radius of the
  * nearest segment, with one pixel of soft edge.
  */
-#include "client/examples/digits/strokes.h"
+#include "common/digits/strokes.h"
 
 #include <assert.h>
 #include <math.h>
@@ -116,7 +116,7 @@ static int first_pixel(float a, float b, float reach)
 
 static int past_pixel(float a, float b, float reach)
 {
-	return (int)fminf(ceilf(fmaxf(a, b) + reach) + 1, STROKES_SIDE);
+	return (int)fminf(ceilf(fmaxf(a, b) + reach) + 1, MST_STROKES_SIDE);
 }
 
 static void ink(uint8_t *image, float radius, struct point a, struct point b)
@@ -128,7 +128,7 @@ static void ink(uint8_t *image, float radius, struct point a, struct point b)
 	for (int y = top; y < bottom; y++) {
 		for (int x = left; x < right; x++) {
 			float depth = reach - distance((struct point){ (float)x, (float)y }, a, b);
-			uint8_t *pixel = &image[y * (int)STROKES_SIDE + x];
+			uint8_t *pixel = &image[y * (int)MST_STROKES_SIDE + x];
 			uint8_t value = (uint8_t)(255 * fminf(fmaxf(depth, 0), 1));
 			if (value > *pixel)
 				*pixel = value;
@@ -141,7 +141,7 @@ static void speckle(uint8_t *image, struct mst_rand *chance)
 {
 	uint64_t bits = 0;
 
-	for (unsigned i = 0; i < STROKES_PIXELS; i++, bits >>= 8) {
+	for (unsigned i = 0; i < MST_STROKES_PIXELS; i++, bits >>= 8) {
 		if (i % 8 == 0)
 			bits = mst_rand_next(chance);
 		int value = image[i] + (int)(bits & 63) - 32;
@@ -149,13 +149,13 @@ static void speckle(uint8_t *image, struct mst_rand *chance)
 	}
 }
 
-void strokes_draw(struct mst_rand *chance, unsigned digit, uint8_t image[STROKES_PIXELS])
+void mst_strokes_draw(struct mst_rand *chance, unsigned digit, uint8_t image[MST_STROKES_PIXELS])
 {
 	struct hand hand;
 
 	assert(digit < 10);
 	hand_draw(&hand, chance);
-	memset(image, 0, STROKES_PIXELS);
+	memset(image, 0, MST_STROKES_PIXELS);
 	for (int i = 0; i < STROKES_MAX && shapes[digit][i].kind != END; i++) {
 		const struct stroke *s = &shapes[digit][i];
 		struct point here = hand_place(&hand, stroke_at(s, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pixels stay bytes, a quarter of what floats would take, until a sample is wanted. */
-#include "client/examples/digits/dataset.h"
+#include "common/digits/dataset.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "client/examples/digits/idx.h"
-#include "client/examples/digits/strokes.h"
+#include "common/digits/idx.h"
+#include "common/digits/strokes.h"
 
 #define DRAWN_TRAIN 8000u
 #define DRAWN_TEST 2000u
 
 /* One pair of files, read and found to fit. */
 struct pair {
-	struct idx images, labels;
+	struct mst_idx images, labels;
 };
 
 /* Writes DIRECTORY/SET-KIND or the same with .gz to @path. Return: is one of them there? */
@@ -36,8 +36,8 @@ static bool find_file(char path[PATH_MAX], const char *directory, const char *se
 
 static void pair_fini(struct pair *p)
 {
-	idx_fini(&p->images);
-	idx_fini(&p->labels);
+	mst_idx_fini(&p->images);
+	mst_idx_fini(&p->labels);
 }
 
 static int check_labels(const struct pair *p, const char *path, char *why, size_t why_len)
@@ -48,7 +48,7 @@ static int check_labels(const struct pair *p, const char *path, char *why, size_
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < p->labels.count; i++) {
-		if (p->labels.bytes[i] < DATASET_CLASSES)
+		if (p->labels.bytes[i] < MST_DATASET_CLASSES)
 			continue;
 		snprintf(why, why_len, "%s: label %u is %u; digits go from 0 to 9", path, i,
 			 p->labels.bytes[i]);
@@ -69,9 +69,9 @@ static int pair_read(const char *directory, const char *set, struct pair *out, c
 	if (!have_images && !have_labels)
 		return 0;
 	/* One without the other: reading the missing one says so best. */
-	int rc = idx_init(images, IDX_IMAGES, &p.images, why, why_len);
+	int rc = mst_idx_init(images, MST_IDX_IMAGES, &p.images, why, why_len);
 	if (rc == 0)
-		rc = idx_init(labels, IDX_LABELS, &p.labels, why, why_len);
+		rc = mst_idx_init(labels, MST_IDX_LABELS, &p.labels, why, why_len);
 	if (rc == 0)
 		rc = check_labels(&p, labels, why, why_len);
 	if (rc) {
@@ -82,18 +82,18 @@ static int pair_read(const char *directory, const char *set, struct pair *out, c
 	return 1;
 }
 
-static struct samples samples_of(const struct pair *p, uint32_t first, uint32_t count)
+static struct mst_samples samples_of(const struct pair *p, uint32_t first, uint32_t count)
 {
 	size_t image_pixels = (size_t)p->images.rows * p->images.columns;
 
-	return (struct samples){ .count = count,
-				 .pixels = p->images.bytes + first * image_pixels,
-				 .labels = p->labels.bytes + first };
+	return (struct mst_samples){ .count = count,
+				     .pixels = p->images.bytes + first * image_pixels,
+				     .labels = p->labels.bytes + first };
 }
 
-static void use_both(struct dataset *d, const struct pair *train, const struct pair *test)
+static void use_both(struct mst_dataset *d, const struct pair *train, const struct pair *test)
 {
-	*d = (struct dataset){
+	*d = (struct mst_dataset){
 		.image_pixels = test->images.rows * test->images.columns,
 		.train = samples_of(train, 0, train->images.count),
 		.test = samples_of(test, 0, test->images.count),
@@ -102,12 +102,12 @@ static void use_both(struct dataset *d, const struct pair *train, const struct p
 	};
 }
 
-static void split_one(struct dataset *d, const struct pair *all)
+static void split_one(struct mst_dataset *d, const struct pair *all)
 {
 	uint32_t count = all->images.count;
 	uint32_t first_test = count - count / 5;
 
-	*d = (struct dataset){
+	*d = (struct mst_dataset){
 		.image_pixels = all->images.rows * all->images.columns,
 		.train = samples_of(all, 0, first_test),
 		.test = samples_of(all, first_test, count - first_test),
@@ -116,7 +116,7 @@ static void split_one(struct dataset *d, const struct pair *all)
 }
 
 /* Puts together what was found. Return: 0, and @out owns the pairs' bytes; or a negative errno. */
-static int join_pairs(const struct pair *train, const struct pair *test, struct dataset *out,
+static int join_pairs(const struct pair *train, const struct pair *test, struct mst_dataset *out,
 		      char *why, size_t why_len)
 {
 	if (train->images.bytes == NULL && test->images.count < 5) {
@@ -140,7 +140,7 @@ static int join_pairs(const struct pair *train, const struct pair *test, struct 
 	return 0;
 }
 
-int dataset_load(const char *directory, struct dataset *out, char *why, size_t why_len)
+int mst_dataset_load(const char *directory, struct mst_dataset *out, char *why, size_t why_len)
 {
 	struct pair train = { 0 }, test = { 0 };
 	int rc = pair_read(directory, "t10k", &test, why, why_len);
@@ -161,10 +161,10 @@ int dataset_load(const char *directory, struct dataset *out, char *why, size_t w
 	return rc;
 }
 
-int dataset_draw(uint64_t seed, struct dataset *out)
+int mst_dataset_draw(uint64_t seed, struct mst_dataset *out)
 {
 	uint32_t count = DRAWN_TRAIN + DRAWN_TEST;
-	uint8_t *pixels = malloc((size_t)count * STROKES_PIXELS);
+	uint8_t *pixels = malloc((size_t)count * MST_STROKES_PIXELS);
 	uint8_t *labels = malloc(count);
 	struct mst_rand chance;
 
@@ -175,33 +175,33 @@ int dataset_draw(uint64_t seed, struct dataset *out)
 	}
 	mst_rand_seed(&chance, seed);
 	for (uint32_t i = 0; i < count; i++) {
-		labels[i] = (uint8_t)mst_rand_below(&chance, DATASET_CLASSES);
-		strokes_draw(&chance, labels[i], pixels + (size_t)i * STROKES_PIXELS);
+		labels[i] = (uint8_t)mst_rand_below(&chance, MST_DATASET_CLASSES);
+		mst_strokes_draw(&chance, labels[i], pixels + (size_t)i * MST_STROKES_PIXELS);
 	}
-	*out = (struct dataset){
-		.image_pixels = STROKES_PIXELS,
+	*out = (struct mst_dataset){
+		.image_pixels = MST_STROKES_PIXELS,
 		.train = { DRAWN_TRAIN, pixels, labels },
-		.test = { DRAWN_TEST, pixels + (size_t)DRAWN_TRAIN * STROKES_PIXELS,
+		.test = { DRAWN_TEST, pixels + (size_t)DRAWN_TRAIN * MST_STROKES_PIXELS,
 			  labels + DRAWN_TRAIN },
 		.owned = { pixels, labels },
 	};
 	return 0;
 }
 
-void dataset_fini(struct dataset *d)
+void mst_dataset_fini(struct mst_dataset *d)
 {
 	for (int i = 0; i < 4; i++)
 		free(d->owned[i]);
-	*d = (struct dataset){ 0 };
+	*d = (struct mst_dataset){ 0 };
 }
 
-uint8_t dataset_sample(const struct dataset *d, const struct samples *from, uint32_t index,
-		       float *x)
+uint8_t mst_dataset_sample(const struct mst_dataset *d, const struct mst_samples *from,
+			   uint32_t index, float *x)
 {
 	assert(index < from->count);
 	const uint8_t *pixels = from->pixels + (size_t)index * d->image_pixels;
 
 	for (uint32_t i = 0; i < d->image_pixels; i++)
-		x[i] = ((float)pixels[i] * (1.0f / 255.0f) - DATASET_MEAN) * DATASET_GAIN;
+		x[i] = ((float)pixels[i] * (1.0f / 255.0f) - MST_DATASET_MEAN) * MST_DATASET_GAIN;
 	return from->labels[index];
 }

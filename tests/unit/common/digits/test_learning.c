@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/examples/digits/dataset.h"
-#include "client/examples/digits/mlp.h"
 #include "common/base/rand.h"
+#include "common/digits/dataset.h"
+#include "common/digits/mlp.h"
 
 #define WORKERS 5
 #define BATCH 32u
@@ -22,7 +22,7 @@
 #define LR 0.1f
 #define MOMENTUM 0.9f
 
-static struct dataset data;
+static struct mst_dataset data;
 
 struct learning_worker {
 	struct mst_rand chance;
@@ -31,7 +31,7 @@ struct learning_worker {
 };
 
 struct learning_job {
-	struct mlp net;
+	struct mst_mlp net;
 	uint64_t elems;
 	float *parameters, *momentum;
 	struct learning_worker worker[WORKERS];
@@ -47,13 +47,13 @@ static float *vector(const struct learning_job *j)
 
 static void setup(struct learning_job *j)
 {
-	struct mlp_shape shape = { data.image_pixels, 100, DATASET_CLASSES };
+	struct mst_mlp_shape shape = { data.image_pixels, 100, MST_DATASET_CLASSES };
 
-	j->elems = mlp_elems(&shape);
-	CU_ASSERT_EQUAL_FATAL(mlp_init(&j->net, &shape, TEST_ROWS), 0);
+	j->elems = mst_mlp_elems(&shape);
+	CU_ASSERT_EQUAL_FATAL(mst_mlp_init(&j->net, &shape, TEST_ROWS), 0);
 	j->parameters = vector(j);
 	j->momentum = vector(j);
-	mlp_start(&shape, 1, j->parameters);
+	mst_mlp_start(&shape, 1, j->parameters);
 	for (unsigned i = 0; i < WORKERS; i++) {
 		struct learning_worker *w = &j->worker[i];
 		mst_rand_seed(&w->chance, 1 + i);
@@ -65,7 +65,7 @@ static void setup(struct learning_job *j)
 
 static void teardown(struct learning_job *j)
 {
-	mlp_fini(&j->net);
+	mst_mlp_fini(&j->net);
 	free(j->parameters);
 	free(j->momentum);
 	for (unsigned i = 0; i < WORKERS; i++) {
@@ -79,9 +79,9 @@ static void compute(struct learning_job *j, struct learning_worker *w)
 	for (uint32_t row = 0; row < BATCH; row++) {
 		uint32_t pick = (uint32_t)mst_rand_below(&w->chance, data.train.count);
 		float *x = j->net.x + (size_t)row * data.image_pixels;
-		j->net.label[row] = dataset_sample(&data, &data.train, pick, x);
+		j->net.label[row] = mst_dataset_sample(&data, &data.train, pick, x);
 	}
-	mlp_gradient(&j->net, w->parameters, BATCH, w->grad, false);
+	mst_mlp_gradient(&j->net, w->parameters, BATCH, w->grad, false);
 }
 
 /* Workers first to first + count - 1 are in the commit; the rate goes with their number, as
@@ -109,9 +109,9 @@ static double accuracy(struct learning_job *j)
 		uint32_t rows = 0;
 		for (; rows < TEST_ROWS && next < data.test.count; rows++, next++) {
 			float *x = j->net.x + (size_t)rows * data.image_pixels;
-			j->net.label[rows] = dataset_sample(&data, &data.test, next, x);
+			j->net.label[rows] = mst_dataset_sample(&data, &data.test, next, x);
 		}
-		right += mlp_score(&j->net, j->parameters, rows).right;
+		right += mst_mlp_score(&j->net, j->parameters, rows).right;
 	}
 	return (double)right / data.test.count;
 }
@@ -167,9 +167,9 @@ static int get_data(int argc, char **argv)
 			printf("skipped: no MNIST files in %s\n", argv[2]);
 			return UT_SKIP;
 		}
-		rc = dataset_load(argv[2], &data, why, sizeof(why));
+		rc = mst_dataset_load(argv[2], &data, why, sizeof(why));
 	} else {
-		rc = dataset_draw(1, &data);
+		rc = mst_dataset_draw(1, &data);
 	}
 	if (rc)
 		fprintf(stderr, "%s\n", why);
@@ -182,6 +182,6 @@ int main(int argc, char **argv)
 
 	if (status == EXIT_SUCCESS)
 		status = ut_main("digits: learning", cases);
-	dataset_fini(&data);
+	mst_dataset_fini(&data);
 	return status;
 }

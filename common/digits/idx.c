@@ -3,7 +3,7 @@
  * Nothing in the file is believed before it has been seen: memory grows with the bytes that are
  * really there, so a header that lies costs no more than the file is long.
  */
-#include "client/examples/digits/idx.h"
+#include "common/digits/idx.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,8 +23,8 @@ static const struct form {
 	uint32_t magic; /* 0, 0, type 8 (unsigned bytes), number of dimensions */
 	uint32_t header_bytes;
 } forms[] = {
-	[IDX_LABELS] = { "labels", 0x801, 8 },
-	[IDX_IMAGES] = { "images", 0x803, 16 },
+	[MST_IDX_LABELS] = { "labels", 0x801, 8 },
+	[MST_IDX_IMAGES] = { "images", 0x803, 16 },
 };
 
 struct reader {
@@ -84,7 +84,7 @@ static uint32_t big_endian(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static int read_header(struct reader *r, const struct form *form, struct idx *idx)
+static int read_header(struct reader *r, const struct form *form, struct mst_idx *idx)
 {
 	uint8_t header[HEADER_BYTES_MAX];
 	int64_t got = read_some(r, header, form->header_bytes);
@@ -105,16 +105,16 @@ static int read_header(struct reader *r, const struct form *form, struct idx *id
 }
 
 /* The length the header announces, or 0 where it is nothing that could be held. */
-static uint64_t announced_bytes(const struct idx *idx)
+static uint64_t announced_bytes(const struct mst_idx *idx)
 {
 	uint64_t item_bytes = (uint64_t)idx->rows * idx->columns;
 
-	if (item_bytes == 0 || item_bytes > IDX_BYTES_MAX || idx->count == 0)
+	if (item_bytes == 0 || item_bytes > MST_IDX_BYTES_MAX || idx->count == 0)
 		return 0;
-	return item_bytes * idx->count <= IDX_BYTES_MAX ? item_bytes * idx->count : 0;
+	return item_bytes * idx->count <= MST_IDX_BYTES_MAX ? item_bytes * idx->count : 0;
 }
 
-static int check_extent(struct reader *r, const struct form *form, const struct idx *idx)
+static int check_extent(struct reader *r, const struct form *form, const struct mst_idx *idx)
 {
 	if (announced_bytes(idx) > 0)
 		return 0;
@@ -125,7 +125,7 @@ static int check_extent(struct reader *r, const struct form *form, const struct 
 		    empty ? "there must be at least one byte" : "at most 1 GiB is read");
 }
 
-static int read_body(struct reader *r, struct idx *idx)
+static int read_body(struct reader *r, struct mst_idx *idx)
 {
 	uint64_t total = announced_bytes(idx);
 	uint64_t have = 0;
@@ -152,7 +152,7 @@ static int read_body(struct reader *r, struct idx *idx)
 }
 
 /* The read past the end is also what makes zlib compare its checksum. */
-static int check_end(struct reader *r, const struct idx *idx)
+static int check_end(struct reader *r, const struct mst_idx *idx)
 {
 	uint8_t byte;
 	int64_t got = read_some(r, &byte, 1);
@@ -163,10 +163,11 @@ static int check_end(struct reader *r, const struct idx *idx)
 	return (int)got;
 }
 
-int idx_init(const char *path, enum idx_kind kind, struct idx *out, char *why, size_t why_len)
+int mst_idx_init(const char *path, enum mst_idx_kind kind, struct mst_idx *out, char *why,
+		 size_t why_len)
 {
 	struct reader r = { .path = path, .why = why, .why_len = why_len };
-	struct idx idx = { 0 };
+	struct mst_idx idx = { 0 };
 
 	errno = 0;
 	r.file = gzopen(path, "rb");
@@ -183,13 +184,13 @@ int idx_init(const char *path, enum idx_kind kind, struct idx *out, char *why, s
 		rc = check_end(&r, &idx);
 	gzclose(r.file);
 	if (rc)
-		idx_fini(&idx);
+		mst_idx_fini(&idx);
 	else
 		*out = idx;
 	return rc;
 }
 
-void idx_fini(struct idx *idx)
+void mst_idx_fini(struct mst_idx *idx)
 {
 	free(idx->bytes);
 	idx->bytes = NULL;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/examples/digits/dataset.h"
-#include "client/examples/digits/strokes.h"
+#include "common/digits/dataset.h"
+#include "common/digits/strokes.h"
 
 static char directory[] = "digits_dataset.XXXXXX"; /* in the working directory */
 static char why[8192];
@@ -61,10 +61,10 @@ static void clear(void)
 
 static void refused(int rc, const char *words)
 {
-	struct dataset d;
+	struct mst_dataset d;
 
 	why[0] = '\0';
-	CU_ASSERT_EQUAL(dataset_load(directory, &d, why, sizeof(why)), rc);
+	CU_ASSERT_EQUAL(mst_dataset_load(directory, &d, why, sizeof(why)), rc);
 	if (strstr(why, words))
 		return;
 	printf("\n    \"%s\" lacks \"%s\"", why, words);
@@ -73,38 +73,38 @@ static void refused(int rc, const char *words)
 
 static void one_pair_is_split_four_to_one(void)
 {
-	struct dataset d;
+	struct mst_dataset d;
 	float x[6];
 
 	clear();
 	put_images(T10K_IMAGES, 12, 3);
 	put_labels(T10K_LABELS, 12, 5);
-	CU_ASSERT_EQUAL_FATAL(dataset_load(directory, &d, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_load(directory, &d, why, sizeof(why)), 0);
 	CU_ASSERT_EQUAL(d.image_pixels, 6);
 	CU_ASSERT_EQUAL(d.train.count, 10);
 	CU_ASSERT_EQUAL(d.test.count, 2);
-	CU_ASSERT_EQUAL(dataset_sample(&d, &d.train, 7, x), 7);
+	CU_ASSERT_EQUAL(mst_dataset_sample(&d, &d.train, 7, x), 7);
 	CU_ASSERT_DOUBLE_EQUAL(x[5], (7 / 255.0 - 0.13) * 1.3, 1e-6);
-	CU_ASSERT_EQUAL(dataset_sample(&d, &d.test, 1, x), 5);
+	CU_ASSERT_EQUAL(mst_dataset_sample(&d, &d.test, 1, x), 5);
 	CU_ASSERT_DOUBLE_EQUAL(x[0], (11 / 255.0 - 0.13) * 1.3, 1e-6);
-	dataset_fini(&d);
+	mst_dataset_fini(&d);
 }
 
 static void of_two_pairs_one_trains_and_one_tests(void)
 {
-	struct dataset d;
+	struct mst_dataset d;
 
 	clear();
 	put_images(T10K_IMAGES, 3, 3);
 	put_labels(T10K_LABELS, 3, 1);
 	put_images(TRAIN_IMAGES, 6, 3);
 	put_labels(TRAIN_LABELS, 6, 9);
-	CU_ASSERT_EQUAL_FATAL(dataset_load(directory, &d, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_load(directory, &d, why, sizeof(why)), 0);
 	CU_ASSERT_EQUAL(d.train.count, 6);
 	CU_ASSERT_EQUAL(d.train.labels[5], 9);
 	CU_ASSERT_EQUAL(d.test.count, 3);
 	CU_ASSERT_EQUAL(d.test.labels[2], 1);
-	dataset_fini(&d);
+	mst_dataset_fini(&d);
 }
 
 static void counts_that_differ_are_named(void)
@@ -154,35 +154,35 @@ static void too_few_to_split_are_refused(void)
 
 static void drawn_digits_depend_on_the_seed_alone(void)
 {
-	struct dataset a, b, c;
-	size_t bytes = (size_t)STROKES_PIXELS * 8000;
+	struct mst_dataset a, b, c;
+	size_t bytes = (size_t)MST_STROKES_PIXELS * 8000;
 
-	CU_ASSERT_EQUAL_FATAL(dataset_draw(5, &a), 0);
-	CU_ASSERT_EQUAL_FATAL(dataset_draw(5, &b), 0);
-	CU_ASSERT_EQUAL_FATAL(dataset_draw(6, &c), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_draw(5, &a), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_draw(5, &b), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_draw(6, &c), 0);
 	CU_ASSERT_EQUAL(a.train.count, 8000);
 	CU_ASSERT_EQUAL(a.test.count, 2000);
 	CU_ASSERT_EQUAL(memcmp(a.train.pixels, b.train.pixels, bytes), 0);
 	CU_ASSERT_EQUAL(memcmp(a.train.labels, b.train.labels, 8000), 0);
 	CU_ASSERT_NOT_EQUAL(memcmp(a.train.pixels, c.train.pixels, bytes), 0);
-	dataset_fini(&a);
-	dataset_fini(&b);
-	dataset_fini(&c);
+	mst_dataset_fini(&a);
+	mst_dataset_fini(&b);
+	mst_dataset_fini(&c);
 }
 
 /* Noise alone stays below 32, so more than that is ink. */
 static void every_digit_leaves_ink_and_paper(void)
 {
-	uint8_t image[STROKES_PIXELS];
+	uint8_t image[MST_STROKES_PIXELS];
 	struct mst_rand chance;
 
 	mst_rand_seed(&chance, 1);
 	for (unsigned i = 0; i < 1000; i++) {
 		unsigned dark = 0;
-		strokes_draw(&chance, i % 10, image);
-		for (unsigned p = 0; p < STROKES_PIXELS; p++)
+		mst_strokes_draw(&chance, i % 10, image);
+		for (unsigned p = 0; p < MST_STROKES_PIXELS; p++)
 			dark += image[p] > 127;
-		CU_ASSERT(dark > 10 && dark < STROKES_PIXELS / 2);
+		CU_ASSERT(dark > 10 && dark < MST_STROKES_PIXELS / 2);
 	}
 }
 

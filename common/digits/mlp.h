@@ -4,19 +4,19 @@
  * vector, W1[hidden][inputs] b1[hidden] W2[outputs][hidden] b2[outputs], and a gradient has the
  * same form: just what is pushed and what comes back. Neither is copied here.
  */
-#ifndef DIGITS_MLP_H
-#define DIGITS_MLP_H
+#ifndef MST_DIGITS_MLP_H
+#define MST_DIGITS_MLP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct mlp_shape {
+struct mst_mlp_shape {
 	uint32_t inputs, hidden, outputs;
 };
 
 /* Room to work on up to rows_max samples at once. */
-struct mlp {
-	struct mlp_shape shape;
+struct mst_mlp {
+	struct mst_mlp_shape shape;
 	uint32_t rows_max;
 	float *x;       /* rows_max x inputs: the caller fills the first rows */
 	uint8_t *label; /* rows_max: what they are */
@@ -25,31 +25,31 @@ struct mlp {
 };
 
 /* What a network makes of samples. */
-struct mlp_score {
+struct mst_mlp_score {
 	double loss; /* sum */
 	uint32_t right;
 };
 
 /* Length of the parameter vector. */
-uint64_t mlp_elems(const struct mlp_shape *shape);
+uint64_t mst_mlp_elems(const struct mst_mlp_shape *shape);
 
 /* Start parameters (He et al. 2015: normal, variance 2 / inputs of the layer; biases 0). The same
  * for the same seed. */
-void mlp_start(const struct mlp_shape *shape, uint64_t seed, float *parameters);
+void mst_mlp_start(const struct mst_mlp_shape *shape, uint64_t seed, float *parameters);
 
-/* Allocates all that will be needed, and keeps BLAS in this process to one thread. Return: 0 or
- * -ENOMEM. */
-int mlp_init(struct mlp *net, const struct mlp_shape *shape, uint32_t rows_max);
-void mlp_fini(struct mlp *net); /* fine for a zeroed one */
+/* Allocates all that will be needed. Return: 0 or -ENOMEM. */
+int mst_mlp_init(struct mst_mlp *net, const struct mst_mlp_shape *shape, uint32_t rows_max);
+void mst_mlp_fini(struct mst_mlp *net); /* fine for a zeroed one */
 
 /**
- * mlp_gradient - the gradient of the loss, summed over the first @rows samples of net->x.
- * @grad: mlp_elems(); stored to, or with @add added to.
+ * mst_mlp_gradient - the gradient of the loss, summed over the first @rows samples of net->x.
+ * @grad: mst_mlp_elems(); stored to, or with @add added to.
  * Return: the samples' loss, summed. Allocates nothing.
  */
-double mlp_gradient(struct mlp *net, const float *parameters, uint32_t rows, float *grad, bool add);
+double mst_mlp_gradient(struct mst_mlp *net, const float *parameters, uint32_t rows, float *grad,
+			bool add);
 
 /* How well @parameters tell the first @rows samples of net->x. */
-struct mlp_score mlp_score(struct mlp *net, const float *parameters, uint32_t rows);
+struct mst_mlp_score mst_mlp_score(struct mst_mlp *net, const float *parameters, uint32_t rows);
 
 #endif

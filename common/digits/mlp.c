@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Five matrix products by BLAS. Between them are passes over rows x hidden elements at most. */
-#include "client/examples/digits/mlp.h"
+/* Five products of matrices. Between them are passes over rows x hidden elements at most. */
+#include "common/digits/mlp.h"
 
 #include <assert.h>
-#include <cblas.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rand.h"
+#include "common/digits/product.h"
 
 /* Where the parts lie in a vector of parameters; W1 is at 0. */
 struct places {
 	uint64_t b1, w2, b2;
 };
 
-static struct places places_of(const struct mlp_shape *s)
+static struct places places_of(const struct mst_mlp_shape *s)
 {
 	uint64_t b1 = (uint64_t)s->hidden * s->inputs;
 	uint64_t w2 = b1 + s->hidden;
@@ -24,7 +24,7 @@ static struct places places_of(const struct mlp_shape *s)
 	return (struct places){ .b1 = b1, .w2 = w2, .b2 = w2 + (uint64_t)s->outputs * s->hidden };
 }
 
-uint64_t mlp_elems(const struct mlp_shape *shape)
+uint64_t mst_mlp_elems(const struct mst_mlp_shape *shape)
 {
 	return places_of(shape).b2 + shape->outputs;
 }
@@ -37,7 +37,7 @@ static void draw_weights(struct mst_rand *chance, float *w, uint32_t inputs, uin
 		w[i] = (float)(deviation * mst_rand_normal(chance));
 }
 
-void mlp_start(const struct mlp_shape *shape, uint64_t seed, float *parameters)
+void mst_mlp_start(const struct mst_mlp_shape *shape, uint64_t seed, float *parameters)
 {
 	struct places at = places_of(shape);
 	struct mst_rand chance;
@@ -49,11 +49,9 @@ void mlp_start(const struct mlp_shape *shape, uint64_t seed, float *parameters)
 	memset(parameters + at.b2, 0, shape->outputs * sizeof(float));
 }
 
-int mlp_init(struct mlp *net, const struct mlp_shape *shape, uint32_t rows_max)
+int mst_mlp_init(struct mst_mlp *net, const struct mst_mlp_shape *shape, uint32_t rows_max)
 {
-	/* The workers are the threads of this job: more inside each would only get in their way. */
-	openblas_set_num_threads(1);
-	*net = (struct mlp){ .shape = *shape, .rows_max = rows_max };
+	*net = (struct mst_mlp){ .shape = *shape, .rows_max = rows_max };
 	net->x = calloc((size_t)rows_max * shape->inputs, sizeof(float));
 	net->label = calloc(rows_max, 1);
 	net->h = calloc((size_t)rows_max * shape->hidden, sizeof(float));
@@ -61,38 +59,18 @@ int mlp_init(struct mlp *net, const struct mlp_shape *shape, uint32_t rows_max)
 	net->z = calloc((size_t)rows_max * shape->outputs, sizeof(float));
 	if (net->x && net->label && net->h && net->dh && net->z)
 		return 0;
-	mlp_fini(net);
+	mst_mlp_fini(net);
 	return -ENOMEM;
 }
 
-void mlp_fini(struct mlp *net)
+void mst_mlp_fini(struct mst_mlp *net)
 {
 	free(net->x);
 	free(net->label);
 	free(net->h);
 	free(net->dh);
 	free(net->z);
-	*net = (struct mlp){ 0 };
-}
-
-/* A matrix as it lies in memory, row by row, and whether it is meant turned over. */
-struct matrix {
-	const float *at;
-	uint32_t rows, columns;
-	bool turned;
-};
-
-/* to = a b, or with @add to += a b. What @to held does not matter then unless added to. */
-static void multiply(float *to, struct matrix a, struct matrix b, bool add)
-{
-	uint32_t rows = a.turned ? a.columns : a.rows;
-	uint32_t inner = a.turned ? a.rows : a.columns;
-	uint32_t columns = b.turned ? b.rows : b.columns;
-
-	assert(inner == (b.turned ? b.columns : b.rows));
-	cblas_sgemm(CblasRowMajor, a.turned ? CblasTrans : CblasNoTrans,
-		    b.turned ? CblasTrans : CblasNoTrans, (int)rows, (int)columns, (int)inner, 1,
-		    a.at, (int)a.columns, b.at, (int)b.columns, add ? 1 : 0, to, (int)columns);
+	*net = (struct mst_mlp){ 0 };
 }
 
 /* Every row of @to becomes the bias, for a product to be added to. */
@@ -113,21 +91,21 @@ static void sum_rows(float *to, const float *from, uint32_t rows, uint32_t width
 }
 
 /* Fills net->h with activations and net->z with scores. */
-static void forward(struct mlp *net, const float *parameters, uint32_t rows)
+static void forward(struct mst_mlp *net, const float *parameters, uint32_t rows)
 {
-	const struct mlp_shape *s = &net->shape;
+	const struct mst_mlp_shape *s = &net->shape;
 	struct places at = places_of(s);
-	struct matrix x = { net->x, rows, s->inputs, false };
-	struct matrix w1 = { parameters, s->hidden, s->inputs, true };
-	struct matrix h = { net->h, rows, s->hidden, false };
-	struct matrix w2 = { parameters + at.w2, s->outputs, s->hidden, true };
+	struct mst_matrix x = { net->x, rows, s->inputs, false };
+	struct mst_matrix w1 = { parameters, s->hidden, s->inputs, true };
+	struct mst_matrix h = { net->h, rows, s->hidden, false };
+	struct mst_matrix w2 = { parameters + at.w2, s->outputs, s->hidden, true };
 
 	fill_rows(net->h, rows, parameters + at.b1, s->hidden);
-	multiply(net->h, x, w1, true);
+	mst_product(net->h, x, w1, true);
 	for (size_t i = 0; i < (size_t)rows * s->hidden; i++)
 		net->h[i] = net->h[i] < 0 ? 0 : net->h[i];
 	fill_rows(net->z, rows, parameters + at.b2, s->outputs);
-	multiply(net->z, h, w2, true);
+	mst_product(net->z, h, w2, true);
 }
 
 static uint32_t highest(const float *z, uint32_t count)
@@ -158,7 +136,7 @@ static double softmax(float *z, uint32_t count, uint8_t label)
 }
 
 /* Scores become the loss's derivative by them. Return: the loss of all rows. */
-static double score_errors(struct mlp *net, uint32_t rows)
+static double score_errors(struct mst_mlp *net, uint32_t rows)
 {
 	uint32_t outputs = net->shape.outputs;
 	double loss = 0;
@@ -173,27 +151,29 @@ static double score_errors(struct mlp *net, uint32_t rows)
 }
 
 /* From net->z, now the errors, back to every parameter. */
-static void backward(struct mlp *net, const float *parameters, uint32_t rows, float *grad, bool add)
+static void backward(struct mst_mlp *net, const float *parameters, uint32_t rows, float *grad,
+		     bool add)
 {
-	const struct mlp_shape *s = &net->shape;
+	const struct mst_mlp_shape *s = &net->shape;
 	struct places at = places_of(s);
-	struct matrix dz = { net->z, rows, s->outputs, false };
-	struct matrix dz_turned = { net->z, rows, s->outputs, true };
-	struct matrix h = { net->h, rows, s->hidden, false };
-	struct matrix dh_turned = { net->dh, rows, s->hidden, true };
-	struct matrix x = { net->x, rows, s->inputs, false };
-	struct matrix w2 = { parameters + at.w2, s->outputs, s->hidden, false };
+	struct mst_matrix dz = { net->z, rows, s->outputs, false };
+	struct mst_matrix dz_turned = { net->z, rows, s->outputs, true };
+	struct mst_matrix h = { net->h, rows, s->hidden, false };
+	struct mst_matrix dh_turned = { net->dh, rows, s->hidden, true };
+	struct mst_matrix x = { net->x, rows, s->inputs, false };
+	struct mst_matrix w2 = { parameters + at.w2, s->outputs, s->hidden, false };
 
-	multiply(grad + at.w2, dz_turned, h, add);
+	mst_product(grad + at.w2, dz_turned, h, add);
 	sum_rows(grad + at.b2, net->z, rows, s->outputs, add);
-	multiply(net->dh, dz, w2, false);
+	mst_product(net->dh, dz, w2, false);
 	for (size_t i = 0; i < (size_t)rows * s->hidden; i++)
 		net->dh[i] = net->h[i] > 0 ? net->dh[i] : 0;
-	multiply(grad, dh_turned, x, add);
+	mst_product(grad, dh_turned, x, add);
 	sum_rows(grad + at.b1, net->dh, rows, s->hidden, add);
 }
 
-double mlp_gradient(struct mlp *net, const float *parameters, uint32_t rows, float *grad, bool add)
+double mst_mlp_gradient(struct mst_mlp *net, const float *parameters, uint32_t rows, float *grad,
+			bool add)
 {
 	assert(rows > 0 && rows <= net->rows_max);
 	forward(net, parameters, rows);
@@ -202,10 +182,10 @@ double mlp_gradient(struct mlp *net, const float *parameters, uint32_t rows, flo
 	return loss;
 }
 
-struct mlp_score mlp_score(struct mlp *net, const float *parameters, uint32_t rows)
+struct mst_mlp_score mst_mlp_score(struct mst_mlp *net, const float *parameters, uint32_t rows)
 {
 	uint32_t outputs = net->shape.outputs;
-	struct mlp_score score = { 0 };
+	struct mst_mlp_score score = { 0 };
 
 	assert(rows > 0 && rows <= net->rows_max);
 	forward(net, parameters, rows);
