@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/config/option.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "server/options/options.h"
 #include "tools/bench/options.h"
 #include "tools/checkpoint/options.h"
@@ -52,7 +52,7 @@ static void print_policies(void)
 	const char *line;
 
 	(void)puts(".SH POLICIES");
-	for (unsigned i = 0; (line = mst_rule_help(i)) != NULL; i++) {
+	for (unsigned i = 0; (line = mst_policy_help(i)) != NULL; i++) {
 		size_t name = strcspn(line, " ");
 
 		(void)printf(".TP\n.B %.*s\n%s\n", (int)name, line,

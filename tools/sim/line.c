@@ -321,6 +321,7 @@ static struct mst_rule_context context(const struct mst_sim_cfg *job, bool force
 		.workers = job->ledger.workers,
 		.slots = job->ledger.slots,
 		.quorum_max = mst_ledger_entries(&job->ledger),
+		.samples_max = job->ledger.samples_max,
 		.force = force,
 	};
 }
@@ -378,13 +379,22 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 	struct mst_server_options *server = &line->options.server;
 	char wrong[MST_REASON_LEN];
 
+	struct mst_policy policy;
+
 	server->policy = job->policy;
-	if (mst_server_options_rule(server, &job->ledger.rule, to->why, to->len) != 0 ||
+	if (mst_server_options_rule(server, &policy, to->why, to->len) != 0 ||
 	    mst_server_options_optimizer(server, &job->ledger.optimizer, to->why, to->len) != 0)
 		return -EINVAL;
-	job->ledger.slots = mst_rule_slots(&job->ledger.rule);
+	if (mst_controller_by_loss(&policy.controller) && job->problem == NULL)
+		return refuse(to,
+			      "--policy %.40s follows the loss, and gradients have none unless "
+			      "something is trained, such as --train digits",
+			      job->policy);
+	job->ledger.rule = policy.rule;
+	job->ledger.controller = policy.controller;
+	job->ledger.slots = mst_policy_slots(&policy, job->ledger.workers);
 	struct mst_rule_context ctx = context(job, server->force);
-	if (mst_rule_check(&job->ledger.rule, &ctx, wrong, sizeof(wrong)) != 0)
+	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(to, "--policy %.40s: %s", job->policy, wrong);
 	return read_switches(line, job, to);
 }

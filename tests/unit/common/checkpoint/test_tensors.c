@@ -195,11 +195,47 @@ static void data_of_another_length(void)
 	mst_tensor_file_fini(&f);
 }
 
+/* Each of @groups vectors has one tensor of one element. Return: what reading says. */
+static int many_groups(uint32_t groups)
+{
+	static struct mst_tensor_entry tensor[MST_CHECKPOINT_GROUPS_MAX + 1];
+	struct mst_tensor_file back, f = { .id = { .version = 1, .elems = 1 },
+					   .parts = 1,
+					   .count = 1,
+					   .tensors = groups,
+					   .tensor = tensor };
+	char *header = NULL;
+
+	for (uint32_t i = 0; i < groups; i++) {
+		tensor[i] = (struct mst_tensor_entry){ .name = tensor[i].group,
+						       .type = MST_DTYPE_F32,
+						       .count = 1,
+						       .begin = 4 * (uint64_t)i,
+						       .end = 4 * (uint64_t)i + 4,
+						       .total = 1 };
+		(void)snprintf(tensor[i].group, sizeof(tensor[i].group), "group%u", i);
+	}
+	CU_ASSERT_EQUAL_FATAL(mst_tensor_file_compose(&f, &header), 0);
+	int rc = mst_tensor_file_parse(header, f.data, f.bytes, &back, why, sizeof(why));
+	if (rc == 0)
+		mst_tensor_file_fini(&back);
+	free(header);
+	return rc;
+}
+
+static void too_many_groups(void)
+{
+	CU_ASSERT_EQUAL(many_groups(MST_CHECKPOINT_GROUPS_MAX), 0);
+	CU_ASSERT_EQUAL(many_groups(MST_CHECKPOINT_GROUPS_MAX + 1), -EBADMSG);
+	CU_ASSERT(checkpoint_says(why, "too many groups"));
+}
+
 static CU_TestInfo cases[] = {
 	{ "a header comes back", comes_back },
 	{ "a header that contradicts itself is refused", refused_with_a_right_checksum },
 	{ "a later format is named", a_later_format },
 	{ "data that are longer or shorter are refused", data_of_another_length },
+	{ "more vectors than there may be are refused", too_many_groups },
 	CU_TEST_INFO_NULL,
 };
 
