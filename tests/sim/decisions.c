@@ -188,11 +188,14 @@ static void check_patience(void)
 			     (double)(sim_now() - obs.first_count_ns) / (double)MST_SECOND);
 }
 
-/* When all have joined and had a version, there is nothing more to allocate. */
+/* When all have joined and had a version, there is nothing more to allocate; but for the manifests
+ * of what is saved, on which no step waits. */
 static void check_allocations(uint64_t version)
 {
 	uint64_t calls = sim_heap_now().calls;
 
+	if (obs.plan->saves.wanted)
+		return;
 	if (version == 2)
 		obs.allocations = calls;
 	if (version > 2 && sim_plan_is_calm(obs.plan) && !sim_plan_changes(obs.plan) &&
@@ -356,8 +359,10 @@ static void finished(const struct mst_decision *d)
 	if (obs.finished)
 		obs_violated("the job ends twice");
 	obs.finished = true;
+	obs.finished_ns = sim_now();
 	obs.why = d->finish.why;
 	obs_end_decided();
+	obs_saves_finished();
 	if (d->finish.version != obs.commits &&
 	    (obs.commits > 0 || d->finish.version != MST_VERSION_NONE))
 		obs_violated("the job ends with version %" PRIu64 " of %" PRIu64, d->finish.version,
@@ -389,6 +394,7 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
 			s->started = s->live;
 		obs.buffer_version[d->commit.buffer] = 1;
+		obs_saves_start(d->commit.version);
 		obs_start_steps();
 		break;
 	case MST_DO_COUNT:
@@ -399,6 +405,13 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		break;
 	case MST_DO_COMMIT:
 		committed(d, record);
+		obs_saves_committed();
+		break;
+	case MST_DO_SAVE:
+		obs_save_decided(d);
+		break;
+	case MST_DO_SAVED:
+		obs_saved_decided(d);
 		break;
 	case MST_DO_REGRANT:
 		obs_regranted(d);
