@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/checkpoint/names.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/observer.h"
 
 struct sim_archive {
@@ -25,7 +24,6 @@ struct sim_archive {
 
 static const struct sim_plan *the_plan;
 static struct sim_archive archives[SIM_SERVERS_MAX];
-static struct sim_part *disk; /* parts that have been written, the newest first */
 
 static struct sim_archive *archive_of(struct mst_archive *a)
 {
@@ -96,51 +94,6 @@ static void check_unchanged(const struct sim_archive *a)
 	}
 }
 
-/* ---- manifests ---- */
-
-static const struct sim_part *find_part(const struct mst_checkpoint_manifest *m, uint32_t part)
-{
-	const struct sim_part *p = disk;
-
-	while (p != NULL && (strcmp(p->id.save, m->id.save) != 0 || p->part != part))
-		p = p->next;
-	return p;
-}
-
-static int take_parts(struct mst_checkpoint_manifest *m)
-{
-	for (uint32_t i = 0; i < m->parts; i++) {
-		const struct sim_part *p = find_part(m, i);
-		if (p == NULL || p->parts != m->parts || p->vectors != m->groups) {
-			obs_violated("version %" PRIu64 " is complete, and part %" PRIu32
-				     " is not on the disk",
-				     m->id.version, i);
-			return -EBADMSG;
-		}
-		m->part[i] = (struct mst_checkpoint_part){ .bytes = p->count * sizeof(float),
-							   .first = p->first,
-							   .count = p->count };
-		mst_checkpoint_part_name(&m->id, i, m->parts, m->part[i].file);
-	}
-	return 0;
-}
-
-/* A manifest is what its text says. */
-static void write_manifest(struct mst_checkpoint_manifest *m)
-{
-	char why[MST_CHECKPOINT_WHY_LEN], *text;
-	size_t length;
-
-	if (take_parts(m) != 0)
-		return;
-	if (mst_checkpoint_manifest_compose(m, &text, &length, why, sizeof(why)) != 0) {
-		obs_violated("version %" PRIu64 " is complete, and has no manifest: %s",
-			     m->id.version, why);
-		return;
-	}
-	free(text);
-}
-
 /* ---- time ---- */
 
 static void done(struct sim_archive *a)
@@ -150,11 +103,10 @@ static void done(struct sim_archive *a)
 	if (writes)
 		check_unchanged(a);
 	if (writes && a->end.error == 0) {
-		a->part->next = disk;
-		disk = a->part;
+		disk_keep(a->part);
 		a->end.bytes = a->part->count * sizeof(float);
 	} else if (a->end.error == 0) {
-		write_manifest(a->manifest);
+		disk_complete(a->manifest);
 	}
 	a->state = DONE;
 	sim_say("%s has %s %s", a->process->name, writes ? "written its part," : "the manifest,",
@@ -244,7 +196,6 @@ void archives_begin(const struct sim_plan *plan)
 {
 	the_plan = plan;
 	memset(archives, 0, sizeof(archives));
-	disk = NULL;
 }
 
 struct mst_archive *archives_of(uint32_t server, struct sim_process *process)

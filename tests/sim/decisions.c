@@ -226,6 +226,8 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	if (wrong != NULL)
 		obs_violated("version %" PRIu64 ": %s", version, wrong);
 	obs.buffer_version[d->commit.buffer] = version + 1;
+	for (uint32_t i = 0; i < obs.open_count; i++)
+		obs.samples += obs.open[i]->samples;
 	obs.commits = version;
 	obs.open_count = 0;
 	obs_next_step();
@@ -377,6 +379,19 @@ static void finished(const struct mst_decision *d)
 	sim_say("  the job ends, why %d", (int)obs.why);
 }
 
+/* With version 0, or with that of a checkpoint. */
+static void begun(const struct mst_decision *d)
+{
+	if (d->commit.version != obs.commits)
+		obs_violated("the job begins with version %" PRIu64 ", must be %" PRIu64,
+			     d->commit.version, obs.commits);
+	for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
+		s->started = s->live;
+	obs.buffer_version[d->commit.buffer] = d->commit.version + 1;
+	obs_saves_start(d->commit.version);
+	obs_start_steps();
+}
+
 void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 {
 	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank);
@@ -388,14 +403,11 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		admitted(d);
 		break;
 	case MST_DO_SEND_STATE:
-		expect_start(d->who.rank);
+		if (!obs.plan->saves.resumes) /* else it sends its table of tensors alone */
+			expect_start(d->who.rank);
 		break;
 	case MST_DO_START:
-		for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
-			s->started = s->live;
-		obs.buffer_version[d->commit.buffer] = 1;
-		obs_saves_start(d->commit.version);
-		obs_start_steps();
+		begun(d);
 		break;
 	case MST_DO_COUNT:
 		counted(d);

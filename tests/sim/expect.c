@@ -56,6 +56,19 @@ void expect_begin(const struct sim_plan *plan)
 	}
 }
 
+void expect_go_on(const struct sim_plan *plan, uint64_t version)
+{
+	struct version *v = &expected.version[version];
+
+	MST_ASSERT(plan->commits < VERSIONS_MAX);
+	expected.plan = plan;
+	memset(v + 1, 0, (VERSIONS_MAX - version - 1) * sizeof(*v));
+	v->share_count = 0;
+	v->known &= plan->owner == MUSTER_SERVERS_OWN;
+	if (v->known)
+		memcpy(expected.momentum, v->momentum, plan->elems * sizeof(float));
+}
+
 /* ---- values ---- */
 
 static uint64_t scatter(uint64_t x)

@@ -30,6 +30,9 @@ struct expect_figures {
 };
 
 void expect_begin(const struct sim_plan *plan);
+/* Another job goes on with @version. What was made of it is not told again; and where workers own,
+ * they bring it. */
+void expect_go_on(const struct sim_plan *plan, uint64_t version);
 /* Version 0 is what this rank offered. */
 void expect_start(uint32_t rank);
 /* Base weight and coefficient, by the version it is counted in, and the rule then in force. */

@@ -40,6 +40,8 @@
 #include "tests/sim/plan.h"
 
 void obs_begin(const struct sim_plan *plan);
+/* Everybody has gone home, and another job goes on with @version. */
+void obs_go_on(const struct sim_plan *plan, uint64_t version);
 /* Everybody has gone home. */
 void obs_end(void);
 /* NULL: none. */

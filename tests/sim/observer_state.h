@@ -22,12 +22,15 @@ struct obs_saves {
 	uint32_t begun, ended, failed;
 	uint32_t parts; /* set: parts of it that have begun */
 	char save[MST_CHECKPOINT_SAVE_LEN];
-	uint64_t whole;      /* the newest version of which every part is written; 0: none is */
-	uint64_t manifest;   /* the newest whose manifest was begun */
-	uint64_t settled;    /* the newest that is a checkpoint, or has failed to be one */
-	bool asked;          /* somebody asks just now to save the newest version */
-	uint64_t owed;       /* before the leader ends, this version is settled */
-	uint64_t stopped_ns; /* when the leader was told to end; 0: it was not */
+	uint64_t whole;    /* the newest version of which every part is written; 0: none is */
+	uint64_t manifest; /* the newest whose manifest was begun */
+	uint64_t settled;  /* the newest that is a checkpoint, or has failed to be one */
+	double samples,
+		whole_samples; /* in all versions up to the one decided, and the whole one */
+	uint64_t promised;     /* the ledger has to decide that this version is saved */
+	bool asked;            /* somebody asks just now to save the newest version */
+	uint64_t owed;         /* before the leader ends, this version is settled */
+	uint64_t stopped_ns;   /* when the leader was told to end; 0: it was not */
 };
 
 enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
@@ -108,6 +111,8 @@ struct obs_state {
 	bool lost_unheard;      /* a server was lost, and nothing says so but its silence */
 
 	uint64_t finished_ns; /* when the end of the job was decided; 0: it was not */
+	double samples;       /* in all versions */
+	double kept_samples;  /* in those up to the newest checkpoint */
 	struct obs_saves saves;
 };
 extern struct obs_state obs;

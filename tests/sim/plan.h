@@ -116,6 +116,11 @@ struct sim_saves {
 	double slow_chance, fail_chance;
 	int hangs;           /* the server whose disk does not answer ... */
 	uint64_t hangs_from; /* ... from this piece of work on; -1: none */
+	/* When all have gone home, another job goes on from the newest checkpoint: with so many
+	 * servers; 0: none does. */
+	uint32_t then_servers, then_weight[SIM_SERVERS_MAX];
+	uint64_t then_commits; /* more */
+	bool resumes;          /* this is that job */
 };
 
 struct sim_plan {
@@ -158,6 +163,8 @@ static inline uint64_t sim_plan_server_lease_ns(const struct sim_plan *p)
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
 /* What follows from the seed of how versions are saved. */
 void sim_plan_draw_saves(struct sim_plan *p);
+/* The job that goes on, in which nothing goes wrong. */
+void sim_plan_go_on(const struct sim_plan *p, struct sim_plan *out);
 /* Its tensor of that number. */
 struct muster_tensor sim_plan_tensor(const struct sim_plan *p, uint32_t number);
 void sim_plan_print(const struct sim_plan *p, FILE *out);

@@ -120,6 +120,9 @@ static void print_saves(const struct sim_saves *s, FILE *out)
 		ms(s->most_ns), ms(s->slow_chance > 0 ? s->slow_ns : 0), s->fail_chance);
 	if (s->hangs >= 0)
 		fprintf(out, ", server %d hangs from %" PRIu64 " on", s->hangs, s->hangs_from);
+	if (s->then_servers > 0)
+		fprintf(out, "; then %" PRIu32 " servers go on for %" PRIu64 " commits",
+			s->then_servers, s->then_commits);
 	fprintf(out, "\n");
 }
 

@@ -6,10 +6,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
+#include "common/wire/part.h"
 #include "tests/sim/plan.h"
 
 #define EVERY_COMMITS_MAX 6u
 #define EVERY_MS_MAX 20u
+#define THEN_COMMITS_MAX 6u
 
 static bool chance(struct mst_rand *r, double probability)
 {
@@ -41,6 +43,23 @@ static void draw_disk(struct mst_rand *r, const struct sim_plan *p, struct sim_s
 	s->hangs_from = 1 + mst_rand_below(r, 3);
 }
 
+/* Each server gets at least one unit of the vector. Clocks that a bound compares go on too: nobody
+ * here knows them. */
+static void draw_then(struct mst_rand *r, const struct sim_plan *p, struct sim_saves *s)
+{
+	uint64_t units = p->elems / MST_PART_ELEMS_MIN;
+	uint32_t most = (uint32_t)(units < SIM_SERVERS_MAX ? units : SIM_SERVERS_MAX);
+
+	s->then_commits = 1 + mst_rand_below(r, THEN_COMMITS_MAX);
+	uint32_t servers = 1 + (uint32_t)mst_rand_below(r, most > 0 ? most : 1);
+	for (uint32_t k = 0; k < servers; k++)
+		s->then_weight[k] = 1;
+	if (servers > 1 && units > servers && chance(r, 0.4))
+		s->then_weight[mst_rand_below(r, servers)] = 2;
+	if (p->rule.release != MST_RELEASE_BOUND && chance(r, 0.5))
+		s->then_servers = servers;
+}
+
 void sim_plan_draw_saves(struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -52,4 +71,20 @@ void sim_plan_draw_saves(struct sim_plan *p)
 	p->saves.wanted = true;
 	draw_every(&r, &p->saves);
 	draw_disk(&r, p, &p->saves);
+	draw_then(&r, p, &p->saves);
+}
+
+void sim_plan_go_on(const struct sim_plan *p, struct sim_plan *out)
+{
+	*out = *p;
+	out->saves.resumes = true;
+	out->fault_count = 0;
+	out->servers = p->saves.then_servers;
+	out->commits = p->commits + p->saves.then_commits;
+	for (uint32_t k = 0; k < out->servers; k++)
+		out->weight[k] = p->saves.then_weight[k];
+	for (uint32_t k = p->servers; k < out->servers; k++)
+		out->server_comes_ns[k] = 0;
+	if (out->saves.hangs >= (int)out->servers)
+		out->saves.hangs = -1;
 }

@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tests/sim/archive.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/observer_state.h"
+#include "tests/sim/world.h"
 
 /* For looks of threads, and what is said, beyond what a server waits for. */
 #define SLACK_NS (1500 * MST_MS)
@@ -25,10 +26,11 @@ void obs_saves_start(uint64_t version)
 	obs.saves.decided = obs.saves.settled = version;
 }
 
-/* The newest version is to be a checkpoint before the leader ends. */
-static void owe(void)
+/* The ledger is to have the newest version saved, which is to be a checkpoint before the leader
+ * ends. */
+static void promise(void)
 {
-	obs.saves.owed = obs.commits;
+	obs.saves.owed = obs.saves.promised = obs.commits;
 }
 
 void obs_saves_committed(void)
@@ -45,30 +47,22 @@ void obs_saves_event(const struct mst_ledger_event *ev)
 	obs.saves.asked = ev->kind == MST_EV_SAVE;
 }
 
-/* Is the newest version to be saved, at once or after the one before? */
-static void check_newest(const char *when)
-{
-	const struct obs_saves *s = &obs.saves;
-
-	if (obs.started && s->decided != obs.commits && !s->in_flight)
-		obs_violated("version %" PRIu64 " is not saved %s; the last one was %" PRIu64,
-			     obs.commits, when, s->decided);
-}
-
 void obs_saves_settled(void)
 {
 	struct obs_saves *s = &obs.saves;
 
 	if (!obs.plan->saves.wanted || obs_violation() != NULL)
 		return;
+	if (s->asked && obs.started)
+		promise();
+	s->asked = false;
 	if (s->due > s->decided)
 		obs_violated("version %" PRIu64 " is due to be saved, the last one was %" PRIu64,
 			     s->due, s->decided);
-	if (!s->asked)
-		return;
-	s->asked = false;
-	check_newest("when the server is told to end");
-	owe();
+	if (s->promised > s->decided && !s->in_flight)
+		obs_violated("version %" PRIu64 " is the last one, and is not saved; the last that "
+			     "was is %" PRIu64,
+			     s->promised, s->decided);
 }
 
 /* A version whose mean was not scaled is none, and one of which a part is lost neither. */
@@ -79,8 +73,8 @@ void obs_saves_finished(void)
 
 	if (!obs.plan->saves.wanted || lost || !made)
 		return;
-	check_newest("at the end of the job");
-	owe();
+	if (obs.started)
+		promise();
 }
 
 void obs_save_decided(const struct mst_decision *d)
@@ -99,6 +93,7 @@ void obs_save_decided(const struct mst_decision *d)
 		obs_violated("version %" PRIu64 " is saved from a buffer that holds %" PRIu64,
 			     version, obs.buffer_version[d->commit.buffer] - 1);
 	s->decided = version;
+	s->samples = obs.samples;
 	s->in_flight = true;
 	s->begun = s->ended = s->failed = s->parts = 0;
 	s->save[0] = '\0';
@@ -125,10 +120,12 @@ void obs_saved_decided(const struct mst_decision *d)
 		obs_violated("version %" PRIu64 " has not been saved, though every part is written",
 			     s->decided);
 	s->in_flight = false;
-	if (d->saved.failed)
+	if (d->saved.failed) {
 		s->settled = s->decided;
-	else
+	} else {
 		s->whole = s->decided;
+		s->whole_samples = s->samples;
+	}
 	sim_say("  version %" PRIu64 " has%s been saved", s->decided,
 		d->saved.failed ? " not" : "");
 }
@@ -195,12 +192,18 @@ void obs_manifest_begins(const struct mst_checkpoint_manifest *m)
 		obs_violated("the manifest of version %" PRIu64 " is written, and %" PRIu64
 			     " is whole",
 			     m->id.version, s->whole);
+	if (m->samples != (uint64_t)s->whole_samples)
+		obs_violated("the manifest of version %" PRIu64 " has %" PRIu64
+			     " samples, must have %.0f",
+			     m->id.version, m->samples, s->whole_samples);
 	s->manifest = m->id.version;
 }
 
 void obs_manifest_ended(uint64_t version, int error)
 {
 	obs.saves.settled = version;
+	if (error == 0)
+		obs.kept_samples = obs.saves.whole_samples;
 	sim_say("version %" PRIu64 " is %s", version,
 		error == 0 ? "a checkpoint" : "no checkpoint");
 }
@@ -213,7 +216,7 @@ void obs_server_stops(uint32_t server)
 		return;
 	obs.saves.stopped_ns = sim_now();
 	if (obs.started && !obs.finished)
-		owe();
+		obs.saves.owed = obs.commits;
 }
 
 /* When the leader may know that the job has ended. */

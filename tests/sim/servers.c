@@ -205,6 +205,8 @@ static void set_options(struct sim_server *s, const struct sim_plan *p)
 		set(s, "join", ADDRESS);
 	if (p->saves.wanted)
 		set(s, "state", "the disk");
+	if (p->saves.resumes)
+		set(s, "resume", "the disk");
 	set(s, "job", "sim");
 	set(s, "join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
 	set(s, "chunk", "4K");
