@@ -46,13 +46,14 @@ struct mst_plane {
 	struct mst_switching switching;
 	struct mst_resting resting;
 	struct mst_checkpointing checkpointing;
-	/* The server is stopped, and the ledger is to save the newest version. If it has to save
-	 * none, it does not say so: that is what the time is for. */
+	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
+	 * may complete another one until the ledger has ended the job, which it then saves too. It
+	 * may have nothing to end: that is what the time is for. */
 	bool save_due;
 	uint64_t save_until_ns;
-	uint64_t saves_before; /* checkpoints that had begun when the server was stopped */
-	bool follows;          /* this server is a follower */
-	bool lingered; /* the job has waited long enough for workers and followers to leave */
+	bool ledger_ended; /* it has said so, and has said before what is saved */
+	bool follows;      /* this server is a follower */
+	bool lingered;     /* the job has waited long enough for workers and followers to leave */
 };
 
 /* ---- connections ---- */
@@ -341,6 +342,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 		mst_reporting_filled(&p->reporting);
 		break;
 	case MST_NOTE_FINISHED:
+		p->ledger_ended = true;
 		mst_workers_finished(&p->workers, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
@@ -413,7 +415,7 @@ static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
 
 	if (p->save_due && p->job.server != NULL)
 		p->save_due = !mst_requests_event(&p->job.requests, &ev);
-	if (now_ns >= p->save_until_ns || p->checkpointing.begun != p->saves_before)
+	if (now_ns >= p->save_until_ns || p->ledger_ended)
 		p->save_until_ns = 0;
 }
 
@@ -477,7 +479,6 @@ void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
 		p->save_due = true;
 		p->save_until_ns = now_ns + SAVE_NS;
-		p->saves_before = p->checkpointing.begun;
 	}
 	mst_workers_stop(&p->workers, why, now_ns);
 }

@@ -90,6 +90,7 @@ void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 	struct mst_decision *d = mst_decide(l, MST_DO_SAVED, NULL);
 	d->saved.version = s->version;
 	d->saved.failed = s->failed;
+	d->saved.again = s->final_due;
 	mst_store_saved(&l->store, s->buffer);
 	s->version = MST_VERSION_NONE;
 	mst_ask_try_all(l);

@@ -38,6 +38,20 @@ void obs_begin(const struct sim_plan *plan)
 	expect_begin(plan);
 }
 
+void obs_go_on(const struct sim_plan *plan, uint64_t version)
+{
+	double samples = obs.kept_samples;
+
+	memset(&obs, 0, sizeof(obs));
+	obs.plan = plan;
+	obs.rule = plan->rule;
+	obs.samples = obs.kept_samples = samples;
+	obs.commits = obs.applied = version;
+	for (uint32_t k = 0; k < plan->servers; k++)
+		obs.executed_commits[k] = version;
+	expect_go_on(plan, version);
+}
+
 uint64_t obs_commits(void)
 {
 	return obs.commits;

@@ -221,6 +221,22 @@ static void the_last_version_waits_for_the_checkpoint_before(void)
 	job_close(&j);
 }
 
+/* Else the end of the job could be told between the two. */
+static void that_another_version_follows_is_said_with_the_one_before(void)
+{
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	cfg.commits_max = 3;
+	job_born(&j, &cfg);
+	push(&j, 3);
+	all_saved(&j, 2);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	all_saved(&j, 3);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	job_close(&j);
+}
+
 static void a_job_that_loses_its_workers_is_saved(void)
 {
 	struct mst_ledger_cfg cfg = saving("async", 1, 0);
@@ -410,6 +426,8 @@ static CU_TestInfo cases[] = {
 	{ "the last version is saved once", the_last_version_is_saved_once },
 	{ "the last version waits for the checkpoint before",
 	  the_last_version_waits_for_the_checkpoint_before },
+	{ "that another version follows is said with the one before",
+	  that_another_version_follows_is_said_with_the_one_before },
 	{ "a job that loses its workers is saved", a_job_that_loses_its_workers_is_saved },
 	{ "a version that is not finite is not saved", a_version_that_is_not_finite_is_not_saved },
 	{ "a version that is never made is not saved", a_version_that_is_never_made_is_not_saved },
