@@ -387,8 +387,8 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 		return -EINVAL;
 	if (mst_controller_by_loss(&policy.controller) && job->problem == NULL)
 		return refuse(to,
-			      "--policy %.40s follows the loss, and gradients have none unless "
-			      "something is trained, such as --train digits",
+			      "--policy %.40s follows the loss, and gradients have one where "
+			      "something is trained only: say what, such as --train quadratic",
 			      job->policy);
 	job->ledger.rule = policy.rule;
 	job->ledger.controller = policy.controller;
