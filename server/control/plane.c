@@ -32,6 +32,10 @@
 #define REQUESTS_NAP_NS MST_MS
 /* How long a server that is stopped waits for the ledger to say that a version is saved. */
 #define SAVE_NS MST_SECOND
+/* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
+ * message to be sent. */
+#define PART_NS (2 * MST_SECOND)
+#define LAST_WORDS_NS (200 * MST_MS)
 
 struct mst_plane {
 	struct mst_frontend front;
@@ -51,6 +55,10 @@ struct mst_plane {
 	 * may have nothing to end: that is what the time is for. */
 	bool save_due;
 	uint64_t save_until_ns;
+	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a scheduler,
+	 * and then needs this server for the last checkpoint. So it is told a little later. */
+	uint64_t part_at_ns;
+	char part_why[MST_REASON_LEN];
 	bool ledger_ended; /* it has said so, and has said before what is saved */
 	bool follows;      /* this server is a follower */
 	bool lingered;     /* the job has waited long enough for workers and followers to leave */
@@ -406,7 +414,8 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 
 bool mst_plane_is_saving(const struct mst_plane *p)
 {
-	return p->save_due || p->save_until_ns != 0 || mst_checkpointing_is_busy(&p->checkpointing);
+	return p->save_due || p->save_until_ns != 0 || p->part_at_ns != 0 ||
+	       mst_checkpointing_is_busy(&p->checkpointing);
 }
 
 static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
@@ -417,6 +426,18 @@ static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
 		p->save_due = !mst_requests_event(&p->job.requests, &ev);
 	if (now_ns >= p->save_until_ns || p->ledger_ended)
 		p->save_until_ns = 0;
+}
+
+static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
+{
+	bool due = now_ns >= p->part_at_ns && !mst_checkpointing_is_busy(&p->checkpointing);
+
+	if (p->part_at_ns == 0 || !(due || mst_job_is_over(&p->job)))
+		return;
+	p->part_at_ns = 0;
+	p->save_until_ns = now_ns + LAST_WORDS_NS;
+	mst_following_stop(&p->following, p->part_why, now_ns);
+	mst_workers_stop(&p->workers, p->part_why, now_ns);
 }
 
 /* Followers leave when they hear of the end, so they hear of it when they are not needed. */
@@ -442,7 +463,9 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 	}
 	mst_checkpointing_step(&p->checkpointing, now_ns);
 	ask_to_save(p, now_ns);
-	if (!p->follows)
+	if (p->follows)
+		part_from_leader(p, now_ns);
+	else
 		part_from_followers(p);
 	if (!p->follows)
 		mst_reporting_step(&p->reporting);
@@ -474,6 +497,11 @@ void mst_plane_vacate(struct mst_plane *p)
 
 void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 {
+	if (p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
+		p->part_at_ns = now_ns + PART_NS;
+		snprintf(p->part_why, sizeof(p->part_why), "%s", why);
+		return;
+	}
 	if (p->follows)
 		mst_following_stop(&p->following, why, now_ns);
 	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {

@@ -29,6 +29,7 @@ struct obs_saves {
 		whole_samples; /* in all versions up to the one decided, and the whole one */
 	uint64_t promised;     /* the ledger has to decide that this version is saved */
 	bool asked;            /* somebody asks just now to save the newest version */
+	bool server_lost;      /* of the job, for good */
 	uint64_t owed;         /* before the leader ends, this version is settled */
 	uint64_t stopped_ns;   /* when the leader was told to end; 0: it was not */
 };

@@ -45,6 +45,7 @@ void obs_saves_committed(void)
 void obs_saves_event(const struct mst_ledger_event *ev)
 {
 	obs.saves.asked = ev->kind == MST_EV_SAVE;
+	obs.saves.server_lost |= ev->kind == MST_EV_SERVER;
 }
 
 void obs_saves_settled(void)
@@ -101,7 +102,7 @@ void obs_save_decided(const struct mst_decision *d)
 }
 
 /* A version that is never made, because the job has failed, fails at servers that have begun
- * nothing. */
+ * nothing. If a server is lost the others may still write. */
 void obs_saved_decided(const struct mst_decision *d)
 {
 	struct obs_saves *s = &obs.saves;
@@ -110,13 +111,14 @@ void obs_saved_decided(const struct mst_decision *d)
 	if (!s->in_flight || d->saved.version != s->decided)
 		obs_violated("version %" PRIu64 " has been saved, and %" PRIu64 " was to be",
 			     d->saved.version, s->decided);
-	if (s->begun != s->ended)
+	bool cut_short = d->saved.failed && s->server_lost;
+	if (s->begun != s->ended && !cut_short)
 		obs_violated("version %" PRIu64
 			     " has been saved, and servers still write: %" PRIx32,
 			     s->decided, s->begun & ~s->ended);
 	if (!d->saved.failed && (!all || s->failed != 0))
 		obs_violated("version %" PRIu64 " has been saved, though not by all", s->decided);
-	if (d->saved.failed && all && all_servers() != 0 && s->failed == 0)
+	if (d->saved.failed && !cut_short && all && all_servers() != 0 && s->failed == 0)
 		obs_violated("version %" PRIu64 " has not been saved, though every part is written",
 			     s->decided);
 	s->in_flight = false;
@@ -156,7 +158,7 @@ void obs_part_begins(uint32_t server, const struct sim_part *p)
 {
 	struct obs_saves *s = &obs.saves;
 
-	if (!s->in_flight || p->id.version != s->decided)
+	if (!(s->in_flight || s->server_lost) || p->id.version != s->decided)
 		obs_violated("server %" PRIu32 " writes version %" PRIu64 ", and %" PRIu64
 			     " is to be saved",
 			     server, p->id.version, s->decided);

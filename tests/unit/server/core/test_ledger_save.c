@@ -250,6 +250,23 @@ static void a_job_that_loses_its_workers_is_saved(void)
 	job_close(&j);
 }
 
+static void a_server_that_is_lost_fails_the_checkpoint(void)
+{
+	struct mst_ledger_event lost = { .kind = MST_EV_SERVER };
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	push(&j, 3);
+	saved(&j, 0, 2, false);
+	job_event(&j, &lost);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	CU_ASSERT_EQUAL(saves(&j), 1); /* nor is the newest version saved: a part of it is lost */
+	job_close(&j);
+}
+
 static void a_version_that_is_not_finite_is_not_saved(void)
 {
 	struct mst_ledger_cfg cfg = saving("async", 1, 0);
@@ -429,6 +446,8 @@ static CU_TestInfo cases[] = {
 	{ "that another version follows is said with the one before",
 	  that_another_version_follows_is_said_with_the_one_before },
 	{ "a job that loses its workers is saved", a_job_that_loses_its_workers_is_saved },
+	{ "a server that is lost fails the checkpoint",
+	  a_server_that_is_lost_fails_the_checkpoint },
 	{ "a version that is not finite is not saved", a_version_that_is_not_finite_is_not_saved },
 	{ "a version that is never made is not saved", a_version_that_is_never_made_is_not_saved },
 	{ "a server that is stopped has the newest version saved",
