@@ -37,13 +37,16 @@ static int check_progress(struct muster *m, const struct progress *p,
 }
 
 /* Does the contribution end with its batch? Under a rule that asks for contributions the next batch
- * goes on in the same one. */
-static bool ends(const struct muster *m, struct progress *p, struct muster_contribution *c)
+ * goes on in the same one. Nobody asks in a session that has ended, and where the control
+ * connection is cut off, the links alone tell that it has. So they are looked at between two
+ * batches, and muster_check() says what has come of it. */
+static bool ends(struct muster *m, struct progress *p, struct muster_contribution *c)
 {
 	if (!c->full || !m->worker.held.until_asked)
 		return c->full;
 	c->full = false;
 	*p = (struct progress){ .weight = p->weight, .began_ns = mst_now_ns() };
+	(void)mst_engine_take(&m->engine);
 	return false;
 }
 

@@ -21,7 +21,7 @@
 #include "server/archive_files.h"
 #include "server/control/budget.h"
 #include "server/control/plane.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "server/options/options.h"
 #include "server/options/process.h"
 #include "server/recording_writer.h"
@@ -85,8 +85,8 @@ static void print_help(void)
 	       "the job.\n\n");
 	mst_options_help(mst_server_table, stdout);
 	printf("\npolicies:\n");
-	for (unsigned i = 0; mst_rule_help(i) != NULL; i++)
-		printf("  %s\n", mst_rule_help(i));
+	for (unsigned i = 0; mst_policy_help(i) != NULL; i++)
+		printf("  %s\n", mst_policy_help(i));
 	printf("\noptimisers:\n");
 	mst_optim_help(stdout);
 	printf("\nschedules of the rate, by samples:\n");

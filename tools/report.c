@@ -108,6 +108,18 @@ json_t *mst_report_share(struct mst_late_share share)
 				: json_null();
 }
 
+struct mst_report_words mst_report_policy(const struct mst_status *job)
+{
+	struct mst_report_words words;
+
+	if (job->policy_now[0] != '\0')
+		(void)snprintf(words.text, sizeof(words.text), "%s, now %s (%s)", job->policy,
+			       job->policy_now, job->policy_why);
+	else
+		(void)snprintf(words.text, sizeof(words.text), "%s", job->policy);
+	return words;
+}
+
 static void print_policy(const struct mst_status_policy *p, FILE *out)
 {
 	(void)fprintf(out,
@@ -156,7 +168,10 @@ static json_t *policies_json(const struct mst_status *job)
 		return NULL;
 	}
 	bool due = job->next_policy[0] != '\0';
-	return json_pack("{s:o, s:o, s:o}", "policies", past, "next_policy",
+	bool adapts = job->policy_now[0] != '\0';
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "policies", past, "policy_now",
+			 adapts ? json_string(job->policy_now) : json_null(), "policy_why",
+			 adapts ? json_string(job->policy_why) : json_null(), "next_policy",
 			 due ? json_string(job->next_policy) : json_null(), "next_policy_since",
 			 due ? json_integer((json_int_t)job->next_since) : json_null());
 }

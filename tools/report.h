@@ -16,9 +16,12 @@ const char *mst_report_server_state(uint32_t state);
 
 /* "; not waiting for the late saved at least 1.20 s"; nothing where it is not known, or nothing. */
 struct mst_report_words {
-	char text[80];
+	char text[288];
 };
 struct mst_report_words mst_report_saved(const struct mst_status *job);
+
+/* "backup:4"; "adasync:ksync, now ksync:3 (loss 2.3 -> 0.57, 4 live workers)". */
+struct mst_report_words mst_report_policy(const struct mst_status *job);
 
 /* "live", or what a live rank does instead of taking part: "rests", or "held" until the next
  * commit. */

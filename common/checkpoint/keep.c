@@ -20,10 +20,10 @@ struct keeper {
 	struct mst_checkpoint_file *file; /* the newest version first */
 	bool *stays;                      /* [files]: a manifest that stays lists it, or may */
 	uint32_t files;
-	uint64_t newest, oldest; /* of the checkpoints that are kept */
-	uint32_t complete;       /* how many these are */
-	bool enough;             /* as many as are to be kept */
-	int rc;                  /* of the first failure */
+	uint64_t newest;   /* of the checkpoints that are kept */
+	uint32_t complete; /* how many these are */
+	bool enough;       /* as many as are to be kept */
+	int rc;            /* of the first failure */
 	char *why;
 	size_t why_len;
 };
@@ -72,7 +72,6 @@ static void mark_all(struct keeper *k, uint32_t count)
 			continue;
 		if (k->complete++ == 0)
 			k->newest = k->file[i].version;
-		k->oldest = k->file[i].version;
 	}
 	k->enough = k->complete == count;
 }
@@ -93,7 +92,7 @@ static bool goes(const struct keeper *k, uint32_t file)
 	if (k->stays[file] || k->complete == 0)
 		return false;
 	if (f->kind == MST_CHECKPOINT_IS_MANIFEST)
-		return k->enough && f->version < k->oldest;
+		return k->enough; /* it is older than these, or it would stay */
 	if (f->kind == MST_CHECKPOINT_IS_REFUSED)
 		return f->version < k->newest;
 	return f->version <= k->newest;

@@ -30,8 +30,9 @@ struct mst_checkpoint_vector {
 /* How fast a file may be written, and for how long. */
 struct mst_checkpoint_pace {
 	uint64_t bytes_per_second; /* 0: as fast as the disk takes it */
-	/* Asked between blocks of MST_CHECKPOINT_BLOCK bytes and at least ten times a second;
-	 * true: stop. By the thread that writes. NULL: it is never stopped. */
+	/* Asked before each block of MST_CHECKPOINT_BLOCK bytes, and ten times a second while the
+	 * writer waits for the next one; true: stop. By the thread that writes. NULL: it is never
+	 * stopped. */
 	bool (*stops)(void *arg);
 	void *arg;
 };
@@ -54,12 +55,13 @@ struct mst_checkpoint_writing {
 
 /* Writes the file below @dir, which exists, and has it on the disk before it returns. Uses a file
  * of another name until it is complete; after a failure that one has been removed.
- * Blocks for as long as disk and pace take. Allocates memory for the header, about 300 bytes a
+ * Blocks for as long as disk and pace take; when the last block has been written, it waits for
+ * the disk, and does not stop any more. Allocates memory for the header, about 300 bytes a
  * tensor and vector.
  * @out: what the manifest says of this part.
  * Return: 0; -ECANCELED: stops() said so; -ENOSPC: the disk has not enough room, and @why says how
  * much is missing; -EINVAL: the arguments do not fit each other; -E2BIG: the names of the tensors
- * take more than 100 MiB; or what the system says. @why is a sentence. Files of older checkpoints
+ * take more than 100 MB; or what the system says. @why is a sentence. Files of older checkpoints
  * have not been touched. */
 int mst_checkpoint_part_write(const char *dir, const struct mst_checkpoint_writing *w,
 			      struct mst_checkpoint_part *out, char *why, size_t len);

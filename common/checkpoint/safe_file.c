@@ -33,13 +33,26 @@ static int free_bytes(const char *dir, uint64_t *out)
 	return 0;
 }
 
+/* A disk may have room and be full all the same: of files, or for this user. */
+static int no_room_but_free(struct mst_safe_file *f, const char *what, int error, uint64_t left)
+{
+	char needs[32], free_text[32];
+
+	return mst_checkpoint_say(
+		-error, f->why, f->why_len,
+		"cannot %s %s: %s; the file needs %s, and the disk reports %s free: "
+		"look for a quota, or for too many files",
+		what, f->path, strerror(error), mst_checkpoint_size(f->bytes, needs),
+		mst_checkpoint_size(left, free_text));
+}
+
 /* The temporary file may have taken some of what was free: its whole size is needed. */
 static int failed(struct mst_safe_file *f, const char *what, int error)
 {
 	uint64_t left = 0;
 
-	if (error == ENOSPC && free_bytes(f->dir, &left) == 0)
-		return no_room(f, left);
+	if ((error == ENOSPC || error == EDQUOT) && free_bytes(f->dir, &left) == 0)
+		return left < f->bytes ? no_room(f, left) : no_room_but_free(f, what, error, left);
 	return mst_checkpoint_say(-error, f->why, f->why_len, "cannot %s %s: %s", what, f->path,
 				  strerror(error));
 }

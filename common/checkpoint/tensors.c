@@ -2,6 +2,7 @@
 /* Composes the header. */
 #include "common/checkpoint/tensors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 
 #include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/json_out.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "safetensors is little-endian");
 
 #define NO_CRC "00000000"
 #define CRC_KEY "\"header_crc32c\":\""

@@ -17,9 +17,9 @@
 
 #include "common/checkpoint/manifest.h"
 
-#define MST_TENSORS_PAGE 4096u                       /* data begin at a multiple of it */
-#define MST_TENSORS_HEADER_MAX ((uint64_t)100 << 20) /* other readers take no more either */
-#define MST_TENSORS_PREFIX 8u                        /* bytes of the length */
+#define MST_TENSORS_PAGE 4096u                     /* data begin at a multiple of it */
+#define MST_TENSORS_HEADER_MAX UINT64_C(100000000) /* other readers take no more either */
+#define MST_TENSORS_PREFIX 8u                      /* bytes of the length */
 
 struct mst_tensor_entry {
 	const char *name; /* in the file: "fc1.weight", "momentum/fc1.weight" */

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "common/kernels/select.h"
+
 uint32_t mst_optim_parameters(const struct mst_optim *row)
 {
 	uint32_t count = 0;
@@ -46,6 +48,19 @@ float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact
 	if (o->row->factor == NULL || !isfinite(norm))
 		return 1;
 	return (float)o->row->factor(o->parameter[o->row->reduces], norm);
+}
+
+void mst_optimizer_add_block(const struct mst_optimizer *o, const struct mst_apply *block,
+			     struct mst_squares *sum)
+{
+	const struct mst_isa *isa = mst_isa();
+	mst_apply_fn *direction = o->row->direction[isa->index];
+
+	if (direction != NULL)
+		direction(block);
+	mst_exact_add(&sum->theta, isa->squares(block->theta, block->count));
+	mst_exact_add(&sum->direction,
+		      isa->squares(direction != NULL ? block->next : block->mean, block->count));
 }
 
 float mst_optimizer_trust(const struct mst_optimizer *o, const struct mst_squares *squares,

@@ -122,6 +122,10 @@ bool mst_optimizer_reduces(const struct mst_optimizer *o);
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares);
 /* Is the rate of each tensor multiplied by what its norms give? Then it has a reduce phase. */
 bool mst_optimizer_trusts(const struct mst_optimizer *o);
+/* Adds the squares of a block of a tensor, before its step. @block: what the kernel would be given;
+ * `next` is scratch, and the figures have the weight decay of the tensor. */
+void mst_optimizer_add_block(const struct mst_optimizer *o, const struct mst_apply *block,
+			     struct mst_squares *sum);
 /* The trust ratio of a tensor with these squares and that weight decay. 1 where a norm is 0, or is
  * not finite, or the ratio is not. Rounded once to f32. */
 float mst_optimizer_trust(const struct mst_optimizer *o, const struct mst_squares *squares,

@@ -31,6 +31,7 @@
 #define MST_NAME_LEN 64u      /* with NUL */
 #define MST_LISTENER_LEN 512u /* as long as a transport's address may be */
 #define MST_POLICY_LEN 64u
+#define MST_CAUSE_LEN 128u /* why a policy has chosen a rule */
 #define MST_OPTIMIZER_LEN 16u
 #define MST_APPOINT_PARAMETERS 8u
 #define MST_REASON_LEN 512u
@@ -217,7 +218,10 @@ enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY,
 
 struct mst_status {
 	char job[MST_NAME_LEN];
-	char policy[MST_POLICY_LEN];      /* in force */
+	char policy[MST_POLICY_LEN]; /* in force */
+	/* Of a policy that changes its rule: the fixed one that it is now, and why; else "". */
+	char policy_now[MST_POLICY_LEN];
+	char policy_why[MST_CAUSE_LEN];
 	char next_policy[MST_POLICY_LEN]; /* comes into force; "": none */
 	uint64_t next_since;              /* the first version that will be made under it */
 	uint32_t policy_count;

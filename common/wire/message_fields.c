@@ -143,6 +143,8 @@ static const struct mst_rows status_policy_rows = {
 static const struct mst_field status_fields[] = {
 	TEXT(mst_status, job),
 	TEXT(mst_status, policy),
+	TEXT(mst_status, policy_now),
+	TEXT(mst_status, policy_why),
 	TEXT(mst_status, next_policy),
 	FIELD(U64, mst_status, next_since),
 	ROWS(mst_status, policy_count, MST_STATUS_POLICIES, status_policy_rows),

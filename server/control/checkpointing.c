@@ -153,6 +153,8 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	fill_groups(optimizer, m);
 	m->parts = m->groups > 0 ? mst_job_servers(j) : 0;
 	int rc = mst_values_add_real(&m->values, MST_KEPT_SAMPLES, kept->samples);
+	for (uint32_t i = 0; i < kept->figures && rc == 0; i++)
+		rc = mst_values_add_real(&m->values, kept->figure[i].name, kept->figure[i].value);
 	return rc == 0 ? add_ranks(&m->values, kept) : rc;
 }
 

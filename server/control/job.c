@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/checkpoint/find.h"
 #include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "common/host/tasks.h"
@@ -73,6 +74,27 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
+/* The newest version of a directory is the one that counts, and older ones are removed: a job must
+ * not begin below what is there. */
+static int check_state(const struct mst_job *j, char *why, size_t len)
+{
+	uint64_t *version = NULL, newest;
+	int count = mst_checkpoint_versions(j->o->state, &version, why, len);
+
+	if (count < 0)
+		return count;
+	newest = count > 0 ? version[0] : 0;
+	free(version);
+	if (newest <= mst_job_first_version(j))
+		return 0;
+	snprintf(why, len,
+		 "there is a checkpoint of version %" PRIu64
+		 " in %s (--state), and this job begins with version %" PRIu64
+		 ": go on from there with --resume %s, or name another directory",
+		 newest, j->o->state, mst_job_first_version(j), j->o->state);
+	return -EEXIST;
+}
+
 /* A checkpoint has the name of the run that wrote it, so that parts of two runs are never taken for
  * parts of one checkpoint. */
 static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
@@ -88,6 +110,10 @@ static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
 		snprintf(why, len, "cannot name checkpoints: %s", strerror(-rc));
 	else if (j->o->resume != NULL)
 		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why, len);
+	if (rc == 0 && mst_resume_is_set(&j->resume))
+		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
+	if (rc == 0 && mst_server_options_saves(j->o))
+		rc = check_state(j, why, len);
 	return rc;
 }
 
@@ -105,9 +131,11 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		rc = prepare_checkpoints(j, why, len);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
-	struct mst_job_policy first = { .since = mst_job_first_version(j) + 1,
-					.rule = j->terms.rule };
+	const struct mst_policy *policy = &j->terms.policy;
+	uint64_t since = mst_job_first_version(j) + 1;
+	struct mst_job_policy first = { .begun = since, .since = since, .rule = policy->rule };
 	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
+	mst_controller_now(&policy->controller, &policy->rule, first.now, sizeof(first.now));
 	mst_job_enter_policy(j, &first);
 	return 0;
 }
@@ -143,7 +171,7 @@ static const char *name_of(const struct mst_job *j, uint64_t since)
 
 	for (uint32_t i = 0; i < kept; i++)
 		if (j->policy[i].since == since)
-			return j->policy[i].name;
+			return mst_job_policy_now(&j->policy[i]);
 	return "";
 }
 

@@ -31,9 +31,17 @@ bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
 /* A policy of the job. */
 struct mst_job_policy {
 	char name[MST_POLICY_LEN]; /* as it was typed; "": there is none */
-	uint64_t since;            /* the first version that is made under it */
+	/* Of a policy that changes its rule: the fixed one that it is now; else "". */
+	char now[MST_POLICY_LEN];
+	uint64_t begun; /* the first version that is made under it; */
+	uint64_t since; /* and as it is now */
 	struct mst_rule rule;
 };
+/* The name of its rule. */
+static inline const char *mst_job_policy_now(const struct mst_job_policy *policy)
+{
+	return policy->now[0] != '\0' ? policy->now : policy->name;
+}
 
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */

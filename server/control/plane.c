@@ -301,6 +301,9 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 	case MST_NOTE_POLICY:
 		mst_switching_in_force(&p->switching, notice);
 		return true;
+	case MST_NOTE_STUCK:
+		mst_switching_stuck(&p->switching, notice);
+		return true;
 	case MST_NOTE_DROPPED:
 		mst_switching_dropped(&p->switching, notice);
 		return true;

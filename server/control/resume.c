@@ -65,6 +65,24 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 	return 0;
 }
 
+/* The names are those that a controller of this kind gives its figures. There may be fewer workers
+ * than before. */
+void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
+		       struct mst_policy *policy)
+{
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
+	uint32_t count = mst_controller_keep(&policy->controller, figure);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (mst_values_real(&r->manifest.values, figure[i].name, &figure[i].value) != 0)
+			return;
+	if (!mst_controller_resume(&policy->controller, figure, &policy->rule))
+		return;
+	if (policy->rule.quorum > (int32_t)o->workers)
+		policy->rule.quorum = (int32_t)o->workers;
+	mst_info("the policy goes on where it was in version %" PRIu64, r->kept.version);
+}
+
 /* ---- whether the job can go on from it ---- */
 
 /* Vectors of another optimiser may have the same name and another meaning. */

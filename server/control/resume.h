@@ -44,6 +44,11 @@ static inline bool mst_resume_is_set(const struct mst_resume *r)
 	return r->dir != NULL;
 }
 
+/* Has an adaptive policy go on where it was, if the checkpoint was written under one of the same
+ * kind; any other begins anew. */
+void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
+		       struct mst_policy *policy);
+
 /* Is it a checkpoint of a vector like this?
  * @why: a sentence.
  * Return: 0 or -EINVAL. */

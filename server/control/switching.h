@@ -20,6 +20,7 @@ struct mst_switching {
 	bool waits;
 	uint64_t asker; /* the connection */
 	struct mst_job_policy asked;
+	struct mst_controller controller; /* of `asked`: lent to the ledger while this waits */
 };
 
 /* The peer of @c asks for another policy.
@@ -31,6 +32,7 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 /* Handle notices of the data side. */
 void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notice, uint64_t now_ns);
 void mst_switching_in_force(struct mst_switching *s, const struct mst_notice *notice);
+void mst_switching_stuck(const struct mst_switching *s, const struct mst_notice *notice);
 void mst_switching_dropped(const struct mst_switching *s, const struct mst_notice *notice);
 
 #endif

@@ -105,8 +105,9 @@ void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const c
 
 void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver)
 {
-	if (t->table.tensors != 0 || table->tensors == 0)
+	if (t->taken || table->tensors == 0)
 		return;
+	t->taken = true;
 	t->table = *table;
 	(void)snprintf(t->giver, sizeof(t->giver), "%s", giver);
 }

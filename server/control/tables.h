@@ -18,6 +18,7 @@
 struct mst_tables {
 	struct mst_table table;    /* tensors 0: nobody has given one yet */
 	char giver[MST_GIVER_LEN]; /* who gave it; until then, whose hello was the first */
+	bool taken;                /* an admitted worker has given it */
 	bool fixed;                /* the first hello has come: */
 	uint32_t runs;
 	uint64_t scales;

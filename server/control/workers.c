@@ -242,8 +242,10 @@ void mst_workers_started(struct mst_workers *w)
 
 	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
 		return; /* the server is being stopped */
-	mst_reason_policy(text, sizeof(text), &j->terms.rule, j->o->workers);
-	mst_info("job \"%s\" starts: %s %s", j->o->job, j->o->policy, text);
+	const char *now = mst_job_policy(j)->now;
+	mst_reason_policy(text, sizeof(text), &j->terms.policy.rule, j->o->workers);
+	mst_info("job \"%s\" starts: %s%s%s %s", j->o->job, j->o->policy,
+		 now[0] != '\0' ? ", at first " : "", now, text);
 	if (j->terms.schedule.count > 0)
 		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
 			 j->o->lr_schedule);

@@ -13,11 +13,11 @@
 #include "server/core/state.h"
 
 /* The most decisions that one event can cause: every session ends with all its slots cancelled, a
- * commit advises and answers every worker, and some decisions that come once. Contributions are
- * judged one by one, each with an empty queue. */
+ * commit advises and answers every worker and may have it rest, and some decisions that come once.
+ * Contributions are judged one by one, each with an empty queue. */
 static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->workers * (cfg->slots + 11) + 64;
+	return cfg->workers * (cfg->slots + 12) + 64;
 }
 
 /* A set has the quorum or every rank once, and more if the policy changes while a step is open. */
@@ -102,6 +102,7 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 		return -ENOMEM;
 	l->cfg = *cfg;
 	l->rule = cfg->rule;
+	l->controller = cfg->controller;
 	l->join_until = cfg->join_until_ns;
 	l->entry_max = mst_ledger_entries(cfg);
 	l->queue_size = decisions_max(cfg);
@@ -166,9 +167,9 @@ static void judge_end(struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_RUNNING)
 		return;
-	if (l->cfg.commits_max > 0 && l->store.newest >= l->cfg.commits_max)
+	if (mst_has_commits(l))
 		mst_life_end(l, MST_FINISH_COMMITS);
-	else if (l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max)
+	else if (mst_has_samples(l))
 		mst_life_end(l, MST_FINISH_SAMPLES);
 }
 
@@ -278,7 +279,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_life_heard(l, ev->heard_ns, now_ns);
 		return; /* the next tick decides what follows */
 	} else if (ev->kind == MST_EV_POLICY) {
-		mst_step_policy(l, &ev->rule);
+		mst_step_policy(l, &ev->rule, ev->controller);
 	} else if (ev->kind == MST_EV_SERVER) {
 		mst_life_fail(l, MST_FINISH_SERVER);
 	} else if (ev->kind == MST_EV_SPOILT) {
@@ -378,6 +379,11 @@ bool mst_ledger_started(const struct mst_ledger *l)
 const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l)
 {
 	return &l->rule;
+}
+
+const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l)
+{
+	return &l->controller;
 }
 
 void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out)

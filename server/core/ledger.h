@@ -32,6 +32,7 @@
 #include "common/wire/part.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
+#include "server/core/controller.h"
 #include "server/core/fates.h"
 
 #define MST_BUFFER_NONE UINT32_MAX
@@ -62,6 +63,9 @@ struct mst_kept {
 	double samples; /* in all versions up to this one */
 	uint32_t ranks;
 	struct mst_kept_rank *rank; /* of each rank */
+	/* Of the controller in force: for mst_controller_resume(), before the ledger is made. */
+	uint32_t figures;
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
 };
 
 struct mst_ledger_cfg {
@@ -78,11 +82,12 @@ struct mst_ledger_cfg {
 	 * copies */
 	bool sent;
 	enum muster_owner owner;
-	struct mst_rule rule;
-	struct mst_optimizer optimizer; /* its row is NULL where workers own */
-	struct mst_schedule schedule;   /* of the learning rate */
-	uint64_t commits_max;           /* the job ends there; 0: never */
-	double samples_max;             /* the job ends there; 0: never */
+	struct mst_rule rule;             /* of the first step */
+	struct mst_controller controller; /* of the policy that the job starts with */
+	struct mst_optimizer optimizer;   /* its row is NULL where workers own */
+	struct mst_schedule schedule;     /* of the learning rate */
+	uint64_t commits_max;             /* the job ends there; 0: never */
+	double samples_max;               /* the job ends there; 0: never */
 	uint64_t lease_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 	struct mst_saves saves;
@@ -110,11 +115,12 @@ enum mst_ledger_event_kind {
 	MST_EV_ASK,       /* ask; MST_SHARD_LEAD has read it */
 	MST_EV_ANSWERED,  /* a shard has sent all of a copied answer: shard, number */
 	MST_EV_HEARTBEAT,
-	MST_EV_HEARD,   /* every worker's connection was read to its end after heard_ns */
-	MST_EV_LEAVE,   /* seq: of its last header */
-	MST_EV_LOST,    /* the worker's control connection or a link is gone: error */
-	MST_EV_FINISH,  /* the worker wants the job to end */
-	MST_EV_POLICY,  /* rule: has passed mst_rule_check() */
+	MST_EV_HEARD,  /* every worker's connection was read to its end after heard_ns */
+	MST_EV_LEAVE,  /* seq: of its last header */
+	MST_EV_LOST,   /* the worker's control connection or a link is gone: error */
+	MST_EV_FINISH, /* the worker wants the job to end */
+	/* policy: another one; each of its rules has passed mst_rule_check() */
+	MST_EV_POLICY,
 	MST_EV_REST,    /* rests: the worker is to rest, or to return */
 	MST_EV_SERVER,  /* a server of the job is gone for good */
 	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
@@ -172,7 +178,11 @@ struct mst_ledger_event {
 		uint64_t heard_ns; /* HEARD: read from the same clock as now_ns */
 		uint64_t seq;      /* LEAVE */
 		int error;         /* LOST: negative errno */
-		struct mst_rule rule;
+		struct {
+			struct mst_rule rule;
+			/* Lent until the event has been handled. NULL: the rule stays. */
+			const struct mst_controller *controller;
+		};
 		bool rests; /* REST */
 		struct mst_spoilt spoilt;
 		struct {
@@ -307,8 +317,9 @@ struct mst_decision {
 		} advice;
 		struct {
 			uint64_t version; /* that the open step makes */
-			bool whole; /* the new rule is in force; else its quorum alone, for this
+			bool whole;  /* the new rule is in force; else its quorum alone, for this
 				       step */
+			bool adapts; /* the policy in force has chosen it */
 		} policy;
 		bool rests;
 		enum mst_evict_why evict;
@@ -336,7 +347,8 @@ struct mst_record {
 	uint64_t version;
 	double samples; /* samples of all contributions */
 	double loss; /* mean over the samples of the contributions that gave one; NaN: none did */
-	double lr_scale; /* scale x schedule */
+	double loss_samples; /* these samples */
+	double lr_scale;     /* scale x schedule */
 	/* Of the rule of the step that this version opens. */
 	uint32_t window;
 	bool until_asked; /* workers compute until they are asked to hand in */
@@ -382,6 +394,7 @@ uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg);   /* mst_ledger_new
 uint64_t mst_ledger_version(const struct mst_ledger *l);       /* the newest one decided */
 bool mst_ledger_started(const struct mst_ledger *l);
 const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l); /* of the open step */
+const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l); /* in force */
 
 struct mst_member_view {
 	uint32_t incarnation; /* 0: this rank has never joined */

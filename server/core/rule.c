@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "server/core/number.h"
 
 /* What a number after the colon means. */
 enum parameter {
@@ -29,11 +29,10 @@ enum parameter {
 	PARAMETERS
 };
 
-/* The range of a parameter, and where it goes. A parameter that is whole has no fraction. */
+/* The range of a parameter, and how a refusal names it. */
 struct range {
-	double min, max;
-	bool whole;
-	const char *wants;   /* in a refusal */
+	struct mst_number number;
+	const char *wants;
 	const char *example; /* as a user would type it */
 };
 
@@ -42,17 +41,20 @@ struct range {
 
 static const struct range ranges[PARAMETERS] = {
 	[PARAMETER_NONE] = { .wants = "no number" },
-	[PARAMETER_QUORUM] = { 1, INT32_MAX, true, "a number of gradients, 1 or more", "4" },
-	[PARAMETER_BACKUP] = { -INT32_MAX, INT32_MAX, true,
-			       "a number of workers, or -B for all but B", "4" },
-	[PARAMETER_WINDOW] = { 0, INT32_MAX, true, "a number of versions, 0 or more", "4" },
-	[PARAMETER_BOUND] = { 0, INT32_MAX, true, "a number of gradients, 0 or more", "4" },
-	[PARAMETER_GRACE] = { 0.001, DAY_MS, false, "milliseconds of grace, 0.001 or more", "5" },
-	[PARAMETER_DEADLINE] = { 0.001, DAY_MS, false, "milliseconds, 0.001 or more", "50" },
-	[PARAMETER_STEPS] = { 1, INT32_MAX, true, "a number of steps, 1 or more", "10" },
-	[PARAMETER_ALPHA] = { 1e-9, 1, false, "a number above 0, at most 1", "0.1" },
-	[PARAMETER_PUSH] = { 1, INT32_MAX, true, "a number of batches, 1 or more", "5" },
-	[PARAMETER_FETCH] = { 1, INT32_MAX, true, "a number of batches, 1 or more", "5" },
+	[PARAMETER_QUORUM] = { { 1, INT32_MAX, true }, "a number of gradients, 1 or more", "4" },
+	[PARAMETER_BACKUP] = { { -INT32_MAX, INT32_MAX, true },
+			       "a number of workers, or -B for all but B",
+			       "4" },
+	[PARAMETER_WINDOW] = { { 0, INT32_MAX, true }, "a number of versions, 0 or more", "4" },
+	[PARAMETER_BOUND] = { { 0, INT32_MAX, true }, "a number of gradients, 0 or more", "4" },
+	[PARAMETER_GRACE] = { { 0.001, DAY_MS, false },
+			      "milliseconds of grace, 0.001 or more",
+			      "5" },
+	[PARAMETER_DEADLINE] = { { 0.001, DAY_MS, false }, "milliseconds, 0.001 or more", "50" },
+	[PARAMETER_STEPS] = { { 1, INT32_MAX, true }, "a number of steps, 1 or more", "10" },
+	[PARAMETER_ALPHA] = { { 1e-9, 1, false }, "a number above 0, at most 1", "0.1" },
+	[PARAMETER_PUSH] = { { 1, INT32_MAX, true }, "a number of batches, 1 or more", "5" },
+	[PARAMETER_FETCH] = { { 1, INT32_MAX, true }, "a number of batches, 1 or more", "5" },
 };
 
 #define POLICY_PARAMETERS 2u
@@ -164,25 +166,6 @@ static const struct policy *policy_find(const char *name, size_t len)
 	return NULL;
 }
 
-/* "4", "-1", "0.5": a decimal number in the range. strtod() alone would also take blanks, "inf"
- * and hexadecimal.
- * Return: what follows the number, or NULL. */
-static const char *number_parse(const char *text, const struct range *range, double *out)
-{
-	size_t len = strspn(text, range->whole ? "-0123456789" : "0123456789.");
-	char copy[32], *end;
-
-	if (len == 0 || len >= sizeof(copy))
-		return NULL;
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	double value = strtod(copy, &end);
-	if (*end != '\0' || !(value >= range->min && value <= range->max))
-		return NULL;
-	*out = value;
-	return text + len;
-}
-
 #define NS_PER_MS 1e6
 
 static bool parameter_apply(enum parameter parameter, double value, struct mst_rule *rule)
@@ -241,7 +224,8 @@ static int parameters_parse(const struct policy *p, const char *text, struct mst
 	double value = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const char *behind = number_parse(text, &ranges[p->parameter[i]], &value);
+		const char *behind = mst_number_parse(text, &ranges[p->parameter[i]].number,
+						      &value);
 		if (behind == NULL || !parameter_apply(p->parameter[i], value, rule))
 			return -1;
 		if (*behind == '\0')
@@ -259,7 +243,7 @@ static int refuse_unknown(const char *policy, char *why, size_t why_len)
 
 	for (size_t i = 0; i < POLICY_COUNT && used > 0 && (size_t)used < why_len; i++)
 		used += snprintf(why + used, why_len - (size_t)used, " %s", policies[i].name);
-	return -EINVAL;
+	return -ENOENT;
 }
 
 static int refuse_parameter(const struct policy *p, const char *policy, char *why, size_t why_len)

@@ -17,8 +17,8 @@
 /* Reads "backup:4", "deadline:50,4", "bsp"... into @out. The fields that other options determine
  * stay: late_start, weigh, linear, patience_ns, on_loss, min_workers; and divide, unless the policy
  * is one of deltas, which says itself whether they are averaged or added up.
- * @why: on failure a sentence, with the most similar name if the policy is unknown.
- * Return: 0 or -EINVAL. */
+ * @why: on failure a sentence.
+ * Return: 0; -ENOENT: there is no policy of this name; -EINVAL. */
 int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t why_len);
 
 /* A line for --help on the policy with this index: its parameter, and what it does. NULL: there are
@@ -32,7 +32,8 @@ struct mst_rule_context {
 	uint32_t slots; /* of each session */
 	/* contributions that a set has room for; 0: room will be made as needed */
 	uint32_t quorum_max;
-	bool force; /* the user wants a quorum of less than half of the workers */
+	double samples_max; /* the job ends there; 0: never */
+	bool force;         /* the user wants a quorum of less than half of the workers */
 };
 
 /* Can this rule be met, and does it make sense with this owner of the parameters?

@@ -103,6 +103,7 @@ void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
 	out->version = l->save.version;
 	out->samples = l->save.samples;
 	out->ranks = l->cfg.workers;
+	out->figures = mst_controller_keep(&l->controller, out->figure);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
 		out->rank[rank] = (struct mst_kept_rank){ l->member[rank].incarnation,
 							  l->member[rank].clock };

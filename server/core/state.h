@@ -13,6 +13,7 @@
  *   ask.c      which worker goes on, with which version, and which buffers that holds
  *   save.c     which versions are saved as checkpoints
  *   late.c     whether a worker that was late starts again at once
+ *   stragglers.c  who is slow, and rests for it if the policy wants that
  *   waits.c    asks, sorted by what they wait for
  *   census.c   members, sorted by what they are to the open step
  *
@@ -66,9 +67,11 @@ struct mst_reduction {
 
 struct mst_ledger {
 	struct mst_ledger_cfg cfg;
-	struct mst_rule rule;      /* of the open step */
-	struct mst_rule next_rule; /* from the next version on */
+	struct mst_rule rule;                              /* of the open step */
+	struct mst_rule next_rule;                         /* from the next version on */
+	struct mst_controller controller, next_controller; /* of the same policies */
 	bool rule_changes;
+	bool rule_adapts; /* rule_changes: because the controller has said so */
 
 	enum mst_phase phase;
 	bool end_due; /* the job ends as soon as what is counted has been committed */
@@ -97,9 +100,14 @@ struct mst_ledger {
 	bool collecting;         /* everybody has been advised to hand in, */
 	uint64_t collecting_ns;  /* since then */
 	bool overdue;            /* the step commits with what it has */
-	struct mst_tempo steps;  /* how long the last steps took */
-	uint64_t active_ns;      /* when a worker last sent something or was given something */
-	double samples_total;    /* in all commits */
+	/* Where the policy looks for stragglers: the gradients of the window that runs, and how
+	 * many stragglers there are. */
+	uint32_t window, stragglers;
+	bool watches;           /* the policy looked for them at the last commit */
+	bool put_to_rest;       /* some rest because they are stragglers */
+	struct mst_tempo steps; /* how long the last steps took */
+	uint64_t active_ns;     /* when a worker last sent something or was given something */
+	double samples_total;   /* in all commits */
 	struct mst_ledger_save save;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
@@ -118,6 +126,16 @@ struct mst_ledger {
 	struct mst_decision *queue;
 	uint32_t queue_size, queue_head, queue_count;
 };
+
+/* Has the job all the commits, or all the samples, that it is to end with? */
+static inline bool mst_has_commits(const struct mst_ledger *l)
+{
+	return l->cfg.commits_max > 0 && l->store.newest >= l->cfg.commits_max;
+}
+static inline bool mst_has_samples(const struct mst_ledger *l)
+{
+	return l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max;
+}
 
 /* ledger.c */
 struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
@@ -172,11 +190,13 @@ struct mst_rule_step mst_step_view(const struct mst_ledger *l);
 /* Is a commit due, whether or not a buffer is free for it? */
 bool mst_step_due(const struct mst_ledger *l);
 void mst_step_commit_if_due(struct mst_ledger *l);
-/* A shard has the mean of a version. */
+/* @controller: NULL: there is none. */
+void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule,
+		     const struct mst_controller *controller);
 
 /* reduce.c */
+/* A shard has reported of the mean of a version. */
 void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
-void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule);
 
 /* trigger.c */
 /* A contribution has been counted that ends its worker's batch. */
@@ -219,6 +239,15 @@ uint64_t mst_late_deadline(const struct mst_ledger *l);
 /* A worker was answered; its next contribution has come. */
 void mst_late_answered(struct mst_ledger *l, const struct mst_member *m);
 void mst_late_came(struct mst_ledger *l, const struct mst_member *m);
+
+/* stragglers.c */
+/* A version has been made of so many gradients, and so many workers are live: judges who is slow,
+ * if the policy looks for that and a window is over. */
+void mst_stragglers_commit(struct mst_ledger *l, uint32_t gradients, uint32_t live);
+/* The session of that rank has ended. */
+void mst_stragglers_forget(struct mst_ledger *l, uint32_t rank);
+/* Has stragglers rest, or return, as the policy wants. */
+void mst_stragglers_rest(struct mst_ledger *l);
 
 /* ask.c */
 /* Takes an ask of @m that was sent after its header @after. By asking a worker says that it does

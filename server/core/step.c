@@ -53,6 +53,7 @@ static void tell_rule(struct mst_ledger *l, bool whole)
 
 	d->policy.version = mst_ledger_version(l) + 1;
 	d->policy.whole = whole;
+	d->policy.adapts = whole && l->rule_adapts;
 }
 
 static void change_rule(struct mst_ledger *l)
@@ -61,6 +62,7 @@ static void change_rule(struct mst_ledger *l)
 		      l->next_rule.release == MST_RELEASE_BOUND;
 
 	l->rule = l->next_rule;
+	l->controller = l->next_controller;
 	l->rule_changes = false;
 	if (bounds)
 		rebase_clocks(l);
@@ -170,17 +172,18 @@ static void record_shares(const struct mst_ledger *l, struct mst_record *r)
 	MST_ASSERT(counted == l->entry_count);
 }
 
-static double mean_loss(const struct mst_record *r)
+static void record_loss(struct mst_record *r)
 {
-	double loss = 0, samples = 0;
+	double loss = 0;
 
+	r->loss_samples = 0;
 	for (uint32_t i = 0; i < r->entry_count; i++) {
 		if (!isfinite(r->entry[i].loss))
 			continue;
 		loss += r->entry[i].loss * r->entry[i].samples;
-		samples += r->entry[i].samples;
+		r->loss_samples += r->entry[i].samples;
 	}
-	return samples > 0 ? loss / samples : (double)NAN;
+	r->loss = r->loss_samples > 0 ? loss / r->loss_samples : (double)NAN;
 }
 
 /* Each figure is computed once in double and rounded once to f32 (PROTOCOL 5). */
@@ -204,7 +207,7 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	});
 	mst_optimizer_scalars(&l->cfg.optimizer,
 			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
-	r->loss = mean_loss(r);
+	record_loss(r);
 }
 
 /* A member that has no ask open computes; under a rule that preempts its gradient cannot count any
@@ -216,6 +219,38 @@ static void preempt(struct mst_ledger *l)
 	for (uint32_t rank = mst_census_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
 	     rank = mst_census_next(c, MST_STANDS_BUSY, rank + 1))
 		mst_advise(l, &l->member[rank], false);
+}
+
+/* Members that the next step waits for. */
+static uint32_t count_live(const struct mst_ledger *l)
+{
+	return mst_census_count(&l->census, MST_STANDS_ROSTERED) +
+	       mst_census_count(&l->census, MST_STANDS_NEW);
+}
+
+/* Asks the controller for the rule of the next step, unless another policy is about to come into
+ * force, or no step follows. */
+static void control(struct mst_ledger *l, const struct mst_record *r)
+{
+	struct mst_commit_view view = {
+		.gradients = r->entry_count,
+		.live = count_live(l),
+		.loss = r->loss,
+		.loss_samples = r->loss_samples,
+		.samples = r->samples,
+		.samples_total = l->samples_total,
+		.samples_max = l->cfg.samples_max,
+	};
+
+	if (l->rule_changes || l->end_due || mst_has_commits(l) || mst_has_samples(l))
+		return;
+	mst_stragglers_commit(l, view.gradients, view.live);
+	view.stragglers = l->stragglers;
+	l->next_rule = l->rule;
+	l->rule_changes = mst_controller_decide(&l->controller, &view, &l->next_rule);
+	l->next_controller = l->controller;
+	l->rule_adapts = l->rule_changes;
+	mst_stragglers_rest(l);
 }
 
 static void commit(struct mst_ledger *l, uint32_t buffer)
@@ -230,6 +265,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	mst_save_committed(l);
 	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
 	mst_late_release_all(l);
+	control(l, &l->record[buffer]);
 	mst_step_open(l);
 	mst_ask_new_version(l);
 	if (l->rule.preempt)
@@ -257,10 +293,16 @@ void mst_step_commit_if_due(struct mst_ledger *l)
 
 /* A change that only lowers the number of contributions needed takes effect at once, any other
  * change with the next version. */
-void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule)
+void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule,
+		     const struct mst_controller *controller)
 {
+	static const struct mst_controller none = { .kind = MST_CONTROLLER_NONE };
+
+	l->rule_adapts = false;
+	l->next_controller = controller != NULL ? *controller : none;
 	if (l->phase != MST_PHASE_RUNNING) {
 		l->rule = *rule;
+		l->controller = l->next_controller;
 		tell_rule(l, true);
 		return;
 	}

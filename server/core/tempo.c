@@ -36,3 +36,8 @@ uint64_t mst_tempo_least(const struct mst_tempo *t)
 		least = t->recent_ns[i] < least ? t->recent_ns[i] : least;
 	return least;
 }
+
+uint64_t mst_tempo_last(const struct mst_tempo *t)
+{
+	return t->recent_ns[(t->next + MST_TEMPO_RECENT - 1) % MST_TEMPO_RECENT];
+}

@@ -6,6 +6,7 @@
 #ifndef MST_SERVER_CORE_TEMPO_H
 #define MST_SERVER_CORE_TEMPO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define MST_TEMPO_RECENT 9u
@@ -26,10 +27,15 @@ uint64_t mst_tempo_median(const struct mst_tempo *t);
 /* Return: the shortest of them; 0: it is not known yet. */
 uint64_t mst_tempo_least(const struct mst_tempo *t);
 
+/* Return: the last of them; 0: there is none. */
+uint64_t mst_tempo_last(const struct mst_tempo *t);
+
 /* How long a rank usually computes. */
 struct mst_stride {
 	uint64_t answered_ns; /* when it was last answered; 0: its contribution has come since */
 	struct mst_tempo tempo;
+	uint32_t slow_windows; /* in a row: stragglers.c */
+	bool put_to_rest;      /* it rests because it is a straggler */
 };
 
 #endif

@@ -3,7 +3,7 @@
  * An aggregator's own state; only its files include it:
  *
  *   aggregator.c  slots, arrivals, decisions that take effect at once
- *   scales.c      the scales of tensors
+ *   tensors.c     the tensors of this part, and their scales
  *   norms.c       the norms of tensors
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
@@ -222,7 +222,7 @@ static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t 
 struct mst_spoilt mst_spoil_of_commit(const struct mst_aggregator *a, const struct mst_task *task);
 void mst_spoil_of_group(const struct mst_aggregator *a, const struct mst_task *task);
 
-/* scales.c: how many scales there may be; and those of a vector that is one tensor */
+/* tensors.c: how many scales there may be; and those of a vector that is one tensor */
 uint32_t mst_scales_max(const struct mst_aggregator_cfg *cfg);
 void mst_scales_init(struct mst_aggregator *a);
 

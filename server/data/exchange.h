@@ -67,10 +67,13 @@ enum mst_notice_kind {
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */
-	/* policy: the ledger has taken an MST_EV_POLICY; that version is the first under it */
+	/* policy: the ledger has taken an MST_EV_POLICY, whose controller is not lent any more;
+	 * that version is the first under it */
 	MST_NOTE_TAKEN,
 	/* policy: it is in force; or its quorum alone already is, for the step of that version */
 	MST_NOTE_POLICY,
+	/* policy: it lacks what it would choose its rule by */
+	MST_NOTE_STUCK,
 	/* dropped: with the first version of a policy, gradients that were on their way */
 	MST_NOTE_DROPPED,
 	MST_NOTE_REST_TAKEN, /* rest: what has become of an MST_EV_REST */
@@ -115,6 +118,12 @@ struct mst_notice {
 		struct {
 			uint64_t version;
 			bool whole;
+			/* POLICY: the policy in force has chosen another rule */
+			bool adapts;
+			struct mst_rule rule; /* POLICY: in force */
+			/* POLICY, STUCK: of a policy that changes its rule; else "" */
+			char now[MST_POLICY_LEN];
+			char why[MST_CAUSE_LEN];
 		} policy;
 		struct {
 			uint64_t version, count;

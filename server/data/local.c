@@ -22,6 +22,7 @@ struct mst_local {
 	struct mst_recorder *recorder; /* NULL: the job is not recorded */
 	uint32_t workers;
 	struct mst_kept kept; /* of the version that is saved */
+	bool is_stuck;        /* the policy lacks what it would choose its rule by */
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
 	char spoilt_ranks[96];
@@ -76,12 +77,14 @@ static void say(const struct mst_local *l, const struct mst_notice *notice)
 	l->decider.note(l->decider.note_ctx, notice);
 }
 
-/* The open step goes on under the rule before, and its commit brings the new one. */
-static void say_policy_taken(const struct mst_local *l)
+/* The open step goes on under the rule before, and its commit brings the new one. That is said when
+ * the ledger has copied the controller, which is lent until then. */
+static void handle_policy(struct mst_local *l, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	struct mst_notice notice = { .kind = MST_NOTE_TAKEN };
 
 	notice.policy.version = mst_ledger_version(l->ledger) + 2;
+	mst_ledger_handle(l->ledger, ev, now_ns);
 	say(l, &notice);
 }
 
@@ -117,15 +120,14 @@ static void local_handle(struct mst_decider *d, const struct mst_ledger_event *e
 	mst_statistics_event(l->statistics, ev, now_ns);
 	if (l->recorder != NULL)
 		mst_recorder_event(l->recorder, ev, now_ns);
-	if (ev->kind == MST_EV_REST) {
-		handle_rest(l, ev, now_ns);
-		return;
-	}
 	if (ev->kind == MST_EV_SPOILT)
 		see_spoilt(l, &ev->spoilt);
-	if (ev->kind == MST_EV_POLICY)
-		say_policy_taken(l);
-	mst_ledger_handle(l->ledger, ev, now_ns);
+	if (ev->kind == MST_EV_REST)
+		handle_rest(l, ev, now_ns);
+	else if (ev->kind == MST_EV_POLICY)
+		handle_policy(l, ev, now_ns);
+	else
+		mst_ledger_handle(l->ledger, ev, now_ns);
 }
 
 /* There is no other server. */
@@ -181,6 +183,37 @@ static void note_join(const struct mst_local *l, const struct mst_decision *d)
 	say(l, &notice);
 }
 
+static void note_policy(const struct mst_local *l, const struct mst_decision *d)
+{
+	const struct mst_controller *c = mst_ledger_controller(l->ledger);
+	const struct mst_rule *rule = mst_ledger_rule(l->ledger);
+	struct mst_notice notice = { .kind = MST_NOTE_POLICY };
+
+	notice.policy.version = d->policy.version;
+	notice.policy.whole = d->policy.whole;
+	notice.policy.adapts = d->policy.adapts;
+	notice.policy.rule = *rule;
+	mst_controller_now(c, rule, notice.policy.now, sizeof(notice.policy.now));
+	mst_controller_why(c, rule, notice.policy.why, sizeof(notice.policy.why));
+	say(l, &notice);
+}
+
+/* Said when it begins. */
+static void say_stuck(struct mst_local *l)
+{
+	const struct mst_controller *c = mst_ledger_controller(l->ledger);
+	const struct mst_rule *rule = mst_ledger_rule(l->ledger);
+	struct mst_notice notice = { .kind = MST_NOTE_STUCK };
+	bool was_stuck = l->is_stuck;
+
+	l->is_stuck = mst_controller_is_stuck(c);
+	if (!l->is_stuck || was_stuck)
+		return;
+	mst_controller_now(c, rule, notice.policy.now, sizeof(notice.policy.now));
+	mst_controller_why(c, rule, notice.policy.why, sizeof(notice.policy.why));
+	say(l, &notice);
+}
+
 static void note_decision(const struct mst_local *l, const struct mst_decision *d)
 {
 	struct mst_notice notice = { .who = d->who };
@@ -207,10 +240,8 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		notice.evict.why = d->evict;
 		break;
 	case MST_DO_POLICY:
-		notice.kind = MST_NOTE_POLICY;
-		notice.policy.version = d->policy.version;
-		notice.policy.whole = d->policy.whole;
-		break;
+		note_policy(l, d);
+		return;
 	case MST_DO_REST:
 		notice.kind = MST_NOTE_RESTS;
 		notice.rest.rests = d->rests;
@@ -259,8 +290,10 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 	note_decision(l, &orders->decision);
 	if (orders->decision.kind == MST_DO_SAVE)
 		say_saves(l);
-	if (orders->decision.kind == MST_DO_COMMIT)
-		say_dropped(l, orders->decision.commit.version);
+	if (orders->decision.kind != MST_DO_COMMIT)
+		return;
+	say_dropped(l, orders->decision.commit.version);
+	say_stuck(l);
 }
 
 static bool local_wants(const struct mst_decider *d, struct mst_identity who)
@@ -287,6 +320,10 @@ static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, ui
 		status->live += view.started;
 	}
 	mst_statistics_job(l->statistics, now_ns, status);
+	const struct mst_controller *c = mst_ledger_controller(l->ledger);
+	const struct mst_rule *rule = mst_ledger_rule(l->ledger);
+	mst_controller_now(c, rule, status->policy_now, sizeof(status->policy_now));
+	mst_controller_why(c, rule, status->policy_why, sizeof(status->policy_why));
 	say(l, &(struct mst_notice){ .kind = MST_NOTE_SNAPSHOT });
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/kernels/select.h"
 #include "server/data/aggregator_state.h"
 
 struct mst_norms_pass {
@@ -114,35 +113,20 @@ void mst_norms_begin(struct mst_norms_pass *p, const struct mst_task *task)
 	p->edges = (struct mst_edges){ 0 };
 }
 
-/* The direction of a block, or the mean where the row has no other. */
-static const float *direction_of(struct mst_norms_pass *p, uint64_t first, uint64_t count)
+static void add_block(struct mst_norms_pass *p, uint64_t first, uint64_t count)
 {
 	const struct mst_aggregator *a = p->of;
-	const struct mst_optim *row = a->cfg.optimizer.row;
 	struct mst_figures figures = p->figures;
-	struct mst_apply apply = { .next = p->direction,
+	struct mst_apply block = { .next = p->direction,
 				   .theta = p->theta + first,
 				   .mean = a->mean + first,
 				   .figures = &figures,
 				   .count = (size_t)count };
-	mst_apply_fn *kernel = row->direction[mst_isa()->index];
 
-	if (kernel == NULL)
-		return apply.mean;
-	figures.parameter[row->decay] = decay_of(a, p->tensor);
+	figures.parameter[a->cfg.optimizer.row->decay] = decay_of(a, p->tensor);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
-		apply.state[i] = p->state[i] != NULL ? p->state[i] + first : NULL;
-	kernel(&apply);
-	return apply.next;
-}
-
-static void add_block(struct mst_norms_pass *p, uint64_t first, uint64_t count)
-{
-	const struct mst_isa *isa = mst_isa();
-
-	mst_exact_add(&p->open.theta, isa->squares(p->theta + first, (size_t)count));
-	mst_exact_add(&p->open.direction,
-		      isa->squares(direction_of(p, first, count), (size_t)count));
+		block.state[i] = p->state[i] != NULL ? p->state[i] + first : NULL;
+	mst_optimizer_add_block(&a->cfg.optimizer, &block, &p->open);
 }
 
 /* The tensor ends here, or the range does. */

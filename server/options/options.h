@@ -12,8 +12,8 @@
 #include "common/optim/schedule.h"
 #include "common/transport/fabric.h"
 #include "common/wire/part.h"
-#include "common/wire/rule.h"
 #include "server/core/ledger.h"
+#include "server/core/policy.h"
 
 #define MST_CHUNK_UNIT 4096u
 /* What --optimizer auto means, of gradients and of differences of parameters. */
@@ -115,18 +115,25 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
 int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
 				      const struct mst_rule *rule, char *why, size_t why_len);
 
-/* The rule that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
+/* Is the rate above 0 until the job ends, which is after so many samples (0: at no number of them)?
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_schedule_lasts(const struct mst_server_options *o,
+				      const struct mst_schedule *schedule, double samples,
+				      char *why, size_t why_len);
+
+/* The policy that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
  * --compensate, --late-start, --patience, --on-loss, --min-workers. What means nothing under the
  * policy is left out; mst_server_options_check() refuses it.
  * Return: 0 or -EINVAL. */
-int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out, char *why,
 			    size_t why_len);
 
 /* The same with this optimiser, whatever --optimizer says.
  * @why: a sentence that does not name the option --policy.
  * Return: 0 or -EINVAL. */
 int mst_server_options_policy(const struct mst_server_options *o,
-			      const struct mst_optimizer *optimizer, struct mst_rule *out,
+			      const struct mst_optimizer *optimizer, struct mst_policy *out,
 			      char *why, size_t why_len);
 
 /* The weight of each of o->servers, for mst_part_border().

@@ -15,7 +15,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "server/options/cpus.h"
 #include "server/options/options.h"
 
@@ -42,10 +42,10 @@ static bool is_auto(const struct mst_server_options *o)
  * where the rule is made. */
 static bool has_deltas(const struct mst_server_options *o)
 {
-	struct mst_rule rule = { .quorum = 0 };
+	struct mst_policy policy = { .rule = { .quorum = 0 } };
 	char why[MST_REASON_LEN];
 
-	return mst_rule_parse(o->policy, &rule, why, sizeof(why)) == 0 && rule.deltas;
+	return mst_policy_parse(o->policy, &policy, why, sizeof(why)) == 0 && policy.rule.deltas;
 }
 
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
@@ -266,8 +266,8 @@ static int refuse_policy(const char *policy, const char *wrong, char *why, size_
 	const char *names[POLICIES_MAX + 1] = { NULL };
 
 	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(policy, ":[= "), policy);
-	for (unsigned i = 0; i < POLICIES_MAX && mst_rule_help(i) != NULL; i++) {
-		const char *help = mst_rule_help(i);
+	for (unsigned i = 0; i < POLICIES_MAX && mst_policy_help(i) != NULL; i++) {
+		const char *help = mst_policy_help(i);
 		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, "[: "), help);
 		names[i] = known[i];
 	}
@@ -279,18 +279,31 @@ static int refuse_policy(const char *policy, const char *wrong, char *why, size_
 	while (strcmp(names[i], near) != 0)
 		i++;
 	return refuse(why, why_len, "unknown policy \"%.40s\": did you mean %.*s?", policy,
-		      (int)strcspn(mst_rule_help(i), " "), mst_rule_help(i));
+		      (int)strcspn(mst_policy_help(i), " "), mst_policy_help(i));
+}
+
+/* What the options that hold under every policy make of a rule. */
+static void rule_finish(const struct mst_server_options *o, struct mst_rule *rule)
+{
+	if (o->late != MST_LATE_AUTO && rule->window != MST_WINDOW_MAX)
+		rule->late = (enum mst_late)(o->late - 1);
+	if (o->compensate && rule->window > 0)
+		rule->compensate = true;
+	if (o->lr_scale == MST_LR_SCALE_AUTO)
+		rule->linear = !rule->compensate;
+	else
+		rule->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
 }
 
 int mst_server_options_policy(const struct mst_server_options *o,
-			      const struct mst_optimizer *optimizer, struct mst_rule *out,
+			      const struct mst_optimizer *optimizer, struct mst_policy *out,
 			      char *why, size_t why_len)
 {
 	char wrong[MST_REASON_LEN];
 
 	if (strlen(o->policy) >= MST_POLICY_LEN)
 		return refuse(why, why_len, "\"%.60s...\" is too long", o->policy);
-	*out = (struct mst_rule){
+	out->rule = (struct mst_rule){
 		.weigh = (enum mst_weigh)o->weigh,
 		.divide = optimizer->row->divides,
 		.late_start = (enum mst_late_start)o->late_start,
@@ -298,20 +311,16 @@ int mst_server_options_policy(const struct mst_server_options *o,
 		.on_loss = (enum mst_loss)o->on_loss,
 		.min_workers = o->min_workers,
 	};
-	if (mst_rule_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
+	if (mst_policy_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
 		return refuse_policy(o->policy, wrong, why, why_len);
-	if (o->late != MST_LATE_AUTO && out->window != MST_WINDOW_MAX)
-		out->late = (enum mst_late)(o->late - 1);
-	if (o->compensate && out->window > 0)
-		out->compensate = true;
-	if (o->lr_scale == MST_LR_SCALE_AUTO)
-		out->linear = !out->compensate;
-	else
-		out->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
+	struct mst_rule *then = mst_controller_then(&out->controller);
+	rule_finish(o, &out->rule);
+	if (then != NULL)
+		rule_finish(o, then);
 	return 0;
 }
 
-int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule *out, char *why,
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out, char *why,
 			    size_t why_len)
 {
 	struct mst_optimizer optimizer;
@@ -323,17 +332,20 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_rule 
 	return rc;
 }
 
-/* Options that would do nothing under the policy. */
-static int late_check(const struct mst_server_options *o, const struct mst_rule *rule, char *why,
-		      size_t why_len)
+/* Options that would do nothing under any rule of the policy. */
+static int late_check(const struct mst_server_options *o, const struct mst_policy *policy,
+		      char *why, size_t why_len)
 {
-	if (o->late != MST_LATE_AUTO && rule->window == MST_WINDOW_MAX)
+	uint32_t window = policy->rule.window;
+	uint32_t last = mst_controller_last(&policy->controller, &policy->rule, o->workers).window;
+
+	if (o->late != MST_LATE_AUTO && window == MST_WINDOW_MAX && last == MST_WINDOW_MAX)
 		return refuse(why, why_len,
 			      "--late %s does nothing under --policy %.60s, which counts every "
 			      "gradient however old it is; leave it out, or choose a policy that "
 			      "does not, such as backup:N or bounded:S",
 			      o->late == MST_LATE_DROP_CHOICE ? "drop" : "reject", o->policy);
-	if (o->compensate && rule->window == 0)
+	if (o->compensate && window == 0 && last == 0)
 		return refuse(why, why_len,
 			      "--compensate does nothing under --policy %.60s, which counts no "
 			      "gradient of an older version; leave it out, or choose a policy that "
@@ -352,13 +364,13 @@ int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
 		      "workers', and no schedule of the servers (--lr-schedule) reaches it");
 }
 
-/* A schedule after whose end the job would go on and learn nothing. */
-static int schedule_end_check(const struct mst_server_options *o, const struct mst_schedule *s,
-			      char *why, size_t why_len)
+int mst_server_options_schedule_lasts(const struct mst_server_options *o,
+				      const struct mst_schedule *schedule, double samples,
+				      char *why, size_t why_len)
 {
-	double end = mst_schedule_end(s);
+	double end = mst_schedule_end(schedule);
 
-	if (!isfinite(end) || (o->samples > 0 && o->samples <= end))
+	if (!isfinite(end) || (samples > 0 && samples <= end))
 		return 0;
 	return refuse(
 		why, why_len,
@@ -386,27 +398,28 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 			why, why_len,
 			"--lr-schedule does nothing with --optimizer %.60s, which has no rate",
 			o->optimizer);
-	return schedule_end_check(o, &schedule, why, why_len);
+	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
 static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
-	struct mst_rule rule;
+	struct mst_policy policy;
 	char wrong[MST_REASON_LEN];
 
-	if (mst_server_options_rule(o, &rule, why, why_len) != 0)
+	if (mst_server_options_rule(o, &policy, why, why_len) != 0)
 		return -EINVAL;
 	struct mst_rule_context ctx = {
 		.owner = (enum muster_owner)o->owner,
 		.workers = o->workers,
-		.slots = o->slots != 0 ? o->slots : mst_rule_slots(&rule),
+		.slots = o->slots != 0 ? o->slots : mst_policy_slots(&policy, o->workers),
+		.samples_max = o->samples,
 		.force = o->force,
 	};
-	if (mst_rule_check(&rule, &ctx, wrong, sizeof(wrong)) != 0)
+	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	if (schedule_check(o, &rule, why, why_len) != 0)
+	if (schedule_check(o, &policy.rule, why, why_len) != 0)
 		return -EINVAL;
-	return late_check(o, &rule, why, why_len);
+	return late_check(o, &policy, why, why_len);
 }
 
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)

@@ -26,7 +26,7 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, ch
 
 	memset(out, 0, sizeof(*out));
 	if (o->join == NULL)
-		rc = mst_server_options_rule(o, &out->rule, why, why_len);
+		rc = mst_server_options_rule(o, &out->policy, why, why_len);
 	if (rc == 0)
 		rc = mst_server_options_partition(o, out->weights, why, why_len);
 	if (rc == 0)
@@ -42,7 +42,8 @@ uint32_t mst_plan_slots(const struct mst_plan_cfg *cfg)
 {
 	if (cfg->options->slots != 0)
 		return cfg->options->slots;
-	return cfg->transport->maps ? 2 : mst_rule_slots(&cfg->terms->rule);
+	return cfg->transport->maps ? 2
+				    : mst_policy_slots(&cfg->terms->policy, cfg->options->workers);
 }
 
 struct mst_lanes mst_plan_lanes(const struct mst_lane_layout *l)
@@ -154,7 +155,8 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.in_place = cfg->transport->maps,
 		.sent = !cfg->transport->maps,
 		.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN,
-		.rule = cfg->terms->rule,
+		.rule = cfg->terms->policy.rule,
+		.controller = cfg->terms->policy.controller,
 		.optimizer = optimizer_of(cfg->terms, o->owner),
 		.schedule = cfg->terms->schedule,
 		.commits_max = o->commits,
@@ -170,7 +172,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 static uint32_t partials_of(const struct mst_plan_cfg *cfg)
 {
 	const struct mst_server_options *o = cfg->options;
-	const struct mst_rule *rule = &cfg->terms->rule;
+	const struct mst_rule *rule = &cfg->terms->policy.rule;
 	uint32_t half = rule->quorum > 1 ? (uint32_t)rule->quorum / 2 : 0;
 
 	if (mst_rule_repeats(rule))
@@ -250,7 +252,7 @@ int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vec
 	out->server.ledger = ledger_cfg(cfg);
 	out->server.ledger.tensors = vector->table.tensors > 0;
 	out->server.aggregator = aggregator_cfg(cfg, out);
-	out->repeats = mst_rule_repeats(&cfg->terms->rule);
+	out->repeats = mst_rule_repeats(&cfg->terms->policy.rule);
 	out->server.peers = o->servers - 1;
 	out->server.server_lease_ns = mst_server_options_server_lease(o);
 	out->server.records = mst_server_options_record(o);

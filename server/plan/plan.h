@@ -13,7 +13,7 @@
 
 /* The meaning of the options that are texts. */
 struct mst_terms {
-	struct mst_rule rule; /* zero at a follower, which has no rule */
+	struct mst_policy policy; /* zero at a follower, which has none */
 	struct mst_optimizer optimizer;
 	struct mst_schedule schedule;
 	struct mst_saves saves;

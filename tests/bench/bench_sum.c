@@ -4,8 +4,8 @@
  * pairwise, each gradient as it arrives. All are timed in turn, round by round, so that a noisy
  * machine spoils them alike; medians are printed, in GB a second. Bytes are those that a commit has
  * to move, read and written: each source, the parameters and what the optimiser keeps once,
- * whatever a way of doing it moves in fact. So ratios of rates are ratios of times. Every result is
- * checked.
+ * whatever a way of doing it moves in fact. So ratios of rates are ratios of times. An optimiser
+ * with a reduce phase goes through the vector twice. Every result is checked.
  *
  * usage: bench_sum [--rounds N] [--mib N] [--chunk-kib N] [--threads N] [--kernels TEXT]
  *                  [--case NAME] [--json FILE]
@@ -40,6 +40,7 @@
 /* Bases equal modulo the page size would meet in the same sets of the caches. */
 #define COLOUR 320
 #define ROUNDS_MAX 101
+#define BLOCK 4096 /* elements whose squares are added at a time */
 #define THREADS_MAX 2
 
 struct sum_row {
@@ -59,6 +60,9 @@ static const struct sum_row rows[] = {
 	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, NULL, 0 },
 	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0", 0 },
 	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5", 1 },
+	{ "f32 clip", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5,clip=1e9", 1 },
+	{ "f32 lars", MUSTER_F32, MUSTER_F32, 8, 1, "lars", 1 },
+	{ "f32 lamb", MUSTER_F32, MUSTER_F32, 8, 1, "lamb", 2 },
 	{ "f32 adagrad", MUSTER_F32, MUSTER_F32, 8, 1, "adagrad", 1 },
 	{ "f32 rmsprop", MUSTER_F32, MUSTER_F32, 8, 1, "rmsprop", 2 },
 	{ "f32 adam", MUSTER_F32, MUSTER_F32, 8, 1, "adam", 2 },
@@ -79,7 +83,7 @@ struct bench {
 	FILE *json;
 	bool json_begun;
 	char *source[SOURCES];
-	float *out, *theta, *state[MST_STATES_MAX], *expected, *pairwise;
+	float *out, *theta, *state[MST_STATES_MAX], *expected, *pairwise, *mean;
 	_Atomic uint64_t read; /* what plain reads came to; kept, or they would be left out */
 	double rate[KINDS][ROUNDS_MAX];
 };
@@ -174,10 +178,66 @@ static void fill(struct bench *b, const struct sum_row *row)
 	}
 }
 
+static void go_through(const struct part *p, const struct mst_commit *c)
+{
+	size_t chunk = p->bench->chunk_elems;
+
+	for (size_t done = 0, count; done < p->count; done += count) {
+		count = p->count - done < chunk ? p->count - done : chunk;
+		mst_commit_range(c, p->first + done, count);
+	}
+}
+
+/* Of a chunk, whose mean is in the caches. */
+static void add_squares(const struct bench *b, const struct mst_optimizer *o,
+			const struct mst_commit *c, size_t first, size_t count)
+{
+	static _Thread_local float direction[BLOCK];
+	static _Thread_local struct mst_squares squares;
+
+	for (size_t at = first; at < first + count; at += BLOCK) {
+		size_t left = first + count - at;
+		struct mst_apply block = { .next = direction,
+					   .theta = b->theta + at,
+					   .mean = b->mean + at,
+					   .figures = &c->figures,
+					   .count = left < BLOCK ? left : BLOCK };
+
+		for (unsigned k = 0; k < MST_STATES_MAX; k++)
+			block.state[k] = c->state[k] != NULL ? c->state[k] + at : NULL;
+		if (mst_optimizer_trusts(o))
+			mst_optimizer_add_block(o, &block, &squares);
+		else
+			mst_exact_add(&squares.direction,
+				      mst_isa()->squares(block.mean, block.count));
+	}
+}
+
+/* First the mean, and its squares; then the step, from the mean. The result is that of a factor of
+ * 1, which costs nothing. */
+static void two_passes(const struct part *p, const struct mst_optimizer *o, struct mst_commit *c)
+{
+	const struct bench *b = p->bench;
+	struct mst_leaf mean = { .coefficient = 1, .data = b->mean };
+	struct mst_commit first = {
+		.tree = c->tree, .divisor = c->divisor, .result_type = MUSTER_F32, .out = b->mean
+	};
+
+	for (size_t done = 0, count; done < p->count; done += count) {
+		count = p->count - done < b->chunk_elems ? p->count - done : b->chunk_elems;
+		mst_commit_range(&first, p->first + done, count);
+		add_squares(b, o, c, p->first + done, count);
+	}
+	c->tree = (struct mst_tree){ MUSTER_F32, 1, &mean, 1 };
+	c->divisor = 1;
+	go_through(p, c);
+}
+
 static void commit(const struct part *p, bool streams)
 {
 	const struct bench *b = p->bench;
 	const struct sum_row *row = p->row;
+	struct mst_optimizer optimizer = { .row = NULL };
 	struct mst_leaf leaf[SOURCES];
 	struct mst_commit c = {
 		.tree = { row->type, GROUP, leaf, row->sources },
@@ -190,17 +250,17 @@ static void commit(const struct part *p, bool streams)
 	};
 
 	if (row->optimizer != NULL)
-		c.apply = optimizer_of(row, &c.figures).row->apply;
+		optimizer = optimizer_of(row, &c.figures), c.apply = optimizer.row->apply;
 	for (unsigned k = 0; k < row->states; k++)
 		c.state[k] = b->state[k];
 	for (unsigned rank = 0; rank < row->sources; rank++)
 		leaf[rank] = (struct mst_leaf){ .rank = rank,
 						.coefficient = row->coefficient,
 						.data = b->source[rank] };
-	for (size_t done = 0, count; done < p->count; done += count) {
-		count = p->count - done < b->chunk_elems ? p->count - done : b->chunk_elems;
-		mst_commit_range(&c, p->first + done, count);
-	}
+	if (mst_optimizer_reduces(&optimizer))
+		two_passes(p, &optimizer, &c);
+	else
+		go_through(p, &c);
 }
 
 /* On arrival: the first gradient is copied and each further one added, vector by vector. What is to
@@ -469,6 +529,7 @@ int main(int argc, char **argv)
 		b.state[k] = room(b.elems * sizeof(float), ++index);
 	b.expected = room(b.elems * sizeof(float), ++index);
 	b.pairwise = room(b.elems * sizeof(float), ++index);
+	b.mean = room(b.elems * sizeof(float), ++index);
 	printf("%s, %u rounds, %zu MiB of f32 a source, chunks of %zu KiB; GB/s\n", b.kernels,
 	       b.rounds, b.elems >> 18, b.chunk_elems >> 8);
 	printf("%-13s %7s %7s %7s %7s %8s %9s %9s %9s\n", "", "sources", "threads", "stream",

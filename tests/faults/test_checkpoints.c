@@ -204,6 +204,15 @@ static void the_order_on_the_disk(void)
 	CU_ASSERT_EQUAL(syncs_before(FAULTY_unlink, 2), 7);
 }
 
+/* A disk that has room and is full all the same. */
+static void figures_of_a_full_disk(void)
+{
+	(void)syncs_before(FAULTY_pwrite, 2); /* the first writes the pid of the lock */
+	CU_ASSERT(checkpoint_says(why, "No space left on device; the file needs 7096 bytes"));
+	CU_ASSERT(checkpoint_says(why, "and the disk reports "));
+	CU_ASSERT(checkpoint_says(why, ".safetensors"));
+}
+
 /* ---- a process that is killed ---- */
 
 /* Before the n-th call of a kind. Return: whether there was such a call. */
@@ -263,6 +272,7 @@ static CU_TestInfo cases[] = {
 	{ "a save that fails is said, and leaves what was there", a_save_that_fails },
 	{ "a resume that fails is said", a_resume_that_fails },
 	{ "files are on the disk before their names, and in their order", the_order_on_the_disk },
+	{ "a full disk is told with its figures", figures_of_a_full_disk },
 	{ "a save that is killed at any call leaves what was there", a_save_that_is_killed },
 	{ "nothing has changed a file of these", model_remove },
 	CU_TEST_INFO_NULL,

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/examples/digits/idx.h"
 #include "common/base/clock.h"
 #include "common/delay/delay.h"
+#include "common/digits/idx.h"
 #include "server/options/options.h"
 #include "tests/faults/scenario.h"
 #include "tests/ut.h"
@@ -79,17 +79,17 @@ static void options_from_a_file(void)
 
 static void read_digits(void)
 {
-	struct idx idx = { 0 };
+	struct mst_idx idx = { 0 };
 
 	faulty_enter(READER);
-	int rc = idx_init(path, IDX_LABELS, &idx, why, sizeof(why));
+	int rc = mst_idx_init(path, MST_IDX_LABELS, &idx, why, sizeof(why));
 	faulty_enter(FAULTY_NOBODY);
 	judge(rc);
 	scenario_holds((rc == 0) == (idx.bytes != NULL), "a failure leaves nothing behind");
 	if (rc == 0)
 		scenario_holds(idx.count == LABELS && idx.bytes[LABELS - 1] == 9,
 			       "what is read is what is in the file");
-	idx_fini(&idx);
+	mst_idx_fini(&idx);
 }
 
 static void digits_from_a_file(void)

@@ -7,33 +7,33 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "client/examples/digits/idx.h"
 #include "common/base/assert.h"
+#include "common/digits/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 /* Every byte that is said to be there must be: reading them is what the sanitizer watches. */
-static void check_held(const struct idx *idx)
+static void check_held(const struct mst_idx *idx)
 {
 	uint64_t total = (uint64_t)idx->count * idx->rows * idx->columns;
 	unsigned sum = 0;
 
-	MST_ASSERT(total > 0 && total <= IDX_BYTES_MAX);
+	MST_ASSERT(total > 0 && total <= MST_IDX_BYTES_MAX);
 	for (uint64_t i = 0; i < total; i++)
 		sum += idx->bytes[i];
 	MST_ASSERT(sum <= 255 * total);
 }
 
-static void read_as(const char *path, enum idx_kind kind)
+static void read_as(const char *path, enum mst_idx_kind kind)
 {
-	struct idx idx = { 0 };
+	struct mst_idx idx = { 0 };
 	char why[256] = "";
 
-	if (idx_init(path, kind, &idx, why, sizeof(why)) == 0)
+	if (mst_idx_init(path, kind, &idx, why, sizeof(why)) == 0)
 		check_held(&idx);
 	else
 		MST_ASSERT(why[0] != '\0' && idx.bytes == NULL);
-	idx_fini(&idx);
+	mst_idx_fini(&idx);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
@@ -44,8 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	read_as(path, IDX_LABELS);
-	read_as(path, IDX_IMAGES);
+	read_as(path, MST_IDX_LABELS);
+	read_as(path, MST_IDX_IMAGES);
 	close(fd);
 	return 0;
 }

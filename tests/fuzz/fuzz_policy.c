@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Whatever text comes as a policy, it is refused in a sentence or gives a rule that can be checked
- * against a job; and a rule that passes can commit a step of that job.
+ * against a job; and a rule that passes can commit a step of that job. A policy that changes its
+ * rule makes only rules that pass, too.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
 #include "common/wire/lane.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
+#include "server/core/switch.h"
 
 static void step_check(const struct mst_rule *rule, uint32_t workers)
 {
@@ -25,38 +28,72 @@ static void step_check(const struct mst_rule *rule, uint32_t workers)
 	}
 }
 
-static void rule_check(struct mst_rule *rule, const struct mst_rule_context *ctx)
+static void rule_check(struct mst_rule rule, const struct mst_rule_context *ctx)
 {
 	char why[512] = "";
 
-	rule->min_workers = 1;
-	int rc = mst_rule_check(rule, ctx, why, sizeof(why));
+	rule.min_workers = 1;
+	int rc = mst_rule_check(&rule, ctx, why, sizeof(why));
 	MST_ASSERT(rc == 0 || (rc == -EINVAL && why[0] != '\0'));
 	if (rc == 0)
-		step_check(rule, ctx->workers);
+		step_check(&rule, ctx->workers);
+}
+
+/* A controller makes only rules that have been checked, whatever it is told. */
+static void controller_check(struct mst_policy policy, const struct mst_rule_context *ctx)
+{
+	static const double losses[] = { 1, 0.1, 1e-30, 0, -1, NAN, 1e30 };
+	struct mst_policy before = policy;
+	char why[512];
+
+	policy.rule.min_workers = before.rule.min_workers = 1;
+	if (mst_policy_check(&policy, ctx, why, sizeof(why)) != 0)
+		return;
+	for (unsigned i = 0; i < 64; i++) {
+		double loss = losses[i % (sizeof(losses) / sizeof(losses[0]))];
+		struct mst_commit_view view = {
+			.gradients = 1u << i % 20,
+			.live = 1 + i % ctx->workers,
+			.loss = loss,
+			.loss_samples = isnan(loss) ? 0 : 1,
+			.samples_total = i,
+			.samples_max = ctx->samples_max,
+		};
+		mst_controller_decide(&policy.controller, &view, &policy.rule);
+		policy.rule.min_workers = 1;
+		MST_ASSERT(policy.rule.quorum <= (int32_t)ctx->workers ||
+			   mst_policy_is_fixed(&policy));
+		MST_ASSERT(mst_switch_check(&before.rule, &policy.rule, ctx, why, sizeof(why)) ==
+			   0);
+		MST_ASSERT(mst_rule_slots(&policy.rule) <= mst_policy_slots(&before, ctx->workers));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct mst_rule rule = { 0 };
-	char why[512] = "", short_why[8];
-	char *policy = strndup((const char *)data, size);
+	struct mst_policy policy = { .rule = { 0 } };
+	char why[1024] = "", short_why[8];
+	char *text = strndup((const char *)data, size);
 
-	MST_ASSERT(policy != NULL);
-	int rc = mst_rule_parse(policy, &rule, why, sizeof(why));
+	MST_ASSERT(text != NULL);
+	int rc = mst_policy_parse(text, &policy, why, sizeof(why));
 	MST_ASSERT(rc == 0 || (rc == -EINVAL && why[0] != '\0'));
-	MST_ASSERT(mst_rule_parse(policy, &rule, short_why, sizeof(short_why)) == rc);
+	MST_ASSERT(mst_policy_parse(text, &policy, short_why, sizeof(short_why)) == rc);
 	for (uint32_t workers = 1; rc == 0 && workers <= MST_WORKERS_MAX; workers *= 4) {
+		uint32_t slots = 1 + (uint32_t)size % MST_SLOTS_MAX;
 		struct mst_rule_context ctx = {
 			.owner = (enum muster_owner)(workers % 3 % 2),
 			.workers = workers,
-			.slots = 1 + (uint32_t)size % MST_SLOTS_MAX,
+			.slots = slots,
+			.samples_max = 50,
 			.force = size % 2 == 0,
 		};
-		rule_check(&rule, &ctx);
+		rule_check(policy.rule, &ctx);
+		ctx.quorum_max = workers * slots;
+		controller_check(policy, &ctx);
 	}
-	free(policy);
+	free(text);
 	return 0;
 }

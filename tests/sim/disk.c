@@ -23,6 +23,7 @@ int __wrap_mst_checkpoint_check(const char *dir, const struct mst_checkpoint_man
 int __wrap_mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m,
 				 char *why, size_t len);
 int __wrap_mst_checkpoint_set_aside(const char *dir, uint64_t version, char *why, size_t len);
+int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t len);
 int __wrap_mst_checkpoint_load(const char *dir, const struct mst_checkpoint_manifest *m,
 			       const struct mst_checkpoint_loading *what, char *why, size_t len);
 
@@ -116,6 +117,18 @@ static int parse(const struct manifest *kept, struct mst_checkpoint_manifest *ou
 	return rc;
 }
 
+bool disk_figure(const char *name, double *out)
+{
+	struct mst_checkpoint_manifest m;
+	char why[256];
+
+	if (manifests == NULL || parse(manifests, &m, why, sizeof(why)) != 0)
+		return false;
+	bool has = mst_values_real(&m.values, name, out) == 0;
+	mst_checkpoint_manifest_fini(&m);
+	return has;
+}
+
 int __wrap_mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wanted,
 			       struct mst_checkpoint_manifest *out, char *why, size_t len)
 {
@@ -156,6 +169,23 @@ int __wrap_mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_ma
 				 char *why, size_t len)
 {
 	return __wrap_mst_checkpoint_check(dir, m, why, len);
+}
+
+int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t len)
+{
+	int count = 0;
+
+	for (const struct manifest *m = manifests; m != NULL; m = m->next)
+		count++;
+	*out = malloc(((size_t)count + 1) * sizeof(**out));
+	if (*out == NULL) {
+		(void)snprintf(why, len, "no memory to list %s", dir);
+		return -ENOMEM;
+	}
+	count = 0;
+	for (const struct manifest *m = manifests; m != NULL; m = m->next)
+		(*out)[count++] = m->version;
+	return count;
 }
 
 /* None is ever refused. */

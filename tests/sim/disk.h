@@ -29,6 +29,8 @@ void disk_keep(struct sim_part *part);
 /* Fills in the parts, which must be there, and keeps the manifest. What is wrong with it is a
  * violation. */
 void disk_complete(struct mst_checkpoint_manifest *m);
+/* A figure that the newest manifest keeps. Return: false: it keeps none of that name. */
+bool disk_figure(const char *name, double *out);
 /* The version of the newest checkpoint; 0: there is none. */
 uint64_t disk_newest(void);
 

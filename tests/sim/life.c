@@ -328,6 +328,7 @@ static int push(struct sim_worker *w, bool full, bool *keep)
 	if (pace->local_steps > 0 || pace->push_every > 0)
 		c.keep = pace->alpha > 0 || pace->push_every > 0;
 	c.sum &= pace->local_steps == 0;
+	c.loss = c.weight > 500 ? 1 : 64;
 	uint64_t ticket;
 
 	*keep = c.keep;

@@ -104,6 +104,8 @@ void obs_took(const struct obs_worker *w, const char *call, uint64_t took_ns, ui
 void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns);
 void obs_tick(uint64_t now_ns);
 void obs_settled(void);
+/* The policy has chosen another rule, and the decision that says so follows. */
+void obs_adapts(const struct mst_rule *rule);
 void obs_decided(const struct mst_decision *d, const struct mst_record *record);
 /* Another server than the leader carries it out. */
 void obs_executed(uint32_t server, const struct mst_decision *d, const struct mst_record *record);

@@ -92,6 +92,8 @@ struct obs_state {
 	bool returning;                                 /* some were told to return, just now */
 	bool rule_changes;                              /* to next_rule, with the next version */
 	bool policy_due;    /* it has, and the decision that says so follows */
+	bool adapts;        /* the policy has chosen next_rule, and says so next */
+	uint32_t roster;    /* when the open step opened */
 	bool answers_event; /* nothing but a change of rule was asked for since */
 	bool ever_changed, ever_rested;
 	bool lowered;       /* the open step needs fewer than at first */

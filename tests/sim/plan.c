@@ -173,6 +173,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_clip(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
+	sim_plan_adapt(p);
 	if (!p->deltas)
 		p->rule.divide = !p->add;
 	p->guarded = chance(r, 0.5);

@@ -128,6 +128,7 @@ struct sim_plan {
 	bool far;
 	uint32_t workers;
 	char policy[32], optimizer[48];
+	bool adaptive;        /* the policy chooses the quorum of its rule */
 	struct mst_rule rule; /* what they come to */
 	double lr, momentum;
 	double clip; /* the norm that a longer mean is scaled down to; 0: none is */
@@ -173,6 +174,8 @@ const char *sim_fault_name(enum sim_fault_kind kind);
 const char *sim_late_start_name(enum mst_late_start late_start);
 
 /* Does any fault hit this target, or anybody at all? Only those that can be felt count. */
+/* Makes the policy one that chooses its quorum, in some worlds where it can. */
+void sim_plan_adapt(struct sim_plan *p);
 bool sim_plan_hits(const struct sim_plan *p, int target);
 bool sim_plan_is_calm(const struct sim_plan *p);
 /* Does an operator ask for anything? */

@@ -1,10 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 /* What others want to know of a plan: who is hit by what, and whether anybody may lose by it. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/rand.h"
 #include "tests/sim/plan.h"
+
+/* From a source of its own: all other worlds are what they would be without. Intervals are short,
+ * for these jobs are. */
+void sim_plan_adapt(struct sim_plan *p)
+{
+	static const char *const forms[] = { "ksync", "kasync", "kbatchsync", "kbatchasync" };
+	size_t len = strcspn(p->policy, ":");
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6164617074));
+	if (mst_rand_unit(&r) < 0.4)
+		return;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		if (strlen(forms[i]) != len || memcmp(forms[i], p->policy, len) != 0)
+			continue;
+		p->adaptive = true;
+		(void)snprintf(p->policy, sizeof(p->policy), "adasync:%s,%" PRId32 ",%u", forms[i],
+			       p->rule.quorum, 1 + (unsigned)(mst_rand_unit(&r) * 8));
+		return;
+	}
+}
 
 bool sim_plan_hits(const struct sim_plan *p, int target)
 {

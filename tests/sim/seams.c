@@ -215,6 +215,8 @@ bool __wrap_mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
 
 	if (!any)
 		obs_settled();
+	else if (out->kind == MST_DO_POLICY && out->policy.adapts)
+		obs_adapts(mst_ledger_rule(l));
 	return any;
 }
 

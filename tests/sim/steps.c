@@ -109,6 +109,7 @@ static void open_step(void)
 	obs.collecting = obs.lowered = false;
 	obs.early_voids = 0;
 	obs.step_rule[obs.commits] = obs.rule;
+	obs.roster = view_now().roster;
 }
 
 static uint64_t least_clock(void)
@@ -292,13 +293,31 @@ void obs_returned(void)
 
 /* ---- rules ---- */
 
+void obs_adapts(const struct mst_rule *rule)
+{
+	obs.next_rule = *rule;
+	obs.adapts = true;
+}
+
+/* Of a job whose policy nobody has changed; and its quorum is all that may be another. */
+static void take_adapted(void)
+{
+	if (!obs.plan->adaptive || obs.ever_changed)
+		obs_violated("a fixed policy has chosen another rule");
+	obs.rule.quorum = obs.next_rule.quorum;
+	obs.step_rule[obs.commits] = obs.rule;
+	obs.adapts = false;
+}
+
 /* Right after a change was asked for, the number of contributions alone; else right after a commit,
  * all of it, which obs_next_step() has taken already. */
 void obs_policy(void)
 {
 	if (obs.finished)
 		return; /* it is of no use any more */
-	if (obs.answers_event && obs.started) {
+	if (obs.adapts) {
+		take_adapted();
+	} else if (obs.answers_event && obs.started) {
 		if (obs.next_rule.quorum == 0)
 			obs_violated("a quorum of all workers is in force before the next version");
 		obs.rule.quorum = obs.next_rule.quorum;
@@ -537,6 +556,10 @@ void obs_settled(void)
 	if (obs.policy_due)
 		obs_violated("version %" PRIu64 " is there, and the rule that was asked for is not",
 			     obs.commits);
+	if (obs.plan->adaptive && !obs.ever_changed && obs.roster > 0 &&
+	    obs.rule.quorum > (int32_t)obs.roster)
+		obs_violated("version %" PRIu64 " wants %" PRId32 " of %" PRIu32 " live workers",
+			     obs.commits + 1, obs.rule.quorum, obs.roster);
 	bool due = obs.open_count > 0 && obs.open_count >= needed(&v);
 	if (due && obs.plan->far)
 		obs_violated("version %" PRIu64 " has all that it needs, and is not committed",

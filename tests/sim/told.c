@@ -62,7 +62,8 @@ static void check_told(struct obs_worker *w, const struct muster_outcome *out)
 static bool answers_with_own(void)
 {
 	return obs.plan->owner == MUSTER_SERVERS_OWN && !obs.ever_changed &&
-	       (obs.rule.release != MST_RELEASE_PUSH || obs.rule.quorum == 1);
+	       (obs.rule.release != MST_RELEASE_PUSH ||
+		(obs.rule.quorum == 1 && !obs.plan->adaptive));
 }
 
 /* Whatever servers made of it, nobody is given a version with such a number. */

@@ -13,6 +13,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 
 from base import CALM, HANG_S, Child, Job, cases, check, main, must, until, worker_environment
@@ -123,6 +124,20 @@ def under_policies_that_do_not_wait(a):
     check("its ranks have their second sessions", m["values"]["incarnations"] == [2] * WORKERS)
 
 
+def adaptive_policies_go_on(a):
+    """Sync-Switch has changed before the checkpoint, and does not begin with bsp again."""
+    folder = Folder(a)
+    policy = ["--policy", "syncswitch:0.5", "--samples", "60", "--log-level", "info"]
+    said = folder.run(0, *policy)
+    must("async is in force" in said or "now async" in said, "it does not change:", said)
+    last = folder.versions()[-1]
+    said = folder.run(last + 9, *policy[:2], "--samples", "90", "--log-level", "info", "--resume",
+                      folder.state)
+    check("its controller goes on where it was", "the policy goes on where it was" in said)
+    values = folder.manifest(folder.versions()[-1])["values"]
+    check("and is done with bsp", values["syncswitch.done"] == 1 and values["syncswitch.at"] < 45)
+
+
 # ---- violence ----
 
 def killed_again_and_again(a):
@@ -185,6 +200,27 @@ def servers_stopped_by_a_signal(a):
     version = folder.versions()[-1]
     check("a checkpoint of three servers is made when the leader is stopped",
           status == 128 + signal.SIGTERM and len(folder.manifest(version)["parts"]) == 3)
+
+
+def disk_is_full(a):
+    """A small disk of its own, in a namespace of its own."""
+    folder = Folder(a)
+    os.mkdir(folder.state)
+    mount = f"mount -t tmpfs -o size=120k tmpfs {folder.state}"
+    may = subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, text=True)
+    if may.returncode != 0:
+        print("skipped: no disk can be mounted here:", may.stderr.strip())
+        sys.exit(77)
+    job = [a.muster, "run", "-n", "2", *CALM, "--quiet", "--commits", "9", "--state", folder.state,
+           "--checkpoint-every", "4", "--", a.worker, os.path.join(folder.folder.name, "log"),
+           "20001"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *job],
+                          capture_output=True, text=True, timeout=120)
+    check("a job whose disk is full goes on to its end", done.returncode == 0)
+    check("and says with figures what it cannot write", re.search(
+        r"version 4: cannot write .*: the file needs [\d.]+ KiB, and the disk has [\d.]+ KiB left",
+        done.stderr))
+    check("and which checkpoint there is", "and there is none before" in done.stderr)
 
 
 def disk_is_lost(a):
@@ -258,6 +294,8 @@ def refuses(a):
     os.mkdir(empty)
     check("a directory without any", "there is no checkpoint in"
           in said_of("--resume", empty, "--job", "one", "--optimizer", "adam"))
+    check("a job that begins anew in a directory that is not empty",
+          "go on from there with --resume" in said_of("--job", "one"))
     check("the checkpoint is still there", folder.versions() == [4])
 
 
@@ -282,9 +320,10 @@ def followers_need_the_directory(a):
 
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
-              under_policies_that_do_not_wait, killed_again_and_again, stopped_by_a_signal,
-              servers_stopped_by_a_signal, disk_is_lost, older_one_is_taken,
-              flipped_bits_are_found, refuses, one_server_writes, followers_need_the_directory)
+              under_policies_that_do_not_wait, adaptive_policies_go_on,
+              killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
+              disk_is_full, disk_is_lost, older_one_is_taken, flipped_bits_are_found, refuses,
+              one_server_writes, followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")

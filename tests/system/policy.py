@@ -10,6 +10,7 @@ import itertools
 import json
 import re
 import subprocess
+import tempfile
 
 import base
 from base import CALM, HANG_S, Child, cases, check, main, must, until
@@ -303,9 +304,147 @@ def the_last_one_lost(a):
         job.proven_course("--kills")
 
 
+def adapts_to(job, now):
+    """Waits until the policy is @now. Return: the status then."""
+    must(until(lambda: job.status()["policy_now"] == now, HANG_S),
+         f"the policy is never {now}: {job.server.said()[-2000:]}")
+    return job.status()
+
+
+def quorums(course, name):
+    return [int(policy[len(name) + 1:]) for _, policy in course if policy.startswith(name + ":")]
+
+
+def adasync(a, servers):
+    """K grows as the loss falls, with each version that the history has, and follows the workers
+    that live. A fixed policy takes the place of it, and the other way round."""
+    with Job(a, "--policy", "adasync:ksync,1,20", servers=servers, words=("loss=8",)) as job:
+        job.first = "ksync:1"
+        job.begin()
+        figures = adapts_to(job, "ksync:4")
+        grown = quorums(job.course(), "ksync")
+        check(f"K has grown from 1 to 4: {grown}", grown == sorted(set(grown)) and grown[0] == 1)
+        check(f"the status says why: {figures['policy_why']}",
+              figures["policy"] == "adasync:ksync,1,20" and
+              re.fullmatch(r"loss \S+ -> \S+, 4 live workers", figures["policy_why"]))
+        rows = [(row["since"], row["policy"]) for row in figures["policies"]]
+        check(f"and since when: {rows}", rows == job.course())
+        job.worker[2].kill()
+        job.lost(2)
+        why = adapts_to(job, "ksync:3")["policy_why"]
+        check(f"K falls with a worker: {why}", why.endswith(", 3 live workers"))
+        job.work(2, f"sleep_us={STEP_US}", "rounds=1000000000", "loss=8", "again=1")
+        job.came_again(2)
+        adapts_to(job, "ksync:4")
+        status, out, _ = job.muster("policy", job.address, "adasync:ksync,1,20")
+        check(out, status == 0 and out.endswith("is in force already, since version 1"))
+        job.reaches(job.change("backup:3") + 2)
+        figures = job.status()
+        check("a fixed policy has no more to say", figures["policy"] == "backup:3" and
+              figures["policy_now"] is None and figures["policy_why"] is None)
+        version = job.change("adasync:kasync,2,1000000")
+        figures = adapts_to(job, "kasync:2")
+        check("an adaptive one begins again", job.course()[-1] == (version, "kasync:2") and
+              figures["policy_why"] == "the first loss is known after 1000000 gradients")
+        job.refused("policy", job.address, "adasync:ksync,5", says=["K starts at 5", "is 4"])
+        job.refused("policy", job.address, "adasync:bsp", says=["as in adasync:ksync,1,100"])
+        job.refused("policy", job.address, "syncswitch:0.5", says=["--samples N"])
+        job.end_job()
+        check("all but the killed end well", job.codes(HANG_S).count(0) == 4)
+        job.proven_course("--kills")
+
+
+def adasync_one_server(a):
+    adasync(a, 1)
+
+
+def adasync_two_servers(a):
+    adasync(a, 2)
+
+
+def adasync_without_losses(a):
+    """K stays, and the log says why once."""
+    with Job(a, "--policy", "adasync:kasync,2,20") as job:
+        job.first = "kasync:2"
+        job.begin()
+        job.reaches(40)
+        check("the status says why",
+              job.status()["policy_why"] == "the last 20 gradients told no loss")
+        job.finish()
+        said = job.server.said().count("stays at kasync:2: the last 20 gradients told no loss")
+        check(f"the log says it once: {said}", said == 1 and job.course() == [(1, "kasync:2")])
+        job.proven_course()
+
+
+def syncswitch(a):
+    """bsp for half of the samples, which is a known number of versions; then async, with the
+    momentum that there is. The next version is the first of async."""
+    with Job(a, "--policy", "syncswitch:0.5", "--samples", "1200", "--optimizer",
+             "sgd:lr=0.1,momentum=0.9") as job:
+        job.first = "bsp"
+        job.begin()
+        codes = job.codes(HANG_S)
+        check(f"the workers end: {codes}", all(code == 0 for code in codes))
+        check(f"async comes after 150 versions of four: {job.course()}",
+              job.course() == [(1, "bsp"), (151, "async")])
+        job.proven_course()
+
+
+def straggler_greedy(a):
+    """While a worker is slow the job is under async, whose versions the proof knows."""
+    with Job(a, "--policy", "syncswitch:0.9,greedy", "--samples", "1e9",
+             words=("3:sleep_us=40000",)) as job:
+        job.first = "bsp"
+        job.begin()
+        must(until(lambda: (1, "bsp") != job.course()[-1], HANG_S), "nothing is done about it")
+        check(f"async comes, and not before five windows: {job.course()[:2]}",
+              job.course()[1][1] == "async" and job.course()[1][0] > 5)
+        job.reaches(job.status()["commits"] + 10)
+        job.finish()
+        check("the log says why", "straggler" in job.server.said())
+        job.proven_course()
+
+
+def straggler_elastic(a):
+    """A slow worker rests, and returns when the policy is another one."""
+    with Job(a, "--policy", "syncswitch:0.9,elastic", "--samples", "1e9",
+             words=("3:sleep_us=40000",)) as job:
+        job.first = "bsp"
+        job.begin()
+        must(until(lambda: job.status()["ranks"][3]["rests"], HANG_S), "rank 3 does not rest")
+        check("the policy stays", job.course() == [(1, "bsp")])
+        job.reaches(job.change("async") + 2)
+        check("it returns", until(lambda: not job.status()["ranks"][3]["rests"], HANG_S))
+        counted = job.status()["ranks"][3]["counted"]
+        check("and takes part",
+              until(lambda: job.status()["ranks"][3]["counted"] > counted + 1, HANG_S))
+        job.finish()
+        job.proven_course()
+
+
+def syncswitch_summary(a):
+    """The summary of muster run has both halves, and why the one ended."""
+    with tempfile.TemporaryDirectory() as scratch:
+        out = f"{scratch}/figures"
+        done = subprocess.run([a.muster, "run", "-n", "2", "--policy", "syncswitch:0.25",
+                               "--samples", "80", "--listen", "127.0.0.1:0", "--json", out, "--",
+                               a.worker, f"{scratch}/log", "1000", "loss=3"],
+                              text=True, capture_output=True, timeout=2 * HANG_S)
+        check(f"the job ends: {done.stderr[-500:]}", done.returncode == 0)
+        with open(out) as f:
+            figures = json.load(f)
+        rows = [(row["since"], row["policy"], row["counted"]) for row in figures["policies"]]
+        check(f"bsp has a quarter: {rows}", rows[0] == (1, "bsp", 20) and
+              rows[1][:2] == (11, "async"))
+        check(figures["policy_why"], figures["policy_now"] == "async" and
+              figures["policy_why"] == "20 samples are done, and the share of bsp was 0.25")
+
+
 CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
               before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for,
-              later_sessions_are_told, rest, the_last_one_lost)
+              later_sessions_are_told, rest, the_last_one_lost,
+              adasync_one_server, adasync_two_servers, adasync_without_losses, syncswitch,
+              straggler_greedy, straggler_elastic, syncswitch_summary)
 
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", "muster")

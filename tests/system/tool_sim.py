@@ -216,6 +216,24 @@ class Life(Sim):
                        "--policy", "async", "--switch", "async@60")
         self.assertAlmostEqual(job["simulated_s"], 0.6 + 12 * 0.1 + 0.5, 9)
 
+    def test_adaptive(self):
+        """half of the samples in steps of bsp, the other half under async"""
+        job = self.job("-n", 8, "--delay", "const:100", "--samples", 800, "--policy",
+                       "syncswitch:0.5")
+        self.assertEqual(job["commits"], 50 + 400)
+        self.assertAlmostEqual(job["simulated_s"], 5 + 5, 9)
+
+    def test_stragglers(self):
+        """with a straggler, greedy and elastic save a third of the time or more; without, none"""
+        slow = ("-n", 8, "--delay", "const:20", "--delay", "3:const:60")
+        for words, most in ((slow, 0.67), (slow[:4], 1)):
+            plain, *others = (self.job(*words, "--policy", f"syncswitch:0.5{online}")
+                              for online in ("", ",greedy", ",elastic"))
+            for job in others:
+                self.assertLessEqual(job["simulated_s"], most * plain["simulated_s"])
+                if most == 1:
+                    self.assertEqual(job["commits"], plain["commits"])
+
     def test_switch_from_the_beginning(self):
         """a switch at version 0 takes effect with version 1, as only a lower quorum does at once"""
         job = self.job("-n", 8, "--delay", "const:100", "--commits", 9, "--switch", "async@0")
@@ -410,6 +428,9 @@ MISTAKES = [
     (RIGHT + "--policy local:0", "local:10"),
     (RIGHT + "--join 1@5s", "not been killed"),
     (RIGHT + "--kill 1@5s --join 1@5s", "at the same time"),
+    (RIGHT + "--policy adasync:ksync", "follows the loss"),
+    (RIGHT + "--policy syncswitch:0.1 --commits 9", "say --samples N"),
+    (RIGHT + "--switch adasync:ksync@5", "changes by itself", "--policy"),
     (RIGHT + "--switch async", "async@500"),
     (RIGHT + "--switch async@x", "async@500"),
     (RIGHT + "--switch async@-5", "async@500"),

@@ -17,9 +17,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.M)
 HOMES = {
     r"(infiniband|rdma)/.*": ("common/transport/verbs",),
     r"libconfig\.h": ("common/config",),
-    r"(cblas|openblas.*)\.h": ("common/kernels", "client/examples"),
     r"jansson\.h": ("tools",),
-    r"zlib\.h": ("client/examples",),
+    r"zlib\.h": ("common/digits",),
     r"CUnit/.*": ("tests",),
     r"(\w*mmintrin|immintrin|arm_neon)\.h": ("common/kernels",),
 }

@@ -270,16 +270,18 @@ static int parse_workers(struct mst_bench_line *line, const struct refusal *to)
 static int check_policy(struct mst_bench_line *line, const struct refusal *to)
 {
 	const struct mst_bench_options *o = &line->options;
-	struct mst_rule rule;
+	struct mst_policy policy;
 
-	if (mst_server_options_rule(&o->server, &rule, to->why, to->len) != 0)
+	if (mst_server_options_rule(&o->server, &policy, to->why, to->len) != 0)
 		return -EINVAL;
-	if (rule.release != MST_RELEASE_COMMIT || rule.window != 0)
+	const struct mst_rule *rule = &policy.rule;
+	if (!mst_policy_is_fixed(&policy) || rule->release != MST_RELEASE_COMMIT ||
+	    rule->window != 0)
 		return refuse(to,
 			      "--policy %s: muster bench checks every result, which it can under "
 			      "bsp, backup:N and ksync:K",
 			      o->server.policy);
-	bool all = rule.quorum == 0;
+	bool all = rule->quorum == 0;
 	line->owner = o->owner == MST_BENCH_OWNER_SERVERS ||
 				      (o->owner == MST_BENCH_OWNER_AUTO && !all)
 			      ? MUSTER_SERVERS_OWN
@@ -387,11 +389,12 @@ void mst_bench_line_fini(struct mst_bench_line *line)
 
 uint32_t mst_bench_quorum(const struct mst_bench_line *line, uint32_t workers)
 {
-	struct mst_rule rule;
+	struct mst_policy policy;
 	char why[256];
 
-	if (mst_server_options_rule(&line->options.server, &rule, why, sizeof(why)) != 0 ||
-	    rule.quorum == 0)
+	if (mst_server_options_rule(&line->options.server, &policy, why, sizeof(why)) != 0 ||
+	    policy.rule.quorum == 0)
 		return workers;
-	return rule.quorum > 0 ? (uint32_t)rule.quorum : workers - (uint32_t)(-rule.quorum);
+	int32_t quorum = policy.rule.quorum;
+	return quorum > 0 ? (uint32_t)quorum : workers - (uint32_t)(-quorum);
 }

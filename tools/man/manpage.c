@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a manual page at build time: manpage [PROGRAM] < FRAME > PAGE. The frame is hand-written;
- * its line @OPTIONS@ becomes the options of PROGRAM, and @POLICIES@ the policies, from the tables
- * that the program itself reads, so that page and program cannot differ. @VERSION@ is the version.
+ * its line @OPTIONS@ becomes the options of PROGRAM, @POLICIES@ the policies, and so on, from the
+ * tables that the program itself reads, so that page and program cannot differ. @VERSION@ is the
+ * version.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/config/option.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "server/options/options.h"
 #include "tools/bench/options.h"
 #include "tools/checkpoint/options.h"
@@ -51,7 +52,7 @@ static void print_policies(void)
 	const char *line;
 
 	(void)puts(".SH POLICIES");
-	for (unsigned i = 0; (line = mst_rule_help(i)) != NULL; i++) {
+	for (unsigned i = 0; (line = mst_policy_help(i)) != NULL; i++) {
 		size_t name = strcspn(line, " ");
 
 		(void)printf(".TP\n.B %.*s\n%s\n", (int)name, line,
@@ -89,6 +90,8 @@ int main(int argc, char **argv)
 			mst_optim_man(stdout);
 		else if (strcmp(line, "@SCHEDULES@\n") == 0)
 			mst_schedule_man(stdout);
+		else if (strcmp(line, "@PROBLEMS@\n") == 0)
+			mst_sim_problem_man(stdout);
 		else
 			print_line(line);
 	}

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/operands.h"
@@ -21,8 +21,8 @@ static int print_help(void)
 		   "port may do so.\n\nOptions:");
 	mst_options_help(mst_policy_table, stdout);
 	(void)puts("\nPolicies:");
-	for (unsigned i = 0; mst_rule_help(i) != NULL; i++)
-		(void)printf("  %s\n", mst_rule_help(i));
+	for (unsigned i = 0; mst_policy_help(i) != NULL; i++)
+		(void)printf("  %s\n", mst_policy_help(i));
 	return MST_EXIT_DONE;
 }
 

@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "tools/command.h"
 #include "tools/report.h"
 #include "tools/run/options.h"
@@ -23,8 +23,8 @@ static int print_help(void)
 	(void)puts("\nOptions of the server, passed on to musterd:");
 	mst_options_help(mst_run_server_table(), stdout);
 	(void)puts("\nPolicies:");
-	for (unsigned i = 0; mst_rule_help(i) != NULL; i++)
-		(void)printf("  %s\n", mst_rule_help(i));
+	for (unsigned i = 0; mst_policy_help(i) != NULL; i++)
+		(void)printf("  %s\n", mst_policy_help(i));
 	(void)puts("\nOptimisers:");
 	mst_optim_help(stdout);
 	(void)puts("\nSchedules of the rate, by samples:");

@@ -45,7 +45,7 @@ static void print_job(const struct mst_ending *e, FILE *out)
 		      mst_figure_duration(job->elapsed_ns).text, e->why[0] != '\0' ? ": " : "",
 		      e->why);
 	(void)fprintf(out, "policy %s, workers %u, commits %" PRIu64 ", samples %.0f, loss %s\n",
-		      job->policy, e->workers, job->version, job->samples,
+		      mst_report_policy(job).text, e->workers, job->version, job->samples,
 		      mst_figure_loss(job->loss).text);
 	if (job->step_mean_ns == 0)
 		return;

@@ -4,9 +4,13 @@
 #ifndef MST_TOOLS_SIM_CFG_H
 #define MST_TOOLS_SIM_CFG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "server/core/ledger.h"
+#include "tools/sim/curve.h"
+
+struct mst_sim_problem;
 
 /* As a number of checks: a worker obeys a hint the moment that the hint comes. */
 #define MST_SIM_AT_ONCE UINT32_MAX
@@ -48,6 +52,12 @@ struct mst_sim_cfg {
 	const char *const *delay; /* specs of the time of a gradient (common/delay) */
 	uint32_t delay_count;
 	uint64_t seed;
+	struct mst_sim_problem *problem; /* that is trained on (problem.h); NULL: none */
+	struct mst_sim_every every;      /* points of the curve; distance 0: a fitting one */
+	bool paced;                      /* workers may have parameters of their own */
+	/* Of the serial simulation of stale gradients: each is computed on the version so many
+	 * commits ago, after a ramp of so many commits. */
+	uint32_t staleness, staleness_ramp;
 	const struct mst_sim_change *change; /* in order of time */
 	uint32_t change_count;
 	const struct mst_sim_switch *change_of_rule; /* in order of versions */

@@ -21,6 +21,8 @@ struct mst_sim_decider_ops {
 	uint64_t (*deadline)(const struct mst_sim_decider *d);
 	/* What a worker is to do that is answered with this version. */
 	struct mst_sim_orders (*orders)(const struct mst_sim_decider *d, uint64_t version);
+	/* The record of a version that it has just committed; NULL: it keeps none. */
+	const struct mst_record *(*record)(const struct mst_sim_decider *d, uint64_t version);
 	/* Does it end sessions that are silent? Then it has to be told of heartbeats. */
 	bool leases;
 };

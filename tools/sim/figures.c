@@ -43,6 +43,7 @@ void mst_sim_figures_fini(struct mst_sim_figures *f)
 	free(f->rank);
 	free(f->arrival);
 	free(f->opened);
+	mst_sim_curve_fini(&f->curve);
 	*f = (struct mst_sim_figures){ .workers = 0 };
 }
 

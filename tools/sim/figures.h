@@ -19,6 +19,7 @@
 
 #include "common/base/hist.h"
 #include "server/core/ledger.h"
+#include "tools/sim/curve.h"
 
 struct mst_sim_rank {
 	uint64_t counted, late, stale, given_up;
@@ -50,8 +51,9 @@ struct mst_sim_figures {
 	struct mst_hist step, staleness;
 	bool started, ended; /* ended: by the decider, and not because nothing was left to happen */
 	enum mst_finish_why why;
-	uint64_t calls;           /* events that the decider has handled */
-	uint64_t wall_ns, cpu_ns; /* real and processor time that the simulation took */
+	uint64_t calls;             /* events that the decider has handled */
+	struct mst_sim_curve curve; /* of the training, if there is one */
+	uint64_t wall_ns, cpu_ns;   /* real and processor time that the simulation took */
 };
 
 uint64_t mst_sim_figures_bytes(uint32_t workers); /* that mst_sim_figures_init() allocates */

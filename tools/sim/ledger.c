@@ -50,6 +50,11 @@ static struct mst_sim_orders ledger_orders(const struct mst_sim_decider *d, uint
 			 : (struct mst_sim_orders){ .until_asked = false };
 }
 
+static const struct mst_record *ledger_record(const struct mst_sim_decider *d, uint64_t version)
+{
+	return mst_ledger_record_of(ledger_of(d), version);
+}
+
 static const struct mst_sim_decider_ops ops = {
 	.free = ledger_free,
 	.handle = ledger_handle,
@@ -57,6 +62,7 @@ static const struct mst_sim_decider_ops ops = {
 	.tick = ledger_tick,
 	.deadline = ledger_deadline,
 	.orders = ledger_orders,
+	.record = ledger_record,
 	.leases = true,
 };
 

@@ -17,10 +17,14 @@
 #include "tools/report.h"
 #include "tools/sim/figures.h"
 #include "tools/sim/options.h"
+#include "tools/sim/paced.h"
+#include "tools/sim/trainer.h"
 #include "tools/sim/worker.h"
 
 #define TICKETS "tickets"
 #define SAMPLES_PER_WORKER 1000.0
+#define STALENESS_MAX 1000000u
+#define RAMP 20u /* commits for each of staleness, where --staleness-ramp is auto */
 #define CHECKS_MAX 1000000u
 #define DELAY_BYTES 1024u /* about what the model of a rank takes */
 
@@ -146,6 +150,129 @@ static int read_changes(struct mst_sim_line *line, const struct sim_refusal *to)
 	return rc != 0 ? rc : mst_sim_changes_order(&line->changes, to->why, to->len);
 }
 
+/* ---- training ---- */
+
+/* What is said of a training without there being one. */
+static int check_untrained(const struct mst_sim_options *o, const struct sim_refusal *to)
+{
+	const char *idle = NULL;
+
+	if (o->every != NULL)
+		idle = "every";
+	else if (strcmp(o->server.optimizer, "auto") != 0)
+		idle = "optimizer";
+	else if (strcmp(o->server.lr_schedule, "constant") != 0)
+		idle = "lr-schedule";
+	else if (o->server.lr_scale != MST_LR_SCALE_AUTO)
+		idle = "lr-scale";
+	else if (o->staleness.count > 0)
+		idle = "staleness";
+	else if (o->table == MST_SIM_ERRORS)
+		idle = "table errors";
+	if (idle != NULL)
+		return refuse(to,
+			      "--%s means nothing without --train: say what is trained, such as "
+			      "--train quadratic",
+			      idle);
+	return 0;
+}
+
+static int check_staleness(const struct mst_sim_options *o, const struct sim_refusal *to)
+{
+	if (o->staleness.count == 0 && o->staleness_ramp > 0)
+		return refuse(to, "--staleness-ramp means nothing without --staleness");
+	if (o->staleness.count == 0)
+		return 0;
+	if (o->policy.count > 0)
+		return refuse(to,
+			      "--staleness has a rule of its own, with one worker: leave --policy "
+			      "out");
+	if (o->rule_switch.count > 0)
+		return refuse(to, "--staleness goes without --switch: its rule stays the same");
+	if (o->server.workers != 1)
+		return refuse(to,
+			      "--staleness goes with one worker, and --workers is %" PRIu32
+			      ": say -n 1",
+			      o->server.workers);
+	return 0;
+}
+
+static int read_problem(struct mst_sim_line *line, const struct sim_refusal *to)
+{
+	const struct mst_sim_options *o = &line->options;
+	static struct mst_sim_problem_spec spec; /* too large for a stack */
+	char wrong[MST_REASON_LEN];
+	struct mst_sim_every every;
+
+	if (o->train == NULL)
+		return check_untrained(o, to);
+	if (o->every != NULL && mst_sim_every_parse(o->every, &every) != 0)
+		return refuse(to,
+			      "option --every: \"%.60s\" is neither a time nor a number of commits "
+			      "or samples, such as 500ms, 100commits or 6400samples",
+			      o->every);
+	if (mst_sim_problem_parse(o->train, &spec, wrong, sizeof(wrong)) != 0)
+		return refuse(to, "option --train: %s", wrong);
+	int rc = check_staleness(o, to);
+	if (rc != 0)
+		return rc;
+	spec.seed = o->seed;
+	char why[8192]; /* a sentence may quote two paths */
+	rc = mst_sim_problem_new(&spec, &line->problem, why, sizeof(why));
+	return rc != 0 ? refuse(to, "option --train: %.460s", why), rc : 0;
+}
+
+static int check_micro(const struct mst_sim_cfg *job, const struct mst_rule *rule,
+		       const char *policy, const struct sim_refusal *to)
+{
+	if (job->problem == NULL || rule->trigger == MST_TRIGGER_NONE ||
+	    job->problem->batch % job->micro == 0)
+		return 0;
+	return refuse(to,
+		      "--policy %.40s takes parts of a batch: its %" PRIu64 " samples do not make "
+		      "%" PRIu32 " equal micro-batches (--micro)",
+		      policy, job->problem->batch, job->micro);
+}
+
+/* The schedule, and what only a training asks of a job. */
+static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job,
+			 const struct sim_refusal *to)
+{
+	const struct mst_rule *rule = &job->ledger.rule;
+	char wrong[MST_REASON_LEN];
+
+	if (job->problem == NULL)
+		return 0;
+	if (mst_optimizer_trusts(&job->ledger.optimizer))
+		return refuse(to,
+			      "--optimizer %.60s multiplies the rate by norms of tensors, which "
+			      "muster sim does not compute: choose another optimiser",
+			      line->options.server.optimizer);
+	if (mst_server_options_schedule(&line->options.server, &job->ledger.schedule, to->why,
+					to->len) != 0)
+		return -EINVAL;
+	if (job->ledger.schedule.count > 0 &&
+	    mst_server_options_schedule_suits(&job->ledger.schedule, rule, wrong, sizeof(wrong)) !=
+		    0)
+		return refuse(to, "--lr-schedule does nothing under --policy %.40s: %s",
+			      job->policy, wrong);
+	if (job->ledger.schedule.count > 0 && job->ledger.optimizer.row->scalars == NULL)
+		return refuse(
+			to, "--lr-schedule does nothing with --optimizer %.60s, which has no rate",
+			line->options.server.optimizer);
+	int rc = mst_server_options_schedule_lasts(&line->options.server, &job->ledger.schedule,
+						   job->ledger.samples_max, to->why, to->len);
+	if (rc == 0)
+		rc = check_micro(job, rule, job->policy, to);
+	job->paced = rule->pace.local_steps > 0 || rule->pace.push_every > 0;
+	for (uint32_t i = 0; rc == 0 && i < job->change_of_rule_count; i++) {
+		const struct mst_rule *later = &job->change_of_rule[i].rule;
+		job->paced |= later->pace.local_steps > 0 || later->pace.push_every > 0;
+		rc = check_micro(job, later, line->switches.text[i], to);
+	}
+	return rc;
+}
+
 /* ---- one job ---- */
 
 static bool is_tickets(const char *policy)
@@ -155,7 +282,7 @@ static bool is_tickets(const char *policy)
 	return strncmp(policy, TICKETS, len) == 0 && (policy[len] == ':' || policy[len] == '\0');
 }
 
-static int read_tickets(const struct mst_sim_line *line, struct mst_sim_cfg *job,
+static int read_tickets(struct mst_sim_line *line, struct mst_sim_cfg *job,
 			const struct sim_refusal *to)
 {
 	uint32_t workers = line->options.server.workers;
@@ -181,7 +308,10 @@ static int read_tickets(const struct mst_sim_line *line, struct mst_sim_cfg *job
 			      "change it",
 			      job->policy);
 	job->tickets = (uint32_t)quorum;
-	return 0;
+	job->ledger.rule.linear = line->options.server.lr_scale != MST_LR_SCALE_NONE;
+	line->options.server.policy = "bsp"; /* what decides on --optimizer auto */
+	return mst_server_options_optimizer(&line->options.server, &job->ledger.optimizer, to->why,
+					    to->len);
 }
 
 static struct mst_rule_context context(const struct mst_sim_cfg *job, bool force)
@@ -191,6 +321,7 @@ static struct mst_rule_context context(const struct mst_sim_cfg *job, bool force
 		.workers = job->ledger.workers,
 		.slots = job->ledger.slots,
 		.quorum_max = mst_ledger_entries(&job->ledger),
+		.samples_max = job->ledger.samples_max,
 		.force = force,
 	};
 }
@@ -248,13 +379,22 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 	struct mst_server_options *server = &line->options.server;
 	char wrong[MST_REASON_LEN];
 
+	struct mst_policy policy;
+
 	server->policy = job->policy;
-	if (mst_server_options_rule(server, &job->ledger.rule, to->why, to->len) != 0 ||
+	if (mst_server_options_rule(server, &policy, to->why, to->len) != 0 ||
 	    mst_server_options_optimizer(server, &job->ledger.optimizer, to->why, to->len) != 0)
 		return -EINVAL;
-	job->ledger.slots = mst_rule_slots(&job->ledger.rule);
+	if (mst_controller_by_loss(&policy.controller) && job->problem == NULL)
+		return refuse(to,
+			      "--policy %.40s follows the loss, and gradients have one where "
+			      "something is trained only: say what, such as --train quadratic",
+			      job->policy);
+	job->ledger.rule = policy.rule;
+	job->ledger.controller = policy.controller;
+	job->ledger.slots = mst_policy_slots(&policy, job->ledger.workers);
 	struct mst_rule_context ctx = context(job, server->force);
-	if (mst_rule_check(&job->ledger.rule, &ctx, wrong, sizeof(wrong)) != 0)
+	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(to, "--policy %.40s: %s", job->policy, wrong);
 	return read_switches(line, job, to);
 }
@@ -265,7 +405,8 @@ static int check_memory(const struct mst_sim_cfg *job, const struct sim_refusal 
 	uint64_t workers = job->ledger.workers;
 	uint64_t needed = mst_ledger_bytes(&job->ledger) +
 			  mst_sim_figures_bytes(job->ledger.workers) +
-			  workers * (sizeof(struct mst_sim_worker) + DELAY_BYTES);
+			  workers * (sizeof(struct mst_sim_worker) + DELAY_BYTES) +
+			  mst_sim_trainer_bytes(job);
 	struct mst_host_memory host;
 	char need[32], have[32], source[MST_CGROUP_PATH + 64];
 
@@ -280,8 +421,10 @@ static int check_memory(const struct mst_sim_cfg *job, const struct sim_refusal 
 		      mst_host_memory_source(&host, source, sizeof(source)));
 }
 
-static struct mst_ledger_cfg ledger_cfg(const struct mst_sim_options *o)
+static struct mst_ledger_cfg ledger_cfg(const struct mst_sim_line *line)
 {
+	const struct mst_sim_options *o = &line->options;
+	double batch = line->problem != NULL ? (double)line->problem->batch : 1;
 	bool carries = o->worker_rate > 0 || o->server_rate > 0;
 	bool endless = o->server.commits == 0 && o->server.samples <= 0;
 
@@ -294,7 +437,8 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_sim_options *o)
 		.sent = carries,
 		.owner = MUSTER_SERVERS_OWN,
 		.commits_max = o->server.commits,
-		.samples_max = endless ? SAMPLES_PER_WORKER * o->server.workers : o->server.samples,
+		.samples_max = endless ? SAMPLES_PER_WORKER * o->server.workers * batch
+				       : o->server.samples,
 		.lease_ns = o->server.lease_ns,
 		.join_until_ns = MST_NEVER,
 	};
@@ -308,18 +452,44 @@ static int read_job(struct mst_sim_line *line, const char *policy, uint32_t chec
 
 	*job = (struct mst_sim_cfg){
 		.policy = policy,
-		.ledger = ledger_cfg(o),
+		.ledger = ledger_cfg(line),
 		.net = { o->latency_ns, o->bytes, o->worker_rate, o->server_rate },
 		.checks = checks,
 		.micro = o->micro,
 		.delay = o->delay.item,
 		.delay_count = o->delay.count,
 		.seed = o->seed,
+		.problem = line->problem,
 		.change = line->changes.at,
 		.change_count = line->changes.count,
 	};
+	if (o->every != NULL)
+		(void)mst_sim_every_parse(o->every, &job->every);
 	int rc = is_tickets(policy) ? read_tickets(line, job, to) : read_rule(line, job, to);
+	if (rc == 0)
+		rc = read_training(line, job, to);
 	return rc != 0 ? rc : check_memory(job, to);
+}
+
+/* One worker under bsp, whose gradients are stale. */
+static int read_stale_job(struct mst_sim_line *line, uint32_t i, uint32_t checks,
+			  const struct sim_refusal *to)
+{
+	const char *text = line->options.staleness.item[i];
+	uint64_t ramp = line->options.staleness_ramp, staleness;
+
+	if (mst_parse_u64(text, &staleness) != 0 || staleness > STALENESS_MAX)
+		return refuse(to, "option --staleness: \"%.40s\" is not a whole number up to %u",
+			      text, STALENESS_MAX);
+	int rc = read_job(line, "bsp", checks, to);
+	if (rc != 0)
+		return rc;
+	struct mst_sim_cfg *job = &line->job[line->job_count - 1];
+	job->staleness = (uint32_t)staleness;
+	job->staleness_ramp = ramp > 0 ? (uint32_t)ramp : RAMP * job->staleness;
+	(void)snprintf(line->name[i], MST_SIM_NAME_LEN, "staleness:%" PRIu64, staleness);
+	job->policy = line->name[i];
+	return check_memory(job, to);
 }
 
 /* ---- the line ---- */
@@ -330,7 +500,9 @@ static int read_jobs(struct mst_sim_line *line, const struct sim_refusal *to)
 	uint32_t checks = 0;
 	int rc = read_checks(line->options.checks, &checks, to);
 
-	if (rc == 0 && policy->count == 0)
+	for (uint32_t i = 0; rc == 0 && i < line->options.staleness.count; i++)
+		rc = read_stale_job(line, i, checks, to);
+	if (rc == 0 && policy->count == 0 && line->options.staleness.count == 0)
 		rc = read_job(line, "bsp", checks, to);
 	for (uint32_t i = 0; rc == 0 && i < policy->count; i++)
 		rc = read_job(line, policy->item[i], checks, to);
@@ -352,6 +524,8 @@ static int check(struct mst_sim_line *line, const struct sim_refusal *to)
 		rc = check_specs(&line->options, to);
 	if (rc == 0)
 		rc = read_changes(line, to);
+	if (rc == 0)
+		rc = read_problem(line, to);
 	if (rc == 0)
 		rc = read_jobs(line, to);
 	if (rc == 0)
@@ -394,6 +568,7 @@ int mst_sim_line_init(struct mst_sim_line *line, int argc, char **argv, char *wh
 
 void mst_sim_line_fini(struct mst_sim_line *line)
 {
+	mst_sim_problem_free(line->problem);
 	mst_options_free(&line->parsed);
 	mst_options_free(&line->fixed);
 }

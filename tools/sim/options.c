@@ -42,6 +42,58 @@ const struct mst_option mst_sim_table[] = {
 	  .value = "M",
 	  .help = "micro-batches of a batch: between two of them a worker looks whether it is "
 		  "asked for what it has finished, under policies that take parts of a batch" },
+	{ .name = "train",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(train),
+	  .value = "PROBLEM",
+	  .help = "also compute what is learned: gradients, and the optimiser's steps, as in "
+		  "quadratic:dim=10,noise=0 or digits:DIR; the problems are listed below; a "
+		  "contribution then counts as its batch of samples" },
+	{ .name = "every",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(every),
+	  .value = "DISTANCE",
+	  .help = "with --train: how far apart the points are at which the error is computed, as "
+		  "in 500ms, 100commits or 6400samples (default: 20 points up to --commits or "
+		  "--samples)" },
+	{ .name = "optimizer",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(server.optimizer),
+	  .fallback = "auto",
+	  .value = "SPEC",
+	  .help = "with --train: what is done with the mean of a commit, as musterd takes it; "
+		  "auto is " MST_OPTIMIZER_GRADIENTS ", or " MST_OPTIMIZER_DELTAS
+		  " for a policy of deltas" },
+	{ .name = "lr-schedule",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(server.lr_schedule),
+	  .fallback = "constant",
+	  .value = "SPEC",
+	  .help = "with --train: what the rate is multiplied by in each version, as musterd takes "
+		  "it" },
+	{ .name = "lr-scale",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(server.lr_scale),
+	  .fallback = "auto",
+	  .choices = "auto|linear|none",
+	  .help = "with --train: whether the rate of a commit is in proportion to the "
+		  "contributions in it, as musterd takes it" },
+	{ .name = "staleness",
+	  .kind = MST_OPTION_LIST,
+	  FIELD(staleness),
+	  .value = "S",
+	  .help = "with --train, in place of --policy: one worker, each of whose gradients is "
+		  "computed on the version S commits ago; may be given again: all are compared" },
+	{ .name = "staleness-ramp",
+	  .kind = MST_OPTION_U64,
+	  FIELD(staleness_ramp),
+	  .fallback = "auto",
+	  .min = 1,
+	  .max = 1e9,
+	  .automatic = "auto",
+	  .value = "COMMITS",
+	  .help = "with --staleness: it grows evenly from 0 to S over the first so many commits; "
+		  "auto is 20 S" },
 	{ .name = "late-start",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(server.late_start),
@@ -63,14 +115,15 @@ const struct mst_option mst_sim_table[] = {
 	  .min = 1,
 	  .max = 9e15,
 	  .automatic = "auto",
-	  .help = "the job ends after so many gradients were counted; auto is 1000 for each "
-		  "worker, or no end where --commits is given" },
+	  .help = "the job ends after so many gradients were counted, or with --train samples; "
+		  "auto is 1000 gradients for each worker, or no end where --commits is given" },
 	{ .name = "seed",
 	  .kind = MST_OPTION_U64,
 	  FIELD(seed),
 	  .fallback = "1",
 	  .max = 9e15,
-	  .help = "of the delays; each policy has the same delays for each rank" },
+	  .help = "of the delays, the problem and its gradients; each policy has the same delays "
+		  "and gradients for each rank" },
 	{ .name = "latency",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(latency_ns),
@@ -179,9 +232,9 @@ const struct mst_option mst_sim_table[] = {
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(table),
 	  .fallback = "steps",
-	  .choices = "steps|arrivals|ranks",
+	  .choices = "steps|arrivals|ranks|errors",
 	  .help = "what is printed: a row for each policy; the mean time of the k-th gradient of a "
-		  "step; or the verdicts of each rank" },
+		  "step; the verdicts of each rank; or with --train the error as it goes on" },
 	{ .name = "csv",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(csv),

@@ -9,14 +9,20 @@
 #include "common/config/option.h"
 #include "server/options/options.h"
 #include "tools/sim/cfg.h"
+#include "tools/sim/problem.h"
 #include "tools/sim/schedule.h"
 
-enum mst_sim_view { MST_SIM_STEPS, MST_SIM_ARRIVALS, MST_SIM_RANKS };
+#define MST_SIM_NAME_LEN 24u /* "staleness:4294967295" */
+
+enum mst_sim_view { MST_SIM_STEPS, MST_SIM_ARRIVALS, MST_SIM_RANKS, MST_SIM_ERRORS };
 
 struct mst_sim_options {
 	struct mst_server_options server; /* its policy is set for each job */
 	struct mst_option_list policy, delay, change[MST_SIM_JOIN + 1], rule_switch;
 	const char *checks, *json, *csv;
+	const char *train, *every; /* NULL: nothing is trained; the curve has a fitting distance */
+	struct mst_option_list staleness;
+	uint64_t staleness_ramp; /* 0: in proportion to the staleness */
 	uint64_t seed, latency_ns, bytes;
 	uint32_t micro;
 	double worker_rate, server_rate;
@@ -29,6 +35,8 @@ struct mst_sim_line {
 	struct mst_sim_options options;
 	struct mst_sim_cfg job[MST_OPTION_LIST_MAX]; /* one for each policy */
 	uint32_t job_count;
+	struct mst_sim_problem *problem;                  /* NULL: nothing is trained */
+	char name[MST_OPTION_LIST_MAX][MST_SIM_NAME_LEN]; /* of jobs that no policy names */
 	struct mst_sim_changes changes;
 	struct mst_sim_switches switches;
 	struct mst_options parsed, fixed; /* own the strings of `options` */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "tools/figure.h"
+#include "tools/sim/errors.h"
 
 #define NAME_WIDTH 18 /* of a policy */
 
@@ -22,6 +23,8 @@ const char *mst_sim_end(const struct mst_sim_figures *f)
 		return "too few workers";
 	case MST_FINISH_LOSS:
 		return "a loss";
+	case MST_FINISH_SPOILT:
+		return "a version that is infinite or not a number";
 	default:
 		return "other";
 	}
@@ -69,11 +72,20 @@ static double arrival_mean(const struct mst_sim_arrival *a)
 
 /* ---- tables for people ---- */
 
+/* The last column, of a job that trains. */
+static void print_error(const struct mst_sim_cfg *job, const char *text, FILE *out)
+{
+	if (job->problem != NULL)
+		(void)fprintf(out, " %10s", text);
+	(void)fputc('\n', out);
+}
+
 static void print_step(const struct mst_sim_cfg *job, const struct mst_sim_figures *f,
 		       const struct mst_sim_figures *base, FILE *out)
 {
 	struct mst_sim_rank total = mst_sim_figures_total(f);
 	const struct mst_hist *s = &f->step;
+	char error[MST_SIM_ERROR_LEN];
 
 	(void)fprintf(out, "%-*s %9" PRIu64 " %8s %8s %8s %8s %8s %7.2f %5.0f %5.0f", NAME_WIDTH,
 		      job->policy, f->commits, duration(mst_hist_mean(s)).text,
@@ -81,18 +93,21 @@ static void print_step(const struct mst_sim_cfg *job, const struct mst_sim_figur
 		      duration(quantile(s, 0.99)).text, duration(largest(s)).text,
 		      mst_hist_mean(&f->staleness), quantile(&f->staleness, 0.99),
 		      largest(&f->staleness));
-	(void)fprintf(out, " %9s %7s %8s\n", percent(mst_sim_wasted_gradients(&total)).text,
+	(void)fprintf(out, " %9s %7s %8s", percent(mst_sim_wasted_gradients(&total)).text,
 		      percent(mst_sim_wasted_time(&total)).text,
 		      f == base ? "-" : percent(mst_sim_saved(f, base)).text);
+	print_error(job, mst_sim_error_text(mst_sim_final_error(f), error), out);
 }
 
 static void print_steps(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
 {
-	(void)fprintf(out, "%-*s %9s %8s %8s %8s %8s %8s %7s %5s %5s %9s %7s %8s\n", NAME_WIDTH, "",
+	(void)fprintf(out, "%-*s %9s %8s %8s %8s %8s %8s %7s %5s %5s %9s %7s %8s", NAME_WIDTH, "",
 		      "", "step", "", "", "", "", "stale", "", "", "wasted", "", "saved");
-	(void)fprintf(out, "%-*s %9s %8s %8s %8s %8s %8s %7s %5s %5s %9s %7s %8s\n", NAME_WIDTH,
+	print_error(line->job, "", out);
+	(void)fprintf(out, "%-*s %9s %8s %8s %8s %8s %8s %7s %5s %5s %9s %7s %8s", NAME_WIDTH,
 		      "policy", "commits", "mean", "p50", "p90", "p99", "max", "mean", "p99", "max",
 		      "gradients", "time", "of first");
+	print_error(line->job, "error", out);
 	for (uint32_t i = 0; i < line->job_count; i++)
 		print_step(&line->job[i], &f[i], f, out);
 }
@@ -183,6 +198,10 @@ static void print_head(const struct mst_sim_line *line, FILE *out)
 			      " bytes, GB/s of a worker %s, of a server %s\n",
 			      o->server.servers, mst_figure_duration(o->latency_ns).text, o->bytes,
 			      rate(o->worker_rate).text, rate(o->server_rate).text);
+	if (o->train != NULL)
+		(void)fprintf(
+			out, "# train %s, %" PRIu64 " parameters, optimizer %s, schedule %s\n",
+			o->train, line->problem->elems, o->server.optimizer, o->server.lr_schedule);
 	for (uint32_t i = 0; i < line->switches.count; i++)
 		(void)fprintf(out, "# switch %s\n", line->switches.text[i]);
 }
@@ -207,6 +226,8 @@ void mst_sim_print(const struct mst_sim_line *line, const struct mst_sim_figures
 		print_arrivals(line, f, out);
 	else if (line->options.table == MST_SIM_RANKS)
 		print_ranks(line, f, out);
+	else if (line->options.table == MST_SIM_ERRORS)
+		mst_sim_print_errors(line, f, out);
 	else
 		print_steps(line, f, out);
 	print_foot(line, f, out);
@@ -216,10 +237,13 @@ void mst_sim_print(const struct mst_sim_line *line, const struct mst_sim_figures
 
 static void csv_steps(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
 {
+	bool trains = line->problem != NULL;
+
 	(void)fputs("policy,commits,samples,simulated_s,mean_step_ms,p50_step_ms,p90_step_ms,"
 		    "p99_step_ms,max_step_ms,mean_staleness,p99_staleness,max_staleness,"
-		    "wasted_gradients,wasted_time,saved,ended_by\n",
+		    "wasted_gradients,wasted_time,saved,ended_by",
 		    out);
+	(void)fputs(trains ? ",error\n" : "\n", out);
 	for (uint32_t i = 0; i < line->job_count; i++) {
 		struct mst_sim_rank total = mst_sim_figures_total(&f[i]);
 		const struct mst_hist *s = &f[i].step;
@@ -235,7 +259,10 @@ static void csv_steps(const struct mst_sim_line *line, const struct mst_sim_figu
 		double saved = mst_sim_saved(&f[i], f);
 		if (!isnan(saved)) /* an empty field: there is none */
 			(void)fprintf(out, "%.6f", saved);
-		(void)fprintf(out, ",%s\n", mst_sim_end(&f[i]));
+		(void)fprintf(out, ",%s", mst_sim_end(&f[i]));
+		if (trains)
+			(void)fprintf(out, ",%.9g", mst_sim_final_error(&f[i]));
+		(void)fputc('\n', out);
 	}
 }
 
@@ -273,6 +300,8 @@ void mst_sim_print_csv(const struct mst_sim_line *line, const struct mst_sim_fig
 		csv_arrivals(line, f, out);
 	else if (line->options.table == MST_SIM_RANKS)
 		csv_ranks(line, f, out);
+	else if (line->options.table == MST_SIM_ERRORS)
+		mst_sim_csv_errors(line, f, out);
 	else
 		csv_steps(line, f, out);
 }
@@ -341,8 +370,9 @@ static json_t *json_job(const struct mst_sim_cfg *job, const struct mst_sim_figu
 	struct mst_sim_rank total = mst_sim_figures_total(f);
 	double saved = mst_sim_saved(f, base);
 
+	/* The errors are left out where nothing is trained. */
 	return json_pack("{s:s, s:I, s:f, s:f, s:s, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:I, "
-			 "s:f, s:f}",
+			 "s:f, s:f, s:o*}",
 			 "policy", job->policy, "commits", (json_int_t)f->commits, "samples",
 			 total.samples, "simulated_s", (double)mst_sim_figures_elapsed_ns(f) / 1e9,
 			 "ended_by", mst_sim_end(f), "step_ms", json_times(&f->step), "staleness",
@@ -351,7 +381,8 @@ static json_t *json_job(const struct mst_sim_cfg *job, const struct mst_sim_figu
 			 "wasted_time", mst_sim_wasted_time(&total), "saved",
 			 isnan(saved) ? json_null() : json_real(saved), "ranks", json_ranks(f),
 			 "calls", (json_int_t)f->calls, "calls_per_s",
-			 calls_per_s(f->calls, f->cpu_ns), "wall_s", (double)f->wall_ns / 1e9);
+			 calls_per_s(f->calls, f->cpu_ns), "wall_s", (double)f->wall_ns / 1e9,
+			 "errors", job->problem != NULL ? mst_sim_json_errors(f) : NULL);
 }
 
 json_t *mst_sim_json(const struct mst_sim_line *line, const struct mst_sim_figures *f)

@@ -10,7 +10,7 @@
 
 #include "common/base/assert.h"
 #include "common/wire/message.h"
-#include "server/core/rule.h"
+#include "server/core/policy.h"
 #include "tools/figure.h"
 
 #define DAY_NS (86400 * UINT64_C(1000000000))
@@ -189,6 +189,15 @@ __attribute__((format(printf, 3, 4))) static int refuse(char *why, size_t why_le
 	return -EINVAL;
 }
 
+static bool is_adaptive(const char *text)
+{
+	struct mst_policy policy = { .rule = { .quorum = 0 } };
+	char why[MST_REASON_LEN];
+
+	return mst_policy_parse(text, &policy, why, sizeof(why)) == 0 &&
+	       !mst_policy_is_fixed(&policy);
+}
+
 int mst_sim_switches_read(struct mst_sim_switches *s, const struct mst_option_list *list,
 			  const struct mst_rule *base, char *why, size_t why_len)
 {
@@ -203,6 +212,13 @@ int mst_sim_switches_read(struct mst_sim_switches *s, const struct mst_option_li
 				      "option --switch: \"%.60s\" is not a policy and a version, "
 				      "such as async@500",
 				      text);
+		if (is_adaptive(policy))
+			return refuse(
+				why, why_len,
+				"option --switch: \"%.60s\": the policy changes by itself, and "
+				"is for --policy; --switch takes a fixed one, such as "
+				"async@500",
+				text);
 		if (mst_rule_parse(policy, &one.rule, wrong, sizeof(wrong)) != 0)
 			return refuse(why, why_len, "option --switch: \"%.60s\": %s", text, wrong);
 		if (add(s, &one, text) != 0)

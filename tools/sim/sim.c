@@ -19,6 +19,7 @@ static int print_help(void)
 		   "Simulates a job under each of the policies: the ledger of the server decides, "
 		   "the time that\ngradients take comes from a model or from a trace.\n");
 	mst_options_help(mst_sim_table, stdout);
+	mst_sim_problem_help(stdout);
 	return MST_EXIT_DONE;
 }
 

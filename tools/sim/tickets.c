@@ -20,7 +20,7 @@ struct mst_sim_tickets {
 	double samples_max;
 	uint64_t step;  /* the newest version */
 	uint32_t count; /* gradients in the open step */
-	uint64_t samples;
+	double samples;
 	uint32_t old, fresh; /* tickets of earlier steps, and of the newest */
 	uint32_t started;
 	bool in_place, begun, ended;
@@ -89,7 +89,7 @@ static void commit(struct mst_sim_tickets *t)
 	decide(t, MST_DO_COMMIT, 0)->commit.version = t->step;
 	if (t->commits_max > 0 && t->step >= t->commits_max)
 		finish(t, MST_FINISH_COMMITS);
-	else if (t->samples_max > 0 && (double)t->samples >= t->samples_max)
+	else if (t->samples_max > 0 && t->samples >= t->samples_max)
 		finish(t, MST_FINISH_SAMPLES);
 	else
 		hand_out(t);
@@ -106,7 +106,7 @@ static void take_gradient(struct mst_sim_tickets *t, uint32_t rank, const struct
 	d->verdict.counted_in = counts ? t->step + 1 : 0;
 	decide(t, MST_DO_REGRANT, rank)->grant.epoch = h->epoch + 1;
 	t->count += counts;
-	t->samples += counts;
+	t->samples += counts ? h->weight : 0;
 	t->worker[rank].ask = h->ask.number;
 	MST_ASSERT(t->waiting_count < t->workers);
 	t->waiting[(t->waiting_head + t->waiting_count++) % t->workers] = rank;
@@ -172,6 +172,8 @@ static void tickets_handle(struct mst_sim_decider *d, const struct mst_ledger_ev
 	t->queue_head = t->queue_count = 0;
 	if (ev->kind == MST_EV_JOIN)
 		join(t, rank);
+	else if (ev->kind == MST_EV_SPOILT && !t->ended)
+		finish(t, MST_FINISH_SPOILT);
 	else if (t->ended || !t->worker[rank].live ||
 		 ev->who.incarnation != t->worker[rank].incarnation)
 		return;
@@ -222,6 +224,13 @@ static struct mst_sim_orders tickets_orders(const struct mst_sim_decider *d, uin
 	return (struct mst_sim_orders){ .until_asked = false };
 }
 
+static const struct mst_record *tickets_record(const struct mst_sim_decider *d, uint64_t version)
+{
+	(void)d;
+	(void)version;
+	return NULL;
+}
+
 static const struct mst_sim_decider_ops ops = {
 	.free = tickets_free,
 	.handle = tickets_handle,
@@ -229,6 +238,7 @@ static const struct mst_sim_decider_ops ops = {
 	.tick = tickets_tick,
 	.deadline = tickets_deadline,
 	.orders = tickets_orders,
+	.record = tickets_record,
 	.leases = false,
 };
 

@@ -99,7 +99,7 @@ void mst_sim_worker_push(struct mst_sim_worker *w, uint32_t flags, struct mst_si
 		.seq = ++w->seq,
 		.epoch = w->epoch,
 		.tag = w->tag,
-		.weight = (double)w->micro / w->batch.micro,
+		.weight = (double)w->micro * w->samples / w->batch.micro,
 		.flags = flags,
 	};
 	if (flags & MST_HEADER_ASK)
@@ -211,6 +211,7 @@ static void answered(struct mst_sim_worker *w, const struct mst_decision *order,
 	    ++w->parts < w->servers)
 		return;
 	w->parts = 0;
+	w->answers++;
 	w->version = order->answer.version;
 	w->orders = w->next;
 	mst_sim_paced_answered(w, now_ns, act);

@@ -54,6 +54,7 @@ struct mst_sim_worker {
 	uint32_t parts;   /* of the answer that have come */
 	uint32_t checks;  /* of the hint, in each batch */
 	uint64_t seq, epoch, asks;
+	uint64_t answers;             /* in all sessions */
 	bool spent;                   /* the slot, until it is granted again */
 	bool deferred;                /* an ask has gone out behind a push that is not judged yet */
 	uint64_t version;             /* that it computes on; MST_VERSION_NONE: none yet */
@@ -61,6 +62,7 @@ struct mst_sim_worker {
 	struct mst_sim_orders next;   /* of the version with which the ask has been answered */
 	uint64_t hint;                /* contributions on older versions cannot count */
 	bool wanted;                  /* what is finished on that version is to be handed in */
+	double samples;               /* of a batch */
 	struct mst_sim_batch batch;
 	/* Of the contribution at hand, besides what is not taken of the batch. */
 	uint64_t micro, spent_ns, tag;

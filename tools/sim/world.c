@@ -12,7 +12,9 @@
 #include "server/core/heap.h"
 #include "tools/sim/decider.h"
 #include "tools/sim/network.h"
+#include "tools/sim/problem.h"
 #include "tools/sim/tickets.h"
+#include "tools/sim/trainer.h"
 #include "tools/sim/worker.h"
 
 /* The simulated clock begins here: for some of what reads it, 0 is no time. */
@@ -29,6 +31,7 @@ struct mst_sim_world {
 	const struct mst_sim_cfg *cfg;
 	struct mst_sim_figures *figures;
 	struct mst_sim_decider *decider;
+	struct mst_sim_trainer *trainer; /* NULL: nothing is trained */
 	struct mst_sim_network network;
 	struct mst_sim_worker *worker;
 	struct mst_heap wakes;
@@ -72,11 +75,15 @@ static int make_parts(struct mst_sim_world *w)
 		rc = mst_heap_init(&w->wakes, w->workers + WAKE_COUNT);
 	if (rc == 0)
 		rc = make_decider(w);
+	if (rc == 0 && w->cfg->problem != NULL)
+		rc = mst_sim_trainer_new(w->cfg, &w->figures->curve, &w->trainer);
 	w->worker = calloc(w->workers, sizeof(*w->worker));
 	if (w->worker == NULL)
 		return -ENOMEM;
+	double samples = w->cfg->problem != NULL ? (double)w->cfg->problem->batch : 1;
 	for (uint32_t rank = 0; rank < w->workers; rank++)
 		w->worker[rank] = (struct mst_sim_worker){ .who = { .rank = rank },
+							   .samples = samples,
 							   .servers = servers,
 							   .checks = w->cfg->checks,
 							   .batch = { .micro = w->cfg->micro },
@@ -91,6 +98,7 @@ static void world_fini(struct mst_sim_world *w)
 	free(w->worker);
 	if (w->decider != NULL)
 		w->decider->ops->free(w->decider);
+	mst_sim_trainer_free(w->trainer);
 	mst_heap_fini(&w->wakes);
 	mst_sim_network_fini(&w->network);
 }
@@ -111,8 +119,10 @@ static void wake_at(struct mst_sim_world *w, uint32_t index, uint64_t at_ns)
 		mst_heap_set(&w->wakes, index, at_ns);
 }
 
-static void act(struct mst_sim_world *w, struct mst_sim_worker *of, const struct mst_sim_act *act)
+static void act(struct mst_sim_world *w, struct mst_sim_worker *of, struct mst_sim_act *act)
 {
+	if (w->trainer != NULL)
+		check(w, mst_sim_trainer_acted(w->trainer, of, act));
 	wake_at(w, of->who.rank, of->wake_ns);
 	if (act->gave_up)
 		mst_sim_figures_given_up(w->figures, of->who.rank, act->given_up_ns);
@@ -222,9 +232,45 @@ static void give_orders(struct mst_sim_world *w, const struct mst_decision *d)
 		to->next = w->decider->ops->orders(w->decider, d->answer.version);
 }
 
+/* What the shards of a server would report of a commit. */
+static void report_step(struct mst_sim_world *w, uint64_t version, const struct mst_sim_step *step)
+{
+	struct mst_ledger_event ev = event(MST_EV_REDUCED, (struct mst_identity){ 0 });
+
+	ev.reduced.version = version;
+	ev.reduced.squares = step->squares;
+	for (; step->reduced && ev.reduced.shard < w->cfg->ledger.shards; ev.reduced.shard++) {
+		post(w, &ev);
+		ev.reduced.squares = (struct mst_exact_sum){ { 0 } };
+	}
+	if (step->finite)
+		return;
+	ev = event(MST_EV_SPOILT, (struct mst_identity){ 0 });
+	ev.spoilt = (struct mst_spoilt){ .version = version, .kind = MST_SPOIL_STEP };
+	post(w, &ev);
+}
+
+static void train(struct mst_sim_world *w, const struct mst_decision *d)
+{
+	uint64_t version = d->commit.version;
+	struct mst_sim_step step = { .finite = true };
+
+	if (w->failed != 0)
+		return;
+	if (d->kind != MST_DO_COMMIT) {
+		check(w, mst_sim_trainer_decided(w->trainer, d, w->now_ns));
+		return;
+	}
+	const struct mst_record *record = w->decider->ops->record(w->decider, version);
+	check(w, mst_sim_trainer_commit(w->trainer, version, record, w->now_ns, &step));
+	report_step(w, version, &step);
+}
+
 static void obey(struct mst_sim_world *w, const struct mst_decision *d)
 {
 	mst_sim_figures_decided(w->figures, d, w->now_ns);
+	if (w->trainer != NULL)
+		train(w, d);
 	switch (d->kind) {
 	case MST_DO_ADMIT:
 		post_of_each_shard(w, MST_EV_LINKED, d->who);
@@ -397,6 +443,8 @@ static void live(struct mst_sim_world *w)
 		join(w, rank);
 	while (w->failed == 0 && !w->figures->ended && step(w))
 		;
+	if (w->failed == 0 && w->trainer != NULL)
+		check(w, mst_sim_trainer_end(w->trainer, w->now_ns));
 }
 
 int mst_sim_run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *out, char *why,
@@ -411,6 +459,11 @@ int mst_sim_run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *out, char
 	if (rc == 0) {
 		live(&w);
 		rc = w.failed;
+		if (rc == -E2BIG)
+			(void)snprintf(why, why_len,
+				       "there are %u points of the error already: let --every be "
+				       "longer",
+				       MST_SIM_POINTS_MAX);
 	}
 	world_fini(&w);
 	return rc;

@@ -44,8 +44,8 @@ static void print_job(const struct mst_status *job)
 	(void)printf("job %s is %s%s%s: policy %s, %u of %u workers live, version %" PRIu64
 		     ", %.0f samples, loss %s\n",
 		     job->job, mst_report_job_state(job->state), job->why[0] != '\0' ? ", " : "",
-		     job->why, job->policy, job->live, job->workers, job->version, job->samples,
-		     mst_figure_loss(job->loss).text);
+		     job->why, mst_report_policy(job).text, job->live, job->workers, job->version,
+		     job->samples, mst_figure_loss(job->loss).text);
 	if (job->step_mean_ns > 0)
 		(void)printf("step: mean %s, p50 %s, p99 %s, max %s, recently %s%s\n",
 			     mst_figure_duration(job->step_mean_ns).text,

@@ -24,14 +24,14 @@ static int report(struct worker *w)
 
 	if (w->rank != 0 && !own_file)
 		return 0;
-	struct test_result test = worker_test(w);
+	struct mst_test_result test = worker_test(w);
 	struct report r = {
 		.rank = w->rank,
 		.versions = w->version,
 		.loss = test.loss,
 		.accuracy = test.accuracy,
-		.train = w->data->train.count,
-		.test = w->data->test.count,
+		.train = w->learner.data->train.count,
+		.test = w->learner.data->test.count,
 		.parameters = muster_job(w->muster)->elems,
 		.data = s->data,
 	};
@@ -54,7 +54,7 @@ static int work(struct worker *w)
 	return report(w) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int join_and_work(const struct settings *s, const struct dataset *data)
+static int join_and_work(const struct settings *s, const struct mst_dataset *data)
 {
 	struct worker w;
 	char why[512];
@@ -71,11 +71,11 @@ static int join_and_work(const struct settings *s, const struct dataset *data)
 	return status;
 }
 
-static int get_data(const struct settings *s, struct dataset *data)
+static int get_data(const struct settings *s, struct mst_dataset *data)
 {
 	char why[8192] = "no memory for the digits to draw"; /* a sentence may quote two paths */
-	int rc = s->data ? dataset_load(s->data, data, why, sizeof(why))
-			 : dataset_draw(s->seed, data);
+	int rc = s->data ? mst_dataset_load(s->data, data, why, sizeof(why))
+			 : mst_dataset_draw(s->seed, data);
 
 	if (rc)
 		fprintf(stderr, "digits: %s\n", why);
@@ -85,7 +85,7 @@ static int get_data(const struct settings *s, struct dataset *data)
 int main(int argc, char **argv)
 {
 	struct settings settings;
-	struct dataset data = { 0 };
+	struct mst_dataset data = { 0 };
 	int status = EXIT_FAILURE;
 	int rc = settings_init(&settings, argc, argv);
 
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 		return rc > 0 ? EXIT_SUCCESS : EXIT_USAGE;
 	if (get_data(&settings, &data) == 0)
 		status = join_and_work(&settings, &data);
-	dataset_fini(&data);
+	mst_dataset_fini(&data);
 	settings_fini(&settings);
 	return status;
 }

@@ -14,16 +14,10 @@
 
 #include "common/base/clock.h"
 
-#define TEST_ROWS 64u /* samples looked at together in a test */
 /* How long a delayed worker does not look at hints: as long as no server has ever told it to give
  * up, and after that. The kernel adds its timer slack, 50 us. */
 #define NAP_NS (1 * MST_MS)
 #define SHORT_NAP_NS (MST_MS / 20)
-
-static struct mlp_shape shape_of(const struct settings *s, const struct dataset *d)
-{
-	return (struct mlp_shape){ d->image_pixels, s->hidden, DATASET_CLASSES };
-}
 
 /* What the next gradient is computed on. */
 static float *parameters_of(const struct worker *w)
@@ -42,15 +36,9 @@ static uint32_t next_rows(const struct worker *w)
 /* A contribution may begin in the middle of a batch, and may have samples of several. */
 static void add_samples(struct worker *w, uint32_t rows, float *grad, struct muster_contribution *c)
 {
-	const struct samples *train = &w->data->train;
 	bool first = c->weight == 0;
-
-	for (uint32_t row = 0; row < rows; row++) {
-		uint32_t pick = (uint32_t)mst_rand_below(&w->chance, train->count);
-		float *x = w->net.x + (size_t)row * w->data->image_pixels;
-		w->net.label[row] = dataset_sample(w->data, train, pick, x);
-	}
-	double loss = mlp_gradient(&w->net, parameters_of(w), rows, grad, !first);
+	double loss = mst_learner_gradient(&w->learner, parameters_of(w), &w->chance,
+					   &(struct mst_gradient){ grad, rows, !first });
 	double loss_before = first ? 0 : c->loss * c->weight;
 	c->sum = true;
 	c->weight += rows;
@@ -145,7 +133,7 @@ static int apply(void *ctx, const struct muster_outcome *out)
 	else
 		take_step(w, out->result, out->orders.lr_scale);
 	if (test_is_due(w, before)) {
-		struct test_result test = worker_test(w);
+		struct mst_test_result test = worker_test(w);
 		printf("version %" PRIu64 ": loss %.3f, test accuracy %.3f\n", w->version,
 		       test.loss, test.accuracy);
 		fflush(stdout);
@@ -185,36 +173,22 @@ int worker_learn(struct worker *w)
 	return rc;
 }
 
-struct test_result worker_test(struct worker *w)
+struct mst_test_result worker_test(struct worker *w)
 {
-	const struct samples *test = &w->data->test;
-	struct mlp_score sum = { 0 };
-	uint32_t next = 0;
-
-	while (next < test->count) {
-		uint32_t rows = 0;
-		for (; rows < w->net.rows_max && next < test->count; rows++, next++) {
-			float *x = w->net.x + (size_t)rows * w->data->image_pixels;
-			w->net.label[rows] = dataset_sample(w->data, test, next, x);
-		}
-		struct mlp_score score = mlp_score(&w->net, w->newest, rows);
-		sum.loss += score.loss;
-		sum.right += score.right;
-	}
-	return (struct test_result){ .loss = sum.loss / test->count,
-				     .accuracy = (double)sum.right / test->count };
+	return mst_learner_test(&w->learner, w->newest);
 }
 
-static int allocate(struct worker *w, const struct mlp_shape *shape)
+static int allocate(struct worker *w, const struct mst_dataset *data)
 {
-	uint32_t rows = w->settings->micro < TEST_ROWS ? TEST_ROWS : w->settings->micro;
-	uint64_t elems = mlp_elems(shape);
+	const struct settings *s = w->settings;
+	int rc = mst_learner_init(&w->learner, data, s->hidden, s->micro);
 
+	if (rc)
+		return rc;
+	uint64_t elems = mst_mlp_elems(&w->learner.net.shape);
 	w->own = calloc(elems, sizeof(float));
 	w->momentum = calloc(elems, sizeof(float));
-	if (w->own == NULL || w->momentum == NULL)
-		return -ENOMEM;
-	return mlp_init(&w->net, shape, rows);
+	return w->own != NULL && w->momentum != NULL ? 0 : -ENOMEM;
 }
 
 /* A job that goes on from a checkpoint goes on with other samples than it began with. */
@@ -225,11 +199,11 @@ static void seed_samples(struct worker *w)
 	mst_rand_seed(&w->chance, w->settings->seed + w->rank + (from << 32));
 }
 
-static int join(struct worker *w, const struct mlp_shape *shape, char *why, size_t why_len)
+static int join(struct worker *w, char *why, size_t why_len)
 {
 	struct muster_options options = MUSTER_OPTIONS;
 
-	options.elems = mlp_elems(shape);
+	options.elems = mst_mlp_elems(&w->learner.net.shape);
 	options.owner = (enum muster_owner)w->settings->owner;
 	int rc = muster_open(&options, &w->muster);
 	if (rc) {
@@ -241,20 +215,20 @@ static int join(struct worker *w, const struct mlp_shape *shape, char *why, size
 	return 0;
 }
 
-int worker_init(struct worker *w, const struct settings *settings, const struct dataset *data,
+int worker_init(struct worker *w, const struct settings *settings, const struct mst_dataset *data,
 		char *why, size_t why_len)
 {
-	struct mlp_shape shape = shape_of(settings, data);
+	struct mst_mlp_shape shape = mst_learner_shape(data, settings->hidden);
 
-	*w = (struct worker){ .settings = settings, .data = data, .nap_ns = NAP_NS };
-	int rc = allocate(w, &shape);
+	*w = (struct worker){ .settings = settings, .nap_ns = NAP_NS };
+	int rc = allocate(w, data);
 	if (rc) {
 		snprintf(why, why_len, "no memory for a network of %" PRIu64 " parameters",
-			 mlp_elems(&shape));
+			 mst_mlp_elems(&shape));
 		return rc;
 	}
-	mlp_start(&shape, settings->seed, w->own);
-	rc = join(w, &shape, why, why_len);
+	mst_mlp_start(&shape, settings->seed, w->own);
+	rc = join(w, why, why_len);
 	if (rc)
 		return rc;
 	struct mst_delay_options delay = { .spec = settings->delay.item,
@@ -268,7 +242,7 @@ void worker_fini(struct worker *w)
 {
 	muster_close(w->muster);
 	mst_delay_free(w->delay);
-	mlp_fini(&w->net);
+	mst_learner_fini(&w->learner);
 	free(w->own);
 	free(w->momentum);
 	*w = (struct worker){ 0 };

@@ -6,20 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/examples/digits/dataset.h"
-#include "client/examples/digits/mlp.h"
 #include "client/examples/digits/settings.h"
 #include "common/base/rand.h"
 #include "common/delay/delay.h"
+#include "common/digits/learner.h"
 #include "muster/muster.h"
 
 struct worker {
 	struct muster *muster; /* opened, or NULL */
 	const struct settings *settings;
-	const struct dataset *data;
 	uint32_t rank;
 	uint64_t version; /* of the parameters */
-	struct mlp net;
+	struct mst_learner learner;
 	struct mst_rand chance; /* picks samples */
 	uint32_t done;          /* samples of the batch at hand */
 	struct mst_delay *delay;
@@ -30,18 +28,13 @@ struct worker {
 	const float *newest; /* parameters: the last version */
 };
 
-/* Loss and accuracy over the test samples, means. */
-struct test_result {
-	double loss, accuracy;
-};
-
 /**
  * worker_init - join the job with room for everything; the loop allocates nothing.
  * @settings, @data: must outlive the worker.
  * @why: on failure a sentence.
  * Return: 0; -EINVAL a delay model is wrong; -ENOMEM; the errors of muster_open().
  */
-int worker_init(struct worker *w, const struct settings *settings, const struct dataset *data,
+int worker_init(struct worker *w, const struct settings *settings, const struct mst_dataset *data,
 		char *why, size_t why_len);
 /* Leaves the job. Fine for a zeroed or half-made one. */
 void worker_fini(struct worker *w);
@@ -49,6 +42,7 @@ void worker_fini(struct worker *w);
 /* Trains until the job is finished. Return: 0 or what muster.h says; muster_error() has words. */
 int worker_learn(struct worker *w);
 
-struct test_result worker_test(struct worker *w);
+/* Over all test samples. */
+struct mst_test_result worker_test(struct worker *w);
 
 #endif

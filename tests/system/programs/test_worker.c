@@ -15,6 +15,7 @@
  *   RANK:key=value (for that rank only)
  *   mute N (the first N pushes keep, and nothing waits for them)
  *   again 1 (it comes after a session that has ended: it waits for its rank, and does not die)
+ *   loss N (it tells a loss, which is N / (1 + the version that it has))
  *   nan N, big N (push N has NaN; what no f16 can hold)
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
@@ -43,7 +44,7 @@
 struct logged_worker {
 	struct history *log;
 	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
-	uint64_t tensors;
+	uint64_t tensors, loss;
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
@@ -145,6 +146,8 @@ static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 
 	if (c->weights)
 		say.weight = 1 + (double)((job->rank + expect) % 5);
+	say.has_loss = c->loss != 0;
+	say.loss = (double)c->loss / (double)(1 + tag);
 	say.keep = expect <= c->mute || (c->keep != 0 && expect % c->keep == 0);
 	compute(c, tag, expect);
 	void *gradient = muster_gradient(c->m);
@@ -266,12 +269,12 @@ static void set(struct logged_worker *c, const char *text)
 	const struct {
 		const char *name;
 		uint64_t *field;
-	} numbers[] = { { "rounds", &c->rounds },  { "sleep_us", &c->sleep_us },
-			{ "keep", &c->keep },      { "abandon", &c->abandon },
-			{ "ranges", &c->ranges },  { "die", &c->die },
-			{ "stop", &c->stop },      { "mute", &c->mute },
-			{ "nan", &c->nan },        { "big", &c->big },
-			{ "tensors", &c->tensors } };
+	} numbers[] = { { "rounds", &c->rounds },   { "sleep_us", &c->sleep_us },
+			{ "keep", &c->keep },       { "abandon", &c->abandon },
+			{ "ranges", &c->ranges },   { "die", &c->die },
+			{ "stop", &c->stop },       { "mute", &c->mute },
+			{ "nan", &c->nan },         { "big", &c->big },
+			{ "tensors", &c->tensors }, { "loss", &c->loss } };
 	const struct {
 		const char *name;
 		bool *field;

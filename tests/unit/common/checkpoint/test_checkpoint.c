@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What is written is read again, by any number of servers, and the newest is found. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/checkpoint/keep.h"
 #include "common/checkpoint/lock.h"
 #include "common/checkpoint/names.h"
@@ -291,11 +293,28 @@ static int64_t newest_before(uint64_t version)
 	return newest(&before);
 }
 
+/* How many files of parts a version has. */
+static unsigned parts_of(uint64_t version)
+{
+	DIR *dir = opendir(folder.root);
+	const struct dirent *entry;
+	unsigned count = 0;
+	char begins[32];
+
+	(void)snprintf(begins, sizeof(begins), "v%010u-", (unsigned)version);
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		count += strncmp(entry->d_name, begins, strlen(begins)) == 0;
+	if (dir != NULL)
+		closedir(dir);
+	return count;
+}
+
 static void damaged_ones_do_not_count(void)
 {
 	begin();
 	write_version(1, 1);
 	write_version(2, 1);
+	write_version(3, 1);
 	fix_folder_put(&folder, "/v0000000003.json", "{}");
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
 	CU_ASSERT_EQUAL(newest(&any), 2);
@@ -303,6 +322,7 @@ static void damaged_ones_do_not_count(void)
 	write_version(4, 1);
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
 	CU_ASSERT(exists("v0000000003.json"));
+	CU_ASSERT_EQUAL(parts_of(3), 1); /* somebody may still mend the manifest */
 	CU_ASSERT_EQUAL(newest_before(4), 2);
 	CU_ASSERT_EQUAL(newest_before(2), -ENOENT);
 	end();
@@ -354,6 +374,20 @@ static void is_stopped(void)
 	CU_ASSERT(checkpoint_says(why, "told to stop"));
 	CU_ASSERT_EQUAL(newest(&any), 8);
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+	end();
+}
+
+/* 10000 bytes, of which the last 1000 come when the others have taken their time. */
+static void keeps_its_pace(void)
+{
+	struct checkpoint_case c = { .version = 1,
+				     .elems = 1000,
+				     .pace = { .bytes_per_second = 50000 } };
+
+	begin();
+	uint64_t began_ns = mst_now_ns();
+	CU_ASSERT_EQUAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT(mst_now_ns() - began_ns >= 180 * MST_MS);
 	end();
 }
 
@@ -520,6 +554,7 @@ static CU_TestInfo cases[] = {
 	{ "damaged checkpoints do not count as kept", damaged_ones_do_not_count },
 	{ "a job that went back is found where it goes on", a_job_goes_back },
 	{ "a writer stops when it is told to", is_stopped },
+	{ "a writer is not faster than it may be", keeps_its_pace },
 	{ "one leader has a directory", one_leader },
 	{ "a directory that will not do is refused in words", directories_that_will_not_do },
 	{ "a file that is too large for the disk is refused in words", too_full },

@@ -277,6 +277,13 @@ static void edited_manifests(void)
 		CU_ASSERT_EQUAL(resume(), 1);
 		CU_ASSERT(checkpoint_says(refusal, edits[i].says));
 	}
+	const char *crc = strstr((char *)manifest.byte, "header_crc32c");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(crc);
+	char digits[9] = "";
+	memcpy(digits, crc + strlen("header_crc32c\": \""), 8);
+	put_edited(&manifest, digits, strcmp(digits, "01234567") != 0 ? "01234567" : "12345678");
+	CU_ASSERT_EQUAL(resume(), 1);
+	CU_ASSERT(checkpoint_says(refusal, "its header has another checksum"));
 	put_edited(&manifest, "\"workers\": 8", "\"workers\": 8,\n  \"later\": {\"a\": [1, null]}");
 	CU_ASSERT_EQUAL(resume(), 2);
 	end(&part, &manifest);

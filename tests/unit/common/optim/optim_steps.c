@@ -39,14 +39,10 @@ static float trust_of(const struct mst_optimizer *o, const struct mst_apply *app
 {
 	struct mst_squares squares = { 0 };
 	float direction[ELEMS];
-	struct mst_apply alone = *apply;
+	struct mst_apply block = *apply;
 
-	memcpy(direction, apply->mean, sizeof(direction));
-	alone.next = direction;
-	if (o->row->direction[mst_isa()->index] != NULL)
-		o->row->direction[mst_isa()->index](&alone);
-	mst_exact_add(&squares.theta, mst_isa()->squares(apply->theta, ELEMS));
-	mst_exact_add(&squares.direction, mst_isa()->squares(direction, ELEMS));
+	block.next = direction;
+	mst_optimizer_add_block(o, &block, &squares);
 	return mst_optimizer_trust(o, &squares, apply->figures->parameter[o->row->decay]);
 }
 

@@ -71,6 +71,8 @@ static void make_status(void)
 		.saved_told = 1,
 		.saved_ns = 6,
 		.why = "100 commits",
+		.policy_now = "ksync:3",
+		.policy_why = "loss 2.3 -> 0.57, 4 live workers",
 		.next_policy = "async",
 		.next_since = 102,
 		.policy_count = 2,
@@ -407,9 +409,9 @@ static void a_text_without_room_for_its_nul_is_refused(void)
 }
 
 /* Each kind's texts in `got`; NULL ends them. */
-static void texts_of(enum mst_message_kind kind, char *text[8])
+static void texts_of(enum mst_message_kind kind, char *text[9])
 {
-	memset(text, 0, 8 * sizeof(text[0]));
+	memset(text, 0, 9 * sizeof(text[0]));
 	if (kind == MST_MSG_HELLO)
 		text[0] = got.hello.job;
 	else if (kind == MST_MSG_WELCOME)
@@ -424,7 +426,8 @@ static void texts_of(enum mst_message_kind kind, char *text[8])
 	else if (kind == MST_MSG_STATUS)
 		text[0] = got.status.job, text[1] = got.status.policy, text[2] = got.status.why,
 		text[3] = got.status.server[0].listener, text[4] = got.status.next_policy,
-		text[5] = got.status.under[0].policy;
+		text[5] = got.status.under[0].policy, text[6] = got.status.policy_now,
+		text[7] = got.status.policy_why;
 	else if (kind == MST_MSG_SERVE)
 		text[0] = got.serve.job, text[1] = got.serve.scheme;
 	else if (kind == MST_MSG_APPOINT)
@@ -446,7 +449,7 @@ static size_t encode_spoilt(enum mst_message_kind kind, const char *was)
 
 static void every_text_is_clean_when_decoded(void)
 {
-	char *text[8];
+	char *text[9];
 
 	for (EACH_KIND(kind)) {
 		CU_ASSERT_EQUAL(decode(encode(kind)), 0);

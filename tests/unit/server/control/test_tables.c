@@ -92,7 +92,8 @@ static void norms_need_the_table_of_the_first_hello(void)
 	struct mst_table none = { 0 };
 	struct mst_tables t = { 0 };
 
-	mst_tables_fix(&t, &table, FIRST, "lamb");
+	mst_tables_fix(&t, &table, "a worker without a rank", "lamb");
+	mst_tables_take(&t, &table, FIRST); /* it has one now */
 	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), 0);
 	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), -EINVAL);
 	CU_ASSERT(strstr(why, SECOND " gives no table of tensors, but " FIRST " has given one, and "

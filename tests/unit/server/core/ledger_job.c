@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/server/core/ledger_job.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/core/rule.h"
 #include "tests/unit/common/optim/optim_case.h"
+
+struct mst_policy job_policy_of(const char *policy)
+{
+	struct mst_policy out = { .rule = { .divide = true,
+					    .patience_ns = JOB_PATIENCE_NS,
+					    .on_loss = MST_LOSS_SHRINK,
+					    .min_workers = 1 } };
+	char why[512];
+
+	if (mst_policy_parse(policy, &out, why, sizeof(why)) != 0)
+		abort();
+	return out;
+}
 
 struct mst_rule job_rule(const char *policy)
 {
-	struct mst_rule rule = { .divide = true,
-				 .patience_ns = JOB_PATIENCE_NS,
-				 .on_loss = MST_LOSS_SHRINK,
-				 .min_workers = 1 };
-	char why[256];
-
-	if (mst_rule_parse(policy, &rule, why, sizeof(why)) != 0)
-		abort();
-	return rule;
+	return job_policy_of(policy).rule;
 }
 
 struct mst_ledger_cfg job_cfg(const char *policy, uint32_t workers)
@@ -29,6 +34,7 @@ struct mst_ledger_cfg job_cfg(const char *policy, uint32_t workers)
 		.buffers = 4,
 		.owner = MUSTER_SERVERS_OWN,
 		.rule = job_rule(policy),
+		.controller = job_policy_of(policy).controller,
 		.optimizer = optim_case_sgd(0.1, 0.9),
 		.lease_ns = JOB_LEASE_NS,
 		.join_until_ns = 60 * UINT64_C(1000000000),
@@ -210,6 +216,16 @@ void job_push(struct ledger_job *j, uint32_t rank)
 	job_full_all(j, rank, &h);
 }
 
+void job_push_loss(struct ledger_job *j, uint32_t rank, double loss)
+{
+	struct mst_lane_header h = job_header(j, rank);
+
+	h.loss = loss;
+	if (isnan(loss))
+		h.flags &= ~MST_HEADER_LOSS;
+	job_full_all(j, rank, &h);
+}
+
 void job_pass(struct ledger_job *j, uint32_t rank)
 {
 	struct mst_lane_header h = job_header(j, rank);
@@ -259,6 +275,16 @@ void job_policy(struct ledger_job *j, const struct mst_rule *rule)
 	struct mst_ledger_event ev = event(j, 0, MST_EV_POLICY);
 
 	ev.rule = *rule;
+	job_event(j, &ev);
+}
+
+void job_adapt(struct ledger_job *j, const char *policy)
+{
+	struct mst_policy to = job_policy_of(policy);
+	struct mst_ledger_event ev = event(j, 0, MST_EV_POLICY);
+
+	ev.rule = to.rule;
+	ev.controller = &to.controller;
 	job_event(j, &ev);
 }
 

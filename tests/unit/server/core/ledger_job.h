@@ -7,6 +7,7 @@
 #define MST_TESTS_UNIT_SERVER_CORE_LEDGER_JOB_H
 
 #include "server/core/ledger.h"
+#include "server/core/policy.h"
 
 #define JOB_RANKS 8u
 #define JOB_SEEN 512u
@@ -35,6 +36,8 @@ struct ledger_job {
  * one worker. A case changes what it is about. */
 struct mst_ledger_cfg job_cfg(const char *policy, uint32_t workers);
 struct mst_rule job_rule(const char *policy);
+/* It may be adaptive. */
+struct mst_policy job_policy_of(const char *policy);
 
 void job_open(struct ledger_job *j, const struct mst_ledger_cfg *cfg);
 /* The same, and everybody joins, starts and has version 0. */
@@ -58,6 +61,8 @@ void job_full(struct ledger_job *j, uint32_t rank, uint32_t shard, const struct 
 void job_full_all(struct ledger_job *j, uint32_t rank, const struct mst_lane_header *h);
 /* job_header() and job_full_all(). */
 void job_push(struct ledger_job *j, uint32_t rank);
+/* job_push() with this loss; NaN: it tells none. */
+void job_push_loss(struct ledger_job *j, uint32_t rank, double loss);
 /* The same with nothing to give. */
 void job_pass(struct ledger_job *j, uint32_t rank);
 void job_ask(struct ledger_job *j, uint32_t rank);
@@ -66,6 +71,7 @@ void job_answered(struct ledger_job *j, uint32_t rank);
 void job_leave(struct ledger_job *j, uint32_t rank, uint64_t seq);
 void job_lose(struct ledger_job *j, uint32_t rank, int error);
 void job_policy(struct ledger_job *j, const struct mst_rule *rule);
+void job_adapt(struct ledger_job *j, const char *policy);
 /* A shard has done all that was decided before SETTLE; it has found a version not finite. */
 void job_settled(struct ledger_job *j, uint32_t shard);
 void job_spoilt(struct ledger_job *j, uint64_t version);

@@ -88,7 +88,7 @@ static struct mst_rule rule_of(const struct factor_case *line)
 {
 	struct mst_server_options o;
 	struct mst_options parsed;
-	struct mst_rule rule = { 0 };
+	struct mst_policy policy = { .rule = { 0 } };
 	char why[256] = "";
 	int rc = mst_options_init(&parsed, mst_server_table, &o);
 
@@ -97,10 +97,10 @@ static struct mst_rule rule_of(const struct factor_case *line)
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "optimizer", line->optimizer), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "weigh", line->weigh), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "lr-scale", line->lr_scale), 0);
-	rc = mst_server_options_rule(&o, &rule, why, sizeof(why));
+	rc = mst_server_options_rule(&o, &policy, why, sizeof(why));
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	mst_options_free(&parsed);
-	return rule;
+	return policy.rule;
 }
 
 static double scale_of(const struct mst_rule *rule, const char *schedule, uint32_t contributions,

@@ -199,13 +199,18 @@ static void the_bits_are_the_same_whatever_the_shards_and_chunks(void)
 static void a_tensor_beyond_both_borders_is_reported_once(void)
 {
 	struct muster_tensor all = { NULL, FIRST, AGG_ELEMS, 1, 1 };
+	struct mst_exact_sum first;
 
 	draw();
 	for (uint32_t shards = 1; shards <= 3; shards++) {
 		begin(shards, AGG_CHUNK);
 		CU_ASSERT_EQUAL(mst_exact_value(&reported(MST_EDGE_LEFT_THETA)->reduced.squares),
 				0);
-		CU_ASSERT(reported(MST_EDGE_RIGHT_THETA)->reduced.spans);
+		const struct mst_ledger_event *right = reported(MST_EDGE_RIGHT_THETA);
+		if (shards == 1)
+			first = right->reduced.squares;
+		CU_ASSERT_EQUAL(memcmp(&first, &right->reduced.squares, sizeof(first)), 0);
+		CU_ASSERT(right->reduced.spans);
 		double found = sqrt(
 			mst_exact_value(&reported(MST_EDGE_RIGHT_THETA)->reduced.squares));
 		CU_ASSERT(fabs(found - norm_of(theta, &all)) < 1e-9 * found);

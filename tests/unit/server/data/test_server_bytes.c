@@ -106,6 +106,7 @@ static void fill(const struct job_figures *f, struct mst_server_cfg *out)
 		.owner = out->ledger.owner,
 		.shards = 2,
 		.elems = f->elems,
+		.vector = f->elems,
 		.chunk_elems = 1024,
 		.group = 8,
 		.partials = f->partials,

@@ -149,13 +149,13 @@ static void an_optimizer_that_cannot_be_is_refused(void)
 /* The rule of these flags, which must be right. */
 static struct mst_rule rule_of(const char *const *flag)
 {
-	struct mst_rule rule = { .quorum = 0 };
+	struct mst_policy policy = { .rule = { .quorum = 0 } };
 	struct options_case w;
 
 	CU_ASSERT_EQUAL(flags_check(&w, flag), 0);
-	CU_ASSERT_EQUAL(mst_server_options_rule(&w.fields, &rule, w.why, sizeof(w.why)), 0);
+	CU_ASSERT_EQUAL(mst_server_options_rule(&w.fields, &policy, w.why, sizeof(w.why)), 0);
 	mst_options_free(&w.options);
-	return rule;
+	return policy.rule;
 }
 
 static const char *optimizer_of(const char *const *flag)

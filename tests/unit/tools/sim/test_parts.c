@@ -51,7 +51,7 @@ static void begin(struct mst_sim_orders orders)
 	struct mst_delay_options delay = { .spec = &spec, .spec_count = 1 };
 	char why[256];
 
-	w = (struct mst_sim_worker){ .servers = 1, .batch = { .micro = 4 } };
+	w = (struct mst_sim_worker){ .servers = 1, .samples = 1, .batch = { .micro = 4 } };
 	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, why, sizeof(why)) == 0);
 	mst_sim_worker_join(&w, &act);
 	w.who.incarnation = 1;

@@ -45,6 +45,7 @@ static void open_worker(uint32_t servers, uint32_t checks)
 	w = (struct mst_sim_worker){ .who = { .rank = RANK },
 				     .servers = servers,
 				     .checks = checks,
+				     .samples = 1,
 				     .batch = { .micro = 4 } };
 	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, why, sizeof(why)) == 0);
 	mst_sim_worker_join(&w, &act);

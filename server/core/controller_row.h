@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A kind of controller. controller.c has the table; each row is made in controller_KIND.c. */
+#ifndef MST_SERVER_CORE_CONTROLLER_ROW_H
+#define MST_SERVER_CORE_CONTROLLER_ROW_H
+
+#include "server/core/controller.h"
+
+/* No function is NULL. */
+struct mst_controller_row {
+	const char *name;
+	const char *help; /* as of mst_controller_help() */
+	bool by_loss;     /* it decides by the losses that workers tell */
+	/* Reads what follows the colon, or "" if there is no colon. Out: @c, all zero before, and
+	 * the rule of the first step. @why, and 0 or -EINVAL, as of mst_controller_parse(). */
+	int (*parse)(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
+		     size_t why_len);
+	/* As the functions in controller.h that have these names. */
+	struct mst_rule *(*then)(struct mst_controller *c);
+	struct mst_rule (*last)(const struct mst_controller *c, const struct mst_rule *first,
+				uint32_t workers);
+	int (*check)(const struct mst_controller *c, const struct mst_rule_context *ctx, char *why,
+		     size_t why_len);
+	bool (*decide)(struct mst_controller *c, const struct mst_commit_view *commit,
+		       struct mst_rule *rule);
+	uint32_t (*keep)(const struct mst_controller *c, struct mst_controller_figure *out);
+	bool (*resume)(struct mst_controller *c, const struct mst_controller_figure *figure,
+		       struct mst_rule *rule);
+	void (*now)(const struct mst_controller *c, const struct mst_rule *rule, char *out,
+		    size_t len);
+	void (*why)(const struct mst_controller *c, const struct mst_rule *rule, char *out,
+		    size_t len);
+	bool (*is_stuck)(const struct mst_controller *c);
+	bool (*watches)(const struct mst_controller *c, struct mst_straggler_test *out);
+	bool (*rests_stragglers)(const struct mst_controller *c, struct mst_straggler_test *out);
+};
+
+extern const struct mst_controller_row mst_controller_adasync;
+extern const struct mst_controller_row mst_controller_syncswitch;
+
+#endif
