@@ -292,6 +292,10 @@ static void admitted(const struct mst_decision *d)
 				   .live = true,
 				   .next = obs.sessions };
 	obs.sessions = s;
+	if (s->incarnation <= obs.begun_with.incarnation[s->rank])
+		obs_violated("rank %" PRIu32 ".%" PRIu32
+			     " is admitted, and was before the checkpoint",
+			     s->rank, s->incarnation);
 	obs.ever_lost |= s->incarnation > 1;
 	sim_say("  rank %" PRIu32 ".%" PRIu32 " is admitted", s->rank, s->incarnation);
 }

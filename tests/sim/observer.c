@@ -52,13 +52,14 @@ static void adapt_rule(const struct sim_plan *plan)
 
 void obs_go_on(const struct sim_plan *plan, uint64_t version)
 {
-	double samples = obs.kept_samples;
+	struct obs_kept kept = obs.kept;
 
 	memset(&obs, 0, sizeof(obs));
+	obs.kept = obs.begun_with = kept;
 	obs.plan = plan;
 	obs.rule = plan->rule;
+	obs.samples = kept.samples;
 	adapt_rule(plan);
-	obs.samples = obs.kept_samples = samples;
 	obs.commits = obs.applied = version;
 	for (uint32_t k = 0; k < plan->servers; k++)
 		obs.executed_commits[k] = version;

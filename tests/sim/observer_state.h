@@ -13,6 +13,12 @@ struct obs_order {
 	uint64_t figure[4];
 };
 
+/* What a checkpoint keeps beside vectors. */
+struct obs_kept {
+	double samples;                        /* in all versions */
+	uint32_t incarnation[SIM_WORKERS_MAX]; /* by rank */
+};
+
 /* What has become of versions that are saved: saves.c. */
 struct obs_saves {
 	uint64_t decided; /* the newest version that is to be saved, or that the job began with */
@@ -25,13 +31,13 @@ struct obs_saves {
 	uint64_t whole;    /* the newest version of which every part is written; 0: none is */
 	uint64_t manifest; /* the newest whose manifest was begun */
 	uint64_t settled;  /* the newest that is a checkpoint, or has failed to be one */
-	double samples,
-		whole_samples; /* in all versions up to the one decided, and the whole one */
-	uint64_t promised;     /* the ledger has to decide that this version is saved */
-	bool asked;            /* somebody asks just now to save the newest version */
-	bool server_lost;      /* of the job, for good */
-	uint64_t owed;         /* before the leader ends, this version is settled */
-	uint64_t stopped_ns;   /* when the leader was told to end; 0: it was not */
+	bool keeps;        /* it has just been decided: what is kept is that of now */
+	struct obs_kept kept, whole_kept; /* with the one decided, and with the whole one */
+	uint64_t promised;                /* the ledger has to decide that this version is saved */
+	bool asked;                       /* somebody asks just now to save the newest version */
+	bool server_lost;                 /* of the job, for good */
+	uint64_t owed;                    /* before the leader ends, this version is settled */
+	uint64_t stopped_ns;              /* when the leader was told to end; 0: it was not */
 };
 
 enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
@@ -115,7 +121,8 @@ struct obs_state {
 
 	uint64_t finished_ns; /* when the end of the job was decided; 0: it was not */
 	double samples;       /* in all versions */
-	double kept_samples;  /* in those up to the newest checkpoint */
+	struct obs_kept kept; /* with the newest checkpoint */
+	struct obs_kept begun_with;
 	struct obs_saves saves;
 };
 extern struct obs_state obs;

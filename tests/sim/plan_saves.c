@@ -43,8 +43,8 @@ static void draw_disk(struct mst_rand *r, const struct sim_plan *p, struct sim_s
 	s->hangs_from = 1 + mst_rand_below(r, 3);
 }
 
-/* Each server gets at least one unit of the vector. Clocks that a bound compares go on too: nobody
- * here knows them. */
+/* Each server gets at least one unit of the vector. Under a clock bound whoever starts is let go
+ * on, whatever its clock was: nobody here knows how far it may be ahead then. */
 static void draw_then(struct mst_rand *r, const struct sim_plan *p, struct sim_saves *s)
 {
 	uint64_t units = p->elems / MST_PART_ELEMS_MIN;

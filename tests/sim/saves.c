@@ -48,12 +48,26 @@ void obs_saves_event(const struct mst_ledger_event *ev)
 	obs.saves.server_lost |= ev->kind == MST_EV_SERVER;
 }
 
+/* Of the youngest session of each rank. Of a rank that nobody has had it is what the job has begun
+ * with. */
+static void keep(struct obs_kept *out)
+{
+	memcpy(out->incarnation, obs.begun_with.incarnation, sizeof(out->incarnation));
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
+		if (s->incarnation > out->incarnation[s->rank])
+			out->incarnation[s->rank] = s->incarnation;
+	}
+}
+
 void obs_saves_settled(void)
 {
 	struct obs_saves *s = &obs.saves;
 
 	if (!obs.plan->saves.wanted || obs_violation() != NULL)
 		return;
+	if (s->keeps)
+		keep(&s->kept);
+	s->keeps = false;
 	if (s->asked && obs.started)
 		promise();
 	s->asked = false;
@@ -94,7 +108,8 @@ void obs_save_decided(const struct mst_decision *d)
 		obs_violated("version %" PRIu64 " is saved from a buffer that holds %" PRIu64,
 			     version, obs.buffer_version[d->commit.buffer] - 1);
 	s->decided = version;
-	s->samples = obs.samples;
+	s->kept.samples = obs.samples;
+	s->keeps = true;
 	s->in_flight = true;
 	s->begun = s->ended = s->failed = s->parts = 0;
 	s->save[0] = '\0';
@@ -126,7 +141,7 @@ void obs_saved_decided(const struct mst_decision *d)
 		s->settled = s->decided;
 	} else {
 		s->whole = s->decided;
-		s->whole_samples = s->samples;
+		s->whole_kept = s->kept;
 	}
 	sim_say("  version %" PRIu64 " has%s been saved", s->decided,
 		d->saved.failed ? " not" : "");
@@ -194,10 +209,10 @@ void obs_manifest_begins(const struct mst_checkpoint_manifest *m)
 		obs_violated("the manifest of version %" PRIu64 " is written, and %" PRIu64
 			     " is whole",
 			     m->id.version, s->whole);
-	if (m->samples != (uint64_t)s->whole_samples)
+	if (m->samples != (uint64_t)s->whole_kept.samples)
 		obs_violated("the manifest of version %" PRIu64 " has %" PRIu64
 			     " samples, must have %.0f",
-			     m->id.version, m->samples, s->whole_samples);
+			     m->id.version, m->samples, s->whole_kept.samples);
 	s->manifest = m->id.version;
 }
 
@@ -205,7 +220,7 @@ void obs_manifest_ended(uint64_t version, int error)
 {
 	obs.saves.settled = version;
 	if (error == 0)
-		obs.kept_samples = obs.saves.whole_samples;
+		obs.kept = obs.saves.whole_kept;
 	sim_say("version %" PRIu64 " is %s", version,
 		error == 0 ? "a checkpoint" : "no checkpoint");
 }

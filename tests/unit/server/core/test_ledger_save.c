@@ -369,6 +369,24 @@ static void a_job_goes_on_with_the_version_behind_its_checkpoint(void)
 	job_close(&j);
 }
 
+/* Rank 0 had given 17 and rank 1 15. */
+static void the_clock_bound_holds_for_who_was_ahead(void)
+{
+	struct mst_ledger_cfg cfg = saving("ssp:1", 2, 0);
+	struct ledger_job j;
+
+	cfg.kept = &before;
+	job_open(&j, &cfg);
+	job_enter(&j, 0);
+	job_enter(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 0);
+	job_answered(&j, 1);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 1);
+	job_close(&j);
+}
+
 static void samples_go_on(void)
 {
 	struct mst_ledger_cfg cfg = saving("bsp", 2, 0);
@@ -456,6 +474,7 @@ static CU_TestInfo cases[] = {
 	  what_is_kept_is_of_the_version_that_is_saved },
 	{ "a job goes on with the version behind its checkpoint",
 	  a_job_goes_on_with_the_version_behind_its_checkpoint },
+	{ "the clock bound holds for who was ahead", the_clock_bound_holds_for_who_was_ahead },
 	{ "samples go on", samples_go_on },
 	{ "another number of workers begins with equal clocks",
 	  another_number_of_workers_begins_with_equal_clocks },
