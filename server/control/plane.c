@@ -55,8 +55,9 @@ struct mst_plane {
 	 * may have nothing to end: that is what the time is for. */
 	bool save_due;
 	uint64_t save_until_ns;
-	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a scheduler,
-	 * and then needs this server for the last checkpoint. So it is told a little later. */
+	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
+	 * scheduler, and then needs this server for the last checkpoint. So it is told a little
+	 * later. */
 	uint64_t part_at_ns;
 	char part_why[MST_REASON_LEN];
 	bool ledger_ended; /* it has said so, and has said before what is saved */

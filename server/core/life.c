@@ -112,8 +112,8 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 
 /* Start. */
 
-/* Clocks that a checkpoint has kept are not all alike. A rank that was ahead owes what it had given:
- * the bound holds for its first ask, too. */
+/* Clocks that a checkpoint has kept are not all alike. A rank that was ahead owes what it had
+ * given: the bound holds for its first ask, too. */
 static void bound_those_ahead(struct mst_ledger *l)
 {
 	uint64_t least = mst_step_clock_min(l);
