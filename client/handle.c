@@ -104,6 +104,7 @@ int mst_handle_begin(struct muster *m)
 				      .servers = w->server_count,
 				      /* Else there is nothing to read in place. */
 				      .buffers = m->links.transport->maps ? w->buffers : 0,
+				      .norms = w->norms != 0,
 				      .in_order = w->owner == MUSTER_WORKERS_OWN,
 				      .first = w->first_version };
 	int rc = mst_contiguous_map(&m->contiguous, &m->settings, w);

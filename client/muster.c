@@ -10,6 +10,7 @@
 #include "client/handle.h"
 #include "client/process.h"
 #include "client/sized.h"
+#include "client/squares.h"
 
 /* How long muster_close() gives the server to judge what was pushed last. */
 #define FAREWELL_NS MST_SECOND
@@ -238,6 +239,20 @@ static int look_up(struct muster *m, uint64_t count, const void *src, struct mst
 	return mst_sources_find(&m->sources, src, count * m->outbound.type_size, &out->region);
 }
 
+/* Counts a range in the norm of the contribution, where the servers want to know that. */
+static void measure(struct muster *m, const struct mst_range *range, const void *data)
+{
+	if (m->worker.cfg.norms)
+		mst_worker_squares(&m->worker, mst_client_squares(data, m->session.job.type,
+								  range->end - range->begin));
+}
+
+/* The range as it lies in the slot. */
+static const char *in_slot(struct muster *m, int slot, const struct mst_range *range)
+{
+	return mst_contiguous_gradient(&m->contiguous, slot) + range->begin * m->outbound.type_size;
+}
+
 /* Where peers map the slot, a copy to it is all that a source needs, registered or not. */
 static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		     const struct mst_source *source)
@@ -246,6 +261,8 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 
 	if (source->region != NULL && !m->links.transport->maps) {
 		rc = guarded(m, mst_client_guard_source(&m->guard, range, source->at));
+		if (rc == 0)
+			measure(m, range, source->at);
 		return rc == 0 ? mst_outbound_lend(&m->outbound, slot, range, source) : rc;
 	}
 	if (source->at != NULL) {
@@ -257,6 +274,8 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 					   range);
 	}
 	rc = guarded(m, rc);
+	if (rc == 0)
+		measure(m, range, in_slot(m, slot, range));
 	return rc == 0 ? mst_outbound_data(&m->outbound, slot, range, false) : rc;
 }
 
@@ -311,8 +330,10 @@ static int send_rest(struct muster *m, int slot)
 
 	while (rc == 0 && mst_worker_rest(&m->worker, rest.end, &rest)) {
 		rc = guarded(m, mst_client_guard_look(&m->guard, gradient, &rest));
-		if (rc == 0)
+		if (rc == 0) {
+			measure(m, &rest, in_slot(m, slot, &rest));
 			rc = mst_outbound_data(&m->outbound, slot, &rest, true);
+		}
 	}
 	return rc;
 }

@@ -3,6 +3,7 @@
 #include "client/core/worker.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "client/core/worker_state.h"
@@ -91,6 +92,7 @@ int mst_worker_fill(struct mst_worker *w)
 	w->slot[slot].posted = false;
 	w->slot[slot].lender = 0;
 	w->tag = w->given;
+	w->squares = 0;
 	return slot;
 }
 
@@ -248,6 +250,11 @@ static bool is_outside(const struct mst_worker *w)
 	return w->held.newest - w->tag > w->held.window;
 }
 
+void mst_worker_squares(struct mst_worker *w, double squares)
+{
+	w->squares += squares;
+}
+
 bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range *out)
 {
 	if (find_slot(w, MST_GRANT_FILLING) < 0 || is_outside(w) || w->last != MST_VERSION_NONE)
@@ -258,7 +265,8 @@ bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range
 static uint32_t flags_of(const struct mst_worker *w, const struct muster_contribution *c)
 {
 	return (c->full ? MST_HEADER_FULL : 0) | (c->sum ? MST_HEADER_SUM : 0) |
-	       (c->has_loss ? MST_HEADER_LOSS : 0) | (is_outside(w) ? MST_HEADER_EMPTY : 0);
+	       (c->has_loss ? MST_HEADER_LOSS : 0) | (is_outside(w) ? MST_HEADER_EMPTY : 0) |
+	       (w->cfg.norms && !is_outside(w) ? MST_HEADER_NORM : 0);
 }
 
 /* A header without contents; its slot is spent by it. */
@@ -295,6 +303,7 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 	header->weight = c->weight;
 	header->loss = c->has_loss ? c->loss : 0;
 	header->flags = flags_of(w, c);
+	header->norm = header->flags & MST_HEADER_NORM ? sqrt(w->squares) : 0;
 	if (!c->keep)
 		header->flags |= ask_with(w, *ticket, &header->ask);
 	stop_filling(w, MST_GRANT_SPENT);

@@ -76,6 +76,7 @@ struct mst_worker_cfg {
 	uint64_t elems;
 	uint32_t slots, workers, buffers;
 	uint32_t servers;
+	bool norms;     /* the norm of each contribution is told */
 	bool in_order;  /* workers own: every version is handed out, one by one */
 	uint64_t first; /* the version that the job began with */
 };
@@ -88,6 +89,7 @@ struct mst_worker {
 	struct mst_worker_slot slot[MST_SLOTS_MAX];
 	struct mst_ranges ranges; /* of the contribution being filled */
 	uint64_t tag;             /* likewise */
+	double squares;           /* likewise: of its data that have been handed over, if told */
 	struct mst_tickets tickets;
 	uint64_t headers; /* number of the last header sent: what LEAVE tells */
 	uint64_t asking;  /* newest ticket that was asked with or after: waited for until judged */
@@ -123,6 +125,9 @@ int mst_worker_fill(struct mst_worker *w);
 
 /* A range of the contribution being filled has been handed over. As mst_ranges_add(). */
 int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count);
+
+/* The sum of the squares of a range that is handed over, for the norm; it is finite. */
+void mst_worker_squares(struct mst_worker *w, double squares);
 
 /* What is still to be handed over of the contribution being filled before its header goes, from
  * element @from on. False: nothing is left; or it is outside the window, or the job has ended, and

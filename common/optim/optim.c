@@ -2,6 +2,7 @@
 /* What a row and its parameters mean to the rest of the program. */
 #include "common/optim/optim.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "common/kernels/select.h"
@@ -34,6 +35,19 @@ bool mst_optimizer_reduces(const struct mst_optimizer *o)
 {
 	return mst_optimizer_trusts(o) ||
 	       (o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] != 0);
+}
+
+void mst_optimizer_measure(struct mst_optimizer *o)
+{
+	if (o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] == 0)
+		o->parameter[o->row->reduces] = (double)FLT_MAX;
+}
+
+/* What takes another direction than the mean's keeps a vector for it, but for the weight decay. */
+bool mst_optimizer_is_plain(const struct mst_optimizer *o)
+{
+	return o->row != NULL && o->row->divides && o->row->factor != NULL &&
+	       mst_optimizer_states(o) == 0;
 }
 
 bool mst_optimizer_trusts(const struct mst_optimizer *o)

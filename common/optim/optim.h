@@ -117,6 +117,11 @@ bool mst_optimizer_keeps(const struct mst_optimizer *o, unsigned state);
 uint32_t mst_optimizer_states(const struct mst_optimizer *o);
 /* Does it have a reduce phase, as its figures are? */
 bool mst_optimizer_reduces(const struct mst_optimizer *o);
+/* Has the norm of each mean known, where the row has a parameter for the longest that a mean may
+ * be: one that none is longer than, unless the user has set another. */
+void mst_optimizer_measure(struct mst_optimizer *o);
+/* Is a version the one before, less the rate times the mean? */
+bool mst_optimizer_is_plain(const struct mst_optimizer *o);
 /* What a mean is multiplied by; @squares: the sum of the squares of its elements. 1 where that is
  * not finite, so that what spoils the mean is found where it is. Rounded once to f32. */
 float mst_optimizer_factor(const struct mst_optimizer *o, const struct mst_exact_sum *squares);

@@ -103,6 +103,7 @@ static inline bool mst_hint_wants(uint64_t word)
 #define MST_HEADER_PASS 8u  /* asked to hand in, and nothing is finished: weight 0, no data */
 #define MST_HEADER_ASK 16u  /* the header also carries an ask */
 #define MST_HEADER_LOSS 32u /* the loss is given; else its field has no meaning */
+#define MST_HEADER_NORM 64u /* the norm is given; else its field has no meaning */
 
 struct mst_lane_ask {
 	uint64_t number; /* from 1 in each session */
@@ -121,6 +122,7 @@ struct mst_lane_header {
 	uint64_t tag;   /* version the contribution was computed on */
 	double weight;
 	double loss;
+	double norm; /* of the data, over the whole vector */
 	struct mst_lane_ask ask;
 	uint16_t slot;
 	/* How many tickets right before this one have verdicts that no outcome has brought yet. The
@@ -194,7 +196,7 @@ struct mst_lane_record {
 
 static_assert(sizeof(struct mst_lane_ask) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_lone_ask) == 24, "on the wire: no padding");
-static_assert(sizeof(struct mst_lane_header) == 64, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_header) == 72, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_session) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_verdict) == 24, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_answer) == 32, "on the wire: no padding");

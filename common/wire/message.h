@@ -108,6 +108,7 @@ struct mst_welcome {
 	uint32_t buffers; /* version buffers in each server's published memory */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
 	uint32_t guard;         /* enum mst_guard */
+	uint32_t norms;         /* 1: contributions tell their norms */
 	uint64_t first_version; /* that the job began with, or goes on from */
 	double first_samples;   /* in it, and all versions before */
 	uint32_t server_count;

@@ -80,6 +80,7 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, server_lease_ns),
 	FIELD(U64, mst_welcome, patience_ns),
 	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
+	LIMITED(ENUM, mst_welcome, norms, 2),
 	FIELD(U64, mst_welcome, first_version),
 	FIELD(F64, mst_welcome, first_samples),
 	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "client/handle.h"
+#include "client/squares.h"
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
 
@@ -128,6 +129,61 @@ static void without_a_guard_all_is_sent(void)
 	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, bad), 0);
 	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
 	client_close();
+}
+
+/* ---- norms ---- */
+
+static bool wants_norms(struct fake_leader *f)
+{
+	f->welcome.norms = 1;
+	return begin_only(f);
+}
+
+/* Of each range once, copied or in place; what is given up is not in the next one. */
+static void squares_are_those_of_all_that_is_handed_over(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+	static float three[FAKE_ELEMS];
+	float *slot;
+
+	for (unsigned i = 0; i < FAKE_ELEMS; i++)
+		three[i] = 3;
+	client_begin(wants_norms);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 5, three), 0);
+	CU_ASSERT_EQUAL(client_handle->worker.squares, 45);
+	CU_ASSERT_EQUAL(muster_abandon(client_handle), 0);
+	slot = muster_gradient(client_handle);
+	for (unsigned i = 0; i < FAKE_ELEMS; i++)
+		slot[i] = 2;
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 5, three), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 5, 5, NULL), 0);
+	CU_ASSERT_EQUAL(client_handle->worker.squares, 65);
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
+	CU_ASSERT_EQUAL(client_handle->worker.squares, 65 + 4 * (FAKE_ELEMS - 10));
+	client_close();
+}
+
+static void nobody_squares_what_nobody_asks_for(void)
+{
+	static const float three[1] = { 3 };
+
+	client_begin(begin_only);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, three), 0);
+	CU_ASSERT_EQUAL(client_handle->worker.squares, 0);
+	client_close();
+}
+
+static void sixteen_bits_are_squared_as_what_they_mean(void)
+{
+	static uint16_t bf16[2000], f16[2000];
+
+	for (unsigned i = 0; i < 2000; i++) {
+		bf16[i] = 0xc000; /* -2 */
+		f16[i] = 0x4200;  /* 3 */
+	}
+	CU_ASSERT_EQUAL(mst_client_squares(bf16, MUSTER_BF16, 2000), 8000);
+	CU_ASSERT_EQUAL(mst_client_squares(f16, MUSTER_F16, 2000), 18000);
+	CU_ASSERT_EQUAL(mst_client_squares(f16, MUSTER_F16, 0), 0);
 }
 
 static void a_tensor_is_named_with_its_own_element(void)
@@ -254,6 +310,11 @@ static CU_TestInfo cases[] = {
 	{ "a start state that is not finite is not offered",
 	  a_start_state_that_is_not_finite_is_not_offered },
 	{ "a start state passes without a guard", a_start_state_passes_without_a_guard },
+	{ "squares are those of all that is handed over",
+	  squares_are_those_of_all_that_is_handed_over },
+	{ "nobody squares what nobody asks for", nobody_squares_what_nobody_asks_for },
+	{ "sixteen bits are squared as what they mean",
+	  sixteen_bits_are_squared_as_what_they_mean },
 	{ "without a guard all is sent", without_a_guard_all_is_sent },
 	{ "a tensor is named with its own element", a_tensor_is_named_with_its_own_element },
 	{ "a table names every element once", a_table_names_every_element_once },

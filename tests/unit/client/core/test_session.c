@@ -100,6 +100,21 @@ static void a_header_says_it_all(void)
 	session_end();
 }
 
+static void a_header_has_the_norm_where_it_is_wanted(void)
+{
+	session_begin_working(&two);
+	session_worker.cfg.norms = true;
+	mst_worker_fill(&session_worker);
+	mst_worker_squares(&session_worker, 9);
+	mst_worker_squares(&session_worker, 16);
+	CU_ASSERT_EQUAL(session_push(true), 1);
+	CU_ASSERT(session_sent.flags & MST_HEADER_NORM);
+	CU_ASSERT_EQUAL(session_sent.norm, 5);
+	session_fill_and_push(false); /* and begins anew with the next one */
+	CU_ASSERT_EQUAL(session_sent.norm, 0);
+	session_end();
+}
+
 static void a_kept_push_does_not_ask(void)
 {
 	session_begin_working(&two);
@@ -454,6 +469,7 @@ static CU_TestInfo cases[] = {
 	{ "the first call of a contribution fixes its tag", the_first_call_fixes_the_tag },
 	{ "ranges belong to one contribution", ranges_belong_to_one_contribution },
 	{ "a header says it all", a_header_says_it_all },
+	{ "a header has the norm where it is wanted", a_header_has_the_norm_where_it_is_wanted },
 	{ "a kept push does not ask", a_kept_push_does_not_ask },
 	{ "a header acknowledges what was heard", a_header_acknowledges_what_was_heard },
 	{ "a new grant is used with its own epoch", a_new_grant_is_used_with_its_epoch },
