@@ -372,6 +372,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->server_lease_ns = mst_server_options_server_lease(o);
 	w->patience_ns = o->patience_ns;
 	w->guard = o->guard;
+	w->norms = mst_controller_by_norms(&j->job->terms.policy.controller);
 	w->first_version = mst_job_first_version(j->job);
 	w->first_samples = mst_job_first_samples(j->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);

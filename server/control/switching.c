@@ -31,6 +31,8 @@ static int check(const struct mst_job *j, const struct mst_policy_change *change
 		.slots = j->plan.layout.slots,
 		.quorum_max = mst_plan_quorum_max(&j->plan),
 		.samples_max = j->o->samples,
+		.plain_step = mst_optimizer_is_plain(&j->plan.server.ledger.optimizer),
+		.norms = mst_controller_by_norms(&j->terms.policy.controller),
 		.force = j->o->force || change->force != 0,
 	};
 	char wrong[MST_REASON_LEN];

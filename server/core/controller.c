@@ -11,6 +11,7 @@
 static const struct mst_controller_row *const rows[MST_CONTROLLERS] = {
 	[MST_CONTROLLER_ADASYNC] = &mst_controller_adasync,
 	[MST_CONTROLLER_SYNCSWITCH] = &mst_controller_syncswitch,
+	[MST_CONTROLLER_DBW] = &mst_controller_dbw,
 };
 
 /* NULL: the rule is fixed. */
@@ -82,6 +83,20 @@ bool mst_controller_by_loss(const struct mst_controller *c)
 	const struct mst_controller_row *row = row_of(c);
 
 	return row != NULL && row->by_loss;
+}
+
+bool mst_controller_by_norms(const struct mst_controller *c)
+{
+	const struct mst_controller_row *row = row_of(c);
+
+	return row != NULL && row->by_norms;
+}
+
+void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *arrival,
+			    uint32_t workers)
+{
+	MST_ASSERT(mst_controller_by_norms(c));
+	row_of(c)->arrived(c, arrival, workers);
 }
 
 bool mst_controller_decide(struct mst_controller *c, const struct mst_commit_view *commit,

@@ -16,12 +16,16 @@
 #include <stdint.h>
 
 #include "common/wire/rule.h"
+#include "server/core/quorum_gain.h"
+#include "server/core/quorum_time.h"
 #include "server/core/rule.h"
+#include "server/core/starts.h"
 
 enum mst_controller_kind {
 	MST_CONTROLLER_NONE, /* the rule is fixed */
 	MST_CONTROLLER_ADASYNC,
 	MST_CONTROLLER_SYNCSWITCH,
+	MST_CONTROLLER_DBW,
 	MST_CONTROLLERS
 };
 
@@ -60,11 +64,24 @@ struct mst_syncswitch {
 	double at; /* all samples, at the last commit of bsp */
 };
 
+/* Dynamic backup workers: the quorum with the most gain per second. */
+struct mst_dbw {
+	uint32_t least;  /* the quorum is never less; 0: than half of the workers */
+	uint32_t wanted; /* the quorum as it was chosen last; 0: it was not yet, and all are */
+	uint32_t live;   /* workers, at the last commit */
+	uint32_t commits;
+	struct mst_quorum_gain gain;
+	struct mst_quorum_time time;
+	bool gains; /* some quorum does */
+	enum { MST_DBW_FINE, MST_DBW_NO_LOSS, MST_DBW_NO_NORMS } trouble;
+};
+
 struct mst_controller {
 	enum mst_controller_kind kind;
 	union {
 		struct mst_adasync adasync;
 		struct mst_syncswitch syncswitch;
+		struct mst_dbw dbw;
 	};
 };
 
@@ -78,6 +95,11 @@ struct mst_commit_view {
 	double samples;       /* of the gradients counted in it */
 	double samples_total; /* in all commits */
 	double samples_max;   /* the job ends there; 0: never */
+	uint32_t workers;     /* of the job */
+	double rate;          /* of the step that it makes; 0: the servers have none */
+	bool linear;          /* that rate is in proportion to the number of gradients */
+	/* Of the version that the gradients are computed on, if mst_controller_by_norms(). */
+	struct mst_commit_norms norms;
 };
 
 /* Reads an adaptive policy, such as "adasync:ksync". @rule: in: the fields that mst_rule_parse()
@@ -120,6 +142,12 @@ bool mst_controller_resume(struct mst_controller *c,
 
 /* Does it decide by the losses that workers tell? */
 bool mst_controller_by_loss(const struct mst_controller *c);
+/* Does it decide by the norms of gradients and of their mean, and by the times of their arrival? */
+bool mst_controller_by_norms(const struct mst_controller *c);
+
+/* A gradient has arrived. To be told only if mst_controller_by_norms(). */
+void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *arrival,
+			    uint32_t workers);
 
 /* @rule: in: of the step that has been committed; out: of the next one.
  * Return: true if the rule has changed. */

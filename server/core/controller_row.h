@@ -5,11 +5,12 @@
 
 #include "server/core/controller.h"
 
-/* No function is NULL. */
+/* No function is NULL, but `arrived` where by_norms is not set. */
 struct mst_controller_row {
 	const char *name;
 	const char *help; /* as of mst_controller_help() */
 	bool by_loss;     /* it decides by the losses that workers tell */
+	bool by_norms;    /* it decides by norms and by times of arrival */
 	/* Reads what follows the colon, or "" if there is no colon. Out: @c, all zero before, and
 	 * the rule of the first step. @why, and 0 or -EINVAL, as of mst_controller_parse(). */
 	int (*parse)(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
@@ -20,6 +21,8 @@ struct mst_controller_row {
 				uint32_t workers);
 	int (*check)(const struct mst_controller *c, const struct mst_rule_context *ctx, char *why,
 		     size_t why_len);
+	void (*arrived)(struct mst_controller *c, const struct mst_arrival *arrival,
+			uint32_t workers);
 	bool (*decide)(struct mst_controller *c, const struct mst_commit_view *commit,
 		       struct mst_rule *rule);
 	uint32_t (*keep)(const struct mst_controller *c, struct mst_controller_figure *out);
@@ -36,5 +39,6 @@ struct mst_controller_row {
 
 extern const struct mst_controller_row mst_controller_adasync;
 extern const struct mst_controller_row mst_controller_syncswitch;
+extern const struct mst_controller_row mst_controller_dbw;
 
 #endif

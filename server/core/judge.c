@@ -73,6 +73,7 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		.tag = h->tag,
 		.samples = h->weight,
 		.loss = h->flags & MST_HEADER_LOSS ? h->loss : (double)NAN,
+		.norm = h->flags & MST_HEADER_NORM ? h->norm : (double)NAN,
 		.base = f.base,
 		.coefficient = f.coefficient,
 		.slot = h->slot,
@@ -109,6 +110,8 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		mst_fates_add(m->fates, h->seq, MUSTER_NONE, 0);
 		m->passed = takes_part && l->phase == MST_PHASE_RUNNING;
 	} else {
+		if (takes_part)
+			mst_step_arrived(l, h->tag);
 		verdict = takes_part ? verdict_of(l, m, h) : MUSTER_REFUSED;
 		if (verdict == MUSTER_COUNTED)
 			count(l, m, h);

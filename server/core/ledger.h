@@ -337,6 +337,7 @@ struct mst_entry {
 	uint64_t tag;
 	double samples;
 	double loss;       /* mean over its samples; NaN: the worker gave none */
+	double norm;       /* of its data; NaN: the worker told none */
 	double base;       /* base weight (factor.h) */
 	float coefficient; /* (factor.h) */
 	uint32_t slot;

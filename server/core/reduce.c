@@ -8,6 +8,8 @@
  * norms of the others. A border cuts one tensor at most. A tensor that fills a whole part is cut by
  * both of its borders: then the sums of the borders belong together.
  */
+#include <math.h>
+
 #include "common/base/assert.h"
 #include "server/core/state.h"
 
@@ -51,6 +53,34 @@ static void fill_trust(const struct mst_ledger *l, float *trust)
 	}
 }
 
+/* What a version is made of is c g / D for each gradient: the share p times the gradient of a
+ * sample, also where the data are a sum over samples. */
+static bool sum_norms(const struct mst_record *r, struct mst_commit_norms *out)
+{
+	double base = 0;
+
+	for (uint32_t i = 0; i < r->entry_count; i++)
+		base += r->entry[i].base;
+	for (uint32_t i = 0; i < r->entry_count; i++) {
+		const struct mst_entry *e = &r->entry[i];
+		double p = e->base / base, norm = e->norm * (double)e->coefficient / e->base;
+		out->square += p * norm * norm;
+		out->concentration += p * p;
+	}
+	return base > 0 && isfinite(out->square);
+}
+
+static void tell_norms(struct mst_ledger *l, uint64_t version, float factor)
+{
+	const struct mst_record *r = mst_ledger_record_of(l, version);
+
+	l->norms = (struct mst_commit_norms){
+		.mean_square = mst_exact_value(&l->reduction.squares),
+		.factor = (double)factor,
+	};
+	l->norms.known = r != NULL && sum_norms(r, &l->norms) && isfinite(l->norms.mean_square);
+}
+
 static void apply(struct mst_ledger *l)
 {
 	struct mst_decision *d = mst_decide(l, MST_DO_APPLY, NULL);
@@ -60,6 +90,8 @@ static void apply(struct mst_ledger *l)
 	d->apply.factor = mst_optimizer_factor(&l->cfg.optimizer, &l->reduction.squares);
 	if (mst_optimizer_trusts(&l->cfg.optimizer))
 		fill_trust(l, d->apply.trust);
+	else
+		tell_norms(l, version, d->apply.factor);
 	l->reduction = (struct mst_reduction){ .applied = version };
 }
 

@@ -33,6 +33,8 @@ struct mst_rule_context {
 	/* contributions that a set has room for; 0: room will be made as needed */
 	uint32_t quorum_max;
 	double samples_max; /* the job ends there; 0: never */
+	bool plain_step;    /* a version is the one before less the rate times the mean */
+	bool norms;         /* workers tell norms, and servers know that of the mean */
 	bool force;         /* the user wants a quorum of less than half of the workers */
 };
 

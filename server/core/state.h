@@ -33,6 +33,7 @@
 #include "server/core/ledger.h"
 #include "server/core/member.h"
 #include "server/core/rule.h"
+#include "server/core/starts.h"
 #include "server/core/store.h"
 #include "server/core/tempo.h"
 #include "server/core/waits.h"
@@ -106,8 +107,10 @@ struct mst_ledger {
 	bool watches;           /* the policy looked for them at the last commit */
 	bool put_to_rest;       /* some rest because they are stragglers */
 	struct mst_tempo steps; /* how long the last steps took */
-	uint64_t active_ns;     /* when a worker last sent something or was given something */
-	double samples_total;   /* in all commits */
+	struct mst_starts starts;
+	struct mst_commit_norms norms; /* of the version that was applied last */
+	uint64_t active_ns;   /* when a worker last sent something or was given something */
+	double samples_total; /* in all commits */
 	struct mst_ledger_save save;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
@@ -187,6 +190,8 @@ void mst_step_revive(struct mst_ledger *l);
 /* The least clock on the roster; 0: the roster is empty. */
 uint64_t mst_step_clock_min(const struct mst_ledger *l);
 struct mst_rule_step mst_step_view(const struct mst_ledger *l);
+/* A gradient on this version has arrived, whatever its verdict. */
+void mst_step_arrived(struct mst_ledger *l, uint64_t version);
 /* Is a commit due, whether or not a buffer is free for it? */
 bool mst_step_due(const struct mst_ledger *l);
 void mst_step_commit_if_due(struct mst_ledger *l);

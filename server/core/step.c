@@ -90,6 +90,9 @@ void mst_step_open(struct mst_ledger *l)
 
 	MST_ASSERT(l->phase == MST_PHASE_RUNNING);
 	MST_ASSERT(l->census.clocks.count == mst_census_count(&l->census, MST_STANDS_ROSTERED));
+	/* Before the first step nobody was busy, as if everybody had been waited for. */
+	mst_starts_open(&l->starts, l->store.newest,
+			l->entry_count > 0 ? l->entry_count : l->cfg.workers, l->now_ns);
 	l->entry_count = 0;
 	l->active_ns = l->opened_ns = l->now_ns;
 	l->collecting = l->overdue = false;
@@ -149,6 +152,15 @@ struct mst_rule_step mst_step_view(const struct mst_ledger *l)
 		.contributions = l->entry_count,
 		.overdue = l->overdue,
 	};
+}
+
+void mst_step_arrived(struct mst_ledger *l, uint64_t version)
+{
+	struct mst_arrival arrival;
+
+	if (l->phase == MST_PHASE_RUNNING && mst_controller_by_norms(&l->controller) &&
+	    mst_starts_add(&l->starts, version, l->now_ns, &arrival))
+		mst_controller_arrived(&l->controller, &arrival, l->cfg.workers);
 }
 
 /* Records the share of each rank, and the sum of the samples. */
@@ -240,8 +252,13 @@ static void control(struct mst_ledger *l, const struct mst_record *r)
 		.samples = r->samples,
 		.samples_total = l->samples_total,
 		.samples_max = l->cfg.samples_max,
+		.workers = l->cfg.workers,
+		.rate = (double)r->scalar[MST_SCALAR_RATE],
+		.linear = l->rule.linear,
+		.norms = l->norms,
 	};
 
+	l->norms.known = false;
 	if (l->rule_changes || l->end_due || mst_has_commits(l) || mst_has_samples(l))
 		return;
 	mst_stragglers_commit(l, view.gradients, view.live);

@@ -403,16 +403,21 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 
 static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
+	struct mst_optimizer optimizer;
 	struct mst_policy policy;
 	char wrong[MST_REASON_LEN];
 
 	if (mst_server_options_rule(o, &policy, why, why_len) != 0)
+		return -EINVAL;
+	if (mst_server_options_optimizer(o, &optimizer, why, why_len) != 0)
 		return -EINVAL;
 	struct mst_rule_context ctx = {
 		.owner = (enum muster_owner)o->owner,
 		.workers = o->workers,
 		.slots = o->slots != 0 ? o->slots : mst_policy_slots(&policy, o->workers),
 		.samples_max = o->samples,
+		.plain_step = o->owner == MUSTER_SERVERS_OWN && mst_optimizer_is_plain(&optimizer),
+		.norms = true, /* a policy that the job starts with has them told */
 		.force = o->force,
 	};
 	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)

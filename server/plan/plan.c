@@ -31,6 +31,8 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, ch
 		rc = mst_server_options_partition(o, out->weights, why, why_len);
 	if (rc == 0)
 		rc = mst_server_options_optimizer(o, &out->optimizer, why, why_len);
+	if (rc == 0 && o->join == NULL && mst_controller_by_norms(&out->policy.controller))
+		mst_optimizer_measure(&out->optimizer);
 	if (rc == 0 && o->join == NULL)
 		rc = mst_server_options_schedule(o, &out->schedule, why, why_len);
 	if (rc == 0 && o->join == NULL)

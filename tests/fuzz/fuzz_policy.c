@@ -39,6 +39,15 @@ static void rule_check(struct mst_rule rule, const struct mst_rule_context *ctx)
 		step_check(&rule, ctx->workers);
 }
 
+/* Times that no workers have: later ones are sooner, and some are no time at all. */
+static void arrive(struct mst_controller *c, unsigned i, uint32_t workers)
+{
+	for (uint32_t number = 1; number <= workers && number <= 64; number++) {
+		struct mst_arrival arrival = { 1 + i % workers, number, (i * 7 + number) % 5 };
+		mst_controller_arrived(c, &arrival, workers);
+	}
+}
+
 /* A controller makes only rules that have been checked, whatever it is told. */
 static void controller_check(struct mst_policy policy, const struct mst_rule_context *ctx)
 {
@@ -58,7 +67,17 @@ static void controller_check(struct mst_policy policy, const struct mst_rule_con
 			.loss_samples = isnan(loss) ? 0 : 1,
 			.samples_total = i,
 			.samples_max = ctx->samples_max,
+			.workers = ctx->workers,
+			.rate = i % 7 == 0 ? 0 : 0.1,
+			.linear = i % 2 == 0,
+			.norms = { .known = i % 9 != 0,
+				   .mean_square = fabs(losses[(i + 2) % 7]),
+				   .square = fabs(losses[(i + 3) % 7]),
+				   .concentration = 1.0 / (1u << i % 4),
+				   .factor = 1 },
 		};
+		if (mst_controller_by_norms(&policy.controller))
+			arrive(&policy.controller, i, ctx->workers);
 		mst_controller_decide(&policy.controller, &view, &policy.rule);
 		policy.rule.min_workers = 1;
 		MST_ASSERT(policy.rule.quorum <= (int32_t)ctx->workers ||
@@ -88,6 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.workers = workers,
 			.slots = slots,
 			.samples_max = 50,
+			.plain_step = size % 5 != 0,
+			.norms = true,
 			.force = size % 2 == 0,
 		};
 		rule_check(policy.rule, &ctx);

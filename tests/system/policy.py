@@ -376,6 +376,31 @@ def adasync_without_losses(a):
         job.proven_course()
 
 
+def dbw(a):
+    """A slow worker becomes a backup as soon as gain and time are known, and comes back when it
+    is as fast as the others. Two servers have a part each of every norm."""
+    with Job(a, "--policy", "dbw", "--optimizer", "sgd:lr=0.1,momentum=0", servers=2,
+             words=("loss=8", "3:sleep_us=60000")) as job:
+        job.first = "bsp"
+        job.begin()
+        figures = adapts_to(job, "backup:3")
+        check(f"not before six steps: {job.course()}", job.course()[1][0] > 6)
+        check(f"the status says why: {figures['policy_why']}", figures["policy"] == "dbw" and
+              re.match("gradient |the loss has risen|no quorum is sure", figures["policy_why"]))
+        job.reaches(figures["commits"] + 20)
+        job.refused("policy", job.address, "dbw:5", says=["there are 4 workers"])
+        job.finish()
+        job.proven_course(rules="sgd:lr=0.1,momentum=0")
+
+
+def dbw_is_refused(a):
+    """In a job that was started without it workers tell no norms."""
+    with Job(a, "--optimizer", "sgd:lr=0.1,momentum=0") as job:
+        job.begin()
+        job.refused("policy", job.address, "dbw", says=["started with --policy dbw"])
+        job.finish()
+
+
 def syncswitch(a):
     """bsp for half of the samples, which is a known number of versions; then async, with the
     momentum that there is. The next version is the first of async."""
@@ -443,7 +468,8 @@ def syncswitch_summary(a):
 CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
               before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for,
               later_sessions_are_told, rest, the_last_one_lost,
-              adasync_one_server, adasync_two_servers, adasync_without_losses, syncswitch,
+              adasync_one_server, adasync_two_servers, adasync_without_losses, dbw,
+              dbw_is_refused, syncswitch,
               straggler_greedy, straggler_elastic, syncswitch_summary)
 
 if __name__ == "__main__":

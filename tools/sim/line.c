@@ -322,6 +322,8 @@ static struct mst_rule_context context(const struct mst_sim_cfg *job, bool force
 		.slots = job->ledger.slots,
 		.quorum_max = mst_ledger_entries(&job->ledger),
 		.samples_max = job->ledger.samples_max,
+		.plain_step = mst_optimizer_is_plain(&job->ledger.optimizer),
+		.norms = true,
 		.force = force,
 	};
 }
@@ -390,6 +392,8 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 			      "--policy %.40s follows the loss, and gradients have one where "
 			      "something is trained only: say what, such as --train quadratic",
 			      job->policy);
+	if (mst_controller_by_norms(&policy.controller))
+		mst_optimizer_measure(&job->ledger.optimizer);
 	job->ledger.rule = policy.rule;
 	job->ledger.controller = policy.controller;
 	job->ledger.slots = mst_policy_slots(&policy, job->ledger.workers);

@@ -228,6 +228,13 @@ static int follow(struct mst_sim_trainer *t, struct replica *r, const struct mst
 	return read_own(t, r, w);
 }
 
+static void tell_norm(const struct mst_sim_trainer *t, const struct mst_sim_push *p,
+		      struct mst_lane_header *h)
+{
+	h->norm = sqrt(mst_isa()->squares(p->data, t->problem->elems));
+	h->flags |= MST_HEADER_NORM;
+}
+
 static int push(struct mst_sim_trainer *t, const struct mst_sim_worker *w,
 		struct mst_lane_header *h)
 {
@@ -242,6 +249,8 @@ static int push(struct mst_sim_trainer *t, const struct mst_sim_worker *w,
 					   t->problem->elems, p->data);
 	else
 		p->loss = draw(t, w->who.rank, r->on->at, (uint64_t)h->weight, p->data);
+	if (mst_controller_by_norms(&t->cfg->ledger.controller))
+		tell_norm(t, p, h);
 	if (!isfinite(p->loss))
 		return 0;
 	h->loss = p->loss;

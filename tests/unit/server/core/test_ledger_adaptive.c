@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/optim/kernels.h"
 #include "tests/unit/server/core/ledger_job.h"
 #include "tests/ut.h"
 
@@ -295,7 +296,76 @@ static void an_adaptive_policy_follows_a_fixed_one(void)
 	job_close(&j);
 }
 
+/* ---- dbw ---- */
+
+/* Four gradients whose mean has the squared norm 2; the loss falls by a tenth. Rank 3 takes 400 ms
+ * more than the others. The servers tell the mean's norm before the version is there. */
+static void dbw_step(struct ledger_job *j, uint32_t count, double loss)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
+	uint64_t before = job_version(j);
+
+	job_wait(j, 100000000, -1);
+	for (uint32_t rank = 0; rank < count; rank++) {
+		struct mst_lane_header h = job_header(j, rank);
+		if (rank == 3)
+			job_wait(j, 400000000, -1);
+		h.flags |= MST_HEADER_NORM;
+		h.norm = 2;
+		h.loss = loss;
+		job_full_all(j, rank, &h);
+	}
+	CU_ASSERT_EQUAL(job_version(j), before + 1);
+	ev.reduced.version = before + 1;
+	mst_exact_add(&ev.reduced.squares, 2);
+	job_event(j, &ev);
+}
+
+static struct mst_ledger_cfg dbw_cfg(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("dbw", 4);
+
+	cfg.optimizer.parameter[MST_SGD_MOMENTUM] = 0;
+	mst_optimizer_measure(&cfg.optimizer);
+	return cfg;
+}
+
+static void dbw_stops_waiting_for_a_slow_worker_and_costs_no_step(void)
+{
+	struct mst_ledger_cfg cfg = dbw_cfg();
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (int i = 0; i < 6; i++) {
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_POLICY, -1), 0);
+		dbw_step(&j, 4, 8 - i * 0.1);
+	}
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_POLICY, -1), 1);
+	CU_ASSERT_EQUAL(change_of(&j)->policy.version, 7);
+	CU_ASSERT(names(&j, "backup:3"));
+	dbw_step(&j, 3, 7); /* at once */
+	CU_ASSERT_EQUAL(mst_ledger_record_of(j.ledger, 7)->entry_count, 3);
+	job_close(&j);
+}
+
+static void dbw_without_norms_waits_for_all(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("dbw", 4);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (int i = 0; i < 10; i++)
+		step(&j, 4, 8);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_POLICY, -1), 0);
+	CU_ASSERT(mst_controller_is_stuck(mst_ledger_controller(j.ledger)));
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
+	{ "dbw stops waiting for a slow worker, and costs no step",
+	  dbw_stops_waiting_for_a_slow_worker_and_costs_no_step },
+	{ "dbw without norms waits for all", dbw_without_norms_waits_for_all },
+
 	{ "the step after the commit has the new rule",
 	  the_step_after_the_commit_has_the_new_rule },
 	{ "a worker that dies lowers K", a_worker_that_dies_lowers_k },

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a step with a quorum of k gradients gains: the least by which the loss is expected to fall
+ * (Xu, Neglia, Sebastianelli, arXiv 2004.14696), where the gradient changes by at most L times the
+ * distance, a step takes the rate r down the mean of k gradients, N is the squared norm of the
+ * gradient of the loss, and V the variance of a single gradient:
+ *
+ *     G(k) = (r - L r^2 / 2) N - L r^2 / 2 x V / k
+ *
+ * N and V are means over the last few steps. A step tells V by the norms of its gradients and that
+ * of their mean; N is the squared norm of the mean less V / k. L is what makes the bound equal to
+ * the fall of the loss that was seen. It belongs to the problem more than to a step, so it is taken
+ * over many steps: the noise of the losses between the first and the last cancels. Pure.
+ */
+#ifndef MST_SERVER_CORE_QUORUM_GAIN_H
+#define MST_SERVER_CORE_QUORUM_GAIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MST_QUORUM_WINDOW 5u
+
+/* What is known of the gradients that a version was made of. p is the share of a gradient in their
+ * mean: 1 / k if all have the same weight. */
+struct mst_commit_norms {
+	bool known;
+	double mean_square;   /* of the mean: its squared norm */
+	double square;        /* the sum of p x the squared norm of each gradient */
+	double concentration; /* the sum of p^2 */
+	double factor;        /* that the mean was multiplied by before the step, as a clip does */
+};
+
+struct mst_quorum_window {
+	double recent[MST_QUORUM_WINDOW];
+	uint32_t count, next;
+};
+
+/* All zero: nothing is known. */
+struct mst_quorum_gain {
+	struct mst_quorum_window square, variance; /* N, V */
+	/* L is twice the one over the other: sums over steps, in which older ones fade, of r N less
+	 * the fall of the loss, and of r^2 (N + V / k). */
+	double short_of, moved;
+	bool has_falls; /* something is in the sums */
+	struct mst_quorum_window losses;
+	double loss, rate; /* the mean of these, and the rate of the last commit */
+	bool rises;        /* that mean did, at the last commit */
+};
+
+/* What a commit tells. */
+struct mst_quorum_step {
+	struct mst_commit_norms norms; /* of the version that its gradients are computed on */
+	double loss;                   /* at that version; NaN: not told */
+	double rate;                   /* of the step that this commit makes */
+};
+
+void mst_quorum_gain_add(struct mst_quorum_gain *g, const struct mst_quorum_step *step);
+/* Are all three known over a whole window? */
+bool mst_quorum_gain_known(const struct mst_quorum_gain *g);
+/* L, never below 0. */
+double mst_quorum_gain_lipschitz(const struct mst_quorum_gain *g);
+/* Of a step of @quorum gradients at the rate @rate. */
+double mst_quorum_gain(const struct mst_quorum_gain *g, uint32_t quorum, double rate);
+
+/* Return: 0 of an empty one. */
+double mst_quorum_window_mean(const struct mst_quorum_window *w);
+/* As if every value had been this one. */
+void mst_quorum_window_fill(struct mst_quorum_window *w, double value);
+
+#endif
