@@ -41,3 +41,12 @@ double mst_lr_scale(const struct mst_lr_scale_of *v)
 	MST_ASSERT(v->contributions > 0 && v->samples > 0);
 	return share * mst_schedule_factor(v->schedule, v->samples);
 }
+
+/* As TensorFlow's ExponentialMovingAverage with num_updates, the number of steps so far
+ * (tensorflow/python/training/moving_averages.py): the rate of the average is higher at first. */
+float mst_average_rest(double decay, uint64_t version)
+{
+	double young = (1.0 + (double)version) / (10.0 + (double)version);
+
+	return (float)(decay < young ? decay : young);
+}

@@ -49,4 +49,8 @@ struct mst_lr_scale_of {
 };
 double mst_lr_scale(const struct mst_lr_scale_of *v);
 
+/* What is left in @version of the moving average of the parameters, the rest being the version
+ * itself: @decay, or less in the first versions, which would otherwise hardly be in it. */
+float mst_average_rest(double decay, uint64_t version);
+
 #endif

@@ -389,6 +389,21 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 	return schedule_end_check(o, &schedule, why, why_len);
 }
 
+static int average_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
+		return refuse(why, why_len,
+			      "--average %.17g has nothing to do with --owner workers: there the "
+			      "servers have no parameters; average them in the workers",
+			      o->average);
+	if ((float)o->average < 1)
+		return 0;
+	return refuse(why, why_len,
+		      "option --average: with %.17g, which is 1 in float, the average would never "
+		      "change; it has to be less, such as 0.9999",
+		      o->average);
+}
+
 static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_rule rule;
@@ -404,7 +419,7 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	};
 	if (mst_rule_check(&rule, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	if (schedule_check(o, &rule, why, why_len) != 0)
+	if (schedule_check(o, &rule, why, why_len) != 0 || average_check(o, why, why_len) != 0)
 		return -EINVAL;
 	return late_check(o, &rule, why, why_len);
 }

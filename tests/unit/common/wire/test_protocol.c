@@ -18,7 +18,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 10, UINT64_C(0x8b1753e7b5026280) };
+} wire = { 10, UINT64_C(0x5fe7a6812f67759c) };
 
 /* ---- FNV-1a of 64 bits ---- */
 
@@ -142,6 +142,8 @@ static const struct {
 	PART(mst_peer_entry, commit.buffer),
 	PART(mst_peer_entry, commit.divisor),
 	PART(mst_peer_entry, commit.scalar),
+	PART(mst_peer_entry, commit.average),
+	PART(mst_peer_entry, commit.pad),
 	PART(mst_peer_entry, spoilt.version),
 	PART(mst_peer_entry, spoilt.element),
 	PART(mst_peer_entry, spoilt.kind),

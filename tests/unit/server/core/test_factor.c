@@ -191,6 +191,18 @@ static void no_weight_that_is_allowed_overflows_or_vanishes(void)
 	}
 }
 
+/* By hand: TensorFlow has 2/11 of the old average left after its first step, where that is less. */
+static void little_of_a_young_average_is_left(void)
+{
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, 1), (float)(2.0 / 11));
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, 80), 0.9f);
+	CU_ASSERT_EQUAL(mst_average_rest(0.9, 81), 0.9f);
+	CU_ASSERT_EQUAL(mst_average_rest(0.1, 1), 0.1f);
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, 89980), (float)(89981.0 / 89990));
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, UINT64_MAX), 0.9999f);
+	CU_ASSERT_EQUAL(mst_average_rest(0, 1), 0); /* there is none */
+}
+
 static CU_TestInfo cases[] = {
 	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
 	{ "a schedule multiplies the rate of a version",
@@ -198,6 +210,7 @@ static CU_TestInfo cases[] = {
 	{ "coefficients are rounded once", coefficients_are_rounded_once },
 	{ "no weight that is allowed overflows or vanishes",
 	  no_weight_that_is_allowed_overflows_or_vanishes },
+	{ "little of a young average is left", little_of_a_young_average_is_left },
 	CU_TEST_INFO_NULL,
 };
 

@@ -239,6 +239,18 @@ static void a_rate_that_ends_at_0_needs_a_job_that_ends_there(void)
 			  FLAGS("-n5", "--lr-schedule=cosin:5")));
 }
 
+static void an_average_is_of_parameters_that_servers_have(void)
+{
+	CU_ASSERT(accepts(FLAGS("-n5", "--average=0.9999")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--average=0.9", "--policy=easgd:4,0.1")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--average=0", "--owner=workers")));
+	CU_ASSERT(refuses("--average 0.5 has nothing to do with --owner workers",
+			  FLAGS("-n5", "--average=0.5", "--owner=workers")));
+	CU_ASSERT(refuses("from 0 to 1", FLAGS("-n5", "--average=1.5")));
+	CU_ASSERT(refuses("the average would never change", FLAGS("-n5", "--average=1")));
+	CU_ASSERT(refuses("which is 1 in float", FLAGS("-n5", "--average=0.9999999999")));
+}
+
 static void a_schedule_needs_a_rate_of_the_servers(void)
 {
 	CU_ASSERT(refuses("does nothing under --policy local:4: workers make steps of their own",
@@ -417,6 +429,8 @@ static CU_TestInfo cases[] = {
 	  staleness_may_be_compensated_where_it_can_be },
 	{ "a rate that ends at 0 needs a job that ends there",
 	  a_rate_that_ends_at_0_needs_a_job_that_ends_there },
+	{ "an average is of parameters that servers have",
+	  an_average_is_of_parameters_that_servers_have },
 	{ "a schedule needs a rate of the servers", a_schedule_needs_a_rate_of_the_servers },
 	{ "a limit that patience comes before is refused",
 	  a_limit_that_patience_comes_before_is_refused },
