@@ -12,19 +12,20 @@ static bool weighs(const struct mst_rule *rule)
 }
 
 struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
-			     bool is_sum)
+			     bool is_sum, double clip)
 {
 	double base = weighs(rule) ? samples : 1.0;
 	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
-	double coefficient = base * factor;
+	double coefficient = base * factor * clip;
 
 	MST_ASSERT(samples >= MST_WEIGHT_MIN && samples <= MST_WEIGHT_MAX);
+	MST_ASSERT(clip > 0 && clip <= 1);
 
 	/* If the data are a sum, the base weight belongs to their mean: weight x sum / samples.
 	 * Where the weight is the number of samples the two cancel exactly, so no division is done
 	 * and nothing is rounded. */
 	if (is_sum)
-		coefficient = weighs(rule) ? factor : factor / samples;
+		coefficient = (weighs(rule) ? factor : factor / samples) * clip;
 	return (struct mst_factor){ .base = base, .coefficient = (float)coefficient };
 }
 

@@ -28,7 +28,9 @@ static void a_report_comes_back_with_its_server(void)
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.shard, 2);
 	ev = (struct mst_ledger_event){ .kind = MST_EV_FULL, .who = who };
-	ev.full.header = (struct mst_lane_header){ 9, 8, 7, 0.5, 0.25, { 4, 3 }, 1, 2, 17 };
+	ev.full.header = (struct mst_lane_header){
+		9, 8, 7, 0.5, 0.25, { 4, 3 }, 1, 2, 17, 0.5f, 0
+	};
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.full.shard, 2);
 	CU_ASSERT_EQUAL(memcmp(&event.full.header, &ev.full.header, sizeof(ev.full.header)), 0);
