@@ -249,7 +249,7 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 			      "--optimizer %.60s has nothing to do with --owner workers: there the"
 			      " workers update the parameters themselves",
 			      o->optimizer);
-	if (has_deltas(o) && out->row->divides)
+	if (has_deltas(o) && !out->row->deltas)
 		return refuse(why, why_len,
 			      "--policy %.60s contributes differences of parameters, which "
 			      "--optimizer %.60s would take for gradients; say --optimizer %s, or "
@@ -300,12 +300,17 @@ int mst_server_options_policy(const struct mst_server_options *o,
 	};
 	if (mst_rule_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
 		return refuse_policy(o->policy, wrong, why, why_len);
+	if (optimizer->row->deltas && optimizer->row->divides && !(out->deltas && out->divide))
+		return refuse(why, why_len,
+			      "the optimiser %s takes the mean of differences of parameters, which "
+			      "only the policy local:T has; choose that, or another optimiser",
+			      optimizer->row->name);
 	if (o->late != MST_LATE_AUTO && out->window != MST_WINDOW_MAX)
 		out->late = (enum mst_late)(o->late - 1);
 	if (o->compensate && out->window > 0)
 		out->compensate = true;
 	if (o->lr_scale == MST_LR_SCALE_AUTO)
-		out->linear = !out->compensate;
+		out->linear = !out->compensate && !(out->deltas && optimizer->row->divides);
 	else
 		out->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
 	return 0;

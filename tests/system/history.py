@@ -367,7 +367,8 @@ class Rules:
     def discount(self, compensate):
         """Is each contribution divided by its staleness?"""
         self.compensate = compensate
-        self.linear = self.lr_scale == "linear" or (self.lr_scale == "auto" and not compensate)
+        auto = not compensate and not self.optimizer.startswith("outer")
+        self.linear = self.lr_scale == "linear" or (self.lr_scale == "auto" and auto)
 
 
 def scales(elems, tensors):
