@@ -126,6 +126,19 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 
 /* ---- starting ---- */
 
+/* A policy of differences stays one as long as the job. */
+static int check_clip(struct muster *m)
+{
+	if (m->clip.limit == 0 || m->worker.held.pace.local_steps == 0)
+		return 0;
+	return mst_client_fail(&m->failure, -ENOTSUP,
+			       "rank %" PRIu32
+			       ": options.clip (or MUSTER_CLIP) is %g, which limits "
+			       "gradients, and under policy %s workers contribute differences of "
+			       "parameters: leave it out, and clip the gradient of each step",
+			       m->session.job.rank, m->clip.limit, m->session.job.policy);
+}
+
 int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 {
 	if (m->inherited)
@@ -139,7 +152,7 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 	if (rc != 0)
 		return rc;
 	rc = give_outcome(m, out);
-	return rc < 0 ? rc : 0; /* that more may be ready already, a wait tells */
+	return rc < 0 ? rc : check_clip(m); /* that more may be ready already, a wait tells */
 }
 
 /* ---- what every call that acts begins with ---- */
@@ -238,6 +251,16 @@ static int look_up(struct muster *m, uint64_t count, const void *src, struct mst
 	return mst_sources_find(&m->sources, src, count * m->outbound.type_size, &out->region);
 }
 
+/* The memory may be the caller's again before the norm is known. */
+static void clip_lent(struct muster *m, int slot, const struct mst_range *range, const void *src)
+{
+	if (m->clip.limit == 0)
+		return;
+	mst_clip_range(&m->clip, range, src);
+	m->links.copied += mst_clip_keep(&m->clip, range, src,
+					 mst_contiguous_compose(&m->contiguous, slot));
+}
+
 /* Where peers map the slot, a copy to it is all that a source needs, registered or not. */
 static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		     const struct mst_source *source)
@@ -245,19 +268,28 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 	int rc;
 
 	if (source->region != NULL && !m->links.transport->maps) {
+		clip_lent(m, slot, range, source->at);
 		rc = guarded(m, mst_client_guard_source(&m->guard, range, source->at));
 		return rc == 0 ? mst_outbound_lend(&m->outbound, slot, range, source) : rc;
 	}
 	if (source->at != NULL) {
+		mst_clip_range(&m->clip, range, source->at);
 		rc = mst_client_guard_copy(&m->guard, mst_contiguous_compose(&m->contiguous, slot),
 					   range, source->at);
 		m->links.copied += (range->end - range->begin) * m->outbound.type_size;
 	} else {
-		rc = mst_client_guard_look(&m->guard, mst_contiguous_gradient(&m->contiguous, slot),
-					   range);
+		const char *gradient = mst_contiguous_gradient(&m->contiguous, slot);
+		mst_clip_range(&m->clip, range, gradient + range->begin * m->outbound.type_size);
+		rc = mst_client_guard_look(&m->guard, gradient, range);
 	}
 	rc = guarded(m, rc);
 	return rc == 0 ? mst_outbound_data(&m->outbound, slot, range, false) : rc;
+}
+
+static void clip_begin_if_new(struct muster *m)
+{
+	if (m->worker.ranges.count == 0)
+		mst_clip_begin(&m->clip);
 }
 
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
@@ -275,6 +307,7 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 	if (slot < 0)
 		return no_buffer(m);
 	mst_hint_publish(&m->hint);
+	clip_begin_if_new(m);
 	rc = mst_worker_range(&m->worker, first, count);
 	if (rc != 0)
 		return bad_range(m, rc, first, count);
@@ -325,12 +358,16 @@ static int hand_in(struct muster *m, const struct muster_contribution *c, uint64
 
 	if (slot < 0)
 		return no_buffer(m);
+	clip_begin_if_new(m);
 	int rc = guarded(m, mst_client_guard_loss(&m->guard, c));
 	if (rc == 0)
 		rc = send_rest(m, slot);
 	if (rc == 0)
 		rc = mst_worker_push(&m->worker, c, &header, ticket);
-	return rc > 0 ? mst_outbound_header(&m->outbound, &header) : rc;
+	if (rc <= 0)
+		return rc;
+	mst_clip_end(&m->clip, mst_contiguous_gradient(&m->contiguous, slot), &header);
+	return mst_outbound_header(&m->outbound, &header);
 }
 
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket)

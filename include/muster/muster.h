@@ -108,11 +108,11 @@ struct muster_tensor {
  * fields that the library does not know are zero; otherwise the call returns -EINVAL. */
 
 /* Start from MUSTER_OPTIONS. What is left unset (NULL, -1, 0) comes from the environment:
- * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK. Where these are not set either, the library reads the
- * variables of launchers. The rank is the first that is set of: RANK with WORLD_SIZE (torchrun),
- * OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK (mpirun, mpiexec), SLURM_PROCID (srun), RANK alone. The
- * server is MASTER_ADDR (torchrun) with port 17077. An empty variable counts as unset; a rank that
- * is neither a number from 0 on nor -1 is an error that names the variable.
+ * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK, MUSTER_CLIP. Where these are not set either, the library
+ * reads the variables of launchers. The rank is the first that is set of: RANK with WORLD_SIZE
+ * (torchrun), OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK (mpirun, mpiexec), SLURM_PROCID (srun),
+ * RANK alone. The server is MASTER_ADDR (torchrun) with port 17077. An empty variable counts as
+ * unset; a rank that is neither a number from 0 on nor -1 is an error that names the variable.
  * Some settings come from the environment only: MUSTER_TRANSPORT (auto, shm, verbs; auto is what
  * the server offers), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
 struct muster_options {
@@ -132,6 +132,12 @@ struct muster_options {
 	 * library has the place of results. See "Results in memory of the program's own" at
 	 * muster_wait(). */
 	void *result_into;
+	/* The largest norm of a contribution: a longer one counts as if it were multiplied by
+	 * clip / norm. 0: there is none. The norm is that of the mean gradient over the samples
+	 * of the contribution, over the whole vector; under downpour that of the sum that is
+	 * pushed. The data stay as they are. Not under policies whose contributions are
+	 * differences of parameters. */
+	double clip;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }
@@ -285,7 +291,8 @@ const struct muster_job *muster_job(const struct muster *m);
  *       the rule lets it start with.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
- * Return: 0; -EINVAL servers own and nobody offered a state; -EDOM an element of @own is infinite
+ * Return: 0; -EINVAL servers own and nobody offered a state; -ENOTSUP options.clip is set under a
+ * policy that it is not for: close the handle; -EDOM an element of @own is infinite
  * or NaN: the sentence names it and its tensor, nothing of the state has been sent, and the call
  * may be repeated with another state (musterd --guard off lets it pass); -ETIMEDOUT workers are
  * missing, or a server is silent, call again; and the shared errors.

@@ -138,6 +138,7 @@ static void make_appoint(void)
 		.partials = 3,
 		.repeats = 1,
 		.optimizer = "sgd",
+		.averages = 1,
 		.parameter_count = 2,
 		.parameter = { 0.125, 0.5 },
 		.table = { 6, 2, 99, 1, 4, UINT64_MAX },
