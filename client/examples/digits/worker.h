@@ -50,5 +50,8 @@ void worker_fini(struct worker *w);
 int worker_learn(struct worker *w);
 
 struct test_result worker_test(struct worker *w);
+/* Tells the servers, so that `muster status` and `muster run` show it.
+ * Return: 0 or what muster.h says; muster_error() has words. */
+int worker_report(struct worker *w, const struct test_result *test);
 
 #endif
