@@ -386,6 +386,28 @@ int muster_wait(struct muster *m, struct muster_outcome *out);
  * not wait: muster_wait() then brings the last outcome. Return: 0; shared errors. */
 int muster_finish(struct muster *m, const char *why);
 
+/* How many bytes the name of a metric may have. */
+#define MUSTER_METRIC_NAME_MAX 63u
+
+/**
+ * muster_report - tell the servers a value that this worker has found out about the version it
+ * has, such as the loss or the accuracy on samples that nobody trains on.
+ * @name: of the metric, the same at each report; read during the call only. 1 to
+ *       MUSTER_METRIC_NAME_MAX bytes of UTF-8 without control characters.
+ * @value: finite.
+ * The leader keeps of each name the value of the newest version, with the rank that told it, and
+ * of several of that version the last that came. It keeps the first 16 names of a job, logs that
+ * there are more, and drops what they say. `muster status`, and `muster run` at its end, show the
+ * values. They change nothing in the job.
+ * The version is that of the last outcome. After the last outcome of the job a worker may still
+ * report, until muster_close(); the leader waits for its workers as long as musterd --patience.
+ * Never blocks. Return: 0 it is on its way; -EINVAL the name cannot be, or muster_start() has not
+ * been called; -EDOM the value is infinite or NaN: nothing has been sent; -EAGAIN the control
+ * connection is busy, try again; -ENOMEM; -ENOTCONN also if the job has ended well and the leader
+ * does not wait any more; shared errors.
+ */
+int muster_report(struct muster *m, const char *name, double value);
+
 /**
  * muster_register - let gradients be sent from memory of the program without a copy.
  * @base, @bytes: the memory. It stays the program's, which must not free it before
