@@ -111,9 +111,13 @@ int mst_handle_begin(struct muster *m)
 
 	if (rc != 0)
 		return rc;
-	if (mst_worker_init(&m->worker, &cfg) != 0)
+	if (mst_clip_init(&m->clip, m->settings.clip, w->elems, m->settings.type) != 0 ||
+	    mst_worker_init(&m->worker, &cfg) != 0)
 		return mst_client_fail(&m->failure, -ENOMEM,
-				       "no memory for %" PRIu32 " workers' shares", w->workers);
+				       "no memory for %" PRIu32
+				       " workers' shares, or for a bit for each "
+				       "4096 elements",
+				       w->workers);
 	m->outbound.type_size = mst_type_size(m->settings.type);
 	m->wait_ns = m->settings.wait_ns;
 	if (m->wait_ns == 0)
@@ -151,6 +155,7 @@ void mst_handle_free(struct muster *m)
 	mst_links_close(&m->links);
 	mst_sources_fini(&m->sources);
 	mst_own_fini(&m->own);
+	mst_clip_fini(&m->clip);
 	mst_worker_fini(&m->worker);
 	mst_settings_fini(&m->settings);
 	free(m);

@@ -11,6 +11,7 @@
  *   contiguous            maps the parts of all servers side by side, as one vector
  *   sources               memory of the caller's that is registered
  *   own                   parameters of the worker's own
+ *   clip                  the norm of a contribution, which may be limited
  *   session               hello, welcome, and what the leader has said since
  *   inbound               what arrives on the links
  *   hint                  what muster_check() reads
@@ -30,6 +31,7 @@
 #ifndef MST_CLIENT_HANDLE_H
 #define MST_CLIENT_HANDLE_H
 
+#include "client/clip.h"
 #include "client/contiguous.h"
 #include "client/outbound.h"
 #include "client/own.h"
@@ -53,6 +55,7 @@ struct muster {
 	struct mst_end_cause cause;
 	struct mst_engine engine;
 	struct mst_client_guard guard;
+	struct mst_clip clip;
 	struct mst_outbound outbound;
 	struct mst_starting starting;
 	struct mst_own own; /* muster_train()'s */

@@ -4,13 +4,16 @@
  * what has arrived; then the core decides, and the parts of client/handle.h act. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/handle.h"
 #include "client/process.h"
 #include "client/sized.h"
 #include "client/squares.h"
+#include "common/base/text.h"
 
 /* How long muster_close() gives the server to judge what was pushed last. */
 #define FAREWELL_NS MST_SECOND
@@ -127,6 +130,19 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 
 /* ---- starting ---- */
 
+/* A policy of differences stays one as long as the job. */
+static int check_clip(struct muster *m)
+{
+	if (m->clip.limit == 0 || m->worker.held.pace.local_steps == 0)
+		return 0;
+	return mst_client_fail(&m->failure, -ENOTSUP,
+			       "rank %" PRIu32
+			       ": options.clip (or MUSTER_CLIP) is %g, which limits "
+			       "gradients, and under policy %s workers contribute differences of "
+			       "parameters: leave it out, and clip the gradient of each step",
+			       m->session.job.rank, m->clip.limit, m->session.job.policy);
+}
+
 int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 {
 	if (m->inherited)
@@ -140,7 +156,7 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 	if (rc != 0)
 		return rc;
 	rc = give_outcome(m, out);
-	return rc < 0 ? rc : 0; /* that more may be ready already, a wait tells */
+	return rc < 0 ? rc : check_clip(m); /* that more may be ready already, a wait tells */
 }
 
 /* ---- what every call that acts begins with ---- */
@@ -253,6 +269,16 @@ static const char *in_slot(struct muster *m, int slot, const struct mst_range *r
 	return mst_contiguous_gradient(&m->contiguous, slot) + range->begin * m->outbound.type_size;
 }
 
+/* The memory may be the caller's again before the norm is known. */
+static void clip_lent(struct muster *m, int slot, const struct mst_range *range, const void *src)
+{
+	if (m->clip.limit == 0)
+		return;
+	mst_clip_range(&m->clip, range, src);
+	m->links.copied += mst_clip_keep(&m->clip, range, src,
+					 mst_contiguous_compose(&m->contiguous, slot));
+}
+
 /* Where peers map the slot, a copy to it is all that a source needs, registered or not. */
 static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		     const struct mst_source *source)
@@ -260,16 +286,19 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 	int rc;
 
 	if (source->region != NULL && !m->links.transport->maps) {
+		clip_lent(m, slot, range, source->at);
 		rc = guarded(m, mst_client_guard_source(&m->guard, range, source->at));
 		if (rc == 0)
 			measure(m, range, source->at);
 		return rc == 0 ? mst_outbound_lend(&m->outbound, slot, range, source) : rc;
 	}
 	if (source->at != NULL) {
+		mst_clip_range(&m->clip, range, source->at);
 		rc = mst_client_guard_copy(&m->guard, mst_contiguous_compose(&m->contiguous, slot),
 					   range, source->at);
 		m->links.copied += (range->end - range->begin) * m->outbound.type_size;
 	} else {
+		mst_clip_range(&m->clip, range, in_slot(m, slot, range));
 		rc = mst_client_guard_look(&m->guard, mst_contiguous_gradient(&m->contiguous, slot),
 					   range);
 	}
@@ -277,6 +306,12 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 	if (rc == 0)
 		measure(m, range, in_slot(m, slot, range));
 	return rc == 0 ? mst_outbound_data(&m->outbound, slot, range, false) : rc;
+}
+
+static void clip_begin_if_new(struct muster *m)
+{
+	if (m->worker.ranges.count == 0)
+		mst_clip_begin(&m->clip);
 }
 
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
@@ -294,6 +329,7 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 	if (slot < 0)
 		return no_buffer(m);
 	mst_hint_publish(&m->hint);
+	clip_begin_if_new(m);
 	rc = mst_worker_range(&m->worker, first, count);
 	if (rc != 0)
 		return bad_range(m, rc, first, count);
@@ -346,12 +382,16 @@ static int hand_in(struct muster *m, const struct muster_contribution *c, uint64
 
 	if (slot < 0)
 		return no_buffer(m);
+	clip_begin_if_new(m);
 	int rc = guarded(m, mst_client_guard_loss(&m->guard, c));
 	if (rc == 0)
 		rc = send_rest(m, slot);
 	if (rc == 0)
 		rc = mst_worker_push(&m->worker, c, &header, ticket);
-	return rc > 0 ? mst_outbound_header(&m->outbound, &header) : rc;
+	if (rc <= 0)
+		return rc;
+	mst_clip_end(&m->clip, mst_contiguous_gradient(&m->contiguous, slot), &header);
+	return mst_outbound_header(&m->outbound, &header);
 }
 
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket)
@@ -456,6 +496,65 @@ int muster_wait(struct muster *m, struct muster_outcome *out)
 				       "call muster_start() before muster_wait()");
 	rc = await_outcome(m);
 	return rc != 0 ? rc : give_outcome(m, out);
+}
+
+/* ---- metrics ---- */
+
+static_assert(MUSTER_METRIC_NAME_MAX == MST_NAME_LEN - 1, "a name has a NUL on the wire");
+
+/* 0; -EINVAL or -EDOM with its sentence. */
+static int check_metric(struct muster *m, const char *name, double value)
+{
+	size_t bytes = name != NULL ? strlen(name) : 0;
+
+	if (bytes == 0)
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "muster_report() needs the name of the metric");
+	if (bytes > MUSTER_METRIC_NAME_MAX)
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "the name of the metric \"%.60s...\" has %zu bytes; a name "
+				       "has at most %u",
+				       name, bytes, MUSTER_METRIC_NAME_MAX);
+	if (!mst_text_is_clean(name))
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "the name of the metric has control characters, or is not "
+				       "UTF-8: give it another name");
+	if (!isfinite(value))
+		return mst_client_fail(&m->failure, -EDOM,
+				       "\"%s\" of version %" PRIu64 " is %g; only a finite value "
+				       "can be reported",
+				       name, m->worker.given, value);
+	return 0;
+}
+
+int muster_report(struct muster *m, const char *name, double value)
+{
+	int rc = enter(m, -EINVAL, "muster_report()");
+
+	if (rc >= 0) /* also after the last outcome */
+		rc = check_metric(m, name, value);
+	if (rc < 0)
+		return rc;
+
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	if (msg == NULL)
+		return mst_client_fail(&m->failure, -ENOMEM, "no memory for a message");
+	msg->kind = MST_MSG_REPORT;
+	(void)snprintf(msg->metric.name, sizeof(msg->metric.name), "%s", name);
+	msg->metric.value = value;
+	msg->metric.version = m->worker.given;
+	rc = mst_client_session_tell(&m->session, msg);
+	free(msg);
+	if (rc == -EAGAIN)
+		return mst_client_fail(&m->failure, rc,
+				       "the control connection is busy; try again");
+	if (rc != 0)
+		return mst_client_fail(&m->failure, -ENOTCONN,
+				       "\"%s\" of version %" PRIu64
+				       " cannot be reported: the leader "
+				       "has closed the connection",
+				       name, m->worker.given);
+	return 0;
 }
 
 /* ---- registered memory ---- */

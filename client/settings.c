@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,29 @@ static int read_vector(const struct muster_options *opt, struct mst_settings *ou
 	return 0;
 }
 
+static int read_clip(const struct muster_options *opt, struct mst_settings *out,
+		     const struct complaint *to)
+{
+	const char *text = choose(NULL, "MUSTER_CLIP", "0");
+	char *end;
+
+	out->clip = opt->clip;
+	if (!(opt->clip >= 0 && isfinite(opt->clip)))
+		return invalid(to,
+			       "options.clip is %g; it is the norm that a longer gradient is "
+			       "shortened to, or 0 for none",
+			       opt->clip);
+	if (opt->clip > 0)
+		return 0;
+	out->clip = strtod(text, &end);
+	if (end == text || *end != '\0' || !(out->clip >= 0 && isfinite(out->clip)))
+		return invalid(to,
+			       "MUSTER_CLIP is \"%.40s\"; it is the norm that a longer gradient is "
+			       "shortened to, or 0 for none",
+			       text);
+	return 0;
+}
+
 /* A server, or muster_wait(), would only find out later. */
 static int read_result_into(const struct muster_options *opt, struct mst_settings *out,
 			    const struct complaint *to)
@@ -287,6 +311,8 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 		rc = read_rank(opt, out, &to);
 	if (rc == 0)
 		rc = read_vector(opt, out, &to);
+	if (rc == 0)
+		rc = read_clip(opt, out, &to);
 	if (rc == 0)
 		rc = read_result_into(opt, out, &to);
 	if (rc == 0)

@@ -27,6 +27,7 @@ struct mst_settings {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	void *result_into; /* NULL: none */
+	double clip;       /* 0: none */
 	uint64_t join_ns;
 	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
 	const struct mst_transport *transport; /* NULL: that of the server's listener */

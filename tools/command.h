@@ -16,6 +16,7 @@ int mst_rest_command(int argc, char **argv);
 int mst_doctor_command(int argc, char **argv);
 int mst_plan_command(int argc, char **argv);
 int mst_checkpoint_command(int argc, char **argv);
+int mst_tune_command(int argc, char **argv);
 int mst_sim_command(int argc, char **argv);
 
 #endif

@@ -36,6 +36,8 @@ static const struct command commands[] = {
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",
 	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
 	{ "plan", "plan --trace FILE", "which policy would have served best", mst_plan_command },
+	{ "tune", "tune syncswitch -n W -- PROGRAM", "how long bsp has to come before async",
+	  mst_tune_command },
 	{ "checkpoint", "checkpoint DIR [--verify]", "which checkpoints a directory has",
 	  mst_checkpoint_command },
 };

@@ -176,6 +176,40 @@ static json_t *policies_json(const struct mst_status *job)
 			 due ? json_integer((json_int_t)job->next_since) : json_null());
 }
 
+void mst_report_metrics(const struct mst_status *job, FILE *out)
+{
+	if (job->metric_count == 0)
+		return;
+	(void)fprintf(out, "%-24s %12s %9s %5s %8s\n", "metric", "value", "version", "rank",
+		      "reports");
+	for (uint32_t i = 0; i < job->metric_count; i++) {
+		const struct mst_status_metric *m = &job->metric[i];
+		(void)fprintf(out, "%-24s %12.6g %9" PRIu64 " %5" PRIu32 " %8" PRIu64 "\n",
+			      m->newest.name, m->newest.value, m->newest.version, m->rank,
+			      m->reports);
+	}
+}
+
+static json_t *metrics_json(const struct mst_status *job)
+{
+	json_t *out = json_object();
+	int failed = 0;
+
+	for (uint32_t i = 0; i < job->metric_count; i++) {
+		const struct mst_status_metric *m = &job->metric[i];
+		failed |= json_object_set_new(
+			out, m->newest.name,
+			json_pack("{s:o, s:I, s:I, s:I}", "value", real_or_null(m->newest.value),
+				  "version", (json_int_t)m->newest.version, "rank",
+				  (json_int_t)m->rank, "reports", (json_int_t)m->reports));
+	}
+	if (failed != 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
 static json_t *job_json(const struct mst_status *job)
 {
 	return json_pack(
@@ -196,7 +230,8 @@ json_t *mst_report_job(const struct mst_status *job)
 {
 	json_t *out = job_json(job);
 
-	if (json_object_update_new(out, policies_json(job)) < 0) {
+	if (json_object_update_new(out, policies_json(job)) < 0 ||
+	    json_object_set_new(out, "metrics", metrics_json(job)) < 0) {
 		json_decref(out);
 		return NULL;
 	}

@@ -41,6 +41,8 @@ json_t *mst_report_share(struct mst_late_share share);
 /* What happened under each of the job's last policies, a line for each. Nothing where the policy
  * has not changed. */
 void mst_report_policies(const struct mst_status *job, FILE *out);
+/* What workers have reported, a line for each name. Nothing where they have not. */
+void mst_report_metrics(const struct mst_status *job, FILE *out);
 
 /* The job without its ranks, and one rank. Return: a new object, or NULL if memory is short. */
 json_t *mst_report_job(const struct mst_status *job);

@@ -53,6 +53,7 @@ muster = c.CDLL(os.environ.get("MUSTER_LIBRARY", "libmuster.so.0"))
 muster.muster_error.restype = c.c_char_p
 muster.muster_job.restype = c.POINTER(Job)
 muster.muster_gradient.restype = c.POINTER(c.c_float)
+muster.muster_report.argtypes = [c.c_void_p, c.c_char_p, c.c_double]
 
 
 def must(rc, handle=None):
@@ -85,6 +86,8 @@ def main():
     print(f"{'counted' if out.verdict == COUNTED else 'not counted'}; version {out.version} holds "
           f"{', '.join(f'rank {r} x {n}' for r, n, _ in shares)}; all should be {want:g}")
 
+    # What a worker has found out about a version, muster status and muster run show.
+    must(muster.muster_report(handle, b"wrong_parameters", len(wrong)), handle)
     if rank == 0:
         must(muster.muster_finish(handle, b"the lesson is over"), handle)
     if wrong:

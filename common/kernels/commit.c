@@ -79,6 +79,25 @@ static void apply_scaled(const struct mst_commit *c, mst_apply_fn *kernel,
 	}
 }
 
+/* What is kept of a vector before a commit goes on in @to, where kernels work in place. */
+static void carry(const struct mst_variant *how, float *to, const float *before, size_t count)
+{
+	ask_ahead(how, before, count);
+	if (before != to)
+		memcpy(to, before, count * sizeof(*to));
+}
+
+/* The parameters are still in the first cache. */
+static void average(const struct mst_commit *c, const struct mst_sum_plan *plan,
+		    const struct mst_apply *tile, size_t first)
+{
+	float *to = c->average + first;
+	const float *before = c->average_before != NULL ? c->average_before + first : to;
+
+	carry(plan->how, to, before, tile->count);
+	plan->isa->blend(to, tile->next, c->average_rest, tile->count);
+}
+
 /* Return: what is to be rounded: the mean, or the parameters made of it. */
 static const float *update(const struct mst_commit *c, const struct mst_sum_plan *plan,
 			   struct scratch *scratch, size_t first, size_t count)
@@ -96,15 +115,15 @@ static const float *update(const struct mst_commit *c, const struct mst_sum_plan
 		if (c->state[i] == NULL)
 			continue;
 		tile.state[i] = c->state[i] + first;
-		const float *before = (c->before[i] != NULL ? c->before[i] : c->state[i]) + first;
-		ask_ahead(plan->how, before, count);
-		if (before != tile.state[i]) /* kernels work in place */
-			memcpy(tile.state[i], before, count * sizeof(*before));
+		carry(plan->how, tile.state[i],
+		      (c->before[i] != NULL ? c->before[i] : c->state[i]) + first, count);
 	}
 	if (c->scale != NULL)
 		apply_scaled(c, c->apply[plan->isa->index], &tile, first);
 	else
 		c->apply[plan->isa->index](&tile);
+	if (c->average != NULL)
+		average(c, plan, &tile, first);
 	if (c->next != c->out)
 		memcpy(c->next + first, scratch->next, count * sizeof(*c->next));
 	return scratch->next;

@@ -34,6 +34,11 @@ struct mst_commit {
 	/* The states before it, where they are to stay as they are; NULL: `state` has them. */
 	const float *before[MST_STATES_MAX];
 	struct mst_figures figures;
+	/* A moving average of the parameters, after the version; NULL: none is kept, and what
+	 * follows is not read. It is rest x average + (1 - rest) x parameters, each rounded. */
+	float *average;
+	const float *average_before; /* as `before` */
+	float average_rest;          /* what is left of the average before: from 0 to 1 */
 	/* Tensors have scales of their own: `scales` of them, in order, the last one ends where the
 	 * vector ends or behind it. Each product is rounded to f32. NULL: there are none, and what
 	 * follows is not read. */

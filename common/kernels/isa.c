@@ -10,6 +10,7 @@ const struct mst_isa MST_ISA_NAME(mst_isa) = {
 	.index = MST_ISA_NAME(MST_ISA_INDEX),
 	.accumulate = MST_ISA_NAME(mst_accumulate),
 	.divide = MST_ISA_NAME(mst_divide),
+	.blend = MST_ISA_NAME(mst_blend),
 	.store = MST_ISA_NAME(mst_store),
 	.stream = MST_ISA_NAME(mst_stream),
 	.drain = MST_ISA_NAME(mst_drain),

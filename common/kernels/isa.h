@@ -60,6 +60,8 @@ struct mst_isa {
 			   float *sum, size_t first, size_t count);
 	/* acc[i] = acc[i] / divisor */
 	void (*divide)(float *acc, float divisor, size_t count);
+	/* average[i] = rest * average[i] + (1 - rest) * value[i]; they are apart */
+	void (*blend)(float *average, const float *value, float rest, size_t count);
 	/* out = acc rounded; out may be acc where type is f32. Return: whether all of out is
 	 * finite. */
 	bool (*store)(void *out, enum muster_type type, const float *acc, size_t count);

@@ -8,6 +8,7 @@
 void MST_ISA_NAME(mst_accumulate)(const struct mst_sum_step *step, const struct mst_variant *how,
 				  float *sum, size_t first, size_t count);
 void MST_ISA_NAME(mst_divide)(float *acc, float divisor, size_t count);
+void MST_ISA_NAME(mst_blend)(float *average, const float *value, float rest, size_t count);
 bool MST_ISA_NAME(mst_store)(void *out, enum muster_type type, const float *acc, size_t count);
 bool MST_ISA_NAME(mst_stream)(void *out, enum muster_type type, const float *acc, size_t count);
 void MST_ISA_NAME(mst_drain)(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a sum to the mean. */
+/* From a sum to the mean, and from one version of an average to the next. */
 #include "common/kernels/element.h"
 #include "common/kernels/isa_parts.h"
 
@@ -24,5 +24,18 @@ void MST_ISA_NAME(mst_divide)(float *acc, float divisor, size_t count)
 	} else {
 		for (size_t i = 0; i < count; i++)
 			acc[i] /= divisor;
+	}
+}
+
+void MST_ISA_NAME(mst_blend)(float *restrict average, const float *restrict value, float rest,
+			     size_t count)
+{
+	float share = 1.0f - rest;
+
+	for (size_t i = 0; i < count; i++) {
+		float left = rest * average[i];
+		float added = share * value[i];
+
+		average[i] = left + added;
 	}
 }

@@ -56,7 +56,8 @@ struct mst_norms {
 struct mst_optim {
 	const char *name;
 	const char *help; /* one sentence without its full stop */
-	bool divides;     /* contributions are averaged; else they are deltas, and added up */
+	bool divides;     /* contributions are averaged; else they are added up */
+	bool deltas;      /* contributions are differences of parameters */
 	struct mst_optim_parameter parameter[MST_PARAMETERS_MAX];
 	struct mst_optim_state state[MST_STATES_MAX];
 	/* Computes in double what the leader rounds once and writes into the record. NULL: all

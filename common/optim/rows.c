@@ -52,7 +52,7 @@
 /* Every optimiser with a rate has it first. */
 #define LR 0
 static_assert(MST_SGD_LR == LR && MST_ADAGRAD_LR == LR && MST_RMSPROP_LR == LR &&
-		      MST_ADAM_LR == LR && MST_LARS_LR == LR,
+		      MST_ADAM_LR == LR && MST_LARS_LR == LR && MST_OUTER_LR == LR,
 	      "rate_alone() serves them all");
 static_assert((unsigned)MST_RMSPROP_SCALAR_OUTSIDE < MST_SCALARS_MAX &&
 		      (unsigned)MST_ADAM_SCALAR_SECOND < MST_SCALARS_MAX,
@@ -276,7 +276,29 @@ static const struct mst_optim rows[] = {
 	{
 		.name = "add",
 		.help = "the sum of contributions that are deltas, added to the parameters",
+		.deltas = true,
 		.apply = { MST_ISAS(KERNEL, add) },
+	},
+	{
+		.name = "outer",
+		.help = "under local:T, a step along the mean of the workers' differences of "
+			"parameters, or along a momentum that gathers the means, as in DiLoCo",
+		.divides = true,
+		.deltas = true,
+		.parameter = {
+			[MST_OUTER_LR] = RATE(0.7),
+			[MST_OUTER_MOMENTUM] = BELOW_1("momentum", 0.9, MOMENTUM_HELP),
+			[MST_OUTER_NESTEROV] = { .name = "nesterov",
+						 .fallback = 1,
+						 .min = 0,
+						 .max = 1,
+						 .whole = true,
+						 .help = "1: the step looks ahead by one momentum, "
+							 "if there is one" },
+		},
+		.state = { [MST_OUTER_STATE_MOMENTUM] = { "momentum", MST_OUTER_MOMENTUM } },
+		.scalars = rate_alone,
+		.apply = { MST_ISAS(KERNEL, outer) },
 	},
 };
 

@@ -100,10 +100,11 @@ static inline bool mst_hint_wants(uint64_t word)
 #define MST_HEADER_SUM 2u  /* data are a sum over the samples */
 /* no data: the contribution was outside the window before it was sent */
 #define MST_HEADER_EMPTY 4u
-#define MST_HEADER_PASS 8u  /* asked to hand in, and nothing is finished: weight 0, no data */
-#define MST_HEADER_ASK 16u  /* the header also carries an ask */
-#define MST_HEADER_LOSS 32u /* the loss is given; else its field has no meaning */
-#define MST_HEADER_NORM 64u /* the norm is given; else its field has no meaning */
+#define MST_HEADER_PASS 8u     /* asked to hand in, and nothing is finished: weight 0, no data */
+#define MST_HEADER_ASK 16u     /* the header also carries an ask */
+#define MST_HEADER_LOSS 32u    /* the loss is given; else its field has no meaning */
+#define MST_HEADER_CLIPPED 64u /* the factor `clip` is given; else it is 1 */
+#define MST_HEADER_NORM 128u   /* the norm is given; else its field has no meaning */
 
 struct mst_lane_ask {
 	uint64_t number; /* from 1 in each session */
@@ -122,13 +123,15 @@ struct mst_lane_header {
 	uint64_t tag;   /* version the contribution was computed on */
 	double weight;
 	double loss;
-	double norm; /* of the data, over the whole vector */
+	double norm; /* NORM: of the data, over the whole vector, before `clip` */
 	struct mst_lane_ask ask;
 	uint16_t slot;
 	/* How many tickets right before this one have verdicts that no outcome has brought yet. The
 	 * verdicts of all tickets before those have been heard. Less than MUSTER_TICKETS_MAX. */
 	uint16_t unheard;
 	uint32_t flags;
+	float clip; /* CLIPPED: what the contribution is multiplied by, above 0 and at most 1 */
+	uint32_t pad;
 };
 
 enum mst_session_state { MST_SESSION_RUNNING, MST_SESSION_FINISHED, MST_SESSION_ENDED };
@@ -196,7 +199,7 @@ struct mst_lane_record {
 
 static_assert(sizeof(struct mst_lane_ask) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_lone_ask) == 24, "on the wire: no padding");
-static_assert(sizeof(struct mst_lane_header) == 72, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_header) == 80, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_session) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_verdict) == 24, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_answer) == 32, "on the wire: no padding");

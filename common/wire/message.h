@@ -37,6 +37,7 @@
 #define MST_REASON_LEN 512u
 #define MST_STATUS_RANKS 256u  /* rows in one STATUS message */
 #define MST_STATUS_POLICIES 8u /* the last that were in force */
+#define MST_STATUS_METRICS 16u /* the first that workers named */
 
 enum mst_message_kind {
 	MST_MSG_HELLO = 1, /* worker: let me join */
@@ -74,6 +75,7 @@ enum mst_message_kind {
 	MST_MSG_POLICY, /* another policy */
 	MST_MSG_REST,   /* a worker is to rest, or to return */
 	MST_MSG_DONE,
+	MST_MSG_REPORT, /* worker: a value that it has found out about a version */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -143,6 +145,7 @@ struct mst_appoint {
 	char optimizer[MST_OPTIMIZER_LEN];
 	uint32_t parameter_count;
 	double parameter[MST_APPOINT_PARAMETERS];
+	uint32_t averages;      /* a moving average of the parameters is kept */
 	struct mst_table table; /* of the job's first hello */
 	uint32_t guard;         /* enum mst_guard */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
@@ -198,6 +201,13 @@ struct mst_rest {
 	uint32_t rests; /* 0: it is to return */
 };
 
+/* The name is not empty, the value is finite. */
+struct mst_metric {
+	char name[MST_NAME_LEN];
+	double value;
+	uint64_t version; /* that it was found out about */
+};
+
 /* What happened under a policy. */
 struct mst_status_policy {
 	char policy[MST_POLICY_LEN];
@@ -207,6 +217,13 @@ struct mst_status_policy {
 	uint64_t counted, late, stale, cancelled, refused;
 	/* Late in its first step: on their way when a window of 0 came into force. */
 	uint64_t dropped;
+};
+
+/* What workers have reported under a name. */
+struct mst_status_metric {
+	struct mst_metric newest; /* of the newest version; of several, the last that came */
+	uint32_t rank;            /* that reported it */
+	uint64_t reports;         /* in all */
 };
 
 /* A server of the job, in the order of their parts. */
@@ -245,7 +262,10 @@ struct mst_status {
 	char why[MST_REASON_LEN]; /* FINISHED, FAILED: the reason */
 	uint32_t server_count;
 	struct mst_status_server server[MST_SERVERS_MAX]; /* the first leads */
-	uint32_t rank_count;                              /* rows that follow */
+	uint32_t metric_count;
+	struct mst_status_metric
+		metric[MST_STATUS_METRICS]; /* in the order of their first reports */
+	uint32_t rank_count;                /* rows that follow */
 };
 enum mst_job_state { MST_JOB_GATHERING, MST_JOB_RUNNING, MST_JOB_FINISHED, MST_JOB_FAILED };
 
@@ -295,6 +315,7 @@ struct mst_message {
 		uint32_t watch;           /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;
+		struct mst_metric metric; /* REPORT */
 		struct mst_serve serve;
 		struct mst_appoint appoint;
 		char listener[MST_LISTENER_LEN]; /* READY */

@@ -141,6 +141,22 @@ static const struct mst_rows status_policy_rows = {
 	SHAPE(status_policy_fields),
 };
 
+static const struct mst_field metric_fields[] = {
+	TEXT(mst_metric, name),
+	FIELD(F64, mst_metric, value),
+	FIELD(U64, mst_metric, version),
+};
+static const struct mst_field status_metric_fields[] = {
+	TEXT(mst_status_metric, newest.name),          FIELD(F64, mst_status_metric, newest.value),
+	FIELD(U64, mst_status_metric, newest.version), FIELD(U32, mst_status_metric, rank),
+	FIELD(U64, mst_status_metric, reports),
+};
+static const struct mst_rows status_metric_rows = {
+	offsetof(struct mst_status, metric),
+	sizeof(struct mst_status_metric),
+	SHAPE(status_metric_fields),
+};
+
 static const struct mst_field status_fields[] = {
 	TEXT(mst_status, job),
 	TEXT(mst_status, policy),
@@ -167,6 +183,7 @@ static const struct mst_field status_fields[] = {
 	FIELD(U64, mst_status, saved_ns),
 	TEXT(mst_status, why),
 	ROWS(mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
+	ROWS(mst_status, metric_count, MST_STATUS_METRICS, status_metric_rows),
 	FIELD(U32, mst_status, rank_count),
 };
 
@@ -255,6 +272,7 @@ static const struct mst_field appoint_fields[] = {
 	LIMITED(ENUM, mst_appoint, repeats, 2),
 	TEXT(mst_appoint, optimizer),
 	ROWS(mst_appoint, parameter_count, MST_APPOINT_PARAMETERS, parameter_rows),
+	LIMITED(ENUM, mst_appoint, averages, 2),
 	TABLE(mst_appoint),
 	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
 	FIELD(U64, mst_appoint, lease_ns),
@@ -319,6 +337,7 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_POLICY] = { true, BODY, SHAPE(change_fields) },
 	[MST_MSG_REST] = { true, BODY, SHAPE(rest_fields) },
 	[MST_MSG_DONE] = { true, 0, SHAPE(why_fields) },
+	[MST_MSG_REPORT] = { true, BODY, SHAPE(metric_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -76,6 +76,8 @@ struct mst_peer_entry {
 			uint32_t buffer; /* START too */
 			float divisor;
 			float scalar[MST_PEER_SCALARS]; /* of the optimiser */
+			float average;                  /* what is left of the moving average */
+			uint32_t pad;
 		} commit;
 		struct {
 			uint64_t version, element;

@@ -108,11 +108,11 @@ struct muster_tensor {
  * fields that the library does not know are zero; otherwise the call returns -EINVAL. */
 
 /* Start from MUSTER_OPTIONS. What is left unset (NULL, -1, 0) comes from the environment:
- * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK. Where these are not set either, the library reads the
- * variables of launchers. The rank is the first that is set of: RANK with WORLD_SIZE (torchrun),
- * OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK (mpirun, mpiexec), SLURM_PROCID (srun), RANK alone. The
- * server is MASTER_ADDR (torchrun) with port 17077. An empty variable counts as unset; a rank that
- * is neither a number from 0 on nor -1 is an error that names the variable.
+ * MUSTER_SERVER, MUSTER_JOB, MUSTER_RANK, MUSTER_CLIP. Where these are not set either, the library
+ * reads the variables of launchers. The rank is the first that is set of: RANK with WORLD_SIZE
+ * (torchrun), OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK (mpirun, mpiexec), SLURM_PROCID (srun),
+ * RANK alone. The server is MASTER_ADDR (torchrun) with port 17077. An empty variable counts as
+ * unset; a rank that is neither a number from 0 on nor -1 is an error that names the variable.
  * Some settings come from the environment only: MUSTER_TRANSPORT (auto, shm, verbs; auto is what
  * the server offers), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
 struct muster_options {
@@ -132,6 +132,12 @@ struct muster_options {
 	 * library has the place of results. See "Results in memory of the program's own" at
 	 * muster_wait(). */
 	void *result_into;
+	/* The largest norm of a contribution: a longer one counts as if it were multiplied by
+	 * clip / norm. 0: there is none. The norm is that of the mean gradient over the samples
+	 * of the contribution, over the whole vector; under downpour that of the sum that is
+	 * pushed. The data stay as they are. Not under policies whose contributions are
+	 * differences of parameters. */
+	double clip;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }
@@ -285,7 +291,8 @@ const struct muster_job *muster_job(const struct muster *m);
  *       the rule lets it start with.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
- * Return: 0; -EINVAL servers own and nobody offered a state; -EDOM an element of @own is infinite
+ * Return: 0; -EINVAL servers own and nobody offered a state; -ENOTSUP options.clip is set under a
+ * policy that it is not for: close the handle; -EDOM an element of @own is infinite
  * or NaN: the sentence names it and its tensor, nothing of the state has been sent, and the call
  * may be repeated with another state (musterd --guard off lets it pass); -ETIMEDOUT workers are
  * missing, or a server is silent, call again; and the shared errors.
@@ -378,6 +385,28 @@ int muster_wait(struct muster *m, struct muster_outcome *out);
 /** muster_finish - end the job for everybody. @why goes to the server's log; it may be NULL. Does
  * not wait: muster_wait() then brings the last outcome. Return: 0; shared errors. */
 int muster_finish(struct muster *m, const char *why);
+
+/* How many bytes the name of a metric may have. */
+#define MUSTER_METRIC_NAME_MAX 63u
+
+/**
+ * muster_report - tell the servers a value that this worker has found out about the version it
+ * has, such as the loss or the accuracy on samples that nobody trains on.
+ * @name: of the metric, the same at each report; read during the call only. 1 to
+ *       MUSTER_METRIC_NAME_MAX bytes of UTF-8 without control characters.
+ * @value: finite.
+ * The leader keeps of each name the value of the newest version, with the rank that told it, and
+ * of several of that version the last that came. It keeps the first 16 names of a job, logs that
+ * there are more, and drops what they say. `muster status`, and `muster run` at its end, show the
+ * values. They change nothing in the job.
+ * The version is that of the last outcome. After the last outcome of the job a worker may still
+ * report, until muster_close(); the leader waits for its workers as long as musterd --patience.
+ * Never blocks. Return: 0 it is on its way; -EINVAL the name cannot be, or muster_start() has not
+ * been called; -EDOM the value is infinite or NaN: nothing has been sent; -EAGAIN the control
+ * connection is busy, try again; -ENOMEM; -ENOTCONN also if the job has ended well and the leader
+ * does not wait any more; shared errors.
+ */
+int muster_report(struct muster *m, const char *name, double value);
 
 /**
  * muster_register - let gradients be sent from memory of the program without a copy.

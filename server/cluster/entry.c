@@ -186,6 +186,7 @@ static void write_commit(const struct mst_decision *d, const struct mst_record *
 		return;
 	out->commit.divisor = record->divisor;
 	memcpy(out->commit.scalar, record->scalar, sizeof(out->commit.scalar));
+	out->commit.average = record->average;
 }
 
 static void write_answer(const struct mst_decision *d, struct mst_peer_entry *out)
@@ -272,6 +273,7 @@ static void read_commit(const struct mst_peer_entry *entry, struct mst_order *ou
 	out->record.version = entry->commit.version;
 	out->record.divisor = entry->commit.divisor;
 	memcpy(out->record.scalar, entry->commit.scalar, sizeof(out->record.scalar));
+	out->record.average = entry->commit.average;
 }
 
 static void read_answer(const struct mst_peer_entry *entry, struct mst_order *out)

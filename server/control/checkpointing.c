@@ -66,6 +66,8 @@ static void write_part(struct mst_checkpointing *c)
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		if (c->saving.state[i] != NULL)
 			add_vector(c, a->optimizer.row->state[i].name, c->saving.state[i]);
+	if (c->saving.average != NULL)
+		add_vector(c, MST_GROUP_AVERAGE, c->saving.average);
 	c->archive->ops->write(c->archive, &c->writing);
 	c->work = MST_ARCHIVE_WRITES;
 }
@@ -123,14 +125,18 @@ static void add_group(struct mst_checkpoint_manifest *m, const char *name)
 	snprintf(g->name, sizeof(g->name), "%s", name);
 }
 
-static void fill_groups(const struct mst_optimizer *o, struct mst_checkpoint_manifest *m)
+static void fill_groups(const struct mst_aggregator_cfg *cfg, struct mst_checkpoint_manifest *m)
 {
+	const struct mst_optimizer *o = &cfg->optimizer;
+
 	if (o->row == NULL)
 		return;
 	add_group(m, MST_GROUP_PARAMETERS);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		if (mst_optimizer_keeps(o, i))
 			add_group(m, o->row->state[i].name);
+	if (cfg->averages)
+		add_group(m, MST_GROUP_AVERAGE);
 }
 
 /* The policy is the one that is in force when the version is saved. */
@@ -150,7 +156,7 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	m->workers = j->o->workers;
 	snprintf(m->optimizer, sizeof(m->optimizer), "%s", mst_optimizer_text(optimizer, text));
 	snprintf(m->policy, sizeof(m->policy), "%s", mst_job_policy(j)->name);
-	fill_groups(optimizer, m);
+	fill_groups(&j->plan.server.aggregator, m);
 	m->parts = m->groups > 0 ? mst_job_servers(j) : 0;
 	int rc = mst_values_add_real(&m->values, MST_KEPT_SAMPLES, kept->samples);
 	for (uint32_t i = 0; i < kept->figures && rc == 0; i++)

@@ -24,8 +24,9 @@ struct mst_checkpointing {
 	bool part_due; /* it is to be written when the archive rests */
 	struct mst_saving saving;
 	struct mst_checkpoint_id id;
-	struct mst_checkpoint_piece piece[1 + MST_STATES_MAX];
-	struct mst_checkpoint_vector vector[1 + MST_STATES_MAX];
+	/* The parameters, the states of the optimiser, the average. */
+	struct mst_checkpoint_piece piece[2 + MST_STATES_MAX];
+	struct mst_checkpoint_vector vector[2 + MST_STATES_MAX];
 	struct mst_checkpoint_writing writing;
 	bool report_due; /* it has ended, and the ledger is to be told */
 	bool failed;

@@ -569,6 +569,7 @@ void mst_job_forget(struct mst_job *j)
 {
 	j->plan.vector.elems = 0;
 	j->tables = (struct mst_tables){ 0 };
+	j->metrics = (struct mst_metrics){ 0 };
 	j->asked[0] = j->worker_loss[0] = '\0';
 	memset(j->present, 0, j->o->workers * sizeof(*j->present));
 }

@@ -11,6 +11,7 @@
 
 #include "common/wire/tensor_table.h"
 #include "server/control/frontend.h"
+#include "server/control/metrics.h"
 #include "server/control/requests.h"
 #include "server/control/resume.h"
 #include "server/control/tables.h"
@@ -71,8 +72,9 @@ struct mst_job {
 	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
 	 * before the worker that sends the start state has sent it. */
 	struct mst_tensor_table *tensors;
-	struct mst_tables tables; /* that workers gave with their hellos */
-	uint64_t session_bytes;   /* bytes that a worker's session needs at this server */
+	struct mst_tables tables;   /* that workers gave with their hellos */
+	struct mst_metrics metrics; /* that workers have reported; the leader's */
+	uint64_t session_bytes;     /* bytes that a worker's session needs at this server */
 	bool *present; /* by rank: the worker has started, and its session has not ended */
 
 	struct mst_server *server; /* the data side; NULL: there is none, or it is being made */

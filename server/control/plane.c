@@ -522,7 +522,8 @@ static bool follower_is_over(const struct mst_plane *p)
 static bool all_told(const struct mst_plane *p)
 {
 	return mst_frontend_has_sent_all(&p->front) &&
-	       (p->job.server == NULL || p->reporting.final_told);
+	       (p->job.server == NULL ||
+		(p->reporting.final_told && !mst_reporting_is_behind(&p->reporting)));
 }
 
 static bool leader_is_over(const struct mst_plane *p)

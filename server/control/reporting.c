@@ -81,6 +81,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	s->server_count = mst_job_servers(j);
 	for (uint32_t i = 0; i < s->server_count; i++)
 		fill_server(r, i, &s->server[i]);
+	mst_metrics_tell(&j->metrics, s);
 	s->rank_count = j->server != NULL ? j->o->workers : 0;
 }
 
@@ -118,6 +119,23 @@ static void answer_all(struct mst_reporting *r, bool final)
 	}
 	r->asked = false;
 	r->final_told |= final;
+	if (final)
+		r->job->metrics.changed = false;
+}
+
+/* A worker has reported after the end of the job. Who has not read the last status is told when it
+ * has, so that no worker can fill its connection. */
+static void tell_watchers(struct mst_reporting *r)
+{
+	struct mst_conn *c;
+	bool waits = false;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+		waits |= c->watches && c->out_have > 0;
+		if (c->watches && c->out_have == 0)
+			send_status(r, c);
+	}
+	r->job->metrics.changed = waits;
 }
 
 void mst_reporting_filled(struct mst_reporting *r)
@@ -156,4 +174,11 @@ void mst_reporting_step(struct mst_reporting *r)
 	}
 	if (!r->lent && (somebody_asks(r) || (over && !r->final_told)))
 		r->lent = mst_requests_offer(&r->job->requests, &request);
+	if (!r->lent && mst_reporting_is_behind(r))
+		tell_watchers(r);
+}
+
+bool mst_reporting_is_behind(const struct mst_reporting *r)
+{
+	return r->final_told && r->job->metrics.changed;
 }

@@ -34,6 +34,8 @@ void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches
 /* Has a snapshot filled if a connection waits for one. Without a data side all are answered at
  * once. */
 void mst_reporting_step(struct mst_reporting *r);
+/* Has a worker reported after the last status, which those who watch do not know yet? */
+bool mst_reporting_is_behind(const struct mst_reporting *r);
 /* The data thread has filled the snapshot: sends it. */
 void mst_reporting_filled(struct mst_reporting *r);
 

@@ -154,6 +154,20 @@ int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello, 
 
 /* ---- finding it ---- */
 
+static void tell_average(const struct mst_resume *r, const struct mst_server_options *o)
+{
+	bool has = mst_checkpoint_group(&r->manifest, MST_GROUP_AVERAGE) != NULL;
+
+	if (o->average > 0 && !has)
+		mst_info("job \"%s\": the moving average begins with the parameters of version "
+			 "%" PRIu64 ", whose checkpoint has none",
+			 o->job, r->manifest.id.version);
+	else if (o->average == 0 && has)
+		mst_info("job \"%s\": the moving average of the checkpoint is not kept on: say "
+			 "--average, as before, for that",
+			 o->job);
+}
+
 static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 {
 	const struct mst_checkpoint_manifest *m = &r->manifest;
@@ -164,6 +178,7 @@ static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 		 m->optimizer[0] != '\0' ? m->optimizer : "no optimiser");
 	if (strcmp(m->policy, o->policy) != 0)
 		mst_info("job \"%s\": the policy is %s from now on", o->job, o->policy);
+	tell_average(r, o);
 }
 
 /* Checkpoints that are newer than the one that is taken were refused. If this job writes to the
@@ -261,6 +276,16 @@ static int load(const struct mst_resume *r, const struct mst_resume_range *range
 	return mst_checkpoint_load(r->dir, &r->manifest, &what, why, len);
 }
 
+/* An average that is new begins with the parameters. */
+static int load_average(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
+			size_t len)
+{
+	bool has = mst_checkpoint_group(&r->manifest, MST_GROUP_AVERAGE) != NULL;
+
+	return load(r, range, has ? MST_GROUP_AVERAGE : MST_GROUP_PARAMETERS, range->into.average,
+		    why, len);
+}
+
 /* The parameters are kept in f32. Where results have 16 bits, they are rounded as a commit rounds
  * them. */
 int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
@@ -279,5 +304,7 @@ int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *r
 		if (into->state[i] != NULL)
 			rc = load(r, range, range->optimizer->row->state[i].name, into->state[i],
 				  why, len);
+	if (into->average != NULL && rc == 0)
+		rc = load_average(r, range, why, len);
 	return rc;
 }

@@ -17,6 +17,7 @@
 
 /* Names in a checkpoint. */
 #define MST_GROUP_PARAMETERS "parameters"
+#define MST_GROUP_AVERAGE "average"
 #define MST_KEPT_SAMPLES "samples"
 #define MST_KEPT_CLOCKS "clocks"
 #define MST_KEPT_INCARNATIONS "incarnations"

@@ -193,6 +193,14 @@ static bool take_finish(struct mst_workers *w, const struct mst_conn *c, const c
 	return true;
 }
 
+static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
+			uint64_t now_ns)
+{
+	const char *wrong = mst_metrics_take(&w->job->metrics, c->who.rank, said);
+
+	return wrong == NULL || mst_workers_broken(w, c, wrong, now_ns);
+}
+
 bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
 			 uint64_t now_ns)
 {
@@ -211,6 +219,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_leave(w, c, msg->seq);
 	case MST_MSG_FINISH:
 		return take_finish(w, c, msg->why);
+	case MST_MSG_REPORT:
+		return take_report(w, c, &msg->metric, now_ns);
 	default:
 		return mst_workers_broken(
 			w, c, "broke the protocol: a message that is not a worker's", now_ns);

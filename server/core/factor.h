@@ -6,8 +6,9 @@
  *
  *     lr x lr_scale x coefficient x g / divisor
  *
- *   coefficient  of the contribution: its base weight. Under a rule that compensates it is
- *                multiplied by 1 / max(1, staleness). If the data are a sum over samples it
+ *   coefficient  of the contribution: its base weight, times the factor by which the worker
+ *                limits its norm, if any. Under a rule that compensates it is multiplied by
+ *                1 / max(1, staleness). If the data are a sum over samples it
  *                is divided by their number.
  *   base weight  the number of samples under --weigh samples, otherwise 1. It is also 1 where
  *                weights would only cancel (a set of one) or must not count (deltas).
@@ -32,9 +33,9 @@ struct mst_factor {
 };
 
 /* @samples must be from MST_WEIGHT_MIN to MST_WEIGHT_MAX, so that the coefficient is a normal
- * f32. */
+ * f32, as long as @clip does not make it smaller: the worker's factor, above 0 and at most 1. */
 struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
-			     bool is_sum);
+			     bool is_sum, double clip);
 
 /* Of a version; @base is the sum of the base weights of all its contributions. */
 float mst_divisor(const struct mst_rule *rule, double base);
@@ -48,5 +49,9 @@ struct mst_lr_scale_of {
 	double samples; /* counted in all versions up to this one, its own included */
 };
 double mst_lr_scale(const struct mst_lr_scale_of *v);
+
+/* What is left in @version of the moving average of the parameters, the rest being the version
+ * itself: @decay, or less in the first versions, which would otherwise hardly be in it. */
+float mst_average_rest(double decay, uint64_t version);
 
 #endif

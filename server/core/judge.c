@@ -38,6 +38,13 @@ static enum muster_verdict verdict_outside(const struct mst_ledger *l)
 	return l->rule.late == MST_LATE_DROP ? MUSTER_LATE : MUSTER_STALE;
 }
 
+/* A worker shortens its own gradients, and no differences of parameters. */
+static bool clips_wrongly(const struct mst_ledger *l, const struct mst_lane_header *h)
+{
+	return (h->flags & MST_HEADER_CLIPPED) &&
+	       (l->rule.deltas || !(h->clip > 0 && h->clip <= 1));
+}
+
 static enum muster_verdict verdict_of(const struct mst_ledger *l, const struct mst_member *m,
 				      const struct mst_lane_header *h)
 {
@@ -45,7 +52,7 @@ static enum muster_verdict verdict_of(const struct mst_ledger *l, const struct m
 		return MUSTER_CANCELLED;
 	if (h->flags & MST_HEADER_EMPTY)
 		return verdict_outside(l);
-	if (!(h->weight >= MST_WEIGHT_MIN && h->weight <= MST_WEIGHT_MAX) ||
+	if (!(h->weight >= MST_WEIGHT_MIN && h->weight <= MST_WEIGHT_MAX) || clips_wrongly(l, h) ||
 	    h->tag > l->store.newest || l->phase == MST_PHASE_GATHERING)
 		return MUSTER_REFUSED;
 	if (l->store.newest - h->tag > l->rule.window)
@@ -63,7 +70,9 @@ static enum muster_verdict verdict_of(const struct mst_ledger *l, const struct m
 static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
 {
 	uint64_t staleness = l->store.newest - h->tag;
-	struct mst_factor f = mst_factor(&l->rule, staleness, h->weight, h->flags & MST_HEADER_SUM);
+	double clip = h->flags & MST_HEADER_CLIPPED ? (double)h->clip : 1;
+	struct mst_factor f = mst_factor(&l->rule, staleness, h->weight, h->flags & MST_HEADER_SUM,
+					 clip);
 
 	MST_ASSERT(l->entry_count < l->entry_max && h->tag <= l->store.newest);
 	MST_ASSERT(l->phase == MST_PHASE_RUNNING && mst_member_takes_part(m));

@@ -88,6 +88,7 @@ struct mst_ledger_cfg {
 	struct mst_schedule schedule;     /* of the learning rate */
 	uint64_t commits_max;             /* the job ends there; 0: never */
 	double samples_max;               /* the job ends there; 0: never */
+	double average; /* decay of the moving average of the parameters; 0: there is none */
 	uint64_t lease_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 	struct mst_saves saves;
@@ -356,6 +357,7 @@ struct mst_record {
 	struct mst_pace pace;
 	float divisor;                 /* 1 where the rule does not divide */
 	float scalar[MST_SCALARS_MAX]; /* of the optimiser; zeroes where workers own */
+	float average;                 /* what is left of the moving average; 0: there is none */
 	uint32_t entry_count;
 	struct mst_entry *entry; /* in order of counting */
 	uint32_t share_count;

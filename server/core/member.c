@@ -79,7 +79,7 @@ static bool header_alike(const struct mst_lane_header *a, const struct mst_lane_
 {
 	return a->seq == b->seq && a->epoch == b->epoch && a->tag == b->tag &&
 	       a->unheard == b->unheard && memcmp(&a->weight, &b->weight, sizeof(a->weight)) == 0 &&
-	       a->flags == b->flags;
+	       memcmp(&a->clip, &b->clip, sizeof(a->clip)) == 0 && a->flags == b->flags;
 }
 
 /* Can the acknowledgement be true? A worker cannot have heard a verdict that has not been given,

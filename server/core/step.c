@@ -219,6 +219,7 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	});
 	mst_optimizer_scalars(&l->cfg.optimizer,
 			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
+	r->average = mst_average_rest(l->cfg.average, version);
 	record_loss(r);
 }
 

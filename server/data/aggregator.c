@@ -38,7 +38,7 @@ static bool wants_theta(const struct mst_aggregator_cfg *cfg)
 
 uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 {
-	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer);
+	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer) + cfg->averages;
 	uint64_t vectors = cfg->partials + kept * (1u + cfg->saves) +
 			   mst_optimizer_reduces(&cfg->optimizer);
 	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
@@ -76,6 +76,8 @@ static int alloc_kept(const struct mst_aggregator *a, struct mst_kept_vectors *k
 {
 	if (wants_theta(&a->cfg) && !alloc_vector(a, &kept->theta))
 		return -ENOMEM;
+	if (a->cfg.averages && !alloc_vector(a, &kept->average))
+		return -ENOMEM;
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &kept->state[i]))
 			return -ENOMEM;
@@ -85,6 +87,7 @@ static int alloc_kept(const struct mst_aggregator *a, struct mst_kept_vectors *k
 static void free_kept(struct mst_kept_vectors *kept)
 {
 	free(kept->theta);
+	free(kept->average);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		free(kept->state[i]);
 }
@@ -137,7 +140,8 @@ int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_ag
 
 	MST_ASSERT(cfg->chunk_elems > 0 && cfg->group > 0 && cfg->elems > 0);
 	MST_ASSERT(cfg->shards > 0 && cfg->shards <= MST_SHARDS_MAX);
-	MST_ASSERT(cfg->owner == MUSTER_SERVERS_OWN || cfg->optimizer.row == NULL);
+	MST_ASSERT(cfg->owner == MUSTER_SERVERS_OWN ||
+		   (cfg->optimizer.row == NULL && !cfg->averages));
 	if (a == NULL)
 		return -ENOMEM;
 	a->cfg = *cfg;
@@ -575,12 +579,16 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 	}
 }
 
+/* The start state has come as a result: the parameters begin with it, and so does their average. */
 static void start(struct mst_aggregator *a, const struct mst_decision *d)
 {
+	const void *state = mst_version_buffer(a, d->commit.buffer);
+
 	a->newest_buffer = d->commit.buffer;
 	if (a->kept[0].theta != NULL && !a->resumes)
-		mst_sum_load(a->kept[0].theta, mst_version_buffer(a, d->commit.buffer),
-			     a->cfg.result_type, a->cfg.elems);
+		mst_sum_load(a->kept[0].theta, state, a->cfg.result_type, a->cfg.elems);
+	if (a->kept[0].average != NULL && !a->resumes)
+		mst_sum_load(a->kept[0].average, state, a->cfg.result_type, a->cfg.elems);
 }
 
 void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
@@ -590,6 +598,7 @@ void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
 	out->result = a->cfg.published; /* buffer 0 has the first version */
 	out->theta = a->kept[0].theta;
 	memcpy(out->state, a->kept[0].state, sizeof(out->state));
+	out->average = a->kept[0].average;
 }
 
 void mst_aggregator_saved(struct mst_aggregator *a)

@@ -67,6 +67,7 @@ struct mst_task {
 			uint32_t buffer;
 			float divisor;
 			float scalar[MST_SCALARS_MAX];
+			float average;      /* what is left of the moving average */
 			const void *before; /* the version it starts from */
 			/* Of vectors that are updated in place: the side it reads, and writes. */
 			uint8_t from, to;
@@ -126,6 +127,7 @@ struct mst_aggregator {
 	struct mst_kept_vectors {
 		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
 		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
+		float *average;               /* of the parameters; NULL: not kept */
 	} kept[2];
 	uint8_t side; /* that the newest version decided has */
 	bool forks;   /* the next commit changes sides */

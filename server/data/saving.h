@@ -15,6 +15,7 @@ struct mst_saving {
 	const void *result; /* result_type[elems]; NULL: workers own, and there is nothing */
 	const float *theta; /* the parameters in f32; NULL: `result` is f32 */
 	const float *state[MST_STATES_MAX]; /* NULL: not kept */
+	const float *average;               /* of the parameters of all versions; NULL: not kept */
 };
 
 /* Of the version that a job goes on from: filled by the control side before the job starts. */
@@ -22,6 +23,7 @@ struct mst_resumed {
 	void *result;                 /* result_type[elems] */
 	float *theta;                 /* NULL: `result` is f32 */
 	float *state[MST_STATES_MAX]; /* NULL: not kept */
+	float *average;               /* NULL: not kept */
 };
 
 #endif

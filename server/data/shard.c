@@ -160,6 +160,9 @@ static void apply_begin(const struct mst_aggregator *a, const struct mst_task *t
 	memcpy(commit->state, to->state, sizeof(commit->state));
 	for (unsigned i = 0; i < MST_STATES_MAX && from != to; i++)
 		commit->before[i] = from->state[i];
+	commit->average = to->average;
+	commit->average_before = from->average;
+	commit->average_rest = task->commit.average;
 	commit->scale = a->scale;
 	commit->scales = a->scales;
 	commit->decay = a->cfg.optimizer.row->decay;

@@ -72,6 +72,7 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 	task.commit.buffer = d->commit.buffer;
 	task.commit.divisor = r->divisor;
 	memcpy(task.commit.scalar, r->scalar, sizeof(task.commit.scalar));
+	task.commit.average = r->average;
 	task.commit.before = a->newest_buffer == MST_BUFFER_NONE
 				     ? NULL
 				     : mst_version_buffer(a, a->newest_buffer);
@@ -469,6 +470,7 @@ void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
 		task.save.theta = kept->theta;
 		for (unsigned i = 0; i < MST_STATES_MAX; i++)
 			task.save.state[i] = kept->state[i];
+		task.save.average = kept->average;
 	}
 	mst_task_add(a, &task);
 }

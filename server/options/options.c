@@ -104,6 +104,15 @@ const struct mst_option mst_server_table[] = {
 		  "are counted in all versions up to it: schedules, joined by '+' where they are "
 		  "to be multiplied, as in warmup:5000+cosine:1e6,0.01; musterd --help lists "
 		  "them" },
+	{ .name = "average",
+	  .kind = MST_OPTION_REAL,
+	  FIELD(average),
+	  .fallback = "0",
+	  .max = 1,
+	  .value = "DECAY",
+	  .help = "keep a moving average of the parameters too, for checkpoints (--state): in each "
+		  "version DECAY of it is left, such as 0.9999, and less in the first versions; "
+		  "0 is none" },
 	{ .name = "late",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(late),

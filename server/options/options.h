@@ -40,6 +40,7 @@ struct mst_server_options {
 	const char *policy;
 	const char *optimizer;
 	const char *lr_schedule;
+	double average; /* decay of the moving average of the parameters; 0: none */
 	const char *log_level;
 	const char *record; /* FILE; NULL or empty: no recording */
 	uint32_t workers;

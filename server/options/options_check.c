@@ -249,7 +249,7 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 			      "--optimizer %.60s has nothing to do with --owner workers: there the"
 			      " workers update the parameters themselves",
 			      o->optimizer);
-	if (has_deltas(o) && out->row->divides)
+	if (has_deltas(o) && !out->row->deltas)
 		return refuse(why, why_len,
 			      "--policy %.60s contributes differences of parameters, which "
 			      "--optimizer %.60s would take for gradients; say --optimizer %s, or "
@@ -283,14 +283,15 @@ static int refuse_policy(const char *policy, const char *wrong, char *why, size_
 }
 
 /* What the options that hold under every policy make of a rule. */
-static void rule_finish(const struct mst_server_options *o, struct mst_rule *rule)
+static void rule_finish(const struct mst_server_options *o, const struct mst_optimizer *optimizer,
+			struct mst_rule *rule)
 {
 	if (o->late != MST_LATE_AUTO && rule->window != MST_WINDOW_MAX)
 		rule->late = (enum mst_late)(o->late - 1);
 	if (o->compensate && rule->window > 0)
 		rule->compensate = true;
 	if (o->lr_scale == MST_LR_SCALE_AUTO)
-		rule->linear = !rule->compensate;
+		rule->linear = !rule->compensate && !(rule->deltas && optimizer->row->divides);
 	else
 		rule->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
 }
@@ -313,10 +314,16 @@ int mst_server_options_policy(const struct mst_server_options *o,
 	};
 	if (mst_policy_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
 		return refuse_policy(o->policy, wrong, why, why_len);
+	if (optimizer->row->deltas && optimizer->row->divides &&
+	    !(out->rule.deltas && out->rule.divide))
+		return refuse(why, why_len,
+			      "the optimiser %s takes the mean of differences of parameters, which "
+			      "only the policy local:T has; choose that, or another optimiser",
+			      optimizer->row->name);
 	struct mst_rule *then = mst_controller_then(&out->controller);
-	rule_finish(o, &out->rule);
+	rule_finish(o, optimizer, &out->rule);
 	if (then != NULL)
-		rule_finish(o, then);
+		rule_finish(o, optimizer, then);
 	return 0;
 }
 
@@ -401,6 +408,21 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
+static int average_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
+		return refuse(why, why_len,
+			      "--average %.17g has nothing to do with --owner workers: there the "
+			      "servers have no parameters; average them in the workers",
+			      o->average);
+	if ((float)o->average < 1)
+		return 0;
+	return refuse(why, why_len,
+		      "option --average: with %.17g, which is 1 in float, the average would never "
+		      "change; it has to be less, such as 0.9999",
+		      o->average);
+}
+
 static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_optimizer optimizer;
@@ -422,7 +444,8 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	};
 	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	if (schedule_check(o, &policy.rule, why, why_len) != 0)
+	if (schedule_check(o, &policy.rule, why, why_len) != 0 ||
+	    average_check(o, why, why_len) != 0)
 		return -EINVAL;
 	return late_check(o, &policy, why, why_len);
 }

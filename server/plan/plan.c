@@ -161,6 +161,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.controller = cfg->terms->policy.controller,
 		.optimizer = optimizer_of(cfg->terms, o->owner),
 		.schedule = cfg->terms->schedule,
+		.average = o->average,
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
@@ -197,6 +198,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
+		.averages = o->average > 0,
 		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
@@ -297,6 +299,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->partials = partials_of(cfg);
 	out->repeats = leader->repeats;
 	appoint_optimizer(&g->optimizer, out);
+	out->averages = g->averages;
 	out->table = g->table;
 	out->guard = o->guard;
 	out->lease_ns = o->lease_ns;
@@ -336,6 +339,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
+		.averages = p->averages != 0,
 		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,

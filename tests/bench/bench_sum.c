@@ -50,26 +50,28 @@ struct sum_row {
 	float coefficient;
 	const char *optimizer; /* NULL: the result is the mean itself */
 	unsigned states;
+	bool averages; /* the last of them is the moving average of the parameters */
 };
 
 static const struct sum_row rows[] = {
-	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, NULL, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, NULL, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, NULL, 0 },
-	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, NULL, 0 },
-	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, NULL, 0 },
-	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0", 0 },
-	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5", 1 },
-	{ "f32 clip", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5,clip=1e9", 1 },
-	{ "f32 lars", MUSTER_F32, MUSTER_F32, 8, 1, "lars", 1 },
-	{ "f32 lamb", MUSTER_F32, MUSTER_F32, 8, 1, "lamb", 2 },
-	{ "f32 adagrad", MUSTER_F32, MUSTER_F32, 8, 1, "adagrad", 1 },
-	{ "f32 rmsprop", MUSTER_F32, MUSTER_F32, 8, 1, "rmsprop", 2 },
-	{ "f32 adam", MUSTER_F32, MUSTER_F32, 8, 1, "adam", 2 },
-	{ "f32 adamw", MUSTER_F32, MUSTER_F32, 8, 1, "adamw", 2 },
-	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, NULL, 0 },
-	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, NULL, 0 },
-	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, NULL, 0 },
+	{ "f32", MUSTER_F32, MUSTER_F32, 2, 1, NULL, 0, false },
+	{ "f32", MUSTER_F32, MUSTER_F32, 4, 1, NULL, 0, false },
+	{ "f32", MUSTER_F32, MUSTER_F32, 8, 1, NULL, 0, false },
+	{ "f32", MUSTER_F32, MUSTER_F32, 16, 1, NULL, 0, false },
+	{ "f32 scaled", MUSTER_F32, MUSTER_F32, 8, 0.5f, NULL, 0, false },
+	{ "f32 sgd", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0", 0, false },
+	{ "f32 momentum", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5", 1, false },
+	{ "f32 average", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5", 2, true },
+	{ "f32 clip", MUSTER_F32, MUSTER_F32, 8, 1, "sgd:lr=0.25,momentum=0.5,clip=1e9", 1, false },
+	{ "f32 lars", MUSTER_F32, MUSTER_F32, 8, 1, "lars", 1, false },
+	{ "f32 lamb", MUSTER_F32, MUSTER_F32, 8, 1, "lamb", 2, false },
+	{ "f32 adagrad", MUSTER_F32, MUSTER_F32, 8, 1, "adagrad", 1, false },
+	{ "f32 rmsprop", MUSTER_F32, MUSTER_F32, 8, 1, "rmsprop", 2, false },
+	{ "f32 adam", MUSTER_F32, MUSTER_F32, 8, 1, "adam", 2, false },
+	{ "f32 adamw", MUSTER_F32, MUSTER_F32, 8, 1, "adamw", 2, false },
+	{ "bf16 to f32", MUSTER_BF16, MUSTER_F32, 8, 1, NULL, 0, false },
+	{ "bf16", MUSTER_BF16, MUSTER_BF16, 8, 1, NULL, 0, false },
+	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, NULL, 0, false },
 };
 
 /* The ways that take turns; behind the last one each variant of the ceiling. */
@@ -253,6 +255,11 @@ static void commit(const struct part *p, bool streams)
 		optimizer = optimizer_of(row, &c.figures), c.apply = optimizer.row->apply;
 	for (unsigned k = 0; k < row->states; k++)
 		c.state[k] = b->state[k];
+	if (row->averages) {
+		c.average = b->state[row->states - 1];
+		c.state[row->states - 1] = NULL;
+		c.average_rest = 0.75f;
+	}
 	for (unsigned rank = 0; rank < row->sources; rank++)
 		leaf[rank] = (struct mst_leaf){ .rank = rank,
 						.coefficient = row->coefficient,

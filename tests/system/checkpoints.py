@@ -74,6 +74,8 @@ BITS = [
     (["--optimizer", "rmsprop:lr=0.01", "--shards", "3"], ["result_type=f16"], 1, 3),
     (["--optimizer", "lamb:lr=0.01"], ["tensors=5"], 2, 1),
     (["--optimizer", "sgd:lr=0.1,momentum=0"], [], 1, 2),
+    (["--optimizer", "adam:lr=0.01", "--average", "0.6", "--shards", "2"],
+     ["result_type=bf16"], 2, 3),
 ]
 
 
@@ -87,7 +89,7 @@ def goes_on_bit_for_bit(a):
         cut.run(24, "--servers", str(after), "--resume", cut.state, *options, worker=worker)
         must(cut.manifest(24)["samples"] == whole.manifest(24)["samples"] == 24 * WORKERS,
              "the samples do not go on")
-        check(f"{options[1]}: version 24 has the same bits, {before} servers and then {after}",
+        check(f"{options[1:]}: version 24 has the same bits, {before} servers and then {after}",
               whole.vectors(24) == cut.vectors(24))
 
 

@@ -177,6 +177,28 @@ CASES = {
         ["sgd:0.1,0.9,clip=5", "--kills"],
         1,
     ),
+    # Where contributions are sums, the norm of their means is as different as their weights are.
+    "worker_clip": (
+        3,
+        ["--policy", "bsp", "--commits", "30"],
+        ["clip=8", "sum=1", "weights=1"],
+        ["sgd:0.1,0.9", "--clip", "8"],
+        0,
+    ),
+    "worker_clip_weights": (
+        3,
+        ["--policy", "kbatchsync:4", "--commits", "30", "--optimizer", SGD + ",clip=3"],
+        ["clip=5", "weights=1", "type=f16", "ranges=7"],
+        ["sgd:0.1,0.9,clip=3", "--clip", "5"],
+        0,
+    ),
+    "worker_clip_softsync": (
+        4,
+        ["--policy", "softsync:2", "--commits", "60"],
+        ["1:sleep_us=4000", "clip=3", "type=bf16", "ranges=3", "registered=1"],
+        ["sgd:0.1,0.9", "--count", "2", "--compensate", "--clip", "3"],
+        0,
+    ),
     "tensors": (
         3,
         ["--policy", "kbatchsync:4", "--commits", "30", "--optimizer",

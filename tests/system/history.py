@@ -351,9 +351,10 @@ class Rules:
     """What of the server's options makes the bits."""
 
     def __init__(self, optimizer="none", group=8, lr_scale="auto", compensate=False,
-                 weigh="samples", schedule="constant"):
+                 weigh="samples", schedule="constant", clip=0.0):
         self.optimizer, self.group, self.weigh = optimizer, group, weigh
         self.lr_scale, self.schedule = lr_scale, schedule
+        self.clip, self.shortened = clip, 0  # of workers; how many contributions it has shortened
         self.discount(compensate)
         self.optimizer, _, figures = optimizer.partition(":")
         named = [f if "=" in f else f"{name}={f}"  # sgd:0.1,0.9 is short for its rate and momentum
@@ -366,7 +367,8 @@ class Rules:
     def discount(self, compensate):
         """Is each contribution divided by its staleness?"""
         self.compensate = compensate
-        self.linear = self.lr_scale == "linear" or (self.lr_scale == "auto" and not compensate)
+        auto = not compensate and not self.optimizer.startswith("outer")
+        self.linear = self.lr_scale == "linear" or (self.lr_scale == "auto" and auto)
 
 
 def scales(elems, tensors):
@@ -410,11 +412,12 @@ def mean_of(version, have, rules):
     for push in have:
         stale = (version - 1) - push.tag
         c = 1.0 / stale if rules.compensate and stale > 1 else 1.0
-        if weighs:
-            c = np.float32(c * (1.0 if push.is_sum else push.weight))
-        else:
-            c = np.float32(c / (push.weight if push.is_sum else 1.0))
         g = push.gradient()
+        shorter = shortening(push, g, rules)
+        if weighs:
+            c = np.float32(c * (1.0 if push.is_sum else push.weight) * shorter)
+        else:
+            c = np.float32(c / (push.weight if push.is_sum else 1.0) * shorter)
         parts.setdefault(push.log.rank, []).append(g if c == 1 else c * g)
     total = tree(parts, rules.group)
     divisor = np.float32(sum(push.weight for push in have) if weighs else len(have))
@@ -447,6 +450,15 @@ def norms_of(vector, tensors):
     ends = [len(vector) * i // max(tensors, 1) for i in range(max(tensors, 1) + 1)]
     norms = [norm_of(vector, first, end) for first, end in zip(ends, ends[1:])]
     return np.repeat(norms, np.diff(ends))
+
+
+def shortening(push, gradient, rules):
+    """By what the worker's own clipping multiplies its contribution."""
+    if not rules.clip:
+        return 1.0
+    norm = norm_of(gradient, 0, len(gradient)) / (push.weight if push.is_sum else 1)
+    rules.shortened += norm > rules.clip
+    return float(np.float32(rules.clip / norm)) if norm > rules.clip else 1.0
 
 
 def clipped(mean, clip):

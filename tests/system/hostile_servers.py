@@ -159,7 +159,7 @@ def strangers_before_the_job(a):
 def appoint(**other):
     f = dict(job="default", index=1, servers=2, elems=9001, first=4096, count=4905, type=0,
              result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, partials=0,
-             repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), guard=1,
+             repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), averages=0, guard=1,
              lease=600_000_000, server_lease=600_000_000, patience=10**12,
              listener="/muster-nobody-is-here", ack=14, pkey=-1, table=(0, 0, 0, 0, 0, 0))
     f.update(other)
@@ -169,8 +169,10 @@ def appoint(**other):
         "repeats")))
     figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
     figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
+    figures += struct.pack("<I", f["averages"])
     figures += struct.pack("<IIQQQQ", *f["table"])
     figures += struct.pack("<IQQQ", f["guard"], f["lease"], f["server_lease"], f["patience"])
+    figures += text("") + struct.pack("<IQ", 0, 0)  # nothing is saved, and nothing resumed
     figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)
 
@@ -234,6 +236,7 @@ ORDERS = {
     "more tensors than elements": (appoint(table=(9002, 0, 9002, 1, 1, 0)), NO_TABLE),
     "more names than tensors": (appoint(table=(1, 0, 257, 1, 1, 0)), NO_TABLE),
     "scales where workers own": (appoint(owner=1, table=SCALED), NO_SCALES),
+    "an average where workers own": (appoint(owner=1, averages=1), "an average of parameters that"),
     "scales of an optimiser without": (appoint(optimizer="add", parameters=(), table=SCALED),
                                        "add, for tensors with scales"),
     "a state before the scales": (appoint(table=SCALED) + piece(0, PART, bytes(8)),

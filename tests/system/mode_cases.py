@@ -17,6 +17,7 @@ class Case:
     words: tuple = tuple(SLOW)
     never: tuple = ()  # verdicts that nobody may have
     partial: bool = False  # some contribution ends in the middle of a batch
+    servers_do: str = ""  # the optimiser; "": the policy's usual one
     fewer: bool = False  # some version has fewer contributions than its quorum
 
     @property
@@ -25,6 +26,8 @@ class Case:
 
     @property
     def optimizer(self):
+        if self.servers_do:
+            return self.servers_do
         return "add" if self.policy.split(":")[0] in DELTAS else "sgd:lr=0.1,momentum=0.9"
 
     def options(self):
@@ -53,6 +56,10 @@ CASES = {
     "local_one": Case("local:1", 40, never=("late", "stale", "refused")),
     "local_quorum": Case("local:3,3", 60),
     "local_kill": Case("local:3,-1", 40, words=(*SLOW, *DIES)),
+    "local_outer": Case("local:3", 40, never=("late", "stale", "refused"),
+                        servers_do="outer:lr=0.7"),
+    "local_outer_quorum": Case("local:3,3", 60,
+                               servers_do="outer:lr=0.3,momentum=0.5,nesterov=0"),
     "easgd": Case("easgd:3,0.25", 100, never=("late", "stale", "refused")),
     "easgd_kill": Case("easgd:3,0.25", 100, words=(*SLOW, *DIES)),
     "easgdsync": Case("easgdsync:3,0.225", 40, never=("late", "stale", "refused")),

@@ -13,6 +13,7 @@ FALLBACKS = {
     "adam": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
     "adamw": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "decay": 0.01},
     "lars": {"momentum": 0.9, "decay": 5e-4, "trust": 0.001, "epsilon": 1e-8},
+    "outer": {"momentum": 0.9, "nesterov": 1},
     "lamb": {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-6, "decay": 0.01},
 }
 
@@ -42,6 +43,14 @@ class Step:
 
 def add(step, theta, total, states):
     return theta + total, states
+
+
+def outer(step, theta, mean, states):
+    mu = step("momentum")
+    if mu == 0:
+        return theta + step.rate * mean, states
+    m = mu * states[0] + mean
+    return theta + step.rate * (mean + mu * m if step("nesterov") else m), (m,)
 
 
 def sgd(step, theta, mean, states):
@@ -118,4 +127,5 @@ def adamw(step, theta, mean, states):
     return adam(step, theta, mean, states, apart=True)
 
 
-STEPS = {step.__name__: step for step in (add, sgd, adagrad, rmsprop, adam, adamw, lars, lamb)}
+STEPS = {step.__name__: step for step in (add, outer, sgd, adagrad, rmsprop, adam, adamw, lars,
+                                          lamb)}

@@ -20,6 +20,7 @@
 #include "tools/run/options.h"
 #include "tools/sim/options.h"
 #include "tools/status/options.h"
+#include "tools/tune/options.h"
 
 static const struct mst_option *find_table(const char *program)
 {
@@ -41,6 +42,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_doctor_table;
 	if (strcmp(program, "muster-plan") == 0)
 		return mst_plan_table;
+	if (strcmp(program, "muster-tune") == 0)
+		return mst_tune_table();
 	if (strcmp(program, "muster-checkpoint") == 0)
 		return mst_checkpoint_table;
 	return NULL;

@@ -117,6 +117,7 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 
 	print_job(e, out);
 	mst_report_policies(&e->job->job, out);
+	mst_report_metrics(&e->job->job, out);
 	if (any_started(e)) /* else the reason would vanish above a table that says nothing */
 		print_ranks(e, out);
 	if (mean.late > 0)

@@ -100,6 +100,7 @@ static void print_snapshot(const struct mst_job_snapshot *s)
 
 	print_job(&s->job);
 	mst_report_policies(&s->job, stdout);
+	mst_report_metrics(&s->job, stdout);
 	print_servers(&s->job);
 	(void)printf("%4s  %-7s %9s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted", "late",
 		     "in all", "given up", "staleness", "ready", "behind");

@@ -37,6 +37,8 @@ static int report(struct worker *w)
 	};
 	if (w->rank == 0)
 		report_print(&r);
+	if (w->rank == 0 && worker_report(w, &test) != 0)
+		fprintf(stderr, "digits: %s\n", muster_error(w->muster));
 	int rc = s->json ? report_write(&r, s->json, why, sizeof(why)) : 0;
 	if (rc)
 		fprintf(stderr, "digits: %s\n", why);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/delay/delay.h"
 
@@ -40,7 +41,8 @@ static const struct mst_option table[] = {
 	  .kind = MST_OPTION_U64,
 	  .offset = FIELD(seed),
 	  .fallback = "1",
-	  .help = "of drawn digits and start parameters; plus the rank, of samples and delays" },
+	  .help = "of drawn digits and start parameters; plus the rank, of samples and delays; "
+		  "MUSTER_SEED in the environment is another default" },
 	{ .name = "owner",
 	  .kind = MST_OPTION_CHOICE,
 	  .offset = FIELD(owner),
@@ -116,6 +118,30 @@ static int check_delay(const struct settings *s)
 	return rc;
 }
 
+/* `muster tune` gives each run another seed. */
+static int take_seed(struct settings *s)
+{
+	const char *seed = getenv("MUSTER_SEED");
+	int rc = seed && seed[0] ? mst_options_set(&s->source, "seed", seed) : 0;
+
+	if (rc)
+		fprintf(stderr, "digits: MUSTER_SEED in the environment: %s\n", s->source.why);
+	return rc;
+}
+
+/* Return: 0; -EINVAL and -ENOMEM after a sentence. */
+static int read_line(struct settings *s, int argc, char **argv, int *operand)
+{
+	int rc = take_seed(s);
+
+	if (rc)
+		return rc;
+	rc = mst_options_argv(&s->source, argc, argv, operand);
+	if (rc)
+		fprintf(stderr, "digits: %s\n", s->source.why);
+	return rc;
+}
+
 int settings_init(struct settings *s, int argc, char **argv)
 {
 	int operand;
@@ -125,12 +151,10 @@ int settings_init(struct settings *s, int argc, char **argv)
 		fprintf(stderr, "digits: no memory for its options\n");
 		return -ENOMEM;
 	}
-	int rc = mst_options_argv(&s->source, argc, argv, &operand);
-	if (rc)
-		fprintf(stderr, "digits: %s\n", s->source.why);
-	else if (!s->help && operand < argc)
+	int rc = read_line(s, argc, argv, &operand);
+	if (rc == 0 && !s->help && operand < argc)
 		rc = refuse_operand(argv[operand]);
-	else if (!s->help)
+	if (rc == 0 && !s->help)
 		rc = check_delay(s);
 	if (rc == 0 && s->help) {
 		print_help();

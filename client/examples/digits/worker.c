@@ -122,6 +122,26 @@ static bool test_is_due(const struct worker *w, uint64_t before)
 	return w->rank == 0 && every > 0 && w->version / every > before / every;
 }
 
+/* A loss that ran away is no number, and cannot be told. */
+int worker_report(struct worker *w, const struct mst_test_result *test)
+{
+	int rc = muster_report(w->muster, "accuracy", test->accuracy);
+
+	if (rc == 0)
+		rc = muster_report(w->muster, "test_loss", test->loss);
+	return rc == -EDOM || rc == -EAGAIN ? 0 : rc;
+}
+
+static int test(struct worker *w)
+{
+	struct mst_test_result result = worker_test(w);
+
+	printf("version %" PRIu64 ": loss %.3f, test accuracy %.3f\n", w->version, result.loss,
+	       result.accuracy);
+	fflush(stdout);
+	return worker_report(w, &result);
+}
+
 static int apply(void *ctx, const struct muster_outcome *out)
 {
 	struct worker *w = ctx;
@@ -132,13 +152,7 @@ static int apply(void *ctx, const struct muster_outcome *out)
 		w->newest = out->result;
 	else
 		take_step(w, out->result, out->orders.lr_scale);
-	if (test_is_due(w, before)) {
-		struct mst_test_result test = worker_test(w);
-		printf("version %" PRIu64 ": loss %.3f, test accuracy %.3f\n", w->version,
-		       test.loss, test.accuracy);
-		fflush(stdout);
-	}
-	return 0;
+	return test_is_due(w, before) ? test(w) : 0;
 }
 
 /* All begin with the state that muster_start() hands out, whoever offered it. */

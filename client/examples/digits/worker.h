@@ -44,5 +44,8 @@ int worker_learn(struct worker *w);
 
 /* Over all test samples. */
 struct mst_test_result worker_test(struct worker *w);
+/* Tells the servers, so that `muster status` and `muster run` show it.
+ * Return: 0 or what muster.h says; muster_error() has words. */
+int worker_report(struct worker *w, const struct mst_test_result *test);
 
 #endif

@@ -12,6 +12,7 @@
  *   ranges N (push in N ranges of own memory)   registered 1 (that memory is registered)
  *   into 1 (results go to memory of its own, which is also the state that it offers)
  *   die N (kill -9 itself after N pushes)       stop N (SIGSTOP itself after N pushes)
+ *   clip C (options.clip)
  *   RANK:key=value (for that rank only)
  *   mute N (the first N pushes keep, and nothing waits for them)
  *   again 1 (it comes after a session that has ended: it waits for its rank, and does not die)
@@ -51,6 +52,7 @@ struct logged_worker {
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
 	bool by_version;
 	const char *until;
+	double clip;
 	struct muster *m;
 	float *values;
 	void *own;     /* the gradient in its type, where ranges are pushed from own memory */
@@ -304,6 +306,8 @@ static void set(struct logged_worker *c, const char *text)
 		c->result_type = type_of(value);
 	if (strcmp(text, "owner=workers") == 0)
 		c->owner = MUSTER_WORKERS_OWN;
+	if (strncmp(text, "clip=", 5) == 0)
+		c->clip = strtod(value, NULL);
 	if (strncmp(text, "until=", 6) == 0)
 		c->until = value;
 }
@@ -348,6 +352,7 @@ static int open_job(struct logged_worker *c)
 	opt.owner = c->owner;
 	opt.tensors = table;
 	opt.tensor_count = (uint32_t)c->tensors;
+	opt.clip = c->clip;
 	if (c->into)
 		opt.result_into = c->results = malloc(c->elems * mst_type_bytes(c->result_type));
 	int rc = muster_open(&opt, &c->m);

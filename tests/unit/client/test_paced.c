@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "client/handle.h"
 #include "tests/unit/client/train_case.h"
@@ -335,6 +336,26 @@ static int weightless(void *ctx, void *grad, struct muster_contribution *c)
 	return 0;
 }
 
+/* The norm of a difference is no gradient's. Gradients that are summed up are gradients. */
+static void differences_are_not_clipped(void)
+{
+	setenv("MUSTER_CLIP", "0.5", 1);
+	train_prepare();
+	order(0, 2, 0, 0, 0);
+	train_open();
+	CU_ASSERT_EQUAL(client_start(NULL, &client_outcome), -ENOTSUP);
+	CU_ASSERT(client_says(muster_error(client_handle), "differences of parameters"));
+	CU_ASSERT(client_says(muster_error(client_handle), "MUSTER_CLIP"));
+	client_close();
+	train_prepare();
+	order(0, 0, 0, 2, 2);
+	train_begin();
+	train_batches(3);
+	CU_ASSERT(train_push[0].header.flags & MST_HEADER_CLIPPED);
+	client_close();
+	unsetenv("MUSTER_CLIP");
+}
+
 static void a_batch_without_samples_is_refused(void)
 {
 	train_prepare();
@@ -467,6 +488,7 @@ static CU_TestInfo cases[] = {
 	{ "downpour goes on after every timeout", downpour_goes_on_after_every_timeout },
 	{ "downpour loses no gradient while all slots are in flight",
 	  no_gradient_is_lost_while_slots_are_in_flight },
+	{ "differences are not clipped", differences_are_not_clipped },
 	{ "a pace begins and ends with versions, and what has accrued is pushed",
 	  a_pace_begins_and_ends_with_versions },
 	{ "downpour: a gradient without a slot is pushed when the pace ends",

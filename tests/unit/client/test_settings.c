@@ -14,7 +14,7 @@ static char why[1024];
 static const char *const all[] = { "MUSTER_SERVER", "MUSTER_JOB",           "MUSTER_RANK",
 				   "RANK",          "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
 				   "PMI_RANK",      "SLURM_PROCID",         "WORLD_SIZE",
-				   "MASTER_ADDR",   "MASTER_PORT" };
+				   "MASTER_ADDR",   "MASTER_PORT",          "MUSTER_CLIP" };
 
 static void clear(void)
 {
@@ -170,6 +170,41 @@ static void too_long_a_name_is_refused(void)
 	clear();
 }
 
+static void clip_is(double clip, const char *variable)
+{
+	setenv("MUSTER_CLIP", variable, 1);
+	CU_ASSERT_EQUAL(read_unset(), 0);
+	CU_ASSERT_EQUAL(settings.clip, clip);
+}
+
+static void clip_is_wrong(const char *variable)
+{
+	setenv("MUSTER_CLIP", variable, 1);
+	CU_ASSERT_EQUAL(read_unset(), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "MUSTER_CLIP is"));
+}
+
+static void a_limit_of_the_norm_is_a_number(void)
+{
+	struct muster_options opt = MUSTER_OPTIONS;
+	static const char *const wrong[] = { "-1", "inf", "nan", "5x", "big" };
+
+	clear();
+	clip_is(0, "");
+	clip_is(0, "0");
+	clip_is(2.5, "2.5");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		clip_is_wrong(wrong[i]);
+	opt.elems = 10;
+	opt.clip = 4; /* the option counts, whatever the variable is */
+	CU_ASSERT_EQUAL(mst_settings_read(&opt, &settings, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(settings.clip, 4);
+	opt.clip = -4;
+	CU_ASSERT_EQUAL(mst_settings_read(&opt, &settings, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why, "options.clip is -4"));
+	clear();
+}
+
 static CU_TestInfo cases[] = {
 	{ "where nobody says a rank any will do", nobody_says_a_rank },
 	{ "each launcher's variable is understood", each_launcher_is_understood },
@@ -179,6 +214,7 @@ static CU_TestInfo cases[] = {
 	  what_is_no_rank_names_its_variable },
 	{ "the server is where torchrun says unless the user says it",
 	  the_server_is_where_torchrun_says_unless_told },
+	{ "a limit of the norm is a number", a_limit_of_the_norm_is_a_number },
 	{ "too long an address is refused", too_long_a_name_is_refused },
 	CU_TEST_INFO_NULL,
 };

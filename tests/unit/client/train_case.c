@@ -223,6 +223,11 @@ void train_prepare(void)
 	atomic_store(&timeouts, 0);
 }
 
+void train_open(void)
+{
+	CU_ASSERT_EQUAL_FATAL(client_open(serve, CLIENT_LONG_MS), 0);
+}
+
 void train_begin(void)
 {
 	client_begin(serve);

@@ -53,6 +53,7 @@ extern struct muster_hooks train_hooks; /* as above; a test may replace any */
  * which is 1, when train_prepare() has been called. */
 void train_prepare(void);
 void train_begin(void);
+void train_open(void); /* opens it only */
 /* muster_train(), again while nothing but the time is over. */
 int train_run(void);
 /* The same, until @batches have been computed: the next one ends it. */

@@ -127,6 +127,17 @@ static void scales_draw(struct mst_rand *rand, struct mst_commit *commit, struct
 	commit->decay = c->optim->decay;
 }
 
+/* In place, or from a vector that stays as it is. */
+static void average_draw(struct mst_rand *rand, struct mst_commit *commit, struct commit_case *c)
+{
+	if (mst_rand_below(rand, 2) == 0)
+		return;
+	commit->average = c->average + mst_rand_below(rand, CASE_SHIFT);
+	commit->average_rest = (float)mst_rand_unit(rand);
+	if (mst_rand_below(rand, 2) == 0)
+		commit->average_before = c->average_before;
+}
+
 static void update_draw(struct mst_rand *rand, struct mst_commit *commit, struct commit_case *c)
 {
 	/* What updated() knows; the other rows are the affair of kernels_numpy.py. */
@@ -140,6 +151,7 @@ static void update_draw(struct mst_rand *rand, struct mst_commit *commit, struct
 	commit->theta = theta;
 	commit->next = commit->result_type == MUSTER_F32 ? commit->out : theta;
 	scales_draw(rand, commit, c);
+	average_draw(rand, commit, c);
 	if (c->optim->scalars == NULL)
 		return;
 	commit->figures.scalar[MST_SCALAR_RATE] = (float)mst_rand_unit(rand);
@@ -171,6 +183,7 @@ void commit_case_draw(struct mst_rand *rand, struct commit_case *c)
 	update_draw(rand, commit, c);
 	fill(rand, c, c->theta_before);
 	fill(rand, c, c->momentum_before);
+	fill(rand, c, c->average_before);
 	commit_case_reset(c);
 }
 
@@ -205,10 +218,13 @@ void commit_case_reset(struct commit_case *c)
 	memset(c->out, UNTOUCHED, sizeof(c->out));
 	memset(c->theta, UNTOUCHED, sizeof(c->theta));
 	memset(c->momentum, UNTOUCHED, sizeof(c->momentum));
+	memset(c->average, UNTOUCHED, sizeof(c->average));
 	if (commit->theta != NULL)
 		memcpy((float *)commit->theta, c->theta_before, c->elems * sizeof(float));
 	if (commit->state[0] != NULL)
 		memcpy(commit->state[0], c->momentum_before, c->elems * sizeof(float));
+	if (commit->average != NULL && commit->average_before == NULL)
+		memcpy(commit->average, c->average_before, c->elems * sizeof(float));
 }
 
 static float leaf_value(const struct commit_case *c, size_t at, size_t e)
@@ -286,6 +302,14 @@ static float updated(const struct commit_case *c, float mean, size_t e, float *k
 	return rounded_sum(theta, -rounded_product(rate, slope));
 }
 
+static bool average_is_right(const struct commit_case *c, size_t e, float value)
+{
+	float rest = c->commit.average_rest, share = rounded_sum(1, -rest);
+
+	return same(c->commit.average[e], rounded_sum(rounded_product(rest, c->average_before[e]),
+						      rounded_product(share, value)));
+}
+
 static bool stored_right(const struct mst_commit *commit, size_t e, float value)
 {
 	if (commit->result_type == MUSTER_F32) {
@@ -308,6 +332,8 @@ static bool element_is_right(const struct commit_case *c, size_t e)
 	if (commit->state[0] != NULL && !same(commit->state[0][e], kept))
 		return false;
 	if (c->optim != NULL && commit->result_type != MUSTER_F32 && !same(commit->next[e], value))
+		return false;
+	if (commit->average != NULL && !average_is_right(c, e, value))
 		return false;
 	return stored_right(commit, e, value);
 }
@@ -333,6 +359,7 @@ size_t commit_case_wrong(const struct commit_case *c)
 
 	wrong += strayed(c->theta, commit->theta, c->elems * sizeof(float));
 	wrong += strayed(c->momentum, commit->state[0], c->elems * sizeof(float));
+	wrong += strayed(c->average, commit->average, c->elems * sizeof(float));
 	for (size_t e = 0; e < c->elems; e++)
 		wrong += !element_is_right(c, e);
 	return wrong;

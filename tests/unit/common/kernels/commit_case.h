@@ -31,10 +31,10 @@ struct commit_case {
 	struct mst_scale scale[CASE_SCALES];
 	struct mst_leaf leaf[CASE_LEAVES];
 	float wide[CASE_LEAVES][CASE_ELEMS]; /* the gradients, widened by the reference */
-	float theta_before[CASE_ELEMS], momentum_before[CASE_ELEMS];
+	float theta_before[CASE_ELEMS], momentum_before[CASE_ELEMS], average_before[CASE_ELEMS];
 	/* Where the vectors of the commit lie. */
 	float gradient[CASE_LEAVES][CASE_ROOM];
-	float theta[CASE_ROOM], momentum[CASE_ROOM], out[CASE_ROOM];
+	float theta[CASE_ROOM], momentum[CASE_ROOM], average[CASE_ROOM], out[CASE_ROOM];
 };
 
 /* Draws one: a few leaves mostly, now and then very many. */
@@ -46,8 +46,8 @@ void commit_case_poison(struct mst_rand *rand, struct commit_case *c);
 /* Puts back what a commit changes. */
 void commit_case_reset(struct commit_case *c);
 
-/* Return: elements of the result, the parameters or the momentum that are not the reference's, and
- * elements that were written outside of them. */
+/* Return: elements of the result, the parameters, the momentum or the average that are not the
+ * reference's, and elements that were written outside of them. */
 size_t commit_case_wrong(const struct commit_case *c);
 
 /* Return: whether the result, the parameters and the momentum are finite in elements

@@ -58,8 +58,8 @@ static void a_bad_optimizer_is_told_what_is_wrong(void)
 		const char *text, *why;
 	} bad[] = {
 		{ "",
-		  "\"\" is neither sgd, adagrad, rmsprop, adam, adamw, lars, lamb nor add, such as "
-		  "sgd:lr=0.1,momentum=0.9" },
+		  "\"\" is neither sgd, adagrad, rmsprop, adam, adamw, lars, lamb, add nor outer, "
+		  "such as sgd:lr=0.1,momentum=0.9" },
 		{ "lion", "\"lion\" is neither" },
 		{ "SGD", "did you mean sgd?" },
 		{ "adamW", "did you mean adamw?" },

@@ -33,6 +33,9 @@ static const char *const optimizers[] = {
 	"lamb",
 	"lamb:beta1=0,decay=0",
 	"add",
+	"outer",
+	"outer:nesterov=0",
+	"outer:momentum=0",
 };
 #define OPTIMIZERS (sizeof(optimizers) / sizeof(optimizers[0]))
 

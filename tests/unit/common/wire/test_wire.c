@@ -81,6 +81,9 @@ static void make_status(void)
 		.server_count = 2,
 		.server = { { MST_SERVER_READY, 0, 4096, "/muster-1-abc" },
 			    { MST_SERVER_GONE, 4096, 77, "" } },
+		.metric_count = 2,
+		.metric = { { { "accuracy", 0.975, 90 }, 0, 9 },
+			    { { "test_loss", 0.125, 80 }, 3, 1 } },
 		.rank_count = 2
 	};
 }
@@ -138,6 +141,7 @@ static void make_appoint(void)
 		.partials = 3,
 		.repeats = 1,
 		.optimizer = "sgd",
+		.averages = 1,
 		.parameter_count = 2,
 		.parameter = { 0.125, 0.5 },
 		.table = { 6, 2, 99, 1, 4, UINT64_MAX },
@@ -197,6 +201,8 @@ static void make(enum mst_message_kind kind)
 		sent.change = (struct mst_policy_change){ "backup:4", 1 };
 	else if (kind == MST_MSG_REST)
 		sent.rest = (struct mst_rest){ 3, 1 };
+	else if (kind == MST_MSG_REPORT)
+		sent.metric = (struct mst_metric){ "accuracy", -0.5, UINT64_MAX };
 	else if (kind == MST_MSG_ASK_STATUS)
 		sent.watch = 1;
 	else if (kind == MST_MSG_STATUS)
@@ -223,7 +229,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_DONE;                                                                      \
+	kind <= MST_MSG_REPORT;                                                                    \
 	kind++
 
 /* ---- promises ---- */
@@ -332,7 +338,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_DONE + 1;
+	frame[6] = MST_MSG_REPORT + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -409,9 +415,9 @@ static void a_text_without_room_for_its_nul_is_refused(void)
 }
 
 /* Each kind's texts in `got`; NULL ends them. */
-static void texts_of(enum mst_message_kind kind, char *text[9])
+static void texts_of(enum mst_message_kind kind, char *text[10])
 {
-	memset(text, 0, 9 * sizeof(text[0]));
+	memset(text, 0, 10 * sizeof(text[0]));
 	if (kind == MST_MSG_HELLO)
 		text[0] = got.hello.job;
 	else if (kind == MST_MSG_WELCOME)
@@ -423,11 +429,13 @@ static void texts_of(enum mst_message_kind kind, char *text[9])
 		text[0] = got.why;
 	else if (kind == MST_MSG_POLICY)
 		text[0] = got.change.policy;
+	else if (kind == MST_MSG_REPORT)
+		text[0] = got.metric.name;
 	else if (kind == MST_MSG_STATUS)
 		text[0] = got.status.job, text[1] = got.status.policy, text[2] = got.status.why,
 		text[3] = got.status.server[0].listener, text[4] = got.status.next_policy,
 		text[5] = got.status.under[0].policy, text[6] = got.status.policy_now,
-		text[7] = got.status.policy_why;
+		text[7] = got.status.policy_why, text[8] = got.status.metric[1].newest.name;
 	else if (kind == MST_MSG_SERVE)
 		text[0] = got.serve.job, text[1] = got.serve.scheme;
 	else if (kind == MST_MSG_APPOINT)
@@ -449,7 +457,7 @@ static size_t encode_spoilt(enum mst_message_kind kind, const char *was)
 
 static void every_text_is_clean_when_decoded(void)
 {
-	char *text[9];
+	char *text[10];
 
 	for (EACH_KIND(kind)) {
 		CU_ASSERT_EQUAL(decode(encode(kind)), 0);
@@ -590,7 +598,7 @@ static CU_TestInfo cases[] = {
 /* The first inputs of the fuzzer, tests/fuzz/corpus/message: one of every kind, by its number. */
 static int write_inputs(const char *folder)
 {
-	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_DONE; kind++) {
+	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_REPORT; kind++) {
 		char path[4096];
 		make((enum mst_message_kind)kind);
 		int64_t length = mst_message_encode(&sent, frame, sizeof(frame));

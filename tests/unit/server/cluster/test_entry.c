@@ -28,7 +28,8 @@ static void a_report_comes_back_with_its_server(void)
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.shard, 2);
 	ev = (struct mst_ledger_event){ .kind = MST_EV_FULL, .who = who };
-	ev.full.header = (struct mst_lane_header){ 9, 8, 7, 0.5, 0.25, 3.5, { 4, 3 }, 1, 2, 17 };
+	ev.full.header = (struct mst_lane_header){ 9,        8, 7, 0.5, 0.25, 3.5,
+						   { 4, 3 }, 1, 2, 17,  0.5f, 0 };
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.full.shard, 2);
 	CU_ASSERT_EQUAL(memcmp(&event.full.header, &ev.full.header, sizeof(ev.full.header)), 0);
@@ -66,7 +67,9 @@ static void a_report_that_cannot_be_is_refused(void)
 	CU_ASSERT(!refused_event(MST_PEER_LOST, 4, 1, -EPIPE));
 }
 
-static const struct mst_record record = { .divisor = 3, .scalar = { 0.125f, 2, 3, 4 } };
+static const struct mst_record record = { .divisor = 3,
+					  .scalar = { 0.125f, 2, 3, 4 },
+					  .average = 0.5f };
 
 static bool goes(const struct mst_decision *d)
 {
@@ -96,6 +99,7 @@ static void an_order_comes_with_its_figures(void)
 	CU_ASSERT(order.decision.commit.version == 12 && order.decision.commit.buffer == 3 &&
 		  order.record.divisor == 3);
 	CU_ASSERT(memcmp(order.record.scalar, record.scalar, sizeof(record.scalar)) == 0);
+	CU_ASSERT_EQUAL(order.record.average, 0.5f);
 	d.kind = MST_DO_START;
 	CU_ASSERT(goes(&d));
 	CU_ASSERT_EQUAL(order.decision.commit.buffer, 3);

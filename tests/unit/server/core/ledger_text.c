@@ -70,17 +70,19 @@ static const char *const where_name[] = {
 
 static void header_text(const struct mst_lane_header *h, char text[LEDGER_TEXT_LEN])
 {
-	char ask[64] = "";
+	char ask[64] = "", clip[32] = "";
 
 	if ((h->flags & MST_HEADER_ASK) != 0)
 		snprintf(ask, sizeof(ask), ", ask %" PRIu64 " have %" PRId64, h->ask.number,
 			 (int64_t)h->ask.have);
+	if ((h->flags & MST_HEADER_CLIPPED) != 0)
+		snprintf(clip, sizeof(clip), " clip %g", (double)h->clip);
 	snprintf(text, LEDGER_TEXT_LEN,
-		 "seq %" PRIu64 " slot %u epoch %" PRIu64 " tag %" PRId64 " weight %g%s%s%s%s%s",
+		 "seq %" PRIu64 " slot %u epoch %" PRIu64 " tag %" PRId64 " weight %g%s%s%s%s%s%s",
 		 h->seq, h->slot, h->epoch, (int64_t)h->tag, h->weight,
 		 h->flags & MST_HEADER_FULL ? " full" : "", h->flags & MST_HEADER_SUM ? " sum" : "",
 		 h->flags & MST_HEADER_EMPTY ? " empty" : "",
-		 h->flags & MST_HEADER_PASS ? " pass" : "", ask);
+		 h->flags & MST_HEADER_PASS ? " pass" : "", clip, ask);
 }
 
 void ledger_rule_text(const struct mst_rule *rule, char text[LEDGER_TEXT_LEN])

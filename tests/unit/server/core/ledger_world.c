@@ -175,11 +175,23 @@ static uint32_t random_flags(struct ledger_world *w, const struct world_worker *
 		flags |= MST_HEADER_SUM;
 	if (!rarely(w, 4))
 		flags |= MST_HEADER_LOSS;
+	if (rarely(w, 6))
+		flags |= MST_HEADER_CLIPPED;
 	if (!w->calm && rarely(w, 50))
 		flags |= MST_HEADER_EMPTY;
 	else if (!w->calm && nothing)
 		flags |= MST_HEADER_PASS;
 	return flags;
+}
+
+/* Mostly what a worker may say that limits its norm. */
+static float random_clip(struct ledger_world *w)
+{
+	static const float wrong[] = { 0, -1, 1.5f, (float)NAN, (float)INFINITY };
+
+	if (!w->calm && rarely(w, 30))
+		return wrong[below(w, 5)];
+	return (1 + (float)below(w, 16)) / 16;
 }
 
 static uint64_t random_tag(struct ledger_world *w, const struct world_worker *p)
@@ -226,6 +238,7 @@ static struct mst_lane_header random_header(struct ledger_world *w, struct world
 		.loss = rarely(w, 8) ? (double)NAN : 0.5 * below(w, 8),
 		.slot = (uint16_t)slot,
 		.flags = random_flags(w, p),
+		.clip = random_clip(w),
 	};
 
 	if ((h.flags & MST_HEADER_PASS) != 0)

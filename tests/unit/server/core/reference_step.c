@@ -364,6 +364,8 @@ static struct mst_entry entry_of(const struct reference *r, const struct session
 
 	if (r->rule.compensate && staleness > 1)
 		c /= (long double)staleness;
+	if ((h->flags & MST_HEADER_CLIPPED) != 0)
+		c *= (long double)h->clip;
 	return (struct mst_entry){
 		.who = s->who,
 		.seq = h->seq,
@@ -424,6 +426,9 @@ static enum muster_verdict verdict_on(const struct reference *r, const struct se
 	if (!r->born || h->tag > reference_newest(r))
 		return MUSTER_REFUSED;
 	if (isnan(h->weight) || h->weight < ldexp(1, -53) || h->weight > ldexp(1, 53))
+		return MUSTER_REFUSED;
+	if ((h->flags & MST_HEADER_CLIPPED) != 0 &&
+	    (r->rule.deltas || isnan(h->clip) || h->clip <= 0 || h->clip > 1))
 		return MUSTER_REFUSED;
 	if (r->rule.window != MST_WINDOW_MAX && reference_newest(r) - h->tag > r->rule.window)
 		return outside;

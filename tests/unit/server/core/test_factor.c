@@ -125,10 +125,10 @@ static void each_policy_multiplies_as_its_author_says(void)
 		double base = 0;
 		for (unsigned k = 0; k < line->count; k++)
 			base += mst_factor(&rule, line->one[k].staleness, line->one[k].samples,
-					   line->is_sum)
+					   line->is_sum, 1)
 					.base;
 		struct mst_factor f = mst_factor(&rule, line->one[0].staleness,
-						 line->one[0].samples, line->is_sum);
+						 line->one[0].samples, line->is_sum, 1);
 		float divisor = mst_divisor(&rule, base);
 		double scale = scale_of(&rule, "constant", line->count, 1);
 		double moves = scale * (double)f.coefficient / (double)divisor;
@@ -163,7 +163,22 @@ static struct mst_factor factor(bool by_samples, bool compensate, uint64_t stale
 			      .divide = true,
 			      .compensate = compensate };
 
-	return mst_factor(&r, staleness, samples, is_sum);
+	return mst_factor(&r, staleness, samples, is_sum, 1);
+}
+
+/* The factor of a worker that limits its norm multiplies what is there, and is no weight. */
+static void a_worker_shortens_its_contribution(void)
+{
+	struct mst_rule one = { .divide = true }, samples = one;
+
+	samples.weigh = MST_WEIGH_SAMPLES;
+	CU_ASSERT_EQUAL(mst_factor(&one, 0, 8, false, 0.25).coefficient, 0.25f);
+	CU_ASSERT_EQUAL(mst_factor(&one, 0, 8, true, 0.25).coefficient, 0.25f / 8);
+	CU_ASSERT_EQUAL(mst_factor(&samples, 0, 8, false, 0.25).coefficient, 2);
+	CU_ASSERT_EQUAL(mst_factor(&samples, 0, 8, true, 0.25).coefficient, 0.25f);
+	CU_ASSERT_EQUAL(mst_factor(&samples, 0, 8, true, 0.25).base, 8);
+	one.compensate = true;
+	CU_ASSERT_EQUAL(mst_factor(&one, 3, 8, false, 0.7).coefficient, (float)(0.7 / 3));
 }
 
 /* c = b f, rounded once: a product with a reciprocal that was rounded to f32 differs. */
@@ -191,13 +206,27 @@ static void no_weight_that_is_allowed_overflows_or_vanishes(void)
 	}
 }
 
+/* By hand: TensorFlow has 2/11 of the old average left after its first step, where that is less. */
+static void little_of_a_young_average_is_left(void)
+{
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, 1), (float)(2.0 / 11));
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, 80), 0.9f);
+	CU_ASSERT_EQUAL(mst_average_rest(0.9, 81), 0.9f);
+	CU_ASSERT_EQUAL(mst_average_rest(0.1, 1), 0.1f);
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, 89980), (float)(89981.0 / 89990));
+	CU_ASSERT_EQUAL(mst_average_rest(0.9999, UINT64_MAX), 0.9999f);
+	CU_ASSERT_EQUAL(mst_average_rest(0, 1), 0); /* there is none */
+}
+
 static CU_TestInfo cases[] = {
 	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
 	{ "a schedule multiplies the rate of a version",
 	  schedule_multiplies_the_rate_of_a_version },
+	{ "a worker shortens its contribution", a_worker_shortens_its_contribution },
 	{ "coefficients are rounded once", coefficients_are_rounded_once },
 	{ "no weight that is allowed overflows or vanishes",
 	  no_weight_that_is_allowed_overflows_or_vanishes },
+	{ "little of a young average is left", little_of_a_young_average_is_left },
 	CU_TEST_INFO_NULL,
 };
 

@@ -111,6 +111,11 @@ static void shards_that_differ_end_the_session(void)
 	other = told;
 	other.flags = MST_HEADER_SUM;
 	expect_breach(&told, &other);
+	told.flags = MST_HEADER_CLIPPED;
+	told.clip = 0.5f;
+	other = told;
+	other.clip = 0.25f;
+	expect_breach(&told, &other);
 }
 
 /* What an ask comes after follows from the order in which the leader reads. */

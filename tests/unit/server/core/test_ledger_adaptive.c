@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/optim/kernels.h"
+#include "server/core/state.h"
 #include "tests/unit/server/core/ledger_job.h"
 #include "tests/ut.h"
 
@@ -348,6 +349,28 @@ static void dbw_stops_waiting_for_a_slow_worker_and_costs_no_step(void)
 	job_close(&j);
 }
 
+/* The header tells the norm of the data; what counts are the data times the factor. */
+static void dbw_is_told_of_norms_after_clipping(void)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED, .reduced.version = 1 };
+	struct mst_ledger_cfg cfg = dbw_cfg();
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (uint32_t rank = 0; rank < 4; rank++) {
+		struct mst_lane_header h = job_header(&j, rank);
+		h.flags |= MST_HEADER_NORM | (rank == 0 ? MST_HEADER_CLIPPED : 0);
+		h.norm = rank == 0 ? 8 : 2;
+		h.clip = 0.25f;
+		job_full_all(&j, rank, &h);
+	}
+	mst_exact_add(&ev.reduced.squares, 2);
+	job_event(&j, &ev);
+	CU_ASSERT(j.ledger->norms.known);
+	CU_ASSERT_EQUAL(j.ledger->norms.square, 4);
+	job_close(&j);
+}
+
 static void dbw_without_norms_waits_for_all(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("dbw", 4);
@@ -364,6 +387,7 @@ static void dbw_without_norms_waits_for_all(void)
 static CU_TestInfo cases[] = {
 	{ "dbw stops waiting for a slow worker, and costs no step",
 	  dbw_stops_waiting_for_a_slow_worker_and_costs_no_step },
+	{ "dbw is told of norms after clipping", dbw_is_told_of_norms_after_clipping },
 	{ "dbw without norms waits for all", dbw_without_norms_waits_for_all },
 
 	{ "the step after the commit has the new rule",

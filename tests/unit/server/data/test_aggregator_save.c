@@ -27,6 +27,7 @@ static void saves(struct mst_aggregator_cfg *cfg)
 {
 	cfg->owner = MUSTER_SERVERS_OWN;
 	cfg->optimizer = optim_case_sgd(1, 0.5);
+	cfg->averages = true;
 	cfg->saves = true;
 }
 
@@ -82,6 +83,10 @@ static void a_version_is_saved_when_it_has_been_made(void)
 	for (uint32_t i = 0; i < AGG_ELEMS; i++)
 		if (agg_saving.state[0][i] != -version_in(1)[i])
 			CU_FAIL_FATAL("the momentum is of another version");
+	/* half of it, the other half is of the start state, which is 0 */
+	for (uint32_t i = 0; i < AGG_ELEMS; i++)
+		if (agg_saving.average[i] != version_in(1)[i] / 2)
+			CU_FAIL_FATAL("the average is another one");
 	agg_end();
 }
 
@@ -98,6 +103,7 @@ static void what_is_saved_does_not_change(void)
 		work_off();
 		CU_ASSERT_EQUAL_FATAL(agg_saving_count, 1);
 		float *state = copy_of(agg_saving.state[0]), *result = copy_of(agg_saving.result);
+		float *average = copy_of(agg_saving.average);
 		for (uint32_t i = 0; i < AGG_ELEMS; i++)
 			if (state[i] != gradient(0)[i])
 				CU_FAIL_FATAL("the momentum is of another version");
@@ -108,6 +114,8 @@ static void what_is_saved_does_not_change(void)
 		work_off();
 		CU_ASSERT_EQUAL(memcmp(state, agg_saving.state[0], BYTES), 0);
 		CU_ASSERT_EQUAL(memcmp(result, agg_saving.result, BYTES), 0);
+		CU_ASSERT_EQUAL(memcmp(average, agg_saving.average, BYTES), 0);
+		free(average);
 		free(state);
 		free(result);
 		agg_end();

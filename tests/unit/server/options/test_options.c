@@ -140,7 +140,7 @@ static void what_cannot_be_is_refused_in_a_reason(void)
 static void an_optimizer_that_cannot_be_is_refused(void)
 {
 	CU_ASSERT(refuses("option --optimizer: \"lion\" is neither sgd, adagrad, rmsprop, adam, "
-			  "adamw, lars, lamb nor add",
+			  "adamw, lars, lamb, add nor outer",
 			  FLAGS("-n5", "--optimizer=lion")));
 	CU_ASSERT(refuses("option --optimizer: lr 0 has to be above 0",
 			  FLAGS("-n5", "--optimizer=sgd:lr=0")));
@@ -237,6 +237,37 @@ static void a_rate_that_ends_at_0_needs_a_job_that_ends_there(void)
 			  FLAGS("-n5", "--lr-schedule=linear:1000", "--commits=10")));
 	CU_ASSERT(refuses("option --lr-schedule: \"cosin:5\": there is no schedule \"cosin\"",
 			  FLAGS("-n5", "--lr-schedule=cosin:5")));
+}
+
+/* Of the policies, only one averages differences of parameters. */
+static void an_outer_optimiser_is_for_local_steps(void)
+{
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=local:4", "--optimizer=outer")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=local:4,-1", "--optimizer=outer:momentum=0")));
+	CU_ASSERT(rule_of(FLAGS("-n5", "--policy", "local:4", "--optimizer", "outer")).divide);
+	CU_ASSERT_FALSE(
+		rule_of(FLAGS("-n5", "--policy", "local:4", "--optimizer", "outer")).linear);
+	CU_ASSERT(rule_of(FLAGS("-n5", "--policy", "local:4", "--optimizer", "outer", "--lr-scale",
+				"linear"))
+			  .linear);
+	CU_ASSERT(refuses("which only the policy local:T has",
+			  FLAGS("-n5", "--policy=bsp", "--optimizer=outer")));
+	CU_ASSERT(refuses("which only the policy local:T has",
+			  FLAGS("-n5", "--policy=easgdsync:4,0.1", "--optimizer=outer")));
+	CU_ASSERT(refuses("the optimiser outer takes the mean of differences",
+			  FLAGS("-n5", "--policy=downpour:4,4", "--optimizer=outer")));
+}
+
+static void an_average_is_of_parameters_that_servers_have(void)
+{
+	CU_ASSERT(accepts(FLAGS("-n5", "--average=0.9999")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--average=0.9", "--policy=easgd:4,0.1")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--average=0", "--owner=workers")));
+	CU_ASSERT(refuses("--average 0.5 has nothing to do with --owner workers",
+			  FLAGS("-n5", "--average=0.5", "--owner=workers")));
+	CU_ASSERT(refuses("from 0 to 1", FLAGS("-n5", "--average=1.5")));
+	CU_ASSERT(refuses("the average would never change", FLAGS("-n5", "--average=1")));
+	CU_ASSERT(refuses("which is 1 in float", FLAGS("-n5", "--average=0.9999999999")));
 }
 
 static void a_schedule_needs_a_rate_of_the_servers(void)
@@ -417,6 +448,9 @@ static CU_TestInfo cases[] = {
 	  staleness_may_be_compensated_where_it_can_be },
 	{ "a rate that ends at 0 needs a job that ends there",
 	  a_rate_that_ends_at_0_needs_a_job_that_ends_there },
+	{ "an outer optimiser is for local steps", an_outer_optimiser_is_for_local_steps },
+	{ "an average is of parameters that servers have",
+	  an_average_is_of_parameters_that_servers_have },
 	{ "a schedule needs a rate of the servers", a_schedule_needs_a_rate_of_the_servers },
 	{ "a limit that patience comes before is refused",
 	  a_limit_that_patience_comes_before_is_refused },

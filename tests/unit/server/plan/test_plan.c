@@ -144,7 +144,46 @@ static void shards_follow_processors_and_length(void)
 	end();
 }
 
+static uint64_t bytes_with(const char *average, const char *state)
+{
+	uint64_t bytes;
+
+	TYPE("--workers", "4", "--average", average, "--state", state);
+	CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+	bytes = mst_aggregator_bytes(&leader.server.aggregator);
+	end();
+	return bytes;
+}
+
+/* One vector of f32; two where versions are saved. */
+static void an_average_takes_its_memory(void)
+{
+	CU_ASSERT_EQUAL(bytes_with("0.9", "") - bytes_with("0", ""), ELEMS * sizeof(float));
+	CU_ASSERT_EQUAL(bytes_with("0.9", "d") - bytes_with("0", "d"), 2 * ELEMS * sizeof(float));
+}
+
+/* Only the leader has the decay. */
+static void a_follower_is_told_to_keep_an_average(void)
+{
+	struct mst_plan follower;
+
+	for (int kept = 0; kept < 2; kept++) {
+		struct mst_appoint appoint = { .index = 1 };
+
+		TYPE("--workers", "4", "--servers", "2", "--average", kept ? "0.5" : "0");
+		CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+		mst_plan_appoint(&cfg, &leader, 1, &appoint);
+		mst_plan_follower(&cfg, &appoint, &follower);
+		CU_ASSERT_EQUAL(leader.server.ledger.average, kept ? 0.5 : 0);
+		CU_ASSERT_EQUAL(leader.server.aggregator.averages, kept);
+		CU_ASSERT_EQUAL(follower.server.aggregator.averages, kept);
+		end();
+	}
+}
+
 static CU_TestInfo cases[] = {
+	{ "an average takes its memory", an_average_takes_its_memory },
+	{ "a follower is told to keep an average", a_follower_is_told_to_keep_an_average },
 	{ "one server has all of it and decides alone",
 	  one_server_has_all_of_it_and_decides_alone },
 	{ "parts cover the vector", parts_cover_the_vector },

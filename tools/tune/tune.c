@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* muster tune: runs a job again and again to find the smallest share of bsp that is enough. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "tools/command.h"
+#include "tools/report.h"
+#include "tools/tune/print.h"
+
+static int print_help(void)
+{
+	(void)puts(
+		"usage: muster tune syncswitch -n W --samples N --metric NAME [options] -- "
+		"PROGRAM [ARGUMENT]...\n\n"
+		"Finds the smallest SHARE with which the policy syncswitch:SHARE reaches what "
+		"bsp reaches,\nby runs of the whole job on this host.\n\nOptions of the search:");
+	mst_options_help(mst_tune_own_table(), stdout);
+	(void)puts("\nOptions of the server, passed on to each run:");
+	mst_options_help(mst_tune_server_table(), stdout);
+	return MST_EXIT_DONE;
+}
+
+__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
+{
+	char why[600];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	mst_error("%s", why);
+	mst_error("see muster tune --help");
+	return MST_EXIT_USAGE;
+}
+
+static bool prints_json(const struct mst_tune_options *o)
+{
+	return o->json != NULL && strcmp(o->json, "-") == 0;
+}
+
+static int write_json(const struct mst_search *s, const char *path)
+{
+	json_t *doc = mst_tune_json(s);
+	int rc = mst_report_write(doc, path);
+
+	json_decref(doc);
+	return rc;
+}
+
+/* Return: the exit status. */
+static int tell(const struct mst_search *s)
+{
+	const struct mst_tune_options *o = &s->line->options;
+
+	if (s->status == MST_EXIT_FAILED)
+		mst_error("%s", s->why);
+	if (!prints_json(o))
+		mst_tune_print(s, stdout);
+	if (o->json != NULL && write_json(s, o->json) < 0 && s->status == MST_EXIT_DONE)
+		return MST_EXIT_FAILED;
+	return s->status;
+}
+
+static int search(const struct mst_tune_line *line)
+{
+	static struct mst_search s;
+	struct mst_signals signals;
+	int rc = mst_signals_open(&signals);
+
+	if (rc < 0) {
+		mst_error("cannot begin: %s", strerror(-rc));
+		return MST_EXIT_FAILED;
+	}
+	(void)mst_search_run(&s, line, &signals);
+	int status = tell(&s);
+	mst_signals_close(&signals);
+	return status;
+}
+
+static int check_and_search(const struct mst_tune_line *line)
+{
+	const struct mst_tune_options *o = &line->options;
+	char why[512];
+
+	if (o->metric == NULL || o->metric[0] == '\0')
+		return refuse("which value is to be kept? --metric NAME says it");
+	if (o->higher && o->lower)
+		return refuse("--higher and --lower: the metric cannot be better both ways");
+	if (line->program[0] == NULL)
+		return refuse("no program for the workers: muster tune syncswitch ... -- PROGRAM");
+	if (!mst_report_may_write(o->json))
+		return refuse("option --json: cannot write %s: %s", o->json, strerror(errno));
+	if (mst_search_check(line, why, sizeof(why)) < 0)
+		return refuse("%s", why);
+	mst_log_open("muster", o->quiet ? MST_LOG_WARN : MST_LOG_INFO);
+	return search(line);
+}
+
+static int tune(int argc, char **argv)
+{
+	struct mst_tune_line line;
+	char why[512];
+	int rc = mst_tune_line_init(&line, argc, argv, why, sizeof(why));
+	int status;
+
+	if (rc < 0)
+		status = refuse("%s", why);
+	else
+		status = line.options.help ? print_help() : check_and_search(&line);
+	mst_tune_line_fini(&line);
+	return status;
+}
+
+int mst_tune_command(int argc, char **argv)
+{
+	const char *word = argc > 1 ? argv[1] : "";
+
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		return print_help();
+	if (strcmp(word, "syncswitch") != 0)
+		return refuse("which policy? syncswitch is the one whose share can be found: "
+			      "muster tune syncswitch ...");
+	return tune(argc - 1, argv + 1);
+}
