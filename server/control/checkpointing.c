@@ -191,6 +191,7 @@ static void begin_manifest(struct mst_checkpointing *c)
 
 static void begins(struct mst_checkpointing *c, const struct mst_kept *kept, uint64_t now_ns)
 {
+	c->next_comes = false;
 	c->begun++;
 	c->begun_ns = now_ns;
 	if (fill_manifest(c->job, kept, &c->next) != 0)
@@ -201,6 +202,7 @@ static void all_reported(struct mst_checkpointing *c, const struct mst_notice *n
 {
 	bool complete = c->next.id.version == notice->saved.version;
 
+	c->next_comes = notice->saved.again;
 	if (!notice->saved.failed && complete) {
 		struct mst_checkpoint_manifest before = c->written;
 		/* this server's part was written when the manifest before had been */
@@ -270,6 +272,6 @@ void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns)
 
 bool mst_checkpointing_is_busy(const struct mst_checkpointing *c)
 {
-	return c->archive != NULL && (c->begun != c->ended || c->part_due || c->report_due ||
-				      c->work != MST_ARCHIVE_RESTS);
+	return c->archive != NULL && (c->begun != c->ended || c->next_comes || c->part_due ||
+				      c->report_due || c->work != MST_ARCHIVE_RESTS);
 }

@@ -81,9 +81,9 @@ static int check_state(const struct mst_job *j, char *why, size_t len)
 	uint64_t *version = NULL, newest;
 	int count = mst_checkpoint_versions(j->o->state, &version, why, len);
 
-	if (count <= 0)
+	if (count < 0)
 		return count;
-	newest = version[0];
+	newest = count > 0 ? version[0] : 0;
 	free(version);
 	if (newest <= mst_job_first_version(j))
 		return 0;

@@ -32,6 +32,10 @@
 #define REQUESTS_NAP_NS MST_MS
 /* How long a server that is stopped waits for the ledger to say that a version is saved. */
 #define SAVE_NS MST_SECOND
+/* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
+ * message to be sent. */
+#define PART_NS (2 * MST_SECOND)
+#define LAST_WORDS_NS (200 * MST_MS)
 
 struct mst_plane {
 	struct mst_frontend front;
@@ -46,13 +50,19 @@ struct mst_plane {
 	struct mst_switching switching;
 	struct mst_resting resting;
 	struct mst_checkpointing checkpointing;
-	/* The server is stopped, and the ledger is to save the newest version. If it has to save
-	 * none, it does not say so: that is what the time is for. */
+	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
+	 * may complete another one until the ledger has ended the job, which it then saves too. It
+	 * may have nothing to end: that is what the time is for. */
 	bool save_due;
 	uint64_t save_until_ns;
-	uint64_t saves_before; /* checkpoints that had begun when the server was stopped */
-	bool follows;          /* this server is a follower */
-	bool lingered; /* the job has waited long enough for workers and followers to leave */
+	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
+	 * scheduler, and then needs this server for the last checkpoint. So it is told a little
+	 * later. */
+	uint64_t part_at_ns;
+	char part_why[MST_REASON_LEN];
+	bool ledger_ended; /* it has said so, and has said before what is saved */
+	bool follows;      /* this server is a follower */
+	bool lingered;     /* the job has waited long enough for workers and followers to leave */
 };
 
 /* ---- connections ---- */
@@ -341,6 +351,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 		mst_reporting_filled(&p->reporting);
 		break;
 	case MST_NOTE_FINISHED:
+		p->ledger_ended = true;
 		mst_workers_finished(&p->workers, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
@@ -404,7 +415,8 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 
 bool mst_plane_is_saving(const struct mst_plane *p)
 {
-	return p->save_due || p->save_until_ns != 0 || mst_checkpointing_is_busy(&p->checkpointing);
+	return p->save_due || p->save_until_ns != 0 || p->part_at_ns != 0 ||
+	       mst_checkpointing_is_busy(&p->checkpointing);
 }
 
 static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
@@ -413,8 +425,20 @@ static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
 
 	if (p->save_due && p->job.server != NULL)
 		p->save_due = !mst_requests_event(&p->job.requests, &ev);
-	if (now_ns >= p->save_until_ns || p->checkpointing.begun != p->saves_before)
+	if (now_ns >= p->save_until_ns || p->ledger_ended)
 		p->save_until_ns = 0;
+}
+
+static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
+{
+	bool due = now_ns >= p->part_at_ns && !mst_checkpointing_is_busy(&p->checkpointing);
+
+	if (p->part_at_ns == 0 || !(due || mst_job_is_over(&p->job)))
+		return;
+	p->part_at_ns = 0;
+	p->save_until_ns = now_ns + LAST_WORDS_NS;
+	mst_following_stop(&p->following, p->part_why, now_ns);
+	mst_workers_stop(&p->workers, p->part_why, now_ns);
 }
 
 /* Followers leave when they hear of the end, so they hear of it when they are not needed. */
@@ -440,7 +464,9 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 	}
 	mst_checkpointing_step(&p->checkpointing, now_ns);
 	ask_to_save(p, now_ns);
-	if (!p->follows)
+	if (p->follows)
+		part_from_leader(p, now_ns);
+	else
 		part_from_followers(p);
 	if (!p->follows)
 		mst_reporting_step(&p->reporting);
@@ -472,12 +498,16 @@ void mst_plane_vacate(struct mst_plane *p)
 
 void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 {
+	if (p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
+		p->part_at_ns = now_ns + PART_NS;
+		snprintf(p->part_why, sizeof(p->part_why), "%s", why);
+		return;
+	}
 	if (p->follows)
 		mst_following_stop(&p->following, why, now_ns);
 	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
 		p->save_due = true;
 		p->save_until_ns = now_ns + SAVE_NS;
-		p->saves_before = p->checkpointing.begun;
 	}
 	mst_workers_stop(&p->workers, why, now_ns);
 }

@@ -282,6 +282,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_step_policy(l, &ev->rule, ev->controller);
 	} else if (ev->kind == MST_EV_SERVER) {
 		mst_life_fail(l, MST_FINISH_SERVER);
+		mst_save_server_lost(l);
 	} else if (ev->kind == MST_EV_SPOILT) {
 		mst_life_fail(l, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_REDUCED) {

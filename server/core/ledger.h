@@ -304,6 +304,7 @@ struct mst_decision {
 		struct {
 			uint64_t version;
 			bool failed; /* a shard has not written its part */
+			bool again;  /* SAVE follows: the last version waited for this one */
 		} saved;
 		struct {
 			uint64_t number, version, newest;

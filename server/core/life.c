@@ -112,6 +112,19 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 
 /* Start. */
 
+/* Clocks that a checkpoint has kept are not all alike. A rank that was ahead owes what it had
+ * given: the bound holds for its first ask, too. */
+static void bound_those_ahead(struct mst_ledger *l)
+{
+	uint64_t least = mst_step_clock_min(l);
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_member *m = &l->member[rank];
+		m->owes = m->clock > least;
+		mst_changed(l, m);
+	}
+}
+
 /* To be called when the first version is in its buffer, or if every worker has the same start state
  * itself. */
 static void start_job(struct mst_ledger *l)
@@ -132,6 +145,7 @@ static void start_job(struct mst_ledger *l)
 	d->commit.buffer = buffer;
 	mst_save_started(l);
 	mst_step_open(l);
+	bound_those_ahead(l);
 	mst_ask_try_all(l);
 }
 

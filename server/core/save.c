@@ -74,6 +74,28 @@ void mst_save_at_end(struct mst_ledger *l)
 		mst_save_newest(l);
 }
 
+static void finish(struct mst_ledger *l)
+{
+	struct mst_ledger_save *s = &l->save;
+	struct mst_decision *d = mst_decide(l, MST_DO_SAVED, NULL);
+
+	d->saved.version = s->version;
+	d->saved.failed = s->failed;
+	d->saved.again = s->final_due;
+	mst_store_saved(&l->store, s->buffer);
+	s->version = MST_VERSION_NONE;
+}
+
+/* Its part will never be reported. */
+void mst_save_server_lost(struct mst_ledger *l)
+{
+	if (!in_flight(l))
+		return;
+	l->save.failed = true;
+	l->save.final_due = false;
+	finish(l);
+}
+
 /* A report that cannot be now is of a server that breaks the protocol, and changes nothing. */
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 {
@@ -87,11 +109,7 @@ void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 	s->failed |= ev->saved.failed;
 	if (s->reported != all)
 		return;
-	struct mst_decision *d = mst_decide(l, MST_DO_SAVED, NULL);
-	d->saved.version = s->version;
-	d->saved.failed = s->failed;
-	mst_store_saved(&l->store, s->buffer);
-	s->version = MST_VERSION_NONE;
+	finish(l);
 	mst_ask_try_all(l);
 	if (s->final_due)
 		save(l);

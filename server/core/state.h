@@ -226,6 +226,8 @@ void mst_save_committed(struct mst_ledger *l);
 void mst_save_newest(struct mst_ledger *l);
 /* The job ends. */
 void mst_save_at_end(struct mst_ledger *l);
+/* A server is lost, which ends the job: what it was to write fails. */
+void mst_save_server_lost(struct mst_ledger *l);
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 
 /* late.c */

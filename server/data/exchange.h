@@ -106,6 +106,7 @@ struct mst_notice {
 		struct {
 			uint64_t version;
 			bool failed;
+			bool again; /* SAVES follows, and may come a little later */
 		} saved;
 		struct mst_session *session;
 		struct {

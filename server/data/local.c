@@ -233,6 +233,7 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		notice.kind = MST_NOTE_SAVED;
 		notice.saved.version = d->saved.version;
 		notice.saved.failed = d->saved.failed;
+		notice.saved.again = d->saved.again;
 		break;
 	case MST_DO_EVICT:
 		notice.kind = MST_NOTE_EVICTED;

@@ -188,11 +188,14 @@ static void check_patience(void)
 			     (double)(sim_now() - obs.first_count_ns) / (double)MST_SECOND);
 }
 
-/* When all have joined and had a version, there is nothing more to allocate. */
+/* When all have joined and had a version, there is nothing more to allocate; but for the manifests
+ * of what is saved, on which no step waits. */
 static void check_allocations(uint64_t version)
 {
 	uint64_t calls = sim_heap_now().calls;
 
+	if (obs.plan->saves.wanted)
+		return;
 	if (version == 2)
 		obs.allocations = calls;
 	if (version > 2 && sim_plan_is_calm(obs.plan) && !sim_plan_changes(obs.plan) &&
@@ -223,6 +226,8 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	if (wrong != NULL)
 		obs_violated("version %" PRIu64 ": %s", version, wrong);
 	obs.buffer_version[d->commit.buffer] = version + 1;
+	for (uint32_t i = 0; i < obs.open_count; i++)
+		obs.samples += obs.open[i]->samples;
 	obs.commits = version;
 	obs.open_count = 0;
 	obs_next_step();
@@ -287,6 +292,10 @@ static void admitted(const struct mst_decision *d)
 				   .live = true,
 				   .next = obs.sessions };
 	obs.sessions = s;
+	if (s->incarnation <= obs.begun_with.incarnation[s->rank])
+		obs_violated("rank %" PRIu32 ".%" PRIu32
+			     " is admitted, and was before the checkpoint",
+			     s->rank, s->incarnation);
 	obs.ever_lost |= s->incarnation > 1;
 	sim_say("  rank %" PRIu32 ".%" PRIu32 " is admitted", s->rank, s->incarnation);
 }
@@ -356,8 +365,10 @@ static void finished(const struct mst_decision *d)
 	if (obs.finished)
 		obs_violated("the job ends twice");
 	obs.finished = true;
+	obs.finished_ns = sim_now();
 	obs.why = d->finish.why;
 	obs_end_decided();
+	obs_saves_finished();
 	if (d->finish.version != obs.commits &&
 	    (obs.commits > 0 || d->finish.version != MST_VERSION_NONE))
 		obs_violated("the job ends with version %" PRIu64 " of %" PRIu64, d->finish.version,
@@ -372,6 +383,19 @@ static void finished(const struct mst_decision *d)
 	sim_say("  the job ends, why %d", (int)obs.why);
 }
 
+/* With version 0, or with that of a checkpoint. */
+static void begun(const struct mst_decision *d)
+{
+	if (d->commit.version != obs.commits)
+		obs_violated("the job begins with version %" PRIu64 ", must be %" PRIu64,
+			     d->commit.version, obs.commits);
+	for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
+		s->started = s->live;
+	obs.buffer_version[d->commit.buffer] = d->commit.version + 1;
+	obs_saves_start(d->commit.version);
+	obs_start_steps();
+}
+
 void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 {
 	sim_mix((uint64_t)d->kind << 8 ^ d->who.rank);
@@ -383,13 +407,11 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		admitted(d);
 		break;
 	case MST_DO_SEND_STATE:
-		expect_start(d->who.rank);
+		if (!obs.plan->saves.resumes) /* else it sends its table of tensors alone */
+			expect_start(d->who.rank);
 		break;
 	case MST_DO_START:
-		for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
-			s->started = s->live;
-		obs.buffer_version[d->commit.buffer] = 1;
-		obs_start_steps();
+		begun(d);
 		break;
 	case MST_DO_COUNT:
 		counted(d);
@@ -399,6 +421,13 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		break;
 	case MST_DO_COMMIT:
 		committed(d, record);
+		obs_saves_committed();
+		break;
+	case MST_DO_SAVE:
+		obs_save_decided(d);
+		break;
+	case MST_DO_SAVED:
+		obs_saved_decided(d);
 		break;
 	case MST_DO_REGRANT:
 		obs_regranted(d);

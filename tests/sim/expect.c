@@ -22,7 +22,8 @@
 struct version {
 	bool known;
 	float *bits;
-	float factor; /* that its mean is multiplied by */
+	float *momentum; /* NULL: nobody asks for it */
+	float factor;    /* that its mean is multiplied by */
 	struct muster_share share[SIM_WORKERS_MAX];
 	uint32_t share_count;
 };
@@ -53,6 +54,19 @@ void expect_begin(const struct sim_plan *plan)
 		for (uint64_t e = 0; e < tensor.count; e++)
 			expected.lr_scale[tensor.first + e] = tensor.lr_scale;
 	}
+}
+
+void expect_go_on(const struct sim_plan *plan, uint64_t version)
+{
+	struct version *v = &expected.version[version];
+
+	MST_ASSERT(plan->commits < VERSIONS_MAX);
+	expected.plan = plan;
+	memset(v + 1, 0, (VERSIONS_MAX - version - 1) * sizeof(*v));
+	v->share_count = 0;
+	v->known &= plan->owner == MUSTER_SERVERS_OWN;
+	if (v->known)
+		memcpy(expected.momentum, v->momentum, plan->elems * sizeof(float));
 }
 
 /* ---- values ---- */
@@ -247,6 +261,17 @@ static float updated(float before, float g, float *momentum, float rate)
 	return after;
 }
 
+/* The momentum that a version leaves for the next. */
+static void keep_momentum(struct version *v)
+{
+	size_t bytes = expected.plan->elems * sizeof(float);
+
+	if (!expected.plan->saves.wanted || expected.momentum == NULL)
+		return;
+	v->momentum = sim_alloc(bytes);
+	memcpy(v->momentum, expected.momentum, bytes);
+}
+
 static void sum_all(struct version *v, struct expect_item *const *items, uint32_t count,
 		    float divisor, float rate)
 {
@@ -269,6 +294,7 @@ static void sum_all(struct version *v, struct expect_item *const *items, uint32_
 		if (p->owner == MUSTER_SERVERS_OWN)
 			v->bits[i] = updated((v - 1)->bits[i], g[i], &expected.momentum[i], scaled);
 	}
+	keep_momentum(v);
 }
 
 static void share_all(struct version *v, struct expect_item *const *items, uint32_t count)
@@ -342,6 +368,21 @@ int64_t expect_differs(uint64_t version, const void *bits)
 		float there;
 		memcpy(&there, (const float *)bits + i, sizeof(there));
 		if (memcmp(&there, &v->bits[i], sizeof(there)) != 0)
+			return (int64_t)i;
+	}
+	return -1;
+}
+
+int64_t expect_saved_differs(uint64_t version, bool momentum, uint64_t first, const float *bits,
+			     uint64_t count)
+{
+	const struct version *v = &expected.version[version];
+
+	if (version >= VERSIONS_MAX || !v->known)
+		return -1;
+	const float *all = momentum ? v->momentum : v->bits;
+	for (uint64_t i = 0; i < count; i++) {
+		if (memcmp(&bits[i], &all[first + i], sizeof(*bits)) != 0)
 			return (int64_t)i;
 	}
 	return -1;

@@ -30,6 +30,9 @@ struct expect_figures {
 };
 
 void expect_begin(const struct sim_plan *plan);
+/* Another job goes on with @version. What was made of it is not told again; and where workers own,
+ * they bring it. */
+void expect_go_on(const struct sim_plan *plan, uint64_t version);
 /* Version 0 is what this rank offered. */
 void expect_start(uint32_t rank);
 /* Base weight and coefficient, by the version it is counted in, and the rule then in force. */
@@ -45,6 +48,10 @@ const char *expect_apply(uint64_t version, float factor);
 void expect_spoil(uint64_t version, uint64_t newest);
 /* The first element of @bits that is not as it must be; -1: none, or nobody can tell. */
 int64_t expect_differs(uint64_t version, const void *bits);
+/* Of a saved version: the elements from @first on, of the parameters or of the momentum. Return: as
+ * expect_differs(), from @first on. */
+int64_t expect_saved_differs(uint64_t version, bool momentum, uint64_t first, const float *bits,
+			     uint64_t count);
 /* Its shares by rank; @out has room for SIM_WORKERS_MAX. Return: how many. */
 uint32_t expect_set(uint64_t version, struct muster_share *out);
 

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "tests/sim/disk.h"
 #include "tests/sim/observer_state.h"
 #include "tests/sim/world.h"
 
@@ -36,6 +37,33 @@ void obs_begin(const struct sim_plan *plan)
 	obs.plan = plan;
 	obs.rule = plan->rule;
 	expect_begin(plan);
+}
+
+/* An adaptive policy goes on where it was, if it was in force. How many contributions it wants
+ * follows from losses, which are not followed here. */
+static void adapt_rule(const struct sim_plan *plan)
+{
+	double wanted;
+
+	if (!plan->adaptive || !disk_figure("adasync.wanted", &wanted))
+		return;
+	obs.rule.quorum = wanted < plan->workers ? (int32_t)wanted : (int32_t)plan->workers;
+}
+
+void obs_go_on(const struct sim_plan *plan, uint64_t version)
+{
+	struct obs_kept kept = obs.kept;
+
+	memset(&obs, 0, sizeof(obs));
+	obs.kept = obs.begun_with = kept;
+	obs.plan = plan;
+	obs.rule = plan->rule;
+	obs.samples = kept.samples;
+	adapt_rule(plan);
+	obs.commits = obs.applied = version;
+	for (uint32_t k = 0; k < plan->servers; k++)
+		obs.executed_commits[k] = version;
+	expect_go_on(plan, version);
 }
 
 uint64_t obs_commits(void)

@@ -24,6 +24,9 @@
  *   - nobody is ended, told an error, or kept waiting for longer than promised, without a fault
  *     that excuses it: a lost server is the end for everybody, in words that name it, and one that
  *     is away for less than its lease is nobody's;
+ *   - what is saved of a version are its bits, and they stand still while they are written; a
+ *     checkpoint exists when every server has written its part; and nobody waits for a disk
+ *     (saves.c);
  *   - nothing is allocated once all have joined and had a version.
  *
  * The first violation stops the world; obs_violation() tells it.
@@ -31,11 +34,14 @@
 #ifndef MST_TESTS_SIM_OBSERVER_H
 #define MST_TESTS_SIM_OBSERVER_H
 
+#include "common/checkpoint/manifest.h"
 #include "muster/muster.h"
 #include "server/core/ledger.h"
 #include "tests/sim/plan.h"
 
 void obs_begin(const struct sim_plan *plan);
+/* Everybody has gone home, and another job goes on with @version. */
+void obs_go_on(const struct sim_plan *plan, uint64_t version);
 /* Everybody has gone home. */
 void obs_end(void);
 /* NULL: none. */
@@ -109,5 +115,18 @@ void obs_granted(struct mst_identity who, uint32_t server, uint32_t slot);
 void obs_server_hit(const struct sim_fault *f, bool lives);
 /* It ends by itself, and says so: the job has finished, or failed. */
 void obs_server_ended(uint32_t server, bool well);
+
+/* ---- what is saved: saves.c ---- */
+
+struct sim_part;
+/* A server begins to write its part of a version; the part has been written, or writing it has
+ * failed. */
+void obs_part_begins(uint32_t server, const struct sim_part *part);
+void obs_part_ended(uint32_t server, uint64_t version, int error);
+/* The same of a manifest, which makes the checkpoint exist. */
+void obs_manifest_begins(const struct mst_checkpoint_manifest *manifest);
+void obs_manifest_ended(uint64_t version, int error);
+/* A server is told to end. */
+void obs_server_stops(uint32_t server);
 
 #endif

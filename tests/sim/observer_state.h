@@ -13,6 +13,33 @@ struct obs_order {
 	uint64_t figure[4];
 };
 
+/* What a checkpoint keeps beside vectors. */
+struct obs_kept {
+	double samples;                        /* in all versions */
+	uint32_t incarnation[SIM_WORKERS_MAX]; /* by rank */
+};
+
+/* What has become of versions that are saved: saves.c. */
+struct obs_saves {
+	uint64_t decided; /* the newest version that is to be saved, or that the job began with */
+	bool in_flight;   /* not every server has reported of it */
+	uint64_t due;     /* by --checkpoint-every, the newest that is to be saved */
+	/* Sets of servers: that have begun their part of it; that have ended; that have failed. */
+	uint32_t begun, ended, failed;
+	uint32_t parts; /* set: parts of it that have begun */
+	char save[MST_CHECKPOINT_SAVE_LEN];
+	uint64_t whole;    /* the newest version of which every part is written; 0: none is */
+	uint64_t manifest; /* the newest whose manifest was begun */
+	uint64_t settled;  /* the newest that is a checkpoint, or has failed to be one */
+	bool keeps;        /* it has just been decided: what is kept is that of now */
+	struct obs_kept kept, whole_kept; /* with the one decided, and with the whole one */
+	uint64_t promised;                /* the ledger has to decide that this version is saved */
+	bool asked;                       /* somebody asks just now to save the newest version */
+	bool server_lost;                 /* of the job, for good */
+	uint64_t owed;                    /* before the leader ends, this version is settled */
+	uint64_t stopped_ns;              /* when the leader was told to end; 0: it was not */
+};
+
 enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
 
 struct obs_session {
@@ -91,6 +118,12 @@ struct obs_state {
 	uint64_t lost_ns;       /* a server was lost for good; 0: none was */
 	uint64_t server_gap_ns; /* that faults have kept servers from others, all together */
 	bool lost_unheard;      /* a server was lost, and nothing says so but its silence */
+
+	uint64_t finished_ns; /* when the end of the job was decided; 0: it was not */
+	double samples;       /* in all versions */
+	struct obs_kept kept; /* with the newest checkpoint */
+	struct obs_kept begun_with;
+	struct obs_saves saves;
 };
 extern struct obs_state obs;
 
@@ -117,6 +150,18 @@ void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
 struct obs_session *obs_find(uint32_t rank, uint32_t incarnation);
 struct expect_item *obs_item(const struct obs_session *s, uint64_t seq);
 const char *obs_verdict_name(enum muster_verdict verdict);
+/* ---- saves.c ---- */
+
+void obs_saves_start(uint64_t version);
+void obs_saves_committed(void);
+void obs_saves_finished(void);
+void obs_saves_event(const struct mst_ledger_event *ev);
+void obs_saves_settled(void);
+void obs_save_decided(const struct mst_decision *d);
+void obs_saved_decided(const struct mst_decision *d);
+/* It ends by itself. */
+void obs_saves_server_ended(uint32_t server);
+
 /* The leader has decided this. */
 void obs_order_keep(const struct mst_decision *d, const struct mst_record *record);
 bool obs_names_cause(const char *reason);

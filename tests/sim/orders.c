@@ -17,7 +17,8 @@ static bool is_for_followers(enum mst_decision_kind kind)
 {
 	return kind == MST_DO_START || kind == MST_DO_COUNT || kind == MST_DO_REGRANT ||
 	       kind == MST_DO_COMMIT || kind == MST_DO_RELEASE || kind == MST_DO_EVICT ||
-	       kind == MST_DO_APPLY || kind == MST_DO_FINISH || kind == MST_DO_SETTLE;
+	       kind == MST_DO_APPLY || kind == MST_DO_FINISH || kind == MST_DO_SETTLE ||
+	       kind == MST_DO_SAVE;
 }
 
 static uint64_t figure_of(float a, float b)
@@ -35,7 +36,7 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 	struct obs_order o = { .kind = d->kind };
 
 	if (d->kind != MST_DO_START && d->kind != MST_DO_COMMIT && d->kind != MST_DO_APPLY &&
-	    d->kind != MST_DO_FINISH && d->kind != MST_DO_SETTLE)
+	    d->kind != MST_DO_FINISH && d->kind != MST_DO_SETTLE && d->kind != MST_DO_SAVE)
 		o.who = d->who;
 	switch (d->kind) {
 	case MST_DO_COUNT:
@@ -55,6 +56,10 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 	case MST_DO_APPLY:
 		o.figure[0] = d->apply.version;
 		o.figure[1] = figure_of(d->apply.factor, 0);
+		break;
+	case MST_DO_SAVE:
+		o.figure[1] = d->commit.version;
+		o.figure[0] = d->commit.buffer;
 		break;
 	case MST_DO_START:
 		o.figure[0] = d->commit.buffer;
@@ -178,6 +183,7 @@ void obs_server_ended(uint32_t server, bool well)
 
 	obs.ended_well |= (uint32_t)well << server;
 	obs.ended |= 1u << server;
+	obs_saves_server_ended(server);
 	if (server > 0 && !well && job_is_well && sim_plan_servers_hold(obs.plan))
 		obs_violated("follower %" PRIu32 " says that the job has failed, which it has not",
 			     server);

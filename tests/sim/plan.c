@@ -693,4 +693,5 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	draw_blocked_log(p);
 	draw_changes(p);
 	draw_trainers(p);
+	sim_plan_draw_saves(p);
 }

@@ -107,6 +107,22 @@ struct sim_manners {
 	bool trains;        /* it has muster_train() go round */
 };
 
+/* How versions are saved, and to what disk. */
+struct sim_saves {
+	bool wanted;
+	char every[16];   /* --checkpoint-every */
+	uint64_t commits; /* the same, if it is a number; 0: it is none */
+	uint64_t most_ns, slow_ns;
+	double slow_chance, fail_chance;
+	int hangs;           /* the server whose disk does not answer ... */
+	uint64_t hangs_from; /* ... from this piece of work on; -1: none */
+	/* When all have gone home, another job goes on from the newest checkpoint: with so many
+	 * servers; 0: none does. */
+	uint32_t then_servers, then_weight[SIM_SERVERS_MAX];
+	uint64_t then_commits; /* more */
+	bool resumes;          /* this is that job */
+};
+
 struct sim_plan {
 	uint64_t seed;
 	bool far;
@@ -132,6 +148,7 @@ struct sim_plan {
 	uint64_t lease_ns, patience_ns, join_ns;
 	bool slow_network, slow_server;
 	double preemption;
+	struct sim_saves saves;
 	struct sim_manners manners[SIM_WORKERS_MAX];
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	uint32_t fault_count;
@@ -145,6 +162,10 @@ static inline uint64_t sim_plan_server_lease_ns(const struct sim_plan *p)
 
 /* @transport: "near", "far", or NULL: either. */
 void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
+/* What follows from the seed of how versions are saved. */
+void sim_plan_draw_saves(struct sim_plan *p);
+/* The job that goes on, in which nothing goes wrong. */
+void sim_plan_go_on(const struct sim_plan *p, struct sim_plan *out);
 /* Its tensor of that number. */
 struct muster_tensor sim_plan_tensor(const struct sim_plan *p, uint32_t number);
 void sim_plan_print(const struct sim_plan *p, FILE *out);
@@ -160,7 +181,7 @@ bool sim_plan_is_calm(const struct sim_plan *p);
 /* Does an operator ask for anything? */
 bool sim_plan_changes(const struct sim_plan *p);
 /* Does such a fault hit anybody of that kind? @fault: "cut@follower", "hang@leader",
- * "kill@rank". */
+ * "kill@rank". "saves": are versions saved? */
 bool sim_plan_has(const struct sim_plan *p, const char *fault);
 /* The server whose log is blocked; -1: none. */
 int sim_plan_blocks_log_of(const struct sim_plan *p);

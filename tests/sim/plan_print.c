@@ -112,6 +112,20 @@ static void print_servers(const struct sim_plan *p, FILE *out)
 	fprintf(out, "\n");
 }
 
+static void print_saves(const struct sim_saves *s, FILE *out)
+{
+	if (!s->wanted)
+		return;
+	fprintf(out, "  saves every %s, in %.3f ms at most, or %.3f ms, fails %g", s->every,
+		ms(s->most_ns), ms(s->slow_chance > 0 ? s->slow_ns : 0), s->fail_chance);
+	if (s->hangs >= 0)
+		fprintf(out, ", server %d hangs from %" PRIu64 " on", s->hangs, s->hangs_from);
+	if (s->then_servers > 0)
+		fprintf(out, "; then %" PRIu32 " servers go on for %" PRIu64 " commits",
+			s->then_servers, s->then_commits);
+	fprintf(out, "\n");
+}
+
 void sim_plan_print(const struct sim_plan *p, FILE *out)
 {
 	fprintf(out,
@@ -130,6 +144,7 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		sim_late_start_name(p->rule.late_start), p->slow_network ? ", slow network" : "",
 		p->slow_server ? ", slow server" : "");
 	print_servers(p, out);
+	print_saves(&p->saves, out);
 	for (uint32_t i = 0; i < p->fault_count; i++)
 		print_fault(&p->fault[i], i, out);
 }

@@ -230,5 +230,9 @@ void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_de
 	else
 		obs_executed(server, d, record);
 	tell_moment(server, d);
+	if (d->kind == MST_DO_SAVE) { /* the control thread knows of what was decided before */
+		sim_interrupt();
+		sim_preempt();
+	}
 	__real_mst_aggregator_execute(a, d, record);
 }

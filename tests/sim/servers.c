@@ -9,6 +9,7 @@
 #include "common/base/assert.h"
 #include "server/control/plane.h"
 #include "server/options/options.h"
+#include "tests/sim/archive.h"
 #include "tests/sim/log.h"
 #include "tests/sim/net.h"
 #include "tests/sim/observer.h"
@@ -188,6 +189,8 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 		set(s, "slots", "%" PRIu32, p->slots);
 	set(s, "lease", "%" PRIu64 "ms", p->lease_ns / MST_MS);
 	set(s, "patience", "%" PRIu64 "ms", p->patience_ns / MST_MS);
+	if (p->saves.wanted)
+		set(s, "checkpoint-every", "%s", p->saves.every);
 }
 
 static void set_options(struct sim_server *s, const struct sim_plan *p)
@@ -200,6 +203,10 @@ static void set_options(struct sim_server *s, const struct sim_plan *p)
 		set_leader(s, p);
 	else
 		set(s, "join", ADDRESS);
+	if (p->saves.wanted)
+		set(s, "state", "the disk");
+	if (p->saves.resumes)
+		set(s, "resume", "the disk");
 	set(s, "job", "sim");
 	set(s, "join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
 	set(s, "chunk", "4K");
@@ -218,6 +225,7 @@ static void stop_if_told(struct sim_server *s)
 	if (s->stop == NULL || s->stopped)
 		return;
 	s->stopped = true;
+	obs_server_stops(s->number);
 	mst_plane_stop(s->plane, s->stop, mst_now_ns());
 }
 
@@ -257,6 +265,7 @@ static void run_server(struct sim_server *s)
 {
 	struct mst_plane_cfg cfg = { .options = &s->options,
 				     .stream = &sim_stream,
+				     .archive = archives_of(s->number, s->process),
 				     .transport = the_plan->far ? &sim_far : &sim_near };
 	char why[512];
 
@@ -272,6 +281,7 @@ static void run_server(struct sim_server *s)
 	if (!s->process->dead)
 		obs_server_ended(s->number, mst_plane_over(s->plane) > 0);
 	stop_data(s);
+	archives_stop(s->number);
 	mst_plane_free(s->plane);
 	sim_say("%s has ended", s->process->name);
 }
@@ -290,6 +300,7 @@ void servers_begin(const struct sim_plan *plan)
 {
 	the_plan = plan;
 	memset(servers, 0, sizeof(servers));
+	archives_begin(plan);
 	for (uint32_t k = 0; k < plan->servers; k++) {
 		struct sim_server *s = &servers[k];
 		char name[24] = "server";

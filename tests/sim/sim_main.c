@@ -7,9 +7,9 @@
  *            [--short]
  *
  * --with leaves out worlds whose plan lacks such a fault: "cut@follower", "hang@leader",
- * "kill@rank". A world that fails is lived again with fewer faults and fewer commits as long as it
- * still fails; what is left is printed with the end of its trace, and with the command that shows
- * all of it.
+ * "kill@rank"; or in which no versions are saved: "saves". A world that fails is lived again with
+ * fewer faults and fewer commits as long as it still fails; what is left is printed with the end of
+ * its trace, and with the command that shows all of it.
  */
 #include <errno.h>
 #include <fcntl.h>

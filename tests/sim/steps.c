@@ -222,6 +222,7 @@ void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	obs.now_ns = now_ns;
 	obs.answers_event = ev->kind == MST_EV_POLICY;
+	obs_saves_event(ev);
 	if (ev->kind == MST_EV_POLICY) {
 		obs.next_rule = ev->rule;
 		obs.rule_changes = true;
@@ -547,6 +548,7 @@ static void check_asks(const struct obs_view *v)
 void obs_settled(void)
 {
 	obs_returned();
+	obs_saves_settled();
 	struct obs_view v = view_now();
 
 	if (!is_running() || !is_lawful() || obs_violation() != NULL)

@@ -202,6 +202,39 @@ def servers_stopped_by_a_signal(a):
           status == 128 + signal.SIGTERM and len(folder.manifest(version)["parts"]) == 3)
 
 
+def all_are_stopped_by_a_signal(a):
+    """Leader and followers at the same time, as a scheduler does it."""
+    folder = Folder(a)
+    options = ["--state", folder.state, "--workers", "2", *CALM]
+    with Job(a, *options, "--servers", "2", "--checkpoint-every", "0") as job:
+        follower = Child([a.musterd, "--join", job.address, "--state", folder.state])
+        job.elems = 20000
+        job.work_all(2, "sleep_us=1000")
+        job.begin()
+        follower.signal(signal.SIGTERM)
+        status, _ = job.server.stop()
+        end, said = follower.end(HANG_S)
+    check("both end by the signal", status == end == 128 + signal.SIGTERM)
+    check("and have saved the newest version, each its part",
+          len(folder.manifest(folder.versions()[-1])["parts"]) == 2)
+
+
+def follower_is_stopped_by_a_signal(a):
+    """It tells its leader, which ends the job."""
+    folder = Folder(a)
+    options = ["--state", folder.state, "--workers", "2", *CALM]
+    with Job(a, *options, "--servers", "2", "--checkpoint-every", "10") as job:
+        follower = Child([a.musterd, "--join", job.address, "--state", folder.state])
+        job.elems = 20000
+        job.work_all(2, "sleep_us=1000")
+        job.begin()
+        follower.signal(signal.SIGTERM)
+        check("a follower that is stopped alone ends", follower.end(HANG_S)[0] is not None)
+        status, said = job.server.end(HANG_S)
+        check("and with it the job", status == 1 and "the server was ended by signal 15" in said)
+    check("checkpoints made before are there", len(folder.versions()) > 0)
+
+
 def disk_is_full(a):
     """A small disk of its own, in a namespace of its own."""
     folder = Folder(a)
@@ -322,6 +355,7 @@ def followers_need_the_directory(a):
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               under_policies_that_do_not_wait, adaptive_policies_go_on,
               killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
+              all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal,
               disk_is_full, disk_is_lost, older_one_is_taken, flipped_bits_are_found, refuses,
               one_server_writes, followers_need_the_directory)
 

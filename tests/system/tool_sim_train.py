@@ -140,6 +140,16 @@ class Quadratic(Train):
                        "--commits", 3000, "--optimizer", "sgd:lr=0.05,momentum=0")
         self.assertLess(job["errors"][-1]["error"], 0.1)
 
+    def test_adaptive(self):
+        """AdaSync hears the losses: its K grows, so its steps are longer at the end"""
+        for base in ("ksync", "kasync", "kbatchasync"):
+            points = self.points("-n", 8, "--delay", "exp:20", "--policy", f"adasync:{base}",
+                                 "--train", "quadratic:cond=2,noise=0.1", "--commits", 2000,
+                                 "--every", "100commits", *PLAIN)
+            times = [p["simulated_s"] for p in points]
+            self.assertGreater(times[-1] - times[-2], 2 * (times[1] - times[0]), base)
+            self.assertLess(points[-1]["error"], 0.01)
+
     def test_same_bytes(self):
         """The same command writes the same bytes, and another seed others"""
         args = ("-n", 5, "--delay", "exp:20", "--policy", "kasync:3", "--train", "quadratic",

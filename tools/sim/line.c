@@ -386,11 +386,10 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 	    mst_server_options_optimizer(server, &job->ledger.optimizer, to->why, to->len) != 0)
 		return -EINVAL;
 	if (mst_controller_by_loss(&policy.controller) && job->problem == NULL)
-		return refuse(
-			to,
-			"--policy %.40s follows the loss, and gradients have one where something is "
-			"trained only: say what, such as --train quadratic",
-			job->policy);
+		return refuse(to,
+			      "--policy %.40s follows the loss, and gradients have one where "
+			      "something is trained only: say what, such as --train quadratic",
+			      job->policy);
 	job->ledger.rule = policy.rule;
 	job->ledger.controller = policy.controller;
 	job->ledger.slots = mst_policy_slots(&policy, job->ledger.workers);

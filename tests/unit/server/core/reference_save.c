@@ -38,6 +38,7 @@ void save_reported(struct reference *r, const struct mst_ledger_event *ev)
 	struct mst_decision *d = decide(r, MST_DO_SAVED, (struct mst_identity){ 0 });
 	d->saved.version = r->saving;
 	d->saved.failed = r->save_failed;
+	d->saved.again = r->save_again;
 	r->saving = MST_VERSION_NONE;
 	if (r->save_again)
 		save(r);

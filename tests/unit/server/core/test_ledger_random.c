@@ -210,7 +210,8 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 	case MST_DO_SAVE:
 		return a->commit.version == b->commit.version;
 	case MST_DO_SAVED:
-		return a->saved.version == b->saved.version && a->saved.failed == b->saved.failed;
+		return a->saved.version == b->saved.version && a->saved.failed == b->saved.failed &&
+		       a->saved.again == b->saved.again;
 	case MST_DO_RELEASE:
 		return a->answer.number == b->answer.number &&
 		       a->answer.version == b->answer.version &&

@@ -221,6 +221,22 @@ static void the_last_version_waits_for_the_checkpoint_before(void)
 	job_close(&j);
 }
 
+/* Else the end of the job could be told between the two. */
+static void that_another_version_follows_is_said_with_the_one_before(void)
+{
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	cfg.commits_max = 3;
+	job_born(&j, &cfg);
+	push(&j, 3);
+	all_saved(&j, 2);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	all_saved(&j, 3);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	job_close(&j);
+}
+
 static void a_job_that_loses_its_workers_is_saved(void)
 {
 	struct mst_ledger_cfg cfg = saving("async", 1, 0);
@@ -231,6 +247,23 @@ static void a_job_that_loses_its_workers_is_saved(void)
 	job_lose(&j, 0, -EPIPE);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_TOO_FEW));
 	CU_ASSERT_EQUAL(last_save(&j), 2);
+	job_close(&j);
+}
+
+static void a_server_that_is_lost_fails_the_checkpoint(void)
+{
+	struct mst_ledger_event lost = { .kind = MST_EV_SERVER };
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	push(&j, 3);
+	saved(&j, 0, 2, false);
+	job_event(&j, &lost);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	CU_ASSERT_EQUAL(saves(&j), 1); /* nor is the newest version saved: a part of it is lost */
 	job_close(&j);
 }
 
@@ -336,6 +369,24 @@ static void a_job_goes_on_with_the_version_behind_its_checkpoint(void)
 	job_close(&j);
 }
 
+/* Rank 0 had given 17 and rank 1 15. */
+static void the_clock_bound_holds_for_who_was_ahead(void)
+{
+	struct mst_ledger_cfg cfg = saving("ssp:1", 2, 0);
+	struct ledger_job j;
+
+	cfg.kept = &before;
+	job_open(&j, &cfg);
+	job_enter(&j, 0);
+	job_enter(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 0);
+	job_answered(&j, 1);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 1);
+	job_close(&j);
+}
+
 static void samples_go_on(void)
 {
 	struct mst_ledger_cfg cfg = saving("bsp", 2, 0);
@@ -410,7 +461,11 @@ static CU_TestInfo cases[] = {
 	{ "the last version is saved once", the_last_version_is_saved_once },
 	{ "the last version waits for the checkpoint before",
 	  the_last_version_waits_for_the_checkpoint_before },
+	{ "that another version follows is said with the one before",
+	  that_another_version_follows_is_said_with_the_one_before },
 	{ "a job that loses its workers is saved", a_job_that_loses_its_workers_is_saved },
+	{ "a server that is lost fails the checkpoint",
+	  a_server_that_is_lost_fails_the_checkpoint },
 	{ "a version that is not finite is not saved", a_version_that_is_not_finite_is_not_saved },
 	{ "a version that is never made is not saved", a_version_that_is_never_made_is_not_saved },
 	{ "a server that is stopped has the newest version saved",
@@ -419,6 +474,7 @@ static CU_TestInfo cases[] = {
 	  what_is_kept_is_of_the_version_that_is_saved },
 	{ "a job goes on with the version behind its checkpoint",
 	  a_job_goes_on_with_the_version_behind_its_checkpoint },
+	{ "the clock bound holds for who was ahead", the_clock_bound_holds_for_who_was_ahead },
 	{ "samples go on", samples_go_on },
 	{ "another number of workers begins with equal clocks",
 	  another_number_of_workers_begins_with_equal_clocks },
