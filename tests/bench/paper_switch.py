@@ -110,7 +110,7 @@ def momentum(a, s):
     plot = svg.Plot(f"Momentum at the change, {100 * s.share:g} % BSP", "",
                     "accuracy on test digits")
     found = {name: np.array([treated(a, s, seed, name) for seed in seeds(s)])
-             for name in TREATMENTS}
+             for name in getattr(s, "treatments", TREATMENTS)}
     for i, (name, values) in enumerate(found.items()):
         mean, half = interval(values)
         less, less_half = interval(found["kept"] - values)

@@ -116,7 +116,7 @@ def arrivals(a, s):
     source = "recorded" if real else "drawn"
     n = times.shape[1]
     table = Table(a, a.name, "source", "k", "mean_s", "half_interval", "median_s", "speedup",
-                  "gradients_per_second", "steps")
+                  "rate_of_all", "steps")
     plot = svg.Plot(f"The k-th of {n} gradients, {source}", "k", "seconds from the step's start")
     ks = np.arange(1, n + 1)
     mean, half = interval(times)

@@ -32,10 +32,10 @@ K_LOW = {**K_OF_8, "problem": "quadratic:dim=50,cond=5,noise=0.3", "batch": 1, "
          "end_s": 12}
 K_HIGH = {**K_OF_8, "problem": "quadratic:dim=50,cond=5,noise=4", "batch": 1, "rate": 0.1,
           "end_s": 8}
-K_QUICK = {"ks": (1, 8), "seeds": 2, "end_s": 0.2}
+K_QUICK = {"ks": (1, 8), "seeds": 2, "end_s": 0.1}
 SWITCH = {**DIGITS, "workers": 8, "delay": "exp:5", "samples": 96000, "rate": 0.3, "momentum": 0.9,
           "milestones": (0.5, 0.75), "seeds": 7}
-SWITCH_QUICK = {"samples": 1600, "seeds": 2, "delay": "exp:1"}
+SWITCH_QUICK = {"workers": 2, "samples": 640, "seeds": 2, "delay": "exp:1"}
 
 # Name: what is run, the function, the set-up, what --quick changes in it.
 FIGURES = {
@@ -54,7 +54,8 @@ FIGURES = {
                     {**SWITCH, "shares": (0, .02, .05, .1, .25, .5, 1), "reverse": (.25, .5)},
                     {**SWITCH_QUICK, "shares": (0, .5, 1), "reverse": (.5,)}),
     "momentum": ("What becomes of momentum at the change from BSP to ASP", switch.momentum,
-                 {**SWITCH, "share": 0.1}, {**SWITCH_QUICK, "share": 0.5}),
+                 {**SWITCH, "share": 0.1},
+                 {**SWITCH_QUICK, "share": 0.5, "treatments": ("kept", "reset")}),
     "stragglers": ("BSP and ASP under one and two slow workers, simulated and live",
                    times.stragglers,
                    {**DIGITS, "hidden": 16, "workers": 8, "mean_ms": 20, "spread": 0.1,
@@ -63,7 +64,7 @@ FIGURES = {
                     "live_policies": ("bsp", "async"), "live_factor": 3, "live_samples": 800,
                     "live_seeds": 5},
                    {"factors": (1, 3), "samples": 400, "seeds": 2, "live_samples": 32,
-                    "live_seeds": 1, "mean_ms": 5}),
+                    "live_seeds": 1, "mean_ms": 2, "workers": 3}),
     "backup": ("Commits, time of a commit and their product at a fixed N + b", training.backup,
                {**DIGITS, "total": 16, "delay": "sexp:10,10", "spare": (0, 1, 2, 3, 4, 6, 8),
                 "rate": 0.2, "commits": 400, "target": 0.08, "seeds": 5},
@@ -84,7 +85,7 @@ FIGURES = {
                  {**DIGITS, "workers": 8, "mean_ms": 20, "end_s": 8, "target": 0.35, "rate": 0.2,
                   "policies": ("bsp", "nonblocking", "async", "local:4"),
                   "spreads": (1, 2, 4, 8), "seeds": 5},
-                 {"end_s": 0.4, "target": 2.2, "spreads": (1, 8), "seeds": 2}),
+                 {"end_s": 0.1, "target": 2.3, "spreads": (1, 8), "seeds": 2}),
     "arrivals": ("When the k-th gradient of a step is there, in a production job (45 steps)",
                  times.arrivals,
                  {"last": (0, 1, 2, 4, 8), "median_s": 7, "sigma": 0.1, "workers": 32,
