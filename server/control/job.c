@@ -74,8 +74,8 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
-/* Older checkpoints are removed, and those of another job must not be. One that cannot be read is not
- * taken for another job's. */
+/* Older checkpoints are removed, and those of another job must not be. One that cannot be read is
+ * not taken for another job's. */
 static int check_jobs(const struct mst_job *j, const uint64_t *version, uint32_t count, char *why,
 		      size_t len)
 {

@@ -115,8 +115,8 @@ void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 		save(l);
 }
 
-/* A clock says who is ahead only under a rule with a bound, and of who takes part. The others are as
- * far as the slowest, as one that joins is. */
+/* A clock says who is ahead only under a rule with a bound, and of who takes part. The others are
+ * as far as the slowest, as one that joins is. */
 static uint64_t clock_of(const struct mst_ledger *l, const struct mst_member *m)
 {
 	uint64_t least = mst_step_clock_min(l);
