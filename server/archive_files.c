@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/eventcount.h"
 #include "common/base/log.h"
+#include "common/checkpoint/find.h"
 #include "common/checkpoint/keep.h"
 #include "common/checkpoint/lock.h"
 #include "common/host/tasks.h"
@@ -28,10 +29,12 @@ enum phase { RESTS, ASKED, DONE };
 struct mst_archive_files {
 	struct mst_archive archive; /* first */
 	struct mst_archive_files_cfg cfg;
+	char *dir; /* outlives the options, where a disk that does not answer is left behind */
 	struct mst_checkpoint_lock *lock; /* NULL: this server does not lead */
 	pthread_t thread;
 	struct mst_eventcount asked, ends;
 	_Atomic bool stop, ended;
+	_Atomic bool hurry;                        /* no pace is kept any more */
 	_Atomic int phase;                         /* enum phase: who may use what follows */
 	const struct mst_checkpoint_writing *part; /* NULL: a manifest is to be written */
 	struct mst_checkpoint_manifest *manifest;
@@ -83,24 +86,42 @@ static bool files_ended(struct mst_archive *a, struct mst_archive_end *out)
 	return true;
 }
 
-static const struct mst_archive_ops ops = { files_write, files_complete, files_ended };
+static void files_hurry(struct mst_archive *a)
+{
+	atomic_store_explicit(&files_of(a)->hurry, true, memory_order_relaxed);
+}
+
+static const struct mst_archive_ops ops = { files_write, files_complete, files_hurry, files_ended };
 
 /* ---- the thread ---- */
 
-static bool is_stopped(void *files)
+static bool is_stopped(const struct mst_archive_files *f)
 {
-	const struct mst_archive_files *f = files;
-
 	return atomic_load_explicit(&f->stop, memory_order_relaxed);
+}
+
+/* A part while it is written, asked between two blocks. */
+struct paced_part {
+	const struct mst_archive_files *of;
+	struct mst_checkpoint_writing writing;
+};
+
+static bool stops(void *arg)
+{
+	struct paced_part *p = arg;
+
+	if (atomic_load_explicit(&p->of->hurry, memory_order_relaxed))
+		p->writing.pace.bytes_per_second = 0;
+	return is_stopped(p->of);
 }
 
 static int write_part(struct mst_archive_files *f)
 {
-	struct mst_checkpoint_writing writing = *f->part;
+	struct paced_part part = { f, *f->part };
 
-	writing.pace.stops = is_stopped;
-	writing.pace.arg = f;
-	int rc = mst_checkpoint_part_write(f->cfg.dir, &writing, &f->own, f->end.why,
+	part.writing.pace.stops = stops;
+	part.writing.pace.arg = &part;
+	int rc = mst_checkpoint_part_write(f->dir, &part.writing, &f->own, f->end.why,
 					   sizeof(f->end.why));
 	f->end.bytes = rc == 0 ? f->own.bytes : 0;
 	return rc;
@@ -114,7 +135,7 @@ static int take_parts(struct mst_archive_files *f)
 
 	for (uint32_t i = 0; i < m->parts && rc == 0; i++) {
 		rc = i == 0 ? 0
-			    : mst_checkpoint_part_find(f->cfg.dir, &m->id, i, m->parts, &m->part[i],
+			    : mst_checkpoint_part_find(f->dir, &m->id, i, m->parts, &m->part[i],
 						       f->end.why, sizeof(f->end.why));
 		if (i == 0)
 			m->part[0] = f->own;
@@ -127,7 +148,7 @@ static void remove_old(const struct mst_archive_files *f)
 {
 	char why[MST_CHECKPOINT_WHY_LEN];
 
-	if (mst_checkpoint_keep(f->cfg.dir, KEPT, why, sizeof(why)) != 0)
+	if (mst_checkpoint_keep(f->dir, KEPT, why, sizeof(why)) != 0)
 		mst_warn("old checkpoints stay: %s", why);
 }
 
@@ -136,7 +157,9 @@ static int write_manifest(struct mst_archive_files *f)
 	int rc = take_parts(f);
 
 	if (rc == 0)
-		rc = mst_checkpoint_manifest_write(f->cfg.dir, f->manifest, f->end.why,
+		rc = mst_checkpoint_check(f->dir, f->manifest, f->end.why, sizeof(f->end.why));
+	if (rc == 0)
+		rc = mst_checkpoint_manifest_write(f->dir, f->manifest, f->end.why,
 						   sizeof(f->end.why));
 	if (rc == 0)
 		remove_old(f);
@@ -205,12 +228,18 @@ int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_
 	}
 	f->archive.ops = &ops;
 	f->cfg = *cfg;
-	int rc = cfg->leads ? mst_checkpoint_lock(cfg->dir, &f->lock, why, len)
-			    : mst_checkpoint_directory(cfg->dir, why, len);
+	f->dir = strdup(cfg->dir);
+	int rc = f->dir == NULL ? -ENOMEM : 0;
+	if (rc != 0)
+		(void)snprintf(why, len, "no memory to write checkpoints to %s", cfg->dir);
+	if (rc == 0)
+		rc = cfg->leads ? mst_checkpoint_lock(cfg->dir, &f->lock, why, len)
+				: mst_checkpoint_directory(cfg->dir, why, len);
 	if (rc == 0)
 		rc = start_thread(f, why, len);
 	if (rc != 0) {
 		mst_checkpoint_unlock(f->lock);
+		free(f->dir);
 		free(f);
 		return rc;
 	}
@@ -236,7 +265,7 @@ bool mst_archive_files_stop(struct mst_archive_files *f)
 		if (mst_left_ns(until_ns) == 0) {
 			mst_error("a checkpoint in %s is not complete: the disk did not answer for "
 				  "%" PRIu64 " s",
-				  f->cfg.dir, GRACE_NS / MST_SECOND);
+				  f->dir, GRACE_NS / MST_SECOND);
 			return false;
 		}
 		mst_eventcount_shut(&f->ends);
@@ -247,6 +276,7 @@ bool mst_archive_files_stop(struct mst_archive_files *f)
 	}
 	(void)pthread_join(f->thread, NULL);
 	mst_checkpoint_unlock(f->lock);
+	free(f->dir);
 	free(f);
 	return true;
 }

@@ -201,10 +201,11 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		mst_plane_wait(plane, mst_plane_nap(plane));
 	}
 	mst_worker_threads_stop(worker_threads);
+	bool saved = mst_plane_give_up_saving(plane);
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 	if (signo != 0)
 		return MST_SERVER_EXIT_BY_SIGNAL + signo;
-	return over > 0 ? MST_SERVER_EXIT_DONE : MST_SERVER_EXIT_FAILED;
+	return over > 0 && saved ? MST_SERVER_EXIT_DONE : MST_SERVER_EXIT_FAILED;
 }
 
 /* Return: false: this build cannot run it, which has been logged. */

@@ -129,6 +129,8 @@ struct mst_serve {
 /* The name of a run of a job: 16 hexadecimal digits and a NUL. Checkpoints of one version by
  * different runs differ by it. */
 #define MST_RUN_LEN 17u
+/* The id of a checkpoint: 32 hexadecimal digits and a NUL. */
+#define MST_SAVE_LEN 33u
 
 struct mst_appoint {
 	char job[MST_NAME_LEN];
@@ -149,11 +151,12 @@ struct mst_appoint {
 	struct mst_table table; /* of the job's first hello */
 	uint32_t guard;         /* enum mst_guard */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
-	char saves[MST_RUN_LEN];        /* versions are saved: the run's name; "": none are */
-	uint32_t resumes;               /* the job goes on from a checkpoint: */
-	uint64_t resumed_version;       /* of this version */
-	struct mst_path path;           /* of its links with workers and with the leader */
-	char address[MST_LISTENER_LEN]; /* the leader's listener, for the server link */
+	char saves[MST_RUN_LEN];         /* versions are saved: the run's name; "": none are */
+	uint32_t resumes;                /* the job goes on from a checkpoint: */
+	uint64_t resumed_version;        /* of this version, */
+	char resumed_save[MST_SAVE_LEN]; /* and with this save id */
+	struct mst_path path;            /* of its links with workers and with the leader */
+	char address[MST_LISTENER_LEN];  /* the leader's listener, for the server link */
 	uint8_t token[MST_SECRET_LEN];
 };
 

@@ -281,6 +281,7 @@ static const struct mst_field appoint_fields[] = {
 	TEXT(mst_appoint, saves),
 	LIMITED(ENUM, mst_appoint, resumes, 2),
 	FIELD(U64, mst_appoint, resumed_version),
+	TEXT(mst_appoint, resumed_save),
 	PATH(mst_appoint),
 	TEXT(mst_appoint, address),
 	BYTES(mst_appoint, token),

@@ -34,6 +34,9 @@ struct mst_archive_ops {
 	/* Begins to write the manifest, when all servers have written their parts. The archive
 	 * fills in the parts, and removes checkpoints that are older than the last but one. */
 	void (*complete)(struct mst_archive *a, struct mst_checkpoint_manifest *manifest);
+	/* The job is over, or the server is stopped: the work is to be done as fast as the disk
+	 * takes it. */
+	void (*hurry)(struct mst_archive *a);
 	/* Takes the end of the work, once.
 	 * Return: false: it goes on, or there is none. */
 	bool (*ended)(struct mst_archive *a, struct mst_archive_end *out);

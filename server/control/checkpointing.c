@@ -38,12 +38,6 @@ static void add_vector(struct mst_checkpointing *c, const char *group, const voi
 	};
 }
 
-/* The end of a job waits for its checkpoint, so that one is not held back. */
-static uint64_t rate(const struct mst_job *j)
-{
-	return mst_job_is_over(j) || j->stopped ? 0 : j->o->checkpoint_rate;
-}
-
 static void write_part(struct mst_checkpointing *c)
 {
 	const struct mst_job *j = c->job;
@@ -59,7 +53,7 @@ static void write_part(struct mst_checkpointing *c)
 		.table = mst_tensor_table_rows(j->tensors),
 		.tensors = mst_tensor_table_count(j->tensors),
 		.vector = c->vector,
-		.pace.bytes_per_second = rate(j),
+		.pace.bytes_per_second = j->o->checkpoint_rate,
 	};
 	add_vector(c, MST_GROUP_PARAMETERS,
 		   c->saving.theta != NULL ? (const void *)c->saving.theta : c->saving.result);
@@ -267,6 +261,9 @@ void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns)
 {
 	if (c->archive == NULL)
 		return;
+	/* the end of a job waits for its checkpoint */
+	if (mst_job_is_over(c->job) || c->job->stopped)
+		c->archive->ops->hurry(c->archive);
 	take_end(c, now_ns);
 	if (c->work == MST_ARCHIVE_RESTS && c->manifest_due)
 		begin_manifest(c);
@@ -274,6 +271,15 @@ void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns)
 		begin_part(c);
 	if (c->report_due && c->job->server != NULL)
 		report(c);
+}
+
+void mst_checkpointing_give_up(const struct mst_checkpointing *c)
+{
+	if (mst_checkpointing_is_busy(c))
+		mst_error("job \"%s\": the checkpoint that was being written is not complete, and "
+			  "is not waited for any more; the newest that is complete is of version "
+			  "%" PRIu64,
+			  c->job->o->job, c->last_version);
 }
 
 bool mst_checkpointing_is_busy(const struct mst_checkpointing *c)

@@ -35,10 +35,10 @@ struct mst_checkpointing {
 	struct mst_checkpoint_manifest next;    /* of the version that is being saved */
 	struct mst_checkpoint_manifest written; /* of the one before, while it is written */
 	bool manifest_due;
-	bool next_comes;          /* the ledger has decided another, and has not said so yet */
-	uint64_t begun, ended;    /* how many checkpoints */
-	uint64_t begun_ns, bytes; /* of the last one */
-	uint64_t last_version;    /* the newest checkpoint of this run; 0: none */
+	bool next_comes;       /* the ledger has decided another, and has not said so yet */
+	uint64_t begun, ended; /* how many checkpoints */
+	uint64_t begun_ns;     /* of the last one */
+	uint64_t last_version; /* the newest checkpoint of this run; 0: none */
 };
 
 /* Zeroed memory is initialised: @job and @archive are set. */
@@ -47,6 +47,8 @@ void mst_checkpointing_fini(struct mst_checkpointing *c);
 void mst_checkpointing_notice(struct mst_checkpointing *c, const struct mst_notice *notice,
 			      uint64_t now_ns);
 void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns);
+/* The server ends: says which checkpoint is not complete, if one is being written. */
+void mst_checkpointing_give_up(const struct mst_checkpointing *c);
 /* Is a checkpoint being written, as far as this server knows? */
 bool mst_checkpointing_is_busy(const struct mst_checkpointing *c);
 

@@ -74,6 +74,32 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
+/* Older checkpoints are removed, and those of another job must not be. One that cannot be read is
+ * not taken for another job's. */
+static int check_jobs(const struct mst_job *j, const uint64_t *version, uint32_t count, char *why,
+		      size_t len)
+{
+	struct mst_checkpoint_manifest m;
+	char unread[MST_CHECKPOINT_WHY_LEN];
+
+	for (uint32_t i = 0; i < count; i++) {
+		mst_checkpoint_manifest_init(&m);
+		if (mst_checkpoint_manifest_read(j->o->state, version[i], &m, unread,
+						 sizeof(unread)) != 0)
+			continue;
+		bool other = strcmp(m.id.job, j->o->job) != 0;
+		if (other)
+			snprintf(why, len,
+				 "%s (--state) has a checkpoint of the job \"%s\", version %" PRIu64
+				 ", and this job is \"%s\"; each job needs a directory of its own",
+				 j->o->state, m.id.job, version[i], j->o->job);
+		mst_checkpoint_manifest_fini(&m);
+		if (other)
+			return -EEXIST;
+	}
+	return 0;
+}
+
 /* The newest version of a directory is the one that counts, and older ones are removed: a job must
  * not begin below what is there. */
 static int check_state(const struct mst_job *j, char *why, size_t len)
@@ -84,9 +110,10 @@ static int check_state(const struct mst_job *j, char *why, size_t len)
 	if (count < 0)
 		return count;
 	newest = count > 0 ? version[0] : 0;
+	int rc = check_jobs(j, version, (uint32_t)count, why, len);
 	free(version);
-	if (newest <= mst_job_first_version(j))
-		return 0;
+	if (rc != 0 || newest <= mst_job_first_version(j))
+		return rc;
 	snprintf(why, len,
 		 "there is a checkpoint of version %" PRIu64
 		 " in %s (--state), and this job begins with version %" PRIu64
@@ -209,6 +236,8 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 	snprintf(out->saves, sizeof(out->saves), "%s", j->run);
 	out->resumes = mst_resume_is_set(&j->resume);
 	out->resumed_version = mst_job_first_version(j);
+	snprintf(out->resumed_save, sizeof(out->resumed_save), "%s",
+		 mst_resume_is_set(&j->resume) ? j->resume.manifest.id.save : "");
 }
 
 static void tell_budget(const struct mst_job *j, const struct mst_budget *b, const char *room)

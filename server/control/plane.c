@@ -419,6 +419,12 @@ bool mst_plane_is_saving(const struct mst_plane *p)
 	       mst_checkpointing_is_busy(&p->checkpointing);
 }
 
+bool mst_plane_give_up_saving(const struct mst_plane *p)
+{
+	mst_checkpointing_give_up(&p->checkpointing);
+	return !mst_checkpointing_is_busy(&p->checkpointing);
+}
+
 static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_SAVE };

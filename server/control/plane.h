@@ -86,6 +86,10 @@ void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns);
 /* Is a checkpoint being written, or will the newest version be saved? */
 bool mst_plane_is_saving(const struct mst_plane *p);
 
+/* The server ends now. Says which checkpoint is not complete.
+ * Return: false: one is not. */
+bool mst_plane_give_up_saving(const struct mst_plane *p);
+
 /* Is the job over, and has everybody been told? 0: not yet; 1: it has finished; -1: it has
  * failed. */
 int mst_plane_over(const struct mst_plane *p);

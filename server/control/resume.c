@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/base/log.h"
 #include "common/checkpoint/find.h"
@@ -32,6 +33,11 @@ static void warn_refused(void *arg, uint64_t version, const char *why)
 
 /* ---- what the manifest keeps of the ledger ---- */
 
+/* No job comes as far as this. What is more would overflow when the job goes on. */
+#define VERSION_MAX (UINT64_C(1) << 62)
+#define INCARNATION_MAX (UINT32_MAX / 2)
+#define SAMPLES_MAX 9e15
+
 static int refuse_values(const struct mst_resume *r, char *why, size_t len)
 {
 	snprintf(why, len,
@@ -52,7 +58,8 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 	if (mst_values_real(v, MST_KEPT_SAMPLES, &kept->samples) != 0 ||
 	    mst_values_list(v, MST_KEPT_CLOCKS, &clocks, &count) != 0 ||
 	    mst_values_list(v, MST_KEPT_INCARNATIONS, &incarnations, &again) != 0 ||
-	    count != again || count == 0 || count > MST_LEDGER_WORKERS_MAX || !(kept->samples >= 0))
+	    count != again || count == 0 || count > MST_LEDGER_WORKERS_MAX ||
+	    !(kept->samples >= 0 && kept->samples <= SAMPLES_MAX) || kept->version > VERSION_MAX)
 		return refuse_values(r, why, len);
 	kept->rank = calloc(count, sizeof(*kept->rank));
 	if (kept->rank == NULL) {
@@ -60,8 +67,11 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 		return -ENOMEM;
 	}
 	kept->ranks = count;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		if (clocks[i] > VERSION_MAX || incarnations[i] > INCARNATION_MAX)
+			return refuse_values(r, why, len);
 		kept->rank[i] = (struct mst_kept_rank){ (uint32_t)incarnations[i], clocks[i] };
+	}
 	return 0;
 }
 
@@ -183,10 +193,18 @@ static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 
 /* Checkpoints that are newer than the one that is taken were refused. If this job writes to the
  * same directory, they would count as newer than its own. */
+static bool same_directory(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
 static int set_aside(const struct mst_resume *r, const struct mst_server_options *o, char *why,
 		     size_t len)
 {
-	if (!mst_server_options_saves(o) || strcmp(o->state, r->dir) != 0)
+	if (!mst_server_options_saves(o) || !same_directory(o->state, r->dir))
 		return 0;
 	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why, len);
 }
@@ -201,8 +219,8 @@ static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted
 
 	while (rc == 0) {
 		rc = mst_checkpoint_verify(r->dir, &r->manifest, why, len);
-		if (rc != -EBADMSG)
-			return rc;
+		if (rc == 0 || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+			return rc; /* the last three say nothing of the checkpoint */
 		warn_refused(NULL, r->manifest.id.version, why);
 		wanted->before = r->manifest.id.version;
 		mst_checkpoint_manifest_fini(&r->manifest);
@@ -255,6 +273,15 @@ int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
 	mst_checkpoint_manifest_init(&r->manifest);
 	int rc = mst_checkpoint_manifest_read(r->dir, appoint->resumed_version, &r->manifest, why,
 					      len);
+	if (rc == 0 && strcmp(r->manifest.id.save, appoint->resumed_save) != 0) {
+		snprintf(why, len,
+			 "version %" PRIu64
+			 " in %s is of another run than the one that the leader goes on from (save "
+			 "%s, not %s): give all servers the same directory",
+			 appoint->resumed_version, r->dir, r->manifest.id.save,
+			 appoint->resumed_save);
+		rc = -EINVAL;
+	}
 	if (rc == 0)
 		rc = mst_checkpoint_check(r->dir, &r->manifest, why, len);
 	if (rc != 0)

@@ -115,6 +115,16 @@ void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 		save(l);
 }
 
+/* A clock says who is ahead only under a rule with a bound, and of who takes part. The others are
+ * as far as the slowest, as one that joins is. */
+static uint64_t clock_of(const struct mst_ledger *l, const struct mst_member *m)
+{
+	uint64_t least = mst_step_clock_min(l);
+	bool counts = l->rule.release == MST_RELEASE_BOUND && m->rostered && m->clock > least;
+
+	return counts ? m->clock : least;
+}
+
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
 {
 	out->version = l->save.version;
@@ -123,7 +133,7 @@ void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
 	out->figures = mst_controller_keep(&l->controller, out->figure);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
 		out->rank[rank] = (struct mst_kept_rank){ l->member[rank].incarnation,
-							  l->member[rank].clock };
+							  clock_of(l, &l->member[rank]) };
 }
 
 /* Clocks compare ranks with each other: with another number of workers all begin anew. */

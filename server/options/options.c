@@ -33,8 +33,8 @@ const struct mst_option mst_server_table[] = {
 	  FIELD(join),
 	  .value = "HOST:PORT",
 	  .help = "serve a part of the vector for the leader at this address, which decides the "
-		  "rest: of the other options only those of transport, memory, threads and waiting "
-		  "are this server's own" },
+		  "rest: of the other options only those of transport, memory, threads, waiting "
+		  "and checkpoints (--state, --resume, --checkpoint-rate) are this server's own" },
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(servers),

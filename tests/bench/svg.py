@@ -6,13 +6,17 @@ them, a legend. No library is needed, and the same figures give the same bytes.
     plot.add("bsp", xs, ys, low, high)      # the band is optional
     plot.write("error.svg")
 
+A line of one point is a dot with a bar. An x axis without a label has no numbers. The picture has a
+white ground of its own, so it can be read on a dark page, too.
+
 What cannot be drawn is left out: points that are not finite, or not above 0 on a logarithmic axis.
 """
 import math
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 640, 420
-LEFT, RIGHT, TOP, BOTTOM = 72, 16, 36, 48
+WIDTH, HEIGHT = 800, 420
+LEFT, RIGHT, TOP, BOTTOM = 72, 176, 36, 48  # the legend is on the right
+MIDDLE = (LEFT + WIDTH - RIGHT) // 2
 # Okabe and Ito 2008: colours that readers with colour blindness can tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 DASHES = ("", "6 3", "2 3")
@@ -94,11 +98,11 @@ class Plot:
     def frame(self):
         yield (f'<rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
                f'height="{HEIGHT - TOP - BOTTOM}" fill="none" stroke="#333"/>')
-        yield f'<text x="{WIDTH // 2}" y="22" class="title">{escape(self.title)}</text>'
-        yield f'<text x="{WIDTH // 2}" y="{HEIGHT - 10}" class="mid">{escape(self.x.label)}</text>'
+        yield f'<text x="{MIDDLE}" y="22" class="title">{escape(self.title)}</text>'
+        yield f'<text x="{MIDDLE}" y="{HEIGHT - 10}" class="mid">{escape(self.x.label)}</text>'
         yield (f'<text transform="translate(16 {HEIGHT // 2}) rotate(-90)" class="mid">'
                f'{escape(self.y.label)}</text>')
-        for value in self.x.ticks():
+        for value in self.x.ticks() if self.x.label else ():
             x, end = number(self.at_x(value)), HEIGHT - BOTTOM
             yield f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{end}" class="grid"/>'
             yield f'<text x="{x}" y="{end + 16}" class="mid">{value:g}</text>'
@@ -115,18 +119,27 @@ class Plot:
             around += [(x, low) for x, low, _ in reversed(edges)]
             yield f'<polygon points="{self.path(around)}" fill="{colour}" opacity="0.18"/>'
 
+    def dot(self, points, colour):
+        """A line of one point: a dot, and a bar for its interval."""
+        for x, y, low, high in points:
+            at = number(self.at_x(x))
+            if self.y.draws(low) and self.y.draws(high):
+                yield (f'<line x1="{at}" x2="{at}" y1="{number(self.at_y(low))}" '
+                       f'y2="{number(self.at_y(high))}" stroke="{colour}"/>')
+            yield f'<circle cx="{at}" cy="{number(self.at_y(y))}" r="4" fill="{colour}"/>'
+
     def drawn(self):
         for i, (name, points) in enumerate(self.lines):
             colour = COLOURS[i % len(COLOURS)]
             dash = DASHES[i // len(COLOURS) % len(DASHES)]
             style = f'stroke="{colour}" stroke-dasharray="{dash}"'
-            yield from self.band(points, colour)
+            yield from self.band(points, colour) if len(points) > 1 else self.dot(points, colour)
             yield (f'<polyline points="{self.path((p[0], p[1]) for p in points)}" fill="none" '
                    f'stroke-width="1.6" {style}/>')
-            y = TOP + 16 + 16 * i
-            yield (f'<line x1="{WIDTH - 150}" x2="{WIDTH - 126}" y1="{y}" y2="{y}" '
+            x, y = WIDTH - RIGHT + 10, TOP + 12 + 18 * i
+            yield (f'<line x1="{x}" x2="{x + 24}" y1="{y}" y2="{y}" '
                    f'stroke-width="2" {style}/>')
-            yield f'<text x="{WIDTH - 120}" y="{y + 4}">{escape(name)}</text>'
+            yield f'<text x="{x + 30}" y="{y + 4}">{escape(name)}</text>'
 
     def text(self):
         return "\n".join((

@@ -165,6 +165,12 @@ static void sim_write(struct mst_archive *archive, const struct mst_checkpoint_w
 	begin_work(a, WRITES);
 }
 
+/* These disks have a time of their own. */
+static void sim_hurry(struct mst_archive *archive)
+{
+	(void)archive;
+}
+
 static void sim_complete(struct mst_archive *archive, struct mst_checkpoint_manifest *manifest)
 {
 	struct sim_archive *a = archive_of(archive);
@@ -200,7 +206,7 @@ void archives_begin(const struct sim_plan *plan)
 
 struct mst_archive *archives_of(uint32_t server, struct sim_process *process)
 {
-	static const struct mst_archive_ops ops = { sim_write, sim_complete, sim_ended };
+	static const struct mst_archive_ops ops = { sim_write, sim_complete, sim_hurry, sim_ended };
 	struct sim_archive *a = &archives[server];
 
 	if (!the_plan->saves.wanted)

@@ -74,7 +74,7 @@ void obs_saves_settled(void)
 	if (s->due > s->decided)
 		obs_violated("version %" PRIu64 " is due to be saved, the last one was %" PRIu64,
 			     s->due, s->decided);
-	if (s->promised > s->decided && !s->in_flight)
+	if (s->promised > s->decided && !s->in_flight && !s->server_lost)
 		obs_violated("version %" PRIu64 " is the last one, and is not saved; the last that "
 			     "was is %" PRIu64,
 			     s->promised, s->decided);

@@ -169,7 +169,7 @@ def fixed_figures(musterd):
 
 def scales_without_effect(musterd):
     """A user must not believe that they have one."""
-    scaled = (3, 2, 1, 1, 1)
+    scaled = (3, 2, 12, 1, 1, 1)
     server = Server(musterd, "-n", "2", "--optimizer", "add")
     expect("scales of deltas", server.say(hello(table=scaled)), "no effect on the optimiser add")
     server.stop()

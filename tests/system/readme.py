@@ -219,6 +219,16 @@ def record_and_plan(body, where):
     return "run as it stands"
 
 
+def stop_and_go_on(body, where):
+    first, second, look = commands(body)
+    well(first, where)
+    well(second, where)
+    said = well(look, where)
+    if not re.search(r"\b2000\b", said):
+        fail(f"\"{look}\" does not name version 2000:\n{said}")
+    return "run as it stands"
+
+
 def programs_exist(why):
     def look(body, _):
         for line in commands(body):
@@ -249,6 +259,8 @@ BLOCKS = {
         several_servers,
     "muster run -n 5 --policy backup:4 --commits 100 --record run.csv -- ./first":
         record_and_plan,
+    "muster run -n 5 --commits 1000 --state run1 --checkpoint-every 10min -- ./first":
+        stop_and_go_on,
     "muster sim -n 8 --delay exp:20 --policy bsp --policy backup:7 --policy async": simulate,
     "muster bench                  # what a step costs here: real processes, every result checked":
         bench,

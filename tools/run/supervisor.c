@@ -63,6 +63,15 @@ static void signal_servers(struct mst_supervisor *s, int signo)
 	mst_children_signal(mst_supervisor_followers(s), s->followers, signo);
 }
 
+/* Servers that save versions end when the last one is written, and wait for no disk for longer than
+ * patience. So they are given this time before anything is done to them. */
+static uint64_t saving_ns(const struct mst_supervisor *s)
+{
+	const struct mst_server_options *server = &s->options->server;
+
+	return mst_server_options_saves(server) ? server->patience_ns : 0;
+}
+
 /* No worker is left. A musterd that has ended its job goes by itself. */
 static void close_down(struct mst_supervisor *s)
 {
@@ -73,7 +82,8 @@ static void close_down(struct mst_supervisor *s)
 		return;
 	}
 	mst_supervisor_enter(s, MST_SUPERVISOR_CLOSING);
-	push_from(s, mst_snapshot_ended(known_job(s)) ? now + s->options->grace_ns : now);
+	push_from(s, mst_snapshot_ended(known_job(s)) ? now + s->options->grace_ns + saving_ns(s)
+						      : now);
 }
 
 /* The run is over; the workers still alive are pushed from @when_ns on. */
@@ -349,6 +359,8 @@ static void push_now(struct mst_supervisor *s)
 	}
 	s->push_signo = signo == SIGTERM ? SIGKILL : 0;
 	s->push_ns = mst_now_ns() + TERM_NS;
+	if (s->phase == MST_SUPERVISOR_CLOSING)
+		s->push_ns += saving_ns(s);
 }
 
 static void keep_time(struct mst_supervisor *s)

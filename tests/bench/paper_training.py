@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Figures of papers.py that are trained in `muster sim --train`: the same seeds give the same
+figures on any machine."""
+import math
+
+import numpy as np
+
+import svg
+from paper_tools import (Table, add_band, column, digits, draw, given, interval, kth, seeds,
+                         simulate)
+
+
+def first_below(points, name, target):
+    """The first point at which the figure is below the target; None: there is none."""
+    return next((p for p in points if p[name] is not None and p[name] < target), None)
+
+
+# ---- K of P, and AdaSync ----
+
+def k_policies(s):
+    return [f"{s.family}:{k}" for k in s.ks] + [f"adasync:{s.family}"]
+
+
+def k_runs(a, s):
+    """Return: for each policy the curves of all seeds. A job ends after as many gradients as could
+    count in the time, and its curve is cut there."""
+    runs = {}
+    for policy in k_policies(s):
+        fastest = (s.workers / s.mean_ms if policy.startswith("adasync") else
+                   (lambda k: k / (s.mean_ms * kth(k, s.workers)))(int(policy.split(":")[1])))
+        gradients = 1.05 * fastest * 1e3 * s.end_s + s.workers
+        runs[policy] = [simulate(
+            a, seed, "-n", s.workers, "--delay", f"exp:{s.mean_ms}", "--policy", policy, "--force",
+            "--samples", int(gradients * s.batch), "--every", f"{int(s.end_s * 1e6 / 40)}us",
+            "--lr-scale", "none", "--optimizer", f"sgd:lr={s.rate},momentum=0", "--train",
+            digits(a, s) if s.problem == "digits" else f"{s.problem},batch={s.batch}")[0]["errors"]
+            for seed in seeds(s)]
+        for curve in runs[policy]:
+            curve[:] = [p for p in curve if p["simulated_s"] <= s.end_s * 1.0001]
+    return runs
+
+
+def k_envelope(a, s, runs, grid):
+    """How far AdaSync is above the best fixed K at each time: the ratio of their errors, by seed.
+    The best K is the one whose mean error is least, so the envelope is chosen in hindsight."""
+    table = Table(a, f"{a.name}-envelope", "seconds", "best", "best_error", "adasync_error",
+                  "ratio", "half_interval", "seeds")
+    on_grid = {policy: np.array([np.interp(grid, column(c, "simulated_s"), column(c, "error"))
+                                 for c in curves]) for policy, curves in runs.items()}
+    ada = on_grid.pop(f"adasync:{s.family}")
+    for i, t in enumerate(grid[1:], 1):
+        best = min(on_grid, key=lambda policy, i=i: on_grid[policy][:, i].mean())
+        ratio, half = interval(ada[:, i] / np.maximum(on_grid[best][:, i], 1e-12))
+        table.add(float(t), best, float(on_grid[best][:, i].mean()), float(ada[:, i].mean()),
+                  float(ratio), float(half), s.seeds)
+    table.write()
+
+
+def k_curves(a, s):
+    """Plain SGD at one rate, as in the theory: the same for all K."""
+    runs = k_runs(a, s)
+    table = Table(a, a.name, "policy", "against", "x", "error", "half_interval", "seeds")
+    of = "test digits" if s.problem == "digits" else "a quadratic"
+    for against, name, log in (("simulated_s", "seconds", False), ("commits", "commits", True)):
+        plot = svg.Plot(f"{s.family}:K of {s.workers}, exponential times of {s.mean_ms} ms", name,
+                        f"error on {of}", log_x=log, log_y=True)
+        for policy, curves in runs.items():
+            last = min(column(c, against)[-1] for c in curves)
+            grid = (np.geomspace(1, max(last, 2), 40) if log else np.linspace(0, s.end_s, 41))
+            mean, half = interval([np.interp(grid, column(c, against), column(c, "error"))
+                                   for c in curves])
+            label = "AdaSync" if policy.startswith("adasync") else f"K = {policy.split(':')[1]}"
+            add_band(plot, label, grid, mean, half)
+            for x, y, h in zip(grid, mean, half):
+                table.add(policy, name, float(x), float(y), float(h), s.seeds)
+        draw(a, f"{a.name}-{name}", plot)
+    table.write()
+    k_envelope(a, s, runs, np.linspace(0, s.end_s, 41))
+
+
+# ---- backup workers ----
+
+def backup(a, s):
+    """N and b for a fixed N + b: the rate goes with N, as by default."""
+    table = Table(a, a.name, "b", "commits", "commits_half", "step_ms", "step_ms_half", "time_s",
+                  "time_s_half", "seeds")
+    plot = svg.Plot(f"backup:N, N + b = {s.total}, to an error of {100 * s.target:g} %", "b",
+                    "of the value for b = 0")
+    drawn = {"commits": [], "time of a commit": [], "time to the error": []}
+    for b in s.spare:
+        found = []
+        for seed in seeds(s):
+            job, = simulate(a, seed, "-n", s.total, "--delay", s.delay, "--policy",
+                            f"backup:{s.total - b}", "--force", "--commits", s.commits, "--every",
+                            "4commits", "--optimizer", f"sgd:lr={s.rate},momentum=0", "--train",
+                            digits(a, s))
+            point = first_below(job["errors"], "error", s.target)
+            step = job["step_ms"]["mean"]
+            found.append((point["commits"], step, point["simulated_s"]) if point else
+                         (math.nan, step, math.nan))
+        mean, half = interval(found)
+        table.add(b, *(float(x) for pair in zip(mean, half) for x in pair), s.seeds)
+        for name, m, h in zip(drawn, mean, half):
+            drawn[name].append((m, h))
+    for name, values in drawn.items():
+        mean, half = (np.array(column) for column in zip(*values))
+        add_band(plot, name, s.spare, mean / mean[0], half / mean[0])
+    draw(a, a.name, plot)
+    table.write()
+
+
+# ---- staleness ----
+
+def staleness(a, s):
+    table = Table(a, a.name, "rate", "staleness", "error", "half_interval", "seeds")
+    plot = svg.Plot("One worker, gradients that are S commits old", "S", "error on test digits",
+                    log_y=True)
+    for rate in s.rates:
+        ends = []
+        for seed in seeds(s):
+            jobs = simulate(a, seed, "-n", 1, "--delay", "const:20",
+                            *given("--staleness", s.ages), "--commits", s.commits, "--every",
+                            f"{s.commits}commits", "--optimizer", f"sgd:lr={rate},momentum=0",
+                            "--train", digits(a, s))
+            ends.append([column(job["errors"], "error")[-1] for job in jobs])
+        mean, half = interval(ends)
+        add_band(plot, f"rate {rate}", s.ages, mean, half)
+        for age, y, h in zip(s.ages, mean, half):
+            table.add(rate, age, float(y), float(h), s.seeds)
+    draw(a, a.name, plot)
+    table.write()
+
+
+# ---- workers that differ ----
+
+def delays(s, spread):
+    """The slowest worker takes @spread times as long as the fastest; all vary by 20 %. The mean
+    rate of the cluster is the same for each spread."""
+    slow = [spread ** (rank / (s.workers - 1)) for rank in range(s.workers)]
+    unit = s.mean_ms * sum(1 / x for x in slow) / s.workers
+    return given("--delay", [f"{rank}:uniform:{0.8 * unit * x:.6g},{1.2 * unit * x:.6g}"
+                             for rank, x in enumerate(slow)])
+
+
+def blocking_jobs(a, s, seed, spread):
+    """Return: the points of each policy. What workers do on their own has the rate of the problem,
+    and no optimiser of the server's."""
+    samples = int(s.end_s * 1e3 / s.mean_ms * s.workers * s.batch)
+    common = ["-n", s.workers, *delays(s, spread), "--samples", samples, "--every",
+              f"{int(s.end_s * 1e6 / 80)}us"]
+    own = [p for p in s.policies if p.startswith("local")]
+    rest = [p for p in s.policies if p not in own]
+    jobs = simulate(a, seed, *common, *given("--policy", rest), "--optimizer",
+                    f"sgd:lr={s.rate},momentum=0", "--train", digits(a, s))
+    if own:
+        jobs += simulate(a, seed, *common, *given("--policy", own), "--train",
+                         digits(a, s) + f",lr={s.rate}")
+    return {job["policy"]: job["errors"] for job in jobs}
+
+
+def blocking_curve(points, grid):
+    known = [p for p in points if p["loss"] is not None]
+    return np.interp(grid, column(known, "simulated_s"), column(known, "loss"), right=math.nan)
+
+
+def blocking(a, s):
+    curves = Table(a, f"{a.name}-curves", "spread", "policy", "seconds", "loss", "half_interval",
+                   "seeds")
+    times = Table(a, a.name, "spread", "policy", "time_to_loss_s", "half_interval", "seeds")
+    reached = {policy: [] for policy in s.policies}
+    grid = np.linspace(s.end_s / 40, s.end_s, 40)
+    for spread in s.spreads:
+        plot = svg.Plot(f"Slowest worker {spread} times as slow as the fastest", "seconds",
+                        "training loss", log_y=True)
+        jobs = [blocking_jobs(a, s, seed, spread) for seed in seeds(s)]
+        for policy in s.policies:
+            mean, half = interval([blocking_curve(of_seed[policy], grid) for of_seed in jobs])
+            add_band(plot, policy, grid, mean, half)
+            for x, y, h in zip(grid, mean, half):
+                curves.add(spread, policy, float(x), float(y), float(h), s.seeds)
+            found = [first_below(of_seed[policy], "loss", s.target) for of_seed in jobs]
+            mean, half = interval([p["simulated_s"] if p else math.nan for p in found])
+            reached[policy].append((float(mean), float(half)))
+            times.add(spread, policy, float(mean), float(half), s.seeds)
+        draw(a, f"{a.name}-{spread}", plot)
+    plot = svg.Plot(f"Time to a training loss of {s.target:g}",
+                    "slowest worker, times the fastest", "seconds", log_x=True)
+    for policy, values in reached.items():
+        mean, half = (np.array(column) for column in zip(*values))
+        add_band(plot, policy, s.spreads, mean, half)
+    draw(a, a.name, plot)
+    curves.write()
+    times.write()

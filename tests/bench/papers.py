@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The figures of docs/papers.md: the curves of the papers behind the policies, at a small scale.
+
+    papers.py [--quick] [--only NAME]... [--out DIR] [--build DIR] [--data DIR]
+
+Each figure writes CSV and SVG into DIR (docs/papers), and what it was made with into setup.json.
+What is told is the mean over the seeds, and its confidence interval of 95 % by Student's t. --quick
+makes all of them from very short jobs, which show only that everything works. --data has mnist/ and
+stragglers/; without it digits are drawn. The set-up of each figure stands in FIGURES, and was
+written down before the figure was made.
+"""
+import argparse
+import json
+import pathlib
+import sys
+import types
+
+try:
+    import paper_switch as switch
+    import paper_times as times
+    import paper_training as training
+    from paper_tools import ROOT
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+
+DIGITS = {"hidden": 32, "batch": 32}
+K_OF_8 = {"workers": 8, "mean_ms": 20, "ks": (1, 2, 4, 8), "seeds": 5}
+K_DIGITS = {**K_OF_8, "problem": "digits", "hidden": 32, "batch": 4, "rate": 0.1, "end_s": 16}
+K_LOW = {**K_OF_8, "problem": "quadratic:dim=50,cond=5,noise=0.3", "batch": 1, "rate": 0.1,
+         "end_s": 12}
+K_HIGH = {**K_OF_8, "problem": "quadratic:dim=50,cond=5,noise=4", "batch": 1, "rate": 0.1,
+          "end_s": 8}
+K_QUICK = {"ks": (1, 8), "seeds": 2, "end_s": 0.1}
+SWITCH = {**DIGITS, "workers": 8, "delay": "exp:5", "samples": 96000, "rate": 0.3, "momentum": 0.9,
+          "milestones": (0.5, 0.75), "seeds": 7}
+SWITCH_QUICK = {"workers": 2, "samples": 640, "seeds": 2, "delay": "exp:1"}
+
+# Name: what is run, the function, the set-up, what --quick changes in it.
+FIGURES = {
+    "ksync": ("K-sync and AdaSync on digits", training.k_curves, {**K_DIGITS, "family": "ksync"},
+              K_QUICK),
+    "kasync": ("K-async and AdaSync on digits", training.k_curves,
+               {**K_DIGITS, "family": "kasync"}, K_QUICK),
+    "ksync-quadratic": ("K-sync and AdaSync on a quadratic with little noise", training.k_curves,
+                        {**K_LOW, "family": "ksync"}, K_QUICK),
+    "kasync-quadratic": ("K-async and AdaSync on a quadratic with little noise",
+                         training.k_curves, {**K_LOW, "family": "kasync"}, K_QUICK),
+    "ksync-noise": ("K-sync and AdaSync on a quadratic with much noise", training.k_curves,
+                    {**K_HIGH, "family": "ksync"}, K_QUICK),
+    "switchpoint": ("Accuracy against the share of BSP, BSP first and ASP first",
+                    switch.switchpoint,
+                    {**SWITCH, "shares": (0, .02, .05, .1, .25, .5, 1), "reverse": (.25, .5)},
+                    {**SWITCH_QUICK, "shares": (0, .5, 1), "reverse": (.5,)}),
+    "momentum": ("What becomes of momentum at the change from BSP to ASP", switch.momentum,
+                 {**SWITCH, "share": 0.1},
+                 {**SWITCH_QUICK, "share": 0.5, "treatments": ("kept", "reset")}),
+    "stragglers": ("BSP and ASP under one and two slow workers, simulated and live",
+                   times.stragglers,
+                   {**DIGITS, "hidden": 16, "workers": 8, "mean_ms": 20, "spread": 0.1,
+                    "policies": ("bsp", "async", "backup:-1"), "counts": (1, 2),
+                    "factors": (1, 1.25, 1.5, 2, 3, 4, 5), "samples": 20000, "seeds": 5,
+                    "live_policies": ("bsp", "async"), "live_factor": 3, "live_samples": 800,
+                    "live_seeds": 5},
+                   {"factors": (1, 3), "samples": 400, "seeds": 2, "live_samples": 32,
+                    "live_seeds": 1, "mean_ms": 2, "workers": 3}),
+    "backup": ("Commits, time of a commit and their product at a fixed N + b", training.backup,
+               {**DIGITS, "total": 16, "delay": "sexp:10,10", "spare": (0, 1, 2, 3, 4, 6, 8),
+                "rate": 0.2, "commits": 400, "target": 0.08, "seeds": 5},
+               {"spare": (0, 8), "commits": 8, "target": 0.9, "seeds": 2}),
+    "speedup": ("What a machine gives at a fixed N, with b spare ones", times.speedup,
+                {"needed": 50, "spare": (0, 1, 2, 3, 4, 5, 6, 8, 10),
+                 "delays": {"lognormal 0.05": "lognormal:20,0.05",
+                            "lognormal 0.1": "lognormal:20,0.1",
+                            "lognormal 0.2": "lognormal:20,0.2", "10 + exp 10": "sexp:10,10"},
+                 "commits": 4000, "seeds": 5},
+                {"spare": (0, 3), "commits": 50, "seeds": 2}),
+    "staleness": ("One worker whose gradients are S commits old", training.staleness,
+                  {**DIGITS, "ages": (0, 5, 10, 15, 20, 25, 30, 40, 50), "rates": (.1, .05, .02),
+                   "commits": 2500, "seeds": 5},
+                  {"ages": (0, 20), "rates": (.1,), "commits": 20, "seeds": 2}),
+    "blocking": ("bsp, nonblocking, async and local, as the workers differ more",
+                 training.blocking,
+                 {**DIGITS, "workers": 8, "mean_ms": 20, "end_s": 8, "target": 0.35, "rate": 0.2,
+                  "policies": ("bsp", "nonblocking", "async", "local:4"),
+                  "spreads": (1, 2, 4, 8), "seeds": 5},
+                 {"end_s": 0.1, "target": 2.3, "spreads": (1, 8), "seeds": 2}),
+    "arrivals": ("When the k-th gradient of a step is there, in a production job (45 steps)",
+                 times.arrivals,
+                 {"last": (0, 1, 2, 4, 8), "median_s": 7, "sigma": 0.1, "workers": 32,
+                  "steps": 45}, {}),
+    "steps": ("Mean steps beside formulas", times.steps,
+              {"workers": 8, "mean_ms": 20, "commits": 20000, "seeds": 5},
+              {"commits": 200, "seeds": 2}),
+}
+
+
+def shared_data():
+    """Where the data sets lie if nobody says: beside the checkout."""
+    return next((p for p in (ROOT / "../shared/data", ROOT / "shared/data") if p.is_dir()), None)
+
+
+def write_setup(a, name, text, setup):
+    path = a.out / "setup.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known[name] = {"what": text, "digits": "real" if a.mnist else "drawn", **setup}
+    path.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--quick", action="store_true", help="very short jobs")
+    p.add_argument("--only", choices=FIGURES, action="append", metavar="NAME",
+                   help="of: " + ", ".join(FIGURES))
+    p.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/papers")
+    p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    p.add_argument("--data", type=pathlib.Path, default=shared_data())
+    p.add_argument("--drawn", action="store_true", help="drawn digits, though there are real ones")
+    a = p.parse_args()
+    a.out.mkdir(parents=True, exist_ok=True)
+    a.shared = a.data
+    mnist = a.data / "mnist" if a.data else None
+    a.mnist = str(mnist.resolve()) if mnist and mnist.is_dir() and not a.drawn else ""
+    for name in a.only or FIGURES:
+        text, function, setup, quick = FIGURES[name]
+        setup = {**setup, **(quick if a.quick else {})}
+        a.name = name
+        print(f"{name}: {text}", flush=True)
+        function(a, types.SimpleNamespace(**setup))
+        write_setup(a, name, text, setup)
+
+
+if __name__ == "__main__":
+    main()
