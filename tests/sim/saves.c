@@ -264,7 +264,7 @@ static void leader_ends(void)
 	const struct obs_saves *s = &obs.saves;
 	uint64_t most_ns = obs.plan->patience_ns + obs.server_gap_ns + SLACK_NS;
 
-	if (!has_waited() && !may_be_unsaid() && s->settled < s->owed)
+	if (!has_waited() && !may_be_unsaid() && !s->server_lost && s->settled < s->owed)
 		obs_violated("the leader ends, and does not wait until version %" PRIu64
 			     " has been saved",
 			     s->owed);
