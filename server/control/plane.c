@@ -51,8 +51,9 @@ struct mst_plane {
 	struct mst_resting resting;
 	struct mst_checkpointing checkpointing;
 	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
-	 * may complete another one until the ledger has ended the job, which it then saves too. It
-	 * may have nothing to end: that is what the time is for. */
+	 * may complete another version until the ledger has ended the job; the ledger saves that
+	 * one, too. So the server waits until the ledger has ended the job, or until the time is
+	 * over: the ledger of a job that has not started does not end it. */
 	bool save_due;
 	uint64_t save_until_ns;
 	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
@@ -60,9 +61,10 @@ struct mst_plane {
 	 * later. */
 	uint64_t part_at_ns;
 	char part_why[MST_REASON_LEN];
-	bool ledger_ended; /* it has said so, and has said before what is saved */
+	bool ledger_ended; /* the ledger has said so, behind all that it has to say of saves */
 	bool follows;      /* this server is a follower */
-	bool lingered;     /* the job has waited long enough for workers and followers to leave */
+	/* The job is over, and workers, followers and the disk are not waited for any more. */
+	bool lingered;
 };
 
 /* ---- connections ---- */
