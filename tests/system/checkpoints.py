@@ -117,12 +117,14 @@ def workers_own(a):
 
 
 def under_policies_that_do_not_wait(a):
+    """Every contribution is a version. The workers of the second job have gone before its last
+    version is saved or have not, so that nothing is said here of their clocks."""
     folder = Folder(a)
     for commits in 30, 60:
         folder.run(commits, "--policy", "ssp:3", "--resume", folder.state, "--or-begin",
                    "--checkpoint-every", "7")
     m = folder.manifest(60)
-    check("an asynchronous job goes on", m["samples"] == 60 and sum(m["values"]["clocks"]) >= 60)
+    check("an asynchronous job goes on", m["samples"] == 60)
     check("its ranks have their second sessions", m["values"]["incarnations"] == [2] * WORKERS)
 
 

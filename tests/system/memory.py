@@ -18,7 +18,7 @@ ELEMS = 1 << 19  # 2 MiB in f32
 WORKERS = 10
 VECTOR = 4 * ELEMS
 SESSION = 3 * VECTOR  # two slots, and where results are copied to
-SMALL = 1 << 20  # headers and records, colours, queues
+SMALL = VECTOR * 3 // 4  # headers and records, colours, queues, statistics
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
