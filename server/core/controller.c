@@ -163,12 +163,12 @@ bool mst_controller_watches(const struct mst_controller *c, struct mst_straggler
 {
 	const struct mst_controller_row *row = row_of(c);
 
-	return row != NULL && row->watches(c, out);
+	return row != NULL && row->watches != NULL && row->watches(c, out);
 }
 
 bool mst_controller_rests_stragglers(const struct mst_controller *c, struct mst_straggler_test *out)
 {
 	const struct mst_controller_row *row = row_of(c);
 
-	return row != NULL && row->rests_stragglers(c, out);
+	return row != NULL && row->rests_stragglers != NULL && row->rests_stragglers(c, out);
 }

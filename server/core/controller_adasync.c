@@ -271,13 +271,6 @@ static bool is_stuck(const struct mst_controller *c)
 	return c->adasync.trouble != MST_ADASYNC_FINE;
 }
 
-static bool looks_for_nobody(const struct mst_controller *c, struct mst_straggler_test *out)
-{
-	(void)c;
-	(void)out;
-	return false;
-}
-
 const struct mst_controller_row mst_controller_adasync = {
 	.name = "adasync",
 	.help = "adasync:P[,K[,N]] P is ksync, kasync, kbatchsync or kbatchasync; from K = 1 on, K "
@@ -293,6 +286,4 @@ const struct mst_controller_row mst_controller_adasync = {
 	.now = now,
 	.why = why,
 	.is_stuck = is_stuck,
-	.watches = looks_for_nobody,
-	.rests_stragglers = looks_for_nobody,
 };

@@ -253,13 +253,6 @@ static bool is_stuck(const struct mst_controller *c)
 	return c->dbw.trouble != MST_DBW_FINE;
 }
 
-static bool looks_for_nobody(const struct mst_controller *c, struct mst_straggler_test *out)
-{
-	(void)c;
-	(void)out;
-	return false;
-}
-
 const struct mst_controller_row mst_controller_dbw = {
 	.name = "dbw",
 	.help = "dbw[:K]          backup:N, with an N of most gain per second for each step; at "
@@ -277,6 +270,4 @@ const struct mst_controller_row mst_controller_dbw = {
 	.now = now,
 	.why = why,
 	.is_stuck = is_stuck,
-	.watches = looks_for_nobody,
-	.rests_stragglers = looks_for_nobody,
 };

@@ -5,7 +5,8 @@
 
 #include "server/core/controller.h"
 
-/* No function is NULL, but `arrived` where by_norms is not set. */
+/* `arrived` is NULL where by_norms is not set. A controller that does not look for stragglers has
+ * no `watches` and no `rests_stragglers`. No other function is NULL. */
 struct mst_controller_row {
 	const char *name;
 	const char *help; /* as of mst_controller_help() */

@@ -9,29 +9,13 @@ import json
 import os
 import signal
 import subprocess
-import tempfile
-import unittest
-import uuid
 
 from base import TOOLS, run_tests, tagged, until
+from scene import Scene
 from server import SECONDS
 
 
-class Tune(unittest.TestCase):
-    def setUp(self):
-        self.mark = "TUNE_MARK=" + uuid.uuid4().hex
-        self.folder = tempfile.TemporaryDirectory()
-
-    def tearDown(self):
-        left = tagged(self.mark)
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
-        self.folder.cleanup()
-        self.assertEqual(left, [], "processes are left over")
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
+class Tune(Scene):
     def start(self, *options, words=(), program=None):
         name, value = self.mark.split("=")
         return subprocess.Popen(
