@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger and checkpoints: which versions are saved, and how a job goes on from one. */
+#include <errno.h>
+
 #include "common/base/clock.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/unit/server/core/ledger_job.h"
@@ -339,6 +341,37 @@ static void what_is_kept_is_of_the_version_that_is_saved(void)
 	job_close(&j);
 }
 
+/* Rank 0 gives 3 contributions and rank 1 gives 1. Return: how far rank 0 is ahead in what is kept,
+ * if it is lost before that or is not. */
+static uint64_t kept_ahead(const char *policy, bool is_lost)
+{
+	struct mst_ledger_cfg cfg = saving(policy, 2, 1);
+	struct mst_kept_rank rank[2];
+	struct mst_kept kept = { .rank = rank };
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (int i = 0; i < 3; i++)
+		job_push(&j, 0);
+	job_push(&j, 1);
+	if (is_lost)
+		job_lose(&j, 0, -EPIPE);
+	mst_ledger_keep(j.ledger, &kept);
+	job_close(&j);
+	return rank[0].clock - rank[1].clock;
+}
+
+static void the_clock_of_a_lost_rank_is_kept_as_that_of_the_slowest(void)
+{
+	CU_ASSERT_EQUAL(kept_ahead("ssp:9", false), 2);
+	CU_ASSERT_EQUAL(kept_ahead("ssp:9", true), 0);
+}
+
+static void clocks_that_no_rule_bounds_are_kept_equal(void)
+{
+	CU_ASSERT_EQUAL(kept_ahead("async", false), 0);
+}
+
 static void a_job_goes_on_with_the_version_behind_its_checkpoint(void)
 {
 	struct mst_ledger_cfg cfg = saving("bsp", 2, 5);
@@ -474,6 +507,9 @@ static CU_TestInfo cases[] = {
 	  what_is_kept_is_of_the_version_that_is_saved },
 	{ "a job goes on with the version behind its checkpoint",
 	  a_job_goes_on_with_the_version_behind_its_checkpoint },
+	{ "the clock of a lost rank is kept as that of the slowest",
+	  the_clock_of_a_lost_rank_is_kept_as_that_of_the_slowest },
+	{ "clocks that no rule bounds are kept equal", clocks_that_no_rule_bounds_are_kept_equal },
 	{ "the clock bound holds for who was ahead", the_clock_bound_holds_for_who_was_ahead },
 	{ "samples go on", samples_go_on },
 	{ "another number of workers begins with equal clocks",
