@@ -66,8 +66,7 @@ void mst_save_newest(struct mst_ledger *l)
  * failed, or a part of it is lost, or it will never be made. */
 void mst_save_at_end(struct mst_ledger *l)
 {
-	bool made = !mst_optimizer_reduces(&l->cfg.optimizer) ||
-		    l->reduction.applied == l->store.newest;
+	bool made = !mst_reduce_is_due(l);
 	bool lost = l->end_why == MST_FINISH_SPOILT || l->end_why == MST_FINISH_SERVER;
 
 	if (!lost && (made || !mst_finish_failed(l->end_why)))

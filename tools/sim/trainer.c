@@ -431,7 +431,7 @@ static int gather(struct mst_sim_trainer *t, struct mst_tree *tree)
 static float scalars_of_equals(struct mst_sim_trainer *t, uint64_t version)
 {
 	const struct mst_ledger_cfg *cfg = &t->cfg->ledger;
-	struct mst_lr_scale_of scale = { .rule = &cfg->rule,
+	struct mst_lr_scale_of scale = { .linear = cfg->rule.linear,
 					 .schedule = &cfg->schedule,
 					 .contributions = t->pushes.set_count,
 					 .workers = cfg->workers,
