@@ -52,6 +52,9 @@ struct mst_saves {
 	bool wanted;       /* false: none is, and what follows is not read */
 	uint64_t commits;  /* one when so many versions have been made since the last; 0: never */
 	uint64_t every_ns; /* one when so much time has passed since the last; 0: never */
+	/* But not before so much time has passed since the last save has begun. A save costs each
+	 * server some calls that wait for the disk, however short the vector is. */
+	uint64_t pause_ns;
 };
 
 /* What a checkpoint keeps of a ledger. */

@@ -47,6 +47,7 @@ struct mst_ledger_save {
 	bool failed;
 	bool final_due;         /* the newest version is to be saved when this one has been */
 	uint64_t last, last_ns; /* the last version that was to be saved, and when */
+	uint64_t pause_until;   /* until then none is, but the newest if that is asked for */
 };
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };

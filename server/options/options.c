@@ -351,11 +351,11 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "10min",
 	  .value = "COMMITS|DURATION",
 	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
-		  "much time, such as 10min; 0 is only at the end" },
+		  "much time, such as 10min, but at most ten times a second; 0 is only at the end" },
 	{ .name = "checkpoint-rate",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(checkpoint_rate),
-	  .fallback = "256M",
+	  .fallback = "64M",
 	  .max = INFINITY,
 	  .help = "most bytes a second that a server writes while the job goes on; 0 is as many as "
 		  "the disk takes" },

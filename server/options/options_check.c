@@ -69,12 +69,16 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
 	return refuse(why, why_len, "option --lr-schedule: %s", wrong);
 }
 
+/* At most ten versions a second are saved, however often --checkpoint-every asks for it. */
+#define SAVE_PAUSE_NS (100 * MST_MS)
+
 int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
 				   char *why, size_t why_len)
 {
 	const char *every = o->checkpoint_every;
 
-	*out = (struct mst_saves){ .wanted = mst_server_options_saves(o) };
+	*out = (struct mst_saves){ .wanted = mst_server_options_saves(o),
+				   .pause_ns = SAVE_PAUSE_NS };
 	if (mst_parse_u64(every, &out->commits) == 0)
 		return 0;
 	if (mst_parse_duration(every, &out->every_ns) == 0 && out->every_ns > 0)
