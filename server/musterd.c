@@ -250,9 +250,21 @@ static int print_budget(const struct mst_server_options *o)
 	return MST_SERVER_EXIT_DONE;
 }
 
-/* Where this server can be reached is told last, when nothing can go wrong any more. */
-static void tell_begin(const struct mst_server_options *o)
+static void tell_access(const struct mst_server_options *o, enum mst_access access)
 {
+	if (access == MST_ACCESS_INSECURE && o->join == NULL)
+		mst_warn("INSECURE: %s is beyond loopback, and whoever reaches it may join, read "
+			 "all parameters and end the job (--insecure)",
+			 mst_plane_address(the_plane));
+	else if (access == MST_ACCESS_INSECURE)
+		mst_warn("INSECURE: whoever answers at %s is taken for the leader (--insecure)",
+			 o->join);
+}
+
+/* Where this server can be reached is told last, when nothing can go wrong any more. */
+static void tell_begin(const struct mst_server_options *o, enum mst_access access)
+{
+	tell_access(o, access);
 	if (o->join == NULL) {
 		mst_info("listening on %s", mst_plane_address(the_plane));
 		tell_ready(mst_plane_address(the_plane));
@@ -298,6 +310,8 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	int rc = start_archive(o, cfg, &archive, why, sizeof(why));
 
 	if (rc == 0)
+		rc = mst_server_options_access(o, &cfg->access, why, sizeof(why));
+	if (rc == 0)
 		rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
 
 	if (rc == -EADDRINUSE)
@@ -308,7 +322,7 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	if (rc != 0) {
 		mst_error("%s", why);
 	} else {
-		tell_begin(o);
+		tell_begin(o, cfg->access);
 		status = serve(the_plane, o, cpus);
 	}
 	if (!mst_archive_files_stop(archive))
