@@ -181,7 +181,7 @@ static void a_follower_is_told_to_keep_an_average(void)
 	}
 }
 
-/* The version that each worker was given last, and one more; at each server, which is told of it. */
+/* The version that each worker was given last, and one more; at each server, which is told. */
 static void what_gradients_are_compared_with_takes_its_memory(void)
 {
 	struct mst_plan follower;
