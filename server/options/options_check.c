@@ -412,7 +412,7 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
-/* Under a window of 0 there is no distance. Else a version has one gradient, and so one distance. */
+/* Under a window of 0 there is no distance. Else a version has one gradient, and one distance. */
 static int distance_suits(const struct mst_rule *rule, char *why, size_t why_len)
 {
 	if (rule->deltas || rule->pace.push_every > 0)
