@@ -257,11 +257,24 @@ static int print_budget(const struct mst_server_options *o)
 	return MST_SERVER_EXIT_DONE;
 }
 
+static void tell_access(const struct mst_server_options *o, enum mst_access access)
+{
+	if (access == MST_ACCESS_INSECURE && o->join == NULL)
+		mst_warn("INSECURE: %s is beyond loopback, and whoever reaches it may join, read "
+			 "all parameters and end the job (--insecure)",
+			 mst_plane_address(the_plane));
+	else if (access == MST_ACCESS_INSECURE)
+		mst_warn("INSECURE: whoever answers at %s is taken for the leader (--insecure)",
+			 o->join);
+}
+
 /* Where this server can be reached is told last, when nothing can go wrong any more. */
-static void tell_begin(const struct mst_server_options *o, struct mst_notifier *notifier)
+static void tell_begin(const struct mst_server_options *o, enum mst_access access,
+		       struct mst_notifier *notifier)
 {
 	char status[160];
 
+	tell_access(o, access);
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {
@@ -312,6 +325,8 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	int rc = start_archive(o, cfg, &archive, why, sizeof(why));
 
 	if (rc == 0)
+		rc = mst_server_options_access(o, &cfg->access, why, sizeof(why));
+	if (rc == 0)
 		rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
 
 	if (rc == -EADDRINUSE)
@@ -322,7 +337,7 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	if (rc != 0) {
 		mst_error("%s", why);
 	} else {
-		tell_begin(o, &notifier);
+		tell_begin(o, cfg->access, &notifier);
 		status = serve(the_plane, o, cpus, &notifier);
 	}
 	mst_notifier_close(&notifier);

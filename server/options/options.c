@@ -28,6 +28,11 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "127.0.0.1:17077",
 	  .value = "HOST:PORT",
 	  .help = "address of the control port; port 0 takes any free one" },
+	{ .name = "insecure",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(insecure),
+	  .help = "listen, or join a leader, beyond loopback without certificates: whoever reaches "
+		  "the control port may join, read all parameters and end the job" },
 	{ .name = "join",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(join),
@@ -211,6 +216,14 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "auto",
 	  .choices = "auto|f32|bf16|f16",
 	  .help = "type of the results; auto is what the first worker to come says" },
+	{ .name = "finish",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(finish),
+	  .fallback = "worker",
+	  .choices = "worker|operator",
+	  .help = "who may end the job while it runs: worker, each of its workers "
+		  "(muster_finish()) and an operator (muster finish); operator, an operator "
+		  "alone" },
 	{ .name = "commits",
 	  .kind = MST_OPTION_U64,
 	  FIELD(commits),

@@ -558,6 +558,35 @@ static int cpus_check(const struct mst_server_options *o, char *why, size_t why_
 	return -EINVAL;
 }
 
+int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out, char *why,
+			      size_t why_len)
+{
+	const char *address = o->join != NULL ? o->join : o->listen;
+	struct mst_access_facts facts = { .address = address,
+					  .joins = o->join != NULL,
+					  .reach = mst_reach_of(address),
+					  .has_certificates = mst_server_options_tls(o),
+					  .insecure = o->insecure };
+
+	return mst_access_judge(&facts, out, why, why_len);
+}
+
+/* --budget starts no server. */
+static int access_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	enum mst_access access;
+
+	return o->budget != 0 ? 0 : mst_server_options_access(o, &access, why, why_len);
+}
+
+static int finish_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->join == NULL || o->finish == MST_FINISH_BY_WORKER)
+		return 0;
+	return refuse(why, why_len,
+		      "--finish is for the leader, whose job it is; leave it out beside --join");
+}
+
 static int user_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_user user;
@@ -578,6 +607,10 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = mst_fabric_read(&o->fabric, &fabric, why, why_len);
 	if (rc == 0)
 		rc = texts_check(o, why, why_len);
+	if (rc == 0)
+		rc = access_check(o, why, why_len);
+	if (rc == 0)
+		rc = finish_check(o, why, why_len);
 	if (rc == 0)
 		rc = leases_check(o, why, why_len);
 	if (rc == 0)

@@ -266,7 +266,8 @@ BLOCKS = {
         programs_exist("not run here: it installs packages and takes virtual machines; "
                        "vm.* run the same"),
     "deploy/debian.sh build && sudo apt-get install ./build/debian/*.deb": service,
-    "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077   # leads":
+    "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077 --insecure "
+    "  # leads":
         several_servers,
     "muster run -n 5 --policy backup:4 --commits 100 --record run.csv -- ./first":
         record_and_plan,

@@ -391,7 +391,7 @@ class Printing(Scene):
         run = json.loads(self.read("x.json"))
         self.assertLessEqual({"policy", "workers", "commits", "samples", "wall_s", "mean_step_ms",
                               "p50_step_ms", "p99_step_ms", "max_step_ms", "saved_s", "state",
-                              "why", "loss", "ranks"}, set(run))
+                              "why", "loss", "access", "ranks"}, set(run))
         self.assertEqual((run["state"], run["workers"]), ("finished", 3))
         self.assertEqual([rank["exit"] for rank in run["ranks"]], [0, -9, 0])
         self.assertLessEqual({"rank", "counted", "late", "stale", "cancelled", "refused",

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -345,6 +346,132 @@ static void that_a_member_has_closed_is_known_before_a_hello_is(void)
 	end();
 }
 
+/* ---- floods ---- */
+
+/* The one connection with this role. */
+static struct mst_conn *conn_of(enum mst_conn_role role)
+{
+	uint32_t i = 0;
+	struct mst_conn *c = mst_frontend_next_of(&front, role, &i);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	return c;
+}
+
+/* Time stands still but for a nanosecond a step, and all of the flood is handled in the end. */
+static void a_flood_is_handled_in_portions_and_others_are_served_between(void)
+{
+	const uint32_t flood = 1000, portion = 128;
+
+	begin();
+	uint32_t one = call(), other;
+	say(one, MST_MSG_ASK_STATUS);
+	struct mst_conn *c = conn_of(MST_CONN_WATCHER);
+	now_ns += MST_MS;
+	for (uint32_t i = 0; i < flood; i++)
+		say_unheard(one, MST_MSG_ASK_STATUS);
+	step();
+	CU_ASSERT(c->paused);
+	CU_ASSERT_FALSE(c->polled);
+	CU_ASSERT_FALSE(c->dry);
+	CU_ASSERT(front.holds);
+	CU_ASSERT_EQUAL(c->handled, portion + 1); /* the last was held back */
+	other = call();
+	say(other, MST_MSG_LEAVE);
+	CU_ASSERT_EQUAL(members, 1);
+	CU_ASSERT(c->paused);
+	for (uint32_t i = 0; i < flood / portion + 1; i++) {
+		now_ns += MST_MS;
+		step();
+	}
+	CU_ASSERT_FALSE(c->paused);
+	CU_ASSERT(c->polled);
+	CU_ASSERT(c->dry);
+	CU_ASSERT_FALSE(front.holds);
+	CU_ASSERT_FALSE(is_closed(one));
+	end();
+}
+
+static void what_has_to_wait_does_not_wake_the_frontend(void)
+{
+	begin();
+	uint32_t one = call();
+	takes = false;
+	say(one, MST_MSG_LEAVE);
+	for (int i = 0; i < 10; i++)
+		say_unheard(one, MST_MSG_ASK_STATUS);
+	step();
+	struct mst_conn *c = conn_of(MST_CONN_NEW);
+	CU_ASSERT(c->waits);
+	CU_ASSERT_FALSE(c->polled);
+	takes = true;
+	step();
+	CU_ASSERT_EQUAL(members, 1);
+	CU_ASSERT(conn_of(MST_CONN_WORKER)->polled);
+	end();
+}
+
+/* ---- who asks ---- */
+
+static void say_who(struct mst_conn *c, const char *host, uint32_t roles)
+{
+	snprintf(c->peer, sizeof(c->peer), "%s:%u", host, (unsigned)c->id);
+	c->principal = (struct mst_principal){ .roles = roles, .proven = true };
+}
+
+/* A peer of that host and role asks. Return: it has a place. */
+static bool asks_from(const char *host, uint32_t roles)
+{
+	uint32_t i = call();
+
+	say_who(conn_of(MST_CONN_NEW), host, roles);
+	say_unheard(i, MST_MSG_ASK_STATUS);
+	step();
+	const struct mst_conn *c;
+	for (uint32_t at = 0; (c = mst_frontend_next_of(&front, MST_CONN_WATCHER, &at)) != NULL;) {
+		if (c->id == front.next_id - 1)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t watchers_from(const char *host)
+{
+	const struct mst_conn *c;
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; (c = mst_frontend_next_of(&front, MST_CONN_WATCHER, &i)) != NULL;)
+		found += strncmp(c->peer, host, strlen(host)) == 0;
+	return found;
+}
+
+static void one_host_cannot_take_all_places_of_those_who_ask(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS / 2; i++)
+		CU_ASSERT(asks_from("10.0.0.11", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.11", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	CU_ASSERT_EQUAL(watchers_from("10.0.0.1:"), MST_FRONTEND_WATCHERS / 2);
+	CU_ASSERT_EQUAL(watchers_from("10.0.0.11:"), MST_FRONTEND_WATCHERS / 2);
+	end();
+}
+
+static void an_operator_always_finds_a_place_among_those_who_ask(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OPERATOR));
+	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	CU_ASSERT_FALSE(asks_from("10.0.0.2", MST_ROLE_OBSERVER));
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "silent strangers take no member's place", silent_strangers_take_no_members_place },
 	{ "the oldest stranger makes room", the_oldest_stranger_makes_room },
@@ -361,6 +488,14 @@ static CU_TestInfo cases[] = {
 	  who_calls_while_all_places_are_taken_comes_in_later },
 	{ "that a member has closed is known before a hello is",
 	  that_a_member_has_closed_is_known_before_a_hello_is },
+	{ "a flood is handled in portions and others are served between",
+	  a_flood_is_handled_in_portions_and_others_are_served_between },
+	{ "what has to wait does not wake the frontend",
+	  what_has_to_wait_does_not_wake_the_frontend },
+	{ "one host cannot take all places of those who ask",
+	  one_host_cannot_take_all_places_of_those_who_ask },
+	{ "an operator always finds a place among those who ask",
+	  an_operator_always_finds_a_place_among_those_who_ask },
 	CU_TEST_INFO_NULL,
 };
 

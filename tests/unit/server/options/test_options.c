@@ -394,7 +394,7 @@ static void a_follower_needs_its_leader_and_no_more(void)
 {
 	struct options_case w;
 
-	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077")) == 0);
+	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077", "--insecure")) == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.join, "10.0.0.1:17077");
 	mst_options_free(&w.options);
 	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1")));
