@@ -265,10 +265,11 @@ struct muster_job {
  * Return: 0; -EINVAL options, or they do not match the job's; -EEXIST another live worker has this
  * rank; -ENOSPC all ranks are taken; -EBUSY earlier sessions are still being cleared away, try
  * again; -EPROTO other protocol version; -ETIMEDOUT no server answered; -ESHUTDOWN the job is over;
- * -ESTALE joining too late (workers own, and options.comes_back is not set); -EFAULT not all of opt->result_into is mapped, or it may
- * not be written, or it cannot be pinned; -ENOTSUP forked children would lose that memory, as on
- * Linux before 5.12; -ENOMEM, also if it is beyond what this process may lock, which the sentence
- * names; another errno of the connection. The sentence: muster_error(NULL).
+ * -ESTALE joining too late (workers own, and options.comes_back is not set); -EFAULT not all of
+ * opt->result_into is mapped, or it may not be written, or it cannot be pinned; -ENOTSUP forked
+ * children would lose that memory, as on Linux before 5.12; -ENOMEM, also if it is beyond what this
+ * process may lock, which the sentence names; another errno of the connection. The sentence:
+ * muster_error(NULL).
  */
 int muster_open(const struct muster_options *opt, struct muster **out);
 
@@ -412,8 +413,8 @@ int muster_state_wanted(struct muster *m);
  * To be called when muster_state_wanted() says 1. A worker that does not call it within two
  * patiences (musterd --patience) is not waited for. Never waits for the server; it takes as long as
  * it takes to copy the state. Return: 0; -EINVAL nobody wants a state; -EMSGSIZE it is larger than
- * musterd --state-max, and another worker is asked; -EAGAIN the last one is still being sent; -ENOMEM
- * no memory for the copy, and another worker is asked; shared errors.
+ * musterd --state-max, and another worker is asked; -EAGAIN the last one is still being sent;
+ * -ENOMEM no memory for the copy, and another worker is asked; shared errors.
  */
 int muster_give_state(struct muster *m, const void *state, size_t bytes);
 
@@ -425,7 +426,7 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes);
  *       muster_wait() brings the one after it. That is so after muster_start() too, which is not
  *       called again.
  * What has been pushed gets its verdicts as ever. If the job is faster than this worker takes and
- * applies, muster_wait() returns -ESTALE again, and after the second time in a row the session ends.
+ * applies, muster_wait() returns -ESTALE again; after the second time in a row the session ends.
  * Blocks at most wait_ms. Return: 0; -EINVAL there is none to take; -ETIMEDOUT and -EINTR call
  * again; -ESTALE the session has ended, because no other worker gave a state, or the job was too
  * fast, or has ended meanwhile; shared errors.

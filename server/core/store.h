@@ -2,8 +2,8 @@
 /*
  * The store knows which version lies in which buffer, and how many readers still need it (PROTOCOL
  * 7). A buffer is free when it holds no version, or an old one outside the history that has no
- * readers, is not being saved and is not pinned. Versions are pinned for a worker that takes another
- * worker's state: it needs all that come after that state. Pure.
+ * readers, is not being saved and is not pinned. Versions are pinned for a worker that takes
+ * another worker's state: it needs all that come after that state. Pure.
  */
 #ifndef MST_SERVER_CORE_STORE_H
 #define MST_SERVER_CORE_STORE_H

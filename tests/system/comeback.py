@@ -159,8 +159,8 @@ def donor_killed_while_it_gives(a):
         job.kill(3)
         job.work(3, "pad=50000000")
         job.says(3, 2, "took ")
-        must(until(lambda: any(w.process.poll() == -signal.SIGKILL for w in job.worker[:3]), HANG_S),
-             "no donor was killed")
+        must(until(lambda: any(w.process.poll() == -signal.SIGKILL for w in job.worker[:3]),
+                   HANG_S), "no donor was killed")
         alive = next(r for r in range(3) if job.worker[r].process.poll() is None)
         job.reaches(3, 2, job.newest(alive) + 5)
         if alive == 0:
@@ -190,8 +190,8 @@ def straggler_with_a_history_of_two(a):
 
 
 def too_large_or_none(a):
-    """A donor whose state is larger than the server takes is told so, and one that has none says so;
-    another is asked."""
+    """A donor whose state is larger than the server takes is told so, and one that has none says
+    so; another is asked."""
     size = 8 + 2 * 1000 * 4
     with Run(a, 4, "--state-max", str(size), *FAR) as job:
         for rank, word in enumerate(("short=1", "none=1", "pad=0", "pad=0")):
@@ -220,7 +220,7 @@ def nobody_gives(a):
 
 
 def who_does_not_come_back(a):
-    """Without the option it is refused at the door, and where nothing is wanted nothing is taken."""
+    """Without the option it is refused at once; where nothing is wanted, nothing is taken."""
     with Run(a, 2) as job:
         job.start(2, "misuse=1")
         job.kill(1)

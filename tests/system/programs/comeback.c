@@ -4,8 +4,8 @@
  *
  *	comeback LOG [WORD]...
  *
- * It writes to LOG.RANK.INCARNATION a line for each thing that happens: "version V CHECKSUM" when it
- * has applied a version, "stale", "took V BYTES", "gave V", "error RC SENTENCE", "finished V".
+ * It writes to LOG.RANK.INCARNATION a line for each thing that happens: "version V CHECKSUM" when
+ * it has applied a version, "stale", "took V BYTES", "gave V", "error RC SENTENCE", "finished V".
  *
  *   elems=N        the vector
  *   pad=BYTES      its state is so much longer

@@ -169,6 +169,12 @@ void ledger_event_text(const struct mst_ledger_event *ev, char text[LEDGER_TEXT_
 		 event_name[ev->kind], about);
 }
 
+static void about_state(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
+{
+	snprintf(text, LEDGER_TEXT_LEN, "number %" PRIu64 " version %" PRIu64, d->state.number,
+		 d->state.version);
+}
+
 static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
 {
 	text[0] = '\0';
@@ -231,8 +237,7 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 	case MST_DO_BEHIND:
 	case MST_DO_WANT:
 	case MST_DO_HAND:
-		snprintf(text, LEDGER_TEXT_LEN, "number %" PRIu64 " version %" PRIu64,
-			 d->state.number, d->state.version);
+		about_state(d, text);
 		break;
 	case MST_DO_SETTLE:
 	case MST_DO_POLICY:
