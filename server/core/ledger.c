@@ -343,8 +343,9 @@ const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64
 
 uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->buffers + cfg->history + cfg->catch_up +
-	       cfg->saves.wanted; /* one is held while it is saved */
+	uint32_t kept = cfg->history + cfg->catch_up;
+
+	return cfg->buffers + kept + cfg->saves.wanted; /* one is held while it is saved */
 }
 
 int mst_evict_error(enum mst_evict_why why)

@@ -65,8 +65,8 @@ void mst_member_end(struct mst_member *m)
 {
 	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_ABSENT);
-	m->rostered = m->asks = m->late = m->rests = false;
 	m->behind = MST_UP_TO_DATE;
+	m->rostered = m->asks = m->late = m->rests = false;
 }
 
 bool mst_member_link(struct mst_member *m, uint32_t shard, uint32_t shards)

@@ -3,7 +3,7 @@
 """Workers that own their parameters, lack versions that the server no longer keeps, and take the
 state of another worker. At each version, all that have it have the same bits.
 
-usage: comeback.py CASE --musterd MUSTERD --comeback COMEBACK
+usage: comeback.py CASE --musterd MUSTERD --comeback COMEBACK --comeback-lie COMEBACK
        comeback.py --list
 """
 import errno
@@ -29,9 +29,9 @@ class Run(Job):
         a.worker = a.comeback
         super().__init__(a, "-n", str(workers), *(options or FAR))
 
-    def work(self, rank, *words, **env):
-        self.worker.append(Child(
-            [self.a.comeback, self.log, *words], **worker_environment(self.address, rank), **env))
+    def work(self, rank, *words, program=None, **env):
+        self.worker.append(Child([program or self.a.comeback, self.log, *words],
+                                 **worker_environment(self.address, rank), **env))
         return self.worker[-1]
 
     def start(self, workers, *words):
@@ -79,10 +79,10 @@ class Run(Job):
         self.says(rank, session, "took ")
         self.reaches(rank, session, self.newest(0) + 5)
 
-    def is_alike(self):
+    def is_alike(self, teller=0):
         """Ends the job. All have had the same bits at each version."""
         self.end_job()
-        must(self.worker[0].end(SECONDS)[0] == 0, self.lines(0, 1)[-3:])
+        must(self.worker[teller].end(SECONDS)[0] == 0, self.lines(teller, 1)[-3:])
         bits, told = {}, 0
         for path in glob.glob(f"{self.log}.*"):
             with open(path) as f:
@@ -155,16 +155,35 @@ def outrun_by_the_job(a):
 def donor_killed_while_it_gives(a):
     """Another is asked."""
     with Run(a, 4) as job:
-        job.start(4, "pad=50000000", f"die_giving={job.path('dies')}")
+        job.start(4, "pad=50000000", "teller=1", f"die_giving={job.path('dies')}")
         job.kill(3)
         job.work(3, "pad=50000000")
         job.says(3, 2, "took ")
-        must(until(lambda: any(w.process.poll() == -signal.SIGKILL for w in job.worker[:3]),
-                   HANG_S), "no donor was killed")
-        alive = next(r for r in range(3) if job.worker[r].process.poll() is None)
-        job.reaches(3, 2, job.newest(alive) + 5)
-        if alive == 0:
-            job.is_alike()
+        must(job.worker[0].end(SECONDS)[0] == -signal.SIGKILL, "the donor was not killed")
+        job.reaches(3, 2, job.newest(1) + 5)
+        job.is_alike(1)
+
+
+def donor_that_lies(a):
+    """It is hung up on, with a sentence, and another is asked."""
+    for lie, sentence in (("newer", "broke the protocol"), ("older", "broke the protocol"),
+                          ("unasked", "that nobody asked for"), ("gap", "with a gap"),
+                          ("mixed", "of two versions"), ("cut", "of two versions")):
+        with Run(a, 3) as job:
+            job.work(0, "pad=600000", program=a.comeback_lie, COMEBACK_LIE=lie)
+            for rank in (1, 2):
+                job.work(rank, "pad=600000", "teller=1", f"until={job.path('enough')}")
+            job.reaches(1, 1, 5)
+            job.worker[2].kill()
+            job.lost(2)
+            job.reaches(1, 1, job.newest(1) + 5)
+            job.work(2, "pad=600000")
+            job.says(0, 1, "error ")
+            error = job.has(0, 1, "error ")[0]
+            must(error.startswith(f"error -{errno.EPROTO} ") and sentence in error, lie, error)
+            job.says(2, 2, "took ")
+            job.reaches(2, 2, job.newest(1) + 5)
+            job.is_alike(1)
 
 
 def two_at_once(a):
@@ -261,6 +280,6 @@ def hostile(a):
 if __name__ == "__main__":
     main(cases(killed_at_any_point, stopped_for_longer_than_the_history,
                nobody_waits_for_who_is_behind, outrun_by_the_job, donor_killed_while_it_gives,
-               two_at_once, straggler_with_a_history_of_two, too_large_or_none, nobody_gives,
-               who_does_not_come_back, hostile),
-         "musterd", "comeback")
+               donor_that_lies, two_at_once, straggler_with_a_history_of_two, too_large_or_none,
+               nobody_gives, who_does_not_come_back, hostile),
+         "musterd", "comeback", "comeback-lie")

@@ -5,12 +5,14 @@
  *	comeback LOG [WORD]...
  *
  * It writes to LOG.RANK.INCARNATION a line for each thing that happens: "version V CHECKSUM" when
- * it has applied a version, "stale", "took V BYTES", "gave V", "error RC SENTENCE", "finished V".
+ * it has applied a version, "stale", "took V BYTES", "gave V in MS ms",
+ * "error RC SENTENCE", "finished V".
  *
  *   elems=N        the vector
  *   pad=BYTES      its state is so much longer
  *   pause_ms=MS    a gradient takes so long
- *   until=FILE     rank 0 ends the job when FILE is there
+ *   until=FILE     rank teller, 0 if not given, ends the job when FILE is there
+ *   teller=RANK
  *   hold=FILE      when it has version hold_at, it stands still until FILE is there
  *   hold_at=V
  *   hold_take=FILE before it takes a state for the first time, it waits until FILE is there
@@ -41,7 +43,7 @@ struct state {
 
 static struct {
 	const char *log, *until, *hold, *hold_take, *die_giving, *lag;
-	uint64_t elems, pad, hold_at;
+	uint64_t elems, pad, hold_at, teller;
 	uint64_t pause_ms, is_short, silent, none, plain, misuse;
 	struct muster *muster;
 	struct state *state;
@@ -56,6 +58,14 @@ static void nap(uint64_t ms)
 	(void)nanosleep(&t, NULL);
 }
 
+static double now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
 static bool is_there(const char *file)
 {
 	return access(file, F_OK) == 0;
@@ -68,13 +78,21 @@ static int read_word(const char *word)
 		uint64_t *number;
 		const char **file;
 	} words[] = {
-		{ "elems=", &self.elems, NULL },         { "pad=", &self.pad, NULL },
-		{ "pause_ms=", &self.pause_ms, NULL },   { "hold_at=", &self.hold_at, NULL },
-		{ "short=", &self.is_short, NULL },      { "silent=", &self.silent, NULL },
-		{ "plain=", &self.plain, NULL },         { "misuse=", &self.misuse, NULL },
-		{ "none=", &self.none, NULL },           { "lag=", NULL, &self.lag },
-		{ "until=", NULL, &self.until },         { "hold=", NULL, &self.hold },
-		{ "hold_take=", NULL, &self.hold_take }, { "die_giving=", NULL, &self.die_giving },
+		{ "elems=", &self.elems, NULL },
+		{ "pad=", &self.pad, NULL },
+		{ "teller=", &self.teller, NULL },
+		{ "pause_ms=", &self.pause_ms, NULL },
+		{ "hold_at=", &self.hold_at, NULL },
+		{ "short=", &self.is_short, NULL },
+		{ "silent=", &self.silent, NULL },
+		{ "plain=", &self.plain, NULL },
+		{ "misuse=", &self.misuse, NULL },
+		{ "none=", &self.none, NULL },
+		{ "lag=", NULL, &self.lag },
+		{ "until=", NULL, &self.until },
+		{ "hold=", NULL, &self.hold },
+		{ "hold_take=", NULL, &self.hold_take },
+		{ "die_giving=", NULL, &self.die_giving },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -138,9 +156,11 @@ static int give(void)
 	if (copy == NULL)
 		return complain(-ENOMEM);
 	memcpy(copy, self.state, self.bytes);
+	double began = now_ms();
 	int rc = muster_give_state(self.muster, copy, self.none ? 0 : bytes + self.is_short);
+	double took = now_ms() - began;
 	free(copy);
-	(void)fprintf(self.out, "gave %" PRIu64 "\n", self.state->version);
+	(void)fprintf(self.out, "gave %" PRIu64 " in %.3f ms\n", self.state->version, took);
 	if (self.die_giving != NULL &&
 	    open(self.die_giving, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) >= 0)
 		(void)raise(SIGKILL);
@@ -262,7 +282,7 @@ static int run(void)
 			rc = next(&o);
 		if (rc < 0)
 			return rc;
-		if (self.until != NULL && rank == 0 && is_there(self.until))
+		if (self.until != NULL && rank == self.teller && is_there(self.until))
 			(void)muster_finish(self.muster, "enough");
 	}
 	(void)fprintf(self.out, "finished %" PRIu64 "\n", self.state->version);
