@@ -5,7 +5,7 @@
  *	comeback LOG [WORD]...
  *
  * It writes to LOG.RANK.INCARNATION a line for each thing that happens: "version V CHECKSUM" when
- * it has applied a version, "stale", "took V BYTES", "gave V in MS ms",
+ * it has applied a version, "stale", "took V BYTES", "gave V in MS ms, MS ms of a processor",
  * "error RC SENTENCE", "finished V".
  *
  *   elems=N        the vector
@@ -31,12 +31,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <muster/muster.h>
 
-struct state {
+#include "common/base/clock.h"
+
+struct own_state {
 	uint64_t version;
 	float value[]; /* parameters, and behind them the momentum */
 };
@@ -46,7 +49,7 @@ static struct {
 	uint64_t elems, pad, hold_at, teller;
 	uint64_t pause_ms, is_short, silent, none, plain, misuse;
 	struct muster *muster;
-	struct state *state;
+	struct own_state *state;
 	size_t bytes; /* of the state, without the pad */
 	FILE *out;
 } self = { .elems = 1000, .pause_ms = 5 };
@@ -60,10 +63,17 @@ static void nap(uint64_t ms)
 
 static double now_ms(void)
 {
-	struct timespec t;
+	return (double)mst_now_ns() / 1e6;
+}
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+/* How long this thread has kept a processor busy. */
+static double busy_ms(void)
+{
+	struct rusage u;
+
+	(void)getrusage(RUSAGE_THREAD, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
 }
 
 static bool is_there(const char *file)
@@ -152,15 +162,19 @@ static int give(void)
 		misuse();
 	if (self.silent || muster_state_wanted(self.muster) != 1)
 		return 0;
-	copy = calloc(1, bytes + self.is_short);
+	copy = malloc(bytes + self.is_short);
 	if (copy == NULL)
 		return complain(-ENOMEM);
+	memset(copy, 1, bytes + self.is_short); /* all of it is there before it is given */
 	memcpy(copy, self.state, self.bytes);
-	double began = now_ms();
+	double began = now_ms(), busy = busy_ms();
 	int rc = muster_give_state(self.muster, copy, self.none ? 0 : bytes + self.is_short);
 	double took = now_ms() - began;
+
+	busy = busy_ms() - busy;
 	free(copy);
-	(void)fprintf(self.out, "gave %" PRIu64 " in %.3f ms\n", self.state->version, took);
+	(void)fprintf(self.out, "gave %" PRIu64 " in %.3f ms, %.3f ms of a processor\n",
+		      self.state->version, took, busy);
 	if (self.die_giving != NULL &&
 	    open(self.die_giving, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600) >= 0)
 		(void)raise(SIGKILL);
@@ -278,8 +292,7 @@ static int run(void)
 		return complain(rc);
 	while (!o.finished) {
 		rc = push(rank);
-		if (rc == 0)
-			rc = next(&o);
+		rc = rc == 0 ? next(&o) : complain(rc);
 		if (rc < 0)
 			return rc;
 		if (self.until != NULL && rank == self.teller && is_there(self.until))
@@ -322,7 +335,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	self.log = argv[1];
-	self.bytes = sizeof(struct state) + 2 * self.elems * sizeof(float);
+	self.bytes = sizeof(struct own_state) + 2 * self.elems * sizeof(float);
 	self.state = calloc(1, self.bytes);
 	if (self.state == NULL || join() != 0)
 		return 1;
