@@ -276,6 +276,40 @@ CASES = {
         ["none", "--lr-schedule", "warmup:50+stairs:0.5,100"],
         0,
     ),
+    # All begin with version 0, and none can be left behind: so all but one of their first gradients
+    # are stale.
+    "distance_ssp": (
+        4,
+        ["--policy", "ssp:9", "--commits", "120", "--lr-distance", "0.001"],
+        ["keep=3", "1:sleep_us=2000"],
+        ["sgd:0.1,0.9", "--lr-distance", "0.001", "--count", "1"],
+        0,
+    ),
+    "distance_shards": (
+        3,
+        ["--policy", "ssp:1", "--commits", "60", "--shards", "3", "--chunk", "4K",
+         "--optimizer", SGD + ",clip=5", "--lr-distance", "0.001", "--lr-schedule", "warmup:10"],
+        ["elems=23001", "result_type=bf16", "tensors=900", "scales=1"],
+        ["sgd:0.1,0.9,clip=5,tensors=900", "--lr-distance", "0.001", "--lr-schedule", "warmup:10",
+         "--count", "1"],
+        0,
+    ),
+    "distance_lars": (
+        3,
+        ["--policy", "ssp:2", "--commits", "60", "--optimizer", "lars:trust=0.1", "--lr-distance",
+         "0.001"],
+        ["tensors=30", "scales=1", "into=1"],
+        ["lars:lr=1,trust=0.1,tensors=30", "--lr-distance", "0.001", "--count", "1"],
+        0,
+    ),
+    "distance_kill": (
+        5,
+        ["--policy", "async", "--commits", "100", "--lr-distance", "1e-6", "--optimizer",
+         "adam:lr=0.01"],
+        ["2:die=5", "3:die=9"],
+        ["adam:lr=0.01", "--lr-distance", "1e-6", "--count", "1", "--kills"],
+        0,
+    ),
     "bsp_lr_scale_none": (
         3,
         ["--policy", "backup:2", "--commits", "20", "--lr-scale", "none"],
