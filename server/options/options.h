@@ -77,7 +77,9 @@ struct mst_server_options {
 	uint64_t checkpoint_rate;     /* bytes a second; 0: as fast as the disk */
 	const char *resume;           /* DIR; NULL: the job begins anew */
 	bool or_begin;
-	uint64_t budget; /* bytes of a gradient to compute a budget for; 0: not asked for */
+	const char *user; /* whom the process becomes, after what needs root; NULL or empty: none */
+	bool no_core;     /* the process leaves no core dump */
+	uint64_t budget;  /* bytes of a gradient to compute a budget for; 0: not asked for */
 	bool print_config, help, version;
 };
 
@@ -93,6 +95,12 @@ static inline bool mst_server_options_record(const struct mst_server_options *o)
 static inline bool mst_server_options_saves(const struct mst_server_options *o)
 {
 	return o->state != NULL && o->state[0] != '\0';
+}
+
+/* Does this process become another user? */
+static inline bool mst_server_options_becomes(const struct mst_server_options *o)
+{
+	return o->user != NULL && o->user[0] != '\0';
 }
 
 /* Reads --state and --checkpoint-every.

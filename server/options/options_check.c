@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/host/user.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
@@ -412,7 +413,7 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
-/* Under a window of 0 there is no distance. Else a version has one gradient, and so one distance. */
+/* Under a window of 0 there is no distance. Else a version has one gradient, and one distance. */
 static int distance_suits(const struct mst_rule *rule, char *why, size_t why_len)
 {
 	if (rule->deltas || rule->pace.push_every > 0)
@@ -557,6 +558,17 @@ static int cpus_check(const struct mst_server_options *o, char *why, size_t why_
 	return -EINVAL;
 }
 
+static int user_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_user user;
+	char wrong[MST_REASON_LEN];
+
+	if (!mst_server_options_becomes(o) ||
+	    mst_user_find(o->user, &user, wrong, sizeof(wrong)) == 0)
+		return 0;
+	return refuse(why, why_len, "option --user: %s", wrong);
+}
+
 int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_fabric fabric;
@@ -578,6 +590,8 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = record_check(o, why, why_len);
 	if (rc == 0)
 		rc = state_check(o, why, why_len);
+	if (rc == 0)
+		rc = user_check(o, why, why_len);
 	if (o->join != NULL)
 		return rc; /* a follower has no policy: its leader has checked it */
 	return rc != 0 ? rc : policy_check(o, why, why_len);

@@ -238,6 +238,7 @@ class Usage(Bench):
                            (["--servers", "2", "--partition", "1,2,3"], "--partition"),
                            (["--servers", "17"], "--servers"),
                            (["--lr-schedule", "warmup:9"], "--lr-schedule"),
+                           (["--lr-distance", "9"], "--lr-distance"),
                            (["--join", "127.0.0.1:1"], "--join")]:
             rc, out, err = self.bench(*args)
             self.assertEqual((rc, out, word in err), (2, "", True), (args, err))

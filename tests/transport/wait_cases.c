@@ -184,7 +184,7 @@ static void handler_that_goes_ends_a_wait(void)
 	int rc = 0;
 
 	net_to_wake = NULL;
-	/* A single alarm, which may come before a busy host begins the wait, and ends nothing. */
+	/* One alarm, which may come before a busy host begins the wait: then it is nobody's. */
 	for (int tries = 0; tries < 8 && rc != -EINTR; tries++) {
 		ualarm(0, 0);
 		sigaction(SIGALRM, &once, NULL);
