@@ -23,7 +23,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 10u
+#define MST_PROTOCOL 11u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)

@@ -138,6 +138,11 @@ struct muster_options {
 	 * pushed. The data stay as they are. Not under policies whose contributions are
 	 * differences of parameters. */
 	double clip;
+	/* Files in PEM: the authority whose certificates are believed, the own certificate, and its
+	 * key, which nobody else may read. With them the control connection is TLS 1.3, and both
+	 * ends prove who they are. All three or none; each else by MUSTER_TLS_CA, MUSTER_TLS_CERT
+	 * and MUSTER_TLS_KEY. */
+	const char *tls_ca, *tls_cert, *tls_key;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }

@@ -75,10 +75,24 @@ static int mark(struct mst_frontend *f, int timeout_ms)
 	return count;
 }
 
+/* Does a connection hold bytes of which epoll knows nothing, and that the next step would read? */
+static bool holds_bytes(const struct mst_frontend *f)
+{
+	const struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_places_next(&f->places, &f->places.ready, &i)) != NULL;) {
+		if (c->readable && c->ops->buffered(c->stream))
+			return true;
+	}
+	return false;
+}
+
 void mst_frontend_wait(struct mst_frontend *f, uint64_t timeout_ns)
 {
 	uint64_t woken;
 
+	if (holds_bytes(f))
+		timeout_ns = 0;
 	(void)mark(f, (int)((timeout_ns + MST_MS - 1) / MST_MS));
 	if (f->woken)
 		(void)!read(f->wake_fd, &woken, sizeof(woken));
@@ -130,7 +144,8 @@ static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
 
 	if (f->cfg.listen == NULL)
 		return 0;
-	int rc = s->listen(f->cfg.listen, &f->listener, f->address, sizeof(f->address));
+	int rc = s->listen(f->cfg.listen, f->cfg.credentials, &f->listener, f->address,
+			   sizeof(f->address));
 	if (rc != 0) {
 		explain_listen(rc, f->cfg.listen, why, why_len);
 		return rc;

@@ -38,6 +38,7 @@ struct mst_plane;
 struct mst_plane_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the plane */
 	const struct mst_stream_ops *stream;
+	struct mst_credentials *credentials; /* NULL: plain streams; outlives the plane */
 	const struct mst_transport *transport;
 	uint32_t cores; /* for the data side's threads; 0: one */
 	/* Where the leader records how gradients end, if the options say so; outlives the plane. */

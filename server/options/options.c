@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "server/data/shard.h"
@@ -35,6 +36,7 @@ const struct mst_option mst_server_table[] = {
 	  .help = "serve a part of the vector for the leader at this address, which decides the "
 		  "rest: of the other options only those of transport, memory, threads, waiting "
 		  "and checkpoints (--state, --resume, --checkpoint-rate) are this server's own" },
+	MST_TLS_OPTIONS(struct mst_server_options, tls, "", "", ""),
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(servers),
