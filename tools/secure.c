@@ -2,6 +2,7 @@
 #include "tools/secure.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "common/base/log.h"
 
@@ -17,6 +18,13 @@ int mst_secure_open(const struct mst_tls_files *files)
 		return 0;
 	mst_error("%s", why);
 	return -EINVAL;
+}
+
+void mst_secure_forget(void)
+{
+	(void)unsetenv("MUSTER_TLS_CA");
+	(void)unsetenv("MUSTER_TLS_CERT");
+	(void)unsetenv("MUSTER_TLS_KEY");
 }
 
 struct mst_credentials *mst_secure(void)

@@ -12,6 +12,10 @@
  * Return: 0 or -EINVAL. */
 int mst_secure_open(const struct mst_tls_files *files);
 
+/* For a command that starts a server and workers of its own on this host: neither they nor it use
+ * certificates, whatever the environment names. */
+void mst_secure_forget(void);
+
 /* NULL: connections are plain streams. */
 struct mst_credentials *mst_secure(void);
 const struct mst_stream_ops *mst_secure_stream(void);

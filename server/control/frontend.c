@@ -418,6 +418,12 @@ bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint
 
 /* ---- reading ---- */
 
+/* A record of TLS that begins a handshake. */
+static bool begins_tls(const struct mst_conn *c)
+{
+	return c->in_have >= 2 && c->in[c->in_at] == 0x16 && c->in[c->in_at + 1] == 0x03;
+}
+
 /* If the owner cannot handle the error now, the next step finds it again. */
 static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t protocol,
 			   uint64_t now_ns)
@@ -429,6 +435,10 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 			 "speaks protocol %" PRIu32 ", this server speaks %u; use the same "
 			 "version of muster on both sides",
 			 protocol, MST_PROTOCOL);
+	else if (begins_tls(c))
+		snprintf(what, sizeof(what),
+			 "speaks TLS, and this server was started without "
+			 "--tls-ca, --tls-cert and --tls-key");
 	else
 		snprintf(what, sizeof(what), "sent bytes that are not a message of muster");
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);

@@ -198,7 +198,7 @@ def a_worker_that_poses_as_a_server(a):
     with Job(a, "-n", "1") as job:
         words = forge(job, job.path("poser"), 0)
         poser = Child(["openssl", "s_server", "-accept", "127.0.0.1:0", "-CAfile",
-                       f"{job.keys}/ca.pem", "-Verify", "4", *words])
+                       f"{job.keys}/ca.pem", "-Verify", "4", "-www", *words])
         try:
             found = re.compile(r"ACCEPT \S*?:(\d+)\n")
             check("it listens", until(lambda: found.search(poser.said()), HANG_S))
@@ -224,8 +224,8 @@ def bad_files(a):
         os.chmod(f"{job.keys}/observer.key", 0o644)
         mixed = [*worker[:4], "--tls-key", f"{job.keys}/operator.key"]
         table = [
-            ([a.musterd, *worker], "needs one whose URI or OU is muster:server"),
-            ([a.musterd, *worker[:4]], "--tls-key is missing"),
+            ([a.musterd, "-n", "1", *worker], "needs one whose URI or OU is muster:server"),
+            ([a.musterd, "-n", "1", *worker[:4]], "--tls-key is missing"),
             ([a.muster, "status", job.address, *mixed], "does not belong to the certificate"),
             ([a.muster, "status", job.address, *options(job.keys, "observer")], "chmod 600"),
             ([a.muster, "key", "new", job.keys], "is not empty"),

@@ -123,7 +123,8 @@ static const struct mst_option own_table[] = {
 static const char *const without[] = { "join",      "budget",   "config",      "listen",
 				       "job",       "commits",  "on-loss",     "min-workers",
 				       "optimizer", "lr-scale", "lr-schedule", "print-config",
-				       "version",   "record",   NULL };
+				       "version",   "record",   "tls-ca",      "tls-cert",
+				       "tls-key",   NULL };
 static const struct mst_passthrough passthrough = {
 	.own = own_table,
 	.server_offset = offsetof(struct mst_bench_options, server),
