@@ -78,7 +78,7 @@ def two_servers_and_three_workers(a):
         status, log = job.server.end(HANG_S)
         check(f"so does the server: {log.splitlines()[-1]}", status == 0)
         no_secrets(job, seen + log + job.follower[0].end(HANG_S)[1])
-        prove(job.log)
+        prove(job.log, "--optimizer", "sgd:lr=0.1,momentum=0.9")
 
 
 def places_of(job):
