@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 import base
-from base import CALM, HANG_S, Child, cases, check, main, must, prove, until
+from base import CALM, HANG_S, Child, cases, check, main, must, until
 
 # More than the server keeps of one address (512): so some have to make room.
 HALF_OPEN = 1000
@@ -78,7 +78,7 @@ def two_servers_and_three_workers(a):
         status, log = job.server.end(HANG_S)
         check(f"so does the server: {log.splitlines()[-1]}", status == 0)
         no_secrets(job, seen + log + job.follower[0].end(HANG_S)[1])
-        prove(job.log, "--optimizer", "sgd:lr=0.1,momentum=0.9")
+        job.proven()
 
 
 def places_of(job):
