@@ -34,8 +34,9 @@ const struct mst_option mst_server_table[] = {
 	  FIELD(join),
 	  .value = "HOST:PORT",
 	  .help = "serve a part of the vector for the leader at this address, which decides the "
-		  "rest: of the other options only those of transport, memory, threads, waiting "
-		  "and checkpoints (--state, --resume, --checkpoint-rate) are this server's own" },
+		  "rest: of the other options only those of transport, memory, threads, waiting, "
+		  "checkpoints (--state, --resume, --checkpoint-rate) and process (--user, "
+		  "--no-core) are this server's own" },
 	MST_TLS_OPTIONS(struct mst_server_options, tls, "", "", ""),
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
@@ -106,6 +107,16 @@ const struct mst_option mst_server_table[] = {
 		  "are counted in all versions up to it: schedules, joined by '+' where they are "
 		  "to be multiplied, as in warmup:5000+cosine:1e6,0.01; musterd --help lists "
 		  "them" },
+	{ .name = "lr-distance",
+	  .kind = MST_OPTION_REAL,
+	  FIELD(lr_distance),
+	  .fallback = "0",
+	  .max = INFINITY,
+	  .value = "C",
+	  .help = "the rate of a commit is at most C over the square of the distance that the "
+		  "parameters have moved since its worker read them, under policies that commit "
+		  "each gradient alone, such as async; keeps a version more for each worker; 0 is "
+		  "no bound" },
 	{ .name = "average",
 	  .kind = MST_OPTION_REAL,
 	  FIELD(average),
@@ -343,11 +354,11 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "10min",
 	  .value = "COMMITS|DURATION",
 	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
-		  "much time, such as 10min; 0 is only at the end" },
+		  "much time, such as 10min; at most ten times a second; 0 is only at the end" },
 	{ .name = "checkpoint-rate",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(checkpoint_rate),
-	  .fallback = "256M",
+	  .fallback = "64M",
 	  .max = INFINITY,
 	  .help = "most bytes a second that a server writes while the job goes on; 0 is as many as "
 		  "the disk takes" },
@@ -361,6 +372,17 @@ const struct mst_option mst_server_table[] = {
 	  .kind = MST_OPTION_FLAG,
 	  FIELD(or_begin),
 	  .help = "with --resume: if there is no checkpoint at all, begin the job anew" },
+	{ .name = "user",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(user),
+	  .value = "NAME",
+	  .help = "a server that root starts becomes this user, in all its groups, before it "
+		  "listens or opens a file but --config, and cannot become root again" },
+	{ .name = "no-core",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(no_core),
+	  .help = "leave no core dump, which would hold gradients and parameters, and let no other "
+		  "process of this user read the server's memory" },
 	{ .name = "budget",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(budget),

@@ -42,6 +42,9 @@ struct mst_server_options {
 	const char *policy;
 	const char *optimizer;
 	const char *lr_schedule;
+	/* The rate is at most this over the square of the distance between the parameters that a
+	 * gradient was computed on and those that it moves; 0: no bound. */
+	double lr_distance;
 	double average; /* decay of the moving average of the parameters; 0: none */
 	const char *log_level;
 	const char *record; /* FILE; NULL or empty: no recording */
@@ -76,7 +79,9 @@ struct mst_server_options {
 	uint64_t checkpoint_rate;     /* bytes a second; 0: as fast as the disk */
 	const char *resume;           /* DIR; NULL: the job begins anew */
 	bool or_begin;
-	uint64_t budget; /* bytes of a gradient to compute a budget for; 0: not asked for */
+	const char *user; /* whom the process becomes, after what needs root; NULL or empty: none */
+	bool no_core;     /* the process leaves no core dump */
+	uint64_t budget;  /* bytes of a gradient to compute a budget for; 0: not asked for */
 	bool print_config, help, version;
 };
 
@@ -92,6 +97,12 @@ static inline bool mst_server_options_record(const struct mst_server_options *o)
 static inline bool mst_server_options_saves(const struct mst_server_options *o)
 {
 	return o->state != NULL && o->state[0] != '\0';
+}
+
+/* Does this process become another user? */
+static inline bool mst_server_options_becomes(const struct mst_server_options *o)
+{
+	return o->user != NULL && o->user[0] != '\0';
 }
 
 /* Reads --state and --checkpoint-every.
@@ -117,6 +128,13 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
  * Return: 0 or -EINVAL. */
 int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
 				      const struct mst_rule *rule, char *why, size_t why_len);
+
+/* Has each version of the policy one gradient, or only gradients on the version before it, and no
+ * other discount for staleness? Else --lr-distance says nothing of it.
+ * @why: a clause.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_distance_suits(double distance, const struct mst_policy *policy,
+				      uint32_t workers, char *why, size_t why_len);
 
 /* Is the rate above 0 until the job ends, which is after so many samples (0: at no number of them)?
  * @why: a sentence.

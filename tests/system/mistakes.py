@@ -120,6 +120,8 @@ MUSTERD = [
     ("-n 4 --lr-scale lin", 2, '"lin"', "none"),
     ("-n 4 --lr-schedule cosin:5", 2, "--lr-schedule", "did you mean cosine?"),
     ("-n 4 --lr-schedule linear:5000", 2, "0 from 5000 samples", "--samples 5000"),
+    ("-n 4 --user nobody-has-this", 2, 'no user "nobody-has-this"', "getent passwd"),
+    ("-n 4 --user root", 2, '"root"', "all rights of root", "name another"),
     ("-n 4 --transport rdma", 2, '"rdma"', "auto|shm|verbs"),
     ("-n 4 --on-loss ignore", 2, '"ignore"', "shrink|fail"),
     ("-n 4 --lease 5", 2, '"5"', "5s", "from 10ms to 1h"),

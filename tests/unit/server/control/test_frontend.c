@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The frontend over real sockets: who has a place, and who makes room for whom. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -52,6 +56,47 @@ static void gone(void *ctx, struct mst_conn *c)
 
 static const struct mst_frontend_ops ops = { message, broken, gone };
 
+/* ---- what has been sent is there ---- */
+
+static int fence[2]; /* two ends of a connection of the test's own */
+
+/* On one processor, for the loopback device delivers in order what one processor has sent. */
+static void open_fence(void)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(here);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cpu_set_t one;
+	int on = 1;
+
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)sched_getcpu(), &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	fence[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CU_ASSERT_FATAL(bind(listener, (struct sockaddr *)&here, sizeof(here)) == 0);
+	CU_ASSERT_FATAL(listen(listener, 1) == 0);
+	CU_ASSERT_FATAL(getsockname(listener, (struct sockaddr *)&here, &len) == 0);
+	CU_ASSERT_FATAL(connect(fence[0], (struct sockaddr *)&here, len) == 0);
+	fence[1] = accept(listener, NULL, NULL);
+	CU_ASSERT_FATAL(setsockopt(fence[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+	CU_ASSERT_FATAL(fence[1] >= 0);
+	close(listener);
+}
+
+/* The kernel may deliver later, in a thread of its own, what is sent over loopback. What was sent,
+ * accepted and closed before is there when two bytes have come, one after the other: the second is
+ * behind the answers to what was on its way before the first. */
+static void settle(void)
+{
+	char byte = 0;
+
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL_FATAL(write(fence[0], &byte, 1), 1);
+		CU_ASSERT_EQUAL_FATAL(read(fence[1], &byte, 1), 1);
+	}
+}
+
 static void begin(void)
 {
 	struct mst_frontend_cfg cfg = { .stream = &mst_tcp,
@@ -64,6 +109,7 @@ static void begin(void)
 	callers = members = gone_members = gone_before = 0;
 	takes = true;
 	now_ns = MST_SECOND;
+	open_fence();
 	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
 }
 
@@ -72,12 +118,15 @@ static void end(void)
 	for (uint32_t i = 0; i < callers; i++)
 		mst_tcp.close(caller[i]);
 	mst_frontend_close(&front);
+	close(fence[0]);
+	close(fence[1]);
 }
 
-/* What has been sent over loopback is there at once; what has been accepted and closed likewise. */
 static void step(void)
 {
+	settle();
 	mst_frontend_step(&front, now_ns++);
+	settle();
 }
 
 /* Connects while the frontend looks elsewhere. */
