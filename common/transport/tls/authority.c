@@ -110,6 +110,8 @@ static bool number_it(X509 *cert)
 static bool describe(X509 *cert, const struct mst_authority_cfg *cfg, const struct purpose *what,
 		     X509 *issuer)
 {
+	long begin_s = EARLY_S + (long)cfg->later_s;
+	long end_s = (long)cfg->days * DAY_S + (long)cfg->later_s;
 	char role[64];
 	bool is_member = what != &authority;
 
@@ -117,9 +119,8 @@ static bool describe(X509 *cert, const struct mst_authority_cfg *cfg, const stru
 	return X509_set_version(cert, VERSION_3) == 1 && number_it(cert) &&
 	       name_it(cert, cfg, is_member ? what->word : "authority") &&
 	       X509_set_issuer_name(cert, X509_get_subject_name(issuer)) == 1 &&
-	       X509_gmtime_adj(X509_getm_notBefore(cert), EARLY_S + (long)cfg->later_s) != NULL &&
-	       X509_gmtime_adj(X509_getm_notAfter(cert), (long)cfg->days * DAY_S + (long)cfg->later_s) !=
-		       NULL &&
+	       X509_gmtime_adj(X509_getm_notBefore(cert), begin_s) != NULL &&
+	       X509_gmtime_adj(X509_getm_notAfter(cert), end_s) != NULL &&
 	       extend(cert, issuer, NID_basic_constraints, what->constraints) &&
 	       extend(cert, issuer, NID_key_usage, what->usage) &&
 	       extend(cert, issuer, NID_ext_key_usage, what->extended) &&
