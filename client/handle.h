@@ -22,7 +22,7 @@
  *   starting              from ready to the first version
  *   handle, process       this; and what fork() means for it
  *   batch, paced          a contribution as hooks make it; steps on parameters of the worker's own
- *   muster                the calls of muster.h, and train, the loop over them
+ *   muster, beside        the calls of muster.h, and train, the loop over them
  *
  * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
  * heartbeat's thread touches the control connection alone. It belongs to the process that opened
@@ -61,6 +61,9 @@ struct muster {
 	struct mst_own own; /* muster_train()'s */
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
+
+	bool watched;                      /* muster_fd() has been called */
+	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
 };
 
 /* Joins the parts of a zeroed handle. */

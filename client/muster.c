@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of include/muster/muster.h, but for muster_train(). Whoever follows a gradient from
- * muster_push() to muster_wait() begins here, and goes forward: each call enters, which takes in
- * what has arrived; then the core decides, and the parts of client/handle.h act. */
+/* The calls of include/muster/muster.h, but for muster_train() and those of beside.c. Whoever
+ * follows a gradient from muster_push() to muster_wait() begins here, and goes forward: each call
+ * enters, which takes in what has arrived; then the core decides, and the parts of client/handle.h
+ * act. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -314,15 +315,12 @@ static void clip_begin_if_new(struct muster *m)
 		mst_clip_begin(&m->clip);
 }
 
-int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
+static int push_piece(struct muster *m, const struct muster_piece *piece)
 {
-	struct mst_range range = { first, first + count };
+	struct mst_range range = { piece->first, piece->first + piece->count };
 	struct mst_source source;
-	int rc = enter(m, -EINVAL, "muster_push_range()");
+	int rc = look_up(m, piece->count, piece->src, &source);
 
-	if (rc != ENTRY_OPEN)
-		return rc == ENTRY_OVER ? 0 : rc;
-	rc = look_up(m, count, src, &source);
 	if (rc != 0)
 		return rc;
 	int slot = mst_worker_fill(&m->worker);
@@ -330,10 +328,34 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 		return no_buffer(m);
 	mst_hint_publish(&m->hint);
 	clip_begin_if_new(m);
-	rc = mst_worker_range(&m->worker, first, count);
+	rc = mst_worker_range(&m->worker, piece->first, piece->count);
 	if (rc != 0)
-		return bad_range(m, rc, first, count);
+		return bad_range(m, rc, piece->first, piece->count);
 	return hand_over(m, slot, &range, &source);
+}
+
+int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
+{
+	struct muster_piece piece = { first, count, src };
+	int rc = enter(m, -EINVAL, "muster_push_range()");
+
+	if (rc != ENTRY_OPEN)
+		return rc == ENTRY_OVER ? 0 : rc;
+	return push_piece(m, &piece);
+}
+
+int muster_push_ranges(struct muster *m, const struct muster_piece *pieces, uint32_t count)
+{
+	int rc = enter(m, -EINVAL, "muster_push_ranges()");
+
+	if (rc != ENTRY_OPEN)
+		return rc == ENTRY_OVER ? 0 : rc;
+	if (pieces == NULL && count > 0)
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "muster_push_ranges() needs the %" PRIu32 " pieces", count);
+	for (uint32_t i = 0; i < count && rc == 0; i++)
+		rc = push_piece(m, &pieces[i]);
+	return rc;
 }
 
 static int read_contribution(struct muster *m, const struct muster_contribution *theirs,
@@ -468,9 +490,8 @@ static int await_outcome(struct muster *m)
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m);
 		rc = mst_engine_watch(&m->engine, &watch);
-		if (rc == 0 && slept == -EINTR)
-			rc = mst_client_fail(&m->failure, -EINTR,
-					     "a signal ended the wait; nothing is lost");
+		if (rc == 0)
+			rc = mst_engine_interrupted(&m->engine, slept);
 		if (rc == 0 && mst_worker_wait_asks(&m->worker, &ask))
 			rc = mst_outbound_ask(&m->outbound, &ask);
 		if (rc == 0)
@@ -482,20 +503,67 @@ static int await_outcome(struct muster *m)
 	}
 }
 
-int muster_wait(struct muster *m, struct muster_outcome *out)
+/* One look, which asks where a wait would ask. 0: an outcome is ready; -EAGAIN: not yet. */
+static int look_for_outcome(struct muster *m)
+{
+	struct mst_lane_ask ask;
+	int rc = mst_engine_update(&m->engine);
+
+	if (rc != 0 || mst_worker_misses(&m->worker) == 0)
+		return rc;
+	if (mst_worker_wait_asks(&m->worker, &ask))
+		rc = mst_outbound_ask(&m->outbound, &ask);
+	if (rc == 0)
+		rc = mst_engine_cut_off(&m->engine);
+	return rc == 0 ? -EAGAIN : rc < 0 ? rc : 0;
+}
+
+/* What arrives after the descriptor has been armed makes it readable: so the look that counts is
+ * the one behind the arming. */
+static int try_outcome(struct muster *m)
+{
+	int rc = look_for_outcome(m);
+
+	if (rc == -EAGAIN && m->watched) {
+		(void)m->links.transport->arm(m->links.net);
+		rc = look_for_outcome(m);
+	}
+	if (rc != -EAGAIN) {
+		m->try_watch = (struct mst_engine_watch){ 0 };
+		return rc;
+	}
+	m->try_watch.goes_on = true; /* a try does not wait, and so has no time that is over */
+	rc = mst_engine_watch(&m->engine, &m->try_watch);
+	if (rc == 0)
+		rc = mst_engine_interrupted(&m->engine, 0);
+	return rc != 0 ? rc : mst_client_fail(&m->failure, -EAGAIN, "no outcome is ready yet");
+}
+
+/* @await: waits for an outcome, or looks for one. */
+static int next_outcome(struct muster *m, struct muster_outcome *out, int (*await)(struct muster *),
+			const char *call)
 {
 	if (m->inherited)
 		return mst_handle_disowned(m);
-	int rc = check_outcome(m, out, "muster_wait()");
+	int rc = check_outcome(m, out, call);
 	if (rc != 0)
 		return rc;
 	if (m->worker.phase == MST_WORKER_OVER)
 		return give_outcome(m, out);
 	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(&m->failure, -EINVAL,
-				       "call muster_start() before muster_wait()");
-	rc = await_outcome(m);
+		return mst_client_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
+	rc = await(m);
 	return rc != 0 ? rc : give_outcome(m, out);
+}
+
+int muster_wait(struct muster *m, struct muster_outcome *out)
+{
+	return next_outcome(m, out, await_outcome, "muster_wait()");
+}
+
+int muster_try_wait(struct muster *m, struct muster_outcome *out)
+{
+	return next_outcome(m, out, try_outcome, "muster_try_wait()");
 }
 
 /* ---- metrics ---- */
@@ -596,38 +664,7 @@ int muster_released(struct muster *m, uint64_t ticket)
 	return rc;
 }
 
-int muster_regions(struct muster *m, struct muster_region *out, uint32_t max)
-{
-	struct muster_region region;
-	uint32_t count = 0;
-
-	if (m->inherited)
-		return mst_handle_disowned(m);
-	if (out == NULL && max > 0)
-		return mst_client_fail(
-			&m->failure, -EINVAL,
-			"muster_regions() needs somewhere to put %" PRIu32 " regions", max);
-	for (; mst_contiguous_region(&m->contiguous, count, &region); count++)
-		if (count < max)
-			out[count] = region;
-	return (int)count;
-}
-
-/* ---- beside the loop ---- */
-
-void *muster_parameters(struct muster *m)
-{
-	if (m->inherited || m->worker.phase < MST_WORKER_WORKING)
-		return NULL;
-	if (m->own.begun)
-		return m->own.parameters;
-	return (void *)mst_contiguous_result(&m->contiguous, &m->worker.held);
-}
-
-enum muster_hint muster_check(const struct muster *m)
-{
-	return mst_hint_read(&m->hint);
-}
+/* ---- the end of the job ---- */
 
 int muster_finish(struct muster *m, const char *why)
 {
