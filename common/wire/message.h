@@ -23,7 +23,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 10u
+#define MST_PROTOCOL 11u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -148,6 +148,7 @@ struct mst_appoint {
 	uint32_t parameter_count;
 	double parameter[MST_APPOINT_PARAMETERS];
 	uint32_t averages;      /* a moving average of the parameters is kept */
+	uint32_t distances;     /* each commit is compared with the version that COMMIT names */
 	struct mst_table table; /* of the job's first hello */
 	uint32_t guard;         /* enum mst_guard */
 	uint64_t lease_ns, server_lease_ns, patience_ns;

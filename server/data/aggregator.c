@@ -13,6 +13,7 @@
 #include "common/kernels/sum.h"
 #include "server/core/rule.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/distance.h"
 #include "server/data/norms.h"
 
 #define PAGE UINT64_C(4096)
@@ -26,7 +27,7 @@ static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
 {
 	/* Each slot is added to a sum once and committed at most once, which may take a second
 	 * task for the reduce phase, and each session is answered once. */
-	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) ? 3 : 2;
+	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) || cfg->distances ? 3 : 2;
 
 	return cfg->buffers + (uint64_t)cfg->sessions_max * (1 + of_slot * cfg->slots) + 16;
 }
@@ -50,7 +51,7 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
 	       mst_scales_max(cfg) * sizeof(struct mst_scale) +
-	       cfg->shards * mst_norms_bytes(&cfg->optimizer);
+	       cfg->shards * (mst_norms_bytes(&cfg->optimizer) + mst_distance_bytes(cfg));
 }
 
 static int alloc_partials(struct mst_aggregator *a)

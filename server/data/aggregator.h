@@ -35,6 +35,7 @@ struct mst_aggregator_cfg {
 	uint64_t vector;       /* elements of the whole vector */
 	bool guards;           /* what is not finite is not published */
 	bool averages;         /* a moving average of the parameters is kept */
+	bool distances;        /* each commit is compared with the version that COMMIT names */
 	bool saves;            /* versions are saved: vectors that are kept have a second place */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */

@@ -161,6 +161,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.controller = cfg->terms->policy.controller,
 		.optimizer = optimizer_of(cfg->terms, o->owner),
 		.schedule = cfg->terms->schedule,
+		.distance = workers_own ? 0 : o->lr_distance,
 		.average = o->average,
 		.commits_max = o->commits,
 		.samples_max = o->samples,
@@ -199,6 +200,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
 		.averages = o->average > 0,
+		.distances = ledger->distance > 0,
 		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
@@ -300,6 +302,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->repeats = leader->repeats;
 	appoint_optimizer(&g->optimizer, out);
 	out->averages = g->averages;
+	out->distances = g->distances;
 	out->table = g->table;
 	out->guard = o->guard;
 	out->lease_ns = o->lease_ns;
@@ -340,6 +343,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
 		.averages = p->averages != 0,
+		.distances = p->distances != 0,
 		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,
