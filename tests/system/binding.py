@@ -138,7 +138,9 @@ def waits(a):
         check("a try brings the version", out.version == 1 and w[1].wait().version == 1)
 
 
-SCRIPT = """
+# A shell that starts tests behind it leaves SIGINT ignored.
+CATCH = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+SCRIPT = CATCH + """
 import os, sys, muster, numpy
 w = muster.Worker(1000, rank=int(sys.argv[1]))
 print("joined", flush=True)
@@ -158,7 +160,7 @@ def spawn(script, *arguments, **env):
 def ctrl_c(a):
     """While it waits for a server, for the start, and for a version; and what the others see."""
     with Job(a, "--workers", "2", "--patience", "60s"):
-        lost = spawn("print('on', flush=True)\n" + SCRIPT, "0", MUSTER_SERVER="127.0.0.1:9")
+        lost = spawn(CATCH + "print('on', flush=True)\n" + SCRIPT, "0", MUSTER_SERVER="127.0.0.1:9")
         must(lost.stdout.readline() == "on\n", "no child")
         child = spawn(SCRIPT, "0")
         must(child.stdout.readline() == "joined\n", "it does not join")

@@ -31,7 +31,8 @@ class Ranks:
 
     def __init__(self, a, count, work, *options):
         self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
-                             "--owner", "workers", "--history", "64", *options)
+                             "--owner", "workers", "--history", "64",
+                             "--join-timeout", "300s", *options)
         self.folder = tempfile.TemporaryDirectory()
         self.pids = [self.fork(rank, work) for rank in range(count)]
 

@@ -8,7 +8,6 @@ usage: torch_sync.py CASE --musterd MUSTERD --library LIBMUSTER
 import contextlib
 import os
 import signal
-import socket
 import zlib
 
 from base import HANG_S, cases, check, main, must, until
@@ -53,10 +52,12 @@ def losses_of(rank, model, opt, sync, torch):
     return losses
 
 
-def with_gloo(rank, ranks, port):
+def with_gloo(rank, ranks):
     import torch
     import torch.distributed as dist
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group("gloo", init_method=f"file://{ranks.path('store')}", rank=rank,
+                            world_size=2)
     model = torch.nn.parallel.DistributedDataParallel(model_of(1, torch), broadcast_buffers=False)
     opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
 
@@ -85,17 +86,10 @@ def with_muster(rank, ranks, ddp):
     return losses, begun, digest(bare)
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def as_gloo(a):
     """bsp: the losses are those of DistributedDataParallel, with it around the model or without."""
     prepare(a)
-    port = free_port()
-    with Ranks(a, 2, lambda rank, ranks: with_gloo(rank, ranks, port)) as ranks:
+    with Ranks(a, 2, with_gloo) as ranks:
         gloo = ranks.ends()
     for ddp in (False, True):
         with Ranks(a, 2, lambda rank, ranks: with_muster(rank, ranks, ddp)) as ranks:
@@ -317,8 +311,8 @@ def ctrl_c(a):
                 opt.zero_grad()
                 Stop.apply(model(torch.ones(1, 4))).sum().backward()
                 if rank == 1 and sync.version == 6:
-                    signal.setitimer(signal.ITIMER_REAL, 0.05)
                     signal.signal(signal.SIGALRM, signal.default_int_handler)
+                    signal.setitimer(signal.ITIMER_REAL, 0.05)
                 if rank == 2 and sync.version == 6:
                     ranks.hear("interrupted")
                 sync.step()
@@ -376,7 +370,7 @@ def samples(a):
             if rank == 0:
                 for version in range(done.version + 1):
                     ranks.tell(f"version.{version}")
-                if done.version == 40:
+                if done.version >= 40:
                     sync.finish("enough")
         state = sampler.state_dict()
         return model.weight.detach().flatten().tolist(), held["late"], state
