@@ -6,7 +6,9 @@ import ctypes as c
 import enum
 import errno
 import os
+import select
 import threading
+import time
 import weakref
 from dataclasses import dataclass
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -223,6 +225,8 @@ class Worker:
         self.job = Job(known.name.decode(), known.policy.decode(), known.rank, known.incarnation,
                        known.workers, known.slots, known.elems, known.lease_ms / 1000,
                        known.patience_ms / 1000, known.first_version, known.first_samples)
+        self._wait_seconds = (self.job.patience + self.job.lease if wait_timeout is None
+                              else wait_timeout)
 
     def __enter__(self) -> "Worker":
         return self
@@ -350,7 +354,27 @@ class Worker:
         Raises Interrupted where wake() was called."""
         out = self._outcome()
         self._results.end()
-        return self._told(out, self._until_done(lib.muster_wait, c.byref(out)))
+        if threading.current_thread() is not threading.main_thread():
+            return self._told(out, self._until_done(lib.muster_wait, c.byref(out)))
+        return self._told(out, self._wait_for_signals_too(out))
+
+    def _wait_for_signals_too(self, out: _library.Outcome) -> int:
+        """A signal that comes just before the library sleeps ends no sleep, so the main thread,
+        in which Python handles signals, sleeps here, and not for long at a time."""
+        end = time.monotonic() + self._wait_seconds
+        try:
+            ready = select.poll()
+            ready.register(self.fileno(), select.POLLIN)
+        except Error:  # this network has no descriptor, or the session has ended
+            return self._until_done(lib.muster_wait, c.byref(out))
+        while True:
+            try:
+                return self._until_done(lib.muster_try_wait, c.byref(out))
+            except Busy:
+                if time.monotonic() >= end:
+                    raise Timeout(errno.ETIMEDOUT, f"rank {self.job.rank}: there was no outcome "
+                                  f"within {self._wait_seconds:g} s; nothing is lost, wait again")
+            ready.poll(100)
 
     def try_wait(self) -> Optional[Outcome]:
         """wait() without the wait: None where no outcome is ready yet. The result's view ends."""
