@@ -169,9 +169,8 @@ int mst_comeback_take(struct mst_comeback *b, uint64_t wait_ns, struct mst_gift 
 		if (slept == -ETIMEDOUT)
 			return time_is_over(b, wait_ns);
 		rc = mst_engine_watch(b->engine, &watch);
-		if (rc == 0 && slept == -EINTR)
-			rc = mst_client_fail(b->failure, -EINTR,
-					     "a signal ended the wait; nothing is lost");
+		if (rc == 0)
+			rc = mst_engine_interrupted(b->engine, slept);
 		if (rc == 0)
 			rc = mst_engine_cut_off(b->engine);
 		if (rc < 0)

@@ -48,6 +48,25 @@ int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns)
 	return e->links->transport->wait(e->links->net, left_ns < nap_ns ? left_ns : nap_ns);
 }
 
+/* Release: pairs with the exchange in mst_engine_interrupted(). The flag is raised before the net
+ * is woken, so that a wait whose sleep this ends finds it. */
+void mst_engine_wake(struct mst_engine *e)
+{
+	atomic_store_explicit(&e->woken, true, memory_order_release);
+	mst_links_wake(e->links);
+}
+
+int mst_engine_interrupted(struct mst_engine *e, int slept)
+{
+	if (atomic_exchange_explicit(&e->woken, false, memory_order_acquire))
+		return mst_client_fail(e->failure, -EINTR,
+				       "muster_wake() ended the wait; nothing is lost");
+	if (slept == -EINTR)
+		return mst_client_fail(e->failure, -EINTR,
+				       "a signal ended the wait; nothing is lost");
+	return 0;
+}
+
 /* ---- the end ---- */
 
 /* Before the caller hears of it: of what links were sending nothing comes back by itself then. */

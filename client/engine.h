@@ -7,6 +7,8 @@
 #ifndef MST_CLIENT_ENGINE_H
 #define MST_CLIENT_ENGINE_H
 
+#include <stdatomic.h>
+
 #include "client/end_cause.h"
 #include "client/hint.h"
 #include "client/inbound.h"
@@ -26,6 +28,7 @@ struct mst_engine {
 	struct mst_failure *failure;
 
 	struct mst_end_cause *cause; /* of the end, once the session has ended */
+	_Atomic bool woken;          /* by mst_engine_wake(); no wait has returned for it yet */
 };
 
 /* Takes in all that has arrived. Never blocks, allocates or locks, unless the leader has just said
@@ -44,6 +47,12 @@ void mst_engine_fail(struct mst_engine *e, int error);
 /* Sleeps until something may have changed. 0; -ETIMEDOUT, and -EINTR where a signal's handler
  * has run, without a sentence. */
 int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns);
+
+/* Any thread: ends the present or the next wait of the handle's thread. */
+void mst_engine_wake(struct mst_engine *e);
+/* Must a wait end that has not found anything? @slept: what its last sleep returned. 0, or -EINTR
+ * with its sentence. */
+int mst_engine_interrupted(struct mst_engine *e, int slept);
 
 /* What a wait knows of its servers; zero where it begins. */
 struct mst_engine_watch {

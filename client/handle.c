@@ -168,3 +168,17 @@ void mst_handle_free(struct muster *m)
 	mst_settings_fini(&m->settings);
 	free(m);
 }
+
+int mst_handle_enter(struct muster *m, int early, const char *call)
+{
+	if (m->inherited)
+		return mst_handle_disowned(m);
+	if (m->worker.phase == MST_WORKER_OVER)
+		return MST_ENTRY_OVER;
+	int rc = mst_engine_update(&m->engine);
+	if (rc != 0)
+		return rc;
+	if (m->worker.phase < MST_WORKER_WORKING)
+		return mst_client_fail(&m->failure, early, "call muster_start() before %s", call);
+	return MST_ENTRY_OPEN;
+}

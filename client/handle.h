@@ -23,7 +23,7 @@
  *   starting              from ready to the first version
  *   handle, process       this; and what fork() means for it
  *   batch, paced          a contribution as hooks make it; steps on parameters of the worker's own
- *   muster                the calls of muster.h, and train, the loop over them
+ *   muster, beside        the calls of muster.h, and train, the loop over them
  *
  * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
  * heartbeat's thread touches the control connection alone. It belongs to the process that opened
@@ -64,6 +64,9 @@ struct muster {
 	struct mst_own own; /* muster_train()'s */
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
+
+	bool watched;                      /* muster_fd() has been called */
+	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
 };
 
 /* Joins the parts of a zeroed handle. */
@@ -75,6 +78,16 @@ int mst_handle_join(struct muster *m);
 int mst_handle_begin(struct muster *m);
 /* Accepts a handle at any stage of joining. */
 void mst_handle_free(struct muster *m);
+
+/* What every call that acts begins with. */
+enum mst_handle_entry {
+	MST_ENTRY_OPEN = 0,
+	MST_ENTRY_OVER = 1, /* the last outcome has been handed out: return 0, do nothing */
+};
+/* Return: an entry, or an error, @early before muster_start(). Looks at how the session stands
+ * first: what was read in place since the last call was sound only if it has not ended. @call: for
+ * sentences. */
+int mst_handle_enter(struct muster *m, int early, const char *call);
 
 /* The handle was inherited. Return: -ECHILD with its sentence. */
 int mst_handle_disowned(struct muster *m);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of include/muster/muster.h, but for muster_train(). Whoever follows a gradient from
- * muster_push() to muster_wait() begins here, and goes forward: each call enters, which takes in
- * what has arrived; then the core decides, and the parts of client/handle.h act. */
+/* The calls of include/muster/muster.h, but for muster_train() and those of beside.c, report.c and
+ * states.c. Whoever
+ * follows a gradient from muster_push() to muster_wait() begins here, and goes forward: each call
+ * enters, which takes in what has arrived; then the core decides, and the parts of client/handle.h
+ * act. */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,6 @@
 #include "client/process.h"
 #include "client/sized.h"
 #include "client/squares.h"
-#include "common/base/text.h"
 
 /* How long muster_close() gives the server to judge what was pushed last. */
 #define FAREWELL_NS MST_SECOND
@@ -159,29 +159,6 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 	return rc < 0 ? rc : check_clip(m); /* that more may be ready already, a wait tells */
 }
 
-/* ---- what every call that acts begins with ---- */
-
-enum entry {
-	ENTRY_OPEN = 0,
-	ENTRY_OVER = 1, /* the last outcome has been handed out: return 0, do nothing */
-};
-
-/* ENTRY_OPEN, ENTRY_OVER, or an error, @early before muster_start(). Looks at how the session
- * stands first: what was read in place since the last call was sound only if it has not ended. */
-static int enter(struct muster *m, int early, const char *call)
-{
-	if (m->inherited)
-		return mst_handle_disowned(m);
-	if (m->worker.phase == MST_WORKER_OVER)
-		return ENTRY_OVER;
-	int rc = mst_engine_update(&m->engine);
-	if (rc != 0)
-		return rc;
-	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(&m->failure, early, "call muster_start() before %s", call);
-	return ENTRY_OPEN;
-}
-
 /* ---- filling ---- */
 
 static int no_buffer(struct muster *m)
@@ -197,7 +174,7 @@ static int no_buffer(struct muster *m)
 
 void *muster_gradient(struct muster *m)
 {
-	if (enter(m, -EAGAIN, "muster_gradient()") != ENTRY_OPEN)
+	if (mst_handle_enter(m, -EAGAIN, "muster_gradient()") != MST_ENTRY_OPEN)
 		return NULL;
 	int slot = mst_worker_fill(&m->worker);
 	if (slot < 0) {
@@ -314,15 +291,12 @@ static void clip_begin_if_new(struct muster *m)
 		mst_clip_begin(&m->clip);
 }
 
-int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
+static int push_piece(struct muster *m, const struct muster_piece *piece)
 {
-	struct mst_range range = { first, first + count };
+	struct mst_range range = { piece->first, piece->first + piece->count };
 	struct mst_source source;
-	int rc = enter(m, -EINVAL, "muster_push_range()");
+	int rc = look_up(m, piece->count, piece->src, &source);
 
-	if (rc != ENTRY_OPEN)
-		return rc == ENTRY_OVER ? 0 : rc;
-	rc = look_up(m, count, src, &source);
 	if (rc != 0)
 		return rc;
 	int slot = mst_worker_fill(&m->worker);
@@ -330,10 +304,34 @@ int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const vo
 		return no_buffer(m);
 	mst_hint_publish(&m->hint);
 	clip_begin_if_new(m);
-	rc = mst_worker_range(&m->worker, first, count);
+	rc = mst_worker_range(&m->worker, piece->first, piece->count);
 	if (rc != 0)
-		return bad_range(m, rc, first, count);
+		return bad_range(m, rc, piece->first, piece->count);
 	return hand_over(m, slot, &range, &source);
+}
+
+int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src)
+{
+	struct muster_piece piece = { first, count, src };
+	int rc = mst_handle_enter(m, -EINVAL, "muster_push_range()");
+
+	if (rc != MST_ENTRY_OPEN)
+		return rc == MST_ENTRY_OVER ? 0 : rc;
+	return push_piece(m, &piece);
+}
+
+int muster_push_ranges(struct muster *m, const struct muster_piece *pieces, uint32_t count)
+{
+	int rc = mst_handle_enter(m, -EINVAL, "muster_push_ranges()");
+
+	if (rc != MST_ENTRY_OPEN)
+		return rc == MST_ENTRY_OVER ? 0 : rc;
+	if (pieces == NULL && count > 0)
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "muster_push_ranges() needs the %" PRIu32 " pieces", count);
+	for (uint32_t i = 0; i < count && rc == 0; i++)
+		rc = push_piece(m, &pieces[i]);
+	return rc;
 }
 
 static int read_contribution(struct muster *m, const struct muster_contribution *theirs,
@@ -398,9 +396,9 @@ int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t 
 {
 	struct muster_contribution read;
 	uint64_t number = 0;
-	int rc = enter(m, -EINVAL, "muster_push()");
+	int rc = mst_handle_enter(m, -EINVAL, "muster_push()");
 
-	if (rc == ENTRY_OPEN) {
+	if (rc == MST_ENTRY_OPEN) {
 		rc = read_contribution(m, c, &read);
 		if (rc != 0)
 			return rc;
@@ -416,10 +414,10 @@ int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t 
 
 int muster_abandon(struct muster *m)
 {
-	int rc = enter(m, -EINVAL, "muster_abandon()");
+	int rc = mst_handle_enter(m, -EINVAL, "muster_abandon()");
 
-	if (rc != ENTRY_OPEN)
-		return rc == ENTRY_OVER ? 0 : rc;
+	if (rc != MST_ENTRY_OPEN)
+		return rc == MST_ENTRY_OVER ? 0 : rc;
 	enum muster_hint hint = mst_hint_read(&m->hint);
 	m->outbound.given_up += hint == MUSTER_GIVE_UP;
 	return hint == MUSTER_HAND_IN ? mst_outbound_pass(&m->outbound)
@@ -431,10 +429,10 @@ int muster_abandon(struct muster *m)
 int muster_pull(struct muster *m)
 {
 	struct mst_lane_ask ask;
-	int rc = enter(m, -EINVAL, "muster_pull()");
+	int rc = mst_handle_enter(m, -EINVAL, "muster_pull()");
 
-	if (rc != ENTRY_OPEN)
-		return rc == ENTRY_OVER ? 0 : rc;
+	if (rc != MST_ENTRY_OPEN)
+		return rc == MST_ENTRY_OVER ? 0 : rc;
 	return mst_worker_pull(&m->worker, &ask) ? mst_outbound_ask(&m->outbound, &ask) : 0;
 }
 
@@ -470,9 +468,8 @@ static int await_outcome(struct muster *m)
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m);
 		rc = mst_engine_watch(&m->engine, &watch);
-		if (rc == 0 && slept == -EINTR)
-			rc = mst_client_fail(&m->failure, -EINTR,
-					     "a signal ended the wait; nothing is lost");
+		if (rc == 0)
+			rc = mst_engine_interrupted(&m->engine, slept);
 		if (rc == 0 && mst_worker_wait_asks(&m->worker, &ask))
 			rc = mst_outbound_ask(&m->outbound, &ask);
 		if (rc == 0)
@@ -484,119 +481,70 @@ static int await_outcome(struct muster *m)
 	}
 }
 
-int muster_wait(struct muster *m, struct muster_outcome *out)
+/* One look, which asks where a wait would ask. 0: an outcome is ready; -EAGAIN: not yet. */
+static int look_for_outcome(struct muster *m)
+{
+	struct mst_lane_ask ask;
+	int rc = mst_engine_update(&m->engine);
+
+	if (rc == 0 && mst_worker_misses_words(&m->worker))
+		rc = mst_comeback_look(&m->comeback);
+	if (rc != 0 || mst_worker_misses(&m->worker) == 0)
+		return rc;
+	if (mst_worker_wait_asks(&m->worker, &ask))
+		rc = mst_outbound_ask(&m->outbound, &ask);
+	if (rc == 0)
+		rc = mst_engine_cut_off(&m->engine);
+	return rc == 0 ? -EAGAIN : rc < 0 ? rc : 0;
+}
+
+/* What arrives after the descriptor has been armed makes it readable: so the look that counts is
+ * the one behind the arming. */
+static int try_outcome(struct muster *m)
+{
+	int rc = look_for_outcome(m);
+
+	if (rc == -EAGAIN && m->watched) {
+		(void)m->links.transport->arm(m->links.net);
+		rc = look_for_outcome(m);
+	}
+	if (rc != -EAGAIN) {
+		m->try_watch = (struct mst_engine_watch){ 0 };
+		return rc;
+	}
+	m->try_watch.goes_on = true; /* a try does not wait, and so has no time that is over */
+	rc = mst_engine_watch(&m->engine, &m->try_watch);
+	if (rc == 0)
+		rc = mst_engine_interrupted(&m->engine, 0);
+	return rc != 0 ? rc : mst_client_fail(&m->failure, -EAGAIN, "no outcome is ready yet");
+}
+
+/* @await: waits for an outcome, or looks for one. */
+static int next_outcome(struct muster *m, struct muster_outcome *out, int (*await)(struct muster *),
+			const char *call)
 {
 	if (m->inherited)
 		return mst_handle_disowned(m);
-	int rc = check_outcome(m, out, "muster_wait()");
+	int rc = check_outcome(m, out, call);
 	if (rc != 0)
 		return rc;
 	if (m->worker.phase == MST_WORKER_OVER)
 		return give_outcome(m, out);
 	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(&m->failure, -EINVAL,
-				       "call muster_start() before muster_wait()");
+		return mst_client_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
 	mst_comeback_let_go(&m->comeback);
-	rc = await_outcome(m);
+	rc = await(m);
 	return rc != 0 ? rc : give_outcome(m, out);
 }
 
-/* ---- states of workers ---- */
-
-int muster_state_wanted(struct muster *m)
+int muster_wait(struct muster *m, struct muster_outcome *out)
 {
-	int rc = enter(m, -EINVAL, "muster_state_wanted()");
-
-	return rc == ENTRY_OPEN ? mst_comeback_wanted(&m->comeback) : rc == ENTRY_OVER ? 0 : rc;
+	return next_outcome(m, out, await_outcome, "muster_wait()");
 }
 
-int muster_give_state(struct muster *m, const void *state, size_t bytes)
+int muster_try_wait(struct muster *m, struct muster_outcome *out)
 {
-	int rc = enter(m, -EINVAL, "muster_give_state()");
-
-	return rc == ENTRY_OPEN   ? mst_comeback_give(&m->comeback, state, bytes)
-	       : rc == ENTRY_OVER ? 0
-				  : rc;
-}
-
-int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version)
-{
-	struct mst_gift gift;
-
-	if (m->inherited)
-		return mst_handle_disowned(m);
-	if (state == NULL || bytes == NULL || version == NULL)
-		return mst_client_fail(&m->failure, -EINVAL,
-				       "muster_take_state() needs somewhere to put the state, its "
-				       "length and its version");
-	mst_comeback_let_go(&m->comeback);
-	int rc = mst_comeback_take(&m->comeback, m->wait_ns, &gift);
-	mst_hint_publish(&m->hint);
-	if (rc != 0)
-		return rc;
-	*state = gift.data;
-	*bytes = gift.bytes;
-	*version = gift.version;
-	return 0;
-}
-
-/* ---- metrics ---- */
-
-static_assert(MUSTER_METRIC_NAME_MAX == MST_NAME_LEN - 1, "a name has a NUL on the wire");
-
-/* 0; -EINVAL or -EDOM with its sentence. */
-static int check_metric(struct muster *m, const char *name, double value)
-{
-	size_t bytes = name != NULL ? strlen(name) : 0;
-
-	if (bytes == 0)
-		return mst_client_fail(&m->failure, -EINVAL,
-				       "muster_report() needs the name of the metric");
-	if (bytes > MUSTER_METRIC_NAME_MAX)
-		return mst_client_fail(&m->failure, -EINVAL,
-				       "the name of the metric \"%.60s...\" has %zu bytes; a name "
-				       "has at most %u",
-				       name, bytes, MUSTER_METRIC_NAME_MAX);
-	if (!mst_text_is_clean(name))
-		return mst_client_fail(&m->failure, -EINVAL,
-				       "the name of the metric has control characters, or is not "
-				       "UTF-8: give it another name");
-	if (!isfinite(value))
-		return mst_client_fail(&m->failure, -EDOM,
-				       "\"%s\" of version %" PRIu64 " is %g; only a finite value "
-				       "can be reported",
-				       name, m->worker.given, value);
-	return 0;
-}
-
-int muster_report(struct muster *m, const char *name, double value)
-{
-	int rc = enter(m, -EINVAL, "muster_report()");
-
-	if (rc >= 0) /* also after the last outcome */
-		rc = check_metric(m, name, value);
-	if (rc < 0)
-		return rc;
-
-	struct mst_message *msg = calloc(1, sizeof(*msg));
-	if (msg == NULL)
-		return mst_client_fail(&m->failure, -ENOMEM, "no memory for a message");
-	msg->kind = MST_MSG_REPORT;
-	(void)snprintf(msg->metric.name, sizeof(msg->metric.name), "%s", name);
-	msg->metric.value = value;
-	msg->metric.version = m->worker.given;
-	rc = mst_client_session_tell(&m->session, msg);
-	free(msg);
-	if (rc == -EAGAIN)
-		return mst_client_fail(&m->failure, rc,
-				       "the control connection is busy; try again");
-	if (rc != 0)
-		return mst_client_fail(&m->failure, -ENOTCONN,
-				       "\"%s\" of version %" PRIu64
-				       " cannot be reported: the leader "
-				       "has closed the connection",
-				       name, m->worker.given);
-	return 0;
+	return next_outcome(m, out, try_outcome, "muster_try_wait()");
 }
 
 /* ---- registered memory ---- */
@@ -638,45 +586,14 @@ int muster_released(struct muster *m, uint64_t ticket)
 	return rc;
 }
 
-int muster_regions(struct muster *m, struct muster_region *out, uint32_t max)
-{
-	struct muster_region region;
-	uint32_t count = 0;
-
-	if (m->inherited)
-		return mst_handle_disowned(m);
-	if (out == NULL && max > 0)
-		return mst_client_fail(
-			&m->failure, -EINVAL,
-			"muster_regions() needs somewhere to put %" PRIu32 " regions", max);
-	for (; mst_contiguous_region(&m->contiguous, count, &region); count++)
-		if (count < max)
-			out[count] = region;
-	return (int)count;
-}
-
-/* ---- beside the loop ---- */
-
-void *muster_parameters(struct muster *m)
-{
-	if (m->inherited || m->worker.phase < MST_WORKER_WORKING)
-		return NULL;
-	if (m->own.begun)
-		return m->own.parameters;
-	return (void *)mst_contiguous_result(&m->contiguous, &m->worker.held);
-}
-
-enum muster_hint muster_check(const struct muster *m)
-{
-	return mst_hint_read(&m->hint);
-}
+/* ---- the end of the job ---- */
 
 int muster_finish(struct muster *m, const char *why)
 {
-	int rc = enter(m, -EINVAL, "muster_finish()");
+	int rc = mst_handle_enter(m, -EINVAL, "muster_finish()");
 
-	if (rc != ENTRY_OPEN)
-		return rc == ENTRY_OVER ? 0 : rc;
+	if (rc != MST_ENTRY_OPEN)
+		return rc == MST_ENTRY_OVER ? 0 : rc;
 	if (m->worker.finishing)
 		return 0;
 	if (m->session.welcome.may_finish == 0)

@@ -114,10 +114,9 @@ static int await_start(struct mst_starting *s, struct mst_message *msg, const vo
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(s);
-		if (slept == -EINTR)
-			return mst_client_fail(s->failure, -EINTR,
-					       "a signal ended the wait; nothing is lost");
-		rc = mst_engine_watch(s->engine, &watch);
+		rc = mst_engine_interrupted(s->engine, slept);
+		if (rc == 0)
+			rc = mst_engine_watch(s->engine, &watch);
 		if (rc != 0)
 			return rc;
 		slept = mst_engine_sleep(s->engine, deadline_ns);

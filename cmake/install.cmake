@@ -41,3 +41,19 @@ configure_file(${PROJECT_SOURCE_DIR}/deploy/systemd/musterd@.service.in musterd@
 install(FILES ${PROJECT_BINARY_DIR}/musterd@.service DESTINATION lib/systemd/system)
 install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/muster.sysusers DESTINATION lib/sysusers.d
 	RENAME muster.conf)
+# The Python package has no compiled part. Debian's python3 looks for packages of Debian's in
+# /usr/lib/python3, and for those of the administrator in /usr/local/lib/python3.N. The package finds
+# the library of its own prefix by itself, wherever that is.
+set(python python3)
+if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)
+	find_program(MUSTER_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH)
+	if(MUSTER_PYTHON3)
+		execute_process(COMMAND ${MUSTER_PYTHON3} -c "import sys; print('python3.%d' % sys.version_info[1])"
+			OUTPUT_VARIABLE python OUTPUT_STRIP_TRAILING_WHITESPACE)
+	endif()
+endif()
+set(MUSTER_PYTHON_DIR lib/${python}/dist-packages CACHE STRING "where the Python package goes")
+set(package ${PROJECT_SOURCE_DIR}/client/python/muster)
+install(FILES ${package}/__init__.py ${package}/_library.py ${package}/torch.py ${package}/view.py
+	${package}/worker.py ${package}/py.typed
+	DESTINATION ${MUSTER_PYTHON_DIR}/muster)

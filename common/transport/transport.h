@@ -207,8 +207,8 @@ struct mst_link_listener_ops {
 		      struct mst_link **out);
 };
 
-/* One table per transport: no member but disown and claim is NULL. Failures are negative errno;
- * mst_why() tells more. */
+/* One table per transport: no member but disown, arm and claim is NULL. Failures are negative
+ * errno; mst_why() tells more. */
 struct mst_transport {
 	const char *scheme; /* "shm" */
 	const char *prefix; /* of its listeners' addresses: "/", "verbs:" */
@@ -262,6 +262,12 @@ struct mst_transport {
 	int (*wait)(struct mst_net *net, uint64_t timeout_ns);
 	/* Ends the present or the next wait. Any thread, also a signal handler's. */
 	void (*wake)(struct mst_net *net);
+	/* For a thread that sleeps elsewhere, in a poll() of its own. Returns the net's descriptor,
+	 * the same each time, which polls readable once poll() may have something that it did not
+	 * have when this call began, or wake() is called after that. Look with poll() after this
+	 * call. The descriptor may also become readable for nothing, and tells of nothing after the
+	 * next wait(). Never blocks. NULL: the net has no such descriptor. */
+	int (*arm)(struct mst_net *net);
 
 	/* Maps [offset, offset + bytes) of what this end has, a second time, at @at: over whatever
 	 * the caller has reserved there. So parts of several links come to lie side by side. All

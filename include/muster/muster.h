@@ -6,8 +6,9 @@
  * the rule gives next. The policy at the server decides which synchronisation mode that is; the
  * same loop serves all of them.
  *
- * Threads: one handle is used by one thread at a time (any thread); only muster_check() may be
- * called from any thread at any moment. The library keeps one small thread for heartbeats.
+ * Threads: one handle is used by one thread at a time (any thread); only muster_check() and
+ * muster_wake() may be called from any thread at any moment. The library keeps one small thread for
+ * heartbeats.
  * Returns: 0 or a positive count, or a negative errno whose sentence muster_error() gives.
  * Blocking: no call blocks beyond the time its contract names. Only the first call that finds the
  * session ended may take half a second longer: it waits for the leader to say why, so that all
@@ -35,9 +36,9 @@
  *               another worker. Else, and where no other worker gives one, it has ended.
  *   -ETIMEDOUT  nothing is lost; call again. A server that has been silent for a lease is named:
  *               it stands still, or is cut off, and may come back.
- *   -EINTR      a signal came while the call slept, and its handler has run on this thread;
- *               nothing is lost, call again. A process that is stopped and continued simply goes
- *               on waiting.
+ *   -EINTR      a signal came while the call slept, and its handler has run on this thread; or
+ *               another thread has called muster_wake(). Nothing is lost, call again. A process
+ *               that is stopped and continued simply goes on waiting.
  *   -ECHILD     another process opened this handle, and this one is a child that it forked.
  *   -EAGAIN     every slot is in flight, or MUSTER_TICKETS_MAX pushes wait for their outcomes;
  *               muster_wait() first.
@@ -262,6 +263,10 @@ struct muster_job {
 	double first_samples;
 };
 
+/** muster_version - the release of the library, such as "0.1.0". Structs may grow from one minor
+ * release to the next; bindings that lay them out themselves should compare. */
+const char *muster_version(void);
+
 /**
  * muster_open - join a job.
  * @opt: see above; read during the call only, but for the memory at opt->result_into.
@@ -333,6 +338,21 @@ void *muster_gradient(struct muster *m);
  * muster_gradient()'s buffer.
  */
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src);
+
+/* A piece of a contribution, as the arguments of muster_push_range() give it. */
+struct muster_piece {
+	uint64_t first, count; /* elements */
+	const void *src;       /* type[count], or NULL */
+};
+
+/**
+ * muster_push_ranges - many finished ranges in one call, where calls are dear.
+ * @pieces: @count of them; read during the call only.
+ * The same as muster_push_range() for each piece in order, up to the first that is refused: what is
+ * before it has been handed over. Return: as muster_push_range(); -EINVAL also if @pieces is NULL
+ * and @count is not 0.
+ */
+int muster_push_ranges(struct muster *m, const struct muster_piece *pieces, uint32_t count);
 
 /**
  * muster_push - hand the contribution in: the rest (what no range covered, taken from
@@ -437,6 +457,33 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes);
  * fast, or has ended meanwhile; shared errors.
  */
 int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version);
+/**
+ * muster_try_wait - muster_wait() without the wait.
+ * It asks the server as muster_wait() does, so it is a wait that has begun: until it returns 0 or 1
+ * the same holds for options.result_into as for a wait that returned -ETIMEDOUT. Over RDMA it may
+ * wait a moment, as muster_push_range() does.
+ * Return: 0, 1 and errors as muster_wait(), but never -ETIMEDOUT; -EAGAIN nothing is ready yet.
+ */
+int muster_try_wait(struct muster *m, struct muster_outcome *out);
+
+/** muster_wake - end the wait of another thread: the muster_wait() or muster_start() that is under
+ * way returns -EINTR, or else the next one that does not find its outcome ready, muster_try_wait()
+ * too. Several calls before such a return are as one. May be called from any thread at any moment
+ * before muster_close(), and from a signal handler. Never blocks. */
+void muster_wake(struct muster *m);
+
+/**
+ * muster_fd - a descriptor for programs that wait for several things in a poll() of their own.
+ * It polls readable when, since the last muster_try_wait() that returned -EAGAIN, something has
+ * happened after which a try may succeed, or muster_wake() has been called. A try may also find
+ * nothing then. Try before the first poll(), and go on trying until -EAGAIN. Try at least once in a
+ * lease as well: no descriptor tells that a server has fallen silent. Use it with poll(), level
+ * triggered, and for nothing else; it is the library's, and muster_close() closes it. From the
+ * first call on each result costs the server a system call.
+ * Never blocks. Return: the descriptor, the same each time; -ENOTSUP the network has none;
+ * -ENOTCONN the session has ended; -ECHILD.
+ */
+int muster_fd(struct muster *m);
 
 /** muster_finish - end the job for everybody. @why goes to the server's log; it may be NULL. Does
  * not wait: muster_wait() then brings the last outcome.

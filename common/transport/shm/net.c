@@ -263,6 +263,21 @@ static void net_wake(struct mst_net *n)
 	errno = saved_errno;
 }
 
+/* The links stay announced until the next wait(): meanwhile each put of a peer rings. */
+static int net_arm(struct mst_net *n)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+
+	(void)listen_to_all(net, 0);
+	/* Acquire: pairs with the store in net_wake(). */
+	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
+	announce(net, 1);
+	/* Pairs with the fences in ring_notify_fd() and net_wake(), as in net_wait(): the look that
+	 * the caller takes next sees what was put before, and whoever puts later rings. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return net->epoll;
+}
+
 /* Of a link its socket, and what each end hears and rings by; of a net its memory, epoll and what
  * wakes it. */
 static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
@@ -293,6 +308,7 @@ const struct mst_transport mst_shm = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.arm = net_arm,
 	.view = mst_shm_link_view,
 	.claim = claim,
 };

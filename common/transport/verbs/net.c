@@ -432,6 +432,21 @@ static void net_wake(struct mst_net *n)
 	errno = saved_errno;
 }
 
+static int net_arm(struct mst_net *n)
+{
+	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
+
+	(void)listen_to_all(net, 0);
+	/* Acquire: pairs with the store in net_wake(). */
+	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
+	atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+	prepare_for_sleep(net);
+	/* Pairs with the fence in net_wake(). The caller's look, which comes next, finds the
+	 * completions that came before the arming. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return net->epoll;
+}
+
 static int put(struct mst_link *link, const struct mst_put *what)
 {
 	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
@@ -457,6 +472,7 @@ const struct mst_transport mst_verbs = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.arm = net_arm,
 	.view = mst_verbs_link_view,
 	.claim = mst_verbs_claim,
 };

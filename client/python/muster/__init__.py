@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""muster: a gradient aggregation server for data-parallel training with stragglers.
+
+    import muster
+
+    with muster.Worker(elems=1000) as w:
+        out = w.start(numpy.zeros(1000, "f4"))
+        while not out.finished:
+            w.gradient()[:] = compute(out.result)
+            w.push(weight=32)
+            out = w.wait()
+
+muster.torch has the same for PyTorch: Sync, in place of DistributedDataParallel."""
+from ._library import VERSION as __version__
+from .view import View
+from .worker import (Busy, Error, Forked, Hint, Interrupted, InvalidArgument, Job, JobFailed,
+                     NotFinite, Outcome, SessionLost, Share, Stale, Timeout, Verdict, Worker)
+
+__all__ = ["Busy", "Error", "Forked", "Hint", "Interrupted", "InvalidArgument", "Job", "JobFailed",
+           "NotFinite", "Outcome", "SessionLost", "Share", "Stale", "Timeout", "Verdict", "View",
+           "Worker", "__version__"]

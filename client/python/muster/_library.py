@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""libmuster as ctypes sees it: the structs of muster.h, its functions, and where it is found."""
+import ctypes as c
+import os
+import sysconfig
+
+VERSION = "0.1.0"  # of muster.h, which the structs below repeat
+NAME = "libmuster.so.0"
+
+
+class Tensor(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("first", c.c_uint64), ("count", c.c_uint64),
+                ("lr_scale", c.c_float), ("decay_scale", c.c_float)]
+
+
+class Options(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("server", c.c_char_p), ("job", c.c_char_p),
+                ("rank", c.c_int32), ("elems", c.c_uint64), ("type", c.c_int),
+                ("result_type", c.c_int), ("owner", c.c_int), ("tensors", c.POINTER(Tensor)),
+                ("tensor_count", c.c_uint32), ("join_ms", c.c_uint32), ("wait_ms", c.c_uint32),
+                ("result_into", c.c_void_p), ("clip", c.c_double)]
+
+
+class Contribution(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("weight", c.c_double), ("loss", c.c_double),
+                ("has_loss", c.c_bool), ("sum", c.c_bool), ("full", c.c_bool),
+                ("keep", c.c_bool)]
+
+
+class Share(c.Structure):
+    _fields_ = [("rank", c.c_uint32), ("count", c.c_uint32), ("weight", c.c_double)]
+
+
+class Orders(c.Structure):
+    _fields_ = [("lr_scale", c.c_double), ("alpha", c.c_double), ("local_steps", c.c_uint32),
+                ("push_every", c.c_uint32), ("fetch_every", c.c_uint32)]
+
+
+class Outcome(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("verdict", c.c_int), ("ticket", c.c_uint64),
+                ("counted_in", c.c_uint64), ("version", c.c_uint64), ("fresh", c.c_bool),
+                ("finished", c.c_bool), ("result", c.c_void_p), ("set", c.POINTER(Share)),
+                ("set_len", c.c_uint32), ("weight", c.c_double), ("orders", Orders)]
+
+
+class Piece(c.Structure):
+    _fields_ = [("first", c.c_uint64), ("count", c.c_uint64), ("src", c.c_void_p)]
+
+
+class Fate(c.Structure):
+    _fields_ = [("ticket", c.c_uint64), ("incarnation", c.c_uint32), ("verdict", c.c_int),
+                ("counted_in", c.c_uint64)]
+
+
+class Job(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("name", c.c_char_p), ("policy", c.c_char_p),
+                ("rank", c.c_uint32), ("incarnation", c.c_uint32), ("workers", c.c_uint32),
+                ("slots", c.c_uint32), ("elems", c.c_uint64), ("type", c.c_int),
+                ("result_type", c.c_int), ("owner", c.c_int), ("lease_ms", c.c_uint32),
+                ("patience_ms", c.c_uint32), ("fates", c.POINTER(Fate)),
+                ("fate_count", c.c_uint32), ("first_version", c.c_uint64),
+                ("first_samples", c.c_double)]
+
+
+_HANDLE = c.c_void_p
+_SIGNATURES = {
+    "muster_version": (c.c_char_p,),
+    "muster_open": (c.c_int, c.POINTER(Options), c.POINTER(_HANDLE)),
+    "muster_close": (None, _HANDLE),
+    "muster_error": (c.c_char_p, _HANDLE),
+    "muster_job": (c.POINTER(Job), _HANDLE),
+    "muster_start": (c.c_int, _HANDLE, c.c_void_p, c.POINTER(Outcome)),
+    "muster_gradient": (c.c_void_p, _HANDLE),
+    "muster_push_ranges": (c.c_int, _HANDLE, c.POINTER(Piece), c.c_uint32),
+    "muster_push": (c.c_int, _HANDLE, c.POINTER(Contribution), c.POINTER(c.c_uint64)),
+    "muster_abandon": (c.c_int, _HANDLE),
+    "muster_check": (c.c_int, _HANDLE),
+    "muster_pull": (c.c_int, _HANDLE),
+    "muster_wait": (c.c_int, _HANDLE, c.POINTER(Outcome)),
+    "muster_try_wait": (c.c_int, _HANDLE, c.POINTER(Outcome)),
+    "muster_wake": (None, _HANDLE),
+    "muster_fd": (c.c_int, _HANDLE),
+    "muster_finish": (c.c_int, _HANDLE, c.c_char_p),
+    "muster_report": (c.c_int, _HANDLE, c.c_char_p, c.c_double),
+}
+
+
+def _beside():
+    """Where CMake has put the library that came with this package: PREFIX/lib, PREFIX/lib64 or
+    PREFIX/lib/TRIPLET, with this file in PREFIX/lib/python3/dist-packages/muster."""
+    triplet = sysconfig.get_config_var("MULTIARCH") or ""
+    prefix = os.path.abspath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 4))
+    for folder in ("lib/" + triplet, "lib", "lib64"):
+        path = os.path.join(prefix, folder, NAME)
+        if os.path.exists(path):
+            return path
+    return None
+
+
+def _series(version):
+    return version.split(".")[:2]
+
+
+def load():
+    """The library, of the release of this package: MUSTER_LIBRARY, or the one that was installed
+    with this package, or the one that the loader finds. ImportError, in words, where there is none,
+    or another."""
+    path = os.environ.get("MUSTER_LIBRARY") or _beside() or NAME
+    try:
+        lib = c.CDLL(path)
+    except OSError as e:
+        raise ImportError(f"muster: the library cannot be loaded: {e}; install libmuster (Debian: "
+                          "libmuster0), or set MUSTER_LIBRARY to its file") from e
+    if not hasattr(lib, "muster_version"):
+        raise ImportError(f"muster: {path} is no libmuster, or one that is older than this "
+                          f"package, which is {VERSION}; install the same release of both")
+    lib.muster_version.restype = c.c_char_p
+    found = lib.muster_version().decode()
+    if _series(found) != _series(VERSION):
+        raise ImportError(f"muster: this package is {VERSION}, and {path} is {found}; install "
+                          "the same release of both")
+    for name, (result, *arguments) in _SIGNATURES.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+lib = load()

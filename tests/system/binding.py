@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The Python binding alone: what its docstrings promise, in real jobs.
+
+usage: binding.py CASE --musterd MUSTERD --library LIBMUSTER
+       binding.py --list
+"""
+import gc
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+
+from base import CALM, HANG_S, HERE, cases, check, main, must
+from server import Server
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
+ELEMS = 1000
+
+
+class Job:
+    """A server, and the package of this tree with the library of this build."""
+
+    def __init__(self, a, *options):
+        os.environ["MUSTER_LIBRARY"] = a.library
+        os.environ["PYTHONPATH"] = PACKAGE
+        sys.path.insert(0, PACKAGE)
+        self.server = Server(a.musterd, *CALM, *options)
+        os.environ["MUSTER_SERVER"] = self.server.address
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.kill()
+
+
+def raises(kind, function, *arguments):
+    try:
+        function(*arguments)
+    except kind as e:
+        return str(e)
+    sys.exit(f"binding: {kind.__name__} was not raised")
+
+
+def loop(a):
+    """A gradient goes out, its version comes back, and views end when the memory changes."""
+    import numpy
+    with Job(a, "--workers", "1", "--optimizer", "sgd:lr=0.5,momentum=0"):
+        import muster
+        with muster.Worker(ELEMS, tensors=[("a", 400), ("b", 600)]) as w:
+            check("the job is told", (w.job.rank, w.job.workers, w.job.elems) == (0, 1, ELEMS))
+            out = w.start(numpy.arange(ELEMS, dtype="f4"))
+            first = out.result
+            check("the start state comes back",
+                  numpy.array_equal(first, numpy.arange(ELEMS)) and first[7] == 7)
+            raises((ValueError, TypeError), lambda: first.numpy().__setitem__(0, 1.0))
+            gradient = w.gradient()
+            gradient[:] = 2.0
+            w.push(weight=3)
+            check("a result has ended when its memory may change",
+                  "released" in raises(ValueError, lambda: first[0]))
+            raises(ValueError, lambda: numpy.asarray(first))
+            raises(ValueError, lambda: gradient.numpy())
+            out = w.wait()
+            check("the version has this gradient alone",
+                  out.verdict == muster.Verdict.COUNTED and out.set == ((0, 1, 3.0),)
+                  and numpy.array_equal(out.result, numpy.arange(ELEMS) - 1))
+            array = out.result.numpy()
+            said = raises(BufferError, w.pull)
+            check(f"an array that was kept is not changed: {said}", array[5] == 4)
+            del array
+            w.push_ranges([(0, 10, numpy.ones(10, "f4")), (10, 990, numpy.ones(990, "f4"))])
+            check("an overlap is refused", "given before" in raises(
+                muster.InvalidArgument, w.push_range, 5, 1, numpy.ones(1, "f4")))
+            raises(ValueError, w.push_range, 0, 10, numpy.ones(10, "f8"))
+            w.push()
+            out = w.wait()
+            check("so have ranges", out.result[3] == 1.5)
+            bad = numpy.ones(ELEMS, "f4")
+            bad[450] = numpy.nan
+            check("a NaN is named by its tensor",
+                  '"b"' in raises(muster.NotFinite, w.push_range, 0, ELEMS, bad))
+            w.report("accuracy", 0.5)
+            kept = out.result
+            w.finish("that is all")
+        raises(ValueError, lambda: kept[0])
+        raises(muster.SessionLost, w.wait)
+        w.close()
+
+
+def waits(a):
+    """Tries with a descriptor, and waits that another thread ends while Python goes on."""
+    import numpy
+    with Job(a, "--workers", "2"):
+        import muster
+        w = [None, None]
+
+        def start(r):
+            w[r] = muster.Worker(ELEMS, rank=r)
+            w[r].start(numpy.zeros(ELEMS, "f4"))
+
+        threads = [threading.Thread(target=start, args=(r,)) for r in (0, 1)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        poll = select.poll()
+        poll.register(w[0].fileno(), select.POLLIN)
+        w[0].gradient()[:] = 1.0
+        w[0].push()
+        check("nothing is there before the other's gradient", w[0].try_wait() is None)
+        said = []
+
+        def wait():
+            try:
+                w[0].wait()
+            except muster.Interrupted as e:
+                said.append(str(e))
+
+        waiter = threading.Thread(target=wait)
+        waiter.start()
+        while not w[0]._lock.locked():
+            pass
+        check("one thread at a time", "one thread" in raises(RuntimeError, w[0].wait))
+        w[0].wake()
+        waiter.join(HANG_S)
+        check(f"a wait is ended from outside: {said}", len(said) == 1)
+        must(w[0].try_wait() is None, "nothing yet")
+        w[1].gradient()[:] = 1.0
+        w[1].push()
+        out = w[0].try_wait()
+        while out is None:
+            must(poll.poll(HANG_S * 1000), "the descriptor is not readable")
+            out = w[0].try_wait()
+        check("a try brings the version", out.version == 1 and w[1].wait().version == 1)
+
+
+# A shell that starts tests behind it leaves SIGINT ignored.
+CATCH = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+SCRIPT = CATCH + """
+import os, sys, muster, numpy
+w = muster.Worker(1000, rank=int(sys.argv[1]))
+print("joined", flush=True)
+w.start(numpy.zeros(1000, "f4"))
+w.gradient()[:] = 1
+w.push()
+print("pushed", flush=True)
+w.wait()
+"""
+
+
+def spawn(script, *arguments, **env):
+    return subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env=dict(os.environ, **env))
+
+
+def ctrl_c(a):
+    """While it waits for a server, for the start, and for a version; and what the others see."""
+    with Job(a, "--workers", "2", "--patience", "60s"):
+        lost = spawn(CATCH + "print('on', flush=True)\n" + SCRIPT, "0", MUSTER_SERVER="127.0.0.1:9")
+        must(lost.stdout.readline() == "on\n", "no child")
+        child = spawn(SCRIPT, "0")
+        must(child.stdout.readline() == "joined\n", "it does not join")
+        for process in (lost, child):
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=HANG_S)
+            check("KeyboardInterrupt ends it", "KeyboardInterrupt" in said)
+    with Job(a, "--workers", "2"):
+        both = [spawn(SCRIPT, "0"), spawn(SCRIPT.replace("w.push()", "sys.stdin.read()"), "1")]
+        for line in ("joined\n", "pushed\n"):
+            must(both[0].stdout.readline() == line, "it does not come so far")
+        both[0].send_signal(signal.SIGINT)
+        _, said = both[0].communicate(timeout=HANG_S)
+        check("so it does in wait()", "KeyboardInterrupt" in said)
+        both[1].kill()
+        both[1].communicate()
+
+
+def ends(a):
+    """Fork, exit without close(), the collector, no server, another library."""
+    import numpy
+    with Job(a, "--workers", "1") as job:
+        import muster
+        w = muster.Worker(ELEMS)
+        w.start(numpy.zeros(ELEMS, "f4"))
+        pid = os.fork()
+        if pid == 0:
+            said = raises(muster.Forked, w.pull) + raises(muster.Forked, w.gradient)
+            w.close()
+            os._exit(0 if "forked" in said else 1)
+        check("a child is told so", os.waitpid(pid, 0)[1] == 0)
+        w.gradient()[:] = 1
+        w.push()
+        check("and the parent goes on", w.wait().version == 1)
+        said = raises(muster.Timeout, lambda: muster.Worker(ELEMS, server="127.0.0.1:9",
+                                                            join_timeout=0.1))
+        check(f"no server: {said}", "no server answered at 127.0.0.1:9" in said)
+        check("a wrong type", "f64" in raises(ValueError, lambda: muster.Worker(9, type="f64")))
+        del w
+        gc.collect()
+        check("the collector leaves the job, which ends", job.server.end(HANG_S)[0] is not None)
+    with Job(a, "--workers", "1"):
+        done = subprocess.run([sys.executable, "-c", "import muster\nw = muster.Worker(1000)\n"
+                               "w.start(bytes(4000))\n"], timeout=HANG_S, text=True,
+                              stderr=subprocess.PIPE)
+        check(f"an exit without close() is fine: {done.stderr}", done.returncode == 0)
+    for library, word in (("libm.so.6", "no libmuster"), ("/nowhere", "cannot be loaded")):
+        done = subprocess.run([sys.executable, "-c", "import muster"], text=True,
+                              stderr=subprocess.PIPE, env=dict(os.environ, MUSTER_LIBRARY=library))
+        check(f"the library {library} is refused", word in done.stderr and done.returncode != 0)
+    done = subprocess.run([sys.executable, "-c", "import importlib.abc, sys, muster._library as m\n"
+                           "m.VERSION = '7.0.0'\nm.load()"], text=True, stderr=subprocess.PIPE)
+    check("one of another release, too", "this package is 7.0.0" in done.stderr)
+
+
+CASES = cases(loop, waits, ctrl_c, ends)
+main(CASES, "musterd", "library")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Jobs of ranks in PyTorch, forked from one process that has imported it."""
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import traceback
+
+from base import CALM, HANG_S, HERE, NAME, until
+from server import Server
+
+os.environ["OMP_NUM_THREADS"] = "1"
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
+
+
+def prepare(a):
+    """Imports torch, or skips."""
+    os.environ["MUSTER_LIBRARY"] = a.library
+    sys.path.insert(0, PACKAGE)
+    try:
+        import torch
+    except ImportError:
+        print("skipped: there is no PyTorch here; Debian has it in python3-torch")
+        sys.exit(77)
+    torch.set_num_threads(1)
+
+
+class Ranks:
+    """A server, and a process for each rank, that runs work(rank, ranks)."""
+
+    def __init__(self, a, count, work, *options):
+        self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
+                             "--owner", "workers", "--history", "64",
+                             "--join-timeout", "300s", *options)
+        self.folder = tempfile.TemporaryDirectory()
+        self.pids = [self.fork(rank, work) for rank in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for pid in self.pids:
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+        self.server.kill()
+        self.folder.cleanup()
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def fork(self, rank, work):
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid != 0:
+            return pid
+        status = 1
+        try:
+            os.environ["MUSTER_SERVER"], os.environ["MUSTER_RANK"] = self.server.address, str(rank)
+            said = work(rank, self)
+            with open(self.path(f"part.{rank}"), "wb") as f:
+                pickle.dump(said, f)
+            os.rename(self.path(f"part.{rank}"), self.path(f"said.{rank}"))
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(status)
+
+    def tell(self, name):
+        with open(self.path(name), "w"):
+            pass
+
+    def hear(self, name):
+        """Waits until another rank has told it."""
+        if not until(lambda: os.path.exists(self.path(name)), HANG_S):
+            sys.exit(f"{NAME}: nobody has told {name}")
+
+    def end(self, rank):
+        """What that rank has returned; it must have ended well."""
+        pid, self.pids[rank] = self.pids[rank], None
+        done = []
+        if not until(lambda: done.append(os.waitpid(pid, os.WNOHANG)) or done[-1][0], 3 * HANG_S):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            sys.exit(f"{NAME}: rank {rank} hangs: {self.server.said()}")
+        if done[-1][1] != 0:
+            sys.exit(f"{NAME}: rank {rank} ended with {done[-1][1]}: {self.server.said()}")
+        with open(self.path(f"said.{rank}"), "rb") as f:
+            return pickle.load(f)
+
+    def ends(self):
+        return [self.end(rank) for rank in range(len(self.pids))]

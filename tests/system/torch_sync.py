@@ -1,0 +1,391 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""muster.torch in whole jobs of several ranks, and beside DistributedDataParallel over Gloo.
+
+usage: torch_sync.py CASE --musterd MUSTERD --library LIBMUSTER
+       torch_sync.py --list
+"""
+import contextlib
+import os
+import signal
+import zlib
+
+from base import HANG_S, cases, check, main, must, until
+from torch_case import Ranks, prepare
+
+STEPS = 60
+
+
+def model_of(seed, torch):
+    """With a buffer of its own, a frozen parameter, and more than one bucket of DDP's."""
+    nn = torch.nn
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 64),
+                          nn.ReLU(), nn.Linear(64, 5))
+    model[3].bias.requires_grad_(False)
+    return model
+
+
+def batch_of(rank, step, torch):
+    make = torch.Generator().manual_seed(1000 * step + rank)
+    x = torch.randn(16, 20, generator=make)
+    return x, (x[:, :5] * 3).argmax(1)
+
+
+def digest(model):
+    so_far = 0
+    for p in model.parameters():
+        so_far = zlib.crc32(p.detach().numpy().tobytes(), so_far)
+    return so_far
+
+
+def losses_of(rank, model, opt, sync, torch):
+    """The same loop for both."""
+    losses = []
+    for step in range(STEPS):
+        x, y = batch_of(rank, step, torch)
+        opt.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        sync.step(samples=len(x))
+        losses.append(loss.item())
+    return losses
+
+
+def with_gloo(rank, ranks):
+    import torch
+    import torch.distributed as dist
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group("gloo", init_method=f"file://{ranks.path('store')}", rank=rank,
+                            world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(model_of(1, torch), broadcast_buffers=False)
+    opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+    class Plain:
+        @staticmethod
+        def step(samples):
+            opt.step()
+
+    return losses_of(rank, model, opt, Plain, torch)
+
+
+def with_muster(rank, ranks, ddp):
+    import muster.torch
+    import torch
+    # Another seed in each rank: all begin with the lowest one's parameters, buffers too.
+    model = model_of(1 + rank, torch)
+    model[1].running_mean += rank
+    if ddp:
+        model = torch.nn.parallel.DistributedDataParallel(
+            model, process_group=muster.torch.alone(), bucket_cap_mb=0.01)
+    opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    with muster.torch.Sync(model, opt) as sync:
+        bare = model.module if ddp else model
+        begun = digest(bare), bare[1].running_mean.tolist(), bare[1].num_batches_tracked.item()
+        losses = losses_of(rank, model, opt, sync, torch)
+    return losses, begun, digest(bare)
+
+
+def as_gloo(a):
+    """bsp: the losses are those of DistributedDataParallel, with it around the model or without."""
+    prepare(a)
+    with Ranks(a, 2, with_gloo) as ranks:
+        gloo = ranks.ends()
+    for ddp in (False, True):
+        with Ranks(a, 2, lambda rank, ranks: with_muster(rank, ranks, ddp)) as ranks:
+            said = ranks.ends()
+        begun, ended = [s[1] for s in said], [s[2] for s in said]
+        check("all ranks begin the same", begun[0] == begun[1] and begun[0][1] == [0.0] * 64)
+        check("and end the same", ended[0] == ended[1])
+        for rank in range(2):
+            worst = max(abs(x - y) for x, y in zip(said[rank][0], gloo[rank]))
+            check(f"DDP {ddp}, rank {rank}: losses differ by {worst:.2g} at most", worst < 1e-4)
+
+
+class Forks:
+    """A model of which each step uses one half."""
+
+    def __new__(cls, torch):
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.left, self.right = torch.nn.Linear(20, 300), torch.nn.Linear(20, 300)
+                self.out = torch.nn.Linear(300, 5)
+
+            def forward(self, x, left):
+                return self.out(torch.relu((self.left if left else self.right)(x)))
+
+        torch.manual_seed(3)
+        return Net()
+
+
+def train_straggling(rank, ranks, ddp):
+    """Rank 3 comes to each of its steps only when others have made five versions more."""
+    import muster.torch
+    import torch
+    net = Forks(torch)
+    model = net
+    if ddp:
+        model = torch.nn.parallel.DistributedDataParallel(
+            net, process_group=muster.torch.alone(), find_unused_parameters=True,
+            bucket_cap_mb=0.01)
+    opt = torch.optim.AdamW(model.parameters(), 0.01)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 60)
+    digests = []
+
+    def apply():
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        opt.step()
+        schedule.step()
+        digests.append(digest(net))
+
+    sync = muster.torch.Sync(model, opt, apply)
+    verdicts, most, step = [], 0, 0
+    while not sync.finished:
+        opt.zero_grad()
+        for micro in range(2):
+            x, y = batch_of(rank, 2 * step + micro, torch)
+            with sync.no_sync() if micro == 0 else contextlib.nullcontext():
+                out = model(x, (step + rank) % 2 == 0)
+                (torch.nn.functional.cross_entropy(out, y) / 2).backward()
+        if rank == 3:
+            ranks.hear(f"version.{min(sync.version + 5, 40)}")
+        done = sync.step(samples=32)
+        verdicts.append(done.verdict.name)
+        most = max(most, done.missed)
+        if rank == 0:
+            for version in range(done.version - done.missed, done.version + 1):
+                ranks.tell(f"version.{version}")
+        if rank == 0 and done.version >= 40:
+            sync.finish("enough")
+        step += 1
+    sync.close()
+    return digests, verdicts, most
+
+
+def straggler(a, ddp):
+    prepare(a)
+    with Ranks(a, 4, lambda rank, ranks: train_straggling(rank, ranks, ddp),
+               "--policy", "backup:3") as ranks:
+        said = ranks.ends()
+    digests = [s[0] for s in said]
+    check(f"{len(digests[0])} versions on each rank", {len(d) for d in digests} ==
+          {len(digests[0])} and len(digests[0]) >= 40)
+    check("parameters are the same to the bit at every version", all(
+        d == digests[0] for d in digests) and len(set(digests[0])) == len(digests[0]))
+    check(f"the slow rank missed up to {said[3][2]} versions at a time", said[3][2] >= 3)
+    check("and was late", "LATE" in said[3][1])
+
+
+def backup_of_four(a):
+    """A rank that is late applies what it missed, in order, with clipping and schedule."""
+    straggler(a, False)
+
+
+def backup_of_four_in_ddp(a):
+    straggler(a, True)
+
+
+def refused(kind, function, *words):
+    try:
+        function()
+    except kind as e:
+        must(all(w in str(e) for w in words), f"{words} are not in: {e}")
+        print(e)
+        return
+    must(False, f"{words}: nothing was raised")
+
+
+def misuse(rank, ranks):
+    import muster
+    import muster.torch
+    import torch
+    nn, Sync = torch.nn, muster.torch.Sync
+
+    def sync_of(model, **more):
+        return lambda: Sync(model, torch.optim.SGD(model.parameters(), 0.1), **more)
+
+    refused(TypeError, sync_of(nn.Linear(2, 2).double()), "weight", "float64")
+    refused(TypeError, sync_of(nn.Linear(2, 2, dtype=torch.cfloat)), "weight", "complex")
+    refused(TypeError, sync_of(nn.Linear(2, 2, device="meta")), "weight", "meta", "CPU")
+    refused(ValueError, sync_of(nn.Linear(2, 2), wire="int8"), "int8", "bf16")
+    refused(ValueError, lambda: Sync(nn.Linear(2, 2), torch.optim.SGD(
+        nn.Linear(2, 2).parameters(), 0.1)), "optimiser", "model.parameters()")
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.out = nn.Embedding(10, 4, sparse=True), nn.Linear(4, 1)
+
+        def forward(self, at):
+            return self.out(self.words(at)).sum()
+
+    model = Net()
+    opt = torch.optim.SGD(model.parameters(), 0.1)
+    sync = Sync(model, opt, wire="bf16")
+    refused(RuntimeError, sync.step, "without a backward()")
+    refused(TypeError, lambda: model(torch.tensor([1])).backward(), "words.weight", "sparse")
+    sync.close()
+    return None
+
+
+def bad_input(a):
+    prepare(a)
+    with Ranks(a, 1, misuse) as ranks:
+        ranks.ends()
+
+    def rounds(rank, ranks):
+        import muster.torch
+        import torch
+        model = torch.nn.Linear(3, 2)
+        opt = torch.optim.SGD(model.parameters(), 0.5)
+        sync = muster.torch.Sync(model, opt, wire="bf16", lr_scale=True)
+        x = torch.ones(4, 3)
+        model(x).sum().backward()
+        refused(RuntimeError, lambda: model(x).sum().backward(), "twice", "no_sync")
+        sync.step()
+        refused(RuntimeError, sync.step, "without a backward()")
+        opt.zero_grad()
+        (model(x) * float("nan")).sum().backward()
+        refused(ArithmeticError, sync.step, "tensor", "NaN")
+        opt.zero_grad()
+        before = model.weight.detach().clone()
+        model(x).mul(0.25).sum().backward()
+        model.weight.grad.mul_(1)  # may be changed at will
+        done = sync.step()
+        moved = (before - model.weight.detach()).flatten().tolist()
+        must(all(abs(m - 0.5) < 1e-6 for m in moved), f"{moved} is not 0.5 in one step")
+        return done.version, done.verdict.name
+
+    with Ranks(a, 1, rounds) as ranks:
+        check("a step after those is like any other", ranks.end(0) == (2, "COUNTED"))
+
+    def another(rank, ranks):
+        import muster
+        import muster.torch
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(3, 2))
+        opt = torch.optim.SGD(model.parameters(), 0.5)
+        if rank == 1:
+            must(until(lambda: "rank 0 joined" in ranks.server.said(), HANG_S), "no rank 0")
+            other = torch.nn.Sequential(torch.nn.Module())
+            other[0].weight = torch.nn.Parameter(torch.zeros(2, 3))
+            other[0].slope = torch.nn.Parameter(torch.zeros(2))
+            refused(muster.Error, lambda: muster.torch.Sync(other, opt_of(other)),
+                    "names of tensors", "rank 0")
+        return muster.torch.Sync(model, opt).version
+
+    def opt_of(model):
+        import torch
+        return torch.optim.SGD(model.parameters(), 0.5)
+
+    with Ranks(a, 2, another) as ranks:
+        check("another model is refused", ranks.ends() == [0, 0])
+
+
+def ctrl_c(a):
+    """One rank is interrupted in step(), another in backward(); the other two go on."""
+    prepare(a)
+
+    def train(rank, ranks):
+        import muster.torch
+        import torch
+
+        class Stop(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x
+
+            @staticmethod
+            def backward(ctx, g):
+                if rank == 0 and sync.version == 3:
+                    os.kill(os.getpid(), signal.SIGINT)
+                return g
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        model = torch.nn.Linear(4, 4)
+        opt = torch.optim.SGD(model.parameters(), 0.1)
+        sync = muster.torch.Sync(model, opt)
+        try:
+            while not sync.finished:
+                opt.zero_grad()
+                Stop.apply(model(torch.ones(1, 4))).sum().backward()
+                if rank == 1 and sync.version == 6:
+                    signal.signal(signal.SIGALRM, signal.default_int_handler)
+                    signal.setitimer(signal.ITIMER_REAL, 0.05)
+                if rank == 2 and sync.version == 6:
+                    ranks.hear("interrupted")
+                sync.step()
+                if sync.version == 20:
+                    sync.finish("enough")
+        except KeyboardInterrupt:
+            ranks.tell("interrupted" if rank == 1 else "stopped")
+            sync.close()
+            return "interrupted", sync.version
+        return "finished", sync.version
+
+    with Ranks(a, 4, train, "--min-workers", "1") as ranks:
+        said = ranks.ends()
+    check(f"{said}", [s[0] for s in said] == ["interrupted"] * 2 + ["finished"] * 2
+          and said[0][1] == 3 and said[1][1] == 6 and said[2][1] >= 20)
+
+
+def samples(a):
+    """Every sample is counted once in each epoch, whoever is slow: an account of the parameters."""
+    prepare(a)
+    count = 50
+
+    def train(rank, ranks):
+        import muster.torch
+        import torch
+        data = torch.utils.data.TensorDataset(torch.eye(count))
+        sampler = muster.torch.Sampler(count, 4, seed=2, on_late="again")
+        loader = torch.utils.data.DataLoader(data, batch_sampler=sampler)
+        # The parameter counts the samples that versions have: one for each.
+        model = torch.nn.Linear(count, 1, bias=False)
+        torch.nn.init.zeros_(model.weight)
+        opt = torch.optim.SGD(model.parameters(), 1.0)
+        weight = [0.0]
+
+        def apply():
+            model.weight.grad *= weight[0]
+            opt.step()
+
+        sync = muster.torch.Sync(model, opt, apply)
+        held = {"late": 0}
+        take = sync._take
+
+        def taken(out):
+            weight[0] = out.weight
+            take(out)
+
+        sync._take = taken
+        for x, in sync.batches(loader):
+            opt.zero_grad()
+            (-model(x).mean()).backward()
+            if rank == 2:
+                ranks.hear(f"version.{min(sync.version + 3, 40)}")
+            done = sync.step(samples=len(x))
+            held["late"] += done.verdict.name == "LATE"
+            if rank == 0:
+                for version in range(done.version + 1):
+                    ranks.tell(f"version.{version}")
+                if done.version >= 40:
+                    sync.finish("enough")
+        state = sampler.state_dict()
+        return model.weight.detach().flatten().tolist(), held["late"], state
+
+    with Ranks(a, 3, train, "--policy", "backup:2") as ranks:
+        said = ranks.ends()
+    weights, _, state = said[0]
+    must(all(s[0] == weights and s[2] == state for s in said), "the accounts of ranks differ")
+    left = [index for epoch, index in state["queue"]]
+    total = [round(w) + left.count(i) for i, w in enumerate(weights)]
+    check(f"each sample of {state['epoch']} epochs was counted, or is still to come, once",
+          set(total) == {state["epoch"]})
+    check(f"though a rank was late {said[2][1]} times", said[2][1] > 0)
+    check("the sums agree", round(sum(weights)) == sum(state["counted"].values()))
+
+
+CASES = cases(as_gloo, backup_of_four, backup_of_four_in_ddp, bad_input, ctrl_c, samples)
+main(CASES, "musterd", "library")
