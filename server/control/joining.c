@@ -373,6 +373,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->patience_ns = o->patience_ns;
 	w->guard = o->guard;
 	w->norms = mst_controller_by_norms(&j->job->terms.policy.controller);
+	w->checks = o->checksum;
 	w->first_version = mst_job_first_version(j->job);
 	w->first_samples = mst_job_first_samples(j->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);

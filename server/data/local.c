@@ -320,6 +320,7 @@ static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, ui
 		status->live += view.started;
 	}
 	mst_statistics_job(l->statistics, now_ns, status);
+	status->norm_median = mst_ledger_norm_median(l->ledger);
 	const struct mst_controller *c = mst_ledger_controller(l->ledger);
 	const struct mst_rule *rule = mst_ledger_rule(l->ledger);
 	mst_controller_now(c, rule, status->policy_now, sizeof(status->policy_now));

@@ -165,6 +165,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
+		.norm_limit = o->norm_limit,
 		.saves = cfg->terms->saves,
 	};
 }
@@ -198,6 +199,8 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
+		.measures = o->norm_limit > 0,
+		.checks = o->checksum,
 		.averages = o->average > 0,
 		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
@@ -302,6 +305,8 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->averages = g->averages;
 	out->table = g->table;
 	out->guard = o->guard;
+	out->measures = g->measures;
+	out->checks = g->checks;
 	out->lease_ns = o->lease_ns;
 	out->server_lease_ns = mst_server_options_server_lease(o);
 	out->patience_ns = o->patience_ns;
@@ -339,6 +344,8 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
+		.measures = p->measures != 0,
+		.checks = p->checks != 0,
 		.averages = p->averages != 0,
 		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),

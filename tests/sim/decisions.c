@@ -96,8 +96,10 @@ static void check_reason(const struct obs_session *s, const struct expect_item *
 	bool outside = obs.commits - item->tag > obs.rule.window;
 	bool twice = !obs_repeats() && obs_rank_is_open(item->rank);
 
+	if (verdict == MUSTER_OUTLIER && obs.plan->norm_limit > 0)
+		return;
 	outside |= item->empty; /* it was when it was pushed, whatever rule is in force now */
-	if (verdict == MUSTER_REFUSED || ((verdict == MUSTER_LATE || verdict == MUSTER_STALE) &&
+	if (verdict >= MUSTER_REFUSED || ((verdict == MUSTER_LATE || verdict == MUSTER_STALE) &&
 					  !outside && !twice && !obs.finished))
 		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
 			     " is %s, without a reason",

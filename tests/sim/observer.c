@@ -233,9 +233,10 @@ void obs_granted(struct mst_identity who, uint32_t server, uint32_t slot)
 
 const char *obs_verdict_name(enum muster_verdict verdict)
 {
-	const char *const names[] = { "none", "counted", "late", "stale", "cancelled", "refused" };
+	const char *const names[] = { "none",      "counted", "late",    "stale",
+				      "cancelled", "refused", "outlier", "damaged" };
 
-	return (unsigned)verdict <= MUSTER_REFUSED ? names[verdict] : "?";
+	return (unsigned)verdict <= MUSTER_DAMAGED ? names[verdict] : "?";
 }
 
 /* ---- the end ---- */

@@ -135,6 +135,8 @@ struct sim_plan {
 	bool add;
 	bool deltas;       /* contributions are differences of parameters */
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
+	double norm_limit; /* 0: none */
+	bool checks;       /* contributions have checksums */
 	bool guarded;      /* what is not finite is not published */
 	double nan_chance; /* that a gradient has a NaN; above 0 where it is guarded alone */
 	enum muster_owner owner;

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-PROTOCOL = 10
+PROTOCOL = 11
 HELLO, ERROR, ASK_STATUS, STATUS, REPORT = 1, 3, 11, 12, 26
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
