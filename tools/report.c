@@ -307,7 +307,8 @@ static json_t *rank_recent(const struct mst_status_rank *row)
 json_t *mst_report_rank(const struct mst_status_rank *row)
 {
 	json_t *out = json_pack(
-		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
+		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
+		"s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
 		"rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation, "state",
 		mst_report_rank_state(row->state), "counted", (json_int_t)row->counted, "late",
 		(json_int_t)row->late, "stale", (json_int_t)row->stale, "given_up",

@@ -15,8 +15,8 @@
 uint32_t mst_crc32c(uint32_t crc, const void *bytes, size_t len);
 
 /*
- * For data that are read in parts, in any order, perhaps by several threads: a sum of what each part
- * gives. Without the inversions of the checksum above it is linear, so a part gives its remainder,
+ * For data that are read in parts, in any order, perhaps by several threads: a sum of what each
+ * part gives. Without the inversions of the checksum above it is linear, so a part gives its remainder,
  * moved to its place; parts are added by exclusive or. Two such sums can be compared if they are of
  * the same length; all zeroes give 0.
  */

@@ -262,7 +262,7 @@ struct mst_status {
 		step_max_ns;     /* commit to commit, the first left out */
 	uint64_t recent_step_ns; /* mean of the last steps */
 	double norm_limit;       /* 0: there is none */
-	double norm_median;      /* that it goes by; NaN: there is none yet */
+	double norm_median;      /* that it goes by, or last went by; NaN: none */
 	/* At least how much longer the steps would have been if each had waited for every worker; 0
 	 * under a policy where that cannot be known. See server/core/statistics.h. */
 	uint32_t saved_told;

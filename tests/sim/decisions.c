@@ -141,6 +141,7 @@ static void judged(const struct mst_decision *d)
 			     item->seq, s->rank, obs_verdict_name(verdict), d->verdict.counted_in,
 			     item->counted ? "" : "not ");
 	check_reason(s, item, verdict);
+	s->outlier |= verdict == MUSTER_OUTLIER;
 	item->verdict = verdict;
 	obs.judged++;
 	if (s->spent_by[item->slot] == item->seq)
@@ -318,11 +319,14 @@ static bool server_is_to_blame(enum mst_evict_why why)
 	return false;
 }
 
-/* One that keeps what it has, or throws away what it made, may come too late again and again. */
+/* One that keeps what it has, or throws away what it made, may come too late again and again; or it
+ * is refused for its norm again and again. */
 static bool dawdles(const struct obs_session *s, enum mst_evict_why why)
 {
 	const struct sim_manners *m = &obs.plan->manners[s->rank];
 
+	if (s->outlier && why == MST_EVICT_PATIENCE)
+		return true;
 	return why == MST_EVICT_PATIENCE &&
 	       ((m->keep_chance > 0 && m->wait_chance < 1) || m->abandon_chance > 0);
 }

@@ -45,6 +45,7 @@ enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
 struct obs_session {
 	uint32_t rank, incarnation;
 	bool live, started, rogue, dawdled;
+	bool outlier;     /* something of it was refused for its norm */
 	uint64_t headers; /* put so far */
 	uint64_t judged;  /* of them */
 	/* steps.c */

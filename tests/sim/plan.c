@@ -11,7 +11,6 @@
 #include "common/base/rand.h"
 #include "common/wire/lane.h"
 #include "common/wire/part.h"
-#include "server/core/outliers.h"
 #include "server/core/rule.h"
 #include "server/data/shard.h"
 #include "tests/policies.h"
@@ -159,16 +158,6 @@ static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
 	return chance(&many, 0.04) ? (uint32_t)between(&many, 7, SIM_WORKERS_MAX) : few;
 }
 
-static void draw_looks(struct sim_plan *p)
-{
-	struct mst_rand r;
-
-	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6e6f726d73));
-	if (p->workers >= MST_OUTLIERS_MIN && chance(&r, 0.3))
-		p->norm_limit = chance(&r, 0.5) ? 1.0 + (double)between(&r, 0, 3) / 8 : 1e6;
-	p->checks = chance(&r, 0.3);
-}
-
 static void draw_job(struct mst_rand *r, struct sim_plan *p)
 {
 	char why[256];
@@ -182,7 +171,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_optimizer(r, p);
 	draw_late_start(p);
 	draw_clip(p);
-	draw_looks(p);
+	sim_plan_look(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
 	sim_plan_adapt(p);

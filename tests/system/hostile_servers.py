@@ -171,7 +171,8 @@ def appoint(**other):
     figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
     figures += struct.pack("<I", f["averages"])
     figures += struct.pack("<IIQQQQ", *f["table"])
-    figures += struct.pack("<IIIQQQ", f["guard"], 0, 0, f["lease"], f["server_lease"], f["patience"])
+    figures += struct.pack("<IIIQQQ", f["guard"], 0, 0, f["lease"],
+                           f["server_lease"], f["patience"])
     figures += text("") + struct.pack("<IQ", 0, 0) + text("")  # nothing is saved, nor resumed
     figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)

@@ -25,7 +25,7 @@ CASES = {
     "long": (LIMIT, ["3:big=6"], 1, True),
     "long_sum_bf16": (LIMIT, ["3:big=6", "sum=1", "weights=1", "type=bf16"], 1, True),
     "nan": ([*LIMIT, "--guard", "off"], ["3:nan=6"], 1, True),
-    "named_alone": (["--norm-limit", "1e9"], ["3:big=6"], 0, True),
+    "named_alone": (["--norm-limit", "1e9"], [], 0, True),
     "workers_own": ([*LIMIT, "--owner", "workers"], ["owner=workers", "3:big=6"], 1, True),
     "checksum": (["--checksum"], [], 0, False),
     "checksum_ranges": (["--checksum", *LIMIT], ["ranges=5", "type=bf16", "3:big=6"], 1, True),

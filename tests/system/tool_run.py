@@ -389,7 +389,9 @@ class Printing(Scene):
         self.assertEqual((run["state"], run["workers"]), ("finished", 3))
         self.assertEqual([rank["exit"] for rank in run["ranks"]], [0, -9, 0])
         self.assertLessEqual({"rank", "counted", "late", "stale", "cancelled", "refused",
-                              "outliers", "damaged", "norm", "max_norm", "mean_ready_ms", "mean_behind_ms", "exit"}, set(run["ranks"][0]))
+                              "outliers", "damaged", "norm", "max_norm",
+                              "mean_ready_ms", "mean_behind_ms", "exit"},
+                             set(run["ranks"][0]))
         self.assertGreater(run["ranks"][2]["late"], 0)
 
     def test_json_on_stdout(self):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where contributions are measured (--norm-limit) or have checksums, they are read when they arrive,
- * and reported when they have been. */
+/* Where contributions are measured (--norm-limit) or have checksums, they are read when they
+ * arrive, and reported when they have been. */
 #include <string.h>
 
 #include "common/base/crc32c.h"
@@ -10,6 +10,7 @@
 static void measuring(struct mst_aggregator_cfg *cfg)
 {
 	cfg->measures = true;
+	cfg->first = 10 * MST_SHARD_ELEMS_MIN; /* as parts of servers begin */
 }
 
 static void checking(struct mst_aggregator_cfg *cfg)
