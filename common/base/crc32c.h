@@ -16,9 +16,9 @@ uint32_t mst_crc32c(uint32_t crc, const void *bytes, size_t len);
 
 /*
  * For data that are read in parts, in any order, perhaps by several threads: a sum of what each
- * part gives. Without the inversions of the checksum above it is linear, so a part gives its remainder,
- * moved to its place; parts are added by exclusive or. Two such sums can be compared if they are of
- * the same length; all zeroes give 0.
+ * part gives. Without the inversions of the checksum above it is linear. So a part gives its
+ * remainder, moved to its place, and parts are added by exclusive or. Two such sums can be compared
+ * if they are of the same length; all zeroes give 0.
  */
 /* The remainder of what @sum is the remainder of, followed by @bytes; 0 is that of nothing. */
 static inline uint32_t mst_crc32c_linear(uint32_t sum, const void *bytes, size_t len)

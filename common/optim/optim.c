@@ -43,6 +43,11 @@ void mst_optimizer_measure(struct mst_optimizer *o)
 		o->parameter[o->row->reduces] = (double)FLT_MAX;
 }
 
+double mst_optimizer_rate(const struct mst_optimizer *o)
+{
+	return o->row != NULL && o->row->scalars != NULL ? o->parameter[0] : 0;
+}
+
 /* What takes another direction than the mean's keeps a vector for it, but for the weight decay. */
 bool mst_optimizer_is_plain(const struct mst_optimizer *o)
 {

@@ -61,7 +61,7 @@ struct mst_optim {
 	struct mst_optim_parameter parameter[MST_PARAMETERS_MAX];
 	struct mst_optim_state state[MST_STATES_MAX];
 	/* Computes in double what the leader rounds once and writes into the record. NULL: all
-	 * are 0. */
+	 * are 0, and there is no rate. Else the first parameter is the rate. */
 	void (*scalars)(const double *parameter, const struct mst_optim_version *v, double *scalar);
 	/* The reduce phase: where the parameter `reduces` is not 0, the mean is kept until its norm
 	 * is known, that of the whole vector over all servers, and multiplied by the factor that
@@ -121,6 +121,8 @@ bool mst_optimizer_reduces(const struct mst_optimizer *o);
 /* Has the norm of each mean known, where the row has a parameter for the longest that a mean may
  * be: one that none is longer than, unless the user has set another. */
 void mst_optimizer_measure(struct mst_optimizer *o);
+/* The rate that the user has set; 0: it has none. */
+double mst_optimizer_rate(const struct mst_optimizer *o);
 /* Is a version the one before, less the rate times the mean? */
 bool mst_optimizer_is_plain(const struct mst_optimizer *o);
 /* What a mean is multiplied by; @squares: the sum of the squares of its elements. 1 where that is

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/transport/principal.h"
+
 struct mst_stream;
 struct mst_listener;
 
@@ -32,10 +34,19 @@ struct mst_stream_ops {
 	/* Bytes read; 0 closed by the peer; -EAGAIN none now; -ECONNRESET. */
 	ssize_t (*receive)(struct mst_stream *s, void *data, size_t len);
 	void (*close)(struct mst_stream *s); /* accepts NULL */
+	/* Who the peer is. The answer is the same during the life of the stream. */
+	void (*principal)(const struct mst_stream *s, struct mst_principal *out);
 	/* Descriptors to sleep on in epoll; -1: there is none, step by the clock. */
 	int (*stream_fd)(const struct mst_stream *s);
 	int (*listener_fd)(const struct mst_listener *l);
 };
+
+/* The principal() of streams that prove nothing: whoever reaches the port has all roles. */
+static inline void mst_stream_unproven(const struct mst_stream *s, struct mst_principal *out)
+{
+	(void)s;
+	*out = (struct mst_principal){ .roles = MST_ROLES_ALL };
+}
 
 extern const struct mst_stream_ops mst_tcp;
 

@@ -328,6 +328,7 @@ const struct mst_stream_ops mst_tcp = {
 	.send = tcp_send,
 	.receive = tcp_receive,
 	.close = tcp_close,
+	.principal = mst_stream_unproven,
 	.stream_fd = tcp_stream_fd,
 	.listener_fd = tcp_listener_fd,
 };

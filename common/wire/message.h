@@ -149,6 +149,7 @@ struct mst_appoint {
 	uint32_t parameter_count;
 	double parameter[MST_APPOINT_PARAMETERS];
 	uint32_t averages;      /* a moving average of the parameters is kept */
+	uint32_t distances;     /* each commit is compared with the version that COMMIT names */
 	struct mst_table table; /* of the job's first hello */
 	uint32_t guard;         /* enum mst_guard */
 	uint32_t measures;      /* 1: the squares of every contribution are reported */

@@ -281,6 +281,7 @@ static const struct mst_field appoint_fields[] = {
 	TEXT(mst_appoint, optimizer),
 	ROWS(mst_appoint, parameter_count, MST_APPOINT_PARAMETERS, parameter_rows),
 	LIMITED(ENUM, mst_appoint, averages, 2),
+	LIMITED(ENUM, mst_appoint, distances, 2),
 	TABLE(mst_appoint),
 	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
 	LIMITED(ENUM, mst_appoint, measures, 2),

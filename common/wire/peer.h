@@ -79,7 +79,7 @@ struct mst_peer_entry {
 			float divisor;
 			float scalar[MST_PEER_SCALARS]; /* of the optimiser */
 			float average;                  /* what is left of the moving average */
-			uint32_t pad;
+			uint32_t read; /* the version that it is compared with; or UINT32_MAX */
 		} commit;
 		struct {
 			uint64_t version, element;
@@ -88,8 +88,12 @@ struct mst_peer_entry {
 			uint32_t pad;
 		} spoilt;
 		struct mst_exact_sum squares;
-		/* by border between two servers: the trust ratio of the tensor that it cuts */
-		float trust[MST_SERVERS_MAX - 1];
+		struct {
+			/* by border between two servers: the trust ratio of the tensor that it
+			 * cuts */
+			float trust[MST_SERVERS_MAX - 1];
+			float scalar[MST_PEER_SCALARS]; /* in place of those of COMMIT */
+		} apply;
 		uint8_t bytes[80];
 	};
 };

@@ -202,6 +202,7 @@ static void write_commit(const struct mst_decision *d, const struct mst_record *
 	out->commit.divisor = record->divisor;
 	memcpy(out->commit.scalar, record->scalar, sizeof(out->commit.scalar));
 	out->commit.average = record->average;
+	out->commit.read = d->commit.read;
 }
 
 static void write_answer(const struct mst_decision *d, struct mst_peer_entry *out)
@@ -253,7 +254,8 @@ bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record
 		*out = entry_for(MST_PEER_APPLY, d->who);
 		out->value = d->apply.version;
 		out->coefficient = d->apply.factor;
-		memcpy(out->trust, d->apply.trust, sizeof(out->trust));
+		memcpy(out->apply.trust, d->apply.trust, sizeof(out->apply.trust));
+		memcpy(out->apply.scalar, d->apply.scalar, sizeof(out->apply.scalar));
 		return true;
 	default:
 		return false;
@@ -289,6 +291,7 @@ static void read_commit(const struct mst_peer_entry *entry, struct mst_order *ou
 	out->record.divisor = entry->commit.divisor;
 	memcpy(out->record.scalar, entry->commit.scalar, sizeof(out->record.scalar));
 	out->record.average = entry->commit.average;
+	out->decision.commit.read = entry->commit.read;
 }
 
 static void read_answer(const struct mst_peer_entry *entry, struct mst_order *out)
@@ -306,7 +309,8 @@ static void read_apply(const struct mst_peer_entry *entry, struct mst_order *out
 	out->decision.kind = MST_DO_APPLY;
 	out->decision.apply.version = entry->value;
 	out->decision.apply.factor = entry->coefficient;
-	memcpy(out->decision.apply.trust, entry->trust, sizeof(entry->trust));
+	memcpy(out->decision.apply.trust, entry->apply.trust, sizeof(entry->apply.trust));
+	memcpy(out->decision.apply.scalar, entry->apply.scalar, sizeof(entry->apply.scalar));
 }
 
 static void read_end(const struct mst_peer_entry *entry, struct mst_order *out)
@@ -324,8 +328,11 @@ static void read_end(const struct mst_peer_entry *entry, struct mst_order *out)
 static bool figures_ok(const struct mst_peer_entry *entry, const struct mst_entry_limits *limits)
 {
 	switch (entry->kind) {
-	case MST_PEER_START:
 	case MST_PEER_COMMIT:
+		return entry->commit.buffer < limits->buffers &&
+		       (entry->commit.read < limits->buffers ||
+			entry->commit.read == MST_BUFFER_NONE);
+	case MST_PEER_START:
 	case MST_PEER_SAVE:
 		return entry->commit.buffer < limits->buffers;
 	case MST_PEER_COUNT:

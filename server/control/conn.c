@@ -55,6 +55,7 @@ void mst_conn_open(struct mst_conn *c, const struct mst_stream_ops *ops, struct 
 	memcpy(peer, c->peer, sizeof(peer));
 	*c = (struct mst_conn){ .ops = ops, .stream = stream, .id = id };
 	memcpy(c->peer, peer, sizeof(peer));
+	ops->principal(stream, &c->principal);
 }
 
 void mst_conn_close(struct mst_conn *c)

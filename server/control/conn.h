@@ -47,8 +47,9 @@ struct mst_conn {
 	struct mst_stream *stream; /* NULL: the entry is free */
 	char peer[64];
 	enum mst_conn_role role;
-	uint64_t id;          /* never used again; it is also the cookie for the ledger */
-	uint64_t deadline_ns; /* NEW, CLOSING: the connection is closed then */
+	struct mst_principal principal; /* what the peer has proven, and may do */
+	uint64_t id;                    /* never used again; it is also the cookie for the ledger */
+	uint64_t deadline_ns;           /* NEW, CLOSING: the connection is closed then */
 	/* when the connection was accepted, or its peer last asked for the status */
 	uint64_t heard_ns;
 	bool readable; /* something has come, or the peer has closed */

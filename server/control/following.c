@@ -144,6 +144,8 @@ static const char *absurdity(const struct mst_appoint *p)
 		return "scales of tensors that cannot be";
 	if (p->averages != 0 && p->owner == MUSTER_WORKERS_OWN)
 		return "an average of parameters that no server has";
+	if (p->distances != 0 && p->owner == MUSTER_WORKERS_OWN)
+		return "a distance of parameters that no server has";
 	if (!mst_path_is_sane(&p->path))
 		return "a timer or a partition key that cannot be";
 	if (p->lease_ns < MST_MS || p->address[0] == '\0')

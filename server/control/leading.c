@@ -492,9 +492,7 @@ static void judge_silence(struct mst_leading *l, uint64_t now_ns)
 	}
 }
 
-/* Is a worker or a server missing without which the job cannot begin? @why: which. Without any
- * worker there is no ledger. Which of several workers are missing, the ledger says. */
-static bool nobody_came(const struct mst_leading *l, char *why, size_t len)
+bool mst_leading_nobody_came(const struct mst_leading *l, char *why, size_t len)
 {
 	const struct mst_server_options *o = l->job->o;
 	double seconds = (double)o->join_timeout_ns / (double)MST_SECOND;
@@ -507,7 +505,7 @@ static bool nobody_came(const struct mst_leading *l, char *why, size_t len)
 			 seconds, o->workers, l->front->address);
 		return true;
 	}
-	if (l->gathered)
+	if (l->gathered || mst_leading_is_ready(l))
 		return false;
 	for (uint32_t i = 1; i < servers(l); i++)
 		count += l->follower[i].state == MST_FOLLOWER_PLACE_READY;
@@ -524,7 +522,7 @@ static void judge_gathering(struct mst_leading *l, uint64_t now_ns)
 
 	if (mst_leading_is_ready(l))
 		l->gathered = true; /* a follower that is lost from now on was there in time */
-	if (now_ns < l->join_until || !nobody_came(l, why, sizeof(why)))
+	if (now_ns < l->join_until || !mst_leading_nobody_came(l, why, sizeof(why)))
 		return;
 	mst_job_fail(l->job, -EHOSTDOWN, why, now_ns);
 }

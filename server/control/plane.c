@@ -31,10 +31,10 @@
  * again. */
 #define REQUESTS_NAP_NS MST_MS
 /* How long a server that is stopped waits for the ledger to say that a version is saved. */
-#define SAVE_NS MST_SECOND
+#define SAVE_NS (5 * MST_SECOND)
 /* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
  * message to be sent. */
-#define PART_NS (2 * MST_SECOND)
+#define PART_NS (5 * MST_SECOND)
 #define LAST_WORDS_NS (200 * MST_MS)
 
 struct mst_plane {

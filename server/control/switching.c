@@ -40,6 +40,8 @@ static int check(const struct mst_job *j, const struct mst_policy_change *change
 	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, wrong, sizeof(wrong)) ==
 		    0 &&
 	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, wrong,
+					      sizeof(wrong)) == 0 &&
+	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, wrong,
 					      sizeof(wrong)) == 0)
 		return 0;
 	snprintf(why, len, "job \"%s\" cannot change from %s to %s: %.300s", j->o->job,

@@ -259,6 +259,10 @@ void mst_workers_started(struct mst_workers *w)
 	if (j->terms.schedule.count > 0)
 		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
 			 j->o->lr_schedule);
+	if (j->o->lr_distance > 0)
+		mst_info("job \"%s\": the rate is at most %.17g over the square of the distance "
+			 "that the parameters have moved since a worker read them",
+			 j->o->job, j->o->lr_distance);
 }
 
 /* ---- the end of a session ---- */
@@ -378,8 +382,12 @@ static void why_finished(const struct mst_workers *w, const struct mst_notice *n
 				  mst_job_servers(j));
 	else
 		mst_reason_finished(why, len, finish, absent, j->o);
-	if (finish == MST_FINISH_JOIN_TIMEOUT && absent[0] == '\0')
-		name_state_sender(w, why, len);
+	if (finish == MST_FINISH_JOIN_TIMEOUT) {
+		/* The ledger knows no servers, and may judge the time before this thread does. */
+		bool of_server = mst_leading_nobody_came(w->leading, why, len);
+		if (!of_server && absent[0] == '\0')
+			name_state_sender(w, why, len);
+	}
 	if (finish == MST_FINISH_LOSS || finish == MST_FINISH_TOO_FEW ||
 	    finish == MST_FINISH_SERVER)
 		add_loss(j, finish, why, len);

@@ -8,7 +8,7 @@
 #include "common/base/bitset.h"
 #include "server/core/state.h"
 
-static void let_go(struct mst_ledger *l, uint32_t *buffer)
+void mst_ask_let_go(struct mst_ledger *l, uint32_t *buffer)
 {
 	if (*buffer != MST_BUFFER_NONE && mst_store_let_go(&l->store, *buffer))
 		mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
@@ -22,7 +22,7 @@ static void let_go(struct mst_ledger *l, uint32_t *buffer)
 static void let_go_of_old(struct mst_ledger *l, struct mst_member *m)
 {
 	if (m->asks && m->ask.have != l->store.newest)
-		let_go(l, &m->reads);
+		mst_ask_let_go(l, &m->reads);
 }
 
 bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_ask *ask,
@@ -38,7 +38,7 @@ bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	m->asked_ns = l->now_ns;
 	let_go_of_old(l, m);
 	/* the worker has gone on, so it does not wait for that copy any more */
-	let_go(l, &m->copies);
+	mst_ask_let_go(l, &m->copies);
 	mst_changed(l, m);
 	return true;
 }
@@ -104,6 +104,8 @@ static bool rests_on_open_step(const struct mst_ledger *l, const struct mst_memb
  *   memory.
  * - So a commit finds no buffer only while shards copy, and shards finish their copies without
  *   anybody's help. Over a transport where copies are sent no shard copies, so a commit finds one.
+ * - Where the rate depends on a distance there is a buffer more for each member, which keep() holds,
+ *   and one for the open step.
  *
  * An ask that waits for room to send its answer (must_wait()) waits until the links that are sent
  * other versions are done or fail. Over such a transport no worker reads in place, and an ask lets
@@ -175,6 +177,17 @@ static void hold(struct mst_ledger *l, struct mst_member *m, enum mst_where wher
 	}
 }
 
+/* Where the rate depends on a distance, the version stays until the member is given another one: its
+ * next gradient is computed on it. */
+static void keep(struct mst_ledger *l, struct mst_member *m, uint32_t buffer)
+{
+	if (l->cfg.distance > 0) {
+		mst_store_hold(&l->store, buffer);
+		mst_ask_let_go(l, &m->keeps);
+		m->keeps = buffer;
+	}
+}
+
 static void answer(struct mst_ledger *l, struct mst_member *m)
 {
 	uint64_t version = version_due(l, m);
@@ -191,6 +204,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 		return;
 	}
 	hold(l, m, where, buffer);
+	keep(l, m, buffer);
 	l->active_ns = l->now_ns;
 	struct mst_decision *d = mst_decide(l, MST_DO_RELEASE, m);
 	d->answer.number = m->ask.number;
@@ -245,12 +259,13 @@ void mst_ask_answered(struct mst_ledger *l, struct mst_member *m, uint32_t shard
 	mst_bitset_add(&m->copied, shard);
 	if (++m->copy_count < l->cfg.shards)
 		return;
-	let_go(l, &m->copies);
+	mst_ask_let_go(l, &m->copies);
 	l->active_ns = l->now_ns;
 }
 
 void mst_ask_drop(struct mst_ledger *l, struct mst_member *m)
 {
-	let_go(l, &m->reads);
-	let_go(l, &m->copies);
+	mst_ask_let_go(l, &m->reads);
+	mst_ask_let_go(l, &m->copies);
+	mst_ask_let_go(l, &m->keeps);
 }

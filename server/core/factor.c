@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/factor.h"
 
+#include <math.h>
+
 #include "common/base/assert.h"
 #include "common/wire/lane.h"
 
@@ -37,10 +39,15 @@ float mst_divisor(const struct mst_rule *rule, double base)
 
 double mst_lr_scale(const struct mst_lr_scale_of *v)
 {
-	double share = v->rule->linear ? (double)v->contributions / v->workers : 1.0;
+	double share = v->linear ? (double)v->contributions / v->workers : 1.0;
+	double scale = share * mst_schedule_factor(v->schedule, v->samples);
 
 	MST_ASSERT(v->contributions > 0 && v->samples > 0);
-	return share * mst_schedule_factor(v->schedule, v->samples);
+	/* A square that is not finite is of parameters that are spoilt, and found where they are. */
+	if (!(v->distance > 0) || !(v->square > 0) || !isfinite(v->square))
+		return scale;
+	double most = v->distance / v->square / v->lr;
+	return most < scale ? most : scale;
 }
 
 /* As TensorFlow's ExponentialMovingAverage with num_updates, the number of steps so far

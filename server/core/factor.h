@@ -14,7 +14,7 @@
  *                weights would only cancel (a set of one) or must not count (deltas).
  *   divisor      of the version: the sum of its base weights; 1 where contributions are deltas
  *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear; times
- *                the factor of --lr-schedule
+ *                the factor of --lr-schedule; at most what --lr-distance allows
  *
  * Each factor is computed once in double and rounded once to f32. Pure.
  */
@@ -42,11 +42,16 @@ float mst_divisor(const struct mst_rule *rule, double base);
 
 /* What lr_scale is computed from. */
 struct mst_lr_scale_of {
-	const struct mst_rule *rule;
+	bool linear; /* as the rule of the version says */
 	const struct mst_schedule *schedule;
 	uint32_t contributions; /* in the version */
 	uint32_t workers;
 	double samples; /* counted in all versions up to this one, its own included */
+	/* --lr-distance: the rate is at most this over the square of the distance between the
+	 * parameters that the gradient was computed on and those that it moves; 0: no bound */
+	double distance;
+	double lr;     /* with `distance`: the optimiser's rate */
+	double square; /* with `distance`: that square; 0 until it is known */
 };
 double mst_lr_scale(const struct mst_lr_scale_of *v);
 

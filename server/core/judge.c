@@ -87,6 +87,9 @@ static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_mem
 		return MUSTER_REFUSED;
 	if (l->store.newest - h->tag > l->rule.window)
 		return verdict_outside(l);
+	/* of older versions than its last the parameters are not kept */
+	if (l->cfg.distance > 0 && h->tag != m->given)
+		return MUSTER_STALE;
 	/* Where ranks wait for the commit, each may contribute once to it, over all its
 	 * incarnations. And a set has room for its quorum and every slot of every rank; if it is
 	 * full, something is wrong. */
@@ -119,6 +122,10 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	};
 	if (l->entry_count == 1)
 		l->first_count_ns = l->now_ns;
+	if (l->entry_count == 1 && l->cfg.distance > 0) {
+		l->compared = m->keeps;
+		mst_store_hold(&l->store, l->compared);
+	}
 	l->counted_last = m->rank;
 	m->step_count++;
 	m->step_samples += h->weight;

@@ -77,6 +77,7 @@ static int alloc_records(struct mst_ledger *l)
 	if (l->cfg.kept != NULL)
 		mst_store_begin_with(&l->store, l->cfg.kept->version);
 	l->save.version = MST_VERSION_NONE;
+	l->compared = MST_BUFFER_NONE;
 	return 0;
 }
 
@@ -339,7 +340,12 @@ const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64
 
 uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->buffers + cfg->history + cfg->saves.wanted; /* one is held while it is saved */
+	/* what each worker was given last, and what the contribution of one that is lost was
+	 * computed on */
+	uint32_t compared = cfg->distance > 0 ? cfg->workers + 1 : 0;
+
+	/* one is held while it is saved */
+	return cfg->buffers + cfg->history + cfg->saves.wanted + compared;
 }
 
 int mst_evict_error(enum mst_evict_why why)

@@ -33,6 +33,7 @@
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 #include "server/core/controller.h"
+#include "server/core/factor.h"
 #include "server/core/fates.h"
 
 #define MST_BUFFER_NONE UINT32_MAX
@@ -51,6 +52,9 @@ struct mst_saves {
 	bool wanted;       /* false: none is, and what follows is not read */
 	uint64_t commits;  /* one when so many versions have been made since the last; 0: never */
 	uint64_t every_ns; /* one when so much time has passed since the last; 0: never */
+	/* But not before so much time has passed since the last save has begun. A save costs each
+	 * server some calls that wait for the disk, however short the vector is. */
+	uint64_t pause_ns;
 };
 
 /* What a checkpoint keeps of a ledger. */
@@ -86,9 +90,14 @@ struct mst_ledger_cfg {
 	struct mst_controller controller; /* of the policy that the job starts with */
 	struct mst_optimizer optimizer;   /* its row is NULL where workers own */
 	struct mst_schedule schedule;     /* of the learning rate */
-	uint64_t commits_max;             /* the job ends there; 0: never */
-	double samples_max;               /* the job ends there; 0: never */
-	double average; /* decay of the moving average of the parameters; 0: there is none */
+	/* The rate of a version is at most this over the square of the distance between the
+	 * parameters that its gradient was computed on and those that it moves; 0: no bound. Then
+	 * the version that each worker was given last is kept, versions are made one at a time,
+	 * and each rule has a window of 0 or a quorum of 1. */
+	double distance;
+	uint64_t commits_max; /* the job ends there; 0: never */
+	double samples_max;   /* the job ends there; 0: never */
+	double average;       /* decay of the moving average of the parameters; 0: there is none */
 	uint64_t lease_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 	struct mst_saves saves;
@@ -130,7 +139,8 @@ enum mst_ledger_event_kind {
 	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
 	MST_EV_SETTLED, /* a shard has executed all decisions before SETTLE: shard */
 	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. With
-	 * norms of tensors it reports MST_EDGE_SUMS sums, in order, else one. */
+	 * norms of tensors it reports MST_EDGE_SUMS sums, in order, else one. Where the rate
+	 * depends on a distance, its square follows, or is all. */
 	MST_EV_REDUCED,
 	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
@@ -196,10 +206,11 @@ struct mst_ledger_event {
 		struct {
 			uint32_t shard;
 			uint64_t version;
-			uint32_t sum; /* of its edges: enum mst_edge_sum; else 0 */
-			bool spans;   /* as in struct mst_edges */
-			float decay;  /* the weight decay of the tensor at that edge */
-			struct mst_exact_sum squares; /* that sum; else of its part of the mean */
+			/* Which of the sums it is. Of the edges: enum mst_edge_sum. */
+			uint32_t sum;
+			bool spans;  /* as in struct mst_edges */
+			float decay; /* the weight decay of the tensor at that edge */
+			struct mst_exact_sum squares; /* that sum, over the shard's part */
 		} reduced;
 		struct {
 			uint32_t shard;
@@ -221,7 +232,8 @@ enum mst_decision_kind {
 	/* version, buffer: sum all that was counted since the last commit; see the record */
 	MST_DO_COMMIT,
 	/* apply: the mean of this version, which COMMIT has left, is multiplied by a factor, and
-	 * the version is made of it. Only where the optimiser has a reduce phase. */
+	 * the version is made of it. Only where there is a reduce phase: that of the optimiser, or
+	 * because the rate depends on a distance. */
 	MST_DO_APPLY,
 	/* version, buffer: write this version, which is the newest, with all the vectors that the
 	 * optimiser keeps as they are at this version, and report MST_EV_SAVED */
@@ -304,6 +316,9 @@ struct mst_decision {
 		struct {
 			uint64_t version;
 			uint32_t buffer; /* SEND_STATE, START, COMMIT, SAVE */
+			/* COMMIT, where the rate depends on a distance: the version that the
+			 * gradient was computed on; else MST_BUFFER_NONE */
+			uint32_t read;
 		} commit;
 		struct {
 			uint64_t version;
@@ -311,6 +326,7 @@ struct mst_decision {
 			/* For each border between two shards: the trust ratio of the tensor that
 			 * the border cuts, if one does. */
 			float trust[MST_SERVERS_MAX - 1];
+			float scalar[MST_SCALARS_MAX]; /* in place of those of COMMIT */
 		} apply;
 		struct {
 			uint64_t version;
@@ -359,8 +375,9 @@ struct mst_record {
 	uint64_t version;
 	double samples; /* samples of all contributions */
 	double loss; /* mean over the samples of the contributions that gave one; NaN: none did */
-	double loss_samples; /* these samples */
-	double lr_scale;     /* scale x schedule */
+	double loss_samples;         /* these samples */
+	struct mst_lr_scale_of rate; /* what lr_scale is computed from */
+	double lr_scale;             /* scale x schedule, and what a distance allows */
 	/* Of the rule of the step that this version opens. */
 	uint32_t window;
 	bool until_asked; /* workers compute until they are asked to hand in */

@@ -9,7 +9,11 @@
 void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_fates *fates)
 {
 	*m = (struct mst_member){
-		.rank = rank, .reads = MST_BUFFER_NONE, .copies = MST_BUFFER_NONE, .fates = fates
+		.rank = rank,
+		.reads = MST_BUFFER_NONE,
+		.copies = MST_BUFFER_NONE,
+		.keeps = MST_BUFFER_NONE,
+		.fates = fates,
 	};
 }
 
@@ -37,7 +41,8 @@ static void pending_clear(struct mst_pending_header *p, uint64_t epoch)
 
 void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 {
-	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE);
+	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE &&
+		   m->keeps == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_JOINED);
 	m->incarnation++;
 	m->link_count = 0;
@@ -61,7 +66,8 @@ void mst_member_begin_fates(struct mst_member *m)
 
 void mst_member_end(struct mst_member *m)
 {
-	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE);
+	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE &&
+		   m->keeps == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_ABSENT);
 	m->rostered = m->asks = m->late = m->rests = false;
 }

@@ -100,6 +100,10 @@ struct mst_member {
 	uint64_t copied;      /* which shards have sent all of the copy, as a set */
 	uint32_t copy_count;
 
+	/* Buffer held because a gradient on it will be compared with what it moves; or
+	 * MST_BUFFER_NONE. */
+	uint32_t keeps;
+
 	/* How the session begins and ends. */
 	uint32_t link_count;
 	uint64_t linked; /* which shards, as a set */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reduce phase of the optimiser. Each shard reports sums of squares of its part; when all have,
+ * The reduce phase: that of the optimiser, and the distance that a rate depends on. Each shard reports sums of squares of its part; when all have,
  * the version may be applied. Sums are added without rounding, so the order of reports has no
  * influence on the bits.
  *
@@ -9,13 +9,29 @@
  * both of its borders: then the sums of the borders belong together.
  */
 #include <math.h>
+#include <string.h>
 
 #include "common/base/assert.h"
 #include "server/core/state.h"
 
+/* Those of the optimiser. */
+static uint32_t norms_of(const struct mst_ledger *l)
+{
+	if (!mst_optimizer_reduces(&l->cfg.optimizer))
+		return 0;
+	return mst_optimizer_trusts(&l->cfg.optimizer) ? MST_EDGE_SUMS : 1;
+}
+
+/* That of the distance comes last. */
 static uint32_t sums_of(const struct mst_ledger *l)
 {
-	return mst_optimizer_trusts(&l->cfg.optimizer) ? MST_EDGE_SUMS : 1;
+	return norms_of(l) + (l->cfg.distance > 0);
+}
+
+bool mst_reduce_is_due(const struct mst_ledger *l)
+{
+	return sums_of(l) > 0 && l->store.newest != MST_VERSION_NONE &&
+	       l->reduction.applied != l->store.newest;
 }
 
 static void add_edge(struct mst_ledger *l, const struct mst_ledger_event *ev)
@@ -81,17 +97,35 @@ static void tell_norms(struct mst_ledger *l, uint64_t version, float factor)
 	l->norms.known = r != NULL && sum_norms(r, &l->norms) && isfinite(l->norms.mean_square);
 }
 
+/* The distance is known now, and with it the rate of the version. */
+static void set_rate(struct mst_ledger *l, uint64_t version, float scalar[MST_SCALARS_MAX])
+{
+	uint32_t buffer;
+	bool found = mst_store_find(&l->store, version, &buffer);
+
+	MST_ASSERT(found); /* it is the newest: none is committed before it is applied */
+	struct mst_record *r = &l->record[buffer];
+	r->rate.square = mst_exact_value(&l->reduction.distance);
+	r->lr_scale = mst_lr_scale(&r->rate);
+	mst_optimizer_scalars(&l->cfg.optimizer,
+			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
+	memcpy(scalar, r->scalar, sizeof(r->scalar));
+}
+
 static void apply(struct mst_ledger *l)
 {
 	struct mst_decision *d = mst_decide(l, MST_DO_APPLY, NULL);
+	const struct mst_optimizer *o = &l->cfg.optimizer;
 	uint64_t version = l->reduction.applied + 1;
 
 	d->apply.version = version;
-	d->apply.factor = mst_optimizer_factor(&l->cfg.optimizer, &l->reduction.squares);
-	if (mst_optimizer_trusts(&l->cfg.optimizer))
+	d->apply.factor = norms_of(l) > 0 ? mst_optimizer_factor(o, &l->reduction.squares) : 1;
+	if (mst_optimizer_trusts(o))
 		fill_trust(l, d->apply.trust);
-	else
+	else if (norms_of(l) > 0)
 		tell_norms(l, version, d->apply.factor);
+	if (l->cfg.distance > 0)
+		set_rate(l, version, d->apply.scalar);
 	l->reduction = (struct mst_reduction){ .applied = version };
 }
 
@@ -104,11 +138,13 @@ void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev
 	uint32_t shard = ev->reduced.shard;
 
 	MST_ASSERT(shard < l->cfg.shards && l->cfg.shards <= MST_SERVERS_MAX);
-	if (!mst_optimizer_reduces(&l->cfg.optimizer) || l->phase != MST_PHASE_RUNNING ||
-	    version != r->applied + 1 || version > l->store.newest ||
-	    r->sums[shard] == sums_of(l) || ev->reduced.sum != r->sums[shard])
+	if (sums_of(l) == 0 || l->phase != MST_PHASE_RUNNING || version != r->applied + 1 ||
+	    version > l->store.newest || r->sums[shard] == sums_of(l) ||
+	    ev->reduced.sum != r->sums[shard])
 		return;
-	if (mst_optimizer_trusts(&l->cfg.optimizer))
+	if (ev->reduced.sum == norms_of(l))
+		mst_exact_join(&r->distance, &ev->reduced.squares);
+	else if (mst_optimizer_trusts(&l->cfg.optimizer))
 		add_edge(l, ev);
 	else
 		mst_exact_join(&r->squares, &ev->reduced.squares);

@@ -28,6 +28,7 @@ static void save(struct mst_ledger *l)
 	mst_store_save(&l->store, s->buffer);
 	s->version = s->last = l->store.newest;
 	s->last_ns = l->now_ns;
+	s->pause_until = l->now_ns + l->cfg.saves.pause_ns;
 	s->samples = l->samples_total;
 	s->reported = 0;
 	s->failed = s->final_due = false;
@@ -48,7 +49,7 @@ void mst_save_committed(struct mst_ledger *l)
 	bool commits = when->commits > 0 && l->store.newest - l->save.last >= when->commits;
 	bool time = when->every_ns > 0 && l->now_ns - l->save.last_ns >= when->every_ns;
 
-	if (when->wanted && !in_flight(l) && (commits || time))
+	if (when->wanted && !in_flight(l) && l->now_ns >= l->save.pause_until && (commits || time))
 		save(l);
 }
 
@@ -66,8 +67,7 @@ void mst_save_newest(struct mst_ledger *l)
  * failed, or a part of it is lost, or it will never be made. */
 void mst_save_at_end(struct mst_ledger *l)
 {
-	bool made = !mst_optimizer_reduces(&l->cfg.optimizer) ||
-		    l->reduction.applied == l->store.newest;
+	bool made = !mst_reduce_is_due(l);
 	bool lost = l->end_why == MST_FINISH_SPOILT || l->end_why == MST_FINISH_SERVER;
 
 	if (!lost && (made || !mst_finish_failed(l->end_why)))

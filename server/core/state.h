@@ -49,6 +49,7 @@ struct mst_ledger_save {
 	bool failed;
 	bool final_due;         /* the newest version is to be saved when this one has been */
 	uint64_t last, last_ns; /* the last version that was to be saved, and when */
+	uint64_t pause_until;   /* until then none is, but the newest if that is asked for */
 };
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
@@ -58,7 +59,10 @@ struct mst_reduction {
 	uint64_t applied;
 	uint64_t reported;             /* the shards that have reported all of it, as a set */
 	uint8_t sums[MST_SERVERS_MAX]; /* how many sums a shard has reported */
-	struct mst_exact_sum squares;  /* of the mean, in what has been reported */
+	/* Of the parameters that the gradient was computed on, and those that it moves: the square
+	 * of their distance, in what has been reported. */
+	struct mst_exact_sum distance;
+	struct mst_exact_sum squares; /* of the mean, in what has been reported */
 	/* Of the tensor that is cut by the border behind a shard, the same; and whether the next
 	 * border cuts the same tensor. */
 	struct mst_border {
@@ -97,7 +101,10 @@ struct mst_ledger {
 	/* memory of all entries: first those of the open step, then of each record */
 	struct mst_entry *entry;
 	uint32_t entry_count, entry_max;
-	uint32_t counted_last;   /* the rank that was counted last */
+	uint32_t counted_last; /* the rank that was counted last */
+	/* Where the rate depends on a distance: the buffer of the version that the first
+	 * contribution was computed on, which is held; MST_BUFFER_NONE: there is none yet. */
+	uint32_t compared;
 	uint64_t first_count_ns; /* while something is counted: when the first contribution was */
 	uint64_t opened_ns;      /* when the step began, or, if nobody had anything, began again */
 	bool collecting;         /* everybody has been advised to hand in, */
@@ -202,6 +209,8 @@ void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule,
 		     const struct mst_controller *controller);
 
 /* reduce.c */
+/* Does the newest version wait for what the shards report of it? */
+bool mst_reduce_is_due(const struct mst_ledger *l);
 /* A shard has reported of the mean of a version. */
 void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 
@@ -275,6 +284,9 @@ void mst_ask_new_version(struct mst_ledger *l);
 bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m,
 			 uint64_t clock_min);
 void mst_ask_answered(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint64_t number);
+/* A buffer is not held any more, for whatever holds @buffer: it becomes MST_BUFFER_NONE, as it may
+ * have been before. Asks that wait for room are tried again. */
+void mst_ask_let_go(struct mst_ledger *l, uint32_t *buffer);
 /* When a session ends: lets go of the buffers that the worker reads or that are copied to it. */
 void mst_ask_drop(struct mst_ledger *l, struct mst_member *m);
 

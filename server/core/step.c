@@ -219,13 +219,16 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 		base += r->entry[i].base;
 	record_shares(l, r);
 	r->divisor = mst_divisor(&l->rule, base);
-	r->lr_scale = mst_lr_scale(&(struct mst_lr_scale_of){
-		.rule = &l->rule,
+	r->rate = (struct mst_lr_scale_of){
+		.linear = l->rule.linear,
 		.schedule = &l->cfg.schedule,
 		.contributions = l->entry_count,
 		.workers = l->cfg.workers,
 		.samples = l->samples_total + r->samples,
-	});
+		.distance = l->cfg.distance,
+		.lr = mst_optimizer_rate(&l->cfg.optimizer),
+	};
+	r->lr_scale = mst_lr_scale(&r->rate);
 	mst_optimizer_scalars(&l->cfg.optimizer,
 			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
 	r->average = mst_average_rest(l->cfg.average, version);
@@ -289,6 +292,8 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
 	d->commit.version = version;
 	d->commit.buffer = buffer;
+	d->commit.read = l->compared;
+	mst_ask_let_go(l, &l->compared);
 	mst_save_committed(l);
 	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
 	mst_late_release_all(l);
@@ -314,6 +319,10 @@ void mst_step_commit_if_due(struct mst_ledger *l)
 {
 	uint32_t buffer;
 
+	/* A version whose rate depends on a distance starts from one that is known: so there is
+	 * one at a time, and its record stays until its rate is in it. */
+	if (l->cfg.distance > 0 && mst_reduce_is_due(l))
+		return;
 	if (mst_step_due(l) && mst_store_take(&l->store, l->store.newest + 1, &buffer))
 		commit(l, buffer);
 }

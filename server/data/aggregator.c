@@ -13,6 +13,7 @@
 #include "common/kernels/sum.h"
 #include "server/core/rule.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/distance.h"
 #include "server/data/norms.h"
 
 #define PAGE UINT64_C(4096)
@@ -26,7 +27,7 @@ static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
 {
 	/* Each slot is added to a sum once and committed at most once, which may take a second
 	 * task for the reduce phase, and each session is answered once. */
-	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) ? 3 : 2;
+	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) || cfg->distances ? 3 : 2;
 
 	/* And each is read when it arrives, as what its session says besides is in turn: an ask. */
 	uint32_t of_session = mst_aggregator_examines(cfg) ? 1 + cfg->slots : 0;
@@ -55,7 +56,7 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 					     mst_aggregator_examines(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
 	       mst_scales_max(cfg) * sizeof(struct mst_scale) +
-	       cfg->shards * mst_norms_bytes(&cfg->optimizer);
+	       cfg->shards * (mst_norms_bytes(&cfg->optimizer) + mst_distance_bytes(cfg));
 }
 
 static int alloc_partials(struct mst_aggregator *a)

@@ -37,6 +37,7 @@ struct mst_aggregator_cfg {
 	bool measures;         /* what arrives is reported with the sum of its squares, */
 	bool checks;           /* and with whether it is what was pushed */
 	bool averages;         /* a moving average of the parameters is kept */
+	bool distances;        /* each commit is compared with the version that COMMIT names */
 	bool saves;            /* versions are saved: vectors that are kept have a second place */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */

@@ -5,6 +5,7 @@
  *   aggregator.c  slots, arrivals, decisions that take effect at once
  *   tensors.c     the tensors of this part, and their scales
  *   norms.c       the norms of tensors
+ *   distance.c    how far the parameters have moved since a worker read them
  *   validate.c    what its leader may order a follower to do
  *   task.c        the queue of work: partial sums, groups, commits, answers
  *   shard.c       that work, on a range of the vector
@@ -28,7 +29,9 @@ enum mst_task_kind {
 	MST_TASK_REPORT,  /* moves nothing: something else that a session says, in its turn */
 	MST_TASK_PARTIAL,
 	MST_TASK_GROUP,
-	MST_TASK_REDUCE, /* the mean alone, and its squares; the commit behind it waits for APPLY */
+	/* the mean alone and its squares, and the distance of two versions, as far as either is
+	 * wanted; the commit behind it waits for APPLY */
+	MST_TASK_REDUCE,
 	MST_TASK_COMMIT,
 	MST_TASK_ANSWER,
 	MST_TASK_SETTLE, /* moves nothing: all before it has been done */
@@ -75,6 +78,7 @@ struct mst_task {
 			float scalar[MST_SCALARS_MAX];
 			float average;      /* what is left of the moving average */
 			const void *before; /* the version it starts from */
+			const void *read;   /* REDUCE: the one it is compared with, or NULL */
 			/* Of vectors that are updated in place: the side it reads, and writes. */
 			uint8_t from, to;
 			/* Behind REDUCE, which has used the summands: */

@@ -17,6 +17,7 @@
 #include "common/kernels/sum.h"
 #include "common/transport/spin.h"
 #include "server/data/aggregator_state.h"
+#include "server/data/distance.h"
 #include "server/data/norms.h"
 
 struct mst_shard {
@@ -31,8 +32,9 @@ struct mst_shard {
 	/* REDUCE, EXAMINE: the squares up to that element. */
 	struct mst_exact_sum squares;
 	uint64_t squared;
-	struct mst_norms_pass *norms; /* REDUCE with norms of tensors; NULL: without */
-	uint64_t copied;              /* bytes of results, to workers */
+	struct mst_norms_pass *norms;       /* REDUCE with norms of tensors; NULL: without */
+	struct mst_distance_pass *distance; /* REDUCE with a distance; NULL: without */
+	uint64_t copied;                    /* bytes of results, to workers */
 	bool *spoilt; /* of tasks that are done, by number modulo the queue's size: it was not */
 	/* Written by its thread alone. */
 	_Atomic uint64_t done;   /* tasks that move data, so far */
@@ -71,6 +73,8 @@ int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_sha
 	if (mst_aggregator_examines(&a->cfg))
 		s->examined = calloc(a->queue_size, sizeof(*s->examined));
 	int rc = mst_norms_new(a, s->range, &s->norms);
+	if (rc == 0)
+		rc = mst_distance_new(&a->cfg, s->range, &s->distance);
 	if (rc != 0 || (mst_aggregator_examines(&a->cfg) && s->examined == NULL) ||
 	    s->leaf == NULL || s->spoilt == NULL) {
 		mst_shard_free(s);
@@ -88,6 +92,7 @@ void mst_shard_free(struct mst_shard *s)
 	free(s->spoilt);
 	free(s->examined);
 	mst_norms_free(s->norms);
+	mst_distance_free(s->distance);
 	free(s);
 }
 
@@ -185,6 +190,10 @@ static void squares_begin(struct mst_shard *s)
 
 static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 {
+	if (s->distance != NULL)
+		mst_distance_begin(s->distance, task->commit.before, task->commit.read);
+	if (s->of->mean == NULL)
+		return;
 	s->commit = (struct mst_commit){
 		.tree = gather(s, task->commit.slots, task->commit.partials),
 		.divisor = task->commit.divisor,
@@ -234,6 +243,10 @@ static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 {
 	uint64_t reached = first + count;
 
+	if (s->distance != NULL)
+		mst_distance_go_on(s->distance, reached);
+	if (s->of->mean == NULL)
+		return;
 	s->finite &= mst_commit_range(&s->commit, first, count);
 	if (s->norms != NULL)
 		mst_norms_go_on(s->norms, reached);
@@ -265,6 +278,11 @@ const struct mst_examined *mst_shard_examined(const struct mst_shard *s, uint64_
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s)
 {
 	return &s->squares;
+}
+
+const struct mst_exact_sum *mst_shard_distance(const struct mst_shard *s)
+{
+	return mst_distance_square(s->distance);
 }
 
 const struct mst_edges *mst_shard_edges(const struct mst_shard *s)

@@ -49,6 +49,20 @@ void mst_task_add(struct mst_aggregator *a, const struct mst_task *task)
 	begin_tasks(a);
 }
 
+/* The commit waits for what its REDUCE finds. Where there is a mean REDUCE has used the summands,
+ * else the commit uses them. */
+static void add_reduce(struct mst_aggregator *a, struct mst_task *commit)
+{
+	struct mst_task reduce = *commit;
+	struct mst_task *without = a->mean != NULL ? commit : &reduce;
+
+	reduce.kind = MST_TASK_REDUCE;
+	without->commit.slots = NULL;
+	without->commit.partials = NULL;
+	commit->commit.waits = true;
+	mst_task_add(a, &reduce);
+}
+
 /* The open step becomes a task: its summands chained by rank, and the next step is open. */
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		     const struct mst_record *r)
@@ -83,14 +97,10 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 	task.commit.to = a->side;
 	a->forks = false;
 	a->open_entries = 0;
-	if (a->mean != NULL) {
-		task.kind = MST_TASK_REDUCE;
-		mst_task_add(a, &task);
-		task.kind = MST_TASK_COMMIT;
-		task.commit.slots = NULL;
-		task.commit.partials = NULL;
-		task.commit.waits = true;
-	}
+	if (a->cfg.distances)
+		task.commit.read = mst_version_buffer(a, d->commit.read);
+	if (a->mean != NULL || a->cfg.distances)
+		add_reduce(a, &task);
 	mst_task_add(a, &task);
 }
 
@@ -153,6 +163,8 @@ void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d)
 
 	MST_ASSERT(mst_task_waits(a, d->apply.version));
 	head->commit.factor = d->apply.factor;
+	if (a->cfg.distances)
+		memcpy(head->commit.scalar, d->apply.scalar, sizeof(head->commit.scalar));
 	head->commit.waits = false;
 	mst_norms_take(a, d->apply.trust);
 	begin_tasks(a);
@@ -171,21 +183,35 @@ void mst_task_apply_none(struct mst_aggregator *a)
 	begin_tasks(a);
 }
 
-/* The summands are not needed any more; the mean is, until the leader has those of all servers. */
-static void reduce_end(struct mst_aggregator *a, const struct mst_task *task)
+static void report_sum(struct mst_aggregator *a, uint64_t version, uint32_t sum,
+		       const struct mst_exact_sum *(*of)(const struct mst_shard *s))
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
 
+	ev.reduced.shard = a->cfg.index;
+	ev.reduced.version = version;
+	ev.reduced.sum = sum;
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		mst_exact_join(&ev.reduced.squares, of(a->shard[i]));
+	a->up.event(a->up.ctx, &ev);
+}
+
+/* The summands are not needed any more, where there is a mean; it is, until the leader has the sums
+ * of all servers. */
+static void reduce_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	uint64_t version = task->commit.version;
+	uint32_t sums = 0;
+
 	commit_end(a, task);
 	if (mst_optimizer_trusts(&a->cfg.optimizer)) {
-		mst_norms_report(a, task->commit.version);
-		return;
+		mst_norms_report(a, version);
+		sums = MST_EDGE_SUMS;
+	} else if (a->mean != NULL) {
+		report_sum(a, version, sums++, mst_shard_squares);
 	}
-	ev.reduced.shard = a->cfg.index;
-	ev.reduced.version = task->commit.version;
-	for (uint32_t i = 0; i < a->cfg.shards; i++)
-		mst_exact_join(&ev.reduced.squares, mst_shard_squares(a->shard[i]));
-	a->up.event(a->up.ctx, &ev);
+	if (a->cfg.distances)
+		report_sum(a, version, sums, mst_shard_distance);
 }
 
 /* ---- partial sums ---- */

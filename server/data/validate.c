@@ -38,11 +38,13 @@ static bool validates_regrant(const struct mst_aggregator *a, const struct mst_d
 }
 
 /* Of something: so the queue holds no more of them than there are slots. And not into the buffer
- * that it starts from. */
+ * that it starts from, or is compared with. */
 static bool validates_commit(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	return a->open_entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&
-	       a->newest_buffer != d->commit.buffer;
+	       a->newest_buffer != d->commit.buffer &&
+	       (!a->cfg.distances ||
+		(d->commit.read != MST_BUFFER_NONE && d->commit.read != d->commit.buffer));
 }
 
 /* One after the other, and of the newest version. */

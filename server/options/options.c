@@ -104,6 +104,16 @@ const struct mst_option mst_server_table[] = {
 		  "are counted in all versions up to it: schedules, joined by '+' where they are "
 		  "to be multiplied, as in warmup:5000+cosine:1e6,0.01; musterd --help lists "
 		  "them" },
+	{ .name = "lr-distance",
+	  .kind = MST_OPTION_REAL,
+	  FIELD(lr_distance),
+	  .fallback = "0",
+	  .max = INFINITY,
+	  .value = "C",
+	  .help = "the rate of a commit is at most C over the square of the distance that the "
+		  "parameters have moved since its worker read them, under policies that commit "
+		  "each gradient alone, such as async; keeps a version more for each worker; 0 is "
+		  "no bound" },
 	{ .name = "average",
 	  .kind = MST_OPTION_REAL,
 	  FIELD(average),
@@ -356,11 +366,11 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "10min",
 	  .value = "COMMITS|DURATION",
 	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
-		  "much time, such as 10min; 0 is only at the end" },
+		  "much time, such as 10min, but at most ten times a second; 0 is only at the end" },
 	{ .name = "checkpoint-rate",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(checkpoint_rate),
-	  .fallback = "256M",
+	  .fallback = "64M",
 	  .max = INFINITY,
 	  .help = "most bytes a second that a server writes while the job goes on; 0 is as many as "
 		  "the disk takes" },

@@ -40,6 +40,9 @@ struct mst_server_options {
 	const char *policy;
 	const char *optimizer;
 	const char *lr_schedule;
+	/* The rate is at most this over the square of the distance between the parameters that a
+	 * gradient was computed on and those that it moves; 0: no bound. */
+	double lr_distance;
 	double average; /* decay of the moving average of the parameters; 0: none */
 	const char *log_level;
 	const char *record; /* FILE; NULL or empty: no recording */
@@ -117,6 +120,13 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
  * Return: 0 or -EINVAL. */
 int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
 				      const struct mst_rule *rule, char *why, size_t why_len);
+
+/* Has each version of the policy one gradient, or only gradients on the version before it, and no
+ * other discount for staleness? Else --lr-distance says nothing of it.
+ * @why: a clause.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_distance_suits(double distance, const struct mst_policy *policy,
+				      uint32_t workers, char *why, size_t why_len);
 
 /* Is the rate above 0 until the job ends, which is after so many samples (0: at no number of them)?
  * @why: a sentence.

@@ -70,12 +70,16 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
 	return refuse(why, why_len, "option --lr-schedule: %s", wrong);
 }
 
+/* At most ten versions a second are saved, however often --checkpoint-every asks for it. */
+#define SAVE_PAUSE_NS (100 * MST_MS)
+
 int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
 				   char *why, size_t why_len)
 {
 	const char *every = o->checkpoint_every;
 
-	*out = (struct mst_saves){ .wanted = mst_server_options_saves(o) };
+	*out = (struct mst_saves){ .wanted = mst_server_options_saves(o),
+				   .pause_ns = SAVE_PAUSE_NS };
 	if (mst_parse_u64(every, &out->commits) == 0)
 		return 0;
 	if (mst_parse_duration(every, &out->every_ns) == 0 && out->every_ns > 0)
@@ -419,6 +423,66 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
+/* Under a window of 0 there is no distance. Else a version has one gradient, and so one distance. */
+static int distance_suits(const struct mst_rule *rule, char *why, size_t why_len)
+{
+	if (rule->deltas || rule->pace.push_every > 0)
+		return refuse(why, why_len,
+			      "workers make steps on parameters of their own under this policy, "
+			      "and --lr-distance compares versions of the servers");
+	if (rule->window > 0 && rule->quorum != 1)
+		return refuse(why, why_len,
+			      "--lr-distance needs versions of one gradient each, which has one "
+			      "distance, as under async, bounded:S, ssp:S or kasync:1");
+	if (rule->compensate)
+		return refuse(why, why_len,
+			      "each gradient is divided by its staleness already (--compensate, "
+			      "softsync), and --lr-distance would discount it once more");
+	return 0;
+}
+
+int mst_server_options_distance_suits(double distance, const struct mst_policy *policy,
+				      uint32_t workers, char *why, size_t why_len)
+{
+	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, workers);
+
+	if (distance == 0)
+		return 0;
+	int rc = distance_suits(&policy->rule, why, why_len);
+	return rc != 0 ? rc : distance_suits(&last, why, why_len);
+}
+
+static int distance_check(const struct mst_server_options *o, const struct mst_policy *policy,
+			  const struct mst_optimizer *optimizer, char *why, size_t why_len)
+{
+	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, o->workers);
+	char wrong[MST_REASON_LEN];
+
+	if (o->lr_distance == 0)
+		return 0;
+	if (o->owner == MUSTER_WORKERS_OWN)
+		return refuse(why, why_len,
+			      "--lr-distance %.17g has nothing to do with --owner workers: there "
+			      "the servers have no parameters to compare",
+			      o->lr_distance);
+	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, wrong,
+					      sizeof(wrong)) != 0)
+		return refuse(why, why_len, "--lr-distance %.17g under --policy %.60s: %s",
+			      o->lr_distance, o->policy, wrong);
+	if (optimizer->row->scalars == NULL)
+		return refuse(
+			why, why_len,
+			"--lr-distance does nothing with --optimizer %.60s, which has no rate",
+			o->optimizer);
+	if (policy->rule.window == 0 && last.window == 0)
+		return refuse(why, why_len,
+			      "--lr-distance does nothing under --policy %.60s, which counts no "
+			      "gradient of an older version; leave it out, or choose a policy that "
+			      "does, such as async",
+			      o->policy);
+	return 0;
+}
+
 static int average_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
@@ -456,7 +520,8 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)
 		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
 	if (schedule_check(o, &policy.rule, why, why_len) != 0 ||
-	    average_check(o, why, why_len) != 0)
+	    average_check(o, why, why_len) != 0 ||
+	    distance_check(o, &policy, &optimizer, why, why_len) != 0)
 		return -EINVAL;
 	return late_check(o, &policy, why, why_len);
 }

@@ -161,6 +161,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.controller = cfg->terms->policy.controller,
 		.optimizer = optimizer_of(cfg->terms, o->owner),
 		.schedule = cfg->terms->schedule,
+		.distance = workers_own ? 0 : o->lr_distance,
 		.average = o->average,
 		.commits_max = o->commits,
 		.samples_max = o->samples,
@@ -202,6 +203,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.measures = o->norm_limit > 0,
 		.checks = o->checksum,
 		.averages = o->average > 0,
+		.distances = ledger->distance > 0,
 		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
@@ -303,6 +305,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->repeats = leader->repeats;
 	appoint_optimizer(&g->optimizer, out);
 	out->averages = g->averages;
+	out->distances = g->distances;
 	out->table = g->table;
 	out->guard = o->guard;
 	out->measures = g->measures;
@@ -347,6 +350,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.measures = p->measures != 0,
 		.checks = p->checks != 0,
 		.averages = p->averages != 0,
+		.distances = p->distances != 0,
 		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,

@@ -24,6 +24,7 @@ struct obs_saves {
 	uint64_t decided; /* the newest version that is to be saved, or that the job began with */
 	bool in_flight;   /* not every server has reported of it */
 	uint64_t due;     /* by --checkpoint-every, the newest that is to be saved */
+	bool any;         /* one was to be saved in this job */
 	/* Sets of servers: that have begun their part of it; that have ended; that have failed. */
 	uint32_t begun, ended, failed;
 	uint32_t parts; /* set: parts of it that have begun */

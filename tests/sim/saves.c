@@ -38,7 +38,8 @@ void obs_saves_committed(void)
 	struct obs_saves *s = &obs.saves;
 	uint64_t every = obs.plan->saves.commits;
 
-	if (every > 0 && !s->in_flight && obs.commits - s->decided >= every)
+	/* Behind the first the ledger makes a pause, by a clock that stands still at times. */
+	if (every > 0 && !s->any && !s->in_flight && obs.commits - s->decided >= every)
 		s->due = obs.commits;
 }
 
@@ -108,6 +109,7 @@ void obs_save_decided(const struct mst_decision *d)
 		obs_violated("version %" PRIu64 " is saved from a buffer that holds %" PRIu64,
 			     version, obs.buffer_version[d->commit.buffer] - 1);
 	s->decided = version;
+	s->any = true;
 	s->kept.samples = obs.samples;
 	s->keeps = true;
 	s->in_flight = true;

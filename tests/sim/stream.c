@@ -574,6 +574,7 @@ const struct mst_stream_ops sim_stream = {
 	.send = stream_send,
 	.receive = stream_receive,
 	.close = stream_close,
+	.principal = mst_stream_unproven,
 	.stream_fd = stream_fd,
 	.listener_fd = stream_listener_fd,
 };

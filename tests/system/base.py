@@ -112,11 +112,12 @@ def tagged(mark):
 
 def listing():
     """What of muster lies where something could be left, but for machines and folders of other
-    tests, which come and go, and the directory of sockets, which the first server makes."""
+    tests, which come and go, and the directories of sockets, which the first server of a user
+    makes."""
     return {os.path.join(folder, name) for folder in ("/dev/shm", "/tmp")
             for name in os.listdir(folder)
             if "muster" in name and not name.startswith(("muster-vm-", "muster-test-"))
-            and name != f"muster-{os.geteuid()}"}
+            and not re.fullmatch(r"muster-\d+", name)}
 
 
 # ---- a job ----

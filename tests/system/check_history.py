@@ -4,8 +4,9 @@
 
 usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
                         [--lr-scale auto|linear|none] [--lr-schedule SPEC] [--compensate]
-                        [--clip C] [--kills] [--seen VERDICT] [--never VERDICT] [--told N]
-                        [--count N] [--versions N] [--policy VERSION:POLICY]...
+                        [--clip C] [--lr-distance C] [--kills] [--seen VERDICT]
+                        [--never VERDICT] [--told N] [--count N] [--versions N]
+                        [--policy VERSION:POLICY]...
 
 SPEC is none, or an optimiser as musterd has it (adagrad:lr=0.1,clip=5); sgd:0.1,0.9 is short for a
 rate and a momentum. A last figure tensors=N says that the worker gave N tensors with scales.
@@ -23,7 +24,7 @@ def change(text):
 
 def check(a):
     rules = history.Rules(a.optimizer, a.group, a.lr_scale, a.compensate, a.weigh,
-                          a.lr_schedule, a.clip)
+                          a.lr_schedule, a.clip, a.lr_distance)
     proof = history.prove(a.log, rules, a.kills, a.policy)
     if a.seen and history.VERDICTS.index(a.seen) not in proof.verdicts:
         raise history.Broken(f"nobody had the verdict {a.seen}: the case is too easy")
@@ -38,6 +39,9 @@ def check(a):
             raise history.Broken(f"version {version} was made of {count}, not {a.count}")
     if a.clip and rules.shortened == 0:
         raise history.Broken(f"no contribution is longer than {a.clip}: the case is too easy")
+    if a.lr_distance and not a.kills and not 0 < rules.bounded < proof.checked:
+        raise history.Broken(f"the distance bounds {rules.bounded} of {proof.checked} rates: the "
+                             "case says too little")
     if proof.checked == 0:
         raise history.Broken("no version could be checked")
     print(proof)
@@ -52,6 +56,7 @@ def main():
     p.add_argument("--lr-schedule", default="constant")
     p.add_argument("--weigh", default="samples")
     p.add_argument("--clip", type=float, default=0, help="options.clip of the workers")
+    p.add_argument("--lr-distance", type=float, default=0)
     p.add_argument("--compensate", action="store_true")
     p.add_argument("--kills", action="store_true", help="workers may end badly")
     p.add_argument("--seen", choices=history.VERDICTS, help="somebody must have had it")

@@ -231,7 +231,7 @@ def follower_is_stopped_by_a_signal(a):
         follower = Child([a.musterd, "--join", job.address, "--state", folder.state])
         job.elems = 20000
         job.work_all(2, "sleep_us=1000")
-        job.begin()
+        must(until(lambda: len(folder.versions()) > 0, HANG_S), "no checkpoint is made")
         follower.signal(signal.SIGTERM)
         check("a follower that is stopped alone ends", follower.end(HANG_S)[0] is not None)
         status, said = job.server.end(HANG_S)
@@ -348,7 +348,7 @@ def one_server_writes(a):
 def followers_need_the_directory(a):
     folder = Folder(a)
     with Job(a, "--workers", "1", "--servers", "2", "--state", folder.state,
-             "--join-timeout", "5s") as job:
+             "--join-timeout", f"{HANG_S}s") as job:
         follower = Child([a.musterd, "--join", job.address])
         job.elems = 20000
         job.work(0)

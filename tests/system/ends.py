@@ -280,7 +280,7 @@ def a_run_of_servers_is_ended_in_any_phase(a):
         check(f"{signo.name} after {wait_s} s: {run.returncode}",
               run.returncode == 128 + signo and "assertion" not in said)
         check("in words", f"signal {int(signo)}" in said or f"by {signo.name}" in said)
-        check("nothing is left", until(lambda: not tagged(mark), 20))
+        check("nothing is left", until(lambda: not tagged(mark), HANG_S))
 
 
 def a_server_that_dies_before_the_start(a):
@@ -303,7 +303,7 @@ def a_server_that_dies_before_the_start(a):
     said, _ = run.communicate(timeout=HANG_S)
     check(f"it ends: {said.strip().splitlines()[-1]}",
           run.returncode == 1 and "server 1" in said and "before the job had started" in said)
-    check("nothing is left", until(lambda: not tagged(mark), 20))
+    check("nothing is left", until(lambda: not tagged(mark), HANG_S))
 
 
 CASES = cases(sigterm, sigterm_with_a_stopped_worker, sigkill, status_before_anybody,

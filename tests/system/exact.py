@@ -11,12 +11,19 @@ import os
 import subprocess
 import tempfile
 
-from base import CALM, listing, main, must, prove
+from base import CALM, LEASE_S, listing, main, must, prove
 
 SGD = "sgd:lr=0.1,momentum=0.9"
 SLOW = ["sleep_us=500", "4:sleep_us=4000"]  # rank 4 crawls
-# Where leases are short, it is for workers: they are evicted, and the others go on.
-STANDS = ["--server-lease", "60s"]
+# And ends the job, which is under a policy that does not wait for it, but not before it was late:
+# it need not be the slower one where the others stand still.
+CRAWLS = [*SLOW, "4:rounds=40", "4:sees=late", "4:finish=1"]
+# The same where workers own: who stands still for ten seconds finds the versions in the history.
+KEPT = ["--history", "3000"]
+CRAWLS_KEPT = ["sleep_us=4000", "4:sleep_us=20000", *CRAWLS[2:]]
+# A lease that is waited for is longer than others stand still on a busy host. It is for workers:
+# they are evicted, and the others go on.
+STANDS = ["--lease", f"{LEASE_S}s", "--server-lease", "60s"]
 
 # name: (workers, options of the run, options of the workers, options of the check, exit status)
 CASES = {
@@ -269,6 +276,40 @@ CASES = {
         ["none", "--lr-schedule", "warmup:50+stairs:0.5,100"],
         0,
     ),
+    # All begin with version 0, and none can be left behind: so all but one of their first gradients
+    # are stale.
+    "distance_ssp": (
+        4,
+        ["--policy", "ssp:9", "--commits", "120", "--lr-distance", "0.001"],
+        ["keep=3", "1:sleep_us=2000"],
+        ["sgd:0.1,0.9", "--lr-distance", "0.001", "--count", "1"],
+        0,
+    ),
+    "distance_shards": (
+        3,
+        ["--policy", "ssp:1", "--commits", "60", "--shards", "3", "--chunk", "4K",
+         "--optimizer", SGD + ",clip=5", "--lr-distance", "0.001", "--lr-schedule", "warmup:10"],
+        ["elems=23001", "result_type=bf16", "tensors=900", "scales=1"],
+        ["sgd:0.1,0.9,clip=5,tensors=900", "--lr-distance", "0.001", "--lr-schedule", "warmup:10",
+         "--count", "1"],
+        0,
+    ),
+    "distance_lars": (
+        3,
+        ["--policy", "ssp:2", "--commits", "60", "--optimizer", "lars:trust=0.1", "--lr-distance",
+         "0.001"],
+        ["tensors=30", "scales=1", "into=1"],
+        ["lars:lr=1,trust=0.1,tensors=30", "--lr-distance", "0.001", "--count", "1"],
+        0,
+    ),
+    "distance_kill": (
+        5,
+        ["--policy", "async", "--commits", "100", "--lr-distance", "1e-6", "--optimizer",
+         "adam:lr=0.01"],
+        ["2:die=5", "3:die=9"],
+        ["adam:lr=0.01", "--lr-distance", "1e-6", "--count", "1", "--kills"],
+        0,
+    ),
     "bsp_lr_scale_none": (
         3,
         ["--policy", "backup:2", "--commits", "20", "--lr-scale", "none"],
@@ -276,25 +317,24 @@ CASES = {
         ["sgd:0.1,0.9", "--lr-scale", "none"],
         0,
     ),
-    # Without two of five: somebody is late even if the one that crawls stands still all the while.
     "backup": (
         5,
-        ["--policy", "backup:3", "--commits", "200"],
-        SLOW,
+        ["--policy", "backup:3"],
+        CRAWLS,
         ["sgd:0.1,0.9", "--seen", "late"],
         0,
     ),
     "backup_all_but_two": (
         5,
-        ["--policy", "backup:-2", "--commits", "200"],
-        SLOW,
+        ["--policy", "backup:-2"],
+        CRAWLS,
         ["sgd:0.1,0.9", "--seen", "late"],
         0,
     ),
     "ksync": (
         4,
-        ["--policy", "ksync:2", "--commits", "60"],
-        [],
+        ["--policy", "ksync:2"],
+        ["3:rounds=40", "3:sees=late", "3:finish=1"],
         ["sgd:0.1,0.9", "--count", "2", "--seen", "late"],
         0,
     ),
@@ -342,8 +382,8 @@ CASES = {
     ),
     "bounded": (
         4,
-        ["--policy", "bounded:2", "--commits", "400"],
-        ["1:sleep_us=500"],
+        ["--policy", "bounded:2"],
+        ["1:sleep_us=500", "1:rounds=80", "1:sees=stale", "1:finish=1"],
         ["sgd:0.1,0.9", "--count", "1", "--seen", "stale"],
         0,
     ),
@@ -370,8 +410,8 @@ CASES = {
     ),
     "workers_own_backup": (
         5,
-        ["--policy", "backup:3", "--owner", "workers", "--commits", "200", "--history", "400"],
-        ["owner=workers", *SLOW],
+        ["--policy", "backup:3", "--owner", "workers", *KEPT],
+        ["owner=workers", *CRAWLS_KEPT],
         ["none", "--seen", "late"],
         0,
     ),
@@ -463,8 +503,8 @@ CASES = {
     ),
     "into_workers_own": (
         5,
-        ["--policy", "backup:3", "--owner", "workers", "--commits", "200", "--history", "400"],
-        ["owner=workers", "into=1", *SLOW],
+        ["--policy", "backup:3", "--owner", "workers", *KEPT],
+        ["owner=workers", "into=1", *CRAWLS_KEPT],
         ["none", "--seen", "late"],
         0,
     ),
@@ -568,22 +608,22 @@ CASES = {
     ),
     "freeze_under_backup": (
         5,
-        ["--policy", "backup:4", "--commits", "60", "--lease", "1s", *STANDS],
+        ["--policy", "backup:4", "--commits", "60", *STANDS],
         ["2:stop=10"],
         ["sgd:0.1,0.9", "--kills"],
         0,
     ),
     "freeze_under_bsp_shrinks": (
         3,
-        ["--policy", "bsp", "--commits", "40", "--lease", "1s", *STANDS],
+        ["--policy", "bsp", "--commits", "40", *STANDS],
         ["2:stop=10"],
         ["sgd:0.1,0.9", "--kills"],
         0,
     ),
     "patience": (
         3,
-        ["--policy", "bsp", "--commits", "20", "--patience", "2s", "--lease", "2s", *STANDS],
-        ["1:sleep_us=6000000"],
+        ["--policy", "bsp", "--commits", "20", "--patience", f"{LEASE_S}s", *STANDS],
+        ["1:sleep_us=20000000"],
         ["sgd:0.1,0.9", "--kills"],
         0,
     ),

@@ -351,10 +351,11 @@ class Rules:
     """What of the server's options makes the bits."""
 
     def __init__(self, optimizer="none", group=8, lr_scale="auto", compensate=False,
-                 weigh="samples", schedule="constant", clip=0.0):
+                 weigh="samples", schedule="constant", clip=0.0, distance=0.0):
         self.optimizer, self.group, self.weigh = optimizer, group, weigh
         self.lr_scale, self.schedule = lr_scale, schedule
         self.clip, self.shortened = clip, 0  # of workers; how many contributions it has shortened
+        self.distance, self.bounded = distance, 0  # --lr-distance; how many rates it has bounded
         self.discount(compensate)
         self.optimizer, _, figures = optimizer.partition(":")
         named = [f if "=" in f else f"{name}={f}"  # sgd:0.1,0.9 is short for its rate and momentum
@@ -439,10 +440,14 @@ def squares(block):
     return lanes[0]
 
 
-def norm_of(vector, first, end):
+def square_of(vector, first, end):
     """Of the elements from @first up to @end: of one tensor, or of all."""
     starts = [first, *range((first // BLOCK + 1) * BLOCK, end, BLOCK), end]
-    return math.sqrt(math.fsum(squares(vector[a:b]) for a, b in zip(starts, starts[1:])))
+    return math.fsum(squares(vector[a:b]) for a, b in zip(starts, starts[1:]))
+
+
+def norm_of(vector, first, end):
+    return math.sqrt(square_of(vector, first, end))
 
 
 def norms_of(vector, tensors):
@@ -482,11 +487,24 @@ class Model:
                 self.theta = loaded(f.read(), job.result_type)
         else:
             self.theta = through(values(job.elems, 999, 0, 0), job.result_type)
+        self.type, self.published = job.result_type, [self.theta]  # by version
+
+    def goes_on(self, theta, states):
+        self.theta, self.states = theta, states
+        if self.rules.distance:
+            self.published.append(through(theta, self.type))
 
     def rate_scale(self, have):
         linear = len(have) / self.workers if self.rules.linear else 1.0
-        return linear * schedules.factor(self.rules.schedule,
-                                         self.samples + sum(push.weight for push in have))
+        scale = linear * schedules.factor(self.rules.schedule,
+                                          self.samples + sum(push.weight for push in have))
+        if not self.rules.distance:
+            return scale
+        moved = self.published[-1] - self.published[have[0].tag]
+        square = square_of(moved, 0, len(moved))
+        most = self.rules.distance / square / self.rules.figures["lr"] if square else math.inf
+        self.rules.bounded += most < scale
+        return min(most, scale)
 
     def after(self, version, total, scale):
         """(result, parameters, states) with a version's total; scale: of its rate."""
@@ -515,7 +533,7 @@ def recompute(version, seen, ways, model, job):
         bits = checksum(stored(result, job.result_type))
         tried.append(f"{bits} of {have}")
         if bits == seen.sample:
-            model.theta, model.states = theta, states
+            model.goes_on(theta, states)
             return have
     raise Broken(f"version {version}: workers saw {seen.sample}, its set {seen.set} gives "
                  + ("; or ".join(tried) or "nothing: its contributions are not there"))
@@ -605,8 +623,7 @@ def prove(prefix, rules, kills=False, course=()):
             if not have or not whole and any(p.fate is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
-            _, model.theta, model.states = model.after(version, total,
-                                                       model.rate_scale(have))
+            model.goes_on(*model.after(version, total, model.rate_scale(have))[1:])
         else:
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])

@@ -253,7 +253,7 @@ def come_and_go_in_a_flood(a):
     """Workers join, one dies and joins again, and all the while strangers keep coming."""
     with Job(a, "-n", "4", "--join-timeout", "never") as job, Flood(job.server) as flood:
         def joins(rank, words=""):
-            job.work(rank, "sleep_us=5000", f"until={job.path('enough')}")
+            job.work(rank, "sleep_us=5000", "again=1", f"until={job.path('enough')}")
             joined = re.compile(rf"rank {rank} joined .*{words}\n")
             ok = until(lambda: joined.search(job.server.said()), 60)
             check(f"rank {rank} joins{words} {job.worker[-1].said()}", ok)

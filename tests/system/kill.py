@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 import matrix
-from base import listing
+from base import LEASE_S, listing
 from cell import HEADS, MOMENTS, VICTIMS, VIOLENCE, Cell, no_cell
 
 
@@ -46,8 +46,11 @@ def print_table(cells, a):
 
 def once_more(cell, a):
     """Some promises are about time, and on a busy host a process may stand still for a lease: a
-    cell that failed by time alone is tried once more, without another beside it."""
+    cell that failed by time alone is tried once more, without another beside it, and with a lease
+    that is longer than such a standstill."""
     print(f"again: {cell.name}: {cell.problems[0].splitlines()[0]}", file=sys.stderr)
+    a = argparse.Namespace(**vars(a))
+    set_lease(a, max(a.lease_s, LEASE_S))
     return Cell(cell.victim, cell.violence, cell.moment, a).run()
 
 
@@ -61,6 +64,11 @@ def namespace():
         os.environ["KILL_NAMESPACE"] = "1"
         os.execvp(command[0], [*command, sys.executable, *sys.argv])
     return False
+
+
+def set_lease(a, lease_s):
+    a.lease_s = lease_s
+    a.join_s = max(10, 6 * lease_s)  # all but one have to come by then
 
 
 def parse():
@@ -78,8 +86,7 @@ def parse():
     p.add_argument("--markdown", metavar="FILE")
     a = p.parse_args()
     a.moments = a.moments or list(MOMENTS)
-    a.lease_s = a.lease / 1000
-    a.join_s = max(10, 6 * a.lease_s)  # all but one have to come by then
+    set_lease(a, a.lease / 1000)
     for word, known in ((a.moments, MOMENTS), (a.victim, VICTIMS), (a.violence, VIOLENCE)):
         for one in word:
             if one not in known:

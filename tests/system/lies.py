@@ -120,7 +120,7 @@ def links_that_are_too_small(a):
             status, said = job.worker.pop().end(SECONDS)
             check(f"a link with other {field}: {said.strip()[-110:]}",
                   status == 1 and "cannot link rank 1" in said)
-            job.work(1)
+            job.work(1, "again=1")
             ends = [child.end(SECONDS)[0] for child in (*job.worker, *job.follower)]
             status, log = job.leader.end(SECONDS)
             check(f"the job goes on: {ends}, leader {status}",
@@ -163,7 +163,7 @@ def messages_that_are_wrong(a):
                 job.work(1, "start=0", *scaled)
             status, said = job.worker.pop(0).end(SECONDS)
             check(f"{lie}: {said.strip()[-110:]}", status == 1 and words in said)
-            job.work(0, "start=1", *scaled)
+            job.work(0, "start=1", "again=1", *scaled)
             if not asked:
                 job.work(1, "start=0", *scaled)
             ends = [w.end(SECONDS)[0] for w in job.worker]
@@ -181,7 +181,7 @@ def links_that_take_their_time(a):
              MUSTER_LIE="- link 4 slow") as job:
         job.work_all(3, "sleep_us=10000", "2:die=20", *job.until_told())
         job.worker.pop(2).end(SECONDS)
-        job.work(2, "sleep_us=10000")
+        job.work(2, "sleep_us=10000", "again=1")
         check("one comes back", until(lambda: wrote(f"{job.log}.2.2") >= 5000, SECONDS))
         job.end_job()
         ends = [w.end(SECONDS)[0] for w in job.worker]

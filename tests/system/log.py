@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 
-from base import cases, check, main, until, worker_environment
+from base import CALM, cases, check, main, until, worker_environment
 from server import SECONDS, Server, frame, hello
 
 WORKERS = 3
@@ -194,7 +194,7 @@ def stopped_terminal(a):
     folder = Folder()
     run, terminal = pty.fork()
     if run == 0:
-        os.execve(a.muster, [a.muster, "run", "-n", "2", "--listen", "127.0.0.1:0", "--",
+        os.execve(a.muster, [a.muster, "run", "-n", "2", "--listen", "127.0.0.1:0", *CALM, "--",
                              *folder.worker(a.worker)], dict(os.environ, TERM="xterm"))
     shown = b""
     while b"2 of 2 live" not in shown:

@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 
-from base import cases, main, must, until
+from base import CALM, cases, main, must, until
 from server import ERROR, REPORT, SECONDS, Server, frame, hello, text
 
 
@@ -22,7 +22,7 @@ def run(a, folder, *words, options=(), samples="60"):
     figures = os.path.join(folder, "figures")
     done = subprocess.run(
         [a.muster, "run", "-n", "2", "--samples", samples, "--listen", "127.0.0.1:0", "--grace",
-         f"{SECONDS}s", "--json", figures, *options, "--", a.reporter, *words], text=True,
+         f"{SECONDS}s", *CALM, "--json", figures, *options, "--", a.reporter, *words], text=True,
         stdin=subprocess.DEVNULL, capture_output=True, timeout=100,
         env=os.environ | {"MUSTER_MUSTERD": a.musterd})
     must(done.returncode == 0, "the run failed:", done.stderr)

@@ -21,7 +21,9 @@ from policies import policy_of
 from vectors import values
 
 RATE = np.float32(2.0 ** -10)  # as micro.c has it
-SKIPPED_MAX = 4 * MICROS  # how many may be given up between two contributions
+# How many may be given up between two contributions: a worker that is not scheduled in the time of
+# grace gives up some of each of the steps that others go on with.
+SKIPPED_MAX = 200 * MICROS
 # Other figures than another case has, and no other message between threads.
 ONE_THREADS_MATTER = {"nonblocking_grace", "deadline_quorum", "local_one", "downpour_fetches_more"}
 

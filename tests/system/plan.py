@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from base import cases, check, main, must
+from base import CALM, cases, check, main, must
 
 HEADER = ["rank", "version", "start_us", "ready_us", "verdict"]
 WORKERS = 4
@@ -30,7 +30,7 @@ def job(a, folder, policy, record, *options, program=None, commits=60):
                           "rounds=1000000", "2:sleep_us=120000"]
     done = subprocess.run(
         [a.muster, "run", "-n", str(WORKERS), "--policy", policy, "--listen", "127.0.0.1:0",
-         "--commits", str(commits), "--json", figures, "--record", record, *options, "--",
+         *CALM, "--commits", str(commits), "--json", figures, "--record", record, *options, "--",
          *program], text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=100)
     took = time.monotonic() - began
     must(done.returncode == 0, "the job failed:", done.stdout, done.stderr)
@@ -176,7 +176,7 @@ def fills_up(a):
             sys.exit(77)
         done = subprocess.run(
             [*mount, a.muster, "run", "-n", "4", "--listen", "127.0.0.1:0", "--commits", "400",
-             "--record", os.path.join(disk, "r.csv"), "--", a.worker,
+             *CALM, "--record", os.path.join(disk, "r.csv"), "--", a.worker,
              os.path.join(folder, "log"), "1000", "rounds=1000000", "sleep_us=500"],
             text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=100, check=False)
         must(done.returncode == 0, "the job failed:", done.stderr)

@@ -451,7 +451,7 @@ def syncswitch_summary(a):
     """The summary of muster run has both halves, and why the one ended."""
     with tempfile.TemporaryDirectory() as scratch:
         out = f"{scratch}/figures"
-        done = subprocess.run([a.muster, "run", "-n", "2", "--policy", "syncswitch:0.25",
+        done = subprocess.run([a.muster, "run", "-n", "2", "--policy", "syncswitch:0.25", *CALM,
                                "--samples", "80", "--listen", "127.0.0.1:0", "--json", out, "--",
                                a.worker, f"{scratch}/log", "1000", "loss=3"],
                               text=True, capture_output=True, timeout=2 * HANG_S)

@@ -24,10 +24,10 @@ SERVER_LEASE = LEASE + 3  # s, where that is what a case is about
 class Job(base.Job):
     """A server that can be stopped, and its workers."""
 
-    def __init__(self, a, *options, rounds=0, trips=None):
+    def __init__(self, a, *options, trips=None):
         super().__init__(a, "-n", "2", "--lease", f"{LEASE}s", *options,
                          **({"MUSTER_TRIP": self.trips(trips)} if trips else {}))
-        self.work_all(2, f"rounds={rounds}", "sleep_us=2000")
+        self.work_all(2, "sleep_us=2000", *self.ended_by(0))
         self.begin(2000)
 
     def trips(self, stages):
@@ -41,6 +41,8 @@ class Job(base.Job):
         return all(words in worker.said() for worker in self.worker)
 
     def ends_well(self):
+        """It has gone on until now, however long this test has taken."""
+        self.end_job()
         codes = self.codes(SECONDS)
         status, log = self.server.end(SECONDS)
         check(f"all end well: {codes}, {status}: {log[-300:]}", codes == [0, 0] and status == 0)
@@ -48,7 +50,7 @@ class Job(base.Job):
 
 
 def away_for(a, leases):
-    with Job(a, rounds=200) as job:
+    with Job(a) as job:
         job.stopped(leases * LEASE)
         job.ends_well()
 
@@ -62,7 +64,7 @@ def one_and_a_half_leases(a):
 
 
 def longer_than_a_lease(a):
-    with Job(a, "--server-lease", "50s", rounds=200) as job:
+    with Job(a, "--server-lease", "50s") as job:
         job.server.process.send_signal(signal.SIGSTOP)
         told = until(lambda: job.all_say("wait again"), SECONDS)
         job.server.process.send_signal(signal.SIGCONT)
@@ -99,7 +101,7 @@ def data_thread_stands_still(a):
 
 def memory_takes_long_to_make(a):
     """Longer than anybody here would wait for a server that is silent, or for a job to start."""
-    gathers = 6
+    gathers = 20  # s, in which leader, follower and workers have to come even on a busy host
     with tempfile.TemporaryDirectory() as trip:
         base_name = os.path.join(trip, "server")
         with open(base_name, "w") as f:
@@ -107,10 +109,11 @@ def memory_takes_long_to_make(a):
         with servers.Job(a, 2, "-n", "2", "--commits", "20", "--lease", f"{LEASE}s",
                          "--join-timeout", f"{gathers}s", workers=0, followers=0,
                          MUSTER_TRIP=trip) as job:
-            follower = job.join("--join-timeout", "3s")
+            follower = job.join("--join-timeout", "15s")
             check("the follower joins", until(lambda: "server 1 of 2" in job.leader.said()))
             job.work_all(2)
-            check("memory is being made", until(lambda: os.path.exists(base_name + ".held"), 20))
+            check("memory is being made",
+                  until(lambda: os.path.exists(base_name + ".held"), SECONDS))
             time.sleep(gathers + LEASE)
             with job.leader.connect() as s:
                 s.settimeout(SECONDS)

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import cgroup
-from base import TOOLS, run_tests, until, worker_environment
+from base import CALM, TOOLS, run_tests, until, worker_environment
 from server import SECONDS, Server
 
 WORKERS = 6
@@ -95,7 +95,7 @@ class InGroup(Case):
         self.assertEqual(many - few, 7)
 
     def run_of(self, *program):
-        return [TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT, "--commits", "20",
+        return [TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT, *CALM, "--commits", "20",
                 "--", *program]
 
     def test_a_run_is_refused_before_it_starts_a_process(self):
@@ -222,7 +222,7 @@ class OfUser(Case):
         self.assertFalse(os.path.exists(trace))
 
     def test_what_is_said_of_a_run_is_hardly_less_than_it_takes(self):
-        run = [*self.as_user(), TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT,
+        run = [*self.as_user(), TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT, *CALM,
                "--commits", "20", "--"]
         takes = int(self.refused([*run, "true"], RUN + OF_USER, **self.allow(3))[0])
         rc, err = answer([*run, TOOLS.worker, os.path.join(self.home.name, "log"), "64"],

@@ -76,6 +76,20 @@ class Quadratic(Train):
         low = self.rest("bsp", 1, *PLAIN, "--lr-schedule", "steps:0.1,8", commits=60000)
         self.near(low, self.floor(8, ETA / 10), 0.06, "a tenth of the rate")
 
+    def test_distance(self):
+        """A rate that goes down with the distance keeps a job with stale gradients from diverging"""
+        def error(distance):
+            return self.points("-n", 1, "--delay", "const:20", "--train",
+                               "quadratic:dim=50,cond=5,noise=0.1", "--commits", 1000,
+                               "--staleness", 40, "--staleness-ramp", 1, "--lr-scale", "none",
+                               "--optimizer", "sgd:lr=0.2,momentum=0", "--lr-distance",
+                               distance)[-1]["error"]
+
+        # the rate of each version, and so each error, is as large as the bound lets it be
+        self.assertGreater(error("1e9"), 1e3)
+        self.assertLess(error("0.01"), 0.1)
+        self.assertLess(error("0.001"), error("0.01") / 5)
+
     def test_descent(self):
         """Without noise the error falls as (1 - eta c)^2J in each direction"""
         for workers in (1, 8):
@@ -229,6 +243,10 @@ class Mistakes(Train):
                 (("--optimizer", "adam"), "--optimizer means nothing without --train"),
                 (("--lr-schedule", "warmup:10"), "--lr-schedule means nothing"),
                 (("--lr-scale", "none"), "--lr-scale means nothing"),
+                (("--lr-distance", "1"), "--lr-distance means nothing"),
+                ((*quadratic, "--lr-distance", "1", "--policy", "bsp"), "does nothing under"),
+                ((*quadratic, "--lr-distance", "1", "--policy", "kasync:2"), "one gradient each"),
+                ((*quadratic, "--lr-distance", "1", "--policy", "tickets:4"), "not with tickets"),
                 (("--staleness", "3"), "--staleness means nothing without --train"),
                 (("--table", "errors"), "--table errors means nothing"),
                 ((*quadratic, "--staleness-ramp", "3"), "means nothing without --staleness"),

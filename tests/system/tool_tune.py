@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 
-from base import TOOLS, run_tests, tagged, until
+from base import CALM, TOOLS, run_tests, tagged, until
 from scene import Scene
 from server import SECONDS
 
@@ -20,7 +20,7 @@ class Tune(Scene):
         name, value = self.mark.split("=")
         return subprocess.Popen(
             [TOOLS.muster, "tune", "syncswitch", "-n", "2", "--samples", "40", "--metric", "score",
-             "--listen", "127.0.0.1:0", "--grace", f"{SECONDS}s", *options, "--",
+             "--listen", "127.0.0.1:0", "--grace", f"{SECONDS}s", *CALM, *options, "--",
              *(program or (TOOLS.reporter, *words))], text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=os.environ | {name: value, "MUSTER_MUSTERD": TOOLS.musterd})

@@ -163,6 +163,8 @@ static int check_untrained(const struct mst_sim_options *o, const struct sim_ref
 		idle = "optimizer";
 	else if (strcmp(o->server.lr_schedule, "constant") != 0)
 		idle = "lr-schedule";
+	else if (o->server.lr_distance > 0)
+		idle = "lr-distance";
 	else if (o->server.lr_scale != MST_LR_SCALE_AUTO)
 		idle = "lr-scale";
 	else if (o->staleness.count > 0)
@@ -234,6 +236,41 @@ static int check_micro(const struct mst_sim_cfg *job, const struct mst_rule *rul
 		      policy, job->problem->batch, job->micro);
 }
 
+/* In the serial study of staleness the ledger counts no gradient as stale, though each is. */
+static int check_distance(const struct mst_sim_line *line, const struct mst_sim_cfg *job,
+			  const struct sim_refusal *to)
+{
+	double distance = line->options.server.lr_distance;
+	struct mst_policy policy = { job->ledger.rule, job->ledger.controller };
+	uint32_t workers = job->ledger.workers;
+	char wrong[MST_REASON_LEN];
+	bool stale = line->options.staleness.count > 0 || policy.rule.window > 0 ||
+		     mst_controller_last(&policy.controller, &policy.rule, workers).window > 0;
+
+	if (job->tickets > 0)
+		return refuse(to, "--lr-distance goes with policies of the server, not with %.40s",
+			      job->policy);
+	int rc = mst_server_options_distance_suits(distance, &policy, workers, wrong,
+						   sizeof(wrong));
+	for (uint32_t i = 0; rc == 0 && i < job->change_of_rule_count; i++) {
+		policy = (struct mst_policy){ .rule = job->change_of_rule[i].rule };
+		stale |= policy.rule.window > 0;
+		rc = mst_server_options_distance_suits(distance, &policy, workers, wrong,
+						       sizeof(wrong));
+	}
+	if (rc != 0)
+		return refuse(to, "--lr-distance under --policy %.40s: %s", job->policy, wrong);
+	if (job->ledger.optimizer.row->scalars == NULL)
+		return refuse(
+			to, "--lr-distance does nothing with --optimizer %.60s, which has no rate",
+			line->options.server.optimizer);
+	return stale ? 0
+		     : refuse(to,
+			      "--lr-distance does nothing under --policy %.40s, which counts no "
+			      "gradient of an older version",
+			      job->policy);
+}
+
 /* The schedule, and what only a training asks of a job. */
 static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job,
 			 const struct sim_refusal *to)
@@ -264,6 +301,9 @@ static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job,
 						   job->ledger.samples_max, to->why, to->len);
 	if (rc == 0)
 		rc = check_micro(job, rule, job->policy, to);
+	job->ledger.distance = line->options.server.lr_distance;
+	if (rc == 0 && job->ledger.distance > 0)
+		rc = check_distance(line, job, to);
 	job->paced = rule->pace.local_steps > 0 || rule->pace.push_every > 0;
 	for (uint32_t i = 0; rc == 0 && i < job->change_of_rule_count; i++) {
 		const struct mst_rule *later = &job->change_of_rule[i].rule;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/sim/options.h"
 
+#include <math.h>
+
 #include "common/wire/lane.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_sim_options, name)
@@ -71,6 +73,15 @@ const struct mst_option mst_sim_table[] = {
 	  .value = "SPEC",
 	  .help = "with --train: what the rate is multiplied by in each version, as musterd takes "
 		  "it" },
+	{ .name = "lr-distance",
+	  .kind = MST_OPTION_REAL,
+	  FIELD(server.lr_distance),
+	  .fallback = "0",
+	  .max = INFINITY,
+	  .value = "C",
+	  .help = "with --train: the rate is at most C over the square of the distance that the "
+		  "parameters have moved since a worker read them, as musterd takes it; 0 is no "
+		  "bound" },
 	{ .name = "lr-scale",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(server.lr_scale),

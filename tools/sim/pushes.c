@@ -5,19 +5,28 @@
 #include <stdlib.h>
 
 #include "common/base/assert.h"
-#include "tools/sim/versions.h"
 
-int mst_sim_pushes_init(struct mst_sim_pushes *p, uint64_t elems, uint32_t workers)
+int mst_sim_pushes_init(struct mst_sim_pushes *p, struct mst_sim_versions *versions,
+			uint32_t workers)
 {
-	*p = (struct mst_sim_pushes){ .elems = elems, .workers = workers };
+	*p = (struct mst_sim_pushes){ .elems = versions->elems,
+				      .versions = versions,
+				      .workers = workers };
 	p->pending = calloc(workers, sizeof(struct mst_sim_push *));
 	return p->pending != NULL ? 0 : -ENOMEM;
 }
 
-static void free_list(struct mst_sim_push *push)
+static void let_go(struct mst_sim_pushes *p, struct mst_sim_push *push)
+{
+	mst_sim_version_drop(p->versions, push->read);
+	push->read = NULL;
+}
+
+static void free_list(struct mst_sim_pushes *p, struct mst_sim_push *push)
 {
 	while (push != NULL) {
 		struct mst_sim_push *next = push->next;
+		let_go(p, push);
 		free(push->data);
 		free(push);
 		push = next;
@@ -26,6 +35,7 @@ static void free_list(struct mst_sim_push *push)
 
 static void forget(struct mst_sim_pushes *p, struct mst_sim_push *push)
 {
+	let_go(p, push);
 	push->next = p->unused;
 	p->unused = push;
 }
@@ -34,8 +44,8 @@ void mst_sim_pushes_fini(struct mst_sim_pushes *p)
 {
 	mst_sim_pushes_clear(p);
 	for (uint32_t rank = 0; p->pending != NULL && rank < p->workers; rank++)
-		free_list(p->pending[rank]);
-	free_list(p->unused);
+		free_list(p, p->pending[rank]);
+	free_list(p, p->unused);
 	free(p->pending);
 	free(p->set);
 	*p = (struct mst_sim_pushes){ .workers = 0 };

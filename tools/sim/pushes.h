@@ -9,18 +9,23 @@
 #include <stdint.h>
 
 #include "server/core/ledger.h"
+#include "tools/sim/versions.h"
 
 struct mst_sim_push {
 	struct mst_identity who;
 	uint64_t seq;
 	double samples, loss;
 	float coefficient;
+	/* What it was computed on, if that is to be compared; else NULL. Held as long as the push
+	 * lasts. */
+	struct mst_sim_version *read;
 	struct mst_sim_push *next; /* of this rank, or unused */
 	float *data;
 };
 
 struct mst_sim_pushes {
 	uint64_t elems;
+	struct mst_sim_versions *versions; /* that pushes hold some of */
 	uint32_t workers;
 	struct mst_sim_push **pending; /* by rank: no verdict yet */
 	struct mst_sim_push *unused;
@@ -28,8 +33,9 @@ struct mst_sim_pushes {
 	uint32_t set_count, set_room;
 };
 
-/* Return: 0 or -ENOMEM. Call mst_sim_pushes_fini() in any case. */
-int mst_sim_pushes_init(struct mst_sim_pushes *p, uint64_t elems, uint32_t workers);
+/* @versions: outlives @p. Return: 0 or -ENOMEM. Call mst_sim_pushes_fini() in any case. */
+int mst_sim_pushes_init(struct mst_sim_pushes *p, struct mst_sim_versions *versions,
+			uint32_t workers);
 void mst_sim_pushes_fini(struct mst_sim_pushes *p); /* accepts one that is all zero */
 
 /* A contribution, whose data the caller writes. What an earlier session of the rank has left is

@@ -38,7 +38,8 @@ struct mst_sim_trainer {
 	struct mst_sim_pushes pushes;
 	struct replica *replica;
 	float *state[MST_STATES_MAX];
-	float *mean; /* only where the optimiser has a reduce phase */
+	float *mean;  /* only where the optimiser has a reduce phase */
+	float *moved; /* only where the rate depends on a distance: between two versions */
 	struct mst_leaf *leaf;
 	uint32_t leaf_room;
 	struct mst_figures figures;
@@ -71,6 +72,8 @@ uint64_t mst_sim_trainer_bytes(const struct mst_sim_cfg *cfg)
 		return 0;
 	if (cfg->paced)
 		vectors += 3 * workers;
+	if (cfg->ledger.distance > 0)
+		vectors += 1 + set + workers * cfg->ledger.slots;
 	return vectors * cfg->problem->elems * sizeof(float) + workers * sizeof(struct replica);
 }
 
@@ -87,9 +90,14 @@ static int make_states(struct mst_sim_trainer *t)
 			return -ENOMEM;
 		memset(t->state[i], 0, elems * sizeof(float));
 	}
+	bool compares = t->cfg->ledger.distance > 0;
 	if (mst_optimizer_reduces(o))
 		t->mean = mst_sim_vector_new(elems);
-	return mst_optimizer_reduces(o) && t->mean == NULL ? -ENOMEM : 0;
+	if (compares)
+		t->moved = mst_sim_vector_new(elems);
+	return (mst_optimizer_reduces(o) && t->mean == NULL) || (compares && t->moved == NULL)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int make_parts(struct mst_sim_trainer *t)
@@ -99,7 +107,7 @@ static int make_parts(struct mst_sim_trainer *t)
 	int rc = mst_sim_versions_init(&t->versions, elems, versions_kept(t->cfg));
 
 	if (rc == 0)
-		rc = mst_sim_pushes_init(&t->pushes, elems, workers);
+		rc = mst_sim_pushes_init(&t->pushes, &t->versions, workers);
 	if (rc == 0)
 		rc = make_states(t);
 	t->replica = calloc(workers, sizeof(*t->replica));
@@ -150,8 +158,9 @@ void mst_sim_trainer_free(struct mst_sim_trainer *t)
 		return;
 	for (uint32_t rank = 0; t->replica != NULL && rank < t->cfg->ledger.workers; rank++)
 		replica_fini(t, &t->replica[rank]);
-	mst_sim_versions_fini(&t->versions);
 	mst_sim_pushes_fini(&t->pushes);
+	mst_sim_versions_fini(&t->versions);
+	free(t->moved);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		free(t->state[i]);
 	free(t->replica);
@@ -244,6 +253,8 @@ static int push(struct mst_sim_trainer *t, const struct mst_sim_worker *w,
 	if (p == NULL)
 		return -ENOMEM;
 	p->samples = h->weight;
+	if (t->moved != NULL)
+		p->read = mst_sim_version_hold(r->on);
 	if (r->own.batches > 0)
 		p->loss = mst_sim_own_push(&r->own, r->on->at, w->orders.pace.alpha,
 					   t->problem->elems, p->data);
@@ -431,7 +442,7 @@ static int gather(struct mst_sim_trainer *t, struct mst_tree *tree)
 static float scalars_of_equals(struct mst_sim_trainer *t, uint64_t version)
 {
 	const struct mst_ledger_cfg *cfg = &t->cfg->ledger;
-	struct mst_lr_scale_of scale = { .rule = &cfg->rule,
+	struct mst_lr_scale_of scale = { .linear = cfg->rule.linear,
 					 .schedule = &cfg->schedule,
 					 .contributions = t->pushes.set_count,
 					 .workers = cfg->workers,
@@ -442,6 +453,32 @@ static float scalars_of_equals(struct mst_sim_trainer *t, uint64_t version)
 	return (float)t->pushes.set_count;
 }
 
+/* As the server adds them, which has one shard. */
+static void add_squares(const float *of, uint64_t elems, struct mst_exact_sum *sum)
+{
+	for (uint64_t at = 0; at < elems; at += NORM_ELEMS) {
+		uint64_t left = elems - at;
+		mst_exact_add(sum,
+			      mst_isa()->squares(of + at, left < NORM_ELEMS ? left : NORM_ELEMS));
+	}
+}
+
+/* The rate of a version, from how far the parameters have moved since its gradient was computed. */
+static void compare(struct mst_sim_trainer *t, const struct mst_sim_version *from,
+		    const struct mst_record *record, struct mst_sim_step *out)
+{
+	const float *read = t->pushes.set[0]->read->at;
+	struct mst_lr_scale_of rate = record->rate;
+
+	for (uint64_t i = 0; i < t->problem->elems; i++)
+		t->moved[i] = from->at[i] - read[i];
+	add_squares(t->moved, t->problem->elems, &out->distance);
+	rate.square = mst_exact_value(&out->distance);
+	struct mst_optim_version v = { record->version, mst_lr_scale(&rate) };
+	mst_optimizer_scalars(&t->cfg->ledger.optimizer, &v, t->figures.scalar);
+	out->compared = true;
+}
+
 /* The mean, whose norm decides by what it is multiplied. */
 static void reduce(struct mst_sim_trainer *t, struct mst_commit *c, struct mst_sim_step *out)
 {
@@ -449,12 +486,7 @@ static void reduce(struct mst_sim_trainer *t, struct mst_commit *c, struct mst_s
 
 	c->out = t->mean;
 	out->finite = mst_commit_range(c, 0, elems);
-	for (uint64_t at = 0; at < elems; at += NORM_ELEMS) {
-		uint64_t left = elems - at;
-		double squares = mst_isa()->squares(t->mean + at,
-						    left < NORM_ELEMS ? left : NORM_ELEMS);
-		mst_exact_add(&out->squares, squares);
-	}
+	add_squares(t->mean, elems, &out->squares);
 	t->leaf[0] = (struct mst_leaf){
 		.coefficient = mst_optimizer_factor(&t->cfg->ledger.optimizer, &out->squares),
 		.data = t->mean,
@@ -468,7 +500,8 @@ static void step(struct mst_sim_trainer *t, const struct mst_sim_version *from,
 {
 	const struct mst_optimizer *o = &t->cfg->ledger.optimizer;
 
-	*out = (struct mst_sim_step){ .finite = true, .reduced = t->mean != NULL };
+	out->finite = true;
+	out->reduced = t->mean != NULL;
 	if (out->reduced)
 		reduce(t, c, out);
 	c->out = c->next = to->at;
@@ -495,6 +528,9 @@ int mst_sim_trainer_commit(struct mst_sim_trainer *t, uint64_t version,
 		memcpy(t->figures.scalar, record->scalar, sizeof(t->figures.scalar));
 	struct mst_sim_version *from = mst_sim_version_hold(
 		mst_sim_versions_at(&t->versions, version - 1));
+	*out = (struct mst_sim_step){ .finite = true };
+	if (t->moved != NULL)
+		compare(t, from, record, out);
 	struct mst_sim_version *to = mst_sim_versions_add(&t->versions, version);
 	if (to != NULL)
 		step(t, from, to, &c, out);

@@ -39,6 +39,8 @@ struct mst_sim_step {
 	bool finite;
 	bool reduced; /* the optimiser has a reduce phase; */
 	struct mst_exact_sum squares;
+	bool compared;                 /* the rate depends on a distance, */
+	struct mst_exact_sum distance; /* whose square this is */
 };
 
 /* @record: of the version; NULL: it is a sum of equals, as under the rule of TensorFlow.

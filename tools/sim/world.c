@@ -232,17 +232,30 @@ static void give_orders(struct mst_sim_world *w, const struct mst_decision *d)
 		to->next = w->decider->ops->orders(w->decider, d->answer.version);
 }
 
+/* One of them reports it all. */
+static void report_sum(struct mst_sim_world *w, struct mst_ledger_event *ev,
+		       const struct mst_exact_sum *sum)
+{
+	ev->reduced.squares = *sum;
+	for (ev->reduced.shard = 0; ev->reduced.shard < w->cfg->ledger.shards;
+	     ev->reduced.shard++) {
+		post(w, ev);
+		ev->reduced.squares = (struct mst_exact_sum){ { 0 } };
+	}
+}
+
 /* What the shards of a server would report of a commit. */
 static void report_step(struct mst_sim_world *w, uint64_t version, const struct mst_sim_step *step)
 {
 	struct mst_ledger_event ev = event(MST_EV_REDUCED, (struct mst_identity){ 0 });
 
 	ev.reduced.version = version;
-	ev.reduced.squares = step->squares;
-	for (; step->reduced && ev.reduced.shard < w->cfg->ledger.shards; ev.reduced.shard++) {
-		post(w, &ev);
-		ev.reduced.squares = (struct mst_exact_sum){ { 0 } };
+	if (step->reduced) {
+		report_sum(w, &ev, &step->squares);
+		ev.reduced.sum++;
 	}
+	if (step->compared)
+		report_sum(w, &ev, &step->distance);
 	if (step->finite)
 		return;
 	ev = event(MST_EV_SPOILT, (struct mst_identity){ 0 });

@@ -20,6 +20,7 @@
  *   nan N, big N (push N has NaN; what no f16 can hold)
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
+ *   sees late|stale (and until one of its pushes has had that verdict)
  *   tensors N (it gives a table of N tensors, t0, t1 ...)
  *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
  *   by_version 1 (values are of the version that they are computed on, not of session and ticket:
@@ -52,6 +53,7 @@ struct logged_worker {
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
 	bool by_version;
 	const char *until;
+	enum muster_verdict sees; /* the rounds go on until it has; MUSTER_NONE: at once */
 	double clip;
 	struct muster *m;
 	float *values;
@@ -75,7 +77,7 @@ static bool may_wait_on(const struct logged_worker *c, const char *call, int rc)
 }
 
 /* Every outcome that is due. Return: 0, 1 finished, or what failed. */
-static int take_outcomes(const struct logged_worker *c, struct muster_outcome *out)
+static int take_outcomes(struct logged_worker *c, struct muster_outcome *out)
 {
 	int rc;
 
@@ -86,6 +88,8 @@ static int take_outcomes(const struct logged_worker *c, struct muster_outcome *o
 		if (rc < 0)
 			return failed(c, "wait", rc);
 		history_outcome(c->log, out);
+		if (out->verdict == c->sees)
+			c->sees = MUSTER_NONE;
 		if (out->finished)
 			return 1;
 	} while (rc == 1);
@@ -218,6 +222,8 @@ static int start(struct logged_worker *c, struct muster_outcome *out)
 
 static bool goes_on(const struct logged_worker *c, uint64_t rounds)
 {
+	if (c->sees != MUSTER_NONE)
+		return true;
 	return (c->rounds == 0 || rounds < c->rounds) &&
 	       (c->until == NULL || access(c->until, F_OK) != 0);
 }
@@ -310,6 +316,8 @@ static void set(struct logged_worker *c, const char *text)
 		c->clip = strtod(value, NULL);
 	if (strncmp(text, "until=", 6) == 0)
 		c->until = value;
+	if (strncmp(text, "sees=", 5) == 0)
+		c->sees = strcmp(value, "late") == 0 ? MUSTER_LATE : MUSTER_STALE;
 }
 
 #define NAME_LEN 24u

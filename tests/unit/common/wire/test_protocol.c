@@ -18,7 +18,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 11, UINT64_C(0x0bbf0bf874497055) };
+} wire = { 11, UINT64_C(0x67033ed1e56662ba) };
 
 /* ---- FNV-1a of 64 bits ---- */
 
@@ -146,7 +146,7 @@ static const struct {
 	PART(mst_peer_entry, commit.divisor),
 	PART(mst_peer_entry, commit.scalar),
 	PART(mst_peer_entry, commit.average),
-	PART(mst_peer_entry, commit.pad),
+	PART(mst_peer_entry, commit.read),
 	PART(mst_peer_entry, spoilt.version),
 	PART(mst_peer_entry, spoilt.element),
 	PART(mst_peer_entry, spoilt.kind),
@@ -154,6 +154,8 @@ static const struct {
 	PART(mst_peer_entry, spoilt.rank_end),
 	PART(mst_peer_entry, spoilt.pad),
 	PART(mst_peer_entry, squares),
+	PART(mst_peer_entry, apply.trust),
+	PART(mst_peer_entry, apply.scalar),
 #undef PART
 #undef WHOLE
 };

@@ -148,6 +148,7 @@ static void make_appoint(void)
 		.repeats = 1,
 		.optimizer = "sgd",
 		.averages = 1,
+		.distances = 1,
 		.parameter_count = 2,
 		.parameter = { 0.125, 0.5 },
 		.table = { 6, 2, 99, 1, 4, UINT64_MAX },

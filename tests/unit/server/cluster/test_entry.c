@@ -95,7 +95,14 @@ static void an_order_comes_with_its_figures(void)
 	d = (struct mst_decision){ .kind = MST_DO_COMMIT };
 	d.commit.version = 12;
 	d.commit.buffer = 3;
+	d.commit.read = MST_BUFFER_NONE;
 	CU_ASSERT(goes(&d));
+	CU_ASSERT_EQUAL(order.decision.commit.read, MST_BUFFER_NONE);
+	d.commit.read = 1000; /* more than there are buffers */
+	CU_ASSERT_FALSE(goes(&d));
+	d.commit.read = 2;
+	CU_ASSERT(goes(&d));
+	CU_ASSERT_EQUAL(order.decision.commit.read, 2);
 	CU_ASSERT(order.decision.commit.version == 12 && order.decision.commit.buffer == 3 &&
 		  order.record.divisor == 3);
 	CU_ASSERT(memcmp(order.record.scalar, record.scalar, sizeof(record.scalar)) == 0);
@@ -129,7 +136,9 @@ static void an_answer_and_an_end_come_too(void)
 	d.apply.version = 12;
 	d.apply.factor = 0.25f;
 	d.apply.trust[MST_SERVERS_MAX - 2] = 3;
+	d.apply.scalar[MST_SCALARS_MAX - 1] = 5;
 	CU_ASSERT(goes(&d));
+	CU_ASSERT_EQUAL(order.decision.apply.scalar[MST_SCALARS_MAX - 1], 5);
 	CU_ASSERT(order.decision.apply.version == 12 && order.decision.apply.factor == 0.25f);
 	CU_ASSERT_EQUAL(memcmp(order.decision.apply.trust, d.apply.trust, sizeof(d.apply.trust)),
 			0);

@@ -39,7 +39,9 @@ static void close_stream(struct mst_stream *s)
 	(void)s;
 }
 
-static const struct mst_stream_ops ops = { .receive = receive, .close = close_stream };
+static const struct mst_stream_ops ops = { .receive = receive,
+					   .close = close_stream,
+					   .principal = mst_stream_unproven };
 
 static void begin(struct mst_conn *c, size_t bytes)
 {

@@ -107,6 +107,7 @@ static const struct mst_stream_ops streams = {
 	.send = many_send,
 	.receive = many_receive,
 	.close = many_close,
+	.principal = mst_stream_unproven,
 	.stream_fd = many_fd,
 };
 

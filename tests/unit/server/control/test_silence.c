@@ -60,6 +60,7 @@ static void no_listener(struct mst_listener *l)
 static const struct mst_stream_ops stream = { .send = swallow,
 					      .receive = nothing,
 					      .close = hang_up,
+					      .principal = mst_stream_unproven,
 					      .stream_fd = no_descriptor,
 					      .unlisten = no_listener };
 

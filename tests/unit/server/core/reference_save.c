@@ -6,13 +6,17 @@ static void save(struct reference *r)
 {
 	r->saving = r->saved_last = reference_newest(r);
 	r->saved = 0;
+	r->saved_ever = true;
+	r->saved_ns = r->now_ns;
 	r->save_failed = r->save_again = false;
 	decide(r, MST_DO_SAVE, (struct mst_identity){ 0 })->commit.version = r->saving;
 }
 
 void save_every(struct reference *r)
 {
-	if (r->cfg.saves.wanted && r->saving == MST_VERSION_NONE &&
+	bool rests = r->saved_ever && r->now_ns < r->saved_ns + r->cfg.saves.pause_ns;
+
+	if (r->cfg.saves.wanted && r->saving == MST_VERSION_NONE && !rests &&
 	    reference_newest(r) >= r->saved_last + r->cfg.saves.commits)
 		save(r);
 }

@@ -112,7 +112,9 @@ struct reference {
 	uint64_t saving, saved_last;
 	uint64_t saved; /* set of shards that have said so, or that they cannot */
 	bool save_failed, save_again;
-	uint32_t last; /* rank that was counted last: it is answered first */
+	bool saved_ever;   /* one was begun, */
+	uint64_t saved_ns; /* the last then */
+	uint32_t last;     /* rank that was counted last: it is answered first */
 
 	/* Time in which nobody listened is lost: it does not count for anybody. */
 	uint64_t looked_ns, heard_ns, lost_ns;

@@ -110,7 +110,7 @@ static double scale_of(const struct mst_rule *rule, const char *schedule, uint32
 	char why[256] = "";
 
 	CU_ASSERT_EQUAL_FATAL(mst_schedule_parse(schedule, &read, why, sizeof(why)), 0);
-	return mst_lr_scale(&(struct mst_lr_scale_of){ .rule = rule,
+	return mst_lr_scale(&(struct mst_lr_scale_of){ .linear = rule->linear,
 						       .schedule = &read,
 						       .contributions = contributions,
 						       .workers = WORKERS,
@@ -164,6 +164,35 @@ static struct mst_factor factor(bool by_samples, bool compensate, uint64_t stale
 			      .compensate = compensate };
 
 	return mst_factor(&r, staleness, samples, is_sum, 1);
+}
+
+/* Dutta et al. 2018: eta = min(C / distance^2, eta_max), where eta_max is the rate without it. */
+static void a_distance_bounds_the_rate_of_a_version(void)
+{
+	static const struct {
+		double lr, distance, square, is; /* `is`: the rate, of four workers, by hand */
+	} line[] = {
+		{ 0.5, 2, 0, 0.125 },   /* nothing has moved, or it is not known yet */
+		{ 0.5, 2, 16, 0.125 },  /* just as far as makes no difference */
+		{ 0.5, 2, 32, 0.0625 }, /* C / square, whatever lr is */
+		{ 4, 2, 32, 0.0625 },
+		{ 4, 1e-300, 1e300, 0 },             /* hardly moves, and does not become NaN */
+		{ 0.5, 2, (double)INFINITY, 0.125 }, /* of what is spoilt anyway */
+		{ 0.5, 0, 1e9, 0.125 },              /* no bound is wanted */
+	};
+	struct mst_schedule constant = { .count = 0 };
+
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
+		struct mst_lr_scale_of of = { .linear = true,
+					      .schedule = &constant,
+					      .contributions = 1,
+					      .workers = 4,
+					      .samples = 1,
+					      .distance = line[i].distance,
+					      .lr = line[i].lr,
+					      .square = line[i].square };
+		CU_ASSERT_EQUAL(line[i].lr * mst_lr_scale(&of), line[i].is);
+	}
 }
 
 /* The factor of a worker that limits its norm multiplies what is there, and is no weight. */
@@ -222,6 +251,7 @@ static CU_TestInfo cases[] = {
 	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
 	{ "a schedule multiplies the rate of a version",
 	  schedule_multiplies_the_rate_of_a_version },
+	{ "a distance bounds the rate of a version", a_distance_bounds_the_rate_of_a_version },
 	{ "a worker shortens its contribution", a_worker_shortens_its_contribution },
 	{ "coefficients are rounded once", coefficients_are_rounded_once },
 	{ "no weight that is allowed overflows or vanishes",

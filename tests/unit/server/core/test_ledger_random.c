@@ -170,6 +170,8 @@ static void draw_cfg(struct random_run *h)
 		cfg->schedule = warmup_and_step;
 	cfg->saves.wanted = mst_rand_below(&rand, 3) == 0;
 	cfg->saves.commits = 1 + mst_rand_below(&rand, 8);
+	if (mst_rand_below(&rand, 2) == 0)
+		cfg->saves.pause_ns = LEASE_NS * mst_rand_below(&rand, 40) / 20;
 }
 
 /* From a source of its own: all other histories are what they would be without. */

@@ -88,6 +88,32 @@ static void a_version_is_saved_after_so_much_time(void)
 	job_close(&j);
 }
 
+/* Short vectors make versions faster than a disk can be asked to keep them. */
+static void saves_are_so_much_time_apart(void)
+{
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	cfg.saves.pause_ns = 10 * MST_SECOND;
+	job_born(&j, &cfg);
+	push(&j, 2);
+	CU_ASSERT_EQUAL(last_save(&j), 2); /* the first waits for nothing */
+	all_saved(&j, 2);
+	push(&j, 3);
+	job_wait(&j, 9 * MST_SECOND, -1);
+	push(&j, 1);
+	CU_ASSERT_EQUAL(saves(&j), 1);
+	job_wait(&j, 2 * MST_SECOND, -1);
+	CU_ASSERT_EQUAL(saves(&j), 1); /* nothing has changed since */
+	push(&j, 1);
+	CU_ASSERT_EQUAL(last_save(&j), 7); /* the newest, not one that was due before */
+	all_saved(&j, 7);
+	push(&j, 1);
+	job_tell(&j, 0, MST_EV_SAVE);
+	CU_ASSERT_EQUAL(last_save(&j), 8); /* who asks waits for nothing */
+	job_close(&j);
+}
+
 static void a_job_that_saves_nothing_saves_nothing(void)
 {
 	struct mst_ledger_cfg cfg = saving("async", 1, 1);
@@ -483,6 +509,7 @@ static void where_workers_own_they_bring_the_state_of_that_version(void)
 static CU_TestInfo cases[] = {
 	{ "a version is saved every so many commits", a_version_is_saved_every_so_many_commits },
 	{ "a version is saved after so much time", a_version_is_saved_after_so_much_time },
+	{ "saves are so much time apart", saves_are_so_much_time_apart },
 	{ "a job that saves nothing saves nothing", a_job_that_saves_nothing_saves_nothing },
 	{ "a buffer is held until every server has saved it",
 	  a_buffer_is_held_until_every_server_has_saved_it },

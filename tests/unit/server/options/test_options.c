@@ -285,6 +285,31 @@ static void a_schedule_needs_a_rate_of_the_servers(void)
 	CU_ASSERT(accepts(FLAGS("-n5", "--optimizer=adagrad:lr=0.1", "--lr-schedule=warmup:9")));
 }
 
+static void a_distance_needs_versions_of_one_stale_gradient(void)
+{
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=async", "--lr-distance=0.1")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=ssp:2", "--lr-distance=1e-6")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--policy=kasync:1", "--force", "--lr-distance=3")));
+	CU_ASSERT(accepts(
+		FLAGS("-n5", "--policy=syncswitch:0.5", "--samples=100", "--lr-distance=3")));
+	CU_ASSERT(refuses("--lr-distance does nothing under --policy bsp, which counts no",
+			  FLAGS("-n5", "--lr-distance=1")));
+	CU_ASSERT(refuses("under --policy kasync:3: --lr-distance needs versions of one gradient",
+			  FLAGS("-n5", "--policy=kasync:3", "--lr-distance=1")));
+	CU_ASSERT(refuses("under --policy adasync:kasync: --lr-distance needs versions of one",
+			  FLAGS("-n5", "--policy=adasync:kasync", "--force", "--lr-distance=1")));
+	CU_ASSERT(refuses("each gradient is divided by its staleness already",
+			  FLAGS("-n5", "--policy=async", "--compensate", "--lr-distance=1")));
+	CU_ASSERT(refuses("workers make steps on parameters of their own",
+			  FLAGS("-n5", "--policy=downpour:2,3", "--lr-distance=1")));
+	CU_ASSERT(refuses("does nothing with --optimizer add, which has no rate",
+			  FLAGS("-n5", "--policy=async", "--optimizer=add", "--lr-distance=1")));
+	CU_ASSERT(refuses("has nothing to do with --owner workers",
+			  FLAGS("-n5", "--owner=workers", "--lr-distance=1")));
+	CU_ASSERT(refuses("--lr-distance", FLAGS("-n5", "--policy=async", "--lr-distance=-1")));
+	CU_ASSERT(refuses("--lr-distance", FLAGS("-n5", "--policy=async", "--lr-distance=nan")));
+}
+
 static void a_limit_that_patience_comes_before_is_refused(void)
 {
 	CU_ASSERT(refuses("a deadline of 2000 ms has to be shorter than the patience of 2 s",
@@ -455,6 +480,8 @@ static CU_TestInfo cases[] = {
 	{ "an average is of parameters that servers have",
 	  an_average_is_of_parameters_that_servers_have },
 	{ "a schedule needs a rate of the servers", a_schedule_needs_a_rate_of_the_servers },
+	{ "a distance needs versions of one stale gradient",
+	  a_distance_needs_versions_of_one_stale_gradient },
 	{ "a limit that patience comes before is refused",
 	  a_limit_that_patience_comes_before_is_refused },
 	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },

@@ -181,7 +181,34 @@ static void a_follower_is_told_to_keep_an_average(void)
 	}
 }
 
+/* The version that each worker was given last, and one more; at each server, which is told of it. */
+static void what_gradients_are_compared_with_takes_its_memory(void)
+{
+	struct mst_plan follower;
+	uint64_t bytes[2], more = 0;
+
+	for (int compares = 0; compares < 2; compares++) {
+		struct mst_appoint appoint = { .index = 1 };
+
+		TYPE("--workers", "4", "--servers", "2", "--policy", "async", "--buffers", "4",
+		     "--lr-distance", compares ? "0.5" : "0");
+		CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+		mst_plan_appoint(&cfg, &leader, 1, &appoint);
+		mst_plan_follower(&cfg, &appoint, &follower);
+		CU_ASSERT_EQUAL(leader.server.aggregator.buffers, compares ? 9 : 4);
+		CU_ASSERT_EQUAL(follower.server.aggregator.buffers, compares ? 9 : 4);
+		CU_ASSERT_EQUAL(leader.server.aggregator.distances, compares);
+		CU_ASSERT_EQUAL(follower.server.aggregator.distances, compares);
+		bytes[compares] = mst_server_published(&leader.server);
+		more = 5 * mst_version_stride(leader.count, MUSTER_F32);
+		end();
+	}
+	CU_ASSERT_EQUAL(bytes[1] - bytes[0], more);
+}
+
 static CU_TestInfo cases[] = {
+	{ "what gradients are compared with takes its memory",
+	  what_gradients_are_compared_with_takes_its_memory },
 	{ "an average takes its memory", an_average_takes_its_memory },
 	{ "a follower is told to keep an average", a_follower_is_told_to_keep_an_average },
 	{ "one server has all of it and decides alone",
