@@ -443,11 +443,11 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
  * before the next event. @out->rank has room for every rank of the job. */
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out);
 
+/* The median of the norms that --norm-limit goes by; NaN: there is none. */
+double mst_ledger_norm_median(const struct mst_ledger *l);
 /* The verdicts that the rank's last started session may not have heard. From an admission on they
  * do not change until that session, or a later one, has started or pushed; another thread may read
  * them during that time. */
-/* The median of the norms that --norm-limit goes by; NaN: there is none. */
-double mst_ledger_norm_median(const struct mst_ledger *l);
 const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank);
 
 #endif

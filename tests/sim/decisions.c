@@ -120,11 +120,12 @@ static void judged(const struct mst_decision *d)
 	struct obs_session *s = find_or_complain(d->who, "a verdict");
 	enum muster_verdict verdict = d->verdict.verdict;
 
-	if (s == NULL || s->rogue)
+	if (s == NULL)
 		return;
-	if (d->verdict.seq == 0) /* of an abandoned contribution */
+	struct expect_item *item = s->rogue ? NULL : obs_item(s, d->verdict.seq);
+	obs_outliers_judged(d, item);
+	if (s->rogue || d->verdict.seq == 0) /* of an abandoned contribution */
 		return;
-	struct expect_item *item = obs_item(s, d->verdict.seq);
 	if (item == NULL) {
 		obs_violated("%s: %" PRIu64 " of rank %" PRIu32 ", which it has not handed in",
 			     obs_verdict_name(verdict), d->verdict.seq, s->rank);
@@ -358,6 +359,7 @@ static void evicted(const struct mst_decision *d)
 		obs_violated("rank %" PRIu32 " is ended (why %d), though nothing happened to it",
 			     s->rank, (int)d->evict);
 	s->live = s->rostered = s->asks = s->rests = false;
+	obs_outliers_forget(s->rank);
 	s->dawdled = dawdles(s, d->evict);
 	obs.ever_lost = true;
 	obs.ever_behind |= stale || s->dawdled;

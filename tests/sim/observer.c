@@ -36,6 +36,7 @@ void obs_begin(const struct sim_plan *plan)
 	memset(&obs, 0, sizeof(obs));
 	obs.plan = plan;
 	obs.rule = plan->rule;
+	obs_outliers_forget_all();
 	expect_begin(plan);
 }
 
@@ -63,6 +64,7 @@ void obs_go_on(const struct sim_plan *plan, uint64_t version)
 	obs.commits = obs.applied = version;
 	for (uint32_t k = 0; k < plan->servers; k++)
 		obs.executed_commits[k] = version;
+	obs_outliers_forget_all();
 	expect_go_on(plan, version);
 }
 

@@ -129,6 +129,17 @@ struct obs_state {
 };
 extern struct obs_state obs;
 
+/* ---- outliers.c ---- */
+
+/* A verdict; @item: what it is of, NULL if that may be anything. */
+void obs_outliers_judged(const struct mst_decision *d, const struct expect_item *item);
+/* The rank's session has ended. */
+void obs_outliers_forget(uint32_t rank);
+/* Another job begins. */
+void obs_outliers_forget_all(void);
+/* The rule changes. */
+void obs_outliers_change(const struct mst_rule *from, const struct mst_rule *to);
+
 /* ---- steps.c ---- */
 
 bool obs_repeats(void);
