@@ -637,6 +637,12 @@ int muster_finish(struct muster *m, const char *why)
 		return rc == ENTRY_OVER ? 0 : rc;
 	if (m->worker.finishing)
 		return 0;
+	if (m->session.welcome.may_finish == 0)
+		return mst_client_fail(
+			&m->failure, -EACCES,
+			"only an operator may finish job \"%s\", with muster finish: "
+			"its server has --finish operator",
+			m->session.welcome.job);
 
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)

@@ -35,3 +35,9 @@ install(FILES
 	${PROJECT_BINARY_DIR}/musterConfigVersion.cmake
 	DESTINATION ${MUSTER_CMAKE_DIR})
 install(EXPORT musterTargets NAMESPACE muster:: DESTINATION ${MUSTER_CMAKE_DIR})
+
+# systemd looks for units in lib/systemd/system of /usr and /usr/local.
+configure_file(${PROJECT_SOURCE_DIR}/deploy/systemd/musterd@.service.in musterd@.service @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/musterd@.service DESTINATION lib/systemd/system)
+install(FILES ${PROJECT_SOURCE_DIR}/deploy/systemd/muster.sysusers DESTINATION lib/sysusers.d
+	RENAME muster.conf)

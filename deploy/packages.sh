@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # The one list of Debian packages. Installs what is missing of a set, and nothing else.
-# usage: packages.sh build|test|cross|bench
+# usage: packages.sh build|test|cross|bench|package
 set -euo pipefail
 
 build_packages=(
@@ -18,6 +18,7 @@ test_packages=(
 	binutils clang-format-14 shellcheck python3 python3-numpy
 	qemu-system-x86 busybox-static cpio kmod # machines with soft-RoCE, tests/vm
 	iproute2 rdma-core ibverbs-utils rdmacm-utils perftest procps
+	systemd # systemd-analyze judges the unit
 )
 # The kernels for another processor, tests/neon: for tests/run.sh --all.
 cross_packages=(
@@ -29,6 +30,11 @@ bench_packages=(
 	"${build_packages[@]}"
 	libcunit1-dev # the drivers are built with the tests
 	openmpi-bin libopenmpi-dev python3 python3-torch
+)
+# Debian packages out of the tree, tried in a fresh Debian: debian.sh.
+package_packages=(
+	"${build_packages[@]}"
+	dpkg-dev debhelper fakeroot lintian mmdebstrap systemd-container
 )
 
 fail() {
@@ -54,8 +60,9 @@ build) wanted=("${build_packages[@]}") ;;
 test) wanted=("${test_packages[@]}") ;;
 cross) wanted=("${cross_packages[@]}") ;;
 bench) wanted=("${bench_packages[@]}") ;;
+package) wanted=("${package_packages[@]}") ;;
 *)
-	echo "packages: usage: packages.sh build|test|cross|bench" >&2
+	echo "packages: usage: packages.sh build|test|cross|bench|package" >&2
 	exit 2
 	;;
 esac

@@ -17,11 +17,14 @@
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
 #include "common/host/descriptors.h"
+#include "common/host/memlock.h"
 #include "common/host/tasks.h"
+#include "common/host/user.h"
 #include "server/archive_files.h"
 #include "server/control/budget.h"
 #include "server/control/plane.h"
 #include "server/core/policy.h"
+#include "server/notifier.h"
 #include "server/options/options.h"
 #include "server/options/process.h"
 #include "server/recording_writer.h"
@@ -173,7 +176,7 @@ static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *c
 /* Runs until the job is over.
  * Return: the exit status. */
 static int serve(struct mst_plane *plane, const struct mst_server_options *o,
-		 const struct mst_cpus *cpus)
+		 const struct mst_cpus *cpus, struct mst_notifier *notifier)
 {
 	struct mst_worker_threads *worker_threads = NULL;
 	uint64_t stop_by = MST_NEVER;
@@ -185,6 +188,7 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 		if (signo != 0 && stop_by == MST_NEVER) {
 			snprintf(why, sizeof(why), "the server was ended by signal %d", signo);
+			mst_notifier_stopping(notifier, why);
 			stop_by = stop(plane, why, now_ns);
 		}
 		if (is_stopped(plane, o, stop_by, now_ns))
@@ -198,8 +202,11 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		if (stop_by == MST_NEVER &&
 		    !has_worker_threads(plane, cpus, &worker_threads, why, sizeof(why)))
 			stop_by = stop(plane, why, now_ns);
+		mst_notifier_step(notifier, worker_threads, now_ns);
 		mst_plane_wait(plane, mst_plane_nap(plane));
 	}
+	if (stop_by == MST_NEVER)
+		mst_notifier_stopping(notifier, "the job is over");
 	mst_worker_threads_stop(worker_threads);
 	bool saved = mst_plane_give_up_saving(plane);
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
@@ -250,11 +257,28 @@ static int print_budget(const struct mst_server_options *o)
 	return MST_SERVER_EXIT_DONE;
 }
 
-/* Where this server can be reached is told last, when nothing can go wrong any more. */
-static void tell_begin(const struct mst_server_options *o)
+static void tell_access(const struct mst_server_options *o, enum mst_access access)
 {
+	if (access == MST_ACCESS_INSECURE && o->join == NULL)
+		mst_warn("INSECURE: %s is beyond loopback, and whoever reaches it may join, read "
+			 "all parameters and end the job (--insecure)",
+			 mst_plane_address(the_plane));
+	else if (access == MST_ACCESS_INSECURE)
+		mst_warn("INSECURE: whoever answers at %s is taken for the leader (--insecure)",
+			 o->join);
+}
+
+/* Where this server can be reached is told last, when nothing can go wrong any more. */
+static void tell_begin(const struct mst_server_options *o, enum mst_access access,
+		       struct mst_notifier *notifier)
+{
+	char status[160];
+
+	tell_access(o, access);
+	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
+	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {
-		mst_info("listening on %s", mst_plane_address(the_plane));
+		mst_info("%s", status);
 		tell_ready(mst_plane_address(the_plane));
 	} else {
 		mst_info("looking for the leader at %s; workers and muster status connect there, "
@@ -293,10 +317,15 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 		     const struct mst_cpus *cpus, struct mst_recording_writer **writer)
 {
 	struct mst_archive_files *archive;
+	struct mst_notifier notifier;
 	int status = MST_SERVER_EXIT_FAILED;
 	char why[1100];
+
+	mst_notifier_open(&notifier, mst_now_ns());
 	int rc = start_archive(o, cfg, &archive, why, sizeof(why));
 
+	if (rc == 0)
+		rc = mst_server_options_access(o, &cfg->access, why, sizeof(why));
 	if (rc == 0)
 		rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
 
@@ -308,9 +337,10 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	if (rc != 0) {
 		mst_error("%s", why);
 	} else {
-		tell_begin(o);
-		status = serve(the_plane, o, cpus);
+		tell_begin(o, cfg->access, &notifier);
+		status = serve(the_plane, o, cpus, &notifier);
 	}
+	mst_notifier_close(&notifier);
 	if (!mst_archive_files_stop(archive))
 		return status; /* its thread still reads what the plane has */
 	struct mst_plane *plane = the_plane;
@@ -335,13 +365,38 @@ static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg
 	return status;
 }
 
+/* What needs the rights of root comes before this: reading --config. So does the limit of locked
+ * memory, which is raised here. All that follows is done by the user: threads, sockets, files.
+ * Return: false: the server must not start, which has been logged. */
+static bool give_up_rights(const struct mst_server_options *o)
+{
+	struct mst_user user;
+	char why[512];
+	int rc = 0;
+
+	if (mst_server_options_becomes(o)) {
+		mst_host_memlock_raise();
+		rc = mst_user_find(o->user, &user, why, sizeof(why));
+		if (rc == 0)
+			rc = mst_user_become(&user, why, sizeof(why));
+		if (rc != 0)
+			mst_error("--user: %s", why);
+	}
+	if (rc != 0 || !o->no_core)
+		return rc == 0;
+	rc = mst_process_hide(); /* last, for a change of user sets the same flag */
+	if (rc != 0)
+		mst_error("--no-core: cannot rule out core dumps: %s", strerror(-rc));
+	return rc == 0;
+}
+
 static int run(const struct mst_server_options *o)
 {
 	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
 	char why[512];
 
-	if (!prepare(o, &cfg, &cpus))
+	if (!prepare(o, &cfg, &cpus) || !give_up_rights(o))
 		return MST_SERVER_EXIT_FAILED;
 	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
 	int rc = mst_threads_check(&plan, why, sizeof(why));

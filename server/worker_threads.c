@@ -2,15 +2,24 @@
 #include "server/worker_threads.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 
+#define CACHE_LINE 64
+
+/* Each in cache lines of its own, for its thread counts in it. */
 struct worker_thread {
+	alignas(CACHE_LINE) _Atomic uint64_t passes; /* through its loop */
+	uint64_t seen;                               /* of them, by mst_worker_threads_moved() */
 	struct mst_worker_threads *worker_threads;
 	uint32_t shard;
 	pthread_t id;
@@ -23,6 +32,14 @@ struct mst_worker_threads {
 	struct worker_thread thread[MST_SHARDS_MAX];
 };
 
+static void count_pass(struct worker_thread *t)
+{
+	uint64_t passes = atomic_load_explicit(&t->passes, memory_order_relaxed);
+
+	/* Only this thread writes it. */
+	atomic_store_explicit(&t->passes, passes + 1, memory_order_relaxed);
+}
+
 static bool is_over(const struct mst_worker_threads *c)
 {
 	/* Relaxed: the flag orders nothing; the thread that sets it joins all others. */
@@ -31,9 +48,11 @@ static bool is_over(const struct mst_worker_threads *c)
 
 static void *run_loop(void *arg)
 {
-	struct mst_worker_threads *c = ((struct worker_thread *)arg)->worker_threads;
+	struct worker_thread *t = arg;
+	struct mst_worker_threads *c = t->worker_threads;
 
 	while (!is_over(c)) {
+		count_pass(t);
 		uint64_t now_ns = mst_now_ns();
 		if (!mst_server_step(c->server, now_ns))
 			mst_server_wait(c->server, now_ns);
@@ -46,6 +65,7 @@ static void *run_shard(void *arg)
 	struct worker_thread *t = arg;
 
 	while (!is_over(t->worker_threads)) {
+		count_pass(t);
 		if (!mst_server_shard_step(t->worker_threads->server, t->shard))
 			mst_server_shard_wait(t->worker_threads->server, t->shard);
 	}
@@ -78,12 +98,14 @@ static int start(struct mst_worker_threads *c, const struct mst_cpus *cpus)
 int mst_worker_threads_start(struct mst_server *server, const struct mst_cpus *cpus,
 			     struct mst_worker_threads **out)
 {
-	struct mst_worker_threads *c = calloc(1, sizeof(*c));
+	struct mst_worker_threads *c = aligned_alloc(alignof(struct mst_worker_threads),
+						     sizeof(*c));
 	sigset_t all, before;
 	int rc = 0;
 
 	if (c == NULL)
 		return -ENOMEM;
+	memset(c, 0, sizeof(*c));
 	c->server = server;
 	sigfillset(&all); /* the control thread handles signals */
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -109,4 +131,26 @@ void mst_worker_threads_stop(struct mst_worker_threads *c)
 	for (uint32_t i = 0; i < c->count; i++)
 		pthread_join(c->thread[i].id, NULL);
 	free(c);
+}
+
+bool mst_worker_threads_moved(struct mst_worker_threads *c, char *stuck, size_t len)
+{
+	uint64_t passes[MST_SHARDS_MAX];
+
+	if (c == NULL)
+		return true;
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct worker_thread *t = &c->thread[i];
+		passes[i] = atomic_load_explicit(&t->passes, memory_order_relaxed);
+		if (passes[i] != t->seen)
+			continue;
+		if (i == 0)
+			(void)snprintf(stuck, len, "the data thread");
+		else
+			(void)snprintf(stuck, len, "the thread of shard %" PRIu32, i);
+		return false;
+	}
+	for (uint32_t i = 0; i < c->count; i++)
+		c->thread[i].seen = passes[i];
+	return true;
 }

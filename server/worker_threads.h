@@ -16,4 +16,10 @@ int mst_worker_threads_start(struct mst_server *server, const struct mst_cpus *c
 /* Ends and joins the threads. Accepts NULL. */
 void mst_worker_threads_stop(struct mst_worker_threads *c);
 
+/* Has each thread passed its loop since this call last returned true? A thread with nothing to do
+ * passes its loop once a second. Only one thread may call this.
+ * @c: NULL: no thread runs, and none is stuck.
+ * @stuck: gets the name of a thread that has not, such as "the data thread". */
+bool mst_worker_threads_moved(struct mst_worker_threads *c, char *stuck, size_t len);
+
 #endif

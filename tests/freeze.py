@@ -49,7 +49,7 @@ def own_cgroup():
         mounts = [line.split() for line in f]
     mount = next((m[4] for m in mounts if m[m.index("-") + 1] == "cgroup2"), None)
     with open("/proc/self/cgroup") as f:
-        path = next((line[3:].strip() for line in f if line.startswith("0::")), None)
+        path = next((line[3:].rstrip() for line in f if line.startswith("0::")), None)
     if mount is None or path is None:
         raise FileNotFoundError("no cgroup v2")
     return mount + path.rstrip("/")
@@ -203,7 +203,7 @@ class Frozen:
                 return
             pid, tid = victim
             name = read(f"/proc/{pid}/comm" if tid is None
-                        else f"/proc/{pid}/task/{tid}/comm").strip()
+                        else f"/proc/{pid}/task/{tid}/comm").rstrip()
             self.until[victim] = now + seconds
             self.freezer.freeze(victim)
         except OSError:  # it has ended

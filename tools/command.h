@@ -13,6 +13,8 @@ int mst_status_command(int argc, char **argv);
 int mst_bench_command(int argc, char **argv);
 int mst_policy_command(int argc, char **argv);
 int mst_rest_command(int argc, char **argv);
+int mst_evict_command(int argc, char **argv);
+int mst_finish_command(int argc, char **argv);
 int mst_doctor_command(int argc, char **argv);
 int mst_plan_command(int argc, char **argv);
 int mst_checkpoint_command(int argc, char **argv);

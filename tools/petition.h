@@ -8,8 +8,8 @@
 
 #include "common/wire/message.h"
 
-/* Sends @msg, a MST_MSG_POLICY or MST_MSG_REST, to @address and waits for the answer, at most
- * @timeout_ns in all.
+/* Sends @msg, a MST_MSG_POLICY, REST, EVICT or END_JOB, to @address and waits for the answer, at
+ * most @timeout_ns in all.
  * @answer: a sentence: what will be, or why not.
  * Return: 0: it is done; or -errno, of the leader's refusal or of the connection. */
 int mst_petition(const char *address, const struct mst_message *msg, uint64_t timeout_ns,

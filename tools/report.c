@@ -74,6 +74,33 @@ static json_t *real_or_null(double value)
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
+const char *mst_report_access(uint32_t access)
+{
+	static const char *const words[] = {
+		[MST_ACCESS_LOCAL] = "local",
+		[MST_ACCESS_CERTIFICATES] = "certificates",
+		[MST_ACCESS_INSECURE] = "insecure",
+	};
+
+	return access <= MST_ACCESS_INSECURE ? words[access] : "unknown";
+}
+
+const char *mst_report_access_means(uint32_t access)
+{
+	switch (access) {
+	case MST_ACCESS_LOCAL:
+		return "every user of the server's host may join and change the job: it listens on "
+		       "loopback, without certificates";
+	case MST_ACCESS_CERTIFICATES:
+		return "by certificates";
+	case MST_ACCESS_INSECURE:
+		return "INSECURE: whoever reaches the server's port may join, read all parameters "
+		       "and end the job (--insecure)";
+	default:
+		return "unknown";
+	}
+}
+
 struct mst_report_words mst_report_saved(const struct mst_status *job)
 {
 	struct mst_report_words words = { .text = "" };
@@ -185,8 +212,9 @@ static bool is_named(const struct mst_status *job, const struct mst_status_rank 
 
 static void print_norm(const struct mst_status_rank *row, FILE *out)
 {
-	(void)fprintf(out, "%4" PRIu32 " %12.6g %12.6g %9" PRIu64 " %9" PRIu64 "\n", row->rank,
-		      row->norm, row->norm_max, row->outliers, row->damaged);
+	(void)fprintf(out, "%4" PRIu32 " %12s %12s %9" PRIu64 " %9" PRIu64 "\n", row->rank,
+		      mst_figure_norm(row->norm).text, mst_figure_norm(row->norm_max).text,
+		      row->outliers, row->damaged);
 }
 
 void mst_report_norms(const struct mst_job_snapshot *s, FILE *out)
@@ -247,7 +275,7 @@ static json_t *job_json(const struct mst_status *job)
 {
 	return json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
-		"s:s, s:o, s:o, s:o}",
+		"s:s, s:o, s:s, s:o, s:o}",
 		"job", job->job, "policy", job->policy, "state", mst_report_job_state(job->state),
 		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "shards",
 		(json_int_t)job->shards, "commits", (json_int_t)job->version, "samples",
@@ -256,9 +284,9 @@ static json_t *job_json(const struct mst_status *job)
 		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "recent_step_ms",
 		ms(job->recent_step_ns), "saved_s",
 		job->saved_told ? json_real(seconds(job->saved_ns)) : json_null(), "why", job->why,
-		"loss", real_or_null(job->loss), "norm_limit",
-		job->norm_limit > 0 ? json_real(job->norm_limit) : json_null(), "norm_median",
-		job->norm_limit > 0 ? real_or_null(job->norm_median) : json_null());
+		"loss", real_or_null(job->loss), "access", mst_report_access(job->access),
+		"norm_limit", job->norm_limit > 0 ? json_real(job->norm_limit) : json_null(),
+		"norm_median", job->norm_limit > 0 ? real_or_null(job->norm_median) : json_null());
 }
 
 json_t *mst_report_job(const struct mst_status *job)

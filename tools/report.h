@@ -14,6 +14,10 @@ const char *mst_report_job_state(uint32_t state);
 const char *mst_report_rank_state(uint32_t state);
 const char *mst_report_server_state(uint32_t state);
 
+/* Who may join a job: a word, and what it means. @access: enum mst_access. */
+const char *mst_report_access(uint32_t access);
+const char *mst_report_access_means(uint32_t access);
+
 /* "; not waiting for the late saved at least 1.20 s"; nothing where it is not known, or nothing. */
 struct mst_report_words {
 	char text[288];

@@ -53,3 +53,13 @@ bool mst_memlock_forbids(const struct mst_memlock *m, uint64_t bytes)
 {
 	return !m->exempt && (bytes > m->soft_bytes || m->pinned_bytes > m->soft_bytes - bytes);
 }
+
+void mst_host_memlock_raise(void)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit) == 0 || getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_MEMLOCK, &limit);
+}

@@ -21,4 +21,7 @@ void mst_host_memlock(const char *root, struct mst_memlock *out);
  * ib_umem_get(), drivers/infiniband/core/umem.c: it counts what is pinned, not what is locked. */
 bool mst_memlock_forbids(const struct mst_memlock *m, uint64_t bytes);
 
+/* Raises the limit as far as this process may: root to no limit. */
+void mst_host_memlock_raise(void);
+
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/transport/reach.h"
 #include "common/transport/stream.h"
 
 #define HOST_LEN 256u
@@ -88,6 +89,35 @@ static int resolve(const char *address, int flags, struct addrinfo **out)
 	default:
 		return -EHOSTUNREACH;
 	}
+}
+
+/* 127.0.0.0/8, also as an IPv6 address, or ::1. */
+static bool is_loopback(const struct sockaddr *sa)
+{
+	const struct sockaddr_in *v4 = (const void *)sa;
+	const struct sockaddr_in6 *v6 = (const void *)sa;
+
+	if (sa->sa_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+	if (sa->sa_family != AF_INET6)
+		return false;
+	return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr) ||
+	       (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr) && v6->sin6_addr.s6_addr[12] == 127);
+}
+
+enum mst_reach mst_reach_of(const char *address)
+{
+	enum mst_reach reach = MST_REACH_LOOPBACK;
+	struct addrinfo *list = NULL;
+
+	if (resolve(address, AI_PASSIVE, &list) != 0)
+		return MST_REACH_UNKNOWN;
+	for (const struct addrinfo *ai = list; ai != NULL; ai = ai->ai_next) {
+		if (!is_loopback(ai->ai_addr))
+			reach = MST_REACH_BEYOND;
+	}
+	freeaddrinfo(list);
+	return reach;
 }
 
 static void format(const struct sockaddr *sa, socklen_t len, char *out, size_t out_len)

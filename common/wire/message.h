@@ -70,12 +70,15 @@ enum mst_message_kind {
 	/* worker: a piece of its tensor table, before its start state; leader: the same, to every
 	 * follower */
 	MST_MSG_TENSORS,
-	/* Anybody asks the leader for a change of the running job, and is told in a sentence that
-	 * it is done (DONE), or why it cannot be (ERROR). */
+	/* An operator asks the leader for a change of the running job, and is told in a sentence
+	 * that it is done (DONE), or why it cannot be (ERROR). */
 	MST_MSG_POLICY, /* another policy */
 	MST_MSG_REST,   /* a worker is to rest, or to return */
 	MST_MSG_DONE,
 	MST_MSG_REPORT, /* worker: a value that it has found out about a version */
+	/* An operator asks the leader for more of these, and is answered in the same way. */
+	MST_MSG_EVICT,   /* the session of a worker is to end */
+	MST_MSG_END_JOB, /* the job is to end well; why */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -112,6 +115,7 @@ struct mst_welcome {
 	uint32_t guard;         /* enum mst_guard */
 	uint32_t norms;         /* 1: contributions tell their norms */
 	uint32_t checks;        /* 1: contributions have checksums */
+	uint32_t may_finish;    /* 1: a worker may end the job; 0: only an operator may */
 	uint64_t first_version; /* that the job began with, or goes on from */
 	double first_samples;   /* in it, and all versions before */
 	uint32_t server_count;
@@ -252,6 +256,7 @@ struct mst_status {
 	uint32_t policy_count;
 	struct mst_status_policy under[MST_STATUS_POLICIES]; /* the last is in force */
 	uint32_t state;                                      /* enum mst_job_state */
+	uint32_t access;                                     /* who may join: enum mst_access */
 	uint32_t workers, live;
 	uint32_t shards;        /* threads that share the sums; 0: not known yet */
 	uint64_t first_version; /* that the job began with, or goes on from */
@@ -275,6 +280,13 @@ struct mst_status {
 	struct mst_status_metric
 		metric[MST_STATUS_METRICS]; /* in the order of their first reports */
 	uint32_t rank_count;                /* rows that follow */
+};
+
+/* Who may join a job, and ask for changes of it. */
+enum mst_access {
+	MST_ACCESS_LOCAL,        /* every user of the leader's host: it listens on loopback */
+	MST_ACCESS_CERTIFICATES, /* whoever has a certificate, by its role */
+	MST_ACCESS_INSECURE,     /* whoever reaches the port */
 };
 enum mst_job_state { MST_JOB_GATHERING, MST_JOB_RUNNING, MST_JOB_FINISHED, MST_JOB_FAILED };
 
@@ -322,7 +334,8 @@ struct mst_message {
 		struct mst_state_piece state;
 		struct mst_tensor_piece piece;
 		uint64_t seq;             /* LEAVE */
-		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE */
+		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE, END_JOB */
+		uint32_t evicted;         /* EVICT: the rank */
 		uint32_t watch;           /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;

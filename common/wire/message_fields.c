@@ -82,6 +82,7 @@ static const struct mst_field welcome_fields[] = {
 	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
 	LIMITED(ENUM, mst_welcome, norms, 2),
 	LIMITED(ENUM, mst_welcome, checks, 2),
+	LIMITED(ENUM, mst_welcome, may_finish, 2),
 	FIELD(U64, mst_welcome, first_version),
 	FIELD(F64, mst_welcome, first_samples),
 	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
@@ -168,6 +169,7 @@ static const struct mst_field status_fields[] = {
 	FIELD(U64, mst_status, next_since),
 	ROWS(mst_status, policy_count, MST_STATUS_POLICIES, status_policy_rows),
 	LIMITED(ENUM, mst_status, state, MST_JOB_FAILED + 1),
+	LIMITED(ENUM, mst_status, access, MST_ACCESS_INSECURE + 1),
 	FIELD(U32, mst_status, workers),
 	FIELD(U32, mst_status, live),
 	FIELD(U32, mst_status, shards),
@@ -238,6 +240,7 @@ static const struct mst_field wanted_fields[] = { LIMITED(ENUM, mst_message, wan
 						  LIMITED(ENUM, mst_message, wanted.state, 2) };
 static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
 static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
+static const struct mst_field evict_fields[] = { FIELD(U32, mst_message, evicted) };
 static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
 
 static const struct mst_field change_fields[] = {
@@ -350,6 +353,8 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_REST] = { true, BODY, SHAPE(rest_fields) },
 	[MST_MSG_DONE] = { true, 0, SHAPE(why_fields) },
 	[MST_MSG_REPORT] = { true, BODY, SHAPE(metric_fields) },
+	[MST_MSG_EVICT] = { true, 0, SHAPE(evict_fields) },
+	[MST_MSG_END_JOB] = { true, 0, SHAPE(why_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -385,7 +385,10 @@ int muster_pull(struct muster *m);
 int muster_wait(struct muster *m, struct muster_outcome *out);
 
 /** muster_finish - end the job for everybody. @why goes to the server's log; it may be NULL. Does
- * not wait: muster_wait() then brings the last outcome. Return: 0; shared errors. */
+ * not wait: muster_wait() then brings the last outcome.
+ * Return: 0; -EACCES the server leaves this to an operator (musterd --finish operator): the job
+ * goes on, and so may the worker; shared errors.
+ */
 int muster_finish(struct muster *m, const char *why);
 
 /* How many bytes the name of a metric may have. */

@@ -54,6 +54,11 @@ struct mst_conn {
 	uint64_t heard_ns;
 	bool readable; /* something has come, or the peer has closed */
 	bool waits;    /* the next message could not be handled yet */
+	/* Messages that were handled since handled_ns, and whether those are all for now: more are
+	 * handled a little later, so that a peer that sends without end costs others no more. */
+	uint32_t handled;
+	uint64_t handled_ns;
+	bool paused;
 	uint32_t pid;
 
 	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
@@ -72,7 +77,8 @@ struct mst_conn {
 	size_t in_at, in_have, in_room, in_used;
 	bool dry; /* all that the peer has sent has been received */
 	size_t out_have, out_room;
-	bool polls_out; /* epoll waits for room to send */
+	bool polled;    /* epoll waits for the stream, */
+	bool polls_out; /* for room to send, too */
 };
 
 void mst_conn_open(struct mst_conn *c, const struct mst_stream_ops *ops, struct mst_stream *stream,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "server/control/token.h"
+
 #define NEVER (-1)
 #define AWAITED MST_FOLLOWER_PLACE_AWAITED
 #define JOINED MST_FOLLOWER_PLACE_JOINED
@@ -41,8 +43,8 @@ void mst_follower_place_link_begins(struct mst_follower_place *s)
 
 bool mst_follower_place_link_made(struct mst_follower_place *s, const uint8_t *token)
 {
-	if (!s->linking || memcmp(s->linking_token, token, sizeof(s->linking_token)) != 0)
+	if (!s->linking || !mst_token_is(s->linking_token, token))
 		return false;
 	s->linking = false;
-	return memcmp(s->token, token, sizeof(s->token)) == 0;
+	return mst_token_is(s->token, token);
 }

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "server/control/roles.h"
 
 #define EVENTS 64
 
@@ -42,6 +43,24 @@ static int watch_conn(struct mst_frontend *f, const struct mst_conn *c, bool out
 {
 	return watch(f, c->ops->stream_fd(c->stream), EPOLLIN | (out ? (uint32_t)EPOLLOUT : 0u),
 		     (uint32_t)(c - f->places.conn), op);
+}
+
+/* Has epoll wait for what a connection needs. What a peer whose messages have to wait has sent
+ * stays unread, and would end every wait at once; each step looks at that connection anyway. */
+static int poll_conn(struct mst_frontend *f, struct mst_conn *c)
+{
+	bool held = c->waits || c->paused, out = c->out_have > 0;
+	int rc = 0;
+
+	if (held && c->polled)
+		rc = watch_conn(f, c, false, EPOLL_CTL_DEL);
+	else if (!held && (!c->polled || out != c->polls_out))
+		rc = watch_conn(f, c, out, c->polled ? EPOLL_CTL_MOD : EPOLL_CTL_ADD);
+	if (rc == 0) {
+		c->polled = !held;
+		c->polls_out = !held && out;
+	}
+	return rc;
 }
 
 static void note_readable(struct mst_frontend *f, struct mst_conn *c)
@@ -231,14 +250,14 @@ void mst_frontend_hang_up(struct mst_frontend *f, struct mst_conn *c)
 	mst_places_close(&f->places, c);
 }
 
-/* Sends as much as the connection takes, and has epoll wait for room while something is left. */
+/* Sends as much as the connection takes, and has epoll wait for room while something is left. If
+ * epoll has no memory for that, each step looks. */
 static int push_out(struct mst_frontend *f, struct mst_conn *c)
 {
 	int rc = mst_conn_flush(c);
-	bool pending = c->out_have > 0;
 
-	if (rc == 0 && pending != c->polls_out && watch_conn(f, c, pending, EPOLL_CTL_MOD) == 0)
-		c->polls_out = pending;
+	if (rc == 0 && poll_conn(f, c) != 0)
+		note_readable(f, c);
 	return rc;
 }
 
@@ -362,7 +381,7 @@ static struct mst_conn *take_place(struct mst_frontend *f, struct mst_conn *c,
 				   struct mst_stream *stream)
 {
 	mst_places_open(&f->places, c, f->cfg.stream, stream, f->next_id++);
-	if (watch_conn(f, c, false, EPOLL_CTL_ADD) == 0)
+	if (poll_conn(f, c) == 0)
 		return c;
 	mst_places_close(&f->places, c);
 	return NULL;
@@ -387,16 +406,63 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 /* A watcher keeps its place if it has asked for the status within this time. */
 #define WATCHER_IDLE_NS MST_FRONTEND_GRACE_NS
 
+/* The length of the host in "HOST:PORT". */
+static size_t host_length(const struct mst_conn *c)
+{
+	const char *colon = strrchr(c->peer, ':');
+
+	return colon != NULL ? (size_t)(colon - c->peer) : strlen(c->peer);
+}
+
+static bool are_of_one_host(const struct mst_conn *a, const struct mst_conn *b)
+{
+	size_t length = host_length(a);
+
+	return length == host_length(b) && memcmp(a->peer, b->peer, length) == 0;
+}
+
+/* How many watchers that are no operators come from the host of @c. */
+static uint32_t watchers_of_host(struct mst_frontend *f, const struct mst_conn *c)
+{
+	const struct mst_conn *other;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; (other = mst_frontend_next_of(f, MST_CONN_WATCHER, &i)) != NULL;)
+		count += !mst_roles_is_operator(other) && are_of_one_host(c, other);
+	return count;
+}
+
+/* Who gives its place to @c when all are taken; NULL: nobody does. An operator takes the place of
+ * whoever is none; another peer that of a host that has at least two places more than its own. */
+static struct mst_conn *gives_way(struct mst_frontend *f, const struct mst_conn *c)
+{
+	uint32_t most = mst_roles_is_operator(c) ? 0 : watchers_of_host(f, c) + 1;
+	struct mst_conn *other, *found = NULL;
+
+	for (uint32_t i = 0; (other = mst_frontend_next_of(f, MST_CONN_WATCHER, &i)) != NULL;) {
+		uint32_t count = watchers_of_host(f, other);
+		if (mst_roles_is_operator(other) || count < most ||
+		    (count == most && (found == NULL || !is_older(other, found))))
+			continue;
+		most = count;
+		found = other;
+	}
+	return found;
+}
+
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
 	struct mst_conn *idle = surplus(f, MST_CONN_WATCHER, MST_FRONTEND_WATCHERS);
 
-	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS)
-		return false;
+	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS) {
+		idle = gives_way(f, c);
+		if (idle == NULL)
+			return false;
+	}
 	if (idle != NULL)
 		mst_frontend_error(f, idle, -EBUSY,
-				   "others ask for the status, and this connection did not: ask "
-				   "on a new one",
+				   "too many ask at once, and this connection gives its place to "
+				   "another: ask on a new one",
 				   now_ns);
 	return mst_places_enter(&f->places, c, MST_CONN_WATCH);
 }
@@ -419,14 +485,34 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
 }
 
-/* Passes all received messages to the owner. Those of a closing connection are dropped. */
+/* How many messages of one connection are handled within a time: far more than an honest peer sends
+ * in it. The time is that of the server's steps, so whatever came while the server stood still is
+ * handled; nobody is hung up on for it. */
+#define MESSAGES_MAX 128u
+#define MESSAGES_NS MST_MS
+
+static bool has_had_enough(struct mst_conn *c, uint64_t now_ns)
+{
+	if (now_ns - c->handled_ns >= MESSAGES_NS) {
+		c->handled_ns = now_ns;
+		c->handled = 0;
+	}
+	return c->handled++ >= MESSAGES_MAX;
+}
+
+/* Passes received messages to the owner. Those of a closing connection are dropped. */
 static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
 	uint32_t protocol = 0;
 	int rc = 0;
 
-	c->waits = false;
+	c->waits = c->paused = false;
 	while (c->stream != NULL && (rc = mst_conn_next(c, &f->message, &protocol)) > 0) {
+		if (has_had_enough(c, now_ns)) {
+			mst_conn_again(c);
+			c->paused = true;
+			return;
+		}
 		if (c->role == MST_CONN_CLOSING)
 			continue;
 		if (!f->cfg.ops->message(f->cfg.ctx, c, &f->message, now_ns)) {
@@ -461,10 +547,10 @@ static int read_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns
 		 * sender has gone. */
 		if (rc == 0 || c->role != MST_CONN_NEW)
 			read_messages(f, c, now_ns);
-		if (c->waits)
+		if (c->waits || c->paused)
 			break;
 	}
-	c->readable |= c->stream != NULL && !c->dry && !c->waits;
+	c->readable |= c->stream != NULL && !c->dry && !c->waits && !c->paused;
 	return rc;
 }
 
@@ -482,10 +568,12 @@ static void step_conn(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
 		mst_complain(&f->complaints, MST_COMPLAINT_SILENT,
 			     "%s connected and said nothing for %.0f s; closed", c->peer,
 			     (double)MST_FRONTEND_GRACE_NS / (double)MST_SECOND);
-	if (rc != 0 || silent || said_all)
+	if (rc != 0 || silent || said_all) {
 		mst_frontend_hang_up(f, c);
-	else
-		mst_places_note(&f->places, c);
+		return;
+	}
+	f->holds |= c->paused || (c->waits && c->role != MST_CONN_NEW);
+	mst_places_note(&f->places, c);
 }
 
 /* ---- accepting ---- */
@@ -568,6 +656,7 @@ static void step_new(struct mst_frontend *f, uint64_t now_ns)
 void mst_frontend_step(struct mst_frontend *f, uint64_t now_ns)
 {
 	mst_complaints_step(&f->complaints, now_ns);
+	f->holds = false;
 	for (int rounds = 0; mark(f, 0) == EVENTS && rounds < (int)(f->places.max / EVENTS);)
 		rounds++;
 	step_known(f, now_ns);

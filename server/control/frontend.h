@@ -52,7 +52,9 @@ struct mst_frontend {
 	uint64_t next_id;
 	bool called; /* epoll has reported that new connections may wait */
 	bool woken;  /* epoll has reported that wake_fd is readable */
-	bool deaf;   /* new connections wait in the backlog until there is room */
+	/* Messages of a known peer were held back in the last step: the next is to follow soon. */
+	bool holds;
+	bool deaf; /* new connections wait in the backlog until there is room */
 	struct mst_complaints complaints; /* the owner uses them too */
 	struct mst_message message; /* the message being handled; it is too large for a stack */
 	struct mst_message draft;   /* what mst_frontend_draft() returns */
@@ -77,8 +79,10 @@ void mst_frontend_close(struct mst_frontend *f);
  * Return: NULL: there is no free entry, or epoll cannot wait for it; the stream is closed then. */
 struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *stream,
 				    const char *peer, enum mst_conn_event is);
-/* Makes a stranger's connection one that watches the status.
- * Return: false: there are too many. */
+/* Makes a stranger's connection one that watches the status, or asks for changes. If there are too
+ * many, the one that has been idle longest is closed for it; else, for an operator, one that is
+ * none; else one of a host that has more of them.
+ * Return: false: there is none of these. */
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns);
 
 /* Receives and sends. Connections of known peers come first; then new ones are accepted, and

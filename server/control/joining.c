@@ -11,6 +11,7 @@
 #include "common/kernels/sum.h"
 #include "server/cluster/peer.h"
 #include "server/control/reason.h"
+#include "server/control/token.h"
 
 /* Strangers may ask for links as fast as they are refused, so a step answers only a few. */
 #define REQUESTS_PER_STEP 8
@@ -372,6 +373,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->server_lease_ns = mst_server_options_server_lease(o);
 	w->patience_ns = o->patience_ns;
 	w->guard = o->guard;
+	w->may_finish = o->finish == MST_FINISH_BY_WORKER;
 	w->norms = mst_controller_by_norms(&j->job->terms.policy.controller);
 	w->checks = o->checksum;
 	w->first_version = mst_job_first_version(j->job);
@@ -471,6 +473,26 @@ static void take_links(struct mst_joining *j, uint64_t now_ns)
 		hand_over(j, &made, now_ns);
 }
 
+/* How long a token is good for. A worker makes its memory before it asks for links, and asks one
+ * server after the other. A follower is told of a session before its worker is welcomed, which
+ * waits for the other followers, at most until one that says nothing is given up. */
+static uint64_t token_ns(const struct mst_joining *j)
+{
+	uint64_t bytes = j->job->session_bytes * mst_job_servers(j->job);
+	uint64_t most_ns = MST_TOKEN_NS + bytes / MST_TOKEN_BYTES * MST_SECOND;
+
+	if (mst_job_follows(j->job))
+		most_ns += mst_server_options_server_lease(j->job->o);
+	return most_ns;
+}
+
+static const char *wrong_with(const struct mst_pending_session *p, uint32_t server, bool old)
+{
+	if (old)
+		return "a token whose time is over";
+	return p == NULL && server == 0 ? "no valid token" : "other figures than its welcome has";
+}
+
 static void answer(struct mst_joining *j, const struct mst_link_request *request)
 {
 	const struct mst_lane_layout *layout = &j->job->plan.layout;
@@ -482,7 +504,8 @@ static void answer(struct mst_joining *j, const struct mst_link_request *request
 		mst_peer_window(j->job->o->workers, layout->slots));
 
 	/* A token may be used once, even if no link comes of it. */
-	if (p != NULL && lanes_match(&request->lanes, &workers)) {
+	bool old = p != NULL && mst_sessions_waited(j->sessions, p) > token_ns(j);
+	if (p != NULL && !old && lanes_match(&request->lanes, &workers)) {
 		(void)mst_pending_enter(&p->state, MST_PENDING_REQUEST);
 		mst_link_maker_make(j->maker, j->job->listener, request);
 	} else if (server != 0 && lanes_match(&request->lanes, &servers)) {
@@ -491,8 +514,7 @@ static void answer(struct mst_joining *j, const struct mst_link_request *request
 	} else {
 		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
 			     "somebody asked for a link with %s; sent away",
-			     p == NULL && server == 0 ? "no valid token"
-						      : "other figures than its welcome has");
+			     wrong_with(p, server, old));
 		(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
 	}
 }
@@ -503,6 +525,7 @@ void mst_joining_links(struct mst_joining *j, uint64_t now_ns)
 	struct mst_link_request request;
 	int rc = 0;
 
+	mst_sessions_look(j->sessions, now_ns);
 	take_links(j, now_ns);
 	for (int i = 0; i < REQUESTS_PER_STEP && rc == 0 && mst_link_maker_has_room(j->maker);
 	     i++) {
@@ -511,6 +534,8 @@ void mst_joining_links(struct mst_joining *j, uint64_t now_ns)
 			answer(j, &request);
 		take_links(j, now_ns); /* links are ready at once if the maker has no threads */
 	}
+	if (rc == -EAGAIN)
+		mst_sessions_answered(j->sessions, now_ns);
 	if (rc == 0 && mst_link_maker_has_room(j->maker))
 		mst_frontend_wake(j->front); /* others may be asking, too */
 	if (rc == -ENODEV && !j->listener_broken) {

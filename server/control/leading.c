@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"
+#include "server/control/token.h"
 
 /* If two steps are further apart than this, the process was stopped. */
 #define STOOD_STILL_NS MST_SECOND
@@ -177,7 +178,7 @@ static void confirm(struct mst_leading *l, uint32_t server, const struct mst_exp
 	struct mst_identity who = { e->rank, e->incarnation };
 	struct mst_pending_session *p = mst_sessions_of(l->sessions, who);
 
-	if (p != NULL && mst_sessions_confirm(p, server))
+	if (p != NULL && mst_sessions_confirm(l->sessions, p, server))
 		*expected = p;
 }
 
@@ -318,7 +319,8 @@ uint32_t mst_leading_follower_of(const struct mst_leading *l, const uint8_t *tok
 {
 	for (uint32_t i = 1; i < servers(l); i++) {
 		const struct mst_follower_place *s = &l->follower[i];
-		if (s->token_is_unused && memcmp(s->token, token, sizeof(s->token)) == 0)
+		if (s->state != MST_FOLLOWER_PLACE_GONE && s->token_is_unused &&
+		    mst_token_is(s->token, token))
 			return i;
 	}
 	return 0;
@@ -438,7 +440,7 @@ bool mst_leading_message(struct mst_leading *l, struct mst_conn *c, const struct
 		s->states_done++;
 		return true;
 	case MST_MSG_RELINK:
-		if (memcmp(msg->token, s->token, sizeof(s->token)) == 0)
+		if (mst_token_is(msg->token, s->token))
 			relink(l, c->server);
 		return true;
 	default:

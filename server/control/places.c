@@ -107,7 +107,7 @@ bool mst_places_admit(struct mst_places *p, struct mst_conn *c, struct mst_ident
  * that a stream without a descriptor is readable, so each step has to look. */
 static bool has_something(const struct mst_conn *c)
 {
-	return c->readable || c->waits || c->role == MST_CONN_CLOSING ||
+	return c->readable || c->waits || c->paused || c->role == MST_CONN_CLOSING ||
 	       c->ops->stream_fd(c->stream) < 0;
 }
 

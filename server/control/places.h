@@ -42,8 +42,8 @@ void mst_places_close(struct mst_places *p, struct mst_conn *c);
 bool mst_places_enter(struct mst_places *p, struct mst_conn *c, enum mst_conn_event event);
 /* Makes the worker's connection the one that mst_places_of_worker() finds. */
 bool mst_places_admit(struct mst_places *p, struct mst_conn *c, struct mst_identity who);
-/* Notes whether there is something to do for @c. To be called after c->readable or c->waits has
- * changed. */
+/* Notes whether there is something to do for @c. To be called after c->readable, c->waits or
+ * c->paused has changed. */
 void mst_places_note(struct mst_places *p, const struct mst_conn *c);
 
 static inline bool mst_places_is_ready(const struct mst_places *p, const struct mst_conn *c)

@@ -12,10 +12,12 @@
 #include "common/base/log.h"
 #include "common/host/tasks.h"
 #include "server/control/checkpointing.h"
+#include "server/control/ending.h"
 #include "server/control/following.h"
 #include "server/control/joining.h"
 #include "server/control/reporting.h"
 #include "server/control/resting.h"
+#include "server/control/roles.h"
 #include "server/control/start_state.h"
 #include "server/control/switching.h"
 #include "server/control/workers.h"
@@ -27,8 +29,8 @@
  * due several times in a lease is not late. */
 #define NAP_MAX_NS (100 * MST_MS)
 #define NAPS_PER_LEASE 16u
-/* How long to sleep while requests wait for room: the data side does not say when it has room
- * again. */
+/* How long to sleep while requests wait for room, or messages for them: the data side does not say
+ * when it has room again. Nor is epoll asked about connections whose messages wait. */
 #define REQUESTS_NAP_NS MST_MS
 /* How long a server that is stopped waits for the ledger to say that a version is saved. */
 #define SAVE_NS (5 * MST_SECOND)
@@ -49,6 +51,7 @@ struct mst_plane {
 	struct mst_reporting reporting;
 	struct mst_switching switching;
 	struct mst_resting resting;
+	struct mst_endings ending;
 	struct mst_checkpointing checkpointing;
 	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
 	 * may complete another version until the ledger has ended the job; the ledger saves that
@@ -110,7 +113,25 @@ static bool server_says(struct mst_plane *p, struct mst_conn *c, const struct ms
 	return taken;
 }
 
-/* Anybody may ask for a change who can reach the control port, as for the status. */
+/* A peer that is part of the job has broken the protocol: its role does not change. */
+static bool refuse_role(struct mst_plane *p, struct mst_conn *c, const char *what, uint64_t now_ns)
+{
+	char reason[MST_REASON_LEN];
+
+	if (c->role != MST_CONN_NEW && c->role != MST_CONN_WATCHER)
+		return broken(p, c, what, now_ns);
+	snprintf(reason, sizeof(reason), "%s %.400s", c->peer, what);
+	mst_frontend_blame(&p->front, c, MST_COMPLAINT_REFUSED, reason);
+	mst_frontend_error(&p->front, c, -EACCES, reason, now_ns);
+	return true;
+}
+
+static bool is_change(enum mst_message_kind kind)
+{
+	return kind == MST_MSG_POLICY || kind == MST_MSG_REST || kind == MST_MSG_EVICT ||
+	       kind == MST_MSG_END_JOB;
+}
+
 static bool asks_change(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
 			uint64_t now_ns)
 {
@@ -121,6 +142,10 @@ static bool asks_change(struct mst_plane *p, struct mst_conn *c, const struct ms
 	c->heard_ns = now_ns;
 	if (msg->kind == MST_MSG_POLICY)
 		return mst_switching_ask(&p->switching, c, &msg->change, now_ns);
+	if (msg->kind == MST_MSG_EVICT)
+		return mst_ending_ask_evict(&p->ending, c, msg->evicted, now_ns);
+	if (msg->kind == MST_MSG_END_JOB)
+		return mst_ending_ask_end(&p->ending, c, msg->why, now_ns);
 	return mst_resting_ask(&p->resting, c, &msg->rest, now_ns);
 }
 
@@ -129,13 +154,15 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 	struct mst_plane *p = ctx;
 	bool asks = msg->kind == MST_MSG_ASK_STATUS && c->role != MST_CONN_JOINING &&
 		    c->role != MST_CONN_LEAD;
+	char why[MST_REASON_LEN];
 
+	if (!mst_roles_allow(c, msg->kind, why, sizeof(why)))
+		return refuse_role(p, c, why, now_ns);
 	if (asks) {
 		mst_reporting_ask(&p->reporting, c, msg->watch != 0, now_ns);
 		return true;
 	}
-	if ((msg->kind == MST_MSG_POLICY || msg->kind == MST_MSG_REST) &&
-	    (c->role == MST_CONN_NEW || c->role == MST_CONN_WATCHER))
+	if (is_change(msg->kind) && (c->role == MST_CONN_NEW || c->role == MST_CONN_WATCHER))
 		return asks_change(p, c, msg, now_ns);
 	if (c->role == MST_CONN_WORKER && c->welcomed)
 		return mst_workers_message(&p->workers, c, msg, now_ns);
@@ -167,8 +194,9 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->following.hearing = &p->hearing;
 	p->joining.leading = p->workers.leading = &p->leading;
 	p->reporting.leading = &p->leading;
-	p->switching.job = p->resting.job = &p->job;
-	p->switching.front = p->resting.front = &p->front;
+	p->reporting.access = cfg->access;
+	p->switching.job = p->resting.job = p->ending.job = &p->job;
+	p->switching.front = p->resting.front = p->ending.front = &p->front;
 	p->following.stream = cfg->stream;
 	p->checkpointing.job = &p->job;
 	p->checkpointing.archive = cfg->archive;
@@ -294,8 +322,10 @@ uint64_t mst_plane_nap(const struct mst_plane *p)
 {
 	uint64_t share = p->job.o->lease_ns / NAPS_PER_LEASE;
 
-	if (mst_requests_wait(&p->job.requests))
+	if (mst_requests_wait(&p->job.requests) || p->front.holds)
 		return REQUESTS_NAP_NS;
+	if (mst_reporting_waits(&p->reporting) && share > MST_REPORTING_GAP_NS)
+		return MST_REPORTING_GAP_NS;
 	return share < NAP_MAX_NS ? share : NAP_MAX_NS;
 }
 
@@ -348,6 +378,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 		break;
 	case MST_NOTE_EVICTED:
 		mst_workers_evicted(&p->workers, notice, now_ns);
+		mst_ending_evicted(&p->ending, notice, now_ns);
 		break;
 	case MST_NOTE_SNAPSHOT:
 		mst_reporting_filled(&p->reporting);
@@ -355,6 +386,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 	case MST_NOTE_FINISHED:
 		p->ledger_ended = true;
 		mst_workers_finished(&p->workers, notice, now_ns);
+		mst_ending_finished(&p->ending, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
 		mst_leading_link_lost(&p->leading, notice);
@@ -477,7 +509,7 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 	else
 		part_from_followers(p);
 	if (!p->follows)
-		mst_reporting_step(&p->reporting);
+		mst_reporting_step(&p->reporting, now_ns);
 }
 
 /* ---- the end of the job ---- */

@@ -39,7 +39,8 @@ struct mst_plane_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the plane */
 	const struct mst_stream_ops *stream;
 	const struct mst_transport *transport;
-	uint32_t cores; /* for the data side's threads; 0: one */
+	uint32_t cores;         /* for the data side's threads; 0: one */
+	enum mst_access access; /* as mst_server_options_access() says; for the status */
 	/* Where the leader records how gradients end, if the options say so; outlives the plane. */
 	struct mst_recording *recording;
 	/* Who writes checkpoints, if the options say so, else NULL; outlives the plane. */

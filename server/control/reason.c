@@ -106,6 +106,12 @@ void mst_reason_evicted(char *out, size_t len, const struct mst_eviction *loss,
 			 " versions: it was too slow to keep up; raise --history",
 			 rank, o->history);
 		break;
+	case MST_EVICT_ASKED:
+		snprintf(out, len,
+			 "rank %" PRIu32 " was evicted by an operator (muster evict): its session "
+			 "is over",
+			 rank);
+		break;
 	}
 }
 

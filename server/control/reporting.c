@@ -76,6 +76,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	mst_job_name_policies(j, s);
 	snprintf(s->why, sizeof(s->why), "%s", j->why);
 	s->state = (uint32_t)j->state;
+	s->access = r->access;
 	s->workers = j->o->workers;
 	s->norm_limit = j->o->norm_limit;
 	s->shards = j->server != NULL ? mst_server_shards(j->server) : 0;
@@ -162,18 +163,33 @@ static bool somebody_asks(struct mst_reporting *r)
 	return false;
 }
 
-void mst_reporting_step(struct mst_reporting *r)
+bool mst_reporting_waits(const struct mst_reporting *r)
+{
+	return r->asked && !r->lent;
+}
+
+/* Is it time for another answer? The last one, at the end of the job, is not held back. */
+static bool is_due(struct mst_reporting *r, uint64_t now_ns)
+{
+	if (mst_job_is_over(r->job) && !r->final_told)
+		return true;
+	if (now_ns < r->due_ns || !somebody_asks(r))
+		return false;
+	r->due_ns = now_ns + MST_REPORTING_GAP_NS;
+	return true;
+}
+
+void mst_reporting_step(struct mst_reporting *r, uint64_t now_ns)
 {
 	struct mst_request request = { .kind = MST_REQ_SNAPSHOT, .snapshot = &r->snapshot };
-	bool over = mst_job_is_over(r->job);
 
 	if (r->job->server == NULL) {
 		bool final = r->job->state != MST_JOB_GATHERING;
-		if (r->asked || final)
+		if (final || is_due(r, now_ns))
 			answer_all(r, final);
 		return;
 	}
-	if (!r->lent && (somebody_asks(r) || (over && !r->final_told)))
+	if (!r->lent && is_due(r, now_ns))
 		r->lent = mst_requests_offer(&r->job->requests, &request);
 	if (!r->lent && mst_reporting_is_behind(r))
 		tell_watchers(r);

@@ -8,16 +8,23 @@
 #ifndef MST_SERVER_CONTROL_REPORTING_H
 #define MST_SERVER_CONTROL_REPORTING_H
 
+#include "common/base/clock.h"
 #include "server/control/leading.h"
+
+/* The least time between two snapshots: however many ask, the data thread fills 50 a second. */
+#define MST_REPORTING_GAP_NS (20 * MST_MS)
 
 struct mst_reporting {
 	const struct mst_leading *leading;
 	struct mst_job *job;
 	struct mst_frontend *front;
 
+	enum mst_access access; /* who may join */
+
 	struct mst_snapshot snapshot;
 	bool asked; /* somebody may wait for an answer */
 	bool lent;
+	uint64_t due_ns; /* no other snapshot is made before */
 	bool final_told; /* the status after the job's end has been sent */
 };
 
@@ -31,9 +38,11 @@ void mst_reporting_forget(struct mst_reporting *r);
 
 /* The peer of @c asks for the status. @watches: also for the last one, when the job has ended. */
 void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches, uint64_t now_ns);
-/* Has a snapshot filled if a connection waits for one. Without a data side all are answered at
- * once. */
-void mst_reporting_step(struct mst_reporting *r);
+/* Has a snapshot filled if a connection waits for one, and the last was not made just now. Without
+ * a data side there is nothing to fill. */
+void mst_reporting_step(struct mst_reporting *r, uint64_t now_ns);
+/* Does somebody wait for the time of the next snapshot? */
+bool mst_reporting_waits(const struct mst_reporting *r);
 /* Has a worker reported after the last status, which those who watch do not know yet? */
 bool mst_reporting_is_behind(const struct mst_reporting *r);
 /* The data thread has filled the snapshot: sends it. */

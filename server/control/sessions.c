@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/rand.h"
+#include "server/control/token.h"
 
 /* ---- states ---- */
 
@@ -83,6 +84,7 @@ struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct ms
 		return NULL;
 	(void)mst_pending_enter(&p->state,
 				unready != 0 ? MST_PENDING_ANNOUNCE : MST_PENDING_EXPECT);
+	p->expected_ns = s->answering.clock_ns;
 	p->older = s->newest[who.rank];
 	s->newest[who.rank] = i;
 	mst_ranks_remove(&s->free, i);
@@ -90,8 +92,9 @@ struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct ms
 	return p;
 }
 
-bool mst_sessions_confirm(struct mst_pending_session *p, uint32_t server)
+bool mst_sessions_confirm(struct mst_sessions *s, struct mst_pending_session *p, uint32_t server)
 {
+	p->expected_ns = s->answering.clock_ns;
 	p->unready &= ~(1u << server);
 	return p->state == ANNOUNCED && p->unready == 0 &&
 	       mst_pending_enter(&p->state, MST_PENDING_EXPECT);
@@ -135,6 +138,31 @@ void mst_sessions_end_all(struct mst_sessions *s)
 		mst_sessions_end(s, &s->row[i]);
 }
 
+/* ---- how long a token is good for ---- */
+
+/* After all requests have been answered, the clock runs on for this long, and then stands still
+ * until they have been again: a worker that had to wait for the server is not late. */
+#define FRESH_NS MST_SECOND
+
+void mst_sessions_look(struct mst_sessions *s, uint64_t now_ns)
+{
+	if (s->answering.looked_ns == 0)
+		mst_listening_start(&s->answering, FRESH_NS, now_ns);
+	(void)mst_listening_now(&s->answering, now_ns);
+}
+
+void mst_sessions_answered(struct mst_sessions *s, uint64_t now_ns)
+{
+	mst_listening_heard(&s->answering, now_ns, now_ns);
+}
+
+uint64_t mst_sessions_waited(const struct mst_sessions *s, const struct mst_pending_session *p)
+{
+	uint64_t read_ns = s->answering.read_ns;
+
+	return read_ns > p->expected_ns ? read_ns - p->expected_ns : 0;
+}
+
 /* ---- looking for one ---- */
 
 static bool is_same(struct mst_identity a, struct mst_identity b)
@@ -157,7 +185,7 @@ struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
 {
 	for (uint32_t i = 0; i < s->max; i++) {
 		struct mst_pending_session *p = &s->row[i];
-		if (p->state == state && memcmp(p->token, token, sizeof(p->token)) == 0)
+		if (p->state == state && mst_token_is(p->token, token))
 			return p;
 	}
 	return NULL;

@@ -8,6 +8,7 @@
 #ifndef MST_SERVER_CONTROL_SESSIONS_H
 #define MST_SERVER_CONTROL_SESSIONS_H
 
+#include "common/base/listening.h"
 #include "common/wire/message.h"
 #include "server/core/ranks.h"
 #include "server/data/exchange.h"
@@ -41,6 +42,7 @@ struct mst_pending_session {
 	struct mst_session session;
 	enum mst_pending_state state;
 	uint8_t token[MST_TOKEN_LEN];
+	uint64_t expected_ns; /* EXPECTED: since then, by the clock `answering` */
 	/* At the leader: */
 	struct mst_notice admitted; /* the welcome is made from this */
 	uint32_t unready; /* ANNOUNCED: the followers that do not know the session, as a set */
@@ -52,6 +54,9 @@ struct mst_sessions {
 	uint32_t max;
 	uint32_t count;        /* rows that are not FREE */
 	struct mst_ranks free; /* the indices of those that are */
+	/* Runs while all requests for links are answered: it measures how long workers wait before
+	 * they ask. */
+	struct mst_listening answering;
 	uint32_t workers;
 	uint32_t *newest; /* by rank: the row of its newest session, or MST_RANK_NONE */
 	struct {
@@ -76,7 +81,7 @@ struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct ms
 					       uint32_t unready);
 /* The follower @server knows the session.
  * Return: true if it was the last, so that the worker may be welcomed now. */
-bool mst_sessions_confirm(struct mst_pending_session *p, uint32_t server);
+bool mst_sessions_confirm(struct mst_sessions *s, struct mst_pending_session *p, uint32_t server);
 /* Ends a session, and frees its link. The data thread must not use it any more. */
 void mst_sessions_end(struct mst_sessions *s, struct mst_pending_session *p);
 /* Ends the session of that worker, unless the data thread uses it. */
@@ -85,6 +90,13 @@ void mst_sessions_forget(struct mst_sessions *s, struct mst_identity who);
 void mst_sessions_let_go(struct mst_sessions *s, const struct mst_session *session);
 /* Ends all sessions. To be called after mst_job_hang_up(). */
 void mst_sessions_end_all(struct mst_sessions *s);
+
+/* Brings the clock to @now_ns, less the time in which requests for links had to wait; and notes
+ * that all that had come by @now_ns have been answered. */
+void mst_sessions_look(struct mst_sessions *s, uint64_t now_ns);
+void mst_sessions_answered(struct mst_sessions *s, uint64_t now_ns);
+/* How long an EXPECTED session has waited for its worker's request, by that clock. */
+uint64_t mst_sessions_waited(const struct mst_sessions *s, const struct mst_pending_session *p);
 
 /* Find a session; NULL: there is none. */
 struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who);

@@ -178,11 +178,17 @@ static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
 	return true;
 }
 
-static bool take_finish(struct mst_workers *w, const struct mst_conn *c, const char *why)
+/* The welcome has said whether a worker may. */
+static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *why, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_FINISH, .who = c->who };
 	char *asked = w->job->asked;
 
+	if (w->job->o->finish == MST_FINISH_BY_OPERATOR)
+		return mst_workers_broken(w, c,
+					  "broke the protocol: it would finish a job that only an "
+					  "operator may finish (--finish operator)",
+					  now_ns);
 	if (!mst_requests_event(&w->job->requests, &ev))
 		return false;
 	if (asked[0] != '\0')
@@ -218,7 +224,7 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 	case MST_MSG_LEAVE:
 		return take_leave(w, c, msg->seq);
 	case MST_MSG_FINISH:
-		return take_finish(w, c, msg->why);
+		return take_finish(w, c, msg->why, now_ns);
 	case MST_MSG_REPORT:
 		return take_report(w, c, &msg->metric, now_ns);
 	default:

@@ -104,8 +104,8 @@ static bool rests_on_open_step(const struct mst_ledger *l, const struct mst_memb
  *   memory.
  * - So a commit finds no buffer only while shards copy, and shards finish their copies without
  *   anybody's help. Over a transport where copies are sent no shard copies, so a commit finds one.
- * - Where the rate depends on a distance there is a buffer more for each member, which keep() holds,
- *   and one for the open step.
+ * - Where the rate depends on a distance there is a buffer more for each member, which keep()
+ *   holds, and one for the open step.
  *
  * An ask that waits for room to send its answer (must_wait()) waits until the links that are sent
  * other versions are done or fail. Over such a transport no worker reads in place, and an ask lets
@@ -177,8 +177,8 @@ static void hold(struct mst_ledger *l, struct mst_member *m, enum mst_where wher
 	}
 }
 
-/* Where the rate depends on a distance, the version stays until the member is given another one: its
- * next gradient is computed on it. */
+/* Where the rate depends on a distance, the version stays until the member is given another one:
+ * its next gradient is computed on it. */
 static void keep(struct mst_ledger *l, struct mst_member *m, uint32_t buffer)
 {
 	if (l->cfg.distance > 0) {

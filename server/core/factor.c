@@ -43,7 +43,7 @@ double mst_lr_scale(const struct mst_lr_scale_of *v)
 	double scale = share * mst_schedule_factor(v->schedule, v->samples);
 
 	MST_ASSERT(v->contributions > 0 && v->samples > 0);
-	/* A square that is not finite is of parameters that are spoilt, and found where they are. */
+	/* If the square is not finite, parameters are spoilt, and that is found where they are. */
 	if (!(v->distance > 0) || !(v->square > 0) || !isfinite(v->square))
 		return scale;
 	double most = v->distance / v->square / v->lr;

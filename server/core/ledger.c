@@ -242,6 +242,9 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 	case MST_EV_LOST:
 		lost(l, m, ev->error);
 		break;
+	case MST_EV_EVICT:
+		mst_life_lose(l, m, MST_EVICT_ASKED);
+		break;
 	case MST_EV_FINISH:
 		if (l->phase == MST_PHASE_RUNNING)
 			mst_life_end(l, MST_FINISH_ASKED);
@@ -289,6 +292,9 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 	} else if (ev->kind == MST_EV_SERVER) {
 		mst_life_fail(l, MST_FINISH_SERVER);
 		mst_save_server_lost(l);
+	} else if (ev->kind == MST_EV_END) {
+		if (l->phase == MST_PHASE_RUNNING)
+			mst_life_end(l, MST_FINISH_ASKED);
 	} else if (ev->kind == MST_EV_SPOILT) {
 		mst_life_fail(l, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_REDUCED) {

@@ -144,6 +144,8 @@ enum mst_ledger_event_kind {
 	MST_EV_REDUCED,
 	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
+	MST_EV_EVICT, /* an operator wants the worker's session to end */
+	MST_EV_END,   /* an operator wants the job to end */
 };
 
 /* Where an element that is infinite or NaN comes from. */
@@ -164,7 +166,8 @@ struct mst_spoilt {
 
 struct mst_ledger_event {
 	enum mst_ledger_event_kind kind;
-	struct mst_identity who; /* not for JOIN, HEARD, POLICY, SERVER and what is about work */
+	/* not for JOIN, HEARD, POLICY, SERVER, END and what is about work */
+	struct mst_identity who;
 	union {
 		struct {
 			uint64_t cookie; /* returned with ADMIT or REFUSE */
@@ -262,6 +265,7 @@ enum mst_evict_why {
 	MST_EVICT_PATIENCE,
 	MST_EVICT_INVALID, /* the worker broke the protocol */
 	MST_EVICT_STALE,   /* workers own: the version it needs next is older than the history */
+	MST_EVICT_ASKED,   /* an operator has asked for it; for the rule, the worker is lost */
 };
 
 enum mst_finish_why {

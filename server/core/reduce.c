@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reduce phase: that of the optimiser, and the distance that a rate depends on. Each shard reports sums of squares of its part; when all have,
- * the version may be applied. Sums are added without rounding, so the order of reports has no
- * influence on the bits.
+ * The reduce phase: that of the optimiser, and the distance that a rate depends on. Each shard
+ * reports sums of squares of its part; when all have, the version may be applied. Sums are added
+ * without rounding, so the order of reports has no influence on the bits.
  *
  * With norms of tensors a shard reports only of the tensors that its borders cut; it knows the
  * norms of the others. A border cuts one tensor at most. A tensor that fills a whole part is cut by

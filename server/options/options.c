@@ -28,13 +28,19 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "127.0.0.1:17077",
 	  .value = "HOST:PORT",
 	  .help = "address of the control port; port 0 takes any free one" },
+	{ .name = "insecure",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(insecure),
+	  .help = "listen, or join a leader, beyond loopback without certificates: whoever reaches "
+		  "the control port may join, read all parameters and end the job" },
 	{ .name = "join",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(join),
 	  .value = "HOST:PORT",
 	  .help = "serve a part of the vector for the leader at this address, which decides the "
-		  "rest: of the other options only those of transport, memory, threads, waiting "
-		  "and checkpoints (--state, --resume, --checkpoint-rate) are this server's own" },
+		  "rest: of the other options only those of transport, memory, threads, waiting, "
+		  "checkpoints (--state, --resume, --checkpoint-rate) and process (--user, "
+		  "--no-core) are this server's own" },
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(servers),
@@ -225,6 +231,14 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "auto",
 	  .choices = "auto|f32|bf16|f16",
 	  .help = "type of the results; auto is what the first worker to come says" },
+	{ .name = "finish",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(finish),
+	  .fallback = "worker",
+	  .choices = "worker|operator",
+	  .help = "who may end the job while it runs: worker, each of its workers "
+		  "(muster_finish()) and an operator (muster finish); operator, an operator "
+		  "alone" },
 	{ .name = "commits",
 	  .kind = MST_OPTION_U64,
 	  FIELD(commits),
@@ -366,7 +380,7 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "10min",
 	  .value = "COMMITS|DURATION",
 	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
-		  "much time, such as 10min, but at most ten times a second; 0 is only at the end" },
+		  "much time, such as 10min; at most ten times a second; 0 is only at the end" },
 	{ .name = "checkpoint-rate",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(checkpoint_rate),
@@ -384,6 +398,17 @@ const struct mst_option mst_server_table[] = {
 	  .kind = MST_OPTION_FLAG,
 	  FIELD(or_begin),
 	  .help = "with --resume: if there is no checkpoint at all, begin the job anew" },
+	{ .name = "user",
+	  .kind = MST_OPTION_STRING,
+	  FIELD(user),
+	  .value = "NAME",
+	  .help = "a server that root starts becomes this user, in all its groups, before it "
+		  "listens or opens a file but --config, and cannot become root again" },
+	{ .name = "no-core",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(no_core),
+	  .help = "leave no core dump, which would hold gradients and parameters, and let no other "
+		  "process of this user read the server's memory" },
 	{ .name = "budget",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(budget),

@@ -14,6 +14,7 @@
 #include "common/wire/part.h"
 #include "server/core/ledger.h"
 #include "server/core/policy.h"
+#include "server/options/access.h"
 
 #define MST_CHUNK_UNIT 4096u
 /* What --optimizer auto means, of gradients and of differences of parameters. */
@@ -27,6 +28,9 @@ enum mst_lr_scale { MST_LR_SCALE_AUTO, MST_LR_SCALE_LINEAR, MST_LR_SCALE_NONE };
 
 /* The value, less one, is an enum mst_late. */
 enum mst_late_choice { MST_LATE_AUTO, MST_LATE_DROP_CHOICE, MST_LATE_REJECT_CHOICE };
+
+/* Who may end the job while it runs: its workers, too, or an operator alone. */
+enum mst_finish_right { MST_FINISH_BY_WORKER, MST_FINISH_BY_OPERATOR };
 
 /* The options as given; each row of mst_server_table fills one field. */
 struct mst_server_options {
@@ -62,6 +66,8 @@ struct mst_server_options {
 	uint32_t slots;   /* 0: auto */
 	uint64_t memory;  /* bytes; 0: auto */
 	bool force;
+	bool insecure;              /* listen beyond loopback without certificates */
+	uint32_t finish;            /* enum mst_finish_right: "worker|operator" */
 	uint64_t elems;             /* of the vector; 0: the first hello says it */
 	uint32_t type, result_type; /* enum mst_type_choice: "auto|f32|bf16|f16" */
 	uint64_t commits;           /* 0: no end */
@@ -79,7 +85,9 @@ struct mst_server_options {
 	uint64_t checkpoint_rate;     /* bytes a second; 0: as fast as the disk */
 	const char *resume;           /* DIR; NULL: the job begins anew */
 	bool or_begin;
-	uint64_t budget; /* bytes of a gradient to compute a budget for; 0: not asked for */
+	const char *user; /* whom the process becomes, after what needs root; NULL or empty: none */
+	bool no_core;     /* the process leaves no core dump */
+	uint64_t budget;  /* bytes of a gradient to compute a budget for; 0: not asked for */
 	bool print_config, help, version;
 };
 
@@ -95,6 +103,26 @@ static inline bool mst_server_options_record(const struct mst_server_options *o)
 static inline bool mst_server_options_saves(const struct mst_server_options *o)
 {
 	return o->state != NULL && o->state[0] != '\0';
+}
+
+/* Does this server have certificates, so that its connections are by TLS? */
+static inline bool mst_server_options_tls(const struct mst_server_options *o)
+{
+	(void)o;
+	return false;
+}
+
+/* Who may join, by the address that this server listens on or joins. A host's name is resolved,
+ * which takes as long as the resolver does.
+ * @why: a sentence.
+ * Return: 0; -EINVAL: anybody could, and the user has not said that it is meant. */
+int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out, char *why,
+			      size_t why_len);
+
+/* Does this process become another user? */
+static inline bool mst_server_options_becomes(const struct mst_server_options *o)
+{
+	return o->user != NULL && o->user[0] != '\0';
 }
 
 /* Reads --state and --checkpoint-every.

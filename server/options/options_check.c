@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/host/user.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
@@ -423,7 +424,7 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
 }
 
-/* Under a window of 0 there is no distance. Else a version has one gradient, and so one distance. */
+/* Under a window of 0 there is no distance. Else a version has one gradient, and one distance. */
 static int distance_suits(const struct mst_rule *rule, char *why, size_t why_len)
 {
 	if (rule->deltas || rule->pace.push_every > 0)
@@ -568,6 +569,46 @@ static int cpus_check(const struct mst_server_options *o, char *why, size_t why_
 	return -EINVAL;
 }
 
+int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out, char *why,
+			      size_t why_len)
+{
+	const char *address = o->join != NULL ? o->join : o->listen;
+	struct mst_access_facts facts = { .address = address,
+					  .joins = o->join != NULL,
+					  .reach = mst_reach_of(address),
+					  .has_certificates = mst_server_options_tls(o),
+					  .insecure = o->insecure };
+
+	return mst_access_judge(&facts, out, why, why_len);
+}
+
+/* --budget starts no server. */
+static int access_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	enum mst_access access;
+
+	return o->budget != 0 ? 0 : mst_server_options_access(o, &access, why, why_len);
+}
+
+static int finish_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	if (o->join == NULL || o->finish == MST_FINISH_BY_WORKER)
+		return 0;
+	return refuse(why, why_len,
+		      "--finish is for the leader, whose job it is; leave it out beside --join");
+}
+
+static int user_check(const struct mst_server_options *o, char *why, size_t why_len)
+{
+	struct mst_user user;
+	char wrong[MST_REASON_LEN];
+
+	if (!mst_server_options_becomes(o) ||
+	    mst_user_find(o->user, &user, wrong, sizeof(wrong)) == 0)
+		return 0;
+	return refuse(why, why_len, "option --user: %s", wrong);
+}
+
 int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
 {
 	struct mst_fabric fabric;
@@ -577,6 +618,10 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = mst_fabric_read(&o->fabric, &fabric, why, why_len);
 	if (rc == 0)
 		rc = texts_check(o, why, why_len);
+	if (rc == 0)
+		rc = access_check(o, why, why_len);
+	if (rc == 0)
+		rc = finish_check(o, why, why_len);
 	if (rc == 0)
 		rc = leases_check(o, why, why_len);
 	if (rc == 0)
@@ -589,6 +634,8 @@ int mst_server_options_check(const struct mst_server_options *o, char *why, size
 		rc = record_check(o, why, why_len);
 	if (rc == 0)
 		rc = state_check(o, why, why_len);
+	if (rc == 0)
+		rc = user_check(o, why, why_len);
 	if (o->join != NULL)
 		return rc; /* a follower has no policy: its leader has checked it */
 	return rc != 0 ? rc : policy_check(o, why, why_len);

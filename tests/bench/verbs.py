@@ -88,7 +88,7 @@ class Bench:
         workers, elems, count = shape
         bench = f"{self.build}/tests/bench/{step} {elems} {count}"
         server = self.server.start(
-            f"{probe and probe + 'server'} {self.build}/{musterd} --listen 0.0.0.0:17077"
+            f"{probe and probe + 'server'} {self.build}/{musterd} --listen 0.0.0.0:17077 --insecure"
             f" -n {workers} --transport verbs --owner workers --log-level warn"
             f"{probe and ' --shards 1'}")
         address = "MUSTER_SERVER=node0-control:17077"
@@ -107,9 +107,9 @@ class Bench:
         workers, elems, count = shape
         machines = (self.server, self.client)
         common = f"{self.build}/server/musterd --transport verbs --log-level warn"
-        leader = self.server.start(f"{common} --listen 0.0.0.0:17077 -n {workers} --owner workers"
-                                 f" --servers {servers}")
-        followers = [node.start(f"{common} --join node0-control:17077")
+        leader = self.server.start(f"{common} --listen 0.0.0.0:17077 --insecure -n {workers}"
+                                   f" --owner workers --servers {servers}")
+        followers = [node.start(f"{common} --join node0-control:17077 --insecure")
                    for node in machines[1:servers]]
         jobs = [machines[rank % 2].start(
             f"MUSTER_SERVER=node0-control:17077 MUSTER_RANK={rank}"

@@ -14,16 +14,18 @@
 #define PATIENCE_NS (20 * MST_SECOND)
 #define FRAME_BYTES 2048u
 
-static struct sim_process *process; /* NULL: nothing was asked for */
+/* NULL: nothing was asked for. The observer may not ask for what it asks for. */
+static struct sim_process *process, *observer;
 
 void operator_begin(void)
 {
-	process = NULL;
+	process = observer = NULL;
 }
 
 bool operator_is_home(void)
 {
-	return process == NULL || process->fibers == 0;
+	return (process == NULL || process->fibers == 0) &&
+	       (observer == NULL || observer->fibers == 0);
 }
 
 static size_t write_request(const struct sim_fault *f, void *frame)
@@ -52,6 +54,8 @@ static void hear(const struct sim_fault *f, const void *frame, size_t length)
 		return;
 	}
 	bool done = m->kind == MST_MSG_DONE;
+	if (sim_self() == observer && (done || m->error.code != -EACCES))
+		obs_violated("the observer's request is not refused because of its role");
 	sim_say("the operator hears: %s", done ? m->why : m->error.reason);
 	if (!done && f->kind == SIM_FAULT_POLICY && m->error.code == -EINVAL)
 		obs_violated("%s is refused: %s", f->policy, m->error.reason);
@@ -98,5 +102,8 @@ void operator_asks(const struct sim_fault *change)
 {
 	if (process == NULL)
 		process = sim_process_new("operator");
+	if (observer == NULL)
+		observer = sim_process_new("observer");
 	sim_spawn(process, ask, (void *)(uintptr_t)change);
+	sim_spawn(observer, ask, (void *)(uintptr_t)change);
 }

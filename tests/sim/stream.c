@@ -566,6 +566,28 @@ static int stream_listener_fd(const struct mst_listener *l)
 	return -1;
 }
 
+/* As by certificates: every process has the role that its name says. */
+static void stream_principal(const struct mst_stream *s, struct mst_principal *out)
+{
+	static const struct {
+		const char *process;
+		uint32_t role;
+	} rows[] = {
+		{ "server", MST_ROLE_SERVER },     { "follower", MST_ROLE_SERVER },
+		{ "worker", MST_ROLE_WORKER },     { "operator", MST_ROLE_OPERATOR },
+		{ "observer", MST_ROLE_OBSERVER },
+	};
+	const struct connection *c = s->connection;
+	const struct sim_process *peer = s == &c->caller ? c->callee.owner : c->caller.owner;
+
+	*out = (struct mst_principal){ .proven = true };
+	(void)snprintf(out->name, sizeof(out->name), "%s", peer->name);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strncmp(peer->name, rows[i].process, strlen(rows[i].process)) == 0)
+			out->roles = rows[i].role;
+	}
+}
+
 const struct mst_stream_ops sim_stream = {
 	.listen = stream_listen,
 	.accept = stream_accept,
@@ -574,7 +596,7 @@ const struct mst_stream_ops sim_stream = {
 	.send = stream_send,
 	.receive = stream_receive,
 	.close = stream_close,
-	.principal = mst_stream_unproven,
+	.principal = stream_principal,
 	.stream_fd = stream_fd,
 	.listener_fd = stream_listener_fd,
 };

@@ -98,7 +98,7 @@ def straggler(a):
         for name, choice in (("ksync", figures["told"]), ("backup", figures["untold"])):
             must(choice["choice"] == "quorum" and choice["quorum"] < WORKERS, choice, said)
             must(f"--policy {name}:{choice['quorum']}" in said, said)
-            must(choice["gradients"] > 1.5 and choice["saved_us"] > 0, choice)
+            must(choice["gradients"] > 1 and choice["saved_us"] > 0, choice)
 
 
 def delayed(a):
@@ -113,11 +113,12 @@ def delayed(a):
 
 
 def given_up(a):
-    """A gradient given up is a row; how long it would have taken is not known."""
+    """A gradient given up is a row; how long it would have taken is not known. The job takes longer
+    than rank 2 may stand still on a busy host."""
     with tempfile.TemporaryDirectory() as folder:
         record = os.path.join(folder, "record.csv")
         figures, _ = job(a, folder, "ksync:3", record, program=[
-            a.digits, "--delay", "const:3", "--delay", "2:const:300"], commits=40)
+            a.digits, "--delay", "const:90", "--delay", "2:const:900"], commits=40)
         rows = read(record)
         agrees(rows, figures)
         check("rank 2 gives gradients up",

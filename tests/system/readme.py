@@ -229,6 +229,16 @@ def stop_and_go_on(body, where):
     return "run as it stands"
 
 
+def service(body, where):
+    build, config, _ = commands(body)
+    programs_exist("")(build, where)
+    well(config.split("|")[0] + " > run1.conf", where)
+    said = well("musterd -c run1.conf --print-config", where)
+    if "backup:7" not in said:
+        fail(f"the file that \"{config}\" writes is not read:\n{said}")
+    return "the file is written and read; the rest is deploy/debian.sh try"
+
+
 def programs_exist(why):
     def look(body, _):
         for line in commands(body):
@@ -255,7 +265,9 @@ BLOCKS = {
     "deploy/packages.sh test                                    # QEMU and what else they take":
         programs_exist("not run here: it installs packages and takes virtual machines; "
                        "vm.* run the same"),
-    "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077   # leads":
+    "deploy/debian.sh build && sudo apt-get install ./build/debian/*.deb": service,
+    "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077 --insecure "
+    "  # leads":
         several_servers,
     "muster run -n 5 --policy backup:4 --commits 100 --record run.csv -- ./first":
         record_and_plan,

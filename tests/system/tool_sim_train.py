@@ -77,7 +77,7 @@ class Quadratic(Train):
         self.near(low, self.floor(8, ETA / 10), 0.06, "a tenth of the rate")
 
     def test_distance(self):
-        """A rate that goes down with the distance keeps a job with stale gradients from diverging"""
+        """A bound by distance keeps a job with stale gradients from diverging"""
         def error(distance):
             return self.points("-n", 1, "--delay", "const:20", "--train",
                                "quadratic:dim=50,cond=5,noise=0.1", "--commits", 1000,

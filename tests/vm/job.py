@@ -51,8 +51,8 @@ class Job:
         host = "node0-control" if lab.count > 1 else "127.0.0.1"
         self.address = f"{host}:{PORT}"
         self.workers = {}
-        self.server = lab[0].start([tools.musterd, "--listen", self.address, "--transport",
-                                    "verbs", *options])
+        self.server = lab[0].start([tools.musterd, "--listen", self.address, "--insecure",
+                                    "--transport", "verbs", *options])
         if listen:
             self.server.wait_output("listening on")
 

@@ -325,8 +325,8 @@ def little_memory(tools, machines):
             env={"MUSTER_SERVER": job.address})
     job.server.kill()
     job.end({}, 143)
-    server = one.start(f"{ordinary} {tools.musterd} --listen node0-control:17077 --transport verbs"
-                       " -n 1")
+    server = one.start(f"{ordinary} {tools.musterd} --listen node0-control:17077 --insecure"
+                       " --transport verbs -n 1")
     server.wait_output("listening")
     refused(two, [tools.worker, "/lab/none", "100000"], "may lock 65536 bytes.*ulimit -l",
             env={"MUSTER_SERVER": "node0-control:17077"})

@@ -35,8 +35,8 @@ class TripJob(Job):
             (self.trip / name).write_text("".join(stage + "\n" for stage in stages))
         self.before = self.resources()
         self.server = self.node.start(
-            [tools.musterd, "--listen", self.address, "--transport", "verbs", "-n", "5",
-             "--policy", "backup:4", "--commits", str(COMMITS), "--lease", f"{LEASE_S:.0f}s"],
+            [tools.musterd, "--listen", self.address, "--insecure", "--transport", "verbs", "-n",
+             "5", "--policy", "backup:4", "--commits", str(COMMITS), "--lease", f"{LEASE_S:.0f}s"],
             self.env)
         self.server.wait_output("listening on")
         for rank in WORKERS:

@@ -61,7 +61,8 @@ class Servers(Job):
     def __init__(self, tools, machines, *options, followers=(1,)):
         super().__init__(tools, machines, *options, "--servers", str(len(followers) + 1))
         self.follower = [machines[node].start([tools.musterd, "--join", self.address,
-                                             "--transport", "verbs"]) for node in followers]
+                                             "--insecure", "--transport", "verbs"])
+                         for node in followers]
 
     def start_workers(self, nodes, *options, elems=ELEMS):
         """Rank i in nodes[i]."""

@@ -14,6 +14,8 @@
 #include "tools/bench/options.h"
 #include "tools/checkpoint/options.h"
 #include "tools/doctor/options.h"
+#include "tools/evict/options.h"
+#include "tools/finish/options.h"
 #include "tools/plan/options.h"
 #include "tools/policy/options.h"
 #include "tools/rest/options.h"
@@ -38,6 +40,10 @@ static const struct mst_option *find_table(const char *program)
 		return mst_policy_table;
 	if (strcmp(program, "muster-rest") == 0)
 		return mst_rest_table;
+	if (strcmp(program, "muster-evict") == 0)
+		return mst_evict_table;
+	if (strcmp(program, "muster-finish") == 0)
+		return mst_finish_table;
 	if (strcmp(program, "muster-doctor") == 0)
 		return mst_doctor_table;
 	if (strcmp(program, "muster-plan") == 0)

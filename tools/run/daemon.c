@@ -54,7 +54,7 @@ static size_t count_flags(char *const *flags)
 	return count;
 }
 
-#define MORE_MAX 4u
+#define MORE_MAX 5u
 
 /* @more: flags that win over those the user typed; ends with NULL, at most MORE_MAX. */
 static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg,
@@ -128,8 +128,9 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
 			      const char *leader, char *why, size_t why_len)
 {
-	char join[176], one[] = "--servers=1", even[] = "--partition=even", none[] = "--record=";
-	char *more[] = { join, one, even, none, NULL };
+	char join[176], one[] = "--servers=1", even[] = "--partition=even",
+			none[] = "--record=", finish[] = "--finish=worker";
+	char *more[] = { join, one, even, none, finish, NULL };
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);

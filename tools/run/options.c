@@ -50,7 +50,7 @@ static const struct mst_option own_table[] = {
 };
 
 /* The run starts the followers itself, and it is a run. */
-static const char *const without[] = { "join", "budget", NULL };
+static const char *const without[] = { "join", "budget", "user", NULL };
 
 static const struct mst_passthrough passthrough = {
 	.own = own_table,

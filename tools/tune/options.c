@@ -82,11 +82,19 @@ static const struct mst_option own_table[] = {
 };
 
 /* The command chooses the policy, starts all servers itself, and begins each run anew. */
-static const char *const without[] = {
-	"policy",           "join",    "budget",       "state",
-	"checkpoint-every", "resume",  "or-begin",     "checkpoint-rate",
-	"record",           "version", "print-config", NULL
-};
+static const char *const without[] = { "policy",
+				       "join",
+				       "budget",
+				       "state",
+				       "checkpoint-every",
+				       "resume",
+				       "or-begin",
+				       "checkpoint-rate",
+				       "record",
+				       "version",
+				       "print-config",
+				       "user",
+				       NULL };
 
 static const struct mst_passthrough passthrough = {
 	.own = own_table,

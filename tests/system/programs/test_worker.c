@@ -251,6 +251,8 @@ static int work(struct logged_worker *c)
 		rc = round_of(c, &ticket, &out);
 	if (rc == 0 && c->finish) {
 		rc = muster_finish(c->m, "rounds are done");
+		if (rc != 0)
+			return failed(c, "finish", rc);
 		while (rc == 0)
 			rc = take_outcomes(c, &out);
 	}

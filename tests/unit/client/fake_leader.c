@@ -59,6 +59,7 @@ static void make_welcome(struct fake_leader *f)
 		.lease_ns = 60 * MST_SECOND,
 		.server_lease_ns = 600 * MST_SECOND, /* it does not beat */
 		.patience_ns = 60 * MST_SECOND,
+		.may_finish = 1,
 		.server_count = f->servers,
 		.path = { .ack_timeout = 16, .retries = 3, .pkey = -1 },
 	};

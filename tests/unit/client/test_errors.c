@@ -439,6 +439,25 @@ static void hint_reaches_any_thread(void)
 	client_close();
 }
 
+/* ---- rights ---- */
+
+static bool leaves_the_end_to_an_operator(struct fake_leader *f)
+{
+	f->welcome.may_finish = 0;
+	return begin_only(f);
+}
+
+static void a_worker_that_may_not_finish_is_told_so_and_goes_on(void)
+{
+	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };
+
+	client_begin(leaves_the_end_to_an_operator);
+	CU_ASSERT_EQUAL(muster_finish(client_handle, "enough"), -EACCES);
+	CU_ASSERT(client_says(muster_error(client_handle), "only an operator may finish job"));
+	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), 0);
+	client_close();
+}
+
 /* ---- growing structs ---- */
 
 static void a_newer_outcome_has_zero_where_this_library_knows_nothing(void)
@@ -512,6 +531,8 @@ static CU_TestInfo cases[] = {
 	  a_newer_outcome_has_zero_where_this_library_knows_nothing },
 	{ "a size that was never set is refused before anything is lost",
 	  a_size_that_was_never_set_is_refused_before_anything_is_lost },
+	{ "a worker that may not finish is told so and goes on",
+	  a_worker_that_may_not_finish_is_told_so_and_goes_on },
 	CU_TEST_INFO_NULL,
 };
 

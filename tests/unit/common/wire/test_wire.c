@@ -202,12 +202,15 @@ static void make(enum mst_message_kind kind)
 		sent.state = (struct mst_state_piece){ 4096, 8192, sizeof(piece), piece };
 	else if (kind == MST_MSG_LEAVE)
 		sent.seq = UINT64_C(0x123456789abcdef);
-	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED || kind == MST_MSG_DONE)
+	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED || kind == MST_MSG_DONE ||
+		 kind == MST_MSG_END_JOB)
 		memcpy(sent.why, "accuracy reached", sizeof("accuracy reached"));
 	else if (kind == MST_MSG_POLICY)
 		sent.change = (struct mst_policy_change){ "backup:4", 1 };
 	else if (kind == MST_MSG_REST)
 		sent.rest = (struct mst_rest){ 3, 1 };
+	else if (kind == MST_MSG_EVICT)
+		sent.evicted = 3;
 	else if (kind == MST_MSG_REPORT)
 		sent.metric = (struct mst_metric){ "accuracy", -0.5, UINT64_MAX };
 	else if (kind == MST_MSG_ASK_STATUS)
@@ -236,7 +239,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_REPORT;                                                                    \
+	kind <= MST_MSG_END_JOB;                                                                   \
 	kind++
 
 /* ---- promises ---- */

@@ -206,7 +206,7 @@ static void an_order_that_cannot_be_is_refused(void)
 	REFUSED(MST_PEER_RELEASE, answer.where, MST_WHERE_NOWHERE + 1);
 	REFUSED(MST_PEER_RELEASE, answer.buffer, 4);
 	REFUSED(MST_PEER_RELEASE, rank, 5);
-	REFUSED(MST_PEER_EVICT, code, MST_EVICT_STALE + 1);
+	REFUSED(MST_PEER_EVICT, code, MST_EVICT_ASKED + 1);
 	REFUSED(MST_PEER_EVICT, code, -1);
 	REFUSED(MST_PEER_EVICT, rank, 5);
 	REFUSED(MST_PEER_FINISH, code, MST_FINISH_SPOILT + 1);

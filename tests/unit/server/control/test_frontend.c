@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The frontend over real sockets: who has a place, and who makes room for whom. */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -52,6 +57,47 @@ static void gone(void *ctx, struct mst_conn *c)
 
 static const struct mst_frontend_ops ops = { message, broken, gone };
 
+/* ---- what has been sent is there ---- */
+
+static int fence[2]; /* two ends of a connection of the test's own */
+
+/* On one processor, for the loopback device delivers in order what one processor has sent. */
+static void open_fence(void)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(here);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	cpu_set_t one;
+	int on = 1;
+
+	CPU_ZERO(&one);
+	CPU_SET((unsigned)sched_getcpu(), &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	fence[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CU_ASSERT_FATAL(bind(listener, (struct sockaddr *)&here, sizeof(here)) == 0);
+	CU_ASSERT_FATAL(listen(listener, 1) == 0);
+	CU_ASSERT_FATAL(getsockname(listener, (struct sockaddr *)&here, &len) == 0);
+	CU_ASSERT_FATAL(connect(fence[0], (struct sockaddr *)&here, len) == 0);
+	fence[1] = accept(listener, NULL, NULL);
+	CU_ASSERT_FATAL(setsockopt(fence[0], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+	CU_ASSERT_FATAL(fence[1] >= 0);
+	close(listener);
+}
+
+/* The kernel may deliver later, in a thread of its own, what is sent over loopback. What was sent,
+ * accepted and closed before is there when two bytes have come, one after the other: the second is
+ * behind the answers to what was on its way before the first. */
+static void settle(void)
+{
+	char byte = 0;
+
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL_FATAL(write(fence[0], &byte, 1), 1);
+		CU_ASSERT_EQUAL_FATAL(read(fence[1], &byte, 1), 1);
+	}
+}
+
 static void begin(void)
 {
 	struct mst_frontend_cfg cfg = { .stream = &mst_tcp,
@@ -64,6 +110,7 @@ static void begin(void)
 	callers = members = gone_members = gone_before = 0;
 	takes = true;
 	now_ns = MST_SECOND;
+	open_fence();
 	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
 }
 
@@ -72,12 +119,15 @@ static void end(void)
 	for (uint32_t i = 0; i < callers; i++)
 		mst_tcp.close(caller[i]);
 	mst_frontend_close(&front);
+	close(fence[0]);
+	close(fence[1]);
 }
 
-/* What has been sent over loopback is there at once; what has been accepted and closed likewise. */
 static void step(void)
 {
+	settle();
 	mst_frontend_step(&front, now_ns++);
+	settle();
 }
 
 /* Connects while the frontend looks elsewhere. */
@@ -296,6 +346,132 @@ static void that_a_member_has_closed_is_known_before_a_hello_is(void)
 	end();
 }
 
+/* ---- floods ---- */
+
+/* The one connection with this role. */
+static struct mst_conn *conn_of(enum mst_conn_role role)
+{
+	uint32_t i = 0;
+	struct mst_conn *c = mst_frontend_next_of(&front, role, &i);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
+	return c;
+}
+
+/* Time stands still but for a nanosecond a step, and all of the flood is handled in the end. */
+static void a_flood_is_handled_in_portions_and_others_are_served_between(void)
+{
+	const uint32_t flood = 1000, portion = 128;
+
+	begin();
+	uint32_t one = call(), other;
+	say(one, MST_MSG_ASK_STATUS);
+	struct mst_conn *c = conn_of(MST_CONN_WATCHER);
+	now_ns += MST_MS;
+	for (uint32_t i = 0; i < flood; i++)
+		say_unheard(one, MST_MSG_ASK_STATUS);
+	step();
+	CU_ASSERT(c->paused);
+	CU_ASSERT_FALSE(c->polled);
+	CU_ASSERT_FALSE(c->dry);
+	CU_ASSERT(front.holds);
+	CU_ASSERT_EQUAL(c->handled, portion + 1); /* the last was held back */
+	other = call();
+	say(other, MST_MSG_LEAVE);
+	CU_ASSERT_EQUAL(members, 1);
+	CU_ASSERT(c->paused);
+	for (uint32_t i = 0; i < flood / portion + 1; i++) {
+		now_ns += MST_MS;
+		step();
+	}
+	CU_ASSERT_FALSE(c->paused);
+	CU_ASSERT(c->polled);
+	CU_ASSERT(c->dry);
+	CU_ASSERT_FALSE(front.holds);
+	CU_ASSERT_FALSE(is_closed(one));
+	end();
+}
+
+static void what_has_to_wait_does_not_wake_the_frontend(void)
+{
+	begin();
+	uint32_t one = call();
+	takes = false;
+	say(one, MST_MSG_LEAVE);
+	for (int i = 0; i < 10; i++)
+		say_unheard(one, MST_MSG_ASK_STATUS);
+	step();
+	struct mst_conn *c = conn_of(MST_CONN_NEW);
+	CU_ASSERT(c->waits);
+	CU_ASSERT_FALSE(c->polled);
+	takes = true;
+	step();
+	CU_ASSERT_EQUAL(members, 1);
+	CU_ASSERT(conn_of(MST_CONN_WORKER)->polled);
+	end();
+}
+
+/* ---- who asks ---- */
+
+static void say_who(struct mst_conn *c, const char *host, uint32_t roles)
+{
+	snprintf(c->peer, sizeof(c->peer), "%s:%u", host, (unsigned)c->id);
+	c->principal = (struct mst_principal){ .roles = roles, .proven = true };
+}
+
+/* A peer of that host and role asks. Return: it has a place. */
+static bool asks_from(const char *host, uint32_t roles)
+{
+	uint32_t i = call();
+
+	say_who(conn_of(MST_CONN_NEW), host, roles);
+	say_unheard(i, MST_MSG_ASK_STATUS);
+	step();
+	const struct mst_conn *c;
+	for (uint32_t at = 0; (c = mst_frontend_next_of(&front, MST_CONN_WATCHER, &at)) != NULL;) {
+		if (c->id == front.next_id - 1)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t watchers_from(const char *host)
+{
+	const struct mst_conn *c;
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; (c = mst_frontend_next_of(&front, MST_CONN_WATCHER, &i)) != NULL;)
+		found += strncmp(c->peer, host, strlen(host)) == 0;
+	return found;
+}
+
+static void one_host_cannot_take_all_places_of_those_who_ask(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS / 2; i++)
+		CU_ASSERT(asks_from("10.0.0.11", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.11", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	CU_ASSERT_EQUAL(watchers_from("10.0.0.1:"), MST_FRONTEND_WATCHERS / 2);
+	CU_ASSERT_EQUAL(watchers_from("10.0.0.11:"), MST_FRONTEND_WATCHERS / 2);
+	end();
+}
+
+static void an_operator_always_finds_a_place_among_those_who_ask(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OPERATOR));
+	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	CU_ASSERT_FALSE(asks_from("10.0.0.2", MST_ROLE_OBSERVER));
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "silent strangers take no member's place", silent_strangers_take_no_members_place },
 	{ "the oldest stranger makes room", the_oldest_stranger_makes_room },
@@ -312,6 +488,14 @@ static CU_TestInfo cases[] = {
 	  who_calls_while_all_places_are_taken_comes_in_later },
 	{ "that a member has closed is known before a hello is",
 	  that_a_member_has_closed_is_known_before_a_hello_is },
+	{ "a flood is handled in portions and others are served between",
+	  a_flood_is_handled_in_portions_and_others_are_served_between },
+	{ "what has to wait does not wake the frontend",
+	  what_has_to_wait_does_not_wake_the_frontend },
+	{ "one host cannot take all places of those who ask",
+	  one_host_cannot_take_all_places_of_those_who_ask },
+	{ "an operator always finds a place among those who ask",
+	  an_operator_always_finds_a_place_among_those_who_ask },
 	CU_TEST_INFO_NULL,
 };
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "server/control/sessions.h"
+#include "server/control/token.h"
 #include "tests/fixtures.h"
 #include "tests/ut.h"
 
@@ -56,12 +57,12 @@ static void a_worker_is_expected_when_the_last_follower_knows_it(void)
 	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 1u << 1 | 1u << 2);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, p->token, MST_PENDING_EXPECTED));
-	CU_ASSERT_FALSE(mst_sessions_confirm(p, 2));
-	CU_ASSERT_FALSE(mst_sessions_confirm(p, 2));
+	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 2));
+	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 2));
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_ANNOUNCED);
-	CU_ASSERT(mst_sessions_confirm(p, 1));
+	CU_ASSERT(mst_sessions_confirm(&sessions, p, 1));
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_EXPECTED);
-	CU_ASSERT_FALSE(mst_sessions_confirm(p, 1));
+	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 1));
 	end();
 }
 
@@ -179,6 +180,70 @@ static void a_session_is_found_without_a_look_at_the_others(void)
 	CU_ASSERT(many_ns < 20 * few_ns);
 }
 
+/* ---- tokens ---- */
+
+/* Requests are answered all the time, for so many seconds. */
+static uint64_t answer_for(uint64_t now_ns, unsigned seconds)
+{
+	for (unsigned i = 0; i < 10 * seconds; i++) {
+		now_ns += MST_SECOND / 10;
+		mst_sessions_look(&sessions, now_ns);
+		mst_sessions_answered(&sessions, now_ns);
+	}
+	return now_ns;
+}
+
+static void a_token_ages_while_requests_are_answered_and_not_while_the_server_stands(void)
+{
+	begin();
+	uint64_t now_ns = answer_for(MST_SECOND, 3);
+	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 0);
+	CU_ASSERT_EQUAL(mst_sessions_waited(&sessions, p), 0);
+	now_ns = answer_for(now_ns, 5);
+	CU_ASSERT_EQUAL(mst_sessions_waited(&sessions, p), 5 * MST_SECOND);
+	now_ns += 1000 * MST_SECOND; /* the server was stopped, or requests waited for a maker */
+	mst_sessions_look(&sessions, now_ns);
+	CU_ASSERT_EQUAL(mst_sessions_waited(&sessions, p), 5 * MST_SECOND);
+	mst_sessions_answered(&sessions, now_ns);
+	CU_ASSERT(mst_sessions_waited(&sessions, p) <= 7 * MST_SECOND);
+	(void)answer_for(now_ns, 30);
+	CU_ASSERT(mst_sessions_waited(&sessions, p) >= 35 * MST_SECOND);
+	end();
+}
+
+static void a_tokens_time_begins_when_all_followers_know_it(void)
+{
+	begin();
+	uint64_t now_ns = answer_for(MST_SECOND, 1);
+	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 1u << 1);
+	now_ns = answer_for(now_ns, 100);
+	CU_ASSERT(mst_sessions_confirm(&sessions, p, 1));
+	CU_ASSERT_EQUAL(mst_sessions_waited(&sessions, p), 0);
+	(void)answer_for(now_ns, 2);
+	CU_ASSERT_EQUAL(mst_sessions_waited(&sessions, p), 2 * MST_SECOND);
+	end();
+}
+
+static void a_token_is_good_once_for_its_own_session_and_not_after_it(void)
+{
+	uint8_t token[MST_TOKEN_LEN];
+
+	begin();
+	struct mst_pending_session *a = mst_sessions_admit(&sessions, first, 0);
+	struct mst_pending_session *b = mst_sessions_admit(&sessions, second, 0);
+	CU_ASSERT_FALSE(mst_token_is(a->token, b->token));
+	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, b->token, MST_PENDING_EXPECTED), b);
+	CU_ASSERT(mst_pending_enter(&a->state, MST_PENDING_REQUEST));
+	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, a->token, MST_PENDING_EXPECTED));
+	memcpy(token, b->token, sizeof(token));
+	token[MST_TOKEN_LEN - 1] ^= 1;
+	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, token, MST_PENDING_EXPECTED));
+	token[MST_TOKEN_LEN - 1] ^= 1;
+	mst_sessions_forget(&sessions, second);
+	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, token, MST_PENDING_EXPECTED));
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "without followers a worker is expected at once",
 	  without_followers_a_worker_is_expected_at_once },
@@ -194,6 +259,12 @@ static CU_TestInfo cases[] = {
 	{ "each session of a rank is found", each_session_of_a_rank_is_found },
 	{ "a session is found without a look at the others",
 	  a_session_is_found_without_a_look_at_the_others },
+	{ "a token ages while requests are answered and not while the server stands",
+	  a_token_ages_while_requests_are_answered_and_not_while_the_server_stands },
+	{ "a tokens time begins when all followers know it",
+	  a_tokens_time_begins_when_all_followers_know_it },
+	{ "a token is good once for its own session and not after it",
+	  a_token_is_good_once_for_its_own_session_and_not_after_it },
 	CU_TEST_INFO_NULL,
 };
 

@@ -26,6 +26,8 @@ static const char *const event_name[] = {
 	[MST_EV_REDUCED] = "reduced",
 	[MST_EV_SAVE] = "save",
 	[MST_EV_SAVED] = "saved",
+	[MST_EV_EVICT] = "evict",
+	[MST_EV_END] = "end",
 };
 
 static const char *const decision_name[] = {
@@ -41,6 +43,7 @@ static const char *const evict_name[] = {
 	[MST_EVICT_LEFT] = "left",       [MST_EVICT_LOST] = "lost",
 	[MST_EVICT_LEASE] = "lease",     [MST_EVICT_PATIENCE] = "patience",
 	[MST_EVICT_INVALID] = "invalid", [MST_EVICT_STALE] = "stale",
+	[MST_EVICT_ASKED] = "asked",
 };
 
 static const char *const finish_name[] = {

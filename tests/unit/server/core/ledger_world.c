@@ -490,6 +490,16 @@ static bool rest(struct ledger_world *w, struct mst_ledger_event *out)
 	return true;
 }
 
+/* So may an operator, of any worker, and of the job. */
+static bool end(struct ledger_world *w, struct mst_ledger_event *out)
+{
+	if (w->calm || !w->cfg.rests || !rarely(w, 300))
+		return false;
+	*out = event(&w->worker[below(w, w->worker_count)],
+		     rarely(w, 20) ? MST_EV_END : MST_EV_EVICT);
+	return true;
+}
+
 static void pass_time(struct ledger_world *w)
 {
 	uint64_t lease_ns = w->cfg.ledger.lease_ns;
@@ -514,7 +524,7 @@ static struct world_worker *somebody(struct ledger_world *w)
 bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
-	if (listen(w, out) || change_policy(w, out) || rest(w, out) || save(w, out))
+	if (listen(w, out) || change_policy(w, out) || rest(w, out) || end(w, out) || save(w, out))
 		return true;
 	for (int tries = 0; tries < 4; tries++) {
 		if (!rarely(w, 3) && deliver(w, out))

@@ -339,6 +339,9 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_LOST:
 		lost(r, s, ev->error);
 		break;
+	case MST_EV_EVICT:
+		session_end(r, s, MST_EVICT_ASKED);
+		break;
 	case MST_EV_FINISH:
 		r->asked_to_finish = r->asked_to_finish || r->born;
 		break;
@@ -351,6 +354,7 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_REDUCED:
 	case MST_EV_SAVE:
 	case MST_EV_SAVED:
+	case MST_EV_END:
 		abort();
 	}
 }
@@ -388,6 +392,8 @@ void reference_handle(struct reference *r, const struct mst_ledger_event *ev, ui
 		join(r, ev, now_ns);
 	} else if (ev->kind == MST_EV_POLICY) {
 		policy(r, &ev->rule);
+	} else if (ev->kind == MST_EV_END) {
+		r->asked_to_finish = r->asked_to_finish || r->born;
 	} else if (ev->kind == MST_EV_SAVE) {
 		save_newest(r);
 	} else if (ev->kind == MST_EV_SAVED) {

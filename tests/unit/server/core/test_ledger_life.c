@@ -472,6 +472,60 @@ static void a_last_version_that_is_not_finite_fails_the_job(void)
 	job_close(&j);
 }
 
+/* ---- what an operator ends ---- */
+
+static void who_is_evicted_is_lost_with_one_verdict_for_each_contribution(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_push(&j, 2);
+	job_forget(&j);
+	job_tell(&j, 2, MST_EV_EVICT);
+	CU_ASSERT(job_evicted(&j, 2, MST_EVICT_ASKED));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_VERDICT, 2),
+			0); /* it was counted, and has been told */
+	CU_ASSERT_EQUAL(job_version(&j), 0);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+	job_enter(&j, 2);
+	CU_ASSERT_EQUAL(j.worker[2].who.incarnation, 2);
+	job_close(&j);
+}
+
+static void an_eviction_is_a_loss_for_the_rule(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
+	struct ledger_job j;
+
+	cfg.rule.min_workers = 3;
+	job_born(&j, &cfg);
+	job_tell(&j, 1, MST_EV_EVICT);
+	CU_ASSERT(job_finished(&j, MST_FINISH_TOO_FEW));
+	job_close(&j);
+}
+
+static void an_operator_ends_a_job_that_runs(void)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_END };
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct ledger_job j;
+
+	job_open(&j, &cfg);
+	job_event(&j, &ev);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+	job_close(&j);
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_event(&j, &ev);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	CU_ASSERT(job_finished(&j, MST_FINISH_ASKED));
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "nobody hears of a good end before the last version stands",
 	  nobody_hears_of_a_good_end_before_the_last_version_stands },
@@ -513,6 +567,10 @@ static CU_TestInfo cases[] = {
 	{ "the job ends at its commits and samples", job_ends_at_its_commits_and_samples },
 	{ "ends have an error where something is wrong",
 	  ends_have_an_error_where_something_is_wrong },
+	{ "who is evicted is lost with one verdict for each contribution",
+	  who_is_evicted_is_lost_with_one_verdict_for_each_contribution },
+	{ "an eviction is a loss for the rule", an_eviction_is_a_loss_for_the_rule },
+	{ "an operator ends a job that runs", an_operator_ends_a_job_that_runs },
 	CU_TEST_INFO_NULL,
 };
 

@@ -397,7 +397,7 @@ static void a_follower_needs_its_leader_and_no_more(void)
 {
 	struct options_case w;
 
-	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077")) == 0);
+	CU_ASSERT(flags_check(&w, FLAGS("--join", "10.0.0.1:17077", "--insecure")) == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.join, "10.0.0.1:17077");
 	mst_options_free(&w.options);
 	CU_ASSERT(refuses("--join", FLAGS("--join", "10.0.0.1")));
@@ -409,6 +409,16 @@ static void a_follower_needs_its_leader_and_no_more(void)
 		refuses("--record is for the leader", FLAGS("--join", "a:1", "--record", "file")));
 	CU_ASSERT(flags_check(&w, FLAGS("--join", "a:1", "--record=")) == 0);
 	mst_options_free(&w.options);
+}
+
+static void a_user_that_cannot_be_is_refused(void)
+{
+	CU_ASSERT(refuses("option --user: there is no user \"nobody-has-this\"",
+			  FLAGS("-n5", "--user", "nobody-has-this")));
+	CU_ASSERT(refuses("option --user: the user \"root\" has all rights of root",
+			  FLAGS("--join", "a:1", "--user", "root")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--user", "nobody", "--no-core")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--user=")));
 }
 
 static void a_fabric_that_cannot_be_is_refused(void)
@@ -487,6 +497,7 @@ static CU_TestInfo cases[] = {
 	{ "the fabric is verbs' defaults unless told", the_fabric_is_verbs_defaults_unless_told },
 	{ "the fabric is as told", the_fabric_is_as_told },
 	{ "a fabric that cannot be is refused", a_fabric_that_cannot_be_is_refused },
+	{ "a user that cannot be is refused", a_user_that_cannot_be_is_refused },
 	{ "every option has a sentence", every_option_has_a_reason },
 	{ "seconds in the help are those of the defaults",
 	  seconds_in_the_help_are_those_of_the_defaults },

@@ -181,7 +181,7 @@ static void a_follower_is_told_to_keep_an_average(void)
 	}
 }
 
-/* The version that each worker was given last, and one more; at each server, which is told of it. */
+/* The version that each worker was given last, and one more; at each server, which is told. */
 static void what_gradients_are_compared_with_takes_its_memory(void)
 {
 	struct mst_plan follower;
@@ -200,7 +200,7 @@ static void what_gradients_are_compared_with_takes_its_memory(void)
 		CU_ASSERT_EQUAL(leader.server.aggregator.distances, compares);
 		CU_ASSERT_EQUAL(follower.server.aggregator.distances, compares);
 		bytes[compares] = mst_server_published(&leader.server);
-		more = 5 * mst_version_stride(leader.count, MUSTER_F32);
+		more = 5 * mst_version_stride(leader.count, leader.vector.result_type);
 		end();
 	}
 	CU_ASSERT_EQUAL(bytes[1] - bytes[0], more);

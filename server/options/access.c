@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/options/access.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out, char *why,
+		     size_t why_len)
+{
+	if (facts->has_certificates && facts->insecure) {
+		(void)snprintf(why, why_len,
+			       "--insecure has no effect beside certificates, which decide who may "
+			       "join: leave one of the two out");
+		return -EINVAL;
+	}
+	*out = MST_ACCESS_LOCAL;
+	if (facts->has_certificates)
+		*out = MST_ACCESS_CERTIFICATES;
+	else if (facts->reach == MST_REACH_BEYOND)
+		*out = MST_ACCESS_INSECURE;
+	if (*out != MST_ACCESS_INSECURE || facts->insecure)
+		return 0;
+	(void)snprintf(
+		why, why_len,
+		"%s %.120s is beyond loopback, and without certificates %s: make some with `muster "
+		"key new DIR` and give --tls-ca, --tls-cert and --tls-key, or say --insecure if "
+		"that is meant",
+		facts->joins ? "--join" : "--listen", facts->address,
+		facts->joins ? "whoever answers there is taken for the leader"
+			     : "whoever reaches it may join, read all parameters and end the job");
+	return -EINVAL;
+}

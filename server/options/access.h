@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may join a job, and when a server refuses to start because anybody could. Pure. */
+#ifndef MST_SERVER_OPTIONS_ACCESS_H
+#define MST_SERVER_OPTIONS_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/transport/reach.h"
+#include "common/wire/message.h"
+
+struct mst_access_facts {
+	const char *address; /* that the server listens on; of a follower, its leader's */
+	bool joins;          /* it is the leader's */
+	enum mst_reach reach;
+	bool has_certificates;
+	bool insecure; /* the user means it */
+};
+
+/* What is not known is decided when the server listens or connects, which fails then.
+ * @why: a sentence with the mend.
+ * Return: 0 or -EINVAL. */
+int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out, char *why,
+		     size_t why_len);
+
+#endif

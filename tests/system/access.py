@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Who may join, and what an operator may do to a job that runs: real processes over loopback.
+
+usage: access.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
+       access.py --list
+"""
+import json
+import re
+import subprocess
+
+from base import HANG_S, cases, check, main, must, until
+from policy import Job, ask
+from server import Server
+
+BEYOND = "0.0.0.0:0"
+
+
+def run(*command):
+    return subprocess.run(command, text=True, capture_output=True, timeout=2 * HANG_S,
+                          stdin=subprocess.DEVNULL)
+
+
+def beyond_loopback(a):
+    """A server that anybody could reach does not start unless that is meant; then it says so."""
+    for name, command in (("listen", ["-n", "1", "--listen", BEYOND]),
+                          ("listen", ["-n", "1", "--listen", "[::]:0"]),
+                          ("join", ["--join", "192.0.2.1:17077"])):
+        done = run(a.musterd, *command)
+        check(f"{command}: {done.stderr.strip()}", done.returncode == 2 and all(
+            word in done.stderr for word in (f"--{name} ", "beyond loopback", "muster key new",
+                                             "--insecure")))
+    server = Server(a.musterd, "-n", "1", "--listen", BEYOND, "--insecure")
+    try:
+        check("the start says so", "INSECURE: 0.0.0.0:" in server.said())
+        done = ask(a, "status", server.address)
+        check(f"the status says so: {done.stdout}", "access: INSECURE: whoever" in done.stdout)
+        doc = json.loads(ask(a, "status", "--json", "-", server.address).stdout)
+        check("in JSON, too", doc["access"] == "insecure")
+    finally:
+        server.kill()
+
+
+def on_loopback(a):
+    """There every local user may join, which the status says."""
+    server = Server(a.musterd, "-n", "1")
+    try:
+        done = ask(a, "status", server.address)
+        check(f"the status says so: {done.stdout}",
+              "access: every user of the server's host may join" in done.stdout)
+        doc = json.loads(ask(a, "status", "--json", "-", server.address).stdout)
+        check("in JSON, too", doc["access"] == "local")
+        check("the start does not warn", "INSECURE" not in server.said())
+    finally:
+        server.kill()
+
+
+def evicted(a, servers):
+    """The session of a rank ends with a clear error; the job goes on without it, and with the next
+    that takes the rank; and the whole history is exact, so each contribution had one verdict."""
+    with Job(a, "--policy", "backup:-1", servers=servers) as job:
+        job.begin()
+        job.refused("evict", "4", job.address, says=["rank 4 is not one", "0 to 3"])
+        status, out, err = job.muster("evict", "2", job.address)
+        check(out + err, status == 0 and out.startswith("rank 2 is evicted"))
+        code, said = job.worker[2].end(HANG_S)
+        check(f"its worker is told: {said[-300:]}",
+              code not in (0, None) and "evicted by an operator" in said)
+        job.refused("evict", "2", job.address, says=["rank 2 takes no part"])
+        before = job.status()
+        check("the status shows it", before["ranks"][2]["state"] == "lost")
+        job.reaches(before["commits"] + 5)
+        job.work(2, "sleep_us=3000", "rounds=1000000000", "again=1")
+        job.came_again(2)
+        job.end_job()
+        codes = job.codes(HANG_S)
+        check(f"all but the evicted end well: {codes}", codes.count(0) == 4 and len(codes) == 5)
+        job.proven_course("--kills")
+
+
+def evict(a):
+    evicted(a, 1)
+
+
+def evict_of_two_servers(a):
+    evicted(a, 2)
+
+
+def a_job_that_fails_at_any_loss(a):
+    """There an eviction would end the job for everybody, so it is refused."""
+    with Job(a, "--on-loss", "fail") as job:
+        job.begin()
+        job.refused("evict", "1", job.address, says=["--on-loss fail", "muster finish"])
+        job.finish()
+
+
+def finish(a):
+    """An operator ends the job well, and everybody is told why."""
+    with Job(a) as job:
+        job.begin()
+        status, out, err = job.muster("finish", "--why", "enough is enough", job.address)
+        check(out + err, status == 0 and re.search(
+            r"is finished at version \d+: an operator finished the job: enough is enough", out))
+        codes = job.codes(HANG_S)
+        check(f"all workers end well: {codes}", codes == [0] * 4)
+        status, said = job.server.end(HANG_S)
+        check("and so does the server, which says why",
+              status == 0 and "an operator finished the job: enough is enough" in said)
+        job.proven_course()
+
+
+def before_the_start(a):
+    """There is nothing to finish yet."""
+    server = Server(a.musterd, "-n", "1")
+    try:
+        done = ask(a, "finish", server.address)
+        check(done.stderr, done.returncode == 1 and "has not started" in done.stderr)
+    finally:
+        server.kill()
+
+
+def finish_by_an_operator_alone(a):
+    """A worker that would end the job is told that it may not, and the job goes on."""
+    with Job(a, "--finish", "operator") as job:
+        job.begin()
+        job.end_job()
+        code, said = job.worker[0].end(HANG_S)
+        check(f"the worker is told: {said[-300:]}",
+              code not in (0, None) and "only an operator may finish job" in said)
+        must(until(lambda: job.status()["ranks"][0]["state"] in ("lost", "left"), HANG_S),
+             "the worker does not go")
+        check("the job goes on", job.status()["state"] == "running")
+        status, out, _ = job.muster("finish", job.address)
+        check(out, status == 0)
+        codes = job.codes(HANG_S)
+        check(f"the others end well: {codes}", codes.count(0) == 3)
+
+
+CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,
+              a_job_that_fails_at_any_loss, finish, before_the_start, finish_by_an_operator_alone)
+
+if __name__ == "__main__":
+    main(CASES, "musterd", "worker", "muster")

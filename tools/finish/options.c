@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/finish/options.h"
+
+const struct mst_option mst_finish_table[] = {
+	{ .name = "why",
+	  .kind = MST_OPTION_STRING,
+	  .offset = offsetof(struct mst_finish_options, why),
+	  .value = "TEXT",
+	  .help = "a reason, which the server's log, the workers and the status tell" },
+	{ .name = "timeout",
+	  .kind = MST_OPTION_DURATION,
+	  .offset = offsetof(struct mst_finish_options, timeout_ns),
+	  .fallback = "5s",
+	  .min = 1e6,
+	  .max = 3600e9,
+	  .help = "how long to wait for the answer" },
+	{ .name = "help",
+	  .letter = 'h',
+	  .kind = MST_OPTION_FLAG,
+	  .offset = offsetof(struct mst_finish_options, help),
+	  .typed_only = true,
+	  .help = "print this and exit" },
+	{ .name = NULL },
+};
