@@ -33,6 +33,10 @@ struct mst_control {
 	bool mute;       /* nothing can be sent any more */
 	bool heard;      /* something has come */
 	size_t in_have, out_have;
+	struct mst_gift gives; /* data NULL: nothing is given, or all has been queued */
+	uint64_t given;        /* bytes of it that have been queued */
+	struct mst_gift takes; /* what has come of a state of another worker */
+	uint64_t taken;
 	struct mst_message message;
 	uint8_t in[IN_BYTES];
 	uint8_t out[OUT_BYTES];
@@ -59,6 +63,8 @@ void mst_control_free(struct mst_control *c)
 		c->cfg.ops->close(c->cfg.stream);
 		pthread_mutex_destroy(&c->lock);
 	}
+	free(c->gives.data);
+	free(c->takes.data);
 	free(c);
 }
 
@@ -112,6 +118,42 @@ static void hang_up(struct mst_control *c)
 	     c->cfg.server);
 }
 
+static void drop_taken(struct mst_control *c)
+{
+	free(c->takes.data);
+	c->takes = (struct mst_gift){ 0 };
+	c->taken = 0;
+}
+
+/* The leader sends the pieces of one state in order. A new one may begin at any time. */
+static void take_piece(struct mst_control *c, const struct mst_handed *p)
+{
+	if (p->piece.offset == 0) {
+		drop_taken(c);
+		c->takes = (struct mst_gift){ .data = malloc(p->piece.total),
+					      .bytes = p->piece.total,
+					      .number = p->number,
+					      .version = p->version };
+		if (c->takes.data == NULL) {
+			fail(c, -ENOMEM,
+			     "no memory for the state of another worker, %" PRIu64 " bytes",
+			     p->piece.total);
+			return;
+		}
+	}
+	if (c->takes.data == NULL || p->number != c->takes.number || p->piece.length == 0 ||
+	    p->piece.total != c->takes.bytes || p->piece.offset != c->taken) {
+		fail(c, -EPROTO, "the server at %s sent a state with a gap", c->cfg.server);
+		return;
+	}
+	memcpy(c->takes.data + p->piece.offset, p->piece.data, p->piece.length);
+	c->taken += p->piece.length;
+	if (c->taken < c->takes.bytes)
+		return;
+	c->told.taken = p->number;
+	publish(c);
+}
+
 static void hear(struct mst_control *c, const struct mst_message *msg)
 {
 	struct mst_told *told = &c->told;
@@ -129,6 +171,16 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		told->finished = true;
 		memcpy(told->reason, msg->why, sizeof(told->reason));
 		break;
+	case MST_MSG_BEHIND:
+		told->behind++;
+		told->newest = msg->number;
+		break;
+	case MST_MSG_STATE_WANTED:
+		told->state_wanted = msg->number;
+		break;
+	case MST_MSG_TAKE:
+		take_piece(c, &msg->handed);
+		return;
 	case MST_MSG_BEAT:
 		mst_silence_beat(&c->silence, &msg->beat);
 		return;
@@ -232,7 +284,8 @@ static void flush(struct mst_control *c)
 
 static int queue(struct mst_control *c, const struct mst_message *msg)
 {
-	bool large = msg->kind == MST_MSG_STATE || msg->kind == MST_MSG_TENSORS;
+	bool large = msg->kind == MST_MSG_STATE || msg->kind == MST_MSG_TENSORS ||
+		     msg->kind == MST_MSG_GIVE;
 	size_t kept_free = large ? SMALL_BYTES : 0;
 	size_t room = sizeof(c->out) - c->out_have;
 
@@ -246,7 +299,68 @@ static int queue(struct mst_control *c, const struct mst_message *msg)
 	return 0;
 }
 
+/* ---- the state that this worker gives; under the lock ---- */
+
+/* So many pieces are queued in a step, so that nobody waits long for the lock. */
+#define PIECES_PER_STEP 4
+
+/* One piece, if there is room. */
+static bool queue_piece(struct mst_control *c)
+{
+	uint64_t left = c->gives.bytes - c->given;
+
+	c->message.kind = MST_MSG_GIVE;
+	c->message.handed = (struct mst_handed){
+		.number = c->gives.number,
+		.version = c->gives.version,
+		.piece = { .offset = c->given,
+			   .total = c->gives.bytes,
+			   .length = (uint32_t)(left < MST_STATE_CHUNK ? left : MST_STATE_CHUNK),
+			   .data = c->gives.data + c->given },
+	};
+	if (queue(c, &c->message) != 0)
+		return false;
+	c->given += c->message.handed.piece.length;
+	return true;
+}
+
+static void pump(struct mst_control *c)
+{
+	for (int i = 0; i < PIECES_PER_STEP && c->gives.data != NULL && queue_piece(c); i++) {
+		if (c->given == c->gives.bytes) {
+			free(c->gives.data);
+			c->gives = (struct mst_gift){ 0 };
+		}
+		flush(c);
+	}
+}
+
 /* ---- what others call ---- */
+
+int mst_control_give(struct mst_control *c, const struct mst_gift *gift)
+{
+	pthread_mutex_lock(&c->lock);
+	bool busy = c->gives.data != NULL;
+	if (!busy) {
+		c->gives = *gift;
+		c->given = 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return busy ? -EALREADY : 0;
+}
+
+bool mst_control_claim(struct mst_control *c, struct mst_gift *out)
+{
+	pthread_mutex_lock(&c->lock);
+	bool whole = c->takes.data != NULL && c->taken == c->takes.bytes;
+	if (whole) {
+		*out = c->takes;
+		c->takes = (struct mst_gift){ 0 };
+		c->taken = 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return whole;
+}
 
 int mst_control_send(struct mst_control *c, const struct mst_message *msg)
 {
@@ -285,6 +399,7 @@ uint64_t mst_control_step(struct mst_control *c, uint64_t now_ns)
 	listen_to_servers(c, now_ns);
 	beat(c, now_ns);
 	flush(c);
+	pump(c);
 	uint64_t due_ns = c->told.closed ? MST_NEVER : c->beat_due_ns;
 	pthread_mutex_unlock(&c->lock);
 	return due_ns;
@@ -356,7 +471,7 @@ bool mst_control_over(const struct mst_control *c)
 bool mst_control_pending(struct mst_control *c)
 {
 	pthread_mutex_lock(&c->lock);
-	bool pending = c->out_have > 0 && !c->told.closed;
+	bool pending = (c->out_have > 0 || c->gives.data != NULL) && !c->told.closed;
 	pthread_mutex_unlock(&c->lock);
 	return pending;
 }

@@ -32,6 +32,10 @@ struct mst_told {
 	bool send_state;          /* the leader wants this worker's start state */
 	struct mst_wanted wanted; /* what of it */
 	bool finished;            /* the job has ended well; `reason` says why */
+	uint64_t state_wanted;    /* the last asking for this worker's state; 0: none */
+	uint64_t behind;          /* how often the leader has said that versions are gone */
+	uint64_t newest;          /* the newest version then */
+	uint64_t taken;           /* the asking whose state has come as a whole; 0: none */
 	bool closed;              /* nothing more can come or go */
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
@@ -69,6 +73,19 @@ bool mst_control_silent(struct mst_control *c, uint32_t moved, uint64_t limit_ns
 			struct mst_silent *out);
 /* Nothing of it is waited for any more. @reason: why, to be told from now on. */
 void mst_control_give_up(struct mst_control *c, int error, const char *reason);
+
+/* The state of a worker, on its way. */
+struct mst_gift {
+	uint8_t *data; /* allocated */
+	uint64_t bytes, number, version;
+};
+
+/* Sends a state while the connection is stepped, and frees it then. Return: 0; -EALREADY the last
+ * one is still being sent. */
+int mst_control_give(struct mst_control *c, const struct mst_gift *gift);
+/* Hands over the state of another worker that has come as a whole, to be freed by the caller.
+ * Return: false: there is none. */
+bool mst_control_claim(struct mst_control *c, struct mst_gift *out);
 
 /* Has something been told since the last mst_control_look()? Takes no lock. */
 bool mst_control_news(const struct mst_control *c);

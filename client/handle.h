@@ -18,6 +18,7 @@
  *   end_cause             why a session has ended
  *   engine                takes in what has arrived, and sleeps until more arrives
  *   guard                 checks that what the caller pushes is finite
+ *   comeback              the states that workers give each other
  *   outbound              puts: data, headers, asks
  *   starting              from ready to the first version
  *   handle, process       this; and what fork() means for it
@@ -32,6 +33,7 @@
 #define MST_CLIENT_HANDLE_H
 
 #include "client/clip.h"
+#include "client/comeback.h"
 #include "client/contiguous.h"
 #include "client/outbound.h"
 #include "client/own.h"
@@ -55,6 +57,7 @@ struct muster {
 	struct mst_end_cause cause;
 	struct mst_engine engine;
 	struct mst_client_guard guard;
+	struct mst_comeback comeback;
 	struct mst_clip clip;
 	struct mst_outbound outbound;
 	struct mst_starting starting;

@@ -463,6 +463,8 @@ static int await_outcome(struct muster *m)
 
 	for (;;) {
 		int rc = mst_engine_update(&m->engine);
+		if (rc == 0 && mst_worker_misses_words(&m->worker))
+			rc = mst_comeback_look(&m->comeback);
 		if (rc != 0 || mst_worker_misses(&m->worker) == 0)
 			return rc;
 		if (slept == -ETIMEDOUT)
@@ -494,8 +496,48 @@ int muster_wait(struct muster *m, struct muster_outcome *out)
 	if (m->worker.phase < MST_WORKER_WORKING)
 		return mst_client_fail(&m->failure, -EINVAL,
 				       "call muster_start() before muster_wait()");
+	mst_comeback_let_go(&m->comeback);
 	rc = await_outcome(m);
 	return rc != 0 ? rc : give_outcome(m, out);
+}
+
+/* ---- states of workers ---- */
+
+int muster_state_wanted(struct muster *m)
+{
+	int rc = enter(m, -EINVAL, "muster_state_wanted()");
+
+	return rc == ENTRY_OPEN ? mst_comeback_wanted(&m->comeback) : rc == ENTRY_OVER ? 0 : rc;
+}
+
+int muster_give_state(struct muster *m, const void *state, size_t bytes)
+{
+	int rc = enter(m, -EINVAL, "muster_give_state()");
+
+	return rc == ENTRY_OPEN   ? mst_comeback_give(&m->comeback, state, bytes)
+	       : rc == ENTRY_OVER ? 0
+				  : rc;
+}
+
+int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version)
+{
+	struct mst_gift gift;
+
+	if (m->inherited)
+		return mst_handle_disowned(m);
+	if (state == NULL || bytes == NULL || version == NULL)
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "muster_take_state() needs somewhere to put the state, its "
+				       "length and its version");
+	mst_comeback_let_go(&m->comeback);
+	int rc = mst_comeback_take(&m->comeback, m->wait_ns, &gift);
+	mst_hint_publish(&m->hint);
+	if (rc != 0)
+		return rc;
+	*state = gift.data;
+	*bytes = gift.bytes;
+	*version = gift.version;
+	return 0;
 }
 
 /* ---- metrics ---- */

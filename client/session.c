@@ -140,6 +140,7 @@ static int say_hello(struct mst_client_session *s)
 					 .result_type = (uint32_t)settings->result_type,
 					 .owner = (uint32_t)settings->owner,
 					 .pid = (uint32_t)getpid(),
+					 .comes_back = settings->comes_back,
 					 .table = mst_tensors_table(settings->tensors) };
 	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
 	int rc = mst_control_send(s->control, msg);
@@ -327,6 +328,15 @@ int mst_client_session_tell(struct mst_client_session *s, const struct mst_messa
 	int rc = mst_control_send(s->control, msg);
 
 	if (rc == 0 && mst_control_pending(s->control))
+		mst_heartbeat_ring(s->heartbeat);
+	return rc;
+}
+
+int mst_client_session_give(struct mst_client_session *s, const struct mst_gift *gift)
+{
+	int rc = mst_control_give(s->control, gift);
+
+	if (rc == 0)
 		mst_heartbeat_ring(s->heartbeat);
 	return rc;
 }

@@ -44,6 +44,9 @@ int mst_client_session_reason(struct mst_client_session *s, int error);
 /* Queues a control message. As mst_control_send(). */
 int mst_client_session_tell(struct mst_client_session *s, const struct mst_message *msg);
 
+/* Sends a state. As mst_control_give(). */
+int mst_client_session_give(struct mst_client_session *s, const struct mst_gift *gift);
+
 /* How long it may take until nobody waits for this worker any more: a step waits for a patience,
  * and the worker's silence is noticed after a lease. */
 static inline uint64_t mst_client_session_patience(const struct mst_client_session *s)

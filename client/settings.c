@@ -267,6 +267,17 @@ static int read_fabric(struct mst_settings *out, const struct complaint *to)
 	return 0;
 }
 
+static int read_comes_back(const struct muster_options *opt, struct mst_settings *out,
+			   const struct complaint *to)
+{
+	if (opt->comes_back && opt->owner != MUSTER_WORKERS_OWN)
+		return invalid(to, "options.comes_back is set, and servers own the parameters: a "
+				   "worker that joins late has them from the servers, and needs no "
+				   "state of another worker");
+	out->comes_back = opt->comes_back;
+	return 0;
+}
+
 static int open_log(const struct complaint *to)
 {
 	const char *word = choose(NULL, "MUSTER_LOG", NULL);
@@ -313,6 +324,8 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 		rc = read_vector(opt, out, &to);
 	if (rc == 0)
 		rc = read_clip(opt, out, &to);
+	if (rc == 0)
+		rc = read_comes_back(opt, out, &to);
 	if (rc == 0)
 		rc = read_result_into(opt, out, &to);
 	if (rc == 0)

@@ -28,6 +28,7 @@ struct mst_settings {
 	enum muster_owner owner;
 	void *result_into; /* NULL: none */
 	double clip;       /* 0: none */
+	bool comes_back;   /* it gives and takes states */
 	uint64_t join_ns;
 	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
 	const struct mst_transport *transport; /* NULL: that of the server's listener */

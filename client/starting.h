@@ -4,6 +4,7 @@
 #ifndef MST_CLIENT_STARTING_H
 #define MST_CLIENT_STARTING_H
 
+#include "client/comeback.h"
 #include "client/engine.h"
 #include "client/guard.h"
 
@@ -12,6 +13,7 @@ struct mst_starting {
 	struct mst_worker *worker;
 	struct mst_engine *engine;
 	const struct mst_client_guard *guard;
+	struct mst_comeback *comeback;
 	struct mst_failure *failure;
 
 	uint64_t sent;         /* bytes of the start state */

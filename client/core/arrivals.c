@@ -190,6 +190,25 @@ int mst_worker_answered(struct mst_worker *w, uint32_t server, const struct mst_
 	return all_have(w, server, &w->answered) ? take_version(w) : 0;
 }
 
+/* ---- the state of another worker ---- */
+
+int mst_worker_took(struct mst_worker *w, uint64_t version)
+{
+	bool has = w->held.version != MST_VERSION_NONE;
+
+	if (is_deaf(w) || w->ask != MST_ASK_OUT || w->answered != 0 ||
+	    version == MST_VERSION_NONE || (has && version < w->held.version))
+		return -EPROTO;
+	if (w->phase == MST_WORKER_STARTING)
+		mst_worker_enter(w, MST_WORKER_WORKING);
+	w->held.version = version;
+	w->held.where = MST_WHERE_NOWHERE;
+	w->given = version;
+	if (version > w->held.newest)
+		w->held.newest = version;
+	return 0;
+}
+
 /* ---- ends ---- */
 
 int mst_worker_ended(struct mst_worker *w, uint64_t last)

@@ -181,6 +181,10 @@ static inline bool mst_worker_has_part(const struct mst_worker *w, uint32_t serv
 }
 /* The job has ended well, with version @last, as server 0 says. */
 int mst_worker_ended(struct mst_worker *w, uint64_t last);
+/* Versions that this worker lacks are gone, so that the ask that is out has no answer. It has the
+ * state of another worker now, of @version, and goes on from there. -EPROTO: no ask is out, or the
+ * worker has a newer version. */
+int mst_worker_took(struct mst_worker *w, uint64_t version);
 /* The session has ended with an error. After the last outcome nothing is an error any more. */
 void mst_worker_fail(struct mst_worker *w, int error);
 

@@ -27,9 +27,10 @@
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
-#define MST_SECRET_LEN 16u    /* a single-use token */
-#define MST_NAME_LEN 64u      /* with NUL */
-#define MST_LISTENER_LEN 512u /* as long as a transport's address may be */
+#define MST_TAKE_CHUNK (16u << 10) /* what a TAKE has at most */
+#define MST_SECRET_LEN 16u         /* a single-use token */
+#define MST_NAME_LEN 64u           /* with NUL */
+#define MST_LISTENER_LEN 512u      /* as long as a transport's address may be */
 #define MST_POLICY_LEN 64u
 #define MST_CAUSE_LEN 128u /* why a policy has chosen a rule */
 #define MST_OPTIMIZER_LEN 16u
@@ -79,6 +80,12 @@ enum mst_message_kind {
 	/* An operator asks the leader for more of these, and is answered in the same way. */
 	MST_MSG_EVICT,   /* the session of a worker is to end */
 	MST_MSG_END_JOB, /* the job is to end well; why */
+	/* A worker that lacks versions which are gone gets another worker's state. */
+	MST_MSG_BEHIND,       /* leader: you lack some; the newest version */
+	MST_MSG_STATE_WANTED, /* leader: give your state; the number of the asking */
+	MST_MSG_GIVE,         /* worker: a piece of its state; of 0 bytes in all: it has none */
+	MST_MSG_TAKE,         /* leader: a piece of the state of another worker */
+	MST_MSG_TOOK,         /* worker: it has all of the state with this number */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -94,6 +101,7 @@ struct mst_hello {
 	uint64_t elems;
 	uint32_t type, result_type, owner; /* enums of muster.h */
 	uint32_t pid;
+	uint32_t comes_back; /* 1: it gives and takes states of workers */
 	struct mst_table table;
 };
 
@@ -118,6 +126,7 @@ struct mst_welcome {
 	uint32_t may_finish;    /* 1: a worker may end the job; 0: only an operator may */
 	uint64_t first_version; /* that the job began with, or goes on from */
 	double first_samples;   /* in it, and all versions before */
+	uint64_t state_max;     /* bytes of a state that a worker may give */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
@@ -200,6 +209,13 @@ struct mst_state_piece {
 	uint64_t offset, total; /* bytes */
 	uint32_t length;
 	const void *data; /* in the frame's buffer */
+};
+
+/* A piece of the state that a worker gives to others. */
+struct mst_handed {
+	struct mst_state_piece piece; /* the first member, as its fields are read */
+	uint64_t number;              /* of the asking */
+	uint64_t version;             /* that the state is of */
 };
 
 struct mst_policy_change {
@@ -336,6 +352,8 @@ struct mst_message {
 		uint64_t seq;             /* LEAVE */
 		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE, END_JOB */
 		uint32_t evicted;         /* EVICT: the rank */
+		uint64_t number;          /* BEHIND: a version; STATE_WANTED, TOOK */
+		struct mst_handed handed; /* GIVE, TAKE */
 		uint32_t watch;           /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;

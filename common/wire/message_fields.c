@@ -38,6 +38,7 @@ static const struct mst_field hello_fields[] = {
 	LIMITED(ENUM, mst_hello, result_type, MUSTER_F16 + 1),
 	LIMITED(ENUM, mst_hello, owner, MUSTER_WORKERS_OWN + 1),
 	FIELD(U32, mst_hello, pid),
+	LIMITED(ENUM, mst_hello, comes_back, 2),
 	TABLE(mst_hello),
 };
 
@@ -85,6 +86,7 @@ static const struct mst_field welcome_fields[] = {
 	LIMITED(ENUM, mst_welcome, may_finish, 2),
 	FIELD(U64, mst_welcome, first_version),
 	FIELD(F64, mst_welcome, first_samples),
+	FIELD(U64, mst_welcome, state_max),
 	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(mst_welcome),
 	ROWS(mst_welcome, fate_count, MUSTER_TICKETS_MAX, fate_rows),
@@ -99,6 +101,13 @@ static const struct mst_field state_fields[] = {
 	FIELD(U64, mst_state_piece, offset),
 	FIELD(U64, mst_state_piece, total),
 	FIELD(PIECE, mst_state_piece, length),
+};
+
+static_assert(offsetof(struct mst_handed, piece) == 0, "a piece is read at the start of its body");
+static const struct mst_field handed_fields[] = {
+	FIELD(U64, mst_handed, number),         FIELD(U64, mst_handed, version),
+	FIELD(U64, mst_handed, piece.offset),   FIELD(U64, mst_handed, piece.total),
+	FIELD(PIECE, mst_handed, piece.length),
 };
 
 static const struct mst_field tensor_fields[] = {
@@ -239,6 +248,7 @@ static const struct mst_field offers_fields[] = { LIMITED(ENUM, mst_message, off
 static const struct mst_field wanted_fields[] = { LIMITED(ENUM, mst_message, wanted.tensors, 2),
 						  LIMITED(ENUM, mst_message, wanted.state, 2) };
 static const struct mst_field seq_fields[] = { FIELD(U64, mst_message, seq) };
+static const struct mst_field number_fields[] = { FIELD(U64, mst_message, number) };
 static const struct mst_field why_fields[] = { TEXT(mst_message, why) };
 static const struct mst_field evict_fields[] = { FIELD(U32, mst_message, evicted) };
 static const struct mst_field watch_fields[] = { LIMITED(ENUM, mst_message, watch, 2) };
@@ -355,6 +365,11 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_REPORT] = { true, BODY, SHAPE(metric_fields) },
 	[MST_MSG_EVICT] = { true, 0, SHAPE(evict_fields) },
 	[MST_MSG_END_JOB] = { true, 0, SHAPE(why_fields) },
+	[MST_MSG_BEHIND] = { true, 0, SHAPE(number_fields) },
+	[MST_MSG_STATE_WANTED] = { true, 0, SHAPE(number_fields) },
+	[MST_MSG_GIVE] = { true, BODY, SHAPE(handed_fields) },
+	[MST_MSG_TAKE] = { true, BODY, SHAPE(handed_fields) },
+	[MST_MSG_TOOK] = { true, 0, SHAPE(number_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -30,7 +30,9 @@
  *               since the last call that succeeded is void.
  *   -EHOSTDOWN  the job has failed; the sentence says why: too few live workers, and who is
  *               missing; or a version would not have been finite, and whose gradient made it so.
- *   -ESTALE     workers own: this worker is behind the history of versions the server keeps.
+ *   -ESTALE     workers own: this worker lacks versions that the servers no longer keep. With
+ *               options.comes_back the session goes on: muster_take_state() brings the state of
+ *               another worker. Else, and where no other worker gives one, it has ended.
  *   -ETIMEDOUT  nothing is lost; call again. A server that has been silent for a lease is named:
  *               it stands still, or is cut off, and may come back.
  *   -EINTR      a signal came while the call slept, and its handler has run on this thread;
@@ -140,6 +142,10 @@ struct muster_options {
 	 * pushed. The data stay as they are. Not under policies whose contributions are
 	 * differences of parameters. */
 	double clip;
+	/* Workers own: this program gives its state to others and takes theirs, as
+	 * muster_state_wanted() and muster_take_state() say. So it may join a job that is running,
+	 * and -ESTALE does not end its session. */
+	bool comes_back;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }
@@ -261,10 +267,11 @@ struct muster_job {
  * Return: 0; -EINVAL options, or they do not match the job's; -EEXIST another live worker has this
  * rank; -ENOSPC all ranks are taken; -EBUSY earlier sessions are still being cleared away, try
  * again; -EPROTO other protocol version; -ETIMEDOUT no server answered; -ESHUTDOWN the job is over;
- * -ESTALE joining too late (workers own); -EFAULT not all of opt->result_into is mapped, or it may
- * not be written, or it cannot be pinned; -ENOTSUP forked children would lose that memory, as on
- * Linux before 5.12; -ENOMEM, also if it is beyond what this process may lock, which the sentence
- * names; another errno of the connection. The sentence: muster_error(NULL).
+ * -ESTALE joining too late (workers own, and options.comes_back is not set); -EFAULT not all of
+ * opt->result_into is mapped, or it may not be written, or it cannot be pinned; -ENOTSUP forked
+ * children would lose that memory, as on Linux before 5.12; -ENOMEM, also if it is beyond what this
+ * process may lock, which the sentence names; another errno of the connection. The sentence:
+ * muster_error(NULL).
  */
 int muster_open(const struct muster_options *opt, struct muster **out);
 
@@ -383,6 +390,50 @@ int muster_pull(struct muster *m);
  * -ETIMEDOUT also after a lease in which a server was silent; shared errors.
  */
 int muster_wait(struct muster *m, struct muster_outcome *out);
+
+/*
+ * Coming back. Where workers own the parameters, a worker that joins a running job, or has stood
+ * still for longer than the servers keep versions (musterd --history), cannot go on by itself. If
+ * options.comes_back is set, muster_start() or muster_wait() then returns -ESTALE, the servers ask
+ * another worker for its state, and muster_take_state() brings it. A state is bytes that only the
+ * program understands: its parameters, its optimiser, whatever it needs to apply the next version.
+ * No step waits for a worker that is behind.
+ */
+
+/**
+ * muster_state_wanted - is this worker to give its state to one that comes back?
+ * To be called after each outcome, when its version has been applied; with muster_train(), in
+ * apply(). It reads local memory; never waits for the server. Return: 1 yes, muster_give_state();
+ * 0 no; shared errors.
+ */
+int muster_state_wanted(struct muster *m);
+
+/**
+ * muster_give_state - give this worker's state, as of the version of the last outcome.
+ * @state, @bytes: the state, which is copied before return, and sent meanwhile by the library's
+ *       thread. 0 bytes: this worker gives none now, and another is asked.
+ * To be called when muster_state_wanted() says 1. A worker that does not call it within two
+ * patiences (musterd --patience) is not waited for. Never waits for the server; it takes as long as
+ * it takes to copy the state. Return: 0; -EINVAL nobody wants a state; -EMSGSIZE it is larger than
+ * musterd --state-max, and another worker is asked; -EAGAIN the last one is still being sent;
+ * -ENOMEM no memory for the copy, and another worker is asked; shared errors.
+ */
+int muster_give_state(struct muster *m, const void *state, size_t bytes);
+
+/**
+ * muster_take_state - after -ESTALE: the state of another worker.
+ * @state, @bytes: the state. It is the library's, and may be read until the next call of
+ *       muster_wait(), muster_take_state() or muster_close().
+ * @version: that it is of. This worker has that version now, as if an outcome had brought it:
+ *       muster_wait() brings the one after it. That is so after muster_start() too, which is not
+ *       called again.
+ * What has been pushed gets its verdicts as ever. If the job is faster than this worker takes and
+ * applies, muster_wait() returns -ESTALE again; after the second time in a row the session ends.
+ * Blocks at most wait_ms. Return: 0; -EINVAL there is none to take; -ETIMEDOUT and -EINTR call
+ * again; -ESTALE the session has ended, because no other worker gave a state, or the job was too
+ * fast, or has ended meanwhile; shared errors.
+ */
+int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version);
 
 /** muster_finish - end the job for everybody. @why goes to the server's log; it may be NULL. Does
  * not wait: muster_wait() then brings the last outcome.

@@ -179,7 +179,9 @@ int mst_conn_send(struct mst_conn *c, const struct mst_message *msg)
 {
 	if (c->out_have > OUT_MAX)
 		return -ENOBUFS;
-	size_t piece = msg->kind == MST_MSG_STATE ? msg->state.length : 0;
+	size_t piece = msg->kind == MST_MSG_STATE  ? msg->state.length
+		       : msg->kind == MST_MSG_TAKE ? msg->handed.piece.length
+						   : 0;
 	if (grow(&c->out, &c->out_room, c->out_have + (64u << 10) + piece) != 0)
 		return -ENOMEM;
 	int64_t length = mst_message_encode(msg, c->out + c->out_have, c->out_room - c->out_have);

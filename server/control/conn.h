@@ -69,6 +69,13 @@ struct mst_conn {
 	uint64_t state_received; /* bytes of the start state */
 	bool sends_state;
 
+	/* WORKER: it was asked for its state so many times, last with this number, and has begun to
+	 * give it so many times, last with this one, of which so many bytes have come. */
+	uint32_t state_asks, state_gifts;
+	uint64_t state_asked, state_given, state_version, state_total, state_have;
+	bool gives;                  /* more of it is to come */
+	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
+
 	bool asks_status, watches;
 
 	char *in, *out;

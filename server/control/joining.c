@@ -259,6 +259,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	}
 	ev.join.cookie = c->id;
 	ev.join.rank = hello->rank;
+	ev.join.comes_back = hello->comes_back != 0;
 	if (!mst_requests_event(&j->job->requests, &ev))
 		return false;
 	mst_frontend_enter(j->front, c, MST_CONN_HELLO);
@@ -376,6 +377,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->may_finish = o->finish == MST_FINISH_BY_WORKER;
 	w->norms = mst_controller_by_norms(&j->job->terms.policy.controller);
 	w->checks = o->checksum;
+	w->state_max = o->state_max;
 	w->first_version = mst_job_first_version(j->job);
 	w->first_samples = mst_job_first_samples(j->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);

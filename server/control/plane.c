@@ -14,6 +14,7 @@
 #include "server/control/checkpointing.h"
 #include "server/control/ending.h"
 #include "server/control/following.h"
+#include "server/control/handover.h"
 #include "server/control/joining.h"
 #include "server/control/reporting.h"
 #include "server/control/resting.h"
@@ -47,6 +48,7 @@ struct mst_plane {
 	struct mst_leading leading;
 	struct mst_following following;
 	struct mst_joining joining;
+	struct mst_handover handover;
 	struct mst_workers workers;
 	struct mst_reporting reporting;
 	struct mst_switching switching;
@@ -188,6 +190,9 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->workers.job = p->reporting.job = &p->job;
 	p->leading.front = p->following.front = p->joining.front = &p->front;
 	p->workers.front = p->reporting.front = &p->front;
+	p->handover.job = &p->job;
+	p->handover.front = &p->front;
+	p->workers.handover = &p->handover;
 	p->leading.sessions = p->following.sessions = &p->sessions;
 	p->joining.sessions = p->workers.sessions = &p->sessions;
 	p->leading.hearing = &p->hearing;
@@ -292,6 +297,7 @@ void mst_plane_free(struct mst_plane *p)
 	mst_frontend_close(&p->front);
 	close_data_side(p);
 	mst_reporting_fini(&p->reporting);
+	mst_handover_fini(&p->handover);
 	mst_checkpointing_fini(&p->checkpointing);
 	mst_sessions_fini(&p->sessions);
 	mst_job_fini(&p->job);
@@ -361,7 +367,7 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 
 static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
-	if (hear_change(p, notice, now_ns))
+	if (hear_change(p, notice, now_ns) || mst_handover_notice(&p->handover, notice))
 		return;
 	switch (notice->kind) {
 	case MST_NOTE_ADMITTED:
@@ -443,6 +449,7 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 	mst_start_state_step(&p->leading);
 	mst_leading_step(&p->leading, now_ns);
 	p->lingered |= !mst_plane_is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
+	mst_handover_step(&p->handover);
 	if (p->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
 }

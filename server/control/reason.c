@@ -55,8 +55,9 @@ void mst_reason_refused(char *out, size_t len, int error, const struct mst_hello
 	case -ESTALE:
 		snprintf(out, len,
 			 "job \"%s\" keeps %" PRIu32
-			 " versions and no longer has version 0: a worker "
-			 "that joins now cannot catch up; raise --history",
+			 " versions and no longer has the first: a worker that joins now can only "
+			 "catch up with the state of another, and its program does not take one "
+			 "(options.comes_back); else raise --history",
 			 o->job, o->history);
 		break;
 	case -EBUSY:
@@ -103,7 +104,8 @@ void mst_reason_evicted(char *out, size_t len, const struct mst_eviction *loss,
 	case MST_EVICT_STALE:
 		snprintf(out, len,
 			 "rank %" PRIu32 " is behind the history of %" PRIu32
-			 " versions: it was too slow to keep up; raise --history",
+			 " versions: it was too slow to keep up; raise --history, or let its "
+			 "program take the state of another (options.comes_back)",
 			 rank, o->history);
 		break;
 	case MST_EVICT_ASKED:
@@ -111,6 +113,21 @@ void mst_reason_evicted(char *out, size_t len, const struct mst_eviction *loss,
 			 "rank %" PRIu32 " was evicted by an operator (muster evict): its session "
 			 "is over",
 			 rank);
+		break;
+	case MST_EVICT_NO_STATE:
+		snprintf(out, len,
+			 "rank %" PRIu32 " is behind the history of %" PRIu32
+			 " versions, and no other worker has given its state: each was asked, and "
+			 "gave none, was lost, or took longer than two patiences (%.3g s)",
+			 rank, o->history, 2 * seconds(o->patience_ns));
+		break;
+	case MST_EVICT_OUTRUN:
+		snprintf(out, len,
+			 "rank %" PRIu32 " cannot catch up: before it had the state of another "
+			 "worker, the job had made more than the %" PRIu32
+			 " versions that it keeps "
+			 "for that; raise --catch-up",
+			 rank, o->history + o->catch_up);
 		break;
 	}
 }

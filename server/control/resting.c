@@ -89,6 +89,13 @@ static int read_outcome(const struct mst_notice *notice, char *text, size_t len)
 			 "another returns",
 			 rank);
 		return -EBUSY;
+	case MST_REST_BEHIND:
+		snprintf(text, len,
+			 "rank %" PRIu32
+			 " is behind, and waits for the state of another worker: it cannot rest "
+			 "before it has caught up",
+			 rank);
+		return -EBUSY;
 	case MST_REST_ABSENT:
 		break;
 	}

@@ -207,6 +207,15 @@ static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct 
 	return wrong == NULL || mst_workers_broken(w, c, wrong, now_ns);
 }
 
+static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
+			  uint64_t now_ns)
+{
+	const char *wrong;
+	bool taken = mst_handover_message(w->handover, c, msg, &wrong);
+
+	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
+}
+
 bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
 			 uint64_t now_ns)
 {
@@ -227,6 +236,9 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_finish(w, c, msg->why, now_ns);
 	case MST_MSG_REPORT:
 		return take_report(w, c, &msg->metric, now_ns);
+	case MST_MSG_GIVE:
+	case MST_MSG_TOOK:
+		return take_handover(w, c, msg, now_ns);
 	default:
 		return mst_workers_broken(
 			w, c, "broke the protocol: a message that is not a worker's", now_ns);
@@ -235,7 +247,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 
 /* ---- what they hear ---- */
 
-/* A worker that has not read the last message gets no heartbeat until it has. */
+/* A worker that has not read the last message gets no heartbeat until it has, unless that is a
+ * piece of a state, behind which there is always more. */
 void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c;
@@ -246,7 +259,7 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_BEAT);
 	mst_leading_fill_beat(w->leading, &m->beat);
 	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
-		if (c->welcomed && c->out_have == 0)
+		if (c->welcomed && (c->out_have == 0 || c->takes != 0))
 			mst_frontend_send(w->front, c, m);
 	}
 }

@@ -8,6 +8,7 @@
 #ifndef MST_SERVER_CONTROL_WORKERS_H
 #define MST_SERVER_CONTROL_WORKERS_H
 
+#include "server/control/handover.h"
 #include "server/control/leading.h"
 
 struct mst_workers {
@@ -15,6 +16,7 @@ struct mst_workers {
 	struct mst_frontend *front;
 	struct mst_sessions *sessions;
 	struct mst_leading *leading;
+	struct mst_handover *handover;
 
 	uint64_t beat_ns; /* when workers are next told which servers are alive */
 };

@@ -116,7 +116,11 @@ static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_memb
 {
 	if (l->phase == MST_PHASE_ENDED && mst_member_takes_part(m))
 		return l->store.newest != MST_VERSION_NONE ? MST_WAIT_TRIAL : MST_WAIT_ITSELF;
-	if (l->phase != MST_PHASE_RUNNING || !m->rostered || !mst_member_awaits_answer(m))
+	if (l->phase != MST_PHASE_RUNNING || mst_handing_holds(m) || !mst_member_awaits_answer(m))
+		return MST_WAIT_ITSELF;
+	if (m->behind == MST_BEHIND_CATCHES) /* no step waits for it, and it waits for none */
+		return l->settling ? MST_WAIT_ITSELF : MST_WAIT_TRIAL;
+	if (!m->rostered)
 		return MST_WAIT_ITSELF;
 	if (l->settling) /* the worker is to hear of the end together with the last version */
 		return MST_WAIT_ITSELF;
@@ -194,8 +198,8 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	uint32_t buffer;
 
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
-	if (!mst_store_find(&l->store, version, &buffer)) {
-		mst_life_lose(l, m, MST_EVICT_STALE);
+	if (mst_handing_holds(m) || !mst_store_find(&l->store, version, &buffer)) {
+		mst_handing_lacks(l, m);
 		return;
 	}
 	enum mst_where where = place_of(l, m, version, buffer);
@@ -216,6 +220,8 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->owes = false;
 	m->given = version;
 	m->until_asked = l->record[buffer].until_asked;
+	if (version == l->store.newest)
+		mst_handing_reached(l, m);
 	mst_changed(l, m);
 	mst_late_answered(l, m);
 	mst_trigger_answered(l, m);
@@ -226,6 +232,12 @@ static void try(struct mst_ledger *l, struct mst_member *m, const struct view *v
 	enum mst_wait what = waits_for(l, m, view);
 
 	m->late = what == MST_WAIT_LATE; /* else it is not held later either */
+	if (what == MST_WAIT_TRIAL && m->behind == MST_BEHIND_CATCHES &&
+	    m->ask.have == l->store.newest && l->phase == MST_PHASE_RUNNING) {
+		mst_handing_reached(l, m); /* it waits for the next step, as one that joins does */
+		mst_changed(l, m);
+		what = MST_WAIT_ITSELF;
+	}
 	if (what == MST_WAIT_TRIAL)
 		answer(l, m);
 	else

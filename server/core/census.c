@@ -43,7 +43,8 @@ static uint32_t standing_of(struct mst_member *m, uint32_t slots, uint32_t shard
 	bool in = mst_member_takes_part(m);
 
 	return (uint32_t)absent << MST_STANDS_ABSENT | (uint32_t)in << MST_STANDS_IN |
-	       (uint32_t)(in && !m->rostered && !m->rests) << MST_STANDS_NEW |
+	       (uint32_t)(in && !m->rostered && !m->rests && m->behind == MST_UP_TO_DATE)
+		       << MST_STANDS_NEW |
 	       (uint32_t)m->rostered << MST_STANDS_ROSTERED |
 	       (uint32_t)mst_member_missing(m) << MST_STANDS_MISSING |
 	       (uint32_t)(m->step_count > 0) << MST_STANDS_COUNTED |
@@ -51,6 +52,7 @@ static uint32_t standing_of(struct mst_member *m, uint32_t slots, uint32_t shard
 	       (uint32_t)(!absent && mst_member_next(m, slots, shards) != NULL)
 		       << MST_STANDS_JUDGEABLE |
 	       (uint32_t)(m->state == MST_MEMBER_STARTED && !m->asks) << MST_STANDS_BUSY |
+	       (uint32_t)(m->behind != MST_UP_TO_DATE) << MST_STANDS_BEHIND |
 	       (uint32_t)(m->asks && m->reads != MST_BUFFER_NONE) << MST_STANDS_KEEPING;
 }
 

@@ -25,6 +25,7 @@ enum mst_standing {
 	MST_STANDS_PASSED,    /* the member has said that it gives nothing to the open step */
 	MST_STANDS_JUDGEABLE, /* every shard has reported the member's next header */
 	MST_STANDS_BUSY,      /* the member computes */
+	MST_STANDS_BEHIND,    /* the member lacks versions that are gone */
 	MST_STANDS_KEEPING,   /* the member has an ask open and still holds a version buffer */
 	MST_STANDINGS
 };

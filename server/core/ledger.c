@@ -18,7 +18,7 @@
  * Contributions are judged one by one, each with an empty queue. */
 static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 {
-	return cfg->workers * (cfg->slots + 12) + 64;
+	return cfg->workers * (cfg->slots + 16) + 64;
 }
 
 /* A set has the quorum or every rank once, and more if the policy changes while a step is open. */
@@ -36,6 +36,7 @@ static bool figures_ok(const struct mst_ledger_cfg *cfg)
 	       cfg->slots <= MST_SLOTS_MAX && cfg->buffers >= 3 && cfg->lease_ns > 0 &&
 	       isfinite(cfg->norm_limit) && cfg->norm_limit >= 0 &&
 	       (cfg->owner == MUSTER_WORKERS_OWN) == (cfg->history > 0) &&
+	       (cfg->owner == MUSTER_WORKERS_OWN || cfg->catch_up == 0) &&
 	       (cfg->owner == MUSTER_SERVERS_OWN || cfg->optimizer.row == NULL);
 }
 
@@ -72,6 +73,7 @@ static int alloc_records(struct mst_ledger *l)
 		l->record[i].share = l->share + (size_t)l->cfg.workers * i;
 	}
 	mst_store_init(&l->store, l->buffer, buffers, l->cfg.history > 0 ? l->cfg.history : 1);
+	mst_store_set_extra(&l->store, l->cfg.catch_up);
 	if (l->cfg.saves.wanted)
 		mst_store_reserve(&l->store);
 	if (l->cfg.kept != NULL)
@@ -199,6 +201,7 @@ void mst_settle(struct mst_ledger *l)
 		mst_late_release_if_needed(l);
 		judge_end(l);
 		mst_life_finish_if_due(l);
+		mst_handing_settle(l);
 		mst_ask_judge_all(l);
 	} while (l->queue_count != before);
 	MST_ASSERT(l->waits.set[MST_WAIT_TRIAL].count == 0);
@@ -238,6 +241,12 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		break;
 	case MST_EV_REST:
 		mst_life_rest(l, m, ev->rests);
+		break;
+	case MST_EV_GIVEN:
+		mst_handing_given(l, m, ev->given.number, ev->given.version);
+		break;
+	case MST_EV_TAKEN:
+		mst_handing_taken(l, m, ev->given.number);
 		break;
 	case MST_EV_LOST:
 		lost(l, m, ev->error);
@@ -283,7 +292,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 	MST_ASSERT(l->queue_count == 0); /* decisions_max() is for one event */
 	mst_life_look(l, now_ns);
 	if (ev->kind == MST_EV_JOIN) {
-		mst_life_join(l, ev->join.cookie, ev->join.rank);
+		mst_life_join(l, ev);
 	} else if (ev->kind == MST_EV_HEARD) {
 		mst_life_heard(l, ev->heard_ns, now_ns);
 		return; /* the next tick decides what follows */
@@ -349,9 +358,10 @@ uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
 	/* what each worker was given last, and what the contribution of one that is lost was
 	 * computed on */
 	uint32_t compared = cfg->distance > 0 ? cfg->workers + 1 : 0;
+	uint32_t kept = cfg->history + cfg->catch_up;
 
 	/* one is held while it is saved */
-	return cfg->buffers + cfg->history + cfg->saves.wanted + compared;
+	return cfg->buffers + kept + cfg->saves.wanted + compared;
 }
 
 int mst_evict_error(enum mst_evict_why why)
@@ -360,6 +370,8 @@ int mst_evict_error(enum mst_evict_why why)
 	case MST_EVICT_LEFT:
 		return 0;
 	case MST_EVICT_STALE:
+	case MST_EVICT_NO_STATE:
+	case MST_EVICT_OUTRUN:
 		return -ESTALE;
 	case MST_EVICT_INVALID:
 		return -EPROTO;
@@ -412,6 +424,7 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
 		.incarnation = m->incarnation,
 		.live = m->state != MST_MEMBER_ABSENT,
 		.rests = m->rests,
+		.behind = m->behind != MST_UP_TO_DATE,
 		.held = m->waits == MST_WAIT_LATE,
 		.started = mst_member_takes_part(m),
 		.awaited = mst_member_missing(m),

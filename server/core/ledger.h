@@ -78,9 +78,11 @@ struct mst_ledger_cfg {
 	uint32_t workers;
 	uint32_t shards;  /* how many must report a contribution full, 1 .. 64 */
 	uint32_t slots;   /* per session, 1 .. MST_SLOTS_MAX */
-	uint32_t buffers; /* version buffers besides the history, >= 3 */
+	uint32_t buffers; /* version buffers besides the history and catch_up, >= 3 */
 	/* workers own: how many of the newest versions are kept; servers own: 0 */
 	uint32_t history;
+	/* workers own: how many more are kept for a worker that comes back with a state */
+	uint32_t catch_up;
 	bool in_place; /* workers can read a version where the shards keep it */
 	/* true: copies are sent, so each lasts as long as its worker's link takes; false: the shard
 	 * copies */
@@ -146,6 +148,9 @@ enum mst_ledger_event_kind {
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
 	MST_EV_EVICT, /* an operator wants the worker's session to end */
 	MST_EV_END,   /* an operator wants the job to end */
+	/* given: the worker's state has come, or it has none to give */
+	MST_EV_GIVEN,
+	MST_EV_TAKEN, /* given: the worker has all of the state with this number */
 };
 
 /* Where an element that is infinite or NaN comes from. */
@@ -172,6 +177,7 @@ struct mst_ledger_event {
 		struct {
 			uint64_t cookie; /* returned with ADMIT or REFUSE */
 			int32_t rank;    /* the rank wanted; -1: any free rank */
+			bool comes_back; /* the worker gives and takes states */
 		} join;
 		uint32_t shard; /* LINKED, SETTLED */
 		bool offers;    /* START */
@@ -220,6 +226,10 @@ struct mst_ledger_event {
 			uint64_t version;
 			bool failed;
 		} saved;
+		struct {
+			uint64_t number;
+			uint64_t version; /* GIVEN; MST_VERSION_NONE: it gives none */
+		} given;
 	};
 };
 
@@ -255,6 +265,11 @@ enum mst_decision_kind {
 	 * the next step on */
 	MST_DO_REST,
 	MST_DO_FINISH, /* finish: the job has ended; why, last version */
+	/* What follows is for the leader's control side alone. */
+	MST_DO_BEHIND, /* state: the worker lacks versions that are gone, and has to take a state */
+	MST_DO_WANT,   /* state: the worker is asked for its state: report MST_EV_GIVEN */
+	MST_DO_HAND,   /* state: the worker gets the state that was given: report MST_EV_TAKEN */
+	MST_DO_HANDED, /* nobody needs that state any more */
 };
 
 enum mst_evict_why {
@@ -263,9 +278,11 @@ enum mst_evict_why {
 	MST_EVICT_LEASE, /* silent for longer than its lease */
 	/* the worker is alive, but the step has waited for it for longer than patience */
 	MST_EVICT_PATIENCE,
-	MST_EVICT_INVALID, /* the worker broke the protocol */
-	MST_EVICT_STALE,   /* workers own: the version it needs next is older than the history */
-	MST_EVICT_ASKED,   /* an operator has asked for it; for the rule, the worker is lost */
+	MST_EVICT_INVALID,  /* the worker broke the protocol */
+	MST_EVICT_STALE,    /* workers own: the version it needs next is older than the history */
+	MST_EVICT_NO_STATE, /* the same, and no worker has given its state */
+	MST_EVICT_OUTRUN,   /* the same, and the job was faster than the worker took states */
+	MST_EVICT_ASKED,    /* an operator has asked for it; for the rule, the worker is lost */
 };
 
 enum mst_finish_why {
@@ -358,6 +375,10 @@ struct mst_decision {
 			enum mst_finish_why why;
 			uint64_t version;
 		} finish;
+		struct {
+			uint64_t number;  /* WANT, HAND: of the asking */
+			uint64_t version; /* BEHIND: the newest; HAND: of the state */
+		} state;
 	};
 };
 
@@ -433,6 +454,7 @@ const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l); 
 struct mst_member_view {
 	uint32_t incarnation; /* 0: this rank has never joined */
 	bool live;            /* joined and not ended */
+	bool behind;          /* lacks versions that are gone, and is left out of the steps */
 	bool rests;           /* the job goes on without it until it returns */
 	bool held; /* its ask waits for the next version, because its contribution was late */
 	bool started;

@@ -16,6 +16,12 @@ static uint32_t count_started(const struct mst_ledger *l)
 	return mst_census_count(&l->census, MST_STANDS_IN);
 }
 
+/* Members that take part in the steps. A member that is behind does not rest. */
+static uint32_t count_present(const struct mst_ledger *l)
+{
+	return count_started(l) - l->resting - mst_census_count(&l->census, MST_STANDS_BEHIND);
+}
+
 /* The first reason to end the job stays; later ones are ignored. */
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why)
 {
@@ -71,14 +77,15 @@ void mst_life_finish_if_due(struct mst_ledger *l)
 
 /* Join. */
 
-static int rank_for(const struct mst_ledger *l, int32_t wanted, uint32_t *rank)
+static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
 {
+	int32_t wanted = ev->join.rank;
 	uint32_t buffer;
 
 	if (l->phase == MST_PHASE_ENDED || l->end_due)
 		return -ESHUTDOWN;
 	if (l->phase == MST_PHASE_RUNNING && l->cfg.owner == MUSTER_WORKERS_OWN &&
-	    !mst_store_find(&l->store, l->store.first, &buffer))
+	    !ev->join.comes_back && !mst_store_find(&l->store, l->store.first, &buffer))
 		return -ESTALE;
 	if (wanted >= 0) {
 		if ((uint32_t)wanted >= l->cfg.workers)
@@ -90,10 +97,11 @@ static int rank_for(const struct mst_ledger *l, int32_t wanted, uint32_t *rank)
 	return *rank != MST_RANK_NONE ? 0 : -ENOSPC;
 }
 
-void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
+void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev)
 {
+	uint64_t cookie = ev->join.cookie;
 	uint32_t rank = 0;
-	int error = rank_for(l, wanted, &rank);
+	int error = rank_for(l, ev, &rank);
 
 	if (error != 0) {
 		struct mst_decision *d = mst_decide(l, MST_DO_REFUSE, NULL);
@@ -103,6 +111,7 @@ void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t wanted)
 	}
 	struct mst_member *m = &l->member[rank];
 	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
+	m->comes_back = ev->join.comes_back && l->cfg.owner == MUSTER_WORKERS_OWN;
 	l->stride[rank].answered_ns = 0;
 	mst_changed(l, m);
 	struct mst_decision *d = mst_decide(l, MST_DO_ADMIT, m);
@@ -252,18 +261,23 @@ static void wake_all(struct mst_ledger *l)
 		mst_life_rest(l, &l->member[rank], false);
 }
 
+void mst_life_wake_if_alone(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_RUNNING && !l->end_due && count_present(l) == 0)
+		wake_all(l);
+}
+
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why)
 {
 	bool took_part = mst_member_takes_part(m);
-	bool in_peace = why == MST_EVICT_LEFT || why == MST_EVICT_STALE ||
+	bool in_peace = why == MST_EVICT_LEFT || mst_evict_error(why) == -ESTALE ||
 			m->state == MST_MEMBER_LEAVING;
 
 	end_session(l, m, why);
 	if (l->phase != MST_PHASE_RUNNING || !took_part)
 		return;
 	uint32_t live = count_started(l);
-	if (live == l->resting && !l->end_due)
-		wake_all(l);
+	mst_life_wake_if_alone(l);
 	if (in_peace && live == 0)
 		mst_life_end(l, MST_FINISH_LEFT);
 	else if (!in_peace && l->rule.on_loss == MST_LOSS_FAIL)
@@ -298,7 +312,7 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq)
 void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests)
 {
 	if (l->phase != MST_PHASE_RUNNING || !mst_member_takes_part(m) || m->rests == rests ||
-	    (rests && mst_census_count(&l->census, MST_STANDS_IN) - l->resting <= 1))
+	    m->behind != MST_UP_TO_DATE || (rests && count_present(l) <= 1))
 		return;
 	m->rests = rests;
 	l->resting += rests ? 1 : UINT32_MAX;
@@ -496,6 +510,7 @@ uint64_t mst_life_deadline(const struct mst_ledger *l)
 	due = earlier(due, bound_deadline(l));
 	due = earlier(due, mst_trigger_deadline(l));
 	due = earlier(due, mst_late_deadline(l));
+	due = earlier(due, mst_handing_deadline(l));
 	if (waits_for_workers(l))
 		due = earlier(due, step_waits_until(l));
 	return mst_listening_when(&l->listening, due);

@@ -53,6 +53,10 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->rostered = m->owes = m->asks = m->late = m->rests = m->until_asked = false;
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;
+	m->comes_back = false;
+	m->behind = MST_UP_TO_DATE;
+	m->outrun = 0;
+	m->asked_in = 0;
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++)
 		pending_clear(&m->pending[slot], 1);
 }
@@ -69,6 +73,7 @@ void mst_member_end(struct mst_member *m)
 	MST_ASSERT(m->reads == MST_BUFFER_NONE && m->copies == MST_BUFFER_NONE &&
 		   m->keeps == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_ABSENT);
+	m->behind = MST_UP_TO_DATE;
 	m->rostered = m->asks = m->late = m->rests = false;
 }
 

@@ -37,6 +37,15 @@ enum mst_wait {
 	MST_WAITS
 };
 
+/* How a member comes back that lacks versions which are gone (handing.c). All but UP_TO_DATE are
+ * left out of the steps. */
+enum mst_behind {
+	MST_UP_TO_DATE,
+	MST_BEHIND_WAITS,   /* for a state of another worker */
+	MST_BEHIND_TAKES,   /* is being sent a state */
+	MST_BEHIND_CATCHES, /* has a state, and is given the versions after it */
+};
+
 /* What shards have reported of a slot since it was last granted. */
 struct mst_pending_header {
 	uint32_t full_count; /* shards that have reported the slot full; 0: none */
@@ -109,6 +118,13 @@ struct mst_member {
 	uint64_t linked; /* which shards, as a set */
 	bool start_called, offers, sends_state;
 	uint64_t leave_seq;
+
+	/* Where workers own: how the session gives and takes states (handing.c). */
+	bool comes_back; /* it gives and takes them */
+	enum mst_behind behind;
+	uint32_t outrun;    /* how many states in a row were of no use to it */
+	uint64_t asked_in;  /* the last round in which it was asked for its state */
+	uint64_t behind_ns; /* since when it waits, or takes */
 };
 static_assert(offsetof(struct mst_member, pending) <= 2 * MST_MEMBER_LINE,
 	      "most events read two lines of a member");

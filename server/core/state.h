@@ -13,6 +13,7 @@
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
  *   save.c     which versions are saved as checkpoints
+ *   handing.c  who gives its state to a worker that lacks versions which are gone
  *   late.c     whether a worker that was late starts again at once
  *   stragglers.c  who is slow, and rests for it if the policy wants that
  *   waits.c    asks, sorted by what they wait for
@@ -50,6 +51,21 @@ struct mst_ledger_save {
 	bool final_due;         /* the newest version is to be saved when this one has been */
 	uint64_t last, last_ns; /* the last version that was to be saved, and when */
 	uint64_t pause_until;   /* until then none is, but the newest if that is asked for */
+};
+
+/* The state that one worker gives to those that are behind; handing.c. */
+struct mst_handing {
+	enum mst_handing_state {
+		MST_HANDING_IDLE,
+		MST_HANDING_ASKED, /* the donor has been asked, and has not given all of it */
+		MST_HANDING_TAKEN, /* those that waited are being sent it */
+	} state;
+	uint64_t number;   /* of the last asking, from 1 */
+	uint64_t round;    /* in which no worker is asked twice, from 1 */
+	uint64_t round_ns; /* when it began */
+	struct mst_identity donor;
+	uint64_t version; /* ASKED: the oldest that the state can be of; TAKEN: of the state */
+	uint64_t asked_ns;
 };
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
@@ -122,6 +138,7 @@ struct mst_ledger {
 	uint64_t active_ns;   /* when a worker last sent something or was given something */
 	double samples_total; /* in all commits */
 	struct mst_ledger_save save;
+	struct mst_handing handing;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
 	 * listen. */
@@ -159,7 +176,7 @@ void mst_settle(struct mst_ledger *l);
 void mst_changed(struct mst_ledger *l, struct mst_member *m);
 
 /* life.c */
-void mst_life_join(struct mst_ledger *l, uint64_t cookie, int32_t rank);
+void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard);
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers);
 void mst_life_state(struct mst_ledger *l, struct mst_member *m);
@@ -174,6 +191,8 @@ void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
  * for. */
 void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why);
 void mst_life_settled(struct mst_ledger *l, uint32_t shard);
+/* If nobody takes part in the steps, those who rest return. */
+void mst_life_wake_if_alone(struct mst_ledger *l);
 void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests);
 /* Brings the ledger's clock to @now_ns, less the time in which the server did not listen. */
 void mst_life_look(struct mst_ledger *l, uint64_t now_ns);
@@ -245,6 +264,24 @@ void mst_save_at_end(struct mst_ledger *l);
 /* A server is lost, which ends the job: what it was to write fails. */
 void mst_save_server_lost(struct mst_ledger *l);
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
+
+/* handing.c */
+/* The version that @m needs next is gone. */
+void mst_handing_lacks(struct mst_ledger *l, struct mst_member *m);
+/* Has the version that answers @m's ask, who is behind, still to come? Then it is up to date. */
+void mst_handing_reached(struct mst_ledger *l, struct mst_member *m);
+/* Does @m wait for a state, or take one? */
+static inline bool mst_handing_holds(const struct mst_member *m)
+{
+	return m->behind == MST_BEHIND_WAITS || m->behind == MST_BEHIND_TAKES;
+}
+void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t number,
+		       uint64_t version);
+void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t number);
+/* Does what follows from any event: asks a donor, gives one up, pins versions. */
+void mst_handing_settle(struct mst_ledger *l);
+/* When a donor, or who waits or takes, has had its time; MST_NEVER: none has. */
+uint64_t mst_handing_deadline(const struct mst_ledger *l);
 
 /* late.c */
 /* Is the ask of @m, whose contribution was late, to wait for the next version? */

@@ -9,10 +9,25 @@ void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32
 {
 	MST_ASSERT(kept >= 1 && count > kept);
 	*s = (struct mst_store){
-		.buffer = buffer, .count = count, .kept = kept, .newest = MST_VERSION_NONE
+		.buffer = buffer,
+		.count = count,
+		.kept = kept,
+		.pin = MST_VERSION_NONE,
+		.newest = MST_VERSION_NONE,
 	};
 	for (uint32_t i = 0; i < count; i++)
 		buffer[i] = (struct mst_store_buffer){ .version = MST_VERSION_NONE };
+}
+
+void mst_store_set_extra(struct mst_store *s, uint32_t extra)
+{
+	MST_ASSERT(s->kept + extra < s->count);
+	s->extra = extra;
+}
+
+void mst_store_pin(struct mst_store *s, uint64_t first)
+{
+	s->pin = first;
 }
 
 void mst_store_reserve(struct mst_store *s)
@@ -26,10 +41,13 @@ void mst_store_begin_with(struct mst_store *s, uint64_t first)
 	s->first = first;
 }
 
-/* Is @version one of the `kept` newest? */
+/* Is @version one of the `kept` newest, or pinned? */
 static bool is_kept(const struct mst_store *s, uint64_t version)
 {
-	return version != MST_VERSION_NONE && s->newest - version < s->kept;
+	bool pinned = s->pin != MST_VERSION_NONE && version >= s->pin;
+
+	return version != MST_VERSION_NONE &&
+	       s->newest - version < s->kept + (pinned ? s->extra : 0);
 }
 
 static bool is_free(const struct mst_store *s, const struct mst_store_buffer *b)
@@ -55,7 +73,7 @@ bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer)
  * more. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer)
 {
-	uint32_t used = s->kept + s->saves;
+	uint32_t used = s->kept + s->extra + s->saves;
 
 	MST_ASSERT(buffer < s->count);
 	for (uint32_t i = 0; i < s->count; i++)

@@ -2,7 +2,8 @@
 /*
  * The store knows which version lies in which buffer, and how many readers still need it (PROTOCOL
  * 7). A buffer is free when it holds no version, or an old one outside the history that has no
- * readers and is not being saved. Pure.
+ * readers, is not being saved and is not pinned. Versions are pinned for a worker that takes
+ * another worker's state: it needs all that come after that state. Pure.
  */
 #ifndef MST_SERVER_CORE_STORE_H
 #define MST_SERVER_CORE_STORE_H
@@ -21,6 +22,8 @@ struct mst_store {
 	uint32_t count;
 	bool saves;      /* one buffer is left over for a version that is saved */
 	uint32_t kept;   /* how many of the newest versions stay: 1, or the history */
+	uint32_t extra;  /* how many more of the newest stay if they are pinned */
+	uint64_t pin;    /* the first version that is pinned; MST_VERSION_NONE: none is */
 	uint64_t first;  /* the version that comes first */
 	uint64_t newest; /* MST_VERSION_NONE: none yet */
 };
@@ -29,6 +32,12 @@ struct mst_store {
  * first version is 0. */
 void mst_store_init(struct mst_store *s, struct mst_store_buffer *buffer, uint32_t count,
 		    uint32_t kept);
+/* @extra more buffers are for versions that are pinned. @kept and @extra together are less than the
+ * number of buffers. */
+void mst_store_set_extra(struct mst_store *s, uint32_t extra);
+/* Pins the versions from @first on, in place of what was pinned; MST_VERSION_NONE: none. A version
+ * that is older than the `kept` and `extra` newest goes all the same. */
+void mst_store_pin(struct mst_store *s, uint64_t first);
 /* One buffer is for a version that is saved: nobody else counts on it, so that no commit waits for
  * a disk. */
 void mst_store_reserve(struct mst_store *s);

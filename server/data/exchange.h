@@ -51,6 +51,7 @@ enum mst_rest_outcome {
 	MST_REST_DONE,
 	MST_REST_ALREADY, /* it does so already */
 	MST_REST_LAST,    /* nobody else takes part in the steps */
+	MST_REST_BEHIND,  /* it lacks versions, and waits for the state of another worker */
 	MST_REST_ABSENT,  /* it takes no part in the job, or that session is over */
 };
 
@@ -78,6 +79,10 @@ enum mst_notice_kind {
 	MST_NOTE_DROPPED,
 	MST_NOTE_REST_TAKEN, /* rest: what has become of an MST_EV_REST */
 	MST_NOTE_RESTS,      /* who rests, or has returned */
+	MST_NOTE_BEHIND,     /* state: who lacks versions that are gone */
+	MST_NOTE_WANT,       /* state: who is to give its state */
+	MST_NOTE_HAND,       /* state: who gets what was given */
+	MST_NOTE_HANDED,     /* nobody needs that any more */
 	/* peer: the link with that server is lost, at a follower that with the leader; it is to be
 	 * made anew. */
 	MST_NOTE_PEER_LOST,
@@ -132,6 +137,9 @@ struct mst_notice {
 			bool rests;
 			enum mst_rest_outcome outcome; /* REST_TAKEN */
 		} rest;
+		struct {
+			uint64_t number, version; /* as the ledger has decided */
+		} state;
 		struct {
 			uint32_t server;
 			int error;

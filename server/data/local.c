@@ -100,7 +100,9 @@ static enum mst_rest_outcome rest_outcome(const struct mst_local *l, struct mst_
 		return MST_REST_ABSENT;
 	if (before.rests == ev->rests)
 		return MST_REST_ALREADY;
-	return after.rests == ev->rests ? MST_REST_DONE : MST_REST_LAST;
+	if (after.rests == ev->rests)
+		return MST_REST_DONE;
+	return before.behind ? MST_REST_BEHIND : MST_REST_LAST;
 }
 
 static void handle_rest(struct mst_local *l, const struct mst_ledger_event *ev, uint64_t now_ns)
@@ -216,6 +218,20 @@ static void say_stuck(struct mst_local *l)
 	say(l, &notice);
 }
 
+static enum mst_notice_kind handing_kind(enum mst_decision_kind kind)
+{
+	switch (kind) {
+	case MST_DO_BEHIND:
+		return MST_NOTE_BEHIND;
+	case MST_DO_WANT:
+		return MST_NOTE_WANT;
+	case MST_DO_HAND:
+		return MST_NOTE_HAND;
+	default:
+		return MST_NOTE_HANDED;
+	}
+}
+
 static void note_decision(const struct mst_local *l, const struct mst_decision *d)
 {
 	struct mst_notice notice = { .who = d->who };
@@ -247,6 +263,14 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	case MST_DO_REST:
 		notice.kind = MST_NOTE_RESTS;
 		notice.rest.rests = d->rests;
+		break;
+	case MST_DO_BEHIND:
+	case MST_DO_WANT:
+	case MST_DO_HAND:
+	case MST_DO_HANDED:
+		notice.kind = handing_kind(d->kind);
+		notice.state.number = d->state.number;
+		notice.state.version = d->state.version;
 		break;
 	case MST_DO_FINISH:
 		notice.kind = MST_NOTE_FINISHED;

@@ -76,9 +76,10 @@ struct mst_server_options {
 	uint64_t join_timeout_ns; /* 0: never */
 	uint32_t min_workers;
 	uint64_t chunk; /* bytes */
-	uint32_t group, history, buffers;
-	uint32_t shards;  /* 0: auto */
-	const char *cpus; /* "auto", or a list such as 0-3,8 */
+	uint32_t group, history, catch_up, buffers;
+	uint64_t state_max; /* bytes */
+	uint32_t shards;    /* 0: auto */
+	const char *cpus;   /* "auto", or a list such as 0-3,8 */
 	uint32_t spin_pauses, spin_yields;
 	const char *state;            /* DIR; NULL or empty: nothing is saved */
 	const char *checkpoint_every; /* versions or a duration */

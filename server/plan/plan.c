@@ -154,6 +154,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.slots = mst_plan_slots(cfg),
 		.buffers = o->buffers,
 		.history = workers_own ? o->history : 0,
+		.catch_up = workers_own ? o->catch_up : 0,
 		.in_place = cfg->transport->maps,
 		.sent = !cfg->transport->maps,
 		.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN,

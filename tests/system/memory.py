@@ -108,8 +108,8 @@ class Memory(unittest.TestCase):
         self.check_job(4 + 1 + 1, "--policy", "bsp")
 
     def test_history_and_groups_summed_early_are_in_it(self):
-        """4 versions and 16 of history, the sums of two groups."""
-        self.check_job(20 + 2, "--policy", "bsp", "--owner", "workers", "--group", "4")
+        """4 versions, 8 of history and 4 for who comes back, the sums of two groups."""
+        self.check_job(16 + 2, "--policy", "bsp", "--owner", "workers", "--group", "4")
 
     def test_partial_sums_are_in_it(self):
         """4 versions, momentum, half of the quorum in partial sums."""

@@ -29,11 +29,13 @@ def text(s):
     return struct.pack("<H", len(data)) + data
 
 
-def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0, 0)):
+def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0, 0),
+          comes_back=0):
     """table: the number of tensors, of runs and of bytes of names, and digests of names, places and
     scales."""
     return frame(
-        HELLO, text(job) + struct.pack("<iQIIII", rank, elems, kind, result, owner, os.getpid())
+        HELLO, text(job) + struct.pack("<iQIIIII", rank, elems, kind, result, owner, os.getpid(),
+                                       comes_back)
         + struct.pack("<IIQQQQ", *table)
     )
 

@@ -19,8 +19,9 @@ static uint8_t piece[1000];
 
 static void make_hello(void)
 {
-	sent.hello = (struct mst_hello){ "mnist",    -1, 79510, MUSTER_BF16,
-					 MUSTER_F32, 1,  4711,  { 6, 2, 99, 1, UINT64_MAX, 5 } };
+	sent.hello = (struct mst_hello){ "mnist",     -1,         79510,
+					 MUSTER_BF16, MUSTER_F32, 1,
+					 4711,        1,          { 6, 2, 99, 1, UINT64_MAX, 5 } };
 }
 
 static void make_welcome(void)
@@ -38,6 +39,7 @@ static void make_welcome(void)
 		.lease_ns = 5000000000,
 		.server_lease_ns = 15000000000,
 		.patience_ns = 300000000000,
+		.state_max = UINT64_C(1) << 33,
 		.server_count = 2,
 		.server = { { "/muster-1-abc", { 1, 2, 3, [15] = 4 }, 0, 65536 },
 			    { "verbs:10.0.0.1:4791", { 9, [15] = 0xff }, 65536, 13974 } },
@@ -213,6 +215,10 @@ static void make(enum mst_message_kind kind)
 		sent.evicted = 3;
 	else if (kind == MST_MSG_REPORT)
 		sent.metric = (struct mst_metric){ "accuracy", -0.5, UINT64_MAX };
+	else if (kind == MST_MSG_BEHIND || kind == MST_MSG_STATE_WANTED || kind == MST_MSG_TOOK)
+		sent.number = UINT64_C(0xfedcba9876543210);
+	else if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE)
+		sent.handed = (struct mst_handed){ { 4096, 8192, sizeof(piece), piece }, 3, 17 };
 	else if (kind == MST_MSG_ASK_STATUS)
 		sent.watch = 1;
 	else if (kind == MST_MSG_STATUS)
@@ -239,7 +245,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_END_JOB;                                                                   \
+	kind <= MST_MSG_TOOK;                                                                      \
 	kind++
 
 /* ---- promises ---- */
@@ -254,6 +260,10 @@ static void every_kind_comes_back(void)
 		if (kind == MST_MSG_STATE) {
 			CU_ASSERT_EQUAL(memcmp(got.state.data, piece, sizeof(piece)), 0);
 			got.state.data = piece;
+		}
+		if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE) {
+			CU_ASSERT_EQUAL(memcmp(got.handed.piece.data, piece, sizeof(piece)), 0);
+			got.handed.piece.data = piece;
 		}
 		CU_ASSERT_EQUAL(memcmp(&got, &sent, sizeof(sent)), 0);
 	}
@@ -348,7 +358,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_REPORT + 1;
+	frame[6] = MST_MSG_TOOK + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -608,7 +618,7 @@ static CU_TestInfo cases[] = {
 /* The first inputs of the fuzzer, tests/fuzz/corpus/message: one of every kind, by its number. */
 static int write_inputs(const char *folder)
 {
-	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_REPORT; kind++) {
+	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_TOOK; kind++) {
 		char path[4096];
 		make((enum mst_message_kind)kind);
 		int64_t length = mst_message_encode(&sent, frame, sizeof(frame));

@@ -41,7 +41,7 @@ static bool stands(const struct mst_ledger *l, const struct mst_member *m,
 	case MST_STANDS_IN:
 		return in;
 	case MST_STANDS_NEW:
-		return in && !m->rostered && !m->rests;
+		return in && !m->rostered && !m->rests && m->behind == MST_UP_TO_DATE;
 	case MST_STANDS_ROSTERED:
 		return m->rostered;
 	case MST_STANDS_MISSING:
@@ -54,6 +54,8 @@ static bool stands(const struct mst_ledger *l, const struct mst_member *m,
 		return judgeable(l, m);
 	case MST_STANDS_BUSY:
 		return m->state == MST_MEMBER_STARTED && !m->asks;
+	case MST_STANDS_BEHIND:
+		return m->behind != MST_UP_TO_DATE;
 	case MST_STANDS_KEEPING:
 		return m->asks && m->reads != MST_BUFFER_NONE;
 	case MST_STANDINGS:

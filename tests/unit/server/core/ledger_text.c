@@ -28,6 +28,8 @@ static const char *const event_name[] = {
 	[MST_EV_SAVED] = "saved",
 	[MST_EV_EVICT] = "evict",
 	[MST_EV_END] = "end",
+	[MST_EV_GIVEN] = "given",
+	[MST_EV_TAKEN] = "taken",
 };
 
 static const char *const decision_name[] = {
@@ -37,12 +39,15 @@ static const char *const decision_name[] = {
 	[MST_DO_ADVISE] = "ADVISE",   [MST_DO_REST] = "REST",     [MST_DO_EVICT] = "EVICT",
 	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
 	[MST_DO_APPLY] = "APPLY",     [MST_DO_SAVE] = "SAVE",     [MST_DO_SAVED] = "SAVED",
+	[MST_DO_BEHIND] = "BEHIND",   [MST_DO_WANT] = "WANT",     [MST_DO_HAND] = "HAND",
+	[MST_DO_HANDED] = "HANDED",
 };
 
 static const char *const evict_name[] = {
-	[MST_EVICT_LEFT] = "left",       [MST_EVICT_LOST] = "lost",
-	[MST_EVICT_LEASE] = "lease",     [MST_EVICT_PATIENCE] = "patience",
-	[MST_EVICT_INVALID] = "invalid", [MST_EVICT_STALE] = "stale",
+	[MST_EVICT_LEFT] = "left",         [MST_EVICT_LOST] = "lost",
+	[MST_EVICT_LEASE] = "lease",       [MST_EVICT_PATIENCE] = "patience",
+	[MST_EVICT_INVALID] = "invalid",   [MST_EVICT_STALE] = "stale",
+	[MST_EVICT_NO_STATE] = "no state", [MST_EVICT_OUTRUN] = "outrun",
 	[MST_EVICT_ASKED] = "asked",
 };
 
@@ -169,6 +174,12 @@ void ledger_event_text(const struct mst_ledger_event *ev, char text[LEDGER_TEXT_
 		 event_name[ev->kind], about);
 }
 
+static void about_state(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
+{
+	snprintf(text, LEDGER_TEXT_LEN, "number %" PRIu64 " version %" PRIu64, d->state.number,
+		 d->state.version);
+}
+
 static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
 {
 	text[0] = '\0';
@@ -228,8 +239,14 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->saved.version,
 			 d->saved.failed ? ", failed" : "");
 		break;
+	case MST_DO_BEHIND:
+	case MST_DO_WANT:
+	case MST_DO_HAND:
+		about_state(d, text);
+		break;
 	case MST_DO_SETTLE:
 	case MST_DO_POLICY:
+	case MST_DO_HANDED:
 		break;
 	}
 }

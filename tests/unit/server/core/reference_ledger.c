@@ -355,6 +355,8 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_SAVE:
 	case MST_EV_SAVED:
 	case MST_EV_END:
+	case MST_EV_GIVEN: /* nobody here comes back */
+	case MST_EV_TAKEN:
 		abort();
 	}
 }

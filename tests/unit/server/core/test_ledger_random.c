@@ -238,6 +238,11 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		return a->evict == b->evict;
 	case MST_DO_FINISH:
 		return a->finish.why == b->finish.why && a->finish.version == b->finish.version;
+	case MST_DO_BEHIND:
+	case MST_DO_WANT:
+	case MST_DO_HAND:
+		return a->state.number == b->state.number && a->state.version == b->state.version;
+	case MST_DO_HANDED:
 	case MST_DO_SEND_STATE:
 	case MST_DO_START:
 	case MST_DO_POLICY:

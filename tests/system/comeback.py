@@ -1,0 +1,285 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Workers that own their parameters, lack versions that the server no longer keeps, and take the
+state of another worker. At each version, all that have it have the same bits.
+
+usage: comeback.py CASE --musterd MUSTERD --comeback COMEBACK --comeback-lie COMEBACK
+       comeback.py --list
+"""
+import errno
+import glob
+import os
+import random
+import re
+import signal
+import struct
+
+from base import CALM, Child, HANG_S, Job, cases, check, main, must, until, worker_environment
+from server import SECONDS, Server, frame, hello, read_error
+
+# A process may stand still for seconds, in which a job makes hundreds of versions.
+FAR = ("--owner", "workers", "--history", "2", "--catch-up", "4096", "--patience", "60s", *CALM)
+WELCOME, BEHIND, GIVE, TOOK = 2, 27, 29, 31
+
+
+class Run(Job):
+    """A job of programs/comeback.c."""
+
+    def __init__(self, a, workers, *options):
+        a.worker = a.comeback
+        super().__init__(a, "-n", str(workers), *(options or FAR))
+
+    def work(self, rank, *words, program=None, **env):
+        self.worker.append(Child([program or self.a.comeback, self.log, *words],
+                                 **worker_environment(self.address, rank), **env))
+        return self.worker[-1]
+
+    def start(self, workers, *words):
+        """The words are for all. Rank 0 ends the job."""
+        for rank in range(workers):
+            self.work(rank, f"until={self.path('enough')}", *words)
+        self.reaches(0, 1, 5)
+
+    def lines(self, rank, session):
+        path = f"{self.log}.{rank}.{session}"
+        if not os.path.exists(path):
+            return []
+        with open(path) as f:
+            return f.read().split("\n")[:-1]
+
+    def has(self, rank, session, word):
+        return [line for line in self.lines(rank, session) if line.startswith(word)]
+
+    def newest(self, rank, session=1):
+        versions = self.has(rank, session, "version ")
+        return int(versions[-1].split()[1]) if versions else 0
+
+    def reaches(self, rank, session, version):
+        must(until(lambda: self.newest(rank, session) >= version, HANG_S),
+             f"rank {rank} does not reach version {version}:", self.lines(rank, session)[-3:],
+             self.server.said())
+
+    def says(self, rank, session, word, times=1):
+        must(until(lambda: len(self.has(rank, session, word)) >= times, HANG_S),
+             f"rank {rank} never says {word}:", self.lines(rank, session)[-3:],
+             self.server.said())
+
+    def goes_on(self, versions=20):
+        """The others make so many versions more."""
+        self.reaches(0, 1, self.newest(0) + versions)
+
+    def kill(self, rank):
+        """Its session is over then, and the job has left the history behind."""
+        self.worker[rank].kill()
+        self.lost(rank)
+        self.goes_on(5)
+
+    def is_back(self, rank, session):
+        """It has the newest versions again, with others."""
+        self.says(rank, session, "took ")
+        self.reaches(rank, session, self.newest(0) + 5)
+
+    def is_alike(self, teller=0):
+        """Ends the job. All have had the same bits at each version."""
+        self.end_job()
+        must(self.worker[teller].end(SECONDS)[0] == 0, self.lines(teller, 1)[-3:])
+        bits, told = {}, 0
+        for path in glob.glob(f"{self.log}.*"):
+            with open(path) as f:
+                found = re.findall(r"^version (\d+) (\S+)$", f.read(), re.M)
+            for version, checksum in found:
+                told += 1
+                must(bits.setdefault(version, checksum) == checksum, path, "differs at", version)
+        check(f"{told} checksums of {len(bits)} versions are alike", told > len(bits))
+
+
+def killed_at_any_point(a):
+    """A rank is killed and restarted again and again. The others go on under bsp."""
+    draw = random.Random(17)
+    with Run(a, 3) as job:
+        job.start(3)
+        for session in range(2, 5):
+            job.goes_on(draw.randint(1, 30))
+            job.kill(2)
+            job.worker[2] = job.work(2)
+            job.is_back(2, session)
+        job.is_alike()
+
+
+def stopped_for_longer_than_the_history(a):
+    """Its session goes on; so does the job."""
+    with Run(a, 3, "--policy", "backup:2", *FAR) as job:
+        job.start(3)
+        job.reaches(2, 1, 2)
+        job.worker[2].signal(signal.SIGSTOP)
+        job.goes_on(30)
+        job.worker[2].signal(signal.SIGCONT)
+        job.is_back(2, 1)
+        job.is_alike()
+
+
+def nobody_waits_for_who_is_behind(a):
+    """While it has been told that it is behind, and has not taken the state, the others make 100
+    versions under bsp."""
+    with Run(a, 3) as job:
+        job.start(3)
+        job.kill(2)
+        job.work(2, f"hold_take={job.path('take')}")
+        job.says(2, 2, "stale")
+        job.goes_on(100)
+        must(not job.has(2, 2, "took "), "it has taken a state too early")
+        with open(job.path("take"), "w"):
+            pass
+        job.is_back(2, 2)
+        job.is_alike()
+
+
+def outrun_by_the_job(a):
+    """Twice the job makes more versions than are kept: that worker is refused in words, and only
+    that worker."""
+    options = ("--owner", "workers", "--history", "2", "--catch-up", "2", "--patience", "60s",
+               *CALM)
+    with Run(a, 3, *options) as job:
+        job.start(3)
+        job.kill(2)
+        slow = job.work(2, f"lag={job.log}.0.1")
+        must(slow.end(SECONDS)[0] == 3, "it was not refused:", job.lines(2, 2)[-3:])
+        error = job.has(2, 2, "error ")[-1]
+        must(error.startswith(f"error -{errno.ESTALE} ") and "more than the 4 versions" in error,
+             error)
+        must(len(job.has(2, 2, "took ")) == 2, job.lines(2, 2))
+        job.goes_on()
+        job.is_alike()
+
+
+def donor_killed_while_it_gives(a):
+    """Another is asked."""
+    with Run(a, 4) as job:
+        job.start(4, "pad=50000000", "teller=1", f"die_giving={job.path('dies')}")
+        job.kill(3)
+        job.work(3, "pad=50000000")
+        job.says(3, 2, "took ")
+        must(job.worker[0].end(SECONDS)[0] == -signal.SIGKILL, "the donor was not killed")
+        job.reaches(3, 2, job.newest(1) + 5)
+        job.is_alike(1)
+
+
+def donor_that_lies(a):
+    """It is hung up on, with a sentence, and another is asked."""
+    for lie, sentence in (("newer", "broke the protocol"), ("older", "broke the protocol"),
+                          ("unasked", "that nobody asked for"), ("gap", "with a gap"),
+                          ("mixed", "of two versions"), ("cut", "of two versions")):
+        with Run(a, 3) as job:
+            job.work(0, "pad=600000", program=a.comeback_lie, COMEBACK_LIE=lie)
+            for rank in (1, 2):
+                job.work(rank, "pad=600000", "teller=1", f"until={job.path('enough')}")
+            job.reaches(1, 1, 5)
+            job.worker[2].kill()
+            job.lost(2)
+            job.reaches(1, 1, job.newest(1) + 5)
+            job.work(2, "pad=600000")
+            job.says(0, 1, "error ")
+            error = job.has(0, 1, "error ")[0]
+            must(error.startswith(f"error -{errno.EPROTO} ") and sentence in error, lie, error)
+            job.says(2, 2, "took ")
+            job.reaches(2, 2, job.newest(1) + 5)
+            job.is_alike(1)
+
+
+def two_at_once(a):
+    with Run(a, 4) as job:
+        job.start(4)
+        job.kill(2)
+        job.kill(3)
+        job.work(2)
+        job.work(3)
+        job.is_back(2, 2)
+        job.is_back(3, 2)
+        job.is_alike()
+
+
+def straggler_with_a_history_of_two(a):
+    """It falls behind again and again, and comes back each time."""
+    with Run(a, 4, "--policy", "backup:3", *FAR) as job:
+        for rank in range(4):
+            job.work(rank, f"until={job.path('enough')}",
+                     f"pause_ms={40 if rank == 3 else 2}")
+        job.says(3, 1, "took ", times=3)
+        job.is_alike()
+
+
+def too_large_or_none(a):
+    """A donor whose state is larger than the server takes is told so, and one that has none says
+    so; another is asked."""
+    size = 8 + 2 * 1000 * 4
+    with Run(a, 4, "--state-max", str(size), *FAR) as job:
+        for rank, word in enumerate(("short=1", "none=1", "pad=0", "pad=0")):
+            job.work(rank, f"until={job.path('enough')}", word)
+        job.reaches(0, 1, 5)
+        job.kill(3)
+        job.work(3)
+        job.is_back(3, 2)
+        errors = job.has(0, 1, "error ")
+        must(not errors or re.match(rf"error -{errno.EMSGSIZE} .*{size + 1} bytes.*--state-max",
+                                    errors[0]), errors)
+        job.is_alike()
+
+
+def nobody_gives(a):
+    """The worker is refused in words; the job goes on."""
+    with Run(a, 3) as job:
+        job.start(3, "none=1")
+        job.kill(2)
+        must(job.work(2).end(SECONDS)[0] == 3, "it was not refused")
+        error = job.has(2, 2, "error ")[-1]
+        must(error.startswith(f"error -{errno.ESTALE} ") and "no other worker has given" in error,
+             error)
+        job.goes_on()
+        job.is_alike()
+
+
+def who_does_not_come_back(a):
+    """Without the option it is refused at once; where nothing is wanted, nothing is taken."""
+    with Run(a, 2) as job:
+        job.start(2, "misuse=1")
+        job.kill(1)
+        status, said = job.work(1, "plain=1").end(SECONDS)
+        must(status == 1 and "options.comes_back" in said, status, said)
+        errors = job.has(0, 1, "error ")
+        must(len(errors) == 2 and f"error -{errno.EINVAL} nobody wants a state" in errors[0] and
+             f"error -{errno.EINVAL} there is no state to take" in errors[1], errors)
+        job.is_alike()
+
+
+def piece(number, version, offset, total, data):
+    return frame(GIVE, struct.pack("<QQQQI", number, version, offset, total, len(data)) + data)
+
+
+def hostile(a):
+    """Who gives or takes what nobody asked for is hung up on, with a sentence."""
+    for data, sentence in (
+            (piece(1, 0, 0, 4, b"abcd"), "a state that nobody asked for"),
+            (piece(0, 0, 0, 0, b""), "a state that nobody asked for"),
+            (piece(1, 0, 4, 8, b"abcd"), "a state with a gap"),
+            (piece(1, 0, 0, 1 << 60, b"abcd"), "larger than --state-max"),
+            (frame(TOOK, struct.pack("<Q", 1)), "has taken a state that it was not sent")):
+        server = Server(a.musterd, "-n", "2", "--owner", "workers")
+        with server.connect() as s:
+            s.settimeout(SECONDS)
+            s.sendall(hello(rank=0, owner=1, comes_back=1))
+            kind, length = struct.unpack("<HI", s.recv(12, 0x100)[6:])  # MSG_WAITALL
+            must(kind == WELCOME, kind)
+            s.recv(length, 0x100)
+            s.sendall(data)
+            code, said = read_error(s)
+            must(code == -errno.EPROTO and sentence in said, code, said)
+        server.stop()
+        print(said)
+
+
+if __name__ == "__main__":
+    main(cases(killed_at_any_point, stopped_for_longer_than_the_history,
+               nobody_waits_for_who_is_behind, outrun_by_the_job, donor_killed_while_it_gives,
+               donor_that_lies, two_at_once, straggler_with_a_history_of_two, too_large_or_none,
+               nobody_gives, who_does_not_come_back, hostile),
+         "musterd", "comeback", "comeback-lie")

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* The ledger and workers that come back with the state of another (PROTOCOL 7). */
+#include <errno.h>
+
+#include "tests/unit/server/core/ledger_job.h"
+#include "tests/ut.h"
+
+/* History 2, and 3 more while somebody comes back. */
+static struct mst_ledger_cfg owns(const char *policy, uint32_t workers)
+{
+	struct mst_ledger_cfg cfg = job_cfg(policy, workers);
+
+	cfg.owner = MUSTER_WORKERS_OWN;
+	cfg.optimizer.row = NULL;
+	cfg.history = 2;
+	cfg.catch_up = 3;
+	return cfg;
+}
+
+static void join(struct ledger_job *j, int32_t rank)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
+
+	ev.join.rank = rank;
+	ev.join.comes_back = true;
+	job_event(j, &ev);
+}
+
+static void enter(struct ledger_job *j, uint32_t rank)
+{
+	join(j, (int32_t)rank);
+	job_link(j, rank, 0);
+	job_start(j, rank, false);
+}
+
+/* All have version 0, and come back if need be. */
+static void begin(struct ledger_job *j, const struct mst_ledger_cfg *cfg)
+{
+	job_open(j, cfg);
+	for (uint32_t rank = 0; rank < cfg->workers; rank++)
+		enter(j, rank);
+	job_forget(j);
+}
+
+static void versions(struct ledger_job *j, uint32_t workers, int count)
+{
+	for (int i = 0; i < count; i++) {
+		for (uint32_t rank = 0; rank < workers; rank++)
+			job_push(j, rank);
+		for (uint32_t rank = 0; rank < workers; rank++)
+			job_answered(j, rank);
+	}
+}
+
+static void given(struct ledger_job *j, uint32_t rank, uint64_t number, uint64_t version)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_GIVEN, .who = j->worker[rank].who };
+
+	ev.given.number = number;
+	ev.given.version = version;
+	job_event(j, &ev);
+}
+
+static void taken(struct ledger_job *j, uint32_t rank, uint64_t number, uint64_t version)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_TAKEN, .who = j->worker[rank].who };
+
+	j->worker[rank].have = version;
+	ev.given.number = number;
+	job_event(j, &ev);
+}
+
+/* Of three workers under bsp, rank 2 is lost at version 5, and joins again at version 10. */
+static void begin_lost(struct ledger_job *j)
+{
+	struct mst_ledger_cfg cfg = owns("bsp", 3);
+
+	begin(j, &cfg);
+	versions(j, 3, 5);
+	job_lose(j, 2, -EPIPE);
+	versions(j, 2, 5);
+	enter(j, 2);
+	/* it takes part from the next step on, and is found to lack versions then */
+	versions(j, 2, 1);
+}
+
+static const struct mst_decision *asked(const struct ledger_job *j)
+{
+	return job_last(j, MST_DO_WANT, -1);
+}
+
+static void one_that_joins_late_gets_a_state_and_what_follows(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, -1), 1);
+	uint32_t donor = asked(&j)->who.rank;
+	uint64_t number = asked(&j)->state.number, version = job_version(&j);
+	versions(&j, 2, 2); /* nobody waits for it */
+	CU_ASSERT_EQUAL(job_version(&j), version + 2);
+	given(&j, donor, number, version);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
+	versions(&j, 2, 1);
+	taken(&j, 2, number, version);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, version + 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
+	CU_ASSERT_TRUE(job_member(&j, 2).behind);
+	for (uint64_t v = version + 2; v <= version + 3; v++) {
+		job_answered(&j, 2);
+		job_ask(&j, 2);
+		CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, v);
+	}
+	CU_ASSERT_FALSE(job_member(&j, 2).behind);
+	versions(&j, 2, 1);
+	CU_ASSERT_TRUE(job_member(&j, 2).awaited);
+	job_close(&j);
+}
+
+/* Without the pin, the version after the state would be gone. */
+static void no_more_versions_are_pinned_than_there_are_buffers_for(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	uint64_t number = asked(&j)->state.number, version = job_version(&j);
+	given(&j, asked(&j)->who.rank, number, version);
+	versions(&j, 2, 6); /* 5 are kept */
+	taken(&j, 2, number, version);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 2);
+	version = job_version(&j);
+	number = asked(&j)->state.number;
+	given(&j, asked(&j)->who.rank, number, version);
+	versions(&j, 2, 6);
+	taken(&j, 2, number, version);
+	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_OUTRUN));
+	job_close(&j);
+}
+
+static void another_is_asked_when_the_donor_is_lost(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	uint32_t donor = asked(&j)->who.rank;
+	job_lose(&j, donor, -EPIPE);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, -1), 2);
+	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
+	given(&j, 1 - donor, asked(&j)->state.number, job_version(&j));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
+	job_close(&j);
+}
+
+static void another_is_asked_when_the_donor_has_nothing_or_is_slow(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	uint32_t donor = asked(&j)->who.rank;
+	for (int half = 0; half < 4; half++) { /* two patiences, in which the job goes on */
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1);
+		job_wait(&j, JOB_PATIENCE_NS / 2, -1);
+		versions(&j, 2, 1);
+	}
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 2);
+	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
+	given(&j, 1 - donor, asked(&j)->state.number, job_version(&j));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
+	job_close(&j);
+
+	begin_lost(&j);
+	donor = asked(&j)->who.rank;
+	given(&j, donor, asked(&j)->state.number, MST_VERSION_NONE);
+	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
+	given(&j, 1 - donor, asked(&j)->state.number, MST_VERSION_NONE);
+	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_NO_STATE));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, 0) + job_count(&j, MST_DO_EVICT, 1), 0);
+	job_close(&j);
+}
+
+static void a_donor_that_lies_about_its_version_ends_and_another_is_asked(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	uint32_t donor = asked(&j)->who.rank;
+	given(&j, donor, asked(&j)->state.number, job_version(&j) + 1);
+	CU_ASSERT_TRUE(job_evicted(&j, donor, MST_EVICT_INVALID));
+	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
+	given(&j, 1 - donor, asked(&j)->state.number, 1);
+	CU_ASSERT_TRUE(job_evicted(&j, 1 - donor, MST_EVICT_INVALID));
+	job_close(&j);
+}
+
+static void what_is_given_too_late_or_unasked_changes_nothing(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	uint32_t donor = asked(&j)->who.rank;
+	uint64_t number = asked(&j)->state.number;
+	given(&j, 1 - donor, number, job_version(&j));
+	given(&j, donor, number + 1, job_version(&j));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, -1), 0);
+	given(&j, donor, number, MST_VERSION_NONE);
+	given(&j, donor, number, job_version(&j));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, -1), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 1); /* of the session that was lost */
+	job_close(&j);
+}
+
+static void one_that_takes_what_it_was_not_given_ends(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	taken(&j, 2, asked(&j)->state.number, 0);
+	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_INVALID));
+	taken(&j, 0, asked(&j)->state.number, 0);
+	CU_ASSERT_TRUE(job_evicted(&j, 0, MST_EVICT_INVALID));
+	job_close(&j);
+}
+
+static void one_state_is_for_all_that_wait(void)
+{
+	struct mst_ledger_cfg cfg = owns("bsp", 4);
+	struct ledger_job j;
+
+	begin(&j, &cfg);
+	versions(&j, 4, 5);
+	job_lose(&j, 2, -EPIPE);
+	job_lose(&j, 3, -EPIPE);
+	versions(&j, 2, 5);
+	enter(&j, 2);
+	enter(&j, 3);
+	versions(&j, 2, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1);
+	uint64_t number = asked(&j)->state.number, version = job_version(&j);
+	given(&j, asked(&j)->who.rank, number, version);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, -1), 2);
+	taken(&j, 3, number, version);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 0);
+	job_lose(&j, 2, -EPIPE);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
+	job_close(&j);
+}
+
+static void one_that_cannot_take_states_is_refused_as_ever(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	job_lose(&j, 2, -EPIPE);
+	job_join(&j, 2);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_REFUSE, -1)->join.error, -ESTALE);
+	job_close(&j);
+}
+
+/* The last workers that are up to date leave. */
+static void with_nobody_left_to_give_the_job_ends(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	job_leave(&j, 0, j.worker[0].seq);
+	job_leave(&j, 1, j.worker[1].seq);
+	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_NO_STATE));
+	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_LEFT));
+	job_close(&j);
+}
+
+static void when_the_job_ends_nobody_waits_for_a_state(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	job_tell(&j, 0, MST_EV_FINISH);
+	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_STALE));
+	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
+	job_close(&j);
+}
+
+static CU_TestInfo cases[] = {
+	{ "one that joins late gets a state, and the versions after it",
+	  one_that_joins_late_gets_a_state_and_what_follows },
+	{ "no more versions are pinned than there are buffers for; twice outrun, it is refused",
+	  no_more_versions_are_pinned_than_there_are_buffers_for },
+	{ "another is asked when the donor is lost", another_is_asked_when_the_donor_is_lost },
+	{ "another is asked when the donor has nothing, or is slow",
+	  another_is_asked_when_the_donor_has_nothing_or_is_slow },
+	{ "a donor that lies about its version ends, and another is asked",
+	  a_donor_that_lies_about_its_version_ends_and_another_is_asked },
+	{ "what is given too late, or unasked, changes nothing",
+	  what_is_given_too_late_or_unasked_changes_nothing },
+	{ "one that takes what it was not given ends", one_that_takes_what_it_was_not_given_ends },
+	{ "one state is for all that wait", one_state_is_for_all_that_wait },
+	{ "one that cannot take states is refused as ever",
+	  one_that_cannot_take_states_is_refused_as_ever },
+	{ "with nobody left to give, the job ends", with_nobody_left_to_give_the_job_ends },
+	{ "when the job ends, nobody waits for a state",
+	  when_the_job_ends_nobody_waits_for_a_state },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("ledger_handing", cases);
+}
