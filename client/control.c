@@ -109,8 +109,14 @@ static __attribute__((format(printf, 3, 4))) void fail(struct mst_control *c, in
 	publish(c);
 }
 
-static void hang_up(struct mst_control *c)
+static void hang_up(struct mst_control *c, ssize_t got)
 {
+	const char *why = c->cfg.ops->why(c->cfg.stream);
+
+	if (got == -EACCES && why != NULL) {
+		fail(c, -EACCES, "%s", why);
+		return;
+	}
 	c->told.unheard = !c->heard;
 	fail(c, -ENOTCONN,
 	     "the server at %s has closed the connection without a word: it has just ended, or "
@@ -253,7 +259,7 @@ static void receive(struct mst_control *c)
 			c->in_have += (size_t)got;
 			read_frames(c);
 		} else if (got != -EAGAIN || c->mute) {
-			hang_up(c);
+			hang_up(c, got);
 		}
 	}
 }

@@ -22,7 +22,7 @@ void mst_handle_init(struct muster *m)
 	m->session.settings = &m->settings;
 	m->session.failure = failure;
 	m->session.links = &m->links;
-	m->session.stream = &mst_tcp;
+	m->session.stream = &mst_tcp; /* until the settings have been read */
 	m->inbound.links = &m->links;
 	m->inbound.worker = &m->worker;
 	m->hint.worker = &m->worker;
@@ -137,6 +137,8 @@ int mst_handle_begin(struct muster *m)
 int mst_handle_join(struct muster *m)
 {
 	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
+
+	m->session.stream = mst_stream_of(m->settings.credentials);
 	int rc = mst_client_session_join(&m->session, deadline_ns);
 
 	if (rc == 0)

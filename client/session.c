@@ -46,13 +46,14 @@ static const char *whose_address(const struct mst_settings *settings, char *out,
 static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
 {
 	const char *server = s->settings->server;
+	struct mst_proof proof = { .own = s->settings->credentials };
 	uint64_t left = mst_left_ns(deadline_ns);
 	char from[ORIGIN_LEN];
 	int rc;
 
 	(void)whose_address(s->settings, from, sizeof(from));
 
-	while ((rc = s->stream->connect(server, left, out)) != 0 && may_come_later(rc)) {
+	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(rc)) {
 		left = mst_left_ns(deadline_ns);
 		if (left == 0)
 			return mst_client_fail(s->failure, -ETIMEDOUT,
@@ -60,10 +61,12 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 					       "start one with musterd or muster run, or set "
 					       "MUSTER_SERVER",
 					       server, from, seconds(s->settings->join_ns),
-					       strerror(-rc));
+					       proof.why[0] != '\0' ? proof.why : strerror(-rc));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
 		left = mst_left_ns(deadline_ns);
 	}
+	if (rc != 0 && proof.why[0] != '\0')
+		return mst_client_fail(s->failure, rc, "%s", proof.why);
 	if (rc == -EINVAL)
 		return mst_client_fail(s->failure, rc,
 				       "the server's address \"%s\"%s is not HOST:PORT, as in "
@@ -113,8 +116,9 @@ static int open_control(struct mst_client_session *s, uint64_t deadline_ns)
 /* Makes another connection to a leader that has answered before. */
 static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 {
+	struct mst_proof proof = { .own = s->settings->credentials };
 	struct mst_stream *stream;
-	int rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &stream);
+	int rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &proof, &stream);
 
 	if (rc != 0)
 		return rc;

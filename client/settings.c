@@ -278,6 +278,15 @@ static int read_comes_back(const struct muster_options *opt, struct mst_settings
 	return 0;
 }
 
+static int read_credentials(const struct muster_options *opt, struct mst_settings *out,
+			    const struct complaint *to)
+{
+	struct mst_tls_files files = { opt->tls_ca, opt->tls_cert, opt->tls_key };
+
+	mst_tls_files_environment(&files);
+	return mst_credentials_load(&files, &out->credentials, to->why, to->len);
+}
+
 static int open_log(const struct complaint *to)
 {
 	const char *word = choose(NULL, "MUSTER_LOG", NULL);
@@ -334,6 +343,8 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 		rc = read_transport(out, &to);
 	if (rc == 0)
 		rc = read_fabric(out, &to);
+	if (rc == 0)
+		rc = read_credentials(opt, out, &to);
 	if (rc == 0 && mst_tensors_copy(opt->tensors, opt->tensor_count, &out->tensors) != 0) {
 		(void)snprintf(why, why_len, "no memory for the names of %" PRIu32 " tensors",
 			       opt->tensor_count);
@@ -346,4 +357,6 @@ void mst_settings_fini(struct mst_settings *s)
 {
 	mst_tensors_free(s->tensors);
 	s->tensors = NULL;
+	mst_credentials_free(s->credentials);
+	s->credentials = NULL;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "client/tensors.h"
+#include "common/transport/tls/credentials.h"
 #include "common/transport/transport.h"
 #include "common/wire/message.h"
 #include "muster/muster.h"
@@ -26,9 +27,10 @@ struct mst_settings {
 	uint64_t elems;
 	enum muster_type type, result_type;
 	enum muster_owner owner;
-	void *result_into; /* NULL: none */
-	double clip;       /* 0: none */
-	bool comes_back;   /* it gives and takes states */
+	void *result_into;                   /* NULL: none */
+	double clip;                         /* 0: none */
+	bool comes_back;                     /* it gives and takes states */
+	struct mst_credentials *credentials; /* NULL: plain streams */
 	uint64_t join_ns;
 	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
 	const struct mst_transport *transport; /* NULL: that of the server's listener */

@@ -6,7 +6,7 @@ set -euo pipefail
 
 build_packages=(
 	gcc libc6-dev cmake ninja-build pkg-config
-	libconfig-dev libjansson-dev zlib1g-dev
+	libconfig-dev libjansson-dev zlib1g-dev libssl-dev
 	libibverbs-dev librdmacm-dev ibverbs-providers
 	jq # quickstart.sh reads the runs' figures with it
 )

@@ -20,6 +20,7 @@
 #include "common/host/memlock.h"
 #include "common/host/tasks.h"
 #include "common/host/user.h"
+#include "common/transport/tls/credentials.h"
 #include "server/archive_files.h"
 #include "server/control/budget.h"
 #include "server/control/plane.h"
@@ -34,7 +35,8 @@
 /* How long a server that is stopped waits until its last messages are sent. */
 #define STOP_GRACE_NS MST_SECOND
 
-static struct mst_plane *the_plane; /* for the signal handler */
+static struct mst_plane *the_plane;         /* for the signal handler */
+static struct mst_credentials *credentials; /* until the process ends; NULL: plain streams */
 static atomic_int stop_signal;
 static atomic_int stop_signals; /* how many have come: the second one ends the server at once */
 
@@ -223,7 +225,8 @@ static bool prepare(const struct mst_server_options *o, struct mst_plane_cfg *cf
 	char why[512];
 
 	*cfg = (struct mst_plane_cfg){ .options = o,
-				       .stream = &mst_tcp,
+				       .stream = mst_stream_of(credentials),
+				       .credentials = credentials,
 				       .transport = mst_transport_find(scheme),
 				       .makes_links_aside = true };
 	(void)mst_cpus_parse(o->cpus, cpus, why, sizeof(why)); /* the options have been checked */
@@ -414,6 +417,28 @@ static int run(const struct mst_server_options *o)
 					    : run_plane(o, &cfg, &cpus, NULL);
 }
 
+/* A server that is no server by its certificate would be believed by nobody.
+ * Return: the exit status; 0: go on. */
+static int open_credentials(const struct mst_server_options *o)
+{
+	char why[512] = "no memory for certificates", roles[MST_ROLES_TEXT_LEN];
+	struct mst_principal own;
+
+	if (mst_credentials_load(&o->tls, &credentials, why, sizeof(why)) != 0)
+		return usage(why);
+	if (credentials == NULL)
+		return MST_SERVER_EXIT_DONE;
+	mst_credentials_principal(credentials, &own);
+	if ((own.roles & MST_ROLE_SERVER) != 0)
+		return MST_SERVER_EXIT_DONE;
+	mst_roles_text(own.roles, roles);
+	snprintf(why, sizeof(why),
+		 "the certificate in %s is of the role %s; musterd needs one whose URI or OU is "
+		 "muster:server",
+		 o->tls.cert, roles);
+	return usage(why);
+}
+
 int main(int argc, char **argv)
 {
 	struct mst_server_options o;
@@ -433,8 +458,9 @@ int main(int argc, char **argv)
 		mst_options_print(&parsed, stdout);
 	else if (o.budget != 0)
 		status = print_budget(&o);
-	else
+	else if ((status = open_credentials(&o)) == MST_SERVER_EXIT_DONE)
 		status = run(&o);
+	mst_credentials_free(credentials);
 	mst_options_free(&parsed);
 	return status;
 }

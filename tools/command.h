@@ -12,6 +12,7 @@ int mst_run_command(int argc, char **argv);
 int mst_status_command(int argc, char **argv);
 int mst_bench_command(int argc, char **argv);
 int mst_policy_command(int argc, char **argv);
+int mst_key_command(int argc, char **argv);
 int mst_rest_command(int argc, char **argv);
 int mst_evict_command(int argc, char **argv);
 int mst_finish_command(int argc, char **argv);

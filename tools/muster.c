@@ -35,6 +35,8 @@ static const struct command commands[] = {
 	  mst_rest_command },
 	{ "evict", "evict RANK [HOST:PORT]", "the session of a worker ends", mst_evict_command },
 	{ "finish", "finish [--why TEXT] [HOST:PORT]", "the job ends well", mst_finish_command },
+	{ "key", "key new DIR | show FILE", "certificates of a job, and who has which",
+	  mst_key_command },
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",
 	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
 	{ "plan", "plan --trace FILE", "which policy would have served best", mst_plan_command },

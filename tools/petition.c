@@ -11,11 +11,13 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/stream.h"
+#include "tools/secure.h"
 #include "tools/watch.h"
 
 #define FRAME_BYTES 2048u /* holds a request, and its answer with a sentence */
 
 struct petition {
+	const struct mst_stream_ops *ops;
 	struct mst_stream *stream;
 	char *answer;
 	size_t len;
@@ -40,7 +42,7 @@ static int say(struct petition *p, const struct mst_message *msg)
 
 	MST_ASSERT(length > 0);
 	/* the socket is new, so its buffer has room for all of it */
-	ssize_t sent = mst_tcp.send(p->stream, p->frame, (size_t)length);
+	ssize_t sent = p->ops->send(p->stream, p->frame, (size_t)length);
 	if (sent == length)
 		return 0;
 	return fail(p, sent < 0 ? (int)sent : -EPIPE, "cannot ask: %s",
@@ -82,10 +84,12 @@ static int64_t length_of(struct petition *p)
 /* Return: 0, or -errno: the connection is of no use any more. */
 static int receive(struct petition *p)
 {
-	ssize_t got = mst_tcp.receive(p->stream, p->frame + p->have, sizeof(p->frame) - p->have);
+	ssize_t got = p->ops->receive(p->stream, p->frame + p->have, sizeof(p->frame) - p->have);
 
 	if (got == 0)
 		return fail(p, -EPIPE, "musterd has closed the connection without an answer");
+	if (got < 0 && p->ops->why(p->stream) != NULL)
+		return fail(p, (int)got, "%s", p->ops->why(p->stream));
 	if (got < 0 && got != -EAGAIN)
 		return fail(p, (int)got, "the connection to musterd broke: %s",
 			    strerror((int)-got));
@@ -107,7 +111,7 @@ static int await(struct petition *p, uint64_t deadline_ns)
 			return fail(p, -ETIMEDOUT,
 				    "musterd has not answered in time; muster status says whether "
 				    "it has done it");
-		struct pollfd fd = { .fd = mst_tcp.stream_fd(p->stream), .events = POLLIN };
+		struct pollfd fd = { .fd = p->ops->stream_fd(p->stream), .events = POLLIN };
 		(void)poll(&fd, 1, (int)((deadline_ns - now_ns) / MST_MS) + 1);
 	}
 }
@@ -115,10 +119,13 @@ static int await(struct petition *p, uint64_t deadline_ns)
 int mst_petition(const char *address, const struct mst_message *msg, uint64_t timeout_ns,
 		 char *answer, size_t len)
 {
-	struct petition p = { .answer = answer, .len = len };
+	struct petition p = { .ops = mst_secure_stream(), .answer = answer, .len = len };
+	struct mst_proof proof = { .own = mst_secure() };
 	uint64_t deadline_ns = mst_now_ns() + timeout_ns;
 
-	int rc = mst_tcp.connect(address, timeout_ns, &p.stream);
+	int rc = p.ops->connect(address, timeout_ns, &proof, &p.stream);
+	if (rc < 0 && proof.why[0] != '\0')
+		return fail(&p, rc, "%s", proof.why);
 	if (rc < 0) {
 		mst_watch_explain(rc, address, answer, len);
 		return rc;
@@ -126,6 +133,6 @@ int mst_petition(const char *address, const struct mst_message *msg, uint64_t ti
 	rc = say(&p, msg);
 	if (rc == 0)
 		rc = await(&p, deadline_ns);
-	mst_tcp.close(p.stream);
+	p.ops->close(p.stream);
 	return rc;
 }

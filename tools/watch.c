@@ -11,12 +11,14 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/stream.h"
+#include "tools/secure.h"
 
 /* Holds the longest frame an asker is sent: a STATUS_RANKS with all its rows. */
 #define INBOX_BYTES (64u << 10)
 #define ASK_BYTES_MAX 64u
 
 struct mst_watch {
+	const struct mst_stream_ops *ops;
 	struct mst_stream *stream;
 	bool asking;
 	struct mst_job_snapshot *whole; /* NULL before the first */
@@ -72,9 +74,14 @@ int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **
 		(void)snprintf(why, why_len, "no memory to watch %s", address);
 		return -ENOMEM;
 	}
-	int rc = mst_tcp.connect(address, timeout_ns, &w->stream);
+	struct mst_proof proof = { .own = mst_secure() };
+	w->ops = mst_secure_stream();
+	int rc = w->ops->connect(address, timeout_ns, &proof, &w->stream);
 	if (rc < 0) {
-		mst_watch_explain(rc, address, why, why_len);
+		if (proof.why[0] != '\0')
+			(void)snprintf(why, why_len, "%s", proof.why);
+		else
+			mst_watch_explain(rc, address, why, why_len);
 		free(w);
 		return rc;
 	}
@@ -87,13 +94,13 @@ void mst_watch_close(struct mst_watch *w)
 {
 	if (w == NULL)
 		return;
-	mst_tcp.close(w->stream);
+	w->ops->close(w->stream);
 	free(w);
 }
 
 int mst_watch_fd(const struct mst_watch *w)
 {
-	return mst_tcp.stream_fd(w->stream);
+	return w->ops->stream_fd(w->stream);
 }
 
 /* An ask is a few bytes, and one is out at a time: the socket's buffer always has room for it, so
@@ -106,7 +113,7 @@ int mst_watch_ask(struct mst_watch *w, bool watch)
 	ask.watch = watch;
 	int64_t length = mst_message_encode(&ask, frame, sizeof(frame));
 	MST_ASSERT(length > 0);
-	ssize_t sent = mst_tcp.send(w->stream, frame, (size_t)length);
+	ssize_t sent = w->ops->send(w->stream, frame, (size_t)length);
 	if (sent != length)
 		return fail(w, sent < 0 ? (int)sent : -EPIPE, "cannot ask for the status: %s",
 			    strerror(sent < 0 ? (int)-sent : EPIPE));
@@ -220,12 +227,14 @@ int mst_watch_read(struct mst_watch *w)
 
 		if (rc != 0)
 			return rc;
-		ssize_t got = mst_tcp.receive(w->stream, w->inbox + w->have,
+		ssize_t got = w->ops->receive(w->stream, w->inbox + w->have,
 					      sizeof(w->inbox) - w->have);
 		if (got == -EAGAIN)
 			return 0;
 		if (got == 0)
 			return fail(w, -EPIPE, "musterd has closed the connection");
+		if (got < 0 && w->ops->why(w->stream) != NULL)
+			return fail(w, (int)got, "%s", w->ops->why(w->stream));
 		if (got < 0)
 			return fail(w, (int)got, "the connection to musterd broke: %s",
 				    strerror((int)-got));

@@ -159,13 +159,15 @@ static int listen_at(const struct addrinfo *ai)
 	return rc;
 }
 
-static int tcp_listen(const char *address, struct mst_listener **out, char *bound, size_t bound_len)
+static int tcp_listen(const char *address, struct mst_credentials *unused,
+		      struct mst_listener **out, char *bound, size_t bound_len)
 {
 	struct sockaddr_storage own;
 	socklen_t own_len = sizeof(own);
 	struct addrinfo *list = NULL;
 	int fd, rc = resolve(address, AI_PASSIVE, &list);
 
+	(void)unused;
 	if (rc != 0)
 		return rc;
 	fd = listen_at(list);
@@ -291,13 +293,15 @@ static int connect_to(const struct addrinfo *ai, uint64_t until_ns)
 	return rc == -ENETUNREACH ? -EHOSTUNREACH : rc;
 }
 
-static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_stream **out)
+static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proof *proof,
+		       struct mst_stream **out)
 {
 	uint64_t now_ns = mst_now_ns();
 	uint64_t until_ns = timeout_ns < MST_NEVER - now_ns ? now_ns + timeout_ns : MST_NEVER;
 	struct addrinfo *list = NULL;
 	int fd = -EHOSTUNREACH, rc = resolve(address, 0, &list);
 
+	(void)proof;
 	if (rc != 0)
 		return rc;
 	for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)
@@ -358,6 +362,8 @@ const struct mst_stream_ops mst_tcp = {
 	.send = tcp_send,
 	.receive = tcp_receive,
 	.close = tcp_close,
+	.buffered = mst_stream_unbuffered,
+	.why = mst_stream_no_why,
 	.principal = mst_stream_unproven,
 	.stream_fd = tcp_stream_fd,
 	.listener_fd = tcp_listener_fd,

@@ -146,6 +146,11 @@ struct muster_options {
 	 * muster_state_wanted() and muster_take_state() say. So it may join a job that is running,
 	 * and -ESTALE does not end its session. */
 	bool comes_back;
+	/* Files in PEM: the authority whose certificates are believed, the own certificate, and its
+	 * key, which nobody else may read. With them the control connection is TLS 1.3, and both
+	 * ends prove who they are. All three or none; each else by MUSTER_TLS_CA, MUSTER_TLS_CERT
+	 * and MUSTER_TLS_KEY. */
+	const char *tls_ca, *tls_cert, *tls_key;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }

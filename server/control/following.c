@@ -102,14 +102,20 @@ static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64
 static void connect_leader(struct mst_following *f, uint64_t now_ns)
 {
 	const struct mst_server_options *o = f->job->o;
+	struct mst_proof proof = { .own = f->credentials };
 	char why[MST_REASON_LEN];
 	struct mst_stream *stream;
 
 	if (f->connect_until == 0)
 		f->connect_until = mst_server_options_join_until(o, now_ns);
-	int rc = f->stream->connect(o->join, CONNECT_NS, &stream);
+	int rc = f->stream->connect(o->join, CONNECT_NS, &proof, &stream);
 	if (rc == 0) {
 		say_serve(f, stream, now_ns);
+		return;
+	}
+	if (rc == -EACCES || rc == -EPROTO) {
+		snprintf(why, sizeof(why), "%.500s", proof.why);
+		cut_off(f, why, now_ns);
 		return;
 	}
 	if (rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until)

@@ -43,6 +43,7 @@ struct mst_following {
 	struct mst_sessions *sessions;
 	const struct mst_hearing *hearing;
 	const struct mst_stream_ops *stream;
+	struct mst_credentials *credentials; /* NULL: plain streams */
 
 	enum mst_following_state state;
 	/* this server's options, with what the leader has said in their place */

@@ -94,10 +94,24 @@ static int mark(struct mst_frontend *f, int timeout_ms)
 	return count;
 }
 
+/* Does a connection hold bytes of which epoll knows nothing, and that the next step would read? */
+static bool holds_bytes(const struct mst_frontend *f)
+{
+	const struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_places_next(&f->places, &f->places.ready, &i)) != NULL;) {
+		if (c->readable && c->ops->buffered(c->stream))
+			return true;
+	}
+	return false;
+}
+
 void mst_frontend_wait(struct mst_frontend *f, uint64_t timeout_ns)
 {
 	uint64_t woken;
 
+	if (holds_bytes(f))
+		timeout_ns = 0;
 	(void)mark(f, (int)((timeout_ns + MST_MS - 1) / MST_MS));
 	if (f->woken)
 		(void)!read(f->wake_fd, &woken, sizeof(woken));
@@ -149,7 +163,8 @@ static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
 
 	if (f->cfg.listen == NULL)
 		return 0;
-	int rc = s->listen(f->cfg.listen, &f->listener, f->address, sizeof(f->address));
+	int rc = s->listen(f->cfg.listen, f->cfg.credentials, &f->listener, f->address,
+			   sizeof(f->address));
 	if (rc != 0) {
 		explain_listen(rc, f->cfg.listen, why, why_len);
 		return rc;
@@ -469,6 +484,12 @@ bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint
 
 /* ---- reading ---- */
 
+/* A record of TLS that begins a handshake. */
+static bool begins_tls(const struct mst_conn *c)
+{
+	return c->in_have >= 2 && c->in[c->in_at] == 0x16 && c->in[c->in_at + 1] == 0x03;
+}
+
 /* If the owner cannot handle the error now, the next step finds it again. */
 static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t protocol,
 			   uint64_t now_ns)
@@ -480,6 +501,10 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 			 "speaks protocol %" PRIu32 ", this server speaks %u; use the same "
 			 "version of muster on both sides",
 			 protocol, MST_PROTOCOL);
+	else if (begins_tls(c))
+		snprintf(what, sizeof(what),
+			 "speaks TLS, and this server was started without "
+			 "--tls-ca, --tls-cert and --tls-key");
 	else
 		snprintf(what, sizeof(what), "sent bytes that are not a message of muster");
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);

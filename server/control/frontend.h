@@ -36,9 +36,10 @@ struct mst_frontend_ops {
 
 struct mst_frontend_cfg {
 	const struct mst_stream_ops *stream;
-	const char *listen; /* HOST:PORT; NULL: no connection is accepted */
-	uint32_t members;   /* entries for peers that are part of the job */
-	uint32_t workers;   /* ranks; at a follower 0: it has no connections with workers */
+	struct mst_credentials *credentials; /* NULL: plain streams */
+	const char *listen;                  /* HOST:PORT; NULL: no connection is accepted */
+	uint32_t members;                    /* entries for peers that are part of the job */
+	uint32_t workers; /* ranks; at a follower 0: it has no connections with workers */
 	const struct mst_frontend_ops *ops;
 	void *ctx;
 };

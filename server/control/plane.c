@@ -203,6 +203,7 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->switching.job = p->resting.job = p->ending.job = &p->job;
 	p->switching.front = p->resting.front = p->ending.front = &p->front;
 	p->following.stream = cfg->stream;
+	p->following.credentials = cfg->credentials;
 	p->checkpointing.job = &p->job;
 	p->checkpointing.archive = cfg->archive;
 }
@@ -215,6 +216,7 @@ static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg, c
 	const struct mst_server_options *o = cfg->options;
 	struct mst_frontend_cfg front = {
 		.stream = cfg->stream,
+		.credentials = cfg->credentials,
 		.listen = p->follows ? NULL : o->listen,
 		.workers = p->follows ? 0 : o->workers,
 		.members = p->follows ? 1 : CONNS_PER_RANK * o->workers + o->servers - 1,

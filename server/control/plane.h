@@ -38,6 +38,7 @@ struct mst_plane;
 struct mst_plane_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the plane */
 	const struct mst_stream_ops *stream;
+	struct mst_credentials *credentials; /* NULL: plain streams; outlives the plane */
 	const struct mst_transport *transport;
 	uint32_t cores;         /* for the data side's threads; 0: one */
 	enum mst_access access; /* as mst_server_options_access() says; for the status */

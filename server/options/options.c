@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "server/data/shard.h"
@@ -41,6 +42,7 @@ const struct mst_option mst_server_table[] = {
 		  "rest: of the other options only those of transport, memory, threads, waiting, "
 		  "checkpoints (--state, --resume, --checkpoint-rate) and process (--user, "
 		  "--no-core) are this server's own" },
+	MST_TLS_OPTIONS(struct mst_server_options, tls, "", "", ""),
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(servers),

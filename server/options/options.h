@@ -11,6 +11,7 @@
 #include "common/optim/optim.h"
 #include "common/optim/schedule.h"
 #include "common/transport/fabric.h"
+#include "common/transport/tls/credentials.h"
 #include "common/wire/part.h"
 #include "server/core/ledger.h"
 #include "server/core/policy.h"
@@ -38,7 +39,8 @@ struct mst_server_options {
 	const char *listen; /* HOST:PORT of the control port */
 	/* HOST:PORT of the leader, for a follower; NULL: this server is the leader */
 	const char *join;
-	const char *partition; /* "even", or a weight for each server, "2,1,1" */
+	struct mst_tls_files tls; /* none: plain streams */
+	const char *partition;    /* "even", or a weight for each server, "2,1,1" */
 	uint32_t servers;
 	const char *job;
 	const char *policy;
@@ -109,8 +111,7 @@ static inline bool mst_server_options_saves(const struct mst_server_options *o)
 /* Does this server have certificates, so that its connections are by TLS? */
 static inline bool mst_server_options_tls(const struct mst_server_options *o)
 {
-	(void)o;
-	return false;
+	return o->tls.cert != NULL && o->tls.cert[0] != '\0';
 }
 
 /* Who may join, by the address that this server listens on or joins. A host's name is resolved,

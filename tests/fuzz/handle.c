@@ -38,9 +38,12 @@ static int no_fd(const struct mst_stream *s)
 	return -1;
 }
 
-static const struct mst_stream_ops ops = {
-	.send = take_all, .receive = hear, .close = close_none, .stream_fd = no_fd
-};
+static const struct mst_stream_ops ops = { .send = take_all,
+					   .receive = hear,
+					   .buffered = mst_stream_unbuffered,
+					   .why = mst_stream_no_why,
+					   .close = close_none,
+					   .stream_fd = no_fd };
 
 static void wake(void *ctx)
 {

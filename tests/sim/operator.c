@@ -87,7 +87,7 @@ static void ask(void *arg)
 	struct mst_stream *stream;
 	unsigned char *frame = sim_alloc(FRAME_BYTES);
 
-	if (sim_stream.connect(ADDRESS, MST_SECOND, &stream) != 0)
+	if (sim_stream.connect(ADDRESS, MST_SECOND, NULL, &stream) != 0)
 		return;
 	size_t length = write_request(f, frame);
 	if (sim_stream.send(stream, frame, length) == (ssize_t)length) {

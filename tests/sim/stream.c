@@ -306,12 +306,13 @@ static struct mst_listener *find(uint32_t port)
 	return l;
 }
 
-static int stream_listen(const char *address, struct mst_listener **out, char *bound,
-			 size_t bound_len)
+static int stream_listen(const char *address, struct mst_credentials *own,
+			 struct mst_listener **out, char *bound, size_t bound_len)
 {
 	char host[256];
 	int port = parse(address, host, sizeof(host));
 
+	MST_ASSERT(own == NULL);
 	look_at_world();
 	if (port < 0)
 		return port;
@@ -459,12 +460,14 @@ static int await(struct connection *c, uint64_t timeout_ns)
 	return c->error;
 }
 
-static int stream_connect(const char *address, uint64_t timeout_ns, struct mst_stream **out)
+static int stream_connect(const char *address, uint64_t timeout_ns, struct mst_proof *proof,
+			  struct mst_stream **out)
 {
 	struct sim_process *self = sim_self();
 	char host[256];
 	int port = parse(address, host, sizeof(host));
 
+	MST_ASSERT(proof == NULL || proof->own == NULL);
 	look_at_world();
 	if (port < 0)
 		return port;
@@ -597,6 +600,8 @@ const struct mst_stream_ops sim_stream = {
 	.receive = stream_receive,
 	.close = stream_close,
 	.principal = stream_principal,
+	.buffered = mst_stream_unbuffered,
+	.why = mst_stream_no_why,
 	.stream_fd = stream_fd,
 	.listener_fd = stream_listener_fd,
 };

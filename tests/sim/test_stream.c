@@ -25,8 +25,8 @@ static void serve_main(void *arg)
 {
 	struct stream_stage *s = arg;
 
-	MST_ASSERT(sim_stream.listen("127.0.0.1:0", &s->listener, s->address, sizeof(s->address)) ==
-		   0);
+	MST_ASSERT(sim_stream.listen("127.0.0.1:0", NULL, &s->listener, s->address,
+				     sizeof(s->address)) == 0);
 	while (sim_stream.accept(s->listener, &s->at_server, s->peer, sizeof(s->peer)) == -EAGAIN)
 		(void)sim_wait(&sim_self()->control, MST_SECOND);
 	while (s->at_client == NULL)
@@ -42,7 +42,7 @@ static void call_main(void *arg)
 
 	while (s->address[0] == '\0')
 		sim_sleep(MST_MS);
-	MST_ASSERT(sim_stream.connect(s->address, MST_SECOND, &s->at_client) == 0);
+	MST_ASSERT(sim_stream.connect(s->address, MST_SECOND, NULL, &s->at_client) == 0);
 	while (s->at_server == NULL)
 		sim_sleep(MST_MS);
 	s->calls(s);
@@ -160,7 +160,8 @@ static void reads_and_finds_it_closed(struct stream_stage *s)
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_client, "?", 1), 1);
 	sim_sleep(SOON_NS);
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_client, "?", 1), -EPIPE);
-	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, &s->at_server), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, NULL, &s->at_server),
+			-ECONNREFUSED);
 }
 
 static void kernel_of_a_killed_process_closes_its_streams(void)
@@ -185,7 +186,7 @@ static void sends_into_silence_and_calls_again(struct stream_stage *s)
 	struct mst_stream *again;
 
 	sends_into_silence(s);
-	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, &again), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, NULL, &again), -ETIMEDOUT);
 }
 
 static void loses_power(struct stream_stage *s)
@@ -259,7 +260,7 @@ static void is_a_ghost(struct stream_stage *s)
 	sim_kill(s->client, SIM_KILLED);
 	CU_ASSERT_EQUAL(sim_stream.send(s->at_client, "boo", 3), 3);
 	CU_ASSERT_EQUAL(sim_stream.receive(s->at_client, &(char){ 0 }, 1), 0);
-	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, &other), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(sim_stream.connect(s->address, MST_SECOND, NULL, &other), -ECONNREFUSED);
 }
 
 static void hears_no_ghost(struct stream_stage *s)
@@ -283,14 +284,14 @@ static void tries_addresses(struct stream_stage *s)
 	char bound[64];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		CU_ASSERT_EQUAL(sim_stream.connect(bad[i], MST_SECOND, &other), -EINVAL);
-		CU_ASSERT_EQUAL(sim_stream.listen(bad[i], &l, bound, sizeof(bound)), -EINVAL);
+		CU_ASSERT_EQUAL(sim_stream.connect(bad[i], MST_SECOND, NULL, &other), -EINVAL);
+		CU_ASSERT_EQUAL(sim_stream.listen(bad[i], NULL, &l, bound, sizeof(bound)), -EINVAL);
 	}
-	CU_ASSERT_EQUAL(sim_stream.listen(s->address, &l, bound, sizeof(bound)), -EADDRINUSE);
-	CU_ASSERT_EQUAL(sim_stream.connect("localhost:9", MST_SECOND, &other), -ECONNREFUSED);
-	CU_ASSERT_EQUAL(sim_stream.listen("[::1]:9", &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL(sim_stream.listen(s->address, NULL, &l, bound, sizeof(bound)), -EADDRINUSE);
+	CU_ASSERT_EQUAL(sim_stream.connect("localhost:9", MST_SECOND, NULL, &other), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(sim_stream.listen("[::1]:9", NULL, &l, bound, sizeof(bound)), 0);
 	CU_ASSERT_STRING_EQUAL(bound, "[::1]:9");
-	CU_ASSERT_EQUAL(sim_stream.connect("localhost:9", MST_SECOND, &other), 0);
+	CU_ASSERT_EQUAL(sim_stream.connect("localhost:9", MST_SECOND, NULL, &other), 0);
 	sim_stream.unlisten(l); /* whoever was not accepted is turned away */
 	CU_ASSERT_EQUAL(receive(other, &(char){ 0 }, 1, SOON_NS), -ECONNRESET);
 	sim_stream.close(other);

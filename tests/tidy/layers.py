@@ -16,6 +16,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.M)
 # Foreign header -> the directories that may see it.
 HOMES = {
     r"(infiniband|rdma)/.*": ("common/transport/verbs",),
+    r"openssl/.*": ("common/transport/tls", "tests/transport/tls"),
     r"libconfig\.h": ("common/config",),
     r"jansson\.h": ("tools",),
     r"zlib\.h": ("common/digits",),

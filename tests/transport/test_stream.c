@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The control stream over real sockets on the loopback. */
+/* The control stream over real sockets on the loopback, plain or with TLS: "tls" as argument. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -13,11 +13,20 @@
 
 #include "common/base/clock.h"
 #include "common/transport/stream.h"
+#include "tests/transport/tls/place.h"
 #include "tests/ut.h"
 
 #define LONG_NS (60 * MST_SECOND)
 
 static const struct mst_stream_ops *ops = &mst_tcp;
+static struct mst_credentials *own; /* NULL: plain */
+
+static int connect_to(const char *address, uint64_t timeout_ns, struct mst_stream **out)
+{
+	struct mst_proof proof = { .own = own };
+
+	return ops->connect(address, timeout_ns, &proof, out);
+}
 
 /* Both ends of a connection, and where it was made. */
 struct stream_pair {
@@ -35,8 +44,9 @@ static void await(int fd, short events)
 
 static void pair_at(struct stream_pair *p, const char *address)
 {
-	CU_ASSERT_EQUAL_FATAL(ops->listen(address, &p->listener, p->bound, sizeof(p->bound)), 0);
-	CU_ASSERT_EQUAL_FATAL(ops->connect(p->bound, LONG_NS, &p->caller), 0);
+	CU_ASSERT_EQUAL_FATAL(ops->listen(address, own, &p->listener, p->bound, sizeof(p->bound)),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(connect_to(p->bound, LONG_NS, &p->caller), 0);
 	await(ops->listener_fd(p->listener), POLLIN);
 	CU_ASSERT_EQUAL_FATAL(ops->accept(p->listener, &p->answerer, p->peer, sizeof(p->peer)), 0);
 }
@@ -159,7 +169,7 @@ static void a_name_will_do(void)
 	pair_open(&p);
 	snprintf(address, sizeof(address), "localhost%s", strrchr(p.bound, ':'));
 	struct mst_stream *s = NULL;
-	CU_ASSERT_EQUAL(ops->connect(address, LONG_NS, &s), 0);
+	CU_ASSERT_EQUAL(connect_to(address, LONG_NS, &s), 0);
 	ops->close(s);
 	pair_close(&p);
 }
@@ -170,7 +180,7 @@ static void version_six_has_brackets(void)
 	char bound[64];
 	struct stream_pair p;
 
-	int rc = ops->listen("[::1]:0", &l, bound, sizeof(bound));
+	int rc = ops->listen("[::1]:0", own, &l, bound, sizeof(bound));
 	if (rc == -EADDRNOTAVAIL || rc == -EAFNOSUPPORT) {
 		puts("(this host has no ::1)");
 		return;
@@ -194,8 +204,8 @@ static void a_bad_address_is_einval(void)
 	char bound[64];
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		CU_ASSERT_EQUAL(ops->connect(bad[i], MST_MS, &s), -EINVAL);
-		CU_ASSERT_EQUAL(ops->listen(bad[i], &l, bound, sizeof(bound)), -EINVAL);
+		CU_ASSERT_EQUAL(connect_to(bad[i], MST_MS, &s), -EINVAL);
+		CU_ASSERT_EQUAL(ops->listen(bad[i], own, &l, bound, sizeof(bound)), -EINVAL);
 	}
 }
 
@@ -206,9 +216,9 @@ static void nobody_there_is_refused(void)
 	char bound[64];
 
 	/* An address that others do not use: nobody takes the port meanwhile. */
-	CU_ASSERT_EQUAL_FATAL(ops->listen("127.99.0.1:0", &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL_FATAL(ops->listen("127.99.0.1:0", own, &l, bound, sizeof(bound)), 0);
 	ops->unlisten(l);
-	CU_ASSERT_EQUAL(ops->connect(bound, LONG_NS, &s), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(connect_to(bound, LONG_NS, &s), -ECONNREFUSED);
 }
 
 static void a_port_in_use_is_eaddrinuse(void)
@@ -216,8 +226,8 @@ static void a_port_in_use_is_eaddrinuse(void)
 	struct mst_listener *l, *second;
 	char bound[64], again[64];
 
-	CU_ASSERT_EQUAL_FATAL(ops->listen("127.0.0.1:0", &l, bound, sizeof(bound)), 0);
-	CU_ASSERT_EQUAL(ops->listen(bound, &second, again, sizeof(again)), -EADDRINUSE);
+	CU_ASSERT_EQUAL_FATAL(ops->listen("127.0.0.1:0", own, &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL(ops->listen(bound, own, &second, again, sizeof(again)), -EADDRINUSE);
 	ops->unlisten(l);
 }
 
@@ -241,7 +251,7 @@ static void connect_keeps_its_time(void)
 	await(fd, POLLIN); /* one is in the queue, which is full then */
 	snprintf(address, sizeof(address), "127.0.0.1:%u", (unsigned)ntohs(sa.sin_port));
 	uint64_t began_ns = mst_now_ns();
-	CU_ASSERT_EQUAL(ops->connect(address, 200 * MST_MS, &s), -ETIMEDOUT);
+	CU_ASSERT_EQUAL(connect_to(address, 200 * MST_MS, &s), -ETIMEDOUT);
 	uint64_t took_ns = mst_now_ns() - began_ns;
 	CU_ASSERT(took_ns >= 190 * MST_MS && took_ns < LONG_NS);
 	while (count > 0)
@@ -294,7 +304,17 @@ static CU_TestInfo cases[] = {
 	CU_TEST_INFO_NULL,
 };
 
-int main(void)
+int main(int argc, char **argv)
 {
-	return ut_main("stream", cases);
+	struct tls_place place = { .dir = "" };
+
+	if (argc > 1 && strcmp(argv[1], "tls") == 0) {
+		ops = &mst_tls;
+		tls_place_make(&place, 0);
+		own = tls_place_load(&place, "server");
+	}
+	int failed = ut_main("stream", cases);
+	mst_credentials_free(own);
+	tls_place_remove(&place);
+	return failed;
 }

@@ -19,6 +19,7 @@
 #include "tools/bench/worker.h"
 #include "tools/command.h"
 #include "tools/report.h"
+#include "tools/secure.h"
 
 static int print_help(void)
 {
@@ -174,6 +175,7 @@ int mst_bench_command(int argc, char **argv)
 	struct mst_bench_line line;
 	char why[512];
 
+	mst_secure_forget();
 	if (argc == 3 && strcmp(argv[1], MST_BENCH_WORKER) == 0)
 		return mst_bench_worker(argv[2]);
 	int rc = mst_bench_line_init(&line, argc, argv, why, sizeof(why));

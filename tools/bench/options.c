@@ -120,11 +120,11 @@ static const struct mst_option own_table[] = {
 };
 
 /* What the benchmark fixes itself, because what is measured or checked depends on it. */
-static const char *const without[] = {
-	"join",         "budget",      "config",    "listen",   "job",         "commits",
-	"on-loss",      "min-workers", "optimizer", "lr-scale", "lr-schedule", "lr-distance",
-	"print-config", "version",     "record",    "user",     NULL
-};
+static const char *const without[] = { "join",         "budget",   "config",      "listen",
+				       "job",          "commits",  "on-loss",     "min-workers",
+				       "optimizer",    "lr-scale", "lr-schedule", "lr-distance",
+				       "print-config", "version",  "record",      "user",
+				       "tls-ca",       "tls-cert", "tls-key",     NULL };
 static const struct mst_passthrough passthrough = {
 	.own = own_table,
 	.server_offset = offsetof(struct mst_bench_options, server),

@@ -11,6 +11,7 @@
 #include "tools/evict/options.h"
 #include "tools/operands.h"
 #include "tools/petition.h"
+#include "tools/secure.h"
 
 static int print_help(void)
 {
@@ -67,6 +68,8 @@ static int evict(const struct mst_evict_options *options, const struct mst_opera
 	if (typed != NULL && !mst_address_is(typed))
 		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	mst_address_choose(typed, address, sizeof(address));
+	if (mst_secure_open(&options->tls) != 0)
+		return MST_EXIT_USAGE;
 	return ask(address, (uint32_t)rank, options->timeout_ns);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/evict/options.h"
 
+#include "common/transport/tls/options.h"
+
 const struct mst_option mst_evict_table[] = {
 	{ .name = "timeout",
 	  .kind = MST_OPTION_DURATION,
@@ -9,6 +11,7 @@ const struct mst_option mst_evict_table[] = {
 	  .min = 1e6,
 	  .max = 3600e9,
 	  .help = "how long to wait for the answer" },
+	MST_TLS_COMMAND_OPTIONS(struct mst_evict_options, tls),
 	{ .name = "help",
 	  .letter = 'h',
 	  .kind = MST_OPTION_FLAG,

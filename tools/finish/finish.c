@@ -10,6 +10,7 @@
 #include "tools/finish/options.h"
 #include "tools/operands.h"
 #include "tools/petition.h"
+#include "tools/secure.h"
 
 static int print_help(void)
 {
@@ -60,6 +61,8 @@ static int finish(const struct mst_finish_options *options, const struct mst_ope
 	if (typed != NULL && !mst_address_is(typed))
 		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	mst_address_choose(typed, address, sizeof(address));
+	if (mst_secure_open(&options->tls) != 0)
+		return MST_EXIT_USAGE;
 	return ask(address, options);
 }
 

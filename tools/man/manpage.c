@@ -16,6 +16,7 @@
 #include "tools/doctor/options.h"
 #include "tools/evict/options.h"
 #include "tools/finish/options.h"
+#include "tools/key/options.h"
 #include "tools/plan/options.h"
 #include "tools/policy/options.h"
 #include "tools/rest/options.h"
@@ -38,6 +39,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_status_table;
 	if (strcmp(program, "muster-policy") == 0)
 		return mst_policy_table;
+	if (strcmp(program, "muster-key") == 0)
+		return mst_key_table;
 	if (strcmp(program, "muster-rest") == 0)
 		return mst_rest_table;
 	if (strcmp(program, "muster-evict") == 0)

@@ -12,6 +12,7 @@
 #include "tools/operands.h"
 #include "tools/petition.h"
 #include "tools/policy/options.h"
+#include "tools/secure.h"
 
 static int print_help(void)
 {
@@ -69,6 +70,8 @@ static int change(const struct mst_policy_options *options, const struct mst_ope
 	if (policy[0] == '\0' || strlen(policy) >= MST_POLICY_LEN)
 		return refuse("\"%.60s\" is no policy, such as backup:4", policy);
 	mst_address_choose(typed, address, sizeof(address));
+	if (mst_secure_open(&options->tls) != 0)
+		return MST_EXIT_USAGE;
 	return ask(address, policy, options);
 }
 

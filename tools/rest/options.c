@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/rest/options.h"
 
+#include "common/transport/tls/options.h"
+
 const struct mst_option mst_rest_table[] = {
 	{ .name = "return",
 	  .kind = MST_OPTION_FLAG,
@@ -13,6 +15,7 @@ const struct mst_option mst_rest_table[] = {
 	  .min = 1e6,
 	  .max = 3600e9,
 	  .help = "how long to wait for the answer" },
+	MST_TLS_COMMAND_OPTIONS(struct mst_rest_options, tls),
 	{ .name = "help",
 	  .letter = 'h',
 	  .kind = MST_OPTION_FLAG,

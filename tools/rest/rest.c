@@ -11,6 +11,7 @@
 #include "tools/operands.h"
 #include "tools/petition.h"
 #include "tools/rest/options.h"
+#include "tools/secure.h"
 
 static int print_help(void)
 {
@@ -66,6 +67,8 @@ static int rest(const struct mst_rest_options *options, const struct mst_operand
 	if (typed != NULL && !mst_address_is(typed))
 		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	mst_address_choose(typed, address, sizeof(address));
+	if (mst_secure_open(&options->tls) != 0)
+		return MST_EXIT_USAGE;
 	return ask(address, (uint32_t)rank, options);
 }
 

@@ -50,7 +50,9 @@ static const struct mst_option own_table[] = {
 };
 
 /* The run starts the followers itself, and it is a run. */
-static const char *const without[] = { "join", "budget", "user", NULL };
+/* All of such a job is on this host and of this user, whose own streams are plain. */
+static const char *const without[] = { "join",     "budget",  "user", "tls-ca",
+				       "tls-cert", "tls-key", NULL };
 
 static const struct mst_passthrough passthrough = {
 	.own = own_table,

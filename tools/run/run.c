@@ -13,6 +13,7 @@
 #include "tools/run/options.h"
 #include "tools/run/summary.h"
 #include "tools/run/supervisor.h"
+#include "tools/secure.h"
 
 static int print_help(void)
 {
@@ -194,6 +195,8 @@ int mst_run_command(int argc, char **argv)
 {
 	struct mst_run_line line;
 	char why[512];
+
+	mst_secure_forget();
 	int rc = mst_run_line_init(&line, argc, argv, why, sizeof(why));
 	int status = rc < 0 ? refuse(why) : run_line(&line);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/status/options.h"
 
+#include "common/transport/tls/options.h"
+
 const struct mst_option mst_status_table[] = {
 	{ .name = "json",
 	  .kind = MST_OPTION_STRING,
@@ -14,6 +16,7 @@ const struct mst_option mst_status_table[] = {
 	  .min = 1e6,
 	  .max = 3600e9,
 	  .help = "how long to wait for the answer" },
+	MST_TLS_COMMAND_OPTIONS(struct mst_status_options, tls),
 	{ .name = "help",
 	  .letter = 'h',
 	  .kind = MST_OPTION_FLAG,

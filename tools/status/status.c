@@ -13,6 +13,7 @@
 #include "tools/command.h"
 #include "tools/figure.h"
 #include "tools/report.h"
+#include "tools/secure.h"
 #include "tools/status/options.h"
 #include "tools/straggler.h"
 #include "tools/watch.h"
@@ -188,6 +189,8 @@ static int status(const struct mst_status_options *options, const char *typed)
 	if (typed != NULL && !mst_address_is(typed))
 		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	mst_address_choose(typed, address, sizeof(address));
+	if (mst_secure_open(&options->tls) != 0)
+		return MST_EXIT_USAGE;
 	return ask_and_show(address, options) < 0 ? MST_EXIT_FAILED : MST_EXIT_DONE;
 }
 

@@ -347,7 +347,7 @@ int main(int argc, char **argv)
 		return 1;
 	record_arguments(argc, argv);
 	fake.workers = (uint32_t)strtoul(argument(argc, argv, "--workers="), NULL, 10);
-	int rc = mst_tcp.listen(argument(argc, argv, "--listen="), &fake.listen_fd, bound,
+	int rc = mst_tcp.listen(argument(argc, argv, "--listen="), NULL, &fake.listen_fd, bound,
 				sizeof(bound));
 	if (rc < 0)
 		return rc == -EADDRINUSE ? MST_SERVER_EXIT_PORT_TAKEN : MST_SERVER_EXIT_FAILED;

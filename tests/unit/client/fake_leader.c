@@ -97,7 +97,7 @@ void fake_open_servers(struct fake_leader *f, bool (*script)(struct fake_leader 
 	f->script = script;
 	f->servers = servers;
 	CU_ASSERT_EQUAL_FATAL(
-		tcp->listen("127.0.0.1:0", &f->listen_fd, f->address, sizeof(f->address)), 0);
+		tcp->listen("127.0.0.1:0", NULL, &f->listen_fd, f->address, sizeof(f->address)), 0);
 	for (uint32_t k = 0; k < servers; k++)
 		open_server(f, k);
 	f->net = f->server[0].net;

@@ -150,7 +150,7 @@ static void find_port(char *address, size_t len)
 
 	(void)snprintf(any, sizeof(any), "127.%u.%u.%u:0", 100 + (pid >> 16 & 63), pid >> 8 & 255,
 		       pid & 255);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen(any, &l, address, len), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen(any, NULL, &l, address, len), 0);
 	mst_tcp.unlisten(l);
 }
 
@@ -306,7 +306,7 @@ static void *listen_later(void *address)
 	char bound[64];
 
 	mst_sleep_ns(200 * MST_MS);
-	if (mst_tcp.listen(address, &late.listen_fd, bound, sizeof(bound)) != 0)
+	if (mst_tcp.listen(address, NULL, &late.listen_fd, bound, sizeof(bound)) != 0)
 		return NULL;
 	if (fake_next(&late) && fake_hear(&late, MST_MSG_HELLO))
 		(void)fake_refuse(&late, -EBUSY, "late, but heard");

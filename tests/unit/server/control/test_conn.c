@@ -41,6 +41,8 @@ static void close_stream(struct mst_stream *s)
 
 static const struct mst_stream_ops ops = { .receive = receive,
 					   .close = close_stream,
+					   .buffered = mst_stream_unbuffered,
+					   .why = mst_stream_no_why,
 					   .principal = mst_stream_unproven };
 
 static void begin(struct mst_conn *c, size_t bytes)

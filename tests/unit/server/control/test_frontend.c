@@ -134,7 +134,8 @@ static void step(void)
 static uint32_t call_unheard(void)
 {
 	CU_ASSERT_FATAL(callers < CALLERS);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(front.address, 60 * MST_SECOND, &caller[callers]), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_tcp.connect(front.address, 60 * MST_SECOND, NULL, &caller[callers]), 0);
 	return callers++;
 }
 

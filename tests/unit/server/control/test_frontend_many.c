@@ -65,8 +65,10 @@ static int many_fd(const struct mst_stream *s)
 	return ((const struct many_stream *)s)->fd;
 }
 
-static int many_listen(const char *address, struct mst_listener **out, char *bound, size_t len)
+static int many_listen(const char *address, struct mst_credentials *own, struct mst_listener **out,
+		       char *bound, size_t len)
 {
+	(void)own;
 	listener = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	*out = (struct mst_listener *)&listener;
 	snprintf(bound, len, "%s", address);
@@ -107,6 +109,8 @@ static const struct mst_stream_ops streams = {
 	.send = many_send,
 	.receive = many_receive,
 	.close = many_close,
+	.buffered = mst_stream_unbuffered,
+	.why = mst_stream_no_why,
 	.principal = mst_stream_unproven,
 	.stream_fd = many_fd,
 };

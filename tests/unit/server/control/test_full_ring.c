@@ -79,7 +79,7 @@ static void step(void)
 static void call(struct control_client *c)
 {
 	c->have = 0;
-	CU_ASSERT_EQUAL_FATAL(tcp->connect(mst_plane_address(plane), LONG_NS, &c->stream), 0);
+	CU_ASSERT_EQUAL_FATAL(tcp->connect(mst_plane_address(plane), LONG_NS, NULL, &c->stream), 0);
 }
 
 static void say(struct control_client *c)

@@ -59,7 +59,7 @@ static void ask(enum mst_message_kind kind)
 	size_t have = 0;
 	int64_t length;
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, &s), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &s), 0);
 	memset(&message, 0, sizeof(message));
 	message.kind = kind;
 	if (kind == MST_MSG_HELLO || kind == MST_MSG_SERVE)

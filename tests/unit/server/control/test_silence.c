@@ -60,6 +60,8 @@ static void no_listener(struct mst_listener *l)
 static const struct mst_stream_ops stream = { .send = swallow,
 					      .receive = nothing,
 					      .close = hang_up,
+					      .buffered = mst_stream_unbuffered,
+					      .why = mst_stream_no_why,
 					      .principal = mst_stream_unproven,
 					      .stream_fd = no_descriptor,
 					      .unlisten = no_listener };

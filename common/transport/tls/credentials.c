@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/transport/tls/credentials.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/transport/tls/context.h"
+
+#define FILE_BYTES_MAX (1u << 20)
+#define FILES 3u
+#define CLAUSE_LEN 300u
+
+/* By which a file that was replaced is recognised. */
+struct stamp {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec changed;
+};
+
+struct mst_credentials {
+	char *path[FILES];
+	struct mst_tls_files files; /* the paths again */
+	struct mst_principal principal;
+	pthread_mutex_t lock; /* of what follows */
+	SSL_CTX *ctx;
+	struct stamp seen[FILES];
+};
+
+/* Where a sentence about what is wrong goes. */
+struct complaint {
+	char *why;
+	size_t len;
+};
+
+static __attribute__((format(printf, 2, 3))) int invalid(const struct complaint *to,
+							 const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(to->why, to->len, fmt, args);
+	va_end(args);
+	ERR_clear_error();
+	return -EINVAL;
+}
+
+/* ---- files ---- */
+
+struct content {
+	const char *path;
+	bool secret;
+	char *text;
+	size_t len, room;
+};
+
+static void content_free(struct content *c)
+{
+	if (c->text != NULL)
+		OPENSSL_cleanse(c->text, c->room);
+	free(c->text);
+	c->text = NULL;
+}
+
+static int check_file(const struct content *c, const struct stat *st, const struct complaint *to)
+{
+	if (!S_ISREG(st->st_mode))
+		return invalid(to, "%s is no regular file; a file in PEM format is wanted",
+			       c->path);
+	if (st->st_size == 0)
+		return invalid(to, "%s is empty; a file in PEM format is wanted", c->path);
+	if (st->st_size > (off_t)FILE_BYTES_MAX)
+		return invalid(to, "%s has %lld bytes, which is no certificate or key", c->path,
+			       (long long)st->st_size);
+	if (c->secret && (st->st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		return invalid(
+			to,
+			"others may read the key in %s (its mode is %04o): chmod 600 %s, and "
+			"if anybody may have read it, make a new one",
+			c->path, (unsigned)(st->st_mode & 07777), c->path);
+	return 0;
+}
+
+static int read_all(int fd, struct content *c)
+{
+	ssize_t got = 1;
+
+	while (got > 0 && c->len < c->room - 1) {
+		got = read(fd, c->text + c->len, c->room - 1 - c->len);
+		c->len += got > 0 ? (size_t)got : 0;
+	}
+	c->text[c->len] = '\0';
+	return got < 0 ? -errno : 0;
+}
+
+/* The content is to be freed either way. */
+static int read_file(struct content *c, const struct complaint *to)
+{
+	int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
+	struct stat st;
+
+	if (fd < 0)
+		return invalid(to, "cannot read %s: %s", c->path, strerror(errno));
+	rc = fstat(fd, &st) == 0 ? check_file(c, &st, to)
+				 : invalid(to, "cannot read %s: %s", c->path, strerror(errno));
+	if (rc == 0) {
+		c->room = (size_t)st.st_size + 1;
+		c->text = malloc(c->room);
+		rc = c->text == NULL ? -ENOMEM : read_all(fd, c);
+		if (rc != 0)
+			(void)invalid(to, "cannot read %s: %s", c->path, strerror(-rc));
+	}
+	close(fd);
+	if (rc == 0 && strstr(c->text, "-----BEGIN ") == NULL)
+		return invalid(to,
+			       "%s is not in PEM format, which is text with a line that begins "
+			       "with -----BEGIN; openssl x509 and openssl pkey convert",
+			       c->path);
+	return rc != 0 ? -EINVAL : 0;
+}
+
+static const char *library_says(void)
+{
+	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
+
+	return reason != NULL ? reason : "no reason is known";
+}
+
+/* ---- each file ---- */
+
+static int use_authority(SSL_CTX *ctx, const struct content *file, const struct complaint *to)
+{
+	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
+	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
+	X509 *cert;
+	int count = 0;
+
+	while (bio != NULL && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
+		count += X509_STORE_add_cert(store, cert);
+		X509_free(cert);
+	}
+	BIO_free(bio);
+	ERR_clear_error(); /* of the search for one more */
+	/* An authority between a root and the certificates may be the one that is believed. */
+	(void)X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+	if (count == 0)
+		return invalid(to, "%s holds no certificate; --tls-ca wants the authority's",
+			       file->path);
+	return 0;
+}
+
+static int use_certificate(SSL_CTX *ctx, const struct content *file, const struct complaint *to)
+{
+	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
+	X509 *cert = bio != NULL ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
+	int rc = 0;
+
+	if (cert == NULL)
+		rc = invalid(to, "%s holds no certificate (%s)", file->path, library_says());
+	else if (SSL_CTX_use_certificate(ctx, cert) != 1)
+		rc = invalid(to, "the certificate in %s cannot be used: %s", file->path,
+			     library_says());
+	X509_free(cert);
+	while (rc == 0 && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
+		if (SSL_CTX_add0_chain_cert(ctx, cert) != 1) {
+			X509_free(cert);
+			rc = invalid(to, "a certificate in %s cannot be used: %s", file->path,
+				     library_says());
+		}
+	}
+	BIO_free(bio);
+	ERR_clear_error();
+	return rc;
+}
+
+/* Nobody is there to type a passphrase. */
+static int no_passphrase(char *buf, int size, int writes, void *ctx)
+{
+	(void)buf, (void)size, (void)writes, (void)ctx;
+	return -1;
+}
+
+static int use_key(SSL_CTX *ctx, const struct content *file, const char *cert_path,
+		   const struct complaint *to)
+{
+	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
+	EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL)
+				    : NULL;
+	int rc = 0;
+
+	BIO_free(bio);
+	if (key == NULL && strstr(file->text, "ENCRYPTED") != NULL)
+		rc = invalid(to,
+			     "the key in %s has a passphrase, and nobody is there to type it: "
+			     "openssl pkey -in %s -out FILE takes it off",
+			     file->path, file->path);
+	else if (key == NULL)
+		rc = invalid(to, "%s holds no key (%s)", file->path, library_says());
+	else if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
+		rc = invalid(to, "the key in %s does not belong to the certificate in %s",
+			     file->path, cert_path);
+	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
+		rc = invalid(to, "the key in %s cannot be used: %s", file->path, library_says());
+	EVP_PKEY_free(key);
+	return rc;
+}
+
+/* Would a peer of the same authority believe the own certificate? */
+static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files, const struct complaint *to)
+{
+	X509 *own = SSL_CTX_get0_certificate(ctx);
+	X509_STORE_CTX *chain = X509_STORE_CTX_new();
+	STACK_OF(X509) *between = NULL;
+	struct mst_principal who;
+	char clause[CLAUSE_LEN];
+	int rc = 0;
+
+	(void)SSL_CTX_get0_chain_certs(ctx, &between);
+	if (chain == NULL ||
+	    X509_STORE_CTX_init(chain, SSL_CTX_get_cert_store(ctx), own, between) != 1) {
+		rc = invalid(to, "no memory to check %s", files->cert);
+	} else if (X509_verify_cert(chain) != 1) {
+		mst_tls_verify_clause(X509_STORE_CTX_get_error(chain), files->ca, clause,
+				      sizeof(clause));
+		rc = invalid(to, "%s holds a certificate %s", files->cert, clause);
+	}
+	X509_STORE_CTX_free(chain);
+	mst_tls_principal(own, &who);
+	if (rc == 0 && who.roles == 0)
+		rc = invalid(to,
+			     "the certificate in %s has no role: a subjectAltName URI or an OU has "
+			     "to be muster:worker, muster:server, muster:operator or "
+			     "muster:observer",
+			     files->cert);
+	return rc;
+}
+
+static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files, const struct complaint *to)
+{
+	struct content ca = { .path = files->ca }, cert = { .path = files->cert };
+	struct content key = { .path = files->key, .secret = true };
+	int rc = read_file(&ca, to);
+
+	if (rc == 0)
+		rc = use_authority(ctx, &ca, to);
+	if (rc == 0)
+		rc = read_file(&cert, to);
+	if (rc == 0)
+		rc = use_certificate(ctx, &cert, to);
+	if (rc == 0)
+		rc = read_file(&key, to);
+	if (rc == 0)
+		rc = use_key(ctx, &key, files->cert, to);
+	if (rc == 0)
+		rc = check_own(ctx, files, to);
+	content_free(&ca);
+	content_free(&cert);
+	content_free(&key);
+	return rc;
+}
+
+static int load_context(const struct mst_tls_files *files, SSL_CTX **out,
+			const struct complaint *to)
+{
+	SSL_CTX *ctx = mst_tls_context_new();
+
+	if (ctx == NULL)
+		return invalid(to, "OpenSSL offers no TLS 1.3 here: %s", library_says());
+	int rc = use_files(ctx, files, to);
+	if (rc != 0) {
+		SSL_CTX_free(ctx);
+		return rc;
+	}
+	*out = ctx;
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+static bool is_given(const char *path)
+{
+	return path != NULL && path[0] != '\0';
+}
+
+static const char *choose(const char *given, const char *variable)
+{
+	return is_given(given) ? given : getenv(variable);
+}
+
+void mst_tls_files_environment(struct mst_tls_files *files)
+{
+	files->ca = choose(files->ca, "MUSTER_TLS_CA");
+	files->cert = choose(files->cert, "MUSTER_TLS_CERT");
+	files->key = choose(files->key, "MUSTER_TLS_KEY");
+}
+
+static int check_given(const struct mst_tls_files *f, const struct complaint *to)
+{
+	static const char *const option[FILES] = { "--tls-ca", "--tls-cert", "--tls-key" };
+	const char *const path[FILES] = { f->ca, f->cert, f->key };
+	uint32_t given = 0, missing = FILES;
+
+	for (uint32_t i = 0; i < FILES; i++) {
+		given += is_given(path[i]);
+		if (!is_given(path[i]))
+			missing = i;
+	}
+	if (given == 0 || given == FILES)
+		return (int)given;
+	return invalid(to,
+		       "%s is missing: TLS needs --tls-ca, --tls-cert and --tls-key, or "
+		       "MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY",
+		       option[missing]);
+}
+
+static void look(const struct mst_credentials *c, struct stamp seen[FILES])
+{
+	struct stat st;
+
+	for (uint32_t i = 0; i < FILES; i++) {
+		memset(&seen[i], 0, sizeof(seen[i])); /* with what lies between its members */
+		if (stat(c->path[i], &st) != 0)
+			continue;
+		seen[i].device = st.st_dev;
+		seen[i].inode = st.st_ino;
+		seen[i].size = st.st_size;
+		seen[i].changed = st.st_ctim;
+	}
+}
+
+int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out, char *why,
+			 size_t why_len)
+{
+	const struct complaint to = { why, why_len };
+	int rc = check_given(files, &to);
+
+	*out = NULL;
+	if (rc <= 0)
+		return rc;
+	struct mst_credentials *c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return -ENOMEM;
+	pthread_mutex_init(&c->lock, NULL);
+	c->path[0] = strdup(files->ca);
+	c->path[1] = strdup(files->cert);
+	c->path[2] = strdup(files->key);
+	c->files = (struct mst_tls_files){ c->path[0], c->path[1], c->path[2] };
+	look(c, c->seen);
+	if (c->path[0] == NULL || c->path[1] == NULL || c->path[2] == NULL)
+		rc = invalid(&to, "no memory for the names of three files");
+	else
+		rc = load_context(&c->files, &c->ctx, &to);
+	if (rc != 0) {
+		mst_credentials_free(c);
+		return rc;
+	}
+	mst_tls_principal(SSL_CTX_get0_certificate(c->ctx), &c->principal);
+	*out = c;
+	return 0;
+}
+
+void mst_credentials_free(struct mst_credentials *c)
+{
+	if (c == NULL)
+		return;
+	SSL_CTX_free(c->ctx); /* wipes the key, as soon as no stream uses it */
+	for (uint32_t i = 0; i < FILES; i++)
+		free(c->path[i]);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+void mst_credentials_principal(const struct mst_credentials *c, struct mst_principal *out)
+{
+	*out = c->principal;
+}
+
+const struct mst_tls_files *mst_credentials_files(const struct mst_credentials *c)
+{
+	return &c->files;
+}
+
+/* ---- files that are replaced ---- */
+
+/* Under the lock. */
+static void renew(struct mst_credentials *c)
+{
+	struct stamp now[FILES];
+	char why[512];
+	const struct complaint to = { why, sizeof(why) };
+	SSL_CTX *fresh;
+
+	look(c, now);
+	if (memcmp(now, c->seen, sizeof(now)) == 0)
+		return;
+	memcpy(c->seen, now, sizeof(now));
+	if (load_context(&c->files, &fresh, &to) != 0) {
+		mst_warn("the files of TLS have changed and are not taken: %s; the ones before "
+			 "stay in use until the files change again",
+			 why);
+		return;
+	}
+	SSL_CTX_free(c->ctx);
+	c->ctx = fresh;
+	mst_info("the files of TLS have changed: new connections use what is in %s", c->files.cert);
+}
+
+SSL_CTX *mst_credentials_context(struct mst_credentials *c)
+{
+	pthread_mutex_lock(&c->lock);
+	renew(c);
+	SSL_CTX *ctx = c->ctx;
+	SSL_CTX_up_ref(ctx);
+	pthread_mutex_unlock(&c->lock);
+	return ctx;
+}

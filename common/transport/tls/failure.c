@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/transport/tls/failure.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RECORD_ALERT 21
+#define RECORD_HANDSHAKE 22
+#define CLAUSE_LEN 400u
+
+/* What the peer says of this end's certificate, in alerts of TLS. */
+static const struct alert {
+	int reason;
+	const char *says;
+} alerts[] = {
+	{ SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, "wants a certificate, and was shown none" },
+	{ SSL_R_TLSV1_ALERT_UNKNOWN_CA,
+	  "believes another authority: both ends of a job need certificates of the same one" },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED,
+	  "says that it has expired: are its dates and the clock there right?" },
+	{ SSL_R_SSLV3_ALERT_BAD_CERTIFICATE,
+	  "says that it is not valid yet, or broken: are its dates and the clock there right?" },
+	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
+	  "says that its extended key usage forbids this" },
+	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
+	  "finds no role in it that is believed there (muster:server of a server, any role of "
+	  "others)" },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, "says that it has been revoked" },
+	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, "cannot verify it" },
+};
+
+static const char *alert_of(int reason)
+{
+	for (size_t i = 0; i < sizeof(alerts) / sizeof(alerts[0]); i++)
+		if (alerts[i].reason == reason)
+			return alerts[i].says;
+	return NULL;
+}
+
+static bool is_old(int reason)
+{
+	return reason == SSL_R_UNSUPPORTED_PROTOCOL || reason == SSL_R_VERSION_TOO_LOW ||
+	       reason == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION || reason == SSL_R_UNKNOWN_PROTOCOL ||
+	       reason == SSL_R_WRONG_SSL_VERSION;
+}
+
+static void explain_peer(const struct mst_tls_failure *f, char *clause, size_t len)
+{
+	char roles[MST_ROLES_TEXT_LEN], cause[CLAUSE_LEN];
+
+	mst_roles_text(f->who->principal.roles, roles);
+	mst_tls_verify_clause(f->who->error, f->files->ca, cause, sizeof(cause));
+	if (f->who->lacks_role && f->who->must_serve)
+		(void)snprintf(clause, len,
+			       "shows the certificate \"%s\", which has %s and is no server's: a "
+			       "server's names muster:server",
+			       f->who->principal.name, roles);
+	else if (f->who->lacks_role)
+		(void)snprintf(clause, len,
+			       "shows the certificate \"%s\", which has no role: a URI or OU of it "
+			       "has to be muster:worker, muster:server, muster:operator or "
+			       "muster:observer",
+			       f->who->principal.name);
+	else
+		(void)snprintf(clause, len, "shows the certificate \"%s\", %s",
+			       f->who->principal.name, cause);
+}
+
+/* The peer speaks no TLS: of a caller, an old muster or one that has no certificates is likely. */
+static const char *plain(const struct mst_tls_failure *f)
+{
+	if (f->serves)
+		return "does not speak TLS, which this server wants: the caller needs --tls-ca, "
+		       "--tls-cert and --tls-key, or MUSTER_TLS_CA, MUSTER_TLS_CERT and "
+		       "MUSTER_TLS_KEY";
+	return "does not speak TLS: it was started without --tls-ca, --tls-cert and --tls-key, is "
+	       "of an older release, or is no muster server; this process wants TLS by its "
+	       "--tls-ca or MUSTER_TLS_CA";
+}
+
+static int explain_rest(const struct mst_tls_failure *f, int reason, char *clause, size_t len)
+{
+	const char *text = ERR_reason_error_string(f->reason);
+
+	if (f->wire->error == -EMSGSIZE)
+		(void)snprintf(clause, len, "sent more than %u bytes without a proof",
+			       MST_TLS_HANDSHAKE_BYTES);
+	else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
+		(void)snprintf(clause, len, "shows no certificate");
+	else if (f->reason != 0)
+		(void)snprintf(clause, len, "%s: %s",
+			       f->shaking ? "broke the handshake of TLS" : "broke TLS",
+			       text != NULL ? text : "no reason is known");
+	else if (f->wire->error != 0)
+		(void)snprintf(clause, len, "is gone: %s", strerror(-f->wire->error));
+	else
+		(void)snprintf(clause, len, "closed the connection within the handshake");
+	if (f->reason != 0)
+		return reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE ? -EACCES : -EPROTO;
+	return f->wire->error == -EMSGSIZE ? -EPROTO : -ECONNRESET;
+}
+
+static int explain(const struct mst_tls_failure *f, char *clause, size_t len)
+{
+	int reason = ERR_GET_REASON(f->reason);
+	const char *alert = alert_of(reason);
+
+	if (f->who->error != X509_V_OK) {
+		explain_peer(f, clause, len);
+		return -EACCES;
+	}
+	if (f->wire->began && f->wire->first != RECORD_HANDSHAKE &&
+	    f->wire->first != RECORD_ALERT) {
+		(void)snprintf(clause, len, "%s", plain(f));
+		return -EPROTO;
+	}
+	if (alert != NULL) {
+		(void)snprintf(clause, len, "refuses the certificate in %s: it %s", f->files->cert,
+			       alert);
+		return -EACCES;
+	}
+	if (is_old(reason)) {
+		(void)snprintf(clause, len, "speaks an older TLS than 1.3");
+		return -EPROTO;
+	}
+	return explain_rest(f, reason, clause, len);
+}
+
+int mst_tls_explain(const struct mst_tls_failure *f, char *why, size_t len)
+{
+	char clause[MST_STREAM_WHY_LEN];
+	int rc = explain(f, clause, sizeof(clause));
+
+	(void)snprintf(why, len, "%s%s %s", f->serves ? "" : "the server at ", f->peer, clause);
+	return rc;
+}

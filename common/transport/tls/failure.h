@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Why the two ends of a handshake did not come together, as a sentence. Private to this directory.
+ */
+#ifndef MST_TRANSPORT_TLS_FAILURE_H
+#define MST_TRANSPORT_TLS_FAILURE_H
+
+#include "common/transport/tls/bio.h"
+#include "common/transport/tls/context.h"
+
+struct mst_tls_failure {
+	const char *peer; /* its address */
+	bool serves;      /* the peer has called */
+	bool shaking;     /* the handshake is not over */
+	const struct mst_tls_files *files;
+	const struct mst_tls_peer *who;
+	const struct mst_tls_wire *wire;
+	unsigned long reason; /* what ERR_peek_error() says; 0: nothing */
+};
+
+/* Return: -EACCES, -EPROTO, -ECONNRESET or what the wire's error is. */
+int mst_tls_explain(const struct mst_tls_failure *f, char *why, size_t len);
+
+#endif

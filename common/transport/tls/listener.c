@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One thread takes the callers of a port and shakes hands. A caller has no TLS before its first
+ * byte has come, so one that says nothing costs a descriptor and a few words. Callers have seconds,
+ * a number of bytes and places (callers.h). A caller that is not believed is told so, and stays a
+ * moment: were the connection closed at once, what it has sent meanwhile could wipe out that word.
+ */
+#include "common/transport/tls/listener.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/rand.h"
+#include "common/base/ratelimit.h"
+#include "common/transport/tls/callers.h"
+#include "common/transport/tls/handoff.h"
+#include "common/transport/tls/plain.h"
+#include "common/transport/tls/stream.h"
+
+#define CALLERS_MAX 1024u
+#define HANDSHAKE_NS (5 * MST_SECOND)
+#define MOMENT_NS (100 * MST_MS) /* what each caller has, however many there are */
+#define LINGER_NS MST_SECOND
+/* How long no caller is taken after it could not be: there are no descriptors. */
+#define REST_NS (50 * MST_MS)
+#define EVENTS 64
+#define TAKEN_AT_ONCE 64 /* between two looks at those that are there */
+#define RECORD_HANDSHAKE 22
+#define WARNINGS 5u
+#define WARNINGS_NS (10 * MST_SECOND)
+
+/* The data of an epoll event is a place, or one of these. */
+#define OF_PORT UINT32_MAX
+#define OF_WAKER (UINT32_MAX - 1)
+
+struct caller {
+	struct mst_stream *below; /* before its first byte, and when it is leaving; else NULL */
+	struct mst_stream *tls;   /* while hands are shaken; else NULL */
+	uint64_t until_ns;
+	bool leaving;
+	char peer[MST_HANDOFF_PEER_LEN];
+};
+
+struct mst_listener {
+	struct mst_listener *port; /* of mst_tcp */
+	struct mst_credentials *own;
+	pthread_t thread;
+	atomic_bool stops;
+	int waker; /* an eventfd that ends the thread's wait */
+	struct mst_handoff handoff;
+	/* the thread's: */
+	int epoll;
+	bool deaf;
+	uint64_t deaf_until_ns;
+	struct mst_ratelimit warnings;
+	struct mst_callers callers;
+	struct mst_caller_place place[CALLERS_MAX];
+	struct caller caller[CALLERS_MAX];
+};
+
+/* ---- descriptors ---- */
+
+static int watch(const struct mst_listener *l, int op, int fd, uint32_t events, uint32_t of)
+{
+	struct epoll_event ev = { .events = events, .data.u32 = of };
+
+	return epoll_ctl(l->epoll, op, fd, &ev) == 0 ? 0 : -errno;
+}
+
+static int fd_of(const struct caller *c)
+{
+	return c->tls != NULL ? mst_tls_stream_fd(c->tls) : mst_tcp.stream_fd(c->below);
+}
+
+/* ---- callers ---- */
+
+static __attribute__((format(printf, 2, 3))) void complain(struct mst_listener *l, const char *fmt,
+							   ...)
+{
+	char text[MST_LOG_LINE_MAX];
+	va_list args;
+
+	if (!mst_ratelimit_pass(&l->warnings, mst_now_ns()))
+		return;
+	va_start(args, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	mst_warn("%s", text);
+}
+
+static void say_how_many_more(struct mst_listener *l, uint64_t now_ns)
+{
+	uint64_t more = mst_ratelimit_take(&l->warnings, now_ns);
+
+	if (more > 0)
+		mst_warn("%" PRIu64 " more callers proved nothing in the last %.0f s", more,
+			 (double)WARNINGS_NS / (double)MST_SECOND);
+}
+
+static void leave(struct mst_listener *l, uint32_t i)
+{
+	struct caller *c = &l->caller[i];
+
+	if (c->tls != NULL)
+		mst_tls_stream_close(c->tls);
+	else if (c->below != NULL)
+		mst_tcp.close(c->below);
+	memset(c, 0, sizeof(*c));
+	mst_callers_leave(&l->callers, i);
+}
+
+/* The peer is to read the last word before the connection is closed. */
+static void linger(struct mst_listener *l, uint32_t i, uint64_t now_ns)
+{
+	struct caller *c = &l->caller[i];
+
+	(void)shutdown(fd_of(c), SHUT_WR);
+	(void)watch(l, EPOLL_CTL_MOD, fd_of(c), EPOLLIN, i);
+	c->leaving = true;
+	c->until_ns = now_ns + LINGER_NS;
+}
+
+static void enter(struct mst_listener *l, struct mst_stream *below, const char *peer)
+{
+	uint64_t now_ns = mst_now_ns();
+	uint32_t group = mst_callers_group(&l->callers, peer), goes;
+
+	if (!mst_callers_room(&l->callers, group, now_ns, &goes)) {
+		complain(l, "%s was turned away: %" PRIu32 " callers are proving who they are",
+			 peer, l->callers.count);
+		mst_tcp.close(below);
+		return;
+	}
+	if (goes != MST_CALLERS_NONE) {
+		complain(l, "%s gave way to another caller before it had proven who it is",
+			 l->caller[goes].peer);
+		leave(l, goes);
+	}
+	uint32_t i = mst_callers_enter(&l->callers, group, now_ns);
+	struct caller *c = &l->caller[i];
+	*c = (struct caller){ .below = below, .until_ns = now_ns + HANDSHAKE_NS };
+	memcpy(c->peer, peer, sizeof(c->peer));
+	if (watch(l, EPOLL_CTL_ADD, fd_of(c), EPOLLIN, i) != 0)
+		leave(l, i);
+}
+
+static void hear_port(struct mst_listener *l, bool hears)
+{
+	if (l->deaf == !hears || watch(l, EPOLL_CTL_MOD, mst_tcp.listener_fd(l->port),
+				       hears ? EPOLLIN : 0, OF_PORT) != 0)
+		return;
+	l->deaf = !hears;
+}
+
+static void take_callers(struct mst_listener *l)
+{
+	char peer[MST_HANDOFF_PEER_LEN] = "";
+	struct mst_stream *below;
+	int rc = 0;
+
+	for (int i = 0; i < TAKEN_AT_ONCE && rc == 0; i++) {
+		rc = mst_tcp.accept(l->port, &below, peer, sizeof(peer));
+		if (rc == 0)
+			enter(l, below, peer);
+	}
+	if (rc == 0 || rc == -EAGAIN)
+		return;
+	complain(l, "cannot take another caller: %s", strerror(-rc));
+	hear_port(l, false);
+	l->deaf_until_ns = mst_now_ns() + REST_NS;
+}
+
+/* ---- handshakes ---- */
+
+static void hand_over(struct mst_listener *l, uint32_t i)
+{
+	struct caller *c = &l->caller[i];
+
+	(void)watch(l, EPOLL_CTL_DEL, fd_of(c), 0, i);
+	if (mst_handoff_give(&l->handoff, c->tls, c->peer))
+		c->tls = NULL;
+	else
+		complain(l, "%s has proven who it is, but %u others wait to be heard", c->peer,
+			 MST_HANDOFF_MAX);
+	leave(l, i);
+}
+
+static void shake(struct mst_listener *l, uint32_t i)
+{
+	struct caller *c = &l->caller[i];
+	int rc = mst_tls_stream_shake(c->tls);
+
+	if (rc == 0) {
+		hand_over(l, i);
+	} else if (rc == -EAGAIN) {
+		bool room = mst_tls_stream_wants_room(c->tls);
+		(void)watch(l, EPOLL_CTL_MOD, fd_of(c), room ? EPOLLOUT : EPOLLIN, i);
+	} else {
+		complain(l, "%s", mst_tls_stream_why(c->tls));
+		if (rc == -ECONNRESET)
+			leave(l, i);
+		else
+			linger(l, i, mst_now_ns());
+	}
+}
+
+/* The first byte of a caller tells whether it speaks TLS. One that does not is answered in plain
+ * words, which need nothing of what it has sent. */
+static void begin(struct mst_listener *l, uint32_t i)
+{
+	struct caller *c = &l->caller[i];
+	struct mst_tls_begin how = {
+		.below = c->below, .own = l->own, .peer = c->peer, .serves = true
+	};
+	unsigned char first = 0;
+	ssize_t got = recv(fd_of(c), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got <= 0) {
+		complain(l, "%s closed the connection without a word", c->peer);
+		leave(l, i);
+	} else if (first != RECORD_HANDSHAKE) {
+		complain(l, "%s does not speak TLS, which this server wants; it was told so",
+			 c->peer);
+		mst_tls_answer_plain(c->below);
+		linger(l, i, mst_now_ns());
+	} else {
+		c->below = NULL;
+		if (mst_tls_stream_new(&how, &c->tls) == 0)
+			shake(l, i);
+		else
+			leave(l, i);
+	}
+}
+
+/* Reads what a leaving caller still sends, until it closes. */
+static void drain(struct mst_listener *l, uint32_t i)
+{
+	char rest[4096];
+	ssize_t got = recv(fd_of(&l->caller[i]), rest, sizeof(rest), MSG_DONTWAIT);
+
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		leave(l, i);
+}
+
+static void serve(struct mst_listener *l, uint32_t i)
+{
+	struct caller *c = &l->caller[i];
+
+	if (c->leaving)
+		drain(l, i);
+	else if (c->tls != NULL)
+		shake(l, i);
+	else if (c->below != NULL)
+		begin(l, i);
+}
+
+static void end_those_that_are_late(struct mst_listener *l, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < l->callers.max; i++) {
+		if (!l->place[i].taken || now_ns < l->caller[i].until_ns)
+			continue;
+		if (!l->caller[i].leaving)
+			complain(l, "%s has not proven who it is within %.0f s; closed",
+				 l->caller[i].peer, (double)HANDSHAKE_NS / (double)MST_SECOND);
+		leave(l, i);
+	}
+}
+
+/* ---- the thread ---- */
+
+static int nap_ms(const struct mst_listener *l)
+{
+	if (l->deaf)
+		return (int)(REST_NS / MST_MS);
+	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : -1;
+}
+
+static void *run(void *ctx)
+{
+	struct mst_listener *l = ctx;
+	struct epoll_event ev[EVENTS];
+
+	/* Acquire: pairs with the release of mst_tls_unlisten(). */
+	while (!atomic_load_explicit(&l->stops, memory_order_acquire)) {
+		int count = epoll_wait(l->epoll, ev, EVENTS, nap_ms(l));
+		uint64_t now_ns = mst_now_ns();
+		bool called = false;
+
+		for (int i = 0; i < count; i++) {
+			if (ev[i].data.u32 == OF_PORT)
+				called = true;
+			else if (ev[i].data.u32 != OF_WAKER)
+				serve(l, ev[i].data.u32);
+		}
+		if (l->deaf && now_ns >= l->deaf_until_ns)
+			hear_port(l, true);
+		if (called)
+			take_callers(l);
+		end_those_that_are_late(l, now_ns);
+		say_how_many_more(l, now_ns);
+	}
+	return NULL;
+}
+
+/* ---- beginning and end ---- */
+
+/* Callers may take an eighth of the process's descriptors. */
+static uint32_t most_callers(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 8 >= CALLERS_MAX)
+		return CALLERS_MAX;
+	return limit.rlim_cur >= 128 ? (uint32_t)limit.rlim_cur / 8 : 16;
+}
+
+static int open_descriptors(struct mst_listener *l)
+{
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	l->waker = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->epoll < 0 || l->waker < 0)
+		return -errno;
+	int rc = watch(l, EPOLL_CTL_ADD, l->waker, EPOLLIN, OF_WAKER);
+	if (rc == 0)
+		rc = watch(l, EPOLL_CTL_ADD, mst_tcp.listener_fd(l->port), EPOLLIN, OF_PORT);
+	return rc;
+}
+
+static int start_thread(struct mst_listener *l)
+{
+	sigset_t all, before;
+
+	sigfillset(&all); /* the control thread handles signals */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&l->thread, NULL, run, l);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -rc;
+}
+
+/* All but the thread. */
+static void release(struct mst_listener *l)
+{
+	if (l->epoll >= 0)
+		close(l->epoll);
+	if (l->waker >= 0)
+		close(l->waker);
+	mst_tcp.unlisten(l->port);
+	free(l);
+}
+
+static int prepare(struct mst_listener *l)
+{
+	uint32_t max = most_callers();
+	int rc = mst_handoff_init(&l->handoff);
+
+	if (rc != 0)
+		return rc;
+	l->callers = (struct mst_callers){
+		.max = max, .max_of_group = max / 2, .moment_ns = MOMENT_NS, .place = l->place
+	};
+	l->warnings = (struct mst_ratelimit){ .window_ns = WARNINGS_NS, .burst = WARNINGS };
+	rc = mst_rand_secret(&l->callers.seed, sizeof(l->callers.seed));
+	if (rc == 0)
+		rc = open_descriptors(l);
+	if (rc == 0)
+		rc = start_thread(l);
+	if (rc != 0)
+		mst_handoff_fini(&l->handoff);
+	return rc;
+}
+
+int mst_tls_listen(const char *address, struct mst_credentials *own, struct mst_listener **out,
+		   char *bound, size_t bound_len)
+{
+	struct mst_listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return -ENOMEM;
+	l->own = own;
+	l->epoll = l->waker = -1;
+	int rc = mst_tcp.listen(address, NULL, &l->port, bound, bound_len);
+	if (rc == 0)
+		rc = prepare(l);
+	if (rc != 0) {
+		release(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+void mst_tls_unlisten(struct mst_listener *l)
+{
+	uint64_t one = 1;
+
+	if (l == NULL)
+		return;
+	/* Release: pairs with the acquire of run(). */
+	atomic_store_explicit(&l->stops, true, memory_order_release);
+	(void)!write(l->waker, &one, sizeof(one));
+	pthread_join(l->thread, NULL);
+	for (uint32_t i = 0; i < l->callers.max; i++)
+		if (l->place[i].taken)
+			leave(l, i);
+	mst_handoff_fini(&l->handoff);
+	release(l);
+}
+
+int mst_tls_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t peer_len)
+{
+	struct mst_handed handed;
+	int rc = mst_handoff_take(&l->handoff, &handed);
+
+	if (rc != 0)
+		return rc;
+	*out = handed.stream;
+	(void)snprintf(peer, peer_len, "%s", handed.peer);
+	return 0;
+}
+
+int mst_tls_listener_fd(const struct mst_listener *l)
+{
+	return l->handoff.fd;
+}

@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Jobs of real processes whose control connections are TLS, and strangers at their ports.
+
+usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
+"""
+import os
+import re
+import shutil
+import subprocess
+
+import base
+from base import CALM, HANG_S, Child, cases, check, main, must, until
+
+# More than the server keeps of one address (512): so some have to make room.
+HALF_OPEN = 1000
+# What the server may grow by while they are there: each may cost what a handshake takes.
+GROWTH_KIB = 64 << 10
+
+
+def options(keys, role):
+    return ["--tls-ca", f"{keys}/ca.pem", "--tls-cert", f"{keys}/{role}.pem",
+            "--tls-key", f"{keys}/{role}.key"]
+
+
+def environment(keys, role):
+    return {"MUSTER_TLS_CA": f"{keys}/ca.pem", "MUSTER_TLS_CERT": f"{keys}/{role}.pem",
+            "MUSTER_TLS_KEY": f"{keys}/{role}.key"}
+
+
+def make_keys(a, folder):
+    subprocess.run([a.muster, "key", "new", folder], check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+class Job(base.Job):
+    """A job whose server and workers have certificates of an authority of their own."""
+
+    def __init__(self, a, *more):
+        self.keys = make_keys(a, f"/tmp/muster-test-tls-{os.getpid()}-keys")
+        super().__init__(a, *more, *options(self.keys, "server"), *CALM)
+        self.follower = []
+
+    def __exit__(self, *what):
+        super().__exit__(*what)
+        shutil.rmtree(self.keys)
+
+    def children(self):
+        return [*self.follower, *self.worker]
+
+    def join(self, role="server"):
+        self.follower.append(Child([self.a.musterd, "--join", self.address,
+                                    *options(self.keys, role)]))
+
+    def member(self, rank, *words):
+        return self.work(rank, *words, **environment(self.keys, "worker"))
+
+    def tool(self, *words, role="operator", keys=None):
+        """(exit status, what it said)"""
+        done = subprocess.run([self.a.muster, *words, *options(keys or self.keys, role)],
+                              capture_output=True, text=True, timeout=HANG_S, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+
+def two_servers_and_three_workers(a):
+    """The result is exact, and nothing that is secret is where others may look."""
+    with Job(a, "-n", "3", "--servers", "2", "--log-level", "debug") as job:
+        job.elems = 9001  # a part for each server
+        job.join()
+        for rank in range(3):
+            job.member(rank, *job.ended_by(0))
+        job.begin()
+        status, said = job.tool("status", job.address, role="observer")
+        check(f"an observer sees the status: {said.splitlines()[:1]}", status == 0)
+        seen = said + places_of(job)
+        job.end_job()
+        check("all workers end well", job.codes(HANG_S) == [0, 0, 0])
+        status, log = job.server.end(HANG_S)
+        check(f"so does the server: {log.splitlines()[-1]}", status == 0)
+        no_secrets(job, seen + log + job.follower[0].end(HANG_S)[1])
+        job.proven()
+
+
+def places_of(job):
+    """Command lines and environments of all processes of the job."""
+    found = b""
+    for process in [job.server.process, *(child.process for child in job.children())]:
+        for name in ("cmdline", "environ"):
+            with open(f"/proc/{process.pid}/{name}", "rb") as f:
+                found += f.read()
+    return found.decode(errors="replace")
+
+
+def no_secrets(job, text):
+    for name in os.listdir(job.keys):
+        if name.endswith(".key"):
+            with open(f"{job.keys}/{name}") as f:
+                lines = [line for line in f.read().split("\n") if line and "-" not in line]
+            must(lines, f"{name} has lines")
+            must(not any(line in text for line in lines), f"{name} is in what others may read")
+    check("no key is in a log, a command line or an environment", True)
+
+
+def memory_kib(process):
+    with open(f"/proc/{process.pid}/status") as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
+
+
+def a_thousand_half_open(a):
+    """They are there when an honest worker joins, and do not cost the server much."""
+    with Job(a, "-n", "2", "--join-timeout", "never") as job:
+        job.member(0, *job.ended_by(0))
+        check("the first joins", until(lambda: "rank 0 joined" in job.server.said(), HANG_S))
+        before = memory_kib(job.server.process)
+        half = []
+        for i in range(HALF_OPEN):
+            half.append(job.server.connect())
+            # The beginning of a record of a handshake, so that the server expects the rest.
+            half[-1].send(b"\x16\x03\x01\x02\x00\x01"[:i % 7])
+        job.member(1, *job.ended_by(0))
+        check("the second joins while they are there",
+              until(lambda: "rank 1 joined" in job.server.said(), HANG_S))
+        grown = memory_kib(job.server.process) - before
+        job.end_job()
+        for s in half:
+            s.close()
+        check("both end well", job.codes(HANG_S) == [0, 0])
+        check(f"the server has grown by {grown} KiB", grown < GROWTH_KIB)
+        check("and ends well", job.server.end(HANG_S)[0] == 0)
+
+
+def openssl(*words, text=""):
+    done = subprocess.run(["openssl", *words], input=text, capture_output=True, text=True,
+                          timeout=HANG_S, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def forge(job, folder, days_ago, role="worker"):
+    """A certificate of the job's authority that began so long ago and was valid for a day."""
+    os.makedirs(folder, exist_ok=True)
+    key, request, ca = f"{folder}/x.key", f"{folder}/x.csr", f"{folder}/ca"
+    os.makedirs(ca, exist_ok=True)
+    with open(f"{ca}/index", "w"), open(f"{ca}/extensions", "w") as f:
+        f.write(f"subjectAltName=URI:muster:{role}\n" if role else "subjectKeyIdentifier=hash\n")
+    with open(f"{ca}/config", "w") as f:
+        f.write(f"[ca]\ndefault_ca=c\n[c]\ndatabase={ca}/index\nnew_certs_dir={ca}\n"
+                "default_md=sha256\nrand_serial=yes\npolicy=p\n[p]\ncommonName=supplied\n")
+    must(openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                 "-subj", "/CN=forged", "-keyout", key, "-out", request)[0] == 0, "a request")
+    begin, end = (subprocess.check_output(["date", "-u", "-d", f"{days_ago - n} days ago",
+                                           "+%y%m%d%H%M%SZ"], text=True).strip() for n in (0, 1))
+    status, said = openssl("ca", "-batch", "-notext", "-config", f"{ca}/config",
+                           "-cert", f"{job.keys}/ca.pem", "-keyfile", f"{job.keys}/ca.key",
+                           "-in", request, "-out", f"{folder}/x.pem", "-startdate", begin,
+                           "-enddate", end, "-extfile", f"{ca}/extensions")
+    must(status == 0, said)
+    return ["-cert", f"{folder}/x.pem", "-key", key]
+
+
+def strangers(a):
+    """Who proves nothing gets a refusal, the log says why, and an honest worker joins after it."""
+    with Job(a, "-n", "1") as job:
+        call = ["s_client", "-connect", job.address, "-CAfile", f"{job.keys}/ca.pem"]
+        worker = ["-cert", f"{job.keys}/worker.pem", "-key", f"{job.keys}/worker.key"]
+        table = [
+            ("no certificate", [], "shows no certificate"),
+            ("an older TLS", [*worker, "-tls1_2"], "older TLS than 1.3"),
+            ("an expired one", forge(job, job.path("old"), 9), "has expired"),
+            ("one of tomorrow", forge(job, job.path("new"), -2), "not valid yet"),
+            ("one without a role", forge(job, job.path("none"), 0, ""), "has no role"),
+        ]
+        for name, words, reason in table:
+            openssl(*call, *words, text="Q\n")
+            check(f"{name}: the log says: {reason}",
+                  until(lambda r=reason: r in job.server.said(), HANG_S))
+        check("it speaks TLS 1.3 with a worker and gives no ticket",
+              "New, TLSv1.3" in (said := openssl(*call, *worker, text="Q\n")[1])
+              and "BEGIN SSL SESSION" not in said)
+        with job.server.connect() as s:
+            s.settimeout(HANG_S)
+            s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            check("plain text is answered in plain words", b"MUSTER_TLS_CA" in read_all(s))
+        status, said = job.tool("status", job.address, keys=make_keys(a, job.path("other")))
+        check(f"another job's operator is refused: {said.strip()}",
+              status == 1 and "authority" in said)
+        plain = subprocess.run([a.muster, "status", job.address], capture_output=True, text=True,
+                               timeout=HANG_S, check=False)
+        check(f"a plain tool is told: {plain.stderr.strip()}",
+              plain.returncode == 1 and "--tls-ca" in plain.stderr)
+        check("nobody has joined", "joined" not in job.server.said())
+        job.member(0, "rounds=3")
+        check("the honest worker ends well", job.codes(HANG_S) == [0])
+        check("and so does the server", job.server.end(HANG_S)[0] == 0)
+
+
+def a_worker_that_poses_as_a_server(a):
+    """Its certificate has no extended key usage, so only the missing role can tell."""
+    with Job(a, "-n", "1") as job:
+        words = forge(job, job.path("poser"), 0)
+        poser = Child(["openssl", "s_server", "-accept", "127.0.0.1:0", "-CAfile",
+                       f"{job.keys}/ca.pem", "-Verify", "4", "-www", *words])
+        try:
+            found = re.compile(r"ACCEPT \S*?:(\d+)\n")
+            check("it listens", until(lambda: found.search(poser.said()), HANG_S))
+            address = "127.0.0.1:" + found.search(poser.said()).group(1)
+            status, said = job.tool("status", address)
+            check(f"a tool does not believe it: {said.strip()}",
+                  status == 1 and "is no server's" in said)
+        finally:
+            poser.kill()
+
+
+def read_all(s):
+    data = b""
+    while more := s.recv(4096):
+        data += more
+    return data
+
+
+def bad_files(a):
+    """A sentence that names the file and the mend, and exit status 2."""
+    with Job(a, "-n", "1") as job:
+        worker = options(job.keys, "worker")
+        os.chmod(f"{job.keys}/observer.key", 0o644)
+        mixed = [*worker[:4], "--tls-key", f"{job.keys}/operator.key"]
+        table = [
+            ([a.musterd, "-n", "1", *worker], "needs one whose URI or OU is muster:server"),
+            ([a.musterd, "-n", "1", *worker[:4]], "--tls-key is missing"),
+            ([a.muster, "status", job.address, *mixed], "does not belong to the certificate"),
+            ([a.muster, "status", job.address, *options(job.keys, "observer")], "chmod 600"),
+            ([a.muster, "key", "new", job.keys], "is not empty"),
+            ([a.muster, "key", "show", f"{job.keys}/ca.key"], "holds no certificate"),
+        ]
+        for command, words in table:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S,
+                                  check=False)
+            check(f"{done.stderr.splitlines()[:1]}",
+                  done.returncode == 2 and words in done.stderr)
+        lone = job.work(0)
+        job.worker.clear()
+        status, said = lone.end(HANG_S)
+        check(f"a worker without certificates is told: {said.strip()[-300:]}",
+              status == 1 and "MUSTER_TLS_CERT" in said)
+
+
+main(cases(two_servers_and_three_workers, a_thousand_half_open, strangers,
+           a_worker_that_poses_as_a_server, bad_files),
+     "musterd", "worker", "muster")

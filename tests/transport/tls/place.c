@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/transport/tls/place.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/transport/tls/authority.h"
+
+#define PATHS 32u
+
+void tls_place_make(struct tls_place *p, int64_t later_s)
+{
+	struct mst_authority_cfg cfg = {
+		.dir = p->dir, .name = "test", .days = 1, .later_s = later_s
+	};
+	char why[512] = "";
+
+	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/muster-test-tls-XXXXXX");
+	MST_ASSERT(mkdtemp(p->dir) != NULL);
+	if (mst_authority_new(&cfg, why, sizeof(why)) != 0) {
+		(void)fprintf(stderr, "%s\n", why);
+		abort();
+	}
+}
+
+void tls_place_remove(struct tls_place *p)
+{
+	DIR *dir = p->dir[0] != '\0' ? opendir(p->dir) : NULL;
+	const struct dirent *entry;
+
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.')
+			(void)unlink(tls_place_path(p, entry->d_name));
+	closedir(dir);
+	(void)rmdir(p->dir);
+}
+
+const char *tls_place_path(const struct tls_place *p, const char *name)
+{
+	static char path[PATHS][512];
+	static unsigned next;
+	char *out = path[next++ % PATHS];
+
+	(void)snprintf(out, sizeof(path[0]), "%s/%s", p->dir, name);
+	return out;
+}
+
+struct mst_credentials *tls_place_load(const struct tls_place *p, const char *role)
+{
+	char cert[64], key[64], why[512] = "";
+	struct mst_credentials *c = NULL;
+
+	(void)snprintf(cert, sizeof(cert), "%s.pem", role);
+	(void)snprintf(key, sizeof(key), "%s.key", role);
+	struct mst_tls_files files = { tls_place_path(p, "ca.pem"), tls_place_path(p, cert),
+				       tls_place_path(p, key) };
+	if (mst_credentials_load(&files, &c, why, sizeof(why)) != 0) {
+		(void)fprintf(stderr, "%s\n", why);
+		abort();
+	}
+	return c;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* muster key: makes the certificates and keys of a job, and shows what certificates say. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/transport/tls/authority.h"
+#include "common/transport/tls/credentials.h"
+#include "tools/command.h"
+#include "tools/key/options.h"
+#include "tools/operands.h"
+
+#define NAME_LEN_MAX 48u
+#define PATH_LEN 4096u
+
+static int print_help(void)
+{
+	(void)puts(
+		"usage: muster key new DIR [options]\n"
+		"       muster key show FILE|DIR\n\n"
+		"new makes an authority of a job's own, ca.pem and ca.key, and certificates and\n"
+		"keys of its server, worker, operator and observer. Give each machine only the\n"
+		"pair of its role and ca.pem; keep ca.key away from all of them.\n"
+		"show says whose certificates there are, and until when they are valid.\n\n"
+		"Options:");
+	mst_options_help(mst_key_table, stdout);
+	return MST_EXIT_DONE;
+}
+
+__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
+{
+	char why[512];
+	va_list args;
+
+	va_start(args, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
+	mst_error("%s", why);
+	mst_error("see muster key --help");
+	return MST_EXIT_USAGE;
+}
+
+static int make(const struct mst_key_options *options, const char *dir)
+{
+	struct mst_authority_cfg cfg = { .dir = dir, .name = options->name, .days = options->days };
+	char why[512];
+
+	if (options->name[0] == '\0' || strlen(options->name) > NAME_LEN_MAX ||
+	    !mst_text_is_clean(options->name))
+		return refuse("option --name: 1 to %u characters without control characters are "
+			      "wanted",
+			      NAME_LEN_MAX);
+	int rc = mst_authority_new(&cfg, why, sizeof(why));
+	if (rc != 0) {
+		mst_error("%s", why);
+		return rc == -EINVAL ? MST_EXIT_USAGE : MST_EXIT_FAILED;
+	}
+	(void)printf("%s holds ca, server, worker, operator and observer, each .pem and .key, "
+		     "valid for %u days\n"
+		     "the server: musterd --tls-ca %s/ca.pem --tls-cert %s/server.pem --tls-key "
+		     "%s/server.key\n",
+		     dir, options->days, dir, dir, dir);
+	return MST_EXIT_DONE;
+}
+
+static bool show_file(const char *path)
+{
+	struct mst_certificate c;
+	char why[512], roles[MST_ROLES_TEXT_LEN];
+
+	if (mst_certificate_read(path, &c, why, sizeof(why)) != 0) {
+		mst_error("%s", why);
+		return false;
+	}
+	mst_roles_text(c.who.roles, roles);
+	(void)printf("%s: \"%s\", %s, from \"%s\", valid from %s until %s%s\n", path, c.who.name,
+		     c.is_authority ? "an authority" : roles, c.issuer, c.from, c.until,
+		     c.has_expired ? " (expired)"
+		     : c.is_early  ? " (not valid yet)"
+				   : "");
+	return true;
+}
+
+static int show(const char *path)
+{
+	static const char *const words[] = { "ca", "server", "worker", "operator", "observer" };
+	bool all = true, any = false;
+	char file[PATH_LEN];
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return refuse("cannot read %.300s: %s", path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return show_file(path) ? MST_EXIT_DONE : MST_EXIT_USAGE;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		(void)snprintf(file, sizeof(file), "%.4000s/%s.pem", path, words[i]);
+		if (stat(file, &st) != 0)
+			continue;
+		any = true;
+		all = show_file(file) && all;
+	}
+	if (!any)
+		return refuse("%.300s has no ca.pem, server.pem, worker.pem, operator.pem or "
+			      "observer.pem",
+			      path);
+	return all ? MST_EXIT_DONE : MST_EXIT_USAGE;
+}
+
+static int key(const struct mst_key_options *options, const struct mst_operands *operands)
+{
+	if (options->help)
+		return print_help();
+	if (operands->count != 2)
+		return refuse("what is to be done, and where? As in muster key new DIR");
+	if (strcmp(operands->text[0], "new") == 0)
+		return make(options, operands->text[1]);
+	if (strcmp(operands->text[0], "show") == 0)
+		return show(operands->text[1]);
+	return refuse("\"%.60s\" is neither new nor show", operands->text[0]);
+}
+
+int mst_key_command(int argc, char **argv)
+{
+	struct mst_key_options options;
+	struct mst_operands operands;
+	struct mst_options parsed;
+
+	if (mst_options_init(&parsed, mst_key_table, &options) < 0)
+		return MST_EXIT_FAILED;
+	int rc = mst_operands_read(&parsed, argc, argv, &operands);
+	int exit_status = rc < 0 ? refuse("%s", parsed.why) : key(&options, &operands);
+	mst_options_free(&parsed);
+	return exit_status;
+}
