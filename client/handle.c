@@ -124,6 +124,7 @@ int mst_handle_begin(struct muster *m)
 				       "4096 elements",
 				       w->workers);
 	m->outbound.type_size = mst_type_size(m->settings.type);
+	m->outbound.checks = w->checks != 0;
 	m->wait_ns = m->settings.wait_ns;
 	if (m->wait_ns == 0)
 		m->wait_ns = mst_client_session_patience(&m->session);

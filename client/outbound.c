@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
+
+#include "common/base/crc32c.h"
 
 /* ---- one put ---- */
 
@@ -71,6 +74,23 @@ static bool in_part(const struct mst_part *p, const struct mst_range *range, str
 	return true;
 }
 
+/* Data for a part, from its element @begin to @end, are about to be put. */
+static void check(struct mst_outbound *o, const struct mst_part *p, const struct mst_range *part,
+		  const void *src)
+{
+	uint64_t bytes = (part->end - part->begin) * o->type_size;
+	uint64_t behind = (p->count - part->end) * o->type_size;
+
+	if (o->checks)
+		o->sum[p - o->links->part] ^= mst_crc32c_place(mst_crc32c_linear(0, src, bytes),
+							       behind);
+}
+
+static void check_anew(struct mst_outbound *o)
+{
+	memset(o->sum, 0, sizeof(o->sum));
+}
+
 int mst_outbound_data(struct mst_outbound *o, int slot, const struct mst_range *range, bool ends)
 {
 	uint64_t bytes = o->type_size;
@@ -82,6 +102,7 @@ int mst_outbound_data(struct mst_outbound *o, int slot, const struct mst_range *
 		if (!in_part(p, range, &part))
 			continue;
 		size_t at = p->gradient_at[slot] + part.begin * bytes;
+		check(o, p, &part, (const char *)p->link->outbound + at);
 		rc = put(o, p,
 			 &(struct mst_put){
 				 .offset = at,
@@ -110,6 +131,7 @@ int mst_outbound_lend(struct mst_outbound *o, int slot, const struct mst_range *
 		if (!in_part(p, range, &part))
 			continue;
 		uint64_t skipped = p->first + part.begin - range->begin;
+		check(o, p, &part, source->at + skipped * bytes);
 		rc = put(o, p,
 			 &(struct mst_put){
 				 .offset = p->gradient_at[slot] + part.begin * bytes,
@@ -132,19 +154,25 @@ int mst_outbound_lend(struct mst_outbound *o, int slot, const struct mst_range *
 /* To every server, behind the data that went there. */
 int mst_outbound_header(struct mst_outbound *o, const struct mst_lane_header *header)
 {
+	bool has_data = !(header->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS));
+	struct mst_lane_header sent = *header;
 	int rc = 0;
 
+	if (o->checks && has_data)
+		sent.flags |= MST_HEADER_CHECKED;
 	for (uint32_t i = 0; i < o->links->count && rc >= 0; i++) {
 		const struct mst_part *p = in_turn(o->links, i);
+		sent.sum = o->sum[p - o->links->part];
 		rc = put(o, p,
 			 &(struct mst_put){
 				 .offset = p->layout.up_header[header->slot],
-				 .src = header,
-				 .bytes = sizeof(*header),
+				 .src = &sent,
+				 .bytes = sizeof(sent),
 				 .notify = true,
 				 .imm = mst_imm(MST_IMM_HEADER, header->slot, header->epoch),
 			 });
 	}
+	check_anew(o);
 	return rc < 0 ? rc : 0;
 }
 
@@ -171,6 +199,7 @@ int mst_outbound_abandon(struct mst_outbound *o)
 {
 	int slot = mst_worker_abandon(o->worker);
 
+	check_anew(o);
 	mst_hint_publish(o->engine->hint);
 	return slot >= 0 ? send_abandon(o, slot) : 0;
 }

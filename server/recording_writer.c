@@ -162,6 +162,8 @@ static const char *end_name(uint32_t end)
 		[MUSTER_STALE] = "stale",
 		[MUSTER_CANCELLED] = "cancelled",
 		[MUSTER_REFUSED] = "refused",
+		[MUSTER_OUTLIER] = "outlier",
+		[MUSTER_DAMAGED] = "damaged",
 		[MST_RECORDED_GIVEN_UP] = "given_up",
 	};
 

@@ -57,11 +57,21 @@ struct mst_figure mst_figure_share(uint64_t part, uint64_t whole)
 	return f;
 }
 
-struct mst_figure mst_figure_loss(double loss)
+static struct mst_figure real(double value, int digits)
 {
 	struct mst_figure f = { .text = "-" };
 
-	if (!isnan(loss))
-		(void)snprintf(f.text, sizeof(f.text), "%.4g", loss);
+	if (!isnan(value))
+		(void)snprintf(f.text, sizeof(f.text), "%.*g", digits, value);
 	return f;
+}
+
+struct mst_figure mst_figure_loss(double loss)
+{
+	return real(loss, 4);
+}
+
+struct mst_figure mst_figure_norm(double norm)
+{
+	return real(norm, 6);
 }

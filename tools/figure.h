@@ -27,5 +27,7 @@ struct mst_figure mst_figure_share(uint64_t part, uint64_t whole);
 
 /* A loss; "-" for NaN. */
 struct mst_figure mst_figure_loss(double loss);
+/* A norm; "-" for NaN. */
+struct mst_figure mst_figure_norm(double norm);
 
 #endif

@@ -174,12 +174,13 @@ void mst_report_policies(const struct mst_status *job, FILE *out)
 
 static json_t *policy_json(const struct mst_status_policy *p)
 {
-	return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I}", "policy", p->policy,
-			 "since", (json_int_t)p->since, "versions", (json_int_t)p->versions,
-			 "mean_step_ms", ms(p->step_mean_ns), "counted", (json_int_t)p->counted,
-			 "late", (json_int_t)p->late, "stale", (json_int_t)p->stale, "cancelled",
-			 (json_int_t)p->cancelled, "refused", (json_int_t)p->refused, "dropped",
-			 (json_int_t)p->dropped);
+	return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "policy",
+			 p->policy, "since", (json_int_t)p->since, "versions",
+			 (json_int_t)p->versions, "mean_step_ms", ms(p->step_mean_ns), "counted",
+			 (json_int_t)p->counted, "late", (json_int_t)p->late, "stale",
+			 (json_int_t)p->stale, "cancelled", (json_int_t)p->cancelled, "refused",
+			 (json_int_t)p->refused, "outliers", (json_int_t)p->outliers, "damaged",
+			 (json_int_t)p->damaged, "dropped", (json_int_t)p->dropped);
 }
 
 /* The policies that were in force, and the one that comes. */
@@ -201,6 +202,39 @@ static json_t *policies_json(const struct mst_status *job)
 			 adapts ? json_string(job->policy_why) : json_null(), "next_policy",
 			 due ? json_string(job->next_policy) : json_null(), "next_policy_since",
 			 due ? json_integer((json_int_t)job->next_since) : json_null());
+}
+
+/* Ranks whose contributions were refused for their data, or whose norms are told. */
+static bool is_named(const struct mst_status *job, const struct mst_status_rank *row)
+{
+	return row->outliers > 0 || row->damaged > 0 || (job->norm_limit > 0 && !isnan(row->norm));
+}
+
+static void print_norm(const struct mst_status_rank *row, FILE *out)
+{
+	(void)fprintf(out, "%4" PRIu32 " %12s %12s %9" PRIu64 " %9" PRIu64 "\n", row->rank,
+		      mst_figure_norm(row->norm).text, mst_figure_norm(row->norm_max).text,
+		      row->outliers, row->damaged);
+}
+
+void mst_report_norms(const struct mst_job_snapshot *s, FILE *out)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < s->row_count; i++)
+		any |= is_named(&s->job, &s->row[i]);
+	if (!any)
+		return;
+	if (s->job.norm_limit > 0)
+		(void)fprintf(
+			out,
+			"norms: the median of the ranks' last is %.6g, the limit %g times it\n",
+			s->job.norm_median, s->job.norm_limit);
+	(void)fprintf(out, "%4s %12s %12s %9s %9s\n", "rank", "norm", "largest", "outliers",
+		      "damaged");
+	for (uint32_t i = 0; i < s->row_count; i++)
+		if (is_named(&s->job, &s->row[i]))
+			print_norm(&s->row[i], out);
 }
 
 void mst_report_metrics(const struct mst_status *job, FILE *out)
@@ -241,7 +275,7 @@ static json_t *job_json(const struct mst_status *job)
 {
 	return json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
-		"s:s, s:o, s:s}",
+		"s:s, s:o, s:s, s:o, s:o}",
 		"job", job->job, "policy", job->policy, "state", mst_report_job_state(job->state),
 		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "shards",
 		(json_int_t)job->shards, "commits", (json_int_t)job->version, "samples",
@@ -250,7 +284,9 @@ static json_t *job_json(const struct mst_status *job)
 		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "recent_step_ms",
 		ms(job->recent_step_ns), "saved_s",
 		job->saved_told ? json_real(seconds(job->saved_ns)) : json_null(), "why", job->why,
-		"loss", real_or_null(job->loss), "access", mst_report_access(job->access));
+		"loss", real_or_null(job->loss), "access", mst_report_access(job->access),
+		"norm_limit", job->norm_limit > 0 ? json_real(job->norm_limit) : json_null(),
+		"norm_median", job->norm_limit > 0 ? real_or_null(job->norm_median) : json_null());
 }
 
 json_t *mst_report_job(const struct mst_status *job)
@@ -299,12 +335,15 @@ static json_t *rank_recent(const struct mst_status_rank *row)
 json_t *mst_report_rank(const struct mst_status_rank *row)
 {
 	json_t *out = json_pack(
-		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
+		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
+		"s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
 		"rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation, "state",
 		mst_report_rank_state(row->state), "counted", (json_int_t)row->counted, "late",
 		(json_int_t)row->late, "stale", (json_int_t)row->stale, "given_up",
 		(json_int_t)row->given_up, "cancelled", (json_int_t)row->cancelled, "refused",
-		(json_int_t)row->refused, "mean_staleness", real_or_null(row->staleness_mean),
+		(json_int_t)row->refused, "outliers", (json_int_t)row->outliers, "damaged",
+		(json_int_t)row->damaged, "norm", real_or_null(row->norm), "max_norm",
+		real_or_null(row->norm_max), "mean_staleness", real_or_null(row->staleness_mean),
 		"p99_staleness", (json_int_t)row->staleness_p99, "mean_ready_ms",
 		ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns), "mean_behind_ms",
 		ms(row->behind_mean_ns), "recent", rank_recent(row), "late_share",

@@ -45,6 +45,9 @@ json_t *mst_report_share(struct mst_late_share share);
 /* What happened under each of the job's last policies, a line for each. Nothing where the policy
  * has not changed. */
 void mst_report_policies(const struct mst_status *job, FILE *out);
+/* The norms of contributions, a line for each rank that has one or had something refused for its
+ * data. Nothing where there is none: without --norm-limit and --checksum. */
+void mst_report_norms(const struct mst_job_snapshot *s, FILE *out);
 /* What workers have reported, a line for each name. Nothing where they have not. */
 void mst_report_metrics(const struct mst_status *job, FILE *out);
 

@@ -59,7 +59,7 @@ int mst_worker_judged(struct mst_worker *w, uint32_t server, uint32_t slot,
 	if (is_deaf(w) || w->last != MST_VERSION_NONE)
 		return 0;
 	if (server != 0 || slot >= w->cfg.slots || w->slot[slot].ticket != v->ticket ||
-	    v->verdict > MUSTER_REFUSED)
+	    v->verdict > MUSTER_DAMAGED)
 		return -EPROTO;
 	verdict.verdict = (enum muster_verdict)v->verdict;
 	return mst_tickets_judge(&w->tickets, &verdict);

@@ -77,7 +77,7 @@ int mst_tickets_judge(struct mst_tickets *t, const struct mst_ticket *verdict)
 	skip_judged(t, verdict->number - 1);
 	if (verdict->number != t->judged + 1 || is_pass(t, verdict->number))
 		return -EPROTO;
-	if (verdict->verdict <= MUSTER_NONE || verdict->verdict > MUSTER_REFUSED ||
+	if (verdict->verdict <= MUSTER_NONE || verdict->verdict > MUSTER_DAMAGED ||
 	    counted != (verdict->counted_in != 0))
 		return -EPROTO;
 	*cell_of(t, ++t->judged) = *verdict;

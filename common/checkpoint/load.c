@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "common/checkpoint/part.h"
 #include "common/checkpoint/part_file.h"
 #include "common/checkpoint/say.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/crc32c.h"
 #include "common/base/text.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/json_out.h"
 #include "common/checkpoint/manifest_fields.h"
 #include "common/checkpoint/names.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "common/checkpoint/layout.h"
 #include "common/checkpoint/safe_file.h"
 #include "common/checkpoint/say.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "common/checkpoint/json.h"
 #include "common/checkpoint/say.h"
 #include "common/checkpoint/tensors.h"

@@ -100,11 +100,12 @@ static inline bool mst_hint_wants(uint64_t word)
 #define MST_HEADER_SUM 2u  /* data are a sum over the samples */
 /* no data: the contribution was outside the window before it was sent */
 #define MST_HEADER_EMPTY 4u
-#define MST_HEADER_PASS 8u     /* asked to hand in, and nothing is finished: weight 0, no data */
-#define MST_HEADER_ASK 16u     /* the header also carries an ask */
-#define MST_HEADER_LOSS 32u    /* the loss is given; else its field has no meaning */
-#define MST_HEADER_CLIPPED 64u /* the factor `clip` is given; else it is 1 */
-#define MST_HEADER_NORM 128u   /* the norm is given; else its field has no meaning */
+#define MST_HEADER_PASS 8u      /* asked to hand in, and nothing is finished: weight 0, no data */
+#define MST_HEADER_ASK 16u      /* the header also carries an ask */
+#define MST_HEADER_LOSS 32u     /* the loss is given; else its field has no meaning */
+#define MST_HEADER_CLIPPED 64u  /* the factor `clip` is given; else it is 1 */
+#define MST_HEADER_NORM 128u    /* the norm is given; else its field has no meaning */
+#define MST_HEADER_CHECKED 256u /* the checksum is given; else its field has no meaning */
 
 struct mst_lane_ask {
 	uint64_t number; /* from 1 in each session */
@@ -130,8 +131,8 @@ struct mst_lane_header {
 	 * verdicts of all tickets before those have been heard. Less than MUSTER_TICKETS_MAX. */
 	uint16_t unheard;
 	uint32_t flags;
-	float clip; /* CLIPPED: what the contribution is multiplied by, above 0 and at most 1 */
-	uint32_t pad;
+	float clip;   /* CLIPPED: what the contribution is multiplied by, above 0 and at most 1 */
+	uint32_t sum; /* CHECKED: mst_crc32c_linear() of the data in this server's part */
 };
 
 enum mst_session_state { MST_SESSION_RUNNING, MST_SESSION_FINISHED, MST_SESSION_ENDED };

@@ -122,6 +122,7 @@ struct mst_welcome {
 	uint64_t lease_ns, server_lease_ns, patience_ns;
 	uint32_t guard;         /* enum mst_guard */
 	uint32_t norms;         /* 1: contributions tell their norms */
+	uint32_t checks;        /* 1: contributions have checksums */
 	uint32_t may_finish;    /* 1: a worker may end the job; 0: only an operator may */
 	uint64_t first_version; /* that the job began with, or goes on from */
 	double first_samples;   /* in it, and all versions before */
@@ -164,6 +165,8 @@ struct mst_appoint {
 	uint32_t distances;     /* each commit is compared with the version that COMMIT names */
 	struct mst_table table; /* of the job's first hello */
 	uint32_t guard;         /* enum mst_guard */
+	uint32_t measures;      /* 1: the squares of every contribution are reported */
+	uint32_t checks;        /* 1: contributions have checksums */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
 	char saves[MST_RUN_LEN];         /* versions are saved: the run's name; "": none are */
 	uint32_t resumes;                /* the job goes on from a checkpoint: */
@@ -238,7 +241,7 @@ struct mst_status_policy {
 	uint64_t since;        /* the first version that was made under it */
 	uint64_t versions;     /* made under it */
 	uint64_t step_mean_ns; /* commit to commit, the job's first left out */
-	uint64_t counted, late, stale, cancelled, refused;
+	uint64_t counted, late, stale, cancelled, refused, outliers, damaged;
 	/* Late in its first step: on their way when a window of 0 came into force. */
 	uint64_t dropped;
 };
@@ -280,6 +283,8 @@ struct mst_status {
 	uint64_t step_mean_ns, step_p50_ns, step_p99_ns,
 		step_max_ns;     /* commit to commit, the first left out */
 	uint64_t recent_step_ns; /* mean of the last steps */
+	double norm_limit;       /* 0: there is none */
+	double norm_median;      /* that it goes by, or last went by; NaN: none */
 	/* At least how much longer the steps would have been if each had waited for every worker; 0
 	 * under a policy where that cannot be known. See server/core/statistics.h. */
 	uint32_t saved_told;
@@ -314,7 +319,9 @@ struct mst_status_rank {
 	uint32_t awaited;                  /* the open step waits for it: 1 */
 	uint32_t rests;                    /* the job goes on without it until it returns: 1 */
 	uint32_t held;                     /* it was late, and starts again at the next commit: 1 */
-	uint64_t counted, late, stale, cancelled, refused;
+	uint64_t counted, late, stale, cancelled, refused, outliers, damaged;
+	/* Of its contributions, the last and the largest; NaN: not known. */
+	double norm, norm_max;
 	uint64_t given_up;      /* abandoned after a hint that they could not count any more */
 	uint64_t ready_mean_ns; /* from being given the version until its gradient was there */
 	uint64_t ready_max_ns;

@@ -46,7 +46,7 @@ static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is cod
 static const struct mst_field fate_fields[] = {
 	FIELD(U64, muster_fate, ticket),
 	FIELD(U32, muster_fate, incarnation),
-	LIMITED(ENUM, muster_fate, verdict, MUSTER_REFUSED + 1),
+	LIMITED(ENUM, muster_fate, verdict, MUSTER_DAMAGED + 1),
 	FIELD(U64, muster_fate, counted_in),
 };
 static const struct mst_rows fate_rows = {
@@ -82,6 +82,7 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, patience_ns),
 	LIMITED(ENUM, mst_welcome, guard, MST_GUARD_FULL + 1),
 	LIMITED(ENUM, mst_welcome, norms, 2),
+	LIMITED(ENUM, mst_welcome, checks, 2),
 	LIMITED(ENUM, mst_welcome, may_finish, 2),
 	FIELD(U64, mst_welcome, first_version),
 	FIELD(F64, mst_welcome, first_samples),
@@ -143,7 +144,8 @@ static const struct mst_field status_policy_fields[] = {
 	FIELD(U64, mst_status_policy, versions), FIELD(U64, mst_status_policy, step_mean_ns),
 	FIELD(U64, mst_status_policy, counted),  FIELD(U64, mst_status_policy, late),
 	FIELD(U64, mst_status_policy, stale),    FIELD(U64, mst_status_policy, cancelled),
-	FIELD(U64, mst_status_policy, refused),  FIELD(U64, mst_status_policy, dropped),
+	FIELD(U64, mst_status_policy, refused),  FIELD(U64, mst_status_policy, outliers),
+	FIELD(U64, mst_status_policy, damaged),  FIELD(U64, mst_status_policy, dropped),
 };
 static const struct mst_rows status_policy_rows = {
 	offsetof(struct mst_status, under),
@@ -190,6 +192,8 @@ static const struct mst_field status_fields[] = {
 	FIELD(U64, mst_status, step_p99_ns),
 	FIELD(U64, mst_status, step_max_ns),
 	FIELD(U64, mst_status, recent_step_ns),
+	FIELD(F64, mst_status, norm_limit),
+	FIELD(F64, mst_status, norm_median),
 	LIMITED(ENUM, mst_status, saved_told, 2),
 	FIELD(U64, mst_status, saved_ns),
 	TEXT(mst_status, why),
@@ -210,6 +214,10 @@ static const struct mst_field rank_fields[] = {
 	FIELD(U64, mst_status_rank, stale),
 	FIELD(U64, mst_status_rank, cancelled),
 	FIELD(U64, mst_status_rank, refused),
+	FIELD(U64, mst_status_rank, outliers),
+	FIELD(U64, mst_status_rank, damaged),
+	FIELD(F64, mst_status_rank, norm),
+	FIELD(F64, mst_status_rank, norm_max),
 	FIELD(U64, mst_status_rank, given_up),
 	FIELD(U64, mst_status_rank, ready_mean_ns),
 	FIELD(U64, mst_status_rank, ready_max_ns),
@@ -289,6 +297,8 @@ static const struct mst_field appoint_fields[] = {
 	LIMITED(ENUM, mst_appoint, distances, 2),
 	TABLE(mst_appoint),
 	LIMITED(ENUM, mst_appoint, guard, MST_GUARD_FULL + 1),
+	LIMITED(ENUM, mst_appoint, measures, 2),
+	LIMITED(ENUM, mst_appoint, checks, 2),
 	FIELD(U64, mst_appoint, lease_ns),
 	FIELD(U64, mst_appoint, server_lease_ns),
 	FIELD(U64, mst_appoint, patience_ns),

@@ -33,12 +33,14 @@
 enum mst_peer_kind {
 	/* Up. */
 	MST_PEER_LINKED = 1, /* who; the worker's link with this server is up */
-	MST_PEER_FULL,       /* who, header */
-	MST_PEER_ABANDONED,  /* who, slot, value: the grant's epoch */
-	MST_PEER_ANSWERED,   /* who, value: the ask's number */
-	MST_PEER_LOST,       /* who, code: negative errno */
-	MST_PEER_SPOILT,     /* spoilt */
-	MST_PEER_SETTLED,    /* all orders before SETTLE have been executed */
+	/* who, header; value: the bits of a double, the sum of the squares of the server's part of
+	 * the data; code: 1: that is not what the worker pushed */
+	MST_PEER_FULL,
+	MST_PEER_ABANDONED, /* who, slot, value: the grant's epoch */
+	MST_PEER_ANSWERED,  /* who, value: the ask's number */
+	MST_PEER_LOST,      /* who, code: negative errno */
+	MST_PEER_SPOILT,    /* spoilt */
+	MST_PEER_SETTLED,   /* all orders before SETTLE have been executed */
 	/* value: the version; squares: of its mean, in the server's part. With norms of tensors
 	 * also slot: which sum of squares it is, enum mst_edge_sum; code: one tensor goes on beyond
 	 * both borders of the part; coefficient: the weight decay of the tensor at that border */

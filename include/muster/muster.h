@@ -74,6 +74,8 @@ enum muster_verdict {
 	MUSTER_STALE,     /* rejected as too old: compute the same samples again */
 	MUSTER_CANCELLED, /* abandoned, or its session or job ended before it was counted */
 	MUSTER_REFUSED,   /* invalid: a weight out of its range, a tag from the future */
+	MUSTER_OUTLIER,   /* dropped: its norm is beyond musterd's --norm-limit, or not finite */
+	MUSTER_DAMAGED,   /* dropped: its data are not those that were pushed (--checksum) */
 };
 
 /* What muster_check() advises a busy worker. */

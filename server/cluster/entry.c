@@ -36,6 +36,8 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 	case MST_EV_FULL:
 		*out = entry_for(MST_PEER_FULL, ev->who);
 		out->header = ev->full.header;
+		memcpy(&out->value, &ev->full.squares, sizeof(out->value));
+		out->code = ev->full.damaged;
 		break;
 	case MST_EV_ABANDONED:
 		*out = entry_for(MST_PEER_ABANDONED, ev->who);
@@ -79,6 +81,15 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 	}
 }
 
+/* Of FULL. */
+static double squares_in(const struct mst_peer_entry *entry)
+{
+	double squares;
+
+	memcpy(&squares, &entry->value, sizeof(squares));
+	return squares;
+}
+
 static void read_event(const struct mst_peer_entry *entry, uint32_t server,
 		       struct mst_ledger_event *out)
 {
@@ -91,6 +102,8 @@ static void read_event(const struct mst_peer_entry *entry, uint32_t server,
 		out->kind = MST_EV_FULL;
 		out->full.shard = server;
 		out->full.header = entry->header;
+		out->full.squares = squares_in(entry);
+		out->full.damaged = entry->code != 0;
 		break;
 	case MST_PEER_ABANDONED:
 		out->kind = MST_EV_ABANDONED;
@@ -150,6 +163,8 @@ bool mst_entry_event(const struct mst_peer_entry *entry, const struct mst_entry_
 	     entry->spoilt.rank_end > limits->workers))
 		return false;
 	if (entry->kind == MST_PEER_LOST && entry->code >= 0)
+		return false;
+	if (entry->kind == MST_PEER_FULL && !(squares_in(entry) >= 0))
 		return false;
 	read_event(entry, server, &ev);
 	*out = ev;

@@ -78,6 +78,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	s->state = (uint32_t)j->state;
 	s->access = r->access;
 	s->workers = j->o->workers;
+	s->norm_limit = j->o->norm_limit;
 	s->shards = j->server != NULL ? mst_server_shards(j->server) : 0;
 	s->server_count = mst_job_servers(j);
 	for (uint32_t i = 0; i < s->server_count; i++)

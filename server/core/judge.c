@@ -9,9 +9,26 @@
 #include "server/core/factor.h"
 #include "server/core/state.h"
 
-static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h,
+/* Of the mean gradient over the samples, so that contributions of different sizes can be compared;
+ * and with the factor that the worker has it counted with. */
+static double norm_of(const struct mst_ledger *l, const struct mst_pending_header *p)
+{
+	const struct mst_lane_header *h = &p->header;
+	double norm = h->flags & MST_HEADER_NORM ? h->norm : (double)NAN;
+
+	if (h->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS))
+		return (double)NAN;
+	if (l->cfg.norm_limit > 0)
+		norm = sqrt(p->squares);
+	if (h->flags & MST_HEADER_CLIPPED)
+		norm *= (double)h->clip;
+	return h->flags & MST_HEADER_SUM ? norm / h->weight : norm;
+}
+
+static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p,
 		 enum muster_verdict verdict)
 {
+	const struct mst_lane_header *h = &p->header;
 	uint64_t counted_in = verdict == MUSTER_COUNTED ? l->store.newest + 1 : 0;
 	struct mst_decision *d = mst_decide(l, MST_DO_VERDICT, m);
 
@@ -20,6 +37,7 @@ static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_la
 	d->verdict.slot = h->slot;
 	d->verdict.verdict = verdict;
 	d->verdict.counted_in = counted_in;
+	d->verdict.norm = norm_of(l, p);
 	mst_fates_add(m->fates, h->seq, verdict, counted_in);
 }
 
@@ -45,9 +63,21 @@ static bool clips_wrongly(const struct mst_ledger *l, const struct mst_lane_head
 	       (l->rule.deltas || !(h->clip > 0 && h->clip <= 1));
 }
 
-static enum muster_verdict verdict_of(const struct mst_ledger *l, const struct mst_member *m,
-				      const struct mst_lane_header *h)
+/* Of what the rule would count. */
+static enum muster_verdict verdict_on_data(struct mst_ledger *l, const struct mst_member *m,
+					   const struct mst_pending_header *p)
 {
+	if (p->damaged)
+		return MUSTER_DAMAGED;
+	return mst_outliers_judge(&l->outliers, m->rank, norm_of(l, p)) ? MUSTER_OUTLIER
+									: MUSTER_COUNTED;
+}
+
+static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_member *m,
+				      const struct mst_pending_header *p)
+{
+	const struct mst_lane_header *h = &p->header;
+
 	if (l->phase == MST_PHASE_ENDED || l->settling)
 		return MUSTER_CANCELLED;
 	if (h->flags & MST_HEADER_EMPTY)
@@ -65,7 +95,7 @@ static enum muster_verdict verdict_of(const struct mst_ledger *l, const struct m
 	 * full, something is wrong. */
 	if ((!mst_rule_repeats(&l->rule) && m->step_count > 0) || l->entry_count == l->entry_max)
 		return MUSTER_LATE;
-	return MUSTER_COUNTED;
+	return verdict_on_data(l, m, p);
 }
 
 /* Puts a contribution into the set of the open step. It stays there, whatever happens to its
@@ -113,8 +143,9 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 
 /* Judges one contribution: gives its verdict, grants its slot again, and takes the ask that came
  * with it. */
-static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
+static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p)
 {
+	const struct mst_lane_header *h = &p->header;
 	enum muster_verdict verdict = MUSTER_NONE;
 	bool takes_part = mst_member_takes_part(m);
 
@@ -128,10 +159,10 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	} else {
 		if (takes_part)
 			mst_step_arrived(l, h->tag);
-		verdict = takes_part ? verdict_of(l, m, h) : MUSTER_REFUSED;
+		verdict = takes_part ? verdict_of(l, m, p) : MUSTER_REFUSED;
 		if (verdict == MUSTER_COUNTED)
 			count(l, m, h);
-		tell(l, m, h, verdict);
+		tell(l, m, p, verdict);
 	}
 	if (h->flags & MST_HEADER_ASK)
 		m->late = verdict == MUSTER_LATE;
@@ -142,14 +173,17 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		mst_life_leave_if_judged(l, m);
 }
 
-void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
-		    const struct mst_lane_header *h)
+void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev)
 {
-	if (!mst_member_report_full(m, shard, l->cfg.slots, h)) {
+	const struct mst_lane_header *h = &ev->full.header;
+
+	if (!mst_member_report_full(m, ev->full.shard, l->cfg.slots, h)) {
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 		return;
 	}
 	struct mst_pending_header *p = &m->pending[h->slot];
+	p->squares += ev->full.squares;
+	p->damaged |= ev->full.damaged;
 	if (p->full_count == 1) {
 		p->since_ns = l->now_ns;
 		mst_late_came(l, m);
@@ -166,8 +200,9 @@ bool mst_judge_next(struct mst_ledger *l)
 	if (rank == MST_RANK_NONE || mst_step_due(l))
 		return false;
 	struct mst_member *m = &l->member[rank];
-	struct mst_lane_header header = mst_member_next(m, l->cfg.slots, l->cfg.shards)->header;
-	judge(l, m, &header);
+	/* A copy, for the slot is granted again. */
+	struct mst_pending_header next = *mst_member_next(m, l->cfg.slots, l->cfg.shards);
+	judge(l, m, &next);
 	return true;
 }
 
@@ -187,6 +222,6 @@ void mst_judge_cancel(struct mst_ledger *l, struct mst_member *m)
 	for (uint64_t seq = m->judged + 1; seq <= m->judged + l->cfg.slots; seq++) {
 		const struct mst_pending_header *p = mst_member_pending(m, l->cfg.slots, seq);
 		if (p != NULL && !(p->header.flags & MST_HEADER_PASS))
-			tell(l, m, &p->header, MUSTER_CANCELLED);
+			tell(l, m, p, MUSTER_CANCELLED);
 	}
 }

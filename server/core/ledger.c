@@ -6,6 +6,7 @@
 #include "server/core/ledger.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/base/assert.h"
@@ -33,6 +34,7 @@ static bool figures_ok(const struct mst_ledger_cfg *cfg)
 	return cfg->workers >= 1 && cfg->workers <= MST_LEDGER_WORKERS_MAX && cfg->shards >= 1 &&
 	       cfg->shards <= MST_LEDGER_SHARDS_MAX && cfg->slots >= 1 &&
 	       cfg->slots <= MST_SLOTS_MAX && cfg->buffers >= 3 && cfg->lease_ns > 0 &&
+	       isfinite(cfg->norm_limit) && cfg->norm_limit >= 0 &&
 	       (cfg->owner == MUSTER_WORKERS_OWN) == (cfg->history > 0) &&
 	       (cfg->owner == MUSTER_WORKERS_OWN || cfg->catch_up == 0) &&
 	       (cfg->owner == MUSTER_SERVERS_OWN || cfg->optimizer.row == NULL);
@@ -46,7 +48,8 @@ static int alloc_members(struct mst_ledger *l)
 	if (l->member == NULL || l->fates == NULL || l->stride == NULL ||
 	    mst_census_init(&l->census, l->cfg.workers) != 0 ||
 	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
-	    mst_ranks_init(&l->expired, l->cfg.workers) != 0)
+	    mst_ranks_init(&l->expired, l->cfg.workers) != 0 ||
+	    mst_outliers_init(&l->outliers, l->cfg.norm_limit, l->cfg.workers) != 0)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		mst_member_init(&l->member[rank], rank, &l->fates[rank]);
@@ -86,7 +89,8 @@ uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
 	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_fates) +
 			  sizeof(struct mst_stride);
 	uint64_t kept = mst_census_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
-			mst_ranks_bytes(cfg->workers);
+			mst_ranks_bytes(cfg->workers) +
+			mst_outliers_bytes(cfg->norm_limit, cfg->workers);
 	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
 			  entries * sizeof(struct mst_entry) +
 			  cfg->workers * sizeof(struct mst_lane_share);
@@ -128,6 +132,7 @@ void mst_ledger_free(struct mst_ledger *l)
 	mst_census_fini(&l->census);
 	mst_waits_fini(&l->waits);
 	mst_ranks_fini(&l->expired);
+	mst_outliers_fini(&l->outliers);
 	free(l->member);
 	free(l->fates);
 	free(l->stride);
@@ -264,7 +269,7 @@ static void handle_data(struct mst_ledger *l, struct mst_member *m,
 {
 	switch (ev->kind) {
 	case MST_EV_FULL:
-		mst_judge_full(l, m, ev->full.shard, &ev->full.header);
+		mst_judge_full(l, m, ev);
 		break;
 	case MST_EV_ABANDONED:
 		mst_judge_abandoned(l, m, ev->abandoned.shard, ev->abandoned.slot,
@@ -426,6 +431,11 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
 		.asks = m->asks,
 		.clock = m->clock,
 	};
+}
+
+double mst_ledger_norm_median(const struct mst_ledger *l)
+{
+	return mst_outliers_median(&l->outliers);
 }
 
 const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank)

@@ -103,6 +103,9 @@ struct mst_ledger_cfg {
 	uint64_t lease_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 	struct mst_saves saves;
+	/* A contribution is refused if its norm is above so many times the median (outliers.h); 0:
+	 * there is no limit. Above 0 every shard measures what it reports full. */
+	double norm_limit;
 	/* The checkpoint that the job goes on from; NULL: the job begins with version 0. Where
 	 * servers own, the shards have its parameters already, and a worker is told to send its
 	 * state only where there is a tensor table, which comes with it. It is read by
@@ -181,6 +184,10 @@ struct mst_ledger_event {
 		struct {
 			uint32_t shard;
 			struct mst_lane_header header;
+			/* Of its part of the data, where the shard measures: the sum of the
+			 * squares, infinite where the data are not finite; */
+			double squares;
+			bool damaged; /* it is not what the worker pushed */
 		} full;
 		struct {
 			uint32_t shard, slot;
@@ -319,6 +326,9 @@ struct mst_decision {
 			uint64_t counted_in; /* 0 unless counted */
 			uint32_t slot;
 			enum muster_verdict verdict;
+			/* Of the mean gradient over the samples, as limited by the worker; NaN: it
+			 * is not known. Infinite: the data are not finite. */
+			double norm;
 		} verdict;
 		struct {
 			uint64_t epoch;
@@ -459,6 +469,8 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
  * before the next event. @out->rank has room for every rank of the job. */
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out);
 
+/* The median of the norms that --norm-limit goes by; NaN: there is none. */
+double mst_ledger_norm_median(const struct mst_ledger *l);
 /* The verdicts that the rank's last started session may not have heard. From an admission on they
  * do not change until that session, or a later one, has started or pushed; another thread may read
  * them during that time. */

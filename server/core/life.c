@@ -249,6 +249,7 @@ static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evi
 	mst_decide(l, MST_DO_EVICT, m)->evict = why;
 	mst_member_end(m);
 	mst_stragglers_forget(l, m->rank);
+	mst_outliers_forget(&l->outliers, m->rank);
 	m->offers = m->sends_state = false;
 	mst_changed(l, m);
 }

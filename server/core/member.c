@@ -34,6 +34,8 @@ static void pending_clear(struct mst_pending_header *p, uint64_t epoch)
 {
 	p->full_count = p->abandoned_count = 0;
 	p->full = p->abandoned = 0;
+	p->squares = 0;
+	p->damaged = false;
 	p->epoch = epoch;
 }
 

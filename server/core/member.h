@@ -55,6 +55,8 @@ struct mst_pending_header {
 	uint64_t since_ns;        /* the first shard's report */
 	/* as the first shard reported it; all others must report the same */
 	struct mst_lane_header header;
+	double squares; /* of its data, in what has been reported */
+	bool damaged;   /* a shard has not what was pushed */
 };
 
 /* A cache line: of ten thousand members hardly anything else is in a cache when its event comes. */

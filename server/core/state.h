@@ -7,6 +7,7 @@
  *   ledger.c   the public functions: allocation, dispatch of events, queue of decisions, views
  *   life.c     start and end of sessions and of the job; timers
  *   judge.c    contributions: verdicts and counting
+ *   outliers.c  which norms are too far from the others
  *   step.c     the open step: roster, commit condition, commit, change of rule
  *   reduce.c   the reduce phase of the optimiser: what shards have reported, and what follows
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
@@ -33,6 +34,7 @@
 #include "server/core/census.h"
 #include "server/core/ledger.h"
 #include "server/core/member.h"
+#include "server/core/outliers.h"
 #include "server/core/rule.h"
 #include "server/core/starts.h"
 #include "server/core/store.h"
@@ -132,6 +134,7 @@ struct mst_ledger {
 	struct mst_tempo steps; /* how long the last steps took */
 	struct mst_starts starts;
 	struct mst_commit_norms norms; /* of the version that was applied last */
+	struct mst_outliers outliers;
 	uint64_t active_ns;   /* when a worker last sent something or was given something */
 	double samples_total; /* in all commits */
 	struct mst_ledger_save save;
@@ -199,8 +202,7 @@ void mst_life_finish_if_due(struct mst_ledger *l);
 uint64_t mst_life_deadline(const struct mst_ledger *l);
 
 /* judge.c */
-void mst_judge_full(struct mst_ledger *l, struct mst_member *m, uint32_t shard,
-		    const struct mst_lane_header *h);
+void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
 /* Judges one contribution that every shard has reported.
  * Return: false if there is none, or if a commit is due first. */
 bool mst_judge_next(struct mst_ledger *l);

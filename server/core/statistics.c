@@ -39,14 +39,15 @@ struct sum {
 struct spell {
 	uint64_t since, versions;
 	struct sum step;
-	uint64_t verdict[MUSTER_REFUSED + 1]; /* by enum muster_verdict */
+	uint64_t verdict[MUSTER_DAMAGED + 1]; /* by enum muster_verdict */
 	uint32_t window;
 	bool drops; /* the window has become 0: what was on its way cannot count */
 	uint64_t dropped;
 };
 
 struct rank_statistics {
-	uint64_t counted, late, stale, cancelled, refused, given_up;
+	uint64_t counted, late, stale, cancelled, refused, outliers, damaged, given_up;
+	double norm, norm_max; /* of its contributions: the last, and the largest finite; or NaN */
 	struct sum ready, behind;
 	struct mst_hist staleness; /* zeroed memory is an empty histogram, except for its min */
 	enum mst_rank_state state;
@@ -131,6 +132,12 @@ static int alloc_tables(struct mst_statistics *t)
 	return t->rank == NULL || t->commit == NULL ? -ENOMEM : rc;
 }
 
+static void rank_init(struct rank_statistics *r)
+{
+	r->norm = r->norm_max = (double)NAN;
+	session_init(r);
+}
+
 int mst_statistics_new(uint32_t workers, struct mst_statistics **out)
 {
 	struct mst_statistics *t = calloc(1, sizeof(*t));
@@ -148,7 +155,7 @@ int mst_statistics_new(uint32_t workers, struct mst_statistics **out)
 	for (uint32_t i = 0; i < COMMITS; i++)
 		t->commit[i].version = MST_VERSION_NONE;
 	for (uint32_t i = 0; i < workers; i++)
-		session_init(&t->rank[i]);
+		rank_init(&t->rank[i]);
 	*out = t;
 	return 0;
 }
@@ -361,11 +368,21 @@ static void note_spell(struct mst_statistics *t, enum muster_verdict verdict)
 	spell->dropped += spell->drops && verdict == MUSTER_LATE && t->version + 1 == spell->since;
 }
 
+static void note_norm(struct rank_statistics *r, double norm)
+{
+	if (isnan(norm))
+		return;
+	r->norm = norm;
+	if (isfinite(norm) && !(norm <= r->norm_max))
+		r->norm_max = norm;
+}
+
 static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 			 const struct mst_decision *d, uint64_t now_ns)
 {
 	if (t->spell_count > 0)
 		note_spell(t, d->verdict.verdict);
+	note_norm(r, d->verdict.norm);
 	switch (d->verdict.verdict) {
 	case MUSTER_COUNTED:
 		r->counted++;
@@ -384,6 +401,12 @@ static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 		break;
 	case MUSTER_REFUSED:
 		r->refused++;
+		break;
+	case MUSTER_OUTLIER:
+		r->outliers++;
+		break;
+	case MUSTER_DAMAGED:
+		r->damaged++;
 		break;
 	case MUSTER_NONE:
 		break;
@@ -531,6 +554,8 @@ static void fill_spells(const struct mst_statistics *t, struct mst_status *out)
 		out->under[i].stale = spell->verdict[MUSTER_STALE];
 		out->under[i].cancelled = spell->verdict[MUSTER_CANCELLED];
 		out->under[i].refused = spell->verdict[MUSTER_REFUSED];
+		out->under[i].outliers = spell->verdict[MUSTER_OUTLIER];
+		out->under[i].damaged = spell->verdict[MUSTER_DAMAGED];
 		out->under[i].dropped = spell->dropped;
 	}
 }
@@ -612,6 +637,10 @@ void mst_statistics_rank(const struct mst_statistics *t, const struct mst_member
 	out->stale = r->stale;
 	out->cancelled = r->cancelled;
 	out->refused = r->refused;
+	out->outliers = r->outliers;
+	out->damaged = r->damaged;
+	out->norm = r->norm;
+	out->norm_max = r->norm_max;
 	out->given_up = r->given_up;
 	out->ready_mean_ns = mean(&r->ready);
 	out->ready_max_ns = r->ready.max_ns;

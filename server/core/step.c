@@ -56,11 +56,20 @@ static void tell_rule(struct mst_ledger *l, bool whole)
 	d->policy.adapts = whole && l->rule_adapts;
 }
 
+/* Do contributions stay what they are: gradients, or what a worker gathers in so many steps? */
+static bool alike(const struct mst_rule *a, const struct mst_rule *b)
+{
+	return a->deltas == b->deltas && a->pace.local_steps == b->pace.local_steps &&
+	       a->pace.push_every == b->pace.push_every && a->pace.alpha == b->pace.alpha;
+}
+
 static void change_rule(struct mst_ledger *l)
 {
 	bool bounds = l->rule.release != MST_RELEASE_BOUND &&
 		      l->next_rule.release == MST_RELEASE_BOUND;
 
+	if (!alike(&l->rule, &l->next_rule))
+		mst_outliers_forget_all(&l->outliers);
 	l->rule = l->next_rule;
 	l->controller = l->next_controller;
 	l->rule_changes = false;

@@ -29,7 +29,11 @@ static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
 	 * task for the reduce phase, and each session is answered once. */
 	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) || cfg->distances ? 3 : 2;
 
-	return cfg->buffers + (uint64_t)cfg->sessions_max * (1 + of_slot * cfg->slots) + 16;
+	/* And each is read when it arrives, as what its session says besides is in turn: an ask. */
+	uint32_t of_session = mst_aggregator_examines(cfg) ? 1 + cfg->slots : 0;
+
+	return cfg->buffers +
+	       (uint64_t)cfg->sessions_max * (1 + of_slot * cfg->slots + of_session) + 16;
 }
 
 static bool wants_theta(const struct mst_aggregator_cfg *cfg)
@@ -48,7 +52,8 @@ uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 	return sizeof(struct mst_aggregator) + vectors * cfg->elems * sizeof(float) +
 	       (cfg->partials + 1u) * sizeof(struct mst_partial) + cfg->workers * rank +
 	       3 * mst_ranks_bytes(cfg->workers) +
-	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg)) +
+	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg),
+					     mst_aggregator_examines(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
 	       mst_scales_max(cfg) * sizeof(struct mst_scale) +
 	       cfg->shards * (mst_norms_bytes(&cfg->optimizer) + mst_distance_bytes(cfg));
@@ -198,6 +203,34 @@ void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, 
 	report(a, session, &ev);
 }
 
+/* Where contributions are read before they are reported, what a session says comes in its order all
+ * the same: an ask is not reported before the contributions that it was sent after. */
+static void report_in_turn(struct mst_aggregator *a, struct mst_session *session,
+			   struct mst_ledger_event *ev)
+{
+	bool has_data = ev->kind == MST_EV_FULL &&
+			!(ev->full.header.flags & (MST_HEADER_EMPTY | MST_HEADER_PASS));
+	struct mst_task task = { .kind = has_data ? MST_TASK_EXAMINE : MST_TASK_REPORT,
+				 .moves = has_data };
+
+	if (!mst_aggregator_examines(&a->cfg)) {
+		report(a, session, ev);
+		return;
+	}
+	task.report.session = session;
+	task.report.event = *ev;
+	session->busy++;
+	mst_task_add(a, &task);
+}
+
+void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session,
+			   struct mst_ledger_event *ev)
+{
+	if (!session->over)
+		report(a, session, ev);
+	mst_aggregator_unbusy(a, session);
+}
+
 /* Slots. */
 
 static void grant_if_read(struct mst_aggregator *a, struct mst_slot *slot)
@@ -299,7 +332,7 @@ static int read_header(struct mst_aggregator *a, struct mst_session *session, ui
 	if ((ev.full.header.flags & MST_HEADER_ASK) && !asks_once(session))
 		return -EPROTO;
 	slot->state = MST_SLOT_FULL;
-	report(a, session, &ev);
+	report_in_turn(a, session, &ev);
 	return 0;
 }
 
@@ -314,7 +347,7 @@ static int read_abandon(struct mst_aggregator *a, struct mst_session *session, u
 	ev.abandoned.slot = index;
 	ev.abandoned.epoch = session->slot[index].epoch;
 	session->slot[index].state = MST_SLOT_FULL;
-	report(a, session, &ev);
+	report_in_turn(a, session, &ev);
 	return 0;
 }
 
@@ -328,7 +361,7 @@ static int read_ask(struct mst_aggregator *a, struct mst_session *session)
 	memcpy(&lone, (const char *)session->link->inbound + a->cfg.layout.up_ask, sizeof(lone));
 	ev.ask = lone.ask;
 	ev.given_up = lone.given_up;
-	report(a, session, &ev);
+	report_in_turn(a, session, &ev);
 	return 0;
 }
 

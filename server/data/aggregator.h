@@ -34,6 +34,8 @@ struct mst_aggregator_cfg {
 	uint64_t first, elems; /* the range, of the whole vector */
 	uint64_t vector;       /* elements of the whole vector */
 	bool guards;           /* what is not finite is not published */
+	bool measures;         /* what arrives is reported with the sum of its squares, */
+	bool checks;           /* and with whether it is what was pushed */
 	bool averages;         /* a moving average of the parameters is kept */
 	bool distances;        /* each commit is compared with the version that COMMIT names */
 	bool saves;            /* versions are saved: vectors that are kept have a second place */

@@ -25,6 +25,8 @@
 static_assert(MST_PARTS_MAX > MST_SHARDS_MAX, "each shard's range may have a rest to send");
 
 enum mst_task_kind {
+	MST_TASK_EXAMINE, /* what has arrived in a slot is read before it is reported */
+	MST_TASK_REPORT,  /* moves nothing: something else that a session says, in its turn */
 	MST_TASK_PARTIAL,
 	MST_TASK_GROUP,
 	/* the mean alone and its squares, and the distance of two versions, as far as either is
@@ -54,6 +56,10 @@ struct mst_task {
 	bool moves;    /* it moves data: the shards do it, each its range, then it is over */
 	uint64_t work; /* number among those */
 	union {
+		struct {
+			struct mst_session *session;
+			struct mst_ledger_event event;
+		} report; /* EXAMINE, REPORT */
 		struct {
 			struct mst_slot *slot;
 			struct mst_partial *into;
@@ -156,10 +162,19 @@ void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session
 /* Adds up what the rank has in the open step, if that is several contributions and a buffer for
  * their partial sum is free. */
 void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank);
+/* Reports what a task has brought in its turn, and lets go of the session. */
+void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session,
+			   struct mst_ledger_event *ev);
 /* The rank has nothing in the open step any more. */
 void mst_aggregator_clear_open(struct mst_aggregator *a, uint32_t rank);
 /* Tells the ledger once that this session's link is of no more use. */
 void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);
+
+/* Are contributions read when they arrive? */
+static inline bool mst_aggregator_examines(const struct mst_aggregator_cfg *cfg)
+{
+	return cfg->measures || cfg->checks;
+}
 
 /* send.c */
 /* Puts to the worker; a link that cannot take it is reported lost. Return: as the put, -EPIPE to a

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct mst_local {
 	struct mst_recorder *recorder; /* NULL: the job is not recorded */
 	uint32_t workers;
 	struct mst_kept kept; /* of the version that is saved */
+	double norm_median;   /* the last that there was; NaN: there was none */
 	bool is_stuck;        /* the policy lacks what it would choose its rule by */
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
@@ -301,6 +303,15 @@ static void say_dropped(const struct mst_local *l, uint64_t version)
 		say(l, &notice);
 }
 
+/* After the end of all sessions there is none any more, but status still says what it was. */
+static void see_median(struct mst_local *l)
+{
+	double median = mst_ledger_norm_median(l->ledger);
+
+	if (!isnan(median))
+		l->norm_median = median;
+}
+
 static void local_done(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns)
 {
 	struct mst_local *l = local_of(d);
@@ -311,6 +322,8 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 			       now_ns);
 	if (l->recorder != NULL)
 		mst_recorder_decided(l->recorder, &orders->decision, now_ns);
+	if (orders->decision.kind == MST_DO_VERDICT)
+		see_median(l);
 	note_decision(l, &orders->decision);
 	if (orders->decision.kind == MST_DO_SAVE)
 		say_saves(l);
@@ -344,6 +357,7 @@ static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, ui
 		status->live += view.started;
 	}
 	mst_statistics_job(l->statistics, now_ns, status);
+	status->norm_median = l->norm_median;
 	const struct mst_controller *c = mst_ledger_controller(l->ledger);
 	const struct mst_rule *rule = mst_ledger_rule(l->ledger);
 	mst_controller_now(c, rule, status->policy_now, sizeof(status->policy_now));
@@ -422,6 +436,7 @@ int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_recording *record
 		return -ENOMEM;
 	l->decider.ops = &ops;
 	l->workers = cfg->workers;
+	l->norm_median = (double)NAN;
 	l->kept.rank = calloc(cfg->workers, sizeof(*l->kept.rank));
 	int rc = l->kept.rank == NULL ? -ENOMEM : mst_ledger_new(cfg, &l->ledger);
 	if (rc == 0)

@@ -9,7 +9,7 @@
 #include "common/base/spsc.h"
 #include "muster/muster.h"
 
-static_assert(MST_RECORDED_GIVEN_UP == MUSTER_REFUSED + 1, "no verdict has this number");
+static_assert(MST_RECORDED_GIVEN_UP == MUSTER_DAMAGED + 1, "no verdict has this number");
 
 struct mst_recording {
 	struct mst_spsc *rows;

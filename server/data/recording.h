@@ -19,7 +19,7 @@
 #define MST_RECORDING_TEXT_BYTES 65536u
 
 /* How a gradient ended: an enum muster_verdict, or this. */
-#define MST_RECORDED_GIVEN_UP 6u
+#define MST_RECORDED_GIVEN_UP 8u
 
 /* One gradient that has ended. Times count from the start of the job. */
 struct mst_recorded {

@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/crc32c.h"
 #include "common/base/eventcount.h"
 #include "common/kernels/commit.h"
 #include "common/kernels/finite.h"
@@ -26,7 +27,9 @@ struct mst_shard {
 	struct mst_leaf *leaf; /* of the commit or group at work */
 	struct mst_commit commit;
 	bool finite; /* what it has put out so far of the commit or group at work */
-	/* REDUCE: the squares of the mean up to that element. */
+	struct mst_examined *examined; /* likewise; NULL: contributions are not examined */
+	uint32_t sum;                  /* EXAMINE: of the data so far */
+	/* REDUCE, EXAMINE: the squares up to that element. */
 	struct mst_exact_sum squares;
 	uint64_t squared;
 	struct mst_norms_pass *norms;       /* REDUCE with norms of tensors; NULL: without */
@@ -50,10 +53,10 @@ static uint64_t border(const struct mst_aggregator_cfg *cfg, uint32_t index)
 	return units * index / cfg->shards * MST_SHARD_ELEMS_MIN;
 }
 
-uint64_t mst_shard_bytes(uint32_t entries_max, uint64_t tasks_max)
+uint64_t mst_shard_bytes(uint32_t entries_max, uint64_t tasks_max, bool examines)
 {
 	return sizeof(struct mst_shard) + (uint64_t)entries_max * sizeof(struct mst_leaf) +
-	       tasks_max * sizeof(bool);
+	       tasks_max * (sizeof(bool) + (examines ? sizeof(struct mst_examined) : 0));
 }
 
 int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_shard **out)
@@ -67,10 +70,13 @@ int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_sha
 	s->range = (struct mst_span){ border(&a->cfg, index), border(&a->cfg, index + 1) };
 	s->leaf = calloc(a->cfg.entries_max, sizeof(*s->leaf));
 	s->spoilt = calloc(a->queue_size, sizeof(*s->spoilt));
+	if (mst_aggregator_examines(&a->cfg))
+		s->examined = calloc(a->queue_size, sizeof(*s->examined));
 	int rc = mst_norms_new(a, s->range, &s->norms);
 	if (rc == 0)
 		rc = mst_distance_new(&a->cfg, s->range, &s->distance);
-	if (rc != 0 || s->leaf == NULL || s->spoilt == NULL) {
+	if (rc != 0 || (mst_aggregator_examines(&a->cfg) && s->examined == NULL) ||
+	    s->leaf == NULL || s->spoilt == NULL) {
 		mst_shard_free(s);
 		return -ENOMEM;
 	}
@@ -84,6 +90,7 @@ void mst_shard_free(struct mst_shard *s)
 		return;
 	free(s->leaf);
 	free(s->spoilt);
+	free(s->examined);
 	mst_norms_free(s->norms);
 	mst_distance_free(s->distance);
 	free(s);
@@ -175,6 +182,12 @@ static void apply_begin(const struct mst_aggregator *a, const struct mst_task *t
 	memcpy(commit->figures.scalar, task->commit.scalar, sizeof(commit->figures.scalar));
 }
 
+static void squares_begin(struct mst_shard *s)
+{
+	s->squares = (struct mst_exact_sum){ { 0 } };
+	s->squared = s->range.begin;
+}
+
 static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 {
 	if (s->distance != NULL)
@@ -187,29 +200,31 @@ static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 		.result_type = MUSTER_F32,
 		.out = s->of->mean,
 	};
-	s->squares = (struct mst_exact_sum){ { 0 } };
-	s->squared = s->range.begin;
+	squares_begin(s);
 	if (s->norms != NULL)
 		mst_norms_begin(s->norms, task);
 }
 
+/* Of at most a block. */
+static double squares_of(enum muster_type type, const void *data, size_t count)
+{
+	float wide[MST_SHARD_ELEMS_MIN];
+
+	if (type == MUSTER_F32)
+		return mst_isa()->squares(data, count);
+	mst_sum_load(wide, data, type, count);
+	return mst_isa()->squares(wide, count);
+}
+
 /* Blocks are counted from the beginning of the whole vector, and lie in one shard each. The sum of
  * the squares of a block is rounded, and these sums are added up without rounding. So the norm has
- * the same bits, however the vector is divided among shards and servers. */
-static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
+ * the same bits, however the vector is divided among shards and servers. @vector: what begins where
+ * this server's part does. */
+static void squares_go_on(struct mst_shard *s, enum muster_type type, const char *vector,
+			  uint64_t reached)
 {
 	const struct mst_aggregator *a = s->of;
-	uint64_t reached = first + count;
 
-	if (s->distance != NULL)
-		mst_distance_go_on(s->distance, reached);
-	if (a->mean == NULL)
-		return;
-	s->finite &= mst_commit_range(&s->commit, first, count);
-	if (s->norms != NULL) {
-		mst_norms_go_on(s->norms, reached);
-		return;
-	}
 	while (s->squared < reached) {
 		uint64_t at = a->cfg.first + s->squared;
 		uint64_t end = s->squared + MST_SHARD_ELEMS_MIN - at % MST_SHARD_ELEMS_MIN;
@@ -218,9 +233,46 @@ static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
 		if (end > reached)
 			return;
 		mst_exact_add(&s->squares,
-			      mst_isa()->squares(a->mean + s->squared, (size_t)(end - s->squared)));
+			      squares_of(type, vector + s->squared * mst_type_bytes(type),
+					 (size_t)(end - s->squared)));
 		s->squared = end;
 	}
+}
+
+static void reduce_chunk(struct mst_shard *s, uint64_t first, uint64_t count)
+{
+	uint64_t reached = first + count;
+
+	if (s->distance != NULL)
+		mst_distance_go_on(s->distance, reached);
+	if (s->of->mean == NULL)
+		return;
+	s->finite &= mst_commit_range(&s->commit, first, count);
+	if (s->norms != NULL)
+		mst_norms_go_on(s->norms, reached);
+	else
+		squares_go_on(s, MUSTER_F32, (const char *)s->of->mean, reached);
+}
+
+static void examine_chunk(struct mst_shard *s, const struct mst_task *task, uint64_t first,
+			  uint64_t count)
+{
+	const struct mst_aggregator *a = s->of;
+	const struct mst_session *session = task->report.session;
+	const struct mst_slot *slot = &session->slot[task->report.event.full.header.slot];
+	const char *gradient = mst_slot_gradient(a, slot);
+	size_t size = mst_type_bytes(a->cfg.type);
+
+	if (a->cfg.checks)
+		s->sum = mst_crc32c_linear(s->sum, gradient + first * size, count * size);
+	if (a->cfg.measures)
+		squares_go_on(s, a->cfg.type, gradient, first + count);
+}
+
+const struct mst_examined *mst_shard_examined(const struct mst_shard *s, uint64_t work)
+{
+	MST_ASSERT(mst_shard_is_done(s, work));
+	return &s->examined[work % s->of->queue_size];
 }
 
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s)
@@ -297,6 +349,12 @@ static void answer_chunk(struct mst_shard *s, const struct mst_task *task, uint6
 	s->copied += count * size;
 }
 
+static void examine_begin(struct mst_shard *s)
+{
+	s->sum = 0;
+	squares_begin(s);
+}
+
 static void task_begin(struct mst_shard *s, const struct mst_task *task)
 {
 	s->finite = true;
@@ -306,12 +364,17 @@ static void task_begin(struct mst_shard *s, const struct mst_task *task)
 		reduce_begin(s, task);
 	else if (task->kind == MST_TASK_COMMIT)
 		commit_begin(s, task);
+	else if (task->kind == MST_TASK_EXAMINE)
+		examine_begin(s);
 }
 
 static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_t first,
 		       uint64_t count)
 {
 	switch (task->kind) {
+	case MST_TASK_EXAMINE:
+		examine_chunk(s, task, first, count);
+		break;
 	case MST_TASK_PARTIAL:
 		partial_chunk(s, task, first, count);
 		break;
@@ -325,6 +388,7 @@ static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_
 	case MST_TASK_ANSWER:
 		answer_chunk(s, task, first, count);
 		break;
+	case MST_TASK_REPORT:
 	case MST_TASK_SETTLE:
 	case MST_TASK_SAVE:
 		break; /* the aggregator's own */
@@ -361,7 +425,11 @@ static void task_end(struct mst_shard *s)
 	const struct mst_aggregator *a = s->of;
 	uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed) + 1;
 
-	s->spoilt[(done - 1) % a->queue_size] = !s->finite; /* visible with the count */
+	/* Visible with the count: */
+	s->spoilt[(done - 1) % a->queue_size] = !s->finite;
+	if (s->examined != NULL)
+		s->examined[(done - 1) % a->queue_size] = (struct mst_examined){ s->squares,
+										 s->sum };
 	atomic_store_explicit(&s->cursor, 0, memory_order_relaxed);
 	atomic_store_explicit(&s->done, done, memory_order_seq_cst);
 	if (s->index > 0 && is_last(s, done))

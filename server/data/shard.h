@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/exact_sum.h"
 #include "common/optim/norms.h"
 
 struct mst_aggregator;
@@ -29,7 +30,7 @@ struct mst_span {
 };
 
 /* Bytes mst_shard_new() will allocate. */
-uint64_t mst_shard_bytes(uint32_t entries_max, uint64_t tasks_max);
+uint64_t mst_shard_bytes(uint32_t entries_max, uint64_t tasks_max, bool examines);
 /* 0 or -ENOMEM. */
 int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_shard **out);
 void mst_shard_free(struct mst_shard *s); /* accepts NULL */
@@ -56,6 +57,13 @@ const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s);
 const struct mst_exact_sum *mst_shard_distance(const struct mst_shard *s);
 /* The same with norms of tensors: of the tensors that go on beyond the shard. */
 const struct mst_edges *mst_shard_edges(const struct mst_shard *s);
+/* What it has found in its range of a contribution. */
+struct mst_examined {
+	struct mst_exact_sum squares; /* where the aggregator measures */
+	uint32_t sum;                 /* where it checks: mst_crc32c_linear() */
+};
+/* Valid after the shard is done with @work, which is EXAMINE, and until that is over. */
+const struct mst_examined *mst_shard_examined(const struct mst_shard *s, uint64_t work);
 /* Bytes of results that it has copied to workers. Its thread, or anybody while it has nothing to
  * do. */
 uint64_t mst_shard_copied(const struct mst_shard *s);

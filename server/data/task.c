@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/crc32c.h"
 #include "common/kernels/sum.h"
 #include "server/data/aggregator_state.h"
 #include "server/data/norms.h"
@@ -521,9 +522,42 @@ static void settle_end(struct mst_aggregator *a)
 		a->up.event(a->up.ctx, &ev);
 }
 
+/* ---- what arrives ---- */
+
+static void examine_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_ledger_event ev = task->report.event;
+	struct mst_lane_header *h = &ev.full.header;
+	struct mst_exact_sum squares = { { 0 } };
+	uint32_t sum = 0;
+
+	for (uint32_t i = 0; i < a->cfg.shards; i++) {
+		const struct mst_examined *part = mst_shard_examined(a->shard[i], task->work);
+		uint64_t behind = a->cfg.elems - mst_shard_range(a->shard[i]).end;
+		mst_exact_join(&squares, &part->squares);
+		sum ^= mst_crc32c_place(part->sum, behind * mst_type_bytes(a->cfg.type));
+	}
+	ev.full.squares = a->cfg.measures ? mst_exact_value(&squares) : 0;
+	ev.full.damaged = a->cfg.checks && (!(h->flags & MST_HEADER_CHECKED) || h->sum != sum);
+	mst_aggregator_report(a, task->report.session, &ev);
+}
+
+static void report_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	struct mst_ledger_event ev = task->report.event;
+
+	mst_aggregator_report(a, task->report.session, &ev);
+}
+
 static void task_end(struct mst_aggregator *a, const struct mst_task *task)
 {
 	switch (task->kind) {
+	case MST_TASK_EXAMINE:
+		examine_end(a, task);
+		break;
+	case MST_TASK_REPORT:
+		report_end(a, task);
+		break;
 	case MST_TASK_PARTIAL:
 		mst_aggregator_read_done(a, task->partial.slot);
 		break;

@@ -169,6 +169,21 @@ const struct mst_option mst_server_table[] = {
 		  "and gradients that have one as they copy them, and a version that would have "
 		  "one fails the job; full, workers also look at gradients computed in place, "
 		  "which takes a pass over them" },
+	{ .name = "norm-limit",
+	  .kind = MST_OPTION_REAL,
+	  FIELD(norm_limit),
+	  .fallback = "0",
+	  .max = 1e12,
+	  .value = "K",
+	  .help = "refuse a contribution whose norm is above K times the median of the norms that "
+		  "the ranks have last come with (verdict outlier), or not finite, and go on; "
+		  "status names the norms; a K so large that nothing is refused names them "
+		  "alone; servers read each contribution once more; 0 is none" },
+	{ .name = "checksum",
+	  .kind = MST_OPTION_FLAG,
+	  FIELD(checksum),
+	  .help = "workers tell a checksum (CRC32C) of what they push; servers check it before the "
+		  "data are summed, and refuse what does not match (verdict damaged)" },
 	{ .name = "transport",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(transport),

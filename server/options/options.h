@@ -55,6 +55,8 @@ struct mst_server_options {
 	uint32_t workers;
 	uint32_t owner;    /* enum muster_owner: "servers|workers" */
 	uint32_t weigh;    /* enum mst_weigh: "one|samples" */
+	double norm_limit; /* 0: none */
+	bool checksum;
 	uint32_t guard;    /* enum mst_guard: "off|worker|full" */
 	uint32_t lr_scale; /* enum mst_lr_scale: "auto|linear|none" */
 	uint32_t late;     /* enum mst_late_choice: "auto|drop|reject" */

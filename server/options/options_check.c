@@ -16,6 +16,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
+#include "server/core/outliers.h"
 #include "server/core/policy.h"
 #include "server/options/cpus.h"
 #include "server/options/options.h"
@@ -235,6 +236,16 @@ static int figures_check(const struct mst_server_options *o, char *why, size_t w
 			      "--min-workers %" PRIu32 " can never be met: the job has %" PRIu32
 			      " (--workers)",
 			      o->min_workers, o->workers);
+	if (o->norm_limit != 0 && o->norm_limit < 1)
+		return refuse(why, why_len,
+			      "--norm-limit %g would refuse what is as long as the median: say how "
+			      "many times the median a norm may be, such as 10, or 0 for no limit",
+			      o->norm_limit);
+	if (o->norm_limit != 0 && o->join == NULL && o->workers < MST_OUTLIERS_MIN)
+		return refuse(why, why_len,
+			      "--norm-limit %g needs %u workers or more for a median that one of "
+			      "them cannot make alone: the job has %" PRIu32 " (--workers)",
+			      o->norm_limit, MST_OUTLIERS_MIN, o->workers);
 	if (o->chunk % MST_CHUNK_UNIT != 0)
 		return refuse(why, why_len,
 			      "option --chunk: %" PRIu64 " bytes are not a multiple of 4K",

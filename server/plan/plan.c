@@ -167,6 +167,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
+		.norm_limit = o->norm_limit,
 		.saves = cfg->terms->saves,
 	};
 }
@@ -200,6 +201,8 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = o->guard != MST_GUARD_OFF,
+		.measures = o->norm_limit > 0,
+		.checks = o->checksum,
 		.averages = o->average > 0,
 		.distances = ledger->distance > 0,
 		.saves = ledger->saves.wanted,
@@ -306,6 +309,8 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->distances = g->distances;
 	out->table = g->table;
 	out->guard = o->guard;
+	out->measures = g->measures;
+	out->checks = g->checks;
 	out->lease_ns = o->lease_ns;
 	out->server_lease_ns = mst_server_options_server_lease(o);
 	out->patience_ns = o->patience_ns;
@@ -343,6 +348,8 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.elems = plan->count,
 		.vector = plan->vector.elems,
 		.guards = p->guard != MST_GUARD_OFF,
+		.measures = p->measures != 0,
+		.checks = p->checks != 0,
 		.averages = p->averages != 0,
 		.distances = p->distances != 0,
 		.saves = p->saves[0] != '\0',

@@ -147,7 +147,7 @@ static void look_at(struct fuzz_server *s, const struct muster_outcome *out)
 {
 	static float copy[PART + ELEMS];
 
-	MST_ASSERT(out->set_len <= WORKERS && out->verdict <= MUSTER_REFUSED);
+	MST_ASSERT(out->set_len <= WORKERS && out->verdict <= MUSTER_DAMAGED);
 	for (uint32_t i = 0; i < out->set_len; i++)
 		MST_ASSERT(out->set[i].rank < WORKERS);
 	if (out->result != NULL)

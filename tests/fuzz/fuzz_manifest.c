@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/crc32c.h"
 #include "common/base/text.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/manifest_fields.h"
 
 static char why[MST_CHECKPOINT_WHY_LEN];

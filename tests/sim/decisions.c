@@ -96,8 +96,10 @@ static void check_reason(const struct obs_session *s, const struct expect_item *
 	bool outside = obs.commits - item->tag > obs.rule.window;
 	bool twice = !obs_repeats() && obs_rank_is_open(item->rank);
 
+	if (verdict == MUSTER_OUTLIER && obs.plan->norm_limit > 0)
+		return;
 	outside |= item->empty; /* it was when it was pushed, whatever rule is in force now */
-	if (verdict == MUSTER_REFUSED || ((verdict == MUSTER_LATE || verdict == MUSTER_STALE) &&
+	if (verdict >= MUSTER_REFUSED || ((verdict == MUSTER_LATE || verdict == MUSTER_STALE) &&
 					  !outside && !twice && !obs.finished))
 		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
 			     " is %s, without a reason",
@@ -118,11 +120,12 @@ static void judged(const struct mst_decision *d)
 	struct obs_session *s = find_or_complain(d->who, "a verdict");
 	enum muster_verdict verdict = d->verdict.verdict;
 
-	if (s == NULL || s->rogue)
+	if (s == NULL)
 		return;
-	if (d->verdict.seq == 0) /* of an abandoned contribution */
+	struct expect_item *item = s->rogue ? NULL : obs_item(s, d->verdict.seq);
+	obs_outliers_judged(d, item);
+	if (s->rogue || d->verdict.seq == 0) /* of an abandoned contribution */
 		return;
-	struct expect_item *item = obs_item(s, d->verdict.seq);
 	if (item == NULL) {
 		obs_violated("%s: %" PRIu64 " of rank %" PRIu32 ", which it has not handed in",
 			     obs_verdict_name(verdict), d->verdict.seq, s->rank);
@@ -139,6 +142,7 @@ static void judged(const struct mst_decision *d)
 			     item->seq, s->rank, obs_verdict_name(verdict), d->verdict.counted_in,
 			     item->counted ? "" : "not ");
 	check_reason(s, item, verdict);
+	s->outlier |= verdict == MUSTER_OUTLIER;
 	item->verdict = verdict;
 	obs.judged++;
 	if (s->spent_by[item->slot] == item->seq)
@@ -316,11 +320,14 @@ static bool server_is_to_blame(enum mst_evict_why why)
 	return false;
 }
 
-/* One that keeps what it has, or throws away what it made, may come too late again and again. */
+/* One that keeps what it has, or throws away what it made, may come too late again and again; or it
+ * is refused for its norm again and again. */
 static bool dawdles(const struct obs_session *s, enum mst_evict_why why)
 {
 	const struct sim_manners *m = &obs.plan->manners[s->rank];
 
+	if (s->outlier && why == MST_EVICT_PATIENCE)
+		return true;
 	return why == MST_EVICT_PATIENCE &&
 	       ((m->keep_chance > 0 && m->wait_chance < 1) || m->abandon_chance > 0);
 }
@@ -352,6 +359,7 @@ static void evicted(const struct mst_decision *d)
 		obs_violated("rank %" PRIu32 " is ended (why %d), though nothing happened to it",
 			     s->rank, (int)d->evict);
 	s->live = s->rostered = s->asks = s->rests = false;
+	obs_outliers_forget(s->rank);
 	s->dawdled = dawdles(s, d->evict);
 	obs.ever_lost = true;
 	obs.ever_behind |= stale || s->dawdled;

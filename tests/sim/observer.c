@@ -36,6 +36,7 @@ void obs_begin(const struct sim_plan *plan)
 	memset(&obs, 0, sizeof(obs));
 	obs.plan = plan;
 	obs.rule = plan->rule;
+	obs_outliers_forget_all();
 	expect_begin(plan);
 }
 
@@ -63,6 +64,7 @@ void obs_go_on(const struct sim_plan *plan, uint64_t version)
 	obs.commits = obs.applied = version;
 	for (uint32_t k = 0; k < plan->servers; k++)
 		obs.executed_commits[k] = version;
+	obs_outliers_forget_all();
 	expect_go_on(plan, version);
 }
 
@@ -155,7 +157,9 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 	if (s == NULL || s->rogue)
 		return;
 	if (h->slot < MST_SLOTS_MAX && is_told(s, server, h->slot, "hands in")) {
-		if (memcmp(&s->header[h->slot], h, sizeof(*h)) != 0)
+		struct mst_lane_header told = s->header[h->slot];
+		told.sum = h->sum; /* each server is told the one of its part */
+		if (memcmp(&told, h, sizeof(told)) != 0)
 			obs_violated("rank %" PRIu32 " says something else to server %" PRIu32
 				     " of its contribution %" PRIu64,
 				     w->rank, server, h->seq);
@@ -233,9 +237,10 @@ void obs_granted(struct mst_identity who, uint32_t server, uint32_t slot)
 
 const char *obs_verdict_name(enum muster_verdict verdict)
 {
-	const char *const names[] = { "none", "counted", "late", "stale", "cancelled", "refused" };
+	const char *const names[] = { "none",      "counted", "late",    "stale",
+				      "cancelled", "refused", "outlier", "damaged" };
 
-	return (unsigned)verdict <= MUSTER_REFUSED ? names[verdict] : "?";
+	return (unsigned)verdict <= MUSTER_DAMAGED ? names[verdict] : "?";
 }
 
 /* ---- the end ---- */

@@ -46,6 +46,7 @@ enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
 struct obs_session {
 	uint32_t rank, incarnation;
 	bool live, started, rogue, dawdled;
+	bool outlier;     /* something of it was refused for its norm */
 	uint64_t headers; /* put so far */
 	uint64_t judged;  /* of them */
 	/* steps.c */
@@ -127,6 +128,17 @@ struct obs_state {
 	struct obs_saves saves;
 };
 extern struct obs_state obs;
+
+/* ---- outliers.c ---- */
+
+/* A verdict; @item: what it is of, NULL if that may be anything. */
+void obs_outliers_judged(const struct mst_decision *d, const struct expect_item *item);
+/* The rank's session has ended. */
+void obs_outliers_forget(uint32_t rank);
+/* Another job begins. */
+void obs_outliers_forget_all(void);
+/* The rule changes. */
+void obs_outliers_change(const struct mst_rule *from, const struct mst_rule *to);
 
 /* ---- steps.c ---- */
 

@@ -171,6 +171,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_optimizer(r, p);
 	draw_late_start(p);
 	draw_clip(p);
+	sim_plan_look(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
 	sim_plan_adapt(p);

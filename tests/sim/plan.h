@@ -135,6 +135,8 @@ struct sim_plan {
 	bool add;
 	bool deltas;       /* contributions are differences of parameters */
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
+	double norm_limit; /* 0: none */
+	bool checks;       /* contributions have checksums */
 	bool guarded;      /* what is not finite is not published */
 	double nan_chance; /* that a gradient has a NaN; above 0 where it is guarded alone */
 	enum muster_owner owner;
@@ -176,6 +178,8 @@ const char *sim_late_start_name(enum mst_late_start late_start);
 /* Does any fault hit this target, or anybody at all? Only those that can be felt count. */
 /* Makes the policy one that chooses its quorum, in some worlds where it can. */
 void sim_plan_adapt(struct sim_plan *p);
+/* Draws what the servers look at in contributions. */
+void sim_plan_look(struct sim_plan *p);
 bool sim_plan_hits(const struct sim_plan *p, int target);
 bool sim_plan_is_calm(const struct sim_plan *p);
 /* Does an operator ask for anything? */

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
+#include "server/core/outliers.h"
 #include "tests/sim/plan.h"
 
 /* From a source of its own: all other worlds are what they would be without. Intervals are short,
@@ -136,4 +137,16 @@ bool sim_plan_servers_hold(const struct sim_plan *p)
 	}
 	return apart <= half_ns && apart <= p->patience_ns / 4 && charged <= p->patience_ns / 2 &&
 	       all <= sim_plan_server_lease_ns(p) - half_ns && all <= p->join_ns / 2;
+}
+
+/* From a source of its own: all other worlds are what they would be without. */
+void sim_plan_look(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6e6f726d73));
+	if (p->workers >= MST_OUTLIERS_MIN && mst_rand_below(&r, 10) < 3)
+		p->norm_limit = mst_rand_below(&r, 2) == 0 ? 1.0 + (double)mst_rand_below(&r, 4) / 8
+							   : 1e6;
+	p->checks = mst_rand_below(&r, 10) < 3;
 }

@@ -180,6 +180,8 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 	set(s, "lr-scale", p->rule.linear ? "linear" : "none");
 	set(s, "weigh", p->rule.weigh == MST_WEIGH_SAMPLES ? "samples" : "one");
 	set(s, "late-start", "%s", sim_late_start_name(p->rule.late_start));
+	set(s, "norm-limit", "%g", p->norm_limit);
+	set(s, "checksum", p->checks ? "true" : "false");
 	set(s, "guard", p->guarded ? "worker" : "off");
 	set(s, "commits", "%" PRIu64, p->commits);
 	set(s, "group", "%" PRIu32, p->group);

@@ -145,8 +145,10 @@ void obs_next_step(void)
 		     obs.rule.grace_ns == 0;
 
 	obs.policy_due = obs.rule_changes;
-	if (obs.rule_changes)
+	if (obs.rule_changes) {
+		obs_outliers_change(&obs.rule, &obs.next_rule);
 		obs.rule = obs.next_rule;
+	}
 	if (obs.rule_changes && !waits)
 		obs.all_since = obs.commits;
 	obs.rule_changes = false;

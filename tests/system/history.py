@@ -20,7 +20,7 @@ from policies import policy_of
 from vectors import F32, checksum, loaded, stored, through, values
 
 COUNTED = 1
-VERDICTS = ["none", "counted", "late", "stale", "cancelled", "refused"]
+VERDICTS = ["none", "counted", "late", "stale", "cancelled", "refused", "outlier", "damaged"]
 SERVERS_OWN = 0
 SLOTS_MAX = 4  # MST_SLOTS_MAX
 

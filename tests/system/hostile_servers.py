@@ -169,9 +169,10 @@ def appoint(**other):
         "repeats")))
     figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
     figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
-    figures += struct.pack("<I", f["averages"])
+    figures += struct.pack("<II", f["averages"], 0)  # no distances
     figures += struct.pack("<IIQQQQ", *f["table"])
-    figures += struct.pack("<IQQQ", f["guard"], f["lease"], f["server_lease"], f["patience"])
+    figures += struct.pack("<IIIQQQ", f["guard"], 0, 0, f["lease"],
+                           f["server_lease"], f["patience"])  # no norms, no checksums
     figures += text("") + struct.pack("<IQ", 0, 0) + text("")  # nothing is saved, nor resumed
     figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)

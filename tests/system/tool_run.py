@@ -391,11 +391,14 @@ class Printing(Scene):
         run = json.loads(self.read("x.json"))
         self.assertLessEqual({"policy", "workers", "commits", "samples", "wall_s", "mean_step_ms",
                               "p50_step_ms", "p99_step_ms", "max_step_ms", "saved_s", "state",
-                              "why", "loss", "access", "ranks"}, set(run))
+                              "why", "loss", "access", "norm_limit", "norm_median", "ranks"},
+                             set(run))
         self.assertEqual((run["state"], run["workers"]), ("finished", 3))
         self.assertEqual([rank["exit"] for rank in run["ranks"]], [0, -9, 0])
         self.assertLessEqual({"rank", "counted", "late", "stale", "cancelled", "refused",
-                              "mean_ready_ms", "mean_behind_ms", "exit"}, set(run["ranks"][0]))
+                              "outliers", "damaged", "norm", "max_norm",
+                              "mean_ready_ms", "mean_behind_ms", "exit"},
+                             set(run["ranks"][0]))
         self.assertGreater(run["ranks"][2]["late"], 0)
 
     def test_json_on_stdout(self):

@@ -154,8 +154,9 @@ struct verdict_meaning {
 
 /* A gradient that was cancelled or given up would have taken longer than it was computed for. */
 static const struct verdict_meaning verdicts[] = {
-	{ "counted", true, true },  { "late", true, false },       { "stale", true, false },
-	{ "refused", true, false }, { "cancelled", false, false }, { "given_up", false, false },
+	{ "counted", true, true },     { "late", true, false },      { "stale", true, false },
+	{ "refused", true, false },    { "outlier", true, false },   { "damaged", true, false },
+	{ "cancelled", false, false }, { "given_up", false, false },
 };
 
 static const char *cell_of(const struct row_reader *r, enum field field)
@@ -198,7 +199,7 @@ static int read_verdict(struct row_reader *r, struct mst_arrival_row *row)
 	}
 	return refuse(r,
 		      "verdict is \"%.40s\", and has to be counted, late, stale, refused, "
-		      "cancelled or given_up",
+		      "outlier, damaged, cancelled or given_up",
 		      text);
 }
 

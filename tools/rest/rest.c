@@ -15,11 +15,10 @@
 
 static int print_help(void)
 {
-	(void)puts(
-		"usage: muster rest [options] RANK [HOST:PORT]\n\n"
-		"Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
-		"to go on without the worker of this rank, whose session stays, until it is\n"
-		"told to return. It takes the role of an operator.\n\nOptions:");
+	(void)puts("usage: muster rest [options] RANK [HOST:PORT]\n\n"
+		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
+		   "to go on without the worker of this rank, whose session stays, until it is\n"
+		   "told to return. It takes the role of an operator.\n\nOptions:");
 	mst_options_help(mst_rest_table, stdout);
 	return MST_EXIT_DONE;
 }

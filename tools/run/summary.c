@@ -2,6 +2,7 @@
 #include "tools/run/summary.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -120,6 +121,7 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 	mst_report_metrics(&e->job->job, out);
 	if (any_started(e)) /* else the reason would vanish above a table that says nothing */
 		print_ranks(e, out);
+	mst_report_norms(e->job, out);
 	if (mean.late > 0)
 		(void)fprintf(out, "a fair share of late gradients would be %s of each rank's\n",
 			      mst_figure_share(mean.late, mean.pushed).text);
@@ -133,6 +135,8 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
 {
 	struct mst_status_rank never = { .rank = rank,
+					 .norm = (double)NAN,
+					 .norm_max = (double)NAN,
 					 .heard_ns = MST_NEVER,
 					 .handed_in_ns = MST_NEVER };
 	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);

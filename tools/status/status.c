@@ -111,6 +111,7 @@ static void print_snapshot(const struct mst_job_snapshot *s)
 	(void)putchar('\n');
 	for (uint32_t i = 0; i < s->row_count; i++)
 		print_rank(&s->row[i], straggler.whole);
+	mst_report_norms(s, stdout);
 	struct mst_late_share mean = mst_report_late_mean(s);
 	if (mean.late > 0)
 		(void)printf("a fair share of late gradients would be %s of each rank's\n",

@@ -25,12 +25,12 @@
 #define PATH_LEN 4096u
 
 /* Where a sentence about what is wrong goes. */
-struct complaint {
+struct key_complaint {
 	char *why;
 	size_t len;
 };
 
-struct pair {
+struct key_pair {
 	EVP_PKEY *key;
 	X509 *cert;
 };
@@ -51,7 +51,7 @@ static const struct purpose members[] = {
 	{ "observer", "critical,digitalSignature", "clientAuth", "critical,CA:FALSE" },
 };
 
-static int library_failed(const struct complaint *to, const char *what)
+static int library_failed(const struct key_complaint *to, const char *what)
 {
 	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
@@ -63,11 +63,11 @@ static int library_failed(const struct complaint *to, const char *what)
 
 /* ---- certificates ---- */
 
-static void pair_free(struct pair *p)
+static void pair_free(struct key_pair *p)
 {
 	EVP_PKEY_free(p->key);
 	X509_free(p->cert);
-	*p = (struct pair){ 0 };
+	*p = (struct key_pair){ 0 };
 }
 
 static bool extend(X509 *cert, X509 *issuer, int nid, const char *value)
@@ -131,7 +131,7 @@ static bool describe(X509 *cert, const struct mst_authority_cfg *cfg, const stru
 
 /* @ca: NULL: the pair is the authority itself. To be freed either way. */
 static int make_pair(const struct mst_authority_cfg *cfg, const struct purpose *what,
-		     const struct pair *ca, struct pair *out)
+		     const struct key_pair *ca, struct key_pair *out)
 {
 	out->key = EVP_EC_gen("P-256");
 	out->cert = X509_new();
@@ -147,7 +147,7 @@ static int make_pair(const struct mst_authority_cfg *cfg, const struct purpose *
 
 /* ---- files ---- */
 
-static int make_dir(const char *path, const struct complaint *to)
+static int make_dir(const char *path, const struct key_complaint *to)
 {
 	if (mkdir(path, 0700) == 0)
 		return 0;
@@ -179,7 +179,7 @@ static int make_dir(const char *path, const struct complaint *to)
 
 /* Opens a file that does not exist yet. */
 static FILE *create(const char *dir, const char *word, const char *ending,
-		    const struct complaint *to)
+		    const struct key_complaint *to)
 {
 	char path[PATH_LEN];
 	int len = snprintf(path, sizeof(path), "%s/%s.%s", dir, word, ending);
@@ -196,7 +196,7 @@ static FILE *create(const char *dir, const char *word, const char *ending,
 	return out;
 }
 
-static int close_written(FILE *out, bool written, const char *word, const struct complaint *to)
+static int close_written(FILE *out, bool written, const char *word, const struct key_complaint *to)
 {
 	written = fflush(out) == 0 && fsync(fileno(out)) == 0 && written;
 	if (fclose(out) == 0 && written)
@@ -206,7 +206,7 @@ static int close_written(FILE *out, bool written, const char *word, const struct
 }
 
 static int write_pair(const struct mst_authority_cfg *cfg, const char *word,
-		      const struct pair *pair, const struct complaint *to)
+		      const struct key_pair *pair, const struct key_complaint *to)
 {
 	FILE *out = create(cfg->dir, word, "key", to);
 	int rc = -EIO;
@@ -224,9 +224,9 @@ static int write_pair(const struct mst_authority_cfg *cfg, const char *word,
 }
 
 static int make_member(const struct mst_authority_cfg *cfg, const struct purpose *what,
-		       const struct pair *ca, const struct complaint *to)
+		       const struct key_pair *ca, const struct key_complaint *to)
 {
-	struct pair member = { 0 };
+	struct key_pair member = { 0 };
 	int rc = make_pair(cfg, what, ca, &member);
 
 	rc = rc != 0 ? library_failed(to, what->word) : write_pair(cfg, what->word, &member, to);
@@ -236,8 +236,8 @@ static int make_member(const struct mst_authority_cfg *cfg, const struct purpose
 
 int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why_len)
 {
-	const struct complaint to = { why, why_len };
-	struct pair ca = { 0 };
+	const struct key_complaint to = { why, why_len };
+	struct key_pair ca = { 0 };
 	int rc = make_dir(cfg->dir, &to);
 
 	if (rc != 0)

@@ -38,12 +38,12 @@ struct mst_credentials {
 };
 
 /* Where a sentence about what is wrong goes. */
-struct complaint {
+struct tls_complaint {
 	char *why;
 	size_t len;
 };
 
-static __attribute__((format(printf, 2, 3))) int invalid(const struct complaint *to,
+static __attribute__((format(printf, 2, 3))) int invalid(const struct tls_complaint *to,
 							 const char *fmt, ...)
 {
 	va_list args;
@@ -57,14 +57,14 @@ static __attribute__((format(printf, 2, 3))) int invalid(const struct complaint 
 
 /* ---- files ---- */
 
-struct content {
+struct tls_file {
 	const char *path;
 	bool secret;
 	char *text;
 	size_t len, room;
 };
 
-static void content_free(struct content *c)
+static void content_free(struct tls_file *c)
 {
 	if (c->text != NULL)
 		OPENSSL_cleanse(c->text, c->room);
@@ -72,7 +72,8 @@ static void content_free(struct content *c)
 	c->text = NULL;
 }
 
-static int check_file(const struct content *c, const struct stat *st, const struct complaint *to)
+static int check_file(const struct tls_file *c, const struct stat *st,
+		      const struct tls_complaint *to)
 {
 	if (!S_ISREG(st->st_mode))
 		return invalid(to, "%s is no regular file; a file in PEM format is wanted",
@@ -91,7 +92,7 @@ static int check_file(const struct content *c, const struct stat *st, const stru
 	return 0;
 }
 
-static int read_all(int fd, struct content *c)
+static int read_all(int fd, struct tls_file *c)
 {
 	ssize_t got = 1;
 
@@ -104,7 +105,7 @@ static int read_all(int fd, struct content *c)
 }
 
 /* The content is to be freed either way. */
-static int read_file(struct content *c, const struct complaint *to)
+static int read_file(struct tls_file *c, const struct tls_complaint *to)
 {
 	int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
 	struct stat st;
@@ -138,7 +139,7 @@ static const char *library_says(void)
 
 /* ---- each file ---- */
 
-static int use_authority(SSL_CTX *ctx, const struct content *file, const struct complaint *to)
+static int use_authority(SSL_CTX *ctx, const struct tls_file *file, const struct tls_complaint *to)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
@@ -159,7 +160,8 @@ static int use_authority(SSL_CTX *ctx, const struct content *file, const struct 
 	return 0;
 }
 
-static int use_certificate(SSL_CTX *ctx, const struct content *file, const struct complaint *to)
+static int use_certificate(SSL_CTX *ctx, const struct tls_file *file,
+			   const struct tls_complaint *to)
 {
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
 	X509 *cert = bio != NULL ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
@@ -190,8 +192,8 @@ static int no_passphrase(char *buf, int size, int writes, void *ctx)
 	return -1;
 }
 
-static int use_key(SSL_CTX *ctx, const struct content *file, const char *cert_path,
-		   const struct complaint *to)
+static int use_key(SSL_CTX *ctx, const struct tls_file *file, const char *cert_path,
+		   const struct tls_complaint *to)
 {
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
 	EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL)
@@ -216,7 +218,8 @@ static int use_key(SSL_CTX *ctx, const struct content *file, const char *cert_pa
 }
 
 /* Would a peer of the same authority believe the own certificate? */
-static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files, const struct complaint *to)
+static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files,
+		     const struct tls_complaint *to)
 {
 	X509 *own = SSL_CTX_get0_certificate(ctx);
 	X509_STORE_CTX *chain = X509_STORE_CTX_new();
@@ -245,10 +248,11 @@ static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files, const stru
 	return rc;
 }
 
-static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files, const struct complaint *to)
+static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files,
+		     const struct tls_complaint *to)
 {
-	struct content ca = { .path = files->ca }, cert = { .path = files->cert };
-	struct content key = { .path = files->key, .secret = true };
+	struct tls_file ca = { .path = files->ca }, cert = { .path = files->cert };
+	struct tls_file key = { .path = files->key, .secret = true };
 	int rc = read_file(&ca, to);
 
 	if (rc == 0)
@@ -270,7 +274,7 @@ static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files, const stru
 }
 
 static int load_context(const struct mst_tls_files *files, SSL_CTX **out,
-			const struct complaint *to)
+			const struct tls_complaint *to)
 {
 	SSL_CTX *ctx = mst_tls_context_new();
 
@@ -304,7 +308,7 @@ void mst_tls_files_environment(struct mst_tls_files *files)
 	files->key = choose(files->key, "MUSTER_TLS_KEY");
 }
 
-static int check_given(const struct mst_tls_files *f, const struct complaint *to)
+static int check_given(const struct mst_tls_files *f, const struct tls_complaint *to)
 {
 	static const char *const option[FILES] = { "--tls-ca", "--tls-cert", "--tls-key" };
 	const char *const path[FILES] = { f->ca, f->cert, f->key };
@@ -341,7 +345,7 @@ static void look(const struct mst_credentials *c, struct stamp seen[FILES])
 int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out, char *why,
 			 size_t why_len)
 {
-	const struct complaint to = { why, why_len };
+	const struct tls_complaint to = { why, why_len };
 	int rc = check_given(files, &to);
 
 	*out = NULL;
@@ -397,7 +401,7 @@ static void renew(struct mst_credentials *c)
 {
 	struct stamp now[FILES];
 	char why[512];
-	const struct complaint to = { why, sizeof(why) };
+	const struct tls_complaint to = { why, sizeof(why) };
 	SSL_CTX *fresh;
 
 	look(c, now);

@@ -20,7 +20,7 @@ int mst_handoff_init(struct mst_handoff *h)
 
 void mst_handoff_fini(struct mst_handoff *h)
 {
-	struct mst_handed left;
+	struct mst_proven left;
 
 	while (mst_handoff_take(h, &left) == 0)
 		mst_tls_stream_close(left.stream);
@@ -35,7 +35,7 @@ bool mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const ch
 	pthread_mutex_lock(&h->lock);
 	bool fits = h->count < MST_HANDOFF_MAX;
 	if (fits) {
-		struct mst_handed *item = &h->item[(h->first + h->count++) % MST_HANDOFF_MAX];
+		struct mst_proven *item = &h->item[(h->first + h->count++) % MST_HANDOFF_MAX];
 		item->stream = stream;
 		(void)snprintf(item->peer, sizeof(item->peer), "%s", peer);
 		(void)!write(h->fd, &one, sizeof(one));
@@ -44,7 +44,7 @@ bool mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const ch
 	return fits;
 }
 
-int mst_handoff_take(struct mst_handoff *h, struct mst_handed *out)
+int mst_handoff_take(struct mst_handoff *h, struct mst_proven *out)
 {
 	uint64_t given;
 

@@ -17,7 +17,7 @@ struct mst_handoff {
 	int fd;
 	pthread_mutex_t lock; /* of what follows */
 	uint32_t first, count;
-	struct mst_handed {
+	struct mst_proven {
 		struct mst_stream *stream;
 		char peer[MST_HANDOFF_PEER_LEN];
 	} item[MST_HANDOFF_MAX];
@@ -30,6 +30,6 @@ void mst_handoff_fini(struct mst_handoff *h);
 /* Return: false: there is no room. */
 bool mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer);
 /* Return: 0 or -EAGAIN. */
-int mst_handoff_take(struct mst_handoff *h, struct mst_handed *out);
+int mst_handoff_take(struct mst_handoff *h, struct mst_proven *out);
 
 #endif

@@ -424,7 +424,7 @@ void mst_tls_unlisten(struct mst_listener *l)
 
 int mst_tls_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t peer_len)
 {
-	struct mst_handed handed;
+	struct mst_proven handed;
 	int rc = mst_handoff_take(&l->handoff, &handed);
 
 	if (rc != 0)

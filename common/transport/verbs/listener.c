@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/transport/verbs/callers.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -34,6 +35,7 @@ struct verbs_caller {
 	_Atomic enum verbs_caller_state state;
 	uint32_t here; /* rails */
 	uint64_t since_ns;
+	uint8_t from[16];                 /* as in callers.h, of the first that came */
 	struct mst_verbs_request request; /* the first that came */
 	struct {
 		struct rdma_cm_id *id;
@@ -194,12 +196,30 @@ static int listener_fd(const struct mst_link_listener *d)
 
 /* ---- callers ---- */
 
-/* The one this request is a further rail of; else a free entry, if need be that of whoever has let
- * its further rails wait the longest; NULL: no room. */
+/* All are taken. Return: NULL: nobody is half come. */
+static struct verbs_caller *make_room(struct verbs_listener *listener)
+{
+	struct mst_verbs_coming coming[CALLERS_MAX];
+
+	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
+		struct verbs_caller *c = &listener->caller[i];
+		coming[i].here = state_of(c) == CALLER_COMING;
+		coming[i].since_ns = c->since_ns;
+		memcpy(coming[i].from, c->from, sizeof(c->from));
+	}
+	int place = mst_verbs_callers_yield(coming, CALLERS_MAX);
+	if (place < 0)
+		return NULL;
+	forget(&listener->caller[place], -EBUSY);
+	return &listener->caller[place];
+}
+
+/* The one this request is a further rail of; else a free entry, if need be that of a caller whose
+ * further rails have not come; NULL: no room. */
 static struct verbs_caller *caller_for(struct verbs_listener *listener,
 				       const struct mst_verbs_request *q)
 {
-	struct verbs_caller *free_one = NULL, *oldest = NULL;
+	struct verbs_caller *free_one = NULL;
 
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
 		struct verbs_caller *c = &listener->caller[i];
@@ -209,14 +229,20 @@ static struct verbs_caller *caller_for(struct verbs_listener *listener,
 		else if (state == CALLER_COMING && c->request.rails == q->rails &&
 			 memcmp(c->request.token, q->token, sizeof(q->token)) == 0)
 			return c;
-		if (state == CALLER_COMING && (oldest == NULL || c->since_ns < oldest->since_ns))
-			oldest = c;
 	}
-	if (free_one == NULL && oldest != NULL) {
-		forget(oldest, -EBUSY);
-		free_one = oldest;
-	}
-	return free_one;
+	return free_one != NULL ? free_one : make_room(listener);
+}
+
+static void note_address(struct verbs_caller *c, struct rdma_cm_id *id)
+{
+	union mst_verbs_address at;
+
+	memset(c->from, 0, sizeof(c->from));
+	memcpy(&at, rdma_get_peer_addr(id), sizeof(at));
+	if (at.any.sa_family == AF_INET)
+		memcpy(c->from + 12, &at.v4.sin_addr, sizeof(at.v4.sin_addr));
+	else
+		memcpy(c->from, &at.v6.sin6_addr, sizeof(at.v6.sin6_addr));
 }
 
 /* 0, or what to refuse it with. */
@@ -268,6 +294,7 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 		enter(c, CALLER_COMING);
 		c->since_ns = mst_now_ns();
 		c->request = q;
+		note_address(c, event->id);
 	}
 	c->rail[q.rail].id = event->id;
 	c->rail[q.rail].far = (struct mst_verbs_far){ .qpn = q.down_qpn,

@@ -18,6 +18,7 @@
  *   again 1 (it comes after a session that has ended: it waits for its rank, and does not die)
  *   loss N (it tells a loss, which is N / (1 + the version that it has))
  *   nan N, big N (push N has NaN; what no f16 can hold)
+ *   damage N (a bit of push N is changed in the slot, after its ranges have been handed over)
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
  *   sees late|stale (and until one of its pushes has had that verdict)
@@ -48,6 +49,7 @@ struct logged_worker {
 	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
 	uint64_t tensors, loss;
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
+	uint64_t damage;   /* the ticket whose gradient is changed on its way; 0: none */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
@@ -167,6 +169,8 @@ static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 	if (c->ranges != 0)
 		rc = push_ranges(c);
 	history_push(c->log, expect, tag, &say);
+	if (c->damage == expect)
+		*(unsigned char *)gradient ^= 1;
 	if (rc == 0)
 		rc = muster_push(c->m, &say, &ticket);
 	if (rc == -EDOM)
@@ -284,7 +288,8 @@ static void set(struct logged_worker *c, const char *text)
 			{ "ranges", &c->ranges },   { "die", &c->die },
 			{ "stop", &c->stop },       { "mute", &c->mute },
 			{ "nan", &c->nan },         { "big", &c->big },
-			{ "tensors", &c->tensors }, { "loss", &c->loss } };
+			{ "tensors", &c->tensors }, { "loss", &c->loss },
+			{ "damage", &c->damage } };
 	const struct {
 		const char *name;
 		bool *field;

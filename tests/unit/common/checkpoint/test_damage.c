@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/crc32c.h"
 #include "common/base/rand.h"
-#include "common/checkpoint/crc32c.h"
 #include "common/checkpoint/names.h"
 #include "tests/fixtures.h"
 #include "tests/unit/common/checkpoint/checkpoint_case.h"

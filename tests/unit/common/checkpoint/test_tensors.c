@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 #include "common/checkpoint/layout.h"
 #include "common/checkpoint/tensors.h"
 #include "tests/unit/common/checkpoint/checkpoint_case.h"

@@ -18,7 +18,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 11, UINT64_C(0xa5431a7246e6a10c) };
+} wire = { 11, UINT64_C(0x79b9170d0769ef06) };
 
 /* ---- FNV-1a of 64 bits ---- */
 
@@ -100,7 +100,7 @@ static const struct {
 	PART(mst_lane_header, unheard),
 	PART(mst_lane_header, flags),
 	PART(mst_lane_header, clip),
-	PART(mst_lane_header, pad),
+	PART(mst_lane_header, sum),
 	WHOLE(mst_lane_session),
 	PART(mst_lane_session, state),
 	PART(mst_lane_session, error),
@@ -190,6 +190,7 @@ static const struct {
 	FIGURE(MST_WHERE_KEEP),      FIGURE(MST_WHERE_IN_PLACE),    FIGURE(MST_WHERE_COPIED),
 	FIGURE(MST_WHERE_NOWHERE),   FIGURE(MUSTER_COUNTED),        FIGURE(MUSTER_LATE),
 	FIGURE(MUSTER_STALE),        FIGURE(MUSTER_CANCELLED),      FIGURE(MUSTER_REFUSED),
+	FIGURE(MUSTER_OUTLIER),      FIGURE(MUSTER_DAMAGED),        FIGURE(MST_HEADER_CHECKED),
 	FIGURE(MST_PEER_IMM_MASK),   FIGURE(MST_PEER_IMM_ACK),      FIGURE(MST_PEER_LINKED),
 	FIGURE(MST_PEER_FULL),       FIGURE(MST_PEER_ABANDONED),    FIGURE(MST_PEER_ANSWERED),
 	FIGURE(MST_PEER_LOST),       FIGURE(MST_PEER_SPOILT),       FIGURE(MST_PEER_SETTLED),

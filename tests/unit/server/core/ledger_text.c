@@ -65,8 +65,10 @@ static const char *const finish_name[] = {
 };
 
 static const char *const verdict_name[] = {
-	[MUSTER_NONE] = "none",   [MUSTER_COUNTED] = "counted",     [MUSTER_LATE] = "late",
-	[MUSTER_STALE] = "stale", [MUSTER_CANCELLED] = "cancelled", [MUSTER_REFUSED] = "refused",
+	[MUSTER_NONE] = "none",           [MUSTER_COUNTED] = "counted",
+	[MUSTER_LATE] = "late",           [MUSTER_STALE] = "stale",
+	[MUSTER_CANCELLED] = "cancelled", [MUSTER_REFUSED] = "refused",
+	[MUSTER_OUTLIER] = "outlier",     [MUSTER_DAMAGED] = "damaged",
 };
 
 static const char *const where_name[] = {

@@ -252,6 +252,18 @@ static struct mst_lane_header random_header(struct ledger_world *w, struct world
 	return h;
 }
 
+/* What a shard measures. Most are of one size; some are far beyond, and some are nothing. */
+static double random_squares(struct ledger_world *w)
+{
+	double size = 1 + below(w, 16);
+
+	if (rarely(w, 8))
+		return size * 1e4;
+	if (rarely(w, 12))
+		return rarely(w, 3) ? (double)INFINITY : 0;
+	return size;
+}
+
 static void push(struct ledger_world *w, struct world_worker *p, uint32_t slot)
 {
 	struct mst_ledger_event ev = event(p, MST_EV_FULL);
@@ -260,6 +272,9 @@ static void push(struct ledger_world *w, struct world_worker *p, uint32_t slot)
 	p->granted[slot] = false;
 	for (uint32_t shard = 0; shard < w->cfg.ledger.shards; shard++) {
 		ev.full.shard = shard;
+		if (w->cfg.ledger.norm_limit > 0)
+			ev.full.squares = random_squares(w);
+		ev.full.damaged = w->cfg.damages && rarely(w, 10);
 		channel_post(&p->channel[1 + shard], &ev);
 	}
 }

@@ -21,6 +21,7 @@ struct ledger_world_cfg {
 	bool sleeps; /* now and then the server does not run for a while */
 	bool rests;  /* now and then somebody is told to rest, or to return */
 	bool dawdles; /* most batches take long, unless what is finished of them is asked for */
+	bool damages; /* now and then data are not what was pushed */
 	bool spoils;  /* now and then a version is not finite */
 	/* Other rules the job may be given on the way. */
 	const struct mst_rule *rule;

@@ -13,6 +13,8 @@ struct gift {
 	struct mst_lane_header header; /* as the first shard told it */
 	uint64_t shards;               /* set of those that have reported it */
 	uint64_t first_ns;             /* when the first did */
+	double squares;                /* what they have told, added up */
+	bool damaged;                  /* one of them has said so */
 	bool judged;
 };
 
@@ -40,6 +42,8 @@ struct session {
 	uint64_t first; /* the first version it may be given */
 	uint64_t clock;
 	uint64_t heard_ns;
+	bool has_norm;
+	double norm; /* of the last gift that was looked at for its norm */
 
 	struct gift *gift; /* gift[i] has seq i + 1; reported by no shard where there is a gap */
 	size_t gift_count;

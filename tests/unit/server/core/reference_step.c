@@ -281,6 +281,14 @@ static void begin_clocks_anew(struct reference *r)
 	}
 }
 
+/* What is contributed from now on is something else. */
+static void forget_norms(struct reference *r)
+{
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
+		if (session_of(r, rank) != NULL)
+			session_of(r, rank)->has_norm = false;
+}
+
 static void commit(struct reference *r)
 {
 	struct reference_step *step = open_step(r);
@@ -294,6 +302,11 @@ static void commit(struct reference *r)
 									       1;
 	bool changes = r->rule_changes;
 	if (changes) {
+		if (r->rule.deltas != r->next_rule.deltas ||
+		    r->rule.pace.alpha != r->next_rule.pace.alpha ||
+		    r->rule.pace.local_steps != r->next_rule.pace.local_steps ||
+		    r->rule.pace.push_every != r->next_rule.pace.push_every)
+			forget_norms(r);
 		r->rule = r->next_rule;
 		r->rule_changes = false;
 		decide(r, MST_DO_POLICY, (struct mst_identity){ 0 });
@@ -412,9 +425,57 @@ static bool set_is_full(const struct reference *r)
 	return open_step(r)->made.entry_count >= quorum + workers * r->cfg.slots;
 }
 
-static enum muster_verdict verdict_on(const struct reference *r, const struct session *s,
-				      const struct mst_lane_header *h)
+/* How many live ranks' norms are at most so large, and how many there are. */
+static uint32_t norms_up_to(const struct reference *r, double norm)
 {
+	uint32_t count = 0;
+
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		const struct session *s = session_of(r, rank);
+		count += s != NULL && s->has_norm && s->norm <= norm;
+	}
+	return count;
+}
+
+/* The least of these norms that at least half of all are no larger than. */
+static double median_norm(const struct reference *r)
+{
+	uint32_t all = norms_up_to(r, (double)INFINITY);
+	double median = (double)INFINITY;
+
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		const struct session *s = session_of(r, rank);
+		if (s != NULL && s->has_norm && s->norm < median &&
+		    2 * norms_up_to(r, s->norm) >= all)
+			median = s->norm;
+	}
+	return median;
+}
+
+/* Is its norm too far from the others? It is one of them from now on. */
+static bool is_outlier(const struct reference *r, struct session *s, const struct gift *g)
+{
+	const struct mst_lane_header *h = &g->header;
+	double norm = sqrt(g->squares), median = median_norm(r);
+
+	if (r->cfg.norm_limit == 0)
+		return false;
+	if ((h->flags & MST_HEADER_CLIPPED) != 0)
+		norm *= (double)h->clip;
+	if ((h->flags & MST_HEADER_SUM) != 0)
+		norm /= h->weight;
+	if (isinf(norm))
+		return true;
+	bool enough = norms_up_to(r, (double)INFINITY) >= 3 && median != 0;
+	s->has_norm = true;
+	s->norm = norm;
+	return enough && norm > r->cfg.norm_limit * median;
+}
+
+static enum muster_verdict verdict_on(const struct reference *r, struct session *s,
+				      const struct gift *g)
+{
+	const struct mst_lane_header *h = &g->header;
 	enum muster_verdict outside = r->rule.late == MST_LATE_DROP ? MUSTER_LATE : MUSTER_STALE;
 
 	if (!s->started)
@@ -436,13 +497,16 @@ static enum muster_verdict verdict_on(const struct reference *r, const struct se
 		return MUSTER_LATE;
 	if (set_is_full(r))
 		return MUSTER_LATE;
-	return MUSTER_COUNTED;
+	if (g->damaged)
+		return MUSTER_DAMAGED;
+	return is_outlier(r, s, g) ? MUSTER_OUTLIER : MUSTER_COUNTED;
 }
 
 static enum muster_verdict give_verdict(struct reference *r, struct session *s,
-					const struct mst_lane_header *h, uint64_t now_ns)
+					const struct gift *g, uint64_t now_ns)
 {
-	enum muster_verdict verdict = verdict_on(r, s, h);
+	const struct mst_lane_header *h = &g->header;
+	enum muster_verdict verdict = verdict_on(r, s, g);
 
 	if (verdict == MUSTER_COUNTED) {
 		count(r, s, h, now_ns);
@@ -477,7 +541,7 @@ static void judge(struct reference *r, struct session *s, struct gift *g, uint64
 	if (s->asking && s->judged == s->after)
 		s->asked_ns = now_ns;
 	if (!pass)
-		late = give_verdict(r, s, h, now_ns) == MUSTER_LATE;
+		late = give_verdict(r, s, g, now_ns) == MUSTER_LATE;
 	else if (r->born && s->started && !r->finished)
 		open_step(r)->passed[s->who.rank] = true;
 	regrant(r, s, h->slot);
@@ -509,6 +573,8 @@ void gift_reported(struct reference *r, struct session *s, const struct mst_ledg
 		s->computes = false;
 	}
 	s->gift[h->seq - 1].shards |= UINT64_C(1) << ev->full.shard;
+	s->gift[h->seq - 1].squares += ev->full.squares;
+	s->gift[h->seq - 1].damaged |= ev->full.damaged;
 }
 
 /* The next gift of the lowest rank that has one all shards have reported; but a commit that is due

@@ -174,6 +174,17 @@ static void draw_cfg(struct random_run *h)
 		cfg->saves.pause_ns = LEASE_NS * mst_rand_below(&rand, 40) / 20;
 }
 
+/* From a source of its own: all other histories are what they would be without. */
+static void draw_looks(struct random_run *h)
+{
+	struct mst_rand rand;
+
+	mst_rand_seed(&rand, h->seed ^ UINT64_C(0x6e6f726d));
+	if (mst_rand_below(&rand, 3) == 0)
+		h->cfg.ledger.norm_limit = (double)(1 + mst_rand_below(&rand, 5));
+	h->cfg.damages = mst_rand_below(&rand, 6) == 0;
+}
+
 /* ---- Comparing ---- */
 
 __attribute__((format(printf, 2, 3))) static void complain(struct random_run *h, const char *format,
@@ -487,6 +498,7 @@ static void must_progress(struct random_run *h)
 static bool run(struct random_run *h)
 {
 	draw_cfg(h);
+	draw_looks(h);
 	int rc = mst_ledger_new(&h->cfg.ledger, &h->ledger);
 	if (rc != 0) {
 		complain(h, "mst_ledger_new() returns %d", rc);

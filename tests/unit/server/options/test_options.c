@@ -114,6 +114,9 @@ static void what_cannot_be_is_refused_in_a_reason(void)
 	CU_ASSERT(refuses("--min-workers 6 can never be met: the job has 5",
 			  FLAGS("-n5", "--min-workers", "6")));
 	CU_ASSERT(refuses("5000 bytes are not a multiple of 4K", FLAGS("-n5", "--chunk", "5000")));
+	CU_ASSERT(refuses("would refuse what is as long as the median",
+			  FLAGS("-n5", "--norm-limit", "0.5")));
+	CU_ASSERT(refuses("needs 3 workers or more", FLAGS("-n2", "--norm-limit", "10")));
 	CU_ASSERT(refuses("option --group: \"0\"", FLAGS("-n5", "--group", "0")));
 	CU_ASSERT(refuses("\"localhost\" is not HOST:PORT", FLAGS("-n5", "--listen", "localhost")));
 	CU_ASSERT(refuses("port from 0 to 65535", FLAGS("-n5", "--listen", "h:65536")));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/checkpoint/crc32c.h"
+#include "common/base/crc32c.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -92,6 +92,30 @@ uint32_t mst_crc32c_by_instruction(uint32_t crc, const void *bytes, size_t len)
 }
 
 #endif
+
+/* The product of two polynomials, modulo the one of the checksum. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (uint32_t bit = UINT32_C(1) << 31; bit != 0; bit >>= 1) {
+		if ((a & bit) != 0)
+			product ^= b;
+		b = b >> 1 ^ ((b & 1) != 0 ? POLYNOMIAL : 0);
+	}
+	return product;
+}
+
+/* A byte of zeroes multiplies by x^8; @behind of them by its power. */
+uint32_t mst_crc32c_place(uint32_t sum, uint64_t behind)
+{
+	uint32_t power = UINT32_C(1) << (31 - 8);
+
+	for (; behind != 0; behind >>= 1, power = multiply(power, power))
+		if ((behind & 1) != 0)
+			sum = multiply(power, sum);
+	return sum;
+}
 
 uint32_t mst_crc32c(uint32_t crc, const void *bytes, size_t len)
 {

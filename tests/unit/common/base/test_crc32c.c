@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/crc32c.h"
 #include "common/base/rand.h"
-#include "common/checkpoint/crc32c.h"
 #include "tests/ut.h"
 
 typedef uint32_t (*way)(uint32_t crc, const void *bytes, size_t len);
@@ -76,10 +76,31 @@ static void pieces_are_the_whole(void)
 		}
 }
 
+static void parts_in_any_order_give_the_whole(void)
+{
+	static uint8_t bytes[5000];
+	struct mst_rand r;
+
+	mst_rand_seed(&r, 11);
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)mst_rand_next(&r);
+	uint32_t whole = mst_crc32c_linear(0, bytes, sizeof(bytes));
+	for (unsigned i = 0; i < 50; i++) {
+		size_t first = mst_rand_below(&r, sizeof(bytes) + 1);
+		size_t second = first + mst_rand_below(&r, sizeof(bytes) + 1 - first);
+		uint32_t sum = mst_crc32c_linear(0, bytes + second, sizeof(bytes) - second);
+		sum ^= mst_crc32c_place(mst_crc32c_linear(0, bytes, first), sizeof(bytes) - first);
+		sum ^= mst_crc32c_place(mst_crc32c_linear(0, bytes + first, second - first),
+					sizeof(bytes) - second);
+		CU_ASSERT_EQUAL(sum, whole);
+	}
+}
+
 static CU_TestInfo cases[] = {
 	{ "known values come out", known_values },
 	{ "tables and instruction agree, at any address and length", all_ways_agree },
 	{ "pieces give what the whole gives", pieces_are_the_whole },
+	{ "parts in any order add up to what the whole gives", parts_in_any_order_give_the_whole },
 	CU_TEST_INFO_NULL,
 };
 

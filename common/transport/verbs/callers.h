@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Which half-come caller makes room for the next. Pure. */
+#ifndef MST_VERBS_CALLERS_H
+#define MST_VERBS_CALLERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A place of the listener's table. */
+struct mst_verbs_coming {
+	bool here; /* a caller that has not come with all its rails; else the rest is unused */
+	uint64_t since_ns; /* its first request came */
+	uint8_t from[16];  /* where from: an IPv6 address, or one of IPv4 in its place */
+};
+
+/*
+ * The table is full: the place that is to be given up; -1: nobody in it is half come.
+ *
+ * It is the oldest of the address that has the most. So an address that begins callers without
+ * number loses its own: a caller of another address, which is there once or a few times, keeps its
+ * place between its first rail and its last. Of addresses with equally many it is the oldest.
+ */
+int mst_verbs_callers_yield(const struct mst_verbs_coming *coming, uint32_t count);
+
+#endif
