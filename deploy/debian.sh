@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Builds Debian packages of this tree: libmuster0, libmuster-dev, muster. The build is in a
-# temporary folder; the tree is only read. `packages.sh package` installs what this needs.
+# Builds Debian packages of this tree: libmuster0, libmuster-dev, muster, python3-muster. The build
+# is in a temporary folder; the tree is only read. `packages.sh package` installs what this needs.
 #
 # usage: debian.sh build [FOLDER]   leaves the packages in FOLDER, build/debian by default
 #        debian.sh try [FOLDER]     looks for lintian's errors in them, installs them in a fresh

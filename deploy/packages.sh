@@ -34,6 +34,7 @@ bench_packages=(
 # Debian packages out of the tree, tried in a fresh Debian: debian.sh.
 package_packages=(
 	"${build_packages[@]}"
+	dh-python
 	dpkg-dev debhelper fakeroot lintian mmdebstrap systemd-container
 )
 

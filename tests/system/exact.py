@@ -335,7 +335,7 @@ CASES = {
         4,
         ["--policy", "ksync:2"],
         ["3:rounds=40", "3:sees=late", "3:finish=1"],
-        ["sgd:0.1,0.9", "--count", "2", "--seen", "late"],
+        ["sgd:0.1,0.9", "--count", "2", "--finished", "--seen", "late"],
         0,
     ),
     "kbatchsync": (

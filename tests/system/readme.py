@@ -178,6 +178,32 @@ def between_hosts(body, where):
     return "run with --transport shm, all ranks on this host; tests/vm has it over RDMA"
 
 
+def with_certificates(body, where):
+    make, server, export, worker = commands(body)
+    proof = export.replace("export ", "") + " "
+    well(make, where)
+    jobs = Background(where)
+    try:
+        jobs.start(over_shm(server))
+        for rank in range(8):
+            jobs.start(proof + worker.replace("MUSTER_RANK=3", f"MUSTER_RANK={rank}"))
+        until_it_runs(proof.replace("worker", "observer") + "muster status 10.1.0.1:17077", where)
+        jobs.end(servers=1)
+    finally:
+        jobs.kill()
+    return "run with --transport shm, all ranks on this host"
+
+
+def names_exist(body, _):
+    path = os.path.join(ROOT, "client/python/muster/torch.py")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for word in ("class Sync", "def step(self, samples"):
+        if word not in text:
+            fail(f"{path} has no \"{word}\", of which \"{body}\" speaks")
+    return "the names exist; system.torch.* run them"
+
+
 def several_servers(body, where):
     leader, follower = commands(body)
     well("sed 's/ELEMS = 4 /ELEMS = 20000 /' first.c > long.c && "
@@ -257,6 +283,9 @@ BLOCKS = {
                        "of the second"),
     "                          mean step     p99 step   accuracy   counted/late, ranks 0 to 4":
         nothing("compared with what is printed by system.readme_quickstart"),
+    "sync = muster.torch.Sync(model, opt)    # in place of DistributedDataParallel": names_exist,
+    "muster key new keys                    # ca, server, worker, operator, observer: .pem and .key":
+        with_certificates,
     "#include <muster/muster.h>": first_program,
     "cc first.c -o first $(pkg-config --cflags --libs muster)": build_and_run,
     "musterd --workers 5 --policy backup:4": by_hand,
