@@ -16,6 +16,7 @@ test_packages=(
 	clang libclang-rt-14-dev g++ # thread sanitizer; the header as C++
 	spin # the protocol in every order, server/core/model
 	binutils clang-format-14 shellcheck python3 python3-numpy python3-torch
+	openssl # a stranger that speaks TLS
 	qemu-system-x86 busybox-static cpio kmod # machines with soft-RoCE, tests/vm
 	iproute2 rdma-core ibverbs-utils rdmacm-utils perftest procps
 	systemd # systemd-analyze judges the unit

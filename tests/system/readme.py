@@ -284,7 +284,8 @@ BLOCKS = {
     "                          mean step     p99 step   accuracy   counted/late, ranks 0 to 4":
         nothing("compared with what is printed by system.readme_quickstart"),
     "sync = muster.torch.Sync(model, opt)    # in place of DistributedDataParallel": names_exist,
-    "muster key new keys                    # ca, server, worker, operator, observer: .pem and .key":
+    "muster key new keys                    # ca, server, worker, operator, observer: .pem and "
+    ".key":
         with_certificates,
     "#include <muster/muster.h>": first_program,
     "cc first.c -o first $(pkg-config --cflags --libs muster)": build_and_run,
