@@ -118,8 +118,13 @@ static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 {
 	struct mst_proof proof = { .own = s->settings->credentials };
 	struct mst_stream *stream;
-	int rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &proof, &stream);
+	int rc;
 
+	/* Over TLS a server that is there turns callers away while it has too many. */
+	while ((rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &proof,
+					&stream)) == -ECONNRESET &&
+	       mst_left_ns(deadline_ns) > 0)
+		mst_sleep_ns(RETRY_NS);
 	if (rc != 0)
 		return rc;
 	mst_control_free(s->control);

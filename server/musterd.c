@@ -225,8 +225,6 @@ static bool prepare(const struct mst_server_options *o, struct mst_plane_cfg *cf
 	char why[512];
 
 	*cfg = (struct mst_plane_cfg){ .options = o,
-				       .stream = mst_stream_of(credentials),
-				       .credentials = credentials,
 				       .transport = mst_transport_find(scheme),
 				       .makes_links_aside = true };
 	(void)mst_cpus_parse(o->cpus, cpus, why, sizeof(why)); /* the options have been checked */
@@ -393,30 +391,6 @@ static bool give_up_rights(const struct mst_server_options *o)
 	return rc == 0;
 }
 
-static int run(const struct mst_server_options *o)
-{
-	struct mst_plane_cfg cfg;
-	struct mst_cpus cpus;
-	char why[512];
-
-	if (!prepare(o, &cfg, &cpus) || !give_up_rights(o))
-		return MST_SERVER_EXIT_FAILED;
-	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
-	int rc = mst_threads_check(&plan, why, sizeof(why));
-	if (rc != 0) {
-		mst_error("%s", why);
-		return MST_SERVER_EXIT_FAILED;
-	}
-	rc = mst_log_start();
-	if (rc != 0) {
-		mst_error("cannot start the thread that writes the log: %s",
-			  mst_host_tasks_failed(rc, why, sizeof(why)));
-		return MST_SERVER_EXIT_FAILED;
-	}
-	return mst_server_options_record(o) ? run_recorded(o, &cfg, &cpus)
-					    : run_plane(o, &cfg, &cpus, NULL);
-}
-
 /* A server that is no server by its certificate would be believed by nobody.
  * Return: the exit status; 0: go on. */
 static int open_credentials(const struct mst_server_options *o)
@@ -439,6 +413,35 @@ static int open_credentials(const struct mst_server_options *o)
 	return usage(why);
 }
 
+static int run(const struct mst_server_options *o)
+{
+	struct mst_plane_cfg cfg;
+	struct mst_cpus cpus;
+	char why[512];
+
+	if (!prepare(o, &cfg, &cpus) || !give_up_rights(o))
+		return MST_SERVER_EXIT_FAILED;
+	int status = open_credentials(o);
+	if (status != MST_SERVER_EXIT_DONE)
+		return status;
+	cfg.stream = mst_stream_of(credentials);
+	cfg.credentials = credentials;
+	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
+	int rc = mst_threads_check(&plan, why, sizeof(why));
+	if (rc != 0) {
+		mst_error("%s", why);
+		return MST_SERVER_EXIT_FAILED;
+	}
+	rc = mst_log_start();
+	if (rc != 0) {
+		mst_error("cannot start the thread that writes the log: %s",
+			  mst_host_tasks_failed(rc, why, sizeof(why)));
+		return MST_SERVER_EXIT_FAILED;
+	}
+	return mst_server_options_record(o) ? run_recorded(o, &cfg, &cpus)
+					    : run_plane(o, &cfg, &cpus, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	struct mst_server_options o;
@@ -458,9 +461,10 @@ int main(int argc, char **argv)
 		mst_options_print(&parsed, stdout);
 	else if (o.budget != 0)
 		status = print_budget(&o);
-	else if ((status = open_credentials(&o)) == MST_SERVER_EXIT_DONE)
+	else
 		status = run(&o);
-	mst_credentials_free(credentials);
+	if (the_plane == NULL) /* else its listener's thread uses them until the process ends */
+		mst_credentials_free(credentials);
 	mst_options_free(&parsed);
 	return status;
 }

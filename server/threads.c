@@ -28,7 +28,8 @@ uint32_t mst_threads_of(const struct mst_plan_cfg *cfg)
 	struct mst_terms terms;
 	struct mst_plan plan;
 	uint32_t always = ALWAYS + mst_server_options_record(cfg->options) +
-			  mst_server_options_saves(cfg->options);
+			  mst_server_options_saves(cfg->options) +
+			  (mst_server_options_tls(cfg->options) && cfg->options->join == NULL);
 	uint32_t shards = 1;
 	char why[512];
 

@@ -110,8 +110,10 @@ enum mst_reach mst_reach_of(const char *address)
 	enum mst_reach reach = MST_REACH_LOOPBACK;
 	struct addrinfo *list = NULL;
 
-	if (resolve(address, AI_PASSIVE, &list) != 0)
-		return MST_REACH_UNKNOWN;
+	int rc = resolve(address, AI_PASSIVE, &list);
+	/* A resolver that does not answer now may do so when the server connects. */
+	if (rc != 0)
+		return rc == -EINVAL || rc == -ENOENT ? MST_REACH_UNKNOWN : MST_REACH_BEYOND;
 	for (const struct addrinfo *ai = list; ai != NULL; ai = ai->ai_next) {
 		if (!is_loopback(ai->ai_addr))
 			reach = MST_REACH_BEYOND;

@@ -11,6 +11,11 @@
 /* The epoll descriptor, the eventfd that wakes it, the listener, and a file that is read now and
  * then. */
 #define FRONTEND_OWN 4u
+/* With TLS besides: the port, an epoll descriptor and an eventfd of the thread that shakes hands,
+ * and what it has handed over (common/transport/tls). */
+#define TLS_LISTENER_OWN (3u + 256u)
+/* The most callers that shake hands; they take at most an eighth of what is allowed. */
+#define TLS_CALLERS_MAX 1024u
 
 static uint32_t claim(const struct mst_descriptors_cfg *cfg, const struct mst_lanes *lanes)
 {
@@ -29,6 +34,9 @@ void mst_descriptors_of(const struct mst_descriptors_cfg *cfg, struct mst_descri
 	*out = (struct mst_descriptors){ .workers = cfg->workers, .worker = link + connection };
 	out->own = claim(cfg, NULL) + (uint64_t)cfg->peers * (link + connection) + FRONTEND_OWN;
 	out->own += cfg->follower ? 1 : MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS;
+	out->callers = cfg->tls && !cfg->follower;
+	if (out->callers)
+		out->own += TLS_LISTENER_OWN;
 }
 
 int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len)
@@ -36,6 +44,8 @@ int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len
 	uint64_t open = mst_host_descriptors_open(""), allowed = mst_host_descriptors_max();
 	uint64_t need = open + mst_descriptors_all(d);
 
+	if (d->callers)
+		allowed -= allowed / 8 < TLS_CALLERS_MAX ? allowed / 8 : TLS_CALLERS_MAX;
 	if (need <= allowed)
 		return 0;
 	(void)snprintf(why, len,

@@ -12,12 +12,14 @@ struct mst_descriptors_cfg {
 	uint32_t workers;
 	uint32_t peers; /* links with other servers */
 	bool follower;  /* a follower, which has no control port */
+	bool tls;       /* control connections are by TLS */
 };
 
 struct mst_descriptors {
 	uint32_t workers, worker; /* descriptors for each worker */
 	/* the server's own, with those for new peers and for watchers of the status */
 	uint64_t own;
+	bool callers; /* an eighth of what is allowed is for callers that shake hands (TLS) */
 };
 
 void mst_descriptors_of(const struct mst_descriptors_cfg *cfg, struct mst_descriptors *out);

@@ -344,9 +344,11 @@ int mst_job_try_listener(const struct mst_job *j, char *why, size_t len)
 	struct mst_net_cfg cfg = { .fabric = &j->terms.fabric,
 				   .links_max = j->o->workers + j->o->servers - 1,
 				   .lanes = mst_plan_lanes(&layout) };
-	struct mst_descriptors_cfg files = {
-		.transport = t, .net = &cfg, .workers = j->o->workers, .peers = j->o->servers - 1
-	};
+	struct mst_descriptors_cfg files = { .transport = t,
+					     .net = &cfg,
+					     .workers = j->o->workers,
+					     .peers = j->o->servers - 1,
+					     .tls = mst_server_options_tls(j->o) };
 	struct mst_descriptors need;
 	struct mst_link_listener *listener = NULL;
 	struct mst_net *net = NULL;

@@ -77,13 +77,16 @@ struct mst_plane {
 static void gone(void *ctx, struct mst_conn *c)
 {
 	struct mst_plane *p = ctx;
+	/* A leader that does not believe this server's certificate says so after the handshake. */
+	const char *why = c->ops->why(c->stream);
 
 	if (c->role == MST_CONN_WORKER && !c->left)
 		mst_requests_lose(&p->job.requests, c->who);
 	else if (c->role == MST_CONN_SERVER)
 		mst_leading_lost(&p->leading, c->server, "is gone: its connection closed");
 	else if (c->role == MST_CONN_LEAD)
-		mst_following_lost(&p->following, "the leader is gone: its connection closed",
+		mst_following_lost(&p->following,
+				   why != NULL ? why : "the leader is gone: its connection closed",
 				   mst_now_ns());
 }
 

@@ -165,7 +165,7 @@ static int make_dir(const char *path, const struct key_complaint *to)
 	}
 	while (readdir(dir) != NULL)
 		entries++;
-	bool is_private = chmod(path, 0700) == 0;
+	bool is_private = entries > 2 || chmod(path, 0700) == 0;
 	closedir(dir);
 	if (entries > 2)
 		(void)snprintf(to->why, to->len,

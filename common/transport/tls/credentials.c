@@ -322,8 +322,8 @@ static int check_given(const struct mst_tls_files *f, const struct tls_complaint
 	if (given == 0 || given == FILES)
 		return (int)given;
 	return invalid(to,
-		       "%s is missing: TLS needs --tls-ca, --tls-cert and --tls-key, or "
-		       "MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY",
+		       "%s is missing: TLS needs --tls-ca, --tls-cert and --tls-key; for commands "
+		       "and workers also MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY",
 		       option[missing]);
 }
 

@@ -20,6 +20,7 @@ struct mst_stream {
 	struct mst_tls_peer who;
 	struct mst_credentials *own;
 	bool serves, shaken, wants_room;
+	bool mute;   /* a send has failed: SSL_shutdown() is not for such a stream */
 	int broken;  /* what each call gives from now on; 0: all is well */
 	pid_t owner; /* who may say to the peer that the stream is closed */
 	char peer[PEER_LEN];
@@ -70,7 +71,7 @@ void mst_tls_stream_close(struct mst_stream *s)
 	if (s == NULL)
 		return;
 	/* A child of fork() has no word in it: what it sent would be the parent's. */
-	if (s->shaken && s->broken == 0 && s->owner == getpid())
+	if (s->shaken && s->broken == 0 && !s->mute && s->owner == getpid())
 		(void)SSL_shutdown(s->ssl);
 	SSL_free(s->ssl);
 	ERR_clear_error();
@@ -140,6 +141,7 @@ ssize_t mst_tls_stream_send(struct mst_stream *s, const void *data, size_t len)
 		return -EAGAIN;
 	/* The peer may have said why before: receive() still reads that. */
 	ERR_clear_error();
+	s->mute = true;
 	return -EPIPE;
 }
 
