@@ -48,18 +48,20 @@ bool mst_comeback_wanted(const struct mst_comeback *b)
 	       b->worker->phase == MST_WORKER_WORKING;
 }
 
-/* Tells the leader that nothing is given, so that it asks another worker at once. */
-static void decline(struct mst_comeback *b, uint64_t number)
+/* Tells the leader that nothing is given, so that it asks another worker at once. Behind what is
+ * still being sent there is no place for it. Return: 0 or -EALREADY. */
+static int decline(struct mst_comeback *b)
 {
-	struct mst_message *msg = calloc(1, sizeof(*msg));
+	struct mst_gift none = { .data = malloc(1),
+				 .number = b->answered,
+				 .version = b->worker->given };
 
-	if (msg == NULL)
-		return; /* the leader stops waiting after a while */
-	msg->kind = MST_MSG_GIVE;
-	msg->handed.number = number;
-	msg->handed.version = b->worker->given;
-	(void)mst_client_session_tell(b->session, msg);
-	free(msg);
+	if (none.data == NULL)
+		return 0; /* the leader stops waiting after a while */
+	int rc = mst_client_session_give(b->session, &none);
+	if (rc != 0)
+		free(none.data);
+	return rc;
 }
 
 static int too_large(struct mst_comeback *b, size_t bytes)
@@ -78,7 +80,8 @@ static int send(struct mst_comeback *b, const void *state, size_t bytes)
 				 .version = b->worker->given };
 
 	if (gift.data == NULL) {
-		decline(b, gift.number);
+		if (decline(b) == -EALREADY)
+			return -EALREADY;
 		return mst_client_fail(b->failure, -ENOMEM,
 				       "no memory for a copy of a state of %zu bytes", bytes);
 	}
@@ -100,22 +103,15 @@ int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes)
 		return mst_client_fail(b->failure, -EINVAL,
 				       "muster_give_state() needs a state of %zu bytes", bytes);
 	b->answered = b->session->told.state_wanted;
-	if (bytes == 0) {
-		decline(b, b->answered);
-		return 0;
-	}
-	if (bytes > b->session->welcome.state_max) {
-		decline(b, b->answered);
-		return too_large(b, bytes);
-	}
-	int rc = send(b, state, bytes);
+	bool fits = bytes <= b->session->welcome.state_max;
+	int rc = bytes > 0 && fits ? send(b, state, bytes) : decline(b);
 	if (rc == -EALREADY) {
 		b->answered = before;
-		rc = mst_client_fail(b->failure, -EAGAIN,
-				     "the last state is still being sent; give this one at the "
-				     "next outcome");
+		return mst_client_fail(b->failure, -EAGAIN,
+				       "the last state is still being sent; give this one at the "
+				       "next outcome");
 	}
-	return rc;
+	return rc == 0 && !fits ? too_large(b, bytes) : rc;
 }
 
 /* ---- taking ---- */

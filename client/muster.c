@@ -495,7 +495,10 @@ static int look_for_outcome(struct muster *m)
 		rc = mst_outbound_ask(&m->outbound, &ask);
 	if (rc == 0)
 		rc = mst_engine_cut_off(&m->engine);
-	return rc == 0 ? -EAGAIN : rc < 0 ? rc : 0;
+	if (rc > 0 &&
+	    mst_worker_misses(&m->worker) == 0) /* the words have come; memory may be lent */
+		return 0;
+	return rc >= 0 ? -EAGAIN : rc;
 }
 
 /* What arrives after the descriptor has been armed makes it readable: so the look that counts is

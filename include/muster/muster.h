@@ -448,7 +448,7 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes);
 /**
  * muster_take_state - after -ESTALE: the state of another worker.
  * @state, @bytes: the state. It is the library's, and may be read until the next call of
- *       muster_wait(), muster_take_state() or muster_close().
+ *       muster_wait(), muster_try_wait(), muster_take_state() or muster_close().
  * @version: that it is of. This worker has that version now, as if an outcome had brought it:
  *       muster_wait() brings the one after it. That is so after muster_start() too, which is not
  *       called again.

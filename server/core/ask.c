@@ -145,9 +145,12 @@ static uint64_t version_due(const struct mst_ledger *l, const struct mst_member 
 static enum mst_where place_of(const struct mst_ledger *l, const struct mst_member *m,
 			       uint64_t version, uint32_t buffer)
 {
+	/* What came with a state is not in the memory where results and their records are. */
+	bool keeps = m->ask.have == version && !m->took;
+
 	if (version == l->store.first && !l->has_start_state)
-		return m->ask.have == version ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
-	if (m->ask.have == version)
+		return keeps ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
+	if (keeps)
 		return MST_WHERE_KEEP;
 	return l->cfg.in_place && mst_store_spare(&l->store, buffer) >= 2 ? MST_WHERE_IN_PLACE
 									  : MST_WHERE_COPIED;
@@ -219,6 +222,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->asks = false;
 	m->owes = false;
 	m->given = version;
+	m->took = false;
 	m->until_asked = l->record[buffer].until_asked;
 	if (version == l->store.newest)
 		mst_handing_reached(l, m);

@@ -91,9 +91,7 @@ static void stop(struct mst_ledger *l)
 /* Can whoever has @version go on with the version after it? */
 static bool goes_on_from(const struct mst_ledger *l, uint64_t version)
 {
-	uint32_t buffer;
-
-	return version == l->store.newest || mst_store_find(&l->store, version + 1, &buffer);
+	return version == l->store.newest || mst_store_keeps(&l->store, version + 1);
 }
 
 /* ---- who gives ---- */
@@ -225,6 +223,7 @@ void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 	}
 	MST_ASSERT(m->asks); /* the ask that found the version gone */
 	m->given = m->ask.have = l->handing.version;
+	m->took = true;
 	enter(l, m, MST_BEHIND_CATCHES);
 }
 
@@ -319,7 +318,8 @@ uint64_t mst_handing_deadline(const struct mst_ledger *l)
 	     rank = mst_census_next(c, MST_STANDS_BEHIND, rank + 1)) {
 		const struct mst_member *m = &l->member[rank];
 		uint64_t over = after(m->behind_ns, giving_ns(l));
-		bool waits = m->behind == MST_BEHIND_WAITS && h->state == MST_HANDING_IDLE;
+		bool waits = m->behind == MST_BEHIND_WAITS && h->state == MST_HANDING_IDLE &&
+			     !l->end_due;
 		if ((waits || m->behind == MST_BEHIND_TAKES) && over < due)
 			due = over;
 	}

@@ -95,6 +95,13 @@ bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffe
 	return false;
 }
 
+bool mst_store_keeps(const struct mst_store *s, uint64_t version)
+{
+	uint32_t buffer;
+
+	return is_kept(s, version) && mst_store_find(s, version, &buffer);
+}
+
 void mst_store_hold(struct mst_store *s, uint32_t buffer)
 {
 	MST_ASSERT(buffer < s->count && !is_free(s, &s->buffer[buffer]));

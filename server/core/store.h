@@ -56,6 +56,9 @@ uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer);
  * Return: false if the version is gone, because it is neither held nor kept. */
 bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffer);
 
+/* Is @version there, and not only because somebody holds it? Then those after it are there, too. */
+bool mst_store_keeps(const struct mst_store *s, uint64_t version);
+
 void mst_store_hold(struct mst_store *s, uint32_t buffer);
 /* While a version is being saved it stays. */
 void mst_store_save(struct mst_store *s, uint32_t buffer);

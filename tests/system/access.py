@@ -32,7 +32,7 @@ def beyond_loopback(a):
                                              "--insecure")))
     server = Server(a.musterd, "-n", "1", "--listen", BEYOND, "--insecure")
     try:
-        check("the start says so", "INSECURE: 0.0.0.0:" in server.said())
+        check("the start says so", until(lambda: "INSECURE: 0.0.0.0:" in server.said(), HANG_S))
         done = ask(a, "status", server.address)
         check(f"the status says so: {done.stdout}", "access: INSECURE: whoever" in done.stdout)
         doc = json.loads(ask(a, "status", "--json", "-", server.address).stdout)

@@ -19,7 +19,7 @@ from server import SECONDS, Server, frame, hello, read_error
 
 # A process may stand still for seconds, in which a job makes hundreds of versions.
 FAR = ("--owner", "workers", "--history", "2", "--catch-up", "4096", "--patience", "60s", *CALM)
-WELCOME, BEHIND, GIVE, TOOK = 2, 27, 29, 31
+WELCOME, BEHIND, GIVE, TOOK = 2, 29, 31, 33
 
 
 class Run(Job):

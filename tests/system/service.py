@@ -108,7 +108,8 @@ def a_data_thread_that_is_stuck_gets_no_beat(a):
                 beats += "WATCHDOG=1" in lines
                 must(beats <= 1, "beats go on without the data thread")
             check("the service manager hears that it is stuck, and no beat", stuck)
-            check("so does the log", "the data thread has not passed" in job.server.said())
+            check("so does the log", until(
+                lambda: "the data thread has not passed" in job.server.said(), 60))
             check("its control thread lives", job.server.say(bytes(16)) is not None)
             with open(place + ".go", "w"):
                 pass

@@ -177,6 +177,8 @@ static int listen_to_all(struct mst_shm_net *net, int timeout_ms)
 	return n < 0 ? n : 0;
 }
 
+static void net_wake(struct mst_net *n);
+
 static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 {
 	struct mst_shm_net *net = (struct mst_shm_net *)n;
@@ -184,8 +186,12 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	int got = 0;
 
 	if (++net->polls % LISTEN_EVERY_POLLS == 0 &&
-	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS)
+	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS) {
 		listen_to_all(net, 0);
+		/* Armed: what was taken from epoll has to make it readable all the same. */
+		if (atomic_load_explicit(&net->flags->asleep, memory_order_relaxed))
+			net_wake(n);
+	}
 	/* The next poll begins where this one ends, so that no link starves another of @max. */
 	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
 		if (at >= net->link_count)

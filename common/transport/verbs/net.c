@@ -310,11 +310,16 @@ static int listen_to_all(struct mst_verbs_net *net, int timeout_ms)
 	return 0;
 }
 
-static void listen_now_and_then(struct mst_verbs_net *net)
+static void net_wake(struct mst_net *n);
+
+/* Return: has it listened? */
+static bool listen_now_and_then(struct mst_verbs_net *net)
 {
-	if (++net->polls % LISTEN_EVERY_POLLS == 0 &&
-	    mst_now_ns() - net->listened_ns >= LISTEN_EVERY_NS)
-		listen_to_all(net, 0);
+	if (++net->polls % LISTEN_EVERY_POLLS != 0 ||
+	    mst_now_ns() - net->listened_ns < LISTEN_EVERY_NS)
+		return false;
+	listen_to_all(net, 0);
+	return true;
 }
 
 static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
@@ -323,7 +328,9 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 	uint32_t at = net->first;
 	int got = 0;
 
-	listen_now_and_then(net);
+	/* Armed: what was taken from epoll has to make it readable all the same. */
+	if (listen_now_and_then(net) && atomic_load_explicit(&net->asleep, memory_order_relaxed))
+		net_wake(n);
 	/* The next poll begins where this one ends, so that no link starves another of @max. */
 	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
 		if (at >= net->link_count)
@@ -340,7 +347,7 @@ static bool has_work(void *n)
 	/* Relaxed: wait() takes the flag with acquire before it returns. */
 	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
 
-	listen_now_and_then(net);
+	(void)listen_now_and_then(net);
 	for (uint32_t i = 0; i < net->link_count && !any; i++) {
 		mst_verbs_link_gather(net->links[i]);
 		mst_queue_flush(&net->links[i]->queue); /* there may be room by now */

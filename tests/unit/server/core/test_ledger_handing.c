@@ -282,6 +282,21 @@ static void when_the_job_ends_nobody_waits_for_a_state(void)
 	job_close(&j);
 }
 
+/* Its library has neither the bytes nor the record of that version, as KEEP would say. */
+static void who_has_the_newest_version_by_a_state_is_not_told_to_keep_it(void)
+{
+	struct ledger_job j;
+
+	begin_lost(&j);
+	uint64_t version = job_version(&j);
+	given(&j, asked(&j)->who.rank, asked(&j)->state.number, version);
+	taken(&j, 2, asked(&j)->state.number, version);
+	job_tell(&j, 0, MST_EV_FINISH);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, version);
+	CU_ASSERT_NOT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.where, MST_WHERE_KEEP);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "one that joins late gets a state, and the versions after it",
 	  one_that_joins_late_gets_a_state_and_what_follows },
@@ -301,6 +316,8 @@ static CU_TestInfo cases[] = {
 	{ "with nobody left to give, the job ends", with_nobody_left_to_give_the_job_ends },
 	{ "when the job ends, nobody waits for a state",
 	  when_the_job_ends_nobody_waits_for_a_state },
+	{ "who has the newest version by a state is not told to keep it",
+	  who_has_the_newest_version_by_a_state_is_not_told_to_keep_it },
 	CU_TEST_INFO_NULL,
 };
 
