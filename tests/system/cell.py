@@ -119,6 +119,8 @@ class Cell:
             self.sleep_us = max(self.sleep_us, int(5000 * self.lease_s))
         # What a worker held is given back while the job still goes on.
         lasts_us = 1.6e6 * self.lease_s if lasts else 1e6 if victim == "worker" else 3e5
+        if victim != "worker" and violence in ("kill", "term", "cut"):
+            lasts_us = 1e7  # the job ends by it: it must not be over before, on a busy host
         self.commits = self.at + int(lasts_us / max(self.sleep_us, 500))
         if moment == "end":
             self.commits = self.at
