@@ -185,7 +185,7 @@ static void pass(uint64_t ns)
 static void join_and_lose(void)
 {
 	static uint32_t incarnation;
-	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { .cookie = 1, .rank = 0 } };
 
 	happen(&join);
 	incarnation = note[note_count - 1].who.incarnation;
@@ -386,7 +386,7 @@ static void listen_to_workers(uint64_t ns)
 /* What workers have sent to the follower nobody knows meanwhile. */
 static void no_time_passes_for_workers_while_a_follower_has_no_link(void)
 {
-	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { .cookie = 1, .rank = 0 } };
 
 	begin();
 	acknowledge(0);
@@ -477,7 +477,7 @@ static void links_on_which_nothing_is_said_are_none(void)
 
 static void reports_count_as_that_servers(void)
 {
-	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { .cookie = 1, .rank = 0 } };
 	struct mst_peer_entry full = { .kind = MST_PEER_FULL, .incarnation = 1 };
 
 	begin();
@@ -500,7 +500,7 @@ static void reports_count_as_that_servers(void)
 /* Which link of a worker was lost only a follower may know. */
 static void who_lost_a_worker_is_told(void)
 {
-	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { 1, 0 } };
+	struct mst_ledger_event join = { .kind = MST_EV_JOIN, .join = { .cookie = 1, .rank = 0 } };
 	const struct mst_notice *last = note;
 
 	begin();

@@ -167,7 +167,7 @@ static void a_version_that_is_not_finite_is_told_to_be_spoilt(void)
 
 static void a_follower_is_told_to_save_one_version_at_a_time(void)
 {
-	struct mst_decision save = { .kind = MST_DO_SAVE, .commit = { 1, 1 } };
+	struct mst_decision save = { .kind = MST_DO_SAVE, .commit = { .version = 1, .buffer = 1 } };
 
 	agg_follower = true;
 	begin(1);
