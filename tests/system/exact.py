@@ -304,7 +304,8 @@ CASES = {
     ),
     "distance_kill": (
         5,
-        ["--policy", "async", "--commits", "100", "--lr-distance", "1e-6", "--optimizer",
+        # nobody is far ahead of who dies, so the job is not over before
+        ["--policy", "ssp:2", "--commits", "100", "--lr-distance", "1e-6", "--optimizer",
          "adam:lr=0.01"],
         ["2:die=5", "3:die=9"],
         ["adam:lr=0.01", "--lr-distance", "1e-6", "--count", "1", "--kills"],
