@@ -10,7 +10,9 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/transport/stream.h"
+#include "tools/command.h"
 #include "tools/secure.h"
 #include "tools/watch.h"
 
@@ -135,4 +137,16 @@ int mst_petition(const char *address, const struct mst_message *msg, uint64_t ti
 		rc = await(&p, deadline_ns);
 	p.ops->close(p.stream);
 	return rc;
+}
+
+int mst_petition_and_tell(const char *address, const struct mst_message *msg, uint64_t timeout_ns)
+{
+	char answer[MST_REASON_LEN];
+	int rc = mst_petition(address, msg, timeout_ns, answer, sizeof(answer));
+
+	if (rc == 0)
+		(void)puts(answer);
+	else
+		mst_error("%s", answer);
+	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
 }

@@ -14,5 +14,8 @@
  * Return: 0: it is done; or -errno, of the leader's refusal or of the connection. */
 int mst_petition(const char *address, const struct mst_message *msg, uint64_t timeout_ns,
 		 char *answer, size_t len);
+/* The same for a command: prints the answer.
+ * Return: its exit status. */
+int mst_petition_and_tell(const char *address, const struct mst_message *msg, uint64_t timeout_ns);
 
 #endif

@@ -7,6 +7,7 @@ usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
 import os
 import re
 import shutil
+import stat
 import subprocess
 
 import base
@@ -228,6 +229,7 @@ def bad_files(a):
     with Job(a, "-n", "1") as job:
         worker = options(job.keys, "worker")
         os.chmod(f"{job.keys}/observer.key", 0o644)
+        os.chmod(job.keys, 0o755)
         mixed = [*worker[:4], "--tls-key", f"{job.keys}/operator.key"]
         table = [
             ([a.musterd, "-n", "1", *worker], "needs one whose URI or OU is muster:server"),
@@ -242,6 +244,8 @@ def bad_files(a):
                                   check=False)
             check(f"{done.stderr.splitlines()[:1]}",
                   done.returncode == 2 and words in done.stderr)
+        check("a directory that is refused keeps its mode",
+              stat.S_IMODE(os.stat(job.keys).st_mode) == 0o755)
         lone = job.work(0)
         job.worker.clear()
         status, said = lone.end(HANG_S)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* muster checkpoint: which checkpoints a directory has, and whether they are in order. */
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -9,6 +8,7 @@
 #include "tools/checkpoint/print.h"
 #include "tools/command.h"
 #include "tools/operands.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 
 static int print_help(void)
@@ -19,19 +19,6 @@ static int print_help(void)
 		"and says which of them are in order. Changes nothing.\n\nOptions:");
 	mst_options_help(mst_checkpoint_table, stdout);
 	return MST_EXIT_DONE;
-}
-
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[600];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster checkpoint --help");
-	return MST_EXIT_USAGE;
 }
 
 static int write_json(const struct mst_stock *s, const char *path)
@@ -89,9 +76,10 @@ static int check_and_list(const struct mst_checkpoint_options *o,
 	if (o->help)
 		return print_help();
 	if (operands->count == 0)
-		return refuse("which directory? muster checkpoint DIR says it");
+		return mst_refuse("checkpoint", "which directory? muster checkpoint DIR says it");
 	if (operands->count > 1)
-		return refuse("what is \"%.60s\"? one directory is enough", operands->text[1]);
+		return mst_refuse("checkpoint", "what is \"%.60s\"? one directory is enough",
+				  operands->text[1]);
 	return list(operands->text[0], o);
 }
 
@@ -104,7 +92,8 @@ int mst_checkpoint_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_checkpoint_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : check_and_list(&options, &operands);
+	int exit_status = rc < 0 ? mst_refuse("checkpoint", "%s", parsed.why)
+				 : check_and_list(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* muster evict: the session of a worker ends. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "common/base/log.h"
 #include "common/base/text.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/evict/options.h"
 #include "tools/operands.h"
 #include "tools/petition.h"
+#include "tools/refuse.h"
 #include "tools/secure.h"
 
 static int print_help(void)
@@ -25,31 +24,12 @@ static int print_help(void)
 	return MST_EXIT_DONE;
 }
 
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster evict --help");
-	return MST_EXIT_USAGE;
-}
-
 static int ask(const char *address, uint32_t rank, uint64_t timeout_ns)
 {
 	static struct mst_message msg = { .kind = MST_MSG_EVICT };
-	char answer[MST_REASON_LEN];
 
 	msg.evicted = rank;
-	int rc = mst_petition(address, &msg, timeout_ns, answer, sizeof(answer));
-	if (rc == 0)
-		(void)puts(answer);
-	else
-		mst_error("%s", answer);
-	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
+	return mst_petition_and_tell(address, &msg, timeout_ns);
 }
 
 static int evict(const struct mst_evict_options *options, const struct mst_operands *operands)
@@ -60,13 +40,15 @@ static int evict(const struct mst_evict_options *options, const struct mst_opera
 	if (options->help)
 		return print_help();
 	if (operands->count == 0)
-		return refuse("the rank is missing, as in muster evict 3");
+		return mst_refuse("evict", "the rank is missing, as in muster evict 3");
 	if (mst_parse_u64(operands->text[0], &rank) != 0 || rank >= MST_WORKERS_MAX)
-		return refuse("\"%.60s\" is no rank: a whole number from 0 to %u is wanted",
-			      operands->text[0], MST_WORKERS_MAX - 1);
+		return mst_refuse("evict",
+				  "\"%.60s\" is no rank: a whole number from 0 to %u is wanted",
+				  operands->text[0], MST_WORKERS_MAX - 1);
 	const char *typed = operands->count == 2 ? operands->text[1] : NULL;
 	if (typed != NULL && !mst_address_is(typed))
-		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
+		return mst_refuse(
+			"evict", "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	mst_address_choose(typed, address, sizeof(address));
 	if (mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
@@ -82,7 +64,8 @@ int mst_evict_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_evict_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : evict(&options, &operands);
+	int exit_status = rc < 0 ? mst_refuse("evict", "%s", parsed.why)
+				 : evict(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* muster finish: a running job ends well. */
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "common/base/log.h"
 #include "common/base/text.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/finish/options.h"
 #include "tools/operands.h"
 #include "tools/petition.h"
+#include "tools/refuse.h"
 #include "tools/secure.h"
 
 static int print_help(void)
@@ -22,31 +21,12 @@ static int print_help(void)
 	return MST_EXIT_DONE;
 }
 
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster finish --help");
-	return MST_EXIT_USAGE;
-}
-
 static int ask(const char *address, const struct mst_finish_options *options)
 {
 	static struct mst_message msg = { .kind = MST_MSG_END_JOB };
-	char answer[MST_REASON_LEN];
 
 	(void)snprintf(msg.why, sizeof(msg.why), "%s", options->why != NULL ? options->why : "");
-	int rc = mst_petition(address, &msg, options->timeout_ns, answer, sizeof(answer));
-	if (rc == 0)
-		(void)puts(answer);
-	else
-		mst_error("%s", answer);
-	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
+	return mst_petition_and_tell(address, &msg, options->timeout_ns);
 }
 
 static int finish(const struct mst_finish_options *options, const struct mst_operands *operands)
@@ -57,9 +37,12 @@ static int finish(const struct mst_finish_options *options, const struct mst_ope
 	if (options->help)
 		return print_help();
 	if (operands->count > 1)
-		return refuse("what is \"%.60s\"? one address at a time", operands->text[1]);
+		return mst_refuse("finish", "what is \"%.60s\"? one address at a time",
+				  operands->text[1]);
 	if (typed != NULL && !mst_address_is(typed))
-		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
+		return mst_refuse("finish",
+				  "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT,
+				  typed);
 	mst_address_choose(typed, address, sizeof(address));
 	if (mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
@@ -75,7 +58,8 @@ int mst_finish_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_finish_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : finish(&options, &operands);
+	int exit_status = rc < 0 ? mst_refuse("finish", "%s", parsed.why)
+				 : finish(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;
 }

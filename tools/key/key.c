@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* muster key: makes the certificates and keys of a job, and shows what certificates say. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/key/options.h"
 #include "tools/operands.h"
+#include "tools/refuse.h"
 
 #define NAME_LEN_MAX 48u
 #define PATH_LEN 4096u
@@ -31,19 +31,6 @@ static int print_help(void)
 	return MST_EXIT_DONE;
 }
 
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster key --help");
-	return MST_EXIT_USAGE;
-}
-
 static int make(const struct mst_key_options *options, const char *dir)
 {
 	struct mst_authority_cfg cfg = { .dir = dir, .name = options->name, .days = options->days };
@@ -51,9 +38,11 @@ static int make(const struct mst_key_options *options, const char *dir)
 
 	if (options->name[0] == '\0' || strlen(options->name) > NAME_LEN_MAX ||
 	    !mst_text_is_clean(options->name))
-		return refuse("option --name: 1 to %u characters without control characters are "
-			      "wanted",
-			      NAME_LEN_MAX);
+		return mst_refuse(
+			"key",
+			"option --name: 1 to %u characters without control characters are "
+			"wanted",
+			NAME_LEN_MAX);
 	int rc = mst_authority_new(&cfg, why, sizeof(why));
 	if (rc != 0) {
 		mst_error("%s", why);
@@ -93,7 +82,7 @@ static int show(const char *path)
 	struct stat st;
 
 	if (stat(path, &st) != 0)
-		return refuse("cannot read %.300s: %s", path, strerror(errno));
+		return mst_refuse("key", "cannot read %.300s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return show_file(path) ? MST_EXIT_DONE : MST_EXIT_USAGE;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -104,9 +93,10 @@ static int show(const char *path)
 		all = show_file(file) && all;
 	}
 	if (!any)
-		return refuse("%.300s has no ca.pem, server.pem, worker.pem, operator.pem or "
-			      "observer.pem",
-			      path);
+		return mst_refuse("key",
+				  "%.300s has no ca.pem, server.pem, worker.pem, operator.pem or "
+				  "observer.pem",
+				  path);
 	return all ? MST_EXIT_DONE : MST_EXIT_USAGE;
 }
 
@@ -115,12 +105,12 @@ static int key(const struct mst_key_options *options, const struct mst_operands 
 	if (options->help)
 		return print_help();
 	if (operands->count != 2)
-		return refuse("what is to be done, and where? As in muster key new DIR");
+		return mst_refuse("key", "what is to be done, and where? As in muster key new DIR");
 	if (strcmp(operands->text[0], "new") == 0)
 		return make(options, operands->text[1]);
 	if (strcmp(operands->text[0], "show") == 0)
 		return show(operands->text[1]);
-	return refuse("\"%.60s\" is neither new nor show", operands->text[0]);
+	return mst_refuse("key", "\"%.60s\" is neither new nor show", operands->text[0]);
 }
 
 int mst_key_command(int argc, char **argv)
@@ -132,7 +122,7 @@ int mst_key_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_key_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : key(&options, &operands);
+	int exit_status = rc < 0 ? mst_refuse("key", "%s", parsed.why) : key(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* muster plan: which policy would have served best, by the arrival times of a trace. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "tools/command.h"
 #include "tools/plan/options.h"
 #include "tools/plan/print.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 
 #define WHY_LEN 400u
@@ -21,19 +21,6 @@ static int print_help(void)
 		   "Options:");
 	mst_options_help(mst_plan_table, stdout);
 	return MST_EXIT_DONE;
-}
-
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[600];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster plan --help");
-	return MST_EXIT_USAGE;
 }
 
 /* ---- from the file to the figures ---- */
@@ -177,11 +164,11 @@ static int check_and_plan(const struct mst_plan_options *o)
 	if (o->help)
 		return print_help();
 	if (o->trace == NULL || o->trace[0] == '\0')
-		return refuse("which trace? --trace FILE says it");
+		return mst_refuse("plan", "which trace? --trace FILE says it");
 	if (o->to != 0 && o->from > o->to)
-		return refuse("--from is behind --to: no step is left");
+		return mst_refuse("plan", "--from is behind --to: no step is left");
 	if (is_stdout(o->json) && is_stdout(o->csv))
-		return refuse("--csv and --json cannot both be standard output");
+		return mst_refuse("plan", "--csv and --json cannot both be standard output");
 	return plan(o);
 }
 
@@ -199,7 +186,7 @@ int mst_plan_command(int argc, char **argv)
 			       "what is \"%.60s\"? the file follows --trace", argv[operand]);
 		rc = -EINVAL;
 	}
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : check_and_plan(&options);
+	int exit_status = rc < 0 ? mst_refuse("plan", "%s", parsed.why) : check_and_plan(&options);
 	mst_options_free(&parsed);
 	return exit_status;
 }

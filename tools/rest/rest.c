@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* muster rest: a worker of a running job rests, or returns. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "common/base/log.h"
 #include "common/base/text.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/operands.h"
 #include "tools/petition.h"
+#include "tools/refuse.h"
 #include "tools/rest/options.h"
 #include "tools/secure.h"
 
@@ -23,32 +22,13 @@ static int print_help(void)
 	return MST_EXIT_DONE;
 }
 
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster rest --help");
-	return MST_EXIT_USAGE;
-}
-
 static int ask(const char *address, uint32_t rank, const struct mst_rest_options *options)
 {
 	static struct mst_message msg = { .kind = MST_MSG_REST };
-	char answer[MST_REASON_LEN];
 
 	msg.rest.rank = rank;
 	msg.rest.rests = !options->returns;
-	int rc = mst_petition(address, &msg, options->timeout_ns, answer, sizeof(answer));
-	if (rc == 0)
-		(void)puts(answer);
-	else
-		mst_error("%s", answer);
-	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
+	return mst_petition_and_tell(address, &msg, options->timeout_ns);
 }
 
 static int rest(const struct mst_rest_options *options, const struct mst_operands *operands)
@@ -59,13 +39,15 @@ static int rest(const struct mst_rest_options *options, const struct mst_operand
 	if (options->help)
 		return print_help();
 	if (operands->count == 0)
-		return refuse("the rank is missing, as in muster rest 3");
+		return mst_refuse("rest", "the rank is missing, as in muster rest 3");
 	if (mst_parse_u64(operands->text[0], &rank) != 0 || rank >= MST_WORKERS_MAX)
-		return refuse("\"%.60s\" is no rank: a whole number from 0 to %u is wanted",
-			      operands->text[0], MST_WORKERS_MAX - 1);
+		return mst_refuse("rest",
+				  "\"%.60s\" is no rank: a whole number from 0 to %u is wanted",
+				  operands->text[0], MST_WORKERS_MAX - 1);
 	const char *typed = operands->count == 2 ? operands->text[1] : NULL;
 	if (typed != NULL && !mst_address_is(typed))
-		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
+		return mst_refuse(
+			"rest", "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	mst_address_choose(typed, address, sizeof(address));
 	if (mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
@@ -81,7 +63,7 @@ int mst_rest_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_rest_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : rest(&options, &operands);
+	int exit_status = rc < 0 ? mst_refuse("rest", "%s", parsed.why) : rest(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;
 }

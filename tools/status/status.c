@@ -2,7 +2,6 @@
 /* muster status: how a job is, and who is late, by how much, how often. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/figure.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/secure.h"
 #include "tools/status/options.h"
@@ -25,19 +25,6 @@ static int print_help(void)
 		   "how its job is: who is late, by how much, how often.\n\nOptions:");
 	mst_options_help(mst_status_table, stdout);
 	return MST_EXIT_DONE;
-}
-
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[512];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster status --help");
-	return MST_EXIT_USAGE;
 }
 
 static void print_job(const struct mst_status *job)
@@ -187,7 +174,9 @@ static int status(const struct mst_status_options *options, const char *typed)
 	if (options->help)
 		return print_help();
 	if (typed != NULL && !mst_address_is(typed))
-		return refuse("\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
+		return mst_refuse("status",
+				  "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT,
+				  typed);
 	mst_address_choose(typed, address, sizeof(address));
 	if (mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
@@ -224,7 +213,8 @@ int mst_status_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_status_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = read_line(&parsed, argc, argv, &address);
-	int exit_status = rc < 0 ? refuse("%s", parsed.why) : status(&options, address);
+	int exit_status = rc < 0 ? mst_refuse("status", "%s", parsed.why)
+				 : status(&options, address);
 	mst_options_free(&parsed);
 	return exit_status;
 }

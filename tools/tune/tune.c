@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* muster tune: runs a job again and again to find the smallest share of bsp that is enough. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "tools/command.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/tune/print.h"
 
@@ -21,19 +21,6 @@ static int print_help(void)
 	(void)puts("\nOptions of the server, passed on to each run:");
 	mst_options_help(mst_tune_server_table(), stdout);
 	return MST_EXIT_DONE;
-}
-
-__attribute__((format(printf, 1, 2))) static int refuse(const char *fmt, ...)
-{
-	char why[600];
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	mst_error("%s", why);
-	mst_error("see muster tune --help");
-	return MST_EXIT_USAGE;
 }
 
 static bool prints_json(const struct mst_tune_options *o)
@@ -86,15 +73,19 @@ static int check_and_search(const struct mst_tune_line *line)
 	char why[512];
 
 	if (o->metric == NULL || o->metric[0] == '\0')
-		return refuse("which value is to be kept? --metric NAME says it");
+		return mst_refuse("tune", "which value is to be kept? --metric NAME says it");
 	if (o->higher && o->lower)
-		return refuse("--higher and --lower: the metric cannot be better both ways");
+		return mst_refuse("tune",
+				  "--higher and --lower: the metric cannot be better both ways");
 	if (line->program[0] == NULL)
-		return refuse("no program for the workers: muster tune syncswitch ... -- PROGRAM");
+		return mst_refuse(
+			"tune",
+			"no program for the workers: muster tune syncswitch ... -- PROGRAM");
 	if (!mst_report_may_write(o->json))
-		return refuse("option --json: cannot write %s: %s", o->json, strerror(errno));
+		return mst_refuse("tune", "option --json: cannot write %s: %s", o->json,
+				  strerror(errno));
 	if (mst_search_check(line, why, sizeof(why)) < 0)
-		return refuse("%s", why);
+		return mst_refuse("tune", "%s", why);
 	mst_log_open("muster", o->quiet ? MST_LOG_WARN : MST_LOG_INFO);
 	return search(line);
 }
@@ -107,7 +98,7 @@ static int tune(int argc, char **argv)
 	int status;
 
 	if (rc < 0)
-		status = refuse("%s", why);
+		status = mst_refuse("tune", "%s", why);
 	else
 		status = line.options.help ? print_help() : check_and_search(&line);
 	mst_tune_line_fini(&line);
@@ -121,7 +112,8 @@ int mst_tune_command(int argc, char **argv)
 	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
 		return print_help();
 	if (strcmp(word, "syncswitch") != 0)
-		return refuse("which policy? syncswitch is the one whose share can be found: "
-			      "muster tune syncswitch ...");
+		return mst_refuse("tune",
+				  "which policy? syncswitch is the one whose share can be found: "
+				  "muster tune syncswitch ...");
 	return tune(argc - 1, argv + 1);
 }
