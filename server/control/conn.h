@@ -12,6 +12,7 @@
 
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
+#include "server/control/flood.h"
 #include "server/core/ledger.h"
 #include "server/data/session.h"
 
@@ -54,10 +55,9 @@ struct mst_conn {
 	uint64_t heard_ns;
 	bool readable; /* something has come, or the peer has closed */
 	bool waits;    /* the next message could not be handled yet */
-	/* Messages that were handled since handled_ns, and whether those are all for now: more are
-	 * handled a little later, so that a peer that sends without end costs others no more. */
-	uint32_t handled;
-	uint64_t handled_ns;
+	/* How many messages are handled, and whether those are all for now: more are handled a
+	 * little later, so that a peer that sends without end costs others no more. */
+	struct mst_flood flood;
 	bool paused;
 	uint32_t pid;
 
@@ -77,6 +77,7 @@ struct mst_conn {
 	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
 
 	bool asks_status, watches;
+	bool asks_changes; /* the peer may change the job, and has asked for it */
 
 	char *in, *out;
 	/* in_have bytes from in_at on have been received and not used up. in_used: the length of
@@ -96,6 +97,13 @@ void mst_conn_close(struct mst_conn *c); /* frees all; accepts a free entry */
 static inline bool mst_conn_is_known(const struct mst_conn *c)
 {
 	return c->role == MST_CONN_WORKER || c->role == MST_CONN_SERVER || c->role == MST_CONN_LEAD;
+}
+
+/* Has @a been silent for longer than @b? Connections that were accepted in one step have the same
+ * time; then the one that was accepted first counts as older. */
+static inline bool mst_conn_is_older(const struct mst_conn *a, const struct mst_conn *b)
+{
+	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
 }
 
 /* Receives what has come, up to the first whole frame or a little more.
