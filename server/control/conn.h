@@ -106,11 +106,13 @@ static inline bool mst_conn_is_older(const struct mst_conn *a, const struct mst_
 	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
 }
 
-/* Receives what has come, up to the first whole frame or a little more.
+/* Receives what has come, up to the first whole frame or a little more, in a few reads; c->dry:
+ * that was all.
  * Return: 0; -EPIPE closed by the peer; -ENOMEM. */
 int mst_conn_receive(struct mst_conn *c);
 /* The next whole message. The next call drops it, unless mst_conn_again() is called before.
- * Return: 1; 0: no whole message yet; -EPROTO: rubbish, or another protocol (@protocol: which). */
+ * Return: 1; 0: no whole message yet; -EPROTO: rubbish, a frame that is longer than the
+ * peer may send now, or another protocol (@protocol: which). */
 int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol);
 /* Has the next mst_conn_next() return the last message once more. */
 void mst_conn_again(struct mst_conn *c);

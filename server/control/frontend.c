@@ -497,7 +497,11 @@ static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t n
 			return;
 		}
 	}
-	if (c->stream != NULL && rc < 0 && c->role != MST_CONN_CLOSING)
+	if (c->stream == NULL || rc >= 0)
+		return;
+	if (c->role == MST_CONN_CLOSING)
+		c->paused = true; /* it stays unread, and must not end every wait */
+	else
 		refuse_rubbish(f, c, protocol, now_ns);
 }
 
