@@ -20,8 +20,8 @@
 #include "common/transport/stream.h"
 
 #define HOST_LEN 256u
-/* Callers that wait to be accepted; the kernel takes no more than net.core.somaxconn. All workers of
- * a job may call at once, and a caller for whom there is no room calls again only a second later. */
+/* Callers that wait to be accepted; the kernel takes no more than net.core.somaxconn. All workers
+ * of a job may call at once, and a caller that finds no room calls again only a second later. */
 #define BACKLOG 4096
 
 struct mst_stream {

@@ -244,7 +244,7 @@ def bad_files(a):
                                   check=False)
             check(f"{done.stderr.splitlines()[:1]}",
                   done.returncode == 2 and words in done.stderr)
-        for role, words in ("worker", "are in order: worker"), ("server", "has not the role server"):
+        for role, words in ("worker", "are in order: worker"), ("server", "not the role server"):
             said = subprocess.run([a.muster, "doctor", "--role", role, *worker], text=True,
                                   capture_output=True, timeout=HANG_S, check=False).stdout
             check(f"the doctor looks at the files of a {role}", words in said)

@@ -294,8 +294,8 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 	return rc == 1 ? -EAGAIN : rc;
 }
 
-/* Checks and maps what the caller brought, and makes both notify descriptors; by @wait_fd it will hear the
- * `down` one. */
+/* Checks and maps what the caller brought, and makes both notify descriptors; by @wait_fd it will
+ * hear the `down` one. */
 static int furnish(struct mst_shm_link *l, struct shm_caller *c, int *wait_fd)
 {
 	struct mst_shm_layout layout;

@@ -44,8 +44,9 @@ static void expect_unseen(const struct mst_shm_hello *hello, int fd, unsigned fd
 	target_close(&h);
 }
 
-/* One who brings this with a hello in order is shown to the owner, who may know its token; but it is
- * not let in. Its memory is not looked at before: where the owner sends it away, it hears that. */
+/* One who brings this with a hello in order is shown to the owner, who may know its token; but it
+ * is not let in. Its memory is not looked at before: where the owner sends it away, it hears that.
+ */
 static void expect_refused(const struct mst_shm_hello *hello, int fd)
 {
 	struct shm_target h = target_open();
