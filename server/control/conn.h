@@ -63,9 +63,10 @@ struct mst_conn {
 
 	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
 	struct mst_identity who; /* WORKER */
-	bool welcomed;   /* WORKER: the hello has been answered; before, the worker may not send */
-	uint32_t server; /* SERVER: its index */
-	bool left;       /* the peer has said that it leaves, so its closing is no loss */
+	bool welcomed;    /* WORKER: the hello has been answered; before, the worker may not send */
+	uint64_t told_ns; /* WORKER: the step in which the ledger was last told of a heartbeat */
+	uint32_t server;  /* SERVER: its index */
+	bool left;        /* the peer has said that it leaves, so its closing is no loss */
 	uint64_t state_received; /* bytes of the start state */
 	bool sends_state;
 

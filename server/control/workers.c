@@ -168,6 +168,20 @@ static bool take_start(struct mst_workers *w, const struct mst_conn *c, bool off
 	return true;
 }
 
+/* Several in one step are told once, so that a flood of them does not fill the ring of requests: it
+ * is to be found out by its messages, and others need the room. */
+static bool take_heartbeat(struct mst_workers *w, struct mst_conn *c, uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = c->who };
+
+	if (c->told_ns == now_ns)
+		return true;
+	if (!mst_requests_event(&w->job->requests, &ev))
+		return false;
+	c->told_ns = now_ns;
+	return true;
+}
+
 static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LEAVE, .who = c->who, .seq = seq };
@@ -219,13 +233,11 @@ static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struc
 bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
 			 uint64_t now_ns)
 {
-	struct mst_ledger_event heartbeat = { .kind = MST_EV_HEARTBEAT, .who = c->who };
-
 	switch (msg->kind) {
 	case MST_MSG_START:
 		return take_start(w, c, msg->offers != 0);
 	case MST_MSG_HEARTBEAT:
-		return mst_requests_event(&w->job->requests, &heartbeat);
+		return take_heartbeat(w, c, now_ns);
 	case MST_MSG_TENSORS:
 		return take_tensors(w, c, &msg->piece, now_ns);
 	case MST_MSG_STATE:

@@ -25,6 +25,7 @@ static struct mst_plane *plane;
 static struct control_client caller[4];
 static struct mst_message message;
 static bool full;
+static uint64_t ahead_ns;  /* of the clock */
 static uint32_t snapshots; /* that the data side was asked for */
 
 bool __real_mst_server_request(struct mst_server *s, const struct mst_request *request);
@@ -47,6 +48,7 @@ static void begin(void)
 	char why[512];
 
 	full = false;
+	ahead_ns = 0;
 	memset(caller, 0, sizeof(caller));
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
@@ -73,9 +75,11 @@ static void end(void)
 
 static void step(void)
 {
-	mst_plane_step(plane, mst_now_ns());
+	uint64_t now_ns = mst_now_ns() + ahead_ns;
+
+	mst_plane_step(plane, now_ns);
 	if (mst_plane_server(plane) != NULL)
-		mst_server_step(mst_plane_server(plane), mst_now_ns());
+		mst_server_step(mst_plane_server(plane), now_ns);
 }
 
 static void call(struct control_client *c)
@@ -211,6 +215,42 @@ static void a_stop_ends_all_without_room(void)
 	end();
 }
 
+/* As much as the connection takes, from *@at on, again and again. Return: it is still there. */
+static bool fill(const struct control_client *c, const unsigned char *frames, size_t bytes,
+		 size_t *at)
+{
+	ssize_t sent;
+
+	while ((sent = tcp->send(c->stream, frames + *at, bytes - *at)) > 0)
+		*at = (*at + (size_t)sent) % bytes;
+	return sent == -EAGAIN;
+}
+
+/* Before each step, of a millisecond or more, there is more than a step takes. */
+static void a_worker_that_floods_loses_its_rank(void)
+{
+	unsigned char frames[1 << 16];
+	size_t bytes = 0, at = 0;
+	uint32_t steps = 0;
+
+	begin();
+	join(&caller[0], 0);
+	memset(&message, 0, sizeof(message));
+	message.kind = MST_MSG_HEARTBEAT;
+	while (sizeof(frames) - bytes >= 64)
+		bytes += (size_t)mst_message_encode(&message, frames + bytes, 64);
+	for (; steps < 100000 && fill(&caller[0], frames, bytes, &at); steps++) {
+		ahead_ns += MST_MS;
+		step();
+	}
+	CU_ASSERT(steps < 100000);
+	call(&caller[1]);
+	say_hello(&caller[1], 0);
+	CU_ASSERT_FATAL(hears_of(&caller[1], MST_MSG_WELCOME));
+	CU_ASSERT_EQUAL(message.welcome.rank, 0);
+	end();
+}
+
 /* Time goes on by a millisecond a step, and in each somebody asks. */
 static void questions_without_end_take_fifty_snapshots_a_second(void)
 {
@@ -232,6 +272,7 @@ static void questions_without_end_take_fifty_snapshots_a_second(void)
 }
 
 static CU_TestInfo cases[] = {
+	{ "a worker that floods loses its rank", a_worker_that_floods_loses_its_rank },
 	{ "questions without end take fifty snapshots a second",
 	  questions_without_end_take_fifty_snapshots_a_second },
 	{ "control hears others while a loss waits", control_hears_others_while_a_loss_waits },
