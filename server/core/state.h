@@ -66,6 +66,7 @@ struct mst_handing {
 	struct mst_identity donor;
 	uint64_t version; /* ASKED: the oldest that the state can be of; TAKEN: of the state */
 	uint64_t asked_ns;
+	uint64_t idle_ns; /* IDLE: since then */
 };
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
