@@ -359,6 +359,9 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 	case MST_NOTE_DROPPED:
 		mst_switching_dropped(&p->switching, notice);
 		return true;
+	case MST_NOTE_EVICT_REFUSED:
+		mst_ending_evict_refused(&p->ending, notice, now_ns);
+		return true;
 	case MST_NOTE_REST_TAKEN:
 		mst_resting_taken(&p->resting, notice, now_ns);
 		return true;

@@ -252,7 +252,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		lost(l, m, ev->error);
 		break;
 	case MST_EV_EVICT:
-		mst_life_lose(l, m, MST_EVICT_ASKED);
+		mst_life_evict(l, m);
 		break;
 	case MST_EV_FINISH:
 		if (l->phase == MST_PHASE_RUNNING)

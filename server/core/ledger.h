@@ -146,7 +146,9 @@ enum mst_ledger_event_kind {
 	MST_EV_REDUCED,
 	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
-	MST_EV_EVICT, /* an operator wants the worker's session to end */
+	/* An operator wants the worker's session to end. It goes on where the loss of a worker that
+	 * takes part makes the job fail. */
+	MST_EV_EVICT,
 	MST_EV_END,   /* an operator wants the job to end */
 	/* given: the worker's state has come, or it has none to give */
 	MST_EV_GIVEN,

@@ -286,6 +286,17 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 		mst_life_end(l, MST_FINISH_TOO_FEW);
 }
 
+/* The control side has refused it where the loss of a worker fails the job. But the job may have
+ * started since, or got that rule. */
+void mst_life_evict(struct mst_ledger *l, struct mst_member *m)
+{
+	bool fails = l->phase == MST_PHASE_RUNNING && !l->end_due &&
+		     l->rule.on_loss == MST_LOSS_FAIL;
+
+	if (!fails || !mst_member_takes_part(m))
+		mst_life_lose(l, m, MST_EVICT_ASKED);
+}
+
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m)
 {
 	if (m->state == MST_MEMBER_LEAVING && m->judged >= m->leave_seq)

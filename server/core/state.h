@@ -186,6 +186,8 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
 /* Ends @m's session. What that means for the job follows from on_loss and min_workers. */
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
+/* The same because an operator wants it, if it does not make the job fail under on_loss. */
+void mst_life_evict(struct mst_ledger *l, struct mst_member *m);
 /* Ends @m's session if the worker has left and all it sent has been judged. */
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
 /* Lets the job fail. Nothing is committed any more, not even what the end of the job still waits

@@ -117,6 +117,16 @@ static void handle_rest(struct mst_local *l, const struct mst_ledger_event *ev, 
 	say(l, &notice);
 }
 
+static void handle_evict(struct mst_local *l, const struct mst_ledger_event *ev, uint64_t now_ns)
+{
+	struct mst_member_view after;
+
+	mst_ledger_handle(l->ledger, ev, now_ns);
+	mst_ledger_member(l->ledger, ev->who.rank, &after);
+	if (after.live && after.incarnation == ev->who.incarnation)
+		say(l, &(struct mst_notice){ .kind = MST_NOTE_EVICT_REFUSED, .who = ev->who });
+}
+
 static void local_handle(struct mst_decider *d, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	struct mst_local *l = local_of(d);
@@ -128,6 +138,8 @@ static void local_handle(struct mst_decider *d, const struct mst_ledger_event *e
 		see_spoilt(l, &ev->spoilt);
 	if (ev->kind == MST_EV_REST)
 		handle_rest(l, ev, now_ns);
+	else if (ev->kind == MST_EV_EVICT)
+		handle_evict(l, ev, now_ns);
 	else if (ev->kind == MST_EV_POLICY)
 		handle_policy(l, ev, now_ns);
 	else
