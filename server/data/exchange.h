@@ -77,6 +77,8 @@ enum mst_notice_kind {
 	MST_NOTE_STUCK,
 	/* dropped: with the first version of a policy, gradients that were on their way */
 	MST_NOTE_DROPPED,
+	/* refused: so many gradients in a row, and none was counted; said again at twice as many */
+	MST_NOTE_ALL_REFUSED,
 	MST_NOTE_EVICT_REFUSED, /* who: an MST_EV_EVICT would have made the job fail */
 	MST_NOTE_REST_TAKEN,    /* rest: what has become of an MST_EV_REST */
 	MST_NOTE_RESTS,         /* who rests, or has returned */
@@ -133,7 +135,7 @@ struct mst_notice {
 		} policy;
 		struct {
 			uint64_t version, count;
-		} dropped;
+		} dropped, refused; /* refused: the version that is not made */
 		struct {
 			bool rests;
 			enum mst_rest_outcome outcome; /* REST_TAKEN */
