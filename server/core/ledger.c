@@ -330,6 +330,11 @@ void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
 	mst_settle(l);
 }
 
+void mst_ledger_lag(struct mst_ledger *l, uint64_t lag_ns)
+{
+	l->lag_ns = lag_ns;
+}
+
 void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)
 {
 	l->join_until = until_ns; /* which counts until the start only */

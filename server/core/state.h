@@ -146,6 +146,7 @@ struct mst_ledger {
 	struct mst_listening listening;
 	bool heard;      /* MST_EV_HEARD has come since the last tick: leases are to be judged */
 	uint64_t now_ns; /* of the event or tick being handled */
+	uint64_t lag_ns; /* mst_ledger_lag() */
 	uint64_t join_until;
 
 	/* Memory that members, the store and the records point into. */
@@ -166,6 +167,12 @@ static inline bool mst_has_commits(const struct mst_ledger *l)
 static inline bool mst_has_samples(const struct mst_ledger *l)
 {
 	return l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max;
+}
+
+/* When a timer of the open step is judged that is due at @due_ns. */
+static inline uint64_t mst_judged_at(const struct mst_ledger *l, uint64_t due_ns)
+{
+	return due_ns < UINT64_MAX - l->lag_ns ? due_ns + l->lag_ns : due_ns;
 }
 
 /* ledger.c */

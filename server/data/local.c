@@ -425,6 +425,11 @@ static bool local_flush(struct mst_decider *d, uint64_t now_ns)
 
 /* ---- timers ---- */
 
+static void local_lags(struct mst_decider *d, uint64_t lag_ns)
+{
+	mst_ledger_lag(local_of(d)->ledger, lag_ns);
+}
+
 static uint64_t local_deadline(const struct mst_decider *d)
 {
 	return mst_ledger_deadline(((const struct mst_local *)d)->ledger);
@@ -447,6 +452,7 @@ static const struct mst_decider_ops ops = {
 	.request = local_request,
 	.arrived = local_arrived,
 	.flush = local_flush,
+	.lags = local_lags,
 	.deadline = local_deadline,
 	.tick = local_tick,
 };
