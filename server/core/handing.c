@@ -81,6 +81,14 @@ void mst_handing_reached(struct mst_ledger *l, struct mst_member *m)
 		m->clock = mst_step_clock_min(l);
 }
 
+static bool somebody_waits(struct mst_ledger *l)
+{
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_WAITS)
+		return true;
+	return false;
+}
+
 /* Nothing of the last asking is needed any more. */
 static void stop(struct mst_ledger *l)
 {
@@ -193,8 +201,8 @@ static bool is_over(const struct mst_ledger *l, const struct mst_member *m)
 
 /* Nobody can be asked any more. Those that have waited since this round began are refused, and
  * others get a round of their own. While a worker that could give is itself not far enough, there
- * is something to wait for, though not for longer than a donor may take. */
-static void refuse(struct mst_ledger *l)
+ * is something to wait for, though not for longer than a donor may take. Return: a round begins. */
+static bool refuse(struct mst_ledger *l)
 {
 	uint64_t began_ns = l->handing.round_ns;
 	bool hope = is_hope(l), left = false;
@@ -210,6 +218,7 @@ static void refuse(struct mst_ledger *l)
 	}
 	if (left && !hope)
 		begin_round(l);
+	return left && !hope;
 }
 
 /* ---- what has been given and taken ---- */
@@ -263,16 +272,21 @@ void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 
 /* ---- what follows ---- */
 
-/* An asking that leads to nothing ends here. */
+/* An asking that leads to nothing ends here, and so does one that nobody waits for any more. */
 static void give_up_donor(struct mst_ledger *l)
 {
 	struct mst_handing *h = &l->handing;
 	const struct mst_member *m = &l->member[h->donor.rank];
 
-	if (h->state == MST_HANDING_ASKED &&
-	    (!is_donor(l, m) || !may_give(m) || !goes_on_from(l, m->given) ||
-	     l->now_ns >= after(h->asked_ns, giving_ns(l))))
+	if (h->state != MST_HANDING_ASKED)
+		return;
+	if (!somebody_waits(l)) {
 		stop(l);
+		begin_round(l);
+	} else if (!is_donor(l, m) || !may_give(m) || !goes_on_from(l, m->given) ||
+		   l->now_ns >= after(h->asked_ns, giving_ns(l))) {
+		stop(l);
+	}
 }
 
 /* Whoever takes too long is refused. When nobody takes the state any more it can be freed, and the
@@ -296,14 +310,6 @@ static void look_at_takers(struct mst_ledger *l)
 	begin_round(l);
 }
 
-static bool somebody_waits(struct mst_ledger *l)
-{
-	FOR_BEHIND(l, m)
-	if (m->behind == MST_BEHIND_WAITS)
-		return true;
-	return false;
-}
-
 static uint64_t first_needed(struct mst_ledger *l)
 {
 	uint64_t first = MST_VERSION_NONE;
@@ -316,6 +322,18 @@ static uint64_t first_needed(struct mst_ledger *l)
 	return first;
 }
 
+static void seek_donor(struct mst_ledger *l)
+{
+	struct mst_member *donor;
+
+	if (l->handing.round == 0)
+		begin_round(l);
+	while ((donor = find_donor(l)) == NULL && refuse(l))
+		;
+	if (donor != NULL)
+		ask(l, donor);
+}
+
 void mst_handing_settle(struct mst_ledger *l)
 {
 	struct mst_handing *h = &l->handing;
@@ -326,15 +344,8 @@ void mst_handing_settle(struct mst_ledger *l)
 		return;
 	give_up_donor(l);
 	look_at_takers(l);
-	if (h->state == MST_HANDING_IDLE && !l->end_due && somebody_waits(l)) {
-		if (h->round == 0)
-			begin_round(l);
-		struct mst_member *donor = find_donor(l);
-		if (donor != NULL)
-			ask(l, donor);
-		else
-			refuse(l);
-	}
+	if (h->state == MST_HANDING_IDLE && !l->end_due && somebody_waits(l))
+		seek_donor(l);
 	mst_store_pin(&l->store, first_needed(l));
 }
 

@@ -271,6 +271,15 @@ static void what_was_pinned_is_let_go_when_the_taker_is_lost(void)
 {
 	struct ledger_job j;
 
+	begin_lost(&j); /* the donor gives, and nobody takes */
+	uint64_t asked_at = job_version(&j);
+	versions(&j, 2, 4);
+	CU_ASSERT_PTR_NOT_NULL(mst_ledger_record_of(j.ledger, asked_at + 1));
+	job_lose(&j, 2, -EPIPE);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
+	CU_ASSERT_PTR_NULL(mst_ledger_record_of(j.ledger, asked_at + 1));
+	job_close(&j);
+
 	begin_lost(&j);
 	uint64_t version = job_version(&j);
 	given(&j, asked(&j)->who.rank, asked(&j)->state.number, version);
