@@ -10,7 +10,7 @@
 #include "tests/ut.h"
 
 #define WORKERS 5u
-#define SEEDS 400u
+#define SEEDS 200u
 #define STEPS 400
 #define PATIENCE_NS (10 * MST_SECOND)
 /* Each donor may take two patiences, then who waits does, and then who takes; and there may be two
