@@ -20,7 +20,9 @@
 #include "common/transport/stream.h"
 
 #define HOST_LEN 256u
-#define BACKLOG 128
+/* Callers that wait to be accepted; the kernel takes no more than net.core.somaxconn. All workers
+ * of a job may call at once, and a caller that finds no room calls again only a second later. */
+#define BACKLOG 4096
 
 struct mst_stream {
 	int fd;

@@ -140,10 +140,9 @@ static bool is_change(enum mst_message_kind kind)
 static bool asks_change(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
 			uint64_t now_ns)
 {
-	if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&p->front, c, now_ns)) {
-		mst_frontend_error(&p->front, c, -EBUSY, "too many ask at once", now_ns);
-		return true;
-	}
+	c->asks_changes = true; /* therefore there is a place for it */
+	if (c->role == MST_CONN_NEW)
+		(void)mst_frontend_admit_watcher(&p->front, c, now_ns);
 	c->heard_ns = now_ns;
 	if (msg->kind == MST_MSG_POLICY)
 		return mst_switching_ask(&p->switching, c, &msg->change, now_ns);
