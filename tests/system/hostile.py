@@ -160,7 +160,8 @@ def wrong_length_that_leaves(a):
 
 def fixed_figures(musterd):
     server = Server(musterd, "-n", "2", "--elems", "1000", "--type", "bf16", "--result-type", "f32")
-    expect("length by option", server.say(hello(elems=77)), r"length 77 .*\(1000\): .* from --elems")
+    expect("length by option", server.say(hello(elems=77)),
+           r"length 77 .*\(1000\): .* from --elems")
     expect("type by option", server.say(hello(elems=1000)), r"gradients of f32 .*\(bf16\)")
     expect("result type by option", server.say(hello(elems=1000, kind=1, result=2)),
            r"results of f16 .*\(f32\)")
