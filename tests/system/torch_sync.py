@@ -351,15 +351,15 @@ def samples(a):
             model.weight.grad *= weight[0]
             opt.step()
 
-        sync = muster.torch.Sync(model, opt, apply)
+        sync = muster.torch.Sync(model, opt, apply, sampler=sampler)
         held = {"late": 0}
-        take = sync._take
+        settle = sync._settle
 
-        def taken(out):
+        def settled(step, out):
             weight[0] = out.weight
-            take(out)
+            settle(step, out)
 
-        sync._take = taken
+        sync._settle = settled
         for x, in sync.batches(loader):
             opt.zero_grad()
             (-model(x).mean()).backward()
