@@ -11,7 +11,7 @@ import signal
 import zlib
 
 from base import HANG_S, cases, check, main, must, until
-from torch_case import Ranks, prepare
+from torch_case import Ranks, prepare, refused
 
 STEPS = 60
 
@@ -184,16 +184,6 @@ def backup_of_four(a):
 
 def backup_of_four_in_ddp(a):
     straggler(a, True)
-
-
-def refused(kind, function, *words):
-    try:
-        function()
-    except kind as e:
-        must(all(w in str(e) for w in words), f"{words} are not in: {e}")
-        print(e)
-        return
-    must(False, f"{words}: nothing was raised")
 
 
 def misuse(rank, ranks):

@@ -414,21 +414,21 @@ class Sync:
     def _hand_in(self, samples: float) -> None:
         if self._worker.ticket != self._round.before:
             return  # Ctrl-C came when the push was over
-        if not self._round.sound:
-            fired = self._round.fired
-            self._forget()
-            self._round.fired = fired
-        this = self._round
-        if not this.fired and not this.gave_up and not this.asked:
-            raise RuntimeError("step() without a backward() since the last step()")
-        if this.running:
+        if self._round.running:
             self._forget()
             raise RuntimeError("the last backward() was interrupted, or raised an error: "
                                "opt.zero_grad(), and forward and backward() again")
+        if not self._round.sound:  # Ctrl-C came in this function; all is still in the gradients
+            self._forget()
+            self._round.fired = True
+        this = self._round
+        if not this.fired and not this.gave_up and not this.asked:
+            raise RuntimeError("step() without a backward() since the last step()")
         if this.gave_up or not this.fired:
             self._worker.abandon()
             self._stale_slot = False
             return
+        this.sound = False
         for name, p in self._params:
             if id(p) not in this.given:
                 self._give(name, p, p.grad)
