@@ -239,7 +239,8 @@ def signals(a):
         w = muster.Worker(ELEMS, rank=0, owner="workers")
         signal.signal(signal.SIGUSR1, lambda *_: w.wake())
         own = numpy.ones(ELEMS, "f4")
-        for signo, kind in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGUSR1, muster.Interrupted)):
+        for signo, kind in ((signal.SIGINT, KeyboardInterrupt),
+                            (signal.SIGUSR1, muster.Interrupted)):
             sender = once_in_a_call(w, signo)
             raises(kind, w.start, own)
             sender.join()

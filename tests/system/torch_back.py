@@ -17,8 +17,8 @@ import time
 import warnings
 import zlib
 
-from base import HANG_S, cases, check, main, must, until
-from torch_case import Ranks, prepare, refused
+from base import HANG_S, check, main, must, until
+from torch_case import Ranks, prepare, refused, together
 
 # A process may stand still for seconds, in which a job makes hundreds of versions.
 FAR = ("--history", "2", "--catch-up", "4096", "--min-workers", "1")
@@ -80,7 +80,8 @@ class Training:
         sums = [p.detach() for p in self.model.parameters()]
         sums += [t for one in state["state"].values() for t in one.values()
                  if isinstance(t, self.torch.Tensor)]
-        so_far = zlib.crc32(repr((state["param_groups"], self.sampler.state_dict())).encode())
+        so_far = zlib.crc32(repr((state["param_groups"], self.schedule.last_epoch,
+                                  self.sampler.state_dict())).encode())
         for t in sums:
             so_far = zlib.crc32(t.numpy().tobytes(), so_far)
         self.log.write(f"version {self.sync.version} {so_far:08x}\n")
@@ -322,7 +323,8 @@ def files(a):
         import torch
         training = Training(rank, ranks)
         before = [p.detach().clone() for p in training.model.parameters()]
-        for name, words in (("cut", "cut short"), ("pickle", "no state"), ("wide", "another model")):
+        for name, words in (("cut", "cut short"), ("pickle", "no state"),
+                            ("wide", "another model")):
             refused(ValueError, lambda: training.sync.load(ranks.path(name)), name, words)
         must(all(torch.equal(p, q) for p, q in zip(training.model.parameters(), before)),
              "a file that was refused has changed the model")
@@ -395,6 +397,7 @@ class Counting:
     def step(self):
         """Whatever Ctrl-C comes between, step() called again brings the same step to its end."""
         before, mean = self.sync.version, (self.factor(0) + self.factor(1)) / 2
+        pushes = self.sync.worker.ticket
         while True:
             try:
                 self.stepping = True
@@ -407,6 +410,7 @@ class Counting:
                 must("without a backward()" in str(e) and self.sync.version > before, e)
                 break
         must(self.sync.version == before + 1, "it made", self.sync.version - before, "versions")
+        must(self.sync.worker.ticket == pushes + 1, "it pushed", self.sync.worker.ticket - pushes)
         for name, times in (("long", 1), ("short", 2), ("idle", 0)):
             grad = getattr(self.model, name).grad
             must(bool((grad == times * mean).all()), name, grad[:3], "is not", times * mean)
@@ -527,7 +531,7 @@ def who_cannot_be_there(a):
         check("the others go on", ranks.ends() == [6, None, 2])
 
 
-CASES = cases(killed_at_any_point, frozen_for_longer_than_the_history, states_that_are_refused,
-              trees, files, ctrl_c_at_any_moment, who_cannot_be_there)
-if __name__ == "__main__":
-    main(CASES, "musterd", "library")
+CASES, BY_HAND = together(
+    coming_back=(killed_at_any_point, frozen_for_longer_than_the_history, states_that_are_refused),
+    whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, who_cannot_be_there))
+main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -26,6 +26,22 @@ def prepare(a):
     torch.set_num_threads(1)
 
 
+def together(**groups):
+    """For main(): a test for each group of cases, as importing torch takes longer than most of
+    them; and each case by its name, for people."""
+    by_name = {f.__name__: f for functions in groups.values() for f in functions}
+
+    def group(functions):
+        def run(a):
+            for f in functions:
+                print(f"== {f.__name__}", flush=True)
+                f(a)
+        return run
+
+    return {**{name: group(functions) for name, functions in groups.items()}, **by_name}, (
+        *by_name,)
+
+
 def refused(kind, function, *words):
     try:
         function()
@@ -41,9 +57,10 @@ class Ranks:
     yet."""
 
     def __init__(self, a, count, work, *options):
+        if "--history" not in options:
+            options = ("--history", "64", *options)
         self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
-                             "--owner", "workers", "--join-timeout", "300s",
-                             *(options if "--history" in options else ("--history", "64", *options)))
+                             "--owner", "workers", "--join-timeout", "300s", *options)
         self.folder = tempfile.TemporaryDirectory()
         self.pids = [work and self.fork(rank, work) for rank in range(count)]
 

@@ -10,8 +10,8 @@ import os
 import signal
 import zlib
 
-from base import HANG_S, cases, check, main, must, until
-from torch_case import Ranks, prepare, refused
+from base import HANG_S, check, main, must, until
+from torch_case import Ranks, prepare, refused, together
 
 STEPS = 60
 
@@ -377,5 +377,7 @@ def samples(a):
     check("the sums agree", round(sum(weights)) == sum(state["counted"].values()))
 
 
-CASES = cases(as_gloo, backup_of_four, backup_of_four_in_ddp, bad_input, ctrl_c, samples)
-main(CASES, "musterd", "library")
+CASES, BY_HAND = together(
+    training=(as_gloo, backup_of_four, backup_of_four_in_ddp),
+    mistakes_and_data=(bad_input, ctrl_c, samples))
+main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -21,6 +21,9 @@ from .view import Lease, View, view_of
 TYPES = {"f32": 0, "bf16": 1, "f16": 2}
 BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 OWNERS = {"servers": 0, "workers": 1}
+# The longest sleep of the main thread, in seconds: a signal that the kernel gives to another thread
+# does not end it.
+_NAP = 0.1
 
 
 class Verdict(enum.IntEnum):
@@ -146,7 +149,7 @@ class _Opening(threading.Thread):
         super().__init__(name="muster-open", daemon=True)
         self.options, self.keep, self.handle = options, keep, c.c_void_p()
         self.code, self.sentence = 0, ""
-        self.lock, self.unwanted = threading.Lock(), False
+        self.lock, self.unwanted, self.done = threading.Lock(), False, threading.Event()
 
     def run(self) -> None:
         handle = c.c_void_p()
@@ -156,10 +159,12 @@ class _Opening(threading.Thread):
             self.code, self.sentence, self.handle = code, sentence, handle
         if self.unwanted:
             self.close()
+        self.done.set()
 
     def result(self) -> c.c_void_p:
         self.start()
-        self.join()
+        while not self.done.wait(_NAP):
+            pass
         if self.code < 0:
             raise _error(self.code, self.sentence)
         return self.handle
@@ -318,18 +323,25 @@ class Worker:
 
         def asked(handle: c.c_void_p) -> int:
             codes: List[int] = []
-            wanted = [True]
-            caller = threading.Thread(target=lambda: wanted and codes.append(ask(handle)),
-                                      name="muster-call", daemon=True)
+            begun: List[bool] = []
+            wanted, done = [True], threading.Event()
+
+            def call() -> None:
+                begun.append(True)
+                if wanted:
+                    codes.append(ask(handle))
+                done.set()
+
             try:
-                caller.start()
-                caller.join()
-            finally:
+                threading.Thread(target=call, name="muster-call", daemon=True).start()
+                while not done.wait(_NAP):
+                    pass
+            finally:  # the handle is another caller's only when this one has returned
                 wanted.clear()
-                while caller.is_alive():  # the handle may be closed only when it has returned
+                while begun and not done.is_set():
                     with contextlib.suppress(BaseException):
                         lib.muster_wake(handle)
-                        caller.join()
+                        done.wait(_NAP)
             return codes[0]
 
         return asked
@@ -449,7 +461,7 @@ class Worker:
                 if time.monotonic() >= end:
                     raise Timeout(errno.ETIMEDOUT, f"rank {self.job.rank}: there was no outcome "
                                   f"within {self._wait_seconds:g} s; nothing is lost, wait again")
-            ready.poll(100)
+            ready.poll(_NAP * 1000)
 
     def try_wait(self) -> Optional[Outcome]:
         """wait() without the wait: None where no outcome is ready yet. The result's view ends."""
