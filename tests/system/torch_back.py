@@ -107,6 +107,8 @@ class Training:
         sync._settle = settled
         try:
             done = sync.step(samples=BATCH)
+        except KeyboardInterrupt:
+            done = sync.step(samples=BATCH)
         finally:
             sync._settle = settle
         must(isinstance(done.verdict, muster.Verdict), done)
@@ -182,10 +184,30 @@ def killed_at_any_point(a):
         is_alike(ranks)
 
 
+def ctrl_c_at_the_next(owner, name, after=False):
+    """Ctrl-C comes the next time that this is called, before it or when it has been done."""
+    real = getattr(owner, name)
+
+    def called(*arguments, **named):
+        setattr(owner, name, real)
+        if after:
+            real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    setattr(owner, name, called)
+
+
 def frozen_for_longer_than_the_history(a):
+    """And is interrupted, when it comes back, before it has set the state that it has taken."""
     prepare(a)
-    with Ranks(a, 3, lambda rank, ranks: Training(rank, ranks).run(), "--policy", "backup:2",
-               *FAR) as ranks:
+
+    def work(rank, ranks):
+        training = Training(rank, ranks)
+        if rank == 2:
+            ctrl_c_at_the_next(training.sync, "_read_state")
+        return training.run()
+
+    with Ranks(a, 3, work, "--policy", "backup:2", *FAR) as ranks:
         reaches(ranks, 2, 2)
         os.kill(ranks.pids[2], signal.SIGSTOP)
         reaches(ranks, 0, newest(ranks, 0) + 10)
@@ -415,18 +437,6 @@ class Counting:
             grad = getattr(self.model, name).grad
             must(bool((grad == times * mean).all()), name, grad[:3], "is not", times * mean)
 
-    def once(self, owner, name, after=False):
-        """Ctrl-C comes the next time that this is called, before it or when it has been done."""
-        real = getattr(owner, name)
-
-        def called(*arguments, **named):
-            setattr(owner, name, real)
-            if after:
-                real(*arguments, **named)
-            raise KeyboardInterrupt
-
-        setattr(owner, name, called)
-
 
 INTERRUPTED = 150
 
@@ -444,7 +454,7 @@ def interrupted(rank, ranks):
     for owner, name, after in places:  # while gradients go out, and while a version comes in
         me.backward(me.factor(rank))
         if rank == 0 and name != "_set_gradients":
-            me.once(owner, name, after)
+            ctrl_c_at_the_next(owner, name, after)
         me.step()
     me.in_apply = lambda: rank == 0 and signal.raise_signal(signal.SIGINT)
     me.backward(me.factor(rank))
@@ -453,7 +463,8 @@ def interrupted(rank, ranks):
     for name in ("push_ranges", "_give", "_flush"):  # in a backward(), which is made again
         for after in (False, True):
             if rank == 0:
-                me.once(worker if name == "push_ranges" else sync, name, after)
+                owner = worker if name == "push_ranges" else sync
+                ctrl_c_at_the_next(owner, name, after)
                 refused(KeyboardInterrupt, lambda: me.backward(1000))
                 if after:
                     refused(RuntimeError, sync.step, "the last backward() was interrupted")

@@ -178,6 +178,7 @@ class Sync:
         self._keep_local = False
         self._torn: Optional[int] = None  # the version that was not applied whole
         self._stepped = self._came_back = False
+        self._taken: Optional[Tuple[int, bytes]] = None  # a state that is to be set
         self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._hooks: List[Any] = []
         self._worker = self._join(server=server, job=job, rank=rank, join_timeout=join_timeout,
@@ -493,6 +494,8 @@ class Sync:
     def _next(self) -> Outcome:
         while True:
             try:
+                if self._taken is not None:  # Ctrl-C came before it was set
+                    self._come_back()
                 return self._worker.wait()
             except Stale:
                 self._come_back()
@@ -574,14 +577,16 @@ class Sync:
             warnings.warn(f"{e}; another rank is asked", RuntimeWarning, stacklevel=3)
 
     def _come_back(self) -> None:
-        version, raw = self._worker.take_state()
+        if self._taken is None:
+            self._taken = self._worker.take_state()
+        version, raw = self._taken
         try:
             self._set_state(self._read_state(raw), version)
-            self._came_back = True
         except Exception as e:
             self.close()
             raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
                                f"version {version}: {e}") from e
+        self._taken, self._came_back = None, True
 
     def save(self, path: Any) -> None:
         """Writes the state of this version to a file, which is there whole or not at all, also if
@@ -621,9 +626,9 @@ class Sync:
             raw = f.read()
         try:
             read = self._read_state(raw)
-            self._set_state(read, self.version)
         except ValueError as e:
             raise ValueError(f"{os.fspath(path)} cannot be loaded: {e}") from e
+        self._set_state(read, self.version)
         return int(read["version"])
 
     # ---- the job ----
