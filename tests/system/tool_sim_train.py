@@ -164,6 +164,16 @@ class Quadratic(Train):
             self.assertGreater(times[-1] - times[-2], 2 * (times[1] - times[0]), base)
             self.assertLess(points[-1]["error"], 0.01)
 
+    def test_reported(self):
+        """AdaSync follows the error that is reported with each point of the curve"""
+        args = ("-n", 8, "--delay", "exp:20", "--train", "quadratic:cond=2,noise=3",
+                "--commits", 2000, "--every", "100commits", *PLAIN)
+        of_gradients, reported = self.errors(
+            *args, *given("--policy", ("adasync:ksync", "adasync:ksync,loss=error")))
+        # The noise keeps the loss of gradients high. The error is without noise, and falls.
+        self.assertLess(1.5 * of_gradients[-1]["simulated_s"], reported[-1]["simulated_s"])
+        self.assertLess(2 * reported[-1]["error"], of_gradients[-1]["error"])
+
     def test_same_bytes(self):
         """The same command writes the same bytes, and another seed others"""
         args = ("-n", 5, "--delay", "exp:20", "--policy", "kasync:3", "--train", "quadratic",

@@ -432,6 +432,12 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 			      "--policy %.40s follows the loss, and gradients have one where "
 			      "something is trained only: say what, such as --train quadratic",
 			      job->policy);
+	const char *metric = mst_controller_metric(&policy.controller);
+	if (metric != NULL && strcmp(metric, MST_SIM_METRIC) != 0)
+		return refuse(to,
+			      "--policy %.63s follows \"%.63s\", and the simulated workers report "
+			      "the error of the training alone, as \"%s\": say loss=%s",
+			      job->policy, metric, MST_SIM_METRIC, MST_SIM_METRIC);
 	if (mst_controller_by_norms(&policy.controller))
 		mst_optimizer_measure(&job->ledger.optimizer);
 	job->ledger.rule = policy.rule;

@@ -517,6 +517,7 @@ int mst_sim_trainer_commit(struct mst_sim_trainer *t, uint64_t version,
 			   struct mst_sim_step *out)
 {
 	struct mst_commit c = { .result_type = MUSTER_F32, .divisor = 1 };
+	uint32_t points = t->curve->count;
 	int rc = measure_until(t, now_ns - t->start_ns);
 
 	if (rc == 0)
@@ -537,5 +538,8 @@ int mst_sim_trainer_commit(struct mst_sim_trainer *t, uint64_t version,
 	mst_sim_version_drop(&t->versions, from);
 	mst_sim_pushes_clear(&t->pushes);
 	t->newest = version;
-	return to != NULL ? measure_commit(t, now_ns - t->start_ns) : -ENOMEM;
+	rc = to != NULL ? measure_commit(t, now_ns - t->start_ns) : -ENOMEM;
+	out->measured = t->curve->count > points;
+	out->error = mst_sim_curve_end(t->curve)->error;
+	return rc;
 }

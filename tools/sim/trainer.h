@@ -41,6 +41,8 @@ struct mst_sim_step {
 	struct mst_exact_sum squares;
 	bool compared;                 /* the rate depends on a distance, */
 	struct mst_exact_sum distance; /* whose square this is */
+	bool measured;                 /* the curve has a point more, of this version or an older */
+	double error;                  /* in it */
 };
 
 /* @record: of the version; NULL: it is a sum of equals, as under the rule of TensorFlow.
