@@ -280,11 +280,6 @@ static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job,
 
 	if (job->problem == NULL)
 		return 0;
-	if (mst_optimizer_trusts(&job->ledger.optimizer))
-		return refuse(to,
-			      "--optimizer %.60s multiplies the rate by norms of tensors, which "
-			      "muster sim does not compute: choose another optimiser",
-			      line->options.server.optimizer);
 	if (mst_server_options_schedule(&line->options.server, &job->ledger.schedule, to->why,
 					to->len) != 0)
 		return -EINVAL;
