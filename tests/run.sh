@@ -4,8 +4,9 @@
 # build/<preset>. Goes through all of them, then fails if any failed or if one ran no test.
 #
 # usage: run.sh [--quick | --all]
-#   (nothing)  release, asan, tsan, without tests that are labelled slow, tsan also without those
-#              labelled one-thread; and builds that no preset makes, without tests (builds.sh)
+#   (nothing)  release, asan, tsan, without tests that are labelled slow, asan and tsan also without
+#              those labelled tidy and bench, tsan without those labelled one-thread; and builds
+#              that no preset makes, without tests (builds.sh)
 #   --quick    release, and of its tests the quick ones
 #   --all      also clang, whose fuzzers are guided, two minutes each; all build types with both
 #              compilers; 50000 simulated worlds of each kind, or MUSTER_WORLDS of them; larger
@@ -29,7 +30,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=100
 
 usage() {
-	sed -n '3,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 say() {
@@ -122,12 +123,13 @@ ran_on_rdma() {
 	grep '<testcase name="vm\.' "$1" | grep -q 'status="run"'
 }
 
-# The style tests read the checkout, so one configuration is enough for them. A data race takes two
-# threads. What is labelled slow only looks again, or more closely, at what others look at.
+# The style tests read the checkout, and the tests of benchmarks their scripts, so one configuration
+# is enough for them. A data race takes two threads. What is labelled slow only looks again, or more
+# closely, at what others look at.
 filter_of() {
 	local without=()
 
-	[ "$1" = release ] || without+=(tidy)
+	[ "$1" = release ] || without+=(tidy bench)
 	[ "$1" != tsan ] || without+=(one-thread)
 	[ "$elsewhere" = yes ] || without+=(slow)
 	[ "${#without[@]}" -eq 0 ] || (IFS='|' && echo "-LE ${without[*]}")

@@ -17,7 +17,8 @@ struct loader {
 	const char *dir;
 	const struct mst_checkpoint_manifest *m;
 	const struct mst_checkpoint_loading *what; /* NULL: everything, to be compared only */
-	uint8_t *block;                            /* [MST_CHECKPOINT_BLOCK] */
+	uint8_t *block;                            /* [block_bytes] */
+	size_t block_bytes;
 	char *why;
 	size_t why_len;
 };
@@ -45,7 +46,7 @@ static int load_tensor(const struct loader *l, const struct mst_part_file *f,
 
 	for (uint64_t at = t->begin; at < t->end;) {
 		uint64_t left = t->end - at;
-		size_t bytes = left < MST_CHECKPOINT_BLOCK ? (size_t)left : MST_CHECKPOINT_BLOCK;
+		size_t bytes = left < l->block_bytes ? (size_t)left : l->block_bytes;
 		int rc = mst_part_file_read(f, f->header.data + at, l->block, bytes, l->why,
 					    l->why_len);
 		if (rc != 0)
@@ -91,11 +92,21 @@ static bool overlaps(const struct mst_checkpoint_loading *what, const struct mst
 	       (p->first < what->first + what->count && what->first < p->first + p->count);
 }
 
+/* Bytes of a block: whole elements of every type, and no more than the longest tensor can fill, so
+ * that a small checkpoint takes little memory. A vector has an element or more. */
+static size_t block_for(uint64_t elems)
+{
+	size_t most = MST_CHECKPOINT_BLOCK / sizeof(uint64_t);
+
+	return (elems < most ? (size_t)elems : most) * sizeof(uint64_t);
+}
+
 static int load(struct loader *l)
 {
 	int rc = 0;
 
-	l->block = malloc(MST_CHECKPOINT_BLOCK);
+	l->block_bytes = block_for(l->m->id.elems);
+	l->block = malloc(l->block_bytes);
 	if (l->block == NULL)
 		return mst_checkpoint_say(-ENOMEM, l->why, l->why_len,
 					  "no memory to read a checkpoint");

@@ -108,7 +108,8 @@ static bool read_written(struct manifest_reading *r)
 
 static bool read_elems(struct manifest_reading *r)
 {
-	return mst_json_u64(&r->json, &r->m->id.elems);
+	return mst_json_u64(&r->json, &r->m->id.elems) &&
+	       (r->m->id.elems > 0 || refuse(r, "its vector has no elements"));
 }
 
 static bool read_type(struct manifest_reading *r, enum muster_type *out)

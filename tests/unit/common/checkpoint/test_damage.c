@@ -260,6 +260,7 @@ static void edited_manifests(void)
 		{ "\"file\": \"v", "\"file\": \"../v", "a name that no part has" },
 		{ "\"bytes\": 4", "\"bytes\": 5", "and its manifest says" },
 		{ "\"elems\": 24", "\"elems\": 18446744073709551615", "leave elements" },
+		{ "\"elems\": 24", "\"elems\": 0", "has no elements" },
 		{ "\"ledger.clock\": 2", "\"ledger.clock\": 2, \"ledger.clock\": 3",
 		  "another one" },
 		{ "\"ledger.clock\": 2", "\"ledger.clock\": {}", "a number is missing" },
