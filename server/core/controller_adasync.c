@@ -19,9 +19,9 @@
  * F is the mean loss of the gradients of an interval. An interval is a number of gradients, so that
  * every mean is equally exact, whatever K is.
  *
- * Or F is what workers report under a name, such as the loss of samples that nobody learns from: the
- * mean of all that was reported in the interval. They report rarely, so an interval goes on until
- * something has been reported.
+ * Or F is what workers report under a name, such as the loss of samples that nobody learns from:
+ * the mean of all that was reported in the interval. They report rarely, so an interval goes on
+ * until something has been reported.
  */
 #include <errno.h>
 #include <inttypes.h>

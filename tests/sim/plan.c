@@ -130,6 +130,20 @@ static void draw_clip(struct sim_plan *p)
 	(void)snprintf(p->optimizer + used, sizeof(p->optimizer) - used, ",clip=%g", p->clip);
 }
 
+/* Another reduce phase, whose norms are of tensors. From a source of its own, likewise. */
+static void draw_lars(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6c617273));
+	if (p->owner != MUSTER_SERVERS_OWN || p->add || p->clip != 0 || !chance(&r, 0.3))
+		return;
+	p->lars = true;
+	(void)snprintf(p->optimizer, sizeof(p->optimizer),
+		       "lars:lr=%g,momentum=%g,decay=%g,trust=%g,epsilon=%g", p->lr, p->momentum,
+		       SIM_LARS_DECAY, SIM_LARS_TRUST, SIM_LARS_EPSILON);
+}
+
 /* Few, and in one world of 25 many. Of those what is drawn comes from a source of its own: all
  * other worlds are what they would be without. */
 static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
@@ -154,6 +168,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_optimizer(r, p);
 	draw_late_start(p);
 	draw_clip(p);
+	draw_lars(p);
 	sim_plan_look(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
@@ -223,7 +238,7 @@ static void draw_tensors(struct sim_plan *p)
 	struct mst_rand r;
 
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x7461626c65));
-	if (p->add || p->owner == MUSTER_WORKERS_OWN || chance(&r, 0.8))
+	if (p->add || p->owner == MUSTER_WORKERS_OWN || chance(&r, p->lars ? 0.3 : 0.8))
 		return;
 	uint64_t most = chance(&r, 0.5) ? 10 : 1500;
 	p->tensors = (uint32_t)between(&r, 1, p->elems < most ? p->elems : most);

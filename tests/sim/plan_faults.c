@@ -217,7 +217,7 @@ static void draw_faults_of_reduce(struct sim_plan *p)
 	struct mst_rand r;
 
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x726564756365));
-	if (p->clip == 0 || !chance(&r, 0.5))
+	if (!sim_plan_reduces(p) || !chance(&r, 0.5))
 		return;
 	for (uint64_t count = between(&r, 1, 2); count > 0; count--) {
 		uint32_t follower = (uint32_t)between(&r, 1, p->servers - 1);
