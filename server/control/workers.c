@@ -202,9 +202,15 @@ static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *w
 static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
 			uint64_t now_ns)
 {
-	const char *wrong = mst_metrics_take(&w->job->metrics, c->who.rank, said);
+	const char *wrong = mst_metrics_wrong(said);
+	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
 
-	return wrong == NULL || mst_workers_broken(w, c, wrong, now_ns);
+	if (wrong != NULL)
+		return mst_workers_broken(w, c, wrong, now_ns);
+	if (!mst_requests_event(&w->job->requests, &ev))
+		return false;
+	mst_metrics_take(&w->job->metrics, c->who.rank, said);
+	return true;
 }
 
 static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,

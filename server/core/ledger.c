@@ -248,6 +248,9 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 	case MST_EV_TAKEN:
 		mst_handing_taken(l, m, ev->given.number);
 		break;
+	case MST_EV_METRIC:
+		mst_controller_reported(&l->controller, &ev->metric);
+		break;
 	case MST_EV_LOST:
 		lost(l, m, ev->error);
 		break;

@@ -29,6 +29,7 @@
 #include "common/optim/optim.h"
 #include "common/optim/schedule.h"
 #include "common/wire/lane.h"
+#include "common/wire/message.h"
 #include "common/wire/part.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
@@ -153,6 +154,8 @@ enum mst_ledger_event_kind {
 	/* given: the worker's state has come, or it has none to give */
 	MST_EV_GIVEN,
 	MST_EV_TAKEN, /* given: the worker has all of the state with this number */
+	/* metric: the worker has reported a value, which is finite; for the controller */
+	MST_EV_METRIC,
 };
 
 /* Where an element that is infinite or NaN comes from. */
@@ -232,6 +235,7 @@ struct mst_ledger_event {
 			uint64_t number;
 			uint64_t version; /* GIVEN; MST_VERSION_NONE: it gives none */
 		} given;
+		struct mst_metric metric;
 	};
 };
 
