@@ -153,6 +153,11 @@ static void explain_listen(int rc, const char *listen, char *why, size_t why_len
 			 "cannot listen on %s: no interface of this host has this address (ip "
 			 "address shows them)",
 			 listen);
+	else if (rc == -EHOSTUNREACH)
+		snprintf(why, why_len,
+			 "cannot listen on %s: the name could not be looked up; give an "
+			 "address of this host",
+			 listen);
 	else
 		snprintf(why, why_len, "cannot listen on %s: %s", listen, strerror(-rc));
 }

@@ -341,7 +341,7 @@ uint64_t mst_plane_nap(const struct mst_plane *p)
 
 /* ---- what the data side says ---- */
 
-/* What the ledger says of changes that somebody has asked for.
+/* What the ledger says of changes that somebody has asked for, and of gradients.
  * Return: false: the notice is about something else. */
 static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
@@ -357,6 +357,12 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 		return true;
 	case MST_NOTE_DROPPED:
 		mst_switching_dropped(&p->switching, notice);
+		return true;
+	case MST_NOTE_ALL_REFUSED:
+		mst_workers_refused(&p->workers, notice);
+		return true;
+	case MST_NOTE_EVICT_REFUSED:
+		mst_ending_evict_refused(&p->ending, notice, now_ns);
 		return true;
 	case MST_NOTE_REST_TAKEN:
 		mst_resting_taken(&p->resting, notice, now_ns);
