@@ -29,6 +29,16 @@ uint64_t mst_mlp_elems(const struct mst_mlp_shape *shape)
 	return places_of(shape).b2 + shape->outputs;
 }
 
+void mst_mlp_ends(const struct mst_mlp_shape *shape, uint64_t end[MST_MLP_TENSORS])
+{
+	struct places at = places_of(shape);
+
+	end[0] = at.b1;
+	end[1] = at.w2;
+	end[2] = at.b2;
+	end[3] = mst_mlp_elems(shape);
+}
+
 static void draw_weights(struct mst_rand *chance, float *w, uint32_t inputs, uint32_t outputs)
 {
 	double deviation = sqrt(2.0 / inputs);

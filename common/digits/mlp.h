@@ -32,6 +32,9 @@ struct mst_mlp_score {
 
 /* Length of the parameter vector. */
 uint64_t mst_mlp_elems(const struct mst_mlp_shape *shape);
+/* Where W1, b1, W2 and b2 end in it. */
+#define MST_MLP_TENSORS 4u
+void mst_mlp_ends(const struct mst_mlp_shape *shape, uint64_t end[MST_MLP_TENSORS]);
 
 /* Start parameters (He et al. 2015: normal, variance 2 / inputs of the layer; biases 0). The same
  * for the same seed. */

@@ -34,17 +34,22 @@ static struct mst_status_metric *add(struct mst_metrics *m, uint32_t rank,
 	return NULL;
 }
 
-const char *mst_metrics_take(struct mst_metrics *m, uint32_t rank, const struct mst_metric *said)
+const char *mst_metrics_wrong(const struct mst_metric *said)
 {
 	if (said->name[0] == '\0')
 		return "broke the protocol: a metric without a name";
 	if (!isfinite(said->value))
 		return "broke the protocol: a metric that is infinite or NaN";
+	return NULL;
+}
+
+void mst_metrics_take(struct mst_metrics *m, uint32_t rank, const struct mst_metric *said)
+{
 	struct mst_status_metric *row = find(m, said->name);
 	if (row == NULL)
 		row = add(m, rank, said);
 	if (row == NULL)
-		return NULL;
+		return;
 	mst_debug("rank %" PRIu32 " reports \"%s\": %g at version %" PRIu64, rank, said->name,
 		  said->value, said->version);
 	row->reports++;
@@ -53,7 +58,6 @@ const char *mst_metrics_take(struct mst_metrics *m, uint32_t rank, const struct 
 		row->rank = rank;
 	}
 	m->changed = true;
-	return NULL;
 }
 
 void mst_metrics_tell(const struct mst_metrics *m, struct mst_status *out)

@@ -20,9 +20,10 @@ struct mst_metrics {
 	bool changed;    /* since all who watch the job have been told */
 };
 
-/* A worker has reported a value.
- * Return: NULL; or what is wrong with it, and nothing has changed. */
-const char *mst_metrics_take(struct mst_metrics *m, uint32_t rank, const struct mst_metric *said);
+/* What is wrong with a value that a worker has reported; NULL: nothing is. */
+const char *mst_metrics_wrong(const struct mst_metric *said);
+/* A worker has reported a value, with which nothing is wrong. */
+void mst_metrics_take(struct mst_metrics *m, uint32_t rank, const struct mst_metric *said);
 /* Writes them to the status. */
 void mst_metrics_tell(const struct mst_metrics *m, struct mst_status *out);
 

@@ -202,9 +202,15 @@ static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *w
 static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
 			uint64_t now_ns)
 {
-	const char *wrong = mst_metrics_take(&w->job->metrics, c->who.rank, said);
+	const char *wrong = mst_metrics_wrong(said);
+	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
 
-	return wrong == NULL || mst_workers_broken(w, c, wrong, now_ns);
+	if (wrong != NULL)
+		return mst_workers_broken(w, c, wrong, now_ns);
+	if (!mst_requests_event(&w->job->requests, &ev))
+		return false;
+	mst_metrics_take(&w->job->metrics, c->who.rank, said);
+	return true;
 }
 
 static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
@@ -282,6 +288,15 @@ void mst_workers_started(struct mst_workers *w)
 		mst_info("job \"%s\": the rate is at most %.17g over the square of the distance "
 			 "that the parameters have moved since a worker read them",
 			 j->o->job, j->o->lr_distance);
+}
+
+void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice)
+{
+	mst_warn("job \"%s\": the last %" PRIu64 " gradients were all refused, so version %" PRIu64
+		 " is not made: they are not finite, too far from the median (--norm-limit), "
+		 "damaged (--checksum), or have a weight that cannot be; muster status says how "
+		 "many of each rank",
+		 w->job->o->job, notice->refused.count, notice->refused.version);
 }
 
 /* ---- the end of a session ---- */

@@ -99,6 +99,21 @@ void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *
 	row_of(c)->arrived(c, arrival, workers);
 }
 
+void mst_controller_reported(struct mst_controller *c, const struct mst_metric *said)
+{
+	const struct mst_controller_row *row = row_of(c);
+
+	if (row != NULL && row->reported != NULL)
+		row->reported(c, said);
+}
+
+const char *mst_controller_metric(const struct mst_controller *c)
+{
+	const struct mst_controller_row *row = row_of(c);
+
+	return row != NULL && row->metric != NULL ? row->metric(c) : NULL;
+}
+
 bool mst_controller_decide(struct mst_controller *c, const struct mst_commit_view *commit,
 			   struct mst_rule *rule)
 {

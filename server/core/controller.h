@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/message.h"
 #include "common/wire/rule.h"
 #include "server/core/quorum_gain.h"
 #include "server/core/quorum_time.h"
@@ -31,13 +32,15 @@ enum mst_controller_kind {
 
 /* AdaSync: the quorum K follows the loss. */
 struct mst_adasync {
-	uint32_t form;        /* index of the policy that K belongs to */
-	uint32_t start;       /* K at first */
-	uint32_t interval;    /* K is chosen anew after so many gradients */
-	uint32_t wanted;      /* K as it was chosen last; fewer live workers make it less */
-	uint32_t live;        /* workers, at the last commit */
-	uint32_t gradients;   /* of the interval that runs; */
-	double loss, samples; /* of these the sum of the losses, and the samples that it is over */
+	uint32_t form;     /* index of the policy that K belongs to */
+	uint32_t start;    /* K at first */
+	uint32_t interval; /* K is chosen anew after so many gradients */
+	uint32_t wanted;   /* K as it was chosen last; fewer live workers make it less */
+	uint32_t live;     /* workers, at the last commit */
+	/* A name that workers report the loss under; "": it is that of the gradients. */
+	char metric[MST_NAME_LEN];
+	uint32_t gradients;   /* of the interval that runs; at most `interval` */
+	double loss, samples; /* the sum of the losses, and the samples, or reports, of it */
 	bool has_first;       /* `first` is known */
 	double first, newest; /* the mean loss of the first interval, and of the last */
 	enum { MST_ADASYNC_FINE, MST_ADASYNC_UNTOLD, MST_ADASYNC_NO_RATIO } trouble;
@@ -142,12 +145,17 @@ bool mst_controller_resume(struct mst_controller *c,
 
 /* Does it decide by the losses that workers tell? */
 bool mst_controller_by_loss(const struct mst_controller *c);
+/* The name under which workers report the loss that it decides by; NULL: there is none. */
+const char *mst_controller_metric(const struct mst_controller *c);
 /* Does it decide by the norms of gradients and of their mean, and by the times of their arrival? */
 bool mst_controller_by_norms(const struct mst_controller *c);
 
 /* A gradient has arrived. To be told only if mst_controller_by_norms(). */
 void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *arrival,
 			    uint32_t workers);
+
+/* A worker has reported a value, which is finite. To be told of each, whatever its name. */
+void mst_controller_reported(struct mst_controller *c, const struct mst_metric *said);
 
 /* @rule: in: of the step that has been committed; out: of the next one.
  * Return: true if the rule has changed. */

@@ -18,6 +18,10 @@
  *
  * F is the mean loss of the gradients of an interval. An interval is a number of gradients, so that
  * every mean is equally exact, whatever K is.
+ *
+ * Or F is what workers report under a name, such as the loss of samples that nobody learns from:
+ * the mean of all that was reported in the interval. They report rarely, so an interval goes on
+ * until something has been reported.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,11 +30,13 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/text.h"
 #include "server/core/controller_row.h"
 #include "server/core/number.h"
 
 #define START_DEFAULT 1u
 #define INTERVAL_DEFAULT 100u
+#define NAMED ",loss="
 
 static const char *const forms[] = { "ksync", "kasync", "kbatchsync", "kbatchasync" };
 enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
@@ -51,20 +57,41 @@ static const char *form_parse(const char *text, uint32_t *out)
 	return NULL;
 }
 
-/* ",2,500": each may be left out, from the last one on. */
-static bool numbers_parse(const char *text, struct mst_adasync *a)
+static bool is_named(const struct mst_adasync *a)
+{
+	return a->metric[0] != '\0';
+}
+
+/* ",loss=NAME", or nothing. The name may have commas. */
+static bool metric_parse(const char *text, struct mst_adasync *a)
+{
+	if (*text == '\0')
+		return true;
+	if (strncmp(text, NAMED, strlen(NAMED)) != 0)
+		return false;
+	text += strlen(NAMED);
+	if (strlen(text) >= sizeof(a->metric) || !mst_text_is_clean(text))
+		return false;
+	memcpy(a->metric, text, strlen(text) + 1);
+	return is_named(a);
+}
+
+/* ",2,500,loss=test_loss": each may be left out, of the numbers from the last one on. */
+static bool rest_parse(const char *text, struct mst_adasync *a)
 {
 	static const struct mst_number number = { 1, INT32_MAX, true };
 	uint32_t *to[] = { &a->start, &a->interval };
 	double value;
 
 	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]) && *text == ','; i++) {
+		if (strncmp(text, NAMED, strlen(NAMED)) == 0)
+			break;
 		text = mst_number_parse(text + 1, &number, &value);
 		if (text == NULL)
 			return false;
 		*to[i] = (uint32_t)value;
 	}
-	return *text == '\0';
+	return metric_parse(text, a);
 }
 
 static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
@@ -76,13 +103,13 @@ static int parse(const char *text, struct mst_controller *c, struct mst_rule *ru
 	a->start = START_DEFAULT;
 	a->interval = INTERVAL_DEFAULT;
 	const char *behind = form_parse(text, &a->form);
-	if (behind == NULL || !numbers_parse(behind, a)) {
+	if (behind == NULL || !rest_parse(behind, a)) {
 		snprintf(why, why_len,
 			 "policy \"adasync:%.40s\": adasync needs ksync, kasync, kbatchsync or "
 			 "kbatchasync, and behind commas if you like the K to start with and after "
-			 "how many gradients K is chosen anew, both 1 or more, as in "
-			 "adasync:ksync,1,%u",
-			 text, INTERVAL_DEFAULT);
+			 "how many gradients K is chosen anew, both 1 or more, and the name of a "
+			 "loss that workers report, as in adasync:ksync,1,%u%stest_loss",
+			 text, INTERVAL_DEFAULT, NAMED);
 		return -EINVAL;
 	}
 	a->wanted = a->start;
@@ -174,11 +201,39 @@ static bool take_loss(struct mst_adasync *a)
 
 static void add(struct mst_adasync *a, const struct mst_commit_view *commit)
 {
-	a->gradients += commit->gradients;
-	if (!(commit->loss_samples > 0))
+	bool ended = commit->gradients >= a->interval - a->gradients;
+
+	a->gradients = ended ? a->interval : a->gradients + commit->gradients;
+	if (is_named(a) || !(commit->loss_samples > 0))
 		return;
 	a->loss += commit->loss * commit->loss_samples;
 	a->samples += commit->loss_samples;
+}
+
+static void reported(struct mst_controller *c, const struct mst_metric *said)
+{
+	struct mst_adasync *a = &c->adasync;
+
+	if (!is_named(a) || strcmp(a->metric, said->name) != 0)
+		return;
+	a->loss += said->value;
+	a->samples += 1;
+}
+
+static const char *metric(const struct mst_controller *c)
+{
+	return is_named(&c->adasync) ? c->adasync.metric : NULL;
+}
+
+/* Once a loss has been reported, it is no trouble that the next one takes longer than an interval.
+ */
+static bool has_to_wait(struct mst_adasync *a)
+{
+	bool waits = is_named(a) && !(a->samples > 0);
+
+	if (waits && !a->has_first)
+		a->trouble = MST_ADASYNC_UNTOLD;
+	return waits;
 }
 
 static bool decide(struct mst_controller *c, const struct mst_commit_view *commit,
@@ -191,7 +246,7 @@ static bool decide(struct mst_controller *c, const struct mst_commit_view *commi
 		return false;
 	a->live = commit->live;
 	add(a, commit);
-	if (a->gradients >= a->interval) {
+	if (a->gradients == a->interval && !has_to_wait(a)) {
 		if (take_loss(a))
 			a->wanted = choose(a, rule, commit->live);
 		a->gradients = 0;
@@ -205,7 +260,8 @@ static bool decide(struct mst_controller *c, const struct mst_commit_view *commi
 
 enum { WANTED, FIRST, NEWEST, GRADIENTS, LOSS, SAMPLES, KEPT };
 
-/* A first loss of 0 is none: there is no ratio to 0. */
+/* A first loss of 0 is none: there is no ratio to 0. Losses that were reported and those of
+ * gradients have no ratio to each other either, so the names are not the same. */
 static uint32_t keep(const struct mst_controller *c, struct mst_controller_figure *out)
 {
 	const struct mst_adasync *a = &c->adasync;
@@ -214,7 +270,9 @@ static uint32_t keep(const struct mst_controller *c, struct mst_controller_figur
 	out[FIRST] = (struct mst_controller_figure){ "adasync.first", a->has_first ? a->first : 0 };
 	out[NEWEST] = (struct mst_controller_figure){ "adasync.newest", a->newest };
 	out[GRADIENTS] = (struct mst_controller_figure){ "adasync.gradients", a->gradients };
-	out[LOSS] = (struct mst_controller_figure){ "adasync.loss", a->loss };
+	out[LOSS] = (struct mst_controller_figure){ is_named(a) ? "adasync.reported"
+								: "adasync.loss",
+						    a->loss };
 	out[SAMPLES] = (struct mst_controller_figure){ "adasync.samples", a->samples };
 	return KEPT;
 }
@@ -236,6 +294,8 @@ static bool resume(struct mst_controller *c, const struct mst_controller_figure 
 	a->has_first = a->first > 0;
 	a->newest = figure[NEWEST].value;
 	a->gradients = (uint32_t)figure[GRADIENTS].value;
+	if (a->gradients > a->interval)
+		a->gradients = a->interval;
 	a->loss = figure[LOSS].value;
 	a->samples = figure[SAMPLES].value;
 	rule->quorum = (int32_t)a->wanted;
@@ -253,16 +313,23 @@ static void why(const struct mst_controller *c, const struct mst_rule *rule, cha
 {
 	const struct mst_adasync *a = &c->adasync;
 
+	const char *loss = is_named(a) ? a->metric : "loss";
+
 	(void)rule;
-	if (a->trouble == MST_ADASYNC_UNTOLD)
+	if (a->trouble == MST_ADASYNC_UNTOLD && is_named(a))
+		snprintf(out, len, "nobody has reported \"%s\" in %" PRIu32 " gradients", loss,
+			 a->interval);
+	else if (a->trouble == MST_ADASYNC_UNTOLD)
 		snprintf(out, len, "the last %" PRIu32 " gradients told no loss", a->interval);
 	else if (a->trouble == MST_ADASYNC_NO_RATIO)
-		snprintf(out, len, "a loss of %.3g, of which there is no ratio", a->newest);
+		snprintf(out, len, "a %s of %.3g, of which there is no ratio", loss, a->newest);
+	else if (!a->has_first && is_named(a))
+		snprintf(out, len, "the first \"%s\" has to be reported", loss);
 	else if (!a->has_first)
 		snprintf(out, len, "the first loss is known after %" PRIu32 " gradients",
 			 a->interval);
 	else
-		snprintf(out, len, "loss %.3g -> %.3g, %" PRIu32 " live workers", a->first,
+		snprintf(out, len, "%s %.3g -> %.3g, %" PRIu32 " live workers", loss, a->first,
 			 a->newest, a->live);
 }
 
@@ -273,13 +340,16 @@ static bool is_stuck(const struct mst_controller *c)
 
 const struct mst_controller_row mst_controller_adasync = {
 	.name = "adasync",
-	.help = "adasync:P[,K[,N]] P is ksync, kasync, kbatchsync or kbatchasync; from K = 1 on, K "
-		"grows as the loss falls; chosen anew after N gradients, 100 if not given",
+	.help = "adasync:P[,K[,N]][,loss=NAME] P is ksync, kasync, kbatchsync or kbatchasync; from "
+		"K = 1 on, K grows as the loss falls; chosen anew after N gradients, 100 if not "
+		"given; the loss is that of the gradients, or what workers report as NAME",
 	.by_loss = true,
 	.parse = parse,
 	.then = then,
 	.last = last,
 	.check = check,
+	.reported = reported,
+	.metric = metric,
 	.decide = decide,
 	.keep = keep,
 	.resume = resume,

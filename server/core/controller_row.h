@@ -6,7 +6,8 @@
 #include "server/core/controller.h"
 
 /* `arrived` is NULL where by_norms is not set. A controller that does not look for stragglers has
- * no `watches` and no `rests_stragglers`. No other function is NULL. */
+ * no `watches` and no `rests_stragglers`, and one that no report concerns no `reported` and no
+ * `metric`. No other function is NULL. */
 struct mst_controller_row {
 	const char *name;
 	const char *help; /* as of mst_controller_help() */
@@ -24,6 +25,8 @@ struct mst_controller_row {
 		     size_t why_len);
 	void (*arrived)(struct mst_controller *c, const struct mst_arrival *arrival,
 			uint32_t workers);
+	void (*reported)(struct mst_controller *c, const struct mst_metric *said);
+	const char *(*metric)(const struct mst_controller *c);
 	bool (*decide)(struct mst_controller *c, const struct mst_commit_view *commit,
 		       struct mst_rule *rule);
 	uint32_t (*keep)(const struct mst_controller *c, struct mst_controller_figure *out);

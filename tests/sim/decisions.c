@@ -243,7 +243,7 @@ static void applied(const struct mst_decision *d)
 {
 	uint64_t version = d->apply.version;
 
-	if (obs.plan->clip == 0 || version != obs.applied + 1 || version > obs.commits) {
+	if (!sim_plan_reduces(obs.plan) || version != obs.applied + 1 || version > obs.commits) {
 		obs_violated("version %" PRIu64 " is applied after %" PRIu64 " of %" PRIu64,
 			     version, obs.applied, obs.commits);
 		return;
@@ -384,7 +384,7 @@ static void finished(const struct mst_decision *d)
 	if (!mst_finish_failed(obs.why) && obs.open_count > 0)
 		obs_violated("the job ends, and %" PRIu32 " that were counted are in no version",
 			     obs.open_count);
-	if (!mst_finish_failed(obs.why) && obs.plan->clip != 0 && obs.applied != obs.commits)
+	if (!mst_finish_failed(obs.why) && sim_plan_reduces(obs.plan) && obs.applied != obs.commits)
 		obs_violated("the job ends, and of its %" PRIu64 " versions %" PRIu64
 			     " are applied",
 			     obs.commits, obs.applied);

@@ -28,7 +28,7 @@ struct version {
 	uint32_t share_count;
 };
 
-enum { ROW_LEAF, ROW_RANK, ROW_GROUP, ROW_TOTAL, ROWS };
+enum { ROW_LEAF, ROW_RANK, ROW_GROUP, ROW_TOTAL, ROW_TRUST, ROWS };
 
 static struct {
 	const struct sim_plan *plan;
@@ -229,22 +229,78 @@ static double exact_value(const struct exact *e)
 	return 2 * rest == further - sum ? further : sum;
 }
 
-static float factor_of(const float *mean)
+/* Of the elements from @at up to @end. Blocks are those of the whole vector. */
+static double norm_of(const float *vector, uint64_t at, uint64_t end)
 {
-	uint64_t elems = expected.plan->elems;
 	struct exact total = { .count = 0 };
 
-	for (uint64_t at = 0; at < elems; at += BLOCK)
-		exact_add(&total, squares_of(mean + at, elems - at < BLOCK ? elems - at : BLOCK));
-	double norm = sqrt(exact_value(&total));
+	while (at < end) {
+		uint64_t count = BLOCK - at % BLOCK;
+		count = count < end - at ? count : end - at;
+		exact_add(&total, squares_of(vector + at, count));
+		at += count;
+	}
+	return sqrt(exact_value(&total));
+}
+
+static float factor_of(const float *mean)
+{
+	double norm = norm_of(mean, 0, expected.plan->elems);
+
 	return norm > expected.plan->clip ? (float)(expected.plan->clip / norm) : 1.0f;
+}
+
+/* What norms of the tensor, before the step, make of its rate (You et al., algorithm 1). */
+static float trust_of(const float *theta, const float *mean, uint64_t first, uint64_t end)
+{
+	double size = norm_of(theta, first, end), slope = norm_of(mean, first, end);
+
+	if (size == 0 || slope == 0)
+		return 1.0f;
+	return (float)(SIM_LARS_TRUST * size / (slope + SIM_LARS_DECAY * size + SIM_LARS_EPSILON));
+}
+
+/* By element. */
+static void trust_all(const float *theta, const float *mean, float *trust)
+{
+	const struct sim_plan *p = expected.plan;
+	uint32_t tensors = p->tensors > 0 ? p->tensors : 1;
+
+	for (uint32_t t = 0; t < tensors; t++) {
+		struct muster_tensor tensor = { .count = p->elems };
+		if (p->tensors > 0)
+			tensor = sim_plan_tensor(p, t);
+		uint64_t end = tensor.first + tensor.count;
+		float ratio = trust_of(theta, mean, tensor.first, end);
+		for (uint64_t i = tensor.first; i < end; i++)
+			trust[i] = ratio;
+	}
 }
 
 /* ---- versions ---- */
 
+static float updated_by_lars(float before, float g, float *momentum, float rate)
+{
+	volatile float shrink = (float)SIM_LARS_DECAY * before;
+	volatile float slope = g + shrink;
+	volatile float down = rate * slope;
+
+	if (expected.plan->momentum != 0) {
+		volatile float kept = (float)expected.plan->momentum * *momentum;
+		volatile float m = kept + down;
+		*momentum = m;
+		down = m;
+	}
+	volatile float after = before - down;
+	return after;
+}
+
 static float updated(float before, float g, float *momentum, float rate)
 {
 	const struct sim_plan *p = expected.plan;
+
+	if (p->lars)
+		return updated_by_lars(before, g, momentum, rate);
 
 	if (p->add) {
 		volatile float sum = before + g;
@@ -286,10 +342,14 @@ static void sum_all(struct version *v, struct expect_item *const *items, uint32_
 	if (v->factor != 1.0f)
 		scale_all(g, v->factor);
 	v->bits = sim_alloc(p->elems * sizeof(float));
+	if (p->lars)
+		trust_all((v - 1)->bits, g, expected.row[ROW_TRUST]);
 	for (uint64_t i = 0; i < p->elems; i++) {
 		volatile float scaled = rate;
 		if (p->tensors > 0)
 			scaled = rate * expected.lr_scale[i];
+		if (p->lars)
+			scaled = scaled * expected.row[ROW_TRUST][i];
 		v->bits[i] = g[i];
 		if (p->owner == MUSTER_SERVERS_OWN)
 			v->bits[i] = updated((v - 1)->bits[i], g[i], &expected.momentum[i], scaled);

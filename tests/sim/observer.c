@@ -41,12 +41,13 @@ void obs_begin(const struct sim_plan *plan)
 }
 
 /* An adaptive policy goes on where it was, if it was in force. How many contributions it wants
- * follows from losses, which are not followed here. */
+ * follows from losses and times, which are not followed here. Of backup workers 0 is all. */
 static void adapt_rule(const struct sim_plan *plan)
 {
 	double wanted;
 
-	if (!plan->adaptive || !disk_figure("adasync.wanted", &wanted))
+	if (!plan->adaptive ||
+	    !disk_figure(plan->backs_up ? "dbw.wanted" : "adasync.wanted", &wanted))
 		return;
 	obs.rule.quorum = wanted < plan->workers ? (int32_t)wanted : (int32_t)plan->workers;
 }

@@ -17,6 +17,10 @@
 #define SIM_SERVERS_MAX 3u
 #define SIM_COMMITS_MAX 255u
 #define SIM_ALL (-1)
+/* Of the optimiser LARS. */
+#define SIM_LARS_DECAY 0.25
+#define SIM_LARS_TRUST 0.5
+#define SIM_LARS_EPSILON 0.125
 
 /* A fault's target is a rank, or a server: SIM_SERVER leads. Servers are numbered as processes; in
  * the job followers are by the order in which they join. */
@@ -127,11 +131,13 @@ struct sim_plan {
 	uint64_t seed;
 	bool far;
 	uint32_t workers;
-	char policy[32], optimizer[48];
-	bool adaptive;        /* the policy chooses the quorum of its rule */
+	char policy[32], optimizer[96];
+	bool adaptive;        /* the policy chooses the quorum of its rule, */
+	bool backs_up;        /* by gain and time (dbw), and else by losses (adasync) */
 	struct mst_rule rule; /* what they come to */
 	double lr, momentum;
 	double clip; /* the norm that a longer mean is scaled down to; 0: none is */
+	bool lars;   /* the rate of each tensor follows its norms */
 	bool add;
 	bool deltas;       /* contributions are differences of parameters */
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
@@ -182,6 +188,11 @@ void sim_plan_adapt(struct sim_plan *p);
 void sim_plan_look(struct sim_plan *p);
 bool sim_plan_hits(const struct sim_plan *p, int target);
 bool sim_plan_is_calm(const struct sim_plan *p);
+/* Does each version wait for the norms of its mean, or for those of tensors? */
+static inline bool sim_plan_reduces(const struct sim_plan *p)
+{
+	return p->clip != 0 || p->lars || p->backs_up;
+}
 /* Does an operator ask for anything? */
 bool sim_plan_changes(const struct sim_plan *p);
 /* Does such a fault hit anybody of that kind? @fault: "cut@follower", "hang@leader",

@@ -9,6 +9,23 @@
 #include "server/core/outliers.h"
 #include "tests/sim/plan.h"
 
+/* Where the servers make plain steps, and a fixed number of backups, or none. From a source of its
+ * own. */
+static void back_up(struct sim_plan *p)
+{
+	bool fixed = strcmp(p->policy, "bsp") == 0 || strncmp(p->policy, "backup:", 7) == 0;
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x646277));
+	if (!fixed || p->owner != MUSTER_SERVERS_OWN || p->add || p->lars || p->clip != 0 ||
+	    p->momentum != 0 || mst_rand_unit(&r) < 0.1)
+		return;
+	p->adaptive = p->backs_up = true;
+	p->rule.quorum = 0; /* at first */
+	(void)snprintf(p->policy, sizeof(p->policy), "%s",
+		       mst_rand_unit(&r) < 0.5 ? "dbw" : "dbw:1");
+}
+
 /* From a source of its own: all other worlds are what they would be without. Intervals are short,
  * for these jobs are. */
 void sim_plan_adapt(struct sim_plan *p)
@@ -17,6 +34,7 @@ void sim_plan_adapt(struct sim_plan *p)
 	size_t len = strcspn(p->policy, ":");
 	struct mst_rand r;
 
+	back_up(p);
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6164617074));
 	if (mst_rand_unit(&r) < 0.4)
 		return;

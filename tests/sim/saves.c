@@ -84,7 +84,7 @@ void obs_saves_settled(void)
 /* A version whose mean was not scaled is none, and one of which a part is lost neither. */
 void obs_saves_finished(void)
 {
-	bool made = obs.plan->clip == 0 || obs.applied == obs.commits;
+	bool made = !sim_plan_reduces(obs.plan) || obs.applied == obs.commits;
 	bool lost = obs.why == MST_FINISH_SPOILT || obs.why == MST_FINISH_SERVER;
 
 	if (!obs.plan->saves.wanted || lost || !made)

@@ -558,7 +558,7 @@ void obs_settled(void)
 	if (obs.policy_due)
 		obs_violated("version %" PRIu64 " is there, and the rule that was asked for is not",
 			     obs.commits);
-	if (obs.plan->adaptive && !obs.ever_changed && obs.roster > 0 &&
+	if (obs.plan->adaptive && !obs.plan->backs_up && !obs.ever_changed && obs.roster > 0 &&
 	    obs.rule.quorum > (int32_t)obs.roster)
 		obs_violated("version %" PRIu64 " wants %" PRId32 " of %" PRIu32 " live workers",
 			     obs.commits + 1, obs.rule.quorum, obs.roster);

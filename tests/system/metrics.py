@@ -75,6 +75,28 @@ def shown(a):
     server.stop()
 
 
+def followed(a):
+    """A policy that follows a reported value changes with it: as it rises, K falls."""
+    server = Server(a.musterd, "-n", "3", "--samples", "1000000", "--policy",
+                    "adasync:kasync,2,1,loss=progress")
+    workers = [subprocess.Popen([a.reporter, "progress=1", "sleep_ms=5"],
+                                env=os.environ | {"MUSTER_SERVER": server.address})
+               for _ in range(3)]
+
+    def figures():
+        done = subprocess.run([a.muster, "status", "--json", "-", server.address], text=True,
+                              capture_output=True, timeout=100)
+        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+    must(until(lambda: figures().get("policy_now") == "kasync:1", SECONDS), figures())
+    why = figures()["policy_why"]
+    must(re.fullmatch(r"progress \S+ -> \S+, 3 live workers", why), why)
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+    server.stop()
+
+
 def messages(s):
     """(kind, body) of all that comes until the server closes."""
     data = b""
@@ -102,4 +124,4 @@ def refused(a):
     server.stop()
 
 
-main(cases(kept, logged, shown, refused), "muster", "musterd", "reporter")
+main(cases(kept, logged, shown, followed, refused), "muster", "musterd", "reporter")

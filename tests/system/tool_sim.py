@@ -429,6 +429,7 @@ MISTAKES = [
     (RIGHT + "--join 1@5s", "not been killed"),
     (RIGHT + "--kill 1@5s --join 1@5s", "at the same time"),
     (RIGHT + "--policy adasync:ksync", "follows the loss"),
+    (RIGHT + "--train quadratic --policy adasync:ksync,loss=loss", '"loss"', "say loss=error"),
     (RIGHT + "--policy syncswitch:0.1 --commits 9", "say --samples N"),
     (RIGHT + "--switch adasync:ksync@5", "changes by itself", "--policy"),
     (RIGHT + "--switch async", "async@500"),

@@ -12,6 +12,9 @@
 
 struct mst_sim_problem;
 
+/* Workers that train report the error under this name. */
+#define MST_SIM_METRIC "error"
+
 /* As a number of checks: a worker obeys a hint the moment that the hint comes. */
 #define MST_SIM_AT_ONCE UINT32_MAX
 

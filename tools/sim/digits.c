@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Digits, with the model of the example (common/digits). */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/digits/learner.h"
 #include "tools/sim/problem.h"
+
+static_assert(MST_MLP_TENSORS <= MST_SIM_TENSORS_MAX, "there is room for where each ends");
 
 #define ROWS_MAX 64u /* samples that are looked at together */
 
@@ -94,6 +97,8 @@ int mst_sim_digits_new(const struct mst_sim_problem_spec *spec, struct mst_sim_p
 		return rc;
 	}
 	d->problem.elems = mst_mlp_elems(&d->learner.net.shape);
+	d->problem.tensors = MST_MLP_TENSORS;
+	mst_mlp_ends(&d->learner.net.shape, d->problem.tensor_end);
 	*out = &d->problem;
 	return 0;
 }

@@ -280,11 +280,6 @@ static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job,
 
 	if (job->problem == NULL)
 		return 0;
-	if (mst_optimizer_trusts(&job->ledger.optimizer))
-		return refuse(to,
-			      "--optimizer %.60s multiplies the rate by norms of tensors, which "
-			      "muster sim does not compute: choose another optimiser",
-			      line->options.server.optimizer);
 	if (mst_server_options_schedule(&line->options.server, &job->ledger.schedule, to->why,
 					to->len) != 0)
 		return -EINVAL;
@@ -432,6 +427,12 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job,
 			      "--policy %.40s follows the loss, and gradients have one where "
 			      "something is trained only: say what, such as --train quadratic",
 			      job->policy);
+	const char *metric = mst_controller_metric(&policy.controller);
+	if (metric != NULL && strcmp(metric, MST_SIM_METRIC) != 0)
+		return refuse(to,
+			      "--policy %.63s follows \"%.63s\", and the simulated workers report "
+			      "the error of the training alone, as \"%s\": say loss=%s",
+			      job->policy, metric, MST_SIM_METRIC, MST_SIM_METRIC);
 	if (mst_controller_by_norms(&policy.controller))
 		mst_optimizer_measure(&job->ledger.optimizer);
 	job->ledger.rule = policy.rule;

@@ -16,6 +16,7 @@
 #include "common/optim/optim.h"
 
 #define MST_SIM_PARAMETERS_MAX 8u
+#define MST_SIM_TENSORS_MAX 4u
 
 /* Every problem has these two, at these places. */
 enum { MST_SIM_BATCH, MST_SIM_LR };
@@ -35,6 +36,9 @@ struct mst_sim_problem_ops {
 struct mst_sim_problem {
 	const struct mst_sim_problem_ops *ops;
 	uint64_t elems; /* parameters */
+	/* Which are so many tensors; where each ends. */
+	uint32_t tensors;
+	uint64_t tensor_end[MST_SIM_TENSORS_MAX];
 	uint64_t batch; /* samples in a whole contribution */
 	double lr;      /* of the steps that workers make on parameters of their own */
 };

@@ -109,6 +109,8 @@ int mst_sim_quadratic_new(const struct mst_sim_problem_spec *spec, struct mst_si
 		return -ENOMEM;
 	q->problem.ops = &ops;
 	q->problem.elems = elems;
+	q->problem.tensors = 1;
+	q->problem.tensor_end[0] = elems;
 	q->sigma = spec->parameter[MST_SIM_QUADRATIC_NOISE] / sqrt(dim);
 	q->curvature = calloc(elems, sizeof(*q->curvature));
 	q->minimum = calloc(elems, sizeof(*q->minimum));

@@ -40,6 +40,7 @@ struct mst_sim_trainer {
 	float *state[MST_STATES_MAX];
 	float *mean;  /* only where the optimiser has a reduce phase */
 	float *moved; /* only where the rate depends on a distance: between two versions */
+	struct mst_scale *scale; /* only where the optimiser wants norms of tensors: of each */
 	struct mst_leaf *leaf;
 	uint32_t leaf_room;
 	struct mst_figures figures;
@@ -100,6 +101,20 @@ static int make_states(struct mst_sim_trainer *t)
 		       : 0;
 }
 
+static int make_scales(struct mst_sim_trainer *t)
+{
+	uint32_t tensors = t->problem->tensors;
+
+	if (!mst_optimizer_trusts(&t->cfg->ledger.optimizer))
+		return 0;
+	t->scale = calloc(tensors, sizeof(*t->scale));
+	if (t->scale == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < tensors; i++)
+		t->scale[i] = (struct mst_scale){ t->problem->tensor_end[i], 1, 1, 1 };
+	return 0;
+}
+
 static int make_parts(struct mst_sim_trainer *t)
 {
 	uint64_t elems = t->problem->elems;
@@ -110,6 +125,8 @@ static int make_parts(struct mst_sim_trainer *t)
 		rc = mst_sim_pushes_init(&t->pushes, &t->versions, workers);
 	if (rc == 0)
 		rc = make_states(t);
+	if (rc == 0)
+		rc = make_scales(t);
 	t->replica = calloc(workers, sizeof(*t->replica));
 	return t->replica != NULL ? rc : -ENOMEM;
 }
@@ -161,6 +178,7 @@ void mst_sim_trainer_free(struct mst_sim_trainer *t)
 	mst_sim_pushes_fini(&t->pushes);
 	mst_sim_versions_fini(&t->versions);
 	free(t->moved);
+	free(t->scale);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		free(t->state[i]);
 	free(t->replica);
@@ -479,14 +497,45 @@ static void compare(struct mst_sim_trainer *t, const struct mst_sim_version *fro
 	out->compared = true;
 }
 
-/* The mean, whose norm decides by what it is multiplied. */
+/* As a server does: blocks are those of the whole vector, cut where a tensor ends. */
+static void set_trust(struct mst_sim_trainer *t, const struct mst_commit *c)
+{
+	const struct mst_optimizer *o = &t->cfg->ledger.optimizer;
+	float direction[NORM_ELEMS];
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < t->problem->tensors; i++) {
+		struct mst_squares squares = { 0 };
+		while (at < t->scale[i].end) {
+			uint64_t end = at + NORM_ELEMS - at % NORM_ELEMS;
+			struct mst_apply block = { .next = direction,
+						   .theta = c->theta + at,
+						   .mean = t->mean + at,
+						   .figures = &c->figures };
+			end = end < t->scale[i].end ? end : t->scale[i].end;
+			block.count = (size_t)(end - at);
+			for (unsigned s = 0; s < MST_STATES_MAX; s++)
+				block.state[s] = c->state[s] != NULL ? c->state[s] + at : NULL;
+			mst_optimizer_add_block(o, &block, &squares);
+			at = end;
+		}
+		t->scale[i].trust = mst_optimizer_trust(o, &squares,
+							c->figures.parameter[o->row->decay]);
+	}
+}
+
+/* The mean, whose norm decides by what it is multiplied; or the norms of tensors decide how far
+ * each of them moves. */
 static void reduce(struct mst_sim_trainer *t, struct mst_commit *c, struct mst_sim_step *out)
 {
 	uint64_t elems = t->problem->elems;
 
 	c->out = t->mean;
 	out->finite = mst_commit_range(c, 0, elems);
-	add_squares(t->mean, elems, &out->squares);
+	if (t->scale != NULL)
+		set_trust(t, c);
+	else
+		add_squares(t->mean, elems, &out->squares);
 	t->leaf[0] = (struct mst_leaf){
 		.coefficient = mst_optimizer_factor(&t->cfg->ledger.optimizer, &out->squares),
 		.data = t->mean,
@@ -502,13 +551,16 @@ static void step(struct mst_sim_trainer *t, const struct mst_sim_version *from,
 
 	out->finite = true;
 	out->reduced = t->mean != NULL;
+	c->theta = from->at;
+	c->figures = t->figures;
+	memcpy(c->state, t->state, sizeof(c->state));
 	if (out->reduced)
 		reduce(t, c, out);
 	c->out = c->next = to->at;
-	c->theta = from->at;
 	c->apply = o->row->apply;
-	c->figures = t->figures;
-	memcpy(c->state, t->state, sizeof(c->state));
+	c->scale = t->scale;
+	c->scales = t->problem->tensors;
+	c->decay = o->row->decay;
 	out->finite &= mst_commit_range(c, 0, t->problem->elems);
 }
 
@@ -517,6 +569,7 @@ int mst_sim_trainer_commit(struct mst_sim_trainer *t, uint64_t version,
 			   struct mst_sim_step *out)
 {
 	struct mst_commit c = { .result_type = MUSTER_F32, .divisor = 1 };
+	uint32_t points = t->curve->count;
 	int rc = measure_until(t, now_ns - t->start_ns);
 
 	if (rc == 0)
@@ -537,5 +590,8 @@ int mst_sim_trainer_commit(struct mst_sim_trainer *t, uint64_t version,
 	mst_sim_version_drop(&t->versions, from);
 	mst_sim_pushes_clear(&t->pushes);
 	t->newest = version;
-	return to != NULL ? measure_commit(t, now_ns - t->start_ns) : -ENOMEM;
+	rc = to != NULL ? measure_commit(t, now_ns - t->start_ns) : -ENOMEM;
+	out->measured = t->curve->count > points;
+	out->error = mst_sim_curve_end(t->curve)->error;
+	return rc;
 }

@@ -37,10 +37,12 @@ int mst_sim_trainer_decided(struct mst_sim_trainer *t, const struct mst_decision
 /* What a commit came to. */
 struct mst_sim_step {
 	bool finite;
-	bool reduced; /* the optimiser has a reduce phase; */
-	struct mst_exact_sum squares;
+	bool reduced;                  /* the optimiser has a reduce phase; */
+	struct mst_exact_sum squares;  /* of the mean; 0 where norms of tensors are wanted */
 	bool compared;                 /* the rate depends on a distance, */
 	struct mst_exact_sum distance; /* whose square this is */
+	bool measured;                 /* the curve has a point more, of this version or an older */
+	double error;                  /* in it */
 };
 
 /* @record: of the version; NULL: it is a sum of equals, as under the rule of TensorFlow.

@@ -2,6 +2,7 @@
 #include "tools/sim/world.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,17 +250,40 @@ static void report_step(struct mst_sim_world *w, uint64_t version, const struct 
 {
 	struct mst_ledger_event ev = event(MST_EV_REDUCED, (struct mst_identity){ 0 });
 
+	/* Of tensors nothing is told: the trainer has their norms. */
+	bool trusts = mst_optimizer_trusts(&w->cfg->ledger.optimizer);
+	uint32_t sums = !step->reduced ? 0 : trusts ? MST_EDGE_SUMS : 1;
+
 	ev.reduced.version = version;
-	if (step->reduced) {
+	for (; ev.reduced.sum < sums; ev.reduced.sum++)
 		report_sum(w, &ev, &step->squares);
-		ev.reduced.sum++;
-	}
 	if (step->compared)
 		report_sum(w, &ev, &step->distance);
 	if (step->finite)
 		return;
 	ev = event(MST_EV_SPOILT, (struct mst_identity){ 0 });
 	ev.spoilt = (struct mst_spoilt){ .version = version, .kind = MST_SPOIL_STEP };
+	post(w, &ev);
+}
+
+static bool is_there(const struct mst_sim_worker *of)
+{
+	return of->state != MST_SIM_GONE && of->state != MST_SIM_JOINING;
+}
+
+/* The first worker that is there reports the error that has been measured. It is measured without
+ * samples that somebody learns from, or without noise. */
+static void report_error(struct mst_sim_world *w, double error)
+{
+	uint32_t rank = 0;
+
+	while (rank < w->workers && !is_there(&w->worker[rank]))
+		rank++;
+	if (rank == w->workers || !isfinite(error))
+		return;
+	struct mst_ledger_event ev = event(MST_EV_METRIC, w->worker[rank].who);
+	(void)snprintf(ev.metric.name, sizeof(ev.metric.name), "%s", MST_SIM_METRIC);
+	ev.metric.value = error;
 	post(w, &ev);
 }
 
@@ -277,6 +301,8 @@ static void train(struct mst_sim_world *w, const struct mst_decision *d)
 	const struct mst_record *record = w->decider->ops->record(w->decider, version);
 	check(w, mst_sim_trainer_commit(w->trainer, version, record, w->now_ns, &step));
 	report_step(w, version, &step);
+	if (step.measured && mst_controller_metric(&w->cfg->ledger.controller) != NULL)
+		report_error(w, step.error);
 }
 
 static void obey(struct mst_sim_world *w, const struct mst_decision *d)
@@ -359,8 +385,7 @@ static void beat(struct mst_sim_world *w)
 {
 	for (uint32_t rank = 0; rank < w->workers; rank++) {
 		const struct mst_sim_worker *of = &w->worker[rank];
-		if (of->state == MST_SIM_GONE || of->state == MST_SIM_JOINING ||
-		    of->awake_ns > w->now_ns)
+		if (!is_there(of) || of->awake_ns > w->now_ns)
 			continue;
 		struct mst_ledger_event ev = event(MST_EV_HEARTBEAT, w->worker[rank].who);
 		handle(w, &ev);

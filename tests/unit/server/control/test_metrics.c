@@ -37,7 +37,10 @@ static const char *take(uint32_t rank, const char *name, double value, uint64_t 
 	struct mst_metric said = { .value = value, .version = version };
 
 	(void)snprintf(said.name, sizeof(said.name), "%s", name);
-	return mst_metrics_take(&metrics, rank, &said);
+	const char *wrong = mst_metrics_wrong(&said);
+	if (wrong == NULL)
+		mst_metrics_take(&metrics, rank, &said);
+	return wrong;
 }
 
 static void the_newest_version_is_told(void)

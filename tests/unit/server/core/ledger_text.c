@@ -30,6 +30,7 @@ static const char *const event_name[] = {
 	[MST_EV_END] = "end",
 	[MST_EV_GIVEN] = "given",
 	[MST_EV_TAKEN] = "taken",
+	[MST_EV_METRIC] = "metric",
 };
 
 static const char *const decision_name[] = {

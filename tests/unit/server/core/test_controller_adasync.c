@@ -2,6 +2,7 @@
 /* AdaSync with statistics that are made up: which K follows from which losses. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/core/policy.h"
@@ -29,6 +30,14 @@ static bool commit(uint32_t gradients, double loss, uint32_t live)
 					.loss_samples = isnan(loss) ? 0 : gradients };
 
 	return mst_controller_decide(&policy.controller, &view, &policy.rule);
+}
+
+static void report(const char *name, double value)
+{
+	struct mst_metric said = { .value = value };
+
+	(void)snprintf(said.name, sizeof(said.name), "%s", name);
+	mst_controller_reported(&policy.controller, &said);
 }
 
 static const char *now(void)
@@ -153,6 +162,82 @@ static void k_starts_where_the_user_says(void)
 	CU_ASSERT_STRING_EQUAL(now(), "kasync:3");
 }
 
+/* ---- a loss that workers report ---- */
+
+static void a_reported_loss_stands_in_place_of_that_of_the_gradients(void)
+{
+	begin("adasync:kbatchsync,1,10,loss=test_loss");
+	CU_ASSERT_STRING_EQUAL(mst_controller_metric(&policy.controller), "test_loss");
+	CU_ASSERT_STRING_EQUAL(because(), "the first \"test_loss\" has to be reported");
+	report("accuracy", 0.001);
+	report("test_loss", 4);
+	CU_ASSERT_FALSE(commit(10, 100, WORKERS));
+	CU_ASSERT_STRING_EQUAL(because(), "test_loss 4 -> 4, 8 live workers");
+	report("test_loss", 0.5); /* of two workers, say: their mean is 1 */
+	report("test_loss", 1.5);
+	CU_ASSERT_FALSE(commit(9, 100, WORKERS));
+	CU_ASSERT_TRUE(commit(1, 100, WORKERS));
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
+	CU_ASSERT_STRING_EQUAL(because(), "test_loss 4 -> 1, 8 live workers");
+}
+
+static void an_interval_goes_on_until_something_is_reported(void)
+{
+	begin("adasync:kbatchsync,1,10,loss=test_loss");
+	CU_ASSERT_FALSE(commit(9, 1, WORKERS));
+	CU_ASSERT_FALSE(mst_controller_is_stuck(&policy.controller));
+	CU_ASSERT_FALSE(commit(1, 1, WORKERS));
+	CU_ASSERT_TRUE(mst_controller_is_stuck(&policy.controller));
+	CU_ASSERT_STRING_EQUAL(because(), "nobody has reported \"test_loss\" in 10 gradients");
+	report("test_loss", 9);
+	commit(1, 1, WORKERS);
+	CU_ASSERT_FALSE(mst_controller_is_stuck(&policy.controller));
+	/* It is no trouble that the next one takes its time. */
+	for (int i = 0; i < 50; i++)
+		CU_ASSERT_FALSE(commit(1, 1, WORKERS));
+	CU_ASSERT_FALSE(mst_controller_is_stuck(&policy.controller));
+	report("test_loss", 1);
+	CU_ASSERT_TRUE(commit(1, 1, WORKERS));
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:3");
+}
+
+static void reports_concern_only_who_asks_for_them(void)
+{
+	begin("adasync:kbatchsync,1,10");
+	CU_ASSERT_PTR_NULL(mst_controller_metric(&policy.controller));
+	commit(10, 4, WORKERS);
+	report("loss", 0.0001);
+	report("", 0.0001);
+	CU_ASSERT_FALSE(commit(10, 4, WORKERS));
+	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4, 8 live workers");
+	begin("syncswitch:0.5");
+	report("loss", 1);
+	begin("dbw");
+	report("loss", 1);
+}
+
+/* A job that goes on keeps what was reported in an interval that had not ended. */
+static void a_checkpoint_keeps_what_was_reported(void)
+{
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
+
+	begin("adasync:kbatchsync,1,10,loss=test_loss");
+	report("test_loss", 4);
+	commit(10, 1, WORKERS);
+	report("test_loss", 1);
+	commit(9, 1, WORKERS);
+	mst_controller_keep(&policy.controller, figure);
+	begin("adasync:kbatchsync,1,10,loss=test_loss");
+	CU_ASSERT_TRUE(mst_controller_resume(&policy.controller, figure, &policy.rule));
+	CU_ASSERT_TRUE(commit(1, 1, WORKERS));
+	CU_ASSERT_STRING_EQUAL(because(), "test_loss 4 -> 1, 8 live workers");
+	CU_ASSERT_STRING_EQUAL(figure[4].name, "adasync.reported"); /* not "adasync.loss" */
+	/* The user may ask for shorter intervals then. */
+	begin("adasync:kbatchsync,1,3,loss=test_loss");
+	CU_ASSERT_TRUE(mst_controller_resume(&policy.controller, figure, &policy.rule));
+	CU_ASSERT_TRUE(commit(1, 1, WORKERS));
+}
+
 /* ---- down again ---- */
 
 static void noise_of_the_loss_does_not_lower_k(void)
@@ -244,13 +329,29 @@ static bool refused(const char *text, const char *says)
 static void what_it_cannot_read_it_refuses(void)
 {
 	static const char *const bad[] = {
-		"adasync",         "adasync:",           "adasync:bsp",      "adasync:ksync:3",
-		"adasync:ksync,",  "adasync:ksync,0",    "adasync:ksync,-1", "adasync:ksync,1,0",
-		"adasync:ksync,x", "adasync:ksync,1,2,", "adasync:KSYNC",    "adasync:ksync,1.5",
+		"adasync",
+		"adasync:",
+		"adasync:bsp",
+		"adasync:ksync:3",
+		"adasync:ksync,",
+		"adasync:ksync,0",
+		"adasync:ksync,-1",
+		"adasync:ksync,1,0",
+		"adasync:ksync,x",
+		"adasync:ksync,1,2,",
+		"adasync:KSYNC",
+		"adasync:ksync,1.5",
+		"adasync:ksync,loss=",
+		"adasync:ksync,loss=a\n",
+		"adasync:ksync,1,2,3,loss=a",
+		"adasync:ksync,1,,loss=a",
+		"adasync:ksync,lose=a",
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CU_ASSERT_TRUE(refused(bad[i], "as in adasync:ksync,1,100"));
+	begin("adasync:ksync,2,loss=a, b,1");
+	CU_ASSERT_STRING_EQUAL(mst_controller_metric(&policy.controller), "a, b,1");
 	CU_ASSERT_TRUE(refused("adasink:ksync", "downpour adasync syncswitch"));
 }
 
@@ -341,6 +442,12 @@ static CU_TestInfo cases[] = {
 	{ "the loss is the mean over the samples of the interval",
 	  the_loss_is_the_mean_over_the_samples_of_the_interval },
 	{ "k starts where the user says", k_starts_where_the_user_says },
+	{ "a reported loss stands in place of that of the gradients",
+	  a_reported_loss_stands_in_place_of_that_of_the_gradients },
+	{ "an interval goes on until something is reported",
+	  an_interval_goes_on_until_something_is_reported },
+	{ "reports concern only who asks for them", reports_concern_only_who_asks_for_them },
+	{ "a checkpoint keeps what was reported", a_checkpoint_keeps_what_was_reported },
 	{ "noise of the loss does not lower k", noise_of_the_loss_does_not_lower_k },
 	{ "a loss that rises lowers k", a_loss_that_rises_lowers_k },
 	{ "k is at most the live workers and comes back with them",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger and policies that change their rule: when it asks them, and from when on it holds. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/optim/kernels.h"
@@ -118,6 +119,36 @@ static void losses_that_nobody_tells_change_nothing(void)
 		step(&j, 1, (double)NAN);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_POLICY, -1), 0);
 	CU_ASSERT(mst_controller_is_stuck(mst_ledger_controller(j.ledger)));
+	job_close(&j);
+}
+
+static void report(struct ledger_job *j, uint32_t rank, double value)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = j->worker[rank].who };
+
+	(void)snprintf(ev.metric.name, sizeof(ev.metric.name), "test_loss");
+	ev.metric.value = value;
+	job_event(j, &ev);
+}
+
+/* It changes the next step, as a loss of gradients does. Nobody but who is in the job is heard. */
+static void a_reported_loss_is_told_to_the_policy_in_force(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("adasync:kasync,1,1,loss=test_loss", 4);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	report(&j, 2, 8);
+	step(&j, 1, 0.001);
+	j.worker[2].who.incarnation++;
+	report(&j, 2, 0.5);
+	j.worker[2].who.incarnation--;
+	step(&j, 1, 0.001);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_POLICY, -1), 0);
+	report(&j, 3, 0.5);
+	step(&j, 1, 100);
+	CU_ASSERT_EQUAL(change_of(&j)->policy.version, 4);
+	CU_ASSERT(names(&j, "kasync:3"));
 	job_close(&j);
 }
 
@@ -396,6 +427,8 @@ static CU_TestInfo cases[] = {
 	{ "K is never more than the live workers", k_is_never_more_than_the_live_workers },
 	{ "who rests is not counted", who_rests_is_not_counted },
 	{ "losses that nobody tells change nothing", losses_that_nobody_tells_change_nothing },
+	{ "a reported loss is told to the policy in force",
+	  a_reported_loss_is_told_to_the_policy_in_force },
 	{ "syncswitch changes once, and costs no step", syncswitch_changes_once_and_costs_no_step },
 	{ "a job that ends with the commit changes nothing any more",
 	  a_job_that_ends_with_the_commit_changes_nothing_any_more },

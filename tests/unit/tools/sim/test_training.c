@@ -328,6 +328,51 @@ static void a_norm_is_clipped_as_by_servers(void)
 	mst_sim_figures_fini(&f);
 }
 
+static double norm(const float *of, unsigned first, unsigned end)
+{
+	double squares = 0;
+
+	for (unsigned i = first; i < end; i++)
+		squares += (double)of[i] * (double)of[i];
+	return sqrt(squares);
+}
+
+/* A job of one worker, whose log has each version in turn: every tensor has moved in each step by
+ * @rate times its norm. That is what LARS and LAMB are for. */
+static void moves_with_its_norm(const char *optimizer, double rate)
+{
+	static const unsigned end[] = { 2, ELEMS };
+	struct mst_sim_figures f;
+	struct mst_sim_cfg cfg = cfg_of("bsp", 1);
+
+	CU_ASSERT_EQUAL_FATAL(
+		mst_optimizer_parse(optimizer, &cfg.ledger.optimizer, why, sizeof(why)), 0);
+	cfg.ledger.shards = 3; /* the norms of tensors do not depend on them */
+	run(&cfg, &f);
+	for (unsigned v = 0; v + 1 < COMMITS; v++) {
+		float moved[ELEMS];
+		unsigned first = 0;
+		for (unsigned i = 0; i < ELEMS; i++)
+			moved[i] = seen.on[v + 1][i] - seen.on[v][i];
+		for (unsigned t = 0; t < 2; first = end[t++])
+			CU_ASSERT_DOUBLE_EQUAL(norm(moved, first, end[t]) /
+						       norm(seen.on[v], first, end[t]),
+					       rate, 1e-4 * rate);
+	}
+	CU_ASSERT_EQUAL(f.commits, COMMITS);
+	mst_sim_figures_fini(&f);
+}
+
+static void a_tensor_moves_in_proportion_to_its_norm(void)
+{
+	problem.tensors = 2;
+	problem.tensor_end[0] = 2;
+	problem.tensor_end[1] = ELEMS;
+	moves_with_its_norm("lars:lr=0.5,momentum=0,decay=0,trust=0.1", 0.05);
+	moves_with_its_norm("lamb:lr=0.03", 0.03);
+	problem.tensors = 0;
+}
+
 static double outwards(struct mst_sim_problem *p, const float *parameters, struct mst_rand *chance,
 		       uint64_t samples, float *gradient)
 {
@@ -415,6 +460,7 @@ static CU_TestInfo cases[] = {
 	  parts_of_a_batch_have_parts_of_its_samples },
 	{ "each policy trains to its end", each_policy_trains_to_its_end },
 	{ "a norm is clipped as by servers", a_norm_is_clipped_as_by_servers },
+	{ "a tensor moves in proportion to its norm", a_tensor_moves_in_proportion_to_its_norm },
 	{ "a version that overflows ends the job", a_version_that_overflows_ends_the_job },
 	{ "the ledger is told the loss", the_ledger_is_told_the_loss },
 	{ "points in time are equally far apart", points_in_time_are_equally_far_apart },
