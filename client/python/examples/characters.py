@@ -65,7 +65,7 @@ def main():
         opt.step()
         schedule.step()
 
-    sync = muster.torch.Sync(model, opt, apply)
+    sync = muster.torch.Sync(model, opt, apply, scheduler=schedule)
     draw = torch.Generator().manual_seed(sync.rank)
     while not sync.finished:
         opt.zero_grad()
