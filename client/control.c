@@ -124,18 +124,13 @@ static void hang_up(struct mst_control *c, ssize_t got)
 	     c->cfg.server);
 }
 
-static void drop_taken(struct mst_control *c)
-{
-	free(c->takes.data);
-	c->takes = (struct mst_gift){ 0 };
-	c->taken = 0;
-}
-
-/* The leader sends the pieces of one state in order. A new one may begin at any time. */
+/* The leader sends the pieces of one state in order, and another state only after this worker has
+ * said that it has taken the one before. So a state that has come as a whole stays until it is
+ * claimed. */
 static void take_piece(struct mst_control *c, const struct mst_handed *p)
 {
-	if (p->piece.offset == 0) {
-		drop_taken(c);
+	if (p->piece.offset == 0 && c->takes.data == NULL) {
+		c->taken = 0;
 		c->takes = (struct mst_gift){ .data = malloc(p->piece.total),
 					      .bytes = p->piece.total,
 					      .number = p->number,
@@ -149,15 +144,15 @@ static void take_piece(struct mst_control *c, const struct mst_handed *p)
 	}
 	if (c->takes.data == NULL || p->number != c->takes.number || p->piece.length == 0 ||
 	    p->piece.total != c->takes.bytes || p->piece.offset != c->taken) {
-		fail(c, -EPROTO, "the server at %s sent a state with a gap", c->cfg.server);
+		fail(c, -EPROTO,
+		     "the server at %s sent a state with a gap, or before the last was taken",
+		     c->cfg.server);
 		return;
 	}
 	memcpy(c->takes.data + p->piece.offset, p->piece.data, p->piece.length);
 	c->taken += p->piece.length;
-	if (c->taken < c->takes.bytes)
-		return;
-	c->told.taken = p->number;
-	publish(c);
+	if (c->taken == c->takes.bytes)
+		publish(c);
 }
 
 static void hear(struct mst_control *c, const struct mst_message *msg)

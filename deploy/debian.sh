@@ -86,11 +86,12 @@ make_fresh() {
 	mkdir "$scratch/try"
 	cp "$folder"/*.deb "$root/client/examples/lessons/01_push_pull.c" "$scratch/try"
 	cp "$root/deploy/debian/try.sh" "$scratch/try/packages.sh"
+	cp "$root/deploy/debian/try.py" "$scratch/try/worker.py"
 	cp "$root/deploy/systemd/try.sh" "$scratch/try/unit.sh"
 	mmdebstrap --quiet --variant=minbase \
 		--include=gcc,libc6-dev,pkg-config,libnss-systemd,systemd-sysv,dbus \
 		--customize-hook="mkdir \"\$1/try\"" \
-		--customize-hook="copy-in $scratch/try/* /try" \
+		--customize-hook="sync-in $scratch/try /try" \
 		--customize-hook="chroot \"\$1\" sh -c 'apt-get install -qq -y /try/*.deb >/dev/null'" \
 		bookworm "$fresh" || fail "a fresh Debian with the packages cannot be made"
 }
@@ -123,9 +124,11 @@ try_packages() {
 	say "booting"
 	boot
 	say "purging them"
-	inside apt-get -qq -y purge muster libmuster-dev libmuster0 >/dev/null ||
+	inside apt-get -qq -y -o Dpkg::Use-Pty=0 purge \
+		python3-muster muster libmuster-dev libmuster0 >/dev/null ||
 		fail "they cannot be purged"
 	[ ! -e "$fresh/usr/bin/musterd" ] || fail "musterd was left"
+	[ ! -e "$fresh/usr/lib/python3/dist-packages/muster" ] || fail "the Python module was left"
 }
 
 case ${1-}:$# in

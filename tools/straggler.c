@@ -115,6 +115,12 @@ static void find_held(const struct mst_job_snapshot *s, struct mst_straggler *g)
 
 /* ---- who has been late, or slow ---- */
 
+/* In a running job nobody waits for a worker whose session is over. */
+static bool has_gone(const struct mst_straggler *g, const struct mst_status_rank *row)
+{
+	return !g->whole && (row->state == MST_RANK_LOST || row->state == MST_RANK_LEFT);
+}
+
 static bool is_late(const struct mst_straggler *g, const struct mst_gradients *rank,
 		    double usual_missed, double usual_given_up)
 {
@@ -132,7 +138,8 @@ static void find_late(const struct mst_job_snapshot *s, struct mst_straggler *g)
 
 	for (uint32_t i = 0; i < s->row_count; i++) {
 		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], g->whole);
-		if (missed_share(&rank) <= most || !is_late(g, &rank, usual_missed, usual_given_up))
+		if (has_gone(g, &s->row[i]) || missed_share(&rank) <= most ||
+		    !is_late(g, &rank, usual_missed, usual_given_up))
 			continue;
 		most = missed_share(&rank);
 		g->row = &s->row[i];
@@ -148,7 +155,7 @@ static void find_slow(const struct mst_job_snapshot *s, struct mst_straggler *g)
 		slowest = usual + FLOOR * (double)g->step_ns;
 	for (uint32_t i = 0; i < s->row_count; i++) {
 		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], g->whole);
-		if (rank.came == 0 || ready(&rank) <= slowest)
+		if (has_gone(g, &s->row[i]) || rank.came == 0 || ready(&rank) <= slowest)
 			continue;
 		slowest = ready(&rank);
 		g->row = &s->row[i];

@@ -159,6 +159,9 @@ static int setting_apply(struct reading *r, const config_setting_t *s)
 	return scalar_apply(r, row, s, label);
 }
 
+/* What libconfig wants and does not say. */
+#define WANTED ": a setting is written key = value; and a text is in double quotes"
+
 static int settings_apply(struct reading *r, const char *text)
 {
 	config_t config;
@@ -166,8 +169,10 @@ static int settings_apply(struct reading *r, const char *text)
 
 	config_init(&config);
 	if (config_read_string(&config, text) != CONFIG_TRUE) {
-		rc = mst_options_refuse(r->o, "%.160s:%d: %s", r->path, config_error_line(&config),
-					config_error_text(&config));
+		const char *error = config_error_text(&config);
+		bool syntax = strcmp(error, "syntax error") == 0;
+		rc = mst_options_refuse(r->o, "%.160s:%d: %s%s", r->path,
+					config_error_line(&config), error, syntax ? WANTED : "");
 	} else {
 		const config_setting_t *root = config_root_setting(&config);
 		for (int i = 0; rc == 0 && i < config_setting_length(root); i++)

@@ -20,7 +20,9 @@
 #include "common/transport/stream.h"
 
 #define HOST_LEN 256u
-#define BACKLOG 128
+/* Callers that wait to be accepted; the kernel takes no more than net.core.somaxconn. All workers
+ * of a job may call at once, and a caller that finds no room calls again only a second later. */
+#define BACKLOG 4096
 
 struct mst_stream {
 	int fd;
@@ -303,7 +305,13 @@ static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 	struct addrinfo *list = NULL;
 	int fd = -EHOSTUNREACH, rc = resolve(address, 0, &list);
 
-	(void)proof;
+	if (proof != NULL && rc == -EHOSTUNREACH)
+		(void)snprintf(proof->why, sizeof(proof->why),
+			       "the name in \"%s\" could not be looked up; can this host reach "
+			       "its name server (/etc/resolv.conf)?",
+			       address);
+	else if (proof != NULL)
+		proof->why[0] = '\0';
 	if (rc != 0)
 		return rc;
 	for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)

@@ -17,6 +17,9 @@ gcc -std=c17 -Wall -Wextra -Werror -D_GNU_SOURCE 01_push_pull.c \
 	$(pkg-config --cflags --libs muster) -lm -o push_pull
 muster run -n 3 --commits 1 -- ./push_pull
 
+# Python finds the module, and the module the library.
+muster run -n 3 --commits 10 -- python3 worker.py
+
 # A server that root starts becomes the service user, and lets the group in over shared memory.
 getent passwd muster >/dev/null || fail "there is no user muster"
 install -d -o muster -g muster -m 0750 /run/muster-try
@@ -31,4 +34,4 @@ userdel worker
 man_pages=$(dpkg -L muster | grep -c '/man/man[18]/.*\.gz$')
 [ "$man_pages" -ge 12 ] || fail "there are $man_pages man pages"
 [ -f /lib/systemd/system/musterd@.service ] || fail "the unit is missing"
-echo "try: a program is built and run, by root and by a user of the group muster"
+echo "try: programs in C and Python run as root, and one as a user of the group muster"

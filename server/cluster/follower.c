@@ -224,6 +224,13 @@ static void follower_done(struct mst_decider *d, const struct mst_orders *orders
 
 /* ---- timers ---- */
 
+/* It has no timers of steps. */
+static void follower_lags(struct mst_decider *d, uint64_t lag_ns)
+{
+	(void)d;
+	(void)lag_ns;
+}
+
 static uint64_t follower_deadline(const struct mst_decider *d)
 {
 	const struct mst_follower *f = (const struct mst_follower *)d;
@@ -250,6 +257,7 @@ static const struct mst_decider_ops ops = {
 	.request = follower_request,
 	.arrived = follower_arrived,
 	.flush = follower_flush,
+	.lags = follower_lags,
 	.deadline = follower_deadline,
 	.tick = follower_tick,
 };

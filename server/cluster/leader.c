@@ -304,6 +304,14 @@ static void leader_request(struct mst_decider *d, const struct mst_request *requ
 
 /* ---- timers ---- */
 
+/* Of a follower that lags the ledger knows: not every server has reported the header. */
+static void leader_lags(struct mst_decider *d, uint64_t lag_ns)
+{
+	const struct mst_leader *l = leader_of(d);
+
+	l->local->ops->lags(l->local, lag_ns);
+}
+
 static uint64_t leader_deadline(const struct mst_decider *d)
 {
 	const struct mst_leader *l = (const struct mst_leader *)d;
@@ -340,6 +348,7 @@ static const struct mst_decider_ops ops = {
 	.request = leader_request,
 	.arrived = leader_arrived,
 	.flush = leader_flush,
+	.lags = leader_lags,
 	.deadline = leader_deadline,
 	.tick = leader_tick,
 };

@@ -8,8 +8,9 @@
 #include "common/base/assert.h"
 
 #define IN_FIRST (4u << 10)
-/* A hello is shorter than this. A peer that has sent no hello gets no more memory. */
-#define STRANGER_MAX ((int64_t)IN_FIRST)
+/* How often a call reads the stream at most. An honest peer's bytes come in fewer reads, or are
+ * read on in the next call; others could have each read give one byte, and the call last. */
+#define READS_MAX 8u
 #define OUT_MAX (4u << 20)
 #define FRAME_MAX (MST_FRAME_HEADER + MST_FRAME_BODY_MAX)
 
@@ -70,6 +71,16 @@ void mst_conn_close(struct mst_conn *c)
 
 /* ---- frames ---- */
 
+/* The longest frame that the peer may send now. All messages are shorter than IN_FIRST, but for the
+ * tensor tables and pieces of states: they come from a leader, and from workers that were asked for
+ * them. So nobody else gets more memory. */
+static int64_t frame_max(const struct mst_conn *c)
+{
+	bool gives = c->sends_state || c->state_asks > 0;
+
+	return c->role == MST_CONN_LEAD || gives ? (int64_t)FRAME_MAX : (int64_t)IN_FIRST;
+}
+
 static int grow(char **buffer, size_t *room, size_t need)
 {
 	size_t size = *room > 0 ? *room : IN_FIRST;
@@ -113,9 +124,9 @@ int mst_conn_receive(struct mst_conn *c)
 {
 	drop_used(c);
 	c->dry = false;
-	for (;;) {
+	for (uint32_t i = 0; i < READS_MAX; i++) {
 		int64_t want = mst_frame_length(c->in + c->in_at, c->in_have, NULL);
-		if (want < 0 || (c->role == MST_CONN_NEW && want > STRANGER_MAX))
+		if (want < 0 || want > frame_max(c))
 			return 0; /* mst_conn_next() reports it */
 		size_t need = want > 0 ? (size_t)want : c->in_have + MST_FRAME_HEADER;
 		if (need <= c->in_have) {
@@ -136,13 +147,14 @@ int mst_conn_receive(struct mst_conn *c)
 			return -EPIPE;
 		c->in_have += (size_t)got;
 	}
+	return 0;
 }
 
 int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol)
 {
 	drop_used(c);
 	int64_t length = mst_frame_length(c->in + c->in_at, c->in_have, protocol);
-	if (length < 0 || (c->role == MST_CONN_NEW && length > STRANGER_MAX))
+	if (length < 0 || length > frame_max(c))
 		return -EPROTO;
 	if (length == 0 || (size_t)length > c->in_have)
 		return 0;

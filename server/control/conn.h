@@ -12,6 +12,7 @@
 
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
+#include "server/control/flood.h"
 #include "server/core/ledger.h"
 #include "server/data/session.h"
 
@@ -54,10 +55,9 @@ struct mst_conn {
 	uint64_t heard_ns;
 	bool readable; /* something has come, or the peer has closed */
 	bool waits;    /* the next message could not be handled yet */
-	/* Messages that were handled since handled_ns, and whether those are all for now: more are
-	 * handled a little later, so that a peer that sends without end costs others no more. */
-	uint32_t handled;
-	uint64_t handled_ns;
+	/* How many messages are handled, and whether those are all for now: more are handled a
+	 * little later, so that a peer that sends without end costs others no more. */
+	struct mst_flood flood;
 	bool paused;
 	uint32_t pid;
 
@@ -77,6 +77,7 @@ struct mst_conn {
 	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
 
 	bool asks_status, watches;
+	bool asks_changes; /* the peer may change the job, and has asked for it */
 
 	char *in, *out;
 	/* in_have bytes from in_at on have been received and not used up. in_used: the length of
@@ -98,11 +99,20 @@ static inline bool mst_conn_is_known(const struct mst_conn *c)
 	return c->role == MST_CONN_WORKER || c->role == MST_CONN_SERVER || c->role == MST_CONN_LEAD;
 }
 
-/* Receives what has come, up to the first whole frame or a little more.
+/* Has @a been silent for longer than @b? Connections that were accepted in one step have the same
+ * time; then the one that was accepted first counts as older. */
+static inline bool mst_conn_is_older(const struct mst_conn *a, const struct mst_conn *b)
+{
+	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
+}
+
+/* Receives what has come, up to the first whole frame or a little more, in a few reads; c->dry:
+ * that was all.
  * Return: 0; -EPIPE closed by the peer; -ENOMEM. */
 int mst_conn_receive(struct mst_conn *c);
 /* The next whole message. The next call drops it, unless mst_conn_again() is called before.
- * Return: 1; 0: no whole message yet; -EPROTO: rubbish, or another protocol (@protocol: which). */
+ * Return: 1; 0: no whole message yet; -EPROTO: rubbish, a frame that is longer than the
+ * peer may send now, or another protocol (@protocol: which). */
 int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol);
 /* Has the next mst_conn_next() return the last message once more. */
 void mst_conn_again(struct mst_conn *c);

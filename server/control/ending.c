@@ -43,6 +43,14 @@ static bool fails_at_loss(const struct mst_job *j)
 	return j->state == MST_JOB_RUNNING && mst_job_policy(j)->rule.on_loss == MST_LOSS_FAIL;
 }
 
+static void say_fails_at_loss(const struct mst_job *j, uint32_t rank, char *why, size_t len)
+{
+	(void)snprintf(why, len,
+		       "job \"%s\" fails when it loses a worker (--on-loss fail), so rank %" PRIu32
+		       " cannot be evicted; muster finish ends the job well",
+		       j->o->job, rank);
+}
+
 static int check_evict(const struct mst_endings *e, uint32_t rank, char *why, size_t len)
 {
 	const struct mst_job *j = e->job;
@@ -64,10 +72,7 @@ static int check_evict(const struct mst_endings *e, uint32_t rank, char *why, si
 		return -ENOTCONN;
 	}
 	if (fails_at_loss(j)) {
-		(void)snprintf(why, len,
-			       "job \"%s\" fails when it loses a worker (--on-loss fail), so rank "
-			       "%" PRIu32 " cannot be evicted; muster finish ends the job well",
-			       j->o->job, rank);
+		say_fails_at_loss(j, rank, why, len);
 		return -EPERM;
 	}
 	return 0;
@@ -109,6 +114,18 @@ void mst_ending_evicted(struct mst_endings *e, const struct mst_notice *notice, 
 		       notice->evict.why == MST_EVICT_ASKED ? " is evicted"
 							    : "'s session is over already");
 	answer(e, e->evict_asker, 0, text, now_ns);
+}
+
+void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *notice,
+			      uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+
+	if (!e->evicts)
+		return;
+	e->evicts = false;
+	say_fails_at_loss(e->job, notice->who.rank, why, sizeof(why));
+	answer(e, e->evict_asker, -EPERM, why, now_ns);
 }
 
 /* ---- the job ---- */

@@ -31,6 +31,8 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 /* Handle notices of the data side, after the rest of the control plane has: a session has ended, of
  * this worker or another, for any reason; the job has. */
 void mst_ending_evicted(struct mst_endings *e, const struct mst_notice *notice, uint64_t now_ns);
+void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *notice,
+			      uint64_t now_ns);
 void mst_ending_finished(struct mst_endings *e, const struct mst_notice *notice, uint64_t now_ns);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "server/control/roles.h"
+#include "server/control/askers.h"
 
 #define EVENTS 64
 
@@ -152,6 +152,11 @@ static void explain_listen(int rc, const char *listen, char *why, size_t why_len
 		snprintf(why, why_len,
 			 "cannot listen on %s: no interface of this host has this address (ip "
 			 "address shows them)",
+			 listen);
+	else if (rc == -EHOSTUNREACH)
+		snprintf(why, why_len,
+			 "cannot listen on %s: the name could not be looked up; give an "
+			 "address of this host",
 			 listen);
 	else
 		snprintf(why, why_len, "cannot listen on %s: %s", listen, strerror(-rc));
@@ -357,13 +362,6 @@ static bool is_stranger(const struct mst_conn *c)
 	return c->role == MST_CONN_NEW && !c->waits;
 }
 
-/* Has @a been silent for longer than @b? Connections that were accepted in one step have the same
- * time; then the one that was accepted first counts as older. */
-static bool is_older(const struct mst_conn *a, const struct mst_conn *b)
-{
-	return a->heard_ns != b->heard_ns ? a->heard_ns < b->heard_ns : a->id < b->id;
-}
-
 /* If there are @max connections of a role, or as many strangers if it is NEW, the one of them that
  * has been silent longest; else NULL. */
 static struct mst_conn *surplus(struct mst_frontend *f, enum mst_conn_role role, uint32_t max)
@@ -375,7 +373,7 @@ static struct mst_conn *surplus(struct mst_frontend *f, enum mst_conn_role role,
 		if (role == MST_CONN_NEW && !is_stranger(c))
 			continue;
 		count++;
-		if (oldest == NULL || is_older(c, oldest))
+		if (oldest == NULL || mst_conn_is_older(c, oldest))
 			oldest = c;
 	}
 	return count >= max ? oldest : NULL;
@@ -421,56 +419,12 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 /* A watcher keeps its place if it has asked for the status within this time. */
 #define WATCHER_IDLE_NS MST_FRONTEND_GRACE_NS
 
-/* The length of the host in "HOST:PORT". */
-static size_t host_length(const struct mst_conn *c)
-{
-	const char *colon = strrchr(c->peer, ':');
-
-	return colon != NULL ? (size_t)(colon - c->peer) : strlen(c->peer);
-}
-
-static bool are_of_one_host(const struct mst_conn *a, const struct mst_conn *b)
-{
-	size_t length = host_length(a);
-
-	return length == host_length(b) && memcmp(a->peer, b->peer, length) == 0;
-}
-
-/* How many watchers that are no operators come from the host of @c. */
-static uint32_t watchers_of_host(struct mst_frontend *f, const struct mst_conn *c)
-{
-	const struct mst_conn *other;
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; (other = mst_frontend_next_of(f, MST_CONN_WATCHER, &i)) != NULL;)
-		count += !mst_roles_is_operator(other) && are_of_one_host(c, other);
-	return count;
-}
-
-/* Who gives its place to @c when all are taken; NULL: nobody does. An operator takes the place of
- * whoever is none; another peer that of a host that has at least two places more than its own. */
-static struct mst_conn *gives_way(struct mst_frontend *f, const struct mst_conn *c)
-{
-	uint32_t most = mst_roles_is_operator(c) ? 0 : watchers_of_host(f, c) + 1;
-	struct mst_conn *other, *found = NULL;
-
-	for (uint32_t i = 0; (other = mst_frontend_next_of(f, MST_CONN_WATCHER, &i)) != NULL;) {
-		uint32_t count = watchers_of_host(f, other);
-		if (mst_roles_is_operator(other) || count < most ||
-		    (count == most && (found == NULL || !is_older(other, found))))
-			continue;
-		most = count;
-		found = other;
-	}
-	return found;
-}
-
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
 	struct mst_conn *idle = surplus(f, MST_CONN_WATCHER, MST_FRONTEND_WATCHERS);
 
 	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS) {
-		idle = gives_way(f, c);
+		idle = mst_askers_yield(&f->places, c);
 		if (idle == NULL)
 			return false;
 	}
@@ -510,19 +464,20 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
 }
 
-/* How many messages of one connection are handled within a time: far more than an honest peer sends
- * in it. The time is that of the server's steps, so whatever came while the server stood still is
- * handled; nobody is hung up on for it. */
-#define MESSAGES_MAX 128u
-#define MESSAGES_NS MST_MS
-
-static bool has_had_enough(struct mst_conn *c, uint64_t now_ns)
+/* The peer has sent more than is handled in this period: the rest waits, unless it floods. */
+static void hold_back(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
-	if (now_ns - c->handled_ns >= MESSAGES_NS) {
-		c->handled_ns = now_ns;
-		c->handled = 0;
-	}
-	return c->handled++ >= MESSAGES_MAX;
+	char what[256];
+
+	c->paused = !mst_flood_is_one(&c->flood) || c->role == MST_CONN_CLOSING;
+	if (c->paused)
+		return;
+	snprintf(what, sizeof(what),
+		 "broke the protocol: it floods the server, for in %u periods of %" PRIu64
+		 " ms, one after the other, it had sent more than the %u messages that are handled "
+		 "in each; report and ask less often",
+		 MST_FLOOD_PERIODS, MST_FLOOD_PERIOD_NS / MST_MS, MST_FLOOD_MESSAGES);
+	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
 }
 
 /* Passes received messages to the owner. Those of a closing connection are dropped. */
@@ -533,20 +488,25 @@ static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t n
 
 	c->waits = c->paused = false;
 	while (c->stream != NULL && (rc = mst_conn_next(c, &f->message, &protocol)) > 0) {
-		if (has_had_enough(c, now_ns)) {
+		if (!mst_flood_admits(&c->flood, now_ns)) {
 			mst_conn_again(c);
-			c->paused = true;
+			hold_back(f, c, now_ns);
 			return;
 		}
 		if (c->role == MST_CONN_CLOSING)
 			continue;
 		if (!f->cfg.ops->message(f->cfg.ctx, c, &f->message, now_ns)) {
 			mst_conn_again(c);
+			mst_flood_again(&c->flood);
 			c->waits = true;
 			return;
 		}
 	}
-	if (c->stream != NULL && rc < 0 && c->role != MST_CONN_CLOSING)
+	if (c->stream == NULL || rc >= 0)
+		return;
+	if (c->role == MST_CONN_CLOSING)
+		c->paused = true; /* it stays unread, and must not end every wait */
+	else
 		refuse_rubbish(f, c, protocol, now_ns);
 }
 

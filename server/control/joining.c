@@ -75,8 +75,11 @@ static int check_figures(const struct mst_job *j, const struct mst_hello *h, cha
 	if (h->elems == 0 || h->elems > MST_ELEMS_MAX)
 		snprintf(why, len, "a length of %" PRIu64 " elements cannot be", h->elems);
 	else if (f.elems != 0 && h->elems != f.elems)
-		snprintf(why, len, "length %" PRIu64 " does not match job \"%s\" (%" PRIu64 ")",
-			 h->elems, job, f.elems);
+		snprintf(why, len,
+			 "length %" PRIu64 " does not match job \"%s\" (%" PRIu64
+			 "): all workers need the same model; the job has its length from %s",
+			 h->elems, job, f.elems,
+			 j->o->elems != 0 ? "--elems of the server" : "the worker that came first");
 	else if (is_other(h->type, f.type))
 		snprintf(why, len, "gradients of %s do not match job \"%s\" (%s)",
 			 mst_type_name((enum muster_type)h->type), job,

@@ -140,10 +140,9 @@ static bool is_change(enum mst_message_kind kind)
 static bool asks_change(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
 			uint64_t now_ns)
 {
-	if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&p->front, c, now_ns)) {
-		mst_frontend_error(&p->front, c, -EBUSY, "too many ask at once", now_ns);
-		return true;
-	}
+	c->asks_changes = true; /* therefore there is a place for it */
+	if (c->role == MST_CONN_NEW)
+		(void)mst_frontend_admit_watcher(&p->front, c, now_ns);
 	c->heard_ns = now_ns;
 	if (msg->kind == MST_MSG_POLICY)
 		return mst_switching_ask(&p->switching, c, &msg->change, now_ns);
@@ -342,7 +341,7 @@ uint64_t mst_plane_nap(const struct mst_plane *p)
 
 /* ---- what the data side says ---- */
 
-/* What the ledger says of changes that somebody has asked for.
+/* What the ledger says of changes that somebody has asked for, and of gradients.
  * Return: false: the notice is about something else. */
 static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
@@ -358,6 +357,12 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 		return true;
 	case MST_NOTE_DROPPED:
 		mst_switching_dropped(&p->switching, notice);
+		return true;
+	case MST_NOTE_ALL_REFUSED:
+		mst_workers_refused(&p->workers, notice);
+		return true;
+	case MST_NOTE_EVICT_REFUSED:
+		mst_ending_evict_refused(&p->ending, notice, now_ns);
 		return true;
 	case MST_NOTE_REST_TAKEN:
 		mst_resting_taken(&p->resting, notice, now_ns);

@@ -125,9 +125,9 @@ void mst_reason_evicted(char *out, size_t len, const struct mst_eviction *loss,
 		snprintf(out, len,
 			 "rank %" PRIu32 " cannot catch up: before it had the state of another "
 			 "worker, the job had made more than the %" PRIu32
-			 " versions that it keeps "
-			 "for that; raise --catch-up",
-			 rank, o->history + o->catch_up);
+			 " versions that it keeps for that (raise --catch-up), or two patiences "
+			 "were over (%.3g s; raise --patience)",
+			 rank, o->history + o->catch_up, 2 * seconds(o->patience_ns));
 		break;
 	}
 }

@@ -232,6 +232,14 @@ static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted
 	return rc;
 }
 
+static void advise_to_begin(char *why, size_t len)
+{
+	size_t used = strnlen(why, len);
+
+	(void)snprintf(why + used, len - used,
+		       ": mend --resume, or give --or-begin if the job is to begin with version 0");
+}
+
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 		    const struct mst_optimizer *optimizer, char *why, size_t len)
 {
@@ -240,9 +248,13 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 	*r = (struct mst_resume){ .dir = o->resume };
 	mst_checkpoint_manifest_init(&r->manifest);
 	int rc = find_sound(r, &wanted, why, len);
-	if (rc == -ENOENT && wanted.before == 0 && o->or_begin) {
-		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, r->dir);
+	if (rc == -ENOENT && wanted.before == 0) {
 		mst_resume_fini(r);
+		if (!o->or_begin) {
+			advise_to_begin(why, len);
+			return rc;
+		}
+		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, o->resume);
 		return 0;
 	}
 	if (rc == 0)

@@ -7,25 +7,14 @@
 #ifndef MST_SERVER_CONTROL_TOKEN_H
 #define MST_SERVER_CONTROL_TOKEN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/clock.h"
-#include "common/transport/transport.h"
+#include "common/transport/token.h"
 
 /* How long after its welcome a worker may ask for its link, and a second more for so many bytes of
  * its memory at all servers. Time in which a server did not answer requests does not count. */
 #define MST_TOKEN_NS (30 * MST_SECOND)
 #define MST_TOKEN_BYTES (UINT64_C(256) << 20)
-
-/* Compares in a time that does not depend on how much is equal. */
-static inline bool mst_token_is(const uint8_t *a, const uint8_t *b)
-{
-	volatile uint8_t differs = 0;
-
-	for (unsigned i = 0; i < MST_TOKEN_LEN; i++)
-		differs = (uint8_t)(differs | (a[i] ^ b[i]));
-	return differs == 0;
-}
 
 #endif

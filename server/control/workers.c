@@ -290,6 +290,15 @@ void mst_workers_started(struct mst_workers *w)
 			 j->o->job, j->o->lr_distance);
 }
 
+void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice)
+{
+	mst_warn("job \"%s\": the last %" PRIu64 " gradients were all refused, so version %" PRIu64
+		 " is not made: they are not finite, too far from the median (--norm-limit), "
+		 "damaged (--checksum), or have a weight that cannot be; muster status says how "
+		 "many of each rank",
+		 w->job->o->job, notice->refused.count, notice->refused.version);
+}
+
 /* ---- the end of a session ---- */
 
 /* The link with this server may be intact. Then the notice says which other server has lost its

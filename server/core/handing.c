@@ -10,8 +10,8 @@
  * for. One state is on its way at a time, and those that come meanwhile wait for the next.
  *
  * A round is what the workers get that wait when it begins: in it, each donor is asked once. A
- * donor that dies, gives nothing, takes too long or is outrun by the job costs them only the time
- * of the next asking.
+ * donor that dies, rests, gives nothing, takes too long or is outrun by the job costs them only the
+ * time of the next asking.
  */
 #include "common/base/assert.h"
 #include "common/base/clock.h"
@@ -81,10 +81,19 @@ void mst_handing_reached(struct mst_ledger *l, struct mst_member *m)
 		m->clock = mst_step_clock_min(l);
 }
 
+static bool somebody_waits(struct mst_ledger *l)
+{
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_WAITS)
+		return true;
+	return false;
+}
+
 /* Nothing of the last asking is needed any more. */
 static void stop(struct mst_ledger *l)
 {
 	l->handing.state = MST_HANDING_IDLE;
+	l->handing.idle_ns = l->now_ns;
 	mst_decide(l, MST_DO_HANDED, NULL);
 }
 
@@ -96,10 +105,11 @@ static bool goes_on_from(const struct mst_ledger *l, uint64_t version)
 
 /* ---- who gives ---- */
 
+/* One that rests may stand in a wait until it returns. */
 static bool may_give(const struct mst_member *m)
 {
-	return m->state == MST_MEMBER_STARTED && m->comes_back && m->behind == MST_UP_TO_DATE &&
-	       m->given != MST_VERSION_NONE;
+	return m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests &&
+	       m->behind == MST_UP_TO_DATE && m->given != MST_VERSION_NONE;
 }
 
 /* The version that the worker may still be at: an answer that the ledger has decided may not have
@@ -109,25 +119,46 @@ static uint64_t oldest_of(const struct mst_ledger *l, const struct mst_member *m
 	return m->ask.have != MST_VERSION_NONE ? m->ask.have : l->store.first;
 }
 
-/* The worker that is the most up to date of those that have not been asked. */
+/* That somebody who waits was outrun may have been the fault of the last donor. */
+static bool wants_another(struct mst_ledger *l)
+{
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_WAITS && m->outrun > 0)
+		return true;
+	return false;
+}
+
+static bool was_last(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->rank == l->handing.donor.rank && m->incarnation == l->handing.donor.incarnation;
+}
+
+/* The worker that is the most up to date of those that have not been asked. If another than the
+ * last one is wanted, that one comes last. */
 static struct mst_member *find_donor(struct mst_ledger *l)
 {
-	struct mst_member *best = NULL;
+	struct mst_member *best = NULL, *last = NULL;
+	bool another = wants_another(l);
 
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (may_give(m) && m->asked_in != l->handing.round && !m->rests &&
-		    goes_on_from(l, m->given) && (best == NULL || m->given > best->given))
+		if (!may_give(m) || m->asked_in == l->handing.round || !goes_on_from(l, m->given))
+			continue;
+		if (another && was_last(l, m))
+			last = m;
+		else if (best == NULL || m->given > best->given)
 			best = m;
 	}
-	return best;
+	return best != NULL ? best : last;
 }
 
-static bool somebody_may_give(const struct mst_ledger *l)
+/* Is there a worker that has not been asked, and could be later? */
+static bool is_hope(const struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		const struct mst_member *m = &l->member[rank];
-		if (may_give(m) && !m->rests && m->asked_in != l->handing.round)
+		if (m->asked_in != l->handing.round &&
+		    (may_give(m) || m->behind == MST_BEHIND_CATCHES))
 			return true;
 	}
 	return false;
@@ -152,18 +183,29 @@ static void begin_round(struct mst_ledger *l)
 	l->handing.round_ns = l->now_ns;
 }
 
+/* When the time of a worker that waits or takes is over. The time in which donors were asked is not
+ * taken off the time of whoever waits. */
+static uint64_t over_ns(const struct mst_ledger *l, const struct mst_member *m)
+{
+	uint64_t since_ns = m->behind_ns;
+
+	if (m->behind == MST_BEHIND_WAITS && l->handing.idle_ns > since_ns)
+		since_ns = l->handing.idle_ns;
+	return after(since_ns, giving_ns(l));
+}
+
 static bool is_over(const struct mst_ledger *l, const struct mst_member *m)
 {
-	return l->now_ns >= after(m->behind_ns, giving_ns(l));
+	return l->now_ns >= over_ns(l, m);
 }
 
 /* Nobody can be asked any more. Those that have waited since this round began are refused, and
  * others get a round of their own. While a worker that could give is itself not far enough, there
- * is something to wait for, though not for longer than a donor may take. */
-static void refuse(struct mst_ledger *l)
+ * is something to wait for, though not for longer than a donor may take. Return: a round begins. */
+static bool refuse(struct mst_ledger *l)
 {
 	uint64_t began_ns = l->handing.round_ns;
-	bool hope = somebody_may_give(l), left = false;
+	bool hope = is_hope(l), left = false;
 
 	FOR_BEHIND(l, m)
 	{
@@ -176,6 +218,7 @@ static void refuse(struct mst_ledger *l)
 	}
 	if (left && !hope)
 		begin_round(l);
+	return left && !hope;
 }
 
 /* ---- what has been given and taken ---- */
@@ -229,16 +272,21 @@ void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 
 /* ---- what follows ---- */
 
-/* An asking that leads to nothing ends here. */
+/* An asking that leads to nothing ends here, and so does one that nobody waits for any more. */
 static void give_up_donor(struct mst_ledger *l)
 {
 	struct mst_handing *h = &l->handing;
 	const struct mst_member *m = &l->member[h->donor.rank];
 
-	if (h->state == MST_HANDING_ASKED &&
-	    (!is_donor(l, m) || !may_give(m) || !goes_on_from(l, m->given) ||
-	     l->now_ns >= after(h->asked_ns, giving_ns(l))))
+	if (h->state != MST_HANDING_ASKED)
+		return;
+	if (!somebody_waits(l)) {
 		stop(l);
+		begin_round(l);
+	} else if (!is_donor(l, m) || !may_give(m) || !goes_on_from(l, m->given) ||
+		   l->now_ns >= after(h->asked_ns, giving_ns(l))) {
+		stop(l);
+	}
 }
 
 /* Whoever takes too long is refused. When nobody takes the state any more it can be freed, and the
@@ -262,14 +310,6 @@ static void look_at_takers(struct mst_ledger *l)
 	begin_round(l);
 }
 
-static bool somebody_waits(struct mst_ledger *l)
-{
-	FOR_BEHIND(l, m)
-	if (m->behind == MST_BEHIND_WAITS)
-		return true;
-	return false;
-}
-
 static uint64_t first_needed(struct mst_ledger *l)
 {
 	uint64_t first = MST_VERSION_NONE;
@@ -282,6 +322,18 @@ static uint64_t first_needed(struct mst_ledger *l)
 	return first;
 }
 
+static void seek_donor(struct mst_ledger *l)
+{
+	struct mst_member *donor;
+
+	if (l->handing.round == 0)
+		begin_round(l);
+	while ((donor = find_donor(l)) == NULL && refuse(l))
+		;
+	if (donor != NULL)
+		ask(l, donor);
+}
+
 void mst_handing_settle(struct mst_ledger *l)
 {
 	struct mst_handing *h = &l->handing;
@@ -292,15 +344,8 @@ void mst_handing_settle(struct mst_ledger *l)
 		return;
 	give_up_donor(l);
 	look_at_takers(l);
-	if (h->state == MST_HANDING_IDLE && !l->end_due && somebody_waits(l)) {
-		if (h->round == 0)
-			begin_round(l);
-		struct mst_member *donor = find_donor(l);
-		if (donor != NULL)
-			ask(l, donor);
-		else
-			refuse(l);
-	}
+	if (h->state == MST_HANDING_IDLE && !l->end_due && somebody_waits(l))
+		seek_donor(l);
 	mst_store_pin(&l->store, first_needed(l));
 }
 
@@ -317,7 +362,7 @@ uint64_t mst_handing_deadline(const struct mst_ledger *l)
 	for (uint32_t rank = mst_census_next(c, MST_STANDS_BEHIND, 0); rank != MST_RANK_NONE;
 	     rank = mst_census_next(c, MST_STANDS_BEHIND, rank + 1)) {
 		const struct mst_member *m = &l->member[rank];
-		uint64_t over = after(m->behind_ns, giving_ns(l));
+		uint64_t over = over_ns(l, m);
 		bool waits = m->behind == MST_BEHIND_WAITS && h->state == MST_HANDING_IDLE &&
 			     !l->end_due;
 		if ((waits || m->behind == MST_BEHIND_TAKES) && over < due)

@@ -255,7 +255,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		lost(l, m, ev->error);
 		break;
 	case MST_EV_EVICT:
-		mst_life_lose(l, m, MST_EVICT_ASKED);
+		mst_life_evict(l, m);
 		break;
 	case MST_EV_FINISH:
 		if (l->phase == MST_PHASE_RUNNING)
@@ -331,6 +331,11 @@ void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
 	mst_life_look(l, now_ns);
 	mst_life_tick(l);
 	mst_settle(l);
+}
+
+void mst_ledger_lag(struct mst_ledger *l, uint64_t lag_ns)
+{
+	l->lag_ns = lag_ns;
 }
 
 void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)

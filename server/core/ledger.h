@@ -147,8 +147,10 @@ enum mst_ledger_event_kind {
 	MST_EV_REDUCED,
 	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
-	MST_EV_EVICT, /* an operator wants the worker's session to end */
-	MST_EV_END,   /* an operator wants the job to end */
+	/* An operator wants the worker's session to end. It goes on where the loss of a worker that
+	 * takes part makes the job fail. */
+	MST_EV_EVICT,
+	MST_EV_END, /* an operator wants the job to end */
 	/* given: the worker's state has come, or it has none to give */
 	MST_EV_GIVEN,
 	MST_EV_TAKEN, /* given: the worker has all of the state with this number */
@@ -430,6 +432,10 @@ void mst_ledger_free(struct mst_ledger *l); /* accepts NULL */
 void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns);
 /* Judges timers. To be called when no event is queued, at the latest at mst_ledger_deadline(). */
 void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns);
+/* What has arrived within the last @lag_ns may not have been reported yet, because it is still
+ * being read. So timers of the open step are judged so much later: what had come in time comes
+ * first. */
+void mst_ledger_lag(struct mst_ledger *l, uint64_t lag_ns);
 /* A job that has not started by @until_ns fails: in place of join_until_ns. */
 void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns);
 /* When the next timer may be due; MST_NEVER: no timer runs. */

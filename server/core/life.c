@@ -286,6 +286,17 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 		mst_life_end(l, MST_FINISH_TOO_FEW);
 }
 
+/* The control side has refused it where the loss of a worker fails the job. But the job may have
+ * started since, or got that rule. */
+void mst_life_evict(struct mst_ledger *l, struct mst_member *m)
+{
+	bool fails = l->phase == MST_PHASE_RUNNING && !l->end_due &&
+		     l->rule.on_loss == MST_LOSS_FAIL;
+
+	if (!fails || !mst_member_takes_part(m))
+		mst_life_lose(l, m, MST_EVICT_ASKED);
+}
+
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m)
 {
 	if (m->state == MST_MEMBER_LEAVING && m->judged >= m->leave_seq)
@@ -393,8 +404,8 @@ static uint64_t step_waits_until(const struct mst_ledger *l)
 	uint64_t server_ns = l->cfg.shards > 1 ? l->cfg.lease_ns : 0;
 
 	if (step_has_missing(l))
-		return l->first_count_ns + l->rule.patience_ns;
-	return l->active_ns + l->rule.patience_ns + server_ns;
+		return mst_judged_at(l, l->first_count_ns + l->rule.patience_ns);
+	return mst_judged_at(l, l->active_ns + l->rule.patience_ns + server_ns);
 }
 
 /* Where ranks contribute again, one whose slots all lie in the open step may have to wait for its
@@ -443,7 +454,7 @@ static void judge_bound(struct mst_ledger *l, const struct mst_member *asker)
 	uint64_t min = mst_step_clock_min(l);
 
 	if (!mst_ask_bound_parks(l, asker, min) || !waits_for_workers(l) ||
-	    !is_over(l, asker->asked_ns, l->rule.patience_ns))
+	    l->now_ns < mst_judged_at(l, asker->asked_ns + l->rule.patience_ns))
 		return;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
@@ -479,7 +490,7 @@ static uint64_t bound_deadline(const struct mst_ledger *l)
 	if (l->rule.release != MST_RELEASE_BOUND || l->waits.since.count == 0 ||
 	    !waits_for_workers(l))
 		return MST_NEVER;
-	return mst_heap_least(&l->waits.since) + l->rule.patience_ns;
+	return mst_judged_at(l, mst_heap_least(&l->waits.since) + l->rule.patience_ns);
 }
 
 void mst_life_tick(struct mst_ledger *l)

@@ -66,6 +66,7 @@ struct mst_handing {
 	struct mst_identity donor;
 	uint64_t version; /* ASKED: the oldest that the state can be of; TAKEN: of the state */
 	uint64_t asked_ns;
+	uint64_t idle_ns; /* IDLE: since then */
 };
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
@@ -145,6 +146,7 @@ struct mst_ledger {
 	struct mst_listening listening;
 	bool heard;      /* MST_EV_HEARD has come since the last tick: leases are to be judged */
 	uint64_t now_ns; /* of the event or tick being handled */
+	uint64_t lag_ns; /* mst_ledger_lag() */
 	uint64_t join_until;
 
 	/* Memory that members, the store and the records point into. */
@@ -167,6 +169,12 @@ static inline bool mst_has_samples(const struct mst_ledger *l)
 	return l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max;
 }
 
+/* When a timer of the open step is judged that is due at @due_ns. */
+static inline uint64_t mst_judged_at(const struct mst_ledger *l, uint64_t due_ns)
+{
+	return due_ns < UINT64_MAX - l->lag_ns ? due_ns + l->lag_ns : due_ns;
+}
+
 /* ledger.c */
 struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
 				const struct mst_member *m);
@@ -185,6 +193,8 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
 /* Ends @m's session. What that means for the job follows from on_loss and min_workers. */
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
+/* The same because an operator wants it, if it does not make the job fail under on_loss. */
+void mst_life_evict(struct mst_ledger *l, struct mst_member *m);
 /* Ends @m's session if the worker has left and all it sent has been judged. */
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
 /* Lets the job fail. Nothing is committed any more, not even what the end of the job still waits

@@ -84,6 +84,7 @@ struct mst_statistics {
 	bool saves; /* saved time is defined for every step so far */
 	uint64_t saved_ns;
 	double samples, loss;
+	uint64_t refused;     /* gradients in a row, the last ones */
 	uint32_t spell_count; /* in all; the last of them are kept */
 	struct spell spell[MST_STATUS_POLICIES];
 };
@@ -377,12 +378,24 @@ static void note_norm(struct rank_statistics *r, double norm)
 		r->norm_max = norm;
 }
 
+static void note_refusal(struct mst_statistics *t, enum muster_verdict verdict)
+{
+	bool refused = verdict == MUSTER_REFUSED || verdict == MUSTER_OUTLIER ||
+		       verdict == MUSTER_DAMAGED;
+
+	if (refused)
+		t->refused++;
+	else if (verdict == MUSTER_COUNTED)
+		t->refused = 0;
+}
+
 static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 			 const struct mst_decision *d, uint64_t now_ns)
 {
 	if (t->spell_count > 0)
 		note_spell(t, d->verdict.verdict);
 	note_norm(r, d->verdict.norm);
+	note_refusal(t, d->verdict.verdict);
 	switch (d->verdict.verdict) {
 	case MUSTER_COUNTED:
 		r->counted++;
@@ -531,6 +544,11 @@ uint64_t mst_statistics_dropped(const struct mst_statistics *t)
 	const struct spell *spell = &t->spell[(t->spell_count - 1) % MST_STATUS_POLICIES];
 
 	return t->spell_count > 0 && t->version == spell->since ? spell->dropped : 0;
+}
+
+uint64_t mst_statistics_refused(const struct mst_statistics *t)
+{
+	return t->refused;
 }
 
 void mst_statistics_go_on(struct mst_statistics *t, double samples)

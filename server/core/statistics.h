@@ -56,6 +56,9 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
  * 0. */
 uint64_t mst_statistics_dropped(const struct mst_statistics *t);
 
+/* How many gradients were refused for what is in them since the last that was counted. */
+uint64_t mst_statistics_refused(const struct mst_statistics *t);
+
 /* Write what the statistics know of the job, and of the rank @out->rank; other fields stay as they
  * are. @view: the ledger's view of the rank at that moment. */
 void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct mst_status *out);

@@ -58,7 +58,7 @@ void mst_trigger_full(struct mst_ledger *l)
 		pull(l);
 }
 
-uint64_t mst_trigger_deadline(const struct mst_ledger *l)
+static uint64_t due_at(const struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_RUNNING || l->end_due || l->overdue)
 		return MST_NEVER;
@@ -66,6 +66,11 @@ uint64_t mst_trigger_deadline(const struct mst_ledger *l)
 		return l->rule.grace_ns > 0 ? l->collecting_ns + l->rule.grace_ns : MST_NEVER;
 	return l->rule.trigger == MST_TRIGGER_DEADLINE ? l->opened_ns + l->rule.deadline_ns
 						       : MST_NEVER;
+}
+
+uint64_t mst_trigger_deadline(const struct mst_ledger *l)
+{
+	return mst_judged_at(l, due_at(l));
 }
 
 void mst_trigger_tick(struct mst_ledger *l)

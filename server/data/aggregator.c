@@ -220,7 +220,13 @@ static void report_in_turn(struct mst_aggregator *a, struct mst_session *session
 	task.report.session = session;
 	task.report.event = *ev;
 	session->busy++;
+	a->reports.arrived++;
 	mst_task_add(a, &task);
+}
+
+struct mst_reports mst_aggregator_reports(const struct mst_aggregator *a)
+{
+	return a->reports;
 }
 
 void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session,
@@ -228,6 +234,7 @@ void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session
 {
 	if (!session->over)
 		report(a, session, ev);
+	a->reports.reported++;
 	mst_aggregator_unbusy(a, session);
 }
 

@@ -97,6 +97,12 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record);
+/* Of what workers say: how much has arrived, and how much of it has been reported as an event. They
+ * differ while something is read before it is reported. */
+struct mst_reports {
+	uint64_t arrived, reported;
+};
+struct mst_reports mst_aggregator_reports(const struct mst_aggregator *a);
 /* What was saved may change again. */
 void mst_aggregator_saved(struct mst_aggregator *a);
 /* Before the job starts: it goes on from a checkpoint. The vectors to be filled. */

@@ -152,7 +152,8 @@ struct mst_aggregator {
 	bool cut_left, cut_right;
 	float *mean;          /* between REDUCE and its commit; NULL: no reduce phase */
 	struct mst_ranks due; /* the ranks with verdicts or grants still to be put */
-	char *response;       /* verdicts, grants, answer, record: as they are put */
+	struct mst_reports reports;
+	char *response; /* verdicts, grants, answer, record: as they are put */
 };
 
 /* aggregator.c */

@@ -54,6 +54,8 @@ struct mst_decider_ops {
 	void (*arrived)(struct mst_decider *d, const struct mst_net_event *ev, uint64_t now_ns);
 	/* Puts to other servers what is to be told. False: a part has to wait. */
 	bool (*flush)(struct mst_decider *d, uint64_t now_ns);
+	/* What has arrived within the last @lag_ns may not have been handed over yet. */
+	void (*lags)(struct mst_decider *d, uint64_t lag_ns);
 	uint64_t (*deadline)(const struct mst_decider *d);
 	/* Judges timers. */
 	void (*tick)(struct mst_decider *d, uint64_t now_ns);

@@ -77,12 +77,15 @@ enum mst_notice_kind {
 	MST_NOTE_STUCK,
 	/* dropped: with the first version of a policy, gradients that were on their way */
 	MST_NOTE_DROPPED,
-	MST_NOTE_REST_TAKEN, /* rest: what has become of an MST_EV_REST */
-	MST_NOTE_RESTS,      /* who rests, or has returned */
-	MST_NOTE_BEHIND,     /* state: who lacks versions that are gone */
-	MST_NOTE_WANT,       /* state: who is to give its state */
-	MST_NOTE_HAND,       /* state: who gets what was given */
-	MST_NOTE_HANDED,     /* nobody needs that any more */
+	/* refused: so many gradients in a row, and none was counted; said again at twice as many */
+	MST_NOTE_ALL_REFUSED,
+	MST_NOTE_EVICT_REFUSED, /* who: an MST_EV_EVICT would have made the job fail */
+	MST_NOTE_REST_TAKEN,    /* rest: what has become of an MST_EV_REST */
+	MST_NOTE_RESTS,         /* who rests, or has returned */
+	MST_NOTE_BEHIND,        /* state: who lacks versions that are gone */
+	MST_NOTE_WANT,          /* state: who is to give its state */
+	MST_NOTE_HAND,          /* state: who gets what was given */
+	MST_NOTE_HANDED,        /* nobody needs that any more */
 	/* peer: the link with that server is lost, at a follower that with the leader; it is to be
 	 * made anew. */
 	MST_NOTE_PEER_LOST,
@@ -132,7 +135,7 @@ struct mst_notice {
 		} policy;
 		struct {
 			uint64_t version, count;
-		} dropped;
+		} dropped, refused; /* refused: the version that is not made */
 		struct {
 			bool rests;
 			enum mst_rest_outcome outcome; /* REST_TAKEN */

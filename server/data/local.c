@@ -22,9 +22,10 @@ struct mst_local {
 	struct mst_statistics *statistics;
 	struct mst_recorder *recorder; /* NULL: the job is not recorded */
 	uint32_t workers;
-	struct mst_kept kept; /* of the version that is saved */
-	double norm_median;   /* the last that there was; NaN: there was none */
-	bool is_stuck;        /* the policy lacks what it would choose its rule by */
+	struct mst_kept kept;  /* of the version that is saved */
+	double norm_median;    /* the last that there was; NaN: there was none */
+	uint64_t refused_most; /* so many gradients refused in a row are told of */
+	bool is_stuck;         /* the policy lacks what it would choose its rule by */
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
 	char spoilt_ranks[96];
@@ -117,6 +118,16 @@ static void handle_rest(struct mst_local *l, const struct mst_ledger_event *ev, 
 	say(l, &notice);
 }
 
+static void handle_evict(struct mst_local *l, const struct mst_ledger_event *ev, uint64_t now_ns)
+{
+	struct mst_member_view after;
+
+	mst_ledger_handle(l->ledger, ev, now_ns);
+	mst_ledger_member(l->ledger, ev->who.rank, &after);
+	if (after.live && after.incarnation == ev->who.incarnation)
+		say(l, &(struct mst_notice){ .kind = MST_NOTE_EVICT_REFUSED, .who = ev->who });
+}
+
 static void local_handle(struct mst_decider *d, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	struct mst_local *l = local_of(d);
@@ -128,6 +139,8 @@ static void local_handle(struct mst_decider *d, const struct mst_ledger_event *e
 		see_spoilt(l, &ev->spoilt);
 	if (ev->kind == MST_EV_REST)
 		handle_rest(l, ev, now_ns);
+	else if (ev->kind == MST_EV_EVICT)
+		handle_evict(l, ev, now_ns);
 	else if (ev->kind == MST_EV_POLICY)
 		handle_policy(l, ev, now_ns);
 	else
@@ -303,6 +316,22 @@ static void say_dropped(const struct mst_local *l, uint64_t version)
 		say(l, &notice);
 }
 
+/* So many times each worker may be refused before it is told that nobody counts. */
+#define REFUSED_ROUNDS 3u
+
+/* Without this a job in which everything is refused would go round for ever without a word. */
+static void see_refused(struct mst_local *l)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_ALL_REFUSED };
+
+	notice.refused.count = mst_statistics_refused(l->statistics);
+	notice.refused.version = mst_ledger_version(l->ledger) + 1;
+	if (notice.refused.count < l->refused_most)
+		return;
+	l->refused_most *= 2;
+	say(l, &notice);
+}
+
 /* After the end of all sessions there is none any more, but status still says what it was. */
 static void see_median(struct mst_local *l)
 {
@@ -322,8 +351,10 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 			       now_ns);
 	if (l->recorder != NULL)
 		mst_recorder_decided(l->recorder, &orders->decision, now_ns);
-	if (orders->decision.kind == MST_DO_VERDICT)
+	if (orders->decision.kind == MST_DO_VERDICT) {
 		see_median(l);
+		see_refused(l);
+	}
 	note_decision(l, &orders->decision);
 	if (orders->decision.kind == MST_DO_SAVE)
 		say_saves(l);
@@ -394,6 +425,11 @@ static bool local_flush(struct mst_decider *d, uint64_t now_ns)
 
 /* ---- timers ---- */
 
+static void local_lags(struct mst_decider *d, uint64_t lag_ns)
+{
+	mst_ledger_lag(local_of(d)->ledger, lag_ns);
+}
+
 static uint64_t local_deadline(const struct mst_decider *d)
 {
 	return mst_ledger_deadline(((const struct mst_local *)d)->ledger);
@@ -416,6 +452,7 @@ static const struct mst_decider_ops ops = {
 	.request = local_request,
 	.arrived = local_arrived,
 	.flush = local_flush,
+	.lags = local_lags,
 	.deadline = local_deadline,
 	.tick = local_tick,
 };
@@ -437,6 +474,7 @@ int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_recording *record
 	l->decider.ops = &ops;
 	l->workers = cfg->workers;
 	l->norm_median = (double)NAN;
+	l->refused_most = REFUSED_ROUNDS * (uint64_t)cfg->workers;
 	l->kept.rank = calloc(cfg->workers, sizeof(*l->kept.rank));
 	int rc = l->kept.rank == NULL ? -ENOMEM : mst_ledger_new(cfg, &l->ledger);
 	if (rc == 0)

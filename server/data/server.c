@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/spsc.h"
 #include "server/data/decider.h"
+#include "server/data/lag.h"
 #include "server/data/shard.h"
 
 /* Arrivals, and requests, taken in one step: enough to be cheap, few enough that a flood of one
@@ -39,6 +40,7 @@ struct mst_server {
 	uint32_t event_size, event_head, event_count;
 
 	uint64_t now_ns;
+	struct mst_lag lag;
 	bool noted;
 	bool line_busy; /* something to be told to another server has to wait */
 	/* At a follower: the start state is in its buffer. */
@@ -491,6 +493,8 @@ bool mst_server_step(struct mst_server *s, uint64_t now_ns)
 	busy |= mst_aggregator_work(s->aggregator) || requests > 0 || arrivals > 0;
 	handle_queued(s);
 	/* What has come in is judged before what has not come in time. */
+	struct mst_reports reports = mst_aggregator_reports(s->aggregator);
+	s->decider->ops->lags(s->decider, mst_lag_look(&s->lag, &reports, now_ns));
 	if (requests < POLL_MAX && arrivals < POLL_MAX &&
 	    now_ns >= s->decider->ops->deadline(s->decider)) {
 		s->decider->ops->tick(s->decider, now_ns);

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 from base import CALM, HANG_S, HERE, cases, check, main, must
 from server import Server
@@ -216,5 +217,108 @@ def ends(a):
     check("one of another release, too", "this package is 7.0.0" in done.stderr)
 
 
-CASES = cases(loop, waits, ctrl_c, ends)
+def once_in_a_call(w, signo):
+    """Another thread sends the process a signal when the main thread is in a call of the worker."""
+    def send():
+        while not w._lock.locked():
+            time.sleep(0.001)
+        os.kill(os.getpid(), signo)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    return sender
+
+
+def signals(a):
+    """In start(), before others have started; in the instant in which it succeeds; and a handler
+    that calls wake()."""
+    import numpy
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Job(a, "--workers", "2", "--owner", "workers"):
+        import muster
+        w = muster.Worker(ELEMS, rank=0, owner="workers")
+        signal.signal(signal.SIGUSR1, lambda *_: w.wake())
+        own = numpy.ones(ELEMS, "f4")
+        for signo, kind in ((signal.SIGINT, KeyboardInterrupt),
+                            (signal.SIGUSR1, muster.Interrupted)):
+            sender = once_in_a_call(w, signo)
+            raises(kind, w.start, own)
+            sender.join()
+        joined = []
+
+        def join():
+            joined.append(muster.Worker(ELEMS, rank=1, owner="workers"))
+            joined[0].start(own)
+
+        other = threading.Thread(target=join)
+        other.start()
+        told, w._told = w._told, lambda *_: signal.raise_signal(signal.SIGINT)
+        raises(KeyboardInterrupt, w.start, own)
+        w._told = told
+        check("what it has brought waits", "make it again" in raises(RuntimeError, w.push))
+        check("and comes", w.start(own).result[0] == 1)
+        other.join()
+        signal.signal(signal.SIGUSR1, lambda *_: w.wake())
+        w.gradient()[:] = 1
+        ticket = w.push()
+        check("a ticket stays to be read", w.ticket == ticket == 1)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        signal.signal(signal.SIGALRM, lambda *_: w.wake())
+        raises(muster.Interrupted, w.wait)
+        gradient = w.gradient().numpy()
+        raises(BufferError, w.push)
+        del gradient
+        check("a push that was refused has not taken place", w.ticket == 1)
+        w.push()
+        check("the next one has", w.ticket == 2)
+
+
+def states(a):
+    """A worker that joins a running job takes the state of another, whatever Ctrl-C comes."""
+    import numpy
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with Job(a, "--workers", "2", "--owner", "workers", "--history", "2", "--min-workers", "1",
+             "--catch-up", "4096", "--patience", "60s"):
+        import muster
+        gives, gone_on, done = threading.Event(), threading.Event(), threading.Event()
+        said = []
+
+        def donor():
+            with muster.Worker(ELEMS, rank=0, owner="workers", comes_back=True) as w:
+                out = w.start(numpy.zeros(ELEMS, "f4"))
+                said.append(raises(muster.InvalidArgument, w.give_state, b"1"))
+                while not done.is_set():
+                    w.gradient()[:] = 1
+                    w.push()
+                    out = w.wait()
+                    if out.version == 5:
+                        gone_on.set()
+                    if gives.is_set() and w.state_wanted():
+                        w.give_state(out.version.to_bytes(8, "little") + b"state" * 100000)
+
+        donating = threading.Thread(target=donor)
+        donating.start()
+        with muster.Worker(ELEMS, rank=1, owner="workers") as w:
+            w.start()
+        must(gone_on.wait(HANG_S), "the job does not go on")
+        w = muster.Worker(ELEMS, rank=1, owner="workers", comes_back=True)
+        check("it is behind", "muster_take_state" in raises(muster.Stale, w.start))
+        sender = once_in_a_call(w, signal.SIGINT)
+        raises(KeyboardInterrupt, w.take_state)
+        sender.join()
+        gives.set()
+        version, state = w.take_state()
+        check(f"the state is of version {version}",
+              state == version.to_bytes(8, "little") + b"state" * 100000)
+        w.gradient()[:] = 3
+        w.push()
+        check("the next version comes", w.wait().version == version + 1)
+        said.append(raises(muster.InvalidArgument, w.take_state))
+        done.set()
+        w.close()
+        donating.join(HANG_S)
+        check("nobody wants, nobody is behind", "nobody wants" in said[0] and "no state" in said[1])
+
+
+CASES = cases(loop, waits, ctrl_c, ends, signals, states)
 main(CASES, "musterd", "library")

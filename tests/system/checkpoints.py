@@ -329,8 +329,8 @@ def refuses(a):
           in said_of(*resume, "--job", "one", "--owner", "workers", worker=["owner=workers"]))
     empty = os.path.join(folder.folder.name, "empty")
     os.mkdir(empty)
-    check("a directory without any", "there is no checkpoint in"
-          in said_of("--resume", empty, "--job", "one", "--optimizer", "adam"))
+    said = said_of("--resume", empty, "--job", "one", "--optimizer", "adam")
+    check("a directory without any", "there is no checkpoint in" in said and "--or-begin" in said)
     check("a job that begins anew in a directory that is not empty",
           "go on from there with --resume" in said_of("--job", "one"))
     check("the checkpoint is still there", folder.versions() == [4])

@@ -164,6 +164,21 @@ def donor_killed_while_it_gives(a):
         job.is_alike(1)
 
 
+def taker_killed_while_it_takes(a):
+    """The server has begun to send it the state. Others go on, and the next session gets one."""
+    with Run(a, 3) as job:
+        job.start(3, "pad=20000000")
+        job.kill(2)
+        job.worker[2] = job.work(2, "pad=20000000", f"hold_take={job.path('never')}")
+        job.says(2, 2, "stale")
+        must(until(lambda: "comes back with the state" in job.server.said(), HANG_S),
+             "it is not sent a state:", job.server.said())
+        job.kill(2)
+        job.worker[2] = job.work(2, "pad=20000000")
+        job.is_back(2, 3)
+        job.is_alike()
+
+
 def donor_that_lies(a):
     """It is hung up on, with a sentence, and another is asked."""
     for lie, sentence in (("newer", "broke the protocol"), ("older", "broke the protocol"),
@@ -280,6 +295,7 @@ def hostile(a):
 if __name__ == "__main__":
     main(cases(killed_at_any_point, stopped_for_longer_than_the_history,
                nobody_waits_for_who_is_behind, outrun_by_the_job, donor_killed_while_it_gives,
-               donor_that_lies, two_at_once, straggler_with_a_history_of_two, too_large_or_none,
-               nobody_gives, who_does_not_come_back, hostile),
+               taker_killed_while_it_takes, donor_that_lies, two_at_once,
+               straggler_with_a_history_of_two, too_large_or_none, nobody_gives,
+               who_does_not_come_back, hostile),
          "musterd", "comeback", "comeback-lie")

@@ -15,8 +15,8 @@ import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
-from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
-                    read_error)
+from server import (ASK_STATUS, ERROR, HEARTBEAT, HELLO, PROTOCOL, STATUS, WELCOME, Server, digest,
+                    frame, hello, read_error)
 
 
 def expect(name, got, pattern):
@@ -81,7 +81,7 @@ def while_running(job):
     expect(
         "wrong length",
         server.say(hello(elems=1000)),
-        r'length 1000 does not match job "default" \(100\)',
+        r'length 1000 does not match job "default" \(100\): .* from the worker that came first',
     )
     expect("wrong type", server.say(hello(kind=1)), "gradients of bf16 do not match")
     expect("wrong result", server.say(hello(result=2)), "results of f16 do not match")
@@ -160,7 +160,8 @@ def wrong_length_that_leaves(a):
 
 def fixed_figures(musterd):
     server = Server(musterd, "-n", "2", "--elems", "1000", "--type", "bf16", "--result-type", "f32")
-    expect("length by option", server.say(hello(elems=77)), r"length 77 does not match .*\(1000\)")
+    expect("length by option", server.say(hello(elems=77)),
+           r"length 77 .*\(1000\): .* from --elems")
     expect("type by option", server.say(hello(elems=1000)), r"gradients of f32 .*\(bf16\)")
     expect("result type by option", server.say(hello(elems=1000, kind=1, result=2)),
            r"results of f16 .*\(f32\)")
@@ -275,6 +276,27 @@ def come_and_go_in_a_flood(a):
         job.proven("--kills")
 
 
+def a_worker_that_floods(a):
+    """It is hung up on, although it is alive and its connection never silent; its rank is free for
+    another, who joins and finishes the job."""
+    heartbeats = frame(HEARTBEAT) * 4096
+    with Job(a, "-n", "2", "--commits", "20", "--join-timeout", "never", *CALM) as job:
+        with job.server.connect() as loud:
+            loud.settimeout(HANG_S)
+            loud.sendall(hello(rank=0))
+            check("it has the rank", loud.recv(65536)[6:8] == struct.pack("<H", WELCOME))
+            end = time.monotonic() + HANG_S
+            with contextlib.suppress(ConnectionError):
+                while time.monotonic() < end:
+                    loud.sendall(heartbeats)
+            check("it is hung up on", until(lambda: "it floods the server" in job.server.said(),
+                                            HANG_S))
+            job.work_all(2)
+            codes = job.codes(HANG_S)
+        check(f"its rank is free: {codes}", codes == [0, 0])
+        check("and the server ends", job.server.end(HANG_S)[0] == 0)
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
@@ -288,4 +310,4 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main(cases(all_of_it, come_and_go_in_a_flood), "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_floods), "musterd", "worker")

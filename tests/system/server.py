@@ -10,7 +10,7 @@ import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
 PROTOCOL = 11
-HELLO, ERROR, ASK_STATUS, STATUS, REPORT = 1, 3, 11, 12, 26
+HELLO, WELCOME, ERROR, HEARTBEAT, ASK_STATUS, STATUS, REPORT = 1, 2, 3, 7, 11, 12, 26
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
 # own.

@@ -244,6 +244,14 @@ def bad_files(a):
                                   check=False)
             check(f"{done.stderr.splitlines()[:1]}",
                   done.returncode == 2 and words in done.stderr)
+        for role, words in ("worker", "are in order: worker"), ("server", "not the role server"):
+            said = subprocess.run([a.muster, "doctor", "--role", role, *worker], text=True,
+                                  capture_output=True, timeout=HANG_S, check=False).stdout
+            check(f"the doctor looks at the files of a {role}", words in said)
+        said = subprocess.run([a.muster, "doctor", *options(job.keys, "observer")], text=True,
+                              capture_output=True, timeout=HANG_S, check=False).stdout
+        check("the doctor says what is wrong with files, and the mend",
+              "FAIL     identity" in said and "chmod 600" in said and "muster key new" in said)
         check("a directory that is refused keeps its mode",
               stat.S_IMODE(os.stat(job.keys).st_mode) == 0o755)
         lone = job.work(0)

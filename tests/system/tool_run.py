@@ -157,6 +157,9 @@ class Starting(Scene):
         rc, _, err = self.run_muster("gather:60000", "-n", "2", "--", "./no-such-program")
         self.assertEqual(rc, 1)
         self.assertIn("cannot start ./no-such-program as rank 0: No such file", err)
+        rc, _, err = self.run_muster("gather:60000", "-n", "2", "--", "no-such-program")
+        self.assertEqual(rc, 1)
+        self.assertIn("looked for in PATH, and a file in this directory is ./NAME", err)
 
     def test_odd_name(self):
         """whatever a program is called, the figures as JSON say that it could not be started"""

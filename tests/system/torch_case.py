@@ -7,7 +7,7 @@ import sys
 import tempfile
 import traceback
 
-from base import CALM, HANG_S, HERE, NAME, until
+from base import CALM, HANG_S, HERE, NAME, must, until
 from server import Server
 
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -26,15 +26,43 @@ def prepare(a):
     torch.set_num_threads(1)
 
 
+def together(**groups):
+    """For main(): a test for each group of cases, as importing torch takes longer than most of
+    them; and each case by its name, for people."""
+    by_name = {f.__name__: f for functions in groups.values() for f in functions}
+
+    def group(functions):
+        def run(a):
+            for f in functions:
+                print(f"== {f.__name__}", flush=True)
+                f(a)
+        return run
+
+    return {**{name: group(functions) for name, functions in groups.items()}, **by_name}, (
+        *by_name,)
+
+
+def refused(kind, function, *words):
+    try:
+        function()
+    except kind as e:
+        must(all(w in str(e) for w in words), f"{words} are not in: {e}")
+        print(e)
+        return
+    must(False, f"{words}: nothing was raised")
+
+
 class Ranks:
-    """A server, and a process for each rank, that runs work(rank, ranks)."""
+    """A server, and a process for each rank, that runs work(rank, ranks); None: there are none
+    yet."""
 
     def __init__(self, a, count, work, *options):
+        if "--history" not in options:
+            options = ("--history", "64", *options)
         self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
-                             "--owner", "workers", "--history", "64",
-                             "--join-timeout", "300s", *options)
+                             "--owner", "workers", "--join-timeout", "300s", *options)
         self.folder = tempfile.TemporaryDirectory()
-        self.pids = [self.fork(rank, work) for rank in range(count)]
+        self.pids = [work and self.fork(rank, work) for rank in range(count)]
 
     def __enter__(self):
         return self
@@ -78,16 +106,29 @@ class Ranks:
         if not until(lambda: os.path.exists(self.path(name)), HANG_S):
             sys.exit(f"{NAME}: nobody has told {name}")
 
-    def end(self, rank):
-        """What that rank has returned; it must have ended well."""
+    def killed(self, rank, signo=0):
+        """Waits until that rank is killed by SIGKILL, or kills it."""
+        os.kill(self.pids[rank], signo)
+        must(self.waited(rank) == signal.SIGKILL, f"rank {rank} was not killed")
+
+    def again(self, rank, work):
+        """That rank has ended, and is started again."""
+        self.pids[rank] = self.fork(rank, work)
+
+    def waited(self, rank):
         pid, self.pids[rank] = self.pids[rank], None
         done = []
         if not until(lambda: done.append(os.waitpid(pid, os.WNOHANG)) or done[-1][0], 3 * HANG_S):
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             sys.exit(f"{NAME}: rank {rank} hangs: {self.server.said()}")
-        if done[-1][1] != 0:
-            sys.exit(f"{NAME}: rank {rank} ended with {done[-1][1]}: {self.server.said()}")
+        return done[-1][1]
+
+    def end(self, rank):
+        """What that rank has returned; it must have ended well."""
+        status = self.waited(rank)
+        if status != 0:
+            sys.exit(f"{NAME}: rank {rank} ended with {status}: {self.server.said()}")
         with open(self.path(f"said.{rank}"), "rb") as f:
             return pickle.load(f)
 

@@ -10,8 +10,8 @@ import os
 import signal
 import zlib
 
-from base import HANG_S, cases, check, main, must, until
-from torch_case import Ranks, prepare
+from base import HANG_S, check, main, must, until
+from torch_case import Ranks, prepare, refused, together
 
 STEPS = 60
 
@@ -186,16 +186,6 @@ def backup_of_four_in_ddp(a):
     straggler(a, True)
 
 
-def refused(kind, function, *words):
-    try:
-        function()
-    except kind as e:
-        must(all(w in str(e) for w in words), f"{words} are not in: {e}")
-        print(e)
-        return
-    must(False, f"{words}: nothing was raised")
-
-
 def misuse(rank, ranks):
     import muster
     import muster.torch
@@ -351,15 +341,15 @@ def samples(a):
             model.weight.grad *= weight[0]
             opt.step()
 
-        sync = muster.torch.Sync(model, opt, apply)
+        sync = muster.torch.Sync(model, opt, apply, sampler=sampler)
         held = {"late": 0}
-        take = sync._take
+        settle = sync._settle
 
-        def taken(out):
+        def settled(step, out):
             weight[0] = out.weight
-            take(out)
+            settle(step, out)
 
-        sync._take = taken
+        sync._settle = settled
         for x, in sync.batches(loader):
             opt.zero_grad()
             (-model(x).mean()).backward()
@@ -387,5 +377,7 @@ def samples(a):
     check("the sums agree", round(sum(weights)) == sum(state["counted"].values()))
 
 
-CASES = cases(as_gloo, backup_of_four, backup_of_four_in_ddp, bad_input, ctrl_c, samples)
-main(CASES, "musterd", "library")
+CASES, BY_HAND = together(
+    training=(as_gloo, backup_of_four, backup_of_four_in_ddp),
+    mistakes_and_data=(bad_input, ctrl_c, samples))
+main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -232,6 +232,28 @@ static void a_port_in_use_is_eaddrinuse(void)
 }
 
 /* A listener whose queue is full leaves a connect unanswered. */
+/* As when all workers of a large job call at once. */
+static void many_may_call_before_the_first_is_accepted(void)
+{
+	enum { MANY = 300 };
+	static struct mst_stream *caller[MANY];
+	struct mst_listener *l;
+	char bound[64];
+	unsigned most = 0;
+	FILE *limit = fopen("/proc/sys/net/core/somaxconn", "re");
+
+	if (limit != NULL) {
+		CU_ASSERT_EQUAL(fscanf(limit, "%u", &most), 1);
+		(void)fclose(limit);
+	}
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
+	for (unsigned i = 0; i < MANY && i < most; i++)
+		CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(bound, LONG_NS, NULL, &caller[i]), 0);
+	for (unsigned i = 0; i < MANY && i < most; i++)
+		mst_tcp.close(caller[i]);
+	mst_tcp.unlisten(l);
+}
+
 static void connect_keeps_its_time(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), filler[8], count = 0;
@@ -298,6 +320,8 @@ static CU_TestInfo cases[] = {
 	{ "a bad address is -EINVAL", a_bad_address_is_einval },
 	{ "nobody there is -ECONNREFUSED", nobody_there_is_refused },
 	{ "a port in use is -EADDRINUSE", a_port_in_use_is_eaddrinuse },
+	{ "many may call before the first is accepted",
+	  many_may_call_before_the_first_is_accepted },
 	{ "connect keeps its time", connect_keeps_its_time },
 	{ "no descriptor is inherited, none delays", no_descriptor_is_inherited_or_delays },
 	{ "closing nothing is fine", closing_nothing_is_fine },

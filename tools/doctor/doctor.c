@@ -110,6 +110,7 @@ static int doctor(struct mst_doctor_options *o, const char *operand)
 		mst_error("no memory to look around");
 		return MST_EXIT_FAILED;
 	}
+	mst_doctor_read_certificate(&o->tls, &facts);
 	int exit_status = examine(&facts, o);
 	mst_doctor_forget(&facts);
 	return exit_status;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/transport/tls/credentials.h"
 #include "common/transport/verbs/probe.h"
 
 #define MST_DOCTOR_UNLIMITED UINT64_MAX
@@ -90,10 +91,16 @@ struct mst_doctor_facts {
 	char directory[128];     /* where sockets of listeners over shared memory lie */
 	char directory_why[512]; /* why they cannot, and what mends it; "": they can */
 	uint64_t files_soft, files_hard, files_open; /* descriptors; MST_DOCTOR_UNLIMITED */
+
+	bool has_certificate;      /* files of TLS are named */
+	char certificate_why[512]; /* why they cannot be used, and what mends it; "": they can */
+	struct mst_principal identity; /* what the certificate says */
 };
 
 /* What cannot be read stays as if it were not there. Return: 0 or -ENOMEM. */
 int mst_doctor_gather(struct mst_doctor_facts *out);
+/* Looks at these files, and at those of the environment in place of what is not given. */
+void mst_doctor_read_certificate(const struct mst_tls_files *files, struct mst_doctor_facts *out);
 void mst_doctor_forget(struct mst_doctor_facts *f); /* also of zeroed ones */
 
 #endif

@@ -119,6 +119,21 @@ static void read_process(struct mst_doctor_facts *out)
 	mst_text_clean(out->directory);
 }
 
+void mst_doctor_read_certificate(const struct mst_tls_files *files, struct mst_doctor_facts *out)
+{
+	struct mst_credentials *own = NULL;
+	struct mst_tls_files all = *files;
+
+	mst_tls_files_environment(&all);
+	int rc = mst_credentials_load(&all, &own, out->certificate_why,
+				      sizeof(out->certificate_why));
+	mst_text_clean(out->certificate_why);
+	out->has_certificate = rc != 0 || own != NULL;
+	if (own != NULL)
+		mst_credentials_principal(own, &out->identity);
+	mst_credentials_free(own);
+}
+
 int mst_doctor_gather(struct mst_doctor_facts *out)
 {
 	*out = (struct mst_doctor_facts){ 0 };

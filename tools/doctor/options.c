@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 
@@ -85,6 +86,7 @@ const struct mst_option mst_doctor_table[] = {
 	  .min = 1e6,
 	  .max = 3600e9,
 	  .help = "how long a peer may take to answer" },
+	MST_TLS_COMMAND_OPTIONS(struct mst_doctor_options, tls),
 	{ .name = "json",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(json),

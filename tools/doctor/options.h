@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/config/option.h"
+#include "common/transport/tls/credentials.h"
 
 struct mst_doctor_options {
 	const char *devices, *addresses, *peer, *json;
@@ -20,6 +21,7 @@ struct mst_doctor_options {
 	bool listen;
 	uint64_t span_ns; /* of listening; 0: no end */
 	uint64_t timeout_ns;
+	struct mst_tls_files tls;
 	bool help;
 };
 

@@ -44,6 +44,47 @@ static void judge_directory(const struct mst_doctor_facts *f, struct mst_finding
 	mst_finding_mend(new, "%s", mend != NULL ? mend + 2 : "set XDG_RUNTIME_DIR");
 }
 
+/* ---- certificates ---- */
+
+/* A server takes no certificate without its role, and serves only those that have one. */
+static void judge_certificate(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
+			      struct mst_findings *out)
+{
+	static const struct {
+		uint32_t role;
+		const char *word;
+	} needs[] = {
+		[MST_DOCTOR_BOTH] = { MST_ROLES_ALL, "worker or server" },
+		[MST_DOCTOR_WORKER] = { MST_ROLE_WORKER, "worker" },
+		[MST_DOCTOR_SERVER] = { MST_ROLE_SERVER, "server" },
+	};
+	char roles[MST_ROLES_TEXT_LEN];
+
+	if (!f->has_certificate)
+		return;
+	mst_roles_text(f->identity.roles, roles);
+	if (f->certificate_why[0] != '\0') {
+		struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "identity",
+							  "the files of TLS cannot be used");
+		mst_finding_cause(new, "%s", f->certificate_why);
+		mst_finding_mend(new, "muster key new DIR makes files for a job; muster key show "
+				      "FILE says what a certificate holds");
+	} else if ((f->identity.roles & needs[wish->role].role) == 0) {
+		struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "identity",
+							  "certificate \"%s\" has not the role %s",
+							  f->identity.name, needs[wish->role].word);
+		mst_finding_cause(new, "it has: %s", roles);
+		mst_finding_mend(new,
+				 "use the certificate of a %s; muster key show FILE says what "
+				 "one has",
+				 needs[wish->role].word);
+	} else {
+		(void)mst_finding_add(out, MST_FINDING_OK, "identity",
+				      "certificate \"%s\" and its key are in order: %s",
+				      f->identity.name, roles);
+	}
+}
+
 /* ---- file descriptors ---- */
 
 static struct mst_descriptors need_of(const struct mst_transport *t,
@@ -174,5 +215,6 @@ void mst_doctor_judge_process(const struct mst_doctor_facts *f, const struct mst
 			      struct mst_findings *out)
 {
 	judge_directory(f, out);
+	judge_certificate(f, wish, out);
 	judge_files(f, wish, out);
 }

@@ -3,6 +3,7 @@
  * The beginning of a run: musterd is started and says where it listens, then the workers are
  * started and told that address.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -115,6 +116,16 @@ static int start_worker(struct mst_supervisor *s, uint32_t rank)
 	return mst_child_start(&mst_supervisor_workers(s)[rank], &spawn);
 }
 
+/* What to do when a program cannot be executed; "" if its errno does not tell. */
+static const char *advice(const char *program, int error)
+{
+	if (error == -ENOENT && strchr(program, '/') == NULL)
+		return "; it is looked for in PATH, and a file in this directory is ./NAME";
+	if (error == -EACCES)
+		return "; may this user execute it (chmod +x)?";
+	return "";
+}
+
 static void start_workers(struct mst_supervisor *s)
 {
 	char cause[400];
@@ -123,9 +134,10 @@ static void start_workers(struct mst_supervisor *s)
 		int rc = start_worker(s, rank);
 
 		if (rc < 0) {
-			mst_supervisor_fail(s, 0, "cannot start %s as rank %u: %s",
+			mst_supervisor_fail(s, 0, "cannot start %s as rank %u: %s%s",
 					    s->line->program[0], rank,
-					    mst_host_tasks_failed(rc, cause, sizeof(cause)));
+					    mst_host_tasks_failed(rc, cause, sizeof(cause)),
+					    advice(s->line->program[0], rc));
 			return;
 		}
 	}

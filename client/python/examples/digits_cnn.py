@@ -60,10 +60,10 @@ def main():
     model = network()
     opt = torch.optim.Adam(model.parameters(), 0.003)
 
-    sync = muster.torch.Sync(model, opt)
     data = Digits(8192, seed=1)
-    loader = torch.utils.data.DataLoader(
-        data, batch_sampler=muster.torch.Sampler(len(data), 32, on_late="again"))
+    sampler = muster.torch.Sampler(len(data), 32, on_late="again")
+    loader = torch.utils.data.DataLoader(data, batch_sampler=sampler)
+    sync = muster.torch.Sync(model, opt, sampler=sampler)
     for images, digits in sync.batches(loader):
         if sync.rank == options.slow:
             time.sleep(0.1)

@@ -18,7 +18,8 @@ class Options(c.Structure):
                 ("rank", c.c_int32), ("elems", c.c_uint64), ("type", c.c_int),
                 ("result_type", c.c_int), ("owner", c.c_int), ("tensors", c.POINTER(Tensor)),
                 ("tensor_count", c.c_uint32), ("join_ms", c.c_uint32), ("wait_ms", c.c_uint32),
-                ("result_into", c.c_void_p), ("clip", c.c_double)]
+                ("result_into", c.c_void_p), ("clip", c.c_double), ("comes_back", c.c_bool),
+                ("tls_ca", c.c_char_p), ("tls_cert", c.c_char_p), ("tls_key", c.c_char_p)]
 
 
 class Contribution(c.Structure):
@@ -41,6 +42,11 @@ class Outcome(c.Structure):
                 ("counted_in", c.c_uint64), ("version", c.c_uint64), ("fresh", c.c_bool),
                 ("finished", c.c_bool), ("result", c.c_void_p), ("set", c.POINTER(Share)),
                 ("set_len", c.c_uint32), ("weight", c.c_double), ("orders", Orders)]
+
+
+class Taken(c.Structure):
+    """Not of muster.h: where muster_take_state() puts what it takes."""
+    _fields_ = [("state", c.c_void_p), ("bytes", c.c_size_t), ("version", c.c_uint64)]
 
 
 class Piece(c.Structure):
@@ -80,6 +86,9 @@ _SIGNATURES = {
     "muster_try_wait": (c.c_int, _HANDLE, c.POINTER(Outcome)),
     "muster_wake": (None, _HANDLE),
     "muster_fd": (c.c_int, _HANDLE),
+    "muster_state_wanted": (c.c_int, _HANDLE),
+    "muster_give_state": (c.c_int, _HANDLE, c.c_void_p, c.c_size_t),
+    "muster_take_state": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "muster_finish": (c.c_int, _HANDLE, c.c_char_p),
     "muster_report": (c.c_int, _HANDLE, c.c_char_p, c.c_double),
 }

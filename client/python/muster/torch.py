@@ -12,14 +12,22 @@ gradient, in order, so that parameters are the same to the bit on all ranks."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
+import secrets
+import signal
+import threading
+import warnings
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from .worker import Hint, Outcome, Share, Verdict, Worker
+from . import _state
+from ._sampler import Sampler
+from .worker import (Busy, Error, Hint, InvalidArgument, NotFinite, Outcome, Share, Stale, Verdict,
+                     Worker)
 
 __all__ = ["Sampler", "Step", "Sync", "alone"]
 
@@ -71,6 +79,48 @@ def _packed(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
+@contextlib.contextmanager
+def _not_in_the_middle() -> Iterator[None]:
+    """Ctrl-C comes behind what is done here, so that a version is applied whole; the second one at
+    once. Where the program handles SIGINT itself, it does so as ever."""
+    if (threading.current_thread() is not threading.main_thread()
+            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
+        yield
+        return
+    came: List[int] = []
+
+    def later(signo: int, _: Any) -> None:
+        came.append(signo)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    signal.signal(signal.SIGINT, later)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if came:
+        raise KeyboardInterrupt
+
+
+class _Round:
+    """From one step() to the next. There is a new one for each, so that whenever Ctrl-C comes, what
+    is here is of one step."""
+
+    def __init__(self, ticket: int):
+        self.before = ticket  # of the push before it
+        self.given: Set[int] = set()
+        self.pieces: List[Tuple[int, int, torch.Tensor]] = []
+        self.bytes = 0
+        self.fired = False    # there was a backward()
+        self.running = False  # a backward() that hands gradients over has begun, and not ended
+        self.sound = True     # what is in `given` is in `pieces` or handed over
+        self.gave_up = self.asked = False
+        self.failed: Optional[Exception] = None
+        self.handed_in = False
+        self.verdict, self.applied = Verdict.NONE, 0
+        self.out: Optional[Outcome] = None
+
+
 class Sync:
     """Keeps the parameters of all ranks of a job the same, from a common start on.
 
@@ -80,6 +130,10 @@ class Sync:
     mean; opt.step by default. It clips, schedules and calls opt.step() itself, and is called for
     every version in order, in a late rank several times in one sync.step(). What it does must
     depend on the gradients and on earlier calls alone, for then all ranks stay the same.
+    scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler.
+    state: (get, set) in place of all that is named above: get() returns what a rank needs to apply
+    the next version, a tree of tensors, numbers, strings, bytes, lists, tuples and dicts, and
+    set(tree) makes it so.
     wire: "f32", "bf16" or "f16", how gradients travel. lr_scale: multiply the learning rate of each
     opt.step() by the version's orders.lr_scale (musterd --lr-scale); else it is the user's.
     server, job, rank, join_timeout, wait_timeout: of Worker.
@@ -87,14 +141,20 @@ class Sync:
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
     constructor waits until all ranks are there. Buffers go their own way afterwards, as those of
     BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
+    In a job that is running, the constructor takes the state of another rank instead: so a rank
+    that was killed comes back when it is started again. So does one that has fallen behind the
+    versions that the servers keep, in step(). Any rank gives its state in step(), where it calls
+    get() and copies the bytes; if that fails, it warns, and another rank is asked.
     Raises TypeError or ValueError in words where a model will not do, and the errors of Worker. One
     thread uses a Sync, which must be the one that calls backward()."""
 
     def __init__(self, model: torch.nn.Module, opt: torch.optim.Optimizer,
-                 step: Optional[Callable[[], Any]] = None, *, wire: str = "f32",
-                 lr_scale: bool = False, server: Optional[str] = None, job: Optional[str] = None,
-                 rank: int = -1, join_timeout: float = 60.0,
-                 wait_timeout: Optional[float] = None):
+                 step: Optional[Callable[[], Any]] = None, *, scheduler: Optional[Any] = None,
+                 sampler: Optional[Sampler] = None,
+                 state: Optional[Tuple[Callable[[], Any], Callable[[Any], Any]]] = None,
+                 wire: str = "f32", lr_scale: bool = False,
+                 server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
+                 join_timeout: float = 60.0, wait_timeout: Optional[float] = None):
         if wire not in _WIRE:
             raise ValueError(f"wire is {wire!r}; it is one of {', '.join(_WIRE)}")
         self._model, self._opt, self._wire = model, opt, _WIRE[wire]
@@ -108,21 +168,40 @@ class Sync:
         if lr_scale:
             self._scale_rate()
         self._apply = step or (lambda: opt.step())
+        self._sampler = sampler
+        whole = _state.Whole(bare, opt, scheduler)
+        self._get, self._set = state or (whole.get, whole.set)
+        self._check = whole.check if state is None else lambda _: None
         self._lay_out()
         self.finished = False
+        self.version = 0
         self._keep_local = False
-        self._sampler: Optional[Sampler] = None
-        self._begin_round()
-        self._worker = Worker(self._elems, type=wire, owner="workers", tensors=self._table(),
-                              server=server, job=job, rank=rank, join_timeout=join_timeout,
-                              wait_timeout=wait_timeout)
-        try:
-            self._start()
-        except BaseException:
-            self._worker.close()
-            raise
+        self._torn: Optional[int] = None  # the version that was not applied whole
+        self._stepped = self._came_back = False
+        self._taken: Optional[Tuple[int, bytes]] = None  # a state that is to be set
+        self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._hooks: List[Any] = []
-        self._listen()
+        self._worker = self._join(server=server, job=job, rank=rank, join_timeout=join_timeout,
+                                  wait_timeout=wait_timeout)
+        try:
+            self._round = _Round(0)
+            if sampler is not None:
+                sampler.join(self.rank, self.workers)
+            self._start()
+            self._listen()
+        except BaseException:
+            self.close()  # a rank without a Sync is not waited for
+            raise
+
+    def _join(self, **where: Any) -> Worker:
+        wire = next(name for name, t in _WIRE.items() if t == self._wire)
+        try:
+            return Worker(self._elems, type=wire, owner="workers", tensors=self._table(),
+                          comes_back=True, **where)
+        except InvalidArgument as e:
+            ours = "none" if self._sampler is None else repr(self._sampler)
+            raise InvalidArgument(e.errno, f"{e} (of muster.torch.Sync these are the parameters, "
+                                  f"the buffers and the sampler, here {ours})") from e
 
     # ---- the model ----
 
@@ -168,17 +247,27 @@ class Sync:
             at += p.numel()
         self._trained = at
         # Of the rest nothing but the start travels: each byte as a number.
-        self._elems = at + sum(_packed(t) for _, t in self._rest)
+        self._elems = at + sum(_packed(t) for _, t in self._rest) + len(self._sampler_row())
         longest = max([n for _, n in self._place.values()] + [self._elems - at])
         self._zeros = torch.zeros(longest, dtype=self._wire)
 
     def _table(self) -> List[Tuple[str, int]]:
         rows = [(name, p.numel()) for name, p in self._params]
-        return [r for r in rows + [(name, _packed(t)) for name, t in self._rest] if r[1] > 0]
+        rows += [(name, _packed(t)) for name, t in self._rest] + self._sampler_row()
+        return [r for r in rows if r[1] > 0]
+
+    def _sampler_row(self) -> List[Tuple[str, int]]:
+        """A row of the table, and an element of no meaning: the servers compare the tables."""
+        return [] if self._sampler is None else [(repr(self._sampler), 1)]
 
     def _start(self) -> None:
-        own = torch.cat([_flat(p) for _, p in self._params] + [_pack(t) for _, t in self._rest])
-        out = self._worker.start(own.numpy())
+        own = torch.cat([_flat(p) for _, p in self._params] + [_pack(t) for _, t in self._rest]
+                        + [torch.zeros(len(self._sampler_row()))])
+        try:
+            out = self._worker.start(own.numpy())
+        except Stale:
+            self._come_back()
+            return
         self.version = out.version
         if out.result is None:
             return
@@ -211,6 +300,8 @@ class Sync:
     # ---- gradients go out ----
 
     def _listen(self) -> None:
+        """Also to forward(), as a backward() that was interrupted has no end."""
+        self._hooks.append(self._model.register_forward_pre_hook(lambda *_: self._begun()))
         if self._ddp:
             # A function without annotations: torch 1.13 compares them as they are written.
             self._model.register_comm_hook(None, lambda _, bucket: self._bucket_ready(bucket))
@@ -224,12 +315,26 @@ class Sync:
                 node.register_hook(lambda *_, n=name, q=p: self._ready(n, q))
                 self._hooks.append(node)
 
+    def _begun(self) -> None:
+        if self._round.running:
+            self._forget()
+
+    def _fires(self) -> None:
+        """In a backward(). It ends well if what is queued here is called."""
+        this = self._round
+        this.fired = True
+        if not this.running:
+            this.running = True
+            torch.autograd.Variable._execution_engine.queue_callback(
+                lambda: setattr(this, "running", False))
+
     def _bucket_ready(self, bucket: Any) -> Any:
         names = {id(p): n for n, p in self._params}
-        for p, grad in zip(bucket.parameters(), bucket.gradients()):
-            self._give(names[id(p)], p, grad)
-        self._flush()  # DistributedDataParallel may use the bucket for something else
-        self._fired = True
+        if not self.finished:
+            self._fires()
+            for p, grad in zip(bucket.parameters(), bucket.gradients()):
+                self._give(names[id(p)], p, grad)
+            self._flush()  # DistributedDataParallel may use the bucket for something else
         done: Any = torch.futures.Future()
         done.set_result(bucket.buffer())
         return done
@@ -237,13 +342,15 @@ class Sync:
     def _ready(self, name: str, p: torch.nn.Parameter) -> None:
         if self._keep_local or self.finished:
             return
+        self._fires()
         self._give(name, p, p.grad)
-        self._fired = True
 
     def _give(self, name: str, p: torch.nn.Parameter, grad: Optional[torch.Tensor]) -> None:
-        if self._failed is not None or self.finished:
+        this = self._round
+        if this.failed is not None:
             return
-        if id(p) in self._given:
+        if id(p) in this.given:
+            this.running = False
             raise RuntimeError(f"parameter {name}: backward() has run twice since the last step(): "
                                "put all but the last into `with sync.no_sync()`")
         if grad is None:
@@ -253,28 +360,34 @@ class Sync:
                             "Embedding(sparse=False)")
         else:
             data = _flat(grad).to(self._wire).contiguous()
-        self._given.add(id(p))
-        self._pieces.append((*self._place[id(p)], data))
-        self._bytes += data.numel() * data.element_size()
-        if self._bytes >= _FLUSH_BYTES:
+        was_sound, this.sound = this.sound, False
+        this.given.add(id(p))
+        this.pieces.append((*self._place[id(p)], data))
+        this.bytes += data.numel() * data.element_size()
+        this.sound = was_sound
+        if this.bytes >= _FLUSH_BYTES:
             self._flush()
 
     def _flush(self) -> None:
-        """Raises nothing inside backward(): what fails, step() says."""
-        pieces, self._pieces, self._bytes = self._pieces, [], 0
-        if not pieces or self._failed is not None:
-            return
+        """Raises nothing of the library's inside backward(): what fails, step() says."""
+        this = self._round
+        was_sound, this.sound = this.sound, False
         try:
-            self._worker.push_ranges((at, n, data.data_ptr()) for at, n, data in pieces if n > 0)
+            if self._stale_slot:
+                self._worker.abandon()
+                self._stale_slot = False
+            if this.pieces and this.failed is None:
+                self._worker.push_ranges(
+                    (at, n, data.data_ptr()) for at, n, data in this.pieces if n > 0)
         except OSError as e:
-            self._failed = e
+            this.failed = e
+        this.pieces, this.bytes = [], 0
+        this.sound = was_sound
 
-    def _begin_round(self) -> None:
-        self._given: set = set()
-        self._pieces: List[Tuple[int, int, torch.Tensor]] = []
-        self._bytes, self._fired, self._gave_up, self._asked = 0, False, False, False
-        self._failed: Optional[Exception] = None
-        self._pushed = False
+    def _forget(self) -> None:
+        """Nothing of this round has been handed over, whatever was."""
+        self._stale_slot = True
+        self._round = _Round(self._worker.ticket)
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -286,37 +399,52 @@ class Sync:
                 yield
         finally:
             self._keep_local = before
-            self._fired = True
+            self._round.fired = True
 
     def check(self) -> bool:
         """Between micro-batches: is it worth while to go on with this batch? False: the servers
         want what is finished now, or it cannot count any more: call step(), which does what is
         right in either case."""
         hint = self._worker.check()
-        self._gave_up = hint == Hint.GIVE_UP
-        self._asked = hint == Hint.HAND_IN
+        self._round.gave_up = hint == Hint.GIVE_UP
+        self._round.asked = hint == Hint.HAND_IN
         return hint == Hint.GO_ON
 
     # ---- versions come in ----
 
     def _hand_in(self, samples: float) -> None:
-        if not self._fired and not self._gave_up and not self._asked:
+        if self._worker.ticket != self._round.before:
+            return  # Ctrl-C came when the push was over
+        if self._round.running:
+            self._forget()
+            raise RuntimeError("the last backward() was interrupted, or raised an error: "
+                               "opt.zero_grad(), and forward and backward() again")
+        if not self._round.sound:  # Ctrl-C came in this function; all is still in the gradients
+            self._forget()
+            self._round.fired = True
+        this = self._round
+        if not this.fired and not this.gave_up and not this.asked:
             raise RuntimeError("step() without a backward() since the last step()")
-        if self._gave_up or not self._fired:
-            self._pieces = []
+        if this.gave_up or not this.fired:
             self._worker.abandon()
+            self._stale_slot = False
             return
+        this.sound = False
         for name, p in self._params:
-            if id(p) not in self._given:
+            if id(p) not in this.given:
                 self._give(name, p, p.grad)
         if self._elems > self._trained:
-            self._pieces.append((self._trained, self._elems - self._trained, self._zeros))
+            this.pieces.append((self._trained, self._elems - self._trained, self._zeros))
         self._flush()
-        if self._failed is not None:
-            failed = self._failed
-            self._begin_round()
-            raise failed
-        self._worker.push(samples)
+        if this.failed is None:
+            try:
+                self._worker.push(samples)
+            except OSError as e:
+                this.failed = e
+        if this.failed is not None:
+            self._forget()
+            self._stale_slot = not isinstance(this.failed, NotFinite)
+            raise this.failed
 
     def _set_gradients(self, out: Outcome) -> None:
         assert out.result is not None
@@ -336,35 +464,172 @@ class Sync:
         Afterwards parameters are of the version that is returned, and gradients hold its mean.
         Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
         the step may be repeated with another batch; Timeout and Ctrl-C, after which step() called
-        again goes on waiting; errors that end the job."""
+        again goes on with the same step; errors that end the job. Ctrl-C never leaves a version
+        that is applied in part: it is raised when step has been called, or, if it comes twice, this
+        Sync is of no use any more, as when step or set has raised an error: it leaves the job, and
+        another one, made anew, takes the state of another rank."""
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
-        if not self._pushed:
+        self._must_be_whole()
+        self._stepped = True
+        this = self._round
+        if not this.handed_in:
             self._hand_in(samples)
-            self._pushed, self._verdict, self._applied = True, Verdict.NONE, 0
+            this = self._round
+            this.handed_in = True
         while True:
-            out = self._worker.wait()
-            if out.verdict != Verdict.NONE:
-                self._verdict = out.verdict
-            if out.fresh and out.result is not None:
-                self._take(out)
-            if out.finished or not out.more:
+            if this.out is None:
+                this.out = self._next()
+            self._settle(this, this.out)
+            if this.out.finished or not this.out.more:
                 break
-        self.finished = out.finished
-        done = Step(self._verdict, out.version, max(0, self._applied - 1), out.set)
+            this.out = None
         if self._sampler is not None:
             self._sampler.settled()
-        self._begin_round()
+        self.finished = this.out.finished
+        done = Step(this.verdict, self.version, max(0, this.applied - 1), this.out.set)
+        self._round = _Round(self._worker.ticket)
         return done
 
-    def _take(self, out: Outcome) -> None:
-        self._set_gradients(out)
-        self._scale = out.lr_scale
-        self.version = out.version
-        self._applied += 1
-        if self._sampler is not None:
-            self._sampler.version(out.set)
-        self._apply()
+    def _next(self) -> Outcome:
+        while True:
+            try:
+                if self._taken is not None:  # Ctrl-C came before it was set
+                    self._come_back()
+                return self._worker.wait()
+            except Stale:
+                self._come_back()
+
+    def _settle(self, this: _Round, out: Outcome) -> None:
+        """A second time it does nothing."""
+        if out.verdict != Verdict.NONE and (out.ticket != 0 or this.gave_up):
+            this.verdict = out.verdict
+        if out.fresh and out.result is not None and out.version != self.version:
+            with self._becomes(out.version):
+                self._set_gradients(out)
+                self._scale = out.lr_scale
+                if self._sampler is not None:
+                    self._sampler.version(out.set)
+                self._apply()
+                this.applied += 1
+        self._offer_state()
+
+    @contextlib.contextmanager
+    def _becomes(self, version: int) -> Iterator[None]:
+        """What is done here makes the parameters those of the version. If it fails, they are of
+        none, and nobody is to wait for this rank."""
+        with _not_in_the_middle():
+            self._torn = version
+            try:
+                yield
+            except BaseException:
+                self.close()
+                raise
+            self.version, self._torn = version, None
+
+    def _must_be_whole(self) -> None:
+        if self._torn is not None:
+            raise RuntimeError(f"rank {self.rank}: version {self._torn} was applied in part, as an "
+                               "error or Ctrl-C came meanwhile, so the parameters are of no "
+                               "version: make another Sync, which takes the state of another rank")
+
+    # ---- states ----
+
+    def _packed_state(self) -> bytearray:
+        sampler = None if self._sampler is None else self._sampler.state_dict()
+        return _state.encode({"version": self.version, "state": self._get(), "sampler": sampler})
+
+    def _read_state(self, raw: Any) -> Dict[str, Any]:
+        read = _state.decode(raw)
+        if not isinstance(read, dict) or set(read) != {"version", "state", "sampler"}:
+            raise ValueError("these bytes are a state, but not one that a Sync has made")
+        theirs = (read["sampler"] or {}).get("sampler", "no sampler")
+        own = "no sampler" if self._sampler is None else repr(self._sampler)
+        if theirs != own:
+            raise ValueError(f"it is of a job with {theirs}, and here is {own}")
+        self._check(read["state"])
+        return read
+
+    def _set_state(self, read: Dict[str, Any], version: int) -> None:
+        with self._becomes(version):
+            if self._sampler is not None:
+                self._sampler.load_state_dict(read["sampler"])
+            self._set(read["state"])
+
+    def _offer_state(self) -> None:
+        """If a rank wants a state. That nobody hears of an error here would be wrong, and so would
+        be that this rank ends because of another."""
+        if not self._worker.state_wanted():
+            return
+        raw = None
+        try:
+            raw = self._packed_state()
+        except Exception as e:
+            warnings.warn(f"rank {self.rank} cannot give its state to a rank that comes back; "
+                          f"another is asked: {e}", RuntimeWarning, stacklevel=3)
+        try:
+            self._worker.give_state(raw)
+        except Busy:
+            pass  # after the next outcome
+        except Error as e:
+            if e.errno not in (errno.EMSGSIZE, errno.ENOMEM):
+                raise
+            warnings.warn(f"{e}; another rank is asked", RuntimeWarning, stacklevel=3)
+
+    def _come_back(self) -> None:
+        if self._taken is None:
+            self._taken = self._worker.take_state()
+        version, raw = self._taken
+        try:
+            self._set_state(self._read_state(raw), version)
+        except Exception as e:
+            self.close()
+            raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
+                               f"version {version}: {e}") from e
+        self._taken, self._came_back = None, True
+
+    def save(self, path: Any) -> None:
+        """Writes the state of this version to a file, which is there whole or not at all, also if
+        another rank writes the same one. Between two steps, in any rank."""
+        self._must_be_whole()
+        path = os.fspath(path)
+        part = f"{path}.{self.rank}-{secrets.token_hex(8)}.part"
+        raw = self._packed_state()
+        try:
+            with open(part, "xb") as f:
+                f.write(raw)
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(part, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def load(self, path: Any) -> Optional[int]:
+        """Sets the state of a file that save() has written, and returns the version it was of.
+        Before the first step() of a job, in all ranks, with the same file: the versions of the job
+        begin anew. A rank that has come back into a running job has a newer state, which it
+        keeps: then load() does nothing, and returns None.
+        Raises ValueError, in words, where the file is no state, has been cut short or is of another
+        model; nothing has been set then."""
+        self._must_be_whole()
+        if self._stepped:
+            raise RuntimeError("load() comes before the first step()")
+        if self._came_back:
+            return None
+        with open(path, "rb") as f:
+            raw = f.read()
+        try:
+            read = self._read_state(raw)
+        except ValueError as e:
+            raise ValueError(f"{os.fspath(path)} cannot be loaded: {e}") from e
+        self._set_state(read, self.version)
+        return int(read["version"])
 
     # ---- the job ----
 
@@ -372,9 +637,10 @@ class Sync:
         """The batches of the loader, over and over until the job has ended. A sampler with
         set_epoch() hears of each epoch."""
         sampler = getattr(loader, "sampler", None)
-        batch_sampler = getattr(loader, "batch_sampler", None)
-        if isinstance(batch_sampler, Sampler):
-            self.attach(batch_sampler)
+        if isinstance(getattr(loader, "batch_sampler", None), Sampler) and (
+                loader.batch_sampler is not self._sampler):  # type: ignore[attr-defined]
+            raise ValueError("the loader's sampler must be the one of Sync(..., sampler=sampler), "
+                             "so that all ranks are known to have the same")
         epoch = 0
         while not self.finished:
             if hasattr(sampler, "set_epoch"):
@@ -388,11 +654,6 @@ class Sync:
             if not some:
                 raise ValueError("the loader has no batch")
             epoch += 1
-
-    def attach(self, sampler: "Sampler") -> None:
-        """The sampler hears of every version from now on; batches() does this itself."""
-        sampler.join(self.rank, self.workers)
-        self._sampler = sampler
 
     @property
     def rank(self) -> int:
@@ -434,95 +695,3 @@ def _tensor_of(view: Any) -> torch.Tensor:
     array = view.numpy()
     shared = (ctypes.c_float * len(array)).from_address(array.ctypes.data)
     return torch.from_numpy(numpy.frombuffer(shared, numpy.float32))
-
-
-class Sampler(torch.utils.data.Sampler):
-    """Batches of indices, drawn by every rank from the whole set, of which the verdict is known.
-
-        loader = DataLoader(data, batch_sampler=muster.torch.Sampler(len(data), 32, seed=1))
-        for x, y in sync.batches(loader): ...
-
-    The indices are a queue that is the same in all ranks: a permutation for each epoch, one behind
-    the other. Rank r takes the r-th batch of the queue. With each version all ranks hear who is in
-    it; the batches of those ranks are done, and what the others computed on is
-    on_late="again": left at the head of the queue, where another rank has it next (the ranks take
-    turns), so that every sample is counted once in each epoch, whoever is slow;
-    on_late="drop": done as well.
-    That holds where a version has gradients that were computed on the version before: bsp, backup,
-    ksync, deadline. DataLoader(num_workers=0) only: a batch depends on the version before it.
-    state_dict() and load_state_dict() keep its place in a checkpoint."""
-
-    def __init__(self, length: int, batch_size: int, *, seed: int = 0, on_late: str = "drop"):
-        if on_late not in ("drop", "again"):
-            raise ValueError(f'on_late is {on_late!r}; it is "drop" or "again"')
-        if length < 1 or batch_size < 1:
-            raise ValueError("a sampler needs at least one sample, and one in a batch")
-        self.length, self.batch_size, self.seed, self.on_late = length, batch_size, seed, on_late
-        self.rank, self.workers = 0, 1
-        self._joined = False
-        self._epoch, self._turn = 0, 0
-        self._queue: List[Tuple[int, int]] = []  # (epoch, index)
-        self._waiting = False
-        self.counted: Dict[int, int] = {}  # by rank: samples that are in versions
-
-    def join(self, rank: int, workers: int) -> None:
-        self.rank, self.workers, self._joined = rank, workers, True
-
-    def _fill(self) -> None:
-        while len(self._queue) < self.workers * self.batch_size:
-            order = torch.Generator()
-            order.manual_seed(self.seed + self._epoch)
-            drawn = torch.randperm(self.length, generator=order).tolist()
-            self._queue += [(self._epoch, i) for i in drawn]
-            self._epoch += 1
-
-    def _part(self, rank: int) -> slice:
-        at = (rank + self._turn) % self.workers * self.batch_size
-        return slice(at, at + self.batch_size)
-
-    def batch(self) -> List[Tuple[int, int]]:
-        """(epoch, index) of the samples that this rank computes on now."""
-        self._fill()
-        return self._queue[self._part(self.rank)]
-
-    def version(self, shares: Iterable[Share]) -> None:
-        """A version has come. Sync calls it for each, in order."""
-        self._fill()
-        inside = {share.rank for share in shares}
-        left: List[Tuple[int, int]] = []
-        for position in range(self.workers):
-            rank = (position - self._turn) % self.workers
-            part = self._queue[self._part(rank)]
-            if rank in inside:
-                self.counted[rank] = self.counted.get(rank, 0) + len(part)
-            elif self.on_late == "again":
-                left += part
-        self._queue = left + self._queue[self.workers * self.batch_size:]
-        self._turn += 1
-
-    def settled(self) -> None:
-        """The step is over. Sync calls it; without a version since, the same batch is next."""
-        self._waiting = False
-
-    def __iter__(self) -> Iterator[List[int]]:
-        for _ in range(len(self)):
-            if self._waiting:
-                raise RuntimeError("muster.torch.Sampler was asked for a batch before the step of "
-                                   "the last one was over: DataLoader(num_workers=0), and one "
-                                   "sync.step() for each batch")
-            self._waiting = self._joined
-            yield [index for _, index in self.batch()]
-
-    def __len__(self) -> int:
-        return max(1, self.length // (self.batch_size * self.workers))
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"epoch": self._epoch, "turn": self._turn, "queue": list(self._queue),
-                "counted": dict(self.counted), "length": self.length, "seed": self.seed}
-
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
-        if (state["length"], state["seed"]) != (self.length, self.seed):
-            raise ValueError(f"this state is of {state['length']} samples and seed "
-                             f"{state['seed']}; the sampler has {self.length} and {self.seed}")
-        self._epoch, self._turn = state["epoch"], state["turn"]
-        self._queue, self.counted = list(state["queue"]), dict(state["counted"])

@@ -2,6 +2,7 @@
 """A worker of a muster job: the calls of muster.h, with their contracts, as Python has them."""
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import enum
 import errno
@@ -11,7 +12,7 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _library
 from ._library import lib
@@ -20,6 +21,9 @@ from .view import Lease, View, view_of
 TYPES = {"f32": 0, "bf16": 1, "f16": 2}
 BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 OWNERS = {"servers": 0, "workers": 1}
+# The longest sleep of the main thread, in seconds: a signal that the kernel gives to another thread
+# does not end it.
+_NAP = 0.1
 
 
 class Verdict(enum.IntEnum):
@@ -30,6 +34,8 @@ class Verdict(enum.IntEnum):
     STALE = 3
     CANCELLED = 4
     REFUSED = 5
+    OUTLIER = 6
+    DAMAGED = 7
 
 
 class Hint(enum.IntEnum):
@@ -75,7 +81,8 @@ class JobFailed(Error):
 
 
 class Stale(Error):
-    """Workers own, and this one is behind the history that the server keeps (ESTALE)."""
+    """Workers own, and this one is behind the history that the server keeps (ESTALE). With
+    comes_back the session goes on: take_state()."""
 
 
 class Forked(Error):
@@ -134,21 +141,15 @@ class Outcome:
     more: bool  # another outcome is ready: wait() again at once
 
 
-def _close(handle: c.c_void_p, lock: threading.Lock) -> None:
-    """Not while another thread is in a call, as at the end of the process."""
-    if lock.acquire(blocking=False):
-        lib.muster_close(handle)
-
-
 class _Opening(threading.Thread):
     """muster_open(), in a thread: so Ctrl-C ends the call of the main thread, whatever it waits
-    for. A handle that nobody wants any more is closed."""
+    for. It owns the handle, also one that nobody wants any more when it is there."""
 
     def __init__(self, options: _library.Options, keep: Any):
         super().__init__(name="muster-open", daemon=True)
         self.options, self.keep, self.handle = options, keep, c.c_void_p()
         self.code, self.sentence = 0, ""
-        self.lock, self.unwanted = threading.Lock(), False
+        self.lock, self.unwanted, self.done = threading.Lock(), False, threading.Event()
 
     def run(self) -> None:
         handle = c.c_void_p()
@@ -156,23 +157,48 @@ class _Opening(threading.Thread):
         sentence = lib.muster_error(None).decode("utf-8", "replace") if code < 0 else ""
         with self.lock:
             self.code, self.sentence, self.handle = code, sentence, handle
-            if self.unwanted and code == 0:
-                lib.muster_close(handle)
+        if self.unwanted:
+            self.close()
+        self.done.set()
 
     def result(self) -> c.c_void_p:
         self.start()
-        try:
-            self.join()
-        except BaseException:
-            with self.lock:
-                if self.is_alive() and not self.handle and self.code == 0:
-                    self.unwanted = True
-                elif self.handle:
-                    lib.muster_close(self.handle)
-            raise
+        while not self.done.wait(_NAP):
+            pass
         if self.code < 0:
             raise _error(self.code, self.sentence)
         return self.handle
+
+    def close(self) -> None:
+        """Now, or once it is open. A second call does nothing."""
+        with self.lock:
+            self.unwanted = True
+            handle, self.handle = self.handle, c.c_void_p()
+        lib.muster_close(handle)
+
+
+def _close(opening: _Opening, lock: threading.Lock) -> None:
+    """Not while another thread is in a call, as at the end of the process."""
+    if lock.acquire(blocking=False):
+        opening.close()
+
+
+class _Answer:
+    """What a call of the library brings, until the program has it: Ctrl-C may come in the instant
+    after the call. extend() and map() make the call and keep its code with no Python in between,
+    where the exception could come."""
+
+    def __init__(self, out: Any, *arguments: Any):
+        self.out, self.codes = out, []  # type: Tuple[Any, List[int]]
+        self.arguments = [(a,) for a in arguments or (c.byref(out),)]
+
+    def ask(self, function: Any, handle: c.c_void_p) -> int:
+        self.codes.clear()
+        self.codes.extend(map(function, (handle,), *self.arguments))
+        return self.codes[0]
+
+    def is_there(self) -> bool:
+        return bool(self.codes) and self.codes[0] >= 0
 
 
 def _milliseconds(seconds: Optional[float]) -> int:
@@ -185,7 +211,9 @@ class Worker:
     elems: the length of the vector. type, result_type: "f32", "bf16" or "f16". owner: "servers" or
     "workers". tensors: (name, elements) of each tensor, in order. server, job, rank and clip come
     from the environment where they are not given, as muster.h says of struct muster_options.
-    join_timeout, wait_timeout: seconds.
+    join_timeout, wait_timeout: seconds. comes_back: owner="workers", and this program
+    answers state_wanted() and takes states, so that it may join a job that is running.
+    Certificates come from the environment, MUSTER_TLS_CA and so on.
 
     One thread at a time uses a Worker; check() and wake() may be called from any. While a call
     waits other Python threads run, and Ctrl-C ends it. A Worker belongs to the process that made
@@ -196,7 +224,7 @@ class Worker:
                  rank: int = -1, type: str = "f32", result_type: str = "f32",
                  owner: str = "servers", tensors: Optional[Sequence[Tuple[str, int]]] = None,
                  join_timeout: float = 60.0, wait_timeout: Optional[float] = None,
-                 clip: float = 0.0):
+                 clip: float = 0.0, comes_back: bool = False):
         for name, value, known in (("type", type, TYPES), ("result_type", result_type, TYPES),
                                    ("owner", owner, OWNERS)):
             if value not in known:
@@ -215,12 +243,23 @@ class Worker:
             job=job and job.encode(), rank=rank, elems=elems, type=TYPES[type],
             result_type=TYPES[result_type], owner=OWNERS[owner], tensors=table,
             tensor_count=len(table) if table is not None else 0,
-            join_ms=_milliseconds(join_timeout), wait_ms=_milliseconds(wait_timeout), clip=clip)
+            join_ms=_milliseconds(join_timeout), wait_ms=_milliseconds(wait_timeout), clip=clip,
+            comes_back=comes_back)
         self._pid, self._lock, self._woken = os.getpid(), threading.Lock(), False
         self._results: Lease = Lease()
         self._gradients: Lease = Lease()
-        self._handle: Optional[c.c_void_p] = _Opening(options, table).result()
-        self._finalizer = weakref.finalize(self, _close, self._handle, self._lock)
+        self._answer: Optional[_Answer] = None  # an outcome, or a state
+        self._ticket = c.c_uint64()
+        opening = _Opening(options, table)
+        try:
+            self._handle: Optional[c.c_void_p] = opening.result()
+            self._finalizer = weakref.finalize(self, _close, opening, self._lock)
+            self._learn(wait_timeout)
+        except BaseException:
+            opening.close()
+            raise
+
+    def _learn(self, wait_timeout: Optional[float]) -> None:
         known = lib.muster_job(self._handle).contents
         self.job = Job(known.name.decode(), known.policy.decode(), known.rank, known.incarnation,
                        known.workers, known.slots, known.elems, known.lease_ms / 1000,
@@ -248,58 +287,96 @@ class Worker:
                          "Worker, and this one is a child that it forked; make another one here")
         return self._handle
 
-    def _call(self, function: Any, *arguments: Any) -> int:
+    def _made(self, ask: Callable[[c.c_void_p], int]) -> int:
+        """Makes a call of the library. A lock that `with` takes is given back whenever Ctrl-C
+        comes. The look before it tells of a mistake; it need not find each."""
         handle = self._mine()
-        if not self._lock.acquire(blocking=False):
+        if self._lock.locked():
             raise RuntimeError("another thread is in a call of this Worker: one thread at a time "
                                "uses it, but for check() and wake()")
-        try:
-            code = function(handle, *arguments)
+        with self._lock:
+            code = ask(handle)
             if code >= 0:
                 return code
             sentence = lib.muster_error(handle).decode("utf-8", "replace")
-        finally:
-            self._lock.release()
         raise _error(code, sentence)
 
-    def _until_done(self, function: Any, *arguments: Any) -> int:
+    def _call(self, function: Any, *arguments: Any) -> int:
+        return self._made(lambda handle: function(handle, *arguments))
+
+    def _again(self, ask: Callable[[c.c_void_p], int]) -> None:
         """A wait that a signal has ended goes on, once Python's handler has run and not raised."""
         while True:
             try:
-                return self._call(function, *arguments)
+                self._made(ask)
+                return
             except Interrupted:
                 if self._woken:
                     self._woken = False
                     raise
+
+    def _by_another(self, ask: Callable[[c.c_void_p], int]) -> Callable[[c.c_void_p], int]:
+        """A signal that comes just before the library sleeps ends no sleep, so for the main thread,
+        in which Python handles signals, another one makes the call."""
+        if threading.current_thread() is not threading.main_thread():
+            return ask
+
+        def asked(handle: c.c_void_p) -> int:
+            codes: List[int] = []
+            begun: List[bool] = []
+            wanted, done = [True], threading.Event()
+
+            def call() -> None:
+                begun.append(True)
+                if wanted:
+                    codes.append(ask(handle))
+                done.set()
+
+            try:
+                threading.Thread(target=call, name="muster-call", daemon=True).start()
+                while not done.wait(_NAP):
+                    pass
+            finally:  # the handle is another caller's only when this one has returned
+                wanted.clear()
+                while begun and not done.is_set():
+                    with contextlib.suppress(BaseException):
+                        lib.muster_wake(handle)
+                        done.wait(_NAP)
+            return codes[0]
+
+        return asked
 
     # ---- the loop ----
 
     def start(self, own: Any = None) -> Outcome:
         """Says that this worker is ready; returns the version that all start from. own: a start
         state to offer, a contiguous buffer of result_type[elems]. Waits at most join_timeout, then
-        raises Timeout: call again."""
+        raises Timeout: call again. Raises Stale where the job is running and this worker comes
+        back: take_state() then brings the version to go on with, and start() is not called
+        again."""
         address, keep = (None, None) if own is None else self._buffer(own, self.result_type)
-        out = self._outcome()
-        self._results.end()
-        self._until_done(lib.muster_start, address, c.byref(out))
+        answer = self._asked(lambda out: (address, c.byref(out)))
+        if not answer.is_there():
+            self._again(self._by_another(lambda h: answer.ask(lib.muster_start, h)))
         del keep
-        return self._told(out, 0)
+        return self._told(answer, False)
 
     def gradient(self) -> View:
         """The buffer to fill next, type[elems], writable, with undefined contents; the same until
         it is pushed or abandoned. Raises Busy where all are in flight. bf16 is seen as uint16."""
-        handle = self._mine()
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("another thread is in a call of this Worker")
+        found: List[Optional[int]] = []
+
+        def ask(handle: c.c_void_p) -> int:
+            found.append(lib.muster_gradient(handle))
+            return 0 if found[0] else -errno.EAGAIN
+
         try:
-            address = lib.muster_gradient(handle)
-            sentence = lib.muster_error(handle).decode("utf-8", "replace")
-        finally:
-            self._lock.release()
-        if not address:
-            raise Busy(errno.EAGAIN, sentence or f"rank {self.job.rank}: there is no buffer: the "
-                       "job or the session has ended")
-        return view_of(address, self.job.elems, self.type, self._gradients, True, self)
+            self._made(ask)
+        except Busy as e:
+            raise Busy(errno.EAGAIN, str(e) or f"rank {self.job.rank}: there is no buffer: the "
+                       "job or the session has ended") from None
+        assert found[0] is not None
+        return view_of(found[0], self.job.elems, self.type, self._gradients, True, self)
 
     def push_range(self, first: int, count: int, src: Any = None) -> None:
         """Hands over a finished range of the contribution. src: a contiguous buffer of type[count],
@@ -322,16 +399,22 @@ class Worker:
     def push(self, weight: float = 1.0, *, loss: Optional[float] = None, sum: bool = False,
              full: bool = True, keep: bool = False) -> int:
         """Hands the contribution in, with the number of samples in it. The gradient's view ends,
-        and unless keep the result's. Returns its ticket; 0 once the job is over."""
+        and unless keep the result's. Returns its ticket; 0 once the job is over. Where Ctrl-C has
+        ended the call, `ticket` says whether it had been handed in."""
         mine = _library.Contribution(size=c.sizeof(_library.Contribution), weight=weight,
                                      loss=loss or 0.0, has_loss=loss is not None, sum=sum,
                                      full=full, keep=keep)
-        ticket = c.c_uint64()
+        self._nothing_waits()
         if not keep:
             self._results.end()
-        self._call(lib.muster_push, c.byref(mine), c.byref(ticket))
         self._gradients.end()
-        return ticket.value
+        self._call(lib.muster_push, c.byref(mine), c.byref(self._ticket))
+        return self._ticket.value
+
+    @property
+    def ticket(self) -> int:
+        """Of the last contribution that was handed in; 0: none, or the job was over."""
+        return self._ticket.value
 
     def abandon(self) -> None:
         """Gives the unfinished contribution up; the next wait() says CANCELLED with ticket 0."""
@@ -346,44 +429,85 @@ class Worker:
 
     def pull(self) -> None:
         """Asks for the newest version without contributing; wait() brings it."""
+        self._nothing_waits()
         self._results.end()
         self._call(lib.muster_pull)
 
     def wait(self) -> Outcome:
         """Waits until the rule lets this worker go on; at most wait_timeout, then raises Timeout.
-        Raises Interrupted where wake() was called."""
-        out = self._outcome()
-        self._results.end()
-        if threading.current_thread() is not threading.main_thread():
-            return self._told(out, self._until_done(lib.muster_wait, c.byref(out)))
-        return self._told(out, self._wait_for_signals_too(out))
+        Raises Interrupted where wake() was called, Stale where take_state() is to come first.
+        Ctrl-C loses nothing: the next wait() brings what the one that it has ended had found."""
+        answer = self._asked()
+        if not answer.is_there():
+            if threading.current_thread() is threading.main_thread():
+                self._wait_for_signals_too(answer)
+            else:
+                self._again(lambda h: answer.ask(lib.muster_wait, h))
+        return self._told(answer)
 
-    def _wait_for_signals_too(self, out: _library.Outcome) -> int:
-        """A signal that comes just before the library sleeps ends no sleep, so the main thread,
-        in which Python handles signals, sleeps here, and not for long at a time."""
+    def _wait_for_signals_too(self, answer: _Answer) -> None:
+        """As _by_another() says; but the main thread, which waits for each version, sleeps itself,
+        and not for long at a time."""
         end = time.monotonic() + self._wait_seconds
         try:
             ready = select.poll()
             ready.register(self.fileno(), select.POLLIN)
         except Error:  # this network has no descriptor, or the session has ended
-            return self._until_done(lib.muster_wait, c.byref(out))
+            return self._again(lambda h: answer.ask(lib.muster_wait, h))
         while True:
             try:
-                return self._until_done(lib.muster_try_wait, c.byref(out))
+                return self._again(lambda h: answer.ask(lib.muster_try_wait, h))
             except Busy:
                 if time.monotonic() >= end:
                     raise Timeout(errno.ETIMEDOUT, f"rank {self.job.rank}: there was no outcome "
                                   f"within {self._wait_seconds:g} s; nothing is lost, wait again")
-            ready.poll(100)
+            ready.poll(_NAP * 1000)
 
     def try_wait(self) -> Optional[Outcome]:
         """wait() without the wait: None where no outcome is ready yet. The result's view ends."""
-        out = self._outcome()
-        self._results.end()
+        answer = self._asked()
         try:
-            return self._told(out, self._until_done(lib.muster_try_wait, c.byref(out)))
+            if not answer.is_there():
+                self._again(lambda h: answer.ask(lib.muster_try_wait, h))
         except Busy:
             return None
+        return self._told(answer)
+
+    # ---- states ----
+
+    def state_wanted(self) -> bool:
+        """Is this worker to give its state to one that comes back? To be asked after each outcome,
+        when its version has been applied. Waits for nobody."""
+        return self._call(lib.muster_state_wanted) == 1
+
+    def give_state(self, state: Any) -> None:
+        """Where state_wanted(): this worker's state, as of the version of the last outcome: a
+        contiguous buffer of any bytes, which is copied. None: it gives none now, and another worker
+        is asked. Raises InvalidArgument where nobody wants one; Error with EMSGSIZE where it is
+        larger than musterd --state-max, and another is asked; Busy where the last one is still
+        being sent: offer one after the next outcome."""
+        flat = memoryview(state if state is not None else b"").cast("B")
+        held = (c.c_char * flat.nbytes).from_buffer(
+            memoryview(bytearray(flat)) if flat.readonly else flat)
+        self._call(lib.muster_give_state, c.byref(held), flat.nbytes)
+
+    def take_state(self) -> Tuple[int, bytes]:
+        """After Stale: the state of another worker, and its version, which this worker has then;
+        wait() brings the one after it. Waits at most wait_timeout, then raises Timeout: call
+        again. Raises Stale where no other worker gave one, or the job was too fast or has ended:
+        the session is over then."""
+        if self._answer is None or not isinstance(self._answer.out, _library.Taken):
+            self._nothing_waits()
+            self._results.end()
+            out = _library.Taken()
+            self._answer = _Answer(out, *(c.byref(out, getattr(_library.Taken, part).offset)
+                                          for part in ("state", "bytes", "version")))
+        answer = self._answer
+        if not answer.is_there():
+            self._again(self._by_another(lambda h: answer.ask(lib.muster_take_state, h)))
+        taken = answer.out.version, c.string_at(answer.out.state, answer.out.bytes)
+        self._answer = None
+        return taken
 
     def wake(self) -> None:
         """Ends the wait of another thread, or its next one: it raises Interrupted. Any thread."""
@@ -430,11 +554,22 @@ class Worker:
         held = (c.c_char * flat.nbytes).from_buffer(flat)
         return c.addressof(held), held
 
-    @staticmethod
-    def _outcome() -> _library.Outcome:
-        return _library.Outcome(size=c.sizeof(_library.Outcome))
+    def _asked(self, arguments: Any = lambda out: (c.byref(out),)) -> _Answer:
+        """Where the next outcome comes to, or has come to already."""
+        if self._answer is None or not isinstance(self._answer.out, _library.Outcome):
+            self._nothing_waits()
+            self._results.end()
+            out = _library.Outcome(size=c.sizeof(_library.Outcome))
+            self._answer = _Answer(out, *arguments(out))
+        return self._answer
 
-    def _told(self, out: _library.Outcome, code: int) -> Outcome:
+    def _nothing_waits(self) -> None:
+        if self._answer is not None and self._answer.is_there():
+            raise RuntimeError(f"rank {self.job.rank}: Ctrl-C has ended a call that had succeeded: "
+                               "make it again, for what it brings")
+
+    def _told(self, answer: _Answer, more: bool = True) -> Outcome:
+        out = answer.out
         self._results = Lease()
         result = None
         if out.result:
@@ -442,7 +577,9 @@ class Worker:
                              self)
         shares = tuple(Share(s.rank, s.count, s.weight) for s in out.set[:out.set_len])
         orders = out.orders
-        return Outcome(Verdict(out.verdict), out.ticket, out.counted_in, out.version, out.fresh,
+        told = Outcome(Verdict(out.verdict), out.ticket, out.counted_in, out.version, out.fresh,
                        out.finished, result, shares, out.weight, orders.lr_scale,
                        orders.local_steps, orders.alpha, orders.push_every, orders.fetch_every,
-                       code > 0)
+                       more and answer.codes[0] > 0)
+        self._answer = None
+        return told

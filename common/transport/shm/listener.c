@@ -167,7 +167,8 @@ static void send_away(const struct shm_listener *listener, struct shm_caller *c,
 	dismiss(listener, c);
 }
 
-/* 0; else what is wrong with the hello, or with the memory that came with it. */
+/* 0; else what is wrong with the hello. The memory that came with it is not looked at: that is for
+ * when the owner has let the caller in. */
 static int judge(const struct mst_shm_hello *h, const struct mst_shm_fd_message *p,
 		 struct shm_caller *c)
 {
@@ -178,8 +179,7 @@ static int judge(const struct mst_shm_hello *h, const struct mst_shm_fd_message 
 	if (p->fd_count != 1)
 		return -EPROTO;
 	c->lanes = (struct mst_lanes){ h->up_bytes, h->down_bytes, h->up_credits, h->down_credits };
-	int rc = mst_shm_layout(&c->lanes, &layout);
-	return rc < 0 ? rc : mst_shm_memory_check(p->fd[0], layout.bytes, MST_SHM_WRITABLE);
+	return mst_shm_layout(&c->lanes, &layout);
 }
 
 /* 0: the caller has said a hello in order; -EAGAIN: nothing yet; else it is not fit to be seen. */
@@ -294,8 +294,8 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 	return rc == 1 ? -EAGAIN : rc;
 }
 
-/* Maps what the caller brought, and makes both notify descriptors; by @wait_fd it will hear the
- * `down` one. */
+/* Checks and maps what the caller brought, and makes both notify descriptors; by @wait_fd it will
+ * hear the `down` one. */
 static int furnish(struct mst_shm_link *l, struct shm_caller *c, int *wait_fd)
 {
 	struct mst_shm_layout layout;
@@ -304,7 +304,9 @@ static int furnish(struct mst_shm_link *l, struct shm_caller *c, int *wait_fd)
 	mst_shm_layout(&c->lanes, &layout);
 	struct mst_shm_mapping how = { c->foreign->passed.fd[0], layout.bytes, MST_SHM_WRITABLE,
 				       mst_shm_own_process(c->socket) };
-	int rc = mst_shm_memory_map(&how, &l->memory);
+	int rc = mst_shm_memory_check(how.fd, how.bytes, how.access);
+	if (rc == 0)
+		rc = mst_shm_memory_map(&how, &l->memory);
 	if (rc < 0)
 		return rc;
 	mst_shm_link_arrange(l, MST_SHM_ACCEPTOR, &c->lanes);

@@ -20,9 +20,10 @@ struct mst_stream {
 	struct mst_tls_peer who;
 	struct mst_credentials *own;
 	bool serves, shaken, wants_room;
-	bool mute;   /* a send has failed: SSL_shutdown() is not for such a stream */
-	int broken;  /* what each call gives from now on; 0: all is well */
-	pid_t owner; /* who may say to the peer that the stream is closed */
+	bool mute;     /* a send has failed: SSL_shutdown() is not for such a stream */
+	unsigned idle; /* records in a row that had nothing for the reader */
+	int broken;    /* what each call gives from now on; 0: all is well */
+	pid_t owner;   /* who may say to the peer that the stream is closed */
 	char peer[PEER_LEN];
 	char why[MST_STREAM_WHY_LEN];
 };
@@ -171,12 +172,14 @@ ssize_t mst_tls_stream_receive(struct mst_stream *s, void *data, size_t len)
 
 	if (s->broken != 0)
 		return s->broken;
-	for (unsigned idle = 0; idle < IDLE_RECORDS_MAX; idle++) {
+	for (; s->idle < IDLE_RECORDS_MAX; s->idle++) {
 		ERR_clear_error();
 		s->wire.starved = false;
 		int rc = SSL_read_ex(s->ssl, data, len, &got);
-		if (rc == 1)
+		if (rc == 1) {
+			s->idle = 0;
 			return (ssize_t)got;
+		}
 		ssize_t nothing = read_nothing(s, rc);
 		if (nothing != 1)
 			return nothing;

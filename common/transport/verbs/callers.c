@@ -3,6 +3,18 @@
 
 #include <string.h>
 
+#include "common/transport/token.h"
+
+int mst_verbs_callers_find(const struct mst_verbs_coming *coming, uint32_t count,
+			   const uint8_t *token)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (coming[i].here && mst_token_is(coming[i].token, token))
+			return (int)i;
+	}
+	return -1;
+}
+
 static uint32_t count_from(const struct mst_verbs_coming *coming, uint32_t count,
 			   const uint8_t from[16])
 {

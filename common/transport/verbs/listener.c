@@ -196,22 +196,24 @@ static int listener_fd(const struct mst_link_listener *d)
 
 /* ---- callers ---- */
 
-/* All are taken. Return: NULL: nobody is half come. */
-static struct verbs_caller *make_room(struct verbs_listener *listener)
+static void list_coming(struct verbs_listener *listener,
+			struct mst_verbs_coming coming[CALLERS_MAX])
 {
-	struct mst_verbs_coming coming[CALLERS_MAX];
-
 	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
 		struct verbs_caller *c = &listener->caller[i];
 		coming[i].here = state_of(c) == CALLER_COMING;
 		coming[i].since_ns = c->since_ns;
 		memcpy(coming[i].from, c->from, sizeof(c->from));
+		memcpy(coming[i].token, c->request.token, sizeof(c->request.token));
 	}
-	int place = mst_verbs_callers_yield(coming, CALLERS_MAX);
-	if (place < 0)
-		return NULL;
-	forget(&listener->caller[place], -EBUSY);
-	return &listener->caller[place];
+}
+
+static struct verbs_caller *free_place(struct verbs_listener *listener)
+{
+	for (uint32_t i = 0; i < CALLERS_MAX; i++)
+		if (state_of(&listener->caller[i]) == CALLER_NONE)
+			return &listener->caller[i];
+	return NULL;
 }
 
 /* The one this request is a further rail of; else a free entry, if need be that of a caller whose
@@ -219,18 +221,27 @@ static struct verbs_caller *make_room(struct verbs_listener *listener)
 static struct verbs_caller *caller_for(struct verbs_listener *listener,
 				       const struct mst_verbs_request *q)
 {
-	struct verbs_caller *free_one = NULL;
+	struct mst_verbs_coming coming[CALLERS_MAX];
 
-	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
-		struct verbs_caller *c = &listener->caller[i];
-		enum verbs_caller_state state = state_of(c);
-		if (state == CALLER_NONE)
-			free_one = c;
-		else if (state == CALLER_COMING && c->request.rails == q->rails &&
-			 memcmp(c->request.token, q->token, sizeof(q->token)) == 0)
-			return c;
-	}
-	return free_one != NULL ? free_one : make_room(listener);
+	list_coming(listener, coming);
+	int place = mst_verbs_callers_find(coming, CALLERS_MAX, q->token);
+	if (place >= 0)
+		return &listener->caller[place];
+	struct verbs_caller *c = free_place(listener);
+	if (c != NULL)
+		return c;
+	place = mst_verbs_callers_yield(coming, CALLERS_MAX);
+	if (place < 0)
+		return NULL;
+	forget(&listener->caller[place], -EBUSY);
+	return &listener->caller[place];
+}
+
+/* Does the request contradict those of its caller that came before? */
+static bool contradicts(struct verbs_caller *c, const struct mst_verbs_request *q)
+{
+	return state_of(c) == CALLER_COMING &&
+	       (c->request.rails != q->rails || c->rail[q->rail].id != NULL);
 }
 
 static void note_address(struct verbs_caller *c, struct rdma_cm_id *id)
@@ -283,7 +294,7 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 	struct verbs_caller *c = rc == 0 ? caller_for(listener, &q) : NULL;
 	if (rc == 0 && c == NULL)
 		rc = -EBUSY;
-	if (rc == 0 && c->rail[q.rail].id != NULL)
+	if (rc == 0 && contradicts(c, &q))
 		rc = -EPROTO;
 	if (rc != 0) {
 		tell_version(event, &q);

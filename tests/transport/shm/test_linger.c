@@ -81,7 +81,9 @@ static void expect_no_wait_for_a_caller(enum when when, int fd)
 		CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL), 0);
 	} else if (when == WITH_THE_HELLO) {
 		say(s, hello_of(&lanes), fd, 1);
-		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), 0);
+		int rc = mst_shm.listener->answer(h.listener, &request, &good.link);
+		CU_ASSERT_EQUAL(rc, -EPROTO); /* it is no memory */
 	} else {
 		pass(s, fd);
 	}

@@ -13,6 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/transport/stream.h"
+#include "common/transport/tls/context.h"
 #include "tests/transport/tls/place.h"
 #include "tests/ut.h"
 
@@ -273,6 +274,49 @@ static void small_reads_say_that_more_is_buffered(void)
 	ends_close(&e);
 }
 
+/* Sends so many records that hold no byte for the reader. */
+static void send_key_updates(SSL *ssl, int count)
+{
+	for (int i = 0; i < count; i++) {
+		CU_ASSERT_EQUAL_FATAL(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+		CU_ASSERT_EQUAL_FATAL(SSL_do_handshake(ssl), 1);
+	}
+}
+
+/* A read that went on while they come would never end. */
+static void key_updates_without_end_are_not_read_for_ever(void)
+{
+	struct mst_tls_peer who = { .must_serve = true };
+	struct mst_stream *below;
+	char got[8];
+	struct ends e;
+
+	ends_open(&e, "server", &home, "worker");
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &below), 0);
+	int fd = mst_tcp.stream_fd(below);
+	CU_ASSERT_EQUAL_FATAL(fcntl(fd, F_SETFL, 0), 0); /* it blocks */
+	SSL_CTX *ctx = mst_credentials_context(e.caller);
+	SSL *ssl = SSL_new(ctx);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(ssl);
+	SSL_set_app_data(ssl, &who);
+	CU_ASSERT_EQUAL_FATAL(SSL_set_fd(ssl, fd), 1);
+	CU_ASSERT_EQUAL_FATAL(SSL_connect(ssl), 1);
+	await(mst_tls.listener_fd(e.listener));
+	CU_ASSERT_EQUAL_FATAL(mst_tls.accept(e.listener, &e.answerer, e.peer, sizeof(e.peer)), 0);
+	for (int i = 0; i < 3; i++) { /* a few amid bytes are in order */
+		send_key_updates(ssl, 10);
+		CU_ASSERT_EQUAL(SSL_write(ssl, "a", 1), 1);
+		CU_ASSERT_EQUAL(receive_at_last(&mst_tls, e.answerer, got, sizeof(got)), 1);
+	}
+	send_key_updates(ssl, 16);
+	CU_ASSERT_EQUAL(receive_at_last(&mst_tls, e.answerer, got, sizeof(got)), -EPROTO);
+	expect_words(mst_tls.why(e.answerer), "16 records of TLS in a row that hold no message");
+	SSL_free(ssl);
+	SSL_CTX_free(ctx);
+	mst_tcp.close(below);
+	ends_close(&e);
+}
+
 /* Were the child's close told to the peer, the next bytes could not be read. */
 static void a_forked_child_closes_without_a_word(void)
 {
@@ -415,6 +459,8 @@ static CU_TestInfo cases[] = {
 	{ "a peer that shakes no hands is given up in time",
 	  a_peer_that_shakes_no_hands_is_given_up_in_time },
 	{ "small reads say that more is buffered", small_reads_say_that_more_is_buffered },
+	{ "key updates without end are not read for ever",
+	  key_updates_without_end_are_not_read_for_ever },
 	{ "a forked child closes without a word", a_forked_child_closes_without_a_word },
 	{ "bad files are refused by name", bad_files_are_refused_by_name },
 	{ "expired and early certificates are refused", dates_are_kept },

@@ -183,7 +183,7 @@ static void rail_that_comes_twice_is_refused(void)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);
 	struct verbs_target h = target_open();
-	struct raw_caller first, second, other;
+	struct raw_caller first, second, contrary, other;
 	struct mst_link_request request;
 
 	q.rails = 2;
@@ -192,6 +192,11 @@ static void rail_that_comes_twice_is_refused(void)
 	CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request), -EAGAIN);
 	call(&h, &second, &q);
 	expect_answer(&h, &second, -EPROTO);
+	q.rails = 3; /* one token is one caller, which has said 2 */
+	q.rail = 2;
+	call(&h, &contrary, &q);
+	expect_answer(&h, &contrary, -EPROTO);
+	q.rails = 2;
 	q.rail = 1; /* the first goes on */
 	call(&h, &other, &q);
 	CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
@@ -202,6 +207,7 @@ static void rail_that_comes_twice_is_refused(void)
 	expect_open(&h);
 	caller_close(&first);
 	caller_close(&second);
+	caller_close(&contrary);
 	caller_close(&other);
 	target_close(&h);
 }

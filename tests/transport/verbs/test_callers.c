@@ -59,6 +59,25 @@ static void of_equally_many_the_oldest_yields(void)
 	CU_ASSERT_EQUAL(mst_verbs_callers_yield(coming, PLACES), 9);
 }
 
+/* All of its requests take one place, however many rails each of them says there are. */
+static void a_further_rail_is_known_by_its_token_alone(void)
+{
+	uint8_t token[MST_TOKEN_LEN];
+
+	memset(coming, 0, sizeof(coming));
+	put(3, 7, 50);
+	put(4, 9, 30);
+	memset(coming[3].token, 3, MST_TOKEN_LEN);
+	memset(coming[4].token, 4, MST_TOKEN_LEN);
+	memcpy(token, coming[4].token, MST_TOKEN_LEN);
+	CU_ASSERT_EQUAL(mst_verbs_callers_find(coming, PLACES, token), 4);
+	token[MST_TOKEN_LEN - 1]++;
+	CU_ASSERT_EQUAL(mst_verbs_callers_find(coming, PLACES, token), -1);
+	memcpy(token, coming[4].token, MST_TOKEN_LEN);
+	coming[4].here = false;
+	CU_ASSERT_EQUAL(mst_verbs_callers_find(coming, PLACES, token), -1);
+}
+
 static CU_TestInfo cases[] = {
 	{ "where nobody is half come nothing is given up", nobody_half_come_gives_up_nothing },
 	{ "a flood of one address does not evict another's caller between its rails",
@@ -66,6 +85,8 @@ static CU_TestInfo cases[] = {
 	{ "the oldest of the address with the most yields",
 	  the_oldest_of_the_address_with_the_most_yields },
 	{ "of addresses with equally many the oldest yields", of_equally_many_the_oldest_yields },
+	{ "a further rail is known by its token alone",
+	  a_further_rail_is_known_by_its_token_alone },
 	CU_TEST_INFO_NULL,
 };
 

@@ -77,6 +77,20 @@ static void the_late_one_is_named(void)
 	CU_ASSERT_STRING_EQUAL(words, "rank 2 late 45 %");
 }
 
+static void whose_session_is_over_is_named_after_the_job_only(void)
+{
+	even_job(4);
+	miss(2, 9, 3 * MST_MS);
+	job.row[1].recent_ready_ns = 40 * MST_MS;
+	job.row[2].late = 90;
+	job.row[2].behind_mean_ns = 3 * MST_MS;
+	job.row[1].state = MST_RANK_LEFT;
+	job.row[2].state = MST_RANK_LOST;
+	CU_ASSERT_EQUAL(judge().kind, MST_STRAGGLER_NONE);
+	job.job.state = MST_JOB_FINISHED;
+	CU_ASSERT_EQUAL(judge().kind, MST_STRAGGLER_LATE);
+}
+
 static void of_two_the_later_one_is_named(void)
 {
 	even_job(2);
@@ -212,6 +226,8 @@ static CU_TestInfo cases[] = {
 	{ "who has handed nothing in is not judged", who_has_handed_nothing_in_is_not_judged },
 	{ "the rank that is late most often is named", the_late_one_is_named },
 	{ "of two the later one is named", of_two_the_later_one_is_named },
+	{ "whose session is over is named after the job only",
+	  whose_session_is_over_is_named_after_the_job_only },
 	{ "less than a tenth of a step is not late", less_than_a_tenth_of_a_step_is_not_late },
 	{ "where all are late nobody stands out", where_all_are_late_nobody_stands_out },
 	{ "who gives most of its gradients up is late", who_gives_most_up_is_late },

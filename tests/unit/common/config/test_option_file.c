@@ -60,7 +60,7 @@ static void a_wrong_file_is_named_with_its_line(void)
 		{ "delay = [ 1, 2 ];", ":1: delay: needs a text" },
 		{ "owner = \"server\";", ":1: owner: \"server\" is not one of servers|workers" },
 		{ "job = \"a\";\njob = \"b\";", ":2: duplicate setting name" },
-		{ "job = ;", ":1: syntax error" },
+		{ "job = ;", ":1: syntax error: a setting is written key = value;" },
 		{ "help = true;", ":1: help: is a flag only" },
 		{ "config = \"x\";", ":1: config: is a flag only" },
 		{ "job = \"a\";\n@include \"/\"", ":2: @include is not read" },

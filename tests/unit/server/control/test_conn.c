@@ -12,6 +12,8 @@
 
 static char *wire;
 static size_t wire_have, wire_at;
+static size_t at_once; /* bytes that one read gives at most */
+static uint32_t reads;
 static uint64_t moved; /* bytes, by memmove() */
 
 void *__real_memmove(void *to, const void *from, size_t bytes);
@@ -27,8 +29,10 @@ static ssize_t receive(struct mst_stream *s, void *out, size_t room)
 	size_t left = wire_have - wire_at, bytes = left < room ? left : room;
 
 	(void)s;
+	reads++;
 	if (bytes == 0)
 		return -EAGAIN;
+	bytes = bytes < at_once ? bytes : at_once;
 	memcpy(out, wire + wire_at, bytes);
 	wire_at += bytes;
 	return (ssize_t)bytes;
@@ -52,6 +56,7 @@ static void begin(struct mst_conn *c, size_t bytes)
 	wire = calloc(1, bytes);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(wire);
 	wire_have = wire_at = 0;
+	at_once = SIZE_MAX;
 	*c = (struct mst_conn){ 0 };
 	mst_conn_open(c, &ops, (struct mst_stream *)(void *)&stream, 1);
 	CU_ASSERT(mst_conn_enter(&c->role, MST_CONN_HELLO));
@@ -97,6 +102,7 @@ static void many_small_frames_cost_their_bytes(void)
 	struct mst_conn c;
 
 	begin(&c, room);
+	c.sends_state = true;
 	memset(&m, 0, sizeof(m));
 	m.kind = MST_MSG_STATE;
 	m.state = (struct mst_state_piece){ .total = PIECE, .length = PIECE, .data = piece };
@@ -137,9 +143,82 @@ static void a_message_that_waits_comes_again(void)
 	end(&c);
 }
 
+/* Over TLS a record may hold one byte, and have many before it that hold none. */
+static void a_peer_whose_bytes_come_one_by_one_is_read_in_portions(void)
+{
+	static struct mst_message m, got;
+	struct mst_conn c;
+	uint32_t protocol, calls = 0;
+
+	begin(&c, 1 << 16);
+	memset(&m, 0, sizeof(m));
+	m.kind = MST_MSG_FINISH;
+	memset(m.why, 'x', sizeof(m.why) - 1);
+	write_message(&m, 1 << 16);
+	at_once = 1;
+	do {
+		reads = 0;
+		CU_ASSERT_EQUAL(mst_conn_receive(&c), 0);
+		CU_ASSERT(reads <= 8);
+		CU_ASSERT_FALSE(c.dry);
+		calls++;
+	} while (mst_conn_next(&c, &got, &protocol) == 0 && calls < wire_have);
+	CU_ASSERT_EQUAL(c.in_used, wire_have);
+	CU_ASSERT_STRING_EQUAL(got.why, m.why);
+	end(&c);
+}
+
+/* The beginning of a frame that is as long as any may be.
+ * Return: is more of it waited for? */
+static bool may_send_a_long_frame(struct mst_conn *c)
+{
+	struct mst_message *got = calloc(1, sizeof(*got));
+	struct mst_message beat = { .kind = MST_MSG_HEARTBEAT };
+	static const uint32_t length = MST_FRAME_BODY_MAX; /* little-endian, as in the header */
+	uint32_t protocol;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(got);
+	wire_have = wire_at = 0;
+	write_message(&beat, 1 << 16);
+	memcpy(wire + MST_FRAME_HEADER - sizeof(length), &length, sizeof(length));
+	wire_have = 1 << 15;
+	CU_ASSERT_EQUAL(mst_conn_receive(c), 0);
+	int rc = mst_conn_next(c, got, &protocol);
+	CU_ASSERT(rc == 0 || (rc == -EPROTO && c->in_room <= 4096));
+	c->in_at = c->in_have = 0;
+	free(got);
+	return rc == 0;
+}
+
+static void only_a_leader_and_who_is_asked_for_a_state_may_send_long_frames(void)
+{
+	struct mst_conn c;
+
+	begin(&c, 1 << 16);
+	for (int role = 0; role < MST_CONN_ROLES; role++) {
+		c.role = (enum mst_conn_role)role;
+		if (c.role != MST_CONN_LEAD)
+			CU_ASSERT_FALSE(may_send_a_long_frame(&c));
+	}
+	c.role = MST_CONN_WORKER;
+	c.sends_state = true;
+	CU_ASSERT(may_send_a_long_frame(&c));
+	c.sends_state = false;
+	c.state_asks = 1;
+	CU_ASSERT(may_send_a_long_frame(&c));
+	c.state_asks = 0;
+	c.role = MST_CONN_LEAD;
+	CU_ASSERT(may_send_a_long_frame(&c));
+	end(&c);
+}
+
 static CU_TestInfo cases[] = {
 	{ "many small frames cost their bytes", many_small_frames_cost_their_bytes },
 	{ "a message that waits comes again", a_message_that_waits_comes_again },
+	{ "a peer whose bytes come one by one is read in portions",
+	  a_peer_whose_bytes_come_one_by_one_is_read_in_portions },
+	{ "only a leader and who is asked for a state may send long frames",
+	  only_a_leader_and_who_is_asked_for_a_state_may_send_long_frames },
 	CU_TEST_INFO_NULL,
 };
 

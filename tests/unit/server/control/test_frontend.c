@@ -22,6 +22,7 @@ static uint32_t callers, members, gone_members;
 static uint32_t gone_before; /* gone_members, when the last stranger became a member */
 static uint64_t now_ns;
 static bool takes;
+static char wrong[256]; /* how the last that broke the protocol did so */
 
 /* A LEAVE makes a member of a stranger, where it is taken; a question a watcher. */
 static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t at_ns)
@@ -45,6 +46,7 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t at_ns)
 {
 	(void)ctx;
+	snprintf(wrong, sizeof(wrong), "%s", what);
 	mst_frontend_error(&front, c, -EPROTO, what, at_ns);
 	return true;
 }
@@ -108,6 +110,7 @@ static void begin(void)
 	char why[256];
 
 	callers = members = gone_members = gone_before = 0;
+	wrong[0] = '\0';
 	takes = true;
 	now_ns = MST_SECOND;
 	open_fence();
@@ -376,7 +379,7 @@ static void a_flood_is_handled_in_portions_and_others_are_served_between(void)
 	CU_ASSERT_FALSE(c->polled);
 	CU_ASSERT_FALSE(c->dry);
 	CU_ASSERT(front.holds);
-	CU_ASSERT_EQUAL(c->handled, portion + 1); /* the last was held back */
+	CU_ASSERT_EQUAL(c->flood.handled, portion);
 	other = call();
 	say(other, MST_MSG_LEAVE);
 	CU_ASSERT_EQUAL(members, 1);
@@ -390,6 +393,90 @@ static void a_flood_is_handled_in_portions_and_others_are_served_between(void)
 	CU_ASSERT(c->dry);
 	CU_ASSERT_FALSE(front.holds);
 	CU_ASSERT_FALSE(is_closed(one));
+	end();
+}
+
+static void say_many(uint32_t i, uint32_t messages)
+{
+	static const struct mst_message beat = { .kind = MST_MSG_HEARTBEAT };
+	unsigned char frames[4096];
+	size_t have = 0;
+
+	for (uint32_t k = 0; k < messages; k++) {
+		int64_t length = mst_message_encode(&beat, frames + have, sizeof(frames) - have);
+		CU_ASSERT_FATAL(length > 0);
+		have += (size_t)length;
+	}
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(caller[i], frames, have), (ssize_t)have);
+}
+
+/* In each of the next @periods the member sends as many messages as are handled in one. */
+static void keep_sending(uint32_t i, uint32_t periods)
+{
+	for (uint32_t k = 0; k < periods; k++) {
+		now_ns += MST_FLOOD_PERIOD_NS;
+		say_many(i, MST_FLOOD_MESSAGES);
+		step();
+	}
+}
+
+/* There is one message more than is handled, all the time. */
+static void who_floods_for_many_periods_is_hung_up_on_and_its_place_is_free(void)
+{
+	begin();
+	uint32_t one = call(), next;
+	say(one, MST_MSG_LEAVE);
+	say_many(one, 1);
+	keep_sending(one, MST_FLOOD_PERIODS - 1);
+	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), 1);
+	CU_ASSERT_STRING_EQUAL(wrong, "");
+	keep_sending(one, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(wrong, "it floods the server"));
+	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), 0);
+	CU_ASSERT(is_closed(one));
+	CU_ASSERT_EQUAL(front.places.free.count, front.places.max);
+	next = call();
+	say(next, MST_MSG_LEAVE);
+	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), 1);
+	end();
+}
+
+static void a_period_in_which_all_was_heard_begins_the_count_anew(void)
+{
+	begin();
+	uint32_t one = call();
+	say(one, MST_MSG_LEAVE);
+	for (int round = 0; round < 2; round++) {
+		say_many(one, 1);
+		keep_sending(one, MST_FLOOD_PERIODS - 1);
+		CU_ASSERT_EQUAL(conn_of(MST_CONN_WORKER)->flood.periods, MST_FLOOD_PERIODS - 1);
+		now_ns += MST_FLOOD_PERIOD_NS;
+		say_many(one, MST_FLOOD_MESSAGES - 1); /* and one is left: as many as are handled */
+		step();
+		CU_ASSERT(conn_of(MST_CONN_WORKER)->dry);
+	}
+	now_ns += MST_FLOOD_PERIOD_NS;
+	say_many(one, 1);
+	step();
+	CU_ASSERT_EQUAL(conn_of(MST_CONN_WORKER)->flood.periods, 0);
+	CU_ASSERT_STRING_EQUAL(wrong, "");
+	end();
+}
+
+/* It is looked at again in each step, and counts once. */
+static void a_message_that_waits_is_no_flood(void)
+{
+	begin();
+	takes = false;
+	say(call(), MST_MSG_LEAVE);
+	for (uint32_t i = 0; i < 2 * MST_FLOOD_MESSAGES; i++)
+		step();
+	CU_ASSERT(conn_of(MST_CONN_NEW)->waits);
+	CU_ASSERT_FALSE(conn_of(MST_CONN_NEW)->paused);
+	CU_ASSERT_EQUAL(conn_of(MST_CONN_NEW)->flood.handled, 0);
+	takes = true;
+	step();
+	CU_ASSERT_EQUAL(members, 1);
 	end();
 }
 
@@ -420,12 +507,9 @@ static void say_who(struct mst_conn *c, const char *host, uint32_t roles)
 	c->principal = (struct mst_principal){ .roles = roles, .proven = true };
 }
 
-/* A peer of that host and role asks. Return: it has a place. */
-static bool asks_from(const char *host, uint32_t roles)
+/* A peer that has said who it is asks. Return: it has a place. */
+static bool asks(uint32_t i)
 {
-	uint32_t i = call();
-
-	say_who(conn_of(MST_CONN_NEW), host, roles);
 	say_unheard(i, MST_MSG_ASK_STATUS);
 	step();
 	const struct mst_conn *c;
@@ -434,6 +518,24 @@ static bool asks_from(const char *host, uint32_t roles)
 			return true;
 	}
 	return false;
+}
+
+/* A peer of that host and role. */
+static bool asks_from(const char *host, uint32_t roles)
+{
+	uint32_t i = call();
+
+	say_who(conn_of(MST_CONN_NEW), host, roles);
+	return asks(i);
+}
+
+/* A peer that has proven nothing, and asks for a change of the job. */
+static bool asks_for_a_change(void)
+{
+	uint32_t i = call();
+
+	conn_of(MST_CONN_NEW)->asks_changes = true;
+	return asks(i);
 }
 
 static uint32_t watchers_from(const char *host)
@@ -470,6 +572,25 @@ static void an_operator_always_finds_a_place_among_those_who_ask(void)
 		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OPERATOR));
 	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
 	CU_ASSERT_FALSE(asks_from("10.0.0.2", MST_ROLE_OBSERVER));
+	CU_ASSERT(asks_from("10.0.0.2", MST_ROLE_OPERATOR));
+	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	end();
+}
+
+/* Without certificates all are of one host, and nobody has proven to be an operator. */
+static void who_asks_for_a_change_finds_a_place_among_those_who_ask(void)
+{
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
+		say(call(), MST_MSG_ASK_STATUS);
+	uint32_t late = call();
+	say(late, MST_MSG_ASK_STATUS);
+	CU_ASSERT(is_closed(late));
+	for (uint32_t i = 0; i < 2 * MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_for_a_change());
+	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	CU_ASSERT(is_closed(0));
+	CU_ASSERT_FALSE(is_closed(callers - 1));
 	end();
 }
 
@@ -491,12 +612,19 @@ static CU_TestInfo cases[] = {
 	  that_a_member_has_closed_is_known_before_a_hello_is },
 	{ "a flood is handled in portions and others are served between",
 	  a_flood_is_handled_in_portions_and_others_are_served_between },
+	{ "who floods for many periods is hung up on and its place is free",
+	  who_floods_for_many_periods_is_hung_up_on_and_its_place_is_free },
+	{ "a period in which all was heard begins the count anew",
+	  a_period_in_which_all_was_heard_begins_the_count_anew },
+	{ "a message that waits is no flood", a_message_that_waits_is_no_flood },
 	{ "what has to wait does not wake the frontend",
 	  what_has_to_wait_does_not_wake_the_frontend },
 	{ "one host cannot take all places of those who ask",
 	  one_host_cannot_take_all_places_of_those_who_ask },
 	{ "an operator always finds a place among those who ask",
 	  an_operator_always_finds_a_place_among_those_who_ask },
+	{ "who asks for a change finds a place among those who ask",
+	  who_asks_for_a_change_finds_a_place_among_those_who_ask },
 	CU_TEST_INFO_NULL,
 };
 

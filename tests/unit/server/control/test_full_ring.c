@@ -25,11 +25,13 @@ static struct mst_plane *plane;
 static struct control_client caller[4];
 static struct mst_message message;
 static bool full;
+static uint32_t snapshots; /* that the data side was asked for */
 
 bool __real_mst_server_request(struct mst_server *s, const struct mst_request *request);
 bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *request);
 bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *request)
 {
+	snapshots += request->kind == MST_REQ_SNAPSHOT;
 	return !full && __real_mst_server_request(s, request);
 }
 
@@ -209,7 +211,29 @@ static void a_stop_ends_all_without_room(void)
 	end();
 }
 
+/* Time goes on by a millisecond a step, and in each somebody asks. */
+static void questions_without_end_take_fifty_snapshots_a_second(void)
+{
+	begin();
+	join(&caller[0], 0);
+	call(&caller[1]);
+	memset(&message, 0, sizeof(message));
+	message.kind = MST_MSG_ASK_STATUS;
+	snapshots = 0;
+	for (uint64_t ms = 0, from_ns = mst_now_ns(); ms < 1000; ms++) {
+		say(&caller[1]);
+		mst_plane_step(plane, from_ns + ms * MST_MS);
+		mst_server_step(mst_plane_server(plane), from_ns + ms * MST_MS);
+		while (tcp->receive(caller[1].stream, caller[1].in, sizeof(caller[1].in)) > 0)
+			continue;
+	}
+	CU_ASSERT(snapshots > 0 && snapshots <= 50);
+	end();
+}
+
 static CU_TestInfo cases[] = {
+	{ "questions without end take fifty snapshots a second",
+	  questions_without_end_take_fifty_snapshots_a_second },
 	{ "control hears others while a loss waits", control_hears_others_while_a_loss_waits },
 	{ "control comes back soon while a loss waits",
 	  control_comes_back_soon_while_a_loss_waits },

@@ -340,7 +340,9 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 		lost(r, s, ev->error);
 		break;
 	case MST_EV_EVICT:
-		session_end(r, s, MST_EVICT_ASKED);
+		/* no job fails because somebody is evicted */
+		if (!r->born || is_ending(r) || !s->started || r->rule.on_loss != MST_LOSS_FAIL)
+			session_end(r, s, MST_EVICT_ASKED);
 		break;
 	case MST_EV_FINISH:
 		r->asked_to_finish = r->asked_to_finish || r->born;

@@ -508,6 +508,31 @@ static void an_eviction_is_a_loss_for_the_rule(void)
 	job_close(&j);
 }
 
+/* Before the start another may have the rank; from then on the loss would fail the job. */
+static void where_a_loss_fails_the_job_an_operator_evicts_nobody_who_takes_part(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct ledger_job j;
+
+	cfg.rule.on_loss = MST_LOSS_FAIL;
+	job_open(&j, &cfg);
+	job_enter(&j, 0);
+	job_tell(&j, 0, MST_EV_EVICT);
+	CU_ASSERT(job_evicted(&j, 0, MST_EVICT_ASKED));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+	job_close(&j);
+
+	job_born(&j, &cfg);
+	job_forget(&j);
+	job_tell(&j, 0, MST_EV_EVICT);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, 0), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+	job_push(&j, 0);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
 static void an_operator_ends_a_job_that_runs(void)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_END };
@@ -570,6 +595,8 @@ static CU_TestInfo cases[] = {
 	{ "who is evicted is lost with one verdict for each contribution",
 	  who_is_evicted_is_lost_with_one_verdict_for_each_contribution },
 	{ "an eviction is a loss for the rule", an_eviction_is_a_loss_for_the_rule },
+	{ "where a loss fails the job, an operator evicts nobody who takes part",
+	  where_a_loss_fails_the_job_an_operator_evicts_nobody_who_takes_part },
 	{ "an operator ends a job that runs", an_operator_ends_a_job_that_runs },
 	CU_TEST_INFO_NULL,
 };

@@ -400,6 +400,45 @@ static void clock_bound_that_only_lacks_a_buffer_evicts_nobody(void)
 	job_close(&j);
 }
 
+/* The time of a worker is over; for a second more its contribution may have come and be read. */
+static void worker_is_evicted_a_lag_later(const char *policy, int pushes)
+{
+	struct mst_ledger_cfg cfg = job_cfg(policy, 2);
+	struct ledger_job j;
+
+	cfg.rule.patience_ns = 2 * MST_SECOND;
+	job_born(&j, &cfg);
+	for (int i = 0; i < pushes; i++) {
+		job_push(&j, 0);
+		job_answered(&j, 0);
+	}
+	mst_ledger_lag(j.ledger, MST_SECOND);
+	job_wait(&j, 5 * MST_SECOND / 2, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_wait(&j, MST_SECOND, -1);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_PATIENCE));
+	job_close(&j);
+}
+
+static void what_has_come_and_is_still_read_is_waited_for(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("deadline:20,2", 3);
+	struct ledger_job j;
+
+	worker_is_evicted_a_lag_later("bsp", 1);
+	worker_is_evicted_a_lag_later("ssp:1", 2);
+
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	mst_ledger_lag(j.ledger, 10 * MST_MS);
+	job_wait(&j, 29 * MST_MS, -1);
+	CU_ASSERT_EQUAL(job_version(&j), 0);
+	CU_ASSERT_EQUAL(mst_ledger_deadline(j.ledger), j.now_ns + MST_MS);
+	job_wait(&j, MST_MS, -1);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
 /* The last commit is due whoever is missing; it waits for a shard. */
 static void job_that_ends_has_patience_with_everybody(void)
 {
@@ -510,6 +549,8 @@ static CU_TestInfo cases[] = {
 	  one_whose_answer_waits_for_a_buffer_is_not_blamed },
 	{ "a worker that one server has heard is not blamed for the others",
 	  worker_that_one_server_has_heard_is_not_blamed_for_the_others },
+	{ "what has come, and is still read, is waited for",
+	  what_has_come_and_is_still_read_is_waited_for },
 	{ "a job that ends has patience with everybody",
 	  job_that_ends_has_patience_with_everybody },
 	{ "a job that ends has patience with the slowest",

@@ -118,7 +118,10 @@ static void what_a_session_says_stays_in_order(void)
 	agg_ask(3);
 	push(4, MST_HEADER_EMPTY, 0);
 	CU_ASSERT_EQUAL(agg_event_count, 0);
+	CU_ASSERT_EQUAL(mst_aggregator_reports(agg_aggregator).arrived, 3);
+	CU_ASSERT_EQUAL(mst_aggregator_reports(agg_aggregator).reported, 0);
 	work();
+	CU_ASSERT_EQUAL(mst_aggregator_reports(agg_aggregator).reported, 3);
 	CU_ASSERT_EQUAL(agg_event_count, 3);
 	CU_ASSERT_TRUE(agg_said(0, MST_EV_FULL, 3));
 	CU_ASSERT_TRUE(agg_said(1, MST_EV_ASK, 3));
@@ -138,6 +141,8 @@ static void who_is_evicted_meanwhile_is_let_go_of_after_the_read(void)
 	work();
 	CU_ASSERT_EQUAL(agg_over_count, 1);
 	CU_ASSERT_EQUAL(agg_event_count, 0);
+	CU_ASSERT_EQUAL(mst_aggregator_reports(agg_aggregator).reported,
+			1); /* nobody waits for it */
 	agg_end();
 }
 

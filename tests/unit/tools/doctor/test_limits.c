@@ -208,6 +208,24 @@ static void a_jobs_descriptors_fail_where_it_cannot_run(void)
 	CU_ASSERT_PTR_NULL(doctor_finding("files", ""));
 }
 
+static void certificates_are_looked_at_where_they_are_named(void)
+{
+	doctor_host();
+	doctor_judge();
+	CU_ASSERT_PTR_NULL(doctor_finding("identity", ""));
+	doctor_facts.has_certificate = true;
+	doctor_facts.identity.roles = MST_ROLE_WORKER;
+	DOCTOR_TEXT(doctor_facts.identity.name, "job worker");
+	doctor_judge();
+	DOCTOR_SAYS("identity", "", MST_FINDING_OK, "\"job worker\"", "", "");
+	doctor_wish.role = MST_DOCTOR_SERVER;
+	doctor_judge();
+	DOCTOR_SAYS("identity", "", MST_FINDING_FAIL, "not the role server", "worker", "key show");
+	DOCTOR_TEXT(doctor_facts.certificate_why, "cannot read x.pem");
+	doctor_judge();
+	DOCTOR_SAYS("identity", "", MST_FINDING_FAIL, "cannot be used", "x.pem", "muster key new");
+}
+
 static void a_directory_that_does_not_do_fails(void)
 {
 	doctor_host();
@@ -235,6 +253,8 @@ static CU_TestInfo cases[] = {
 	  descriptors_are_held_against_the_hard_limit },
 	{ "a job's descriptors fail where it cannot run",
 	  a_jobs_descriptors_fail_where_it_cannot_run },
+	{ "certificates are looked at where they are named",
+	  certificates_are_looked_at_where_they_are_named },
 	{ "a directory that does not do fails", a_directory_that_does_not_do_fails },
 	{ "huge pages that are off warn", huge_pages_that_are_off_warn },
 	CU_TEST_INFO_NULL,

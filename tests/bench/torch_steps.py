@@ -1,0 +1,261 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Training in PyTorch: muster.torch.Sync beside DistributedDataParallel over Gloo, in turn.
+
+Two questions, each asked of both in every round; medians over the rounds are printed, with their
+lowest and highest.
+
+straggler: how long four ranks take to learn, if one is five times slower. The model is small, and
+    each rank sleeps after its backward pass, so that computing takes 10 ms (50 ms in the slow rank)
+    whatever the processors do. muster runs under backup:3. All make the same number of versions;
+    printed are the time until the loss on data that are kept aside is below 0.2, and that loss at
+    the end.
+share: what a step takes besides forward, backward and optimiser, where nobody is slow (bsp, two
+    ranks). Each rank makes the same steps without the others in between, and their median is taken
+    away.
+
+usage: torch_steps.py BUILD [--rounds N] [--only straggler|share] [--versions N]
+                      [--sizes 25K,1M,25M]
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMPUTE_S, SLOW = 0.010, 5  # of a step; how many times slower the last rank is
+RANKS, SHARE_RANKS = 4, 2
+LOSS = 0.2
+BATCH = 16
+UNITS = {"K": 1000, "M": 1000000}
+
+
+def size_of(text):
+    return int(text[:-1]) * UNITS[text[-1]] if text[-1] in UNITS else int(text)
+
+
+def read_line():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("build", type=pathlib.Path)
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--only", choices=("straggler", "share"))
+    p.add_argument("--versions", type=int, default=200)
+    p.add_argument("--sizes", default="25K,1M,25M",
+                   type=lambda text: [size_of(size) for size in text.split(",")])
+    p.add_argument("--rank-of", choices=("muster", "gloo"), help=argparse.SUPPRESS)
+    p.add_argument("--out", help=argparse.SUPPRESS)
+    a = p.parse_args()
+    try:
+        import torch  # noqa: F401, only whether it is there
+    except ImportError:
+        print("skipped: there is no PyTorch here; Debian has it in python3-torch")
+        sys.exit(77)
+    return a
+
+
+# ---- a rank ----
+
+
+class Alone:
+    """A model without others, in the shape of the two below."""
+
+    def __init__(self, model, opt):
+        self.model, self.opt = model, opt
+
+    def step(self):
+        self.opt.step()
+
+
+class Gloo(Alone):
+    def __init__(self, model, opt):
+        import torch
+        if not torch.distributed.is_initialized():
+            torch.distributed.init_process_group("gloo")
+        super().__init__(torch.nn.parallel.DistributedDataParallel(model), opt)
+
+
+class Muster(Alone):
+    def __init__(self, model, opt):
+        import muster.torch
+        super().__init__(model, opt)
+        self.sync = muster.torch.Sync(model, opt)
+
+    def step(self):
+        self.sync.step(samples=BATCH)
+
+
+def teacher(count, seed):
+    """Points in 20 dimensions, and which of five fixed directions is the nearest to each."""
+    import torch
+    directions = torch.randn(20, 5, generator=torch.Generator().manual_seed(1))
+    x = torch.randn(count, 20, generator=torch.Generator().manual_seed(seed))
+    return x, (x @ directions).argmax(1)
+
+
+def learn(peer, rank, versions):
+    """Seconds until the loss is low enough, or None, and the loss at the end; of rank 0."""
+    import torch
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 5))
+    job = peer(model, torch.optim.Adam(model.parameters(), lr=0.01))
+    kept_x, kept_y = teacher(500, 2)
+    x, y = teacher(20000, 3 + rank)
+    loss_of = torch.nn.functional.cross_entropy
+    pause = COMPUTE_S * (SLOW if rank == RANKS - 1 else 1)
+    reached, apart = None, 0.0
+    begin = time.monotonic()
+    for step in range(versions):
+        started = time.monotonic()
+        batch = slice(step * BATCH % len(x), step * BATCH % len(x) + BATCH)
+        job.opt.zero_grad()
+        loss_of(job.model(x[batch]), y[batch]).backward()
+        time.sleep(max(0.0, started + pause - time.monotonic()))
+        job.step()
+        if getattr(job, "sync", None) and job.sync.finished:
+            break
+        if rank == 0 and (step % 5 == 4 or step == versions - 1):
+            looked = time.monotonic()
+            with torch.no_grad():
+                loss = loss_of(model(kept_x), kept_y).item()
+            apart += time.monotonic() - looked
+            if reached is None and loss < LOSS:
+                reached = looked - begin - apart
+    if rank != 0:
+        return None
+    if getattr(job, "sync", None):
+        job.sync.finish("all versions are there")
+    return {"reached": reached, "loss": loss}
+
+
+def steps_of(job, x, y, count):
+    import torch
+    times = []
+    for _ in range(count):
+        started = time.monotonic()
+        job.opt.zero_grad()
+        torch.nn.functional.mse_loss(job.model(x), y).backward()
+        job.step()
+        times.append(time.monotonic() - started)
+    return times
+
+
+def share(peer, rank, size):
+    """Seconds of a step besides forward, backward and optimiser; of rank 0."""
+    import torch
+
+    def model():
+        width = max(8, int((size / 4) ** 0.5))
+        layers = [torch.nn.Linear(width, width, bias=False) for _ in range(4)]
+        return torch.nn.Sequential(*layers), torch.randn(4, width)
+
+    net, x = model()
+    job = peer(net, torch.optim.SGD(net.parameters(), lr=1e-6))
+    plain = model()[0]
+    alone = Alone(plain, torch.optim.SGD(plain.parameters(), lr=1e-6))
+    count = 5 if size > 5000000 else 20
+    together, apart = [], []
+    for block in range(4):
+        apart += steps_of(alone, x, x, count)
+        together += steps_of(job, x, x, count)[1:]  # in the first they wait for each other
+    if getattr(job, "sync", None):
+        job.sync.close()
+    return {"step": statistics.median(together), "alone": statistics.median(apart)}
+
+
+def be_rank(a):
+    import torch
+    torch.set_num_threads(1)
+    rank = int(os.environ.get("MUSTER_RANK", os.environ.get("RANK", "0")))
+    peer = Muster if a.rank_of == "muster" else Gloo
+    said = (learn(peer, rank, a.versions) if a.only == "straggler"
+            else share(peer, rank, a.sizes[0]))
+    if rank == 0:
+        pathlib.Path(a.out).write_text(json.dumps(said))
+
+
+# ---- rounds ----
+
+
+def ranks(a, peer, what, count, policy, **more):
+    """Runs the ranks of one peer. Return: what rank 0 says."""
+    with tempfile.NamedTemporaryFile() as out, tempfile.TemporaryDirectory() as folder:
+        command = ["/usr/bin/python3", __file__, str(a.build), "--rank-of", peer, "--only", what,
+                   "--out", out.name]
+        for name, value in more.items():
+            command += [f"--{name}", str(value)]
+        env = dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=str(ROOT / "client" / "python"),
+                   MUSTER_LIBRARY=str((a.build / "client" / "libmuster.so").resolve()))
+        if peer == "muster":
+            subprocess.run([a.build / "tools" / "muster", "run", "-n", str(count), "--owner",
+                            "workers", "--policy", policy, "--history", "64", "--", *command],
+                           env=env, check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+        else:
+            run_gloo(command, count, dict(env, MASTER_ADDR="127.0.0.1", GLOO_SOCKET_IFNAME="lo"))
+        return json.loads(pathlib.Path(out.name).read_text())
+
+
+def run_gloo(command, count, env):
+    import socket
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    children = [subprocess.Popen(command, stderr=subprocess.DEVNULL,
+                                 env=dict(env, RANK=str(rank), WORLD_SIZE=str(count),
+                                          MASTER_PORT=str(port)))
+                for rank in range(count)]
+    if any([child.wait() for child in children]):
+        raise SystemExit("a rank of Gloo has failed")
+
+
+def told(values, unit=1.0):
+    return (f"{statistics.median(values) * unit:8.2f} "
+            f"({min(values) * unit:.2f} to {max(values) * unit:.2f})")
+
+
+def straggler(a):
+    found = {"muster": [], "gloo": []}
+    for _ in range(a.rounds):
+        for peer, all_of in found.items():
+            all_of.append(ranks(a, peer, "straggler", RANKS, f"backup:{RANKS - 1}",
+                                versions=a.versions))
+    for peer, all_of in found.items():
+        reached = [one["reached"] for one in all_of]
+        if None in reached:
+            print(f"{peer:7} did not reach a loss of {LOSS} in every round", end="; ")
+        else:
+            print(f"{peer:7} loss {LOSS} after {told(reached)} s", end="; ")
+        print(f"loss at the end {told([one['loss'] for one in all_of])}", flush=True)
+
+
+def shares(a):
+    for size in a.sizes:
+        found = {"muster": [], "gloo": []}
+        for _ in range(a.rounds):
+            for peer, all_of in found.items():
+                one = ranks(a, peer, "share", SHARE_RANKS, "bsp", sizes=size)
+                all_of.append(one["step"] - one["alone"])
+        for peer, all_of in found.items():
+            print(f"{size:9} parameters, {peer:7} {told(all_of, 1e3)} ms besides computing",
+                  flush=True)
+
+
+def main():
+    a = read_line()
+    if a.rank_of:
+        be_rank(a)
+        return
+    if a.only != "share":
+        straggler(a)
+    if a.only != "straggler":
+        shares(a)
+    print(f"{a.rounds} rounds, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,548 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Ranks of muster.torch that come back with the state of another, files of states, and Ctrl-C at
+any moment. At each version, all ranks that have it have the same bits.
+
+usage: torch_back.py CASE --musterd MUSTERD --library LIBMUSTER
+       torch_back.py --list
+"""
+import errno
+import glob
+import os
+import pickle
+import random
+import re
+import signal
+import time
+import warnings
+import zlib
+
+from base import HANG_S, check, main, must, until
+from torch_case import Ranks, prepare, refused, together
+
+# A process may stand still for seconds, in which a job makes hundreds of versions.
+FAR = ("--history", "2", "--catch-up", "4096", "--min-workers", "1")
+SAMPLES, BATCH = 60, 4
+
+
+def network(torch, width=16):
+    nn = torch.nn
+    torch.manual_seed(5)
+    return nn.Sequential(nn.Linear(6, width), nn.BatchNorm1d(width), nn.Tanh(), nn.Linear(width, 3))
+
+
+class Training:
+    """A rank: AdamW, clipping, a schedule, and a sampler. It writes a line for each version."""
+
+    def __init__(self, rank, ranks, optimizer="AdamW", **options):
+        import muster.torch
+        import torch
+        self.torch, self.rank, self.ranks = torch, rank, ranks
+        self.model = network(torch)
+        self.opt = getattr(torch.optim, optimizer)(self.model.parameters(), 0.01)
+        self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.opt, 0.999)
+        self.sampler = muster.torch.Sampler(SAMPLES, BATCH, seed=3, on_late="again")
+        self.at, self.strikes = 0, {}
+        self.log = open(ranks.path(f"log.{rank}.{time.monotonic_ns()}"), "w", buffering=1)
+        self.sync = self.joined(muster, lambda: muster.torch.Sync(
+            self.model, self.opt, self.apply, scheduler=self.schedule, sampler=self.sampler,
+            **options))
+
+    @staticmethod
+    def joined(muster, join):
+        """The server may not have noticed yet that the session before is over."""
+        held = []
+
+        def tried():
+            try:
+                held.append(join())
+            except muster.Error as e:
+                if e.errno not in (errno.EEXIST, errno.EBUSY):
+                    raise
+            return held
+
+        must(until(tried, HANG_S), "it cannot join again")
+        return held[0]
+
+    def strike(self, where):
+        """Killed here, if that is to be."""
+        if self.strikes.get(where) == self.at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def apply(self):
+        self.strike("in a version")
+        self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 0.5)
+        self.opt.step()
+        self.schedule.step()
+
+    def tell(self):
+        state = self.opt.state_dict()
+        sums = [p.detach() for p in self.model.parameters()]
+        sums += [t for one in state["state"].values() for t in one.values()
+                 if isinstance(t, self.torch.Tensor)]
+        so_far = zlib.crc32(repr((state["param_groups"], self.schedule.last_epoch,
+                                  self.sampler.state_dict())).encode())
+        for t in sums:
+            so_far = zlib.crc32(t.numpy().tobytes(), so_far)
+        self.log.write(f"version {self.sync.version} {so_far:08x}\n")
+
+    def step(self):
+        import muster
+        torch = self.torch
+        indices = next(iter(self.sampler))
+        draw = torch.Generator().manual_seed(len(indices) + sum(indices))
+        x = torch.randn(BATCH, 6, generator=draw)
+        self.opt.zero_grad()
+        loss = torch.nn.functional.cross_entropy(self.model(x), (x[:, :3]).argmax(1))
+        if self.strikes.get("in backward") == self.at:
+            self.model[0].weight.register_hook(lambda _: self.strike("in backward"))
+        loss.backward()
+        self.strike("before a step")
+        settle, sync = self.sync._settle, self.sync
+
+        def settled(this, out):
+            settle(this, out)
+            self.tell()
+
+        sync._settle = settled
+        try:
+            done = sync.step(samples=BATCH)
+        except KeyboardInterrupt:
+            done = sync.step(samples=BATCH)
+        finally:
+            sync._settle = settle
+        must(isinstance(done.verdict, muster.Verdict), done)
+        self.at += 1
+        self.strike("after a step")
+
+    def run(self):
+        """Until all of it is enough; rank 0 says so to the job, and makes it slow enough to look
+        at."""
+        while not self.sync.finished:
+            self.step()
+            time.sleep(0.02 if self.rank == 0 else 0)
+            if self.rank == 0 and os.path.exists(self.ranks.path("enough")):
+                self.sync.finish("enough")
+        self.sync.close()
+        return self.sampler.state_dict()
+
+
+def lines(ranks, rank):
+    """Of its newest session."""
+    logs = sorted(glob.glob(ranks.path(f"log.{rank}.*")))
+    if not logs:
+        return []
+    with open(logs[-1]) as f:
+        return re.findall(r"^version (\d+) (\S+)$", f.read(), re.M)
+
+
+def newest(ranks, rank):
+    told = lines(ranks, rank)
+    return int(told[-1][0]) if told else 0
+
+
+def reaches(ranks, rank, version):
+    must(until(lambda: newest(ranks, rank) >= version, HANG_S),
+         f"rank {rank} does not reach version {version}: {lines(ranks, rank)[-3:]}",
+         ranks.server.said())
+
+
+def is_alike(ranks):
+    """Ends the job. All have had the same bits at each version."""
+    ranks.tell("enough")
+    states = ranks.ends()
+    must(all(s == states[0] for s in states), "the samplers differ")
+    bits, told = {}, 0
+    for path in glob.glob(ranks.path("log.*")):
+        with open(path) as f:
+            for version, checksum in re.findall(r"^version (\d+) (\S+)$", f.read(), re.M):
+                told += 1
+                must(bits.setdefault(version, checksum) == checksum, path, "differs at", version)
+    check(f"{told} checksums of {len(bits)} versions are alike", told > len(bits))
+
+
+def killed_at_any_point(a):
+    """A rank is killed at drawn points, and started again."""
+    prepare(a)
+    draw = random.Random(17)
+    points = [(where, draw.randint(2, 6)) for where in
+              ("in backward", "before a step", "in a version", "after a step", "in a version")]
+
+    def work(rank, ranks, strikes=()):
+        training = Training(rank, ranks)
+        training.strikes = dict(strikes)
+        return training.run()
+
+    with Ranks(a, 3, lambda rank, ranks: work(rank, ranks, points[:1] if rank == 2 else ()),
+               *FAR) as ranks:
+        for number, point in enumerate(points, 1):
+            ranks.killed(2)
+            print("killed", *point)
+            reaches(ranks, 0, newest(ranks, 0) + 4)
+            ranks.again(2, lambda rank, ranks: work(rank, ranks, points[number:number + 1]))
+        reaches(ranks, 2, newest(ranks, 0) + 5)
+        is_alike(ranks)
+
+
+def ctrl_c_at_the_next(owner, name, after=False):
+    """Ctrl-C comes the next time that this is called, before it or when it has been done."""
+    real = getattr(owner, name)
+
+    def called(*arguments, **named):
+        setattr(owner, name, real)
+        if after:
+            real(*arguments, **named)
+        raise KeyboardInterrupt
+
+    setattr(owner, name, called)
+
+
+def frozen_for_longer_than_the_history(a):
+    """And is interrupted, when it comes back, before it has set the state that it has taken."""
+    prepare(a)
+
+    def work(rank, ranks):
+        training = Training(rank, ranks)
+        if rank == 2:
+            ctrl_c_at_the_next(training.sync, "_read_state")
+        return training.run()
+
+    with Ranks(a, 3, work, "--policy", "backup:2", *FAR) as ranks:
+        reaches(ranks, 2, 2)
+        os.kill(ranks.pids[2], signal.SIGSTOP)
+        reaches(ranks, 0, newest(ranks, 0) + 10)
+        os.kill(ranks.pids[2], signal.SIGCONT)
+        reaches(ranks, 2, newest(ranks, 0) + 2)
+        told = [int(version) for version, _ in lines(ranks, 2)]
+        check("it has come back", any(b > a + 1 for a, b in zip(told, told[1:])))
+        is_alike(ranks)
+
+
+def states_that_are_refused(a):
+    """In words; the job goes on, and a rank with the right state comes back after that."""
+    prepare(a)
+    import muster.torch
+    from muster import _state
+
+    def fails(tree):
+        raise LookupError("no such layer")
+
+    def newcomer(kind, *words, **options):
+        def work(rank, ranks):
+            refused(kind, lambda: Training(rank, ranks, **options), *words)
+        return work
+
+    def donor(rank, ranks):
+        """Cannot give one twice; that is no error of its own."""
+        training, failures = Training(rank, ranks), [OSError("no room"), object()]
+        if rank == 0:
+            get = training.sync._get
+
+            def gets():
+                made = failures.pop() if failures else get()
+                if isinstance(made, Exception):
+                    raise made
+                return made
+
+            training.sync._get = gets
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            training.run()
+        said = [str(w.message) for w in told if "cannot give its state" in str(w.message)]
+        return said
+
+    with Ranks(a, 2, donor, *FAR) as ranks:
+        reaches(ranks, 1, 1)
+        ranks.killed(1, signal.SIGKILL)
+        reaches(ranks, 0, newest(ranks, 0) + 4)
+        # Each of them asks rank 0, the only one that is left: it has no state for the first two.
+        for work in (newcomer(muster.Stale, "no other worker"),
+                     newcomer(muster.Stale, "no other worker"),
+                     newcomer(RuntimeError, "optimiser", "AdamW", "SGD", optimizer="SGD"),
+                     newcomer(RuntimeError, "no such layer", state=(lambda: {}, fails))):
+            ranks.again(1, work)
+            ranks.end(1)
+            reaches(ranks, 0, newest(ranks, 0) + 4)
+        ranks.again(1, lambda rank, ranks: Training(rank, ranks).run())
+        reaches(ranks, 1, newest(ranks, 0) + 5)
+        ranks.tell("enough")
+        said = ranks.ends()[0]
+        check(f"the donor is told: {said}", len(said) == 2 and "no room" in said[1]
+              and "the object at state['state']" in said[0])
+
+    with Ranks(a, 2, lambda rank, ranks: Training(rank, ranks).run(), "--state-max", "1000",
+               *FAR) as ranks:
+        reaches(ranks, 1, 1)
+        ranks.killed(1, signal.SIGKILL)
+        reaches(ranks, 0, newest(ranks, 0) + 4)
+        ranks.again(1, newcomer(muster.Stale, "no other worker"))
+        ranks.end(1)
+        reaches(ranks, 0, newest(ranks, 0) + 4)
+        ranks.tell("enough")
+        ranks.end(0)
+
+    whole = _state.encode({"a": [1, (2.5, None)]})
+    forged = bytearray(whole)
+    forged[-2] ^= 1
+    for bytes_, words in ((pickle.dumps(1), "no state"), (whole[:-1], "cut short"),
+                          (forged, "checksum")):
+        refused(ValueError, lambda: _state.decode(bytes_), words)
+
+
+def trees(a):
+    """What goes in comes out; what is read is never run, and no bytes do worse than ValueError."""
+    prepare(a)
+    import json
+    import torch
+    from muster import _state as s
+    tree = {"t": torch.randn(3, 4).t(), 3: [torch.tensor(7), torch.empty(0, 2)], None: (1, -0.0),
+            "h": torch.randn(2).bfloat16(), "c": torch.randn(2, dtype=torch.cfloat), "b": b"\0x",
+            "m": torch.tensor([True, False])}
+    back = s.decode(s.encode(tree))
+    check("a tree comes back", list(back) == list(tree) and back[None] == (1, -0.0)
+          and back["b"] == b"\0x" and all(torch.equal(back[k], tree[k]) for k in "thcm")
+          and torch.equal(back[3][0], tree[3][0]) and back[3][1].shape == (0, 2))
+
+    def forge(row):
+        tree = row if isinstance(row, bytes) else json.dumps(row).encode()
+        return s._HEAD.pack(s._MAGIC, zlib.crc32(tree + b"12345678"), len(tree), 8) + tree + (
+            b"12345678")
+
+    must(s.decode(forge(["tensor", "int8", [8], 0, 8])).tolist() == list(b"12345678"), "a forgery")
+    for row in (["tensor", "float32", [2 ** 40], 0, 0], ["tensor", "float32", [-1, -2], 0, 8],
+                ["tensor", "float32", [2], 4, 8], ["tensor", "Storage", [2], 0, 8], ["eval", "1"],
+                [], ["list", []], ["bytes", -4, 2], ["bytes", "0", 2], ["dict", [1]],
+                ["dict", [["list"], 1]], b"[" * 100000, b"\xff", b"", ["tensor"]):
+        refused(ValueError, lambda: s.decode(forge(row)), "cannot be read")
+    refused(TypeError, lambda: s.encode({"a": [{1}]}), "set at state['a'][0]")
+
+
+def files(a):
+    """Two ranks save one file again and again; it is whole whenever it is looked at."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        training = Training(rank, ranks)
+        path = ranks.path("model.state")
+        for _ in range(10):
+            training.step()
+            training.sync.save(path)
+            from muster import _state
+            with open(path, "rb") as f:
+                read = _state.decode(f.read())
+            must(abs(read["version"] - training.sync.version) <= 1, "it is of another version")
+        training.sync.save(ranks.path(f"last.{rank}"))
+        refused(RuntimeError, lambda: training.sync.load(path), "before the first step")
+        training.sync.close()
+        must(training.sync.version == 10, training.sync.version)
+        bits = [p.detach().clone() for p in training.model.parameters()]
+        state = training.opt.state_dict()["state"][0]["exp_avg"].clone()
+        return bits, state, training.schedule.last_epoch, training.sampler.state_dict()
+
+    def load(rank, ranks):
+        import torch
+        training = Training(rank, ranks)
+        before = [p.detach().clone() for p in training.model.parameters()]
+        for name, words in (("cut", "cut short"), ("pickle", "no state"),
+                            ("wide", "another model")):
+            refused(ValueError, lambda: training.sync.load(ranks.path(name)), name, words)
+        must(all(torch.equal(p, q) for p, q in zip(training.model.parameters(), before)),
+             "a file that was refused has changed the model")
+        version = training.sync.load(ranks.path("last"))
+        bits = [p.detach().clone() for p in training.model.parameters()]
+        state = training.opt.state_dict()["state"][0]["exp_avg"].clone()
+        must(version == 10 and training.sync.version == 0, version)
+        done = training.schedule.last_epoch, training.sampler.state_dict()
+        training.step()
+        return (bits, state, *done)
+
+    import torch
+    from muster import _state
+    with Ranks(a, 2, work) as ranks:
+        said = ranks.ends()
+        left = [name for name in os.listdir(ranks.folder.name) if name.endswith(".part")]
+        check("no part of a file is left", left == [])
+        with open(ranks.path("last.0"), "rb") as f:
+            last = f.read()
+    wide = _state.decode(last)
+    wide["state"]["model"]["0.weight"] = torch.zeros(17, 6)
+    with Ranks(a, 2, None) as ranks:
+        for name, data in (("last", last), ("cut", last[:-9]), ("pickle", pickle.dumps([1])),
+                           ("wide", bytes(_state.encode(wide)))):
+            with open(ranks.path(name), "wb") as f:
+                f.write(data)
+        for rank in range(2):
+            ranks.again(rank, load)
+        back = ranks.ends()
+    for rank in range(2):
+        check("all is as it was saved", back[rank][2:] == said[0][2:]
+              and torch.equal(back[rank][1], said[0][1])
+              and all(torch.equal(p, q) for p, q in zip(back[rank][0], said[0][0])))
+
+
+class Counting:
+    """A rank whose gradients are known, so that a version tells of what is in it."""
+
+    def __init__(self, rank):
+        import muster.torch
+        import torch
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.long = torch.nn.Parameter(torch.zeros(70000))  # handed over in backward()
+                self.short = torch.nn.Parameter(torch.zeros(3))
+                self.idle = torch.nn.Parameter(torch.zeros(2))
+
+            def forward(self, factor):
+                return factor * (self.long.sum() + 2 * self.short.sum())
+
+        self.torch, self.rank, self.model, self.hits = torch, rank, Model(), 0
+        self.stepping = False
+        self.in_apply = lambda: None
+        self.opt = torch.optim.SGD(self.model.parameters(), 0.25)
+        self.sync = muster.torch.Sync(self.model, self.opt, self.apply)
+
+    def apply(self):
+        self.in_apply()
+        self.opt.step()
+
+    def factor(self, rank):
+        return 1 + (self.sync.version * 3 + rank * 5) % 16
+
+    def backward(self, factor):
+        self.opt.zero_grad()
+        self.model(factor).backward()
+
+    def step(self):
+        """Whatever Ctrl-C comes between, step() called again brings the same step to its end."""
+        before, mean = self.sync.version, (self.factor(0) + self.factor(1)) / 2
+        pushes = self.sync.worker.ticket
+        while True:
+            try:
+                self.stepping = True
+                self.sync.step()
+                self.stepping = False
+                break
+            except KeyboardInterrupt:
+                self.hits += 1
+            except RuntimeError as e:  # the call that Ctrl-C has ended was over
+                must("without a backward()" in str(e) and self.sync.version > before, e)
+                break
+        must(self.sync.version == before + 1, "it made", self.sync.version - before, "versions")
+        must(self.sync.worker.ticket == pushes + 1, "it pushed", self.sync.worker.ticket - pushes)
+        for name, times in (("long", 1), ("short", 2), ("idle", 0)):
+            grad = getattr(self.model, name).grad
+            must(bool((grad == times * mean).all()), name, grad[:3], "is not", times * mean)
+
+
+INTERRUPTED = 150
+
+
+def interrupted(rank, ranks):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    me = Counting(rank)
+    signal.signal(signal.SIGALRM,
+                  lambda *_: signal.raise_signal(signal.SIGINT) if me.stepping else None)
+    worker, sync = me.sync.worker, me.sync
+    draw = random.Random(5)
+    places = ((worker, "push_ranges", False), (worker, "push_ranges", True),
+              (worker, "push", False), (worker, "push", True), (worker, "_told", False),
+              (sync, "_set_gradients", False), (sync, "_offer_state", True))
+    for owner, name, after in places:  # while gradients go out, and while a version comes in
+        me.backward(me.factor(rank))
+        if rank == 0 and name != "_set_gradients":
+            ctrl_c_at_the_next(owner, name, after)
+        me.step()
+    me.in_apply = lambda: rank == 0 and signal.raise_signal(signal.SIGINT)
+    me.backward(me.factor(rank))
+    me.step()
+    me.in_apply = lambda: None
+    for name in ("push_ranges", "_give", "_flush"):  # in a backward(), which is made again
+        for after in (False, True):
+            if rank == 0:
+                owner = worker if name == "push_ranges" else sync
+                ctrl_c_at_the_next(owner, name, after)
+                refused(KeyboardInterrupt, lambda: me.backward(1000))
+                if after:
+                    refused(RuntimeError, sync.step, "the last backward() was interrupted")
+            me.backward(me.factor(rank))
+            me.step()
+    known = me.hits
+    for _ in range(INTERRUPTED):
+        me.backward(me.factor(rank))
+        if rank == 0:
+            signal.setitimer(signal.ITIMER_REAL, 1e-6 + 0.004 * draw.random() ** 3)
+        me.step()
+    ended = sync.version, known, me.hits - known
+    sync.close()
+    return ended
+
+
+def ctrl_c_at_any_moment(a):
+    """Each step is done once, and whole, with the gradients that were computed for it."""
+    prepare(a)
+    with Ranks(a, 2, interrupted) as ranks:
+        (versions, known, hits), (others, _, none) = ranks.ends()
+    check(f"{versions} versions, with Ctrl-C at {known} places and {hits} moments",
+          versions == others == 14 + INTERRUPTED and known >= 7 and none == 0)
+
+
+def who_cannot_be_there(a):
+    """Is not in the job: nobody waits for a rank whose Sync has raised an error."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        model = network(torch)
+        opt = torch.optim.SGD(model.parameters(), 0.1)
+        sampler = muster.torch.Sampler(50, 4 + (rank == 2), seed=1)
+        if rank == 2:
+            must(until(lambda: "rank 0 joined" in ranks.server.said(), HANG_S), "no rank 0")
+            refused(muster.InvalidArgument, lambda: muster.torch.Sync(model, opt, sampler=sampler),
+                    "Sampler(50, 5, seed=1, on_late='drop')")
+            sampler = muster.torch.Sampler(50, 4, seed=1)
+        if rank == 1:
+            model.register_forward_pre_hook = fails_to_listen
+            refused(LookupError, lambda: muster.torch.Sync(model, opt, sampler=sampler), "no hook")
+            ranks.hear("done")
+            return None
+        sync = muster.torch.Sync(model, opt, sampler=sampler)
+        other = torch.utils.data.DataLoader(range(50), batch_sampler=muster.torch.Sampler(50, 4))
+        refused(ValueError, lambda: next(sync.batches(other)), "Sync(..., sampler=sampler)")
+        opt.step = broken_after(opt.step, 3 if rank == 2 else 100)
+        try:
+            for _ in range(6):
+                opt.zero_grad()
+                model(torch.ones(4, 6)).sum().backward()
+                sync.step()
+        except ZeroDivisionError:
+            refused(RuntimeError, sync.step, "version 3 was applied in part")
+            refused(RuntimeError, lambda: sync.save(ranks.path("x")), "in part")
+            ranks.hear("done")
+        ranks.tell("done")
+        return sync.version
+
+    def fails_to_listen(_):
+        raise LookupError("no hook")
+
+    def broken_after(step, count):
+        calls = []
+
+        def stepped():
+            calls.append(step())
+            return 1 / (len(calls) != count)
+
+        return stepped
+
+    with Ranks(a, 3, work, "--min-workers", "1") as ranks:
+        check("the others go on", ranks.ends() == [6, None, 2])
+
+
+CASES, BY_HAND = together(
+    coming_back=(killed_at_any_point, frozen_for_longer_than_the_history, states_that_are_refused),
+    whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, who_cannot_be_there))
+main(CASES, "musterd", "library", unlisted=BY_HAND)
