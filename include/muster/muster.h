@@ -507,9 +507,10 @@ int muster_finish(struct muster *m, const char *why);
  * of several of that version the last that came. It keeps the first 16 names of a job, logs that
  * there are more, and drops what they say. `muster status`, and `muster run` at its end, show the
  * values. They change nothing in the job, unless its policy follows the value of this name
- * (adasync:POLICY,loss=NAME). They are for a few values a version: the leader takes 128 messages of
- * a worker in a millisecond, and a worker that has sent more in each of 1024 of them, one after
- * the other, has broken the protocol: its session ends.
+ * (adasync:POLICY,loss=NAME), which hears of four of them in a millisecond. They are for a few
+ * values a version: the leader takes 128 messages of a worker in a millisecond, and a worker that
+ * has sent more in each of 1024 of them, one after the other, has broken the protocol: its session
+ * ends.
  * The version is that of the last outcome. After the last outcome of the job a worker may still
  * report, until muster_close(); the leader waits for its workers as long as musterd --patience.
  * Never blocks. Return: 0 it is on its way; -EINVAL the name cannot be, or muster_start() has not

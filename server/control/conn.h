@@ -63,10 +63,13 @@ struct mst_conn {
 
 	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
 	struct mst_identity who; /* WORKER */
-	bool welcomed;    /* WORKER: the hello has been answered; before, the worker may not send */
-	uint64_t told_ns; /* WORKER: the step in which the ledger was last told of a heartbeat */
-	uint32_t server;  /* SERVER: its index */
-	bool left;        /* the peer has said that it leaves, so its closing is no loss */
+	bool welcomed; /* WORKER: the hello has been answered; before, the worker may not send */
+	/* WORKER: the steps in which the ledger was last told of a heartbeat, and of a reported
+	 * value, and of how many values in that step. */
+	uint64_t heartbeat_ns, value_ns;
+	uint32_t values;
+	uint32_t server;         /* SERVER: its index */
+	bool left;               /* the peer has said that it leaves, so its closing is no loss */
 	uint64_t state_received; /* bytes of the start state */
 	bool sends_state;
 

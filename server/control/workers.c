@@ -14,6 +14,8 @@
 #include "server/control/reason.h"
 #include "server/control/start_state.h"
 
+#define VALUES_IN_STEP 4u /* that a worker reports, and the policy hears of */
+
 bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *what,
 			uint64_t now_ns)
 {
@@ -174,11 +176,11 @@ static bool take_heartbeat(struct mst_workers *w, struct mst_conn *c, uint64_t n
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = c->who };
 
-	if (c->told_ns == now_ns)
+	if (c->heartbeat_ns == now_ns)
 		return true;
 	if (!mst_requests_event(&w->job->requests, &ev))
 		return false;
-	c->told_ns = now_ns;
+	c->heartbeat_ns = now_ns;
 	return true;
 }
 
@@ -213,15 +215,31 @@ static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *w
 	return true;
 }
 
+/* For the policy. Of many values in one step it is told the first ones, for the same reason. */
+static bool tell_value(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
+		       uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
+
+	if (c->value_ns != now_ns)
+		c->values = 0;
+	if (c->values == VALUES_IN_STEP)
+		return true;
+	if (!mst_requests_event(&w->job->requests, &ev))
+		return false;
+	c->value_ns = now_ns;
+	c->values++;
+	return true;
+}
+
 static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
 			uint64_t now_ns)
 {
 	const char *wrong = mst_metrics_wrong(said);
-	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
 
 	if (wrong != NULL)
 		return mst_workers_broken(w, c, wrong, now_ns);
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!tell_value(w, c, said, now_ns))
 		return false;
 	mst_metrics_take(&w->job->metrics, c->who.rank, said);
 	return true;

@@ -27,12 +27,14 @@ static struct mst_message message;
 static bool full;
 static uint64_t ahead_ns;  /* of the clock */
 static uint32_t snapshots; /* that the data side was asked for */
+static uint32_t values;    /* that were reported, and the ledger was told of */
 
 bool __real_mst_server_request(struct mst_server *s, const struct mst_request *request);
 bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *request);
 bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *request)
 {
 	snapshots += request->kind == MST_REQ_SNAPSHOT;
+	values += request->kind == MST_REQ_EVENT && request->event.kind == MST_EV_METRIC;
 	return !full && __real_mst_server_request(s, request);
 }
 
@@ -226,8 +228,9 @@ static bool fill(const struct control_client *c, const unsigned char *frames, si
 	return sent == -EAGAIN;
 }
 
-/* Before each step, of a millisecond or more, there is more than a step takes. */
-static void a_worker_that_floods_loses_its_rank(void)
+/* Before each step, of an eighth of a millisecond or more, there is more than a step takes.
+ * Return: how many steps there were. */
+static uint32_t flood_with(enum mst_message_kind kind)
 {
 	unsigned char frames[1 << 16];
 	size_t bytes = 0, at = 0;
@@ -235,12 +238,15 @@ static void a_worker_that_floods_loses_its_rank(void)
 
 	begin();
 	join(&caller[0], 0);
+	values = 0;
 	memset(&message, 0, sizeof(message));
-	message.kind = MST_MSG_HEARTBEAT;
-	while (sizeof(frames) - bytes >= 64)
-		bytes += (size_t)mst_message_encode(&message, frames + bytes, 64);
+	message.kind = kind;
+	if (kind == MST_MSG_REPORT)
+		memcpy(message.metric.name, "loss", sizeof("loss"));
+	while (sizeof(frames) - bytes >= 128)
+		bytes += (size_t)mst_message_encode(&message, frames + bytes, 128);
 	for (; steps < 100000 && fill(&caller[0], frames, bytes, &at); steps++) {
-		ahead_ns += MST_MS;
+		ahead_ns += MST_MS / 8;
 		step();
 	}
 	CU_ASSERT(steps < 100000);
@@ -249,6 +255,14 @@ static void a_worker_that_floods_loses_its_rank(void)
 	CU_ASSERT_FATAL(hears_of(&caller[1], MST_MSG_WELCOME));
 	CU_ASSERT_EQUAL(message.welcome.rank, 0);
 	end();
+	return steps;
+}
+
+static void a_worker_that_floods_loses_its_rank(void)
+{
+	(void)flood_with(MST_MSG_HEARTBEAT);
+	uint32_t steps = flood_with(MST_MSG_REPORT);
+	CU_ASSERT(values > 0 && values <= 4 * steps);
 }
 
 /* Time goes on by a millisecond a step, and in each somebody asks. */
