@@ -507,7 +507,7 @@ int muster_finish(struct muster *m, const char *why);
  * of several of that version the last that came. It keeps the first 16 names of a job, logs that
  * there are more, and drops what they say. `muster status`, and `muster run` at its end, show the
  * values. They change nothing in the job, unless its policy follows the value of this name
- * (adasync:POLICY,loss=NAME), which hears of four of them in a millisecond. They are for a few
+ * (adasync:POLICY,loss=NAME), which then hears of four of them in a millisecond. They are for a few
  * values a version: the leader takes 128 messages of a worker in a millisecond, and a worker that
  * has sent more in each of 1024 of them, one after the other, has broken the protocol: its session
  * ends.

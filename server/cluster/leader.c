@@ -304,7 +304,8 @@ static void leader_request(struct mst_decider *d, const struct mst_request *requ
 
 /* ---- timers ---- */
 
-/* Of a follower that lags the ledger knows: not every server has reported the header. */
+/* Of a follower that lags the ledger knows where a member's patience is at stake: not every server
+ * has reported the header. The deadline of a step waits for what the leader reads alone. */
 static void leader_lags(struct mst_decider *d, uint64_t lag_ns)
 {
 	const struct mst_leader *l = leader_of(d);

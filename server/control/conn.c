@@ -71,9 +71,9 @@ void mst_conn_close(struct mst_conn *c)
 
 /* ---- frames ---- */
 
-/* The longest frame that the peer may send now. All messages are shorter than IN_FIRST, but for the
- * tensor tables and pieces of states: they come from a leader, and from workers that were asked for
- * them. So nobody else gets more memory. */
+/* The longest frame that the peer may send now. All messages to a server are shorter than IN_FIRST,
+ * but for the tensor tables and pieces of states: they come from a leader, and from workers that
+ * were asked for them. So nobody else gets more memory. */
 static int64_t frame_max(const struct mst_conn *c)
 {
 	bool gives = c->sends_state || c->state_asks > 0;
@@ -154,8 +154,10 @@ int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protoco
 {
 	drop_used(c);
 	int64_t length = mst_frame_length(c->in + c->in_at, c->in_have, protocol);
-	if (length < 0 || length > frame_max(c))
+	if (length < 0)
 		return -EPROTO;
+	if (length > frame_max(c))
+		return -EMSGSIZE;
 	if (length == 0 || (size_t)length > c->in_have)
 		return 0;
 	int rc = mst_message_decode(c->in + c->in_at, (size_t)length, out);

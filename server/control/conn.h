@@ -64,8 +64,8 @@ struct mst_conn {
 	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
 	struct mst_identity who; /* WORKER */
 	bool welcomed; /* WORKER: the hello has been answered; before, the worker may not send */
-	/* WORKER: the steps in which the ledger was last told of a heartbeat, and of a reported
-	 * value, and of how many values in that step. */
+	/* WORKER: the step in which the ledger was last told of a heartbeat; since when values that
+	 * were reported are counted, and how many it has been told of. */
 	uint64_t heartbeat_ns, value_ns;
 	uint32_t values;
 	uint32_t server;         /* SERVER: its index */
@@ -115,8 +115,8 @@ static inline bool mst_conn_is_older(const struct mst_conn *a, const struct mst_
  * Return: 0; -EPIPE closed by the peer; -ENOMEM. */
 int mst_conn_receive(struct mst_conn *c);
 /* The next whole message. The next call drops it, unless mst_conn_again() is called before.
- * Return: 1; 0: no whole message yet; -EPROTO: rubbish, a frame that is longer than the
- * peer may send now, or another protocol (@protocol: which). */
+ * Return: 1; 0: no whole message yet; -EMSGSIZE: it is longer than the peer may send now;
+ * -EPROTO: rubbish, or another protocol (@protocol: which). */
 int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol);
 /* Has the next mst_conn_next() return the last message once more. */
 void mst_conn_again(struct mst_conn *c);

@@ -5,7 +5,7 @@
  * Time is cut into periods. In each, so many messages of a peer are handled; what else it has sent
  * waits for the next. A peer of which something waits at the end of each of many periods, one after
  * the other, is flooding. The periods are counted, and not the time: whatever has come while the
- * server stood still is handled, and an honest peer sends less in an hour than a flood needs.
+ * server stood still is handled, and a peer that has paused for a period begins anew.
  */
 #ifndef MST_SERVER_CONTROL_FLOOD_H
 #define MST_SERVER_CONTROL_FLOOD_H

@@ -103,6 +103,7 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 {
 	const struct mst_server_options *o = f->job->o;
 	struct mst_proof proof = { .own = f->credentials };
+	const char *cause = proof.why;
 	char why[MST_REASON_LEN];
 	struct mst_stream *stream;
 
@@ -120,11 +121,14 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 	}
 	if (rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until)
 		return;
+	if (rc == -ENOENT)
+		cause = "there is no host of this name";
+	else if (cause[0] == '\0')
+		cause = strerror(-rc);
 	snprintf(why, sizeof(why),
 		 "no leader answered at %.100s within %.3g s (--join-timeout): "
-		 "%s",
-		 o->join, (double)o->join_timeout_ns / (double)MST_SECOND,
-		 rc == -ENOENT ? "there is no host of this name" : strerror(-rc));
+		 "%.300s",
+		 o->join, (double)o->join_timeout_ns / (double)MST_SECOND, cause);
 	cut_off(f, why, now_ns);
 }
 

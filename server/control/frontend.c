@@ -445,7 +445,7 @@ static bool begins_tls(const struct mst_conn *c)
 }
 
 /* If the owner cannot handle the error now, the next step finds it again. */
-static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t protocol,
+static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t protocol, int rc,
 			   uint64_t now_ns)
 {
 	char what[128];
@@ -459,6 +459,10 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 		snprintf(what, sizeof(what),
 			 "speaks TLS, and this server was started without "
 			 "--tls-ca, --tls-cert and --tls-key");
+	else if (rc == -EMSGSIZE && c->role == MST_CONN_WORKER)
+		snprintf(what, sizeof(what),
+			 "broke the protocol: a message that is longer than it may send, for "
+			 "nobody asked it for a state");
 	else
 		snprintf(what, sizeof(what), "sent bytes that are not a message of muster");
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
@@ -507,7 +511,7 @@ static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t n
 	if (c->role == MST_CONN_CLOSING)
 		c->paused = true; /* it stays unread, and must not end every wait */
 	else
-		refuse_rubbish(f, c, protocol, now_ns);
+		refuse_rubbish(f, c, protocol, rc, now_ns);
 }
 
 static bool is_due(const struct mst_conn *c, uint64_t now_ns)

@@ -160,9 +160,9 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		return rc;
 	const struct mst_policy *policy = &j->terms.policy;
 	uint64_t since = mst_job_first_version(j) + 1;
-	struct mst_job_policy first = { .begun = since, .since = since, .rule = policy->rule };
-	snprintf(first.name, sizeof(first.name), "%s", j->o->policy);
-	mst_controller_now(&policy->controller, &policy->rule, first.now, sizeof(first.now));
+	struct mst_job_policy first;
+	mst_job_policy_init(&first, j->o->policy, policy);
+	first.begun = first.since = since;
 	mst_job_enter_policy(j, &first);
 	return 0;
 }
@@ -185,6 +185,26 @@ void mst_job_fini(struct mst_job *j)
 }
 
 /* ---- policies ---- */
+
+void mst_job_policy_init(struct mst_job_policy *out, const char *name,
+			 const struct mst_policy *policy)
+{
+	const char *metric = mst_controller_metric(&policy->controller);
+
+	*out = (struct mst_job_policy){ .rule = policy->rule };
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	mst_controller_now(&policy->controller, &policy->rule, out->now, sizeof(out->now));
+	if (metric != NULL)
+		snprintf(out->metric, sizeof(out->metric), "%s", metric);
+}
+
+bool mst_job_follows_metric(const struct mst_job *j, const char *name)
+{
+	const struct mst_job_policy *now = mst_job_policy(j), *next = &j->next_policy;
+
+	return strcmp(now->metric, name) == 0 ||
+	       (next->name[0] != '\0' && strcmp(next->metric, name) == 0);
+}
 
 void mst_job_enter_policy(struct mst_job *j, const struct mst_job_policy *policy)
 {

@@ -34,10 +34,14 @@ struct mst_job_policy {
 	char name[MST_POLICY_LEN]; /* as it was typed; "": there is none */
 	/* Of a policy that changes its rule: the fixed one that it is now; else "". */
 	char now[MST_POLICY_LEN];
-	uint64_t begun; /* the first version that is made under it; */
-	uint64_t since; /* and as it is now */
+	char metric[MST_NAME_LEN]; /* the reported value that it follows; "": none */
+	uint64_t begun;            /* the first version that is made under it; */
+	uint64_t since;            /* and as it is now */
 	struct mst_rule rule;
 };
+/* Under this name as it was typed; from no version on yet. */
+void mst_job_policy_init(struct mst_job_policy *out, const char *name,
+			 const struct mst_policy *policy);
 /* The name of its rule. */
 static inline const char *mst_job_policy_now(const struct mst_job_policy *policy)
 {
@@ -140,6 +144,8 @@ static inline const struct mst_job_policy *mst_job_policy(const struct mst_job *
 {
 	return &j->policy[(j->policy_count - 1) % MST_STATUS_POLICIES];
 }
+/* Does the policy in force, or the one that comes into force, follow the values of this name? */
+bool mst_job_follows_metric(const struct mst_job *j, const char *name);
 /* Another policy is in force. */
 void mst_job_enter_policy(struct mst_job *j, const struct mst_job_policy *policy);
 /* Writes the names of policies into the figures of the status that say since when they held. */

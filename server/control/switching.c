@@ -130,9 +130,7 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 	mst_info("%s asks for policy %s", c->peer, change->policy);
 	s->waits = true;
 	s->asker = c->id;
-	s->asked = (struct mst_job_policy){ .rule = policy.rule };
-	snprintf(s->asked.name, sizeof(s->asked.name), "%s", change->policy);
-	mst_controller_now(&policy.controller, &policy.rule, s->asked.now, sizeof(s->asked.now));
+	mst_job_policy_init(&s->asked, change->policy, &policy);
 	return true;
 }
 

@@ -14,7 +14,7 @@
 #include "server/control/reason.h"
 #include "server/control/start_state.h"
 
-#define VALUES_IN_STEP 4u /* that a worker reports, and the policy hears of */
+#define VALUES_IN_PERIOD 4u /* that a worker reports, and the policy hears of */
 
 bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *what,
 			uint64_t now_ns)
@@ -170,8 +170,8 @@ static bool take_start(struct mst_workers *w, const struct mst_conn *c, bool off
 	return true;
 }
 
-/* Several in one step are told once, so that a flood of them does not fill the ring of requests: it
- * is to be found out by its messages, and others need the room. */
+/* Several in one step are told once, so that a flood does not fill the ring of requests with them:
+ * it is to be found out by its messages, and others need the room. */
 static bool take_heartbeat(struct mst_workers *w, struct mst_conn *c, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = c->who };
@@ -215,19 +215,23 @@ static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *w
 	return true;
 }
 
-/* For the policy. Of many values in one step it is told the first ones, for the same reason. */
+/* For the policy, if it follows this value. Of many in a period it is told the first ones, for the
+ * same reason. */
 static bool tell_value(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
 		       uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
 
-	if (c->value_ns != now_ns)
+	if (!mst_job_follows_metric(w->job, said->name))
+		return true;
+	if (now_ns - c->value_ns >= MST_FLOOD_PERIOD_NS) {
+		c->value_ns = now_ns;
 		c->values = 0;
-	if (c->values == VALUES_IN_STEP)
+	}
+	if (c->values == VALUES_IN_PERIOD)
 		return true;
 	if (!mst_requests_event(&w->job->requests, &ev))
 		return false;
-	c->value_ns = now_ns;
 	c->values++;
 	return true;
 }
@@ -322,7 +326,8 @@ void mst_workers_started(struct mst_workers *w)
 
 void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice)
 {
-	mst_warn("job \"%s\": the last %" PRIu64 " gradients were all refused, so version %" PRIu64
+	mst_warn("job \"%s\": %" PRIu64 " gradients were refused since the last one that counted, "
+		 "so version %" PRIu64
 		 " is not made: they are not finite, too far from the median (--norm-limit), "
 		 "damaged (--checksum), or have a weight that cannot be; muster status says how "
 		 "many of each rank",

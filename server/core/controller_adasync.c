@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/crc32c.h"
 #include "common/base/text.h"
 #include "server/core/controller_row.h"
 #include "server/core/number.h"
@@ -258,10 +259,16 @@ static bool decide(struct mst_controller *c, const struct mst_commit_view *commi
 
 /* ---- checkpoints ---- */
 
-enum { WANTED, FIRST, NEWEST, GRADIENTS, LOSS, SAMPLES, KEPT };
+enum { WANTED, FIRST, NEWEST, GRADIENTS, LOSS, SAMPLES, NAME, KEPT };
 
-/* A first loss of 0 is none: there is no ratio to 0. Losses that were reported and those of
- * gradients have no ratio to each other either, so the names are not the same. */
+/* Stands for the name of the reported value; 0: losses are those of gradients. */
+static double name_figure(const struct mst_adasync *a)
+{
+	return is_named(a) ? mst_crc32c(0, a->metric, strlen(a->metric)) : 0;
+}
+
+/* A first loss of 0 is none: there is no ratio to 0. Nor have losses of one name a ratio to those
+ * of another, or of gradients. */
 static uint32_t keep(const struct mst_controller *c, struct mst_controller_figure *out)
 {
 	const struct mst_adasync *a = &c->adasync;
@@ -270,10 +277,9 @@ static uint32_t keep(const struct mst_controller *c, struct mst_controller_figur
 	out[FIRST] = (struct mst_controller_figure){ "adasync.first", a->has_first ? a->first : 0 };
 	out[NEWEST] = (struct mst_controller_figure){ "adasync.newest", a->newest };
 	out[GRADIENTS] = (struct mst_controller_figure){ "adasync.gradients", a->gradients };
-	out[LOSS] = (struct mst_controller_figure){ is_named(a) ? "adasync.reported"
-								: "adasync.loss",
-						    a->loss };
+	out[LOSS] = (struct mst_controller_figure){ "adasync.loss", a->loss };
 	out[SAMPLES] = (struct mst_controller_figure){ "adasync.samples", a->samples };
+	out[NAME] = (struct mst_controller_figure){ "adasync.name", name_figure(a) };
 	return KEPT;
 }
 
@@ -287,7 +293,8 @@ static bool resume(struct mst_controller *c, const struct mst_controller_figure 
 {
 	struct mst_adasync *a = &c->adasync;
 
-	if (!is_count(figure[WANTED].value, 1) || !is_count(figure[GRADIENTS].value, 0))
+	if (!is_count(figure[WANTED].value, 1) || !is_count(figure[GRADIENTS].value, 0) ||
+	    figure[NAME].value != name_figure(a))
 		return false;
 	a->wanted = (uint32_t)figure[WANTED].value;
 	a->first = figure[FIRST].value;

@@ -316,7 +316,7 @@ static void say_dropped(const struct mst_local *l, uint64_t version)
 		say(l, &notice);
 }
 
-/* So many times each worker may be refused before it is told that nobody counts. */
+/* So many gradients of each worker may be refused before the control side is told. */
 #define REFUSED_ROUNDS 3u
 
 /* Without this a job in which everything is refused would go round for ever without a word. */
@@ -326,6 +326,8 @@ static void see_refused(struct mst_local *l)
 
 	notice.refused.count = mst_statistics_refused(l->statistics);
 	notice.refused.version = mst_ledger_version(l->ledger) + 1;
+	if (notice.refused.count == 0)
+		l->refused_most = REFUSED_ROUNDS * (uint64_t)l->workers;
 	if (notice.refused.count < l->refused_most)
 		return;
 	l->refused_most *= 2;

@@ -151,7 +151,7 @@ def messages_that_are_wrong(a):
                        ("tensors 6 other", "other scales of tensors than the job has"),
                        ("tensors 6 border", f"{table}with other borders than the job has"),
                        ("tensors 6 name", f"{table}with other names than the job has"),
-                       ("heartbeat 1 unasked", state),
+                       ("heartbeat 1 unasked", "longer than it may send, for nobody asked it"),
                        ("heartbeat 1 table", f"{table}that nobody asked for"),
                        ("heartbeat 1 alien", "a message that is not a worker's")):
         servers = 2 if lie in ("state 1 split", "tensors 2 gap") else 1

@@ -363,6 +363,7 @@ static int listener_answer(struct mst_link_listener *d, const struct mst_link_re
 	struct shm_caller *c = request->caller;
 
 	MST_ASSERT(state_of(c) == CALLER_HEARD);
+	mst_why_clear();
 	int rc = out != NULL ? let_in(listener, c, out) : -EACCES;
 	if (rc < 0)
 		send_away(listener, c, rc);

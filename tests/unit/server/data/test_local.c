@@ -14,6 +14,7 @@ static struct mst_decider *decider;
 static struct mst_notice note[NOTES];
 static int note_count;
 static uint64_t seq[WORKERS];
+static uint64_t version; /* that gradients are computed on */
 
 static void take_note(void *ctx, const struct mst_notice *notice)
 {
@@ -75,6 +76,7 @@ static void begin(enum mst_loss on_loss)
 	CU_ASSERT_EQUAL_FATAL(mst_local_new(&cfg, NULL, &decider), 0);
 	decider->note = take_note;
 	note_count = 0;
+	version = 0;
 	for (uint32_t rank = 0; rank < WORKERS; rank++) {
 		seq[rank] = 0;
 		enter(rank);
@@ -93,9 +95,9 @@ static void push(uint32_t rank, double squares)
 	struct mst_ledger_event ev = { .kind = MST_EV_FULL, .who = { rank, 1 } };
 
 	seq[rank]++;
-	ev.full.header = (struct mst_lane_header){ .seq = seq[rank],
-						   .epoch = seq[rank],
-						   .weight = 1 };
+	ev.full.header = (struct mst_lane_header){
+		.seq = seq[rank], .epoch = seq[rank], .tag = version, .weight = 1
+	};
 	ev.full.squares = squares;
 	happen(&ev);
 }
@@ -117,6 +119,11 @@ static void it_is_told_that_all_gradients_are_refused_and_ever_less_often(void)
 	CU_ASSERT_EQUAL(note[note_count - 1].refused.version, 1);
 	all_refused(6 + 12 + 24 + 47);
 	CU_ASSERT_EQUAL(noted(MST_NOTE_ALL_REFUSED), 4);
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		push(rank, 1);
+	version = 1;
+	all_refused(6);
+	CU_ASSERT_EQUAL(noted(MST_NOTE_ALL_REFUSED), 5);
 	end();
 }
 
