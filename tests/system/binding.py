@@ -92,6 +92,26 @@ def loop(a):
         w.close()
 
 
+def halves(a):
+    """Gradients and results in f16, and in bf16 as the upper halves of f32."""
+    import numpy
+    for type_, one, dtype in (("f16", 1.0, "f2"), ("bf16", 0x3f80, "u2")):
+        with Job(a, "--workers", "1", "--result-type", type_, "--optimizer",
+                 "sgd:lr=1,momentum=0"):
+            import muster
+            with muster.Worker(ELEMS, type=type_, result_type=type_) as w:
+                w.start(numpy.full(ELEMS, one, dtype))
+                gradient = w.gradient()
+                gradient[:] = numpy.full(ELEMS, one, dtype)
+                gradient[3] = 0
+                check(f"{type_} is filled", gradient[2] == one and gradient[3] == 0
+                      and gradient[2:4] == [one, 0] and gradient.numpy().dtype == dtype)
+                w.push()
+                result = w.wait().result
+                check("and comes back", numpy.count_nonzero(result.numpy()) == 1
+                      and result[3] == one and result[2] == 0)
+
+
 def waits(a):
     """Tries with a descriptor, and waits that another thread ends while Python goes on."""
     import numpy
@@ -161,7 +181,8 @@ def spawn(script, *arguments, **env):
 def ctrl_c(a):
     """While it waits for a server, for the start, and for a version; and what the others see."""
     with Job(a, "--workers", "2", "--patience", "60s"):
-        lost = spawn(CATCH + "print('on', flush=True)\n" + SCRIPT, "0", MUSTER_SERVER="127.0.0.1:9")
+        lost = spawn(SCRIPT.replace("w = muster", "print('on', flush=True)\nw = muster"), "0",
+                     MUSTER_SERVER="127.0.0.1:9")
         must(lost.stdout.readline() == "on\n", "no child")
         child = spawn(SCRIPT, "0")
         must(child.stdout.readline() == "joined\n", "it does not join")
@@ -262,8 +283,8 @@ def signals(a):
         w.gradient()[:] = 1
         ticket = w.push()
         check("a ticket stays to be read", w.ticket == ticket == 1)
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
         signal.signal(signal.SIGALRM, lambda *_: w.wake())
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
         raises(muster.Interrupted, w.wait)
         gradient = w.gradient().numpy()
         raises(BufferError, w.push)
@@ -288,6 +309,7 @@ def states(a):
                 out = w.start(numpy.zeros(ELEMS, "f4"))
                 said.append(raises(muster.InvalidArgument, w.give_state, b"1"))
                 while not done.is_set():
+                    time.sleep(0.001)  # --catch-up is to last for a while
                     w.gradient()[:] = 1
                     w.push()
                     out = w.wait()
@@ -320,5 +342,5 @@ def states(a):
         check("nobody wants, nobody is behind", "nobody wants" in said[0] and "no state" in said[1])
 
 
-CASES = cases(loop, waits, ctrl_c, ends, signals, states)
+CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states)
 main(CASES, "musterd", "library")

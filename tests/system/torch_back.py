@@ -34,19 +34,27 @@ def network(torch, width=16):
 class Training:
     """A rank: AdamW, clipping, a schedule, and a sampler. It writes a line for each version."""
 
-    def __init__(self, rank, ranks, optimizer="AdamW", **options):
+    def __init__(self, rank, ranks, optimizer="AdamW", ddp=False, **options):
         import muster.torch
         import torch
         self.torch, self.rank, self.ranks = torch, rank, ranks
         self.model = network(torch)
+        if ddp:
+            self.model = torch.nn.parallel.DistributedDataParallel(
+                self.model, process_group=muster.torch.alone())
         self.opt = getattr(torch.optim, optimizer)(self.model.parameters(), 0.01)
         self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.opt, 0.999)
         self.sampler = muster.torch.Sampler(SAMPLES, BATCH, seed=3, on_late="again")
-        self.at, self.strikes = 0, {}
-        self.log = open(ranks.path(f"log.{rank}.{time.monotonic_ns()}"), "w", buffering=1)
+        self.at, self.strikes, self.options = 0, {}, options
+        self.joins()
+
+    def joins(self):
+        import muster.torch
+        rank, ranks = self.rank, self.ranks
+        self.log = open(ranks.path(f"log.{rank}.{time.monotonic_ns():020}"), "w", buffering=1)
         self.sync = self.joined(muster, lambda: muster.torch.Sync(
             self.model, self.opt, self.apply, scheduler=self.schedule, sampler=self.sampler,
-            **options))
+            **self.options))
 
     @staticmethod
     def joined(muster, join):
@@ -116,11 +124,17 @@ class Training:
         self.strike("after a step")
 
     def run(self):
-        """Until all of it is enough; rank 0 says so to the job, and makes it slow enough to look
-        at."""
+        """Until all of it is enough; rank 0 says so to the job. All are slow enough to look at. A
+        rank that is behind the history when the job ends can take no state any more: it returns
+        None."""
+        import muster
         while not self.sync.finished:
-            self.step()
-            time.sleep(0.02 if self.rank == 0 else 0)
+            try:
+                self.step()
+            except muster.Stale:
+                must(os.path.exists(self.ranks.path("enough")), "the job has not ended")
+                return None
+            time.sleep(0.02)
             if self.rank == 0 and os.path.exists(self.ranks.path("enough")):
                 self.sync.finish("enough")
         self.sync.close()
@@ -150,8 +164,8 @@ def reaches(ranks, rank, version):
 def is_alike(ranks):
     """Ends the job. All have had the same bits at each version."""
     ranks.tell("enough")
-    states = ranks.ends()
-    must(all(s == states[0] for s in states), "the samplers differ")
+    states = [s for s in ranks.ends() if s is not None]
+    must(states and all(s == states[0] for s in states), "the samplers differ")
     bits, told = {}, 0
     for path in glob.glob(ranks.path("log.*")):
         with open(path) as f:
@@ -181,6 +195,33 @@ def killed_at_any_point(a):
             reaches(ranks, 0, newest(ranks, 0) + 4)
             ranks.again(2, lambda rank, ranks: work(rank, ranks, points[number:number + 1]))
         reaches(ranks, 2, newest(ranks, 0) + 5)
+        is_alike(ranks)
+
+
+def anew_in_one_process(a):
+    """Ranks leave the job, train on alone, and come back with another Sync of the same model. Of
+    the Sync before nothing is left in model, optimiser and sampler."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import torch
+        training = Training(rank, ranks, ddp=rank == 2, lr_scale=True)
+        if rank > 0:
+            for _ in range(3):
+                training.step()
+            next(iter(training.sampler))
+            training.sync.close()
+            for _ in range(2):
+                training.model(torch.ones(BATCH, 6)).sum().backward()
+            training.opt.step()
+            training.joins()
+        return training.run()
+
+    with Ranks(a, 3, work, "--policy", "backup:2", *FAR) as ranks:
+        for rank in (1, 2):
+            must(until(lambda r=rank: len(glob.glob(ranks.path(f"log.{r}.*"))) == 2, HANG_S),
+                 f"rank {rank} does not come back")
+            reaches(ranks, rank, newest(ranks, 0) + 3)
         is_alike(ranks)
 
 
@@ -311,6 +352,7 @@ def trees(a):
     must(s.decode(forge(["tensor", "int8", [8], 0, 8])).tolist() == list(b"12345678"), "a forgery")
     for row in (["tensor", "float32", [2 ** 40], 0, 0], ["tensor", "float32", [-1, -2], 0, 8],
                 ["tensor", "float32", [2], 4, 8], ["tensor", "Storage", [2], 0, 8], ["eval", "1"],
+                ["list", ["bytes", 0, 8], ["bytes", 0, 8]], ["bytes", 0, 4],
                 [], ["list", []], ["bytes", -4, 2], ["bytes", "0", 2], ["dict", [1]],
                 ["dict", [["list"], 1]], b"[" * 100000, b"\xff", b"", ["tensor"]):
         refused(ValueError, lambda: s.decode(forge(row)), "cannot be read")
@@ -543,6 +585,7 @@ def who_cannot_be_there(a):
 
 
 CASES, BY_HAND = together(
-    coming_back=(killed_at_any_point, frozen_for_longer_than_the_history, states_that_are_refused),
+    coming_back=(killed_at_any_point, frozen_for_longer_than_the_history, anew_in_one_process,
+                 states_that_are_refused),
     whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, who_cannot_be_there))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

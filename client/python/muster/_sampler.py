@@ -45,7 +45,7 @@ class Sampler(torch.utils.data.Sampler):
                 f"on_late={self.on_late!r})")
 
     def join(self, rank: int, workers: int) -> None:
-        self.rank, self.workers, self._joined = rank, workers, True
+        self.rank, self.workers, self._joined, self._waiting = rank, workers, True, False
 
     def _fill(self) -> None:
         while len(self._queue) < self.workers * self.batch_size:
@@ -80,7 +80,8 @@ class Sampler(torch.utils.data.Sampler):
         self._turn += 1
 
     def settled(self) -> None:
-        """The step is over. Sync calls it; without a version since, the same batch is next."""
+        """The step is over, or has failed. Sync calls it; without a version since, the same batch
+        is next."""
         self._waiting = False
 
     def __iter__(self) -> Iterator[List[int]]:
@@ -99,8 +100,20 @@ class Sampler(torch.utils.data.Sampler):
         return {"sampler": repr(self), "epoch": self._epoch, "turn": self._turn,
                 "queue": list(self._queue), "counted": dict(self.counted)}
 
-    def load_state_dict(self, state: Dict[str, Any]) -> None:
+    def check_state(self, state: Any) -> None:
+        """ValueError, in words: it is not a state of such a sampler."""
+        forms = {"sampler": str, "epoch": int, "turn": int, "queue": list, "counted": dict}
+        if not isinstance(state, dict) or not all(isinstance(state.get(name), form)
+                                                  for name, form in forms.items()):
+            raise ValueError("it is not the state of a sampler")
         if state["sampler"] != repr(self):
-            raise ValueError(f"this state is of {state['sampler']}, and this is {self!r}")
+            raise ValueError(f"it is of {state['sampler']}, and here is {self!r}")
+        for pair in state["queue"]:
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2
+                    and all(isinstance(n, int) for n in pair) and 0 <= pair[1] < self.length):
+                raise ValueError(f"its queue has {pair!r} in it, which is no sample")
+
+    def load_state_dict(self, state: Dict[str, Any]) -> None:
+        self.check_state(state)
         self._epoch, self._turn = state["epoch"], state["turn"]
         self._queue, self.counted = list(state["queue"]), dict(state["counted"])

@@ -70,13 +70,22 @@ def encode(state: Any) -> bytearray:
     return out
 
 
+def look_at(state: Any) -> None:
+    """TypeError names what cannot be in a state, and where it is; no data are copied."""
+    _Writer().row(state, "state")
+
+
 class _Reader:
+    """Takes the parts in the order in which they were written, each once: so whatever the tree
+    says, no more memory is used than there are bytes."""
+
     def __init__(self, data: memoryview):
-        self.data = data
+        self.data, self.at = data, 0
 
     def part(self, at: int, length: int) -> memoryview:
-        if not 0 <= at <= at + length <= len(self.data):
-            raise ValueError("a part lies outside")
+        if at != self.at or not 0 <= length <= len(self.data) - at:
+            raise ValueError("a part lies outside, or where another one is")
+        self.at += length
         return self.data[at:at + length]
 
     def tensor(self, name: str, shape: List[int], at: int, length: int) -> torch.Tensor:
@@ -113,7 +122,11 @@ def decode(raw: Any) -> Any:
     if zlib.crc32(behind) != checksum:
         raise ValueError("the bytes of a state have been changed: its checksum is another")
     try:
-        return _Reader(behind[tree:]).value(json.loads(bytes(behind[:tree])))
+        reader = _Reader(behind[tree:])
+        state = reader.value(json.loads(bytes(behind[:tree])))
+        if reader.at != data:
+            raise ValueError("there are bytes that are part of nothing")
+        return state
     except (ValueError, TypeError, LookupError, RuntimeError) as e:  # RecursionError is the last
         raise ValueError(f"a state cannot be read: {e}") from e
 
@@ -143,10 +156,16 @@ class Whole:
                 "parameter groups": [len(g["params"]) for g in self.opt.param_groups],
                 "scheduler": type(self.scheduler).__name__ if self.scheduler else None}
 
+    def _place_of_scheduler(self) -> Optional[Dict[str, Any]]:
+        """Without its functions, which some schedulers of torch 1.13 have in it; those of the rank
+        that takes the state stay."""
+        if not self.scheduler:
+            return None
+        return {k: v for k, v in self.scheduler.state_dict().items() if not callable(v)}
+
     def get(self) -> Any:
         return {"kinds": self._kinds(), "model": dict(self.model.state_dict()),
-                "optimizer": self.opt.state_dict(),
-                "scheduler": self.scheduler.state_dict() if self.scheduler else None}
+                "optimizer": self.opt.state_dict(), "scheduler": self._place_of_scheduler()}
 
     def check(self, state: Any) -> None:
         """ValueError: the state is of something else."""
@@ -155,6 +174,14 @@ class Whole:
             raise ValueError("it is not the state of a model and its optimiser")
         _differ("model", _forms(parts["model"]), _forms(self.model.state_dict()))
         _differ("optimiser or scheduler", parts["kinds"], self._kinds())
+        if isinstance(parts.get("scheduler"), dict) != bool(self.scheduler):
+            raise ValueError("it lacks the place of the scheduler")
+        groups = parts["optimizer"].get("param_groups")
+        counts = [len(g.get("params", ())) if isinstance(g, dict) else -1
+                  for g in (groups if isinstance(groups, list) else ())]
+        if (not isinstance(parts["optimizer"].get("state"), dict)
+                or counts != self._kinds()["parameter groups"]):
+            raise ValueError("it has no parameter groups like those of the optimiser")
 
     def set(self, state: Any) -> None:
         self.model.load_state_dict(state["model"])

@@ -15,19 +15,19 @@ import contextlib
 import errno
 import os
 import secrets
-import signal
-import threading
+import types
 import warnings
+import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _state
+from . import _signals, _state, _tensors
 from ._sampler import Sampler
-from .worker import (Busy, Error, Hint, InvalidArgument, NotFinite, Outcome, Share, Stale, Verdict,
-                     Worker)
+from .worker import (Busy, Error, Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost,
+                     Share, Stale, Verdict, Worker)
 
 __all__ = ["Sampler", "Step", "Sync", "alone"]
 
@@ -54,52 +54,6 @@ def alone() -> Any:
         return dist.group.WORLD
     groups = [dist.new_group([rank]) for rank in range(dist.get_world_size())]
     return groups[dist.get_rank()]
-
-
-def _flat(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().reshape(-1)
-
-
-def _pack(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a tensor as numbers from 0 to 255 in f32: exact for any type and values."""
-    flat = _flat(tensor).contiguous()
-    raw = (flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat).numpy().tobytes()
-    return torch.frombuffer(bytearray(raw), dtype=torch.uint8).float() if raw else torch.zeros(0)
-
-
-def _unpack(numbers: torch.Tensor, into: torch.Tensor) -> None:
-    if into.numel() == 0:
-        return
-    raw = bytearray(numbers.to(torch.uint8).numpy().tobytes())
-    with torch.no_grad():
-        into.copy_(torch.frombuffer(raw, dtype=into.dtype).view(into.shape))
-
-
-def _packed(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()
-
-
-@contextlib.contextmanager
-def _not_in_the_middle() -> Iterator[None]:
-    """Ctrl-C comes behind what is done here, so that a version is applied whole; the second one at
-    once. Where the program handles SIGINT itself, it does so as ever."""
-    if (threading.current_thread() is not threading.main_thread()
-            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
-        yield
-        return
-    came: List[int] = []
-
-    def later(signo: int, _: Any) -> None:
-        came.append(signo)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    signal.signal(signal.SIGINT, later)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if came:
-        raise KeyboardInterrupt
 
 
 class _Round:
@@ -131,9 +85,9 @@ class Sync:
     every version in order, in a late rank several times in one sync.step(). What it does must
     depend on the gradients and on earlier calls alone, for then all ranks stay the same.
     scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler.
-    state: (get, set) in place of all that is named above: get() returns what a rank needs to apply
-    the next version, a tree of tensors, numbers, strings, bytes, lists, tuples and dicts, and
-    set(tree) makes it so.
+    state: (get, set) in place of all that is named above but the sampler: get() returns what a rank
+    needs to apply the next version, a tree of tensors, numbers, strings, bytes, lists, tuples and
+    dicts, and set(tree) makes it so.
     wire: "f32", "bf16" or "f16", how gradients travel. lr_scale: multiply the learning rate of each
     opt.step() by the version's orders.lr_scale (musterd --lr-scale); else it is the user's.
     server, job, rank, join_timeout, wait_timeout: of Worker.
@@ -172,6 +126,7 @@ class Sync:
         whole = _state.Whole(bare, opt, scheduler)
         self._get, self._set = state or (whole.get, whole.set)
         self._check = whole.check if state is None else lambda _: None
+        _state.look_at(self._get())
         self._lay_out()
         self.finished = False
         self.version = 0
@@ -181,6 +136,7 @@ class Sync:
         self._taken: Optional[Tuple[int, bytes]] = None  # a state that is to be set
         self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._hooks: List[Any] = []
+        self._closed = False
         self._worker = self._join(server=server, job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout)
         try:
@@ -247,13 +203,14 @@ class Sync:
             at += p.numel()
         self._trained = at
         # Of the rest nothing but the start travels: each byte as a number.
-        self._elems = at + sum(_packed(t) for _, t in self._rest) + len(self._sampler_row())
+        rest = sum(_tensors.packed(t) for _, t in self._rest)
+        self._elems = at + rest + len(self._sampler_row())
         longest = max([n for _, n in self._place.values()] + [self._elems - at])
         self._zeros = torch.zeros(longest, dtype=self._wire)
 
     def _table(self) -> List[Tuple[str, int]]:
         rows = [(name, p.numel()) for name, p in self._params]
-        rows += [(name, _packed(t)) for name, t in self._rest] + self._sampler_row()
+        rows += [(name, _tensors.packed(t)) for name, t in self._rest] + self._sampler_row()
         return [r for r in rows if r[1] > 0]
 
     def _sampler_row(self) -> List[Tuple[str, int]]:
@@ -261,7 +218,8 @@ class Sync:
         return [] if self._sampler is None else [(repr(self._sampler), 1)]
 
     def _start(self) -> None:
-        own = torch.cat([_flat(p) for _, p in self._params] + [_pack(t) for _, t in self._rest]
+        own = torch.cat([_tensors.flat(p) for _, p in self._params]
+                        + [_tensors.pack(t) for _, t in self._rest]
                         + [torch.zeros(len(self._sampler_row()))])
         try:
             out = self._worker.start(own.numpy())
@@ -278,13 +236,13 @@ class Sync:
                 p.copy_(first[at:at + count].view(p.shape))
         at = self._trained
         for _, t in self._rest:
-            _unpack(first[at:at + _packed(t)], t.data)
-            at += _packed(t)
+            _tensors.unpack(first[at:at + _tensors.packed(t)], t.data)
+            at += _tensors.packed(t)
 
     def _scale_rate(self) -> None:
         plain = self._opt.step
 
-        def scaled(*args: Any, **kwargs: Any) -> Any:
+        def scaled(_: Any, *args: Any, **kwargs: Any) -> Any:
             rates = [g["lr"] for g in self._opt.param_groups]
             for g in self._opt.param_groups:
                 g["lr"] = g["lr"] * self._scale
@@ -295,7 +253,7 @@ class Sync:
                     g["lr"] = rate
 
         scaled.__dict__.update(getattr(plain, "__dict__", {}))  # what schedulers leave there
-        self._opt.step = scaled  # type: ignore[method-assign]
+        self._opt.step = types.MethodType(scaled, self._opt)  # type: ignore[method-assign]
 
     # ---- gradients go out ----
 
@@ -303,8 +261,7 @@ class Sync:
         """Also to forward(), as a backward() that was interrupted has no end."""
         self._hooks.append(self._model.register_forward_pre_hook(lambda *_: self._begun()))
         if self._ddp:
-            # A function without annotations: torch 1.13 compares them as they are written.
-            self._model.register_comm_hook(None, lambda _, bucket: self._bucket_ready(bucket))
+            self._listen_to_buckets()
             return
         for name, p in self._params:
             if hasattr(p, "register_post_accumulate_grad_hook"):
@@ -312,8 +269,26 @@ class Sync:
                 self._hooks.append(hook)
             else:  # the node that adds to p.grad; torch before 2.1 has no other way
                 node = p.expand_as(p).grad_fn.next_functions[0][0]
-                node.register_hook(lambda *_, n=name, q=p: self._ready(n, q))
-                self._hooks.append(node)
+                hook = node.register_hook(lambda *_, n=name, q=p: self._ready(n, q))
+                self._hooks += [hook, node]
+
+    def _listen_to_buckets(self) -> None:
+        """A DistributedDataParallel takes a hook once and keeps it: the hook asks which Sync there
+        is now."""
+        present = getattr(self._model, "_muster_sync", None)
+        if present is None:
+            present = self._model._muster_sync = [lambda: None]  # type: ignore[assignment]
+
+            def hook(_, bucket):  # without annotations: torch 1.13 compares them as written
+                sync = present[0]()
+                if sync is not None:
+                    sync._bucket_ready(bucket)
+                done: Any = torch.futures.Future()
+                done.set_result(bucket.buffer())
+                return done
+
+            self._model.register_comm_hook(None, hook)
+        present[0] = weakref.ref(self)
 
     def _begun(self) -> None:
         if self._round.running:
@@ -325,22 +300,25 @@ class Sync:
         this.fired = True
         if not this.running:
             this.running = True
-            torch.autograd.Variable._execution_engine.queue_callback(
-                lambda: setattr(this, "running", False))
+            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._ends(this))
 
-    def _bucket_ready(self, bucket: Any) -> Any:
+    def _ends(self, this: _Round) -> None:
+        """The backward(). The gradients are the user's to change from now on."""
+        this.running = False
+        if this is self._round and not self._closed:
+            self._flush()
+
+    def _bucket_ready(self, bucket: Any) -> None:
+        if self.finished or self._closed:
+            return
         names = {id(p): n for n, p in self._params}
-        if not self.finished:
-            self._fires()
-            for p, grad in zip(bucket.parameters(), bucket.gradients()):
-                self._give(names[id(p)], p, grad)
-            self._flush()  # DistributedDataParallel may use the bucket for something else
-        done: Any = torch.futures.Future()
-        done.set_result(bucket.buffer())
-        return done
+        self._fires()
+        for p, grad in zip(bucket.parameters(), bucket.gradients()):
+            self._give(names[id(p)], p, grad)
+        self._flush()  # DistributedDataParallel may use the bucket for something else
 
     def _ready(self, name: str, p: torch.nn.Parameter) -> None:
-        if self._keep_local or self.finished:
+        if self._keep_local or self.finished or self._closed:
             return
         self._fires()
         self._give(name, p, p.grad)
@@ -359,7 +337,7 @@ class Sync:
             raise TypeError(f"the gradient of {name} is sparse: muster sums dense vectors; "
                             "Embedding(sparse=False)")
         else:
-            data = _flat(grad).to(self._wire).contiguous()
+            data = _tensors.flat(grad).to(self._wire).contiguous()
         was_sound, this.sound = this.sound, False
         this.given.add(id(p))
         this.pieces.append((*self._place[id(p)], data))
@@ -397,9 +375,12 @@ class Sync:
         try:
             with inner:
                 yield
+            self._round.fired = True
+        except BaseException:
+            self._round.running = True  # gradients may have been added to in part
+            raise
         finally:
             self._keep_local = before
-            self._round.fired = True
 
     def check(self) -> bool:
         """Between micro-batches: is it worth while to go on with this batch? False: the servers
@@ -444,11 +425,13 @@ class Sync:
         if this.failed is not None:
             self._forget()
             self._stale_slot = not isinstance(this.failed, NotFinite)
+            if self._sampler is not None:
+                self._sampler.settled()
             raise this.failed
 
     def _set_gradients(self, out: Outcome) -> None:
         assert out.result is not None
-        mean = _tensor_of(out.result)
+        mean = _tensors.over(out.result)
         for _, p in self._params:
             at, count = self._place[id(p)]
             part = mean[at:at + count].view(p.shape)
@@ -463,15 +446,25 @@ class Sync:
         version is the mean over its samples (musterd --weigh).
         Afterwards parameters are of the version that is returned, and gradients hold its mean.
         Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
-        the step may be repeated with another batch; Timeout and Ctrl-C, after which step() called
+        the step may be repeated with another batch (a Sampler gives the same one again, as all
+        ranks know whose it is); Timeout and Ctrl-C, after which step() called
         again goes on with the same step; errors that end the job. Ctrl-C never leaves a version
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
-        Sync is of no use any more, as when step or set has raised an error: it leaves the job, and
-        another one, made anew, takes the state of another rank."""
+        Sync is of no use any more, as when step or set has raised an error, or the session is lost:
+        it leaves the job, and another one, made anew, takes the state of another rank.
+        Gradients have been copied when backward() is over, and may be changed; but that of a
+        parameter which the last backward() did not reach is copied here."""
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()
         self._stepped = True
+        try:
+            return self._steps(samples)
+        except (SessionLost, JobFailed):
+            self.close()
+            raise
+
+    def _steps(self, samples: float) -> Step:
         this = self._round
         if not this.handed_in:
             self._hand_in(samples)
@@ -518,7 +511,7 @@ class Sync:
     def _becomes(self, version: int) -> Iterator[None]:
         """What is done here makes the parameters those of the version. If it fails, they are of
         none, and nobody is to wait for this rank."""
-        with _not_in_the_middle():
+        with _signals.not_in_the_middle():
             self._torn = version
             try:
                 yield
@@ -543,10 +536,11 @@ class Sync:
         read = _state.decode(raw)
         if not isinstance(read, dict) or set(read) != {"version", "state", "sampler"}:
             raise ValueError("these bytes are a state, but not one that a Sync has made")
-        theirs = (read["sampler"] or {}).get("sampler", "no sampler")
-        own = "no sampler" if self._sampler is None else repr(self._sampler)
-        if theirs != own:
-            raise ValueError(f"it is of a job with {theirs}, and here is {own}")
+        if (read["sampler"] is None) != (self._sampler is None):
+            raise ValueError("it is of a job with a sampler, and here is none" if read["sampler"]
+                             else f"it is of a job without a sampler, and here is {self._sampler}")
+        if self._sampler is not None:
+            self._sampler.check_state(read["sampler"])
         self._check(read["state"])
         return read
 
@@ -578,7 +572,11 @@ class Sync:
 
     def _come_back(self) -> None:
         if self._taken is None:
-            self._taken = self._worker.take_state()
+            try:
+                self._taken = self._worker.take_state()
+            except Stale:  # the session is over
+                self.close()
+                raise
         version, raw = self._taken
         try:
             self._set_state(self._read_state(raw), version)
@@ -673,12 +671,13 @@ class Sync:
         self._worker.finish(why)
 
     def close(self) -> None:
-        """Leaves the job, and takes the hooks off the model."""
+        """Leaves the job, and takes the hooks off the model, which then is as it was before."""
+        self._closed = True
+        self._scale = 1.0
         for hook in self._hooks:
             if hasattr(hook, "remove"):
                 hook.remove()
-        self._hooks = []
-        self._params = []
+        self._hooks, self._params = [], []
         self._worker.close()
 
     def __enter__(self) -> "Sync":
@@ -686,12 +685,3 @@ class Sync:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-def _tensor_of(view: Any) -> torch.Tensor:
-    """Over the library's memory, to be read at once and dropped."""
-    import ctypes
-    import numpy
-    array = view.numpy()
-    shared = (ctypes.c_float * len(array)).from_address(array.ctypes.data)
-    return torch.from_numpy(numpy.frombuffer(shared, numpy.float32))

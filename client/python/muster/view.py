@@ -6,7 +6,7 @@ import ctypes as c
 import sys
 from typing import Any, List
 
-ITEMS = {"f32": (c.c_float, "f"), "bf16": (c.c_uint16, "H"), "f16": (c.c_uint16, "e")}
+ITEMS = {"f32": (c.c_float, "f"), "bf16": (c.c_uint16, "H"), "f16": (c.c_uint16, "H")}
 
 
 class Lease:
@@ -16,9 +16,9 @@ class Lease:
         self.views: List["View"] = []
 
     def end(self) -> None:
-        """Ends all views. BufferError where one cannot be ended, because something that was made
-        from it without a copy still reads it: then none has ended, and the call that would have
-        changed the memory does not take place."""
+        """Ends the views. BufferError where one cannot be ended, because something that was made
+        from it without a copy still reads it: then the call that would have changed the memory does
+        not take place."""
         kept = [v for v in self.views if not v._release()]
         self.views = kept
         if kept:
@@ -49,13 +49,14 @@ class View:
 
     @property
     def memory(self) -> memoryview:
-        """The buffer: f32 as "f", f16 as "e", bf16 as "H"."""
+        """The buffer: f32 as "f", f16 and bf16, which Python's buffers do not have, as "H"."""
         return self._flat[:]
 
     def numpy(self) -> Any:
-        """An array over the memory, not a copy; bf16 as uint16."""
+        """An array over the memory, not a copy; f16 as float16, bf16 as uint16."""
         import numpy
-        return numpy.asarray(self._flat[:])  # the slice raises where NumPy would not
+        array = numpy.asarray(self._flat[:])  # the slice raises where NumPy would not
+        return array.view(numpy.float16) if self._kind == "f16" else array
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
@@ -67,6 +68,8 @@ class View:
         return len(self._flat)
 
     def __getitem__(self, index: Any) -> Any:
+        if self._kind == "f16":
+            return self.numpy()[index].tolist()
         part = self._flat[index]
         if not isinstance(part, memoryview):
             return part
@@ -76,7 +79,8 @@ class View:
     def __setitem__(self, index: Any, value: Any) -> None:
         if index is Ellipsis:
             index = slice(None)
-        if isinstance(index, slice) and not isinstance(value, memoryview):
+        halves = self._kind == "f16"
+        if (halves or isinstance(index, slice)) and not isinstance(value, memoryview):
             self.numpy()[index] = value
         else:
             self._flat[index] = value

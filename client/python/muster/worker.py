@@ -173,7 +173,8 @@ class _Opening(threading.Thread):
         """Now, or once it is open. A second call does nothing."""
         with self.lock:
             self.unwanted = True
-            handle, self.handle = self.handle, c.c_void_p()
+            handle = c.c_void_p(self.handle.value)
+            self.handle.value = None  # for all who have it: check() and wake() of other threads
         lib.muster_close(handle)
 
 
@@ -280,7 +281,7 @@ class Worker:
     # ---- how calls are made ----
 
     def _mine(self) -> c.c_void_p:
-        if self._handle is None:
+        if not self._handle:
             raise SessionLost(errno.ENOTCONN, f"rank {self.job.rank}: this Worker has been closed")
         if os.getpid() != self._pid:
             raise Forked(errno.ECHILD, f"rank {self.job.rank}: process {self._pid} made this "
@@ -355,8 +356,9 @@ class Worker:
         back: take_state() then brings the version to go on with, and start() is not called
         again."""
         address, keep = (None, None) if own is None else self._buffer(own, self.result_type)
-        answer = self._asked(lambda out: (address, c.byref(out)))
+        answer = self._asked()
         if not answer.is_there():
+            answer.arguments = [(address,), (c.byref(answer.out),)]  # of this call's buffer
             self._again(self._by_another(lambda h: answer.ask(lib.muster_start, h)))
         del keep
         return self._told(answer, False)
@@ -423,9 +425,10 @@ class Worker:
 
     def check(self) -> Hint:
         """A hint for a busy worker; any thread, at any moment."""
-        if self._handle is None or os.getpid() != self._pid:
+        handle = self._handle
+        if not handle or os.getpid() != self._pid:
             return Hint.GIVE_UP
-        return Hint(lib.muster_check(self._handle))
+        return Hint(lib.muster_check(handle))
 
     def pull(self) -> None:
         """Asks for the newest version without contributing; wait() brings it."""
@@ -511,9 +514,10 @@ class Worker:
 
     def wake(self) -> None:
         """Ends the wait of another thread, or its next one: it raises Interrupted. Any thread."""
-        if self._handle is not None and os.getpid() == self._pid:
+        handle = self._handle
+        if handle and os.getpid() == self._pid:
             self._woken = True
-            lib.muster_wake(self._handle)
+            lib.muster_wake(handle)
 
     def fileno(self) -> int:
         """A descriptor for select and asyncio: readable when try_wait() may bring something. Try
@@ -537,6 +541,7 @@ class Worker:
             raise RuntimeError("another thread is in a call of this Worker: wake() it first")
         self._results.end()
         self._gradients.end()
+        self._answer = None
         self._handle = None
         self._finalizer()
 
@@ -554,13 +559,13 @@ class Worker:
         held = (c.c_char * flat.nbytes).from_buffer(flat)
         return c.addressof(held), held
 
-    def _asked(self, arguments: Any = lambda out: (c.byref(out),)) -> _Answer:
+    def _asked(self) -> _Answer:
         """Where the next outcome comes to, or has come to already."""
         if self._answer is None or not isinstance(self._answer.out, _library.Outcome):
             self._nothing_waits()
             self._results.end()
             out = _library.Outcome(size=c.sizeof(_library.Outcome))
-            self._answer = _Answer(out, *arguments(out))
+            self._answer = _Answer(out)
         return self._answer
 
     def _nothing_waits(self) -> None:

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Tensors as they travel: flat, in f32, and over the library's memory."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+
+
+def flat(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().reshape(-1)
+
+
+def pack(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a tensor as numbers from 0 to 255 in f32: exact for any type and values."""
+    row = flat(tensor).contiguous()
+    raw = (row.view(torch.int16) if row.dtype == torch.bfloat16 else row).numpy().tobytes()
+    return torch.frombuffer(bytearray(raw), dtype=torch.uint8).float() if raw else torch.zeros(0)
+
+
+def unpack(numbers: torch.Tensor, into: torch.Tensor) -> None:
+    if into.numel() == 0:
+        return
+    raw = bytearray(numbers.to(torch.uint8).numpy().tobytes())
+    with torch.no_grad():
+        into.copy_(torch.frombuffer(raw, dtype=into.dtype).view(into.shape))
+
+
+def packed(tensor: torch.Tensor) -> int:
+    """How many numbers pack() makes of it."""
+    return tensor.numel() * tensor.element_size()
+
+
+def over(view: Any) -> torch.Tensor:
+    """A tensor over the library's memory, to be read at once and dropped."""
+    import numpy
+    array = view.numpy()
+    shared = (ctypes.c_float * len(array)).from_address(array.ctypes.data)
+    return torch.from_numpy(numpy.frombuffer(shared, numpy.float32))
