@@ -588,15 +588,19 @@ static bool may_have_callers(const struct mst_frontend *f)
 	       (f->called || f->deaf || f->cfg.stream->listener_fd(f->listener) < 0);
 }
 
+/* How many callers are accepted in a step: strangers may call faster than that, without end, and
+ * those who are known are to be heard. Of the others epoll tells again. */
+#define ACCEPTS_MAX 64u
+
 /* Connections that may stay have entries of their own, so one is free once a stranger is closed. */
-static void accept_all(struct mst_frontend *f, uint64_t now_ns)
+static void accept_some(struct mst_frontend *f, uint64_t now_ns)
 {
 	struct mst_stream *stream;
 	char peer[sizeof(f->places.conn->peer)];
 	int rc = 0;
 
 	f->called = false;
-	while (rc == 0) {
+	for (uint32_t i = 0; i < ACCEPTS_MAX && rc == 0; i++) {
 		struct mst_conn *c = mst_places_free(&f->places);
 		if (c == NULL) {
 			rc = -ENOSPC;
@@ -614,7 +618,7 @@ static void accept_all(struct mst_frontend *f, uint64_t now_ns)
 			note_readable(f, c);
 		}
 	}
-	listen_again(f, rc == -EAGAIN);
+	listen_again(f, rc == -EAGAIN || rc == 0);
 }
 
 /* ---- a step ---- */
@@ -650,6 +654,6 @@ void mst_frontend_step(struct mst_frontend *f, uint64_t now_ns)
 		rounds++;
 	step_known(f, now_ns);
 	if (may_have_callers(f))
-		accept_all(f, now_ns);
+		accept_some(f, now_ns);
 	step_new(f, now_ns);
 }

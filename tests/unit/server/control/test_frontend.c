@@ -242,8 +242,24 @@ static void a_hello_amid_a_burst_of_strangers_is_heard(void)
 			call_unheard();
 	}
 	step();
+	step();
 	CU_ASSERT_EQUAL(members, MEMBERS);
 	CU_ASSERT_EQUAL(count(MST_CONN_WORKER), MEMBERS);
+	end();
+}
+
+/* Others would wait for the end of a step that accepts all who call meanwhile. */
+static void a_step_accepts_some_callers_and_the_next_one_others(void)
+{
+	begin();
+	for (uint32_t i = 0; i < CALLERS; i++)
+		call_unheard();
+	uint64_t before = front.next_id;
+	step();
+	CU_ASSERT(front.next_id > before && front.next_id - before <= 64);
+	for (uint32_t i = 0; i < CALLERS / 64; i++)
+		step();
+	CU_ASSERT_EQUAL(front.next_id - before, CALLERS);
 	end();
 }
 
@@ -595,6 +611,8 @@ static void who_asks_for_a_change_finds_a_place_among_those_who_ask(void)
 }
 
 static CU_TestInfo cases[] = {
+	{ "a step accepts some callers, and the next one others",
+	  a_step_accepts_some_callers_and_the_next_one_others },
 	{ "silent strangers take no member's place", silent_strangers_take_no_members_place },
 	{ "the oldest stranger makes room", the_oldest_stranger_makes_room },
 	{ "of a burst the first make room", of_a_burst_the_first_make_room },
