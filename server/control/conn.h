@@ -64,9 +64,10 @@ struct mst_conn {
 	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
 	struct mst_identity who; /* WORKER */
 	bool welcomed; /* WORKER: the hello has been answered; before, the worker may not send */
-	/* WORKER: the step in which the ledger was last told of a heartbeat; since when values that
-	 * were reported are counted, and how many it has been told of. */
-	uint64_t heartbeat_ns, value_ns;
+	uint64_t heartbeat_ns; /* WORKER: the step in which the ledger last heard of a heartbeat */
+	/* WORKER: when the present period of reported values began, and how many values the ledger
+	 * has heard of in this period. */
+	uint64_t value_ns;
 	uint32_t values;
 	uint32_t server;         /* SERVER: its index */
 	bool left;               /* the peer has said that it leaves, so its closing is no loss */

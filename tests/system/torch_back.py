@@ -357,6 +357,13 @@ def trees(a):
                 ["dict", [["list"], 1]], b"[" * 100000, b"\xff", b"", ["tensor"]):
         refused(ValueError, lambda: s.decode(forge(row)), "cannot be read")
     refused(TypeError, lambda: s.encode({"a": [{1}]}), "set at state['a'][0]")
+    import muster.torch
+    model = network(torch)
+    opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    cycle = torch.optim.lr_scheduler.OneCycleLR(opt, 0.1, total_steps=9)
+    s.look_at(s.Whole(model, opt, cycle).get())
+    cycle.odd = {1}
+    refused(TypeError, lambda: muster.torch.Sync(model, opt, scheduler=cycle), "set at state")
 
 
 def files(a):

@@ -224,12 +224,12 @@ def bad_input(a):
     with Ranks(a, 1, misuse) as ranks:
         ranks.ends()
 
-    def rounds(rank, ranks):
+    def rounds(rank, ranks, wire):
         import muster.torch
         import torch
         model = torch.nn.Linear(3, 2)
         opt = torch.optim.SGD(model.parameters(), 0.5)
-        sync = muster.torch.Sync(model, opt, wire="bf16", lr_scale=True)
+        sync = muster.torch.Sync(model, opt, wire=wire, lr_scale=True)
         x = torch.ones(4, 3)
         model(x).sum().backward()
         refused(RuntimeError, lambda: model(x).sum().backward(), "twice", "no_sync")
@@ -239,6 +239,13 @@ def bad_input(a):
         (model(x) * float("nan")).sum().backward()
         refused(ArithmeticError, sync.step, "tensor", "NaN")
         opt.zero_grad()
+        try:
+            with sync.no_sync():
+                model(x).sum().backward()
+                raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            refused(RuntimeError, sync.step, "interrupted")
+        opt.zero_grad()
         before = model.weight.detach().clone()
         model(x).mul(0.25).sum().backward()
         model.weight.grad.mul_(2)  # may be changed at will: it has been copied
@@ -247,8 +254,9 @@ def bad_input(a):
         must(all(abs(m - 0.5) < 1e-6 for m in moved), f"{moved} is not 0.5 in one step")
         return done.version, done.verdict.name
 
-    with Ranks(a, 1, rounds) as ranks:
-        check("a step after those is like any other", ranks.end(0) == (2, "COUNTED"))
+    for wire in ("bf16", "f32"):
+        with Ranks(a, 1, lambda rank, ranks, w=wire: rounds(rank, ranks, w)) as ranks:
+            check("a step after those is like any other", ranks.end(0) == (2, "COUNTED"))
 
     def another(rank, ranks):
         import muster

@@ -126,7 +126,8 @@ class Sync:
         whole = _state.Whole(bare, opt, scheduler)
         self._get, self._set = state or (whole.get, whole.set)
         self._check = whole.check if state is None else lambda _: None
-        _state.look_at(self._get())
+        if state is None:
+            _state.look_at(whole.get())  # else a mistake would show when the first rank comes back
         self._lay_out()
         self.finished = False
         self.version = 0
