@@ -162,13 +162,18 @@ class Signals:
                      if state not in "ZTt"]
         return (chance.choice(processes), None) if processes else None
 
+    # This process may be told to end at any instant: close() is to know of all who are stopped.
+
     def freeze(self, victim):
-        os.kill(victim[0], signal.SIGSTOP)
         self.stopped.add(victim[0])
+        os.kill(victim[0], signal.SIGSTOP)
 
     def thaw(self, victim):
+        try:
+            os.kill(victim[0], signal.SIGCONT)
+        except ProcessLookupError:
+            pass
         self.stopped.discard(victim[0])
-        os.kill(victim[0], signal.SIGCONT)
 
     def close(self):
         for pid in self.stopped:

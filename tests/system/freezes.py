@@ -6,6 +6,7 @@ goes on.
 usage: freezes.py CASE
        freezes.py --list
 """
+import importlib.util
 import os
 import signal
 import subprocess
@@ -93,6 +94,35 @@ def status(_):
                   process.returncode == wanted and "stood still" in said)
 
 
+def ended_at_any_instant(_):
+    """Whoever has just been stopped, or is about to go on, goes on at the end."""
+    spec = importlib.util.spec_from_file_location("freeze", FREEZE)
+    freeze = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(freeze)
+    os_kill = os.kill
+    for call, what in ("freeze", "has just been stopped"), ("thaw", "is about to go on"):
+        child = subprocess.Popen(["sleep", str(2 * HANG_S)])
+        freezer, victim = freeze.Signals(), (child.pid, None)
+
+        def ended(pid, number):
+            os.kill = os_kill
+            if number == signal.SIGSTOP:
+                os_kill(pid, number)
+            raise freeze.Ended(signal.SIGTERM)
+
+        if call == "thaw":
+            freezer.freeze(victim)
+        os.kill = ended
+        try:
+            getattr(freezer, call)(victim)
+        except freeze.Ended:
+            freezer.close()
+        check(f"who {what} goes on", until(
+            lambda pid=child.pid: freeze.Signals.below(os.getpid())[pid] not in "Tt", HANG_S))
+        child.kill()
+        child.wait()
+
+
 def ended_by_a_signal(_):
     """Whoever is frozen then goes on; the command is told, and what it has left lives."""
     for options in [], ["--signals"]:
@@ -127,4 +157,4 @@ if sys.argv[1:2] == ["is-seen"]:
     sys.exit(is_seen())
 if sys.argv[1:2] == ["beat"]:
     beat(sys.argv[2])
-main(cases(a_thread_alone, status, ended_by_a_signal))
+main(cases(a_thread_alone, status, ended_at_any_instant, ended_by_a_signal))
