@@ -74,6 +74,7 @@ def two_servers_and_three_workers(a):
         status, said = job.tool("status", job.address, role="observer")
         check(f"an observer sees the status: {said.splitlines()[:1]}", status == 0)
         seen = said + places_of(job)
+        keys_stay_out_of_core_dumps(job)
         job.end_job()
         check("all workers end well", job.codes(HANG_S) == [0, 0, 0])
         status, log = job.server.end(HANG_S)
@@ -100,6 +101,40 @@ def no_secrets(job, text):
             must(lines, f"{name} has lines")
             must(not any(line in text for line in lines), f"{name} is in what others may read")
     check("no key is in a log, a command line or an environment", True)
+
+
+def scalar_of(key):
+    """The secret number of a key on P-256, in the two orders of bytes that may lie in memory."""
+    said = subprocess.check_output(["openssl", "pkey", "-in", key, "-noout", "-text"], text=True)
+    digits = re.search(r"priv:([\s0-9a-f:]+)pub:", said).group(1)
+    number = bytes.fromhex(re.sub(r"[\s:]", "", digits)).rjust(32, b"\0")[-32:]
+    return number, number[::-1]
+
+
+def dumped_memory(pid):
+    """What a core dump would have of a process: what is its own, and not marked "dd"."""
+    with open(f"/proc/{pid}/smaps") as f:
+        maps = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) (\S+) .*?^VmFlags: (.*?)$", f.read(),
+                          re.M | re.S)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for begin, end, rights, flags in maps:
+            if rights.startswith("rw") and "dd" not in flags.split():
+                memory.seek(int(begin, 16))
+                try:
+                    yield memory.read(int(end, 16) - int(begin, 16))
+                except OSError:  # what the kernel maps for devices
+                    pass
+
+
+def keys_stay_out_of_core_dumps(job):
+    """A sanitizer keeps so much memory that nobody can search it."""
+    pid = job.server.process.pid
+    with open(f"/proc/{pid}/exe", "rb") as f:
+        if b"san_init" in f.read():
+            return
+    secret = scalar_of(f"{job.keys}/server.key")
+    found = sum(piece.count(s) for piece in dumped_memory(pid) for s in secret)
+    check(f"a core dump of a server has its key {found} times", found == 0)
 
 
 def memory_kib(process):
@@ -180,6 +215,8 @@ def strangers(a):
             openssl(*call, *words, text="Q\n")
             check(f"{name}: the log says: {reason}",
                   until(lambda r=reason: r in job.server.said(), HANG_S))
+        check("costly key exchanges are refused", "handshake failure" in
+              openssl(*call, *worker, "-groups", "ffdhe8192", text="Q\n")[1])
         check("it speaks TLS 1.3 with a worker and gives no ticket",
               "New, TLSv1.3" in (said := openssl(*call, *worker, text="Q\n")[1])
               and "BEGIN SSL SESSION" not in said)
@@ -189,11 +226,16 @@ def strangers(a):
             check("plain text is answered in plain words", b"MUSTER_TLS_CA" in read_all(s))
         status, said = job.tool("status", job.address, keys=make_keys(a, job.path("other")))
         check(f"another job's operator is refused: {said.strip()}",
-              status == 1 and "authority" in said)
+              status == 2 and "authority" in said and "operator.pem" in said)
         plain = subprocess.run([a.muster, "status", job.address], capture_output=True, text=True,
                                timeout=HANG_S, check=False)
         check(f"a plain tool is told: {plain.stderr.strip()}",
-              plain.returncode == 1 and "--tls-ca" in plain.stderr)
+              plain.returncode == 2 and "--tls-ca" in plain.stderr)
+        for command in (["finish"], ["evict", "0"], ["rest", "0"], ["policy"]):
+            words = [*command, job.address, *(["async"] if command == ["policy"] else [])]
+            status, said = job.tool(*words, role="observer")
+            check(f"an observer may not {command[0]}: {said.strip()}",
+                  status == 2 and "observer" in said and "observer.pem" in said)
         check("nobody has joined", "joined" not in job.server.said())
         job.member(0, "rounds=3")
         check("the honest worker ends well", job.codes(HANG_S) == [0])
@@ -212,7 +254,7 @@ def a_worker_that_poses_as_a_server(a):
             address = "127.0.0.1:" + found.search(poser.said()).group(1)
             status, said = job.tool("status", address)
             check(f"a tool does not believe it: {said.strip()}",
-                  status == 1 and "is no server's" in said)
+                  status == 2 and "is no server's" in said)
         finally:
             poser.kill()
 

@@ -162,7 +162,7 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 	if (rc < 0)
 		mst_error("%s: %s", address, mst_watch_error(watch));
 	else
-		rc = show(mst_watch_snapshot(watch), options->json);
+		rc = show(mst_watch_snapshot(watch), options->json) == 0 ? 0 : -EIO;
 	mst_watch_close(watch);
 	return rc;
 }
@@ -180,7 +180,7 @@ static int status(const struct mst_status_options *options, const char *typed)
 	mst_address_choose(typed, address, sizeof(address));
 	if (mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
-	return ask_and_show(address, options) < 0 ? MST_EXIT_FAILED : MST_EXIT_DONE;
+	return mst_secure_exit(ask_and_show(address, options));
 }
 
 /* Options may stand before the address and after it. @address: NULL: none was typed. */
