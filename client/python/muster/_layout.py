@@ -2,11 +2,13 @@
 """What of a model travels, and where in the vector it is."""
 from __future__ import annotations
 
-from typing import Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
 from . import _tensors
+
+Scale = Callable[[str, torch.nn.Parameter], Tuple[float, float]]
 
 
 class Layout:
@@ -51,10 +53,13 @@ class Layout:
         rest."""
         return max([n for _, n in self.place.values()] + [self.elems - self.trained])
 
-    def table(self) -> List[Tuple[str, int]]:
-        rows = [(name, p.numel()) for name, p in self.params]
-        rows += [(name, _tensors.packed(t)) for name, t in self.rest]
-        return [r for r in rows + [(mark, 1) for mark in self.marks] if r[1] > 0]
+    def table(self, scale: Optional[Scale] = None) -> List[Tuple[Any, ...]]:
+        """Of Worker. scale: where servers have the optimiser, which then leaves the rest alone."""
+        rows: List[Tuple[Any, ...]] = [
+            (name, p.numel(), *(scale(name, p) if scale else ())) for name, p in self.params]
+        still = (0.0, 1.0) if scale else ()
+        rows += [(name, _tensors.packed(t), *still) for name, t in self.rest]
+        return [r for r in rows + [(mark, 1, *still) for mark in self.marks] if r[1] > 0]
 
     def start(self) -> torch.Tensor:
         """The vector that the model is now."""

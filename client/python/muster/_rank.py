@@ -12,16 +12,17 @@ from . import _ddp, _tensors
 from ._hooks import Hooks
 from ._layout import Layout
 from ._sampler import Sampler
-from .worker import Hint, JobFailed, NotFinite, Outcome, SessionLost, Share, Verdict, Worker
+from .worker import (Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost, Share,
+                     Verdict, Worker)
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 _FLUSH_BYTES = 256 << 10  # gradients that are smaller together are handed over in one call
 
 
 class Step(NamedTuple):
-    """What a sync.step() has brought. verdict: of this rank's gradient. version: which all
-    parameters are of now. missed: versions that were applied besides the last, because this rank
-    was late. set: who is in the last version."""
+    """What a step() has brought. verdict: of this rank's gradient. version: which all parameters
+    are of now. missed: versions since the last step besides that one, because this rank was late:
+    Sync has applied them too, Served has passed them over. set: who is in the last version."""
     verdict: Verdict
     version: int
     missed: int
@@ -43,7 +44,7 @@ class Round:
         self.gave_up = self.asked = False
         self.failed: Optional[Exception] = None
         self.handed_in = False
-        self.verdict, self.applied = Verdict.NONE, 0
+        self.verdict, self.versions = Verdict.NONE, 0  # of this gradient; since the last step
         self.out: Optional[Outcome] = None
 
 
@@ -51,6 +52,8 @@ class Rank:
     """What Sync and Served have in common. They say what an outcome brings.
 
     finished: the job has ended. version: which all parameters are of."""
+
+    _owner = ""  # of Worker
 
     def __init__(self, model: torch.nn.Module, wire: str, marks: List[str]):
         """Looks at the model. marks: what else has to be the same in all ranks, in words."""
@@ -69,8 +72,15 @@ class Rank:
         self._closed = False
 
     def _open(self, **options: Any) -> Worker:
-        return Worker(self._layout.elems, type=self._wire_name, tensors=self._layout.table(),
-                      **options)
+        try:
+            return Worker(self._layout.elems, type=self._wire_name, owner=self._owner, **options)
+        except InvalidArgument as e:
+            hint = self._compared()
+            if "--owner" in str(e):
+                mine, other = ("Sync", "Served") if self._owner == "workers" else ("Served", "Sync")
+                hint = (f"muster.torch.{mine} is for jobs whose {self._owner} own the parameters; "
+                        f"for this one there is muster.torch.{other}")
+            raise InvalidArgument(e.errno, f"{e} ({hint})") from e
 
     def _begin(self) -> None:
         """Once there is a worker."""
@@ -84,15 +94,22 @@ class Rank:
 
     # ---- what the two differ in ----
 
+    def _compared(self) -> str:
+        """What has to be the same in all ranks, for a rank that was refused."""
+        raise NotImplementedError
+
     def _start(self) -> None:
         """Takes the version that all start from."""
         raise NotImplementedError
+
+    def _push(self, samples: float) -> None:
+        self._worker.push(samples)
 
     def _next(self) -> Outcome:
         raise NotImplementedError
 
     def _settle(self, this: Round, out: Outcome) -> None:
-        """Takes what the outcome brings. A second time it does nothing."""
+        """Takes the version that the outcome brings. A second time it does nothing."""
         raise NotImplementedError
 
     def _over(self) -> None:
@@ -144,7 +161,7 @@ class Rank:
         if id(p) in this.given:
             this.running = False
             raise RuntimeError(f"parameter {name}: backward() has run twice since the last step(): "
-                               "put all but the last into `with sync.no_sync()`")
+                               "put all but the last into `with no_sync()`")
         if grad is None:
             data = self._zeros[:p.numel()]
         elif grad.is_sparse:
@@ -213,7 +230,7 @@ class Rank:
         if self._round.running:
             self._forget()
             raise RuntimeError("the last backward() was interrupted, or raised an error: "
-                               "opt.zero_grad(), and forward and backward() again")
+                               "zero_grad(), and forward and backward() again")
         if not self._round.sound:  # Ctrl-C came in this function; all is still in the gradients
             self._forget()
             self._round.fired = True
@@ -234,7 +251,7 @@ class Rank:
         self._flush()
         if this.failed is None:
             try:
-                self._worker.push(samples)
+                self._push(samples)
             except OSError as e:
                 this.failed = e
         if this.failed is not None:
@@ -259,13 +276,15 @@ class Rank:
         while True:
             if this.out is None:
                 this.out = self._next()
+            if this.out.verdict != Verdict.NONE and (this.out.ticket != 0 or this.gave_up):
+                this.verdict = this.out.verdict
             self._settle(this, this.out)
             if this.out.finished or not this.out.more:
                 break
             this.out = None
         self._over()
         self.finished = this.out.finished
-        done = Step(this.verdict, self.version, max(0, this.applied - 1), this.out.set)
+        done = Step(this.verdict, self.version, max(0, this.versions - 1), this.out.set)
         self._round = Round(self._worker.ticket)
         return done
 

@@ -15,7 +15,7 @@ import torch
 from . import _signals, _state, _tensors
 from ._rank import Rank, Round, Step
 from ._sampler import Sampler
-from .worker import Busy, Error, InvalidArgument, Outcome, Stale, Verdict, Worker
+from .worker import Busy, Error, Outcome, Stale, Verdict
 
 
 class Sync(Rank):
@@ -45,6 +45,8 @@ class Sync(Rank):
     Raises TypeError or ValueError in words where a model will not do, and the errors of Worker. One
     thread uses a Sync, which must be the one that calls backward()."""
 
+    _owner = "workers"
+
     def __init__(self, model: torch.nn.Module, opt: torch.optim.Optimizer,
                  step: Optional[Callable[[], Any]] = None, *, scheduler: Optional[Any] = None,
                  sampler: Optional[Sampler] = None,
@@ -68,17 +70,15 @@ class Sync(Rank):
         self._torn: Optional[int] = None  # the version that was not applied whole
         self._stepped = self._came_back = False
         self._taken: Optional[Tuple[int, bytes]] = None  # a state that is to be set
-        self._worker = self._join(server=server, job=job, rank=rank, join_timeout=join_timeout,
+        self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
+                                  job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout)
         self._begin()
 
-    def _join(self, **where: Any) -> Worker:
-        try:
-            return self._open(owner="workers", comes_back=True, **where)
-        except InvalidArgument as e:
-            ours = "none" if self._sampler is None else repr(self._sampler)
-            raise InvalidArgument(e.errno, f"{e} (of muster.torch.Sync these are the parameters, "
-                                  f"the buffers and the sampler, here {ours})") from e
+    def _compared(self) -> str:
+        ours = "none" if self._sampler is None else repr(self._sampler)
+        return ("of muster.torch.Sync these are the parameters, the buffers and the sampler, here "
+                + ours)
 
     def _check_optimizer(self) -> None:
         known = {id(p) for _, p in self._layout.params}
@@ -170,8 +170,6 @@ class Sync(Rank):
 
     def _settle(self, this: Round, out: Outcome) -> None:
         """A second time it does nothing."""
-        if out.verdict != Verdict.NONE and (out.ticket != 0 or this.gave_up):
-            this.verdict = out.verdict
         if out.fresh and out.result is not None and out.version != self.version:
             with self._becomes(out.version):
                 self._set_gradients(out)
@@ -179,7 +177,7 @@ class Sync(Rank):
                 if self._sampler is not None:
                     self._sampler.version(out.set)
                 self._apply()
-                this.applied += 1
+                this.versions += 1
         self._offer_state()
 
     @contextlib.contextmanager

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """PyTorch: Sync(model, opt) stands in place of DistributedDataParallel; a slow rank delays nobody.
+Served(model) is for jobs whose servers have the optimiser.
 
     sync = muster.torch.Sync(model, opt)
     for x, y in sync.batches(loader):
@@ -7,11 +8,12 @@
         loss(model(x), y).backward()
         sync.step(samples=len(x))
 
-The job is started with musterd --owner workers. Every rank applies every version of the mean
-gradient, in order, so that parameters are the same to the bit on all ranks."""
+The job of a Sync is started with musterd --owner workers. Every rank applies every version of the
+mean gradient, in order, so that parameters are the same to the bit on all ranks."""
 from ._ddp import alone
 from ._rank import Step
 from ._sampler import Sampler
+from ._served import Served
 from ._sync import Sync
 
-__all__ = ["Sampler", "Step", "Sync", "alone"]
+__all__ = ["Sampler", "Served", "Step", "Sync", "alone"]
