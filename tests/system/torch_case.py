@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Jobs of ranks in PyTorch, forked from one process that has imported it."""
+import errno
 import os
 import pickle
 import signal
@@ -52,6 +53,22 @@ def refused(kind, function, *words):
     must(False, f"{words}: nothing was raised")
 
 
+def joined(muster, join):
+    """The server may not have noticed yet that the session before is over."""
+    held = []
+
+    def tried():
+        try:
+            held.append(join())
+        except muster.Error as e:
+            if e.errno not in (errno.EEXIST, errno.EBUSY):
+                raise
+        return held
+
+    must(until(tried, HANG_S), "it cannot join again")
+    return held[0]
+
+
 class Ranks:
     """A server, and a process for each rank, that runs work(rank, ranks); None: there are none
     yet."""
@@ -59,8 +76,10 @@ class Ranks:
     def __init__(self, a, count, work, *options):
         if "--history" not in options:
             options = ("--history", "64", *options)
+        if "--owner" not in options:
+            options = ("--owner", "workers", *options)
         self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
-                             "--owner", "workers", "--join-timeout", "300s", *options)
+                             "--join-timeout", "300s", *options)
         self.folder = tempfile.TemporaryDirectory()
         self.pids = [work and self.fork(rank, work) for rank in range(count)]
 
