@@ -371,6 +371,24 @@ def models(a):
             other.close()
 
 
+def launchers(a):
+    """Without arguments a worker has its rank and server from the environment of its launcher."""
+    say = "import muster\nwith muster.Worker(1000) as w: print(w.job.rank)"
+    with Job(a, "--workers", "5", "--join-timeout", "never"):
+        for rank, variables in enumerate((
+                {"SLURM_PROCID": "0", "SLURM_NTASKS": "5"},
+                {"RANK": "1", "WORLD_SIZE": "5", "SLURM_PROCID": "0"},
+                {"OMPI_COMM_WORLD_RANK": "2", "SLURM_PROCID": "0"},
+                {"PMI_RANK": "3"},
+                {"MUSTER_RANK": "4", "RANK": "0", "WORLD_SIZE": "5"})):
+            child = spawn(say, **variables)
+            said, why = child.communicate(timeout=HANG_S)
+            check(f"{variables}: rank {said.strip()} {why}", said == f"{rank}\n")
+        child = spawn(say, RANK="one", WORLD_SIZE="5")
+        _, why = child.communicate(timeout=HANG_S)
+        check("a variable that is no rank is named", 'RANK is "one"' in why)
+
+
 def example(a):
     """regression_numpy.py: it learns, while a slow rank's gradients are late."""
     script = os.path.join(PACKAGE, "examples", "regression_numpy.py")
@@ -387,5 +405,6 @@ def example(a):
         check("it ends well", job.server.end(HANG_S)[0] == 0)
 
 
-CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states, models, example)
+CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states, models, launchers,
+              example)
 main(CASES, "musterd", "library")
