@@ -155,6 +155,7 @@ static int say_hello(struct mst_client_session *s)
 	int rc = mst_control_send(s->control, msg);
 	free(msg);
 	MST_ASSERT(rc != -EAGAIN);
+	s->table_sent = 0;
 	return 0; /* if the connection has broken by now, the next look at it says so */
 }
 
@@ -179,6 +180,26 @@ static int job_is_over(struct mst_client_session *s)
 	return mst_client_fail(s->failure, -ESHUTDOWN, "the job is over: %s", s->told.reason);
 }
 
+/* Sends as much of the tensor table as there is room for now, in messages as short as those of a
+ * stranger have to be. Return: all has been sent. */
+static bool send_table(struct mst_client_session *s)
+{
+	const struct mst_tensors *tensors = s->settings->tensors;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	uint32_t total = mst_tensors_table(tensors).tensors;
+	int rc = msg != NULL ? 0 : -ENOMEM; /* then it is tried again */
+
+	while (rc == 0 && s->table_sent < total) {
+		uint32_t behind = mst_tensors_piece(tensors, s->table_sent, MST_TENSORS_FEW,
+						    &msg->piece);
+		msg->kind = MST_MSG_TENSORS;
+		rc = mst_control_send(s->control, msg);
+		s->table_sent = rc == 0 ? behind : s->table_sent;
+	}
+	free(msg);
+	return s->table_sent == total;
+}
+
 static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -186,12 +207,14 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 		mst_control_look(s->control, &s->told);
 		if (s->told.error != 0)
 			return refused(s);
-		if (s->told.welcomed) {
+		if (s->told.welcomed && (!s->told.send_table || send_table(s))) {
 			s->welcome = s->told.welcome;
 			return 0;
 		}
 		if (s->told.finished)
 			return job_is_over(s);
+		if (s->told.send_table && !s->told.welcomed)
+			(void)send_table(s); /* what comes next is a refusal */
 		if (mst_left_ns(deadline_ns) == 0)
 			return mst_client_fail(s->failure, -ETIMEDOUT,
 					       "the server at %s took the connection, but has not "

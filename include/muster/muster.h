@@ -94,7 +94,8 @@ enum muster_hint {
 /* A named range of the vector. Optional: sentences about an element then name its tensor. The
  * tensors of a table name every element of the vector once, in order. All workers of a job that
  * give a table give the same one, names included: muster_open() refuses a worker whose table
- * differs from the first one's. A worker may also give none if all scales are 1. */
+ * differs from the first one's, and names the tensor that differs. A worker may also give none if
+ * all scales are 1. */
 struct muster_tensor {
 	const char *name; /* UTF-8 without control characters; NULL: it is called by its number */
 	uint64_t first, count; /* elements */

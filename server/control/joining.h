@@ -55,4 +55,9 @@ void mst_joining_links(struct mst_joining *j, uint64_t now_ns);
 /* Are links being made? */
 bool mst_joining_is_busy(const struct mst_joining *j);
 
+/* A tensor table comes from a worker whose table is not the job's, and which was asked for it
+ * (c->compares). It is refused, in a sentence that names the first tensor that differs. */
+void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
+		       const struct mst_tensor_piece *piece, uint64_t now_ns);
+
 #endif

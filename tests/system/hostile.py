@@ -16,7 +16,7 @@ import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
 from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
-                    read_error)
+                    read_error, tensors)
 
 
 def expect(name, got, pattern):
@@ -64,12 +64,29 @@ def table(ends, names):
 def other_tables(server):
     """Workers of the job have given tensors t0, t1 and t2, of 33, 33 and 34 elements."""
     mine, by = [b"t0", b"t1", b"t2"], r"rank \d \(127\.0\.0\.1:\d+, process \d+\)"
-    expect("more tensors", server.say(hello(rank=1, table=table([33, 66, 99, 100], mine + [b"t"]))),
-           rf"rank 1 \(.*\) gives a table of 4 tensors, but {by} has given one of 3")
-    expect("longer tensors", server.say(hello(table=table([34, 66, 100], mine))),
-           rf"a worker without a rank \(.*\) gives differs in where tensors .* that {by} has")
-    expect("other names", server.say(hello(rank=2, table=table([33, 66, 100], mine[::-1]))),
-           rf"that rank 2 \(.*\) gives differs in the names of tensors from the one that {by} has")
+    rows = list(zip(mine, (33, 33, 34)))
+
+    def give(name, words, data, *pieces):
+        expect(name, server.say_table(data, *pieces), words)
+
+    give("more tensors", rf'tensor number 3 is "t" of 1 elements at rank 1 \(.*\), and not there '
+         rf'at {by}', hello(rank=1, table=table([33, 66, 100, 101], mine + [b"t"]), elems=101),
+         tensors(0, 4, *rows[:2]), tensors(2, 4, rows[2], (b"t", 1)))
+    give("longer tensors", rf'tensor number 0 is "t0" of 34 elements at a worker without a rank '
+         rf'\(.*\), and "t0" of 33 elements at {by}',
+         hello(table=table([34, 66, 100], mine)), tensors(0, 3, (b"t0", 34)))
+    give("an odd name", rf'number 1 is "\?\[2J\?\?" of 33 elements at rank 2 .*, and "t1" of 33',
+         hello(rank=2, table=table([33, 66, 100], mine[::-1])),
+         tensors(0, 3, rows[0], (b"\033[2J\xff\n", 33)))
+    other = hello(rank=2, table=table([33, 66, 100], mine[::-1]))
+    give("a table with a gap", "a table of tensors with a gap", other, tensors(1, 3, *rows[1:]))
+    give("another length", "a table of tensors with a gap", other, tensors(0, 4, *rows[:1]))
+    give("no tensors", "a table of tensors with a gap", other, tensors(0, 3))
+    give("the job's table", "another table of tensors than its hello told of", other,
+         tensors(0, 3, *rows))
+    give("a second hello", "before its hello", other, other)
+    give("long pieces", "not a message of muster", other,
+         tensors(0, 3, *((b"n" * 255, 1) for _ in range(16))))
     expect("the same table", server.say(hello(rank=1, table=table([33, 66, 100], mine))),
            "rank 1 .* is taken by a live worker")
 

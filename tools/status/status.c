@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/option.h"
+#include "common/wire/counted.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/figure.h"
@@ -68,8 +69,9 @@ static void print_rank(const struct mst_status_rank *row, bool whole)
 	struct mst_gradients g = mst_straggler_gradients(row, whole);
 	struct mst_late_share late = mst_report_late(row);
 
-	(void)printf("%4u  %-7s %9" PRIu64 " %7s %8s %9" PRIu64 " %12s %9s %9s", row->rank,
+	(void)printf("%4u  %-7s %9" PRIu64 " %20s %7s %8s %9" PRIu64 " %12s %9s %9s", row->rank,
 		     mst_report_rank_now(row), row->counted,
+		     mst_counted_of(row->samples_counted, row->samples_pushed).text,
 		     mst_figure_share(g.missed, g.came).text,
 		     mst_figure_share(late.late, late.pushed).text, row->given_up,
 		     mst_figure_staleness(row).text, mst_figure_duration(g.ready_ns).text,
@@ -90,9 +92,10 @@ static void print_snapshot(const struct mst_job_snapshot *s)
 	print_job(&s->job);
 	mst_report_policies(&s->job, stdout);
 	mst_report_metrics(&s->job, stdout);
+	mst_report_state(&s->job, stdout);
 	print_servers(&s->job);
-	(void)printf("%4s  %-7s %9s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted", "late",
-		     "in all", "given up", "staleness", "ready", "behind");
+	(void)printf("%4s  %-7s %9s %20s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted",
+		     "samples", "late", "in all", "given up", "staleness", "ready", "behind");
 	if (!straggler.whole)
 		(void)printf(" %5s %9s %9s %9s", "lag", "handed in", "heard", "busy");
 	(void)putchar('\n');
