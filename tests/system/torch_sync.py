@@ -13,6 +13,7 @@ import zlib
 from base import HANG_S, check, main, must, until
 from torch_case import Ranks, prepare, refused, together
 
+
 def batch_of(rank, step, torch):
     make = torch.Generator().manual_seed(1000 * step + rank)
     x = torch.randn(16, 20, generator=make)
