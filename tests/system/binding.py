@@ -405,6 +405,52 @@ def example(a):
         check("it ends well", job.server.end(HANG_S)[0] == 0)
 
 
+def closed(a):
+    """After close(), whatever was under way: calls say so, and nothing reads what is freed."""
+    import numpy
+    with Job(a, "--workers", "1"):
+        import muster
+        w = muster.Worker(ELEMS)
+        first = w.start(numpy.ones(ELEMS, "f4"))
+        gradient = w.gradient()
+        gradient[:] = 1
+        pid = os.fork()
+        if pid == 0:
+            said = raises(muster.Forked, w.wait) + raises(muster.Forked, w.push)
+            must("forked" in said and w.check() == muster.Hint.GIVE_UP, said)
+            w.wake()
+            w.close()
+            raises(muster.SessionLost, w.wait)
+            os._exit(0)
+        check("a child is told so, and closes its copy", os.waitpid(pid, 0)[1] == 0)
+        w.push()
+        told, w._told = w._told, lambda *_: signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        raises(KeyboardInterrupt, w.wait)  # has succeeded, and nobody has what it brought
+        w._told = told
+        w.close()
+        check("an outcome that nobody has had is gone with it", w._answer is None)
+        for call in (w.wait, w.try_wait, w.push, w.gradient, w.abandon, w.pull, w.fileno,
+                     w.state_wanted, w.take_state, w.start, lambda: w.give_state(b"1"),
+                     lambda: w.report("loss", 1), lambda: w.finish("over"),
+                     lambda: w.push_ranges([(0, 1, numpy.ones(1, "f4"))])):
+            must("has been closed" in raises(muster.SessionLost, call), call)
+        for view in (first.result, gradient):
+            raises(ValueError, lambda v=view: v[0])
+            raises(ValueError, view.numpy)
+        check("the rest may be read", w.check() == muster.Hint.GIVE_UP and w.ticket == 1
+              and "closed" in repr(w) and w.job.elems == ELEMS and first.version == 0)
+        w.wake()
+        w.close()
+    with Job(a, "--workers", "1"):
+        script = ("import muster, sys\nw = muster.Worker(1000)\nout = w.start(bytes(4000))\n"
+                  "kept = out.result.numpy(), w.gradient().numpy()\nsys.exit(7)\n")
+        done = subprocess.run([sys.executable, "-c", script], timeout=HANG_S, text=True,
+                              stderr=subprocess.PIPE)
+        check(f"an exit while arrays are kept is fine: {done.stderr}",
+              (done.returncode, done.stderr) == (7, ""))
+
+
 CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states, models, launchers,
-              example)
+              example, closed)
 main(CASES, "musterd", "library")
