@@ -38,6 +38,9 @@
 /* How long no caller is taken after it could not be: there are no descriptors. */
 #define REST_NS (50 * MST_MS)
 #define EVENTS 64
+/* What the thread's nice value is above the process's: beside a thread that has the same processor
+ * and computes all the time, it gets a quarter. */
+#define NICER 5
 #define TAKEN_AT_ONCE 64 /* between two looks at those that are there */
 #define RECORD_HANDSHAKE 22
 #define WARNINGS 5u
@@ -291,11 +294,19 @@ static int nap_ms(const struct mst_listener *l)
 	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : -1;
 }
 
+/* Crowds of callers must not take processors from a job that needs all of them. (Of a thread, in
+ * Linux.) */
+static void give_way(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+}
+
 static void *run(void *ctx)
 {
 	struct mst_listener *l = ctx;
 	struct epoll_event ev[EVENTS];
 
+	give_way();
 	/* Acquire: pairs with the release of mst_tls_unlisten(). */
 	while (!atomic_load_explicit(&l->stops, memory_order_acquire)) {
 		int count = epoll_wait(l->epoll, ev, EVENTS, nap_ms(l));
