@@ -7,6 +7,7 @@ usage: hostile.py CASE --musterd MUSTERD --worker WORKER
 """
 import collections
 import contextlib
+import errno
 import re
 import socket
 import struct
@@ -17,6 +18,9 @@ import time
 from base import CALM, HANG_S, Job, cases, check, main, until
 from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
                     read_error)
+
+WELCOME = 2
+REJOINS = 31  # of one rank that are admitted at once, less the worker that was there before
 
 
 def expect(name, got, pattern):
@@ -276,6 +280,44 @@ def come_and_go_in_a_flood(a):
         job.proven("--kills")
 
 
+def rejoin(server, rank):
+    """Joins and leaves again and again, until this is refused. Return: how often it was admitted,
+    and the sentence."""
+    end, count = time.monotonic() + 2 * HANG_S, 0
+    while time.monotonic() < end:
+        with server.connect() as s:
+            s.settimeout(HANG_S)
+            s.sendall(hello(rank=rank))
+            head = s.recv(12, socket.MSG_PEEK)
+            if len(head) == 12 and struct.unpack("<IHHI", head)[2] == WELCOME:
+                count += 1
+                continue
+            code, sentence = read_error(s) or (0, "")
+        if code == -errno.EBUSY:
+            return count, sentence
+        check(f"else its rank is still taken: {sentence}", code == -errno.EEXIST)
+    return count, "it was never refused"
+
+
+def a_worker_that_joins_without_end(a):
+    """An honest job goes on meanwhile, and an honest worker of the same rank gets in after it."""
+    with Job(a, "-n", "3", "--policy", "backup:2", "--min-workers", "1", *CALM) as job:
+        words = ["sleep_us=2000", "again=1", f"until={job.path('enough')}"]
+        job.work(0, *words)
+        job.work(1, *words)
+        job.work(2, "rounds=1")
+        job.begin(ranks=[0, 1])
+        check("the third leaves", job.worker[2].end(HANG_S)[0] == 0)
+        count, sentence = rejoin(job.server, 2)
+        check(f"it was admitted {count} times, and then: {sentence}",
+              count >= REJOINS and "rank 2 joined" in sentence and "try again in" in sentence)
+        job.work(2, *words)
+        job.came_again(2)
+        job.end_job()
+        check("all end well", job.codes(HANG_S) == [0] * 4 and job.server.end(HANG_S)[0] == 0)
+        job.proven("--kills")
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
@@ -289,4 +331,4 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main(cases(all_of_it, come_and_go_in_a_flood), "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_joins_without_end), "musterd", "worker")
