@@ -3,8 +3,8 @@
  * Who of those that ask gives its place to another, when all their places are taken. Pure.
  *
  * With certificates, an operator always finds a place, and so does an observer, unless operators
- * have all of them. Without certificates nobody proves anything: there who has asked for a change of
- * the job, which only an operator may, is taken for one.
+ * have all of them. Without certificates nobody proves anything: there who has asked for a change
+ * of the job, which only an operator may, is taken for one.
  */
 #ifndef MST_SERVER_CONTROL_ASKERS_H
 #define MST_SERVER_CONTROL_ASKERS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often a rank may be admitted. Each rank may be admitted so many times at once, and in the long
- * run once in a period; a worker that comes back more often waits for its turn. Hellos that leave
- * the choice of their rank to the server share a limit of their own, which is that of all ranks
- * together: so they take nothing from a rank that is asked for by its number. Pure.
+ * How often a rank may be admitted. Each rank may be admitted so many times at once, and in the
+ * long run once in a period; a worker that comes back more often waits for its turn. Hellos that
+ * leave the choice of their rank to the server share a limit of their own, which is that of all
+ * ranks together: so they take nothing from a rank that is asked for by its number. Pure.
  */
 #ifndef MST_SERVER_CONTROL_REJOINS_H
 #define MST_SERVER_CONTROL_REJOINS_H

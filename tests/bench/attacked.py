@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """What attacks cost an honest job: its mean step and the time to join it, with and without, in turn.
 
-The job has certificates, runs over shared memory, and two workers carry it (backup:2), each of which
-sleeps for some milliseconds a step in place of computing. In each round every attack has its turn:
-the job goes on alone for some seconds, then for as long under the attack. Twice in each of these
-times a third worker joins and leaves. Printed are, for each attack, the ratio of the mean steps of
-neighbours in time (median over the rounds, and quartiles), the times to join, how often the attacker
-acted in a second, and the server's memory at the end.
+The job has certificates, runs over shared memory, and two workers carry it (backup:2), each of
+which sleeps for some milliseconds a step in place of computing. In each round every attack has its
+turn: the job goes on alone for some seconds, then for as long under the attack. Twice in each of
+these times a third worker joins and leaves. Printed are, for each attack, the ratio of the mean
+steps of neighbours in time (median over the rounds, and quartiles), the times to join, how often
+the attacker acted in a second, and the server's memory at the end.
 
 The attackers run on the same host, as processes with the nice value 19: an attacker elsewhere takes
 none of its processors, and this leaves the job most of them.

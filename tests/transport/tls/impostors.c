@@ -13,7 +13,7 @@
  * Says after each hundred how many were sent away, and at the end in which time. At the end of its
  * standard input it calls no more. Ends with 1 if one of them was believed.
  */
-#include <errno.h>
+#include <inttypes.h>
 #include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/config/option.h"
 
 #define MOST_MAX 2048
 #define NAP_MS 100
@@ -140,10 +141,10 @@ static bool look(int timeout_ms)
 	return all.poll[all.most].revents == 0 || read(STDIN_FILENO, &byte, 1) > 0;
 }
 
-static void flood(double per_second, unsigned long count)
+static void flood(double per_second, uint64_t count)
 {
 	uint64_t begin_ns = mst_now_ns();
-	unsigned long called = 0;
+	uint64_t called = 0;
 	bool over = false;
 
 	while (all.open > 0 || (!over && called < count)) {
@@ -158,7 +159,8 @@ static void flood(double per_second, unsigned long count)
 		over |= !look(!may ? NAP_MS : ahead_ms > 1 ? 1 : 0);
 	}
 	double seconds = (double)(mst_now_ns() - begin_ns) / (double)MST_SECOND;
-	printf("%lu callers in %.2f s: %lu were sent away, %lu found no place, %lu were believed\n",
+	printf("%" PRIu64
+	       " callers in %.2f s: %lu were sent away, %lu found no place, %lu were believed\n",
 	       called, seconds, all.sent_away, all.failed, all.believed);
 }
 
@@ -178,19 +180,25 @@ static SSL_CTX *prepare(const char *cert, const char *key)
 int main(int argc, char **argv)
 {
 	struct addrinfo hint = { .ai_socktype = SOCK_STREAM };
+	uint64_t per_second, count, most = 64;
 
-	if (argc < 7 || getaddrinfo(argv[1], argv[2], &hint, &all.server) != 0)
+	if (argc < 7 || mst_parse_u64(argv[5], &per_second) != 0 ||
+	    mst_parse_u64(argv[6], &count) != 0 || per_second == 0)
+		return 2;
+	if ((argc > 7 && mst_parse_u64(argv[7], &most) != 0) || most < 1 || most > MOST_MAX)
+		return 2;
+	if (getaddrinfo(argv[1], argv[2], &hint, &all.server) != 0)
 		return 2;
 	all.ctx = prepare(argv[3], argv[4]);
-	all.most = argc > 7 ? atoi(argv[7]) : 64;
-	if (all.ctx == NULL || all.most < 1 || all.most > MOST_MAX)
+	all.most = (int)most;
+	if (all.ctx == NULL)
 		return 2;
 	for (int i = 0; i < all.most; i++)
 		all.poll[i].fd = -1;
 	all.poll[all.most] = (struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN };
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
-	flood(atof(argv[5]), strtoul(argv[6], NULL, 10));
+	flood((double)per_second, count);
 	SSL_CTX_free(all.ctx);
 	freeaddrinfo(all.server);
 	return all.believed == 0 ? 0 : 1;
