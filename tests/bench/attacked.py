@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What attacks cost an honest job: its mean step and the time to join it, with and without, in turn.
+"""What attacks cost an honest job: its mean step, and the time to join it, with each and without.
 
 The job has certificates, runs over shared memory, and two workers carry it (backup:2), each of
 which sleeps for some milliseconds a step in place of computing. In each round every attack has its

@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: MIT
 """Bad peers on the control port: each gets its sentence, and the job does not notice.
 
-usage: hostile.py CASE --musterd MUSTERD --worker WORKER
+usage: hostile.py CASE --musterd MUSTERD --worker WORKER --reach REACH
        hostile.py --list
 """
 import collections
 import contextlib
 import errno
+import os
 import re
 import socket
 import struct
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
 from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
-                    read_error)
+                    read_error, read_log)
 
 WELCOME = 2
 REJOINS = 31  # of one rank that are admitted at once, less the worker that was there before
@@ -318,6 +321,49 @@ def a_worker_that_joins_without_end(a):
         job.proven("--kills")
 
 
+def memory_of(pid):
+    """{inode: may it be written to} of the memory without a file that a process has mapped or open.
+    An open descriptor counts as writing."""
+    found = {}
+    with open(f"/proc/{pid}/maps") as f:
+        for line in f:
+            _, rights, _, _, inode, *name = line.split()
+            if name and name[0].startswith("/memfd:"):
+                found[int(inode)] = found.get(int(inode), False) or "w" in rights
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("/memfd:"):
+                found[os.stat(f"/proc/{pid}/fd/{fd}").st_ino] = True
+    return found
+
+
+def a_worker_reaches_its_own_slots_alone(a):
+    """Each has tried to write to the result; and none has the memory of another's slots."""
+    with contextlib.ExitStack() as stack:
+        job = stack.enter_context(Job(a, "-n", "2", *CALM))
+        said = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)]
+        worker = [subprocess.Popen([a.reach], stdin=subprocess.PIPE, stdout=log, stderr=log,
+                                   env=dict(os.environ, MUSTER_SERVER=job.address))
+                  for log in said]
+        for process in worker:
+            stack.callback(process.kill)
+        check("none can write to a result", until(
+            lambda: all("its own slots alone" in read_log(log) for log in said), HANG_S)
+            or print(*map(read_log, said)))
+        one, other, server = map(memory_of, (worker[0].pid, worker[1].pid,
+                                             job.server.process.pid))
+        check("the server reads what each may write to", all(
+            any(may_write and i in server for i, may_write in m.items()) for m in (one, other)))
+        shared = set(one) & set(other)
+        check("they share memory that neither may write to, and no other",
+              shared and not any(one[i] or other[i] for i in shared))
+        for process in worker:
+            process.stdin.close()
+        check("both end well", [process.wait(HANG_S) for process in worker] == [0, 0])
+        results = {read_log(log).splitlines()[-1] for log in said}
+        check(f"with one result: {results}", len(results) == 1)
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
@@ -331,4 +377,5 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_joins_without_end), "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_joins_without_end,
+           a_worker_reaches_its_own_slots_alone), "musterd", "worker", "reach")

@@ -7,8 +7,8 @@
  *
  * More may call than the thread can shake hands with. Taking a caller costs little, so all that
  * wait are taken first; handshakes that have begun go on; and new ones are begun with the callers
- * that came last. So a caller waits for hardly anybody, or gives way and may call again at once. In the
- * order in which they came, each would wait for the whole crowd.
+ * that came last. So a caller waits for hardly anybody, or gives way and may call again at once. In
+ * the order in which they came, each would wait for the whole crowd.
  */
 #include "common/transport/tls/listener.h"
 
