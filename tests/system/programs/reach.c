@@ -49,7 +49,7 @@ static void try_file(int fd)
 	     "a hole was made in it");
 }
 
-/* The process may be one that is not allowed to open its mappings: then it cannot do this, either. */
+/* A process that may not open its mappings cannot do this, either. */
 static void try_mapping(const struct mapping *m)
 {
 	char path[96];
