@@ -11,13 +11,13 @@ static struct mst_conn *next_watcher(const struct mst_places *p, uint32_t *i)
 }
 
 /* How far a peer's ask goes before those of others. */
-enum standing {
+enum asker_standing {
 	ANYBODY, /* has proven nothing, or to be a member of the job */
 	OBSERVER,
 	OPERATOR,
 };
 
-static enum standing standing_of(const struct mst_conn *c)
+static enum asker_standing standing_of(const struct mst_conn *c)
 {
 	if (c->asks_changes || mst_roles_is_operator(c))
 		return OPERATOR;
@@ -41,7 +41,7 @@ static bool are_of_one_host(const struct mst_conn *a, const struct mst_conn *b)
 
 /* How many watchers of the host of @c have this standing. */
 static uint32_t count_of_host(const struct mst_places *p, const struct mst_conn *c,
-			      enum standing standing)
+			      enum asker_standing standing)
 {
 	const struct mst_conn *other;
 	uint32_t count = 0;
@@ -53,7 +53,7 @@ static uint32_t count_of_host(const struct mst_places *p, const struct mst_conn 
 
 /* Of the hosts that have at least @least watchers of this standing, one of the host that has most:
  * the one that has been silent longest. */
-static struct mst_conn *of_largest_host(const struct mst_places *p, enum standing standing,
+static struct mst_conn *of_largest_host(const struct mst_places *p, enum asker_standing standing,
 					uint32_t least)
 {
 	struct mst_conn *other, *found = NULL;
@@ -84,7 +84,7 @@ static struct mst_conn *oldest(const struct mst_places *p)
 
 struct mst_conn *mst_askers_yield(const struct mst_places *p, const struct mst_conn *c)
 {
-	enum standing own = standing_of(c);
+	enum asker_standing own = standing_of(c);
 
 	if (own == ANYBODY)
 		return of_largest_host(p, ANYBODY, count_of_host(p, c, ANYBODY) + 2);

@@ -18,7 +18,7 @@
 
 #define ELEMS 9001u
 
-struct mapping {
+struct reached {
 	uintptr_t begin, end;
 	char rights[8];
 	char name[256];
@@ -32,7 +32,7 @@ static void must(bool fine, const char *what)
 	exit(EXIT_FAILURE);
 }
 
-static bool holds(const struct mapping *m, const void *p)
+static bool holds(const struct reached *m, const void *p)
 {
 	return m->begin <= (uintptr_t)p && (uintptr_t)p < m->end;
 }
@@ -50,7 +50,7 @@ static void try_file(int fd)
 }
 
 /* A process that may not open its mappings cannot do this, either. */
-static void try_mapping(const struct mapping *m)
+static void try_mapping(const struct reached *m)
 {
 	char path[96];
 
@@ -66,7 +66,7 @@ static void try_mapping(const struct mapping *m)
 }
 
 /* The next shared mapping of memory without a file. */
-static bool next_mapping(FILE *maps, struct mapping *m)
+static bool next_mapping(FILE *maps, struct reached *m)
 {
 	char line[512];
 
@@ -83,7 +83,7 @@ static void try_mappings(const float *gradient, const float *result)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	bool own = false, others = false;
-	struct mapping m;
+	struct reached m;
 
 	must(maps != NULL, "no list of mappings");
 	while (next_mapping(maps, &m)) {

@@ -33,7 +33,7 @@
 #define NAP_MS 100
 #define TOLD_EVERY 100ul
 
-struct caller {
+struct impostor {
 	SSL *ssl; /* NULL: this place is free */
 	bool stops, waits_for_room;
 };
@@ -44,7 +44,7 @@ static struct {
 	bool proves;
 	int most, open;
 	unsigned long sent_away, told, failed, believed;
-	struct caller caller[MOST_MAX];
+	struct impostor caller[MOST_MAX];
 	struct pollfd poll[MOST_MAX + 1]; /* the last is the standard input */
 } all;
 
@@ -59,12 +59,12 @@ static void leave(int i)
 
 	SSL_free(all.caller[i].ssl);
 	close(fd);
-	all.caller[i] = (struct caller){ 0 };
+	all.caller[i] = (struct impostor){ 0 };
 	all.poll[i].fd = -1;
 	all.open--;
 }
 
-static bool would_block(struct caller *c, int rc)
+static bool would_block(struct impostor *c, int rc)
 {
 	int error = SSL_get_error(c->ssl, rc);
 
@@ -75,7 +75,7 @@ static bool would_block(struct caller *c, int rc)
 /* The end of a connection, or an alert, is how callers are sent away. */
 static void go_on(int i)
 {
-	struct caller *c = &all.caller[i];
+	struct impostor *c = &all.caller[i];
 	char byte;
 
 	ERR_clear_error();
