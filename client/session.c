@@ -16,6 +16,8 @@
 /* How often a hello is said. A server that many strangers connect to makes room by closing the
  * oldest connections, and may close one whose hello has not arrived yet. */
 #define HELLOS_MAX 10
+/* A server that cannot take a worker yet is asked again after this time. */
+#define BUSY_NS (200 * MST_MS)
 #define BEAT_MAX_NS MST_SECOND
 #define ORIGIN_LEN 64u
 #define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
@@ -224,19 +226,35 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 	}
 }
 
-/* Says hello, and says it again on another connection if the server has closed the last one without
- * a word. */
+/* Is another hello to be said? A server that is busy takes the worker later; @unheard hellos were
+ * not heard. */
+static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int rc,
+			    uint64_t deadline_ns)
+{
+	uint64_t left_ns = mst_left_ns(deadline_ns);
+
+	if (rc == -EBUSY)
+		mst_sleep_ns(left_ns < BUSY_NS ? left_ns : BUSY_NS);
+	else if (s->told.unheard && unheard < HELLOS_MAX)
+		mst_sleep_ns(RETRY_NS);
+	else
+		return false;
+	return mst_left_ns(deadline_ns) > 0 || s->told.unheard;
+}
+
+/* Says hello, and says it again on another connection if the server is busy, or has closed the last
+ * one without a word. */
 static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
 {
-	int rc = open_control(s, deadline_ns);
+	int rc = open_control(s, deadline_ns), unheard = 0;
 
-	for (int hellos = 1; rc == 0; hellos++) {
+	while (rc == 0) {
 		rc = say_hello(s);
 		if (rc == 0)
 			rc = await_welcome(s, deadline_ns);
-		if (rc == 0 || !s->told.unheard || hellos == HELLOS_MAX)
+		unheard += s->told.unheard;
+		if (rc == 0 || !is_to_ask_again(s, unheard, rc, deadline_ns))
 			break;
-		mst_sleep_ns(RETRY_NS);
 		if (reopen_control(s, deadline_ns) == 0)
 			rc = 0; /* else the first failure stands: the server has ended */
 	}

@@ -25,6 +25,10 @@ static void wake(void *ctx)
 
 int mst_joining_init(struct mst_joining *j, bool aside)
 {
+	int rc = mst_rejoins_init(&j->rejoins, j->job->o->workers);
+
+	if (rc != 0)
+		return rc;
 	return mst_link_maker_new(j->job->transport, aside ? wake : NULL, j->front, &j->maker);
 }
 
@@ -32,6 +36,7 @@ void mst_joining_fini(struct mst_joining *j)
 {
 	mst_link_maker_free(j->maker);
 	j->maker = NULL;
+	mst_rejoins_fini(&j->rejoins);
 }
 
 void mst_joining_forget(struct mst_joining *j)
@@ -193,6 +198,18 @@ static int check_room(const struct mst_joining *j, const struct mst_hello *hello
 	return mst_job_check_room(j->job, sessions, why, len);
 }
 
+/* A worker that joins and leaves without end must not cost more than this. */
+static int check_rejoins(const struct mst_joining *j, const struct mst_hello *hello,
+			 uint64_t now_ns, char *why, size_t len)
+{
+	uint64_t wait_ns = mst_rejoins_wait(&j->rejoins, hello->rank, now_ns);
+
+	if (wait_ns == 0)
+		return 0;
+	mst_reason_too_often(why, len, hello, wait_ns, j->job->o);
+	return -EBUSY;
+}
+
 /* Has the worker the model of the others? */
 static int check_model(const struct mst_joining *j, const struct mst_conn *c,
 		       const struct mst_hello *hello, char *why, size_t len)
@@ -333,6 +350,8 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	}
 	if (rc == 0)
 		rc = check_room(j, hello, why, sizeof(why));
+	if (rc == 0)
+		rc = check_rejoins(j, hello, now_ns, why, sizeof(why));
 	if (rc != 0) {
 		refuse(j, c, rc, why, now_ns);
 		return true;
@@ -402,6 +421,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 			refuse_by_ledger(j, c, -EBUSY, now_ns);
 		return;
 	}
+	mst_rejoins_count(&j->rejoins, (int32_t)c->who.rank, now_ns); /* that it has asked for */
 	mst_frontend_admit(j->front, c, notice->who);
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");

@@ -13,6 +13,7 @@
 
 #include "server/control/leading.h"
 #include "server/control/link_maker.h"
+#include "server/control/rejoins.h"
 
 struct mst_joining {
 	struct mst_job *job;
@@ -21,6 +22,7 @@ struct mst_joining {
 	struct mst_leading *leading;
 
 	struct mst_link_maker *maker;
+	struct mst_rejoins rejoins;
 	uint64_t first;       /* the connection of the hello that has fixed the figures */
 	bool listener_broken; /* the listener's device is gone; this is logged once */
 };

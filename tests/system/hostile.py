@@ -2,21 +2,28 @@
 # SPDX-License-Identifier: MIT
 """Bad peers on the control port: each gets its sentence, and the job does not notice.
 
-usage: hostile.py CASE --musterd MUSTERD --worker WORKER
+usage: hostile.py CASE --musterd MUSTERD --worker WORKER --reach REACH
        hostile.py --list
 """
 import collections
 import contextlib
+import errno
+import os
 import re
 import socket
 import struct
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
 from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
-                    read_error, tensors)
+                    read_error, read_log, tensors)
+
+WELCOME = 2
+REJOINS = 31  # of one rank that are admitted at once, less the worker that was there before
 
 
 def expect(name, got, pattern):
@@ -293,6 +300,87 @@ def come_and_go_in_a_flood(a):
         job.proven("--kills")
 
 
+def rejoin(server, rank):
+    """Joins and leaves again and again, until this is refused. Return: how often it was admitted,
+    and the sentence."""
+    end, count = time.monotonic() + 2 * HANG_S, 0
+    while time.monotonic() < end:
+        with server.connect() as s:
+            s.settimeout(HANG_S)
+            s.sendall(hello(rank=rank))
+            head = s.recv(12, socket.MSG_PEEK)
+            if len(head) == 12 and struct.unpack("<IHHI", head)[2] == WELCOME:
+                count += 1
+                continue
+            code, sentence = read_error(s) or (0, "")
+        if code == -errno.EBUSY:
+            return count, sentence
+        check(f"else its rank is still taken: {sentence}", code == -errno.EEXIST)
+    return count, "it was never refused"
+
+
+def a_worker_that_joins_without_end(a):
+    """An honest job goes on meanwhile, and an honest worker of the same rank gets in after it."""
+    with Job(a, "-n", "3", "--policy", "backup:2", "--min-workers", "1", *CALM) as job:
+        words = ["sleep_us=2000", "again=1", f"until={job.path('enough')}"]
+        job.work(0, *words)
+        job.work(1, *words)
+        job.work(2, "rounds=1")
+        job.begin(ranks=[0, 1])
+        check("the third leaves", job.worker[2].end(HANG_S)[0] == 0)
+        count, sentence = rejoin(job.server, 2)
+        check(f"it was admitted {count} times, and then: {sentence}",
+              count >= REJOINS and "rank 2 joined" in sentence and "try again in" in sentence)
+        job.work(2, *words)
+        job.came_again(2)
+        job.end_job()
+        check("all end well", job.codes(HANG_S) == [0] * 4 and job.server.end(HANG_S)[0] == 0)
+        job.proven("--kills")
+
+
+def memory_of(pid):
+    """{inode: may it be written to} of the memory without a file that a process has mapped or open.
+    An open descriptor counts as writing."""
+    found = {}
+    with open(f"/proc/{pid}/maps") as f:
+        for line in f:
+            _, rights, _, _, inode, *name = line.split()
+            if name and name[0].startswith("/memfd:"):
+                found[int(inode)] = found.get(int(inode), False) or "w" in rights
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("/memfd:"):
+                found[os.stat(f"/proc/{pid}/fd/{fd}").st_ino] = True
+    return found
+
+
+def a_worker_reaches_its_own_slots_alone(a):
+    """Each has tried to write to the result; and none has the memory of another's slots."""
+    with contextlib.ExitStack() as stack:
+        job = stack.enter_context(Job(a, "-n", "2", *CALM))
+        said = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)]
+        worker = [subprocess.Popen([a.reach], stdin=subprocess.PIPE, stdout=log, stderr=log,
+                                   env=dict(os.environ, MUSTER_SERVER=job.address))
+                  for log in said]
+        for process in worker:
+            stack.callback(process.kill)
+        check("none can write to a result", until(
+            lambda: all("its own slots alone" in read_log(log) for log in said), HANG_S)
+            or print(*map(read_log, said)))
+        one, other, server = map(memory_of, (worker[0].pid, worker[1].pid,
+                                             job.server.process.pid))
+        check("the server reads what each may write to", all(
+            any(may_write and i in server for i, may_write in m.items()) for m in (one, other)))
+        shared = set(one) & set(other)
+        check("they share memory that neither may write to, and no other",
+              shared and not any(one[i] or other[i] for i in shared))
+        for process in worker:
+            process.stdin.close()
+        check("both end well", [process.wait(HANG_S) for process in worker] == [0, 0])
+        results = {read_log(log).splitlines()[-1] for log in said}
+        check(f"with one result: {results}", len(results) == 1)
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
@@ -306,4 +394,5 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main(cases(all_of_it, come_and_go_in_a_flood), "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_joins_without_end,
+           a_worker_reaches_its_own_slots_alone), "musterd", "worker", "reach")

@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: MIT
 """Jobs of real processes whose control connections are TLS, and strangers at their ports.
 
-usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
+usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER --impostors IMPOSTORS
 """
 import os
 import re
 import shutil
 import stat
 import subprocess
+import tempfile
 
 import base
 from base import CALM, HANG_S, Child, cases, check, main, must, until
+from server import read_log
 
 # More than the server keeps of one address (512): so some have to make room.
 HALF_OPEN = 1000
 # What the server may grow by while they are there: each may cost what a handshake takes.
 GROWTH_KIB = 64 << 10
+# What it may grow by while a thousand callers come and go: a leak would be 16 KiB of each.
+LEFT_KIB = 16 << 10
 
 
 def options(keys, role):
@@ -142,10 +146,15 @@ def memory_kib(process):
         return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
 
+def is_sanitized(program, *sanitizers):
+    with open(program, "rb") as f:
+        text = f.read()
+    return any(name in text for name in sanitizers)
+
+
 def growth_kib(musterd):
     """The thread sanitizer keeps up to four words for each that is used."""
-    with open(musterd, "rb") as f:
-        return (8 if b"__tsan_init" in f.read() else 1) * GROWTH_KIB
+    return (8 if is_sanitized(musterd, b"__tsan_init") else 1) * GROWTH_KIB
 
 
 def a_thousand_half_open(a):
@@ -169,6 +178,58 @@ def a_thousand_half_open(a):
         check("both end well", job.codes(HANG_S) == [0, 0])
         check(f"the server has grown by {grown} KiB", grown < growth_kib(a.musterd))
         check("and ends well", job.server.end(HANG_S)[0] == 0)
+
+
+class Impostors:
+    """Callers with certificates of another authority, a thousand a second if the server keeps up,
+    until this is left."""
+
+    def __init__(self, a, job, keys):
+        host, port = job.address.split(":")
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [a.impostors, host, port, f"{keys}/worker.pem", f"{keys}/worker.key", "1000", "100000"],
+            stdin=subprocess.PIPE, stdout=self.log, stderr=self.log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def came(self, count):
+        check(f"{count} impostors have come and were sent away",
+              until(lambda: f"\n{count} were sent away\n" in f"\n{read_log(self.log)}", HANG_S))
+
+    def end(self):
+        self.process.stdin.close()
+        status = self.process.wait(HANG_S)
+        check(f"none was believed: {read_log(self.log).splitlines()[-1]}", status == 0)
+
+
+def a_thousand_impostors(a):
+    """A worker joins and a job runs while they come, and they leave nothing behind."""
+    with Job(a, "-n", "2", "--join-timeout", "never") as job:
+        job.member(0, "sleep_us=2000", *job.ended_by(0))
+        check("the first joins", until(lambda: "rank 0 joined" in job.server.said(), HANG_S))
+        with Impostors(a, job, make_keys(a, job.path("other"))) as impostors:
+            impostors.came(500)
+            before = memory_kib(job.server.process)
+            job.member(1, "sleep_us=2000", *job.ended_by(0))
+            job.begin()
+            impostors.came(1500)
+            grown = memory_kib(job.server.process) - before
+            job.end_job()
+            check("the workers end well", job.codes(HANG_S) == [0, 0])
+            impostors.end()
+        status, log = job.server.end(HANG_S)
+        check("and so does the server", status == 0)
+        check("which says what they show", "which is not from the authority" in log)
+        # A sanitizer keeps what was freed.
+        check(f"another thousand have cost {grown} KiB",
+              grown < LEFT_KIB or is_sanitized(a.musterd, b"__asan_init", b"__tsan_init"))
+        job.proven()
 
 
 def openssl(*words, text=""):
@@ -303,6 +364,6 @@ def bad_files(a):
               status == 1 and "MUSTER_TLS_CERT" in said)
 
 
-main(cases(two_servers_and_three_workers, a_thousand_half_open, strangers,
+main(cases(two_servers_and_three_workers, a_thousand_half_open, a_thousand_impostors, strangers,
            a_worker_that_poses_as_a_server, bad_files),
-     "musterd", "worker", "muster")
+     "musterd", "worker", "muster", "impostors")
