@@ -5,7 +5,10 @@
 usage: averages.py CASE --muster MUSTER --worker WORKER
        averages.py --list [--threads]
 """
+import glob
+import itertools
 import os
+import struct
 from unittest import mock
 
 import numpy as np
@@ -82,7 +85,61 @@ def begins_at_a_resume(a):
     check("and is not in checkpoints any more", "average" not in folder.vectors(8))
 
 
-CASES = cases(numpys, begins_at_a_resume)
+def read(folder, elems):
+    """What the workers have got while the job ran: (version, bytes) by rank."""
+    got = {}
+    for path in glob.glob(os.path.join(folder.folder.name, "log.average.*")):
+        with open(path, "rb") as f:
+            data = f.read()
+        size = 8 + 4 * elems
+        must(len(data) % size == 0, "a piece of an average in", path)
+        got[int(path.rsplit(".", 1)[1])] = [
+            (struct.unpack_from("<Q", data, i)[0], data[i + 8:i + size])
+            for i in range(0, len(data), size)]
+    return got
+
+
+PULLS = [
+    # servers, elements, options of the job, of the workers, of the check
+    (2, 70001, ["--optimizer", "adam:lr=0.01", "--shards", "2", "--policy", "async"],
+     ["result_type=bf16"], "adam:lr=0.01"),
+    (3, 200003, ["--optimizer", "sgd:lr=0.1,momentum=0.9", "--checkpoint-every", "3"], [],
+     "sgd:0.1,0.9"),
+    (1, 5, ["--optimizer", "add"], [], "add"),
+]
+
+
+def is_one_pull_away(a):
+    """While the steps go on, from any number of servers: all of it is of the version that is named
+    with it, to the bit. So it is of one version, whatever each server was doing."""
+    for servers, elems, options, worker, optimizer in PULLS:
+        folder = Folder(a)
+        folder.run(COMMITS, "--servers", str(servers), "--average", str(DECAY), *options,
+                   worker=["average=2", *worker], elems=elems)
+        averages = average_of(folder, optimizer)
+        got = read(folder, elems)
+        must(sorted(got) == [0, 1, 2], "who got averages:", sorted(got))
+        pulls = [pull for rank in got for pull in got[rank]]
+        check(f"{servers} servers: each of {len(pulls)} averages is NumPy's of its version",
+              all(data == averages[version].tobytes() for version, data in pulls))
+        check(f"{servers} servers: they are of several versions",
+              len({version for version, _ in pulls}) > 2)
+        check(f"{servers} servers: a worker gets the last one after the end of the job",
+              all(got[rank][-1][0] == COMMITS for rank in got))
+        check(f"{servers} servers: none is older than the one before",
+              all(one[0] <= next_one[0] for rank in got
+                  for one, next_one in itertools.pairwise(got[rank])))
+
+
+def none_is_kept(a):
+    """That is said, with what to do."""
+    folder = Folder(a)
+    said = folder.run(5, worker=["average=1"], expect=1)
+    check("a worker is told that the servers keep no average",
+          "the servers keep no average of the parameters: start musterd with --average" in said)
+
+
+CASES = cases(numpys, begins_at_a_resume, is_one_pull_away, none_is_kept)
 
 if __name__ == "__main__":
     main(CASES, "muster", "worker")

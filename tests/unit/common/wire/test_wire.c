@@ -248,7 +248,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_FETCH;                                                                      \
+	kind <= MST_MSG_FETCH;                                                                     \
 	kind++
 
 /* ---- promises ---- */

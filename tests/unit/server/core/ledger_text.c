@@ -43,7 +43,7 @@ static const char *const decision_name[] = {
 	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
 	[MST_DO_APPLY] = "APPLY",     [MST_DO_SAVE] = "SAVE",     [MST_DO_SAVED] = "SAVED",
 	[MST_DO_BEHIND] = "BEHIND",   [MST_DO_WANT] = "WANT",     [MST_DO_HAND] = "HAND",
-	[MST_DO_HANDED] = "HANDED", [MST_DO_LEND] = "LEND",
+	[MST_DO_HANDED] = "HANDED",   [MST_DO_LEND] = "LEND",
 };
 
 static const char *const evict_name[] = {

@@ -89,14 +89,14 @@ void watch_event(struct watch *w, const struct mst_ledger_event *ev)
 
 	if (ev->kind == MST_EV_RETURNED && w->lent) {
 		w->returned |= UINT64_C(1) << ev->lent.shard;
-		w->lent = w->returned != UINT64_MAX >> (64 - w->cfg.ledger.shards);
+		w->lent = w->returned != UINT64_MAX >> (64 - w->cfg.shards);
 	}
 	if (ev->kind == MST_EV_SETTLED && w->settling)
 		w->settled |= UINT64_C(1) << ev->shard;
 	w->spoilt |= ev->kind == MST_EV_SPOILT;
 	if (ev->kind == MST_EV_JOIN || ev->kind == MST_EV_POLICY || ev->kind == MST_EV_SETTLED ||
-	    ev->kind == MST_EV_LEND || ev->kind == MST_EV_RETURNED ||
-	    ev->kind == MST_EV_SPOILT || v == NULL || v->ended)
+	    ev->kind == MST_EV_LEND || ev->kind == MST_EV_RETURNED || ev->kind == MST_EV_SPOILT ||
+	    v == NULL || v->ended)
 		return;
 	if (ev->kind == MST_EV_START)
 		hear_start(v);
@@ -182,13 +182,14 @@ static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
 	w->buffer_of[w->version_count++] = buffer;
 }
 
-static void see_lend(struct ledger_watch *w, const struct mst_decision *d)
+static void see_lend(struct watch *w, const struct mst_decision *d)
 {
 	if (w->lent)
 		watch_complain(w, "the average is lent while somebody reads it");
 	if (d->commit.version + 1 != w->version_count)
-		watch_complain(w, "the average of version %" PRIu64 " is lent, which is not the newest",
-			       d->commit.version);
+		watch_complain(
+			w, "the average of version %" PRIu64 " is lent, which is not the newest",
+			d->commit.version);
 	w->lent = true;
 	w->returned = 0;
 }

@@ -534,8 +534,8 @@ static struct world_worker *somebody(struct ledger_world *w)
 bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
-	if (listen(w, out) || change_policy(w, out) || rest(w, out) || end(w, out) || save(w, out) ||
-	    lend(w, out))
+	if (listen(w, out) || change_policy(w, out) || rest(w, out) || end(w, out) ||
+	    save(w, out) || lend(w, out))
 		return true;
 	for (int tries = 0; tries < 4; tries++) {
 		if (!rarely(w, 3) && deliver(w, out))

@@ -117,7 +117,7 @@ struct reference {
 	/* Of averages: of which version one is lent, and which shards have returned it. */
 	uint64_t lent, returned;
 	bool lend_again;
-	uint32_t last;     /* rank that was counted last: it is answered first */
+	uint32_t last; /* rank that was counted last: it is answered first */
 
 	/* Time in which nobody listened is lost: it does not count for anybody. */
 	uint64_t looked_ns, heard_ns, lost_ns;

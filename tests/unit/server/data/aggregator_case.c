@@ -99,9 +99,11 @@ static void take_worked(void *ctx)
 void agg_begin_with(bool maps, uint64_t chunk_elems)
 {
 	struct mst_lane_figures figures = { AGG_ELEMS, 4, 4, 2, AGG_RANKS, false };
-	struct mst_aggregator_up up = {
-		.event = take_event, .over = take_over, .worked = take_worked, .save = take_saving, .lend = take_lent
-	};
+	struct mst_aggregator_up up = { .event = take_event,
+					.over = take_over,
+					.worked = take_worked,
+					.save = take_saving,
+					.lend = take_lent };
 
 	fix_net_begin(put, NULL);
 	fix_transport.maps = maps;
