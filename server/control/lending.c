@@ -294,9 +294,9 @@ void mst_lending_step(struct mst_lending *l, uint64_t now_ns)
 	uint64_t past_ns = now_ns - l->step_ns;
 
 	l->step_ns = now_ns;
-	give_back(l);
-	if (l->state == MST_LENDING_IDLE)
-		begin(l);
-	else if (l->state == MST_LENDING_SENDS)
+	if (l->state == MST_LENDING_SENDS)
 		send_pieces(l, past_ns);
+	give_back(l);
+	if (l->state == MST_LENDING_IDLE && !l->return_due)
+		begin(l);
 }

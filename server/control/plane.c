@@ -472,7 +472,6 @@ static void step_follower(struct mst_plane *p, uint64_t now_ns)
 	mst_frontend_step(&p->front, now_ns);
 	mst_hearing_heard(&p->hearing, now_ns);
 	mst_following_judge(&p->following, now_ns);
-	mst_lending_step_follower(&p->lending, mst_following_conn(&p->following));
 }
 
 static void step_leader(struct mst_plane *p, uint64_t now_ns)
@@ -488,7 +487,6 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 	mst_leading_step(&p->leading, now_ns);
 	p->lingered |= !mst_plane_is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
 	mst_handover_step(&p->handover);
-	mst_lending_step(&p->lending, now_ns);
 	if (p->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
 }
@@ -534,6 +532,15 @@ static void part_from_followers(struct mst_plane *p)
 		mst_leading_tell_end(&p->leading);
 }
 
+/* Behind all that has been heard in this step, so that nothing of it waits for the next. */
+static void lend(struct mst_plane *p, uint64_t now_ns)
+{
+	if (p->follows)
+		mst_lending_step_follower(&p->lending, mst_following_conn(&p->following));
+	else
+		mst_lending_step(&p->lending, now_ns);
+}
+
 void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 {
 	mst_hearing_look(&p->hearing, p->job.o->lease_ns, now_ns);
@@ -548,6 +555,7 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 		p->lingered |= p->job.ended_ns != 0 && now_ns > p->job.ended_ns &&
 			       now_ns - p->job.ended_ns > p->job.o->patience_ns;
 	}
+	lend(p, now_ns);
 	mst_checkpointing_step(&p->checkpointing, now_ns);
 	ask_to_save(p, now_ns);
 	if (p->follows)

@@ -14,7 +14,7 @@ from unittest import mock
 import numpy as np
 
 import history
-from base import cases, check, main, must
+from base import LEASE_S, cases, check, main, must
 from checkpoints import Folder
 
 DECAY, COMMITS = 0.65, 24  # from version 16 on that is less than what young averages have
@@ -139,7 +139,45 @@ def none_is_kept(a):
           "the servers keep no average of the parameters: start musterd with --average" in said)
 
 
-CASES = cases(numpys, begins_at_a_resume, is_one_pull_away, none_is_kept)
+LONG = 2_000_000  # elements: more than what a connection takes before it is read
+
+
+def reads_in_vain(a, worker, *options):
+    """Rank 2 asks and does not take all of it. Return: the averages of the others by rank, and the
+    last one as the checkpoint has it."""
+    folder = Folder(a)
+    folder.run(12, "--servers", "2", "--policy", "async", "--optimizer", "sgd:lr=0.1,momentum=0.9",
+               "--average", str(DECAY), "--grace", "2s", *options,
+               worker=["2:average=1", *worker], elems=LONG)
+    got = read(folder, LONG)
+    must(all(version < 12 for version, _ in got.pop(2)), "rank 2 has taken each that it asked for")
+    return got, folder.vectors(12)["average"]
+
+
+def a_reader_that_dies_frees_its_place(a):
+    """In the middle of it, or before: the others get theirs."""
+    got, last = reads_in_vain(a, ["2:die_asking=1", "0:average=2", "1:average=2"])
+    check("the others have the last one, to the bit",
+          all(got[rank][-1] == (12, last) for rank in (0, 1)))
+
+
+def a_reader_that_stands_still_frees_its_place(a):
+    """When its session ends, after its lease."""
+    got, last = reads_in_vain(a, ["2:stop_asking=1", "0:average=2", "1:average=2"],
+                              "--lease", f"{LEASE_S}s", "--server-lease", "60s")
+    check("the others have the last one, to the bit",
+          all(got[rank][-1] == (12, last) for rank in (0, 1)))
+
+
+def no_commit_waits_for_a_reader(a):
+    """Its lease is longer than this test may take."""
+    got, _ = reads_in_vain(a, ["2:stop_asking=1"], "--lease", "200s")
+    check("all versions are made while it stands still", got == {})
+
+
+CASES = cases(numpys, begins_at_a_resume, is_one_pull_away, none_is_kept,
+              a_reader_that_dies_frees_its_place, a_reader_that_stands_still_frees_its_place,
+              no_commit_waits_for_a_reader)
 
 if __name__ == "__main__":
     main(CASES, "muster", "worker")

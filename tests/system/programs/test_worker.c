@@ -28,6 +28,8 @@
  *   a job that is interrupted under bsp has the same as one that is not)
  *   average N (after every N-th round, and after the last outcome, it gets the average and appends
  *   it to LOG.average.RANK: the version as u64, and f32[elems]; 0: never)
+ *   die_asking 1, stop_asking 1 (kill -9, SIGSTOP itself when it has asked for an average that has
+ *   not come yet)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -53,6 +55,7 @@ struct logged_worker {
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	uint64_t damage;   /* the ticket whose gradient is changed on its way; 0: none */
 	uint64_t average;  /* it gets the average every so many rounds; 0: never */
+	bool die_asking, stop_asking;
 	FILE *averages;
 	enum muster_type type, result_type;
 	enum muster_owner owner;
@@ -195,6 +198,10 @@ static int get_average(struct logged_worker *c)
 
 	do {
 		rc = muster_average(c->m, &average, &version);
+		if (rc == -ETIMEDOUT && c->die_asking)
+			raise(SIGKILL);
+		if (rc == -ETIMEDOUT && c->stop_asking)
+			raise(SIGSTOP);
 	} while (may_wait_on(c, "average", rc));
 	if (rc != 0)
 		return failed(c, "average", rc);
@@ -329,7 +336,9 @@ static void set(struct logged_worker *c, const char *text)
 		      { "into", &c->into },
 		      { "scales", &c->scales },
 		      { "rename", &c->rename },
-		      { "by_version", &c->by_version } };
+		      { "by_version", &c->by_version },
+		      { "die_asking", &c->die_asking },
+		      { "stop_asking", &c->stop_asking } };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)
@@ -394,6 +403,8 @@ static int open_job(struct logged_worker *c)
 	opt.tensors = table;
 	opt.tensor_count = (uint32_t)c->tensors;
 	opt.clip = c->clip;
+	if (c->die_asking || c->stop_asking)
+		opt.wait_ms = 1;
 	if (c->into)
 		opt.result_into = c->results = malloc(c->elems * mst_type_bytes(c->result_type));
 	int rc = muster_open(&opt, &c->m);
