@@ -72,9 +72,9 @@ void mst_conn_close(struct mst_conn *c)
 /* ---- frames ---- */
 
 /* The longest frame that the peer may send now. All messages to a server are shorter than IN_FIRST,
- * but for the tensor tables and pieces of states, which come from a leader and from workers that were
- * asked for them, and for pieces of the average, which come from a follower. So nobody else gets
- * more memory. */
+ * but for the tensor tables and pieces of states: they come from a leader, and from workers that
+ * were asked for them; and for pieces of the average, which come from a follower. So nobody else
+ * gets more memory. */
 static int64_t frame_max(const struct mst_conn *c)
 {
 	bool gives = c->sends_state || c->state_asks > 0;

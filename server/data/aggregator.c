@@ -651,17 +651,6 @@ void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
 	out->average = a->average[0];
 }
 
-void mst_aggregator_saved(struct mst_aggregator *a)
-{
-	a->saving = false;
-	a->average_saved = MST_AVERAGES_MAX;
-}
-
-void mst_aggregator_returned(struct mst_aggregator *a)
-{
-	a->average_lent = MST_AVERAGES_MAX;
-}
-
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record)
 {

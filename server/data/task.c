@@ -528,6 +528,12 @@ static void save_end(struct mst_aggregator *a, const struct mst_task *task)
 	a->up.save(a->up.ctx, &what);
 }
 
+void mst_aggregator_saved(struct mst_aggregator *a)
+{
+	a->saving = false;
+	a->average_saved = MST_AVERAGES_MAX;
+}
+
 /* ---- lending ---- */
 
 void mst_task_lend(struct mst_aggregator *a, const struct mst_decision *d)
@@ -543,6 +549,11 @@ void mst_task_lend(struct mst_aggregator *a, const struct mst_decision *d)
 static void lend_end(struct mst_aggregator *a, const struct mst_task *task)
 {
 	a->up.lend(a->up.ctx, task->lend.version, a->spoilt ? NULL : task->lend.average);
+}
+
+void mst_aggregator_returned(struct mst_aggregator *a)
+{
+	a->average_lent = MST_AVERAGES_MAX;
 }
 
 /* ---- the queue ---- */

@@ -183,6 +183,12 @@ static void about_state(const struct mst_decision *d, char text[LEDGER_TEXT_LEN]
 		 d->state.version);
 }
 
+static void about_saved(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
+{
+	snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->saved.version,
+		 d->saved.failed ? ", failed" : "");
+}
+
 static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
 {
 	text[0] = '\0';
@@ -240,8 +246,7 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->commit.version);
 		break;
 	case MST_DO_SAVED:
-		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->saved.version,
-			 d->saved.failed ? ", failed" : "");
+		about_saved(d, text);
 		break;
 	case MST_DO_BEHIND:
 	case MST_DO_WANT:
