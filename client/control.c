@@ -37,6 +37,8 @@ struct mst_control {
 	uint64_t given;        /* bytes of it that have been queued */
 	struct mst_gift takes; /* what has come of a state of another worker */
 	uint64_t taken;
+	struct mst_gift expects; /* what has come of the average; data NULL: none is asked for */
+	uint64_t expects_have;
 	struct mst_message message;
 	uint8_t in[IN_BYTES];
 	uint8_t out[OUT_BYTES];
@@ -65,6 +67,7 @@ void mst_control_free(struct mst_control *c)
 	}
 	free(c->gives.data);
 	free(c->takes.data);
+	free(c->expects.data);
 	free(c);
 }
 
@@ -155,6 +158,27 @@ static void take_piece(struct mst_control *c, const struct mst_handed *p)
 		publish(c);
 }
 
+/* Pieces come in order, and only of what this worker has asked for. */
+static void take_average(struct mst_control *c, const struct mst_handed *p)
+{
+	bool begins = c->expects_have == 0;
+
+	if (c->expects.data == NULL || p->number != c->expects.number || p->piece.length == 0 ||
+	    p->piece.total != c->expects.bytes || p->piece.offset != c->expects_have ||
+	    (!begins && p->version != c->expects.version)) {
+		fail(c, -EPROTO,
+		     "the server at %s sent an average with a gap, of two versions, or that nobody "
+		     "asked for",
+		     c->cfg.server);
+		return;
+	}
+	memcpy(c->expects.data + p->piece.offset, p->piece.data, p->piece.length);
+	c->expects.version = p->version;
+	c->expects_have += p->piece.length;
+	if (c->expects_have == c->expects.bytes)
+		publish(c);
+}
+
 static void hear(struct mst_control *c, const struct mst_message *msg)
 {
 	struct mst_told *told = &c->told;
@@ -184,6 +208,9 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		break;
 	case MST_MSG_TAKE:
 		take_piece(c, &msg->handed);
+		return;
+	case MST_MSG_AVERAGE:
+		take_average(c, &msg->handed);
 		return;
 	case MST_MSG_BEAT:
 		mst_silence_beat(&c->silence, &msg->beat);
@@ -362,6 +389,28 @@ bool mst_control_claim(struct mst_control *c, struct mst_gift *out)
 		*out = c->takes;
 		c->takes = (struct mst_gift){ 0 };
 		c->taken = 0;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return whole;
+}
+
+void mst_control_expect(struct mst_control *c, const struct mst_gift *into)
+{
+	pthread_mutex_lock(&c->lock);
+	free(c->expects.data);
+	c->expects = *into;
+	c->expects_have = 0;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool mst_control_expected(struct mst_control *c, struct mst_gift *out)
+{
+	pthread_mutex_lock(&c->lock);
+	bool whole = c->expects.data != NULL && c->expects_have == c->expects.bytes;
+	if (whole) {
+		*out = c->expects;
+		c->expects = (struct mst_gift){ 0 };
+		c->expects_have = 0;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return whole;

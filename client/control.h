@@ -74,7 +74,7 @@ bool mst_control_silent(struct mst_control *c, uint32_t moved, uint64_t limit_ns
 /* Nothing of it is waited for any more. @reason: why, to be told from now on. */
 void mst_control_give_up(struct mst_control *c, int error, const char *reason);
 
-/* The state of a worker, on its way. */
+/* The state of a worker, or the average, on its way. */
 struct mst_gift {
 	uint8_t *data; /* allocated */
 	uint64_t bytes, number, version;
@@ -87,6 +87,12 @@ int mst_control_give(struct mst_control *c, const struct mst_gift *gift);
 /* Hands over the state of another worker that has come as a whole, to be freed by the caller.
  * Return: false: there is none. */
 bool mst_control_claim(struct mst_control *c, struct mst_gift *out);
+
+/* All of the average with @into->number is to be put into @into->data, which is taken over. The
+ * caller asks for it then. */
+void mst_control_expect(struct mst_control *c, const struct mst_gift *into);
+/* Hands it over when all of it has come, to be freed by the caller. Return: false: it has not. */
+bool mst_control_expected(struct mst_control *c, struct mst_gift *out);
 
 /* Has something been told since the last mst_control_look()? Takes no lock. */
 bool mst_control_news(const struct mst_control *c);

@@ -164,6 +164,7 @@ void mst_handle_free(struct muster *m)
 	mst_sources_fini(&m->sources);
 	mst_own_fini(&m->own);
 	mst_comeback_fini(&m->comeback);
+	free(m->average);
 	mst_clip_fini(&m->clip);
 	mst_worker_fini(&m->worker);
 	mst_settings_fini(&m->settings);

@@ -65,6 +65,10 @@ struct muster {
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
 
+	void *average; /* that muster_average() has brought last */
+	uint64_t average_number;
+	bool average_asked; /* it has asked for another, which is on its way */
+
 	bool watched;                      /* muster_fd() has been called */
 	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
 };

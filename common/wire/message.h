@@ -89,6 +89,10 @@ enum mst_message_kind {
 	/* leader: send your tensor table. Before the WELCOME: to be kept. In its place: it is not
 	 * the job's, and the refusal is to name the tensor that differs. */
 	MST_MSG_SEND_TABLE,
+	/* The average of the weights, of one version. */
+	MST_MSG_ASK_AVERAGE, /* worker: send it; the number of the asking */
+	MST_MSG_AVERAGE,     /* leader to worker, and follower to leader: a piece of it */
+	MST_MSG_FETCH, /* leader to follower: send these bytes of it, or do not read it any more */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -130,6 +134,7 @@ struct mst_welcome {
 	uint64_t first_version; /* that the job began with, or goes on from */
 	double first_samples;   /* in it, and all versions before */
 	uint64_t state_max;     /* bytes of a state that a worker may give */
+	uint32_t averages;      /* 1: servers keep a moving average of the parameters */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
@@ -214,7 +219,7 @@ struct mst_state_piece {
 	const void *data; /* in the frame's buffer */
 };
 
-/* A piece of the state that a worker gives to others. */
+/* A piece of the state that a worker gives to others, or of the average. */
 struct mst_handed {
 	struct mst_state_piece piece; /* the first member, as its fields are read */
 	uint64_t number;              /* of the asking */
@@ -222,6 +227,13 @@ struct mst_handed {
 	/* GIVE of a state of 0 bytes in all: the bytes of the one that is larger than the leader
 	 * takes; 0: the worker has none */
 	uint64_t too_large;
+};
+
+/* Bytes of a server's part of the average. */
+struct mst_fetch {
+	uint64_t number; /* of this reading; the pieces have it */
+	uint64_t offset;
+	uint64_t length; /* 0: nothing of it is read any more */
 };
 
 struct mst_policy_change {
@@ -363,9 +375,10 @@ struct mst_message {
 		uint64_t seq;             /* LEAVE */
 		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE, END_JOB */
 		uint32_t evicted;         /* EVICT: the rank */
-		uint64_t number;          /* BEHIND: a version; STATE_WANTED, TOOK */
-		struct mst_handed handed; /* GIVE, TAKE */
-		uint32_t watch;           /* ASK_STATUS */
+		uint64_t number;          /* BEHIND: a version; STATE_WANTED, TOOK, ASK_AVERAGE */
+		struct mst_handed handed; /* GIVE, TAKE, AVERAGE */
+		struct mst_fetch fetch;
+		uint32_t watch; /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;
 		struct mst_metric metric; /* REPORT */

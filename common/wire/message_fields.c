@@ -87,6 +87,7 @@ static const struct mst_field welcome_fields[] = {
 	FIELD(U64, mst_welcome, first_version),
 	FIELD(F64, mst_welcome, first_samples),
 	FIELD(U64, mst_welcome, state_max),
+	LIMITED(ENUM, mst_welcome, averages, 2),
 	ROWS(mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(mst_welcome),
 	ROWS(mst_welcome, fate_count, MUSTER_TICKETS_MAX, fate_rows),
@@ -267,6 +268,12 @@ static const struct mst_field rest_fields[] = {
 	LIMITED(ENUM, mst_rest, rests, 2),
 };
 
+static const struct mst_field fetch_fields[] = {
+	FIELD(U64, mst_fetch, number),
+	FIELD(U64, mst_fetch, offset),
+	FIELD(U64, mst_fetch, length),
+};
+
 static const struct mst_field serve_fields[] = {
 	TEXT(mst_serve, job),
 	TEXT(mst_serve, scheme),
@@ -376,6 +383,9 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_TAKE] = { true, BODY, SHAPE(handed_fields) },
 	[MST_MSG_TOOK] = { true, 0, SHAPE(number_fields) },
 	[MST_MSG_SEND_TABLE] = { true, 0, { NULL, 0 } },
+	[MST_MSG_ASK_AVERAGE] = { true, 0, SHAPE(number_fields) },
+	[MST_MSG_AVERAGE] = { true, BODY, SHAPE(handed_fields) },
+	[MST_MSG_FETCH] = { true, BODY, SHAPE(fetch_fields) },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -45,7 +45,8 @@ enum mst_peer_kind {
 	 * also slot: which sum of squares it is, enum mst_edge_sum; code: one tensor goes on beyond
 	 * both borders of the part; coefficient: the weight decay of the tensor at that border */
 	MST_PEER_REDUCED,
-	MST_PEER_SAVED, /* value: the version; code: 0, or 1: the server has not written it */
+	MST_PEER_SAVED,    /* value: the version; code: 0, or 1: the server has not written it */
+	MST_PEER_RETURNED, /* value: the version whose average is not read any more */
 	/* Down. */
 	MST_PEER_START,   /* commit.version, commit.buffer: of the first version */
 	MST_PEER_COUNT,   /* who, slot, coefficient; code: ranks may contribute again in a step */
@@ -58,6 +59,7 @@ enum mst_peer_kind {
 	/* value: the version; coefficient: what its mean is multiplied by; trust */
 	MST_PEER_APPLY,
 	MST_PEER_SAVE, /* commit.version, commit.buffer: write the newest version */
+	MST_PEER_LEND, /* value: the newest version, whose average may be read */
 	MST_PEER_KINDS,
 };
 

@@ -523,6 +523,28 @@ int muster_finish(struct muster *m, const char *why);
 int muster_report(struct muster *m, const char *name, double value);
 
 /**
+ * muster_average - the moving average of the parameters, for evaluation (musterd --average).
+ * @average: gets f32[elems], whatever the type of results is. The memory is the library's, which
+ *       allocates it for the first call. It may be read until the next call of muster_average()
+ *       that does not return -EINVAL or -ENOTSUP, or muster_close().
+ * @version: gets the version that the average is of: all of it is as it was right after the commit
+ *       of this version, on every server. It was the newest when the servers came to serve this
+ *       worker, so it is not older than that of the last outcome before the first of the calls that
+ *       brought it. Before the first commit it is the start state.
+ * The servers send it over the control connection while the steps go on: no commit waits for it.
+ * They serve one worker after the other. It changes nothing about what this worker has pushed or
+ * asked for; but a step waits for this worker as it does for one that computes, for up to musterd
+ * --patience. May be called after the last outcome of the job too, until muster_close(); the leader
+ * waits for its workers as long as --patience.
+ * Called by the thread that uses the handle. Blocks at most wait_ms. Return: 0; -ENOTSUP the
+ * servers keep no average, and where workers own they never do; -EINVAL muster_start() has not
+ * returned 0 yet, or an argument is NULL; -ETIMEDOUT, -EINTR call again: what has come of it stays,
+ * and the next call goes on; -ENOMEM no memory for elems x 4 bytes; -ENOTCONN also if the job has
+ * ended well and the leader does not wait any more; shared errors.
+ */
+int muster_average(struct muster *m, const float **average, uint64_t *version);
+
+/**
  * muster_register - let gradients be sent from memory of the program without a copy.
  * @base, @bytes: the memory. It stays the program's, which must not free it before
  *       muster_unregister() or muster_close() has returned. It need not begin or end on a page.

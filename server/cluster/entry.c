@@ -76,6 +76,10 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 		out->value = ev->saved.version;
 		out->code = ev->saved.failed;
 		break;
+	case MST_EV_RETURNED:
+		*out = entry_for(MST_PEER_RETURNED, ev->who);
+		out->value = ev->lent.version;
+		break;
 	default:
 		MST_ASSERT(false); /* events of the control plane happen at the leader only */
 	}
@@ -143,6 +147,11 @@ static void read_event(const struct mst_peer_entry *entry, uint32_t server,
 		out->saved.version = entry->value;
 		out->saved.failed = entry->code != 0;
 		break;
+	case MST_PEER_RETURNED:
+		out->kind = MST_EV_RETURNED;
+		out->lent.shard = server;
+		out->lent.version = entry->value;
+		break;
 	default:
 		out->kind = MST_EV_LOST;
 		out->error = entry->code;
@@ -154,7 +163,7 @@ bool mst_entry_event(const struct mst_peer_entry *entry, const struct mst_entry_
 {
 	struct mst_ledger_event ev = { .who = { entry->rank, entry->incarnation } };
 
-	if (entry->kind < MST_PEER_LINKED || entry->kind > MST_PEER_SAVED)
+	if (entry->kind < MST_PEER_LINKED || entry->kind > MST_PEER_RETURNED)
 		return false;
 	if (entry->kind <= MST_PEER_LOST && !names_somebody(entry, limits))
 		return false;
@@ -250,6 +259,10 @@ bool mst_entry_of_decision(const struct mst_decision *d, const struct mst_record
 	case MST_DO_SETTLE:
 		*out = entry_for(MST_PEER_SETTLE, d->who);
 		return true;
+	case MST_DO_LEND:
+		*out = entry_for(MST_PEER_LEND, d->who);
+		out->value = d->commit.version;
+		return true;
 	case MST_DO_APPLY:
 		*out = entry_for(MST_PEER_APPLY, d->who);
 		out->value = d->apply.version;
@@ -313,6 +326,12 @@ static void read_apply(const struct mst_peer_entry *entry, struct mst_order *out
 	memcpy(out->decision.apply.scalar, entry->apply.scalar, sizeof(entry->apply.scalar));
 }
 
+static void read_lend(const struct mst_peer_entry *entry, struct mst_order *out)
+{
+	out->decision.kind = MST_DO_LEND;
+	out->decision.commit.version = entry->value;
+}
+
 static void read_end(const struct mst_peer_entry *entry, struct mst_order *out)
 {
 	if (entry->kind == MST_PEER_EVICT) {
@@ -348,6 +367,7 @@ static bool figures_ok(const struct mst_peer_entry *entry, const struct mst_entr
 		return entry->code >= 0 && entry->code <= MST_FINISH_SPOILT;
 	case MST_PEER_SETTLE:
 	case MST_PEER_APPLY:
+	case MST_PEER_LEND:
 		return true;
 	default:
 		return false;
@@ -371,6 +391,8 @@ bool mst_entry_order(const struct mst_peer_entry *entry, const struct mst_entry_
 		out->decision.kind = MST_DO_SETTLE;
 	else if (entry->kind == MST_PEER_APPLY)
 		read_apply(entry, out);
+	else if (entry->kind == MST_PEER_LEND)
+		read_lend(entry, out);
 	else
 		read_end(entry, out);
 	return true;

@@ -153,7 +153,8 @@ static void follower_handle(struct mst_decider *d, const struct mst_ledger_event
 
 	(void)now_ns;
 	bool about_work = ev->kind == MST_EV_SPOILT || ev->kind == MST_EV_SETTLED ||
-			  ev->kind == MST_EV_REDUCED || ev->kind == MST_EV_SAVED;
+			  ev->kind == MST_EV_REDUCED || ev->kind == MST_EV_SAVED ||
+			  ev->kind == MST_EV_RETURNED;
 	if (f->cut_off || (!about_work && !follower_wants(d, ev->who)))
 		return;
 	mst_entry_of_event(ev, &entry);

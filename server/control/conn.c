@@ -73,12 +73,15 @@ void mst_conn_close(struct mst_conn *c)
 
 /* The longest frame that the peer may send now. All messages to a server are shorter than IN_FIRST,
  * but for the tensor tables and pieces of states: they come from a leader, and from workers that
- * were asked for them. So nobody else gets more memory. */
+ * were asked for them; and for pieces of the average, which come from a follower. So nobody else
+ * gets more memory. */
 static int64_t frame_max(const struct mst_conn *c)
 {
 	bool gives = c->sends_state || c->state_asks > 0;
 
-	return c->role == MST_CONN_LEAD || gives ? (int64_t)FRAME_MAX : (int64_t)IN_FIRST;
+	if (c->role == MST_CONN_LEAD || gives)
+		return (int64_t)FRAME_MAX;
+	return c->role == MST_CONN_SERVER ? MST_TAKE_CHUNK + IN_FIRST : IN_FIRST;
 }
 
 static int grow(char **buffer, size_t *room, size_t need)

@@ -87,6 +87,10 @@ struct mst_conn {
 	bool gives;                  /* more of it is to come */
 	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
 
+	/* WORKER: it has asked for the average, with this number, and has not been sent all of it.
+	 * The least turn comes first; 0: it has not. */
+	uint64_t average_turn, average_number;
+
 	bool asks_status, watches;
 	bool asks_changes; /* the peer may change the job, and has asked for it */
 

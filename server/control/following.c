@@ -49,7 +49,7 @@ bool mst_following_enter(enum mst_following_state *state, enum mst_following_eve
 
 /* ---- its connection ---- */
 
-static struct mst_conn *leader_conn(const struct mst_following *f)
+struct mst_conn *mst_following_conn(const struct mst_following *f)
 {
 	uint32_t i = 0;
 
@@ -59,7 +59,7 @@ static struct mst_conn *leader_conn(const struct mst_following *f)
 static void tell(struct mst_following *f, enum mst_message_kind kind)
 {
 	struct mst_message *m = mst_frontend_draft(f->front, kind);
-	struct mst_conn *c = leader_conn(f);
+	struct mst_conn *c = mst_following_conn(f);
 
 	if (kind == MST_MSG_BEAT) {
 		m->beat.count = 1;
@@ -292,8 +292,7 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 	return true;
 }
 
-/* @what: how the leader broke the protocol. */
-static void accuse_leader(struct mst_following *f, struct mst_conn *c, const char *what,
+void mst_following_accuse(struct mst_following *f, struct mst_conn *c, const char *what,
 			  uint64_t now_ns)
 {
 	char why[MST_REASON_LEN];
@@ -309,7 +308,7 @@ static void take_tensors(struct mst_following *f, struct mst_conn *c,
 	const char *wrong = mst_job_take_tensors(f->job, piece);
 
 	if (wrong != NULL)
-		accuse_leader(f, c, wrong, now_ns);
+		mst_following_accuse(f, c, wrong, now_ns);
 }
 
 /* A piece at offset 0 comes from another worker: the one before died while it sent its state. */
@@ -322,10 +321,11 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
 		f->state_have = 0;
 	if (piece->offset != f->state_have || piece->total != total ||
 	    !mst_job_has_tensors(f->job)) {
-		accuse_leader(f, c,
-			      "a start state with a gap, or of another length, or before the "
-			      "table of tensors",
-			      now_ns);
+		mst_following_accuse(
+			f, c,
+			"a start state with a gap, or of another length, or before the "
+			"table of tensors",
+			now_ns);
 		return true;
 	}
 	memcpy((char *)mst_server_start_buffer(f->job->server) + piece->offset, piece->data,
@@ -419,7 +419,7 @@ void mst_following_lost(struct mst_following *f, const char *why, uint64_t now_n
 
 void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_ns)
 {
-	struct mst_conn *c = leader_conn(f);
+	struct mst_conn *c = mst_following_conn(f);
 
 	if (c != NULL && !mst_job_is_over(f->job))
 		mst_frontend_error(f->front, c, -ENOTCONN, why, now_ns);
@@ -506,7 +506,7 @@ void mst_following_judge(struct mst_following *f, uint64_t now_ns)
 {
 	const struct mst_server_options *o = f->job->o;
 	bool ready = f->state == READY;
-	const struct mst_conn *c = leader_conn(f);
+	const struct mst_conn *c = mst_following_conn(f);
 	uint64_t join_until = mst_server_options_join_until(o, f->heard_ns);
 	uint64_t lease_ns = mst_server_options_server_lease(o);
 	char why[128];
@@ -525,7 +525,7 @@ void mst_following_step(struct mst_following *f, uint64_t now_ns)
 {
 	if (f->state == SEEKS && !mst_job_is_over(f->job))
 		connect_leader(f, now_ns);
-	if (leader_conn(f) == NULL)
+	if (mst_following_conn(f) == NULL)
 		return;
 	if (now_ns >= f->beat_ns) {
 		f->beat_ns = now_ns + f->job->o->lease_ns / MST_BEATS_PER_LEASE;

@@ -71,6 +71,11 @@ bool mst_following_message(struct mst_following *f, struct mst_conn *c,
 /* Handles a notice of the data side, except for those of sessions that it lets go of. */
 void mst_following_notice(struct mst_following *f, const struct mst_notice *notice,
 			  uint64_t now_ns);
+/* The leader has broken the protocol: it sent @what. */
+void mst_following_accuse(struct mst_following *f, struct mst_conn *c, const char *what,
+			  uint64_t now_ns);
+/* The connection with the leader, or NULL. */
+struct mst_conn *mst_following_conn(const struct mst_following *f);
 /* This server ends: tells the leader @why, and the leader tells all others. */
 void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_ns);
 /* The leader is lost. @why: a sentence. */

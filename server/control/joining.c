@@ -478,6 +478,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->norms = mst_controller_by_norms(&j->job->terms.policy.controller);
 	w->checks = o->checksum;
 	w->state_max = o->state_max;
+	w->averages = plan->server.aggregator.averages;
 	w->first_version = mst_job_first_version(j->job);
 	w->first_samples = mst_job_first_samples(j->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);

@@ -16,6 +16,7 @@
 #include "server/control/following.h"
 #include "server/control/handover.h"
 #include "server/control/joining.h"
+#include "server/control/lending.h"
 #include "server/control/reporting.h"
 #include "server/control/resting.h"
 #include "server/control/roles.h"
@@ -49,6 +50,7 @@ struct mst_plane {
 	struct mst_following following;
 	struct mst_joining joining;
 	struct mst_handover handover;
+	struct mst_lending lending;
 	struct mst_workers workers;
 	struct mst_reporting reporting;
 	struct mst_switching switching;
@@ -111,11 +113,27 @@ static bool server_says(struct mst_plane *p, struct mst_conn *c, const struct ms
 			uint64_t now_ns)
 {
 	struct mst_pending_session *expected = NULL;
+
+	if (msg->kind == MST_MSG_AVERAGE) {
+		const char *wrong = mst_lending_piece(&p->lending, c, &msg->handed);
+		return wrong == NULL || mst_leading_broken(&p->leading, c, wrong, now_ns);
+	}
 	bool taken = mst_leading_message(&p->leading, c, msg, now_ns, &expected);
 
 	if (expected != NULL)
 		mst_joining_welcome(&p->joining, expected);
 	return taken;
+}
+
+static bool leader_fetches(struct mst_plane *p, struct mst_conn *c, const struct mst_message *msg,
+			   uint64_t now_ns)
+{
+	const char *wrong = p->job.server == NULL ? "a request for an average before the start"
+						  : mst_lending_fetch(&p->lending, &msg->fetch);
+
+	if (wrong != NULL)
+		mst_following_accuse(&p->following, c, wrong, now_ns);
+	return true;
 }
 
 /* A peer that is part of the job has broken the protocol: its role does not change. */
@@ -172,6 +190,8 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 		return mst_workers_message(&p->workers, c, msg, now_ns);
 	if (c->role == MST_CONN_SERVER)
 		return server_says(p, c, msg, now_ns);
+	if (c->role == MST_CONN_LEAD && msg->kind == MST_MSG_FETCH)
+		return leader_fetches(p, c, msg, now_ns);
 	if (c->role == MST_CONN_LEAD)
 		return mst_following_message(&p->following, c, msg, now_ns);
 	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_HELLO && !c->compares)
@@ -199,6 +219,10 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->handover.job = &p->job;
 	p->handover.front = &p->front;
 	p->workers.handover = &p->handover;
+	p->lending.job = &p->job;
+	p->lending.front = &p->front;
+	p->lending.leading = &p->leading;
+	p->workers.lending = &p->lending;
 	p->leading.sessions = p->following.sessions = &p->sessions;
 	p->joining.sessions = p->workers.sessions = &p->sessions;
 	p->leading.hearing = &p->hearing;
@@ -418,6 +442,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 	case MST_NOTE_SAVES:
 	case MST_NOTE_SAVE:
 	case MST_NOTE_SAVED:
+	case MST_NOTE_LENT:
 	case MST_NOTE_PEER_LINKED: /* for followers only */
 	default:
 		break;
@@ -434,6 +459,8 @@ static void hear_data_side(struct mst_plane *p, uint64_t now_ns)
 		else if (notice.kind == MST_NOTE_SAVES || notice.kind == MST_NOTE_SAVE ||
 			 notice.kind == MST_NOTE_SAVED)
 			mst_checkpointing_notice(&p->checkpointing, &notice, now_ns);
+		else if (notice.kind == MST_NOTE_LENT)
+			mst_lending_lent(&p->lending, &notice);
 		else if (p->follows)
 			mst_following_notice(&p->following, &notice, now_ns);
 		else
@@ -509,6 +536,15 @@ static void part_from_followers(struct mst_plane *p)
 		mst_leading_tell_end(&p->leading);
 }
 
+/* Behind all that has been heard in this step, so that nothing of it waits for the next. */
+static void lend(struct mst_plane *p, uint64_t now_ns)
+{
+	if (p->follows)
+		mst_lending_step_follower(&p->lending, mst_following_conn(&p->following));
+	else
+		mst_lending_step(&p->lending, now_ns);
+}
+
 void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 {
 	mst_hearing_look(&p->hearing, p->job.o->lease_ns, now_ns);
@@ -523,6 +559,7 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 		p->lingered |= p->job.ended_ns != 0 && now_ns > p->job.ended_ns &&
 			       now_ns - p->job.ended_ns > p->job.o->patience_ns;
 	}
+	lend(p, now_ns);
 	mst_checkpointing_step(&p->checkpointing, now_ns);
 	ask_to_save(p, now_ns);
 	if (p->follows)

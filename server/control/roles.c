@@ -25,6 +25,8 @@ static const struct right {
 	[MST_MSG_REPORT] = { WORKER, "act as a worker" },
 	[MST_MSG_GIVE] = { WORKER, "act as a worker" },
 	[MST_MSG_TOOK] = { WORKER, "act as a worker" },
+	[MST_MSG_ASK_AVERAGE] = { WORKER, "act as a worker" },
+	[MST_MSG_AVERAGE] = { SERVER, "act as a server" },
 	[MST_MSG_ASK_STATUS] = { ALL, "see the status" },
 	[MST_MSG_SERVE] = { SERVER, "join as a server" },
 	[MST_MSG_ERROR] = { SERVER, "act as a server" },

@@ -262,6 +262,15 @@ static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struc
 	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
 }
 
+static bool take_average_ask(struct mst_workers *w, struct mst_conn *c, uint64_t number,
+			     uint64_t now_ns)
+{
+	const char *wrong;
+	bool taken = mst_lending_ask(w->lending, c, number, &wrong);
+
+	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
+}
+
 bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
 			 uint64_t now_ns)
 {
@@ -283,6 +292,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 	case MST_MSG_GIVE:
 	case MST_MSG_TOOK:
 		return take_handover(w, c, msg, now_ns);
+	case MST_MSG_ASK_AVERAGE:
+		return take_average_ask(w, c, msg->number, now_ns);
 	default:
 		return mst_workers_broken(
 			w, c, "broke the protocol: a message that is not a worker's", now_ns);
@@ -292,7 +303,7 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 /* ---- what they hear ---- */
 
 /* A worker that has not read the last message gets no heartbeat until it has, unless that is a
- * piece of a state, behind which there is always more. */
+ * piece of a state or of the average, behind which there is always more. */
 void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c;
@@ -303,7 +314,8 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_BEAT);
 	mst_leading_fill_beat(w->leading, &m->beat);
 	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
-		if (c->welcomed && (c->out_have == 0 || c->takes != 0))
+		bool more = c->takes != 0 || c->average_turn != 0;
+		if (c->welcomed && (c->out_have == 0 || more))
 			mst_frontend_send(w->front, c, m);
 	}
 }

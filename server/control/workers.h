@@ -10,6 +10,7 @@
 
 #include "server/control/handover.h"
 #include "server/control/leading.h"
+#include "server/control/lending.h"
 
 struct mst_workers {
 	struct mst_job *job;
@@ -17,6 +18,7 @@ struct mst_workers {
 	struct mst_sessions *sessions;
 	struct mst_leading *leading;
 	struct mst_handover *handover;
+	struct mst_lending *lending;
 
 	uint64_t beat_ns; /* when workers are next told which servers are alive */
 };

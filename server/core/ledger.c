@@ -79,6 +79,7 @@ static int alloc_records(struct mst_ledger *l)
 	if (l->cfg.kept != NULL)
 		mst_store_begin_with(&l->store, l->cfg.kept->version);
 	l->save.version = MST_VERSION_NONE;
+	l->lending.version = MST_VERSION_NONE;
 	l->compared = MST_BUFFER_NONE;
 	return 0;
 }
@@ -315,6 +316,10 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_save_newest(l);
 	} else if (ev->kind == MST_EV_SAVED) {
 		mst_save_reported(l, ev);
+	} else if (ev->kind == MST_EV_LEND) {
+		mst_lend_asked(l);
+	} else if (ev->kind == MST_EV_RETURNED) {
+		mst_lend_returned(l, ev);
 	} else if (ev->kind == MST_EV_SETTLED) {
 		mst_life_settled(l, ev->shard);
 	} else {

@@ -147,6 +147,10 @@ enum mst_ledger_event_kind {
 	MST_EV_REDUCED,
 	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
+	MST_EV_LEND,  /* the average is to be lent, as it is after the newest version */
+	/* lent: a shard does not read any more what LEND has lent. Of each shard once for each
+	 * LEND. */
+	MST_EV_RETURNED,
 	/* An operator wants the worker's session to end. It goes on where the loss of a worker that
 	 * takes part makes the job fail. */
 	MST_EV_EVICT,
@@ -232,6 +236,10 @@ struct mst_ledger_event {
 			bool failed;
 		} saved;
 		struct {
+			uint32_t shard;
+			uint64_t version;
+		} lent; /* RETURNED */
+		struct {
 			uint64_t number;
 			uint64_t version; /* GIVEN; MST_VERSION_NONE: it gives none */
 		} given;
@@ -257,7 +265,10 @@ enum mst_decision_kind {
 	/* version, buffer: write this version, which is the newest, with all the vectors that the
 	 * optimiser keeps as they are at this version, and report MST_EV_SAVED */
 	MST_DO_SAVE,
-	MST_DO_SAVED,   /* saved: every shard has reported; the leader alone has to know */
+	MST_DO_SAVED, /* saved: every shard has reported; the leader alone has to know */
+	/* commit.version, which is the newest: the average as it is after this version may be read
+	 * until MST_EV_RETURNED is reported, and stays as it is for so long */
+	MST_DO_LEND,
 	MST_DO_RELEASE, /* answer: an ask is answered */
 	/* advice: contributions on older versions cannot count any more; and what the worker has
 	 * finished of one on this version is wanted now */
@@ -343,7 +354,7 @@ struct mst_decision {
 		} grant;
 		struct {
 			uint64_t version;
-			uint32_t buffer; /* SEND_STATE, START, COMMIT, SAVE */
+			uint32_t buffer; /* SEND_STATE, START, COMMIT, SAVE; not LEND */
 			/* COMMIT, where the rate depends on a distance: the version that the
 			 * gradient was computed on; else MST_BUFFER_NONE */
 			uint32_t read;

@@ -13,6 +13,7 @@
  *   trigger.c  what ends a step before its quorum is there, and the collection of what is finished
  *   ask.c      which worker goes on, with which version, and which buffers that holds
  *   save.c     which versions are saved as checkpoints
+ *   lend.c     the average of the weights, for who asks
  *   handing.c  who gives its state to a worker that lacks versions which are gone
  *   late.c     whether a worker that was late starts again at once
  *   stragglers.c  who is slow, and rests for it if the policy wants that
@@ -51,6 +52,13 @@ struct mst_ledger_save {
 	bool final_due;         /* the newest version is to be saved when this one has been */
 	uint64_t last, last_ns; /* the last version that was to be saved, and when */
 	uint64_t pause_until;   /* until then none is, but the newest if that is asked for */
+};
+
+/* The average while it is lent; lend.c. */
+struct mst_ledger_lending {
+	uint64_t version;  /* MST_VERSION_NONE: it is not lent */
+	uint64_t reported; /* the shards that do not read it any more, as a set */
+	bool due;          /* it is to be lent again when all have reported */
 };
 
 /* The state that one worker gives to those that are behind; handing.c. */
@@ -139,6 +147,7 @@ struct mst_ledger {
 	uint64_t active_ns;   /* when a worker last sent something or was given something */
 	double samples_total; /* in all commits */
 	struct mst_ledger_save save;
+	struct mst_ledger_lending lending;
 	struct mst_handing handing;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
@@ -274,6 +283,10 @@ void mst_save_at_end(struct mst_ledger *l);
 /* A server is lost, which ends the job: what it was to write fails. */
 void mst_save_server_lost(struct mst_ledger *l);
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
+
+/* lend.c */
+void mst_lend_asked(struct mst_ledger *l);
+void mst_lend_returned(struct mst_ledger *l, const struct mst_ledger_event *ev);
 
 /* handing.c */
 /* The version that @m needs next is gone. */

@@ -41,10 +41,16 @@ static bool wants_theta(const struct mst_aggregator_cfg *cfg)
 	return cfg->owner == MUSTER_SERVERS_OWN && cfg->result_type != MUSTER_F32;
 }
 
+/* Places of the average. */
+static uint32_t averages(const struct mst_aggregator_cfg *cfg)
+{
+	return cfg->averages ? 2u + cfg->saves : 0;
+}
+
 uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 {
-	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer) + cfg->averages;
-	uint64_t vectors = cfg->partials + kept * (1u + cfg->saves) +
+	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer);
+	uint64_t vectors = cfg->partials + kept * (1u + cfg->saves) + averages(cfg) +
 			   mst_optimizer_reduces(&cfg->optimizer);
 	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
 	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open);
@@ -82,8 +88,6 @@ static int alloc_kept(const struct mst_aggregator *a, struct mst_kept_vectors *k
 {
 	if (wants_theta(&a->cfg) && !alloc_vector(a, &kept->theta))
 		return -ENOMEM;
-	if (a->cfg.averages && !alloc_vector(a, &kept->average))
-		return -ENOMEM;
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		if (mst_optimizer_keeps(&a->cfg.optimizer, i) && !alloc_vector(a, &kept->state[i]))
 			return -ENOMEM;
@@ -93,7 +97,6 @@ static int alloc_kept(const struct mst_aggregator *a, struct mst_kept_vectors *k
 static void free_kept(struct mst_kept_vectors *kept)
 {
 	free(kept->theta);
-	free(kept->average);
 	for (unsigned i = 0; i < MST_STATES_MAX; i++)
 		free(kept->state[i]);
 }
@@ -105,6 +108,9 @@ static int alloc_vectors(struct mst_aggregator *a)
 		return -ENOMEM;
 	if (a->cfg.saves && alloc_kept(a, &a->kept[1]) != 0)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < averages(&a->cfg); i++)
+		if (!alloc_vector(a, &a->average[i]))
+			return -ENOMEM;
 	if (mst_optimizer_reduces(&a->cfg.optimizer) && !alloc_vector(a, &a->mean))
 		return -ENOMEM;
 	if (mst_scales_max(&a->cfg) > 0)
@@ -153,6 +159,7 @@ int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_ag
 	a->cfg = *cfg;
 	a->up = *up;
 	a->newest_buffer = MST_BUFFER_NONE;
+	a->average_lent = a->average_saved = MST_AVERAGES_MAX;
 	if (alloc_tables(a) != 0 || alloc_partials(a) != 0 || alloc_vectors(a) != 0 ||
 	    make_shards(a) != 0) {
 		mst_aggregator_free(a);
@@ -180,6 +187,8 @@ void mst_aggregator_free(struct mst_aggregator *a)
 	free(a->rank);
 	free_kept(&a->kept[0]);
 	free_kept(&a->kept[1]);
+	for (uint32_t i = 0; i < MST_AVERAGES_MAX; i++)
+		free(a->average[i]);
 	free(a->mean);
 	free(a->scale);
 	free(a->response);
@@ -628,8 +637,8 @@ static void start(struct mst_aggregator *a, const struct mst_decision *d)
 	a->newest_buffer = d->commit.buffer;
 	if (a->kept[0].theta != NULL && !a->resumes)
 		mst_sum_load(a->kept[0].theta, state, a->cfg.result_type, a->cfg.elems);
-	if (a->kept[0].average != NULL && !a->resumes)
-		mst_sum_load(a->kept[0].average, state, a->cfg.result_type, a->cfg.elems);
+	if (a->average[0] != NULL && !a->resumes)
+		mst_sum_load(a->average[0], state, a->cfg.result_type, a->cfg.elems);
 }
 
 void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
@@ -639,12 +648,7 @@ void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out)
 	out->result = a->cfg.published; /* buffer 0 has the first version */
 	out->theta = a->kept[0].theta;
 	memcpy(out->state, a->kept[0].state, sizeof(out->state));
-	out->average = a->kept[0].average;
-}
-
-void mst_aggregator_saved(struct mst_aggregator *a)
-{
-	a->saving = false;
+	out->average = a->average[0];
 }
 
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
@@ -656,6 +660,9 @@ void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision 
 		break;
 	case MST_DO_SAVE:
 		mst_task_save(a, d);
+		break;
+	case MST_DO_LEND:
+		mst_task_lend(a, d);
 		break;
 	case MST_DO_COMMIT:
 		mst_task_commit(a, d, record);

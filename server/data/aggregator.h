@@ -60,6 +60,10 @@ struct mst_aggregator_up {
 	void (*event)(void *ctx, const struct mst_ledger_event *ev);
 	/* SAVE: the version is made, and @what does not change until mst_aggregator_saved(). */
 	void (*save)(void *ctx, const struct mst_saving *what);
+	/* LEND: the version is made, and its average, of this part of the vector, does not change
+	 * until mst_aggregator_returned(). @average: NULL: the version was never made, or is not
+	 * finite. */
+	void (*lend)(void *ctx, uint64_t version, const float *average);
 	/* Nothing refers to this session any more: the link is detached, the last read is done. */
 	void (*over)(void *ctx, struct mst_session *s);
 	/* The last shard has done its part of a task: the aggregator is to be stepped. From the
@@ -105,6 +109,8 @@ struct mst_reports {
 struct mst_reports mst_aggregator_reports(const struct mst_aggregator *a);
 /* What was saved may change again. */
 void mst_aggregator_saved(struct mst_aggregator *a);
+/* And so may the average that was lent. */
+void mst_aggregator_returned(struct mst_aggregator *a);
 /* Before the job starts: it goes on from a checkpoint. The vectors to be filled. */
 void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out);
 /* One chunk of the first shard's work, and what follows from work that is done. Return: false if

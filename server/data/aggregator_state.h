@@ -24,6 +24,8 @@
 #define MST_PARTS_MAX 17u /* that a result is sent in: a link has room for this number of parts */
 static_assert(MST_PARTS_MAX > MST_SHARDS_MAX, "each shard's range may have a rest to send");
 
+#define MST_AVERAGES_MAX 3u /* places of the average */
+
 enum mst_task_kind {
 	MST_TASK_EXAMINE, /* what has arrived in a slot is read before it is reported */
 	MST_TASK_REPORT,  /* moves nothing: something else that a session says, in its turn */
@@ -36,6 +38,7 @@ enum mst_task_kind {
 	MST_TASK_ANSWER,
 	MST_TASK_SETTLE, /* moves nothing: all before it has been done */
 	MST_TASK_SAVE,   /* moves nothing: the version before it is made */
+	MST_TASK_LEND,   /* the same, and its average is lent */
 };
 
 /* A sum that is ready before the commit: of a rank that has contributed twice or more to the step,
@@ -81,11 +84,16 @@ struct mst_task {
 			const void *read;   /* REDUCE: the one it is compared with, or NULL */
 			/* Of vectors that are updated in place: the side it reads, and writes. */
 			uint8_t from, to;
+			uint8_t average_from, average_to; /* the same of the average */
 			/* Behind REDUCE, which has used the summands: */
 			bool waits; /* the leader has not said yet what the mean is multiplied by */
 			float factor; /* what it has said */
 		} commit;             /* REDUCE, COMMIT */
 		struct mst_saving save;
+		struct {
+			uint64_t version;
+			const float *average;
+		} lend;
 		struct {
 			struct mst_session *session;
 			const struct mst_record *record;
@@ -137,10 +145,16 @@ struct mst_aggregator {
 	struct mst_kept_vectors {
 		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
 		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
-		float *average;               /* of the parameters; NULL: not kept */
 	} kept[2];
-	uint8_t side; /* that the newest version decided has */
-	bool forks;   /* the next commit changes sides */
+	/* The moving average of the parameters; NULL: not kept. It has places of its own, because a
+	 * worker reads it while the steps go on: the place that the newest version decided has, one
+	 * that is lent, and, if versions are saved, one that is being saved. The commit behind a
+	 * version whose average is lent or saved writes to a place that nobody reads. */
+	float *average[MST_AVERAGES_MAX];
+	uint8_t average_now;
+	uint8_t average_lent, average_saved; /* MST_AVERAGES_MAX: none is */
+	uint8_t side;                        /* that the newest version decided has */
+	bool forks;                          /* the next commit changes sides */
 	bool saving;  /* SAVE has been ordered, and what it saves may not change yet */
 	bool resumes; /* the job goes on from a checkpoint: theta has been filled */
 	/* Of tensors in this part, of neighbours with equal scales one; NULL: all are 1. Where the
@@ -226,6 +240,8 @@ bool mst_task_waits(const struct mst_aggregator *a, uint64_t version);
 void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
 /* The newest version decided is to be saved when it has been made. */
 void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d);
+/* Its average is to be lent then. */
+void mst_task_lend(struct mst_aggregator *a, const struct mst_decision *d);
 /* The job has ended: no commit waits any more. Those that did are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);
 /* The rank has contributed to the open step, which takes one contribution of each: its group may be

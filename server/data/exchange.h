@@ -60,9 +60,12 @@ enum mst_notice_kind {
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
 	MST_NOTE_STARTED,
-	MST_NOTE_SAVES,    /* the leader: a version is to be saved: kept, which is lent until this
+	MST_NOTE_SAVES, /* the leader: a version is to be saved: kept, which is lent until this
 			   server's MST_EV_SAVED is sent */
-	MST_NOTE_SAVE,     /* saving: what this server has of it, which is lent for as long */
+	MST_NOTE_SAVE,  /* saving: what this server has of it, which is lent for as long */
+	/* lent: the average of a version, of this server's part; until this server's
+	 * MST_EV_RETURNED is sent */
+	MST_NOTE_LENT,
 	MST_NOTE_SAVED,    /* the leader: saved: all servers have reported */
 	MST_NOTE_EVICTED,  /* evict: who, why; just behind its MST_NOTE_OVER, or before it */
 	MST_NOTE_OVER,     /* session: to be freed */
@@ -116,6 +119,10 @@ struct mst_notice {
 			bool failed;
 			bool again; /* SAVES follows, and may come a little later */
 		} saved;
+		struct {
+			uint64_t version;
+			const float *average; /* NULL: the version is not finite */
+		} lent;
 		struct mst_session *session;
 		struct {
 			enum mst_finish_why why;

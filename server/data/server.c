@@ -137,6 +137,15 @@ static void tell_save(void *ctx, const struct mst_saving *what)
 	note(ctx, &notice);
 }
 
+static void tell_lent(void *ctx, uint64_t version, const float *average)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_LENT };
+
+	notice.lent.version = version;
+	notice.lent.average = average;
+	note(ctx, &notice);
+}
+
 /* From the thread of another shard. */
 static void shard_worked(void *ctx)
 {
@@ -151,7 +160,8 @@ static int open_data_path(struct mst_server *s)
 					.event = push_event,
 					.over = session_over,
 					.worked = shard_worked,
-					.save = tell_save };
+					.save = tell_save,
+					.lend = tell_lent };
 
 	s->cfg.net.published_bytes = mst_server_published(&s->cfg);
 	s->cfg.net.links_max = s->cfg.aggregator.workers + s->cfg.peers;
@@ -433,6 +443,15 @@ static bool handle_reported(struct mst_server *s)
 
 /* Requests of the control side. */
 
+static void handle_requested(struct mst_server *s, const struct mst_ledger_event *ev)
+{
+	if (ev->kind == MST_EV_SAVED)
+		mst_aggregator_saved(s->aggregator);
+	else if (ev->kind == MST_EV_RETURNED)
+		mst_aggregator_returned(s->aggregator);
+	handle(s, ev);
+}
+
 /* Return: how many there were; POLL_MAX: perhaps there are more. */
 static int handle_requests(struct mst_server *s)
 {
@@ -443,10 +462,8 @@ static int handle_requests(struct mst_server *s)
 		s->decider->ops->request(s->decider, &request, s->now_ns);
 	while (count < POLL_MAX && takes(s) && mst_spsc_pop(s->requests, &request)) {
 		count++;
-		if (request.kind == MST_REQ_EVENT && request.event.kind == MST_EV_SAVED)
-			mst_aggregator_saved(s->aggregator);
 		if (request.kind == MST_REQ_EVENT)
-			handle(s, &request.event);
+			handle_requested(s, &request.event);
 		else if (request.kind == MST_REQ_LINKED)
 			link_session(s, request.session);
 		else

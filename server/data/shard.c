@@ -172,8 +172,8 @@ static void apply_begin(const struct mst_aggregator *a, const struct mst_task *t
 	memcpy(commit->state, to->state, sizeof(commit->state));
 	for (unsigned i = 0; i < MST_STATES_MAX && from != to; i++)
 		commit->before[i] = from->state[i];
-	commit->average = to->average;
-	commit->average_before = from->average;
+	commit->average = a->average[task->commit.average_to];
+	commit->average_before = a->average[task->commit.average_from];
 	commit->average_rest = task->commit.average;
 	commit->scale = a->scale;
 	commit->scales = a->scales;
@@ -391,6 +391,7 @@ static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_
 	case MST_TASK_REPORT:
 	case MST_TASK_SETTLE:
 	case MST_TASK_SAVE:
+	case MST_TASK_LEND:
 		break; /* the aggregator's own */
 	}
 }

@@ -63,6 +63,19 @@ static void add_reduce(struct mst_aggregator *a, struct mst_task *commit)
 	mst_task_add(a, &reduce);
 }
 
+/* Where the next commit writes the average: where it is, unless somebody reads it there. */
+static uint8_t place_of_average(const struct mst_aggregator *a)
+{
+	bool read = a->average_now == a->average_lent || a->average_now == a->average_saved;
+	uint8_t place = 0;
+
+	if (!read)
+		return a->average_now;
+	while (place == a->average_lent || place == a->average_saved)
+		place++;
+	return place;
+}
+
 /* The open step becomes a task: its summands chained by rank, and the next step is open. */
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		     const struct mst_record *r)
@@ -95,6 +108,9 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 	task.commit.from = a->side;
 	a->side ^= a->forks;
 	task.commit.to = a->side;
+	task.commit.average_from = a->average_now;
+	a->average_now = place_of_average(a);
+	task.commit.average_to = a->average_now;
 	a->forks = false;
 	a->open_entries = 0;
 	if (a->cfg.distances)
@@ -497,7 +513,8 @@ void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
 		task.save.theta = kept->theta;
 		for (unsigned i = 0; i < MST_STATES_MAX; i++)
 			task.save.state[i] = kept->state[i];
-		task.save.average = kept->average;
+		task.save.average = a->average[a->average_now];
+		a->average_saved = a->average_now;
 	}
 	mst_task_add(a, &task);
 }
@@ -509,6 +526,34 @@ static void save_end(struct mst_aggregator *a, const struct mst_task *task)
 	if (a->spoilt)
 		what = (struct mst_saving){ .version = task->save.version, .spoilt = true };
 	a->up.save(a->up.ctx, &what);
+}
+
+void mst_aggregator_saved(struct mst_aggregator *a)
+{
+	a->saving = false;
+	a->average_saved = MST_AVERAGES_MAX;
+}
+
+/* ---- lending ---- */
+
+void mst_task_lend(struct mst_aggregator *a, const struct mst_decision *d)
+{
+	struct mst_task task = { .kind = MST_TASK_LEND, .lend.version = d->commit.version };
+
+	MST_ASSERT(a->cfg.averages && a->average_lent == MST_AVERAGES_MAX);
+	a->average_lent = a->average_now;
+	task.lend.average = a->average[a->average_now];
+	mst_task_add(a, &task);
+}
+
+static void lend_end(struct mst_aggregator *a, const struct mst_task *task)
+{
+	a->up.lend(a->up.ctx, task->lend.version, a->spoilt ? NULL : task->lend.average);
+}
+
+void mst_aggregator_returned(struct mst_aggregator *a)
+{
+	a->average_lent = MST_AVERAGES_MAX;
 }
 
 /* ---- the queue ---- */
@@ -578,6 +623,9 @@ static void task_end(struct mst_aggregator *a, const struct mst_task *task)
 		break;
 	case MST_TASK_SAVE:
 		save_end(a, task);
+		break;
+	case MST_TASK_LEND:
+		lend_end(a, task);
 		break;
 	}
 }

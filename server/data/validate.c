@@ -53,6 +53,13 @@ static bool validates_save(const struct mst_aggregator *a, const struct mst_deci
 	return a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer;
 }
 
+/* One reader after the other. */
+static bool validates_lend(const struct mst_aggregator *a)
+{
+	return a->cfg.averages && a->average_lent == MST_AVERAGES_MAX &&
+	       a->newest_buffer != MST_BUFFER_NONE;
+}
+
 /* That of an older session of the rank comes first. */
 static bool validates_evict(const struct mst_aggregator *a, const struct mst_decision *d)
 {
@@ -81,6 +88,8 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 		return mst_task_waits(a, d->apply.version);
 	case MST_DO_SAVE:
 		return validates_save(a, d);
+	case MST_DO_LEND:
+		return validates_lend(a);
 	case MST_DO_SETTLE:
 		return runs && !a->settles;
 	case MST_DO_FINISH:

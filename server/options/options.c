@@ -128,9 +128,9 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "0",
 	  .max = 1,
 	  .value = "DECAY",
-	  .help = "keep a moving average of the parameters too, for checkpoints (--state): in each "
-		  "version DECAY of it is left, such as 0.9999, and less in the first versions; "
-		  "0 is none" },
+	  .help = "keep a moving average of the parameters too, which workers can get "
+		  "(muster_average()) and checkpoints have: in each version DECAY of it is left, "
+		  "such as 0.9999, and less in the first versions; 0 is none" },
 	{ .name = "late",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(late),

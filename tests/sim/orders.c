@@ -18,7 +18,7 @@ static bool is_for_followers(enum mst_decision_kind kind)
 	return kind == MST_DO_START || kind == MST_DO_COUNT || kind == MST_DO_REGRANT ||
 	       kind == MST_DO_COMMIT || kind == MST_DO_RELEASE || kind == MST_DO_EVICT ||
 	       kind == MST_DO_APPLY || kind == MST_DO_FINISH || kind == MST_DO_SETTLE ||
-	       kind == MST_DO_SAVE;
+	       kind == MST_DO_SAVE || kind == MST_DO_LEND;
 }
 
 static uint64_t figure_of(float a, float b)
@@ -36,7 +36,8 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 	struct obs_order o = { .kind = d->kind };
 
 	if (d->kind != MST_DO_START && d->kind != MST_DO_COMMIT && d->kind != MST_DO_APPLY &&
-	    d->kind != MST_DO_FINISH && d->kind != MST_DO_SETTLE && d->kind != MST_DO_SAVE)
+	    d->kind != MST_DO_FINISH && d->kind != MST_DO_SETTLE && d->kind != MST_DO_SAVE &&
+	    d->kind != MST_DO_LEND)
 		o.who = d->who;
 	switch (d->kind) {
 	case MST_DO_COUNT:
@@ -60,6 +61,9 @@ static struct obs_order order_of(const struct mst_decision *d, const struct mst_
 	case MST_DO_SAVE:
 		o.figure[1] = d->commit.version;
 		o.figure[0] = d->commit.buffer;
+		break;
+	case MST_DO_LEND:
+		o.figure[0] = d->commit.version;
 		break;
 	case MST_DO_START:
 		o.figure[0] = d->commit.buffer;

@@ -451,6 +451,30 @@ def closed(a):
               (done.returncode, done.stderr) == (7, ""))
 
 
+def averages(a):
+    """The average of the parameters is a copy, and says its version."""
+    import numpy
+    with Job(a, "--workers", "1", "--optimizer", "sgd:lr=0.5,momentum=0", "--average", "0.5"):
+        import muster
+        with muster.Worker(ELEMS) as w:
+            w.start(numpy.full(ELEMS, 1, "f4"))
+            version, first = w.average()
+            check("it begins as the start state",
+                  version == 0 and numpy.array_equal(first, numpy.full(ELEMS, 1)))
+            w.gradient()[:] = 8.0
+            w.push()
+            w.wait()
+            version, later = w.average()
+            left = 2 / 11  # of a young average
+            check("it moves with the parameters", version == 1 and numpy.allclose(
+                later, left * 1 + (1 - left) * -3))
+            check("what was got before stays", first[5] == 1 and len(first) == ELEMS)
+            w.finish("that is all")
+    with Job(a, "--workers", "1"), muster.Worker(ELEMS) as w:
+        w.start(numpy.zeros(ELEMS, "f4"))
+        check("none is kept", "start musterd with --average" in raises(muster.Error, w.average))
+
+
 CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states, models, launchers,
-              example, closed)
+              example, closed, averages)
 main(CASES, "musterd", "library")

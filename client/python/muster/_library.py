@@ -49,6 +49,11 @@ class Taken(c.Structure):
     _fields_ = [("state", c.c_void_p), ("bytes", c.c_size_t), ("version", c.c_uint64)]
 
 
+class Averaged(c.Structure):
+    """Not of muster.h: where muster_average() puts what it brings."""
+    _fields_ = [("average", c.c_void_p), ("version", c.c_uint64)]
+
+
 class Piece(c.Structure):
     _fields_ = [("first", c.c_uint64), ("count", c.c_uint64), ("src", c.c_void_p)]
 
@@ -90,6 +95,7 @@ _SIGNATURES = {
     "muster_give_state": (c.c_int, _HANDLE, c.c_void_p, c.c_size_t),
     "muster_take_state": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "muster_finish": (c.c_int, _HANDLE, c.c_char_p),
+    "muster_average": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p),
     "muster_report": (c.c_int, _HANDLE, c.c_char_p, c.c_double),
 }
 

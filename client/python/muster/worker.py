@@ -513,6 +513,19 @@ class Worker:
         self._answer = None
         return taken
 
+    def average(self) -> Tuple[int, memoryview]:
+        """The moving average of the parameters, for evaluation (musterd --average), and the version
+        that all of it is of: the newest when the servers came to serve this worker. It is a copy of
+        elems floats, whatever the type of results, and stays. No commit waits for it, but a step
+        waits for this worker meanwhile as for one that computes. After the last outcome of the job
+        too. Waits at most wait_timeout, then raises Timeout: call again, and it goes on. Raises
+        Error with ENOTSUP where the servers keep none."""
+        out = _library.Averaged()
+        answer = _Answer(out, *(c.byref(out, getattr(_library.Averaged, part).offset)
+                                for part in ("average", "version")))
+        self._again(self._by_another(lambda h: answer.ask(lib.muster_average, h)))
+        return out.version, memoryview(c.string_at(out.average, 4 * self.job.elems)).cast("f")
+
     def wake(self) -> None:
         """Ends the wait of another thread, or its next one: it raises Interrupted. Any thread."""
         handle = self._handle

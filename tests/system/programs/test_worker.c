@@ -26,6 +26,10 @@
  *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
  *   by_version 1 (values are of the version that they are computed on, not of session and ticket:
  *   a job that is interrupted under bsp has the same as one that is not)
+ *   average N (after every N-th round, and after the last outcome, it gets the average and appends
+ *   it to LOG.average.RANK: the version as u64, and f32[elems]; 0: never)
+ *   die_asking 1, stop_asking 1 (kill -9, SIGSTOP itself when it has asked for an average that has
+ *   not come yet)
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -50,6 +54,9 @@ struct logged_worker {
 	uint64_t tensors, loss;
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	uint64_t damage;   /* the ticket whose gradient is changed on its way; 0: none */
+	uint64_t average;  /* it gets the average every so many rounds; 0: never */
+	bool die_asking, stop_asking;
+	FILE *averages;
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
@@ -182,6 +189,27 @@ static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 	return ticket == expect || ticket == 0 ? 1 : failed(c, "ticket", -EPROTO);
 }
 
+/* Gets the average, if that is due, and writes it down. Return: 0, or what failed. */
+static int get_average(struct logged_worker *c)
+{
+	const float *average;
+	uint64_t version;
+	int rc;
+
+	do {
+		rc = muster_average(c->m, &average, &version);
+		if (rc == -ETIMEDOUT && c->die_asking)
+			raise(SIGKILL);
+		if (rc == -ETIMEDOUT && c->stop_asking)
+			raise(SIGSTOP);
+	} while (may_wait_on(c, "average", rc));
+	if (rc != 0)
+		return failed(c, "average", rc);
+	bool written = fwrite(&version, sizeof(version), 1, c->averages) == 1 &&
+		       fwrite(average, sizeof(float), c->elems, c->averages) == c->elems;
+	return written && fflush(c->averages) == 0 ? 0 : failed(c, "average", -EIO);
+}
+
 static int round_of(struct logged_worker *c, uint64_t *next_ticket, struct muster_outcome *out)
 {
 	if (c->sleep_us > 0)
@@ -247,8 +275,11 @@ static int work(struct logged_worker *c)
 	if (rc != 0)
 		return failed(c, "register", rc);
 	history_outcome(c->log, &out);
-	for (uint64_t i = 0; rc == 0 && goes_on(c, i); i++)
+	for (uint64_t i = 0; rc == 0 && goes_on(c, i); i++) {
 		rc = round_of(c, &ticket, &out);
+		if (rc == 0 && c->average != 0 && (i + 1) % c->average == 0)
+			rc = get_average(c);
+	}
 	if (rc == 0 && c->finish) {
 		rc = muster_finish(c->m, "rounds are done");
 		if (rc != 0)
@@ -256,6 +287,8 @@ static int work(struct logged_worker *c)
 		while (rc == 0)
 			rc = take_outcomes(c, &out);
 	}
+	if (rc == 1 && c->average != 0)
+		rc = get_average(c);
 	return rc < 0 ? rc : 0;
 }
 
@@ -289,7 +322,7 @@ static void set(struct logged_worker *c, const char *text)
 			{ "stop", &c->stop },       { "mute", &c->mute },
 			{ "nan", &c->nan },         { "big", &c->big },
 			{ "tensors", &c->tensors }, { "loss", &c->loss },
-			{ "damage", &c->damage } };
+			{ "damage", &c->damage },   { "average", &c->average } };
 	const struct {
 		const char *name;
 		bool *field;
@@ -303,7 +336,9 @@ static void set(struct logged_worker *c, const char *text)
 		      { "into", &c->into },
 		      { "scales", &c->scales },
 		      { "rename", &c->rename },
-		      { "by_version", &c->by_version } };
+		      { "by_version", &c->by_version },
+		      { "die_asking", &c->die_asking },
+		      { "stop_asking", &c->stop_asking } };
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		if (strlen(numbers[i].name) == len && strncmp(text, numbers[i].name, len) == 0)
@@ -368,6 +403,8 @@ static int open_job(struct logged_worker *c)
 	opt.tensors = table;
 	opt.tensor_count = (uint32_t)c->tensors;
 	opt.clip = c->clip;
+	if (c->die_asking || c->stop_asking)
+		opt.wait_ms = 1;
 	if (c->into)
 		opt.result_into = c->results = malloc(c->elems * mst_type_bytes(c->result_type));
 	int rc = muster_open(&opt, &c->m);
@@ -403,9 +440,18 @@ int main(int argc, char **argv)
 	c.own = calloc(c.elems, sizeof(float));
 	if (c.log == NULL || c.values == NULL || c.own == NULL)
 		return 1;
+	if (c.average != 0) {
+		char path[4096];
+		(void)snprintf(path, sizeof(path), "%s.average.%" PRIu32, argv[1], job->rank);
+		c.averages = fopen(path, "wb");
+		if (c.averages == NULL)
+			return 1;
+	}
 	rc = work(&c);
 	muster_close(c.m);
 	history_end(c.log, rc);
+	if (c.averages != NULL)
+		(void)fclose(c.averages);
 	free(c.values);
 	free(c.own);
 	free(c.results);

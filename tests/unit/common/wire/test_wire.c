@@ -220,10 +220,13 @@ static void make(enum mst_message_kind kind)
 		sent.evicted = 3;
 	else if (kind == MST_MSG_REPORT)
 		sent.metric = (struct mst_metric){ "accuracy", -0.5, UINT64_MAX };
-	else if (kind == MST_MSG_BEHIND || kind == MST_MSG_STATE_WANTED || kind == MST_MSG_TOOK)
+	else if (kind == MST_MSG_BEHIND || kind == MST_MSG_STATE_WANTED || kind == MST_MSG_TOOK ||
+		 kind == MST_MSG_ASK_AVERAGE)
 		sent.number = UINT64_C(0xfedcba9876543210);
-	else if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE)
+	else if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE || kind == MST_MSG_AVERAGE)
 		sent.handed = (struct mst_handed){ { 4096, 8192, sizeof(piece), piece }, 3, 17, 5 };
+	else if (kind == MST_MSG_FETCH)
+		sent.fetch = (struct mst_fetch){ 3, 4096, UINT64_C(1) << 33 };
 	else if (kind == MST_MSG_ASK_STATUS)
 		sent.watch = 1;
 	else if (kind == MST_MSG_STATUS)
@@ -250,7 +253,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_SEND_TABLE;                                                                \
+	kind <= MST_MSG_FETCH;                                                                     \
 	kind++
 
 /* ---- promises ---- */
@@ -266,7 +269,7 @@ static void every_kind_comes_back(void)
 			CU_ASSERT_EQUAL(memcmp(got.state.data, piece, sizeof(piece)), 0);
 			got.state.data = piece;
 		}
-		if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE) {
+		if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE || kind == MST_MSG_AVERAGE) {
 			CU_ASSERT_EQUAL(memcmp(got.handed.piece.data, piece, sizeof(piece)), 0);
 			got.handed.piece.data = piece;
 		}
@@ -363,7 +366,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_SEND_TABLE + 1;
+	frame[6] = MST_MSG_FETCH + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -623,7 +626,7 @@ static CU_TestInfo cases[] = {
 /* The first inputs of the fuzzer, tests/fuzz/corpus/message: one of every kind, by its number. */
 static int write_inputs(const char *folder)
 {
-	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_TOOK; kind++) {
+	for (int kind = MST_MSG_HELLO; kind <= MST_MSG_FETCH; kind++) {
 		char path[4096];
 		make((enum mst_message_kind)kind);
 		int64_t length = mst_message_encode(&sent, frame, sizeof(frame));

@@ -144,6 +144,9 @@ static void an_answer_and_an_end_come_too(void)
 			0);
 	d = (struct mst_decision){ .kind = MST_DO_SETTLE };
 	CU_ASSERT(goes(&d));
+	d = (struct mst_decision){ .kind = MST_DO_LEND, .commit.version = 7 };
+	CU_ASSERT(goes(&d));
+	CU_ASSERT_EQUAL(order.decision.commit.version, 7);
 }
 
 static void what_is_found_in_a_sum_is_reported(void)

@@ -26,6 +26,8 @@ static const char *const event_name[] = {
 	[MST_EV_REDUCED] = "reduced",
 	[MST_EV_SAVE] = "save",
 	[MST_EV_SAVED] = "saved",
+	[MST_EV_LEND] = "lend",
+	[MST_EV_RETURNED] = "returned",
 	[MST_EV_EVICT] = "evict",
 	[MST_EV_END] = "end",
 	[MST_EV_GIVEN] = "given",
@@ -41,7 +43,7 @@ static const char *const decision_name[] = {
 	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
 	[MST_DO_APPLY] = "APPLY",     [MST_DO_SAVE] = "SAVE",     [MST_DO_SAVED] = "SAVED",
 	[MST_DO_BEHIND] = "BEHIND",   [MST_DO_WANT] = "WANT",     [MST_DO_HAND] = "HAND",
-	[MST_DO_HANDED] = "HANDED",
+	[MST_DO_HANDED] = "HANDED",   [MST_DO_LEND] = "LEND",
 };
 
 static const char *const evict_name[] = {
@@ -181,6 +183,12 @@ static void about_state(const struct mst_decision *d, char text[LEDGER_TEXT_LEN]
 		 d->state.version);
 }
 
+static void about_saved(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
+{
+	snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->saved.version,
+		 d->saved.failed ? ", failed" : "");
+}
+
 static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
 {
 	text[0] = '\0';
@@ -234,11 +242,11 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->apply.version);
 		break;
 	case MST_DO_SAVE:
+	case MST_DO_LEND:
 		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->commit.version);
 		break;
 	case MST_DO_SAVED:
-		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->saved.version,
-			 d->saved.failed ? ", failed" : "");
+		about_saved(d, text);
 		break;
 	case MST_DO_BEHIND:
 	case MST_DO_WANT:

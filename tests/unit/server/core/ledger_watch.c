@@ -87,11 +87,16 @@ void watch_event(struct watch *w, const struct mst_ledger_event *ev)
 {
 	struct visitor *v = visitor_of(w, ev->who);
 
+	if (ev->kind == MST_EV_RETURNED && w->lent) {
+		w->returned |= UINT64_C(1) << ev->lent.shard;
+		w->lent = w->returned != UINT64_MAX >> (64 - w->cfg.shards);
+	}
 	if (ev->kind == MST_EV_SETTLED && w->settling)
 		w->settled |= UINT64_C(1) << ev->shard;
 	w->spoilt |= ev->kind == MST_EV_SPOILT;
 	if (ev->kind == MST_EV_JOIN || ev->kind == MST_EV_POLICY || ev->kind == MST_EV_SETTLED ||
-	    ev->kind == MST_EV_SPOILT || v == NULL || v->ended)
+	    ev->kind == MST_EV_LEND || ev->kind == MST_EV_RETURNED || ev->kind == MST_EV_SPOILT ||
+	    v == NULL || v->ended)
 		return;
 	if (ev->kind == MST_EV_START)
 		hear_start(v);
@@ -175,6 +180,18 @@ static void see_version(struct watch *w, uint64_t version, uint32_t buffer)
 		watch_complain(w, "version %" PRIu64 " overwrites one that is saved", version);
 	w->buffer_of = reference_room(w->buffer_of, w->version_count, sizeof(uint32_t));
 	w->buffer_of[w->version_count++] = buffer;
+}
+
+static void see_lend(struct watch *w, const struct mst_decision *d)
+{
+	if (w->lent)
+		watch_complain(w, "the average is lent while somebody reads it");
+	if (d->commit.version + 1 != w->version_count)
+		watch_complain(
+			w, "the average of version %" PRIu64 " is lent, which is not the newest",
+			d->commit.version);
+	w->lent = true;
+	w->returned = 0;
 }
 
 static void see_save(struct watch *w, const struct mst_decision *d)
@@ -489,6 +506,9 @@ void watch_decision(struct watch *w, const struct mst_decision *d)
 		break;
 	case MST_DO_SAVE:
 		see_save(w, d);
+		break;
+	case MST_DO_LEND:
+		see_lend(w, d);
 		break;
 	case MST_DO_SAVED:
 		if (!w->saving)

@@ -69,6 +69,8 @@ struct watch {
 	uint64_t settled; /* by these shards, as a set */
 	bool saving;
 	uint32_t saved_buffer; /* saving: must not be written */
+	bool lent;             /* the average; by these shards it has been returned, as a set: */
+	uint64_t returned;
 	char complaint[256];
 };
 

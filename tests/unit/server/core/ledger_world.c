@@ -480,6 +480,16 @@ static bool save(struct ledger_world *w, struct mst_ledger_event *out)
 	return true;
 }
 
+/* A worker asks for the average. */
+static bool lend(struct ledger_world *w, struct mst_ledger_event *out)
+{
+	if (w->calm || w->cfg.ledger.average == 0 || !rarely(w, 100))
+		return false;
+	memset(out, 0, sizeof(*out));
+	out->kind = MST_EV_LEND;
+	return true;
+}
+
 /* Anybody is told so, whatever it does. */
 static bool rest(struct ledger_world *w, struct mst_ledger_event *out)
 {
@@ -524,7 +534,8 @@ static struct world_worker *somebody(struct ledger_world *w)
 bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
-	if (listen(w, out) || change_policy(w, out) || rest(w, out) || end(w, out) || save(w, out))
+	if (listen(w, out) || change_policy(w, out) || rest(w, out) || end(w, out) ||
+	    save(w, out) || lend(w, out))
 		return true;
 	for (int tries = 0; tries < 4; tries++) {
 		if (!rarely(w, 3) && deliver(w, out))
@@ -603,6 +614,12 @@ static void worked(struct ledger_world *w, const struct mst_decision *d)
 		ev.saved.shard = (first + i) % w->cfg.ledger.shards;
 		ev.saved.version = d->commit.version;
 		ev.saved.failed = rarely(w, 8);
+		channel_post(rarely(w, 2) ? &w->slow : &w->done, &ev);
+	}
+	for (uint32_t i = 0; d->kind == MST_DO_LEND && i < w->cfg.ledger.shards; i++) {
+		ev.kind = MST_EV_RETURNED;
+		ev.lent.shard = (first + i) % w->cfg.ledger.shards;
+		ev.lent.version = d->commit.version;
 		channel_post(rarely(w, 2) ? &w->slow : &w->done, &ev);
 	}
 	for (uint32_t i = 0; d->kind == MST_DO_SETTLE && i < w->cfg.ledger.shards; i++) {

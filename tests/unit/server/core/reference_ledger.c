@@ -356,6 +356,8 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_REDUCED:
 	case MST_EV_SAVE:
 	case MST_EV_SAVED:
+	case MST_EV_LEND:
+	case MST_EV_RETURNED:
 	case MST_EV_END:
 	case MST_EV_GIVEN: /* nobody here comes back */
 	case MST_EV_TAKEN:
@@ -403,6 +405,10 @@ void reference_handle(struct reference *r, const struct mst_ledger_event *ev, ui
 		save_newest(r);
 	} else if (ev->kind == MST_EV_SAVED) {
 		save_reported(r, ev);
+	} else if (ev->kind == MST_EV_LEND) {
+		lend_asked(r);
+	} else if (ev->kind == MST_EV_RETURNED) {
+		lend_returned(r, ev);
 	} else if (ev->kind == MST_EV_SPOILT) {
 		job_finish(r, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_SETTLED) {
@@ -564,7 +570,7 @@ struct reference *reference_new(const struct mst_ledger_cfg *cfg)
 	r->cfg = *cfg;
 	r->rule = cfg->rule;
 	r->join_until_ns = cfg->join_until_ns;
-	r->saving = MST_VERSION_NONE;
+	r->saving = r->lent = MST_VERSION_NONE;
 	r->incarnation = calloc(cfg->workers, sizeof(*r->incarnation));
 	r->stride = calloc(cfg->workers, sizeof(*r->stride));
 	r->live = calloc(cfg->workers, sizeof(struct session *));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which versions the reference ledger has saved. */
+/* Which versions the reference ledger has saved, and whose averages it has lent. */
 #include "tests/unit/server/core/reference_state.h"
 
 static void save(struct reference *r)
@@ -46,4 +46,34 @@ void save_reported(struct reference *r, const struct mst_ledger_event *ev)
 	r->saving = MST_VERSION_NONE;
 	if (r->save_again)
 		save(r);
+}
+
+static void lend(struct reference *r)
+{
+	r->lent = reference_newest(r);
+	r->returned = 0;
+	r->lend_again = false;
+	decide(r, MST_DO_LEND, (struct mst_identity){ 0 })->commit.version = r->lent;
+}
+
+void lend_asked(struct reference *r)
+{
+	if (r->cfg.average == 0 || !r->born)
+		return;
+	if (r->lent == MST_VERSION_NONE)
+		lend(r);
+	else
+		r->lend_again = true;
+}
+
+void lend_returned(struct reference *r, const struct mst_ledger_event *ev)
+{
+	if (r->lent == MST_VERSION_NONE || ev->lent.version != r->lent)
+		return;
+	r->returned |= UINT64_C(1) << ev->lent.shard;
+	if (r->returned != all_shards(r))
+		return;
+	r->lent = MST_VERSION_NONE;
+	if (r->lend_again)
+		lend(r);
 }

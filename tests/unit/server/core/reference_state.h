@@ -114,7 +114,10 @@ struct reference {
 	bool save_failed, save_again;
 	bool saved_ever;   /* one was begun, */
 	uint64_t saved_ns; /* the last then */
-	uint32_t last;     /* rank that was counted last: it is answered first */
+	/* Of averages: of which version one is lent, and which shards have returned it. */
+	uint64_t lent, returned;
+	bool lend_again;
+	uint32_t last; /* rank that was counted last: it is answered first */
 
 	/* Time in which nobody listened is lost: it does not count for anybody. */
 	uint64_t looked_ns, heard_ns, lost_ns;
@@ -156,6 +159,8 @@ void save_every(struct reference *r);
 /* The newest version is to be saved, if it is not yet, now or after the one that is. */
 void save_newest(struct reference *r);
 void save_reported(struct reference *r, const struct mst_ledger_event *ev);
+void lend_asked(struct reference *r);
+void lend_returned(struct reference *r, const struct mst_ledger_event *ev);
 
 /* Opens the step after the newest version, with everybody who lives and has started. */
 void step_open(struct reference *r);

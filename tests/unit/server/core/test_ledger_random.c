@@ -169,6 +169,7 @@ static void draw_cfg(struct random_run *h)
 	if (mst_rand_below(&rand, 3) == 0)
 		cfg->schedule = warmup_and_step;
 	cfg->saves.wanted = mst_rand_below(&rand, 3) == 0;
+	cfg->average = mst_rand_below(&rand, 3) == 0 ? 0.5 : 0;
 	cfg->saves.commits = 1 + mst_rand_below(&rand, 8);
 	if (mst_rand_below(&rand, 2) == 0)
 		cfg->saves.pause_ns = LEASE_NS * mst_rand_below(&rand, 40) / 20;
@@ -221,6 +222,7 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		return a->grant.epoch == b->grant.epoch && a->grant.slot == b->grant.slot;
 	case MST_DO_COMMIT:
 	case MST_DO_SAVE:
+	case MST_DO_LEND:
 		return a->commit.version == b->commit.version;
 	case MST_DO_SAVED:
 		return a->saved.version == b->saved.version && a->saved.failed == b->saved.failed &&

@@ -45,6 +45,9 @@ uint32_t agg_shards = 1, agg_workers = AGG_RANKS;
 bool agg_follower, agg_unguarded;
 struct mst_saving agg_saving;
 int agg_saving_count;
+uint64_t agg_lent_version;
+const float *agg_lent;
+int agg_lent_count;
 double agg_clips;
 void (*agg_adjust)(struct mst_aggregator_cfg *cfg);
 struct mst_aggregator *agg_aggregator;
@@ -79,6 +82,14 @@ static void take_saving(void *ctx, const struct mst_saving *what)
 	agg_saving_count++;
 }
 
+static void take_lent(void *ctx, uint64_t version, const float *average)
+{
+	(void)ctx;
+	agg_lent_version = version;
+	agg_lent = average;
+	agg_lent_count++;
+}
+
 static void take_worked(void *ctx)
 {
 	(void)ctx;
@@ -88,15 +99,18 @@ static void take_worked(void *ctx)
 void agg_begin_with(bool maps, uint64_t chunk_elems)
 {
 	struct mst_lane_figures figures = { AGG_ELEMS, 4, 4, 2, AGG_RANKS, false };
-	struct mst_aggregator_up up = {
-		.event = take_event, .over = take_over, .worked = take_worked, .save = take_saving
-	};
+	struct mst_aggregator_up up = { .event = take_event,
+					.over = take_over,
+					.worked = take_worked,
+					.save = take_saving,
+					.lend = take_lent };
 
 	fix_net_begin(put, NULL);
 	fix_transport.maps = maps;
 	agg_put_rc = maps ? 1 : 0;
 	agg_link_full = false;
 	agg_note_count = agg_event_count = agg_over_count = agg_worked = agg_saving_count = 0;
+	agg_lent_count = 0;
 	agg_cfg = (struct mst_aggregator_cfg){ .shards = agg_shards,
 					       .follower = agg_follower,
 					       .owner = MUSTER_WORKERS_OWN,

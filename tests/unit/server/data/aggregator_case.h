@@ -44,6 +44,9 @@ extern int agg_event_count, agg_over_count;
 /* The last version that is made and to be saved; and how many there were. */
 extern struct mst_saving agg_saving;
 extern int agg_saving_count;
+extern uint64_t agg_lent_version;
+extern const float *agg_lent;
+extern int agg_lent_count;
 extern int agg_worked; /* how often a shard has said that a job is done */
 
 void agg_begin(bool maps);

@@ -152,6 +152,108 @@ static void a_job_that_saves_makes_the_same_versions(void)
 	free(saved);
 }
 
+static void lend(uint64_t version)
+{
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_LEND, .commit.version = version });
+}
+
+/* Also while another version is being saved, and while versions are saved one after the other. */
+static void an_average_that_is_lent_does_not_change(void)
+{
+	for (int saves_first = 0; saves_first < 2; saves_first++) {
+		begin(3);
+		make(1, 1);
+		if (saves_first)
+			agg_save(1, 1);
+		lend(1);
+		make(2, 2);
+		if (!saves_first)
+			agg_save(2, 2);
+		work_off();
+		CU_ASSERT_EQUAL_FATAL(agg_lent_count, 1);
+		CU_ASSERT_EQUAL(agg_lent_version, 1);
+		float *lent = copy_of(agg_lent), *saved = copy_of(agg_saving.average);
+		for (uint32_t i = 0; i < AGG_ELEMS; i++)
+			if (lent[i] != version_in(1)[i] / 2)
+				CU_FAIL_FATAL("the average is another one");
+		CU_ASSERT_EQUAL(memcmp(lent, saved, BYTES) == 0, saves_first);
+		make(3, 0);
+		make(4, 2);
+		work_off();
+		CU_ASSERT_EQUAL(memcmp(lent, agg_lent, BYTES), 0);
+		CU_ASSERT_EQUAL(memcmp(saved, agg_saving.average, BYTES), 0);
+		free(lent);
+		free(saved);
+		agg_end();
+	}
+}
+
+/* Some versions, whose averages are lent and saved, or not. Return: the last average, a copy. */
+static float *average_at_the_end(bool lends)
+{
+	begin(2);
+	for (uint64_t version = 1; version <= 6; version++) {
+		make(version, (uint32_t)(version % 3));
+		if (lends && version % 2 == 1)
+			lend(version);
+		if (lends && version % 3 == 1)
+			agg_save(version, (uint32_t)(version % 3));
+		work_off();
+		if (version % 2 == 0)
+			mst_aggregator_returned(agg_aggregator);
+		if (version % 3 == 0)
+			mst_aggregator_saved(agg_aggregator);
+	}
+	lend(6);
+	work_off();
+	float *last = copy_of(agg_lent);
+	agg_end();
+	return last;
+}
+
+static void lending_changes_no_average(void)
+{
+	float *plain = average_at_the_end(false), *lent = average_at_the_end(true);
+
+	CU_ASSERT_EQUAL(memcmp(plain, lent, BYTES), 0);
+	free(plain);
+	free(lent);
+}
+
+static void a_follower_lends_to_one_reader_at_a_time(void)
+{
+	struct mst_decision d = { .kind = MST_DO_LEND, .commit.version = 1 };
+
+	agg_follower = true;
+	agg_adjust = saves;
+	agg_shards = 1;
+	agg_begin_with(true, 700);
+	CU_ASSERT_FALSE(mst_aggregator_validates(agg_aggregator, &d)); /* before the start */
+	agg_end();
+	agg_follower = true;
+	begin(1);
+	make(1, 1);
+	CU_ASSERT_TRUE(mst_aggregator_validates(agg_aggregator, &d));
+	lend(1);
+	CU_ASSERT_FALSE(mst_aggregator_validates(agg_aggregator, &d));
+	work_off();
+	mst_aggregator_returned(agg_aggregator);
+	CU_ASSERT_TRUE(mst_aggregator_validates(agg_aggregator, &d));
+	agg_end();
+}
+
+static void the_average_of_a_version_that_is_not_finite_is_not_lent(void)
+{
+	begin(2);
+	gradient(0)[9000] = (float)(1e300 * 1e300);
+	make(1, 1);
+	lend(1);
+	work_off();
+	CU_ASSERT_EQUAL_FATAL(agg_lent_count, 1);
+	CU_ASSERT_PTR_NULL(agg_lent);
+	agg_end();
+}
+
 static void a_version_that_is_not_finite_is_told_to_be_spoilt(void)
 {
 	begin(2);
@@ -189,6 +291,11 @@ static CU_TestInfo cases[] = {
 	{ "a version is saved when it has been made", a_version_is_saved_when_it_has_been_made },
 	{ "what is saved does not change", what_is_saved_does_not_change },
 	{ "a job that saves makes the same versions", a_job_that_saves_makes_the_same_versions },
+	{ "an average that is lent does not change", an_average_that_is_lent_does_not_change },
+	{ "lending changes no average", lending_changes_no_average },
+	{ "a follower lends to one reader at a time", a_follower_lends_to_one_reader_at_a_time },
+	{ "the average of a version that is not finite is not lent",
+	  the_average_of_a_version_that_is_not_finite_is_not_lent },
 	{ "a version that is not finite is told to be spoilt",
 	  a_version_that_is_not_finite_is_told_to_be_spoilt },
 	{ "a follower is told to save one version at a time",
