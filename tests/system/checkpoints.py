@@ -310,6 +310,24 @@ def flipped_bits_are_found(a):
     check("the one before is taken", "goes on from version 5" in said)
 
 
+def newest_cannot_be_opened(a):
+    """A link to itself says as little of a file as a wrong owner does, but is one for root too."""
+    folder = Folder(a)
+    worker = ["by_version=1"]
+    folder.run(9, "--checkpoint-every", "5", worker=worker)
+    path = os.path.join(folder.state, folder.manifest(9)["parts"][0]["file"])
+    os.rename(path, path + ".there")
+    os.symlink(path, path)
+    said = folder.run(12, "--resume", folder.state, expect=1, worker=worker)
+    check("a file that cannot be opened is named",
+          f"cannot open {path}: Too many levels of symbolic links" in said)
+    check("with what to do", re.search(r"start again; or move .*v0000000009\.json away", said))
+    check("no older version is taken, and none set aside", folder.versions() == [5, 9])
+    os.rename(path + ".there", path)
+    said = folder.run(12, "--resume", folder.state, "--log-level", "info", worker=worker)
+    check("the newest is taken when it can be opened again", "goes on from version 9" in said)
+
+
 def refuses(a):
     folder = Folder(a)
     folder.run(4, "--job", "one", "--optimizer", "adam")
@@ -360,8 +378,8 @@ CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               under_policies_that_do_not_wait, adaptive_policies_go_on,
               killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
               all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal,
-              disk_is_full, disk_is_lost, older_one_is_taken, flipped_bits_are_found, refuses,
-              one_server_writes, followers_need_the_directory)
+              disk_is_full, disk_is_lost, older_one_is_taken, flipped_bits_are_found,
+              newest_cannot_be_opened, refuses, one_server_writes, followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")
