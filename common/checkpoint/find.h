@@ -34,8 +34,8 @@ int mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wan
 			struct mst_checkpoint_manifest *out, char *why, size_t len);
 
 /* Does it say that a file of a checkpoint is damaged, missing, of a later format, or on a place of
- * the disk that cannot be read (-EIO)? Then an older checkpoint may be taken. Any other failure says
- * nothing of the checkpoint, and another attempt may find it in order. */
+ * the disk that cannot be read (-EIO)? Then an older checkpoint may be taken. Any other failure
+ * says nothing of the checkpoint, and another attempt may find it in order. */
 bool mst_checkpoint_is_damage(int rc);
 /* The sentence about such a failure, with what to do; @clause: what has failed. Return: @rc. */
 int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause, char *why,

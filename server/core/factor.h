@@ -2,8 +2,8 @@
 /*
  * The factors that a gradient is multiplied with (PROTOCOL 5). This file is the only place that
  * states them, but for the scales of tensors, by which the optimiser multiplies the rate within
- * each tensor (server/data/tensors.c hands them to it). Where the servers own the parameters, a gradient g that is counted in a version
- * changes the parameters (without momentum) by
+ * each tensor (server/data/tensors.c hands them to it). Where the servers own the parameters, a
+ * gradient g that is counted in a version changes the parameters (without momentum) by
  *
  *     lr x lr_scale x coefficient x g / divisor
  *
