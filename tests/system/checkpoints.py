@@ -400,8 +400,9 @@ CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               under_policies_that_do_not_wait, adaptive_policies_go_on,
               killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
               all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal,
-              disk_is_full, disk_is_read_only, disk_is_lost, older_one_is_taken, flipped_bits_are_found,
-              newest_cannot_be_opened, refuses, one_server_writes, followers_need_the_directory)
+              disk_is_full, disk_is_read_only, disk_is_lost, older_one_is_taken,
+              flipped_bits_are_found, newest_cannot_be_opened, refuses, one_server_writes,
+              followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")
