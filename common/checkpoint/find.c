@@ -9,6 +9,7 @@
 
 #include "common/checkpoint/listing.h"
 #include "common/checkpoint/manifest_fields.h"
+#include "common/checkpoint/names.h"
 #include "common/checkpoint/part_file.h"
 #include "common/checkpoint/say.h"
 
@@ -116,10 +117,23 @@ static int take(const char *dir, uint64_t version, const struct mst_checkpoint_w
 	return rc;
 }
 
-/* These say nothing of the checkpoint: another attempt may find it in order. */
-static bool is_of_this_process(int rc)
+bool mst_checkpoint_is_damage(int rc)
 {
-	return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
+	return rc == -EBADMSG || rc == -EINVAL || rc == -ENOTSUP || rc == -ENOENT || rc == -EIO;
+}
+
+int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause, char *why,
+			  size_t len)
+{
+	char name[MST_CHECKPOINT_FILE_LEN];
+
+	mst_checkpoint_manifest_name(version, name);
+	return mst_checkpoint_say(rc, why, len,
+				  "%.700s; so nobody knows whether the checkpoint of version "
+				  "%" PRIu64 " is in order, and no older one is taken: mend that, "
+				  "and start again; or move %.120s/%s away, to go on from an older "
+				  "one",
+				  clause, version, dir, name);
 }
 
 /* ---- from the newest on ---- */
@@ -155,8 +169,8 @@ static int find(const char *dir, const struct mst_checkpoint_wanted *wanted,
 		int rc = take(dir, version[i], wanted, out, clause, sizeof(clause));
 		if (rc == 0)
 			return 0;
-		if (is_of_this_process(rc))
-			return mst_checkpoint_say(rc, why, len, "%s", clause);
+		if (!mst_checkpoint_is_damage(rc))
+			return mst_checkpoint_unread(rc, dir, version[i], clause, why, len);
 		if (wanted->refused != NULL)
 			wanted->refused(wanted->arg, version[i], clause);
 		if (refused++ == 0)

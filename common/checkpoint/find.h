@@ -28,9 +28,18 @@ struct mst_checkpoint_wanted {
  * @out: initialised; filled on success only, then to be freed by the caller with fini.
  * Return: 0; -ENOENT: there is no checkpoint at all, or no such directory; -EBADMSG: there are
  * some, and each was refused: @why has the reason of the newest, and how many others there are;
- * -ENOMEM; or what the system says of @dir. */
+ * what the system says of @dir; or, as mst_checkpoint_unread() says it, why one of them cannot be
+ * looked at (-EACCES, -ESTALE, -ENOMEM, ...). An older one is not taken then. */
 int mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wanted,
 			struct mst_checkpoint_manifest *out, char *why, size_t len);
+
+/* Does it say that a file of a checkpoint is damaged, missing, of a later format, or on a place of
+ * the disk that cannot be read (-EIO)? Then an older checkpoint may be taken. Any other failure
+ * says nothing of the checkpoint, and another attempt may find it in order. */
+bool mst_checkpoint_is_damage(int rc);
+/* The sentence about such a failure, with what to do; @clause: what has failed. Return: @rc. */
+int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause, char *why,
+			  size_t len);
 
 /* Looks at the parts of a manifest as mst_checkpoint_find() does.
  * Return: 0; -EBADMSG: @why names the file and what is wrong with it; -ENOMEM; or what the system

@@ -214,20 +214,28 @@ static int set_aside(const struct mst_resume *r, const struct mst_server_options
 static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted, char *why,
 		      size_t len)
 {
-	char none[MST_CHECKPOINT_WHY_LEN];
+	char clause[MST_CHECKPOINT_WHY_LEN];
 	int rc = mst_checkpoint_find(r->dir, wanted, &r->manifest, why, len);
 
 	while (rc == 0) {
-		rc = mst_checkpoint_verify(r->dir, &r->manifest, why, len);
-		if (rc == 0 || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-			return rc; /* the last three say nothing of the checkpoint */
+		rc = mst_checkpoint_verify(r->dir, &r->manifest, clause, sizeof(clause));
+		if (rc == 0)
+			return 0;
+		if (!mst_checkpoint_is_damage(rc))
+			return mst_checkpoint_unread(rc, r->dir, r->manifest.id.version, clause,
+						     why, len);
+		snprintf(why, len, "%s", clause);
 		warn_refused(NULL, r->manifest.id.version, why);
 		wanted->before = r->manifest.id.version;
 		mst_checkpoint_manifest_fini(&r->manifest);
 		mst_checkpoint_manifest_init(&r->manifest);
-		if (mst_checkpoint_find(r->dir, wanted, &r->manifest, none, sizeof(none)) != 0)
+		int older = mst_checkpoint_find(r->dir, wanted, &r->manifest, clause,
+						sizeof(clause));
+		if (mst_checkpoint_is_damage(older))
 			return rc; /* and why the newest cannot be used */
-		rc = 0;
+		if (older != 0)
+			snprintf(why, len, "%s", clause);
+		rc = older;
 	}
 	return rc;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The factors that a gradient is multiplied with (PROTOCOL 5). This file is the only place that
- * states them. Where the servers own the parameters, a gradient g that is counted in a version
- * changes the parameters (without momentum) by
+ * states them, but for the scales of tensors, by which the optimiser multiplies the rate within
+ * each tensor (server/data/tensors.c hands them to it). Where the servers own the parameters, a
+ * gradient g that is counted in a version changes the parameters (without momentum) by
  *
  *     lr x lr_scale x coefficient x g / divisor
  *
@@ -14,7 +15,8 @@
  *                weights would only cancel (a set of one) or must not count (deltas).
  *   divisor      of the version: the sum of its base weights; 1 where contributions are deltas
  *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear; times
- *                the factor of --lr-schedule; at most what --lr-distance allows
+ *                the factor of --lr-schedule; at most what --lr-distance allows. With the
+ *                optimiser `add`, which has no rate, lr and lr_scale are left out
  *
  * Each factor is computed once in double and rounded once to f32. Pure.
  */

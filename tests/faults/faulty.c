@@ -15,6 +15,7 @@ struct state {
 	_Atomic unsigned side, call, n;
 	_Atomic unsigned made[FAULTY_CALL_COUNT]; /* calls of each kind by the side */
 	_Atomic bool kills;
+	_Atomic int error; /* 0: what the table has */
 };
 
 static struct state before_main;
@@ -42,9 +43,15 @@ void faulty_arm(unsigned side, enum faulty_call call, unsigned n)
 	atomic_store(&state->side, FAULTY_NOBODY);
 	atomic_store(&state->call, call);
 	atomic_store(&state->n, n);
+	atomic_store(&state->error, 0);
 	for (unsigned kind = 0; kind < FAULTY_CALL_COUNT; kind++)
 		atomic_store(&state->made[kind], 0);
 	atomic_store(&state->side, side);
+}
+
+void faulty_leave(int error)
+{
+	atomic_store(&state->error, error);
 }
 
 void faulty_kill(void)
@@ -77,7 +84,8 @@ bool faulty_strikes(enum faulty_call call)
 		return false;
 	if (atomic_load(&state->kills))
 		(void)raise(SIGKILL);
-	errno = calls[call].error;
+	int error = atomic_load(&state->error);
+	errno = error != 0 ? error : calls[call].error;
 	return true;
 }
 

@@ -86,6 +86,8 @@ enum faulty_call {
 unsigned faulty_enter(unsigned side);
 /* The @n-th call of the kind fails, counted from now. */
 void faulty_arm(unsigned side, enum faulty_call call, unsigned n);
+/* The call that is armed leaves this errno instead of the one above. */
+void faulty_leave(int error);
 /* From now on a call that is struck ends its process at once, as SIGKILL does. For a process of a
  * test's own. */
 void faulty_kill(void);

@@ -179,6 +179,59 @@ static void a_resume_that_fails(void)
 	fix_folder_free(&folder);
 }
 
+/* Has a call of a resume fail with an errno that says nothing of what the file contains. Return:
+ * whether there was such a call. */
+static bool unread_once(enum faulty_call call, unsigned n, int error)
+{
+	why[0] = '\0';
+	faulty_arm(SERVER, call, n);
+	faulty_leave(error);
+	faulty_enter(SERVER);
+	int64_t version = resume();
+	faulty_enter(FAULTY_NOBODY);
+	bool struck = faulty_struck();
+	faulty_disarm();
+	if (!struck) {
+		CU_ASSERT_EQUAL(version, 2);
+		return false;
+	}
+	CU_ASSERT_EQUAL(version, -error);
+	CU_ASSERT(!refused);
+	CU_ASSERT(checkpoint_says(why, strerror(error)));
+	return true;
+}
+
+/* Where rights are wrong or the network is gone for a moment, the newest may be whole: no older one
+ * is taken instead. */
+static void what_cannot_be_looked_at_is_not_given_up(void)
+{
+	static const int errors[] = { EACCES, EPERM, ESTALE, ETIMEDOUT };
+	static const enum faulty_call calls[] = { FAULTY_open, FAULTY_fstat, FAULTY_pread };
+	unsigned struck = 0;
+
+	prepare();
+	for (unsigned e = 0; e < 4; e++) {
+		for (unsigned c = 0; c < 3; c++) {
+			unsigned n = 1;
+			while (n < MOST && unread_once(calls[c], n, errors[e]))
+				n++;
+			CU_ASSERT(n > 1);
+			struck += n - 1;
+		}
+	}
+	printf("%u calls ", struck);
+	faulty_arm(SERVER, FAULTY_open, 2); /* the first is of the manifest */
+	faulty_leave(EACCES);
+	faulty_enter(SERVER);
+	CU_ASSERT_EQUAL(resume(), -EACCES);
+	faulty_enter(FAULTY_NOBODY);
+	faulty_disarm();
+	CU_ASSERT(checkpoint_says(why, "cannot open "));
+	CU_ASSERT(checkpoint_says(why, ".safetensors: Permission denied; so nobody knows whether"));
+	CU_ASSERT(checkpoint_says(why, "v0000000002.json away, to go on from an older one"));
+	fix_folder_free(&folder);
+}
+
 /* ---- what is on the disk before what ---- */
 
 /* Has a call fail. Return: how many times something was brought to the disk before. */
@@ -271,6 +324,8 @@ static CU_TestInfo cases[] = {
 	{ "two checkpoints are made for the cases below", model_make },
 	{ "a save that fails is said, and leaves what was there", a_save_that_fails },
 	{ "a resume that fails is said", a_resume_that_fails },
+	{ "what cannot be looked at is not given up for an older one",
+	  what_cannot_be_looked_at_is_not_given_up },
 	{ "files are on the disk before their names, and in their order", the_order_on_the_disk },
 	{ "a full disk is told with its figures", figures_of_a_full_disk },
 	{ "a save that is killed at any call leaves what was there", a_save_that_is_killed },

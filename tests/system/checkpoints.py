@@ -73,7 +73,9 @@ BITS = [
      ["tensors=7", "scales=1"], 2, 3),
     (["--optimizer", "rmsprop:lr=0.01", "--shards", "3"], ["result_type=f16"], 1, 3),
     (["--optimizer", "lamb:lr=0.01"], ["tensors=5"], 2, 1),
-    (["--optimizer", "sgd:lr=0.1,momentum=0"], [], 1, 2),
+    (["--optimizer", "adagrad:lr=0.1"], ["result_type=f16"], 1, 2),
+    (["--optimizer", "lars:lr=0.1"], ["tensors=6"], 3, 1),
+    (["--optimizer", "outer", "--policy", "local:1"], [], 2, 3),
     (["--optimizer", "adam:lr=0.01", "--average", "0.6", "--shards", "2"],
      ["result_type=bf16"], 2, 3),
 ]
@@ -260,6 +262,26 @@ def disk_is_full(a):
     check("and which checkpoint there is", "and there is none before" in done.stderr)
 
 
+def disk_is_read_only(a):
+    """A read-only mount, which root cannot write to either."""
+    folder = Folder(a)
+    folder.run(3)
+    mount = f"mount --bind {folder.state} {folder.state} && mount -o remount,bind,ro {folder.state}"
+    may = subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, text=True)
+    if may.returncode != 0:
+        print("skipped: nothing can be mounted here:", may.stderr.strip())
+        sys.exit(77)
+    job = [a.muster, "run", "-n", "2", *CALM, "--quiet", "--commits", "9", "--state", folder.state,
+           "--resume", folder.state, "--", a.worker, os.path.join(folder.folder.name, "log"),
+           "20001"]
+    done = subprocess.run(["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *job],
+                          capture_output=True, text=True, timeout=120)
+    check("a job that could never write a checkpoint is refused at its start",
+          done.returncode == 1 and "Read-only file system" in done.stderr)
+    check("by the name of the directory", folder.state in done.stderr)
+    check("what was there is there", folder.versions() == [3])
+
+
 def disk_is_lost(a):
     """The job goes on, and says what it cannot write."""
     folder = Folder(a)
@@ -308,6 +330,24 @@ def flipped_bits_are_found(a):
     said = folder.run(12, "--resume", folder.state, "--log-level", "info", worker=worker)
     check("data that have changed are named", "the checkpoint of version 9 cannot be used" in said)
     check("the one before is taken", "goes on from version 5" in said)
+
+
+def newest_cannot_be_opened(a):
+    """A link to itself says as little of a file as a wrong owner does, but is one for root too."""
+    folder = Folder(a)
+    worker = ["by_version=1"]
+    folder.run(9, "--checkpoint-every", "5", worker=worker)
+    path = os.path.join(folder.state, folder.manifest(9)["parts"][0]["file"])
+    os.rename(path, path + ".there")
+    os.symlink(path, path)
+    said = folder.run(12, "--resume", folder.state, expect=1, worker=worker)
+    check("a file that cannot be opened is named",
+          f"cannot open {path}: Too many levels of symbolic links" in said)
+    check("with what to do", re.search(r"start again; or move .*v0000000009\.json away", said))
+    check("no older version is taken, and none set aside", folder.versions() == [5, 9])
+    os.rename(path + ".there", path)
+    said = folder.run(12, "--resume", folder.state, "--log-level", "info", worker=worker)
+    check("the newest is taken when it can be opened again", "goes on from version 9" in said)
 
 
 def refuses(a):
@@ -360,8 +400,9 @@ CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               under_policies_that_do_not_wait, adaptive_policies_go_on,
               killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
               all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal,
-              disk_is_full, disk_is_lost, older_one_is_taken, flipped_bits_are_found, refuses,
-              one_server_writes, followers_need_the_directory)
+              disk_is_full, disk_is_read_only, disk_is_lost, older_one_is_taken,
+              flipped_bits_are_found, newest_cannot_be_opened, refuses, one_server_writes,
+              followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")

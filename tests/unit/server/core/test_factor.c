@@ -7,6 +7,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "server/core/factor.h"
 #include "server/core/rule.h"
@@ -78,13 +79,68 @@ static const struct factor_case lines[] = {
 	{ "async", "samples", "auto", SGD, 1, { { 50, 9 } }, true, 0.02, 1, 0.25, 0.005 },
 	{ "bounded:3", "samples", "auto", SGD, 1, { { 33, 3 } }, false, 1, 1, 0.25, 0.25 },
 	{ "ssp:2", "samples", "auto", SGD, 1, { { 33, 2 } }, false, 1, 1, 0.25, 0.25 },
-	/* Deltas are added as they are, whatever they weigh. */
+	/* He and Dube, Ferdinand: the mean over the samples of all that was handed in. */
+	{ "nonblocking", "samples", "auto", SGD, 4, { { 8, 0 }, { 32, 0 }, { 16, 0 }, { 8, 0 } },
+	  false, 8, 64, 1, 0.125 },
+	{ "nonblocking:5", "samples", "auto", SGD, 3, { { 32, 0 }, { 16, 0 }, { 16, 0 } },
+	  false, 32, 64, 0.75, 0.375 },
+	{ "anytime:50", "samples", "auto", SGD, 4, { { 10, 0 }, { 30, 0 }, { 40, 0 }, { 20, 0 } },
+	  false, 10, 100, 1, 0.1 },
+	/* Two of the three that it waits for are there when the time is over. */
+	{ "deadline:50,3", "samples", "auto", SGD, 2, { { 32, 0 }, { 32, 0 } },
+	  false, 32, 64, 0.5, 0.25 },
+	/* McMahan: the mean of the differences, by samples; Douillard: the plain mean, with no
+	 * linear scale. */
+	{ "local:10", "samples", "auto", "add", 4,
+	  { { 100, 0 }, { 100, 0 }, { 300, 0 }, { 500, 0 } }, false, 100, 1000, 1, 0.1 },
+	{ "local:10,3", "one", "auto", "outer:lr=1,momentum=0", 3,
+	  { { 100, 0 }, { 300, 0 }, { 100, 0 } }, false, 1, 3, 1, 1.0 / 3 },
+	/* Zhang 2015: x = x + z, of each worker or of all; alpha is in z. */
+	{ "easgd:10,0.1", "samples", "auto", "add", 1, { { 320, 7 } }, false, 1, 1, 0.25, 1 },
+	{ "easgdsync:10,0.1", "samples", "auto", "add", 4,
+	  { { 320, 0 }, { 32, 0 }, { 1, 0 }, { 8, 0 } }, false, 1, 1, 1, 1 },
+	/* Dean: a step with each sum that is pushed, however old it is. */
+	{ "downpour:5,2", "samples", "none", SGD, 1, { { 160, 6 } }, false, 1, 1, 1, 1 },
+	{ "downpour:5,2", "samples", "auto", SGD, 1, { { 160, 6 } }, false, 1, 1, 0.25, 0.25 },
+	/* Deltas are added as they are, whatever they weigh; there is no rate to be scaled. */
 	{ "kbatchasync:2", "samples", "auto", "add", 2, { { 32, 0 }, { 1, 0 } },
-	  false, 1, 1, 0.5, 0.5 },
+	  false, 1, 1, 0.5, 1 },
+};
+
+/* The same under options that every policy takes. */
+static const struct {
+	bool compensate;
+	const char *schedule;
+	double so_far; /* samples that have been counted */
+	struct factor_case line;
+} adjusted[] = {
+	/* A discount where old gradients count, and no linear scale on top of it. */
+	{ true, "constant", 1,
+	  { "kasync:2", "samples", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
+	    false, 8, 64, 1, 0.125 } },
+	{ true, "constant", 1,
+	  { "async", "samples", "auto", SGD, 1, { { 33, 8 } }, false, 0.125, 1, 1, 0.125 } },
+	{ true, "constant", 1,
+	  { "bounded:4", "one", "auto", SGD, 1, { { 33, 4 } }, false, 0.25, 1, 1, 0.25 } },
+	{ true, "constant", 1, /* nothing is old here */
+	  { "backup:3", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	    false, 32, 96, 0.75, 0.25 } },
+	/* A schedule multiplies whatever scale there is. */
+	{ false, "warmup:1000", 250,
+	  { "backup:3", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	    false, 32, 96, 0.1875, 0.0625 } },
+	{ false, "steps:0.5,1000", 1000,
+	  { "async", "samples", "auto", SGD, 1, { { 33, 9 } }, false, 1, 1, 0.125, 0.125 } },
+	{ false, "steps:0.5,1000", 2000,
+	  { "softsync:2", "one", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
+	    false, 0.25, 2, 0.5, 0.0625 } },
+	{ true, "stairs:0.5,100", 250,
+	  { "kasync:2", "samples", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
+	    false, 8, 64, 0.25, 0.03125 } },
 };
 /* clang-format on */
 
-static struct mst_rule rule_of(const struct factor_case *line)
+static struct mst_rule rule_of(const struct factor_case *line, bool compensate)
 {
 	struct mst_server_options o;
 	struct mst_options parsed;
@@ -97,6 +153,8 @@ static struct mst_rule rule_of(const struct factor_case *line)
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "optimizer", line->optimizer), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "weigh", line->weigh), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "lr-scale", line->lr_scale), 0);
+	if (compensate)
+		CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "compensate", "true"), 0);
 	rc = mst_server_options_rule(&o, &policy, why, sizeof(why));
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	mst_options_free(&parsed);
@@ -117,30 +175,58 @@ static double scale_of(const struct mst_rule *rule, const char *schedule, uint32
 						       .samples = samples });
 }
 
+static void check_line(const struct factor_case *line, bool compensate, const char *schedule,
+		       double so_far)
+{
+	struct mst_rule rule = rule_of(line, compensate);
+	double base = 0;
+
+	for (unsigned k = 0; k < line->count; k++)
+		base += mst_factor(&rule, line->one[k].staleness, line->one[k].samples,
+				   line->is_sum, 1)
+				.base;
+	struct mst_factor f = mst_factor(&rule, line->one[0].staleness, line->one[0].samples,
+					 line->is_sum, 1);
+	float divisor = mst_divisor(&rule, base);
+	double scale = scale_of(&rule, schedule, line->count, so_far);
+	double rate = strcmp(line->optimizer, "add") == 0 ? 1 : scale; /* it has none */
+	double moves = rate * (double)f.coefficient / (double)divisor;
+	bool right = f.coefficient == (float)line->coefficient && divisor == (float)line->divisor &&
+		     scale == line->lr_scale_is && fabs(moves - line->moves) < 1e-7;
+	if (!right)
+		printf("\n%s, --weigh %s, --lr-scale %s, %s: c %g, D %g, scale %g, together "
+		       "%g; by hand %g\n",
+		       line->policy, line->weigh, line->lr_scale, schedule, (double)f.coefficient,
+		       (double)divisor, scale, moves, line->moves);
+	CU_ASSERT(right);
+}
+
 static void each_policy_multiplies_as_its_author_says(void)
 {
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const struct factor_case *line = &lines[i];
-		struct mst_rule rule = rule_of(line);
-		double base = 0;
-		for (unsigned k = 0; k < line->count; k++)
-			base += mst_factor(&rule, line->one[k].staleness, line->one[k].samples,
-					   line->is_sum, 1)
-					.base;
-		struct mst_factor f = mst_factor(&rule, line->one[0].staleness,
-						 line->one[0].samples, line->is_sum, 1);
-		float divisor = mst_divisor(&rule, base);
-		double scale = scale_of(&rule, "constant", line->count, 1);
-		double moves = scale * (double)f.coefficient / (double)divisor;
-		bool right = f.coefficient == (float)line->coefficient &&
-			     divisor == (float)line->divisor && scale == line->lr_scale_is &&
-			     fabs(moves - line->moves) < 1e-7;
-		if (!right)
-			printf("\n%s, --weigh %s, --lr-scale %s: c %g, D %g, scale %g, together "
-			       "%g; by hand %g\n",
-			       line->policy, line->weigh, line->lr_scale, (double)f.coefficient,
-			       (double)divisor, scale, moves, line->moves);
-		CU_ASSERT(right);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		check_line(&lines[i], false, "constant", 1);
+}
+
+static void discounts_and_schedules_multiply_what_a_policy_has(void)
+{
+	for (size_t i = 0; i < sizeof(adjusted) / sizeof(adjusted[0]); i++)
+		check_line(&adjusted[i].line, adjusted[i].compensate, adjusted[i].schedule,
+			   adjusted[i].so_far);
+}
+
+/* A row of the table of policies that nobody has written a line for. */
+static void each_policy_has_a_line(void)
+{
+	for (unsigned row = 0; mst_rule_help(row) != NULL; row++) {
+		const char *help = mst_rule_help(row);
+		size_t len = strcspn(help, "[: ");
+		bool found = false;
+		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+			found = found || (strcspn(lines[i].policy, ":") == len &&
+					  memcmp(lines[i].policy, help, len) == 0);
+		if (!found)
+			printf("\nno line for %.*s\n", (int)len, help);
+		CU_ASSERT(found);
 	}
 }
 
@@ -249,6 +335,9 @@ static void little_of_a_young_average_is_left(void)
 
 static CU_TestInfo cases[] = {
 	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
+	{ "discounts and schedules multiply what a policy has",
+	  discounts_and_schedules_multiply_what_a_policy_has },
+	{ "each policy has a line", each_policy_has_a_line },
 	{ "a schedule multiplies the rate of a version",
 	  schedule_multiplies_the_rate_of_a_version },
 	{ "a distance bounds the rate of a version", a_distance_bounds_the_rate_of_a_version },
