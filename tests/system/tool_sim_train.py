@@ -176,6 +176,26 @@ class Quadratic(Train):
         rest = [sum(p["error"] for p in points[-20:]) for points in (of_gradients, reported)]
         self.assertLess(2 * rest[1], rest[0])
 
+    def test_adasync_envelope(self):
+        """At any time AdaSync is near the K that is the best then, and no fixed K is: means of 5
+        seeds"""
+        def curve(policy):
+            curves = [[p["error"] for p in self.points(
+                "-n", 8, "--delay", "exp:20", "--policy", policy, "--force", "--train",
+                "quadratic:dim=50,cond=5,noise=0.5", *PLAIN, "--every", "100ms", "--samples",
+                8000, "--seed", seed)] for seed in range(1, 6)]
+            return [sum(c[i] for c in curves) / 5 for i in (2, 4, 6, 8, 10, 12, 16, 20, 25)]
+
+        fixed = [curve(f"ksync:{k}") for k in (1, 2, 3, 4, 6, 8)]
+        best = [min(errors) for errors in zip(*fixed)]
+
+        def worst(errors):
+            return max(error / least for error, least in zip(errors, best))
+
+        self.assertLess(worst(curve("adasync:ksync")), 2.2)
+        for errors in fixed:
+            self.assertGreater(worst(errors), 3)
+
     def backups(self, policy, delay):
         """Means over 8 seeds: of the error until 20 s and from 10 s on, and of the time to 0.004.
         That is above what any quorum from 4 on comes to rest at."""
