@@ -49,12 +49,14 @@ bool mst_comeback_wanted(const struct mst_comeback *b)
 }
 
 /* Tells the leader that nothing is given, so that it asks another worker at once. Behind what is
- * still being sent there is no place for it. Return: 0 or -EALREADY. */
-static int decline(struct mst_comeback *b)
+ * still being sent there is no place for it. @too_large: the bytes of a state that the leader does
+ * not take; 0: there is none. Return: 0 or -EALREADY. */
+static int decline(struct mst_comeback *b, uint64_t too_large)
 {
 	struct mst_gift none = { .data = malloc(1),
 				 .number = b->answered,
-				 .version = b->worker->given };
+				 .version = b->worker->given,
+				 .too_large = too_large };
 
 	if (none.data == NULL)
 		return 0; /* the leader stops waiting after a while */
@@ -80,7 +82,7 @@ static int send(struct mst_comeback *b, const void *state, size_t bytes)
 				 .version = b->worker->given };
 
 	if (gift.data == NULL) {
-		if (decline(b) == -EALREADY)
+		if (decline(b, 0) == -EALREADY)
 			return -EALREADY;
 		return mst_client_fail(b->failure, -ENOMEM,
 				       "no memory for a copy of a state of %zu bytes", bytes);
@@ -104,7 +106,7 @@ int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes)
 				       "muster_give_state() needs a state of %zu bytes", bytes);
 	b->answered = b->session->told.state_wanted;
 	bool fits = bytes <= b->session->welcome.state_max;
-	int rc = bytes > 0 && fits ? send(b, state, bytes) : decline(b);
+	int rc = bytes > 0 && fits ? send(b, state, bytes) : decline(b, fits ? 0 : bytes);
 	if (rc == -EALREADY) {
 		b->answered = before;
 		return mst_client_fail(b->failure, -EAGAIN,

@@ -168,6 +168,9 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		told->send_state = true;
 		told->wanted = msg->wanted;
 		break;
+	case MST_MSG_SEND_TABLE:
+		told->send_table = true;
+		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;
 		memcpy(told->reason, msg->why, sizeof(told->reason));
@@ -314,6 +317,7 @@ static bool queue_piece(struct mst_control *c)
 	c->message.handed = (struct mst_handed){
 		.number = c->gives.number,
 		.version = c->gives.version,
+		.too_large = c->gives.too_large,
 		.piece = { .offset = c->given,
 			   .total = c->gives.bytes,
 			   .length = (uint32_t)(left < MST_STATE_CHUNK ? left : MST_STATE_CHUNK),

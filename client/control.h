@@ -31,6 +31,7 @@ struct mst_told {
 	bool welcomed;
 	bool send_state;          /* the leader wants this worker's start state */
 	struct mst_wanted wanted; /* what of it */
+	bool send_table;          /* the leader wants this worker's tensor table */
 	bool finished;            /* the job has ended well; `reason` says why */
 	uint64_t state_wanted;    /* the last asking for this worker's state; 0: none */
 	uint64_t behind;          /* how often the leader has said that versions are gone */
@@ -77,6 +78,7 @@ void mst_control_give_up(struct mst_control *c, int error, const char *reason);
 struct mst_gift {
 	uint8_t *data; /* allocated */
 	uint64_t bytes, number, version;
+	uint64_t too_large; /* nothing is given: the bytes of a state that is too large, or 0 */
 };
 
 /* Sends a state while the connection is stepped, and frees it then. Return: 0; -EALREADY the last

@@ -16,6 +16,8 @@
 /* How often a hello is said. A server that many strangers connect to makes room by closing the
  * oldest connections, and may close one whose hello has not arrived yet. */
 #define HELLOS_MAX 10
+/* A server that cannot take a worker yet is asked again after this time. */
+#define BUSY_NS (200 * MST_MS)
 #define BEAT_MAX_NS MST_SECOND
 #define ORIGIN_LEN 64u
 #define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
@@ -155,6 +157,7 @@ static int say_hello(struct mst_client_session *s)
 	int rc = mst_control_send(s->control, msg);
 	free(msg);
 	MST_ASSERT(rc != -EAGAIN);
+	s->table_sent = 0;
 	return 0; /* if the connection has broken by now, the next look at it says so */
 }
 
@@ -179,6 +182,26 @@ static int job_is_over(struct mst_client_session *s)
 	return mst_client_fail(s->failure, -ESHUTDOWN, "the job is over: %s", s->told.reason);
 }
 
+/* Sends as much of the tensor table as there is room for now, in messages as short as those of a
+ * stranger have to be. Return: all has been sent. */
+static bool send_table(struct mst_client_session *s)
+{
+	const struct mst_tensors *tensors = s->settings->tensors;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	uint32_t total = mst_tensors_table(tensors).tensors;
+	int rc = msg != NULL ? 0 : -ENOMEM; /* then it is tried again */
+
+	while (rc == 0 && s->table_sent < total) {
+		uint32_t behind = mst_tensors_piece(tensors, s->table_sent, MST_TENSORS_FEW,
+						    &msg->piece);
+		msg->kind = MST_MSG_TENSORS;
+		rc = mst_control_send(s->control, msg);
+		s->table_sent = rc == 0 ? behind : s->table_sent;
+	}
+	free(msg);
+	return s->table_sent == total;
+}
+
 static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -186,12 +209,14 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 		mst_control_look(s->control, &s->told);
 		if (s->told.error != 0)
 			return refused(s);
-		if (s->told.welcomed) {
+		if (s->told.welcomed && (!s->told.send_table || send_table(s))) {
 			s->welcome = s->told.welcome;
 			return 0;
 		}
 		if (s->told.finished)
 			return job_is_over(s);
+		if (s->told.send_table && !s->told.welcomed)
+			(void)send_table(s); /* what comes next is a refusal */
 		if (mst_left_ns(deadline_ns) == 0)
 			return mst_client_fail(s->failure, -ETIMEDOUT,
 					       "the server at %s took the connection, but has not "
@@ -201,19 +226,35 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 	}
 }
 
-/* Says hello, and says it again on another connection if the server has closed the last one without
- * a word. */
+/* Is another hello to be said? A server that is busy takes the worker later; @unheard hellos were
+ * not heard. */
+static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int rc,
+			    uint64_t deadline_ns)
+{
+	uint64_t left_ns = mst_left_ns(deadline_ns);
+
+	if (rc == -EBUSY)
+		mst_sleep_ns(left_ns < BUSY_NS ? left_ns : BUSY_NS);
+	else if (s->told.unheard && unheard < HELLOS_MAX)
+		mst_sleep_ns(RETRY_NS);
+	else
+		return false;
+	return mst_left_ns(deadline_ns) > 0 || s->told.unheard;
+}
+
+/* Says hello, and says it again on another connection if the server is busy, or has closed the last
+ * one without a word. */
 static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
 {
-	int rc = open_control(s, deadline_ns);
+	int rc = open_control(s, deadline_ns), unheard = 0;
 
-	for (int hellos = 1; rc == 0; hellos++) {
+	while (rc == 0) {
 		rc = say_hello(s);
 		if (rc == 0)
 			rc = await_welcome(s, deadline_ns);
-		if (rc == 0 || !s->told.unheard || hellos == HELLOS_MAX)
+		unheard += s->told.unheard;
+		if (rc == 0 || !is_to_ask_again(s, unheard, rc, deadline_ns))
 			break;
-		mst_sleep_ns(RETRY_NS);
 		if (reopen_control(s, deadline_ns) == 0)
 			rc = 0; /* else the first failure stands: the server has ended */
 	}

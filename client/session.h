@@ -23,6 +23,7 @@ struct mst_client_session {
 	struct mst_control *control;     /* NULL: not connected */
 	struct mst_heartbeat *heartbeat; /* NULL: not started */
 	struct mst_told told;            /* as last looked at */
+	uint32_t table_sent;             /* tensors of the table that the leader wants */
 	struct mst_welcome welcome;      /* checked */
 	struct muster_job job;           /* what of it the user is told */
 };

@@ -29,7 +29,8 @@ static bool send_tensors(struct mst_starting *s, struct mst_message *msg)
 
 	msg->kind = MST_MSG_TENSORS;
 	while (s->tensors_sent < total) {
-		uint32_t behind = mst_tensors_piece(tensors, s->tensors_sent, &msg->piece);
+		uint32_t behind = mst_tensors_piece(tensors, s->tensors_sent, MST_TENSORS_PIECE,
+						    &msg->piece);
 
 		if (mst_client_session_tell(s->session, msg) != 0)
 			return false; /* no room: this thread is woken when there is */

@@ -183,9 +183,10 @@ struct mst_table mst_tensors_table(const struct mst_tensors *t)
 	return t != NULL ? t->table : (struct mst_table){ 0 };
 }
 
-uint32_t mst_tensors_piece(const struct mst_tensors *t, uint32_t at, struct mst_tensor_piece *piece)
+uint32_t mst_tensors_piece(const struct mst_tensors *t, uint32_t at, uint32_t max,
+			   struct mst_tensor_piece *piece)
 {
-	return mst_tensor_piece_of(t->row, t->count, at, piece);
+	return mst_tensor_piece_of(t->row, t->count, at, max, piece);
 }
 
 const char *mst_tensors_place(const struct mst_tensors *t, uint64_t element, char *out, size_t len)

@@ -54,7 +54,5 @@ if(NOT CMAKE_INSTALL_PREFIX STREQUAL /usr)
 endif()
 set(MUSTER_PYTHON_DIR lib/${python}/dist-packages CACHE STRING "where the Python package goes")
 set(package ${PROJECT_SOURCE_DIR}/client/python/muster)
-install(FILES ${package}/__init__.py ${package}/_library.py ${package}/_sampler.py
-	${package}/_state.py ${package}/torch.py ${package}/view.py ${package}/worker.py
-	${package}/py.typed
-	DESTINATION ${MUSTER_PYTHON_DIR}/muster)
+install(DIRECTORY ${package} DESTINATION ${MUSTER_PYTHON_DIR} FILES_MATCHING PATTERN "*.py"
+	PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)

@@ -21,6 +21,7 @@
 #include "common/host/tasks.h"
 #include "common/host/user.h"
 #include "common/transport/tls/credentials.h"
+#include "common/transport/tls/wiping.h"
 #include "server/archive_files.h"
 #include "server/control/budget.h"
 #include "server/control/plane.h"
@@ -119,9 +120,10 @@ static int read_options(int argc, char **argv, struct mst_options *parsed,
 			 "what is \"%s\"? musterd takes options only", argv[operand]);
 		rc = -EINVAL;
 	}
-	if (rc == 0 && !o->help && !o->version && !o->print_config)
-		rc = mst_server_options_check(o, parsed->why, sizeof(parsed->why));
-	return rc;
+	if (rc != 0 || o->help || o->version || o->print_config)
+		return rc;
+	mst_tls_files_environment(&o->tls);
+	return mst_server_options_check(o, parsed->why, sizeof(parsed->why));
 }
 
 /* Writes the address to the descriptor MUSTER_READY_FD, by which a parent process learns the
@@ -449,6 +451,7 @@ int main(int argc, char **argv)
 	int status = MST_SERVER_EXIT_DONE;
 
 	open_standard_files();
+	mst_tls_wipe_what_is_freed();
 	catch_signals();
 	mst_host_descriptors_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)

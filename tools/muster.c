@@ -11,6 +11,7 @@
 #include "common/base/log_writer.h"
 #include "common/config/option.h"
 #include "common/host/tasks.h"
+#include "common/transport/tls/wiping.h"
 #include "tools/command.h"
 
 struct command {
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
+	mst_tls_wipe_what_is_freed();
 	if (argc < 2) {
 		print_help(stderr);
 		return MST_EXIT_USAGE;

@@ -127,7 +127,7 @@ int mst_petition(const char *address, const struct mst_message *msg, uint64_t ti
 
 	int rc = p.ops->connect(address, timeout_ns, &proof, &p.stream);
 	if (rc < 0 && proof.why[0] != '\0')
-		return fail(&p, rc, "%s", proof.why);
+		return fail(&p, mst_watch_unproven(rc), "%s", proof.why);
 	if (rc < 0) {
 		mst_watch_explain(rc, address, answer, len);
 		return rc;
@@ -148,5 +148,5 @@ int mst_petition_and_tell(const char *address, const struct mst_message *msg, ui
 		(void)puts(answer);
 	else
 		mst_error("%s", answer);
-	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
+	return mst_secure_exit(rc);
 }

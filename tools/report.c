@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/wire/counted.h"
 #include "tools/figure.h"
 
 #define FORMAT (JSON_INDENT(2) | JSON_REAL_PRECISION(9))
@@ -237,6 +238,31 @@ void mst_report_norms(const struct mst_job_snapshot *s, FILE *out)
 			print_norm(&s->row[i], out);
 }
 
+void mst_report_counted(const struct mst_job_snapshot *s, FILE *out)
+{
+	char line[MST_COUNTED_LEN];
+
+	mst_counted_line(s->row, s->row_count, line);
+	if (line[0] != '\0')
+		(void)fprintf(out, "counted: %s\n", line);
+}
+
+void mst_report_state(const struct mst_status *job, FILE *out)
+{
+	if (job->state_too_large > 0)
+		(void)fprintf(out,
+			      "rank %" PRIu32
+			      " could not give its state to a worker that comes back: it has "
+			      "%" PRIu64 " bytes, and musterd --state-max is %" PRIu64 "\n",
+			      job->state_of, job->state_too_large, job->state_max);
+}
+
+uint64_t mst_report_pushed(const struct mst_status_rank *row)
+{
+	return row->counted + row->late + row->stale + row->cancelled + row->refused +
+	       row->outliers + row->damaged;
+}
+
 void mst_report_metrics(const struct mst_status *job, FILE *out)
 {
 	if (job->metric_count == 0)
@@ -275,7 +301,7 @@ static json_t *job_json(const struct mst_status *job)
 {
 	return json_pack(
 		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
-		"s:s, s:o, s:s, s:o, s:o}",
+		"s:s, s:o, s:s, s:o, s:o, s:I, s:o}",
 		"job", job->job, "policy", job->policy, "state", mst_report_job_state(job->state),
 		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "shards",
 		(json_int_t)job->shards, "commits", (json_int_t)job->version, "samples",
@@ -286,7 +312,12 @@ static json_t *job_json(const struct mst_status *job)
 		job->saved_told ? json_real(seconds(job->saved_ns)) : json_null(), "why", job->why,
 		"loss", real_or_null(job->loss), "access", mst_report_access(job->access),
 		"norm_limit", job->norm_limit > 0 ? json_real(job->norm_limit) : json_null(),
-		"norm_median", job->norm_limit > 0 ? real_or_null(job->norm_median) : json_null());
+		"norm_median", job->norm_limit > 0 ? real_or_null(job->norm_median) : json_null(),
+		"state_max", (json_int_t)job->state_max, "state_too_large",
+		job->state_too_large > 0
+			? json_pack("{s:I, s:I}", "rank", (json_int_t)job->state_of, "bytes",
+				    (json_int_t)job->state_too_large)
+			: json_null());
 }
 
 json_t *mst_report_job(const struct mst_status *job)
@@ -336,7 +367,7 @@ json_t *mst_report_rank(const struct mst_status_rank *row)
 {
 	json_t *out = json_pack(
 		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
-		"s:o, s:I, s:f, s:f, s:f, s:o, s:o}",
+		"s:o, s:I, s:f, s:f, s:f, s:o, s:o, s:I, s:o, s:o}",
 		"rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation, "state",
 		mst_report_rank_state(row->state), "counted", (json_int_t)row->counted, "late",
 		(json_int_t)row->late, "stale", (json_int_t)row->stale, "given_up",
@@ -347,7 +378,10 @@ json_t *mst_report_rank(const struct mst_status_rank *row)
 		"p99_staleness", (json_int_t)row->staleness_p99, "mean_ready_ms",
 		ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns), "mean_behind_ms",
 		ms(row->behind_mean_ns), "recent", rank_recent(row), "late_share",
-		mst_report_share(mst_report_late(row)));
+		mst_report_share(mst_report_late(row)), "pushed",
+		(json_int_t)mst_report_pushed(row), "samples_counted",
+		real_or_null(row->samples_counted), "samples_pushed",
+		real_or_null(row->samples_pushed));
 
 	if (json_object_update_new(out, rank_now(row)) < 0) {
 		json_decref(out);

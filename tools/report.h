@@ -48,6 +48,12 @@ void mst_report_policies(const struct mst_status *job, FILE *out);
 /* The norms of contributions, a line for each rank that has one or had something refused for its
  * data. Nothing where there is none: without --norm-limit and --checksum. */
 void mst_report_norms(const struct mst_job_snapshot *s, FILE *out);
+/* Which samples counted of those that were pushed, in a line. Nothing where none were pushed. */
+void mst_report_counted(const struct mst_job_snapshot *s, FILE *out);
+/* Whose state was larger than --state-max, in a line. Nothing where none was. */
+void mst_report_state(const struct mst_status *job, FILE *out);
+/* How many contributions the rank has pushed that have a verdict. */
+uint64_t mst_report_pushed(const struct mst_status_rank *row);
 /* What workers have reported, a line for each name. Nothing where they have not. */
 void mst_report_metrics(const struct mst_status *job, FILE *out);
 

@@ -2,11 +2,14 @@
 #include "tools/secure.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "tools/command.h"
 
 static struct mst_credentials *credentials; /* until the process ends */
+static char shown[256];                     /* the file of the certificate */
 
 int mst_secure_open(const struct mst_tls_files *files)
 {
@@ -14,8 +17,11 @@ int mst_secure_open(const struct mst_tls_files *files)
 	char why[512] = "no memory for certificates";
 
 	mst_tls_files_environment(&all);
-	if (mst_credentials_load(&all, &credentials, why, sizeof(why)) == 0)
+	if (mst_credentials_load(&all, &credentials, why, sizeof(why)) == 0) {
+		if (credentials != NULL)
+			(void)snprintf(shown, sizeof(shown), "%s", all.cert);
 		return 0;
+	}
 	mst_error("%s", why);
 	return -EINVAL;
 }
@@ -35,4 +41,17 @@ struct mst_credentials *mst_secure(void)
 const struct mst_stream_ops *mst_secure_stream(void)
 {
 	return mst_stream_of(credentials);
+}
+
+int mst_secure_exit(int rc)
+{
+	if (rc == 0)
+		return MST_EXIT_DONE;
+	if (rc != -EACCES)
+		return MST_EXIT_FAILED;
+	if (credentials != NULL)
+		mst_error("the certificate that was shown is in %s: give one that may do this with "
+			  "--tls-cert and --tls-key",
+			  shown);
+	return MST_EXIT_USAGE;
 }

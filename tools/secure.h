@@ -20,4 +20,8 @@ void mst_secure_forget(void);
 struct mst_credentials *mst_secure(void);
 const struct mst_stream_ops *mst_secure_stream(void);
 
+/* The exit status after @rc of a question to a server. After -EACCES it is that of a mistake in the
+ * command line, and the log says with which certificate the question was asked. */
+int mst_secure_exit(int rc);
+
 #endif

@@ -65,6 +65,11 @@ void mst_watch_explain(int error, const char *address, char *why, size_t why_len
 		(void)snprintf(why, why_len, "cannot connect to %s: %s", address, strerror(-error));
 }
 
+int mst_watch_unproven(int error)
+{
+	return error == -EPROTO ? -EACCES : error;
+}
+
 int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **out, char *why,
 		   size_t why_len)
 {
@@ -83,7 +88,7 @@ int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **
 		else
 			mst_watch_explain(rc, address, why, why_len);
 		free(w);
-		return rc;
+		return proof.why[0] != '\0' ? mst_watch_unproven(rc) : rc;
 	}
 	w->next = &w->snapshot[0];
 	*out = w;

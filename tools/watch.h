@@ -39,6 +39,9 @@ int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **
 		   size_t why_len);
 /* Why connecting to @address gave @error: a sentence. */
 void mst_watch_explain(int error, const char *address, char *why, size_t why_len);
+/* The error of a connection, after which a proof says why. That what listens does not speak TLS, or
+ * another, is one: -EACCES as if it refused. Return: the error to report. */
+int mst_watch_unproven(int error);
 void mst_watch_close(struct mst_watch *w); /* accepts NULL */
 
 /* Readable when mst_watch_read() has something to do. */

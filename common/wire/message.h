@@ -23,7 +23,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 11u
+#define MST_PROTOCOL 12u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -86,6 +86,9 @@ enum mst_message_kind {
 	MST_MSG_GIVE,         /* worker: a piece of its state; of 0 bytes in all: it has none */
 	MST_MSG_TAKE,         /* leader: a piece of the state of another worker */
 	MST_MSG_TOOK,         /* worker: it has all of the state with this number */
+	/* leader: send your tensor table. Before the WELCOME: to be kept. In its place: it is not
+	 * the job's, and the refusal is to name the tensor that differs. */
+	MST_MSG_SEND_TABLE,
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -216,6 +219,9 @@ struct mst_handed {
 	struct mst_state_piece piece; /* the first member, as its fields are read */
 	uint64_t number;              /* of the asking */
 	uint64_t version;             /* that the state is of */
+	/* GIVE of a state of 0 bytes in all: the bytes of the one that is larger than the leader
+	 * takes; 0: the worker has none */
+	uint64_t too_large;
 };
 
 struct mst_policy_change {
@@ -289,6 +295,9 @@ struct mst_status {
 	 * under a policy where that cannot be known. See server/core/statistics.h. */
 	uint32_t saved_told;
 	uint64_t saved_ns;
+	uint64_t state_max;       /* bytes of a state that a worker may give to another */
+	uint64_t state_too_large; /* of the last that was larger; 0: none was */
+	uint32_t state_of;        /* the rank that could not give it */
 	char why[MST_REASON_LEN]; /* FINISHED, FAILED: the reason */
 	uint32_t server_count;
 	struct mst_status_server server[MST_SERVERS_MAX]; /* the first leads */
@@ -320,6 +329,8 @@ struct mst_status_rank {
 	uint32_t rests;                    /* the job goes on without it until it returns: 1 */
 	uint32_t held;                     /* it was late, and starts again at the next commit: 1 */
 	uint64_t counted, late, stale, cancelled, refused, outliers, damaged;
+	/* Samples in those counted, and in all of these. A weight that cannot be is none. */
+	double samples_counted, samples_pushed;
 	/* Of its contributions, the last and the largest; NaN: not known. */
 	double norm, norm_max;
 	uint64_t given_up;      /* abandoned after a hint that they could not count any more */

@@ -105,9 +105,9 @@ static const struct mst_field state_fields[] = {
 
 static_assert(offsetof(struct mst_handed, piece) == 0, "a piece is read at the start of its body");
 static const struct mst_field handed_fields[] = {
-	FIELD(U64, mst_handed, number),         FIELD(U64, mst_handed, version),
-	FIELD(U64, mst_handed, piece.offset),   FIELD(U64, mst_handed, piece.total),
-	FIELD(PIECE, mst_handed, piece.length),
+	FIELD(U64, mst_handed, number),      FIELD(U64, mst_handed, version),
+	FIELD(U64, mst_handed, too_large),   FIELD(U64, mst_handed, piece.offset),
+	FIELD(U64, mst_handed, piece.total), FIELD(PIECE, mst_handed, piece.length),
 };
 
 static const struct mst_field tensor_fields[] = {
@@ -196,6 +196,9 @@ static const struct mst_field status_fields[] = {
 	FIELD(F64, mst_status, norm_median),
 	LIMITED(ENUM, mst_status, saved_told, 2),
 	FIELD(U64, mst_status, saved_ns),
+	FIELD(U64, mst_status, state_max),
+	FIELD(U64, mst_status, state_too_large),
+	FIELD(U32, mst_status, state_of),
 	TEXT(mst_status, why),
 	ROWS(mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
 	ROWS(mst_status, metric_count, MST_STATUS_METRICS, status_metric_rows),
@@ -216,6 +219,8 @@ static const struct mst_field rank_fields[] = {
 	FIELD(U64, mst_status_rank, refused),
 	FIELD(U64, mst_status_rank, outliers),
 	FIELD(U64, mst_status_rank, damaged),
+	FIELD(F64, mst_status_rank, samples_counted),
+	FIELD(F64, mst_status_rank, samples_pushed),
 	FIELD(F64, mst_status_rank, norm),
 	FIELD(F64, mst_status_rank, norm_max),
 	FIELD(U64, mst_status_rank, given_up),
@@ -370,6 +375,7 @@ static const struct mst_body bodies[] = {
 	[MST_MSG_GIVE] = { true, BODY, SHAPE(handed_fields) },
 	[MST_MSG_TAKE] = { true, BODY, SHAPE(handed_fields) },
 	[MST_MSG_TOOK] = { true, 0, SHAPE(number_fields) },
+	[MST_MSG_SEND_TABLE] = { true, 0, { NULL, 0 } },
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

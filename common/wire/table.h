@@ -38,6 +38,7 @@ struct mst_tensor_row {
 
 /* A piece of a table. */
 #define MST_TENSORS_PIECE 128u
+#define MST_TENSORS_FEW 12u /* in a message that is as short as a stranger's must be */
 struct mst_tensor_piece {
 	uint32_t at, total; /* the number of the first tensor here; how many there are in all */
 	uint32_t count;     /* here */

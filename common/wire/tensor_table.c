@@ -117,11 +117,11 @@ const char *mst_tensor_table_take(struct mst_tensor_table *t, const struct mst_t
 }
 
 uint32_t mst_tensor_piece_of(const struct muster_tensor *tensor, uint32_t count, uint32_t at,
-			     struct mst_tensor_piece *piece)
+			     uint32_t max, struct mst_tensor_piece *piece)
 {
 	piece->at = at;
 	piece->total = count;
-	for (piece->count = 0; at < count && piece->count < MST_TENSORS_PIECE; at++) {
+	for (piece->count = 0; at < count && piece->count < max; at++) {
 		struct mst_tensor_row *row = &piece->row[piece->count++];
 		const char *name = tensor[at].name != NULL ? tensor[at].name : "";
 

@@ -37,9 +37,10 @@ uint32_t mst_tensor_table_count(const struct mst_tensor_table *t);
  * table is not whole. @t may be NULL. */
 const struct muster_tensor *mst_tensor_table_rows(const struct mst_tensor_table *t);
 
-/* Fills @piece with the tensors from number @at on, of @count that a worker has.
+/* Fills @piece with the tensors from number @at on, of @count that a worker has, at most @max
+ * (MST_TENSORS_PIECE, MST_TENSORS_FEW).
  * Return: the number of the tensor behind them. */
 uint32_t mst_tensor_piece_of(const struct muster_tensor *tensor, uint32_t count, uint32_t at,
-			     struct mst_tensor_piece *piece);
+			     uint32_t max, struct mst_tensor_piece *piece);
 
 #endif

@@ -94,7 +94,8 @@ enum muster_hint {
 /* A named range of the vector. Optional: sentences about an element then name its tensor. The
  * tensors of a table name every element of the vector once, in order. All workers of a job that
  * give a table give the same one, names included: muster_open() refuses a worker whose table
- * differs from the first one's. A worker may also give none if all scales are 1. */
+ * differs from the first one's, and names the tensor that differs. A worker may also give none if
+ * all scales are 1. */
 struct muster_tensor {
 	const char *name; /* UTF-8 without control characters; NULL: it is called by its number */
 	uint64_t first, count; /* elements */
@@ -275,8 +276,9 @@ const char *muster_version(void);
  * @out: the handle, written on success only; the caller's, to muster_close().
  * Blocks at most opt->join_ms. The server may be started later than the worker.
  * Return: 0; -EINVAL options, or they do not match the job's; -EEXIST another live worker has this
- * rank; -ENOSPC all ranks are taken; -EBUSY earlier sessions are still being cleared away, try
- * again; -EPROTO other protocol version; -ETIMEDOUT no server answered; -ESHUTDOWN the job is over;
+ * rank; -ENOSPC all ranks are taken; -EBUSY earlier sessions are still being cleared away, or this
+ * rank has joined too often in a short time, and the library has tried until opt->join_ms was over;
+ * -EPROTO other protocol version; -ETIMEDOUT no server answered; -ESHUTDOWN the job is over;
  * -ESTALE joining too late (workers own, and options.comes_back is not set); -EFAULT not all of
  * opt->result_into is mapped, or it may not be written, or it cannot be pinned; -ENOTSUP forked
  * children would lose that memory, as on Linux before 5.12; -ENOMEM, also if it is beyond what this

@@ -9,6 +9,7 @@
 #include "common/wire/tensor_table.h"
 #include "server/cluster/peer.h"
 #include "server/control/places.h"
+#include "server/control/rejoins.h"
 #include "server/control/requests.h"
 #include "server/control/sessions.h"
 #include "server/data/recording.h"
@@ -67,8 +68,8 @@ static uint64_t control_bytes(const struct mst_server_cfg *cfg)
 	uint64_t worker = MST_CONN_BYTES + 2 * sizeof(struct mst_status_rank);
 	uint64_t connections = mst_places_bytes(2 * a->workers, a->workers) + a->workers * worker;
 
-	return sessions + mst_requests_bytes(&requests) + mst_tensor_table_bytes(&a->table) +
-	       (a->follower ? 0 : connections);
+	return sessions + mst_rejoins_bytes(a->workers) + mst_requests_bytes(&requests) +
+	       mst_tensor_table_bytes(&a->table) + (a->follower ? 0 : connections);
 }
 
 /* What this server allocates besides the memory of each worker. */

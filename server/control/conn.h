@@ -73,6 +73,12 @@ struct mst_conn {
 	bool left;               /* the peer has said that it leaves, so its closing is no loss */
 	uint64_t state_received; /* bytes of the start state */
 	bool sends_state;
+	bool sends_table; /* WORKER: it was asked for its tensor table, and has not sent all */
+	/* NEW: its table is not the job's, and is compared as it comes; the next tensor. And until
+	 * when that may take. */
+	bool compares;
+	uint32_t compared;
+	uint64_t compares_until_ns;
 
 	/* WORKER: it was asked for its state so many times, last with this number, and has begun to
 	 * give it so many times, last with this one, of which so many bytes have come. */

@@ -455,7 +455,7 @@ static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t 
 			 "speaks protocol %" PRIu32 ", this server speaks %u; use the same "
 			 "version of muster on both sides",
 			 protocol, MST_PROTOCOL);
-	else if (begins_tls(c))
+	else if (!c->principal.proven && begins_tls(c))
 		snprintf(what, sizeof(what),
 			 "speaks TLS, and this server was started without "
 			 "--tls-ca, --tls-cert and --tls-key");

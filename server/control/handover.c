@@ -45,6 +45,8 @@ static const char *check_piece(const struct mst_handover *h, const struct mst_co
 		return "broke the protocol: it gives a state with a gap, or of two versions";
 	if (p->piece.length == 0 && p->piece.total > 0)
 		return "broke the protocol: it gives a state in pieces without bytes";
+	if (p->too_large != 0 && (p->piece.total > 0 || p->too_large <= h->job->o->state_max))
+		return "broke the protocol: it says of a state that fits that it does not";
 	return NULL;
 }
 
@@ -81,6 +83,18 @@ static bool tell_given(struct mst_handover *h, const struct mst_conn *c, const s
 	return mst_requests_event(&h->job->requests, &ev);
 }
 
+/* Whoever comes back may be refused because of it, and only the operator can mend that. */
+static void note_too_large(struct mst_handover *h, const struct mst_conn *c, uint64_t bytes)
+{
+	h->job->state_too_large = bytes;
+	h->job->state_of = c->who.rank;
+	mst_complain(&h->front->complaints, MST_COMPLAINT_STATE,
+		     "rank %" PRIu32 " cannot give its state to a worker that comes back: it has "
+		     "%" PRIu64 " bytes, and --state-max is %" PRIu64
+		     ": start the server with a larger --state-max",
+		     c->who.rank, bytes, h->job->o->state_max);
+}
+
 static bool take_piece(struct mst_handover *h, struct mst_conn *c, const struct mst_handed *p,
 		       const char **wrong)
 {
@@ -90,6 +104,8 @@ static bool take_piece(struct mst_handover *h, struct mst_conn *c, const struct 
 	bool has = p->piece.total > 0 && keep(h, p);
 	if (is_last(p) && !tell_given(h, c, p, has))
 		return false; /* the piece comes once more, and is kept once more */
+	if (p->too_large > 0)
+		note_too_large(h, c, p->too_large);
 	if (!c->gives)
 		c->state_gifts++;
 	c->state_given = p->number;

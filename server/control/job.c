@@ -540,7 +540,7 @@ int mst_job_take(struct mst_job *j, char *why, size_t len)
 
 const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piece *piece)
 {
-	if (j->tensors == NULL)
+	if (!mst_job_lacks_table(j))
 		return "a table of tensors that nobody asked for";
 	const char *wrong = mst_tensor_table_take(j->tensors, piece);
 	if (wrong == NULL && mst_tensor_table_is_whole(j->tensors)) {
@@ -621,6 +621,7 @@ void mst_job_forget(struct mst_job *j)
 	j->plan.vector.elems = 0;
 	j->tables = (struct mst_tables){ 0 };
 	j->metrics = (struct mst_metrics){ 0 };
+	j->state_too_large = j->state_of = 0;
 	j->asked[0] = j->worker_loss[0] = '\0';
 	memset(j->present, 0, j->o->workers * sizeof(*j->present));
 }

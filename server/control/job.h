@@ -74,12 +74,15 @@ struct mst_job {
 	struct mst_job_policy next_policy;
 	struct mst_plan plan; /* length 0: no valid hello has come yet */
 	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
-	 * before the worker that sends the start state has sent it. */
+	 * before a worker has sent it. */
 	struct mst_tensor_table *tensors;
 	struct mst_tables tables;   /* that workers gave with their hellos */
 	struct mst_metrics metrics; /* that workers have reported; the leader's */
-	uint64_t session_bytes;     /* bytes that a worker's session needs at this server */
-	bool *present; /* by rank: the worker has started, and its session has not ended */
+	/* The bytes of the last state that was larger than --state-max, 0: none was; and whose. */
+	uint64_t state_too_large;
+	uint32_t state_of;
+	uint64_t session_bytes; /* bytes that a worker's session needs at this server */
+	bool *present;          /* by rank: the worker has started, and its session has not ended */
 
 	struct mst_server *server; /* the data side; NULL: there is none, or it is being made */
 	/* the data side, even if it could only be made in part, is counted in `data_sides` */
@@ -211,6 +214,11 @@ const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piec
 const char *mst_job_norms(const struct mst_job *j);
 /* May the start state come, or does something depend on a table that is not there? */
 bool mst_job_has_tensors(const struct mst_job *j);
+/* Has the first hello told of a table that has not come yet? */
+static inline bool mst_job_lacks_table(const struct mst_job *j)
+{
+	return j->tensors != NULL && !mst_tensor_table_is_whole(j->tensors);
+}
 /* Do the servers have the start state already, from a checkpoint? */
 bool mst_job_has_state(const struct mst_job *j);
 /* The bytes of a start state of so many elements that is sent; 0: none is. */

@@ -25,6 +25,10 @@ static void wake(void *ctx)
 
 int mst_joining_init(struct mst_joining *j, bool aside)
 {
+	int rc = mst_rejoins_init(&j->rejoins, j->job->o->workers);
+
+	if (rc != 0)
+		return rc;
 	return mst_link_maker_new(j->job->transport, aside ? wake : NULL, j->front, &j->maker);
 }
 
@@ -32,6 +36,7 @@ void mst_joining_fini(struct mst_joining *j)
 {
 	mst_link_maker_free(j->maker);
 	j->maker = NULL;
+	mst_rejoins_fini(&j->rejoins);
 }
 
 void mst_joining_forget(struct mst_joining *j)
@@ -147,8 +152,7 @@ static int check_hello(const struct mst_job *j, const struct mst_hello *h, char 
 			 mst_owner_name((enum muster_owner)h->owner));
 		return -EINVAL;
 	}
-	int rc = check_figures(j, h, why, len);
-	return rc == 0 ? check_scales(j, h, why, len) : rc;
+	return 0;
 }
 
 /* Followers, and the ledger's limit for workers, have waited for the data side. */
@@ -194,13 +198,29 @@ static int check_room(const struct mst_joining *j, const struct mst_hello *hello
 	return mst_job_check_room(j->job, sessions, why, len);
 }
 
-static int check_table(const struct mst_joining *j, const struct mst_conn *c,
+/* A worker that joins and leaves without end must not cost more than this. */
+static int check_rejoins(const struct mst_joining *j, const struct mst_hello *hello,
+			 uint64_t now_ns, char *why, size_t len)
+{
+	uint64_t wait_ns = mst_rejoins_wait(&j->rejoins, hello->rank, now_ns);
+
+	if (wait_ns == 0)
+		return 0;
+	mst_reason_too_often(why, len, hello, wait_ns, j->job->o);
+	return -EBUSY;
+}
+
+/* Has the worker the model of the others? */
+static int check_model(const struct mst_joining *j, const struct mst_conn *c,
 		       const struct mst_hello *hello, char *why, size_t len)
 {
+	int rc = check_figures(j->job, hello, why, len);
 	char giver[MST_GIVER_LEN];
 
 	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
-	return mst_tables_check(&j->job->tables, &hello->table, giver, why, len);
+	if (rc == 0)
+		rc = check_scales(j->job, hello, why, len);
+	return rc == 0 ? mst_tables_check(&j->job->tables, &hello->table, giver, why, len) : rc;
 }
 
 static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
@@ -238,6 +258,71 @@ void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
 		mst_error("%s", why); /* whoever said the hello has gone */
 }
 
+/* ---- another model ---- */
+
+/* Can it be found out in which tensor its model differs? */
+static bool has_other_tensors(const struct mst_job *j, const struct mst_hello *h)
+{
+	const struct mst_table *own = &h->table, *given = &j->plan.vector.table;
+
+	return j->tensors != NULL && own->tensors > 0 && mst_table_is_sane(own, h->elems) &&
+	       (own->tensors != given->tensors || own->places != given->places ||
+		own->names != given->names);
+}
+
+/* The table of the job may still be on its way, from another worker that is joining.
+ * Return: it has not come in time. */
+static bool is_time_over(const struct mst_joining *j, struct mst_conn *c, uint64_t now_ns)
+{
+	if (j->job->server == NULL || !mst_leading_is_ready(j->leading))
+		return false; /* nobody has been let in yet */
+	if (c->compares_until_ns == 0)
+		c->compares_until_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	return now_ns >= c->compares_until_ns;
+}
+
+static void ask_table(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
+		      uint64_t now_ns)
+{
+	c->compares = true;
+	c->pid = hello->pid;
+	c->table = hello->table;
+	c->who.rank = (uint32_t)hello->rank;
+	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	mst_frontend_send(j->front, c, mst_frontend_draft(j->front, MST_MSG_SEND_TABLE));
+}
+
+static void break_off(struct mst_joining *j, struct mst_conn *c, const char *what, uint64_t now_ns)
+{
+	char reason[MST_REASON_LEN];
+
+	mst_frontend_accuse(j->front, c, what, reason);
+	mst_frontend_error(j->front, c, -EPROTO, reason, now_ns);
+}
+
+void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
+		       const struct mst_tensor_piece *piece, uint64_t now_ns)
+{
+	char why[MST_REASON_LEN], giver[MST_GIVER_LEN];
+
+	(void)mst_tables_giver((int32_t)c->who.rank, c->peer, c->pid, giver);
+	if (piece->at != c->compared || piece->total != c->table.tensors || piece->count == 0) {
+		break_off(j, c, "broke the protocol: a table of tensors with a gap", now_ns);
+		return;
+	}
+	if (mst_tables_differ(&j->job->tables, j->job->tensors, piece, giver, why)) {
+		refuse(j, c, -EINVAL, why, now_ns);
+		return;
+	}
+	c->compared += piece->count;
+	if (c->compared >= piece->total)
+		break_off(j, c,
+			  "broke the protocol: another table of tensors than its hello told of",
+			  now_ns);
+}
+
+/* ---- a hello ---- */
+
 bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
 		       uint64_t now_ns)
 {
@@ -245,8 +330,17 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	char why[MST_REASON_LEN];
 
 	int rc = check_hello(j->job, hello, why, sizeof(why));
-	if (rc == 0)
-		rc = check_table(j, c, hello, why, sizeof(why));
+	bool knows_job = rc == 0;
+	if (knows_job)
+		rc = check_model(j, c, hello, why, sizeof(why));
+	if (knows_job && rc != 0 && has_other_tensors(j->job, hello) &&
+	    !is_time_over(j, c, now_ns)) {
+		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+		if (mst_job_lacks_table(j->job))
+			return false;
+		ask_table(j, c, hello, now_ns);
+		return true;
+	}
 	if (rc == 0 && j->job->plan.vector.elems == 0)
 		rc = fix_first(j, c, hello, why, sizeof(why));
 	if (rc == 0 && (j->job->server == NULL || !mst_leading_is_ready(j->leading))) {
@@ -256,6 +350,8 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	}
 	if (rc == 0)
 		rc = check_room(j, hello, why, sizeof(why));
+	if (rc == 0)
+		rc = check_rejoins(j, hello, now_ns, why, sizeof(why));
 	if (rc != 0) {
 		refuse(j, c, rc, why, now_ns);
 		return true;
@@ -325,6 +421,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 			refuse_by_ledger(j, c, -EBUSY, now_ns);
 		return;
 	}
+	mst_rejoins_count(&j->rejoins, (int32_t)c->who.rank, now_ns); /* that it has asked for */
 	mst_frontend_admit(j->front, c, notice->who);
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");
@@ -386,14 +483,33 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
 }
 
+/* The table of the first hello is kept, so that the refusal of another model can name a tensor. One
+ * worker sends it, before it says that it is ready. */
+static bool wants_table(const struct mst_joining *j, const struct mst_conn *c)
+{
+	const struct mst_conn *other;
+
+	if (!mst_job_lacks_table(j->job) || c->table.tensors == 0 ||
+	    j->job->state != MST_JOB_GATHERING)
+		return false;
+	for (uint32_t i = 0; (other = mst_frontend_next_of(j->front, MST_CONN_WORKER, &i)) != NULL;)
+		if (other->sends_table || other->sends_state)
+			return false;
+	return true;
+}
+
 void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session *p)
 {
 	struct mst_conn *c = mst_frontend_worker(j->front, p->session.who);
-	struct mst_message *m = mst_frontend_draft(j->front, MST_MSG_WELCOME);
 
 	if (c == NULL)
 		return; /* the worker is gone; the ledger will hear of it */
 	c->welcomed = true;
+	if (wants_table(j, c)) {
+		c->sends_table = true;
+		mst_frontend_send(j->front, c, mst_frontend_draft(j->front, MST_MSG_SEND_TABLE));
+	}
+	struct mst_message *m = mst_frontend_draft(j->front, MST_MSG_WELCOME);
 	fill_welcome(j, p, &m->welcome);
 	mst_frontend_send(j->front, c, m);
 }

@@ -13,6 +13,7 @@
 
 #include "server/control/leading.h"
 #include "server/control/link_maker.h"
+#include "server/control/rejoins.h"
 
 struct mst_joining {
 	struct mst_job *job;
@@ -21,6 +22,7 @@ struct mst_joining {
 	struct mst_leading *leading;
 
 	struct mst_link_maker *maker;
+	struct mst_rejoins rejoins;
 	uint64_t first;       /* the connection of the hello that has fixed the figures */
 	bool listener_broken; /* the listener's device is gone; this is logged once */
 };
@@ -54,5 +56,10 @@ void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session
 void mst_joining_links(struct mst_joining *j, uint64_t now_ns);
 /* Are links being made? */
 bool mst_joining_is_busy(const struct mst_joining *j);
+
+/* A tensor table comes from a worker whose table is not the job's, and which was asked for it
+ * (c->compares). It is refused, in a sentence that names the first tensor that differs. */
+void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
+		       const struct mst_tensor_piece *piece, uint64_t now_ns);
 
 #endif

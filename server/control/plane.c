@@ -174,8 +174,12 @@ static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg
 		return server_says(p, c, msg, now_ns);
 	if (c->role == MST_CONN_LEAD)
 		return mst_following_message(&p->following, c, msg, now_ns);
-	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_HELLO)
+	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_HELLO && !c->compares)
 		return mst_joining_hello(&p->joining, c, &msg->hello, now_ns);
+	if (c->compares && msg->kind == MST_MSG_TENSORS) {
+		mst_joining_table(&p->joining, c, &msg->piece, now_ns);
+		return true;
+	}
 	if (c->role == MST_CONN_NEW && msg->kind == MST_MSG_SERVE)
 		return mst_leading_serve(&p->leading, c, &msg->serve, now_ns);
 	return broken(p, c, "broke the protocol: a message before its hello is answered", now_ns);

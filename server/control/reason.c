@@ -71,6 +71,19 @@ void mst_reason_refused(char *out, size_t len, int error, const struct mst_hello
 	}
 }
 
+void mst_reason_too_often(char *out, size_t len, const struct mst_hello *hello, uint64_t wait_ns,
+			  const struct mst_server_options *o)
+{
+	char who[64] = "workers without a rank";
+
+	if (hello->rank >= 0)
+		snprintf(who, sizeof(who), "rank %" PRId32, hello->rank);
+	snprintf(out, len,
+		 "%s joined job \"%s\" too often in a short time: try again in %.1f s; does the "
+		 "program fail as soon as it has joined?",
+		 who, o->job, seconds(wait_ns) + 0.05);
+}
+
 void mst_reason_evicted(char *out, size_t len, const struct mst_eviction *loss,
 			const struct mst_server_options *o)
 {

@@ -18,6 +18,9 @@ const char *mst_owner_name(enum muster_owner owner);
 /* Why the ledger refused a hello. */
 void mst_reason_refused(char *out, size_t len, int error, const struct mst_hello *hello,
 			const struct mst_server_options *o);
+/* Why a rank may not join now, and when it may: after @wait_ns. */
+void mst_reason_too_often(char *out, size_t len, const struct mst_hello *hello, uint64_t wait_ns,
+			  const struct mst_server_options *o);
 /* Why a session was ended. */
 struct mst_eviction {
 	uint32_t rank;

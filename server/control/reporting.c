@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
+#include "common/wire/counted.h"
+
 int mst_reporting_init(struct mst_reporting *r)
 {
 	r->snapshot.rank = calloc(r->job->o->workers, sizeof(*r->snapshot.rank));
@@ -84,6 +87,9 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	for (uint32_t i = 0; i < s->server_count; i++)
 		fill_server(r, i, &s->server[i]);
 	mst_metrics_tell(&j->metrics, s);
+	s->state_max = j->o->state_max;
+	s->state_too_large = j->state_too_large;
+	s->state_of = j->state_of;
 	s->rank_count = j->server != NULL ? j->o->workers : 0;
 }
 
@@ -140,8 +146,20 @@ static void tell_watchers(struct mst_reporting *r)
 	r->job->metrics.changed = waits;
 }
 
+/* At the end of a job. */
+static void log_counted(const struct mst_reporting *r)
+{
+	char line[MST_COUNTED_LEN];
+
+	mst_counted_line(r->snapshot.rank, r->job->o->workers, line);
+	if (line[0] != '\0')
+		mst_info("job \"%s\" counted: %s", r->job->o->job, line);
+}
+
 void mst_reporting_filled(struct mst_reporting *r)
 {
+	if (mst_job_is_over(r->job) && !r->final_told)
+		log_counted(r);
 	r->lent = false;
 	answer_all(r, mst_job_is_over(r->job));
 }

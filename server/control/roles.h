@@ -28,4 +28,10 @@ static inline bool mst_roles_is_operator(const struct mst_conn *c)
 	return c->principal.proven && (c->principal.roles & MST_ROLE_OPERATOR) != 0;
 }
 
+/* Has it proven that it may see the status, and not every role at once? */
+static inline bool mst_roles_is_observer(const struct mst_conn *c)
+{
+	return c->principal.proven && (c->principal.roles & MST_ROLE_OBSERVER) != 0;
+}
+
 #endif

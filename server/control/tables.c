@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "common/base/text.h"
 
 const char *mst_tables_giver(int64_t rank, const char *peer, uint32_t pid, char out[MST_GIVER_LEN])
 {
@@ -110,4 +113,60 @@ void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const 
 	t->taken = true;
 	t->table = *table;
 	(void)snprintf(t->giver, sizeof(t->giver), "%s", giver);
+}
+
+/* ---- which tensor ---- */
+
+/* A tensor of one worker, or none. Names come from anybody, but are clean. */
+static const char *describe(const char *name, uint64_t count, char out[96])
+{
+	if (count == 0)
+		(void)snprintf(out, 96, "not there");
+	else if (name[0] == '\0')
+		(void)snprintf(out, 96, "one without a name, of %" PRIu64 " elements", count);
+	else
+		(void)snprintf(out, 96, "\"%.50s%s\" of %" PRIu64 " elements", name,
+			       strlen(name) > 50 ? "..." : "", count);
+	return out;
+}
+
+static bool is_same(const struct mst_tensor_row *row, const struct muster_tensor *tensor)
+{
+	return row->count == tensor->count && strcmp(row->name, tensor->name) == 0;
+}
+
+static void name_tensor(const struct mst_tables *t, uint32_t at, const char *theirs,
+			const char *given, const char *giver, char why[MST_REASON_LEN])
+{
+	(void)snprintf(why, MST_REASON_LEN,
+		       "another model: tensor number %" PRIu32 " is %s at %s, and %s at %s: "
+		       "give all workers of a job the same model, with its tensors in the same "
+		       "order",
+		       at, theirs, giver, given, t->giver);
+	mst_text_clean(why); /* a name may have been cut within a character */
+}
+
+bool mst_tables_differ(const struct mst_tables *t, const struct mst_tensor_table *of,
+		       const struct mst_tensor_piece *piece, const char *giver,
+		       char why[MST_REASON_LEN])
+{
+	static const struct muster_tensor none = { .name = "" };
+	const struct muster_tensor *given = mst_tensor_table_rows(of);
+	uint32_t count = mst_tensor_table_count(of), at = piece->at;
+	char text[2][96];
+
+	for (uint32_t i = 0; i < piece->count; i++, at++) {
+		const struct mst_tensor_row *row = &piece->row[i];
+		const struct muster_tensor *other = at < count ? &given[at] : &none;
+		if (is_same(row, other))
+			continue;
+		name_tensor(t, at, describe(row->name, row->count, text[0]),
+			    describe(other->name, other->count, text[1]), giver, why);
+		return true;
+	}
+	if (at < piece->total || at >= count)
+		return false;
+	name_tensor(t, at, "not there", describe(given[at].name, given[at].count, text[1]), giver,
+		    why);
+	return true;
 }

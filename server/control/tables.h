@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "common/wire/message.h"
+#include "common/wire/tensor_table.h"
 
 #define MST_GIVER_LEN 128u
 
@@ -39,5 +40,12 @@ void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const c
 		    const char *norms);
 /* A worker with @table, which has been checked, is admitted. */
 void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const char *giver);
+
+/* Looks at tensors of a table that is not the job's: which one differs? @of: the job's table,
+ * whole. @giver: who gives @piece. @why: a sentence with both workers, names and sizes.
+ * Return: false: none of these does. */
+bool mst_tables_differ(const struct mst_tables *t, const struct mst_tensor_table *of,
+		       const struct mst_tensor_piece *piece, const char *giver,
+		       char why[MST_REASON_LEN]);
 
 #endif

@@ -82,7 +82,8 @@ static void keep_state(struct mst_job *j, const struct mst_state_piece *piece)
 	memcpy((char *)mst_server_start_buffer(j->server) + piece->offset, piece->data, length);
 }
 
-/* The tensor table comes before the state. */
+/* The tensor table comes right after the welcome, where the leader asks for it then; or else right
+ * before the state. */
 static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
 			 const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
@@ -91,13 +92,14 @@ static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
 
 	if (!mst_start_state_room(w->leading))
 		return false;
-	if (c->sends_state && c->state_received == 0)
+	if (c->sends_table || (c->sends_state && c->state_received == 0))
 		wrong = mst_job_take_tensors(w->job, piece);
 	if (wrong != NULL) {
 		snprintf(why, sizeof(why), "broke the protocol: %s", wrong);
 		return mst_workers_broken(w, c, why, now_ns);
 	}
 	mst_start_state_pass_tensors(w->leading, piece);
+	c->sends_table &= mst_job_lacks_table(w->job);
 	return true;
 }
 
@@ -153,20 +155,22 @@ void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
 	c->state_received = 0;
 	mst_start_state_drop(w->leading);
 	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_SEND_STATE);
-	m->wanted.tensors = wants_tensors(w->job, c);
+	m->wanted.tensors = wants_tensors(w->job, c) && mst_job_lacks_table(w->job);
 	m->wanted.state = !mst_job_has_state(w->job);
 	mst_frontend_send(w->front, c, m);
 }
 
 /* ---- what they say ---- */
 
-static bool take_start(struct mst_workers *w, const struct mst_conn *c, bool offers)
+/* From then on the job may start, and its table stays as it is. */
+static bool take_start(struct mst_workers *w, struct mst_conn *c, bool offers)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_START, .who = c->who, .offers = offers };
 
 	if (!mst_requests_event(&w->job->requests, &ev))
 		return false;
 	w->job->present[c->who.rank] = true;
+	c->sends_table = false;
 	return true;
 }
 

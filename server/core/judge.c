@@ -25,6 +25,11 @@ static double norm_of(const struct mst_ledger *l, const struct mst_pending_heade
 	return h->flags & MST_HEADER_SUM ? norm / h->weight : norm;
 }
 
+static bool weight_is_sane(double weight)
+{
+	return weight >= MST_WEIGHT_MIN && weight <= MST_WEIGHT_MAX;
+}
+
 static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p,
 		 enum muster_verdict verdict)
 {
@@ -38,6 +43,7 @@ static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_pe
 	d->verdict.verdict = verdict;
 	d->verdict.counted_in = counted_in;
 	d->verdict.norm = norm_of(l, p);
+	d->verdict.samples = weight_is_sane(h->weight) ? h->weight : 0;
 	mst_fates_add(m->fates, h->seq, verdict, counted_in);
 }
 
@@ -82,8 +88,8 @@ static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_mem
 		return MUSTER_CANCELLED;
 	if (h->flags & MST_HEADER_EMPTY)
 		return verdict_outside(l);
-	if (!(h->weight >= MST_WEIGHT_MIN && h->weight <= MST_WEIGHT_MAX) || clips_wrongly(l, h) ||
-	    h->tag > l->store.newest || l->phase == MST_PHASE_GATHERING)
+	if (!weight_is_sane(h->weight) || clips_wrongly(l, h) || h->tag > l->store.newest ||
+	    l->phase == MST_PHASE_GATHERING)
 		return MUSTER_REFUSED;
 	if (l->store.newest - h->tag > l->rule.window)
 		return verdict_outside(l);

@@ -335,6 +335,7 @@ struct mst_decision {
 			/* Of the mean gradient over the samples, as limited by the worker; NaN: it
 			 * is not known. Infinite: the data are not finite. */
 			double norm;
+			double samples; /* in it; 0: its weight cannot be */
 		} verdict;
 		struct {
 			uint64_t epoch;

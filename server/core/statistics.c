@@ -47,6 +47,7 @@ struct spell {
 
 struct rank_statistics {
 	uint64_t counted, late, stale, cancelled, refused, outliers, damaged, given_up;
+	double samples_counted, samples_pushed;
 	double norm, norm_max; /* of its contributions: the last, and the largest finite; or NaN */
 	struct sum ready, behind;
 	struct mst_hist staleness; /* zeroed memory is an empty histogram, except for its min */
@@ -394,6 +395,9 @@ static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 {
 	if (t->spell_count > 0)
 		note_spell(t, d->verdict.verdict);
+	r->samples_pushed += d->verdict.samples;
+	if (d->verdict.verdict == MUSTER_COUNTED)
+		r->samples_counted += d->verdict.samples;
 	note_norm(r, d->verdict.norm);
 	note_refusal(t, d->verdict.verdict);
 	switch (d->verdict.verdict) {
@@ -657,6 +661,8 @@ void mst_statistics_rank(const struct mst_statistics *t, const struct mst_member
 	out->refused = r->refused;
 	out->outliers = r->outliers;
 	out->damaged = r->damaged;
+	out->samples_counted = r->samples_counted;
+	out->samples_pushed = r->samples_pushed;
 	out->norm = r->norm;
 	out->norm_max = r->norm_max;
 	out->given_up = r->given_up;

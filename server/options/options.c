@@ -42,7 +42,7 @@ const struct mst_option mst_server_table[] = {
 		  "rest: of the other options only those of transport, memory, threads, waiting, "
 		  "checkpoints (--state, --resume, --checkpoint-rate) and process (--user, "
 		  "--no-core) are this server's own" },
-	MST_TLS_OPTIONS(struct mst_server_options, tls, "", "", ""),
+	MST_TLS_COMMAND_OPTIONS(struct mst_server_options, tls),
 	{ .name = "servers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(servers),

@@ -7,6 +7,7 @@ usage: binding.py CASE --musterd MUSTERD --library LIBMUSTER
 """
 import gc
 import os
+import re
 import select
 import signal
 import subprocess
@@ -14,7 +15,7 @@ import sys
 import threading
 import time
 
-from base import CALM, HANG_S, HERE, cases, check, main, must
+from base import CALM, HANG_S, HERE, cases, check, main, must, until
 from server import Server
 
 PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
@@ -342,5 +343,114 @@ def states(a):
         check("nobody wants, nobody is behind", "nobody wants" in said[0] and "no state" in said[1])
 
 
-CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states)
+def models(a):
+    """Ranks with different models: which tensor, by name, in every sentence. The job goes on."""
+    import numpy
+    with Job(a, "--workers", "2") as job:
+        import muster
+        mine = [("conv1.weight", 128), ("conv1.bias", 8), ("\u00e9" * 127, 4)]
+        with muster.Worker(140, rank=0, tensors=mine) as w:
+            for table, words in (
+                    ([("conv1.weight", 64), *mine[1:]],
+                     '0 is "conv1.weight" of 64 elements at rank 1 (127.0.0.1'),
+                    ([mine[0], ("conv1.beta", 8), mine[2]],
+                     'and "conv1.bias" of 8 elements at rank 0 (127.0.0.1'),
+                    (mine[:2], "tensor number 2 is not there at rank 1"),
+                    ([*mine[:2], ("x", 4)], '"x" of 4 elements'),
+                    ([*mine, *((f"more{i}", 1) for i in range(5000))],
+                     'tensor number 3 is "more0" of 1 elements')):
+                said = raises(muster.InvalidArgument, lambda: muster.Worker(
+                    sum(count for _, count in table), rank=1, tensors=table))
+                check(said, words in said and len(said.encode()) < 512
+                      and until(lambda: said in job.server.said(), HANG_S))
+            other = muster.Worker(140, rank=1, tensors=mine)
+            starting = threading.Thread(target=other.start)
+            starting.start()
+            check("the same model joins", w.start(numpy.zeros(140, "f4")).version == 0)
+            starting.join()
+            other.close()
+
+
+def launchers(a):
+    """Without arguments a worker has its rank and server from the environment of its launcher."""
+    say = "import muster\nwith muster.Worker(1000) as w: print(w.job.rank)"
+    with Job(a, "--workers", "5", "--join-timeout", "never"):
+        for rank, variables in enumerate((
+                {"SLURM_PROCID": "0", "SLURM_NTASKS": "5"},
+                {"RANK": "1", "WORLD_SIZE": "5", "SLURM_PROCID": "0"},
+                {"OMPI_COMM_WORLD_RANK": "2", "SLURM_PROCID": "0"},
+                {"PMI_RANK": "3"},
+                {"MUSTER_RANK": "4", "RANK": "0", "WORLD_SIZE": "5"})):
+            child = spawn(say, **variables)
+            said, why = child.communicate(timeout=HANG_S)
+            check(f"{variables}: rank {said.strip()} {why}", said == f"{rank}\n")
+        child = spawn(say, RANK="one", WORLD_SIZE="5")
+        _, why = child.communicate(timeout=HANG_S)
+        check("a variable that is no rank is named", 'RANK is "one"' in why)
+
+
+def example(a):
+    """regression_numpy.py: it learns, while a slow rank's gradients are late."""
+    script = os.path.join(PACKAGE, "examples", "regression_numpy.py")
+    with Job(a, "--workers", "3", "--policy", "backup:2", "--optimizer", "adam:lr=0.01",
+             "--commits", "400") as job:
+        ranks = [subprocess.Popen([sys.executable, script, "--slow", "2"], stdout=subprocess.PIPE,
+                                  text=True, env=dict(os.environ, MUSTER_RANK=str(rank)))
+                 for rank in range(3)]
+        for rank, process in enumerate(ranks):
+            said, _ = process.communicate(timeout=HANG_S)
+            found = re.fullmatch(rf"rank {rank}: version 400, mean squared error (\S+)\n", said)
+            check(f"{said.strip()}", process.returncode == 0 and found
+                  and float(found.group(1)) < 0.3)
+        check("it ends well", job.server.end(HANG_S)[0] == 0)
+
+
+def closed(a):
+    """After close(), whatever was under way: calls say so, and nothing reads what is freed."""
+    import numpy
+    with Job(a, "--workers", "1"):
+        import muster
+        w = muster.Worker(ELEMS)
+        first = w.start(numpy.ones(ELEMS, "f4"))
+        gradient = w.gradient()
+        gradient[:] = 1
+        pid = os.fork()
+        if pid == 0:
+            said = raises(muster.Forked, w.wait) + raises(muster.Forked, w.push)
+            must("forked" in said and w.check() == muster.Hint.GIVE_UP, said)
+            w.wake()
+            w.close()
+            raises(muster.SessionLost, w.wait)
+            os._exit(0)
+        check("a child is told so, and closes its copy", os.waitpid(pid, 0)[1] == 0)
+        w.push()
+        told, w._told = w._told, lambda *_: signal.raise_signal(signal.SIGINT)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        raises(KeyboardInterrupt, w.wait)  # has succeeded, and nobody has what it brought
+        w._told = told
+        w.close()
+        check("an outcome that nobody has had is gone with it", w._answer is None)
+        for call in (w.wait, w.try_wait, w.push, w.gradient, w.abandon, w.pull, w.fileno,
+                     w.state_wanted, w.take_state, w.start, lambda: w.give_state(b"1"),
+                     lambda: w.report("loss", 1), lambda: w.finish("over"),
+                     lambda: w.push_ranges([(0, 1, numpy.ones(1, "f4"))])):
+            must("has been closed" in raises(muster.SessionLost, call), call)
+        for view in (first.result, gradient):
+            raises(ValueError, lambda v=view: v[0])
+            raises(ValueError, view.numpy)
+        check("the rest may be read", w.check() == muster.Hint.GIVE_UP and w.ticket == 1
+              and "closed" in repr(w) and w.job.elems == ELEMS and first.version == 0)
+        w.wake()
+        w.close()
+    with Job(a, "--workers", "1"):
+        script = ("import muster, sys\nw = muster.Worker(1000)\nout = w.start(bytes(4000))\n"
+                  "kept = out.result.numpy(), w.gradient().numpy()\nsys.exit(7)\n")
+        done = subprocess.run([sys.executable, "-c", script], timeout=HANG_S, text=True,
+                              stderr=subprocess.PIPE)
+        check(f"an exit while arrays are kept is fine: {done.stderr}",
+              (done.returncode, done.stderr) == (7, ""))
+
+
+CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states, models, launchers,
+              example, closed)
 main(CASES, "musterd", "library")

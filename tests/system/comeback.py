@@ -3,16 +3,19 @@
 """Workers that own their parameters, lack versions that the server no longer keeps, and take the
 state of another worker. At each version, all that have it have the same bits.
 
-usage: comeback.py CASE --musterd MUSTERD --comeback COMEBACK --comeback-lie COMEBACK
+usage: comeback.py CASE --musterd MUSTERD --muster MUSTER --comeback COMEBACK
+                   --comeback-lie COMEBACK
        comeback.py --list
 """
 import errno
 import glob
+import json
 import os
 import random
 import re
 import signal
 import struct
+import subprocess
 
 from base import CALM, Child, HANG_S, Job, cases, check, main, must, until, worker_environment
 from server import SECONDS, Server, frame, hello, read_error
@@ -237,7 +240,34 @@ def too_large_or_none(a):
         errors = job.has(0, 1, "error ")
         must(not errors or re.match(rf"error -{errno.EMSGSIZE} .*{size + 1} bytes.*--state-max",
                                     errors[0]), errors)
+        told = (f"rank 0 cannot give its state to a worker that comes back: it has {size + 1} "
+                f"bytes, and --state-max is {size}: start the server with a larger --state-max")
+        must(not errors or until(lambda: told in job.server.said(), HANG_S), job.server.said())
         job.is_alike()
+
+
+def too_large_for_the_server(a):
+    """The operator is told: by the log, and by the status with the figures."""
+    size = 8 + 2 * 1000 * 4
+    with Run(a, 2, "--state-max", str(size), *FAR) as job:
+        job.start(2, "short=1")
+        check("there is none yet", status(a, job)["state_too_large"] is None)
+        job.kill(1)
+        must(job.work(1).end(SECONDS)[0] == 3, "it was not refused")
+        told = (f"rank 0 cannot give its state to a worker that comes back: it has {size + 1} "
+                f"bytes, and --state-max is {size}: start the server with a larger")
+        must(until(lambda: told in job.server.said(), HANG_S), job.server.said())
+        said = status(a, job)
+        check(f"the status has it: {said['state_too_large']}", said["state_max"] == size
+              and said["state_too_large"] == {"rank": 0, "bytes": size + 1})
+        job.is_alike()
+
+
+def status(a, job):
+    done = subprocess.run([a.muster, "status", "--timeout", f"{SECONDS}s", "--json", "-",
+                           job.address], text=True, capture_output=True, timeout=HANG_S)
+    must(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
 
 
 def nobody_gives(a):
@@ -266,8 +296,9 @@ def who_does_not_come_back(a):
         job.is_alike()
 
 
-def piece(number, version, offset, total, data):
-    return frame(GIVE, struct.pack("<QQQQI", number, version, offset, total, len(data)) + data)
+def piece(number, version, offset, total, data, too_large=0):
+    return frame(GIVE, struct.pack("<QQQQQI", number, version, too_large, offset, total,
+                                   len(data)) + data)
 
 
 def hostile(a):
@@ -277,6 +308,7 @@ def hostile(a):
             (piece(0, 0, 0, 0, b""), "a state that nobody asked for"),
             (piece(1, 0, 4, 8, b"abcd"), "a state with a gap"),
             (piece(1, 0, 0, 1 << 60, b"abcd"), "larger than --state-max"),
+            (piece(0, 0, 0, 0, b"", 9), "a state that nobody asked for"),
             (frame(TOOK, struct.pack("<Q", 1)), "has taken a state that it was not sent")):
         server = Server(a.musterd, "-n", "2", "--owner", "workers")
         with server.connect() as s:
@@ -296,6 +328,6 @@ if __name__ == "__main__":
     main(cases(killed_at_any_point, stopped_for_longer_than_the_history,
                nobody_waits_for_who_is_behind, outrun_by_the_job, donor_killed_while_it_gives,
                taker_killed_while_it_takes, donor_that_lies, two_at_once,
-               straggler_with_a_history_of_two, too_large_or_none, nobody_gives,
-               who_does_not_come_back, hostile),
-         "musterd", "comeback", "comeback-lie")
+               straggler_with_a_history_of_two, too_large_or_none, too_large_for_the_server,
+               nobody_gives, who_does_not_come_back, hostile),
+         "musterd", "muster", "comeback", "comeback-lie")

@@ -2,21 +2,28 @@
 # SPDX-License-Identifier: MIT
 """Bad peers on the control port: each gets its sentence, and the job does not notice.
 
-usage: hostile.py CASE --musterd MUSTERD --worker WORKER
+usage: hostile.py CASE --musterd MUSTERD --worker WORKER --reach REACH
        hostile.py --list
 """
 import collections
 import contextlib
+import errno
+import os
 import re
 import socket
 import struct
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
 from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
-                    read_error)
+                    read_error, read_log, tensors)
+
+WELCOME = 2
+REJOINS = 31  # of one rank that are admitted at once, less the worker that was there before
 
 
 def expect(name, got, pattern):
@@ -64,12 +71,29 @@ def table(ends, names):
 def other_tables(server):
     """Workers of the job have given tensors t0, t1 and t2, of 33, 33 and 34 elements."""
     mine, by = [b"t0", b"t1", b"t2"], r"rank \d \(127\.0\.0\.1:\d+, process \d+\)"
-    expect("more tensors", server.say(hello(rank=1, table=table([33, 66, 99, 100], mine + [b"t"]))),
-           rf"rank 1 \(.*\) gives a table of 4 tensors, but {by} has given one of 3")
-    expect("longer tensors", server.say(hello(table=table([34, 66, 100], mine))),
-           rf"a worker without a rank \(.*\) gives differs in where tensors .* that {by} has")
-    expect("other names", server.say(hello(rank=2, table=table([33, 66, 100], mine[::-1]))),
-           rf"that rank 2 \(.*\) gives differs in the names of tensors from the one that {by} has")
+    rows = list(zip(mine, (33, 33, 34)))
+
+    def give(name, words, data, *pieces):
+        expect(name, server.say_table(data, *pieces), words)
+
+    give("more tensors", rf'tensor number 3 is "t" of 1 elements at rank 1 \(.*\), and not there '
+         rf'at {by}', hello(rank=1, table=table([33, 66, 100, 101], mine + [b"t"]), elems=101),
+         tensors(0, 4, *rows[:2]), tensors(2, 4, rows[2], (b"t", 1)))
+    give("longer tensors", rf'tensor number 0 is "t0" of 34 elements at a worker without a rank '
+         rf'\(.*\), and "t0" of 33 elements at {by}',
+         hello(table=table([34, 66, 100], mine)), tensors(0, 3, (b"t0", 34)))
+    give("an odd name", rf'number 1 is "\?\[2J\?\?" of 33 elements at rank 2 .*, and "t1" of 33',
+         hello(rank=2, table=table([33, 66, 100], mine[::-1])),
+         tensors(0, 3, rows[0], (b"\033[2J\xff\n", 33)))
+    other = hello(rank=2, table=table([33, 66, 100], mine[::-1]))
+    give("a table with a gap", "a table of tensors with a gap", other, tensors(1, 3, *rows[1:]))
+    give("another length", "a table of tensors with a gap", other, tensors(0, 4, *rows[:1]))
+    give("no tensors", "a table of tensors with a gap", other, tensors(0, 3))
+    give("the job's table", "another table of tensors than its hello told of", other,
+         tensors(0, 3, *rows))
+    give("a second hello", "before its hello", other, other)
+    give("long pieces", "not a message of muster", other,
+         tensors(0, 3, *((b"n" * 255, 1) for _ in range(16))))
     expect("the same table", server.say(hello(rank=1, table=table([33, 66, 100], mine))),
            "rank 1 .* is taken by a live worker")
 
@@ -276,6 +300,87 @@ def come_and_go_in_a_flood(a):
         job.proven("--kills")
 
 
+def rejoin(server, rank):
+    """Joins and leaves again and again, until this is refused. Return: how often it was admitted,
+    and the sentence."""
+    end, count = time.monotonic() + 2 * HANG_S, 0
+    while time.monotonic() < end:
+        with server.connect() as s:
+            s.settimeout(HANG_S)
+            s.sendall(hello(rank=rank))
+            head = s.recv(12, socket.MSG_PEEK)
+            if len(head) == 12 and struct.unpack("<IHHI", head)[2] == WELCOME:
+                count += 1
+                continue
+            code, sentence = read_error(s) or (0, "")
+        if code == -errno.EBUSY:
+            return count, sentence
+        check(f"else its rank is still taken: {sentence}", code == -errno.EEXIST)
+    return count, "it was never refused"
+
+
+def a_worker_that_joins_without_end(a):
+    """An honest job goes on meanwhile, and an honest worker of the same rank gets in after it."""
+    with Job(a, "-n", "3", "--policy", "backup:2", "--min-workers", "1", *CALM) as job:
+        words = ["sleep_us=2000", "again=1", f"until={job.path('enough')}"]
+        job.work(0, *words)
+        job.work(1, *words)
+        job.work(2, "rounds=1")
+        job.begin(ranks=[0, 1])
+        check("the third leaves", job.worker[2].end(HANG_S)[0] == 0)
+        count, sentence = rejoin(job.server, 2)
+        check(f"it was admitted {count} times, and then: {sentence}",
+              count >= REJOINS and "rank 2 joined" in sentence and "try again in" in sentence)
+        job.work(2, *words)
+        job.came_again(2)
+        job.end_job()
+        check("all end well", job.codes(HANG_S) == [0] * 4 and job.server.end(HANG_S)[0] == 0)
+        job.proven("--kills")
+
+
+def memory_of(pid):
+    """{inode: may it be written to} of the memory without a file that a process has mapped or open.
+    An open descriptor counts as writing."""
+    found = {}
+    with open(f"/proc/{pid}/maps") as f:
+        for line in f:
+            _, rights, _, _, inode, *name = line.split()
+            if name and name[0].startswith("/memfd:"):
+                found[int(inode)] = found.get(int(inode), False) or "w" in rights
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("/memfd:"):
+                found[os.stat(f"/proc/{pid}/fd/{fd}").st_ino] = True
+    return found
+
+
+def a_worker_reaches_its_own_slots_alone(a):
+    """Each has tried to write to the result; and none has the memory of another's slots."""
+    with contextlib.ExitStack() as stack:
+        job = stack.enter_context(Job(a, "-n", "2", *CALM))
+        said = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2)]
+        worker = [subprocess.Popen([a.reach], stdin=subprocess.PIPE, stdout=log, stderr=log,
+                                   env=dict(os.environ, MUSTER_SERVER=job.address))
+                  for log in said]
+        for process in worker:
+            stack.callback(process.kill)
+        check("none can write to a result", until(
+            lambda: all("its own slots alone" in read_log(log) for log in said), HANG_S)
+            or print(*map(read_log, said)))
+        one, other, server = map(memory_of, (worker[0].pid, worker[1].pid,
+                                             job.server.process.pid))
+        check("the server reads what each may write to", all(
+            any(may_write and i in server for i, may_write in m.items()) for m in (one, other)))
+        shared = set(one) & set(other)
+        check("they share memory that neither may write to, and no other",
+              shared and not any(one[i] or other[i] for i in shared))
+        for process in worker:
+            process.stdin.close()
+        check("both end well", [process.wait(HANG_S) for process in worker] == [0, 0])
+        results = {read_log(log).splitlines()[-1] for log in said}
+        check(f"with one result: {results}", len(results) == 1)
+
+
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
@@ -289,4 +394,5 @@ def all_of_it(a):
     too_little_memory(a.musterd)
 
 
-main(cases(all_of_it, come_and_go_in_a_flood), "musterd", "worker")
+main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_joins_without_end,
+           a_worker_reaches_its_own_slots_alone), "musterd", "worker", "reach")

@@ -140,13 +140,13 @@ def links_between_servers_that_are_too_small(a):
 
 def messages_that_are_wrong(a):
     """What breaks the protocol on the control connection ends its worker. Of a start state that is
-    not what was asked for nothing is kept, nor of its tensors: the next worker's are."""
+    not what was asked for nothing is kept, nor of tensors: the next worker's are."""
     state = "a start state that nobody asked for, or with a gap"
     table = "a table of tensors "
     spoilt = "a start state that is infinite or NaN at element 20000"
     for lie, words in (("state 1 offset", state), ("state 1 total", state),
                        ("state 1 split", state), ("state 1 nan", spoilt),
-                       ("tensors 1 early", state),
+                       ("tensors 1 early", "longer than it may send, for nobody asked it"),
                        ("tensors 2 gap", f"{table}that are too many, or with a gap"),
                        ("tensors 6 other", "other scales of tensors than the job has"),
                        ("tensors 6 border", f"{table}with other borders than the job has"),
@@ -156,7 +156,7 @@ def messages_that_are_wrong(a):
                        ("heartbeat 1 alien", "a message that is not a worker's")):
         servers = 2 if lie in ("state 1 split", "tensors 2 gap") else 1
         with Job(a, servers, "-n", "2", *ENDS, workers=0) as job:
-            asked = not lie.startswith("heartbeat")
+            asked = lie.startswith("state")  # else it lies before anybody else comes
             scaled = ["tensors=700", "scales=1"]
             job.work(0, f"start={int(asked)}", *scaled, program=a.lie_worker, MUSTER_LIE=f"- {lie}")
             if asked:

@@ -195,7 +195,7 @@ def with_certificates(body, where):
 
 
 def names_exist(body, _):
-    path = os.path.join(ROOT, "client/python/muster/torch.py")
+    path = os.path.join(ROOT, "client/python/muster/_sync.py")
     with open(path, encoding="utf-8") as f:
         text = f.read()
     for word in ("class Sync", "def step(self, samples"):

@@ -9,8 +9,8 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-PROTOCOL = 11
-HELLO, ERROR, ASK_STATUS, STATUS, REPORT = 1, 3, 11, 12, 26
+PROTOCOL = 12
+HELLO, ERROR, ASK_STATUS, STATUS, TENSORS, REPORT, SEND_TABLE = 1, 3, 11, 12, 22, 26, 34
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
 # own.
@@ -38,6 +38,12 @@ def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0
                                        comes_back)
         + struct.pack("<IIQQQQ", *table)
     )
+
+
+def tensors(at, total, *rows):
+    """A piece of a table: from number @at on, the name and the number of elements of each."""
+    return frame(TENSORS, struct.pack("<III", at, total, len(rows)) + b"".join(
+        text(name) + struct.pack("<Qff", count, 1, 1) for name, count in rows))
 
 
 def digest(data):
@@ -80,6 +86,17 @@ class Server:
         with self.connect() as s:
             s.settimeout(wait)
             s.sendall(data)
+            return read_error(s)
+
+    def say_table(self, data, *pieces, wait=SECONDS):
+        """The same with a hello whose table is asked for; its pieces as tensors() makes them."""
+        with self.connect() as s:
+            s.settimeout(wait)
+            s.sendall(data)
+            head = s.recv(12, socket.MSG_WAITALL)
+            if head != frame(SEND_TABLE):
+                sys.exit(f"nobody asked for the table: {head!r}")
+            s.sendall(b"".join(pieces))
             return read_error(s)
 
     def said(self):

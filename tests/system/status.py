@@ -231,6 +231,48 @@ def given_up(a):
                    rf"+{row['given_up']} ", summary), summary)
 
 
+def accounts(folder, rank):
+    """What the rank's own log has of its pushes. Return: by verdict, how many and their samples."""
+    weight, found = {}, {}
+    with open(os.path.join(folder, f"log.{rank}.1")) as f:
+        for words in map(str.split, f):
+            if words[0] == "push":
+                weight[int(words[1])] = float(words[3])
+            elif words[0] == "outcome" and int(words[1]) and int(words[2]):
+                count, samples = found.get(int(words[1]), (0, 0.0))
+                found[int(words[1])] = count + 1, samples + weight[int(words[2])]
+    return found
+
+
+def counted(a):
+    """Of a slow rank under backup less counts than was pushed, and all adds up: with the verdicts
+    that workers were told, and with the samples in all versions."""
+    folder = tempfile.TemporaryDirectory()
+    job = Job(a, "backup:4", command(a, folder.name, "weights=1", "rounds=1000000",
+                                     "4:sleep_us=60000"), "--commits", str(COMMITS))
+    figures, summary = job.end()
+    for row in figures["ranks"]:
+        told = accounts(folder.name, row["rank"])
+        nothing = (0, 0.0)
+        right, late = told.get(1, nothing), told.get(2, nothing)
+        # what comes when the job has ended is cancelled, and the server may be gone before it
+        end = told.get(4, nothing) if row["cancelled"] else nothing
+        must(set(told) <= {1, 2, 4}, told)
+        must((row["counted"], row["late"], row["cancelled"]) == (right[0], late[0], end[0]) and
+             row["pushed"] == right[0] + late[0] + end[0] and
+             row["samples_counted"] == right[1] and
+             row["samples_pushed"] == right[1] + late[1] + end[1], told, json.dumps(row))
+    slow = figures["ranks"][4]
+    must(slow["samples_counted"] < slow["samples_pushed"], json.dumps(slow))
+    must(sum(r["samples_counted"] for r in figures["ranks"]) == figures["samples"],
+         json.dumps(figures))
+    line = "counted: " + ", ".join(
+        f"rank {r['rank']} {r['samples_counted']:g} of {r['samples_pushed']:g}"
+        + " samples" * (r["rank"] == 0) for r in figures["ranks"])
+    must(f"\n{line}\n" in summary, line, summary)
+    must(f"musterd: job \"default\" {line}\n" in summary, summary)
+
+
 def staleness(a):
     """Under bsp nothing is stale; under async what is counted is, by the bounds of the policy."""
     folder = tempfile.TemporaryDirectory()
@@ -244,6 +286,6 @@ def staleness(a):
 
 
 CASES = cases(frozen_bsp, frozen_backup, frozen_async, even, forgets, saved_backup, saved_kasync,
-              saved_unknown, staleness, given_up)
+              saved_unknown, staleness, counted, given_up)
 # given_up needs the example, which is not built everywhere.
 main(CASES, "muster", "worker", "digits", unlisted=("given_up",))

@@ -2,21 +2,25 @@
 # SPDX-License-Identifier: MIT
 """Jobs of real processes whose control connections are TLS, and strangers at their ports.
 
-usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
+usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER --impostors IMPOSTORS
 """
 import os
 import re
 import shutil
 import stat
 import subprocess
+import tempfile
 
 import base
 from base import CALM, HANG_S, Child, cases, check, main, must, until
+from server import read_log
 
 # More than the server keeps of one address (512): so some have to make room.
 HALF_OPEN = 1000
 # What the server may grow by while they are there: each may cost what a handshake takes.
 GROWTH_KIB = 64 << 10
+# What it may grow by while a thousand callers come and go: a leak would be 16 KiB of each.
+LEFT_KIB = 16 << 10
 
 
 def options(keys, role):
@@ -74,6 +78,7 @@ def two_servers_and_three_workers(a):
         status, said = job.tool("status", job.address, role="observer")
         check(f"an observer sees the status: {said.splitlines()[:1]}", status == 0)
         seen = said + places_of(job)
+        keys_stay_out_of_core_dumps(job)
         job.end_job()
         check("all workers end well", job.codes(HANG_S) == [0, 0, 0])
         status, log = job.server.end(HANG_S)
@@ -102,15 +107,54 @@ def no_secrets(job, text):
     check("no key is in a log, a command line or an environment", True)
 
 
+def scalar_of(key):
+    """The secret number of a key on P-256, in the two orders of bytes that may lie in memory."""
+    said = subprocess.check_output(["openssl", "pkey", "-in", key, "-noout", "-text"], text=True)
+    digits = re.search(r"priv:([\s0-9a-f:]+)pub:", said).group(1)
+    number = bytes.fromhex(re.sub(r"[\s:]", "", digits)).rjust(32, b"\0")[-32:]
+    return number, number[::-1]
+
+
+def dumped_memory(pid):
+    """What a core dump would have of a process: what is its own, and not marked "dd"."""
+    with open(f"/proc/{pid}/smaps") as f:
+        maps = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) (\S+) .*?^VmFlags: (.*?)$", f.read(),
+                          re.M | re.S)
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        for begin, end, rights, flags in maps:
+            if rights.startswith("rw") and "dd" not in flags.split():
+                memory.seek(int(begin, 16))
+                try:
+                    yield memory.read(int(end, 16) - int(begin, 16))
+                except OSError:  # what the kernel maps for devices
+                    pass
+
+
+def keys_stay_out_of_core_dumps(job):
+    """A sanitizer keeps so much memory that nobody can search it."""
+    pid = job.server.process.pid
+    with open(f"/proc/{pid}/exe", "rb") as f:
+        if b"san_init" in f.read():
+            return
+    secret = scalar_of(f"{job.keys}/server.key")
+    found = sum(piece.count(s) for piece in dumped_memory(pid) for s in secret)
+    check(f"a core dump of a server has its key {found} times", found == 0)
+
+
 def memory_kib(process):
     with open(f"/proc/{process.pid}/status") as f:
         return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
 
 
+def is_sanitized(program, *sanitizers):
+    with open(program, "rb") as f:
+        text = f.read()
+    return any(name in text for name in sanitizers)
+
+
 def growth_kib(musterd):
     """The thread sanitizer keeps up to four words for each that is used."""
-    with open(musterd, "rb") as f:
-        return (8 if b"__tsan_init" in f.read() else 1) * GROWTH_KIB
+    return (8 if is_sanitized(musterd, b"__tsan_init") else 1) * GROWTH_KIB
 
 
 def a_thousand_half_open(a):
@@ -134,6 +178,58 @@ def a_thousand_half_open(a):
         check("both end well", job.codes(HANG_S) == [0, 0])
         check(f"the server has grown by {grown} KiB", grown < growth_kib(a.musterd))
         check("and ends well", job.server.end(HANG_S)[0] == 0)
+
+
+class Impostors:
+    """Callers with certificates of another authority, a thousand a second if the server keeps up,
+    until this is left."""
+
+    def __init__(self, a, job, keys):
+        host, port = job.address.split(":")
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [a.impostors, host, port, f"{keys}/worker.pem", f"{keys}/worker.key", "1000", "100000"],
+            stdin=subprocess.PIPE, stdout=self.log, stderr=self.log)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def came(self, count):
+        check(f"{count} impostors have come and were sent away",
+              until(lambda: f"\n{count} were sent away\n" in f"\n{read_log(self.log)}", HANG_S))
+
+    def end(self):
+        self.process.stdin.close()
+        status = self.process.wait(HANG_S)
+        check(f"none was believed: {read_log(self.log).splitlines()[-1]}", status == 0)
+
+
+def a_thousand_impostors(a):
+    """A worker joins and a job runs while they come, and they leave nothing behind."""
+    with Job(a, "-n", "2", "--join-timeout", "never") as job:
+        job.member(0, "sleep_us=2000", *job.ended_by(0))
+        check("the first joins", until(lambda: "rank 0 joined" in job.server.said(), HANG_S))
+        with Impostors(a, job, make_keys(a, job.path("other"))) as impostors:
+            impostors.came(500)
+            before = memory_kib(job.server.process)
+            job.member(1, "sleep_us=2000", *job.ended_by(0))
+            job.begin()
+            impostors.came(1500)
+            grown = memory_kib(job.server.process) - before
+            job.end_job()
+            check("the workers end well", job.codes(HANG_S) == [0, 0])
+            impostors.end()
+        status, log = job.server.end(HANG_S)
+        check("and so does the server", status == 0)
+        check("which says what they show", "which is not from the authority" in log)
+        # A sanitizer keeps what was freed.
+        check(f"another thousand have cost {grown} KiB",
+              grown < LEFT_KIB or is_sanitized(a.musterd, b"__asan_init", b"__tsan_init"))
+        job.proven()
 
 
 def openssl(*words, text=""):
@@ -180,6 +276,8 @@ def strangers(a):
             openssl(*call, *words, text="Q\n")
             check(f"{name}: the log says: {reason}",
                   until(lambda r=reason: r in job.server.said(), HANG_S))
+        check("costly key exchanges are refused", "handshake failure" in
+              openssl(*call, *worker, "-groups", "ffdhe8192", text="Q\n")[1])
         check("it speaks TLS 1.3 with a worker and gives no ticket",
               "New, TLSv1.3" in (said := openssl(*call, *worker, text="Q\n")[1])
               and "BEGIN SSL SESSION" not in said)
@@ -189,11 +287,16 @@ def strangers(a):
             check("plain text is answered in plain words", b"MUSTER_TLS_CA" in read_all(s))
         status, said = job.tool("status", job.address, keys=make_keys(a, job.path("other")))
         check(f"another job's operator is refused: {said.strip()}",
-              status == 1 and "authority" in said)
+              status == 2 and "authority" in said and "operator.pem" in said)
         plain = subprocess.run([a.muster, "status", job.address], capture_output=True, text=True,
                                timeout=HANG_S, check=False)
         check(f"a plain tool is told: {plain.stderr.strip()}",
-              plain.returncode == 1 and "--tls-ca" in plain.stderr)
+              plain.returncode == 2 and "--tls-ca" in plain.stderr)
+        for command in (["finish"], ["evict", "0"], ["rest", "0"], ["policy"]):
+            words = [*command, job.address, *(["async"] if command == ["policy"] else [])]
+            status, said = job.tool(*words, role="observer")
+            check(f"an observer may not {command[0]}: {said.strip()}",
+                  status == 2 and "observer" in said and "observer.pem" in said)
         check("nobody has joined", "joined" not in job.server.said())
         job.member(0, "rounds=3")
         check("the honest worker ends well", job.codes(HANG_S) == [0])
@@ -212,7 +315,7 @@ def a_worker_that_poses_as_a_server(a):
             address = "127.0.0.1:" + found.search(poser.said()).group(1)
             status, said = job.tool("status", address)
             check(f"a tool does not believe it: {said.strip()}",
-                  status == 1 and "is no server's" in said)
+                  status == 2 and "is no server's" in said)
         finally:
             poser.kill()
 
@@ -261,6 +364,6 @@ def bad_files(a):
               status == 1 and "MUSTER_TLS_CERT" in said)
 
 
-main(cases(two_servers_and_three_workers, a_thousand_half_open, strangers,
+main(cases(two_servers_and_three_workers, a_thousand_half_open, a_thousand_impostors, strangers,
            a_worker_that_poses_as_a_server, bad_files),
-     "musterd", "worker", "muster")
+     "musterd", "worker", "muster", "impostors")

@@ -67,7 +67,8 @@ class Status(Commands):
         self.assertEqual(rc, 0)
         self.assertRegex(out, r"rank 1 is late: 3\.00 ms after its step's commit on average, in "
                          r"16 of its last 32 gradients \(50 %\)\n$")
-        self.assertRegex(out, r"\n +1 +live +\d+ +50 % +\d+ % +0 +0 / 0 +8\.00 ms +3\.00 ms")
+        self.assertRegex(out, r"\n +1 +live +\d+ +320 of 640 +50 % +\d+ % +0 +0 / 0 +8\.00 ms "
+                              r"+3\.00 ms")
 
     def test_environment(self):
         """the server comes from the environment where it is not typed"""

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Jobs of ranks in PyTorch, forked from one process that has imported it."""
+import errno
 import os
 import pickle
+import shutil
 import signal
 import sys
 import tempfile
-import traceback
 
 from base import CALM, HANG_S, HERE, NAME, must, until
 from server import Server
@@ -15,7 +16,8 @@ PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python
 
 
 def prepare(a):
-    """Imports torch, or skips."""
+    """Imports torch, or skips. Ranks inherit what is imported here, so that none of them does it
+    again; and no thread is started."""
     os.environ["MUSTER_LIBRARY"] = a.library
     sys.path.insert(0, PACKAGE)
     try:
@@ -24,6 +26,8 @@ def prepare(a):
         print("skipped: there is no PyTorch here; Debian has it in python3-torch")
         sys.exit(77)
     torch.set_num_threads(1)
+    import muster.torch  # noqa: F401
+    torch.optim.SGD([torch.zeros(1)], 0.1)  # PyTorch 2 imports a third of itself here
 
 
 def together(**groups):
@@ -52,6 +56,22 @@ def refused(kind, function, *words):
     must(False, f"{words}: nothing was raised")
 
 
+def joined(muster, join):
+    """The server may not have noticed yet that the session before is over."""
+    held = []
+
+    def tried():
+        try:
+            held.append(join())
+        except muster.Error as e:
+            if e.errno not in (errno.EEXIST, errno.EBUSY):
+                raise
+        return held
+
+    must(until(tried, HANG_S), "it cannot join again")
+    return held[0]
+
+
 class Ranks:
     """A server, and a process for each rank, that runs work(rank, ranks); None: there are none
     yet."""
@@ -59,43 +79,42 @@ class Ranks:
     def __init__(self, a, count, work, *options):
         if "--history" not in options:
             options = ("--history", "64", *options)
+        if "--owner" not in options:
+            options = ("--owner", "workers", *options)
         self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
-                             "--owner", "workers", "--join-timeout", "300s", *options)
-        self.folder = tempfile.TemporaryDirectory()
+                             "--join-timeout", "300s", *options)
+        self.folder, self.parent = tempfile.mkdtemp(prefix="muster-test-"), os.getpid()
         self.pids = [work and self.fork(rank, work) for rank in range(count)]
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
+        if os.getpid() != self.parent:
+            return  # a rank that has raised an error
         for pid in self.pids:
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
         self.server.kill()
-        self.folder.cleanup()
+        shutil.rmtree(self.folder)
 
     def path(self, name):
-        return os.path.join(self.folder.name, name)
+        return os.path.join(self.folder, name)
 
     def fork(self, rank, work):
+        """An error in a rank goes its whole way up: the rank ends as any Python program would."""
         sys.stdout.flush()
         pid = os.fork()
         if pid != 0:
             return pid
-        status = 1
-        try:
-            os.environ["MUSTER_SERVER"], os.environ["MUSTER_RANK"] = self.server.address, str(rank)
-            said = work(rank, self)
-            with open(self.path(f"part.{rank}"), "wb") as f:
-                pickle.dump(said, f)
-            os.rename(self.path(f"part.{rank}"), self.path(f"said.{rank}"))
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            os._exit(status)
+        os.environ["MUSTER_SERVER"], os.environ["MUSTER_RANK"] = self.server.address, str(rank)
+        said = work(rank, self)
+        with open(self.path(f"part.{rank}"), "wb") as f:
+            pickle.dump(said, f)
+        os.rename(self.path(f"part.{rank}"), self.path(f"said.{rank}"))
+        sys.stdout.flush()
+        os._exit(0)
 
     def tell(self, name):
         with open(self.path(name), "w"):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""muster.torch in whole jobs of several ranks, and beside DistributedDataParallel over Gloo.
+"""muster.torch in whole jobs of several ranks.
 
 usage: torch_sync.py CASE --musterd MUSTERD --library LIBMUSTER
        torch_sync.py --list
@@ -12,18 +12,6 @@ import zlib
 
 from base import HANG_S, check, main, must, until
 from torch_case import Ranks, prepare, refused, together
-
-STEPS = 60
-
-
-def model_of(seed, torch):
-    """With a buffer of its own, a frozen parameter, and more than one bucket of DDP's."""
-    nn = torch.nn
-    torch.manual_seed(seed)
-    model = nn.Sequential(nn.Linear(20, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 64),
-                          nn.ReLU(), nn.Linear(64, 5))
-    model[3].bias.requires_grad_(False)
-    return model
 
 
 def batch_of(rank, step, torch):
@@ -37,69 +25,6 @@ def digest(model):
     for p in model.parameters():
         so_far = zlib.crc32(p.detach().numpy().tobytes(), so_far)
     return so_far
-
-
-def losses_of(rank, model, opt, sync, torch):
-    """The same loop for both."""
-    losses = []
-    for step in range(STEPS):
-        x, y = batch_of(rank, step, torch)
-        opt.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(x), y)
-        loss.backward()
-        sync.step(samples=len(x))
-        losses.append(loss.item())
-    return losses
-
-
-def with_gloo(rank, ranks):
-    import torch
-    import torch.distributed as dist
-    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-    dist.init_process_group("gloo", init_method=f"file://{ranks.path('store')}", rank=rank,
-                            world_size=2)
-    model = torch.nn.parallel.DistributedDataParallel(model_of(1, torch), broadcast_buffers=False)
-    opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
-
-    class Plain:
-        @staticmethod
-        def step(samples):
-            opt.step()
-
-    return losses_of(rank, model, opt, Plain, torch)
-
-
-def with_muster(rank, ranks, ddp):
-    import muster.torch
-    import torch
-    # Another seed in each rank: all begin with the lowest one's parameters, buffers too.
-    model = model_of(1 + rank, torch)
-    model[1].running_mean += rank
-    if ddp:
-        model = torch.nn.parallel.DistributedDataParallel(
-            model, process_group=muster.torch.alone(), bucket_cap_mb=0.01)
-    opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
-    with muster.torch.Sync(model, opt) as sync:
-        bare = model.module if ddp else model
-        begun = digest(bare), bare[1].running_mean.tolist(), bare[1].num_batches_tracked.item()
-        losses = losses_of(rank, model, opt, sync, torch)
-    return losses, begun, digest(bare)
-
-
-def as_gloo(a):
-    """bsp: the losses are those of DistributedDataParallel, with it around the model or without."""
-    prepare(a)
-    with Ranks(a, 2, with_gloo) as ranks:
-        gloo = ranks.ends()
-    for ddp in (False, True):
-        with Ranks(a, 2, lambda rank, ranks: with_muster(rank, ranks, ddp)) as ranks:
-            said = ranks.ends()
-        begun, ended = [s[1] for s in said], [s[2] for s in said]
-        check("all ranks begin the same", begun[0] == begun[1] and begun[0][1] == [0.0] * 64)
-        check("and end the same", ended[0] == ended[1])
-        for rank in range(2):
-            worst = max(abs(x - y) for x, y in zip(said[rank][0], gloo[rank]))
-            check(f"DDP {ddp}, rank {rank}: losses differ by {worst:.2g} at most", worst < 1e-4)
 
 
 class Forks:
@@ -386,6 +311,6 @@ def samples(a):
 
 
 CASES, BY_HAND = together(
-    training=(as_gloo, backup_of_four, backup_of_four_in_ddp),
+    training=(backup_of_four, backup_of_four_in_ddp),
     mistakes_and_data=(bad_input, ctrl_c, samples))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

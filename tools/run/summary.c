@@ -119,9 +119,11 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 	print_job(e, out);
 	mst_report_policies(&e->job->job, out);
 	mst_report_metrics(&e->job->job, out);
+	mst_report_state(&e->job->job, out);
 	if (any_started(e)) /* else the reason would vanish above a table that says nothing */
 		print_ranks(e, out);
 	mst_report_norms(e->job, out);
+	mst_report_counted(e->job, out);
 	if (mean.late > 0)
 		(void)fprintf(out, "a fair share of late gradients would be %s of each rank's\n",
 			      mst_figure_share(mean.late, mean.pushed).text);

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/option.h"
+#include "common/wire/counted.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/figure.h"
@@ -68,8 +69,9 @@ static void print_rank(const struct mst_status_rank *row, bool whole)
 	struct mst_gradients g = mst_straggler_gradients(row, whole);
 	struct mst_late_share late = mst_report_late(row);
 
-	(void)printf("%4u  %-7s %9" PRIu64 " %7s %8s %9" PRIu64 " %12s %9s %9s", row->rank,
+	(void)printf("%4u  %-7s %9" PRIu64 " %20s %7s %8s %9" PRIu64 " %12s %9s %9s", row->rank,
 		     mst_report_rank_now(row), row->counted,
+		     mst_counted_of(row->samples_counted, row->samples_pushed).text,
 		     mst_figure_share(g.missed, g.came).text,
 		     mst_figure_share(late.late, late.pushed).text, row->given_up,
 		     mst_figure_staleness(row).text, mst_figure_duration(g.ready_ns).text,
@@ -90,9 +92,10 @@ static void print_snapshot(const struct mst_job_snapshot *s)
 	print_job(&s->job);
 	mst_report_policies(&s->job, stdout);
 	mst_report_metrics(&s->job, stdout);
+	mst_report_state(&s->job, stdout);
 	print_servers(&s->job);
-	(void)printf("%4s  %-7s %9s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted", "late",
-		     "in all", "given up", "staleness", "ready", "behind");
+	(void)printf("%4s  %-7s %9s %20s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted",
+		     "samples", "late", "in all", "given up", "staleness", "ready", "behind");
 	if (!straggler.whole)
 		(void)printf(" %5s %9s %9s %9s", "lag", "handed in", "heard", "busy");
 	(void)putchar('\n');
@@ -162,7 +165,7 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 	if (rc < 0)
 		mst_error("%s: %s", address, mst_watch_error(watch));
 	else
-		rc = show(mst_watch_snapshot(watch), options->json);
+		rc = show(mst_watch_snapshot(watch), options->json) == 0 ? 0 : -EIO;
 	mst_watch_close(watch);
 	return rc;
 }
@@ -180,7 +183,7 @@ static int status(const struct mst_status_options *options, const char *typed)
 	mst_address_choose(typed, address, sizeof(address));
 	if (mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
-	return ask_and_show(address, options) < 0 ? MST_EXIT_FAILED : MST_EXIT_DONE;
+	return mst_secure_exit(ask_and_show(address, options));
 }
 
 /* Options may stand before the address and after it. @address: NULL: none was typed. */

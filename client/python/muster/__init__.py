@@ -10,7 +10,8 @@
             w.push(weight=32)
             out = w.wait()
 
-muster.torch has the same for PyTorch: Sync, in place of DistributedDataParallel."""
+muster.torch has the same for PyTorch: Sync, in place of DistributedDataParallel, and Served, for
+jobs whose servers have the optimiser."""
 from ._library import VERSION as __version__
 from .view import View
 from .worker import (Busy, Error, Forked, Hint, Interrupted, InvalidArgument, Job, JobFailed,

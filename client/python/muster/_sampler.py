@@ -97,6 +97,9 @@ class Sampler(torch.utils.data.Sampler):
         return max(1, self.length // (self.batch_size * self.workers))
 
     def state_dict(self) -> Dict[str, Any]:
+        """The same in all ranks that have the same version, also where one has drawn its next batch
+        already."""
+        self._fill()
         return {"sampler": repr(self), "epoch": self._epoch, "turn": self._turn,
                 "queue": list(self._queue), "counted": dict(self.counted)}
 

@@ -34,7 +34,18 @@ def packed(tensor: torch.Tensor) -> int:
 
 def over(view: Any) -> torch.Tensor:
     """A tensor over the library's memory, to be read at once and dropped."""
+    return _over(view, None)
+
+
+def lent(view: Any) -> torch.Tensor:
+    """The same, to be kept: the view cannot be ended while a tensor is made of this memory. Torch
+    cannot be told that it may not be written to."""
+    return _over(view, (view, view.numpy()))
+
+
+def _over(view: Any, kept: Any) -> torch.Tensor:
     import numpy
     array = view.numpy()
     shared = (ctypes.c_float * len(array)).from_address(array.ctypes.data)
+    shared.kept = kept  # type: ignore[attr-defined]
     return torch.from_numpy(numpy.frombuffer(shared, numpy.float32))

@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import _library
 from ._library import lib
@@ -210,7 +210,8 @@ class Worker:
     """A worker of a job; joins it at once.
 
     elems: the length of the vector. type, result_type: "f32", "bf16" or "f16". owner: "servers" or
-    "workers". tensors: (name, elements) of each tensor, in order. server, job, rank and clip come
+    "workers". tensors: (name, elements) of each tensor, in order, or (name, elements, lr_scale,
+    decay_scale), as muster.h says of struct muster_tensor. server, job, rank and clip come
     from the environment where they are not given, as muster.h says of struct muster_options.
     join_timeout, wait_timeout: seconds. comes_back: owner="workers", and this program
     answers state_wanted() and takes states, so that it may join a job that is running.
@@ -223,7 +224,7 @@ class Worker:
 
     def __init__(self, elems: int, *, server: Optional[str] = None, job: Optional[str] = None,
                  rank: int = -1, type: str = "f32", result_type: str = "f32",
-                 owner: str = "servers", tensors: Optional[Sequence[Tuple[str, int]]] = None,
+                 owner: str = "servers", tensors: Optional[Sequence[Tuple[Any, ...]]] = None,
                  join_timeout: float = 60.0, wait_timeout: Optional[float] = None,
                  clip: float = 0.0, comes_back: bool = False):
         for name, value, known in (("type", type, TYPES), ("result_type", result_type, TYPES),
@@ -235,9 +236,9 @@ class Worker:
         if tensors is not None:
             table = (_library.Tensor * len(tensors))()
             first = 0
-            for row, (name, count) in zip(table, tensors):
+            for row, (name, count, *scales) in zip(table, tensors):
                 row.name, row.first, row.count = name.encode(), first, count
-                row.lr_scale = row.decay_scale = 1
+                row.lr_scale, row.decay_scale = scales or (1, 1)
                 first += count
         options = _library.Options(
             size=c.sizeof(_library.Options), server=server and server.encode(),

@@ -265,7 +265,7 @@ static void write_time(const ASN1_TIME *time, char out[MST_CERTIFICATE_TIME_LEN]
 int mst_certificate_read(const char *path, struct mst_certificate *out, char *why, size_t why_len)
 {
 	FILE *in = fopen(path, "re");
-	X509 *cert = in != NULL ? PEM_read_X509(in, NULL, NULL, NULL) : NULL;
+	X509 *cert = in != NULL ? PEM_read_X509(in, NULL, mst_tls_no_passphrase, NULL) : NULL;
 	int error = errno;
 
 	if (in != NULL)

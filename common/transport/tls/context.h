@@ -30,6 +30,9 @@ void mst_tls_common_name(const X509_NAME *name, char out[MST_PRINCIPAL_LEN]);
 /* Why a certificate is not believed: "which has expired ...". @ca: the file of the authority. */
 void mst_tls_verify_clause(int error, const char *ca, char *out, size_t len);
 
+/* A callback for PEM files: nobody is there to type a passphrase. */
+int mst_tls_no_passphrase(char *buf, int size, int writes, void *ctx);
+
 /* The handshakes' settings, without files. NULL: no memory. */
 SSL_CTX *mst_tls_context_new(void);
 

@@ -72,6 +72,17 @@ static void content_free(struct tls_file *c)
 	c->text = NULL;
 }
 
+/* A key of the superuser may be read by a group, as secrets are laid that a service manager or a
+ * container gives to a process of another user. */
+static bool others_may_read(const struct stat *st)
+{
+	mode_t open = S_IRWXG | S_IRWXO;
+
+	if (st->st_uid == 0 && geteuid() != 0)
+		open &= ~(mode_t)S_IRGRP;
+	return (st->st_mode & open) != 0;
+}
+
 static int check_file(const struct tls_file *c, const struct stat *st,
 		      const struct tls_complaint *to)
 {
@@ -83,7 +94,7 @@ static int check_file(const struct tls_file *c, const struct stat *st,
 	if (st->st_size > (off_t)FILE_BYTES_MAX)
 		return invalid(to, "%s has %lld bytes, which is no certificate or key", c->path,
 			       (long long)st->st_size);
-	if (c->secret && (st->st_mode & (S_IRWXG | S_IRWXO)) != 0)
+	if (c->secret && others_may_read(st))
 		return invalid(
 			to,
 			"others may read the key in %s (its mode is %04o): chmod 600 %s, and "
@@ -146,7 +157,8 @@ static int use_authority(SSL_CTX *ctx, const struct tls_file *file, const struct
 	X509 *cert;
 	int count = 0;
 
-	while (bio != NULL && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
+	while (bio != NULL &&
+	       (cert = PEM_read_bio_X509(bio, NULL, mst_tls_no_passphrase, NULL)) != NULL) {
 		count += X509_STORE_add_cert(store, cert);
 		X509_free(cert);
 	}
@@ -164,7 +176,7 @@ static int use_certificate(SSL_CTX *ctx, const struct tls_file *file,
 			   const struct tls_complaint *to)
 {
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
-	X509 *cert = bio != NULL ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
+	X509 *cert = bio != NULL ? PEM_read_bio_X509(bio, NULL, mst_tls_no_passphrase, NULL) : NULL;
 	int rc = 0;
 
 	if (cert == NULL)
@@ -173,7 +185,8 @@ static int use_certificate(SSL_CTX *ctx, const struct tls_file *file,
 		rc = invalid(to, "the certificate in %s cannot be used: %s", file->path,
 			     library_says());
 	X509_free(cert);
-	while (rc == 0 && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
+	while (rc == 0 &&
+	       (cert = PEM_read_bio_X509(bio, NULL, mst_tls_no_passphrase, NULL)) != NULL) {
 		if (SSL_CTX_add0_chain_cert(ctx, cert) != 1) {
 			X509_free(cert);
 			rc = invalid(to, "a certificate in %s cannot be used: %s", file->path,
@@ -185,19 +198,13 @@ static int use_certificate(SSL_CTX *ctx, const struct tls_file *file,
 	return rc;
 }
 
-/* Nobody is there to type a passphrase. */
-static int no_passphrase(char *buf, int size, int writes, void *ctx)
-{
-	(void)buf, (void)size, (void)writes, (void)ctx;
-	return -1;
-}
-
 static int use_key(SSL_CTX *ctx, const struct tls_file *file, const char *cert_path,
 		   const struct tls_complaint *to)
 {
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
-	EVP_PKEY *key = bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL)
-				    : NULL;
+	EVP_PKEY *key = bio != NULL
+				? PEM_read_bio_PrivateKey(bio, NULL, mst_tls_no_passphrase, NULL)
+				: NULL;
 	int rc = 0;
 
 	BIO_free(bio);
@@ -322,8 +329,8 @@ static int check_given(const struct mst_tls_files *f, const struct tls_complaint
 	if (given == 0 || given == FILES)
 		return (int)given;
 	return invalid(to,
-		       "%s is missing: TLS needs --tls-ca, --tls-cert and --tls-key; for commands "
-		       "and workers also MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY",
+		       "%s is missing: TLS needs --tls-ca, --tls-cert and --tls-key; or "
+		       "MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY",
 		       option[missing]);
 }
 

@@ -4,6 +4,11 @@
  * byte has come, so one that says nothing costs a descriptor and a few words. Callers have seconds,
  * a number of bytes and places (callers.h). A caller that is not believed is told so, and stays a
  * moment: were the connection closed at once, what it has sent meanwhile could wipe out that word.
+ *
+ * More may call than the thread can shake hands with. Taking a caller costs little, so all that
+ * wait are taken first; handshakes that have begun go on; and new ones are begun with the callers
+ * that came last. So a caller waits for hardly anybody, or gives way and may call again at once. In
+ * the order in which they came, each would wait for the whole crowd.
  */
 #include "common/transport/tls/listener.h"
 
@@ -37,8 +42,12 @@
 #define LINGER_NS MST_SECOND
 /* How long no caller is taken after it could not be: there are no descriptors. */
 #define REST_NS (50 * MST_MS)
-#define EVENTS 64
-#define TAKEN_AT_ONCE 64 /* between two looks at those that are there */
+#define EVENTS (CALLERS_MAX + 2) /* so that each look sees all that came last */
+/* What the thread's nice value is above the process's: beside a thread that has the same processor
+ * and computes all the time, it gets a quarter. */
+#define NICER 5
+#define TAKEN_AT_ONCE 256 /* between two looks at those that are there */
+#define BEGUN_AT_ONCE 16  /* the same, of handshakes */
 #define RECORD_HANDSHAKE 22
 #define WARNINGS 5u
 #define WARNINGS_NS (10 * MST_SECOND)
@@ -64,6 +73,8 @@ struct mst_listener {
 	struct mst_handoff handoff;
 	/* the thread's: */
 	int epoll;
+	struct epoll_event event[EVENTS];
+	uint32_t fresh[CALLERS_MAX]; /* places of callers whose first byte has come */
 	bool deaf;
 	uint64_t deaf_until_ns;
 	struct mst_ratelimit warnings;
@@ -258,16 +269,38 @@ static void drain(struct mst_listener *l, uint32_t i)
 		leave(l, i);
 }
 
-static void serve(struct mst_listener *l, uint32_t i)
+/* Begins handshakes with those of @fresh that came last; epoll tells again of the others. */
+static void begin_some(struct mst_listener *l, uint32_t count)
 {
-	struct caller *c = &l->caller[i];
+	for (uint32_t begun = 0; begun < BEGUN_AT_ONCE && count > 0; begun++) {
+		uint32_t last = 0;
 
-	if (c->leaving)
-		drain(l, i);
-	else if (c->tls != NULL)
-		shake(l, i);
-	else if (c->below != NULL)
-		begin(l, i);
+		for (uint32_t i = 1; i < count; i++) {
+			if (l->place[l->fresh[i]].since_ns > l->place[l->fresh[last]].since_ns)
+				last = i;
+		}
+		begin(l, l->fresh[last]);
+		l->fresh[last] = l->fresh[--count];
+	}
+}
+
+/* A caller of which epoll tells may have given way since. */
+static void serve(struct mst_listener *l, int events)
+{
+	uint32_t fresh = 0;
+
+	for (int i = 0; i < events; i++) {
+		uint32_t of = l->event[i].data.u32;
+		if (of == OF_PORT || of == OF_WAKER)
+			continue;
+		if (l->caller[of].leaving)
+			drain(l, of);
+		else if (l->caller[of].tls != NULL)
+			shake(l, of);
+		else if (l->caller[of].below != NULL)
+			l->fresh[fresh++] = of;
+	}
+	begin_some(l, fresh);
 }
 
 static void end_those_that_are_late(struct mst_listener *l, uint64_t now_ns)
@@ -291,27 +324,29 @@ static int nap_ms(const struct mst_listener *l)
 	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : -1;
 }
 
+/* Crowds of callers must not take processors from a job that needs all of them. (Of a thread, in
+ * Linux.) */
+static void give_way(void)
+{
+	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+}
+
 static void *run(void *ctx)
 {
 	struct mst_listener *l = ctx;
-	struct epoll_event ev[EVENTS];
-
+	give_way();
 	/* Acquire: pairs with the release of mst_tls_unlisten(). */
 	while (!atomic_load_explicit(&l->stops, memory_order_acquire)) {
-		int count = epoll_wait(l->epoll, ev, EVENTS, nap_ms(l));
+		int count = epoll_wait(l->epoll, l->event, EVENTS, nap_ms(l));
 		uint64_t now_ns = mst_now_ns();
-		bool called = false;
 
-		for (int i = 0; i < count; i++) {
-			if (ev[i].data.u32 == OF_PORT)
-				called = true;
-			else if (ev[i].data.u32 != OF_WAKER)
-				serve(l, ev[i].data.u32);
-		}
 		if (l->deaf && now_ns >= l->deaf_until_ns)
 			hear_port(l, true);
-		if (called)
-			take_callers(l);
+		for (int i = 0; i < count; i++) {
+			if (l->event[i].data.u32 == OF_PORT)
+				take_callers(l);
+		}
+		serve(l, count);
 		end_those_that_are_late(l, now_ns);
 		say_how_many_more(l, now_ns);
 	}

@@ -116,6 +116,8 @@ static struct mst_status_rank rank_row(uint32_t rank)
 		.incarnation = 1,
 		.state = fake.state == MST_JOB_GATHERING ? MST_RANK_ABSENT : MST_RANK_LIVE,
 		.counted = version,
+		.samples_counted = (double)version * 32,
+		.samples_pushed = (double)version * 32,
 		.ready_mean_ns = 8 * MST_MS,
 		.recent_came = version == 0 ? 0 : 32,
 		.recent_ready_ns = 8 * MST_MS,
@@ -125,6 +127,8 @@ static struct mst_status_rank rank_row(uint32_t rank)
 		row.state = MST_RANK_LOST;
 	if ((int)rank == fake.late) {
 		row.counted = row.late = version / 2;
+		row.samples_counted = 320;
+		row.samples_pushed = 640;
 		row.behind_mean_ns = row.recent_behind_ns = 3 * MST_MS;
 		row.recent_missed = row.recent_came / 2;
 	}

@@ -295,7 +295,7 @@ static void a_table_is_cut_into_pieces(void)
 	CU_ASSERT_EQUAL_FATAL(mst_tensors_copy(tensor, count, &t), 0);
 	CU_ASSERT_EQUAL(mst_tensors_table(t).tensors, count);
 	for (uint32_t next; at < count; at = next) {
-		next = mst_tensors_piece(t, at, &piece);
+		next = mst_tensors_piece(t, at, MST_TENSORS_PIECE, &piece);
 		CU_ASSERT(piece.at == at && piece.total == count && piece.count == next - at);
 		CU_ASSERT_EQUAL(piece.row[0].lr_scale, (float)at + 1);
 	}

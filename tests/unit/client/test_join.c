@@ -218,13 +218,47 @@ static bool hang_up_thrice(struct fake_leader *f)
 		if (!fake_next(f))
 			return false;
 	}
-	return fake_refuse(f, -EBUSY, "heard at last");
+	return fake_refuse(f, -ENOSPC, "heard at last");
 }
 
 static void a_hello_that_was_not_heard_is_said_again(void)
 {
-	CU_ASSERT_EQUAL(client_open(hang_up_thrice, CLIENT_LONG_MS), -EBUSY);
+	CU_ASSERT_EQUAL(client_open(hang_up_thrice, CLIENT_LONG_MS), -ENOSPC);
 	CU_ASSERT(client_says(muster_error(NULL), "heard at last"));
+	client_close();
+}
+
+static bool be_busy_thrice(struct fake_leader *f)
+{
+	for (int i = 0; i < 3; i++) {
+		if (!fake_hear(f, MST_MSG_HELLO) || !fake_refuse(f, -EBUSY, "not now") ||
+		    !fake_next(f))
+			return false;
+	}
+	return fake_hear(f, MST_MSG_HELLO) && fake_refuse(f, -ENOSPC, "heard at last");
+}
+
+static void a_server_that_is_busy_is_asked_again(void)
+{
+	CU_ASSERT_EQUAL(client_open(be_busy_thrice, CLIENT_LONG_MS), -ENOSPC);
+	CU_ASSERT(client_says(muster_error(NULL), "heard at last"));
+	client_close();
+}
+
+static bool be_busy(struct fake_leader *f)
+{
+	while (fake_hear(f, MST_MSG_HELLO) && fake_refuse(f, -EBUSY, "not now") && fake_next(f))
+		;
+	return true;
+}
+
+/* The join timeout is short, and the last hello of it may not have been answered. */
+static void a_server_that_stays_busy_is_ebusy(void)
+{
+	int rc = client_open(be_busy, 1000);
+
+	CU_ASSERT(rc == -EBUSY || rc == -ETIMEDOUT);
+	CU_ASSERT(rc != -EBUSY || client_says(muster_error(NULL), "not now"));
 	client_close();
 }
 
@@ -309,7 +343,7 @@ static void *listen_later(void *address)
 	if (mst_tcp.listen(address, NULL, &late.listen_fd, bound, sizeof(bound)) != 0)
 		return NULL;
 	if (fake_next(&late) && fake_hear(&late, MST_MSG_HELLO))
-		(void)fake_refuse(&late, -EBUSY, "late, but heard");
+		(void)fake_refuse(&late, -ENOSPC, "late, but heard");
 	if (late.stream != NULL)
 		mst_tcp.close(late.stream);
 	mst_tcp.unlisten(late.listen_fd);
@@ -324,7 +358,7 @@ static void a_server_may_come_later(void)
 	find_port(address, sizeof(address));
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, listen_later, address), 0);
 	struct muster_options opt = client_options_for(address, CLIENT_LONG_MS);
-	CU_ASSERT_EQUAL(reopen(&opt), -EBUSY);
+	CU_ASSERT_EQUAL(reopen(&opt), -ENOSPC);
 	CU_ASSERT(client_says(muster_error(NULL), "late, but heard"));
 	pthread_join(thread, NULL);
 }
@@ -533,6 +567,8 @@ static CU_TestInfo cases[] = {
 	{ "a leader that ends before it answers is -ENOTCONN",
 	  a_leader_that_ends_before_it_answers_is_enotconn },
 	{ "a hello that was not heard is said again", a_hello_that_was_not_heard_is_said_again },
+	{ "a server that is busy is asked again", a_server_that_is_busy_is_asked_again },
+	{ "a server that stays busy is EBUSY", a_server_that_stays_busy_is_ebusy },
 	{ "garbage is -EPROTO", garbage_is_eproto },
 	{ "another protocol is -EPROTO, and named", another_protocol_is_eproto_and_named },
 	{ "a frame beyond reason is -EPROTO", a_frame_beyond_reason_is_eproto },

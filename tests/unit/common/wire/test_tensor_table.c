@@ -33,7 +33,7 @@ static void expect(uint64_t elems)
 	forget();
 	mst_table_of(layers, 3, &told);
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&told, elems, &kept), 0);
-	CU_ASSERT_EQUAL(mst_tensor_piece_of(layers, 3, 0, &piece), 3);
+	CU_ASSERT_EQUAL(mst_tensor_piece_of(layers, 3, 0, MST_TENSORS_PIECE, &piece), 3);
 }
 
 static bool refused(const char *what)
@@ -65,7 +65,7 @@ static void a_table_is_whole_when_all_its_pieces_have_come(void)
 
 	expect(ELEMS);
 	CU_ASSERT(!mst_tensor_table_is_whole(kept));
-	CU_ASSERT_EQUAL(mst_tensor_piece_of(layers, 3, 2, &rest), 3);
+	CU_ASSERT_EQUAL(mst_tensor_piece_of(layers, 3, 2, MST_TENSORS_PIECE, &rest), 3);
 	CU_ASSERT_EQUAL(rest.count, 1);
 	piece.count = 2;
 	CU_ASSERT_PTR_NULL(mst_tensor_table_take(kept, &piece));
@@ -88,7 +88,7 @@ static void a_piece_has_so_many_tensors_and_no_more(void)
 	mst_table_of(many, count, &told);
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&told, count, &kept), 0);
 	for (; at < count; pieces++) {
-		at = mst_tensor_piece_of(many, count, at, &piece);
+		at = mst_tensor_piece_of(many, count, at, MST_TENSORS_PIECE, &piece);
 		CU_ASSERT_PTR_NULL(mst_tensor_table_take(kept, &piece));
 	}
 	CU_ASSERT_EQUAL(pieces, 3);

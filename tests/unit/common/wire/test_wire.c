@@ -74,6 +74,9 @@ static void make_status(void)
 		.norm_median = 0.5,
 		.saved_told = 1,
 		.saved_ns = 6,
+		.state_max = 1000,
+		.state_too_large = 1001,
+		.state_of = 4,
 		.why = "100 commits",
 		.policy_now = "ksync:3",
 		.policy_why = "loss 2.3 -> 0.57, 4 live workers",
@@ -109,6 +112,8 @@ static void make_ranks(void)
 						      .refused = 6,
 						      .outliers = 12,
 						      .damaged = 13,
+						      .samples_counted = 20,
+						      .samples_pushed = 450.5,
 						      .norm = 1.5,
 						      .norm_max = 2.5,
 						      .given_up = 7,
@@ -218,7 +223,7 @@ static void make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_BEHIND || kind == MST_MSG_STATE_WANTED || kind == MST_MSG_TOOK)
 		sent.number = UINT64_C(0xfedcba9876543210);
 	else if (kind == MST_MSG_GIVE || kind == MST_MSG_TAKE)
-		sent.handed = (struct mst_handed){ { 4096, 8192, sizeof(piece), piece }, 3, 17 };
+		sent.handed = (struct mst_handed){ { 4096, 8192, sizeof(piece), piece }, 3, 17, 5 };
 	else if (kind == MST_MSG_ASK_STATUS)
 		sent.watch = 1;
 	else if (kind == MST_MSG_STATUS)
@@ -245,7 +250,7 @@ static int decode(size_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_TOOK;                                                                      \
+	kind <= MST_MSG_SEND_TABLE;                                                                \
 	kind++
 
 /* ---- promises ---- */
@@ -358,7 +363,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_TOOK + 1;
+	frame[6] = MST_MSG_SEND_TABLE + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);

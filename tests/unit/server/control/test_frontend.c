@@ -568,12 +568,12 @@ static void one_host_cannot_take_all_places_of_those_who_ask(void)
 {
 	begin();
 	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++)
-		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
-	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_WORKER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_WORKER));
 	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS / 2; i++)
-		CU_ASSERT(asks_from("10.0.0.11", MST_ROLE_OBSERVER));
-	CU_ASSERT_FALSE(asks_from("10.0.0.11", MST_ROLE_OBSERVER));
-	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+		CU_ASSERT(asks_from("10.0.0.11", MST_ROLE_WORKER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.11", MST_ROLE_WORKER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_WORKER));
 	CU_ASSERT_EQUAL(watchers_from("10.0.0.1:"), MST_FRONTEND_WATCHERS / 2);
 	CU_ASSERT_EQUAL(watchers_from("10.0.0.11:"), MST_FRONTEND_WATCHERS / 2);
 	end();
@@ -590,6 +590,38 @@ static void an_operator_always_finds_a_place_among_those_who_ask(void)
 	CU_ASSERT_FALSE(asks_from("10.0.0.2", MST_ROLE_OBSERVER));
 	CU_ASSERT(asks_from("10.0.0.2", MST_ROLE_OPERATOR));
 	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	end();
+}
+
+/* Workers may ask too, and from many hosts. */
+static void an_observer_always_finds_a_place_beside_others(void)
+{
+	char host[32];
+
+	begin();
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++) {
+		snprintf(host, sizeof(host), "10.0.1.%u", i);
+		CU_ASSERT(asks_from(host, MST_ROLE_WORKER));
+	}
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_WORKER));
+	for (uint32_t i = 0; i < MST_FRONTEND_WATCHERS; i++) {
+		snprintf(host, sizeof(host), "10.0.2.%u", i);
+		CU_ASSERT(asks_from(host, MST_ROLE_OBSERVER));
+	}
+	CU_ASSERT_EQUAL(watchers_from("10.0.2."), MST_FRONTEND_WATCHERS);
+	CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	CU_ASSERT_FALSE(asks_from("10.0.0.1", MST_ROLE_WORKER));
+	CU_ASSERT_EQUAL(count(MST_CONN_WATCHER), MST_FRONTEND_WATCHERS);
+	end();
+}
+
+static void an_observer_of_a_crowded_host_drives_out_none_of_another(void)
+{
+	begin();
+	CU_ASSERT(asks_from("10.0.0.2", MST_ROLE_OBSERVER));
+	for (uint32_t i = 0; i < 3 * MST_FRONTEND_WATCHERS; i++)
+		CU_ASSERT(asks_from("10.0.0.1", MST_ROLE_OBSERVER));
+	CU_ASSERT_EQUAL(watchers_from("10.0.0.2:"), 1);
 	end();
 }
 
@@ -641,6 +673,10 @@ static CU_TestInfo cases[] = {
 	  one_host_cannot_take_all_places_of_those_who_ask },
 	{ "an operator always finds a place among those who ask",
 	  an_operator_always_finds_a_place_among_those_who_ask },
+	{ "an observer always finds a place beside others",
+	  an_observer_always_finds_a_place_beside_others },
+	{ "an observer of a crowded host drives out none of another",
+	  an_observer_of_a_crowded_host_drives_out_none_of_another },
 	{ "who asks for a change finds a place among those who ask",
 	  who_asks_for_a_change_finds_a_place_among_those_who_ask },
 	CU_TEST_INFO_NULL,

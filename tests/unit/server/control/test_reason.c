@@ -2,6 +2,7 @@
 /* What a policy does, in words with its numbers. */
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "server/control/reason.h"
 #include "server/core/rule.h"
 #include "tests/ut.h"
@@ -46,6 +47,22 @@ static void every_policy_has_a_true_sentence(void)
 	}
 }
 
+static void who_joins_too_often_is_told_when_to_try_again(void)
+{
+	struct mst_server_options o = { .job = "digits" };
+	struct mst_hello hello = { .rank = 3 };
+	char text[256];
+
+	mst_reason_too_often(text, sizeof(text), &hello, 1, &o);
+	CU_ASSERT_STRING_EQUAL(text, "rank 3 joined job \"digits\" too often in a short time: try "
+				     "again in 0.1 s; does the program fail as soon as it has "
+				     "joined?");
+	hello.rank = -1;
+	mst_reason_too_often(text, sizeof(text), &hello, 900 * MST_MS, &o);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "workers without a rank joined"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "again in 1.0 s"));
+}
+
 static void a_short_buffer_ends_in_a_nul(void)
 {
 	struct mst_rule rule = { .min_workers = 1 };
@@ -59,6 +76,8 @@ static void a_short_buffer_ends_in_a_nul(void)
 
 static CU_TestInfo cases[] = {
 	{ "every policy has a true sentence", every_policy_has_a_true_sentence },
+	{ "who joins too often is told when to try again",
+	  who_joins_too_often_is_told_when_to_try_again },
 	{ "a short buffer ends in a NUL", a_short_buffer_ends_in_a_nul },
 	CU_TEST_INFO_NULL,
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "server/control/tables.h"
 #include "tests/ut.h"
 
@@ -127,7 +128,84 @@ static void a_worker_is_named_as_far_as_it_is_known(void)
 			       "a worker without a rank (10.0.0.2:6, process 8)");
 }
 
+/* ---- which tensor ---- */
+
+#define TENSORS 3u
+
+/* Those of FIRST. */
+static const struct muster_tensor model[TENSORS] = {
+	{ "conv1.weight", 0, 128, 1, 1 },
+	{ "conv1.bias", 128, 8, 1, 1 },
+	{ NULL, 136, 4, 1, 1 },
+};
+
+/* Is SECOND, who has these tensors, told @what? Its table comes in pieces of @max. */
+static bool told(const struct muster_tensor *other, uint32_t count, uint32_t max, const char *what)
+{
+	struct mst_tables t = { 0 };
+	struct mst_table of;
+	struct mst_tensor_table *kept;
+	static struct mst_tensor_piece piece;
+	bool differs = false;
+
+	mst_table_of(model, TENSORS, &of);
+	mst_tables_take(&t, &of, FIRST);
+	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&of, 140, &kept), 0);
+	(void)mst_tensor_piece_of(model, TENSORS, 0, TENSORS, &piece);
+	CU_ASSERT_PTR_NULL(mst_tensor_table_take(kept, &piece));
+	why[0] = '\0';
+	for (uint32_t at = 0; at < count && !differs;) {
+		at = mst_tensor_piece_of(other, count, at, max, &piece);
+		differs = mst_tables_differ(&t, kept, &piece, SECOND, why);
+	}
+	mst_tensor_table_free(kept);
+	return differs == (what != NULL) && (what == NULL || strstr(why, what) != NULL);
+}
+
+static void the_tensor_that_differs_is_named(void)
+{
+	struct muster_tensor other[TENSORS + 1];
+
+	for (uint32_t max = 1; max <= TENSORS + 1; max++) {
+		memcpy(other, model, sizeof(model));
+		CU_ASSERT(told(other, TENSORS, max, NULL));
+		other[0].count = 64;
+		CU_ASSERT(told(other, TENSORS, max,
+			       "tensor number 0 is \"conv1.weight\" of 64 elements at " SECOND
+			       ", and \"conv1.weight\" of 128 elements at " FIRST ": "));
+		memcpy(other, model, sizeof(model));
+		other[1].name = "conv1.beta";
+		CU_ASSERT(told(other, TENSORS, max,
+			       "tensor number 1 is \"conv1.beta\" of 8 elements at " SECOND
+			       ", and \"conv1.bias\" of 8 elements at " FIRST));
+		CU_ASSERT(told(model, TENSORS - 1, max,
+			       "tensor number 2 is not there at " SECOND
+			       ", and one without a name, of 4 elements at " FIRST));
+		memcpy(other, model, sizeof(model));
+		other[TENSORS] = (struct muster_tensor){ "fc.weight", 140, 9, 1, 1 };
+		CU_ASSERT(told(other, TENSORS + 1, max,
+			       "tensor number 3 is \"fc.weight\" of 9 elements at " SECOND
+			       ", and not there at " FIRST));
+	}
+}
+
+/* Longer names are cut, also in the middle of a character. */
+static void long_names_are_cut_and_the_sentence_stays_clean(void)
+{
+	char name[MUSTER_TENSOR_NAME_MAX + 1] = "x";
+	struct muster_tensor other = { name, 0, 140, 1, 1 };
+
+	for (size_t i = 1; i + 1 < MUSTER_TENSOR_NAME_MAX; i += 2)
+		memcpy(name + i, "\303\251", 2);
+	CU_ASSERT(told(&other, 1, 1, "of 140 elements at " SECOND));
+	CU_ASSERT(strlen(why) < MST_REASON_LEN - 1);
+	CU_ASSERT(mst_text_is_clean(why));
+}
+
 static CU_TestInfo cases[] = {
+	{ "the tensor that differs is named", the_tensor_that_differs_is_named },
+	{ "long names are cut, and the sentence stays clean",
+	  long_names_are_cut_and_the_sentence_stays_clean },
 	{ "the same table is accepted", the_same_table_is_accepted },
 	{ "a worker may give none", a_worker_may_give_none },
 	{ "another table is refused, and both workers are named",

@@ -453,7 +453,30 @@ static void gradients_given_up_are_counted_across_sessions(void)
 	mst_statistics_free(statistics);
 }
 
+/* Every contribution has one verdict, so what was pushed adds up. */
+static void samples_that_counted_are_told_of_those_pushed(void)
+{
+	double samples = 1, all = 0;
+
+	begin(backup);
+	for (int verdict = MUSTER_COUNTED; verdict <= MUSTER_DAMAGED; verdict++, samples *= 2) {
+		struct mst_decision d = { .kind = MST_DO_VERDICT, .who = of(1) };
+		d.verdict.verdict = (enum muster_verdict)verdict;
+		d.verdict.counted_in = verdict == MUSTER_COUNTED;
+		d.verdict.norm = (double)NAN;
+		d.verdict.samples = samples;
+		decide(d, NULL, 10);
+		all += samples;
+	}
+	CU_ASSERT_EQUAL(look(1, true, 20)->samples_counted, 1);
+	CU_ASSERT_EQUAL(row.samples_pushed, all);
+	CU_ASSERT_EQUAL(look(0, true, 20)->samples_pushed, 0);
+	mst_statistics_free(statistics);
+}
+
 static CU_TestInfo cases[] = {
+	{ "samples that counted are told of those pushed",
+	  samples_that_counted_are_told_of_those_pushed },
 	{ "each policy has its own figures", each_policy_has_its_own_figures },
 	{ "nothing is dropped from one window of 0 to another",
 	  nothing_is_dropped_from_one_window_of_0_to_another },

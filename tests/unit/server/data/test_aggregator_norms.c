@@ -53,7 +53,7 @@ static void make_table(void)
 
 	mst_table_of(tensors, TENSORS, &told);
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&told, VECTOR, &table), 0);
-	(void)mst_tensor_piece_of(tensors, TENSORS, 0, &piece);
+	(void)mst_tensor_piece_of(tensors, TENSORS, 0, MST_TENSORS_PIECE, &piece);
 	CU_ASSERT_PTR_NULL_FATAL(mst_tensor_table_take(table, &piece));
 }
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""How a rank hears of gradients while a backward() makes them."""
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, List, Sequence, Tuple
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Hooks:
+    """On a model, from listen() until remove(): it is then as it was before.
+
+    ready(name, parameter): its gradient is there, and adds up to what was there before.
+    bucket_ready(bucket): where the model is in a DistributedDataParallel, in place of ready.
+    begun(): a forward() begins; a backward() that was interrupted has no end."""
+
+    def __init__(self, ready: Callable[[str, torch.nn.Parameter], None],
+                 bucket_ready: Callable[[Any], None], begun: Callable[[], None]):
+        self._ready, self._bucket_ready, self._begun = ready, bucket_ready, begun
+        self._held: List[Any] = []
+
+    def listen(self, model: torch.nn.Module,
+               params: Sequence[Tuple[str, torch.nn.Parameter]]) -> None:
+        self._held.append(model.register_forward_pre_hook(lambda *_: self._begun()))
+        if isinstance(model, DistributedDataParallel):
+            _listen_to_buckets(model, self._bucket_ready)
+            return
+        for name, p in params:
+            if hasattr(p, "register_post_accumulate_grad_hook"):
+                hook = p.register_post_accumulate_grad_hook(lambda q, n=name: self._ready(n, q))
+                self._held.append(hook)
+            else:  # the node that adds to p.grad; torch before 2.1 has no other way
+                node = p.expand_as(p).grad_fn.next_functions[0][0]
+                hook = node.register_hook(lambda *_, n=name, q=p: self._ready(n, q))
+                self._held += [hook, node]
+
+    def remove(self) -> None:
+        for hook in self._held:
+            if hasattr(hook, "remove"):
+                hook.remove()
+        self._held = []
+
+
+def _listen_to_buckets(model: Any, bucket_ready: Callable[[Any], None]) -> None:
+    """A DistributedDataParallel takes a hook once and keeps it: the hook asks who listens now."""
+    present = getattr(model, "_muster_listener", None)
+    if present is None:
+        present = model._muster_listener = [lambda: None]
+
+        def hook(_, bucket):  # without annotations: torch 1.13 compares them as written
+            listener = present[0]()
+            if listener is not None:
+                listener(bucket)
+            done: Any = torch.futures.Future()
+            done.set_result(bucket.buffer())
+            return done
+
+        model.register_comm_hook(None, hook)
+    present[0] = weakref.WeakMethod(bucket_ready)

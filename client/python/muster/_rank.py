@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: MIT
+"""A model in a job: its gradients go out while backward() makes them, and outcomes come in."""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from . import _ddp, _tensors
+from ._hooks import Hooks
+from ._layout import Layout
+from ._sampler import Sampler
+from .worker import (Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost, Share,
+                     Verdict, Worker)
+
+WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+_FLUSH_BYTES = 256 << 10  # gradients that are smaller together are handed over in one call
+
+
+class Step(NamedTuple):
+    """What a step() has brought. verdict: of this rank's gradient. version: which all parameters
+    are of now. missed: versions since the last step besides that one, because this rank was late:
+    Sync has applied them too, Served has passed them over. set: who is in the last version."""
+    verdict: Verdict
+    version: int
+    missed: int
+    set: Tuple[Share, ...]
+
+
+class Round:
+    """From one step() to the next. There is a new one for each, so that whenever Ctrl-C comes, what
+    is here is of one step."""
+
+    def __init__(self, ticket: int):
+        self.before = ticket  # of the push before it
+        self.given: Set[int] = set()
+        self.pieces: List[Tuple[int, int, torch.Tensor]] = []
+        self.bytes = 0
+        self.fired = False    # there was a backward()
+        self.running = False  # a backward() that hands gradients over has begun, and not ended
+        self.sound = True     # what is in `given` is in `pieces` or handed over
+        self.gave_up = self.asked = False
+        self.failed: Optional[Exception] = None
+        self.handed_in = False
+        self.verdict, self.versions = Verdict.NONE, 0  # of this gradient; since the last step
+        self.out: Optional[Outcome] = None
+
+
+class Rank:
+    """What Sync and Served have in common. They say what an outcome brings.
+
+    finished: the job has ended. version: which all parameters are of."""
+
+    _owner = ""  # of Worker
+
+    def __init__(self, model: torch.nn.Module, wire: str, marks: List[str]):
+        """Looks at the model. marks: what else has to be the same in all ranks, in words."""
+        if wire not in WIRE:
+            raise ValueError(f"wire is {wire!r}; it is one of {', '.join(WIRE)}")
+        self._model, self._wire_name, self._wire = model, wire, WIRE[wire]
+        self._ddp = isinstance(model, DistributedDataParallel)
+        self._bare = _ddp.bare(model, type(self).__name__)
+        self._layout = Layout(self._bare, marks)
+        self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire)
+        self.finished = False
+        self.version = 0
+        self._keep_local = False
+        self._stale_slot = False  # what was handed over of the contribution is to be given up
+        self._hooks = Hooks(self._ready, self._bucket_ready, self._begun)
+        self._closed = False
+
+    def _open(self, **options: Any) -> Worker:
+        try:
+            return Worker(self._layout.elems, type=self._wire_name, owner=self._owner, **options)
+        except InvalidArgument as e:
+            hint = self._compared()
+            if "--owner" in str(e):
+                mine, other = ("Sync", "Served") if self._owner == "workers" else ("Served", "Sync")
+                hint = (f"muster.torch.{mine} is for jobs whose {self._owner} own the parameters; "
+                        f"for this one there is muster.torch.{other}")
+            raise InvalidArgument(e.errno, f"{e} ({hint})") from e
+
+    def _begin(self) -> None:
+        """Once there is a worker."""
+        try:
+            self._round = Round(0)
+            self._start()
+            self._hooks.listen(self._model, self._layout.params)
+        except BaseException:
+            self.close()  # a rank that has failed is not waited for
+            raise
+
+    # ---- what the two differ in ----
+
+    def _compared(self) -> str:
+        """What has to be the same in all ranks, for a rank that was refused."""
+        raise NotImplementedError
+
+    def _start(self) -> None:
+        """Takes the version that all start from."""
+        raise NotImplementedError
+
+    def _push(self, samples: float) -> None:
+        self._worker.push(samples)
+
+    def _next(self) -> Outcome:
+        raise NotImplementedError
+
+    def _settle(self, this: Round, out: Outcome) -> None:
+        """Takes the version that the outcome brings. A second time it does nothing."""
+        raise NotImplementedError
+
+    def _over(self) -> None:
+        """The step is over, or has failed."""
+
+    def _check_sampler(self, sampler: Sampler) -> None:
+        """ValueError, in words: not with the batches of this one."""
+        raise NotImplementedError
+
+    # ---- gradients go out ----
+
+    def _begun(self) -> None:
+        if self._round.running:
+            self._forget()
+
+    def _fires(self) -> None:
+        """In a backward(). It ends well if what is queued here is called."""
+        this = self._round
+        this.fired = True
+        if not this.running:
+            this.running = True
+            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._ends(this))
+
+    def _ends(self, this: Round) -> None:
+        """The backward(). The gradients are the user's to change from now on."""
+        this.running = False
+        if this is self._round and not self._closed:
+            self._flush()
+
+    def _bucket_ready(self, bucket: Any) -> None:
+        if self.finished or self._closed:
+            return
+        names = {id(p): n for n, p in self._layout.params}
+        self._fires()
+        for p, grad in zip(bucket.parameters(), bucket.gradients()):
+            self._give(names[id(p)], p, grad)
+        self._flush()  # DistributedDataParallel may use the bucket for something else
+
+    def _ready(self, name: str, p: torch.nn.Parameter) -> None:
+        if self._keep_local or self.finished or self._closed:
+            return
+        self._fires()
+        self._give(name, p, p.grad)
+
+    def _give(self, name: str, p: torch.nn.Parameter, grad: Optional[torch.Tensor]) -> None:
+        this = self._round
+        if this.failed is not None:
+            return
+        if id(p) in this.given:
+            this.running = False
+            raise RuntimeError(f"parameter {name}: backward() has run twice since the last step(): "
+                               "put all but the last into `with no_sync()`")
+        if grad is None:
+            data = self._zeros[:p.numel()]
+        elif grad.is_sparse:
+            raise TypeError(f"the gradient of {name} is sparse: muster sums dense vectors; "
+                            "Embedding(sparse=False)")
+        else:
+            data = _tensors.flat(grad).to(self._wire).contiguous()
+        was_sound, this.sound = this.sound, False
+        this.given.add(id(p))
+        this.pieces.append((*self._layout.place[id(p)], data))
+        this.bytes += data.numel() * data.element_size()
+        this.sound = was_sound
+        if this.bytes >= _FLUSH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Raises nothing of the library's inside backward(): what fails, step() says."""
+        this = self._round
+        was_sound, this.sound = this.sound, False
+        try:
+            if self._stale_slot:
+                self._worker.abandon()
+                self._stale_slot = False
+            if this.pieces and this.failed is None:
+                self._worker.push_ranges(
+                    (at, n, data.data_ptr()) for at, n, data in this.pieces if n > 0)
+        except OSError as e:
+            this.failed = e
+        this.pieces, this.bytes = [], 0
+        this.sound = was_sound
+
+    def _forget(self) -> None:
+        """Nothing of this round has been handed over, whatever was."""
+        self._stale_slot = True
+        self._round = Round(self._worker.ticket)
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """For all micro-batches of a step but the last: gradients stay here and add up."""
+        inner = self._model.no_sync() if self._ddp else contextlib.nullcontext()
+        before, self._keep_local = self._keep_local, True
+        try:
+            with inner:
+                yield
+            self._round.fired = True
+        except BaseException:
+            self._round.running = True  # gradients may have been added to in part
+            raise
+        finally:
+            self._keep_local = before
+
+    def check(self) -> bool:
+        """Between micro-batches: is it worth while to go on with this batch? False: the servers
+        want what is finished now, or it cannot count any more: call step(), which does what is
+        right in either case."""
+        hint = self._worker.check()
+        self._round.gave_up = hint == Hint.GIVE_UP
+        self._round.asked = hint == Hint.HAND_IN
+        return hint == Hint.GO_ON
+
+    # ---- outcomes come in ----
+
+    def _hand_in(self, samples: float) -> None:
+        if self._worker.ticket != self._round.before:
+            return  # Ctrl-C came when the push was over
+        if self._round.running:
+            self._forget()
+            raise RuntimeError("the last backward() was interrupted, or raised an error: "
+                               "zero_grad(), and forward and backward() again")
+        if not self._round.sound:  # Ctrl-C came in this function; all is still in the gradients
+            self._forget()
+            self._round.fired = True
+        this = self._round
+        if not this.fired and not this.gave_up and not this.asked:
+            raise RuntimeError("step() without a backward() since the last step()")
+        if this.gave_up or not this.fired:
+            self._worker.abandon()
+            self._stale_slot = False
+            return
+        this.sound = False
+        for name, p in self._layout.params:
+            if id(p) not in this.given:
+                self._give(name, p, p.grad)
+        rest = self._layout.elems - self._layout.trained
+        if rest > 0:
+            this.pieces.append((self._layout.trained, rest, self._zeros))
+        self._flush()
+        if this.failed is None:
+            try:
+                self._push(samples)
+            except OSError as e:
+                this.failed = e
+        if this.failed is not None:
+            self._forget()
+            self._stale_slot = not isinstance(this.failed, NotFinite)
+            self._over()
+            raise this.failed
+
+    def _step(self, samples: float) -> Step:
+        try:
+            return self._steps(samples)
+        except (SessionLost, JobFailed):
+            self.close()
+            raise
+
+    def _steps(self, samples: float) -> Step:
+        this = self._round
+        if not this.handed_in:
+            self._hand_in(samples)
+            this = self._round
+            this.handed_in = True
+        while True:
+            if this.out is None:
+                this.out = self._next()
+            if this.out.verdict != Verdict.NONE and (this.out.ticket != 0 or this.gave_up):
+                this.verdict = this.out.verdict
+            self._settle(this, this.out)
+            if this.out.finished or not this.out.more:
+                break
+            this.out = None
+        self._over()
+        self.finished = this.out.finished
+        done = Step(this.verdict, self.version, max(0, this.versions - 1), this.out.set)
+        self._round = Round(self._worker.ticket)
+        return done
+
+    # ---- the job ----
+
+    def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
+        """The batches of the loader, over and over until the job has ended. A sampler with
+        set_epoch() hears of each epoch."""
+        sampler = getattr(loader, "sampler", None)
+        if isinstance(getattr(loader, "batch_sampler", None), Sampler):
+            self._check_sampler(loader.batch_sampler)  # type: ignore[attr-defined]
+        epoch = 0
+        while not self.finished:
+            if hasattr(sampler, "set_epoch"):
+                sampler.set_epoch(epoch)
+            some = False
+            for batch in loader:
+                some = True
+                yield batch
+                if self.finished:
+                    return
+            if not some:
+                raise ValueError("the loader has no batch")
+            epoch += 1
+
+    @property
+    def rank(self) -> int:
+        return self._worker.job.rank
+
+    @property
+    def workers(self) -> int:
+        return self._worker.job.workers
+
+    @property
+    def worker(self) -> Worker:
+        """The Worker below, for report(), wake() and the like."""
+        return self._worker
+
+    def finish(self, why: str = "") -> None:
+        """Ends the job for all ranks; the step() that follows brings the last version."""
+        self._worker.finish(why)
+
+    def close(self) -> None:
+        """Leaves the job, and takes the hooks off the model, which then is as it was before."""
+        self._closed = True
+        self._hooks.remove()
+        self._layout.params = []
+        self._worker.close()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

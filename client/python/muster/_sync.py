@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""A rank of a job whose workers own the parameters."""
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import types
+import warnings
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+import torch
+
+from . import _signals, _state, _tensors
+from ._rank import Rank, Round, Step
+from ._sampler import Sampler
+from .worker import Busy, Error, Outcome, Stale, Verdict
+
+
+class Sync(Rank):
+    """Keeps the parameters of all ranks of a job the same, from a common start on.
+
+    model: a Module, or a DistributedDataParallel one over a process group of one (alone()). Its
+    trainable parameters are f32 on the CPU; buffers and frozen parameters may have any type.
+    opt: the optimiser. step: what applies one version, with every gradient set to the version's
+    mean; opt.step by default. It clips, schedules and calls opt.step() itself, and is called for
+    every version in order, in a late rank several times in one sync.step(). What it does must
+    depend on the gradients and on earlier calls alone, for then all ranks stay the same.
+    scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler.
+    state: (get, set) in place of all that is named above but the sampler: get() returns what a rank
+    needs to apply the next version, a tree of tensors, numbers, strings, bytes, lists, tuples and
+    dicts, and set(tree) makes it so.
+    wire: "f32", "bf16" or "f16", how gradients travel. lr_scale: multiply the learning rate of each
+    opt.step() by the version's orders.lr_scale (musterd --lr-scale); else it is the user's.
+    server, job, rank, join_timeout, wait_timeout: of Worker.
+
+    All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
+    constructor waits until all ranks are there. Buffers go their own way afterwards, as those of
+    BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
+    In a job that is running, the constructor takes the state of another rank instead: so a rank
+    that was killed comes back when it is started again. So does one that has fallen behind the
+    versions that the servers keep, in step(). Any rank gives its state in step(), where it calls
+    get() and copies the bytes; if that fails, it warns, and another rank is asked.
+    Raises TypeError or ValueError in words where a model will not do, and the errors of Worker. One
+    thread uses a Sync, which must be the one that calls backward()."""
+
+    _owner = "workers"
+
+    def __init__(self, model: torch.nn.Module, opt: torch.optim.Optimizer,
+                 step: Optional[Callable[[], Any]] = None, *, scheduler: Optional[Any] = None,
+                 sampler: Optional[Sampler] = None,
+                 state: Optional[Tuple[Callable[[], Any], Callable[[Any], Any]]] = None,
+                 wire: str = "f32", lr_scale: bool = False,
+                 server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
+                 join_timeout: float = 60.0, wait_timeout: Optional[float] = None):
+        super().__init__(model, wire, [] if sampler is None else [repr(sampler)])
+        self._opt = opt
+        self._check_optimizer()
+        self._scale = 1.0
+        if lr_scale:
+            self._scale_rate()
+        self._apply = step or (lambda: opt.step())
+        self._sampler = sampler
+        whole = _state.Whole(self._bare, opt, scheduler)
+        self._get, self._set = state or (whole.get, whole.set)
+        self._check = whole.check if state is None else lambda _: None
+        if state is None:
+            _state.look_at(whole.get())  # else a mistake would show when the first rank comes back
+        self._torn: Optional[int] = None  # the version that was not applied whole
+        self._stepped = self._came_back = False
+        self._taken: Optional[Tuple[int, bytes]] = None  # a state that is to be set
+        self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
+                                  job=job, rank=rank, join_timeout=join_timeout,
+                                  wait_timeout=wait_timeout)
+        self._begin()
+
+    def _compared(self) -> str:
+        ours = "none" if self._sampler is None else repr(self._sampler)
+        return ("of muster.torch.Sync these are the parameters, the buffers and the sampler, here "
+                + ours)
+
+    def _check_optimizer(self) -> None:
+        known = {id(p) for _, p in self._layout.params}
+        for group in self._opt.param_groups:
+            for p in group["params"]:
+                if p.requires_grad and id(p) not in known:
+                    raise ValueError("the optimiser has a parameter that the model does not have: "
+                                     "make the optimiser from model.parameters()")
+
+    def _start(self) -> None:
+        if self._sampler is not None:
+            self._sampler.join(self.rank, self.workers)
+        try:
+            out = self._worker.start(self._layout.start().numpy())
+        except Stale:
+            self._come_back()
+            return
+        self.version = out.version
+        if out.result is not None:
+            first = torch.from_numpy(out.result.numpy().copy())
+            self._layout.set_parameters(first)
+            self._layout.set_rest(first)
+
+    def _scale_rate(self) -> None:
+        plain = self._opt.step
+
+        def scaled(_: Any, *args: Any, **kwargs: Any) -> Any:
+            rates = [g["lr"] for g in self._opt.param_groups]
+            for g in self._opt.param_groups:
+                g["lr"] = g["lr"] * self._scale
+            try:
+                return plain(*args, **kwargs)
+            finally:
+                for g, rate in zip(self._opt.param_groups, rates):
+                    g["lr"] = rate
+
+        scaled.__dict__.update(getattr(plain, "__dict__", {}))  # what schedulers leave there
+        self._opt.step = types.MethodType(scaled, self._opt)  # type: ignore[method-assign]
+
+    def _check_sampler(self, sampler: Sampler) -> None:
+        if sampler is not self._sampler:
+            raise ValueError("the loader's sampler must be the one of Sync(..., sampler=sampler), "
+                             "so that all ranks are known to have the same")
+
+    # ---- versions come in ----
+
+    def _set_gradients(self, out: Outcome) -> None:
+        assert out.result is not None
+        mean = _tensors.over(out.result)
+        for _, p in self._layout.params:
+            part = self._layout.part(mean, p)
+            if p.grad is None:
+                p.grad = part.clone()
+            else:
+                p.grad.detach().copy_(part)
+
+    def step(self, samples: float = 1.0) -> Step:
+        """In place of opt.step(): hands this rank's gradient in, waits until the policy lets it go
+        on, and applies each version since, in order. samples: how many are in the mean gradient; a
+        version is the mean over its samples (musterd --weigh).
+        Afterwards parameters are of the version that is returned, and gradients hold its mean.
+        Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
+        the step may be repeated with another batch (a Sampler gives the same one again, as all
+        ranks know whose it is); Timeout and Ctrl-C, after which step() called
+        again goes on with the same step; errors that end the job. Ctrl-C never leaves a version
+        that is applied in part: it is raised when step has been called, or, if it comes twice, this
+        Sync is of no use any more, as when step or set has raised an error, or the session is lost:
+        it leaves the job, and another one, made anew, takes the state of another rank.
+        Gradients have been copied when backward() is over, and may be changed; but that of a
+        parameter which the last backward() did not reach is copied here."""
+        if self.finished:
+            return Step(Verdict.NONE, self.version, 0, ())
+        self._must_be_whole()
+        self._stepped = True
+        return self._step(samples)
+
+    def _over(self) -> None:
+        if self._sampler is not None:
+            self._sampler.settled()
+
+    def _next(self) -> Outcome:
+        while True:
+            try:
+                if self._taken is not None:  # Ctrl-C came before it was set
+                    self._come_back()
+                return self._worker.wait()
+            except Stale:
+                self._come_back()
+
+    def _settle(self, this: Round, out: Outcome) -> None:
+        """A second time it does nothing."""
+        if out.fresh and out.result is not None and out.version != self.version:
+            with self._becomes(out.version):
+                self._set_gradients(out)
+                self._scale = out.lr_scale
+                if self._sampler is not None:
+                    self._sampler.version(out.set)
+                self._apply()
+                this.versions += 1
+        self._offer_state()
+
+    @contextlib.contextmanager
+    def _becomes(self, version: int) -> Iterator[None]:
+        """What is done here makes the parameters those of the version. If it fails, they are of
+        none, and nobody is to wait for this rank."""
+        with _signals.not_in_the_middle():
+            self._torn = version
+            try:
+                yield
+            except BaseException:
+                self.close()
+                raise
+            self.version, self._torn = version, None
+
+    def _must_be_whole(self) -> None:
+        if self._torn is not None:
+            raise RuntimeError(f"rank {self.rank}: version {self._torn} was applied in part, as an "
+                               "error or Ctrl-C came meanwhile, so the parameters are of no "
+                               "version: make another Sync, which takes the state of another rank")
+
+    # ---- states ----
+
+    def _packed_state(self) -> bytearray:
+        sampler = None if self._sampler is None else self._sampler.state_dict()
+        return _state.encode({"version": self.version, "state": self._get(), "sampler": sampler})
+
+    def _read_state(self, raw: Any) -> Dict[str, Any]:
+        read = _state.decode(raw)
+        if not isinstance(read, dict) or set(read) != {"version", "state", "sampler"}:
+            raise ValueError("these bytes are a state, but not one that a Sync has made")
+        if (read["sampler"] is None) != (self._sampler is None):
+            raise ValueError("it is of a job with a sampler, and here is none" if read["sampler"]
+                             else f"it is of a job without a sampler, and here is {self._sampler}")
+        if self._sampler is not None:
+            self._sampler.check_state(read["sampler"])
+        self._check(read["state"])
+        return read
+
+    def _set_state(self, read: Dict[str, Any], version: int) -> None:
+        with self._becomes(version):
+            if self._sampler is not None:
+                self._sampler.load_state_dict(read["sampler"])
+            self._set(read["state"])
+
+    def _offer_state(self) -> None:
+        """If a rank wants a state. That nobody hears of an error here would be wrong, and so would
+        be that this rank ends because of another."""
+        if not self._worker.state_wanted():
+            return
+        raw = None
+        try:
+            raw = self._packed_state()
+        except Exception as e:
+            warnings.warn(f"rank {self.rank} cannot give its state to a rank that comes back; "
+                          f"another is asked: {e}", RuntimeWarning, stacklevel=3)
+        try:
+            self._worker.give_state(raw)
+        except Busy:
+            pass  # after the next outcome
+        except Error as e:
+            if e.errno not in (errno.EMSGSIZE, errno.ENOMEM):
+                raise
+            warnings.warn(f"{e}; another rank is asked", RuntimeWarning, stacklevel=3)
+
+    def _come_back(self) -> None:
+        if self._taken is None:
+            try:
+                self._taken = self._worker.take_state()
+            except Stale:  # the session is over
+                self.close()
+                raise
+        version, raw = self._taken
+        try:
+            self._set_state(self._read_state(raw), version)
+        except Exception as e:
+            self.close()
+            raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
+                               f"version {version}: {e}") from e
+        self._taken, self._came_back = None, True
+
+    def save(self, path: Any) -> None:
+        """Writes the state of this version to a file, which is there whole or not at all, also if
+        another rank writes the same one. Between two steps, in any rank."""
+        self._must_be_whole()
+        path = os.fspath(path)
+        part = f"{path}.{self.rank}-{secrets.token_hex(8)}.part"
+        raw = self._packed_state()
+        try:
+            with open(part, "xb") as f:
+                f.write(raw)
+                f.flush()
+                os.fsync(f.fileno())
+            os.replace(part, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+        folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def load(self, path: Any) -> Optional[int]:
+        """Sets the state of a file that save() has written, and returns the version it was of.
+        Before the first step() of a job, in all ranks, with the same file: the versions of the job
+        begin anew. A rank that has come back into a running job has a newer state, which it
+        keeps: then load() does nothing, and returns None.
+        Raises ValueError, in words, where the file is no state, has been cut short or is of another
+        model; nothing has been set then."""
+        self._must_be_whole()
+        if self._stepped:
+            raise RuntimeError("load() comes before the first step()")
+        if self._came_back:
+            return None
+        with open(path, "rb") as f:
+            raw = f.read()
+        try:
+            read = self._read_state(raw)
+        except ValueError as e:
+            raise ValueError(f"{os.fspath(path)} cannot be loaded: {e}") from e
+        self._set_state(read, self.version)
+        return int(read["version"])
+
+    def close(self) -> None:
+        """Leaves the job, and takes the hooks off the model, which then is as it was before."""
+        self._scale = 1.0
+        super().close()

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* How much of what workers have pushed counted, in a line for people. Pure. */
+#ifndef MST_WIRE_COUNTED_H
+#define MST_WIRE_COUNTED_H
+
+#include "common/wire/message.h"
+
+#define MST_COUNTED_LEN 640u
+/* Of so many ranks each is told; of more, all together, and those with the lowest shares. */
+#define MST_COUNTED_EACH 8u
+#define MST_COUNTED_LOWEST 4u
+
+/* "3200 of 3200": samples that counted, of those pushed. */
+struct mst_counted {
+	char text[64];
+};
+struct mst_counted mst_counted_of(double counted, double pushed);
+
+/* "rank 0 3200 of 3200 samples, rank 1 160 of 3040", from the rows of a status. "": nothing has
+ * been pushed. */
+void mst_counted_line(const struct mst_status_rank *row, uint32_t count, char out[MST_COUNTED_LEN]);
+
+#endif
