@@ -75,19 +75,39 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 	return 0;
 }
 
-/* The names are those that a controller of this kind gives its figures. There may be fewer workers
- * than before. */
+/* The names are those that a controller of this kind gives its figures.
+ * Return: NULL, or the first one that the checkpoint does not have. */
+static const char *read_figures(const struct mst_resume *r, struct mst_controller_figure *figure,
+				uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (mst_values_real(&r->manifest.values, figure[i].name, &figure[i].value) != 0)
+			return figure[i].name;
+	return NULL;
+}
+
+/* There may be fewer workers than before. */
 void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
 		       struct mst_policy *policy)
 {
 	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
 	uint32_t count = mst_controller_keep(&policy->controller, figure);
+	const char *missing = read_figures(r, figure, count);
 
-	for (uint32_t i = 0; i < count; i++)
-		if (mst_values_real(&r->manifest.values, figure[i].name, &figure[i].value) != 0)
-			return;
-	if (!mst_controller_resume(&policy->controller, figure, &policy->rule))
+	if (count == 0)
 		return;
+	if (missing != NULL) {
+		mst_warn("the policy begins anew: version %" PRIu64
+			 " was written under %s, and has no figure \"%s\" for %s to go on from",
+			 r->kept.version, r->manifest.policy, missing, o->policy);
+		return;
+	}
+	if (!mst_controller_resume(&policy->controller, figure, &policy->rule)) {
+		mst_warn("the policy begins anew: version %" PRIu64
+			 " was written under %s, and %s cannot go on from its figures",
+			 r->kept.version, r->manifest.policy, o->policy);
+		return;
+	}
 	if (policy->rule.quorum > (int32_t)o->workers)
 		policy->rule.quorum = (int32_t)o->workers;
 	mst_info("the policy goes on where it was in version %" PRIu64, r->kept.version);

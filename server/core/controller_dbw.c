@@ -87,13 +87,21 @@ static double rate_of(const struct mst_commit_view *commit, uint32_t quorum)
 	return commit->linear ? commit->rate * quorum / commit->gradients : commit->rate;
 }
 
-/* The quorum with the most gain per second, of equals the largest; all live workers where none
- * gains. */
+static uint32_t one_more(const struct mst_commit_view *commit, uint32_t than)
+{
+	uint32_t n = commit->workers;
+	uint32_t k = mst_quorum_of_class(n, mst_quorum_class(n, than < n ? than + 1 : n));
+
+	return k < commit->live ? k : commit->live;
+}
+
+/* The quorum with the most gain per second, of equals the largest; where none gains, one more than
+ * was chosen last. */
 static uint32_t best(struct mst_dbw *d, const struct mst_commit_view *commit,
 		     const struct mst_quorum_waits *row)
 {
 	uint32_t n = commit->workers, classes = mst_quorum_classes(n);
-	uint32_t chosen = commit->live;
+	uint32_t chosen = d->wanted > 0 ? one_more(commit, d->wanted) : commit->live;
 	double most = 0;
 
 	for (uint32_t at = classes; at-- > 0;) {
@@ -109,14 +117,6 @@ static uint32_t best(struct mst_dbw *d, const struct mst_commit_view *commit,
 	}
 	d->gains = most > 0;
 	return chosen;
-}
-
-static uint32_t one_more(const struct mst_commit_view *commit)
-{
-	uint32_t n = commit->workers;
-	uint32_t k = mst_quorum_of_class(n, mst_quorum_class(n, commit->gradients + 1));
-
-	return k < commit->live ? k : commit->live;
 }
 
 /* What is missing to choose by. The first commit has no version with norms behind it. */
@@ -137,8 +137,8 @@ static void choose(struct mst_dbw *d, const struct mst_commit_view *commit)
 	    !mst_quorum_time_estimate(&d->time, commit->workers, commit->gradients, &row))
 		return;
 	d->wanted = best(d, commit, &row);
-	if (d->gain.rises && d->wanted < one_more(commit))
-		d->wanted = one_more(commit);
+	if (d->gain.rises && d->wanted < one_more(commit, commit->gradients))
+		d->wanted = one_more(commit, commit->gradients);
 }
 
 static bool decide(struct mst_controller *c, const struct mst_commit_view *commit,
@@ -180,9 +180,9 @@ static uint32_t keep(const struct mst_controller *c, struct mst_controller_figur
 	bool known = mst_quorum_gain_known(&d->gain);
 
 	out[WANTED] = (struct mst_controller_figure){ "dbw.wanted", d->wanted };
-	out[SQUARE] = (struct mst_controller_figure){
-		"dbw.square", known ? mst_quorum_window_mean(&d->gain.square) : 0
-	};
+	out[SQUARE] = (struct mst_controller_figure){ "dbw.square",
+						      known ? mst_quorum_gain_square(&d->gain)
+							    : 0 };
 	out[VARIANCE] = (struct mst_controller_figure){
 		"dbw.variance", known ? mst_quorum_window_mean(&d->gain.variance) : 0
 	};
@@ -205,7 +205,7 @@ static bool resume(struct mst_controller *c, const struct mst_controller_figure 
 	d->wanted = (uint32_t)wanted;
 	if (d->wanted == 0)
 		return true;
-	mst_quorum_window_fill(&d->gain.square, figure[SQUARE].value);
+	mst_quorum_gain_fill_square(&d->gain, figure[SQUARE].value);
 	mst_quorum_window_fill(&d->gain.variance, figure[VARIANCE].value);
 	d->gain.short_of = figure[SHORT_OF].value;
 	d->gain.moved = figure[MOVED].value;
@@ -243,7 +243,7 @@ static void why(const struct mst_controller *c, const struct mst_rule *rule, cha
 	else
 		snprintf(out, len,
 			 "gradient %.3g, deviation %.3g, L %.3g, %" PRIu32 " live workers",
-			 sqrt(fmax(0, mst_quorum_window_mean(&d->gain.square))),
+			 sqrt(fmax(0, mst_quorum_gain_square(&d->gain))),
 			 sqrt(mst_quorum_window_mean(&d->gain.variance)),
 			 mst_quorum_gain_lipschitz(&d->gain), d->live);
 }

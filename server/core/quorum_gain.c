@@ -40,10 +40,51 @@ static void add_variance(struct mst_quorum_gain *g, const struct mst_commit_norm
 		add(&g->variance, fmax(0, (n->square - n->mean_square) / left));
 }
 
-/* What is kept of the sums for L at each step. */
+/* What is kept of the sums for N and L at each step. */
 #define KEPT 0.99
-/* A mean loss that is larger than the last one by this part of it has risen. */
+/* A mean loss has risen if it is larger than the one before by this part of it, and by so many
+ * standard errors of the difference. */
 #define RISE 0.01
+#define ERRORS 3
+
+static void add_square(struct mst_quorum_gain *g, double square)
+{
+	if (!isfinite(square))
+		return;
+	g->squares = KEPT * g->squares + square;
+	g->weight = KEPT * g->weight + 1;
+	g->steps += g->steps < MST_QUORUM_WINDOW;
+}
+
+double mst_quorum_gain_square(const struct mst_quorum_gain *g)
+{
+	return g->weight > 0 ? g->squares / g->weight : 0;
+}
+
+void mst_quorum_gain_fill_square(struct mst_quorum_gain *g, double square)
+{
+	g->weight = 1 / (1 - KEPT);
+	g->squares = g->weight * square;
+	g->steps = MST_QUORUM_WINDOW;
+}
+
+/* The square of the standard error of the mean of a full window. */
+static double error_square(const struct mst_quorum_window *w)
+{
+	double mean = mst_quorum_window_mean(w), sum = 0;
+
+	for (uint32_t i = 0; i < w->count; i++)
+		sum += (w->recent[i] - mean) * (w->recent[i] - mean);
+	return sum / (MST_QUORUM_WINDOW - 1) / MST_QUORUM_WINDOW;
+}
+
+static bool rises(const struct mst_quorum_gain *g)
+{
+	double before = mst_quorum_window_mean(&g->earlier), rise = g->loss - before;
+
+	return g->earlier.count == MST_QUORUM_WINDOW && rise > RISE * fabs(before) &&
+	       rise > ERRORS * sqrt(error_square(&g->earlier) + error_square(&g->losses));
+}
 
 /* @fall: of the loss over the step that made the version. */
 static void add_fall(struct mst_quorum_gain *g, double rate, double square, double noise,
@@ -65,14 +106,16 @@ static bool take_loss(struct mst_quorum_gain *g, double loss, double *fall)
 	double before = g->loss;
 
 	if (!isfinite(loss)) {
-		g->losses = (struct mst_quorum_window){ .count = 0 };
+		g->losses = g->earlier = (struct mst_quorum_window){ .count = 0 };
 		g->rises = false;
 		return false;
 	}
+	if (full)
+		add(&g->earlier, g->losses.recent[g->losses.next]);
 	add(&g->losses, loss);
 	g->loss = mst_quorum_window_mean(&g->losses);
 	*fall = before - g->loss;
-	g->rises = full && -*fall > RISE * fabs(before);
+	g->rises = rises(g);
 	return full;
 }
 
@@ -86,7 +129,7 @@ void mst_quorum_gain_add(struct mst_quorum_gain *g, const struct mst_quorum_step
 		add_variance(g, n);
 		double noise = mst_quorum_window_mean(&g->variance) * n->concentration;
 		double square = n->mean_square - noise;
-		add(&g->square, square);
+		add_square(g, square);
 		if (has_fall)
 			add_fall(g, g->rate * n->factor, square, noise, fall);
 	}
@@ -95,7 +138,7 @@ void mst_quorum_gain_add(struct mst_quorum_gain *g, const struct mst_quorum_step
 
 bool mst_quorum_gain_known(const struct mst_quorum_gain *g)
 {
-	return g->square.count == MST_QUORUM_WINDOW && g->variance.count == MST_QUORUM_WINDOW &&
+	return g->steps == MST_QUORUM_WINDOW && g->variance.count == MST_QUORUM_WINDOW &&
 	       g->has_falls;
 }
 
@@ -108,6 +151,6 @@ double mst_quorum_gain(const struct mst_quorum_gain *g, uint32_t quorum, double 
 {
 	double curve = mst_quorum_gain_lipschitz(g) * rate * rate / 2;
 
-	return (rate - curve) * fmax(0, mst_quorum_window_mean(&g->square)) -
+	return (rate - curve) * fmax(0, mst_quorum_gain_square(g)) -
 	       curve * mst_quorum_window_mean(&g->variance) / quorum;
 }

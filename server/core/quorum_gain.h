@@ -7,7 +7,8 @@
  *
  *     G(k) = (r - L r^2 / 2) N - L r^2 / 2 x V / k
  *
- * N and V are means over the last few steps. A step tells V by the norms of its gradients and that
+ * V is a mean over the last few steps, N one over many: near the end V / k is many times N, and a
+ * mean of few steps would often be below 0. A step tells V by the norms of its gradients and that
  * of their mean; N is the squared norm of the mean less V / k. L is what makes the bound equal to
  * the fall of the loss that was seen. It belongs to the problem more than to a step, so it is taken
  * over many steps: the noise of the losses between the first and the last cancels. Pure.
@@ -37,14 +38,16 @@ struct mst_quorum_window {
 
 /* All zero: nothing is known. */
 struct mst_quorum_gain {
-	struct mst_quorum_window square, variance; /* N, V */
+	struct mst_quorum_window variance; /* V */
+	double squares, weight; /* N is the one over the other: sums in which older steps fade */
+	uint32_t steps;         /* in these, up to a window */
 	/* L is twice the one over the other: sums over steps, in which older ones fade, of r N less
 	 * the fall of the loss, and of r^2 (N + V / k). */
 	double short_of, moved;
-	bool has_falls; /* something is in the sums */
-	struct mst_quorum_window losses;
+	bool has_falls;                           /* something is in the sums */
+	struct mst_quorum_window losses, earlier; /* the last ones, and as many before them */
 	double loss, rate; /* the mean of these, and the rate of the last commit */
-	bool rises;        /* that mean did, at the last commit */
+	bool rises;        /* that mean did, surely, at the last commit */
 };
 
 /* What a commit tells. */
@@ -57,6 +60,10 @@ struct mst_quorum_step {
 void mst_quorum_gain_add(struct mst_quorum_gain *g, const struct mst_quorum_step *step);
 /* Are all three known over a whole window? */
 bool mst_quorum_gain_known(const struct mst_quorum_gain *g);
+/* N; below 0 where the noise is more than all there is. */
+double mst_quorum_gain_square(const struct mst_quorum_gain *g);
+/* As if every step so far had told this N. */
+void mst_quorum_gain_fill_square(struct mst_quorum_gain *g, double square);
 /* L, never below 0. */
 double mst_quorum_gain_lipschitz(const struct mst_quorum_gain *g);
 /* Of a step of @quorum gradients at the rate @rate. */

@@ -144,6 +144,30 @@ def adaptive_policies_go_on(a):
     check("and is done with bsp", values["syncswitch.done"] == 1 and values["syncswitch.at"] < 45)
 
 
+def adaptive_policies_begin_anew(a):
+    """Losses of one name have no ratio to those of another, and bsp keeps no figures. The job goes
+    on, and one warning says that its policy does not."""
+    folder = Folder(a)
+    for commits, policy in ((5, "bsp"), (10, "adasync:kasync,2,1,loss=one"),
+                            (15, "adasync:kasync,2,1,loss=other")):
+        said = folder.run(commits, "--policy", policy, "--resume", folder.state, "--or-begin",
+                          "--log-level", "info")
+        must("the policy goes on" not in said, policy, "goes on:", said)
+        warned = [line for line in said.splitlines() if "the policy begins anew: " in line]
+        if commits == 5:
+            must(not warned, "a job that has nothing to go on from warns:", said)
+        elif commits == 10:
+            check("after bsp an adaptive policy begins anew", len(warned) == 1 and
+                  "version 5 was written under bsp" in warned[0] and
+                  '"adasync.wanted"' in warned[0])
+        else:
+            check("so does one that follows another loss", len(warned) == 1 and
+                  "written under adasync:kasync,2,1,loss=one, and adasync:kasync,2,1,loss=other "
+                  "cannot go on" in warned[0])
+    said = folder.run(20, "--policy", "bsp", "--resume", folder.state)
+    check("a fixed policy does not warn", "begins anew" not in said)
+
+
 # ---- violence ----
 
 def killed_again_and_again(a):
@@ -398,6 +422,7 @@ def followers_need_the_directory(a):
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               under_policies_that_do_not_wait, adaptive_policies_go_on,
+              adaptive_policies_begin_anew,
               killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
               all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal,
               disk_is_full, disk_is_read_only, disk_is_lost, older_one_is_taken,

@@ -176,6 +176,66 @@ class Quadratic(Train):
         rest = [sum(p["error"] for p in points[-20:]) for points in (of_gradients, reported)]
         self.assertLess(2 * rest[1], rest[0])
 
+    def test_adasync_envelope(self):
+        """At any time AdaSync is near the K that is the best then, and no fixed K is: means of 5
+        seeds"""
+        def curve(policy):
+            curves = [[p["error"] for p in self.points(
+                "-n", 8, "--delay", "exp:20", "--policy", policy, "--force", "--train",
+                "quadratic:dim=50,cond=5,noise=0.5", *PLAIN, "--every", "100ms", "--samples",
+                8000, "--seed", seed)] for seed in range(1, 6)]
+            return [sum(c[i] for c in curves) / 5 for i in (2, 4, 6, 8, 10, 12, 16, 20, 25)]
+
+        fixed = [curve(f"ksync:{k}") for k in (1, 2, 3, 4, 6, 8)]
+        best = [min(errors) for errors in zip(*fixed)]
+
+        def worst(errors):
+            return max(error / least for error, least in zip(errors, best))
+
+        self.assertLess(worst(curve("adasync:ksync")), 2.2)
+        for errors in fixed:
+            self.assertGreater(worst(errors), 3)
+
+    def backups(self, policy, delay):
+        """Means over 8 seeds: of the error until 20 s and from 10 s on, and of the time to 0.004.
+        That is above what any quorum from 4 on comes to rest at."""
+        areas, rests, times = [], [], []
+        for seed in range(1, 9):
+            points = self.points("-n", 8, "--train", "quadratic:dim=50,cond=5,noise=2", *PLAIN,
+                                 "--every", "100ms", "--commits", 1050, "--seed", seed,
+                                 "--delay", delay, "--policy", policy)
+            points = [p for p in points if p["simulated_s"] < 20.05]
+            errors = [p["error"] for p in points]
+            areas.append(sum(errors) / len(errors))
+            rests.append(sum(errors[100:]) / len(errors[100:]))
+            times.append(next(p["simulated_s"] for p in points if p["error"] <= 0.004))
+        return [sum(f) / 8 for f in (areas, rests, times)]
+
+    def test_dbw_changing(self):
+        """Where delays change dbw is ahead of each backup:k: the error is less for less time. It
+        is as fast as backup:4, which is the fastest, and comes to rest lower"""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.csv")
+            with open(path, "w", encoding="ascii") as f:
+                f.write("step,worker,ready_us\n")
+                for step in range(60):
+                    for rank in range(8):
+                        slow = rank >= 4 and step >= 40
+                        f.write(f"{step},{rank},{200000 if slow else 20000}\n")
+            area, rest, time = self.backups("dbw", f"trace:{path}")
+            for k in (5, 6, 7, 8):
+                fixed = self.backups(f"backup:{k}", f"trace:{path}")
+                self.assertLess(area, 0.9 * fixed[0], f"backup:{k}")
+                self.assertLess(time, 0.7 * fixed[2], f"backup:{k}")
+            fixed = self.backups("backup:4", f"trace:{path}")
+            self.assertLess(area, 1.01 * fixed[0])
+            self.assertLess(rest, 0.85 * fixed[1])
+
+    def test_dbw_const(self):
+        """Where delays do not change dbw is no worse than bsp, which is the best"""
+        for dbw, bsp in zip(self.backups("dbw", "const:20"), self.backups("bsp", "const:20")):
+            self.assertLess(dbw, 1.01 * bsp)
+
     def test_same_bytes(self):
         """The same command writes the same bytes, and another seed others"""
         args = ("-n", 5, "--delay", "exp:20", "--policy", "kasync:3", "--train", "quadratic",
