@@ -14,12 +14,13 @@ struct mst_counted mst_counted_of(double counted, double pushed)
 	return words;
 }
 
-struct line {
+struct counted_text {
 	char *text;
 	size_t have;
 };
 
-static __attribute__((format(printf, 2, 3))) void add(struct line *line, const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) void add(struct counted_text *line, const char *fmt,
+						      ...)
 {
 	va_list args;
 
@@ -31,13 +32,14 @@ static __attribute__((format(printf, 2, 3))) void add(struct line *line, const c
 	line->have += more > 0 ? (size_t)more : 0;
 }
 
-static void add_rank(struct line *line, const struct mst_status_rank *row, const char *before)
+static void add_rank(struct counted_text *line, const struct mst_status_rank *row,
+		     const char *before)
 {
 	add(line, "%srank %" PRIu32 " %s", before, row->rank,
 	    mst_counted_of(row->samples_counted, row->samples_pushed).text);
 }
 
-static void add_each(struct line *line, const struct mst_status_rank *row, uint32_t count)
+static void add_each(struct counted_text *line, const struct mst_status_rank *row, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		add_rank(line, &row[i], i > 0 ? ", " : "");
@@ -71,7 +73,7 @@ static const struct mst_status_rank *lowest_after(const struct mst_status_rank *
 	return lowest;
 }
 
-static void add_lowest(struct line *line, const struct mst_status_rank *row, uint32_t count)
+static void add_lowest(struct counted_text *line, const struct mst_status_rank *row, uint32_t count)
 {
 	const struct mst_status_rank *last = NULL;
 
@@ -85,7 +87,7 @@ static void add_lowest(struct line *line, const struct mst_status_rank *row, uin
 
 void mst_counted_line(const struct mst_status_rank *row, uint32_t count, char out[MST_COUNTED_LEN])
 {
-	struct line line = { out, 0 };
+	struct counted_text line = { out, 0 };
 	double counted = 0, pushed = 0;
 
 	out[0] = '\0';
