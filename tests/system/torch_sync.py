@@ -195,7 +195,7 @@ def bad_input(a):
             other[0].weight = torch.nn.Parameter(torch.zeros(2, 3))
             other[0].slope = torch.nn.Parameter(torch.zeros(2))
             refused(muster.Error, lambda: muster.torch.Sync(other, opt_of(other)),
-                    "names of tensors", "rank 0")
+                    "0.slope", "at rank 1", "0.bias", "at rank 0")
         return muster.torch.Sync(model, opt).version
 
     def opt_of(model):
