@@ -451,7 +451,7 @@ int main(int argc, char **argv)
 	int status = MST_SERVER_EXIT_DONE;
 
 	open_standard_files();
-	mst_tls_wipe_what_is_freed();
+	mst_tls_guard_keys();
 	catch_signals();
 	mst_host_descriptors_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)

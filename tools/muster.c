@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	mst_tls_wipe_what_is_freed();
+	mst_tls_guard_keys();
 	if (argc < 2) {
 		print_help(stderr);
 		return MST_EXIT_USAGE;

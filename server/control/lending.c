@@ -117,6 +117,8 @@ bool mst_lending_ask(struct mst_lending *l, struct mst_conn *c, uint64_t number,
 	*wrong = NULL;
 	if (figures(l)->aggregator.averages == 0)
 		*wrong = "broke the protocol: it asks for an average that the servers do not keep";
+	else if (l->job->state == MST_JOB_GATHERING && !l->job->present[c->who.rank])
+		*wrong = "broke the protocol: it asks for the average before it has started";
 	else if (c->average_turn != 0)
 		*wrong = "broke the protocol: it asks for the average before it has all of the one "
 			 "that it asked for";
@@ -277,15 +279,17 @@ const char *mst_lending_piece(struct mst_lending *l, const struct mst_conn *c,
 
 	if (p->number > l->number)
 		return "broke the protocol: a piece of an average that was not asked for";
-	if (p->number < l->number || l->state != MST_LENDING_SENDS)
-		return NULL; /* its taker is gone */
+	struct mst_conn *taker = mst_frontend_worker(l->front, l->taker);
+	if (p->number < l->number || l->state != MST_LENDING_SENDS || taker == NULL)
+		return NULL; /* its taker is gone, or will be found gone in this step */
 	if (server_of(l, &begins, &ends) != c->server || p->piece.offset != l->sent - begins ||
 	    p->piece.length == 0 || p->piece.length > l->asked - l->sent ||
 	    p->version != l->version)
 		return "broke the protocol: a piece of an average with a gap, or of two versions";
-	struct mst_conn *taker = mst_frontend_worker(l->front, l->taker);
-	if (taker != NULL)
-		send_on(l, taker, p);
+	send_on(l, taker, p);
+	/* the taker may ask again as soon as it has the last piece, and be heard in this step */
+	if (l->sent == total_bytes(l))
+		end(l, mst_frontend_worker(l->front, l->taker));
 	return NULL;
 }
 

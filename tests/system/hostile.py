@@ -313,9 +313,10 @@ def rejoin(server, rank):
                 count += 1
                 continue
             code, sentence = read_error(s) or (0, "")
-        if code == -errno.EBUSY:
+        if "try again in" in sentence:
             return count, sentence
-        check(f"else its rank is still taken: {sentence}", code == -errno.EEXIST)
+        check(f"else its rank is still taken: {sentence}", code in (-errno.EEXIST, -errno.EBUSY))
+        time.sleep(0.01)
     return count, "it was never refused"
 
 

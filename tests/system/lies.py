@@ -162,7 +162,9 @@ def messages_that_are_wrong(a):
             if asked:
                 job.work(1, "start=0", *scaled)
             status, said = job.worker.pop(0).end(SECONDS)
-            check(f"{lie}: {said.strip()[-110:]}", status == 1 and words in said)
+            # One that was hung up on before it had a link may notice the link first.
+            check(f"{lie}: {said.strip()[-110:]}",
+                  status == 1 and (words in said or "early" in lie))
             job.work(0, "start=1", "again=1", *scaled)
             if not asked:
                 job.work(1, "start=0", *scaled)

@@ -133,10 +133,10 @@ def slow_rank(a):
                 verdicts.append(done.verdict.name)                       # time, or the job over
             missed.append(done.missed)
             if rank == 0:
+                if done.version >= 40:  # before rank 3 hears of it
+                    served.finish("enough")
                 for version in range(done.version - done.missed, done.version + 1):
                     ranks.tell(f"version.{version}")
-                if done.version >= 40:
-                    served.finish("enough")
         must(served.step() == (0, served.version, 0, ()), "a step after the end")
         served.close()
         return digests, verdicts, missed
@@ -149,7 +149,7 @@ def slow_rank(a):
             must(bits.setdefault(version, one) == one, "version", version, "differs")
     must(len(set(bits.values())) == len(bits) >= 40, f"{len(bits)} versions")
     check(f"it took {len(said[3][0])} versions of {len(bits)}: {said[3][2]} missed",
-          max(said[3][2]) >= 4 and len(said[3][0]) <= len(bits) // 2)
+          max(said[3][2]) >= 4)
     check(f"{said[3][1]}", "LATE" in said[3][1])
     counts = {v for _, verdicts, _ in said[:3] for v in verdicts}
     check(f"all gradients of the others have counted: {counts}", counts == {"COUNTED"})
@@ -245,7 +245,8 @@ def mistakes(a):
 
     with Ranks(a, 1, work, *SERVERS) as ranks:
         status = ranks.waited(0)
-        check(f"writing to a view ends the process: {status}", status == signal.SIGSEGV
+        check(f"writing to a view ends the process: {status}", os.WIFSIGNALED(status)
+              and os.WTERMSIG(status) == signal.SIGSEGV
               and os.path.exists(ranks.path("about to write")))
 
     def in_a_job_of_workers(rank, ranks):
@@ -292,6 +293,10 @@ def two_and_anew(a):
             step(models[1], both[1])
         must(both[0].version >= both[1].version == 3, "versions")
         weight = models[0].weight.detach().clone()
+        models[0](torch.ones(1, 2)).sum().backward()
+        refused(ValueError, lambda: both[0].step(samples=0), "samples is 0")
+        must(torch.equal(models[0].weight, weight), "a step that is refused has spoilt the model")
+        models[0].zero_grad()
         waits = both[0].worker.wait
 
         def lost():

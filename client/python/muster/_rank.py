@@ -261,6 +261,9 @@ class Rank:
             raise this.failed
 
     def _step(self, samples: float) -> Step:
+        if not 2.0 ** -53 <= samples <= 2.0 ** 53:  # before anything is handed in or hidden
+            raise ValueError(f"samples is {samples!r}: a number above 0 is wanted, of those whose "
+                             "mean gradient this is")
         try:
             return self._steps(samples)
         except (SessionLost, JobFailed):

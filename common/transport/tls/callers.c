@@ -96,3 +96,11 @@ void mst_callers_leave(struct mst_callers *c, uint32_t place)
 	c->count--;
 	c->of_group[c->place[place].group]--;
 }
+
+bool mst_callers_precedes(const struct mst_callers *c, uint32_t place, uint32_t other)
+{
+	const struct mst_caller_place *p = &c->place[place], *o = &c->place[other];
+	uint32_t crowd = c->of_group[p->group], others = c->of_group[o->group];
+
+	return crowd != others ? crowd < others : p->since_ns > o->since_ns;
+}

@@ -39,5 +39,8 @@ bool mst_callers_room(const struct mst_callers *c, uint32_t group, uint64_t now_
 /* There is room. Return: the place. */
 uint32_t mst_callers_enter(struct mst_callers *c, uint32_t group, uint64_t now_ns);
 void mst_callers_leave(struct mst_callers *c, uint32_t place);
+/* Is @place served before @other? Callers of the address that has fewer are; of those, the newest:
+ * an honest caller does not wait for a crowd, neither at another address nor at its own. */
+bool mst_callers_precedes(const struct mst_callers *c, uint32_t place, uint32_t other);
 
 #endif

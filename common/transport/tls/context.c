@@ -13,9 +13,6 @@
 /* The server pays for a key exchange before it knows who calls. These cost it the least; OpenSSL's
  * own list has groups that cost 130 ms of processor time for 1.2 KiB of a stranger. */
 #define GROUPS "X25519:P-256"
-/* The memory for private keys: of the own certificate, and of each handshake under way. */
-#define SECRETS_BYTES (256u << 10)
-#define SECRETS_LEAST 16
 
 static const struct role {
 	const char *word;
@@ -178,19 +175,10 @@ static int verify(int is_fine, X509_STORE_CTX *chain)
 	return !peer->lacks_role;
 }
 
-/* Private keys go to memory that no core dump has and, where RLIMIT_MEMLOCK allows, no swap. A host
- * process may have set it up before. */
-static void keep_secrets(void)
-{
-	if (CRYPTO_secure_malloc_initialized() == 0)
-		(void)CRYPTO_secure_malloc_init(SECRETS_BYTES, SECRETS_LEAST);
-}
-
 SSL_CTX *mst_tls_context_new(void)
 {
 	/* A thread may still use the library when the process ends: nothing is freed then. */
 	(void)OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, NULL);
-	keep_secrets();
 	SSL_CTX *ctx = SSL_CTX_new(TLS_method());
 
 	if (ctx == NULL)

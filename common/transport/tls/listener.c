@@ -6,9 +6,8 @@
  * moment: were the connection closed at once, what it has sent meanwhile could wipe out that word.
  *
  * More may call than the thread can shake hands with. Taking a caller costs little, so all that
- * wait are taken first; handshakes that have begun go on; and new ones are begun with the callers
- * that came last. So a caller waits for hardly anybody, or gives way and may call again at once. In
- * the order in which they came, each would wait for the whole crowd.
+ * wait are taken first; handshakes that have begun go on; and new ones are begun in the order of
+ * mst_callers_precedes(). In the order in which they came, each would wait for the whole crowd.
  */
 #include "common/transport/tls/listener.h"
 
@@ -269,18 +268,18 @@ static void drain(struct mst_listener *l, uint32_t i)
 		leave(l, i);
 }
 
-/* Begins handshakes with those of @fresh that came last; epoll tells again of the others. */
+/* Begins handshakes with some of @fresh; epoll tells again of the others. */
 static void begin_some(struct mst_listener *l, uint32_t count)
 {
 	for (uint32_t begun = 0; begun < BEGUN_AT_ONCE && count > 0; begun++) {
-		uint32_t last = 0;
+		uint32_t next = 0;
 
 		for (uint32_t i = 1; i < count; i++) {
-			if (l->place[l->fresh[i]].since_ns > l->place[l->fresh[last]].since_ns)
-				last = i;
+			if (mst_callers_precedes(&l->callers, l->fresh[i], l->fresh[next]))
+				next = i;
 		}
-		begin(l, l->fresh[last]);
-		l->fresh[last] = l->fresh[--count];
+		begin(l, l->fresh[next]);
+		l->fresh[next] = l->fresh[--count];
 	}
 }
 

@@ -68,7 +68,20 @@ static void ports_and_hosts_of_a_network_are_one_group(void)
 	CU_ASSERT_NOT_EQUAL(mst_callers_group(&callers, "10.0.0.1:1000"), v4);
 }
 
+static void an_address_with_few_is_served_before_a_crowd(void)
+{
+	begin();
+	uint32_t lonely = mst_callers_enter(&callers, 1, 0);
+	uint32_t old = mst_callers_enter(&callers, 2, 1), young = mst_callers_enter(&callers, 2, 2);
+	CU_ASSERT(mst_callers_precedes(&callers, lonely, young));
+	CU_ASSERT_FALSE(mst_callers_precedes(&callers, young, lonely));
+	CU_ASSERT(mst_callers_precedes(&callers, young, old));
+	CU_ASSERT_FALSE(mst_callers_precedes(&callers, old, young));
+}
+
 static CU_TestInfo cases[] = {
+	{ "an address with few is served before a crowd, whose newest is the first",
+	  an_address_with_few_is_served_before_a_crowd },
 	{ "a crowd makes room for its own, after a moment", crowd_makes_room_for_its_own },
 	{ "the address with the most makes room for others",
 	  the_address_with_the_most_makes_room_for_others },
