@@ -296,6 +296,7 @@ def two_and_anew(a):
         models[0](torch.ones(1, 2)).sum().backward()
         refused(ValueError, lambda: both[0].step(samples=0), "samples is 0")
         must(torch.equal(models[0].weight, weight), "a step that is refused has spoilt the model")
+        both[0].step()
         models[0].zero_grad()
         waits = both[0].worker.wait
 
