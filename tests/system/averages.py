@@ -147,7 +147,7 @@ def reads_in_vain(a, worker, *options):
     last one as the checkpoint has it."""
     folder = Folder(a)
     folder.run(12, "--servers", "2", "--policy", "async", "--optimizer", "sgd:lr=0.1,momentum=0.9",
-               "--average", str(DECAY), "--grace", "2s", *options,
+               "--average", str(DECAY), "--grace", "30s", *options,
                worker=["2:average=1", *worker], elems=LONG)
     got = read(folder, LONG)
     must(all(version < 12 for version, _ in got.pop(2)), "rank 2 has taken each that it asked for")
