@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/transport/reach.h"
 
 #define DEFAULT_PORT "17077"
 #define DEFAULT_SERVER "127.0.0.1:" DEFAULT_PORT
@@ -278,13 +280,31 @@ static int read_comes_back(const struct muster_options *opt, struct mst_settings
 	return 0;
 }
 
+/* A process says it once, however many workers it has. */
+static void warn_of_strangers(const char *server)
+{
+	static atomic_flag said = ATOMIC_FLAG_INIT;
+
+	/* Relaxed: nothing else depends on it. */
+	if (mst_reach_of(server) == MST_REACH_BEYOND &&
+	    !atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+		mst_warn("INSECURE: %s is beyond loopback, and without certificates whoever "
+			 "answers there is taken for the server, and whoever is on the way can "
+			 "read what it says: set MUSTER_TLS_CA, MUSTER_TLS_CERT and "
+			 "MUSTER_TLS_KEY",
+			 server);
+}
+
 static int read_credentials(const struct muster_options *opt, struct mst_settings *out,
 			    const struct complaint *to)
 {
 	struct mst_tls_files files = { opt->tls_ca, opt->tls_cert, opt->tls_key };
 
 	mst_tls_files_environment(&files);
-	return mst_credentials_load(&files, &out->credentials, to->why, to->len);
+	int rc = mst_credentials_load(&files, &out->credentials, to->why, to->len);
+	if (rc == 0 && out->credentials == NULL)
+		warn_of_strangers(out->server);
+	return rc;
 }
 
 static int open_log(const struct complaint *to)

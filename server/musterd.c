@@ -275,6 +275,15 @@ static int print_budget(const struct mst_server_options *o)
 	return MST_SERVER_EXIT_DONE;
 }
 
+/* A job of this host alone is left in peace: muster run makes such ones, also in containers, whose
+ * only user is root. */
+static void tell_rights(enum mst_access access)
+{
+	if (access != MST_ACCESS_LOCAL && geteuid() == 0)
+		mst_warn("this server is run by root, whose rights it does not need once it has "
+			 "started: give them up with --user NAME");
+}
+
 static void tell_access(const struct mst_server_options *o, enum mst_access access)
 {
 	if (access == MST_ACCESS_INSECURE && o->join == NULL)
@@ -293,6 +302,7 @@ static void tell_begin(const struct mst_server_options *o, enum mst_access acces
 	char status[160];
 
 	tell_access(o, access);
+	tell_rights(access);
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {

@@ -7,6 +7,7 @@ usage: access.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
 """
 import errno
 import json
+import os
 import re
 import socket
 import struct
@@ -37,7 +38,16 @@ def beyond_loopback(a):
                                              "--insecure")))
     server = Server(a.musterd, "-n", "1", "--listen", BEYOND, "--insecure")
     try:
-        check("the start says so", until(lambda: "INSECURE: 0.0.0.0:" in server.said(), HANG_S))
+        must(until(lambda: "listening on" in server.said(), HANG_S), server.said())
+        check("the start says so", "INSECURE: 0.0.0.0:" in server.said())
+        check("and whether root runs it",
+              ("this server is run by root" in server.said()) == (os.geteuid() == 0))
+        for host, warns in ("0.0.0.0", 1), ("127.0.0.1", 0):
+            worker = base.Child([a.worker, "/nonexistent/log", "100"], MUSTER_RANK="7",
+                                MUSTER_SERVER=f"{host}:{server.port}")
+            said = worker.end(HANG_S)[1]
+            check(f"a worker without certificates warns {warns} times of {host}",
+                  said.count("INSECURE: 0.0.0.0:") == warns and "rank 7 is not one" in said)
         done = ask(a, "status", server.address)
         check(f"the status says so: {done.stdout}", "access: INSECURE: whoever" in done.stdout)
         doc = json.loads(ask(a, "status", "--json", "-", server.address).stdout)
