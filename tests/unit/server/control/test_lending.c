@@ -309,19 +309,22 @@ static void a_worker_gets_the_parts_of_all_servers_in_order(void)
 	end();
 }
 
-/* It fetched no more than its worker has room for, so what it has asked for may come late. */
-static void a_piece_for_a_worker_that_has_gone_is_dropped(void)
+/* All that was fetched for it comes before the next step finds it gone, or a step later. */
+static void pieces_for_a_worker_that_has_gone_are_dropped(void)
 {
 	begin(SMALL, 2);
 	reads(&worker[0], 1);
-	struct mst_handed late = piece_from(&follower);
+	struct mst_handed late[2] = { piece_from(&follower), piece_from(&follower) };
+	late[1].piece.offset += late[0].piece.length;
+	CU_ASSERT_FATAL(follower.fetch.length >= late[0].piece.length + late[1].piece.length);
 	mst_frontend_hang_up(&front, worker[0].conn);
-	CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late));
+	for (int i = 0; i < 2; i++)
+		CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late[i]));
 	step();
 	CU_ASSERT_EQUAL(returns, 1);
-	CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late));
+	CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late[1]));
 	reads(&worker[1], 1);
-	CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late));
+	CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late[1]));
 	while (worker[1].taken < SMALL * sizeof(float) && !worker[1].spoiled)
 		follower_sends();
 	CU_ASSERT(has_all(&worker[1], 1));
@@ -465,6 +468,19 @@ static void a_worker_that_takes_four_megabytes_in_a_patience_gets_all(void)
 	end();
 }
 
+static void a_worker_that_takes_less_holds_nobody_up_for_longer_than_a_patience(void)
+{
+	begin(LARGE, 1);
+	CU_ASSERT_FALSE(takes_all_by(&worker[0], 64u << 10));
+	CU_ASSERT(worker[0].taken < (size_t)4 << 20);
+	CU_ASSERT(now_ns < 2 * PATIENCE);
+	reads(&worker[1], 1);
+	while (worker[1].taken < LARGE * sizeof(float) && !worker[1].spoiled)
+		step();
+	CU_ASSERT(has_all(&worker[1], 1));
+	end();
+}
+
 /* A step after which this server has been away says nothing about a worker. */
 static void a_worker_is_not_judged_by_time_in_which_its_server_stood_still(void)
 {
@@ -528,8 +544,8 @@ static void a_follower_gives_nothing_beyond_its_part_and_answers_one_request(voi
 static CU_TestInfo cases[] = {
 	{ "a worker gets the parts of all servers, in order",
 	  a_worker_gets_the_parts_of_all_servers_in_order },
-	{ "a piece for a worker that has gone is dropped",
-	  a_piece_for_a_worker_that_has_gone_is_dropped },
+	{ "pieces for a worker that has gone are dropped",
+	  pieces_for_a_worker_that_has_gone_are_dropped },
 	{ "a worker that has all may ask again at once",
 	  a_worker_that_has_all_may_ask_again_at_once },
 	{ "workers are served in the order in which they asked",
@@ -542,6 +558,8 @@ static CU_TestInfo cases[] = {
 	{ "an average that is not finite is not sent", an_average_that_is_not_finite_is_not_sent },
 	{ "a worker that takes four megabytes in a patience gets all",
 	  a_worker_that_takes_four_megabytes_in_a_patience_gets_all },
+	{ "a worker that takes less holds nobody up for longer than a patience",
+	  a_worker_that_takes_less_holds_nobody_up_for_longer_than_a_patience },
 	{ "a worker is not judged by time in which its server stood still",
 	  a_worker_is_not_judged_by_time_in_which_its_server_stood_still },
 	{ "a follower gives what the leader fetches, once it is lent",
