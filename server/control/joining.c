@@ -260,12 +260,15 @@ void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
 
 /* ---- another model ---- */
 
-/* Can it be found out in which tensor its model differs? */
+/* Can it be found out in which tensor its model differs? A job that has started without its table
+ * never has it. */
 static bool has_other_tensors(const struct mst_job *j, const struct mst_hello *h)
 {
 	const struct mst_table *own = &h->table, *given = &j->plan.vector.table;
+	bool comes = j->state == MST_JOB_GATHERING || !mst_job_lacks_table(j);
 
-	return j->tensors != NULL && own->tensors > 0 && mst_table_is_sane(own, h->elems) &&
+	return comes && j->tensors != NULL && own->tensors > 0 &&
+	       mst_table_is_sane(own, h->elems) &&
 	       (own->tensors != given->tensors || own->places != given->places ||
 		own->names != given->names);
 }
