@@ -97,8 +97,9 @@ static void print_help(void)
 	mst_optim_help(stdout);
 	printf("\nschedules of the rate, by samples:\n");
 	mst_schedule_help(stdout);
-	printf("\nexit status: 0 the job finished, 1 it failed, 2 usage, 3 another "
-	       "process listens\non --listen, 128+n ended by signal n\n");
+	printf("\nexit status: 0 the job finished, 1 it failed, 2 usage, or the leader and this "
+	       "server\ndo not believe each other's certificates, 3 another process listens on "
+	       "--listen,\n128+n ended by signal n\n");
 }
 
 /* Flags take precedence over the file, but one of them names the file; so flags are read twice. */
@@ -177,6 +178,18 @@ static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *c
 	return rc == 0;
 }
 
+/* The exit status of a job that has failed. */
+static int failed(const struct mst_plane *plane, const struct mst_server_options *o)
+{
+	if (!mst_plane_was_refused(plane))
+		return MST_SERVER_EXIT_FAILED;
+	if (credentials != NULL)
+		mst_error("this server was started with the certificate in %s: --tls-ca, "
+			  "--tls-cert and --tls-key have to fit those of its leader",
+			  o->tls.cert);
+	return MST_SERVER_EXIT_USAGE;
+}
+
 /* Runs until the job is over.
  * Return: the exit status. */
 static int serve(struct mst_plane *plane, const struct mst_server_options *o,
@@ -216,6 +229,8 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 	if (signo != 0)
 		return MST_SERVER_EXIT_BY_SIGNAL + signo;
+	if (over < 0)
+		return failed(plane, o);
 	return over > 0 && saved ? MST_SERVER_EXIT_DONE : MST_SERVER_EXIT_FAILED;
 }
 

@@ -146,6 +146,7 @@ int mst_conn_receive(struct mst_conn *c)
 		c->dry = got == -EAGAIN;
 		if (got == -EAGAIN)
 			return 0;
+		c->refused = got == -EACCES;
 		if (got <= 0)
 			return -EPIPE;
 		c->in_have += (size_t)got;

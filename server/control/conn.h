@@ -98,7 +98,8 @@ struct mst_conn {
 	/* in_have bytes from in_at on have been received and not used up. in_used: the length of
 	 * the message that mst_conn_next() returned last. */
 	size_t in_at, in_have, in_room, in_used;
-	bool dry; /* all that the peer has sent has been received */
+	bool dry;     /* all that the peer has sent has been received */
+	bool refused; /* the peer does not believe this end */
 	size_t out_have, out_room;
 	bool polled;    /* epoll waits for the stream, */
 	bool polls_out; /* for room to send, too */
@@ -123,7 +124,8 @@ static inline bool mst_conn_is_older(const struct mst_conn *a, const struct mst_
 
 /* Receives what has come, up to the first whole frame or a little more, in a few reads; c->dry:
  * that was all.
- * Return: 0; -EPIPE closed by the peer; -ENOMEM. */
+ * Return: 0; -EPIPE closed by the peer, c->refused: because it does not believe this end;
+ * -ENOMEM. */
 int mst_conn_receive(struct mst_conn *c);
 /* The next whole message. The next call drops it, unless mst_conn_again() is called before.
  * Return: 1; 0: no whole message yet; -EMSGSIZE: it is longer than the peer may send now;

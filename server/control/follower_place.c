@@ -34,9 +34,17 @@ bool mst_follower_place_enter(enum mst_follower_place_state *state,
 	return true;
 }
 
+bool mst_follower_place_spend(struct mst_follower_place *s, const uint8_t *token)
+{
+	bool is_it = s->state != GONE && s->token_is_unused && mst_token_is(s->token, token);
+
+	if (is_it)
+		s->token_is_unused = false;
+	return is_it;
+}
+
 void mst_follower_place_link_begins(struct mst_follower_place *s)
 {
-	s->token_is_unused = false;
 	s->linking = true;
 	memcpy(s->linking_token, s->token, sizeof(s->linking_token));
 }

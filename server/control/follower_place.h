@@ -59,8 +59,11 @@ struct mst_follower_place {
 	uint64_t states_sent, states_done;
 };
 
-/* The follower has used its token: a link is being made. An earlier link that is still being made
- * is not needed any more. */
+/* Is this the token that was offered last, unused? It is not unused any more.
+ * Return: false: it is not, or the follower is gone. */
+bool mst_follower_place_spend(struct mst_follower_place *s, const uint8_t *token);
+/* The link of the token that was spent is being made. An earlier link that is still being made is
+ * not needed any more. */
 void mst_follower_place_link_begins(struct mst_follower_place *s);
 /* The link of @token has been made, or could not be.
  * Return: is it the link that was offered last? */

@@ -115,6 +115,7 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 		return;
 	}
 	if (rc == -EACCES || rc == -EPROTO) {
+		f->refused = true;
 		snprintf(why, sizeof(why), "%.500s", proof.why);
 		cut_off(f, why, now_ns);
 		return;
@@ -384,6 +385,7 @@ static bool leader_says(struct mst_following *f, struct mst_conn *c, const struc
 		ended(f, MST_JOB_ENDS, msg->why, now_ns);
 		return true;
 	case MST_MSG_ERROR:
+		f->refused |= f->state == ASKED && msg->error.code == -EACCES;
 		ended(f, MST_JOB_FAILS, msg->error.reason, now_ns);
 		return true;
 	case MST_MSG_APPOINT:
@@ -409,8 +411,9 @@ bool mst_following_message(struct mst_following *f, struct mst_conn *c,
 	return taken;
 }
 
-void mst_following_lost(struct mst_following *f, const char *why, uint64_t now_ns)
+void mst_following_lost(struct mst_following *f, int error, const char *why, uint64_t now_ns)
 {
+	f->refused |= f->state == ASKED && error == -EACCES;
 	if (f->finish != MST_JOB_GATHERING)
 		ended(f, f->finish == MST_JOB_FAILED ? MST_JOB_FAILS : MST_JOB_ENDS,
 		      "the leader has ended it", now_ns);

@@ -56,6 +56,9 @@ struct mst_following {
 	uint64_t redial_ns;     /* when another link is asked for; 0, MST_NEVER: it is not */
 	uint8_t token[MST_TOKEN_LEN]; /* of the last link that was asked for */
 	uint64_t dials;
+	/* One of the two ends did not let the other in, before the appointment: this server was
+	 * started with certificates that the leader does not believe, or the other way round. */
+	bool refused;
 	/* How the job ended, as the data side has reported; GATHERING: it has not. */
 	enum mst_job_state finish;
 };
@@ -78,7 +81,8 @@ void mst_following_accuse(struct mst_following *f, struct mst_conn *c, const cha
 struct mst_conn *mst_following_conn(const struct mst_following *f);
 /* This server ends: tells the leader @why, and the leader tells all others. */
 void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_ns);
-/* The leader is lost. @why: a sentence. */
-void mst_following_lost(struct mst_following *f, const char *why, uint64_t now_ns);
+/* The leader is lost. @error: -EACCES it did not believe this server's certificate; else any.
+ * @why: a sentence. */
+void mst_following_lost(struct mst_following *f, int error, const char *why, uint64_t now_ns);
 
 #endif

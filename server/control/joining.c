@@ -446,8 +446,7 @@ static void let_follower_in(struct mst_joining *j, uint32_t server,
 static void hand_over(struct mst_joining *j, const struct mst_link_made *made, uint64_t now_ns)
 {
 	uint32_t server = mst_leading_link_made(j->leading, made->token);
-	struct mst_pending_session *p = mst_sessions_by_token(j->sessions, made->token,
-							      MST_PENDING_LINKING);
+	struct mst_pending_session *p = mst_sessions_linking(j->sessions, made->token);
 
 	if (p != NULL)
 		let_worker_in(j, p, made, now_ns);
@@ -488,17 +487,14 @@ static const char *wrong_with(const struct mst_pending_session *p, uint32_t serv
 static void answer(struct mst_joining *j, const struct mst_link_request *request)
 {
 	const struct mst_lane_layout *layout = &j->job->plan.layout;
-	struct mst_pending_session *p = mst_sessions_by_token(j->sessions, request->token,
-							      MST_PENDING_EXPECTED);
-	uint32_t server = mst_leading_follower_of(j->leading, request->token);
+	struct mst_pending_session *p = mst_sessions_spend(j->sessions, request->token);
+	uint32_t server = mst_leading_spend(j->leading, request->token);
 	struct mst_lanes workers = mst_plan_lanes(layout);
 	struct mst_lanes servers = mst_peer_lanes(
 		mst_peer_window(j->job->o->workers, layout->slots));
 
-	/* A token may be used once, even if no link comes of it. */
 	bool old = p != NULL && mst_sessions_waited(j->sessions, p) > token_ns(j);
 	if (p != NULL && !old && lanes_match(&request->lanes, &workers)) {
-		(void)mst_pending_enter(&p->state, MST_PENDING_REQUEST);
 		mst_link_maker_make(j->maker, j->job->listener, request);
 	} else if (server != 0 && lanes_match(&request->lanes, &servers)) {
 		mst_leading_link_begins(j->leading, server);

@@ -315,12 +315,10 @@ void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notic
 	relink(l, server);
 }
 
-uint32_t mst_leading_follower_of(const struct mst_leading *l, const uint8_t *token)
+uint32_t mst_leading_spend(struct mst_leading *l, const uint8_t *token)
 {
 	for (uint32_t i = 1; i < servers(l); i++) {
-		const struct mst_follower_place *s = &l->follower[i];
-		if (s->state != MST_FOLLOWER_PLACE_GONE && s->token_is_unused &&
-		    mst_token_is(s->token, token))
+		if (mst_follower_place_spend(&l->follower[i], token))
 			return i;
 	}
 	return 0;

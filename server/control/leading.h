@@ -74,9 +74,11 @@ bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns);
 
 /* ---- server links ---- */
 
-/* The follower that has been offered this token and has not used it; 0: none. */
-uint32_t mst_leading_follower_of(const struct mst_leading *l, const uint8_t *token);
-/* The follower has used its token: its link is being made. */
+/* Spends the token: finds the follower that has been offered it and has not used it. It is spent
+ * whatever comes of the request; a follower that gets no link asks for another token.
+ * Return: that follower; 0: none. */
+uint32_t mst_leading_spend(struct mst_leading *l, const uint8_t *token);
+/* The link of the token that the follower has used is being made. */
 void mst_leading_link_begins(struct mst_leading *l, uint32_t server);
 /* The link of @token has been made, or could not be.
  * Return: the follower that @token was offered to last; 0: none. */

@@ -87,7 +87,7 @@ static void gone(void *ctx, struct mst_conn *c)
 	else if (c->role == MST_CONN_SERVER)
 		mst_leading_lost(&p->leading, c->server, "is gone: its connection closed");
 	else if (c->role == MST_CONN_LEAD)
-		mst_following_lost(&p->following,
+		mst_following_lost(&p->following, c->refused ? -EACCES : -ENOTCONN,
 				   why != NULL ? why : "the leader is gone: its connection closed",
 				   mst_now_ns());
 }
@@ -104,7 +104,7 @@ static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t now
 		return mst_leading_broken(&p->leading, c, what, now_ns);
 	mst_frontend_accuse(&p->front, c, what, reason);
 	if (c->role == MST_CONN_LEAD)
-		mst_following_lost(&p->following, reason, now_ns);
+		mst_following_lost(&p->following, -EPROTO, reason, now_ns);
 	mst_frontend_error(&p->front, c, -EPROTO, reason, now_ns);
 	return true;
 }
@@ -635,4 +635,9 @@ int mst_plane_over(const struct mst_plane *p)
 	if (!mst_job_is_over(&p->job) || !(p->follows ? follower_is_over(p) : leader_is_over(p)))
 		return 0;
 	return p->job.state == MST_JOB_FINISHED ? 1 : -1;
+}
+
+bool mst_plane_was_refused(const struct mst_plane *p)
+{
+	return p->following.refused;
 }

@@ -96,5 +96,8 @@ bool mst_plane_give_up_saving(const struct mst_plane *p);
 /* Is the job over, and has everybody been told? 0: not yet; 1: it has finished; -1: it has
  * failed. */
 int mst_plane_over(const struct mst_plane *p);
+/* At a follower: has its job failed because its leader did not let it in, or it did not believe its
+ * leader? Then it was started with wrong certificates, or without any. */
+bool mst_plane_was_refused(const struct mst_plane *p);
 
 #endif

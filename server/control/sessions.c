@@ -179,9 +179,8 @@ struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct
 	return i != MST_RANK_NONE ? &s->row[i] : NULL;
 }
 
-struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
-						  const uint8_t *token,
-						  enum mst_pending_state state)
+static struct mst_pending_session *by_token(const struct mst_sessions *s, const uint8_t *token,
+					    enum mst_pending_state state)
 {
 	for (uint32_t i = 0; i < s->max; i++) {
 		struct mst_pending_session *p = &s->row[i];
@@ -189,6 +188,20 @@ struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
 			return p;
 	}
 	return NULL;
+}
+
+struct mst_pending_session *mst_sessions_spend(struct mst_sessions *s, const uint8_t *token)
+{
+	struct mst_pending_session *p = by_token(s, token, EXPECTED);
+
+	if (p != NULL)
+		(void)mst_pending_enter(&p->state, MST_PENDING_REQUEST);
+	return p;
+}
+
+struct mst_pending_session *mst_sessions_linking(const struct mst_sessions *s, const uint8_t *token)
+{
+	return by_token(s, token, LINKING);
 }
 
 /* ---- why links broke ---- */

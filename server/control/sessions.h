@@ -19,7 +19,7 @@ enum mst_pending_state {
 	/* at the leader: some followers have not confirmed yet that they know the session */
 	MST_PENDING_ANNOUNCED,
 	MST_PENDING_EXPECTED, /* the worker may use its token */
-	/* the worker has used its token: the link is being made, or could not be */
+	/* the token has been used: the link is being made, or there will be none */
 	MST_PENDING_LINKING,
 	MST_PENDING_LENT, /* the data thread uses the session */
 	MST_PENDING_STATES
@@ -42,7 +42,7 @@ struct mst_pending_session {
 	struct mst_session session;
 	enum mst_pending_state state;
 	uint8_t token[MST_TOKEN_LEN];
-	uint64_t expected_ns; /* EXPECTED: since then, by the clock `answering` */
+	uint64_t expected_ns; /* EXPECTED since then, by the clock `answering` */
 	/* At the leader: */
 	struct mst_notice admitted; /* the welcome is made from this */
 	uint32_t unready; /* ANNOUNCED: the followers that do not know the session, as a set */
@@ -95,14 +95,20 @@ void mst_sessions_end_all(struct mst_sessions *s);
  * that all that had come by @now_ns have been answered. */
 void mst_sessions_look(struct mst_sessions *s, uint64_t now_ns);
 void mst_sessions_answered(struct mst_sessions *s, uint64_t now_ns);
-/* How long an EXPECTED session has waited for its worker's request, by that clock. */
+/* How long a session has waited for its worker's request, by that clock. */
 uint64_t mst_sessions_waited(const struct mst_sessions *s, const struct mst_pending_session *p);
+
+/* Spends the token: finds the session that it is of, whose worker has not shown it yet. A token is
+ * spent by its first use at this server, also if it is too old or the request is refused for
+ * anything else: what is refused once may have been read by somebody on the way.
+ * Return: the session, which is LINKING now; NULL: no session expects this token. */
+struct mst_pending_session *mst_sessions_spend(struct mst_sessions *s, const uint8_t *token);
 
 /* Find a session; NULL: there is none. */
 struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who);
-struct mst_pending_session *mst_sessions_by_token(const struct mst_sessions *s,
-						  const uint8_t *token,
-						  enum mst_pending_state state);
+/* The session whose link is being made for a request with this token. */
+struct mst_pending_session *mst_sessions_linking(const struct mst_sessions *s,
+						 const uint8_t *token);
 /* What the transport said of this worker's lost link; "": nothing. */
 const char *mst_sessions_link_reason(const struct mst_sessions *s, struct mst_identity who);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The secret token by which a link is bound to a control connection. A worker is told it with its
- * welcome, and shows it once to each server; it is of no use after that, after its session, or
- * after its time.
+ * welcome, and shows it once to each server. A server takes it as spent the first time that it is
+ * shown, also if it refuses the request; but what the transport drops before it is a whole request
+ * (struct mst_link_listener_ops) is not shown. The token is of no use after its session, or after
+ * its time.
  */
 #ifndef MST_SERVER_CONTROL_TOKEN_H
 #define MST_SERVER_CONTROL_TOKEN_H

@@ -5,15 +5,20 @@
 usage: access.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
        access.py --list
 """
+import errno
 import json
 import re
+import socket
+import struct
 import subprocess
 
-from base import HANG_S, cases, check, main, must, until
+import base
+from base import CALM, HANG_S, cases, check, main, must, until
 from policy import Job, ask
-from server import Server
+from server import ERROR, Server, frame, hello, text
 
 BEYOND = "0.0.0.0:0"
+WELCOME, FINISH = 2, 9
 
 
 def run(*command):
@@ -136,8 +141,63 @@ def finish_by_an_operator_alone(a):
         check(f"the others end well: {codes}", codes.count(0) == 3)
 
 
+def a_finish_on_the_wire(a):
+    """A worker whose library does not keep to the welcome says FINISH all the same: it is refused
+    in words, and loses its session alone."""
+    with base.Job(a, "-n", "3", "--policy", "backup:2", "--min-workers", "1", "--finish",
+                  "operator", *CALM) as job:
+        words = ["sleep_us=2000", f"until={job.path('enough')}"]
+        job.work(0, *words)
+        job.work(1, *words)
+        job.work(2, "rounds=1")
+        job.begin(ranks=[0, 1])
+        check("the third leaves", job.worker[2].end(HANG_S)[0] == 0)
+        code, said = say_finish(job.server)
+        check(f"the next of its rank is refused: {said}", code == -errno.EPROTO and
+              "only an operator may finish (--finish operator)" in said)
+        doc = json.loads(ask(a, "status", "--json", "-", job.address).stdout)
+        check("the job goes on", doc["state"] == "running")
+        done = ask(a, "finish", job.address)
+        check(done.stdout.strip(), done.returncode == 0)
+        codes = job.codes(HANG_S)
+        check(f"the others end well: {codes}", codes == [0, 0, 0])
+        check("and so does the server", job.server.end(HANG_S)[0] == 0)
+        job.proven("--kills")
+
+
+def hear(s):
+    """(kind, body) of the next message."""
+    _, _, kind, length = struct.unpack("<IHHI", s.recv(12, socket.MSG_WAITALL))
+    return kind, s.recv(length, socket.MSG_WAITALL) if length > 0 else b""
+
+
+def say_finish(server):
+    """(code, sentence) that answers a worker's FINISH, once it has joined as rank 2."""
+    joined = []
+
+    def joins():
+        """Not before the server has noticed that the rank's last worker has left."""
+        s = server.connect()
+        s.settimeout(HANG_S)
+        s.sendall(hello(rank=2))
+        if hear(s)[0] == WELCOME:
+            joined.append(s)
+        else:
+            s.close()
+        return joined
+
+    check("a worker by hand has joined", until(joins, HANG_S))
+    with joined[0] as s:
+        s.sendall(frame(FINISH, text("because it wants to")))
+        kind, body = hear(s)
+        while kind != ERROR:
+            kind, body = hear(s)
+    return struct.unpack_from("<i", body)[0], body[6:].decode()
+
+
 CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,
-              a_job_that_fails_at_any_loss, finish, before_the_start, finish_by_an_operator_alone)
+              a_job_that_fails_at_any_loss, finish, before_the_start, finish_by_an_operator_alone,
+              a_finish_on_the_wire)
 
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", "muster")

@@ -13,7 +13,7 @@ import tempfile
 
 import base
 from base import CALM, HANG_S, Child, cases, check, main, must, until
-from server import read_log
+from server import Server, read_log
 
 # More than the server keeps of one address (512): so some have to make room.
 HALF_OPEN = 1000
@@ -305,6 +305,39 @@ def strangers(a):
         check("and so does the server", job.server.end(HANG_S)[0] == 0)
 
 
+def a_follower_that_is_not_let_in(a):
+    """Which end does not believe the other makes no difference: it exits with 2 and names its file.
+    The leader goes on, and takes the one that shows the right file."""
+    with Job(a, "-n", "1", "--servers", "2") as job:
+        other = make_keys(a, job.path("other"))
+        both = job.path("both.pem")
+        with open(both, "w") as out:
+            for keys in (job.keys, other):
+                with open(f"{keys}/ca.pem") as f:
+                    out.write(f.read())
+        own = options(other, "server")
+        table = [
+            ("another authority", own, job.address, f"{other}/server.pem"),
+            ("a certificate of another authority", ["--tls-ca", both, *own[2:]], job.address,
+             f"{other}/server.pem"),
+            ("plain text to TLS", [], job.address, "--tls-cert"),
+        ]
+        plain = Server(a.musterd, "-n", "1", "--servers", "2", *CALM)
+        try:
+            table.append(("TLS to plain text", own, plain.address, f"{other}/server.pem"))
+            for name, words, address, file in table:
+                status, said = Child([a.musterd, "--join", address, *words]).end(HANG_S)
+                check(f"{name}: {status}, {said.splitlines()[-2:]}", status == 2 and file in said)
+        finally:
+            plain.kill()
+        job.join()
+        job.elems = 9001
+        job.member(0, "rounds=3")
+        check("the worker ends well", job.codes(HANG_S) == [0])
+        check("and so does the leader", job.server.end(HANG_S)[0] == 0)
+        check("and its follower", job.follower[0].end(HANG_S)[0] == 0)
+
+
 def a_worker_that_poses_as_a_server(a):
     """Its certificate has no extended key usage, so only the missing role can tell."""
     with Job(a, "-n", "1") as job:
@@ -367,5 +400,5 @@ def bad_files(a):
 
 
 main(cases(two_servers_and_three_workers, a_thousand_half_open, a_thousand_impostors, strangers,
-           a_worker_that_poses_as_a_server, bad_files),
+           a_follower_that_is_not_let_in, a_worker_that_poses_as_a_server, bad_files),
      "musterd", "worker", "muster", "impostors")

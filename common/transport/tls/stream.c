@@ -166,6 +166,10 @@ static ssize_t read_nothing(struct mst_stream *s, int rc)
 	}
 }
 
+/* It may be called while a send() waits for room. A peer that asks for new keys then gets them with
+ * the send() after that. One that asks a second time before has its stream broken by OpenSSL, whose
+ * answer would have to go into the middle of what waits (3.0: "bad length"); no TLS library asks
+ * again before it has the answer. */
 ssize_t mst_tls_stream_receive(struct mst_stream *s, void *data, size_t len)
 {
 	size_t got = 0;

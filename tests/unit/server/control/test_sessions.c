@@ -47,7 +47,7 @@ static void without_followers_a_worker_is_expected_at_once(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_EXPECTED);
 	CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, first), p);
-	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, p->token, MST_PENDING_EXPECTED), p);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_spend(&sessions, p->token), p);
 	end();
 }
 
@@ -56,7 +56,7 @@ static void a_worker_is_expected_when_the_last_follower_knows_it(void)
 	begin();
 	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 1u << 1 | 1u << 2);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
-	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, p->token, MST_PENDING_EXPECTED));
+	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, p->token));
 	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 2));
 	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 2));
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_ANNOUNCED);
@@ -73,7 +73,7 @@ static void every_session_has_a_token_of_its_own(void)
 	struct mst_pending_session *b = mst_sessions_admit(&sessions, second, 0);
 	CU_ASSERT_FATAL(a != NULL && b != NULL);
 	CU_ASSERT(memcmp(a->token, b->token, sizeof(a->token)) != 0);
-	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, b->token, MST_PENDING_EXPECTED), b);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_spend(&sessions, b->token), b);
 	end();
 }
 
@@ -232,15 +232,16 @@ static void a_token_is_good_once_for_its_own_session_and_not_after_it(void)
 	struct mst_pending_session *a = mst_sessions_admit(&sessions, first, 0);
 	struct mst_pending_session *b = mst_sessions_admit(&sessions, second, 0);
 	CU_ASSERT_FALSE(mst_token_is(a->token, b->token));
-	CU_ASSERT_PTR_EQUAL(mst_sessions_by_token(&sessions, b->token, MST_PENDING_EXPECTED), b);
-	CU_ASSERT(mst_pending_enter(&a->state, MST_PENDING_REQUEST));
-	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, a->token, MST_PENDING_EXPECTED));
+	CU_ASSERT_PTR_EQUAL(mst_sessions_spend(&sessions, a->token), a);
+	CU_ASSERT_PTR_EQUAL(mst_sessions_linking(&sessions, a->token), a);
+	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, a->token));
 	memcpy(token, b->token, sizeof(token));
 	token[MST_TOKEN_LEN - 1] ^= 1;
-	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, token, MST_PENDING_EXPECTED));
+	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, token));
 	token[MST_TOKEN_LEN - 1] ^= 1;
+	CU_ASSERT_PTR_NULL(mst_sessions_linking(&sessions, token));
 	mst_sessions_forget(&sessions, second);
-	CU_ASSERT_PTR_NULL(mst_sessions_by_token(&sessions, token, MST_PENDING_EXPECTED));
+	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, token));
 	end();
 }
 

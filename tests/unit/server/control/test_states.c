@@ -143,6 +143,7 @@ static void a_link_of_an_earlier_offer_is_nobodys(void)
 	struct mst_follower_place s = { .token = { 1 }, .token_is_unused = true };
 
 	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first)); /* none is being made */
+	CU_ASSERT_TRUE(mst_follower_place_spend(&s, first));
 	mst_follower_place_link_begins(&s);
 	CU_ASSERT(s.linking && !s.token_is_unused);
 	CU_ASSERT_FALSE(
@@ -152,10 +153,24 @@ static void a_link_of_an_earlier_offer_is_nobodys(void)
 	s.token_is_unused = true;
 	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first));
 	CU_ASSERT_FALSE(s.linking);
+	CU_ASSERT_TRUE(mst_follower_place_spend(&s, second));
 	mst_follower_place_link_begins(&s);
 	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first));
 	CU_ASSERT_TRUE(mst_follower_place_link_made(&s, second));
 	CU_ASSERT_FALSE(s.linking);
+}
+
+static void a_followers_token_is_spent_by_its_first_use(void)
+{
+	uint8_t token[MST_TOKEN_LEN] = { 1 }, other[MST_TOKEN_LEN] = { 2 };
+	struct mst_follower_place s = { .token = { 1 }, .token_is_unused = true };
+
+	CU_ASSERT_FALSE(mst_follower_place_spend(&s, other));
+	CU_ASSERT_TRUE(mst_follower_place_spend(&s, token));
+	CU_ASSERT_FALSE(mst_follower_place_spend(&s, token)); /* though no link was made of it */
+	s.token_is_unused = true;                             /* offered anew */
+	s.state = MST_FOLLOWER_PLACE_GONE;
+	CU_ASSERT_FALSE(mst_follower_place_spend(&s, token));
 }
 
 static void a_follower_that_is_cut_off_stays_cut_off(void)
@@ -185,6 +200,8 @@ static CU_TestInfo cases[] = {
 	{ "a place is free again only before its appointment",
 	  a_follower_place_is_free_again_only_before_its_appointment },
 	{ "a link of an earlier offer is nobody's", a_link_of_an_earlier_offer_is_nobodys },
+	{ "a follower's token is spent by its first use",
+	  a_followers_token_is_spent_by_its_first_use },
 	{ "a follower that is cut off stays cut off", a_follower_that_is_cut_off_stays_cut_off },
 	CU_TEST_INFO_NULL,
 };

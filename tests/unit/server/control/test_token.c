@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/* The token of a welcome, shown at the listener for data of a whole control plane, over shared
+ * memory: its first use spends it, whatever comes of that. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/wire/lane.h"
+#include "server/control/plane.h"
+#include "server/plan/plan.h"
+#include "tests/ut.h"
+
+#define ELEMS 64u
+#define LONG_NS (60 * MST_SECOND)
+
+static struct mst_server_options options;
+static struct mst_options parsed;
+static struct mst_plane *plane;
+static struct mst_stream *worker; /* the control connection of rank 0 */
+static struct mst_welcome welcome;
+
+static void begin(void)
+{
+	static const char *const set[][2] = {
+		{ "listen", "127.0.0.1:0" }, { "workers", "2" },       { "lease", "1h" },
+		{ "patience", "1h" },        { "join-timeout", "1h" }, { "shards", "1" },
+	};
+	struct mst_plane_cfg cfg = { .options = &options,
+				     .stream = &mst_tcp,
+				     .transport = &mst_shm };
+	char why[512];
+
+	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
+	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+		CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, set[i][0], set[i][1]), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&options, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, why, sizeof(why)), 0);
+}
+
+static void end(void)
+{
+	mst_tcp.close(worker);
+	mst_plane_free(plane);
+	mst_options_free(&parsed);
+}
+
+static void step(void)
+{
+	uint64_t now_ns = mst_now_ns();
+
+	mst_plane_step(plane, now_ns);
+	if (mst_plane_server(plane) != NULL)
+		mst_server_step(mst_plane_server(plane), now_ns);
+}
+
+/* Rank 0 says its hello, and gets its welcome. */
+static void join(void)
+{
+	static unsigned char frame[64 << 10];
+	struct mst_message m = { .kind = MST_MSG_HELLO };
+	uint64_t end_ns = mst_now_ns() + LONG_NS;
+	size_t have = 0;
+	int64_t length;
+
+	snprintf(m.hello.job, sizeof(m.hello.job), "%s", options.job);
+	m.hello.elems = ELEMS;
+	m.hello.owner = options.owner;
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &worker), 0);
+	length = mst_message_encode(&m, frame, sizeof(frame));
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(worker, frame, (size_t)length), length);
+	do {
+		step();
+		ssize_t got = mst_tcp.receive(worker, frame + have, sizeof(frame) - have);
+		have += got > 0 ? (size_t)got : 0;
+		length = mst_frame_length(frame, have, NULL);
+	} while ((length == 0 || (size_t)length > have) && mst_now_ns() < end_ns);
+	CU_ASSERT_FATAL(length > 0 && (size_t)length <= have);
+	CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(m.kind, MST_MSG_WELCOME);
+	welcome = m.welcome;
+}
+
+/* A caller with the token of the welcome, on a thread of its own, because dial() blocks. */
+struct token_caller {
+	struct mst_lanes lanes;
+	struct mst_net *net;
+	struct mst_link *link;
+	int rc;
+	atomic_bool done;
+};
+
+static void *dial(void *arg)
+{
+	struct token_caller *c = arg;
+	struct mst_dial how = { .address = welcome.server[0].address,
+				.lanes = c->lanes,
+				.timeout_ns = LONG_NS };
+	struct mst_net_cfg cfg = { .links_max = 1 };
+
+	memcpy(how.token, welcome.server[0].token, sizeof(how.token));
+	c->rc = mst_shm.net_open(&cfg, &c->net);
+	if (c->rc == 0)
+		c->rc = mst_shm.dial(c->net, &how, &c->link);
+	/* Release: pairs with the acquire in asks(). */
+	atomic_store_explicit(&c->done, true, memory_order_release);
+	return NULL;
+}
+
+/* What becomes of a caller that shows the token, and these figures. */
+static int asks(struct token_caller *c, const struct mst_lanes *lanes)
+{
+	pthread_t thread;
+
+	*c = (struct token_caller){ .lanes = *lanes };
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, dial, c), 0);
+	/* Acquire: pairs with the release in dial(). */
+	while (!atomic_load_explicit(&c->done, memory_order_acquire))
+		step();
+	pthread_join(thread, NULL);
+	return c->rc;
+}
+
+static void leave(struct token_caller *c)
+{
+	if (c->link != NULL) {
+		mst_shm.detach(c->link);
+		mst_shm.link_free(c->link);
+	}
+	mst_shm.net_close(c->net);
+}
+
+/* The figures of the welcome. */
+static struct mst_lanes right_lanes(void)
+{
+	struct mst_lane_figures figures = { .elems = ELEMS,
+					    .type_bytes = 4,
+					    .result_type_bytes = 4,
+					    .slots = welcome.slots,
+					    .workers = welcome.workers };
+	struct mst_lane_layout layout;
+
+	mst_lane_layout(&figures, &layout);
+	return mst_plan_lanes(&layout);
+}
+
+/* The first user is still there when the second comes. */
+static void a_token_lets_its_first_user_in_and_nobody_after_it(void)
+{
+	struct token_caller one, two;
+
+	begin();
+	join();
+	struct mst_lanes lanes = right_lanes();
+	CU_ASSERT_EQUAL(asks(&one, &lanes), 0);
+	CU_ASSERT_EQUAL(asks(&two, &lanes), -EACCES);
+	leave(&one);
+	leave(&two);
+	end();
+}
+
+static void a_refused_request_spends_its_token(void)
+{
+	struct token_caller one, two;
+
+	begin();
+	join();
+	struct mst_lanes lanes = right_lanes(), other = lanes;
+	other.up_credits++;
+	CU_ASSERT_EQUAL(asks(&one, &other), -EACCES);
+	CU_ASSERT_EQUAL(asks(&two, &lanes), -EACCES);
+	leave(&one);
+	leave(&two);
+	end();
+}
+
+int main(void)
+{
+	CU_TestInfo cases[] = {
+		{ "a token lets its first user in and nobody after it",
+		  a_token_lets_its_first_user_in_and_nobody_after_it },
+		{ "a refused request spends its token", a_refused_request_spends_its_token },
+		CU_TEST_INFO_NULL,
+	};
+
+	return ut_main("token", cases);
+}
