@@ -128,7 +128,8 @@ class Sync(Rank):
         Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
         the step may be repeated with another batch (a Sampler gives the same one again, as all
         ranks know whose it is); Timeout and Ctrl-C, after which step() called
-        again goes on with the same step; errors that end the job; SessionLost after close(). Ctrl-C never leaves a version
+        again goes on with the same step; errors that end the job; SessionLost after close(), which
+        says why this rank has left. Ctrl-C never leaves a version
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
         Sync is of no use any more, as when step or set has raised an error, or the session is lost:
         it leaves the job, and another one, made anew, takes the state of another rank.
