@@ -18,8 +18,8 @@ class Failures(unittest.TestCase):
             torch_steps.run_muster(FAILS, dict(os.environ))
 
     def test_a_rank_of_gloo(self):
-        with self.assertRaisesRegex(SystemExit, "(?s)no memory for that\n.*a rank of Gloo has failed: "
-                                    r"exit statuses \[3, 3\]"):
+        words = r"(?s)no memory for that\n.*a rank of Gloo has failed: exit statuses \[3, 3\]"
+        with self.assertRaisesRegex(SystemExit, words):
             torch_steps.run_gloo(FAILS, 2, dict(os.environ))
 
     def test_nothing_is_said_where_nothing_fails(self):
