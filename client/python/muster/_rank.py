@@ -179,6 +179,7 @@ class Rank:
             raise TypeError(f"the gradient of {name} is sparse: muster sums dense vectors; "
                             "Embedding(sparse=False)")
         else:
+            _tensors.must_be_on_the_cpu(f"the gradient of {name}", grad)
             data = _tensors.flat(grad).to(self._wire).contiguous()
         was_sound, this.sound = this.sound, False
         this.given.add(id(p))
