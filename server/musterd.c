@@ -451,7 +451,10 @@ int main(int argc, char **argv)
 	int status = MST_SERVER_EXIT_DONE;
 
 	open_standard_files();
-	mst_tls_guard_keys();
+	if (mst_tls_guard_keys() != 0) {
+		mst_error("no memory to keep private keys in; free some memory of this host");
+		return MST_SERVER_EXIT_FAILED;
+	}
 	catch_signals();
 	mst_host_descriptors_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)
