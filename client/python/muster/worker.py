@@ -283,7 +283,8 @@ class Worker:
 
     def _mine(self) -> c.c_void_p:
         if not self._handle:
-            raise SessionLost(errno.ENOTCONN, f"rank {self.job.rank}: this Worker has been closed")
+            raise SessionLost(errno.ENOTCONN, f"rank {self.job.rank}: this Worker has been closed: "
+                              "make another one")
         if os.getpid() != self._pid:
             raise Forked(errno.ECHILD, f"rank {self.job.rank}: process {self._pid} made this "
                          "Worker, and this one is a child that it forked; make another one here")
@@ -413,6 +414,11 @@ class Worker:
         self._gradients.end()
         self._call(lib.muster_push, c.byref(mine), c.byref(self._ticket))
         return self._ticket.value
+
+    @property
+    def pid(self) -> int:
+        """Of the process that made this Worker, and may use it."""
+        return self._pid
 
     @property
     def ticket(self) -> int:
