@@ -6,46 +6,56 @@
 
 #include "client/handle.h"
 
-/* The last outcome has been handed out, or the session goes on. Return: 0, or why nothing more can
- * come. */
+/* The last outcome has been handed out, or the session goes on, or the job has ended and its last
+ * version is still to be waited for. Return: 0, or why nothing more can come. */
 static int look(struct muster *m)
 {
+	int rc = 0;
+
 	if (m->worker.phase != MST_WORKER_OVER)
-		return mst_engine_update(&m->engine);
-	(void)mst_engine_take(&m->engine);
-	if (!m->session.told.closed)
-		return 0;
+		rc = mst_engine_update(&m->engine);
+	else
+		(void)mst_engine_take(&m->engine);
+	if (rc != 0 || !m->session.told.closed)
+		return rc;
 	return mst_client_fail(&m->failure, -ENOTCONN,
 			       "rank %" PRIu32 ": the job is over, and its leader has closed the "
 			       "connection before this worker had all of the average",
 			       m->session.job.rank);
 }
 
-/* Asks, unless an earlier call has asked and what it asked for is still on its way. */
-static int ask(struct muster *m)
+/* Makes room for the average, unless an earlier call has, and what it asked for has not come. */
+static int expect(struct muster *m)
 {
-	struct mst_message *msg;
 	struct mst_gift into = { .bytes = m->session.welcome.elems * sizeof(float) };
 
-	if (m->average_asked)
+	if (m->average_due)
 		return 0;
 	free(m->average);
 	m->average = NULL;
 	into.data = malloc(into.bytes);
-	msg = calloc(1, sizeof(*msg));
-	if (into.data == NULL || msg == NULL) {
-		free(into.data);
-		free(msg);
+	if (into.data == NULL)
 		return mst_client_fail(&m->failure, -ENOMEM,
 				       "no memory for an average of %" PRIu64 " bytes", into.bytes);
-	}
 	into.number = ++m->average_number;
 	mst_control_expect(m->session.control, &into);
-	m->average_asked = true;
+	m->average_due = true;
+	m->average_asked = false;
+	return 0;
+}
+
+/* Asks, unless it has been asked. Without room for the question the waiting loop tries again: it is
+ * woken when there is room. If the connection is over, the next look tells why. */
+static int ask(struct muster *m)
+{
+	if (m->average_asked)
+		return 0;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	if (msg == NULL)
+		return mst_client_fail(&m->failure, -ENOMEM, "no memory for a message");
 	msg->kind = MST_MSG_ASK_AVERAGE;
-	msg->number = into.number;
-	/* What is small always finds room. If the connection is over, the next look tells why. */
-	(void)mst_client_session_tell(&m->session, msg);
+	msg->number = m->average_number;
+	m->average_asked = mst_client_session_tell(&m->session, msg) == 0;
 	free(msg);
 	return 0;
 }
@@ -69,6 +79,8 @@ static int await(struct muster *m, struct mst_gift *out)
 		int rc = look(m);
 		if (mst_control_expected(m->session.control, out))
 			return 0;
+		if (rc == 0)
+			rc = ask(m);
 		if (rc == 0 && slept == -ETIMEDOUT)
 			return time_is_over(m);
 		if (rc == 0)
@@ -99,13 +111,13 @@ int muster_average(struct muster *m, const float **average, uint64_t *version)
 				       m->session.welcome.owner == MUSTER_WORKERS_OWN
 					       ? ", where they own the parameters"
 					       : "");
-	rc = ask(m);
+	rc = expect(m);
 	if (rc == 0)
 		rc = await(m, &whole);
 	mst_hint_publish(&m->hint);
 	if (rc != 0)
 		return rc;
-	m->average_asked = false;
+	m->average_due = false;
 	m->average = whole.data;
 	*average = (const float *)m->average;
 	*version = whole.version;

@@ -67,7 +67,8 @@ struct muster {
 
 	void *average; /* that muster_average() has brought last */
 	uint64_t average_number;
-	bool average_asked; /* it has asked for another, which is on its way */
+	bool average_due;   /* it waits for another, */
+	bool average_asked; /* and the leader has been asked for it */
 
 	bool watched;                      /* muster_fd() has been called */
 	struct mst_engine_watch try_watch; /* of the tries since the last outcome */

@@ -31,7 +31,8 @@ static int take_outcomes(struct muster *m, const struct muster_hooks *hooks)
 		more = muster_wait(m, &out);
 		if (more < 0)
 			return more;
-		mst_paced_outcome(m);
+		if (!out.finished) /* an ask may still be open, and its answer on its way */
+			mst_paced_outcome(m);
 		rc = show(m, hooks, &out);
 		if (rc < 0)
 			return rc;

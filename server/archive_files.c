@@ -17,6 +17,7 @@
 #include "common/checkpoint/find.h"
 #include "common/checkpoint/keep.h"
 #include "common/checkpoint/lock.h"
+#include "common/checkpoint/names.h"
 #include "common/host/tasks.h"
 
 /* Checkpoints that stay. */
@@ -35,11 +36,15 @@ struct mst_archive_files {
 	struct mst_eventcount asked, ends;
 	_Atomic bool stop, ended;
 	_Atomic bool hurry;                        /* no pace is kept any more */
+	_Atomic uint64_t answered_ns;              /* when the disk last took something */
 	_Atomic int phase;                         /* enum phase: who may use what follows */
 	const struct mst_checkpoint_writing *part; /* NULL: a manifest is to be written */
 	struct mst_checkpoint_manifest *manifest;
 	struct mst_archive_end end;
 	struct mst_checkpoint_part own; /* this server's part, as it was written last */
+	uint64_t asked_ns;              /* of the work that is under way, for the control thread */
+	uint64_t warn_ns;               /* silence of the disk that is worth a warning; */
+	bool warned;                    /* there was one */
 };
 
 static struct mst_archive_files *files_of(struct mst_archive *a)
@@ -52,6 +57,10 @@ static struct mst_archive_files *files_of(struct mst_archive *a)
 static void ask(struct mst_archive_files *f)
 {
 	MST_ASSERT(atomic_load_explicit(&f->phase, memory_order_relaxed) == RESTS);
+	f->asked_ns = mst_now_ns();
+	f->warn_ns = f->cfg.silence_ns;
+	f->warned = false;
+	atomic_store_explicit(&f->answered_ns, f->asked_ns, memory_order_relaxed);
 	/* Release: pairs with has_work(). */
 	atomic_store_explicit(&f->phase, ASKED, memory_order_release);
 	mst_eventcount_open(&f->asked);
@@ -74,13 +83,58 @@ static void files_complete(struct mst_archive *a, struct mst_checkpoint_manifest
 	ask(f);
 }
 
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)MST_SECOND;
+}
+
+static void name_file(const struct mst_archive_files *f, char *out, size_t len)
+{
+	const struct mst_checkpoint_writing *p = f->part;
+	char name[MST_CHECKPOINT_FILE_LEN];
+
+	if (p != NULL)
+		mst_checkpoint_part_name(p->id, p->part, p->parts, name);
+	else
+		mst_checkpoint_manifest_name(f->manifest->id.version, name);
+	(void)snprintf(out, len, "%s/%s", f->dir, name);
+}
+
+/* Each warning of the same silence comes after twice as long as the one before. */
+static void look_at_disk(struct mst_archive_files *f)
+{
+	uint64_t answered_ns = atomic_load_explicit(&f->answered_ns, memory_order_relaxed);
+	uint64_t now_ns = mst_now_ns(), silent_ns = now_ns - answered_ns;
+	char path[512];
+
+	if (f->cfg.silence_ns == 0 || silent_ns < f->warn_ns)
+		return;
+	f->warn_ns = 2 * silent_ns;
+	f->warned = true;
+	name_file(f, path, sizeof(path));
+	mst_warn("the disk has not answered for %.3g s while %s is written, which was begun "
+		 "%.3g s ago; the job goes on, and there are no newer checkpoints until it "
+		 "answers: see whether its file system hangs or is overloaded",
+		 seconds(silent_ns), path, seconds(now_ns - f->asked_ns));
+}
+
 static bool files_ended(struct mst_archive *a, struct mst_archive_end *out)
 {
 	struct mst_archive_files *f = files_of(a);
+	char path[512];
 
 	/* Acquire: pairs with do_work(). */
-	if (atomic_load_explicit(&f->phase, memory_order_acquire) != DONE)
+	int phase = atomic_load_explicit(&f->phase, memory_order_acquire);
+	if (phase == ASKED)
+		look_at_disk(f);
+	if (phase != DONE)
 		return false;
+	if (f->warned) {
+		name_file(f, path, sizeof(path));
+		mst_warn("the disk answers again: writing %s has %s after %.3g s", path,
+			 f->end.error == 0 ? "ended" : "failed",
+			 seconds(mst_now_ns() - f->asked_ns));
+	}
 	*out = f->end;
 	atomic_store_explicit(&f->phase, RESTS, memory_order_relaxed);
 	return true;
@@ -102,7 +156,7 @@ static bool is_stopped(const struct mst_archive_files *f)
 
 /* A part while it is written, asked between two blocks. */
 struct paced_part {
-	const struct mst_archive_files *of;
+	struct mst_archive_files *of;
 	struct mst_checkpoint_writing writing;
 };
 
@@ -110,6 +164,7 @@ static bool stops(void *arg)
 {
 	struct paced_part *p = arg;
 
+	atomic_store_explicit(&p->of->answered_ns, mst_now_ns(), memory_order_relaxed);
 	if (atomic_load_explicit(&p->of->hurry, memory_order_relaxed))
 		p->writing.pace.bytes_per_second = 0;
 	return is_stopped(p->of);

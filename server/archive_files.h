@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The archive of a server: a thread that writes checkpoints to the files of a directory
- * (docs/checkpoints.md). The disk may take its time, or be full: no other thread waits for it.
+ * (docs/checkpoints.md). The disk may take its time, or be full: no other thread waits for it. If
+ * it is silent for long, ended() of the archive logs a warning.
  */
 #ifndef MST_SERVER_ARCHIVE_FILES_H
 #define MST_SERVER_ARCHIVE_FILES_H
@@ -14,8 +15,11 @@
 struct mst_archive_files;
 
 struct mst_archive_files_cfg {
-	const char *dir;         /* must outlive the archive */
-	bool leads;              /* this server writes manifests, and nobody else may */
+	const char *dir; /* must outlive the archive */
+	bool leads;      /* this server writes manifests, and nobody else may */
+	/* The log has a warning when the disk has taken nothing for so long, and again after twice,
+	 * four times as long, and so on; 0: never. */
+	uint64_t silence_ns;
 	void (*wake)(void *ctx); /* work has ended: called by the thread */
 	void *wake_ctx;
 };

@@ -35,6 +35,8 @@
 
 /* How long a server that is stopped waits until its last messages are sent. */
 #define STOP_GRACE_NS MST_SECOND
+/* A disk that takes nothing of a checkpoint for so long is worth a warning. */
+#define DISK_SILENCE_NS (30 * MST_SECOND)
 
 static struct mst_plane *the_plane;         /* for the signal handler */
 static struct mst_credentials *credentials; /* until the process ends; NULL: plain streams */
@@ -328,6 +330,7 @@ static int start_archive(const struct mst_server_options *o, struct mst_plane_cf
 {
 	struct mst_archive_files_cfg files = { .dir = o->state,
 					       .leads = o->join == NULL,
+					       .silence_ns = DISK_SILENCE_NS,
 					       .wake = wake_plane };
 
 	*archive = NULL;
@@ -476,7 +479,10 @@ int main(int argc, char **argv)
 	int status = MST_SERVER_EXIT_DONE;
 
 	open_standard_files();
-	mst_tls_guard_keys();
+	if (mst_tls_guard_keys() != 0) {
+		mst_error("no memory to keep private keys in; free some memory of this host");
+		return MST_SERVER_EXIT_FAILED;
+	}
 	catch_signals();
 	mst_host_descriptors_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)

@@ -93,7 +93,10 @@ int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 
-	mst_tls_guard_keys();
+	if (mst_tls_guard_keys() != 0) {
+		mst_error("no memory to keep private keys in; free some memory of this host");
+		return MST_EXIT_FAILED;
+	}
 	if (argc < 2) {
 		print_help(stderr);
 		return MST_EXIT_USAGE;

@@ -133,7 +133,8 @@ struct muster_options {
 	const struct muster_tensor *tensors;
 	uint32_t tensor_count;
 	uint32_t join_ms; /* how long muster_open() and muster_start() may take; 0: 60 s */
-	uint32_t wait_ms; /* how long muster_wait() may take; 0: the job's patience + lease */
+	/* how long muster_wait() and muster_average() may take; 0: the job's patience + lease */
+	uint32_t wait_ms;
 	/* result_type[elems], memory of the program's own that each result is written to; NULL: the
 	 * library has the place of results. See "Results in memory of the program's own" at
 	 * muster_wait(). */
@@ -274,13 +275,16 @@ const char *muster_version(void);
  * muster_open - join a job.
  * @opt: see above; read during the call only, but for the memory at opt->result_into.
  * @out: the handle, written on success only; the caller's, to muster_close().
- * Blocks at most opt->join_ms. The server may be started later than the worker.
+ * Blocks at most opt->join_ms. The server may be started later than the worker. A server that is
+ * busy is asked again until the time is over.
  * Return: 0; -EINVAL options, or they do not match the job's; -EEXIST another live worker has this
- * rank; -ENOSPC all ranks are taken; -EBUSY earlier sessions are still being cleared away, or this
- * rank has joined too often in a short time, and the library has tried until opt->join_ms was over;
- * -EPROTO other protocol version; -ETIMEDOUT no server answered; -ESHUTDOWN the job is over;
- * -ESTALE joining too late (workers own, and options.comes_back is not set); -EFAULT not all of
- * opt->result_into is mapped, or it may not be written, or it cannot be pinned; -ENOTSUP forked
+ * rank; -ENOSPC all ranks are taken; -EBUSY the time is over, and the last answer of the server was
+ * that it cannot take this worker yet: earlier sessions are still being cleared away, or this rank
+ * has joined too often in a short time; -ETIMEDOUT the time is over, and no server has taken the
+ * connection, or the server has not answered the last hello (it may have been busy before), or a
+ * link was not made: the sentence says which; -EPROTO other protocol version; -ESHUTDOWN the job is
+ * over; -ESTALE joining too late (workers own, and options.comes_back is not set); -EFAULT not all
+ * of opt->result_into is mapped, or it may not be written, or it cannot be pinned; -ENOTSUP forked
  * children would lose that memory, as on Linux before 5.12; -ENOMEM, also if it is beyond what this
  * process may lock, which the sentence names; another errno of the connection. The sentence:
  * muster_error(NULL).
@@ -524,23 +528,29 @@ int muster_report(struct muster *m, const char *name, double value);
 
 /**
  * muster_average - the moving average of the parameters, for evaluation (musterd --average).
- * @average: gets f32[elems], whatever the type of results is. The memory is the library's, which
- *       allocates it for the first call. It may be read until the next call of muster_average()
- *       that does not return -EINVAL or -ENOTSUP, or muster_close().
+ * @average: gets f32[elems], whatever the type of results is. The memory is the library's: a call
+ *       that asks allocates it, after it has freed that of the call before. It may be read until
+ *       the next call of muster_average(), whatever that returns, or muster_close().
  * @version: gets the version that the average is of: all of it is as it was right after the commit
  *       of this version, on every server. It was the newest when the servers came to serve this
  *       worker, so it is not older than that of the last outcome before the first of the calls that
  *       brought it. Before the first commit it is the start state.
+ * Both are written on success only.
  * The servers send it over the control connection while the steps go on: no commit waits for it.
- * They serve one worker after the other. It changes nothing about what this worker has pushed or
- * asked for; but a step waits for this worker as it does for one that computes, for up to musterd
+ * They serve one worker after the other. What comes between two calls is taken in, too. A worker
+ * that does not take 4 MiB of it, or the rest, while the leader waits for it as long as musterd
+ * --patience, loses its session. The call changes nothing about what this worker has pushed or
+ * asked for; but a step waits for this worker as it does for one that computes, for up to
  * --patience. May be called after the last outcome of the job too, until muster_close(); the leader
  * waits for its workers as long as --patience.
- * Called by the thread that uses the handle. Blocks at most wait_ms. Return: 0; -ENOTSUP the
- * servers keep no average, and where workers own they never do; -EINVAL muster_start() has not
- * returned 0 yet, or an argument is NULL; -ETIMEDOUT, -EINTR call again: what has come of it stays,
- * and the next call goes on; -ENOMEM no memory for elems x 4 bytes; -ENOTCONN also if the job has
- * ended well and the leader does not wait any more; shared errors.
+ * Called by the thread that uses the handle. Blocks at most wait_ms, like muster_wait();
+ * muster_wake() ends it.
+ * Return: 0; -ENOTSUP the servers keep no average, and where workers own they never do; -EINVAL
+ * muster_start() has not returned 0 yet, or an argument is NULL; -ETIMEDOUT not all of it has come
+ * within wait_ms, perhaps because others are served first, or a server is silent, and -EINTR a
+ * signal or muster_wake(): call again, what has come of it stays, and the next call goes on;
+ * -ENOMEM no memory for elems x 4 bytes, or for a message: call again; -ENOTCONN also if the job
+ * has ended well and the leader has closed the connection before all of it had come; shared errors.
  */
 int muster_average(struct muster *m, const float **average, uint64_t *version);
 

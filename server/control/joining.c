@@ -8,8 +8,8 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
-#include "common/kernels/sum.h"
 #include "server/cluster/peer.h"
+#include "server/control/comparing.h"
 #include "server/control/reason.h"
 #include "server/control/token.h"
 
@@ -45,85 +45,6 @@ void mst_joining_forget(struct mst_joining *j)
 }
 
 /* ---- hellos ---- */
-
-/* What every hello must agree with: the options, or else the first hello. FREE: not fixed yet. */
-#define FREE UINT32_MAX
-struct fixed {
-	uint64_t elems; /* 0: not fixed yet */
-	uint32_t type, result_type;
-};
-
-static uint32_t fixed_type(uint32_t choice)
-{
-	return choice == MST_TYPE_AUTO ? FREE : choice - MST_TYPE_F32 + MUSTER_F32;
-}
-
-static struct fixed what_is_fixed(const struct mst_job *j)
-{
-	if (j->plan.vector.elems != 0)
-		return (struct fixed){ j->plan.vector.elems, (uint32_t)j->plan.vector.type,
-				       (uint32_t)j->plan.vector.result_type };
-	return (struct fixed){ j->o->elems, fixed_type(j->o->type), fixed_type(j->o->result_type) };
-}
-
-/* Is @type of the hello another than the fixed one? */
-static bool is_other(uint32_t type, uint32_t fixed)
-{
-	return fixed != FREE && type != fixed;
-}
-
-static int check_figures(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
-{
-	struct fixed f = what_is_fixed(j);
-	const char *job = j->o->job;
-
-	if (h->elems == 0 || h->elems > MST_ELEMS_MAX)
-		snprintf(why, len, "a length of %" PRIu64 " elements cannot be", h->elems);
-	else if (f.elems != 0 && h->elems != f.elems)
-		snprintf(why, len,
-			 "length %" PRIu64 " does not match job \"%s\" (%" PRIu64
-			 "): all workers need the same model; the job has its length from %s",
-			 h->elems, job, f.elems,
-			 j->o->elems != 0 ? "--elems of the server" : "the worker that came first");
-	else if (is_other(h->type, f.type))
-		snprintf(why, len, "gradients of %s do not match job \"%s\" (%s)",
-			 mst_type_name((enum muster_type)h->type), job,
-			 mst_type_name((enum muster_type)f.type));
-	else if (is_other(h->result_type, f.result_type))
-		snprintf(why, len, "results of %s do not match job \"%s\" (%s)",
-			 mst_type_name((enum muster_type)h->result_type), job,
-			 mst_type_name((enum muster_type)f.result_type));
-	else
-		return 0;
-	return -EINVAL;
-}
-
-/* Would scales of tensors take effect? */
-static int check_scales(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
-{
-	const struct mst_optim *row = j->terms.optimizer.row;
-
-	if (!mst_table_is_sane(&h->table, h->elems))
-		snprintf(why, len,
-			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales and %" PRIu64
-			 " bytes of names cannot be",
-			 h->table.tensors, h->table.runs, h->table.name_bytes);
-	else if (h->table.runs == 0)
-		return 0;
-	else if (h->owner == MUSTER_WORKERS_OWN)
-		snprintf(why, len,
-			 "scales of tensors have no effect where workers own the parameters: set "
-			 "lr_scale and decay_scale to 1, and scale where you apply the gradient");
-	else if (!row->scales)
-		snprintf(why, len,
-			 "scales of tensors have no effect on the optimiser %s of job \"%s\": set "
-			 "lr_scale and decay_scale to 1, or start the server with another "
-			 "--optimizer",
-			 row->name, j->o->job);
-	else
-		return 0;
-	return -EINVAL;
-}
 
 static int check_hello(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
 {
@@ -210,19 +131,6 @@ static int check_rejoins(const struct mst_joining *j, const struct mst_hello *he
 	return -EBUSY;
 }
 
-/* Has the worker the model of the others? */
-static int check_model(const struct mst_joining *j, const struct mst_conn *c,
-		       const struct mst_hello *hello, char *why, size_t len)
-{
-	int rc = check_figures(j->job, hello, why, len);
-	char giver[MST_GIVER_LEN];
-
-	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
-	if (rc == 0)
-		rc = check_scales(j->job, hello, why, len);
-	return rc == 0 ? mst_tables_check(&j->job->tables, &hello->table, giver, why, len) : rc;
-}
-
 static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
 		   uint64_t now_ns)
 {
@@ -260,65 +168,30 @@ void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
 
 /* ---- another model ---- */
 
-/* Can it be found out in which tensor its model differs? */
-static bool has_other_tensors(const struct mst_job *j, const struct mst_hello *h)
+/* It is to be found out in which tensor the model of @c differs.
+ * Return: as mst_joining_hello(). */
+static bool compare(struct mst_joining *j, struct mst_conn *c, enum mst_comparing next,
+		    uint64_t now_ns)
 {
-	const struct mst_table *own = &h->table, *given = &j->plan.vector.table;
-
-	return j->tensors != NULL && own->tensors > 0 && mst_table_is_sane(own, h->elems) &&
-	       (own->tensors != given->tensors || own->places != given->places ||
-		own->names != given->names);
-}
-
-/* The table of the job may still be on its way, from another worker that is joining.
- * Return: it has not come in time. */
-static bool is_time_over(const struct mst_joining *j, struct mst_conn *c, uint64_t now_ns)
-{
-	if (j->job->server == NULL || !mst_leading_is_ready(j->leading))
-		return false; /* nobody has been let in yet */
-	if (c->compares_until_ns == 0)
-		c->compares_until_ns = now_ns + MST_FRONTEND_GRACE_NS;
-	return now_ns >= c->compares_until_ns;
-}
-
-static void ask_table(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
-		      uint64_t now_ns)
-{
-	c->compares = true;
-	c->pid = hello->pid;
-	c->table = hello->table;
-	c->who.rank = (uint32_t)hello->rank;
 	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	if (next == MST_COMPARING_WAIT)
+		return false;
 	mst_frontend_send(j->front, c, mst_frontend_draft(j->front, MST_MSG_SEND_TABLE));
-}
-
-static void break_off(struct mst_joining *j, struct mst_conn *c, const char *what, uint64_t now_ns)
-{
-	char reason[MST_REASON_LEN];
-
-	mst_frontend_accuse(j->front, c, what, reason);
-	mst_frontend_error(j->front, c, -EPROTO, reason, now_ns);
+	return true;
 }
 
 void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
 		       const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
-	char why[MST_REASON_LEN], giver[MST_GIVER_LEN];
+	char why[MST_REASON_LEN], reason[MST_REASON_LEN];
+	int rc = mst_comparing_piece(j->job, c, piece, why);
 
-	(void)mst_tables_giver((int32_t)c->who.rank, c->peer, c->pid, giver);
-	if (piece->at != c->compared || piece->total != c->table.tensors || piece->count == 0) {
-		break_off(j, c, "broke the protocol: a table of tensors with a gap", now_ns);
-		return;
+	if (rc == -EPROTO) {
+		mst_frontend_accuse(j->front, c, why, reason);
+		mst_frontend_error(j->front, c, rc, reason, now_ns);
+	} else if (rc != 0) {
+		refuse(j, c, rc, why, now_ns);
 	}
-	if (mst_tables_differ(&j->job->tables, j->job->tensors, piece, giver, why)) {
-		refuse(j, c, -EINVAL, why, now_ns);
-		return;
-	}
-	c->compared += piece->count;
-	if (c->compared >= piece->total)
-		break_off(j, c,
-			  "broke the protocol: another table of tensors than its hello told of",
-			  now_ns);
 }
 
 /* ---- a hello ---- */
@@ -327,20 +200,17 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 		       uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
+	enum mst_comparing next = MST_COMPARING_REFUSE;
 	char why[MST_REASON_LEN];
 
 	int rc = check_hello(j->job, hello, why, sizeof(why));
 	bool knows_job = rc == 0;
 	if (knows_job)
-		rc = check_model(j, c, hello, why, sizeof(why));
-	if (knows_job && rc != 0 && has_other_tensors(j->job, hello) &&
-	    !is_time_over(j, c, now_ns)) {
-		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
-		if (mst_job_lacks_table(j->job))
-			return false;
-		ask_table(j, c, hello, now_ns);
-		return true;
-	}
+		rc = mst_comparing_hello(j->job, c, hello, why, sizeof(why));
+	if (knows_job && rc != 0)
+		next = mst_comparing_begin(j->leading, c, hello, now_ns);
+	if (next != MST_COMPARING_REFUSE)
+		return compare(j, c, next, now_ns);
 	if (rc == 0 && j->job->plan.vector.elems == 0)
 		rc = fix_first(j, c, hello, why, sizeof(why));
 	if (rc == 0 && (j->job->server == NULL || !mst_leading_is_ready(j->leading))) {

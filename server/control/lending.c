@@ -13,8 +13,10 @@
 #define STEP_BYTES (4u << 20)
 /* How many bytes the leader fetches of a follower at a time. */
 #define FETCH_BYTES (128u << 10)
-/* What a step counts at most as time in which the taker took nothing: in a longer one this server
- * stood still. */
+/* Whoever takes the average slower than so many bytes in a patience is hung up on. */
+#define PROGRESS_BYTES (4u << 20)
+/* What a step counts at most as time in which the taker was waited for: in a longer one this
+ * server stood still. */
 #define STEP_MOST_NS (100 * MST_MS)
 
 static const struct mst_server_cfg *figures(const struct mst_lending *l)
@@ -158,7 +160,7 @@ static void begin(struct mst_lending *l)
 	l->state = MST_LENDING_ASKED;
 	l->taker = c->who;
 	l->number++;
-	l->sent = l->asked = l->stuck_ns = 0;
+	l->sent = l->asked = l->waited_from = l->waited_ns = 0;
 }
 
 static void end(struct mst_lending *l, struct mst_conn *c)
@@ -200,7 +202,10 @@ static void send_on(struct mst_lending *l, struct mst_conn *c, const struct mst_
 	m->handed.piece.offset = l->sent;
 	m->handed.piece.total = total_bytes(l);
 	l->sent += piece->piece.length;
-	l->stuck_ns = 0;
+	if (l->sent - l->waited_from >= PROGRESS_BYTES) {
+		l->waited_from = l->sent;
+		l->waited_ns = 0;
+	}
 	mst_frontend_send(l->front, c, m);
 }
 
@@ -234,20 +239,23 @@ static bool send_next(struct mst_lending *l, struct mst_conn *c)
 	return c->stream != NULL && c->role == MST_CONN_WORKER;
 }
 
-/* Whoever takes nothing holds up all who wait behind it. */
+/* Whoever takes little holds up all who wait behind it. */
 static void judge_taker(struct mst_lending *l, struct mst_conn *c, uint64_t past_ns)
 {
 	char reason[MST_REASON_LEN];
 
 	if (c->out_have < QUEUED_MAX)
 		return;
-	l->stuck_ns += past_ns < STEP_MOST_NS ? past_ns : STEP_MOST_NS;
-	if (l->stuck_ns <= l->job->o->patience_ns)
+	l->waited_ns += past_ns < STEP_MOST_NS ? past_ns : STEP_MOST_NS;
+	if (l->waited_ns <= l->job->o->patience_ns)
 		return;
 	snprintf(reason, sizeof(reason),
-		 "rank %" PRIu32 " has taken nothing of the average that it asked for in %.3g s "
-		 "(--patience): %" PRIu64 " of %" PRIu64 " bytes were sent",
-		 c->who.rank, (double)l->stuck_ns / (double)MST_SECOND, l->sent, total_bytes(l));
+		 "rank %" PRIu32 " takes the average that it asked for too slowly, and holds up "
+		 "others: of %" PRIu64 " bytes %" PRIu64 " were sent, and only %" PRIu64
+		 " (of %u) in the last %.3g s in which this server waited for it (--patience); "
+		 "closed",
+		 c->who.rank, total_bytes(l), l->sent, l->sent - l->waited_from, PROGRESS_BYTES,
+		 (double)l->waited_ns / (double)MST_SECOND);
 	mst_frontend_blame(l->front, c, MST_COMPLAINT_UNREAD, reason);
 	mst_frontend_hang_up(l->front, c);
 }

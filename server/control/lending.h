@@ -44,7 +44,8 @@ struct mst_lending {
 	uint64_t asked;  /* as far as followers have been asked for it */
 	uint64_t turns;  /* how often workers have asked */
 	uint64_t step_ns;
-	uint64_t stuck_ns; /* how long the taker has taken nothing */
+	/* How long the connection of the taker has had no room since this byte was sent. */
+	uint64_t waited_from, waited_ns;
 };
 
 /* At the leader: a worker asks. *@wrong: how it has broken the protocol; else NULL.

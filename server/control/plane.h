@@ -15,6 +15,7 @@
  *   hearing               when connections were read, and which peers are silent
  *   follower_place         what the leader knows of one follower
  *   leading, following    what a leader does with followers; a follower with its leader
+ *   comparing             has a worker the model of the others?
  *   joining               from hello to link
  *   workers               messages from and to workers
  *   reporting             the status

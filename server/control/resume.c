@@ -208,6 +208,9 @@ static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 		 m->optimizer[0] != '\0' ? m->optimizer : "no optimiser");
 	if (strcmp(m->policy, o->policy) != 0)
 		mst_info("job \"%s\": the policy is %s from now on", o->job, o->policy);
+	if (m->workers != o->workers)
+		mst_info("job \"%s\": workers are %" PRIu32 " from now on, and were %" PRIu32,
+			 o->job, o->workers, m->workers);
 	tell_average(r, o);
 }
 

@@ -18,6 +18,7 @@ usage: give_state.py BUILD [--rounds N] [--sizes 25K,1M,25M]
 """
 import argparse
 import contextlib
+import importlib.util
 import os
 import pathlib
 import statistics
@@ -100,6 +101,8 @@ def donor(size, rounds):
     for name, times in (("get", get), ("give", give), ("step", gave), ("sends", sends),
                         ("usual", usual)):
         line(name, times)
+    if min(map(len, (get, give, gave, sends))) < rounds:
+        sys.exit(f"of {rounds} states fewer were timed")
     sync.finish("all states have been given")
     while not sync.finished:
         step(model, opt, sync)
@@ -119,11 +122,17 @@ def job(build, size, rounds):
                                          MUSTER_SERVER=server.address))
 
     first = start(0, "--donor", str(size), "--rounds", str(rounds))
-    while first.poll() is None:
-        start(1, "--newcomer", str(size)).wait()
-        time.sleep(GAP_S)
-    server.kill()
-    return first.returncode
+    try:
+        while first.poll() is None:
+            second = start(1, "--newcomer", str(size))
+            if second.wait() != 0:
+                return second.returncode
+            time.sleep(GAP_S)
+        return first.returncode
+    finally:
+        first.kill()
+        first.wait()
+        server.kill()
 
 
 def main():
@@ -135,6 +144,9 @@ def main():
     p.add_argument("--donor", type=int, help=argparse.SUPPRESS)
     p.add_argument("--newcomer", type=int, help=argparse.SUPPRESS)
     a = p.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        print("skipped: there is no PyTorch here; Debian has it in python3-torch")
+        sys.exit(77)
     os.environ["MUSTER_LIBRARY"] = str(a.build.resolve() / "client" / "libmuster.so.0")
     sys.path.insert(0, str(ROOT / "client" / "python"))
     if a.donor:

@@ -104,13 +104,40 @@ def treated(a, s, seed, treatment):
     return end["accuracy"]
 
 
+def ramped(a, s, seed, stages):
+    """The coefficient begins at its n-th part after the change, and rises in equal stages, each of
+    an epoch. None at all: it is kept."""
+    least = s.momentum / s.workers
+    with Folder() as folder:
+        job, end = folder.run(a, s, seed, on_from(folder, "bsp", s.share * s.samples,
+                                                  *learner(s)), [s.delay])
+        for stage in range(stages + 1):
+            until = job["samples"] + s.epoch if stage < stages else s.samples
+            rate = least + (s.momentum - least) * stage / stages if stages else s.momentum
+            job, end = folder.run(a, s, seed, on_from(folder, "async", until, *learner(s, rate)),
+                                  [s.delay])
+    return end["accuracy"]
+
+
 def momentum(a, s):
+    """What becomes of it by one of the treatments above."""
+    compare(a, s, {name: lambda seed, name=name: treated(a, s, seed, name)
+                   for name in getattr(s, "treatments", TREATMENTS)})
+
+
+def ramps(a, s):
+    """In how many stages it comes back."""
+    names = {0: "kept", 1: "1 stage"}
+    compare(a, s, {names.get(n, f"{n} stages"): lambda seed, n=n: ramped(a, s, seed, n)
+                   for n in s.stages})
+
+
+def compare(a, s, plays):
     table = Table(a, a.name, "treatment", "accuracy", "half_interval", "accuracy_sd",
                   "less_than_kept", "half_interval_of_it", "seeds")
     plot = svg.Plot(f"Momentum at the change, {100 * s.share:g} % BSP", "",
                     "accuracy on test digits")
-    found = {name: np.array([treated(a, s, seed, name) for seed in seeds(s)])
-             for name in getattr(s, "treatments", TREATMENTS)}
+    found = {name: np.array([play(seed) for seed in seeds(s)]) for name, play in plays.items()}
     for i, (name, values) in enumerate(found.items()):
         mean, half = interval(values)
         less, less_half = interval(found["kept"] - values)

@@ -59,7 +59,7 @@ def stragglers(a, s):
                 table.add("simulated", policy, count, factor, float(m), float(h), s.seeds)
     for policy in s.live_policies:
         found = {count: [] for count in s.counts}
-        for seed in range(1, s.live_seeds + 1):
+        for seed in range(s.first_seed, s.first_seed + s.live_seeds):
             even = live_ms(a, s, seed, policy, 0, 1)
             for count in s.counts:
                 found[count].append(live_ms(a, s, seed, policy, count, s.live_factor) / even)

@@ -40,7 +40,7 @@ def given(option, values):
 
 
 def seeds(s):
-    return range(1, s.seeds + 1)
+    return range(s.first_seed, s.first_seed + s.seeds)
 
 
 def column(points, name):

@@ -17,8 +17,13 @@ def first_below(points, name, target):
 
 # ---- K of P, and AdaSync ----
 
+def adasync(s):
+    """Its interval is that of muster, or as the set-up says."""
+    return f"adasync:{s.family}" + (f",1,{s.interval}" if hasattr(s, "interval") else "")
+
+
 def k_policies(s):
-    return [f"{s.family}:{k}" for k in s.ks] + [f"adasync:{s.family}"]
+    return [f"{s.family}:{k}" for k in s.ks] + [adasync(s)]
 
 
 def k_runs(a, s):
@@ -47,7 +52,7 @@ def k_envelope(a, s, runs, grid):
                   "ratio", "half_interval", "seeds")
     on_grid = {policy: np.array([np.interp(grid, column(c, "simulated_s"), column(c, "error"))
                                  for c in curves]) for policy, curves in runs.items()}
-    ada = on_grid.pop(f"adasync:{s.family}")
+    ada = on_grid.pop(adasync(s))
     for i, t in enumerate(grid[1:], 1):
         best = min(on_grid, key=lambda policy, i=i: on_grid[policy][:, i].mean())
         ratio, half = interval(ada[:, i] / np.maximum(on_grid[best][:, i], 1e-12))
@@ -80,6 +85,23 @@ def k_curves(a, s):
 
 # ---- backup workers ----
 
+def backup_curves(a, s, curves):
+    """The error of each b against commits and against time, as far as all its jobs went."""
+    table = Table(a, f"{a.name}-curves", "b", "against", "x", "error", "half_interval", "seeds")
+    for against, name in (("commits", "commits"), ("simulated_s", "seconds")):
+        plot = svg.Plot(f"backup:N, N + b = {s.total}", name, "error on test digits", log_y=True)
+        last = min(column(c, against)[-1] for of_b in curves.values() for c in of_b)
+        grid = np.linspace(0, last, 41)
+        for b in s.drawn:
+            mean, half = interval([np.interp(grid, column(c, against), column(c, "error"))
+                                   for c in curves[b]])
+            add_band(plot, f"b = {b}", grid, mean, half)
+            for x, y, h in zip(grid, mean, half):
+                table.add(b, name, float(x), float(y), float(h), s.seeds)
+        draw(a, f"{a.name}-{name}", plot)
+    table.write()
+
+
 def backup(a, s):
     """N and b for a fixed N + b: the rate goes with N, as by default."""
     table = Table(a, a.name, "b", "commits", "commits_half", "step_ms", "step_ms_half", "time_s",
@@ -87,6 +109,7 @@ def backup(a, s):
     plot = svg.Plot(f"backup:N, N + b = {s.total}, to an error of {100 * s.target:g} %", "b",
                     "of the value for b = 0")
     drawn = {"commits": [], "time of a commit": [], "time to the error": []}
+    curves = {b: [] for b in s.spare}
     for b in s.spare:
         found = []
         for seed in seeds(s):
@@ -94,6 +117,7 @@ def backup(a, s):
                             f"backup:{s.total - b}", "--force", "--commits", s.commits, "--every",
                             "4commits", "--optimizer", f"sgd:lr={s.rate},momentum=0", "--train",
                             digits(a, s))
+            curves[b].append(job["errors"])
             point = first_below(job["errors"], "error", s.target)
             step = job["step_ms"]["mean"]
             found.append((point["commits"], step, point["simulated_s"]) if point else
@@ -107,6 +131,7 @@ def backup(a, s):
         add_band(plot, name, s.spare, mean / mean[0], half / mean[0])
     draw(a, a.name, plot)
     table.write()
+    backup_curves(a, s, curves)
 
 
 # ---- staleness ----

@@ -45,6 +45,8 @@ FIGURES = {
                {**K_DIGITS, "family": "kasync"}, K_QUICK),
     "ksync-quadratic": ("K-sync and AdaSync on a quadratic with little noise", training.k_curves,
                         {**K_LOW, "family": "ksync"}, K_QUICK),
+    "ksync-short": ("K-sync, and AdaSync with intervals of 10 gradients, on that quadratic",
+                    training.k_curves, {**K_LOW, "family": "ksync", "interval": 10}, K_QUICK),
     "kasync-quadratic": ("K-async and AdaSync on a quadratic with little noise",
                          training.k_curves, {**K_LOW, "family": "kasync"}, K_QUICK),
     "ksync-noise": ("K-sync and AdaSync on a quadratic with much noise", training.k_curves,
@@ -56,6 +58,9 @@ FIGURES = {
     "momentum": ("What becomes of momentum at the change from BSP to ASP", switch.momentum,
                  {**SWITCH, "share": 0.1},
                  {**SWITCH_QUICK, "share": 0.5, "treatments": ("kept", "reset")}),
+    "ramps": ("Momentum that comes back in stages after the change from BSP to ASP", switch.ramps,
+              {**SWITCH, "share": 0.1, "stages": (0, 1, 4, 8), "epoch": 8000, "seeds": 5},
+              {**SWITCH_QUICK, "share": 0.5, "stages": (0, 1), "epoch": 64}),
     "stragglers": ("BSP and ASP under one and two slow workers, simulated and live",
                    times.stragglers,
                    {**DIGITS, "hidden": 16, "workers": 8, "mean_ms": 20, "spread": 0.1,
@@ -67,8 +72,8 @@ FIGURES = {
                     "live_seeds": 1, "mean_ms": 2, "workers": 3}),
     "backup": ("Commits, time of a commit and their product at a fixed N + b", training.backup,
                {**DIGITS, "total": 16, "delay": "sexp:10,10", "spare": (0, 1, 2, 3, 4, 6, 8),
-                "rate": 0.2, "commits": 400, "target": 0.08, "seeds": 5},
-               {"spare": (0, 8), "commits": 8, "target": 0.9, "seeds": 2}),
+                "drawn": (0, 2, 4, 8), "rate": 0.2, "commits": 400, "target": 0.08, "seeds": 5},
+               {"spare": (0, 8), "drawn": (0, 8), "commits": 8, "target": 0.9, "seeds": 2}),
     "speedup": ("What a machine gives at a fixed N, with b spare ones", times.speedup,
                 {"needed": 50, "spare": (0, 1, 2, 3, 4, 5, 6, 8, 10),
                  "delays": {"lognormal 0.05": "lognormal:20,0.05",
@@ -104,6 +109,8 @@ def shared_data():
 def write_setup(a, name, text, setup):
     path = a.out / "setup.json"
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if a.first_seed != 1:
+        setup = {**setup, "first_seed": a.first_seed}
     known[name] = {"what": text, "digits": "real" if a.mnist else "drawn", **setup}
     path.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
 
@@ -118,7 +125,11 @@ def main():
     p.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     p.add_argument("--data", type=pathlib.Path, default=shared_data())
     p.add_argument("--drawn", action="store_true", help="drawn digits, though there are real ones")
+    p.add_argument("--first-seed", type=int, default=1, metavar="N",
+                   help="the seeds are N, N + 1, ... (1)")
     a = p.parse_args()
+    if a.first_seed < 1:
+        p.error(f"--first-seed {a.first_seed}: it must be at least 1")
     a.out.mkdir(parents=True, exist_ok=True)
     a.shared = a.data
     mnist = a.data / "mnist" if a.data else None
@@ -128,7 +139,7 @@ def main():
         setup = {**setup, **(quick if a.quick else {})}
         a.name = name
         print(f"{name}: {text}", flush=True)
-        function(a, types.SimpleNamespace(**setup))
+        function(a, types.SimpleNamespace(first_seed=a.first_seed, **setup))
         write_setup(a, name, text, setup)
 
 

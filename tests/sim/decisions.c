@@ -193,12 +193,12 @@ static void check_patience(void)
 }
 
 /* When all have joined and had a version, there is nothing more to allocate; but for the manifests
- * of what is saved, on which no step waits. */
+ * of what is saved and for averages that workers ask for, on which no step waits. */
 static void check_allocations(uint64_t version)
 {
 	uint64_t calls = sim_heap_now().calls;
 
-	if (obs.plan->saves.wanted)
+	if (obs.plan->saves.wanted || obs.plan->average > 0)
 		return;
 	if (version == 2)
 		obs.allocations = calls;
@@ -233,6 +233,8 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	for (uint32_t i = 0; i < obs.open_count; i++)
 		obs.samples += obs.open[i]->samples;
 	obs.commits = version;
+	obs.switch_due = obs.plan->switches_at > 0 && !obs.switched &&
+			 obs.samples >= obs.plan->switches_at;
 	obs.open_count = 0;
 	obs_next_step();
 	sim_say("  version %" PRIu64 " of %" PRIu32, version, r->entry_count);
@@ -254,7 +256,8 @@ static void applied(const struct mst_decision *d)
 				     " has its mean",
 				     version, k);
 	}
-	const char *wrong = expect_apply(version, d->apply.factor);
+	const char *wrong = expect_apply(version, d->apply.factor,
+					 d->apply.scalar[MST_SCALAR_RATE]);
 	if (wrong != NULL)
 		obs_violated("version %" PRIu64 ": %s", version, wrong);
 	obs.applied = version;

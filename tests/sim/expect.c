@@ -22,21 +22,37 @@
 struct version {
 	bool known;
 	float *bits;
-	float *momentum; /* NULL: nobody asks for it */
-	float factor;    /* that its mean is multiplied by */
+	float *kept[EXPECT_VECTORS]; /* beside the parameters; NULL: nobody asks for it */
+	float factor, rate;          /* that its mean is multiplied by */
 	struct muster_share share[SIM_WORKERS_MAX];
 	uint32_t share_count;
 };
 
-enum { ROW_LEAF, ROW_RANK, ROW_GROUP, ROW_TOTAL, ROW_TRUST, ROWS };
+enum { ROW_LEAF, ROW_RANK, ROW_GROUP, ROW_TOTAL, ROW_TRUST, ROW_SLOPE, ROWS };
 
 static struct {
 	const struct sim_plan *plan;
 	struct version version[VERSIONS_MAX];
-	float *momentum;
-	float *lr_scale; /* NULL: there are no tensors */
+	float *now[EXPECT_VECTORS]; /* of the newest version; NULL: there is none */
+	float *lr_scale;            /* NULL: there are no tensors */
 	float *row[ROWS];
 } expected;
+
+bool expect_keeps(enum expect_vector vector)
+{
+	const struct sim_plan *p = expected.plan;
+
+	switch (vector) {
+	case EXPECT_MOMENTUM:
+		return p->owner == MUSTER_SERVERS_OWN && !p->add && (p->lamb || p->momentum != 0);
+	case EXPECT_SQUARES:
+		return p->lamb;
+	case EXPECT_AVERAGE:
+		return p->average > 0;
+	default:
+		return true;
+	}
+}
 
 void expect_begin(const struct sim_plan *plan)
 {
@@ -45,8 +61,10 @@ void expect_begin(const struct sim_plan *plan)
 	MST_ASSERT(plan->commits < VERSIONS_MAX);
 	for (int i = 0; i < ROWS; i++)
 		expected.row[i] = sim_alloc(plan->elems * sizeof(float));
-	if (plan->owner == MUSTER_SERVERS_OWN)
-		expected.momentum = sim_alloc(plan->elems * sizeof(float));
+	for (int i = EXPECT_MOMENTUM; i < EXPECT_VECTORS; i++) {
+		if (expect_keeps((enum expect_vector)i))
+			expected.now[i] = sim_alloc(plan->elems * sizeof(float));
+	}
 	if (plan->tensors > 0)
 		expected.lr_scale = sim_alloc(plan->elems * sizeof(float));
 	for (uint32_t i = 0; i < plan->tensors; i++) {
@@ -65,8 +83,10 @@ void expect_go_on(const struct sim_plan *plan, uint64_t version)
 	memset(v + 1, 0, (VERSIONS_MAX - version - 1) * sizeof(*v));
 	v->share_count = 0;
 	v->known &= plan->owner == MUSTER_SERVERS_OWN;
-	if (v->known)
-		memcpy(expected.momentum, v->momentum, plan->elems * sizeof(float));
+	for (int i = EXPECT_MOMENTUM; i < EXPECT_VECTORS && v->known; i++) {
+		if (expected.now[i] != NULL)
+			memcpy(expected.now[i], v->kept[i], plan->elems * sizeof(float));
+	}
 }
 
 /* ---- values ---- */
@@ -93,16 +113,6 @@ float obs_value(uint64_t content, uint64_t i)
 float obs_start_value(uint32_t rank, uint64_t i)
 {
 	return obs_value(~(uint64_t)rank, i) * 8.0f;
-}
-
-void expect_start(uint32_t rank)
-{
-	struct version *v = &expected.version[0];
-
-	v->known = true;
-	v->bits = sim_alloc(expected.plan->elems * sizeof(float));
-	for (uint64_t i = 0; i < expected.plan->elems; i++)
-		v->bits[i] = obs_start_value(rank, i);
 }
 
 /* ---- sums ---- */
@@ -250,18 +260,21 @@ static float factor_of(const float *mean)
 	return norm > expected.plan->clip ? (float)(expected.plan->clip / norm) : 1.0f;
 }
 
-/* What norms of the tensor, before the step, make of its rate (You et al., algorithm 1). */
-static float trust_of(const float *theta, const float *mean, uint64_t first, uint64_t end)
+/* What norms of the tensor, before the step, make of its rate: You, Gitman and Ginsburg, algorithm
+ * 1, with the norm of the mean; or You et al., algorithm 2, with that of the direction. */
+static float trust_of(const float *theta, const float *slopes, uint64_t first, uint64_t end)
 {
-	double size = norm_of(theta, first, end), slope = norm_of(mean, first, end);
+	double size = norm_of(theta, first, end), slope = norm_of(slopes, first, end);
 
 	if (size == 0 || slope == 0)
 		return 1.0f;
+	if (expected.plan->lamb)
+		return (float)(size / slope);
 	return (float)(SIM_LARS_TRUST * size / (slope + SIM_LARS_DECAY * size + SIM_LARS_EPSILON));
 }
 
 /* By element. */
-static void trust_all(const float *theta, const float *mean, float *trust)
+static void trust_all(const float *theta, const float *slopes, float *trust)
 {
 	const struct sim_plan *p = expected.plan;
 	uint32_t tensors = p->tensors > 0 ? p->tensors : 1;
@@ -271,13 +284,66 @@ static void trust_all(const float *theta, const float *mean, float *trust)
 		if (p->tensors > 0)
 			tensor = sim_plan_tensor(p, t);
 		uint64_t end = tensor.first + tensor.count;
-		float ratio = trust_of(theta, mean, tensor.first, end);
+		float ratio = trust_of(theta, slopes, tensor.first, end);
 		for (uint64_t i = tensor.first; i < end; i++)
 			trust[i] = ratio;
 	}
 }
 
+/* ---- how far the parameters have moved ---- */
+
+/* Since @read: the square, of differences that are rounded; 0 for a version and itself. */
+static double distance_of(const float *now, const float *read)
+{
+	float *moved = expected.row[ROW_SLOPE];
+	struct exact total = { .count = 0 };
+
+	for (uint64_t i = 0; i < expected.plan->elems; i++)
+		moved[i] = now[i] - read[i];
+	for (uint64_t at = 0; at < expected.plan->elems; at += BLOCK) {
+		uint64_t left = expected.plan->elems - at;
+		exact_add(&total, squares_of(moved + at, left < BLOCK ? left : BLOCK));
+	}
+	return exact_value(&total);
+}
+
+/* The rate is at most C / square. */
+static double bounded(double scale, const struct version *before, const struct version *read)
+{
+	const struct sim_plan *p = expected.plan;
+	double square = before != read ? distance_of(before->bits, read->bits) : 0;
+	double most = square > 0 ? p->distance / square / p->lr : scale;
+
+	return most < scale ? most : scale;
+}
+
 /* ---- versions ---- */
+
+/* You et al., algorithm 2: the sums become those of @version, and the mean g the direction. */
+static void adam_all(uint64_t version, const float *theta, float *g)
+{
+	float *momentum = expected.now[EXPECT_MOMENTUM], *squares = expected.now[EXPECT_SQUARES];
+	double steps = (double)version;
+	float first = (float)((1 - SIM_LAMB_BETA1) / (1 - pow(SIM_LAMB_BETA1, steps)));
+	float second = (float)sqrt((1 - SIM_LAMB_BETA2) / (1 - pow(SIM_LAMB_BETA2, steps)));
+
+	for (uint64_t i = 0; i < expected.plan->elems; i++) {
+		volatile float kept = (float)SIM_LAMB_BETA1 * momentum[i];
+		volatile float gathered = kept + g[i];
+		volatile float left = (float)SIM_LAMB_BETA2 * squares[i];
+		volatile float square = g[i] * g[i];
+		volatile float sum = left + square;
+		volatile float root = sqrtf(sum);
+		volatile float unbiased = root * second;
+		volatile float divisor = unbiased + (float)SIM_LAMB_EPSILON;
+		volatile float quotient = gathered / divisor;
+		volatile float adam = first * quotient;
+		volatile float shrink = (float)SIM_LAMB_DECAY * theta[i];
+		momentum[i] = gathered;
+		squares[i] = sum;
+		g[i] = adam + shrink;
+	}
+}
 
 static float updated_by_lars(float before, float g, float *momentum, float rate)
 {
@@ -301,12 +367,11 @@ static float updated(float before, float g, float *momentum, float rate)
 
 	if (p->lars)
 		return updated_by_lars(before, g, momentum, rate);
-
 	if (p->add) {
 		volatile float sum = before + g;
 		return sum;
 	}
-	if (p->momentum != 0) {
+	if (p->momentum != 0 && !p->lamb) {
 		volatile float kept = (float)p->momentum * *momentum;
 		volatile float m = kept + g;
 		*momentum = m;
@@ -317,22 +382,67 @@ static float updated(float before, float g, float *momentum, float rate)
 	return after;
 }
 
-/* The momentum that a version leaves for the next. */
-static void keep_momentum(struct version *v)
+/* TensorFlow's average with num_updates: young versions have more of it. */
+static void average_all(uint64_t version, const float *theta)
+{
+	double young = (1.0 + (double)version) / (10.0 + (double)version);
+	volatile float rest = (float)(expected.plan->average < young ? expected.plan->average
+								     : young);
+	volatile float share = 1.0f - rest;
+	float *average = expected.now[EXPECT_AVERAGE];
+
+	for (uint64_t i = 0; i < expected.plan->elems; i++) {
+		volatile float left = rest * average[i];
+		volatile float added = share * theta[i];
+		average[i] = left + added;
+	}
+}
+
+/* What a version leaves for the next. */
+static void keep_all(struct version *v)
 {
 	size_t bytes = expected.plan->elems * sizeof(float);
 
-	if (!expected.plan->saves.wanted || expected.momentum == NULL)
-		return;
-	v->momentum = sim_alloc(bytes);
-	memcpy(v->momentum, expected.momentum, bytes);
+	for (int i = EXPECT_MOMENTUM; i < EXPECT_VECTORS; i++) {
+		bool asked = expected.plan->saves.wanted || i == EXPECT_AVERAGE;
+		if (!asked || expected.now[i] == NULL)
+			continue;
+		v->kept[i] = sim_alloc(bytes);
+		memcpy(v->kept[i], expected.now[i], bytes);
+	}
+}
+
+void expect_start(uint32_t rank)
+{
+	struct version *v = &expected.version[0];
+
+	v->known = true;
+	v->bits = sim_alloc(expected.plan->elems * sizeof(float));
+	for (uint64_t i = 0; i < expected.plan->elems; i++)
+		v->bits[i] = obs_start_value(rank, i);
+	if (expected.plan->average > 0)
+		memcpy(expected.now[EXPECT_AVERAGE], v->bits, expected.plan->elems * sizeof(float));
+	keep_all(v);
+}
+
+/* The rate of each element. */
+static float rate_of(const struct version *v, uint64_t i)
+{
+	volatile float scaled = v->rate;
+
+	if (expected.plan->tensors > 0)
+		scaled = v->rate * expected.lr_scale[i];
+	if (sim_plan_trusts(expected.plan))
+		scaled = scaled * expected.row[ROW_TRUST][i];
+	return scaled;
 }
 
 static void sum_all(struct version *v, struct expect_item *const *items, uint32_t count,
-		    float divisor, float rate)
+		    float divisor)
 {
 	const struct sim_plan *p = expected.plan;
-	float *g = sum_of(items, count);
+	float *g = sum_of(items, count), none = 0, *momentum = expected.now[EXPECT_MOMENTUM];
+	uint64_t version = (uint64_t)(v - expected.version);
 
 	for (uint64_t i = 0; i < p->elems && divisor != 1.0f; i++) {
 		volatile float mean = g[i] / divisor;
@@ -342,19 +452,19 @@ static void sum_all(struct version *v, struct expect_item *const *items, uint32_
 	if (v->factor != 1.0f)
 		scale_all(g, v->factor);
 	v->bits = sim_alloc(p->elems * sizeof(float));
-	if (p->lars)
+	if (p->lamb)
+		adam_all(version, (v - 1)->bits, g);
+	if (sim_plan_trusts(p))
 		trust_all((v - 1)->bits, g, expected.row[ROW_TRUST]);
 	for (uint64_t i = 0; i < p->elems; i++) {
-		volatile float scaled = rate;
-		if (p->tensors > 0)
-			scaled = rate * expected.lr_scale[i];
-		if (p->lars)
-			scaled = scaled * expected.row[ROW_TRUST][i];
+		float *kept = momentum != NULL ? &momentum[i] : &none;
 		v->bits[i] = g[i];
 		if (p->owner == MUSTER_SERVERS_OWN)
-			v->bits[i] = updated((v - 1)->bits[i], g[i], &expected.momentum[i], scaled);
+			v->bits[i] = updated((v - 1)->bits[i], g[i], kept, rate_of(v, i));
 	}
-	keep_momentum(v);
+	if (p->average > 0)
+		average_all(version, v->bits);
+	keep_all(v);
 }
 
 static void share_all(struct version *v, struct expect_item *const *items, uint32_t count)
@@ -389,23 +499,32 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 	double scale = rule->linear ? (double)count / p->workers : 1.0;
 	float own_divisor = rule->divide ? (float)base : 1.0f;
 	float own_rate = p->owner == MUSTER_SERVERS_OWN ? (float)(p->lr * scale) : 0.0f;
+	if (p->distance > 0)
+		v->known &= count > 0 && expected.version[items[0]->tag].known;
+	v->rate = own_rate;
+	if (p->distance > 0 && v->known)
+		v->rate = (float)(p->lr * bounded(scale, v - 1, &expected.version[items[0]->tag]));
 	share_all(v, items, count);
 	if (told->divisor != own_divisor)
 		return "the divisor is wrong";
 	if (!p->add && told->rate != own_rate)
 		return "the rate is wrong";
 	if (v->known)
-		sum_all(v, items, count, told->divisor, told->rate);
+		sum_all(v, items, count, told->divisor);
 	return NULL;
 }
 
-const char *expect_apply(uint64_t version, float factor)
+const char *expect_apply(uint64_t version, float factor, float rate)
 {
 	const struct version *v = &expected.version[version];
 
-	if (version >= VERSIONS_MAX || !v->known || v->factor == factor)
+	if (version >= VERSIONS_MAX || !v->known)
 		return NULL;
-	return "the factor of its mean is wrong";
+	if (v->factor != factor)
+		return "the factor of its mean is wrong";
+	return expected.plan->distance > 0 && v->rate != rate
+		       ? "its rate is not what the distance allows"
+		       : NULL;
 }
 
 void expect_spoil(uint64_t version, uint64_t newest)
@@ -433,14 +552,14 @@ int64_t expect_differs(uint64_t version, const void *bits)
 	return -1;
 }
 
-int64_t expect_saved_differs(uint64_t version, bool momentum, uint64_t first, const float *bits,
-			     uint64_t count)
+int64_t expect_kept_differs(uint64_t version, enum expect_vector vector, uint64_t first,
+			    const float *bits, uint64_t count)
 {
 	const struct version *v = &expected.version[version];
 
 	if (version >= VERSIONS_MAX || !v->known)
 		return -1;
-	const float *all = momentum ? v->momentum : v->bits;
+	const float *all = vector == EXPECT_PARAMETERS ? v->bits : v->kept[vector];
 	for (uint64_t i = 0; i < count; i++) {
 		if (memcmp(&bits[i], &all[first + i], sizeof(*bits)) != 0)
 			return (int64_t)i;

@@ -41,17 +41,27 @@ void expect_weigh(struct expect_item *item, const struct mst_rule *rule);
  * what is wrong with divisor and rate. */
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
 			  const struct mst_rule *rule, const struct expect_figures *told);
-/* Its mean is multiplied by @factor. Return: NULL, or what is wrong with that. */
-const char *expect_apply(uint64_t version, float factor);
+/* Its mean is multiplied by @factor, and moves the parameters at @rate. Return: NULL, or what is
+ * wrong with that. */
+const char *expect_apply(uint64_t version, float factor, float rate);
 /* Who is in @version may have written over it: nobody knows what it is, nor, where the servers own,
  * those after it up to @newest. */
 void expect_spoil(uint64_t version, uint64_t newest);
 /* The first element of @bits that is not as it must be; -1: none, or nobody can tell. */
 int64_t expect_differs(uint64_t version, const void *bits);
-/* Of a saved version: the elements from @first on, of the parameters or of the momentum. Return: as
- * expect_differs(), from @first on. */
-int64_t expect_saved_differs(uint64_t version, bool momentum, uint64_t first, const float *bits,
-			     uint64_t count);
+/* The vectors that servers keep of a version, in their order in a checkpoint. */
+enum expect_vector {
+	EXPECT_PARAMETERS,
+	EXPECT_MOMENTUM,
+	EXPECT_SQUARES,
+	EXPECT_AVERAGE,
+	EXPECT_VECTORS
+};
+/* Is there one in this job? */
+bool expect_keeps(enum expect_vector vector);
+/* The elements of one of them from @first on. Return: as expect_differs(), from @first on. */
+int64_t expect_kept_differs(uint64_t version, enum expect_vector vector, uint64_t first,
+			    const float *bits, uint64_t count);
 /* Its shares by rank; @out has room for SIM_WORKERS_MAX. Return: how many. */
 uint32_t expect_set(uint64_t version, struct muster_share *out);
 

@@ -344,6 +344,22 @@ static int fetch(struct sim_worker *w, struct muster_outcome *out)
 	return rc != 0 ? rc : wait_for_all(w, out);
 }
 
+/* Return: 0, also if it is still on its way; or the error that ended the session. What comes after
+ * the end of the job may be lost with its leader. */
+static int read_average(struct sim_worker *w)
+{
+	uint64_t version, began_ns = sim_now();
+	const float *average;
+	int rc = muster_average(w->m, &average, &version);
+
+	took(w, "average", began_ns, wait_most_ns());
+	if (w->process->dead)
+		return -EPIPE;
+	if (rc == 0)
+		obs_average(&w->seen, average, version);
+	return rc == -ETIMEDOUT || rc == -EINTR ? 0 : told(w, "average", rc);
+}
+
 /* Steps on parameters of the worker's own, and what is asked for before it contributes. What it
  * contributes is made up, as everywhere here. Return: 1: it contributes now. */
 static int follow_pace(struct sim_worker *w, struct muster_outcome *out)
@@ -398,7 +414,10 @@ static int go_round(struct sim_worker *w, struct muster_outcome *out)
 		let_go(w);
 		rc = told(w, "pull", muster_pull(w->m));
 	}
-	return rc != 0 ? rc : wait_for_all(w, out);
+	rc = rc != 0 ? rc : wait_for_all(w, out);
+	if (rc != 0 || out->finished || !chance(w->manners->average_chance))
+		return rc;
+	return read_average(w);
 }
 
 /* ---- muster_train() instead ---- */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "server/core/rule.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/observer_state.h"
 #include "tests/sim/world.h"
@@ -44,8 +45,15 @@ void obs_begin(const struct sim_plan *plan)
  * follows from losses and times, which are not followed here. Of backup workers 0 is all. */
 static void adapt_rule(const struct sim_plan *plan)
 {
-	double wanted;
+	double wanted, done;
+	char why[256];
 
+	if (plan->switches_at > 0) {
+		obs.switched = disk_figure("syncswitch.done", &done) && done != 0;
+		if (obs.switched && mst_rule_parse("async", &obs.rule, why, sizeof(why)) != 0)
+			obs_violated("there is no async: %s", why);
+		return;
+	}
 	if (!plan->adaptive ||
 	    !disk_figure(plan->backs_up ? "dbw.wanted" : "adasync.wanted", &wanted))
 		return;

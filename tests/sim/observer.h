@@ -85,6 +85,8 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 void obs_spoiled(const struct obs_worker *w);
 void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot);
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
+/* It has the average of a version, which is not older than the last one it was given. */
+void obs_average(const struct obs_worker *w, const float *average, uint64_t version);
 /* With its welcome it is told these fates. */
 void obs_fates(const struct obs_worker *w, const struct muster_fate *fate, uint32_t count);
 /* It is about to let go of what it reads, which must have stood still unless its session has

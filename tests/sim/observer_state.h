@@ -96,6 +96,8 @@ struct obs_state {
 	bool rule_changes;                              /* to next_rule, with the next version */
 	bool policy_due;    /* it has, and the decision that says so follows */
 	bool adapts;        /* the policy has chosen next_rule, and says so next */
+	bool switch_due;    /* it has to, for enough samples are done ... */
+	bool switched;      /* ... and it has */
 	uint32_t roster;    /* when the open step opened */
 	bool answers_event; /* nothing but a change of rule was asked for since */
 	bool ever_changed, ever_rested;

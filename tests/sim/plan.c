@@ -144,6 +144,20 @@ static void draw_lars(struct sim_plan *p)
 		       SIM_LARS_DECAY, SIM_LARS_TRUST, SIM_LARS_EPSILON);
 }
 
+/* A third, whose norms are of a direction that is computed twice. Likewise. */
+static void draw_lamb(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6c616d62));
+	if (p->owner != MUSTER_SERVERS_OWN || p->add || p->clip != 0 || p->lars || !chance(&r, 0.2))
+		return;
+	p->lamb = true;
+	(void)snprintf(p->optimizer, sizeof(p->optimizer),
+		       "lamb:lr=%g,beta1=%g,beta2=%g,epsilon=%g,decay=%g", p->lr, SIM_LAMB_BETA1,
+		       SIM_LAMB_BETA2, SIM_LAMB_EPSILON, SIM_LAMB_DECAY);
+}
+
 /* Few, and in one world of 25 many. Of those what is drawn comes from a source of its own: all
  * other worlds are what they would be without. */
 static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
@@ -169,12 +183,15 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_late_start(p);
 	draw_clip(p);
 	draw_lars(p);
+	draw_lamb(p);
 	sim_plan_look(p);
 	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
 	MST_ASSERT(rc == 0);
 	sim_plan_adapt(p);
 	if (!p->deltas)
 		p->rule.divide = !p->add;
+	sim_plan_draw_distance(p);
+	sim_plan_draw_average(p);
 	p->guarded = chance(r, 0.5);
 	p->nan_chance = p->guarded && chance(r, 0.1) ? 0.05 : 0;
 	p->elems = between(r, 1, chance(r, 0.5) ? 900 : 5000);
@@ -238,7 +255,7 @@ static void draw_tensors(struct sim_plan *p)
 	struct mst_rand r;
 
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x7461626c65));
-	if (p->add || p->owner == MUSTER_WORKERS_OWN || chance(&r, p->lars ? 0.3 : 0.8))
+	if (p->add || p->owner == MUSTER_WORKERS_OWN || chance(&r, sim_plan_trusts(p) ? 0.3 : 0.8))
 		return;
 	uint64_t most = chance(&r, 0.5) ? 10 : 1500;
 	p->tensors = (uint32_t)between(&r, 1, p->elems < most ? p->elems : most);
@@ -284,6 +301,7 @@ static bool may_follow(const struct sim_plan *p, const struct policy_row *row)
 	uint32_t slots = p->slots != 0 ? p->slots : mst_rule_slots(&p->rule);
 
 	return row->rule.deltas == p->deltas && row->rule.quorum >= 0 &&
+	       sim_plan_allows(p, &row->rule) &&
 	       (p->owner != MUSTER_WORKERS_OWN || policy_fits_workers(row)) &&
 	       mst_rule_slots(&row->rule) <= slots;
 }
@@ -343,6 +361,18 @@ static void draw_changes(struct sim_plan *p)
 	}
 }
 
+/* Who asks for the average of the weights. From a source of its own. */
+static void draw_evaluators(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6576616c));
+	if (p->average == 0)
+		return;
+	for (uint32_t rank = 0; rank < p->workers; rank++)
+		p->manners[rank].average_chance = chance(&r, 0.5) ? 0.2 : 0;
+}
+
 /* Who calls muster_train(). What workers contribute that step by themselves, nobody could know
  * then; nor what takes them so long when their host is suspended. From a source of its own. */
 static void draw_trainers(struct sim_plan *p)
@@ -376,5 +406,6 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	sim_plan_draw_faults(&r, p);
 	draw_changes(p);
 	draw_trainers(p);
+	draw_evaluators(p);
 	sim_plan_draw_saves(p);
 }

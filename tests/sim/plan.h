@@ -17,6 +17,13 @@
 #define SIM_SERVERS_MAX 3u
 #define SIM_COMMITS_MAX 255u
 #define SIM_ALL (-1)
+/* At which a job with a share of samples ends; it makes fewer. */
+#define SIM_SAMPLES 1e7
+/* Of the optimiser LAMB. */
+#define SIM_LAMB_BETA1 0.75
+#define SIM_LAMB_BETA2 0.875
+#define SIM_LAMB_EPSILON 0.125
+#define SIM_LAMB_DECAY 0.25
 /* Of the optimiser LARS. */
 #define SIM_LARS_DECAY 0.25
 #define SIM_LARS_TRUST 0.5
@@ -105,10 +112,11 @@ struct sim_manners {
 	uint32_t pieces;                         /* in which it is written */
 	double range_chance;                     /* that a piece is handed over at once */
 	double abandon_chance, keep_chance, pull_chance, sum_chance;
-	double wait_chance; /* that it waits right after a push that keeps */
-	bool registers;     /* it computes in registered memory of its own, and lends it */
-	bool into;          /* results go to memory of its own */
-	bool trains;        /* it has muster_train() go round */
+	double wait_chance;    /* that it waits right after a push that keeps */
+	double average_chance; /* that it asks for the average after a wait */
+	bool registers;        /* it computes in registered memory of its own, and lends it */
+	bool into;             /* results go to memory of its own */
+	bool trains;           /* it has muster_train() go round */
 };
 
 /* How versions are saved, and to what disk. */
@@ -134,11 +142,15 @@ struct sim_plan {
 	char policy[32], optimizer[96];
 	bool adaptive;        /* the policy chooses the quorum of its rule, */
 	bool backs_up;        /* by gain and time (dbw), and else by losses (adasync) */
+	double switches_at;   /* from so many samples on bsp is async (syncswitch); 0: never */
 	struct mst_rule rule; /* what they come to */
 	double lr, momentum;
 	double clip; /* the norm that a longer mean is scaled down to; 0: none is */
-	bool lars;   /* the rate of each tensor follows its norms */
+	bool lars;   /* the rate of each tensor follows its norms, */
+	bool lamb;   /* or those of the step of Adam */
 	bool add;
+	double distance;   /* --lr-distance; 0: the rate has no such bound */
+	double average;    /* what is left of the average of the weights; 0: there is none */
 	bool deltas;       /* contributions are differences of parameters */
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
 	double norm_limit; /* 0: none */
@@ -184,14 +196,25 @@ const char *sim_late_start_name(enum mst_late_start late_start);
 /* Does any fault hit this target, or anybody at all? Only those that can be felt count. */
 /* Makes the policy one that chooses its quorum, in some worlds where it can. */
 void sim_plan_adapt(struct sim_plan *p);
+/* The bound of the rate, where the policy has one gradient in each version; and the average of the
+ * weights. */
+void sim_plan_draw_distance(struct sim_plan *p);
+void sim_plan_draw_average(struct sim_plan *p);
+/* May the job change to a policy of this rule? */
+bool sim_plan_allows(const struct sim_plan *p, const struct mst_rule *rule);
 /* Draws what the servers look at in contributions. */
 void sim_plan_look(struct sim_plan *p);
 bool sim_plan_hits(const struct sim_plan *p, int target);
 bool sim_plan_is_calm(const struct sim_plan *p);
-/* Does each version wait for the norms of its mean, or for those of tensors? */
+/* Does the rate of a tensor follow norms? */
+static inline bool sim_plan_trusts(const struct sim_plan *p)
+{
+	return p->lars || p->lamb;
+}
+/* Does each version wait for norms, or for the distance that its gradient comes from? */
 static inline bool sim_plan_reduces(const struct sim_plan *p)
 {
-	return p->clip != 0 || p->lars || p->backs_up;
+	return p->clip != 0 || sim_plan_trusts(p) || p->backs_up || p->distance > 0;
 }
 /* Does an operator ask for anything? */
 bool sim_plan_changes(const struct sim_plan *p);

@@ -17,13 +17,28 @@ static void back_up(struct sim_plan *p)
 	struct mst_rand r;
 
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x646277));
-	if (!fixed || p->owner != MUSTER_SERVERS_OWN || p->add || p->lars || p->clip != 0 ||
-	    p->momentum != 0 || mst_rand_unit(&r) < 0.1)
+	if (!fixed || p->owner != MUSTER_SERVERS_OWN || p->add || sim_plan_trusts(p) ||
+	    p->clip != 0 || p->momentum != 0 || mst_rand_unit(&r) < 0.1)
 		return;
 	p->adaptive = p->backs_up = true;
 	p->rule.quorum = 0; /* at first */
 	(void)snprintf(p->policy, sizeof(p->policy), "%s",
 		       mst_rand_unit(&r) < 0.5 ? "dbw" : "dbw:1");
+}
+
+/* Bsp at first, and async when enough samples are done: few, or not before the job ends. */
+static void switch_over(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x737769746368));
+	if (strcmp(p->policy, "bsp") != 0 || p->owner != MUSTER_SERVERS_OWN ||
+	    mst_rand_unit(&r) < 0.4)
+		return;
+	p->adaptive = true;
+	p->switches_at = (double)(10 + mst_rand_below(&r, 10 * 500 * p->workers));
+	(void)snprintf(p->policy, sizeof(p->policy), "syncswitch:%.7f",
+		       p->switches_at / SIM_SAMPLES);
 }
 
 /* From a source of its own: all other worlds are what they would be without. Intervals are short,
@@ -34,6 +49,7 @@ void sim_plan_adapt(struct sim_plan *p)
 	size_t len = strcspn(p->policy, ":");
 	struct mst_rand r;
 
+	switch_over(p);
 	back_up(p);
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6164617074));
 	if (mst_rand_unit(&r) < 0.4)
@@ -155,6 +171,41 @@ bool sim_plan_servers_hold(const struct sim_plan *p)
 	}
 	return apart <= half_ns && apart <= p->patience_ns / 4 && charged <= p->patience_ns / 2 &&
 	       all <= sim_plan_server_lease_ns(p) - half_ns && all <= p->join_ns / 2;
+}
+
+/* Of one gradient there is one distance. */
+static bool has_distance(const struct mst_rule *rule)
+{
+	return rule->window > 0 && rule->quorum == 1 && !rule->compensate && !rule->deltas &&
+	       rule->pace.push_every == 0;
+}
+
+void sim_plan_draw_distance(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x64697374));
+	if (!has_distance(&p->rule) || p->adaptive || p->owner != MUSTER_SERVERS_OWN || p->add ||
+	    mst_rand_unit(&r) < 0.5)
+		return;
+	/* Versions lie nearer to each other, and farther apart. */
+	p->distance = (double)(UINT64_C(1) << mst_rand_below(&r, 12)) / 4;
+}
+
+void sim_plan_draw_average(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x61766572));
+	if (p->owner == MUSTER_SERVERS_OWN && mst_rand_unit(&r) < 0.25)
+		p->average = mst_rand_unit(&r) < 0.5 ? 0.3 : 0.999;
+}
+
+/* Any number of contributions may take the place of the one in the table. */
+bool sim_plan_allows(const struct sim_plan *p, const struct mst_rule *rule)
+{
+	return p->distance == 0 || rule->window == 0 ||
+	       (has_distance(rule) && rule->release != MST_RELEASE_COMMIT);
 }
 
 /* From a source of its own: all other worlds are what they would be without. */

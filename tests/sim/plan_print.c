@@ -112,6 +112,14 @@ static void print_servers(const struct sim_plan *p, FILE *out)
 	fprintf(out, "\n");
 }
 
+static void print_rates(const struct sim_plan *p, FILE *out)
+{
+	if (p->distance > 0)
+		fprintf(out, "  rate at most %g over the square of the distance\n", p->distance);
+	if (p->average > 0)
+		fprintf(out, "  an average of the weights, of which %g is left\n", p->average);
+}
+
 static void print_saves(const struct sim_saves *s, FILE *out)
 {
 	if (!s->wanted)
@@ -144,6 +152,7 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		sim_late_start_name(p->rule.late_start), p->slow_network ? ", slow network" : "",
 		p->slow_server ? ", slow server" : "");
 	print_servers(p, out);
+	print_rates(p, out);
 	print_saves(&p->saves, out);
 	for (uint32_t i = 0; i < p->fault_count; i++)
 		print_fault(&p->fault[i], i, out);

@@ -151,24 +151,37 @@ void obs_saved_decided(const struct mst_decision *d)
 
 /* ---- parts ---- */
 
+static void check_vector(uint32_t server, const struct sim_part *p, uint32_t number,
+			 enum expect_vector vector)
+{
+	static const char *const names[] = { [EXPECT_PARAMETERS] = "parameters",
+					     [EXPECT_MOMENTUM] = "momentum",
+					     [EXPECT_SQUARES] = "squares",
+					     [EXPECT_AVERAGE] = "average" };
+	const struct sim_vector *v = &p->vector[number];
+
+	if (number >= p->vectors || strcmp(v->group, names[vector]) != 0) {
+		obs_violated("server %" PRIu32 " saves %s for %s", server,
+			     number < p->vectors ? v->group : "nothing", names[vector]);
+		return;
+	}
+	int64_t at = expect_kept_differs(p->id.version, vector, p->first, v->bits, p->count);
+	if (at >= 0)
+		obs_violated("server %" PRIu32 " saves wrong %s of version %" PRIu64
+			     ", from element %" PRIu64 " on",
+			     server, names[vector], p->id.version, p->first + (uint64_t)at);
+}
+
 static void check_vectors(uint32_t server, const struct sim_part *p)
 {
-	bool keeps = !obs.plan->add && obs.plan->momentum != 0;
+	uint32_t number = 0;
 
-	if (p->vectors != (keeps ? 2u : 1u))
-		obs_violated("server %" PRIu32 " saves %" PRIu32 " vectors", server, p->vectors);
-	for (uint32_t i = 0; i < p->vectors && obs_violation() == NULL; i++) {
-		const char *want = i == 0 ? "parameters" : "momentum";
-		const struct sim_vector *v = &p->vector[i];
-		int64_t at = expect_saved_differs(p->id.version, i > 0, p->first, v->bits,
-						  p->count);
-		if (strcmp(v->group, want) != 0)
-			obs_violated("server %" PRIu32 " saves %s for %s", server, v->group, want);
-		else if (at >= 0)
-			obs_violated("server %" PRIu32 " saves wrong %s of version %" PRIu64
-				     ", from element %" PRIu64 " on",
-				     server, want, p->id.version, p->first + (uint64_t)at);
+	for (int i = 0; i < EXPECT_VECTORS && obs_violation() == NULL; i++) {
+		if (expect_keeps((enum expect_vector)i))
+			check_vector(server, p, number++, (enum expect_vector)i);
 	}
+	if (p->vectors != number)
+		obs_violated("server %" PRIu32 " saves %" PRIu32 " vectors", server, p->vectors);
 }
 
 void obs_part_begins(uint32_t server, const struct sim_part *p)

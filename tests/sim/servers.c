@@ -177,6 +177,12 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 	set(s, "owner", p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
 	if (p->owner == MUSTER_SERVERS_OWN)
 		set(s, "optimizer", "%s", p->optimizer);
+	if (p->distance > 0)
+		set(s, "lr-distance", "%g", p->distance);
+	if (p->average > 0)
+		set(s, "average", "%g", p->average);
+	if (p->switches_at > 0)
+		set(s, "samples", "%.0f", SIM_SAMPLES);
 	set(s, "lr-scale", p->rule.linear ? "linear" : "none");
 	set(s, "weigh", p->rule.weigh == MST_WEIGH_SAMPLES ? "samples" : "one");
 	set(s, "late-start", "%s", sim_late_start_name(p->rule.late_start));

@@ -301,11 +301,28 @@ void obs_adapts(const struct mst_rule *rule)
 	obs.adapts = true;
 }
 
-/* Of a job whose policy nobody has changed; and its quorum is all that may be another. */
+/* From bsp to async, once. */
+static void switch_over(void)
+{
+	if (!obs.switch_due)
+		obs_violated("bsp is over after %.0f samples, before %.0f", obs.samples,
+			     obs.plan->switches_at);
+	if (obs.next_rule.quorum != 1 || obs.next_rule.release != MST_RELEASE_PUSH)
+		obs_violated("bsp is over, and async is not in force");
+	obs_outliers_change(&obs.rule, &obs.next_rule);
+	obs.rule = obs.next_rule;
+	obs.switch_due = false;
+	obs.switched = true;
+}
+
+/* Of a job whose policy nobody has changed; and its quorum is all that may be another, but where
+ * bsp ends. */
 static void take_adapted(void)
 {
 	if (!obs.plan->adaptive || obs.ever_changed)
 		obs_violated("a fixed policy has chosen another rule");
+	if (obs.plan->switches_at > 0)
+		switch_over();
 	obs.rule.quorum = obs.next_rule.quorum;
 	obs.step_rule[obs.commits] = obs.rule;
 	obs.adapts = false;
@@ -558,12 +575,17 @@ void obs_settled(void)
 	if (obs.policy_due)
 		obs_violated("version %" PRIu64 " is there, and the rule that was asked for is not",
 			     obs.commits);
+	if (obs.switch_due && !obs.ever_changed)
+		obs_violated("version %" PRIu64 " has %.0f samples, and bsp is not over",
+			     obs.commits, obs.samples);
 	if (obs.plan->adaptive && !obs.plan->backs_up && !obs.ever_changed && obs.roster > 0 &&
 	    obs.rule.quorum > (int32_t)obs.roster)
 		obs_violated("version %" PRIu64 " wants %" PRId32 " of %" PRIu32 " live workers",
 			     obs.commits + 1, obs.rule.quorum, obs.roster);
 	bool due = obs.open_count > 0 && obs.open_count >= needed(&v);
-	if (due && obs.plan->far)
+	/* A distance is one of versions that are made. */
+	bool waits = obs.plan->distance > 0 && obs.applied != obs.commits;
+	if (due && obs.plan->far && !waits)
 		obs_violated("version %" PRIu64 " has all that it needs, and is not committed",
 			     obs.commits + 1);
 	check_all_asked();

@@ -113,6 +113,22 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 	check_bits(w, "when it gets them");
 }
 
+void obs_average(const struct obs_worker *w, const float *average, uint64_t version)
+{
+	if (w->rogue)
+		return;
+	if (version < w->last_version && w->last_version != UINT64_MAX)
+		obs_violated("rank %" PRIu32 " has version %" PRIu64
+			     ", and is given the average of %" PRIu64,
+			     w->rank, w->last_version, version);
+	int64_t at = expect_kept_differs(version, EXPECT_AVERAGE, 0, average, obs.plan->elems);
+	if (at >= 0)
+		obs_violated("rank %" PRIu32 " is given a wrong average of version %" PRIu64
+			     ", from element %" PRId64 " on",
+			     w->rank, version, at);
+	sim_say("rank %" PRIu32 " has the average of version %" PRIu64, w->rank, version);
+}
+
 static bool is_among(const struct expect_item *item, const struct muster_fate *fate, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {

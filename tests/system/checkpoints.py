@@ -5,6 +5,7 @@
 usage: checkpoints.py CASE --muster MUSTER --musterd MUSTERD --worker WORKER
        checkpoints.py --list [--threads]
 """
+import functools
 import glob
 import json
 import os
@@ -16,8 +17,11 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
+
 from base import CALM, HANG_S, Child, Job, cases, check, main, must, until, worker_environment
 from server import Server
+from vectors import values
 
 WORKERS = 3
 
@@ -30,9 +34,9 @@ class Folder:
         self.folder = tempfile.TemporaryDirectory(prefix="muster-test-")
         self.state = os.path.join(self.folder.name, "state")
 
-    def run(self, commits, *options, worker=(), expect=0, elems=20001):
+    def run(self, commits, *options, worker=(), expect=0, elems=20001, workers=WORKERS):
         """A job that writes its checkpoints there. Return: what it said."""
-        command = [self.a.muster, "run", "-n", str(WORKERS), *CALM, "--quiet",
+        command = [self.a.muster, "run", "-n", str(workers), *CALM, "--quiet",
                    "--commits", str(commits), "--state", self.state, *options, "--",
                    self.a.worker, os.path.join(self.folder.name, "log"), str(elems), *worker]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -116,6 +120,43 @@ def workers_own(a):
     must(folder.manifest(6)["parts"] == [], "a file of vectors that nobody has")
     folder.run(10, "--owner", "workers", "--resume", folder.state, worker=worker)
     check("versions go on where workers own", folder.versions()[-1] == 10)
+
+
+def steps_of_bsp(theta, momentum, versions, workers):
+    """What sgd:lr=0.5,momentum=0.5 makes of the gradients of by_version=1, each of one sample."""
+    half = np.float32(0.5)
+    for version in versions:
+        gradients = [values(len(theta), rank, 1, version + 1) for rank in range(workers)]
+        mean = functools.reduce(np.add, gradients) / np.float32(workers)
+        momentum = half * momentum + mean
+        theta = theta - half * momentum
+    return theta, momentum
+
+
+def another_number_of_workers(a):
+    """Fewer, and then more than ever: the mean is of those there are, and all else goes on."""
+    folder = Folder(a)
+    options = ["--optimizer", "sgd:lr=0.5,momentum=0.5", "--resume", folder.state, "--or-begin"]
+    samples, version, incarnations, before, workers_before = 0, 0, [], None, 0
+    for commits, workers in ((7, 3), (12, 2), (18, 5)):
+        said = folder.run(commits, *options, "--log-level", "info", worker=["by_version=1"],
+                          workers=workers)
+        m = folder.manifest(commits)
+        samples += (commits - version) * workers
+        incarnations = [1 + sum(incarnations[rank:rank + 1]) for rank in range(workers)]
+        must(m["workers"] == workers and m["samples"] == samples, "the manifest has", m)
+        must(m["values"]["incarnations"] == incarnations, "sessions are counted as",
+             m["values"]["incarnations"], "must be", incarnations)
+        after = [np.frombuffer(folder.vectors(commits)[name], np.float32)
+                 for name in ("parameters", "momentum")]
+        if version > 0:
+            expected = steps_of_bsp(*before, range(version, commits), workers)
+            check(f"version {commits} of {workers} workers is to the bit what follows from "
+                  f"version {version}",
+                  all(np.array_equal(x, y) for x, y in zip(after, expected)))
+            check("and the log says how many there are", re.search(
+                rf"workers are {workers} from now on, and were {workers_before}", said))
+        before, version, workers_before = after, commits, workers
 
 
 def under_policies_that_do_not_wait(a):
@@ -306,6 +347,32 @@ def disk_is_read_only(a):
     check("what was there is there", folder.versions() == [3])
 
 
+def disk_hangs(a):
+    """A FIFO in the place of a manifest, which nobody opens: the disk does not answer."""
+    folder = Folder(a)
+    os.mkdir(folder.state)
+    fifo = os.path.join(folder.state, "v0000000005.json.tmp")
+    os.mkfifo(fifo)
+    with Job(a, "--workers", "2", *CALM, "--state", folder.state, "--checkpoint-every",
+             "5") as job:
+        job.work_all(2, "sleep_us=1000", *job.ended_by(0))
+
+        def version():
+            asked = subprocess.run([a.muster, "status", "--json", "-", job.address],
+                                   capture_output=True, text=True)
+            return json.loads(asked.stdout)["commits"] if asked.returncode == 0 else 0
+
+        check("the job goes on", until(lambda: version() >= 100, HANG_S))
+        check("without a checkpoint", folder.versions() == [])
+        with open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb"):
+            check("what could not be written is named when the disk answers", until(
+                lambda: "no checkpoint of version 5: " in job.server.said(), HANG_S))
+        check("and a newer version is saved", until(lambda: folder.versions(), HANG_S))
+        job.end_job()
+        check("the workers have not noticed", job.codes(HANG_S) == [0, 0])
+        check("the server has finished", job.server.end(HANG_S)[0] == 0)
+
+
 def disk_is_lost(a):
     """The job goes on, and says what it cannot write."""
     folder = Folder(a)
@@ -421,13 +488,12 @@ def followers_need_the_directory(a):
 
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
-              under_policies_that_do_not_wait, adaptive_policies_go_on,
-              adaptive_policies_begin_anew,
-              killed_again_and_again, stopped_by_a_signal, servers_stopped_by_a_signal,
-              all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal,
-              disk_is_full, disk_is_read_only, disk_is_lost, older_one_is_taken,
-              flipped_bits_are_found, newest_cannot_be_opened, refuses, one_server_writes,
-              followers_need_the_directory)
+              another_number_of_workers, under_policies_that_do_not_wait, adaptive_policies_go_on,
+              adaptive_policies_begin_anew, killed_again_and_again, stopped_by_a_signal,
+              servers_stopped_by_a_signal, all_are_stopped_by_a_signal,
+              follower_is_stopped_by_a_signal, disk_is_full, disk_is_read_only, disk_hangs,
+              disk_is_lost, older_one_is_taken, flipped_bits_are_found, newest_cannot_be_opened,
+              refuses, one_server_writes, followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")

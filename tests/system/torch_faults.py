@@ -285,6 +285,7 @@ def handlers_of_signals(a):
         import muster.torch
         import torch
         model = torch.nn.Linear(4, 1)
+        torch.nn.init.zeros_(model.bias)  # multiples of 0.25: no rounding
         opt = torch.optim.SGD(model.parameters(), 0.25)
 
         def apply():

@@ -10,7 +10,7 @@ import os
 import signal
 import zlib
 
-from base import HANG_S, check, main, must, until
+from base import HANG_S, HERE, check, main, must, until
 from torch_case import Ranks, prepare, refused, together
 
 
@@ -111,6 +111,14 @@ def backup_of_four_in_ddp(a):
     straggler(a, True)
 
 
+def what_docs_say(start):
+    """The rest of the sentence in docs/pytorch.md that begins so, up to its quotation mark."""
+    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "pytorch.md")) as f:
+        text = " ".join(f.read().split())
+    must(start in text, "the guide does not say:", start)
+    return text.split(start)[1].split('"')[0]
+
+
 def misuse(rank, ranks):
     import muster
     import muster.torch
@@ -122,7 +130,11 @@ def misuse(rank, ranks):
 
     refused(TypeError, sync_of(nn.Linear(2, 2).double()), "weight", "float64")
     refused(TypeError, sync_of(nn.Linear(2, 2, dtype=torch.cfloat)), "weight", "complex")
-    refused(TypeError, sync_of(nn.Linear(2, 2, device="meta")), "weight", "meta", "CPU")
+    refused(TypeError, sync_of(nn.Linear(2, 2, device="meta")),
+            "weight is on meta: " + what_docs_say("weight is on cuda:0: "))
+    buffered = nn.Linear(2, 2)
+    buffered.register_buffer("mask", torch.zeros(2, device="meta"))
+    refused(TypeError, sync_of(buffered), "mask is on meta", "CPU")
     refused(ValueError, sync_of(nn.Linear(2, 2), wire="int8"), "int8", "bf16")
     refused(ValueError, lambda: Sync(nn.Linear(2, 2), torch.optim.SGD(
         nn.Linear(2, 2).parameters(), 0.1)), "optimiser", "model.parameters()")
@@ -155,6 +167,10 @@ def bad_input(a):
         model = torch.nn.Linear(3, 2)
         opt = torch.optim.SGD(model.parameters(), 0.5)
         sync = muster.torch.Sync(model, opt, wire=wire, lr_scale=True)
+        # A model that was moved to a GPU meanwhile has its gradients there.
+        elsewhere = torch.zeros(2, 3, device="meta")
+        refused(TypeError, lambda: sync._give("weight", model.weight, elsewhere),
+                "the gradient of weight is on meta", "CPU")
         x = torch.ones(4, 3)
         model(x).sum().backward()
         refused(RuntimeError, lambda: model(x).sum().backward(), "twice", "no_sync")

@@ -14,26 +14,29 @@ class Hooks:
 
     ready(name, parameter): its gradient is there, and adds up to what was there before.
     bucket_ready(bucket): where the model is in a DistributedDataParallel, in place of ready.
-    begun(): a forward() begins; a backward() that was interrupted has no end."""
+    begun(): a forward() begins; a backward() that was interrupted has no end.
+    These three are methods, whose object is not kept by the model."""
 
     def __init__(self, ready: Callable[[str, torch.nn.Parameter], None],
                  bucket_ready: Callable[[Any], None], begun: Callable[[], None]):
-        self._ready, self._bucket_ready, self._begun = ready, bucket_ready, begun
+        self._ready, self._begun = _weakly(ready), _weakly(begun)
+        self._bucket_ready = weakref.WeakMethod(bucket_ready)
         self._held: List[Any] = []
 
     def listen(self, model: torch.nn.Module,
                params: Sequence[Tuple[str, torch.nn.Parameter]]) -> None:
-        self._held.append(model.register_forward_pre_hook(lambda *_: self._begun()))
+        ready, begun = self._ready, self._begun
+        self._held.append(model.register_forward_pre_hook(lambda *_: begun()))
         if isinstance(model, DistributedDataParallel):
             _listen_to_buckets(model, self._bucket_ready)
             return
         for name, p in params:
             if hasattr(p, "register_post_accumulate_grad_hook"):
-                hook = p.register_post_accumulate_grad_hook(lambda q, n=name: self._ready(n, q))
+                hook = p.register_post_accumulate_grad_hook(lambda q, n=name: ready(n, q))
                 self._held.append(hook)
             else:  # the node that adds to p.grad; torch before 2.1 has no other way
                 node = p.expand_as(p).grad_fn.next_functions[0][0]
-                hook = node.register_hook(lambda *_, n=name, q=p: self._ready(n, q))
+                hook = node.register_hook(lambda *_, n=name, q=p: ready(n, q))
                 self._held += [hook, node]
 
     def remove(self) -> None:
@@ -43,7 +46,19 @@ class Hooks:
         self._held = []
 
 
-def _listen_to_buckets(model: Any, bucket_ready: Callable[[Any], None]) -> None:
+def _weakly(method: Callable[..., None]) -> Callable[..., None]:
+    """Calls the method as long as its object is there."""
+    weak = weakref.WeakMethod(method)
+
+    def call(*arguments: Any) -> None:
+        there = weak()
+        if there is not None:
+            there(*arguments)
+
+    return call
+
+
+def _listen_to_buckets(model: Any, bucket_ready: "weakref.WeakMethod[Any]") -> None:
     """A DistributedDataParallel takes a hook once and keeps it: the hook asks who listens now."""
     present = getattr(model, "_muster_listener", None)
     if present is None:
@@ -58,4 +73,4 @@ def _listen_to_buckets(model: Any, bucket_ready: Callable[[Any], None]) -> None:
             return done
 
         model.register_comm_hook(None, hook)
-    present[0] = weakref.WeakMethod(bucket_ready)
+    present[0] = bucket_ready

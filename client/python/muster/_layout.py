@@ -44,9 +44,7 @@ class Layout:
                 raise TypeError(f"parameter {name} is {p.dtype}: trainable parameters are float32 "
                                 "here; model.float(), and torch.autocast where speed matters")
         for name, p in self.params + self.rest:
-            if p.device.type != "cpu":
-                raise TypeError(f"{name} is on {p.device}: only models on the CPU are supported; "
-                                "model.cpu()")
+            _tensors.must_be_on_the_cpu(name, p)
 
     def longest(self) -> int:
         """Elements of the longest piece that is handed over at once: a parameter, or all the

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import sys
 from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
@@ -17,6 +19,8 @@ from .worker import (Hint, InvalidArgument, JobFailed, NotFinite, Outcome, Sessi
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 _FLUSH_BYTES = 256 << 10  # gradients that are smaller together are handed over in one call
+# What a sentence of the library has in it that is about the model of this rank, or its length.
+_OF_THE_MODEL = ("another model:", "the same model", "of tensors", "options.tensors", "elements of")
 
 
 class Step(NamedTuple):
@@ -70,17 +74,22 @@ class Rank:
         self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._hooks = Hooks(self._ready, self._bucket_ready, self._begun)
         self._closed = False
+        self._why_closed = "close() was called"
 
     def _open(self, **options: Any) -> Worker:
         try:
             return Worker(self._layout.elems, type=self._wire_name, owner=self._owner, **options)
         except InvalidArgument as e:
-            hint = self._compared()
-            if "--owner" in str(e):
+            sentence = str(e)
+            if "--owner" in sentence:
                 mine, other = ("Sync", "Served") if self._owner == "workers" else ("Served", "Sync")
                 hint = (f"muster.torch.{mine} is for jobs whose {self._owner} own the parameters; "
                         f"for this one there is muster.torch.{other}")
-            raise InvalidArgument(e.errno, f"{e} ({hint})") from e
+            elif any(words in sentence for words in _OF_THE_MODEL):
+                hint = self._compared()
+            else:
+                raise
+            raise InvalidArgument(e.errno, f"{sentence} ({hint})") from e
 
     def _begin(self) -> None:
         """Once there is a worker."""
@@ -89,10 +98,12 @@ class Rank:
             self._start()
             self._hooks.listen(self._model, self._layout.params)
         except BaseException:
-            self.close()  # a rank that has failed is not waited for
+            self._leave()  # a rank that has failed is not waited for
             raise
 
     # ---- what the two differ in ----
+
+    _remedy = ""  # for a program that goes on with one that has left the job
 
     def _compared(self) -> str:
         """What has to be the same in all ranks, for a rank that was refused."""
@@ -168,6 +179,7 @@ class Rank:
             raise TypeError(f"the gradient of {name} is sparse: muster sums dense vectors; "
                             "Embedding(sparse=False)")
         else:
+            _tensors.must_be_on_the_cpu(f"the gradient of {name}", grad)
             data = _tensors.flat(grad).to(self._wire).contiguous()
         was_sound, this.sound = this.sound, False
         this.given.add(id(p))
@@ -260,14 +272,22 @@ class Rank:
             self._over()
             raise this.failed
 
+    def _must_be_in(self) -> None:
+        if self._closed:
+            raise SessionLost(errno.ENOTCONN, f"rank {self.rank}: this {type(self).__name__} has "
+                              f"left the job, in which it had version {self.version}: "
+                              f"{self._why_closed}. To go on, make {self._remedy}")
+
     def _step(self, samples: float) -> Step:
+        self._must_be_in()
         if not 2.0 ** -53 <= samples <= 2.0 ** 53:  # before anything is handed in or hidden
             raise ValueError(f"samples is {samples!r}: a number above 0 is wanted, of those whose "
                              "mean gradient this is")
         try:
             return self._steps(samples)
-        except (SessionLost, JobFailed):
-            self.close()
+        except (SessionLost, JobFailed) as e:
+            self._why_closed = str(e)
+            self._leave()
             raise
 
     def _steps(self, samples: float) -> Step:
@@ -331,11 +351,24 @@ class Rank:
         self._worker.finish(why)
 
     def close(self) -> None:
-        """Leaves the job, and takes the hooks off the model, which then is as it was before."""
+        """Leaves the job, and takes the hooks off the model, which then is as it was before. A
+        second call does nothing. Dropping this object does the same."""
         self._closed = True
         self._hooks.remove()
         self._layout.params = []
         self._worker.close()
+
+    def _leave(self) -> None:
+        """close(), where an error is under way: the program has to hear of that one, and not that
+        something still reads the memory of a version, or that a thread is in a call. The worker
+        then leaves the job when that is over and nothing holds it."""
+        with contextlib.suppress(BufferError, RuntimeError):
+            self.close()
+
+    def __del__(self) -> None:
+        """At the end of the process the Worker does what is to be done."""
+        if hasattr(self, "_worker") and not sys.is_finalizing():
+            self._leave()
 
     def __enter__(self) -> Any:
         return self

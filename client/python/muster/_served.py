@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Iterator, Optional
 
 import torch
@@ -56,6 +57,7 @@ class Served(Rank):
       NaN offers no start, so after SessionLost another Served of it takes those of the job."""
 
     _owner = "servers"
+    _remedy = "another Served of the same model, which takes the newest parameters"
 
     def __init__(self, model: torch.nn.Module, *, copy: bool = True, scale: Optional[Scale] = None,
                  clip: float = 0.0, wire: str = "f32", server: Optional[str] = None,
@@ -121,8 +123,9 @@ class Served(Rank):
     def _settle(self, this: Round, out: Outcome) -> None:
         try:
             self._check_policy(out)
-        except ValueError:
-            self.close()
+        except ValueError as e:
+            self._why_closed = str(e)
+            self._leave()
             raise
         if out.result is not None and (out.version != self.version or not self._copy):
             with _signals.not_in_the_middle():
@@ -166,8 +169,9 @@ class Served(Rank):
 
     def close(self) -> None:
         """Leaves the job, and takes the hooks off the model, which then is as it was before; with
-        copy=False, its parameters get memory of their own."""
-        if not self._copy:
+        copy=False, its parameters get memory of their own. Raises BufferError where something else
+        reads the memory that they were views of: drop it, and call close() again."""
+        if not self._copy and os.getpid() == self._worker.pid:  # a child may not have that memory
             for _, p in self._layout.params:
                 p.data = p.data.clone(memory_format=torch.contiguous_format)
         super().close()

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import os
 import secrets
-import types
 import warnings
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
@@ -14,6 +13,7 @@ import torch
 
 from . import _signals, _state, _tensors
 from ._rank import Rank, Round, Step
+from ._rate import Rate
 from ._sampler import Sampler
 from .worker import Busy, Error, Outcome, Stale, Verdict
 
@@ -46,6 +46,7 @@ class Sync(Rank):
     thread uses a Sync, which must be the one that calls backward()."""
 
     _owner = "workers"
+    _remedy = "another Sync of the same model and optimiser, which takes the state of another rank"
 
     def __init__(self, model: torch.nn.Module, opt: torch.optim.Optimizer,
                  step: Optional[Callable[[], Any]] = None, *, scheduler: Optional[Any] = None,
@@ -57,9 +58,7 @@ class Sync(Rank):
         super().__init__(model, wire, [] if sampler is None else [repr(sampler)])
         self._opt = opt
         self._check_optimizer()
-        self._scale = 1.0
-        if lr_scale:
-            self._scale_rate()
+        self._rate: Optional[Rate] = None
         self._apply = step or (lambda: opt.step())
         self._sampler = sampler
         whole = _state.Whole(self._bare, opt, scheduler)
@@ -73,6 +72,8 @@ class Sync(Rank):
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout)
+        if lr_scale:
+            self._rate = Rate(opt)
         self._begin()
 
     def _compared(self) -> str:
@@ -102,22 +103,6 @@ class Sync(Rank):
             self._layout.set_parameters(first)
             self._layout.set_rest(first)
 
-    def _scale_rate(self) -> None:
-        plain = self._opt.step
-
-        def scaled(_: Any, *args: Any, **kwargs: Any) -> Any:
-            rates = [g["lr"] for g in self._opt.param_groups]
-            for g in self._opt.param_groups:
-                g["lr"] = g["lr"] * self._scale
-            try:
-                return plain(*args, **kwargs)
-            finally:
-                for g, rate in zip(self._opt.param_groups, rates):
-                    g["lr"] = rate
-
-        scaled.__dict__.update(getattr(plain, "__dict__", {}))  # what schedulers leave there
-        self._opt.step = types.MethodType(scaled, self._opt)  # type: ignore[method-assign]
-
     def _check_sampler(self, sampler: Sampler) -> None:
         if sampler is not self._sampler:
             raise ValueError("the loader's sampler must be the one of Sync(..., sampler=sampler), "
@@ -143,7 +128,8 @@ class Sync(Rank):
         Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
         the step may be repeated with another batch (a Sampler gives the same one again, as all
         ranks know whose it is); Timeout and Ctrl-C, after which step() called
-        again goes on with the same step; errors that end the job. Ctrl-C never leaves a version
+        again goes on with the same step; errors that end the job; SessionLost after close(), which
+        says why this rank has left. Ctrl-C never leaves a version
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
         Sync is of no use any more, as when step or set has raised an error, or the session is lost:
         it leaves the job, and another one, made anew, takes the state of another rank.
@@ -173,7 +159,8 @@ class Sync(Rank):
         if out.fresh and out.result is not None and out.version != self.version:
             with self._becomes(out.version):
                 self._set_gradients(out)
-                self._scale = out.lr_scale
+                if self._rate is not None:
+                    self._rate.scale = out.lr_scale
                 if self._sampler is not None:
                     self._sampler.version(out.set)
                 self._apply()
@@ -189,7 +176,7 @@ class Sync(Rank):
             try:
                 yield
             except BaseException:
-                self.close()
+                self._leave()
                 raise
             self.version, self._torn = version, None
 
@@ -247,14 +234,16 @@ class Sync(Rank):
         if self._taken is None:
             try:
                 self._taken = self._worker.take_state()
-            except Stale:  # the session is over
-                self.close()
+            except Stale as e:  # the session is over
+                self._why_closed = str(e)
+                self._leave()
                 raise
         version, raw = self._taken
         try:
             self._set_state(self._read_state(raw), version)
         except Exception as e:
-            self.close()
+            self._why_closed = f"the state of another rank could not be set: {e}"
+            self._leave()
             raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
                                f"version {version}: {e}") from e
         self._taken, self._came_back = None, True
@@ -303,6 +292,8 @@ class Sync(Rank):
         return int(read["version"])
 
     def close(self) -> None:
-        """Leaves the job, and takes the hooks off the model, which then is as it was before."""
-        self._scale = 1.0
+        """Leaves the job, and takes the hooks off the model and the scale off opt.step, which then
+        are as they were before. Dropping a Sync does the same."""
+        if self._rate is not None:
+            self._rate.remove()
         super().close()

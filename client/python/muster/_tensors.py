@@ -12,6 +12,13 @@ def flat(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().reshape(-1)
 
 
+def must_be_on_the_cpu(name: str, tensor: torch.Tensor) -> None:
+    """TypeError, in words: the library would read another memory's address as one of its own."""
+    if tensor.device.type != "cpu":
+        raise TypeError(f"{name} is on {tensor.device}: muster.torch reads the memory of the CPU "
+                        "only: model.cpu(), before Sync or Served is made")
+
+
 def pack(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of a tensor as numbers from 0 to 255 in f32: exact for any type and values."""
     row = flat(tensor).contiguous()

@@ -283,7 +283,8 @@ class Worker:
 
     def _mine(self) -> c.c_void_p:
         if not self._handle:
-            raise SessionLost(errno.ENOTCONN, f"rank {self.job.rank}: this Worker has been closed")
+            raise SessionLost(errno.ENOTCONN, f"rank {self.job.rank}: this Worker has been closed: "
+                              "make another one")
         if os.getpid() != self._pid:
             raise Forked(errno.ECHILD, f"rank {self.job.rank}: process {self._pid} made this "
                          "Worker, and this one is a child that it forked; make another one here")
@@ -415,6 +416,11 @@ class Worker:
         return self._ticket.value
 
     @property
+    def pid(self) -> int:
+        """Of the process that made this Worker, and may use it."""
+        return self._pid
+
+    @property
     def ticket(self) -> int:
         """Of the last contribution that was handed in; 0: none, or the job was over."""
         return self._ticket.value
@@ -514,12 +520,18 @@ class Worker:
         return taken
 
     def average(self) -> Tuple[int, memoryview]:
-        """The moving average of the parameters, for evaluation (musterd --average), and the version
-        that all of it is of: the newest when the servers came to serve this worker. It is a copy of
-        elems floats, whatever the type of results, and stays. No commit waits for it, but a step
-        waits for this worker meanwhile as for one that computes. After the last outcome of the job
-        too. Waits at most wait_timeout, then raises Timeout: call again, and it goes on. Raises
-        Error with ENOTSUP where the servers keep none."""
+        """The version, and the moving average of the parameters right after its commit, for
+        evaluation (musterd --average). The version was the newest when the servers came to serve
+        this worker; they serve one after the other. The average is elems floats, whatever the type
+        of results: a copy of the caller's own, which stays. The library holds another copy until
+        the next call or close().
+
+        For the thread that uses the Worker; another may wake() it. No commit waits for it, but a
+        step waits for this worker meanwhile as for one that computes. After the last outcome of the
+        job too. Waits at most wait_timeout, then raises Timeout: call again, and it goes on with
+        what has come; Interrupted, where wake() has ended it, likewise. Raises Error with ENOTSUP
+        where the servers keep none, InvalidArgument before start(), and SessionLost also if the job
+        has ended and its leader has gone before all had come."""
         out = _library.Averaged()
         answer = _Answer(out, *(c.byref(out, getattr(_library.Averaged, part).offset)
                                 for part in ("average", "version")))

@@ -1,18 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/transport/tls/wiping.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <openssl/crypto.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* For the own key, and 64 bytes at most for each handshake and connection. */
 enum { SECRETS_BYTES = 1 << 20, SECRETS_LEAST = 16 };
 
+/* When memory runs out, OpenSSL aborts the process rather than do without a table of its heap of
+ * secrets. So blocks for them are allocated first, where the lack of memory can still be reported.
+ * The largest table has one bit for each block of each size. */
+enum { RESERVE = 4, RESERVE_BYTES = 2 * SECRETS_BYTES / SECRETS_LEAST / 8 };
+
+static struct {
+	void *block[RESERVE];
+	unsigned left;
+} reserve;
+
 static void *take(size_t len, const char *file, int line)
 {
+	void *p = malloc(len);
+
 	(void)file, (void)line;
-	return malloc(len);
+	if (p == NULL && reserve.left > 0 && len <= RESERVE_BYTES)
+		p = reserve.block[--reserve.left];
+	return p;
 }
 
 static void wipe(void *p, const char *file, int line)
@@ -35,10 +51,29 @@ static void *move(void *p, size_t len, const char *file, int line)
 	return to;
 }
 
-void mst_tls_guard_keys(void)
+static bool fill_reserve(void)
 {
-	(void)CRYPTO_set_mem_functions(take, move, wipe);
+	for (; reserve.left < RESERVE; reserve.left++) {
+		reserve.block[reserve.left] = malloc(RESERVE_BYTES);
+		if (reserve.block[reserve.left] == NULL)
+			return false;
+	}
+	return true;
+}
+
+static void free_reserve(void)
+{
+	while (reserve.left > 0)
+		free(reserve.block[--reserve.left]);
+}
+
+int mst_tls_guard_keys(void)
+{
+	bool guarded = CRYPTO_set_mem_functions(take, move, wipe) == 1 && fill_reserve();
+
 #ifndef __SANITIZE_ADDRESS__ /* which finds no pointers there: what they point to would be a leak */
-	(void)CRYPTO_secure_malloc_init(SECRETS_BYTES, SECRETS_LEAST);
+	guarded = guarded && CRYPTO_secure_malloc_init(SECRETS_BYTES, SECRETS_LEAST) != 0;
 #endif
+	free_reserve();
+	return guarded ? 0 : -ENOMEM;
 }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""A program that trains, as a user writes it, with an account of its samples.
+
+usage: muster run -n 3 --owner workers --policy backup:2 -- python3 drawn_again.py FOLDER
+
+Each rank writes a line of JSON to FOLDER/rank.N for each step: the samples that it has computed on,
+as [epoch, index], and the verdict; and at the end what is still to come. The last rank hands each
+gradient in when the others have made three versions more; rank 0 tells by files."""
+import json
+import os
+import sys
+import time
+
+import muster.torch
+import torch
+
+COUNT, BATCH, LAST, BEHIND = 50, 4, 30, 3
+
+
+def main():
+    torch.set_num_threads(1)
+    folder = sys.argv[1]
+    data = torch.utils.data.TensorDataset(torch.eye(COUNT))
+    model = torch.nn.Linear(COUNT, 1)
+    opt = torch.optim.SGD(model.parameters(), 0.1)
+    sampler = muster.torch.Sampler(COUNT, BATCH, seed=2, on_late="again")
+    sync = muster.torch.Sync(model, opt, sampler=sampler)
+    told = 0
+    with open(os.path.join(folder, f"rank.{sync.rank}"), "w") as account:
+        for x, in sync.batches(torch.utils.data.DataLoader(data, batch_sampler=sampler)):
+            epochs = [epoch for epoch, _ in sampler.batch()]
+            opt.zero_grad()
+            model(x).square().mean().backward()
+            late = os.path.join(folder, f"version.{min(sync.version + BEHIND, LAST)}")
+            while sync.rank == sync.workers - 1 and not os.path.exists(late):
+                time.sleep(0.005)
+            done = sync.step(samples=len(x))
+            json.dump({"samples": list(zip(epochs, x.argmax(1).tolist())),
+                       "verdict": done.verdict.name}, account)
+            account.write("\n")
+            if sync.rank == 0 and done.version >= LAST and not sync.finished:
+                sync.finish("enough")  # before the last rank hears of it
+            while sync.rank == 0 and told <= done.version:
+                open(os.path.join(folder, f"version.{told}"), "w").close()
+                told += 1
+        json.dump(sampler.state_dict(), account)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What becomes of samples in a whole program under muster run, by an account that is checked here.
+
+usage: torch_data.py CASE --musterd MUSTERD --library LIBMUSTER --muster MUSTER
+       torch_data.py --list
+"""
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+
+from base import CALM, HERE, check, main, must
+
+PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
+RANKS, SLOW, BATCH, COUNT = 3, 2, 4, 50  # of programs/drawn_again.py
+
+
+def run(a, folder):
+    """What muster run says."""
+    job = subprocess.run(
+        [a.muster, "run", "-n", str(RANKS), "--owner", "workers", "--policy", "backup:2", *CALM,
+         "--patience", "60s", "--history", "64", "--", sys.executable,
+         os.path.join(HERE, "programs", "drawn_again.py"), folder],
+        env=dict(os.environ, MUSTER_LIBRARY=a.library, PYTHONPATH=PACKAGE, OMP_NUM_THREADS="1"),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=300)
+    must(job.returncode == 0, "the job has failed:", job.stdout)
+    return job.stdout
+
+
+def account(folder, rank):
+    """The steps of a rank, and the place of its sampler at the end. A sample is (epoch, index)."""
+    with open(os.path.join(folder, f"rank.{rank}")) as f:
+        *steps, state = map(json.loads, f)
+    for step in steps:
+        step["samples"] = [tuple(s) for s in step["samples"]]
+        must(len(step["samples"]) == BATCH, "a batch is not whole:", step)
+    return steps, state
+
+
+def again(a):
+    """on_late="again": what a slow rank has computed on in vain another rank computes on, and every
+    sample counts once in each epoch."""
+    if importlib.util.find_spec("torch") is None:
+        print("skipped: there is no PyTorch here; Debian has it in python3-torch")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(prefix="muster-test-") as folder:
+        said = run(a, folder)
+        accounts = [account(folder, rank) for rank in range(RANKS)]
+    state = accounts[0][1]
+    must(all(place == state for _, place in accounts), "the samplers of ranks differ")
+
+    counted, by = Counter(), {}
+    for rank, (steps, _) in enumerate(accounts):
+        for step in steps:
+            if step["verdict"] == "COUNTED":
+                counted.update(step["samples"])
+                by.update(dict.fromkeys(step["samples"], rank))
+    left = Counter(map(tuple, state["queue"]))
+    every = Counter((epoch, i) for epoch in range(state["epoch"]) for i in range(COUNT))
+    check(f"of {state['epoch']} epochs each sample has counted once, or is still to come",
+          counted + left == every and state["epoch"] >= 3)
+
+    late = [step["samples"] for step in accounts[SLOW][0] if step["verdict"] == "LATE"]
+    lost = [s for batch in late for s in batch if s not in counted and s not in left]
+    check(f"the slow rank was late with {len(late)} batches, of which no sample is lost",
+          late and not lost)
+    taken = [batch for batch in late if all(by.get(s, SLOW) != SLOW for s in batch)]
+    check(f"{len(taken)} of them have counted in another rank", taken)
+
+    for rank, (steps, _) in enumerate(accounts):
+        mine = BATCH * sum(step["verdict"] == "COUNTED" for step in steps)
+        must(state["counted"].get(str(rank), 0) == mine, f"rank {rank}: {mine} samples have "
+             f"counted, and not {state['counted']}")
+        must(re.search(rf"counted: .*rank {rank} {mine} of ", said), f"{mine} of rank {rank} is "
+             "not in the summary:", said)
+    check(f"the summary says the same: {state['counted']}", True)
+
+
+CASES = {"again": again}
+main(CASES, "musterd", "library", "muster")

@@ -1,0 +1,226 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""How a Sync and a Served end: dropped by the program, closed, or with a session that is lost.
+
+usage: torch_ends.py CASE --musterd MUSTERD --library LIBMUSTER
+       torch_ends.py --list
+"""
+import errno
+import gc
+import os
+import weakref
+
+from base import HANG_S, check, main, must, until
+from torch_case import Ranks, joined, prepare, refused, together
+
+SERVERS = ("--owner", "servers", "--optimizer", "sgd:lr=0.1,momentum=0")
+
+
+def stays(make):
+    """A rank of that kind that makes steps until the other one is done."""
+    def work(rank, ranks):
+        import torch
+        model = torch.nn.Linear(4, 1)
+        with make(model) as job:
+            while not os.path.exists(ranks.path("done")):
+                model.zero_grad()
+                model(torch.ones(1, 4)).sum().backward()
+                job.step()
+    return work
+
+
+def sync_of(model, **options):
+    import muster.torch
+    import torch
+    return muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1), **options)
+
+
+def served_of(model, **options):
+    import muster.torch
+    return muster.torch.Served(model, **options)
+
+
+def in_ddp(model):
+    import muster.torch
+    import torch
+    return torch.nn.parallel.DistributedDataParallel(model, process_group=muster.torch.alone())
+
+
+def hooks_of(model):
+    """How many there are on a model and its parameters."""
+    some = len(model._forward_pre_hooks)
+    for p in model.parameters():
+        some += len(getattr(p, "_post_accumulate_grad_hooks", None) or ())
+    return some
+
+
+def is_dropped(muster, model, make, use):
+    """Joins, makes a step, and drops what it has joined with: nobody waits for it then."""
+    import torch
+    before = hooks_of(model)
+    job = joined(muster, lambda: make(model))
+    use(job)
+    model.zero_grad()
+    model(torch.ones(1, 4)).sum().backward()
+    job.step()
+    alive, worker = weakref.ref(job), job.worker
+    del job
+    must(alive() is None, "something holds it")
+    must("closed" in repr(worker), "its worker is", worker)
+    must(hooks_of(model) == before, f"{hooks_of(model)} hooks are left")
+    model.zero_grad()
+    model(torch.ones(1, 4)).sum().backward()  # whatever is left of it would be called
+    with torch.no_grad():
+        for p in model.parameters():
+            p.add_(p.grad)  # memory of the model's own
+
+
+def dropped(a):
+    """Is gone at once, without the collector: its worker has left the job, and model and optimiser
+    are as before. The same model joins again each time, while another rank goes on."""
+    prepare(a)
+
+    def nothing(job):
+        pass
+
+    def syncs(rank, ranks):
+        import muster
+        import torch
+        gc.disable()
+        model = torch.nn.Linear(4, 1)
+        opt = torch.optim.SGD(model.parameters(), 0.1)
+        plain = opt.step
+        ways = ((model, {}), (model, {"lr_scale": True}), (in_ddp(model), {"lr_scale": True}))
+        for module, options in ways:
+            is_dropped(muster, module, lambda m, o=options: muster.torch.Sync(m, opt, **o), nothing)
+            must(opt.step == plain and "step" not in vars(opt), f"{options}: opt.step is", opt.step)
+
+        def scheduled(_):
+            torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)  # it wraps opt.step once more
+
+        is_dropped(muster, model, lambda m: muster.torch.Sync(m, opt, lr_scale=True), scheduled)
+        opt.step()
+        ranks.tell("done")
+
+    with Ranks(a, 2, lambda rank, ranks: (stays(sync_of) if rank else syncs)(rank, ranks),
+               "--min-workers", "1") as ranks:
+        ranks.ends()
+
+    def served(rank, ranks):
+        import muster
+        import torch
+        gc.disable()
+        model = torch.nn.Linear(4, 1)
+        for module, copy in ((model, True), (model, False), (in_ddp(model), True)):
+            is_dropped(muster, module, lambda m, c=copy: served_of(m, copy=c), nothing)
+        ranks.tell("done")
+
+    with Ranks(a, 2, lambda rank, ranks: (stays(served_of) if rank else served)(rank, ranks),
+               *SERVERS, "--min-workers", "1") as ranks:
+        ranks.ends()
+    check("seven were dropped, and another rank has gone on", True)
+
+
+def lost_while_a_view_is_kept(a):
+    """Served(copy=False): the error that has ended the session is the one that arrives, and not
+    that something reads the parameters. When that is dropped, the worker leaves, too."""
+    prepare(a)
+
+    def work(kind, code):
+        def loses(rank, ranks):
+            import muster
+            import torch
+            error = getattr(muster, kind)
+            model = torch.nn.Linear(4, 1)
+            served = served_of(model, copy=False)
+
+            def lost(_):
+                raise error(code, "rank 0: the server went away")
+
+            kept, before = model.weight.detach(), model.weight.detach().clone()
+            served.worker.push_ranges = lost
+            model(torch.ones(1, 4)).sum().backward()
+            refused(error, served.step, "the server went away")
+            must(torch.equal(kept, before), "what was kept has changed")
+            refused(muster.SessionLost, served.step, "rank 0: this Served has left the job",
+                    "the server went away", "another Served")
+            with torch.no_grad():
+                model.weight.add_(1)  # memory of the model's own
+            refused(BufferError, served.close, "copy what is to be kept")
+            must("closed" not in repr(served.worker), "memory that is read was given back")
+            del kept
+            served.close()
+            must("closed" in repr(served.worker), "close() has not closed", served.worker)
+        return loses
+
+    for kind, code in (("SessionLost", errno.ENOTCONN), ("JobFailed", errno.EHOSTDOWN)):
+        with Ranks(a, 1, work(kind, code), *SERVERS) as ranks:
+            ranks.ends()
+
+
+def used_after_close(a):
+    """step() says that this rank has left, why, and what goes on with the model."""
+    prepare(a)
+
+    def work(make, *words):
+        def used(rank, ranks):
+            import muster
+            import torch
+            model = torch.nn.Linear(4, 1)
+            with make(model) as job:
+                model(torch.ones(1, 4)).sum().backward()
+                job.step()
+            for _ in range(2):
+                refused(muster.SessionLost, job.step, "rank 0", "has left the job", "version 1",
+                        "close() was called", *words)
+                model(torch.ones(1, 4)).sum().backward()
+            job.close()
+            refused(muster.SessionLost, job.worker.pull, "has been closed", "make another one")
+        return used
+
+    with Ranks(a, 1, work(sync_of, "another Sync", "optimiser", "state of another rank")) as ranks:
+        ranks.ends()
+    with Ranks(a, 1, work(served_of, "another Served", "newest"), *SERVERS) as ranks:
+        ranks.ends()
+
+
+def refused_for_other_reasons(a):
+    """What has to be the same in all ranks is told where a model or a sampler differs, and not
+    where the server's address or the rank is wrong."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster
+        import muster.torch
+        import torch
+        model, hint = torch.nn.Linear(4, 1), "these are the parameters"
+
+        def told(make):
+            try:
+                make()
+            except muster.InvalidArgument as e:
+                print(e)
+                return str(e)
+            must(False, "it was not refused")
+
+        for make in (sync_of, served_of):
+            for options, words in (({"server": "nowhere"}, "is not HOST:PORT"),
+                                   ({"rank": -7}, "options.rank is -7"),
+                                   ({"rank": 12, "server": ranks.server.address}, "rank 12")):
+                said = told(lambda m=make, o=options: m(model, **o))
+                must(words in said and hint not in said, "it says:", said)
+        must(until(lambda: "rank 1 joined" in ranks.server.said(), HANG_S), "no rank 1")
+        for other in (torch.nn.Linear(5, 1), torch.nn.Bilinear(2, 1, 1)):
+            said = told(lambda o=other: sync_of(o))
+            must(hint in said and "sampler" in said, "it says:", said)
+        with sync_of(model):
+            ranks.tell("done")
+
+    with Ranks(a, 2, lambda rank, ranks: (stays(sync_of) if rank else work)(rank, ranks),
+               "--min-workers", "1") as ranks:
+        ranks.ends()
+
+
+CASES, BY_HAND = together(
+    all_ends=(dropped, lost_while_a_view_is_kept, used_after_close, refused_for_other_reasons))
+main(CASES, "musterd", "library", unlisted=BY_HAND)
