@@ -24,6 +24,7 @@ struct sim_worker {
 	uint64_t dawdle_ns;   /* that its next piece takes longer */
 	uint64_t welcomed_ns; /* when its heart began to beat; 0: its open has no welcome yet */
 	bool comes_again;     /* another process of this rank was there before */
+	bool average_comes;   /* an average that it has asked for is still on its way */
 	bool leaves, finishes, scribbles, talks_rubbish;
 	int rogue_at;            /* server, or SIM_ALL */
 	struct sim_worker *next; /* older */

@@ -350,14 +350,17 @@ static int read_average(struct sim_worker *w)
 {
 	uint64_t version, began_ns = sim_now();
 	const float *average;
-	int rc = muster_average(w->m, &average, &version);
 
+	if (!w->average_comes)
+		w->seen.average_from = w->seen.last_version;
+	int rc = muster_average(w->m, &average, &version);
+	w->average_comes = rc == -ETIMEDOUT || rc == -EINTR;
 	took(w, "average", began_ns, wait_most_ns());
 	if (w->process->dead)
 		return -EPIPE;
 	if (rc == 0)
 		obs_average(&w->seen, average, version);
-	return rc == -ETIMEDOUT || rc == -EINTR ? 0 : told(w, "average", rc);
+	return w->average_comes ? 0 : told(w, "average", rc);
 }
 
 /* Steps on parameters of the worker's own, and what is asked for before it contributes. What it

@@ -66,7 +66,8 @@ struct obs_worker {
 	bool spoils;      /* which has a NaN in it */
 	uint64_t last_ticket_told;
 	uint64_t last_version;
-	const void *result; /* that it reads */
+	uint64_t average_from; /* what that was when it first asked for the average that comes */
+	const void *result;    /* that it reads */
 	uint64_t result_version;
 	bool reads_void; /* they changed while it read them, because its session had ended */
 };
@@ -85,7 +86,8 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 void obs_spoiled(const struct obs_worker *w);
 void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot);
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
-/* It has the average of a version, which is not older than the last one it was given. */
+/* It has the average of a version, which is not older than the last one it was given
+ * before it asked. */
 void obs_average(const struct obs_worker *w, const float *average, uint64_t version);
 /* With its welcome it is told these fates. */
 void obs_fates(const struct obs_worker *w, const struct muster_fate *fate, uint32_t count);

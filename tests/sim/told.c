@@ -117,10 +117,10 @@ void obs_average(const struct obs_worker *w, const float *average, uint64_t vers
 {
 	if (w->rogue)
 		return;
-	if (version < w->last_version && w->last_version != UINT64_MAX)
-		obs_violated("rank %" PRIu32 " has version %" PRIu64
+	if (version < w->average_from && w->average_from != UINT64_MAX)
+		obs_violated("rank %" PRIu32 " has asked with version %" PRIu64
 			     ", and is given the average of %" PRIu64,
-			     w->rank, w->last_version, version);
+			     w->rank, w->average_from, version);
 	int64_t at = expect_kept_differs(version, EXPECT_AVERAGE, 0, average, obs.plan->elems);
 	if (at >= 0)
 		obs_violated("rank %" PRIu32 " is given a wrong average of version %" PRIu64
