@@ -283,11 +283,14 @@ static int read_comes_back(const struct muster_options *opt, struct mst_settings
 /* A process says it once, however many workers it has. */
 static void warn_of_strangers(const char *server)
 {
-	static atomic_flag said = ATOMIC_FLAG_INIT;
+	static atomic_bool said;
 
-	/* Relaxed: nothing else depends on it. */
-	if (mst_reach_of(server) == MST_REACH_BEYOND &&
-	    !atomic_flag_test_and_set_explicit(&said, memory_order_relaxed))
+	/* Relaxed: nothing else depends on it. Asked first, because a name may take long to look
+	 * up. */
+	if (atomic_load_explicit(&said, memory_order_relaxed) ||
+	    mst_reach_of(server) != MST_REACH_BEYOND)
+		return;
+	if (!atomic_exchange_explicit(&said, true, memory_order_relaxed))
 		mst_warn("INSECURE: %s is beyond loopback, and without certificates whoever "
 			 "answers there is taken for the server, and whoever is on the way can "
 			 "read what it says: set MUSTER_TLS_CA, MUSTER_TLS_CERT and "

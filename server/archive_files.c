@@ -24,6 +24,8 @@
 #define KEPT 2u
 /* How long a disk that does not answer is waited for at the end. */
 #define GRACE_NS (5 * MST_SECOND)
+/* What counts at most between two looks at the disk: in a longer time this server stood still. */
+#define LOOK_MOST_NS MST_SECOND
 
 enum phase { RESTS, ASKED, DONE };
 
@@ -42,9 +44,13 @@ struct mst_archive_files {
 	struct mst_checkpoint_manifest *manifest;
 	struct mst_archive_end end;
 	struct mst_checkpoint_part own; /* this server's part, as it was written last */
-	uint64_t asked_ns;              /* of the work that is under way, for the control thread */
-	uint64_t warn_ns;               /* silence of the disk that is worth a warning; */
-	bool warned;                    /* there was one */
+	/* Of the work that is under way, for the control thread: */
+	uint64_t asked_ns;
+	uint64_t looked_ns,
+		heard_ns;   /* the last look at the disk, and answered_ns as it saw that */
+	uint64_t silent_ns; /* that the disk has been silent since then, as looks tell */
+	uint64_t warn_ns;   /* such a silence is worth a warning; */
+	bool warned;        /* there was one */
 };
 
 static struct mst_archive_files *files_of(struct mst_archive *a)
@@ -57,8 +63,8 @@ static struct mst_archive_files *files_of(struct mst_archive *a)
 static void ask(struct mst_archive_files *f)
 {
 	MST_ASSERT(atomic_load_explicit(&f->phase, memory_order_relaxed) == RESTS);
-	f->asked_ns = mst_now_ns();
-	f->warn_ns = f->cfg.silence_ns;
+	f->asked_ns = f->looked_ns = mst_now_ns();
+	f->heard_ns = 0;
 	f->warned = false;
 	atomic_store_explicit(&f->answered_ns, f->asked_ns, memory_order_relaxed);
 	/* Release: pairs with has_work(). */
@@ -104,18 +110,26 @@ static void name_file(const struct mst_archive_files *f, char *out, size_t len)
 static void look_at_disk(struct mst_archive_files *f)
 {
 	uint64_t answered_ns = atomic_load_explicit(&f->answered_ns, memory_order_relaxed);
-	uint64_t now_ns = mst_now_ns(), silent_ns = now_ns - answered_ns;
+	uint64_t now_ns = mst_now_ns(), past_ns = now_ns - f->looked_ns;
 	char path[512];
 
-	if (f->cfg.silence_ns == 0 || silent_ns < f->warn_ns)
+	f->looked_ns = now_ns;
+	if (answered_ns != f->heard_ns) {
+		f->heard_ns = answered_ns;
+		f->silent_ns = 0;
+		f->warn_ns = f->cfg.silence_ns;
 		return;
-	f->warn_ns = 2 * silent_ns;
+	}
+	f->silent_ns += past_ns < LOOK_MOST_NS ? past_ns : LOOK_MOST_NS;
+	if (f->cfg.silence_ns == 0 || f->silent_ns < f->warn_ns)
+		return;
+	f->warn_ns = 2 * f->silent_ns;
 	f->warned = true;
 	name_file(f, path, sizeof(path));
 	mst_warn("the disk has not answered for %.3g s while %s is written, which was begun "
 		 "%.3g s ago; the job goes on, and there are no newer checkpoints until it "
 		 "answers: see whether its file system hangs or is overloaded",
-		 seconds(silent_ns), path, seconds(now_ns - f->asked_ns));
+		 seconds(f->silent_ns), path, seconds(now_ns - f->asked_ns));
 }
 
 static bool files_ended(struct mst_archive *a, struct mst_archive_end *out)

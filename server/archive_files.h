@@ -18,7 +18,8 @@ struct mst_archive_files_cfg {
 	const char *dir; /* must outlive the archive */
 	bool leads;      /* this server writes manifests, and nobody else may */
 	/* The log has a warning when the disk has taken nothing for so long, and again after twice,
-	 * four times as long, and so on; 0: never. */
+	 * four times as long, and so on; 0: never. Time in which this server stood still counts
+	 * little. */
 	uint64_t silence_ns;
 	void (*wake)(void *ctx); /* work has ended: called by the thread */
 	void *wake_ctx;

@@ -146,6 +146,13 @@ int mst_comparing_piece(const struct mst_job *j, struct mst_conn *c,
 	const char *broken = "broke the protocol: a table of tensors with a gap";
 	char giver[MST_GIVER_LEN];
 
+	if (!mst_tensor_table_is_whole(j->tensors)) {
+		snprintf(why, MST_REASON_LEN,
+			 "the workers whose model this one was compared with have left before the "
+			 "start of job \"%s\"; join again",
+			 j->o->job);
+		return -EBUSY;
+	}
 	(void)mst_tables_giver((int32_t)c->who.rank, c->peer, c->pid, giver);
 	if (piece->at == c->compared && piece->total == c->table.tensors && piece->count > 0) {
 		if (mst_tables_differ(&j->tables, j->tensors, piece, giver, why))

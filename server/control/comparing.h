@@ -33,8 +33,9 @@ enum mst_comparing mst_comparing_begin(const struct mst_leading *l, struct mst_c
 
 /* Compares a piece of the table that a worker was asked for. @why: on failure a sentence.
  * Return: 0: so far they are the tensors of the job, and more are to come; -EINVAL: a tensor
- * differs, and @why is for the worker; -EPROTO: @why says how the worker broke the protocol, as
- * mst_frontend_accuse() wants it: with a gap, or with the table of the job. */
+ * differs, and @why is for the worker; -EBUSY likewise: the model that it was compared with is the
+ * job's no more, and the worker may say its hello again; -EPROTO: @why says how the worker broke
+ * the protocol, as mst_frontend_accuse() wants it: with a gap, or with the table of the job. */
 int mst_comparing_piece(const struct mst_job *j, struct mst_conn *c,
 			const struct mst_tensor_piece *piece, char why[MST_REASON_LEN]);
 

@@ -114,7 +114,8 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 		say_serve(f, stream, now_ns);
 		return;
 	}
-	if (rc == -EACCES || rc == -EPROTO) {
+	/* Without a sentence it is connect(2) that may not. */
+	if ((rc == -EACCES || rc == -EPROTO) && proof.why[0] != '\0') {
 		f->refused = true;
 		snprintf(why, sizeof(why), "%.500s", proof.why);
 		cut_off(f, why, now_ns);

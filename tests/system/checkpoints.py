@@ -37,6 +37,7 @@ class Folder:
     def run(self, commits, *options, worker=(), expect=0, elems=20001, workers=WORKERS):
         """A job that writes its checkpoints there. Return: what it said."""
         command = [self.a.muster, "run", "-n", str(workers), *CALM, "--quiet",
+                   "--listen", "127.0.0.1:0",  # else a port that is taken makes a second start
                    "--commits", str(commits), "--state", self.state, *options, "--",
                    self.a.worker, os.path.join(self.folder.name, "log"), str(elems), *worker]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)

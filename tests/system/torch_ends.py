@@ -12,6 +12,7 @@ import weakref
 
 from base import HANG_S, check, main, must, until
 from torch_case import Ranks, joined, prepare, refused, together
+from torch_training import FAR
 
 SERVERS = ("--owner", "servers", "--optimizer", "sgd:lr=0.1,momentum=0")
 
@@ -61,6 +62,9 @@ def is_dropped(muster, model, make, use):
     job = joined(muster, lambda: make(model))
     use(job)
     model.zero_grad()
+    (model(torch.ones(1, 4)) * float("nan")).sum().backward()
+    refused(muster.NotFinite, job.step, "NaN")
+    model.zero_grad()
     model(torch.ones(1, 4)).sum().backward()
     job.step()
     alive, worker = weakref.ref(job), job.worker
@@ -103,7 +107,7 @@ def dropped(a):
         ranks.tell("done")
 
     with Ranks(a, 2, lambda rank, ranks: (stays(sync_of) if rank else syncs)(rank, ranks),
-               "--min-workers", "1") as ranks:
+               *FAR) as ranks:
         ranks.ends()
 
     def served(rank, ranks):
@@ -126,7 +130,7 @@ def lost_while_a_view_is_kept(a):
     that something reads the parameters. When that is dropped, the worker leaves, too."""
     prepare(a)
 
-    def work(kind, code):
+    def work(kind, code, *remedy):
         def loses(rank, ranks):
             import muster
             import torch
@@ -143,7 +147,7 @@ def lost_while_a_view_is_kept(a):
             refused(error, served.step, "the server went away")
             must(torch.equal(kept, before), "what was kept has changed")
             refused(muster.SessionLost, served.step, "rank 0: this Served has left the job",
-                    "the server went away", "another Served")
+                    "the server went away", *remedy)
             with torch.no_grad():
                 model.weight.add_(1)  # memory of the model's own
             refused(BufferError, served.close, "copy what is to be kept")
@@ -153,9 +157,30 @@ def lost_while_a_view_is_kept(a):
             must("closed" in repr(served.worker), "close() has not closed", served.worker)
         return loses
 
-    for kind, code in (("SessionLost", errno.ENOTCONN), ("JobFailed", errno.EHOSTDOWN)):
-        with Ranks(a, 1, work(kind, code), *SERVERS) as ranks:
+    for how in (("SessionLost", errno.ENOTCONN, "another Served"),
+                ("JobFailed", errno.EHOSTDOWN)):
+        with Ranks(a, 1, work(*how), *SERVERS) as ranks:
             ranks.ends()
+
+    def in_a_with(rank, ranks):
+        import muster
+        import torch
+        model, kept = torch.nn.Linear(4, 1), []
+
+        def lost(_):
+            raise muster.SessionLost(errno.ENOTCONN, "rank 0: the server went away")
+
+        def within():
+            with served_of(model, copy=False) as served:
+                kept.append(model.weight.detach())
+                served.worker.push_ranges = lost
+                model(torch.ones(1, 4)).sum().backward()
+                served.step()
+
+        refused(muster.SessionLost, within, "the server went away")
+
+    with Ranks(a, 1, in_a_with, *SERVERS) as ranks:
+        ranks.ends()
 
 
 def used_after_close(a):
@@ -217,7 +242,7 @@ def refused_for_other_reasons(a):
             ranks.tell("done")
 
     with Ranks(a, 2, lambda rank, ranks: (stays(sync_of) if rank else work)(rank, ranks),
-               "--min-workers", "1") as ranks:
+               *FAR) as ranks:
         ranks.ends()
 
 

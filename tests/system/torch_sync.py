@@ -171,6 +171,9 @@ def bad_input(a):
         elsewhere = torch.zeros(2, 3, device="meta")
         refused(TypeError, lambda: sync._give("weight", model.weight, elsewhere),
                 "the gradient of weight is on meta", "CPU")
+        layout, sync._layout.params = sync._layout.params, [("weight", elsewhere)]
+        refused(TypeError, sync.step, "weight is on meta", "CPU")
+        sync._layout.params = layout
         x = torch.ones(4, 3)
         model(x).sum().backward()
         refused(RuntimeError, lambda: model(x).sum().backward(), "twice", "no_sync")

@@ -20,7 +20,8 @@ from .worker import (Hint, InvalidArgument, JobFailed, NotFinite, Outcome, Sessi
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 _FLUSH_BYTES = 256 << 10  # gradients that are smaller together are handed over in one call
 # What a sentence of the library has in it that is about the model of this rank, or its length.
-_OF_THE_MODEL = ("another model:", "the same model", "of tensors", "options.tensors", "elements of")
+_OF_THE_MODEL = ("another model:", "the same model", "table of tensors", "names of tensors",
+                 "options.tensors", "elements of")
 
 
 class Step(NamedTuple):
@@ -74,7 +75,7 @@ class Rank:
         self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._hooks = Hooks(self._ready, self._bucket_ready, self._begun)
         self._closed = False
-        self._why_closed = "close() was called"
+        self._why_closed, self._goes_on = "close() was called", f". To go on, make {self._remedy}"
 
     def _open(self, **options: Any) -> Worker:
         try:
@@ -248,7 +249,10 @@ class Rank:
             self._round.fired = True
         this = self._round
         if not this.fired and not this.gave_up and not this.asked:
-            raise RuntimeError("step() without a backward() since the last step()")
+            for name, p in self._layout.params:  # before 2.1 the hooks of such a one are not called
+                _tensors.must_be_on_the_cpu(name, p)
+            raise RuntimeError("step() without a backward() since the last step(), or the type of "
+                               "the parameters was changed after this was made")
         if this.gave_up or not this.fired:
             self._worker.abandon()
             self._stale_slot = False
@@ -270,13 +274,17 @@ class Rank:
             self._forget()
             self._stale_slot = not isinstance(this.failed, NotFinite)
             self._over()
-            raise this.failed
+            failed, this.failed = this.failed, None
+            try:
+                raise failed
+            finally:
+                del failed  # else error and frame would hold each other, and the frame holds this
 
     def _must_be_in(self) -> None:
         if self._closed:
             raise SessionLost(errno.ENOTCONN, f"rank {self.rank}: this {type(self).__name__} has "
                               f"left the job, in which it had version {self.version}: "
-                              f"{self._why_closed}. To go on, make {self._remedy}")
+                              f"{self._why_closed}{self._goes_on}")
 
     def _step(self, samples: float) -> Step:
         self._must_be_in()
@@ -287,6 +295,8 @@ class Rank:
             return self._steps(samples)
         except (SessionLost, JobFailed) as e:
             self._why_closed = str(e)
+            if isinstance(e, JobFailed):
+                self._goes_on = ""
             self._leave()
             raise
 
@@ -360,8 +370,8 @@ class Rank:
 
     def _leave(self) -> None:
         """close(), where an error is under way: the program has to hear of that one, and not that
-        something still reads the memory of a version, or that a thread is in a call. The worker
-        then leaves the job when that is over and nothing holds it."""
+        something still reads the memory of a version, or that a thread is in a call. Then the
+        worker leaves the job later: when that has ended, and nothing refers to it any more."""
         with contextlib.suppress(BufferError, RuntimeError):
             self.close()
 
@@ -373,5 +383,8 @@ class Rank:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+    def __exit__(self, error: Optional[type], *_: Any) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._leave()

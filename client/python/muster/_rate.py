@@ -10,8 +10,8 @@ import torch
 
 class Rate:
     """Each opt.step() is made with its learning rates times `scale`, until remove(): opt is then as
-    it was before. Whoever has wrapped opt.step since then keeps what is here below it, with a scale
-    of 1."""
+    it was before. If something has wrapped opt.step since, this wrapper stays below it, and
+    multiplies by 1."""
 
     def __init__(self, opt: torch.optim.Optimizer):
         self.scale = 1.0

@@ -526,12 +526,12 @@ class Worker:
         of results: a copy of the caller's own, which stays. The library holds another copy until
         the next call or close().
 
-        For the thread that uses the Worker; another may wake() it. No commit waits for it, but a
-        step waits for this worker meanwhile as for one that computes. After the last outcome of the
-        job too. Waits at most wait_timeout, then raises Timeout: call again, and it goes on with
-        what has come; Interrupted, where wake() has ended it, likewise. Raises Error with ENOTSUP
-        where the servers keep none, InvalidArgument before start(), and SessionLost also if the job
-        has ended and its leader has gone before all had come."""
+        For the thread that uses the Worker; another may wake() it. No commit waits for it. While it
+        waits, this worker counts as one that computes, for which a step may wait. May be called
+        after the last outcome of the job too. Waits at most wait_timeout, then raises Timeout: call
+        again, and it goes on with what has come; Interrupted, where wake() has ended it, likewise.
+        Raises Error with ENOTSUP where the servers keep none, InvalidArgument before start(), and
+        SessionLost also if the job has ended and its leader has gone before all had come."""
         out = _library.Averaged()
         answer = _Answer(out, *(c.byref(out, getattr(_library.Averaged, part).offset)
                                 for part in ("average", "version")))

@@ -69,10 +69,14 @@ static void free_reserve(void)
 
 int mst_tls_guard_keys(void)
 {
-	bool guarded = CRYPTO_set_mem_functions(take, move, wipe) == 1 && fill_reserve();
+	bool guarded = fill_reserve();
+
+	/* Fails where a preloaded library has used OpenSSL before: memory is then not cleared. */
+	(void)CRYPTO_set_mem_functions(take, move, wipe);
 
 #ifndef __SANITIZE_ADDRESS__ /* which finds no pointers there: what they point to would be a leak */
-	guarded = guarded && CRYPTO_secure_malloc_init(SECRETS_BYTES, SECRETS_LEAST) != 0;
+	guarded = guarded && (CRYPTO_secure_malloc_initialized() ||
+			      CRYPTO_secure_malloc_init(SECRETS_BYTES, SECRETS_LEAST) != 0);
 #endif
 	free_reserve();
 	return guarded ? 0 : -ENOMEM;

@@ -16,7 +16,8 @@ static _Atomic bool reads; /* the leader is to read what the worker has sent */
 
 static bool hear_question(struct fake_leader *f)
 {
-	while (fake_hear(f, MST_MSG_ASK_AVERAGE) || f->message.kind == MST_MSG_REPORT)
+	while (!atomic_load(&f->released) &&
+	       (fake_hear(f, MST_MSG_ASK_AVERAGE) || f->message.kind == MST_MSG_REPORT))
 		if (f->message.kind == MST_MSG_ASK_AVERAGE)
 			return true;
 	return false;

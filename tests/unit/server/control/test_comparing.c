@@ -201,6 +201,18 @@ static void a_worker_without_tensors_is_told_the_lengths(void)
 	end();
 }
 
+static void a_worker_may_join_again_if_the_model_it_was_compared_with_has_gone(void)
+{
+	begin(MST_JOB_GATHERING);
+	table_comes();
+	CU_ASSERT_TRUE(says_hello());
+	mst_tensor_table_free(job.tensors);
+	job.tensors = NULL;
+	sends(theirs, 0, TENSORS);
+	CU_ASSERT(is_refused(-EBUSY, "have left before the start of job \"test\"; join again"));
+	end();
+}
+
 static void a_table_with_a_gap_or_of_the_jobs_own_tensors_breaks_the_protocol(void)
 {
 	static const struct {
@@ -234,6 +246,8 @@ static CU_TestInfo cases[] = {
 	  a_worker_without_tensors_is_told_the_lengths },
 	{ "a table with a gap, or of the job's own tensors, breaks the protocol",
 	  a_table_with_a_gap_or_of_the_jobs_own_tensors_breaks_the_protocol },
+	{ "a worker may join again if the model that it was compared with has gone",
+	  a_worker_may_join_again_if_the_model_it_was_compared_with_has_gone },
 	CU_TEST_INFO_NULL,
 };
 
