@@ -6,8 +6,8 @@
 
 #include "client/handle.h"
 
-/* The last outcome has been handed out, or the session goes on, or the job has ended and its last
- * version is still to be waited for. Return: 0, or why nothing more can come. */
+/* Takes in what has come, before the last outcome of the job or after it. Return: 0, or why no more
+ * of the average can come. */
 static int look(struct muster *m)
 {
 	int rc = 0;
@@ -44,8 +44,8 @@ static int expect(struct muster *m)
 	return 0;
 }
 
-/* Asks, unless it has been asked. Without room for the question the waiting loop tries again: it is
- * woken when there is room. If the connection is over, the next look tells why. */
+/* Asks the leader, unless this has been done. Without room for the question the waiting loop tries
+ * again: it is woken when there is room. If the connection is over, the next look tells why. */
 static int ask(struct muster *m)
 {
 	if (m->average_asked)

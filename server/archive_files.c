@@ -46,10 +46,10 @@ struct mst_archive_files {
 	struct mst_checkpoint_part own; /* this server's part, as it was written last */
 	/* Of the work that is under way, for the control thread: */
 	uint64_t asked_ns;
-	uint64_t looked_ns,
-		heard_ns;   /* the last look at the disk, and answered_ns as it saw that */
-	uint64_t silent_ns; /* that the disk has been silent since then, as looks tell */
-	uint64_t warn_ns;   /* such a silence is worth a warning; */
+	uint64_t looked_ns; /* when it last looked at the disk */
+	uint64_t heard_ns;  /* answered_ns, as it was then */
+	uint64_t silent_ns; /* how long the disk has not answered since, as far as looks tell */
+	uint64_t warn_ns;   /* after so long a silence there is a warning */
 	bool warned;        /* there was one */
 };
 

@@ -15,7 +15,7 @@ class Hooks:
     ready(name, parameter): its gradient is there, and adds up to what was there before.
     bucket_ready(bucket): where the model is in a DistributedDataParallel, in place of ready.
     begun(): a forward() begins; a backward() that was interrupted has no end.
-    These three are methods, whose object is not kept by the model."""
+    All three are bound methods. The model has only weak references to their object."""
 
     def __init__(self, ready: Callable[[str, torch.nn.Parameter], None],
                  bucket_ready: Callable[[Any], None], begun: Callable[[], None]):

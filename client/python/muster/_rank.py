@@ -249,10 +249,11 @@ class Rank:
             self._round.fired = True
         this = self._round
         if not this.fired and not this.gave_up and not this.asked:
-            for name, p in self._layout.params:  # before 2.1 the hooks of such a one are not called
+            # Before torch 2.1 the hooks of a parameter that was moved are not called.
+            for name, p in self._layout.params:
                 _tensors.must_be_on_the_cpu(name, p)
             raise RuntimeError("step() without a backward() since the last step(), or the type of "
-                               "the parameters was changed after this was made")
+                               f"parameters has changed since this {type(self).__name__} was made")
         if this.gave_up or not this.fired:
             self._worker.abandon()
             self._stale_slot = False

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "server/control/joining.h"
+#include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
 
 #define ELEMS 3000u
@@ -42,29 +43,9 @@ static ssize_t hear(struct mst_stream *s, const void *data, size_t len)
 	return (ssize_t)len;
 }
 
-static void hang_up(struct mst_stream *s)
-{
-	(void)s;
-}
-
-static int no_descriptor(const struct mst_stream *s)
-{
-	(void)s;
-	return -1;
-}
-
-static void no_listener(struct mst_listener *l)
-{
-	CU_ASSERT_PTR_NULL(l);
-}
-
 static const struct mst_stream_ops stream = { .send = hear,
-					      .close = hang_up,
-					      .buffered = mst_stream_unbuffered,
-					      .why = mst_stream_no_why,
-					      .principal = mst_stream_unproven,
-					      .stream_fd = no_descriptor,
-					      .unlisten = no_listener };
+					      .close = stub_stream_close,
+					      STUB_STREAM };
 
 /* ---- a job, and a worker that wants to join ---- */
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "server/control/lending.h"
+#include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
 
 #define PATIENCE (30 * MST_SECOND)
@@ -105,24 +106,7 @@ static void hang_up(struct mst_stream *s)
 	((struct peer *)s)->conn = NULL;
 }
 
-static int no_descriptor(const struct mst_stream *s)
-{
-	(void)s;
-	return -1;
-}
-
-static void no_listener(struct mst_listener *l)
-{
-	CU_ASSERT_PTR_NULL(l);
-}
-
-static const struct mst_stream_ops stream = { .send = take,
-					      .close = hang_up,
-					      .buffered = mst_stream_unbuffered,
-					      .why = mst_stream_no_why,
-					      .principal = mst_stream_unproven,
-					      .stream_fd = no_descriptor,
-					      .unlisten = no_listener };
+static const struct mst_stream_ops stream = { .send = take, .close = hang_up, STUB_STREAM };
 
 static void gone(void *ctx, struct mst_conn *c)
 {

@@ -8,6 +8,7 @@
 #include "server/cluster/peer.h"
 #include "server/control/following.h"
 #include "server/control/leading.h"
+#include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
 
 #define LEASE (5 * MST_SECOND)
@@ -41,30 +42,9 @@ static ssize_t nothing(struct mst_stream *s, void *data, size_t len)
 	return -EAGAIN;
 }
 
-static void hang_up(struct mst_stream *s)
-{
-	(void)s;
-}
-
-static int no_descriptor(const struct mst_stream *s)
-{
-	(void)s;
-	return -1;
-}
-
-static void no_listener(struct mst_listener *l)
-{
-	CU_ASSERT_PTR_NULL(l);
-}
-
-static const struct mst_stream_ops stream = { .send = swallow,
-					      .receive = nothing,
-					      .close = hang_up,
-					      .buffered = mst_stream_unbuffered,
-					      .why = mst_stream_no_why,
-					      .principal = mst_stream_unproven,
-					      .stream_fd = no_descriptor,
-					      .unlisten = no_listener };
+static const struct mst_stream_ops stream = {
+	.send = swallow, .receive = nothing, .close = stub_stream_close, STUB_STREAM
+};
 
 /* ---- two sides ---- */
 
