@@ -128,6 +128,14 @@ def prove(log, *options):
                    check=True)
 
 
+def status_of(told):
+    """What muster run exits with after a job that is finished and ends as its summary has told. A
+    worker that dies is forgiven where musterd saw that before the job ended. Where the others were
+    through sooner than that, muster run cannot know that it did not die of its last step."""
+    return int(any(rank["exit"] != 0 and rank["state"] != "lost" and not rank["halted"]
+                   for rank in told["ranks"]))
+
+
 def own_words(log, said):
     """Ranks whose session was over before their server had said why the job failed. They wait half
     a second for that once a link has told them that it did, and then have words of their own; on a

@@ -8,6 +8,7 @@ usage: modes.py CASE --muster MUSTER --worker WORKER [--servers S]
        modes.py --list [--threads]
 """
 import functools
+import json
 import os
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ import tempfile
 import numpy as np
 
 import history
-from base import CALM, listing, main, must
+from base import CALM, listing, main, must, status_of
 from mode_cases import CASES, MICROS
 from policies import policy_of
 from vectors import values
@@ -151,12 +152,15 @@ def play(case, a):
         return
     before = listing()
     with tempfile.TemporaryDirectory() as folder:
-        log = os.path.join(folder, "log")
+        log, figures = os.path.join(folder, "log"), os.path.join(folder, "run.json")
         got = subprocess.run(
-            [a.muster, "run", "--grace", "60s", "--servers", a.servers, *CALM, *case.options(),
-             "--", a.worker, *case.arguments(int(a.servers))],
+            [a.muster, "run", "--grace", "60s", "--json", figures, "--servers", a.servers, *CALM,
+             *case.options(), "--", a.worker, *case.arguments(int(a.servers))],
             stdin=subprocess.DEVNULL, timeout=300, env=os.environ | {"MUSTER_HISTORY": log})
-        must(got.returncode == 0, f"muster run exited with {got.returncode}")
+        with open(figures) as f:
+            status = status_of(json.load(f))
+        must(got.returncode == status, f"muster run exited with {got.returncode}, not {status}")
+        must(not status or case.kills, "a worker failed that nobody killed")
         prove(case, log)
     left = sorted(listing() - before)
     must(not left, f"left behind: {left}")
