@@ -10,7 +10,9 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/host/tasks.h"
+#include "common/transport/origins.h"
 
 #define RETRY_NS (50 * MST_MS)
 /* How often a hello is said. A server that many strangers connect to makes room by closing the
@@ -136,6 +138,17 @@ static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 
 /* ---- hello and welcome ---- */
 
+/* Without them a server lets in no link over a network that has addresses. Others are let in. */
+static void find_origins(struct mst_client_session *s)
+{
+	int rc = mst_origins_own(&s->settings->fabric, &s->origins);
+
+	if (rc != 0)
+		mst_warn("cannot list the addresses of this host (%s): servers let in no link over "
+			 "RDMA from here; name those of the data network with MUSTER_DATA_ADDRESS",
+			 strerror(-rc));
+}
+
 static int say_hello(struct mst_client_session *s)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
@@ -152,7 +165,8 @@ static int say_hello(struct mst_client_session *s)
 					 .owner = (uint32_t)settings->owner,
 					 .pid = (uint32_t)getpid(),
 					 .comes_back = settings->comes_back,
-					 .table = mst_tensors_table(settings->tensors) };
+					 .table = mst_tensors_table(settings->tensors),
+					 .origins = s->origins };
 	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
 	int rc = mst_control_send(s->control, msg);
 	free(msg);
@@ -335,7 +349,10 @@ static void describe_job(const struct mst_settings *settings, const struct mst_w
 
 int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 {
-	int rc = be_welcomed(s, deadline_ns);
+	int rc;
+
+	find_origins(s);
+	rc = be_welcomed(s, deadline_ns);
 
 	if (rc != 0)
 		return rc;

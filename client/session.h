@@ -19,6 +19,7 @@ struct mst_client_session {
 	struct mst_failure *failure;
 	struct mst_links *links; /* whose net is woken when the leader has said something */
 	const struct mst_stream_ops *stream;
+	struct mst_origins origins; /* from where its links may be dialled; found once */
 
 	struct mst_control *control;     /* NULL: not connected */
 	struct mst_heartbeat *heartbeat; /* NULL: not started */

@@ -40,6 +40,7 @@
 
 #include "common/transport/domain.h"
 #include "common/transport/fabric.h"
+#include "common/wire/origins.h"
 
 #define MST_ADDRESS_LEN 512u /* with its NUL */
 #define MST_TOKEN_LEN 16u
@@ -152,7 +153,10 @@ struct mst_dial {
 struct mst_link_request {
 	uint8_t token[MST_TOKEN_LEN];
 	struct mst_lanes lanes; /* as the connector claims; its memory is checked to fit */
-	void *caller;           /* the transport's */
+	/* The peer's address of each rail, as the network's connection manager gives it. Empty
+	 * where the network has none: then the caller is of this host. */
+	struct mst_origins from;
+	void *caller; /* the transport's */
 };
 
 struct mst_put {

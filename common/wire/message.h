@@ -17,13 +17,14 @@
 #include <stdint.h>
 
 #include "common/wire/lane.h"
+#include "common/wire/origins.h"
 #include "common/wire/part.h"
 #include "common/wire/path.h"
 #include "common/wire/rule.h"
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 12u
+#define MST_PROTOCOL 13u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)
@@ -110,6 +111,7 @@ struct mst_hello {
 	uint32_t pid;
 	uint32_t comes_back; /* 1: it gives and takes states of workers */
 	struct mst_table table;
+	struct mst_origins origins; /* that it dials its links from */
 };
 
 /* A server of the job, and its part of the vector. */
@@ -146,6 +148,7 @@ struct mst_serve {
 	char job[MST_NAME_LEN];
 	char scheme[MST_NAME_LEN]; /* of its transport */
 	uint32_t pid;
+	struct mst_origins origins; /* that it dials its server link from */
 };
 
 /* The name of a run of a job: 16 hexadecimal digits and a NUL. Checkpoints of one version by
@@ -187,7 +190,8 @@ struct mst_appoint {
 
 struct mst_expect {
 	uint32_t rank, incarnation;
-	uint8_t token[MST_SECRET_LEN]; /* of the worker's link */
+	uint8_t token[MST_SECRET_LEN]; /* of the worker's link, */
+	struct mst_origins origins;    /* and from where it may be used; from a follower: none */
 };
 
 /* How many rounds a server's data thread has made of its loop; it makes none while it stands

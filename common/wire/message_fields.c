@@ -25,11 +25,18 @@
 		LIMITED(ENUM, of, table.runs, MUSTER_TENSORS_MAX + 1),                             \
 		FIELD(U64, of, table.name_bytes), FIELD(U64, of, table.names),                     \
 		FIELD(U64, of, table.places), FIELD(U64, of, table.scales)
+#define ORIGINS(of, rows) ROWS(of, origins.count, MST_ORIGINS_MAX, rows)
 #define SHAPE(fields)                                                                              \
 	{                                                                                          \
 		fields, sizeof(fields) / sizeof((fields)[0])                                       \
 	}
 
+static const struct mst_field origin_fields[] = { BYTES(mst_origin, address) };
+static const struct mst_rows hello_origin_rows = {
+	offsetof(struct mst_hello, origins.at),
+	sizeof(struct mst_origin),
+	SHAPE(origin_fields),
+};
 static const struct mst_field hello_fields[] = {
 	TEXT(mst_hello, job),
 	FIELD(I32, mst_hello, rank),
@@ -40,6 +47,7 @@ static const struct mst_field hello_fields[] = {
 	FIELD(U32, mst_hello, pid),
 	LIMITED(ENUM, mst_hello, comes_back, 2),
 	TABLE(mst_hello),
+	ORIGINS(mst_hello, hello_origin_rows),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -274,10 +282,16 @@ static const struct mst_field fetch_fields[] = {
 	FIELD(U64, mst_fetch, length),
 };
 
+static const struct mst_rows serve_origin_rows = {
+	offsetof(struct mst_serve, origins.at),
+	sizeof(struct mst_origin),
+	SHAPE(origin_fields),
+};
 static const struct mst_field serve_fields[] = {
 	TEXT(mst_serve, job),
 	TEXT(mst_serve, scheme),
 	FIELD(U32, mst_serve, pid),
+	ORIGINS(mst_serve, serve_origin_rows),
 };
 
 static const struct mst_field parameter_fields[] = { { MST_FIELD_F64, 0, 0, NULL, "parameter" } };
@@ -323,10 +337,16 @@ static const struct mst_field appoint_fields[] = {
 	BYTES(mst_appoint, token),
 };
 
+static const struct mst_rows expect_origin_rows = {
+	offsetof(struct mst_expect, origins.at),
+	sizeof(struct mst_origin),
+	SHAPE(origin_fields),
+};
 static const struct mst_field expect_fields[] = {
 	FIELD(U32, mst_expect, rank),
 	FIELD(U32, mst_expect, incarnation),
 	BYTES(mst_expect, token),
+	ORIGINS(mst_expect, expect_origin_rows),
 };
 static const struct mst_field forget_fields[] = {
 	FIELD(U32, mst_expect, rank),

@@ -61,8 +61,9 @@ struct mst_conn {
 	bool paused;
 	uint32_t pid;
 
-	struct mst_table table;  /* JOINING, WORKER: that its hello gave */
-	struct mst_identity who; /* WORKER */
+	struct mst_table table;     /* JOINING, WORKER: that its hello gave */
+	struct mst_origins origins; /* JOINING, WORKER: likewise */
+	struct mst_identity who;    /* WORKER */
 	bool welcomed; /* WORKER: the hello has been answered; before, the worker may not send */
 	uint64_t heartbeat_ns; /* WORKER: the step in which the ledger last heard of a heartbeat */
 	/* WORKER: when the present period of reported values began, and how many values the ledger

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/transport/origins.h"
 #include "server/control/token.h"
 
 #define NEVER (-1)
@@ -34,13 +35,18 @@ bool mst_follower_place_enter(enum mst_follower_place_state *state,
 	return true;
 }
 
-bool mst_follower_place_spend(struct mst_follower_place *s, const uint8_t *token)
+bool mst_follower_place_expects(const struct mst_follower_place *s, const uint8_t *token)
 {
-	bool is_it = s->state != GONE && s->token_is_unused && mst_token_is(s->token, token);
+	return s->state != GONE && s->token_is_unused && mst_token_is(s->token, token);
+}
 
-	if (is_it)
-		s->token_is_unused = false;
-	return is_it;
+bool mst_follower_place_spend(struct mst_follower_place *s, const struct mst_link_request *request)
+{
+	if (!mst_follower_place_expects(s, request->token) ||
+	    !mst_origins_cover(&s->origins, &request->from))
+		return false;
+	s->token_is_unused = false;
+	return true;
 }
 
 void mst_follower_place_link_begins(struct mst_follower_place *s)

@@ -41,6 +41,7 @@ bool mst_follower_place_enter(enum mst_follower_place_state *state,
 struct mst_follower_place {
 	enum mst_follower_place_state state;
 	char peer[64];
+	struct mst_origins origins; /* that it dials its server link from */
 	char listener[MST_LISTENER_LEN];
 	/* The last link that was offered to the follower: its token, whether that may still be
 	 * used, and its number, from 1. */
@@ -59,9 +60,12 @@ struct mst_follower_place {
 	uint64_t states_sent, states_done;
 };
 
-/* Is this the token that was offered last, unused? It is not unused any more.
+/* Is @token the one that was offered last, unused?
  * Return: false: it is not, or the follower is gone. */
-bool mst_follower_place_spend(struct mst_follower_place *s, const uint8_t *token);
+bool mst_follower_place_expects(const struct mst_follower_place *s, const uint8_t *token);
+/* Spends the token of @request, if it is expected, and from there.
+ * Return: false: it is not; then nothing is spent. */
+bool mst_follower_place_spend(struct mst_follower_place *s, const struct mst_link_request *request);
 /* The link of the token that was spent is being made. An earlier link that is still being made is
  * not needed any more. */
 void mst_follower_place_link_begins(struct mst_follower_place *s);

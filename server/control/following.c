@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
+#include "common/transport/origins.h"
 #include "server/control/reason.h"
 
 /* How long one attempt to connect may take, and the pause before another link is asked for. */
@@ -82,6 +83,16 @@ static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
 
 /* ---- joining ---- */
 
+static void find_origins(const struct mst_following *f, struct mst_origins *out)
+{
+	int rc = mst_origins_own(&f->job->terms.fabric, out);
+
+	if (rc != 0)
+		mst_warn("cannot list the addresses of this host (%s): the leader lets in no link "
+			 "over RDMA from here; name those of the data network with --data-address",
+			 strerror(-rc));
+}
+
 static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64_t now_ns)
 {
 	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEADS);
@@ -96,6 +107,7 @@ static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64
 	snprintf(m->serve.job, sizeof(m->serve.job), "%s", f->job->o->job);
 	snprintf(m->serve.scheme, sizeof(m->serve.scheme), "%s", f->job->transport->scheme);
 	m->serve.pid = (uint32_t)getpid();
+	find_origins(f, &m->serve.origins);
 	mst_frontend_send(f->front, c, m);
 }
 
@@ -288,8 +300,10 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 	if (p == NULL)
 		return false;
 	memcpy(p->token, e->token, sizeof(p->token));
+	p->origins = e->origins;
 	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_EXPECT);
 	m->expect = *e;
+	m->expect.origins.count = 0; /* the leader knows them */
 	mst_frontend_send(f->front, c, m);
 	return true;
 }

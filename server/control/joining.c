@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
+#include "common/transport/origins.h"
 #include "server/cluster/peer.h"
 #include "server/control/comparing.h"
 #include "server/control/reason.h"
@@ -234,6 +235,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	mst_frontend_enter(j->front, c, MST_CONN_HELLO);
 	c->pid = hello->pid;
 	c->table = hello->table;
+	c->origins = hello->origins;
 	c->who.rank = (uint32_t)hello->rank;
 	return true;
 }
@@ -296,6 +298,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");
 	p->admitted = *notice;
+	p->origins = c->origins;
 	if (p->state == MST_PENDING_EXPECTED)
 		mst_joining_welcome(j, p);
 	else
@@ -477,6 +480,39 @@ static uint64_t token_ns(const struct mst_joining *j)
 	return most_ns;
 }
 
+/* Somebody has shown a token that is good, but not from there. */
+static void complain_of_origin(struct mst_joining *j, const struct mst_link_request *request,
+			       const struct mst_origins *announced, const char *whose,
+			       const char *option)
+{
+	char from[MST_ORIGINS_TEXT_LEN], known[MST_ORIGINS_TEXT_LEN];
+
+	mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
+		     "somebody at %s asked for the link of %s, which has announced %s; sent away, "
+		     "and the token stays good: if it was %s, give it its addresses on the data "
+		     "network with %s, else somebody else has read its token",
+		     mst_origins_text(&request->from, from, sizeof(from)), whose,
+		     mst_origins_text(announced, known, sizeof(known)), whose, option);
+}
+
+/* Return: false: the token is nobody's. */
+static bool is_elsewhere(struct mst_joining *j, const struct mst_link_request *request)
+{
+	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, request->token);
+	uint32_t server = mst_leading_expecting(j->leading, request->token);
+	char whose[32];
+
+	if (p != NULL) {
+		(void)snprintf(whose, sizeof(whose), "rank %" PRIu32, p->session.who.rank);
+		complain_of_origin(j, request, &p->origins, whose, "MUSTER_DATA_ADDRESS");
+	} else if (server != 0) {
+		(void)snprintf(whose, sizeof(whose), "server %" PRIu32, server);
+		complain_of_origin(j, request, &j->leading->follower[server].origins, whose,
+				   "--data-address");
+	}
+	return p != NULL || server != 0;
+}
+
 static const char *wrong_with(const struct mst_pending_session *p, uint32_t server, bool old)
 {
 	if (old)
@@ -487,8 +523,8 @@ static const char *wrong_with(const struct mst_pending_session *p, uint32_t serv
 static void answer(struct mst_joining *j, const struct mst_link_request *request)
 {
 	const struct mst_lane_layout *layout = &j->job->plan.layout;
-	struct mst_pending_session *p = mst_sessions_spend(j->sessions, request->token);
-	uint32_t server = mst_leading_spend(j->leading, request->token);
+	struct mst_pending_session *p = mst_sessions_spend(j->sessions, request);
+	uint32_t server = mst_leading_spend(j->leading, request);
 	struct mst_lanes workers = mst_plan_lanes(layout);
 	struct mst_lanes servers = mst_peer_lanes(
 		mst_peer_window(j->job->o->workers, layout->slots));
@@ -500,9 +536,10 @@ static void answer(struct mst_joining *j, const struct mst_link_request *request
 		mst_leading_link_begins(j->leading, server);
 		mst_link_maker_make(j->maker, j->job->listener, request);
 	} else {
-		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
-			     "somebody asked for a link with %s; sent away",
-			     wrong_with(p, server, old));
+		if (p != NULL || server != 0 || !is_elsewhere(j, request))
+			mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
+				     "somebody asked for a link with %s; sent away",
+				     wrong_with(p, server, old));
 		(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
 	}
 }

@@ -135,6 +135,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 	*s = (struct mst_follower_place){ .heard_ns = mst_hearing_now(l->hearing) };
 	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_JOIN);
 	memcpy(s->peer, c->peer, sizeof(s->peer));
+	s->origins = serve->origins;
 	mst_frontend_enter(l->front, c, MST_CONN_SERVE);
 	c->server = server;
 	c->pid = serve->pid;
@@ -168,6 +169,7 @@ void mst_leading_announce(struct mst_leading *l, const struct mst_pending_sessio
 	m->expect.rank = p->session.who.rank;
 	m->expect.incarnation = p->session.who.incarnation;
 	memcpy(m->expect.token, p->token, sizeof(m->expect.token));
+	m->expect.origins = p->origins;
 	send_all(l, m);
 }
 
@@ -315,10 +317,19 @@ void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notic
 	relink(l, server);
 }
 
-uint32_t mst_leading_spend(struct mst_leading *l, const uint8_t *token)
+uint32_t mst_leading_spend(struct mst_leading *l, const struct mst_link_request *request)
 {
 	for (uint32_t i = 1; i < servers(l); i++) {
-		if (mst_follower_place_spend(&l->follower[i], token))
+		if (mst_follower_place_spend(&l->follower[i], request))
+			return i;
+	}
+	return 0;
+}
+
+uint32_t mst_leading_expecting(const struct mst_leading *l, const uint8_t *token)
+{
+	for (uint32_t i = 1; i < servers(l); i++) {
+		if (mst_follower_place_expects(&l->follower[i], token))
 			return i;
 	}
 	return 0;

@@ -74,10 +74,13 @@ bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns);
 
 /* ---- server links ---- */
 
-/* Spends the token: finds the follower that has been offered it and has not used it. It is spent
- * whatever comes of the request; a follower that gets no link asks for another token.
+/* Spends the token of @request: finds the follower that has been offered it and has not used it.
+ * From an address that the follower has announced it is spent, whatever comes of the request; a
+ * follower that gets no link asks for another token.
  * Return: that follower; 0: none. */
-uint32_t mst_leading_spend(struct mst_leading *l, const uint8_t *token);
+uint32_t mst_leading_spend(struct mst_leading *l, const struct mst_link_request *request);
+/* The follower that has been offered this token and has not used it; 0: none. */
+uint32_t mst_leading_expecting(const struct mst_leading *l, const uint8_t *token);
 /* The link of the token that the follower has used is being made. */
 void mst_leading_link_begins(struct mst_leading *l, uint32_t server);
 /* The link of @token has been made, or could not be.

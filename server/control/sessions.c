@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/rand.h"
+#include "common/transport/origins.h"
 #include "server/control/token.h"
 
 /* ---- states ---- */
@@ -190,13 +191,21 @@ static struct mst_pending_session *by_token(const struct mst_sessions *s, const 
 	return NULL;
 }
 
-struct mst_pending_session *mst_sessions_spend(struct mst_sessions *s, const uint8_t *token)
+struct mst_pending_session *mst_sessions_spend(struct mst_sessions *s,
+					       const struct mst_link_request *request)
 {
-	struct mst_pending_session *p = by_token(s, token, EXPECTED);
+	struct mst_pending_session *p = by_token(s, request->token, EXPECTED);
 
-	if (p != NULL)
-		(void)mst_pending_enter(&p->state, MST_PENDING_REQUEST);
+	if (p == NULL || !mst_origins_cover(&p->origins, &request->from))
+		return NULL;
+	(void)mst_pending_enter(&p->state, MST_PENDING_REQUEST);
 	return p;
+}
+
+const struct mst_pending_session *mst_sessions_expecting(const struct mst_sessions *s,
+							 const uint8_t *token)
+{
+	return by_token(s, token, EXPECTED);
 }
 
 struct mst_pending_session *mst_sessions_linking(const struct mst_sessions *s, const uint8_t *token)

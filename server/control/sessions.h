@@ -42,6 +42,8 @@ struct mst_pending_session {
 	struct mst_session session;
 	enum mst_pending_state state;
 	uint8_t token[MST_TOKEN_LEN];
+	struct mst_origins
+		origins;      /* whence its worker may show the token: it has announced them */
 	uint64_t expected_ns; /* EXPECTED since then, by the clock `answering` */
 	/* At the leader: */
 	struct mst_notice admitted; /* the welcome is made from this */
@@ -74,7 +76,8 @@ uint64_t mst_sessions_bytes(uint32_t workers,
 /* Accepts zeroed memory. */
 void mst_sessions_fini(struct mst_sessions *s);
 
-/* Begins a session, with a secret token. @unready: the followers that must know it before its
+/* Begins a session, with a secret token and without origins, which are the caller's to set.
+ * @unready: the followers that must know it before its
  * worker is welcomed.
  * Return: NULL: all rows are taken, or there are no random bytes. */
 struct mst_pending_session *mst_sessions_admit(struct mst_sessions *s, struct mst_identity who,
@@ -98,14 +101,19 @@ void mst_sessions_answered(struct mst_sessions *s, uint64_t now_ns);
 /* How long a session has waited for its worker's request, by that clock. */
 uint64_t mst_sessions_waited(const struct mst_sessions *s, const struct mst_pending_session *p);
 
-/* Spends the token: finds the session that it is of, whose worker has not shown it yet. A token is
- * spent by its first use at this server, also if it is too old or the request is refused for
- * anything else: what is refused once may have been read by somebody on the way.
- * Return: the session, which is LINKING now; NULL: no session expects this token. */
-struct mst_pending_session *mst_sessions_spend(struct mst_sessions *s, const uint8_t *token);
+/* Spends the token of @request: finds the session that it is of, whose worker has not shown it yet.
+ * A token is spent by its first use at this server, also if it is too old or the request is refused
+ * for its figures: what is refused once may have been read by somebody on the way. But a request
+ * from an address that the worker has not announced spends nothing (token.h says why).
+ * Return: the session, which is LINKING now; NULL: no session expects this token from there. */
+struct mst_pending_session *mst_sessions_spend(struct mst_sessions *s,
+					       const struct mst_link_request *request);
 
 /* Find a session; NULL: there is none. */
 struct mst_pending_session *mst_sessions_of(const struct mst_sessions *s, struct mst_identity who);
+/* The session that expects this token, from wherever. */
+const struct mst_pending_session *mst_sessions_expecting(const struct mst_sessions *s,
+							 const uint8_t *token);
 /* The session whose link is being made for a request with this token. */
 struct mst_pending_session *mst_sessions_linking(const struct mst_sessions *s,
 						 const uint8_t *token);

@@ -5,6 +5,12 @@
  * shown, also if it refuses the request; but what the transport drops before it is a whole request
  * (struct mst_link_listener_ops) is not shown. The token is of no use after its session, or after
  * its time.
+ *
+ * It is good from the addresses alone that its owner has announced. Shown from elsewhere it is not
+ * known and not spent: else whoever has read it could spend it from any host, and keep its owner
+ * out. A caller gains nothing by further tries, since the address is no secret that it could guess.
+ * Over shared memory there is no address: the listener's socket lets in processes of this host, by
+ * their user.
  */
 #ifndef MST_SERVER_CONTROL_TOKEN_H
 #define MST_SERVER_CONTROL_TOKEN_H

@@ -95,6 +95,14 @@ static void reply(struct sim_call *c, int rc)
 
 /* ---- listeners ---- */
 
+struct mst_origin sim_origin(const struct sim_process *p)
+{
+	struct mst_origin origin = { { 0xfd } };
+
+	memcpy(origin.address + 12, &p->id, sizeof(p->id));
+	return origin;
+}
+
 static int open_listener(const struct mst_transport *ops, struct mst_net *net,
 			 struct mst_link_listener **out)
 {
@@ -162,7 +170,9 @@ static int listener_next_request(struct mst_link_listener *listener, struct mst_
 	if (first == NULL)
 		return -EAGAIN;
 	first->state = CALL_SEEN;
-	*out = (struct mst_link_request){ .lanes = first->lanes, .caller = first };
+	*out = (struct mst_link_request){ .lanes = first->lanes,
+					  .from = { 1, { sim_origin(first->process) } },
+					  .caller = first };
 	memcpy(out->token, first->token, sizeof(out->token));
 	return 0;
 }

@@ -53,6 +53,8 @@ extern struct sim_manner sim_manner;
 void sim_path_stall(struct sim_process *p, uint64_t span_ns);
 /* The same of the path between those two alone. */
 void sim_path_stall_between(struct sim_process *p, struct sim_process *q, uint64_t span_ns);
+/* The address from which the process dials. */
+struct mst_origin sim_origin(const struct sim_process *p);
 /* Every link between the two is lost at both ends, now; both live, and can link anew. @q NULL:
  * whoever @p is linked with. */
 void sim_links_break(struct sim_process *p, struct sim_process *q);

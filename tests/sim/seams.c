@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"
+#include "common/transport/origins.h"
 #include "common/transport/transport.h"
 #include "server/control/frontend.h"
 #include "server/data/aggregator.h"
@@ -34,6 +35,7 @@ pid_t __real_getpid(void);
 pid_t __wrap_getpid(void);
 int __wrap_mst_rand_secret(void *out, unsigned len);
 const struct mst_transport *__wrap_mst_transport_of(const char *address);
+int __wrap_mst_origins_own(const struct mst_fabric *fabric, struct mst_origins *out);
 void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_ns);
 int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out);
 void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h);
@@ -107,6 +109,17 @@ const struct mst_transport *__wrap_mst_transport_of(const char *address)
 			return all[i];
 	}
 	return NULL;
+}
+
+int __wrap_mst_origins_own(const struct mst_fabric *fabric, struct mst_origins *out)
+{
+	const struct sim_process *self = sim_self();
+
+	(void)fabric;
+	*out = (struct mst_origins){ 0 };
+	if (self != NULL)
+		out->at[out->count++] = sim_origin(self);
+	return 0;
 }
 
 void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_ns)

@@ -21,7 +21,7 @@ import time
 
 import base
 from base import CALM, HANG_S, LEASE_S, Child, cases, check, main, until
-from server import ASK_STATUS, MAGIC, digest, frame, hello, text
+from server import ASK_STATUS, MAGIC, digest, frame, hello, origins, text
 
 WELCOME, ERROR, START, STATE, HEARTBEAT, FINISHED = 2, 3, 4, 6, 7, 10
 SERVE, APPOINT, READY, EXPECT, FORGET, STATE_DONE, RELINK = range(14, 21)
@@ -91,11 +91,12 @@ def ended(child):
 # ---- a leader, and followers that are none ----
 
 def serve(job="default", scheme="shm"):
-    return frame(SERVE, text(job) + text(scheme) + struct.pack("<I", os.getpid()))
+    return frame(SERVE, text(job) + text(scheme) + struct.pack("<I", os.getpid())
+                 + origins())
 
 
 def expect(rank, incarnation):
-    return frame(EXPECT, struct.pack("<II", rank, incarnation) + TOKEN)
+    return frame(EXPECT, struct.pack("<II", rank, incarnation) + TOKEN + origins())
 
 
 def ready(listener):

@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-PROTOCOL = 12
+PROTOCOL = 13
 HELLO, ERROR, ASK_STATUS, STATUS, TENSORS, REPORT, SEND_TABLE = 1, 3, 11, 12, 22, 26, 34
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
@@ -29,6 +29,11 @@ def text(s):
     return struct.pack("<H", len(data)) + data
 
 
+def origins(*addresses):
+    """From where links are dialled; none over shared memory."""
+    return struct.pack("<I", len(addresses)) + b"".join(addresses)
+
+
 def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0, 0),
           comes_back=0):
     """table: the number of tensors, of runs and of bytes of names, and digests of names, places and
@@ -36,7 +41,7 @@ def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0
     return frame(
         HELLO, text(job) + struct.pack("<iQIIIII", rank, elems, kind, result, owner, os.getpid(),
                                        comes_back)
-        + struct.pack("<IIQQQQ", *table)
+        + struct.pack("<IIQQQQ", *table) + origins()
     )
 
 

@@ -16,12 +16,12 @@ int mst_verbs_callers_find(const struct mst_verbs_coming *coming, uint32_t count
 }
 
 static uint32_t count_from(const struct mst_verbs_coming *coming, uint32_t count,
-			   const uint8_t from[16])
+			   const struct mst_origin *from)
 {
 	uint32_t same = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		same += coming[i].here && memcmp(coming[i].from, from, 16) == 0;
+		same += coming[i].here && memcmp(&coming[i].from, from, sizeof(*from)) == 0;
 	return same;
 }
 
@@ -33,7 +33,7 @@ int mst_verbs_callers_yield(const struct mst_verbs_coming *coming, uint32_t coun
 	for (uint32_t i = 0; i < count; i++) {
 		if (!coming[i].here)
 			continue;
-		uint32_t same = count_from(coming, count, coming[i].from);
+		uint32_t same = count_from(coming, count, &coming[i].from);
 		bool older = yields >= 0 && coming[i].since_ns < coming[yields].since_ns;
 		if (same > most || (same == most && older)) {
 			most = same;

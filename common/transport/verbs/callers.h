@@ -13,7 +13,7 @@
 struct mst_verbs_coming {
 	bool here; /* a caller that has not come with all its rails; else the rest is unused */
 	uint64_t since_ns; /* its first request came */
-	uint8_t from[16];  /* where from: an IPv6 address, or one of IPv4 in its place */
+	struct mst_origin from;
 	uint8_t token[MST_TOKEN_LEN];
 };
 

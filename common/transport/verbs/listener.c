@@ -16,6 +16,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/transport/origins.h"
 #include "common/transport/verbs/callers.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
@@ -23,6 +24,8 @@
 #define BACKLOG 1024
 #define CALLERS_MAX 64u
 #define RAILS_LATE_NS (5 * MST_SECOND) /* between a caller's first request and its last */
+
+static_assert(MST_RAILS_MAX <= MST_ORIGINS_MAX, "a request names the addresses of all rails");
 
 enum verbs_caller_state {
 	CALLER_NONE,
@@ -35,10 +38,11 @@ struct verbs_caller {
 	_Atomic enum verbs_caller_state state;
 	uint32_t here; /* rails */
 	uint64_t since_ns;
-	uint8_t from[16];                 /* as in callers.h, of the first that came */
+	struct mst_origin from;           /* of the first that came */
 	struct mst_verbs_request request; /* the first that came */
 	struct {
 		struct rdma_cm_id *id;
+		struct mst_origin from;
 		struct mst_verbs_far far;
 	} rail[MST_RAILS_MAX];
 };
@@ -203,7 +207,7 @@ static void list_coming(struct verbs_listener *listener,
 		struct verbs_caller *c = &listener->caller[i];
 		coming[i].here = state_of(c) == CALLER_COMING;
 		coming[i].since_ns = c->since_ns;
-		memcpy(coming[i].from, c->from, sizeof(c->from));
+		coming[i].from = c->from;
 		memcpy(coming[i].token, c->request.token, sizeof(c->request.token));
 	}
 }
@@ -244,18 +248,6 @@ static bool contradicts(struct verbs_caller *c, const struct mst_verbs_request *
 	       (c->request.rails != q->rails || c->rail[q->rail].id != NULL);
 }
 
-static void note_address(struct verbs_caller *c, struct rdma_cm_id *id)
-{
-	union mst_verbs_address at;
-
-	memset(c->from, 0, sizeof(c->from));
-	memcpy(&at, rdma_get_peer_addr(id), sizeof(at));
-	if (at.any.sa_family == AF_INET)
-		memcpy(c->from + 12, &at.v4.sin_addr, sizeof(at.v4.sin_addr));
-	else
-		memcpy(c->from, &at.v6.sin6_addr, sizeof(at.v6.sin6_addr));
-}
-
 /* 0, or what to refuse it with. */
 static int check(const struct rdma_conn_param *conn, const struct mst_verbs_request *q)
 {
@@ -286,7 +278,9 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
 	struct mst_verbs_request q = { 0 };
+	struct mst_origin from;
 
+	(void)mst_origin_of(rdma_get_peer_addr(event->id), &from);
 	if (conn->private_data != NULL)
 		memcpy(&q, conn->private_data,
 		       conn->private_data_len < sizeof(q) ? conn->private_data_len : sizeof(q));
@@ -305,9 +299,10 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 		enter(c, CALLER_COMING);
 		c->since_ns = mst_now_ns();
 		c->request = q;
-		note_address(c, event->id);
+		c->from = from;
 	}
 	c->rail[q.rail].id = event->id;
+	c->rail[q.rail].from = from;
 	c->rail[q.rail].far = (struct mst_verbs_far){ .qpn = q.down_qpn,
 						      .psn = q.down_psn,
 						      .mtu = q.mtu };
@@ -435,6 +430,9 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 	memcpy(out->token, c->request.token, sizeof(out->token));
 	out->lanes = (struct mst_lanes){ c->request.up_bytes, c->request.down_bytes,
 					 c->request.up_credits, c->request.down_credits };
+	out->from.count = c->request.rails;
+	for (uint32_t i = 0; i < c->request.rails; i++)
+		out->from.at[i] = c->rail[i].from;
 	out->caller = c;
 	return 0;
 }

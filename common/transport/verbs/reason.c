@@ -140,9 +140,11 @@ static int rejected_by_muster(struct mst_verbs_rail *r)
 	if (a->error == -EACCES)
 		return mst_fail(
 			-EACCES,
-			"%s sent this end away: the token of the welcome is used up, or for "
-			"other figures",
-			r->peer);
+			"%s sent this end away, which called from %s: the token of the welcome is "
+			"used up, or for other figures, or not for this address (the server's log "
+			"says which; MUSTER_DATA_ADDRESS names this host's to the server, "
+			"--data-address those of a server)",
+			r->peer, r->own);
 	if (a->error < 0 && a->error > -4096)
 		return mst_fail(a->error, "%s cannot take this link: %s (its log says more)",
 				r->peer, strerror(-a->error));

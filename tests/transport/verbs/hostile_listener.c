@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/transport/origins.h"
 #include "tests/transport/verbs/attack.h"
 
 #define REJECT_BY_CONSUMER 28
@@ -201,6 +202,7 @@ static void rail_that_comes_twice_is_refused(void)
 	call(&h, &other, &q);
 	CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
 	CU_ASSERT_EQUAL(memcmp(request.token, q.token, sizeof(q.token)), 0);
+	CU_ASSERT_EQUAL(request.from.count, 2);
 	CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, NULL), 0);
 	expect_answer(&h, &first, -EACCES);
 	expect_answer(&h, &other, -EACCES);
@@ -231,6 +233,34 @@ static void rail_that_never_comes_is_not_waited_for(void)
 	uint64_t took = mst_now_ns() - begin;
 	CU_ASSERT(took > 4 * MST_SECOND && took < PATIENCE_NS);
 	expect_open(&h);
+	caller_close(&c);
+	target_close(&h);
+}
+
+/* The callers are on this host, so what they announce is what the listener sees: also of a caller
+ * that has chosen none of its addresses itself, and over loopback. */
+static void request_comes_from_an_announced_address(void)
+{
+	struct mst_fabric any = MST_FABRIC_DEFAULT, alien = MST_FABRIC_DEFAULT;
+	struct mst_verbs_request q = request_of(&usual_lanes);
+	struct verbs_target h = target_open();
+	struct mst_link_request request;
+	struct mst_origins announced, others;
+	struct mst_origin caller;
+	struct raw_caller c;
+
+	alien.addresses = "192.0.2.1,2001:db8::1"; /* those of documentation: nobody has them */
+	CU_ASSERT_EQUAL(mst_origins_own(&any, &announced), 0);
+	CU_ASSERT_EQUAL(mst_origins_own(&alien, &others), 0);
+	call(&h, &c, &q);
+	CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
+	CU_ASSERT_EQUAL_FATAL(request.from.count, 1);
+	CU_ASSERT_TRUE(mst_origin_of(rdma_get_local_addr(c.id), &caller));
+	CU_ASSERT_EQUAL(memcmp(&request.from.at[0], &caller, sizeof(caller)), 0);
+	CU_ASSERT_TRUE(mst_origins_cover(&announced, &request.from));
+	CU_ASSERT_FALSE(mst_origins_cover(&others, &request.from));
+	CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, NULL), 0);
+	expect_answer(&h, &c, -EACCES);
 	caller_close(&c);
 	target_close(&h);
 }
@@ -417,6 +447,7 @@ CU_TestInfo verbs_listener_cases[] = {
 	{ "requests out of order are refused", requests_out_of_order_are_refused },
 	{ "short requests are refused", short_requests_are_refused },
 	{ "a rail that comes twice is refused", rail_that_comes_twice_is_refused },
+	{ "a request comes from an announced address", request_comes_from_an_announced_address },
 	{ "a rail that never comes is not waited for", rail_that_never_comes_is_not_waited_for },
 	{ "callers that never complete keep nobody out",
 	  callers_that_never_complete_keep_nobody_out },

@@ -13,7 +13,7 @@ static struct mst_verbs_coming coming[PLACES];
 static void put(uint32_t place, uint8_t address, uint64_t since_ns)
 {
 	coming[place] = (struct mst_verbs_coming){ .here = true, .since_ns = since_ns };
-	coming[place].from[15] = address;
+	coming[place].from.address[15] = address;
 }
 
 static void nobody_half_come_gives_up_nothing(void)
@@ -31,10 +31,10 @@ static void a_flood_of_one_address_does_not_evict_another(void)
 	for (uint32_t i = 0; i < 10 * PLACES; i++) {
 		int place = mst_verbs_callers_yield(coming, PLACES);
 		CU_ASSERT_FATAL(place > 0);
-		CU_ASSERT_EQUAL(coming[place].from[15], 2);
+		CU_ASSERT_EQUAL(coming[place].from.address[15], 2);
 		put((uint32_t)place, 2, 1000 + i);
 	}
-	CU_ASSERT_EQUAL(coming[0].from[15], 1);
+	CU_ASSERT_EQUAL(coming[0].from.address[15], 1);
 }
 
 static void the_oldest_of_the_address_with_the_most_yields(void)

@@ -17,11 +17,22 @@ static uint8_t piece[1000];
 
 /* ---- a full message of every kind ---- */
 
+static const struct mst_origins two_origins = {
+	2, { { { 0xfd, [15] = 1 } }, { { [10] = 0xff, 0xff, 10, 0, 0, 2 } } }
+};
+
 static void make_hello(void)
 {
-	sent.hello = (struct mst_hello){ "mnist",     -1,         79510,
-					 MUSTER_BF16, MUSTER_F32, 1,
-					 4711,        1,          { 6, 2, 99, 1, UINT64_MAX, 5 } };
+	sent.hello = (struct mst_hello){ .job = "mnist",
+					 .rank = -1,
+					 .elems = 79510,
+					 .type = MUSTER_BF16,
+					 .result_type = MUSTER_F32,
+					 .owner = 1,
+					 .pid = 4711,
+					 .comes_back = 1,
+					 .table = { 6, 2, 99, 1, UINT64_MAX, 5 },
+					 .origins = two_origins };
 }
 
 static void make_welcome(void)
@@ -172,13 +183,13 @@ static void make_appoint(void)
 static void make_between_servers(enum mst_message_kind kind)
 {
 	if (kind == MST_MSG_SERVE)
-		sent.serve = (struct mst_serve){ "mnist", "shm", 4711 };
+		sent.serve = (struct mst_serve){ "mnist", "shm", 4711, two_origins };
 	else if (kind == MST_MSG_APPOINT)
 		make_appoint();
 	else if (kind == MST_MSG_READY)
 		memcpy(sent.listener, "/muster-2-def", sizeof("/muster-2-def"));
 	else if (kind == MST_MSG_EXPECT)
-		sent.expect = (struct mst_expect){ 3, 2, { 1, [15] = 2 } };
+		sent.expect = (struct mst_expect){ 3, 2, { 1, [15] = 2 }, two_origins };
 	else if (kind == MST_MSG_FORGET)
 		sent.expect = (struct mst_expect){ .rank = 3, .incarnation = 2 };
 	else if (kind == MST_MSG_RELINK)
@@ -549,6 +560,27 @@ static void as_many_rows_as_fit_come_back(void)
 	CU_ASSERT_EQUAL(got.ranks.row[MST_STATUS_RANKS - 1].counted, 77);
 }
 
+/* The last field of those who announce addresses. */
+static void more_addresses_than_fit_are_refused(void)
+{
+	static const enum mst_message_kind kinds[] = { MST_MSG_HELLO, MST_MSG_SERVE,
+						       MST_MSG_EXPECT };
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		size_t at = encode(kinds[i]) - 2 * sizeof(struct mst_origin) - sizeof(uint32_t);
+		for (uint32_t count = MST_ORIGINS_MAX + 1; count >= MST_ORIGINS_MAX; count--) {
+			size_t rows = count * sizeof(struct mst_origin);
+			uint32_t body = (uint32_t)(at + sizeof(count) + rows - MST_FRAME_HEADER);
+			memcpy(frame + 8, &body, sizeof(body));
+			memcpy(frame + at, &count, sizeof(count));
+			memset(frame + at + sizeof(count), 7, rows);
+			CU_ASSERT_EQUAL(decode(MST_FRAME_HEADER + body),
+					count > MST_ORIGINS_MAX ? -EPROTO : 0);
+		}
+	}
+	CU_ASSERT_EQUAL(got.expect.origins.at[MST_ORIGINS_MAX - 1].address[15], 7);
+}
+
 static int decode_piece(uint64_t offset, uint64_t total)
 {
 	size_t length = encode(MST_MSG_STATE);
@@ -616,6 +648,7 @@ static CU_TestInfo cases[] = {
 	  more_rows_than_there_is_room_for_are_refused },
 	{ "one row more than a message holds is refused",
 	  one_row_more_than_there_is_room_for_is_refused },
+	{ "more addresses than a message holds are refused", more_addresses_than_fit_are_refused },
 	{ "as many rows as a message holds come back", as_many_rows_as_fit_come_back },
 	{ "a piece that lies outside its whole is refused", a_piece_outside_its_whole_is_refused },
 	{ "a piece is no longer than a chunk", a_piece_is_no_longer_than_a_chunk },

@@ -29,6 +29,15 @@ static void end(void)
 	mst_sessions_fini(&sessions);
 }
 
+/* Somebody shows this token, over a network without addresses. */
+static struct mst_pending_session *spend(const uint8_t *token)
+{
+	struct mst_link_request request = { .caller = NULL };
+
+	memcpy(request.token, token, sizeof(request.token));
+	return mst_sessions_spend(&sessions, &request);
+}
+
 static struct mst_pending_session *lend(struct mst_identity who)
 {
 	struct mst_pending_session *p = mst_sessions_admit(&sessions, who, 0);
@@ -47,7 +56,7 @@ static void without_followers_a_worker_is_expected_at_once(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_EXPECTED);
 	CU_ASSERT_PTR_EQUAL(mst_sessions_of(&sessions, first), p);
-	CU_ASSERT_PTR_EQUAL(mst_sessions_spend(&sessions, p->token), p);
+	CU_ASSERT_PTR_EQUAL(spend(p->token), p);
 	end();
 }
 
@@ -56,7 +65,7 @@ static void a_worker_is_expected_when_the_last_follower_knows_it(void)
 	begin();
 	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 1u << 1 | 1u << 2);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
-	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, p->token));
+	CU_ASSERT_PTR_NULL(spend(p->token));
 	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 2));
 	CU_ASSERT_FALSE(mst_sessions_confirm(&sessions, p, 2));
 	CU_ASSERT_EQUAL(p->state, MST_PENDING_ANNOUNCED);
@@ -73,7 +82,7 @@ static void every_session_has_a_token_of_its_own(void)
 	struct mst_pending_session *b = mst_sessions_admit(&sessions, second, 0);
 	CU_ASSERT_FATAL(a != NULL && b != NULL);
 	CU_ASSERT(memcmp(a->token, b->token, sizeof(a->token)) != 0);
-	CU_ASSERT_PTR_EQUAL(mst_sessions_spend(&sessions, b->token), b);
+	CU_ASSERT_PTR_EQUAL(spend(b->token), b);
 	end();
 }
 
@@ -232,16 +241,48 @@ static void a_token_is_good_once_for_its_own_session_and_not_after_it(void)
 	struct mst_pending_session *a = mst_sessions_admit(&sessions, first, 0);
 	struct mst_pending_session *b = mst_sessions_admit(&sessions, second, 0);
 	CU_ASSERT_FALSE(mst_token_is(a->token, b->token));
-	CU_ASSERT_PTR_EQUAL(mst_sessions_spend(&sessions, a->token), a);
+	CU_ASSERT_PTR_EQUAL(spend(a->token), a);
 	CU_ASSERT_PTR_EQUAL(mst_sessions_linking(&sessions, a->token), a);
-	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, a->token));
+	CU_ASSERT_PTR_NULL(spend(a->token));
 	memcpy(token, b->token, sizeof(token));
 	token[MST_TOKEN_LEN - 1] ^= 1;
-	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, token));
+	CU_ASSERT_PTR_NULL(spend(token));
 	token[MST_TOKEN_LEN - 1] ^= 1;
 	CU_ASSERT_PTR_NULL(mst_sessions_linking(&sessions, token));
 	mst_sessions_forget(&sessions, second);
-	CU_ASSERT_PTR_NULL(mst_sessions_spend(&sessions, token));
+	CU_ASSERT_PTR_NULL(spend(token));
+	end();
+}
+
+/* Somebody shows the token of @p over @rails rails, from fd00::1, fd00::2 and so on; @last: where
+ * the last of them is from. */
+static struct mst_pending_session *spend_from(const struct mst_pending_session *p, uint32_t rails,
+					      uint8_t last)
+{
+	struct mst_link_request request = { .from = { .count = rails } };
+
+	memcpy(request.token, p->token, sizeof(request.token));
+	for (uint32_t i = 0; i < rails; i++)
+		request.from.at[i] = (struct mst_origin){
+			{ 0xfd, [15] = i + 1 < rails ? (uint8_t)(i + 1) : last }
+		};
+	return mst_sessions_spend(&sessions, &request);
+}
+
+static void a_token_is_good_from_the_announced_addresses_alone(void)
+{
+	begin();
+	struct mst_pending_session *p = mst_sessions_admit(&sessions, first, 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p);
+	CU_ASSERT_PTR_NULL(spend_from(p, 1, 1)); /* it has announced nothing */
+	p->origins = (struct mst_origins){ 2, { { { 0xfd, [15] = 1 } }, { { 0xfd, [15] = 2 } } } };
+	CU_ASSERT_PTR_NULL(spend_from(p, 1, 3));
+	CU_ASSERT_PTR_NULL(spend_from(p, 2, 3));                             /* one of two rails */
+	CU_ASSERT_PTR_EQUAL(mst_sessions_expecting(&sessions, p->token), p); /* not spent */
+	CU_ASSERT_PTR_EQUAL(spend_from(p, 2, 2), p);
+	CU_ASSERT_EQUAL(p->state, MST_PENDING_LINKING);
+	CU_ASSERT_PTR_NULL(mst_sessions_expecting(&sessions, p->token));
+	CU_ASSERT_PTR_NULL(spend_from(p, 2, 2));
 	end();
 }
 
@@ -266,6 +307,8 @@ static CU_TestInfo cases[] = {
 	  a_tokens_time_begins_when_all_followers_know_it },
 	{ "a token is good once for its own session and not after it",
 	  a_token_is_good_once_for_its_own_session_and_not_after_it },
+	{ "a token is good from the announced addresses alone",
+	  a_token_is_good_from_the_announced_addresses_alone },
 	CU_TEST_INFO_NULL,
 };
 

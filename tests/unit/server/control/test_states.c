@@ -136,6 +136,15 @@ static void a_follower_place_is_free_again_only_before_its_appointment(void)
 					    follower_place, MOVES(moves) });
 }
 
+/* Somebody at an address of this number asks for the link of @s; 0: over a network without. */
+static bool spend(struct mst_follower_place *s, const uint8_t *token, uint8_t at)
+{
+	struct mst_link_request request = { .from = { at != 0, { { { 0xfd, [15] = at } } } } };
+
+	memcpy(request.token, token, sizeof(request.token));
+	return mst_follower_place_spend(s, &request);
+}
+
 static void a_link_of_an_earlier_offer_is_nobodys(void)
 {
 	uint8_t first[MST_TOKEN_LEN] = { 1 }, second[MST_TOKEN_LEN] = { 2 },
@@ -143,7 +152,7 @@ static void a_link_of_an_earlier_offer_is_nobodys(void)
 	struct mst_follower_place s = { .token = { 1 }, .token_is_unused = true };
 
 	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first)); /* none is being made */
-	CU_ASSERT_TRUE(mst_follower_place_spend(&s, first));
+	CU_ASSERT_TRUE(spend(&s, first, 0));
 	mst_follower_place_link_begins(&s);
 	CU_ASSERT(s.linking && !s.token_is_unused);
 	CU_ASSERT_FALSE(
@@ -153,7 +162,7 @@ static void a_link_of_an_earlier_offer_is_nobodys(void)
 	s.token_is_unused = true;
 	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first));
 	CU_ASSERT_FALSE(s.linking);
-	CU_ASSERT_TRUE(mst_follower_place_spend(&s, second));
+	CU_ASSERT_TRUE(spend(&s, second, 0));
 	mst_follower_place_link_begins(&s);
 	CU_ASSERT_FALSE(mst_follower_place_link_made(&s, first));
 	CU_ASSERT_TRUE(mst_follower_place_link_made(&s, second));
@@ -165,12 +174,25 @@ static void a_followers_token_is_spent_by_its_first_use(void)
 	uint8_t token[MST_TOKEN_LEN] = { 1 }, other[MST_TOKEN_LEN] = { 2 };
 	struct mst_follower_place s = { .token = { 1 }, .token_is_unused = true };
 
-	CU_ASSERT_FALSE(mst_follower_place_spend(&s, other));
-	CU_ASSERT_TRUE(mst_follower_place_spend(&s, token));
-	CU_ASSERT_FALSE(mst_follower_place_spend(&s, token)); /* though no link was made of it */
-	s.token_is_unused = true;                             /* offered anew */
+	CU_ASSERT_FALSE(spend(&s, other, 0));
+	CU_ASSERT_TRUE(spend(&s, token, 0));
+	CU_ASSERT_FALSE(spend(&s, token, 0)); /* though no link was made of it */
+	s.token_is_unused = true;             /* offered anew */
 	s.state = MST_FOLLOWER_PLACE_GONE;
-	CU_ASSERT_FALSE(mst_follower_place_spend(&s, token));
+	CU_ASSERT_FALSE(spend(&s, token, 0));
+}
+
+static void a_followers_token_is_good_from_its_own_addresses_alone(void)
+{
+	uint8_t token[MST_TOKEN_LEN] = { 1 };
+	struct mst_follower_place s = { .token = { 1 },
+					.token_is_unused = true,
+					.origins = { 1, { { { 0xfd, [15] = 7 } } } } };
+
+	CU_ASSERT_FALSE(spend(&s, token, 8));
+	CU_ASSERT_TRUE(mst_follower_place_expects(&s, token)); /* it was not spent */
+	CU_ASSERT_TRUE(spend(&s, token, 7));
+	CU_ASSERT_FALSE(mst_follower_place_expects(&s, token));
 }
 
 static void a_follower_that_is_cut_off_stays_cut_off(void)
@@ -202,6 +224,8 @@ static CU_TestInfo cases[] = {
 	{ "a link of an earlier offer is nobody's", a_link_of_an_earlier_offer_is_nobodys },
 	{ "a follower's token is spent by its first use",
 	  a_followers_token_is_spent_by_its_first_use },
+	{ "a follower's token is good from its own addresses alone",
+	  a_followers_token_is_good_from_its_own_addresses_alone },
 	{ "a follower that is cut off stays cut off", a_follower_that_is_cut_off_stays_cut_off },
 	CU_TEST_INFO_NULL,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The token of a welcome, shown at the listener for data of a whole control plane, over shared
- * memory: its first use spends it, whatever comes of that. */
+ * memory: its first use spends it, whatever comes of that. To a listener that tells addresses, as
+ * one over RDMA does, it is not known from an address that its worker has not announced. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,19 +19,41 @@
 
 static struct mst_server_options options;
 static struct mst_options parsed;
+/* Shared memory whose listener says that all callers are at this address; unspecified: it says
+ * nothing. */
+static struct mst_transport addressed;
+static struct mst_link_listener_ops addressed_listener;
+static struct mst_origin at;
+static const struct mst_origin nowhere, here = { { 0xfd, [15] = 1 } },
+					elsewhere = { { 0xfd, [15] = 2 } };
+
 static struct mst_plane *plane;
 static struct mst_stream *worker; /* the control connection of rank 0 */
 static struct mst_welcome welcome;
 
+static int next_request(struct mst_link_listener *listener, struct mst_link_request *out)
+{
+	int rc = mst_shm.listener->next_request(listener, out);
+
+	if (rc == 0 && memcmp(&at, &nowhere, sizeof(at)) != 0)
+		out->from = (struct mst_origins){ 1, { at } };
+	return rc;
+}
+
 static void begin(void)
 {
+	addressed = mst_shm;
+	addressed_listener = *mst_shm.listener;
+	addressed_listener.next_request = next_request;
+	addressed.listener = &addressed_listener;
+	at = nowhere;
 	static const char *const set[][2] = {
 		{ "listen", "127.0.0.1:0" }, { "workers", "2" },       { "lease", "1h" },
 		{ "patience", "1h" },        { "join-timeout", "1h" }, { "shards", "1" },
 	};
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &mst_tcp,
-				     .transport = &mst_shm };
+				     .transport = &addressed };
 	char why[512];
 
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
@@ -68,6 +91,7 @@ static void join(void)
 	snprintf(m.hello.job, sizeof(m.hello.job), "%s", options.job);
 	m.hello.elems = ELEMS;
 	m.hello.owner = options.owner;
+	m.hello.origins = (struct mst_origins){ 1, { here } };
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &worker), 0);
 	length = mst_message_encode(&m, frame, sizeof(frame));
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(worker, frame, (size_t)length), length);
@@ -176,12 +200,30 @@ static void a_refused_request_spends_its_token(void)
 	end();
 }
 
+static void a_token_shown_from_elsewhere_is_not_known_and_not_spent(void)
+{
+	struct token_caller thief, worker_itself;
+
+	begin();
+	join();
+	struct mst_lanes lanes = right_lanes();
+	at = elsewhere;
+	CU_ASSERT_EQUAL(asks(&thief, &lanes), -EACCES);
+	at = here;
+	CU_ASSERT_EQUAL(asks(&worker_itself, &lanes), 0);
+	leave(&thief);
+	leave(&worker_itself);
+	end();
+}
+
 int main(void)
 {
 	CU_TestInfo cases[] = {
 		{ "a token lets its first user in and nobody after it",
 		  a_token_lets_its_first_user_in_and_nobody_after_it },
 		{ "a refused request spends its token", a_refused_request_spends_its_token },
+		{ "a token shown from elsewhere is not known and not spent",
+		  a_token_shown_from_elsewhere_is_not_known_and_not_spent },
 		CU_TEST_INFO_NULL,
 	};
 
