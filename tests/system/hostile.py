@@ -56,6 +56,8 @@ def refused(server):
     for odd in ((3, 4, 9, 1, 1, 1), (101, 2, 300, 1, 1, 1), (3, 0, 9, 1, 1, 1), (3, 1, 2, 1, 1, 1),
                 (3, 1, 1 << 40, 1, 1, 1)):
         expect("odd table", server.say(hello(table=odd)), "a table of .* tensors with .* cannot be")
+    expect("too many addresses", server.say(hello(dials=[bytes(16)] * 33)),
+           "not a message of muster")
     expect("too long a table", server.say(hello(table=(65537, 0, 65537, 1, 1, 0))),
            "not a message of muster")
 

@@ -30,18 +30,18 @@ def text(s):
 
 
 def origins(*addresses):
-    """From where links are dialled; none over shared memory."""
+    """From where links are dialled, 16 bytes each; over shared memory none is needed."""
     return struct.pack("<I", len(addresses)) + b"".join(addresses)
 
 
 def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0, 0),
-          comes_back=0):
+          comes_back=0, dials=()):
     """table: the number of tensors, of runs and of bytes of names, and digests of names, places and
-    scales."""
+    scales; dials: addresses as of origins()."""
     return frame(
         HELLO, text(job) + struct.pack("<iQIIIII", rank, elems, kind, result, owner, os.getpid(),
                                        comes_back)
-        + struct.pack("<IIQQQQ", *table) + origins()
+        + struct.pack("<IIQQQQ", *table) + origins(*dials)
     )
 
 

@@ -321,6 +321,29 @@ static void a_refusal_keeps_code_and_reason(void)
 	client_close();
 }
 
+static struct mst_origins announced;
+
+static bool note_addresses(struct fake_leader *f)
+{
+	if (!fake_hear(f, MST_MSG_HELLO))
+		return false;
+	announced = f->message.hello.origins;
+	return fake_refuse(f, -ENOSPC, "no place");
+}
+
+static void a_hello_names_the_addresses_that_links_are_dialled_from(void)
+{
+	static const struct mst_origin named[] = { { { [10] = 0xff, 0xff, 10, 9, 0, 1 } },
+						   { { 0xfd, [15] = 9 } } };
+
+	setenv("MUSTER_DATA_ADDRESS", "10.9.0.1,fd00::9", 1);
+	CU_ASSERT_EQUAL(client_open(note_addresses, CLIENT_LONG_MS), -ENOSPC);
+	unsetenv("MUSTER_DATA_ADDRESS");
+	client_close();
+	CU_ASSERT_EQUAL(announced.count, 2);
+	CU_ASSERT_EQUAL(memcmp(announced.at, named, sizeof(named)), 0);
+}
+
 static bool ask_for_a_state(struct fake_leader *f)
 {
 	const struct mst_message msg = { .kind = MST_MSG_LEAVE };
@@ -573,6 +596,8 @@ static CU_TestInfo cases[] = {
 	{ "another protocol is -EPROTO, and named", another_protocol_is_eproto_and_named },
 	{ "a frame beyond reason is -EPROTO", a_frame_beyond_reason_is_eproto },
 	{ "a refusal keeps its code and sentence", a_refusal_keeps_code_and_reason },
+	{ "a hello names the addresses that links are dialled from",
+	  a_hello_names_the_addresses_that_links_are_dialled_from },
 	{ "a message that no leader sends is -EPROTO", a_message_no_leader_sends_is_eproto },
 	{ "a server may come later than the worker", a_server_may_come_later },
 	{ "a welcome with absurd figures is -EPROTO", absurd_figures_are_eproto },
