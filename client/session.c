@@ -138,7 +138,7 @@ static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 
 /* ---- hello and welcome ---- */
 
-/* Without them a server lets in no link over a network that has addresses. Others are let in. */
+/* Over shared memory a worker is let in without them. */
 static void find_origins(struct mst_client_session *s)
 {
 	int rc = mst_origins_own(&s->settings->fabric, &s->origins);

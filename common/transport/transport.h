@@ -63,9 +63,19 @@ struct mst_net {
 	size_t published_bytes;
 };
 
+/* Is a link with this token expected from there? A listener whose network has addresses asks for
+ * the connection request of each rail, inside next_request() and before it keeps anything of it;
+ * one that is not expected is refused as if the owner had sent it away. */
+struct mst_link_filter {
+	bool (*expects)(void *ctx, const uint8_t token[MST_TOKEN_LEN],
+			const struct mst_origin *from);
+	void *ctx;
+};
+
 /* Where links are asked for. Begins a transport's own struct. */
 struct mst_link_listener {
 	const struct mst_transport *ops;
+	struct mst_link_filter filter; /* the owner's to set; without expects() all are shown */
 	char address[MST_ADDRESS_LEN]; /* what a connector dials */
 };
 
@@ -288,6 +298,16 @@ struct mst_transport {
 	void (*claim)(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
 		      struct mst_claim *out);
 };
+
+/* For listeners: asks the owner's filter. */
+static inline bool mst_link_expected(const struct mst_link_listener *listener,
+				     const uint8_t token[MST_TOKEN_LEN],
+				     const struct mst_origin *from)
+{
+	const struct mst_link_filter *filter = &listener->filter;
+
+	return filter->expects == NULL || filter->expects(filter->ctx, token, from);
+}
 
 extern const struct mst_transport mst_shm, mst_verbs;
 

@@ -418,6 +418,8 @@ static void take_over(struct mst_job *j)
 {
 	j->server = j->made.server;
 	j->listener = j->made.listener;
+	if (j->listener != NULL)
+		j->listener->filter = j->filter;
 	j->made.server = NULL;
 	j->made.listener = NULL;
 }

@@ -89,7 +89,8 @@ struct mst_job {
 	bool has_data_side;
 	/* where workers ask for links, and the link maker answers */
 	struct mst_link_listener *listener;
-	struct mst_requests requests; /* to the data side */
+	struct mst_link_filter filter; /* for that; set before there is a listener */
+	struct mst_requests requests;  /* to the data side */
 	/* What mst_job_make() has made, until it is taken. */
 	struct {
 		struct mst_server *server;

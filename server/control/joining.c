@@ -24,12 +24,15 @@ static void wake(void *ctx)
 	mst_frontend_wake(ctx);
 }
 
+static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct mst_origin *from);
+
 int mst_joining_init(struct mst_joining *j, bool aside)
 {
 	int rc = mst_rejoins_init(&j->rejoins, j->job->o->workers);
 
 	if (rc != 0)
 		return rc;
+	j->job->filter = (struct mst_link_filter){ expects, j };
 	return mst_link_maker_new(j->job->transport, aside ? wake : NULL, j->front, &j->maker);
 }
 
@@ -495,8 +498,8 @@ static void complain_of_origin(struct mst_joining *j, const struct mst_link_requ
 		     mst_origins_text(announced, known, sizeof(known)), whose, option);
 }
 
-/* Return: false: the token is nobody's. */
-static bool is_elsewhere(struct mst_joining *j, const struct mst_link_request *request)
+/* Of somebody whose token is not expected, or not from there. */
+static void complain_of_token(struct mst_joining *j, const struct mst_link_request *request)
 {
 	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, request->token);
 	uint32_t server = mst_leading_expecting(j->leading, request->token);
@@ -509,15 +512,40 @@ static bool is_elsewhere(struct mst_joining *j, const struct mst_link_request *r
 		(void)snprintf(whose, sizeof(whose), "server %" PRIu32, server);
 		complain_of_origin(j, request, &j->leading->follower[server].origins, whose,
 				   "--data-address");
+	} else {
+		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
+			     "somebody asked for a link with no valid token; sent away");
 	}
-	return p != NULL || server != 0;
 }
 
-static const char *wrong_with(const struct mst_pending_session *p, uint32_t server, bool old)
+/* The filter of the listener. */
+static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct mst_origin *from)
 {
-	if (old)
-		return "a token whose time is over";
-	return p == NULL && server == 0 ? "no valid token" : "other figures than its welcome has";
+	struct mst_joining *j = ctx;
+	struct mst_link_request request = { .from = { 1, { *from } } };
+	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, token);
+	uint32_t server = mst_leading_expecting(j->leading, token);
+
+	if (p != NULL && mst_origins_cover(&p->origins, &request.from))
+		return true;
+	if (server != 0 && mst_origins_cover(&j->leading->follower[server].origins, &request.from))
+		return true;
+	memcpy(request.token, token, sizeof(request.token));
+	complain_of_token(j, &request);
+	return false;
+}
+
+static void send_away(struct mst_joining *j, const struct mst_link_request *request, bool expected,
+		      bool old)
+{
+	if (!expected)
+		complain_of_token(j, request);
+	else
+		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
+			     "somebody asked for a link with %s; sent away",
+			     old ? "a token whose time is over"
+				 : "other figures than its welcome has");
+	(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
 }
 
 static void answer(struct mst_joining *j, const struct mst_link_request *request)
@@ -536,11 +564,7 @@ static void answer(struct mst_joining *j, const struct mst_link_request *request
 		mst_leading_link_begins(j->leading, server);
 		mst_link_maker_make(j->maker, j->job->listener, request);
 	} else {
-		if (p != NULL || server != 0 || !is_elsewhere(j, request))
-			mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
-				     "somebody asked for a link with %s; sent away",
-				     wrong_with(p, server, old));
-		(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
+		send_away(j, request, p != NULL || server != 0, old);
 	}
 }
 

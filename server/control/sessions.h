@@ -42,8 +42,8 @@ struct mst_pending_session {
 	struct mst_session session;
 	enum mst_pending_state state;
 	uint8_t token[MST_TOKEN_LEN];
-	struct mst_origins
-		origins;      /* whence its worker may show the token: it has announced them */
+	/* Its worker may show the token from these. */
+	struct mst_origins origins;
 	uint64_t expected_ns; /* EXPECTED since then, by the clock `answering` */
 	/* At the leader: */
 	struct mst_notice admitted; /* the welcome is made from this */

@@ -155,23 +155,37 @@ static int listener_fd(const struct mst_link_listener *listener)
 	return -1;
 }
 
-static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out)
+static struct sim_call *first_that_waits(const struct sim_listener *d)
 {
-	const struct sim_listener *d = (const struct sim_listener *)listener;
 	struct sim_call *first = NULL;
 
-	mst_why_clear();
-	if (d->process->dead)
-		return -EAGAIN;
 	for (struct sim_call *c = sim_nets()->calls; c != NULL; c = c->next)
 		if (c->listener == d && c->state == CALL_WAITS && !c->known &&
 		    (first == NULL || c->order < first->order))
 			first = c;
+	return first;
+}
+
+static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out)
+{
+	const struct sim_listener *d = (const struct sim_listener *)listener;
+	struct sim_call *first;
+	struct mst_origin from;
+
+	mst_why_clear();
+	if (d->process->dead)
+		return -EAGAIN;
+	while ((first = first_that_waits(d)) != NULL) {
+		from = sim_origin(first->process);
+		if (mst_link_expected(listener, first->token, &from))
+			break;
+		reply(first, -EACCES);
+	}
 	if (first == NULL)
 		return -EAGAIN;
 	first->state = CALL_SEEN;
 	*out = (struct mst_link_request){ .lanes = first->lanes,
-					  .from = { 1, { sim_origin(first->process) } },
+					  .from = { 1, { from } },
 					  .caller = first };
 	memcpy(out->token, first->token, sizeof(out->token));
 	return 0;

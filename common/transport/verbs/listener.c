@@ -285,6 +285,8 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 		memcpy(&q, conn->private_data,
 		       conn->private_data_len < sizeof(q) ? conn->private_data_len : sizeof(q));
 	int rc = check(conn, &q);
+	if (rc == 0 && !mst_link_expected(&listener->listener, q.token, &from))
+		rc = -EACCES;
 	struct verbs_caller *c = rc == 0 ? caller_for(listener, &q) : NULL;
 	if (rc == 0 && c == NULL)
 		rc = -EBUSY;
