@@ -256,7 +256,7 @@ static void clip_lent(struct muster *m, int slot, const struct mst_range *range,
 					 mst_contiguous_compose(&m->contiguous, slot));
 }
 
-/* Where peers map the slot, a copy to it is all that a source needs, registered or not; and a source
+/* Where peers map the slot, a copy to it is all that a source needs, registered or not. A source
  * that lies there already needs none. */
 static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		     const struct mst_source *source)

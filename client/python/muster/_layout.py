@@ -50,17 +50,17 @@ class Layout:
             _device.must_be_known(name, t)
             if t.device != on:
                 raise TypeError(f"{name} is on {t.device}, and {first} on {on}: muster.torch takes "
-                                "models that are on one device as a whole")
+                                "models all of which is on one device")
             if t.dtype not in _tensors.KNOWN or t.layout != torch.strided:
-                raise TypeError(f"{name} is {t.dtype}, {t.layout}: muster.torch takes dense tensors "
-                                "of the types that NumPy has, and bfloat16")
+                raise TypeError(f"{name} is {t.dtype}, {t.layout}: frozen parameters and buffers "
+                                "must be dense, and of a type that NumPy has, or bfloat16")
 
     def must_be_there(self, name: str, tensor: torch.Tensor) -> None:
         """TypeError, in words: a tensor of the model, or its gradient, is somewhere else."""
         _device.must_be_known(name, tensor)
         if tensor.device != self.device:
-            raise TypeError(f"{name} is on {tensor.device}, and the model was on {self.device} when "
-                            "it was given to muster.torch: move a model before that")
+            raise TypeError(f"{name} is on {tensor.device}, and the model was on {self.device} "
+                            "when it was given to muster.torch: move a model before that")
 
     def longest(self) -> int:
         """Elements of the longest piece that is handed over at once: a parameter, or all the
