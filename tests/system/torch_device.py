@@ -379,7 +379,8 @@ def on_real_gpu(a, device):
                 own = [torch.zeros(p.shape) if p.grad is None else p.grad.cpu() / -3
                        for p in params]
                 sync.step()
-                said.append((digest(model.parameters()), own, [p.grad.cpu() for p in params]))
+                said.append((digest(model.parameters()), own,
+                             [p.grad.cpu().clone() for p in params]))
             if rank == 0:
                 sync.save(ranks.path("state"))
         return said
@@ -405,10 +406,9 @@ def on_real_gpu(a, device):
                              for x, y, m in zip(own, other, mean)))
     check(f"versions differ from the means by {worst:.2g} at most", worst < 1e-5)
     check("what was saved is loaded", loaded == [said[0][-1][0]] * 2)
-    for work, options in ((trains, ()), (serves, SERVERS)):
+    for what, work, options in (("Sync", trains, ()), ("Served", serves, SERVERS)):
         digests, _, warned = runs(a, lambda *b, w=work: w(*b, device=device), None, *options)
-        print(warned)
-        check(work.__doc__ or "a Served", digests[0] == digests[1])
+        check(f"{what}: the same bits in both ranks: {warned}", digests[0] == digests[1])
 
 
 CASES = {f.__name__: f for f in (order, refusals, real)}
