@@ -15,8 +15,8 @@
 #include "client/session.h"
 
 /* A link usually reports the end of a session before the control connection says why. This is how
- * long a call waits for the reason. */
-#define MST_LAST_WORDS_NS (500 * MST_MS)
+ * long a call waits for the reason, unless the control connection has ended, too. */
+#define MST_LAST_WORDS_NS (2 * MST_SECOND)
 
 struct mst_engine {
 	uint64_t last_words_ns; /* MST_LAST_WORDS_NS */

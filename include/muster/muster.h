@@ -11,7 +11,7 @@
  * heartbeats.
  * Returns: 0 or a positive count, or a negative errno whose sentence muster_error() gives.
  * Blocking: no call blocks beyond the time its contract names. Only the first call that finds the
- * session ended may take half a second longer: it waits for the leader to say why, so that all
+ * session ended may take two seconds longer: it waits for the leader to say why, so that all
  * workers report the same reason.
  * Processes: a handle belongs to the process that opened it. In a child of fork() every call that
  * returns an int returns -ECHILD, muster_gradient() returns NULL and muster_check() GIVE_UP;
@@ -293,8 +293,8 @@ int muster_open(const struct muster_options *opt, struct muster **out);
 
 /**
  * muster_close - leave the job. What was pushed still counts; the others go on without this
- * worker. NULL is fine. Blocks until the server has judged the last push, at most a second. Never
- * fails.
+ * worker. NULL is fine. Blocks until the server has judged the last push, at most five seconds.
+ * Never fails.
  */
 void muster_close(struct muster *m);
 

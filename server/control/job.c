@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/checkpoint/find.h"
+#include "common/checkpoint/manifest.h"
 #include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "common/host/tasks.h"
@@ -19,6 +19,7 @@
 #include "server/control/budget.h"
 #include "server/control/descriptors.h"
 #include "server/control/reason.h"
+#include "server/control/state_directory.h"
 
 /* ---- its state ---- */
 
@@ -74,54 +75,6 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
-/* Older checkpoints are removed, and those of another job must not be. One that cannot be read is
- * not taken for another job's. */
-static int check_jobs(const struct mst_job *j, const uint64_t *version, uint32_t count, char *why,
-		      size_t len)
-{
-	struct mst_checkpoint_manifest m;
-	char unread[MST_CHECKPOINT_WHY_LEN];
-
-	for (uint32_t i = 0; i < count; i++) {
-		mst_checkpoint_manifest_init(&m);
-		if (mst_checkpoint_manifest_read(j->o->state, version[i], &m, unread,
-						 sizeof(unread)) != 0)
-			continue;
-		bool other = strcmp(m.id.job, j->o->job) != 0;
-		if (other)
-			snprintf(why, len,
-				 "%s (--state) has a checkpoint of the job \"%s\", version %" PRIu64
-				 ", and this job is \"%s\"; each job needs a directory of its own",
-				 j->o->state, m.id.job, version[i], j->o->job);
-		mst_checkpoint_manifest_fini(&m);
-		if (other)
-			return -EEXIST;
-	}
-	return 0;
-}
-
-/* The newest version of a directory is the one that counts, and older ones are removed: a job must
- * not begin below what is there. */
-static int check_state(const struct mst_job *j, char *why, size_t len)
-{
-	uint64_t *version = NULL, newest;
-	int count = mst_checkpoint_versions(j->o->state, &version, why, len);
-
-	if (count < 0)
-		return count;
-	newest = count > 0 ? version[0] : 0;
-	int rc = check_jobs(j, version, (uint32_t)count, why, len);
-	free(version);
-	if (rc != 0 || newest <= mst_job_first_version(j))
-		return rc;
-	snprintf(why, len,
-		 "there is a checkpoint of version %" PRIu64
-		 " in %s (--state), and this job begins with version %" PRIu64
-		 ": go on from there with --resume %s, or name another directory",
-		 newest, j->o->state, mst_job_first_version(j), j->o->state);
-	return -EEXIST;
-}
-
 /* A checkpoint has the name of the run that wrote it, so that parts of two runs are never taken for
  * parts of one checkpoint. */
 static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
@@ -140,7 +93,7 @@ static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
 	if (rc == 0 && mst_resume_is_set(&j->resume))
 		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
 	if (rc == 0 && mst_server_options_saves(j->o))
-		rc = check_state(j, why, len);
+		rc = mst_state_directory_check(j->o, mst_job_first_version(j), why, len);
 	return rc;
 }
 
@@ -163,7 +116,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 	struct mst_job_policy first;
 	mst_job_policy_init(&first, j->o->policy, policy);
 	first.begun = first.since = since;
-	mst_job_enter_policy(j, &first);
+	mst_job_policies_enter(&j->policies, &first);
 	return 0;
 }
 
@@ -182,56 +135,6 @@ void mst_job_fini(struct mst_job *j)
 	mst_resume_fini(&j->resume);
 	mst_requests_fini(&j->requests);
 	free(j->present);
-}
-
-/* ---- policies ---- */
-
-void mst_job_policy_init(struct mst_job_policy *out, const char *name,
-			 const struct mst_policy *policy)
-{
-	const char *metric = mst_controller_metric(&policy->controller);
-
-	*out = (struct mst_job_policy){ .rule = policy->rule };
-	snprintf(out->name, sizeof(out->name), "%s", name);
-	mst_controller_now(&policy->controller, &policy->rule, out->now, sizeof(out->now));
-	if (metric != NULL)
-		snprintf(out->metric, sizeof(out->metric), "%s", metric);
-}
-
-bool mst_job_follows_metric(const struct mst_job *j, const char *name)
-{
-	const struct mst_job_policy *now = mst_job_policy(j), *next = &j->next_policy;
-
-	return strcmp(now->metric, name) == 0 ||
-	       (next->name[0] != '\0' && strcmp(next->metric, name) == 0);
-}
-
-void mst_job_enter_policy(struct mst_job *j, const struct mst_job_policy *policy)
-{
-	j->policy[j->policy_count++ % MST_STATUS_POLICIES] = *policy;
-}
-
-static const char *name_of(const struct mst_job *j, uint64_t since)
-{
-	uint32_t kept = j->policy_count < MST_STATUS_POLICIES ? j->policy_count
-							      : MST_STATUS_POLICIES;
-
-	for (uint32_t i = 0; i < kept; i++)
-		if (j->policy[i].since == since)
-			return mst_job_policy_now(&j->policy[i]);
-	return "";
-}
-
-void mst_job_name_policies(const struct mst_job *j, struct mst_status *out)
-{
-	const struct mst_job_policy *next = &j->next_policy;
-
-	snprintf(out->policy, sizeof(out->policy), "%s", mst_job_policy(j)->name);
-	snprintf(out->next_policy, sizeof(out->next_policy), "%s", next->name);
-	out->next_since = next->name[0] != '\0' ? next->since : 0;
-	for (uint32_t i = 0; i < out->policy_count; i++)
-		snprintf(out->under[i].policy, sizeof(out->under[i].policy), "%s",
-			 name_of(j, out->under[i].since));
 }
 
 /* ---- figures ---- */

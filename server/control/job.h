@@ -12,6 +12,7 @@
 #include "common/wire/tensor_table.h"
 #include "server/control/frontend.h"
 #include "server/control/metrics.h"
+#include "server/control/policies.h"
 #include "server/control/requests.h"
 #include "server/control/resume.h"
 #include "server/control/tables.h"
@@ -28,25 +29,6 @@ enum mst_job_event {
 /* Changes @state to the state that follows @event.
  * Return: false: @event cannot happen in @state, which stays. */
 bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
-
-/* A policy of the job. */
-struct mst_job_policy {
-	char name[MST_POLICY_LEN]; /* as it was typed; "": there is none */
-	/* Of a policy that changes its rule: the fixed one that it is now; else "". */
-	char now[MST_POLICY_LEN];
-	char metric[MST_NAME_LEN]; /* the reported value that it follows; "": none */
-	uint64_t begun;            /* the first version that is made under it; */
-	uint64_t since;            /* and as it is now */
-	struct mst_rule rule;
-};
-/* Under this name as it was typed; from no version on yet. */
-void mst_job_policy_init(struct mst_job_policy *out, const char *name,
-			 const struct mst_policy *policy);
-/* The name of its rule. */
-static inline const char *mst_job_policy_now(const struct mst_job_policy *policy)
-{
-	return policy->now[0] != '\0' ? policy->now : policy->name;
-}
 
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
@@ -68,10 +50,7 @@ struct mst_job {
 	struct mst_terms terms;
 	char run[MST_RUN_LEN];    /* the name of this run in checkpoints; "": nothing is saved */
 	struct mst_resume resume; /* the checkpoint that the job goes on from */
-	/* The last policies that were in force; and the one that comes into force. */
-	uint32_t policy_count; /* in all; policy_count - 1 is in force */
-	struct mst_job_policy policy[MST_STATUS_POLICIES]; /* count % MST_STATUS_POLICIES */
-	struct mst_job_policy next_policy;
+	struct mst_job_policies policies;
 	struct mst_plan plan; /* length 0: no valid hello has come yet */
 	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
 	 * before a worker has sent it. */
@@ -145,14 +124,8 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out);
 /* The policy in force, or at first the one that the job starts with. */
 static inline const struct mst_job_policy *mst_job_policy(const struct mst_job *j)
 {
-	return &j->policy[(j->policy_count - 1) % MST_STATUS_POLICIES];
+	return mst_job_policies_now(&j->policies);
 }
-/* Does the policy in force, or the one that comes into force, follow the values of this name? */
-bool mst_job_follows_metric(const struct mst_job *j, const char *name);
-/* Another policy is in force. */
-void mst_job_enter_policy(struct mst_job *j, const struct mst_job_policy *policy);
-/* Writes the names of policies into the figures of the status that say since when they held. */
-void mst_job_name_policies(const struct mst_job *j, struct mst_status *out);
 
 /* ---- figures ---- */
 

@@ -76,7 +76,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	const struct mst_job *j = r->job;
 
 	snprintf(s->job, sizeof(s->job), "%s", j->o->job);
-	mst_job_name_policies(j, s);
+	mst_job_policies_fill(&j->policies, s);
 	snprintf(s->why, sizeof(s->why), "%s", j->why);
 	s->state = (uint32_t)j->state;
 	s->access = r->access;

@@ -90,7 +90,7 @@ static void answer(const struct mst_switching *s, struct mst_conn *c, const char
 /* Is the job under this policy, or about to be? Then there is nothing to do. */
 static bool is_there(const struct mst_switching *s, const char *asked, char *text, size_t len)
 {
-	const struct mst_job_policy *now = mst_job_policy(s->job), *next = &s->job->next_policy;
+	const struct mst_job_policy *now = mst_job_policy(s->job), *next = &s->job->policies.next;
 	bool is_due = next->name[0] != '\0';
 
 	if (is_due && strcmp(next->name, asked) == 0)
@@ -139,7 +139,7 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 static void describe(const struct mst_job *j, const struct mst_job_policy *p, char *text,
 		     size_t len)
 {
-	const struct mst_job_policy *before = &j->next_policy;
+	const struct mst_job_policy *before = &j->policies.next;
 	char what[200];
 
 	mst_reason_policy(what, sizeof(what), &p->rule, j->o->workers);
@@ -166,7 +166,7 @@ void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notic
 	}
 	s->asked.since = notice->policy.version;
 	describe(j, &s->asked, text, sizeof(text));
-	j->next_policy = s->asked;
+	j->policies.next = s->asked;
 	mst_info("job \"%s\": %s", j->o->job, text);
 	if (c != NULL)
 		answer(s, c, text);
@@ -183,12 +183,12 @@ static void adapt(struct mst_job *j, const struct mst_notice *notice)
 	next.rule = notice->policy.rule;
 	mst_info("job \"%s\": %s is in force, from version %" PRIu64 " on, in place of %s: %s, %s",
 		 j->o->job, next.now, next.since, before->now, next.name, notice->policy.why);
-	mst_job_enter_policy(j, &next);
+	mst_job_policies_enter(&j->policies, &next);
 }
 
 static void enter(struct mst_job *j, const struct mst_notice *notice)
 {
-	struct mst_job_policy *next = &j->next_policy;
+	struct mst_job_policy *next = &j->policies.next;
 	bool is_fixed = next->now[0] == '\0';
 
 	mst_info("job \"%s\": %s is in force, from version %" PRIu64 " on, in place of %s%s%s",
@@ -196,7 +196,7 @@ static void enter(struct mst_job *j, const struct mst_notice *notice)
 		 mst_job_policy_now(mst_job_policy(j)), is_fixed ? "" : ": ",
 		 is_fixed ? "" : next->name);
 	next->begun = next->since = notice->policy.version;
-	mst_job_enter_policy(j, next);
+	mst_job_policies_enter(&j->policies, next);
 	next->name[0] = '\0';
 }
 
@@ -208,13 +208,13 @@ void mst_switching_in_force(struct mst_switching *s, const struct mst_notice *no
 		return;
 	if (notice->policy.adapts)
 		adapt(j, notice);
-	else if (j->next_policy.name[0] == '\0')
+	else if (j->policies.next.name[0] == '\0')
 		return;
 	else if (notice->policy.whole)
 		enter(j, notice);
 	else
 		mst_info("job \"%s\": version %" PRIu64 " needs no more contributions than %s does",
-			 j->o->job, notice->policy.version, mst_job_policy_now(&j->next_policy));
+			 j->o->job, notice->policy.version, mst_job_policy_now(&j->policies.next));
 }
 
 void mst_switching_stuck(const struct mst_switching *s, const struct mst_notice *notice)

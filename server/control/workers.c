@@ -226,7 +226,7 @@ static bool tell_value(struct mst_workers *w, struct mst_conn *c, const struct m
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
 
-	if (!mst_job_follows_metric(w->job, said->name))
+	if (!mst_job_policies_follow(&w->job->policies, said->name))
 		return true;
 	if (now_ns - c->value_ns >= MST_FLOOD_PERIOD_NS) {
 		c->value_ns = now_ns;

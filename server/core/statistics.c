@@ -8,8 +8,8 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/hist.h"
-#include "server/core/heap.h"
-#include "server/core/ranks.h"
+#include "server/core/saved_time.h"
+#include "server/core/spells.h"
 
 /* How many commits are remembered, for gradients that come after them. */
 #define COMMITS 1024u
@@ -19,9 +19,7 @@
 struct commit_time {
 	uint64_t version;
 	uint64_t at_ns;
-	uint64_t step_ns;
-	uint64_t saved_ns;
-	bool saves;
+	struct mst_saved_step saved;
 };
 
 /* A gradient that came, or that the worker gave up. */
@@ -35,16 +33,6 @@ struct sum {
 	uint64_t count, sum_ns, max_ns;
 };
 
-/* While a policy was in force. */
-struct spell {
-	uint64_t since, versions;
-	struct sum step;
-	uint64_t verdict[MUSTER_DAMAGED + 1]; /* by enum muster_verdict */
-	uint32_t window;
-	bool drops; /* the window has become 0: what was on its way cannot count */
-	uint64_t dropped;
-};
-
 struct rank_statistics {
 	uint64_t counted, late, stale, cancelled, refused, outliers, damaged, given_up;
 	double samples_counted, samples_pushed;
@@ -56,25 +44,15 @@ struct rank_statistics {
 	uint64_t session_given_up; /* as the present session has reported it */
 	uint64_t given, given_ns;  /* the last version that the rank was given; MST_VERSION_NONE */
 	uint64_t heard_ns, handed_in_ns; /* NONE: never */
-	uint64_t took_ns[2]; /* its last two times to ready, the newest first; or NONE */
 	uint64_t recent_count;
 	struct recent
 		/* recent_count % MST_STATISTICS_RECENT is the next to write */
 		recent[MST_STATISTICS_RECENT];
 };
 
-/* The live ranks, by the version that they were given last. Those with the newest version at a
- * commit are not late for it, and those in the heap are; so a commit looks at nobody else. */
-struct live_ranks {
-	struct mst_ranks newest; /* have the newest version; */
-	struct mst_ranks before; /* had the newest version until the last commit; */
-	struct mst_heap older;   /* have an older one: key_of() */
-};
-
 struct mst_statistics {
 	uint32_t workers;
 	struct rank_statistics *rank;
-	struct live_ranks live;
 	struct commit_time *commit; /* version % COMMITS */
 	struct mst_hist step;
 	uint64_t recent_step_ns
@@ -82,28 +60,11 @@ struct mst_statistics {
 		[MST_STATISTICS_RECENT];
 	uint64_t first; /* the version that the job began with */
 	uint64_t version, started_ns, ended_ns, last_commit_ns;
-	bool saves; /* saved time is defined for every step so far */
-	uint64_t saved_ns;
+	struct mst_saved_time saved;
 	double samples, loss;
-	uint64_t refused;     /* gradients in a row, the last ones */
-	uint32_t spell_count; /* in all; the last of them are kept */
-	struct spell spell[MST_STATUS_POLICIES];
+	uint64_t refused; /* gradients in a row, the last ones */
+	struct mst_spells spells;
 };
-
-static struct spell *spell_of(struct mst_statistics *t)
-{
-	return &t->spell[(t->spell_count - 1) % MST_STATUS_POLICIES];
-}
-
-static void spell_begin(struct mst_statistics *t, uint64_t since, const struct mst_rule *rule)
-{
-	bool had_window = t->spell_count > 0 && spell_of(t)->window > 0;
-
-	t->spell_count++;
-	*spell_of(t) = (struct spell){ .since = since,
-				       .window = rule->window,
-				       .drops = had_window && rule->window == 0 };
-}
 
 /* Forgets what was known of the last session, when another one begins. */
 static void session_init(struct rank_statistics *r)
@@ -111,24 +72,18 @@ static void session_init(struct rank_statistics *r)
 	r->session_given_up = 0;
 	r->given = MST_VERSION_NONE;
 	r->heard_ns = r->handed_in_ns = NONE;
-	r->took_ns[0] = r->took_ns[1] = NONE;
 }
 
 uint64_t mst_statistics_bytes(uint32_t workers)
 {
 	return sizeof(struct mst_statistics) + workers * (uint64_t)sizeof(struct rank_statistics) +
-	       2 * mst_ranks_bytes(workers) + mst_heap_bytes(workers) +
-	       COMMITS * sizeof(struct commit_time);
+	       mst_saved_time_bytes(workers) + COMMITS * sizeof(struct commit_time);
 }
 
 static int alloc_tables(struct mst_statistics *t)
 {
-	int rc = mst_ranks_init(&t->live.newest, t->workers);
+	int rc = mst_saved_time_init(&t->saved, t->workers);
 
-	if (rc == 0)
-		rc = mst_ranks_init(&t->live.before, t->workers);
-	if (rc == 0)
-		rc = mst_heap_init(&t->live.older, t->workers);
 	t->rank = calloc(t->workers, sizeof(*t->rank));
 	t->commit = calloc(COMMITS, sizeof(*t->commit));
 	return t->rank == NULL || t->commit == NULL ? -ENOMEM : rc;
@@ -148,7 +103,6 @@ int mst_statistics_new(uint32_t workers, struct mst_statistics **out)
 		return -ENOMEM;
 	t->workers = workers;
 	t->loss = (double)NAN;
-	t->saves = true;
 	mst_hist_init(&t->step);
 	if (alloc_tables(t) != 0) {
 		mst_statistics_free(t);
@@ -166,9 +120,7 @@ void mst_statistics_free(struct mst_statistics *t)
 {
 	if (t == NULL)
 		return;
-	mst_ranks_fini(&t->live.newest);
-	mst_ranks_fini(&t->live.before);
-	mst_heap_fini(&t->live.older);
+	mst_saved_time_fini(&t->saved);
 	free(t->rank);
 	free(t->commit);
 	free(t);
@@ -201,75 +153,11 @@ static struct commit_time *commit_of(struct mst_statistics *t, uint64_t version)
 	return version <= t->version && c->version == version ? c : NULL;
 }
 
-/* Is saved time defined under this rule? Not if workers hand in parts of batches, or give up. */
-static bool saves(const struct mst_rule *rule)
-{
-	return rule->release == MST_RELEASE_COMMIT && !rule->preempt && !rule->collect;
-}
-
-/* Notes by how much the step would have been longer if it had waited for a gradient that took
- * @took_ns. */
-static void note_saved(struct mst_statistics *t, struct commit_time *step, uint64_t took_ns)
-{
-	uint64_t saved_ns = took_ns > step->step_ns ? took_ns - step->step_ns : 0;
-
-	if (!step->saves || saved_ns <= step->saved_ns)
-		return;
-	t->saved_ns += saved_ns - step->saved_ns;
-	step->saved_ns = saved_ns;
-}
-
-/* How long the rank would have taken for this step too: the shorter of its last two times, 0 if it
- * has not two. */
-static uint64_t usual_ns(const struct rank_statistics *r)
-{
-	if (r->took_ns[1] == NONE)
-		return 0;
-	return r->took_ns[0] < r->took_ns[1] ? r->took_ns[0] : r->took_ns[1];
-}
-
-/* The rank that takes longest comes first in a heap that begins with the least key. */
-static uint64_t key_of(const struct rank_statistics *r)
-{
-	return UINT64_MAX - usual_ns(r);
-}
-
-static void live_remove(struct live_ranks *l, uint32_t rank)
-{
-	mst_ranks_remove(&l->newest, rank);
-	mst_ranks_remove(&l->before, rank);
-	mst_heap_remove(&l->older, rank);
-}
-
-/* A version is committed: a rank that has had the same version since before the last commit has an
- * older one now. */
-static void live_grow_older(struct live_ranks *l, const struct rank_statistics *rank)
-{
-	struct mst_ranks empty;
-
-	for (uint32_t first; (first = mst_ranks_first(&l->before)) != MST_RANK_NONE;) {
-		mst_ranks_remove(&l->before, first);
-		mst_heap_set(&l->older, first, key_of(&rank[first]));
-	}
-	empty = l->before;
-	l->before = l->newest;
-	l->newest = empty;
-}
-
-/* Notes the saved time of ranks that were still busy with an older version at this commit. Only the
- * longest time matters. */
-static void note_absent(struct mst_statistics *t, struct commit_time *step)
-{
-	live_grow_older(&t->live, t->rank);
-	note_saved(t, step, UINT64_MAX - mst_heap_least(&t->live.older));
-}
-
 static void note_version(struct mst_statistics *t, uint64_t version, uint64_t now_ns)
 {
 	t->commit[version % COMMITS] = (struct commit_time){
 		.version = version,
 		.at_ns = now_ns,
-		.step_ns = now_ns - t->last_commit_ns,
 	};
 	t->version = version;
 	t->last_commit_ns = now_ns;
@@ -281,26 +169,20 @@ static void note_commit(struct mst_statistics *t, const struct mst_statistics_de
 			uint64_t now_ns)
 {
 	const struct mst_record *record = d->record;
+	uint64_t step_ns = now_ns - t->last_commit_ns;
 
 	MST_ASSERT(record != NULL && record->version == t->version + 1);
+	mst_spells_version(&t->spells);
 	if (record->version > t->first + 1) {
-		t->recent_step_ns[t->step.count % MST_STATISTICS_RECENT] = now_ns -
-									   t->last_commit_ns;
-		mst_hist_add(&t->step, now_ns - t->last_commit_ns);
+		t->recent_step_ns[t->step.count % MST_STATISTICS_RECENT] = step_ns;
+		mst_hist_add(&t->step, step_ns);
+		mst_spells_step(&t->spells, step_ns);
 	}
-	struct spell *spell = spell_of(t);
-	spell->versions++;
-	if (record->version > t->first + 1)
-		add(&spell->step, now_ns - t->last_commit_ns);
 	t->samples += record->samples;
 	if (isfinite(record->loss))
 		t->loss = record->loss;
 	note_version(t, record->version, now_ns);
-	struct commit_time *step = commit_of(t, record->version);
-	step->saves = saves(d->rule);
-	t->saves &= step->saves;
-	if (t->saves) /* else nothing will be told any more */
-		note_absent(t, step);
+	mst_saved_time_commit(&t->saved, d->rule, step_ns, &commit_of(t, record->version)->saved);
 }
 
 /* ---- gradients ---- */
@@ -330,17 +212,6 @@ static void note_late(struct mst_statistics *t, struct rank_statistics *r, uint6
 	add(&r->behind, one->behind_ns);
 }
 
-static void note_took(struct mst_statistics *t, struct rank_statistics *r, uint64_t took_ns)
-{
-	uint32_t rank = (uint32_t)(r - t->rank);
-
-	add(&r->ready, took_ns);
-	r->took_ns[1] = r->took_ns[0];
-	r->took_ns[0] = took_ns;
-	if (mst_heap_has(&t->live.older, rank))
-		mst_heap_set(&t->live.older, rank, key_of(r));
-}
-
 /* Notes a gradient that came, in time or not. */
 static void note_gradient(struct mst_statistics *t, struct rank_statistics *r,
 			  const struct mst_decision *d, uint64_t now_ns)
@@ -354,20 +225,13 @@ static void note_gradient(struct mst_statistics *t, struct rank_statistics *r,
 	else
 		note_late(t, r, tag, &one, now_ns);
 	if (one.ready_ns != NONE) {
-		note_took(t, r, one.ready_ns);
+		add(&r->ready, one.ready_ns);
+		mst_saved_time_take(&t->saved, d->who.rank, one.ready_ns);
 		if (step != NULL)
-			note_saved(t, step, one.ready_ns);
+			mst_saved_time_note(&t->saved, &step->saved, one.ready_ns);
 	}
 	r->handed_in_ns = now_ns;
 	remember(r, one);
-}
-
-static void note_spell(struct mst_statistics *t, enum muster_verdict verdict)
-{
-	struct spell *spell = spell_of(t);
-
-	spell->verdict[verdict]++;
-	spell->dropped += spell->drops && verdict == MUSTER_LATE && t->version + 1 == spell->since;
 }
 
 static void note_norm(struct rank_statistics *r, double norm)
@@ -393,8 +257,7 @@ static void note_refusal(struct mst_statistics *t, enum muster_verdict verdict)
 static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 			 const struct mst_decision *d, uint64_t now_ns)
 {
-	if (t->spell_count > 0)
-		note_spell(t, d->verdict.verdict);
+	mst_spells_verdict(&t->spells, d->verdict.verdict, t->version);
 	r->samples_pushed += d->verdict.samples;
 	if (d->verdict.verdict == MUSTER_COUNTED)
 		r->samples_counted += d->verdict.samples;
@@ -471,20 +334,15 @@ static void note_admit(struct rank_statistics *r, uint32_t incarnation, uint64_t
 	r->heard_ns = now_ns;
 }
 
-/* A rank that is given an older version is not done with it before the next commit either. */
 static void note_release(struct mst_statistics *t, uint32_t rank, uint64_t version, uint64_t now_ns)
 {
 	struct rank_statistics *r = &t->rank[rank];
 
 	MST_ASSERT(version <= t->version);
-	live_remove(&t->live, rank);
+	mst_saved_time_give(&t->saved, rank, version == t->version);
 	r->state = MST_RANK_LIVE;
 	r->given = version;
 	r->given_ns = now_ns;
-	if (version == t->version)
-		mst_ranks_add(&t->live.newest, rank);
-	else
-		mst_heap_set(&t->live.older, rank, key_of(r));
 }
 
 void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistics_decision *of,
@@ -496,18 +354,18 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 	MST_ASSERT(d->who.rank < t->workers);
 	switch (d->kind) {
 	case MST_DO_ADMIT:
-		live_remove(&t->live, d->who.rank);
+		mst_saved_time_begin(&t->saved, d->who.rank);
 		note_admit(r, d->who.incarnation, now_ns);
 		break;
 	case MST_DO_START:
 		t->started_ns = t->last_commit_ns = now_ns;
 		t->first = d->commit.version;
 		note_version(t, t->first, now_ns);
-		spell_begin(t, t->first + 1, of->rule);
+		mst_spells_begin(&t->spells, t->first + 1, of->rule);
 		break;
 	case MST_DO_POLICY:
-		if (d->policy.whole && t->spell_count > 0 && t->ended_ns == 0)
-			spell_begin(t, d->policy.version, of->rule);
+		if (d->policy.whole && t->spells.count > 0 && t->ended_ns == 0)
+			mst_spells_begin(&t->spells, d->policy.version, of->rule);
 		break;
 	case MST_DO_RELEASE:
 		note_release(t, d->who.rank, d->answer.version, now_ns);
@@ -519,7 +377,7 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		note_verdict(t, r, d, now_ns);
 		break;
 	case MST_DO_EVICT:
-		live_remove(&t->live, d->who.rank);
+		mst_saved_time_end(&t->saved, d->who.rank);
 		r->state = d->evict == MST_EVICT_LEFT ? MST_RANK_LEFT : MST_RANK_LOST;
 		break;
 	case MST_DO_FINISH:
@@ -545,9 +403,7 @@ static uint64_t recent_step_ns(const struct mst_statistics *t)
 
 uint64_t mst_statistics_dropped(const struct mst_statistics *t)
 {
-	const struct spell *spell = &t->spell[(t->spell_count - 1) % MST_STATUS_POLICIES];
-
-	return t->spell_count > 0 && t->version == spell->since ? spell->dropped : 0;
+	return mst_spells_dropped(&t->spells, t->version);
 }
 
 uint64_t mst_statistics_refused(const struct mst_statistics *t)
@@ -558,28 +414,6 @@ uint64_t mst_statistics_refused(const struct mst_statistics *t)
 void mst_statistics_go_on(struct mst_statistics *t, double samples)
 {
 	t->samples = samples;
-}
-
-static void fill_spells(const struct mst_statistics *t, struct mst_status *out)
-{
-	uint32_t kept = t->spell_count < MST_STATUS_POLICIES ? t->spell_count : MST_STATUS_POLICIES;
-
-	out->policy_count = kept;
-	for (uint32_t i = 0; i < kept; i++) {
-		uint32_t at = (t->spell_count - kept + i) % MST_STATUS_POLICIES;
-		const struct spell *spell = &t->spell[at];
-		out->under[i].since = spell->since;
-		out->under[i].versions = spell->versions;
-		out->under[i].step_mean_ns = mean(&spell->step);
-		out->under[i].counted = spell->verdict[MUSTER_COUNTED];
-		out->under[i].late = spell->verdict[MUSTER_LATE];
-		out->under[i].stale = spell->verdict[MUSTER_STALE];
-		out->under[i].cancelled = spell->verdict[MUSTER_CANCELLED];
-		out->under[i].refused = spell->verdict[MUSTER_REFUSED];
-		out->under[i].outliers = spell->verdict[MUSTER_OUTLIER];
-		out->under[i].damaged = spell->verdict[MUSTER_DAMAGED];
-		out->under[i].dropped = spell->dropped;
-	}
 }
 
 void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct mst_status *out)
@@ -596,9 +430,9 @@ void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct 
 	out->step_p99_ns = mst_hist_quantile(&t->step, 0.99);
 	out->step_max_ns = t->step.count > 0 ? t->step.max : 0;
 	out->recent_step_ns = recent_step_ns(t);
-	out->saved_told = t->saves;
-	out->saved_ns = t->saves ? t->saved_ns : 0;
-	fill_spells(t, out);
+	out->saved_told = t->saved.defined;
+	out->saved_ns = t->saved.defined ? t->saved.saved_ns : 0;
+	mst_spells_fill(&t->spells, out);
 }
 
 static void fill_recent(const struct rank_statistics *r, struct mst_status_rank *out)

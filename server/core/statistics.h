@@ -3,19 +3,13 @@
  * The statistics: which workers were late, by how much, how often; how long steps took; which
  * workers compute right now. They observe the ledger's events and decisions, and influence none.
  * Pure: events, decisions and now_ns go in, figures come out. The memory is fixed. An event or
- * a decision costs a few instructions, however many workers there are: of those that are busy with
- * an older version, a commit looks at the slowest only.
+ * a decision costs a few instructions, however many workers there are.
  *
  * Figures of the whole job count from its start. Recent figures are of the last
  * MST_STATISTICS_RECENT gradients of each rank, or of as many steps.
  *
- * Saved time is defined where the rule lets workers go on at the commit (release COMMIT) and makes
- * none give up (no preempt). For each step it is the time by which the slowest gradient on the
- * step's version took longer than the step, never less than 0. A gradient's time runs from when the
- * rank was given the version until the gradient was there. For a rank that was still busy with an
- * older gradient when the step was committed, the shorter of its last two times is used. A gradient
- * that never came is not counted, so each step would have been longer by at least that much if it
- * had waited for every worker.
+ * By how much longer steps would have been if they had waited for every worker, saved_time.h says,
+ * and spells.h what has happened under each policy.
  */
 #ifndef MST_SERVER_CORE_STATISTICS_H
 #define MST_SERVER_CORE_STATISTICS_H

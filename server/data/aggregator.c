@@ -15,6 +15,7 @@
 #include "server/data/aggregator_state.h"
 #include "server/data/distance.h"
 #include "server/data/norms.h"
+#include "server/data/open_step.h"
 
 #define PAGE UINT64_C(4096)
 
@@ -50,32 +51,18 @@ static uint32_t averages(const struct mst_aggregator_cfg *cfg)
 uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg)
 {
 	uint64_t kept = wants_theta(cfg) + mst_optimizer_states(&cfg->optimizer);
-	uint64_t vectors = cfg->partials + kept * (1u + cfg->saves) + averages(cfg) +
+	uint64_t vectors = kept * (1u + cfg->saves) + averages(cfg) +
 			   mst_optimizer_reduces(&cfg->optimizer);
 	uint64_t task = sizeof(struct mst_task) + sizeof(struct mst_task *);
-	uint64_t rank = sizeof(struct mst_session *) + sizeof(struct mst_rank_open);
 
 	return sizeof(struct mst_aggregator) + vectors * cfg->elems * sizeof(float) +
-	       (cfg->partials + 1u) * sizeof(struct mst_partial) + cfg->workers * rank +
-	       3 * mst_ranks_bytes(cfg->workers) +
+	       mst_open_step_bytes(cfg) + cfg->workers * sizeof(struct mst_session *) +
+	       mst_ranks_bytes(cfg->workers) +
 	       cfg->shards * mst_shard_bytes(cfg->entries_max, queue_size(cfg),
 					     mst_aggregator_examines(cfg)) +
 	       queue_size(cfg) * task + mst_aggregator_response_bytes(&cfg->layout) +
 	       mst_scales_max(cfg) * sizeof(struct mst_scale) +
 	       cfg->shards * (mst_norms_bytes(&cfg->optimizer) + mst_distance_bytes(cfg));
-}
-
-static int alloc_partials(struct mst_aggregator *a)
-{
-	a->partial = calloc(a->cfg.partials > 0 ? a->cfg.partials : 1, sizeof(*a->partial));
-	if (a->partial == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < a->cfg.partials; i++) {
-		a->partial[i].sum = calloc(a->cfg.elems, sizeof(float));
-		if (a->partial[i].sum == NULL)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static bool alloc_vector(const struct mst_aggregator *a, float **out)
@@ -126,14 +113,10 @@ static int alloc_tables(struct mst_aggregator *a)
 	a->queue_size = (uint32_t)queue_size(&a->cfg);
 	a->queue = calloc(a->queue_size, sizeof(*a->queue));
 	a->session = calloc(a->cfg.workers, sizeof(struct mst_session *));
-	a->rank = calloc(a->cfg.workers, sizeof(*a->rank));
 	a->work = calloc(a->queue_size, sizeof(*a->work));
-	if (a->queue == NULL || a->session == NULL || a->rank == NULL || a->work == NULL)
+	if (a->queue == NULL || a->session == NULL || a->work == NULL)
 		return -ENOMEM;
-	int rc = mst_ranks_init(&a->counted, a->cfg.workers);
-	if (rc == 0)
-		rc = mst_ranks_init(&a->ready, a->cfg.workers);
-	return rc == 0 ? mst_ranks_init(&a->due, a->cfg.workers) : rc;
+	return mst_ranks_init(&a->due, a->cfg.workers);
 }
 
 static int make_shards(struct mst_aggregator *a)
@@ -160,7 +143,7 @@ int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_ag
 	a->up = *up;
 	a->newest_buffer = MST_BUFFER_NONE;
 	a->average_lent = a->average_saved = MST_AVERAGES_MAX;
-	if (alloc_tables(a) != 0 || alloc_partials(a) != 0 || alloc_vectors(a) != 0 ||
+	if (alloc_tables(a) != 0 || mst_open_step_init(a) != 0 || alloc_vectors(a) != 0 ||
 	    make_shards(a) != 0) {
 		mst_aggregator_free(a);
 		return -ENOMEM;
@@ -173,18 +156,13 @@ void mst_aggregator_free(struct mst_aggregator *a)
 {
 	if (a == NULL)
 		return;
-	for (uint32_t i = 0; a->partial != NULL && i < a->cfg.partials; i++)
-		free(a->partial[i].sum);
 	for (uint32_t i = 0; i < MST_SHARDS_MAX; i++)
 		mst_shard_free(a->shard[i]);
-	free(a->partial);
+	mst_open_step_fini(a);
 	free(a->queue);
 	free(a->session);
 	free(a->work);
-	mst_ranks_fini(&a->counted);
-	mst_ranks_fini(&a->ready);
 	mst_ranks_fini(&a->due);
-	free(a->rank);
 	free_kept(&a->kept[0]);
 	free_kept(&a->kept[1]);
 	for (uint32_t i = 0; i < MST_AVERAGES_MAX; i++)
@@ -427,57 +405,6 @@ static struct mst_session *session_of(struct mst_aggregator *a, struct mst_ident
 	return session != NULL && session->who.incarnation == who.incarnation ? session : NULL;
 }
 
-static void partial_add(struct mst_aggregator *a, struct mst_slot *slot, struct mst_partial *into,
-			bool starts)
-{
-	mst_task_add(a, &(struct mst_task){ .kind = MST_TASK_PARTIAL,
-					    .moves = true,
-					    .partial = { slot, into, starts } });
-}
-
-/* From a rank's second contribution on, its sum is kept in a buffer, beginning with the first, and
- * its slots come free. While no buffer is free the slots stay full. They are added up when a commit
- * gives a buffer back, or summed by the commit itself: in the same order, to the same bits. */
-void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank)
-{
-	struct mst_rank_open *open = &a->rank[rank];
-	struct mst_slot *next;
-
-	if (open->first == open->last)
-		return;
-	open->partial = mst_aggregator_take_partial(a, rank, rank + 1);
-	if (open->partial == NULL)
-		return;
-	for (struct mst_slot *slot = open->first; slot != NULL; slot = next) {
-		next = slot->next;
-		partial_add(a, slot, open->partial, slot == open->first);
-	}
-	open->first = open->last = NULL;
-}
-
-void mst_aggregator_clear_open(struct mst_aggregator *a, uint32_t rank)
-{
-	a->rank[rank] = (struct mst_rank_open){ 0 };
-	mst_ranks_remove(&a->counted, rank);
-}
-
-static void add_to_step(struct mst_aggregator *a, struct mst_slot *slot)
-{
-	struct mst_rank_open *open = &a->rank[slot->session->who.rank];
-
-	if (open->partial != NULL) {
-		partial_add(a, slot, open->partial, false);
-		return;
-	}
-	if (open->first == NULL)
-		open->first = slot;
-	else
-		open->last->next = slot;
-	open->last = slot;
-	mst_ranks_add(&a->counted, slot->session->who.rank);
-	mst_aggregator_add_up(a, slot->session->who.rank);
-}
-
 static void count(struct mst_aggregator *a, struct mst_session *session,
 		  const struct mst_decision *d)
 {
@@ -488,8 +415,7 @@ static void count(struct mst_aggregator *a, struct mst_session *session,
 	slot->coefficient = d->count.coefficient;
 	slot->next = NULL;
 	session->busy++;
-	a->open_entries++;
-	add_to_step(a, slot);
+	mst_open_step_add(a, slot);
 }
 
 static void tell_verdict(struct mst_aggregator *a, struct mst_session *session,
@@ -530,22 +456,6 @@ static void evict(struct mst_aggregator *a, struct mst_session *session, enum ms
 	tell_if_over(a, session);
 }
 
-/* No commit will read what is counted in it; its sessions must not wait for one. */
-static void drop_open_step(struct mst_aggregator *a)
-{
-	struct mst_slot *next;
-
-	for (uint32_t rank; (rank = mst_ranks_first(&a->counted)) != MST_RANK_NONE;) {
-		for (struct mst_slot *slot = a->rank[rank].first; slot != NULL; slot = next) {
-			next = slot->next;
-			mst_aggregator_read_done(a, slot);
-		}
-		mst_aggregator_clear_open(a, rank);
-	}
-	a->open_entries = 0;
-	mst_task_forget_ready(a);
-}
-
 static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 {
 	bool failed = mst_finish_failed(d->finish.why);
@@ -558,7 +468,7 @@ static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 			tell_session(a, a->session[rank], &a->finished);
 	}
 	mst_task_apply_none(a);
-	drop_open_step(a);
+	mst_open_step_drop(a);
 }
 
 void mst_aggregator_hang_up(struct mst_aggregator *a)
@@ -605,7 +515,7 @@ static void execute_for(struct mst_aggregator *a, struct mst_session *session,
 	case MST_DO_COUNT:
 		count(a, session, d);
 		if (!d->count.repeats)
-			mst_task_ripen(a, d->who.rank);
+			mst_open_step_note_ready(a, d->who.rank);
 		break;
 	case MST_DO_VERDICT:
 		tell_verdict(a, session, d);

@@ -3,6 +3,7 @@
  * An aggregator's own state; only its files include it:
  *
  *   aggregator.c  slots, arrivals, decisions that take effect at once
+ *   open_step.c   the contributions that are counted and wait for the next commit
  *   tensors.c     the tensors of this part, and their scales
  *   norms.c       the norms of tensors
  *   distance.c    how far the parameters have moved since a worker read them
@@ -112,16 +113,23 @@ struct mst_rank_open {
 	struct mst_partial *partial;
 };
 
+/* What is counted and waits for the next commit: open_step.h. */
+struct mst_open_step {
+	struct mst_rank_open *rank;
+	struct mst_ranks counted; /* the ranks that have something in it */
+	uint32_t entries;         /* contributions in it */
+	struct mst_ranks ready;   /* the groups that can be summed already */
+	/* The buffers for partial sums, cfg.partials of them: also those of steps that are
+	 * committed and not yet summed. */
+	struct mst_partial *partial;
+};
+
 struct mst_aggregator {
 	struct mst_aggregator_cfg cfg;
 	struct mst_aggregator_up up;
 	struct mst_session **session; /* by rank: the present one, or NULL */
 
-	struct mst_rank_open *rank; /* the open step */
-	struct mst_ranks counted;   /* the ranks that have something in it */
-	struct mst_partial *partial;
-	uint32_t open_entries;  /* contributions in it */
-	struct mst_ranks ready; /* the groups of the open step that can be summed already */
+	struct mst_open_step open;
 
 	struct mst_task *queue;
 	uint32_t queue_size, queue_head, queue_count;
@@ -174,14 +182,9 @@ struct mst_aggregator {
 void mst_aggregator_read_done(struct mst_aggregator *a, struct mst_slot *slot);
 /* One thing less refers to the session: the last lets go of it once it is over. */
 void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session);
-/* Adds up what the rank has in the open step, if that is several contributions and a buffer for
- * their partial sum is free. */
-void mst_aggregator_add_up(struct mst_aggregator *a, uint32_t rank);
 /* Reports what a task has brought in its turn, and lets go of the session. */
 void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session,
 			   struct mst_ledger_event *ev);
-/* The rank has nothing in the open step any more. */
-void mst_aggregator_clear_open(struct mst_aggregator *a, uint32_t rank);
 /* Tells the ledger once that this session's link is of no more use. */
 void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);
 
@@ -227,9 +230,6 @@ void mst_aggregator_sent(struct mst_aggregator *a, struct mst_session *session, 
 void mst_aggregator_forget_sends(struct mst_session *session);
 
 /* task.c */
-/* A free partial sum, for those ranks; NULL: none is free. */
-struct mst_partial *mst_aggregator_take_partial(struct mst_aggregator *a, uint32_t rank,
-						uint32_t rank_end);
 /* Appends a copy of @task to the queue. */
 void mst_task_add(struct mst_aggregator *a, const struct mst_task *task);
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
@@ -244,11 +244,6 @@ void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d);
 void mst_task_lend(struct mst_aggregator *a, const struct mst_decision *d);
 /* The job has ended: no commit waits any more. Those that did are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);
-/* The rank has contributed to the open step, which takes one contribution of each: its group may be
- * complete now. */
-void mst_task_ripen(struct mst_aggregator *a, uint32_t rank);
-/* The open step's slots are taken, or dropped: no group of it is to be summed early. */
-void mst_task_forget_ready(struct mst_aggregator *a);
 
 static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t buffer)
 {

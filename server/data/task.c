@@ -12,6 +12,7 @@
 #include "common/kernels/sum.h"
 #include "server/data/aggregator_state.h"
 #include "server/data/norms.h"
+#include "server/data/open_step.h"
 
 static void post(struct mst_aggregator *a, struct mst_task *task)
 {
@@ -76,26 +77,13 @@ static uint8_t place_of_average(const struct mst_aggregator *a)
 	return place;
 }
 
-/* The open step becomes a task: its summands chained by rank, and the next step is open. */
+/* The open step becomes a task, and the next step is open. */
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		     const struct mst_record *r)
 {
 	struct mst_task task = { .kind = MST_TASK_COMMIT, .moves = true };
-	struct mst_slot **slots = &task.commit.slots;
-	struct mst_partial **partials = &task.commit.partials;
 
-	for (uint32_t rank; (rank = mst_ranks_first(&a->counted)) != MST_RANK_NONE;) {
-		const struct mst_rank_open *open = &a->rank[rank];
-		if (open->partial != NULL) {
-			*partials = open->partial;
-			partials = &open->partial->next;
-		} else {
-			*slots = open->first;
-			slots = &open->last->next;
-		}
-		mst_aggregator_clear_open(a, rank);
-	}
-	mst_task_forget_ready(a);
+	mst_open_step_take(a, &task.commit.slots, &task.commit.partials);
 	task.commit.version = d->commit.version;
 	task.commit.buffer = d->commit.buffer;
 	task.commit.divisor = r->divisor;
@@ -112,7 +100,6 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 	a->average_now = place_of_average(a);
 	task.commit.average_to = a->average_now;
 	a->forks = false;
-	a->open_entries = 0;
 	if (a->cfg.distances)
 		task.commit.read = mst_version_buffer(a, d->commit.read);
 	if (a->mean != NULL || a->cfg.distances)
@@ -138,15 +125,6 @@ static void commit_spoilt(struct mst_aggregator *a, const struct mst_task *task)
 	a->up.event(a->up.ctx, &ev);
 }
 
-/* Partial sums have come free, for ranks that had to keep several slots in the open step. */
-static void add_up_all(struct mst_aggregator *a)
-{
-	uint32_t rank = mst_ranks_first(&a->counted);
-
-	for (; rank != MST_RANK_NONE; rank = mst_ranks_next(&a->counted, rank + 1))
-		mst_aggregator_add_up(a, rank);
-}
-
 static void commit_end(struct mst_aggregator *a, const struct mst_task *task)
 {
 	struct mst_slot *next;
@@ -157,11 +135,7 @@ static void commit_end(struct mst_aggregator *a, const struct mst_task *task)
 		next = slot->next;
 		mst_aggregator_read_done(a, slot);
 	}
-	for (struct mst_partial *partial = task->commit.partials; partial != NULL;
-	     partial = partial->next)
-		partial->taken = false;
-	if (task->commit.partials != NULL)
-		add_up_all(a);
+	mst_open_step_give_back(a, task->commit.partials);
 }
 
 /* ---- the reduce phase ---- */
@@ -230,106 +204,7 @@ static void reduce_end(struct mst_aggregator *a, const struct mst_task *task)
 		report_sum(a, version, sums, mst_shard_distance);
 }
 
-/* ---- partial sums ---- */
-
-struct mst_partial *mst_aggregator_take_partial(struct mst_aggregator *a, uint32_t rank,
-						uint32_t rank_end)
-{
-	for (uint32_t i = 0; i < a->cfg.partials; i++) {
-		if (a->partial[i].taken)
-			continue;
-		a->partial[i].taken = true;
-		a->partial[i].rank = rank;
-		a->partial[i].rank_end = rank_end;
-		a->partial[i].found = false;
-		a->partial[i].next = NULL;
-		return &a->partial[i];
-	}
-	return NULL;
-}
-
 /* ---- groups ---- */
-
-/*
- * A group of the tree that is complete while the step is open can be summed at once, if there is
- * nothing else to do: then the commit has one summand to read instead of G, and the time it takes
- * after its last contribution hardly grows with the number of workers. The sum is the one that the
- * commit would make, so the bits are the same.
- *
- * It costs writing and reading one more vector. So it waits until the shard is idle: what a commit
- * takes in the meantime it sums in one pass.
- */
-#define GROUP_MIN 4u
-
-static struct mst_span group_ranks(const struct mst_aggregator *a, uint64_t group)
-{
-	uint64_t end = (group + 1) * a->cfg.group;
-
-	return (struct mst_span){ group * a->cfg.group,
-				  end < a->cfg.workers ? end : a->cfg.workers };
-}
-
-/* Has each of its ranks one contribution in the open step, in its slot? */
-static bool is_complete(const struct mst_aggregator *a, uint64_t group)
-{
-	struct mst_span ranks = group_ranks(a, group);
-
-	for (uint64_t r = ranks.begin; r < ranks.end; r++)
-		if (a->rank[r].first == NULL || a->rank[r].first != a->rank[r].last)
-			return false;
-	return true;
-}
-
-void mst_task_ripen(struct mst_aggregator *a, uint32_t rank)
-{
-	uint32_t group = rank / a->cfg.group;
-	struct mst_span ranks = group_ranks(a, group);
-
-	if (a->cfg.workers > a->cfg.group && ranks.end - ranks.begin >= GROUP_MIN &&
-	    is_complete(a, group))
-		mst_ranks_add(&a->ready, group);
-}
-
-void mst_task_forget_ready(struct mst_aggregator *a)
-{
-	for (uint32_t group; (group = mst_ranks_first(&a->ready)) != MST_RANK_NONE;)
-		mst_ranks_remove(&a->ready, group);
-}
-
-static void group_begin(struct mst_aggregator *a, uint64_t group, struct mst_partial *into)
-{
-	struct mst_span ranks = group_ranks(a, group);
-	struct mst_task task = { .kind = MST_TASK_GROUP, .moves = true, .group.into = into };
-	struct mst_slot **slots = &task.group.slots;
-
-	for (uint64_t r = ranks.begin; r < ranks.end; r++) {
-		*slots = a->rank[r].first;
-		slots = &a->rank[r].first->next;
-		mst_aggregator_clear_open(a, (uint32_t)r);
-	}
-	a->rank[ranks.begin].partial = into;
-	mst_ranks_add(&a->counted, (uint32_t)ranks.begin);
-	mst_task_add(a, &task);
-}
-
-/* The shards are idle. Return: is there something to do now? */
-static bool groups_begin(struct mst_aggregator *a)
-{
-	uint32_t group;
-
-	for (; (group = mst_ranks_first(&a->ready)) != MST_RANK_NONE;
-	     mst_ranks_remove(&a->ready, group)) {
-		if (!is_complete(a, group))
-			continue; /* its ranks have contributed again by now */
-		struct mst_span ranks = group_ranks(a, group);
-		struct mst_partial *into = mst_aggregator_take_partial(a, (uint32_t)ranks.begin,
-								       (uint32_t)ranks.end);
-		if (into == NULL)
-			break;
-		group_begin(a, group, into);
-	}
-	return a->queue_count > 0;
-}
 
 static void group_end(struct mst_aggregator *a, const struct mst_task *task)
 {
@@ -648,7 +523,7 @@ static bool end_tasks(struct mst_aggregator *a)
 
 bool mst_aggregator_work(struct mst_aggregator *a)
 {
-	if (a->queue_count == 0 && !groups_begin(a))
+	if (a->queue_count == 0 && !mst_open_step_sum_groups(a))
 		return false;
 	bool worked = mst_shard_step(a->shard[0]);
 	commit_pass_on(a);

@@ -19,7 +19,7 @@ static bool validates_count(const struct mst_aggregator *a, const struct mst_dec
 {
 	const struct mst_session *session = session_of(a, d->who);
 
-	if (session == NULL || a->open_entries >= a->cfg.entries_max)
+	if (session == NULL || a->open.entries >= a->cfg.entries_max)
 		return false;
 	const struct mst_slot *slot = &session->slot[d->count.slot];
 	return slot->state == MST_SLOT_FULL && !slot->read;
@@ -41,7 +41,7 @@ static bool validates_regrant(const struct mst_aggregator *a, const struct mst_d
  * that it starts from, or is compared with. */
 static bool validates_commit(const struct mst_aggregator *a, const struct mst_decision *d)
 {
-	return a->open_entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&
+	return a->open.entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&
 	       a->newest_buffer != d->commit.buffer &&
 	       (!a->cfg.distances ||
 		(d->commit.read != MST_BUFFER_NONE && d->commit.read != d->commit.buffer));

@@ -137,8 +137,8 @@ def status_of(told):
 
 
 def own_words(log, said):
-    """Ranks whose session was over before their server had said why the job failed. They wait half
-    a second for that once a link has told them that it did, and then have words of their own; on a
+    """Ranks whose session was over before their server had said why the job failed. They wait two
+    seconds for that once a link has told them that it did, and then have words of their own; on a
     busy host the thread that knows why may stand still for longer."""
     lines = re.findall(r"^(\S+)Z \w+ musterd: job .* has failed: ", said, re.M)
     said_ms = [datetime.fromisoformat(at + "+00:00").timestamp() * 1000 for at in lines]

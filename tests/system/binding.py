@@ -196,7 +196,7 @@ def ctrl_c(a):
             _, said = process.communicate(timeout=HANG_S)
             check("KeyboardInterrupt ends it", "KeyboardInterrupt" in said)
     with Job(a, "--workers", "2"):
-        both = [spawn(SCRIPT, "0"), spawn(SCRIPT.replace("w.push()", "sys.stdin.read()"), "1")]
+        both = [spawn(SCRIPT, "0"), spawn(SCRIPT.replace("w.push()", "signal.pause()"), "1")]
         for line in ("joined\n", "pushed\n"):
             must(both[0].stdout.readline() == line, "it does not come so far")
         both[0].send_signal(signal.SIGINT)
@@ -314,7 +314,7 @@ def states(a):
                 out = w.start(numpy.zeros(ELEMS, "f4"))
                 said.append(raises(muster.InvalidArgument, w.give_state, b"1"))
                 while not done.is_set():
-                    time.sleep(0.001)  # --catch-up is to last for a while
+                    time.sleep(0.01)  # --catch-up is to last for a while
                     w.gradient()[:] = 1
                     w.push()
                     out = w.wait()

@@ -36,11 +36,11 @@ class Folder:
 
     def run(self, commits, *options, worker=(), expect=0, elems=20001, workers=WORKERS):
         """A job that writes its checkpoints there. Return: what it said."""
-        command = [self.a.muster, "run", "-n", str(workers), *CALM, "--quiet",
-                   "--listen", "127.0.0.1:0",  # else a port that is taken makes a second start
+        command = [self.a.muster, "run", "-n", str(workers), *CALM, "--grace", "60s",
+                   "--quiet", "--listen", "127.0.0.1:0",  # else a taken port makes a second start
                    "--commits", str(commits), "--state", self.state, *options, "--",
                    self.a.worker, os.path.join(self.folder.name, "log"), str(elems), *worker]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         said = done.stdout + done.stderr
         must(done.returncode == expect, f"{commits} commits: exit {done.returncode}:", said)
         return said
@@ -320,7 +320,7 @@ def disk_is_full(a):
            "--checkpoint-every", "4", "--", a.worker, os.path.join(folder.folder.name, "log"),
            "20001"]
     done = subprocess.run(["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *job],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=300)
     check("a job whose disk is full goes on to its end", done.returncode == 0)
     check("and says with figures what it cannot write", re.search(
         r"version 4: cannot write .*: the file needs [\d.]+ KiB, and the disk has [\d.]+ KiB left",
@@ -341,7 +341,7 @@ def disk_is_read_only(a):
            "--resume", folder.state, "--", a.worker, os.path.join(folder.folder.name, "log"),
            "20001"]
     done = subprocess.run(["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *job],
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=300)
     check("a job that could never write a checkpoint is refused at its start",
           done.returncode == 1 and "Read-only file system" in done.stderr)
     check("by the name of the directory", folder.state in done.stderr)

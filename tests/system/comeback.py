@@ -145,8 +145,17 @@ def outrun_by_the_job(a):
     with Run(a, 3, *options) as job:
         job.start(3)
         job.kill(2)
-        slow = job.work(2, f"lag={job.log}.0.1")
-        must(slow.end(SECONDS)[0] == 3, "it was not refused:", job.lines(2, 2)[-3:])
+        slow = job.work(2, f"lag={job.path('take')}")
+        with open(job.path("take.3"), "w"):  # it is refused by then
+            pass
+        for n in (1, 2):
+            must(until(lambda n=n: job.server.said().count("rank 2 comes back with the state") >= n,
+                       HANG_S), job.server.said())
+            job.goes_on(40)
+            with open(job.path(f"take.{n}"), "w"):
+                pass
+        must(slow.end(SECONDS)[0] == 3, "it was not refused:", job.lines(2, 2)[-3:],
+             job.server.said()[-3000:])
         error = job.has(2, 2, "error ")[-1]
         must(error.startswith(f"error -{errno.ESTALE} ") and "more than the 4 versions" in error,
              error)
@@ -221,7 +230,7 @@ def straggler_with_a_history_of_two(a):
     with Run(a, 4, "--policy", "backup:3", *FAR) as job:
         for rank in range(4):
             job.work(rank, f"until={job.path('enough')}",
-                     f"pause_ms={40 if rank == 3 else 2}")
+                     f"pause_ms={200 if rank == 3 else 2}")
         job.says(3, 1, "took ", times=3)
         job.is_alike()
 

@@ -59,8 +59,8 @@ def shown(a):
                               env=os.environ | {"MUSTER_SERVER": server.address})
 
     def status(*words):
-        return subprocess.run([a.muster, "status", *words, server.address], text=True,
-                              capture_output=True, timeout=100).stdout
+        return subprocess.run([a.muster, "status", "--timeout", f"{SECONDS}s", *words,
+                               server.address], text=True, capture_output=True, timeout=100).stdout
 
     def told():
         figures = json.loads(status("--json", "-"))
@@ -84,8 +84,8 @@ def followed(a):
                for _ in range(3)]
 
     def figures():
-        done = subprocess.run([a.muster, "status", "--json", "-", server.address], text=True,
-                              capture_output=True, timeout=100)
+        done = subprocess.run([a.muster, "status", "--timeout", f"{SECONDS}s", "--json", "-",
+                               server.address], text=True, capture_output=True, timeout=100)
         return json.loads(done.stdout) if done.returncode == 0 else {}
 
     must(until(lambda: figures().get("policy_now") == "kasync:1", SECONDS), figures())

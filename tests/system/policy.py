@@ -80,6 +80,12 @@ class Job(base.Job):
                                                                   f"{version}:{policy}")]
         self.proven(*words, *options, rules=rules)
 
+    def codes(self, seconds):
+        """And waits for the server, which says the last that it has done before it ends."""
+        codes = super().codes(seconds)
+        self.server.end(seconds)
+        return codes
+
     def finish(self):
         self.end_job()
         codes = self.codes(HANG_S)
@@ -338,7 +344,7 @@ def adasync(a, servers):
               figures["policy"] == "adasync:ksync,1,20" and
               re.fullmatch(r"loss \S+ -> \S+, 4 live workers", figures["policy_why"]))
         rows = [(row["since"], row["policy"]) for row in figures["policies"]]
-        check(f"and since when: {rows}", rows == job.course())
+        check(f"and since when: {rows}", until(lambda: rows == job.course(), HANG_S))
         job.worker[2].kill()
         job.lost(2)
         why = adapts_to(job, "ksync:3")["policy_why"]
@@ -354,8 +360,10 @@ def adasync(a, servers):
               figures["policy_now"] is None and figures["policy_why"] is None)
         version = job.change("adasync:kasync,2,1000000")
         figures = adapts_to(job, "kasync:2")
-        check("an adaptive one begins again", job.course()[-1] == (version, "kasync:2") and
-              figures["policy_why"] == "the first loss is known after 1000000 gradients")
+        check("an adaptive one begins again", figures["policy_why"] ==
+              "the first loss is known after 1000000 gradients")
+        check("when it was told to", until(lambda: job.course()[-1] == (version, "kasync:2"),
+                                           HANG_S))
         job.refused("policy", job.address, "adasync:ksync,5", says=["K starts at 5", "is 4"])
         job.refused("policy", job.address, "adasync:bsp", says=["as in adasync:ksync,1,100"])
         job.refused("policy", job.address, "syncswitch:0.5", says=["--samples N"])

@@ -26,7 +26,7 @@ SOON = 30  # s, less than that lease
 # Who tests what a lease is for takes one that a busy host's standstill of some seconds, and the
 # second between two heartbeats, do not use up.
 LEASE = 7  # s
-# A worker whose link to a server breaks waits half a second for the leader's words, then has its
+# A worker whose link to a server breaks waits two seconds for the leader's words, then has its
 # own.
 OWN_WORDS = (r"the link to server \d|the leader, server 0 at \S+, is silent|"
              r"the job has failed: too few live workers, or a server of it is gone")

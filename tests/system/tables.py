@@ -73,7 +73,7 @@ def tables_that_reach_all_servers(a):
     for sender in ("tensors=700", "tensors=0"):
         with job(a, 2, "tensors=700", "start=0") as one:
             goes_on(one, "sgd:0.1,0.9,decay=0.01", sender, "start=1")
-            said = [p.said() for p in (one.leader, *one.follower)]
+            said = [p.end(SECONDS)[1] for p in (one.leader, *one.follower)]
             check(f"beside {sender} each server has the table, once",
                   [text.count(came) for text in said] == [1, 1])
 

@@ -16,7 +16,7 @@ from server import SECONDS, Server
 
 WORKERS = 6
 ANY_PORT = ("--listen", "127.0.0.1:0")
-NOBODY = 54321  # a user with no processes; by chance it has none on any host
+NOBODY = 54329  # a user with no processes; by chance it has none on any host
 TAKE = r"they take (\d+) processes and threads, and (\d+) more are allowed; "
 IN_GROUP = TAKE + r"control group (\S+) has (\d+), and its pids\.max is (\d+): raise that .*"
 OF_USER = TAKE + r"this user has (\d+), and RLIMIT_NPROC is (\d+): raise that \(ulimit -u.*"

@@ -440,7 +440,9 @@ static void others_go_on_without(const char *policy)
 	join(&w, 3);
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++)
 		lived_well(&w.c[r]);
-	CU_ASSERT(w.c[0].versions > 1);
+	/* The others have gone on; one of them may have stood still while the rest ended the job.
+	 */
+	CU_ASSERT(w.c[0].versions + w.c[1].versions + w.c[2].versions > 100);
 	end(&w);
 }
 

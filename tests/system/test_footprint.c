@@ -68,7 +68,7 @@ static atomic_uint settled;
 static atomic_uint begun; /* workers that are through with their start */
 /* A step takes so long until rank 0 has counted for the first time: a thread that stands still for
  * seconds on a slow host does not miss the job. */
-#define AWAITING_NS (20 * MST_MS)
+#define AWAITING_NS (100 * MST_MS)
 
 /* One that has the processors to itself could be past BEGIN before others are set up. */
 static void await_all(void)

@@ -117,7 +117,7 @@ class Measures(Bench):
         """bsp waits for a delayed worker, and backup does not"""
         job = ("-n", "3", "--sizes", "4K", "--samples", "6", "--warmup", "1", "--delay")
         row, = self.figures(*job, "2:const:200")
-        self.assertGreater(row["min_us"], 100e3)
+        self.assertGreater(row["p50_us"], 100e3)
         self.assertGreater(row["wait_us"], 100e3)
         # For so long a busy host does not keep the others from each of their steps.
         row, = self.figures(*job, "2:const:3000", "--policy", "backup:2")

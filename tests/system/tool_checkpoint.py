@@ -65,7 +65,7 @@ def crc32c(data):
 
 class Checkpoint(unittest.TestCase):
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="muster-checkpoint-")
+        self.dir = tempfile.mkdtemp(prefix="muster-test-checkpoint-")
         self.addCleanup(shutil.rmtree, self.dir)
         table = subprocess.run([TOOLS.writer, self.dir, "41", "123"], check=True,
                                capture_output=True, encoding="utf-8").stdout

@@ -97,11 +97,16 @@ class Starting(Scene):
         """if the usual port is taken the run takes another and says which"""
         with socket.socket() as other:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                other.bind(("127.0.0.1", 17077))
-                other.listen()
-            except OSError:
-                pass  # taken already, which is as good
+
+            def takes_it():  # once the job of another test is over
+                try:
+                    other.bind(("127.0.0.1", 17077))
+                    other.listen()
+                except OSError:
+                    return False
+                return True
+
+            self.assertTrue(until(takes_it, 300))
             rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2")
         self.assertEqual(rc, 0)
         port = re.search(r"listens on 127\.0\.0\.1:(\d+)", err).group(1)

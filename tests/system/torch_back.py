@@ -300,6 +300,7 @@ class Counting:
             except KeyboardInterrupt:
                 self.hits += 1
             except RuntimeError as e:  # the call that Ctrl-C has ended was over
+                self.stepping = False
                 must("without a backward()" in str(e) and self.sync.version > before, e)
                 break
         must(self.sync.version == before + 1, "it made", self.sync.version - before, "versions")

@@ -44,36 +44,8 @@ static void *live_in_thread(void *arg)
 	return NULL;
 }
 
-static unsigned count_threads(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	unsigned count = 0;
-
-	while (tasks != NULL && readdir(tasks) != NULL)
-		count++;
-	if (tasks != NULL)
-		closedir(tasks);
-	return count;
-}
-
-/* The thread sanitizer ends a child that starts a thread if its parent had several when it forked.
- * The thread that closes what callers have brought may still be ending, of the case before. What
- * does not end is no such thread: the sanitizer has one of its own from some time on. */
-static void wait_for_threads_to_end(void)
-{
-	static unsigned usual;
-	uint64_t until_ns = mst_now_ns() + 2 * MST_SECOND;
-	unsigned count = count_threads();
-
-	for (; usual != 0 && count > usual && mst_now_ns() < until_ns; count = count_threads())
-		mst_sleep_ns(MST_MS);
-	usual = count;
-}
-
 static void live_in_process(struct peer *p, int orders)
 {
-	if (p->transport->maps) /* others have no such thread */
-		wait_for_threads_to_end();
 	p->pid = fork();
 	if (p->pid != 0)
 		return;

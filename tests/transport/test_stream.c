@@ -142,8 +142,9 @@ static void a_full_stream_is_eagain_and_loses_nothing(void)
 	while (received < sent) {
 		await(ops->stream_fd(p.answerer), POLLIN);
 		rc = ops->receive(p.answerer, got, sizeof(got));
-		CU_ASSERT_FATAL(rc > 0);
-		received += (size_t)rc;
+		CU_ASSERT_FATAL(rc > 0 ||
+				rc == -EAGAIN); /* a record of TLS may have come in part */
+		received += rc > 0 ? (size_t)rc : 0;
 	}
 	CU_ASSERT_EQUAL(received, sent);
 	pair_close(&p);

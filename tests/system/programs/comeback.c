@@ -21,7 +21,7 @@
  *   silent=1       it never says that it gives a state
  *   plain=1        it does not come back
  *   none=1         it gives nothing when it is asked
- *   lag=LOG        before each time that it takes a state, it waits until LOG has 40 lines more
+ *   lag=FILE       before it takes a state for the n-th time, it waits until there is FILE.n
  *   misuse=1       it gives and takes where nothing is wanted, and tells what is said
  */
 #include <errno.h>
@@ -183,23 +183,13 @@ static int give(void)
 	return rc == -EMSGSIZE ? 0 : rc;
 }
 
-static long lines_of(const char *file)
-{
-	FILE *f = fopen(file, "r");
-	long lines = 0;
-
-	for (int c; f != NULL && (c = fgetc(f)) != EOF;)
-		lines += c == '\n';
-	if (f != NULL)
-		(void)fclose(f);
-	return lines;
-}
-
 static void lag(void)
 {
-	long lines = lines_of(self.lag);
+	static unsigned times;
+	char file[256];
 
-	while (lines_of(self.lag) < lines + 40)
+	(void)snprintf(file, sizeof(file), "%s.%u", self.lag, ++times);
+	while (!is_there(file))
 		nap(2);
 }
 

@@ -216,11 +216,17 @@ static void silent_caller_is_sent_away_in_time(void)
 {
 	struct shm_target h = target_open();
 	struct mst_link_request request;
+	char byte;
 	int s = call(&h);
 
+	stands_at_ns = mst_now_ns();
 	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
-	mst_sleep_ns(1100 * MST_MS);
+	stands_at_ns += 10 * MST_SECOND - 1;
 	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT(recv(s, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+	stands_at_ns++;
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	stands_at_ns = 0;
 	CU_ASSERT_EQUAL(answer_to(s), -ETIMEDOUT);
 	close(s);
 	target_close(&h);

@@ -269,9 +269,10 @@ static bool grant_again(struct fake_leader *f)
 /* The grant may take longer than a wait does. */
 static int wait_for_grant(void)
 {
+	uint64_t end_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS;
 	int rc = -ETIMEDOUT;
 
-	for (int i = 0; i < 30 && rc == -ETIMEDOUT && muster_gradient(client_handle) == NULL; i++)
+	while (rc == -ETIMEDOUT && muster_gradient(client_handle) == NULL && mst_now_ns() < end_ns)
 		rc = muster_wait(client_handle, &client_outcome);
 	return rc;
 }

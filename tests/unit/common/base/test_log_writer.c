@@ -154,6 +154,7 @@ static void say(unsigned count)
 static void say_some(void)
 {
 	say(SOME);
+	(void)mst_log_flush(LIMIT_MS * MST_MS); /* exit() waits for a moment only */
 }
 
 static void lines_come_in_order(void)
@@ -176,6 +177,7 @@ static void say_more_than_it_holds(void)
 	give_sign();
 	(void)mst_log_flush(LIMIT_MS * MST_MS);
 	mst_info("afterwards");
+	(void)mst_log_flush(LIMIT_MS * MST_MS);
 }
 
 static void pipe_that_nobody_reads_holds_up_nobody(void)
@@ -409,6 +411,7 @@ static void fork_with_lines_that_wait(void)
 		_exit(mst_log_waits() || !mst_log_flush(LIMIT_MS * MST_MS));
 	(void)waitpid(pid, &status, 0);
 	give_sign();
+	(void)mst_log_flush(LIMIT_MS * MST_MS);
 	exit(status != 0);
 }
 

@@ -249,6 +249,15 @@ void agg_count_of(uint32_t rank, uint32_t slot)
 					   .count = { .slot = slot, .coefficient = 1 } });
 }
 
+void agg_fill(uint32_t rank, uint32_t slot)
+{
+	float *g = (float *)(void *)((char *)agg_link[rank].inbound +
+				     agg_cfg.layout.up_gradient[slot]);
+
+	for (uint32_t i = 0; i < AGG_ELEMS; i++)
+		g[i] = (float)(rank * 7919 + slot * 31 + i * 104729 % 65537) * 1e-3f / 3.0f;
+}
+
 void agg_count(uint32_t slot)
 {
 	agg_count_of(0, slot);
@@ -327,4 +336,10 @@ int agg_report_parts_sent(uint32_t rank)
 		agg_count_of++;
 	}
 	return agg_count_of;
+}
+
+const float *agg_result(void)
+{
+	return (const float *)(const void *)((char *)agg_cfg.published +
+					     2 * mst_version_stride(AGG_ELEMS, MUSTER_F32));
 }

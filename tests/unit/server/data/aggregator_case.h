@@ -74,12 +74,15 @@ void agg_arrive(uint32_t rank, uint32_t imm);
 void agg_ask(uint32_t rank);
 void agg_count(uint32_t slot); /* rank 0's contribution is full, and counted */
 void agg_count_of(uint32_t rank, uint32_t slot);
+/* Writes a gradient there; the bits of sums of these depend on the order of the additions. */
+void agg_fill(uint32_t rank, uint32_t slot);
 void agg_report_sent(uint32_t rank, uint64_t cookie);
 /* All parts put to the rank are sent; only the last says that the answer is. Return: how many. */
 int agg_report_parts_sent(uint32_t rank);
 
 /* What came of it. */
 bool agg_said(int i, enum mst_ledger_event_kind kind, uint32_t rank);
+const float *agg_result(void);                    /* the version in buffer 2 */
 const void *agg_written_at(int i, size_t offset); /* what note i wrote there */
 bool agg_is_part(int i, uint64_t first, uint64_t elems);
 

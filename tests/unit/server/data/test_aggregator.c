@@ -2,10 +2,8 @@
 /* A shard over a link that takes its time: what is put when, what is held until it has been sent,
  * and what a session that ends, or a worker that breaks the rules, takes with it. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "tests/unit/server/data/aggregator_case.h"
 #include "tests/ut.h"
 
@@ -207,53 +205,6 @@ static void an_abandoned_slot_is_reported_and_granted_anew(void)
 	agg_end();
 }
 
-/* A job that fails leaves a step open, whose sum nobody will want. */
-static void what_is_counted_when_the_job_fails_holds_no_session(void)
-{
-	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
-
-	agg_begin(true);
-	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
-	agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
-	CU_ASSERT_TRUE(agg_said(0, MST_EV_FULL, 0));
-	agg_decide(&(struct mst_decision){
-		.kind = MST_DO_COUNT, .who = { 0, 1 }, .count = { .slot = 0, .coefficient = 1 } });
-	agg_decide(&(struct mst_decision){ .kind = MST_DO_FINISH,
-					   .finish = { .why = MST_FINISH_TOO_FEW } });
-	agg_evict(0);
-	CU_ASSERT_EQUAL(agg_over_count, 1);
-	agg_end();
-}
-
-/* Processor time of commits of one contribution each, the least of some rounds. */
-static uint64_t commits_ns(uint32_t workers)
-{
-	uint64_t least_ns = UINT64_MAX;
-
-	for (int round = 0; round < 5; round++) {
-		uint64_t took_ns = 0;
-		agg_workers = workers;
-		agg_begin(true);
-		for (uint32_t i = 0; i < 2 * AGG_RANKS; i++) {
-			agg_count_of(i / 2, i % 2);
-			uint64_t begin_ns = mst_thread_ns();
-			agg_commit();
-			took_ns += mst_thread_ns() - begin_ns;
-		}
-		agg_end();
-		least_ns = took_ns < least_ns ? took_ns : least_ns;
-	}
-	return least_ns;
-}
-
-/* A look at every rank would make the second hundreds of times as long. */
-static void a_commit_looks_only_at_ranks_that_are_in_it(void)
-{
-	uint64_t few_ns = commits_ns(AGG_RANKS), many_ns = commits_ns(200000);
-
-	CU_ASSERT(many_ns < 50 * few_ns);
-}
-
 static CU_TestInfo cases[] = {
 	{ "a copied answer is one put of what is published, then record and answer",
 	  a_copied_answer_is_one_put_of_what_is_published },
@@ -278,10 +229,6 @@ static CU_TestInfo cases[] = {
 	{ "over a link that maps each hint goes", over_a_link_that_maps_each_hint_goes },
 	{ "an abandoned slot is reported, and granted anew",
 	  an_abandoned_slot_is_reported_and_granted_anew },
-	{ "what is counted when the job fails holds no session",
-	  what_is_counted_when_the_job_fails_holds_no_session },
-	{ "a commit looks only at ranks that are in it",
-	  a_commit_looks_only_at_ranks_that_are_in_it },
 	CU_TEST_INFO_NULL,
 };
 

@@ -1,31 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* An aggregator whose sums are divided: among shards, each stepped when the test likes, and among
- * the groups of the tree, which may be summed before the commit. */
-#include <stdlib.h>
+/* An aggregator whose sums are divided among shards, each stepped when the test likes. */
 #include <string.h>
 
 #include "tests/unit/server/data/aggregator_case.h"
 #include "tests/ut.h"
-
-static float *gradient(uint32_t rank, uint32_t slot)
-{
-	return (float *)(void *)((char *)agg_link[rank].inbound + agg_cfg.layout.up_gradient[slot]);
-}
-
-/* Sums of these depend on the order of the additions. */
-static void fill(uint32_t rank, uint32_t slot)
-{
-	float *g = gradient(rank, slot);
-
-	for (uint32_t i = 0; i < AGG_ELEMS; i++)
-		g[i] = (float)(rank * 7919 + slot * 31 + i * 104729 % 65537) * 1e-3f / 3.0f;
-}
-
-static const float *result(void)
-{
-	return (const float *)(const void *)((char *)agg_cfg.published +
-					     2 * mst_version_stride(AGG_ELEMS, MUSTER_F32));
-}
 
 /* Steps the shards in some order that @seed stands for, until nothing is left. */
 static void work_anyhow(unsigned seed)
@@ -68,14 +46,14 @@ static void a_version_has_the_same_bits_however_many_shards(void)
 		agg_shards = count;
 		agg_begin_with(true, 300);
 		for (uint32_t rank = 0; rank < AGG_RANKS; rank++) {
-			fill(rank, 0);
+			agg_fill(rank, 0);
 			agg_count_of(rank, 0);
 		}
 		agg_commit();
 		work_anyhow(count);
 		if (count == 1)
-			memcpy(expected, result(), sizeof(expected));
-		CU_ASSERT_EQUAL(memcmp(expected, result(), sizeof(expected)), 0);
+			memcpy(expected, agg_result(), sizeof(expected));
+		CU_ASSERT_EQUAL(memcmp(expected, agg_result(), sizeof(expected)), 0);
 		CU_ASSERT(expected[AGG_ELEMS - 1] != 0);
 		agg_end();
 	}
@@ -163,7 +141,7 @@ static void a_shard_goes_on_with_the_next_job_alone(void)
 {
 	agg_shards = 2;
 	agg_begin_with(true, AGG_ELEMS);
-	fill(0, 0);
+	agg_fill(0, 0);
 	agg_count(0);
 	agg_commit();
 	agg_release(0, 2);
@@ -175,7 +153,7 @@ static void a_shard_goes_on_with_the_next_job_alone(void)
 	work_anyhow(1);
 	CU_ASSERT_EQUAL(agg_note_count, 1); /* record and answer */
 	CU_ASSERT_EQUAL(memcmp((char *)agg_link[0].remote_mapping + agg_cfg.layout.down_result,
-			       result(), AGG_ELEMS * sizeof(float)),
+			       agg_result(), AGG_ELEMS * sizeof(float)),
 			0);
 	agg_end();
 }
@@ -240,117 +218,6 @@ static void the_last_part_has_data_whatever_is_done_meanwhile(void)
 	agg_end();
 }
 
-/* ---- groups ---- */
-
-static void count_group(uint32_t group)
-{
-	for (uint32_t rank = group * AGG_GROUP; rank < (group + 1) * AGG_GROUP; rank++) {
-		fill(rank, 0);
-		agg_count_of(rank, 0);
-	}
-}
-
-static void work_off(void)
-{
-	while (agg_work_all())
-		;
-}
-
-static void a_complete_group_is_summed_while_the_step_is_open(void)
-{
-	agg_begin(true);
-	count_group(0);
-	agg_regrant(0);
-	CU_ASSERT(mst_aggregator_work(agg_aggregator)); /* nothing is decided, and there is work */
-	work_off();
-	mst_aggregator_deliver(agg_aggregator);
-	CU_ASSERT_EQUAL_FATAL(agg_note_count, 1); /* the slot has been read, before any commit */
-	CU_ASSERT_EQUAL(agg_note[0].put.imm, mst_imm(MST_IMM_GRANT, 0, 2));
-	CU_ASSERT(!mst_aggregator_work(agg_aggregator)); /* once */
-	agg_commit();
-	work_off();
-	agg_end();
-}
-
-static void an_incomplete_group_waits_for_the_commit(void)
-{
-	agg_begin(true);
-	for (uint32_t rank = 1; rank < AGG_RANKS; rank++)
-		if (rank % AGG_GROUP != 0)
-			agg_count_of(rank, 0);
-	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
-	agg_fail();
-	agg_end();
-}
-
-/* Its own commit takes it in the same turn: then one pass is better than two. */
-static void a_group_is_not_summed_apart_when_its_commit_is_there(void)
-{
-	agg_begin_with(true, AGG_ELEMS);
-	count_group(0);
-	agg_commit();
-	CU_ASSERT(mst_aggregator_work(agg_aggregator));
-	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
-	agg_end();
-}
-
-/* Groups early or not, in any order: the same bits. There are fewer buffers than groups. */
-static void early_groups_change_no_bit(void)
-{
-	static const uint32_t order[][3] = { { 0, 1, 2 }, { 2, 0, 1 }, { 1, 2, 0 }, { 2, 1, 0 } };
-	static float expected[AGG_ELEMS];
-
-	for (size_t i = 0; i < 2 * sizeof(order) / sizeof(order[0]); i++) {
-		bool early = i % 2 == 1;
-		agg_shards = (uint32_t)(1 + i % 3);
-		agg_begin_with(true, 500);
-		for (int k = 0; k < 3; k++) {
-			count_group(order[i / 2][k]);
-			if (early)
-				work_off();
-		}
-		agg_commit();
-		work_off();
-		if (i == 0)
-			memcpy(expected, result(), sizeof(expected));
-		CU_ASSERT_EQUAL(memcmp(expected, result(), sizeof(expected)), 0);
-		agg_end();
-	}
-}
-
-/* Nobody will commit them, and their slots are let go of. */
-static void groups_of_a_job_that_failed_are_not_summed(void)
-{
-	agg_begin_with(true, 500);
-	count_group(0);
-	CU_ASSERT(mst_aggregator_work(agg_aggregator)); /* at work, and the next is ready */
-	count_group(1);
-	agg_fail();
-	work_off();
-	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
-	agg_end();
-
-	agg_begin(true);
-	count_group(2);
-	agg_fail();
-	CU_ASSERT(!mst_aggregator_work(agg_aggregator));
-	agg_end();
-}
-
-/* The worker is gone, its contribution is in the set: its memory stays until it is summed. */
-static void a_session_that_ends_keeps_its_slot_until_its_group_is_summed(void)
-{
-	agg_begin_with(true, AGG_ELEMS);
-	count_group(0);
-	agg_evict(0);
-	CU_ASSERT_EQUAL(agg_over_count, 0);
-	work_off();
-	CU_ASSERT_EQUAL(agg_over_count, 1);
-	agg_commit();
-	work_off();
-	agg_end();
-}
-
 static CU_TestInfo cases[] = {
 	{ "shards cover the vector once", shards_cover_the_vector_once },
 	{ "a version has the same bits however many shards",
@@ -362,16 +229,6 @@ static CU_TestInfo cases[] = {
 	{ "a result is sent once, whoever is slow", a_result_is_sent_once_whoever_is_slow },
 	{ "the last part has data, whatever is done meanwhile",
 	  the_last_part_has_data_whatever_is_done_meanwhile },
-	{ "a complete group is summed while the step is open",
-	  a_complete_group_is_summed_while_the_step_is_open },
-	{ "an incomplete group waits for the commit", an_incomplete_group_waits_for_the_commit },
-	{ "a group is not summed apart when its commit is there",
-	  a_group_is_not_summed_apart_when_its_commit_is_there },
-	{ "early groups change no bit", early_groups_change_no_bit },
-	{ "groups of a job that failed are not summed",
-	  groups_of_a_job_that_failed_are_not_summed },
-	{ "a session that ends keeps its slot until its group is summed",
-	  a_session_that_ends_keeps_its_slot_until_its_group_is_summed },
 	{ "a result is copied once at most", a_result_is_copied_once_at_most },
 	CU_TEST_INFO_NULL,
 };
