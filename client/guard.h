@@ -23,10 +23,11 @@ struct mst_client_guard {
  * the way. @src may lie in the gradient already, or across it. */
 int mst_client_guard_copy(const struct mst_client_guard *g, char *gradient,
 			  const struct mst_range *range, const void *src);
-/* Looks at a range that is sent from @src, where it lies. */
+/* Looks at a range that is sent from @src, where it lies: memory of the program, or the place of
+ * the range in the gradient, which the program has named. */
 int mst_client_guard_source(const struct mst_client_guard *g, const struct mst_range *range,
 			    const void *src);
-/* Looks at a range that lies in the gradient already. */
+/* Looks at a range that lies in the gradient already, and that the program has not named. */
 int mst_client_guard_look(const struct mst_client_guard *g, const char *gradient,
 			  const struct mst_range *range);
 int mst_client_guard_loss(const struct mst_client_guard *g, const struct muster_contribution *c);

@@ -257,7 +257,8 @@ static void clip_lent(struct muster *m, int slot, const struct mst_range *range,
 					 mst_contiguous_compose(&m->contiguous, slot));
 }
 
-/* Where peers map the slot, a copy to it is all that a source needs, registered or not. */
+/* Where peers map the slot, a copy to it is all that a source needs, registered or not. A source
+ * that lies there already needs none. */
 static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		     const struct mst_source *source)
 {
@@ -270,15 +271,18 @@ static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 			measure(m, range, source->at);
 		return rc == 0 ? mst_outbound_lend(&m->outbound, slot, range, source) : rc;
 	}
-	if (source->at != NULL) {
+	if (source->at == NULL) {
+		mst_clip_range(&m->clip, range, in_slot(m, slot, range));
+		rc = mst_client_guard_look(&m->guard, mst_contiguous_gradient(&m->contiguous, slot),
+					   range);
+	} else if (source->at == in_slot(m, slot, range)) {
+		mst_clip_range(&m->clip, range, source->at);
+		rc = mst_client_guard_source(&m->guard, range, source->at);
+	} else {
 		mst_clip_range(&m->clip, range, source->at);
 		rc = mst_client_guard_copy(&m->guard, mst_contiguous_compose(&m->contiguous, slot),
 					   range, source->at);
 		m->links.copied += (range->end - range->begin) * m->outbound.type_size;
-	} else {
-		mst_clip_range(&m->clip, range, in_slot(m, slot, range));
-		rc = mst_client_guard_look(&m->guard, mst_contiguous_gradient(&m->contiguous, slot),
-					   range);
 	}
 	rc = guarded(m, rc);
 	if (rc == 0)

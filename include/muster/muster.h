@@ -336,14 +336,15 @@ void *muster_gradient(struct muster *m);
  * @first, @count: elements, within the vector; each element may be given once per contribution,
  *       in at most 65536 separate pieces.
  * @src: type[count]; NULL: it lies in muster_gradient()'s buffer. Memory that is registered is
- *       lent, as muster_register() says; any other is copied before return.
+ *       lent, as muster_register() says; any other is copied before return, unless it is the place
+ *       of the range in that buffer.
  * Never waits for the server; over RDMA it may wait a moment, while as many ranges are on their way
  * as the link holds. Return: 0; -EINVAL a part of the range is outside the vector, or was given
  * before, or a part of @src alone is in registered memory; -EAGAIN no free slot; -EDOM an element
  * is infinite or NaN: the sentence names it and its tensor, and the contribution has been given up
  * as by muster_abandon(), together with the ranges sent before; shared errors.
- * musterd's --guard says which data are looked at: by default @src, not what lies in
- * muster_gradient()'s buffer.
+ * musterd's --guard says which data are looked at: by default those of @src, wherever it lies, and
+ * not those of NULL.
  */
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src);
 

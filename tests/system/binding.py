@@ -61,6 +61,10 @@ def loop(a):
             raises((ValueError, TypeError), lambda: first.numpy().__setitem__(0, 1.0))
             gradient = w.gradient()
             gradient[:] = 2.0
+            places = {r.address: r for r in w.regions()}
+            check("a gradient and a result lie where regions() says", all(
+                places[v.numpy().ctypes.data][1:] == (4 * ELEMS, v is gradient)
+                for v in (gradient, first)))
             w.push(weight=3)
             check("a result has ended when its memory may change",
                   "released" in raises(ValueError, lambda: first[0]))

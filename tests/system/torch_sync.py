@@ -131,7 +131,7 @@ def misuse(rank, ranks):
     refused(TypeError, sync_of(nn.Linear(2, 2).double()), "weight", "float64")
     refused(TypeError, sync_of(nn.Linear(2, 2, dtype=torch.cfloat)), "weight", "complex")
     refused(TypeError, sync_of(nn.Linear(2, 2, device="meta")),
-            "weight is on meta: " + what_docs_say("weight is on cuda:0: "))
+            "weight is on meta: " + what_docs_say("weight is on mps:0: "))
     buffered = nn.Linear(2, 2)
     buffered.register_buffer("mask", torch.zeros(2, device="meta"))
     refused(TypeError, sync_of(buffered), "mask is on meta", "CPU")

@@ -15,8 +15,9 @@ jobs whose servers have the optimiser."""
 from ._library import VERSION as __version__
 from .view import View
 from .worker import (Busy, Error, Forked, Hint, Interrupted, InvalidArgument, Job, JobFailed,
-                     NotFinite, Outcome, SessionLost, Share, Stale, Timeout, Verdict, Worker)
+                     NotFinite, Outcome, Region, SessionLost, Share, Stale, Timeout, Verdict,
+                     Worker)
 
 __all__ = ["Busy", "Error", "Forked", "Hint", "Interrupted", "InvalidArgument", "Job", "JobFailed",
-           "NotFinite", "Outcome", "SessionLost", "Share", "Stale", "Timeout", "Verdict", "View",
-           "Worker", "__version__"]
+           "NotFinite", "Outcome", "Region", "SessionLost", "Share", "Stale", "Timeout", "Verdict",
+           "View", "Worker", "__version__"]

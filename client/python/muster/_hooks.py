@@ -68,8 +68,9 @@ def _listen_to_buckets(model: Any, bucket_ready: "weakref.WeakMethod[Any]") -> N
             listener = present[0]()
             if listener is not None:
                 listener(bucket)
-            done: Any = torch.futures.Future()
-            done.set_result(bucket.buffer())
+            buffer = bucket.buffer()
+            done: Any = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else None)
+            done.set_result(buffer)
             return done
 
         model.register_comm_hook(None, hook)

@@ -2,11 +2,11 @@
 """What of a model travels, and where in the vector it is."""
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from . import _tensors
+from . import _device, _tensors
 
 Scale = Callable[[str, torch.nn.Parameter], Tuple[float, float]]
 
@@ -17,7 +17,8 @@ class Layout:
     with an element of no meaning, for the servers refuse ranks whose tables differ.
 
     params: (name, parameter) of the trainable ones. place: the first element and the number of
-    elements of a parameter, by its id(). trained: elements of all of them. elems: of the vector."""
+    elements of a parameter, by its id(). trained: elements of all of them. elems: of the vector.
+    device: where all tensors of the model are."""
 
     def __init__(self, model: torch.nn.Module, marks: List[str]):
         self.params = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
@@ -25,6 +26,7 @@ class Layout:
         self.rest = frozen + list(model.named_buffers())
         self.marks = marks
         self._check()
+        self.device = self.params[0][1].device
         self.place: Dict[int, Tuple[int, int]] = {}
         at = 0
         for _, p in self.params:
@@ -43,8 +45,22 @@ class Layout:
             if p.dtype != torch.float32:
                 raise TypeError(f"parameter {name} is {p.dtype}: trainable parameters are float32 "
                                 "here; model.float(), and torch.autocast where speed matters")
-        for name, p in self.params + self.rest:
-            _tensors.must_be_on_the_cpu(name, p)
+        first, on = self.params[0][0], self.params[0][1].device
+        for name, t in self.params + self.rest:
+            _device.must_be_known(name, t)
+            if t.device != on:
+                raise TypeError(f"{name} is on {t.device}, and {first} on {on}: muster.torch takes "
+                                "models all of which is on one device")
+            if t.dtype not in _tensors.KNOWN or t.layout != torch.strided:
+                raise TypeError(f"{name} is {t.dtype}, {t.layout}: frozen parameters and buffers "
+                                "must be dense, and of a type that NumPy has, or bfloat16")
+
+    def must_be_there(self, name: str, tensor: torch.Tensor) -> None:
+        """TypeError, in words: a tensor of the model, or its gradient, is somewhere else."""
+        _device.must_be_known(name, tensor)
+        if tensor.device != self.device:
+            raise TypeError(f"{name} is on {tensor.device}, and the model was on {self.device} "
+                            "when it was given to muster.torch: move a model before that")
 
     def longest(self) -> int:
         """Elements of the longest piece that is handed over at once: a parameter, or all the
@@ -61,14 +77,22 @@ class Layout:
 
     def start(self) -> torch.Tensor:
         """The vector that the model is now."""
-        return torch.cat([_tensors.flat(p) for _, p in self.params]
+        return torch.cat([_tensors.flat(p).cpu() for _, p in self.params]
                          + [_tensors.pack(t) for _, t in self.rest]
                          + [torch.zeros(len(self.marks))])
 
-    def set_parameters(self, vector: torch.Tensor) -> None:
-        with torch.no_grad():
-            for _, p in self.params:
-                p.copy_(self.part(vector, p))
+    def parameters(self, vector: torch.Tensor) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+        """For each its data, and those that the vector has for it."""
+        for _, p in self.params:
+            yield p.detach(), self.part(vector, p)
+
+    def gradients(self, vector: torch.Tensor) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+        """For each parameter its gradient, which is made if there is none, and what the vector has
+        for it."""
+        for _, p in self.params:
+            if p.grad is None:
+                p.grad = torch.empty_like(p, memory_format=torch.contiguous_format)
+            yield p.grad.detach(), self.part(vector, p)
 
     def part(self, vector: torch.Tensor, p: torch.nn.Parameter) -> torch.Tensor:
         at, count = self.place[id(p)]

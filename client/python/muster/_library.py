@@ -58,6 +58,10 @@ class Piece(c.Structure):
     _fields_ = [("first", c.c_uint64), ("count", c.c_uint64), ("src", c.c_void_p)]
 
 
+class Region(c.Structure):
+    _fields_ = [("base", c.c_void_p), ("bytes", c.c_size_t), ("writable", c.c_bool)]
+
+
 class Fate(c.Structure):
     _fields_ = [("ticket", c.c_uint64), ("incarnation", c.c_uint32), ("verdict", c.c_int),
                 ("counted_in", c.c_uint64)]
@@ -82,6 +86,7 @@ _SIGNATURES = {
     "muster_job": (c.POINTER(Job), _HANDLE),
     "muster_start": (c.c_int, _HANDLE, c.c_void_p, c.POINTER(Outcome)),
     "muster_gradient": (c.c_void_p, _HANDLE),
+    "muster_regions": (c.c_int, _HANDLE, c.POINTER(Region), c.c_uint32),
     "muster_push_ranges": (c.c_int, _HANDLE, c.POINTER(Piece), c.c_uint32),
     "muster_push": (c.c_int, _HANDLE, c.POINTER(Contribution), c.POINTER(c.c_uint64)),
     "muster_abandon": (c.c_int, _HANDLE),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import sys
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from collections import deque
+from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _ddp, _tensors
+from . import _ddp, _device, _tensors
 from ._hooks import Hooks
 from ._layout import Layout
 from ._sampler import Sampler
@@ -41,11 +42,14 @@ class Round:
     def __init__(self, ticket: int):
         self.before = ticket  # of the push before it
         self.given: Set[int] = set()
-        self.pieces: List[Tuple[int, int, torch.Tensor]] = []
+        self.slot: Optional[torch.Tensor] = None  # where a device copies gradients to
+        self.pieces: List[Tuple[int, int, torch.Tensor]] = []  # whose copies have begun
         self.bytes = 0
+        # Those with a common event behind their copies, which are handed over behind the event.
+        self.copies: Deque[Tuple[Any, List[Tuple[int, int, torch.Tensor]]]] = deque()
         self.fired = False    # there was a backward()
         self.running = False  # a backward() that hands gradients over has begun, and not ended
-        self.sound = True     # what is in `given` is in `pieces` or handed over
+        self.sound = True     # what is in `given` is in `pieces` or `copies`, or handed over
         self.gave_up = self.asked = False
         self.failed: Optional[Exception] = None
         self.handed_in = False
@@ -68,6 +72,7 @@ class Rank:
         self._ddp = isinstance(model, DistributedDataParallel)
         self._bare = _ddp.bare(model, type(self).__name__)
         self._layout = Layout(self._bare, marks)
+        self._device = _device.of(self._layout.device)
         self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire)
         self.finished = False
         self.version = 0
@@ -96,6 +101,7 @@ class Rank:
         """Once there is a worker."""
         try:
             self._round = Round(0)
+            self._device.open(self._worker)
             self._start()
             self._hooks.listen(self._model, self._layout.params)
         except BaseException:
@@ -148,6 +154,7 @@ class Rank:
     def _ends(self, this: Round) -> None:
         """The backward(). The gradients are the user's to change from now on."""
         this.running = False
+        self._device.backward_is_over()
         if this is self._round and not self._closed:
             self._flush()
 
@@ -158,7 +165,7 @@ class Rank:
         self._fires()
         for p, grad in zip(bucket.parameters(), bucket.gradients()):
             self._give(names[id(p)], p, grad)
-        self._flush()  # DistributedDataParallel may use the bucket for something else
+        self._flush()  # the bucket may become something else, on a GPU in the order of its streams
 
     def _ready(self, name: str, p: torch.nn.Parameter) -> None:
         if self._keep_local or self.finished or self._closed:
@@ -170,40 +177,64 @@ class Rank:
         this = self._round
         if this.failed is not None:
             return
+        at, n = self._layout.place[id(p)]
         if id(p) in this.given:
             this.running = False
             raise RuntimeError(f"parameter {name}: backward() has run twice since the last step(): "
                                "put all but the last into `with no_sync()`")
         if grad is None:
-            data = self._zeros[:p.numel()]
+            data = self._zeros[:n]
         elif grad.is_sparse:
             raise TypeError(f"the gradient of {name} is sparse: muster sums dense vectors; "
                             "Embedding(sparse=False)")
         else:
-            _tensors.must_be_on_the_cpu(f"the gradient of {name}", grad)
-            data = _tensors.flat(grad).to(self._wire).contiguous()
+            self._layout.must_be_there(f"the gradient of {name}", grad)
+            try:
+                data = self._device.fetch(grad, self._wire, lambda: self._slot()[at:at + n])
+            except OSError as e:
+                this.failed = e
+                return
         was_sound, this.sound = this.sound, False
         this.given.add(id(p))
-        this.pieces.append((*self._layout.place[id(p)], data))
+        this.pieces.append((at, n, data))
         this.bytes += data.numel() * data.element_size()
         this.sound = was_sound
         if this.bytes >= _FLUSH_BYTES:
             self._flush()
 
-    def _flush(self) -> None:
-        """Raises nothing of the library's inside backward(): what fails, step() says."""
+    def _slot(self) -> torch.Tensor:
+        """All of the slot that this contribution is put in."""
+        this = self._round
+        if this.slot is None:
+            if self._stale_slot:
+                self._give_up()
+            this.slot = _tensors.over(self._worker.gradient(), self._wire)
+        return this.slot
+
+    def _give_up(self) -> None:
+        """What of the contribution there is."""
+        self._device.finish()
+        self._worker.abandon()
+        self._stale_slot = False
+
+    def _flush(self, wait: bool = False) -> None:
+        """Hands over the pieces that have been copied; wait: all of them. Raises nothing of the
+        library's inside backward(): what fails, step() says."""
         this = self._round
         was_sound, this.sound = this.sound, False
+        if this.pieces:
+            this.copies.append((self._device.mark(), this.pieces))
+            this.pieces, this.bytes = [], 0
         try:
             if self._stale_slot:
-                self._worker.abandon()
-                self._stale_slot = False
-            if this.pieces and this.failed is None:
+                self._give_up()
+            while this.failed is None and this.copies and (wait or this.copies[0][0].query()):
+                copied, pieces = this.copies.popleft()
+                copied.synchronize()
                 self._worker.push_ranges(
-                    (at, n, data.data_ptr()) for at, n, data in this.pieces if n > 0)
+                    (at, n, data.data_ptr()) for at, n, data in pieces if n > 0)
         except OSError as e:
             this.failed = e
-        this.pieces, this.bytes = [], 0
         this.sound = was_sound
 
     def _forget(self) -> None:
@@ -251,12 +282,11 @@ class Rank:
         if not this.fired and not this.gave_up and not this.asked:
             # Before torch 2.1 the hooks of a parameter that was moved are not called.
             for name, p in self._layout.params:
-                _tensors.must_be_on_the_cpu(name, p)
+                self._layout.must_be_there(name, p)
             raise RuntimeError("step() without a backward() since the last step(), or the type of "
                                f"parameters has changed since this {type(self).__name__} was made")
         if this.gave_up or not this.fired:
-            self._worker.abandon()
-            self._stale_slot = False
+            self._give_up()
             return
         this.sound = False
         for name, p in self._layout.params:
@@ -265,13 +295,15 @@ class Rank:
         rest = self._layout.elems - self._layout.trained
         if rest > 0:
             this.pieces.append((self._layout.trained, rest, self._zeros))
-        self._flush()
+        self._flush(wait=True)
         if this.failed is None:
             try:
+                self._device.give_back()
                 self._push(samples)
             except OSError as e:
                 this.failed = e
         if this.failed is not None:
+            self._device.finish()
             self._forget()
             self._stale_slot = not isinstance(this.failed, NotFinite)
             self._over()
@@ -309,6 +341,7 @@ class Rank:
             this.handed_in = True
         while True:
             if this.out is None:
+                self._device.give_back()
                 this.out = self._next()
             if this.out.verdict != Verdict.NONE and (this.out.ticket != 0 or this.gave_up):
                 this.verdict = this.out.verdict
@@ -367,6 +400,7 @@ class Rank:
         self._closed = True
         self._hooks.remove()
         self._layout.params = []
+        self._device.close()
         self._worker.close()
 
     def _leave(self) -> None:

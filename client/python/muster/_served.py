@@ -44,8 +44,8 @@ class Served(Rank):
     and downpour are for workers with parameters of their own), and the errors of Worker. One thread
     uses a Served, which must be the one that calls backward().
 
-    copy=False saves a copy of the model in each step, and memory for one. The parameters are the
-    job's then, and not this rank's:
+    copy=False saves a copy of the model in each step, and memory for one, and is for models on the
+    CPU. The parameters are the job's then, and not this rank's:
     - They may be read alone. The memory cannot be written to, so writing to a parameter ends the
       process (SIGSEGV): no optimiser, no init, no load_state_dict().
     - In step() that memory becomes the servers' again. Until step() has returned, and after it has
@@ -64,6 +64,9 @@ class Served(Rank):
                  job: Optional[str] = None, rank: int = -1, join_timeout: float = 60.0,
                  wait_timeout: Optional[float] = None):
         super().__init__(model, wire, [])
+        if not copy and not self._device.lends:
+            raise ValueError(f"Served(copy=False) makes parameters of memory of the CPU, and the "
+                             f"model is on {self._layout.device}: leave copy=False out")
         self._copy = copy
         self._shown: Optional[Outcome] = None  # whose result the parameters are views of
         table = self._layout.table(scale or (lambda name, p: (1.0, 1.0)))
@@ -137,7 +140,7 @@ class Served(Rank):
     def _take(self, out: Outcome) -> None:
         assert out.result is not None
         if self._copy:
-            self._layout.set_parameters(_tensors.over(out.result))
+            self._device.bring(self._layout.parameters(_tensors.over(out.result)))
         else:
             self._show(out)
         self.version = out.version

@@ -13,11 +13,11 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
+from . import _tensors
+
 _HEAD = struct.Struct("<8sIQQ")  # magic, checksum of all behind it, bytes of JSON, bytes of data
 _MAGIC = b"mstate1\n"
-_TYPES = {str(t)[len("torch."):]: t for t in (
-    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.complex128,
-    torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bool)}
+_TYPES = {str(t)[len("torch."):]: t for t in _tensors.KNOWN}
 _NAMES = {t: name for name, t in _TYPES.items()}
 
 

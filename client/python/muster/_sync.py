@@ -22,7 +22,8 @@ class Sync(Rank):
     """Keeps the parameters of all ranks of a job the same, from a common start on.
 
     model: a Module, or a DistributedDataParallel one over a process group of one (alone()). Its
-    trainable parameters are f32 on the CPU; buffers and frozen parameters may have any type.
+    trainable parameters are f32; buffers and frozen parameters may have any type that NumPy has,
+    and bfloat16. All of it is on the CPU, or on one GPU of CUDA, which no test has tried.
     opt: the optimiser. step: what applies one version, with every gradient set to the version's
     mean; opt.step by default. It clips, schedules and calls opt.step() itself, and is called for
     every version in order, in a late rank several times in one sync.step(). What it does must
@@ -99,8 +100,8 @@ class Sync(Rank):
             return
         self.version = out.version
         if out.result is not None:
-            first = torch.from_numpy(out.result.numpy().copy())
-            self._layout.set_parameters(first)
+            first = _tensors.over(out.result)
+            self._device.bring(self._layout.parameters(first))
             self._layout.set_rest(first)
 
     def _check_sampler(self, sampler: Sampler) -> None:
@@ -112,13 +113,7 @@ class Sync(Rank):
 
     def _set_gradients(self, out: Outcome) -> None:
         assert out.result is not None
-        mean = _tensors.over(out.result)
-        for _, p in self._layout.params:
-            part = self._layout.part(mean, p)
-            if p.grad is None:
-                p.grad = part.clone()
-            else:
-                p.grad.detach().copy_(part)
+        self._device.bring(self._layout.gradients(_tensors.over(out.result)))
 
     def step(self, samples: float = 1.0) -> Step:
         """In place of opt.step(): hands this rank's gradient in, waits until the policy lets it go
@@ -133,8 +128,9 @@ class Sync(Rank):
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
         Sync is of no use any more, as when step or set has raised an error, or the session is lost:
         it leaves the job, and another one, made anew, takes the state of another rank.
-        Gradients have been copied when backward() is over, and may be changed; but that of a
-        parameter which the last backward() did not reach is copied here."""
+        Gradients have been copied when backward() is over, and may be changed, on a GPU by what
+        comes behind it on the same stream; but that of a parameter which the last backward() did
+        not reach is copied here."""
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()

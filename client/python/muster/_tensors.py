@@ -7,21 +7,19 @@ from typing import Any
 
 import torch
 
+# Types of which pack() can take the bytes; a gradient is of those that Rank knows.
+KNOWN = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64,
+         torch.complex128, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8,
+         torch.bool)
+
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().reshape(-1)
 
 
-def must_be_on_the_cpu(name: str, tensor: torch.Tensor) -> None:
-    """TypeError, in words: the library would read another memory's address as one of its own."""
-    if tensor.device.type != "cpu":
-        raise TypeError(f"{name} is on {tensor.device}: muster.torch reads the memory of the CPU "
-                        "only: model.cpu(), before Sync or Served is made")
-
-
 def pack(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of a tensor as numbers from 0 to 255 in f32: exact for any type and values."""
-    row = flat(tensor).contiguous()
+    row = flat(tensor).cpu().contiguous()
     raw = (row.view(torch.int16) if row.dtype == torch.bfloat16 else row).numpy().tobytes()
     return torch.frombuffer(bytearray(raw), dtype=torch.uint8).float() if raw else torch.zeros(0)
 
@@ -39,20 +37,20 @@ def packed(tensor: torch.Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
-def over(view: Any) -> torch.Tensor:
-    """A tensor over the library's memory, to be read at once and dropped."""
-    return _over(view, None)
+def over(view: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor over the library's memory. It does not keep the view from ending, so whoever has it
+    does not use it longer than the view is valid."""
+    return _over(view, dtype, None)
 
 
 def lent(view: Any) -> torch.Tensor:
     """The same, to be kept: the view cannot be ended while a tensor is made of this memory. Torch
     cannot be told that it may not be written to."""
-    return _over(view, (view, view.numpy()))
+    return _over(view, torch.float32, (view, view.numpy()))
 
 
-def _over(view: Any, kept: Any) -> torch.Tensor:
-    import numpy
+def _over(view: Any, dtype: torch.dtype, kept: Any) -> torch.Tensor:
     array = view.numpy()
-    shared = (ctypes.c_float * len(array)).from_address(array.ctypes.data)
+    shared = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     shared.kept = kept  # type: ignore[attr-defined]
-    return torch.from_numpy(numpy.frombuffer(shared, numpy.float32))
+    return torch.frombuffer(shared, dtype=dtype)

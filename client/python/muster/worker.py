@@ -105,6 +105,13 @@ class Share(NamedTuple):
     weight: float
 
 
+class Region(NamedTuple):
+    """Memory of a Worker: a buffer of gradient(), which is writable, or a place of results."""
+    address: int
+    size: int  # bytes
+    writable: bool
+
+
 @dataclass(frozen=True)
 class Job:
     """The job as this worker joined it; as struct muster_job."""
@@ -367,7 +374,8 @@ class Worker:
 
     def gradient(self) -> View:
         """The buffer to fill next, type[elems], writable, with undefined contents; the same until
-        it is pushed or abandoned. Raises Busy where all are in flight. bf16 is seen as uint16."""
+        it is pushed or abandoned. Raises Busy where all are in flight, and SessionLost where the
+        session has ended. bf16 is seen as uint16."""
         found: List[Optional[int]] = []
 
         def ask(handle: c.c_void_p) -> int:
@@ -377,10 +385,18 @@ class Worker:
         try:
             self._made(ask)
         except Busy as e:
-            raise Busy(errno.EAGAIN, str(e) or f"rank {self.job.rank}: there is no buffer: the "
-                       "job or the session has ended") from None
+            self._call(lib.muster_push_ranges, None, 0)  # which tells of a session that has ended
+            raise Busy(errno.EAGAIN, str(e) or f"rank {self.job.rank}: there is no buffer: the job "
+                       "has ended") from None
         assert found[0] is not None
         return view_of(found[0], self.job.elems, self.type, self._gradients, True, self)
+
+    def regions(self) -> List[Region]:
+        """All buffers of gradient() and all places of results, for programs that make them known
+        to a device. Neither their number nor their places change before close()."""
+        table = (_library.Region * self._call(lib.muster_regions, None, 0))()
+        self._call(lib.muster_regions, table, len(table))
+        return [Region(r.base, r.bytes, r.writable) for r in table]
 
     def push_range(self, first: int, count: int, src: Any = None) -> None:
         """Hands over a finished range of the contribution. src: a contiguous buffer of type[count],
@@ -388,8 +404,9 @@ class Worker:
         self.push_ranges([(first, count, src)])
 
     def push_ranges(self, pieces: Iterable[Tuple[int, int, Any]]) -> None:
-        """push_range() for each (first, count, src), in one call; src may also be an address. What
-        comes before a piece that is refused has been handed over."""
+        """push_range() for each (first, count, src), in one call; src may also be an address, that
+        of the range in gradient() too, where musterd --guard looks at it, and nothing is copied.
+        What comes before a piece that is refused has been handed over."""
         kept: List[Any] = []
         rows = []
         for first, count, src in pieces:

@@ -20,7 +20,7 @@
 
 static float own[SERVERS_ELEMS];
 
-enum copy_way { IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
+enum copy_way { IN_PLACE, NAMED_IN_PLACE, FROM_OWN, FROM_REGISTERED, WAYS };
 
 static bool serve_one(struct fake_leader *f)
 {
@@ -41,10 +41,11 @@ static void hand_over(enum copy_way way)
 		fill(muster_gradient(client_handle));
 		return;
 	}
-	fill(own);
-	CU_ASSERT_EQUAL(muster_push_range(client_handle, 4000, 4200, own + 4000), 0);
-	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 4000, own), 0);
-	CU_ASSERT_EQUAL(muster_push_range(client_handle, 8200, SERVERS_ELEMS - 8200, own + 8200),
+	float *from = way == NAMED_IN_PLACE ? muster_gradient(client_handle) : own;
+	fill(from);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 4000, 4200, from + 4000), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 4000, from), 0);
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 8200, SERVERS_ELEMS - 8200, from + 8200),
 			0);
 }
 
@@ -63,7 +64,7 @@ static void each_way_copies_what_it_is_said_to(void)
 {
 	const struct muster_contribution full = { .size = sizeof(full), .weight = 3, .full = true };
 	const uint64_t headers = SERVERS_COUNT * sizeof(struct mst_lane_header);
-	const uint64_t said[WAYS] = { 0, GRADIENT_BYTES,
+	const uint64_t said[WAYS] = { 0, 0, GRADIENT_BYTES,
 				      fake_transport->maps ? GRADIENT_BYTES : 0 };
 
 	for (enum copy_way way = IN_PLACE; way < WAYS; way++) {
