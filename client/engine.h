@@ -15,7 +15,7 @@
 #include "client/session.h"
 
 /* A link usually reports the end of a session before the control connection says why. This is how
- * long a call waits for the reason, unless the control connection has ended, too. */
+ * long a call waits for the reason, unless the control connection breaks before it brings one. */
 #define MST_LAST_WORDS_NS (2 * MST_SECOND)
 
 struct mst_engine {

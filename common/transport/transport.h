@@ -210,9 +210,11 @@ struct mst_link_listener_ops {
 	void (*close)(struct mst_link_listener *listener);
 	/* A descriptor that polls readable when somebody may be asking for a link. */
 	int (*fd)(const struct mst_link_listener *listener);
-	/* Next caller, read and checked. 0; -EAGAIN nobody now; -EMFILE and the like: callers wait,
-	 * but cannot be taken. A caller that sends invalid data or goes silent is dropped here and
-	 * never seen. Several may be shown before the first is answered. Never blocks. */
+	/* Next caller, read and checked. 0; -EAGAIN nobody now, or a step's worth of callers was
+	 * dropped, and fd() is readable if there are more; -EMFILE and the like: callers wait, but
+	 * cannot be taken. A caller that sends invalid data, goes silent, or is not expected by the
+	 * filter is dropped here and never seen. Several may be shown before the first is answered.
+	 * Never blocks. */
 	int (*next_request)(struct mst_link_listener *listener, struct mst_link_request *out);
 	/* Lets the caller in (*out, to be attached), or sends it away (out NULL). -EPIPE it has
 	 * gone; -ENOMEM. The request is used up in any case. Any thread, at most MST_ANSWERS_MAX at

@@ -13,6 +13,7 @@ static const char *const what_more[] = {
 	[MST_COMPLAINT_SILENT] = "callers said nothing",
 	[MST_COMPLAINT_UNREAD] = "callers did not read what they asked for",
 	[MST_COMPLAINT_REQUEST] = "link requests had no valid token",
+	[MST_COMPLAINT_ORIGIN] = "link requests came from addresses that nobody had announced",
 	[MST_COMPLAINT_STATE] = "states were larger than --state-max",
 };
 

@@ -19,6 +19,7 @@ enum mst_complaint {
 	MST_COMPLAINT_SILENT,  /* the peer connected and said nothing */
 	MST_COMPLAINT_UNREAD,  /* the peer does not read what it asked for */
 	MST_COMPLAINT_REQUEST, /* the peer asked for a link without a valid token */
+	MST_COMPLAINT_ORIGIN,  /* the token was valid, and not from where the request came */
 	MST_COMPLAINT_STATE,   /* a worker's state is larger than --state-max */
 	MST_COMPLAINT_KINDS
 };

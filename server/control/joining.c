@@ -14,7 +14,8 @@
 #include "server/control/reason.h"
 #include "server/control/token.h"
 
-/* Strangers may ask for links as fast as they are refused, so a step answers only a few. */
+/* Strangers may ask for links as fast as they are refused, so a step answers only a few.
+ * Those that the transport refuses by itself, or by the filter, it bounds on its own. */
 #define REQUESTS_PER_STEP 8
 
 /* ---- beginning and end ---- */
@@ -484,67 +485,65 @@ static uint64_t token_ns(const struct mst_joining *j)
 }
 
 /* Somebody has shown a token that is good, but not from there. */
-static void complain_of_origin(struct mst_joining *j, const struct mst_link_request *request,
+static void complain_of_origin(struct mst_joining *j, const struct mst_origins *origins,
 			       const struct mst_origins *announced, const char *whose,
 			       const char *option)
 {
 	char from[MST_ORIGINS_TEXT_LEN], known[MST_ORIGINS_TEXT_LEN];
 
-	mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
+	mst_complain(&j->front->complaints, MST_COMPLAINT_ORIGIN,
 		     "somebody at %s asked for the link of %s, which has announced %s; sent away, "
 		     "and the token stays good: if it was %s, give it its addresses on the data "
 		     "network with %s, else somebody else has read its token",
-		     mst_origins_text(&request->from, from, sizeof(from)), whose,
+		     mst_origins_text(origins, from, sizeof(from)), whose,
 		     mst_origins_text(announced, known, sizeof(known)), whose, option);
 }
 
-/* Of somebody whose token is not expected, or not from there. */
-static void complain_of_token(struct mst_joining *j, const struct mst_link_request *request)
+/* Is this token expected from there? If not, the log says why. */
+static bool is_expected(struct mst_joining *j, const uint8_t *token,
+			const struct mst_origins *origins)
 {
-	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, request->token);
-	uint32_t server = mst_leading_expecting(j->leading, request->token);
+	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, token);
+	uint32_t server = p != NULL ? 0 : mst_leading_expecting(j->leading, token);
+	const struct mst_origins *announced = NULL;
 	char whose[32];
 
-	if (p != NULL) {
-		(void)snprintf(whose, sizeof(whose), "rank %" PRIu32, p->session.who.rank);
-		complain_of_origin(j, request, &p->origins, whose, "MUSTER_DATA_ADDRESS");
-	} else if (server != 0) {
-		(void)snprintf(whose, sizeof(whose), "server %" PRIu32, server);
-		complain_of_origin(j, request, &j->leading->follower[server].origins, whose,
-				   "--data-address");
-	} else {
+	if (p != NULL)
+		announced = &p->origins;
+	else if (server != 0)
+		announced = &j->leading->follower[server].origins;
+	if (announced == NULL) {
 		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
 			     "somebody asked for a link with no valid token; sent away");
+		return false;
 	}
+	if (mst_origins_cover(announced, origins))
+		return true;
+	if (p != NULL)
+		(void)snprintf(whose, sizeof(whose), "rank %" PRIu32, p->session.who.rank);
+	else
+		(void)snprintf(whose, sizeof(whose), "server %" PRIu32, server);
+	complain_of_origin(j, origins, announced, whose,
+			   p != NULL ? "MUSTER_DATA_ADDRESS" : "--data-address");
+	return false;
 }
 
 /* The filter of the listener. */
 static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct mst_origin *from)
 {
-	struct mst_joining *j = ctx;
-	struct mst_link_request request = { .from = { 1, { *from } } };
-	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, token);
-	uint32_t server = mst_leading_expecting(j->leading, token);
-
-	if (p != NULL && mst_origins_cover(&p->origins, &request.from))
-		return true;
-	if (server != 0 && mst_origins_cover(&j->leading->follower[server].origins, &request.from))
-		return true;
-	memcpy(request.token, token, sizeof(request.token));
-	complain_of_token(j, &request);
-	return false;
+	return is_expected(ctx, token, &(struct mst_origins){ 1, { *from } });
 }
 
 static void send_away(struct mst_joining *j, const struct mst_link_request *request, bool expected,
 		      bool old)
 {
-	if (!expected)
-		complain_of_token(j, request);
-	else
+	if (expected)
 		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
 			     "somebody asked for a link with %s; sent away",
 			     old ? "a token whose time is over"
 				 : "other figures than its welcome has");
+	else
+		(void)is_expected(j, request->token, &request->from); /* which says why */
 	(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
 }
 

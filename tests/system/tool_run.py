@@ -4,6 +4,7 @@
 
 usage: tool_run.py MUSTER FAKE_MUSTERD [unittest's arguments]
 """
+import contextlib
 import json
 import os
 import re
@@ -95,18 +96,21 @@ class Starting(Scene):
 
     def test_port_taken(self):
         """if the usual port is taken the run takes another and says which"""
-        with socket.socket() as other:
-            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.ExitStack() as stack:
 
             def takes_it():  # once the job of another test is over
+                other = socket.socket()
+                other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:
                     other.bind(("127.0.0.1", 17077))
                     other.listen()
                 except OSError:
+                    other.close()
                     return False
+                stack.enter_context(other)
                 return True
 
-            self.assertTrue(until(takes_it, 300))
+            self.assertTrue(until(takes_it, 200), "who has port 17077?")
             rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2")
         self.assertEqual(rc, 0)
         port = re.search(r"listens on 127\.0\.0\.1:(\d+)", err).group(1)

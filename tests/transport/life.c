@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Peers in threads and in processes; orders and reports travel over a socket pair. */
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

@@ -131,7 +131,8 @@ class Cuda:
             raise torch.cuda.CudaError(code)
 
     def unpin(self, address: int) -> None:
-        torch.cuda.cudart().cudaHostUnregister(address)
+        with torch.cuda.device(self._device):
+            torch.cuda.cudart().cudaHostUnregister(address)
 
 
 class Streams:

@@ -191,7 +191,7 @@ inline evict(p, s)
 	free_if_over(p, s)
 }
 
-/* finish(), drop_open_step() */
+/* finish(), mst_open_step_drop() */
 inline finish(s, last, with_error)
 {
 	finish_said[s] = 1;
@@ -251,7 +251,8 @@ inline add_job(s, kind, p, version, buffer, number, where, slots)
 }
 
 #if PARTIALS > 0
-/* How many slots rank has in the open step, as m; the rest is partial_add(). */
+/* How many slots rank has in the open step, as m; the rest is what mst_open_step_add_to_partial()
+ * adds up. */
 inline partial_slots(s, rank, really)
 {
 	m = 0; n = 0;
@@ -273,7 +274,7 @@ inline partial_slots(s, rank, really)
 	od
 }
 
-/* mst_aggregator_add_up(); the order within a rank is of no matter to a set. */
+/* mst_open_step_add_up(); the order within a rank is of no matter to a set. */
 inline partial(s, rank)
 {
 	partial_starts = 1;
@@ -289,7 +290,7 @@ inline partial(s, rank)
 	fi
 }
 
-/* add_to_step() */
+/* mst_open_step_add() */
 inline partial_or_keep(s, rank)
 {
 	if

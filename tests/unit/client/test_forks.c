@@ -51,7 +51,7 @@ static void a_child_is_told_so_where_the_end_was_asked_for(void)
 
 static _Atomic bool leaves, hung_up;
 
-/* Never lets the worker go, which waits a second for it. */
+/* Never lets the worker go, which waits some seconds for it. */
 static bool hear_leave_and_end(struct fake_leader *f)
 {
 	if (!fake_begin(f) || !fake_hear(f, MST_MSG_LEAVE))
