@@ -15,8 +15,8 @@
 #include "client/sized.h"
 #include "client/squares.h"
 
-/* How long muster_close() gives the server to judge what was pushed last. */
-/* A server on a busy host may stand still for a while. One that is gone ends the wait at once. */
+/* How long muster_close() gives the server to judge what was pushed last. A server on a busy host
+ * may stand still for a while; one that is gone ends the wait at once. */
 #define FAREWELL_NS (5 * MST_SECOND)
 
 static _Thread_local struct mst_failure open_failure;
