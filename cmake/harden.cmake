@@ -6,7 +6,9 @@ include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 include(CheckPIESupported)
 
-check_pie_supported(LANGUAGES C) # else some compilers link position independent code as fixed
+if(NOT MUSTER_FIXED_ADDRESSES)
+	check_pie_supported(LANGUAGES C) # else some compilers link position independent code as fixed
+endif()
 
 # muster_harden(FLAG ...): each for the compilers that have it.
 function(muster_harden)

@@ -22,6 +22,7 @@ if(MUSTER_SANITIZE)
 	target_compile_options(muster_build INTERFACE -fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer
 		-fno-sanitize-recover=all)
 	target_link_options(muster_build INTERFACE -fsanitize=${MUSTER_SANITIZE})
+	include(${CMAKE_CURRENT_LIST_DIR}/sanitize.cmake)
 endif()
 include(${CMAKE_CURRENT_LIST_DIR}/harden.cmake)
 

@@ -14,6 +14,7 @@ test_packages=(
 	"${build_packages[@]}"
 	libcunit1-dev
 	clang libclang-rt-14-dev g++ # thread sanitizer; the header as C++
+	lld # links the programs with sanitizers in half the time
 	spin # the protocol in every order, server/core/model
 	binutils clang-format-14 shellcheck python3 python3-numpy python3-torch
 	openssl # a stranger that speaks TLS
