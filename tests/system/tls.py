@@ -4,16 +4,18 @@
 
 usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER --impostors IMPOSTORS
 """
+import errno
 import os
 import re
 import shutil
+import ssl
 import stat
 import subprocess
 import tempfile
 
 import base
 from base import CALM, HANG_S, Child, cases, check, main, must, until
-from server import Server, read_log
+from server import ASK_STATUS, HELLO, PROTOCOL, Server, frame, read_error, read_log
 
 # More than the server keeps of one address (512): so some have to make room.
 HALF_OPEN = 1000
@@ -364,6 +366,37 @@ def read_all(s):
     return data
 
 
+def prove(job, role):
+    """A connection that has proven the role, for bytes of any kind."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # certificates name none
+    context.load_verify_locations(f"{job.keys}/ca.pem")
+    context.load_cert_chain(f"{job.keys}/{role}.pem", f"{job.keys}/{role}.key")
+    return context.wrap_socket(job.server.connect())
+
+
+def peers_of_an_older_protocol(a):
+    """Who proves itself is told both numbers, and the log names it; who does not even speak TLS is
+    refused before its bytes are looked at. Neither keeps an honest worker out."""
+    old = PROTOCOL - 1
+    with Job(a, "-n", "1") as job:
+        for role, kind in ("worker", HELLO), ("observer", ASK_STATUS):
+            with prove(job, role) as s:
+                s.settimeout(HANG_S)
+                s.sendall(frame(kind, protocol=old))
+                said = read_error(s)
+            check(f"an older {role} is told both numbers: {said}",
+                  said and f"speaks protocol {old}, this server speaks {PROTOCOL}" in said[1])
+        check("the log says it of both", until(lambda: job.server.said().count(
+            f"speaks protocol {old}, this server speaks {PROTOCOL}") == 2, HANG_S))
+        said = job.server.say(frame(HELLO, protocol=old), HANG_S)
+        check(f"in plain text it is told to prove itself: {said}",
+              said and said[0] == -errno.EACCES and "MUSTER_TLS_CA" in said[1])
+        job.member(0, "rounds=3")
+        check("an honest worker ends well", job.codes(HANG_S) == [0])
+        check("and so does the server", job.server.end(HANG_S)[0] == 0)
+
+
 def bad_files(a):
     """A sentence that names the file and the mend, and exit status 2."""
     with Job(a, "-n", "1") as job:
@@ -402,5 +435,6 @@ def bad_files(a):
 
 
 main(cases(two_servers_and_three_workers, a_thousand_half_open, a_thousand_impostors, strangers,
-           a_follower_that_is_not_let_in, a_worker_that_poses_as_a_server, bad_files),
+           a_follower_that_is_not_let_in, a_worker_that_poses_as_a_server,
+           peers_of_an_older_protocol, bad_files),
      "musterd", "worker", "muster", "impostors")

@@ -40,25 +40,48 @@ def until(condition, seconds, what):
     return time.monotonic() - began
 
 
+def make_keys(tools, machines):
+    """An authority and a certificate for each role. Return: the folder that each machine has."""
+    machines[0].run([tools.muster, "key", "new", "/lab/keys"])
+    for node in machines.nodes[1:]:
+        shutil.copytree(machines[0].share / "keys", node.share / "keys")
+    return "/lab/keys"
+
+
+def identity(keys, role):
+    """Options of a program that proves the role; without keys nobody has to prove anything."""
+    if keys is None:
+        return ["--insecure"]
+    return ["--tls-ca", f"{keys}/ca.pem", "--tls-cert", f"{keys}/{role}.pem",
+            "--tls-key", f"{keys}/{role}.key"]
+
+
 class Job:
     """One server in node 0, and workers anywhere. tools has the paths of programs."""
 
     numbers = 0
+    keys = None
 
-    def __init__(self, tools, lab, *options, listen=True):
+    def __init__(self, tools, lab, *options, listen=True, keys=None):
+        """keys: as of make_keys(), for control connections over TLS."""
         Job.numbers += 1
         self.tools, self.lab, self.name = tools, lab, f"job{Job.numbers}"
         host = "node0-control" if lab.count > 1 else "127.0.0.1"
         self.address = f"{host}:{PORT}"
         self.workers = {}
-        self.server = lab[0].start([tools.musterd, "--listen", self.address, "--insecure",
-                                    "--transport", "verbs", *options])
+        self.keys = keys
+        self.server = lab[0].start([tools.musterd, "--listen", self.address,
+                                    *identity(keys, "server"), "--transport", "verbs", *options])
         if listen:
             self.server.wait_output("listening on")
 
     def start(self, rank, node, command, **env):
         """Any worker."""
         settings = {"MUSTER_SERVER": self.address, "MUSTER_RANK": str(rank)} | env
+        if self.keys is not None:
+            settings |= {"MUSTER_TLS_CA": f"{self.keys}/ca.pem",
+                         "MUSTER_TLS_CERT": f"{self.keys}/worker.pem",
+                         "MUSTER_TLS_KEY": f"{self.keys}/worker.key"}
         self.workers[rank] = self.lab[node].start(list(map(str, command)), settings)
         return self.workers[rank]
 

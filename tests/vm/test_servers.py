@@ -16,7 +16,7 @@ import sys
 import time
 
 import lab
-from job import Failed, Job, check, until
+from job import Failed, Job, check, identity, make_keys, until
 from lab import LabError
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
@@ -58,10 +58,11 @@ NO_LEASE = endless(4 * SLACK_S)
 class Servers(Job):
     """A job whose leader is in node 0; followers has the nodes of servers 1 and on."""
 
-    def __init__(self, tools, machines, *options, followers=(1,)):
-        super().__init__(tools, machines, *options, "--servers", str(len(followers) + 1))
+    def __init__(self, tools, machines, *options, followers=(1,), keys=None):
+        super().__init__(tools, machines, *options, "--servers", str(len(followers) + 1),
+                         keys=keys)
         self.follower = [machines[node].start([tools.musterd, "--join", self.address,
-                                             "--insecure", "--transport", "verbs"])
+                                             *identity(keys, "server"), "--transport", "verbs"])
                          for node in followers]
 
     def start_workers(self, nodes, *options, elems=ELEMS):
@@ -110,6 +111,24 @@ class Servers(Job):
         check(f"all have ended after {seconds:.1f} s", seconds < within, self.said())
 
 
+def with_certificates(tools, machines):
+    """The control connections are TLS, and the addresses that links over RDMA come from are told
+    there: every version is exact, and who proves nothing is not let in."""
+    options, words, proof, followers = EXACT["bsp"]
+    job = Servers(tools, machines, *options, followers=followers,
+                  keys=make_keys(tools, machines))
+    stranger = machines[1].run([tools.worker, "/lab/none", str(ELEMS)], check=False,
+                               env={"MUSTER_SERVER": job.address})
+    check(f"without a certificate: {stranger.output.strip()}",
+          stranger.status == 1 and "who proves itself by TLS" in stranger.output, job.said())
+    status = machines[1].run([tools.muster, "status", job.address,
+                              *identity(job.keys, "observer")]).output
+    check("an observer sees who may join", "access: by certificates" in status, status)
+    job.start_workers([rank % 2 for rank in range(int(options[1]))], *words)
+    job.end_all()
+    job.check_history(*proof)
+
+
 def exact(tools):
     """Every version is what its set says, to the bit, whoever holds which part of it."""
     with lab.Lab(nodes=2) as machines:
@@ -121,6 +140,7 @@ def exact(tools):
             job.end_all()
             job.check_history(*proof)
             print(f"{time.monotonic() - began:6.1f} s  {name}", flush=True)
+        with_certificates(tools, machines)
 
 
 def loss(tools):
