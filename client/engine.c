@@ -76,11 +76,14 @@ static void withdraw(struct mst_engine *e)
 		mst_worker_cut(e->worker);
 }
 
+/* Waits for the leader's last words, unless it has said them, or has closed the connection: after
+ * FINISHED it does so without an error. */
 static int learn_why(struct mst_engine *e)
 {
+	const struct mst_told *told = &e->session->told;
 	uint64_t deadline_ns = mst_deadline_ns(e->last_words_ns);
 
-	while (e->session->told.error == 0 && !e->cause->waited &&
+	while (told->error == 0 && !told->closed && !e->cause->waited &&
 	       mst_engine_sleep(e, deadline_ns) != -ETIMEDOUT)
 		(void)mst_engine_take(e);
 	e->cause->waited = true;

@@ -34,8 +34,9 @@
 /* How long to sleep while requests wait for room, or messages for them: the data side does not say
  * when it has room again. Nor is epoll asked about connections whose messages wait. */
 #define REQUESTS_NAP_NS MST_MS
-/* How long a server that is stopped waits for the ledger to say that a version is saved. */
-#define SAVE_NS (5 * MST_SECOND)
+/* How long a server that is stopped waits at most for the ledger to end the job. The ledger does so
+ * at once, unless the data side stands still. */
+#define SAVE_NS (30 * MST_SECOND)
 /* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
  * message to be sent. */
 #define PART_NS (5 * MST_SECOND)
@@ -60,7 +61,8 @@ struct mst_plane {
 	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
 	 * may complete another version until the ledger has ended the job; the ledger saves that
 	 * one, too. So the server waits until the ledger has ended the job, or until the time is
-	 * over: the ledger of a job that has not started does not end it. */
+	 * over. A job that has not started has no version to save, and its ledger does not end
+	 * it. */
 	bool save_due;
 	uint64_t save_until_ns;
 	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
@@ -603,7 +605,8 @@ void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 	}
 	if (p->follows)
 		mst_following_stop(&p->following, why, now_ns);
-	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
+	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL &&
+	    p->job.state != MST_JOB_GATHERING) {
 		p->save_due = true;
 		p->save_until_ns = now_ns + SAVE_NS;
 	}

@@ -90,10 +90,10 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
-/* Whoever is not struck may stand still for five seconds, as on a slow host, and take no harm. */
+/* Whoever is not struck may stand still for ten seconds, as on a slow host, and take no harm. */
 static const char *const settings[][2] = {
 	{ "listen", "127.0.0.1:0" }, { "workers", "2" },          { "commits", COMMITS },
-	{ "lease", "6s" },           { "patience", "6s" },        { "join-timeout", "20s" },
+	{ "lease", "30s" },          { "patience", "12s" },       { "join-timeout", "20s" },
 	{ "spin-yields", "50" },     { "optimizer", "sgd:lr=1" },
 };
 

@@ -76,14 +76,6 @@ def status_before_anybody(a):
               got.returncode == 0)
 
 
-def connected(server):
-    """How many connections its host has with it."""
-    port = f":{server.port:04X}"
-    with open("/proc/net/tcp") as f:
-        rows = [line.split() for line in f.readlines()[1:]]
-    return sum(row[2].endswith(port) and row[3] == "01" for row in rows)
-
-
 def many_watchers(a):
     with Job(a, "-n", "2", "--commits", "20", *CALM) as job:
         watchers = []
@@ -103,7 +95,7 @@ def strangers_while_the_server_stands_still(a):
             job.server.process.send_signal(signal.SIGSTOP)
             strangers = [job.server.connect() for _ in range(before)]
             job.work_all(2)
-            check("workers are connected", until(lambda j=job: connected(j.server) >= before + 2,
+            check("workers are connected", until(lambda j=job: j.server.connected() >= before + 2,
                                                  HANG_S))
             strangers += [job.server.connect() for _ in range(after)]
             job.server.process.send_signal(signal.SIGCONT)
@@ -141,9 +133,13 @@ def all_hear(job, what, words):
 
 
 def join_timeout(a):
-    """It is long enough for the two who are there, however slow they are to come."""
+    """The server stands still until it has the hellos of the two who are there: the time that they
+    take to come is none of its timeout."""
     with Job(a, "-n", "3", "--join-timeout", "12s", *CALM) as job:
+        job.server.process.send_signal(signal.SIGSTOP)
         job.work_all(2)
+        check("two say hello", until(lambda: job.server.unread() == 2, HANG_S))
+        job.server.process.send_signal(signal.SIGCONT)
         all_hear(job, "a worker too few", "missing: rank 2")
 
 
@@ -163,7 +159,7 @@ def stopped_before_anybody_joins(a):
         job.server.process.send_signal(signal.SIGSTOP)
         until_s = time.monotonic() + timeout_s + 1
         job.work(0, "rounds=3")
-        check("a worker is connected", until(lambda: connected(job.server) == 1, HANG_S))
+        check("a worker is connected", until(lambda: job.server.connected() == 1, HANG_S))
         time.sleep(max(0, until_s - time.monotonic()))
         job.server.process.send_signal(signal.SIGCONT)
         check("the worker takes part", job.codes(HANG_S) == [0])

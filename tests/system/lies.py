@@ -8,17 +8,17 @@ usage: lies.py CASE --musterd MUSTERD --worker WORKER --lie-musterd M --lie-work
 """
 import contextlib
 
-from base import cases, check, main, until
+from base import CALM, LEASE_S, cases, check, main, until
 from server import SECONDS
 from servers import Job, wrote
 
 COMMITS = 40
-# On a busy host a process may stand still for some seconds. A server that does so for a minute,
-# because of what lingers, is noticed.
-LEASE = ["--lease", "6500ms"]
-JOB = ["-n", "4", "--policy", "backup:3", *LEASE]
+# A server that stands still for a minute, because of what lingers, is noticed.
+JOB = ["-n", "4", "--policy", "backup:3", *CALM]
 ENDS = ["--commits", str(COMMITS)]
-PATIENT = [*LEASE, "--patience", "7s"]
+PATIENT = [*CALM, "--patience", "7s"]
+# Shorter than a link takes that is slow (lie.c), and longer than a process stands still by chance.
+LEASE = ["--lease", f"{LEASE_S}s"]
 
 
 def start(a, liar, lie, options=(), words=()):
@@ -101,8 +101,9 @@ def one_gives_up_alone(a):
 
 def nobody_waits_longer_than_patience(a):
     """Where all are needed, the job waits for who keeps its header from one server, and then no
-    more."""
-    with Job(a, 2, "-n", "3", "--policy", "bsp", *ENDS, *PATIENT, workers=2) as job:
+    more: longer by a lease where there are several servers, as one of them may be away."""
+    with Job(a, 2, "-n", "3", "--policy", "bsp", *ENDS, "--lease", "6500ms", "--patience",
+             "7s", workers=2) as job:
         job.work(2, "sleep_us=1000", program=a.lie_worker, MUSTER_LIE="1 header 15 never")
         others_go_on(job, 2, "no header to server 1, under bsp", {1})
 

@@ -22,14 +22,10 @@ from base import CALM, cases, check, main, until, worker_environment
 from server import SECONDS, Server, frame, hello
 
 WORKERS = 3
-# Longer than a worker may stand still on a busy host.
-LEASE_S = 7
 # The ranks behind the first WORKERS leave early. Strangers say hello for them in turn, as each rank
 # is admitted only so often (server/control/rejoins.h).
 RANKS = WORKERS + 24
-OPTIONS = ("-n", str(RANKS), "--policy", f"backup:{WORKERS}", "--force", "--lease", f"{LEASE_S}s")
-# Longer than a lease: a server that does not hear would have taken all workers for dead.
-BLOCKED_S = LEASE_S + 3
+OPTIONS = ("-n", str(RANKS), "--policy", f"backup:{WORKERS}", "--force", *CALM)
 WELCOME = 2  # the kind of a message
 # So many visits cause more lines than the server keeps.
 VISITS = 600
@@ -106,14 +102,16 @@ class Strangers(threading.Thread):
             time.sleep(0.002)
 
 
-def bother(port, reader):
-    """Nobody reads, and strangers cause more lines than are kept, for longer than a lease."""
+def bother(port, reader, folder):
+    """Nobody reads, and strangers cause more lines than are kept; a server that waited for the
+    reader would hear no stranger any more, and give its workers no version."""
     reader.fill()
     strangers = Strangers(port)
     strangers.start()
-    began = time.monotonic()
     check("strangers are heard", until(lambda: strangers.visits >= VISITS, 300))
-    time.sleep(max(0, BLOCKED_S - (time.monotonic() - began)))
+    before = folder.written()
+    check("and workers go on", until(
+        lambda: all(now > then + 2000 for now, then in zip(folder.written(), before)), SECONDS))
     strangers.over = True
     strangers.join(SECONDS)
     print(f"{strangers.visits} visits")
@@ -129,6 +127,10 @@ class Folder(tempfile.TemporaryDirectory):
         return [program, self.path("log"), "100", "sleep_us=10000",
                 *(f"{rank}:rounds=3" for rank in range(WORKERS, RANKS)),
                 f"0:until={self.path('enough')}", "0:finish=1"]
+
+    def written(self):
+        """How long the history of each worker is that stays."""
+        return [os.path.getsize(self.path(f"log.{rank}.1")) for rank in range(WORKERS)]
 
     def end_job(self):
         with open(self.path("enough"), "w"):
@@ -167,7 +169,7 @@ def server_alone(a):
                for rank in range(RANKS)]
     while len(workers) > WORKERS:
         workers.pop().wait(SECONDS)
-    bother(server.port, reader)
+    bother(server.port, reader, folder)
     reader.read()
     folder.end_job()
     status = [w.wait(SECONDS) for w in workers]
@@ -184,7 +186,7 @@ def whole_run(a):
                 stdin=subprocess.DEVNULL, stderr=reader.given)
     port = int(reader.line(rb"musterd listens on 127.0.0.1:(\d+):").group(1))
     reader.line(rb"version \d+, %d of %d live" % (WORKERS, RANKS))
-    bother(port, reader)
+    bother(port, reader, folder)
     reader.read()
     folder.end_job()
     check("the run ends well", run.wait(SECONDS) == 0)

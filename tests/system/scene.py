@@ -57,8 +57,9 @@ class Scene(unittest.TestCase):
     def run_muster(self, script, *args, **more):
         return self.finish(self.start(script, *args, **more))
 
-    def run_on_terminal(self, script, columns, *args):
-        """Return: exit status and all that the terminal got."""
+    def run_on_terminal(self, script, columns, *args, enough=lambda got: False):
+        """Return: exit status and all that the terminal got. When that is enough, there is a file
+        over."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.execve("/bin/sh", ["sh", "-c", 'stty cols "$0"; exec "$@"', str(columns), MUSTER,
@@ -73,6 +74,9 @@ class Scene(unittest.TestCase):
             if not piece:
                 break
             got += piece
+            if enough(got.decode(errors="replace")):
+                with open(self.path("over"), "w"):
+                    pass
         os.close(terminal)
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), got.decode()
 

@@ -14,7 +14,7 @@ HELLO, ERROR, ASK_STATUS, STATUS, TENSORS, REPORT, SEND_TABLE = 1, 3, 11, 12, 22
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
 # own.
-LEASE = ["--lease", "20s"]
+LEASE = ["--lease", "30s"]
 
 
 def frame(kind, body=b"", magic=MAGIC, protocol=PROTOCOL, length=None):
@@ -103,6 +103,24 @@ class Server:
                 sys.exit(f"nobody asked for the table: {head!r}")
             s.sendall(b"".join(pieces))
             return read_error(s)
+
+    def connections(self):
+        """Established ones, a line of the kernel's table each: the server's ends and the callers'.
+        """
+        port = f":{self.port:04X}"
+        with open("/proc/net/tcp") as f:
+            rows = [line.split() for line in f.readlines()[1:]]
+        rows = [row for row in rows if row[3] == "01"]
+        return ([row for row in rows if row[1].endswith(port)],
+                [row for row in rows if row[2].endswith(port)])
+
+    def connected(self):
+        """How many are connected."""
+        return len(self.connections()[1])
+
+    def unread(self):
+        """How many have sent something that the server has not read."""
+        return sum(int(row[4].split(":")[1], 16) > 0 for row in self.connections()[0])
 
     def said(self):
         return read_log(self.log)

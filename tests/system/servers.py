@@ -32,13 +32,6 @@ OWN_WORDS = (r"the link to server \d|the leader, server 0 at \S+, is silent|"
              r"the job has failed: too few live workers, or a server of it is gone")
 
 
-def connections(port):
-    """To that port of this host, as their own side sees them."""
-    with open("/proc/net/tcp") as f:
-        rows = [line.split() for line in f]
-    return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
-
-
 def wrote(log):
     """How long a worker's history is."""
     return os.path.getsize(log) if os.path.exists(log) else 0
@@ -88,24 +81,19 @@ class Job(base.Job):
         check(f"version {version} is seen",
               until(lambda: newest(f"{self.log}.0.1") >= version, SECONDS))
 
-    def connected(self, count):
-        """Waits until so many connections to the leader are established."""
-        check(f"{count} are connected",
-              until(lambda: connections(self.leader.port) >= count, SECONDS))
-
     def has_place(self, server):
         """Waits until that one has its place."""
         check(f"server {server} joins",
               until(lambda: f"server {server} of " in self.leader.said(), SECONDS))
 
-    def gathers(self, followers, workers):
-        """Starts so many. The leader stands still until all are connected: the time that they take
-        to start is none of its join timeout. Return: when that began."""
+    def gathers(self, followers, workers, sleep_us=300):
+        """Starts so many. The leader stands still until all have spoken to it: the time that they
+        take to come is none of its join timeout. Return: when that began."""
         self.leader.process.send_signal(signal.SIGSTOP)
         for _ in range(followers):
             self.join()
-        self.work_all(workers, "sleep_us=300")
-        self.connected(followers + workers)
+        self.work_all(workers, f"sleep_us={sleep_us}")
+        check("all are there", until(lambda: self.leader.unread() >= followers + workers, SECONDS))
         self.leader.process.send_signal(signal.SIGCONT)
         return time.monotonic()
 
@@ -151,7 +139,7 @@ def follower_killed(a):
 def follower_killed_when_gathering_is_long_over(a):
     """Who was there in time is not missing later."""
     with Job(a, 2, *LONG, "--join-timeout", "15s", workers=0, followers=0) as job:
-        since = job.gathers(followers=1, workers=3)
+        since = job.gathers(followers=1, workers=3, sleep_us=10000)
         job.runs()
         time.sleep(max(0, since + 15.2 - time.monotonic()))
         job.hurt(job.follower[0], signal.SIGKILL)
@@ -419,7 +407,7 @@ def follower_with_less_memory(a):
         check(f"it took {took} KiB for sums, not {own}", abs(own - took - 92.3) < 1)
         job.proven("--group", "4", "--count", "9")
     with Job(a, 2, *groups, **want) as job:
-        job.connected(9)
+        check("all nine are connected", until(lambda: job.leader.connected() >= 9, SECONDS))
         job.join("--memory", "1M")
         status, said = job.follower[0].end(SECONDS)
         check(f"it refuses: {said.strip()[-170:]}",

@@ -36,7 +36,6 @@
 #include "common/transport/tls/stream.h"
 
 #define CALLERS_MAX 1024u
-#define HANDSHAKE_NS (5 * MST_SECOND)
 #define MOMENT_NS (100 * MST_MS) /* what each caller has, however many there are */
 #define LINGER_NS MST_SECOND
 /* How long no caller is taken after it could not be: there are no descriptors. */
@@ -50,6 +49,8 @@
 #define RECORD_HANDSHAKE 22
 #define WARNINGS 5u
 #define WARNINGS_NS (10 * MST_SECOND)
+
+uint64_t mst_tls_handshake_ns = 5 * MST_SECOND;
 
 /* The data of an epoll event is a place, or one of these. */
 #define OF_PORT UINT32_MAX
@@ -162,7 +163,7 @@ static void enter(struct mst_listener *l, struct mst_stream *below, const char *
 	}
 	uint32_t i = mst_callers_enter(&l->callers, group, now_ns);
 	struct caller *c = &l->caller[i];
-	*c = (struct caller){ .below = below, .until_ns = now_ns + HANDSHAKE_NS };
+	*c = (struct caller){ .below = below, .until_ns = now_ns + mst_tls_handshake_ns };
 	memcpy(c->peer, peer, sizeof(c->peer));
 	if (watch(l, EPOLL_CTL_ADD, fd_of(c), EPOLLIN, i) != 0)
 		leave(l, i);
@@ -309,7 +310,8 @@ static void end_those_that_are_late(struct mst_listener *l, uint64_t now_ns)
 			continue;
 		if (!l->caller[i].leaving)
 			complain(l, "%s has not proven who it is within %.0f s; closed",
-				 l->caller[i].peer, (double)HANDSHAKE_NS / (double)MST_SECOND);
+				 l->caller[i].peer,
+				 (double)mst_tls_handshake_ns / (double)MST_SECOND);
 		leave(l, i);
 	}
 }

@@ -360,6 +360,23 @@ static void an_eviction_without_a_word_is_not_waited_for_long(void)
 	client_close();
 }
 
+static bool evict_finish_and_be_gone(struct fake_leader *f)
+{
+	const struct mst_lane_session word = { MST_SESSION_ENDED, -ESTALE, 0 };
+	const struct mst_message msg = { .kind = MST_MSG_FINISHED, .why = "enough" };
+
+	return end_with(f, &word) && fake_say(f, &msg);
+}
+
+static void last_words_are_not_waited_for_after_the_leader_has_closed(void)
+{
+	client_begin(evict_finish_and_be_gone);
+	client_handle->engine.last_words_ns = CLIENT_LONG_MS * MST_MS;
+	CU_ASSERT_EQUAL(client_wait(), -ESTALE);
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
+	client_close();
+}
+
 static bool finish_and_be_gone(struct fake_leader *f)
 {
 	const struct mst_lane_session word = { MST_SESSION_FINISHED, 0, 5 };
@@ -523,6 +540,8 @@ static CU_TestInfo cases[] = {
 	{ "an eviction comes with the leader's own words", an_eviction_has_the_leaders_own_words },
 	{ "an eviction without a word is not waited for long",
 	  an_eviction_without_a_word_is_not_waited_for_long },
+	{ "last words are not waited for after the leader has closed",
+	  last_words_are_not_waited_for_after_the_leader_has_closed },
 	{ "a last version that cannot come any more is -ENOTCONN",
 	  a_last_version_that_cannot_come_is_eshutdown },
 	{ "after the last outcome nothing is an error",

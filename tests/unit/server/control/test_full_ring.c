@@ -25,6 +25,7 @@ static struct mst_plane *plane;
 static struct control_client caller[4];
 static struct mst_message message;
 static bool full;
+static uint32_t losses;    /* that there was no room for */
 static uint64_t ahead_ns;  /* of the clock */
 static uint32_t snapshots; /* that the data side was asked for */
 static uint32_t values;    /* that were reported, and the ledger was told of */
@@ -34,6 +35,7 @@ bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *r
 bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *request)
 {
 	snapshots += request->kind == MST_REQ_SNAPSHOT;
+	losses += full && request->kind == MST_REQ_EVENT && request->event.kind == MST_EV_LOST;
 	values += request->kind == MST_REQ_EVENT && request->event.kind == MST_EV_METRIC;
 	return !full && __real_mst_server_request(s, request);
 }
@@ -164,12 +166,20 @@ static bool is_heard(struct control_client *c)
 	return hears_of(c, MST_MSG_ERROR);
 }
 
+/* What one connection brings may come later than what another has brought after it, so the loss is
+ * waited for. */
 static void loses_a_worker_without_room(void)
 {
+	uint64_t end_ns = mst_now_ns() + LONG_NS;
+
 	join(&caller[0], 0);
 	join(&caller[1], 1);
+	losses = 0;
 	full = true;
 	hang_up(&caller[0]);
+	while (losses == 0 && mst_now_ns() < end_ns)
+		step();
+	CU_ASSERT_FATAL(losses > 0);
 }
 
 static void control_hears_others_while_a_loss_waits(void)
