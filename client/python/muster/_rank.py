@@ -258,9 +258,14 @@ class Rank:
             self._keep_local = before
 
     def check(self) -> bool:
-        """Between micro-batches: is it worth while to go on with this batch? False: the servers
-        want what is finished now, or it cannot count any more: call step(), which does what is
-        right in either case."""
+        """Between micro-batches, all but the last in no_sync(): is it worth while to go on with
+        this batch? False: the servers want what is finished now, or it cannot count any more: call
+        step(), which does what is right in either case. It hands in the micro-batches that are
+        finished, or nothing where none is, with the verdict NONE; or it gives the batch up, with
+        the verdict CANCELLED.
+        What is handed in must be the mean over step(samples=...), which are then those of the
+        finished micro-batches. Where each loss was divided by N for N micro-batches, and only k are
+        finished, the gradients are k / N of that mean: multiply them by N / k before step()."""
         hint = self._worker.check()
         self._round.gave_up = hint == Hint.GIVE_UP
         self._round.asked = hint == Hint.HAND_IN
