@@ -11,7 +11,7 @@ import sys
 import zlib
 
 from base import check, main
-from torch_case import PACKAGE, Ranks, prepare, together
+from torch_case import PACKAGE, Ranks, prepare, refused, together
 
 RANKS = 2
 
@@ -121,13 +121,17 @@ def losses_of(lesson, rank, model, opt, step, torch):
     return losses
 
 
+def joins_gloo(rank, ranks, dist):
+    os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+    dist.init_process_group("gloo", init_method=f"file://{ranks.path('store')}", rank=rank,
+                            world_size=RANKS)
+
+
 def with_gloo(lesson):
     def work(rank, ranks):
         import torch
         import torch.distributed as dist
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
-        dist.init_process_group("gloo", init_method=f"file://{ranks.path('store')}", rank=rank,
-                                world_size=RANKS)
+        joins_gloo(rank, ranks, dist)
         torch.manual_seed(1)
         model = torch.nn.parallel.DistributedDataParallel(lesson.model(torch),
                                                           broadcast_buffers=False)
@@ -189,6 +193,40 @@ def prepared(a):
     sys.path.insert(0, os.path.join(PACKAGE, "examples"))
 
 
+def world_of_two(a):
+    """In a process group of two, DistributedDataParallel over both is refused, with the way out in
+    words; over alone() it is a model of this rank, and the group is there as before."""
+    prepared(a)
+
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        import torch.distributed as dist
+        joins_gloo(rank, ranks, dist)
+        bare = torch.nn.Linear(2, 1, bias=False)
+        opt = torch.optim.SGD(bare.parameters(), 1.0)
+        both = torch.nn.parallel.DistributedDataParallel(bare)
+        refused(ValueError, lambda: muster.torch.Sync(both, opt), "over 2 ranks", "Sync",
+                "process_group=muster.torch.alone()")
+        model = torch.nn.parallel.DistributedDataParallel(
+            bare, process_group=muster.torch.alone())
+        torch.nn.init.zeros_(bare.weight)
+        with muster.torch.Sync(model, opt) as sync:
+            model(torch.full((1, 2), 1.0 + 2 * rank)).sum().backward()
+            mine = bare.weight.grad.tolist()
+            sync.step()
+        total = torch.tensor(rank + 1)
+        dist.all_reduce(total)
+        return mine, bare.weight.tolist(), total.item()
+
+    with Ranks(a, RANKS, work) as ranks:
+        said = ranks.ends()
+    check(f"gradients are each rank's own: {said[0][0]}, {said[1][0]}",
+          [s[0] for s in said] == [[[1.0, 1.0]], [[3.0, 3.0]]])
+    check("versions are the mean", [s[1] for s in said] == [[[-2.0, -2.0]]] * 2)
+    check("the group of two still sums", [s[2] for s in said] == [3, 3])
+
+
 def small(a):
     prepared(a)
     as_gloo(a, Small())
@@ -204,5 +242,5 @@ def characters(a):
     as_gloo(a, Characters())
 
 
-CASES, BY_HAND = together(losses=(small, digits, characters))
+CASES, BY_HAND = together(losses=(small, world_of_two, digits, characters))
 main(CASES, "musterd", "library", unlisted=BY_HAND)
