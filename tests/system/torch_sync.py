@@ -438,7 +438,102 @@ def give_up(a):
           [w for _, w in said] == [[[-1.0, -1.0]], [[-2.0, -2.0]], [[-9.0, -9.0]]])
 
 
+class Odd:
+    """Two models of which all ranks have the same, but not in the same order in memory."""
+
+    def __init__(self, rank, torch):
+        nn = torch.nn
+        torch.manual_seed(rank)  # all begin with those of rank 0
+        self.lines, self.image = nn.Linear(3, 2), nn.Conv2d(2, 3, 2)
+        self.lines.spare = nn.Parameter(torch.rand(2, 3))
+        if rank == 0:
+            self.lines.weight = nn.Parameter(torch.rand(3, 2).t())
+            self.image = self.image.to(memory_format=torch.channels_last)
+
+    def backward(self, rank, step, torch, image):
+        """image: in place of self.image, a DistributedDataParallel around it, say."""
+        draw = torch.Generator().manual_seed(10 * step + rank)
+        lines = self.lines(torch.rand(4, 3, generator=draw))
+        images = image(torch.rand(1, 2, 4, 4, generator=draw))
+        images.square().mean().backward()  # of two jobs in turn
+        lines.square().mean().backward()
+        # backward() does not reach this one: what is there when step() is called counts.
+        self.lines.spare.grad = torch.rand(3, 2, generator=draw).t()
+
+    def parameters(self):
+        return [*self.lines.parameters(), *self.image.parameters()]
+
+
+def two_in_one(rank, ranks, steps):
+    import muster.torch
+    import torch
+    odd = Odd(rank, torch)
+    image = odd.image
+    if rank == 0:
+        image = torch.nn.parallel.DistributedDataParallel(
+            image, process_group=muster.torch.alone())
+    groups = [{"params": [odd.lines.weight, odd.lines.spare]},
+              {"params": [odd.lines.bias], "lr": 0.25}]
+    opts = torch.optim.SGD(groups, 1.0), torch.optim.SGD(image.parameters(), 0.5)
+    first = muster.torch.Sync(odd.lines, opts[0], lr_scale=True)
+    second = muster.torch.Sync(image, opts[1], server=ranks.other)
+    begun = [p.detach().clone() for p in odd.parameters()]
+    for step in range(steps):
+        for opt in opts:
+            opt.zero_grad()
+        odd.backward(rank, step, torch, image)
+        done = second.step(), first.step()
+        must([d[:3] for d in done] == [(1, step + 1, 0)] * 2, done)
+    first.close()
+    odd.image.zero_grad()
+    image(torch.ones(1, 2, 4, 4)).sum().mul(0).backward()
+    must(second.step().version == steps + 1, "the second job does not go on without the first")
+    second.close()
+    must([g["lr"] for g in opts[0].param_groups] == [1.0, 0.25], "rates are no more the user's")
+    return begun, max((p - q).abs().max().item() for p, q in zip(
+        odd.parameters(), plainly(begun, steps, torch)))
+
+
+def plainly(begun, steps, torch):
+    """The parameters that plain SGD makes of both ranks' gradients, none of which is odd."""
+    plain, scale = Odd(1, torch), 1.0
+    params = plain.parameters()
+    with torch.no_grad():
+        for p, first in zip(params, begun):
+            p.copy_(first)
+    for step in range(steps):
+        grads = []
+        for rank in range(2):
+            for p in params:
+                p.grad = None
+            plain.backward(rank, step, torch, plain.image)
+            grads.append([p.grad for p in params])
+        if 2 * (step + 1) >= 5:  # samples in versions up to this one
+            scale = 0.5
+        rates = {id(p): 0.5 for p in plain.image.parameters()}
+        rates[id(plain.lines.bias)] = 0.25 * scale
+        with torch.no_grad():
+            for p, x, y in zip(params, *grads):
+                p -= rates.get(id(p), scale) * (x + y) / 2
+    return params
+
+
+def two_jobs(a):
+    """Two Syncs in one process, of two jobs, are what plain SGD makes of the mean gradients: with
+    groups of two rates, which lr_scale multiplies; whatever the order of elements in memory is, of
+    parameters and gradients, with DistributedDataParallel and without."""
+    prepare(a)
+    with Ranks(a, 2, None, "--lr-schedule", "steps:0.5,5") as one, Ranks(a, 2, None) as two:
+        one.other = two.server.address
+        for rank in range(2):
+            one.again(rank, lambda rank, ranks: two_in_one(rank, ranks, 4))
+        (begun, worst), (other, worse) = one.ends()
+    check("both begin as rank 0", all((x == y).all() for x, y in zip(begun, other)))
+    check(f"four versions of both jobs are right but for {worst}, {worse}",
+          max(worst, worse) < 1e-5)
+
+
 CASES, BY_HAND = together(
     training=(backup_of_four, backup_of_four_in_ddp, hand_in, give_up),
-    mistakes_and_data=(bad_input, ctrl_c, samples))
+    mistakes_and_data=(bad_input, ctrl_c, two_jobs, samples))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -163,9 +163,11 @@ class Rank:
             return
         names = {id(p): n for n, p in self._layout.params}
         self._fires()
-        for p, grad in zip(bucket.parameters(), bucket.gradients()):
-            self._give(names[id(p)], p, grad)
-        self._flush()  # the bucket may become something else, on a GPU in the order of its streams
+        for p in bucket.parameters():
+            # Not bucket.gradients(): they have the elements in the order of memory, which is
+            # another one where a parameter is not contiguous, as with channels_last.
+            self._give(names[id(p)], p, p.grad)
+        self._flush()
 
     def _ready(self, name: str, p: torch.nn.Parameter) -> None:
         if self._keep_local or self.finished or self._closed:
