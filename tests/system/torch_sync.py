@@ -13,6 +13,8 @@ import zlib
 from base import HANG_S, HERE, check, main, must, until
 from torch_case import Ranks, prepare, refused, together
 
+SAMPLES, BATCH = 50, 4  # of cases with a muster.torch.Sampler
+
 
 def batch_of(rank, step, torch):
     make = torch.Generator().manual_seed(1000 * step + rank)
@@ -78,8 +80,11 @@ def train_straggling(rank, ranks, ddp):
         done = sync.step(samples=32)
         verdicts.append(done.verdict.name)
         most = max(most, done.missed)
-        if rank == 0 and done.version >= 40:  # before the slow rank hears of it
-            sync.finish("enough")
+        if done.verdict.name == "LATE":
+            ranks.tell("late")
+        if rank == 0 and done.version >= 40 and not sync.finished:
+            ranks.hear("late")
+            sync.finish("enough")  # before the slow rank hears of it
         if rank == 0:
             for version in range(done.version - done.missed, done.version + 1):
                 ranks.tell(f"version.{version}")
@@ -91,7 +96,7 @@ def train_straggling(rank, ranks, ddp):
 def straggler(a, ddp):
     prepare(a)
     with Ranks(a, 4, lambda rank, ranks: train_straggling(rank, ranks, ddp),
-               "--policy", "backup:3") as ranks:
+               "--policy", "backup:3", "--late-start", "now") as ranks:
         said = ranks.ends()
     digests = [s[0] for s in said]
     check(f"{len(digests[0])} versions on each rank", {len(d) for d in digests} ==
@@ -196,11 +201,16 @@ def bad_input(a):
         done = sync.step()
         moved = (before - model.weight.detach()).flatten().tolist()
         must(all(abs(m - 0.5) < 1e-6 for m in moved), f"{moved} is not 0.5 in one step")
-        return done.version, done.verdict.name
+        opt.zero_grad()
+        model(torch.full((1, 3), 1 + 2 ** -9 + 2 ** -13)).sum().backward()
+        done = sync.step()
+        return done.version, done.verdict.name, model.weight.grad[0, 0].item()
 
-    for wire in ("bf16", "f32"):
+    # The types round to 7, 10 and 23 digits behind the point.
+    for wire, mean in (("bf16", 1), ("f16", 1 + 2 ** -9), ("f32", 1 + 2 ** -9 + 2 ** -13)):
         with Ranks(a, 1, lambda rank, ranks, w=wire: rounds(rank, ranks, w)) as ranks:
-            check("a step after those is like any other", ranks.end(0) == (2, "COUNTED"))
+            check(f"steps after those are like any other, in {wire}",
+                  ranks.end(0) == (3, "COUNTED", mean))
 
     def another(rank, ranks):
         import muster
@@ -272,61 +282,74 @@ def ctrl_c(a):
           and said[0][1] == 3 and said[1][1] == 6 and said[2][1] >= 20)
 
 
-def samples(a):
-    """Every sample is counted once in each epoch, whoever is slow: an account of the parameters."""
-    prepare(a)
-    count = 50
+def account(rank, ranks, on_late, last):
+    """The parameter counts the samples that versions have: one for each."""
+    import muster.torch
+    import torch
+    data = torch.utils.data.TensorDataset(torch.eye(SAMPLES))
+    sampler = muster.torch.Sampler(SAMPLES, BATCH, seed=2, on_late=on_late)
+    loader = torch.utils.data.DataLoader(data, batch_sampler=sampler)
+    model = torch.nn.Linear(SAMPLES, 1, bias=False)
+    torch.nn.init.zeros_(model.weight)
+    opt = torch.optim.SGD(model.parameters(), 1.0)
+    weight, late = [0.0], []
 
-    def train(rank, ranks):
-        import muster.torch
-        import torch
-        data = torch.utils.data.TensorDataset(torch.eye(count))
-        sampler = muster.torch.Sampler(count, 4, seed=2, on_late="again")
-        loader = torch.utils.data.DataLoader(data, batch_sampler=sampler)
-        # The parameter counts the samples that versions have: one for each.
-        model = torch.nn.Linear(count, 1, bias=False)
-        torch.nn.init.zeros_(model.weight)
-        opt = torch.optim.SGD(model.parameters(), 1.0)
-        weight = [0.0]
+    def apply():
+        model.weight.grad *= weight[0]
+        opt.step()
 
-        def apply():
-            model.weight.grad *= weight[0]
-            opt.step()
+    sync = muster.torch.Sync(model, opt, apply, sampler=sampler, lr_scale=True)
+    settle = sync._settle
 
-        sync = muster.torch.Sync(model, opt, apply, sampler=sampler)
-        held = {"late": 0}
-        settle = sync._settle
+    def settled(step, out):
+        # lr_scale: a version of two gradients, where there are three ranks, has 2/3 of the rate.
+        weight[0] = out.weight * 3 / len(out.set) if out.set else 0.0
+        settle(step, out)
 
-        def settled(step, out):
-            weight[0] = out.weight
-            settle(step, out)
+    sync._settle = settled
+    for x, in sync.batches(loader):
+        opt.zero_grad()
+        (-model(x).mean()).backward()
+        if rank == 2:
+            ranks.hear(f"version.{min(sync.version + 3, last)}")
+        if sync.step(samples=len(x)).verdict.name == "LATE":
+            late.append(x.argmax(1).tolist())
+            ranks.tell("late")
+        if rank == 0:
+            for version in range(sync.version + 1):
+                ranks.tell(f"version.{version}")
+            if sync.version >= last and not sync.finished:
+                ranks.hear("late")
+                sync.finish("enough")
+    must(opt.param_groups[0]["lr"] == 1.0, "the rate is no more the user's")
+    return model.weight.detach().flatten().tolist(), late, sampler.state_dict()
 
-        sync._settle = settled
-        for x, in sync.batches(loader):
-            opt.zero_grad()
-            (-model(x).mean()).backward()
-            if rank == 2:
-                ranks.hear(f"version.{min(sync.version + 3, 40)}")
-            done = sync.step(samples=len(x))
-            held["late"] += done.verdict.name == "LATE"
-            if rank == 0:
-                for version in range(done.version + 1):
-                    ranks.tell(f"version.{version}")
-                if done.version >= 40:
-                    sync.finish("enough")
-        state = sampler.state_dict()
-        return model.weight.detach().flatten().tolist(), held["late"], state
 
-    with Ranks(a, 3, train, "--policy", "backup:2") as ranks:
+def accounts(a, on_late, last):
+    """What all ranks agree on: how often each sample is in versions, or is still to come; the
+    epochs; and what the slow rank was late with."""
+    with Ranks(a, 3, lambda rank, ranks: account(rank, ranks, on_late, last),
+               "--policy", "backup:2", "--late-start", "now") as ranks:
         said = ranks.ends()
     weights, _, state = said[0]
-    must(all(s[0] == weights and s[2] == state for s in said), "the accounts of ranks differ")
-    left = [index for epoch, index in state["queue"]]
-    total = [round(w) + left.count(i) for i, w in enumerate(weights)]
-    check(f"each sample of {state['epoch']} epochs was counted, or is still to come, once",
-          set(total) == {state["epoch"]})
-    check(f"though a rank was late {said[2][1]} times", said[2][1] > 0)
-    check("the sums agree", round(sum(weights)) == sum(state["counted"].values()))
+    must(all((s[0], s[2]) == (weights, state) for s in said), "the accounts of ranks differ")
+    check("the sums agree", all(abs(w - round(w)) < 1e-3 for w in weights)
+          and round(sum(weights)) == sum(state["counted"].values()))
+    check(f"though a rank was late {len(said[2][1])} times", said[2][1])
+    left = [index for _, index in state["queue"]]
+    return [round(w) + left.count(i) for i, w in enumerate(weights)], state["epoch"], said[2][1]
+
+
+def samples(a):
+    """on_late="again": every sample is counted once in each epoch, whoever is slow. "drop": those
+    that a late rank computed on are not."""
+    prepare(a)
+    total, epochs, _ = accounts(a, "again", 40)
+    check(f"each sample of {epochs} epochs was counted, or is still to come, once",
+          set(total) == {epochs})
+    total, epochs, late = accounts(a, "drop", 12)
+    check(f"of {epochs} epochs none was counted more often, and of each late batch, {late}, none "
+          "as often", max(total) <= epochs and all(total[i] < epochs for b in late for i in b))
 
 
 def taking(ranks, torch, ddp):
