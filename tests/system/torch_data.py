@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What becomes of samples in a whole program under muster run, by an account that is checked here.
+"""Whole programs under muster run: what becomes of samples, by an account that is checked here; and
+the examples.
 
 usage: torch_data.py CASE --musterd MUSTERD --library LIBMUSTER --muster MUSTER
        torch_data.py --list
@@ -20,12 +21,16 @@ PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python
 RANKS, SLOW, BATCH, COUNT = 3, 2, 4, 50  # of programs/drawn_again.py
 
 
-def run(a, folder):
-    """What muster run says."""
+def run(a, ranks, program, *options):
+    """What muster run says of a job of this program. options: of muster run, "--", those of the
+    program."""
+    if importlib.util.find_spec("torch") is None:
+        print("skipped: there is no PyTorch here; Debian has it in python3-torch")
+        sys.exit(77)
+    at = options.index("--")
     job = subprocess.run(
-        [a.muster, "run", "-n", str(RANKS), "--owner", "workers", "--policy", "backup:2", *CALM,
-         "--patience", "60s", "--history", "64", "--", sys.executable,
-         os.path.join(HERE, "programs", "drawn_again.py"), folder],
+        [a.muster, "run", "-n", str(ranks), "--owner", "workers", *CALM, "--patience", "60s",
+         *options[:at], "--", sys.executable, program, *options[at + 1:]],
         env=dict(os.environ, MUSTER_LIBRARY=a.library, PYTHONPATH=PACKAGE, OMP_NUM_THREADS="1"),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=300)
@@ -46,11 +51,9 @@ def account(folder, rank):
 def again(a):
     """on_late="again": what a slow rank has computed on in vain another rank computes on, and every
     sample counts once in each epoch."""
-    if importlib.util.find_spec("torch") is None:
-        print("skipped: there is no PyTorch here; Debian has it in python3-torch")
-        sys.exit(77)
     with tempfile.TemporaryDirectory(prefix="muster-test-") as folder:
-        said = run(a, folder)
+        said = run(a, RANKS, os.path.join(HERE, "programs", "drawn_again.py"),
+                   "--policy", "backup:2", "--history", "64", "--", folder)
         accounts = [account(folder, rank) for rank in range(RANKS)]
     state = accounts[0][1]
     must(all(place == state for _, place in accounts), "the samplers of ranks differ")
@@ -82,5 +85,24 @@ def again(a):
     check(f"the summary says the same: {state['counted']}", True)
 
 
-CASES = {"again": again}
+def examples(a):
+    """Each trains on two ranks for as many steps as it is told, and ends with a line that says what
+    it has learnt; the one of a text takes the user's."""
+    def losses(program, after, *options):
+        said = run(a, 2, os.path.join(PACKAGE, "examples", program), "--", "--steps", "3", *options)
+        lines = re.findall(rf"rank ([01]): version (\d+), loss (\d+\.\d+){after}$", said, re.M)
+        check(f"{program}: {lines}", sorted(rank for rank, *_ in lines) == ["0", "1"]
+              and all(int(version) >= 3 for _, version, _ in lines))
+        return [float(loss) for *_, loss in lines]
+
+    losses("digits_cnn.py", r", accuracy \d+\.\d%")
+    with tempfile.NamedTemporaryFile("w", prefix="muster-test-") as text:
+        text.write("ab" * 50)
+        text.flush()
+        told = losses("characters.py", "", "--data", text.name)
+    # Whoever guesses has a loss of 0.7 with two letters, and of 2.8 with those of its own text.
+    check(f"it has read the text that it was given: {told}", max(told) < 1.5)
+
+
+CASES = {"again": again, "examples": examples}
 main(CASES, "musterd", "library", "muster")
