@@ -35,8 +35,9 @@
  * when it has room again. Nor is epoll asked about connections whose messages wait. */
 #define REQUESTS_NAP_NS MST_MS
 /* How long a server that is stopped waits at most for the ledger to end the job. The ledger does so
- * at once, unless the data side stands still. */
-#define SAVE_NS (30 * MST_SECOND)
+ * when workers have closed their links, or their leases are over. Service managers commonly kill a
+ * process 30 s after they have asked it to end. */
+#define SAVE_NS (20 * MST_SECOND)
 /* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
  * message to be sent. */
 #define PART_NS (5 * MST_SECOND)
@@ -61,8 +62,7 @@ struct mst_plane {
 	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
 	 * may complete another version until the ledger has ended the job; the ledger saves that
 	 * one, too. So the server waits until the ledger has ended the job, or until the time is
-	 * over. A job that has not started has no version to save, and its ledger does not end
-	 * it. */
+	 * over. */
 	bool save_due;
 	uint64_t save_until_ns;
 	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
@@ -515,8 +515,10 @@ static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
 
 	if (p->save_due && p->job.server != NULL)
 		p->save_due = !mst_requests_event(&p->job.requests, &ev);
-	if (now_ns >= p->save_until_ns || p->ledger_ended)
+	if (now_ns >= p->save_until_ns || p->ledger_ended) {
 		p->save_until_ns = 0;
+		p->save_due = false;
+	}
 }
 
 static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
@@ -596,6 +598,17 @@ void mst_plane_vacate(struct mst_plane *p)
 	mst_start_state_drop(&p->leading);
 }
 
+/* A job that does not run has no version to save that is not saved already, and its ledger ends no
+ * more. Whether it runs the data side knows: it may have started the job since the last step. */
+static void save_before_the_end(struct mst_plane *p, uint64_t now_ns)
+{
+	hear_data_side(p, now_ns);
+	if (p->job.state != MST_JOB_RUNNING)
+		return;
+	p->save_due = true;
+	p->save_until_ns = now_ns + SAVE_NS;
+}
+
 void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 {
 	if (p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
@@ -605,11 +618,8 @@ void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 	}
 	if (p->follows)
 		mst_following_stop(&p->following, why, now_ns);
-	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL &&
-	    p->job.state != MST_JOB_GATHERING) {
-		p->save_due = true;
-		p->save_until_ns = now_ns + SAVE_NS;
-	}
+	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL)
+		save_before_the_end(p, now_ns);
 	mst_workers_stop(&p->workers, why, now_ns);
 }
 

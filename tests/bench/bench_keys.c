@@ -339,7 +339,7 @@ static int write_slot(struct key_bench *b, uint32_t key, enum ibv_wc_status *sta
 	while (rc == 0 && *status == IBV_WC_SUCCESS && !(arrived && answered)) {
 		if (!arrived && ibv_poll_cq(b->far.cq, 1, &wc) == 1) {
 			*took_ns = mst_now_ns() - begin;
-			arrived = true;
+			arrived = wc.status == IBV_WC_SUCCESS;
 		}
 		if (!answered && ibv_poll_cq(b->near.cq, 1, &wc) == 1) {
 			*status = wc.status;
@@ -371,8 +371,9 @@ static const char *try_way(struct key_bench *b, const struct key_way *way, enum 
 		return "it did not close the slot";
 	if (write_slot(b, key, late, &took) != 0)
 		return "a write with an old key has no end";
-	if ((*late != IBV_WC_SUCCESS) != way->closes)
-		return "a write with an old key was not refused";
+	if (*late != (way->closes ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS))
+		return way->closes ? "a write with an old key was not refused"
+				   : "a write with the key of the session did not arrive";
 	return NULL;
 }
 
@@ -440,8 +441,8 @@ static int measure(const struct device *d, size_t bytes, const bool *usable)
 	struct key_bench b;
 	int rc = bench_make(d, bytes, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_MW_BIND, &b);
 
-	if (rc ==
-	    0) /* pages of the program and of the kernel that are touched for the first time */
+	/* Pages of the program and of the kernel are touched for the first time. */
+	if (rc == 0)
 		rc = round_of(&b, usable, &write_ns[0], last);
 	for (size_t i = 0; i < rounds && rc == 0; i++) {
 		rc = round_of(&b, usable, &write_ns[i], last);
@@ -494,9 +495,12 @@ static int device_open(struct device *d)
 	if (list == NULL || list[0] == NULL || library == NULL)
 		return ENODEV;
 	*(void **)&rereg_mr = dlsym(library, "ibv_rereg_mr");
+	if (rereg_mr == NULL)
+		return ENOSYS;
+	errno = 0;
 	d->context = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
-	if (d->context == NULL || rereg_mr == NULL)
+	if (d->context == NULL)
 		return failed();
 	d->name = ibv_get_device_name(d->context->device);
 	int rc = ibv_query_port(d->context, PORT, &d->port);
@@ -530,8 +534,9 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		count = 0;
 	for (int i = 1; i < argc; i++) {
-		size_t n = strtoull(argv[i], NULL, 10);
-		if (n == 0 || n > 1 << 30 || count == 16) {
+		char *end;
+		size_t n = strtoull(argv[i], &end, 10);
+		if (*end != '\0' || n == 0 || n > 1 << 30 || count == 16) {
 			fprintf(stderr,
 				"usage: bench_keys [BYTES ...]   up to 16, each 1 to 1 GiB\n");
 			return 2;

@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: MIT
 """What an option of the server costs: `muster bench` with it and without, in turn.
 
-In each round one run has none of the options, and one run has each of them; the ratio of the p50
-steps of a round is that of neighbours in time. Medians of the ratios over the rounds are printed,
-with their quartiles, and the load of the machine before and after.
+In each round each size has one run with none of the options, and then one with each of them; the
+ratio of their steps is that of neighbours in time. Medians of the ratios over the rounds are
+printed, with their quartiles, and the load of the machine before and after. What is paid in few
+steps shows in their mean, and not in their p50.
 
 usage: paired.py MUSTER [--rounds N] [--sizes 4K,1M,100M] [--workers N] [--buffers slot|own]
-                 [--budget TIME] -- OPTIONS [-- OPTIONS]...
+                 [--budget TIME] [--of p50|mean] [--all OPTIONS] -- OPTIONS [-- OPTIONS]...
+
+--all: what all runs have, in one word. The word NEW in options is a fresh directory for each run.
 """
 import argparse
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -33,19 +37,23 @@ def read_line(words):
     p.add_argument("--workers", default="3")
     p.add_argument("--buffers", default="slot")
     p.add_argument("--budget", default="1s")
+    p.add_argument("--of", choices=("p50", "mean"), default="p50")
+    p.add_argument("--all", default=[], type=shlex.split)
     a = p.parse_args(groups[0])
     if len(groups) == 1:
         p.error("what is to be compared follows --")
     return a, groups[1:]
 
 
-def measure(a, options):
-    """The p50 of a step in microseconds, by size."""
-    with tempfile.NamedTemporaryFile() as f:
-        subprocess.run([a.muster, "bench", "-n", a.workers, "--sizes", a.sizes, "--buffers",
-                        a.buffers, "--budget", a.budget, "--quiet", "--json", f.name, *options],
-                       check=True, stdout=subprocess.DEVNULL)
-        return {row["size_bytes"]: row["p50_us"] for row in json.load(f)}
+def measure(a, size, options):
+    """The bytes of a gradient, and a step in microseconds."""
+    with tempfile.TemporaryDirectory() as new:
+        options = [new if word == "NEW" else word for word in a.all + options]
+        got = subprocess.run([a.muster, "bench", "-n", a.workers, "--sizes", size, "--buffers",
+                              a.buffers, "--budget", a.budget, "--quiet", "--json", "-", *options],
+                             check=True, stdout=subprocess.PIPE)
+        row, = json.loads(got.stdout)
+        return row["size_bytes"], row[f"{a.of}_us"]
 
 
 def main():
@@ -53,13 +61,13 @@ def main():
     before = os.getloadavg()[0]
     plain, ratios = {}, {}
     for _ in range(a.rounds):
-        without = measure(a, [])
-        for size, us in without.items():
-            plain.setdefault(size, []).append(us)
-        for options in groups:
-            for size, us in measure(a, options).items():
-                ratios.setdefault((" ".join(options), size), []).append(us / without[size])
-    print(f"{a.rounds} rounds, {a.workers} workers, buffers {a.buffers}, {os.cpu_count()} "
+        for size in a.sizes.split(","):
+            count, without = measure(a, size, [])
+            plain.setdefault(count, []).append(without)
+            for options in groups:
+                _, us = measure(a, size, options)
+                ratios.setdefault((" ".join(options), count), []).append(us / without)
+    print(f"{a.rounds} rounds, {a.workers} workers, buffers {a.buffers}, {a.of}, {os.cpu_count()} "
           f"processors, load {before:.1f} before and {os.getloadavg()[0]:.1f} after")
     for size, us in plain.items():
         print(f"{size:>10} bytes without: {statistics.median(us):.1f} us")

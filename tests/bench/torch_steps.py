@@ -12,7 +12,8 @@ straggler: how long four ranks take to learn, if one is five times slower. The m
     the end.
 share: what a step takes besides forward, backward and optimiser, where nobody is slow (bsp, two
     ranks). Each rank makes the same steps without the others in between, and their median is taken
-    away.
+    away. Printed too is by how much the memory of rank 0 grows when it joins and makes two steps:
+    gradients of the model are in it, and what it shares with the server.
 
 usage: torch_steps.py BUILD [--rounds N] [--only straggler|share] [--versions N]
                       [--sizes 25K,1M,25M]
@@ -148,8 +149,15 @@ def steps_of(job, x, y, count):
     return times
 
 
+def resident():
+    """Bytes of this process's memory, shared ones too, but none of files."""
+    with open("/proc/self/status") as f:
+        return sum(1024 * int(line.split()[1]) for line in f
+                   if line.startswith(("RssAnon:", "RssShmem:")))
+
+
 def share(peer, rank, size):
-    """Seconds of a step besides forward, backward and optimiser; of rank 0."""
+    """Seconds of a step of the job and of one alone, and what joining takes of memory."""
     import torch
 
     def model():
@@ -158,7 +166,10 @@ def share(peer, rank, size):
         return torch.nn.Sequential(*layers), torch.randn(4, width)
 
     net, x = model()
+    before = resident()
     job = peer(net, torch.optim.SGD(net.parameters(), lr=1e-6))
+    steps_of(job, x, x, 2)
+    memory = resident() - before
     plain = model()[0]
     alone = Alone(plain, torch.optim.SGD(plain.parameters(), lr=1e-6))
     count = 5 if size > 5000000 else 20
@@ -168,7 +179,8 @@ def share(peer, rank, size):
         together += steps_of(job, x, x, count)[1:]  # in the first they wait for each other
     if getattr(job, "sync", None):
         job.sync.close()
-    return {"step": statistics.median(together), "alone": statistics.median(apart)}
+    return {"step": statistics.median(together), "alone": statistics.median(apart),
+            "memory": memory}
 
 
 def be_rank(a):
@@ -260,11 +272,12 @@ def shares(a):
         found = {"muster": [], "gloo": []}
         for _ in range(a.rounds):
             for peer, all_of in found.items():
-                one = ranks(a, peer, "share", SHARE_RANKS, "bsp", sizes=size)
-                all_of.append(one["step"] - one["alone"])
+                all_of.append(ranks(a, peer, "share", SHARE_RANKS, "bsp", sizes=size))
         for peer, all_of in found.items():
-            print(f"{size:9} parameters, {peer:7} {told(all_of, 1e3)} ms besides computing",
-                  flush=True)
+            besides = [one["step"] - one["alone"] for one in all_of]
+            memory = statistics.median(one["memory"] for one in all_of) / 2**20
+            print(f"{size:9} parameters, {peer:7} {told(besides, 1e3)} ms besides computing, "
+                  f"{memory:.1f} MiB", flush=True)
 
 
 def main():

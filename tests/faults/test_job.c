@@ -25,7 +25,7 @@ enum { SERVER = 1, WORKER = 2 };
 #define ELEMS 1000u
 #define COMMITS "6"
 #define TRIES 4u
-#define WAIT_MS 15000u /* of a worker, for everything */
+#define WAIT_MS 40000u /* of a worker, for everything */
 #define POINTS_MOST 40u
 #define PATIENCE_NS (100 * MST_SECOND)
 

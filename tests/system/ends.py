@@ -135,7 +135,7 @@ def all_hear(job, what, words):
 def join_timeout(a):
     """The server stands still until it has the hellos of the two who are there: the time that they
     take to come is none of its timeout."""
-    with Job(a, "-n", "3", "--join-timeout", "12s", *CALM) as job:
+    with Job(a, "-n", "3", "--join-timeout", "20s", *CALM) as job:
         job.server.process.send_signal(signal.SIGSTOP)
         job.work_all(2)
         check("two say hello", until(lambda: job.server.unread() == 2, HANG_S))

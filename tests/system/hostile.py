@@ -131,7 +131,7 @@ def while_running(job):
 def silent_strangers(musterd):
     """They keep no place that others need, and nobody waits for them: who says nothing gives its
     place up as soon as another needs it, and not only when it is sent away for its silence. There
-    are a hundred places, so hardly more can be sent away on a host that stands still."""
+    are 64 places, so each time that the host stands still so many can be sent away."""
     server = Server(musterd, "-n", "2")
     silent = [server.connect() for _ in range(450)]
     expect("beside 450 silent ones", server.say(hello(job="other"), wait=HANG_S), 'no job "other"')

@@ -102,8 +102,8 @@ def one_gives_up_alone(a):
 def nobody_waits_longer_than_patience(a):
     """Where all are needed, the job waits for who keeps its header from one server, and then no
     more: longer by a lease where there are several servers, as one of them may be away."""
-    with Job(a, 2, "-n", "3", "--policy", "bsp", *ENDS, "--lease", "6500ms", "--patience",
-             "7s", workers=2) as job:
+    with Job(a, 2, "-n", "3", "--policy", "bsp", *ENDS, *LEASE, "--patience", "9s",
+             workers=2) as job:
         job.work(2, "sleep_us=1000", program=a.lie_worker, MUSTER_LIE="1 header 15 never")
         others_go_on(job, 2, "no header to server 1, under bsp", {1})
 

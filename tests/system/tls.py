@@ -4,6 +4,7 @@
 
 usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER --impostors IMPOSTORS
 """
+import contextlib
 import errno
 import os
 import re
@@ -14,7 +15,7 @@ import subprocess
 import tempfile
 
 import base
-from base import CALM, HANG_S, Child, cases, check, main, must, until
+from base import CALM, HANG_S, Child, cases, check, main, must, until, worker_environment
 from server import ASK_STATUS, HELLO, PROTOCOL, Server, frame, read_error, read_log
 
 # More than the server keeps of one address (512): so some have to make room.
@@ -43,8 +44,8 @@ def make_keys(a, folder):
 class Job(base.Job):
     """A job whose server and workers have certificates of an authority of their own."""
 
-    def __init__(self, a, *more):
-        self.keys = make_keys(a, f"/tmp/muster-test-tls-{os.getpid()}-keys")
+    def __init__(self, a, *more, make=make_keys):
+        self.keys = make(a, f"/tmp/muster-test-tls-{os.getpid()}-keys")
         super().__init__(a, *more, *options(self.keys, "server"), *CALM)
         self.follower = []
 
@@ -59,8 +60,8 @@ class Job(base.Job):
         self.follower.append(Child([self.a.musterd, "--join", self.address,
                                     *options(self.keys, role)]))
 
-    def member(self, rank, *words):
-        return self.work(rank, *words, **environment(self.keys, "worker"))
+    def member(self, rank, *words, cert="worker"):
+        return self.work(rank, *words, **environment(self.keys, cert))
 
     def tool(self, *words, role="operator", keys=None):
         """(exit status, what it said)"""
@@ -79,8 +80,11 @@ def two_servers_and_three_workers(a):
         job.begin()
         status, said = job.tool("status", job.address, role="observer")
         check(f"an observer sees the status: {said.splitlines()[:1]}", status == 0)
-        seen = said + places_of(job)
-        keys_stay_out_of_core_dumps(job)
+        status, rows = job.tool("status", job.address, "--json", "-", role="observer")
+        check("also as JSON", status == 0 and rows.startswith("{"))
+        seen = said + rows + places_of(job)
+        for server in job.server, *job.follower:
+            keys_stay_out_of_core_dumps(job, server.process.pid)
         job.end_job()
         check("all workers end well", job.codes(HANG_S) == [0, 0, 0])
         status, log = job.server.end(HANG_S)
@@ -132,9 +136,8 @@ def memory_of(pid, left_out):
                     pass
 
 
-def keys_stay_out_of_core_dumps(job):
+def keys_stay_out_of_core_dumps(job, pid):
     """A sanitizer keeps so much memory that nobody can search it."""
-    pid = job.server.process.pid
     with open(f"/proc/{pid}/exe", "rb") as f:
         if b"san_init" in f.read():
             return
@@ -266,6 +269,66 @@ def forge(job, folder, days_ago, role="worker"):
     return ["-cert", f"{folder}/x.pem", "-key", key]
 
 
+AUTHORITY = "basicConstraints=critical,CA:TRUE"
+EC = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+RSA = ("rsa:2048",)
+
+
+def issue(folder, subject, extension, issuer=None, key=EC):
+    """NAME.pem and NAME.key of a subject that begins with CN=NAME. Without an issuer it signs
+    itself. The certificate of an issuer other than the root is appended to NAME.pem."""
+    name = re.match("/CN=([a-z]+)", subject).group(1)
+    cert = f"{folder}/{name}.pem"
+    with open(f"{folder}/config", "w") as f:
+        f.write("[req]\ndistinguished_name=d\nx509_extensions=x\n[d]\n"
+                f"[x]\nsubjectKeyIdentifier=hash\n{extension}\n")
+    by = ["-CA", f"{folder}/{issuer}.pem", "-CAkey", f"{folder}/{issuer}.key"] if issuer else []
+    status, said = openssl("req", "-x509", "-config", f"{folder}/config", "-newkey", *key, "-nodes",
+                           "-subj", subject, "-days", "1", "-keyout", f"{folder}/{name}.key",
+                           "-out", cert, *by)
+    must(status == 0, said)
+    if key == RSA:  # in PKCS #1, the default of cert-manager
+        status, said = openssl("pkey", "-in", f"{folder}/{name}.key", "-traditional",
+                               "-out", f"{folder}/rsa")
+        must(status == 0, said)
+        os.replace(f"{folder}/rsa", f"{folder}/{name}.key")
+    if issuer not in (None, "ca"):
+        with open(cert, "a") as out, open(f"{folder}/{issuer}.pem") as f:
+            out.write(f.read())
+
+
+def make_site(_, folder):
+    """What other authorities make: a key on RSA, a role as an organizational unit, an authority
+    between the root and the certificates."""
+    os.mkdir(folder, 0o700)
+    uri = "subjectAltName=URI:muster:"
+    issue(folder, "/CN=ca", AUTHORITY, key=RSA)
+    issue(folder, "/CN=between", AUTHORITY, "ca")
+    issue(folder, "/CN=server", uri + "server", "between", RSA)
+    issue(folder, "/CN=unit/O=site/OU=all/OU=muster:worker", "", "ca")
+    issue(folder, "/CN=under", uri + "worker", "between")
+    issue(folder, "/CN=large", uri + "worker", "ca", RSA)
+    issue(folder, "/CN=observer/OU=muster:observer", "", "between", RSA)
+    return folder
+
+
+def certificates_of_a_site(a):
+    """Each of them joins, with its own role and no other."""
+    kinds = ["unit", "under", "large"]
+    with Job(a, "-n", str(len(kinds)), make=make_site) as job:
+        for role in [*kinds, "observer"]:
+            status, said = job.tool("status", job.address, role=role)
+            check(f"{role} sees the status", status == 0)
+            status, said = job.tool("evict", "0", job.address, role=role)
+            gives = "observer" if role == "observer" else "worker"
+            check(f"{role} is no operator: {said.strip()}",
+                  status == 2 and f"certificate gives the role {gives}, and" in said)
+        for rank, kind in enumerate(kinds):
+            job.member(rank, "rounds=3", cert=kind)
+        check("all workers end well", job.codes(HANG_S) == [0] * len(kinds))
+        check("and so does the server", job.server.end(HANG_S)[0] == 0)
+
+
 def strangers(a):
     """Who proves nothing gets a refusal, the log says why, and an honest worker joins after it."""
     with Job(a, "-n", "1") as job:
@@ -355,6 +418,14 @@ def a_worker_that_poses_as_a_server(a):
             status, said = job.tool("status", address)
             check(f"a tool does not believe it: {said.strip()}",
                   status == 2 and "is no server's" in said)
+            refusals = re.compile("SSL alert number")
+            check("which says so", until(lambda: refusals.search(poser.said()), HANG_S))
+            told = len(refusals.findall(poser.said()))
+            status, said = Child([a.worker, job.log, "100"], **worker_environment(address, 0),
+                                 **environment(job.keys, "worker")).end(HANG_S)
+            check(f"nor does a worker: {said.strip()}", status == 1 and "is no server's" in said)
+            check("which ends the handshake, and so gives it nothing",
+                  until(lambda: len(refusals.findall(poser.said())) > told, HANG_S))
         finally:
             poser.kill()
 
@@ -375,20 +446,34 @@ def prove(job, role):
     return context.wrap_socket(job.server.connect())
 
 
+def answer(job, role, message):
+    """What the server answers to the message, or None: a test that stands still for five seconds
+    is hung up on."""
+    with contextlib.suppress(OSError), prove(job, role) as s:
+        s.settimeout(HANG_S)
+        s.sendall(message)
+        return read_error(s)
+    return None
+
+
+def until_heard(ask):
+    """The first answer that is not None."""
+    said = []
+    until(lambda: said.append(ask()) or said[-1] is not None, HANG_S)
+    return said[-1]
+
+
 def peers_of_an_older_protocol(a):
     """Who proves itself is told both numbers, and the log names it; who does not even speak TLS is
     refused before its bytes are looked at. Neither keeps an honest worker out."""
     old = PROTOCOL - 1
     with Job(a, "-n", "1") as job:
         for role, kind in ("worker", HELLO), ("observer", ASK_STATUS):
-            with prove(job, role) as s:
-                s.settimeout(HANG_S)
-                s.sendall(frame(kind, protocol=old))
-                said = read_error(s)
+            said = until_heard(lambda r=role, k=kind: answer(job, r, frame(k, protocol=old)))
             check(f"an older {role} is told both numbers: {said}",
                   said and f"speaks protocol {old}, this server speaks {PROTOCOL}" in said[1])
         check("the log says it of both", until(lambda: job.server.said().count(
-            f"speaks protocol {old}, this server speaks {PROTOCOL}") == 2, HANG_S))
+            f"speaks protocol {old}, this server speaks {PROTOCOL}") >= 2, HANG_S))
         said = job.server.say(frame(HELLO, protocol=old), HANG_S)
         check(f"in plain text it is told to prove itself: {said}",
               said and said[0] == -errno.EACCES and "MUSTER_TLS_CA" in said[1])
@@ -436,5 +521,5 @@ def bad_files(a):
 
 main(cases(two_servers_and_three_workers, a_thousand_half_open, a_thousand_impostors, strangers,
            a_follower_that_is_not_let_in, a_worker_that_poses_as_a_server,
-           peers_of_an_older_protocol, bad_files),
+           certificates_of_a_site, peers_of_an_older_protocol, bad_files),
      "musterd", "worker", "muster", "impostors")

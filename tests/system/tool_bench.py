@@ -62,6 +62,7 @@ class Measures(Bench):
         self.assertEqual((row["commits"], row["checked"], row["counted"]), (45, 135, 120))
         times = [row[key] for key in TIMES]
         self.assertEqual((times, times[0] > 0), (sorted(times), True))
+        self.assertTrue(row["min_us"] <= row["mean_us"] <= row["max_us"], row)
         self.assertIsNone(row["p999_us"])
         self.assertAlmostEqual(row["algbw_gbs"], 65536 / row["p50_us"] / 1e3, places=3)
         self.assertAlmostEqual(row["busbw_gbs"], row["algbw_gbs"] * 4 / 3, places=3)

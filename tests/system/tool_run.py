@@ -449,10 +449,11 @@ class Printing(Scene):
             self.assertNotEqual(line, "", err)
             err += line
         took = time.monotonic() - begun
+        self.assertLessEqual(len(lines()), 1 + took / 2, err)
         with open(self.path("over"), "w"):
             pass
-        self.assertEqual(self.finish(run)[0], 0)
-        self.assertLessEqual(len(lines()), 1 + took / 2, err)
+        err += run.stderr.read()
+        self.assertEqual(run.wait(SECONDS), 0)
         self.assertNotIn("\r", err)
         self.assertNotIn("\033", err)
 

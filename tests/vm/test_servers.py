@@ -111,22 +111,57 @@ class Servers(Job):
         check(f"all have ended after {seconds:.1f} s", seconds < within, self.said())
 
 
+def foreign_keys(tools, machine, keys):
+    """Certificates of another authority in /lab/other, and both.pem: who gives that believes the
+    servers of the job, so that it is for them to refuse it."""
+    machine.run([tools.muster, "key", "new", "/lab/other"])
+    machine.run(f"cat {keys}/ca.pem /lab/other/ca.pem >/lab/other/both.pem")
+    return [["--tls-ca", "/lab/other/both.pem", *identity("/lab/other", role)[2:]]
+            for role in ("worker", "server")]
+
+
+def strangers(tools, job):
+    """Each would end the job if it were let in, or have the follower's place."""
+    machine = job.lab[1]
+    worker, server = foreign_keys(tools, machine, job.keys)
+    names = ("MUSTER_TLS_CA", "MUSTER_TLS_CERT", "MUSTER_TLS_KEY")
+    work = [tools.worker, "/lab/stranger", ELEMS, "rounds=1", "finish=1"]
+    join = [tools.musterd, "--join", job.address, "--transport", "verbs"]
+    for name, command, env, status, words in (
+            ("a worker without a certificate", work, {}, 1, "who proves itself by TLS"),
+            ("a server without one", [*join, "--insecure"], {}, 2, "who proves itself by TLS"),
+            ("a worker of another authority", work, dict(zip(names, worker[1::2])), 1,
+             "refuses the certificate in /lab/other/worker.pem"),
+            ("a server of another authority", [*join, *server], {}, 2,
+             "refuses the certificate in /lab/other/server.pem")):
+        with job.told():
+            got = machine.run(command, check=False, env={"MUSTER_SERVER": job.address} | env)
+        check(f"{name}: {got.output.strip()}", got.status == status and words in got.output,
+              f"status {got.status}\n{job.said()}")
+
+
 def with_certificates(tools, machines):
     """The control connections are TLS, and the addresses that links over RDMA come from are told
-    there: every version is exact, and who proves nothing is not let in."""
-    options, words, proof, followers = EXACT["bsp"]
-    job = Servers(tools, machines, *options, followers=followers,
-                  keys=make_keys(tools, machines))
-    stranger = machines[1].run([tools.worker, "/lab/none", str(ELEMS)], check=False,
-                               env={"MUSTER_SERVER": job.address})
-    check(f"without a certificate: {stranger.output.strip()}",
-          stranger.status == 1 and "who proves itself by TLS" in stranger.output, job.said())
+    there. Strangers come while the job runs and a rank is free: they are refused, and every version
+    is exact."""
+    job = Servers(tools, machines, "-n", "4", "--policy", "backup:3", "--lease", "30s",
+                  "--ack-timeout", "19", "--retries", "5", keys=make_keys(tools, machines))
+    job.start_workers((0, 1, 0, 1), "sleep_us=20000", "3:rounds=5", "0:until=/lab/enough",
+                      "0:finish=1")
+    with job.told():
+        check("rank 3 leaves, and its rank is free", job.workers[3].wait() == 0, job.said())
+    job.wait_version(0, 5)
+    strangers(tools, job)
     status = machines[1].run([tools.muster, "status", job.address,
                               *identity(job.keys, "observer")]).output
-    check("an observer sees who may join", "access: by certificates" in status, status)
-    job.start_workers([rank % 2 for rank in range(int(options[1]))], *words)
+    check("an observer sees who may join, and that the rank is free still",
+          "access: by certificates" in status and "3 of 4 workers live" in status, status)
+    joined = re.findall(r"(?:rank|server) \d.* joined", job.server.output)
+    check(f"nobody else has joined: {joined}", len(joined) == 5, job.said())
+    job.wait_version(0, job.newest(0) + 8)
+    (machines[0].share / "enough").touch()
     job.end_all()
-    job.check_history(*proof)
+    job.check_history(*SGD)
 
 
 def exact(tools):

@@ -93,9 +93,14 @@ static uint64_t quantile(const uint64_t *sorted, uint64_t count, double share)
 
 static struct mst_bench_spread spread(uint64_t *samples, uint64_t count)
 {
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < count; i++)
+		sum += samples[i];
 	qsort(samples, count, sizeof(samples[0]), by_size);
 	return (struct mst_bench_spread){
 		.min = samples[0],
+		.mean = sum / count,
 		.p50 = quantile(samples, count, 0.5),
 		.p90 = quantile(samples, count, 0.9),
 		.p99 = quantile(samples, count, 0.99),

@@ -23,7 +23,7 @@
 
 /* Of samples in ns, all exact: nothing is put into cells. */
 struct mst_bench_spread {
-	uint64_t min, p50, p90, p99, p999, max;
+	uint64_t min, mean, p50, p90, p99, p999, max;
 };
 
 struct mst_bench_figures {

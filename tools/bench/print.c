@@ -241,9 +241,10 @@ static int add_times(json_t *doc, const struct mst_bench_cell *cell)
 	const struct mst_bench_figures *f = &cell->figures;
 
 	return json_object_update_new(
-		doc, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f}", "samples",
+		doc, json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f}", "samples",
 			       (json_int_t)f->samples, "min_us", us_or_null(cell, f->step.min, 1),
-			       "p50_us", us_or_null(cell, f->step.p50, 1), "p90_us",
+			       "mean_us", us_or_null(cell, f->step.mean, 1), "p50_us",
+			       us_or_null(cell, f->step.p50, 1), "p90_us",
 			       us_or_null(cell, f->step.p90, 1), "p99_us",
 			       us_or_null(cell, f->step.p99, 1), "p999_us",
 			       us_or_null(cell, f->step.p999, SAMPLES_P999), "max_us",

@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/transport/stream.h"
 #include "common/transport/tls/context.h"
+#include "common/transport/tls/listener.h"
 #include "tests/transport/tls/place.h"
 #include "tests/ut.h"
 
@@ -256,6 +258,103 @@ static void a_peer_that_shakes_no_hands_is_given_up_in_time(void)
 	mst_credentials_free(own);
 }
 
+/* ---- limits of a handshake ---- */
+
+#define HELLO_BYTES (128u << 10) /* of a hello that is twice as long as a handshake may be */
+#define RECORD_BYTES (16u << 10)
+#define RECORD_HEADER 5u
+
+static char logged[4096]; /* by the listener's thread: to be read when that has ended */
+
+static void note_line(enum mst_log_level level, const char *line, size_t len)
+{
+	size_t have = strlen(logged);
+
+	(void)level;
+	(void)snprintf(logged + have, sizeof(logged) - have, "%.*s", (int)len, line);
+}
+
+static void ends_open_logged(struct ends *e)
+{
+	logged[0] = '\0';
+	mst_log_divert(note_line);
+	ends_open(e, "server", &home, "worker");
+}
+
+/* Nobody was accepted.
+ * Return: how often the listener has said this. */
+static unsigned ends_close_logged(struct ends *e, const char *sentence)
+{
+	unsigned found = 0;
+
+	CU_ASSERT_EQUAL(mst_tls.accept(e->listener, &e->answerer, e->peer, sizeof(e->peer)),
+			-EAGAIN);
+	ends_close(e);
+	mst_log_divert(NULL);
+	for (const char *at = logged; (at = strstr(at, sentence)) != NULL; at++)
+		found++;
+	return found;
+}
+
+/* Sends all of it, if the peer does not close before. */
+static void send_on(struct mst_stream *s, const unsigned char *data, size_t len)
+{
+	struct pollfd p = { .fd = mst_tcp.stream_fd(s), .events = POLLOUT };
+
+	for (ssize_t done = 0; len > 0 && (done >= 0 || done == -EAGAIN);) {
+		CU_ASSERT_EQUAL_FATAL(poll(&p, 1, 60000), 1);
+		done = mst_tcp.send(s, data, len);
+		data += done > 0 ? done : 0;
+		len -= done > 0 ? (size_t)done : 0;
+	}
+}
+
+static void callers_that_say_no_more_are_closed_when_their_time_is_over(void)
+{
+	static const size_t said[] = { 0, 1, 100 };
+	unsigned char words[1024];
+	uint64_t before_ns = mst_tls_handshake_ns;
+	struct mst_stream *half[3];
+	struct ends e;
+	char got;
+
+	CU_ASSERT_FATAL(first_words(words, sizeof(words)) > 100);
+	mst_tls_handshake_ns = 200 * MST_MS;
+	ends_open_logged(&e);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &half[i]), 0);
+		send_on(half[i], words, said[i]);
+	}
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT(receive_at_last(&mst_tcp, half[i], &got, 1) <= 0);
+		mst_tcp.close(half[i]);
+	}
+	CU_ASSERT_EQUAL(ends_close_logged(&e, "has not proven who it is within"), 3);
+	mst_tls_handshake_ns = before_ns;
+}
+
+/* It is in order but for its length, so that only the limit can end it. */
+static void a_caller_that_sends_too_much_before_its_proof_is_refused(void)
+{
+	static unsigned char record[RECORD_HEADER + RECORD_BYTES] = { 22, 3, 1, RECORD_BYTES >> 8 };
+	static const unsigned char hello[] = { 1, 1, 255, 252 }; /* its type and its length */
+	struct mst_stream *caller;
+	struct ends e;
+	char got;
+
+	ends_open_logged(&e);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &caller), 0);
+	for (unsigned sent = 0; sent < HELLO_BYTES; sent += RECORD_BYTES) {
+		memset(record + RECORD_HEADER, 0, sizeof(hello));
+		if (sent == 0)
+			memcpy(record + RECORD_HEADER, hello, sizeof(hello));
+		send_on(caller, record, sizeof(record));
+	}
+	CU_ASSERT(receive_at_last(&mst_tcp, caller, &got, 1) <= 0);
+	mst_tcp.close(caller);
+	CU_ASSERT_EQUAL(ends_close_logged(&e, "sent more than 65536 bytes without a proof"), 1);
+}
+
 /* ---- bytes ---- */
 
 static void small_reads_say_that_more_is_buffered(void)
@@ -458,6 +557,10 @@ static CU_TestInfo cases[] = {
 	  callers_that_stop_at_any_byte_keep_nobody_out },
 	{ "a peer that shakes no hands is given up in time",
 	  a_peer_that_shakes_no_hands_is_given_up_in_time },
+	{ "callers that say no more are closed when their time is over",
+	  callers_that_say_no_more_are_closed_when_their_time_is_over },
+	{ "a caller that sends too much before its proof is refused",
+	  a_caller_that_sends_too_much_before_its_proof_is_refused },
 	{ "small reads say that more is buffered", small_reads_say_that_more_is_buffered },
 	{ "key updates without end are not read for ever",
 	  key_updates_without_end_are_not_read_for_ever },

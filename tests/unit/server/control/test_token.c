@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/wire/lane.h"
 #include "server/control/plane.h"
+#include "server/control/token.h"
 #include "server/plan/plan.h"
 #include "tests/ut.h"
 
@@ -28,6 +29,7 @@ static const struct mst_origin nowhere, here = { { 0xfd, [15] = 1 } },
 					elsewhere = { { 0xfd, [15] = 2 } };
 
 static struct mst_plane *plane;
+static uint64_t now_ns;           /* the server's time, which the test alone moves on */
 static struct mst_stream *worker; /* the control connection of rank 0 */
 static struct mst_welcome welcome;
 
@@ -47,6 +49,7 @@ static void begin(void)
 	addressed_listener.next_request = next_request;
 	addressed.listener = &addressed_listener;
 	at = nowhere;
+	now_ns = mst_now_ns();
 	static const char *const set[][2] = {
 		{ "listen", "127.0.0.1:0" }, { "workers", "2" },       { "lease", "1h" },
 		{ "patience", "1h" },        { "join-timeout", "1h" }, { "shards", "1" },
@@ -72,8 +75,6 @@ static void end(void)
 
 static void step(void)
 {
-	uint64_t now_ns = mst_now_ns();
-
 	mst_plane_step(plane, now_ns);
 	if (mst_plane_server(plane) != NULL)
 		mst_server_step(mst_plane_server(plane), now_ns);
@@ -156,6 +157,17 @@ static void leave(struct token_caller *c)
 	mst_shm.net_close(c->net);
 }
 
+/* The server answers requests all the time, for so long. */
+static void serve_for(uint64_t long_ns)
+{
+	uint64_t end_ns = now_ns + long_ns;
+
+	while (now_ns < end_ns) {
+		now_ns += MST_SECOND / 10;
+		step();
+	}
+}
+
 /* The figures of the welcome. */
 static struct mst_lanes right_lanes(void)
 {
@@ -216,6 +228,25 @@ static void a_token_shown_from_elsewhere_is_not_known_and_not_spent(void)
 	end();
 }
 
+static void a_token_lets_in_to_the_end_of_its_time_and_not_after_it(void)
+{
+	struct token_caller late, in_time;
+
+	begin();
+	join();
+	serve_for(MST_TOKEN_NS);
+	struct mst_lanes lanes = right_lanes();
+	CU_ASSERT_EQUAL(asks(&in_time, &lanes), 0);
+	leave(&in_time);
+	end();
+	begin();
+	join();
+	serve_for(MST_TOKEN_NS + MST_SECOND / 10);
+	CU_ASSERT_EQUAL(asks(&late, &lanes), -EACCES);
+	leave(&late);
+	end();
+}
+
 int main(void)
 {
 	CU_TestInfo cases[] = {
@@ -224,6 +255,8 @@ int main(void)
 		{ "a refused request spends its token", a_refused_request_spends_its_token },
 		{ "a token shown from elsewhere is not known and not spent",
 		  a_token_shown_from_elsewhere_is_not_known_and_not_spent },
+		{ "a token lets in to the end of its time and not after it",
+		  a_token_lets_in_to_the_end_of_its_time_and_not_after_it },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -250,6 +250,18 @@ static void after_the_last_barrier_there_is_nothing(void)
 	CU_ASSERT_EQUAL(f.step.max, 70);
 }
 
+static void the_mean_is_that_of_all_timed_steps(void)
+{
+	plan_begin(4);
+	write_record(0, 0, 0, 1, 900);
+	write_record(0, 1, 0, 1, 10);
+	write_record(0, 2, 0, 1, 20);
+	write_record(0, 3, 0, 1, 90);
+	plan_end();
+	CU_ASSERT_EQUAL(f.step.mean, 40);
+	CU_ASSERT_EQUAL(f.step.p50, 20);
+}
+
 static void quantiles_are_samples(void)
 {
 	plan_begin(1999);
@@ -295,6 +307,7 @@ static CU_TestInfo cases[] = {
 	{ "a worker may hear late that it was last", a_worker_may_hear_late_that_it_was_last },
 	{ "the last is timed alone", the_last_is_timed_alone },
 	{ "after the last barrier there is nothing", after_the_last_barrier_there_is_nothing },
+	{ "the mean is that of all timed steps", the_mean_is_that_of_all_timed_steps },
 	{ "quantiles are samples", quantiles_are_samples },
 	{ "sizes that nobody chose are such as the servers can share", sizes_fit_the_servers },
 	CU_TEST_INFO_NULL,
