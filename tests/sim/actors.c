@@ -134,6 +134,11 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 
 /* A version may be written over when its reader has gone on: what is sent again then has been
  * received before, and is thrown away. */
+static void watch_let_in_again(void)
+{
+	obs_violated("a token was good for a second link");
+}
+
 static void watch_spoiled(const struct mst_link *from)
 {
 	const struct sim_worker *w = actors_owner(sim_link_owner(from));
@@ -225,7 +230,9 @@ static bool play_on(const struct sim_plan *plan)
 
 bool actors_play(struct sim_plan *plan)
 {
-	static const struct sim_net_watch watch = { .put = watch_put, .spoiled = watch_spoiled };
+	static const struct sim_net_watch watch = { .put = watch_put,
+						    .spoiled = watch_spoiled,
+						    .let_in_again = watch_let_in_again };
 
 	struct sim_heap before = sim_heap_now();
 	sim_begin(plan->seed);

@@ -35,6 +35,7 @@ struct sim_call {
 	struct mst_lanes lanes;
 	struct mst_export export;
 	uint64_t since_ns, busy_ns;
+	bool again;     /* a thief shows the token of a call that was let in; nobody waits */
 	bool given_up;  /* the dialler does not wait any more, */
 	bool known;     /* and the listener knows it */
 	bool answered;  /* the dialler knows, too: */
@@ -88,6 +89,10 @@ static void answer_arrives(void *ctx, uint64_t unused)
 
 static void reply(struct sim_call *c, int rc)
 {
+	if (c->again) {
+		c->state = CALL_OVER;
+		return;
+	}
 	c->state = CALL_ANSWERED;
 	c->rc = rc;
 	sim_after(latency(), answer_arrives, c, 0);
@@ -191,6 +196,37 @@ static int listener_next_request(struct mst_link_listener *listener, struct mst_
 	return 0;
 }
 
+static void wait_at(struct sim_call *c)
+{
+	c->state = CALL_WAITS;
+	c->order = ++sim_nets()->arrivals;
+	sim_ring(&c->listener->process->control);
+}
+
+static struct sim_call *call_add(const struct sim_call *like)
+{
+	struct sim_nets *nets = sim_nets();
+	struct sim_call *c = sim_alloc(sizeof(*c));
+
+	*c = *like;
+	*nets->calls_end = c;
+	nets->calls_end = &c->next;
+	return c;
+}
+
+/* Who has seen the token of a call that was let in shows it at once, from the same address. */
+static void show_again(const struct sim_call *let_in)
+{
+	struct sim_call *c = call_add(&(struct sim_call){ .process = let_in->process,
+							  .listener = let_in->listener,
+							  .lanes = let_in->lanes,
+							  .since_ns = sim_now(),
+							  .again = true });
+
+	memcpy(c->token, let_in->token, sizeof(c->token));
+	wait_at(c);
+}
+
 static int listener_answer(struct mst_link_listener *listener,
 			   const struct mst_link_request *request, struct mst_link **out)
 {
@@ -205,7 +241,9 @@ static int listener_answer(struct mst_link_listener *listener,
 		reply(c, -EACCES);
 		return 0;
 	}
-	if (c->known) {
+	if (c->again)
+		sim_nets_watch()->let_in_again();
+	if (c->known || c->again) {
 		c->state = CALL_OVER;
 		return -EPIPE;
 	}
@@ -218,6 +256,8 @@ static int listener_answer(struct mst_link_listener *listener,
 		mst_region_lend(c->export.region);
 	c->session->down.export = c->export;
 	reply(c, 0);
+	if (sim_nets_watch()->let_in_again != NULL)
+		show_again(c);
 	*out = &c->session->acceptor.link;
 	return 0;
 }
@@ -254,9 +294,7 @@ static void call_arrives(void *ctx, uint64_t unused)
 		reply(c, -ECONNREFUSED);
 		return;
 	}
-	c->state = CALL_WAITS;
-	c->order = ++sim_nets()->arrivals;
-	sim_ring(&c->listener->process->control);
+	wait_at(c);
 }
 
 static void given_up_is_known(void *ctx, uint64_t unused)
@@ -321,18 +359,17 @@ static struct sim_listener *find_listener(const char *address)
 
 static struct sim_call *call_new(const struct sim_net *net, const struct mst_dial *dial)
 {
-	struct sim_nets *nets = sim_nets();
-	struct sim_call *c = sim_alloc(sizeof(*c));
+	uint64_t hour_ns = MST_SECOND * 3600;
+	struct sim_call *c = call_add(&(struct sim_call){
+		.process = net->process,
+		.listener = find_listener(dial->address),
+		.lanes = dial->lanes,
+		.export = dial->export,
+		.since_ns = sim_now(),
+		.busy_ns = dial->busy_ns < hour_ns ? dial->busy_ns : hour_ns,
+	});
 
-	c->process = net->process;
-	c->listener = find_listener(dial->address);
-	c->lanes = dial->lanes;
-	c->export = dial->export;
-	c->since_ns = sim_now();
-	c->busy_ns = dial->busy_ns < MST_SECOND * 3600 ? dial->busy_ns : MST_SECOND * 3600;
 	memcpy(c->token, dial->token, sizeof(c->token));
-	*nets->calls_end = c;
-	nets->calls_end = &c->next;
 	sim_after(latency(), call_arrives, c, 0);
 	return c;
 }

@@ -70,6 +70,9 @@ struct sim_net_watch {
 	void (*spoiled)(const struct mst_link *from);
 	/* The acceptor has freed this link. */
 	void (*freed)(const struct mst_link *acceptor);
+	/* A thief was let in by a token that had let its owner in. There are thieves, who show
+	 * each such token once more, only where this is not NULL. */
+	void (*let_in_again)(void);
 };
 void sim_net_watch(const struct sim_net_watch *watch);
 
