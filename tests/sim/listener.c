@@ -196,13 +196,6 @@ static int listener_next_request(struct mst_link_listener *listener, struct mst_
 	return 0;
 }
 
-static void wait_at(struct sim_call *c)
-{
-	c->state = CALL_WAITS;
-	c->order = ++sim_nets()->arrivals;
-	sim_ring(&c->listener->process->control);
-}
-
 static struct sim_call *call_add(const struct sim_call *like)
 {
 	struct sim_nets *nets = sim_nets();
@@ -214,17 +207,18 @@ static struct sim_call *call_add(const struct sim_call *like)
 	return c;
 }
 
-/* Who has seen the token of a call that was let in shows it at once, from the same address. */
+/* Who has seen the token of a call that was let in shows it at once, from the same address. Nobody
+ * has to be woken: the server asks for the next request. */
 static void show_again(const struct sim_call *let_in)
 {
-	struct sim_call *c = call_add(&(struct sim_call){ .process = let_in->process,
+	struct sim_call *c = call_add(&(struct sim_call){ .state = CALL_WAITS,
+							  .process = let_in->process,
 							  .listener = let_in->listener,
 							  .lanes = let_in->lanes,
-							  .since_ns = sim_now(),
+							  .order = ++sim_nets()->arrivals,
 							  .again = true });
 
 	memcpy(c->token, let_in->token, sizeof(c->token));
-	wait_at(c);
 }
 
 static int listener_answer(struct mst_link_listener *listener,
@@ -294,7 +288,9 @@ static void call_arrives(void *ctx, uint64_t unused)
 		reply(c, -ECONNREFUSED);
 		return;
 	}
-	wait_at(c);
+	c->state = CALL_WAITS;
+	c->order = ++sim_nets()->arrivals;
+	sim_ring(&c->listener->process->control);
 }
 
 static void given_up_is_known(void *ctx, uint64_t unused)
