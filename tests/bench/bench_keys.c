@@ -495,13 +495,13 @@ static int device_open(struct device *d)
 	if (list == NULL || list[0] == NULL || library == NULL)
 		return ENODEV;
 	*(void **)&rereg_mr = dlsym(library, "ibv_rereg_mr");
-	if (rereg_mr == NULL)
-		return ENOSYS;
 	errno = 0;
 	d->context = ibv_open_device(list[0]);
 	ibv_free_device_list(list);
 	if (d->context == NULL)
 		return failed();
+	if (rereg_mr == NULL)
+		return ENOSYS;
 	d->name = ibv_get_device_name(d->context->device);
 	int rc = ibv_query_port(d->context, PORT, &d->port);
 	return rc != 0 ? rc : find_gid(d);

@@ -132,13 +132,13 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 		faults_moment((int)w->seen.rank, server, (uint32_t)kind);
 }
 
-/* A version may be written over when its reader has gone on: what is sent again then has been
- * received before, and is thrown away. */
 static void watch_let_in_again(void)
 {
 	obs_violated("a token was good for a second link");
 }
 
+/* A version may be written over when its reader has gone on: what is sent again then has been
+ * received before, and is thrown away. */
 static void watch_spoiled(const struct mst_link *from)
 {
 	const struct sim_worker *w = actors_owner(sim_link_owner(from));
