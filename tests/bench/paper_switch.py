@@ -54,15 +54,18 @@ def simulated(a, s, seed, share, first):
     return 1 - job["errors"][-1]["error"], job["simulated_s"]
 
 
+SOURCES = {"real": real, "simulated": simulated}
+
+
 def switchpoint(a, s):
     table = Table(a, a.name, "source", "first", "bsp_share", "accuracy", "half_interval",
                   "accuracy_sd", "seconds", "seconds_half", "seeds")
     plot = svg.Plot(f"Accuracy against the share of BSP, {s.workers} workers", "BSP, % of samples",
                     "accuracy on test digits")
     times = svg.Plot("Time of the job against the share of BSP", "BSP, % of samples", "seconds")
-    for source, play in (("real", real), ("simulated", simulated)):
+    for source in getattr(s, "sources", SOURCES):
         for first, shares in (("bsp", s.shares), ("async", s.reverse)):
-            found = np.array([[play(a, s, seed, share, first) for share in shares]
+            found = np.array([[SOURCES[source](a, s, seed, share, first) for share in shares]
                               for seed in seeds(s)])
             mean, half = interval(found)
             sd = found.std(axis=0, ddof=1) if s.seeds > 1 else 0 * mean
