@@ -4,11 +4,13 @@
  *
  * Each line is a set of contributions with their samples and staleness in a job of four workers
  * with lr 1, and what the first of them is multiplied with before it is taken from the parameters.
+ * The product is not computed here: a commit moves a parameter by it.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/kernels/commit.h"
 #include "server/core/factor.h"
 #include "server/core/rule.h"
 #include "server/options/options.h"
@@ -26,7 +28,7 @@ struct factor_case {
 	} one[SET_MAX];
 	bool is_sum;
 	double coefficient, divisor, lr_scale_is; /* by hand */
-	double moves;                             /* the three together */
+	double moves;                             /* what a gradient of 1 moves a parameter by */
 };
 
 #define SGD "sgd:lr=1,momentum=0"
@@ -112,35 +114,53 @@ static const struct {
 	bool compensate;
 	const char *schedule;
 	double so_far; /* samples that have been counted */
+	float tensor;  /* the lr_scale of the parameter's tensor */
 	struct factor_case line;
 } adjusted[] = {
 	/* A discount where old gradients count, and no linear scale on top of it. */
-	{ true, "constant", 1,
+	{ true, "constant", 1, 1,
 	  { "kasync:2", "samples", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
 	    false, 8, 64, 1, 0.125 } },
-	{ true, "constant", 1,
+	{ true, "constant", 1, 1,
 	  { "async", "samples", "auto", SGD, 1, { { 33, 8 } }, false, 0.125, 1, 1, 0.125 } },
-	{ true, "constant", 1,
+	{ true, "constant", 1, 1,
 	  { "bounded:4", "one", "auto", SGD, 1, { { 33, 4 } }, false, 0.25, 1, 1, 0.25 } },
-	{ true, "constant", 1, /* nothing is old here */
+	{ true, "constant", 1, 1, /* nothing is old here */
 	  { "backup:3", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
 	    false, 32, 96, 0.75, 0.25 } },
 	/* A schedule multiplies whatever scale there is. */
-	{ false, "warmup:1000", 250,
+	{ false, "warmup:1000", 250, 1,
 	  { "backup:3", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
 	    false, 32, 96, 0.1875, 0.0625 } },
-	{ false, "steps:0.5,1000", 1000,
+	{ false, "steps:0.5,1000", 1000, 1,
 	  { "async", "samples", "auto", SGD, 1, { { 33, 9 } }, false, 1, 1, 0.125, 0.125 } },
-	{ false, "steps:0.5,1000", 2000,
+	{ false, "steps:0.5,1000", 2000, 1,
 	  { "softsync:2", "one", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
 	    false, 0.25, 2, 0.5, 0.0625 } },
-	{ true, "stairs:0.5,100", 250,
+	{ true, "stairs:0.5,100", 250, 1,
 	  { "kasync:2", "samples", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
 	    false, 8, 64, 0.25, 0.03125 } },
+	/* The scale of a tensor multiplies whatever rate the version has, also one that a discount,
+	 * a linear scale or a schedule is in. */
+	{ false, "constant", 1, 0.5f,
+	  { "bsp", "samples", "auto", SGD, 4, { { 1000, 0 }, { 1, 0 }, { 1000, 0 }, { 1999, 0 } },
+	    false, 1000, 4000, 1, 0.125 } },
+	{ false, "warmup:1000", 250, 4,
+	  { "backup:3", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	    false, 32, 96, 0.1875, 0.25 } },
+	{ true, "stairs:0.5,100", 250, 2,
+	  { "kasync:2", "samples", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
+	    false, 8, 64, 0.25, 0.0625 } },
+	{ false, "steps:0.5,1000", 1000, 0.5f,
+	  { "async", "samples", "auto", SGD, 1, { { 50, 9 } }, true, 0.02, 1, 0.125, 0.00125 } },
+	{ false, "steps:0.5,1000", 2000, 0, /* frozen */
+	  { "softsync:2", "one", "auto", SGD, 2, { { 32, 4 }, { 32, 0 } },
+	    false, 0.25, 2, 0.5, 0 } },
 };
 /* clang-format on */
 
-static struct mst_rule rule_of(const struct factor_case *line, bool compensate)
+static struct mst_rule rule_of(const struct factor_case *line, bool compensate,
+			       struct mst_optimizer *optimizer)
 {
 	struct mst_server_options o;
 	struct mst_options parsed;
@@ -156,6 +176,8 @@ static struct mst_rule rule_of(const struct factor_case *line, bool compensate)
 	if (compensate)
 		CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "compensate", "true"), 0);
 	rc = mst_server_options_rule(&o, &policy, why, sizeof(why));
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	rc = mst_optimizer_parse(o.optimizer, optimizer, why, sizeof(why));
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	mst_options_free(&parsed);
 	return policy.rule;
@@ -175,10 +197,44 @@ static double scale_of(const struct mst_rule *rule, const char *schedule, uint32
 						       .samples = samples });
 }
 
-static void check_line(const struct factor_case *line, bool compensate, const char *schedule,
-		       double so_far)
+/* What a version moves a parameter by that is 0, if the first of its contributions has a gradient
+ * of 1 and the others of 0. The parameter is the second one, and the first is in a tensor of its
+ * own, whose scale is 1. */
+static double moved(const struct mst_optimizer *o, struct mst_factor of, float divisor,
+		    double scale, float tensor)
 {
-	struct mst_rule rule = rule_of(line, compensate);
+	static const float gradient[2] = { 1, 1 };
+	const float theta[2] = { 0, 0 };
+	float next[2];
+	const struct mst_scale of_tensor[2] = { { .end = 1, .rate = 1, .trust = 1 },
+						{ .end = 2, .rate = tensor, .trust = 1 } };
+	const struct mst_leaf leaf = { .coefficient = of.coefficient, .data = gradient };
+	const struct mst_optim_version version = { .version = 1, .lr_scale = scale };
+	struct mst_commit c = {
+		.tree = { .type = MUSTER_F32, .group = 1, .leaf = &leaf, .leaf_count = 1 },
+		.divisor = divisor,
+		.result_type = MUSTER_F32,
+		.out = next,
+		.apply = o->row->apply,
+		.theta = theta,
+		.next = next,
+		.scale = o->row->scales ? of_tensor : NULL,
+		.scales = o->row->scales ? 2 : 0,
+	};
+
+	mst_optimizer_figures(o, &c.figures);
+	mst_optimizer_scalars(o, &version, c.figures.scalar);
+	CU_ASSERT(o->row->scales || tensor == 1);
+	CU_ASSERT(mst_commit_range(&c, 0, 2));
+	CU_ASSERT(tensor == 0 || fabsf(next[1] / tensor - next[0]) < 1e-7f);
+	return fabs((double)next[1]);
+}
+
+static void check_line(const struct factor_case *line, bool compensate, const char *schedule,
+		       double so_far, float tensor)
+{
+	struct mst_optimizer optimizer;
+	struct mst_rule rule = rule_of(line, compensate, &optimizer);
 	double base = 0;
 
 	for (unsigned k = 0; k < line->count; k++)
@@ -189,29 +245,28 @@ static void check_line(const struct factor_case *line, bool compensate, const ch
 					 line->is_sum, 1);
 	float divisor = mst_divisor(&rule, base);
 	double scale = scale_of(&rule, schedule, line->count, so_far);
-	double rate = strcmp(line->optimizer, "add") == 0 ? 1 : scale; /* it has none */
-	double moves = rate * (double)f.coefficient / (double)divisor;
+	double moves = moved(&optimizer, f, divisor, scale, tensor);
 	bool right = f.coefficient == (float)line->coefficient && divisor == (float)line->divisor &&
 		     scale == line->lr_scale_is && fabs(moves - line->moves) < 1e-7;
 	if (!right)
-		printf("\n%s, --weigh %s, --lr-scale %s, %s: c %g, D %g, scale %g, together "
-		       "%g; by hand %g\n",
-		       line->policy, line->weigh, line->lr_scale, schedule, (double)f.coefficient,
-		       (double)divisor, scale, moves, line->moves);
+		printf("\n%s, --weigh %s, --lr-scale %s, %s, tensor %g: c %g, D %g, scale %g, "
+		       "moves %g; by hand %g\n",
+		       line->policy, line->weigh, line->lr_scale, schedule, (double)tensor,
+		       (double)f.coefficient, (double)divisor, scale, moves, line->moves);
 	CU_ASSERT(right);
 }
 
 static void each_policy_multiplies_as_its_author_says(void)
 {
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		check_line(&lines[i], false, "constant", 1);
+		check_line(&lines[i], false, "constant", 1, 1);
 }
 
-static void discounts_and_schedules_multiply_what_a_policy_has(void)
+static void discounts_schedules_and_tensors_multiply_what_a_policy_has(void)
 {
 	for (size_t i = 0; i < sizeof(adjusted) / sizeof(adjusted[0]); i++)
 		check_line(&adjusted[i].line, adjusted[i].compensate, adjusted[i].schedule,
-			   adjusted[i].so_far);
+			   adjusted[i].so_far, adjusted[i].tensor);
 }
 
 /* A row of the table of policies that nobody has written a line for. */
@@ -335,8 +390,8 @@ static void little_of_a_young_average_is_left(void)
 
 static CU_TestInfo cases[] = {
 	{ "each policy multiplies as its author says", each_policy_multiplies_as_its_author_says },
-	{ "discounts and schedules multiply what a policy has",
-	  discounts_and_schedules_multiply_what_a_policy_has },
+	{ "discounts, schedules and tensors multiply what a policy has",
+	  discounts_schedules_and_tensors_multiply_what_a_policy_has },
 	{ "each policy has a line", each_policy_has_a_line },
 	{ "a schedule multiplies the rate of a version",
 	  schedule_multiplies_the_rate_of_a_version },
