@@ -182,13 +182,24 @@ static void tell_budget(const struct mst_job *j, const struct mst_budget *b, con
 		 mst_memory_text(b->far.bytes, text[2], 32));
 }
 
+/* A part of what the server needs, which the user may do without. "": nothing. */
+static const char *distance_text(const struct mst_aggregator_cfg *a, char text[96])
+{
+	char each[32];
+
+	(void)snprintf(text, 96, ", of which --lr-distance takes %" PRIu32 " versions of %s",
+		       a->workers + 1,
+		       mst_memory_text(mst_version_stride(a->elems, a->result_type), each, 32));
+	return a->distances ? text : "";
+}
+
 /* Compares what the job needs with the memory there is, and plans less where it can. The leader has
  * compared its descriptors when it started. */
 static int fit_budget(struct mst_job *j, char *why, size_t len)
 {
 	struct mst_budget_room room;
 	struct mst_budget b;
-	char text[2][32];
+	char text[2][32], distance[96];
 
 	mst_budget_room(j->o->memory, &room);
 	mst_budget_of(&j->plan.server, &b);
@@ -200,11 +211,12 @@ static int fit_budget(struct mst_job *j, char *why, size_t len)
 		return mst_job_follows(j) ? mst_descriptors_check(&b.files, why, len) : 0;
 	snprintf(why, len,
 		 "no memory for job \"%s\": %" PRIu32 " workers with %" PRIu32
-		 " slots need %s each and the server %s, in all more than %s; raise that limit, "
+		 " slots need %s each and the server %s%s, in all more than %s; raise that limit, "
 		 "or lower --slots, --buffers or --history",
 		 j->o->job, b.workers, j->plan.layout.slots,
 		 mst_memory_text(b.worker_bytes, text[0], 32),
-		 mst_memory_text(b.own_bytes, text[1], 32), room.text);
+		 mst_memory_text(b.own_bytes, text[1], 32),
+		 distance_text(&j->plan.server.aggregator, distance), room.text);
 	return -ENOMEM;
 }
 

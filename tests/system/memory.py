@@ -173,16 +173,38 @@ class Memory(unittest.TestCase):
         halves = [(cores + 1) // 2, cores // 2] if cores >= 2 else [1, 1]
         self.assertEqual([int(row["shards"]) for row in rows], [min(n, 16) for n in halves])
 
-    def test_what_does_not_fit_is_refused_with_figures(self):
-        server = Server(TOOLS.musterd, "-n", str(WORKERS), "--memory", "50M")
+    def refusal(self, *options):
+        """What the first worker is told of a job that is refused."""
+        server = Server(TOOLS.musterd, "-n", str(WORKERS), *options)
         worker = subprocess.run(
-            [TOOLS.worker, "/dev/null", str(ELEMS)], stderr=subprocess.PIPE, text=True, check=False,
-            env=os.environ | worker_environment(server.address, 0))
+            [TOOLS.worker, "/dev/null", str(ELEMS), "owner=servers"], stderr=subprocess.PIPE,
+            text=True, check=False, env=os.environ | worker_environment(server.address, 0))
         server.process.terminate()
         server.process.wait(SECONDS)
         server.log.close()
         self.assertNotEqual(worker.returncode, 0)
-        self.assertRegex(worker.stderr, r"no memory for job .* need .* more than --memory 50")
+        return worker.stderr
+
+    def test_what_does_not_fit_is_refused_with_figures(self):
+        said = self.refusal("--memory", "50M")
+        self.assertRegex(said, r"no memory for job .* need .* more than --memory 50")
+        self.assertNotIn("--lr-distance", said)
+
+    def test_the_versions_that_a_distance_keeps_are_in_it_and_refused_with_figures(self):
+        """One of each worker and one more, 22 MiB; and four that each job has, momentum and the
+        slots and copies of 10 workers, 70 MiB."""
+        job = ("--policy", "async")
+        distance = (*job, "--lr-distance", "0.5")
+        log, _ = self.run_job(*job, "--memory", "80M")
+        self.assertLess(announced(log), 80 << 20)
+        self.assertRegex(
+            self.refusal(*distance, "--memory", "80M"),
+            r"no memory for job .*: 10 workers with 2 slots need 6\.\d MiB each and the server "
+            r"3[2-4]\.\d MiB, of which --lr-distance takes 11 versions of 2\.0 MiB, in all more "
+            r"than --memory 80\.0 MiB; raise that limit")
+        kept, _ = self.run_job(*distance, "--memory", "100M")
+        self.assertAlmostEqual(announced(kept) - announced(log), (WORKERS + 1) * VECTOR,
+                               delta=SMALL)
 
     def group(self, limit):
         try:
