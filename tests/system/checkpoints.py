@@ -256,6 +256,62 @@ def stopped_by_a_signal(a):
         check("a job goes on from there", job.codes(HANG_S) == [0, 0])
 
 
+def stopped_while_a_step_gathers(a, early, servers=1):
+    """Rank 0 is in the middle of its fourth gradient, and stays there until the checkpoint has been
+    made. Of the others, @early have handed theirs in, and the last ones are where rank 0 is. What
+    is saved is the version before that step, and the job goes on as if nobody had stopped it."""
+    folder, whole = Folder(a), Folder(a)
+    options = ["--optimizer", "adam:lr=0.01", "--servers", str(servers)]
+    state = ["--workers", str(WORKERS), *CALM, "--state", folder.state]
+    held = [rank for rank in range(WORKERS) if rank == 0 or rank > early]
+    with Job(a, *state, *options, "--checkpoint-every", "0") as job:
+        followers = [Child([a.musterd, "--join", job.address, "--state", folder.state])
+                     for _ in range(servers - 1)]
+        job.elems = 20001
+        job.work_all(WORKERS, "by_version=1", *[f"{rank}:stop=3" for rank in held])
+
+        def gathers():
+            asked = subprocess.run([a.muster, "status", "--json", "-", job.address],
+                                   capture_output=True, text=True)
+            told = json.loads(asked.stdout) if asked.returncode == 0 else {"state": ""}
+            return told["state"] == "running" and told["commits"] == 3 and [
+                rank["counted"] for rank in told["ranks"]] == [
+                    3 if rank in held else 4 for rank in range(WORKERS)]
+
+        must(until(gathers, HANG_S), "the step does not gather:", job.server.said())
+        must(folder.versions() == [], "something has been saved already")
+        job.server.process.terminate()
+        check(f"with {servers} servers and {early} contributions in the open step, the version "
+              "before it is saved", until(lambda: folder.versions() == [3], HANG_S))
+        # Else the others may be all that is left of the job, and complete the step.
+        must(None not in [job.worker[rank].end(HANG_S)[0] for rank in range(WORKERS)
+                          if rank not in held], "a worker hangs")
+        for rank in held:
+            job.worker[rank].kill()
+        check("the server ends by the signal",
+              job.server.end(HANG_S)[0] == 128 + signal.SIGTERM)
+        must(None not in [f.end(HANG_S)[0] for f in followers], "a follower stays for ever")
+    must(folder.versions() == [3], "other versions have been saved:", folder.versions())
+    must(folder.manifest(3)["samples"] == 3 * WORKERS, "a contribution of the open step counts")
+    folder.run(6, *options, "--resume", folder.state, worker=["by_version=1"])
+    whole.run(6, *options, worker=["by_version=1"])
+    check("the job that goes on from there has the bits of one that nobody has stopped",
+          folder.vectors(6) == whole.vectors(6))
+
+
+def stopped_before_a_contribution(a):
+    stopped_while_a_step_gathers(a, 0)
+
+
+def stopped_after_contributions(a):
+    stopped_while_a_step_gathers(a, 1)
+    stopped_while_a_step_gathers(a, 2)
+
+
+def servers_stopped_after_a_contribution(a):
+    stopped_while_a_step_gathers(a, 1, servers=2)
+
+
 def servers_stopped_by_a_signal(a):
     """The followers stay until their parts are written."""
     folder = Folder(a)
@@ -491,10 +547,12 @@ def followers_need_the_directory(a):
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               another_number_of_workers, under_policies_that_do_not_wait, adaptive_policies_go_on,
               adaptive_policies_begin_anew, killed_again_and_again, stopped_by_a_signal,
-              servers_stopped_by_a_signal, all_are_stopped_by_a_signal,
-              follower_is_stopped_by_a_signal, disk_is_full, disk_is_read_only, disk_hangs,
-              disk_is_lost, older_one_is_taken, flipped_bits_are_found, newest_cannot_be_opened,
-              refuses, one_server_writes, followers_need_the_directory)
+              stopped_before_a_contribution, stopped_after_contributions,
+              servers_stopped_after_a_contribution, servers_stopped_by_a_signal,
+              all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal, disk_is_full,
+              disk_is_read_only, disk_hangs, disk_is_lost, older_one_is_taken,
+              flipped_bits_are_found, newest_cannot_be_opened, refuses, one_server_writes,
+              followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")
