@@ -3,10 +3,12 @@
 import collections
 import csv
 import math
+import types
 
 import numpy as np
 
 import svg
+import switches
 from paper_tools import Folder, Table, add_band, draw, given, interval, kth, seeds, simulate
 
 
@@ -162,5 +164,26 @@ def steps(a, s):
     for name, formula in (("formula E[X(K:P)]", rows[0][2]), ("formula, sexp", rows[1][2]),
                           ("formula K E[X] / P", rows[2][2])):
         plot.add(name, list(ks), [formula(k) for k in ks])
+    draw(a, a.name, plot)
+    table.write()
+
+
+# ---- what a switch costs ----
+
+def switch_cost(a, s):
+    """The longest time without a counted gradient, in real jobs, where nothing changes and where
+    the policy does; beside a restart's. Of longest times there is no mean: medians and ranges."""
+    job = types.SimpleNamespace(build=a.build, workers=s.workers, step=s.step_ms,
+                                servers=s.servers)
+    found = switches.rounds(job, s.rounds, s.quiet_s, s.after_s)
+    table = Table(a, a.name, "event", "median_ms", "least_ms", "most_ms", "steps", "rounds")
+    plot = svg.Plot("What a change of the policy costs", "", "longest time without a gradient, ms",
+                    log_y=True)
+    for i, (event, ms) in enumerate(found.items()):
+        median = float(np.median(ms))
+        table.add(event, median, float(min(ms)), float(max(ms)), median / s.step_ms, s.rounds)
+        plot.add(event, [i], [median], [min(ms)], [max(ms)])
+    low, high = (1e3 * seconds for seconds in s.restart_s)
+    plot.add("published: a restart", [len(found)], [(low * high) ** 0.5], [low], [high])
     draw(a, a.name, plot)
     table.write()

@@ -102,6 +102,10 @@ FIGURES = {
     "steps": ("Mean steps beside formulas", times.steps,
               {"workers": 8, "mean_ms": 20, "commits": 20000, "seeds": 5},
               {"commits": 200, "seeds": 2}),
+    "switchcost": ("How long a job makes no version while its policy changes", times.switch_cost,
+                   {"servers": 2, "workers": 5, "step_ms": 20, "rounds": 10, "quiet_s": 1,
+                    "after_s": 1, "restart_s": (184, 204)},
+                   {"servers": 1, "workers": 3, "rounds": 1, "quiet_s": 0.2, "after_s": 0.2}),
 }
 
 

@@ -10,6 +10,7 @@ count, from a change until a second after it, and the same where nothing changes
 """
 import argparse
 import bisect
+import math
 import os
 import pathlib
 import signal
@@ -21,7 +22,8 @@ import time
 
 from live import ROOT, Job
 
-QUIET_S, AFTER_S = 1.0, 1.0
+QUIET_S, AFTER_S = 1.0, 1.0  # before anything happens, and after a change
+EVENTS = ("bsp", "from bsp to async", "async", "async, one is killed", "from async to bsp")
 
 
 def change(job, policy):
@@ -33,26 +35,33 @@ def change(job, policy):
 
 
 def longest(times, begin, end):
+    """NaN: nothing was counted until the end, as on a machine that stands still."""
     first = max(bisect.bisect_left(times, begin) - 1, 0)
     inside = times[first:bisect.bisect_right(times, end) + 1]
-    return max(b - a for a, b in zip(inside, inside[1:])) / 1e3
+    return max((b - a for a, b in zip(inside, inside[1:])), default=math.nan) / 1e3
 
 
-def play(a, killed):
-    """One round. Return: the longest pauses in ms: bsp, to async, async, at the kill, to bsp."""
+def play(a, killed, quiet_s=QUIET_S, after_s=AFTER_S):
+    """One round. Return: the longest pauses in ms, one for each of EVENTS."""
     with tempfile.TemporaryDirectory() as folder:
         job = Job(a.build, folder, a.workers, a.step, "--servers", str(a.servers))
-        time.sleep(QUIET_S)
-        at = [job.now() - QUIET_S / 2 * 1e6, change(job, "async")]
-        time.sleep(AFTER_S + QUIET_S)
-        at += [job.now() - QUIET_S / 2 * 1e6, job.now()]
+        time.sleep(quiet_s)
+        at = [job.now() - quiet_s / 2 * 1e6, change(job, "async")]
+        time.sleep(after_s + quiet_s)
+        at += [job.now() - quiet_s / 2 * 1e6, job.now()]
         os.kill(job.worker(killed), signal.SIGKILL)
         at.append(change(job, "bsp"))
-        time.sleep(AFTER_S + 0.2)
+        time.sleep(after_s + 0.2)
         job.run.send_signal(signal.SIGINT)
         times = [float(row["ready_us"]) for row in job.rows() if row["verdict"] == "counted"]
-    ends = (0.5, AFTER_S, 0.5, 0.5, AFTER_S)
+    ends = (quiet_s / 2, after_s, quiet_s / 2, quiet_s / 2, after_s)
     return [longest(times, begin, begin + s * 1e6) for begin, s in zip(at, ends)]
+
+
+def rounds(a, count, *times_s):
+    """Another worker is killed in each round. Return: the longest pauses in ms, by event."""
+    found = [play(a, 1 + i % (a.workers - 1), *times_s) for i in range(count)]
+    return dict(zip(EVENTS, zip(*found)))
 
 
 def main():
@@ -64,12 +73,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=10)
     a = parser.parse_args()
 
-    found = [play(a, 1 + i % (a.workers - 1)) for i in range(a.rounds)]
+    found = rounds(a, a.rounds)
     print(f"{a.servers} servers, {a.workers} workers, gradients of {a.step} ms, {a.rounds} rounds; "
           f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.2f}\n")
     print("| longest time without a counted gradient, in ms | median | range |\n|---|---|---|")
-    for name, column in zip(("bsp", "from bsp to async", "async", "async, a worker is killed",
-                             "from async to bsp"), zip(*found)):
+    for name, column in found.items():
         print(f"| {name} | {statistics.median(column):.1f} | "
               f"{min(column):.1f} to {max(column):.1f} |")
 
