@@ -66,7 +66,9 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 		return -ESHUTDOWN;
 	}
 	if (strcmp(serve->job, j->o->job) != 0) {
-		snprintf(why, len, "there is no job \"%s\" here, this server leads \"%s\"",
+		snprintf(why, len,
+			 "there is no job \"%s\" here, but \"%s\": give both servers the same "
+			 "--job",
 			 serve->job, j->o->job);
 		return -EINVAL;
 	}
@@ -84,7 +86,8 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 		}
 	}
 	snprintf(why, len,
-		 "job \"%s\" has its %" PRIu32 " server%s already; start the leader with --servers",
+		 "job \"%s\" has its %" PRIu32 " server%s already; to have more, start its leader "
+		 "with a larger --servers",
 		 j->o->job, servers(l), servers(l) > 1 ? "s" : "");
 	return -ENOSPC;
 }
