@@ -407,4 +407,5 @@ def start_before_the_welcome(a):
 
 CASES = cases(followers_that_lie, strangers_before_the_job, leaders_that_lie,
               strangers_at_the_listener, strangers_that_linger, start_before_the_welcome)
-main(CASES, "musterd", "worker", "stranger")
+if __name__ == "__main__":
+    main(CASES, "musterd", "worker", "stranger")
