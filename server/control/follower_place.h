@@ -48,6 +48,7 @@ struct mst_follower_place {
 	uint8_t token[MST_TOKEN_LEN];
 	bool token_is_unused;
 	uint64_t offers;
+	uint64_t offered_ns; /* when it was, by the clock of mst_sessions */
 	/* A link with this token is being made, perhaps of an earlier offer: the follower may know
 	 * of the link before this server does. */
 	bool linking;

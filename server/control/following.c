@@ -74,11 +74,31 @@ static void tell(struct mst_following *f, enum mst_message_kind kind)
 		mst_frontend_send(f->front, c, m);
 }
 
-/* There is no leader any more, so the job has failed here. */
+static bool takes_part(const struct mst_following *f)
+{
+	return f->state == APPOINTED || f->state == READY;
+}
+
+/* The job may go on with others, so nothing is said of it but that this server has no part in it.
+ * @why: a sentence. */
+static void stay_out(struct mst_following *f, const char *why, uint64_t now_ns)
+{
+	if (!mst_job_end(f->job, MST_JOB_FAILS, why, now_ns))
+		return;
+	f->job->error = -ENOTCONN;
+	mst_error("this server takes no part in job \"%s\": %s", f->job->o->job, f->job->why);
+}
+
+/* There is no leader any more. For a server that had a part in the job, the job has failed. */
 static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
 {
+	bool took_part = takes_part(f);
+
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CUT);
-	mst_job_fail(f->job, -ENOTCONN, why, now_ns);
+	if (took_part)
+		mst_job_fail(f->job, -ENOTCONN, why, now_ns);
+	else
+		stay_out(f, why, now_ns);
 }
 
 /* ---- joining ---- */
@@ -354,6 +374,18 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
 	return true;
 }
 
+/* The leader refuses this server, or its job fails before this server has a part in it. */
+static void sent_away(struct mst_following *f, const struct mst_error_message *error,
+		      uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+
+	f->refused |= f->state == ASKED && error->code == -EACCES;
+	snprintf(why, sizeof(why), "the leader at %.100s sends it away: %.380s", f->job->o->join,
+		 error->reason);
+	stay_out(f, why, now_ns);
+}
+
 /* The job ends as the leader says. The data side hears of it too, and lets go of its sessions. */
 static void ended(struct mst_following *f, enum mst_job_event how, const char *why, uint64_t now_ns)
 {
@@ -400,8 +432,10 @@ static bool leader_says(struct mst_following *f, struct mst_conn *c, const struc
 		ended(f, MST_JOB_ENDS, msg->why, now_ns);
 		return true;
 	case MST_MSG_ERROR:
-		f->refused |= f->state == ASKED && msg->error.code == -EACCES;
-		ended(f, MST_JOB_FAILS, msg->error.reason, now_ns);
+		if (takes_part(f))
+			ended(f, MST_JOB_FAILS, msg->error.reason, now_ns);
+		else
+			sent_away(f, &msg->error, now_ns);
 		return true;
 	case MST_MSG_APPOINT:
 		if (f->state != ASKED || mst_job_is_over(f->job))
@@ -410,8 +444,7 @@ static bool leader_says(struct mst_following *f, struct mst_conn *c, const struc
 		appointed(f, c, now_ns);
 		return true;
 	default:
-		return f->state == APPOINTED || f->state == READY ? told_follower(f, c, msg, now_ns)
-								  : true;
+		return takes_part(f) ? told_follower(f, c, msg, now_ns) : true;
 	}
 }
 

@@ -66,7 +66,9 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 		return -ESHUTDOWN;
 	}
 	if (strcmp(serve->job, j->o->job) != 0) {
-		snprintf(why, len, "there is no job \"%s\" here, this server leads \"%s\"",
+		snprintf(why, len,
+			 "there is no job \"%s\" here, but \"%s\": give both servers the same "
+			 "--job",
 			 serve->job, j->o->job);
 		return -EINVAL;
 	}
@@ -84,7 +86,8 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 		}
 	}
 	snprintf(why, len,
-		 "job \"%s\" has its %" PRIu32 " server%s already; start the leader with --servers",
+		 "job \"%s\" has its %" PRIu32 " server%s already; to have more, start its leader "
+		 "with a larger --servers",
 		 j->o->job, servers(l), servers(l) > 1 ? "s" : "");
 	return -ENOSPC;
 }
@@ -94,6 +97,8 @@ static void offer_link(struct mst_leading *l, uint32_t server, uint8_t token[MST
 	struct mst_follower_place *s = &l->follower[server];
 
 	s->offers++;
+	mst_sessions_look(l->sessions, l->step_ns);
+	s->offered_ns = l->sessions->answering.clock_ns;
 	s->token_is_unused = mst_rand_secret(s->token, sizeof(s->token)) == 0;
 	memcpy(token, s->token, sizeof(s->token));
 }
@@ -333,6 +338,11 @@ uint32_t mst_leading_expecting(const struct mst_leading *l, const uint8_t *token
 			return i;
 	}
 	return 0;
+}
+
+uint64_t mst_leading_token_age(const struct mst_leading *l, uint32_t server)
+{
+	return mst_sessions_since(l->sessions, l->follower[server].offered_ns);
 }
 
 void mst_leading_link_begins(struct mst_leading *l, uint32_t server)

@@ -81,6 +81,9 @@ bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns);
 uint32_t mst_leading_spend(struct mst_leading *l, const struct mst_link_request *request);
 /* The follower that has been offered this token and has not used it; 0: none. */
 uint32_t mst_leading_expecting(const struct mst_leading *l, const uint8_t *token);
+/* How long ago the follower was offered its last token; time in which requests for links had to
+ * wait does not count. */
+uint64_t mst_leading_token_age(const struct mst_leading *l, uint32_t server);
 /* The link of the token that the follower has used is being made. */
 void mst_leading_link_begins(struct mst_leading *l, uint32_t server);
 /* The link of @token has been made, or could not be.

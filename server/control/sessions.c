@@ -159,9 +159,14 @@ void mst_sessions_answered(struct mst_sessions *s, uint64_t now_ns)
 
 uint64_t mst_sessions_waited(const struct mst_sessions *s, const struct mst_pending_session *p)
 {
+	return mst_sessions_since(s, p->expected_ns);
+}
+
+uint64_t mst_sessions_since(const struct mst_sessions *s, uint64_t then_ns)
+{
 	uint64_t read_ns = s->answering.read_ns;
 
-	return read_ns > p->expected_ns ? read_ns - p->expected_ns : 0;
+	return read_ns > then_ns ? read_ns - then_ns : 0;
 }
 
 /* ---- looking for one ---- */

@@ -100,6 +100,8 @@ void mst_sessions_look(struct mst_sessions *s, uint64_t now_ns);
 void mst_sessions_answered(struct mst_sessions *s, uint64_t now_ns);
 /* How long a session has waited for its worker's request, by that clock. */
 uint64_t mst_sessions_waited(const struct mst_sessions *s, const struct mst_pending_session *p);
+/* How long ago the clock has shown @then_ns, by that clock. */
+uint64_t mst_sessions_since(const struct mst_sessions *s, uint64_t then_ns);
 
 /* Spends the token of @request: finds the session that it is of, whose worker has not shown it yet.
  * A token is spent by its first use at this server, also if it is too old or the request is refused

@@ -355,9 +355,23 @@ def missing_follower(a):
 def refused_followers(a):
     with Job(a, 2, "-n", "1", workers=0) as job:
         job.has_place(1)
-        for what, options in (("has its 2 servers already", []), ("no job \"x\"", ["--job", "x"])):
+        table = [("default", "has its 2 servers already; to have more, start its leader with a "
+                  "larger --servers", []),
+                 ("x", "there is no job \"x\" here, but \"default\": give both servers the same "
+                  "--job", ["--job", "x"]),
+                 ("default", "give both the same --transport", ["--transport", "verbs"])]
+        for name, what, options in table:
             status, log = job.join(*options).end(SECONDS)
-            check(f"refused: {log.splitlines()[-1]}", status == 1 and what in log)
+            if "this build has no transport" in log:
+                continue
+            line = log.splitlines()[-1]
+            begin = f"this server takes no part in job \"{name}\": the leader at {job.address} "
+            check(f"refused: {line}", status == 1 and f"{begin}sends it away: " in line and
+                  what in line and "ended" not in log and "has failed" not in log)
+        job.work(0, "rounds=3")
+        check("the worker ends well", job.worker[0].end(SECONDS)[0] == 0)
+        check("so do both servers", [s.end(SECONDS)[0] for s in (job.leader, job.follower[0])]
+              == [0, 0])
         lonely = Child([a.musterd, "--join", "127.0.0.1:9", "--join-timeout", "500ms"])
         status, log = lonely.end(SECONDS)
         check("no leader there", status == 1 and "no leader answered" in log)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The token of a welcome, shown at the listener for data of a whole control plane, over shared
- * memory: its first use spends it, whatever comes of that. To a listener that tells addresses, as
- * one over RDMA does, it is not known from an address that its worker has not announced. */
+/* The token of a welcome, or of a follower's appointment, shown at the listener for data of a whole
+ * control plane, over shared memory: its first use spends it, whatever comes of that. To a listener
+ * that tells addresses, as one over RDMA does, it is not known from an address that its owner has
+ * not announced. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,12 +11,14 @@
 
 #include "common/base/clock.h"
 #include "common/wire/lane.h"
+#include "common/wire/peer.h"
+#include "server/cluster/peer.h"
 #include "server/control/plane.h"
 #include "server/control/token.h"
 #include "server/plan/plan.h"
 #include "tests/ut.h"
 
-#define ELEMS 64u
+#define ELEMS 10000u /* enough for two servers */
 #define LONG_NS (60 * MST_SECOND)
 
 static struct mst_server_options options;
@@ -29,8 +32,9 @@ static const struct mst_origin nowhere, here = { { 0xfd, [15] = 1 } },
 					elsewhere = { { 0xfd, [15] = 2 } };
 
 static struct mst_plane *plane;
-static uint64_t now_ns;           /* the server's time, which the test alone moves on */
-static struct mst_stream *worker; /* the control connection of rank 0 */
+static uint64_t now_ns;             /* the server's time, which the test alone moves on */
+static struct mst_stream *worker;   /* the control connection of rank 0 */
+static struct mst_stream *follower; /* the control connection of server 1, or NULL */
 static struct mst_welcome welcome;
 
 static int next_request(struct mst_link_listener *listener, struct mst_link_request *out)
@@ -42,7 +46,7 @@ static int next_request(struct mst_link_listener *listener, struct mst_link_requ
 	return rc;
 }
 
-static void begin(void)
+static void begin_servers(const char *servers)
 {
 	addressed = mst_shm;
 	addressed_listener = *mst_shm.listener;
@@ -50,9 +54,10 @@ static void begin(void)
 	addressed.listener = &addressed_listener;
 	at = nowhere;
 	now_ns = mst_now_ns();
-	static const char *const set[][2] = {
+	const char *const set[][2] = {
 		{ "listen", "127.0.0.1:0" }, { "workers", "2" },       { "lease", "1h" },
 		{ "patience", "1h" },        { "join-timeout", "1h" }, { "shards", "1" },
+		{ "servers", servers },
 	};
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &mst_tcp,
@@ -66,9 +71,16 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, why, sizeof(why)), 0);
 }
 
+static void begin(void)
+{
+	begin_servers("1");
+}
+
 static void end(void)
 {
 	mst_tcp.close(worker);
+	mst_tcp.close(follower);
+	worker = follower = NULL;
 	mst_plane_free(plane);
 	mst_options_free(&parsed);
 }
@@ -80,32 +92,93 @@ static void step(void)
 		mst_server_step(mst_plane_server(plane), now_ns);
 }
 
-/* Rank 0 says its hello, and gets its welcome. */
-static void join(void)
+static void say(struct mst_stream *s, const struct mst_message *m)
 {
 	static unsigned char frame[64 << 10];
-	struct mst_message m = { .kind = MST_MSG_HELLO };
+	int64_t length = mst_message_encode(m, frame, sizeof(frame));
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(s, frame, (size_t)length), length);
+}
+
+static void read_whole(struct mst_stream *s, unsigned char *out, size_t len)
+{
 	uint64_t end_ns = mst_now_ns() + LONG_NS;
-	size_t have = 0;
-	int64_t length;
+
+	while (len > 0 && mst_now_ns() < end_ns) {
+		ssize_t got = mst_tcp.receive(s, out, len);
+		CU_ASSERT_FATAL(got > 0 || got == -EAGAIN);
+		out += got > 0 ? got : 0;
+		len -= got > 0 ? (size_t)got : 0;
+		step();
+	}
+	CU_ASSERT_EQUAL_FATAL(len, 0);
+}
+
+/* Reads up to the next message of this kind. */
+static void hear(struct mst_stream *s, enum mst_message_kind kind, struct mst_message *m)
+{
+	static unsigned char frame[64 << 10];
+
+	do {
+		read_whole(s, frame, MST_FRAME_HEADER);
+		int64_t length = mst_frame_length(frame, MST_FRAME_HEADER, NULL);
+		CU_ASSERT_FATAL(length >= MST_FRAME_HEADER && length <= (int64_t)sizeof(frame));
+		read_whole(s, frame + MST_FRAME_HEADER, (size_t)length - MST_FRAME_HEADER);
+		CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, m), 0);
+	} while (m->kind != kind);
+}
+
+static void say_hello(void)
+{
+	struct mst_message m = { .kind = MST_MSG_HELLO };
 
 	snprintf(m.hello.job, sizeof(m.hello.job), "%s", options.job);
 	m.hello.elems = ELEMS;
 	m.hello.owner = options.owner;
 	m.hello.origins = (struct mst_origins){ 1, { here } };
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &worker), 0);
-	length = mst_message_encode(&m, frame, sizeof(frame));
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(worker, frame, (size_t)length), length);
-	do {
-		step();
-		ssize_t got = mst_tcp.receive(worker, frame + have, sizeof(frame) - have);
-		have += got > 0 ? (size_t)got : 0;
-		length = mst_frame_length(frame, have, NULL);
-	} while ((length == 0 || (size_t)length > have) && mst_now_ns() < end_ns);
-	CU_ASSERT_FATAL(length > 0 && (size_t)length <= have);
-	CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, &m), 0);
-	CU_ASSERT_EQUAL_FATAL(m.kind, MST_MSG_WELCOME);
+	say(worker, &m);
+}
+
+/* Rank 0 says its hello, and gets its welcome. */
+static void join(void)
+{
+	struct mst_message m;
+
+	say_hello();
+	hear(worker, MST_MSG_WELCOME, &m);
 	welcome = m.welcome;
+}
+
+/* Server 1 of 2 offers itself, and is appointed because of a hello. What it is told is kept in
+ * `welcome`.
+ * Return: the figures of its link. */
+static struct mst_lanes serve(void)
+{
+	struct mst_message m = { .kind = MST_MSG_SERVE };
+
+	snprintf(m.serve.job, sizeof(m.serve.job), "%s", options.job);
+	snprintf(m.serve.scheme, sizeof(m.serve.scheme), "%s", mst_shm.scheme);
+	m.serve.origins = (struct mst_origins){ 1, { here } };
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &follower),
+			      0);
+	say(follower, &m);
+	say_hello();
+	hear(follower, MST_MSG_APPOINT, &m);
+	memcpy(welcome.server[0].address, m.appoint.address, sizeof(m.appoint.address));
+	memcpy(welcome.server[0].token, m.appoint.token, sizeof(m.appoint.token));
+	return mst_peer_lanes(mst_peer_window(m.appoint.workers, m.appoint.slots));
+}
+
+/* The follower asks for another link in place of the last one, and is offered it. */
+static void relink(void)
+{
+	struct mst_message m = { .kind = MST_MSG_RELINK };
+
+	memcpy(m.token, welcome.server[0].token, sizeof(m.token));
+	say(follower, &m);
+	hear(follower, MST_MSG_RELINK, &m);
+	memcpy(welcome.server[0].token, m.token, sizeof(m.token));
 }
 
 /* A caller with the token of the welcome, on a thread of its own, because dial() blocks. */
@@ -247,6 +320,27 @@ static void a_token_lets_in_to_the_end_of_its_time_and_not_after_it(void)
 	end();
 }
 
+static void a_follower_s_token_is_good_for_as_long_and_another_can_be_had(void)
+{
+	struct token_caller late, in_time, again;
+
+	begin_servers("2");
+	struct mst_lanes lanes = serve();
+	serve_for(MST_TOKEN_NS);
+	CU_ASSERT_EQUAL(asks(&in_time, &lanes), 0);
+	leave(&in_time);
+	end();
+	begin_servers("2");
+	lanes = serve();
+	serve_for(MST_TOKEN_NS + MST_SECOND / 10);
+	CU_ASSERT_EQUAL(asks(&late, &lanes), -EACCES);
+	relink();
+	CU_ASSERT_EQUAL(asks(&again, &lanes), 0);
+	leave(&late);
+	leave(&again);
+	end();
+}
+
 int main(void)
 {
 	CU_TestInfo cases[] = {
@@ -257,6 +351,8 @@ int main(void)
 		  a_token_shown_from_elsewhere_is_not_known_and_not_spent },
 		{ "a token lets in to the end of its time and not after it",
 		  a_token_lets_in_to_the_end_of_its_time_and_not_after_it },
+		{ "a follower's token is good for as long, and another can be had",
+		  a_follower_s_token_is_good_for_as_long_and_another_can_be_had },
 		CU_TEST_INFO_NULL,
 	};
 
