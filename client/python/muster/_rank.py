@@ -364,9 +364,10 @@ class Rank:
 
     # ---- the job ----
 
-    def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
+    def batches(self, loader: Iterable[Any], until: Optional[int] = None) -> Iterator[Any]:
         """The batches of the loader, over and over until the job has ended. A sampler with
-        set_epoch() hears of each epoch."""
+        set_epoch() hears of each epoch. until: the first rank that has this version ends the job
+        for all ranks, as finish() does; its last version is a little higher."""
         sampler = getattr(loader, "sampler", None)
         if isinstance(getattr(loader, "batch_sampler", None), Sampler):
             self._check_sampler(loader.batch_sampler)  # type: ignore[attr-defined]
@@ -377,6 +378,9 @@ class Rank:
             some = False
             for batch in loader:
                 some = True
+                if until is not None and self.version >= until:
+                    self.finish(f"version {until} has come")
+                    until = None
                 yield batch
                 if self.finished:
                     return
