@@ -216,6 +216,8 @@ def misuse(rank, ranks):
     buffered.register_buffer("mask", torch.zeros(2, device="meta"))
     refused(TypeError, sync_of(buffered), "mask is on meta", "CPU")
     refused(ValueError, sync_of(nn.Linear(2, 2), wire="int8"), "int8", "bf16")
+    refused(TypeError, sync_of(nn.Linear(2, 2), sampler=torch.utils.data.SequentialSampler("ab")),
+            "SequentialSampler", "muster.torch.Sampler")
     refused(ValueError, lambda: Sync(nn.Linear(2, 2), torch.optim.SGD(
         nn.Linear(2, 2).parameters(), 0.1)), "optimiser", "model.parameters()")
 
