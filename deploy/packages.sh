@@ -17,6 +17,8 @@ test_packages=(
 	lld # links the programs with sanitizers in half the time
 	spin # the protocol in every order, server/core/model
 	binutils clang-format-14 shellcheck python3 python3-numpy python3-torch
+	python3-venv python3-pip python3-setuptools python3-wheel # pip installs client/python
+	mypy # the types of the Python package
 	openssl # a stranger that speaks TLS
 	qemu-system-x86 busybox-static cpio kmod # machines with soft-RoCE, tests/vm
 	iproute2 rdma-core ibverbs-utils rdmacm-utils perftest procps

@@ -130,6 +130,18 @@ class Ranks:
         os.kill(self.pids[rank], signo)
         must(self.waited(rank) == signal.SIGKILL, f"rank {rank} was not killed")
 
+    def ended_first(self):
+        """Waits until a rank is over, and says which one. It is still to be waited for."""
+        over = []
+
+        def tried():
+            over.extend(rank for rank, pid in enumerate(self.pids) if pid is not None and os.waitid(
+                os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT))
+            return over
+
+        must(until(tried, HANG_S), "no rank is over")
+        return over[0]
+
     def again(self, rank, work):
         """That rank has ended, and is started again."""
         self.pids[rank] = self.fork(rank, work)

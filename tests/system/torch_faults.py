@@ -8,101 +8,88 @@ usage: torch_faults.py CASE --musterd MUSTERD --library LIBMUSTER
 """
 import contextlib
 import gc
+import json
 import os
 import signal
 import zlib
 
 from base import HANG_S, check, main, must, until
 from torch_case import Ranks, prepare, refused, together
-from torch_training import FAR, Training, is_alike, newest, reaches
+from torch_places import GIVING, LIVES, Donor, Life, Place, Traced, spread
+from torch_training import FAR, Training, is_alike, lines, newest, reaches
 
-# Where a session is killed: a method, which call of it, and whether before it or after it. The
-# session that follows is killed at the next point. A first session does not take a state.
-POINTS_OF_COMING_BACK = (
-    ("Worker.start", 1, "before"),  # the others wait for it
-    ("Sync.step", 1, "before"),
-    ("Worker.start", 1, "before"),  # of a job that is running, from here on
-    ("Worker.take_state", 1, "before"),
-    ("Worker.take_state", 1, "after"),
-    ("Sampler.load_state_dict", 1, "after"),
-    ("Net.load_state_dict", 1, "after"),
-    ("AdamW.load_state_dict", 1, "before"),
-    ("AdamW.load_state_dict", 1, "after"),
-    ("Schedule.load_state_dict", 1, "after"),
-    ("Net.forward", 1, "before"),
-    ("Training.in_backward", 1, "before"),
-    ("Sync.step", 1, "before"),
-    ("Sync.step", 1, "after"),
-)
-POINTS_OF_STEPS = (
-    ("Worker.start", 1, "after"),  # the job has begun, and it has not made a step
-    ("Net.forward", 2, "after"),
-    ("Training.in_backward", 8, "after"),  # the second of six gradients, in the second backward
-    ("Training.in_backward", 18, "after"),
-    ("Worker.push_ranges", 2, "before"),
-    ("Worker.push_ranges", 3, "after"),
-    ("Worker.push", 2, "before"),
-    ("Worker.push", 3, "after"),
-    ("Worker.wait", 2, "after"),
-    ("Sampler.version", 3, "after"),
-    ("AdamW.step", 2, "before"),
-    ("AdamW.step", 3, "after"),
-    ("Worker.state_wanted", 3, "after"),
-)
-
-
-def dies(point):
-    """This process is killed when it comes to the point."""
-    import muster.torch
-    import torch
-    method, call, when = point
-    owners = {"Worker": muster.Worker, "Sync": muster.torch.Sync, "Sampler": muster.torch.Sampler,
-              "Net": torch.nn.Sequential, "AdamW": torch.optim.AdamW, "Training": Training,
-              "Schedule": torch.optim.lr_scheduler.ExponentialLR}
-    owner, name = owners[method.split(".")[0]], method.split(".")[1]
-    real, calls = getattr(owner, name), []
-
-    def called(*arguments, **named):
-        calls.append(1)
-        if len(calls) == call and when == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        done = real(*arguments, **named)
-        if len(calls) == call:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return done
-
-    setattr(owner, name, called)
+# A session is killed before the job begins, where the others wait for it, and others later.
+FIRST = (Place("worker.py Worker.start call", 1, False),
+         Place("worker.py Worker.start return", 1, False),
+         Place("_sync.py Sync.step call", 1, False),
+         Place("torch_training.py Training.apply return", 1, False))
+EARLY, LATE = 21, 23  # places of sessions that come back, and of the steps that they make then
 
 
 def killed_at_any_point(a):
-    """At 27 points, two ranks at a time, both of which are started again at once."""
+    """At 50 points at least, three ranks of five at a time, each of which is started again at once.
+    Behind each of them is a session that has come back before it is killed in its turn."""
     prepare(a)
-    points = {2: iter(POINTS_OF_COMING_BACK), 3: iter(POINTS_OF_STEPS)}
 
-    def session(rank):
-        point = next(points.get(rank, iter(())), None)
+    def starts(rank, place=None, of=Life):
+        ranks.again(rank, lambda rank, ranks: of(rank, ranks, place).run())
 
-        def run(rank, ranks):
-            if point:
-                dies(point)
-            return Training(rank, ranks).run()
+    def goes_on(rank):
+        ranks.again(rank, lambda rank, ranks: Donor(rank, ranks).run(teller=4))
 
-        return run
+    def is_back(rank):
+        ranks.killed(rank)
+        must(len(lines(ranks, rank)) >= LIVES, f"rank {rank} was not back", ranks.server.said())
 
-    with Ranks(a, 4, None, *FAR) as ranks:
-        for rank in range(4):
-            ranks.again(rank, session(rank))
+    def lives(rank, places):
+        """Yields when a session of the rank has begun, which is waited for then."""
+        for place in places:
+            starts(rank, place)
+            yield
+            if place.late:
+                is_back(rank)
+            else:
+                ranks.killed(rank)
+                starts(rank)
+                yield
+                is_back(rank)
+
+    with Ranks(a, 5, None, *FAR) as ranks:
+        goes_on(0)
+        goes_on(1)
+        starts(2, FIRST[0])
         ranks.killed(2)
-        ranks.again(2, session(2))
-        for _ in POINTS_OF_STEPS:
-            ranks.killed(2)
-            ranks.killed(3)
-            reaches(ranks, 0, newest(ranks, 0) + 3)
-            ranks.again(2, session(2))
-            ranks.again(3, session(3))
-        must(next(points[2], None) is None and next(points[3], None) is None, "points are left")
-        reaches(ranks, 2, newest(ranks, 0) + 5)
-        reaches(ranks, 3, newest(ranks, 0) + 5)
+        for rank, place in zip((2, 3, 4), FIRST[1:]):
+            starts(rank, place)
+        for rank in (2, 3, 4):
+            ranks.killed(rank)
+            starts(rank)
+        is_back(3)
+        is_back(4)
+        is_back(2)
+        starts(2, of=Traced)
+        is_back(2)
+        with open(ranks.path("traces")) as f:
+            traces = json.load(f)
+        places = spread(traces[0], EARLY, False) + spread(traces[1], LATE, True)
+        running = [lives(rank, places[rank - 2::3]) for rank in (2, 3, 4)]
+        while running:
+            running = [life for life in running if next(life, running) is not running]
+        for rank in (2, 3, 4):
+            goes_on(rank)
+            reaches(ranks, rank, newest(ranks, 0) + 3)
+        for i, _ in enumerate(GIVING):
+            ranks.tell(f"give.{i}")
+            ranks.killed(4, signal.SIGKILL)
+            goes_on(4)
+            ranks.hear(f"donor.{i}")
+            donor = ranks.ended_first()
+            ranks.killed(donor)
+            goes_on(donor)
+            for rank in (4, donor):
+                reaches(ranks, rank, newest(ranks, (donor + 1) % 4) + 3)
+        came = sum(os.path.exists(ranks.path(p.mark())) for p in (*FIRST, *places)) + len(GIVING)
+        check(f"ranks were killed at {came} points, and came back after each", came >= 50)
         is_alike(ranks)
 
 

@@ -29,91 +29,166 @@ def digest(model):
     return so_far
 
 
-class Forks:
+def forks(torch):
     """A model of which each step uses one half."""
+    class Forks(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = torch.nn.Linear(20, 300), torch.nn.Linear(20, 300)
+            self.out = torch.nn.Linear(300, 5)
 
-    def __new__(cls, torch):
-        class Net(torch.nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.left, self.right = torch.nn.Linear(20, 300), torch.nn.Linear(20, 300)
-                self.out = torch.nn.Linear(300, 5)
+        def forward(self, x, turn):
+            return self.out(torch.relu((self.right if turn % 2 else self.left)(x)))
 
-            def forward(self, x, left):
-                return self.out(torch.relu((self.left if left else self.right)(x)))
-
-        torch.manual_seed(3)
-        return Net()
+    return Forks()
 
 
-def train_straggling(rank, ranks, ddp):
-    """Rank 3 comes to each of its steps only when others have made five versions more."""
+def paths(torch):
+    """A model of six parts, each of which is used in each step, in another order in each turn. It
+    is larger than the first bucket of DistributedDataParallel, which holds 1 MiB."""
+    class Paths(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.out = torch.nn.Linear(20, 256), torch.nn.Linear(256, 5)
+            self.paths = torch.nn.ModuleList(torch.nn.Linear(256, 256) for _ in range(6))
+
+        def forward(self, x, turn):
+            x = torch.relu(self.first(x))
+            return self.out(sum(torch.tanh(self.paths[(i + turn) % 6](x)) for i in range(6)))
+
+    return Paths()
+
+
+def train_straggling(rank, ranks, make, wrapped, states):
+    """Rank 3 comes to each of its steps only when others have made five versions more. states: it
+    leaves the job when it has taken the state of another so many times."""
     import muster.torch
     import torch
-    net = Forks(torch)
-    model = net
-    if ddp:
-        model = torch.nn.parallel.DistributedDataParallel(
-            net, process_group=muster.torch.alone(), find_unused_parameters=True,
-            bucket_cap_mb=0.01)
+    torch.manual_seed(3)
+    net = make(torch)
+    model = wrapped(net, rank)
     opt = torch.optim.AdamW(model.parameters(), 0.01)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 60)
-    digests = []
+    schedule = torch.optim.lr_scheduler.ExponentialLR(opt, 0.995)
+    digests, buckets, taken = {}, [[]], []
 
     def apply():
         torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         opt.step()
         schedule.step()
-        digests.append(digest(net))
 
-    sync = muster.torch.Sync(model, opt, apply)
+    class Sync(muster.torch.Sync):
+        def _settle(self, this, out):
+            super()._settle(this, out)
+            if self.version not in digests:
+                digests[self.version] = digest(net)
+
+        def _set_state(self, read, version):
+            super()._set_state(read, version)
+            taken.append(version)
+
+        def _bucket_ready(self, bucket):
+            super()._bucket_ready(bucket)
+            buckets[-1].append({names[id(p)] for p in bucket.parameters()})
+
+    names = {id(p): name for name, p in net.named_parameters()}
+    sync = Sync(model, opt, apply, scheduler=schedule)
     verdicts, most, step = [], 0, 0
     while not sync.finished:
         opt.zero_grad()
         for micro in range(2):
             x, y = batch_of(rank, 2 * step + micro, torch)
             with sync.no_sync() if micro == 0 else contextlib.nullcontext():
-                out = model(x, (step + rank) % 2 == 0)
+                out = model(x, step + rank)
                 (torch.nn.functional.cross_entropy(out, y) / 2).backward()
+        buckets.append([])
+        before = sync.version
         if rank == 3:
-            ranks.hear(f"version.{min(sync.version + 5, 40)}")
+            ranks.hear(f"version.{before + 5 if states else min(before + 5, 40)}")
         done = sync.step(samples=32)
         verdicts.append(done.verdict.name)
-        most = max(most, done.missed)
-        if done.verdict.name == "LATE":
+        most = max(most, done.version - before - 1)
+        if rank == 3 and (len(taken) >= states if states else done.verdict.name == "LATE"):
             ranks.tell("late")
-        if rank == 0 and done.version >= 40 and not sync.finished:
-            ranks.hear("late")
-            sync.finish("enough")  # before the slow rank hears of it
+            if states:
+                break
         if rank == 0:
-            for version in range(done.version - done.missed, done.version + 1):
+            for version in range(before + 1, done.version + 1):
                 ranks.tell(f"version.{version}")
+            if done.version >= 40 and not states:
+                ranks.hear("late")  # so that it is not further behind than the history
+            if done.version >= 40 and os.path.exists(ranks.path("late")) and not sync.finished:
+                sync.finish("enough")  # before the slow rank hears of it
         step += 1
     sync.close()
-    return digests, verdicts, most
+    return digests, verdicts, most, taken, [sorted(map(sorted, b)) for b in buckets if b]
 
 
-def straggler(a, ddp):
+def bare(net, rank):
+    return net
+
+
+def in_ddp(net, rank, **options):
+    import muster.torch
+    import torch
+    return torch.nn.parallel.DistributedDataParallel(net, process_group=muster.torch.alone(),
+                                                     **options)
+
+
+def straggler(a, make, wrapped, *options, states=0):
+    """Returns what the ranks have returned."""
     prepare(a)
-    with Ranks(a, 4, lambda rank, ranks: train_straggling(rank, ranks, ddp),
-               "--policy", "backup:3", "--late-start", "now") as ranks:
+    with Ranks(a, 4, lambda rank, ranks: train_straggling(rank, ranks, make, wrapped, states),
+               "--policy", "backup:3", "--late-start", "now", *options) as ranks:
         said = ranks.ends()
-    digests = [s[0] for s in said]
-    check(f"{len(digests[0])} versions on each rank", {len(d) for d in digests} ==
-          {len(digests[0])} and len(digests[0]) >= 40)
+    last = max(max(s[0]) for s in said)
+    check(f"the fast ranks have had all of {last} versions", last >= 40 and all(
+        len(set(range(1, last + 1)) - set(s[0])) == 0 for s in said[:3]))
     check("parameters are the same to the bit at every version", all(
-        d == digests[0] for d in digests) and len(set(digests[0])) == len(digests[0]))
+        s[0][version] == said[0][0][version] for s in said for version in s[0])
+        and len(set(said[0][0].values())) >= last)
     check(f"the slow rank missed up to {said[3][2]} versions at a time", said[3][2] >= 3)
+    return said
+
+
+def applies_all(said):
+    must(set(said[3][0]) >= set(said[0][0]), "the slow rank has not applied all", said[3][0])
     check("and was late", "LATE" in said[3][1])
 
 
 def backup_of_four(a):
     """A rank that is late applies what it missed, in order, with clipping and schedule."""
-    straggler(a, False)
+    applies_all(straggler(a, forks, bare))
 
 
 def backup_of_four_in_ddp(a):
-    straggler(a, True)
+    applies_all(straggler(a, forks, lambda net, rank: in_ddp(
+        net, rank, find_unused_parameters=True, bucket_cap_mb=0.01)))
+
+
+def history_of_two(a):
+    """What the slow rank lacks is gone each time: it takes the state of another."""
+    said = straggler(a, forks, bare, "--history", "2", "--catch-up", "4096",
+                     "--min-workers", "3", states=4)
+    taken = said[3][3]
+    check(f"the slow rank took the states of versions {taken}, and no other rank took one",
+          len(taken) >= 4 and not any(s[3] for s in said[:3]))
+    check("so it has had none of the versions just before these", not any(
+        version - 1 in said[3][0] for version in taken))
+
+
+def buckets_of_each_rank(a):
+    """DistributedDataParallel makes one bucket at first, and several after the first step, by size
+    and order of use. They are others on each rank."""
+    said = straggler(a, paths, lambda net, rank: in_ddp(
+        net, rank, bucket_cap_mb=(0.01, 0.3, 0.6, 25)[rank]))
+    applies_all(said)
+    later = [buckets[1] for *_, buckets in said]
+    for rank, (*_, buckets) in enumerate(said):
+        check(f"rank {rank} has {len(buckets[0])} buckets, then {len(buckets[1])} others",
+              len(buckets[1]) >= 2 and buckets[0] != buckets[1])
+        must(all(sorted(sum(b, [])) == sorted(sum(buckets[0], [])) for b in buckets),
+             "a parameter was in no bucket, or in two")
+    check("no two ranks have the same", all(p != q for i, p in enumerate(later) for q in later[:i]))
 
 
 def what_docs_say(start):
@@ -141,6 +216,8 @@ def misuse(rank, ranks):
     buffered.register_buffer("mask", torch.zeros(2, device="meta"))
     refused(TypeError, sync_of(buffered), "mask is on meta", "CPU")
     refused(ValueError, sync_of(nn.Linear(2, 2), wire="int8"), "int8", "bf16")
+    refused(TypeError, sync_of(nn.Linear(2, 2), sampler=torch.utils.data.SequentialSampler("ab")),
+            "SequentialSampler", "muster.torch.Sampler")
     refused(ValueError, lambda: Sync(nn.Linear(2, 2), torch.optim.SGD(
         nn.Linear(2, 2).parameters(), 0.1)), "optimiser", "model.parameters()")
 
@@ -558,5 +635,6 @@ def two_jobs(a):
 
 CASES, BY_HAND = together(
     training=(backup_of_four, backup_of_four_in_ddp, hand_in, give_up),
+    straggling=(history_of_two, buckets_of_each_rank),
     mistakes_and_data=(bad_input, ctrl_c, two_jobs, samples))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -288,6 +288,29 @@ class Shell(Tidy):
         self.fails("SC2086", "shell.sh", self.root)
 
 
+class Examples(Tidy):
+    PROGRAM = ("import muster.torch\nsync = muster.torch.Sync(model)\n"
+               "for x in sync.batches(loader):\n    loss(x).backward()\n    sync.step()\n"
+               'print(f"muster: {loss}")  # sync\n')
+
+    def setUp(self):
+        super().setUp()
+        for name in ("characters.py", "digits_cnn.py"):
+            self.write(f"client/python/examples/{name}", self.PROGRAM)
+
+    def test_a_line_that_speaks_of_muster_is_counted(self):
+        self.write("client/python/examples/digits_cnn.py", self.PROGRAM + "f(rank=sync.rank)\n")
+        self.passes("examples.py", self.root)
+        for line in ('print(f"{sync.version}")', "g(sync)", "muster.torch.alone()"):
+            self.write("client/python/examples/digits_cnn.py",
+                       self.PROGRAM + f"f(rank=sync.rank)\n{line}\n")
+            self.fails("6 lines speak of muster, of 5", "examples.py", self.root)
+
+    def test_length(self):
+        self.write("client/python/examples/new.py", "#\n" * 101)
+        self.fails("new.py: 101 lines of 100", "examples.py", self.root)
+
+
 if __name__ == "__main__":
     COMPILER = sys.argv.pop(1)
     unittest.main()

@@ -40,6 +40,12 @@ def batch_of(text, size, draw):
     return rows[:, :-1], rows[:, 1:]
 
 
+def batches_of(text, size, seed):
+    draw = torch.Generator().manual_seed(seed)
+    while True:
+        yield batch_of(text, size, draw)
+
+
 def loss_of(model, x, y):
     return nn.functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
 
@@ -66,15 +72,13 @@ def main():
         schedule.step()
 
     sync = muster.torch.Sync(model, opt, apply, scheduler=schedule)
-    draw = torch.Generator().manual_seed(sync.rank)
-    while not sync.finished:
+    batches = batches_of(coded, 16, seed=sync.rank)
+    for x, y in sync.batches(batches, until=options.steps):
         opt.zero_grad()
-        loss = loss_of(model, *batch_of(coded, 16, draw))
+        loss = loss_of(model, x, y)
         loss.backward()
-        sync.step(samples=16)
-        if sync.version >= options.steps and not sync.finished:
-            sync.finish("all steps are done")
-    print(f"rank {sync.rank}: version {sync.version}, loss {loss:.3f}")
+        sync.step(samples=len(x))
+    print(f"loss {loss:.3f}")
 
 
 if __name__ == "__main__":

@@ -60,11 +60,12 @@ def _weakly(method: Callable[..., None]) -> Callable[..., None]:
 
 def _listen_to_buckets(model: Any, bucket_ready: "weakref.WeakMethod[Any]") -> None:
     """A DistributedDataParallel takes a hook once and keeps it: the hook asks who listens now."""
-    present = getattr(model, "_muster_listener", None)
+    present: Any = getattr(model, "_muster_listener", None)
     if present is None:
         present = model._muster_listener = [lambda: None]
 
-        def hook(_, bucket):  # without annotations: torch 1.13 compares them as written
+        # Without annotations: torch 1.13 compares them as written.
+        def hook(_, bucket):  # type: ignore[no-untyped-def]
             listener = present[0]()
             if listener is not None:
                 listener(bucket)

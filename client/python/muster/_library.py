@@ -3,6 +3,7 @@
 import ctypes as c
 import os
 import sysconfig
+from typing import List, Optional
 
 VERSION = "0.1.0"  # of muster.h, which the structs below repeat
 NAME = "libmuster.so.0"
@@ -105,7 +106,7 @@ _SIGNATURES = {
 }
 
 
-def _beside():
+def _beside() -> Optional[str]:
     """Where CMake has put the library that came with this package: PREFIX/lib, PREFIX/lib64 or
     PREFIX/lib/TRIPLET, with this file in PREFIX/lib/python3/dist-packages/muster."""
     triplet = sysconfig.get_config_var("MULTIARCH") or ""
@@ -117,11 +118,11 @@ def _beside():
     return None
 
 
-def _series(version):
+def _series(version: str) -> List[str]:
     return version.split(".")[:2]
 
 
-def load():
+def load() -> c.CDLL:
     """The library, of the release of this package: MUSTER_LIBRARY, or the one that was installed
     with this package, or the one that the loader finds. ImportError, in words, where there is none,
     or another."""

@@ -6,7 +6,8 @@ import contextlib
 import errno
 import sys
 from collections import deque
-from typing import Any, Deque, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import (Any, ContextManager, Deque, Iterable, Iterator, List, NamedTuple, Optional, Set,
+                    Tuple)
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -63,13 +64,13 @@ class Rank:
     finished: the job has ended. version: which all parameters are of."""
 
     _owner = ""  # of Worker
+    _worker: Worker  # once it has joined
 
     def __init__(self, model: torch.nn.Module, wire: str, marks: List[str]):
         """Looks at the model. marks: what else has to be the same in all ranks, in words."""
         if wire not in WIRE:
             raise ValueError(f"wire is {wire!r}; it is one of {', '.join(WIRE)}")
         self._model, self._wire_name, self._wire = model, wire, WIRE[wire]
-        self._ddp = isinstance(model, DistributedDataParallel)
         self._bare = _ddp.bare(model, type(self).__name__)
         self._layout = Layout(self._bare, marks)
         self._device = _device.of(self._layout.device)
@@ -247,7 +248,9 @@ class Rank:
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """For all micro-batches of a step but the last: gradients stay here and add up."""
-        inner = self._model.no_sync() if self._ddp else contextlib.nullcontext()
+        inner: ContextManager[Any] = contextlib.nullcontext()
+        if isinstance(self._model, DistributedDataParallel):
+            inner = self._model.no_sync()  # type: ignore[operator]
         before, self._keep_local = self._keep_local, True
         try:
             with inner:
@@ -364,10 +367,11 @@ class Rank:
 
     # ---- the job ----
 
-    def batches(self, loader: Iterable[Any]) -> Iterator[Any]:
+    def batches(self, loader: Iterable[Any], until: Optional[int] = None) -> Iterator[Any]:
         """The batches of the loader, over and over until the job has ended. A sampler with
-        set_epoch() hears of each epoch."""
-        sampler = getattr(loader, "sampler", None)
+        set_epoch() hears of each epoch. until: the first rank that has this version ends the job
+        for all ranks, as finish() does; its last version is a little higher."""
+        sampler: Any = getattr(loader, "sampler", None)
         if isinstance(getattr(loader, "batch_sampler", None), Sampler):
             self._check_sampler(loader.batch_sampler)  # type: ignore[attr-defined]
         epoch = 0
@@ -377,6 +381,9 @@ class Rank:
             some = False
             for batch in loader:
                 some = True
+                if until is not None and self.version >= until:
+                    self.finish(f"version {until} has come")
+                    until = None
                 yield batch
                 if self.finished:
                     return

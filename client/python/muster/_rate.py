@@ -22,7 +22,7 @@ class Rate:
 
         scaled.__dict__.update(getattr(self._plain, "__dict__", {}))  # of schedulers
         self._ours = types.MethodType(scaled, opt)
-        opt.step = self._ours  # type: ignore[method-assign]
+        opt.step = self._ours  # type: ignore[assignment, method-assign]
 
     def _step(self, *args: Any, **kwargs: Any) -> Any:
         rates = [g["lr"] for g in self._opt.param_groups]
@@ -42,4 +42,4 @@ class Rate:
         if self._before is None:
             del self._opt.step
         else:
-            self._opt.step = self._before  # type: ignore[method-assign]
+            self._opt.step = self._before  # type: ignore[assignment, method-assign]

@@ -9,7 +9,7 @@ import torch
 from .worker import Share
 
 
-class Sampler(torch.utils.data.Sampler):
+class Sampler(torch.utils.data.Sampler[List[int]]):
     """Batches of indices, drawn by every rank from the whole set, of which the verdict is known.
 
         sampler = muster.torch.Sampler(len(data), 32, seed=1)

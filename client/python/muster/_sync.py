@@ -28,7 +28,8 @@ class Sync(Rank):
     mean; opt.step by default. It clips, schedules and calls opt.step() itself, and is called for
     every version in order, in a late rank several times in one sync.step(). What it does must
     depend on the gradients and on earlier calls alone, for then all ranks stay the same.
-    scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler.
+    scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler, such
+    as loader.batch_sampler.
     state: (get, set) in place of all that is named above but the sampler: get() returns what a rank
     needs to apply the next version, a tree of tensors, numbers, strings, bytes, lists, tuples and
     dicts, and set(tree) makes it so.
@@ -51,19 +52,24 @@ class Sync(Rank):
 
     def __init__(self, model: torch.nn.Module, opt: torch.optim.Optimizer,
                  step: Optional[Callable[[], Any]] = None, *, scheduler: Optional[Any] = None,
-                 sampler: Optional[Sampler] = None,
+                 sampler: Any = None,
                  state: Optional[Tuple[Callable[[], Any], Callable[[Any], Any]]] = None,
                  wire: str = "f32", lr_scale: bool = False,
                  server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
                  join_timeout: float = 60.0, wait_timeout: Optional[float] = None):
+        if sampler is not None and not isinstance(sampler, Sampler):
+            raise TypeError(f"sampler is a {type(sampler).__name__}; it has to be a "
+                            "muster.torch.Sampler, for all ranks have to know what it gives each. "
+                            "A sampler of PyTorch is given to the DataLoader alone")
         super().__init__(model, wire, [] if sampler is None else [repr(sampler)])
         self._opt = opt
         self._check_optimizer()
         self._rate: Optional[Rate] = None
         self._apply = step or (lambda: opt.step())
-        self._sampler = sampler
+        self._sampler: Optional[Sampler] = sampler
         whole = _state.Whole(self._bare, opt, scheduler)
-        self._get, self._set = state or (whole.get, whole.set)
+        self._get: Callable[[], Any] = state[0] if state else whole.get
+        self._set: Callable[[Any], Any] = state[1] if state else whole.set
         self._check = whole.check if state is None else lambda _: None
         if state is None:
             _state.look_at(whole.get())  # else a mistake would show when the first rank comes back

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes as c
 import sys
-from typing import Any, List
+from typing import Any, Dict, List, Tuple
 
-ITEMS = {"f32": (c.c_float, "f"), "bf16": (c.c_uint16, "H"), "f16": (c.c_uint16, "H")}
+ITEMS: Dict[str, Tuple[Any, str]] = {
+    "f32": (c.c_float, "f"), "bf16": (c.c_uint16, "H"), "f16": (c.c_uint16, "H")}
 
 
 class Lease:

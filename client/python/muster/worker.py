@@ -101,7 +101,7 @@ def _error(code: int, sentence: str) -> Error:
 class Share(NamedTuple):
     """One rank's part in a version: how many contributions, and the samples in them."""
     rank: int
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple has count()
     weight: float
 
 
@@ -414,7 +414,7 @@ class Worker:
                 src, keep = self._buffer(src, self.type, count)
                 kept.append(keep)
             rows.append((first, count, src))
-        table = (_library.Piece * len(rows))(*rows)
+        table = (_library.Piece * len(rows))(*rows)  # type: ignore[misc]
         self._call(lib.muster_push_ranges, table, len(rows))
 
     def push(self, weight: float = 1.0, *, loss: Optional[float] = None, sum: bool = False,
