@@ -225,6 +225,9 @@ struct muster_outcome {
 	uint32_t set_len; /* 0 for version 0 */
 	double weight;    /* samples in `version` */
 	struct muster_orders orders;
+	/* The newest version that this worker has heard of: `version`, or a later one, so that it
+	 * is behind by the difference. */
+	uint64_t newest;
 };
 /* clang-format off */
 #define MUSTER_OUTCOME { .size = sizeof(struct muster_outcome) }

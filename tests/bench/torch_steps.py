@@ -7,9 +7,10 @@ lowest and highest.
 
 straggler: how long four ranks take to learn, if one is five times slower. The model is small, and
     each rank sleeps after its backward pass, so that computing takes 10 ms (50 ms in the slow rank)
-    whatever the processors do. muster runs under backup:3. All make the same number of versions;
-    printed are the time until the loss on data that are kept aside is below 0.2, and that loss at
-    the end.
+    whatever the processors do. muster runs under backup:3. Printed are the time until the loss on
+    data that are kept aside is below 0.2, and that loss after the same number of versions. A
+    version of muster has the samples of three ranks, so it goes on until there have been as many
+    samples as in Gloo's versions; printed are the loss and the time then, too.
 share: what a step takes besides forward, backward and optimiser, where nobody is slow (bsp, two
     ranks). Each rank makes the same steps without the others in between, and their median is taken
     away. Printed too is by how much the memory of rank 0 grows when it joins and makes two steps:
@@ -103,7 +104,8 @@ def teacher(count, seed):
 
 
 def learn(peer, rank, versions):
-    """Seconds until the loss is low enough, or None, and the loss at the end; of rank 0."""
+    """Of rank 0: seconds until the loss is low enough, or None; that loss after so many versions;
+    and the loss and the seconds after as many samples as are in so many versions of all ranks."""
     import torch
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 5))
@@ -112,29 +114,34 @@ def learn(peer, rank, versions):
     x, y = teacher(20000, 3 + rank)
     loss_of = torch.nn.functional.cross_entropy
     pause = COMPUTE_S * (SLOW if rank == RANKS - 1 else 1)
-    reached, apart = None, 0.0
+    ends = versions, versions if peer is Gloo else -(-versions * RANKS // (RANKS - 1))
+    reached, apart, step, version, after = None, 0.0, -1, 0, {}
     begin = time.monotonic()
-    for step in range(versions):
+    while version < ends[1]:
+        step += 1
         started = time.monotonic()
         batch = slice(step * BATCH % len(x), step * BATCH % len(x) + BATCH)
         job.opt.zero_grad()
         loss_of(job.model(x[batch]), y[batch]).backward()
         time.sleep(max(0.0, started + pause - time.monotonic()))
         job.step()
-        if getattr(job, "sync", None) and job.sync.finished:
+        version = job.sync.version if peer is Muster else step + 1
+        if peer is Muster and job.sync.finished:
             break
-        if rank == 0 and (step % 5 == 4 or step == versions - 1):
+        due = [end for end in ends if version >= end and end not in after]
+        if rank == 0 and (step % 5 == 4 or due):
             looked = time.monotonic()
             with torch.no_grad():
                 loss = loss_of(model(kept_x), kept_y).item()
-            apart += time.monotonic() - looked
             if reached is None and loss < LOSS:
                 reached = looked - begin - apart
+            after.update((end, (loss, looked - begin - apart)) for end in due)
+            apart += time.monotonic() - looked
     if rank != 0:
         return None
-    if getattr(job, "sync", None):
+    if peer is Muster:
         job.sync.finish("all versions are there")
-    return {"reached": reached, "loss": loss}
+    return {"reached": reached, "loss": after[ends[0]][0], "as_many": after[ends[1]]}
 
 
 def steps_of(job, x, y, count):
@@ -264,7 +271,9 @@ def straggler(a):
             print(f"{peer:7} did not reach a loss of {LOSS} in every round", end="; ")
         else:
             print(f"{peer:7} loss {LOSS} after {told(reached)} s", end="; ")
-        print(f"loss at the end {told([one['loss'] for one in all_of])}", flush=True)
+        print(f"after {a.versions} versions {told([one['loss'] for one in all_of])}", end="; ")
+        print(f"after as many samples {told([one['as_many'][0] for one in all_of])}, "
+              f"{told([one['as_many'][1] for one in all_of])} s", flush=True)
 
 
 def shares(a):

@@ -180,7 +180,7 @@ def buckets_of_each_rank(a):
     """DistributedDataParallel makes one bucket at first, and several after the first step, by size
     and order of use. They are others on each rank."""
     said = straggler(a, paths, lambda net, rank: in_ddp(
-        net, rank, bucket_cap_mb=(0.01, 0.3, 0.6, 25)[rank]))
+        net, rank, bucket_cap_mb=(0.01, 0.3, 0.6, 1.2)[rank]))
     applies_all(said)
     later = [buckets[1] for *_, buckets in said]
     for rank, (*_, buckets) in enumerate(said):
@@ -633,8 +633,55 @@ def two_jobs(a):
           max(worst, worse) < 1e-5)
 
 
+AHEAD, AT_ONCE, TOO_MANY = 4, 8, 100  # versions
+
+
+def no_faster_than_the_others(a):
+    """Rank 1 has applied a version when rank 0 has two more: it never has them all. Its step()
+    returns all the same, and when it is faster again it has the bits of rank 0."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        muster._rank._AT_ONCE = AT_ONCE
+        model = torch.nn.Linear(3, 1)
+        opt = torch.optim.Adam(model.parameters(), 0.1)
+        slow, last = rank == 1, [0]
+
+        def apply():
+            opt.step()
+            last[0] += 1
+            ranks.tell(f"{rank}.{last[0]}")
+            if slow:
+                ranks.hear(f"0.{last[0] + 2}")
+
+        sync = muster.torch.Sync(model, opt, apply)
+        while not sync.finished:
+            if rank == 0 and sync.version > AHEAD:
+                ranks.hear(f"1.{sync.version - AHEAD}")
+                must(sync.version < TOO_MANY, "step() of rank 1 does not return")
+            opt.zero_grad()
+            model(torch.ones(2, 3) * (rank + 1)).sum().backward()
+            if slow:
+                ranks.hear("0.2")
+            done = sync.step()
+            must(done.version == last[0] == sync.version, done)
+            if slow:
+                must(done.missed >= AT_ONCE - 1, done)
+                slow = False
+                ranks.tell("faster")
+            if rank == 0 and os.path.exists(ranks.path("faster")) and not sync.finished:
+                sync.finish("enough")
+        return sync.version, [p.tolist() for p in model.parameters()]
+
+    with Ranks(a, 2, work, "--policy", "backup:1") as ranks:
+        said = ranks.ends()
+        check(f"both end with version {said[0][0]} and its bits", said[0] == said[1])
+
+
 CASES, BY_HAND = together(
-    training=(backup_of_four, backup_of_four_in_ddp, hand_in, give_up),
+    training=(backup_of_four, backup_of_four_in_ddp, hand_in, give_up, no_faster_than_the_others),
     straggling=(history_of_two, buckets_of_each_rank),
     mistakes_and_data=(bad_input, ctrl_c, two_jobs, samples))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -42,7 +42,8 @@ class Outcome(c.Structure):
     _fields_ = [("size", c.c_size_t), ("verdict", c.c_int), ("ticket", c.c_uint64),
                 ("counted_in", c.c_uint64), ("version", c.c_uint64), ("fresh", c.c_bool),
                 ("finished", c.c_bool), ("result", c.c_void_p), ("set", c.POINTER(Share)),
-                ("set_len", c.c_uint32), ("weight", c.c_double), ("orders", Orders)]
+                ("set_len", c.c_uint32), ("weight", c.c_double), ("orders", Orders),
+                ("newest", c.c_uint64)]
 
 
 class Taken(c.Structure):

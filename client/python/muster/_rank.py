@@ -20,6 +20,9 @@ from .worker import (Hint, InvalidArgument, JobFailed, NotFinite, Outcome, Sessi
                      Verdict, Worker)
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+# Where others make versions as fast as this rank applies them, a step returns when it has applied
+# this many times those that were there when it began, and at least so many.
+_CATCHES_UP, _AT_ONCE = 8, 64
 _FLUSH_BYTES = 256 << 10  # gradients that are smaller together are handed over in one call
 # What a sentence of the library has in it that is about the model of this rank, or its length.
 _OF_THE_MODEL = ("another model:", "the same model", "table of tensors", "names of tensors",
@@ -56,6 +59,7 @@ class Round:
         self.handed_in = False
         self.verdict, self.versions = Verdict.NONE, 0  # of this gradient; since the last step
         self.out: Optional[Outcome] = None
+        self.most: Optional[int] = None  # versions, after which the step returns though others wait
 
 
 class Rank:
@@ -75,7 +79,7 @@ class Rank:
         self._layout = Layout(self._bare, marks)
         self._device = _device.of(self._layout.device)
         self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire)
-        self.finished = False
+        self.finished = self._finishing = False
         self.version = 0
         self._keep_local = False
         self._stale_slot = False  # what was handed over of the contribution is to be given up
@@ -355,8 +359,12 @@ class Rank:
                 this.out = self._next()
             if this.out.verdict != Verdict.NONE and (this.out.ticket != 0 or this.gave_up):
                 this.verdict = this.out.verdict
+            if this.most is None:
+                this.most = max(_AT_ONCE, _CATCHES_UP * (this.out.newest - self.version))
             self._settle(this, this.out)
             if this.out.finished or not this.out.more:
+                break
+            if this.versions >= this.most and not self._finishing:
                 break
             this.out = None
         self._over()
@@ -407,6 +415,7 @@ class Rank:
     def finish(self, why: str = "") -> None:
         """Ends the job for all ranks; the step() that follows brings the last version."""
         self._worker.finish(why)
+        self._finishing = True
 
     def close(self) -> None:
         """Leaves the job, and takes the hooks off the model, which then is as it was before. A

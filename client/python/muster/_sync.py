@@ -125,7 +125,10 @@ class Sync(Rank):
         """In place of opt.step(): hands this rank's gradient in, waits until the policy lets it go
         on, and applies each version since, in order. samples: how many are in the mean gradient; a
         version is the mean over its samples (musterd --weigh).
-        Afterwards parameters are of the version that is returned, and gradients hold its mean.
+        Afterwards parameters are of the version that is returned, and gradients hold its mean. That
+        is the newest, but in a rank that applies versions no faster than others make them: there
+        step() returns when it has applied eight times as many as there were when it began, 64 at
+        least. The gradient that comes next is late then, and the step() after it goes on.
         Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
         the step may be repeated with another batch (a Sampler gives the same one again, as all
         ranks know whose it is); Timeout and Ctrl-C, after which step() called

@@ -145,6 +145,7 @@ class Outcome:
     alpha: float
     push_every: int
     fetch_every: int
+    newest: int  # the newest version that this worker has heard of: `version`, or a later one
     more: bool  # another outcome is ready: wait() again at once
 
 
@@ -628,6 +629,6 @@ class Worker:
         told = Outcome(Verdict(out.verdict), out.ticket, out.counted_in, out.version, out.fresh,
                        out.finished, result, shares, out.weight, orders.lr_scale,
                        orders.local_steps, orders.alpha, orders.push_every, orders.fetch_every,
-                       more and answer.codes[0] > 0)
+                       out.newest, more and answer.codes[0] > 0)
         self._answer = None
         return told

@@ -430,6 +430,7 @@ static void versions_in_order_one_by_one(void)
 		CU_ASSERT_EQUAL(session_answer_behind(version, 3), 0);
 		CU_ASSERT_EQUAL(session_take(), version < 3);
 		CU_ASSERT_EQUAL(session_out.version, version);
+		CU_ASSERT_EQUAL(session_out.newest, 3);
 		CU_ASSERT(session_out.fresh);
 	}
 	session_end();
