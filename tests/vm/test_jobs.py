@@ -16,7 +16,7 @@ import sys
 import time
 
 import lab
-from job import COUNTED, LATE, SYSTEM, Failed, Job, check, until
+from job import CALM, COUNTED, LATE, SYSTEM, Failed, Job, check, until
 
 sys.path.append(str(SYSTEM))
 import mode_cases  # pylint: disable=wrong-import-position
@@ -97,7 +97,7 @@ def run_and_prove(tools, machines, name, run, words, proof):
     job = Job.__new__(Job)
     job.lab, job.name, job.workers, job.tools = machines, name, {}, tools
     job.server = machines[0].start(
-        [tools.muster, "run", "--transport", "verbs", "--grace", "2s", *run, "--",
+        [tools.muster, "run", "--transport", "verbs", "--grace", "2s", *CALM, *run, "--",
          tools.worker, f"/lab/{name}", elems, *words])
     job.end({}, seconds=120)
     job.check_history(*proof)
@@ -119,7 +119,7 @@ def modes_one_vm(tools):
             job.lab, job.name, job.workers, job.tools = machines, name, {}, tools
             job.server = machines[0].start(
                 ["env", f"MUSTER_HISTORY=/lab/{name}", tools.muster, "run", "--transport", "verbs",
-                 "--grace", "60s", *case.options(), "--", tools.micro, *case.arguments()])
+                 "--grace", "60s", *CALM, *case.options(), "--", tools.micro, *case.arguments()])
             job.end({}, seconds=120)
             job.prove(SYSTEM / "modes.py", lambda log, name=name: [name, "--log", log])
 
