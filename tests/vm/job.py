@@ -122,6 +122,14 @@ class Job:
             nodes = "\n".join(node.describe() for node in self.lab.nodes)
             raise Failed(f"{e}; it saw {self.newest(rank)}; {self.said()}\n{nodes}") from None
 
+    def until_enough(self):
+        """Words for workers of a job that goes on until enough()."""
+        return [f"0:until=/lab/{self.name}-enough", "0:finish=1"]
+
+    def enough(self):
+        for node in self.lab.nodes:
+            (node.share / f"{self.name}-enough").touch()
+
     def said(self):
         each = [("musterd", self.server), *((f"rank {r}", w) for r, w in self.workers.items())]
         return "\n".join(f"--- {name}, {p.status}\n{p.output.strip()}" for name, p in each)
