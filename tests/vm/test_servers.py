@@ -379,8 +379,8 @@ def footprint(tools):
     """What a device has in use, and what is registered of memory, is what was said at the start."""
     workers, elems = 3, 300000
     with lab.Lab(nodes=3) as machines:
-        job = Servers(tools, machines, "-n", str(workers), "--commits", "60")
-        job.start_workers((2,) * workers, "sleep_us=100000", elems=elems)
+        job = Servers(tools, machines, "-n", str(workers))
+        job.start_workers((2,) * workers, "sleep_us=100000", *job.until_enough(), elems=elems)
         job.wait_version(0, 2)
         links = {0: workers + 1, 1: workers + 1, 2: 2 * workers}
         for node in machines.nodes:
@@ -398,6 +398,7 @@ def footprint(tools):
             held = sum(slots) / 2**20
             check(f"{name}: {held:.2f} MiB are registered for workers, {told} were announced",
                   len(slots) == workers and abs(held - told) < 0.06, shown)
+        job.enough()
         job.end_all()
         job.check_history(*SGD)
 
