@@ -18,7 +18,7 @@ jobs=$(nproc)
 # Most tests wait most of the time, so more run at once than there are processors; the others take
 # several of these slots (cmake/muster.cmake). Tests in virtual machines, of which one runs at a
 # time, have three of their own.
-slots=$((3 * (jobs < 8 ? jobs : 8)))
+slots=$((4 * (jobs < 8 ? jobs : 8)))
 slots_of_machines=3
 presets=(release asan tsan)
 selection=()
