@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -330,8 +331,9 @@ def servers_stopped_by_a_signal(a):
           status == 128 + signal.SIGTERM and len(folder.manifest(version)["parts"]) == 3)
 
 
-def all_are_stopped_by_a_signal(a):
-    """Leader and followers at the same time, as a scheduler does it."""
+def stop_all(a):
+    """Stops leader and follower at the same time. Return: exit statuses, how many parts the newest
+    version has that is saved, and seconds."""
     folder = Folder(a)
     options = ["--state", folder.state, "--workers", "2", *CALM]
     with Job(a, *options, "--servers", "2", "--checkpoint-every", "0") as job:
@@ -339,12 +341,24 @@ def all_are_stopped_by_a_signal(a):
         job.elems = 20000
         job.work_all(2, "sleep_us=1000")
         job.begin()
+        began = time.monotonic()
         follower.signal(signal.SIGTERM)
-        status, _ = job.server.stop()
-        end, said = follower.end(HANG_S)
-    check("both end by the signal", status == end == 128 + signal.SIGTERM)
-    check("and have saved the newest version, each its part",
-          len(folder.manifest(folder.versions()[-1])["parts"]) == 2)
+        job.server.process.terminate()
+        ends = [server.end(HANG_S)[0] for server in (job.server, follower)]
+        seconds = time.monotonic() - began
+    saved = folder.versions()
+    return ends, len(folder.manifest(saved[-1])["parts"]) if saved else 0, seconds
+
+
+def all_are_stopped_by_a_signal(a):
+    """As a scheduler does it. A follower waits for its leader's order to save for five seconds, and
+    a busy host may need more: a try in which it had them is void."""
+    for _ in range(3):
+        ends, parts, seconds = stop_all(a)
+        if parts == 2 or seconds < 4:
+            break
+    check(f"both end by the signal: {ends}", ends == [128 + signal.SIGTERM] * 2)
+    check("and have saved the newest version, each its part", parts == 2)
 
 
 def follower_is_stopped_by_a_signal(a):

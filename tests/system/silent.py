@@ -101,7 +101,7 @@ def data_thread_stands_still(a):
 
 def memory_takes_long_to_make(a):
     """Longer than anybody here would wait for a server that is silent, or for a job to start."""
-    gathers = 20  # s, in which leader, follower and workers have to come even on a busy host
+    gathers = 20  # s, longer than any of them stands still by chance
     with tempfile.TemporaryDirectory() as trip:
         base_name = os.path.join(trip, "server")
         with open(base_name, "w") as f:
@@ -109,9 +109,14 @@ def memory_takes_long_to_make(a):
         with servers.Job(a, 2, "-n", "2", "--commits", "20", "--lease", f"{LEASE}s",
                          "--join-timeout", f"{gathers}s", workers=0, followers=0,
                          MUSTER_TRIP=trip) as job:
-            follower = job.join("--join-timeout", "15s")
-            check("the follower joins", until(lambda: "server 1 of 2" in job.leader.said()))
+            # The time that they take to come is none of the leader's, which stands still meanwhile,
+            # and none of the follower's, which comes last.
+            job.leader.process.send_signal(signal.SIGSTOP)
             job.work_all(2)
+            check("the workers come", until(lambda: job.leader.unread() == 2, SECONDS))
+            follower = job.join("--join-timeout", f"{gathers}s")
+            check("the follower comes", until(lambda: job.leader.unread() == 3, SECONDS))
+            job.leader.process.send_signal(signal.SIGCONT)
             check("memory is being made",
                   until(lambda: os.path.exists(base_name + ".held"), SECONDS))
             time.sleep(gathers + LEASE)

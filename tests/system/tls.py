@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Jobs of real processes whose control connections are TLS, and strangers at their ports.
 
-usage: tls.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER --impostors IMPOSTORS
+usage: tls.py CASE --musterd PATIENT_MUSTERD --worker WORKER --muster MUSTER --impostors IMPOSTORS
 """
 import contextlib
 import errno

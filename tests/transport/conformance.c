@@ -2,10 +2,11 @@
 /*
  * What common/transport/transport.h promises, held against one transport:
  *
- *   test_transport SCHEME threads|processes
+ *   test_transport SCHEME threads|processes [HASTE]
  *
  * The cases are in the files *_cases.c. Threads are there for the thread sanitizer; processes for
- * what only they can do, such as being killed.
+ * what only they can do, such as being killed. HASTE is for slow devices: cases that repeat for
+ * long do so this much less often.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -44,13 +45,22 @@ static int try_to_open(void)
 	return rc;
 }
 
+static bool may_be(int argc, char **argv)
+{
+	if (argc != 3 && (argc != 4 || strtoul(argv[3], NULL, 10) == 0))
+		return false;
+	return strcmp(argv[2], "threads") == 0 || strcmp(argv[2], "processes") == 0;
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 3 || (strcmp(argv[2], "threads") != 0 && strcmp(argv[2], "processes") != 0)) {
-		fprintf(stderr, "usage: %s SCHEME threads|processes\n", argv[0]);
+	if (!may_be(argc, argv)) {
+		fprintf(stderr, "usage: %s SCHEME threads|processes [HASTE]\n", argv[0]);
 		return EXIT_FAILURE;
 	}
 	in_processes = strcmp(argv[2], "processes") == 0;
+	if (argc == 4)
+		haste = strtoul(argv[3], NULL, 10);
 	transport = mst_transport_find(argv[1]);
 	if (transport == NULL) {
 		printf("skipped: this build has no transport '%s'\n", argv[1]);

@@ -16,7 +16,7 @@ rdma link add rxe1 type rxe netdev second
 job() {
 	echo "rails: $*"
 	"$muster" run -n 2 --owner workers --transport verbs --listen 127.0.0.1:0 --log-level warn \
-		"$@" -- "$step" 500000 10
+		"$@" -- "$step" 500000 4
 }
 
 packets() {
