@@ -2,7 +2,8 @@
 /*
  * Dynamic backup workers (Xu, Neglia, Sebastianelli 2020, arXiv 2004.14696): the quorum k of the
  * next step is the one with the most gain per second. quorum_gain.h and quorum_time.h have the two
- * estimates. While they are not known the job waits for all workers, or for as many as it did.
+ * estimates. The first step waits for all workers and tells times. Until the gain is known as well,
+ * the quorum is the one that is met first, of half of the workers or more.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -95,6 +96,24 @@ static uint32_t one_more(const struct mst_commit_view *commit, uint32_t than)
 	return k < commit->live ? k : commit->live;
 }
 
+/* A single gradient tells no variance, so until the gain is known there are to be two. */
+static uint32_t lowest(const struct mst_dbw *d, uint32_t workers)
+{
+	uint32_t half = (workers + 1) / 2, least = least_of(d, workers);
+
+	if (mst_quorum_gain_known(&d->gain))
+		return least;
+	half = half > 2 ? half : 2;
+	return least > half ? least : half;
+}
+
+static double gain_of(const struct mst_dbw *d, const struct mst_commit_view *commit, uint32_t k)
+{
+	if (!mst_quorum_gain_known(&d->gain))
+		return 1;
+	return mst_quorum_gain(&d->gain, k, rate_of(commit, k));
+}
+
 /* The quorum with the most gain per second, of equals the largest; where none gains, one more than
  * was chosen last. */
 static uint32_t best(struct mst_dbw *d, const struct mst_commit_view *commit,
@@ -107,9 +126,9 @@ static uint32_t best(struct mst_dbw *d, const struct mst_commit_view *commit,
 	for (uint32_t at = classes; at-- > 0;) {
 		uint32_t k = mst_quorum_of_class(n, at);
 		double after_s = row->after_s[at];
-		if (k < least_of(d, n) || k > commit->live || !(after_s > 0))
+		if (k < lowest(d, n) || k > commit->live || !(after_s > 0))
 			continue;
-		double gain = mst_quorum_gain(&d->gain, k, rate_of(commit, k));
+		double gain = gain_of(d, commit, k);
 		if (gain / after_s > most * MORE) {
 			most = gain / after_s;
 			chosen = k;
@@ -133,8 +152,12 @@ static void choose(struct mst_dbw *d, const struct mst_commit_view *commit)
 {
 	struct mst_quorum_waits row;
 
-	if (d->trouble != MST_DBW_FINE || !mst_quorum_gain_known(&d->gain) ||
-	    !mst_quorum_time_estimate(&d->time, commit->workers, commit->gradients, &row))
+	if (d->trouble != MST_DBW_FINE) {
+		if (d->wanted > 0 && !mst_quorum_gain_known(&d->gain))
+			d->wanted = commit->live;
+		return;
+	}
+	if (!mst_quorum_time_estimate(&d->time, commit->workers, commit->gradients, &row))
 		return;
 	d->wanted = best(d, commit, &row);
 	if (d->gain.rises && d->wanted < one_more(commit, commit->gradients))
@@ -171,45 +194,53 @@ static void arrived(struct mst_controller *c, const struct mst_arrival *arrival,
 
 /* ---- checkpoints ---- */
 
-enum { WANTED, SQUARE, VARIANCE, SHORT_OF, MOVED, KEPT };
+enum { WANTED, SQUARE, VARIANCE, POINTS, XX, XY, KEPT };
 
-/* Times are learned anew: the job may go on on other machines. */
+/* Times are learned anew: the job may go on on other machines. So are the means of the line's
+ * points: the losses may be of other data. */
 static uint32_t keep(const struct mst_controller *c, struct mst_controller_figure *out)
 {
 	const struct mst_dbw *d = &c->dbw;
+	const struct mst_quorum_line *l = &d->gain.line;
 	bool known = mst_quorum_gain_known(&d->gain);
+	double square = known ? mst_quorum_gain_square(&d->gain) : 0;
+	double variance = known ? mst_quorum_window_mean(&d->gain.variance) : 0;
 
-	out[WANTED] = (struct mst_controller_figure){ "dbw.wanted", d->wanted };
-	out[SQUARE] = (struct mst_controller_figure){ "dbw.square",
-						      known ? mst_quorum_gain_square(&d->gain)
-							    : 0 };
-	out[VARIANCE] = (struct mst_controller_figure){
-		"dbw.variance", known ? mst_quorum_window_mean(&d->gain.variance) : 0
-	};
-	out[SHORT_OF] = (struct mst_controller_figure){ "dbw.short_of", d->gain.short_of };
-	out[MOVED] = (struct mst_controller_figure){ "dbw.moved", d->gain.moved };
+	out[WANTED] = (struct mst_controller_figure){ "dbw.wanted", known ? d->wanted : 0 };
+	out[SQUARE] = (struct mst_controller_figure){ "dbw.square", square };
+	out[VARIANCE] = (struct mst_controller_figure){ "dbw.variance", variance };
+	out[POINTS] = (struct mst_controller_figure){ "dbw.points", l->count };
+	out[XX] = (struct mst_controller_figure){ "dbw.xx", l->xx };
+	out[XY] = (struct mst_controller_figure){ "dbw.xy", l->xy };
 	return KEPT;
+}
+
+static bool are_in_order(const struct mst_controller_figure *figure)
+{
+	double wanted = figure[WANTED].value;
+
+	for (int i = 0; i < KEPT; i++)
+		if (!isfinite(figure[i].value))
+			return false;
+	return wanted >= 0 && wanted <= INT32_MAX && wanted == floor(wanted) &&
+	       figure[VARIANCE].value >= 0 && figure[POINTS].value >= 0 && figure[XX].value >= 0;
 }
 
 static bool resume(struct mst_controller *c, const struct mst_controller_figure *figure,
 		   struct mst_rule *rule)
 {
 	struct mst_dbw *d = &c->dbw;
-	double wanted = figure[WANTED].value;
 
-	if (!(wanted >= 0 && wanted <= INT32_MAX && wanted == floor(wanted)) ||
-	    !isfinite(figure[SQUARE].value) || !isfinite(figure[VARIANCE].value) ||
-	    !isfinite(figure[SHORT_OF].value) || !isfinite(figure[MOVED].value) ||
-	    figure[VARIANCE].value < 0 || figure[MOVED].value < 0)
+	if (!are_in_order(figure))
 		return false;
-	d->wanted = (uint32_t)wanted;
+	d->wanted = (uint32_t)figure[WANTED].value;
 	if (d->wanted == 0)
 		return true;
 	mst_quorum_gain_fill_square(&d->gain, figure[SQUARE].value);
 	mst_quorum_window_fill(&d->gain.variance, figure[VARIANCE].value);
-	d->gain.short_of = figure[SHORT_OF].value;
-	d->gain.moved = figure[MOVED].value;
-	d->gain.has_falls = true;
+	d->gain.line = (struct mst_quorum_line){ .count = figure[POINTS].value,
+						 .xx = figure[XX].value,
+						 .xy = figure[XY].value };
 	rule->quorum = (int32_t)d->wanted;
 	return true;
 }
@@ -234,8 +265,11 @@ static void why(const struct mst_controller *c, const struct mst_rule *rule, cha
 		snprintf(out, len, "the last gradients told no loss");
 	else if (d->trouble == MST_DBW_NO_NORMS)
 		snprintf(out, len, "the last gradients told no norms");
-	else if (d->wanted == 0 || !mst_quorum_gain_known(&d->gain))
-		snprintf(out, len, "until gain and time of %u steps are known", MST_QUORUM_WINDOW);
+	else if (d->wanted == 0)
+		snprintf(out, len, "until a step has told times");
+	else if (!mst_quorum_gain_known(&d->gain))
+		snprintf(out, len, "by times alone, until %u steps have told the gain",
+			 MST_QUORUM_WINDOW);
 	else if (d->gain.rises)
 		snprintf(out, len, "the loss has risen to %.3g", d->gain.loss);
 	else if (!d->gains)

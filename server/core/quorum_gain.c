@@ -40,8 +40,11 @@ static void add_variance(struct mst_quorum_gain *g, const struct mst_commit_norm
 		add(&g->variance, fmax(0, (n->square - n->mean_square) / left));
 }
 
-/* What is kept of the sums for N and L at each step. */
-#define KEPT 0.99
+/* What is kept at each step of the sums for N, and of those for L. */
+#define KEPT_SQUARES 0.95
+#define KEPT_POINTS 0.99
+/* Of fewer points the slope is chance. */
+#define LINE_POINTS 3
 /* A mean loss has risen if it is larger than the one before by this part of it, and by so many
  * standard errors of the difference. */
 #define RISE 0.01
@@ -51,8 +54,8 @@ static void add_square(struct mst_quorum_gain *g, double square)
 {
 	if (!isfinite(square))
 		return;
-	g->squares = KEPT * g->squares + square;
-	g->weight = KEPT * g->weight + 1;
+	g->squares = KEPT_SQUARES * g->squares + square;
+	g->weight = KEPT_SQUARES * g->weight + 1;
 	g->steps += g->steps < MST_QUORUM_WINDOW;
 }
 
@@ -63,7 +66,7 @@ double mst_quorum_gain_square(const struct mst_quorum_gain *g)
 
 void mst_quorum_gain_fill_square(struct mst_quorum_gain *g, double square)
 {
-	g->weight = 1 / (1 - KEPT);
+	g->weight = 1 / (1 - KEPT_SQUARES);
 	g->squares = g->weight * square;
 	g->steps = MST_QUORUM_WINDOW;
 }
@@ -86,65 +89,71 @@ static bool rises(const struct mst_quorum_gain *g)
 	       rise > ERRORS * sqrt(error_square(&g->earlier) + error_square(&g->losses));
 }
 
-/* @fall: of the loss over the step that made the version. */
-static void add_fall(struct mst_quorum_gain *g, double rate, double square, double noise,
-		     double fall)
+/* The step that made the version whose loss is told next. */
+static void shift_line(struct mst_quorum_line *l, double fall, double distance_square)
 {
-	double moved = rate * rate * (square + noise);
-
-	if (!isfinite(moved) || !isfinite(fall) || !(rate > 0))
+	if (!isfinite(fall) || !isfinite(distance_square))
 		return;
-	g->short_of = KEPT * g->short_of + rate * square - fall;
-	g->moved = KEPT * g->moved + moved;
-	g->has_falls = true;
+	l->x -= distance_square;
+	l->y -= fall;
 }
 
-/* Means of as many losses differ by the fall of the loss. Return: can they be told? */
-static bool take_loss(struct mst_quorum_gain *g, double loss, double *fall)
+static void add_point(struct mst_quorum_line *l, double loss)
 {
-	bool full = g->losses.count == MST_QUORUM_WINDOW;
-	double before = g->loss;
+	double dx = -l->x;
 
+	l->weight = KEPT_POINTS * l->weight + 1;
+	l->count = KEPT_POINTS * l->count + 1;
+	l->x += dx / l->weight;
+	l->y += (loss - l->y) / l->weight;
+	l->xx = KEPT_POINTS * l->xx + dx * -l->x;
+	l->xy = KEPT_POINTS * l->xy + dx * (loss - l->y);
+}
+
+static void take_loss(struct mst_quorum_gain *g, double loss)
+{
 	if (!isfinite(loss)) {
 		g->losses = g->earlier = (struct mst_quorum_window){ .count = 0 };
 		g->rises = false;
-		return false;
+		return;
 	}
-	if (full)
+	add_point(&g->line, loss);
+	if (g->losses.count == MST_QUORUM_WINDOW)
 		add(&g->earlier, g->losses.recent[g->losses.next]);
 	add(&g->losses, loss);
 	g->loss = mst_quorum_window_mean(&g->losses);
-	*fall = before - g->loss;
 	g->rises = rises(g);
-	return full;
 }
 
 void mst_quorum_gain_add(struct mst_quorum_gain *g, const struct mst_quorum_step *step)
 {
 	const struct mst_commit_norms *n = &step->norms;
-	double fall = 0;
-	bool has_fall = take_loss(g, step->loss, &fall);
 
 	if (n->known) {
+		double rate = g->rate * n->factor;
 		add_variance(g, n);
-		double noise = mst_quorum_window_mean(&g->variance) * n->concentration;
-		double square = n->mean_square - noise;
+		double square = n->mean_square -
+				mst_quorum_window_mean(&g->variance) * n->concentration;
 		add_square(g, square);
-		if (has_fall)
-			add_fall(g, g->rate * n->factor, square, noise, fall);
+		shift_line(&g->line, rate * square, rate * rate * n->mean_square);
 	}
+	take_loss(g, step->loss);
 	g->rate = step->rate;
 }
 
 bool mst_quorum_gain_known(const struct mst_quorum_gain *g)
 {
 	return g->steps == MST_QUORUM_WINDOW && g->variance.count == MST_QUORUM_WINDOW &&
-	       g->has_falls;
+	       g->line.count > LINE_POINTS;
 }
 
 double mst_quorum_gain_lipschitz(const struct mst_quorum_gain *g)
 {
-	return g->moved > 0 ? fmax(0, 2 * g->short_of / g->moved) : 0;
+	const struct mst_quorum_line *l = &g->line;
+
+	if (l->count <= LINE_POINTS || !(l->xx > 0))
+		return 0;
+	return fmax(0, 2 * l->xy / l->xx);
 }
 
 double mst_quorum_gain(const struct mst_quorum_gain *g, uint32_t quorum, double rate)

@@ -7,11 +7,15 @@
  *
  *     G(k) = (r - L r^2 / 2) N - L r^2 / 2 x V / k
  *
- * V is a mean over the last few steps, N one over many: near the end V / k is many times N, and a
- * mean of few steps would often be below 0. A step tells V by the norms of its gradients and that
- * of their mean; N is the squared norm of the mean less V / k. L is what makes the bound equal to
- * the fall of the loss that was seen. It belongs to the problem more than to a step, so it is taken
- * over many steps: the noise of the losses between the first and the last cancels. Pure.
+ * A step tells V by the norms of its gradients and that of their mean; N is the squared norm of
+ * the mean less V / k. V is a mean over the last few steps, N one over some 20: near the end V / k
+ * is many times N, and a mean of few steps would often be below 0; one of many more would still be
+ * that of the beginning.
+ *
+ * If the bound were met, the loss would fall by r N and rise by L / 2 times the square of the
+ * distance that a step moves. So the loss plus the sum of r N, over the sum of these squares, is a
+ * straight line with the slope L / 2, whatever N and the rate were. L is fitted to it by least
+ * squares, over some 100 steps. Pure.
  */
 #ifndef MST_SERVER_CORE_QUORUM_GAIN_H
 #define MST_SERVER_CORE_QUORUM_GAIN_H
@@ -36,15 +40,19 @@ struct mst_quorum_window {
 	uint32_t count, next;
 };
 
+/* A straight line through points, in which older ones fade. The newest point's x, and what has been
+ * added to its loss, are the origin, so that nothing grows with time. */
+struct mst_quorum_line {
+	double weight, x, y;  /* of the points, and their means */
+	double count, xx, xy; /* of the points, and their sums of products about the means */
+};
+
 /* All zero: nothing is known. */
 struct mst_quorum_gain {
 	struct mst_quorum_window variance; /* V */
 	double squares, weight; /* N is the one over the other: sums in which older steps fade */
 	uint32_t steps;         /* in these, up to a window */
-	/* L is twice the one over the other: sums over steps, in which older ones fade, of r N less
-	 * the fall of the loss, and of r^2 (N + V / k). */
-	double short_of, moved;
-	bool has_falls;                           /* something is in the sums */
+	struct mst_quorum_line line;              /* L */
 	struct mst_quorum_window losses, earlier; /* the last ones, and as many before them */
 	double loss, rate; /* the mean of these, and the rate of the last commit */
 	bool rises;        /* that mean did, surely, at the last commit */
@@ -58,13 +66,13 @@ struct mst_quorum_step {
 };
 
 void mst_quorum_gain_add(struct mst_quorum_gain *g, const struct mst_quorum_step *step);
-/* Are all three known over a whole window? */
+/* Are all three known, of a whole window? */
 bool mst_quorum_gain_known(const struct mst_quorum_gain *g);
 /* N; below 0 where the noise is more than all there is. */
 double mst_quorum_gain_square(const struct mst_quorum_gain *g);
 /* As if every step so far had told this N. */
 void mst_quorum_gain_fill_square(struct mst_quorum_gain *g, double square);
-/* L, never below 0. */
+/* L, never below 0; 0 if there are too few points. */
 double mst_quorum_gain_lipschitz(const struct mst_quorum_gain *g);
 /* Of a step of @quorum gradients at the rate @rate. */
 double mst_quorum_gain(const struct mst_quorum_gain *g, uint32_t quorum, double rate);

@@ -21,6 +21,8 @@ static struct mst_policy policy;
 /* The world: the squared norm of the gradient, the variance of one, and when the k-th comes. */
 static struct {
 	double square, variance, loss;
+	double last_square; /* of the step before */
+	uint32_t last;      /* gradients in it */
 	double after_s[WORKERS];
 	uint32_t live;
 	bool told, linear;
@@ -30,8 +32,9 @@ static void begin(const char *text)
 {
 	policy = (struct mst_policy){ .rule = { .divide = true, .min_workers = 1 } };
 	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, why, sizeof(why)), 0);
-	world.square = 1;
+	world.square = world.last_square = 1;
 	world.variance = 1;
+	world.last = WORKERS;
 	world.loss = 100;
 	world.live = WORKERS;
 	world.told = true;
@@ -50,7 +53,6 @@ static uint32_t quorum(void)
 /* A step: everybody's gradient arrives in the end, and the loss falls by what the bound says. */
 static bool commit(void)
 {
-	static uint32_t before = WORKERS;
 	uint32_t k = quorum();
 	double curve = SMOOTH * RATE * RATE / 2;
 	struct mst_commit_view view = {
@@ -62,18 +64,19 @@ static bool commit(void)
 		.rate = RATE,
 		.linear = world.linear,
 		.norms = { .known = world.told,
-			   .mean_square = world.square + world.variance / k,
-			   .square = world.square + world.variance,
-			   .concentration = 1.0 / k,
+			   .mean_square = world.last_square + world.variance / world.last,
+			   .square = world.last_square + world.variance,
+			   .concentration = 1.0 / world.last,
 			   .factor = 1 },
 	};
 
 	for (uint32_t number = 1; number <= world.live; number++)
 		mst_controller_arrived(
 			&policy.controller,
-			&(struct mst_arrival){ before, number, world.after_s[number - 1] },
+			&(struct mst_arrival){ world.last, number, world.after_s[number - 1] },
 			WORKERS);
-	before = k;
+	world.last = k;
+	world.last_square = world.square;
 	world.loss -= (RATE - curve) * world.square - curve * world.variance / k;
 	return mst_controller_decide(&policy.controller, &view, &policy.rule);
 }
@@ -102,18 +105,59 @@ static const char *now(void)
 
 /* ---- which quorum ---- */
 
-static void it_waits_for_all_until_it_knows(void)
+/* Times of an exponential: the k-th of eight comes after 1/8 + 1/7 + ... */
+static void heavy_tails(void)
+{
+	double after_s = 0;
+
+	for (uint32_t k = 0; k < WORKERS; k++)
+		world.after_s[k] = after_s += 1.0 / (WORKERS - k);
+}
+
+static void after_one_step_of_all_it_goes_by_times_until_it_knows_the_gain(void)
 {
 	begin("dbw");
 	world.after_s[WORKERS - 1] = 100;
 	CU_ASSERT_STRING_EQUAL(now(), "bsp");
-	for (int i = 0; i < 5; i++) {
-		CU_ASSERT_FALSE(commit());
-		CU_ASSERT_STRING_EQUAL(because(), "until gain and time of 5 steps are known");
-	}
+	CU_ASSERT_STRING_EQUAL(because(), "until a step has told times");
 	CU_ASSERT_TRUE(commit());
+	for (int i = 0; i < 4; i++) {
+		CU_ASSERT_STRING_EQUAL(now(), "backup:7");
+		CU_ASSERT_STRING_EQUAL(because(),
+				       "by times alone, until 5 steps have told the gain");
+		CU_ASSERT_FALSE(commit());
+	}
 	CU_ASSERT_STRING_EQUAL(now(), "backup:7");
 	CU_ASSERT_STRING_EQUAL(because(), "gradient 1, deviation 1, L 2, 8 live workers");
+}
+
+/* One gradient tells no variance, so with a quorum of 1 the gain would never be known. */
+static void by_times_alone_it_is_half_of_the_workers_or_more(void)
+{
+	begin("dbw:1");
+	heavy_tails();
+	world.variance = 0;
+	for (int i = 0; i < 4; i++) {
+		commit();
+		CU_ASSERT_EQUAL(quorum(), WORKERS / 2);
+	}
+	commit();
+	CU_ASSERT_EQUAL(quorum(), 1);
+}
+
+/* Each fall of the loss is put beside the N of the same step. Means of both that lag differently
+ * would give another L as long as N falls. */
+static void the_curvature_is_right_while_the_gradient_shrinks(void)
+{
+	begin("dbw");
+	for (int i = 0; i < 40; i++) {
+		commit();
+		world.square *= 0.9;
+		CU_ASSERT(!mst_quorum_gain_known(&policy.controller.dbw.gain) ||
+			  fabs(mst_quorum_gain_lipschitz(&policy.controller.dbw.gain) - SMOOTH) <
+				  0.01 * SMOOTH);
+	}
+	CU_ASSERT_TRUE(mst_quorum_gain_known(&policy.controller.dbw.gain));
 }
 
 static void where_all_take_the_same_time_it_waits_for_all(void)
@@ -135,15 +179,6 @@ static void slow_workers_become_backups_and_come_back(void)
 	world.after_s[6] = world.after_s[7] = 1;
 	run(150);
 	CU_ASSERT_EQUAL(quorum(), WORKERS);
-}
-
-/* Times of an exponential: the k-th of eight comes after 1/8 + 1/7 + ... */
-static void heavy_tails(void)
-{
-	double after_s = 0;
-
-	for (uint32_t k = 0; k < WORKERS; k++)
-		world.after_s[k] = after_s += 1.0 / (WORKERS - k);
 }
 
 static uint32_t quorum_with(double variance)
@@ -250,7 +285,7 @@ static void where_nothing_gains_it_waits_for_all(void)
 {
 	begin("dbw:1");
 	heavy_tails();
-	world.square = 0;
+	world.square = world.last_square = 0;
 	world.variance = 1;
 	run(20);
 	CU_ASSERT_EQUAL(quorum(), WORKERS);
@@ -265,7 +300,7 @@ static void where_nothing_gains_any_more_it_waits_for_one_more(void)
 	world.variance = 0;
 	run(10);
 	CU_ASSERT_EQUAL(quorum(), 1);
-	world.square = -1e6;
+	world.square = world.last_square = -1e6;
 	for (uint32_t k = 2; k <= WORKERS; k++) {
 		world.loss = 100;
 		commit();
@@ -295,13 +330,14 @@ static void without_losses_the_quorum_stays_and_says_so(void)
 	CU_ASSERT_EQUAL(quorum(), WORKERS);
 }
 
-static void without_norms_the_quorum_stays_and_says_so(void)
+static void without_norms_it_waits_for_all_and_says_so(void)
 {
 	begin("dbw");
 	world.after_s[7] = 5;
 	world.told = false;
-	CU_ASSERT_FALSE(commit()); /* before the first version nobody could tell */
+	CU_ASSERT_TRUE(commit()); /* before the first version nobody could tell */
 	CU_ASSERT_FALSE(mst_controller_is_stuck(&policy.controller));
+	CU_ASSERT_EQUAL(quorum(), 7);
 	run(20);
 	CU_ASSERT_EQUAL(quorum(), WORKERS);
 	CU_ASSERT_TRUE(mst_controller_is_stuck(&policy.controller));
@@ -395,7 +431,12 @@ static void figures_that_it_cannot_have_are_refused(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "it waits for all until it knows", it_waits_for_all_until_it_knows },
+	{ "after one step of all it goes by times until it knows the gain",
+	  after_one_step_of_all_it_goes_by_times_until_it_knows_the_gain },
+	{ "by times alone it is half of the workers or more",
+	  by_times_alone_it_is_half_of_the_workers_or_more },
+	{ "the curvature is right while the gradient shrinks",
+	  the_curvature_is_right_while_the_gradient_shrinks },
 	{ "where all take the same time it waits for all",
 	  where_all_take_the_same_time_it_waits_for_all },
 	{ "slow workers become backups and come back", slow_workers_become_backups_and_come_back },
@@ -410,8 +451,8 @@ static CU_TestInfo cases[] = {
 	  where_nothing_gains_any_more_it_waits_for_one_more },
 	{ "without losses the quorum stays and says so",
 	  without_losses_the_quorum_stays_and_says_so },
-	{ "without norms the quorum stays and says so",
-	  without_norms_the_quorum_stays_and_says_so },
+	{ "without norms it waits for all and says so",
+	  without_norms_it_waits_for_all_and_says_so },
 	{ "figures that are no numbers change nothing",
 	  figures_that_are_no_numbers_change_nothing },
 	{ "what it cannot read it refuses", what_it_cannot_read_it_refuses },
