@@ -2,21 +2,30 @@
 # SPDX-License-Identifier: MIT
 """What attacks cost an honest job: its mean step, and the time to join it, with each and without.
 
-The job has certificates, runs over shared memory, and two workers carry it (backup:2), each of
-which sleeps for some milliseconds a step in place of computing. In each round every attack has its
-turn: the job goes on alone for some seconds, then for as long under the attack. Twice in each of
-these times a third worker joins and leaves. Printed are, for each attack, the ratio of the mean
+The job has certificates, runs over shared memory or RDMA, and two workers carry it (backup:2), each
+of which sleeps for some milliseconds a step in place of computing. In each round every attack has
+its turn: the job goes on alone for some seconds, then for as long under the attack. Twice in each
+of these times a third worker joins and leaves. Printed are, for each attack, the ratio of the mean
 steps of neighbours in time (median over the rounds, and quartiles), the times to join, how often
 the attacker acted in a second, and the server's memory at the end.
 
 The attackers run on the same host, as processes with the nice value 19: an attacker elsewhere takes
-none of its processors, and this leaves the job most of them.
+none of its processors, and this leaves the job most of them. With --elsewhere, those who need no
+certificate of the job have a second turn, against another server on this host, which has the same
+certificates and no job. What the step takes then is what those processors are worth: the attackers'
+and a server's, but not this one's.
+
+With --transport verbs it needs an RDMA device. Where there is none:
+
+    tests/vm/vm.py -- /usr/bin/python3 $PWD/tests/bench/attacked.py BUILD --transport verbs
 
 usage: attacked.py BUILD [--rounds N] [--seconds S] [--only NAME,...] [--step-ms MS] [--elems N]
+                   [--transport shm|verbs] [--per-second N] [--elsewhere]
 """
 import argparse
 import array
 import contextlib
+import ctypes
 import errno
 import mmap
 import os
@@ -43,7 +52,7 @@ HEARTBEAT = 7
 COUNTERS = 4096  # bytes of the file in which steps and acts are counted
 ACTS = WORKERS   # the attacker's counter, behind those of the workers
 HELD = 1000      # connections that are held
-PER_SECOND = 1000
+CHAIN = 24       # certificates that one caller shows: a few more, and the server reads none
 
 
 class Counters:
@@ -61,6 +70,46 @@ class Counters:
 
 
 # ---- attackers ----
+
+class Caller:
+    """Asks for a link over RDMA with a token that nobody has, by librdmacm."""
+
+    class Hints(ctypes.Structure):
+        """The beginning of struct rdma_addrinfo, and room for the rest."""
+        _fields_ = [("flags", ctypes.c_int), ("family", ctypes.c_int), ("qp_type", ctypes.c_int),
+                    ("port_space", ctypes.c_int), ("rest", ctypes.c_char * 112)]
+
+    class Conn(ctypes.Structure):
+        """struct rdma_conn_param"""
+        _fields_ = [("data", ctypes.c_char_p), ("data_len", ctypes.c_uint8),
+                    ("resources", ctypes.c_uint8), ("depth", ctypes.c_uint8),
+                    ("flow_control", ctypes.c_uint8), ("retries", ctypes.c_uint8),
+                    ("rnr_retries", ctypes.c_uint8), ("srq", ctypes.c_uint8),
+                    ("qp_num", ctypes.c_uint32)]
+
+    def __init__(self, host, port):
+        self.cm = ctypes.CDLL("librdmacm.so.1", use_errno=True)
+        self.at, self.number = ctypes.c_void_p(), 0xABCD00  # of a queue pair that nobody has
+        hints = self.Hints(qp_type=2, port_space=0x0106)    # RC, TCP's
+        if self.cm.rdma_getaddrinfo(host.encode(), port.encode(), ctypes.byref(hints),
+                                    ctypes.byref(self.at)) != 0:
+            sys.exit(f"no address: {host}:{port}")
+
+    def call(self):
+        """Return: was it refused?"""
+        said = struct.pack("<IBBBB16sQQIIII", 0x7262766D, 2, 0, 1, 3, os.urandom(16),
+                           1 << 16, 1 << 16, 8, 8, self.number, 0)
+        caller = ctypes.c_void_p()
+        if self.cm.rdma_create_ep(ctypes.byref(caller), self.at, None, None) != 0:
+            return False
+        conn = self.Conn(data=said, data_len=len(said), retries=3, rnr_retries=3,
+                         qp_num=self.number)
+        self.number += 1
+        done = self.cm.rdma_connect(caller, ctypes.byref(conn))
+        refused = done != 0 and ctypes.get_errno() == errno.ECONNREFUSED
+        self.cm.rdma_destroy_ep(caller)
+        return refused
+
 
 class Attacker:
     """What the attacks have in common. They go on until they are killed."""
@@ -150,6 +199,13 @@ class Attacker:
     def tokens(self):
         """Asks for links at the listener for data, with a token that nobody has."""
         s, data = self.insider()
+        verbs = re.search(rb"verbs:([0-9.]+):(\d+)", data)
+        if verbs:
+            s.close()
+            caller = Caller(*(part.decode() for part in verbs.groups()))
+            while True:
+                if caller.call():
+                    self.act()
         address = re.search(rb"(/[!-~]*muster[!-~]*|@muster[!-~]*)", data).group().decode()
         s.close()
         said = struct.pack("<II16sQQII", 0x6D68736D, 1, bytes(16), 1 << 16, 1 << 16, 8, 8)
@@ -172,21 +228,31 @@ def impostors(a, *words):
     process = subprocess.Popen([a.build / "tests/transport/impostors", host, port, *words],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     for _ in process.stdout:
-        a.counters.add(ACTS, 100)
+        a.counters.add(ACTS, 10)
 
 
 def wrong(a):
-    impostors(a, f"{a.other}/worker.pem", f"{a.other}/worker.key", str(PER_SECOND), "1000000000")
+    impostors(a, f"{a.other}/worker.pem", f"{a.other}/worker.key", str(a.per_second), "1000000000")
 
 
 def half(a):
-    impostors(a, "-", "-", str(PER_SECOND), "1000000000", "1500")
+    impostors(a, "-", "-", str(a.per_second), "1000000000", "1500")
+
+
+def chain(a):
+    """The server has to read all that is shown before it sees that none of it is of its job."""
+    shown = "".join(pathlib.Path(f"{a.other}/{name}.pem").read_text()
+                    for name in ("worker", *["server"] * (CHAIN - 1)))
+    path = pathlib.Path(f"{a.other}/chain.pem")
+    path.write_text(shown)
+    impostors(a, str(path), f"{a.other}/worker.key", str(a.per_second), "1000000000")
 
 
 ATTACKS = {
     "held": "connections that say nothing",
     "half": "handshakes that stop half-way",
     "wrong": "certificates of another authority",
+    "chain": f"{CHAIN} of those at once",
     "plain": "plain text to the TLS port",
     "messages": "a worker that sends heartbeats without end",
     "reports": "a worker that reports values without end",
@@ -194,6 +260,8 @@ ATTACKS = {
     "rejoins": "a worker that joins and leaves without end",
     "tokens": "callers of the data listener with a wrong token",
 }
+STRANGERS = ("held", "half", "wrong", "chain", "plain")  # need nothing of the job
+IMPOSTORS = {"half": half, "wrong": wrong, "chain": chain}
 
 
 # ---- the honest ----
@@ -232,23 +300,45 @@ def join(a, rank):
             time.sleep(0.02)
 
 
-class Job:
-    """A server with certificates and the workers that carry its job."""
+class Server:
+    """musterd with certificates."""
 
     def __init__(self, a):
         keys = a.keys
-        self.a, self.children = a, []
-        self.server = subprocess.Popen(
+        self.process = subprocess.Popen(
             [a.build / "server/musterd", "-n", str(WORKERS), "--policy", f"backup:{STEADY}",
              "--listen", "127.0.0.1:0", "--join-timeout", "never", "--lease", "30s",
-             f"--tls-ca={keys}/ca.pem", f"--tls-cert={keys}/server.pem",
-             f"--tls-key={keys}/server.key"], stderr=subprocess.PIPE, text=True)
-        for line in self.server.stderr:
-            found = re.search(r"127\.0\.0\.1:\d+", line)
+             "--transport", a.transport, f"--tls-ca={keys}/ca.pem",
+             f"--tls-cert={keys}/server.pem", f"--tls-key={keys}/server.key"],
+            stderr=subprocess.PIPE, text=True)
+        said = ""
+        for line in self.process.stderr:
+            said += line
+            found = re.search(r"listening on (127\.0\.0\.1:\d+)", line)
             if found:
-                a.address = found.group()
+                self.address = found.group(1)
                 break
-        threading.Thread(target=self.server.stderr.read, daemon=True).start()
+        else:
+            sys.exit(said)
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def memory_mib(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
+
+
+class Job:
+    """A server and the workers that carry its job, and, if it is wanted, a server without a job."""
+
+    def __init__(self, a):
+        self.a, self.children = a, []
+        self.server = Server(a)
+        self.elsewhere = Server(a) if a.elsewhere else None
+        a.address = self.server.address
 
     def __enter__(self):
         for rank in range(STEADY):
@@ -267,21 +357,21 @@ class Job:
             w.start(numpy.zeros(self.a.elems, "f4"))
 
     def __exit__(self, *what):
-        for child in [*self.children, self.server]:
+        for child in self.children:
             child.kill()
             child.wait()
+        for server in filter(None, (self.server, self.elsewhere)):
+            server.end()
 
-    def play(self, what, rank=0):
+    def play(self, what, rank=0, server=None):
         """Another process of this script."""
         a = self.a
+        address = (server or self.server).address
         return subprocess.Popen(
             [sys.executable, __file__, str(a.build), "--play", what, "--rank", str(rank),
-             "--address", a.address, "--keys", a.keys, "--other", a.other, "--shared", a.shared,
-             "--elems", str(a.elems), "--step-ms", str(a.step_ms)], start_new_session=True)
-
-    def memory_mib(self):
-        status = pathlib.Path(f"/proc/{self.server.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
+             "--address", address, "--keys", a.keys, "--other", a.other, "--shared", a.shared,
+             "--elems", str(a.elems), "--step-ms", str(a.step_ms), "--per-second",
+             str(a.per_second)], start_new_session=True)
 
 
 # ---- what is measured ----
@@ -301,43 +391,60 @@ def measure(a, joins):
 
 class Figures:
     def __init__(self):
-        self.ratio, self.alone, self.under, self.step = [], [], [], []
+        self.ratio, self.elsewhere, self.step = [], [], []  # of steps
+        self.alone, self.under = [], []                     # of joins
         self.per_second, self.memory_mib = [], 0.0
 
 
-def attack(a, job, name, figures):
-    """A time without, and one with the attack."""
-    alone = measure(a, figures.alone)
+def attacked(a, job, name, server, joins):
+    """The mean step while that server is attacked, and how often it is in a second."""
     acts = a.counters.get(ACTS)
-    attacker = job.play(name)
+    attacker = job.play(name, server=server)
     try:
         end = time.monotonic() + JOIN_S
         while a.counters.get(ACTS) == acts and time.monotonic() < end:
             time.sleep(0.02)
         acts, begin = a.counters.get(ACTS), time.monotonic()
-        under = measure(a, figures.under)
-        figures.per_second.append((a.counters.get(ACTS) - acts) / (time.monotonic() - begin))
-        figures.memory_mib = job.memory_mib()
+        step = measure(a, joins)
+        return step, (a.counters.get(ACTS) - acts) / (time.monotonic() - begin)
     finally:
         os.killpg(attacker.pid, signal.SIGKILL)
         attacker.wait()
-    figures.step.append(alone)
-    figures.ratio.append(under / alone)
+
+
+def attack(a, job, name, f):
+    """A time without, one with the attack, and one with it elsewhere."""
+    alone = measure(a, f.alone)
+    under, per_second = attacked(a, job, name, job.server, f.under)
+    f.step.append(alone)
+    f.ratio.append(under / alone)
+    f.per_second.append(per_second)
+    f.memory_mib = job.server.memory_mib()
+    if job.elsewhere and name in STRANGERS:
+        f.elsewhere.append(attacked(a, job, name, job.elsewhere, [])[0] / alone)
 
 
 def quartiles(values):
     return statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
 
 
+def as_text(values):
+    """The median, and the quartiles."""
+    if not values:
+        return ""
+    low, middle, high = quartiles(values)
+    return f"{middle:.2f} ({low:.2f}, {high:.2f})"
+
+
 def report(figures):
-    print("| attack | in a second | step | quartiles | join alone | under it, ms (most) | memory |")
+    print("| attack | each second | step (quartiles) | if elsewhere | to join alone, ms "
+          "| to join under it, ms (most) | memory |")
     print("|---|---|---|---|---|---|---|")
     for name, f in figures.items():
-        low, middle, high = quartiles(f.ratio)
-        print(f"| {ATTACKS[name]} | {statistics.median(f.per_second):.0f} | {middle:.2f} | "
-              f"{low:.2f}, {high:.2f} | {1e3 * statistics.median(f.alone):.0f} | "
+        print(f"| {ATTACKS[name]} | {statistics.median(f.per_second):.0f} | {as_text(f.ratio)} | "
+              f"{as_text(f.elsewhere)} | {1e3 * statistics.median(f.alone):.0f} | "
               f"{1e3 * statistics.median(f.under):.0f} ({1e3 * max(f.under):.0f}) | "
-              f"{f.memory_mib:.0f} MiB |")
+              f"{f.memory_mib:.0f} MiB |", flush=True)
 
 
 def read_line():
@@ -348,6 +455,10 @@ def read_line():
     p.add_argument("--only", default=",".join(ATTACKS), type=lambda names: names.split(","))
     p.add_argument("--step-ms", type=float, default=5.0)
     p.add_argument("--elems", type=int, default=1 << 18)
+    p.add_argument("--transport", default="shm", choices=("shm", "verbs"))
+    p.add_argument("--per-second", type=int, default=1000, help="handshakes that are begun")
+    p.add_argument("--elsewhere", action="store_true",
+                   help="attack a server without a job, too, for comparison")
     for hidden in ("play", "address", "keys", "other", "shared"):
         p.add_argument("--" + hidden, help=argparse.SUPPRESS)
     p.add_argument("--rank", type=int, help=argparse.SUPPRESS)
@@ -365,8 +476,10 @@ def play(a):
         carry(a)
         return
     os.nice(19)
-    if a.play in ("wrong", "half"):
-        {"wrong": wrong, "half": half}[a.play](a)
+    with contextlib.suppress(OSError):  # sessions share the processors, and then their processes
+        pathlib.Path("/proc/self/autogroup").write_text("19")
+    if a.play in IMPOSTORS:
+        IMPOSTORS[a.play](a)
     else:
         getattr(Attacker(a), a.play)()
 
@@ -392,9 +505,9 @@ def main():
                     attack(a, job, name, f)
     report(figures)
     steps = [s for f in figures.values() for s in f.step]
-    print(f"{a.rounds} rounds of {a.seconds:g} s, {4 * a.elems >> 10} KiB, a step alone "
-          f"{1e3 * statistics.median(steps):.1f} ms, {os.cpu_count()} processors, load "
-          f"{before:.1f} before and {os.getloadavg()[0]:.1f} after")
+    print(f"{a.transport}, {a.rounds} rounds of {a.seconds:g} s, {4 * a.elems >> 10} KiB, "
+          f"a step alone {1e3 * statistics.median(steps):.1f} ms, {os.cpu_count()} processors, "
+          f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after")
 
 
 main()

@@ -220,6 +220,9 @@ EC = ("ec", "-pkeyopt", "ec_paramgen_curve:P-256")
 RSA = ("rsa:2048",)
 
 
+END = "-----END CERTIFICATE-----\n"
+
+
 def issue(folder, subject, extension, issuer=None, key=EC):
     """NAME.pem and NAME.key of a subject that begins with CN=NAME. Without an issuer it signs
     itself. The certificate of an issuer other than the root is appended to NAME.pem."""
@@ -245,7 +248,7 @@ def issue(folder, subject, extension, issuer=None, key=EC):
 
 def make_site(_, folder):
     """What other authorities make: a key on RSA, a role as an organizational unit, an authority
-    between the root and the certificates."""
+    between the root and the certificates, which for the server's is in ca.pem alone."""
     os.mkdir(folder, 0o700)
     uri = "subjectAltName=URI:muster:"
     issue(folder, "/CN=ca", AUTHORITY, key=RSA)
@@ -255,6 +258,12 @@ def make_site(_, folder):
     issue(folder, "/CN=under", uri + "worker", "between")
     issue(folder, "/CN=large", uri + "worker", "ca", RSA)
     issue(folder, "/CN=observer/OU=muster:observer", "", "between", RSA)
+    with open(f"{folder}/server.pem") as f:
+        own, between = (piece + END for piece in f.read().split(END)[:2])
+    shutil.copy(f"{folder}/ca.pem", f"{folder}/root.pem")
+    with open(f"{folder}/server.pem", "w") as out, open(f"{folder}/ca.pem", "a") as ca:
+        out.write(own)
+        ca.write(between)
     return folder
 
 
@@ -262,6 +271,10 @@ def certificates_of_a_site(a):
     """Each of them joins, with its own role and no other."""
     kinds = ["unit", "under", "large"]
     with Job(a, "-n", str(len(kinds)), make=make_site) as job:
+        said = openssl("s_client", "-connect", job.address, "-CAfile", f"{job.keys}/root.pem",
+                       text="Q\n")[1]
+        check("the server shows what is between, also where its authority's file has that",
+              "Verification: OK" in said)
         for role in [*kinds, "observer"]:
             status, said = job.tool("status", job.address, role=role)
             check(f"{role} sees the status", status == 0)
@@ -296,6 +309,8 @@ def strangers(a):
         check("it speaks TLS 1.3 with a worker and gives no ticket",
               "New, TLSv1.3" in (said := openssl(*call, *worker, text="Q\n")[1])
               and "BEGIN SSL SESSION" not in said)
+        check("and shows its own certificate alone: the authority's is there already",
+              openssl(*call, *worker, "-showcerts", text="Q\n")[1].count("BEGIN CERT") == 1)
         with job.server.connect() as s:
             s.settimeout(HANG_S)
             s.sendall(b"GET / HTTP/1.0\r\n\r\n")

@@ -255,6 +255,19 @@ static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files,
 	return rc;
 }
 
+/* Finds once what is between the own certificate and the authority. Else OpenSSL would look for it
+ * in every handshake, check its signatures each time, and send the authority's certificate too,
+ * which the peer has. */
+static void complete_chain(SSL_CTX *ctx)
+{
+	STACK_OF(X509) *between = NULL;
+	bool given = SSL_CTX_get0_chain_certs(ctx, &between) == 1 && sk_X509_num(between) > 0;
+
+	if (given || SSL_CTX_build_cert_chain(ctx, SSL_BUILD_CHAIN_FLAG_NO_ROOT) == 1)
+		(void)SSL_CTX_set_mode(ctx, SSL_MODE_NO_AUTO_CHAIN);
+	ERR_clear_error();
+}
+
 static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files,
 		     const struct tls_complaint *to)
 {
@@ -274,6 +287,8 @@ static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files,
 		rc = use_key(ctx, &key, files->cert, to);
 	if (rc == 0)
 		rc = check_own(ctx, files, to);
+	if (rc == 0)
+		complete_chain(ctx);
 	content_free(&ca);
 	content_free(&cert);
 	content_free(&key);

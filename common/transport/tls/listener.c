@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -325,11 +326,16 @@ static int nap_ms(const struct mst_listener *l)
 	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : -1;
 }
 
-/* Crowds of callers must not take processors from a job that needs all of them. (Of a thread, in
+/* Crowds of callers must not take processors from a job that needs all of them: they get less, and
+ * a caller that comes interrupts nobody. The second holds among all processes, also where each
+ * session or control group has its share and nice values count only within. (Of a thread, in
  * Linux.) */
 static void give_way(void)
 {
+	const struct sched_param none = { 0 };
+
 	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
+	(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 static void *run(void *ctx)

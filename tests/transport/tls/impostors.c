@@ -10,7 +10,7 @@
  * the server a signature. With "-" as CERT and KEY the callers stop where they would prove
  * themselves, and wait until they are sent away.
  *
- * Says after each hundred how many were sent away, and at the end in which time. At the end of its
+ * Says after each ten how many were sent away, and at the end in which time. At the end of its
  * standard input it calls no more. Ends with 1 if one of them was believed.
  */
 #include <inttypes.h>
@@ -31,7 +31,7 @@
 
 #define MOST_MAX 2048
 #define NAP_MS 100
-#define TOLD_EVERY 100ul
+#define TOLD_EVERY 10ul
 
 struct impostor {
 	SSL *ssl; /* NULL: this place is free */
