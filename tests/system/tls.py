@@ -306,6 +306,12 @@ def strangers(a):
                   until(lambda r=reason: r in job.server.said(), HANG_S))
         check("costly key exchanges are refused", "handshake failure" in
               openssl(*call, *worker, "-groups", "ffdhe8192", text="Q\n")[1])
+        many = job.path("many.pem")
+        with open(f"{job.keys}/ca.pem", encoding="ascii") as ca, \
+                open(many, "w", encoding="ascii") as f:
+            f.write(ca.read() * 40)
+        check("a worker that shows 16 KiB of certificates is refused: 12 are read", "alert" in
+              openssl(*call, *worker, "-cert_chain", many, "-ign_eof")[1])
         check("it speaks TLS 1.3 with a worker and gives no ticket",
               "New, TLSv1.3" in (said := openssl(*call, *worker, text="Q\n")[1])
               and "BEGIN SSL SESSION" not in said)
