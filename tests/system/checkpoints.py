@@ -525,6 +525,10 @@ def refuses(a):
           'is of --optimizer adam:' in said_of(*resume, "--job", "one", "--optimizer", "sgd"))
     check("another length", "whose vector has 20001 elements"
           in said_of(*resume, "--job", "one", "--optimizer", "adam", elems=500))
+    check("another length, and the server is told which", "--elems says 500"
+          in said_of(*resume, "--job", "one", "--optimizer", "adam", "--elems", "500"))
+    check("a directory without a name",
+          "option --state: the directory has no name" in folder.run(8, "--state", "", expect=2))
     check("another type", "with results of f32; this worker has"
           in said_of(*resume, "--job", "one", "--optimizer", "adam", worker=["result_type=f16"]))
     check("another owner", "--owner servers, this one has --owner workers"
