@@ -79,10 +79,12 @@ def jobs(a, command, folder):
         del os.environ[name]
     os.environ["MUSTER_LIBRARY"], musterd = map(os.path.abspath, (a.library, a.musterd))
     os.chdir(folder)
-    server = Server(musterd, *CALM, "--owner", "workers", "--workers", "2")
+    # On a busy host importing torch may take most of a minute.
+    server = Server(musterd, *CALM, "--join-timeout", "180s", "--owner", "workers", "--workers",
+                    "2")
     try:
         ranks = [Child(command, **worker_environment(server.address, rank)) for rank in range(2)]
-        for said in [rank.end(HANG_S) for rank in ranks]:
+        for said in [rank.end(3 * HANG_S) for rank in ranks]:
             check(f"a rank has ended with {said}", said[0] == 0 and "version 1\n" in said[1])
     finally:
         server.kill()

@@ -195,12 +195,14 @@ def with_certificates(body, where):
 
 
 def names_exist(body, _):
-    path = os.path.join(ROOT, "client/python/muster/_sync.py")
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
-    for word in ("class Sync", "def step(self, samples"):
-        if word not in text:
-            fail(f"{path} has no \"{word}\", of which \"{body}\" speaks")
+    for name, words in (("_sync.py", ("class Sync", "def step(self, samples")),
+                        ("_rank.py", ("def batches(self, loader",))):
+        path = os.path.join(ROOT, "client/python/muster", name)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        for word in words:
+            if word not in text:
+                fail(f"{path} has no \"{word}\", of which \"{body}\" speaks")
     return "the names exist; system.torch.* run them"
 
 

@@ -28,11 +28,15 @@ class Job(tls.Job):
         super().__init__(a, "-n", "3", "--policy", "backup:2", "--min-workers", "1")
 
     def __enter__(self):
-        for rank in range(2):
-            self.member(rank, "sleep_us=2000", *self.ended_by(0))
-        self.member(2, "rounds=1")
-        self.begin(ranks=[0, 1])
-        check("the third leaves", self.worker[2].end(HANG_S)[0] == 0)
+        try:
+            for rank in range(2):
+                self.member(rank, "sleep_us=2000", *self.ended_by(0))
+            self.member(2, "rounds=1")
+            self.begin(ranks=[0, 1])
+            check("the third leaves", self.worker[2].end(HANG_S)[0] == 0)
+        except BaseException:
+            self.__exit__()  # which nobody else calls then
+            raise
         return self
 
     def goes_on(self):

@@ -30,7 +30,8 @@ def run(a, ranks, program, *options):
     at = options.index("--")
     job = subprocess.run(
         [a.muster, "run", "-n", str(ranks), "--owner", "workers", *CALM, "--patience", "60s",
-         "--grace", "60s", *options[:at], "--", sys.executable, program, *options[at + 1:]],
+         "--grace", "60s", "--join-timeout", "180s", *options[:at], "--", sys.executable, program,
+         *options[at + 1:]],
         env=dict(os.environ, MUSTER_LIBRARY=a.library, PYTHONPATH=PACKAGE, OMP_NUM_THREADS="1"),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=300)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How a Sync and a Served end: dropped by the program, closed, or with a session that is lost.
+"""How a Sync and a Served end: with their job, dropped by the program, closed, or with a session
+that is lost.
 
 usage: torch_ends.py CASE --musterd MUSTERD --library LIBMUSTER
        torch_ends.py --list
@@ -246,6 +247,41 @@ def refused_for_other_reasons(a):
         ranks.ends()
 
 
+def until_a_version(a):
+    """batches(until=5) ends the job for both ranks, also where the server does not hear of it at
+    first."""
+    prepare(a)
+
+    def work(make):
+        import muster
+        import torch
+        model = torch.nn.Linear(2, 1)
+        job = make(model)
+        finish, asked = job.worker.finish, []
+
+        def busy_at_first(why):
+            asked.append(job.version)
+            if len(asked) == 1:
+                raise muster.Busy(errno.EAGAIN, "the control connection is busy")
+            finish(why)
+
+        job.worker.finish = busy_at_first
+        for x in job.batches([torch.ones(3, 2)] * 2, until=5):
+            model.zero_grad()
+            model(x).sum().backward()
+            job.step()
+        return job.version, asked
+
+    for make, options in ((sync_of, ()), (served_of, SERVERS)):
+        with Ranks(a, 2, lambda rank, ranks, m=make: work(m), *options) as ranks:
+            (last, asked), (other, too) = ranks.ends()
+            check(f"{make.__name__}: both end with version {last}; they asked at {asked} and {too}",
+                  last == other and last in (6, 7) and [5, 6] in (asked, too)
+                  and all(versions in ([5], [5, 6]) for versions in (asked, too)))
+            must("version 5 has come" in ranks.server.said(), ranks.server.said())
+
+
 CASES, BY_HAND = together(
-    all_ends=(dropped, lost_while_a_view_is_kept, used_after_close, refused_for_other_reasons))
+    all_ends=(until_a_version, dropped, lost_while_a_view_is_kept, used_after_close,
+              refused_for_other_reasons))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

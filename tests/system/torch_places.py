@@ -39,7 +39,7 @@ def watch(came):
     def heard(frame, event, _):
         code = frame.f_code
         if code not in names:
-            within = getattr(code, "co_qualname", code.co_name)  # Python before 3.11: without class
+            within = code.co_qualname  # with the class; Python has it from 3.11 on
             ours = code.co_filename.startswith(folders) and "<" not in within
             names[code] = ours and f"{os.path.basename(code.co_filename)} {within}"
         if names[code] and event in ("call", "return"):

@@ -660,15 +660,14 @@ def no_faster_than_the_others(a):
         while not sync.finished:
             if rank == 0 and sync.version > AHEAD:
                 ranks.hear(f"1.{sync.version - AHEAD}")
-                must(sync.version < TOO_MANY, "step() of rank 1 does not return")
+                must(sync.version < TOO_MANY, f"no step() of rank 1 returns at {AT_ONCE} versions")
             opt.zero_grad()
             model(torch.ones(2, 3) * (rank + 1)).sum().backward()
             if slow:
                 ranks.hear("0.2")
             done = sync.step()
             must(done.version == last[0] == sync.version, done)
-            if slow:
-                must(done.missed >= AT_ONCE - 1, done)
+            if slow and done.missed >= AT_ONCE - 1:  # else it has not heard of the next one yet
                 slow = False
                 ranks.tell("faster")
             if rank == 0 and os.path.exists(ranks.path("faster")) and not sync.finished:

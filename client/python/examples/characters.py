@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A transformer that learns to continue a text, character by character.
 
-    muster run -n 4 --owner workers --policy backup:3 -- python3 characters.py --data FILE
+    muster run -n 4 --owner workers --policy backup:3 -- /usr/bin/python3 characters.py --data FILE
 
 Without --data it learns a text of its own: sums, written out."""
 import argparse

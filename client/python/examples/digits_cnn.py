@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A small convolutional network that learns drawn digits, on as many ranks as there are.
 
-    muster run -n 4 --owner workers --policy backup:3 -- python3 digits_cnn.py --steps 300
+    muster run -n 4 --owner workers --policy backup:3 -- /usr/bin/python3 digits_cnn.py --steps 300
 
 The digits are glyphs of 5 x 7 pixels, moved, with noise. `kill -STOP PID` of a rank, and
 `kill -CONT PID` within the 5 s of its lease, show what a slow host costs the others: nothing."""

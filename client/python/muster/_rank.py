@@ -16,8 +16,8 @@ from . import _ddp, _device, _tensors
 from ._hooks import Hooks
 from ._layout import Layout
 from ._sampler import Sampler
-from .worker import (Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost, Share,
-                     Verdict, Worker)
+from .worker import (Busy, Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost,
+                     Share, Verdict, Worker)
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # Where others make versions as fast as this rank applies them, a step returns when it has applied
@@ -378,7 +378,7 @@ class Rank:
     def batches(self, loader: Iterable[Any], until: Optional[int] = None) -> Iterator[Any]:
         """The batches of the loader, over and over until the job has ended. A sampler with
         set_epoch() hears of each epoch. until: the first rank that has this version ends the job
-        for all ranks, as finish() does; its last version is a little higher."""
+        for all ranks, as finish() does. The last version of the job may be a little higher."""
         sampler: Any = getattr(loader, "sampler", None)
         if isinstance(getattr(loader, "batch_sampler", None), Sampler):
             self._check_sampler(loader.batch_sampler)  # type: ignore[attr-defined]
@@ -390,8 +390,9 @@ class Rank:
             for batch in loader:
                 some = True
                 if until is not None and self.version >= until:
-                    self.finish(f"version {until} has come")
-                    until = None
+                    with contextlib.suppress(Busy):  # else it is tried again with the next batch
+                        self.finish(f"version {until} has come")
+                        until = None
                 yield batch
                 if self.finished:
                     return
@@ -413,7 +414,9 @@ class Rank:
         return self._worker
 
     def finish(self, why: str = "") -> None:
-        """Ends the job for all ranks; the step() that follows brings the last version."""
+        """Ends the job for all ranks; the step() that follows brings the last version. Raises Error
+        with EACCES where only an operator may do so (musterd --finish operator), and Busy where the
+        connection to the server takes no message now: call it again."""
         self._worker.finish(why)
         self._finishing = True
 
