@@ -147,6 +147,15 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		mst_trigger_full(l);
 }
 
+/* Was patience with the member over, but for the header that has been judged now? */
+static bool outstays(const struct mst_ledger *l, const struct mst_member *m,
+		     enum muster_verdict verdict)
+{
+	return m->excused == m->judged && m->excused_in == l->store.newest &&
+	       l->phase == MST_PHASE_RUNNING && m->state == MST_MEMBER_STARTED && m->rostered &&
+	       verdict != MUSTER_COUNTED && verdict != MUSTER_CANCELLED && !m->passed;
+}
+
 /* Judges one contribution: gives its verdict, grants its slot again, and takes the ask that came
  * with it. */
 static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p)
@@ -173,7 +182,9 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 	if (h->flags & MST_HEADER_ASK)
 		m->late = verdict == MUSTER_LATE;
 	regrant(l, m, h->slot);
-	if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
+	if (outstays(l, m, verdict))
+		mst_life_lose(l, m, MST_EVICT_PATIENCE);
+	else if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 	else
 		mst_life_leave_if_judged(l, m);

@@ -378,12 +378,23 @@ static bool is_half_reported(const struct mst_ledger *l, struct mst_member *m)
 	       !is_over(l, p->since_ns, l->cfg.lease_ns);
 }
 
-/* Does the member wait for the servers? It does if its ask waits for a buffer that another worker's
- * link holds. An ask that comes after a header waits for that header first, and is excused no
- * longer than the header is. */
+/* Until that header is judged. Else a worker all of whose headers are refused, and of which one is
+ * with some servers whenever patience is over, would hold the step for ever. */
+static bool is_excused(const struct mst_ledger *l, struct mst_member *m)
+{
+	if (!is_half_reported(l, m))
+		return false;
+	m->excused = m->judged + 1;
+	m->excused_in = l->store.newest;
+	return true;
+}
+
+/* Does the member wait for the servers, now that patience is over? It does if its ask waits for a
+ * buffer that another worker's link holds. An ask that comes after a header waits for that header
+ * first, and is excused no longer than the header is. */
 static bool is_held_up(const struct mst_ledger *l, struct mst_member *m)
 {
-	return mst_member_awaits_answer(m) || is_half_reported(l, m);
+	return mst_member_awaits_answer(m) || is_excused(l, m);
 }
 
 /* Does the open step wait for particular ranks? Otherwise any rank could go on: nothing is counted

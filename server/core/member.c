@@ -49,7 +49,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->linked = 0;
 	m->start_called = m->offers = m->sends_state = false;
 	m->lease_until = lease_until;
-	m->told = m->judged = 0;
+	m->told = m->judged = m->excused = 0;
 	m->rostered = m->owes = m->asks = m->late = m->rests = m->until_asked = false;
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;

@@ -113,6 +113,11 @@ struct mst_member {
 	 * MST_BUFFER_NONE. */
 	uint32_t keeps;
 
+	/* The header for which it was excused when patience was over, or 0, and the newest version
+	 * then: if that header is no contribution to the same step, its time is over. */
+	uint64_t excused;
+	uint64_t excused_in;
+
 	/* How the session begins and ends. */
 	uint32_t link_count;
 	uint64_t linked; /* which shards, as a set */

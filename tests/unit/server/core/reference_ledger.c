@@ -457,16 +457,21 @@ static uint64_t ask_patience_due(const struct reference *r, const struct session
 	return s->asked_ns + r->rule.patience_ns;
 }
 
-/* It is the servers' turn: to answer, or to report what others have reported, for a lease. */
-static bool waits_for_servers(const struct reference *r, const struct session *s)
+/* It is the servers' turn: to answer, or to report what others have reported, for a lease. That
+ * report is then the last thing that is waited for. */
+static bool waits_for_servers(const struct reference *r, struct session *s)
 {
 	if (s->asking && ask_is_in_turn(s))
 		return true;
 	if (s->judged >= s->gift_count)
 		return false;
 	const struct gift *due = &s->gift[s->judged];
-	return due->shards != 0 && due->shards != all_shards(r) &&
-	       r->now_ns < due->first_ns + r->cfg.lease_ns;
+	if (due->shards == 0 || due->shards == all_shards(r) ||
+	    r->now_ns >= due->first_ns + r->cfg.lease_ns)
+		return false;
+	s->excused = s->judged + 1;
+	s->excused_in = reference_newest(r);
+	return true;
 }
 
 /* Of the rank's contributions to the open step, each in a slot of its own until the commit: is

@@ -41,6 +41,8 @@ struct session {
 	bool offers;
 	uint64_t first; /* the first version it may be given */
 	uint64_t clock;
+	uint64_t excused,
+		excused_in; /* 1 + the gift for which it was, or 0; the newest version then */
 	uint64_t heard_ns;
 	bool has_norm;
 	double norm; /* of the last gift that was looked at for its norm */

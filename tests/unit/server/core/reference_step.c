@@ -531,20 +531,39 @@ static void regrant(struct reference *r, struct session *s, uint32_t slot)
 	r->moved_ns = r->now_ns;
 }
 
+/* This gift was the last thing that the step waited for. */
+static bool was_last_hope(const struct reference *r, const struct session *s,
+			  enum muster_verdict verdict)
+{
+	const struct reference_step *step = open_step(r);
+
+	if (!r->born || r->finished || !s->started || s->leaving)
+		return false;
+	return s->excused == s->judged && s->excused_in == reference_newest(r) &&
+	       step->rostered[s->who.rank] && !step->passed[s->who.rank] &&
+	       verdict != MUSTER_COUNTED && verdict != MUSTER_CANCELLED;
+}
+
 static void judge(struct reference *r, struct session *s, struct gift *g, uint64_t now_ns)
 {
 	const struct mst_lane_header *h = &g->header;
-	bool pass = (h->flags & MST_HEADER_PASS) != 0, late = false;
+	bool pass = (h->flags & MST_HEADER_PASS) != 0;
+	enum muster_verdict verdict = MUSTER_NONE;
 
 	g->judged = true;
 	s->judged = h->seq;
 	if (s->asking && s->judged == s->after)
 		s->asked_ns = now_ns;
 	if (!pass)
-		late = give_verdict(r, s, g, now_ns) == MUSTER_LATE;
+		verdict = give_verdict(r, s, g, now_ns);
 	else if (r->born && s->started && !r->finished)
 		open_step(r)->passed[s->who.rank] = true;
+	bool late = verdict == MUSTER_LATE;
 	regrant(r, s, h->slot);
+	if (was_last_hope(r, s, verdict)) {
+		session_end(r, s, MST_EVICT_PATIENCE);
+		return;
+	}
 	if ((h->flags & MST_HEADER_ASK) != 0)
 		ask_heard(r, s, h->ask, h->seq);
 	if ((h->flags & MST_HEADER_ASK) != 0)

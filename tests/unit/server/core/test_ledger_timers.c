@@ -480,6 +480,29 @@ static void job_that_ends_has_patience_with_the_slowest(void)
 	job_close(&j);
 }
 
+/* Its header is with one server of two when patience is over, and refused when it is with both. */
+static void a_header_that_is_refused_excuses_a_worker_no_longer(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct mst_lane_header half;
+	struct ledger_job j;
+
+	cfg.shards = 2;
+	job_born(&j, &cfg);
+	job_push(&j, 0);
+	job_wait(&j, JOB_PATIENCE_NS - JOB_LEASE_NS / 2, -1);
+	half = job_header(&j, 1);
+	half.weight = 0;
+	half.flags &= (uint16_t)~MST_HEADER_ASK;
+	job_full(&j, 1, 0, &half);
+	job_wait(&j, JOB_LEASE_NS / 2, -1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	job_full(&j, 1, 1, &half);
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_PATIENCE));
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	job_close(&j);
+}
+
 static void silent_worker_ends_with_its_lease(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
@@ -555,6 +578,8 @@ static CU_TestInfo cases[] = {
 	  job_that_ends_has_patience_with_everybody },
 	{ "a job that ends has patience with the slowest",
 	  job_that_ends_has_patience_with_the_slowest },
+	{ "a header that is refused excuses a worker no longer",
+	  a_header_that_is_refused_excuses_a_worker_no_longer },
 	{ "a silent worker ends with its lease", silent_worker_ends_with_its_lease },
 	CU_TEST_INFO_NULL,
 };
