@@ -85,8 +85,8 @@ class Sync(Rank):
 
     def _compared(self) -> str:
         ours = "none" if self._sampler is None else repr(self._sampler)
-        return ("of muster.torch.Sync these are the parameters, the buffers and the sampler, here "
-                + ours)
+        return ("of muster.torch.Sync these are the parameters and the buffers, with their shapes "
+                "and types, and the sampler, here " + ours)
 
     def _check_optimizer(self) -> None:
         known = {id(p) for _, p in self._layout.params}
