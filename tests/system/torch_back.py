@@ -89,7 +89,7 @@ def states_that_are_refused(a):
     from muster import _state
 
     def fails(tree):
-        raise LookupError("no such layer")
+        raise KeyError("layer7")
 
     def newcomer(kind, *words, **options):
         def work(rank, ranks):
@@ -123,7 +123,7 @@ def states_that_are_refused(a):
         for work in (newcomer(muster.Stale, "no other worker"),
                      newcomer(muster.Stale, "no other worker"),
                      newcomer(RuntimeError, "optimiser", "AdamW", "SGD", optimizer="SGD"),
-                     newcomer(RuntimeError, "no such layer", state=(lambda: {}, fails))):
+                     newcomer(RuntimeError, "KeyError: 'layer7'", state=(lambda: {}, fails))):
             ranks.again(1, work)
             ranks.end(1)
             reaches(ranks, 0, newest(ranks, 0) + 4)

@@ -9,10 +9,12 @@ usage: torch_ends.py CASE --musterd MUSTERD --library LIBMUSTER
 import errno
 import gc
 import os
+import subprocess
+import sys
 import weakref
 
 from base import HANG_S, check, main, must, until
-from torch_case import Ranks, joined, prepare, refused, together
+from torch_case import PACKAGE, Ranks, joined, prepare, refused, together
 from torch_training import FAR
 
 SERVERS = ("--owner", "servers", "--optimizer", "sgd:lr=0.1,momentum=0")
@@ -293,6 +295,29 @@ def other_shapes(a):
         must(names[0] == [LONG, "conv.weight", "conv.bias", "mask"], names[0])
 
 
+LEFT_OPEN = """
+import torch, muster.torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(4, 1)
+sync = muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1))
+model(torch.ones(1, 4)).sum().backward()
+print(sync.step().version)
+"""
+
+
+def left_open(a):
+    """A Sync of a program's own module that is not closed says nothing when the program ends."""
+    prepare(a)
+    with Ranks(a, 1, None) as ranks:
+        done = subprocess.run([sys.executable, "-c", LEFT_OPEN], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=3 * HANG_S,
+                              env=dict(os.environ, MUSTER_SERVER=ranks.server.address,
+                                       MUSTER_RANK="0", PYTHONPATH=PACKAGE))
+    check(f"it ends quietly: {done}",
+          (done.returncode, done.stdout) == (0, "1\n") and "muster" not in done.stderr
+          and "Exception" not in done.stderr)
+
+
 def until_a_version(a):
     """batches(until=5) ends the job for both ranks, also where the server does not hear of it at
     first."""
@@ -329,5 +354,5 @@ def until_a_version(a):
 
 CASES, BY_HAND = together(
     all_ends=(until_a_version, dropped, lost_while_a_view_is_kept, used_after_close,
-              refused_for_other_reasons, other_shapes))
+              refused_for_other_reasons, other_shapes, left_open))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

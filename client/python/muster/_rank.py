@@ -344,6 +344,7 @@ class Rank:
             raise SessionLost(errno.ENOTCONN, f"rank {self.rank}: this {type(self).__name__} has "
                               f"left the job, in which it had version {self.version}: "
                               f"{self._why_closed}{self._goes_on}")
+        self._worker.must_be_mine()
 
     def _step(self, samples: float) -> Step:
         self._must_be_in()
@@ -448,9 +449,10 @@ class Rank:
         with contextlib.suppress(BufferError, RuntimeError):
             self.close()
 
-    def __del__(self) -> None:
-        """At the end of the process the Worker does what is to be done."""
-        if hasattr(self, "_worker") and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """At the end of the process the Worker does what is to be done. Then modules, such as sys,
+        may have lost what is in them; what this function has stays."""
+        if hasattr(self, "_worker") and not is_finalizing():
             self._leave()
 
     def __enter__(self) -> Any:
