@@ -16,10 +16,8 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 # Most tests wait most of the time, so more run at once than there are processors; the others take
-# several of these slots (cmake/muster.cmake). Tests in virtual machines, of which one runs at a
-# time, have three of their own.
+# several of these slots (cmake/muster.cmake).
 slots=$((4 * (jobs < 8 ? jobs : 8)))
-slots_of_machines=3
 presets=(release asan tsan)
 selection=()
 settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=1000 -DMUSTER_MODEL_DEEP=OFF)
@@ -137,25 +135,15 @@ filter_of() {
 	[ "${#without[@]}" -eq 0 ] || (IFS='|' && echo "-LE ${without[*]}")
 }
 
-# How many slots a configuration has. Few tests of those with a sanitizer run in a machine.
-slots_of() {
-	if [ "${#selection[@]}" -eq 0 ] && { [ "$1" = release ] || [ "$1" = clang ]; }; then
-		echo "$((slots + slots_of_machines))"
-	else
-		echo "$slots"
-	fi
-}
-
 run_tests() {
 	local preset=$1 junit=$root/build/$1/junit.xml rc=0 total bad skipped again
-	local launcher filter room
+	local launcher filter
 
-	room=$(slots_of "$preset")
 	read -ra launcher < <(launcher_of "$preset") || true
 	read -ra filter < <(filter_of "$preset") || true
 	say "$preset: testing"
 	rm -f "$junit"
-	(cd "$root" && "${launcher[@]}" ctest --preset "$preset" --parallel "$room" \
+	(cd "$root" && "${launcher[@]}" ctest --preset "$preset" --parallel "$slots" \
 		--no-tests=error --test-output-size-passed 1000000 \
 		--output-junit "$junit" "${filter[@]}" "${selection[@]}" 3<&-) || rc=$?
 	[ -f "$junit" ] || touch "$junit"

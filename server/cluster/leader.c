@@ -26,9 +26,9 @@ struct mst_leader {
 	struct mst_leader_cfg cfg;
 	struct mst_entry_limits limits;
 	struct mst_decider *local;
-	bool held;  /* decisions wait because a queue to a follower has no room */
-	bool fails; /* a follower is gone for good, and the ledger is still to be told */
-	bool over;  /* the job is over: lost links are not logged any more */
+	bool held;      /* decisions wait because a queue to a follower has no room */
+	uint64_t fails; /* followers that are gone for good, of whom the ledger is still to hear */
+	bool over;      /* the job is over: lost links are not logged any more */
 
 	struct mst_peer peer[MST_SERVERS_MAX]; /* from 1 on */
 	uint64_t offer[MST_SERVERS_MAX];       /* number of the offer that the link was made for */
@@ -92,7 +92,7 @@ static void peer_gone(struct mst_leader *l, uint32_t server, int error, uint64_t
 	l->gone[server] = true;
 	mst_peer_drop(&l->peer[server], now_ns);
 	note_peer(l, MST_NOTE_PEER_GONE, server, error);
-	l->fails = true;
+	l->fails |= UINT64_C(1) << server;
 }
 
 static void peer_linked(struct mst_leader *l, const struct mst_request *request, uint64_t now_ns)
@@ -220,19 +220,21 @@ static void tell_followers(struct mst_leader *l, const struct mst_orders *o)
 	}
 }
 
-/* Takes the next decision. When there is none, tells the ledger that a follower is gone, if one
- * is. */
+/* Takes the next decision. When there is none, tells the ledger which followers are gone. */
 static bool decide(struct mst_leader *l, struct mst_orders *out, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_SERVER };
 
 	if (l->local->ops->next(l->local, out, now_ns))
 		return true;
-	if (!l->fails)
-		return false;
-	l->fails = false;
-	l->local->ops->handle(l->local, &ev, now_ns);
-	return l->local->ops->next(l->local, out, now_ns);
+	while (l->fails != 0) {
+		ev.shard = (uint32_t)__builtin_ctzll(l->fails);
+		l->fails &= l->fails - 1;
+		l->local->ops->handle(l->local, &ev, now_ns);
+		if (l->local->ops->next(l->local, out, now_ns))
+			return true;
+	}
+	return false;
 }
 
 static bool leader_next(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns)

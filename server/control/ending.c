@@ -45,6 +45,14 @@ static bool fails_at_loss(const struct mst_job *j)
 
 static void say_fails_at_loss(const struct mst_job *j, uint32_t rank, char *why, size_t len)
 {
+	if (!fails_at_loss(j)) {
+		(void)snprintf(why, len,
+			       "job \"%s\" fails when fewer than %" PRIu32
+			       " workers are left (--min-workers), so rank %" PRIu32
+			       " cannot be evicted; muster finish ends the job well",
+			       j->o->job, j->o->min_workers, rank);
+		return;
+	}
 	(void)snprintf(why, len,
 		       "job \"%s\" fails when it loses a worker (--on-loss fail), so rank %" PRIu32
 		       " cannot be evicted; muster finish ends the job well",

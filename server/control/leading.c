@@ -208,9 +208,16 @@ void mst_leading_fill_beat(struct mst_leading *l, struct mst_beat *out)
 
 /* ---- losing them ---- */
 
-static void lose(struct mst_leading *l, uint32_t server, const char *what)
+static void tell_data_side(struct mst_leading *l, uint32_t server)
 {
 	struct mst_request request = { .kind = MST_REQ_PEER_GONE };
+
+	request.peer.server = server;
+	mst_requests_put(&l->job->requests, &request);
+}
+
+static void lose(struct mst_leading *l, uint32_t server, const char *what)
+{
 	struct mst_follower_place *s = &l->follower[server];
 	char why[MST_REASON_LEN];
 
@@ -224,14 +231,22 @@ static void lose(struct mst_leading *l, uint32_t server, const char *what)
 		return;
 	}
 	snprintf(l->job->server_loss, sizeof(l->job->server_loss), "%s", why);
-	request.peer.server = server;
-	mst_requests_put(&l->job->requests, &request);
+	tell_data_side(l, server);
+}
+
+/* A follower that was not told of the end may be missed: the last checkpoint waits for its part. */
+static void part(struct mst_leading *l, uint32_t server)
+{
+	bool parts = mst_follower_place_enter(&l->follower[server].state, MST_FOLLOWER_PLACE_PART);
+
+	if (parts && !l->told_end && l->job->server != NULL)
+		tell_data_side(l, server);
 }
 
 void mst_leading_lost(struct mst_leading *l, uint32_t server, const char *what)
 {
 	if (mst_job_is_over(l->job))
-		(void)mst_follower_place_enter(&l->follower[server].state, MST_FOLLOWER_PLACE_PART);
+		part(l, server);
 	else
 		lose(l, server, what);
 }

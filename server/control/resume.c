@@ -149,6 +149,13 @@ static int check_options(const struct mst_resume *r, const struct mst_server_opt
 {
 	const struct mst_checkpoint_manifest *m = &r->manifest;
 
+	if (o->elems != 0 && m->id.elems != o->elems) {
+		snprintf(why, len,
+			 "the checkpoint of version %" PRIu64 " in %s is of a vector of %" PRIu64
+			 " elements, and --elems says %" PRIu64 ": leave --elems out",
+			 m->id.version, r->dir, m->id.elems, o->elems);
+		return -EINVAL;
+	}
 	if (m->owner != (enum muster_owner)o->owner) {
 		snprintf(why, len,
 			 "the checkpoint of version %" PRIu64

@@ -335,7 +335,7 @@ void mst_workers_started(struct mst_workers *w)
 		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
 			 j->o->lr_schedule);
 	if (j->o->lr_distance > 0)
-		mst_info("job \"%s\": the rate is at most %.17g over the square of the distance "
+		mst_info("job \"%s\": the rate is at most %.9g over the square of the distance "
 			 "that the parameters have moved since a worker read them",
 			 j->o->job, j->o->lr_distance);
 }

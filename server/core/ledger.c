@@ -304,7 +304,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_step_policy(l, &ev->rule, ev->controller);
 	} else if (ev->kind == MST_EV_SERVER) {
 		mst_life_fail(l, MST_FINISH_SERVER);
-		mst_save_server_lost(l);
+		mst_save_server_lost(l, ev->shard);
 	} else if (ev->kind == MST_EV_END) {
 		if (l->phase == MST_PHASE_RUNNING)
 			mst_life_end(l, MST_FINISH_ASKED);

@@ -138,7 +138,7 @@ enum mst_ledger_event_kind {
 	/* policy: another one; each of its rules has passed mst_rule_check() */
 	MST_EV_POLICY,
 	MST_EV_REST,    /* rests: the worker is to rest, or to return */
-	MST_EV_SERVER,  /* a server of the job is gone for good */
+	MST_EV_SERVER,  /* shard: of a server that is gone for good */
 	MST_EV_SPOILT,  /* a version has an infinite or NaN element, and is not published: spoilt */
 	MST_EV_SETTLED, /* a shard has executed all decisions before SETTLE: shard */
 	/* A shard has the mean of a version, whose optimiser has a reduce phase: reduced. With
@@ -188,7 +188,7 @@ struct mst_ledger_event {
 			int32_t rank;    /* the rank wanted; -1: any free rank */
 			bool comes_back; /* the worker gives and takes states */
 		} join;
-		uint32_t shard; /* LINKED, SETTLED */
+		uint32_t shard; /* LINKED, SETTLED, SERVER */
 		bool offers;    /* START */
 		struct {
 			uint32_t shard;

@@ -286,12 +286,12 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 		mst_life_end(l, MST_FINISH_TOO_FEW);
 }
 
-/* The control side has refused it where the loss of a worker fails the job. But the job may have
- * started since, or got that rule. */
+/* No job fails because somebody is evicted. The control side has refused it where any loss fails
+ * the job; but the job may have started since, or got that rule. */
 void mst_life_evict(struct mst_ledger *l, struct mst_member *m)
 {
-	bool fails = l->phase == MST_PHASE_RUNNING && !l->end_due &&
-		     l->rule.on_loss == MST_LOSS_FAIL;
+	bool matters = l->rule.on_loss == MST_LOSS_FAIL || count_started(l) <= l->rule.min_workers;
+	bool fails = l->phase == MST_PHASE_RUNNING && !l->end_due && matters;
 
 	if (!fails || !mst_member_takes_part(m))
 		mst_life_lose(l, m, MST_EVICT_ASKED);

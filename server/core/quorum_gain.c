@@ -45,6 +45,9 @@ static void add_variance(struct mst_quorum_gain *g, const struct mst_commit_norm
 #define KEPT_POINTS 0.99
 /* Of fewer points the slope is chance. */
 #define LINE_POINTS 3
+/* No point is farther from the mean of the losses before it than so many of their standard
+ * deviations. */
+#define REACH 10
 /* A mean loss has risen if it is larger than the one before by this part of it, and by so many
  * standard errors of the difference. */
 #define RISE 0.01
@@ -110,6 +113,18 @@ static void add_point(struct mst_quorum_line *l, double loss)
 	l->xy = KEPT_POINTS * l->xy + dx * (loss - l->y);
 }
 
+/* A loss far from those before it, such as that of a damaged batch, would bend the line for as long
+ * as it is one of its points. */
+static double within_reach(const struct mst_quorum_window *w, double loss)
+{
+	double mean = mst_quorum_window_mean(w);
+	double reach = REACH * sqrt(error_square(w) * MST_QUORUM_WINDOW);
+
+	if (w->count < MST_QUORUM_WINDOW)
+		return loss;
+	return fmin(fmax(loss, mean - reach), mean + reach);
+}
+
 static void take_loss(struct mst_quorum_gain *g, double loss)
 {
 	if (!isfinite(loss)) {
@@ -117,7 +132,7 @@ static void take_loss(struct mst_quorum_gain *g, double loss)
 		g->rises = false;
 		return;
 	}
-	add_point(&g->line, loss);
+	add_point(&g->line, within_reach(&g->losses, loss));
 	if (g->losses.count == MST_QUORUM_WINDOW)
 		add(&g->earlier, g->losses.recent[g->losses.next]);
 	add(&g->losses, loss);

@@ -19,6 +19,18 @@ static bool has_newest(const struct mst_ledger *l)
 	return l->store.newest == MST_VERSION_NONE || l->store.newest == l->save.last;
 }
 
+static void finish(struct mst_ledger *l)
+{
+	struct mst_ledger_save *s = &l->save;
+	struct mst_decision *d = mst_decide(l, MST_DO_SAVED, NULL);
+
+	d->saved.version = s->version;
+	d->saved.failed = s->failed;
+	d->saved.again = s->final_due;
+	mst_store_saved(&l->store, s->buffer);
+	s->version = MST_VERSION_NONE;
+}
+
 static void save(struct mst_ledger *l)
 {
 	struct mst_ledger_save *s = &l->save;
@@ -74,45 +86,40 @@ void mst_save_at_end(struct mst_ledger *l)
 		mst_save_newest(l);
 }
 
-static void finish(struct mst_ledger *l)
+/* Those that are gone are not waited for. The others still read the buffer. */
+static void finish_if_reported(struct mst_ledger *l)
 {
 	struct mst_ledger_save *s = &l->save;
-	struct mst_decision *d = mst_decide(l, MST_DO_SAVED, NULL);
+	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
 
-	d->saved.version = s->version;
-	d->saved.failed = s->failed;
-	d->saved.again = s->final_due;
-	mst_store_saved(&l->store, s->buffer);
-	s->version = MST_VERSION_NONE;
+	if ((s->reported | s->gone) != all)
+		return;
+	s->failed |= s->reported != all;
+	finish(l);
+	mst_ask_try_all(l);
+	if (s->final_due)
+		save(l);
 }
 
-/* Its part will never be reported. */
-void mst_save_server_lost(struct mst_ledger *l)
+void mst_save_server_lost(struct mst_ledger *l, uint32_t shard)
 {
-	if (!in_flight(l))
-		return;
-	l->save.failed = true;
-	l->save.final_due = false;
-	finish(l);
+	MST_ASSERT(shard < l->cfg.shards);
+	l->save.gone |= UINT64_C(1) << shard;
+	if (in_flight(l))
+		finish_if_reported(l);
 }
 
 /* A report that cannot be now is of a server that breaks the protocol, and changes nothing. */
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 {
 	struct mst_ledger_save *s = &l->save;
-	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
 
 	MST_ASSERT(ev->saved.shard < l->cfg.shards);
 	if (!in_flight(l) || ev->saved.version != s->version)
 		return;
 	s->reported |= UINT64_C(1) << ev->saved.shard;
 	s->failed |= ev->saved.failed;
-	if (s->reported != all)
-		return;
-	finish(l);
-	mst_ask_try_all(l);
-	if (s->final_due)
-		save(l);
+	finish_if_reported(l);
 }
 
 /* A clock says who is ahead only under a rule with a bound, and of who takes part. The others are

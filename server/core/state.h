@@ -47,6 +47,7 @@ struct mst_ledger_save {
 	uint64_t version; /* MST_VERSION_NONE: none is */
 	uint32_t buffer;
 	uint64_t reported; /* the shards that have reported, as a set */
+	uint64_t gone;     /* the shards that never will any more, as a set */
 	double samples;    /* in all versions up to that one */
 	bool failed;
 	bool final_due;         /* the newest version is to be saved when this one has been */
@@ -280,8 +281,8 @@ void mst_save_committed(struct mst_ledger *l);
 void mst_save_newest(struct mst_ledger *l);
 /* The job ends. */
 void mst_save_at_end(struct mst_ledger *l);
-/* A server is lost, which ends the job: what it was to write fails. */
-void mst_save_server_lost(struct mst_ledger *l);
+/* A server is lost, which ends the job: what it has not written fails. */
+void mst_save_server_lost(struct mst_ledger *l, uint32_t shard);
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);
 
 /* lend.c */

@@ -101,6 +101,8 @@ static int state_check(const struct mst_server_options *o, char *why, size_t why
 			      "for a checkpoint");
 	if (o->resume != NULL && o->resume[0] == '\0')
 		return refuse(why, why_len, "option --resume: the directory has no name");
+	if (o->state != NULL && o->state[0] == '\0')
+		return refuse(why, why_len, "option --state: the directory has no name");
 	return mst_server_options_checkpoints(o, &saves, why, why_len);
 }
 
@@ -398,9 +400,9 @@ int mst_server_options_schedule_lasts(const struct mst_server_options *o,
 	return refuse(
 		why, why_len,
 		"--lr-schedule %.60s: the rate is 0 from %.17g samples on, and the job may go "
-		"on after that; let it end there (--samples %.17g), or give a floor above 0, "
-		"as in %.60s,0.01",
-		o->lr_schedule, end, end, o->lr_schedule);
+		"on after that; let it end there (--samples %.17g), or give it a floor above "
+		"0, as in cosine:%.17g,0.01 and linear:%.17g,0.01",
+		o->lr_schedule, end, end, end, end);
 }
 
 static int schedule_check(const struct mst_server_options *o, const struct mst_rule *rule,
@@ -463,12 +465,12 @@ static int distance_check(const struct mst_server_options *o, const struct mst_p
 		return 0;
 	if (o->owner == MUSTER_WORKERS_OWN)
 		return refuse(why, why_len,
-			      "--lr-distance %.17g has nothing to do with --owner workers: there "
+			      "--lr-distance %.9g has nothing to do with --owner workers: there "
 			      "the servers have no parameters to compare",
 			      o->lr_distance);
 	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, wrong,
 					      sizeof(wrong)) != 0)
-		return refuse(why, why_len, "--lr-distance %.17g under --policy %.60s: %s",
+		return refuse(why, why_len, "--lr-distance %.9g under --policy %.60s: %s",
 			      o->lr_distance, o->policy, wrong);
 	if (optimizer->row->scalars == NULL)
 		return refuse(
@@ -488,7 +490,7 @@ static int average_check(const struct mst_server_options *o, char *why, size_t w
 {
 	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
 		return refuse(why, why_len,
-			      "--average %.17g has nothing to do with --owner workers: there the "
+			      "--average %.9g has nothing to do with --owner workers: there the "
 			      "servers have no parameters; average them in the workers",
 			      o->average);
 	if ((float)o->average < 1)

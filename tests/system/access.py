@@ -109,6 +109,14 @@ def a_job_that_fails_at_any_loss(a):
         job.finish()
 
 
+def no_fewer_than_min_workers(a):
+    """The same where an eviction would leave too few workers."""
+    with Job(a, "--min-workers", "4") as job:
+        job.begin()
+        job.refused("evict", "1", job.address, says=["rank 1", "--min-workers", "muster finish"])
+        job.finish()
+
+
 def finish(a):
     """An operator ends the job well, and everybody is told why."""
     with Job(a) as job:
@@ -206,8 +214,8 @@ def say_finish(server):
 
 
 CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,
-              a_job_that_fails_at_any_loss, finish, before_the_start, finish_by_an_operator_alone,
-              a_finish_on_the_wire)
+              a_job_that_fails_at_any_loss, no_fewer_than_min_workers, finish, before_the_start,
+              finish_by_an_operator_alone, a_finish_on_the_wire)
 
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", "muster")

@@ -361,6 +361,31 @@ def all_are_stopped_by_a_signal(a):
     check("and have saved the newest version, each its part", parts == 2)
 
 
+def follower_leaves_before_the_order_to_save(a):
+    """Both are stopped, and the leader stands still until its follower has waited long enough and
+    left. Nobody has the follower's part then, so the leader does not wait for it either."""
+    folder = Folder(a)
+    options = ["--state", folder.state, "--workers", "2", *CALM, "--server-lease", "3600s"]
+    with Job(a, *options, "--servers", "2", "--checkpoint-every", "0") as job:
+        follower = Child([a.musterd, "--join", job.address, "--state", folder.state])
+        job.elems = 20000
+        job.work_all(2, "sleep_us=1000")
+        job.begin()
+        job.server.process.send_signal(signal.SIGSTOP)
+        follower.signal(signal.SIGTERM)
+        job.server.process.terminate()
+        must(follower.end(HANG_S)[0] is not None, "the follower stays for ever")
+        job.server.process.send_signal(signal.SIGCONT)
+        status, said = job.server.end(HANG_S)
+    check("a leader does not wait for the part of a follower that has left",
+          status == 128 + signal.SIGTERM)
+    # Where it stood still within a step, it hears of the follower before it sees its signal.
+    check("says that there is no checkpoint, or that the follower has given up", re.search(
+        r"no checkpoint of version \d+: a server could not write its part|server 1 .* gives up",
+        said))
+    check("and makes none", folder.versions() == [])
+
+
 def follower_is_stopped_by_a_signal(a):
     """It tells its leader, which ends the job."""
     folder = Folder(a)
@@ -525,6 +550,10 @@ def refuses(a):
           'is of --optimizer adam:' in said_of(*resume, "--job", "one", "--optimizer", "sgd"))
     check("another length", "whose vector has 20001 elements"
           in said_of(*resume, "--job", "one", "--optimizer", "adam", elems=500))
+    check("another length, and the server is told which", "--elems says 500"
+          in said_of(*resume, "--job", "one", "--optimizer", "adam", "--elems", "500"))
+    check("a directory without a name",
+          "option --state: the directory has no name" in folder.run(8, "--state", "", expect=2))
     check("another type", "with results of f32; this worker has"
           in said_of(*resume, "--job", "one", "--optimizer", "adam", worker=["result_type=f16"]))
     check("another owner", "--owner servers, this one has --owner workers"
@@ -563,10 +592,10 @@ CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               adaptive_policies_begin_anew, killed_again_and_again, stopped_by_a_signal,
               stopped_before_a_contribution, stopped_after_contributions,
               servers_stopped_after_a_contribution, servers_stopped_by_a_signal,
-              all_are_stopped_by_a_signal, follower_is_stopped_by_a_signal, disk_is_full,
-              disk_is_read_only, disk_hangs, disk_is_lost, older_one_is_taken,
-              flipped_bits_are_found, newest_cannot_be_opened, refuses, one_server_writes,
-              followers_need_the_directory)
+              all_are_stopped_by_a_signal, follower_leaves_before_the_order_to_save,
+              follower_is_stopped_by_a_signal, disk_is_full, disk_is_read_only, disk_hangs,
+              disk_is_lost, older_one_is_taken, flipped_bits_are_found, newest_cannot_be_opened,
+              refuses, one_server_writes, followers_need_the_directory)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "worker")

@@ -470,6 +470,13 @@ def bad_files(a):
                                   check=False)
             check(f"{done.stderr.splitlines()[:1]}",
                   done.returncode == 2 and words in done.stderr)
+        again = job.path("again")
+        done = subprocess.run(["sh", "-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" key new \"$1\"",
+                               a.muster, again], capture_output=True, text=True, timeout=HANG_S,
+                              check=False)
+        check(f"on a full disk no half of a set stays: {done.stderr.strip()}",
+              done.returncode == 1 and os.listdir(again) == [])
+        make_keys(a, again)
         for role, words in ("worker", "are in order: worker"), ("server", "not the role server"):
             said = subprocess.run([a.muster, "doctor", "--role", role, *worker], text=True,
                                   capture_output=True, timeout=HANG_S, check=False).stdout

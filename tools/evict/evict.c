@@ -18,7 +18,8 @@ static int print_help(void)
 		"usage: muster evict [options] RANK [HOST:PORT]\n\n"
 		"Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
 		"to end the session of the worker of this rank, which is told so. The job goes on\n"
-		"as after any loss of a worker, and the rank is free for the next that joins.\n\n"
+		"as after any loss of a worker, and the rank is free for the next that joins. It\n"
+		"takes the role of an operator.\n\n"
 		"Options:");
 	mst_options_help(mst_evict_table, stdout);
 	return MST_EXIT_DONE;

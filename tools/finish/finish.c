@@ -16,7 +16,7 @@ static int print_help(void)
 	(void)puts("usage: muster finish [options] [HOST:PORT]\n\n"
 		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
 		   "to end its job well, as a worker does with muster_finish(), and waits for the\n"
-		   "end.\n\nOptions:");
+		   "end. It takes the role of an operator.\n\nOptions:");
 	mst_options_help(mst_finish_table, stdout);
 	return MST_EXIT_DONE;
 }

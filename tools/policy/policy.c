@@ -17,8 +17,8 @@ static int print_help(void)
 {
 	(void)puts("usage: muster policy [options] [HOST:PORT] POLICY\n\n"
 		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
-		   "to change the policy of its job while it runs. Whoever can connect to that\n"
-		   "port may do so.\n\nOptions:");
+		   "to change the policy of its job while it runs. It takes the role of an\n"
+		   "operator.\n\nOptions:");
 	mst_options_help(mst_policy_table, stdout);
 	(void)puts("\nPolicies:");
 	for (unsigned i = 0; mst_policy_help(i) != NULL; i++)

@@ -234,6 +234,20 @@ static int make_member(const struct mst_authority_cfg *cfg, const struct purpose
 	return rc;
 }
 
+/* What has been made of a directory that was empty: with the half of it nobody could do anything,
+ * and it would be in the way of the next try. */
+static void remove_pair(const char *dir, const char *word)
+{
+	static const char *const ending[] = { "key", "pem" };
+	char path[PATH_LEN];
+
+	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
+		int len = snprintf(path, sizeof(path), "%s/%s.%s", dir, word, ending[i]);
+		if (len > 0 && (size_t)len < sizeof(path))
+			(void)unlink(path);
+	}
+}
+
 int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why_len)
 {
 	const struct key_complaint to = { why, why_len };
@@ -247,6 +261,10 @@ int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why
 		     : write_pair(cfg, authority.word, &ca, &to);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && rc == 0; i++)
 		rc = make_member(cfg, &members[i], &ca, &to);
+	if (rc != 0)
+		remove_pair(cfg->dir, authority.word);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && rc != 0; i++)
+		remove_pair(cfg->dir, members[i].word);
 	pair_free(&ca);
 	return rc;
 }

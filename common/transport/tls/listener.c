@@ -335,7 +335,8 @@ static void give_way(void)
 	const struct sched_param none = { 0 };
 
 	(void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + NICER);
-	(void)sched_setscheduler(0, SCHED_BATCH, &none);
+	if (sched_getscheduler(0) != SCHED_IDLE) /* which is less still, and the user's choice */
+		(void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
 static void *run(void *ctx)

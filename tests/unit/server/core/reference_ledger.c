@@ -341,7 +341,8 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 		break;
 	case MST_EV_EVICT:
 		/* no job fails because somebody is evicted */
-		if (!r->born || is_ending(r) || !s->started || r->rule.on_loss != MST_LOSS_FAIL)
+		if (!r->born || is_ending(r) || !s->started ||
+		    (r->rule.on_loss != MST_LOSS_FAIL && started_count(r) > r->rule.min_workers))
 			session_end(r, s, MST_EVICT_ASKED);
 		break;
 	case MST_EV_FINISH:

@@ -160,6 +160,19 @@ static void the_curvature_is_right_while_the_gradient_shrinks(void)
 	CU_ASSERT_TRUE(mst_quorum_gain_known(&policy.controller.dbw.gain));
 }
 
+/* Without a bound L was still 0 after a thousand steps. */
+static void one_wild_loss_does_not_spoil_the_curvature(void)
+{
+	begin("dbw");
+	run(100);
+	world.loss += 1e6;
+	commit();
+	world.loss -= 1e6;
+	run(20);
+	CU_ASSERT_DOUBLE_EQUAL(mst_quorum_gain_lipschitz(&policy.controller.dbw.gain), SMOOTH,
+			       0.1 * SMOOTH);
+}
+
 static void where_all_take_the_same_time_it_waits_for_all(void)
 {
 	begin("dbw:1");
@@ -435,6 +448,8 @@ static CU_TestInfo cases[] = {
 	  after_one_step_of_all_it_goes_by_times_until_it_knows_the_gain },
 	{ "by times alone it is half of the workers or more",
 	  by_times_alone_it_is_half_of_the_workers_or_more },
+	{ "one wild loss does not spoil the curvature",
+	  one_wild_loss_does_not_spoil_the_curvature },
 	{ "the curvature is right while the gradient shrinks",
 	  the_curvature_is_right_while_the_gradient_shrinks },
 	{ "where all take the same time it waits for all",

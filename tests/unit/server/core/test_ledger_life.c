@@ -496,15 +496,21 @@ static void who_is_evicted_is_lost_with_one_verdict_for_each_contribution(void)
 	job_close(&j);
 }
 
-static void an_eviction_is_a_loss_for_the_rule(void)
+static void no_eviction_leaves_fewer_than_min_workers(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
 	struct ledger_job j;
 
-	cfg.rule.min_workers = 3;
+	cfg.rule.min_workers = 2;
 	job_born(&j, &cfg);
 	job_tell(&j, 1, MST_EV_EVICT);
-	CU_ASSERT(job_finished(&j, MST_FINISH_TOO_FEW));
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_ASKED));
+	job_tell(&j, 0, MST_EV_EVICT);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, 0), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+	job_push(&j, 0);
+	job_push(&j, 2);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
 	job_close(&j);
 }
 
@@ -594,7 +600,7 @@ static CU_TestInfo cases[] = {
 	  ends_have_an_error_where_something_is_wrong },
 	{ "who is evicted is lost with one verdict for each contribution",
 	  who_is_evicted_is_lost_with_one_verdict_for_each_contribution },
-	{ "an eviction is a loss for the rule", an_eviction_is_a_loss_for_the_rule },
+	{ "no eviction leaves fewer than min_workers", no_eviction_leaves_fewer_than_min_workers },
 	{ "where a loss fails the job, an operator evicts nobody who takes part",
 	  where_a_loss_fails_the_job_an_operator_evicts_nobody_who_takes_part },
 	{ "an operator ends a job that runs", an_operator_ends_a_job_that_runs },

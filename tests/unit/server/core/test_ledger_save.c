@@ -278,9 +278,29 @@ static void a_job_that_loses_its_workers_is_saved(void)
 	job_close(&j);
 }
 
+/* The others may be writing: until they have done so they read what is saved, and can be told to
+ * save nothing else. */
 static void a_server_that_is_lost_fails_the_checkpoint(void)
 {
-	struct mst_ledger_event lost = { .kind = MST_EV_SERVER };
+	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	push(&j, 3);
+	job_event(&j, &lost);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 0);
+	saved(&j, 0, 2, false);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	CU_ASSERT_EQUAL(saves(&j), 1); /* nor is the newest version saved: a part of it is lost */
+	job_close(&j);
+}
+
+static void a_server_that_is_lost_last_is_not_waited_for(void)
+{
+	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
 	struct mst_ledger_cfg cfg = saving("async", 1, 2);
 	struct ledger_job j;
 
@@ -290,8 +310,47 @@ static void a_server_that_is_lost_fails_the_checkpoint(void)
 	job_event(&j, &lost);
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
-	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
-	CU_ASSERT_EQUAL(saves(&j), 1); /* nor is the newest version saved: a part of it is lost */
+	job_close(&j);
+}
+
+/* A follower that is stopped leaves when its part is written, however long the others take. */
+static void a_server_that_is_lost_behind_its_report_fails_nothing(void)
+{
+	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	push(&j, 3);
+	saved(&j, 1, 2, false);
+	job_event(&j, &lost);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 0);
+	saved(&j, 0, 2, false);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
+	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
+	CU_ASSERT_EQUAL(saves(&j), 1);
+	job_close(&j);
+}
+
+static void what_is_to_be_saved_behind_the_loss_of_a_server_fails(void)
+{
+	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
+	struct mst_ledger_event save = { .kind = MST_EV_SAVE };
+	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	push(&j, 3);
+	job_event(&j, &lost);
+	job_event(&j, &save);
+	CU_ASSERT_EQUAL(saves(&j), 1); /* not while this server still writes the one before */
+	saved(&j, 0, 2, false);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
+	CU_ASSERT_EQUAL(last_save(&j), 3);
+	saved(&j, 0, 3, false);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 2);
+	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_SAVED, -1)->saved.version, 3);
 	job_close(&j);
 }
 
@@ -526,6 +585,12 @@ static CU_TestInfo cases[] = {
 	{ "a job that loses its workers is saved", a_job_that_loses_its_workers_is_saved },
 	{ "a server that is lost fails the checkpoint",
 	  a_server_that_is_lost_fails_the_checkpoint },
+	{ "a server that is lost behind its report fails nothing",
+	  a_server_that_is_lost_behind_its_report_fails_nothing },
+	{ "a server that is lost last is not waited for",
+	  a_server_that_is_lost_last_is_not_waited_for },
+	{ "what is to be saved behind the loss of a server fails",
+	  what_is_to_be_saved_behind_the_loss_of_a_server_fails },
 	{ "a version that is not finite is not saved", a_version_that_is_not_finite_is_not_saved },
 	{ "a version that is never made is not saved", a_version_that_is_never_made_is_not_saved },
 	{ "a server that is stopped has the newest version saved",

@@ -236,6 +236,8 @@ static void a_rate_that_ends_at_0_needs_a_job_that_ends_there(void)
 	CU_ASSERT(accepts(FLAGS("-n5", "--lr-schedule=cosine:1000", "--samples=1000")));
 	CU_ASSERT(refuses("the rate is 0 from 1000 samples on",
 			  FLAGS("-n5", "--lr-schedule=cosine:1000", "--samples=1001")));
+	CU_ASSERT(refuses("a floor above 0, as in cosine:1000,0.01",
+			  FLAGS("-n5", "--lr-schedule=warmup:10+cosine:1000,0")));
 	CU_ASSERT(refuses("--samples 1000",
 			  FLAGS("-n5", "--lr-schedule=linear:1000", "--commits=10")));
 	CU_ASSERT(refuses("option --lr-schedule: \"cosin:5\": there is no schedule \"cosin\"",
