@@ -5,8 +5,10 @@
 usage: binding.py CASE --musterd MUSTERD --library LIBMUSTER
        binding.py --list
 """
+import errno
 import gc
 import os
+import pickle
 import re
 import select
 import signal
@@ -66,10 +68,12 @@ def loop(a):
                 places[v.numpy().ctypes.data][1:] == (4 * ELEMS, v is gradient)
                 for v in (gradient, first)))
             w.push(weight=3)
-            check("a result has ended when its memory may change",
-                  "released" in raises(ValueError, lambda: first[0]))
-            raises(ValueError, lambda: numpy.asarray(first))
-            raises(ValueError, lambda: gradient.numpy())
+            check("a result has ended when its memory may change", "this view of a result has ended"
+                  in raises(ValueError, lambda: first[0]))
+            for use in (lambda: numpy.asarray(first), lambda: len(first), lambda: first.memory):
+                must("of a result has ended" in raises(ValueError, use), "not in words")
+            for use in (gradient.numpy, lambda: gradient.__setitem__(0, 1.0)):
+                must("of a gradient has ended" in raises(ValueError, use), "not in words")
             out = w.wait()
             check("the version has this gradient alone",
                   out.verdict == muster.Verdict.COUNTED and out.set == ((0, 1, 3.0),)
@@ -162,6 +166,58 @@ def waits(a):
             must(poll.poll(HANG_S * 1000), "the descriptor is not readable")
             out = w[0].try_wait()
         check("a try brings the version", out.version == 1 and w[1].wait().version == 1)
+
+
+def after_mistakes(a):
+    """A call that has failed leaves nothing behind for the next one; and calls after the end."""
+    import numpy
+    with Job(a, "--workers", "2"):
+        import muster
+        w = muster.Worker(ELEMS, rank=0, join_timeout=0.1)
+        said = raises(muster.Timeout, w.start, numpy.zeros(ELEMS, "f4"))
+        check(f"alone: {said}", "not all 2 workers" in said)
+        check("wait() before start() is told of", "muster_start()" in raises(
+            muster.InvalidArgument, w.wait) and "muster_start()" in raises(
+            muster.InvalidArgument, w.try_wait))
+        raises(muster.Timeout, w.start)
+        w.close()
+    with Job(a, "--workers", "1"):
+        w = muster.Worker(ELEMS)
+        w.start(numpy.zeros(ELEMS, "f4"))
+        for version in (1, 2):
+            raises(muster.InvalidArgument, w.start, numpy.zeros(ELEMS, "f4"))
+            w.gradient()[:] = 1
+            w.push()
+            check("waits go on after a second start()", w.wait().version == version)
+        raises(muster.InvalidArgument, w.start)
+        w.gradient()[:] = 1
+        w.push()
+        out = w.try_wait()
+        check("tries, too", (out or w.wait()).version == 3)
+        w.finish("that is all")
+        w.gradient()[:] = 1
+        w.push()
+        while not w.wait().finished:
+            pass
+        check("no buffer after the end", "the job has ended" in raises(muster.Busy, w.gradient))
+        w.close()
+
+
+def errors(a):
+    """Are the same after pickling, and keep their text where they are made again of that alone, as
+    a DataLoader does."""
+    with Job(a, "--workers", "1"):
+        import muster
+        for number, kind in ((errno.ECHILD, muster.Forked), (errno.EDOM, muster.NotFinite),
+                             (errno.EINVAL, muster.InvalidArgument), (errno.EIO, muster.Error)):
+            e = kind(number, "rank 0: a sentence")
+            same = pickle.loads(pickle.dumps(e))
+            must(type(same) is kind and same.errno == number and str(same) == "rank 0: a sentence",
+                 repr(same))
+            again = kind("Caught in a worker")
+            must(str(again) == "Caught in a worker" and str(kind()) == "", repr(again))
+            must(str(pickle.loads(pickle.dumps(again))) == "Caught in a worker", repr(again))
+        check("four kinds of errors", True)
 
 
 # A shell that starts tests behind it leaves SIGINT ignored.
@@ -479,6 +535,6 @@ def averages(a):
         check("none is kept", "start musterd with --average" in raises(muster.Error, w.average))
 
 
-CASES = cases(loop, halves, waits, ctrl_c, ends, signals, states, models, launchers,
-              example, closed, averages)
+CASES = cases(loop, halves, waits, after_mistakes, errors, ctrl_c, ends, signals, states, models,
+              launchers, example, closed, averages)
 main(CASES, "musterd", "library")

@@ -6,6 +6,7 @@ any moment. At each version, all ranks that have it have the same bits.
 usage: torch_back.py CASE --musterd MUSTERD --library LIBMUSTER
        torch_back.py --list
 """
+import contextlib
 import errno
 import glob
 import os
@@ -88,7 +89,7 @@ def states_that_are_refused(a):
     from muster import _state
 
     def fails(tree):
-        raise LookupError("no such layer")
+        raise KeyError("layer7")
 
     def newcomer(kind, *words, **options):
         def work(rank, ranks):
@@ -122,7 +123,7 @@ def states_that_are_refused(a):
         for work in (newcomer(muster.Stale, "no other worker"),
                      newcomer(muster.Stale, "no other worker"),
                      newcomer(RuntimeError, "optimiser", "AdamW", "SGD", optimizer="SGD"),
-                     newcomer(RuntimeError, "no such layer", state=(lambda: {}, fails))):
+                     newcomer(RuntimeError, "KeyError: 'layer7'", state=(lambda: {}, fails))):
             ranks.again(1, work)
             ranks.end(1)
             reaches(ranks, 0, newest(ranks, 0) + 4)
@@ -362,6 +363,79 @@ def ctrl_c_at_any_moment(a):
           versions == others == 14 + INTERRUPTED and known >= 7 and none == 0)
 
 
+class Stop:
+    """Between two layers, of which one is the first in backward()."""
+
+    def __init__(self, torch):
+        self.error = error = []
+
+        class Stopped(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, g):
+                if error:
+                    raise error.pop()
+                return g
+
+        self.apply = Stopped.apply
+
+
+def interrupted_by_parts(a):
+    """A model that is called by its parts, of which one was reached before Ctrl-C came, or an
+    error: zero_grad(), and backward() again is enough, also where something keeps the traceback,
+    within another backward(), as checkpoints do, and after no_sync()."""
+    prepare(a)
+    import torch
+    from torch.utils.checkpoint import checkpoint
+
+    def work(rank, ranks):
+        import muster.torch
+        nn, stop, kept = torch.nn, Stop(torch), []
+        parts = nn.ModuleList([nn.Linear(4, 300), nn.Linear(300, 300),
+                               nn.Linear(300, 300),  # is handed over before Stop
+                               nn.Linear(300, 1)])
+        opt = torch.optim.SGD(parts.parameters(), 0.0)
+        sync = muster.torch.Sync(parts, opt)
+
+        def backward(factor=1.0):
+            opt.zero_grad()
+            x = checkpoint(parts[0], torch.ones(1, 4).requires_grad_(), use_reentrant=True)
+            (factor * parts[3](parts[2](stop.apply(parts[1](x))))).sum().backward()
+
+        def again():
+            backward()
+            sync.step()
+            must(parts[3].bias.grad.item() == 1, "the mean is", parts[3].bias.grad)
+
+        def interrupted(error, no_sync):
+            try:
+                with sync.no_sync() if no_sync else contextlib.nullcontext():
+                    stop.error.append(error)
+                    backward(1000)
+            except type(error) as e:
+                kept.append(e)
+
+        again()
+        for error in (KeyboardInterrupt(), LookupError("in backward")):
+            for no_sync in (False, True):
+                interrupted(error, no_sync)
+                again()
+                interrupted(error, no_sync)
+                refused(RuntimeError, sync.step, "the last backward() was interrupted")
+                again()
+        must(len(kept) == 8, kept)
+        backward()
+        refused(RuntimeError, backward, "twice", "no_sync")
+        sync.step()
+        return sync.version
+
+    with Ranks(a, 1, work) as ranks:
+        check("each gradient is that of the last backward()", ranks.ends() == [10])
+
+
 def who_cannot_be_there(a):
     """Is not in the job: nobody waits for a rank whose Sync has raised an error."""
     prepare(a)
@@ -417,5 +491,6 @@ def who_cannot_be_there(a):
 CASES, BY_HAND = together(
     coming_back=(frozen_for_longer_than_the_history, anew_in_one_process,
                  states_that_are_refused),
-    whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, who_cannot_be_there))
+    whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, interrupted_by_parts,
+                         who_cannot_be_there))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

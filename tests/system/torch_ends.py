@@ -9,10 +9,12 @@ usage: torch_ends.py CASE --musterd MUSTERD --library LIBMUSTER
 import errno
 import gc
 import os
+import subprocess
+import sys
 import weakref
 
 from base import HANG_S, check, main, must, until
-from torch_case import Ranks, joined, prepare, refused, together
+from torch_case import PACKAGE, Ranks, joined, prepare, refused, together
 from torch_training import FAR
 
 SERVERS = ("--owner", "servers", "--optimizer", "sgd:lr=0.1,momentum=0")
@@ -247,6 +249,75 @@ def refused_for_other_reasons(a):
         ranks.ends()
 
 
+LONG = "layers_" * 35  # a name with 245 bytes; it may have 255
+
+
+def with_form(torch, kernel=(1, 3), bias=None, mask=None, name=LONG, shape=(2,)):
+    """A model with a frozen parameter and a buffer."""
+    nn = torch.nn
+    model = nn.Module()
+    model.conv = nn.Conv2d(1, 2, kernel)
+    model.conv.bias = nn.Parameter(torch.zeros(2) if bias is None else bias, requires_grad=False)
+    model.register_parameter(name, nn.Parameter(torch.ones(shape)))
+    model.register_buffer("mask", torch.zeros(2, 4) if mask is None else mask)
+    return model
+
+
+def other_shapes(a):
+    """Ranks whose tensors have as many elements, but another shape or type, are refused: which
+    tensor, by name, and both shapes. Names of parameters stay what they are."""
+    prepare(a)
+    import torch
+    others = (({"kernel": (3, 1)}, "shape 2x1x3x1: conv.weight", "shape 2x1x1x3: conv.weight"),
+              ({"mask": torch.zeros(4, 2)}, "float32 4x2: mask", "float32 2x4: mask"),
+              ({"mask": torch.zeros(2, 4, dtype=torch.int32)},
+               "int32 2x4: mask", "float32 2x4: mask"),
+              ({"bias": torch.zeros(1, dtype=torch.int64)},
+               "int64 1: conv.bias", "float32 2: conv.bias"),
+              ({"shape": (2, 1)}, "shape 2x1: ", "shape 2: layers_layers_"))
+
+    def joins(make):
+        def work(rank, ranks):
+            import muster
+            if rank == 1:
+                must(until(lambda: "rank 0 joined" in ranks.server.said(), HANG_S), "no rank 0")
+                for other, *words in others:
+                    refused(muster.InvalidArgument, lambda o=other: make(with_form(torch, **o)),
+                            *words, "at rank 1", "at rank 0", "shapes and types")
+            with make(with_form(torch)) as job:
+                return [name for name, *_ in job._layout.table()][:4]
+        return work
+
+    for make, options in ((sync_of, ()), (served_of, SERVERS)):
+        with Ranks(a, 2, joins(make), *options) as ranks:
+            names = ranks.ends()
+        check(f"{make.__name__}: five were refused, and the sixth joins", names[0] == names[1])
+        must(names[0] == [LONG, "conv.weight", "conv.bias", "mask"], names[0])
+
+
+LEFT_OPEN = """
+import torch, muster.torch
+torch.set_num_threads(1)
+model = torch.nn.Linear(4, 1)
+sync = muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1))
+model(torch.ones(1, 4)).sum().backward()
+print(sync.step().version)
+"""
+
+
+def left_open(a):
+    """A Sync of a program's own module that is not closed says nothing when the program ends."""
+    prepare(a)
+    with Ranks(a, 1, None) as ranks:
+        done = subprocess.run([sys.executable, "-c", LEFT_OPEN], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=3 * HANG_S,
+                              env=dict(os.environ, MUSTER_SERVER=ranks.server.address,
+                                       MUSTER_RANK="0", PYTHONPATH=PACKAGE))
+    check(f"it ends quietly: {done}",
+          (done.returncode, done.stdout) == (0, "1\n") and "muster" not in done.stderr
+          and "Exception" not in done.stderr)
+
+
 def until_a_version(a):
     """batches(until=5) ends the job for both ranks, also where the server does not hear of it at
     first."""
@@ -283,5 +354,5 @@ def until_a_version(a):
 
 CASES, BY_HAND = together(
     all_ends=(until_a_version, dropped, lost_while_a_view_is_kept, used_after_close,
-              refused_for_other_reasons))
+              refused_for_other_reasons, other_shapes, left_open))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

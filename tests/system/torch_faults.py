@@ -271,6 +271,36 @@ def workers_of_a_loader(a):
               and said[0][1] == 5 * (batches_of_epoch + 1))
 
 
+def handle_in_a_loader(a):
+    """A worker of a DataLoader that uses the handle: Forked arrives, with its sentence, and the job
+    goes on. A child is told so too where there was no backward()."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster
+        import muster.torch
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+        model = torch.nn.Linear(4, 1)
+        sync = muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1))
+
+        class Data(Dataset):
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, index):
+                return uses()
+
+        for uses in (sync.step, sync.worker.wait):
+            refused(muster.Forked, lambda: list(DataLoader(Data(), num_workers=1)),
+                    "a child that it forked")
+        model(torch.ones(1, 4)).sum().backward()
+        return sync.step().version
+
+    with Ranks(a, 1, work) as ranks:
+        check("the job goes on", ranks.ends() == [1])
+
+
 def handlers_of_signals(a):
     """Their exceptions come when a version has been applied whole, and step() then goes on: so a
     loader may say that its worker has died."""
@@ -312,5 +342,5 @@ def handlers_of_signals(a):
 
 CASES, BY_HAND = together(
     kills=(killed_at_any_point, donor_killed_while_it_gives),
-    faults=(error_in_a_rank, workers_of_a_loader, handlers_of_signals))
+    faults=(error_in_a_rank, workers_of_a_loader, handle_in_a_loader, handlers_of_signals))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -9,12 +9,22 @@ import torch
 from . import _device, _tensors
 
 Scale = Callable[[str, torch.nn.Parameter], Tuple[float, float]]
+_NAME_MAX = 255  # MUSTER_TENSOR_NAME_MAX
+
+
+def _form(name: str, tensor: torch.Tensor, trained: bool) -> str:
+    """The mark of a tensor. The name comes last, for a sentence of the server cuts what is long.
+    All that is trained has one type."""
+    form = "shape" if trained else str(tensor.dtype)[len("torch."):]
+    form += f" {'x'.join(map(str, tensor.shape)) or 'scalar'}: "
+    return form + name.encode()[-(_NAME_MAX - len(form)):].decode(errors="ignore")
 
 
 class Layout:
     """First the trainable parameters, in order. Then the rest, frozen parameters and buffers, of
     which nothing but the start travels: each byte as a number. Then marks: rows of the table, each
-    with an element of no meaning, for the servers refuse ranks whose tables differ.
+    with an element of no meaning, for the servers refuse ranks whose tables differ. There is one
+    for each tensor, with its shape, and others that the caller gives.
 
     params: (name, parameter) of the trainable ones. place: the first element and the number of
     elements of a parameter, by its id(). trained: elements of all of them. elems: of the vector.
@@ -24,8 +34,8 @@ class Layout:
         self.params = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
         frozen = [(n, p) for n, p in model.named_parameters() if not p.requires_grad]
         self.rest = frozen + list(model.named_buffers())
-        self.marks = marks
         self._check()
+        self.marks = [_form(n, t, t.requires_grad) for n, t in self.params + self.rest] + marks
         self.device = self.params[0][1].device
         self.place: Dict[int, Tuple[int, int]] = {}
         at = 0
@@ -33,7 +43,7 @@ class Layout:
             self.place[id(p)] = (at, p.numel())
             at += p.numel()
         self.trained = at
-        self.elems = at + sum(_tensors.packed(t) for _, t in self.rest) + len(marks)
+        self.elems = at + sum(_tensors.packed(t) for _, t in self.rest) + len(self.marks)
 
     def _check(self) -> None:
         if not self.params:
@@ -71,9 +81,9 @@ class Layout:
         """Of Worker. scale: where servers have the optimiser, which then leaves the rest alone."""
         rows: List[Tuple[Any, ...]] = [
             (name, p.numel(), *(scale(name, p) if scale else ())) for name, p in self.params]
-        still = (0.0, 1.0) if scale else ()
+        still, usual = ((0.0, 1.0), (1.0, 1.0)) if scale else ((), ())
         rows += [(name, _tensors.packed(t), *still) for name, t in self.rest]
-        return [r for r in rows + [(mark, 1, *still) for mark in self.marks] if r[1] > 0]
+        return [r for r in rows + [(mark, 1, *usual) for mark in self.marks] if r[1] > 0]
 
     def start(self) -> torch.Tensor:
         """The vector that the model is now."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import sys
+import weakref
 from collections import deque
-from typing import (Any, ContextManager, Deque, Iterable, Iterator, List, NamedTuple, Optional, Set,
-                    Tuple)
+from typing import (Any, Callable, ContextManager, Deque, Iterable, Iterator, List, NamedTuple,
+                    Optional, Set, Tuple)
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -53,6 +54,8 @@ class Round:
         self.copies: Deque[Tuple[Any, List[Tuple[int, int, torch.Tensor]]]] = deque()
         self.fired = False    # there was a backward()
         self.running = False  # a backward() that hands gradients over has begun, and not ended
+        # What it will call, as long as that is there: PyTorch drops it with the backward().
+        self.ends: Callable[[], Any] = lambda: None
         self.sound = True     # what is in `given` is in `pieces` or `copies`, or handed over
         self.gave_up = self.asked = False
         self.failed: Optional[Exception] = None
@@ -149,12 +152,21 @@ class Rank:
             self._forget()
 
     def _fires(self) -> None:
-        """In a backward(). It ends well if what is queued here is called."""
+        """In a backward(). It ends well if what is queued here is called. If that is gone instead,
+        this is another backward() than the one that has begun, which was interrupted."""
+        if self._round.running and self._round.ends() is None:
+            self._forget()
         this = self._round
         this.fired = True
         if not this.running:
-            this.running = True
-            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._ends(this))
+            def ends() -> None:
+                self._ends(this)
+
+            try:
+                this.ends, this.running = weakref.ref(ends), True
+                torch.autograd.Variable._execution_engine.queue_callback(ends)
+            finally:
+                del ends  # which the traceback of an error, or of Ctrl-C, would keep
 
     def _ends(self, this: Round) -> None:
         """The backward(). The gradients are the user's to change from now on."""
@@ -332,6 +344,7 @@ class Rank:
             raise SessionLost(errno.ENOTCONN, f"rank {self.rank}: this {type(self).__name__} has "
                               f"left the job, in which it had version {self.version}: "
                               f"{self._why_closed}{self._goes_on}")
+        self._worker.must_be_mine()
 
     def _step(self, samples: float) -> Step:
         self._must_be_in()
@@ -436,9 +449,10 @@ class Rank:
         with contextlib.suppress(BufferError, RuntimeError):
             self.close()
 
-    def __del__(self) -> None:
-        """At the end of the process the Worker does what is to be done."""
-        if hasattr(self, "_worker") and not sys.is_finalizing():
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """At the end of the process the Worker does what is to be done. Then modules, such as sys,
+        may have lost what is in them; what this function has stays."""
+        if hasattr(self, "_worker") and not is_finalizing():
             self._leave()
 
     def __enter__(self) -> Any:

@@ -75,7 +75,8 @@ class Served(Rank):
         self._begin()
 
     def _compared(self) -> str:
-        return "of muster.torch.Served these are the parameters, their scales, and the buffers"
+        return ("of muster.torch.Served these are the parameters, their scales, and the buffers, "
+                "with their shapes and types")
 
     def _check_sampler(self, sampler: Sampler) -> None:
         raise ValueError("muster.torch.Sampler has to hear who is in each version, and a rank of a "

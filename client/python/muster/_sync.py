@@ -18,6 +18,12 @@ from ._sampler import Sampler
 from .worker import Busy, Error, Outcome, Stale, Verdict
 
 
+def _said(e: Exception) -> str:
+    """What has gone wrong with a state. ValueError and TypeError of this package are sentences; the
+    text of what a program raises may be a name alone, as that of KeyError is."""
+    return str(e) if type(e) in (ValueError, TypeError) else f"{type(e).__name__}: {e}"
+
+
 class Sync(Rank):
     """Keeps the parameters of all ranks of a job the same, from a common start on.
 
@@ -85,8 +91,8 @@ class Sync(Rank):
 
     def _compared(self) -> str:
         ours = "none" if self._sampler is None else repr(self._sampler)
-        return ("of muster.torch.Sync these are the parameters, the buffers and the sampler, here "
-                + ours)
+        return ("of muster.torch.Sync these are the parameters and the buffers, with their shapes "
+                "and types, and the sampler, here " + ours)
 
     def _check_optimizer(self) -> None:
         known = {id(p) for _, p in self._layout.params}
@@ -225,7 +231,7 @@ class Sync(Rank):
             raw = self._packed_state()
         except Exception as e:
             warnings.warn(f"rank {self.rank} cannot give its state to a rank that comes back; "
-                          f"another is asked: {e}", RuntimeWarning, stacklevel=3)
+                          f"another is asked: {_said(e)}", RuntimeWarning, stacklevel=3)
         try:
             self._worker.give_state(raw)
         except Busy:
@@ -247,10 +253,10 @@ class Sync(Rank):
         try:
             self._set_state(self._read_state(raw), version)
         except Exception as e:
-            self._why_closed = f"the state of another rank could not be set: {e}"
+            self._why_closed = f"the state of another rank could not be set: {_said(e)}"
             self._leave()
             raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
-                               f"version {version}: {e}") from e
+                               f"version {version}: {_said(e)}") from e
         self._taken, self._came_back = None, True
 
     def save(self, path: Any) -> None:

@@ -34,19 +34,30 @@ class View:
     numpy() or np.asarray(view) is an array, memoryview(view.memory) a buffer, view[i] an element
     or a list, len(view) the number of elements; view[...] = array writes to a gradient. When the
     memory gets other contents, at the next push, pull or wait, the view has ended: it raises
-    ValueError, and does not show another version. Arrays that were made from it cannot be ended, so
-    while one is there that call raises BufferError instead: drop it first (del), or use
+    ValueError, in words, and does not show another version. Arrays that were made from it cannot be
+    ended, so while one is there that call raises BufferError instead: drop it first (del), or use
     np.array(view), a copy. A view keeps its Worker; after close() it has ended."""
 
-    __slots__ = ("_base", "_flat", "_kind", "_writable", "_owner", "__weakref__")
+    __slots__ = ("_base", "_memory", "_ended", "_kind", "_writable", "_owner", "__weakref__")
 
     def __init__(self, base: Any, kind: str, writable: bool, owner: Any):
         self._base, self._kind, self._writable, self._owner = base, kind, writable, owner
+        self._ended = False
         self._begin()
 
     def _begin(self) -> None:
         flat = memoryview(self._base).cast("B").cast(ITEMS[self._kind][1])
-        self._flat = flat if self._writable else flat.toreadonly()
+        self._memory = flat if self._writable else flat.toreadonly()
+
+    @property
+    def _flat(self) -> memoryview:
+        if self._ended:
+            what, ends = (("gradient", "push() or abandon()") if self._writable else
+                          ("result", "push() without keep, pull(), wait()"))
+            raise ValueError(f"this view of a {what} has ended, for its memory was released: the "
+                             f"next {ends} and close() end it; take the view anew, or copy what is "
+                             "to be kept (np.array(view))")
+        return self._memory
 
     @property
     def memory(self) -> memoryview:
@@ -93,12 +104,13 @@ class View:
         """Whatever was made from the buffer without a copy holds the base, which else is held here
         alone: by this object, and by the call that counts."""
         try:
-            self._flat.release()
+            self._memory.release()
         except BufferError:
             return False
         if sys.getrefcount(self._base) > 2:
             self._begin()
             return False
+        self._ended = True
         return True
 
 

@@ -46,10 +46,11 @@ class Hint(enum.IntEnum):
 
 
 class Error(OSError):
-    """A call of the library has failed. str() is its sentence, errno its number."""
+    """A call of the library has failed. str() is its sentence, errno its number. One of a worker of
+    a DataLoader, which PyTorch makes again of its text, has no number."""
 
     def __str__(self) -> str:
-        return str(self.args[1])
+        return str(self.args[-1]) if self.args else ""
 
 
 class InvalidArgument(Error, ValueError):
@@ -256,6 +257,7 @@ class Worker:
             join_ms=_milliseconds(join_timeout), wait_ms=_milliseconds(wait_timeout), clip=clip,
             comes_back=comes_back)
         self._pid, self._lock, self._woken = os.getpid(), threading.Lock(), False
+        self._finished = False  # an outcome has said so
         self._results: Lease = Lease()
         self._gradients: Lease = Lease()
         self._answer: Optional[_Answer] = None  # an outcome, or a state
@@ -288,6 +290,11 @@ class Worker:
         return f"<muster.Worker rank {self.job.rank} {state}>"
 
     # ---- how calls are made ----
+
+    def must_be_mine(self) -> None:
+        """Raises Forked in a child of the process that made this Worker, and SessionLost after
+        close(), as other calls do."""
+        self._mine()
 
     def _mine(self) -> c.c_void_p:
         if not self._handle:
@@ -366,17 +373,16 @@ class Worker:
         back: take_state() then brings the version to go on with, and start() is not called
         again."""
         address, keep = (None, None) if own is None else self._buffer(own, self.result_type)
-        answer = self._asked()
+        answer = self._asked(address)
         if not answer.is_there():
-            answer.arguments = [(address,), (c.byref(answer.out),)]  # of this call's buffer
             self._again(self._by_another(lambda h: answer.ask(lib.muster_start, h)))
         del keep
         return self._told(answer, False)
 
     def gradient(self) -> View:
         """The buffer to fill next, type[elems], writable, with undefined contents; the same until
-        it is pushed or abandoned. Raises Busy where all are in flight, and SessionLost where the
-        session has ended. bf16 is seen as uint16."""
+        it is pushed or abandoned. Raises Busy where all are in flight, or the job has ended, and
+        SessionLost where the session has ended. bf16 is seen as uint16."""
         found: List[Optional[int]] = []
 
         def ask(handle: c.c_void_p) -> int:
@@ -387,8 +393,8 @@ class Worker:
             self._made(ask)
         except Busy as e:
             self._call(lib.muster_push_ranges, None, 0)  # which tells of a session that has ended
-            raise Busy(errno.EAGAIN, str(e) or f"rank {self.job.rank}: there is no buffer: the job "
-                       "has ended") from None
+            raise Busy(errno.EAGAIN, f"rank {self.job.rank}: there is no buffer: the job has ended"
+                       if self._finished else str(e)) from None
         assert found[0] is not None
         return view_of(found[0], self.job.elems, self.type, self._gradients, True, self)
 
@@ -422,7 +428,9 @@ class Worker:
              full: bool = True, keep: bool = False) -> int:
         """Hands the contribution in, with the number of samples in it. The gradient's view ends,
         and unless keep the result's. Returns its ticket; 0 once the job is over. Where Ctrl-C has
-        ended the call, `ticket` says whether it had been handed in."""
+        ended the call, `ticket` says whether it had been handed in. Raises NotFinite, which names
+        the tensor, where an element is infinite or NaN (musterd --guard): then the contribution
+        has been given up, and the next gradient() begins another one."""
         mine = _library.Contribution(size=c.sizeof(_library.Contribution), weight=weight,
                                      loss=loss or 0.0, has_loss=loss is not None, sum=sum,
                                      full=full, keep=keep)
@@ -603,13 +611,16 @@ class Worker:
         held = (c.c_char * flat.nbytes).from_buffer(flat)
         return c.addressof(held), held
 
-    def _asked(self) -> _Answer:
-        """Where the next outcome comes to, or has come to already."""
+    def _asked(self, *before: Any) -> _Answer:
+        """Where the next outcome comes to, or has come to already. before: the arguments of this
+        call that come before it; those of an earlier call, which has failed, are forgotten."""
         if self._answer is None or not isinstance(self._answer.out, _library.Outcome):
             self._nothing_waits()
             self._results.end()
             out = _library.Outcome(size=c.sizeof(_library.Outcome))
             self._answer = _Answer(out)
+        if not self._answer.is_there():
+            self._answer.arguments = [(a,) for a in (*before, c.byref(self._answer.out))]
         return self._answer
 
     def _nothing_waits(self) -> None:
@@ -630,5 +641,5 @@ class Worker:
                        out.finished, result, shares, out.weight, orders.lr_scale,
                        orders.local_steps, orders.alpha, orders.push_every, orders.fetch_every,
                        out.newest, more and answer.codes[0] > 0)
-        self._answer = None
+        self._answer, self._finished = None, told.finished
         return told
