@@ -16,14 +16,15 @@ class Layout:
     which nothing but the start travels: each byte as a number. Then marks: rows of the table, each
     with an element of no meaning, for the servers refuse ranks whose tables differ.
 
-    params: (name, parameter) of the trainable ones. place: the first element and the number of
-    elements of a parameter, by its id(). trained: elements of all of them. elems: of the vector.
+    params: (name, parameter) of the trainable ones. frozen: of the others. place: the first element
+    and the number of elements of a trainable one, by its id(). trained: elements of all of them.
+    elems: of the vector.
     device: where all tensors of the model are."""
 
     def __init__(self, model: torch.nn.Module, marks: List[str]):
         self.params = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-        frozen = [(n, p) for n, p in model.named_parameters() if not p.requires_grad]
-        self.rest = frozen + list(model.named_buffers())
+        self.frozen = [(n, p) for n, p in model.named_parameters() if not p.requires_grad]
+        self.rest = self.frozen + list(model.named_buffers())
         self.marks = marks
         self._check()
         self.device = self.params[0][1].device

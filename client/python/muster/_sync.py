@@ -96,6 +96,25 @@ class Sync(Rank):
                     raise ValueError("the optimiser has a parameter that the model does not have: "
                                      "make the optimiser from model.parameters()")
 
+    def _must_train_the_same(self) -> None:
+        """As when it was made; else the optimiser would move a parameter by what is a gradient of
+        this rank alone. It is called in each step, and costs as little as a look at each."""
+        what = ""
+        for name, p in self._layout.frozen:
+            if p.requires_grad:
+                what = f"{name} was frozen when this Sync was made, and requires a gradient now"
+        known = self._layout.place
+        for group in self._opt.param_groups:
+            for p in group["params"]:
+                if id(p) not in known and p.requires_grad and not what:
+                    names = [n for n, q in self._bare.named_parameters() if q is p]
+                    what = f"{names[0] if names else ''} of the optimiser was not there when this "\
+                           "Sync was made"
+        if what:
+            raise ValueError(f"rank {self.rank}: parameter {what}, so each rank would have another "
+                             "one: what is ever to be trained requires a gradient, and is in the "
+                             "model, before Sync is made, and may be frozen afterwards")
+
     def _start(self) -> None:
         if self._sampler is not None:
             self._sampler.join(self.rank, self.workers)
@@ -129,9 +148,10 @@ class Sync(Rank):
         is the newest, but in a rank that applies versions no faster than others make them: there
         step() returns when it has applied eight times as many as there were when it began, 64 at
         least. The gradient that comes next is late then, and the step() after it goes on.
-        Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
-        the step may be repeated with another batch (a Sampler gives the same one again, as all
-        ranks know whose it is); Timeout and Ctrl-C, after which step() called
+        Raises RuntimeError where there was no backward(); ValueError where a parameter would be
+        trained that was frozen, or not in the model, when this Sync was made; NotFinite, which
+        names the tensor, and the step may be repeated with another batch (a Sampler gives the same
+        one again, as all ranks know whose it is); Timeout and Ctrl-C, after which step() called
         again goes on with the same step; errors that end the job; SessionLost after close(), which
         says why this rank has left. Ctrl-C never leaves a version
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
@@ -143,6 +163,8 @@ class Sync(Rank):
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()
+        self._must_be_in()
+        self._must_train_the_same()
         self._stepped = True
         return self._step(samples)
 

@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a program may do to a model that has a Sync, and what it is told if it may not.
+
+usage: torch_mistakes.py CASE --musterd MUSTERD --library LIBMUSTER
+       torch_mistakes.py --list
+"""
+from base import check, main, must
+from torch_case import Ranks, prepare, refused, together
+
+
+def trained_later(a):
+    """A parameter that is unfrozen, or that the optimiser is given, when there is a Sync would be
+    another one in each rank: step() refuses it, and when it is frozen again, or gone, goes on. One
+    that is frozen meanwhile is the same in all ranks."""
+    prepare(a)
+
+    def train(rank, ranks):
+        import muster.torch
+        import torch
+        model = torch.nn.ModuleDict({n: torch.nn.Linear(3, 1) for n in ("head", "body")})
+        model["body"].weight.requires_grad_(False)
+        opt = torch.optim.SGD(model["head"].parameters(), 0.25, momentum=0.5)
+        sync = muster.torch.Sync(model, opt)
+
+        def backward():
+            opt.zero_grad()
+            sum(part(torch.full((1, 3), rank + 1.0)) for part in model.values()).sum().backward()
+
+        backward()
+        model["body"].weight.requires_grad_(True)
+        refused(ValueError, sync.step, "parameter body.weight", "frozen when this Sync was made",
+                "before Sync is made")
+        model["body"].weight.requires_grad_(False)
+        must(sync.step().version == 1, "it does not go on")
+        model["late"] = torch.nn.Linear(3, 1)
+        opt.add_param_group({"params": [model["late"].bias]})
+        backward()
+        refused(ValueError, sync.step, "parameter late.bias", "not there when this Sync was made",
+                "before Sync is made")
+        del opt.param_groups[-1], model["late"]
+        opt.add_param_group({"params": [model["body"].bias]})  # it has been in the model from there
+        model["head"].weight.requires_grad_(False)
+        for version in (2, 3, 4):
+            must(sync.step().version == version, "it does not go on")
+            if version == 3:
+                model["head"].weight.requires_grad_(True)
+            backward()
+        return [p.tolist() for p in model.parameters()]
+
+    with Ranks(a, 2, train) as ranks:
+        said = ranks.ends()
+        check("both have the same parameters", said[0] == said[1])
+
+
+CASES, BY_HAND = together(
+    mistakes=(trained_later,))
+main(CASES, "musterd", "library", unlisted=BY_HAND)
