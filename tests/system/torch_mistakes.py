@@ -5,6 +5,9 @@
 usage: torch_mistakes.py CASE --musterd MUSTERD --library LIBMUSTER
        torch_mistakes.py --list
 """
+import copy
+import pickle
+
 from base import check, main, must
 from torch_case import Ranks, prepare, refused, together
 
@@ -53,6 +56,36 @@ def trained_later(a):
         check("both have the same parameters", said[0] == said[1])
 
 
+def copied(a):
+    """A model with a Sync can be copied and written like any other. The copy does what the model
+    does, has nothing to do with the job, and is read where there is no muster."""
+    prepare(a)
+
+    def train(rank, ranks):
+        import muster.torch
+        import torch
+        model, x = torch.nn.Linear(3, 1), torch.ones(1, 3)
+        opt = torch.optim.SGD(model.parameters(), 0.25)
+        with muster.torch.Sync(model, opt) as sync:
+            written = pickle.dumps(model)
+            must(b"muster" not in written, "muster is needed to read it")
+            copies = pickle.loads(written), copy.deepcopy(model)
+            must(all(torch.equal(one(x), model(x)) for one in copies), "a copy is another model")
+            model(x).sum().backward()
+            this = sync._round
+            this.running = True  # as within backward(), where a forward() of the model begins anew
+            for one in copies:
+                one(x).sum().backward()
+            must(sync._round is this, "the job has heard of a copy")
+            this.running = False
+            must(sync.step().version == 1 and not torch.equal(copies[0](x), model(x)),
+                 "the model has not moved alone")
+        return True
+
+    with Ranks(a, 1, train) as ranks:
+        check("copies are models of their own", ranks.ends() == [True])
+
+
 CASES, BY_HAND = together(
-    mistakes=(trained_later,))
+    mistakes=(trained_later, copied))
 main(CASES, "musterd", "library", unlisted=BY_HAND)
