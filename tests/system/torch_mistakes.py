@@ -8,8 +8,8 @@ usage: torch_mistakes.py CASE --musterd MUSTERD --library LIBMUSTER
 import copy
 import pickle
 
-from base import check, main, must
-from torch_case import Ranks, prepare, refused, together
+from base import HANG_S, check, main, must
+from torch_case import Ranks, joined, prepare, refused, together
 
 
 def trained_later(a):
@@ -86,6 +86,56 @@ def copied(a):
         check("copies are models of their own", ranks.ends() == [True])
 
 
+def times_out(muster, make):
+    """What it says when the other rank does not come. On a host that stands still it may not even
+    have reached the server in a short time."""
+    said = []
+    for seconds in (0.25, 4, 20):
+        try:
+            joined(muster, lambda s=seconds: make(s))
+        except muster.Timeout as e:
+            said.append(str(e))
+            if "have started" in said[-1]:
+                break
+    return said[-1]
+
+
+def waits_for_a_rank(a):
+    """Where a rank does not come in time, Sync and Served say what a program can do, and when that
+    is done the job begins."""
+    prepare(a)
+
+    def sync_of(model, **options):
+        import muster.torch
+        import torch
+        return muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.25), **options)
+
+    def served_of(model, **options):
+        import muster.torch
+        return muster.torch.Served(model, **options)
+
+    def work(rank, ranks, make, name):
+        import muster
+        import torch
+        model = torch.nn.Linear(3, 1)
+        if rank == 0:
+            said = times_out(muster, lambda seconds: make(model, join_timeout=seconds))
+            must(all(words in said for words in ("rank 0: not all 2", "has left the job",
+                                                 f"make another {name}", "join_timeout")), said)
+            must(not model._forward_pre_hooks, "hooks are left")
+            ranks.tell("over")
+        ranks.hear("over")
+        with joined(muster, lambda: make(model, join_timeout=HANG_S)) as job:
+            model(torch.ones(1, 3)).sum().backward()
+            return job.step().version
+
+    for make, name, *options in ((sync_of, "Sync"), (served_of, "Served", "--owner", "servers",
+                                                     "--optimizer", "sgd:lr=0.1")):
+        with Ranks(a, 2, lambda rank, ranks, m=make, n=name: work(rank, ranks, m, n),
+                   *options) as ranks:
+            check(f"{name} goes on with another one", ranks.ends() == [1, 1])
+
+
 CASES, BY_HAND = together(
-    mistakes=(trained_later, copied))
+    mistakes=(trained_later, copied, waits_for_a_rank))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -38,8 +38,9 @@ class Sync(Rank):
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
-    constructor waits until all ranks are there. Buffers go their own way afterwards, as those of
-    BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
+    constructor waits until all ranks are there, for join_timeout seconds at most. Then it raises
+    Timeout, and this rank has left the job: make another Sync. Buffers go their own way afterwards,
+    as those of BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
     In a job that is running, the constructor takes the state of another rank instead: so a rank
     that was killed comes back when it is started again. So does one that has fallen behind the
     versions that the servers keep, in step(). Any rank gives its state in step(), where it calls
