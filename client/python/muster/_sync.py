@@ -264,8 +264,12 @@ class Sync(Rank):
                 self._taken = self._worker.take_state()
             except Stale as e:  # the session is over
                 self._why_closed = str(e)
+                if "gave none" in self._why_closed:
+                    self._why_closed += ("; a rank gives none where making its state fails, of "
+                                         "which it warns, or where that is larger than musterd "
+                                         "--state-max, which muster status shows")
                 self._leave()
-                raise
+                raise Stale(e.errno, self._why_closed) from e
         version, raw = self._taken
         try:
             self._set_state(self._read_state(raw), version)
