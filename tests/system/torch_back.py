@@ -139,7 +139,7 @@ def states_that_are_refused(a):
         reaches(ranks, 1, 1)
         ranks.killed(1, signal.SIGKILL)
         reaches(ranks, 0, newest(ranks, 0) + 4)
-        ranks.again(1, newcomer(muster.Stale, "no other worker"))
+        ranks.again(1, newcomer(muster.Stale, "no other worker", "--state-max"))
         ranks.end(1)
         reaches(ranks, 0, newest(ranks, 0) + 4)
         ranks.tell("enough")

@@ -164,7 +164,8 @@ def donor_killed_while_it_gives(a):
 
 
 def error_in_a_rank(a):
-    """It ends as a program with that error does, and the others go on without it."""
+    """It ends as a program with that error does, and the others go on without it: they wait neither
+    for its lease nor for their patience, which are both longer than this test may take."""
     prepare(a)
 
     def work(rank, ranks):
@@ -172,7 +173,7 @@ def error_in_a_rank(a):
         import torch
         model = torch.nn.Linear(4, 4)
         sync = muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1))
-        over = None
+        before = None
         while not sync.finished:
             model.zero_grad()
             loss = model(torch.ones(1, 4)).sum()
@@ -180,18 +181,21 @@ def error_in_a_rank(a):
                 raise LookupError("a sample that cannot be read")
             loss.backward()
             sync.step()
-            if rank == 0 and over is None and os.path.exists(ranks.path("gone")):
-                over = sync.version + 10
-            if sync.version == over:
+            if before is None and os.path.exists(ranks.path("gone")):
+                before = sync.version
+            if rank == 0 and before is not None and sync.version >= before + 10:
                 sync.finish("enough")
-        return sync.version
+        return sync.version, before
 
-    with Ranks(a, 3, work, "--min-workers", "1") as ranks:
+    with Ranks(a, 3, work, "--lease", "600s", "--patience", "600s") as ranks:
         status = ranks.waited(1)
         check("its exit status is 1", os.waitstatus_to_exitcode(status) == 1)
         ranks.tell("gone")
-        ended = [ranks.end(0), ranks.end(2)]
-        check(f"the others have made {ended[0]} versions", ended[0] == ended[1] >= 13)
+        (last, before), (other, _) = ranks.end(0), ranks.end(2)
+        check(f"the others have gone on from version {before} to {last}",
+              last == other >= before + 10 >= 13)
+        check("and nobody's lease or patience has ended", not any(
+            words in ranks.server.said() for words in ("silent for its lease", "the patience of")))
 
 
 def workers_of_a_loader(a):

@@ -9,6 +9,20 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 
+class _Begins:
+    """The hook of forward(). A copy of the model, by pickle or deepcopy(), is in no job: there a
+    function that gives back what it gets is in its place, and muster is not needed to read it."""
+
+    def __init__(self, begun: Callable[..., None]):
+        self._begun = begun
+
+    def __call__(self, *_: Any) -> None:
+        self._begun()
+
+    def __reduce__(self) -> Any:
+        return getattr, ({}, "get")
+
+
 class Hooks:
     """On a model, from listen() until remove(): it is then as it was before.
 
@@ -25,8 +39,8 @@ class Hooks:
 
     def listen(self, model: torch.nn.Module,
                params: Sequence[Tuple[str, torch.nn.Parameter]]) -> None:
-        ready, begun = self._ready, self._begun
-        self._held.append(model.register_forward_pre_hook(lambda *_: begun()))
+        ready = self._ready
+        self._held.append(model.register_forward_pre_hook(_Begins(self._begun)))
         if isinstance(model, DistributedDataParallel):
             _listen_to_buckets(model, self._bucket_ready)
             return

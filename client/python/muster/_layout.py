@@ -26,14 +26,15 @@ class Layout:
     with an element of no meaning, for the servers refuse ranks whose tables differ. There is one
     for each tensor, with its shape, and others that the caller gives.
 
-    params: (name, parameter) of the trainable ones. place: the first element and the number of
-    elements of a parameter, by its id(). trained: elements of all of them. elems: of the vector.
+    params: (name, parameter) of the trainable ones. frozen: of the others. place: the first element
+    and the number of elements of a trainable one, by its id(). trained: elements of all of them.
+    elems: of the vector.
     device: where all tensors of the model are."""
 
     def __init__(self, model: torch.nn.Module, marks: List[str]):
         self.params = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
-        frozen = [(n, p) for n, p in model.named_parameters() if not p.requires_grad]
-        self.rest = frozen + list(model.named_buffers())
+        self.frozen = [(n, p) for n, p in model.named_parameters() if not p.requires_grad]
+        self.rest = self.frozen + list(model.named_buffers())
         self._check()
         self.marks = [_form(n, t, t.requires_grad) for n, t in self.params + self.rest] + marks
         self.device = self.params[0][1].device

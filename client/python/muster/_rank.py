@@ -18,7 +18,7 @@ from ._hooks import Hooks
 from ._layout import Layout
 from ._sampler import Sampler
 from .worker import (Busy, Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost,
-                     Share, Verdict, Worker)
+                     Share, Timeout, Verdict, Worker)
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # Where others make versions as fast as this rank applies them, a step returns when it has applied
@@ -112,6 +112,12 @@ class Rank:
             self._device.open(self._worker)
             self._start()
             self._hooks.listen(self._model, self._layout.params)
+        except Timeout as e:
+            self._leave()
+            why = str(e).split("; call ")[0]  # which nobody can who has no object
+            raise Timeout(e.errno, f"{why}; this rank has left the job: make another "
+                          f"{type(self).__name__}, with a longer join_timeout if ranks begin "
+                          "further apart") from e
         except BaseException:
             self._leave()  # a rank that has failed is not waited for
             raise

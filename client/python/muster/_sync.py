@@ -44,8 +44,9 @@ class Sync(Rank):
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
-    constructor waits until all ranks are there. Buffers go their own way afterwards, as those of
-    BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
+    constructor waits until all ranks are there, for join_timeout seconds at most. Then it raises
+    Timeout, and this rank has left the job: make another Sync. Buffers go their own way afterwards,
+    as those of BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
     In a job that is running, the constructor takes the state of another rank instead: so a rank
     that was killed comes back when it is started again. So does one that has fallen behind the
     versions that the servers keep, in step(). Any rank gives its state in step(), where it calls
@@ -102,6 +103,25 @@ class Sync(Rank):
                     raise ValueError("the optimiser has a parameter that the model does not have: "
                                      "make the optimiser from model.parameters()")
 
+    def _must_train_the_same(self) -> None:
+        """As when it was made; else the optimiser would move a parameter by what is a gradient of
+        this rank alone. It is called in each step, and costs as little as a look at each."""
+        what = ""
+        for name, p in self._layout.frozen:
+            if p.requires_grad:
+                what = f"{name} was frozen when this Sync was made, and requires a gradient now"
+        known = self._layout.place
+        for group in self._opt.param_groups:
+            for p in group["params"]:
+                if id(p) not in known and p.requires_grad and not what:
+                    names = [n for n, q in self._bare.named_parameters() if q is p]
+                    what = f"{names[0] if names else ''} of the optimiser was not there when this "\
+                           "Sync was made"
+        if what:
+            raise ValueError(f"rank {self.rank}: parameter {what}, so each rank would have another "
+                             "one: what is ever to be trained requires a gradient, and is in the "
+                             "model, before Sync is made, and may be frozen afterwards")
+
     def _start(self) -> None:
         if self._sampler is not None:
             self._sampler.join(self.rank, self.workers)
@@ -135,9 +155,10 @@ class Sync(Rank):
         is the newest, but in a rank that applies versions no faster than others make them: there
         step() returns when it has applied eight times as many as there were when it began, 64 at
         least. The gradient that comes next is late then, and the step() after it goes on.
-        Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
-        the step may be repeated with another batch (a Sampler gives the same one again, as all
-        ranks know whose it is); Timeout and Ctrl-C, after which step() called
+        Raises RuntimeError where there was no backward(); ValueError where a parameter would be
+        trained that was frozen, or not in the model, when this Sync was made; NotFinite, which
+        names the tensor, and the step may be repeated with another batch (a Sampler gives the same
+        one again, as all ranks know whose it is); Timeout and Ctrl-C, after which step() called
         again goes on with the same step; errors that end the job; SessionLost after close(), which
         says why this rank has left. Ctrl-C never leaves a version
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
@@ -149,6 +170,8 @@ class Sync(Rank):
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()
+        self._must_be_in()
+        self._must_train_the_same()
         self._stepped = True
         return self._step(samples)
 
@@ -247,8 +270,12 @@ class Sync(Rank):
                 self._taken = self._worker.take_state()
             except Stale as e:  # the session is over
                 self._why_closed = str(e)
+                if "gave none" in self._why_closed:
+                    self._why_closed += ("; a rank gives none where making its state fails, of "
+                                         "which it warns, or where that is larger than musterd "
+                                         "--state-max, which muster status shows")
                 self._leave()
-                raise
+                raise Stale(e.errno, self._why_closed) from e
         version, raw = self._taken
         try:
             self._set_state(self._read_state(raw), version)
