@@ -83,13 +83,30 @@ def live_through(program, mutant, seeds, jobs):
     return worlds, re.search(r"seed (\d+) fails: (.*)", done.stdout)
 
 
+def hunt_from(first, program, mutant, args):
+    """All worlds from this one on. One that fails without the mutant, too, has not caught it."""
+    worlds = 0
+    while first <= args.seeds:
+        lived, caught = live_through(program, mutant, f"{first}-{args.seeds}", args.jobs)
+        worlds += lived
+        if not caught or not fails_anyway(mutant, caught.group(1), args):
+            return worlds, caught
+        first = int(caught.group(1)) + 1
+    return worlds, None
+
+
+def fails_anyway(mutant, seed, args):
+    return live_through(pathlib.Path(args.build) / "tests/sim/test_sim", mutant,
+                        f"{seed}-{seed}", 1)[1]
+
+
 def hunt(program, mutant, args):
     """Tries the world that has caught it before; else all from the first on."""
     if "first" in mutant and not (args.rewrite or args.markdown):
         worlds, caught = live_through(program, mutant, str(mutant["first"]), 1)
-        if caught:
+        if caught and not fails_anyway(mutant, caught.group(1), args):
             return worlds, caught
-    return live_through(program, mutant, f"1-{args.seeds}", args.jobs)
+    return hunt_from(1, program, mutant, args)
 
 
 def rewrite(firsts):
