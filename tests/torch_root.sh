@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: MIT
 # Makes a root of another Debian with its PyTorch, for the tests under a second one, and in it
 # PROGRAM for `cmake -DMUSTER_TORCH_PYTHON=PROGRAM`: the python3 of that root, which sees this
-# tree, its build, /tmp and the devices in their places. Server and library are those of BUILD,
-# with what they need and that Debian lacks. Each call has mounts of its own, which end with it. As
-# root; it takes about 1.3 GB, and needs mmdebstrap and an archive.
+# tree, its build, /tmp and the devices in their places. Server and library are those of BUILD, with
+# the libraries that they need and that the other Debian does not have. Each call has mounts of its
+# own, which end with it. As root; it takes about 1.3 GB, and needs mmdebstrap and an archive of
+# Debian: MIRROR, or the one that mmdebstrap takes for SUITE.
 # usage: torch_root.sh BUILD ROOT [SUITE] [MIRROR]
 set -eu
 [ $# -ge 2 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
-build=$(realpath "$1") root=$(realpath -m "$2") suite=${3:-trixie}
-mirror=${4:-http://deb.debian.org/debian}
+build=$(realpath "$1") root=$(realpath -m "$2") suite=${3:-trixie} mirror=${4-}
 tree=$(realpath "$(dirname "$0")/..")
 
 [ -x "$root/usr/bin/python3" ] || mmdebstrap --variant=minbase \
-	--include=python3,python3-numpy,python3-torch "$suite" "$root" "$mirror"
+	--include=python3,python3-numpy,python3-torch "$suite" "$root" ${mirror:+"$mirror"}
 
 mkdir -p "$root$tree" "$root$build"
 cat > "$root/python" <<END

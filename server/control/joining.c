@@ -472,9 +472,9 @@ static void take_links(struct mst_joining *j, uint64_t now_ns)
 }
 
 /* How long a token is good for. A worker makes its memory before it asks for links, and asks one
- * server after the other. A follower also makes its memory first; one that is too late is offered
- * another token. A follower is told of a session before its worker is welcomed, which
- * waits for the other followers, at most until one that says nothing is given up. */
+ * server after the other. A follower also makes its memory first; if it is too late, it is offered
+ * another token. A follower is told of a session before its worker is welcomed, which waits for the
+ * other followers, at most until one that says nothing is given up. */
 static uint64_t token_ns(const struct mst_joining *j)
 {
 	uint64_t bytes = j->job->session_bytes * mst_job_servers(j->job);
@@ -557,9 +557,9 @@ static void answer(struct mst_joining *j, const struct mst_link_request *request
 	struct mst_lanes servers = mst_peer_lanes(
 		mst_peer_window(j->job->o->workers, layout->slots));
 
-	uint64_t age_ns = server != 0 ? mst_leading_token_age(j->leading, server) : 0;
-	if (p != NULL)
-		age_ns = mst_sessions_waited(j->sessions, p);
+	uint64_t age_ns = p != NULL     ? mst_sessions_waited(j->sessions, p)
+			  : server != 0 ? mst_leading_token_age(j->leading, server)
+					: 0;
 	bool old = age_ns > token_ns(j);
 	if (p != NULL && !old && lanes_match(&request->lanes, &workers)) {
 		mst_link_maker_make(j->maker, j->job->listener, request);

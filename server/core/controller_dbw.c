@@ -152,6 +152,7 @@ static void choose(struct mst_dbw *d, const struct mst_commit_view *commit)
 {
 	struct mst_quorum_waits row;
 
+	/* Losses or norms are missing. A quorum that was chosen by times alone is not kept then. */
 	if (d->trouble != MST_DBW_FINE) {
 		if (d->wanted > 0 && !mst_quorum_gain_known(&d->gain))
 			d->wanted = commit->live;

@@ -290,10 +290,10 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
  * the job; but the job may have started since, or got that rule. */
 void mst_life_evict(struct mst_ledger *l, struct mst_member *m)
 {
-	bool matters = l->rule.on_loss == MST_LOSS_FAIL || count_started(l) <= l->rule.min_workers;
-	bool fails = l->phase == MST_PHASE_RUNNING && !l->end_due && matters;
+	bool goes_on = l->phase == MST_PHASE_RUNNING && !l->end_due;
+	bool fails = l->rule.on_loss == MST_LOSS_FAIL || count_started(l) <= l->rule.min_workers;
 
-	if (!fails || !mst_member_takes_part(m))
+	if (!goes_on || !fails || !mst_member_takes_part(m))
 		mst_life_lose(l, m, MST_EVICT_ASKED);
 }
 
@@ -378,8 +378,9 @@ static bool is_half_reported(const struct mst_ledger *l, struct mst_member *m)
 	       !is_over(l, p->since_ns, l->cfg.lease_ns);
 }
 
-/* Until that header is judged. Else a worker all of whose headers are refused, and of which one is
- * with some servers whenever patience is over, would hold the step for ever. */
+/* A header that is half reported excuses its member until that header is judged. Otherwise a worker
+ * all of whose headers are refused would hold the step for ever, if one of them is half reported
+ * whenever patience is over. */
 static bool is_excused(const struct mst_ledger *l, struct mst_member *m)
 {
 	if (!is_half_reported(l, m))

@@ -352,8 +352,12 @@ class Rank:
                               f"{self._why_closed}{self._goes_on}")
         self._worker.must_be_mine()
 
+    def _must_train_the_same(self) -> None:
+        """As when this object was made. Where servers have the optimiser, they see to it."""
+
     def _step(self, samples: float) -> Step:
         self._must_be_in()
+        self._must_train_the_same()
         if not 2.0 ** -53 <= samples <= 2.0 ** 53:  # before anything is handed in or hidden
             raise ValueError(f"samples is {samples!r}: a number above 0 is wanted, of those whose "
                              "mean gradient this is")

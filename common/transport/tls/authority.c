@@ -234,8 +234,6 @@ static int make_member(const struct mst_authority_cfg *cfg, const struct purpose
 	return rc;
 }
 
-/* What has been made of a directory that was empty: with the half of it nobody could do anything,
- * and it would be in the way of the next try. */
 static void remove_pair(const char *dir, const char *word)
 {
 	static const char *const ending[] = { "key", "pem" };
@@ -246,6 +244,15 @@ static void remove_pair(const char *dir, const char *word)
 		if (len > 0 && (size_t)len < sizeof(path))
 			(void)unlink(path);
 	}
+}
+
+/* The directory was empty. Half of a set of files is of no use, and the next try would refuse a
+ * directory that is not empty. */
+static void remove_all(const char *dir)
+{
+	remove_pair(dir, authority.word);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+		remove_pair(dir, members[i].word);
 }
 
 int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why_len)
@@ -262,9 +269,7 @@ int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && rc == 0; i++)
 		rc = make_member(cfg, &members[i], &ca, &to);
 	if (rc != 0)
-		remove_pair(cfg->dir, authority.word);
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && rc != 0; i++)
-		remove_pair(cfg->dir, members[i].word);
+		remove_all(cfg->dir);
 	pair_free(&ca);
 	return rc;
 }

@@ -326,10 +326,10 @@ static int nap_ms(const struct mst_listener *l)
 	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : -1;
 }
 
-/* Crowds of callers must not take processors from a job that needs all of them: they get less, and
- * a caller that comes interrupts nobody. The second holds among all processes, also where each
- * session or control group has its share and nice values count only within. (Of a thread, in
- * Linux.) */
+/* Crowds of callers must not take processors from a job that needs all of them. A nice value gives
+ * this thread a smaller share, but only among the threads of its session or control group. Under
+ * SCHED_BATCH the thread also interrupts no other thread of the host when a caller comes. (In Linux
+ * both are of a thread.) */
 static void give_way(void)
 {
 	const struct sched_param none = { 0 };
