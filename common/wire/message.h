@@ -24,7 +24,7 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 13u
+#define MST_PROTOCOL 14u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 #define MST_STATE_CHUNK (256u << 10)

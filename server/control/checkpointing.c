@@ -94,21 +94,34 @@ static void report(struct mst_checkpointing *c)
 
 /* ---- the leader's manifest ---- */
 
-static int add_ranks(struct mst_values *v, const struct mst_kept *kept)
+/* A figure of each rank. */
+static int add_ranks(struct mst_values *v, const char *name, const struct mst_kept *kept,
+		     uint64_t (*figure)(const struct mst_kept_rank *rank))
 {
 	uint64_t *list = malloc(kept->ranks * sizeof(*list));
 
 	if (list == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < kept->ranks; i++)
-		list[i] = kept->rank[i].clock;
-	int rc = mst_values_add_list(v, MST_KEPT_CLOCKS, list, kept->ranks);
-	for (uint32_t i = 0; i < kept->ranks; i++)
-		list[i] = kept->rank[i].incarnation;
-	if (rc == 0)
-		rc = mst_values_add_list(v, MST_KEPT_INCARNATIONS, list, kept->ranks);
+		list[i] = figure(&kept->rank[i]);
+	int rc = mst_values_add_list(v, name, list, kept->ranks);
 	free(list);
 	return rc;
+}
+
+static uint64_t clock_of(const struct mst_kept_rank *rank)
+{
+	return rank->clock;
+}
+
+static uint64_t incarnation_of(const struct mst_kept_rank *rank)
+{
+	return rank->incarnation;
+}
+
+static uint64_t contributions_of(const struct mst_kept_rank *rank)
+{
+	return rank->contributions;
 }
 
 static void add_group(struct mst_checkpoint_manifest *m, const char *name)
@@ -155,7 +168,13 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	int rc = mst_values_add_real(&m->values, MST_KEPT_SAMPLES, kept->samples);
 	for (uint32_t i = 0; i < kept->figures && rc == 0; i++)
 		rc = mst_values_add_real(&m->values, kept->figure[i].name, kept->figure[i].value);
-	return rc == 0 ? add_ranks(&m->values, kept) : rc;
+	if (rc == 0)
+		rc = add_ranks(&m->values, MST_KEPT_CLOCKS, kept, clock_of);
+	if (rc == 0)
+		rc = add_ranks(&m->values, MST_KEPT_INCARNATIONS, kept, incarnation_of);
+	if (rc == 0)
+		rc = add_ranks(&m->values, MST_KEPT_CONTRIBUTIONS, kept, contributions_of);
+	return rc;
 }
 
 static void warn(const struct mst_checkpointing *c, uint64_t version, const char *why)
@@ -271,6 +290,25 @@ void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns)
 		begin_part(c);
 	if (c->report_due && c->job->server != NULL)
 		report(c);
+}
+
+void mst_checkpointing_stops(const struct mst_checkpointing *c, uint64_t newest, uint64_t now_ns)
+{
+	bool written = c->manifest_due || c->work == MST_ARCHIVE_COMPLETES;
+	uint64_t version = written ? c->written.id.version : c->next.id.version;
+	char before[128] = "";
+
+	if (!mst_checkpointing_is_busy(c))
+		return;
+	if (version < newest)
+		snprintf(before, sizeof(before),
+			 ", after that of version %" PRIu64 ", which was begun %.3g s ago", version,
+			 (double)(now_ns - c->begun_ns) / (double)MST_SECOND);
+	mst_warn("job \"%s\": this server ends when the checkpoint of version %" PRIu64
+		 ", the newest, is written%s; at the latest in %.3g s (--patience), or at a second "
+		 "signal",
+		 c->job->o->job, newest, before,
+		 (double)c->job->o->patience_ns / (double)MST_SECOND);
 }
 
 void mst_checkpointing_give_up(const struct mst_checkpointing *c)

@@ -47,6 +47,9 @@ void mst_checkpointing_fini(struct mst_checkpointing *c);
 void mst_checkpointing_notice(struct mst_checkpointing *c, const struct mst_notice *notice,
 			      uint64_t now_ns);
 void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns);
+/* The server is being stopped, and the job has ended with version @newest: says which checkpoints
+ * the server waits for, if any. */
+void mst_checkpointing_stops(const struct mst_checkpointing *c, uint64_t newest, uint64_t now_ns);
 /* The server ends: says which checkpoint is not complete, if one is being written. */
 void mst_checkpointing_give_up(const struct mst_checkpointing *c);
 /* Is a checkpoint being written, as far as this server knows? */

@@ -34,10 +34,11 @@
 /* How long to sleep while requests wait for room, or messages for them: the data side does not say
  * when it has room again. Nor is epoll asked about connections whose messages wait. */
 #define REQUESTS_NAP_NS MST_MS
-/* How long a server that is stopped waits at most for the ledger to end the job. The ledger does so
- * when workers have closed their links, or their leases are over. Service managers commonly kill a
+/* How long a server that is stopped waits at most for the ledger to end the job. The ledger waits
+ * for no worker, but for the servers that make the newest version. Service managers commonly kill a
  * process 30 s after they have asked it to end. */
-#define SAVE_NS (20 * MST_SECOND)
+#define STOP_NS (20 * MST_SECOND)
+#define STOP_UNSAVED_NS MST_SECOND /* where nothing is to be saved */
 /* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
  * message to be sent. */
 #define PART_NS (5 * MST_SECOND)
@@ -59,19 +60,18 @@ struct mst_plane {
 	struct mst_resting resting;
 	struct mst_endings ending;
 	struct mst_checkpointing checkpointing;
-	/* The server is stopped, and the ledger is to save the newest version. Workers that leave
-	 * may complete another version until the ledger has ended the job; the ledger saves that
-	 * one, too. So the server waits until the ledger has ended the job, or until the time is
-	 * over. */
-	bool save_due;
-	uint64_t save_until_ns;
+	/* The server is stopped, and the ledger is to end the job with the newest version. Workers
+	 * are told when it has, or when the time is over. Otherwise those that are told last would
+	 * make versions without those that are told first. */
+	bool stop_due; /* the ledger has not been told yet */
+	uint64_t stop_until_ns;
+	char stop_why[MST_REASON_LEN];
 	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
 	 * scheduler, and then needs this server for the last checkpoint. So it is told a little
 	 * later. */
 	uint64_t part_at_ns;
-	char part_why[MST_REASON_LEN];
-	bool ledger_ended; /* the ledger has said so, behind all that it has to say of saves */
-	bool follows;      /* this server is a follower */
+	uint64_t last_words_ns; /* and then its last messages are waited for until then */
+	bool follows;           /* this server is a follower */
 	/* The job is over, and workers, followers and the disk are not waited for any more. */
 	bool lingered;
 };
@@ -405,6 +405,22 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 	}
 }
 
+/* The ledger has ended the job, after all that it has to say of saves. Where a server that is
+ * stopped waits for that, the job ends because of it, unless it has ended well just before. */
+static void hear_finished(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
+{
+	bool stopped = p->stop_until_ns != 0 && mst_finish_failed(notice->finish.why);
+
+	p->stop_until_ns = 0;
+	if (stopped)
+		mst_workers_stop(&p->workers, p->stop_why, now_ns);
+	else
+		mst_workers_finished(&p->workers, notice, now_ns);
+	mst_ending_finished(&p->ending, notice, now_ns);
+	if (p->job.stopped)
+		mst_checkpointing_stops(&p->checkpointing, notice->finish.version, now_ns);
+}
+
 static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
 	if (hear_change(p, notice, now_ns) || mst_handover_notice(&p->handover, notice))
@@ -430,9 +446,7 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 		mst_reporting_filled(&p->reporting);
 		break;
 	case MST_NOTE_FINISHED:
-		p->ledger_ended = true;
-		mst_workers_finished(&p->workers, notice, now_ns);
-		mst_ending_finished(&p->ending, notice, now_ns);
+		hear_finished(p, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
 		mst_leading_link_lost(&p->leading, notice);
@@ -499,7 +513,7 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 
 bool mst_plane_is_saving(const struct mst_plane *p)
 {
-	return p->save_due || p->save_until_ns != 0 || p->part_at_ns != 0 ||
+	return p->stop_until_ns != 0 || p->part_at_ns != 0 || p->last_words_ns != 0 ||
 	       mst_checkpointing_is_busy(&p->checkpointing);
 }
 
@@ -509,16 +523,16 @@ bool mst_plane_give_up_saving(const struct mst_plane *p)
 	return !mst_checkpointing_is_busy(&p->checkpointing);
 }
 
-static void ask_to_save(struct mst_plane *p, uint64_t now_ns)
+static void stop_ledger(struct mst_plane *p, uint64_t now_ns)
 {
-	struct mst_ledger_event ev = { .kind = MST_EV_SAVE };
+	struct mst_ledger_event ev = { .kind = MST_EV_STOP };
 
-	if (p->save_due && p->job.server != NULL)
-		p->save_due = !mst_requests_event(&p->job.requests, &ev);
-	if (now_ns >= p->save_until_ns || p->ledger_ended) {
-		p->save_until_ns = 0;
-		p->save_due = false;
-	}
+	if (p->stop_due && p->job.server != NULL)
+		p->stop_due = !mst_requests_event(&p->job.requests, &ev);
+	if (p->stop_until_ns == 0 || now_ns < p->stop_until_ns)
+		return;
+	p->stop_until_ns = 0;
+	mst_workers_stop(&p->workers, p->stop_why, now_ns);
 }
 
 static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
@@ -528,9 +542,9 @@ static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
 	if (p->part_at_ns == 0 || !(due || mst_job_is_over(&p->job)))
 		return;
 	p->part_at_ns = 0;
-	p->save_until_ns = now_ns + LAST_WORDS_NS;
-	mst_following_stop(&p->following, p->part_why, now_ns);
-	mst_workers_stop(&p->workers, p->part_why, now_ns);
+	p->last_words_ns = now_ns + LAST_WORDS_NS;
+	mst_following_stop(&p->following, p->stop_why, now_ns);
+	mst_workers_stop(&p->workers, p->stop_why, now_ns);
 }
 
 /* Followers leave when they hear of the end, so they hear of it when they are not needed. */
@@ -565,11 +579,14 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 	}
 	lend(p, now_ns);
 	mst_checkpointing_step(&p->checkpointing, now_ns);
-	ask_to_save(p, now_ns);
-	if (p->follows)
+	if (now_ns >= p->last_words_ns)
+		p->last_words_ns = 0;
+	if (p->follows) {
 		part_from_leader(p, now_ns);
-	else
+	} else {
+		stop_ledger(p, now_ns);
 		part_from_followers(p);
+	}
 	if (!p->follows)
 		mst_reporting_step(&p->reporting, now_ns);
 }
@@ -598,29 +615,33 @@ void mst_plane_vacate(struct mst_plane *p)
 	mst_start_state_drop(&p->leading);
 }
 
-/* A job that does not run has no version to save that is not saved already, and its ledger ends no
- * more. Whether it runs the data side knows: it may have started the job since the last step. */
-static void save_before_the_end(struct mst_plane *p, uint64_t now_ns)
+/* Whether the job runs the data side knows: it may have started it since the last step. A job that
+ * does not run has no version, and its workers are told at once. */
+static void stop_leader(struct mst_plane *p, uint64_t now_ns)
 {
-	hear_data_side(p, now_ns);
-	if (p->job.state != MST_JOB_RUNNING)
-		return;
-	p->save_due = true;
-	p->save_until_ns = now_ns + SAVE_NS;
+	if (p->job.server != NULL)
+		hear_data_side(p, now_ns);
+	p->stop_due = p->job.server != NULL && !mst_job_is_over(&p->job);
+	p->job.stopped = true;
+	if (p->job.state == MST_JOB_RUNNING)
+		p->stop_until_ns = now_ns +
+				   (p->checkpointing.archive != NULL ? STOP_NS : STOP_UNSAVED_NS);
+	stop_ledger(p, now_ns);
+	if (p->stop_until_ns == 0)
+		mst_workers_stop(&p->workers, p->stop_why, now_ns);
 }
 
 void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 {
-	if (p->follows && p->checkpointing.archive != NULL && p->job.server != NULL) {
+	snprintf(p->stop_why, sizeof(p->stop_why), "%s", why);
+	if (!p->follows) {
+		stop_leader(p, now_ns);
+	} else if (p->checkpointing.archive != NULL && p->job.server != NULL) {
 		p->part_at_ns = now_ns + PART_NS;
-		snprintf(p->part_why, sizeof(p->part_why), "%s", why);
-		return;
-	}
-	if (p->follows)
+	} else {
 		mst_following_stop(&p->following, why, now_ns);
-	if (!p->follows && p->checkpointing.archive != NULL && p->job.server != NULL)
-		save_before_the_end(p, now_ns);
-	mst_workers_stop(&p->workers, why, now_ns);
+		mst_workers_stop(&p->workers, why, now_ns);
+	}
 }
 
 static bool follower_is_over(const struct mst_plane *p)

@@ -182,6 +182,9 @@ void mst_reason_finished(char *out, size_t len, enum mst_finish_why why, const c
 	case MST_FINISH_SPOILT:
 		snprintf(out, len, "a version would not have been finite");
 		break;
+	case MST_FINISH_STOPPED:
+		snprintf(out, len, "the server was told to end");
+		break;
 	case MST_FINISH_NO_START:
 		snprintf(out, len,
 			 "the servers own the parameters and no worker offered a start state: give "

@@ -70,7 +70,8 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 	for (uint32_t i = 0; i < count; i++) {
 		if (clocks[i] > VERSION_MAX || incarnations[i] > INCARNATION_MAX)
 			return refuse_values(r, why, len);
-		kept->rank[i] = (struct mst_kept_rank){ (uint32_t)incarnations[i], clocks[i] };
+		kept->rank[i] = (struct mst_kept_rank){ .incarnation = (uint32_t)incarnations[i],
+							.clock = clocks[i] };
 	}
 	return 0;
 }

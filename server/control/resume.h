@@ -21,6 +21,7 @@
 #define MST_KEPT_SAMPLES "samples"
 #define MST_KEPT_CLOCKS "clocks"
 #define MST_KEPT_INCARNATIONS "incarnations"
+#define MST_KEPT_CONTRIBUTIONS "contributions" /* for people: nobody reads it */
 
 struct mst_resume {
 	const char *dir; /* NULL: the job begins anew, and nothing follows */

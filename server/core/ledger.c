@@ -307,13 +307,13 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 		mst_save_server_lost(l, ev->shard);
 	} else if (ev->kind == MST_EV_END) {
 		if (l->phase == MST_PHASE_RUNNING)
-			mst_life_end(l, MST_FINISH_ASKED);
+			mst_life_end_whole(l);
 	} else if (ev->kind == MST_EV_SPOILT) {
 		mst_life_fail(l, MST_FINISH_SPOILT);
 	} else if (ev->kind == MST_EV_REDUCED) {
 		mst_reduce_reported(l, ev);
-	} else if (ev->kind == MST_EV_SAVE) {
-		mst_save_newest(l);
+	} else if (ev->kind == MST_EV_STOP) {
+		mst_life_stop(l);
 	} else if (ev->kind == MST_EV_SAVED) {
 		mst_save_reported(l, ev);
 	} else if (ev->kind == MST_EV_LEND) {
@@ -398,6 +398,8 @@ int mst_finish_error(enum mst_finish_why why)
 	switch (why) {
 	case MST_FINISH_NO_START:
 		return -EINVAL;
+	case MST_FINISH_STOPPED:
+		return -ENOTCONN;
 	case MST_FINISH_JOIN_TIMEOUT:
 	case MST_FINISH_TOO_FEW:
 	case MST_FINISH_LOSS:

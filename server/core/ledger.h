@@ -62,6 +62,7 @@ struct mst_saves {
 struct mst_kept_rank {
 	uint32_t incarnation; /* of its last session */
 	uint64_t clock;
+	uint32_t contributions; /* that the version is made of; not needed to go on */
 };
 struct mst_kept {
 	uint64_t version;
@@ -145,7 +146,7 @@ enum mst_ledger_event_kind {
 	 * norms of tensors it reports MST_EDGE_SUMS sums, in order, else one. Where the rate
 	 * depends on a distance, its square follows, or is all. */
 	MST_EV_REDUCED,
-	MST_EV_SAVE,  /* the newest version is to be saved, because the server is being stopped */
+	MST_EV_STOP,  /* the server is being stopped: the job ends with the newest version */
 	MST_EV_SAVED, /* a shard has written its part of a version, or has failed to: saved */
 	MST_EV_LEND,  /* the average is to be lent, as it is after the newest version */
 	/* lent: a shard does not read any more what LEND has lent. Of each shard once for each
@@ -154,7 +155,7 @@ enum mst_ledger_event_kind {
 	/* An operator wants the worker's session to end. It goes on where the loss of a worker that
 	 * takes part makes the job fail. */
 	MST_EV_EVICT,
-	MST_EV_END, /* an operator wants the job to end */
+	MST_EV_END, /* an operator wants the job to end, with the step that is open */
 	/* given: the worker's state has come, or it has none to give */
 	MST_EV_GIVEN,
 	MST_EV_TAKEN, /* given: the worker has all of the state with this number */
@@ -313,6 +314,7 @@ enum mst_finish_why {
 	MST_FINISH_NO_START,     /* failed: servers own and nobody offered a start state */
 	MST_FINISH_SERVER,       /* failed: a server is lost, and with it a part of every version */
 	MST_FINISH_SPOILT,       /* failed: a version had an infinite or NaN element */
+	MST_FINISH_STOPPED,      /* failed: the server was told to end */
 };
 /* Has the job failed? */
 static inline bool mst_finish_failed(enum mst_finish_why why)

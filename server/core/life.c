@@ -22,22 +22,56 @@ static uint32_t count_present(const struct mst_ledger *l)
 	return count_started(l) - l->resting - mst_census_count(&l->census, MST_STANDS_BEHIND);
 }
 
-/* The first reason to end the job stays; later ones are ignored. */
+/* The first reason to end the job stays. If another one comes, what is counted is waited for no
+ * longer. */
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why)
+{
+	if (l->phase == MST_PHASE_ENDED)
+		return;
+	if (l->end_due) {
+		l->end_whole &= l->end_why == MST_FINISH_STOPPED;
+		return;
+	}
+	l->end_due = true;
+	l->end_why = why;
+}
+
+/* Twice as long as a step usually takes, and a second more. */
+static uint64_t patience_at_end(const struct mst_ledger *l)
+{
+	uint64_t ns = 2 * mst_tempo_median(&l->steps) + MST_SECOND;
+
+	return ns < l->rule.patience_ns ? ns : l->rule.patience_ns;
+}
+
+void mst_life_end_whole(struct mst_ledger *l)
 {
 	if (l->phase == MST_PHASE_ENDED || l->end_due)
 		return;
-	l->end_due = true;
-	l->end_why = why;
+	mst_life_end(l, MST_FINISH_ASKED);
+	l->end_whole = true;
+	l->end_whole_until = l->now_ns + patience_at_end(l);
+}
+
+/* A job that ends well already, and waits for no worker, does so. */
+void mst_life_stop(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_ENDED || (l->end_due && !mst_step_gathers(l)))
+		return;
+	l->end_due = l->end_whole = true;
+	l->end_why = MST_FINISH_STOPPED;
 }
 
 void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why)
 {
 	MST_ASSERT(mst_finish_failed(why));
-	if (l->phase == MST_PHASE_ENDED || (l->end_due && mst_finish_failed(l->end_why)))
+	if (l->phase == MST_PHASE_ENDED)
+		return;
+	if (l->end_due && mst_finish_failed(l->end_why) && l->end_why != MST_FINISH_STOPPED)
 		return;
 	l->end_why = why;
 	l->end_due = true;
+	l->end_whole = false;
 }
 
 void mst_life_settled(struct mst_ledger *l, uint32_t shard)
@@ -60,12 +94,21 @@ static bool is_settled(struct mst_ledger *l)
 	return l->settled == all;
 }
 
+/* Is there a version to be made before the job ends? The last commit may wait for a buffer, and for
+ * contributions; or it is being made. */
+static bool makes_last_version(struct mst_ledger *l)
+{
+	bool stopped = l->end_why == MST_FINISH_STOPPED;
+
+	if (mst_finish_failed(l->end_why) && !stopped)
+		return false;
+	return (stopped ? mst_step_due(l) : l->entry_count > 0) || !is_settled(l);
+}
+
 void mst_life_finish_if_due(struct mst_ledger *l)
 {
-	if (l->phase == MST_PHASE_ENDED || !l->end_due)
+	if (l->phase == MST_PHASE_ENDED || !l->end_due || makes_last_version(l))
 		return;
-	if (!mst_finish_failed(l->end_why) && (l->entry_count > 0 || !is_settled(l)))
-		return; /* the last commit waits for a buffer, or is being made */
 	MST_ASSERT(!l->settling || mst_finish_failed(l->end_why) || l->entry_count == 0);
 	l->phase = MST_PHASE_ENDED;
 	mst_ask_try_all(l);
@@ -359,12 +402,12 @@ static bool is_over(const struct mst_ledger *l, uint64_t since_ns, uint64_t limi
 }
 
 /* Does the job wait for workers? Not if a commit is due and lacks only a buffer, nor if the job is
- * about to end. */
+ * about to end with what it has. */
 static bool waits_for_workers(const struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
 
-	return l->phase == MST_PHASE_RUNNING && !l->end_due && !mst_rule_met(&l->rule, &step);
+	return mst_step_gathers(l) && !mst_rule_met(&l->rule, &step);
 }
 
 /* Has the member's next header come to some servers and not to all? Those that have not reported it
@@ -505,9 +548,19 @@ static uint64_t bound_deadline(const struct mst_ledger *l)
 	return mst_judged_at(l, mst_heap_least(&l->waits.since) + l->rule.patience_ns);
 }
 
+/* When the step that is open is not waited for any more, though an operator has ended the job. */
+static uint64_t end_deadline(const struct mst_ledger *l)
+{
+	bool waits = mst_step_gathers(l) && l->end_whole && l->end_why == MST_FINISH_ASKED;
+
+	return waits ? mst_judged_at(l, l->end_whole_until) : MST_NEVER;
+}
+
 void mst_life_tick(struct mst_ledger *l)
 {
 	judge_leases(l);
+	if (l->now_ns >= end_deadline(l))
+		l->end_whole = false;
 	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
 		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
 	mst_trigger_tick(l); /* a step that is over waits for nobody */
@@ -531,6 +584,7 @@ uint64_t mst_life_deadline(const struct mst_ledger *l)
 	if (l->heard)
 		return l->listening.looked_ns;
 	due = earlier(due, bound_deadline(l));
+	due = earlier(due, end_deadline(l));
 	due = earlier(due, mst_trigger_deadline(l));
 	due = earlier(due, mst_late_deadline(l));
 	due = earlier(due, mst_handing_deadline(l));

@@ -65,7 +65,8 @@ void mst_save_committed(struct mst_ledger *l)
 		save(l);
 }
 
-void mst_save_newest(struct mst_ledger *l)
+/* If it is not yet. */
+static void save_newest(struct mst_ledger *l)
 {
 	if (!l->cfg.saves.wanted || has_newest(l))
 		return;
@@ -83,7 +84,7 @@ void mst_save_at_end(struct mst_ledger *l)
 	bool lost = l->end_why == MST_FINISH_SPOILT || l->end_why == MST_FINISH_SERVER;
 
 	if (!lost && (made || !mst_finish_failed(l->end_why)))
-		mst_save_newest(l);
+		save_newest(l);
 }
 
 /* Those that are gone are not waited for. The others still read the buffer. */
@@ -134,13 +135,20 @@ static uint64_t clock_of(const struct mst_ledger *l, const struct mst_member *m)
 
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
 {
+	const struct mst_record *r = &l->record[l->save.buffer];
+
+	MST_ASSERT(in_flight(l) && r->version == l->save.version);
 	out->version = l->save.version;
 	out->samples = l->save.samples;
 	out->ranks = l->cfg.workers;
 	out->figures = mst_controller_keep(&l->controller, out->figure);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
-		out->rank[rank] = (struct mst_kept_rank){ l->member[rank].incarnation,
-							  clock_of(l, &l->member[rank]) };
+		out->rank[rank] = (struct mst_kept_rank){
+			.incarnation = l->member[rank].incarnation,
+			.clock = clock_of(l, &l->member[rank])
+		};
+	for (uint32_t i = 0; i < r->share_count; i++)
+		out->rank[r->share[i].rank].contributions = r->share[i].count;
 }
 
 /* Clocks compare ranks with each other: with another number of workers all begin anew. */

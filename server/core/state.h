@@ -108,6 +108,10 @@ struct mst_ledger {
 
 	enum mst_phase phase;
 	bool end_due; /* the job ends as soon as what is counted has been committed */
+	/* While this is set, the open step is only committed if its rule is met: for a job that is
+	 * stopped, and for some time for a job that an operator ends. */
+	bool end_whole;
+	uint64_t end_whole_until; /* MST_FINISH_ASKED: when that time is over */
 	enum mst_finish_why end_why;
 	uint32_t resting; /* members that take part and rest */
 	bool settling;    /* SETTLE has been decided */
@@ -179,6 +183,13 @@ static inline bool mst_has_samples(const struct mst_ledger *l)
 	return l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max;
 }
 
+/* Can more contributions still come into the open step? Not if the job ends with what is counted,
+ * or does not commit it. */
+static inline bool mst_step_gathers(const struct mst_ledger *l)
+{
+	return l->phase == MST_PHASE_RUNNING && !l->settling && (!l->end_due || l->end_whole);
+}
+
 /* When a timer of the open step is judged that is due at @due_ns. */
 static inline uint64_t mst_judged_at(const struct mst_ledger *l, uint64_t due_ns)
 {
@@ -201,6 +212,12 @@ void mst_life_state(struct mst_ledger *l, struct mst_member *m);
 void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
 /* Lets the job end, because a worker asks for it or a limit of the job has been reached. */
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
+/* The same for an operator. The open step is waited for, so that the last version is made as all
+ * others are; but not for long, because a worker that hangs may be why the job is to end. */
+void mst_life_end_whole(struct mst_ledger *l);
+/* The server is being stopped: the job ends with the newest version, as soon as that is made. A
+ * step that lacks contributions is given up. */
+void mst_life_stop(struct mst_ledger *l);
 /* Ends @m's session. What that means for the job follows from on_loss and min_workers. */
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
 /* The same because an operator wants it, if it does not make the job fail under on_loss. */
@@ -277,8 +294,6 @@ void mst_save_resume(struct mst_ledger *l);
 void mst_save_started(struct mst_ledger *l);
 /* A version has been committed: has it saved if that is due. */
 void mst_save_committed(struct mst_ledger *l);
-/* Has the newest version saved, if it is not yet. */
-void mst_save_newest(struct mst_ledger *l);
 /* The job ends. */
 void mst_save_at_end(struct mst_ledger *l);
 /* A server is lost, which ends the job: what it has not written fails. */

@@ -305,14 +305,17 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 }
 
 /* When the job is about to end, what is counted is committed even if the rule still waits for more:
- * its workers were told "counted", and that is final. A job that fails commits nothing more. */
+ * its workers were told "counted", and that is final. A job that fails or is stopped commits
+ * nothing that the rule would not. */
 bool mst_step_due(const struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
 
 	if (l->phase != MST_PHASE_RUNNING || l->entry_count == 0)
 		return false;
-	return l->end_due ? !mst_finish_failed(l->end_why) : mst_rule_met(&l->rule, &step);
+	if (mst_step_gathers(l))
+		return mst_rule_met(&l->rule, &step);
+	return !mst_finish_failed(l->end_why);
 }
 
 void mst_step_commit_if_due(struct mst_ledger *l)

@@ -60,7 +60,7 @@ void mst_trigger_full(struct mst_ledger *l)
 
 static uint64_t due_at(const struct mst_ledger *l)
 {
-	if (l->phase != MST_PHASE_RUNNING || l->end_due || l->overdue)
+	if (!mst_step_gathers(l) || l->overdue)
 		return MST_NEVER;
 	if (l->collecting)
 		return l->rule.grace_ns > 0 ? l->collecting_ns + l->rule.grace_ns : MST_NEVER;

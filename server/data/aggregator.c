@@ -142,6 +142,7 @@ int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_ag
 	a->cfg = *cfg;
 	a->up = *up;
 	a->newest_buffer = MST_BUFFER_NONE;
+	a->newest = a->kept[0].version = a->kept[1].version = MST_VERSION_NONE;
 	a->average_lent = a->average_saved = MST_AVERAGES_MAX;
 	if (alloc_tables(a) != 0 || mst_open_step_init(a) != 0 || alloc_vectors(a) != 0 ||
 	    make_shards(a) != 0) {
@@ -545,6 +546,9 @@ static void start(struct mst_aggregator *a, const struct mst_decision *d)
 	const void *state = mst_version_buffer(a, d->commit.buffer);
 
 	a->newest_buffer = d->commit.buffer;
+	a->newest = a->kept[0].version = d->commit.version;
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		mst_shard_start(a->shard[i], d->commit.version);
 	if (a->kept[0].theta != NULL && !a->resumes)
 		mst_sum_load(a->kept[0].theta, state, a->cfg.result_type, a->cfg.elems);
 	if (a->average[0] != NULL && !a->resumes)

@@ -107,8 +107,8 @@ struct mst_reports {
 	uint64_t arrived, reported;
 };
 struct mst_reports mst_aggregator_reports(const struct mst_aggregator *a);
-/* What was saved may change again. */
-void mst_aggregator_saved(struct mst_aggregator *a);
+/* What was saved of @version may change again. */
+void mst_aggregator_saved(struct mst_aggregator *a, uint64_t version);
 /* And so may the average that was lent. */
 void mst_aggregator_returned(struct mst_aggregator *a);
 /* Before the job starts: it goes on from a checkpoint. The vectors to be filled. */

@@ -147,12 +147,16 @@ struct mst_aggregator {
 	 * answered to nobody. */
 	bool spoilt;
 	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
+	uint64_t newest;        /* that version */
 	/* Vectors that are updated in place, and have a second side if versions are saved. The
 	 * commit behind a version that is saved writes to the other side, so that nothing has to be
 	 * copied; the commits behind that one stay there. */
 	struct mst_kept_vectors {
 		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
 		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
+		/* Whose they are when all that is decided has been done. What the shards have done
+		 * so far each of them knows of its range: mst_shard_kept(). */
+		uint64_t version;
 	} kept[2];
 	/* The moving average of the parameters; NULL: not kept. It has places of its own, because a
 	 * worker reads it while the steps go on: the place that the newest version decided has, one
@@ -163,8 +167,9 @@ struct mst_aggregator {
 	uint8_t average_lent, average_saved; /* MST_AVERAGES_MAX: none is */
 	uint8_t side;                        /* that the newest version decided has */
 	bool forks;                          /* the next commit changes sides */
-	bool saving;  /* SAVE has been ordered, and what it saves may not change yet */
-	bool resumes; /* the job goes on from a checkpoint: theta has been filled */
+	bool saving;        /* SAVE has been ordered, and what it saves may not change yet */
+	uint8_t saved_side; /* where that is */
+	bool resumes;       /* the job goes on from a checkpoint: theta has been filled */
 	/* Of tensors in this part, of neighbours with equal scales one; NULL: all are 1. Where the
 	 * optimiser wants norms of tensors: one of each tensor, never NULL. */
 	struct mst_scale *scale;

@@ -446,7 +446,7 @@ static bool handle_reported(struct mst_server *s)
 static void handle_requested(struct mst_server *s, const struct mst_ledger_event *ev)
 {
 	if (ev->kind == MST_EV_SAVED)
-		mst_aggregator_saved(s->aggregator);
+		mst_aggregator_saved(s->aggregator, ev->saved.version);
 	else if (ev->kind == MST_EV_RETURNED)
 		mst_aggregator_returned(s->aggregator);
 	handle(s, ev);

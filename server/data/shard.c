@@ -26,7 +26,8 @@ struct mst_shard {
 	struct mst_span range;
 	struct mst_leaf *leaf; /* of the commit or group at work */
 	struct mst_commit commit;
-	bool finite; /* what it has put out so far of the commit or group at work */
+	bool finite;      /* what it has put out so far of the commit or group at work */
+	uint64_t kept[2]; /* by side: mst_shard_kept() */
 	struct mst_examined *examined; /* likewise; NULL: contributions are not examined */
 	uint32_t sum;                  /* EXAMINE: of the data so far */
 	/* REDUCE, EXAMINE: the squares up to that element. */
@@ -68,6 +69,7 @@ int mst_shard_new(const struct mst_aggregator *a, uint32_t index, struct mst_sha
 	s->of = a;
 	s->index = index;
 	s->range = (struct mst_span){ border(&a->cfg, index), border(&a->cfg, index + 1) };
+	s->kept[0] = s->kept[1] = MST_VERSION_NONE;
 	s->leaf = calloc(a->cfg.entries_max, sizeof(*s->leaf));
 	s->spoilt = calloc(a->queue_size, sizeof(*s->spoilt));
 	if (mst_aggregator_examines(&a->cfg))
@@ -290,6 +292,16 @@ const struct mst_edges *mst_shard_edges(const struct mst_shard *s)
 	return mst_norms_edges(s->norms);
 }
 
+uint64_t mst_shard_kept(const struct mst_shard *s, unsigned side)
+{
+	return s->kept[side];
+}
+
+void mst_shard_start(struct mst_shard *s, uint64_t version)
+{
+	s->kept[0] = version;
+}
+
 uint64_t mst_shard_copied(const struct mst_shard *s)
 {
 	return s->copied;
@@ -309,6 +321,7 @@ static void commit_begin(struct mst_shard *s, const struct mst_task *task)
 	const struct mst_aggregator *a = s->of;
 	bool reduced = a->mean != NULL;
 
+	s->kept[task->commit.to] = MST_VERSION_NONE;
 	s->commit = (struct mst_commit){
 		.tree = reduced ? tree_of_mean(s, task)
 				: gather(s, task->commit.slots, task->commit.partials),
@@ -355,8 +368,17 @@ static void examine_begin(struct mst_shard *s)
 	squares_begin(s);
 }
 
+/* Does the task read what the commit of the version before has written, and nothing else? */
+static bool follows(const struct mst_shard *s, const struct mst_task *task)
+{
+	bool steps = task->kind == MST_TASK_REDUCE || task->kind == MST_TASK_COMMIT;
+
+	return !steps || s->kept[task->commit.from] == task->commit.version - 1;
+}
+
 static void task_begin(struct mst_shard *s, const struct mst_task *task)
 {
+	MST_ASSERT(follows(s, task));
 	s->finite = true;
 	if (task->kind == MST_TASK_GROUP)
 		group_begin(s, task);
@@ -421,13 +443,15 @@ static bool is_last(const struct mst_shard *s, uint64_t done)
 
 /* Who finishes last tells the aggregator's thread, which may be asleep. In the one order of these
  * stores and loads, whose store is last finds all the others'. */
-static void task_end(struct mst_shard *s)
+static void task_end(struct mst_shard *s, const struct mst_task *task)
 {
 	const struct mst_aggregator *a = s->of;
 	uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed) + 1;
 
 	/* Visible with the count: */
 	s->spoilt[(done - 1) % a->queue_size] = !s->finite;
+	if (task->kind == MST_TASK_COMMIT)
+		s->kept[task->commit.to] = task->commit.version;
 	if (s->examined != NULL)
 		s->examined[(done - 1) % a->queue_size] = (struct mst_examined){ s->squares,
 										 s->sum };
@@ -451,7 +475,7 @@ bool mst_shard_step(struct mst_shard *s)
 	uint64_t count = left < chunk ? left : chunk;
 	task_chunk(s, task, s->range.begin + cursor, count);
 	if (count == left)
-		task_end(s);
+		task_end(s, task);
 	else /* Release: what is written so far is visible to who reads how far it goes. */
 		atomic_store_explicit(&s->cursor, cursor + count, memory_order_release);
 	return true;

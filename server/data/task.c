@@ -77,6 +77,25 @@ static uint8_t place_of_average(const struct mst_aggregator *a)
 	return place;
 }
 
+/* Which side the commit of @version starts from, and which it writes to. Nobody writes where a
+ * version is saved. */
+static void choose_sides(struct mst_aggregator *a, struct mst_task *task)
+{
+	uint64_t version = task->commit.version;
+
+	MST_ASSERT(version == a->newest + 1 && a->kept[a->side].version == a->newest);
+	a->newest = version;
+	task->commit.from = a->side;
+	a->side ^= a->forks;
+	a->forks = false;
+	MST_ASSERT(!a->saving || a->side != a->saved_side);
+	task->commit.to = a->side;
+	a->kept[a->side].version = version;
+	task->commit.average_from = a->average_now;
+	a->average_now = place_of_average(a);
+	task->commit.average_to = a->average_now;
+}
+
 /* The open step becomes a task, and the next step is open. */
 void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 		     const struct mst_record *r)
@@ -93,13 +112,7 @@ void mst_task_commit(struct mst_aggregator *a, const struct mst_decision *d,
 				     ? NULL
 				     : mst_version_buffer(a, a->newest_buffer);
 	a->newest_buffer = d->commit.buffer;
-	task.commit.from = a->side;
-	a->side ^= a->forks;
-	task.commit.to = a->side;
-	task.commit.average_from = a->average_now;
-	a->average_now = place_of_average(a);
-	task.commit.average_to = a->average_now;
-	a->forks = false;
+	choose_sides(a, &task);
 	if (a->cfg.distances)
 		task.commit.read = mst_version_buffer(a, d->commit.read);
 	if (a->mean != NULL || a->cfg.distances)
@@ -382,7 +395,9 @@ void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
 	const struct mst_kept_vectors *kept = &a->kept[a->side];
 
 	MST_ASSERT(a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer);
+	MST_ASSERT(a->newest == d->commit.version && kept->version == d->commit.version);
 	a->saving = a->forks = true;
+	a->saved_side = a->side;
 	if (a->cfg.owner == MUSTER_SERVERS_OWN) {
 		task.save.result = mst_version_buffer(a, d->commit.buffer);
 		task.save.theta = kept->theta;
@@ -394,17 +409,28 @@ void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
 	mst_task_add(a, &task);
 }
 
+/* Has every shard made the vectors of that version, and has nobody written to them since? */
+static bool holds_saved(const struct mst_aggregator *a, uint64_t version)
+{
+	for (uint32_t i = 0; i < a->cfg.shards; i++)
+		if (mst_shard_kept(a->shard[i], a->saved_side) != version)
+			return false;
+	return a->kept[a->saved_side].version == version;
+}
+
 static void save_end(struct mst_aggregator *a, const struct mst_task *task)
 {
 	struct mst_saving what = task->save;
 
+	MST_ASSERT(a->saving && holds_saved(a, task->save.version));
 	if (a->spoilt)
 		what = (struct mst_saving){ .version = task->save.version, .spoilt = true };
 	a->up.save(a->up.ctx, &what);
 }
 
-void mst_aggregator_saved(struct mst_aggregator *a)
+void mst_aggregator_saved(struct mst_aggregator *a, uint64_t version)
 {
+	MST_ASSERT(a->saving && holds_saved(a, version));
 	a->saving = false;
 	a->average_saved = MST_AVERAGES_MAX;
 }

@@ -37,12 +37,12 @@ static bool validates_regrant(const struct mst_aggregator *a, const struct mst_d
 	       d->grant.epoch == slot->epoch + 1;
 }
 
-/* Of something: so the queue holds no more of them than there are slots. And not into the buffer
- * that it starts from, or is compared with. */
+/* Of the next version, and of something, so that the queue holds no more of them than there are
+ * slots. And not into the buffer that it starts from, or is compared with. */
 static bool validates_commit(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	return a->open.entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&
-	       a->newest_buffer != d->commit.buffer &&
+	       a->newest_buffer != d->commit.buffer && d->commit.version == a->newest + 1 &&
 	       (!a->cfg.distances ||
 		(d->commit.read != MST_BUFFER_NONE && d->commit.read != d->commit.buffer));
 }
@@ -50,7 +50,8 @@ static bool validates_commit(const struct mst_aggregator *a, const struct mst_de
 /* One after the other, and of the newest version. */
 static bool validates_save(const struct mst_aggregator *a, const struct mst_decision *d)
 {
-	return a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer;
+	return a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer &&
+	       a->newest == d->commit.version;
 }
 
 /* One reader after the other. */

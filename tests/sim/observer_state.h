@@ -35,7 +35,6 @@ struct obs_saves {
 	bool keeps;        /* it has just been decided: what is kept is that of now */
 	struct obs_kept kept, whole_kept; /* with the one decided, and with the whole one */
 	uint64_t promised;                /* the ledger has to decide that this version is saved */
-	bool asked;                       /* somebody asks just now to save the newest version */
 	bool server_lost;                 /* of the job, for good */
 	uint64_t owed;                    /* before the leader ends, this version is settled */
 	uint64_t stopped_ns;              /* when the leader was told to end; 0: it was not */
@@ -104,6 +103,9 @@ struct obs_state {
 	bool lowered;       /* the open step needs fewer than at first */
 	uint64_t all_since; /* steps of versions before may be of another rule */
 	bool started, settling;
+	/* The leader's ledger has been told to stop: and which version is the last one then. */
+	bool stops;
+	uint64_t stops_at;
 	uint64_t now_ns; /* that the ledger was told last */
 	uint64_t opened_ns, first_count_at_ns, collecting_ns;
 	bool collecting;      /* all are asked to hand in */

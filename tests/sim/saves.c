@@ -26,13 +26,6 @@ void obs_saves_start(uint64_t version)
 	obs.saves.decided = obs.saves.settled = version;
 }
 
-/* The ledger is to have the newest version saved, which is to be a checkpoint before the leader
- * ends. */
-static void promise(void)
-{
-	obs.saves.owed = obs.saves.promised = obs.commits;
-}
-
 void obs_saves_committed(void)
 {
 	struct obs_saves *s = &obs.saves;
@@ -45,7 +38,6 @@ void obs_saves_committed(void)
 
 void obs_saves_event(const struct mst_ledger_event *ev)
 {
-	obs.saves.asked = ev->kind == MST_EV_SAVE;
 	obs.saves.server_lost |= ev->kind == MST_EV_SERVER;
 }
 
@@ -69,9 +61,6 @@ void obs_saves_settled(void)
 	if (s->keeps)
 		keep(&s->kept);
 	s->keeps = false;
-	if (s->asked && obs.started)
-		promise();
-	s->asked = false;
 	if (s->due > s->decided)
 		obs_violated("version %" PRIu64 " is due to be saved, the last one was %" PRIu64,
 			     s->due, s->decided);
@@ -81,16 +70,19 @@ void obs_saves_settled(void)
 			     s->promised, s->decided);
 }
 
-/* A version whose mean was not scaled is none, and one of which a part is lost neither. */
+/* The ledger is to have the newest version saved, which is to be a checkpoint before the leader
+ * ends. A version whose mean was not scaled is none, and one of which a part is lost neither. */
 void obs_saves_finished(void)
 {
 	bool made = !sim_plan_reduces(obs.plan) || obs.applied == obs.commits;
 	bool lost = obs.why == MST_FINISH_SPOILT || obs.why == MST_FINISH_SERVER;
 
-	if (!obs.plan->saves.wanted || lost || !made)
+	if (!obs.plan->saves.wanted || !obs.started)
 		return;
-	if (obs.started)
-		promise();
+	if (lost || !made)
+		obs.saves.owed = obs.saves.decided;
+	else
+		obs.saves.owed = obs.saves.promised = obs.commits;
 }
 
 void obs_save_decided(const struct mst_decision *d)

@@ -220,11 +220,26 @@ static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
 	}
 }
 
+/* A step that has all that it needs may wait for a buffer, or for the version before it. No other
+ * version is made of a job that is stopped. */
+static void stops(void)
+{
+	struct obs_view v = view_now();
+	bool over = obs.now_ns >= overdue_at();
+	bool due = obs.started && obs.open_count > 0 && (over || obs.open_count >= needed(&v));
+
+	if (!obs.stops)
+		obs.stops_at = obs.commits + (due || !is_lawful());
+	obs.stops = true;
+}
+
 void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	obs.now_ns = now_ns;
 	obs.answers_event = ev->kind == MST_EV_POLICY;
 	obs_saves_event(ev);
+	if (ev->kind == MST_EV_STOP)
+		stops();
 	if (ev->kind == MST_EV_POLICY) {
 		obs.next_rule = ev->rule;
 		obs.rule_changes = true;
@@ -468,6 +483,10 @@ void obs_check_quorum(void)
 
 	if (count == 0)
 		obs_violated("version %" PRIu64 " is of nobody", obs.commits + 1);
+	if (obs.stops && obs.commits + 1 > obs.stops_at)
+		obs_violated("version %" PRIu64 " is made by %" PRIu32
+			     " after the server was told to end at %" PRIu64,
+			     obs.commits + 1, count, obs.stops_at);
 	if (quorum > 0 && !obs.lowered && count > (uint32_t)quorum)
 		obs_violated("version %" PRIu64 " takes %" PRIu32 " of %" PRId32, obs.commits + 1,
 			     count, quorum);

@@ -195,6 +195,20 @@ void obs_success(const struct obs_worker *w, const char *call)
 			     w->rank, call);
 }
 
+/* A leader that is told to end gives its ledger at least so long before it tells its workers. */
+#define STOP_NS MST_SECOND
+
+/* Has this worker heard of a signal to the leader before the ledger has ended the job? Others would
+ * go on without it. */
+static bool hears_too_early(const char *reason)
+{
+	uint64_t stopped_ns = obs.saves.stopped_ns;
+
+	return obs.started && !obs.finished && stopped_ns != 0 &&
+	       sim_now() - stopped_ns < STOP_NS &&
+	       strstr(reason, "the server was ended by") != NULL;
+}
+
 void obs_error(const struct obs_worker *w, const char *call, int error, const char *reason)
 {
 	sim_say("rank %" PRIu32 ": %s: %d: %s", w->rank, call, error, reason);
@@ -207,6 +221,9 @@ void obs_error(const struct obs_worker *w, const char *call, int error, const ch
 	if (reason[0] == '\0')
 		obs_violated("rank %" PRIu32 ": %s fails with %d and no word", w->rank, call,
 			     error);
+	if (hears_too_early(reason))
+		obs_violated("rank %" PRIu32 ": %s: the server ends, and the job has not ended yet",
+			     w->rank, call);
 	bool too_late = obs.finished && strcmp(call, "open") == 0;
 	if (!excused && !sim_plan_servers_hold(obs.plan)) {
 		excused = obs.plan->servers == 1 || sim_plan_hits(obs.plan, SIM_SERVER) ||

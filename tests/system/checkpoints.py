@@ -213,22 +213,25 @@ def adaptive_policies_begin_anew(a):
 
 # ---- violence ----
 
-def killed_again_and_again(a):
-    """The server is killed at any moment while it writes one checkpoint after the other. What is
-    left always holds, and in the end the job is the one that nobody has killed."""
+def ended_again_and_again(a):
+    """The server is killed, or stopped, at any moment while it writes one checkpoint after the
+    other. What is left always holds, and in the end the job is the one that nobody has ended."""
     rand = random.Random(7)
     folder, whole = Folder(a), Folder(a)
     options = ["--optimizer", "adam:lr=0.01", "--workers", str(WORKERS), *CALM]
     worker = ["by_version=1"]
     seen = 0
-    for _ in range(12):
+    for turn in range(12):
         server = Server(a.musterd, "--state", folder.state, "--resume", folder.state, "--or-begin",
                         "--checkpoint-every", "1", *options)
         workers = [Child([a.worker, os.path.join(folder.folder.name, "log"), "20001", *worker],
                          **worker_environment(server.address, rank)) for rank in range(WORKERS)]
         last = seen
         until(lambda: (folder.versions() or [0])[-1] >= last + rand.randrange(1, 40), HANG_S)
-        server.kill()
+        if turn % 2 == 0:
+            server.kill()
+        else:
+            must(server.stop()[0] == 128 + signal.SIGTERM, "it does not end:", server.said())
         for w in workers:
             w.end(HANG_S)
         seen = (folder.versions() or [0])[-1]
@@ -238,7 +241,7 @@ def killed_again_and_again(a):
         must(verify.returncode == 0, "a checkpoint does not hold:", verify.stdout, verify.stderr)
     folder.run(seen + 5, "--optimizer", "adam:lr=0.01", "--resume", folder.state, worker=worker)
     whole.run(seen + 5, "--optimizer", "adam:lr=0.01", worker=worker)
-    check(f"killed 12 times, version {seen + 5} has the bits of a job that was not",
+    check(f"ended 12 times, version {seen + 5} has the bits of a job that was not",
           folder.vectors(seen + 5) == whole.vectors(seen + 5))
 
 
@@ -258,9 +261,10 @@ def stopped_by_a_signal(a):
 
 
 def stopped_while_a_step_gathers(a, early, servers=1):
-    """Rank 0 is in the middle of its fourth gradient, and stays there until the checkpoint has been
-    made. Of the others, @early have handed theirs in, and the last ones are where rank 0 is. What
-    is saved is the version before that step, and the job goes on as if nobody had stopped it."""
+    """Rank 0 is in the middle of its fourth gradient, and stays there until it dies. Of the others,
+    @early have handed theirs in, and the last ones are where rank 0 is. What is saved is the
+    version before that step, and the job goes on as if nobody had stopped it. That those who have
+    handed in may be all that is left of the job changes nothing."""
     folder, whole = Folder(a), Folder(a)
     options = ["--optimizer", "adam:lr=0.01", "--servers", str(servers)]
     state = ["--workers", str(WORKERS), *CALM, "--state", folder.state]
@@ -284,11 +288,9 @@ def stopped_while_a_step_gathers(a, early, servers=1):
         job.server.process.terminate()
         check(f"with {servers} servers and {early} contributions in the open step, the version "
               "before it is saved", until(lambda: folder.versions() == [3], HANG_S))
-        # Else the others may be all that is left of the job, and complete the step.
-        must(None not in [job.worker[rank].end(HANG_S)[0] for rank in range(WORKERS)
-                          if rank not in held], "a worker hangs")
         for rank in held:
             job.worker[rank].kill()
+        must(None not in [worker.end(HANG_S)[0] for worker in job.worker], "a worker hangs")
         check("the server ends by the signal",
               job.server.end(HANG_S)[0] == 128 + signal.SIGTERM)
         must(None not in [f.end(HANG_S)[0] for f in followers], "a follower stays for ever")
@@ -589,7 +591,7 @@ def followers_need_the_directory(a):
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               another_number_of_workers, under_policies_that_do_not_wait, adaptive_policies_go_on,
-              adaptive_policies_begin_anew, killed_again_and_again, stopped_by_a_signal,
+              adaptive_policies_begin_anew, ended_again_and_again, stopped_by_a_signal,
               stopped_before_a_contribution, stopped_after_contributions,
               servers_stopped_after_a_contribution, servers_stopped_by_a_signal,
               all_are_stopped_by_a_signal, follower_leaves_before_the_order_to_save,

@@ -16,6 +16,7 @@
 
 #define TWICE_NS (2 * MST_SECOND) /* a second signal within this kills */
 #define TERM_NS (3 * MST_SECOND)  /* from SIGTERM to SIGKILL */
+#define STOP_NS (2 * MST_SECOND)  /* for a musterd to end its job before the workers are told */
 #define ASK_EVERY_NS (250 * MST_MS)
 
 static const unsigned next_legal[] = {
@@ -82,8 +83,8 @@ static void close_down(struct mst_supervisor *s)
 		return;
 	}
 	mst_supervisor_enter(s, MST_SUPERVISOR_CLOSING);
-	push_from(s, mst_snapshot_ended(known_job(s)) ? now + s->options->grace_ns + saving_ns(s)
-						      : now);
+	bool ends = mst_snapshot_ended(known_job(s)) || s->musterd_told;
+	push_from(s, ends ? now + s->options->grace_ns + saving_ns(s) : now);
 }
 
 /* The run is over; the workers still alive are pushed from @when_ns on. */
@@ -317,18 +318,45 @@ static void reap(struct mst_supervisor *s)
 
 /* ---- signals and time ---- */
 
+/* Workers die one after the other, and a job goes on with those that are left. So a musterd that
+ * saves versions is told first, and the workers when it has ended the job: the last version that it
+ * saves is made of all. */
+static void tell_musterd_first(struct mst_supervisor *s, int signo)
+{
+	s->musterd_told = true;
+	s->pass_signo = signo;
+	s->pass_ns = s->signal_ns + STOP_NS;
+	mst_child_signal(mst_supervisor_musterd(s), SIGTERM);
+}
+
+static void pass_on(struct mst_supervisor *s)
+{
+	bool ended = mst_snapshot_ended(known_job(s)) || !mst_supervisor_musterd(s)->alive;
+
+	if (s->pass_signo == 0 || (!ended && mst_now_ns() < s->pass_ns))
+		return;
+	mst_children_signal(mst_supervisor_workers(s), s->workers, s->pass_signo);
+	s->pass_signo = 0;
+}
+
 /* Passed on once; who presses twice does not want to wait. */
 static void interrupt_run(struct mst_supervisor *s, int signo)
 {
 	uint64_t now = mst_now_ns();
 	bool twice = s->ending.signo != 0 && now - s->signal_ns < TWICE_NS;
+	bool saves = s->phase == MST_SUPERVISOR_RUNNING && !twice && saving_ns(s) > 0;
 
 	s->ending.signo = signo;
 	s->signal_ns = now;
 	mst_progress_clear(&s->progress);
 	mst_warn("SIG%s: %s", sigabbrev_np(signo),
-		 twice ? "twice: killing all" : "passed on to the workers; the run ends");
-	mst_children_signal(mst_supervisor_workers(s), s->workers, twice ? SIGKILL : signo);
+		 twice   ? "twice: killing all"
+		 : saves ? "musterd ends the job and saves it; then passed on to the workers"
+			 : "passed on to the workers; the run ends");
+	if (saves)
+		tell_musterd_first(s, signo);
+	else
+		mst_children_signal(mst_supervisor_workers(s), s->workers, twice ? SIGKILL : signo);
 	if (twice)
 		signal_servers(s, SIGKILL);
 	if (s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING)
@@ -367,6 +395,7 @@ static void keep_time(struct mst_supervisor *s)
 {
 	uint64_t now = mst_now_ns();
 
+	pass_on(s);
 	if (s->suspect != NULL && now >= s->suspect_ns)
 		blame(s);
 	if (now >= s->deadline_ns)
@@ -400,6 +429,8 @@ static void sleep_until_news(struct mst_supervisor *s)
 		until = earlier(until, earlier(s->next_ask_ns, s->suspect ? s->suspect_ns : until));
 	else if (s->push_signo != 0)
 		until = earlier(until, s->push_ns);
+	if (s->pass_signo != 0)
+		until = earlier(until, s->pass_ns);
 	uint64_t left = now < until ? until - now : 0;
 	int ms = (int)(earlier(left, LOOK_NS) / MST_MS) + (left > 0);
 	(void)poll(fd, sizeof(fd) / sizeof(fd[0]), ms);

@@ -55,6 +55,12 @@ struct mst_supervisor {
 	int push_signo;
 	uint64_t push_ns;
 
+	/* Musterd has been told to end by a signal that came here: its workers get it too, when it
+	 * has ended the job, or at that time. 0: they have, or there was none. */
+	bool musterd_told;
+	int pass_signo;
+	uint64_t pass_ns;
+
 	uint32_t workers, followers;
 	/* 0: musterd, the leader; 1 + rank: the workers; 1 + workers + i: followers beside the
 	 * leader. */

@@ -470,13 +470,13 @@ static bool change_policy(struct ledger_world *w, struct mst_ledger_event *out)
 	return true;
 }
 
-/* The server is told to stop, and is not. */
-static bool save(struct ledger_world *w, struct mst_ledger_event *out)
+/* The server is told to end. */
+static bool stop(struct ledger_world *w, struct mst_ledger_event *out)
 {
-	if (w->calm || !w->cfg.ledger.saves.wanted || !rarely(w, 200))
+	if (w->calm || !w->cfg.ledger.saves.wanted || !rarely(w, 1000))
 		return false;
 	memset(out, 0, sizeof(*out));
-	out->kind = MST_EV_SAVE;
+	out->kind = MST_EV_STOP;
 	return true;
 }
 
@@ -535,7 +535,7 @@ bool world_next(struct ledger_world *w, struct mst_ledger_event *out)
 {
 	pass_time(w);
 	if (listen(w, out) || change_policy(w, out) || rest(w, out) || end(w, out) ||
-	    save(w, out) || lend(w, out))
+	    stop(w, out) || lend(w, out))
 		return true;
 	for (int tries = 0; tries < 4; tries++) {
 		if (!rarely(w, 3) && deliver(w, out))

@@ -19,7 +19,7 @@ static int by_length(const void *a, const void *b)
 }
 
 /* Of the last nine; of an even number the lower one in the middle; 0: nothing is known. */
-static uint64_t median(const struct spans *spans)
+uint64_t span_median(const struct spans *spans)
 {
 	size_t count = spans->count < 9 ? spans->count : 9;
 	uint64_t last[9];
@@ -46,7 +46,7 @@ static uint64_t shortest(const struct spans *spans)
 
 static bool would_be_late(const struct reference *r, const struct session *s)
 {
-	uint64_t stride = shortest(&r->stride[s->who.rank]), step = median(&r->steps);
+	uint64_t stride = shortest(&r->stride[s->who.rank]), step = span_median(&r->steps);
 
 	return stride != 0 && step != 0 && r->now_ns + stride > open_step(r)->opened_ns + step;
 }
@@ -55,7 +55,7 @@ static bool would_be_late(const struct reference *r, const struct session *s)
  * is not known. */
 static uint64_t late_until(const struct reference *r)
 {
-	uint64_t step = median(&r->steps);
+	uint64_t step = span_median(&r->steps);
 
 	return step != 0 ? open_step(r)->opened_ns + 2 * step : UINT64_MAX;
 }

@@ -48,28 +48,6 @@ static uint32_t started_count(const struct reference *r)
 	return count;
 }
 
-void job_finish(struct reference *r, enum mst_finish_why why)
-{
-	if (r->finished)
-		return;
-	if (!mst_finish_failed(why) && r->settling)
-		why = r->settle_why;
-	if (!mst_finish_failed(why) && r->born && reference_newest(r) > 0 &&
-	    r->settled != all_shards(r)) {
-		if (!r->settling)
-			decide(r, MST_DO_SETTLE, (struct mst_identity){ 0 });
-		r->settling = true;
-		r->settle_why = why;
-		return;
-	}
-	r->finished = true;
-	if (why != MST_FINISH_SPOILT)
-		save_newest(r);
-	struct mst_decision *d = decide(r, MST_DO_FINISH, (struct mst_identity){ 0 });
-	d->finish.why = why;
-	d->finish.version = r->born ? reference_newest(r) : MST_VERSION_NONE;
-}
-
 static uint32_t resting_count(const struct reference *r)
 {
 	uint32_t count = 0;
@@ -109,8 +87,15 @@ static void job_bereaved(struct reference *r, const struct session *s, enum mst_
 {
 	bool loss = why != MST_EVICT_LEFT && why != MST_EVICT_STALE && !s->leaving;
 
-	if (!r->born || !s->started || is_ending(r))
+	if (!r->born || !s->started)
 		return;
+	if (is_ending(r)) {
+		bool ends = loss ? r->rule.on_loss == MST_LOSS_FAIL ||
+					    started_count(r) < r->rule.min_workers
+				 : started_count(r) == 0;
+		r->end_waits &= !ends;
+		return;
+	}
 	if (started_count(r) == resting_count(r))
 		return_all(r);
 	if (loss && r->rule.on_loss == MST_LOSS_FAIL)
@@ -346,7 +331,9 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 			session_end(r, s, MST_EVICT_ASKED);
 		break;
 	case MST_EV_FINISH:
-		r->asked_to_finish = r->asked_to_finish || r->born;
+		if (!r->stopped)
+			r->asked_to_finish = r->asked_to_finish || r->born;
+		r->end_waits = false;
 		break;
 	case MST_EV_JOIN:
 	case MST_EV_HEARD:
@@ -355,7 +342,7 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_SPOILT:
 	case MST_EV_SETTLED:
 	case MST_EV_REDUCED:
-	case MST_EV_SAVE:
+	case MST_EV_STOP:
 	case MST_EV_SAVED:
 	case MST_EV_LEND:
 	case MST_EV_RETURNED:
@@ -401,9 +388,9 @@ void reference_handle(struct reference *r, const struct mst_ledger_event *ev, ui
 	} else if (ev->kind == MST_EV_POLICY) {
 		policy(r, &ev->rule);
 	} else if (ev->kind == MST_EV_END) {
-		r->asked_to_finish = r->asked_to_finish || r->born;
-	} else if (ev->kind == MST_EV_SAVE) {
-		save_newest(r);
+		end_asked(r);
+	} else if (ev->kind == MST_EV_STOP) {
+		end_stopped(r);
 	} else if (ev->kind == MST_EV_SAVED) {
 		save_reported(r, ev);
 	} else if (ev->kind == MST_EV_LEND) {
@@ -443,7 +430,7 @@ static uint64_t step_patience_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || is_ending(r) || step_due(r))
+	if (!r->born || !still_gathers(r) || step_due(r))
 		return MST_NEVER;
 	if (step->counting && missing_count(r) > 0)
 		return step->first_count_ns + r->rule.patience_ns;
@@ -535,6 +522,8 @@ void reference_tick(struct reference *r, uint64_t real_ns)
 	}
 	if (join_due(r) <= now_ns)
 		job_finish(r, MST_FINISH_JOIN_TIMEOUT);
+	if (end_due(r) <= now_ns)
+		r->end_waits = false;
 	trigger_tick(r);
 	/* Who would be answered now, for another is gone, has not been waited for. */
 	if (step_patience_due(r) <= now_ns)
@@ -554,6 +543,7 @@ uint64_t reference_due(const struct reference *r)
 
 	due = patience < due ? patience : due;
 	due = trigger_due(r) < due ? trigger_due(r) : due;
+	due = end_due(r) < due ? end_due(r) : due;
 	due = late_due(r) < due ? late_due(r) : due;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		const struct session *s = session_of(r, rank);

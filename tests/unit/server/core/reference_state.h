@@ -101,7 +101,10 @@ struct reference {
 	bool born;
 	bool has_state;         /* version 0 has been sent, perhaps before the job is born */
 	struct session *sender; /* told to send its start state */
-	bool asked_to_finish, all_left, finished;
+	bool asked_to_finish, all_left, stopped, finished;
+	/* An operator has asked for it: until then the open step may still become whole. */
+	bool end_waits;
+	uint64_t end_waits_ns;
 	/* The job is to end well, once these shards have all said that they are done. */
 	bool settling;
 	enum mst_finish_why settle_why;
@@ -147,7 +150,13 @@ struct mst_decision *decide(struct reference *r, enum mst_decision_kind kind,
 /* Is the job over, or about to be? */
 static inline bool is_ending(const struct reference *r)
 {
-	return r->finished || r->settling || r->asked_to_finish || r->all_left;
+	return r->finished || r->settling || r->asked_to_finish || r->all_left || r->stopped;
+}
+
+/* Can the open step still become whole? */
+static inline bool still_gathers(const struct reference *r)
+{
+	return !r->finished && !r->settling && (!is_ending(r) || r->end_waits || r->stopped);
 }
 
 /* The live session of a rank, or NULL. */
@@ -155,6 +164,11 @@ struct session *session_of(const struct reference *r, uint32_t rank);
 /* Ends a session for @why, with all that follows for the job. */
 void session_end(struct reference *r, struct session *s, enum mst_evict_why why);
 void job_finish(struct reference *r, enum mst_finish_why why);
+/* An operator wants the job to end; the server is stopped. */
+void end_asked(struct reference *r);
+void end_stopped(struct reference *r);
+/* Until when the open step is waited for because of that. */
+uint64_t end_due(const struct reference *r);
 
 /* Every so many versions one is to be saved. */
 void save_every(struct reference *r);
@@ -200,6 +214,8 @@ void trigger_gone(struct reference *r);
 void trigger_again(struct reference *r);
 
 void span_add(struct spans *spans, uint64_t ns);
+/* Of the last nine of them; 0: there are fewer than three. */
+uint64_t span_median(const struct spans *spans);
 /* Is this ask to wait for the next version because its worker was late? */
 bool late_holds(struct reference *r, struct session *s);
 void late_release(struct reference *r);

@@ -69,9 +69,9 @@ bool step_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || r->finished || step->made.entry_count == 0)
+	if (!r->born || r->finished || r->settling || step->made.entry_count == 0)
 		return false;
-	if (r->asked_to_finish || roster_count(r) == 0 || step->overdue)
+	if ((r->asked_to_finish && !r->end_waits) || roster_count(r) == 0 || step->overdue)
 		return true;
 	if (r->rule.quorum == 0)
 		return missing_count(r) == 0;
@@ -318,7 +318,7 @@ static void commit(struct reference *r)
 	if (!bounded && r->rule.release == MST_RELEASE_BOUND)
 		begin_clocks_anew(r);
 	preempt(r);
-	if (r->asked_to_finish || r->all_left)
+	if (is_ending(r))
 		return;
 	if (r->cfg.commits_max != 0 && reference_newest(r) >= r->cfg.commits_max)
 		job_finish(r, MST_FINISH_COMMITS);
@@ -644,7 +644,10 @@ void settle(struct reference *r)
 		if (step_due(r) && buffers_free(r) > 0)
 			commit(r);
 		late_look(r);
-		if (!step_due(r) && r->asked_to_finish)
+		bool waits = r->end_waits && open_step(r)->made.entry_count > 0;
+		if (!step_due(r) && r->stopped)
+			job_finish(r, MST_FINISH_STOPPED);
+		if (!step_due(r) && r->asked_to_finish && !waits)
 			job_finish(r, MST_FINISH_ASKED);
 		if (!step_due(r) && r->all_left)
 			job_finish(r, MST_FINISH_LEFT);

@@ -68,7 +68,7 @@ uint64_t trigger_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || is_ending(r) || step->overdue)
+	if (!r->born || !still_gathers(r) || step->overdue)
 		return MST_NEVER;
 	if (step->triggered && r->rule.grace_ns != 0)
 		return step->triggered_ns + r->rule.grace_ns;

@@ -539,24 +539,6 @@ static void where_a_loss_fails_the_job_an_operator_evicts_nobody_who_takes_part(
 	job_close(&j);
 }
 
-static void an_operator_ends_a_job_that_runs(void)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_END };
-	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
-	struct ledger_job j;
-
-	job_open(&j, &cfg);
-	job_event(&j, &ev);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
-	job_close(&j);
-	job_born(&j, &cfg);
-	job_push(&j, 0);
-	job_event(&j, &ev);
-	CU_ASSERT_EQUAL(job_version(&j), 1);
-	CU_ASSERT(job_finished(&j, MST_FINISH_ASKED));
-	job_close(&j);
-}
-
 static CU_TestInfo cases[] = {
 	{ "nobody hears of a good end before the last version stands",
 	  nobody_hears_of_a_good_end_before_the_last_version_stands },
@@ -603,7 +585,6 @@ static CU_TestInfo cases[] = {
 	{ "no eviction leaves fewer than min_workers", no_eviction_leaves_fewer_than_min_workers },
 	{ "where a loss fails the job, an operator evicts nobody who takes part",
 	  where_a_loss_fails_the_job_an_operator_evicts_nobody_who_takes_part },
-	{ "an operator ends a job that runs", an_operator_ends_a_job_that_runs },
 	CU_TEST_INFO_NULL,
 };
 

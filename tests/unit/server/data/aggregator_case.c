@@ -57,6 +57,7 @@ struct mst_link agg_link[AGG_RANKS];
 struct mst_ledger_event agg_event[EVENTS];
 int agg_event_count, agg_over_count, agg_worked;
 static struct mst_lane_share share[AGG_RANKS];
+static bool started; /* START has been decided */
 static struct mst_record record = {
 	.version = 3, .scalar = { 1 }, .average = 0.5f, .share_count = AGG_RANKS, .share = share
 };
@@ -180,10 +181,12 @@ void agg_end(void)
 	agg_follower = agg_unguarded = false;
 	agg_clips = 0;
 	agg_adjust = NULL;
+	started = false;
 }
 
 void agg_decide(const struct mst_decision *d)
 {
+	started |= d->kind == MST_DO_START;
 	mst_aggregator_execute(agg_aggregator, d, &record);
 }
 
@@ -279,19 +282,26 @@ void agg_regrant(uint32_t slot)
 		.kind = MST_DO_REGRANT, .who = { 0, 1 }, .grant = { .slot = slot, .epoch = 2 } });
 }
 
-void agg_commit(void)
+/* A case that is not about the start need not start the job. */
+static void commit_to(uint64_t version, uint32_t buffer)
 {
+	if (!started)
+		agg_decide(&(struct mst_decision){ .kind = MST_DO_START,
+						   .commit.version = version - 1 });
 	record.divisor = 1;
 	agg_decide(&(struct mst_decision){ .kind = MST_DO_COMMIT,
-					   .commit = { .version = 3, .buffer = 2 } });
+					   .commit = { .version = version, .buffer = buffer } });
+}
+
+void agg_commit(void)
+{
+	commit_to(3, 2);
 }
 
 void agg_commit_to(uint64_t version, uint32_t buffer)
 {
-	record.divisor = 1;
 	record.scalar[MST_SCALAR_RATE] = 1;
-	agg_decide(&(struct mst_decision){ .kind = MST_DO_COMMIT,
-					   .commit = { .version = version, .buffer = buffer } });
+	commit_to(version, buffer);
 	record.scalar[MST_SCALAR_RATE] = 0;
 }
 

@@ -216,7 +216,8 @@ static void count_it(void)
 
 static void start_in(uint32_t buffer)
 {
-	agg_decide(&(struct mst_decision){ .kind = MST_DO_START, .commit.buffer = buffer });
+	agg_decide(&(struct mst_decision){ .kind = MST_DO_START,
+					   .commit = { .version = 2, .buffer = buffer } });
 }
 
 /* Whatever a leader orders that is none, a follower must be able to tell before it does it. */
@@ -246,7 +247,7 @@ static void nothing_is_counted_that_was_not_reported(void)
 
 static void a_commit_is_of_something_and_into_another_buffer(void)
 {
-	struct mst_decision it = { .kind = MST_DO_COMMIT, .commit = { .version = 1, .buffer = 2 } };
+	struct mst_decision it = { .kind = MST_DO_COMMIT, .commit = { .version = 3, .buffer = 2 } };
 
 	begin_follower(true);
 	start_in(1);
@@ -255,6 +256,12 @@ static void a_commit_is_of_something_and_into_another_buffer(void)
 	CU_ASSERT(validates(it));
 	it.commit.buffer = 1;
 	CU_ASSERT_FALSE(validates(it));
+	it.commit.buffer = 2;
+	it.commit.version = 4;
+	CU_ASSERT_FALSE(validates(it)); /* one is left out */
+	it.commit.version = 2;
+	CU_ASSERT_FALSE(validates(it)); /* it is there */
+	it.commit.version = 3;
 	agg_commit();
 	CU_ASSERT_FALSE(validates(it)); /* nothing is left of it */
 	work_off();

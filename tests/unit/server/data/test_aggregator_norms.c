@@ -80,7 +80,7 @@ static void work_off(void)
 /* Up to the report. */
 static void begin(uint32_t shards, uint64_t chunk)
 {
-	struct mst_decision start = { .kind = MST_DO_START, .commit.buffer = 0 };
+	struct mst_decision start = { .kind = MST_DO_START, .commit.version = 2 };
 
 	agg_shards = shards;
 	agg_adjust = lars;

@@ -37,7 +37,7 @@ static const struct mst_ledger_event *reduced(void)
 
 static void begin_clipped(uint32_t of)
 {
-	struct mst_decision start = { .kind = MST_DO_START, .commit.buffer = 0 };
+	struct mst_decision start = { .kind = MST_DO_START, .commit.version = 2 };
 
 	agg_clips = 1;
 	agg_shards = of;

@@ -132,7 +132,7 @@ static float *run_to_the_end(bool saves)
 		if (saves && version % 3 == 1) {
 			agg_save(version, (uint32_t)(version % 3));
 			work_off();
-			mst_aggregator_saved(agg_aggregator);
+			mst_aggregator_saved(agg_aggregator, version);
 		}
 		if (version % 2 == 0)
 			work_off();
@@ -201,8 +201,8 @@ static float *average_at_the_end(bool lends)
 		work_off();
 		if (version % 2 == 0)
 			mst_aggregator_returned(agg_aggregator);
-		if (version % 3 == 0)
-			mst_aggregator_saved(agg_aggregator);
+		if (lends && version % 3 == 0)
+			mst_aggregator_saved(agg_aggregator, version - 2);
 	}
 	lend(6);
 	work_off();
@@ -282,7 +282,7 @@ static void a_follower_is_told_to_save_one_version_at_a_time(void)
 	agg_save(1, 1);
 	CU_ASSERT_FALSE(mst_aggregator_validates(agg_aggregator, &save));
 	work_off();
-	mst_aggregator_saved(agg_aggregator);
+	mst_aggregator_saved(agg_aggregator, 1);
 	CU_ASSERT_TRUE(mst_aggregator_validates(agg_aggregator, &save));
 	agg_end();
 }
