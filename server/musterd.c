@@ -35,6 +35,9 @@
 
 /* How long a server that is stopped waits until its last messages are sent. */
 #define STOP_GRACE_NS MST_SECOND
+/* From muster run, which has got a signal itself. A service manager may signal both: this one is
+ * never the second. */
+#define BY_RUN SIGUSR1
 /* A disk that takes nothing of a checkpoint for so long is worth a warning. */
 #define DISK_SILENCE_NS (30 * MST_SECOND)
 
@@ -45,8 +48,12 @@ static atomic_int stop_signals; /* how many have come: the second one ends the s
 
 static void on_signal(int signo)
 {
-	atomic_store_explicit(&stop_signal, signo, memory_order_relaxed);
-	(void)atomic_fetch_add_explicit(&stop_signals, 1, memory_order_relaxed);
+	int none = 0;
+
+	(void)atomic_compare_exchange_strong_explicit(&stop_signal, &none, signo,
+						      memory_order_relaxed, memory_order_relaxed);
+	if (signo != BY_RUN)
+		(void)atomic_fetch_add_explicit(&stop_signals, 1, memory_order_relaxed);
 	if (the_plane != NULL)
 		mst_plane_wake(the_plane);
 }
@@ -57,6 +64,7 @@ static void catch_signals(void)
 
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGINT, &stop, NULL);
+	sigaction(BY_RUN, &stop, NULL);
 	sigaction(SIGHUP, NULL, &inherited);
 	if (inherited.sa_handler != SIG_IGN) /* nohup has it ignored */
 		sigaction(SIGHUP, &stop, NULL);
@@ -142,6 +150,14 @@ static void tell_ready(const char *address)
 	close(fd);
 }
 
+static void say_signal(int signo, char *why, size_t len)
+{
+	if (signo == BY_RUN)
+		snprintf(why, len, "the server was ended by muster run, which got a signal");
+	else
+		snprintf(why, len, "the server was ended by signal %d", signo);
+}
+
 /* Tells the workers that the server ends, and why.
  * Return: when it ends. */
 static uint64_t stop(struct mst_plane *plane, const char *why, uint64_t now_ns)
@@ -206,7 +222,7 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		uint64_t now_ns = mst_now_ns();
 		int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 		if (signo != 0 && stop_by == MST_NEVER) {
-			snprintf(why, sizeof(why), "the server was ended by signal %d", signo);
+			say_signal(signo, why, sizeof(why));
 			mst_notifier_stopping(notifier, why);
 			stop_by = stop(plane, why, now_ns);
 		}
@@ -230,7 +246,7 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 	bool saved = mst_plane_give_up_saving(plane);
 	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 	if (signo != 0)
-		return MST_SERVER_EXIT_BY_SIGNAL + signo;
+		return MST_SERVER_EXIT_BY_SIGNAL + (signo == BY_RUN ? SIGTERM : signo);
 	if (over < 0)
 		return failed(plane, o);
 	return over > 0 && saved ? MST_SERVER_EXIT_DONE : MST_SERVER_EXIT_FAILED;

@@ -16,7 +16,8 @@
 #include "tools/secure.h"
 #include "tools/watch.h"
 
-#define FRAME_BYTES 2048u /* holds a request, and its answer with a sentence */
+#define SILENT_NS (5 * MST_SECOND) /* for a connection; and before the user is told that we wait */
+#define FRAME_BYTES 2048u          /* holds a request, and its answer with a sentence */
 
 struct petition {
 	const struct mst_stream_ops *ops;
@@ -99,8 +100,21 @@ static int receive(struct petition *p)
 	return 0;
 }
 
+/* Tells once that there is no answer yet. */
+static void tell_silence(uint64_t *tell_ns, uint64_t deadline_ns, uint64_t now_ns)
+{
+	if (now_ns < *tell_ns)
+		return;
+	*tell_ns = MST_NEVER;
+	mst_warn("musterd has not answered for %d s; waiting for %.3g s more (--timeout)",
+		 (int)(SILENT_NS / MST_SECOND),
+		 (double)(deadline_ns - now_ns) / (double)MST_SECOND);
+}
+
 static int await(struct petition *p, uint64_t deadline_ns)
 {
+	uint64_t tell_ns = mst_now_ns() + SILENT_NS;
+
 	for (;;) {
 		int rc = receive(p);
 		if (rc != 0)
@@ -113,8 +127,10 @@ static int await(struct petition *p, uint64_t deadline_ns)
 			return fail(p, -ETIMEDOUT,
 				    "musterd has not answered in time; muster status says whether "
 				    "it has done it");
+		tell_silence(&tell_ns, deadline_ns, now_ns);
+		uint64_t until_ns = tell_ns < deadline_ns ? tell_ns : deadline_ns;
 		struct pollfd fd = { .fd = p->ops->stream_fd(p->stream), .events = POLLIN };
-		(void)poll(&fd, 1, (int)((deadline_ns - now_ns) / MST_MS) + 1);
+		(void)poll(&fd, 1, (int)((until_ns - now_ns) / MST_MS) + 1);
 	}
 }
 
@@ -125,7 +141,8 @@ int mst_petition(const char *address, const struct mst_message *msg, uint64_t ti
 	struct mst_proof proof = { .own = mst_secure() };
 	uint64_t deadline_ns = mst_now_ns() + timeout_ns;
 
-	int rc = p.ops->connect(address, timeout_ns, &proof, &p.stream);
+	uint64_t connect_ns = timeout_ns < SILENT_NS ? timeout_ns : SILENT_NS;
+	int rc = p.ops->connect(address, connect_ns, &proof, &p.stream);
 	if (rc < 0 && proof.why[0] != '\0')
 		return fail(&p, mst_watch_unproven(rc), "%s", proof.why);
 	if (rc < 0) {

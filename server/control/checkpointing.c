@@ -179,13 +179,14 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 
 static void warn(const struct mst_checkpointing *c, uint64_t version, const char *why)
 {
+	bool goes_on = !mst_job_is_over(c->job) && !c->job->stopped;
 	char last[64] = "there is none before";
 
 	if (c->last_version > 0)
 		snprintf(last, sizeof(last), "the last one is of version %" PRIu64,
 			 c->last_version);
-	mst_warn("job \"%s\": no checkpoint of version %" PRIu64 ": %s; the job goes on, and %s",
-		 c->job->o->job, version, why, last);
+	mst_warn("job \"%s\": no checkpoint of version %" PRIu64 ": %s; %s%s", c->job->o->job,
+		 version, why, goes_on ? "the job goes on, and " : "", last);
 }
 
 static void tell_complete(struct mst_checkpointing *c, const struct mst_archive_end *end,
@@ -196,7 +197,7 @@ static void tell_complete(struct mst_checkpointing *c, const struct mst_archive_
 	c->last_version = c->written.id.version;
 	mst_info("job \"%s\": checkpoint of version %" PRIu64 ": %s in %.2f s", c->job->o->job,
 		 c->last_version, mst_memory_text(end->bytes, size, sizeof(size)),
-		 (double)(now_ns - c->begun_ns) / (double)MST_SECOND);
+		 (double)(now_ns - c->written_ns) / (double)MST_SECOND);
 }
 
 static void begin_manifest(struct mst_checkpointing *c)
@@ -212,7 +213,7 @@ static void begins(struct mst_checkpointing *c, const struct mst_kept *kept, uin
 {
 	c->next_comes = false;
 	c->begun++;
-	c->begun_ns = now_ns;
+	c->next_ns = now_ns;
 	if (fill_manifest(c->job, kept, &c->next) != 0)
 		c->next.id.version = MST_VERSION_NONE; /* no memory: it is not completed */
 }
@@ -227,6 +228,7 @@ static void all_reported(struct mst_checkpointing *c, const struct mst_notice *n
 		/* this server's part was written when the manifest before had been */
 		MST_ASSERT(!c->manifest_due && c->work != MST_ARCHIVE_COMPLETES);
 		c->written = c->next;
+		c->written_ns = c->next_ns;
 		c->next = before;
 		c->manifest_due = true;
 		return;
@@ -292,20 +294,29 @@ void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns)
 		report(c);
 }
 
+/* Adds a save that comes before that of the newest version. */
+static void add_before(char *text, size_t len, uint64_t version, uint64_t ns)
+{
+	size_t used = strlen(text);
+
+	snprintf(text + used, len - used, ", after that of version %" PRIu64 ", begun %.3g s ago",
+		 version, (double)ns / (double)MST_SECOND);
+}
+
 void mst_checkpointing_stops(const struct mst_checkpointing *c, uint64_t newest, uint64_t now_ns)
 {
-	bool written = c->manifest_due || c->work == MST_ARCHIVE_COMPLETES;
-	uint64_t version = written ? c->written.id.version : c->next.id.version;
-	char before[128] = "";
+	bool completes = c->manifest_due || c->work == MST_ARCHIVE_COMPLETES;
+	bool saves = c->begun - c->ended > completes;
+	char before[192] = "";
 
 	if (!mst_checkpointing_is_busy(c))
 		return;
-	if (version < newest)
-		snprintf(before, sizeof(before),
-			 ", after that of version %" PRIu64 ", which was begun %.3g s ago", version,
-			 (double)(now_ns - c->begun_ns) / (double)MST_SECOND);
+	if (completes && c->written.id.version < newest)
+		add_before(before, sizeof(before), c->written.id.version, now_ns - c->written_ns);
+	if (saves && c->next.id.version < newest)
+		add_before(before, sizeof(before), c->next.id.version, now_ns - c->next_ns);
 	mst_warn("job \"%s\": this server ends when the checkpoint of version %" PRIu64
-		 ", the newest, is written%s; at the latest in %.3g s (--patience), or at a second "
+		 ", the newest, is written%s; at the latest in %.3g s (--patience), or at another "
 		 "signal",
 		 c->job->o->job, newest, before,
 		 (double)c->job->o->patience_ns / (double)MST_SECOND);

@@ -34,10 +34,10 @@ struct mst_checkpointing {
 	/* At the leader. */
 	struct mst_checkpoint_manifest next;    /* of the version that is being saved */
 	struct mst_checkpoint_manifest written; /* of the one before, while it is written */
+	uint64_t next_ns, written_ns;           /* when each of these saves began */
 	bool manifest_due;
 	bool next_comes;       /* the ledger has decided another, and has not said so yet */
 	uint64_t begun, ended; /* how many checkpoints */
-	uint64_t begun_ns;     /* of the last one */
 	uint64_t last_version; /* the newest checkpoint of this run; 0: none */
 };
 

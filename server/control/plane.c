@@ -39,8 +39,8 @@
  * process 30 s after they have asked it to end. */
 #define STOP_NS (20 * MST_SECOND)
 #define STOP_UNSAVED_NS MST_SECOND /* where nothing is to be saved */
-/* How long a follower that is stopped waits for its leader to order a checkpoint, and for its last
- * message to be sent. */
+/* How long a follower that is stopped waits for its leader to end the job, which is stopped too if
+ * all are; and for its last message to be sent. */
 #define PART_NS (5 * MST_SECOND)
 #define LAST_WORDS_NS (200 * MST_MS)
 
@@ -71,6 +71,7 @@ struct mst_plane {
 	 * later. */
 	uint64_t part_at_ns;
 	uint64_t last_words_ns; /* and then its last messages are waited for until then */
+	uint64_t ended_at;      /* the last version of a job that is over */
 	bool follows;           /* this server is a follower */
 	/* The job is over, and workers, followers and the disk are not waited for any more. */
 	bool lingered;
@@ -405,12 +406,13 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 	}
 }
 
-/* The ledger has ended the job, after all that it has to say of saves. Where a server that is
- * stopped waits for that, the job ends because of it, unless it has ended well just before. */
+/* The ledger has ended the job, after all that it has to say of saves: because the server is
+ * stopped, or for another reason that came before. */
 static void hear_finished(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
-	bool stopped = p->stop_until_ns != 0 && mst_finish_failed(notice->finish.why);
+	bool stopped = notice->finish.why == MST_FINISH_STOPPED;
 
+	p->ended_at = notice->finish.version;
 	p->stop_until_ns = 0;
 	if (stopped)
 		mst_workers_stop(&p->workers, p->stop_why, now_ns);
@@ -532,12 +534,19 @@ static void stop_ledger(struct mst_plane *p, uint64_t now_ns)
 	if (p->stop_until_ns == 0 || now_ns < p->stop_until_ns)
 		return;
 	p->stop_until_ns = 0;
+	mst_error("job \"%s\": the newest version is not saved: it was not made in time, for the "
+		  "data threads of this server or another server have not answered",
+		  p->job.o->job);
 	mst_workers_stop(&p->workers, p->stop_why, now_ns);
 }
 
+/* A leader that has ended the job may still save, however long its disk takes, and says when it has
+ * done so. */
 static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
 {
-	bool due = now_ns >= p->part_at_ns && !mst_checkpointing_is_busy(&p->checkpointing);
+	bool ends = mst_following_hears_end(&p->following);
+	bool due = now_ns >= p->part_at_ns && !ends &&
+		   !mst_checkpointing_is_busy(&p->checkpointing);
 
 	if (p->part_at_ns == 0 || !(due || mst_job_is_over(&p->job)))
 		return;
@@ -623,6 +632,8 @@ static void stop_leader(struct mst_plane *p, uint64_t now_ns)
 		hear_data_side(p, now_ns);
 	p->stop_due = p->job.server != NULL && !mst_job_is_over(&p->job);
 	p->job.stopped = true;
+	if (mst_job_is_over(&p->job))
+		mst_checkpointing_stops(&p->checkpointing, p->ended_at, now_ns);
 	if (p->job.state == MST_JOB_RUNNING)
 		p->stop_until_ns = now_ns +
 				   (p->checkpointing.archive != NULL ? STOP_NS : STOP_UNSAVED_NS);
@@ -638,6 +649,9 @@ void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 		stop_leader(p, now_ns);
 	} else if (p->checkpointing.archive != NULL && p->job.server != NULL) {
 		p->part_at_ns = now_ns + PART_NS;
+		mst_warn("job \"%s\": this server ends when its leader has saved the job; or in "
+			 "%d s, if the leader goes on",
+			 p->job.o->job, (int)(PART_NS / MST_SECOND));
 	} else {
 		mst_following_stop(&p->following, why, now_ns);
 		mst_workers_stop(&p->workers, why, now_ns);

@@ -67,7 +67,7 @@ void mst_reason_refused(char *out, size_t len, int error, const struct mst_hello
 			o->job);
 		break;
 	default:
-		snprintf(out, len, "job \"%s\" is over", o->job);
+		snprintf(out, len, "job \"%s\" is over, or about to end", o->job);
 	}
 }
 

@@ -89,7 +89,7 @@ static void check_unchanged(const struct sim_archive *a)
 	for (uint32_t i = 0; i < was->vectors && obs_violation() == NULL; i++) {
 		if (!is_vector(&w->vector[i], &was->vector[i]))
 			obs_violated("%s: the %s of version %" PRIu64
-				     " change while they are written",
+				     " changed while being written",
 				     a->process->name, was->vector[i].group, was->id.version);
 	}
 }

@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class Saving(Job):
 
     elems = ELEMS
 
-    def __init__(self, a, folder, held, optimizer, servers=1):
+    def __init__(self, a, folder, held, optimizer, servers=1, *options, worker=()):
         self.disk = os.path.join(folder.folder.name, "disk")
         os.mkdir(self.disk)
         for number in range(1, held):
@@ -80,11 +81,11 @@ class Saving(Job):
         a.musterd = a.held_musterd
         super().__init__(a, "--workers", str(WORKERS), *CALM, "--state", folder.state, "--servers",
                          str(servers), "--checkpoint-every", "20", "--checkpoint-rate", "0",
-                         "--optimizer", optimizer, MUSTER_HELD=self.disk)
+                         "--optimizer", optimizer, *options, MUSTER_HELD=self.disk)
         a.musterd = musterd
         self.followers = [Child([musterd, "--join", self.address, "--state", folder.state])
                           for _ in range(servers - 1)]
-        self.work_all(WORKERS, "by_version=1", "sleep_us=300")
+        self.work_all(WORKERS, "by_version=1", "sleep_us=300", *worker)
 
     def let(self, name):
         with open(os.path.join(self.disk, str(name)), "w"):
@@ -113,6 +114,13 @@ class Saving(Job):
         return status, said
 
 
+def waits_for(said, before=""):
+    """The version that a server says it waits for, and of what before that."""
+    found = re.search(rf"ends when the checkpoint of version (\d+), the newest, is written{before}"
+                      r".*; at the latest in 300 s \(--patience\), or at another signal", said)
+    return int(found.group(1)) if found else None
+
+
 def ends_while_saving(a, moment, optimizer, servers, term, finish):
     """@term, @finish: the server gets SIGTERM, an operator ends the job; or both at once."""
     folder = Folder(a)
@@ -135,16 +143,14 @@ def ends_while_saving(a, moment, optimizer, servers, term, finish):
     newest = folder.versions()[-1]
     must(f"checkpoint of version {newest}: " in said, "it does not say what is saved:", said)
     if term and not finish:
-        waits = re.search(r"ends when the checkpoint of version (\d+), the newest, is written, "
-                          r"after that of version \d+, which was begun .* s ago; at the latest in "
-                          r"300 s \(--patience\), or at a second signal", said)
-        must(waits and int(waits.group(1)) == newest, "nor what it waits for:", said)
+        must(waits_for(said, r", after that of version \d+, begun .* s ago") == newest,
+             "nor what it waits for:", said)
     check(f"{optimizer}, {servers} servers, ended while the {moment} is written: version {newest} "
           "is exact", is_exact(folder, optimizer))
 
 
 def by_a_signal(a):
-    """At each moment, and with every optimiser and number of servers."""
+    """At every moment, with every one of these optimisers, and with each number of servers."""
     moments = list(MOMENTS) * 2
     for optimizer in OPTIMIZERS:
         for servers in 1, 2:
@@ -183,7 +189,110 @@ def run_is_interrupted(a):
     check("and what it has saved is exact", is_exact(folder, OPTIMIZERS[0]))
 
 
-CASES = cases(by_a_signal, by_an_operator, by_both, run_is_interrupted)
+def run_and_its_server_are_signalled(a):
+    """As a service manager does it. That is no second signal, which would end the save."""
+    for first in "musterd", "muster run":
+        folder = Folder(a)
+        disk = os.path.join(folder.folder.name, "disk")
+        os.mkdir(disk)
+        for number in range(1, 5):
+            with open(os.path.join(disk, str(number)), "w"):
+                pass
+        run = Child([a.muster, "run", "-n", str(WORKERS), *CALM, "--quiet", "--listen",
+                     "127.0.0.1:0", "--log-level", "info", "--state", folder.state,
+                     "--checkpoint-every", "20", "--checkpoint-rate", "0", "--optimizer",
+                     OPTIMIZERS[0], "--", a.worker, os.path.join(folder.folder.name, "log"),
+                     str(ELEMS), "by_version=1", "sleep_us=300"],
+                    MUSTER_MUSTERD=a.held_musterd, MUSTER_HELD=disk)
+        try:
+            must(until(lambda: os.path.exists(os.path.join(disk, "5.asks")), HANG_S),
+                 "nothing is saved:", run.said())
+            musterd = int(re.search(r"(?m)^(\d+) held_musterd", subprocess.run(
+                ["ps", "--ppid", str(run.process.pid), "-o", "pid=,comm="], capture_output=True,
+                text=True).stdout.replace("  ", "")).group(1))
+            for pid in sorted([musterd, run.process.pid], reverse=first == "musterd"):
+                os.kill(pid, signal.SIGTERM)
+            must(until(lambda: waits_for(run.said()), HANG_S), "it waits for nothing:", run.said())
+            time.sleep(2)  # longer than a server stays after a second signal
+            with open(os.path.join(disk, "all"), "w"):
+                pass
+            status, said = run.end(HANG_S)
+        finally:
+            run.kill()
+        must(status == 128 + signal.SIGTERM, "exit status", status)
+        check(f"after signals to both, {first} first, the newest version is saved",
+              folder.versions()[-1] == waits_for(said) and is_exact(folder, OPTIMIZERS[0]))
+
+
+def all_servers(a):
+    """Leader and follower are stopped together, and the disk takes longer than a follower waits for
+    a leader that goes on."""
+    for moment in "part", "manifest":
+        folder = Folder(a)
+        with Saving(a, folder, MOMENTS[moment], OPTIMIZERS[0], 2) as job:
+            job.saves()
+            job.server.process.terminate()
+            job.followers[0].signal(signal.SIGTERM)
+            must(until(lambda: waits_for(job.server.said()), HANG_S), "it waits for nothing")
+            time.sleep(6)
+            job.let("all")
+            status, said = job.ended()
+        check(f"both stopped while the {moment} is written: the newest version is saved",
+              status == 128 + signal.SIGTERM and folder.versions()[-1] == waits_for(said)
+              and is_exact(folder, OPTIMIZERS[0]))
+
+
+def after_the_end(a):
+    """The job is over, and its last version is being written."""
+    folder = Folder(a)
+    with Saving(a, folder, MOMENTS["part"], OPTIMIZERS[0], 1, "--commits", "60") as job:
+        must(until(lambda: "is finished at version 60" in job.server.said(), HANG_S),
+             "the job does not end:", job.server.said())
+        job.server.process.terminate()
+        must(until(lambda: waits_for(job.server.said()) == 60, HANG_S),
+             "it does not say what it waits for:", job.server.said())
+        job.let("all")
+        job.ended()
+    check("a signal after the end of the job waits for its last version",
+          folder.versions()[-1] == 60 and is_exact(folder, OPTIMIZERS[0]))
+
+
+def by_two_signals(a):
+    """Who signals twice does not wait for the disk."""
+    folder = Folder(a)
+    with Saving(a, folder, MOMENTS["manifest"], OPTIMIZERS[0]) as job:
+        job.saves()
+        job.server.process.terminate()
+        must(until(lambda: waits_for(job.server.said()), HANG_S), "it waits for nothing")
+        job.server.process.terminate()
+        status, said = job.ended()
+    check("the server ends", status == 128 + signal.SIGTERM)
+    check("and says what is not complete", "that was being written is not complete" in said)
+    check("there is no checkpoint", folder.versions() == [])
+
+
+def with_all_that_is_kept(a):
+    """Results of 16 bits, an average, two shards: what is saved is what a job has that nobody has
+    stopped."""
+    options = ["--average", "0.6", "--shards", "2", "--optimizer", "adam:lr=0.01"]
+    worker = ["result_type=bf16", "type=bf16"]
+    folder, whole = Folder(a), Folder(a)
+    with Saving(a, folder, MOMENTS["its name"], "adam:lr=0.01", 1, *options[:4],
+                worker=worker) as job:
+        job.saves()
+        job.server.process.terminate()
+        must(until(lambda: waits_for(job.server.said()), HANG_S), "it waits for nothing")
+        job.let("all")
+        job.ended()
+    newest = folder.versions()[-1]
+    whole.run(newest, *options, worker=["by_version=1", *worker], elems=ELEMS, workers=WORKERS)
+    check(f"version {newest} has the bits of a job that nobody has stopped",
+          folder.vectors(newest) == whole.vectors(newest))
+
+
+CASES = cases(by_a_signal, by_an_operator, by_both, run_is_interrupted,
+              run_and_its_server_are_signalled, all_servers, after_the_end, by_two_signals,
+              with_all_that_is_kept)
 
 if __name__ == "__main__":
     main(CASES, "muster", "musterd", "held-musterd", "worker")

@@ -326,7 +326,7 @@ static void tell_musterd_first(struct mst_supervisor *s, int signo)
 	s->musterd_told = true;
 	s->pass_signo = signo;
 	s->pass_ns = s->signal_ns + STOP_NS;
-	mst_child_signal(mst_supervisor_musterd(s), SIGTERM);
+	mst_child_signal(mst_supervisor_musterd(s), SIGUSR1); /* never a second signal */
 }
 
 static void pass_on(struct mst_supervisor *s)
@@ -337,6 +337,8 @@ static void pass_on(struct mst_supervisor *s)
 		return;
 	mst_children_signal(mst_supervisor_workers(s), s->workers, s->pass_signo);
 	s->pass_signo = 0;
+	if (s->phase == MST_SUPERVISOR_ENDING)
+		push_from(s, mst_now_ns() + s->options->grace_ns);
 }
 
 /* Passed on once; who presses twice does not want to wait. */
@@ -360,7 +362,7 @@ static void interrupt_run(struct mst_supervisor *s, int signo)
 	if (twice)
 		signal_servers(s, SIGKILL);
 	if (s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING)
-		end_run(s, now + s->options->grace_ns);
+		end_run(s, (saves ? s->pass_ns : now) + s->options->grace_ns);
 }
 
 static void take_signals(struct mst_supervisor *s)

@@ -55,8 +55,9 @@ struct mst_supervisor {
 	int push_signo;
 	uint64_t push_ns;
 
-	/* Musterd has been told to end by a signal that came here: its workers get it too, when it
-	 * has ended the job, or at that time. 0: they have, or there was none. */
+	/* Musterd has been told to end by a signal that came here. The workers get the signal too,
+	 * when musterd has ended the job, or at pass_ns at the latest. pass_signo is 0 when they
+	 * have it, or if there was none. */
 	bool musterd_told;
 	int pass_signo;
 	uint64_t pass_ns;

@@ -18,7 +18,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 13, UINT64_C(0x1157b22b0aacffc8) };
+} wire = { 14, UINT64_C(0x1157b22b0aacffc8) };
 
 /* ---- FNV-1a of 64 bits ---- */
 

@@ -150,7 +150,7 @@ static uint64_t commits_ns(uint32_t workers)
 		for (uint32_t i = 0; i < 2 * AGG_RANKS; i++) {
 			agg_count_of(i / 2, i % 2);
 			uint64_t begin_ns = mst_thread_ns();
-			agg_commit();
+			agg_commit_to(i + 1, i % 2 + 1);
 			took_ns += mst_thread_ns() - begin_ns;
 		}
 		agg_end();
