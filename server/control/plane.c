@@ -21,6 +21,7 @@
 #include "server/control/resting.h"
 #include "server/control/roles.h"
 #include "server/control/start_state.h"
+#include "server/control/stopping.h"
 #include "server/control/switching.h"
 #include "server/control/workers.h"
 
@@ -34,15 +35,6 @@
 /* How long to sleep while requests wait for room, or messages for them: the data side does not say
  * when it has room again. Nor is epoll asked about connections whose messages wait. */
 #define REQUESTS_NAP_NS MST_MS
-/* How long a server that is stopped waits at most for the ledger to end the job. The ledger waits
- * for no worker, but for the servers that make the newest version. Service managers commonly kill a
- * process 30 s after they have asked it to end. */
-#define STOP_NS (20 * MST_SECOND)
-#define STOP_UNSAVED_NS MST_SECOND /* where nothing is to be saved */
-/* How long a follower that is stopped waits for its leader to end the job, which is stopped too if
- * all are; and for its last message to be sent. */
-#define PART_NS (5 * MST_SECOND)
-#define LAST_WORDS_NS (200 * MST_MS)
 
 struct mst_plane {
 	struct mst_frontend front;
@@ -60,19 +52,8 @@ struct mst_plane {
 	struct mst_resting resting;
 	struct mst_endings ending;
 	struct mst_checkpointing checkpointing;
-	/* The server is stopped, and the ledger is to end the job with the newest version. Workers
-	 * are told when it has, or when the time is over. Otherwise those that are told last would
-	 * make versions without those that are told first. */
-	bool stop_due; /* the ledger has not been told yet */
-	uint64_t stop_until_ns;
-	char stop_why[MST_REASON_LEN];
-	/* A follower that saves versions is stopped. Its leader may be stopped too, as by a
-	 * scheduler, and then needs this server for the last checkpoint. So it is told a little
-	 * later. */
-	uint64_t part_at_ns;
-	uint64_t last_words_ns; /* and then its last messages are waited for until then */
-	uint64_t ended_at;      /* the last version of a job that is over */
-	bool follows;           /* this server is a follower */
+	struct mst_stopping stopping;
+	bool follows; /* this server is a follower */
 	/* The job is over, and workers, followers and the disk are not waited for any more. */
 	bool lingered;
 };
@@ -239,6 +220,10 @@ static void join_parts(struct mst_plane *p, const struct mst_plane_cfg *cfg)
 	p->following.credentials = cfg->credentials;
 	p->checkpointing.job = &p->job;
 	p->checkpointing.archive = cfg->archive;
+	p->stopping.job = &p->job;
+	p->stopping.workers = &p->workers;
+	p->stopping.following = &p->following;
+	p->stopping.checkpointing = &p->checkpointing;
 }
 
 /* A follower has only the connection with its leader, and does not know yet how many workers there
@@ -406,23 +391,6 @@ static bool hear_change(struct mst_plane *p, const struct mst_notice *notice, ui
 	}
 }
 
-/* The ledger has ended the job, after all that it has to say of saves: because the server is
- * stopped, or for another reason that came before. */
-static void hear_finished(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
-{
-	bool stopped = notice->finish.why == MST_FINISH_STOPPED;
-
-	p->ended_at = notice->finish.version;
-	p->stop_until_ns = 0;
-	if (stopped)
-		mst_workers_stop(&p->workers, p->stop_why, now_ns);
-	else
-		mst_workers_finished(&p->workers, notice, now_ns);
-	mst_ending_finished(&p->ending, notice, now_ns);
-	if (p->job.stopped)
-		mst_checkpointing_stops(&p->checkpointing, notice->finish.version, now_ns);
-}
-
 static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, uint64_t now_ns)
 {
 	if (hear_change(p, notice, now_ns) || mst_handover_notice(&p->handover, notice))
@@ -448,7 +416,8 @@ static void leader_hears(struct mst_plane *p, const struct mst_notice *notice, u
 		mst_reporting_filled(&p->reporting);
 		break;
 	case MST_NOTE_FINISHED:
-		hear_finished(p, notice, now_ns);
+		mst_stopping_finished(&p->stopping, notice, now_ns);
+		mst_ending_finished(&p->ending, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
 		mst_leading_link_lost(&p->leading, notice);
@@ -515,45 +484,13 @@ static void step_leader(struct mst_plane *p, uint64_t now_ns)
 
 bool mst_plane_is_saving(const struct mst_plane *p)
 {
-	return p->stop_until_ns != 0 || p->part_at_ns != 0 || p->last_words_ns != 0 ||
-	       mst_checkpointing_is_busy(&p->checkpointing);
+	return mst_stopping_waits(&p->stopping) || mst_checkpointing_is_busy(&p->checkpointing);
 }
 
 bool mst_plane_give_up_saving(const struct mst_plane *p)
 {
 	mst_checkpointing_give_up(&p->checkpointing);
 	return !mst_checkpointing_is_busy(&p->checkpointing);
-}
-
-static void stop_ledger(struct mst_plane *p, uint64_t now_ns)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_STOP };
-
-	if (p->stop_due && p->job.server != NULL)
-		p->stop_due = !mst_requests_event(&p->job.requests, &ev);
-	if (p->stop_until_ns == 0 || now_ns < p->stop_until_ns)
-		return;
-	p->stop_until_ns = 0;
-	mst_error("job \"%s\": the newest version is not saved: it was not made in time, for the "
-		  "data threads of this server or another server have not answered",
-		  p->job.o->job);
-	mst_workers_stop(&p->workers, p->stop_why, now_ns);
-}
-
-/* A leader that has ended the job may still save, however long its disk takes, and says when it has
- * done so. */
-static void part_from_leader(struct mst_plane *p, uint64_t now_ns)
-{
-	bool ends = mst_following_hears_end(&p->following);
-	bool due = now_ns >= p->part_at_ns && !ends &&
-		   !mst_checkpointing_is_busy(&p->checkpointing);
-
-	if (p->part_at_ns == 0 || !(due || mst_job_is_over(&p->job)))
-		return;
-	p->part_at_ns = 0;
-	p->last_words_ns = now_ns + LAST_WORDS_NS;
-	mst_following_stop(&p->following, p->stop_why, now_ns);
-	mst_workers_stop(&p->workers, p->stop_why, now_ns);
 }
 
 /* Followers leave when they hear of the end, so they hear of it when they are not needed. */
@@ -588,12 +525,10 @@ void mst_plane_step(struct mst_plane *p, uint64_t now_ns)
 	}
 	lend(p, now_ns);
 	mst_checkpointing_step(&p->checkpointing, now_ns);
-	if (now_ns >= p->last_words_ns)
-		p->last_words_ns = 0;
 	if (p->follows) {
-		part_from_leader(p, now_ns);
+		mst_stopping_step_follower(&p->stopping, now_ns);
 	} else {
-		stop_ledger(p, now_ns);
+		mst_stopping_step(&p->stopping, now_ns);
 		part_from_followers(p);
 	}
 	if (!p->follows)
@@ -624,38 +559,16 @@ void mst_plane_vacate(struct mst_plane *p)
 	mst_start_state_drop(&p->leading);
 }
 
-/* Whether the job runs the data side knows: it may have started it since the last step. A job that
- * does not run has no version, and its workers are told at once. */
-static void stop_leader(struct mst_plane *p, uint64_t now_ns)
-{
-	if (p->job.server != NULL)
-		hear_data_side(p, now_ns);
-	p->stop_due = p->job.server != NULL && !mst_job_is_over(&p->job);
-	p->job.stopped = true;
-	if (mst_job_is_over(&p->job))
-		mst_checkpointing_stops(&p->checkpointing, p->ended_at, now_ns);
-	if (p->job.state == MST_JOB_RUNNING)
-		p->stop_until_ns = now_ns +
-				   (p->checkpointing.archive != NULL ? STOP_NS : STOP_UNSAVED_NS);
-	stop_ledger(p, now_ns);
-	if (p->stop_until_ns == 0)
-		mst_workers_stop(&p->workers, p->stop_why, now_ns);
-}
-
+/* Whether the job runs the data side knows: it may have started it since the last step. */
 void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
 {
-	snprintf(p->stop_why, sizeof(p->stop_why), "%s", why);
-	if (!p->follows) {
-		stop_leader(p, now_ns);
-	} else if (p->checkpointing.archive != NULL && p->job.server != NULL) {
-		p->part_at_ns = now_ns + PART_NS;
-		mst_warn("job \"%s\": this server ends when its leader has saved the job; or in "
-			 "%d s, if the leader goes on",
-			 p->job.o->job, (int)(PART_NS / MST_SECOND));
-	} else {
-		mst_following_stop(&p->following, why, now_ns);
-		mst_workers_stop(&p->workers, why, now_ns);
+	if (p->follows) {
+		mst_stopping_begin_follower(&p->stopping, why, now_ns);
+		return;
 	}
+	if (p->job.server != NULL)
+		hear_data_side(p, now_ns);
+	mst_stopping_begin(&p->stopping, why, now_ns);
 }
 
 static bool follower_is_over(const struct mst_plane *p)
