@@ -8,7 +8,6 @@
 #include "common/base/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,10 +21,6 @@
 #include "common/base/clock.h"
 #include "common/base/text.h"
 
-/* How long a process that crashes or aborts waits for the writer, and for room on standard
- * error. */
-#define LAST_MS 100
-
 /* Relaxed everywhere, since these words order nothing else. A thread that logs while another opens
  * the log uses the old name or the new one, and either is a whole string. */
 static _Atomic(const char *) log_name = "muster";
@@ -33,10 +28,9 @@ static _Atomic int log_level = MST_LOG_INFO;
 static _Atomic bool log_opened;
 static _Atomic uint64_t log_dropped; /* by mst_log_write_now(), and not yet reported */
 
-/* Set with release and read with acquire: a thread that sees the writer sees it completely made,
- * and a thread that sees that no line waits comes after all lines have been written. */
+/* Set with release and read with acquire: a thread that sees the writer sees it completely made. */
 static _Atomic(mst_log_put) log_put;
-static _Atomic bool log_waiting;
+static _Atomic(mst_log_last) log_last;
 
 static const char *const level_names[] = {
 	[MST_LOG_ERROR] = "error",
@@ -78,6 +72,13 @@ static void date_of(int64_t day, int *year, int *month, int *of_month)
 	*year = (int)(era * 400 + year_of_era + (*month <= 2));
 }
 
+/* The last @count digits of @n. The C library's printf() may not be called by a signal handler. */
+static void put_digits(char *out, size_t count, uint64_t n)
+{
+	for (; count > 0; n /= 10)
+		out[--count] = (char)('0' + n % 10);
+}
+
 void mst_log_time(int64_t unix_ms, char out[MST_LOG_TIME_LEN])
 {
 	enum { MS_A_DAY = 24 * 60 * 60 * 1000 };
@@ -87,9 +88,14 @@ void mst_log_time(int64_t unix_ms, char out[MST_LOG_TIME_LEN])
 
 	date_of(day, &year, &month, &of_month);
 	MST_ASSERT(year >= 0 && year <= 9999);
-	(void)snprintf(out, MST_LOG_TIME_LEN, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
-		       (unsigned)year % 10000, (unsigned)month % 100, (unsigned)of_month % 100,
-		       ms / 3600000 % 24, ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
+	memcpy(out, "0000-00-00T00:00:00.000Z", MST_LOG_TIME_LEN);
+	put_digits(out, 4, (uint64_t)year);
+	put_digits(out + 5, 2, (uint64_t)month);
+	put_digits(out + 8, 2, (uint64_t)of_month);
+	put_digits(out + 11, 2, ms / 3600000);
+	put_digits(out + 14, 2, ms / 60000 % 60);
+	put_digits(out + 17, 2, ms / 1000 % 60);
+	put_digits(out + 20, 3, ms % 1000);
 }
 
 int mst_log_level_parse(const char *word)
@@ -112,36 +118,56 @@ static size_t line_add(char *line, size_t used, size_t room, const char *fmt, va
 	return (size_t)wanted < room - used ? used + (size_t)wanted : room - 1;
 }
 
-static size_t line_begin(char *line, size_t room, const char *fmt, ...)
+/* As line_add(). */
+static size_t line_add_text(char *line, size_t used, size_t room, const char *text)
 {
-	va_list args;
+	size_t len = strlen(text);
 
-	va_start(args, fmt);
-	size_t used = line_add(line, 0, room, fmt, args);
-	va_end(args);
-	return used;
+	if (len > room - 1 - used)
+		len = room - 1 - used;
+	memcpy(line + used, text, len);
+	line[used + len] = '\0';
+	return used + len;
+}
+
+static size_t line_add_number(char *line, size_t used, size_t room, uint64_t n)
+{
+	char text[21] = "";
+	size_t digits = 1;
+
+	for (uint64_t rest = n; rest >= 10; rest /= 10)
+		digits++;
+	put_digits(text, digits, n);
+	return line_add_text(line, used, room, text);
 }
 
 /* Writes what stands before the text.
  * Return: how many bytes that is. */
 static size_t line_head(char *line, size_t room, enum mst_log_level level)
 {
-	const char *name = atomic_load_explicit(&log_name, memory_order_relaxed);
 	char time[MST_LOG_TIME_LEN];
+	size_t used = 0;
 
-	if (!mst_log_is_open())
-		return line_begin(line, room, "%s: ", name);
-	mst_log_time(mst_wall_ms(), time);
-	return line_begin(line, room, "%s %s %s: ", time, level_names[level], name);
+	if (mst_log_is_open()) {
+		mst_log_time(mst_wall_ms(), time);
+		used = line_add_text(line, used, room, time);
+		used = line_add_text(line, used, room, " ");
+		used = line_add_text(line, used, room, level_names[level]);
+		used = line_add_text(line, used, room, " ");
+	}
+	used = line_add_text(line, used, room,
+			     atomic_load_explicit(&log_name, memory_order_relaxed));
+	return line_add_text(line, used, room, ": ");
 }
 
 size_t mst_log_compose_dropped(char line[MST_LOG_LINE_MAX], uint64_t dropped)
 {
 	size_t used = line_head(line, MST_LOG_LINE_MAX, MST_LOG_WARN);
+	const char *text = dropped == 1 ? " line was dropped: standard error did not take it"
+					: " lines were dropped: standard error did not take them";
 
-	used += line_begin(line + used, MST_LOG_LINE_MAX - used,
-			   "%" PRIu64 " line%s dropped: standard error did not take %s", dropped,
-			   dropped == 1 ? " was" : "s were", dropped == 1 ? "it" : "them");
+	used = line_add_number(line, used, MST_LOG_LINE_MAX, dropped);
+	used = line_add_text(line, used, MST_LOG_LINE_MAX, text);
 	line[used] = '\n';
 	return used + 1;
 }
@@ -192,28 +218,16 @@ void mst_log_divert(mst_log_put put)
 	atomic_store_explicit(&log_put, put, memory_order_release);
 }
 
-void mst_log_note_waiting(bool waiting)
+void mst_log_end_by(mst_log_last last)
 {
-	atomic_store_explicit(&log_waiting, waiting, memory_order_release);
-}
-
-bool mst_log_waits(void)
-{
-	return atomic_load_explicit(&log_waiting, memory_order_acquire);
-}
-
-void mst_log_await_writer(void)
-{
-	struct timespec look = { .tv_nsec = (long)MST_MS };
-
-	for (int i = 0; i < LAST_MS && mst_log_waits(); i++)
-		(void)nanosleep(&look, NULL);
+	atomic_store_explicit(&log_last, last, memory_order_release);
 }
 
 void mst_log_last_words(const char *line, size_t len)
 {
-	mst_log_await_writer();
-	if (takes_a_line(LAST_MS))
+	mst_log_last last = atomic_load_explicit(&log_last, memory_order_acquire);
+
+	if ((last == NULL || !last(line, len)) && takes_a_line((int)MST_LOG_LAST_MS))
 		write_line(line, len);
 }
 

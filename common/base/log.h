@@ -50,22 +50,22 @@ void mst_log(enum mst_log_level level, const char *fmt, ...) __attribute__((form
  * Return: false: it was not written, and is counted as dropped. */
 bool mst_log_write_now(const char *line, size_t len);
 
-/* ---- for log_writer.c and the end of the process ---- */
+/* ---- for log_writer.c, log_end.c and the end of the process ---- */
 
 /* From now on complete lines are passed to @put; NULL: to mst_log_write_now(). */
 typedef void (*mst_log_put)(enum mst_log_level level, const char *line, size_t len);
 void mst_log_divert(mst_log_put put);
-/* Composes "7 lines were dropped: ...".
+/* Composes "7 lines were dropped: ...". A signal handler may call it.
  * Return: its length. */
 size_t mst_log_compose_dropped(char line[MST_LOG_LINE_MAX], uint64_t dropped);
-/* Do lines wait to be written? A thread that passes a line on notes true, the writer notes false
- * when none waits any more. */
-void mst_log_note_waiting(bool waiting);
-bool mst_log_waits(void);
-/* Sleeps until no line waits, for at most a tenth of a second. A signal handler may call it. */
-void mst_log_await_writer(void);
-/* Writes the last line of a process that ends itself, after all others. Waits a moment for them,
- * and for room. */
+
+/* How long a process that crashes or aborts waits while standard error takes nothing. */
+#define MST_LOG_LAST_MS 100u
+/* From now on @last writes what waits, and then a last line. It returns whether that was
+ * written. */
+typedef bool (*mst_log_last)(const char *line, size_t len);
+void mst_log_end_by(mst_log_last last);
+/* Writes the last line of a process that ends itself, after all others. */
 void mst_log_last_words(const char *line, size_t len);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One mutex protects the queue. The writer never holds it while it writes, so a thread that logs
- * waits at most while a line is copied.
+ * One mutex orders the threads that log. The writer takes it only to sleep, so a thread that logs
+ * waits at most while a line is copied. What a process does that ends, log_end.h says.
  *
  * Standard error stays blocking. O_NONBLOCK belongs to the open file, which other processes share;
  * their own writes would be cut short. Nor would poll() before each write do: another process may
@@ -20,16 +20,17 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/log_queue.h"
+#include "common/base/log_end.h"
 
-#define EXIT_NS MST_SECOND
+/* How long exit() waits while standard error takes nothing. */
+#define EXIT_MS 1000u
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* the writer waits for it: there is something in the queue */
 	pthread_cond_t idle; /* all is written */
 	bool runs;
-	struct mst_log_queue queue;
+	struct mst_log_output output;
 } writer = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static const int fatal[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV };
@@ -57,32 +58,33 @@ static void write_all(const char *text, size_t len)
 	}
 }
 
-/* Takes the next piece of the queue, which must be locked; waits until there is one.
- * Return: its length. */
-static size_t take(char text[MST_LOG_LINE_MAX])
+static void await_work(void)
 {
-	uint64_t dropped;
-
-	while (mst_log_queue_is_empty(&writer.queue)) {
-		mst_log_note_waiting(false);
+	pthread_mutex_lock(&writer.lock);
+	while (mst_log_queue_is_empty(&writer.output.queue)) {
 		pthread_cond_broadcast(&writer.idle);
 		pthread_cond_wait(&writer.work, &writer.lock);
 	}
-	size_t len = mst_log_queue_take(&writer.queue, text, &dropped);
-	return len > 0 ? len : mst_log_compose_dropped(text, dropped);
+	pthread_mutex_unlock(&writer.lock);
+}
+
+/* Return: false: the process ends, and what is left is not this thread's to write. */
+static bool write_next(void)
+{
+	char text[MST_LOG_LINE_MAX];
+
+	if (!mst_log_turn_begin(&writer.output))
+		return false;
+	write_all(text, mst_log_output_take(&writer.output, text));
+	return mst_log_turn_end(&writer.output);
 }
 
 static void *writer_main(void *unused)
 {
-	char text[MST_LOG_LINE_MAX];
-
 	(void)unused;
-	for (;;) {
-		pthread_mutex_lock(&writer.lock);
-		size_t len = take(text);
-		pthread_mutex_unlock(&writer.lock);
-		write_all(text, len);
-	}
+	do
+		await_work();
+	while (write_next());
 	return NULL;
 }
 
@@ -90,8 +92,7 @@ static void *writer_main(void *unused)
 
 static void put_locked(const char *text, size_t len, bool urgent)
 {
-	(void)mst_log_queue_put(&writer.queue, text, len, urgent);
-	mst_log_note_waiting(true);
+	(void)mst_log_queue_put(&writer.output.queue, text, len, urgent);
 	pthread_cond_signal(&writer.work);
 }
 
@@ -106,13 +107,18 @@ bool mst_log_offer(const char *text, size_t len)
 {
 	pthread_mutex_lock(&writer.lock);
 	bool runs = writer.runs;
-	bool takes = runs && mst_log_queue_has_room(&writer.queue, len, false);
+	bool takes = runs && mst_log_queue_has_room(&writer.output.queue, len, false);
 	if (takes)
 		put_locked(text, len, false);
 	pthread_mutex_unlock(&writer.lock);
 	if (!runs)
 		(void)mst_log_write_now(text, len);
 	return takes || !runs;
+}
+
+bool mst_log_waits(void)
+{
+	return mst_log_output_waits(&writer.output);
 }
 
 bool mst_log_flush(uint64_t timeout_ns)
@@ -132,15 +138,26 @@ bool mst_log_flush(uint64_t timeout_ns)
 
 /* ---- ends of the process ---- */
 
+/* From then on lines are written by whoever logs, for other handlers of exit(). A line may have
+ * been put just before. */
 static void at_exit(void)
 {
-	(void)mst_log_flush(EXIT_NS);
+	bool takes = mst_log_output_end(&writer.output, NULL, 0, EXIT_MS);
+
+	mst_log_divert(NULL);
+	if (takes)
+		(void)mst_log_output_end(&writer.output, NULL, 0, EXIT_MS);
 }
 
-/* Waits for the writer, then the process ends as it would have without this handler. */
+static bool write_last(const char *line, size_t len)
+{
+	return mst_log_output_end(&writer.output, line, len, MST_LOG_LAST_MS);
+}
+
+/* Writes what waits, then the process ends as it would have without this handler. */
 static void on_fatal(int signo)
 {
-	mst_log_await_writer();
+	(void)mst_log_output_end(&writer.output, NULL, 0, MST_LOG_LAST_MS);
 	(void)raise(signo);
 }
 
@@ -169,9 +186,7 @@ static void unlock_in_parent(void)
 static void reset_in_child(void)
 {
 	writer.runs = false;
-	writer.queue.first = writer.queue.used = 0;
-	writer.queue.dropped = 0;
-	mst_log_note_waiting(false);
+	mst_log_output_clear(&writer.output);
 	mst_log_divert(NULL);
 	pthread_mutex_unlock(&writer.lock);
 }
@@ -229,7 +244,9 @@ int mst_log_start(void)
 		(void)pthread_atfork(lock_for_fork, unlock_in_parent, reset_in_child);
 		catch_fatal();
 	}
-	if (rc == 0)
+	if (rc == 0) {
+		mst_log_end_by(write_last);
 		mst_log_divert(put);
+	}
 	return rc;
 }

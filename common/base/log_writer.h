@@ -5,8 +5,9 @@
  * of this tree start it. The library does not, since it runs in somebody else's process (log.h says
  * what it does instead).
  *
- * Lines wait in a bounded queue (log_queue.h). At exit() the process waits at most a second for the
- * last ones to be written; a process that crashes or aborts waits a tenth of a second.
+ * Lines wait in a bounded queue (log_queue.h). At exit() the calling thread writes the last ones
+ * itself (log_end.h), and gives up when standard error has taken nothing for a second. A process
+ * that crashes or aborts does the same, and gives up after a tenth of a second.
  *
  * A child of fork() has no such thread: it logs as the library does until it starts one of its own.
  */
@@ -25,6 +26,9 @@ int mst_log_start(void);
  * MST_LOG_LINE_MAX bytes. Without the thread the text is written as a line of the library would be.
  * Return: false: there is no room now; the text is not counted as dropped. */
 bool mst_log_offer(const char *text, size_t len);
+
+/* Does a line wait, or is one being written? */
+bool mst_log_waits(void);
 
 /* Waits until all lines are written, or the time is over.
  * Return: no line waits any more. */

@@ -64,6 +64,15 @@ static void gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
 	mst_verbs_link_end(l, -EPIPE);
 }
 
+/* The kernel has asked, and nobody has answered. Its timer and that of the step (dial.c) run side
+ * by side, and on a busy host either may be seen first: that must make no difference. */
+static bool is_silence(const struct rdma_cm_event *event)
+{
+	return (event->event == RDMA_CM_EVENT_ADDR_ERROR ||
+		event->event == RDMA_CM_EVENT_ROUTE_ERROR) &&
+	       event->status == -ETIMEDOUT;
+}
+
 void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -84,6 +93,10 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_REJECTED:
 		if (r->link->state == MST_VERBS_LIVE) {
 			gone(r, event);
+			break;
+		}
+		if (is_silence(event)) {
+			r->silent = true;
 			break;
 		}
 		take_answer(r, event);

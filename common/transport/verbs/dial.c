@@ -58,13 +58,13 @@ static int left_ms(const struct attempt *a)
 	return left < 60000 ? (int)left : 60000;
 }
 
-/* @r has heard nothing until the step was over, or the time for all of them. */
+/* @r has heard nothing until the step was over, or the time for all of them. Which of the two it is
+ * does not depend on when this thread got a processor. */
 static int give_up(const struct attempt *a, const struct mst_verbs_rail *r)
 {
-	uint64_t now = mst_now_ns();
+	int error = a->step_end_ns < a->deadline_ns ? -EHOSTUNREACH : -ETIMEDOUT;
 
-	return mst_verbs_reason_silent(r, now < a->deadline_ns ? -EHOSTUNREACH : -ETIMEDOUT,
-				       now - a->step_ns);
+	return mst_verbs_reason_silent(r, error, mst_now_ns() - a->step_ns);
 }
 
 static int check_wanted(const struct attempt *a)
@@ -87,6 +87,8 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 				return r->failure;
 			if (r->cm == MST_VERBS_CM_GONE && r->answer_bytes == 0)
 				return mst_fail(-EPIPE, "%s has ended the connection", r->peer);
+			if (r->silent)
+				return give_up(a, r);
 			if (r->cm < state)
 				behind = r;
 		}

@@ -237,6 +237,7 @@ struct mst_verbs_rail {
 
 	struct rdma_cm_id *id;
 	enum mst_verbs_cm_state cm;
+	bool silent; /* the connection manager has given up to wait for an answer */
 	int failure;
 	char peer[INET6_ADDRSTRLEN + 8]; /* for sentences, as is this end's: */
 	char own[INET6_ADDRSTRLEN + 8];

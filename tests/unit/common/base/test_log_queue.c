@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The promises of common/base/log_queue.h. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -111,7 +112,7 @@ static void urgent_lines_have_a_reserve(void)
 	unsigned second = fill(1000, 100, true);
 	CU_ASSERT(second * 103 >= MST_LOG_QUEUE_RESERVE - 250);
 	CU_ASSERT_FALSE(put("-", false));
-	CU_ASSERT(queue.used <= MST_LOG_QUEUE_BYTES);
+	CU_ASSERT(queue.put - queue.taken <= MST_LOG_QUEUE_BYTES);
 	takes_numbers(0, first, 100);
 	takes_gap(1);
 	takes_numbers(1000, second, 100);
@@ -133,12 +134,75 @@ static void longest_line_goes_round_the_end(void)
 	is_empty();
 }
 
+/* The number is taken while the ring is empty; the record of it follows with the next line. */
+static void number_is_given_once(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	unsigned first = fill(0, 100, false);
+	takes_numbers(0, first, 100);
+	takes_gap(1);
+	CU_ASSERT_TRUE(mst_log_queue_is_empty(&queue));
+	CU_ASSERT_TRUE(put("x", false));
+	takes("x");
+	is_empty();
+}
+
+static void cleared_queue_is_empty(void)
+{
+	memset(&queue, 0, sizeof(queue));
+	(void)fill(0, 100, false);
+	mst_log_queue_clear(&queue);
+	is_empty();
+	CU_ASSERT_TRUE(put("x", false));
+	takes("x");
+	is_empty();
+}
+
+#define LINES 300000u
+
+static void *put_all(void *unused)
+{
+	char line[32];
+
+	for (unsigned i = 0; i < LINES; i++) {
+		(void)snprintf(line, sizeof(line), "%u", i);
+		(void)put(line, false);
+	}
+	return unused;
+}
+
+static void nobody_needs_a_lock(void)
+{
+	char line[MST_LOG_LINE_MAX + 1];
+	pthread_t other;
+	unsigned next = 0, wrong = 0;
+
+	memset(&queue, 0, sizeof(queue));
+	CU_ASSERT_FATAL(pthread_create(&other, NULL, put_all, NULL) == 0);
+	while (next < LINES && wrong == 0) {
+		uint64_t dropped;
+		size_t len = mst_log_queue_take(&queue, line, &dropped);
+		unsigned number = next;
+
+		line[len] = '\0';
+		wrong += len > 0 && (sscanf(line, "%u", &number) != 1 || number != next);
+		next += (unsigned)dropped + (len > 0);
+	}
+	pthread_join(other, NULL);
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(next, LINES);
+	is_empty();
+}
+
 static CU_TestInfo cases[] = {
 	{ "lines keep their order", lines_keep_their_order },
 	{ "what finds no room is dropped and counted", what_finds_no_room_is_counted },
 	{ "where lines are missing, their number stands in their place", gap_has_its_place },
 	{ "urgent lines find room where others do not", urgent_lines_have_a_reserve },
 	{ "the longest line goes round the ring's end", longest_line_goes_round_the_end },
+	{ "the number of lines that are missing is given once", number_is_given_once },
+	{ "a queue that is cleared is empty", cleared_queue_is_empty },
+	{ "one thread puts while another takes, without a lock", nobody_needs_a_lock },
 	CU_TEST_INFO_NULL,
 };
 
