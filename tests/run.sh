@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds muster in its configurations (presets of CMakePresets.json), each in build/<preset>, and
-# runs the tests of all of them in one run of ctest (one_run.py). A configuration that does not build
-# keeps no other from being tested. Fails if any failed or if one ran no test.
+# runs the tests of all of them in one run of ctest (one_run.py). A configuration that does not
+# build keeps no other from being tested. Fails if any failed or if one ran no test.
 #
 # usage: run.sh [--quick | --all]
 #   (nothing)  release, asan, tsan, without tests that are labelled slow, asan and tsan also without
@@ -73,8 +73,8 @@ build_all() {
 	done
 }
 
-# Builds that no preset makes; with --all every type. While tests run, of which most wait most of the
-# time, and gives way to them.
+# Builds that no preset makes; with --all every type. It does so while tests run, of which most wait
+# most of the time, and gives way to them.
 build_types() {
 	local log=$root/build/types.log all=()
 

@@ -27,13 +27,13 @@ class OneRun(unittest.TestCase):
         lines = []
         for name, line, *labels in tests:
             lines += [f"add_test([=[{name}]=] [=[sh]=] [=[-c]=] [=[{line}]=])",
-                      f"set_tests_properties([=[{name}]=] PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 30 "
-                      f"LABELS [=[{';'.join(labels)}]=])"]
+                      f"set_tests_properties([=[{name}]=] PROPERTIES SKIP_RETURN_CODE 77 "
+                      f"TIMEOUT 30 LABELS [=[{';'.join(labels)}]=])"]
         (self.builds / preset / "CTestTestfile.cmake").write_text("\n".join(lines))
 
     def run_all(self, *options, presets=("release",)):
-        done = subprocess.run([sys.executable, PROGRAM, "--builds", self.builds, *options, *presets],
-                              capture_output=True, text=True)
+        command = [sys.executable, PROGRAM, "--builds", self.builds, *options, *presets]
+        done = subprocess.run(command, capture_output=True, text=True)
         return done.returncode, done.stdout
 
     def listed(self, *options):
