@@ -111,6 +111,14 @@ class OneRun(unittest.TestCase):
                 self.build("release", ("a", f'echo "{words}"; {ONCE}', "clock"))
                 self.assertEqual(self.run_all()[0], 1)
 
+    def test_nor_wrong_bits_in_the_last_line_of_a_script(self):
+        once = 'test -e again || {{ touch again; echo "{}"; echo "exact: {}"; exit 1; }}'
+        self.build("release", ("a", once.format("fine", "version 3 has other bits"), "clock"))
+        self.assertEqual(self.run_all()[0], 1)
+        self.build("asan", ("a", once.format("all bits are right", "too late"), "clock"))
+        status, said = self.run_all(presets=("asan",))
+        self.assertEqual(status, 0, said)
+
     def test_nor_one_that_crashes_or_hangs(self):
         for line in "test -e again || { touch again; kill -SEGV $$; }", "sleep 60":
             with self.subTest(line):
