@@ -65,9 +65,9 @@ def step_ms(a, optimizer, averages):
     policy = ["--policy", "local:1"] if optimizer == "outer" else []
     average = ["--average", AVERAGE] if averages else []
     out = told([a.build / "tools/muster", "run", "-q", "-n", a.workers, "--owner", "servers",
-                "--listen", "127.0.0.1:0", "--lease", "60s", "--optimizer", optimizer, *policy,
-                *average, "--", a.build / "tests/bench/bench_step", a.mib << 18, a.samples,
-                "servers"])
+                "--listen", "127.0.0.1:0", "--lease", "60s", "--grace", "60s",
+                "--optimizer", optimizer, *policy, *average, "--",
+                a.build / "tests/bench/bench_step", a.mib << 18, a.samples, "servers"])
     _, _, p50, _, least = next(line for line in out.splitlines()
                                if line.startswith("step ")).split()
     return float(p50) / 1e3, float(least) / 1e3

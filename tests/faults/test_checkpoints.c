@@ -148,7 +148,7 @@ static void a_save_that_fails(void)
 	struct scenario s = { .name = "save",
 			      .side = SERVER,
 			      .most = MOST,
-			      .patience_ns = 20 * MST_SECOND,
+			      .patience_ns = 60 * MST_SECOND,
 			      .run = save_once };
 
 	CU_ASSERT(scenario_play(&s) >= 40);
@@ -171,7 +171,7 @@ static void a_resume_that_fails(void)
 	struct scenario s = { .name = "resume",
 			      .side = SERVER,
 			      .most = MOST,
-			      .patience_ns = 20 * MST_SECOND,
+			      .patience_ns = 60 * MST_SECOND,
 			      .run = resume_once };
 
 	prepare();

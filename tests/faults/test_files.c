@@ -41,7 +41,7 @@ static void judge(int rc)
 static void play(const char *name, void (*run)(void), unsigned least)
 {
 	struct scenario s = {
-		.name = name, .side = READER, .most = 60, .patience_ns = 20 * MST_SECOND, .run = run
+		.name = name, .side = READER, .most = 60, .patience_ns = 60 * MST_SECOND, .run = run
 	};
 
 	CU_ASSERT(scenario_play(&s) >= least);

@@ -23,7 +23,7 @@ enum { ACCEPTOR = 1, CONNECTOR = 2 };
 
 #define POINTS_MOST 12u
 #define DIAL_NS (300 * MST_MS)        /* where the fault may have left nobody who answers */
-#define PATIENCE_NS (20 * MST_SECOND) /* for a run: far beyond what it needs, and DIAL_NS */
+#define PATIENCE_NS (60 * MST_SECOND) /* for a run: far beyond what it needs, and DIAL_NS */
 #define PUBLISHED 8192u
 #define ROUNDS 20u
 

@@ -133,7 +133,7 @@ static void play(const char *name, void (*run)(void), unsigned least)
 	struct scenario s = { .name = name,
 			      .side = STARTER,
 			      .most = 100,
-			      .patience_ns = 20 * MST_SECOND,
+			      .patience_ns = 60 * MST_SECOND,
 			      .run = run };
 
 	CU_ASSERT(scenario_play(&s) >= least);

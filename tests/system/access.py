@@ -218,4 +218,7 @@ CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,
               finish_by_an_operator_alone, a_finish_on_the_wire)
 
 if __name__ == "__main__":
-    main(CASES, "musterd", "worker", "muster")
+    # Whoever is sent away waits two seconds for the words; a caller has five seconds for its hello.
+    main(CASES, "musterd", "worker", "muster",
+         clock=("evict", "evict_of_two_servers", "finish_by_an_operator_alone",
+                "a_finish_on_the_wire"))

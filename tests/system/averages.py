@@ -180,4 +180,6 @@ CASES = cases(numpys, begins_at_a_resume, is_one_pull_away, none_is_kept,
               no_commit_waits_for_a_reader)
 
 if __name__ == "__main__":
-    main(CASES, "muster", "worker")
+    # A lease of eight seconds.
+    main(CASES, "muster", "worker",
+         clock=("a_reader_that_stands_still_frees_its_place",))

@@ -243,4 +243,7 @@ def one_link_reset(a):
 CASES = cases(killed_between_headers, killed_amid_data, stopped_between_headers,
               killed_while_servers_answer, stopped_while_servers_answer,
               stopped_while_one_dials_the_other, one_link_reset)
-main(CASES, "musterd", "worker", "lie-worker")
+# Leases of eight seconds, and of less than one.
+main(CASES, "musterd", "worker", "lie-worker",
+     clock=("stopped_between_headers", "stopped_while_servers_answer",
+            "stopped_while_one_dials_the_other"))

@@ -537,4 +537,6 @@ def averages(a):
 
 CASES = cases(loop, halves, waits, after_mistakes, errors, ctrl_c, ends, signals, states, models,
               launchers, example, closed, averages)
-main(CASES, "musterd", "library")
+# A worker has 0.1 s to come to its server, and then no other comes.
+main(CASES, "musterd", "library",
+     clock=("after_mistakes",))

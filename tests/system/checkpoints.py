@@ -600,4 +600,9 @@ CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               refuses, one_server_writes, followers_need_the_directory)
 
 if __name__ == "__main__":
-    main(CASES, "muster", "musterd", "worker")
+    # A server that is stopped has 20 s to end its job, and a follower waits five seconds for the
+    # order to save.
+    main(CASES, "muster", "musterd", "worker",
+         clock=("stopped_by_a_signal", "stopped_before_a_contribution",
+                "stopped_after_contributions", "servers_stopped_after_a_contribution",
+                "servers_stopped_by_a_signal", "all_are_stopped_by_a_signal"))

@@ -339,4 +339,5 @@ if __name__ == "__main__":
                taker_killed_while_it_takes, donor_that_lies, two_at_once,
                straggler_with_a_history_of_two, too_large_or_none, too_large_for_the_server,
                nobody_gives, who_does_not_come_back, hostile),
-         "musterd", "muster", "comeback", "comeback-lie")
+         "musterd", "muster", "comeback", "comeback-lie",
+         clock=("hostile",))  # a caller has five seconds for its hello

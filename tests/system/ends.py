@@ -308,4 +308,8 @@ CASES = cases(sigterm, sigterm_with_a_stopped_worker, sigkill, status_before_any
               nobody_offers, rejoin, kill_at_any_moment, freeze_at_any_moment,
               a_frozen_worker_wakes_evicted, a_run_of_servers_is_ended_in_any_phase,
               a_server_that_dies_before_the_start)
-main(CASES, "musterd", "worker", "muster")
+# Leases and join timeouts of eight seconds; a sleep of ten that has to be longer than a patience;
+# and workers wait two seconds to be told why their job has ended.
+main(CASES, "musterd", "worker", "muster",
+     clock=("sigterm", "stopped_before_anybody_joins", "all_workers_hang", "freeze_at_any_moment",
+            "a_frozen_worker_wakes_evicted"))

@@ -691,5 +691,7 @@ def play(case, a):
 
 
 # --servers: that share the vector, of which each has a part.
+# Leases of eight seconds, and histories that last for ten, look at a clock.
 main({case: functools.partial(play, case) for case in CASES}, "muster", "worker",
-     leave_out=ONE_THREADS_MATTER, servers="1")
+     leave_out=ONE_THREADS_MATTER, servers="1",
+     clock=[case for case, (_, run, *_) in CASES.items() if {"--lease", "--history"} & set(run)])

@@ -402,4 +402,6 @@ def all_of_it(a):
 
 
 main(cases(all_of_it, come_and_go_in_a_flood, a_worker_that_joins_without_end,
-           a_worker_reaches_its_own_slots_alone), "musterd", "worker", "reach")
+           a_worker_reaches_its_own_slots_alone), "musterd", "worker", "reach",
+     # A caller has five seconds for its hello, and an idle watcher its place for as long.
+     clock=("all_of_it", "a_worker_that_joins_without_end"))

@@ -161,7 +161,7 @@ def appoint(**other):
     f = dict(job="default", index=1, servers=2, elems=9001, first=4096, count=4905, type=0,
              result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, partials=0,
              repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), averages=0, guard=1,
-             lease=600_000_000, server_lease=600_000_000, patience=10**12,
+             lease=60 * 10**9, server_lease=60 * 10**9, patience=10**12,
              listener="/muster-nobody-is-here", ack=14, pkey=-1, table=(0, 0, 0, 0, 0, 0))
     f.update(other)
     figures = struct.pack("<IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
@@ -177,6 +177,11 @@ def appoint(**other):
     figures += text("") + struct.pack("<IQ", 0, 0) + text("")  # nothing is saved, nor resumed
     figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
     return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)
+
+
+def unlinked():
+    """Appointed by a leader that no link can be had with, which the follower finds out soon."""
+    return appoint(lease=600_000_000, server_lease=600_000_000)
 
 
 def piece(offset, total, data):
@@ -227,12 +232,13 @@ ORDERS = {
     "sets too small": (appoint(entries=1), FIGURES),
     "no lease": (appoint(lease=0), "no lease, or no listener"),
     "no lease of servers": (appoint(server_lease=0), SERVER_LEASE),
-    "a lease of servers too short": (appoint(server_lease=599_999_999), SERVER_LEASE),
+    "a lease of servers too short": (appoint(server_lease=60 * 10**9 - 1), SERVER_LEASE),
     "a lease of servers without end": (appoint(server_lease=(1 << 64) - 1), SERVER_LEASE),
     "no listener": (appoint(listener=""), "no lease, or no listener"),
     "more than there is": (appoint(elems=1 << 38, first=1 << 37, count=1 << 37), "no memory for"),
-    "a listener where nobody is": (appoint(), "no link with the leader for 0.6 s (--server-lease)"),
-    "a question": (appoint() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the leader"),
+    "a listener where nobody is": (unlinked(),
+                                   "no link with the leader for 0.6 s (--server-lease)"),
+    "a question": (unlinked() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the leader"),
     "a state with a gap": (appoint() + piece(4, PART, bytes(8)), "with a gap, or of another"),
     "a state of another length": (appoint() + piece(0, PART + 8, bytes(8)), "of another length"),
     "more tensors than elements": (appoint(table=(9002, 0, 9002, 1, 1, 0)), NO_TABLE),
@@ -258,12 +264,12 @@ ORDERS = {
                                    "no numbers"),
     "other scales": (appoint(table=SCALED) + tensors(0, 1, ("w", 9001, 1, 2)),
                      "other scales of tensors"),
-    "two appointments": (appoint() + appoint(index=0), "no link with the leader"),
-    "a welcome to nobody": (appoint() + expect(5, 1) + expect(0, 0) + expect(1, 1) * 50
+    "two appointments": (unlinked() + appoint(index=0), "no link with the leader"),
+    "a welcome to nobody": (unlinked() + expect(5, 1) + expect(0, 0) + expect(1, 1) * 50
                             + frame(FORGET, struct.pack("<II", 9, 9) + TOKEN),
                             "no link with the leader"),
-    "a hello": (hello() + appoint() + hello(), "no link with the leader"),
-    "tokens for ever": (appoint() + frame(RELINK, TOKEN) * 200, "no link with the leader"),
+    "a hello": (hello() + unlinked() + hello(), "no link with the leader"),
+    "tokens for ever": (unlinked() + frame(RELINK, TOKEN) * 200, "no link with the leader"),
 }
 
 
@@ -408,4 +414,7 @@ def start_before_the_welcome(a):
 CASES = cases(followers_that_lie, strangers_before_the_job, leaders_that_lie,
               strangers_at_the_listener, strangers_that_linger, start_before_the_welcome)
 if __name__ == "__main__":
-    main(CASES, "musterd", "worker", "stranger")
+    # A caller has five seconds for its hello; and a lease of eight.
+    main(CASES, "musterd", "worker", "stranger",
+         clock=("followers_that_lie", "strangers_before_the_job", "strangers_that_linger",
+                "start_before_the_welcome"))

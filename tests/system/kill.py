@@ -75,6 +75,7 @@ def parse():
     p = argparse.ArgumentParser()
     p.add_argument("moments", nargs="*", metavar="MOMENT")
     p.add_argument("--list", action="store_true")
+    p.add_argument("--labels", action="store_true", help="none: CMake has that of all")
     for tool in ("--muster", "--musterd", "--worker"):
         p.add_argument(tool)
     p.add_argument("--victim", type=lambda t: t.split(","), default=list(VICTIMS))

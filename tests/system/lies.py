@@ -211,4 +211,7 @@ CASES = cases(headers_that_differ, headers_that_are_missing, headers_again, desc
               one_gives_up_alone, nobody_waits_longer_than_patience, messages_that_are_wrong,
               links_that_are_too_small, links_between_servers_that_are_too_small,
               answers_that_differ, links_that_take_their_time)
-main(CASES, "musterd", "worker", "lie-musterd", "lie-worker")
+# Patience of some seconds, leases of eight; and workers wait two seconds to be told why they end.
+main(CASES, "musterd", "worker", "lie-musterd", "lie-worker",
+     clock=("headers_that_are_missing", "nobody_waits_longer_than_patience",
+            "messages_that_are_wrong", "links_that_take_their_time"))

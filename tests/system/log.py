@@ -234,4 +234,6 @@ def flood(a):
 
 
 CASES = cases(server_alone, whole_run, stopped_terminal, flood)
-main(CASES, "musterd", "worker", "muster")
+# A caller has five seconds to talk nonsense; then it has said nothing.
+main(CASES, "musterd", "worker", "muster",
+     clock=("flood",))

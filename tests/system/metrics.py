@@ -124,4 +124,5 @@ def refused(a):
     server.stop()
 
 
-main(cases(kept, logged, shown, followed, refused), "muster", "musterd", "reporter")
+main(cases(kept, logged, shown, followed, refused), "muster", "musterd", "reporter",
+     clock=("refused",))  # a caller has five seconds for its hello

@@ -484,4 +484,8 @@ CASES = cases(follower_killed, follower_killed_when_gathering_is_long_over, foll
               late_followers, a_hello_that_waits_and_dies, missing_follower, refused_followers,
               too_short_a_vector, spread, follower_with_less_memory, follower_cannot_speak, status)
 if __name__ == "__main__":
-    main(CASES, "musterd", "worker", "cut-musterd", "muster")
+    # Join timeouts of 15 s and less, and leases of seven seconds.
+    main(CASES, "musterd", "worker", "cut-musterd", "muster",
+         clock=("follower_killed_when_gathering_is_long_over",
+                "follower_gives_up_before_its_appointment", "short_lives_and_a_frozen_follower",
+                "workers_at_any_moment"))

@@ -219,4 +219,6 @@ CASES = cases(it_tells_that_it_listens_lives_and_ends, it_beats_for_a_job_and_te
 # Under a sanitizer a crash is the sanitizer's, which leaves no core dump.
 main(CASES, "musterd", "worker", "unit", leave_out=[
     "a_crash_leaves_no_core_dump_where_none_is_wanted", "the_unit_is_confined",
-    "root_becomes_the_user_for_good", "only_root_can_become_another"])
+    "root_becomes_the_user_for_good", "only_root_can_become_another"],
+     # A silence of two seconds; and a caller has five seconds for its words.
+     clock=("a_data_thread_that_is_stuck_gets_no_beat",))

@@ -148,4 +148,8 @@ CASES = cases(follower_frozen, leader_frozen, follower_away_for_longer_than_a_le
               leader_away_for_longer_than_a_lease, follower_away_for_longer_than_patience,
               follower_away_for_longer_than_lease_and_patience, follower_away_briefly,
               leader_away_briefly)
-main(CASES, "musterd", "worker")
+# Leases and patience of seven seconds, or some more. Who is away briefly has a lease of 30 s.
+main(CASES, "musterd", "worker",
+     clock=("follower_frozen", "leader_frozen", "follower_away_for_longer_than_a_lease",
+            "leader_away_for_longer_than_a_lease", "follower_away_for_longer_than_patience",
+            "follower_away_for_longer_than_lease_and_patience"))

@@ -95,8 +95,8 @@ class InGroup(Case):
         self.assertEqual(many - few, 7)
 
     def run_of(self, *program):
-        return [TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT, *CALM, "--commits", "20",
-                "--", *program]
+        return [TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT, *CALM, "--grace", "60s",
+                "--commits", "20", "--", *program]
 
     def test_a_run_is_refused_before_it_starts_a_process(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -223,7 +223,7 @@ class OfUser(Case):
 
     def test_what_is_said_of_a_run_is_hardly_less_than_it_takes(self):
         run = [*self.as_user(), TOOLS.muster, "run", "-n", str(WORKERS), *ANY_PORT, *CALM,
-               "--commits", "20", "--"]
+               "--grace", "60s", "--commits", "20", "--"]
         takes = int(self.refused([*run, "true"], RUN + OF_USER, **self.allow(3))[0])
         rc, err = answer([*run, TOOLS.worker, os.path.join(self.home.name, "log"), "64"],
                          **self.allow(2 + takes + 2))

@@ -375,7 +375,7 @@ static void notify_fds_cannot_make_the_acceptor_block(void)
 		CU_ASSERT_EQUAL(mst_shm.put(g.link, &put), 1);
 	for (int i = 0; i < 10; i++)
 		CU_ASSERT_EQUAL(mst_shm.wait(g.target.net, MST_MS), 0);
-	CU_ASSERT(mst_now_ns() - begin < 20 * MST_SECOND);
+	CU_ASSERT(mst_now_ns() - begin < 60 * MST_SECOND);
 	set(&g.control->up.tail, 1); /* and the link lives */
 	CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, &(struct mst_net_event){ 0 }, 1), 1);
 	mst_shm_fd_message_close(&p);

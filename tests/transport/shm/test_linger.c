@@ -15,7 +15,7 @@
 static int fds_at_first; /* open descriptors */
 
 #define LINGER_S 200
-#define SOON_NS (LINGER_S * MST_SECOND / 10)
+#define SOON_NS (LINGER_S * MST_SECOND / 4)
 
 static int far_end = -1; /* of the last lingering socket: it reads nothing */
 
@@ -118,7 +118,7 @@ static void links_that_linger_hold_nobody_up(void)
 		attack_begin(&next);
 		mst_shm.detach(next.link);
 		struct pollfd end = { .fd = next.socket, .events = POLLRDHUP };
-		CU_ASSERT_EQUAL(poll(&end, 1, LINGER_S * 100), 1);
+		CU_ASSERT_EQUAL(poll(&end, 1, LINGER_S * 1000 / 4), 1);
 		CU_ASSERT(end.revents & POLLRDHUP);
 		mst_shm.link_free(next.link);
 		munmap(next.control, memory_bytes());

@@ -10,7 +10,7 @@
 #define CLIENT_SHORT_MS 300u /* also every handle's wait_ms */
 /* What comes at once, or after the short time, comes by then, however slow the host is: not for the
  * reason that the long time is over. */
-#define CLIENT_LATE_MS (CLIENT_LONG_MS / 3)
+#define CLIENT_LATE_MS (CLIENT_LONG_MS / 2)
 
 extern struct fake_leader client_fake;
 extern struct muster *client_handle;
