@@ -295,6 +295,9 @@ CASES = cases(by_a_signal, by_an_operator, by_both, run_is_interrupted,
               with_all_that_is_kept)
 
 if __name__ == "__main__":
-    # A server that is stopped has 20 s to end its job; muster run waits for less.
+    # A server that is stopped has 20 s to end its job, and a follower waits 5 s for that; muster run
+    # waits for less.
     main(CASES, "muster", "musterd", "held-musterd", "worker",
-         clock=("by_a_signal", "by_both", "run_is_interrupted"))
+         clock=("by_a_signal", "by_both", "run_is_interrupted",
+                "run_and_its_server_are_signalled", "all_servers", "by_two_signals",
+                "with_all_that_is_kept"))
