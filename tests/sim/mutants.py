@@ -10,12 +10,18 @@ those. The world that has caught a mutant ("first") is tried before all others, 
 from world 1 on takes most of the time; --rewrite and --markdown search from world 1 on, and
 --rewrite notes which world it was.
 
-usage: mutants.py BUILD [--only NAME,...] [--seeds N] [--jobs N] [--markdown] [--rewrite]
-exit status: 0 all were caught, 1 some lived, or a target was not found
+usage: mutants.py BUILD [--sample | --seed N | --only NAME,...] [--seeds N] [--jobs N] [--markdown]
+                  [--rewrite]
+  --sample  the mutants that the list marks ("sample"): one for each file that has any in
+            server/core, server/data, server/control and client
+  --seed    as many others, drawn by N
+Whichever are chosen, each target of the whole list must be found.
+exit status: 0 all were caught, 1 some lived, a target was not found, or a file is not in the sample
 """
 import argparse
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -24,6 +30,40 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).parent / "mutants.json"
 MUTANTS = json.loads(TABLE.read_text())
+SAMPLED = ("server/core/", "server/data/", "server/control/", "client/")
+
+
+def texts(mutant):
+    """What each source is to be."""
+    found = {}
+    for edit in [mutant, *mutant.get("also", [])]:
+        text = found.get(edit["file"]) or (ROOT / edit["file"]).read_text()
+        if text.count(edit["old"]) != 1:
+            raise SystemExit(f"{mutant['name']}: a target occurs {text.count(edit['old'])} "
+                             f"times in {edit['file']}")
+        found[edit["file"]] = text.replace(edit["old"], edit["new"])
+    return found
+
+
+def sample():
+    """Those that are marked; each file of SAMPLED that has mutants must have one among them."""
+    marked = [m for m in MUTANTS if m.get("sample")]
+    lacking = {m["file"] for m in MUTANTS} - {m["file"] for m in marked}
+    lacking = sorted(f for f in lacking if f.startswith(SAMPLED))
+    if lacking:
+        raise SystemExit(f'no mutant of {", ".join(lacking)} has "sample" in {TABLE.name}')
+    return marked
+
+
+def choose(args):
+    if args.only:
+        return [m for m in MUTANTS if m["name"] in args.only.split(",")]
+    if args.sample:
+        return sample()
+    if args.seed is not None:
+        print(f"mutants of seed {args.seed}", flush=True)
+        return random.Random(args.seed).sample(MUTANTS, len(sample()))
+    return MUTANTS
 
 
 class Builder:
@@ -45,17 +85,6 @@ class Builder:
         if done.returncode != 0:
             raise SystemExit(f"{command}\n{done.stdout}{done.stderr}")
 
-    def texts(self, mutant):
-        """What each source is to be."""
-        texts = {}
-        for edit in [mutant, *mutant.get("also", [])]:
-            text = texts.get(edit["file"]) or (ROOT / edit["file"]).read_text()
-            if text.count(edit["old"]) != 1:
-                raise SystemExit(f"{mutant['name']}: a target occurs {text.count(edit['old'])} "
-                                 f"times in {edit['file']}")
-            texts[edit["file"]] = text.replace(edit["old"], edit["new"])
-        return texts
-
     def compile_one(self, name, file, text):
         source, mutated = ROOT / file, self.scratch / f"{name}-{pathlib.Path(file).name}"
         mutated.write_text(text)
@@ -63,12 +92,12 @@ class Builder:
         command = re.sub(r" -o \S+", f" -o {obj}", command)
         command = re.sub(r" -M[DTF]+( \S+\.[od])?(?= )", "", command)
         command = re.sub(r" -c \S+$", f" -iquote {source.parent} -c {mutated}", command)
-        self.run(command + " -Wno-error")
+        self.run(command + " -Wno-error -O0 -g0")  # it is run for less time than it is compiled
         return str(obj)
 
     def make(self, mutant):
         name, program = mutant["name"], self.scratch / mutant["name"]
-        objs = " ".join(self.compile_one(name, f, t) for f, t in self.texts(mutant).items())
+        objs = " ".join(self.compile_one(name, f, t) for f, t in texts(mutant).items())
         self.run(re.sub(r" -o tests/sim/test_sim", f" {objs} -o {program}", self.link))
         return program
 
@@ -126,13 +155,18 @@ def rewrite(firsts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
-    parser.add_argument("--only", default="")
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument("--sample", action="store_true")
+    chosen.add_argument("--seed", type=int)
+    chosen.add_argument("--only", default="")
     parser.add_argument("--seeds", type=int, default=20000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--rewrite", action="store_true")
     args = parser.parse_args()
-    wanted = [m for m in MUTANTS if not args.only or m["name"] in args.only.split(",")]
+    for mutant in MUTANTS:
+        texts(mutant)
+    wanted = choose(args)
     lived, firsts = 0, {}
     if args.markdown:
         print("| mutant | what is wrong | worlds until caught | what was seen |\n|---|---|---|---|")

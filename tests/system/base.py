@@ -37,14 +37,15 @@ def cases(*functions):
     return {f.__name__: f for f in functions}
 
 
-def main(by_name, *tools, leave_out=(), unlisted=(), clock=(), **defaults):
+def main(by_name, *tools, leave_out=(), paths=(), unlisted=(), clock=(), **defaults):
     """Plays the case of the command line with its options as the argument, or lists all of them.
 
     @tools: options that name programs. @leave_out: cases that --list --threads does not name, for
-    they differ from others only in what one thread decides. @unlisted: those that --list never
+    they differ from others only in what one thread decides. @paths: those that --list --paths
+    names, for together they come by the code that all come by. @unlisted: those that --list never
     names. @clock: those that can fail because a process stands still for some seconds (Clocks in
     tests/README.md). @defaults: further options."""
-    strange = {*leave_out, *unlisted, *clock} - set(by_name)
+    strange = {*leave_out, *paths, *unlisted, *clock} - set(by_name)
     must(not strange, "no such cases:", *strange)
     p = argparse.ArgumentParser()
     p.add_argument("case", nargs="?", choices=by_name)
@@ -53,6 +54,8 @@ def main(by_name, *tools, leave_out=(), unlisted=(), clock=(), **defaults):
                    help="of the list, not what one thread decides")
     p.add_argument("--labels", action="store_true",
                    help="of the list, with the label clock where a case has it")
+    p.add_argument("--paths", action="store_true",
+                   help="of the list, only what comes by other code")
     for tool in tools:
         p.add_argument("--" + tool)
     for name, value in defaults.items():
@@ -60,7 +63,8 @@ def main(by_name, *tools, leave_out=(), unlisted=(), clock=(), **defaults):
     a = p.parse_args()
     if a.list:
         print("\n".join(c + ":clock" * (a.labels and c in clock) for c in by_name
-                        if c not in unlisted and not (a.threads and c in leave_out)))
+                        if c not in unlisted and not (a.threads and c in leave_out)
+                        and not (a.paths and c not in paths)))
     elif a.case is None and len(by_name) > 1:
         p.error("which case? --list names them")
     else:
