@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whole programs under muster run: what becomes of samples, by an account that is checked here; and
-the examples.
+"""What becomes of samples, by an account that is checked here: of samplers alone, and of whole
+programs under muster run; and the examples.
 
 usage: torch_data.py CASE --musterd MUSTERD --library LIBMUSTER --muster MUSTER
        torch_data.py --list
@@ -9,15 +9,17 @@ usage: torch_data.py CASE --musterd MUSTERD --library LIBMUSTER --muster MUSTER
 import importlib.util
 import json
 import os
+import random
 import re
 import subprocess
 import sys
 import tempfile
+import types
 from collections import Counter
 
 from base import CALM, HERE, check, main, must
+from torch_case import PACKAGE, prepare
 
-PACKAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
 RANKS, SLOW, BATCH, COUNT = 3, 2, 4, 50  # of programs/drawn_again.py
 
 
@@ -37,6 +39,67 @@ def run(a, ranks, program, *options):
         timeout=300)
     must(job.returncode == 0, "the job has failed:", job.stdout)
     return job.stdout
+
+
+def told(samplers, draw):
+    """A step of all ranks: each takes its batch, and all hear who is in the version. Returns what
+    has counted, and what those who were late computed on."""
+    batches = [tuple(sampler.batch()) for sampler in samplers]
+    taken = [sample for batch in batches for sample in batch]
+    must(all(len(batch) == samplers[0].batch_size for batch in batches), "a batch is not whole")
+    must(len(set(taken)) == len(taken), "two ranks compute on the same sample:", batches)
+    inside = set(draw.sample(range(len(samplers)), draw.randint(1, len(samplers))))
+    for sampler in samplers:
+        sampler.version([types.SimpleNamespace(rank=rank) for rank in inside])
+    return ([s for rank in inside for s in batches[rank]],
+            [s for rank, batch in enumerate(batches) if rank not in inside for s in batch])
+
+
+def drawn(sampler_of, workers, draw):
+    """60 versions of samplers that nobody but this test tells anything."""
+    samplers = [sampler_of() for _ in range(workers)]
+    for rank, sampler in enumerate(samplers):
+        sampler.join(rank, workers)
+    counted, late, orders = Counter(), Counter(), {}
+    for _ in range(60):
+        inside, left = told(samplers, draw)
+        counted.update(inside)
+        late.update(left)
+        places = [sampler.state_dict() for sampler in samplers]
+        must(all(place == places[0] for place in places), "the samplers of ranks differ")
+        another = sampler_of()
+        another.join(0, workers)
+        another.load_state_dict(json.loads(json.dumps(places[0]), object_hook=with_ranks))
+        must([tuple(s) for s in another.batch()] == samplers[0].batch(), "one that goes on differs")
+        for epoch, index in inside + left:
+            orders.setdefault(epoch, []).append(index)
+    must(sum(places[0]["counted"].values()) == counted.total(), "it counts otherwise")
+    must(orders[0] != orders[1], "two epochs have one order")
+    return counted, late, places[0]
+
+
+def with_ranks(found):
+    """JSON has names of text only."""
+    return {int(k) if k.isdigit() else k: v for k, v in found.items()}
+
+
+def queue(a):
+    """Samplers alone: whoever is late, every sample of each epoch counts once, or is dropped once
+    if that is wanted, or is still to come."""
+    prepare(a)
+    import muster.torch
+    draw, late_in_all = random.Random(7), 0
+    for on_late in ("again", "drop"):
+        for workers, length, batch in ((1, 5, 2), (2, 7, 3), (3, 50, 4), (4, 9, 4), (5, 40, 1)):
+            counted, late, place = drawn(lambda: muster.torch.Sampler(
+                length, batch, seed=workers, on_late=on_late), workers, draw)
+            every = Counter((e, i) for e in range(place["epoch"]) for i in range(length))
+            dropped = late if on_late == "drop" else Counter()
+            must(counted + dropped + Counter(map(tuple, place["queue"])) == every,
+                 f"{workers} ranks, {length} samples, {batch} at a time, {on_late}: not all of "
+                 "them have counted once")
+            late_in_all += late.total()
+    check(f"no sample is lost or counted twice, {late_in_all} came late", late_in_all > 100)
 
 
 def account(folder, rank):
@@ -108,5 +171,5 @@ def examples(a):
     check(f"it has read the text that it was given: {told}", max(told) < 1.5)
 
 
-CASES = {"again": again, "examples": examples}
+CASES = {"again": again, "examples": examples, "queue": queue}
 main(CASES, "musterd", "library", "muster")

@@ -57,18 +57,11 @@ PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/man/*.in", "serve
 UNREAD = "tests/tidy/"  # the words are told here
 
 
-def dead_pattern():
-    """Whole words, in any case. An underscore ends a word; a single word may have an ending."""
-    def form(word):
-        begin = "(?<![a-z])" if word[0].isalpha() else ""
-        return begin + re.escape(word) + ("(?:s|ed|ing)?" if word.isalpha() else "")
-
-    return re.compile("(?:" + "|".join(map(form, DEAD)) + ")(?![a-z])", re.I)
-
-
-def word_of(found):
-    """The key in DEAD of what the pattern has found."""
-    return max((word for word in DEAD if found.lower().startswith(word)), key=len)
+def dead_patterns():
+    """By word, in lower case: an underscore ends it, and a single word may have an ending. What is
+    before it is for dead_words(): a pattern that begins with a plain word is looked for quickly."""
+    return {word: re.compile(re.escape(word) + ("(?:s|ed|ing)?" if word.isalpha() else "")
+                             + "(?![a-z])") for word in DEAD}
 
 
 def prose(root):
@@ -76,15 +69,21 @@ def prose(root):
     return sorted(path.relative_to(root) for glob in PROSE for path in root.glob(glob))
 
 
-def dead_words(path, text, pattern):
+def dead_words(path, text, patterns):
     """Yields a complaint for each dead word of a file."""
     if str(path).startswith(UNREAD):
         return
-    for match in pattern.finditer(text):
-        name, places = DEAD[word_of(match[0])]
-        if not str(path).startswith(places):
-            line = text.count("\n", 0, match.start()) + 1
-            yield f"{path}:{line}: {match[0]!r}: the field says {name}"
+    low = text.lower()
+    for word, pattern in patterns.items():
+        name, places = DEAD[word]
+        if str(path).startswith(places):
+            continue
+        for match in pattern.finditer(low):
+            begin, end = match.span()
+            if word[0].isalpha() and "a" <= low[begin - 1:begin] <= "z":
+                continue
+            line = low.count("\n", 0, begin) + 1
+            yield f"{path}:{line}: {text[begin:end]!r}: the field says {name}"
 
 
 def namesakes(root, paths):
@@ -105,12 +104,12 @@ def namesakes(root, paths):
 
 
 def main():
-    root, pattern = sys.argv[1], dead_pattern()
+    root, patterns = sys.argv[1], dead_patterns()
     paths = tree.files(root, ".c", ".h")
     read = paths + tree.files(root, ".py", ".sh", ".pml") + prose(root)
     complaints = list(namesakes(root, paths))
     for path in read:
-        complaints += dead_words(path, tree.read(root, path), pattern)
+        complaints += dead_words(path, tree.read(root, path), patterns)
     tree.conclude(complaints, len(paths))
 
 
