@@ -168,3 +168,10 @@ function(muster_run name)
 		ENVIRONMENT "${ARG_ENVIRONMENT}" PROCESSORS ${ARG_SLOTS} COST ${ARG_SECONDS}
 		RESOURCE_LOCK "${ARG_LOCKS}")
 endfunction()
+
+# muster_label(TEST label): one more label of a test, where this build has it: a sanitizer has only some.
+function(muster_label test label)
+	if(TEST ${test})
+		set_property(TEST ${test} APPEND PROPERTY LABELS ${label})
+	endif()
+endfunction()
