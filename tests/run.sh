@@ -4,7 +4,7 @@
 # runs the tests of all of them in one run of ctest (one_run.py). A configuration that does not
 # build keeps no other from being tested. Fails if any failed or if one ran no test.
 #
-# usage: run.sh [--quick | --all]
+# usage: run.sh [--quick | --all] [--seed N]
 #   (nothing)  release, asan, tsan, without tests that are labelled slow, asan and tsan also without
 #              those labelled tidy and bench, tsan without those labelled one-thread; and builds
 #              that no preset makes, without tests (builds.sh)
@@ -12,6 +12,8 @@
 #   --all      also clang, whose fuzzers are guided, two minutes each; all build types with both
 #              compilers; 50000 simulated worlds of each kind, or MUSTER_WORLDS of them; larger
 #              models; the kernels for aarch64, emulated
+#   --seed     other worlds, histories, mutants and timings than in every run; what only they find
+#              is for tests/found.md
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -31,7 +33,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=100
 
 usage() {
-	sed -n '3,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '3,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 say() {
@@ -115,6 +117,19 @@ neon() {
 elsewhere=no
 types=yes
 packages="test"
+words=()
+seed=""
+while [ $# -gt 0 ]; do
+	if [ "$1" = --seed ] && [[ ${2-} =~ ^[1-9][0-9]{0,8}$ ]]; then
+		seed=$2
+		shift
+	else
+		words+=("$1")
+	fi
+	shift
+done
+settings+=(-DMUSTER_SEED="$seed")
+set -- "${words[@]}"
 case ${1-} in
 "") ;;
 --quick)
