@@ -207,9 +207,10 @@ def run_and_its_server_are_signalled(a):
         try:
             must(until(lambda: os.path.exists(os.path.join(disk, "5.asks")), HANG_S),
                  "nothing is saved:", run.said())
-            musterd = int(re.search(r"(?m)^(\d+) held_musterd", subprocess.run(
-                ["ps", "--ppid", str(run.process.pid), "-o", "pid=,comm="], capture_output=True,
-                text=True).stdout.replace("  ", "")).group(1))
+            children = subprocess.run(["ps", "--ppid", str(run.process.pid), "-o", "pid=,comm="],
+                                      capture_output=True, text=True).stdout.splitlines()
+            musterd = next(int(pid) for pid, name in map(str.split, children)
+                           if name == "held_musterd")
             for pid in sorted([musterd, run.process.pid], reverse=first == "musterd"):
                 os.kill(pid, signal.SIGTERM)
             must(until(lambda: waits_for(run.said()), HANG_S), "it waits for nothing:", run.said())
@@ -295,8 +296,8 @@ CASES = cases(by_a_signal, by_an_operator, by_both, run_is_interrupted,
               with_all_that_is_kept)
 
 if __name__ == "__main__":
-    # A server that is stopped has 20 s to end its job, and a follower waits 5 s for that; muster run
-    # waits for less.
+    # A server that is stopped has 20 s to end its job, and a follower waits 5 s for that; muster
+    # run waits for less.
     main(CASES, "muster", "musterd", "held-musterd", "worker",
          clock=("by_a_signal", "by_both", "run_is_interrupted",
                 "run_and_its_server_are_signalled", "all_servers", "by_two_signals",

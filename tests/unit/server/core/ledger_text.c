@@ -65,6 +65,7 @@ static const char *const finish_name[] = {
 	[MST_FINISH_NO_START] = "no start",
 	[MST_FINISH_SERVER] = "server",
 	[MST_FINISH_SPOILT] = "spoilt",
+	[MST_FINISH_STOPPED] = "stopped",
 };
 
 static const char *const verdict_name[] = {
