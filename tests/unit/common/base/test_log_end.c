@@ -371,6 +371,20 @@ static void line_that_is_being_written_is_written_once(void)
 	host.after = NULL;
 }
 
+static void say_one_and_exit_amid_it(void)
+{
+	log_say(1);
+	await_write();
+}
+
+/* Then nothing is left in the queue. */
+static void last_line_is_waited_for(void)
+{
+	host.before = pause_at_abort;
+	ends_with(say_one_and_exit_amid_it, 0, 1);
+	host.before = NULL;
+}
+
 static void exit_does_not_wait_for_ever_for_a_line(void)
 {
 	host.after = stand_still;
@@ -440,6 +454,7 @@ static CU_TestInfo cases[] = {
 	{ "nor does a reader that is gone kill the process", reader_that_is_gone_kills_no_exit },
 	{ "a line that the writing thread has begun is waited for, and written once",
 	  line_that_is_being_written_is_written_once },
+	{ "so is the last one", last_line_is_waited_for },
 	{ "but not for ever", exit_does_not_wait_for_ever_for_a_line },
 	{ "a writing thread that crashes loses no line, and repeats none",
 	  crash_of_the_writer_loses_nothing },
