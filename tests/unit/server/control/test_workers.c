@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The start state of a job, as the leader takes it from the worker that it has asked. The worker and
- * the data side are played by the test. */
+/*
+ * The start state of a job, as the leader takes it from the worker that it has asked. The worker
+ * and the data side are played by the test.
+ */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
