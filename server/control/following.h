@@ -83,12 +83,12 @@ struct mst_conn *mst_following_conn(const struct mst_following *f);
 void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_ns);
 /* The leader is lost. @error: -EACCES it did not believe this server's certificate; else any.
  * @why: a sentence. */
+void mst_following_lost(struct mst_following *f, int error, const char *why, uint64_t now_ns);
 /* Has the leader's data side ended the job? The leader says so, and why, when it needs this server
  * no longer. */
 static inline bool mst_following_hears_end(const struct mst_following *f)
 {
 	return f->finish != MST_JOB_GATHERING;
 }
-void mst_following_lost(struct mst_following *f, int error, const char *why, uint64_t now_ns);
 
 #endif

@@ -4,155 +4,109 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/common/optim/optim_case.h"
-#include "tests/unit/server/core/ledger_job.h"
+#include "tests/unit/server/core/save_case.h"
 #include "tests/ut.h"
-
-/* A job of two servers that saves every @commits versions. */
-static struct mst_ledger_cfg saving(const char *policy, uint32_t workers, uint64_t commits)
-{
-	struct mst_ledger_cfg cfg = job_cfg(policy, workers);
-
-	cfg.shards = 2;
-	cfg.saves = (struct mst_saves){ .wanted = true, .commits = commits };
-	return cfg;
-}
-
-static void saved(struct ledger_job *j, uint32_t shard, uint64_t version, bool failed)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_SAVED };
-
-	ev.saved.shard = shard;
-	ev.saved.version = version;
-	ev.saved.failed = failed;
-	job_event(j, &ev);
-}
-
-static void all_saved(struct ledger_job *j, uint64_t version)
-{
-	saved(j, 0, version, false);
-	saved(j, 1, version, false);
-}
-
-static void push(struct ledger_job *j, int versions)
-{
-	while (versions-- > 0) {
-		job_push(j, 0);
-		job_answered(j, 0);
-	}
-}
-
-static size_t saves(const struct ledger_job *j)
-{
-	return job_count(j, MST_DO_SAVE, -1);
-}
-
-static uint64_t last_save(const struct ledger_job *j)
-{
-	const struct mst_decision *d = job_last(j, MST_DO_SAVE, -1);
-
-	return d != NULL ? d->commit.version : 0;
-}
 
 static void a_version_is_saved_every_so_many_commits(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 3);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 3);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 2);
-	CU_ASSERT_EQUAL(saves(&j), 0);
-	push(&j, 1);
-	CU_ASSERT_EQUAL(saves(&j), 1);
-	CU_ASSERT_EQUAL(last_save(&j), 3);
-	all_saved(&j, 3);
-	push(&j, 3);
-	CU_ASSERT_EQUAL(saves(&j), 2);
-	CU_ASSERT_EQUAL(last_save(&j), 6);
+	save_case_push(&j, 2);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
+	save_case_push(&j, 1);
+	CU_ASSERT_EQUAL(save_case_count(&j), 1);
+	CU_ASSERT_EQUAL(save_case_last(&j), 3);
+	save_case_all_reported(&j, 3);
+	save_case_push(&j, 3);
+	CU_ASSERT_EQUAL(save_case_count(&j), 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 6);
 	job_close(&j);
 }
 
 static void a_version_is_saved_after_so_much_time(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	cfg.saves.every_ns = 10 * MST_SECOND;
 	job_born(&j, &cfg);
 	job_wait(&j, 9 * MST_SECOND, -1);
-	push(&j, 1);
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	save_case_push(&j, 1);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_wait(&j, 2 * MST_SECOND, -1);
-	CU_ASSERT_EQUAL(saves(&j), 0); /* nothing has changed since */
-	push(&j, 1);
-	CU_ASSERT_EQUAL(last_save(&j), 2);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0); /* nothing has changed since */
+	save_case_push(&j, 1);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2);
 	job_close(&j);
 }
 
 /* Short vectors make versions faster than a disk can be asked to keep them. */
 static void saves_are_so_much_time_apart(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	cfg.saves.pause_ns = 10 * MST_SECOND;
 	job_born(&j, &cfg);
-	push(&j, 2);
-	CU_ASSERT_EQUAL(last_save(&j), 2); /* the first waits for nothing */
-	all_saved(&j, 2);
-	push(&j, 3);
+	save_case_push(&j, 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2); /* the first waits for nothing */
+	save_case_all_reported(&j, 2);
+	save_case_push(&j, 3);
 	job_wait(&j, 9 * MST_SECOND, -1);
-	push(&j, 1);
-	CU_ASSERT_EQUAL(saves(&j), 1);
+	save_case_push(&j, 1);
+	CU_ASSERT_EQUAL(save_case_count(&j), 1);
 	job_wait(&j, 2 * MST_SECOND, -1);
-	CU_ASSERT_EQUAL(saves(&j), 1); /* nothing has changed since */
-	push(&j, 1);
-	CU_ASSERT_EQUAL(last_save(&j), 7); /* the newest, not one that was due before */
-	all_saved(&j, 7);
-	push(&j, 1);
+	CU_ASSERT_EQUAL(save_case_count(&j), 1); /* nothing has changed since */
+	save_case_push(&j, 1);
+	CU_ASSERT_EQUAL(save_case_last(&j), 7); /* the newest, not one that was due before */
+	save_case_all_reported(&j, 7);
+	save_case_push(&j, 1);
 	job_tell(&j, 0, MST_EV_FINISH);
-	CU_ASSERT_EQUAL(last_save(&j), 8); /* that of the last version waits for nothing */
+	CU_ASSERT_EQUAL(save_case_last(&j), 8); /* that of the last version waits for nothing */
 	job_close(&j);
 }
 
 static void a_job_that_saves_nothing_saves_nothing(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 1);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 1);
 	struct ledger_job j;
 
 	cfg.saves.wanted = false;
 	job_born(&j, &cfg);
-	push(&j, 3);
+	save_case_push(&j, 3);
 	job_tell(&j, 0, MST_EV_FINISH);
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_close(&j);
 }
 
 /* However many versions come meanwhile, its buffer is not given to any of them. */
 static void a_buffer_is_held_until_every_server_has_saved_it(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 1);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 1);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 1);
+	save_case_push(&j, 1);
 	uint32_t held = job_last(&j, MST_DO_SAVE, -1)->commit.buffer;
 	job_forget(&j);
 	for (int i = 0; i < 20; i++) {
-		push(&j, 1);
+		save_case_push(&j, 1);
 		CU_ASSERT_NOT_EQUAL(job_last(&j, MST_DO_COMMIT, -1)->commit.buffer, held);
 		if (i == 10)
-			saved(&j, 1, 1, false);
+			save_case_reported(&j, 1, 1, false);
 	}
-	CU_ASSERT_EQUAL(saves(&j), 0); /* one after the other */
-	saved(&j, 0, 1, false);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0); /* one after the other */
+	save_case_reported(&j, 0, 1, false);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	bool again = false;
 	for (int i = 0; i < 20; i++) {
-		push(&j, 1);
-		if (saves(&j) == 1 && i == 0)
-			all_saved(&j, last_save(&j));
+		save_case_push(&j, 1);
+		if (save_case_count(&j) == 1 && i == 0)
+			save_case_all_reported(&j, save_case_last(&j));
 		again |= job_last(&j, MST_DO_COMMIT, -1)->commit.buffer == held;
-		all_saved(&j, last_save(&j));
+		save_case_all_reported(&j, save_case_last(&j));
 	}
 	CU_ASSERT(again);
 	job_close(&j);
@@ -160,18 +114,18 @@ static void a_buffer_is_held_until_every_server_has_saved_it(void)
 
 static void a_server_that_fails_to_write_fails_the_checkpoint_alone(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 2);
-	saved(&j, 1, 2, true);
-	saved(&j, 0, 2, false);
+	save_case_push(&j, 2);
+	save_case_reported(&j, 1, 2, true);
+	save_case_reported(&j, 0, 2, false);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
-	push(&j, 2);
-	CU_ASSERT_EQUAL(last_save(&j), 4);
-	all_saved(&j, 4);
+	save_case_push(&j, 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 4);
+	save_case_all_reported(&j, 4);
 	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
 	job_close(&j);
 }
@@ -179,18 +133,18 @@ static void a_server_that_fails_to_write_fails_the_checkpoint_alone(void)
 /* Of another version, twice, while nothing is saved. */
 static void reports_that_cannot_be_change_nothing(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	saved(&j, 1, 0, false);
-	push(&j, 2);
-	saved(&j, 1, 1, false);
-	saved(&j, 1, 2, false);
-	saved(&j, 1, 2, false);
+	save_case_reported(&j, 1, 0, false);
+	save_case_push(&j, 2);
+	save_case_reported(&j, 1, 1, false);
+	save_case_reported(&j, 1, 2, false);
+	save_case_reported(&j, 1, 2, false);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 0);
-	saved(&j, 0, 2, false);
-	saved(&j, 0, 2, false);
+	save_case_reported(&j, 0, 2, false);
+	save_case_reported(&j, 0, 2, false);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	job_close(&j);
 }
@@ -199,13 +153,13 @@ static void reports_that_cannot_be_change_nothing(void)
 
 static void the_last_version_is_saved_before_the_end_is_told(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	cfg.commits_max = 4;
 	job_born(&j, &cfg);
-	push(&j, 4);
-	CU_ASSERT_EQUAL(last_save(&j), 4);
+	save_case_push(&j, 4);
+	CU_ASSERT_EQUAL(save_case_last(&j), 4);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_COMMITS));
 	size_t at = 0, finish = 0;
 	for (size_t i = 0; i < j.seen_count; i++) {
@@ -218,33 +172,33 @@ static void the_last_version_is_saved_before_the_end_is_told(void)
 
 static void the_last_version_is_saved_once(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	cfg.commits_max = 4;
 	job_born(&j, &cfg);
-	push(&j, 2);
-	all_saved(&j, 2);
-	push(&j, 2);
-	CU_ASSERT_EQUAL(saves(&j), 2);
-	all_saved(&j, 4);
-	CU_ASSERT_EQUAL(saves(&j), 2);
+	save_case_push(&j, 2);
+	save_case_all_reported(&j, 2);
+	save_case_push(&j, 2);
+	CU_ASSERT_EQUAL(save_case_count(&j), 2);
+	save_case_all_reported(&j, 4);
+	CU_ASSERT_EQUAL(save_case_count(&j), 2);
 	job_close(&j);
 }
 
 static void the_last_version_waits_for_the_checkpoint_before(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	cfg.commits_max = 3;
 	job_born(&j, &cfg);
-	push(&j, 3);
+	save_case_push(&j, 3);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_COMMITS));
-	CU_ASSERT_EQUAL(last_save(&j), 2);
-	all_saved(&j, 2);
-	CU_ASSERT_EQUAL(last_save(&j), 3);
-	all_saved(&j, 3);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2);
+	save_case_all_reported(&j, 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 3);
+	save_case_all_reported(&j, 3);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 2);
 	job_close(&j);
 }
@@ -252,29 +206,29 @@ static void the_last_version_waits_for_the_checkpoint_before(void)
 /* Else the end of the job could be told between the two. */
 static void that_another_version_follows_is_said_with_the_one_before(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	cfg.commits_max = 3;
 	job_born(&j, &cfg);
-	push(&j, 3);
-	all_saved(&j, 2);
+	save_case_push(&j, 3);
+	save_case_all_reported(&j, 2);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
-	all_saved(&j, 3);
+	save_case_all_reported(&j, 3);
 	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
 	job_close(&j);
 }
 
 static void a_job_that_loses_its_workers_is_saved(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 2);
+	save_case_push(&j, 2);
 	job_lose(&j, 0, -EPIPE);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_TOO_FEW));
-	CU_ASSERT_EQUAL(last_save(&j), 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2);
 	job_close(&j);
 }
 
@@ -283,30 +237,31 @@ static void a_job_that_loses_its_workers_is_saved(void)
 static void a_server_that_is_lost_fails_the_checkpoint(void)
 {
 	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 3);
+	save_case_push(&j, 3);
 	job_event(&j, &lost);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 0);
-	saved(&j, 0, 2, false);
+	save_case_reported(&j, 0, 2, false);
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
 	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
-	CU_ASSERT_EQUAL(saves(&j), 1); /* nor is the newest version saved: a part of it is lost */
+	CU_ASSERT_EQUAL(save_case_count(&j),
+			1); /* nor is the newest version saved: a part of it is lost */
 	job_close(&j);
 }
 
 static void a_server_that_is_lost_last_is_not_waited_for(void)
 {
 	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 3);
-	saved(&j, 0, 2, false);
+	save_case_push(&j, 3);
+	save_case_reported(&j, 0, 2, false);
 	job_event(&j, &lost);
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
@@ -317,36 +272,37 @@ static void a_server_that_is_lost_last_is_not_waited_for(void)
 static void a_server_that_is_lost_behind_its_report_fails_nothing(void)
 {
 	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 3);
-	saved(&j, 1, 2, false);
+	save_case_push(&j, 3);
+	save_case_reported(&j, 1, 2, false);
 	job_event(&j, &lost);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SAVED, -1), 0);
-	saved(&j, 0, 2, false);
+	save_case_reported(&j, 0, 2, false);
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 1);
 	CU_ASSERT_FALSE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
-	CU_ASSERT_EQUAL(saves(&j), 1);
+	CU_ASSERT_EQUAL(save_case_count(&j), 1);
 	job_close(&j);
 }
 
 static void what_is_to_be_saved_after_the_loss_of_a_server_fails(void)
 {
 	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 3);
+	save_case_push(&j, 3);
 	job_tell(&j, 0, MST_EV_FINISH);
 	job_event(&j, &lost);
-	CU_ASSERT_EQUAL(saves(&j), 1); /* not while this server still writes the one before */
-	saved(&j, 0, 2, false);
+	CU_ASSERT_EQUAL(save_case_count(&j),
+			1); /* not while this server still writes the one before */
+	save_case_reported(&j, 0, 2, false);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
-	CU_ASSERT_EQUAL(last_save(&j), 3);
-	saved(&j, 0, 3, false);
+	CU_ASSERT_EQUAL(save_case_last(&j), 3);
+	save_case_reported(&j, 0, 3, false);
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_SAVED, -1), 2);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.failed);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_SAVED, -1)->saved.version, 3);
@@ -355,28 +311,28 @@ static void what_is_to_be_saved_after_the_loss_of_a_server_fails(void)
 
 static void a_version_that_is_not_finite_is_not_saved(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 2);
+	save_case_push(&j, 2);
 	job_spoilt(&j, 2);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_SPOILT));
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_close(&j);
 }
 
 /* Its factor will never come. */
 static void a_version_that_is_never_made_is_not_saved(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	cfg.optimizer.parameter[MST_SGD_CLIP] = 1;
 	job_born(&j, &cfg);
-	push(&j, 1);
+	save_case_push(&j, 1);
 	job_lose(&j, 0, -EPIPE);
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_close(&j);
 }
 
@@ -389,13 +345,13 @@ static const struct mst_kept before = {
 
 static void what_is_kept_is_of_the_version_that_is_saved(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct mst_kept_rank rank[1];
 	struct mst_kept kept = { .rank = rank };
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 2);
+	save_case_push(&j, 2);
 	mst_ledger_keep(j.ledger, &kept);
 	CU_ASSERT_EQUAL(kept.version, 2);
 	CU_ASSERT_EQUAL(kept.samples, 2);
@@ -410,7 +366,7 @@ static void what_is_kept_is_of_the_version_that_is_saved(void)
  * if it is lost before that or is not. */
 static uint64_t kept_ahead(const char *policy, bool is_lost)
 {
-	struct mst_ledger_cfg cfg = saving(policy, 2, 1);
+	struct mst_ledger_cfg cfg = save_case_cfg(policy, 2, 1);
 	struct mst_kept_rank rank[2];
 	struct mst_kept kept = { .rank = rank };
 	struct ledger_job j;
@@ -439,7 +395,7 @@ static void clocks_that_no_rule_bounds_are_kept_equal(void)
 
 static void a_job_goes_on_with_the_version_behind_its_checkpoint(void)
 {
-	struct mst_ledger_cfg cfg = saving("bsp", 2, 5);
+	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 2, 5);
 	struct ledger_job j;
 
 	cfg.kept = &before;
@@ -459,18 +415,18 @@ static void a_job_goes_on_with_the_version_behind_its_checkpoint(void)
 	job_push(&j, 1);
 	CU_ASSERT_EQUAL(job_version(&j), 41);
 	CU_ASSERT_EQUAL(mst_ledger_record_of(j.ledger, 41)->version, 41);
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_push(&j, 0);
 	job_push(&j, 1);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_COMMITS));
-	CU_ASSERT_EQUAL(last_save(&j), 42);
+	CU_ASSERT_EQUAL(save_case_last(&j), 42);
 	job_close(&j);
 }
 
 /* Rank 0 had given 17 and rank 1 15. */
 static void the_clock_bound_holds_for_who_was_ahead(void)
 {
-	struct mst_ledger_cfg cfg = saving("ssp:1", 2, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("ssp:1", 2, 0);
 	struct ledger_job j;
 
 	cfg.kept = &before;
@@ -487,7 +443,7 @@ static void the_clock_bound_holds_for_who_was_ahead(void)
 
 static void samples_go_on(void)
 {
-	struct mst_ledger_cfg cfg = saving("bsp", 2, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 2, 0);
 	struct ledger_job j;
 
 	cfg.kept = &before;
@@ -505,7 +461,7 @@ static void samples_go_on(void)
 /* Their clocks say nothing about the others then. */
 static void another_number_of_workers_begins_with_equal_clocks(void)
 {
-	struct mst_ledger_cfg cfg = saving("bsp", 3, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 3, 0);
 	struct ledger_job j;
 
 	cfg.kept = &before;
@@ -522,7 +478,7 @@ static void another_number_of_workers_begins_with_equal_clocks(void)
 /* Each version in order, from the one that the workers offer on. */
 static void where_workers_own_they_bring_the_state_of_that_version(void)
 {
-	struct mst_ledger_cfg cfg = saving("bsp", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 1, 0);
 	struct ledger_job j;
 
 	cfg.kept = &before;

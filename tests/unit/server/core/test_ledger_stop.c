@@ -4,54 +4,8 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/common/optim/optim_case.h"
-#include "tests/unit/server/core/ledger_job.h"
+#include "tests/unit/server/core/save_case.h"
 #include "tests/ut.h"
-
-/* A job of two servers that saves every @commits versions. */
-static struct mst_ledger_cfg saving(const char *policy, uint32_t workers, uint64_t commits)
-{
-	struct mst_ledger_cfg cfg = job_cfg(policy, workers);
-
-	cfg.shards = 2;
-	cfg.saves = (struct mst_saves){ .wanted = true, .commits = commits };
-	return cfg;
-}
-
-static void saved(struct ledger_job *j, uint32_t shard, uint64_t version, bool failed)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_SAVED };
-
-	ev.saved.shard = shard;
-	ev.saved.version = version;
-	ev.saved.failed = failed;
-	job_event(j, &ev);
-}
-
-static void all_saved(struct ledger_job *j, uint64_t version)
-{
-	saved(j, 0, version, false);
-	saved(j, 1, version, false);
-}
-
-static void push(struct ledger_job *j, int versions)
-{
-	while (versions-- > 0) {
-		job_push(j, 0);
-		job_answered(j, 0);
-	}
-}
-
-static size_t saves(const struct ledger_job *j)
-{
-	return job_count(j, MST_DO_SAVE, -1);
-}
-
-static uint64_t last_save(const struct ledger_job *j)
-{
-	const struct mst_decision *d = job_last(j, MST_DO_SAVE, -1);
-
-	return d != NULL ? d->commit.version : 0;
-}
 
 /* ---- a server that is stopped ---- */
 
@@ -64,17 +18,17 @@ static void stop(struct ledger_job *j)
 
 static void a_server_that_is_stopped_has_the_newest_version_saved(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 2);
+	save_case_push(&j, 2);
 	stop(&j);
-	CU_ASSERT_EQUAL(last_save(&j), 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_STOPPED));
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_FINISH, -1)->finish.version, 2);
 	stop(&j);
-	CU_ASSERT_EQUAL(saves(&j), 1);
+	CU_ASSERT_EQUAL(save_case_count(&j), 1);
 	job_push(&j, 0);
 	CU_ASSERT_EQUAL(job_verdict(&j, 0), MUSTER_CANCELLED);
 	CU_ASSERT_EQUAL(job_version(&j), 2);
@@ -83,26 +37,26 @@ static void a_server_that_is_stopped_has_the_newest_version_saved(void)
 
 static void a_job_that_is_stopped_before_its_first_version_saves_nothing(void)
 {
-	struct mst_ledger_cfg cfg = saving("bsp", 2, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 2, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	stop(&j);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_STOPPED));
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_close(&j);
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
 	stop(&j);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_STOPPED));
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_close(&j);
 }
 
 /* Workers hear of the end one after the other. Those that have not yet must not go on alone. */
 static void a_server_that_is_stopped_makes_no_version_of_fewer_workers(void)
 {
-	struct mst_ledger_cfg cfg = saving("bsp", 2, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 2, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
@@ -115,46 +69,46 @@ static void a_server_that_is_stopped_makes_no_version_of_fewer_workers(void)
 	job_lose(&j, 1, -EPIPE);
 	job_push(&j, 0);
 	CU_ASSERT_EQUAL(job_version(&j), 1);
-	CU_ASSERT_EQUAL(last_save(&j), 1);
+	CU_ASSERT_EQUAL(save_case_last(&j), 1);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_STOPPED));
 	job_close(&j);
 }
 
 static void a_server_that_is_stopped_while_it_saves_saves_the_newest_after_that(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 2);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	push(&j, 3);
+	save_case_push(&j, 3);
 	stop(&j);
-	CU_ASSERT_EQUAL(last_save(&j), 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_STOPPED));
-	saved(&j, 0, 2, false);
-	CU_ASSERT_EQUAL(saves(&j), 1);
-	saved(&j, 1, 2, false);
+	save_case_reported(&j, 0, 2, false);
+	CU_ASSERT_EQUAL(save_case_count(&j), 1);
+	save_case_reported(&j, 1, 2, false);
 	CU_ASSERT_TRUE(job_last(&j, MST_DO_SAVED, -1)->saved.again);
-	CU_ASSERT_EQUAL(last_save(&j), 3);
-	all_saved(&j, 3);
-	CU_ASSERT_EQUAL(saves(&j), 2);
+	CU_ASSERT_EQUAL(save_case_last(&j), 3);
+	save_case_all_reported(&j, 3);
+	CU_ASSERT_EQUAL(save_case_count(&j), 2);
 	job_close(&j);
 }
 
 /* Only the servers know when it is, and whether it is finite. Nothing is counted meanwhile. */
 static void a_server_that_is_stopped_waits_until_the_newest_version_is_made(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	cfg.optimizer.parameter[MST_SGD_CLIP] = 1;
 	job_born(&j, &cfg);
 	j.unsettled = true;
-	push(&j, 1);
+	save_case_push(&j, 1);
 	stop(&j);
 	job_push(&j, 0);
 	CU_ASSERT_EQUAL(job_verdict(&j, 0), MUSTER_CANCELLED);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	for (uint32_t shard = 0; shard < 2; shard++) {
 		struct mst_ledger_event ev = { .kind = MST_EV_REDUCED };
 		ev.reduced.shard = shard;
@@ -166,39 +120,39 @@ static void a_server_that_is_stopped_waits_until_the_newest_version_is_made(void
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
 	job_settled(&j, 1);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_STOPPED));
-	CU_ASSERT_EQUAL(last_save(&j), 1);
+	CU_ASSERT_EQUAL(save_case_last(&j), 1);
 	job_close(&j);
 }
 
 static void a_server_that_is_stopped_saves_no_version_that_is_not_finite(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	j.unsettled = true;
-	push(&j, 1);
+	save_case_push(&j, 1);
 	stop(&j);
 	job_spoilt(&j, 1);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_SPOILT));
-	CU_ASSERT_EQUAL(saves(&j), 0);
+	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_close(&j);
 }
 
 static void a_job_that_ends_well_is_not_stopped(void)
 {
-	struct mst_ledger_cfg cfg = saving("async", 1, 0);
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
 	j.unsettled = true;
-	push(&j, 1);
+	save_case_push(&j, 1);
 	job_tell(&j, 0, MST_EV_FINISH);
 	stop(&j);
 	job_settled(&j, 0);
 	job_settled(&j, 1);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
-	CU_ASSERT_EQUAL(last_save(&j), 1);
+	CU_ASSERT_EQUAL(save_case_last(&j), 1);
 	job_close(&j);
 }
 
