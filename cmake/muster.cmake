@@ -96,6 +96,15 @@ function(muster_one_thread out)
 	set(${out} "${label}" PARENT_SCOPE)
 endfunction()
 
+# muster_blind(OUT LABELS ...): the sanitizer of this build would find nothing in a test with these
+# labels: a data race takes two threads. Such a test is not there, nor is its program built.
+function(muster_blind out)
+	set(${out} OFF PARENT_SCOPE)
+	if(MUSTER_SANITIZE MATCHES thread AND one-thread IN_LIST ARGN)
+		set(${out} ON PARENT_SCOPE)
+	endif()
+endfunction()
+
 # muster_keep_one_thread(TARGET LABELS ...): what is labelled one-thread ends if it starts another.
 function(muster_keep_one_thread target)
 	if(one-thread IN_LIST ARGN)
@@ -117,7 +126,8 @@ function(muster_test name)
 	muster_run(${name} COMMAND ${target} ${ARG_ARGS} LABELS ${ARG_LABELS} TIMEOUT ${ARG_TIMEOUT}
 		NEEDS ${layers} SLOTS ${ARG_SLOTS} SECONDS ${ARG_SECONDS} LOCKS ${ARG_LOCKS})
 	muster_lacks(lacking ${layers})
-	if(lacking)
+	muster_blind(blind ${ARG_LABELS})
+	if(lacking OR blind)
 		return()
 	endif()
 	muster_program(${target} SOURCES ${ARG_SOURCES} USES ut ${ARG_USES} LINKS ${ARG_LINKS})
@@ -147,6 +157,10 @@ endfunction()
 # same time. CONTRIBUTING.md says how to choose.
 function(muster_run name)
 	cmake_parse_arguments(ARG "" "TIMEOUT;SLOTS;SECONDS" "COMMAND;LABELS;ENVIRONMENT;NEEDS;LOCKS" ${ARGN})
+	muster_blind(blind ${ARG_LABELS})
+	if(blind)
+		return()
+	endif()
 	muster_lacks(lacking ${ARG_NEEDS})
 	if(lacking)
 		set(ARG_COMMAND sh -c "echo 'skipped: ${lacking} is not built here (cmake says why)' && exit 77")

@@ -31,9 +31,6 @@ import sys
 import xml.etree.ElementTree as ET
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# A sanitizer needs no test that looks at the checkout or at the scripts of benchmarks. A data race
-# takes two threads.
-LEFT_OUT = {"asan": {"tidy", "bench"}, "tsan": {"tidy", "bench", "one-thread"}}
 # What no busy host excuses: anywhere in what a test says, and in its last line, which is where a
 # script says what is not so, after its own name.
 BROKEN = re.compile(r"Sanitizer|runtime error:|assertion failed|a wrong sum|history\.Broken")
@@ -66,11 +63,11 @@ def tests_of(preset, a):
     """Those of one build that are to run, each with the build's name before its own."""
     shown = subprocess.run(["ctest", "--test-dir", a.builds / preset, "--show-only=json-v1"],
                            capture_output=True, text=True, check=True)
-    out, before = LEFT_OUT.get(preset, set()) | (set() if a.slow else {"slow"}), launcher(preset)
+    before = launcher(preset)
     for test in json.loads(shown.stdout)["tests"]:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
         labels = set(properties.get("LABELS", []))
-        if not labels & out and (a.label is None or a.label in labels):
+        if (a.slow or "slow" not in labels) and (a.label is None or a.label in labels):
             yield Test(f"{preset}:{test['name']}", before + test.get("command", MISSING),
                        properties)
 

@@ -5,9 +5,8 @@
 # build keeps no other from being tested. Fails if any failed or if one ran no test.
 #
 # usage: run.sh [--quick | --all] [--seed N]
-#   (nothing)  release, asan, tsan, without tests that are labelled slow, asan and tsan also without
-#              those labelled tidy and bench, tsan without those labelled one-thread; and builds
-#              that no preset makes, without tests (builds.sh)
+#   (nothing)  release, asan, tsan, without tests that are labelled slow; and a build that no
+#              preset makes, without tests (builds.sh)
 #   --quick    release, and of its tests the quick ones
 #   --all      also clang, whose fuzzers are guided, two minutes each; all build types with both
 #              compilers; 50000 simulated worlds of each kind, or MUSTER_WORLDS of them; larger
@@ -33,7 +32,7 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=100
 
 usage() {
-	sed -n '3,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+	sed -n '3,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 }
 
 say() {

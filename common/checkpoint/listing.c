@@ -28,8 +28,9 @@ static int by_version(const void *a, const void *b)
 static int add(struct listing *l, const char *name)
 {
 	struct mst_checkpoint_file file;
+	size_t size = strlen(name) + 1;
 
-	if (strlen(name) >= sizeof(file.name) ||
+	if (size > sizeof(file.name) ||
 	    !mst_checkpoint_name_parse(name, &file.kind, &file.version))
 		return 0;
 	if (l->count == l->capacity) {
@@ -40,7 +41,7 @@ static int add(struct listing *l, const char *name)
 		l->file = more;
 		l->capacity = capacity;
 	}
-	(void)snprintf(file.name, sizeof(file.name), "%s", name);
+	memcpy(file.name, name, size);
 	l->file[l->count++] = file;
 	return 0;
 }
