@@ -4,7 +4,8 @@
 or nothing went wrong; no program crashes, hangs, or leaves processes behind. Which calls there are
 to fail, runs without a fault tell.
 
-usage: programs.py CASE MUSTER FAULTY_MUSTER MUSTERD FAULTY_MUSTERD FAKE_MUSTERD WORKER
+usage: programs.py CASE MUSTER FAULTY_MUSTER MUSTERD FAULTY_MUSTERD FAKE_MUSTERD WORKER [MOST]
+  MOST  calls of a kind are tried at most: what fails later leaves by the same code
 """
 import collections
 import concurrent.futures
@@ -24,6 +25,7 @@ AT_ONCE = 4  # a run mostly waits
 NEVER = 10**9  # so many calls of a kind no run makes
 CRASHES = re.compile(r"Sanitizer|runtime error|assert|stack smashing|free\(\)", re.I)
 MUSTER, FAULTY_MUSTER, MUSTERD, FAULTY_MUSTERD, FAKE, WORKER = sys.argv[2:8]
+MOST = int(sys.argv[8]) if len(sys.argv) > 8 else NEVER
 
 
 def made_calls(report):
@@ -179,14 +181,15 @@ def calls_of(case, pool):
 
 def play(case, pool):
     """Return: failure points, complaints."""
+    most = min(case.most, MOST)
     counts, complaints = calls_of(case, pool)
     points = [(call, number) for call, count in counts.items()
-              for number in range(1, min(count, case.most) + 1)]
+              for number in range(1, min(count, most) + 1)]
     struck = collections.Counter()
     for trial in pool.map(lambda point: Trial(case, *point), points):
         complaints += trial.complain()
         struck[trial.call] += trial.struck()
-    print(" ".join(f"{call} {found}{'+' if found == case.most else ''}"
+    print(" ".join(f"{call} {found}{'+' if found == most else ''}"
                    for call, found in struck.items()))
     return struck.total(), complaints
 

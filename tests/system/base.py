@@ -7,6 +7,7 @@ ends with run_tests("musterd", "worker"), and finds these programs in TOOLS.
 """
 import argparse
 import glob
+import importlib
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 from datetime import datetime
 
@@ -37,23 +39,24 @@ def cases(*functions):
     return {f.__name__: f for f in functions}
 
 
-def main(by_name, *tools, leave_out=(), paths=(), unlisted=(), clock=(), **defaults):
-    """Plays the case of the command line with its options as the argument, or lists all of them.
+def main(by_name, *tools, leave_out=(), paths=(), unlisted=(), clock=(), quick=(),
+         **defaults):
+    """Plays the cases of the command line with its options as the argument, or lists all of them.
 
     @tools: options that name programs. @leave_out: cases that --list --threads does not name, for
     they differ from others only in what one thread decides. @paths: those that --list --paths
     names, for together they come by the code that all come by. @unlisted: those that --list never
     names. @clock: those that can fail because a process stands still for some seconds (Clocks in
-    tests/README.md). @defaults: further options."""
-    strange = {*leave_out, *paths, *unlisted, *clock} - set(by_name)
+    tests/README.md). @quick: those for a quick run. @defaults: further options."""
+    strange = {*leave_out, *paths, *unlisted, *clock, *quick} - set(by_name)
     must(not strange, "no such cases:", *strange)
     p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?", choices=by_name)
+    p.add_argument("case", nargs="*", metavar="CASE")
     p.add_argument("--list", action="store_true")
     p.add_argument("--threads", action="store_true",
                    help="of the list, not what one thread decides")
     p.add_argument("--labels", action="store_true",
-                   help="of the list, with the label clock where a case has it")
+                   help="of the list, with the label clock or quick where a case has it")
     p.add_argument("--paths", action="store_true",
                    help="of the list, only what comes by other code")
     for tool in tools:
@@ -62,13 +65,68 @@ def main(by_name, *tools, leave_out=(), paths=(), unlisted=(), clock=(), **defau
         p.add_argument("--" + name, default=value)
     a = p.parse_args()
     if a.list:
-        print("\n".join(c + ":clock" * (a.labels and c in clock) for c in by_name
+        labels = dict.fromkeys(quick, ":quick") | dict.fromkeys(clock, ":clock")
+        print("\n".join(c + labels.get(c, "") * a.labels for c in by_name
                         if c not in unlisted and not (a.threads and c in leave_out)
                         and not (a.paths and c not in paths)))
-    elif a.case is None and len(by_name) > 1:
+    elif set(a.case) - set(by_name) or not a.case and len(by_name) > 1:
         p.error("which case? --list names them")
+    elif len(a.case) > 1:
+        play_each(by_name, a)
     else:
-        by_name[a.case or next(iter(by_name))](a)
+        by_name[a.case[0] if a.case else next(iter(by_name))](a)
+
+
+def play_each(by_name, a):
+    """Several cases, each in a child of this process: none finds what another has left, and what is
+    slow to import is imported once. All are played, whichever fails. What is said at last is what
+    the first that failed said at last."""
+    proof()
+    failed = {}
+    for name in a.case:
+        began = time.monotonic()
+        said = play_in_child(by_name[name], a)
+        print(f"{'ok' if said is None else 'FAILED'} {name} {time.monotonic() - began:.2f} s",
+              flush=True)
+        if said is not None:
+            failed[name] = said
+    if failed:
+        print(f"{len(failed)} of {len(a.case)} cases failed: {', '.join(failed)}", flush=True)
+        sys.exit(next(iter(failed.values())))
+
+
+def play_in_child(case, a):
+    """Return: None, or what it said at last where it failed."""
+    with tempfile.TemporaryFile("w+") as log:
+        child = os.fork()
+        if child == 0:
+            os.dup2(log.fileno(), 1)
+            os.dup2(log.fileno(), 2)
+            finish(lambda: case(a))
+        _, status = os.waitpid(child, 0)
+        said = read_log(log)
+    print(said, end="", flush=True)
+    if status == 0:
+        return None
+    return (said.strip().splitlines() or [f"wait status {status}"])[-1]
+
+
+def finish(body):
+    """Ends this process, a child, as a script of its own would end."""
+    status = 1
+    try:
+        body()
+        status = 0
+    except SystemExit as e:
+        status = e.code if isinstance(e.code, int) else int(e.code is not None)
+        if isinstance(e.code, str):
+            print(e.code, file=sys.stderr)
+    except BaseException:  # pylint: disable=broad-exception-caught
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def run_tests(*tools):
@@ -131,10 +189,15 @@ def listing():
 
 # ---- a job ----
 
+def proof():
+    """What proves a history. It is imported where it is wanted, because NumPy takes longer to
+    import than most scripts take to run."""
+    return importlib.import_module("check_history")
+
+
 def prove(log, *options):
     """The history that workers have written to @log is what their sets make, to the bit."""
-    subprocess.run([sys.executable, os.path.join(HERE, "check_history.py"), log, *options],
-                   check=True)
+    proof().main([log, *options])
 
 
 def status_of(told):

@@ -48,7 +48,8 @@ def check(a):
     print(proof)
 
 
-def main():
+def main(words=None):
+    """@words: of the command line, by default this process's own."""
     p = argparse.ArgumentParser()
     p.add_argument("log")
     p.add_argument("--group", type=int, default=8)
@@ -70,9 +71,10 @@ def main():
     p.add_argument("--policy", type=change, action="append", default=[],
                    help="it is in force from that version on, in a job that has changed it")
     try:
-        check(p.parse_args())
+        check(p.parse_args(words))
     except history.Broken as e:
         sys.exit(f"check_history: {e}")
 
 
-main()
+if __name__ == "__main__":
+    main()

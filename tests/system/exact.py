@@ -682,5 +682,5 @@ def play(case, a):
 # --servers: that share the vector, of which each has a part.
 # Leases of eight seconds, and histories that last for ten, look at a clock.
 main({case: functools.partial(play, case) for case in CASES}, "muster", "worker",
-     paths=PATHS, servers="1",
+     paths=PATHS, servers="1", quick=("bsp", "backup", "async"),
      clock=[case for case, (_, run, *_) in CASES.items() if {"--lease", "--history"} & set(run)])

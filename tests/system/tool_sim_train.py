@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """muster sim --train: errors against formulas for a quadratic, digits, and answers to mistakes.
 
-usage: tool_sim_train.py MUSTER DATA [--short] [unittest's arguments]
+usage: tool_sim_train.py MUSTER DATA [unittest's arguments]
 
 DATA is the directory with data sets; what wants the real digits (DATA/mnist) skips without them.
 """
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-from simulated import SHORT, Sim, given, run
+from simulated import Sim, given, run
 
 MNIST = os.path.join(sys.argv.pop(1), "mnist")
 ETA = 0.1
@@ -245,7 +245,6 @@ class Quadratic(Train):
             self.assertLess(rest, 0.65 * fixed[1])
             self.assertLess(whole, 0.75 * fixed[3])
 
-    @unittest.skipIf(SHORT, "long jobs")
     def test_dbw_varying(self):
         """Where the delays of all vary dbw is ahead of each backup:k over the whole job, and as
         soon at an error as the soonest of them"""
@@ -303,7 +302,6 @@ class Digits(Train):
                                  "--commits", 150, "--optimizer", optimizer)
             self.assertLess(points[-1]["error"], 0.2, optimizer)
 
-    @unittest.skipIf(SHORT, "a long job")
     @unittest.skipUnless(os.path.isdir(MNIST), f"no real digits in {MNIST}")
     def test_staleness(self):
         """Chen et al. 2016: the error on test digits rises with the staleness of gradients"""
