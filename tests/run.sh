@@ -47,25 +47,36 @@ note() {
 	[ "${outcome#FAILED}" = "$outcome" ] || failed=1
 }
 
+configure() {
+	(cd "$root" && cmake --preset "$1" "${settings[@]}") >"$root/build/$1.log" 2>&1
+}
+
+# After the process of its configure().
 build() {
 	local preset=$1 log=$root/build/$1.log
 
 	say "$preset: building"
-	(cd "$root" && cmake --preset "$preset" "${settings[@]}" &&
-		cmake --build --preset "$preset" --parallel "$jobs") >"$log" 2>&1 || {
+	{ wait "$2" &&
+		cmake --build "$root/build/$preset" --parallel "$jobs" >>"$log" 2>&1; } || {
 		grep -E -A5 'error|FAILED|Error' "$log" | head -n 60 || tail -n 30 "$log"
 		return 1
 	}
 }
 
-# Builds all, and leaves in `built` those that can be tested.
+# Builds all, and leaves in `built` those that can be tested. All are configured at once, for that
+# takes one processor each.
 build_all() {
 	local preset began
+	local -A configuring
 
+	for preset in "${presets[@]}"; do
+		configure "$preset" &
+		configuring[$preset]=$!
+	done
 	built=()
 	for preset in "${presets[@]}"; do
 		began=$SECONDS
-		if build "$preset"; then
+		if build "$preset" "${configuring[$preset]}"; then
 			built+=("$preset")
 			note "$preset" "built in $((SECONDS - began)) s"
 		else

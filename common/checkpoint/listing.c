@@ -30,8 +30,7 @@ static int add(struct listing *l, const char *name)
 	struct mst_checkpoint_file file;
 	size_t size = strlen(name) + 1;
 
-	if (size > sizeof(file.name) ||
-	    !mst_checkpoint_name_parse(name, &file.kind, &file.version))
+	if (size > sizeof(file.name) || !mst_checkpoint_name_parse(name, &file.kind, &file.version))
 		return 0;
 	if (l->count == l->capacity) {
 		uint32_t capacity = l->capacity > 0 ? 2 * l->capacity : CAPACITY_FIRST;
