@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The most telling cells of the kill matrix over RDMA verbs, in a machine with soft-RoCE: processes
-that stand still at exactly a moment (tests/system/programs/trip.c), and what is done to them there."""
+that stand still at exactly a moment (tests/system/programs/trip.c), and what is done to them then.
+"""
 import json
 import re
 import signal

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs cases in machines with soft-RoCE. Those of a group come one after the other, and share machines
-(shared.py).
+"""Runs cases in machines with soft-RoCE. Those of a group come one after the other, and share
+machines (shared.py).
 
 usage: run.py [--build DIR] GROUP|CASE ...
        run.py --list
   CASE         jobs.loss, say, or loss alone: all of that name
-  --build DIR  whose programs are run; by default the folder that this one is started in, if that is a
-               build, else build/release
+  --build DIR  whose programs are run; by default the folder that this one is started in, if that
+               is a build, else build/release
 
 If a case fails the others still run, in new machines. The last line says what was not so.
 exit status: 0 all passed; 1 some failed; 77 nothing could be run
@@ -141,8 +141,8 @@ def run_all(cases, tools):
 
 
 def report(outcomes):
-    """Return: exit status. The names of cases are not in the last line: such as exact is a word that
-    tests/one_run.py looks for."""
+    """Return: exit status. The names of cases are not in the last line: tests/one_run.py takes
+    words such as exact for those of a wrong bit."""
     failed = [o for o in outcomes if o.word == "FAILED"]
     skipped = [o for o in outcomes if o.word == "skipped"]
     print(f"--- {len(outcomes)} cases in machines that were booted {shared.Kept.booted} times")

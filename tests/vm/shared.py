@@ -4,9 +4,9 @@
     with shared.lab(nodes=2) as machines:
 
 is as lab.Lab(nodes=2), but the machines may be those of the case before. What that one has left is
-undone first, and what there is then is compared with what there was after the boot (clean.sh). Where
-that is not the same, and after a case that failed, switched a machine off or had one stand still, the
-machines are replaced, and a line says why.
+undone first, and what there is then is compared with what there was after the boot (clean.sh).
+Where that is not the same, and after a case that failed, switched a machine off or had one stand
+still, the machines are replaced, and a line says why.
 """
 import contextlib
 import difflib
@@ -61,8 +61,7 @@ class Whole:
         self._expect_alive()
         self._mend()
         self._end_processes()
-        self.in_all(*(["undo", mtu, *re.findall(r"^process (\d+)", shown, re.M)]
-                      for mtu, shown in zip(self.machines.mtus, self.first)))
+        self._undo()
         self._remove_files()
         self._expect_first()
         try:
@@ -95,6 +94,10 @@ class Whole:
         for process in running:
             if not process.ended.wait(GONE_S):
                 raise Spoilt(f"{process.node.name} still runs {process.command}")
+
+    def _undo(self):
+        self.in_all(*(["undo", mtu, *re.findall(r"^process (\d+)", shown, re.M)]
+                      for mtu, shown in zip(self.machines.mtus, self.first)))
 
     def _remove_files(self):
         """What was written below /lab."""

@@ -5,8 +5,8 @@
 usage: test_soft_roce.py
 Exits 77 where no machine can be had.
 
-It runs only if one of the files that decide it has changed (tests/digest.py), so it runs no program of
-muster: doctor.py has the script together with muster doctor.
+It runs only if one of the files that decide it has changed (tests/digest.py), so it runs no program
+of muster: doctor.py has the script together with muster doctor.
 """
 import sys
 

@@ -10,7 +10,7 @@ SELDOM = "8"
 
 
 def in_machine(*command):
-    """Runs a program to its end and prints what it says, of which the last line tells why it failed."""
+    """Runs a program to its end and prints what it says; its last line tells why it failed."""
     with shared.lab() as machines:
         got = machines[0].run(command, TIMEOUT_S, check=False)
         print(got.output, end="", flush=True)
