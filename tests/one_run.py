@@ -180,7 +180,9 @@ def report(preset, results, unstable):
 
 
 def over_rdma(results):
-    return any(":vm." in r.name and r.status == "passed" for r in results.values())
+    """Has a machine had a device? A test that digest.py leaves out says nothing of that."""
+    return any(":vm." in r.name and r.status == "passed" and "was NOT RUN" not in r.output
+               for r in results.values())
 
 
 def main():

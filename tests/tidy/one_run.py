@@ -80,6 +80,8 @@ class OneRun(unittest.TestCase):
     def test_without_a_test_over_rdma_a_run_of_ci_fails(self):
         self.build("release", ("a", "true"), ("vm.a", "exit 77"))
         self.assertEqual(self.run_all("--ci")[0], 1)
+        self.build("tsan", ("vm.b", "echo digest: vm.b was NOT RUN: it has passed"))
+        self.assertEqual(self.run_all("--ci", presets=("release", "tsan"))[0], 1)
         self.build("asan", ("vm.a", "true"))
         self.assertEqual(self.run_all("--ci", presets=("release", "asan"))[0], 0)
 

@@ -8,7 +8,8 @@ import sys
 import tempfile
 import time
 
-from lab import LabError, LabWrong
+from checks import Disproved, Failed, check, until
+from lab import LabError
 
 SYSTEM = pathlib.Path(__file__).resolve().parents[1] / "system"
 PORT = 17077
@@ -17,30 +18,6 @@ COUNTED = 1
 # Unless a job is about leases, which it then has after this, nobody is taken for dead because an
 # emulated processor has stood still.
 CALM = ["--lease", "30s"]
-
-
-class Failed(Exception):
-    """The test failed; says what was expected."""
-
-
-class Disproved(Failed, LabWrong):
-    """The history is not what the workers saw."""
-
-
-def check(what, ok, proof=""):
-    if not ok:
-        raise Failed(f"NOT SO: {what}\n{proof}")
-    print(f"{what}", flush=True)
-
-
-def until(condition, seconds, what):
-    """Waits for the condition. Return: seconds it took."""
-    began = time.monotonic()
-    while not condition():
-        if time.monotonic() - began > seconds:
-            raise Failed(f"not within {seconds} s: {what}")
-        time.sleep(0.05)
-    return time.monotonic() - began
 
 
 def make_keys(tools, machines):

@@ -14,6 +14,7 @@ several nodes 10.78.0.(i+1) on the card "control". README.md tells the rest.
 import collections
 import contextlib
 import fcntl
+import itertools
 import os
 import pathlib
 import re
@@ -36,6 +37,7 @@ NODES_MAX = 3
 NETS = {"data": 0x77, "control": 0x78}
 ROCE_PORT = 4791  # of UDP, in RoCE v2
 FOLDER = "muster-vm-"
+ORDINARY = "setpriv --reuid 65534 --regid 65534 --clear-groups "  # before a command in a node
 TAIL = 4000  # characters of output that a complaint shows
 TRIES = 2
 # What a program says of a mistake that it would make in any time.
@@ -353,7 +355,7 @@ class Lab:
         self.cpus = cpus or (2 if nodes == 1 else 1)
         self.boot_seconds = boot_seconds
         self.nodes, self.switch, self.kernel, self.folder = [], None, None, None
-        self.broke = False
+        self.found = []  # what reports() said when it was closed
         self.ends = contextlib.ExitStack()
         Lab.latest.append(self)
 
@@ -373,7 +375,7 @@ class Lab:
 
     def close(self):
         """Ends all machines and removes all traces; does nothing the second time."""
-        self.broke = self.broke or self._broke()
+        self.found = self.reports()
         self.ends.close()
 
     def still(self):
@@ -381,10 +383,11 @@ class Lab:
         return ", ".join(f"{node.name} stood still for {node.still_s:.1f} s"
                          for node in self.nodes if node.still_s)
 
-    def _broke(self):
-        """Did a program here report an error that time does not explain?"""
-        return any(BROKE.search(process.output) for node in self.nodes
-                   for process in list(node.processes.values()))
+    def reports(self):
+        """What programs here reported of errors that time does not explain; matches."""
+        return self.found or [found for node in self.nodes
+                              for process in list(node.processes.values())
+                              for found in [BROKE.search(process.output)] if found]
 
     def _open(self):
         reason = qemu.missing()
@@ -399,15 +402,14 @@ class Lab:
             self._start_all(wires)
         for node in self.nodes:
             node.wait_ready(end)
-        for node in self.nodes:
-            self._reach_all(node, end)
+        self.reach_all(end)
 
-    def _reach_all(self, node, end):
-        """Until @node reaches each other one over the data network: one was seen that had booted
-        and never heard the answer of one other."""
-        for other in self.nodes:
-            while other is not node and node.run(f"busybox ping -c 1 -W 1 {other.address}",
-                                                 check=False).status != 0:
+    def reach_all(self, end):
+        """Until each node reaches each other one over the data network: one was seen that had
+        booted and never heard the answer of one other."""
+        for node, other in itertools.permutations(self.nodes, 2):
+            while node.run(["busybox", "ping", "-c", "1", "-W", "1", other.address],
+                           check=False).status != 0:
                 if time.monotonic() > end:
                     raise LabNotBooted(f"{node.name} does not reach {other.name}")
 
@@ -449,7 +451,7 @@ def excuse(error):
     """Why a test that failed so may have a second try; None: it may not. That it failed is no
     reason: only that a machine did not boot, or stood still while the test ran, as its own clock
     shows. And no machine excuses a wrong bit or what a sanitizer reports."""
-    if isinstance(error, LabWrong) or any(lab.broke for lab in Lab.latest):
+    if isinstance(error, LabWrong) or any(lab.reports() for lab in Lab.latest):
         return None
     if isinstance(error, LabNotBooted):
         return "a machine did not boot"
@@ -462,22 +464,29 @@ def second_try(reason):
     Lab.latest.clear()
 
 
-def main(body):
-    """The end of a test program: runs body(), and ends with 77 where no machine can be had. Where
-    excuse() has a reason it runs once more."""
+def tried(body):
+    """Runs body(), and where excuse() has a reason once more. Return: what it returns."""
+    Lab.latest.clear()
     for tries in range(1, TRIES + 1):
         try:
-            body()
-            return
-        except LabSkip as e:
-            print(f"skipped: {e}")
-            sys.exit(77)
+            return body()
+        except LabSkip:
+            raise
         except Exception as e:  # whatever a body takes for a failure
             reason = excuse(e)
             if tries == TRIES or reason is None:
                 raise
             print(e, file=sys.stderr)
             second_try(reason)
+
+
+def main(body):
+    """The end of a test program: tried(), and 77 where no machine can be had."""
+    try:
+        tried(body)
+    except LabSkip as e:
+        print(f"skipped: {e}")
+        sys.exit(77)
 
 
 def find_kernel():
@@ -504,6 +513,14 @@ def signals_as_exits():
     finally:
         for number, before in changed:
             signal.signal(number, before)
+
+
+def remove(path):
+    """A file, or a folder and all in it."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager

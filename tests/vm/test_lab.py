@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The laboratory itself: that machines start, run, report, suffer and end as lab.py promises.
 
-usage: test_lab.py one|two|three|tries
+usage: test_lab.py one|two|three|tries|shared
 """
 import contextlib
 import io
@@ -15,9 +15,11 @@ import sys
 import time
 import unittest
 import uuid
+from unittest import mock
 
-import job
+import checks
 import lab
+import shared
 
 VM = pathlib.Path(__file__).with_name("vm.py")
 check = unittest.TestCase()
@@ -319,7 +321,7 @@ def paused(node):
 
 def wrong(node):
     stand_still(node)
-    raise job.Disproved("a wrong bit")
+    raise checks.Disproved("a wrong bit")
 
 
 def reported(node):
@@ -338,7 +340,7 @@ def tried(fail, kind=lab.Lab):
                 fail(machines[0])
 
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()), \
-            contextlib.suppress(AssertionError, job.Failed):
+            contextlib.suppress(AssertionError, checks.Failed):
         lab.main(body)
     lab.Lab.latest.clear()
     return len(runs), printed.getvalue()
@@ -360,5 +362,94 @@ def tries():
         check.assertEqual((status, "second try" in said), (3, False))
 
 
+# Machines that one case after the other has.
+
+def leave_rxe1(node):
+    node.run("ip link add second type dummy; ip addr add 10.79.0.1/24 dev second; "
+             "ip link set second up; rdma link add rxe1 type rxe netdev second")
+
+
+def leave_stray(node):
+    """It is in a session of its own, so no signal of lab.py comes to it."""
+    node.run("setsid sleep 1000 >/dev/null 2>&1 & sleep 0.2")
+
+
+def leave_stopped(node):
+    node.start("echo up; sleep 1000").wait_output("up")
+    node.start("echo up; kill -STOP $$").wait_output("up")
+
+
+LEFT = {
+    "delay": lambda node: node.netem("delay 300ms loss 10%"),
+    "delay of control": lambda node: node.netem("delay 300ms", "control"),
+    "lost frames": lambda node: (node.lose(3), node.block(node.lab[0])),
+    "a filter of another kind": lambda node: node.run("tc qdisc add dev data ingress"),
+    "a cut wire": lambda node: node.cut(),
+    "a cut in the switch": lambda node: node.cut("control", carrier=False),
+    "a machine that is paused": lambda node: node.pause(),
+    "a second device": leave_rxe1,
+    "no device": lambda node: node.run("rdma link del rxe0"),
+    "an MTU": lambda node: node.run("ip link set data mtu 1500"),
+    "a neighbour": lambda node: node.run(
+        "ip neigh replace 10.77.0.1 lladdr 52:54:00:00:00:00 dev data nud permanent"),
+    "a process": leave_stray,
+    "processes that run and stand": leave_stopped,
+    "files": lambda node: node.run("mkdir /tmp/a /lab/a; echo x >/tmp/a/b; echo x >/lab/a/b; "
+                                   "echo x >/dev/shm/x"),
+}
+SPOILT = {
+    "an address": (lambda node: node.run("ip addr add 10.99.0.1/24 dev data"), r"10\.99\.0\.1"),
+    "a mount": (lambda node: node.run("mount -t tmpfs none /mnt"), "/mnt tmpfs"),
+    "no power": (lambda node: node.power_off(), "node1 is off"),
+    "a processor that stood still": (lambda node: stand_still(node), "node1 stood still"),
+}
+
+
+def after(fault):
+    """Return: whether a lab is lent again after such a case, and what was said."""
+    said = io.StringIO()
+    with shared.lab(nodes=2) as machines:
+        fault(machines[1])
+    with contextlib.redirect_stdout(said), shared.lab(nodes=2) as again:
+        check.assertIn("ACTIVE", again[1].run(["rdma", "link"]).output)
+        check.assertFalse(list(again[1].share.glob("a")))
+    return again is machines, said.getvalue()
+
+
+def sharing():
+    for name, fault in LEFT.items():
+        with phase(f"{name}: undone"):
+            check.assertEqual(after(fault), (True, ""))
+    # The check itself: nothing is undone, and it is seen.
+    with mock.patch.object(shared, "GONE_S", 1), \
+            mock.patch.object(shared.Whole, "_undo", lambda self: None):
+        for name, sign in (("delay", "netem"), ("lost frames", "clsact"), ("files", "/tmp/a"),
+                           ("a second device", "rxe1"), ("a process", "sleep 1000"),
+                           ("an MTU", "mtu 1500"), ("a neighbour", "PERMANENT")):
+            with phase(f"{name}: seen"):
+                again, said = after(LEFT[name])
+                check.assertFalse(again)
+                check.assertRegex(said, f"lab: new machines, since node1 .*{sign}")
+    with mock.patch.object(shared, "GONE_S", 5):
+        for name, (fault, sign) in SPOILT.items():
+            with phase(f"{name}: new machines"):
+                again, said = after(fault)
+                check.assertFalse(again)
+                check.assertRegex(said, f"lab: new machines, since .*{sign}")
+    with phase("a case that fails: new machines"):
+        with contextlib.suppress(checks.Failed), shared.lab(nodes=2) as machines:
+            raise checks.Failed("NOT SO")
+        with shared.lab(nodes=2) as again:
+            check.assertIsNot(again, machines)
+
+
+def shares():
+    try:
+        sharing()
+    finally:
+        shared.close()
+
+
 if __name__ == "__main__":
-    lab.main({"one": one, "two": two, "three": three, "tries": tries}[sys.argv[1]])
+    lab.main({"one": one, "two": two, "three": three, "tries": tries,
+              "shared": shares}[sys.argv[1]])

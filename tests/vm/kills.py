@@ -1,20 +1,16 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """The most telling cells of the kill matrix over RDMA verbs, in a machine with soft-RoCE: processes
-that stand still at exactly a moment (tests/system/programs/trip.c), and what is done to them there.
-
-usage: test_kills.py --muster MUSTER --musterd TRIP_MUSTERD --worker TRIP_WORKER
-Exits 77 where no machine can be had.
+that stand still at exactly a moment (tests/system/programs/trip.c), and what is done to them then.
 """
-import argparse
 import json
 import re
 import signal
-import sys
 import time
+import types
 
-import lab
-from job import PORT, Failed, Job, check, until
+import shared
+from checks import Failed, check, until
+from job import PORT, Job
 
 LEASE_S = 11.0  # half of it is more than this process may stand still beside the machine
 SGD = ["--optimizer", "sgd:0.1,0.9"]
@@ -83,71 +79,56 @@ class TripJob(Job):
         check(f"the device has nothing left: {self.before}", True)
 
 
-def kill_while_writing(tools, machine_lab):
+def with_trips(tools):
+    """The programs that can be held at a moment."""
+    return types.SimpleNamespace(muster=tools.muster, musterd=tools.trip_musterd,
+                                 worker=tools.trip_worker)
+
+
+def kill_while_writing(tools):
     """Some ranges have been put, or are on their way, and the header never comes."""
-    job = TripJob(tools, machine_lab, {
-        "rank2": [f"after put header - {AT}", "after put data - 3"]})
-    job.held("rank2")
-    job.workers[2].kill(signal.SIGKILL)
-    job.next_commit(0, 0.5 * LEASE_S)
-    lost(job, 2, 0.5 * LEASE_S)
-    job.finish({0: 0, 1: 0, 2: -9, 3: 0, 4: 0})
+    with shared.lab() as machines:
+        job = TripJob(with_trips(tools), machines, {
+            "rank2": [f"after put header - {AT}", "after put data - 3"]})
+        job.held("rank2")
+        job.workers[2].kill(signal.SIGKILL)
+        job.next_commit(0, 0.5 * LEASE_S)
+        lost(job, 2, 0.5 * LEASE_S)
+        job.finish({0: 0, 1: 0, 2: -9, 3: 0, 4: 0})
 
 
-def stop_when_counted(tools, machine_lab):
+def stop_when_counted(tools):
     """It is in the set for good; the step waits for others, and then nobody for it."""
-    job = TripJob(tools, machine_lab, {
-        "rank2": [f"after put header - v{AT}"],
-        "rank3": [f"before put header - v{AT}"], "rank4": [f"before put header - v{AT}"]})
-    job.held("rank2", "rank3", "rank4")
-    job.until(lambda: job.awaited() == (AT, [3, 4]), 60, "rank 2 is counted")
-    job.workers[2].kill(signal.SIGSTOP)
-    job.go()
-    job.next_commit(0, 0.5 * LEASE_S)
-    lost(job, 2, 1.5 * LEASE_S)
-    job.workers[2].kill(signal.SIGCONT)
-    job.finish({0: 0, 1: 0, 2: 1, 3: 0, 4: 0})
+    with shared.lab() as machines:
+        job = TripJob(with_trips(tools), machines, {
+            "rank2": [f"after put header - v{AT}"],
+            "rank3": [f"before put header - v{AT}"], "rank4": [f"before put header - v{AT}"]})
+        job.held("rank2", "rank3", "rank4")
+        job.until(lambda: job.awaited() == (AT, [3, 4]), 60, "rank 2 is counted")
+        job.workers[2].kill(signal.SIGSTOP)
+        job.go()
+        job.next_commit(0, 0.5 * LEASE_S)
+        lost(job, 2, 1.5 * LEASE_S)
+        job.workers[2].kill(signal.SIGCONT)
+        job.finish({0: 0, 1: 0, 2: 1, 3: 0, 4: 0})
 
 
-def kill_server_in_answer(tools, machine_lab):
+def kill_server_in_answer(tools):
     """Of five answers some are there, one result is on its way, and the rest will not come."""
-    job = TripJob(tools, machine_lab, {"server": [f"before put answer 2 {AT}"]})
-    job.held("server")
-    began = time.monotonic()
-    job.server.kill(signal.SIGKILL)
-    job.finish(dict.fromkeys(WORKERS, 1), -9)
-    seconds = time.monotonic() - began
-    check(f"all have ended after {seconds:.1f} s", seconds < LEASE_S + 5)
-    for rank in WORKERS:
-        said = job.workers[rank].output.strip()
-        check(said, re.search(r"test_worker: .{20}", said), job.said())
+    with shared.lab() as machines:
+        job = TripJob(with_trips(tools), machines, {"server": [f"before put answer 2 {AT}"]})
+        job.held("server")
+        began = time.monotonic()
+        job.server.kill(signal.SIGKILL)
+        job.finish(dict.fromkeys(WORKERS, 1), -9)
+        seconds = time.monotonic() - began
+        check(f"all have ended after {seconds:.1f} s", seconds < LEASE_S + 5)
+        for rank in WORKERS:
+            said = job.workers[rank].output.strip()
+            check(said, re.search(r"test_worker: .{20}", said), job.said())
 
 
 def lost(job, rank, seconds):
     line = rf"rank {rank} (?:lost|is gone|was silent).*"
     took = job.until(lambda: re.search(line, job.server.output), seconds, f"rank {rank} is lost")
     check(f"{re.search(line, job.server.output)[0]} (after {took:.1f} s)", True)
-
-
-def body(tools):
-    with lab.Lab() as machine_lab:
-        for cell in (kill_while_writing, stop_when_counted, kill_server_in_answer):
-            print(f"--- {cell.__doc__}", flush=True)
-            began = time.monotonic()
-            cell(tools, machine_lab)
-            print(f"{time.monotonic() - began:6.1f} s  {cell.__name__}", flush=True)
-
-
-def main():
-    p = argparse.ArgumentParser()
-    for name in ("--muster", "--musterd", "--worker"):
-        p.add_argument(name, required=True)
-    a = p.parse_args()
-    try:
-        lab.main(lambda: body(a))
-    except Failed as e:
-        sys.exit(str(e))
-
-
-if __name__ == "__main__":
-    main()

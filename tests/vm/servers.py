@@ -1,26 +1,21 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Jobs of several servers over RDMA verbs, between machines with soft-RoCE, and what becomes of
-them when a server, its machine, its network or one of its links is lost.
-
-usage: test_servers.py CASE --muster MUSTER --musterd MUSTERD --worker WORKER
-       test_servers.py --list
-Exits 77 where no machine can be had.
-"""
-import argparse
+them when a server, its machine, its network or one of its links is lost."""
 import contextlib
 import json
 import re
 import signal
-import sys
 import time
 
-import lab
-from job import Failed, Job, check, identity, make_keys, until
+import shared
+from checks import Failed, check, until
+from job import Job, identity, make_keys
 from lab import LabError
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 ELEMS = 9001  # the least that two servers can share is 8192, and three 12288
+# Those that look at most code; the others run with all tests only.
+TELLING = ("backup", "kbatchasync", "workers_own", "into")
 # name: (options of the leader, those of the workers, those of the check, nodes of the followers)
 EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "30"], [], SGD, (1,)),
@@ -140,33 +135,35 @@ def strangers(tools, job):
               f"status {got.status}\n{job.said()}")
 
 
-def with_certificates(tools, machines):
+def certificates(tools):
     """The control connections are TLS, and the addresses that links over RDMA come from are told
     there. Strangers come while the job runs and a rank is free: they are refused, and every version
     is exact."""
-    job = Servers(tools, machines, "-n", "4", "--policy", "backup:3", "--lease", "30s",
-                  "--ack-timeout", "19", "--retries", "5", keys=make_keys(tools, machines))
-    job.start_workers((0, 1, 0, 1), "sleep_us=20000", "3:rounds=5", *job.until_enough())
-    with job.told():
-        check("rank 3 leaves, and its rank is free", job.workers[3].wait() == 0, job.said())
-    job.wait_version(0, 5)
-    strangers(tools, job)
-    status = machines[1].run([tools.muster, "status", job.address,
-                              *identity(job.keys, "observer")]).output
-    check("an observer sees who may join, and that the rank is free still",
-          "access: by certificates" in status and "3 of 4 workers live" in status, status)
-    joined = re.findall(r"(?:rank|server) \d.* joined", job.server.output)
-    check(f"nobody else has joined: {joined}", len(joined) == 5, job.said())
-    job.wait_version(0, job.newest(0) + 8)
-    job.enough()
-    job.end_all()
-    job.check_history(*SGD)
+    with shared.lab(nodes=2) as machines:
+        job = Servers(tools, machines, "-n", "4", "--policy", "backup:3", "--lease", "30s",
+                      "--ack-timeout", "19", "--retries", "5", keys=make_keys(tools, machines))
+        job.start_workers((0, 1, 0, 1), "sleep_us=20000", "3:rounds=5", *job.until_enough())
+        with job.told():
+            check("rank 3 leaves, and its rank is free", job.workers[3].wait() == 0, job.said())
+        job.wait_version(0, 5)
+        strangers(tools, job)
+        status = machines[1].run([tools.muster, "status", job.address,
+                                  *identity(job.keys, "observer")]).output
+        check("an observer sees who may join, and that the rank is free still",
+              "access: by certificates" in status and "3 of 4 workers live" in status, status)
+        joined = re.findall(r"(?:rank|server) \d.* joined", job.server.output)
+        check(f"nobody else has joined: {joined}", len(joined) == 5, job.said())
+        job.wait_version(0, job.newest(0) + 8)
+        job.enough()
+        job.end_all()
+        job.check_history(*SGD)
 
 
-def exact(tools):
+def exact(tools, names=TELLING):
     """Every version is what its set says, to the bit, whoever holds which part of it."""
-    with lab.Lab(nodes=2) as machines:
-        for name, (options, words, proof, followers) in EXACT.items():
+    with shared.lab(nodes=2) as machines:
+        for name in names:
+            options, words, proof, followers = EXACT[name]
             began = time.monotonic()
             job = Servers(tools, machines, *options, followers=followers)
             elems = next((int(w[6:]) for w in words if w.startswith("elems=")), ELEMS)
@@ -174,12 +171,16 @@ def exact(tools):
             job.end_all()
             job.check_history(*proof)
             print(f"{time.monotonic() - began:6.1f} s  {name}", flush=True)
-        with_certificates(tools, machines)
+
+
+def exact_rest(tools):
+    """The other jobs of exact."""
+    exact(tools, [name for name in EXACT if name not in TELLING])
 
 
 def loss(tools):
     """Frames are lost and overtaken between the servers, both ways; nothing of it is seen."""
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         for node in machines.nodes:
             node.netem("delay 2ms reorder 1%")
             node.lose(211)
@@ -215,7 +216,7 @@ def follower_lost(tools):
     """A follower, or its machine: the job ends for everybody, in words that name the server."""
     words = {"the": r"server 1 of 2 \(10\.78\.0\.2:\d+\)", "rank": r"server 1 \(?of",
              "server": r"the leader was silent|the leader has ended the job"}
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         far = machines[1]
         print("--- killed", flush=True)
         job = begin(tools, machines, *NO_LEASE)
@@ -253,7 +254,7 @@ def leader_lost(tools):
     """Followers and workers end by themselves."""
     words = {"the": r"server 1 of 2 \(10\.78\.0\.2:\d+\)", "rank": ".",
              "server": r"the leader (was silent|is gone)"}
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         near = machines[0]
         for what, number, options, within in (
                 ("killed", signal.SIGKILL, NO_LEASE, SLACK_S),
@@ -296,7 +297,7 @@ def goes_on(job, what, remade):
 def away(tools):
     """For less than the lease, and the retries: nobody is lost, and no link. Both are so long that
     this process may stand still for five seconds meanwhile."""
-    with lab.Lab(nodes=3) as machines:
+    with shared.lab(nodes=3) as machines:
         near, far, _ = machines.nodes
         # Followers follow the leader's timers: by their own a link would be dead after 1.9 s.
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--lease", "30s",
@@ -319,7 +320,7 @@ def away(tools):
 def line_anew(tools):
     """The link between two servers is lost for less than the lease, and made anew. What has been
     executed and not acknowledged comes again, and must not be executed again."""
-    with lab.Lab(nodes=3) as machines:
+    with shared.lab(nodes=3) as machines:
         near, far, _ = machines.nodes
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--lease", "12s",
                     "--retries", "3", nodes=(2, 2, 2))
@@ -341,7 +342,7 @@ def line_anew(tools):
 
 def line_lost(tools):
     """Servers that hear of each other, but cannot reach each other's memory for a lease."""
-    with lab.Lab(nodes=3) as machines:
+    with shared.lab(nodes=3) as machines:
         near, far, _ = machines.nodes
         job = begin(tools, machines, *LONG, "--retries", "3", nodes=(2, 2))
         near.block(far)
@@ -355,7 +356,7 @@ def line_lost(tools):
 
 def one_link(tools):
     """Between a worker's machine and one server: that worker is lost, and nobody else."""
-    with lab.Lab(nodes=3) as machines:
+    with shared.lab(nodes=3) as machines:
         for server in (1, 0):
             job = begin(tools, machines, "-n", "4", "--policy", "backup:3", nodes=(0, 1, 0, 2))
             machines[2].block(machines[server])
@@ -378,7 +379,7 @@ def one_link(tools):
 def footprint(tools):
     """What a device has in use, and what is registered of memory, is what was said at the start."""
     workers, elems = 3, 300000
-    with lab.Lab(nodes=3) as machines:
+    with shared.lab(nodes=3) as machines:
         job = Servers(tools, machines, "-n", str(workers))
         job.start_workers((2,) * workers, "sleep_us=100000", *job.until_enough(), elems=elems)
         job.wait_version(0, 2)
@@ -401,27 +402,3 @@ def footprint(tools):
         job.enough()
         job.end_all()
         job.check_history(*SGD)
-
-
-CASES = {f.__name__: f for f in (exact, loss, follower_lost, leader_lost, away, line_anew,
-                                 line_lost, one_link, footprint)}
-
-
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--muster", "--musterd", "--worker"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-        return
-    try:
-        lab.main(lambda: CASES[a.case](a))
-    except Failed as e:
-        sys.exit(str(e))
-
-
-if __name__ == "__main__":
-    main()

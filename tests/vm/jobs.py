@@ -1,13 +1,5 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whole jobs over RDMA verbs, in machines with soft-RoCE, and what may befall them there.
-
-usage: test_jobs.py CASE --muster MUSTER --musterd MUSTERD --digits DIGITS --worker WORKER
-                    --micro MICRO --releases FOLDER
-       test_jobs.py --list
-Exits 77 where no machine can be had.
-"""
-import argparse
+"""Whole jobs over RDMA verbs, in machines with soft-RoCE, and what may befall them there."""
 import random
 import re
 import signal
@@ -15,8 +7,9 @@ import struct
 import sys
 import time
 
-import lab
-from job import CALM, COUNTED, LATE, SYSTEM, Failed, Job, check, until
+import shared
+from checks import Failed, check, until
+from job import CALM, COUNTED, LATE, SYSTEM, Job
 
 sys.path.append(str(SYSTEM))
 import mode_cases  # pylint: disable=wrong-import-position
@@ -24,6 +17,12 @@ import mode_cases  # pylint: disable=wrong-import-position
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 BACKUP = ["-n", "5", "--policy", "backup:4"]
 LEASE_S = 5  # longer than an emulated processor stands still on a busy host
+# Those that look at most code. The others are alike over every network, and come by the same lines;
+# they run with all tests only, as do the modes that are not in MODES.
+TELLING = ("backup", "workers_own", "registered", "into", "many_chunks")
+# Workers that put nothing for a while, that put their own parameters, and that fetch seldom.
+MODES = ("nonblocking", "easgdsync", "downpour")
+MORE_MODES = ("anytime", "deadline", "local", "easgd")
 # name: (options of the run, options of the workers, options of the check)
 EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "40"], [], SGD),
@@ -71,7 +70,7 @@ def draw_digits(folder):
 
 def digits(tools):
     """The main job over two machines; one worker is slow and one is killed."""
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         job = Job(tools, machines, *BACKUP, "--commits", "40")
         for node in machines.nodes:
             draw_digits(node.share)
@@ -104,17 +103,22 @@ def run_and_prove(tools, machines, name, run, words, proof):
     job.check_history(*proof)
 
 
-def exact_one_vm(tools):
-    with lab.Lab() as machines:
-        for name, (run, words, proof) in EXACT.items():
-            run_and_prove(tools, machines, name, run, words, proof)
+def exact(tools, names=TELLING):
+    """Every version is what its set says, to the bit."""
+    with shared.lab() as machines:
+        for name in names:
+            run_and_prove(tools, machines, name, *EXACT[name])
 
 
-def modes_one_vm(tools):
+def exact_rest(tools):
+    """The other jobs of exact."""
+    exact(tools, [name for name in EXACT if name not in TELLING])
+
+
+def modes(tools, names=MODES):
     """Workers that do more, or less, than a gradient for each batch."""
-    with lab.Lab() as machines:
-        for name in ("nonblocking", "anytime", "deadline", "local", "easgd", "easgdsync",
-                     "downpour"):
+    with shared.lab() as machines:
+        for name in names:
             case = mode_cases.CASES[name]
             job = Job.__new__(Job)
             job.lab, job.name, job.workers, job.tools = machines, name, {}, tools
@@ -125,6 +129,11 @@ def modes_one_vm(tools):
             job.prove(SYSTEM / "modes.py", lambda log, name=name: [name, "--log", log])
 
 
+def modes_rest(tools):
+    """The other modes."""
+    modes(tools, MORE_MODES)
+
+
 def packets(node, device):
     return int(node.run(["cat", f"/sys/class/infiniband/{device}/ports/1/hw_counters/sent_pkts"])
                .output)
@@ -133,7 +142,7 @@ def packets(node, device):
 def two_rails(tools):
     """Memory of the workers is registered with two devices. Gradients are sent from it, and results
     written to it, in pieces over both."""
-    with lab.Lab() as machines:
+    with shared.lab() as machines:
         node, devices = machines[0], ("rxe0", "rxe1")
         node.run("ip link add second type dummy; ip addr add 10.79.0.1/24 dev second; "
                  "ip link set second mtu 4200 up; rdma link add rxe1 type rxe netdev second")
@@ -147,13 +156,13 @@ def two_rails(tools):
         check(f"each device has sent its part: {sent}", min(sent) > 2600)
 
 
-def loss(tools):
+def loss(tools, names=("backup", "workers_own")):
     """Frames are lost and overtaken, both ways; nothing of it is seen."""
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         for node in machines.nodes:
             node.netem("delay 2ms reorder 1%")
             node.lose(61)
-        for run, words, proof in (EXACT["bsp"], EXACT["backup"], EXACT["workers_own"]):
+        for run, words, proof in (EXACT[name] for name in names):
             before = [node.lost() for node in machines.nodes]
             job = Job(tools, machines, "--retries", "6", *run)
             ranks = range(int(run[1]))
@@ -165,9 +174,14 @@ def loss(tools):
             check(f"frames were lost: {drops}", all(drops))
 
 
+def loss_rest(tools):
+    """The same of a policy in which nobody is late."""
+    loss(tools, ("bsp",))
+
+
 def late_write(tools):
     """A write that comes late harms nobody; nor does one that never comes."""
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         far = machines[1]
         job = Job(tools, machines, *BACKUP, "--retries", "3")
         for rank in range(5):
@@ -199,7 +213,7 @@ def late_write(tools):
 
 def dead_machine(tools):
     """The plug is pulled, or a worker stops: its lease ends, and the others go on without it."""
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         job = Job(tools, machines, "-n", "3", "--policy", "bsp", "--lease", f"{LEASE_S}s",
                   "--on-loss", "shrink", "--commits", "220")
         job.start_worker(2, 1, "sleep_us=20000")
@@ -275,7 +289,7 @@ def wrong_addresses(tools, machines):
 
 def silence(tools):
     """For a worker that joins the data network is dumb, the control network is not."""
-    with lab.Lab(nodes=2) as machines:
+    with shared.lab(nodes=2) as machines:
         one, two = machines.nodes
         worker = [tools.worker, "/lab/none", "100"]
         mac = one.run("cat /sys/class/net/data/address").output.strip()
@@ -369,7 +383,9 @@ def device_goes(tools, machines):
 
 
 def bad_input(tools):
-    with lab.Lab(nodes=2, mtu=(4200, 1500)) as machines:
+    """What does not fit together, or is not there, is named."""
+    with shared.lab(nodes=2) as machines:
+        machines[1].run("ip link set data mtu 1500")
         mtus_differ(tools, machines)
         wrong_addresses(tools, machines)
         little_memory(tools, machines)
@@ -377,29 +393,6 @@ def bad_input(tools):
 
 
 def device_lost(tools):
-    with lab.Lab(nodes=2) as machines:
+    """A device goes under load, and then there is none."""
+    with shared.lab(nodes=2) as machines:
         device_goes(tools, machines)
-
-
-CASES = {f.__name__: f for f in (digits, exact_one_vm, modes_one_vm, two_rails, loss, late_write,
-                                 dead_machine, bad_input, silence, device_lost)}
-
-
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("case", nargs="?")
-    p.add_argument("--list", action="store_true")
-    for name in ("--muster", "--musterd", "--digits", "--worker", "--micro", "--releases"):
-        p.add_argument(name)
-    a = p.parse_args()
-    if a.list:
-        print("\n".join(CASES))
-        return
-    try:
-        lab.main(lambda: CASES[a.case](a))
-    except Failed as e:
-        sys.exit(str(e))
-
-
-if __name__ == "__main__":
-    main()
