@@ -25,7 +25,8 @@ undo() {
 		*) kill -KILL "$pid" ;;
 		esac
 	done
-	find /tmp /dev/shm -xdev -mindepth 1 -delete # not what is mounted there, such as the checkout
+	# Not what is mounted there, such as the checkout.
+	find /tmp /dev/shm -xdev -mindepth 1 -delete
 	for path in /sys/class/infiniband/*; do
 		[ "${path##*/}" = rxe0 ] || rdma link del "${path##*/}"
 	done
@@ -57,5 +58,11 @@ show() {
 	printf 'file %s\n' /tmp/* /dev/shm/*
 }
 
-"$@"
+case $1 in
+undo)
+	shift
+	undo "$@"
+	;;
+show) show ;;
+esac
 exit 0

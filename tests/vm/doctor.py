@@ -20,8 +20,8 @@ def here(tools):
 
 
 def soft_roce(tools):
-    """With a real muster doctor, deploy/soft-roce.sh writes through the device that it has made, for
-    an ordinary user. All else of the script is in test_soft_roce.py."""
+    """With a real muster doctor, deploy/soft-roce.sh writes through the device that it made, for an
+    ordinary user. All else of the script is in test_soft_roce.py."""
     with shared.lab() as machines:
         node = machines[0]
         says(node, f"{SCRIPT} down", 0, "rxe0 is gone")
