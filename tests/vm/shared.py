@@ -12,6 +12,7 @@ import contextlib
 import difflib
 import os
 import re
+import signal
 import time
 
 import lab as laboratory
@@ -90,7 +91,7 @@ class Whole:
         running = [process for node in self.machines.nodes
                    for process in list(node.processes.values()) if process.is_running()]
         for process in running:
-            process.kill(laboratory.signal.SIGKILL)
+            process.kill(signal.SIGKILL)
         for process in running:
             if not process.ended.wait(GONE_S):
                 raise Spoilt(f"{process.node.name} still runs {process.command}")
