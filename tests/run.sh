@@ -152,6 +152,7 @@ case ${1-} in
 	settings+=(-DMUSTER_FUZZ_SECONDS=120 -DMUSTER_WORLDS="${MUSTER_WORLDS:-50000}"
 		-DMUSTER_MODEL_DEEP=ON)
 	selection+=(--slow)
+	export MUSTER_WHOLE=1 # for digest.py
 	elsewhere=yes
 	packages=cross
 	;;

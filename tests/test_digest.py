@@ -25,7 +25,7 @@ class Digest(unittest.TestCase):
 
     def run_it(self, *words, inputs=("*.txt", "test"), **environment):
         """What digest.py returns, and whether the command has run."""
-        known = {k: v for k, v in os.environ.items() if k not in ("CI", "MUSTER_RECORD")}
+        known = {k: v for k, v in os.environ.items() if not k.startswith(("CI", "MUSTER_"))}
         done = subprocess.run(
             [self.root / "tests/digest.py", "long", "--inputs", *inputs, "--", "sh",
              self.root / "test", *words], env=known | environment, text=True, check=False,
@@ -49,6 +49,11 @@ class Digest(unittest.TestCase):
     def test_what_has_passed_with_the_same_inputs_is_not_run(self):
         self.record("0")
         self.assertEqual(self.run_it("0"), (0, False))
+
+    def test_where_nothing_is_to_be_left_out_it_is_run(self):
+        self.assertEqual(self.run_it("0", MUSTER_RECORD="1"), (0, True))
+        self.assertEqual(self.run_it("0"), (0, False))
+        self.assertEqual(self.run_it("0", MUSTER_WHOLE="1"), (0, True))
 
     def test_the_place_of_the_checkout_is_no_input(self):
         self.record("0")

@@ -238,7 +238,8 @@ def kill_at_any_moment(a):
 
 
 def freeze_at_any_moment(a):
-    for seeds in (range(100, 103), range(103, 106))[:None if a.moments == "all" else 1]:
+    groups = (range(100, 103), range(103, 106))
+    for seeds in groups if a.moments == "all" else groups[:1]:
         at_any_moment(a, signal.SIGSTOP, seeds, 8000, "--lease", f"{LEASE_S}s")
 
 
