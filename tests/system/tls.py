@@ -166,8 +166,8 @@ class Impostors:
 
 def a_thousand_impostors(a):
     """A worker joins and a job runs while they come, and they leave nothing behind."""
-    # A sanitizer keeps memory that was freed. There a fifth of the impostors is enough, because all of
-    # them come by the same code.
+    # A sanitizer keeps memory that was freed. There a fifth of the impostors is enough, for all
+    # of them come by the same code.
     sanitized = is_sanitized(a.musterd, b"__asan_init", b"__tsan_init")
     with Job(a, "-n", "2", "--join-timeout", "never") as job:
         job.member(0, "sleep_us=2000", *job.ended_by(0))
