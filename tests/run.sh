@@ -22,7 +22,7 @@ jobs=$(nproc)
 slots=$((4 * (jobs < 8 ? jobs : 8)))
 presets=(release asan tsan)
 selection=(--slots "$slots")
-settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=1000 -DMUSTER_MODEL_DEEP=OFF)
+settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=500 -DMUSTER_MODEL_DEEP=OFF)
 summary=()
 failed=0
 

@@ -80,6 +80,7 @@ class Status(Case):
 class Doctor(Case):
     """muster doctor; without a device it finds faults by itself"""
 
+    most = 12
     unharmed = (0, 1)
 
     def command(self, folder):

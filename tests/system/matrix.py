@@ -12,7 +12,8 @@ Real processes over shared memory: a server and five workers, policy `{policy}`,
 {lease:.0f} ms where it has to be waited for, and of {calm} s elsewhere. Each cell of the matrix
 does one violence to one victim at one moment. A moment is a place in the protocol, and not a time.
 Processes of a build for tests are made to stand still there (`tests/system/programs/trip.c`), so no
-test has to sleep and hope to meet the moment. `ctest -R system.kill` runs the whole matrix.
+test has to sleep and hope to meet the moment. `ctest -R system.kill.all` runs the whole
+matrix, `tests/run.sh` every second cell.
 `kill.py --timings SEED` draws other steps, other work, other ranks and other pieces.
 
 | moment | what it is |

