@@ -1,27 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/control/stopping.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* How long a leader waits at most for its ledger to end the job. The ledger waits for no worker,
- * but for the servers that make the newest version. Service managers commonly kill a process 30 s
- * after they have asked it to end. */
+/* How long a leader waits at most for its ledger to end the job, unless --stop-timeout says so. The
+ * ledger waits for no worker, but for the servers that make the newest version. Service managers
+ * commonly kill a process 30 s after they have asked it to end. */
 #define LEDGER_NS (20 * MST_SECOND)
 #define UNSAVED_NS MST_SECOND /* where nothing is to be saved */
 /* So long a wait is no surprise to anybody. */
 #define TELL_NS MST_SECOND
-/* How long a follower waits for its leader to end the job, which is stopped too if all are; and for
- * its last message to be sent. */
+/* How long a follower waits for its leader to end the job, which is stopped too if all are, unless
+ * --stop-timeout says so; and for its last message to be sent. */
 #define PART_NS (5 * MST_SECOND)
 #define LAST_WORDS_NS (200 * MST_MS)
 
 static bool saves(const struct mst_stopping *s)
 {
 	return s->checkpointing->archive != NULL;
+}
+
+static uint64_t timeout_ns(const struct mst_stopping *s, uint64_t usual_ns)
+{
+	uint64_t asked_ns = s->job->o->stop_timeout_ns;
+
+	return asked_ns != 0 ? asked_ns : usual_ns;
+}
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)MST_SECOND;
 }
 
 /* ---- a leader ---- */
@@ -34,7 +45,7 @@ static void tell_wait(struct mst_stopping *s, uint64_t now_ns)
 	mst_warn(
 		"job \"%s\": this server waits until all servers have made the newest version, for "
 		"%.3g s more at most",
-		s->job->o->job, (double)(s->until_ns - now_ns) / (double)MST_SECOND);
+		s->job->o->job, seconds(s->until_ns - now_ns));
 }
 
 static void give_up(struct mst_stopping *s, uint64_t now_ns)
@@ -42,8 +53,8 @@ static void give_up(struct mst_stopping *s, uint64_t now_ns)
 	s->until_ns = 0;
 	if (saves(s))
 		mst_error("job \"%s\": the newest version is not saved: not all servers have made "
-			  "it in %" PRIu64 " s",
-			  s->job->o->job, LEDGER_NS / MST_SECOND);
+			  "it in %.3g s (--stop-timeout)",
+			  s->job->o->job, seconds(timeout_ns(s, LEDGER_NS)));
 	mst_workers_stop(s->workers, s->why, now_ns);
 }
 
@@ -72,7 +83,7 @@ void mst_stopping_begin(struct mst_stopping *s, const char *why, uint64_t now_ns
 	if (mst_job_is_over(s->job))
 		mst_checkpointing_stops(s->checkpointing, s->ended_at, now_ns);
 	if (runs)
-		s->until_ns = now_ns + (saves(s) ? LEDGER_NS : UNSAVED_NS);
+		s->until_ns = now_ns + (saves(s) ? timeout_ns(s, LEDGER_NS) : UNSAVED_NS);
 	mst_stopping_step(s, now_ns);
 	if (!runs)
 		mst_workers_stop(s->workers, s->why, now_ns);
@@ -106,10 +117,10 @@ void mst_stopping_begin_follower(struct mst_stopping *s, const char *why, uint64
 		part(s, now_ns);
 		return;
 	}
-	s->part_ns = now_ns + PART_NS;
-	mst_warn("job \"%s\": this server ends when its leader has saved the job; or in %" PRIu64
-		 " s, if the leader goes on",
-		 s->job->o->job, PART_NS / MST_SECOND);
+	s->part_ns = now_ns + timeout_ns(s, PART_NS);
+	mst_warn("job \"%s\": this server ends when its leader has saved the job; or in %.3g s "
+		 "(--stop-timeout), if the leader goes on",
+		 s->job->o->job, seconds(timeout_ns(s, PART_NS)));
 }
 
 /* A leader that has ended the job may still save, however long its disk takes, and says when it has

@@ -286,6 +286,16 @@ const struct mst_option mst_server_table[] = {
 	  .automatic = "never",
 	  .help = "the job fails if it has not started this long after its leader did; never: it "
 		  "waits" },
+	{ .name = "stop-timeout",
+	  .kind = MST_OPTION_DURATION,
+	  FIELD(stop_timeout_ns),
+	  .fallback = "auto",
+	  .min = 1e6,
+	  .max = YEAR_NS,
+	  .automatic = "auto",
+	  .help = "how long a server that is stopped waits at most for the newest version, where "
+		  "versions are saved: a leader until all servers have made it, a follower until "
+		  "its leader has ended the job; auto is 20 s for a leader, 5 s for a follower" },
 	{ .name = "on-loss",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(on_loss),

@@ -76,6 +76,7 @@ struct mst_server_options {
 	double samples;             /* 0: no end */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
 	uint64_t join_timeout_ns; /* 0: never */
+	uint64_t stop_timeout_ns; /* 0: auto */
 	uint32_t min_workers;
 	uint64_t chunk; /* bytes */
 	uint32_t group, history, catch_up, buffers;

@@ -27,6 +27,7 @@ TOOLS = argparse.Namespace()
 # On a busy host a process may stand still for seconds. Where a job is not about leases, nobody is
 # taken for dead because of that.
 CALM = ("--lease", "30s")
+CALM_STOP = ("--stop-timeout", "60s")  # the same of servers that are stopped
 # Where it is, and a lease is waited for, that is longer than a process stands still by chance.
 LEASE_S = 8
 HANG_S = 60  # only bounds a test that hangs

@@ -311,6 +311,22 @@ class Examples(Tidy):
         self.fails("new.py: 101 lines of 100", "examples.py", self.root)
 
 
+class Promises(Tidy):
+    def setUp(self):
+        super().setUp()
+        self.write("tests/vm/run.py", 'print("vm.one\\n  jobs.loss: none of it is seen")\n')
+        self.write("CTestTestfile.cmake", "add_test(unit.sum true)\nadd_test(system.end true)\n")
+
+    def test_a_promise_that_no_test_holds(self):
+        rows = "| a sum | `unit.s*`, `system.end` (`a.c`) |\n| a loss | `jobs.loss` of `vm.one` |\n"
+        self.write("tests/README.md", rows)
+        self.fails("README.md:2: there is no test vm.one", "promises.py", self.root, self.root)
+        self.write("tests/README.md", rows.replace(" of `vm.one`", ""))
+        self.passes("promises.py", self.root, self.root)
+        self.write("tests/README.md", rows.replace("unit.s*", "unit.t*").replace("vm", "a"))
+        self.fails("README.md:1: there is no test unit.t*", "promises.py", self.root, self.root)
+
+
 if __name__ == "__main__":
     COMPILER = sys.argv.pop(1)
     unittest.main()
