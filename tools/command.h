@@ -11,11 +11,8 @@
 int mst_run_command(int argc, char **argv);
 int mst_status_command(int argc, char **argv);
 int mst_bench_command(int argc, char **argv);
-int mst_policy_command(int argc, char **argv);
+int mst_request_command(int argc, char **argv); /* policy, rest, evict, finish */
 int mst_key_command(int argc, char **argv);
-int mst_rest_command(int argc, char **argv);
-int mst_evict_command(int argc, char **argv);
-int mst_finish_command(int argc, char **argv);
 int mst_doctor_command(int argc, char **argv);
 int mst_plan_command(int argc, char **argv);
 int mst_checkpoint_command(int argc, char **argv);

@@ -134,8 +134,10 @@ static int await(struct petition *p, uint64_t deadline_ns)
 	}
 }
 
-int mst_petition(const char *address, const struct mst_message *msg, uint64_t timeout_ns,
-		 char *answer, size_t len)
+/* @answer: a sentence: what will be, or why not.
+ * Return: 0: it is done; or -errno, of the leader's refusal or of the connection. */
+static int ask(const char *address, const struct mst_message *msg, uint64_t timeout_ns,
+	       char *answer, size_t len)
 {
 	struct petition p = { .ops = mst_secure_stream(), .answer = answer, .len = len };
 	struct mst_proof proof = { .own = mst_secure() };
@@ -156,10 +158,10 @@ int mst_petition(const char *address, const struct mst_message *msg, uint64_t ti
 	return rc;
 }
 
-int mst_petition_and_tell(const char *address, const struct mst_message *msg, uint64_t timeout_ns)
+int mst_petition(const char *address, const struct mst_message *msg, uint64_t timeout_ns)
 {
 	char answer[MST_REASON_LEN];
-	int rc = mst_petition(address, msg, timeout_ns, answer, sizeof(answer));
+	int rc = ask(address, msg, timeout_ns, answer, sizeof(answer));
 
 	if (rc == 0)
 		(void)puts(answer);

@@ -14,12 +14,9 @@
 #include "tools/bench/options.h"
 #include "tools/checkpoint/options.h"
 #include "tools/doctor/options.h"
-#include "tools/evict/options.h"
-#include "tools/finish/options.h"
 #include "tools/key/options.h"
 #include "tools/plan/options.h"
-#include "tools/policy/options.h"
-#include "tools/rest/options.h"
+#include "tools/request/request.h"
 #include "tools/run/options.h"
 #include "tools/sim/options.h"
 #include "tools/status/options.h"
@@ -37,16 +34,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_sim_table;
 	if (strcmp(program, "muster-status") == 0)
 		return mst_status_table;
-	if (strcmp(program, "muster-policy") == 0)
-		return mst_policy_table;
 	if (strcmp(program, "muster-key") == 0)
 		return mst_key_table;
-	if (strcmp(program, "muster-rest") == 0)
-		return mst_rest_table;
-	if (strcmp(program, "muster-evict") == 0)
-		return mst_evict_table;
-	if (strcmp(program, "muster-finish") == 0)
-		return mst_finish_table;
 	if (strcmp(program, "muster-doctor") == 0)
 		return mst_doctor_table;
 	if (strcmp(program, "muster-plan") == 0)
@@ -55,6 +44,8 @@ static const struct mst_option *find_table(const char *program)
 		return mst_tune_table();
 	if (strcmp(program, "muster-checkpoint") == 0)
 		return mst_checkpoint_table;
+	if (strncmp(program, "muster-", 7) == 0)
+		return mst_request_table(program + 7);
 	return NULL;
 }
 

@@ -176,12 +176,8 @@ static int status(const struct mst_status_options *options, const char *typed)
 
 	if (options->help)
 		return print_help();
-	if (typed != NULL && !mst_address_is(typed))
-		return mst_refuse("status",
-				  "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT,
-				  typed);
-	mst_address_choose(typed, address, sizeof(address));
-	if (mst_secure_open(&options->tls) != 0)
+	if (mst_address_choose("status", typed, address) != 0 ||
+	    mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
 	return mst_secure_exit(ask_and_show(address, options));
 }
