@@ -2,6 +2,7 @@
 #include "tools/passthrough.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,23 +25,30 @@ static bool is_offered(const struct mst_passthrough *p, const char *name)
 	return !is_own(p, name);
 }
 
-unsigned mst_passthrough_compose(const struct mst_passthrough *p, struct mst_option *table)
+const struct mst_option *mst_passthrough_table(struct mst_passthrough *p)
 {
-	unsigned own = 0;
+	unsigned count = 0;
 
-	for (; p->own[own].name != NULL; own++)
-		table[own] = p->own[own];
-	unsigned count = own;
+	if (p->own_count > 0)
+		return p->table;
+	for (; p->own[count].name != NULL; count++)
+		p->table[count] = p->own[count];
+	p->own_count = count;
 	for (const struct mst_option *row = mst_server_table; row->name != NULL; row++) {
 		if (!is_offered(p, row->name))
 			continue;
-		MST_ASSERT(count + 1 < MST_PASSTHROUGH_ROWS);
-		table[count] = *row;
-		table[count].offset += p->server_offset;
-		count++;
+		MST_ASSERT(count + 1 < MST_PASSTHROUGH_ROWS); /* the last row has no name */
+		p->table[count] = *row;
+		p->table[count++].offset += p->server_offset;
 	}
-	table[count] = (struct mst_option){ .name = NULL };
-	return own;
+	return p->table;
+}
+
+void mst_passthrough_help(struct mst_passthrough *p, const char *receiver)
+{
+	mst_options_help(p->own, stdout);
+	(void)printf("\nOptions of the server, passed on to %s:\n", receiver);
+	mst_options_help(mst_passthrough_table(p) + p->own_count, stdout);
 }
 
 /* The row that a flag names; it has been parsed before, so that there is one. */
@@ -67,8 +75,7 @@ static bool value_follows(const struct mst_option *row, const char *flag)
 	return row->kind != MST_OPTION_FLAG && !joined;
 }
 
-int mst_passthrough_collect(const struct mst_passthrough *p, const struct mst_option *table,
-			    char **argv, int end, char ***out)
+int mst_passthrough_collect(struct mst_passthrough *p, char **argv, int end, char ***out)
 {
 	char **next = calloc((size_t)end + 1, sizeof(next[0]));
 
@@ -76,7 +83,7 @@ int mst_passthrough_collect(const struct mst_passthrough *p, const struct mst_op
 		return -ENOMEM;
 	*out = next;
 	for (int i = 1; i < end && strcmp(argv[i], "--") != 0; i++) {
-		const struct mst_option *row = row_of(table, argv[i]);
+		const struct mst_option *row = row_of(mst_passthrough_table(p), argv[i]);
 		int last = i + value_follows(row, argv[i]);
 
 		if (is_own(p, row->name)) {

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "common/config/shared_rows.h"
 #include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
@@ -65,14 +66,8 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "default",
 	  .value = "NAME",
 	  .help = "the job's name, which workers must know" },
-	{ .name = "workers",
-	  .letter = 'n',
-	  .kind = MST_OPTION_U32,
-	  FIELD(workers),
-	  .min = 1,
-	  .max = MST_WORKERS_MAX,
-	  .value = "W",
-	  .help = "workers of the job; it starts when all of them have" },
+	MST_WORKERS_ROW(FIELD(workers), MST_WORKERS_MAX,
+			"workers of the job; it starts when all of them have"),
 	{ .name = "policy",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(policy),
@@ -389,12 +384,9 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "info",
 	  .value = "LEVEL",
 	  .help = "least important messages to print: error, warn, info or debug" },
-	{ .name = "record",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(record),
-	  .value = "FILE",
-	  .help = "write to FILE how each gradient ended and when, a line of CSV each, for muster "
-		  "plan; a file that is there is replaced" },
+	MST_FILE_ROW("record", FIELD(record),
+		     "write to FILE how each gradient ended and when, a line of CSV each, for "
+		     "muster plan; a file that is there is replaced"),
 	{ .name = "state",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(state),

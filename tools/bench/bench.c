@@ -30,9 +30,7 @@ static int print_help(void)
 		"two steps, and not timed, every element\nof the gradient is rewritten. The line "
 		"\"# kernels\" names what the server sums with, as\nMUSTER_KERNELS takes it.\n\n"
 		"Options of the benchmark:");
-	mst_options_help(mst_bench_own_table(), stdout);
-	(void)puts("\nOptions of the server, passed on to musterd:");
-	mst_options_help(mst_bench_server_table(), stdout);
+	mst_passthrough_help(&mst_bench_passthrough, "musterd");
 	return MST_EXIT_DONE;
 }
 

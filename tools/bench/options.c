@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/shared_rows.h"
 #include "common/delay/delay.h"
 #include "common/wire/lane.h"
 #include "server/core/rule.h"
 #include "tools/bench/plan.h"
-#include "tools/passthrough.h"
 #include "tools/report.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_bench_options, name)
@@ -98,24 +98,11 @@ static const struct mst_option own_table[] = {
 	  .fallback = "10ms",
 	  .max = 10e9,
 	  .help = "with --latency-of-last: time between the other pushes and the last" },
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(json),
-	  .value = "FILE",
-	  .help = "write the figures there as JSON; - is standard output, and the table then goes "
-		  "to standard error" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(quiet),
-	  .typed_only = true,
-	  .help = "no table" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_FILE_ROW("json", FIELD(json),
+		     "write the figures there as JSON; - is standard output, and the table then "
+		     "goes to standard error"),
+	MST_QUIET_ROW(FIELD(quiet), "no table"),
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };
 
@@ -125,32 +112,11 @@ static const char *const without[] = { "join",         "budget",   "config",    
 				       "optimizer",    "lr-scale", "lr-schedule", "lr-distance",
 				       "print-config", "version",  "record",      "user",
 				       "tls-ca",       "tls-cert", "tls-key",     NULL };
-static const struct mst_passthrough passthrough = {
+struct mst_passthrough mst_bench_passthrough = {
 	.own = own_table,
 	.server_offset = offsetof(struct mst_bench_options, server),
 	.without = without,
 };
-
-/* Made once; tools have one thread. */
-static struct mst_option table[MST_PASSTHROUGH_ROWS];
-static unsigned own_count;
-
-const struct mst_option *mst_bench_table(void)
-{
-	if (table[0].name == NULL)
-		own_count = mst_passthrough_compose(&passthrough, table);
-	return table;
-}
-
-const struct mst_option *mst_bench_own_table(void)
-{
-	return own_table;
-}
-
-const struct mst_option *mst_bench_server_table(void)
-{
-	return mst_bench_table() + own_count;
-}
 
 struct refusal {
 	char *why;
@@ -356,7 +322,8 @@ static int parse(struct mst_bench_line *line, int argc, char **argv, const struc
 	int rc = mst_options_init(&line->fixed, mst_server_table, &line->options.server);
 
 	if (rc == 0)
-		rc = mst_options_init(&line->parsed, mst_bench_table(), &line->options);
+		rc = mst_options_init(&line->parsed, mst_passthrough_table(&mst_bench_passthrough),
+				      &line->options);
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc < 0)
@@ -364,7 +331,7 @@ static int parse(struct mst_bench_line *line, int argc, char **argv, const struc
 	if (operand < argc)
 		return refuse(to, "what is \"%.60s\"? muster bench takes options only",
 			      argv[operand]);
-	return mst_passthrough_collect(&passthrough, mst_bench_table(), argv, argc, &line->flags);
+	return mst_passthrough_collect(&mst_bench_passthrough, argv, argc, &line->flags);
 }
 
 int mst_bench_line_init(struct mst_bench_line *line, int argc, char **argv, char *why,

@@ -9,6 +9,7 @@
 #include "common/config/option.h"
 #include "muster/muster.h"
 #include "server/options/options.h"
+#include "tools/passthrough.h"
 
 #define MST_BENCH_LIST_MAX 32u
 
@@ -35,10 +36,8 @@ struct mst_bench_line {
 	struct mst_options parsed, fixed; /* own the strings of `options` */
 };
 
-/* All rows; the benchmark's own alone; the server's that are passed on. */
-const struct mst_option *mst_bench_table(void);
-const struct mst_option *mst_bench_own_table(void);
-const struct mst_option *mst_bench_server_table(void);
+/* All rows: the benchmark's own, and the server's that are passed on. */
+extern struct mst_passthrough mst_bench_passthrough;
 
 /* Reads argv[1..] and checks all of it, unless help is wanted; argv must outlive the line. @why: a
  * sentence. Call mst_bench_line_fini() in any case. Return: 0; -EINVAL; -ENOMEM; or what opening a

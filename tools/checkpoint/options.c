@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/checkpoint/options.h"
 
+#include "common/config/shared_rows.h"
+
 #define FIELD(name) .offset = offsetof(struct mst_checkpoint_options, name)
 
 const struct mst_option mst_checkpoint_table[] = {
@@ -13,16 +15,8 @@ const struct mst_option mst_checkpoint_table[] = {
 	  .kind = MST_OPTION_FLAG,
 	  FIELD(tensors),
 	  .help = "also list the tensors of the newest checkpoint that is in order" },
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(json),
-	  .value = "FILE",
-	  .help = "write all of it there as JSON; - is standard output, instead of the text" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_FILE_ROW("json", FIELD(json),
+		     "write all of it there as JSON; - is standard output, instead of the text"),
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/config/shared_rows.h"
 #include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
@@ -17,14 +18,8 @@ const struct mst_option mst_doctor_table[] = {
 	  FIELD(devices),
 	  .value = "LIST",
 	  .help = "check only these RDMA devices, and insist on them: mlx5_0,mlx5_1:2" },
-	{ .name = "workers",
-	  .letter = 'n',
-	  .kind = MST_OPTION_U32,
-	  FIELD(workers),
-	  .min = 1,
-	  .max = MST_WORKERS_MAX,
-	  .value = "W",
-	  .help = "with --elems: check that memory limit and devices suffice for such a job" },
+	MST_WORKERS_ROW(FIELD(workers), MST_WORKERS_MAX,
+			"with --elems: check that memory limit and devices suffice for such a job"),
 	{ .name = "elems",
 	  .kind = MST_OPTION_U64,
 	  FIELD(elems),
@@ -79,25 +74,12 @@ const struct mst_option mst_doctor_table[] = {
 	  .fallback = "0s",
 	  .max = 3600e9,
 	  .help = "how long --listen stays; 0s is until it is interrupted" },
-	{ .name = "timeout",
-	  .kind = MST_OPTION_DURATION,
-	  FIELD(timeout_ns),
-	  .fallback = "5s",
-	  .min = 1e6,
-	  .max = 3600e9,
-	  .help = "how long a peer may take to answer" },
+	MST_TIMEOUT_ROW(FIELD(timeout_ns), "5s", "how long a peer may take to answer"),
 	MST_TLS_COMMAND_OPTIONS(struct mst_doctor_options, tls),
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(json),
-	  .value = "FILE",
-	  .help = "write what was found there as JSON; - is standard output, instead of the text" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_FILE_ROW("json", FIELD(json),
+		     "write what was found there as JSON; - is standard output, instead of the "
+		     "text"),
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };
 

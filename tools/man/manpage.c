@@ -27,9 +27,9 @@ static const struct mst_option *find_table(const char *program)
 	if (strcmp(program, "musterd") == 0)
 		return mst_server_table;
 	if (strcmp(program, "muster-run") == 0)
-		return mst_run_table();
+		return mst_passthrough_table(&mst_run_passthrough);
 	if (strcmp(program, "muster-bench") == 0)
-		return mst_bench_table();
+		return mst_passthrough_table(&mst_bench_passthrough);
 	if (strcmp(program, "muster-sim") == 0)
 		return mst_sim_table;
 	if (strcmp(program, "muster-status") == 0)
@@ -41,7 +41,7 @@ static const struct mst_option *find_table(const char *program)
 	if (strcmp(program, "muster-plan") == 0)
 		return mst_plan_table;
 	if (strcmp(program, "muster-tune") == 0)
-		return mst_tune_table();
+		return mst_passthrough_table(&mst_tune_passthrough);
 	if (strcmp(program, "muster-checkpoint") == 0)
 		return mst_checkpoint_table;
 	if (strncmp(program, "muster-", 7) == 0)

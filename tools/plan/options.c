@@ -3,15 +3,14 @@
 
 #include <math.h>
 
+#include "common/config/shared_rows.h"
+
 #define FIELD(name) .offset = offsetof(struct mst_plan_options, name)
 
 const struct mst_option mst_plan_table[] = {
-	{ .name = "trace",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(trace),
-	  .value = "FILE",
-	  .help = "the times of gradients: a recording of musterd --record, or CSV of "
-		  "step,worker,ready_us" },
+	MST_FILE_ROW("trace", FIELD(trace),
+		     "the times of gradients: a recording of musterd --record, or CSV of "
+		     "step,worker,ready_us"),
 	{ .name = "from",
 	  .kind = MST_OPTION_U64,
 	  FIELD(from),
@@ -40,17 +39,11 @@ const struct mst_option mst_plan_table[] = {
 	  .kind = MST_OPTION_FLAG,
 	  FIELD(plot),
 	  .help = "also draw when the first, second, ... last gradient of a step arrives" },
-	{ .name = "csv",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(csv),
-	  .value = "FILE",
-	  .help = "write the figures of every quorum there, to be plotted; - is standard output, "
-		  "instead of the text" },
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(json),
-	  .value = "FILE",
-	  .help = "write all figures there as JSON; - is standard output, instead of the text" },
+	MST_FILE_ROW("csv", FIELD(csv),
+		     "write the figures of every quorum there, to be plotted; - is standard "
+		     "output, instead of the text"),
+	MST_FILE_ROW("json", FIELD(json),
+		     "write all figures there as JSON; - is standard output, instead of the text"),
 	{ .name = "seed",
 	  .kind = MST_OPTION_U64,
 	  FIELD(seed),
@@ -58,11 +51,6 @@ const struct mst_option mst_plan_table[] = {
 	  .max = INFINITY,
 	  .help = "of the samples that the intervals are taken from; the same seed gives the same "
 		  "intervals" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };

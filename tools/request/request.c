@@ -10,6 +10,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/text.h"
+#include "common/config/shared_rows.h"
 #include "common/transport/tls/options.h"
 #include "server/core/policy.h"
 #include "tools/address.h"
@@ -33,20 +34,8 @@ struct request_line {
 
 /* The last rows of each command. */
 #define COMMON_ROWS(timeout, wait)                                                                 \
-	{ .name = "timeout",                                                                       \
-	  .kind = MST_OPTION_DURATION,                                                             \
-	  FIELD(timeout_ns),                                                                       \
-	  .fallback = timeout,                                                                     \
-	  .min = 1e6,                                                                              \
-	  .max = 3600e9,                                                                           \
-	  .help = wait },                                                                          \
-		MST_TLS_COMMAND_OPTIONS(struct request_line, tls),                                 \
-		{ .name = "help",                                                                  \
-		  .letter = 'h',                                                                   \
-		  .kind = MST_OPTION_FLAG,                                                         \
-		  FIELD(help),                                                                     \
-		  .typed_only = true,                                                              \
-		  .help = "print this and exit" },                                                 \
+	MST_TIMEOUT_ROW(FIELD(timeout_ns), timeout, wait),                                         \
+		MST_TLS_COMMAND_OPTIONS(struct request_line, tls), MST_HELP_ROW(FIELD(help)),      \
 	{                                                                                          \
 		.name = NULL                                                                       \
 	}

@@ -6,46 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/passthrough.h"
+#include "common/config/shared_rows.h"
+
+#define FIELD(name) .offset = offsetof(struct mst_run_options, name)
 
 static const struct mst_option own_table[] = {
-	{ .name = "workers",
-	  .letter = 'n',
-	  .kind = MST_OPTION_U32,
-	  .offset = offsetof(struct mst_run_options, server.workers),
-	  .min = 1,
-	  .max = 4096,
-	  .value = "W",
-	  .help = "workers to start, and as many the server waits for" },
+	MST_WORKERS_ROW(FIELD(server.workers), 4096,
+			"workers to start, and as many the server waits for"),
 	{ .name = "listen",
 	  .kind = MST_OPTION_STRING,
-	  .offset = offsetof(struct mst_run_options, server.listen),
+	  FIELD(server.listen),
 	  .fallback = MST_RUN_LISTEN,
 	  .value = "HOST:PORT",
 	  .help = "control address of the server; if the default is taken another free port is" },
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  .offset = offsetof(struct mst_run_options, json),
-	  .value = "FILE",
-	  .help = "write the summary's figures there as JSON; - is standard output, and what the "
-		  "workers print there then goes to standard error" },
+	MST_FILE_ROW("json", FIELD(json),
+		     "write the summary's figures there as JSON; - is standard output, and what "
+		     "the workers print there then goes to standard error"),
 	{ .name = "grace",
 	  .kind = MST_OPTION_DURATION,
-	  .offset = offsetof(struct mst_run_options, grace_ns),
+	  FIELD(grace_ns),
 	  .fallback = "10s",
 	  .help = "how long workers may take to exit at the end before they are made to" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = MST_OPTION_FLAG,
-	  .offset = offsetof(struct mst_run_options, quiet),
-	  .typed_only = true,
-	  .help = "no progress and no summary; warnings and errors only" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  .offset = offsetof(struct mst_run_options, help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_QUIET_ROW(FIELD(quiet), "no progress and no summary; warnings and errors only"),
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };
 
@@ -54,32 +37,11 @@ static const struct mst_option own_table[] = {
 static const char *const without[] = { "join",     "budget",  "user", "tls-ca",
 				       "tls-cert", "tls-key", NULL };
 
-static const struct mst_passthrough passthrough = {
+struct mst_passthrough mst_run_passthrough = {
 	.own = own_table,
 	.without = without,
 	.server_offset = offsetof(struct mst_run_options, server),
 };
-
-/* Made once; tools have one thread. */
-static struct mst_option table[MST_PASSTHROUGH_ROWS];
-static unsigned own_count;
-
-const struct mst_option *mst_run_table(void)
-{
-	if (table[0].name == NULL)
-		own_count = mst_passthrough_compose(&passthrough, table);
-	return table;
-}
-
-const struct mst_option *mst_run_own_table(void)
-{
-	return own_table;
-}
-
-const struct mst_option *mst_run_server_table(void)
-{
-	return mst_run_table() + own_count;
-}
 
 /* Reads -c FILE as musterd will, and argv over it once more: flags win. */
 static int read_file(struct mst_run_line *line, int argc, char **argv)
@@ -107,7 +69,8 @@ int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, char *wh
 	int operand = argc;
 
 	*line = (struct mst_run_line){ .program = &argv[argc] };
-	int rc = mst_options_init(&line->parsed, mst_run_table(), &line->options);
+	int rc = mst_options_init(&line->parsed, mst_passthrough_table(&mst_run_passthrough),
+				  &line->options);
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc < 0)
@@ -118,7 +81,7 @@ int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, char *wh
 		if (rc < 0)
 			return explain(rc, line->file.why, why, why_len);
 	}
-	rc = mst_passthrough_collect(&passthrough, mst_run_table(), argv, operand, &line->flags);
+	rc = mst_passthrough_collect(&mst_run_passthrough, argv, operand, &line->flags);
 	return explain(rc, "", why, why_len);
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/config/option.h"
 #include "server/options/options.h"
+#include "tools/passthrough.h"
 
 #define MST_RUN_LISTEN "127.0.0.1:17077"
 
@@ -28,10 +29,8 @@ struct mst_run_line {
 	struct mst_options file;             /* and its strings */
 };
 
-/* All rows; the run's own alone; the server's that are passed on. */
-const struct mst_option *mst_run_table(void);
-const struct mst_option *mst_run_own_table(void);
-const struct mst_option *mst_run_server_table(void);
+/* All rows: the run's own, and the server's that are passed on. */
+extern struct mst_passthrough mst_run_passthrough;
 
 /* Reads argv[1..]; argv must outlive the line. @why: a sentence. Call mst_run_line_fini() in any
  * case. Return: 0; -EINVAL; -ENOMEM; or what reading -c FILE gives. */

@@ -20,9 +20,7 @@ static int print_help(void)
 	(void)puts("usage: muster run -n W [options] -- PROGRAM [ARGUMENT]...\n\n"
 		   "Starts a server and W workers that execute PROGRAM on this host, shows how the "
 		   "job goes,\nand sums it up at the end.\n\nOptions of the run:");
-	mst_options_help(mst_run_own_table(), stdout);
-	(void)puts("\nOptions of the server, passed on to musterd:");
-	mst_options_help(mst_run_server_table(), stdout);
+	mst_passthrough_help(&mst_run_passthrough, "musterd");
 	(void)puts("\nPolicies:");
 	for (unsigned i = 0; mst_policy_help(i) != NULL; i++)
 		(void)printf("  %s\n", mst_policy_help(i));

@@ -3,19 +3,13 @@
 
 #include <math.h>
 
+#include "common/config/shared_rows.h"
 #include "common/wire/lane.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_sim_options, name)
 
 const struct mst_option mst_sim_table[] = {
-	{ .name = "workers",
-	  .letter = 'n',
-	  .kind = MST_OPTION_U32,
-	  FIELD(server.workers),
-	  .min = 1,
-	  .max = MST_LEDGER_WORKERS_MAX,
-	  .value = "W",
-	  .help = "workers of the job" },
+	MST_WORKERS_ROW(FIELD(server.workers), MST_LEDGER_WORKERS_MAX, "workers of the job"),
 	{ .name = "policy",
 	  .kind = MST_OPTION_LIST,
 	  FIELD(policy),
@@ -246,29 +240,13 @@ const struct mst_option mst_sim_table[] = {
 	  .choices = "steps|arrivals|ranks|errors",
 	  .help = "what is printed: a row for each policy; the mean time of the k-th gradient of a "
 		  "step; the verdicts of each rank; or with --train the error as it goes on" },
-	{ .name = "csv",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(csv),
-	  .value = "FILE",
-	  .help = "write the table there as CSV; - is standard output, and the table itself is "
-		  "not printed" },
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(json),
-	  .value = "FILE",
-	  .help = "write all figures there as JSON; - is standard output, and the table then goes "
-		  "to standard error" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(quiet),
-	  .typed_only = true,
-	  .help = "no table" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_FILE_ROW("csv", FIELD(csv),
+		     "write the table there as CSV; - is standard output, and the table itself "
+		     "is not printed"),
+	MST_FILE_ROW("json", FIELD(json),
+		     "write all figures there as JSON; - is standard output, and the table then "
+		     "goes to standard error"),
+	MST_QUIET_ROW(FIELD(quiet), "no table"),
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };

@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/status/options.h"
 
+#include "common/config/shared_rows.h"
 #include "common/transport/tls/options.h"
 
+#define FIELD(name) .offset = offsetof(struct mst_status_options, name)
+
 const struct mst_option mst_status_table[] = {
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  .offset = offsetof(struct mst_status_options, json),
-	  .value = "FILE",
-	  .help = "write the figures there as JSON; - is standard output, instead of the table" },
-	{ .name = "timeout",
-	  .kind = MST_OPTION_DURATION,
-	  .offset = offsetof(struct mst_status_options, timeout_ns),
-	  .fallback = "5s",
-	  .min = 1e6,
-	  .max = 3600e9,
-	  .help = "how long to wait for the answer" },
+	MST_FILE_ROW("json", FIELD(json),
+		     "write the figures there as JSON; - is standard output, instead of the table"),
+	MST_TIMEOUT_ROW(FIELD(timeout_ns), "5s", "how long to wait for the answer"),
 	MST_TLS_COMMAND_OPTIONS(struct mst_status_options, tls),
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  .offset = offsetof(struct mst_status_options, help),
-	  .typed_only = true,
-	  .help = "print this and exit" },
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tools/passthrough.h"
+#include "common/config/shared_rows.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_tune_options, name)
 
@@ -58,26 +58,15 @@ static const struct mst_option own_table[] = {
 	  .value = "S",
 	  .help = "the runs of a share have the seeds S, S+1, ..., which workers find in "
 		  "MUSTER_SEED" },
-	{ .name = "json",
-	  .kind = MST_OPTION_STRING,
-	  FIELD(json),
-	  .value = "FILE",
-	  .help = "write all figures there as JSON; - is standard output, instead of the table" },
+	MST_FILE_ROW("json", FIELD(json),
+		     "write all figures there as JSON; - is standard output, instead of the table"),
 	{ .name = "grace",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(grace_ns),
 	  .fallback = "10s",
 	  .help = "how long workers may take to exit at the end of a run before they are made to" },
-	{ .name = "quiet",
-	  .letter = 'q',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(quiet),
-	  .help = "no line for each run; the table, warnings and errors only" },
-	{ .name = "help",
-	  .letter = 'h',
-	  .kind = MST_OPTION_FLAG,
-	  FIELD(help),
-	  .help = "print this and exit" },
+	MST_QUIET_ROW(FIELD(quiet), "no line for each run; the table, warnings and errors only"),
+	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },
 };
 
@@ -96,44 +85,23 @@ static const char *const without[] = { "policy",
 				       "user",
 				       NULL };
 
-static const struct mst_passthrough passthrough = {
+struct mst_passthrough mst_tune_passthrough = {
 	.own = own_table,
 	.without = without,
 	.server_offset = offsetof(struct mst_tune_options, server),
 };
-
-/* Made once; tools have one thread. */
-static struct mst_option table[MST_PASSTHROUGH_ROWS];
-static unsigned own_count;
-
-const struct mst_option *mst_tune_table(void)
-{
-	if (table[0].name == NULL)
-		own_count = mst_passthrough_compose(&passthrough, table);
-	return table;
-}
-
-const struct mst_option *mst_tune_own_table(void)
-{
-	return own_table;
-}
-
-const struct mst_option *mst_tune_server_table(void)
-{
-	return mst_tune_table() + own_count;
-}
 
 int mst_tune_line_init(struct mst_tune_line *line, int argc, char **argv, char *why, size_t why_len)
 {
 	int operand = argc;
 
 	*line = (struct mst_tune_line){ .program = &argv[argc] };
-	int rc = mst_options_init(&line->parsed, mst_tune_table(), &line->options);
+	int rc = mst_options_init(&line->parsed, mst_passthrough_table(&mst_tune_passthrough),
+				  &line->options);
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc == 0)
-		rc = mst_passthrough_collect(&passthrough, mst_tune_table(), argv, operand,
-					     &line->flags);
+		rc = mst_passthrough_collect(&mst_tune_passthrough, argv, operand, &line->flags);
 	if (rc < 0)
 		(void)snprintf(why, why_len, "%s", rc == -ENOMEM ? "no memory" : line->parsed.why);
 	line->program = &argv[operand];

@@ -8,6 +8,7 @@
 
 #include "common/config/option.h"
 #include "server/options/options.h"
+#include "tools/passthrough.h"
 
 #define MST_TUNE_RUNS_MAX 32u
 #define MST_TUNE_TRIES_MAX 10u /* shares then have ten digits at most behind the point */
@@ -29,10 +30,8 @@ struct mst_tune_line {
 	struct mst_options parsed; /* owns the strings of `options` */
 };
 
-/* All rows; the command's own alone; the server's that are passed on. */
-const struct mst_option *mst_tune_table(void);
-const struct mst_option *mst_tune_own_table(void);
-const struct mst_option *mst_tune_server_table(void);
+/* All rows: the command's own, and the server's that are passed on. */
+extern struct mst_passthrough mst_tune_passthrough;
 
 /* Reads argv[1..]; argv must outlive the line. @why: a sentence. Call mst_tune_line_fini() in any
  * case. Return: 0; -EINVAL; -ENOMEM. */

@@ -17,9 +17,7 @@ static int print_help(void)
 		"PROGRAM [ARGUMENT]...\n\n"
 		"Finds the smallest SHARE with which the policy syncswitch:SHARE reaches what "
 		"bsp reaches,\nby runs of the whole job on this host.\n\nOptions of the search:");
-	mst_options_help(mst_tune_own_table(), stdout);
-	(void)puts("\nOptions of the server, passed on to each run:");
-	mst_options_help(mst_tune_server_table(), stdout);
+	mst_passthrough_help(&mst_tune_passthrough, "each run");
 	return MST_EXIT_DONE;
 }
 
