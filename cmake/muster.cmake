@@ -82,7 +82,7 @@ endfunction()
 
 # Layers that start no thread; base does, for the log, where a program asks for it.
 set(MUSTER_ONE_THREAD wire host delay config kernels checkpoint optim_rows optim core options plan data
-	cluster session digits planner simulator)
+	cluster session digits openblas planner simulator)
 
 # muster_one_thread(OUT layer ...): "one-thread" where none of the LAYERS starts a thread, else
 # nothing. It is a label: the thread sanitizer would find nothing there (tests/run.sh).

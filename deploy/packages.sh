@@ -8,6 +8,7 @@ build_packages=(
 	gcc libc6-dev cmake ninja-build pkg-config
 	libconfig-dev libjansson-dev zlib1g-dev libssl-dev
 	libibverbs-dev librdmacm-dev ibverbs-providers
+	libopenblas-serial-dev # the example digits multiplies with it; nothing that is installed does
 	jq # quickstart.sh reads the runs' figures with it
 )
 test_packages=(

@@ -31,7 +31,7 @@ train() {
 	echo "quickstart: $name"
 	"$build/tools/muster" run -n 5 --policy "$policy" --commits 200 \
 		--json "$figures/$name.run.json" -- \
-		"$build/client/examples/digits" --delay const:20 "$@" \
+		"$build/client/examples/digits" --product plain --delay const:20 "$@" \
 		--json "$figures/$name.digits.json" >"$figures/$name.log" 2>&1 || {
 		tail -n 30 "$figures/$name.log" >&2
 		fail "the run \"$name\" failed, see $figures/$name.log"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/base/rand.h"
-#include "common/digits/product.h"
 
 /* Where the parts lie in a vector of parameters; W1 is at 0. */
 struct places {
@@ -61,7 +60,7 @@ void mst_mlp_start(const struct mst_mlp_shape *shape, uint64_t seed, float *para
 
 int mst_mlp_init(struct mst_mlp *net, const struct mst_mlp_shape *shape, uint32_t rows_max)
 {
-	*net = (struct mst_mlp){ .shape = *shape, .rows_max = rows_max };
+	*net = (struct mst_mlp){ .shape = *shape, .product = mst_product, .rows_max = rows_max };
 	net->x = calloc((size_t)rows_max * shape->inputs, sizeof(float));
 	net->label = calloc(rows_max, 1);
 	net->h = calloc((size_t)rows_max * shape->hidden, sizeof(float));
@@ -111,11 +110,11 @@ static void forward(struct mst_mlp *net, const float *parameters, uint32_t rows)
 	struct mst_matrix w2 = { parameters + at.w2, s->outputs, s->hidden, true };
 
 	fill_rows(net->h, rows, parameters + at.b1, s->hidden);
-	mst_product(net->h, x, w1, true);
+	net->product(net->h, x, w1, true);
 	for (size_t i = 0; i < (size_t)rows * s->hidden; i++)
 		net->h[i] = net->h[i] < 0 ? 0 : net->h[i];
 	fill_rows(net->z, rows, parameters + at.b2, s->outputs);
-	mst_product(net->z, h, w2, true);
+	net->product(net->z, h, w2, true);
 }
 
 static uint32_t highest(const float *z, uint32_t count)
@@ -173,12 +172,12 @@ static void backward(struct mst_mlp *net, const float *parameters, uint32_t rows
 	struct mst_matrix x = { net->x, rows, s->inputs, false };
 	struct mst_matrix w2 = { parameters + at.w2, s->outputs, s->hidden, false };
 
-	mst_product(grad + at.w2, dz_turned, h, add);
+	net->product(grad + at.w2, dz_turned, h, add);
 	sum_rows(grad + at.b2, net->z, rows, s->outputs, add);
-	mst_product(net->dh, dz, w2, false);
+	net->product(net->dh, dz, w2, false);
 	for (size_t i = 0; i < (size_t)rows * s->hidden; i++)
 		net->dh[i] = net->h[i] > 0 ? net->dh[i] : 0;
-	mst_product(grad, dh_turned, x, add);
+	net->product(grad, dh_turned, x, add);
 	sum_rows(grad + at.b1, net->dh, rows, s->hidden, add);
 }
 

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/digits/product.h"
+
 struct mst_mlp_shape {
 	uint32_t inputs, hidden, outputs;
 };
@@ -17,6 +19,7 @@ struct mst_mlp_shape {
 /* Room to work on up to rows_max samples at once. */
 struct mst_mlp {
 	struct mst_mlp_shape shape;
+	mst_product_fn *product; /* mst_product at first; the owner may set another */
 	uint32_t rows_max;
 	float *x;       /* rows_max x inputs: the caller fills the first rows */
 	uint8_t *label; /* rows_max: what they are */

@@ -89,8 +89,9 @@ def real(a, policy, commits, seed):
         figures = os.path.join(folder, "figures")
         told([a.build / "tools/muster", "run", "-n", a.workers, "--policy", policy, "--listen",
               "127.0.0.1:0", "--commits", commits, "--json", figures, "--",
-              a.build / "client/examples/digits", "--hidden", 16, "--batch", BATCH, "--micro",
-              BATCH // MICROS, "--test-every", 0, "--delay", f"exp:{a.mean}", "--seed", seed])
+              a.build / "client/examples/digits", "--product", "plain", "--hidden", 16, "--batch",
+              BATCH, "--micro", BATCH // MICROS, "--test-every", 0, "--delay", f"exp:{a.mean}",
+              "--seed", seed])
         with open(figures, encoding="utf-8") as f:
             job = json.load(f)
         return job["wall_s"] / job["commits"] * 1e3

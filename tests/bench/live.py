@@ -19,8 +19,9 @@ class Job:
         self.build, self.record = build, os.path.join(folder, "record.csv")
         self.run = subprocess.Popen(
             [build / "tools/muster", "run", "-n", str(workers), "--listen", "127.0.0.1:0",
-             "--record", self.record, *options, "--", build / "client/examples/digits", "--hidden",
-             "16", "--test-every", "0", "--delay", f"const:{step_ms}"],
+             "--record", self.record, *options, "--", build / "client/examples/digits",
+             "--product", "plain", "--hidden", "16", "--test-every", "0", "--delay",
+             f"const:{step_ms}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         said = ""
         for line in self.run.stderr:

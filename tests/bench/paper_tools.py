@@ -86,8 +86,8 @@ class Folder:
         job, end = self.path / "job.json", self.path / "end.json"
         told([a.build / "tools/muster", "run", "-q", "-n", s.workers, "--listen", "127.0.0.1:0",
               "--lease", "60s", "--grace", "60s", "--json", job, *options, "--",
-              a.build / "client/examples/digits", "--hidden", s.hidden, "--batch", s.batch,
-              "--test-every", 0, "--seed", seed,
+              a.build / "client/examples/digits", "--product", "plain", "--hidden", s.hidden,
+              "--batch", s.batch, "--test-every", 0, "--seed", seed,
               "--json", end, *given("--delay", delays), *(("--data", a.mnist) if a.mnist else ())])
         return [json.loads(path.read_text(encoding="utf-8")) for path in (job, end)]
 

@@ -4,7 +4,7 @@
 was typed and what is right, and with exit status 2 (wrong usage), 1 (it could not be done) or 3
 (the port is taken).
 
-usage: mistakes.py MUSTERD MUSTER DIGITS
+usage: mistakes.py MUSTERD MUSTER DIGITS PLAIN     PLAIN: DIGITS built without OpenBLAS
 """
 import os
 import socket
@@ -284,11 +284,17 @@ DIGITS = [
     ("--hidden 0", 2, '"0"', "from 1"),
     ("--batch -1", 2, '"-1"', "a whole number"),
     ("--owner worker", 2, '"worker"', "did you mean workers?"),
+    ("--product blass", 2, '"blass"', "did you mean blas?"),
+    ("--product 1", 2, '"1"', "auto|blas|plain"),
     ("--data /nosuch", 1, "/nosuch"),
     ("--delay x", 2, '"x"'),
     ("--delay const:-5", 2, "const:-5"),
     ("--delay 9:const", 2, "9:const"),
     ("extra", 2, "extra", "--help"),
+]
+
+PLAIN = [
+    ("--product blas", 2, "without OpenBLAS", "install libopenblas-serial-dev", "--product plain"),
 ]
 
 # In the environment of a worker.
@@ -323,7 +329,7 @@ def judge(what, done, status, pieces):
 
 
 def main():
-    musterd, muster, digits = map(os.path.abspath, sys.argv[1:4])
+    musterd, muster, digits, plain = map(os.path.abspath, sys.argv[1:5])
     wrong, count = [], 0
     with tempfile.TemporaryDirectory() as where, socket.create_server(("127.0.0.1", 0)) as other:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
@@ -333,6 +339,7 @@ def main():
         rows = [(musterd, typed.split(), (), *rest) for typed, *rest in MUSTERD]
         rows += [(muster, typed.split(), (), *rest) for typed, *rest in MUSTER]
         rows += [(digits, typed.split(), (), *rest) for typed, *rest in DIGITS]
+        rows += [(plain, typed.split(), (), *rest) for typed, *rest in PLAIN]
         rows += [(digits, [], [said.split("=", 1)], *rest) for said, *rest in ENVIRONMENT]
         for program, typed, env, status, *pieces in rows:
             count += 1

@@ -42,6 +42,9 @@ for file in "$library" "$(installed bin/muster)" "$(installed bin/musterd)"; do
 	if readelf -d "$file" | grep "NEEDED" | grep -E "ibverbs|rdmacm"; then
 		fail "$file does not load on a host without rdma-core"
 	fi
+	if readelf -d "$file" | grep "NEEDED" | grep -i "blas"; then
+		fail "$file wants OpenBLAS, which is for the example digits alone"
+	fi
 done
 
 echo "through pkg-config:"

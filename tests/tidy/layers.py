@@ -20,6 +20,7 @@ HOMES = {
     r"libconfig\.h": ("common/config",),
     r"jansson\.h": ("tools",),
     r"zlib\.h": ("common/digits",),
+    r"cblas\.h": ("client/examples/digits",),
     r"CUnit/.*": ("tests",),
     r"(\w*mmintrin|immintrin|arm_neon)\.h": ("common/kernels",),
 }

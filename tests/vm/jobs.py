@@ -75,9 +75,9 @@ def digits(tools):
         for node in machines.nodes:
             draw_digits(node.share)
         for rank, node in enumerate((0, 0, 1, 1, 1)):
-            job.start(rank, node, ["stdbuf", "-oL", tools.digits, "--data", "/lab", "--hidden",
-                                   "24", "--batch", "16", "--test-every", "10", "--delay",
-                                   "const:20", "--delay", "4:const:300"],
+            job.start(rank, node, ["stdbuf", "-oL", tools.digits, "--product", "plain", "--data",
+                                   "/lab", "--hidden", "24", "--batch", "16", "--test-every", "10",
+                                   "--delay", "const:20", "--delay", "4:const:300"],
                       MUSTER_HISTORY=f"/lab/{job.name}")
         job.workers[0].wait_output("version 10:", 120)
         job.workers[2].kill(signal.SIGKILL)

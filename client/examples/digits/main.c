@@ -34,6 +34,7 @@ static int report(struct worker *w)
 		.test = w->learner.data->test.count,
 		.parameters = muster_job(w->muster)->elems,
 		.data = s->data,
+		.product = w->learner.net.product == mst_product ? "plain" : "blas",
 	};
 	if (w->rank == 0)
 		report_print(&r);

@@ -51,6 +51,8 @@ static void put_report(FILE *f, const struct report *r)
 		", \"data\": ",
 		r->train, r->test, r->parameters);
 	put_text(f, r->data ? r->data : "drawn");
+	fputs(", \"product\": ", f);
+	put_text(f, r->product);
 	fputs("}\n", f);
 }
 

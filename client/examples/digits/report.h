@@ -12,7 +12,8 @@ struct report {
 	double loss, accuracy;
 	uint32_t train, test; /* samples */
 	uint64_t parameters;
-	const char *data; /* directory; NULL: drawn */
+	const char *data;    /* directory; NULL: drawn */
+	const char *product; /* blas or plain: what multiplied */
 };
 
 /* One line on stdout. */

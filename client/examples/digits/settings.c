@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/examples/digits/blas.h"
 #include "common/config/shared_rows.h"
 #include "common/delay/delay.h"
 
@@ -38,6 +39,13 @@ static const struct mst_option table[] = {
 	  .min = 1,
 	  .max = 65536,
 	  .help = "width of the hidden layer" },
+	{ .name = "product",
+	  .kind = MST_OPTION_CHOICE,
+	  FIELD(product),
+	  .fallback = "auto",
+	  .choices = "auto|blas|plain",
+	  .help = "what multiplies matrices: blas is OpenBLAS, plain gives the same bits on every "
+		  "processor; auto is blas where it is built in" },
 	{ .name = "seed",
 	  .kind = MST_OPTION_U64,
 	  FIELD(seed),
@@ -111,6 +119,15 @@ static int check_delay(const struct settings *s)
 	return rc;
 }
 
+static int check_product(const struct settings *s)
+{
+	if (s->product != PRODUCT_BLAS || blas_product() != NULL)
+		return 0;
+	fprintf(stderr, "digits: --product blas: this program was built without OpenBLAS; install "
+			"libopenblas-serial-dev and build it again, or say --product plain\n");
+	return -EINVAL;
+}
+
 /* `muster tune` gives each run another seed. */
 static int take_seed(struct settings *s)
 {
@@ -147,6 +164,8 @@ int settings_init(struct settings *s, int argc, char **argv)
 	int rc = read_line(s, argc, argv, &operand);
 	if (rc == 0 && !s->help && operand < argc)
 		rc = refuse_operand(argv[operand]);
+	if (rc == 0 && !s->help)
+		rc = check_product(s);
 	if (rc == 0 && !s->help)
 		rc = check_delay(s);
 	if (rc == 0 && s->help) {

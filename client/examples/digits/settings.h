@@ -8,6 +8,9 @@
 
 #include "common/config/option.h"
 
+/* In the order of the option's choices. */
+enum product { PRODUCT_AUTO, PRODUCT_BLAS, PRODUCT_PLAIN };
+
 struct settings {
 	struct mst_options source; /* owns the strings */
 	const char *data;          /* directory; NULL: drawn digits */
@@ -15,6 +18,7 @@ struct settings {
 	uint32_t batch, micro;     /* samples per contribution, and per step of computing */
 	uint32_t hidden;
 	uint64_t seed;
+	uint32_t product;    /* enum product; PRODUCT_BLAS only where it is built in */
 	uint32_t owner;      /* enum muster_owner */
 	double lr, momentum; /* workers own */
 	uint32_t test_every; /* versions; 0: at the end only */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/examples/digits/blas.h"
 #include "common/base/clock.h"
 
 /* How long a delayed worker does not look at hints: as long as no server has ever told it to give
@@ -192,6 +193,13 @@ struct mst_test_result worker_test(struct worker *w)
 	return mst_learner_test(&w->learner, w->newest);
 }
 
+static mst_product_fn *product_of(const struct settings *s)
+{
+	mst_product_fn *blas = s->product == PRODUCT_PLAIN ? NULL : blas_product();
+
+	return blas != NULL ? blas : mst_product;
+}
+
 static int allocate(struct worker *w, const struct mst_dataset *data)
 {
 	const struct settings *s = w->settings;
@@ -199,6 +207,7 @@ static int allocate(struct worker *w, const struct mst_dataset *data)
 
 	if (rc)
 		return rc;
+	w->learner.net.product = product_of(s);
 	uint64_t elems = mst_mlp_elems(&w->learner.net.shape);
 	w->own = calloc(elems, sizeof(float));
 	w->momentum = calloc(elems, sizeof(float));

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* In a build without OpenBLAS. */
+#include "client/examples/digits/blas.h"
+
+#include <stddef.h>
+
+mst_product_fn *blas_product(void)
+{
+	return NULL;
+}
