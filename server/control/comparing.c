@@ -119,7 +119,7 @@ static bool has_other_tensors(const struct mst_job *j, const struct mst_hello *h
  * Return: it has not come in time. */
 static bool is_time_over(const struct mst_leading *l, struct mst_conn *c, uint64_t now_ns)
 {
-	if (l->job->server == NULL || !mst_leading_is_ready(l))
+	if (l->base->job.server == NULL || !mst_leading_is_ready(l))
 		return false; /* nobody has been let in yet */
 	if (c->compares_until_ns == 0)
 		c->compares_until_ns = now_ns + MST_FRONTEND_GRACE_NS;
@@ -129,9 +129,9 @@ static bool is_time_over(const struct mst_leading *l, struct mst_conn *c, uint64
 enum mst_comparing mst_comparing_begin(const struct mst_leading *l, struct mst_conn *c,
 				       const struct mst_hello *hello, uint64_t now_ns)
 {
-	if (!has_other_tensors(l->job, hello) || is_time_over(l, c, now_ns))
+	if (!has_other_tensors(&l->base->job, hello) || is_time_over(l, c, now_ns))
 		return MST_COMPARING_REFUSE;
-	if (mst_job_lacks_table(l->job))
+	if (mst_job_lacks_table(&l->base->job))
 		return MST_COMPARING_WAIT;
 	c->compares = true;
 	c->pid = hello->pid;

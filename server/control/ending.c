@@ -11,17 +11,17 @@
 static void answer(struct mst_endings *e, uint64_t asker, int error, const char *text,
 		   uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_conn(e->front, asker);
+	struct mst_conn *c = mst_frontend_conn(&e->base->front, asker);
 
 	if (c == NULL)
 		return;
 	if (error != 0) {
-		mst_frontend_error(e->front, c, error, text, now_ns);
+		mst_frontend_error(&e->base->front, c, error, text, now_ns);
 		return;
 	}
-	struct mst_message *m = mst_frontend_draft(e->front, MST_MSG_DONE);
+	struct mst_message *m = mst_frontend_draft(&e->base->front, MST_MSG_DONE);
 	(void)snprintf(m->why, sizeof(m->why), "%s", text);
-	mst_frontend_send(e->front, c, m);
+	mst_frontend_send(&e->base->front, c, m);
 }
 
 /* ---- a session ---- */
@@ -31,7 +31,8 @@ static const struct mst_conn *worker_of(const struct mst_endings *e, uint32_t ra
 {
 	const struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next_of(e->front, MST_CONN_WORKER, &i)) != NULL;) {
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&e->base->front, MST_CONN_WORKER, &i)) != NULL;) {
 		if (c->who.rank == rank && !c->left)
 			return c;
 	}
@@ -61,7 +62,7 @@ static void say_fails_at_loss(const struct mst_job *j, uint32_t rank, char *why,
 
 static int check_evict(const struct mst_endings *e, uint32_t rank, char *why, size_t len)
 {
-	const struct mst_job *j = e->job;
+	const struct mst_job *j = &e->base->job;
 
 	if (mst_job_is_over(j)) {
 		(void)snprintf(why, len, "job \"%s\" is over: %.300s", j->o->job, j->why);
@@ -95,11 +96,11 @@ bool mst_ending_ask_evict(struct mst_endings *e, struct mst_conn *c, uint32_t ra
 		return false;
 	int rc = check_evict(e, rank, why, sizeof(why));
 	if (rc != 0) {
-		mst_frontend_error(e->front, c, rc, why, now_ns);
+		mst_frontend_error(&e->base->front, c, rc, why, now_ns);
 		return true;
 	}
 	ev.who = worker_of(e, rank)->who;
-	if (!mst_requests_event(&e->job->requests, &ev))
+	if (!mst_requests_event(&e->base->job.requests, &ev))
 		return false;
 	mst_info("%s evicts rank %" PRIu32, c->peer, rank);
 	e->evicts = true;
@@ -132,7 +133,7 @@ void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *no
 	if (!e->evicts)
 		return;
 	e->evicts = false;
-	say_fails_at_loss(e->job, notice->who.rank, why, sizeof(why));
+	say_fails_at_loss(&e->base->job, notice->who.rank, why, sizeof(why));
 	answer(e, e->evict_asker, -EPERM, why, now_ns);
 }
 
@@ -141,7 +142,7 @@ void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *no
 bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *why, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_END };
-	struct mst_job *j = e->job;
+	struct mst_job *j = &e->base->job;
 	char text[MST_REASON_LEN];
 
 	if (e->ends)
@@ -152,8 +153,8 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 				       ? "is over: "
 				       : "has not started, so there is nothing to finish",
 			       j->why);
-		mst_frontend_error(e->front, c, mst_job_is_over(j) ? -ESHUTDOWN : -EAGAIN, text,
-				   now_ns);
+		mst_frontend_error(&e->base->front, c, mst_job_is_over(j) ? -ESHUTDOWN : -EAGAIN,
+				   text, now_ns);
 		return true;
 	}
 	if (!mst_requests_event(&j->requests, &ev))
@@ -171,7 +172,7 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 
 void mst_ending_finished(struct mst_endings *e, const struct mst_notice *notice, uint64_t now_ns)
 {
-	const struct mst_job *j = e->job;
+	const struct mst_job *j = &e->base->job;
 	char text[MST_REASON_LEN];
 
 	if (!e->ends)

@@ -8,11 +8,10 @@
 #ifndef MST_SERVER_CONTROL_ENDING_H
 #define MST_SERVER_CONTROL_ENDING_H
 
-#include "server/control/job.h"
+#include "server/control/base.h"
 
 struct mst_endings {
-	struct mst_job *job;
-	struct mst_frontend *front;
+	struct mst_base *base;
 
 	/* The ledger has been asked and has not answered yet; other askers wait. */
 	bool evicts, ends;

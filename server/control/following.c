@@ -54,24 +54,24 @@ struct mst_conn *mst_following_conn(const struct mst_following *f)
 {
 	uint32_t i = 0;
 
-	return mst_frontend_next_of(f->front, MST_CONN_LEAD, &i);
+	return mst_frontend_next_of(&f->base->front, MST_CONN_LEAD, &i);
 }
 
 static void tell(struct mst_following *f, enum mst_message_kind kind)
 {
-	struct mst_message *m = mst_frontend_draft(f->front, kind);
+	struct mst_message *m = mst_frontend_draft(&f->base->front, kind);
 	struct mst_conn *c = mst_following_conn(f);
 
 	if (kind == MST_MSG_BEAT) {
 		m->beat.count = 1;
-		m->beat.server[0].passes = mst_job_passes(f->job);
+		m->beat.server[0].passes = mst_job_passes(&f->base->job);
 	}
 	if (kind == MST_MSG_READY)
-		memcpy(m->listener, f->job->listener->address, sizeof(m->listener));
+		memcpy(m->listener, f->base->job.listener->address, sizeof(m->listener));
 	if (kind == MST_MSG_RELINK)
 		memcpy(m->token, f->token, sizeof(m->token));
 	if (c != NULL)
-		mst_frontend_send(f->front, c, m);
+		mst_frontend_send(&f->base->front, c, m);
 }
 
 static bool takes_part(const struct mst_following *f)
@@ -83,10 +83,11 @@ static bool takes_part(const struct mst_following *f)
  * @why: a sentence. */
 static void stay_out(struct mst_following *f, const char *why, uint64_t now_ns)
 {
-	if (!mst_job_end(f->job, MST_JOB_FAILS, why, now_ns))
+	if (!mst_job_end(&f->base->job, MST_JOB_FAILS, why, now_ns))
 		return;
-	f->job->error = -ENOTCONN;
-	mst_error("this server takes no part in job \"%s\": %s", f->job->o->job, f->job->why);
+	f->base->job.error = -ENOTCONN;
+	mst_error("this server takes no part in job \"%s\": %s", f->base->job.o->job,
+		  f->base->job.why);
 }
 
 /* There is no leader any more. For a server that had a part in the job, the job has failed. */
@@ -96,7 +97,7 @@ static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
 
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CUT);
 	if (took_part)
-		mst_job_fail(f->job, -ENOTCONN, why, now_ns);
+		mst_job_fail(&f->base->job, -ENOTCONN, why, now_ns);
 	else
 		stay_out(f, why, now_ns);
 }
@@ -105,7 +106,7 @@ static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
 
 static void find_origins(const struct mst_following *f, struct mst_origins *out)
 {
-	int rc = mst_origins_own(&f->job->terms.fabric, out);
+	int rc = mst_origins_own(&f->base->job.terms.fabric, out);
 
 	if (rc != 0)
 		mst_warn("cannot list the addresses of this host (%s): the leader lets in no link "
@@ -115,25 +116,26 @@ static void find_origins(const struct mst_following *f, struct mst_origins *out)
 
 static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_adopt(f->front, stream, f->job->o->join, MST_CONN_LEADS);
-	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_SERVE);
+	struct mst_conn *c = mst_frontend_adopt(&f->base->front, stream, f->base->job.o->join,
+						MST_CONN_LEADS);
+	struct mst_message *m = mst_frontend_draft(&f->base->front, MST_MSG_SERVE);
 
 	if (c == NULL) {
 		cut_off(f, "no descriptors for the connection with the leader", now_ns);
 		return;
 	}
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CONNECT);
-	f->heard_ns = mst_hearing_now(f->hearing);
-	snprintf(m->serve.job, sizeof(m->serve.job), "%s", f->job->o->job);
-	snprintf(m->serve.scheme, sizeof(m->serve.scheme), "%s", f->job->transport->scheme);
+	f->heard_ns = mst_hearing_now(&f->base->hearing);
+	snprintf(m->serve.job, sizeof(m->serve.job), "%s", f->base->job.o->job);
+	snprintf(m->serve.scheme, sizeof(m->serve.scheme), "%s", f->base->job.transport->scheme);
 	m->serve.pid = (uint32_t)getpid();
 	find_origins(f, &m->serve.origins);
-	mst_frontend_send(f->front, c, m);
+	mst_frontend_send(&f->base->front, c, m);
 }
 
 static void connect_leader(struct mst_following *f, uint64_t now_ns)
 {
-	const struct mst_server_options *o = f->job->o;
+	const struct mst_server_options *o = f->base->job.o;
 	struct mst_proof proof = { .own = f->credentials };
 	const char *cause = proof.why;
 	char why[MST_REASON_LEN];
@@ -215,7 +217,7 @@ static bool knows_optimizer(const struct mst_following *f, char *why, size_t len
 	snprintf(why, len,
 		 "the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
 		 "start servers of one release",
-		 f->job->o->join, wrong);
+		 f->base->job.o->join, wrong);
 	return false;
 }
 
@@ -224,7 +226,7 @@ static void take_options(struct mst_following *f)
 {
 	const struct mst_appoint *p = &f->appoint;
 
-	f->options = *f->job->o;
+	f->options = *f->base->job.o;
 	f->options.workers = p->workers;
 	f->options.slots = p->slots;
 	f->options.owner = p->owner;
@@ -233,8 +235,8 @@ static void take_options(struct mst_following *f)
 	f->options.server_lease_ns = p->server_lease_ns;
 	f->options.patience_ns = p->patience_ns;
 	f->options.job = f->appoint.job;
-	mst_fabric_follow(&f->job->terms.fabric, &p->path);
-	f->job->o = &f->options;
+	mst_fabric_follow(&f->base->job.terms.fabric, &p->path);
+	f->base->job.o = &f->options;
 	/* the next heartbeat follows the leader's lease, not this server's option */
 	f->beat_ns = 0;
 }
@@ -244,7 +246,7 @@ static bool dial(struct mst_following *f, const uint8_t *token)
 	struct mst_request request = { .kind = MST_REQ_DIAL };
 
 	memcpy(request.token, token, sizeof(request.token));
-	if (!mst_requests_offer(&f->job->requests, &request))
+	if (!mst_requests_offer(&f->base->job.requests, &request))
 		return false;
 	memcpy(f->token, token, sizeof(f->token));
 	f->dials++;
@@ -259,30 +261,25 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 
 	if (wrong != NULL) {
 		snprintf(why, len, "the leader at %.100s appoints this server to %s",
-			 f->job->o->join, wrong);
+			 f->base->job.o->join, wrong);
 		return -EPROTO;
 	}
 	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why, len))
 		return -EPROTO;
-	if (p->saves[0] != '\0' && !mst_server_options_saves(f->job->o)) {
+	if (p->saves[0] != '\0' && !mst_server_options_saves(f->base->job.o)) {
 		snprintf(why, len,
 			 "the leader at %.100s saves versions: start this server with --state and "
 			 "its directory, which all servers must see",
-			 f->job->o->join);
+			 f->base->job.o->join);
 		return -EINVAL;
 	}
 	take_options(f);
-	uint32_t sessions = MST_PLAN_SESSIONS_PER_RANK * p->workers;
-	int rc = mst_sessions_init(f->sessions, p->workers, sessions);
+	int rc = mst_base_tables(f->base, why, len);
 	if (rc == 0)
-		rc = mst_job_tables(f->job, sessions);
-	if (rc != 0)
-		snprintf(why, len, "no memory for %" PRIu32 " workers", p->workers);
-	else
-		rc = mst_job_follow(f->job, p, why, len);
+		rc = mst_job_follow(&f->base->job, p, why, len);
 	if (rc == 0) {
-		mst_job_make(f->job);
-		rc = mst_job_take(f->job, why, len);
+		mst_job_make(&f->base->job);
+		rc = mst_job_take(&f->base->job, why, len);
 	}
 	if (rc != 0)
 		return rc;
@@ -291,8 +288,8 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 	mst_info("server %" PRIu32 " of %" PRIu32 " of job \"%s\": elements %" PRIu64 " to %" PRIu64
 		 " of %" PRIu64 ", %s, results of %s",
 		 p->index, p->servers, p->job, p->first, p->first + p->count - 1, p->elems,
-		 mst_type_name(f->job->plan.vector.type),
-		 mst_type_name(f->job->plan.vector.result_type));
+		 mst_type_name(f->base->job.plan.vector.type),
+		 mst_type_name(f->base->job.plan.vector.result_type));
 	return 0;
 }
 
@@ -303,7 +300,7 @@ static void appointed(struct mst_following *f, struct mst_conn *c, uint64_t now_
 
 	if (rc == 0)
 		return;
-	mst_frontend_error(f->front, c, rc, why, now_ns);
+	mst_frontend_error(&f->base->front, c, rc, why, now_ns);
 	cut_off(f, why, now_ns);
 }
 
@@ -314,17 +311,17 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 {
 	struct mst_identity who = { e->rank, e->incarnation };
 
-	if (e->rank >= f->job->o->workers || e->incarnation == 0)
+	if (e->rank >= f->base->job.o->workers || e->incarnation == 0)
 		return true;
-	struct mst_pending_session *p = mst_sessions_admit(f->sessions, who, 0);
+	struct mst_pending_session *p = mst_sessions_admit(&f->base->sessions, who, 0);
 	if (p == NULL)
 		return false;
 	memcpy(p->token, e->token, sizeof(p->token));
 	p->origins = e->origins;
-	struct mst_message *m = mst_frontend_draft(f->front, MST_MSG_EXPECT);
+	struct mst_message *m = mst_frontend_draft(&f->base->front, MST_MSG_EXPECT);
 	m->expect = *e;
 	m->expect.origins.count = 0; /* the leader knows them */
-	mst_frontend_send(f->front, c, m);
+	mst_frontend_send(&f->base->front, c, m);
 	return true;
 }
 
@@ -334,14 +331,14 @@ void mst_following_accuse(struct mst_following *f, struct mst_conn *c, const cha
 	char why[MST_REASON_LEN];
 
 	snprintf(why, sizeof(why), "the leader sent %s", what);
-	mst_frontend_error(f->front, c, -EPROTO, why, now_ns);
+	mst_frontend_error(&f->base->front, c, -EPROTO, why, now_ns);
 	cut_off(f, why, now_ns);
 }
 
 static void take_tensors(struct mst_following *f, struct mst_conn *c,
 			 const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
-	const char *wrong = mst_job_take_tensors(f->job, piece);
+	const char *wrong = mst_job_take_tensors(&f->base->job, piece);
 
 	if (wrong != NULL)
 		mst_following_accuse(f, c, wrong, now_ns);
@@ -351,12 +348,12 @@ static void take_tensors(struct mst_following *f, struct mst_conn *c,
 static bool take_state(struct mst_following *f, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
-	uint64_t total = mst_job_state_bytes(f->job, f->job->plan.count);
+	uint64_t total = mst_job_state_bytes(&f->base->job, f->base->job.plan.count);
 
 	if (piece->offset == 0)
 		f->state_have = 0;
 	if (piece->offset != f->state_have || piece->total != total ||
-	    !mst_job_has_tensors(f->job)) {
+	    !mst_job_has_tensors(&f->base->job)) {
 		mst_following_accuse(
 			f, c,
 			"a start state with a gap, or of another length, or before the "
@@ -364,11 +361,11 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
 			now_ns);
 		return true;
 	}
-	memcpy((char *)mst_server_start_buffer(f->job->server) + piece->offset, piece->data,
+	memcpy((char *)mst_server_start_buffer(f->base->job.server) + piece->offset, piece->data,
 	       piece->length);
 	f->state_have += piece->length;
 	if (f->state_have == total) {
-		mst_server_state_filled(f->job->server);
+		mst_server_state_filled(f->base->job.server);
 		tell(f, MST_MSG_STATE_DONE);
 	}
 	return true;
@@ -381,20 +378,20 @@ static void sent_away(struct mst_following *f, const struct mst_error_message *e
 	char why[MST_REASON_LEN];
 
 	f->refused |= f->state == ASKED && error->code == -EACCES;
-	snprintf(why, sizeof(why), "the leader at %.100s sends it away: %.380s", f->job->o->join,
-		 error->reason);
+	snprintf(why, sizeof(why), "the leader at %.100s sends it away: %.380s",
+		 f->base->job.o->join, error->reason);
 	stay_out(f, why, now_ns);
 }
 
 /* The job ends as the leader says. The data side hears of it too, and lets go of its sessions. */
 static void ended(struct mst_following *f, enum mst_job_event how, const char *why, uint64_t now_ns)
 {
-	if (!mst_job_end(f->job, how, why, now_ns))
+	if (!mst_job_end(&f->base->job, how, why, now_ns))
 		return;
 	if (how == MST_JOB_FAILS)
-		mst_error("the leader has ended the job: %s", f->job->why);
+		mst_error("the leader has ended the job: %s", f->base->job.why);
 	else
-		mst_info("job \"%s\" is finished: %s", f->job->o->job, f->job->why);
+		mst_info("job \"%s\" is finished: %s", f->base->job.o->job, f->base->job.why);
 }
 
 /* Messages that only an appointed follower gets. */
@@ -407,7 +404,7 @@ static bool told_follower(struct mst_following *f, struct mst_conn *c,
 	case MST_MSG_EXPECT:
 		return expect(f, c, &msg->expect);
 	case MST_MSG_FORGET:
-		mst_sessions_forget(f->sessions, who);
+		mst_sessions_forget(&f->base->sessions, who);
 		return true;
 	case MST_MSG_TENSORS:
 		take_tensors(f, c, &msg->piece, now_ns);
@@ -438,7 +435,7 @@ static bool leader_says(struct mst_following *f, struct mst_conn *c, const struc
 			sent_away(f, &msg->error, now_ns);
 		return true;
 	case MST_MSG_APPOINT:
-		if (f->state != ASKED || mst_job_is_over(f->job))
+		if (f->state != ASKED || mst_job_is_over(&f->base->job))
 			return true;
 		f->appoint = msg->appoint;
 		appointed(f, c, now_ns);
@@ -455,7 +452,7 @@ bool mst_following_message(struct mst_following *f, struct mst_conn *c,
 	bool taken = leader_says(f, c, msg, now_ns);
 
 	if (taken)
-		f->heard_ns = mst_hearing_now(f->hearing);
+		f->heard_ns = mst_hearing_now(&f->base->hearing);
 	return taken;
 }
 
@@ -472,8 +469,8 @@ void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_n
 {
 	struct mst_conn *c = mst_following_conn(f);
 
-	if (c != NULL && !mst_job_is_over(f->job))
-		mst_frontend_error(f->front, c, -ENOTCONN, why, now_ns);
+	if (c != NULL && !mst_job_is_over(&f->base->job))
+		mst_frontend_error(&f->base->front, c, -ENOTCONN, why, now_ns);
 }
 
 /* The leader may still be there, and hear it by its control connection; then it tells all
@@ -490,9 +487,10 @@ static void give_up(struct mst_following *f, const char *why, uint64_t now_ns)
  * it logs that. */
 static void evicted(const struct mst_following *f, const struct mst_notice *notice)
 {
-	const char *why = mst_sessions_link_reason(f->sessions, notice->who);
+	const char *why = mst_sessions_link_reason(&f->base->sessions, notice->who);
 
-	if (notice->evict.why == MST_EVICT_LOST && why[0] != '\0' && !mst_job_is_over(f->job))
+	if (notice->evict.why == MST_EVICT_LOST && why[0] != '\0' &&
+	    !mst_job_is_over(&f->base->job))
 		mst_warn("rank %" PRIu32 " is gone: %s", notice->who.rank, why);
 }
 
@@ -510,7 +508,7 @@ static void linked(struct mst_following *f)
 
 static void link_gone(struct mst_following *f, int error, uint64_t now_ns)
 {
-	uint64_t lease_ns = mst_server_options_server_lease(f->job->o);
+	uint64_t lease_ns = mst_server_options_server_lease(f->base->job.o);
 	char why[128];
 
 	if (error == -EPROTO)
@@ -555,16 +553,16 @@ void mst_following_notice(struct mst_following *f, const struct mst_notice *noti
  * does not know the lease, or cannot rely on it; then the join timeout counts. */
 void mst_following_judge(struct mst_following *f, uint64_t now_ns)
 {
-	const struct mst_server_options *o = f->job->o;
+	const struct mst_server_options *o = f->base->job.o;
 	bool ready = f->state == READY;
 	const struct mst_conn *c = mst_following_conn(f);
 	uint64_t join_until = mst_server_options_join_until(o, f->heard_ns);
 	uint64_t lease_ns = mst_server_options_server_lease(o);
 	char why[128];
 
-	if (c == NULL || mst_job_is_over(f->job) ||
-	    (ready ? !mst_hearing_is_silent(f->hearing, c, f->heard_ns, lease_ns)
-		   : f->hearing->listening.read_ns < join_until))
+	if (c == NULL || mst_job_is_over(&f->base->job) ||
+	    (ready ? !mst_hearing_is_silent(&f->base->hearing, c, f->heard_ns, lease_ns)
+		   : f->base->hearing.listening.read_ns < join_until))
 		return;
 	snprintf(why, sizeof(why), "the leader was silent for %.3g s (%s): stopped, or cut off",
 		 (double)(ready ? lease_ns : o->join_timeout_ns) / (double)MST_SECOND,
@@ -574,12 +572,12 @@ void mst_following_judge(struct mst_following *f, uint64_t now_ns)
 
 void mst_following_step(struct mst_following *f, uint64_t now_ns)
 {
-	if (f->state == SEEKS && !mst_job_is_over(f->job))
+	if (f->state == SEEKS && !mst_job_is_over(&f->base->job))
 		connect_leader(f, now_ns);
 	if (mst_following_conn(f) == NULL)
 		return;
 	if (now_ns >= f->beat_ns) {
-		f->beat_ns = now_ns + f->job->o->lease_ns / MST_BEATS_PER_LEASE;
+		f->beat_ns = now_ns + f->base->job.o->lease_ns / MST_BEATS_PER_LEASE;
 		tell(f, MST_MSG_BEAT);
 	}
 	if (f->redial_ns != 0 && now_ns >= f->redial_ns) {

@@ -13,9 +13,7 @@
 #define MST_SERVER_CONTROL_FOLLOWING_H
 
 #include "common/transport/stream.h"
-#include "server/control/hearing.h"
-#include "server/control/job.h"
-#include "server/control/sessions.h"
+#include "server/control/base.h"
 
 enum mst_following_state {
 	MST_FOLLOWING_SEEKS,     /* no leader has answered yet */
@@ -38,10 +36,7 @@ enum mst_following_event {
 bool mst_following_enter(enum mst_following_state *state, enum mst_following_event event);
 
 struct mst_following {
-	struct mst_job *job;
-	struct mst_frontend *front;
-	struct mst_sessions *sessions;
-	const struct mst_hearing *hearing;
+	struct mst_base *base;
 	const struct mst_stream_ops *stream;
 	struct mst_credentials *credentials; /* NULL: plain streams */
 

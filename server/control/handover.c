@@ -34,7 +34,7 @@ static const char *check_piece(const struct mst_handover *h, const struct mst_co
 {
 	bool begins = !c->gives && p->piece.offset == 0;
 
-	if (p->piece.total > h->job->o->state_max)
+	if (p->piece.total > h->base->job.o->state_max)
 		return "broke the protocol: it gives a state that is larger than --state-max";
 	if (begins && (p->number <= c->state_given || p->number > c->state_asked ||
 		       c->state_gifts >= c->state_asks))
@@ -45,7 +45,7 @@ static const char *check_piece(const struct mst_handover *h, const struct mst_co
 		return "broke the protocol: it gives a state with a gap, or of two versions";
 	if (p->piece.length == 0 && p->piece.total > 0)
 		return "broke the protocol: it gives a state in pieces without bytes";
-	if (p->too_large != 0 && (p->piece.total > 0 || p->too_large <= h->job->o->state_max))
+	if (p->too_large != 0 && (p->piece.total > 0 || p->too_large <= h->base->job.o->state_max))
 		return "broke the protocol: it says of a state that fits that it does not";
 	return NULL;
 }
@@ -80,19 +80,19 @@ static bool tell_given(struct mst_handover *h, const struct mst_conn *c, const s
 
 	ev.given.number = p->number;
 	ev.given.version = has ? p->version : MST_VERSION_NONE;
-	return mst_requests_event(&h->job->requests, &ev);
+	return mst_requests_event(&h->base->job.requests, &ev);
 }
 
 /* Whoever comes back may be refused because of it, and only the operator can mend that. */
 static void note_too_large(struct mst_handover *h, const struct mst_conn *c, uint64_t bytes)
 {
-	h->job->state_too_large = bytes;
-	h->job->state_of = c->who.rank;
-	mst_complain(&h->front->complaints, MST_COMPLAINT_STATE,
+	h->base->job.state_too_large = bytes;
+	h->base->job.state_of = c->who.rank;
+	mst_complain(&h->base->front.complaints, MST_COMPLAINT_STATE,
 		     "rank %" PRIu32 " cannot give its state to a worker that comes back: it has "
 		     "%" PRIu64 " bytes, and --state-max is %" PRIu64
 		     ": start the server with a larger --state-max",
-		     c->who.rank, bytes, h->job->o->state_max);
+		     c->who.rank, bytes, h->base->job.o->state_max);
 }
 
 static bool take_piece(struct mst_handover *h, struct mst_conn *c, const struct mst_handed *p,
@@ -130,7 +130,7 @@ bool mst_handover_message(struct mst_handover *h, struct mst_conn *c, const stru
 			 "sent";
 		return true;
 	}
-	if (!mst_requests_event(&h->job->requests, &ev))
+	if (!mst_requests_event(&h->base->job.requests, &ev))
 		return false;
 	c->takes = 0;
 	return true;
@@ -141,10 +141,10 @@ bool mst_handover_message(struct mst_handover *h, struct mst_conn *c, const stru
 static void say_number(struct mst_handover *h, struct mst_conn *c, enum mst_message_kind kind,
 		       uint64_t number)
 {
-	struct mst_message *m = mst_frontend_draft(h->front, kind);
+	struct mst_message *m = mst_frontend_draft(&h->base->front, kind);
 
 	m->number = number;
-	mst_frontend_send(h->front, c, m);
+	mst_frontend_send(&h->base->front, c, m);
 }
 
 static void want(struct mst_handover *h, struct mst_conn *c, const struct mst_notice *notice)
@@ -172,7 +172,7 @@ static void hand(struct mst_handover *h, struct mst_conn *c, const struct mst_no
 
 bool mst_handover_notice(struct mst_handover *h, const struct mst_notice *notice)
 {
-	struct mst_conn *c = mst_frontend_worker(h->front, notice->who);
+	struct mst_conn *c = mst_frontend_worker(&h->base->front, notice->who);
 
 	switch (notice->kind) {
 	case MST_NOTE_BEHIND:
@@ -203,7 +203,7 @@ static bool send_pieces(struct mst_handover *h, struct mst_conn *c, bool *room)
 
 	while ((left = h->bytes - c->taken_bytes) > 0 && c->out_have < QUEUED_MAX &&
 	       c->taken_bytes < end) {
-		struct mst_message *m = mst_frontend_draft(h->front, MST_MSG_TAKE);
+		struct mst_message *m = mst_frontend_draft(&h->base->front, MST_MSG_TAKE);
 		m->handed = (struct mst_handed){
 			.number = h->number,
 			.version = h->version,
@@ -214,7 +214,7 @@ static bool send_pieces(struct mst_handover *h, struct mst_conn *c, bool *room)
 				   .data = h->state + c->taken_bytes },
 		};
 		c->taken_bytes += m->handed.piece.length;
-		mst_frontend_send(h->front, c, m);
+		mst_frontend_send(&h->base->front, c, m);
 		if (c->stream == NULL || c->role != MST_CONN_WORKER)
 			return false;
 	}
@@ -229,10 +229,11 @@ void mst_handover_step(struct mst_handover *h)
 
 	if (!h->sends)
 		return;
-	for (uint32_t i = 0; (c = mst_frontend_next_of(h->front, MST_CONN_WORKER, &i)) != NULL;)
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&h->base->front, MST_CONN_WORKER, &i)) != NULL;)
 		if (c->takes != 0 && c->takes == h->number && h->state != NULL)
 			more |= send_pieces(h, c, &room);
 	h->sends = more;
 	if (room) /* epoll reports it only where there was none */
-		mst_frontend_wake(h->front);
+		mst_frontend_wake(&h->base->front);
 }

@@ -10,12 +10,10 @@
 #ifndef MST_SERVER_CONTROL_HANDOVER_H
 #define MST_SERVER_CONTROL_HANDOVER_H
 
-#include "server/control/frontend.h"
-#include "server/control/job.h"
+#include "server/control/base.h"
 
 struct mst_handover {
-	struct mst_job *job;
-	struct mst_frontend *front;
+	struct mst_base *base;
 
 	uint64_t number; /* of the last asking */
 	uint64_t version;

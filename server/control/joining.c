@@ -8,45 +8,19 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
-#include "common/transport/origins.h"
-#include "server/cluster/peer.h"
 #include "server/control/comparing.h"
 #include "server/control/reason.h"
-#include "server/control/token.h"
-
-/* Strangers may ask for links as fast as they are refused, so a step answers only a few.
- * Those that the transport refuses by itself, or by the filter, it bounds on its own. */
-#define REQUESTS_PER_STEP 8
 
 /* ---- beginning and end ---- */
 
-static void wake(void *ctx)
+int mst_joining_init(struct mst_joining *j)
 {
-	mst_frontend_wake(ctx);
-}
-
-static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct mst_origin *from);
-
-int mst_joining_init(struct mst_joining *j, bool aside)
-{
-	int rc = mst_rejoins_init(&j->rejoins, j->job->o->workers);
-
-	if (rc != 0)
-		return rc;
-	j->job->filter = (struct mst_link_filter){ expects, j };
-	return mst_link_maker_new(j->job->transport, aside ? wake : NULL, j->front, &j->maker);
+	return mst_rejoins_init(&j->rejoins, j->base->job.o->workers);
 }
 
 void mst_joining_fini(struct mst_joining *j)
 {
-	mst_link_maker_free(j->maker);
-	j->maker = NULL;
 	mst_rejoins_fini(&j->rejoins);
-}
-
-void mst_joining_forget(struct mst_joining *j)
-{
-	j->listener_broken = false;
 }
 
 /* ---- hellos ---- */
@@ -85,11 +59,11 @@ static int check_hello(const struct mst_job *j, const struct mst_hello *h, char 
 static int take_data_side(struct mst_joining *j, char *why, size_t len)
 {
 	struct mst_request gather = { .kind = MST_REQ_GATHER, .until_ns = j->leading->join_until };
-	int rc = mst_job_take(j->job, why, len);
+	int rc = mst_job_take(&j->base->job, why, len);
 
 	if (rc != 0)
 		return rc;
-	(void)mst_requests_offer(&j->job->requests, &gather); /* the first, so there is room */
+	(void)mst_requests_offer(&j->base->job.requests, &gather); /* the first, so there is room */
 	mst_leading_appoint_all(j->leading);
 	return 0;
 }
@@ -99,29 +73,29 @@ static int take_data_side(struct mst_joining *j, char *why, size_t len)
 static int fix_first(struct mst_joining *j, const struct mst_conn *c, const struct mst_hello *hello,
 		     char *why, size_t len)
 {
-	int rc = mst_job_lead(j->job, hello, why, len);
+	int rc = mst_job_lead(&j->base->job, hello, why, len);
 	char giver[MST_GIVER_LEN];
 
 	if (rc != 0)
 		return rc;
 	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
-	mst_tables_fix(&j->job->tables, &hello->table, giver, mst_job_norms(j->job));
+	mst_tables_fix(&j->base->job.tables, &hello->table, giver, mst_job_norms(&j->base->job));
 	j->first = c->id;
-	mst_link_maker_do(j->maker, mst_job_make, j->job);
-	return mst_link_maker_did(j->maker) ? take_data_side(j, why, len) : 0;
+	mst_link_maker_do(j->base->linking.maker, mst_job_make, &j->base->job);
+	return mst_link_maker_did(j->base->linking.maker) ? take_data_side(j, why, len) : 0;
 }
 
 /* A row of sessions is kept free for each worker that the ledger may still be deciding on. */
 static int check_room(const struct mst_joining *j, const struct mst_hello *hello, char *why,
 		      size_t len)
 {
-	uint32_t sessions = j->sessions->count;
+	uint32_t sessions = j->base->sessions.count;
 
-	if (sessions + j->job->o->workers > j->sessions->max) {
-		mst_reason_refused(why, len, -EBUSY, hello, j->job->o);
+	if (sessions + j->base->job.o->workers > j->base->sessions.max) {
+		mst_reason_refused(why, len, -EBUSY, hello, j->base->job.o);
 		return -EBUSY;
 	}
-	return mst_job_check_room(j->job, sessions, why, len);
+	return mst_job_check_room(&j->base->job, sessions, why, len);
 }
 
 /* A worker that joins and leaves without end must not cost more than this. */
@@ -132,22 +106,23 @@ static int check_rejoins(const struct mst_joining *j, const struct mst_hello *he
 
 	if (wait_ns == 0)
 		return 0;
-	mst_reason_too_often(why, len, hello, wait_ns, j->job->o);
+	mst_reason_too_often(why, len, hello, wait_ns, j->base->job.o);
 	return -EBUSY;
 }
 
 static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
 		   uint64_t now_ns)
 {
-	mst_complain(&j->front->complaints, MST_COMPLAINT_REFUSED, "%s refused: %s", c->peer, why);
-	mst_frontend_error(j->front, c, error, why, now_ns);
+	mst_complain(&j->base->front.complaints, MST_COMPLAINT_REFUSED, "%s refused: %s", c->peer,
+		     why);
+	mst_frontend_error(&j->base->front, c, error, why, now_ns);
 }
 
 static struct mst_conn *conn_of(const struct mst_joining *j, uint64_t id, enum mst_conn_role role)
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next_of(j->front, role, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next_of(&j->base->front, role, &i)) != NULL;) {
 		if (c->id == id)
 			return c;
 	}
@@ -159,7 +134,7 @@ void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
 {
 	char why[MST_REASON_LEN];
 
-	if (mst_job_is_over(j->job) || !mst_link_maker_did(j->maker))
+	if (mst_job_is_over(&j->base->job) || !mst_link_maker_did(j->base->linking.maker))
 		return;
 	int rc = take_data_side(j, why, sizeof(why));
 	if (rc == 0)
@@ -181,7 +156,8 @@ static bool compare(struct mst_joining *j, struct mst_conn *c, enum mst_comparin
 	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 	if (next == MST_COMPARING_WAIT)
 		return false;
-	mst_frontend_send(j->front, c, mst_frontend_draft(j->front, MST_MSG_SEND_TABLE));
+	mst_frontend_send(&j->base->front, c,
+			  mst_frontend_draft(&j->base->front, MST_MSG_SEND_TABLE));
 	return true;
 }
 
@@ -189,11 +165,11 @@ void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
 		       const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
 	char why[MST_REASON_LEN], reason[MST_REASON_LEN];
-	int rc = mst_comparing_piece(j->job, c, piece, why);
+	int rc = mst_comparing_piece(&j->base->job, c, piece, why);
 
 	if (rc == -EPROTO) {
-		mst_frontend_accuse(j->front, c, why, reason);
-		mst_frontend_error(j->front, c, rc, reason, now_ns);
+		mst_frontend_accuse(&j->base->front, c, why, reason);
+		mst_frontend_error(&j->base->front, c, rc, reason, now_ns);
 	} else if (rc != 0) {
 		refuse(j, c, rc, why, now_ns);
 	}
@@ -208,17 +184,17 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	enum mst_comparing next = MST_COMPARING_REFUSE;
 	char why[MST_REASON_LEN];
 
-	int rc = check_hello(j->job, hello, why, sizeof(why));
+	int rc = check_hello(&j->base->job, hello, why, sizeof(why));
 	bool knows_job = rc == 0;
 	if (knows_job)
-		rc = mst_comparing_hello(j->job, c, hello, why, sizeof(why));
+		rc = mst_comparing_hello(&j->base->job, c, hello, why, sizeof(why));
 	if (knows_job && rc != 0)
 		next = mst_comparing_begin(j->leading, c, hello, now_ns);
 	if (next != MST_COMPARING_REFUSE)
 		return compare(j, c, next, now_ns);
-	if (rc == 0 && j->job->plan.vector.elems == 0)
+	if (rc == 0 && j->base->job.plan.vector.elems == 0)
 		rc = fix_first(j, c, hello, why, sizeof(why));
-	if (rc == 0 && (j->job->server == NULL || !mst_leading_is_ready(j->leading))) {
+	if (rc == 0 && (j->base->job.server == NULL || !mst_leading_is_ready(j->leading))) {
 		/* this peer has said hello, so it is not closed for silence */
 		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 		return false;
@@ -234,9 +210,9 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	ev.join.cookie = c->id;
 	ev.join.rank = hello->rank;
 	ev.join.comes_back = hello->comes_back != 0;
-	if (!mst_requests_event(&j->job->requests, &ev))
+	if (!mst_requests_event(&j->base->job.requests, &ev))
 		return false;
-	mst_frontend_enter(j->front, c, MST_CONN_HELLO);
+	mst_frontend_enter(&j->base->front, c, MST_CONN_HELLO);
 	c->pid = hello->pid;
 	c->table = hello->table;
 	c->origins = hello->origins;
@@ -251,7 +227,7 @@ static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int erro
 	struct mst_hello hello = { .rank = (int32_t)c->who.rank };
 	char why[MST_REASON_LEN];
 
-	mst_reason_refused(why, sizeof(why), error, &hello, j->job->o);
+	mst_reason_refused(why, sizeof(why), error, &hello, j->base->job.o);
 	refuse(j, c, error, why, now_ns);
 }
 
@@ -272,12 +248,12 @@ static bool take_table(struct mst_joining *j, struct mst_conn *c, struct mst_ide
 	char why[MST_REASON_LEN], giver[MST_GIVER_LEN];
 
 	(void)mst_tables_giver(who.rank, c->peer, c->pid, giver);
-	int rc = mst_tables_check(&j->job->tables, &c->table, giver, why, sizeof(why));
+	int rc = mst_tables_check(&j->base->job.tables, &c->table, giver, why, sizeof(why));
 	if (rc == 0) {
-		mst_tables_take(&j->job->tables, &c->table, giver);
+		mst_tables_take(&j->base->job.tables, &c->table, giver);
 		return true;
 	}
-	mst_requests_lose(&j->job->requests, who);
+	mst_requests_lose(&j->base->job.requests, who);
 	refuse(j, c, rc, why, now_ns);
 	return false;
 }
@@ -290,15 +266,16 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 	if (c != NULL && !take_table(j, c, notice->who, now_ns))
 		return;
 	if (c != NULL)
-		p = mst_sessions_admit(j->sessions, notice->who, mst_leading_set(j->leading));
+		p = mst_sessions_admit(&j->base->sessions, notice->who,
+				       mst_leading_set(j->leading));
 	if (p == NULL) {
-		mst_requests_lose(&j->job->requests, notice->who);
+		mst_requests_lose(&j->base->job.requests, notice->who);
 		if (c != NULL)
 			refuse_by_ledger(j, c, -EBUSY, now_ns);
 		return;
 	}
 	mst_rejoins_count(&j->rejoins, (int32_t)c->who.rank, now_ns); /* that it has asked for */
-	mst_frontend_admit(j->front, c, notice->who);
+	mst_frontend_admit(&j->base->front, c, notice->who);
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");
 	p->admitted = *notice;
@@ -315,29 +292,29 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 static void fill_servers(const struct mst_joining *j, const struct mst_pending_session *p,
 			 struct mst_welcome *w)
 {
-	const struct mst_link_listener *listener = j->job->listener;
+	const struct mst_link_listener *listener = j->base->job.listener;
 
 	static_assert(sizeof(w->server[0].address) == sizeof(listener->address), "any listener's");
-	w->server_count = mst_job_servers(j->job);
+	w->server_count = mst_job_servers(&j->base->job);
 	for (uint32_t i = 0; i < w->server_count; i++) {
 		struct mst_welcome_server *row = &w->server[i];
 		memcpy(row->address, i == 0 ? listener->address : j->leading->follower[i].listener,
 		       sizeof(row->address));
 		memcpy(row->token, p->token, sizeof(row->token));
-		mst_job_part(j->job, i, &row->first, &row->count);
+		mst_job_part(&j->base->job, i, &row->first, &row->count);
 	}
 }
 
 static void fill_welcome(const struct mst_joining *j, const struct mst_pending_session *p,
 			 struct mst_welcome *w)
 {
-	const struct mst_server_options *o = j->job->o;
-	const struct mst_plan *plan = &j->job->plan;
+	const struct mst_server_options *o = j->base->job.o;
+	const struct mst_plan *plan = &j->base->job.plan;
 
 	snprintf(w->job, sizeof(w->job), "%s", o->job);
-	snprintf(w->policy, sizeof(w->policy), "%s", mst_job_policy(j->job)->name);
+	snprintf(w->policy, sizeof(w->policy), "%s", mst_job_policy(&j->base->job)->name);
 	fill_servers(j, p, w);
-	mst_fabric_tell(&j->job->terms.fabric, &w->path);
+	mst_fabric_tell(&j->base->job.terms.fabric, &w->path);
 	w->rank = p->admitted.who.rank;
 	w->incarnation = p->admitted.who.incarnation;
 	w->workers = o->workers;
@@ -352,12 +329,12 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->patience_ns = o->patience_ns;
 	w->guard = o->guard;
 	w->may_finish = o->finish == MST_FINISH_BY_WORKER;
-	w->norms = mst_controller_by_norms(&j->job->terms.policy.controller);
+	w->norms = mst_controller_by_norms(&j->base->job.terms.policy.controller);
 	w->checks = o->checksum;
 	w->state_max = o->state_max;
 	w->averages = plan->server.aggregator.averages;
-	w->first_version = mst_job_first_version(j->job);
-	w->first_samples = mst_job_first_samples(j->job);
+	w->first_version = mst_job_first_version(&j->base->job);
+	w->first_samples = mst_job_first_samples(&j->base->job);
 	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
 }
 
@@ -367,10 +344,11 @@ static bool wants_table(const struct mst_joining *j, const struct mst_conn *c)
 {
 	const struct mst_conn *other;
 
-	if (!mst_job_lacks_table(j->job) || c->table.tensors == 0 ||
-	    j->job->state != MST_JOB_GATHERING)
+	if (!mst_job_lacks_table(&j->base->job) || c->table.tensors == 0 ||
+	    j->base->job.state != MST_JOB_GATHERING)
 		return false;
-	for (uint32_t i = 0; (other = mst_frontend_next_of(j->front, MST_CONN_WORKER, &i)) != NULL;)
+	for (uint32_t i = 0;
+	     (other = mst_frontend_next_of(&j->base->front, MST_CONN_WORKER, &i)) != NULL;)
 		if (other->sends_table || other->sends_state)
 			return false;
 	return true;
@@ -378,225 +356,17 @@ static bool wants_table(const struct mst_joining *j, const struct mst_conn *c)
 
 void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session *p)
 {
-	struct mst_conn *c = mst_frontend_worker(j->front, p->session.who);
+	struct mst_conn *c = mst_frontend_worker(&j->base->front, p->session.who);
 
 	if (c == NULL)
 		return; /* the worker is gone; the ledger will hear of it */
 	c->welcomed = true;
 	if (wants_table(j, c)) {
 		c->sends_table = true;
-		mst_frontend_send(j->front, c, mst_frontend_draft(j->front, MST_MSG_SEND_TABLE));
+		mst_frontend_send(&j->base->front, c,
+				  mst_frontend_draft(&j->base->front, MST_MSG_SEND_TABLE));
 	}
-	struct mst_message *m = mst_frontend_draft(j->front, MST_MSG_WELCOME);
+	struct mst_message *m = mst_frontend_draft(&j->base->front, MST_MSG_WELCOME);
 	fill_welcome(j, p, &m->welcome);
-	mst_frontend_send(j->front, c, m);
-}
-
-/* ---- links ---- */
-
-static bool lanes_match(const struct mst_lanes *lanes, const struct mst_lanes *wanted)
-{
-	return lanes->up_bytes == wanted->up_bytes && lanes->down_bytes == wanted->down_bytes &&
-	       lanes->up_credits == wanted->up_credits &&
-	       lanes->down_credits == wanted->down_credits;
-}
-
-static const char *cause(const struct mst_link_made *made)
-{
-	return made->why[0] != '\0' ? made->why : strerror(-made->error);
-}
-
-/* Tells the worker why there is no link. The end of the session, which follows, says less. */
-static void no_link(struct mst_joining *j, struct mst_identity who,
-		    const struct mst_link_made *made, uint64_t now_ns)
-{
-	struct mst_conn *c = mst_frontend_worker(j->front, who);
-	char reason[MST_REASON_LEN];
-
-	snprintf(reason, sizeof(reason), "rank %" PRIu32 ": its link could not be set up: %s",
-		 who.rank, cause(made));
-	mst_warn("%s", reason);
-	if (c != NULL) {
-		c->left = true;
-		mst_frontend_error(j->front, c, made->error, reason, now_ns);
-	}
-	mst_requests_lose(&j->job->requests, who);
-}
-
-static void let_worker_in(struct mst_joining *j, struct mst_pending_session *p,
-			  const struct mst_link_made *made, uint64_t now_ns)
-{
-	struct mst_request request = { .kind = MST_REQ_LINKED, .session = &p->session };
-
-	if (made->error != 0) {
-		no_link(j, p->session.who, made, now_ns);
-		return;
-	}
-	p->session.link = made->link;
-	(void)mst_pending_enter(&p->state, MST_PENDING_LEND);
-	mst_requests_put(&j->job->requests, &request);
-}
-
-/* A failure is only logged: the link is tried again until the follower's lease is over. */
-static void let_follower_in(struct mst_joining *j, uint32_t server,
-			    const struct mst_link_made *made)
-{
-	if (made->error != 0)
-		mst_warn("server %" PRIu32 ": its link could not be set up: %s", server,
-			 cause(made));
-	else
-		mst_leading_let_in(j->leading, server, made->link);
-}
-
-/* Gives a link to the session or the follower that it was made for. If that has gone, frees the
- * link. */
-static void hand_over(struct mst_joining *j, const struct mst_link_made *made, uint64_t now_ns)
-{
-	uint32_t server = mst_leading_link_made(j->leading, made->token);
-	struct mst_pending_session *p = mst_sessions_linking(j->sessions, made->token);
-
-	if (p != NULL)
-		let_worker_in(j, p, made, now_ns);
-	else if (server != 0)
-		let_follower_in(j, server, made);
-	else if (made->link != NULL)
-		made->link->ops->link_free(made->link);
-}
-
-static void take_links(struct mst_joining *j, uint64_t now_ns)
-{
-	struct mst_link_made made;
-
-	while (mst_link_maker_take(j->maker, &made))
-		hand_over(j, &made, now_ns);
-}
-
-/* How long a token is good for. A worker makes its memory before it asks for links, and asks one
- * server after the other. A follower also makes its memory first; if it is too late, it is offered
- * another token. A follower is told of a session before its worker is welcomed, which waits for the
- * other followers, at most until one that says nothing is given up. */
-static uint64_t token_ns(const struct mst_joining *j)
-{
-	uint64_t bytes = j->job->session_bytes * mst_job_servers(j->job);
-	uint64_t most_ns = MST_TOKEN_NS + bytes / MST_TOKEN_BYTES * MST_SECOND;
-
-	if (mst_job_follows(j->job))
-		most_ns += mst_server_options_server_lease(j->job->o);
-	return most_ns;
-}
-
-/* Somebody has shown a token that is good, but not from there. */
-static void complain_of_origin(struct mst_joining *j, const struct mst_origins *origins,
-			       const struct mst_origins *announced, const char *whose,
-			       const char *option)
-{
-	char from[MST_ORIGINS_TEXT_LEN], known[MST_ORIGINS_TEXT_LEN];
-
-	mst_complain(&j->front->complaints, MST_COMPLAINT_ORIGIN,
-		     "somebody at %s asked for the link of %s, which has announced %s; sent away, "
-		     "and the token stays good: if it was %s, give it its addresses on the data "
-		     "network with %s, else somebody else has read its token",
-		     mst_origins_text(origins, from, sizeof(from)), whose,
-		     mst_origins_text(announced, known, sizeof(known)), whose, option);
-}
-
-/* Is this token expected from there? If not, the log says why. */
-static bool is_expected(struct mst_joining *j, const uint8_t *token,
-			const struct mst_origins *origins)
-{
-	const struct mst_pending_session *p = mst_sessions_expecting(j->sessions, token);
-	uint32_t server = p != NULL ? 0 : mst_leading_expecting(j->leading, token);
-	const struct mst_origins *announced = NULL;
-	char whose[32];
-
-	if (p != NULL)
-		announced = &p->origins;
-	else if (server != 0)
-		announced = &j->leading->follower[server].origins;
-	if (announced == NULL) {
-		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
-			     "somebody asked for a link with no valid token; sent away");
-		return false;
-	}
-	if (mst_origins_cover(announced, origins))
-		return true;
-	if (p != NULL)
-		(void)snprintf(whose, sizeof(whose), "rank %" PRIu32, p->session.who.rank);
-	else
-		(void)snprintf(whose, sizeof(whose), "server %" PRIu32, server);
-	complain_of_origin(j, origins, announced, whose,
-			   p != NULL ? "MUSTER_DATA_ADDRESS" : "--data-address");
-	return false;
-}
-
-/* The filter of the listener. */
-static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct mst_origin *from)
-{
-	return is_expected(ctx, token, &(struct mst_origins){ 1, { *from } });
-}
-
-static void send_away(struct mst_joining *j, const struct mst_link_request *request, bool expected,
-		      bool old)
-{
-	if (expected)
-		mst_complain(&j->front->complaints, MST_COMPLAINT_REQUEST,
-			     "somebody asked for a link with %s; sent away",
-			     old ? "a token whose time is over"
-				 : "other figures than its welcome has");
-	else
-		(void)is_expected(j, request->token, &request->from); /* which says why */
-	(void)j->job->transport->listener->answer(j->job->listener, request, NULL);
-}
-
-static void answer(struct mst_joining *j, const struct mst_link_request *request)
-{
-	const struct mst_lane_layout *layout = &j->job->plan.layout;
-	struct mst_pending_session *p = mst_sessions_spend(j->sessions, request);
-	uint32_t server = mst_leading_spend(j->leading, request);
-	struct mst_lanes workers = mst_plan_lanes(layout);
-	struct mst_lanes servers = mst_peer_lanes(
-		mst_peer_window(j->job->o->workers, layout->slots));
-
-	uint64_t age_ns = p != NULL     ? mst_sessions_waited(j->sessions, p)
-			  : server != 0 ? mst_leading_token_age(j->leading, server)
-					: 0;
-	bool old = age_ns > token_ns(j);
-	if (p != NULL && !old && lanes_match(&request->lanes, &workers)) {
-		mst_link_maker_make(j->maker, j->job->listener, request);
-	} else if (server != 0 && !old && lanes_match(&request->lanes, &servers)) {
-		mst_leading_link_begins(j->leading, server);
-		mst_link_maker_make(j->maker, j->job->listener, request);
-	} else {
-		send_away(j, request, p != NULL || server != 0, old);
-	}
-}
-
-void mst_joining_links(struct mst_joining *j, uint64_t now_ns)
-{
-	const struct mst_link_listener_ops *listener = j->job->transport->listener;
-	struct mst_link_request request;
-	int rc = 0;
-
-	mst_sessions_look(j->sessions, now_ns);
-	take_links(j, now_ns);
-	for (int i = 0; i < REQUESTS_PER_STEP && rc == 0 && mst_link_maker_has_room(j->maker);
-	     i++) {
-		rc = listener->next_request(j->job->listener, &request);
-		if (rc == 0)
-			answer(j, &request);
-		take_links(j, now_ns); /* links are ready at once if the maker has no threads */
-	}
-	if (rc == -EAGAIN)
-		mst_sessions_answered(j->sessions, now_ns);
-	if (rc == 0 && mst_link_maker_has_room(j->maker))
-		mst_frontend_wake(j->front); /* others may be asking, too */
-	if (rc == -ENODEV && !j->listener_broken) {
-		mst_error("nobody can join any more: %s", mst_why());
-		j->listener_broken = true;
-	}
-}
-
-bool mst_joining_is_busy(const struct mst_joining *j)
-{
-	return mst_link_maker_count(j->maker) > 0;
+	mst_frontend_send(&j->base->front, c, m);
 }

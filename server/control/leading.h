@@ -10,16 +10,11 @@
 #ifndef MST_SERVER_CONTROL_LEADING_H
 #define MST_SERVER_CONTROL_LEADING_H
 
+#include "server/control/base.h"
 #include "server/control/follower_place.h"
-#include "server/control/hearing.h"
-#include "server/control/job.h"
-#include "server/control/sessions.h"
 
 struct mst_leading {
-	struct mst_job *job;
-	struct mst_frontend *front;
-	struct mst_sessions *sessions;
-	struct mst_hearing *hearing;
+	struct mst_base *base;
 
 	struct mst_follower_place follower[MST_SERVERS_MAX]; /* from 1 on */
 	uint64_t beat_ns;    /* when followers get the next heartbeat */
@@ -74,23 +69,8 @@ bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns);
 
 /* ---- server links ---- */
 
-/* Spends the token of @request: finds the follower that has been offered it and has not used it.
- * From an address that the follower has announced it is spent, whatever comes of the request; a
- * follower that gets no link asks for another token.
- * Return: that follower; 0: none. */
-uint32_t mst_leading_spend(struct mst_leading *l, const struct mst_link_request *request);
-/* The follower that has been offered this token and has not used it; 0: none. */
-uint32_t mst_leading_expecting(const struct mst_leading *l, const uint8_t *token);
-/* How long ago the follower was offered its last token; time in which requests for links had to
- * wait does not count. */
-uint64_t mst_leading_token_age(const struct mst_leading *l, uint32_t server);
-/* The link of the token that the follower has used is being made. */
-void mst_leading_link_begins(struct mst_leading *l, uint32_t server);
-/* The link of @token has been made, or could not be.
- * Return: the follower that @token was offered to last; 0: none. */
-uint32_t mst_leading_link_made(struct mst_leading *l, const uint8_t *token);
-/* Gives the follower's link to the data side, or frees it if the follower is gone. */
-void mst_leading_let_in(struct mst_leading *l, uint32_t server, struct mst_link *link);
+/* For a linking whose `ctx` is a leading. */
+extern const struct mst_linking_ops mst_leading_links;
 
 /* ---- workers ---- */
 

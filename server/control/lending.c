@@ -7,8 +7,6 @@
 
 #include "common/base/clock.h"
 
-/* How many bytes may be queued on a connection before the next piece. */
-#define QUEUED_MAX ((size_t)256 << 10)
 /* How many bytes a step sends, so that others are heard meanwhile. */
 #define STEP_BYTES (4u << 20)
 /* How many bytes the leader fetches of a follower at a time. */
@@ -21,105 +19,29 @@
 
 static const struct mst_server_cfg *figures(const struct mst_lending *l)
 {
-	return &l->job->plan.server;
+	return &l->base->job.plan.server;
 }
 
 static uint64_t total_bytes(const struct mst_lending *l)
 {
-	return l->job->plan.vector.elems * sizeof(float);
-}
-
-/* A piece of this server's part. */
-static struct mst_handed piece_of(const struct mst_lending *l, uint64_t offset, uint64_t most)
-{
-	uint64_t length = most < MST_TAKE_CHUNK ? most : MST_TAKE_CHUNK;
-
-	return (struct mst_handed){ .version = l->version,
-				    .piece = { .offset = offset,
-					       .length = (uint32_t)length,
-					       .data = (const char *)l->average + offset } };
-}
-
-static void give_back(struct mst_lending *l)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_RETURNED };
-
-	ev.lent.shard = figures(l)->aggregator.index;
-	ev.lent.version = l->version;
-	if (l->return_due && mst_requests_event(&l->job->requests, &ev))
-		l->return_due = false;
-}
-
-static void stop_reading(struct mst_lending *l)
-{
-	l->lent = false;
-	l->average = NULL;
-	l->return_due = true;
+	return l->base->job.plan.vector.elems * sizeof(float);
 }
 
 void mst_lending_lent(struct mst_lending *l, const struct mst_notice *notice)
 {
-	l->lent = true;
-	l->version = notice->lent.version;
-	l->average = notice->lent.average;
+	mst_lent_take(&l->lent, notice);
 	if (l->state == MST_LENDING_ASKED)
 		l->state = MST_LENDING_SENDS;
 }
 
-/* ---- at a follower ---- */
-
-const char *mst_lending_fetch(struct mst_lending *l, const struct mst_fetch *fetch)
-{
-	uint64_t bytes = l->job->plan.count * sizeof(float);
-
-	if (figures(l)->aggregator.averages == 0)
-		return "a request for an average that this server does not keep";
-	if (fetch->offset > bytes || fetch->length > bytes - fetch->offset)
-		return "a request for an average beyond this server's part";
-	if (fetch->length > 0 && l->fetches)
-		return "a request for an average before the last was answered";
-	/* it may come before the data side has executed LEND */
-	l->fetches = true;
-	l->fetch = *fetch;
-	return NULL;
-}
-
-static void answer_fetch(struct mst_lending *l, struct mst_conn *lead)
-{
-	while (l->fetch.length > 0 && lead->out_have < QUEUED_MAX) {
-		struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_AVERAGE);
-		m->handed = piece_of(l, l->fetch.offset, l->fetch.length);
-		m->handed.number = l->fetch.number;
-		m->handed.piece.total = l->job->plan.count * sizeof(float);
-		l->fetch.offset += m->handed.piece.length;
-		l->fetch.length -= m->handed.piece.length;
-		mst_frontend_send(l->front, lead, m);
-		if (lead->stream == NULL)
-			return;
-	}
-	l->fetches = l->fetch.length > 0;
-}
-
-/* A part that is not finite is not sent: the job fails, and the leader hears of that. */
-void mst_lending_step_follower(struct mst_lending *l, struct mst_conn *lead)
-{
-	if (l->lent && l->fetches && l->fetch.length == 0) {
-		stop_reading(l);
-		l->fetches = false;
-	} else if (l->lent && l->fetches && l->average != NULL && lead != NULL) {
-		answer_fetch(l, lead);
-	}
-	give_back(l);
-}
-
-/* ---- at the leader: who is served ---- */
+/* ---- who is served ---- */
 
 bool mst_lending_ask(struct mst_lending *l, struct mst_conn *c, uint64_t number, const char **wrong)
 {
 	*wrong = NULL;
 	if (figures(l)->aggregator.averages == 0)
 		*wrong = "broke the protocol: it asks for an average that the servers do not keep";
-	else if (l->job->state == MST_JOB_GATHERING && !l->job->present[c->who.rank])
+	else if (l->base->job.state == MST_JOB_GATHERING && !l->base->job.present[c->who.rank])
 		*wrong = "broke the protocol: it asks for the average before it has started";
 	else if (c->average_turn != 0)
 		*wrong = "broke the protocol: it asks for the average before it has all of the one "
@@ -127,7 +49,7 @@ bool mst_lending_ask(struct mst_lending *l, struct mst_conn *c, uint64_t number,
 	if (*wrong != NULL)
 		return true;
 	/* what the ledger has told the worker by its link may be heard here a little later */
-	if (l->job->state == MST_JOB_GATHERING)
+	if (l->base->job.state == MST_JOB_GATHERING)
 		return false;
 	c->average_turn = ++l->turns;
 	c->average_number = number;
@@ -139,7 +61,8 @@ static struct mst_conn *next_taker(const struct mst_lending *l)
 {
 	struct mst_conn *c, *first = NULL;
 
-	for (uint32_t i = 0; (c = mst_frontend_next_of(l->front, MST_CONN_WORKER, &i)) != NULL;)
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&l->base->front, MST_CONN_WORKER, &i)) != NULL;)
 		if (c->average_turn != 0 &&
 		    (first == NULL || c->average_turn < first->average_turn))
 			first = c;
@@ -155,7 +78,7 @@ static void begin(struct mst_lending *l)
 		l->turns = 0; /* nobody waits, and the next to ask is the first */
 		return;
 	}
-	if (!mst_requests_event(&l->job->requests, &ev))
+	if (!mst_requests_event(&l->base->job.requests, &ev))
 		return;
 	l->state = MST_LENDING_ASKED;
 	l->taker = c->who;
@@ -167,16 +90,16 @@ static void end(struct mst_lending *l, struct mst_conn *c)
 {
 	if (c != NULL)
 		c->average_turn = 0;
-	stop_reading(l);
+	mst_lent_done(&l->lent);
 	l->state = MST_LENDING_IDLE;
-	for (uint32_t i = 1; i < mst_job_servers(l->job); i++) {
-		struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_FETCH);
+	for (uint32_t i = 1; i < mst_job_servers(&l->base->job); i++) {
+		struct mst_message *m = mst_frontend_draft(&l->base->front, MST_MSG_FETCH);
 		m->fetch = (struct mst_fetch){ .number = l->number };
 		mst_leading_send(l->leading, i, m);
 	}
 }
 
-/* ---- at the leader: what is sent ---- */
+/* ---- what is sent ---- */
 
 /* The server whose part is to be sent next, and that part in bytes of the whole average. */
 static uint32_t server_of(const struct mst_lending *l, uint64_t *begins, uint64_t *ends)
@@ -185,17 +108,17 @@ static uint32_t server_of(const struct mst_lending *l, uint64_t *begins, uint64_
 	uint32_t server = 0;
 
 	do {
-		mst_job_part(l->job, server, &first, &count);
+		mst_job_part(&l->base->job, server, &first, &count);
 		*begins = first * sizeof(float);
 		*ends = (first + count) * sizeof(float);
-	} while (l->sent >= *ends && ++server < mst_job_servers(l->job));
+	} while (l->sent >= *ends && ++server < mst_job_servers(&l->base->job));
 	return server;
 }
 
-/* Sends a piece to the taker, which has the place behind what was sent. */
+/* Sends a piece to the taker, whose place is after what was sent. */
 static void send_on(struct mst_lending *l, struct mst_conn *c, const struct mst_handed *piece)
 {
-	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_AVERAGE);
+	struct mst_message *m = mst_frontend_draft(&l->base->front, MST_MSG_AVERAGE);
 
 	m->handed = *piece;
 	m->handed.number = c->average_number;
@@ -206,12 +129,12 @@ static void send_on(struct mst_lending *l, struct mst_conn *c, const struct mst_
 		l->waited_from = l->sent;
 		l->waited_ns = 0;
 	}
-	mst_frontend_send(l->front, c, m);
+	mst_frontend_send(&l->base->front, c, m);
 }
 
 static void fetch_from(struct mst_lending *l, uint32_t server, uint64_t begins, uint64_t ends)
 {
-	struct mst_message *m = mst_frontend_draft(l->front, MST_MSG_FETCH);
+	struct mst_message *m = mst_frontend_draft(&l->base->front, MST_MSG_FETCH);
 	uint64_t left = ends - l->sent;
 
 	m->fetch = (struct mst_fetch){ .number = l->number,
@@ -226,14 +149,14 @@ static bool send_next(struct mst_lending *l, struct mst_conn *c)
 {
 	uint64_t begins, ends;
 
-	if (l->sent == total_bytes(l) || l->asked > l->sent || c->out_have >= QUEUED_MAX)
+	if (l->sent == total_bytes(l) || l->asked > l->sent || c->out_have >= MST_LENT_QUEUED_MAX)
 		return false;
 	uint32_t server = server_of(l, &begins, &ends);
 	if (server != 0) {
 		fetch_from(l, server, begins, ends);
 		return false;
 	}
-	struct mst_handed piece = piece_of(l, l->sent, ends - l->sent);
+	struct mst_handed piece = mst_lent_piece(&l->lent, l->sent, ends - l->sent);
 	send_on(l, c, &piece);
 	l->asked = l->sent;
 	return c->stream != NULL && c->role == MST_CONN_WORKER;
@@ -244,10 +167,10 @@ static void judge_taker(struct mst_lending *l, struct mst_conn *c, uint64_t past
 {
 	char reason[MST_REASON_LEN];
 
-	if (c->out_have < QUEUED_MAX)
+	if (c->out_have < MST_LENT_QUEUED_MAX)
 		return;
 	l->waited_ns += past_ns < STEP_MOST_NS ? past_ns : STEP_MOST_NS;
-	if (l->waited_ns <= l->job->o->patience_ns)
+	if (l->waited_ns <= l->base->job.o->patience_ns)
 		return;
 	snprintf(reason, sizeof(reason),
 		 "rank %" PRIu32 " takes the average that it asked for too slowly, and holds up "
@@ -256,26 +179,26 @@ static void judge_taker(struct mst_lending *l, struct mst_conn *c, uint64_t past
 		 "closed",
 		 c->who.rank, total_bytes(l), l->sent, l->sent - l->waited_from, PROGRESS_BYTES,
 		 (double)l->waited_ns / (double)MST_SECOND);
-	mst_frontend_blame(l->front, c, MST_COMPLAINT_UNREAD, reason);
-	mst_frontend_hang_up(l->front, c);
+	mst_frontend_blame(&l->base->front, c, MST_COMPLAINT_UNREAD, reason);
+	mst_frontend_hang_up(&l->base->front, c);
 }
 
 static void send_pieces(struct mst_lending *l, uint64_t past_ns)
 {
-	struct mst_conn *c = mst_frontend_worker(l->front, l->taker);
+	struct mst_conn *c = mst_frontend_worker(&l->base->front, l->taker);
 	uint64_t stop = l->sent + STEP_BYTES;
 
-	if (c == NULL || l->average == NULL) {
+	if (c == NULL || l->lent.average == NULL) {
 		end(l, c);
 		return;
 	}
 	while (l->sent < stop && send_next(l, c))
 		;
-	c = mst_frontend_worker(l->front, l->taker);
+	c = mst_frontend_worker(&l->base->front, l->taker);
 	if (c == NULL || l->sent == total_bytes(l))
 		end(l, c);
 	else if (l->sent >= stop) /* epoll reports room only where there was none */
-		mst_frontend_wake(l->front);
+		mst_frontend_wake(&l->base->front);
 	else
 		judge_taker(l, c, past_ns);
 }
@@ -287,17 +210,17 @@ const char *mst_lending_piece(struct mst_lending *l, const struct mst_conn *c,
 
 	if (p->number > l->number)
 		return "broke the protocol: a piece of an average that was not asked for";
-	struct mst_conn *taker = mst_frontend_worker(l->front, l->taker);
+	struct mst_conn *taker = mst_frontend_worker(&l->base->front, l->taker);
 	if (p->number < l->number || l->state != MST_LENDING_SENDS || taker == NULL)
 		return NULL; /* its taker is gone, or will be found gone in this step */
 	if (server_of(l, &begins, &ends) != c->server || p->piece.offset != l->sent - begins ||
 	    p->piece.length == 0 || p->piece.length > l->asked - l->sent ||
-	    p->version != l->version)
+	    p->version != l->lent.version)
 		return "broke the protocol: a piece of an average with a gap, or of two versions";
 	send_on(l, taker, p);
 	/* the taker may ask again as soon as it has the last piece, and be heard in this step */
 	if (l->sent == total_bytes(l))
-		end(l, mst_frontend_worker(l->front, l->taker));
+		end(l, mst_frontend_worker(&l->base->front, l->taker));
 	return NULL;
 }
 
@@ -308,7 +231,7 @@ void mst_lending_step(struct mst_lending *l, uint64_t now_ns)
 	l->step_ns = now_ns;
 	if (l->state == MST_LENDING_SENDS)
 		send_pieces(l, past_ns);
-	give_back(l);
-	if (l->state == MST_LENDING_IDLE && !l->return_due)
+	mst_lent_give_back(&l->lent);
+	if (l->state == MST_LENDING_IDLE && !l->lent.return_due)
 		begin(l);
 }

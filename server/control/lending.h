@@ -14,6 +14,7 @@
 #define MST_SERVER_CONTROL_LENDING_H
 
 #include "server/control/leading.h"
+#include "server/control/lent.h"
 
 enum mst_lending_state {
 	MST_LENDING_IDLE,
@@ -22,21 +23,11 @@ enum mst_lending_state {
 };
 
 struct mst_lending {
-	struct mst_job *job;
-	struct mst_frontend *front;
+	struct mst_base *base;
 	struct mst_leading *leading;
 
-	/* This server's part, while it is lent. */
-	bool lent;
-	uint64_t version;
-	const float *average; /* NULL: that version is not finite */
-	bool return_due;      /* nobody reads it any more, and the ledger is to be told */
+	struct mst_lent lent;
 
-	/* At a follower: what the leader fetches of it. */
-	bool fetches;
-	struct mst_fetch fetch;
-
-	/* At the leader. */
 	enum mst_lending_state state;
 	struct mst_identity taker;
 	uint64_t number; /* of this reading */
@@ -48,21 +39,18 @@ struct mst_lending {
 	uint64_t waited_from, waited_ns;
 };
 
-/* At the leader: a worker asks. *@wrong: how it has broken the protocol; else NULL.
+/* A worker asks. *@wrong: how it has broken the protocol; else NULL.
  * Return: false: not now, because the start of the job has not been heard of yet. */
 bool mst_lending_ask(struct mst_lending *l, struct mst_conn *c, uint64_t number,
 		     const char **wrong);
-/* At the leader: a follower sends a piece. Returns how it has broken the protocol, or NULL. */
+/* A follower sends a piece. Returns how it has broken the protocol, or NULL. */
 const char *mst_lending_piece(struct mst_lending *l, const struct mst_conn *c,
 			      const struct mst_handed *p);
-/* At a follower: the leader fetches. Returns how it has broken the protocol, or NULL. */
-const char *mst_lending_fetch(struct mst_lending *l, const struct mst_fetch *fetch);
 
 /* The data side lends this server's part. */
 void mst_lending_lent(struct mst_lending *l, const struct mst_notice *notice);
 
-/* Sends what there is room for. @lead: at a follower the connection with the leader, or NULL. */
+/* Sends what there is room for. */
 void mst_lending_step(struct mst_lending *l, uint64_t now_ns);
-void mst_lending_step_follower(struct mst_lending *l, struct mst_conn *lead);
 
 #endif

@@ -6,21 +6,8 @@
  * memory and must not delay heartbeats. The control plane is a step function over stream, transport
  * and clock, so that the simulation can run it too.
  *
- * Its parts see only those above them in this list:
- *
- *   frontend              connections, and how many there may be
- *   requests              what is asked of the data side while it has no room
- *   job                   the figures, the state, the data side
- *   sessions              of workers, from admission until the data side lets go
- *   hearing               when connections were read, and which peers are silent
- *   follower_place         what the leader knows of one follower
- *   leading, following    what a leader does with followers; a follower with its leader
- *   comparing             has a worker the model of the others?
- *   joining               from hello to link
- *   workers               messages from and to workers
- *   reporting             the status
- *   checkpointing         versions that are saved
- *   plane                 passes messages and notices to the parts; beginning, step and end
+ * A leader and a follower are two things (leader_plane.h, follower_plane.h) over one base (base.h);
+ * role.h is what the plane asks of either.
  */
 #ifndef MST_SERVER_CONTROL_PLANE_H
 #define MST_SERVER_CONTROL_PLANE_H

@@ -11,7 +11,7 @@
 
 int mst_reporting_init(struct mst_reporting *r)
 {
-	r->snapshot.rank = calloc(r->job->o->workers, sizeof(*r->snapshot.rank));
+	r->snapshot.rank = calloc(r->base->job.o->workers, sizeof(*r->snapshot.rank));
 	return r->snapshot.rank != NULL ? 0 : -ENOMEM;
 }
 
@@ -29,9 +29,9 @@ void mst_reporting_forget(struct mst_reporting *r)
 /* Anybody may ask for the status: new peers, workers and servers. */
 void mst_reporting_ask(struct mst_reporting *r, struct mst_conn *c, bool watches, uint64_t now_ns)
 {
-	if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(r->front, c, now_ns)) {
-		mst_frontend_error(r->front, c, -EBUSY, "too many ask for the status at once",
-				   now_ns);
+	if (c->role == MST_CONN_NEW && !mst_frontend_admit_watcher(&r->base->front, c, now_ns)) {
+		mst_frontend_error(&r->base->front, c, -EBUSY,
+				   "too many ask for the status at once", now_ns);
 		return;
 	}
 	c->heard_ns = now_ns;
@@ -53,18 +53,18 @@ static enum mst_server_state state_of(const struct mst_reporting *r, uint32_t se
 	};
 
 	if (server == 0)
-		return r->job->listener != NULL ? MST_SERVER_READY : MST_SERVER_JOINED;
+		return r->base->job.listener != NULL ? MST_SERVER_READY : MST_SERVER_JOINED;
 	return states[r->leading->follower[server].state];
 }
 
 static void fill_server(const struct mst_reporting *r, uint32_t server,
 			struct mst_status_server *out)
 {
-	const struct mst_link_listener *own = r->job->listener;
+	const struct mst_link_listener *own = r->base->job.listener;
 	const char *listener = own != NULL ? own->address : "";
 
-	if (r->job->plan.vector.elems != 0)
-		mst_job_part(r->job, server, &out->first, &out->count);
+	if (r->base->job.plan.vector.elems != 0)
+		mst_job_part(&r->base->job, server, &out->first, &out->count);
 	if (server > 0)
 		listener = r->leading->follower[server].listener;
 	snprintf(out->listener, sizeof(out->listener), "%s", listener);
@@ -73,7 +73,7 @@ static void fill_server(const struct mst_reporting *r, uint32_t server,
 
 static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 {
-	const struct mst_job *j = r->job;
+	const struct mst_job *j = &r->base->job;
 
 	snprintf(s->job, sizeof(s->job), "%s", j->o->job);
 	mst_job_policies_fill(&j->policies, s);
@@ -95,22 +95,22 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 
 static void send_rows(struct mst_reporting *r, struct mst_conn *c, uint32_t first)
 {
-	struct mst_message *m = mst_frontend_draft(r->front, MST_MSG_STATUS_RANKS);
-	uint32_t left = r->job->o->workers - first;
+	struct mst_message *m = mst_frontend_draft(&r->base->front, MST_MSG_STATUS_RANKS);
+	uint32_t left = r->base->job.o->workers - first;
 
 	m->ranks.count = left < MST_STATUS_RANKS ? left : MST_STATUS_RANKS;
 	memcpy(m->ranks.row, r->snapshot.rank + first, m->ranks.count * sizeof(m->ranks.row[0]));
-	mst_frontend_send(r->front, c, m);
+	mst_frontend_send(&r->base->front, c, m);
 }
 
 static void send_status(struct mst_reporting *r, struct mst_conn *c)
 {
-	struct mst_message *m = mst_frontend_draft(r->front, MST_MSG_STATUS);
+	struct mst_message *m = mst_frontend_draft(&r->base->front, MST_MSG_STATUS);
 
 	m->status = r->snapshot.status;
 	fill_status(r, &m->status);
 	uint32_t rows = m->status.rank_count;
-	mst_frontend_send(r->front, c, m);
+	mst_frontend_send(&r->base->front, c, m);
 	for (uint32_t first = 0; first < rows && c->stream != NULL; first += MST_STATUS_RANKS)
 		send_rows(r, c, first);
 }
@@ -119,7 +119,7 @@ static void answer_all(struct mst_reporting *r, bool final)
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next(&r->base->front, &i)) != NULL;) {
 		if (!c->asks_status && !(final && c->watches))
 			continue;
 		c->asks_status = false;
@@ -128,7 +128,7 @@ static void answer_all(struct mst_reporting *r, bool final)
 	r->asked = false;
 	r->final_told |= final;
 	if (final)
-		r->job->metrics.changed = false;
+		r->base->job.metrics.changed = false;
 }
 
 /* A worker has reported after the end of the job. Who has not read the last status is told when it
@@ -138,12 +138,12 @@ static void tell_watchers(struct mst_reporting *r)
 	struct mst_conn *c;
 	bool waits = false;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next(&r->base->front, &i)) != NULL;) {
 		waits |= c->watches && c->out_have > 0;
 		if (c->watches && c->out_have == 0)
 			send_status(r, c);
 	}
-	r->job->metrics.changed = waits;
+	r->base->job.metrics.changed = waits;
 }
 
 /* At the end of a job. */
@@ -151,17 +151,17 @@ static void log_counted(const struct mst_reporting *r)
 {
 	char line[MST_COUNTED_LEN];
 
-	mst_counted_line(r->snapshot.rank, r->job->o->workers, line);
+	mst_counted_line(r->snapshot.rank, r->base->job.o->workers, line);
 	if (line[0] != '\0')
-		mst_info("job \"%s\" counted: %s", r->job->o->job, line);
+		mst_info("job \"%s\" counted: %s", r->base->job.o->job, line);
 }
 
 void mst_reporting_filled(struct mst_reporting *r)
 {
-	if (mst_job_is_over(r->job) && !r->final_told)
+	if (mst_job_is_over(&r->base->job) && !r->final_told)
 		log_counted(r);
 	r->lent = false;
-	answer_all(r, mst_job_is_over(r->job));
+	answer_all(r, mst_job_is_over(&r->base->job));
 }
 
 /* ---- questions ---- */
@@ -173,7 +173,7 @@ static bool somebody_asks(struct mst_reporting *r)
 
 	if (!r->asked)
 		return false;
-	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next(&r->base->front, &i)) != NULL;) {
 		if (c->asks_status)
 			return true;
 	}
@@ -189,7 +189,7 @@ bool mst_reporting_waits(const struct mst_reporting *r)
 /* Is it time for another answer? The last one, at the end of the job, is not held back. */
 static bool is_due(struct mst_reporting *r, uint64_t now_ns)
 {
-	if (mst_job_is_over(r->job) && !r->final_told)
+	if (mst_job_is_over(&r->base->job) && !r->final_told)
 		return true;
 	if (now_ns < r->due_ns || !somebody_asks(r))
 		return false;
@@ -201,19 +201,19 @@ void mst_reporting_step(struct mst_reporting *r, uint64_t now_ns)
 {
 	struct mst_request request = { .kind = MST_REQ_SNAPSHOT, .snapshot = &r->snapshot };
 
-	if (r->job->server == NULL) {
-		bool final = r->job->state != MST_JOB_GATHERING;
+	if (r->base->job.server == NULL) {
+		bool final = r->base->job.state != MST_JOB_GATHERING;
 		if (final || is_due(r, now_ns))
 			answer_all(r, final);
 		return;
 	}
 	if (!r->lent && is_due(r, now_ns))
-		r->lent = mst_requests_offer(&r->job->requests, &request);
+		r->lent = mst_requests_offer(&r->base->job.requests, &request);
 	if (!r->lent && mst_reporting_is_behind(r))
 		tell_watchers(r);
 }
 
 bool mst_reporting_is_behind(const struct mst_reporting *r)
 {
-	return r->final_told && r->job->metrics.changed;
+	return r->final_told && r->base->job.metrics.changed;
 }

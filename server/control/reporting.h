@@ -15,9 +15,8 @@
 #define MST_REPORTING_GAP_NS (20 * MST_MS)
 
 struct mst_reporting {
+	struct mst_base *base;
 	const struct mst_leading *leading;
-	struct mst_job *job;
-	struct mst_frontend *front;
 
 	enum mst_access access; /* who may join */
 

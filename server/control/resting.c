@@ -12,7 +12,7 @@ static const struct mst_conn *worker_of(const struct mst_resting *r, uint32_t ra
 {
 	const struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(r->front, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next(&r->base->front, &i)) != NULL;) {
 		if (c->role == MST_CONN_WORKER && c->who.rank == rank && !c->left)
 			return c;
 	}
@@ -21,7 +21,7 @@ static const struct mst_conn *worker_of(const struct mst_resting *r, uint32_t ra
 
 static int check(const struct mst_resting *r, uint32_t rank, char *why, size_t len)
 {
-	const struct mst_job *j = r->job;
+	const struct mst_job *j = &r->base->job;
 
 	if (j->state != MST_JOB_RUNNING) {
 		snprintf(why, len, "job \"%s\" %s: there is nothing to rest from", j->o->job,
@@ -53,11 +53,11 @@ bool mst_resting_ask(struct mst_resting *r, struct mst_conn *c, const struct mst
 		return false;
 	int rc = check(r, rest->rank, why, sizeof(why));
 	if (rc != 0) {
-		mst_frontend_error(r->front, c, rc, why, now_ns);
+		mst_frontend_error(&r->base->front, c, rc, why, now_ns);
 		return true;
 	}
 	ev.who = worker_of(r, rest->rank)->who;
-	if (!mst_requests_event(&r->job->requests, &ev))
+	if (!mst_requests_event(&r->base->job.requests, &ev))
 		return false;
 	mst_info("%s asks rank %" PRIu32 " to %s", c->peer, rest->rank,
 		 ev.rests ? "rest" : "return");
@@ -105,7 +105,7 @@ static int read_outcome(const struct mst_notice *notice, char *text, size_t len)
 
 void mst_resting_taken(struct mst_resting *r, const struct mst_notice *notice, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_conn(r->front, r->asker);
+	struct mst_conn *c = mst_frontend_conn(&r->base->front, r->asker);
 	char text[MST_REASON_LEN];
 	int rc = read_outcome(notice, text, sizeof(text));
 
@@ -113,16 +113,16 @@ void mst_resting_taken(struct mst_resting *r, const struct mst_notice *notice, u
 	if (c == NULL)
 		return;
 	if (rc != 0) {
-		mst_frontend_error(r->front, c, rc, text, now_ns);
+		mst_frontend_error(&r->base->front, c, rc, text, now_ns);
 		return;
 	}
-	struct mst_message *m = mst_frontend_draft(r->front, MST_MSG_DONE);
+	struct mst_message *m = mst_frontend_draft(&r->base->front, MST_MSG_DONE);
 	snprintf(m->why, sizeof(m->why), "%s", text);
-	mst_frontend_send(r->front, c, m);
+	mst_frontend_send(&r->base->front, c, m);
 }
 
 void mst_resting_noted(const struct mst_resting *r, const struct mst_notice *notice)
 {
-	mst_info("job \"%s\": rank %" PRIu32 " %s", r->job->o->job, notice->who.rank,
+	mst_info("job \"%s\": rank %" PRIu32 " %s", r->base->job.o->job, notice->who.rank,
 		 notice->rest.rests ? "rests" : "has returned");
 }

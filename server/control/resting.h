@@ -8,11 +8,10 @@
 #ifndef MST_SERVER_CONTROL_RESTING_H
 #define MST_SERVER_CONTROL_RESTING_H
 
-#include "server/control/job.h"
+#include "server/control/base.h"
 
 struct mst_resting {
-	struct mst_job *job;
-	struct mst_frontend *front;
+	struct mst_base *base;
 
 	bool waits; /* the ledger has been asked, and has not answered; other askers wait */
 	uint64_t asker;

@@ -81,16 +81,17 @@ static int read_change(const struct mst_job *j, const struct mst_policy_change *
 
 static void answer(const struct mst_switching *s, struct mst_conn *c, const char *text)
 {
-	struct mst_message *m = mst_frontend_draft(s->front, MST_MSG_DONE);
+	struct mst_message *m = mst_frontend_draft(&s->base->front, MST_MSG_DONE);
 
 	snprintf(m->why, sizeof(m->why), "%s", text);
-	mst_frontend_send(s->front, c, m);
+	mst_frontend_send(&s->base->front, c, m);
 }
 
 /* Is the job under this policy, or about to be? Then there is nothing to do. */
 static bool is_there(const struct mst_switching *s, const char *asked, char *text, size_t len)
 {
-	const struct mst_job_policy *now = mst_job_policy(s->job), *next = &s->job->policies.next;
+	const struct mst_job_policy *now = mst_job_policy(&s->base->job),
+				    *next = &s->base->job.policies.next;
 	bool is_due = next->name[0] != '\0';
 
 	if (is_due && strcmp(next->name, asked) == 0)
@@ -113,9 +114,9 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 
 	if (s->waits)
 		return false;
-	int rc = read_change(s->job, change, &policy, text, sizeof(text));
+	int rc = read_change(&s->base->job, change, &policy, text, sizeof(text));
 	if (rc != 0) {
-		mst_frontend_error(s->front, c, rc, text, now_ns);
+		mst_frontend_error(&s->base->front, c, rc, text, now_ns);
 		return true;
 	}
 	if (is_there(s, change->policy, text, sizeof(text))) {
@@ -125,7 +126,7 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 	s->controller = policy.controller;
 	ev.rule = policy.rule;
 	ev.controller = &s->controller;
-	if (!mst_requests_event(&s->job->requests, &ev))
+	if (!mst_requests_event(&s->base->job.requests, &ev))
 		return false;
 	mst_info("%s asks for policy %s", c->peer, change->policy);
 	s->waits = true;
@@ -153,15 +154,15 @@ static void describe(const struct mst_job *j, const struct mst_job_policy *p, ch
 /* If the job has ended meanwhile, that was said before this. */
 void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notice, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_conn(s->front, s->asker);
-	struct mst_job *j = s->job;
+	struct mst_conn *c = mst_frontend_conn(&s->base->front, s->asker);
+	struct mst_job *j = &s->base->job;
 	char text[MST_REASON_LEN];
 
 	s->waits = false;
 	if (mst_job_is_over(j)) {
 		snprintf(text, sizeof(text), "job \"%s\" is over: %.300s", j->o->job, j->why);
 		if (c != NULL)
-			mst_frontend_error(s->front, c, -ESHUTDOWN, text, now_ns);
+			mst_frontend_error(&s->base->front, c, -ESHUTDOWN, text, now_ns);
 		return;
 	}
 	s->asked.since = notice->policy.version;
@@ -202,7 +203,7 @@ static void enter(struct mst_job *j, const struct mst_notice *notice)
 
 void mst_switching_in_force(struct mst_switching *s, const struct mst_notice *notice)
 {
-	struct mst_job *j = s->job;
+	struct mst_job *j = &s->base->job;
 
 	if (mst_job_is_over(j))
 		return;
@@ -219,14 +220,14 @@ void mst_switching_in_force(struct mst_switching *s, const struct mst_notice *no
 
 void mst_switching_stuck(const struct mst_switching *s, const struct mst_notice *notice)
 {
-	mst_warn("job \"%s\": %s stays at %s: %s", s->job->o->job, mst_job_policy(s->job)->name,
-		 notice->policy.now, notice->policy.why);
+	mst_warn("job \"%s\": %s stays at %s: %s", s->base->job.o->job,
+		 mst_job_policy(&s->base->job)->name, notice->policy.now, notice->policy.why);
 }
 
 void mst_switching_dropped(const struct mst_switching *s, const struct mst_notice *notice)
 {
 	mst_info("job \"%s\": the change to %s dropped %" PRIu64
 		 " gradients that were on their way: they were late for version %" PRIu64,
-		 s->job->o->job, mst_job_policy_now(mst_job_policy(s->job)), notice->dropped.count,
-		 notice->dropped.version);
+		 s->base->job.o->job, mst_job_policy_now(mst_job_policy(&s->base->job)),
+		 notice->dropped.count, notice->dropped.version);
 }

@@ -9,11 +9,10 @@
 #ifndef MST_SERVER_CONTROL_SWITCHING_H
 #define MST_SERVER_CONTROL_SWITCHING_H
 
-#include "server/control/job.h"
+#include "server/control/base.h"
 
 struct mst_switching {
-	struct mst_job *job;
-	struct mst_frontend *front;
+	struct mst_base *base;
 
 	/* A change has been given to the ledger, which has not said when it holds. Other askers
 	 * wait meanwhile. */

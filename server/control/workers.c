@@ -22,11 +22,11 @@ bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *w
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPROTO };
 	char reason[MST_REASON_LEN];
 
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	c->left = true;
-	mst_frontend_accuse(w->front, c, what, reason);
-	mst_frontend_error(w->front, c, -EPROTO, reason, now_ns);
+	mst_frontend_accuse(&w->base->front, c, what, reason);
+	mst_frontend_error(&w->base->front, c, -EPROTO, reason, now_ns);
 	return true;
 }
 
@@ -93,13 +93,13 @@ static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
 	if (!mst_start_state_room(w->leading))
 		return false;
 	if (c->sends_table || (c->sends_state && c->state_received == 0))
-		wrong = mst_job_take_tensors(w->job, piece);
+		wrong = mst_job_take_tensors(&w->base->job, piece);
 	if (wrong != NULL) {
 		snprintf(why, sizeof(why), "broke the protocol: %s", wrong);
 		return mst_workers_broken(w, c, why, now_ns);
 	}
 	mst_start_state_pass_tensors(w->leading, piece);
-	c->sends_table &= mst_job_lacks_table(w->job);
+	c->sends_table &= mst_job_lacks_table(&w->base->job);
 	return true;
 }
 
@@ -118,12 +118,12 @@ static bool lacks_tensors(const struct mst_job *j, const struct mst_conn *c)
 static bool take_state(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_state_piece *piece, uint64_t now_ns)
 {
-	uint64_t size = mst_type_bytes(w->job->plan.vector.result_type);
-	uint64_t total = mst_job_state_bytes(w->job, w->job->plan.vector.elems);
+	uint64_t size = mst_type_bytes(w->base->job.plan.vector.result_type);
+	uint64_t total = mst_job_state_bytes(&w->base->job, w->base->job.plan.vector.elems);
 	char why[160];
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
-	    piece->length % size != 0 || lacks_tensors(w->job, c))
+	    piece->length % size != 0 || lacks_tensors(&w->base->job, c))
 		return mst_workers_broken(
 			w, c,
 			"broke the protocol: a start state that nobody asked for, or with a gap, "
@@ -133,9 +133,9 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 	MST_ASSERT(piece->length <= total - piece->offset);
 	if (!mst_start_state_room(w->leading))
 		return false;
-	if (!is_fit(w->job, piece, why, sizeof(why)))
+	if (!is_fit(&w->base->job, piece, why, sizeof(why)))
 		return mst_workers_broken(w, c, why, now_ns);
-	keep_state(w->job, piece);
+	keep_state(&w->base->job, piece);
 	mst_start_state_pass(w->leading, piece);
 	c->state_received += piece->length;
 	if (c->state_received < total)
@@ -147,17 +147,17 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 
 void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
 {
-	struct mst_conn *c = mst_frontend_worker(w->front, who);
+	struct mst_conn *c = mst_frontend_worker(&w->base->front, who);
 
 	if (c == NULL)
 		return; /* the worker is gone; the ledger will hear of it */
 	c->sends_state = true;
 	c->state_received = 0;
 	mst_start_state_drop(w->leading);
-	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_SEND_STATE);
-	m->wanted.tensors = wants_tensors(w->job, c) && mst_job_lacks_table(w->job);
-	m->wanted.state = !mst_job_has_state(w->job);
-	mst_frontend_send(w->front, c, m);
+	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_SEND_STATE);
+	m->wanted.tensors = wants_tensors(&w->base->job, c) && mst_job_lacks_table(&w->base->job);
+	m->wanted.state = !mst_job_has_state(&w->base->job);
+	mst_frontend_send(&w->base->front, c, m);
 }
 
 /* ---- what they say ---- */
@@ -167,9 +167,9 @@ static bool take_start(struct mst_workers *w, struct mst_conn *c, bool offers)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_START, .who = c->who, .offers = offers };
 
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
-	w->job->present[c->who.rank] = true;
+	w->base->job.present[c->who.rank] = true;
 	c->sends_table = false;
 	return true;
 }
@@ -182,7 +182,7 @@ static bool take_heartbeat(struct mst_workers *w, struct mst_conn *c, uint64_t n
 
 	if (c->heartbeat_ns == now_ns)
 		return true;
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	c->heartbeat_ns = now_ns;
 	return true;
@@ -192,7 +192,7 @@ static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LEAVE, .who = c->who, .seq = seq };
 
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	c->left = true;
 	return true;
@@ -202,19 +202,19 @@ static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
 static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *why, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_FINISH, .who = c->who };
-	char *asked = w->job->asked;
+	char *asked = w->base->job.asked;
 
-	if (w->job->o->finish == MST_FINISH_BY_OPERATOR)
+	if (w->base->job.o->finish == MST_FINISH_BY_OPERATOR)
 		return mst_workers_broken(w, c,
 					  "broke the protocol: it would finish a job that only an "
 					  "operator may finish (--finish operator)",
 					  now_ns);
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	if (asked[0] != '\0')
 		return true;
-	w->job->asked_by = c->who;
-	snprintf(asked, sizeof(w->job->asked), "rank %" PRIu32 " finished the job%s%.400s",
+	w->base->job.asked_by = c->who;
+	snprintf(asked, sizeof(w->base->job.asked), "rank %" PRIu32 " finished the job%s%.400s",
 		 c->who.rank, why[0] != '\0' ? ": " : "", why);
 	return true;
 }
@@ -226,7 +226,7 @@ static bool tell_value(struct mst_workers *w, struct mst_conn *c, const struct m
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
 
-	if (!mst_job_policies_follow(&w->job->policies, said->name))
+	if (!mst_job_policies_follow(&w->base->job.policies, said->name))
 		return true;
 	if (now_ns - c->value_ns >= MST_FLOOD_PERIOD_NS) {
 		c->value_ns = now_ns;
@@ -234,7 +234,7 @@ static bool tell_value(struct mst_workers *w, struct mst_conn *c, const struct m
 	}
 	if (c->values == VALUES_IN_PERIOD)
 		return true;
-	if (!mst_requests_event(&w->job->requests, &ev))
+	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	c->values++;
 	return true;
@@ -249,7 +249,7 @@ static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct 
 		return mst_workers_broken(w, c, wrong, now_ns);
 	if (!tell_value(w, c, said, now_ns))
 		return false;
-	mst_metrics_take(&w->job->metrics, c->who.rank, said);
+	mst_metrics_take(&w->base->job.metrics, c->who.rank, said);
 	return true;
 }
 
@@ -310,19 +310,20 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 
 	if (now_ns < w->beat_ns)
 		return;
-	w->beat_ns = now_ns + w->job->o->lease_ns / MST_BEATS_PER_LEASE;
-	struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_BEAT);
+	w->beat_ns = now_ns + w->base->job.o->lease_ns / MST_BEATS_PER_LEASE;
+	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEAT);
 	mst_leading_fill_beat(w->leading, &m->beat);
-	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
 		bool more = c->takes != 0 || c->average_turn != 0;
 		if (c->welcomed && (c->out_have == 0 || more))
-			mst_frontend_send(w->front, c, m);
+			mst_frontend_send(&w->base->front, c, m);
 	}
 }
 
 void mst_workers_started(struct mst_workers *w)
 {
-	struct mst_job *j = w->job;
+	struct mst_job *j = &w->base->job;
 	char text[256];
 
 	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
@@ -347,7 +348,7 @@ void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *n
 		 " is not made: they are not finite, too far from the median (--norm-limit), "
 		 "damaged (--checksum), or have a weight that cannot be; muster status says how "
 		 "many of each rank",
-		 w->job->o->job, notice->refused.count, notice->refused.version);
+		 w->base->job.o->job, notice->refused.count, notice->refused.version);
 }
 
 /* ---- the end of a session ---- */
@@ -359,7 +360,8 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 {
 	struct mst_eviction loss = { .rank = notice->who.rank,
 				     .why = notice->evict.why,
-				     .link = mst_sessions_link_reason(w->sessions, notice->who) };
+				     .link = mst_sessions_link_reason(&w->base->sessions,
+								      notice->who) };
 	uint32_t server = notice->evict.server;
 	char elsewhere[MST_REASON_LEN];
 
@@ -367,11 +369,11 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 		snprintf(elsewhere, sizeof(elsewhere),
 			 "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
 			 loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
-			 mst_job_servers(w->job), w->leading->follower[server].peer,
+			 mst_job_servers(&w->base->job), w->leading->follower[server].peer,
 			 loss.why == MST_EVICT_LOST ? " is lost" : "");
 		loss.link = elsewhere;
 	}
-	mst_reason_evicted(out, len, &loss, w->job->o);
+	mst_reason_evicted(out, len, &loss, w->base->job.o);
 }
 
 /* The ledger may have ended the session before it read that the worker asks for the end of the job.
@@ -386,28 +388,28 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 {
 	struct mst_identity who = notice->who;
 	enum mst_evict_why why = notice->evict.why;
-	struct mst_conn *c = mst_frontend_worker(w->front, who);
+	struct mst_conn *c = mst_frontend_worker(&w->base->front, who);
 	char reason[MST_REASON_LEN];
 
 	why_evicted(w, notice, reason, sizeof(reason));
-	mst_sessions_forget(w->sessions, who);
+	mst_sessions_forget(&w->base->sessions, who);
 	mst_leading_forget(w->leading, who);
-	w->job->present[who.rank] = false;
+	w->base->job.present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason);
 		if (c != NULL) /* the worker closes its connection, or the server does soon */
-			mst_frontend_part(w->front, c, now_ns);
+			mst_frontend_part(&w->base->front, c, now_ns);
 		return;
 	}
-	forget_asked(w->job, who);
-	if (!w->job->stopped) {
+	forget_asked(&w->base->job, who);
+	if (!w->base->job.stopped) {
 		mst_warn("%s", reason);
-		snprintf(w->job->worker_loss, sizeof(w->job->worker_loss), "%s", reason);
+		snprintf(w->base->job.worker_loss, sizeof(w->base->job.worker_loss), "%s", reason);
 	}
 	if (c == NULL)
 		return;
 	c->left = true;
-	mst_frontend_error(w->front, c, mst_evict_error(why), reason, now_ns);
+	mst_frontend_error(&w->base->front, c, mst_evict_error(why), reason, now_ns);
 }
 
 /* ---- the end of the job ---- */
@@ -430,7 +432,7 @@ static void name_state_sender(const struct mst_workers *w, char *why, size_t len
 {
 	const struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next(w->front, &i)) != NULL;) {
+	for (uint32_t i = 0; (c = mst_frontend_next(&w->base->front, &i)) != NULL;) {
 		if (c->sends_state)
 			snprintf(why, len,
 				 "rank %" PRIu32
@@ -456,7 +458,7 @@ static void why_finished(const struct mst_workers *w, const struct mst_notice *n
 			 size_t len)
 {
 	enum mst_finish_why finish = notice->finish.why;
-	const struct mst_job *j = w->job;
+	const struct mst_job *j = &w->base->job;
 	char absent[256];
 
 	absent_ranks(j, absent, sizeof(absent));
@@ -483,30 +485,31 @@ static void tell_failure(struct mst_workers *w, struct mst_conn *c, uint64_t now
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPIPE };
 
 	c->left = true;
-	mst_frontend_error(w->front, c, w->job->error, w->job->why, now_ns);
+	mst_frontend_error(&w->base->front, c, w->base->job.error, w->base->job.why, now_ns);
 	/* if there is no room, the lease ends the session */
-	(void)mst_requests_event(&w->job->requests, &ev);
+	(void)mst_requests_event(&w->base->job.requests, &ev);
 }
 
 static void tell_end(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
-	for (uint32_t i = 0; (c = mst_frontend_next_of(w->front, MST_CONN_WORKER, &i)) != NULL;) {
-		if (w->job->state == MST_JOB_FAILED) {
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
+		if (w->base->job.state == MST_JOB_FAILED) {
 			tell_failure(w, c, now_ns);
 			continue;
 		}
-		struct mst_message *m = mst_frontend_draft(w->front, MST_MSG_FINISHED);
-		mst_job_fill_end(w->job, m);
-		mst_frontend_send(w->front, c, m);
+		struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_FINISHED);
+		mst_job_fill_end(&w->base->job, m);
+		mst_frontend_send(&w->base->front, c, m);
 	}
 }
 
 void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns)
 {
 	bool failed = mst_finish_failed(notice->finish.why);
-	struct mst_job *j = w->job;
+	struct mst_job *j = &w->base->job;
 	char why[MST_REASON_LEN];
 
 	why_finished(w, notice, why, sizeof(why));
@@ -525,19 +528,11 @@ void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
-	w->job->stopped = true;
-	if (mst_job_end(w->job, MST_JOB_FAILS, why, now_ns))
-		w->job->error = -ENOTCONN;
-	for (uint32_t i = 0; (c = mst_frontend_next(w->front, &i)) != NULL;) {
+	mst_base_stop(w->base, why, now_ns);
+	for (uint32_t i = 0; (c = mst_frontend_next(&w->base->front, &i)) != NULL;) {
 		if (c->role == MST_CONN_WORKER || c->role == MST_CONN_JOINING) {
 			c->left = true; /* the server ends the session, so it is no loss */
-			mst_frontend_error(w->front, c, -ENOTCONN, why, now_ns);
+			mst_frontend_error(&w->base->front, c, -ENOTCONN, why, now_ns);
 		}
-	}
-	/* Workers that have no link yet are not given one any more. */
-	for (uint32_t i = 0; i < w->sessions->max; i++) {
-		const struct mst_pending_session *p = &w->sessions->row[i];
-		if (p->state != MST_PENDING_FREE && p->state != MST_PENDING_LENT)
-			mst_requests_lose(&w->job->requests, p->session.who);
 	}
 }

@@ -13,9 +13,7 @@
 #include "server/control/lending.h"
 
 struct mst_workers {
-	struct mst_job *job;
-	struct mst_frontend *front;
-	struct mst_sessions *sessions;
+	struct mst_base *base;
 	struct mst_leading *leading;
 	struct mst_handover *handover;
 	struct mst_lending *lending;

@@ -194,6 +194,8 @@ const char *mst_server_options_scheme(const struct mst_server_options *o);
 
 /* How long a server may be silent before it is given up. */
 uint64_t mst_server_options_server_lease(const struct mst_server_options *o);
+/* How long a server that is stopped waits; @usual_ns: where the user has not said it. */
+uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns);
 
 /* Checks what one row of the table cannot: options that are missing; policy, optimiser and
  * addresses as texts; whether policy and optimiser suit the owner, the workers and the slots.

@@ -534,6 +534,11 @@ uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint6
 	return o->join_timeout_ns != 0 ? since_ns + o->join_timeout_ns : MST_NEVER;
 }
 
+uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns)
+{
+	return o->stop_timeout_ns != 0 ? o->stop_timeout_ns : usual_ns;
+}
+
 const char *mst_server_options_scheme(const struct mst_server_options *o)
 {
 	return mst_transport_at(o->transport > 0 ? o->transport - 1 : 0)->scheme;

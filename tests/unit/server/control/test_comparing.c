@@ -25,8 +25,7 @@ static const struct muster_tensor theirs[TENSORS] = {
 };
 
 static struct mst_server_options options;
-static struct mst_frontend front;
-static struct mst_job job;
+static struct mst_base base;
 static struct mst_leading leading;
 static struct mst_joining joining;
 static struct mst_hello hello;
@@ -60,8 +59,8 @@ static void table_comes(void)
 	struct mst_tensor_piece piece;
 
 	(void)mst_tensor_piece_of(ours, TENSORS, 0, TENSORS, &piece);
-	CU_ASSERT_PTR_NULL(mst_tensor_table_take(job.tensors, &piece));
-	CU_ASSERT_FALSE(mst_job_lacks_table(&job));
+	CU_ASSERT_PTR_NULL(mst_tensor_table_take(base.job.tensors, &piece));
+	CU_ASSERT_FALSE(mst_job_lacks_table(&base.job));
 }
 
 static void open_front(void)
@@ -70,9 +69,9 @@ static void open_front(void)
 	struct mst_frontend_cfg cfg = { .stream = &stream, .members = 1 };
 	char why[256];
 
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
-	conn = mst_places_free(&front.places);
-	mst_places_open(&front.places, conn, &stream, (struct mst_stream *)&peer, 1);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	conn = mst_places_free(&base.front.places);
+	mst_places_open(&base.front.places, conn, &stream, (struct mst_stream *)&peer, 1);
 	snprintf(conn->peer, sizeof(conn->peer), "10.0.0.2:6");
 	told.kind = 0;
 }
@@ -85,24 +84,24 @@ static void begin(enum mst_job_state state)
 
 	mst_table_of(ours, TENSORS, &vector.table);
 	options = (struct mst_server_options){ .job = "test", .servers = 1, .workers = 2 };
-	job = (struct mst_job){ .o = &options,
-				.front = &front,
-				.state = state,
-				.server = (struct mst_server *)&data_side,
-				.plan.vector = vector };
-	leading = (struct mst_leading){ .job = &job, .front = &front };
-	joining = (struct mst_joining){ .job = &job, .front = &front, .leading = &leading };
+	base.job = (struct mst_job){ .o = &options,
+				     .front = &base.front,
+				     .state = state,
+				     .server = (struct mst_server *)&data_side,
+				     .plan.vector = vector };
+	leading = (struct mst_leading){ .base = &base };
+	joining = (struct mst_joining){ .base = &base, .leading = &leading };
 	now_ns = MST_SECOND;
-	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&vector.table, ELEMS, &job.tensors), 0);
-	mst_tables_fix(&job.tables, &vector.table, "rank 0 (10.0.0.1:5, process 7)", NULL);
+	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&vector.table, ELEMS, &base.job.tensors), 0);
+	mst_tables_fix(&base.job.tables, &vector.table, "rank 0 (10.0.0.1:5, process 7)", NULL);
 	open_front();
 	tell(theirs);
 }
 
 static void end(void)
 {
-	mst_frontend_close(&front);
-	mst_tensor_table_free(job.tensors);
+	mst_frontend_close(&base.front);
+	mst_tensor_table_free(base.job.tensors);
 }
 
 static bool says_hello(void)
@@ -187,8 +186,8 @@ static void a_worker_may_join_again_if_the_model_it_was_compared_with_has_gone(v
 	begin(MST_JOB_GATHERING);
 	table_comes();
 	CU_ASSERT_TRUE(says_hello());
-	mst_tensor_table_free(job.tensors);
-	job.tensors = NULL;
+	mst_tensor_table_free(base.job.tensors);
+	base.job.tensors = NULL;
 	sends(theirs, 0, TENSORS);
 	CU_ASSERT(is_refused(-EBUSY, "have left before the start of job \"test\"; join again"));
 	end();

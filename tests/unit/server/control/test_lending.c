@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "server/control/fetching.h"
 #include "server/control/lending.h"
 #include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
@@ -30,10 +31,10 @@ struct peer {
 };
 
 static struct mst_server_options options;
-static struct mst_frontend front;
-static struct mst_job job;
+static struct mst_base base;
 static struct mst_leading leading;
 static struct mst_lending lending;
+static struct mst_fetching fetching;
 static struct peer worker[2], follower;
 static bool present[2];
 static uint64_t now_ns;
@@ -121,7 +122,7 @@ static const struct mst_frontend_ops front_ops = { .gone = gone };
 static void open_peer(struct peer *p, enum mst_conn_event is)
 {
 	*p = (struct peer){ .room = SIZE_MAX };
-	p->conn = mst_frontend_adopt(&front, (struct mst_stream *)p, "10.0.0.7:5", is);
+	p->conn = mst_frontend_adopt(&base.front, (struct mst_stream *)p, "10.0.0.7:5", is);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(p->conn);
 }
 
@@ -130,15 +131,16 @@ static void open_job(uint64_t elems, uint32_t servers)
 	options = (struct mst_server_options){
 		.job = "test", .servers = servers, .workers = 2, .patience_ns = PATIENCE
 	};
-	job = (struct mst_job){ .o = &options,
-				.front = &front,
-				.state = MST_JOB_RUNNING,
-				.present = present,
-				.terms.weights = { 1, 1 },
-				.plan.vector.elems = elems,
-				.plan.server.aggregator.averages = 1 };
-	leading = (struct mst_leading){ .job = &job, .front = &front };
-	lending = (struct mst_lending){ .job = &job, .front = &front, .leading = &leading };
+	base.job = (struct mst_job){ .o = &options,
+				     .front = &base.front,
+				     .state = MST_JOB_RUNNING,
+				     .present = present,
+				     .terms.weights = { 1, 1 },
+				     .plan.vector.elems = elems,
+				     .plan.server.aggregator.averages = 1 };
+	leading = (struct mst_leading){ .base = &base };
+	lending = (struct mst_lending){ .base = &base, .lent.base = &base, .leading = &leading };
+	fetching = (struct mst_fetching){ .base = &base, .lent.base = &base };
 	full = false;
 	lends = returns = 0;
 	returned = 0;
@@ -156,9 +158,9 @@ static void open_connections(void)
 	struct mst_requests_cfg requests = { 2, 4, 2 };
 	char why[256];
 
-	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&job.requests, &requests), 0);
-	mst_requests_open(&job.requests, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&base.job.requests, &requests), 0);
+	mst_requests_open(&base.job.requests, NULL);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
 }
 
 static void begin(uint64_t elems, uint32_t servers)
@@ -167,7 +169,7 @@ static void begin(uint64_t elems, uint32_t servers)
 	open_connections();
 	for (uint32_t i = 0; i < 2; i++) {
 		open_peer(&worker[i], MST_CONN_HELLO);
-		mst_frontend_admit(&front, worker[i].conn, (struct mst_identity){ i, 1 });
+		mst_frontend_admit(&base.front, worker[i].conn, (struct mst_identity){ i, 1 });
 	}
 	if (servers == 1)
 		return;
@@ -177,18 +179,21 @@ static void begin(uint64_t elems, uint32_t servers)
 
 static void begin_follower(void)
 {
+	static char data_side;
+
 	open_job(SMALL, 2);
-	job.plan.count = SMALL;
-	job.plan.server.aggregator.index = 1;
+	base.job.server = (struct mst_server *)&data_side;
+	base.job.plan.count = SMALL;
+	base.job.plan.server.aggregator.index = 1;
 	open_connections();
 	open_peer(&follower, MST_CONN_LEADS);
 }
 
 static void end(void)
 {
-	mst_frontend_close(&front);
-	mst_requests_close(&job.requests);
-	mst_requests_fini(&job.requests);
+	mst_frontend_close(&base.front);
+	mst_requests_close(&base.job.requests);
+	mst_requests_fini(&base.job.requests);
 }
 
 static const char *ask(struct peer *p, uint64_t number)
@@ -214,7 +219,7 @@ static void step(void)
 
 static void step_follower(void)
 {
-	mst_lending_step_follower(&lending, follower.conn);
+	mst_fetching_step(&fetching, follower.conn);
 }
 
 static void data_side_lends(const float *of)
@@ -223,6 +228,7 @@ static void data_side_lends(const float *of)
 					   .lent = { .version = VERSION, .average = of } };
 
 	mst_lending_lent(&lending, &notice);
+	mst_lent_take(&fetching.lent, &notice);
 }
 
 /* The worker asks, and all that can be sent without a follower is sent. */
@@ -241,7 +247,7 @@ static uint64_t follower_begins(void)
 {
 	uint64_t first, count;
 
-	mst_job_part(&job, 1, &first, &count);
+	mst_job_part(&base.job, 1, &first, &count);
 	return first * sizeof(float);
 }
 
@@ -270,7 +276,7 @@ static void follower_sends(void)
 
 static bool has_all(const struct peer *p, uint64_t number)
 {
-	return !p->spoiled && p->taken == job.plan.vector.elems * sizeof(float) &&
+	return !p->spoiled && p->taken == base.job.plan.vector.elems * sizeof(float) &&
 	       p->last.number == number && p->last.version == VERSION &&
 	       p->last.piece.total == p->taken;
 }
@@ -301,7 +307,7 @@ static void pieces_for_a_worker_that_has_gone_are_dropped(void)
 	struct mst_handed late[2] = { piece_from(&follower), piece_from(&follower) };
 	late[1].piece.offset += late[0].piece.length;
 	CU_ASSERT_FATAL(follower.fetch.length >= late[0].piece.length + late[1].piece.length);
-	mst_frontend_hang_up(&front, worker[0].conn);
+	mst_frontend_hang_up(&base.front, worker[0].conn);
 	for (int i = 0; i < 2; i++)
 		CU_ASSERT_PTR_NULL(mst_lending_piece(&lending, follower.conn, &late[i]));
 	step();
@@ -353,14 +359,14 @@ static void a_worker_asks_for_one_average_at_a_time(void)
 	begin(SMALL, 1);
 	asks(&worker[0], 1);
 	CU_ASSERT_PTR_NOT_NULL(ask(&worker[0], 2));
-	job.state = MST_JOB_GATHERING;
+	base.job.state = MST_JOB_GATHERING;
 	present[1] = false;
 	CU_ASSERT_PTR_NOT_NULL(ask(&worker[1], 1));
 	present[1] = true; /* it has started, and the leader hears of the job's start soon */
 	CU_ASSERT_FALSE(mst_lending_ask(&lending, worker[1].conn, 1, &wrong));
 	CU_ASSERT_PTR_NULL(wrong);
-	job.state = MST_JOB_RUNNING;
-	job.plan.server.aggregator.averages = 0;
+	base.job.state = MST_JOB_RUNNING;
+	base.job.plan.server.aggregator.averages = 0;
 	CU_ASSERT_PTR_NOT_NULL(ask(&worker[1], 1));
 	end();
 }
@@ -485,7 +491,7 @@ static const char *fetch(uint64_t offset, uint64_t length)
 {
 	const struct mst_fetch what = { .number = 4, .offset = offset, .length = length };
 
-	return mst_lending_fetch(&lending, &what);
+	return mst_fetching_ask(&fetching, &what);
 }
 
 static void a_follower_gives_what_the_leader_fetches_once_it_is_lent(void)
@@ -520,7 +526,7 @@ static void a_follower_gives_nothing_beyond_its_part_and_answers_one_request(voi
 	CU_ASSERT_PTR_NOT_NULL(fetch(4, UINT64_MAX));
 	CU_ASSERT_PTR_NULL(fetch(0, 4096));
 	CU_ASSERT_PTR_NOT_NULL(fetch(4096, 4096));
-	job.plan.server.aggregator.averages = 0;
+	base.job.plan.server.aggregator.averages = 0;
 	CU_ASSERT_PTR_NOT_NULL(fetch(0, 0));
 	end();
 }

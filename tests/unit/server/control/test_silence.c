@@ -16,10 +16,7 @@
 #define STEP (LEASE / 16)
 
 static struct mst_server_options options;
-static struct mst_frontend front;
-static struct mst_hearing hearing;
-static struct mst_job job;
-static struct mst_sessions sessions;
+static struct mst_base base;
 static struct mst_leading leading;
 static struct mst_following following;
 static struct mst_conn *conn;
@@ -66,36 +63,33 @@ static void begin(enum mst_conn_event is)
 	options = (struct mst_server_options){
 		.job = "test", .servers = 2, .workers = 1, .lease_ns = LEASE
 	};
-	job = (struct mst_job){ .o = &options, .front = &front, .plan.vector.elems = 10000 };
-	hearing = (struct mst_hearing){ 0 };
-	leading = (struct mst_leading){
-		.job = &job, .front = &front, .sessions = &sessions, .hearing = &hearing
-	};
-	following = (struct mst_following){ .job = &job,
-					    .front = &front,
-					    .sessions = &sessions,
-					    .hearing = &hearing,
-					    .state = MST_FOLLOWING_READY };
+	base.job = (struct mst_job){ .o = &options,
+				     .front = &base.front,
+				     .plan.vector.elems = 10000 };
+	base.hearing = (struct mst_hearing){ 0 };
+	leading = (struct mst_leading){ .base = &base };
+	following = (struct mst_following){ .base = &base, .state = MST_FOLLOWING_READY };
 	now_ns = MST_SECOND;
 	passes = 0;
-	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&job.requests, &requests), 0);
-	mst_requests_open(&job.requests, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
-	conn = mst_frontend_adopt(&front, (struct mst_stream *)&peer, "10.0.0.7:5", is);
+	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&base.job.requests, &requests), 0);
+	mst_requests_open(&base.job.requests, NULL);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	conn = mst_frontend_adopt(&base.front, (struct mst_stream *)&peer, "10.0.0.7:5", is);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
 	conn->server = 1;
-	mst_hearing_look(&hearing, LEASE, now_ns);
-	following.heard_ns = mst_hearing_now(&hearing);
+	mst_hearing_look(&base.hearing, LEASE, now_ns);
+	following.heard_ns = mst_hearing_now(&base.hearing);
 	leading.follower[1] = (struct mst_follower_place){ .state = MST_FOLLOWER_PLACE_READY,
 							   .peer = "10.0.0.7:5",
-							   .heard_ns = mst_hearing_now(&hearing) };
+							   .heard_ns = mst_hearing_now(
+								   &base.hearing) };
 }
 
 static void end(void)
 {
-	mst_frontend_close(&front);
-	mst_requests_close(&job.requests);
-	mst_requests_fini(&job.requests);
+	mst_frontend_close(&base.front);
+	mst_requests_close(&base.job.requests);
+	mst_requests_fini(&base.job.requests);
 }
 
 /* What the peer does in a step: it is away, beats, or beats while its data thread stands still. */
@@ -106,7 +100,7 @@ static void step_leader(enum follower_life follower)
 	struct mst_message beat = { .kind = MST_MSG_BEAT };
 	struct mst_pending_session *expected = NULL;
 
-	mst_hearing_look(&hearing, LEASE, now_ns);
+	mst_hearing_look(&base.hearing, LEASE, now_ns);
 	mst_leading_look(&leading, now_ns);
 	passes += follower == LIVES;
 	beat.beat.count = 1;
@@ -114,7 +108,7 @@ static void step_leader(enum follower_life follower)
 	if (follower != AWAY)
 		CU_ASSERT(mst_leading_message(&leading, conn, &beat, now_ns, &expected));
 	conn->dry = true;
-	mst_hearing_heard(&hearing, now_ns);
+	mst_hearing_heard(&base.hearing, now_ns);
 	mst_leading_step(&leading, now_ns);
 }
 
@@ -122,11 +116,11 @@ static void step_follower(enum follower_life leader)
 {
 	struct mst_message beat = { .kind = MST_MSG_HEARTBEAT };
 
-	mst_hearing_look(&hearing, LEASE, now_ns);
+	mst_hearing_look(&base.hearing, LEASE, now_ns);
 	if (leader != AWAY)
 		CU_ASSERT(mst_following_message(&following, conn, &beat, now_ns));
 	conn->dry = true;
-	mst_hearing_heard(&hearing, now_ns);
+	mst_hearing_heard(&base.hearing, now_ns);
 	mst_following_judge(&following, now_ns);
 }
 
@@ -162,8 +156,9 @@ static void a_follower_that_is_silent_for_longer_is_given_up_by_its_name(void)
 	pass(step_leader, LEASE, LIVES);
 	pass(step_leader, SERVER_LEASE, AWAY);
 	CU_ASSERT(has_lost_follower());
-	CU_ASSERT_STRING_EQUAL(job.server_loss, "server 1 of 2 (10.0.0.7:5) was silent for 15 s "
-						"(--server-lease): stopped, or cut off");
+	CU_ASSERT_STRING_EQUAL(base.job.server_loss,
+			       "server 1 of 2 (10.0.0.7:5) was silent for 15 s "
+			       "(--server-lease): stopped, or cut off");
 	end();
 }
 
@@ -185,7 +180,7 @@ static void a_leader_that_stands_still_for_less_than_the_lease_of_servers_is_kep
 	for (int i = 0; i < 3; i++) {
 		pass(step_follower, LEASE, LIVES);
 		pass(step_follower, SERVER_LEASE - STEP, AWAY);
-		CU_ASSERT_FALSE(mst_job_is_over(&job));
+		CU_ASSERT_FALSE(mst_job_is_over(&base.job));
 	}
 	end();
 }
@@ -195,9 +190,10 @@ static void a_leader_that_is_silent_for_longer_is_given_up_by_its_name(void)
 	begin(MST_CONN_LEADS);
 	pass(step_follower, LEASE, LIVES);
 	pass(step_follower, SERVER_LEASE, AWAY);
-	CU_ASSERT_EQUAL(job.state, MST_JOB_FAILED);
+	CU_ASSERT_EQUAL(base.job.state, MST_JOB_FAILED);
 	CU_ASSERT_STRING_EQUAL(
-		job.why, "the leader was silent for 15 s (--server-lease): stopped, or cut off");
+		base.job.why,
+		"the leader was silent for 15 s (--server-lease): stopped, or cut off");
 	end();
 }
 
@@ -208,14 +204,14 @@ static void what_is_typed_holds(void)
 	pass(step_leader, 8 * LEASE - STEP, AWAY);
 	CU_ASSERT_FALSE(has_lost_follower());
 	pass(step_leader, STEP, AWAY);
-	CU_ASSERT_PTR_NOT_NULL(strstr(job.server_loss, "for 40 s (--server-lease)"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(base.job.server_loss, "for 40 s (--server-lease)"));
 	end();
 	begin(MST_CONN_LEADS);
 	options.server_lease_ns = 8 * LEASE;
 	pass(step_follower, 8 * LEASE - STEP, AWAY);
-	CU_ASSERT_FALSE(mst_job_is_over(&job));
+	CU_ASSERT_FALSE(mst_job_is_over(&base.job));
 	pass(step_follower, STEP, AWAY);
-	CU_ASSERT_PTR_NOT_NULL(strstr(job.why, "for 40 s (--server-lease)"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(base.job.why, "for 40 s (--server-lease)"));
 	end();
 }
 
@@ -233,7 +229,7 @@ static void ones_own_standstill_is_not_charged_to_others(void)
 	pass(step_follower, LEASE, LIVES);
 	now_ns += 10 * SERVER_LEASE;
 	pass(step_follower, SERVER_LEASE - LEASE / 4, AWAY);
-	CU_ASSERT_FALSE(mst_job_is_over(&job));
+	CU_ASSERT_FALSE(mst_job_is_over(&base.job));
 	end();
 }
 

@@ -16,8 +16,7 @@
 #define BYTES (ELEMS * sizeof(float))
 
 static struct mst_server_options options;
-static struct mst_frontend front;
-static struct mst_job job;
+static struct mst_base base;
 static struct mst_leading leading;
 static struct mst_workers workers;
 static char line; /* of the worker: whatever stands for a stream */
@@ -64,14 +63,14 @@ static void open_job(void)
 	options = (struct mst_server_options){
 		.job = "test", .servers = 1, .workers = 1, .guard = MST_GUARD_WORKER
 	};
-	job = (struct mst_job){ .o = &options,
-				.front = &front,
-				.present = present,
-				.terms.weights = { 1 },
-				.plan.vector.elems = ELEMS,
-				.plan.count = ELEMS };
-	leading = (struct mst_leading){ .job = &job, .front = &front };
-	workers = (struct mst_workers){ .job = &job, .front = &front, .leading = &leading };
+	base.job = (struct mst_job){ .o = &options,
+				     .front = &base.front,
+				     .present = present,
+				     .terms.weights = { 1 },
+				     .plan.vector.elems = ELEMS,
+				     .plan.count = ELEMS };
+	leading = (struct mst_leading){ .base = &base };
+	workers = (struct mst_workers){ .base = &base, .leading = &leading };
 	arrived = lost = 0;
 	memset(buffer, 0, sizeof(buffer));
 	for (uint32_t i = 0; i < ELEMS; i++)
@@ -88,21 +87,21 @@ static void begin(void)
 	char why[256];
 
 	open_job();
-	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&job.requests, &requests), 0);
-	mst_requests_open(&job.requests, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
-	conn = mst_frontend_adopt(&front, (struct mst_stream *)(void *)&line, "10.0.0.7:5",
+	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&base.job.requests, &requests), 0);
+	mst_requests_open(&base.job.requests, NULL);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	conn = mst_frontend_adopt(&base.front, (struct mst_stream *)(void *)&line, "10.0.0.7:5",
 				  MST_CONN_HELLO);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
-	mst_frontend_admit(&front, conn, (struct mst_identity){ 0, 1 });
+	mst_frontend_admit(&base.front, conn, (struct mst_identity){ 0, 1 });
 	mst_workers_send_state(&workers, (struct mst_identity){ 0, 1 });
 }
 
 static void end(void)
 {
-	mst_frontend_close(&front);
-	mst_requests_close(&job.requests);
-	mst_requests_fini(&job.requests);
+	mst_frontend_close(&base.front);
+	mst_requests_close(&base.job.requests);
+	mst_requests_fini(&base.job.requests);
 }
 
 /* The worker sends @length bytes of its state, and says where they begin and how many all are. */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/follower_plane.h"
+
+#include <errno.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/control/roles.h"
+
+void mst_follower_plane_init(struct mst_follower_plane *p, struct mst_base *base,
+			     const struct mst_stream_ops *stream,
+			     struct mst_credentials *credentials)
+{
+	p->base = p->following.base = p->fetching.base = p->fetching.lent.base = base;
+	p->leaving.base = base;
+	p->leaving.following = &p->following;
+	p->following.stream = stream;
+	p->following.credentials = credentials;
+}
+
+static void fini(void *of)
+{
+	(void)of;
+}
+
+/* ---- what the leader says ---- */
+
+static void gone(void *ctx, struct mst_conn *c)
+{
+	struct mst_follower_plane *p = ctx;
+	/* A leader that does not believe this server's certificate says so after the handshake. */
+	const char *why = c->ops->why(c->stream);
+
+	if (c->role == MST_CONN_LEAD)
+		mst_following_lost(&p->following, c->refused ? -EACCES : -ENOTCONN,
+				   why != NULL ? why : "the leader is gone: its connection closed",
+				   mst_now_ns());
+}
+
+/* @what: how the leader broke the protocol. */
+static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t now_ns)
+{
+	struct mst_follower_plane *p = ctx;
+	char reason[MST_REASON_LEN];
+
+	mst_frontend_accuse(&p->base->front, c, what, reason);
+	if (c->role == MST_CONN_LEAD)
+		mst_following_lost(&p->following, -EPROTO, reason, now_ns);
+	mst_frontend_error(&p->base->front, c, -EPROTO, reason, now_ns);
+	return true;
+}
+
+static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t now_ns)
+{
+	struct mst_follower_plane *p = ctx;
+	char why[MST_REASON_LEN];
+
+	if (!mst_roles_allow(c, msg->kind, why, sizeof(why)))
+		return broken(p, c, why, now_ns);
+	if (msg->kind != MST_MSG_FETCH)
+		return mst_following_message(&p->following, c, msg, now_ns);
+	const char *wrong = mst_fetching_ask(&p->fetching, &msg->fetch);
+	if (wrong != NULL)
+		mst_following_accuse(&p->following, c, wrong, now_ns);
+	return true;
+}
+
+/* ---- steps ---- */
+
+static bool is_saving(const void *of)
+{
+	const struct mst_follower_plane *p = of;
+
+	return mst_leaving_waits(&p->leaving) || mst_checkpointing_is_busy(&p->base->checkpointing);
+}
+
+static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_follower_plane *p = ctx;
+
+	if (notice->kind == MST_NOTE_LENT)
+		mst_lent_take(&p->fetching.lent, notice);
+	else
+		mst_following_notice(&p->following, notice, now_ns);
+}
+
+static void step(void *of, uint64_t now_ns)
+{
+	struct mst_follower_plane *p = of;
+	struct mst_base *b = p->base;
+
+	mst_base_look(b, now_ns);
+	mst_following_step(&p->following, now_ns);
+	mst_frontend_step(&b->front, now_ns);
+	mst_hearing_heard(&b->hearing, now_ns);
+	mst_following_judge(&p->following, now_ns);
+	mst_base_data_side(b, hear, p, now_ns);
+	/* after all that has been heard in this step, so that nothing of it waits for the next */
+	mst_fetching_step(&p->fetching, mst_following_conn(&p->following));
+	mst_checkpointing_step(&b->checkpointing, now_ns);
+	mst_leaving_step(&p->leaving, now_ns);
+}
+
+static uint64_t nap(const void *of)
+{
+	(void)of;
+	return MST_PLANE_ROLE_NAP_NS;
+}
+
+/* ---- the end of the job ---- */
+
+static void stop(void *of, const char *why, uint64_t now_ns)
+{
+	struct mst_follower_plane *p = of;
+
+	mst_leaving_begin(&p->leaving, why, now_ns);
+}
+
+/* While its leader is there, when its workers have gone; otherwise at once. */
+static bool is_over(const void *of)
+{
+	const struct mst_follower_plane *p = of;
+	const struct mst_base *b = p->base;
+
+	return p->following.state == MST_FOLLOWING_CUT_OFF || b->job.stopped || b->lingered ||
+	       (b->sessions.count == 0 && !is_saving(p));
+}
+
+/* Its part is made for the job of its leader. */
+static bool is_vacant(const void *of)
+{
+	(void)of;
+	return false;
+}
+
+static void vacate(void *of)
+{
+	(void)of;
+	MST_ASSERT(false);
+}
+
+static bool was_refused(const void *of)
+{
+	const struct mst_follower_plane *p = of;
+
+	return p->following.refused;
+}
+
+const struct mst_plane_role mst_follower_role = {
+	.front = { message, broken, gone },
+	.step = step,
+	.nap = nap,
+	.stop = stop,
+	.is_saving = is_saving,
+	.is_over = is_over,
+	.is_vacant = is_vacant,
+	.vacate = vacate,
+	.was_refused = was_refused,
+	.fini = fini,
+};

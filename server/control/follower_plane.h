@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control plane of a follower:
+ *
+ *   following  a follower with its leader
+ *   fetching   its part of the average, for the leader
+ *   leaving    it is told to end
+ */
+#ifndef MST_SERVER_CONTROL_FOLLOWER_PLANE_H
+#define MST_SERVER_CONTROL_FOLLOWER_PLANE_H
+
+#include "server/control/fetching.h"
+#include "server/control/following.h"
+#include "server/control/leaving.h"
+#include "server/control/plane_role.h"
+
+struct mst_follower_plane {
+	struct mst_base *base;
+	struct mst_following following;
+	struct mst_fetching fetching;
+	struct mst_leaving leaving;
+};
+
+extern const struct mst_plane_role mst_follower_role;
+
+/* @credentials: NULL: plain streams. */
+void mst_follower_plane_init(struct mst_follower_plane *p, struct mst_base *base,
+			     const struct mst_stream_ops *stream,
+			     struct mst_credentials *credentials);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The control plane of a leader. Its parts see only those above them in this list:
+ *
+ *   leading    what it does with followers, of which each has a follower_place
+ *   comparing  has a worker the model of the others?
+ *   joining    from hello to welcome
+ *   handover   a worker's state for another one; lending: the average for a worker
+ *   workers    messages from and to workers
+ *   reporting  the status
+ *   switching, resting, ending  changes that an operator asks for
+ *   stopping   it is told to end
+ */
+#ifndef MST_SERVER_CONTROL_LEADER_PLANE_H
+#define MST_SERVER_CONTROL_LEADER_PLANE_H
+
+#include "server/control/ending.h"
+#include "server/control/handover.h"
+#include "server/control/joining.h"
+#include "server/control/leading.h"
+#include "server/control/lending.h"
+#include "server/control/plane_role.h"
+#include "server/control/reporting.h"
+#include "server/control/resting.h"
+#include "server/control/stopping.h"
+#include "server/control/switching.h"
+#include "server/control/workers.h"
+
+struct mst_leader_plane {
+	struct mst_base *base;
+	struct mst_leading leading;
+	struct mst_joining joining;
+	struct mst_handover handover;
+	struct mst_lending lending;
+	struct mst_workers workers;
+	struct mst_reporting reporting;
+	struct mst_switching switching;
+	struct mst_resting resting;
+	struct mst_endings ending;
+	struct mst_stopping stopping;
+};
+
+extern const struct mst_plane_role mst_leader_role;
+
+/* The base's job is there. @access: for the status.
+ * @why: on failure a sentence.
+ * Return: 0 or -errno. */
+int mst_leader_plane_init(struct mst_leader_plane *p, struct mst_base *base, enum mst_access access,
+			  char *why, size_t len);
+
+#endif
