@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "server/control/archive.h"
+#include "server/control/job/archive.h"
 
 struct mst_archive_files;
 

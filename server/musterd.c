@@ -23,7 +23,7 @@
 #include "common/transport/tls/credentials.h"
 #include "common/transport/tls/wiping.h"
 #include "server/archive_files.h"
-#include "server/control/budget.h"
+#include "server/control/job/budget.h"
 #include "server/control/plane.h"
 #include "server/core/policy.h"
 #include "server/notifier.h"

@@ -16,12 +16,12 @@
 #ifndef MST_SERVER_CONTROL_BASE_H
 #define MST_SERVER_CONTROL_BASE_H
 
-#include "server/control/checkpointing.h"
-#include "server/control/frontend.h"
-#include "server/control/hearing.h"
-#include "server/control/job.h"
-#include "server/control/linking.h"
-#include "server/control/sessions.h"
+#include "server/control/connections/frontend.h"
+#include "server/control/connections/hearing.h"
+#include "server/control/job/checkpointing.h"
+#include "server/control/job/job.h"
+#include "server/control/members/linking.h"
+#include "server/control/members/sessions.h"
 
 struct mst_base {
 	struct mst_frontend front;

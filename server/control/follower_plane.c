@@ -5,7 +5,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "server/control/roles.h"
+#include "server/control/connections/roles.h"
 
 void mst_follower_plane_init(struct mst_follower_plane *p, struct mst_base *base,
 			     const struct mst_stream_ops *stream,

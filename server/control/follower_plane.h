@@ -9,10 +9,10 @@
 #ifndef MST_SERVER_CONTROL_FOLLOWER_PLANE_H
 #define MST_SERVER_CONTROL_FOLLOWER_PLANE_H
 
-#include "server/control/fetching.h"
-#include "server/control/following.h"
 #include "server/control/leaving.h"
+#include "server/control/members/following.h"
 #include "server/control/plane_role.h"
+#include "server/control/transfer/fetching.h"
 
 struct mst_follower_plane {
 	struct mst_base *base;

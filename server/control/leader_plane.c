@@ -7,8 +7,8 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
-#include "server/control/roles.h"
-#include "server/control/start_state.h"
+#include "server/control/connections/roles.h"
+#include "server/control/transfer/start_state.h"
 
 /* ---- beginning and end ---- */
 

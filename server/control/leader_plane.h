@@ -14,17 +14,17 @@
 #ifndef MST_SERVER_CONTROL_LEADER_PLANE_H
 #define MST_SERVER_CONTROL_LEADER_PLANE_H
 
-#include "server/control/ending.h"
-#include "server/control/handover.h"
-#include "server/control/joining.h"
-#include "server/control/leading.h"
-#include "server/control/lending.h"
+#include "server/control/members/joining.h"
+#include "server/control/members/leading.h"
+#include "server/control/members/workers.h"
+#include "server/control/operator/ending.h"
+#include "server/control/operator/reporting.h"
+#include "server/control/operator/resting.h"
+#include "server/control/operator/switching.h"
 #include "server/control/plane_role.h"
-#include "server/control/reporting.h"
-#include "server/control/resting.h"
 #include "server/control/stopping.h"
-#include "server/control/switching.h"
-#include "server/control/workers.h"
+#include "server/control/transfer/handover.h"
+#include "server/control/transfer/lending.h"
 
 struct mst_leader_plane {
 	struct mst_base *base;

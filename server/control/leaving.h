@@ -8,7 +8,7 @@
 #ifndef MST_SERVER_CONTROL_LEAVING_H
 #define MST_SERVER_CONTROL_LEAVING_H
 
-#include "server/control/following.h"
+#include "server/control/members/following.h"
 
 struct mst_leaving {
 	struct mst_base *base;

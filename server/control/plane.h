@@ -17,7 +17,7 @@
 
 #include "common/transport/stream.h"
 #include "common/transport/transport.h"
-#include "server/control/archive.h"
+#include "server/control/job/archive.h"
 #include "server/data/server.h"
 #include "server/options/options.h"
 

@@ -9,7 +9,7 @@
 #ifndef MST_SERVER_CONTROL_STOPPING_H
 #define MST_SERVER_CONTROL_STOPPING_H
 
-#include "server/control/workers.h"
+#include "server/control/members/workers.h"
 
 struct mst_stopping {
 	struct mst_base *base;

@@ -7,7 +7,7 @@
 #ifndef MST_TESTS_SIM_ARCHIVE_H
 #define MST_TESTS_SIM_ARCHIVE_H
 
-#include "server/control/archive.h"
+#include "server/control/job/archive.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/world.h"
 

@@ -15,7 +15,7 @@
 #include "common/base/rand.h"
 #include "common/transport/origins.h"
 #include "common/transport/transport.h"
-#include "server/control/frontend.h"
+#include "server/control/connections/frontend.h"
 #include "server/data/aggregator.h"
 #include "server/data/shard.h"
 #include "tests/sim/actors.h"

@@ -23,7 +23,7 @@ from server import SECONDS, Server, frame, hello
 
 WORKERS = 3
 # The ranks behind the first WORKERS leave early. Strangers say hello for them in turn, as each rank
-# is admitted only so often (server/control/rejoins.h).
+# is admitted only so often (server/control/members/rejoins.h).
 RANKS = WORKERS + 24
 OPTIONS = ("-n", str(RANKS), "--policy", f"backup:{WORKERS}", "--force", *CALM)
 WELCOME = 2  # the kind of a message

@@ -86,17 +86,18 @@ class Layers(Tidy):
 
     def test_upward_within_a_directory(self):
         self.write("server/control/plane.h", SPDX)
-        self.check("server/control/job.c", '#include "server/control/plane.h"\n',
+        self.check("server/control/job/job.c", '#include "server/control/plane.h"\n',
                    "within its directory) may not include")
 
     def test_sideways_within_a_directory(self):
-        self.write("server/control/joining.h", SPDX)
-        self.check("server/control/workers.c", '#include "server/control/joining.h"\n',
+        self.write("server/control/members/joining.h", SPDX)
+        self.check("server/control/members/workers.c",
+                   '#include "server/control/members/joining.h"\n',
                    "within its directory) may not include")
 
     def test_a_file_without_rank_within_its_directory(self):
-        self.write("server/control/job.h", SPDX)
-        self.check("server/control/strange.c", '#include "server/control/job.h"\n',
+        self.write("server/control/job/job.h", SPDX)
+        self.check("server/control/strange.c", '#include "server/control/job/job.h"\n',
                    "has no rank within its directory")
 
     def test_a_path_that_is_not_rooted(self):

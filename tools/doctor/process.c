@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "server/control/descriptors.h"
+#include "server/control/connections/descriptors.h"
 #include "tools/doctor/judge.h"
 
 /* Jobs to speak of where none is told. */

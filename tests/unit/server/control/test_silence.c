@@ -6,8 +6,8 @@
 
 #include "common/base/clock.h"
 #include "server/cluster/peer.h"
-#include "server/control/following.h"
-#include "server/control/leading.h"
+#include "server/control/members/following.h"
+#include "server/control/members/leading.h"
 #include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
 

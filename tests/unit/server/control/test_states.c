@@ -3,11 +3,11 @@
  * state follows. What is permitted is listed here once more, as moves instead of a table. */
 #include <string.h>
 
-#include "server/control/conn.h"
-#include "server/control/follower_place.h"
-#include "server/control/following.h"
-#include "server/control/job.h"
-#include "server/control/sessions.h"
+#include "server/control/connections/conn.h"
+#include "server/control/job/job.h"
+#include "server/control/members/follower_place.h"
+#include "server/control/members/following.h"
+#include "server/control/members/sessions.h"
 #include "tests/ut.h"
 
 struct move {

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A job at one server: its figures, its state and its data side. The first valid hello fixes the
+ * figures at the leader, the appointment does at a follower; then the data side is made. A job
+ * knows no connections and no sessions. A process may have several jobs.
+ *
+ * Control thread only.
+ */
+#ifndef MST_SERVER_CONTROL_JOB_JOB_H
+#define MST_SERVER_CONTROL_JOB_JOB_H
+
+#include "common/wire/tensor_table.h"
+#include "server/control/connections/frontend.h"
+#include "server/control/job/metrics.h"
+#include "server/control/job/policies.h"
+#include "server/control/job/requests.h"
+#include "server/control/job/resume.h"
+#include "server/control/job/tables.h"
+#include "server/options/options.h"
+#include "server/plan/plan.h"
+
+enum mst_job_event {
+	MST_JOB_STARTS, /* all workers have started */
+	MST_JOB_ENDS,   /* without a failure */
+	MST_JOB_FAILS,
+	MST_JOB_EVENTS
+};
+
+/* Changes @state to the state that follows @event.
+ * Return: false: @event cannot happen in @state, which stays. */
+bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
+
+struct mst_job {
+	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
+	const struct mst_transport *transport;
+	struct mst_frontend *front;      /* the data side ends its waits */
+	uint32_t cores;                  /* for the data side's threads; 0: one */
+	struct mst_recording *recording; /* where gradients' ends go; NULL: nowhere */
+
+	enum mst_job_state state;
+	char why[MST_REASON_LEN]; /* why the job ended */
+	int error;                /* FAILED: the error that workers are told */
+	uint64_t ended_ns;
+	bool stopped; /* the user has stopped the server: sessions that end now are no loss */
+	char asked[MST_REASON_LEN];       /* why a worker asked for the end; "": none has */
+	struct mst_identity asked_by;     /* the worker that asked */
+	char worker_loss[MST_REASON_LEN]; /* how the last worker was lost */
+	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
+
+	struct mst_terms terms;
+	char run[MST_RUN_LEN];    /* the name of this run in checkpoints; "": nothing is saved */
+	struct mst_resume resume; /* the checkpoint that the job goes on from */
+	struct mst_job_policies policies;
+	struct mst_plan plan; /* length 0: no valid hello has come yet */
+	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
+	 * before a worker has sent it. */
+	struct mst_tensor_table *tensors;
+	struct mst_tables tables;   /* that workers gave with their hellos */
+	struct mst_metrics metrics; /* that workers have reported; the leader's */
+	/* The bytes of the last state that was larger than --state-max, 0: none was; and whose. */
+	uint64_t state_too_large;
+	uint32_t state_of;
+	uint64_t session_bytes; /* bytes that a worker's session needs at this server */
+	bool *present;          /* by rank: the worker has started, and its session has not ended */
+
+	struct mst_server *server; /* the data side; NULL: there is none, or it is being made */
+	/* the data side, even if it could only be made in part, is counted in `data_sides` */
+	bool has_data_side;
+	/* where workers ask for links, and the link maker answers */
+	struct mst_link_listener *listener;
+	struct mst_link_filter filter; /* for that; set before there is a listener */
+	struct mst_requests requests;  /* to the data side */
+	/* What mst_job_make() has made, until it is taken. */
+	struct {
+		struct mst_server *server;
+		struct mst_link_listener *listener;
+		int error;
+		char cause[MST_WHY_LEN];
+	} made;
+};
+
+struct mst_job_cfg {
+	const struct mst_server_options *options; /* checked; must outlive the job */
+	const struct mst_transport *transport;
+	struct mst_frontend *front;
+	uint32_t cores;
+	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */
+};
+
+/* Reads the options that are texts.
+ * @why: on failure a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, size_t len);
+/* Frees the tables. The data side must be closed. Accepts zeroed memory. */
+void mst_job_fini(struct mst_job *j);
+/* Makes the tables by worker, when the number of workers is known. @sessions: the most there may be
+ * at a time.
+ * Return: 0 or -ENOMEM. */
+int mst_job_tables(struct mst_job *j, uint32_t sessions);
+
+static inline bool mst_job_is_over(const struct mst_job *j)
+{
+	return j->state == MST_JOB_FINISHED || j->state == MST_JOB_FAILED;
+}
+
+/* Is this server a follower? It is if the user has said where its leader is. */
+static inline bool mst_job_follows(const struct mst_job *j)
+{
+	return j->o->join != NULL;
+}
+
+static inline uint32_t mst_job_servers(const struct mst_job *j)
+{
+	return j->o->servers;
+}
+
+/* Ends the job; @why is copied.
+ * Return: false: it had ended before, and nothing is changed. */
+bool mst_job_end(struct mst_job *j, enum mst_job_event how, const char *why, uint64_t now_ns);
+/* Lets the job fail, if it has not ended before, and logs that. @error: what workers are told. */
+void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns);
+/* Fills in the message that tells workers or followers how the job ended. */
+void mst_job_fill_end(const struct mst_job *j, struct mst_message *out);
+
+/* The policy in force, or at first the one that the job starts with. */
+static inline const struct mst_job_policy *mst_job_policy(const struct mst_job *j)
+{
+	return mst_job_policies_now(&j->policies);
+}
+
+/* ---- figures ---- */
+
+/* The version that the job begins with, and the samples in it. */
+static inline uint64_t mst_job_first_version(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) ? j->resume.kept.version : 0;
+}
+static inline double mst_job_first_samples(const struct mst_job *j)
+{
+	return mst_resume_is_set(&j->resume) ? j->resume.kept.samples : 0;
+}
+
+/* At the leader: the part of the vector that a server has. */
+void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count);
+/* At the leader: fills in what a follower is told of the job, except address and token. */
+void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoint *out);
+/* Is there memory for one more worker of a running job? Its memory was counted when the job began.
+ * But the control group's limit may have been lowered since, or other processes in it have grown; a
+ * server that takes more than there is is killed. @sessions: how many there are.
+ * @why: a sentence.
+ * Return: 0 or -ENOMEM. */
+int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, size_t len);
+
+/* ---- the data side ---- */
+
+/* Can this host serve all workers of the job over the transport? This is checked at the start, not
+ * when the first or the last of them has come.
+ * @why: a sentence.
+ * Return: 0 or -errno. */
+int mst_job_try_listener(const struct mst_job *j, char *why, size_t len);
+/* Fix the figures of the job: the leader at the first valid hello, a follower at its appointment,
+ * which must outlive the job.
+ * @why: a sentence.
+ * Return: 0: the data side is to be made; or -errno: the job is as before. */
+int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len);
+int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len);
+/* Makes the data side of the job @job, with all its memory, which may take many seconds. Any thread
+ * may do so: it uses nothing that changes before mst_job_take(). */
+void mst_job_make(void *job);
+/* The data side has been made, or could not be made.
+ * @why: a sentence.
+ * Return: 0 or -errno: the job is as it was before its figures were fixed. */
+int mst_job_take(struct mst_job *j, char *why, size_t len);
+/* Are the figures fixed, and the data side is not there yet? */
+static inline bool mst_job_is_being_made(const struct mst_job *j)
+{
+	return j->plan.vector.elems != 0 && j->server == NULL;
+}
+/* To be called when no thread makes or steps the data side any more: mst_job_hang_up() ends every
+ * session; then the owner of the sessions frees their links; then mst_job_close() frees the data
+ * side. Without a data side both do nothing. */
+void mst_job_hang_up(struct mst_job *j);
+void mst_job_close(struct mst_job *j);
+/* A piece of the tensor table: checks it and keeps it. The data side is given the whole table.
+ * Return: NULL, or what is wrong with it. */
+const char *mst_job_take_tensors(struct mst_job *j, const struct mst_tensor_piece *piece);
+/* The name of the job's optimiser, if it takes norms of tensors, else NULL. */
+const char *mst_job_norms(const struct mst_job *j);
+/* May the start state come, or does something depend on a table that is not there? */
+bool mst_job_has_tensors(const struct mst_job *j);
+/* Has the first hello told of a table that has not come yet? */
+static inline bool mst_job_lacks_table(const struct mst_job *j)
+{
+	return j->tensors != NULL && !mst_tensor_table_is_whole(j->tensors);
+}
+/* Do the servers have the start state already, from a checkpoint? */
+bool mst_job_has_state(const struct mst_job *j);
+/* The bytes of a start state of so many elements that is sent; 0: none is. */
+uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems);
+/* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),
+ * before the job has started. */
+void mst_job_forget(struct mst_job *j);
+/* A number that grows with each round of the data thread's loop. An idle data thread is woken, so
+ * that it makes a round before the next heartbeat. */
+uint64_t mst_job_passes(struct mst_job *j);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/job/resume.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/log.h"
+#include "common/checkpoint/find.h"
+#include "common/checkpoint/keep.h"
+#include "common/checkpoint/load.h"
+#include "common/kernels/isa.h"
+#include "common/kernels/sum.h"
+#include "server/control/job/reason.h"
+
+void mst_resume_fini(struct mst_resume *r)
+{
+	if (r->dir == NULL)
+		return;
+	mst_checkpoint_manifest_fini(&r->manifest);
+	free(r->kept.rank);
+	*r = (struct mst_resume){ .dir = NULL };
+}
+
+static void warn_refused(void *arg, uint64_t version, const char *why)
+{
+	(void)arg;
+	mst_warn("the checkpoint of version %" PRIu64 " cannot be used: %s", version, why);
+}
+
+/* ---- what the manifest keeps of the ledger ---- */
+
+/* No job comes as far as this. What is more would overflow when the job goes on. */
+#define VERSION_MAX (UINT64_C(1) << 62)
+#define INCARNATION_MAX (UINT32_MAX / 2)
+#define SAMPLES_MAX 9e15
+
+static int refuse_values(const struct mst_resume *r, char *why, size_t len)
+{
+	snprintf(why, len,
+		 "the checkpoint of version %" PRIu64 " in %s does not say what was counted; it "
+		 "was not written by musterd",
+		 r->manifest.id.version, r->dir);
+	return -EINVAL;
+}
+
+static int take_kept(struct mst_resume *r, char *why, size_t len)
+{
+	const uint64_t *clocks, *incarnations;
+	uint32_t count, again;
+	struct mst_kept *kept = &r->kept;
+	const struct mst_values *v = &r->manifest.values;
+
+	kept->version = r->manifest.id.version;
+	if (mst_values_real(v, MST_KEPT_SAMPLES, &kept->samples) != 0 ||
+	    mst_values_list(v, MST_KEPT_CLOCKS, &clocks, &count) != 0 ||
+	    mst_values_list(v, MST_KEPT_INCARNATIONS, &incarnations, &again) != 0 ||
+	    count != again || count == 0 || count > MST_LEDGER_WORKERS_MAX ||
+	    !(kept->samples >= 0 && kept->samples <= SAMPLES_MAX) || kept->version > VERSION_MAX)
+		return refuse_values(r, why, len);
+	kept->rank = calloc(count, sizeof(*kept->rank));
+	if (kept->rank == NULL) {
+		snprintf(why, len, "no memory for the figures of %" PRIu32 " workers", count);
+		return -ENOMEM;
+	}
+	kept->ranks = count;
+	for (uint32_t i = 0; i < count; i++) {
+		if (clocks[i] > VERSION_MAX || incarnations[i] > INCARNATION_MAX)
+			return refuse_values(r, why, len);
+		kept->rank[i] = (struct mst_kept_rank){ .incarnation = (uint32_t)incarnations[i],
+							.clock = clocks[i] };
+	}
+	return 0;
+}
+
+/* The names are those that a controller of this kind gives its figures.
+ * Return: NULL, or the first one that the checkpoint does not have. */
+static const char *read_figures(const struct mst_resume *r, struct mst_controller_figure *figure,
+				uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (mst_values_real(&r->manifest.values, figure[i].name, &figure[i].value) != 0)
+			return figure[i].name;
+	return NULL;
+}
+
+/* There may be fewer workers than before. */
+void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
+		       struct mst_policy *policy)
+{
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
+	uint32_t count = mst_controller_keep(&policy->controller, figure);
+	const char *missing = read_figures(r, figure, count);
+
+	if (count == 0)
+		return;
+	if (missing != NULL) {
+		mst_warn("the policy begins anew: version %" PRIu64
+			 " was written under %s, and has no figure \"%s\" for %s to go on from",
+			 r->kept.version, r->manifest.policy, missing, o->policy);
+		return;
+	}
+	if (!mst_controller_resume(&policy->controller, figure, &policy->rule)) {
+		mst_warn("the policy begins anew: version %" PRIu64
+			 " was written under %s, and %s cannot go on from its figures",
+			 r->kept.version, r->manifest.policy, o->policy);
+		return;
+	}
+	if (policy->rule.quorum > (int32_t)o->workers)
+		policy->rule.quorum = (int32_t)o->workers;
+	mst_info("the policy goes on where it was in version %" PRIu64, r->kept.version);
+}
+
+/* ---- whether the job can go on from it ---- */
+
+/* Vectors of another optimiser may have the same name and another meaning. */
+static bool is_of(const struct mst_checkpoint_manifest *m, const struct mst_optim *row)
+{
+	size_t name = strcspn(m->optimizer, ":");
+
+	return strlen(row->name) == name && memcmp(m->optimizer, row->name, name) == 0;
+}
+
+/* Parameters such as the rate may have changed. The vectors that the optimiser keeps must be
+ * there. */
+static int check_optimizer(const struct mst_resume *r, const struct mst_optimizer *o, char *why,
+			   size_t len)
+{
+	const struct mst_checkpoint_manifest *m = &r->manifest;
+
+	for (unsigned i = 0; i < MST_STATES_MAX; i++) {
+		if (!mst_optimizer_keeps(o, i) ||
+		    (is_of(m, o->row) && mst_checkpoint_group(m, o->row->state[i].name) != NULL))
+			continue;
+		snprintf(why, len,
+			 "the checkpoint of version %" PRIu64
+			 " in %s is of --optimizer %.100s, and has no \"%s\" for %s; start with "
+			 "that optimiser, or without --resume",
+			 m->id.version, r->dir, m->optimizer, o->row->state[i].name, o->row->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_options(const struct mst_resume *r, const struct mst_server_options *o,
+			 const struct mst_optimizer *optimizer, char *why, size_t len)
+{
+	const struct mst_checkpoint_manifest *m = &r->manifest;
+
+	if (o->elems != 0 && m->id.elems != o->elems) {
+		snprintf(why, len,
+			 "the checkpoint of version %" PRIu64 " in %s is of a vector of %" PRIu64
+			 " elements, and --elems says %" PRIu64 ": leave --elems out",
+			 m->id.version, r->dir, m->id.elems, o->elems);
+		return -EINVAL;
+	}
+	if (m->owner != (enum muster_owner)o->owner) {
+		snprintf(why, len,
+			 "the checkpoint of version %" PRIu64
+			 " in %s is of a job with --owner %s, this one has --owner %s",
+			 m->id.version, r->dir,
+			 m->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
+			 o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
+		return -EINVAL;
+	}
+	return o->owner == MUSTER_WORKERS_OWN ? 0 : check_optimizer(r, optimizer, why, len);
+}
+
+int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello, char *why,
+		     size_t len)
+{
+	const struct mst_checkpoint_manifest *m = &r->manifest;
+
+	if (!mst_resume_is_set(r))
+		return 0;
+	if (m->id.elems == hello->elems && m->type == (enum muster_type)hello->type &&
+	    m->result_type == (enum muster_type)hello->result_type)
+		return 0;
+	snprintf(why, len,
+		 "the job goes on from version %" PRIu64 " in %.100s, whose vector has %" PRIu64
+		 " elements of %s with results of %s; this worker has %" PRIu64
+		 " of %s with results of %s",
+		 m->id.version, r->dir, m->id.elems, mst_type_name(m->type),
+		 mst_type_name(m->result_type), hello->elems,
+		 mst_type_name((enum muster_type)hello->type),
+		 mst_type_name((enum muster_type)hello->result_type));
+	return -EINVAL;
+}
+
+/* ---- finding it ---- */
+
+static void tell_average(const struct mst_resume *r, const struct mst_server_options *o)
+{
+	bool has = mst_checkpoint_group(&r->manifest, MST_GROUP_AVERAGE) != NULL;
+
+	if (o->average > 0 && !has)
+		mst_info("job \"%s\": the moving average begins with the parameters of version "
+			 "%" PRIu64 ", whose checkpoint has none",
+			 o->job, r->manifest.id.version);
+	else if (o->average == 0 && has)
+		mst_info("job \"%s\": the moving average of the checkpoint is not kept on: say "
+			 "--average, as before, for that",
+			 o->job);
+}
+
+static void tell(const struct mst_resume *r, const struct mst_server_options *o)
+{
+	const struct mst_checkpoint_manifest *m = &r->manifest;
+
+	mst_info("job \"%s\" goes on from version %" PRIu64 " in %s: %.0f samples, %" PRIu64
+		 " elements in %" PRIu32 " files, written under %s with %s",
+		 o->job, m->id.version, r->dir, r->kept.samples, m->id.elems, m->parts, m->policy,
+		 m->optimizer[0] != '\0' ? m->optimizer : "no optimiser");
+	if (strcmp(m->policy, o->policy) != 0)
+		mst_info("job \"%s\": the policy is %s from now on", o->job, o->policy);
+	if (m->workers != o->workers)
+		mst_info("job \"%s\": workers are %" PRIu32 " from now on, and were %" PRIu32,
+			 o->job, o->workers, m->workers);
+	tell_average(r, o);
+}
+
+/* Checkpoints that are newer than the one that is taken were refused. If this job writes to the
+ * same directory, they would count as newer than its own. */
+static bool same_directory(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
+static int set_aside(const struct mst_resume *r, const struct mst_server_options *o, char *why,
+		     size_t len)
+{
+	if (!mst_server_options_saves(o) || !same_directory(o->state, r->dir))
+		return 0;
+	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why, len);
+}
+
+/* Reads all data once before any server loads them. If they are damaged, it looks for an older
+ * checkpoint. */
+static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted, char *why,
+		      size_t len)
+{
+	char clause[MST_CHECKPOINT_WHY_LEN];
+	int rc = mst_checkpoint_find(r->dir, wanted, &r->manifest, why, len);
+
+	while (rc == 0) {
+		rc = mst_checkpoint_verify(r->dir, &r->manifest, clause, sizeof(clause));
+		if (rc == 0)
+			return 0;
+		if (!mst_checkpoint_is_damage(rc))
+			return mst_checkpoint_unread(rc, r->dir, r->manifest.id.version, clause,
+						     why, len);
+		snprintf(why, len, "%s", clause);
+		warn_refused(NULL, r->manifest.id.version, why);
+		wanted->before = r->manifest.id.version;
+		mst_checkpoint_manifest_fini(&r->manifest);
+		mst_checkpoint_manifest_init(&r->manifest);
+		int older = mst_checkpoint_find(r->dir, wanted, &r->manifest, clause,
+						sizeof(clause));
+		if (mst_checkpoint_is_damage(older))
+			return rc; /* and why the newest cannot be used */
+		if (older != 0)
+			snprintf(why, len, "%s", clause);
+		rc = older;
+	}
+	return rc;
+}
+
+static void advise_to_begin(char *why, size_t len)
+{
+	size_t used = strnlen(why, len);
+
+	(void)snprintf(why + used, len - used,
+		       ": mend --resume, or give --or-begin if the job is to begin with version 0");
+}
+
+int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
+		    const struct mst_optimizer *optimizer, char *why, size_t len)
+{
+	struct mst_checkpoint_wanted wanted = { .job = o->job, .refused = warn_refused };
+
+	*r = (struct mst_resume){ .dir = o->resume };
+	mst_checkpoint_manifest_init(&r->manifest);
+	int rc = find_sound(r, &wanted, why, len);
+	if (rc == -ENOENT && wanted.before == 0) {
+		mst_resume_fini(r);
+		if (!o->or_begin) {
+			advise_to_begin(why, len);
+			return rc;
+		}
+		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, o->resume);
+		return 0;
+	}
+	if (rc == 0)
+		rc = check_options(r, o, optimizer, why, len);
+	if (rc == 0)
+		rc = take_kept(r, why, len);
+	if (rc == 0)
+		rc = set_aside(r, o, why, len);
+	if (rc == 0)
+		tell(r, o);
+	else
+		mst_resume_fini(r);
+	return rc;
+}
+
+int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
+		      const struct mst_appoint *appoint, char *why, size_t len)
+{
+	if (o->resume == NULL) {
+		snprintf(why, len,
+			 "the job goes on from a checkpoint of version %" PRIu64
+			 ": start this server with --resume and the leader's directory, which all "
+			 "servers must see",
+			 appoint->resumed_version);
+		return -EINVAL;
+	}
+	*r = (struct mst_resume){ .dir = o->resume };
+	mst_checkpoint_manifest_init(&r->manifest);
+	int rc = mst_checkpoint_manifest_read(r->dir, appoint->resumed_version, &r->manifest, why,
+					      len);
+	if (rc == 0 && strcmp(r->manifest.id.save, appoint->resumed_save) != 0) {
+		snprintf(why, len,
+			 "version %" PRIu64
+			 " in %s is of another run than the one that the leader goes on from (save "
+			 "%s, not %s): give all servers the same directory",
+			 appoint->resumed_version, r->dir, r->manifest.id.save,
+			 appoint->resumed_save);
+		rc = -EINVAL;
+	}
+	if (rc == 0)
+		rc = mst_checkpoint_check(r->dir, &r->manifest, why, len);
+	if (rc != 0)
+		mst_resume_fini(r);
+	return rc;
+}
+
+/* ---- its vectors ---- */
+
+static int load(const struct mst_resume *r, const struct mst_resume_range *range, const char *group,
+		float *into, char *why, size_t len)
+{
+	struct mst_checkpoint_loading what = { .group = group,
+					       .type = MST_DTYPE_F32,
+					       .first = range->first,
+					       .count = range->count,
+					       .into = into };
+
+	return mst_checkpoint_load(r->dir, &r->manifest, &what, why, len);
+}
+
+/* An average that is new begins with the parameters. */
+static int load_average(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
+			size_t len)
+{
+	bool has = mst_checkpoint_group(&r->manifest, MST_GROUP_AVERAGE) != NULL;
+
+	return load(r, range, has ? MST_GROUP_AVERAGE : MST_GROUP_PARAMETERS, range->into.average,
+		    why, len);
+}
+
+/* The parameters are kept in f32. Where results have 16 bits, they are rounded as a commit rounds
+ * them. */
+int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
+		    size_t len)
+{
+	const struct mst_resumed *into = &range->into;
+	int rc;
+
+	if (range->optimizer->row == NULL)
+		return 0;
+	rc = load(r, range, MST_GROUP_PARAMETERS, into->theta != NULL ? into->theta : into->result,
+		  why, len);
+	if (rc == 0 && into->theta != NULL)
+		(void)mst_isa()->store(into->result, range->result_type, into->theta, range->count);
+	for (unsigned i = 0; i < MST_STATES_MAX && rc == 0; i++)
+		if (into->state[i] != NULL)
+			rc = load(r, range, range->optimizer->row->state[i].name, into->state[i],
+				  why, len);
+	if (into->average != NULL && rc == 0)
+		rc = load_average(r, range, why, len);
+	return rc;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The checkpoint that a job goes on from. The leader finds it when it starts; followers are told
+ * its version. Each server reads its own part of the vectors, from whatever files have it.
+ */
+#ifndef MST_SERVER_CONTROL_JOB_RESUME_H
+#define MST_SERVER_CONTROL_JOB_RESUME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/checkpoint/manifest.h"
+#include "common/wire/message.h"
+#include "server/core/ledger.h"
+#include "server/data/saving.h"
+#include "server/options/options.h"
+
+/* Names in a checkpoint. */
+#define MST_GROUP_PARAMETERS "parameters"
+#define MST_GROUP_AVERAGE "average"
+#define MST_KEPT_SAMPLES "samples"
+#define MST_KEPT_CLOCKS "clocks"
+#define MST_KEPT_INCARNATIONS "incarnations"
+#define MST_KEPT_CONTRIBUTIONS "contributions" /* for people: nobody reads it */
+
+struct mst_resume {
+	const char *dir; /* NULL: the job begins anew, and nothing follows */
+	struct mst_checkpoint_manifest manifest;
+	struct mst_kept kept;
+};
+
+/* At the leader: finds the newest checkpoint of --resume that holds. Newer ones that do not are
+ * logged. Blocks.
+ * @why: a sentence.
+ * Return: 0; -EINVAL: the job cannot go on from it as the options are; or -errno. */
+int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
+		    const struct mst_optimizer *optimizer, char *why, size_t len);
+/* At a follower: reads the manifest of the version that the leader names. Blocks. Return: as
+ * mst_resume_find(). */
+int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
+		      const struct mst_appoint *appoint, char *why, size_t len);
+void mst_resume_fini(struct mst_resume *r); /* accepts zeroed memory */
+
+static inline bool mst_resume_is_set(const struct mst_resume *r)
+{
+	return r->dir != NULL;
+}
+
+/* Has an adaptive policy go on where it was, if the checkpoint was written under one of the same
+ * kind that follows the same loss; any other begins anew, and the log warns of it. */
+void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
+		       struct mst_policy *policy);
+
+/* Is it a checkpoint of a vector like this?
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello, char *why,
+		     size_t len);
+
+/* What a server loads: its range, and where to. */
+struct mst_resume_range {
+	uint64_t first, count;
+	enum muster_type result_type;
+	const struct mst_optimizer *optimizer; /* its row is NULL where workers own */
+	struct mst_resumed into;
+};
+/* Reads the vectors of the range. Blocks for as long as the disk takes. Any thread.
+ * @why: a sentence.
+ * Return: 0 or -errno. */
+int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
+		    size_t len);
+
+#endif

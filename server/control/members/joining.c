@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/members/joining.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/log.h"
+#include "server/control/job/reason.h"
+#include "server/control/members/comparing.h"
+
+/* ---- beginning and end ---- */
+
+int mst_joining_init(struct mst_joining *j)
+{
+	return mst_rejoins_init(&j->rejoins, j->base->job.o->workers);
+}
+
+void mst_joining_fini(struct mst_joining *j)
+{
+	mst_rejoins_fini(&j->rejoins);
+}
+
+/* ---- hellos ---- */
+
+static int check_hello(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+{
+	const char *job = j->o->job;
+
+	if (mst_job_is_over(j)) {
+		snprintf(why, len, "job \"%s\" is over: %.300s", job, j->why);
+		return -ESHUTDOWN;
+	}
+	if (h->rank >= 0 && (uint32_t)h->rank >= j->o->workers) {
+		mst_reason_refused(why, len, -ERANGE, h, j->o);
+		return -EINVAL;
+	}
+	if (strcmp(h->job, job) != 0) {
+		snprintf(why, len, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
+			 job);
+		return -EINVAL;
+	}
+	if (h->owner != j->o->owner) {
+		snprintf(why, len,
+			 "owner %s does not match job \"%s\" (%s): start the server with "
+			 "--owner %s, "
+			 "or set options.owner",
+			 mst_owner_name((enum muster_owner)h->owner), job,
+			 mst_owner_name((enum muster_owner)j->o->owner),
+			 mst_owner_name((enum muster_owner)h->owner));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Followers, and the ledger's limit for workers, have waited for the data side. */
+static int take_data_side(struct mst_joining *j, char *why, size_t len)
+{
+	struct mst_request gather = { .kind = MST_REQ_GATHER, .until_ns = j->leading->join_until };
+	int rc = mst_job_take(&j->base->job, why, len);
+
+	if (rc != 0)
+		return rc;
+	(void)mst_requests_offer(&j->base->job.requests, &gather); /* the first, so there is room */
+	mst_leading_appoint_all(j->leading);
+	return 0;
+}
+
+/* Fixes the figures, and has the data side made.
+ * Return: 0: it is there, or being made; or -errno. */
+static int fix_first(struct mst_joining *j, const struct mst_conn *c, const struct mst_hello *hello,
+		     char *why, size_t len)
+{
+	int rc = mst_job_lead(&j->base->job, hello, why, len);
+	char giver[MST_GIVER_LEN];
+
+	if (rc != 0)
+		return rc;
+	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
+	mst_tables_fix(&j->base->job.tables, &hello->table, giver, mst_job_norms(&j->base->job));
+	j->first = c->id;
+	mst_link_maker_do(j->base->linking.maker, mst_job_make, &j->base->job);
+	return mst_link_maker_did(j->base->linking.maker) ? take_data_side(j, why, len) : 0;
+}
+
+/* A row of sessions is kept free for each worker that the ledger may still be deciding on. */
+static int check_room(const struct mst_joining *j, const struct mst_hello *hello, char *why,
+		      size_t len)
+{
+	uint32_t sessions = j->base->sessions.count;
+
+	if (sessions + j->base->job.o->workers > j->base->sessions.max) {
+		mst_reason_refused(why, len, -EBUSY, hello, j->base->job.o);
+		return -EBUSY;
+	}
+	return mst_job_check_room(&j->base->job, sessions, why, len);
+}
+
+/* A worker that joins and leaves without end must not cost more than this. */
+static int check_rejoins(const struct mst_joining *j, const struct mst_hello *hello,
+			 uint64_t now_ns, char *why, size_t len)
+{
+	uint64_t wait_ns = mst_rejoins_wait(&j->rejoins, hello->rank, now_ns);
+
+	if (wait_ns == 0)
+		return 0;
+	mst_reason_too_often(why, len, hello, wait_ns, j->base->job.o);
+	return -EBUSY;
+}
+
+static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
+		   uint64_t now_ns)
+{
+	mst_complain(&j->base->front.complaints, MST_COMPLAINT_REFUSED, "%s refused: %s", c->peer,
+		     why);
+	mst_frontend_error(&j->base->front, c, error, why, now_ns);
+}
+
+static struct mst_conn *conn_of(const struct mst_joining *j, uint64_t id, enum mst_conn_role role)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next_of(&j->base->front, role, &i)) != NULL;) {
+		if (c->id == id)
+			return c;
+	}
+	return NULL;
+}
+
+/* If the job has ended meanwhile, nobody needs the data side, and it is freed with the job. */
+void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
+{
+	char why[MST_REASON_LEN];
+
+	if (mst_job_is_over(&j->base->job) || !mst_link_maker_did(j->base->linking.maker))
+		return;
+	int rc = take_data_side(j, why, sizeof(why));
+	if (rc == 0)
+		return;
+	struct mst_conn *c = conn_of(j, j->first, MST_CONN_NEW);
+	if (c != NULL)
+		refuse(j, c, rc, why, now_ns);
+	else
+		mst_error("%s", why); /* whoever said the hello has gone */
+}
+
+/* ---- another model ---- */
+
+/* It is to be found out in which tensor the model of @c differs.
+ * Return: as mst_joining_hello(). */
+static bool compare(struct mst_joining *j, struct mst_conn *c, enum mst_comparing next,
+		    uint64_t now_ns)
+{
+	c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+	if (next == MST_COMPARING_WAIT)
+		return false;
+	mst_frontend_send(&j->base->front, c,
+			  mst_frontend_draft(&j->base->front, MST_MSG_SEND_TABLE));
+	return true;
+}
+
+void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
+		       const struct mst_tensor_piece *piece, uint64_t now_ns)
+{
+	char why[MST_REASON_LEN], reason[MST_REASON_LEN];
+	int rc = mst_comparing_piece(&j->base->job, c, piece, why);
+
+	if (rc == -EPROTO) {
+		mst_frontend_accuse(&j->base->front, c, why, reason);
+		mst_frontend_error(&j->base->front, c, rc, reason, now_ns);
+	} else if (rc != 0) {
+		refuse(j, c, rc, why, now_ns);
+	}
+}
+
+/* ---- a hello ---- */
+
+bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
+		       uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
+	enum mst_comparing next = MST_COMPARING_REFUSE;
+	char why[MST_REASON_LEN];
+
+	int rc = check_hello(&j->base->job, hello, why, sizeof(why));
+	bool knows_job = rc == 0;
+	if (knows_job)
+		rc = mst_comparing_hello(&j->base->job, c, hello, why, sizeof(why));
+	if (knows_job && rc != 0)
+		next = mst_comparing_begin(j->leading, c, hello, now_ns);
+	if (next != MST_COMPARING_REFUSE)
+		return compare(j, c, next, now_ns);
+	if (rc == 0 && j->base->job.plan.vector.elems == 0)
+		rc = fix_first(j, c, hello, why, sizeof(why));
+	if (rc == 0 && (j->base->job.server == NULL || !mst_leading_is_ready(j->leading))) {
+		/* this peer has said hello, so it is not closed for silence */
+		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
+		return false;
+	}
+	if (rc == 0)
+		rc = check_room(j, hello, why, sizeof(why));
+	if (rc == 0)
+		rc = check_rejoins(j, hello, now_ns, why, sizeof(why));
+	if (rc != 0) {
+		refuse(j, c, rc, why, now_ns);
+		return true;
+	}
+	ev.join.cookie = c->id;
+	ev.join.rank = hello->rank;
+	ev.join.comes_back = hello->comes_back != 0;
+	if (!mst_requests_event(&j->base->job.requests, &ev))
+		return false;
+	mst_frontend_enter(&j->base->front, c, MST_CONN_HELLO);
+	c->pid = hello->pid;
+	c->table = hello->table;
+	c->origins = hello->origins;
+	c->who.rank = (uint32_t)hello->rank;
+	return true;
+}
+
+/* ---- what the ledger says ---- */
+
+static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int error, uint64_t now_ns)
+{
+	struct mst_hello hello = { .rank = (int32_t)c->who.rank };
+	char why[MST_REASON_LEN];
+
+	mst_reason_refused(why, sizeof(why), error, &hello, j->base->job.o);
+	refuse(j, c, error, why, now_ns);
+}
+
+void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_conn *c = conn_of(j, notice->join.cookie, MST_CONN_JOINING);
+
+	if (c != NULL)
+		refuse_by_ledger(j, c, notice->join.error, now_ns);
+}
+
+/* Takes the table of a worker that the ledger admits. Another worker may have been admitted, with
+ * another table, since this worker's hello was checked.
+ * Return: false: this worker is refused because of that. */
+static bool take_table(struct mst_joining *j, struct mst_conn *c, struct mst_identity who,
+		       uint64_t now_ns)
+{
+	char why[MST_REASON_LEN], giver[MST_GIVER_LEN];
+
+	(void)mst_tables_giver(who.rank, c->peer, c->pid, giver);
+	int rc = mst_tables_check(&j->base->job.tables, &c->table, giver, why, sizeof(why));
+	if (rc == 0) {
+		mst_tables_take(&j->base->job.tables, &c->table, giver);
+		return true;
+	}
+	mst_requests_lose(&j->base->job.requests, who);
+	refuse(j, c, rc, why, now_ns);
+	return false;
+}
+
+void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_conn *c = conn_of(j, notice->join.cookie, MST_CONN_JOINING);
+	struct mst_pending_session *p = NULL;
+
+	if (c != NULL && !take_table(j, c, notice->who, now_ns))
+		return;
+	if (c != NULL)
+		p = mst_sessions_admit(&j->base->sessions, notice->who,
+				       mst_leading_set(j->leading));
+	if (p == NULL) {
+		mst_requests_lose(&j->base->job.requests, notice->who);
+		if (c != NULL)
+			refuse_by_ledger(j, c, -EBUSY, now_ns);
+		return;
+	}
+	mst_rejoins_count(&j->rejoins, (int32_t)c->who.rank, now_ns); /* that it has asked for */
+	mst_frontend_admit(&j->base->front, c, notice->who);
+	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
+		 c->pid, c->who.incarnation > 1 ? ", again" : "");
+	p->admitted = *notice;
+	p->origins = c->origins;
+	if (p->state == MST_PENDING_EXPECTED)
+		mst_joining_welcome(j, p);
+	else
+		mst_leading_announce(j->leading, p);
+}
+
+/* ---- the welcome ---- */
+
+/* The token is the same for all servers; each of them accepts it once. */
+static void fill_servers(const struct mst_joining *j, const struct mst_pending_session *p,
+			 struct mst_welcome *w)
+{
+	const struct mst_link_listener *listener = j->base->job.listener;
+
+	static_assert(sizeof(w->server[0].address) == sizeof(listener->address), "any listener's");
+	w->server_count = mst_job_servers(&j->base->job);
+	for (uint32_t i = 0; i < w->server_count; i++) {
+		struct mst_welcome_server *row = &w->server[i];
+		memcpy(row->address, i == 0 ? listener->address : j->leading->follower[i].listener,
+		       sizeof(row->address));
+		memcpy(row->token, p->token, sizeof(row->token));
+		mst_job_part(&j->base->job, i, &row->first, &row->count);
+	}
+}
+
+static void fill_welcome(const struct mst_joining *j, const struct mst_pending_session *p,
+			 struct mst_welcome *w)
+{
+	const struct mst_server_options *o = j->base->job.o;
+	const struct mst_plan *plan = &j->base->job.plan;
+
+	snprintf(w->job, sizeof(w->job), "%s", o->job);
+	snprintf(w->policy, sizeof(w->policy), "%s", mst_job_policy(&j->base->job)->name);
+	fill_servers(j, p, w);
+	mst_fabric_tell(&j->base->job.terms.fabric, &w->path);
+	w->rank = p->admitted.who.rank;
+	w->incarnation = p->admitted.who.incarnation;
+	w->workers = o->workers;
+	w->slots = plan->layout.slots;
+	w->elems = plan->vector.elems;
+	w->type = (uint32_t)plan->vector.type;
+	w->result_type = (uint32_t)plan->vector.result_type;
+	w->owner = o->owner;
+	w->buffers = mst_ledger_buffers(&plan->server.ledger);
+	w->lease_ns = o->lease_ns;
+	w->server_lease_ns = mst_server_options_server_lease(o);
+	w->patience_ns = o->patience_ns;
+	w->guard = o->guard;
+	w->may_finish = o->finish == MST_FINISH_BY_WORKER;
+	w->norms = mst_controller_by_norms(&j->base->job.terms.policy.controller);
+	w->checks = o->checksum;
+	w->state_max = o->state_max;
+	w->averages = plan->server.aggregator.averages;
+	w->first_version = mst_job_first_version(&j->base->job);
+	w->first_samples = mst_job_first_samples(&j->base->job);
+	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
+}
+
+/* The table of the first hello is kept, so that the refusal of another model can name a tensor. One
+ * worker sends it, before it says that it is ready. */
+static bool wants_table(const struct mst_joining *j, const struct mst_conn *c)
+{
+	const struct mst_conn *other;
+
+	if (!mst_job_lacks_table(&j->base->job) || c->table.tensors == 0 ||
+	    j->base->job.state != MST_JOB_GATHERING)
+		return false;
+	for (uint32_t i = 0;
+	     (other = mst_frontend_next_of(&j->base->front, MST_CONN_WORKER, &i)) != NULL;)
+		if (other->sends_table || other->sends_state)
+			return false;
+	return true;
+}
+
+void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session *p)
+{
+	struct mst_conn *c = mst_frontend_worker(&j->base->front, p->session.who);
+
+	if (c == NULL)
+		return; /* the worker is gone; the ledger will hear of it */
+	c->welcomed = true;
+	if (wants_table(j, c)) {
+		c->sends_table = true;
+		mst_frontend_send(&j->base->front, c,
+				  mst_frontend_draft(&j->base->front, MST_MSG_SEND_TABLE));
+	}
+	struct mst_message *m = mst_frontend_draft(&j->base->front, MST_MSG_WELCOME);
+	fill_welcome(j, p, &m->welcome);
+	mst_frontend_send(&j->base->front, c, m);
+}

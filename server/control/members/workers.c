@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/members/workers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/kernels/finite.h"
+#include "common/kernels/sum.h"
+#include "server/control/job/reason.h"
+#include "server/control/transfer/start_state.h"
+
+#define VALUES_IN_PERIOD 4u /* that a worker reports, and the policy hears of */
+
+bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *what,
+			uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPROTO };
+	char reason[MST_REASON_LEN];
+
+	if (!mst_requests_event(&w->base->job.requests, &ev))
+		return false;
+	c->left = true;
+	mst_frontend_accuse(&w->base->front, c, what, reason);
+	mst_frontend_error(&w->base->front, c, -EPROTO, reason, now_ns);
+	return true;
+}
+
+/* ---- the start state ---- */
+
+/* The first element of the piece that is infinite or NaN; the number of elements: none is. */
+static uint64_t first_nonfinite(const struct mst_job *j, const struct mst_state_piece *piece)
+{
+	_Alignas(sizeof(float)) char block[4096]; /* data in a frame need not be aligned */
+	uint64_t size = mst_type_bytes(j->plan.vector.result_type);
+
+	for (uint64_t done = 0; done < piece->length; done += sizeof(block)) {
+		uint64_t left = piece->length - done;
+		uint64_t bytes = left < sizeof(block) ? left : sizeof(block);
+		memcpy(block, (const char *)piece->data + done, bytes);
+		uint64_t at = mst_first_nonfinite(block, j->plan.vector.result_type, bytes / size);
+		if (at < bytes / size)
+			return done / size + at;
+	}
+	return piece->length / size;
+}
+
+/* libmuster checks a state before it sends it, so a state that fails here comes from another
+ * client. Every piece for every server passes here, so version 0 is finite wherever the guard is
+ * on. */
+static bool is_fit(const struct mst_job *j, const struct mst_state_piece *piece, char *why,
+		   size_t len)
+{
+	uint64_t size = mst_type_bytes(j->plan.vector.result_type);
+
+	if (j->o->guard == MST_GUARD_OFF)
+		return true;
+	uint64_t at = first_nonfinite(j, piece);
+	if (at == piece->length / size)
+		return true;
+	snprintf(why, len,
+		 "broke the protocol: a start state that is infinite or NaN at element %" PRIu64
+		 " (--guard off lets it pass)",
+		 piece->offset / size + at);
+	return false;
+}
+
+/* The part of a piece that belongs to this server is copied into the buffer of version 0. */
+static void keep_state(struct mst_job *j, const struct mst_state_piece *piece)
+{
+	uint64_t own = mst_job_state_bytes(j, j->plan.count);
+	uint64_t length = piece->length;
+
+	if (piece->offset >= own)
+		return;
+	if (length > own - piece->offset)
+		length = own - piece->offset;
+	memcpy((char *)mst_server_start_buffer(j->server) + piece->offset, piece->data, length);
+}
+
+/* The tensor table comes right after the welcome, where the leader asks for it then; or else right
+ * before the state. */
+static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
+			 const struct mst_tensor_piece *piece, uint64_t now_ns)
+{
+	const char *wrong = "a table of tensors that nobody asked for";
+	char why[160];
+
+	if (!mst_start_state_room(w->leading))
+		return false;
+	if (c->sends_table || (c->sends_state && c->state_received == 0))
+		wrong = mst_job_take_tensors(&w->base->job, piece);
+	if (wrong != NULL) {
+		snprintf(why, sizeof(why), "broke the protocol: %s", wrong);
+		return mst_workers_broken(w, c, why, now_ns);
+	}
+	mst_start_state_pass_tensors(w->leading, piece);
+	c->sends_table &= mst_job_lacks_table(&w->base->job);
+	return true;
+}
+
+/* The job keeps the table of its first hello. A worker without a table cannot be asked for it. */
+static bool wants_tensors(const struct mst_job *j, const struct mst_conn *c)
+{
+	return j->tensors != NULL && c->table.tensors > 0;
+}
+
+static bool lacks_tensors(const struct mst_job *j, const struct mst_conn *c)
+{
+	return wants_tensors(j, c) ? !mst_tensor_table_is_whole(j->tensors)
+				   : !mst_job_has_tensors(j);
+}
+
+static bool take_state(struct mst_workers *w, struct mst_conn *c,
+		       const struct mst_state_piece *piece, uint64_t now_ns)
+{
+	uint64_t size = mst_type_bytes(w->base->job.plan.vector.result_type);
+	uint64_t total = mst_job_state_bytes(&w->base->job, w->base->job.plan.vector.elems);
+	char why[160];
+
+	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
+	    piece->length % size != 0 || lacks_tensors(&w->base->job, c))
+		return mst_workers_broken(
+			w, c,
+			"broke the protocol: a start state that nobody asked for, or with a gap, "
+			"or before the table of tensors",
+			now_ns);
+	/* otherwise it would not have been decoded */
+	MST_ASSERT(piece->length <= total - piece->offset);
+	if (!mst_start_state_room(w->leading))
+		return false;
+	if (!is_fit(&w->base->job, piece, why, sizeof(why)))
+		return mst_workers_broken(w, c, why, now_ns);
+	keep_state(&w->base->job, piece);
+	mst_start_state_pass(w->leading, piece);
+	c->state_received += piece->length;
+	if (c->state_received < total)
+		return true;
+	c->sends_state = false;
+	mst_start_state_ends(w->leading, c->who);
+	return true;
+}
+
+void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
+{
+	struct mst_conn *c = mst_frontend_worker(&w->base->front, who);
+
+	if (c == NULL)
+		return; /* the worker is gone; the ledger will hear of it */
+	c->sends_state = true;
+	c->state_received = 0;
+	mst_start_state_drop(w->leading);
+	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_SEND_STATE);
+	m->wanted.tensors = wants_tensors(&w->base->job, c) && mst_job_lacks_table(&w->base->job);
+	m->wanted.state = !mst_job_has_state(&w->base->job);
+	mst_frontend_send(&w->base->front, c, m);
+}
+
+/* ---- what they say ---- */
+
+/* From then on the job may start, and its table stays as it is. */
+static bool take_start(struct mst_workers *w, struct mst_conn *c, bool offers)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_START, .who = c->who, .offers = offers };
+
+	if (!mst_requests_event(&w->base->job.requests, &ev))
+		return false;
+	w->base->job.present[c->who.rank] = true;
+	c->sends_table = false;
+	return true;
+}
+
+/* Several in one step are told once, so that a flood does not fill the ring of requests with them:
+ * it is to be found out by its messages, and others need the room. */
+static bool take_heartbeat(struct mst_workers *w, struct mst_conn *c, uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_HEARTBEAT, .who = c->who };
+
+	if (c->heartbeat_ns == now_ns)
+		return true;
+	if (!mst_requests_event(&w->base->job.requests, &ev))
+		return false;
+	c->heartbeat_ns = now_ns;
+	return true;
+}
+
+static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_LEAVE, .who = c->who, .seq = seq };
+
+	if (!mst_requests_event(&w->base->job.requests, &ev))
+		return false;
+	c->left = true;
+	return true;
+}
+
+/* The welcome has said whether a worker may. */
+static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *why, uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_FINISH, .who = c->who };
+	char *asked = w->base->job.asked;
+
+	if (w->base->job.o->finish == MST_FINISH_BY_OPERATOR)
+		return mst_workers_broken(w, c,
+					  "broke the protocol: it would finish a job that only an "
+					  "operator may finish (--finish operator)",
+					  now_ns);
+	if (!mst_requests_event(&w->base->job.requests, &ev))
+		return false;
+	if (asked[0] != '\0')
+		return true;
+	w->base->job.asked_by = c->who;
+	snprintf(asked, sizeof(w->base->job.asked), "rank %" PRIu32 " finished the job%s%.400s",
+		 c->who.rank, why[0] != '\0' ? ": " : "", why);
+	return true;
+}
+
+/* For the policy, if it follows this value. Of many in a period it is told the first ones, for the
+ * same reason. */
+static bool tell_value(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
+		       uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_METRIC, .who = c->who, .metric = *said };
+
+	if (!mst_job_policies_follow(&w->base->job.policies, said->name))
+		return true;
+	if (now_ns - c->value_ns >= MST_FLOOD_PERIOD_NS) {
+		c->value_ns = now_ns;
+		c->values = 0;
+	}
+	if (c->values == VALUES_IN_PERIOD)
+		return true;
+	if (!mst_requests_event(&w->base->job.requests, &ev))
+		return false;
+	c->values++;
+	return true;
+}
+
+static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct mst_metric *said,
+			uint64_t now_ns)
+{
+	const char *wrong = mst_metrics_wrong(said);
+
+	if (wrong != NULL)
+		return mst_workers_broken(w, c, wrong, now_ns);
+	if (!tell_value(w, c, said, now_ns))
+		return false;
+	mst_metrics_take(&w->base->job.metrics, c->who.rank, said);
+	return true;
+}
+
+static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
+			  uint64_t now_ns)
+{
+	const char *wrong;
+	bool taken = mst_handover_message(w->handover, c, msg, &wrong);
+
+	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
+}
+
+static bool take_average_ask(struct mst_workers *w, struct mst_conn *c, uint64_t number,
+			     uint64_t now_ns)
+{
+	const char *wrong;
+	bool taken = mst_lending_ask(w->lending, c, number, &wrong);
+
+	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
+}
+
+bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
+			 uint64_t now_ns)
+{
+	switch (msg->kind) {
+	case MST_MSG_START:
+		return take_start(w, c, msg->offers != 0);
+	case MST_MSG_HEARTBEAT:
+		return take_heartbeat(w, c, now_ns);
+	case MST_MSG_TENSORS:
+		return take_tensors(w, c, &msg->piece, now_ns);
+	case MST_MSG_STATE:
+		return take_state(w, c, &msg->state, now_ns);
+	case MST_MSG_LEAVE:
+		return take_leave(w, c, msg->seq);
+	case MST_MSG_FINISH:
+		return take_finish(w, c, msg->why, now_ns);
+	case MST_MSG_REPORT:
+		return take_report(w, c, &msg->metric, now_ns);
+	case MST_MSG_GIVE:
+	case MST_MSG_TOOK:
+		return take_handover(w, c, msg, now_ns);
+	case MST_MSG_ASK_AVERAGE:
+		return take_average_ask(w, c, msg->number, now_ns);
+	default:
+		return mst_workers_broken(
+			w, c, "broke the protocol: a message that is not a worker's", now_ns);
+	}
+}
+
+/* ---- what they hear ---- */
+
+/* A worker that has not read the last message gets no heartbeat until it has, unless that is a
+ * piece of a state or of the average, behind which there is always more. */
+void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
+{
+	struct mst_conn *c;
+
+	if (now_ns < w->beat_ns)
+		return;
+	w->beat_ns = now_ns + w->base->job.o->lease_ns / MST_BEATS_PER_LEASE;
+	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEAT);
+	mst_leading_fill_beat(w->leading, &m->beat);
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
+		bool more = c->takes != 0 || c->average_turn != 0;
+		if (c->welcomed && (c->out_have == 0 || more))
+			mst_frontend_send(&w->base->front, c, m);
+	}
+}
+
+void mst_workers_started(struct mst_workers *w)
+{
+	struct mst_job *j = &w->base->job;
+	char text[256];
+
+	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
+		return; /* the server is being stopped */
+	const char *now = mst_job_policy(j)->now;
+	mst_reason_policy(text, sizeof(text), &j->terms.policy.rule, j->o->workers);
+	mst_info("job \"%s\" starts: %s%s%s %s", j->o->job, j->o->policy,
+		 now[0] != '\0' ? ", at first " : "", now, text);
+	if (j->terms.schedule.count > 0)
+		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
+			 j->o->lr_schedule);
+	if (j->o->lr_distance > 0)
+		mst_info("job \"%s\": the rate is at most %.9g over the square of the distance "
+			 "that the parameters have moved since a worker read them",
+			 j->o->job, j->o->lr_distance);
+}
+
+void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice)
+{
+	mst_warn("job \"%s\": %" PRIu64 " gradients were refused since the last one that counted, "
+		 "so version %" PRIu64
+		 " is not made: they are not finite, too far from the median (--norm-limit), "
+		 "damaged (--checksum), or have a weight that cannot be; muster status says how "
+		 "many of each rank",
+		 w->base->job.o->job, notice->refused.count, notice->refused.version);
+}
+
+/* ---- the end of a session ---- */
+
+/* The link with this server may be intact. Then the notice says which other server has lost its
+ * link with the worker. */
+static void why_evicted(const struct mst_workers *w, const struct mst_notice *notice, char *out,
+			size_t len)
+{
+	struct mst_eviction loss = { .rank = notice->who.rank,
+				     .why = notice->evict.why,
+				     .link = mst_sessions_link_reason(&w->base->sessions,
+								      notice->who) };
+	uint32_t server = notice->evict.server;
+	char elsewhere[MST_REASON_LEN];
+
+	if (loss.link[0] == '\0' && server != 0) {
+		snprintf(elsewhere, sizeof(elsewhere),
+			 "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
+			 loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
+			 mst_job_servers(&w->base->job), w->leading->follower[server].peer,
+			 loss.why == MST_EVICT_LOST ? " is lost" : "");
+		loss.link = elsewhere;
+	}
+	mst_reason_evicted(out, len, &loss, w->base->job.o);
+}
+
+/* The ledger may have ended the session before it read that the worker asks for the end of the job.
+ * If another worker asks for the end later, the reason of this one must not be given. */
+static void forget_asked(struct mst_job *j, struct mst_identity who)
+{
+	if (j->asked_by.rank == who.rank && j->asked_by.incarnation == who.incarnation)
+		j->asked[0] = '\0';
+}
+
+void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_identity who = notice->who;
+	enum mst_evict_why why = notice->evict.why;
+	struct mst_conn *c = mst_frontend_worker(&w->base->front, who);
+	char reason[MST_REASON_LEN];
+
+	why_evicted(w, notice, reason, sizeof(reason));
+	mst_sessions_forget(&w->base->sessions, who);
+	mst_leading_forget(w->leading, who);
+	w->base->job.present[who.rank] = false;
+	if (why == MST_EVICT_LEFT) {
+		mst_debug("%s", reason);
+		if (c != NULL) /* the worker closes its connection, or the server does soon */
+			mst_frontend_part(&w->base->front, c, now_ns);
+		return;
+	}
+	forget_asked(&w->base->job, who);
+	if (!w->base->job.stopped) {
+		mst_warn("%s", reason);
+		snprintf(w->base->job.worker_loss, sizeof(w->base->job.worker_loss), "%s", reason);
+	}
+	if (c == NULL)
+		return;
+	c->left = true;
+	mst_frontend_error(&w->base->front, c, mst_evict_error(why), reason, now_ns);
+}
+
+/* ---- the end of the job ---- */
+
+/* "1, 4": ranks that have not started, or whose session has ended. */
+static void absent_ranks(const struct mst_job *j, char *out, size_t len)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (uint32_t rank = 0; rank < j->o->workers && used + 16 < len; rank++) {
+		if (!j->present[rank])
+			used += (size_t)snprintf(out + used, len - used, "%s%" PRIu32,
+						 used > 0 ? ", " : "", rank);
+	}
+}
+
+/* Names the worker that has not sent its start state, after all have started. */
+static void name_state_sender(const struct mst_workers *w, char *why, size_t len)
+{
+	const struct mst_conn *c;
+
+	for (uint32_t i = 0; (c = mst_frontend_next(&w->base->front, &i)) != NULL;) {
+		if (c->sends_state)
+			snprintf(why, len,
+				 "rank %" PRIu32
+				 " was asked for its start state and did not send it "
+				 "within the join timeout",
+				 c->who.rank);
+	}
+}
+
+/* Adds how the last worker or server was lost, which has ended the job. If a server is lost, a
+ * worker on the same host may be lost with it; but then the server has ended the job. */
+static void add_loss(const struct mst_job *j, enum mst_finish_why finish, char *why, size_t len)
+{
+	bool of_server = finish == MST_FINISH_SERVER && j->server_loss[0] != '\0';
+	const char *loss = of_server ? j->server_loss : j->worker_loss;
+	size_t used = strlen(why);
+
+	if (loss[0] != '\0')
+		snprintf(why + used, len - used, " (%.480s)", loss);
+}
+
+static void why_finished(const struct mst_workers *w, const struct mst_notice *notice, char *why,
+			 size_t len)
+{
+	enum mst_finish_why finish = notice->finish.why;
+	const struct mst_job *j = &w->base->job;
+	char absent[256];
+
+	absent_ranks(j, absent, sizeof(absent));
+	if (finish == MST_FINISH_ASKED && j->asked[0] != '\0')
+		snprintf(why, len, "%s", j->asked);
+	else if (finish == MST_FINISH_SPOILT)
+		mst_reason_spoilt(why, len, &notice->finish.spoilt, notice->finish.ranks,
+				  mst_job_servers(j));
+	else
+		mst_reason_finished(why, len, finish, absent, j->o);
+	if (finish == MST_FINISH_JOIN_TIMEOUT) {
+		/* The ledger knows no servers, and may judge the time before this thread does. */
+		bool of_server = mst_leading_nobody_came(w->leading, why, len);
+		if (!of_server && absent[0] == '\0')
+			name_state_sender(w, why, len);
+	}
+	if (finish == MST_FINISH_LOSS || finish == MST_FINISH_TOO_FEW ||
+	    finish == MST_FINISH_SERVER)
+		add_loss(j, finish, why, len);
+}
+
+static void tell_failure(struct mst_workers *w, struct mst_conn *c, uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPIPE };
+
+	c->left = true;
+	mst_frontend_error(&w->base->front, c, w->base->job.error, w->base->job.why, now_ns);
+	/* if there is no room, the lease ends the session */
+	(void)mst_requests_event(&w->base->job.requests, &ev);
+}
+
+static void tell_end(struct mst_workers *w, uint64_t now_ns)
+{
+	struct mst_conn *c;
+
+	for (uint32_t i = 0;
+	     (c = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
+		if (w->base->job.state == MST_JOB_FAILED) {
+			tell_failure(w, c, now_ns);
+			continue;
+		}
+		struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_FINISHED);
+		mst_job_fill_end(&w->base->job, m);
+		mst_frontend_send(&w->base->front, c, m);
+	}
+}
+
+void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns)
+{
+	bool failed = mst_finish_failed(notice->finish.why);
+	struct mst_job *j = &w->base->job;
+	char why[MST_REASON_LEN];
+
+	why_finished(w, notice, why, sizeof(why));
+	if (!mst_job_end(j, failed ? MST_JOB_FAILS : MST_JOB_ENDS, why, now_ns))
+		return; /* the server is being stopped */
+	j->error = mst_finish_error(notice->finish.why);
+	if (failed)
+		mst_error("job \"%s\" has failed: %s", j->o->job, j->why);
+	else
+		mst_info("job \"%s\" is finished at version %" PRIu64 ": %s", j->o->job,
+			 notice->finish.version, j->why);
+	tell_end(w, now_ns);
+}
+
+void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns)
+{
+	struct mst_conn *c;
+
+	mst_base_stop(w->base, why, now_ns);
+	for (uint32_t i = 0; (c = mst_frontend_next(&w->base->front, &i)) != NULL;) {
+		if (c->role == MST_CONN_WORKER || c->role == MST_CONN_JOINING) {
+			c->left = true; /* the server ends the session, so it is no loss */
+			mst_frontend_error(&w->base->front, c, -ENOTCONN, why, now_ns);
+		}
+	}
+}

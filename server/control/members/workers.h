@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Messages between the leader and its welcomed workers: their start, their start state, heartbeats,
+ * leaves, the end of their sessions and of the job.
+ *
+ * Control thread only.
+ */
+#ifndef MST_SERVER_CONTROL_MEMBERS_WORKERS_H
+#define MST_SERVER_CONTROL_MEMBERS_WORKERS_H
+
+#include "server/control/members/leading.h"
+#include "server/control/transfer/handover.h"
+#include "server/control/transfer/lending.h"
+
+struct mst_workers {
+	struct mst_base *base;
+	struct mst_leading *leading;
+	struct mst_handover *handover;
+	struct mst_lending *lending;
+
+	uint64_t beat_ns; /* when workers are next told which servers are alive */
+};
+
+/* Handle a message of a worker, or a break of the protocol.
+ * Return: false: not now, because the ring of requests is full or a follower has not yet read
+ * enough of the start state. */
+bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
+			 uint64_t now_ns);
+/* @what: how the worker broke the protocol. */
+bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *what,
+			uint64_t now_ns);
+
+/* Tells workers which servers are alive, if that is due. */
+void mst_workers_beat(struct mst_workers *w, uint64_t now_ns);
+
+/* Handle notices of the data side. */
+void mst_workers_send_state(struct mst_workers *w, struct mst_identity who);
+void mst_workers_started(struct mst_workers *w);
+void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice);
+void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
+void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
+
+/* The user stops the server: tells everybody why. */
+void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns);
+
+#endif

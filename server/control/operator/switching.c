@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/operator/switching.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "server/control/job/reason.h"
+
+/* ---- what is asked for ---- */
+
+/* Reads the policy with the other options of the job, as at the start. */
+static int read_policy(const struct mst_job *j, const struct mst_policy_change *change,
+		       struct mst_policy *out, char *why, size_t len)
+{
+	struct mst_server_options o = *j->o;
+
+	o.policy = change->policy;
+	/* the optimiser stays, and mst_policy_switch_check() says whether it suits the policy */
+	return mst_server_options_policy(&o, &j->terms.optimizer, out, why, len);
+}
+
+static int check(const struct mst_job *j, const struct mst_policy_change *change,
+		 const struct mst_policy *policy, char *why, size_t len)
+{
+	struct mst_rule_context ctx = {
+		.owner = (enum muster_owner)j->o->owner,
+		.workers = j->o->workers,
+		.slots = j->plan.layout.slots,
+		.quorum_max = mst_plan_quorum_max(&j->plan),
+		.samples_max = j->o->samples,
+		.plain_step = mst_optimizer_is_plain(&j->plan.server.ledger.optimizer),
+		.norms = mst_controller_by_norms(&j->terms.policy.controller),
+		.force = j->o->force || change->force != 0,
+	};
+	char wrong[MST_REASON_LEN];
+
+	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, wrong, sizeof(wrong)) ==
+		    0 &&
+	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, wrong,
+					      sizeof(wrong)) == 0 &&
+	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, wrong,
+					      sizeof(wrong)) == 0)
+		return 0;
+	snprintf(why, len, "job \"%s\" cannot change from %s to %s: %.300s", j->o->job,
+		 mst_job_policy(j)->name, change->policy, wrong);
+	return -EINVAL;
+}
+
+static int check_state(const struct mst_job *j, const struct mst_policy_change *change, char *why,
+		       size_t len)
+{
+	if (j->state == MST_JOB_GATHERING) {
+		snprintf(why, len,
+			 "job \"%s\" has not started, and its policy can change only while it "
+			 "runs; wait until all %" PRIu32
+			 " workers have started, or start the server with --policy %s",
+			 j->o->job, j->o->workers, change->policy);
+		return -EAGAIN;
+	}
+	if (mst_job_is_over(j)) {
+		snprintf(why, len, "job \"%s\" is over: %.300s", j->o->job, j->why);
+		return -ESHUTDOWN;
+	}
+	return 0;
+}
+
+static int read_change(const struct mst_job *j, const struct mst_policy_change *change,
+		       struct mst_policy *out, char *why, size_t len)
+{
+	int rc = check_state(j, change, why, len);
+
+	if (rc == 0)
+		rc = read_policy(j, change, out, why, len);
+	return rc != 0 ? rc : check(j, change, out, why, len);
+}
+
+/* ---- answers ---- */
+
+static void answer(const struct mst_switching *s, struct mst_conn *c, const char *text)
+{
+	struct mst_message *m = mst_frontend_draft(&s->base->front, MST_MSG_DONE);
+
+	snprintf(m->why, sizeof(m->why), "%s", text);
+	mst_frontend_send(&s->base->front, c, m);
+}
+
+/* Is the job under this policy, or about to be? Then there is nothing to do. */
+static bool is_there(const struct mst_switching *s, const char *asked, char *text, size_t len)
+{
+	const struct mst_job_policy *now = mst_job_policy(&s->base->job),
+				    *next = &s->base->job.policies.next;
+	bool is_due = next->name[0] != '\0';
+
+	if (is_due && strcmp(next->name, asked) == 0)
+		snprintf(text, len, "from version %" PRIu64 " on: %s; that was asked for before",
+			 next->since, next->name);
+	else if (!is_due && strcmp(now->name, asked) == 0)
+		snprintf(text, len, "%s is in force already, since version %" PRIu64, now->name,
+			 now->begun);
+	else
+		return false;
+	return true;
+}
+
+bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
+		       const struct mst_policy_change *change, uint64_t now_ns)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_POLICY };
+	struct mst_policy policy;
+	char text[MST_REASON_LEN];
+
+	if (s->waits)
+		return false;
+	int rc = read_change(&s->base->job, change, &policy, text, sizeof(text));
+	if (rc != 0) {
+		mst_frontend_error(&s->base->front, c, rc, text, now_ns);
+		return true;
+	}
+	if (is_there(s, change->policy, text, sizeof(text))) {
+		answer(s, c, text);
+		return true;
+	}
+	s->controller = policy.controller;
+	ev.rule = policy.rule;
+	ev.controller = &s->controller;
+	if (!mst_requests_event(&s->base->job.requests, &ev))
+		return false;
+	mst_info("%s asks for policy %s", c->peer, change->policy);
+	s->waits = true;
+	s->asker = c->id;
+	mst_job_policy_init(&s->asked, change->policy, &policy);
+	return true;
+}
+
+/* ---- what the ledger says ---- */
+
+static void describe(const struct mst_job *j, const struct mst_job_policy *p, char *text,
+		     size_t len)
+{
+	const struct mst_job_policy *before = &j->policies.next;
+	char what[200];
+
+	mst_reason_policy(what, sizeof(what), &p->rule, j->o->workers);
+	int used = snprintf(text, len, "from version %" PRIu64 " on: %s (%s%s%s)", p->since,
+			    p->name, p->now, p->now[0] != '\0' ? " " : "", what);
+	if (before->name[0] != '\0' && used > 0 && (size_t)used < len)
+		snprintf(text + used, len - (size_t)used,
+			 "; it takes the place of %s, which was not in force yet", before->name);
+}
+
+/* If the job has ended meanwhile, that was said before this. */
+void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notice, uint64_t now_ns)
+{
+	struct mst_conn *c = mst_frontend_conn(&s->base->front, s->asker);
+	struct mst_job *j = &s->base->job;
+	char text[MST_REASON_LEN];
+
+	s->waits = false;
+	if (mst_job_is_over(j)) {
+		snprintf(text, sizeof(text), "job \"%s\" is over: %.300s", j->o->job, j->why);
+		if (c != NULL)
+			mst_frontend_error(&s->base->front, c, -ESHUTDOWN, text, now_ns);
+		return;
+	}
+	s->asked.since = notice->policy.version;
+	describe(j, &s->asked, text, sizeof(text));
+	j->policies.next = s->asked;
+	mst_info("job \"%s\": %s", j->o->job, text);
+	if (c != NULL)
+		answer(s, c, text);
+}
+
+/* The policy in force has chosen another rule. */
+static void adapt(struct mst_job *j, const struct mst_notice *notice)
+{
+	const struct mst_job_policy *before = mst_job_policy(j);
+	struct mst_job_policy next = *before;
+
+	snprintf(next.now, sizeof(next.now), "%s", notice->policy.now);
+	next.since = notice->policy.version;
+	next.rule = notice->policy.rule;
+	mst_info("job \"%s\": %s is in force, from version %" PRIu64 " on, in place of %s: %s, %s",
+		 j->o->job, next.now, next.since, before->now, next.name, notice->policy.why);
+	mst_job_policies_enter(&j->policies, &next);
+}
+
+static void enter(struct mst_job *j, const struct mst_notice *notice)
+{
+	struct mst_job_policy *next = &j->policies.next;
+	bool is_fixed = next->now[0] == '\0';
+
+	mst_info("job \"%s\": %s is in force, from version %" PRIu64 " on, in place of %s%s%s",
+		 j->o->job, mst_job_policy_now(next), notice->policy.version,
+		 mst_job_policy_now(mst_job_policy(j)), is_fixed ? "" : ": ",
+		 is_fixed ? "" : next->name);
+	next->begun = next->since = notice->policy.version;
+	mst_job_policies_enter(&j->policies, next);
+	next->name[0] = '\0';
+}
+
+void mst_switching_in_force(struct mst_switching *s, const struct mst_notice *notice)
+{
+	struct mst_job *j = &s->base->job;
+
+	if (mst_job_is_over(j))
+		return;
+	if (notice->policy.adapts)
+		adapt(j, notice);
+	else if (j->policies.next.name[0] == '\0')
+		return;
+	else if (notice->policy.whole)
+		enter(j, notice);
+	else
+		mst_info("job \"%s\": version %" PRIu64 " needs no more contributions than %s does",
+			 j->o->job, notice->policy.version, mst_job_policy_now(&j->policies.next));
+}
+
+void mst_switching_stuck(const struct mst_switching *s, const struct mst_notice *notice)
+{
+	mst_warn("job \"%s\": %s stays at %s: %s", s->base->job.o->job,
+		 mst_job_policy(&s->base->job)->name, notice->policy.now, notice->policy.why);
+}
+
+void mst_switching_dropped(const struct mst_switching *s, const struct mst_notice *notice)
+{
+	mst_info("job \"%s\": the change to %s dropped %" PRIu64
+		 " gradients that were on their way: they were late for version %" PRIu64,
+		 s->base->job.o->job, mst_job_policy_now(mst_job_policy(&s->base->job)),
+		 notice->dropped.count, notice->dropped.version);
+}

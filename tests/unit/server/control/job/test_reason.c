@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* What a policy does, in words with its numbers. */
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "server/control/job/reason.h"
+#include "server/core/rule.h"
+#include "tests/ut.h"
+
+static const struct {
+	const char *policy, *words;
+} rows[] = {
+	{ "bsp", "commits after 5 of 5, 0 may be late" },
+	{ "backup:4", "commits after 4 of 5, 1 may be late" },
+	{ "backup:-2", "commits after 3 of 5, 2 may be late" },
+	{ "ksync:3", "commits after 3 of 5, 2 may be late" },
+	{ "kbatchsync:7", "commits after every 7 gradients" },
+	{ "async", "commits after every gradient" },
+	{ "ssp:3", "commits after every gradient" },
+	{ "nonblocking", "commits when one of 5 has finished a batch and the others have handed in "
+			 "what they have" },
+	{ "nonblocking:2.5", "commits when one of 5 has finished a batch and the others have "
+			     "handed in what they have, or 2.5 ms later" },
+	{ "anytime:50",
+	  "commits when 50 ms are over and all of 5 have handed in what they have finished" },
+	{ "deadline:50,4", "commits after 4 of 5, or after 50 ms with those who are there" },
+	{ "local:10", "commits after 5 of 5, 0 may be late; a worker contributes after 10 steps of "
+		      "its own" },
+	{ "local:10,4", "commits after 4 of 5, 1 may be late; a worker contributes after 10 steps "
+			"of its own" },
+	{ "easgd:10,0.1", "commits after every contribution; after 10 steps a worker moves by 0.1 "
+			  "towards the servers" },
+	{ "easgdsync:10,0.1", "commits after 5 of 5, 0 may be late; after 10 steps a worker moves "
+			      "by 0.1 towards the servers" },
+	{ "downpour:5,3", "commits after every gradient; a worker pushes after 5 batches and "
+			  "fetches after 3" },
+};
+
+static void every_policy_has_a_true_sentence(void)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct mst_rule rule = { .min_workers = 1 };
+		char text[256];
+		CU_ASSERT_EQUAL_FATAL(mst_rule_parse(rows[i].policy, &rule, text, sizeof(text)), 0);
+		mst_reason_policy(text, sizeof(text), &rule, 5);
+		CU_ASSERT_STRING_EQUAL(text, rows[i].words);
+	}
+}
+
+static void who_joins_too_often_is_told_when_to_try_again(void)
+{
+	struct mst_server_options o = { .job = "digits" };
+	struct mst_hello hello = { .rank = 3 };
+	char text[256];
+
+	mst_reason_too_often(text, sizeof(text), &hello, 1, &o);
+	CU_ASSERT_STRING_EQUAL(text, "rank 3 joined job \"digits\" too often in a short time: try "
+				     "again in 0.1 s; does the program fail as soon as it has "
+				     "joined?");
+	hello.rank = -1;
+	mst_reason_too_often(text, sizeof(text), &hello, 900 * MST_MS, &o);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "workers without a rank joined"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text, "again in 1.0 s"));
+}
+
+static void a_short_buffer_ends_in_a_nul(void)
+{
+	struct mst_rule rule = { .min_workers = 1 };
+	char text[256], shorter[20];
+
+	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("local:10", &rule, text, sizeof(text)), 0);
+	memset(shorter, 'x', sizeof(shorter));
+	mst_reason_policy(shorter, sizeof(shorter), &rule, 5);
+	CU_ASSERT_STRING_EQUAL(shorter, "commits after 5 of ");
+}
+
+static CU_TestInfo cases[] = {
+	{ "every policy has a true sentence", every_policy_has_a_true_sentence },
+	{ "who joins too often is told when to try again",
+	  who_joins_too_often_is_told_when_to_try_again },
+	{ "a short buffer ends in a NUL", a_short_buffer_ends_in_a_nul },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("reason", cases);
+}
