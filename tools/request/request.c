@@ -121,7 +121,7 @@ struct request {
 	const char *operands; /* as the usage has them */
 	/* The operand that is no address, and an example; NULL: an address is the only operand. */
 	const char *subject, *example;
-	bool subject_last;       /* it stands behind the address */
+	bool subject_last;       /* it stands after the address */
 	const char *about;       /* ends a sentence of print_help() */
 	void (*more_help)(void); /* NULL: none */
 	const struct mst_option *table;
