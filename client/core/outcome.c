@@ -5,11 +5,7 @@
 
 static bool has_slot(const struct mst_worker *w)
 {
-	for (uint32_t i = 0; i < w->cfg.slots; i++) {
-		if (w->slot[i].state == MST_GRANT_FILLING || mst_worker_fillable(&w->slot[i]))
-			return true;
-	}
-	return false;
+	return w->filling >= 0 || mst_worker_find_fillable(w) >= 0;
 }
 
 /* Where versions are handed out in order: is one here that must go out before anything else? */

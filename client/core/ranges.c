@@ -23,11 +23,6 @@ void mst_ranges_fini(struct mst_ranges *r)
 	*r = (struct mst_ranges){ .list = NULL };
 }
 
-void mst_ranges_clear(struct mst_ranges *r)
-{
-	r->count = 0;
-}
-
 /* Index of the first range that does not begin before @first. */
 static uint32_t place_of(const struct mst_ranges *r, uint64_t first)
 {

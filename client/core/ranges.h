@@ -28,7 +28,10 @@ void mst_ranges_fini(struct mst_ranges *r); /* of a zeroed struct too */
 int mst_ranges_add(struct mst_ranges *r, uint64_t first, uint64_t count);
 /* The first that was given of what mst_ranges_add() finds given before. */
 struct mst_range mst_ranges_given(const struct mst_ranges *r, uint64_t first);
-void mst_ranges_clear(struct mst_ranges *r);
+static inline void mst_ranges_clear(struct mst_ranges *r)
+{
+	r->count = 0;
+}
 
 /* The first elements from @from on that no range covers; false: there are none. */
 bool mst_ranges_gap(const struct mst_ranges *r, uint64_t from, struct mst_range *out);

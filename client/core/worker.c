@@ -29,6 +29,7 @@ int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg)
 	MST_ASSERT(cfg->servers > 0 && cfg->servers <= MST_SERVERS_MAX);
 	*w = (struct mst_worker){
 		.cfg = *cfg,
+		.filling = -1,
 		.held = { .version = MST_VERSION_NONE },
 		.given = MST_VERSION_NONE,
 		.last = MST_VERSION_NONE,
@@ -59,36 +60,16 @@ void mst_worker_start(struct mst_worker *w)
 
 /* ---- filling ---- */
 
-static int find_slot(const struct mst_worker *w, enum mst_grant_state state)
-{
-	for (uint32_t i = 0; i < w->cfg.slots; i++) {
-		if (w->slot[i].state == state)
-			return (int)i;
-	}
-	return -EAGAIN;
-}
-
-static int find_fillable(const struct mst_worker *w)
-{
-	for (uint32_t i = 0; i < w->cfg.slots; i++) {
-		if (mst_worker_fillable(&w->slot[i]))
-			return (int)i;
-	}
-	return -EAGAIN;
-}
-
 int mst_worker_fill(struct mst_worker *w)
 {
-	int slot = find_slot(w, MST_GRANT_FILLING);
-
 	if (w->phase != MST_WORKER_WORKING)
 		return -EAGAIN;
-	if (slot >= 0)
-		return slot;
-	slot = find_fillable(w);
+	if (w->filling >= 0)
+		return w->filling;
+	int slot = mst_worker_find_fillable(w);
 	if (slot < 0 || mst_tickets_full(&w->tickets))
 		return -EAGAIN;
-	w->slot[slot].state = MST_GRANT_FILLING;
+	w->filling = slot;
 	w->slot[slot].posted = false;
 	w->slot[slot].lender = 0;
 	w->tag = w->given;
@@ -98,17 +79,15 @@ int mst_worker_fill(struct mst_worker *w)
 
 int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count)
 {
-	MST_ASSERT(find_slot(w, MST_GRANT_FILLING) >= 0);
+	MST_ASSERT(w->filling >= 0);
 	return mst_ranges_add(&w->ranges, first, count);
 }
 
 void mst_worker_posted(struct mst_worker *w)
 {
-	int slot = find_slot(w, MST_GRANT_FILLING);
-
-	MST_ASSERT(slot >= 0);
-	w->slot[slot].sends++;
-	w->slot[slot].posted = true;
+	MST_ASSERT(w->filling >= 0);
+	w->slot[w->filling].sends++;
+	w->slot[w->filling].posted = true;
 }
 
 void mst_worker_sent(struct mst_worker *w, uint32_t slot)
@@ -121,7 +100,7 @@ void mst_worker_sent(struct mst_worker *w, uint32_t slot)
 
 void mst_worker_lent(struct mst_worker *w)
 {
-	int slot = find_slot(w, MST_GRANT_FILLING);
+	int slot = w->filling;
 
 	MST_ASSERT(slot >= 0 && w->slot[slot].lent < w->slot[slot].sends);
 	w->slot[slot].lent++;
@@ -150,18 +129,12 @@ bool mst_worker_released(const struct mst_worker *w, uint64_t ticket)
 
 /* ---- giving up ---- */
 
-uint64_t mst_worker_computes_on(const struct mst_worker *w)
-{
-	return find_slot(w, MST_GRANT_FILLING) >= 0 ? w->tag : w->given;
-}
-
 /* Leaves the slot that was being filled in @state. */
 static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
 {
-	int slot = find_slot(w, MST_GRANT_FILLING);
-
-	if (slot >= 0)
-		w->slot[slot].state = state;
+	if (w->filling >= 0)
+		w->slot[w->filling].state = state;
+	w->filling = -1;
 	mst_ranges_clear(&w->ranges);
 }
 
@@ -169,7 +142,7 @@ static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
  * too. */
 int mst_worker_abandon(struct mst_worker *w)
 {
-	int slot = find_slot(w, MST_GRANT_FILLING);
+	int slot = w->filling;
 
 	if (w->phase != MST_WORKER_WORKING)
 		return -1;
@@ -257,7 +230,7 @@ void mst_worker_squares(struct mst_worker *w, double squares)
 
 bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range *out)
 {
-	if (find_slot(w, MST_GRANT_FILLING) < 0 || is_outside(w) || w->last != MST_VERSION_NONE)
+	if (w->filling < 0 || is_outside(w) || w->last != MST_VERSION_NONE)
 		return false;
 	return mst_ranges_gap(&w->ranges, from, out);
 }

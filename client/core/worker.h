@@ -39,9 +39,8 @@ enum mst_ask_state {
 };
 
 enum mst_grant_state {
-	MST_GRANT_FREE,    /* granted; to be filled once nothing is being sent from it any more */
-	MST_GRANT_FILLING, /* the contribution at hand */
-	MST_GRANT_SPENT,   /* its header or ABANDON is sent; the server's until granted anew */
+	MST_GRANT_FREE,  /* granted; to be filled once nothing is being sent from it any more */
+	MST_GRANT_SPENT, /* its header or ABANDON is sent; the server's until granted anew */
 };
 
 struct mst_worker_slot {
@@ -53,7 +52,7 @@ struct mst_worker_slot {
 	uint32_t sends;         /* puts of its data that are on their way: they still read them */
 	uint32_t lent;          /* of those, puts that read memory of the caller's */
 	uint64_t lender;        /* ticket of the push whose data those are; 0: it has none */
-	bool posted;            /* FILLING: there was such a put */
+	bool posted;            /* being filled: there was such a put */
 	bool passed;            /* SPENT: by a pass */
 };
 
@@ -87,6 +86,7 @@ struct mst_worker {
 	int error; /* FAILED: negative errno */
 
 	struct mst_worker_slot slot[MST_SLOTS_MAX];
+	int filling;              /* the slot of the contribution at hand; -1: there is none */
 	struct mst_ranges ranges; /* of the contribution being filled */
 	uint64_t tag;             /* likewise */
 	double squares;           /* likewise: of its data that have been handed over, if told */
@@ -217,6 +217,9 @@ bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask);
 int mst_worker_take(struct mst_worker *w, struct muster_outcome *out);
 
 /* The version that what is being computed now is or will be tagged with. */
-uint64_t mst_worker_computes_on(const struct mst_worker *w);
+static inline uint64_t mst_worker_computes_on(const struct mst_worker *w)
+{
+	return w->filling >= 0 ? w->tag : w->given;
+}
 
 #endif

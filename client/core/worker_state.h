@@ -8,10 +8,15 @@
 /* The one place that changes the phase. */
 void mst_worker_enter(struct mst_worker *w, enum mst_worker_phase next);
 
-/* May this slot be filled? It is granted, and no put reads what it held before. */
-static inline bool mst_worker_fillable(const struct mst_worker_slot *slot)
+/* Nothing is being filled. A slot that may be: it is granted, and no put reads what it held before.
+ * -1: there is none. */
+static inline int mst_worker_find_fillable(const struct mst_worker *w)
 {
-	return slot->state == MST_GRANT_FREE && slot->sends == 0;
+	for (uint32_t i = 0; i < w->cfg.slots; i++) {
+		if (w->slot[i].state == MST_GRANT_FREE && w->slot[i].sends == 0)
+			return (int)i;
+	}
+	return -1;
 }
 
 #endif
