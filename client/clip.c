@@ -41,8 +41,6 @@ void mst_clip_fini(struct mst_clip *c)
 
 void mst_clip_begin(struct mst_clip *c)
 {
-	if (c->limit == 0)
-		return;
 	c->squares = (struct mst_exact_sum){ { 0 } };
 	memset(c->seen, 0, seen_words(c) * sizeof(*c->seen));
 }
@@ -87,8 +85,6 @@ static struct mst_range whole_blocks(const struct mst_clip *c, const struct mst_
 
 void mst_clip_range(struct mst_clip *c, const struct mst_range *range, const void *src)
 {
-	if (c->limit == 0)
-		return;
 	struct mst_range whole = whole_blocks(c, range);
 	size_t size = mst_type_bytes(c->type);
 
@@ -110,8 +106,6 @@ static size_t keep(const struct mst_clip *c, const struct mst_range *part, const
 size_t mst_clip_keep(const struct mst_clip *c, const struct mst_range *range, const void *src,
 		     void *gradient)
 {
-	if (c->limit == 0)
-		return 0;
 	struct mst_range whole = whole_blocks(c, range);
 	if (whole.begin >= whole.end)
 		return keep(c, range, src, gradient);
@@ -138,7 +132,7 @@ void mst_clip_end(struct mst_clip *c, const void *gradient, struct mst_lane_head
 {
 	size_t size = mst_type_bytes(c->type);
 
-	if (c->limit == 0 || (header->flags & MST_HEADER_EMPTY))
+	if (header->flags & MST_HEADER_EMPTY)
 		return;
 	for (uint64_t block = 0; block < blocks_of(c); block++)
 		if (!is_seen(c, block))

@@ -18,7 +18,7 @@
 #include "muster/muster.h"
 
 struct mst_clip {
-	double limit; /* 0: there is none, and what follows is not used */
+	double limit; /* 0: there is none, and nothing is measured */
 	uint64_t elems;
 	enum muster_type type;
 	/* Of the contribution at hand. */
@@ -29,6 +29,8 @@ struct mst_clip {
 /* Return: 0 or -ENOMEM. */
 int mst_clip_init(struct mst_clip *c, double limit, uint64_t elems, enum muster_type type);
 void mst_clip_fini(struct mst_clip *c); /* of a zeroed struct too */
+
+/* What follows is called only if there is a limit. */
 
 /* Nothing of the next contribution has been given yet. */
 void mst_clip_begin(struct mst_clip *c);

@@ -8,8 +8,6 @@
 
 void mst_comeback_let_go(struct mst_comeback *b)
 {
-	if (b->state == NULL) /* each wait comes here, and makes no other call of the allocator */
-		return;
 	free(b->state);
 	b->state = NULL;
 }
@@ -19,13 +17,11 @@ void mst_comeback_fini(struct mst_comeback *b)
 	mst_comeback_let_go(b);
 }
 
-int mst_comeback_look(struct mst_comeback *b)
+int mst_comeback_tell(struct mst_comeback *b)
 {
 	const struct mst_held *held = &b->worker->held;
 	bool joins = held->version == MST_VERSION_NONE;
 
-	if (!mst_comeback_is_behind(b))
-		return 0;
 	if (joins)
 		return mst_client_fail(
 			b->failure, -ESTALE,

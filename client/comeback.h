@@ -24,8 +24,8 @@ static inline bool mst_comeback_is_behind(const struct mst_comeback *b)
 {
 	return b->session->told.behind > b->overcome;
 }
-/* For calls that wait for versions. Return: 0; -ESTALE with its sentence: the worker is behind. */
-int mst_comeback_look(struct mst_comeback *b);
+/* For calls that wait for versions: this worker is behind. Return: -ESTALE with its sentence. */
+int mst_comeback_tell(struct mst_comeback *b);
 
 bool mst_comeback_wanted(const struct mst_comeback *b);
 int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes);

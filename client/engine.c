@@ -11,27 +11,56 @@
 #define LOOKS_PER_LEASE 8u
 /* Sometimes the control connection is closed first. This is how long a call waits for the links. */
 #define LINK_WORDS_NS (100 * MST_MS)
+#define EVENTS 16
 
 /* ---- what has come ---- */
 
+/* Takes in what has come on the links. Return: has anything? */
+static bool take_links(struct mst_engine *e)
+{
+	struct mst_net_event ev[EVENTS];
+	bool any = false;
+	int count;
+
+	do {
+		count = e->links->transport->poll(e->links->net, ev, EVENTS);
+		if (count > 0)
+			mst_inbound_take(e->inbound, ev, count);
+		any |= count > 0;
+	} while (count == EVENTS);
+	return any;
+}
+
+/* What has come may have ended the session. */
+static void notice_end(struct mst_engine *e)
+{
+	const struct mst_told *told = &e->session->told;
+
+	if (told->error != 0)
+		mst_worker_fail(e->worker, told->error);
+	else if (e->links->lost && e->worker->last == MST_VERSION_NONE && !told->finished)
+		mst_worker_fail(e->worker, -ENOTCONN);
+}
+
+/* Every call of the user's takes such a look, and most looks find nothing. Then the worker is as it
+ * was after the last one, and the look is over. */
 int mst_engine_take(struct mst_engine *e)
 {
 	struct mst_client_session *s = e->session;
-
 	/* The control connection comes first. If it says that a server has closed it, then the
 	 * links, which are read after it, have all that this server had put before. */
-	if (mst_control_news(s->control))
+	bool news = mst_control_news(s->control);
+
+	if (news)
 		mst_control_look(s->control, &s->told);
 	/* A reader's fence, as of a sequence lock: what the user read in place before this call was
 	 * read before the look that finds whether the session had ended. Pairs with the fence that
 	 * the server's put of the session word makes before its buffers change. */
 	atomic_thread_fence(memory_order_acquire);
-	mst_inbound_take(e->inbound);
-	if (s->told.error != 0)
-		mst_worker_fail(e->worker, s->told.error);
-	else if (e->links->lost && e->worker->last == MST_VERSION_NONE && !s->told.finished)
-		mst_worker_fail(e->worker, -ENOTCONN);
-	mst_hint_publish(e->hint);
+	if (take_links(e) || news) {
+		notice_end(e);
+		mst_hint_publish(e->hint);
+	}
 	return e->worker->phase == MST_WORKER_FAILED ? mst_end_cause_tell(e->cause) : 0;
 }
 

@@ -90,8 +90,8 @@ enum mst_handle_entry {
 	MST_ENTRY_OVER = 1, /* the last outcome has been handed out: return 0, do nothing */
 };
 /* Return: an entry, or an error, @early before muster_start(). Looks at how the session stands
- * first: what was read in place since the last call was sound only if it has not ended. @call: for
- * sentences. */
+ * first, and no call can do without: what was read in place since the last call was sound only if
+ * the session has not ended, and by succeeding this call says so. @call: for sentences. */
 int mst_handle_enter(struct muster *m, int early, const char *call);
 
 /* The handle was inherited. Return: -ECHILD with its sentence. */

@@ -6,8 +6,6 @@
 
 #include "client/control.h"
 
-#define EVENTS 16
-
 static void copy_from(const struct mst_part *p, size_t offset, void *into, size_t bytes)
 {
 	memcpy(into, (const char *)p->link->inbound + offset, bytes);
@@ -114,14 +112,8 @@ static void take_event(struct mst_inbound *in, const struct mst_net_event *ev)
 	}
 }
 
-void mst_inbound_take(struct mst_inbound *in)
+void mst_inbound_take(struct mst_inbound *in, const struct mst_net_event *ev, int count)
 {
-	struct mst_net_event ev[EVENTS];
-	int count;
-
-	do {
-		count = in->links->transport->poll(in->links->net, ev, EVENTS);
-		for (int i = 0; i < count; i++)
-			take_event(in, &ev[i]);
-	} while (count == EVENTS);
+	for (int i = 0; i < count; i++)
+		take_event(in, &ev[i]);
 }

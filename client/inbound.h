@@ -19,7 +19,7 @@ struct mst_inbound {
 	const struct mst_part *odd;      /* the first that broke the protocol; NULL: none has */
 };
 
-/* Takes in all that has arrived. */
-void mst_inbound_take(struct mst_inbound *in);
+/* Takes in what a poll of the links has found. */
+void mst_inbound_take(struct mst_inbound *in, const struct mst_net_event *ev, int count);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of include/muster/muster.h, but for muster_train() and those of beside.c, report.c and
- * states.c. Whoever
- * follows a gradient from muster_push() to muster_wait() begins here, and goes forward: each call
- * enters, which takes in what has arrived; then the core decides, and the parts of client/handle.h
- * act. */
+ * states.c. Whoever follows a gradient from muster_push() to muster_wait() begins here, and goes
+ * forward: each call enters, which looks whether the session still stands; then the core decides,
+ * and the parts of client/handle.h act. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -233,7 +232,8 @@ static int look_up(struct muster *m, uint64_t count, const void *src, struct mst
 	return mst_sources_find(&m->sources, src, count * m->outbound.type_size, &out->region);
 }
 
-/* Counts a range in the norm of the contribution, where the servers want to know that. */
+/* Counts a range in the norm of the contribution, where the servers want to know that. It lies at
+ * @data. */
 static void measure(struct muster *m, const struct mst_range *range, const void *data)
 {
 	if (m->worker.cfg.norms)
@@ -241,20 +241,22 @@ static void measure(struct muster *m, const struct mst_range *range, const void 
 								  range->end - range->begin));
 }
 
-/* The range as it lies in the slot. */
-static const char *in_slot(struct muster *m, int slot, const struct mst_range *range)
+static void clip_begin_if_new(struct muster *m)
 {
-	return mst_contiguous_gradient(&m->contiguous, slot) + range->begin * m->outbound.type_size;
+	if (m->clip.limit != 0 && m->worker.ranges.count == 0)
+		mst_clip_begin(&m->clip);
 }
 
-/* The memory may be the caller's again before the norm is known. */
-static void clip_lent(struct muster *m, int slot, const struct mst_range *range, const void *src)
+/* What is lent may be the caller's again before the norm is known. */
+static void clip_source(struct muster *m, int slot, const struct mst_range *range, const void *data,
+			bool lends)
 {
 	if (m->clip.limit == 0)
 		return;
-	mst_clip_range(&m->clip, range, src);
-	m->links.copied += mst_clip_keep(&m->clip, range, src,
-					 mst_contiguous_compose(&m->contiguous, slot));
+	mst_clip_range(&m->clip, range, data);
+	if (lends)
+		m->links.copied += mst_clip_keep(&m->clip, range, data,
+						 mst_contiguous_compose(&m->contiguous, slot));
 }
 
 /* Where peers map the slot, a copy to it is all that a source needs, registered or not. A source
@@ -262,38 +264,27 @@ static void clip_lent(struct muster *m, int slot, const struct mst_range *range,
 static int hand_over(struct muster *m, int slot, const struct mst_range *range,
 		     const struct mst_source *source)
 {
+	const char *gradient = mst_contiguous_gradient(&m->contiguous, slot);
+	const char *place = gradient + range->begin * m->outbound.type_size;
+	bool lends = source->region != NULL && !m->links.transport->maps;
 	int rc;
 
-	if (source->region != NULL && !m->links.transport->maps) {
-		clip_lent(m, slot, range, source->at);
-		rc = guarded(m, mst_client_guard_source(&m->guard, range, source->at));
-		if (rc == 0)
-			measure(m, range, source->at);
-		return rc == 0 ? mst_outbound_lend(&m->outbound, slot, range, source) : rc;
-	}
+	clip_source(m, slot, range, source->at != NULL ? source->at : place, lends);
 	if (source->at == NULL) {
-		mst_clip_range(&m->clip, range, in_slot(m, slot, range));
-		rc = mst_client_guard_look(&m->guard, mst_contiguous_gradient(&m->contiguous, slot),
-					   range);
-	} else if (source->at == in_slot(m, slot, range)) {
-		mst_clip_range(&m->clip, range, source->at);
+		rc = mst_client_guard_look(&m->guard, gradient, range);
+	} else if (lends || source->at == place) {
 		rc = mst_client_guard_source(&m->guard, range, source->at);
 	} else {
-		mst_clip_range(&m->clip, range, source->at);
 		rc = mst_client_guard_copy(&m->guard, mst_contiguous_compose(&m->contiguous, slot),
 					   range, source->at);
 		m->links.copied += (range->end - range->begin) * m->outbound.type_size;
 	}
 	rc = guarded(m, rc);
-	if (rc == 0)
-		measure(m, range, in_slot(m, slot, range));
-	return rc == 0 ? mst_outbound_data(&m->outbound, slot, range, false) : rc;
-}
-
-static void clip_begin_if_new(struct muster *m)
-{
-	if (m->worker.ranges.count == 0)
-		mst_clip_begin(&m->clip);
+	if (rc != 0)
+		return rc;
+	measure(m, range, lends ? source->at : place);
+	return lends ? mst_outbound_lend(&m->outbound, slot, range, source)
+		     : mst_outbound_data(&m->outbound, slot, range, false);
 }
 
 static int push_piece(struct muster *m, const struct muster_piece *piece)
@@ -361,16 +352,16 @@ static int read_contribution(struct muster *m, const struct muster_contribution 
 }
 
 /* The data that no range has covered. */
-static int send_rest(struct muster *m, int slot)
+static int send_rest(struct muster *m, int slot, const char *gradient)
 {
-	const char *gradient = mst_contiguous_gradient(&m->contiguous, slot);
 	struct mst_range rest = { 0, 0 };
 	int rc = 0;
 
-	while (rc == 0 && mst_worker_rest(&m->worker, rest.end, &rest)) {
+	while (rc == 0 && rest.end < m->session.job.elems &&
+	       mst_worker_rest(&m->worker, rest.end, &rest)) {
 		rc = guarded(m, mst_client_guard_look(&m->guard, gradient, &rest));
 		if (rc == 0) {
-			measure(m, &rest, in_slot(m, slot, &rest));
+			measure(m, &rest, gradient + rest.begin * m->outbound.type_size);
 			rc = mst_outbound_data(&m->outbound, slot, &rest, true);
 		}
 	}
@@ -385,15 +376,17 @@ static int hand_in(struct muster *m, const struct muster_contribution *c, uint64
 
 	if (slot < 0)
 		return no_buffer(m);
+	const char *gradient = mst_contiguous_gradient(&m->contiguous, slot);
 	clip_begin_if_new(m);
 	int rc = guarded(m, mst_client_guard_loss(&m->guard, c));
 	if (rc == 0)
-		rc = send_rest(m, slot);
+		rc = send_rest(m, slot, gradient);
 	if (rc == 0)
 		rc = mst_worker_push(&m->worker, c, &header, ticket);
 	if (rc <= 0)
 		return rc;
-	mst_clip_end(&m->clip, mst_contiguous_gradient(&m->contiguous, slot), &header);
+	if (m->clip.limit != 0)
+		mst_clip_end(&m->clip, gradient, &header);
 	return mst_outbound_header(&m->outbound, &header);
 }
 
@@ -457,18 +450,28 @@ static int time_is_over(struct muster *m)
 			       misses & MST_MISSES_END ? " the end of the job" : "");
 }
 
+/* Takes in what has arrived. @misses: what an outcome still misses then. Return: 0, or an error. */
+static int look_once(struct muster *m, unsigned *misses)
+{
+	int rc = mst_engine_update(&m->engine);
+
+	*misses = mst_worker_misses(&m->worker);
+	if (rc == 0 && mst_comeback_is_behind(&m->comeback) && mst_misses_words(*misses))
+		rc = mst_comeback_tell(&m->comeback);
+	return rc;
+}
+
 static int await_outcome(struct muster *m)
 {
 	uint64_t deadline_ns = mst_deadline_ns(m->wait_ns);
 	struct mst_engine_watch watch = { 0 };
 	struct mst_lane_ask ask;
+	unsigned misses;
 	int slept = 0;
 
 	for (;;) {
-		int rc = mst_engine_update(&m->engine);
-		if (rc == 0 && mst_worker_misses_words(&m->worker))
-			rc = mst_comeback_look(&m->comeback);
-		if (rc != 0 || mst_worker_misses(&m->worker) == 0)
+		int rc = look_once(m, &misses);
+		if (rc != 0 || misses == 0)
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m);
@@ -490,11 +493,10 @@ static int await_outcome(struct muster *m)
 static int look_for_outcome(struct muster *m)
 {
 	struct mst_lane_ask ask;
-	int rc = mst_engine_update(&m->engine);
+	unsigned misses;
+	int rc = look_once(m, &misses);
 
-	if (rc == 0 && mst_worker_misses_words(&m->worker))
-		rc = mst_comeback_look(&m->comeback);
-	if (rc != 0 || mst_worker_misses(&m->worker) == 0)
+	if (rc != 0 || misses == 0)
 		return rc;
 	if (mst_worker_wait_asks(&m->worker, &ask))
 		rc = mst_outbound_ask(&m->outbound, &ask);
@@ -540,7 +542,8 @@ static int next_outcome(struct muster *m, struct muster_outcome *out, int (*awai
 		return give_outcome(m, out);
 	if (m->worker.phase < MST_WORKER_WORKING)
 		return mst_client_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
-	mst_comeback_let_go(&m->comeback);
+	if (m->comeback.state != NULL) /* else a wait makes no call of the allocator */
+		mst_comeback_let_go(&m->comeback);
 	rc = await(m);
 	return rc != 0 ? rc : give_outcome(m, out);
 }

@@ -104,9 +104,9 @@ static int await_start(struct mst_starting *s, struct mst_message *msg, const vo
 			return rc;
 		if (mst_worker_misses(s->worker) == 0)
 			return 0;
-		rc = mst_comeback_look(s->comeback);
-		if (rc == 0)
-			rc = mst_engine_cut_off(s->engine);
+		if (mst_comeback_is_behind(s->comeback))
+			return mst_comeback_tell(s->comeback);
+		rc = mst_engine_cut_off(s->engine);
 		if (rc > 0)
 			continue;
 		if (rc == 0 && s->session->told.send_state)

@@ -200,10 +200,15 @@ enum mst_misses {
 };
 unsigned mst_worker_misses(const struct mst_worker *w);
 
-/* Does it miss anything that a server has to say? Else there is nothing to ask for. */
+/* Of what is missed: is it anything that a server has to say? Else there is nothing to ask for. */
+static inline bool mst_misses_words(unsigned misses)
+{
+	return (misses & ~(unsigned)MST_MISSES_SOURCE) != 0;
+}
+
 static inline bool mst_worker_misses_words(const struct mst_worker *w)
 {
-	return (mst_worker_misses(w) & ~(unsigned)MST_MISSES_SOURCE) != 0;
+	return mst_misses_words(mst_worker_misses(w));
 }
 
 /* Is something on its way, or in hand, that no outcome has brought yet? */

@@ -38,6 +38,7 @@ static int error_told(bool (*script)(struct fake_leader *))
 	int told = client_wait();
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome),
 			told); /* and every later call says the same */
+	CU_ASSERT_EQUAL(muster_check(client_handle), MUSTER_GIVE_UP);
 	client_close();
 	return told;
 }
