@@ -31,7 +31,7 @@ static bool take_links(struct mst_engine *e)
 	return any;
 }
 
-/* What has come may have ended the session. */
+/* What has come may have ended the session; or another call has heard that of the leader. */
 static void notice_end(struct mst_engine *e)
 {
 	const struct mst_told *told = &e->session->told;
@@ -42,8 +42,7 @@ static void notice_end(struct mst_engine *e)
 		mst_worker_fail(e->worker, -ENOTCONN);
 }
 
-/* Every call of the user's takes such a look, and most looks find nothing. Then the worker is as it
- * was after the last one, and the look is over. */
+/* Every call of the user's takes such a look, and most looks find nothing. */
 int mst_engine_take(struct mst_engine *e)
 {
 	struct mst_client_session *s = e->session;
@@ -57,11 +56,14 @@ int mst_engine_take(struct mst_engine *e)
 	 * read before the look that finds whether the session had ended. Pairs with the fence that
 	 * the server's put of the session word makes before its buffers change. */
 	atomic_thread_fence(memory_order_acquire);
-	if (take_links(e) || news) {
-		notice_end(e);
+	bool any = take_links(e) || news;
+
+	notice_end(e);
+	bool failed = e->worker->phase == MST_WORKER_FAILED;
+
+	if (any || failed)
 		mst_hint_publish(e->hint);
-	}
-	return e->worker->phase == MST_WORKER_FAILED ? mst_end_cause_tell(e->cause) : 0;
+	return failed ? mst_end_cause_tell(e->cause) : 0;
 }
 
 int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns)
