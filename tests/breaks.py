@@ -25,7 +25,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PATCHES = sorted((ROOT / "tests" / "breaks").glob("*.patch"))
-SETTINGS = ("-DMUSTER_TESTS=ON", "-DMUSTER_WORLDS=1000", "-DMUSTER_MODEL_DEEP=OFF")  # of run.sh
+SETTINGS = ("-DMUSTER_TESTS=ON", "-DMUSTER_WORLDS=500", "-DMUSTER_MODEL_DEEP=OFF")  # of run.sh
 FAILED = re.compile(r" Test +#\d+: (\S+) [ .]*\*\*\*(?!Skipped|Not Run)")
 
 
