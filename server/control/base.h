@@ -46,11 +46,11 @@ int mst_base_tables(struct mst_base *b, char *why, size_t len);
 
 /* Begins a step. */
 void mst_base_look(struct mst_base *b, uint64_t now_ns);
-/* Answers requests for links, and passes what the data side has said to @hear, but for what is the
- * base's own. Without a data side nothing is done. */
+/* Answers requests for links. Then passes each notice of the data side to @hear, except those that
+ * the base handles by itself. Does nothing if there is no data side. */
 typedef void mst_base_hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns);
 void mst_base_data_side(struct mst_base *b, mst_base_hear *hear, void *ctx, uint64_t now_ns);
-/* The second half of that, for a caller that needs to know all that has been said now. */
+/* Only passes the notices. There must be a data side. */
 void mst_base_notices(struct mst_base *b, mst_base_hear *hear, void *ctx, uint64_t now_ns);
 
 /* The user has stopped this server: the job ends here, and workers that have no link yet are not

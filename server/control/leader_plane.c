@@ -309,7 +309,7 @@ static uint64_t nap(const void *of)
 
 /* ---- the end of the job ---- */
 
-/* Whether the job runs the data side knows: it may have started it since the last step. */
+/* The data side may have started the job since the last step, so its notices are heard first. */
 static void stop(void *of, const char *why, uint64_t now_ns)
 {
 	struct mst_leader_plane *p = of;

@@ -8,7 +8,7 @@
 
 #include "server/control/base.h"
 
-/* What a role allows that has no reason for a shorter wait between two steps. */
+/* The nap of a role that has no reason for a step before the plane's own. */
 #define MST_PLANE_ROLE_NAP_NS MST_NEVER
 
 struct mst_plane_role {

@@ -375,7 +375,9 @@ def follower_leaves_before_the_order_to_save(a):
         job.server.process.send_signal(signal.SIGSTOP)
         follower.signal(signal.SIGTERM)
         job.server.process.terminate()
-        must(follower.end(HANG_S)[0] is not None, "the follower stays for ever")
+        ended, waited = follower.end(HANG_S)
+        must(ended is not None, "the follower stays for ever")
+        must("or in 0.5 s (--stop-timeout)" in waited, "it waits for another time:", waited)
         job.server.process.send_signal(signal.SIGCONT)
         status, said = job.server.end(HANG_S)
     check("a leader does not wait for the part of a follower that has left",

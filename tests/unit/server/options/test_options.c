@@ -74,11 +74,23 @@ static void defaults_are_those_of_the_manual(void)
 	CU_ASSERT(o->lease_ns == UINT64_C(5000000000));
 	CU_ASSERT(o->patience_ns == UINT64_C(300000000000));
 	CU_ASSERT(o->join_timeout_ns == UINT64_C(60000000000));
-	CU_ASSERT(o->stop_timeout_ns == 0);
+	CU_ASSERT(mst_server_options_stop_timeout(o, 7) == 7);
 	CU_ASSERT(mst_server_options_join_until(o, 5) == UINT64_C(60000000005));
 	CU_ASSERT(o->on_loss == MST_LOSS_SHRINK && o->min_workers == 1 && o->chunk == 131072);
 	CU_ASSERT(o->group == 8 && o->history == 8 && o->catch_up == 4 && o->buffers == 4);
 	CU_ASSERT(o->spin_pauses == 20 && o->spin_yields == 2000);
+	mst_options_free(&w.options);
+}
+
+static void stop_timeout_is_what_the_user_says(void)
+{
+	struct options_case w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--stop-timeout", "500ms")) == 0);
+	CU_ASSERT(mst_server_options_stop_timeout(&w.fields, 7) == UINT64_C(500000000));
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--stop-timeout", "0")) == -EINVAL);
+	CU_ASSERT(strstr(w.options.why, "or auto") != NULL);
 	mst_options_free(&w.options);
 }
 
@@ -476,6 +488,7 @@ static void seconds_in_the_help_are_those_of_the_defaults(void)
 
 static CU_TestInfo cases[] = {
 	{ "defaults are those of the manual", defaults_are_those_of_the_manual },
+	{ "the stop timeout is what the user says", stop_timeout_is_what_the_user_says },
 	{ "the join timeout may be never", join_timeout_may_be_never },
 	{ "words of choices are the enums", words_of_choices_are_the_enums },
 	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
