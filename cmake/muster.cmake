@@ -150,8 +150,8 @@ endfunction()
 # muster_run(NAME COMMAND ... LABELS ... [TIMEOUT 240] [ENVIRONMENT A=b] [NEEDS target ...]
 #            [SLOTS 1] [SECONDS n] [LOCKS name ...])
 # Where one of the targets NEEDS is not built, the test skips and names it. Tests run side by side:
-# tests/run.sh gives them four SLOTS a processor. A test that mostly waits, for a lease or for others,
-# takes one; one that computes all the while three. SECONDS is about how long it takes, for those that
+# tests/run.sh gives them five SLOTS a processor. A test that mostly waits, for a lease or for others,
+# takes one; one that computes all the while four. SECONDS is about how long it takes, for those that
 # take more than ten: the long ones start first. TIMEOUT is there to end what hangs: it is at least
 # ten times as long as the test takes on an idle host. Tests with a LOCK in common do not run at the
 # same time. CONTRIBUTING.md says how to choose.

@@ -19,7 +19,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc)
 # Most tests wait most of the time, so more run at once than there are processors; the others take
 # several of these slots (cmake/muster.cmake).
-slots=$((4 * (jobs < 8 ? jobs : 8)))
+slots=$((5 * (jobs < 8 ? jobs : 8)))
 presets=(release asan tsan)
 selection=(--slots "$slots")
 settings=(-DMUSTER_TESTS=ON -DMUSTER_WORLDS=500 -DMUSTER_MODEL_DEEP=OFF)
