@@ -14,8 +14,8 @@
 #include "common/base/clock.h"
 
 /* The longest that a leader says to a worker is a welcome to as many servers as there may be, with
- * as many fates: less than 16 KiB. More is rubbish. */
-#define IN_BYTES (20u << 10)
+ * as many fates. More is rubbish. */
+#define IN_BYTES MST_FRAME_TO_WORKER
 /* Two pieces of a start state, and always room beside them for what is small. */
 #define SMALL_BYTES 4096u
 #define ERRNO_MAX 4095
@@ -228,9 +228,12 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 
 /* ---- frames; under the lock ---- */
 
-static void refuse(struct mst_control *c, uint32_t protocol)
+static void refuse(struct mst_control *c, uint32_t protocol, const struct mst_unknown *unknown)
 {
-	if (protocol != 0 && protocol != MST_PROTOCOL)
+	if (unknown->tag != 0)
+		fail(c, -EPROTO, "the server at %s %s", c->cfg.server,
+		     mst_unknown_say(unknown).text);
+	else if (protocol != 0 && protocol != MST_PROTOCOL)
 		fail(c, -EPROTO,
 		     "the server at %s speaks protocol %" PRIu32
 		     ", this library protocol %u: install "
@@ -245,17 +248,18 @@ static void refuse(struct mst_control *c, uint32_t protocol)
 static size_t read_frame(struct mst_control *c, size_t at)
 {
 	size_t have = c->in_have - at;
+	struct mst_unknown unknown = { 0, 0 };
 	uint32_t protocol = 0;
 	int64_t length = mst_frame_length(c->in + at, have, &protocol);
 
 	if (length < 0 || length > (int64_t)sizeof(c->in)) {
-		refuse(c, protocol);
+		refuse(c, protocol, &unknown);
 		return 0;
 	}
 	if (length == 0 || (size_t)length > have)
 		return 0;
-	if (mst_message_decode(c->in + at, (size_t)length, &c->message) != 0) {
-		refuse(c, protocol);
+	if (mst_message_decode(c->in + at, (size_t)length, &c->message, &unknown) != 0) {
+		refuse(c, protocol, &unknown);
 		return 0;
 	}
 	hear(c, &c->message);

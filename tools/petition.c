@@ -59,11 +59,14 @@ static int take(struct petition *p, size_t length)
 
 	if (msg == NULL)
 		return fail(p, -ENOMEM, "no memory for the answer");
-	int rc = mst_message_decode(p->frame, length, msg);
+	struct mst_unknown unknown;
+	int rc = mst_message_decode(p->frame, length, msg, &unknown);
 	if (rc == 0 && msg->kind == MST_MSG_DONE)
 		(void)fail(p, 0, "%s", msg->why);
 	else if (rc == 0 && msg->kind == MST_MSG_ERROR)
 		rc = fail(p, msg->error.code, "%s", msg->error.reason);
+	else if (unknown.tag != 0)
+		(void)fail(p, rc, "musterd %s", mst_unknown_say(&unknown).text);
 	else
 		rc = fail(p, -EPROTO, "what listens there does not answer as musterd does");
 	free(msg);

@@ -14,7 +14,7 @@
 #include "tools/secure.h"
 
 /* Holds the longest frame an asker is sent: a STATUS_RANKS with all its rows. */
-#define INBOX_BYTES (64u << 10)
+#define INBOX_BYTES MST_FRAME_PLAIN
 #define ASK_BYTES_MAX 64u
 
 struct mst_watch {
@@ -184,8 +184,11 @@ static int take_message(struct mst_watch *w, const struct mst_message *msg)
 
 static int take_frame(struct mst_watch *w, size_t length)
 {
-	int rc = mst_message_decode(w->inbox, length, &w->message);
+	struct mst_unknown unknown;
+	int rc = mst_message_decode(w->inbox, length, &w->message, &unknown);
 
+	if (unknown.tag != 0)
+		return fail(w, rc, "musterd %s", mst_unknown_say(&unknown).text);
 	if (rc < 0)
 		return fail(w, rc, "musterd sent a message of %zu bytes that makes no sense",
 			    length);

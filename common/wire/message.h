@@ -5,10 +5,11 @@
  *
  *   u32 magic "mstr" | u16 protocol | u16 kind | u32 body length, all little-endian
  *
- * Bodies are fixed-width little-endian fields in the order of their struct; strings are u16 length
- * and bytes, without NUL. Decoding checks everything and reads nothing beyond the body. A decoded
- * message has its strings inside and points nowhere, except to STATE's data in the frame. Its
- * strings are clean: common/base/text.h says what is replaced.
+ * A body is a list of fields, each with a tag and a length (fields.h), so that a release can add
+ * fields that another does not know: message_fields.c has them all. Decoding checks everything and
+ * reads nothing beyond the body. A decoded message has its strings inside and points nowhere,
+ * except to STATE's data in the frame. Its strings are clean: common/base/text.h says what is
+ * replaced.
  */
 #ifndef MST_WIRE_MESSAGE_H
 #define MST_WIRE_MESSAGE_H
@@ -24,9 +25,14 @@
 #include "common/wire/table.h"
 #include "muster/muster.h"
 
-#define MST_PROTOCOL 14u
+/* Releases with the same number understand each other. An optional field does not change it. */
+#define MST_PROTOCOL 15u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
+/* The longest frame that each of these has room for; test_wire.c holds the messages against it. */
+#define MST_FRAME_STRANGER (4u << 10)   /* a server, of who has not been asked for more */
+#define MST_FRAME_TO_WORKER (32u << 10) /* a worker */
+#define MST_FRAME_PLAIN (64u << 10)     /* all others, without the data of a piece */
 #define MST_STATE_CHUNK (256u << 10)
 #define MST_TAKE_CHUNK (16u << 10) /* what a TAKE has at most */
 #define MST_SECRET_LEN 16u         /* a single-use token */
@@ -37,7 +43,7 @@
 #define MST_OPTIMIZER_LEN 16u
 #define MST_APPOINT_PARAMETERS 8u
 #define MST_REASON_LEN 512u
-#define MST_STATUS_RANKS 256u  /* rows in one STATUS message */
+#define MST_STATUS_RANKS 128u  /* rows in one STATUS message */
 #define MST_STATUS_POLICIES 8u /* the last that were in force */
 #define MST_STATUS_METRICS 16u /* the first that workers named */
 
@@ -406,9 +412,24 @@ struct mst_message {
  * wrong); -EMSGSIZE: too long. */
 int64_t mst_frame_length(const void *buffer, size_t have, uint32_t *protocol);
 
-/* Decodes one whole frame.
- * Return: 0; -EPROTO: unknown kind, wrong length, a string or enum out of range. */
-int mst_message_decode(const void *frame, size_t length, struct mst_message *out);
+/* A field that a message was refused for: its sender says that it must be understood, and this
+ * release does not know it. */
+struct mst_unknown {
+	uint16_t kind, tag; /* tag 0: there is none */
+};
+
+/* Decodes one whole frame. @unknown may be NULL.
+ * Return: 0; -EPROTO: unknown kind, wrong length, a field that is missing, twice or out of range,
+ * or that must be understood and is not known (then, and only then, @unknown has a tag). */
+int mst_message_decode(const void *frame, size_t length, struct mst_message *out,
+		       struct mst_unknown *unknown);
+
+/* "sent a message HELLO with field 20, which ...": what its sender did, and what to do about it.
+ * @unknown has a tag. */
+struct mst_unknown_words {
+	char text[192];
+};
+struct mst_unknown_words mst_unknown_say(const struct mst_unknown *unknown);
 
 /* Encodes into @buffer.
  * Return: the frame's length, or -ENOSPC. */

@@ -44,7 +44,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/system"), str(ROOT / "client/python")]
-from server import ASK_STATUS, REPORT, frame, hello, text  # noqa: E402
+from server import REPORT, ask_status, each, fields, frame, hello, text  # noqa: E402
 
 WORKERS, STEADY, JOINER, INSIDER = 4, 2, 2, 3  # ranks 0 and 1 carry the job
 JOIN_S = 60.0
@@ -176,7 +176,7 @@ class Attacker:
         self.flood(lambda: self.insider()[0], frame(HEARTBEAT))
 
     def reports(self):
-        said = text("loss") + struct.pack("<dQ", 0.5, 1)
+        said = fields(text("loss"), *each("dQ", 0.5, 1))
         self.flood(lambda: self.insider()[0], frame(REPORT, said))
 
     def status(self):
@@ -185,7 +185,7 @@ class Attacker:
             s = self.proven("observer")
             with contextlib.suppress(OSError):
                 while True:
-                    s.sendall(frame(ASK_STATUS, bytes(4)))
+                    s.sendall(ask_status())
                     if not s.recv(1 << 20):
                         break
                     self.act()

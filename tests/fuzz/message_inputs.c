@@ -22,7 +22,7 @@ static int is_refused(const char *path)
 	}
 	size_t length = fread(frame, 1, sizeof(frame), f);
 	(void)fclose(f);
-	if (mst_message_decode(frame, length, &message) == 0)
+	if (mst_message_decode(frame, length, &message, NULL) == 0)
 		return 0;
 	(void)fprintf(stderr,
 		      "%s: no message of protocol %u; test_unit_wire FOLDER writes new inputs\n",

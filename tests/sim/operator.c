@@ -49,7 +49,7 @@ static void hear(const struct sim_fault *f, const void *frame, size_t length)
 {
 	struct mst_message *m = sim_alloc(sizeof(*m));
 
-	if (mst_message_decode(frame, length, m) != 0) {
+	if (mst_message_decode(frame, length, m, NULL) != 0) {
 		obs_violated("the operator is answered with what nobody can read");
 		return;
 	}

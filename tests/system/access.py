@@ -16,7 +16,7 @@ import subprocess
 import base
 from base import CALM, HANG_S, cases, check, main, must, until
 from policy import Job, ask
-from server import ERROR, Server, frame, hello, text
+from server import ERROR, Server, error, fields, frame, hello, text
 
 BEYOND = "0.0.0.0:0"
 WELCOME, FINISH = 2, 9
@@ -206,11 +206,11 @@ def say_finish(server):
 
     check("a worker by hand has joined", until(joins, HANG_S))
     with joined[0] as s:
-        s.sendall(frame(FINISH, text("because it wants to")))
+        s.sendall(frame(FINISH, fields(text("because it wants to"))))
         kind, body = hear(s)
         while kind != ERROR:
             kind, body = hear(s)
-    return struct.unpack_from("<i", body)[0], body[6:].decode()
+    return error(body)
 
 
 CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,

@@ -18,7 +18,7 @@ import struct
 import subprocess
 
 from base import CALM, Child, HANG_S, Job, cases, check, main, must, until, worker_environment
-from server import SECONDS, Server, frame, hello, read_error
+from server import SECONDS, Server, each, fields, frame, hello, read_error
 
 # A process may stand still for seconds, in which a job makes hundreds of versions.
 FAR = ("--owner", "workers", "--history", "2", "--catch-up", "4096", "--patience", "60s", *CALM)
@@ -319,8 +319,7 @@ def who_does_not_come_back(a):
 
 
 def piece(number, version, offset, total, data, too_large=0):
-    return frame(GIVE, struct.pack("<QQQQQI", number, version, too_large, offset, total,
-                                   len(data)) + data)
+    return frame(GIVE, fields(*each("QQQQQ", number, version, too_large, offset, total), data))
 
 
 def hostile(a):
@@ -331,7 +330,7 @@ def hostile(a):
             (piece(1, 0, 4, 8, b"abcd"), "a state with a gap"),
             (piece(1, 0, 0, 1 << 60, b"abcd"), "larger than --state-max"),
             (piece(0, 0, 0, 0, b"", 9), "a state that nobody asked for"),
-            (frame(TOOK, struct.pack("<Q", 1)), "has taken a state that it was not sent")):
+            (frame(TOOK, fields(*each("Q", 1))), "has taken a state that it was not sent")):
         server = Server(a.musterd, "-n", "2", "--owner", "workers")
         with server.connect() as s:
             s.settimeout(SECONDS)

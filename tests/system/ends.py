@@ -14,7 +14,7 @@ import time
 
 from base import (CALM, HANG_S, LEASE_S, Job, cases, check, main, own_words, tagged,
                   until)
-from server import ASK_STATUS, frame
+from server import ask_status
 
 SLOW = ["sleep_us=20000"]
 
@@ -81,7 +81,7 @@ def many_watchers(a):
         watchers = []
         for _ in range(100):
             s = job.server.connect()
-            s.sendall(frame(ASK_STATUS, bytes(4)))
+            s.sendall(ask_status())
             watchers.append(s)
         job.work_all(2)
         check("a hundred watchers do not keep workers out", job.codes(HANG_S) == [0, 0])
@@ -109,7 +109,7 @@ def heartbeat_flood(a):
         job.work_all(2, "sleep_us=5000")
         loud = job.server.connect()
         loud.setblocking(False)
-        flood = frame(ASK_STATUS, bytes(4)) * 300
+        flood = ask_status() * 300
         end = time.monotonic() + HANG_S
         while any(w.process.poll() is None for w in job.worker) and time.monotonic() < end:
             try:

@@ -19,8 +19,8 @@ import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
-from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, digest, frame, hello,
-                    read_error, read_log, tensors)
+from server import (ERROR, HELLO, PROTOCOL, STATUS, Server, ask_status, digest, each, field, fields,
+                    frame, hello, read_error, read_log, tensors)
 
 WELCOME = 2
 REJOINS = 31  # of one rank that are admitted at once, less the worker that was there before
@@ -41,9 +41,16 @@ def refused(server):
     )
     expect("too long", server.say(frame(HELLO, b"", length=1 << 30)), "not a message of muster")
     expect("long for a stranger", server.say(frame(HELLO, bytes(5000))), "not a message of muster")
-    expect("torn hello", server.say(frame(HELLO, b"\x10\x00abc")), "not a message of muster")
-    expect("not a hello", server.say(frame(8, struct.pack("<Q", 3))), "before its hello")
+    expect("torn hello", server.say(frame(HELLO, field(1, b"default")[:-1])),
+           "not a message of muster")
+    expect("not a hello", server.say(frame(8, fields(*each("Q", 3)))), "before its hello")
     expect("other job", server.say(hello(job="other")), 'no job "other"')
+    expect("a field to skip", server.say(hello(job="other", more=field(1000, b"new"))),
+           'no job "other"')
+    expect("a field to know", server.say(hello(more=field(0x8000 | 1000, b"new"))),
+           "a message HELLO with field 1000, which this release of muster does not know and may "
+           "not skip; use one release on both sides, or a newer one here")
+    expect("a field twice", server.say(hello(more=field(1, b"default"))), "not a message of muster")
     expect("odd text", server.say(hello(job=b"a\033[2J\xff\n")), r'no job "a\?\[2J\?\?"')
     expect("no length", server.say(hello(elems=0)), "length of 0")
     expect("absurd length", server.say(hello(elems=1 << 60)), "elements cannot be")
@@ -165,7 +172,7 @@ def ask(server):
     """A connection that has asked for the status, and the kind of message it got."""
     s = server.connect()
     s.settimeout(HANG_S)
-    s.sendall(frame(ASK_STATUS, bytes(4)))
+    s.sendall(ask_status())
     return s, struct.unpack_from("<IHHI", s.recv(65536))[2]
 
 
@@ -222,7 +229,7 @@ def never_reading(musterd):
         end = time.monotonic() + HANG_S
         try:
             while time.monotonic() < end:
-                watcher.sendall(frame(ASK_STATUS, bytes(4)))
+                watcher.sendall(ask_status())
                 time.sleep(0.01)
         except (BrokenPipeError, ConnectionResetError):
             pass
@@ -254,7 +261,7 @@ class Flood:
     Each stays until many others have come, so that there are more silent ones than the server has
     places."""
 
-    WORDS = (b"", bytes(range(100, 200)), frame(ASK_STATUS, bytes(4)))
+    WORDS = (b"", bytes(range(100, 200)), ask_status())
     STAY = 500
 
     def __init__(self, server):

@@ -21,11 +21,11 @@ import time
 
 import base
 from base import CALM, HANG_S, LEASE_S, Child, cases, check, main, until
-from server import ASK_STATUS, MAGIC, digest, frame, hello, origins, text
+from server import (MAGIC, ask_status, digest, each, fields, frame, hello, origins, rows,
+                    scaled, text)
 
 WELCOME, ERROR, START, STATE, HEARTBEAT, FINISHED = 2, 3, 4, 6, 7, 10
 SERVE, APPOINT, READY, EXPECT, FORGET, STATE_DONE, RELINK = range(14, 21)
-TENSORS = 22
 TOKEN = bytes(16)
 ELEMS = 9001
 
@@ -91,16 +91,15 @@ def ended(child):
 # ---- a leader, and followers that are none ----
 
 def serve(job="default", scheme="shm"):
-    return frame(SERVE, text(job) + text(scheme) + struct.pack("<I", os.getpid())
-                 + origins())
+    return frame(SERVE, fields(text(job), text(scheme), *each("I", os.getpid()), origins()))
 
 
 def expect(rank, incarnation):
-    return frame(EXPECT, struct.pack("<II", rank, incarnation) + TOKEN + origins())
+    return frame(EXPECT, fields(*each("II", rank, incarnation), TOKEN, origins()))
 
 
 def ready(listener):
-    return frame(READY, text(listener))
+    return frame(READY, fields(text(listener)))
 
 
 LIES = {
@@ -109,11 +108,11 @@ LIES = {
     "a state that was not sent": (frame(STATE_DONE), "a start state that was not sent"),
     "a hello": (hello(), "not a server's"),
     "a second serve": (serve(), "not a server's"),
-    "an appointment": (frame(FINISHED, text("done")), "not a server's"),
-    "giving up": (frame(ERROR, struct.pack("<i", -12) + text("no room for it")),
+    "an appointment": (frame(FINISHED, fields(text("done"))), "not a server's"),
+    "giving up": (frame(ERROR, fields(*each("i", -12), text("no room for it"))),
                   "gives up: no room for it"),
     "expected and forgotten by nobody": (expect(0, 1) + expect(77, 0) + expect(0, 99)
-                                         + frame(RELINK, TOKEN) * 300 + frame(ASK_STATUS, bytes(4)),
+                                         + frame(RELINK, fields(TOKEN)) * 300 + ask_status(),
                                          "its connection closed"),
 }
 
@@ -140,7 +139,7 @@ def strangers_before_the_job(a):
     with the connection."""
     with Job(a, "--servers", "2", "-n", "1", "--commits", "10", *CALM) as job:
         for rest in (b"", b"x" * 100, serve(), ready("@x"), frame(STATE_DONE),
-                     frame(RELINK, TOKEN)):
+                     frame(RELINK, fields(TOKEN))):
             with job.server.connect() as s:
                 s.settimeout(HANG_S)
                 s.sendall(serve() + rest)
@@ -164,19 +163,18 @@ def appoint(**other):
              lease=60 * 10**9, server_lease=60 * 10**9, patience=10**12,
              listener="/muster-nobody-is-here", ack=14, pkey=-1, table=(0, 0, 0, 0, 0, 0))
     f.update(other)
-    figures = struct.pack("<IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
-    figures += struct.pack("<10I", *(f[name] for name in (
+    figures = each("IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
+    figures += each("I" * 10, *(f[name] for name in (
         "type", "result", "owner", "workers", "slots", "buffers", "entries", "group", "partials",
         "repeats")))
-    figures += text(f["optimizer"]) + struct.pack("<I", len(f["parameters"]))
-    figures += struct.pack(f"<{len(f['parameters'])}d", *f["parameters"])
-    figures += struct.pack("<II", f["averages"], 0)  # no distances
-    figures += struct.pack("<IIQQQQ", *f["table"])
-    figures += struct.pack("<IIIQQQ", f["guard"], 0, 0, f["lease"],
-                           f["server_lease"], f["patience"])  # no norms, no checksums
-    figures += text("") + struct.pack("<IQ", 0, 0) + text("")  # nothing is saved, nor resumed
-    figures += struct.pack("<IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
-    return frame(APPOINT, text(f["job"]) + figures + text(f["listener"]) + TOKEN)
+    figures += [text(f["optimizer"]), rows(*(fields(*each("d", p)) for p in f["parameters"]))]
+    figures += each("II", f["averages"], 0)  # no distances
+    figures += each("IIQQQQ", *f["table"])
+    figures += each("IIIQQQ", f["guard"], 0, 0, f["lease"],
+                    f["server_lease"], f["patience"])  # no norms, no checksums
+    figures += [text(""), *each("IQ", 0, 0), text("")]  # nothing is saved, nor resumed
+    figures += each("IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
+    return frame(APPOINT, fields(text(f["job"]), *figures, text(f["listener"]), TOKEN))
 
 
 def unlinked():
@@ -185,26 +183,20 @@ def unlinked():
 
 
 def piece(offset, total, data):
-    return frame(STATE, struct.pack("<QQI", offset, total, len(data)) + data)
-
-
-def tensors(at, total, *rows):
-    """Rows: name, count, scales of rate and decay."""
-    return frame(TENSORS, struct.pack("<III", at, total, len(rows))
-                 + b"".join(text(name) + struct.pack("<Qff", *row) for name, *row in rows))
+    return frame(STATE, fields(*each("QQ", offset, total), data))
 
 
 PART = 4905 * 4
 # A table of one tensor "w", as a first hello tells of it; its scales are 1, or others.
 PLAIN = (1, 0, 2, digest(b"w\0"), digest(struct.pack("<QQ", 0, 9001)), 0)
-SCALED = (1, 1, *PLAIN[2:5], 99)
+SCALES = (1, 1, *PLAIN[2:5], 99)
 NO_TABLE = "a table of tensors that cannot be"
 NO_SCALES = "scales of tensors that cannot be"
 FIGURES = "figures of a job that cannot be"
 SERVER_LEASE = "a lease of servers that cannot be"
 ORDERS = {
     "garbage": (b"\0" * 40, "not a message of muster"),
-    "an end": (frame(ERROR, struct.pack("<i", -5) + text("it is all over")), "it is all over"),
+    "an end": (frame(ERROR, fields(*each("i", -5), text("it is all over"))), "it is all over"),
     "a place that cannot be": (appoint(index=2), "a place among servers"),
     "being the leader": (appoint(index=0), "a place among servers"),
     "being the only one": (appoint(servers=1), "a place among servers"),
@@ -238,38 +230,38 @@ ORDERS = {
     "more than there is": (appoint(elems=1 << 38, first=1 << 37, count=1 << 37), "no memory for"),
     "a listener where nobody is": (unlinked(),
                                    "no link with the leader for 0.6 s (--server-lease)"),
-    "a question": (unlinked() + frame(ASK_STATUS, b"\1\0\0\0") * 3, "no link with the leader"),
+    "a question": (unlinked() + ask_status(1) * 3, "no link with the leader"),
     "a state with a gap": (appoint() + piece(4, PART, bytes(8)), "with a gap, or of another"),
     "a state of another length": (appoint() + piece(0, PART + 8, bytes(8)), "of another length"),
     "more tensors than elements": (appoint(table=(9002, 0, 9002, 1, 1, 0)), NO_TABLE),
     "more names than tensors": (appoint(table=(1, 0, 257, 1, 1, 0)), NO_TABLE),
-    "scales where workers own": (appoint(owner=1, table=SCALED), NO_SCALES),
+    "scales where workers own": (appoint(owner=1, table=SCALES), NO_SCALES),
     "an average where workers own": (appoint(owner=1, averages=1), "an average of parameters that"),
-    "scales of an optimiser without": (appoint(optimizer="add", parameters=(), table=SCALED),
+    "scales of an optimiser without": (appoint(optimizer="add", parameters=(), table=SCALES),
                                        "add, for tensors with scales"),
-    "a state before the scales": (appoint(table=SCALED) + piece(0, PART, bytes(8)),
+    "a state before the scales": (appoint(table=SCALES) + piece(0, PART, bytes(8)),
                                   "before the table of tensors"),
-    "tensors that nobody asked for": (appoint() + tensors(0, 1, ("w", 9001, 1, 1)),
+    "tensors that nobody asked for": (appoint() + scaled(0, 1, ("w", 9001, 1, 1)),
                                       "a table of tensors that nobody asked for"),
-    "tensors with a gap": (appoint(table=PLAIN) + tensors(1, 1, ("w", 9, 1, 1)), "with a gap"),
-    "tensors beyond the vector": (appoint(table=PLAIN) + tensors(0, 1, ("w", 9002, 1, 1)),
+    "tensors with a gap": (appoint(table=PLAIN) + scaled(1, 1, ("w", 9, 1, 1)), "with a gap"),
+    "tensors beyond the vector": (appoint(table=PLAIN) + scaled(0, 1, ("w", 9002, 1, 1)),
                                   "reach beyond the vector"),
-    "too long a name": (appoint(table=PLAIN) + tensors(0, 1, ("weight", 9001, 1, 1)),
+    "too long a name": (appoint(table=PLAIN) + scaled(0, 1, ("weight", 9001, 1, 1)),
                         "longer names than the job has"),
-    "a name beyond reason": (appoint(table=PLAIN) + tensors(0, 1, ("w" * 256, 9001, 1, 1)),
+    "a name beyond reason": (appoint(table=PLAIN) + scaled(0, 1, ("w" * 256, 9001, 1, 1)),
                              "the leader"),
-    "another name": (appoint(table=PLAIN) + tensors(0, 1, ("v", 9001, 1, 1)), "other names than"),
-    "other borders": (appoint(table=PLAIN) + tensors(0, 1, ("w", 9000, 1, 1)), "other borders"),
-    "scales that are no numbers": (appoint(table=SCALED) + tensors(0, 1, ("w", 9001, -1, 2)),
+    "another name": (appoint(table=PLAIN) + scaled(0, 1, ("v", 9001, 1, 1)), "other names than"),
+    "other borders": (appoint(table=PLAIN) + scaled(0, 1, ("w", 9000, 1, 1)), "other borders"),
+    "scales that are no numbers": (appoint(table=SCALES) + scaled(0, 1, ("w", 9001, -1, 2)),
                                    "no numbers"),
-    "other scales": (appoint(table=SCALED) + tensors(0, 1, ("w", 9001, 1, 2)),
+    "other scales": (appoint(table=SCALES) + scaled(0, 1, ("w", 9001, 1, 2)),
                      "other scales of tensors"),
     "two appointments": (unlinked() + appoint(index=0), "no link with the leader"),
     "a welcome to nobody": (unlinked() + expect(5, 1) + expect(0, 0) + expect(1, 1) * 50
-                            + frame(FORGET, struct.pack("<II", 9, 9) + TOKEN),
+                            + frame(FORGET, fields(*each("II", 9, 9), TOKEN)),
                             "no link with the leader"),
     "a hello": (hello() + unlinked() + hello(), "no link with the leader"),
-    "tokens for ever": (unlinked() + frame(RELINK, TOKEN) * 200, "no link with the leader"),
+    "tokens for ever": (unlinked() + frame(RELINK, fields(TOKEN)) * 200, "no link with the leader"),
 }
 
 
@@ -399,7 +391,7 @@ def start_before_the_welcome(a):
                 s.settimeout(HANG_S)
                 s.sendall(hello(rank=0, elems=ELEMS))
                 await_words(leader, "rank 0 joined")
-                s.sendall(frame(START, struct.pack("<I", 1)))
+                s.sendall(frame(START, fields(*each("I", 1))))
                 await_words(leader, "a message before its hello is answered")
                 follower.signal(signal.SIGCONT)
                 check("it is sent away", await_message(s, ERROR) is not None)

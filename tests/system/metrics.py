@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 
 from base import CALM, cases, main, must, until
-from server import ERROR, REPORT, SECONDS, Server, frame, hello, text
+from server import ERROR, REPORT, SECONDS, Server, each, error, fields, frame, hello, text
 
 
 def run(a, folder, *words, options=(), samples="60"):
@@ -118,8 +118,8 @@ def refused(a):
             s.settimeout(SECONDS)
             s.sendall(hello())
             s.recv(1, socket.MSG_PEEK)  # it is welcome
-            s.sendall(frame(REPORT, text(name) + struct.pack("<dQ", value, 0)))
-            errors = [body[6:].decode() for kind, body in messages(s) if kind == ERROR]
+            s.sendall(frame(REPORT, fields(text(name), *each("dQ", value, 0))))
+            errors = [error(body)[1] for kind, body in messages(s) if kind == ERROR]
         must(len(errors) == 1 and sentence in errors[0], sentence, errors)
     server.stop()
 

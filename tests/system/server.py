@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-PROTOCOL = 14
+PROTOCOL = 15
 HELLO, ERROR, ASK_STATUS, STATUS, TENSORS, REPORT, SEND_TABLE = 1, 3, 11, 12, 22, 26, 34
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. Who tests what a lease is for sets its
@@ -24,31 +24,74 @@ def frame(kind, body=b"", magic=MAGIC, protocol=PROTOCOL, length=None):
     )
 
 
+def field(tag, value):
+    return struct.pack("<HI", tag, len(value)) + value
+
+
+def fields(*values):
+    """A body, or a row in one: the values, with the tags 1, 2, ..."""
+    return b"".join(field(tag, value) for tag, value in enumerate(values, 1))
+
+
+def each(form, *numbers):
+    """A value for each number, as struct packs it."""
+    return [struct.pack("<" + c, number) for c, number in zip(form, numbers, strict=True)]
+
+
+def rows(*each_row):
+    return struct.pack("<I", len(each_row)) + b"".join(
+        struct.pack("<I", len(row)) + row for row in each_row)
+
+
 def text(s):
-    data = s if isinstance(s, bytes) else s.encode()
-    return struct.pack("<H", len(data)) + data
+    return s if isinstance(s, bytes) else s.encode()
+
+
+def ask_status(watch=0):
+    return frame(ASK_STATUS, fields(*each("I", watch)))
+
+
+def values(body):
+    """The fields of a body, by tag."""
+    found = {}
+    while body:
+        tag, length = struct.unpack_from("<HI", body)
+        found[tag] = body[6:6 + length]
+        body = body[6 + length:]
+    return found
+
+
+def error(body):
+    """(code, sentence) of an ERROR."""
+    found = values(body)
+    return struct.unpack("<i", found[1])[0], found[2].decode()
 
 
 def origins(*addresses):
     """From where links are dialled, 16 bytes each; over shared memory none is needed."""
-    return struct.pack("<I", len(addresses)) + b"".join(addresses)
+    return rows(*(fields(address) for address in addresses))
 
 
 def hello(job="default", rank=-1, elems=100, kind=0, result=0, owner=0, table=(0, 0, 0, 0, 0, 0),
-          comes_back=0, dials=()):
+          comes_back=0, dials=(), more=b""):
     """table: the number of tensors, of runs and of bytes of names, and digests of names, places and
-    scales; dials: addresses as of origins()."""
+    scales; dials: addresses as of origins(); more: further fields."""
     return frame(
-        HELLO, text(job) + struct.pack("<iQIIIII", rank, elems, kind, result, owner, os.getpid(),
-                                       comes_back)
-        + struct.pack("<IIQQQQ", *table) + origins(*dials)
+        HELLO, fields(text(job), *each("iQIIIII", rank, elems, kind, result, owner, os.getpid(),
+                                       comes_back),
+                      *each("IIQQQQ", *table), origins(*dials)) + more
     )
 
 
-def tensors(at, total, *rows):
+def tensors(at, total, *named):
     """A piece of a table: from number @at on, the name and the number of elements of each."""
-    return frame(TENSORS, struct.pack("<III", at, total, len(rows)) + b"".join(
-        text(name) + struct.pack("<Qff", count, 1, 1) for name, count in rows))
+    return scaled(at, total, *((name, count, 1, 1) for name, count in named))
+
+
+def scaled(at, total, *named):
+    """The same, with each one's scales of rate and decay."""
+    return frame(TENSORS, fields(*each("II", at, total), rows(
+        *(fields(text(name), *each("Qff", *figures)) for name, *figures in named))))
 
 
 def digest(data):
@@ -158,5 +201,4 @@ def read_error(s):
     _, _, kind, length = struct.unpack_from("<IHHI", data)
     if kind != ERROR:
         sys.exit(f"expected an error, got message {kind}")
-    code, n = struct.unpack_from("<iH", data, 12)
-    return code, data[18 : 18 + n].decode()
+    return error(data[12 : 12 + length])

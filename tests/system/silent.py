@@ -15,7 +15,7 @@ import time
 import base
 import servers
 from base import cases, check, main, until
-from server import ASK_STATUS, SECONDS, STATUS, frame
+from server import SECONDS, STATUS, ask_status
 from servers import LEASE
 
 SERVER_LEASE = LEASE + 3  # s, where that is what a case is about
@@ -122,7 +122,7 @@ def memory_takes_long_to_make(a):
             time.sleep(gathers + LEASE)
             with job.leader.connect() as s:
                 s.settimeout(SECONDS)
-                s.sendall(frame(ASK_STATUS, bytes(4)))
+                s.sendall(ask_status())
                 check("the leader answers meanwhile", s.recv(8)[6] == STATUS)
             check("nobody has given up",
                   all(child.process.poll() is None for child in (follower, job.leader)))

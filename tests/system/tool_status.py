@@ -12,7 +12,9 @@ import threading
 
 import scene
 from base import until
-from server import SECONDS
+from server import SECONDS, field, fields, frame
+
+DONE = 25
 
 
 class Commands(scene.Scene):
@@ -120,18 +122,31 @@ class Status(Commands):
 
     def test_stranger(self):
         """where something else listens that is said, too"""
+        rc, err = self.before_a_stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n", "status")
+        self.assertEqual((rc, "not musterd" in err), (1, True), err)
+
+    def test_newer(self):
+        """a musterd whose answer has a field that must be known is called newer"""
+        newer = frame(DONE, fields(b"done") + field(0x8000 | 77, b""))
+        for words in (("status",), ("finish",)):
+            rc, err = self.before_a_stranger(newer, *words)
+            self.assertEqual(rc, 1)
+            self.assertIn("musterd sent a message DONE with field 77", err)
+
+    def before_a_stranger(self, greeting, *words):
+        """Exit status and error of muster, where what listens says that."""
         with socket.create_server(("127.0.0.1", 0)) as other:
             def greet():
                 connection, _ = other.accept()
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.sendall(greeting)
                 connection.recv(100)
                 connection.close()
 
             thread = threading.Thread(target=greet)
             thread.start()
-            rc, _, err = self.muster("status", "127.0.0.1:%d" % other.getsockname()[1])
+            rc, _, err = self.muster(*words, "127.0.0.1:%d" % other.getsockname()[1])
             thread.join()
-        self.assertEqual((rc, "not musterd" in err), (1, True), err)
+        return rc, err
 
     def test_hanging(self):
         """a musterd that does not answer is not waited for longer than --timeout"""

@@ -7,7 +7,7 @@
 
 #include "common/base/assert.h"
 
-#define IN_FIRST (4u << 10)
+#define IN_FIRST MST_FRAME_STRANGER
 /* How often a call reads the stream at most. An honest peer's bytes come in fewer reads, or are
  * read on in the next call; others could have each read give one byte, and the call last. */
 #define READS_MAX 8u
@@ -154,9 +154,11 @@ int mst_conn_receive(struct mst_conn *c)
 	return 0;
 }
 
-int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol)
+int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol,
+		  struct mst_unknown *unknown)
 {
 	drop_used(c);
+	*unknown = (struct mst_unknown){ 0, 0 };
 	int64_t length = mst_frame_length(c->in + c->in_at, c->in_have, protocol);
 	if (length < 0)
 		return -EPROTO;
@@ -164,7 +166,7 @@ int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protoco
 		return -EMSGSIZE;
 	if (length == 0 || (size_t)length > c->in_have)
 		return 0;
-	int rc = mst_message_decode(c->in + c->in_at, (size_t)length, out);
+	int rc = mst_message_decode(c->in + c->in_at, (size_t)length, out, unknown);
 	if (rc != 0)
 		return rc;
 	c->in_used = (size_t)length;
@@ -200,12 +202,10 @@ int mst_conn_send(struct mst_conn *c, const struct mst_message *msg)
 	size_t piece = msg->kind == MST_MSG_STATE  ? msg->state.length
 		       : msg->kind == MST_MSG_TAKE ? msg->handed.piece.length
 						   : 0;
-	if (grow(&c->out, &c->out_room, c->out_have + (64u << 10) + piece) != 0)
+	if (grow(&c->out, &c->out_room, c->out_have + MST_FRAME_PLAIN + piece) != 0)
 		return -ENOMEM;
 	int64_t length = mst_message_encode(msg, c->out + c->out_have, c->out_room - c->out_have);
-	MST_ASSERT(length >
-		   /* without a piece the largest message is rows of the status: 64 KiB hold it */
-		   0);
+	MST_ASSERT(length > 0);
 	c->out_have += (size_t)length;
 	return 0;
 }

@@ -130,8 +130,10 @@ static inline bool mst_conn_is_older(const struct mst_conn *a, const struct mst_
 int mst_conn_receive(struct mst_conn *c);
 /* The next whole message. The next call drops it, unless mst_conn_again() is called before.
  * Return: 1; 0: no whole message yet; -EMSGSIZE: it is longer than the peer may send now;
- * -EPROTO: rubbish, or another protocol (@protocol: which). */
-int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol);
+ * -EPROTO: rubbish, or another protocol (@protocol: which), or a field that must be understood and
+ * is not known (@unknown: which). */
+int mst_conn_next(struct mst_conn *c, struct mst_message *out, uint32_t *protocol,
+		  struct mst_unknown *unknown);
 /* Has the next mst_conn_next() return the last message once more. */
 void mst_conn_again(struct mst_conn *c);
 

@@ -444,22 +444,31 @@ static bool begins_tls(const struct mst_conn *c)
 	return c->in_have >= 2 && c->in[c->in_at] == 0x16 && c->in[c->in_at + 1] == 0x03;
 }
 
+/* What mst_conn_next() has told of bytes that are no message. */
+struct rubbish {
+	int rc;
+	uint32_t protocol;
+	struct mst_unknown unknown;
+};
+
 /* If the owner cannot handle the error now, the next step finds it again. */
-static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, uint32_t protocol, int rc,
+static void refuse_rubbish(struct mst_frontend *f, struct mst_conn *c, const struct rubbish *of,
 			   uint64_t now_ns)
 {
-	char what[128];
+	char what[sizeof(struct mst_unknown_words)];
 
-	if (protocol != 0 && protocol != MST_PROTOCOL)
+	if (of->unknown.tag != 0)
+		snprintf(what, sizeof(what), "%s", mst_unknown_say(&of->unknown).text);
+	else if (of->protocol != 0 && of->protocol != MST_PROTOCOL)
 		snprintf(what, sizeof(what),
 			 "speaks protocol %" PRIu32 ", this server speaks %u; use the same "
 			 "version of muster on both sides",
-			 protocol, MST_PROTOCOL);
+			 of->protocol, MST_PROTOCOL);
 	else if (!c->principal.proven && begins_tls(c))
 		snprintf(what, sizeof(what),
 			 "speaks TLS, and this server was started without "
 			 "--tls-ca, --tls-cert and --tls-key");
-	else if (rc == -EMSGSIZE && c->role == MST_CONN_WORKER)
+	else if (of->rc == -EMSGSIZE && c->role == MST_CONN_WORKER)
 		snprintf(what, sizeof(what),
 			 "broke the protocol: a message that is longer than it may send, for "
 			 "nobody asked it for a state");
@@ -487,11 +496,11 @@ static void hold_back(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
 /* Passes received messages to the owner. Those of a closing connection are dropped. */
 static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
-	uint32_t protocol = 0;
-	int rc = 0;
+	struct rubbish of = { 0 };
 
 	c->waits = c->paused = false;
-	while (c->stream != NULL && (rc = mst_conn_next(c, &f->message, &protocol)) > 0) {
+	while (c->stream != NULL &&
+	       (of.rc = mst_conn_next(c, &f->message, &of.protocol, &of.unknown)) > 0) {
 		if (!mst_flood_admits(&c->flood, now_ns)) {
 			mst_conn_again(c);
 			hold_back(f, c, now_ns);
@@ -506,12 +515,12 @@ static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t n
 			return;
 		}
 	}
-	if (c->stream == NULL || rc >= 0)
+	if (c->stream == NULL || of.rc >= 0)
 		return;
 	if (c->role == MST_CONN_CLOSING)
 		c->paused = true; /* it stays unread, and must not end every wait */
 	else
-		refuse_rubbish(f, c, protocol, rc, now_ns);
+		refuse_rubbish(f, c, &of, now_ns);
 }
 
 static bool is_due(const struct mst_conn *c, uint64_t now_ns)

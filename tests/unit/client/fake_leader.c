@@ -146,7 +146,7 @@ static bool next_message(struct fake_leader *f)
 		if (length < 0)
 			return false;
 		if (length > 0 && (size_t)length <= f->in_have) {
-			int rc = mst_message_decode(f->in, (size_t)length, &f->message);
+			int rc = mst_message_decode(f->in, (size_t)length, &f->message, NULL);
 			f->in_have -= (size_t)length;
 			memmove(f->in, f->in + length, f->in_have);
 			return rc == 0;

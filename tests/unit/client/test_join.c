@@ -293,6 +293,25 @@ static void another_protocol_is_eproto_and_named(void)
 	client_close();
 }
 
+/* HEARTBEAT, with a field that is known to this server and must be to its peer. */
+static bool speak_of_a_field(struct fake_leader *f)
+{
+	static const uint8_t frame[] = {
+		'm', 's', 't', 'r', MST_PROTOCOL, 0, MST_MSG_HEARTBEAT, 0, 6, 0, 0, 0, 77, 0x80,
+		0,   0,   0,   0
+	};
+
+	return fake_say_bytes(f, frame, sizeof(frame)) && fake_stay(f);
+}
+
+static void a_field_that_must_be_known_is_eproto_and_named(void)
+{
+	CU_ASSERT_EQUAL(client_open(speak_of_a_field, CLIENT_LONG_MS), -EPROTO);
+	CU_ASSERT(client_says(muster_error(NULL), "sent a message HEARTBEAT with field 77"));
+	CU_ASSERT(client_says(muster_error(NULL), "use one release on both sides, or a newer"));
+	client_close();
+}
+
 static bool promise_a_megabyte(struct fake_leader *f)
 {
 	static const uint8_t frame[] = {
@@ -594,6 +613,8 @@ static CU_TestInfo cases[] = {
 	{ "a server that stays busy is EBUSY", a_server_that_stays_busy_is_ebusy },
 	{ "garbage is -EPROTO", garbage_is_eproto },
 	{ "another protocol is -EPROTO, and named", another_protocol_is_eproto_and_named },
+	{ "a field that must be known is -EPROTO, and named",
+	  a_field_that_must_be_known_is_eproto_and_named },
 	{ "a frame beyond reason is -EPROTO", a_frame_beyond_reason_is_eproto },
 	{ "a refusal keeps its code and sentence", a_refusal_keeps_code_and_reason },
 	{ "a hello names the addresses that links are dialled from",

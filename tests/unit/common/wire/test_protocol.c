@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A digest of all that two releases must have in common to understand each other: the fields of
- * every message, and the records, immediates and places of the lanes. Releases take each other for
- * the same if they have the same MST_PROTOCOL, so whoever changes the wire must raise that number.
+ * A digest of all that two releases must have in common to understand each other: the required
+ * fields of every message, and the records, immediates and places of the lanes. Releases take each
+ * other for the same if they have the same MST_PROTOCOL, so whoever changes these must raise that
+ * number. An optional field of a message is no part of it.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 14, UINT64_C(0x1157b22b0aacffc8) };
+} wire = { 15, UINT64_C(0x57e72dd428ba74b3) };
 
 /* ---- FNV-1a of 64 bits ---- */
 
@@ -39,15 +41,23 @@ static void add_text(const char *text)
 
 /* ---- messages ---- */
 
+static bool is_required(const struct mst_field *f)
+{
+	return !(f->flags & MST_FIELD_OPTIONAL);
+}
+
 /* What fields say themselves. Where a decoded field is kept is no part of the wire. */
 static void add_fields(const struct mst_shape *shape)
 {
-	add(shape->count);
 	for (size_t i = 0; i < shape->count; i++) {
+		if (!is_required(&shape->field[i]))
+			continue;
+		add(shape->field[i].tag);
 		add_text(shape->field[i].name);
 		add(shape->field[i].type);
 		add(shape->field[i].limit);
 	}
+	add(0); /* no tag: the end */
 }
 
 /* Rows have no rows within them. */
@@ -55,7 +65,7 @@ static void add_shape(const struct mst_shape *shape)
 {
 	add_fields(shape);
 	for (size_t i = 0; i < shape->count; i++) {
-		if (shape->field[i].rows != NULL)
+		if (shape->field[i].rows != NULL && is_required(&shape->field[i]))
 			add_fields(&shape->field[i].rows->shape);
 	}
 }
@@ -295,8 +305,52 @@ static void a_change_of_the_wire_has_a_new_number(void)
 	CU_ASSERT_EQUAL(so_far, wire.digest);
 }
 
+/* ---- what is none ---- */
+
+struct growing {
+	uint32_t first, second, added;
+};
+
+static uint64_t digest_of(const struct mst_field *field, size_t count)
+{
+	const struct mst_shape shape = { field, count };
+
+	so_far = 0;
+	add_shape(&shape);
+	return so_far;
+}
+
+static void an_optional_field_is_no_change(void)
+{
+	static const struct mst_field old[] = {
+		FIELD(1, U32, growing, first),
+		FIELD(2, U32, growing, second),
+	};
+	static const struct mst_field optional[] = {
+		FIELD(1, U32, growing, first),
+		FIELD(2, U32, growing, second),
+		OPTIONAL(3, U32, growing, added, 0),
+		OPTIONAL_MUST_KNOW(4, U32, growing, added, 0),
+	};
+	static const struct mst_field required[] = {
+		FIELD(1, U32, growing, first),
+		FIELD(2, U32, growing, second),
+		FIELD(3, U32, growing, added),
+	};
+	static const struct mst_field other_tag[] = {
+		FIELD(1, U32, growing, first),
+		FIELD(3, U32, growing, second),
+	};
+
+	CU_ASSERT_EQUAL(digest_of(old, 2), digest_of(optional, 4));
+	CU_ASSERT_NOT_EQUAL(digest_of(old, 2), digest_of(required, 3));
+	CU_ASSERT_NOT_EQUAL(digest_of(old, 2), digest_of(other_tag, 2));
+	CU_ASSERT_NOT_EQUAL(digest_of(old, 2), digest_of(old, 1));
+}
+
 static CU_TestInfo cases[] = {
 	{ "a change of the wire has a new protocol number", a_change_of_the_wire_has_a_new_number },
+	{ "an optional field is no change of the protocol", an_optional_field_is_no_change },
 	CU_TEST_INFO_NULL,
 };
 

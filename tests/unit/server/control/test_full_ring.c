@@ -125,7 +125,7 @@ static bool hears(struct control_client *c)
 	while (mst_now_ns() < end_ns) {
 		int64_t length = mst_frame_length(c->in, c->have, NULL);
 		if (length > 0 && (size_t)length <= c->have) {
-			int rc = mst_message_decode(c->in, (size_t)length, &message);
+			int rc = mst_message_decode(c->in, (size_t)length, &message, NULL);
 			c->have -= (size_t)length;
 			memmove(c->in, c->in + length, c->have);
 			return rc == 0;

@@ -77,6 +77,8 @@ static void write_message(const struct mst_message *msg, size_t room)
 	wire_have += (size_t)length;
 }
 
+static struct mst_unknown unknown;
+
 /* Return: how many messages of this kind came, all of them in order. */
 static uint32_t read_all(struct mst_conn *c, enum mst_message_kind kind)
 {
@@ -87,7 +89,7 @@ static uint32_t read_all(struct mst_conn *c, enum mst_message_kind kind)
 	do {
 		before = wire_at;
 		CU_ASSERT_EQUAL_FATAL(mst_conn_receive(c), 0);
-		while (mst_conn_next(c, &got, &protocol) > 0)
+		while (mst_conn_next(c, &got, &protocol, &unknown) > 0)
 			count += got.kind == kind;
 	} while (wire_at != before || c->in_have > 0);
 	return count;
@@ -133,13 +135,13 @@ static void a_message_that_waits_comes_again(void)
 	for (uint64_t seq = 1; seq <= 3; seq++) {
 		for (int again = 0; again < 5; again++) {
 			CU_ASSERT_EQUAL(mst_conn_receive(&c), 0);
-			CU_ASSERT_EQUAL_FATAL(mst_conn_next(&c, &got, &protocol), 1);
+			CU_ASSERT_EQUAL_FATAL(mst_conn_next(&c, &got, &protocol, &unknown), 1);
 			CU_ASSERT_EQUAL(got.seq, seq);
 			mst_conn_again(&c);
 		}
-		CU_ASSERT_EQUAL(mst_conn_next(&c, &got, &protocol), 1);
+		CU_ASSERT_EQUAL(mst_conn_next(&c, &got, &protocol, &unknown), 1);
 	}
-	CU_ASSERT_EQUAL(mst_conn_next(&c, &got, &protocol), 0);
+	CU_ASSERT_EQUAL(mst_conn_next(&c, &got, &protocol, &unknown), 0);
 	end(&c);
 }
 
@@ -162,7 +164,7 @@ static void a_peer_whose_bytes_come_one_by_one_is_read_in_portions(void)
 		CU_ASSERT(reads <= 8);
 		CU_ASSERT_FALSE(c.dry);
 		calls++;
-	} while (mst_conn_next(&c, &got, &protocol) == 0 && calls < wire_have);
+	} while (mst_conn_next(&c, &got, &protocol, &unknown) == 0 && calls < wire_have);
 	CU_ASSERT_EQUAL(c.in_used, wire_have);
 	CU_ASSERT_STRING_EQUAL(got.why, m.why);
 	end(&c);
@@ -183,7 +185,7 @@ static bool may_send_a_long_frame(struct mst_conn *c)
 	memcpy(wire + MST_FRAME_HEADER - sizeof(length), &length, sizeof(length));
 	wire_have = 1 << 15;
 	CU_ASSERT_EQUAL(mst_conn_receive(c), 0);
-	int rc = mst_conn_next(c, got, &protocol);
+	int rc = mst_conn_next(c, got, &protocol, &unknown);
 	CU_ASSERT(rc == 0 || (rc == -EMSGSIZE && c->in_room <= 4096));
 	c->in_at = c->in_have = 0;
 	free(got);

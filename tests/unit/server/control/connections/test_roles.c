@@ -78,7 +78,7 @@ static void ask(enum mst_message_kind kind)
 		length = mst_frame_length(frame, have, NULL);
 	} while ((length == 0 || (size_t)length > have) && mst_now_ns() < end_ns);
 	CU_ASSERT_FATAL(length > 0 && (size_t)length <= have);
-	CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, &message), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, &message, NULL), 0);
 	mst_tcp.close(s);
 }
 

@@ -38,7 +38,7 @@ static struct mst_message told; /* the last that the worker was told; kind 0: no
 static ssize_t hear(struct mst_stream *s, const void *data, size_t len)
 {
 	(void)s;
-	CU_ASSERT_EQUAL_FATAL(mst_message_decode(data, len, &told), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_message_decode(data, len, &told, NULL), 0);
 	return (ssize_t)len;
 }
 

@@ -124,7 +124,7 @@ static void hear(struct mst_stream *s, enum mst_message_kind kind, struct mst_me
 		int64_t length = mst_frame_length(frame, MST_FRAME_HEADER, NULL);
 		CU_ASSERT_FATAL(length >= MST_FRAME_HEADER && length <= (int64_t)sizeof(frame));
 		read_whole(s, frame + MST_FRAME_HEADER, (size_t)length - MST_FRAME_HEADER);
-		CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, m), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, m, NULL), 0);
 	} while (m->kind != kind);
 }
 

@@ -80,7 +80,7 @@ static void read_frames(struct peer *p)
 	int64_t length;
 
 	while ((length = mst_frame_length(p->in, p->have, NULL)) > 0 && (size_t)length <= p->have) {
-		CU_ASSERT_EQUAL_FATAL(mst_message_decode(p->in, (size_t)length, &m), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_message_decode(p->in, (size_t)length, &m, NULL), 0);
 		hear(p, &m);
 		p->have -= (size_t)length;
 		memmove(p->in, p->in + length, p->have);
