@@ -156,7 +156,7 @@ static int take_version(struct mst_worker *w)
 
 	w->answered = 0;
 	memcpy(&copy, w->record, sizeof(copy));
-	if (copy.version != a->version || !fits_pace(w, &copy))
+	if (!mst_lane_record_trim(&copy) || copy.version != a->version || !fits_pace(w, &copy))
 		return -EPROTO;
 	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
 	if (rc != 0)

@@ -254,6 +254,7 @@ static struct mst_lane_header header_of(struct mst_worker *w, int slot, uint64_t
 		.tag = w->tag,
 		.slot = (uint16_t)slot,
 		.unheard = (uint16_t)unheard,
+		.size = MST_HEADER_SIZE,
 	};
 }
 

@@ -8,6 +8,8 @@
  */
 #include "common/wire/lane.h"
 
+#include <string.h>
+
 #include "common/base/assert.h"
 
 #define LINE 64u
@@ -127,4 +129,31 @@ size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_
 		return l->up_gradient[slot];
 	return l->up_gradient[slot] + (size_t)(rank * COLOUR_STEP % COLOURS) * LINE +
 	       rank % BANKS * bank_step(l);
+}
+
+/* ---- what a peer has filled ---- */
+
+/* Zeroes the bytes of @copy behind those that are both filled and known. Return: how many are. */
+static uint32_t trim(void *copy, size_t bytes, uint32_t filled, uint32_t known)
+{
+	uint32_t used = filled < known ? filled : known;
+
+	memset((uint8_t *)copy + used, 0, bytes - used);
+	return used;
+}
+
+bool mst_lane_header_trim(struct mst_lane_header *copy)
+{
+	if (copy->size < MST_HEADER_SIZE_MIN)
+		return false;
+	copy->size = trim(copy, sizeof(*copy), copy->size, MST_HEADER_SIZE);
+	return true;
+}
+
+bool mst_lane_record_trim(struct mst_lane_record *copy)
+{
+	if (copy->size < MST_RECORD_SIZE_MIN)
+		return false;
+	copy->size = trim(copy, sizeof(*copy), copy->size, MST_RECORD_SIZE);
+	return true;
 }

@@ -118,6 +118,10 @@ struct mst_lane_lone_ask {
 	uint64_t given_up; /* gradients of this session abandoned because of a hint to give up */
 };
 
+/* Header and record have room for members of later releases. `size` says how many bytes the sender
+ * has filled; it zeroes those behind them. A receiver takes a member behind them for 0, and does
+ * not look at what it does not know itself: so the protocol number stays when a member is added, at
+ * the beginning of `reserved`. What there was when the number rose last, each sender must fill. */
 struct mst_lane_header {
 	uint64_t seq;   /* number of the header in this session, from 1; the ticket of muster.h */
 	uint64_t epoch; /* of the grant it uses */
@@ -131,9 +135,13 @@ struct mst_lane_header {
 	 * verdicts of all tickets before those have been heard. Less than MUSTER_TICKETS_MAX. */
 	uint16_t unheard;
 	uint32_t flags;
-	float clip;   /* CLIPPED: what the contribution is multiplied by, above 0 and at most 1 */
-	uint32_t sum; /* CHECKED: mst_crc32c_linear() of the data in this server's part */
+	float clip;    /* CLIPPED: what the contribution is multiplied by, above 0 and at most 1 */
+	uint32_t sum;  /* CHECKED: mst_crc32c_linear() of the data in this server's part */
+	uint32_t size; /* MST_HEADER_SIZE */
+	uint8_t reserved[44];
 };
+#define MST_HEADER_SIZE ((uint32_t)offsetof(struct mst_lane_header, reserved))
+#define MST_HEADER_SIZE_MIN 84u
 
 enum mst_session_state { MST_SESSION_RUNNING, MST_SESSION_FINISHED, MST_SESSION_ENDED };
 
@@ -195,17 +203,29 @@ struct mst_lane_record {
 	uint32_t window;
 	uint32_t flags;
 	uint32_t share_count;
+	uint32_t size; /* MST_RECORD_SIZE */
+	uint8_t reserved[36];
 	struct mst_lane_share share[];
 };
+#define MST_RECORD_SIZE ((uint32_t)offsetof(struct mst_lane_record, reserved))
+#define MST_RECORD_SIZE_MIN 60u
+
+/* What was copied of a peer's header or record: zeroes all that the peer has not filled or this
+ * release does not know.
+ * Return: false: the peer has filled less than it must. */
+bool mst_lane_header_trim(struct mst_lane_header *copy);
+bool mst_lane_record_trim(struct mst_lane_record *copy);
 
 static_assert(sizeof(struct mst_lane_ask) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_lone_ask) == 24, "on the wire: no padding");
-static_assert(sizeof(struct mst_lane_header) == 80, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_header) == 128, "on the wire: two cache lines");
+static_assert(MST_HEADER_SIZE >= MST_HEADER_SIZE_MIN, "on the wire: nothing is taken away");
 static_assert(sizeof(struct mst_lane_session) == 16, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_verdict) == 24, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_answer) == 32, "on the wire: no padding");
 static_assert(sizeof(struct mst_lane_share) == 16, "on the wire: no padding");
-static_assert(sizeof(struct mst_lane_record) == 56, "on the wire: no padding");
+static_assert(sizeof(struct mst_lane_record) == 96, "on the wire: two shares fill its second line");
+static_assert(MST_RECORD_SIZE >= MST_RECORD_SIZE_MIN, "on the wire: nothing is taken away");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-endian");
 
 /* Byte offsets of both regions. Both ends compute them from the same figures of the welcome. */

@@ -96,10 +96,10 @@ struct mst_peer_entry {
 			float trust[MST_SERVERS_MAX - 1];
 			float scalar[MST_PEER_SCALARS]; /* in place of those of COMMIT */
 		} apply;
-		uint8_t bytes[80];
+		uint8_t bytes[144];
 	};
 };
-static_assert(sizeof(struct mst_peer_entry) == 128, "on the wire: no padding");
+static_assert(sizeof(struct mst_peer_entry) == 192, "on the wire: three cache lines");
 
 /* How many entries may be unacknowledged in each direction. For a worker there are at most, until
  * it has heard from all servers: each slot counted, committed, regranted; an answer; an end. */

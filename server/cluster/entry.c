@@ -176,6 +176,8 @@ bool mst_entry_event(const struct mst_peer_entry *entry, const struct mst_entry_
 	if (entry->kind == MST_PEER_FULL && !(squares_in(entry) >= 0))
 		return false;
 	read_event(entry, server, &ev);
+	if (ev.kind == MST_EV_FULL && !mst_lane_header_trim(&ev.full.header))
+		return false;
 	*out = ev;
 	return true;
 }

@@ -322,7 +322,8 @@ static int read_header(struct mst_aggregator *a, struct mst_session *session, ui
 	memcpy(&ev.full.header,
 	       (const char *)session->link->inbound + a->cfg.layout.up_header[index],
 	       sizeof(ev.full.header));
-	if (ev.full.header.slot != index || ev.full.header.epoch != slot->epoch)
+	if (!mst_lane_header_trim(&ev.full.header) || ev.full.header.slot != index ||
+	    ev.full.header.epoch != slot->epoch)
 		return -EPROTO;
 	if ((ev.full.header.flags & MST_HEADER_ASK) && !asks_once(session))
 		return -EPROTO;

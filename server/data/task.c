@@ -249,6 +249,7 @@ static size_t record_encode(const struct mst_task *task, struct mst_lane_record 
 		.fetch_every = pace->fetch_every,
 		.window = task->answer.window,
 		.flags = task->answer.until_asked ? MST_RECORD_UNTIL_ASKED : 0,
+		.size = MST_RECORD_SIZE,
 	};
 	if (nothing)
 		return sizeof(*out);

@@ -67,9 +67,11 @@ static void write_answer(struct fuzz_server *s, struct fuzz_input *in)
 	struct mst_lane_answer a = {
 		.number = w->ask_number, .version = version, .newest = version, .buffer = 1
 	};
-	struct mst_lane_record record = {
-		.version = version, .weight = 1, .share_count = 1, .window = 4
-	};
+	struct mst_lane_record record = { .version = version,
+					  .weight = 1,
+					  .share_count = 1,
+					  .window = 4,
+					  .size = MST_RECORD_SIZE };
 	struct mst_lane_share share[WORKERS] = { { .rank = 1, .count = 1, .weight = 1 } };
 
 	a.where = fuzz_next(in) % 4;

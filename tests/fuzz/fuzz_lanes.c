@@ -242,6 +242,7 @@ static void send_header(struct lanes_world *w, struct fuzz_input *in)
 		.weight = 1,
 		.slot = (uint16_t)slot,
 		.flags = MST_HEADER_FULL | (what / 8 % 4 == 0 ? MST_HEADER_ASK : 0),
+		.size = MST_HEADER_SIZE,
 	};
 
 	h.ask = (struct mst_lane_ask){ 1 + what / 32, w->version };

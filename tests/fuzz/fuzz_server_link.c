@@ -329,7 +329,8 @@ static void send_header(struct server_link_world *w, uint32_t rank, uint8_t what
 				       .epoch = epoch,
 				       .weight = 1,
 				       .slot = (uint16_t)slot,
-				       .flags = MST_HEADER_FULL | (what & 4 ? MST_HEADER_ASK : 0) };
+				       .flags = MST_HEADER_FULL | (what & 4 ? MST_HEADER_ASK : 0),
+				       .size = MST_HEADER_SIZE };
 	h->ask = (struct mst_lane_ask){ 1 + what / 8 % 8, what / 64 };
 	memcpy((char *)g->acceptor.link.inbound + w->cfg.aggregator.layout.up_header[slot], h,
 	       sizeof(*h));

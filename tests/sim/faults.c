@@ -65,7 +65,8 @@ void faults_rubbish(struct sim_worker *w)
 						   .weight = 1,
 						   .slot = (uint16_t)slot,
 						   .unheard = (uint16_t)sim_below(4),
-						   .flags = (uint32_t)sim_below(64) };
+						   .flags = (uint32_t)sim_below(64),
+						   .size = MST_HEADER_SIZE };
 	}
 	uint32_t kind = (uint32_t)sim_between(0, 8);
 	part->link->ops->put(part->link,

@@ -59,7 +59,7 @@ def others_go_on(job, liar, name, statuses):
 
 def headers_that_differ(a):
     for part, field in ((1, "seq"), (2, "tag"), (0, "weight"), (1, "slot"),
-                        (1, "epoch"), (0, "flags")):
+                        (1, "epoch"), (0, "flags"), (2, "size")):
         liar = (part + 1) % 4
         with start(a, liar, f"{part} header 15 {field}") as job:
             log = others_go_on(job, liar, f"another {field} to server {part}", {1})

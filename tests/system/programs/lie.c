@@ -11,12 +11,13 @@
  * PART is of a worker's links, in the order of servers; "-" is every link that is not another
  * server's. KIND is header, abandon or answer, and, whatever the part, dial, state, runs or
  * heartbeat.
- * LIE is a field: seq, tag, weight, slot, flags, epoch; number, version; up_bytes, down_bytes,
- * up_credits, down_credits; offset, total; or of a state nan (its last element is), split (it ends
- * within an element); or never (it is not said), twice, flood (500 times), now (an abandon
- * instead), reset (its link's socket is shut down), linger (a descriptor that is slow to close goes
- * over that socket); unasked, scales, alien (a start state, scales of tensors or a server's message
- * instead of a heartbeat); of scales gap, other (another scale), early (the state instead).
+ * LIE is a field: seq, tag, weight, slot, flags, epoch, size; number, version; up_bytes,
+ * down_bytes, up_credits, down_credits; offset, total; or of a state nan (its last element is),
+ * split (it ends within an element); or never (it is not said), twice, flood (500 times), now (an
+ * abandon instead), reset (its link's socket is shut down), linger (a descriptor that is slow to
+ * close goes over that socket); unasked, scales, alien (a start state, scales of tensors or a
+ * server's message instead of a heartbeat); of scales gap, other (another scale), early (the state
+ * instead).
  * KIND link: this server takes 9 s to make one, whatever the LIE.
  */
 #include <math.h>
@@ -125,6 +126,8 @@ static void bend_header(struct mst_lane_header *h)
 		h->slot ^= 1;
 	else if (strcmp(lie, "epoch") == 0)
 		h->epoch += UINT64_C(1) << 40;
+	else if (strcmp(lie, "size") == 0)
+		h->size = MST_HEADER_SIZE_MIN - 1;
 	else
 		h->flags ^= MST_HEADER_ASK;
 }

@@ -292,7 +292,7 @@ bool fake_put(struct fake_leader *f, size_t offset, const void *src, size_t byte
 /* The leader's has a record. */
 bool fake_answer_of(struct fake_leader *f, uint32_t k, const struct mst_lane_answer *a)
 {
-	struct mst_lane_record record = { .version = a->version };
+	struct mst_lane_record record = { .version = a->version, .size = MST_RECORD_SIZE };
 	struct mst_put with = { .offset = f->server[k].layout.down_record,
 				.src = &record,
 				.bytes = sizeof(record) };

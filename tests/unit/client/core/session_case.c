@@ -97,7 +97,8 @@ int session_answer_of(const struct mst_lane_answer *a, uint32_t share_count, uin
 					  .weight = 32.0 * share_count,
 					  .lr_scale = 0.5,
 					  .window = window,
-					  .share_count = share_count };
+					  .share_count = share_count,
+					  .size = MST_RECORD_SIZE };
 
 	memcpy(inbound, &record, sizeof(record));
 	for (uint32_t i = 0; i < SESSION_WORKERS; i++) {

@@ -13,7 +13,7 @@ static void a_record_of_another_version_is_no_answer(void)
 {
 	uint8_t inbound[sizeof(struct mst_lane_record) +
 			SESSION_WORKERS * sizeof(struct mst_lane_share)] = { 0 };
-	struct mst_lane_record record = { .version = 2, .weight = 1 };
+	struct mst_lane_record record = { .version = 2, .weight = 1, .size = MST_RECORD_SIZE };
 
 	session_begin_working(&one_slot);
 	session_fill_and_push(false);
@@ -24,6 +24,31 @@ static void a_record_of_another_version_is_no_answer(void)
 	memcpy(inbound, &record, sizeof(record));
 	CU_ASSERT_EQUAL(mst_worker_answered(&session_worker, 0, &a, inbound), 0);
 	session_end();
+}
+
+/* What version 1's record says of its size, and has behind its members. */
+static int say_size(uint32_t size, uint8_t rest)
+{
+	uint8_t inbound[sizeof(struct mst_lane_record) +
+			SESSION_WORKERS * sizeof(struct mst_lane_share)] = { 0 };
+	struct mst_lane_record record = { .version = 1, .weight = 1, .size = size };
+
+	session_begin_working(&one_slot);
+	session_fill_and_push(false);
+	struct mst_lane_answer a = { session_worker.ask_number, 1, 1, MST_WHERE_IN_PLACE, 1 };
+	memset(record.reserved, rest, sizeof(record.reserved));
+	memcpy(inbound, &record, sizeof(record));
+	int rc = mst_worker_answered(&session_worker, 0, &a, inbound);
+	session_end();
+	return rc;
+}
+
+static void a_record_that_is_too_short_is_no_answer(void)
+{
+	CU_ASSERT_EQUAL(say_size(MST_RECORD_SIZE_MIN - 1, 0), -EPROTO);
+	CU_ASSERT_EQUAL(say_size(0, 0), -EPROTO);
+	CU_ASSERT_EQUAL(say_size(MST_RECORD_SIZE_MIN, 0xff), 0);
+	CU_ASSERT_EQUAL(say_size(sizeof(struct mst_lane_record), 0xff), 0);
 }
 
 struct pace_case {
@@ -41,7 +66,8 @@ static int say_pace(const struct session_kind *kind, const struct pace_case *c)
 					  .local_steps = c->pace.local_steps,
 					  .push_every = c->pace.push_every,
 					  .fetch_every = c->pace.fetch_every,
-					  .flags = c->flags };
+					  .flags = c->flags,
+					  .size = MST_RECORD_SIZE };
 
 	session_begin_working(kind);
 	session_fill_and_push(false);
@@ -108,6 +134,7 @@ static void a_gap_is_looked_for_from_within_a_range_too(void)
 
 static CU_TestInfo cases[] = {
 	{ "a record of another version is no answer", a_record_of_another_version_is_no_answer },
+	{ "a record that is too short is no answer", a_record_that_is_too_short_is_no_answer },
 	{ "a record with a pace, or flags, that cannot be is refused",
 	  a_pace_that_cannot_be_is_refused },
 	{ "a job ends once", a_job_ends_once },

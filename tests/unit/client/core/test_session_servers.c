@@ -25,7 +25,9 @@ static struct mst_lane_answer answer_now(uint64_t version)
 
 static int say(uint32_t server, const struct mst_lane_answer *a)
 {
-	struct mst_lane_record record = { .version = a->version, .weight = 5, .window = 4 };
+	struct mst_lane_record record = {
+		.version = a->version, .weight = 5, .window = 4, .size = MST_RECORD_SIZE
+	};
 
 	if (server == 0)
 		memcpy(inbound, &record, sizeof(record));

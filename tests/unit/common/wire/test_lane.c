@@ -34,8 +34,8 @@ static void records_lie_apart(void)
 	struct mst_lane_layout l = layout(1001, 2, 5);
 	const struct extent up[] = {
 		{ l.up_ask, 24, 64 },
-		{ l.up_header[0], 64, 64 },
-		{ l.up_header[1], 64, 64 },
+		{ l.up_header[0], sizeof(struct mst_lane_header), 64 },
+		{ l.up_header[1], sizeof(struct mst_lane_header), 64 },
 		{ l.up_gradient[0], 4004 + 63 * 64, 4096 },
 		{ l.up_gradient[1], 4004 + 63 * 64, 4096 },
 	};
@@ -48,7 +48,7 @@ static void records_lie_apart(void)
 		{ l.down_verdict[0], 24, 64 },
 		{ l.down_grant[0], 8, 64 },
 		{ l.down_answer, 32, 64 },
-		{ l.down_record, 48 + 5 * 16, 64 },
+		{ l.down_record, sizeof(struct mst_lane_record) + 5 * 16, 64 },
 		{ l.down_result, 2002, 4096 },
 	};
 
@@ -152,6 +152,57 @@ static void an_immediate_keeps_its_parts(void)
 	CU_ASSERT_EQUAL(mst_imm_epoch(imm), 0xedcba9);
 }
 
+/* ---- room for later releases ---- */
+
+static void what_a_peer_has_not_filled_is_zero(void)
+{
+	struct mst_lane_header h;
+	struct mst_lane_record r;
+
+	memset(&h, 0xff, sizeof(h));
+	h.size = MST_HEADER_SIZE_MIN;
+	CU_ASSERT_TRUE(mst_lane_header_trim(&h));
+	CU_ASSERT(h.sum == UINT32_MAX && h.size == MST_HEADER_SIZE_MIN);
+	for (size_t i = MST_HEADER_SIZE_MIN; i < sizeof(h); i++)
+		CU_ASSERT_EQUAL(((const uint8_t *)&h)[i], 0);
+	memset(&r, 0xff, sizeof(r));
+	r.size = MST_RECORD_SIZE_MIN;
+	CU_ASSERT_TRUE(mst_lane_record_trim(&r));
+	CU_ASSERT(r.share_count == UINT32_MAX && r.size == MST_RECORD_SIZE_MIN);
+	for (size_t i = MST_RECORD_SIZE_MIN; i < sizeof(r); i++)
+		CU_ASSERT_EQUAL(((const uint8_t *)&r)[i], 0);
+}
+
+static void what_is_not_known_here_is_ignored(void)
+{
+	static const uint32_t more[] = { MST_HEADER_SIZE + 1, 128, UINT32_MAX };
+	struct mst_lane_header h;
+	struct mst_lane_record r;
+
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		memset(&h, 0xff, sizeof(h));
+		h.size = more[i];
+		CU_ASSERT_TRUE(mst_lane_header_trim(&h));
+		CU_ASSERT(h.size == MST_HEADER_SIZE && h.reserved[0] == 0);
+		memset(&r, 0xff, sizeof(r));
+		r.size = more[i];
+		CU_ASSERT_TRUE(mst_lane_record_trim(&r));
+		CU_ASSERT(r.size == MST_RECORD_SIZE && r.reserved[0] == 0);
+	}
+}
+
+static void less_than_every_release_fills_is_refused(void)
+{
+	for (uint32_t size = 0; size < MST_HEADER_SIZE_MIN; size++) {
+		struct mst_lane_header h = { .size = size };
+		CU_ASSERT_FALSE(mst_lane_header_trim(&h));
+	}
+	for (uint32_t size = 0; size < MST_RECORD_SIZE_MIN; size++) {
+		struct mst_lane_record r = { .size = size };
+		CU_ASSERT_FALSE(mst_lane_record_trim(&r));
+	}
+}
+
 static CU_TestInfo cases[] = {
 	{ "records have a line each, gradients and result a page", records_lie_apart },
 	{ "gradients of 64 ranks lie on lines of their own",
@@ -161,6 +212,11 @@ static CU_TestInfo cases[] = {
 	{ "parts of a gradient begin alike, on pages", parts_of_a_gradient_begin_alike_on_pages },
 	{ "the record of the largest job fits", the_largest_record_fits },
 	{ "credits cover all that can be unpolled", credits_cover_what_can_be_unpolled },
+	{ "what a peer has not filled of a record is zero", what_a_peer_has_not_filled_is_zero },
+	{ "what this release does not know of a record is ignored",
+	  what_is_not_known_here_is_ignored },
+	{ "a record with less than every release fills is refused",
+	  less_than_every_release_fills_is_refused },
 	{ "an immediate keeps kind, slot and epoch", an_immediate_keeps_its_parts },
 	CU_TEST_INFO_NULL,
 };

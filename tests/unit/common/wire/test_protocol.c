@@ -20,7 +20,7 @@
 static const struct {
 	uint32_t protocol;
 	uint64_t digest;
-} wire = { 15, UINT64_C(0x57e72dd428ba74b3) };
+} wire = { 15, UINT64_C(0xc295e5fdca6cb261) };
 
 /* ---- FNV-1a of 64 bits ---- */
 
@@ -78,7 +78,7 @@ static void add_messages(void)
 		add_shape(&body->shape);
 }
 
-/* ---- records ---- */
+/* ---- records: their members up to the size that each sender must fill ---- */
 
 static const struct {
 	const char *name;
@@ -111,6 +111,7 @@ static const struct {
 	PART(mst_lane_header, flags),
 	PART(mst_lane_header, clip),
 	PART(mst_lane_header, sum),
+	PART(mst_lane_header, size),
 	WHOLE(mst_lane_session),
 	PART(mst_lane_session, state),
 	PART(mst_lane_session, error),
@@ -136,8 +137,14 @@ static const struct {
 	PART(mst_lane_record, version),
 	PART(mst_lane_record, weight),
 	PART(mst_lane_record, lr_scale),
+	PART(mst_lane_record, alpha),
+	PART(mst_lane_record, local_steps),
+	PART(mst_lane_record, push_every),
+	PART(mst_lane_record, fetch_every),
 	PART(mst_lane_record, window),
+	PART(mst_lane_record, flags),
 	PART(mst_lane_record, share_count),
+	PART(mst_lane_record, size),
 	WHOLE(mst_exact_sum),
 	WHOLE(mst_peer_entry),
 	PART(mst_peer_entry, number),
@@ -207,7 +214,8 @@ static const struct {
 	FIGURE(MST_PEER_REDUCED),    FIGURE(MST_PEER_START),        FIGURE(MST_PEER_COUNT),
 	FIGURE(MST_PEER_REGRANT),    FIGURE(MST_PEER_COMMIT),       FIGURE(MST_PEER_RELEASE),
 	FIGURE(MST_PEER_EVICT),      FIGURE(MST_PEER_FINISH),       FIGURE(MST_PEER_SETTLE),
-	FIGURE(MST_PEER_APPLY),      FIGURE(MST_PEER_KINDS),
+	FIGURE(MST_PEER_APPLY),      FIGURE(MST_PEER_KINDS),        FIGURE(MST_HEADER_SIZE_MIN),
+	FIGURE(MST_RECORD_SIZE_MIN),
 #undef FIGURE
 };
 

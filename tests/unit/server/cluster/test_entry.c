@@ -28,8 +28,9 @@ static void a_report_comes_back_with_its_server(void)
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.shard, 2);
 	ev = (struct mst_ledger_event){ .kind = MST_EV_FULL, .who = who };
-	ev.full.header = (struct mst_lane_header){ 9,        8, 7, 0.5, 0.25, 3.5,
-						   { 4, 3 }, 1, 2, 17,  0.5f, 0 };
+	ev.full.header = (struct mst_lane_header){
+		9, 8, 7, 0.5, 0.25, 3.5, { 4, 3 }, 1, 2, 17, 0.5f, 0, MST_HEADER_SIZE, { 0 }
+	};
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.full.shard, 2);
 	CU_ASSERT_EQUAL(memcmp(&event.full.header, &ev.full.header, sizeof(ev.full.header)), 0);
@@ -65,6 +66,11 @@ static void a_report_that_cannot_be_is_refused(void)
 	CU_ASSERT(refused_event(MST_PEER_START, 4, 1, 0)); /* a decision */
 	CU_ASSERT(refused_event(MST_PEER_LOST, 4, 1, 0));  /* for no reason */
 	CU_ASSERT(!refused_event(MST_PEER_LOST, 4, 1, -EPIPE));
+	CU_ASSERT(refused_event(MST_PEER_FULL, 4, 1, 0)); /* a header without its members */
+	entry.header.size = MST_HEADER_SIZE_MIN - 1;
+	CU_ASSERT(!mst_entry_event(&entry, &limits, 1, &event));
+	entry.header.size = MST_HEADER_SIZE_MIN;
+	CU_ASSERT(mst_entry_event(&entry, &limits, 1, &event));
 }
 
 static const struct mst_record record = { .divisor = 3,

@@ -24,7 +24,7 @@ static int note_count;
 
 /* ---- the leader's end ---- */
 
-static char inbound[(WINDOW + 32) * 128];
+static char inbound[(WINDOW + 32) * sizeof(struct mst_peer_entry)];
 static int entries_put, dial_fails;
 static struct mst_link *line;
 

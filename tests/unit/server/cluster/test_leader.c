@@ -26,7 +26,8 @@ static int note_count;
 
 /* ---- the follower's end ---- */
 
-static char inbound[(WINDOW + 32) * 128], follower[(WINDOW + 32) * 128];
+static char inbound[(WINDOW + 32) * sizeof(struct mst_peer_entry)],
+	follower[(WINDOW + 32) * sizeof(struct mst_peer_entry)];
 static uint64_t got, acks; /* the last entry; words of acknowledgement */
 static uint64_t sent;      /* the last entry that need not wait for another put */
 
@@ -485,7 +486,9 @@ static void reports_count_as_that_servers(void)
 	happen(&join);
 	/* A header before the session has begun is of a slot that is granted, and judged: refused
 	 * by the ledger only once both servers have it. */
-	full.header = (struct mst_lane_header){ .seq = 1, .epoch = 1, .weight = 1 };
+	full.header = (struct mst_lane_header){
+		.seq = 1, .epoch = 1, .weight = 1, .size = MST_HEADER_SIZE
+	};
 	report(1, full);
 	step();
 	CU_ASSERT_EQUAL(got, 0);

@@ -240,9 +240,11 @@ const void *agg_written_at(int i, size_t offset)
 
 void agg_count_of(uint32_t rank, uint32_t slot)
 {
-	struct mst_lane_header header = {
-		.seq = slot + 1, .epoch = 1, .weight = 1, .slot = (uint16_t)slot
-	};
+	struct mst_lane_header header = { .seq = slot + 1,
+					  .epoch = 1,
+					  .weight = 1,
+					  .slot = (uint16_t)slot,
+					  .size = MST_HEADER_SIZE };
 
 	memcpy((char *)agg_link[rank].inbound + agg_cfg.layout.up_header[slot], &header,
 	       sizeof(header));

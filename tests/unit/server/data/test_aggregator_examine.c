@@ -39,9 +39,12 @@ static void fill(uint32_t rank)
 
 static void push(uint32_t rank, uint32_t flags, uint32_t sum)
 {
-	struct mst_lane_header header = {
-		.seq = 1, .epoch = 1, .weight = 1, .flags = flags, .sum = sum
-	};
+	struct mst_lane_header header = { .seq = 1,
+					  .epoch = 1,
+					  .weight = 1,
+					  .flags = flags,
+					  .sum = sum,
+					  .size = MST_HEADER_SIZE };
 
 	memcpy((char *)agg_link[rank].inbound + agg_cfg.layout.up_header[0], &header,
 	       sizeof(header));

@@ -109,7 +109,9 @@ static void a_grant_given_up_is_granted_anew(void)
 /* The immediate's bits are all that tells an abandon of this grant from one of the grant before. */
 static void an_immediate_of_another_grant_ends_the_session(void)
 {
-	struct mst_lane_header header = { .seq = 1, .epoch = 2, .weight = 1 };
+	struct mst_lane_header header = {
+		.seq = 1, .epoch = 2, .weight = 1, .size = MST_HEADER_SIZE
+	};
 
 	begin_follower(true);
 	agg_arrive(0, mst_imm(MST_IMM_ABANDON, 0, 1));
@@ -129,12 +131,18 @@ static void an_immediate_of_another_grant_ends_the_session(void)
 	agg_end();
 }
 
-/* What the header itself says is another slot's, or of another grant with the same low bits. */
+/* What the header itself says is another slot's, or of another grant with the same low bits; or it
+ * is shorter than any. */
 static void a_header_of_another_grant_ends_the_session(void)
 {
 	static const struct mst_lane_header wrong[] = {
-		{ .seq = 1, .epoch = 1, .weight = 1, .slot = 1 },
-		{ .seq = 1, .epoch = 1 + MST_IMM_EPOCH_MASK + UINT64_C(1), .weight = 1 },
+		{ .seq = 1, .epoch = 1, .weight = 1, .slot = 1, .size = MST_HEADER_SIZE },
+		{ .seq = 1,
+		  .epoch = 1 + MST_IMM_EPOCH_MASK + UINT64_C(1),
+		  .weight = 1,
+		  .size = MST_HEADER_SIZE },
+		/* No release fills so little. */
+		{ .seq = 1, .epoch = 1, .weight = 1, .size = MST_HEADER_SIZE_MIN - 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -149,13 +157,30 @@ static void a_header_of_another_grant_ends_the_session(void)
 	}
 }
 
+static void a_header_of_a_later_release_is_taken(void)
+{
+	struct mst_lane_header header = {
+		.seq = 1, .epoch = 1, .weight = 1, .size = sizeof(header)
+	};
+
+	memset(header.reserved, 0xff, sizeof(header.reserved));
+	begin_follower(true);
+	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
+	agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
+	CU_ASSERT_FATAL(agg_said(0, MST_EV_FULL, 0));
+	CU_ASSERT_EQUAL(agg_event[0].full.header.size, MST_HEADER_SIZE);
+	CU_ASSERT_EQUAL(agg_event[0].full.header.reserved[0], 0);
+	agg_end();
+}
+
 static void push_asking(uint32_t slot)
 {
 	struct mst_lane_header header = { .seq = slot + 1,
 					  .epoch = 1,
 					  .weight = 1,
 					  .slot = (uint16_t)slot,
-					  .flags = MST_HEADER_ASK };
+					  .flags = MST_HEADER_ASK,
+					  .size = MST_HEADER_SIZE };
 
 	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[slot], &header,
 	       sizeof(header));
@@ -202,7 +227,9 @@ static void an_answer_behind_another_ends_the_session(void)
 /* Rank 0's slot 0 is full. */
 static void push(void)
 {
-	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
+	struct mst_lane_header header = {
+		.seq = 1, .epoch = 1, .weight = 1, .size = MST_HEADER_SIZE
+	};
 
 	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
 	agg_arrive(0, mst_imm(MST_IMM_HEADER, 0, 1));
@@ -302,7 +329,8 @@ static void a_slot_is_granted_anew_once(void)
 static bool push_once_more(uint32_t i)
 {
 	uint32_t slot = i % 2;
-	struct mst_lane_header header = { i + 1, i / 2 + 1, .weight = 1, .slot = (uint16_t)slot };
+	struct mst_lane_header header = { i + 1, i / 2 + 1, .weight = 1, .slot = (uint16_t)slot,
+					  .size = MST_HEADER_SIZE };
 	struct mst_decision it = { .kind = MST_DO_COUNT, .who = { 0, 1 }, .count.slot = slot };
 
 	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[slot], &header,
@@ -374,7 +402,8 @@ static CU_TestInfo cases[] = {
 	{ "a grant given up is granted anew", a_grant_given_up_is_granted_anew },
 	{ "an immediate of another grant ends the session",
 	  an_immediate_of_another_grant_ends_the_session },
-	{ "a header of another grant ends the session",
+	{ "a header of a later release is taken", a_header_of_a_later_release_is_taken },
+	{ "a header of another grant, or too short a one, ends the session",
 	  a_header_of_another_grant_ends_the_session },
 	{ "a header is no second ask", a_header_is_no_second_ask },
 	{ "an immediate of no slot ends the session", an_immediate_of_no_slot_ends_the_session },

@@ -123,7 +123,9 @@ static void a_session_that_ends_keeps_its_slot_until_its_group_is_summed(void)
 /* A job that fails leaves a step open, whose sum nobody will want. */
 static void what_is_counted_when_the_job_fails_holds_no_session(void)
 {
-	struct mst_lane_header header = { .seq = 1, .epoch = 1, .weight = 1 };
+	struct mst_lane_header header = {
+		.seq = 1, .epoch = 1, .weight = 1, .size = MST_HEADER_SIZE
+	};
 
 	agg_begin(true);
 	memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &header, sizeof(header));
