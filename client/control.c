@@ -252,7 +252,8 @@ static size_t read_frame(struct mst_control *c, size_t at)
 	uint32_t protocol = 0;
 	int64_t length = mst_frame_length(c->in + at, have, &protocol);
 
-	if (length < 0 || length > (int64_t)sizeof(c->in)) {
+	if (length < 0 || length > (int64_t)sizeof(c->in) ||
+	    (length > 0 && protocol != MST_PROTOCOL)) {
 		refuse(c, protocol, &unknown);
 		return 0;
 	}

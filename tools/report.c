@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/wire/counted.h"
 #include "tools/figure.h"
+#include "tools/figures.h"
 
 #define FORMAT (JSON_INDENT(2) | JSON_REAL_PRECISION(9))
 
@@ -59,22 +60,6 @@ const char *mst_report_server_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
-static double ms(uint64_t ns)
-{
-	return (double)ns / 1e6;
-}
-
-static double seconds(uint64_t ns)
-{
-	return (double)ns / 1e9;
-}
-
-/* JSON has no NaN: a loss that nobody told is null; and so is what only a broken peer says. */
-static json_t *real_or_null(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
-}
-
 const char *mst_report_access(uint32_t access)
 {
 	static const char *const words[] = {
@@ -106,7 +91,7 @@ struct mst_report_words mst_report_saved(const struct mst_status *job)
 {
 	struct mst_report_words words = { .text = "" };
 
-	if (job->saved_told && job->saved_ns > 0)
+	if (job->saved_ns != MST_NOT_KNOWN && job->saved_ns > 0)
 		(void)snprintf(words.text, sizeof(words.text),
 			       "; not waiting for the late saved at least %s",
 			       mst_figure_duration(job->saved_ns).text);
@@ -173,15 +158,18 @@ void mst_report_policies(const struct mst_status *job, FILE *out)
 		print_policy(&job->under[i], out);
 }
 
+/* An object with @more, which it takes over, and the figures of @of. NULL: no memory. */
+static json_t *with_figures(enum mst_figures_of table, const void *of, json_t *more)
+{
+	if (mst_figures_json(table, of, more) == 0)
+		return more;
+	json_decref(more);
+	return NULL;
+}
+
 static json_t *policy_json(const struct mst_status_policy *p)
 {
-	return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "policy",
-			 p->policy, "since", (json_int_t)p->since, "versions",
-			 (json_int_t)p->versions, "mean_step_ms", ms(p->step_mean_ns), "counted",
-			 (json_int_t)p->counted, "late", (json_int_t)p->late, "stale",
-			 (json_int_t)p->stale, "cancelled", (json_int_t)p->cancelled, "refused",
-			 (json_int_t)p->refused, "outliers", (json_int_t)p->outliers, "damaged",
-			 (json_int_t)p->damaged, "dropped", (json_int_t)p->dropped);
+	return with_figures(MST_FIGURES_OF_POLICY, p, json_pack("{s:s}", "policy", p->policy));
 }
 
 /* The policies that were in force, and the one that comes. */
@@ -284,11 +272,12 @@ static json_t *metrics_json(const struct mst_status *job)
 
 	for (uint32_t i = 0; i < job->metric_count; i++) {
 		const struct mst_status_metric *m = &job->metric[i];
-		failed |= json_object_set_new(
-			out, m->newest.name,
-			json_pack("{s:o, s:I, s:I, s:I}", "value", real_or_null(m->newest.value),
-				  "version", (json_int_t)m->newest.version, "rank",
-				  (json_int_t)m->rank, "reports", (json_int_t)m->reports));
+		failed |= json_object_set_new(out, m->newest.name,
+					      json_pack("{s:o, s:I, s:I, s:I}", "value",
+							mst_figures_real(m->newest.value),
+							"version", (json_int_t)m->newest.version,
+							"rank", (json_int_t)m->rank, "reports",
+							(json_int_t)m->reports));
 	}
 	if (failed != 0) {
 		json_decref(out);
@@ -297,27 +286,20 @@ static json_t *metrics_json(const struct mst_status *job)
 	return out;
 }
 
+static json_t *state_too_large_json(const struct mst_status *job)
+{
+	return job->state_too_large > 0 ? json_pack("{s:I, s:I}", "rank", (json_int_t)job->state_of,
+						    "bytes", (json_int_t)job->state_too_large)
+					: json_null();
+}
+
 static json_t *job_json(const struct mst_status *job)
 {
-	return json_pack(
-		"{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:o, "
-		"s:s, s:o, s:s, s:o, s:o, s:I, s:o}",
-		"job", job->job, "policy", job->policy, "state", mst_report_job_state(job->state),
-		"workers", (json_int_t)job->workers, "live", (json_int_t)job->live, "shards",
-		(json_int_t)job->shards, "commits", (json_int_t)job->version, "samples",
-		real_or_null(job->samples), "wall_s", seconds(job->elapsed_ns), "mean_step_ms",
-		ms(job->step_mean_ns), "p50_step_ms", ms(job->step_p50_ns), "p99_step_ms",
-		ms(job->step_p99_ns), "max_step_ms", ms(job->step_max_ns), "recent_step_ms",
-		ms(job->recent_step_ns), "saved_s",
-		job->saved_told ? json_real(seconds(job->saved_ns)) : json_null(), "why", job->why,
-		"loss", real_or_null(job->loss), "access", mst_report_access(job->access),
-		"norm_limit", job->norm_limit > 0 ? json_real(job->norm_limit) : json_null(),
-		"norm_median", job->norm_limit > 0 ? real_or_null(job->norm_median) : json_null(),
-		"state_max", (json_int_t)job->state_max, "state_too_large",
-		job->state_too_large > 0
-			? json_pack("{s:I, s:I}", "rank", (json_int_t)job->state_of, "bytes",
-				    (json_int_t)job->state_too_large)
-			: json_null());
+	return with_figures(MST_FIGURES_OF_JOB, job,
+			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "job", job->job, "policy",
+				      job->policy, "state", mst_report_job_state(job->state), "why",
+				      job->why, "access", mst_report_access(job->access),
+				      "state_too_large", state_too_large_json(job)));
 }
 
 json_t *mst_report_job(const struct mst_status *job)
@@ -334,60 +316,17 @@ json_t *mst_report_job(const struct mst_status *job)
 
 json_t *mst_report_server(const struct mst_status_server *server)
 {
-	return json_pack("{s:s, s:I, s:I, s:s}", "state", mst_report_server_state(server->state),
-			 "first", (json_int_t)server->first, "count", (json_int_t)server->count,
-			 "listener", server->listener);
-}
-
-/* Null: never. */
-static json_t *ms_ago(uint64_t ns)
-{
-	return ns == MST_NEVER ? json_null() : json_real(ms(ns));
-}
-
-/* What is true now, or was at the end. */
-static json_t *rank_now(const struct mst_status_rank *row)
-{
-	return json_pack("{s:b, s:b, s:b, s:f, s:f, s:o, s:o, s:I}", "awaited", row->awaited != 0,
-			 "rests", row->rests != 0, "held", row->held != 0, "waiting_ms",
-			 ms(row->waiting_ns), "busy_ms", ms(row->busy_ns), "heard_ms_ago",
-			 ms_ago(row->heard_ns), "handed_in_ms_ago", ms_ago(row->handed_in_ns),
-			 "versions_behind", (json_int_t)row->behind_by);
-}
-
-static json_t *rank_recent(const struct mst_status_rank *row)
-{
-	return json_pack("{s:I, s:I, s:I, s:f, s:f}", "gradients", (json_int_t)row->recent_came,
-			 "missed", (json_int_t)row->recent_missed, "given_up",
-			 (json_int_t)row->recent_given_up, "mean_ready_ms",
-			 ms(row->recent_ready_ns), "mean_behind_ms", ms(row->recent_behind_ns));
+	return with_figures(MST_FIGURES_OF_SERVER, server,
+			    json_pack("{s:s, s:s}", "state", mst_report_server_state(server->state),
+				      "listener", server->listener));
 }
 
 json_t *mst_report_rank(const struct mst_status_rank *row)
 {
-	json_t *out = json_pack(
-		"{s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, "
-		"s:o, s:I, s:f, s:f, s:f, s:o, s:o, s:I, s:o, s:o}",
-		"rank", (json_int_t)row->rank, "incarnation", (json_int_t)row->incarnation, "state",
-		mst_report_rank_state(row->state), "counted", (json_int_t)row->counted, "late",
-		(json_int_t)row->late, "stale", (json_int_t)row->stale, "given_up",
-		(json_int_t)row->given_up, "cancelled", (json_int_t)row->cancelled, "refused",
-		(json_int_t)row->refused, "outliers", (json_int_t)row->outliers, "damaged",
-		(json_int_t)row->damaged, "norm", real_or_null(row->norm), "max_norm",
-		real_or_null(row->norm_max), "mean_staleness", real_or_null(row->staleness_mean),
-		"p99_staleness", (json_int_t)row->staleness_p99, "mean_ready_ms",
-		ms(row->ready_mean_ns), "max_ready_ms", ms(row->ready_max_ns), "mean_behind_ms",
-		ms(row->behind_mean_ns), "recent", rank_recent(row), "late_share",
-		mst_report_share(mst_report_late(row)), "pushed",
-		(json_int_t)mst_report_pushed(row), "samples_counted",
-		real_or_null(row->samples_counted), "samples_pushed",
-		real_or_null(row->samples_pushed));
-
-	if (json_object_update_new(out, rank_now(row)) < 0) {
-		json_decref(out);
-		return NULL;
-	}
-	return out;
+	return with_figures(MST_FIGURES_OF_RANK, row,
+			    json_pack("{s:s, s:o, s:I}", "state", mst_report_rank_state(row->state),
+				      "late_share", mst_report_share(mst_report_late(row)),
+				      "pushed", (json_int_t)mst_report_pushed(row)));
 }
 
 bool mst_report_may_write(const char *path)

@@ -9,7 +9,7 @@
  *
  *   - a tag that the decoder does not know is skipped; or, if it has its high bit
  *     (MST_TAG_MUST_KNOW), the message is refused;
- *   - a field that is optional may be absent: then its member is 0, or a NaN.
+ *   - a field that is optional may be absent: then its member is 0, or what the table says.
  *
  * All others are required. Any order is accepted; the encoder writes the order of the table. A
  * field that is there twice, that has not the length of its type, or is out of its range, is
@@ -49,6 +49,8 @@ enum mst_field_flag {
 	MST_FIELD_OPTIONAL = 1,
 	/* An optional F64 that is a NaN where it is absent, and not 0. */
 	MST_FIELD_NAN = 2,
+	/* An optional U64 that is all ones where it is absent. */
+	MST_FIELD_ONES = 8,
 	/* An optional field without which the message would be misunderstood: it is written with
 	 * MST_TAG_MUST_KNOW. */
 	MST_FIELD_MUST_KNOW = 4,
@@ -94,6 +96,8 @@ struct mst_rows {
 	MST_FIELD_ROW(tag, MST_FIELD_OPTIONAL, type, of, name, limit, NULL)
 #define OPTIONAL_NAN(tag, of, name)                                                                \
 	MST_FIELD_ROW(tag, MST_FIELD_OPTIONAL | MST_FIELD_NAN, F64, of, name, 0, NULL)
+#define OPTIONAL_ONES(tag, of, name)                                                               \
+	MST_FIELD_ROW(tag, MST_FIELD_OPTIONAL | MST_FIELD_ONES, U64, of, name, 0, NULL)
 #define OPTIONAL_MUST_KNOW(tag, type, of, name, limit)                                             \
 	MST_FIELD_ROW(tag, MST_FIELD_OPTIONAL | MST_FIELD_MUST_KNOW, type, of, name, limit, NULL)
 #define OPTIONAL_ROWS(tag, of, name, limit, rows)                                                  \

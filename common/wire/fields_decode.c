@@ -160,7 +160,8 @@ static void set_default(const struct mst_field *f, uint8_t *at)
 	else if (f->type == MST_FIELD_TEXT)
 		at[0] = '\0';
 	else
-		memset(at, 0, mst_field_bytes(f)); /* ROWS: their count */
+		/* ROWS: their count */
+		memset(at, f->flags & MST_FIELD_ONES ? 0xff : 0, mst_field_bytes(f));
 }
 
 static bool piece_fits(const struct mst_state_piece *piece)

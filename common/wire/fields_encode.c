@@ -97,10 +97,10 @@ static void write_rows(struct writer *w, const struct mst_field *f, const uint8_
 
 /* ---- fields ---- */
 
-static bool is_zero(const uint8_t *at, size_t bytes)
+static bool all_are(uint8_t value, const uint8_t *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++) {
-		if (at[i] != 0)
+		if (at[i] != value)
 			return false;
 	}
 	return true;
@@ -117,7 +117,8 @@ static bool is_default(const struct mst_field *f, const uint8_t *at)
 	}
 	if (f->type == MST_FIELD_TEXT)
 		return at[0] == '\0';
-	return is_zero(at, mst_field_bytes(f)); /* ROWS: their count */
+	/* ROWS: their count */
+	return all_are(f->flags & MST_FIELD_ONES ? 0xff : 0, at, mst_field_bytes(f));
 }
 
 static void write_field(struct writer *w, const struct mst_field *f, const uint8_t *of)

@@ -14,9 +14,11 @@
 #ifndef MST_WIRE_MESSAGE_H
 #define MST_WIRE_MESSAGE_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/figures.h"
 #include "common/wire/lane.h"
 #include "common/wire/origins.h"
 #include "common/wire/part.h"
@@ -27,6 +29,8 @@
 
 /* Releases with the same number understand each other. An optional field does not change it. */
 #define MST_PROTOCOL 15u
+/* The first whose bodies are lists of fields. From it on, STATUS is understood by all. */
+#define MST_PROTOCOL_FIELDS 15u
 #define MST_FRAME_HEADER 12u
 #define MST_FRAME_BODY_MAX (1u << 20)
 /* The longest frame that each of these has room for; test_wire.c holds the messages against it. */
@@ -266,12 +270,7 @@ struct mst_metric {
 /* What happened under a policy. */
 struct mst_status_policy {
 	char policy[MST_POLICY_LEN];
-	uint64_t since;        /* the first version that was made under it */
-	uint64_t versions;     /* made under it */
-	uint64_t step_mean_ns; /* commit to commit, the job's first left out */
-	uint64_t counted, late, stale, cancelled, refused, outliers, damaged;
-	/* Late in its first step: on their way when a window of 0 came into force. */
-	uint64_t dropped;
+	MST_POLICY_FIGURES(MST_FIGURE_MEMBER)
 };
 
 /* What workers have reported under a name. */
@@ -284,8 +283,8 @@ struct mst_status_metric {
 /* A server of the job, in the order of their parts. */
 struct mst_status_server {
 	uint32_t state;                  /* enum mst_server_state */
-	uint64_t first, count;           /* elements; 0: not known yet */
 	char listener[MST_LISTENER_LEN]; /* "": none yet */
+	MST_SERVER_FIGURES(MST_FIGURE_MEMBER)
 };
 enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY, MST_SERVER_GONE };
 
@@ -301,23 +300,6 @@ struct mst_status {
 	struct mst_status_policy under[MST_STATUS_POLICIES]; /* the last is in force */
 	uint32_t state;                                      /* enum mst_job_state */
 	uint32_t access;                                     /* who may join: enum mst_access */
-	uint32_t workers, live;
-	uint32_t shards;        /* threads that share the sums; 0: not known yet */
-	uint64_t first_version; /* that the job began with, or goes on from */
-	uint64_t version;       /* the newest */
-	double samples;
-	double loss;         /* of the newest version; NaN: not told */
-	uint64_t elapsed_ns; /* since the start, till the end */
-	uint64_t step_mean_ns, step_p50_ns, step_p99_ns,
-		step_max_ns;     /* commit to commit, the first left out */
-	uint64_t recent_step_ns; /* mean of the last steps */
-	double norm_limit;       /* 0: there is none */
-	double norm_median;      /* that it goes by, or last went by; NaN: none */
-	/* At least how much longer the steps would have been if each had waited for every worker; 0
-	 * under a policy where that cannot be known. See server/core/statistics.h. */
-	uint32_t saved_told;
-	uint64_t saved_ns;
-	uint64_t state_max;       /* bytes of a state that a worker may give to another */
 	uint64_t state_too_large; /* of the last that was larger; 0: none was */
 	uint32_t state_of;        /* the rank that could not give it */
 	char why[MST_REASON_LEN]; /* FINISHED, FAILED: the reason */
@@ -327,7 +309,15 @@ struct mst_status {
 	struct mst_status_metric
 		metric[MST_STATUS_METRICS]; /* in the order of their first reports */
 	uint32_t rank_count;                /* rows that follow */
+	MST_JOB_FIGURES(MST_FIGURE_MEMBER)
 };
+
+/* Initialisers of a status that knows nothing yet. */
+#define MST_STATUS_NOTHING                                                                         \
+	.loss = (double)NAN, .norm_median = (double)NAN, .saved_ns = MST_NOT_KNOWN
+#define MST_STATUS_RANK_NOTHING                                                                    \
+	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
+	.handed_in_ns = MST_NOT_KNOWN
 
 /* Who may join a job, and ask for changes of it. */
 enum mst_access {
@@ -346,30 +336,8 @@ enum mst_rank_state {
 };
 
 struct mst_status_rank {
-	uint32_t rank, incarnation, state; /* enum mst_rank_state */
-	uint32_t awaited;                  /* the open step waits for it: 1 */
-	uint32_t rests;                    /* the job goes on without it until it returns: 1 */
-	uint32_t held;                     /* it was late, and starts again at the next commit: 1 */
-	uint64_t counted, late, stale, cancelled, refused, outliers, damaged;
-	/* Samples in those counted, and in all of these. A weight that cannot be is none. */
-	double samples_counted, samples_pushed;
-	/* Of its contributions, the last and the largest; NaN: not known. */
-	double norm, norm_max;
-	uint64_t given_up;      /* abandoned after a hint that they could not count any more */
-	uint64_t ready_mean_ns; /* from being given the version until its gradient was there */
-	uint64_t ready_max_ns;
-	uint64_t behind_mean_ns; /* how long after its step's commit a late gradient came */
-	double staleness_mean;   /* of those counted: commits between its version and its step */
-	uint64_t staleness_p99;
-	/* Of its last gradients: how many, how many of them late, stale or given up, and times. */
-	uint64_t recent_came, recent_missed, recent_given_up;
-	uint64_t recent_ready_ns, recent_behind_ns;
-	/* As it is now: */
-	uint64_t busy_ns;    /* how long it has computed its gradient; 0: it waits for the server */
-	uint64_t waiting_ns; /* awaited: how long the open step has been waiting for it */
-	uint64_t heard_ns;   /* ago: anything of it; MST_NEVER: never */
-	uint64_t handed_in_ns; /* ago: its last gradient; MST_NEVER: never */
-	uint64_t behind_by;    /* versions between the one that it has and the newest */
+	uint32_t state; /* enum mst_rank_state */
+	MST_RANK_FIGURES(MST_FIGURE_MEMBER)
 };
 
 struct mst_message {
@@ -409,7 +377,8 @@ struct mst_message {
 /* The length of the frame at the start of @buffer.
  * Return: > 0, perhaps more than @have; 0: not known yet; -EPROTO: no frame of muster, or of
  * another protocol version (@protocol, if not NULL, is set to the peer's version, 0 if the magic is
- * wrong); -EMSGSIZE: too long. */
+ * wrong); -EMSGSIZE: too long. What is asked and said of the status, and ERROR, have a length
+ * whatever the version is, from MST_PROTOCOL_FIELDS on. */
 int64_t mst_frame_length(const void *buffer, size_t have, uint32_t *protocol);
 
 /* A field that a message was refused for: its sender says that it must be understood, and this

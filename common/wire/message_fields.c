@@ -131,26 +131,30 @@ static const struct mst_field tensors_fields[] = {
 	ROWS(3, mst_tensor_piece, count, MST_TENSORS_PIECE, tensor_rows),
 };
 
-static const struct mst_field status_server_fields[] = {
-	LIMITED(1, ENUM, mst_status_server, state, MST_SERVER_GONE + 1),
-	FIELD(2, U64, mst_status_server, first),
-	FIELD(3, U64, mst_status_server, count),
-	TEXT(4, mst_status_server, listener),
-};
+/* ---- figures ---- */
+
+#define U32_ROW(tag, of, member) FIELD(tag, U32, of, member)
+#define FLAG_ROW(tag, of, member) LIMITED(tag, ENUM, of, member, 2)
+#define U64_ROW(tag, of, member) FIELD(tag, U64, of, member)
+#define F64_ROW(tag, of, member) FIELD(tag, F64, of, member)
+#define NEW_U64_ROW(tag, of, member) OPTIONAL_ONES(tag, of, member)
+#define NEW_F64_ROW(tag, of, member) OPTIONAL_NAN(tag, of, member)
+#define JOB_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status, member),
+#define POLICY_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_policy, member),
+#define RANK_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_rank, member),
+#define SERVER_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_server, member),
+
+static const struct mst_field status_server_fields[] = { FIELD(1, U32, mst_status_server, state),
+							 TEXT(2, mst_status_server, listener),
+							 MST_SERVER_FIGURES(SERVER_FIGURE) };
 static const struct mst_rows status_server_rows = {
 	offsetof(struct mst_status, server),
 	sizeof(struct mst_status_server),
 	SHAPE(status_server_fields),
 };
 
-static const struct mst_field status_policy_fields[] = {
-	TEXT(1, mst_status_policy, policy),         FIELD(2, U64, mst_status_policy, since),
-	FIELD(3, U64, mst_status_policy, versions), FIELD(4, U64, mst_status_policy, step_mean_ns),
-	FIELD(5, U64, mst_status_policy, counted),  FIELD(6, U64, mst_status_policy, late),
-	FIELD(7, U64, mst_status_policy, stale),    FIELD(8, U64, mst_status_policy, cancelled),
-	FIELD(9, U64, mst_status_policy, refused),  FIELD(10, U64, mst_status_policy, outliers),
-	FIELD(11, U64, mst_status_policy, damaged), FIELD(12, U64, mst_status_policy, dropped),
-};
+static const struct mst_field status_policy_fields[] = { TEXT(1, mst_status_policy, policy),
+							 MST_POLICY_FIGURES(POLICY_FIGURE) };
 static const struct mst_rows status_policy_rows = {
 	offsetof(struct mst_status, under),
 	sizeof(struct mst_status_policy),
@@ -175,6 +179,7 @@ static const struct mst_rows status_metric_rows = {
 	SHAPE(status_metric_fields),
 };
 
+/* Of a state that this release does not know people read "unknown": so states are no ENUM. */
 static const struct mst_field status_fields[] = {
 	TEXT(1, mst_status, job),
 	TEXT(2, mst_status, policy),
@@ -183,69 +188,19 @@ static const struct mst_field status_fields[] = {
 	TEXT(5, mst_status, next_policy),
 	FIELD(6, U64, mst_status, next_since),
 	ROWS(7, mst_status, policy_count, MST_STATUS_POLICIES, status_policy_rows),
-	LIMITED(8, ENUM, mst_status, state, MST_JOB_FAILED + 1),
-	LIMITED(9, ENUM, mst_status, access, MST_ACCESS_INSECURE + 1),
-	FIELD(10, U32, mst_status, workers),
-	FIELD(11, U32, mst_status, live),
-	FIELD(12, U32, mst_status, shards),
-	FIELD(13, U64, mst_status, first_version),
-	FIELD(14, U64, mst_status, version),
-	FIELD(15, F64, mst_status, samples),
-	FIELD(16, F64, mst_status, loss),
-	FIELD(17, U64, mst_status, elapsed_ns),
-	FIELD(18, U64, mst_status, step_mean_ns),
-	FIELD(19, U64, mst_status, step_p50_ns),
-	FIELD(20, U64, mst_status, step_p99_ns),
-	FIELD(21, U64, mst_status, step_max_ns),
-	FIELD(22, U64, mst_status, recent_step_ns),
-	FIELD(23, F64, mst_status, norm_limit),
-	FIELD(24, F64, mst_status, norm_median),
-	LIMITED(25, ENUM, mst_status, saved_told, 2),
-	FIELD(26, U64, mst_status, saved_ns),
-	FIELD(27, U64, mst_status, state_max),
-	FIELD(28, U64, mst_status, state_too_large),
-	FIELD(29, U32, mst_status, state_of),
-	TEXT(30, mst_status, why),
-	ROWS(31, mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
-	ROWS(32, mst_status, metric_count, MST_STATUS_METRICS, status_metric_rows),
-	FIELD(33, U32, mst_status, rank_count),
+	FIELD(8, U32, mst_status, state),
+	FIELD(9, U32, mst_status, access),
+	FIELD(10, U64, mst_status, state_too_large),
+	FIELD(11, U32, mst_status, state_of),
+	TEXT(12, mst_status, why),
+	ROWS(13, mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
+	ROWS(14, mst_status, metric_count, MST_STATUS_METRICS, status_metric_rows),
+	FIELD(15, U32, mst_status, rank_count),
+	MST_JOB_FIGURES(JOB_FIGURE)
 };
 
-static const struct mst_field rank_fields[] = {
-	FIELD(1, U32, mst_status_rank, rank),
-	FIELD(2, U32, mst_status_rank, incarnation),
-	LIMITED(3, ENUM, mst_status_rank, state, MST_RANK_LOST + 1),
-	LIMITED(4, ENUM, mst_status_rank, awaited, 2),
-	LIMITED(5, ENUM, mst_status_rank, rests, 2),
-	LIMITED(6, ENUM, mst_status_rank, held, 2),
-	FIELD(7, U64, mst_status_rank, counted),
-	FIELD(8, U64, mst_status_rank, late),
-	FIELD(9, U64, mst_status_rank, stale),
-	FIELD(10, U64, mst_status_rank, cancelled),
-	FIELD(11, U64, mst_status_rank, refused),
-	FIELD(12, U64, mst_status_rank, outliers),
-	FIELD(13, U64, mst_status_rank, damaged),
-	FIELD(14, F64, mst_status_rank, samples_counted),
-	FIELD(15, F64, mst_status_rank, samples_pushed),
-	FIELD(16, F64, mst_status_rank, norm),
-	FIELD(17, F64, mst_status_rank, norm_max),
-	FIELD(18, U64, mst_status_rank, given_up),
-	FIELD(19, U64, mst_status_rank, ready_mean_ns),
-	FIELD(20, U64, mst_status_rank, ready_max_ns),
-	FIELD(21, U64, mst_status_rank, behind_mean_ns),
-	FIELD(22, F64, mst_status_rank, staleness_mean),
-	FIELD(23, U64, mst_status_rank, staleness_p99),
-	FIELD(24, U64, mst_status_rank, recent_came),
-	FIELD(25, U64, mst_status_rank, recent_missed),
-	FIELD(26, U64, mst_status_rank, recent_given_up),
-	FIELD(27, U64, mst_status_rank, recent_ready_ns),
-	FIELD(28, U64, mst_status_rank, recent_behind_ns),
-	FIELD(29, U64, mst_status_rank, busy_ns),
-	FIELD(30, U64, mst_status_rank, waiting_ns),
-	FIELD(31, U64, mst_status_rank, heard_ns),
-	FIELD(32, U64, mst_status_rank, handed_in_ns),
-	FIELD(33, U64, mst_status_rank, behind_by),
-};
+static const struct mst_field rank_fields[] = { FIELD(1, U32, mst_status_rank, state),
+						MST_RANK_FIGURES(RANK_FIGURE) };
 static const struct mst_rows rank_rows = {
 	offsetof(struct mst_message, ranks.row),
 	sizeof(struct mst_status_rank),

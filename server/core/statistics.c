@@ -430,8 +430,7 @@ void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct 
 	out->step_p99_ns = mst_hist_quantile(&t->step, 0.99);
 	out->step_max_ns = t->step.count > 0 ? t->step.max : 0;
 	out->recent_step_ns = recent_step_ns(t);
-	out->saved_told = t->saved.defined;
-	out->saved_ns = t->saved.defined ? t->saved.saved_ns : 0;
+	out->saved_ns = t->saved.defined ? t->saved.saved_ns : MST_NOT_KNOWN;
 	mst_spells_fill(&t->spells, out);
 }
 

@@ -43,6 +43,16 @@ def rows(*each_row):
         struct.pack("<I", len(row)) + row for row in each_row)
 
 
+def rows_of(value):
+    """The bytes of each row."""
+    (count,), at, found = struct.unpack_from("<I", value), 4, []
+    for _ in range(count):
+        (length,) = struct.unpack_from("<I", value, at)
+        found.append(value[at + 4:at + 4 + length])
+        at += 4 + length
+    return found
+
+
 def text(s):
     return s if isinstance(s, bytes) else s.encode()
 

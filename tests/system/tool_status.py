@@ -7,14 +7,43 @@ usage: tool_status.py MUSTER FAKE_MUSTERD [unittest's arguments]
 import json
 import os
 import socket
+import struct
 import subprocess
 import threading
 
 import scene
 from base import until
-from server import SECONDS, field, fields, frame
+from server import SECONDS, STATUS, field, fields, frame, rows, rows_of, values
 
-DONE = 25
+DONE, STATUS_RANKS, ANOTHER = 25, 13, 99
+
+
+def frames_of(connection):
+    """(kind, body) of each frame, until the end."""
+    with connection.makefile("rb") as stream:
+        while head := stream.read(12):
+            _, _, kind, length = struct.unpack("<IHHI", head)
+            yield kind, stream.read(length)
+
+
+def with_more(kind, body):
+    """As a release tells it that knows more: of the job, and of each rank."""
+    if kind == STATUS_RANKS:
+        body = fields(rows(*(row + field(300, b"more") for row in rows_of(values(body)[1]))))
+    return body + field(200, b"more") if kind in (STATUS, STATUS_RANKS) else body
+
+
+def speak_as_another(listener, address):
+    """For one caller: passes on what the musterd at @address says, and what is said to it, as a
+    release with another protocol would say it."""
+    host, port = address.rsplit(":", 1)
+    with listener.accept()[0] as caller, socket.create_connection((host, int(port))) as musterd:
+        kind, body = next(frames_of(caller))
+        musterd.sendall(frame(kind, with_more(kind, body), protocol=ANOTHER))
+        for kind, body in frames_of(musterd):
+            caller.sendall(frame(kind, with_more(kind, body), protocol=ANOTHER))
+            if kind == STATUS_RANKS:
+                return
 
 
 class Commands(scene.Scene):
@@ -132,6 +161,24 @@ class Status(Commands):
             rc, err = self.before_a_stranger(newer, *words)
             self.assertEqual(rc, 1)
             self.assertIn("musterd sent a message DONE with field 77", err)
+
+    def test_another_release(self):
+        """a musterd of another release is asked and understood: what only it knows is left out"""
+        address = self.serve("late:1 run:60000", 3)
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            thread = threading.Thread(target=speak_as_another, args=(other, address))
+            thread.start()
+            rc, out, err = self.muster("status", "--json", "-",
+                                       "127.0.0.1:%d" % other.getsockname()[1])
+            thread.join()
+        self.assertEqual(rc, 0, err)
+        here = json.loads(self.muster("status", "--json", "-", address)[1])
+        there = json.loads(out)
+        self.assertEqual(set(there), set(here))
+        self.assertEqual((there["job"], there["workers"]), (here["job"], here["workers"]))
+        self.assertEqual([list(rank) for rank in there["ranks"]],
+                         [list(rank) for rank in here["ranks"]])
+        self.assertEqual([rank["rank"] for rank in there["ranks"]], [0, 1, 2])
 
     def before_a_stranger(self, greeting, *words):
         """Exit status and error of muster, where what listens says that."""

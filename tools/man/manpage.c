@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a manual page at build time: manpage [PROGRAM] < FRAME > PAGE. The frame is hand-written;
- * its line @OPTIONS@ becomes the options of PROGRAM, @POLICIES@ the policies, and so on, from the
- * tables that the program itself reads, so that page and program cannot differ. @VERSION@ is the
- * version.
+ * its line @OPTIONS@ becomes the options of PROGRAM, @POLICIES@ the policies, @RANK@ the figures of
+ * a rank, and so on, from the tables that the program itself reads, so that page and program cannot
+ * differ. @VERSION@ is the version.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "tools/bench/options.h"
 #include "tools/checkpoint/options.h"
 #include "tools/doctor/options.h"
+#include "tools/figures.h"
 #include "tools/key/options.h"
 #include "tools/plan/options.h"
 #include "tools/request/request.h"
@@ -95,6 +96,14 @@ int main(int argc, char **argv)
 			mst_schedule_man(stdout);
 		else if (strcmp(line, "@PROBLEMS@\n") == 0)
 			mst_sim_problem_man(stdout);
+		else if (strcmp(line, "@JOB@\n") == 0)
+			mst_figures_man(MST_FIGURES_OF_JOB, stdout);
+		else if (strcmp(line, "@POLICY@\n") == 0)
+			mst_figures_man(MST_FIGURES_OF_POLICY, stdout);
+		else if (strcmp(line, "@RANK@\n") == 0)
+			mst_figures_man(MST_FIGURES_OF_RANK, stdout);
+		else if (strcmp(line, "@SERVER@\n") == 0)
+			mst_figures_man(MST_FIGURES_OF_SERVER, stdout);
 		else
 			print_line(line);
 	}

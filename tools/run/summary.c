@@ -136,11 +136,7 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 
 static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
 {
-	struct mst_status_rank never = { .rank = rank,
-					 .norm = (double)NAN,
-					 .norm_max = (double)NAN,
-					 .heard_ns = MST_NEVER,
-					 .handed_in_ns = MST_NEVER };
+	struct mst_status_rank never = { MST_STATUS_RANK_NOTHING, .rank = rank };
 	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
 	const struct mst_child *worker = &e->worker[rank];
 	json_t *out = mst_report_rank(row != NULL ? row : &never);

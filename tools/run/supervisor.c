@@ -487,7 +487,7 @@ int mst_supervisor_new(const struct mst_supervisor_cfg *cfg, struct mst_supervis
 	s->deadline_ns = MST_NEVER;
 	s->next_ask_ns = MST_NEVER;
 	mst_progress_init(&s->progress, options->quiet);
-	s->blank.job = (struct mst_status){ .workers = count, .loss = NAN };
+	s->blank.job = (struct mst_status){ MST_STATUS_NOTHING, .workers = count };
 	(void)snprintf(s->blank.job.job, MST_NAME_LEN, "%s", options->server.job);
 	(void)snprintf(s->blank.job.policy, MST_POLICY_LEN, "%s", options->server.policy);
 	(void)snprintf(mst_supervisor_musterd(s)->name, sizeof(s->child[0].name), "musterd");

@@ -12,6 +12,7 @@
 int mst_reporting_init(struct mst_reporting *r)
 {
 	r->snapshot.rank = calloc(r->base->job.o->workers, sizeof(*r->snapshot.rank));
+	mst_reporting_forget(r);
 	return r->snapshot.rank != NULL ? 0 : -ENOMEM;
 }
 
@@ -23,7 +24,7 @@ void mst_reporting_fini(struct mst_reporting *r)
 
 void mst_reporting_forget(struct mst_reporting *r)
 {
-	r->snapshot.status = (struct mst_status){ 0 };
+	r->snapshot.status = (struct mst_status){ MST_STATUS_NOTHING };
 }
 
 /* Anybody may ask for the status: new peers, workers and servers. */

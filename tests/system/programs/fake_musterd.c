@@ -91,7 +91,6 @@ static void fill_status(struct mst_status *s)
 		.step_p99_ns = STEP_NS + MST_MS,
 		.step_max_ns = 2 * STEP_NS,
 		.recent_step_ns = STEP_NS,
-		.saved_told = 1,
 		.saved_ns = version * MST_MS,
 		.rank_count = fake.workers,
 	};

@@ -33,6 +33,7 @@ struct outer {
 	uint32_t added_count;
 	struct inner added_row[2];
 	uint32_t must;
+	uint64_t whole_or_ones;
 };
 
 static const struct mst_field inner_fields[] = {
@@ -65,6 +66,7 @@ static const struct mst_field new_fields[] = {
 	OPTIONAL(13, BYTES, outer, added_key, sizeof(((struct outer *)NULL)->added_key)),
 	OPTIONAL_ROWS(14, outer, added_count, 2, added_rows),
 	OPTIONAL_MUST_KNOW(15, U32, outer, must, 0),
+	OPTIONAL_ONES(16, outer, whole_or_ones),
 };
 static const struct mst_shape new_shape = SHAPE(new_fields);
 /* An older release. */
@@ -87,7 +89,8 @@ static void make(void)
 			       .text = "text",
 			       .count = 2,
 			       .row = { { 7, "seven", 0 }, { 8, "", 0 } },
-			       .figure_or_nan = NAN };
+			       .figure_or_nan = NAN,
+			       .whole_or_ones = UINT64_MAX };
 }
 
 static void make_all(void)
@@ -102,6 +105,7 @@ static void make_all(void)
 	sent.added_count = 1;
 	sent.added_row[0] = (struct inner){ 3, "three", 4 };
 	sent.must = 6;
+	sent.whole_or_ones = 0;
 }
 
 static void encode(const struct mst_shape *shape)
@@ -193,6 +197,7 @@ static void expect_sent(void)
 	for (uint32_t i = 0; i < got.added_count; i++)
 		CU_ASSERT(is_inner(&got.added_row[i], &sent.added_row[i]));
 	CU_ASSERT_EQUAL(got.must, sent.must);
+	CU_ASSERT_EQUAL(got.whole_or_ones, sent.whole_or_ones);
 }
 
 /* ---- promises ---- */
@@ -251,7 +256,7 @@ static void an_older_release_refuses_what_it_must_know(void)
 
 static void an_unknown_field_may_come_anywhere_and_twice(void)
 {
-	static const uint16_t tags[] = { 0, 6, 16, 1000, 0x7fff };
+	static const uint16_t tags[] = { 0, 6, 17, 1000, 0x7fff };
 
 	make();
 	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
@@ -352,7 +357,7 @@ static void every_truncation_is_refused(void)
 	size_t whole = 0;
 	for (size_t cut = required; cut < length; cut++)
 		whole += decode_some(&new_shape, cut) == 0;
-	CU_ASSERT_EQUAL(whole, 7); /* behind none of the seven optional ones, one, ... six */
+	CU_ASSERT_EQUAL(whole, 8); /* after none of the eight optional ones, one, ... seven */
 }
 
 static void a_length_of_another_type_is_refused(void)
@@ -418,6 +423,7 @@ static bool is_sane(const struct mst_field *f)
 
 	return f->tag > 0 && f->tag < MST_TAG_MUST_KNOW && (optional || f->flags == 0) &&
 	       (!(f->flags & MST_FIELD_NAN) || f->type == MST_FIELD_F64) &&
+	       (!(f->flags & MST_FIELD_ONES) || f->type == MST_FIELD_U64) &&
 	       (f->type == MST_FIELD_ROWS) == (f->rows != NULL) &&
 	       !(optional && f->type == MST_FIELD_PIECE);
 }
@@ -446,7 +452,7 @@ static CU_TestInfo cases[] = {
 	{ "fields of each type come back", all_fields_come_back },
 	{ "tag, length and value are where the protocol says",
 	  the_bytes_are_those_of_the_protocol },
-	{ "what an older release does not send is 0, empty or a NaN",
+	{ "what an older release does not send is 0, empty, a NaN or all ones",
 	  an_older_release_leaves_defaults },
 	{ "an older release skips what it does not know",
 	  an_older_release_skips_what_it_does_not_know },

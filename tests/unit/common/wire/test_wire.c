@@ -146,6 +146,24 @@ static void another_protocol_is_named(void)
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 }
 
+/* Of releases that have another number, whoever looks at a job understands the status. */
+static void the_status_is_of_all_protocols(void)
+{
+	for (uint32_t kind = MST_MSG_HELLO; kind <= MST_MSG_FETCH; kind++) {
+		bool for_all = kind == MST_MSG_ASK_STATUS || kind == MST_MSG_STATUS ||
+			       kind == MST_MSG_STATUS_RANKS || kind == MST_MSG_ERROR;
+		int64_t length = (int64_t)encode(kind);
+		uint32_t protocol = 0;
+		frame[4] = 99;
+		CU_ASSERT_EQUAL(mst_frame_length(frame, (size_t)length, &protocol),
+				for_all ? length : -EPROTO);
+		CU_ASSERT_EQUAL(protocol, 99);
+		CU_ASSERT_EQUAL(decode((size_t)length), for_all ? 0 : -EPROTO);
+		frame[4] = MST_PROTOCOL_FIELDS - 1; /* its bodies were no lists of fields */
+		CU_ASSERT_EQUAL(mst_frame_length(frame, (size_t)length, NULL), -EPROTO);
+	}
+}
+
 static void a_frame_too_long_is_refused(void)
 {
 	uint32_t body = MST_FRAME_BODY_MAX;
@@ -525,6 +543,7 @@ static CU_TestInfo cases[] = {
 	  too_small_a_buffer_is_refused },
 	{ "a stranger is known by the first wrong byte", a_stranger_is_known_by_the_first_byte },
 	{ "another protocol is refused, and named", another_protocol_is_named },
+	{ "the status is of all protocols", the_status_is_of_all_protocols },
 	{ "a frame beyond the limit is -EMSGSIZE", a_frame_too_long_is_refused },
 	{ "the header alone tells the length", a_length_is_told_from_the_header_alone },
 	{ "an unknown kind is refused", an_unknown_kind_is_refused },

@@ -186,8 +186,8 @@ static void is_as_the_plain_account_says(void)
 	struct mst_status status;
 
 	mst_statistics_job(statistics, now_ns, &status);
-	CU_ASSERT_EQUAL_FATAL(status.saved_told != 0, saves);
-	CU_ASSERT_EQUAL_FATAL(status.saved_ns, saves ? saved_ns : 0);
+	CU_ASSERT_EQUAL_FATAL(status.saved_ns != MST_NOT_KNOWN, saves);
+	CU_ASSERT_EQUAL_FATAL(status.saved_ns, saves ? saved_ns : MST_NOT_KNOWN);
 }
 
 /* In one history of four the rule changes to one under which saved time is not defined. */
