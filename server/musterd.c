@@ -25,7 +25,7 @@
 #include "server/archive_files.h"
 #include "server/control/job/budget.h"
 #include "server/control/plane.h"
-#include "server/core/policy.h"
+#include "server/core/policy/policy.h"
 #include "server/notifier.h"
 #include "server/options/options.h"
 #include "server/options/process.h"

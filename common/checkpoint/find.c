@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/checkpoint/listing.h"
-#include "common/checkpoint/manifest_fields.h"
+#include "common/checkpoint/manifest/manifest_fields.h"
 #include "common/checkpoint/names.h"
 #include "common/checkpoint/part_file.h"
 #include "common/checkpoint/say.h"

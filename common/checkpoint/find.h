@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the newest checkpoint of a directory that can be relied on. */
-#ifndef MST_CHECKPOINT_FIND_H
-#define MST_CHECKPOINT_FIND_H
+#ifndef MST_COMMON_CHECKPOINT_FIND_H
+#define MST_COMMON_CHECKPOINT_FIND_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 
 /* What a caller looks for. Zeroed: any. */
 struct mst_checkpoint_wanted {

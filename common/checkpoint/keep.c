@@ -10,7 +10,7 @@
 
 #include "common/checkpoint/find.h"
 #include "common/checkpoint/listing.h"
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 #include "common/checkpoint/safe_file.h"
 #include "common/checkpoint/say.h"
 

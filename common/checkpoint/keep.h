@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which checkpoints stay. Only the holder of the lock (lock.h) may call these. */
-#ifndef MST_CHECKPOINT_KEEP_H
-#define MST_CHECKPOINT_KEEP_H
+#ifndef MST_COMMON_CHECKPOINT_KEEP_H
+#define MST_COMMON_CHECKPOINT_KEEP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,13 +3,13 @@
  * Which tensors a part has: what the job's table makes of each vector, under names that are all
  * different, and the same in every part. Internal to common/checkpoint. Pure.
  */
-#ifndef MST_CHECKPOINT_LAYOUT_H
-#define MST_CHECKPOINT_LAYOUT_H
+#ifndef MST_COMMON_CHECKPOINT_LAYOUT_H
+#define MST_COMMON_CHECKPOINT_LAYOUT_H
 
 #include <stddef.h>
 
+#include "common/checkpoint/manifest/tensors.h"
 #include "common/checkpoint/part.h"
-#include "common/checkpoint/tensors.h"
 
 /* Vectors with long elements come first, so that each element lies at a multiple of its length.
  * @out: without checksums; to be freed by mst_tensor_file_fini().

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Our files in a directory of checkpoints. Internal to common/checkpoint. */
-#ifndef MST_CHECKPOINT_LISTING_H
-#define MST_CHECKPOINT_LISTING_H
+#ifndef MST_COMMON_CHECKPOINT_LISTING_H
+#define MST_COMMON_CHECKPOINT_LISTING_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads vectors back from the parts of a checkpoint, however many parts it was written in. */
-#ifndef MST_CHECKPOINT_LOAD_H
-#define MST_CHECKPOINT_LOAD_H
+#ifndef MST_COMMON_CHECKPOINT_LOAD_H
+#define MST_COMMON_CHECKPOINT_LOAD_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 
 /* The elements [first, first + count) of a group, and the memory that they are written to. */
 struct mst_checkpoint_loading {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/checkpoint/json.h"
+#include "common/checkpoint/manifest/json.h"
 #include "common/checkpoint/names.h"
 #include "common/checkpoint/say.h"
 

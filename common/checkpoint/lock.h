@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One leader writes to a directory of checkpoints. */
-#ifndef MST_CHECKPOINT_LOCK_H
-#define MST_CHECKPOINT_LOCK_H
+#ifndef MST_COMMON_CHECKPOINT_LOCK_H
+#define MST_COMMON_CHECKPOINT_LOCK_H
 
 #include <stddef.h>
 

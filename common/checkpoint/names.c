@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/checkpoint/json.h"
+#include "common/checkpoint/manifest/json.h"
 
 #define VERSION_DIGITS 10
 #define SAVE_DIGITS 8

@@ -9,13 +9,13 @@
  *
  * Internal to common/checkpoint. Pure.
  */
-#ifndef MST_CHECKPOINT_NAMES_H
-#define MST_CHECKPOINT_NAMES_H
+#ifndef MST_COMMON_CHECKPOINT_NAMES_H
+#define MST_COMMON_CHECKPOINT_NAMES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 
 #define MST_CHECKPOINT_TEMPORARY ".tmp"
 #define MST_CHECKPOINT_REFUSED ".refused"

@@ -3,14 +3,14 @@
  * Writes one part of a checkpoint: what one server holds of every vector, as a safetensors file.
  * docs/checkpoints.md has the format.
  */
-#ifndef MST_CHECKPOINT_PART_H
-#define MST_CHECKPOINT_PART_H
+#ifndef MST_COMMON_CHECKPOINT_PART_H
+#define MST_COMMON_CHECKPOINT_PART_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 
 /* A piece of the caller's memory, with whole elements. It must not change until the call
  * returns. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A part of a checkpoint, open for reading. */
-#ifndef MST_CHECKPOINT_PART_FILE_H
-#define MST_CHECKPOINT_PART_FILE_H
+#ifndef MST_COMMON_CHECKPOINT_PART_FILE_H
+#define MST_COMMON_CHECKPOINT_PART_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/checkpoint/manifest/tensors.h"
 #include "common/checkpoint/names.h"
-#include "common/checkpoint/tensors.h"
 
 struct mst_part_file {
 	int fd;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Finds the file of one part of a checkpoint. */
 #include <errno.h>
 #include <string.h>
 

@@ -6,8 +6,8 @@
  *
  * Every function that fails has written a sentence to @why, and returns -errno.
  */
-#ifndef MST_CHECKPOINT_SAFE_FILE_H
-#define MST_CHECKPOINT_SAFE_FILE_H
+#ifndef MST_COMMON_CHECKPOINT_SAFE_FILE_H
+#define MST_COMMON_CHECKPOINT_SAFE_FILE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A failure and its sentence in one expression. Internal to common/checkpoint. */
-#ifndef MST_CHECKPOINT_SAY_H
-#define MST_CHECKPOINT_SAY_H
+#ifndef MST_COMMON_CHECKPOINT_SAY_H
+#define MST_COMMON_CHECKPOINT_SAY_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the known word that a mistyped one was meant to be: the one with the fewest letters
+ * Finds the known word that a mistyped one was meant to be. It is the one with the fewest letters
  * inserted, left out, replaced, or swapped with their neighbour (Levenshtein 1966, Damerau 1964),
  * if fewer than half of the letters have to change. Capital letters count as small ones.
  */

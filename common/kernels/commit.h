@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a commit computes, from the gradients in the slots to the bytes of the version, in one pass
- * over memory: tree sum, division, the optimiser's step where servers own the parameters, rounding
- * to the result's type (PROTOCOL 5). To the bit what the functions of sum.h and tree.h and the
- * optimiser's kernel give one after the other; the payload of a NaN that stays in a state, or in a
- * `next` that is not the result, is the processor's.
+ * over memory. It is the tree sum, the division, the optimiser's step where servers own the
+ * parameters, and the rounding to the result's type (PROTOCOL 5). To the bit it is what the
+ * functions of sum.h and tree.h and the optimiser's kernel give one after the other; the payload of
+ * a NaN that stays in a state, or in a `next` that is not the result, is the processor's.
  */
 #ifndef MST_KERNELS_COMMIT_H
 #define MST_KERNELS_COMMIT_H

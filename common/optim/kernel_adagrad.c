@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Adagrad (Duchi, Hazan and Singer, JMLR 12, 2011) with a diagonal matrix, in the form of PyTorch's
- * Adagrad: the root of the sum of squares, and then epsilon, divide the gradient; the decay is
+ * Adagrad. The root of the sum of squares, and then epsilon, divide the gradient; the decay is
  * added to the gradient before.
  */
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adam (Kingma and Ba, arXiv 1412.6980, algorithm 1), with weight decay as a part of the gradient,
- * and AdamW (Loshchilov and Hutter, arXiv 1711.05101), whose weight decay is apart from it; both in
- * the form of PyTorch. The states are sums whose scalars make unbiased averages of them, which
+ * Adam (Kingma and Ba, arXiv 1412.6980, algorithm 1) and AdamW (Loshchilov and Hutter, arXiv
+ * 1711.05101), in the form of PyTorch. Adam's weight decay is a part of the gradient, that of AdamW
+ * is apart from it. The states are sums whose scalars make unbiased averages of them, which
  * saves two products for each element.
  */
 #include <math.h>

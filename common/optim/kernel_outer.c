@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The outer optimiser of DiLoCo (Douillard et al., arXiv 2311.08105, algorithm 1): the mean of the
+ * The outer optimiser of DiLoCo (Douillard et al., arXiv 2311.08105, algorithm 1). The mean of the
  * workers' differences of parameters, turned round, is the gradient of a step by SGD with
  * Nesterov's momentum. Differences point to where the parameters are to go, so here they are not
  * turned round; the bits are the same.

@@ -61,7 +61,7 @@
 	F(26, U64, step_p99_ns, "p99_step_ms", MS, "99 of 100 steps took less") \
 	F(27, U64, step_max_ns, "max_step_ms", MS, "the longest step") \
 	F(28, U64, recent_step_ns, "recent_step_ms", MS, "the mean of the last 32 steps") \
-	/* server/core/statistics.h says how it is found. */ \
+	/* server/core/statistics/statistics.h says how it is found. */ \
 	F(29, U64, saved_ns, "saved_s", SECONDS, \
 	  "how much longer all steps would have taken, at least, if each had waited for every " \
 	  "worker; null under a policy where that cannot be known") \

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "common/wire/peer.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 
 /* Figures of the job that an entry is checked against. */
 struct mst_entry_limits {

@@ -19,7 +19,7 @@
 #include "server/cluster/entry.h"
 #include "server/cluster/leader.h"
 #include "server/cluster/peer.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 
 struct mst_leader {
 	struct mst_decider decider; /* first */

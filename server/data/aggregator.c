@@ -11,7 +11,7 @@
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/aggregator_state.h"
 #include "server/data/distance.h"
 #include "server/data/norms.h"

@@ -19,7 +19,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/tensor_table.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/saving.h"
 #include "server/data/session.h"
 

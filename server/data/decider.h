@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "common/transport/transport.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/exchange.h"
 
 /* A decision, and the data that executing it needs. Valid until next() is called again. */

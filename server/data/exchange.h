@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/wire/message.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/saving.h"
 #include "server/data/session.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "server/core/statistics.h"
+#include "server/core/statistics/statistics.h"
 #include "server/data/decider.h"
 #include "server/data/recorder.h"
 

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/recording.h"
 
 /* A worker gives up one gradient at a time. What says more at once is a broken worker, of which so

@@ -14,7 +14,7 @@
 
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/shard.h"
 
 enum mst_slot_state {

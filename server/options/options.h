@@ -13,8 +13,8 @@
 #include "common/transport/fabric.h"
 #include "common/transport/tls/credentials.h"
 #include "common/wire/part.h"
-#include "server/core/ledger.h"
-#include "server/core/policy.h"
+#include "server/core/ledger/ledger.h"
+#include "server/core/policy/policy.h"
 #include "server/options/access.h"
 
 #define MST_CHUNK_UNIT 4096u

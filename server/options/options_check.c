@@ -16,8 +16,8 @@
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
-#include "server/core/outliers.h"
-#include "server/core/policy.h"
+#include "server/core/ledger/outliers.h"
+#include "server/core/policy/policy.h"
 #include "server/options/cpus.h"
 #include "server/options/options.h"
 

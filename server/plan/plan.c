@@ -12,7 +12,7 @@
 #include "server/cluster/follower.h"
 #include "server/cluster/leader.h"
 #include "server/cluster/peer.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/shard.h"
 
 /* The bytes of each worker that one more thread must have to sum, or it does not pay off. It also

@@ -23,9 +23,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
-#include "server/core/ledger.h"
-#include "server/core/rule.h"
-#include "server/core/statistics.h"
+#include "server/core/ledger/ledger.h"
+#include "server/core/policy/rule.h"
+#include "server/core/statistics/statistics.h"
 #include "tests/unit/common/optim/optim_case.h"
 
 #define ROUNDS_MAX 101u

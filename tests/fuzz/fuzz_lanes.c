@@ -13,7 +13,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/server.h"
 #include "tests/fuzz/handle.h"
 #include "tests/fuzz/input.h"

@@ -14,7 +14,7 @@
 #include "common/base/assert.h"
 #include "common/base/crc32c.h"
 #include "common/base/text.h"
-#include "common/checkpoint/manifest_fields.h"
+#include "common/checkpoint/manifest/manifest_fields.h"
 
 static char why[MST_CHECKPOINT_WHY_LEN];
 

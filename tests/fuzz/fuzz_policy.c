@@ -11,8 +11,8 @@
 
 #include "common/base/assert.h"
 #include "common/wire/lane.h"
-#include "server/core/policy.h"
-#include "server/core/switch.h"
+#include "server/core/policy/policy.h"
+#include "server/core/policy/switch.h"
 
 static void step_check(const struct mst_rule *rule, uint32_t workers)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "tools/sim/curve.h"
-#include "tools/sim/problem.h"
+#include "tools/sim/learn/curve.h"
+#include "tools/sim/problem/problem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include "server/cluster/follower.h"
 #include "server/cluster/leader.h"
 #include "server/cluster/peer.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/server.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/session.h"

@@ -14,8 +14,8 @@
 #include "common/base/assert.h"
 #include "common/base/crc32c.h"
 #include "common/base/text.h"
-#include "common/checkpoint/json.h"
-#include "common/checkpoint/tensors.h"
+#include "common/checkpoint/manifest/json.h"
+#include "common/checkpoint/manifest/tensors.h"
 
 #define CRC_KEY "\"header_crc32c\":\""
 #define CRC_DIGITS 8u

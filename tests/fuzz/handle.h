@@ -6,7 +6,7 @@
 #ifndef MST_TESTS_FUZZ_HANDLE_H
 #define MST_TESTS_FUZZ_HANDLE_H
 
-#include "client/handle.h"
+#include "client/api/handle.h"
 #include "tests/fuzz/pipe.h"
 
 struct handle {

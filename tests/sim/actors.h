@@ -4,7 +4,7 @@
 #ifndef MST_TESTS_SIM_ACTORS_H
 #define MST_TESTS_SIM_ACTORS_H
 
-#include "client/handle.h"
+#include "client/api/handle.h"
 #include "tests/sim/observer.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/world.h"

@@ -7,7 +7,7 @@
 #ifndef MST_TESTS_SIM_DISK_H
 #define MST_TESTS_SIM_DISK_H
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 
 #define SIM_VECTORS_MAX 4u
 

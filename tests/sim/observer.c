@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/observer_state.h"
 #include "tests/sim/world.h"

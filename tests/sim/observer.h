@@ -34,9 +34,9 @@
 #ifndef MST_TESTS_SIM_OBSERVER_H
 #define MST_TESTS_SIM_OBSERVER_H
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 #include "muster/muster.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "tests/sim/plan.h"
 
 void obs_begin(const struct sim_plan *plan);

@@ -9,7 +9,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/wire/lane.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/shard.h"
 #include "tests/policies.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
-#include "server/core/outliers.h"
+#include "server/core/ledger/outliers.h"
 #include "tests/sim/plan.h"
 
 /* Where the servers make plain steps, and a fixed number of backups, or none. From a source of its

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/control.h"
-#include "client/heartbeat.h"
+#include "client/session/control.h"
+#include "client/session/heartbeat.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"

@@ -37,17 +37,28 @@ def read_within(line):
                        for stem in group.split()}
 
 
+def read_lines():
+    lines = (pathlib.Path(__file__).parent / "ranks.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
 def read_ranks():
     """Ranks of directories, and of the files of those directories that order them."""
     ranks, within = {}, {}
-    for line in (pathlib.Path(__file__).parent / "ranks.txt").read_text().splitlines():
+    for line in read_lines():
         if line.startswith("within "):
             directory, files = read_within(line)
             within[directory] = files
-        elif line and not line.startswith("#"):
-            directory, rank = line.split()
+        elif line.split()[1] != "-":
+            directory, rank = line.split()[:2]
             ranks[directory] = int(rank)
     return ranks, within
+
+
+def read_titles():
+    """What each directory is for."""
+    rows = [line.split(None, 2) for line in read_lines() if not line.startswith("within ")]
+    return {row[0]: row[2] for row in rows if len(row) == 3}
 
 
 def below(path, directory):

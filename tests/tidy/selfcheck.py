@@ -116,6 +116,39 @@ class Layers(Tidy):
                    "reads a clock")
 
 
+class Map(Tidy):
+    """That the checkout has a good one, tidy.map says."""
+
+    def complains(self, message):
+        self.fails(message, "map.py", self.root)
+
+    def test_a_module_without_a_sentence(self):
+        self.complains("common/wire/w: does not begin with a comment")
+        self.write("common/wire/w.c", SPDX + "/*\n * What travels.\n */\n")
+        self.assertNotIn("common/wire/w:", self.call("map.py", self.root).stdout)
+
+    def test_a_sentence_that_is_too_long(self):
+        self.write("common/wire/w.c", SPDX + "/* A" + " long" * 40 + " one. */\n")
+        self.complains("common/wire/w: its first sentence has 205 letters of 200")
+
+    def test_a_full_room(self):
+        for number in range(30):
+            self.write(f"common/wire/w{number}.c", SPDX + "/* Much. */\n")
+        self.complains("common/wire: 31 files of 30: make folders by idea")
+
+    def test_a_folder_without_a_title(self):
+        self.write("common/wire/deep/w.c", SPDX + "/* Deep. */\n")
+        self.complains("common/wire/deep: ranks.txt does not say what it is for")
+
+    def test_a_map_of_another_tree(self):
+        self.complains("docs/map.md: is not as the tree is")
+        (self.root / "docs").mkdir()
+        self.call("map.py", self.root, "--write")
+        self.assertNotIn("docs/map.md", self.call("map.py", self.root).stdout)
+        self.write("common/wire/w2.c", SPDX + "/* More. */\n")
+        self.complains("docs/map.md: is not as the tree is")
+
+
 class Limits(Tidy):
     def check(self, text, message, name="server/s.c", licence=SPDX):
         self.write(name, licence + text)

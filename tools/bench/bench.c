@@ -13,7 +13,7 @@
 #include "common/base/log.h"
 #include "common/kernels/select.h"
 #include "common/kernels/tune.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "tools/bench/cell.h"
 #include "tools/bench/print.h"
 #include "tools/bench/worker.h"

@@ -10,7 +10,7 @@
 #include "common/config/shared_rows.h"
 #include "common/delay/delay.h"
 #include "common/wire/lane.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "tools/bench/plan.h"
 #include "tools/report.h"
 

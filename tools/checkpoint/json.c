@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A directory of checkpoints as JSON. */
-#include "common/checkpoint/manifest_fields.h"
+#include "common/checkpoint/manifest/manifest_fields.h"
 #include "tools/checkpoint/print.h"
 
 static json_t *tensor_json(const struct mst_tensor_entry *t, uint32_t part)

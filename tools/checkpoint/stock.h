@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest.h"
-#include "common/checkpoint/tensors.h"
+#include "common/checkpoint/manifest/manifest.h"
+#include "common/checkpoint/manifest/tensors.h"
 
 /* One checkpoint. */
 struct mst_stock_row {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/config/option.h"
-#include "server/core/policy.h"
+#include "server/core/policy/policy.h"
 #include "server/options/options.h"
 #include "tools/bench/options.h"
 #include "tools/checkpoint/options.h"

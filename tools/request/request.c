@@ -12,7 +12,7 @@
 #include "common/base/text.h"
 #include "common/config/shared_rows.h"
 #include "common/transport/tls/options.h"
-#include "server/core/policy.h"
+#include "server/core/policy/policy.h"
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/operands.h"

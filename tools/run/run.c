@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
-#include "server/core/policy.h"
+#include "server/core/policy/policy.h"
 #include "tools/command.h"
 #include "tools/report.h"
 #include "tools/run/options.h"

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/core/ledger.h"
-#include "tools/sim/curve.h"
+#include "server/core/ledger/ledger.h"
+#include "tools/sim/learn/curve.h"
 
 struct mst_sim_problem;
 

@@ -7,7 +7,7 @@
 #ifndef MST_TOOLS_SIM_DECIDER_H
 #define MST_TOOLS_SIM_DECIDER_H
 
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "tools/sim/worker.h"
 
 struct mst_sim_decider;

@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include "common/base/hist.h"
-#include "server/core/ledger.h"
-#include "tools/sim/curve.h"
+#include "server/core/ledger/ledger.h"
+#include "tools/sim/learn/curve.h"
 
 struct mst_sim_rank {
 	uint64_t counted, late, stale, given_up;

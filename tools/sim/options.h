@@ -9,7 +9,7 @@
 #include "common/config/option.h"
 #include "server/options/options.h"
 #include "tools/sim/cfg.h"
-#include "tools/sim/problem.h"
+#include "tools/sim/problem/problem.h"
 #include "tools/sim/schedule.h"
 
 #define MST_SIM_NAME_LEN 24u /* "staleness:4294967295" */

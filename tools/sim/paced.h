@@ -2,7 +2,7 @@
 /*
  * A simulated worker between two exchanges with the servers, under a rule with a pace: local steps,
  * elastic averaging, and Downpour. When it exchanges, and what it waits for, is as in
- * client/paced.c; what it would compute is not. Pure.
+ * client/api/paced.c; what it would compute is not. Pure.
  */
 #ifndef MST_TOOLS_SIM_PACED_H
 #define MST_TOOLS_SIM_PACED_H

@@ -10,7 +10,7 @@
 
 #include "common/base/assert.h"
 #include "common/wire/message.h"
-#include "server/core/policy.h"
+#include "server/core/policy/policy.h"
 #include "tools/figure.h"
 
 #define DAY_NS (86400 * UINT64_C(1000000000))

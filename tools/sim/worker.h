@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "tools/sim/batch.h"
 #include "tools/sim/cfg.h"
 

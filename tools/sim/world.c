@@ -12,10 +12,10 @@
 #include "common/delay/delay.h"
 #include "server/core/heap.h"
 #include "tools/sim/decider.h"
-#include "tools/sim/network.h"
-#include "tools/sim/problem.h"
+#include "tools/sim/learn/trainer.h"
+#include "tools/sim/network/network.h"
+#include "tools/sim/problem/problem.h"
 #include "tools/sim/tickets.h"
-#include "tools/sim/trainer.h"
 #include "tools/sim/worker.h"
 
 /* The simulated clock begins here: for some of what reads it, 0 is no time. */

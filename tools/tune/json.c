@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* What a search has found, as JSON. */
 #include "tools/command.h"
 #include "tools/tune/print.h"
 

@@ -13,7 +13,7 @@
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
 #include "server/control/connections/flood.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/session.h"
 
 enum mst_conn_role {

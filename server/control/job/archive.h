@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 #include "common/checkpoint/part.h"
 
 struct mst_archive_end {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 #include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "common/host/tasks.h"

@@ -10,7 +10,7 @@
 #define MST_SERVER_CONTROL_JOB_POLICIES_H
 
 #include "common/wire/message.h"
-#include "server/core/policy.h"
+#include "server/core/policy/policy.h"
 
 /* A policy of the job. */
 struct mst_job_policy {

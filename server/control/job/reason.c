@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/transport/transport.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 
 static double seconds(uint64_t ns)
 {

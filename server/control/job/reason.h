@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/wire/message.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/options/options.h"
 
 /* Why the transport's last call failed with @error: the transport's own sentence if it has one. */

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 #include "common/wire/message.h"
-#include "server/core/ledger.h"
+#include "server/core/ledger/ledger.h"
 #include "server/data/saving.h"
 #include "server/options/options.h"
 

@@ -125,7 +125,7 @@ inline find_copy()
 	od
 }
 
-/* Late starts: server/core/late.c. */
+/* Late starts: server/core/ledger/late.c. */
 
 /* spares(), after step_view(): h = asks that are held, and @more. */
 inline count_held(more)

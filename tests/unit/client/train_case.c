@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/handle.h"
+#include "client/api/handle.h"
 #include "common/base/clock.h"
 #include "tests/ut.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/checkpoint/find.h"
 #include "common/checkpoint/load.h"
-#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/manifest/manifest.h"
 #include "common/checkpoint/part.h"
 
 #define CHECKPOINT_ELEMS_MAX 4000u

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/json.h"
-#include "common/checkpoint/json_out.h"
-#include "common/checkpoint/values.h"
+#include "common/checkpoint/manifest/json.h"
+#include "common/checkpoint/manifest/json_out.h"
+#include "common/checkpoint/manifest/values.h"
 #include "tests/ut.h"
 
 /* Is the text one value? */

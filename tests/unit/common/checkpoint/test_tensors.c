@@ -8,7 +8,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/checkpoint/layout.h"
-#include "common/checkpoint/tensors.h"
+#include "common/checkpoint/manifest/tensors.h"
 #include "tests/unit/common/checkpoint/checkpoint_case.h"
 #include "tests/ut.h"
 

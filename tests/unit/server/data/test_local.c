@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "common/base/clock.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/decider.h"
 #include "tests/ut.h"
 

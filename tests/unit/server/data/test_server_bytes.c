@@ -8,7 +8,7 @@
 #include "server/cluster/follower.h"
 #include "server/cluster/leader.h"
 #include "server/cluster/peer.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/recording.h"
 #include "server/data/server.h"
 #include "tests/unit/common/optim/optim_case.h"

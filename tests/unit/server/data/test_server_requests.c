@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "common/base/clock.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "server/data/server.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/ut.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "tools/sim/curve.h"
-#include "tools/sim/problem.h"
+#include "tools/sim/learn/curve.h"
+#include "tools/sim/problem/problem.h"
 
 #define DIM_MAX 64u
 

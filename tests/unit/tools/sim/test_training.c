@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "tests/policies.h"
 #include "tests/unit/common/optim/optim_case.h"
-#include "tools/sim/problem.h"
-#include "tools/sim/trainer.h"
+#include "tools/sim/learn/trainer.h"
+#include "tools/sim/problem/problem.h"
 #include "tools/sim/world.h"
 
 #define ELEMS 5u

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "tests/policies.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/ut.h"

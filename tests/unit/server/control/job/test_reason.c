@@ -4,7 +4,7 @@
 
 #include "common/base/clock.h"
 #include "server/control/job/reason.h"
-#include "server/core/rule.h"
+#include "server/core/policy/rule.h"
 #include "tests/ut.h"
 
 static const struct {

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/api/handle.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+
+void mst_handle_init(struct muster *m)
+{
+	struct mst_failure *failure = &m->failure;
+
+	m->pid = getpid();
+	m->links.failure = failure;
+	m->contiguous.links = &m->links;
+	m->contiguous.failure = failure;
+	m->sources = (struct mst_sources){ .links = &m->links,
+					   .contiguous = &m->contiguous,
+					   .failure = failure };
+	m->session.settings = &m->settings;
+	m->session.failure = failure;
+	m->session.links = &m->links;
+	m->session.stream = &mst_tcp; /* until the settings have been read */
+	m->inbound.links = &m->links;
+	m->inbound.worker = &m->worker;
+	m->hint.worker = &m->worker;
+	m->cause = (struct mst_end_cause){ .session = &m->session,
+					   .links = &m->links,
+					   .inbound = &m->inbound,
+					   .worker = &m->worker,
+					   .failure = failure };
+	m->engine = (struct mst_engine){ .last_words_ns = MST_LAST_WORDS_NS,
+					 .session = &m->session,
+					 .links = &m->links,
+					 .inbound = &m->inbound,
+					 .worker = &m->worker,
+					 .hint = &m->hint,
+					 .failure = failure,
+					 .cause = &m->cause };
+	m->guard = (struct mst_client_guard){ .session = &m->session,
+					      .worker = &m->worker,
+					      .failure = failure };
+	m->comeback = (struct mst_comeback){ .session = &m->session,
+					     .worker = &m->worker,
+					     .engine = &m->engine,
+					     .failure = failure };
+	m->outbound.links = &m->links;
+	m->outbound.worker = &m->worker;
+	m->outbound.engine = &m->engine;
+	m->starting = (struct mst_starting){ .session = &m->session,
+					     .worker = &m->worker,
+					     .engine = &m->engine,
+					     .guard = &m->guard,
+					     .comeback = &m->comeback,
+					     .failure = failure };
+}
+
+int mst_handle_disowned(struct muster *m)
+{
+	return mst_client_fail(
+		&m->failure, -ECHILD,
+		"rank %" PRIu32 " in job \"%s\": process %d opened this handle, and this "
+		"is a child that it forked: only muster_close() may be called with the "
+		"handle here; open another one in this process",
+		m->session.job.rank, m->session.job.name, m->pid);
+}
+
+/* ---- joining ---- */
+
+static bool is_unwanted(void *ctx)
+{
+	return mst_control_over(((struct mst_client_session *)ctx)->control);
+}
+
+static int make_links(struct muster *m, uint64_t deadline_ns)
+{
+	struct mst_links_cfg cfg = { .settings = &m->settings,
+				     .welcome = &m->session.welcome,
+				     .deadline_ns = deadline_ns,
+				     .unwanted = is_unwanted,
+				     .ctx = &m->session };
+	int rc = mst_links_open(&m->links, &cfg);
+
+	/* The lease counts from the welcome on, so heartbeats begin before the links are made. */
+	if (rc == 0)
+		rc = mst_client_session_beat(&m->session);
+	if (rc != 0)
+		return rc;
+	rc = mst_links_dial(&m->links, &cfg);
+	return rc == 0 ? 0 : mst_client_session_reason(&m->session, rc);
+}
+
+static const _Atomic uint64_t *preemption_hint(const struct muster *m)
+{
+	const struct mst_part *leader = &m->links.part[0];
+	const char *inbound = leader->link->inbound;
+
+	return (const _Atomic uint64_t *)(const void *)(inbound + leader->layout.down_hint);
+}
+
+int mst_handle_begin(struct muster *m)
+{
+	const struct mst_welcome *w = &m->session.welcome;
+	struct mst_worker_cfg cfg = { .elems = w->elems,
+				      .slots = w->slots,
+				      .workers = w->workers,
+				      .servers = w->server_count,
+				      /* Else there is nothing to read in place. */
+				      .buffers = m->links.transport->maps ? w->buffers : 0,
+				      .norms = w->norms != 0,
+				      .in_order = w->owner == MUSTER_WORKERS_OWN,
+				      .first = w->first_version };
+	int rc = mst_contiguous_map(&m->contiguous, &m->settings, w);
+
+	if (rc != 0)
+		return rc;
+	if (mst_clip_init(&m->clip, m->settings.clip, w->elems, m->settings.type) != 0 ||
+	    mst_worker_init(&m->worker, &cfg) != 0)
+		return mst_client_fail(&m->failure, -ENOMEM,
+				       "no memory for %" PRIu32
+				       " workers' shares, or for a bit for each "
+				       "4096 elements",
+				       w->workers);
+	m->outbound.type_size = mst_type_size(m->settings.type);
+	m->outbound.checks = w->checks != 0;
+	m->wait_ns = m->settings.wait_ns;
+	if (m->wait_ns == 0)
+		m->wait_ns = mst_client_session_patience(&m->session);
+	m->hint.control = m->session.control;
+	m->hint.word = preemption_hint(m);
+	mst_hint_publish(&m->hint);
+	return 0;
+}
+
+int mst_handle_join(struct muster *m)
+{
+	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
+
+	m->session.stream = mst_stream_of(m->settings.credentials);
+	int rc = mst_client_session_join(&m->session, deadline_ns);
+
+	if (rc == 0)
+		rc = make_links(m, deadline_ns);
+	if (rc == 0)
+		rc = mst_handle_begin(m);
+	if (rc == 0)
+		mst_debug("rank %" PRIu32 " of %" PRIu32 " in job \"%s\" of %s, over %s",
+			  m->session.job.rank, m->session.job.workers, m->session.job.name,
+			  m->settings.server, m->links.transport->scheme);
+	return rc;
+}
+
+void mst_handle_free(struct muster *m)
+{
+	mst_client_session_fini(&m->session);
+	mst_links_free(&m->links, m->inherited);
+	/* Memory that a device reaches is not in a child at all: what lies at its addresses there
+	 * is somebody else's. */
+	if (!m->inherited || !m->links.transport->pins)
+		mst_contiguous_unmap(&m->contiguous);
+	mst_links_close(&m->links);
+	mst_sources_fini(&m->sources);
+	mst_own_fini(&m->own);
+	mst_comeback_fini(&m->comeback);
+	free(m->average);
+	mst_clip_fini(&m->clip);
+	mst_worker_fini(&m->worker);
+	mst_settings_fini(&m->settings);
+	free(m);
+}
+
+int mst_handle_enter(struct muster *m, int early, const char *call)
+{
+	if (m->inherited)
+		return mst_handle_disowned(m);
+	if (m->worker.phase == MST_WORKER_OVER)
+		return MST_ENTRY_OVER;
+	int rc = mst_engine_update(&m->engine);
+	if (rc != 0)
+		return rc;
+	if (m->worker.phase < MST_WORKER_WORKING)
+		return mst_client_fail(&m->failure, early, "call muster_start() before %s", call);
+	return MST_ENTRY_OPEN;
+}

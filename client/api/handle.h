@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A handle: the parts of the library put together. It moves bytes and waits; what they mean,
+ * client/core decides. Each part has a struct and a file of its own; docs/map.md lists them, and
+ * tests/tidy/ranks.txt says which may see which.
+ *
+ * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
+ * heartbeat's thread touches the control connection alone. It belongs to the process that opened
+ * it; process.c takes care of the copy that a child of fork() inherits.
+ */
+#ifndef MST_CLIENT_API_HANDLE_H
+#define MST_CLIENT_API_HANDLE_H
+
+#include "client/local/clip.h"
+#include "client/local/contiguous.h"
+#include "client/local/own.h"
+#include "client/local/sources.h"
+#include "client/session/comeback.h"
+#include "client/session/outbound.h"
+#include "client/session/starting.h"
+
+struct muster {
+	struct muster *next; /* of this process; process.c's */
+	bool inherited;      /* by fork(): nothing can be done with it but to close it */
+	int pid;             /* of the process that opened it */
+
+	struct mst_failure failure;
+	struct mst_settings settings;
+	struct mst_links links;
+	struct mst_contiguous contiguous;
+	struct mst_sources sources;
+	struct mst_client_session session;
+	struct mst_worker worker;
+	struct mst_inbound inbound;
+	struct mst_hint hint;
+	struct mst_end_cause cause;
+	struct mst_engine engine;
+	struct mst_client_guard guard;
+	struct mst_comeback comeback;
+	struct mst_clip clip;
+	struct mst_outbound outbound;
+	struct mst_starting starting;
+	struct mst_own own; /* muster_train()'s */
+
+	uint64_t wait_ns; /* how long muster_wait() may take */
+
+	void *average; /* that muster_average() has brought last */
+	uint64_t average_number;
+	bool average_due;   /* it waits for another, */
+	bool average_asked; /* and the leader has been asked for it */
+
+	bool watched;                      /* muster_fd() has been called */
+	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
+};
+
+/* Joins the parts of a zeroed handle. */
+void mst_handle_init(struct muster *m);
+/* From the settings to a linked session whose heart beats. On failure, with its sentence, what
+ * there is stays, to be released by mst_handle_free(). */
+int mst_handle_join(struct muster *m);
+/* The last step of joining: there is a welcome, and there are links. */
+int mst_handle_begin(struct muster *m);
+/* Accepts a handle at any stage of joining. */
+void mst_handle_free(struct muster *m);
+
+/* What every call that acts begins with. */
+enum mst_handle_entry {
+	MST_ENTRY_OPEN = 0,
+	MST_ENTRY_OVER = 1, /* the last outcome has been handed out: return 0, do nothing */
+};
+/* Return: an entry, or an error, @early before muster_start(). Looks at how the session stands
+ * first, and no call can do without: what was read in place since the last call was sound only if
+ * the session has not ended, and by succeeding this call says so. @call: for sentences. */
+int mst_handle_enter(struct muster *m, int early, const char *call);
+
+/* The handle was inherited. Return: -ECHILD with its sentence. */
+int mst_handle_disowned(struct muster *m);
+
+#endif

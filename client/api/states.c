@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The calls by which workers give their states to others, and take theirs (comeback.h). */
+#include <errno.h>
+
+#include "client/api/handle.h"
+
+int muster_state_wanted(struct muster *m)
+{
+	int rc = mst_handle_enter(m, -EINVAL, "muster_state_wanted()");
+
+	return rc == MST_ENTRY_OPEN   ? mst_comeback_wanted(&m->comeback)
+	       : rc == MST_ENTRY_OVER ? 0
+				      : rc;
+}
+
+int muster_give_state(struct muster *m, const void *state, size_t bytes)
+{
+	int rc = mst_handle_enter(m, -EINVAL, "muster_give_state()");
+
+	return rc == MST_ENTRY_OPEN   ? mst_comeback_give(&m->comeback, state, bytes)
+	       : rc == MST_ENTRY_OVER ? 0
+				      : rc;
+}
+
+int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version)
+{
+	struct mst_gift gift;
+
+	if (m->inherited)
+		return mst_handle_disowned(m);
+	if (state == NULL || bytes == NULL || version == NULL)
+		return mst_client_fail(&m->failure, -EINVAL,
+				       "muster_take_state() needs somewhere to put the state, its "
+				       "length and its version");
+	mst_comeback_let_go(&m->comeback);
+	int rc = mst_comeback_take(&m->comeback, m->wait_ns, &gift);
+	mst_hint_publish(&m->hint);
+	if (rc != 0)
+		return rc;
+	*state = gift.data;
+	*bytes = gift.bytes;
+	*version = gift.version;
+	return 0;
+}

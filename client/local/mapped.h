@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Is all of some memory mapped, so that this process may read or write it? Asked before anybody
+ * relies on it: a device, or a copy that would end the process. */
+#ifndef MST_CLIENT_LOCAL_MAPPED_H
+#define MST_CLIENT_LOCAL_MAPPED_H
+
+#include <stddef.h>
+
+enum mst_mapped_use { MST_MAPPED_FOR_READING, MST_MAPPED_FOR_WRITING };
+
+/* What is wrong with it. */
+struct mst_mapped {
+	int error;
+	char why[160]; /* "the bytes from 0x7f... on are not mapped": the end of a sentence */
+};
+
+/* 0; -EINVAL it reaches beyond the end of memory; -EFAULT not all of it is mapped, or it may not be
+ * used so; both with *out. @bytes: 1 at least. 0, too, where the kernel does not tell. Touches
+ * nothing there. */
+int mst_mapped_check(const void *at, size_t bytes, enum mst_mapped_use use, struct mst_mapped *out);
+
+#endif

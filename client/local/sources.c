@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/local/sources.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/local/mapped.h"
+
+#define ROOM_MIN 16u
+
+/* The regions are the domain's, which frees them with the net. */
+void mst_sources_fini(struct mst_sources *s)
+{
+	free(s->region);
+	s->region = NULL;
+	s->count = s->room = 0;
+}
+
+/* Index of the first region that ends behind @at. */
+static uint32_t place_of(const struct mst_sources *s, uintptr_t at)
+{
+	uint32_t low = 0, high = s->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		const struct mst_region *r = s->region[middle];
+		if ((uintptr_t)r->base + (r->bytes - 1) < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Do they have an element in common? Neither is empty. */
+static bool overlap(const void *a, size_t a_bytes, const void *b, size_t b_bytes)
+{
+	return (uintptr_t)a <= (uintptr_t)b + (b_bytes - 1) &&
+	       (uintptr_t)b <= (uintptr_t)a + (a_bytes - 1);
+}
+
+/* ---- registering ---- */
+
+/* What a device sends from there already, it must not do a second time. */
+static int check_own(const struct mst_sources *s, const void *base, size_t bytes)
+{
+	struct muster_region own;
+
+	for (uint32_t i = 0; mst_contiguous_region(s->contiguous, i, &own); i++) {
+		if (overlap(base, bytes, own.base, own.bytes))
+			return mst_client_fail(
+				s->failure, -EINVAL,
+				"%zu bytes at %p overlap memory of this handle, %zu bytes at %p: "
+				"gradients in muster_gradient()'s buffer are sent without a copy "
+				"as they are; only memory of the program's own is registered",
+				bytes, base, own.bytes, own.base);
+	}
+	return 0;
+}
+
+/* Over every network: one that pins nothing would fail only when a gradient is copied. */
+static int check(const struct mst_sources *s, const void *base, size_t bytes)
+{
+	struct mst_mapped found;
+
+	if (base == NULL || bytes == 0 || bytes - 1 > UINTPTR_MAX - (uintptr_t)base)
+		return 0; /* the domain says what is wrong with it */
+	int rc = check_own(s, base, bytes);
+	if (rc != 0 || mst_mapped_check(base, bytes, MST_MAPPED_FOR_READING, &found) == 0)
+		return rc;
+	return mst_client_fail(s->failure, found.error,
+			       "cannot register %zu bytes at %p: %s; register only memory that is "
+			       "there, from its first byte to its last",
+			       bytes, base, found.why);
+}
+
+static int make_room(struct mst_sources *s)
+{
+	if (s->count < s->room)
+		return 0;
+	uint32_t room = s->room == 0 ? ROOM_MIN : 2 * s->room;
+	struct mst_region **more = realloc(s->region, room * sizeof(struct mst_region *));
+	if (more == NULL)
+		return mst_client_fail(s->failure, -ENOMEM, "no memory for the record of a region");
+	s->region = more;
+	s->room = room;
+	return 0;
+}
+
+int mst_sources_register(struct mst_sources *s, void *base, size_t bytes)
+{
+	struct mst_region *region;
+	int rc = check(s, base, bytes);
+
+	if (rc == 0)
+		rc = make_room(s);
+	if (rc != 0)
+		return rc;
+	rc = mst_region_register(&s->links->net->domain, base, bytes, &region);
+	if (rc != 0)
+		return mst_client_fail(s->failure, rc, "%s", mst_why());
+	uint32_t at = place_of(s, (uintptr_t)base);
+	memmove(&s->region[at + 1], &s->region[at], (s->count - at) * sizeof(struct mst_region *));
+	s->region[at] = region;
+	s->count++;
+	return 0;
+}
+
+static int not_registered(const struct mst_sources *s, const void *base, const struct mst_region *r)
+{
+	if (r != NULL && mst_region_has(r, base, 1))
+		return mst_client_fail(s->failure, -EINVAL,
+				       "no region begins at %p: it lies in the one of %zu bytes at "
+				       "%p, which is unregistered by that address",
+				       base, r->bytes, (const void *)r->base);
+	return mst_client_fail(s->failure, -EINVAL,
+			       "no region of this handle begins at %p: each handle has only those "
+			       "that were registered with it",
+			       base);
+}
+
+int mst_sources_unregister(struct mst_sources *s, const void *base)
+{
+	uint32_t at = place_of(s, (uintptr_t)base);
+	struct mst_region *region = at < s->count ? s->region[at] : NULL;
+
+	if (region == NULL || (const void *)region->base != base)
+		return not_registered(s, base, region);
+	size_t bytes = region->bytes;
+	int rc = mst_region_unregister(region);
+	if (rc == -EBUSY)
+		return mst_client_fail(
+			s->failure, rc,
+			"the %zu bytes at %p are lent: gradients are still being sent from there; "
+			"unregister them once muster_released(m, 0) is 1%s",
+			bytes, base,
+			s->links->lost || s->links->detached
+				? ", or close the handle: a link is lost"
+				: "");
+	if (rc != 0)
+		return mst_client_fail(s->failure, rc, "%s", mst_why());
+	s->count--;
+	memmove(&s->region[at], &s->region[at + 1], (s->count - at) * sizeof(struct mst_region *));
+	return 0;
+}
+
+/* ---- finding ---- */
+
+int mst_sources_find(const struct mst_sources *s, const void *at, size_t bytes,
+		     struct mst_region **out)
+{
+	*out = NULL;
+	if (s->count == 0 || bytes == 0)
+		return 0;
+	uint32_t place = place_of(s, (uintptr_t)at);
+	struct mst_region *region = place < s->count ? s->region[place] : NULL;
+	if (region == NULL || !overlap(at, bytes, region->base, region->bytes))
+		return 0;
+	if (!mst_region_has(region, at, bytes))
+		return mst_client_fail(s->failure, -EINVAL,
+				       "the source, %zu bytes at %p, lies only partly in the "
+				       "registered %zu bytes at %p: register all of it as one "
+				       "region, or hand the parts over as ranges of their own",
+				       bytes, at, region->bytes, (const void *)region->base);
+	*out = region;
+	return 0;
+}

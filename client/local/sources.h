@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory of the caller's that is registered with the handle. Over a transport that does not map,
+ * gradients are sent from there as they lie, and the memory is lent meanwhile; over one that maps
+ * they are copied, once, to the slot that the server reads.
+ *
+ * To register allocates and may take seconds; to look a source up does neither.
+ */
+#ifndef MST_CLIENT_LOCAL_SOURCES_H
+#define MST_CLIENT_LOCAL_SOURCES_H
+
+#include "client/local/contiguous.h"
+
+/* Memory that a range of a gradient is sent from where it lies. */
+struct mst_source {
+	const char *at;
+	struct mst_region *region;
+};
+
+struct mst_sources {
+	const struct mst_links *links;
+	const struct mst_contiguous *contiguous;
+	struct mst_failure *failure;
+
+	struct mst_region **region; /* by their addresses */
+	uint32_t count, room;
+};
+
+void mst_sources_fini(struct mst_sources *s);
+
+/* 0; or as mst_region_register(), and -EINVAL for what the handle itself has given out; with a
+ * sentence. */
+int mst_sources_register(struct mst_sources *s, void *base, size_t bytes);
+/* 0; with a sentence: -EINVAL no region begins there; -EBUSY it is lent. */
+int mst_sources_unregister(struct mst_sources *s, const void *base);
+
+/* The region that [at, at + bytes) lies in; NULL: in none. 0; -EINVAL with its sentence: only a
+ * part of it lies in one. */
+int mst_sources_find(const struct mst_sources *s, const void *at, size_t bytes,
+		     struct mst_region **out);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* How a worker comes back that lacks versions which are gone: it takes the state of another, and
+ * others take its own. */
+#ifndef MST_CLIENT_SESSION_COMEBACK_H
+#define MST_CLIENT_SESSION_COMEBACK_H
+
+#include "client/session/engine.h"
+
+struct mst_comeback {
+	struct mst_client_session *session;
+	struct mst_worker *worker;
+	struct mst_engine *engine;
+	struct mst_failure *failure;
+
+	uint64_t answered; /* the last asking that this worker has answered */
+	uint64_t overcome; /* how often it was behind, and has taken a state */
+	void *state;       /* that it has taken last, until its next wait */
+};
+
+void mst_comeback_fini(struct mst_comeback *b); /* accepts a zeroed one */
+
+/* Is this worker behind, and has to take a state? */
+static inline bool mst_comeback_is_behind(const struct mst_comeback *b)
+{
+	return b->session->told.behind > b->overcome;
+}
+/* For calls that wait for versions: this worker is behind. Return: -ESTALE with its sentence. */
+int mst_comeback_tell(struct mst_comeback *b);
+
+bool mst_comeback_wanted(const struct mst_comeback *b);
+int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes);
+/* Waits until a whole state is there, at most @wait_ns. */
+int mst_comeback_take(struct mst_comeback *b, uint64_t wait_ns, struct mst_gift *out);
+/* Frees what was taken. */
+void mst_comeback_let_go(struct mst_comeback *b);
+
+#endif

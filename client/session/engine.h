@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The progress engine of a handle: it takes in what has come on the control connection and on the
+ * links, notices when the session has ended, and sleeps until more may have come. Whoever waits for
+ * anything, waits with it. Every sleep has an end, and every end a sentence.
+ */
+#ifndef MST_CLIENT_SESSION_ENGINE_H
+#define MST_CLIENT_SESSION_ENGINE_H
+
+#include <stdatomic.h>
+
+#include "client/session/end_cause.h"
+#include "client/session/hint.h"
+#include "client/session/inbound.h"
+#include "client/session/session.h"
+
+/* A link usually reports the end of a session before the control connection says why. This is how
+ * long a call waits for the reason, unless the control connection breaks before it brings one. */
+#define MST_LAST_WORDS_NS (2 * MST_SECOND)
+
+struct mst_engine {
+	uint64_t last_words_ns; /* MST_LAST_WORDS_NS */
+	struct mst_client_session *session;
+	struct mst_links *links;
+	struct mst_inbound *inbound;
+	struct mst_worker *worker;
+	struct mst_hint *hint;
+	struct mst_failure *failure;
+
+	struct mst_end_cause *cause; /* of the end, once the session has ended */
+	_Atomic bool woken;          /* by mst_engine_wake(); no wait has returned for it yet */
+};
+
+/* Takes in all that has arrived. Never blocks, allocates or locks, unless the leader has just said
+ * something on the control connection, or the session has ended. 0, or the error that ended the
+ * session, with its sentence as far as it is known now. */
+int mst_engine_take(struct mst_engine *e);
+/* The same for calls of the user's: the first that finds the session ended gives the leader a
+ * moment to say why. */
+int mst_engine_update(struct mst_engine *e);
+
+/* A link has refused a put: the session has ended. Return: as mst_engine_update(). */
+int mst_engine_refused(struct mst_engine *e);
+/* Ends the session from this side, unless it has ended already. The sentence is the caller's. */
+void mst_engine_fail(struct mst_engine *e, int error);
+
+/* Sleeps until something may have changed. 0; -ETIMEDOUT, and -EINTR where a signal's handler
+ * has run, without a sentence. */
+int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns);
+
+/* Any thread: ends the present or the next wait of the handle's thread. */
+void mst_engine_wake(struct mst_engine *e);
+/* Must a wait end that has not found anything? @slept: what its last sleep returned. 0, or -EINTR
+ * with its sentence. */
+int mst_engine_interrupted(struct mst_engine *e, int slept);
+
+/* What a wait knows of its servers; zero where it begins. */
+struct mst_engine_watch {
+	uint64_t began_ns, next_ns;
+	bool goes_on; /* the wait cannot be repeated by the caller: never -ETIMEDOUT */
+};
+/* To be called before a wait sleeps. 0; -ETIMEDOUT with its sentence: a server has been silent
+ * for a lease, and this wait has lasted as long; or the error that has ended the session because a
+ * server has been silent for the lease of servers. */
+int mst_engine_watch(struct mst_engine *e, struct mst_engine_watch *w);
+
+/* The job has ended well. Why nothing can come any more that a wait still misses; 0: it can come,
+ * or the job has not ended; 1: nothing is missed now. */
+int mst_engine_cut_off(struct mst_engine *e);
+
+#endif

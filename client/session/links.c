@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/session/links.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/transport/pages.h"
+
+/* A server zeroes and registers the memory of its workers' links one after another. This is how
+ * fast a slow host does it. */
+#define PINNED_BYTES_PER_NS 0.25
+
+/* How long a waiting worker polls before it sleeps. It is short, because there are usually more
+ * workers than cores. */
+#define SPIN_PAUSES 5u
+#define SPIN_YIELDS 2000u
+
+/* Why a call of the transport failed: the transport's sentence, or else the name of the error. */
+static const char *cause(int error)
+{
+	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
+}
+
+/* ---- the net ---- */
+
+/* Takes the transport of the server's listener. If the user has asked for one, it must be the
+ * same. */
+static int choose_transport(struct mst_links *l, const struct mst_links_cfg *cfg)
+{
+	const struct mst_welcome *w = cfg->welcome;
+	const char *address = w->server[0].address;
+	const struct mst_transport *of_listener = mst_transport_of(address);
+	const struct mst_transport *wanted = cfg->settings->transport;
+
+	if (of_listener == NULL)
+		return mst_client_fail(l->failure, -EPROTONOSUPPORT,
+				       "the server's listener %.200s is for a transport that this "
+				       "build does not have",
+				       address);
+	if (wanted != NULL && wanted != of_listener)
+		return mst_client_fail(
+			l->failure, -EINVAL,
+			"the server's listener %.200s is for %s, MUSTER_TRANSPORT says "
+			"%s: set it to auto or %s, or start the server with "
+			"--transport %s",
+			address, of_listener->scheme, wanted->scheme, of_listener->scheme,
+			wanted->scheme);
+	for (uint32_t k = 1; k < w->server_count; k++) {
+		if (mst_transport_of(w->server[k].address) != of_listener)
+			return mst_client_fail(
+				l->failure, -EPROTO,
+				"the listeners %.200s and %.200s of the job's servers "
+				"are for different transports: start all servers "
+				"with the same --transport",
+				address, w->server[k].address);
+	}
+	l->transport = of_listener;
+	return 0;
+}
+
+int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
+{
+	const struct mst_settings *s = how->settings;
+	const struct mst_welcome *w = how->welcome;
+	struct mst_fabric fabric = s->fabric;
+	struct mst_net_cfg cfg = { .fabric = &fabric,
+				   .links_max = w->server_count,
+				   .views = w->server_count > 1,
+				   .spin_pauses = SPIN_PAUSES,
+				   .spin_yields = SPIN_YIELDS };
+	int rc = choose_transport(l, how);
+
+	if (rc != 0)
+		return rc;
+	mst_fabric_follow(&fabric, &w->path);
+	rc = l->transport->net_open(&cfg, &l->net);
+	if (rc != 0)
+		return mst_client_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
+				       cause(rc));
+	return 0;
+}
+
+/* ---- dialling ---- */
+
+const char *mst_links_name(const struct mst_links *l, const struct mst_part *p, char *out)
+{
+	if (l->count == 1)
+		(void)snprintf(out, MST_LINKS_NAME_LEN, "the server");
+	else
+		(void)snprintf(out, MST_LINKS_NAME_LEN, "server %" PRIu32 " (of 0 to %" PRIu32 ")",
+			       p->number, l->count - 1);
+	return out;
+}
+
+void mst_part_place(struct mst_part *p, uint32_t rank)
+{
+	for (uint32_t slot = 0; slot < p->layout.slots; slot++)
+		p->gradient_at[slot] = mst_lane_gradient(&p->layout, slot, rank);
+	p->stride = (p->layout.result_bytes + MST_PAGES_SMALL - 1) / MST_PAGES_SMALL *
+		    MST_PAGES_SMALL;
+}
+
+static void lay_out(struct mst_links *l, struct mst_part *p, const struct mst_links_cfg *cfg)
+{
+	const struct mst_welcome *w = cfg->welcome;
+	const struct mst_welcome_server *server = &w->server[p->number];
+
+	p->first = server->first;
+	p->count = server->count;
+	mst_lane_layout(
+		&(struct mst_lane_figures){
+			.elems = p->count,
+			.type_bytes = mst_type_size(cfg->settings->type),
+			.result_type_bytes = mst_type_size(cfg->settings->result_type),
+			.slots = w->slots,
+			.workers = w->workers,
+			.parted = w->server_count > 1,
+		},
+		&p->layout);
+	mst_part_place(p, l->rank);
+}
+
+static int no_link(struct mst_links *l, const struct mst_part *p, const char *address, int error)
+{
+	char name[MST_LINKS_NAME_LEN];
+
+	(void)mst_links_name(l, p, name);
+	if (l->transport->maps && error == -ECONNREFUSED)
+		return mst_client_fail(
+			l->failure, error,
+			"%s offers %s only, and there is no listener %.110s that this "
+			"process can see: start rank %" PRIu32
+			" on the server's host, in a container with that "
+			"directory mounted, or the server with --transport verbs",
+			name, l->transport->medium, address, l->rank);
+	return mst_client_fail(l->failure, error,
+			       "cannot link rank %" PRIu32 " to %s's listener %.100s over %s: %s",
+			       l->rank, name, address, l->transport->scheme, cause(error));
+}
+
+/* What peers map they do not write elsewhere: over such a transport results are copied. */
+static int register_result(struct mst_links *l, const struct mst_settings *s)
+{
+	if (s->result_into == NULL || l->transport->maps)
+		return 0;
+	int rc = mst_region_register_target(&l->net->domain, s->result_into,
+					    mst_settings_result_bytes(s), &l->result_into);
+	if (rc == 0)
+		return 0;
+	return mst_client_fail(l->failure, rc, "options.result_into cannot be used over %s: %s",
+			       l->transport->scheme, cause(rc));
+}
+
+/* Each server writes its part of the caller's memory, and no other. */
+static struct mst_export export_of(const struct mst_links *l, const struct mst_part *p,
+				   const struct mst_settings *s)
+{
+	if (l->result_into == NULL)
+		return (struct mst_export){ 0 };
+	return (struct mst_export){ .region = l->result_into,
+				    .offset = p->first * mst_type_size(s->result_type),
+				    .bytes = p->layout.result_bytes,
+				    .at = p->layout.down_result };
+}
+
+static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_cfg *cfg)
+{
+	const struct mst_welcome *w = cfg->welcome;
+	const struct mst_welcome_server *server = &w->server[p->number];
+	const struct mst_lane_layout *lay = &p->layout;
+	uint64_t bytes = (lay->up_bytes + lay->down_bytes) * w->workers;
+	struct mst_dial how = {
+		.address = server->address,
+		.lanes = { lay->up_bytes, lay->down_bytes, lay->up_credits, lay->down_credits },
+		.timeout_ns = mst_left_ns(cfg->deadline_ns),
+		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
+		.export = export_of(l, p, cfg->settings),
+		.unwanted = cfg->unwanted,
+		.ctx = cfg->ctx,
+	};
+
+	static_assert(sizeof(how.token) == sizeof(server->token), "one kind of token");
+	static_assert(sizeof(server->address) == MST_ADDRESS_LEN,
+		      "a welcome has room for any listener");
+	memcpy(how.token, server->token, sizeof(how.token));
+	int rc = l->transport->dial(l->net, &how, &p->link);
+	if (rc != 0)
+		return no_link(l, p, server->address, rc);
+	p->link->user = p;
+	return 0;
+}
+
+/* Are there as many published versions as the welcome says? Nothing is published over a transport
+ * that does not map: results come into this end's own inbound region. */
+static int check_link(struct mst_links *l, const struct mst_part *p, uint32_t buffers)
+{
+	uint64_t published = buffers * p->stride;
+	char name[MST_LINKS_NAME_LEN];
+
+	if (!l->transport->maps || (p->link->shared != NULL && p->link->shared_bytes >= published))
+		return 0;
+	return mst_client_fail(
+		l->failure, -EPROTO,
+		"%s publishes %zu bytes of versions, %" PRIu32 " buffers need %" PRIu64,
+		mst_links_name(l, p, name), p->link->shared_bytes, buffers, published);
+}
+
+int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
+{
+	int rc = register_result(l, cfg->settings);
+
+	l->rank = cfg->welcome->rank;
+	l->count = cfg->welcome->server_count;
+	l->first = l->rank % l->count;
+	for (uint32_t k = 0; k < l->count; k++) {
+		l->part[k].number = k;
+		lay_out(l, &l->part[k], cfg);
+	}
+	for (uint32_t i = 0; i < l->count && rc == 0; i++) {
+		struct mst_part *p = &l->part[(l->first + i) % l->count];
+		rc = dial(l, p, cfg);
+		if (rc == 0)
+			rc = check_link(l, p, cfg->welcome->buffers);
+	}
+	return rc;
+}
+
+/* ---- ends ---- */
+
+bool mst_links_withdraw(struct mst_links *l)
+{
+	if (l->result_into == NULL || l->detached)
+		return false;
+	for (uint32_t k = 0; k < l->count; k++)
+		l->transport->detach(l->part[k].link);
+	l->detached = true;
+	return true;
+}
+
+void mst_links_free(struct mst_links *l, bool inherited)
+{
+	for (uint32_t k = 0; k < l->count; k++) {
+		struct mst_part *p = &l->part[k];
+		if (p->link == NULL)
+			continue;
+		if (!inherited &&
+		    !l->detached) /* else it has been detached, perhaps with its net */
+			l->transport->detach(p->link);
+		l->transport->link_free(p->link);
+		p->link = NULL;
+	}
+}
+
+void mst_links_close(struct mst_links *l)
+{
+	if (l->net != NULL)
+		l->transport->net_close(l->net);
+	l->net = NULL;
+}
+
+void mst_links_disown(struct mst_links *l)
+{
+	if (l->transport->disown != NULL)
+		l->transport->disown(l->net);
+}
+
+void mst_links_wake(struct mst_links *l)
+{
+	if (l->net != NULL)
+		l->transport->wake(l->net);
+}

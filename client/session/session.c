@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/session/session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/host/tasks.h"
+#include "common/transport/origins.h"
+
+#define RETRY_NS (50 * MST_MS)
+/* How often a hello is said. A server that many strangers connect to makes room by closing the
+ * oldest connections, and may close one whose hello has not arrived yet. */
+#define HELLOS_MAX 10
+/* A server that cannot take a worker yet is asked again after this time. */
+#define BUSY_NS (200 * MST_MS)
+#define BEAT_MAX_NS MST_SECOND
+#define ORIGIN_LEN 64u
+#define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)MST_SECOND;
+}
+
+/* ---- the leader ---- */
+
+static bool may_come_later(int error)
+{
+	return error == -ECONNREFUSED || error == -EHOSTUNREACH || error == -ETIMEDOUT ||
+	       error == -ECONNRESET;
+}
+
+/* Where the address is from, if the user did not give it: what has to be mended. */
+static const char *whose_address(const struct mst_settings *settings, char *out, size_t len)
+{
+	out[0] = '\0';
+	if (settings->server_from != NULL)
+		(void)snprintf(out, len, ", which is from %s", settings->server_from);
+	return out;
+}
+
+/* Tries until the deadline, because the server may be started later than its workers. */
+static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
+{
+	const char *server = s->settings->server;
+	struct mst_proof proof = { .own = s->settings->credentials };
+	uint64_t left = mst_left_ns(deadline_ns);
+	char from[ORIGIN_LEN];
+	int rc;
+
+	(void)whose_address(s->settings, from, sizeof(from));
+
+	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(rc)) {
+		left = mst_left_ns(deadline_ns);
+		if (left == 0)
+			return mst_client_fail(s->failure, -ETIMEDOUT,
+					       "no server answered at %s%s within %.1f s (%s): "
+					       "start one with musterd or muster run, or set "
+					       "MUSTER_SERVER",
+					       server, from, seconds(s->settings->join_ns),
+					       proof.why[0] != '\0' ? proof.why : strerror(-rc));
+		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
+		left = mst_left_ns(deadline_ns);
+	}
+	if (rc != 0 && proof.why[0] != '\0')
+		return mst_client_fail(s->failure, rc, "%s", proof.why);
+	if (rc == -EINVAL)
+		return mst_client_fail(s->failure, rc,
+				       "the server's address \"%s\"%s is not HOST:PORT, as in "
+				       "127.0.0.1:17077: mend options.server or MUSTER_SERVER",
+				       server, from);
+	if (rc == -ENOENT)
+		return mst_client_fail(s->failure, -EINVAL,
+				       "there is no host of the name in \"%s\"%s: mend "
+				       "options.server or MUSTER_SERVER",
+				       server, from);
+	if (rc != 0)
+		return mst_client_fail(s->failure, rc, "cannot connect to the server at %s: %s",
+				       server, strerror(-rc));
+	return 0;
+}
+
+/* Before the net is opened the user's thread steps the connection itself, and needs no waking; the
+ * heartbeat's thread is started afterwards. */
+static void wake(void *ctx)
+{
+	mst_links_wake(ctx);
+}
+
+static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
+{
+	struct mst_control_cfg cfg = { .ops = s->stream,
+				       .stream = stream,
+				       .server = s->settings->server,
+				       .wake = wake,
+				       .ctx = s->links };
+	int rc = mst_control_new(&cfg, &s->control);
+
+	if (rc == 0)
+		return 0;
+	s->stream->close(stream);
+	return mst_client_fail(s->failure, rc, "no memory for the control connection");
+}
+
+static int open_control(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	struct mst_stream *stream;
+	int rc = find_leader(s, deadline_ns, &stream);
+
+	return rc == 0 ? use_stream(s, stream) : rc;
+}
+
+/* Makes another connection to a leader that has answered before. */
+static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	struct mst_proof proof = { .own = s->settings->credentials };
+	struct mst_stream *stream;
+	int rc;
+
+	/* Over TLS a server that is there turns callers away while it has too many. */
+	while ((rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &proof,
+					&stream)) == -ECONNRESET &&
+	       mst_left_ns(deadline_ns) > 0)
+		mst_sleep_ns(RETRY_NS);
+	if (rc != 0)
+		return rc;
+	mst_control_free(s->control);
+	s->control = NULL;
+	return use_stream(s, stream);
+}
+
+/* ---- hello and welcome ---- */
+
+/* Over shared memory a worker is let in without them. */
+static void find_origins(struct mst_client_session *s)
+{
+	int rc = mst_origins_own(&s->settings->fabric, &s->origins);
+
+	if (rc != 0)
+		mst_warn("cannot list the addresses of this host (%s): servers let in no link over "
+			 "RDMA from here; name those of the data network with MUSTER_DATA_ADDRESS",
+			 strerror(-rc));
+}
+
+static int say_hello(struct mst_client_session *s)
+{
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	const struct mst_settings *settings = s->settings;
+
+	if (msg == NULL)
+		return mst_client_fail(s->failure, -ENOMEM,
+				       "no memory for the message that joins the job");
+	msg->kind = MST_MSG_HELLO;
+	msg->hello = (struct mst_hello){ .rank = settings->rank,
+					 .elems = settings->elems,
+					 .type = (uint32_t)settings->type,
+					 .result_type = (uint32_t)settings->result_type,
+					 .owner = (uint32_t)settings->owner,
+					 .pid = (uint32_t)getpid(),
+					 .comes_back = settings->comes_back,
+					 .table = mst_tensors_table(settings->tensors),
+					 .origins = s->origins };
+	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
+	int rc = mst_control_send(s->control, msg);
+	free(msg);
+	MST_ASSERT(rc != -EAGAIN);
+	s->table_sent = 0;
+	return 0; /* if the connection has broken by now, the next look at it says so */
+}
+
+/* Passes on why the leader has refused the hello. If the rank is taken, the sentence also says
+ * which variable this process has its rank from: the variable may be left over from another run, or
+ * be the same for many processes. */
+static int refused(struct mst_client_session *s)
+{
+	const char *from = s->settings->rank_from;
+	int error = s->told.error;
+
+	if (error != -EEXIST || from == NULL)
+		return mst_client_fail(s->failure, error, "%s", s->told.reason);
+	return mst_client_fail(s->failure, error,
+			       "%s; this one has its rank from %s=%" PRId32
+			       " in the environment: is that left over, or the same for all?",
+			       s->told.reason, from, s->settings->rank);
+}
+
+static int job_is_over(struct mst_client_session *s)
+{
+	return mst_client_fail(s->failure, -ESHUTDOWN, "the job is over: %s", s->told.reason);
+}
+
+/* Sends as much of the tensor table as there is room for now, in messages as short as those of a
+ * stranger have to be. Return: all has been sent. */
+static bool send_table(struct mst_client_session *s)
+{
+	const struct mst_tensors *tensors = s->settings->tensors;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	uint32_t total = mst_tensors_table(tensors).tensors;
+	int rc = msg != NULL ? 0 : -ENOMEM; /* then it is tried again */
+
+	while (rc == 0 && s->table_sent < total) {
+		uint32_t behind = mst_tensors_piece(tensors, s->table_sent, MST_TENSORS_FEW,
+						    &msg->piece);
+		msg->kind = MST_MSG_TENSORS;
+		rc = mst_control_send(s->control, msg);
+		s->table_sent = rc == 0 ? behind : s->table_sent;
+	}
+	free(msg);
+	return s->table_sent == total;
+}
+
+static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	for (;;) {
+		mst_control_step(s->control, mst_now_ns());
+		mst_control_look(s->control, &s->told);
+		if (s->told.error != 0)
+			return refused(s);
+		if (s->told.welcomed && (!s->told.send_table || send_table(s))) {
+			s->welcome = s->told.welcome;
+			return 0;
+		}
+		if (s->told.finished)
+			return job_is_over(s);
+		if (s->told.send_table && !s->told.welcomed)
+			(void)send_table(s); /* what comes next is a refusal */
+		if (mst_left_ns(deadline_ns) == 0)
+			return mst_client_fail(s->failure, -ETIMEDOUT,
+					       "the server at %s took the connection, but has not "
+					       "answered the hello within %.1f s",
+					       s->settings->server, seconds(s->settings->join_ns));
+		mst_control_sleep(s->control, -1, deadline_ns);
+	}
+}
+
+/* Is another hello to be said? A server that is busy takes the worker later; @unheard hellos were
+ * not heard. */
+static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int rc,
+			    uint64_t deadline_ns)
+{
+	uint64_t left_ns = mst_left_ns(deadline_ns);
+
+	if (rc == -EBUSY)
+		mst_sleep_ns(left_ns < BUSY_NS ? left_ns : BUSY_NS);
+	else if (s->told.unheard && unheard < HELLOS_MAX)
+		mst_sleep_ns(RETRY_NS);
+	else
+		return false;
+	return mst_left_ns(deadline_ns) > 0 || s->told.unheard;
+}
+
+/* Says hello, and says it again on another connection if the server is busy, or has closed the last
+ * one without a word. */
+static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	int rc = open_control(s, deadline_ns), unheard = 0;
+
+	while (rc == 0) {
+		rc = say_hello(s);
+		if (rc == 0)
+			rc = await_welcome(s, deadline_ns);
+		unheard += s->told.unheard;
+		if (rc == 0 || !is_to_ask_again(s, unheard, rc, deadline_ns))
+			break;
+		if (reopen_control(s, deadline_ns) == 0)
+			rc = 0; /* else the first failure stands: the server has ended */
+	}
+	return rc;
+}
+
+/* Does each server have a listener, and do the parts, one behind another, make up the vector? */
+static bool parts_fit(const struct mst_welcome *w)
+{
+	uint64_t end = 0;
+
+	if (w->server_count == 0 || w->server_count > MST_SERVERS_MAX)
+		return false;
+	for (uint32_t k = 0; k < w->server_count; k++) {
+		const struct mst_welcome_server *s = &w->server[k];
+		if (s->address[0] == '\0' || s->first != end || s->count == 0 ||
+		    s->count > w->elems - end || s->first % MST_PART_ELEMS_MIN != 0)
+			return false;
+		end += s->count;
+	}
+	return end == w->elems;
+}
+
+/* What is wrong with a welcome that no leader of this release would send; NULL: nothing. */
+static const char *absurdity(const struct mst_settings *s, const struct mst_welcome *w)
+{
+	if (strcmp(w->job, s->job) != 0)
+		return "is into another job";
+	if (w->elems != s->elems || w->type != (uint32_t)s->type ||
+	    w->result_type != (uint32_t)s->result_type || w->owner != (uint32_t)s->owner)
+		return "has another length, other types or another owner than the hello";
+	if (w->workers == 0 || w->workers > MST_WORKERS_MAX || w->rank >= w->workers)
+		return "has a rank or a number of workers that cannot be";
+	if (s->rank >= 0 && w->rank != (uint32_t)s->rank)
+		return "gives another rank than was asked for";
+	if (w->incarnation == 0 || w->slots == 0 || w->slots > MST_SLOTS_MAX || w->buffers == 0 ||
+	    w->buffers > BUFFERS_MAX)
+		return "has an incarnation, slots or buffers that cannot be";
+	if (w->lease_ns < MST_MS || w->server[0].address[0] == '\0')
+		return "has no lease, or names no listener";
+	if (w->server_lease_ns < w->lease_ns)
+		return "has a lease of servers that is shorter than that of workers";
+	if (!parts_fit(w))
+		return "names servers whose parts are not the vector";
+	if (!mst_path_is_sane(&w->path))
+		return "has a timer or a partition key that cannot be";
+	return NULL;
+}
+
+static uint32_t to_ms(uint64_t ns)
+{
+	return ns / MST_MS < UINT32_MAX ? (uint32_t)(ns / MST_MS) : UINT32_MAX;
+}
+
+static void describe_job(const struct mst_settings *settings, const struct mst_welcome *w,
+			 struct muster_job *out)
+{
+	*out = (struct muster_job){
+		.size = sizeof(*out),
+		.name = w->job,
+		.policy = w->policy,
+		.rank = w->rank,
+		.incarnation = w->incarnation,
+		.workers = w->workers,
+		.slots = w->slots,
+		.elems = w->elems,
+		.type = settings->type,
+		.result_type = settings->result_type,
+		.owner = settings->owner,
+		.lease_ms = to_ms(w->lease_ns),
+		.patience_ms = to_ms(w->patience_ns),
+		.fates = w->fate,
+		.fate_count = w->fate_count,
+		.first_version = w->first_version,
+		.first_samples = w->first_samples,
+	};
+}
+
+int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	int rc;
+
+	find_origins(s);
+	rc = be_welcomed(s, deadline_ns);
+
+	if (rc != 0)
+		return rc;
+	const char *wrong = absurdity(s->settings, &s->welcome);
+	if (wrong != NULL)
+		return mst_client_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
+				       s->settings->server, wrong);
+	describe_job(s->settings, &s->welcome, &s->job);
+	return 0;
+}
+
+/* ---- after the welcome ---- */
+
+int mst_client_session_beat(struct mst_client_session *s)
+{
+	uint64_t beat_ns = s->welcome.lease_ns / 4;
+	char cause[400];
+
+	mst_control_beat(s->control, &s->welcome, beat_ns < BEAT_MAX_NS ? beat_ns : BEAT_MAX_NS,
+			 mst_now_ns());
+	int rc = mst_heartbeat_new(s->control, &s->heartbeat);
+	if (rc != 0)
+		return mst_client_fail(s->failure, rc, "cannot start the heartbeat's thread: %s",
+				       mst_host_tasks_failed(rc, cause, sizeof(cause)));
+	return 0;
+}
+
+int mst_client_session_reason(struct mst_client_session *s, int error)
+{
+	mst_control_look(s->control, &s->told);
+	if (s->told.error != 0)
+		return mst_client_fail(s->failure, s->told.error, "%s", s->told.reason);
+	if (s->told.finished)
+		return job_is_over(s);
+	return error;
+}
+
+int mst_client_session_tell(struct mst_client_session *s, const struct mst_message *msg)
+{
+	int rc = mst_control_send(s->control, msg);
+
+	if (rc == 0 && mst_control_pending(s->control))
+		mst_heartbeat_ring(s->heartbeat);
+	return rc;
+}
+
+int mst_client_session_give(struct mst_client_session *s, const struct mst_gift *gift)
+{
+	int rc = mst_control_give(s->control, gift);
+
+	if (rc == 0)
+		mst_heartbeat_ring(s->heartbeat);
+	return rc;
+}
+
+void mst_client_session_disown(struct mst_client_session *s)
+{
+	mst_heartbeat_disown(s->heartbeat);
+	mst_control_disown(s->control);
+}
+
+void mst_client_session_fini(struct mst_client_session *s)
+{
+	mst_heartbeat_free(s->heartbeat);
+	mst_control_free(s->control);
+	s->heartbeat = NULL;
+	s->control = NULL;
+}

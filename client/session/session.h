@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A worker's session with the leader: the control connection, hello and welcome, heartbeats, and
+ * all that the leader has said since. Joining runs against one deadline; whatever fails says to
+ * whom and with which figures.
+ */
+#ifndef MST_CLIENT_SESSION_SESSION_H
+#define MST_CLIENT_SESSION_SESSION_H
+
+#include "client/local/failure.h"
+#include "client/local/settings.h"
+#include "client/session/control.h"
+#include "client/session/heartbeat.h"
+#include "client/session/links.h"
+#include "common/base/clock.h"
+
+struct mst_client_session {
+	const struct mst_settings *settings;
+	struct mst_failure *failure;
+	struct mst_links *links; /* whose net is woken when the leader has said something */
+	const struct mst_stream_ops *stream;
+	struct mst_origins origins; /* from where its links may be dialled; found once */
+
+	struct mst_control *control;     /* NULL: not connected */
+	struct mst_heartbeat *heartbeat; /* NULL: not started */
+	struct mst_told told;            /* as last looked at */
+	uint32_t table_sent;             /* tensors of the table that the leader wants */
+	struct mst_welcome welcome;      /* checked */
+	struct muster_job job;           /* what of it the user is told */
+};
+
+/* Finds the leader, says hello, checks the welcome. 0, or an error with its sentence. */
+int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns);
+/* Starts the heartbeat's thread: from the welcome on the lease counts. 0, or an error with its
+ * sentence. */
+int mst_client_session_beat(struct mst_client_session *s);
+/* Ends the thread and closes the connection. Accepts a session at any stage of joining. */
+void mst_client_session_fini(struct mst_client_session *s);
+/* In a child of fork(): closes the inherited descriptors, of which the parent notices nothing. */
+void mst_client_session_disown(struct mst_client_session *s);
+
+/* A step of joining has failed with @error and has its sentence. If the leader has ended the
+ * session or the job meanwhile, that is the reason and takes the sentence's place. */
+int mst_client_session_reason(struct mst_client_session *s, int error);
+
+/* Queues a control message. As mst_control_send(). */
+int mst_client_session_tell(struct mst_client_session *s, const struct mst_message *msg);
+
+/* Sends a state. As mst_control_give(). */
+int mst_client_session_give(struct mst_client_session *s, const struct mst_gift *gift);
+
+/* How long it may take until nobody waits for this worker any more: a step waits for a patience,
+ * and the worker's silence is noticed after a lease. */
+static inline uint64_t mst_client_session_patience(const struct mst_client_session *s)
+{
+	uint64_t patience_ns = s->welcome.patience_ns, lease_ns = s->welcome.lease_ns;
+
+	return patience_ns < MST_NEVER - lease_ns ? patience_ns + lease_ns : MST_NEVER;
+}
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Asks: when a worker goes on, and with which version (PROTOCOL 7). With an ask a worker also says
+ * that it does not read any more what it had, unless it is told to keep it. So asks also decide
+ * which version buffers are held.
+ */
+#include "common/base/assert.h"
+#include "common/base/bitset.h"
+#include "server/core/ledger/state.h"
+
+void mst_ask_let_go(struct mst_ledger *l, uint32_t *buffer)
+{
+	if (*buffer != MST_BUFFER_NONE && mst_store_let_go(&l->store, *buffer))
+		mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
+	*buffer = MST_BUFFER_NONE;
+}
+
+/* A member with an ask may be told to keep the version that it reads in place, if that version is
+ * still the newest when the ask is answered. So the ask goes on holding that buffer until it is
+ * answered or another version is the newest. Otherwise others could be given more to read in place
+ * after the buffer was let go, and one buffer too many would be held when it is held again. */
+static void let_go_of_old(struct mst_ledger *l, struct mst_member *m)
+{
+	if (m->asks && m->ask.have != l->store.newest)
+		mst_ask_let_go(l, &m->reads);
+}
+
+bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_ask *ask,
+		  uint64_t after)
+{
+	/* The ledger knows which version the worker has. A worker that claims another one might be
+	 * told to keep a version that it does not have. */
+	if (m->asks || ask->number != m->ask.number + 1 || ask->have != m->given)
+		return false;
+	m->ask = *ask;
+	m->asks = true;
+	m->ask_after = after;
+	m->asked_ns = l->now_ns;
+	let_go_of_old(l, m);
+	/* the worker has gone on, so it does not wait for that copy any more */
+	mst_ask_let_go(l, &m->copies);
+	mst_changed(l, m);
+	return true;
+}
+
+void mst_ask_new_version(struct mst_ledger *l)
+{
+	const struct mst_census *c = &l->census;
+
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_KEEPING, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_KEEPING, rank + 1)) {
+		let_go_of_old(l, &l->member[rank]);
+		mst_changed(l, &l->member[rank]);
+	}
+	mst_waits_over(&l->waits, l->member, MST_WAIT_COMMIT);
+	mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
+}
+
+void mst_ask_try_all(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
+		mst_changed(l, &l->member[rank]);
+}
+
+bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m, uint64_t clock_min)
+{
+	return l->phase == MST_PHASE_RUNNING && l->rule.release == MST_RELEASE_BOUND &&
+	       m->rostered && mst_member_awaits_answer(m) && m->owes &&
+	       m->clock > clock_min + (uint64_t)l->rule.bound;
+}
+
+/* What all asks are judged by. It stays valid while nothing changes. */
+struct view {
+	uint64_t clock_min;
+	bool commit_due; /* the condition is met, and only a buffer is missing */
+};
+
+/* Is what lets this member go on in the open step? That is its own contribution; under a clock
+ * bound it may be any contribution, since the clocks of all other members let this one go on. */
+static bool rests_on_open_step(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->step_count > 0 || (l->rule.release == MST_RELEASE_BOUND && m->owes);
+}
+
+/* What does this ask wait for, buffers aside? TRIAL: for nothing.
+ *
+ * An ask is not answered before everything that its worker pushed earlier has been judged.
+ * Otherwise the answer would overtake a header that some servers have not read yet, or that waits
+ * for a commit that is due. That judgement always comes, or the job or the session ends. After it
+ * only those ranks wait that have something in the open step, or that start with the version that
+ * the open step makes; all others go on at once, under every rule.
+ *
+ * Where the rule releases at the push, a rank whose contribution is in a step that is due waits for
+ * that commit, which lacks only a buffer. Under a clock bound every rank does that has had
+ * something counted since its last answer, for the version must have all that the bound relies on.
+ * That commit never waits for a worker or for a link:
+ *
+ * - A buffer is held for long only if it is read in place, or sent. Both holds begin in hold()
+ *   alone, and only while two buffers are spare (place_of(), must_wait()): besides all that are
+ *   held and as many as are kept, one more than the version that is given needs. So the buffers
+ *   held for long and the kept ones together are never more than all but one.
+ * - This stays true: a worker that keeps what it reads has not let go of it (let_go_of_old()), so
+ *   KEEP adds no hold; and a copy that was sent cannot be kept, since it is in the worker's own
+ *   memory.
+ * - So a commit finds no buffer only while shards copy, and shards finish their copies without
+ *   anybody's help. Over a transport where copies are sent no shard copies, so a commit finds one.
+ * - Where the rate depends on a distance there is a buffer more for each member, which keep()
+ *   holds, and one for the open step.
+ *
+ * An ask that waits for room to send its answer (must_wait()) waits until the links that are sent
+ * other versions are done or fail. Over such a transport no worker reads in place, and an ask lets
+ * go of what was being sent to its own worker. So no ask that waits holds any of that room itself,
+ * and asks cannot wait for each other in a circle. */
+static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_member *m,
+			       const struct view *view)
+{
+	if (l->phase == MST_PHASE_ENDED && mst_member_takes_part(m))
+		return l->store.newest != MST_VERSION_NONE ? MST_WAIT_TRIAL : MST_WAIT_ITSELF;
+	if (l->phase != MST_PHASE_RUNNING || mst_handing_holds(m) || !mst_member_awaits_answer(m))
+		return MST_WAIT_ITSELF;
+	if (m->behind == MST_BEHIND_CATCHES) /* no step waits for it, and it waits for none */
+		return l->settling ? MST_WAIT_ITSELF : MST_WAIT_TRIAL;
+	if (!m->rostered)
+		return MST_WAIT_ITSELF;
+	if (l->settling) /* the worker is to hear of the end together with the last version */
+		return MST_WAIT_ITSELF;
+	if (l->rule.release == MST_RELEASE_COMMIT && !mst_member_missing(m))
+		return MST_WAIT_COMMIT;
+	if (l->rule.release == MST_RELEASE_COMMIT)
+		return mst_late_holds(l, m) ? MST_WAIT_LATE : MST_WAIT_TRIAL;
+	if (view->commit_due && rests_on_open_step(l, m))
+		return MST_WAIT_COMMIT;
+	return mst_ask_bound_parks(l, m, view->clock_min) ? MST_WAIT_CLOCK : MST_WAIT_TRIAL;
+}
+
+/* The version that answers this ask: the newest, or the next in order where workers own. */
+static uint64_t version_due(const struct mst_ledger *l, const struct mst_member *m)
+{
+	if (l->cfg.owner == MUSTER_SERVERS_OWN || m->ask.have == l->store.newest)
+		return l->store.newest;
+	return m->ask.have == MST_VERSION_NONE ? l->store.first : m->ask.have + 1;
+}
+
+/* Where the worker finds the bytes of the version, if @buffer can be held for it. */
+static enum mst_where place_of(const struct mst_ledger *l, const struct mst_member *m,
+			       uint64_t version, uint32_t buffer)
+{
+	/* What came with a state is not in the memory where results and their records are. */
+	bool keeps = m->ask.have == version && !m->took;
+
+	if (version == l->store.first && !l->has_start_state)
+		return keeps ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
+	if (keeps)
+		return MST_WHERE_KEEP;
+	return l->cfg.in_place && mst_store_spare(&l->store, buffer) >= 2 ? MST_WHERE_IN_PLACE
+									  : MST_WHERE_COPIED;
+}
+
+/* A commit may wait for a copy that a shard makes, since the shard finishes it without anybody's
+ * help. A copy that is sent lasts as long as the worker's link takes. So, like a reader in place,
+ * it must leave two buffers spare, and waits if it cannot. After the last commit it holds up
+ * nothing. */
+static bool must_wait(const struct mst_ledger *l, enum mst_where where, uint32_t buffer)
+{
+	return where == MST_WHERE_COPIED && l->cfg.sent && l->phase != MST_PHASE_ENDED &&
+	       mst_store_spare(&l->store, buffer) < 2;
+}
+
+/* Holds the buffer until the worker has read it. A worker that is told to keep a version holds its
+ * buffer already. */
+static void hold(struct mst_ledger *l, struct mst_member *m, enum mst_where where, uint32_t buffer)
+{
+	if (where == MST_WHERE_IN_PLACE) {
+		MST_ASSERT(m->reads == MST_BUFFER_NONE);
+		m->reads = buffer;
+		mst_store_hold(&l->store, buffer);
+	} else if (where == MST_WHERE_COPIED) {
+		MST_ASSERT(m->copies == MST_BUFFER_NONE);
+		m->copies = buffer;
+		m->copy_number = m->ask.number;
+		m->copy_count = 0;
+		m->copied = 0;
+		mst_store_hold(&l->store, buffer);
+	}
+}
+
+/* Where the rate depends on a distance, the version stays until the member is given another one:
+ * its next gradient is computed on it. */
+static void keep(struct mst_ledger *l, struct mst_member *m, uint32_t buffer)
+{
+	if (l->cfg.distance > 0) {
+		mst_store_hold(&l->store, buffer);
+		mst_ask_let_go(l, &m->keeps);
+		m->keeps = buffer;
+	}
+}
+
+static void answer(struct mst_ledger *l, struct mst_member *m)
+{
+	uint64_t version = version_due(l, m);
+	uint32_t buffer;
+
+	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
+	if (mst_handing_holds(m) || !mst_store_find(&l->store, version, &buffer)) {
+		mst_handing_lacks(l, m);
+		return;
+	}
+	enum mst_where where = place_of(l, m, version, buffer);
+	if (must_wait(l, where, buffer)) {
+		mst_waits_for(&l->waits, m, MST_WAIT_ROOM);
+		return;
+	}
+	hold(l, m, where, buffer);
+	keep(l, m, buffer);
+	l->active_ns = l->now_ns;
+	struct mst_decision *d = mst_decide(l, MST_DO_RELEASE, m);
+	d->answer.number = m->ask.number;
+	d->answer.version = version;
+	d->answer.newest = l->store.newest;
+	d->answer.buffer = buffer;
+	d->answer.where = where;
+	m->asks = false;
+	m->owes = false;
+	m->given = version;
+	m->took = false;
+	m->until_asked = l->record[buffer].until_asked;
+	if (version == l->store.newest)
+		mst_handing_reached(l, m);
+	mst_changed(l, m);
+	mst_late_answered(l, m);
+	mst_trigger_answered(l, m);
+}
+
+static void try(struct mst_ledger *l, struct mst_member *m, const struct view *view)
+{
+	enum mst_wait what = waits_for(l, m, view);
+
+	m->late = what == MST_WAIT_LATE; /* else it is not held later either */
+	if (what == MST_WAIT_TRIAL && m->behind == MST_BEHIND_CATCHES &&
+	    m->ask.have == l->store.newest && l->phase == MST_PHASE_RUNNING) {
+		mst_handing_reached(l, m); /* it waits for the next step, as one that joins does */
+		mst_changed(l, m);
+		what = MST_WAIT_ITSELF;
+	}
+	if (what == MST_WAIT_TRIAL)
+		answer(l, m);
+	else
+		mst_waits_for(&l->waits, m, what);
+}
+
+/* Asks are tried in the order of ranks, beginning with the rank that was counted last: it has
+ * computed until now while most others have waited, and the next step is going to wait for it. */
+void mst_ask_judge_all(struct mst_ledger *l)
+{
+	const struct mst_ranks *tried = &l->waits.set[MST_WAIT_TRIAL];
+	struct view view = { mst_step_clock_min(l), mst_step_due(l) };
+	uint32_t first = l->counted_last, rank;
+
+	mst_waits_clock(&l->waits, l->member, view.clock_min + (uint64_t)l->rule.bound);
+	if (tried->count == 0)
+		return;
+	for (rank = mst_ranks_next(tried, first); rank != MST_RANK_NONE;
+	     rank = mst_ranks_next(tried, rank + 1))
+		try(l, &l->member[rank], &view);
+	for (rank = mst_ranks_first(tried); rank < first; rank = mst_ranks_next(tried, rank + 1))
+		try(l, &l->member[rank], &view);
+}
+
+void mst_ask_answered(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint64_t number)
+{
+	MST_ASSERT(shard < l->cfg.shards);
+	if (m->copies == MST_BUFFER_NONE || number != m->copy_number ||
+	    mst_bitset_test(&m->copied, shard))
+		return;
+	mst_bitset_add(&m->copied, shard);
+	if (++m->copy_count < l->cfg.shards)
+		return;
+	mst_ask_let_go(l, &m->copies);
+	l->active_ns = l->now_ns;
+}
+
+void mst_ask_drop(struct mst_ledger *l, struct mst_member *m)
+{
+	mst_ask_let_go(l, &m->reads);
+	mst_ask_let_go(l, &m->copies);
+	mst_ask_let_go(l, &m->keeps);
+}

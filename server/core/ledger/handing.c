@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Workers that come back (PROTOCOL 7). Where workers own the parameters, one that lacks versions
+ * which are gone cannot apply the versions that follow. So a worker that is up to date, the donor,
+ * is asked for its state, and the state is handed to all that wait at that moment. The versions
+ * after it are pinned until they have them, as far as there are buffers.
+ *
+ * Who is behind takes no part in the steps until it has the newest version, so no step waits for
+ * it. A donor has a time to give, and each worker a time to take; whoever exceeds it is not waited
+ * for. One state is on its way at a time, and those that come meanwhile wait for the next.
+ *
+ * A round is what the workers get that wait when it begins: in it, each donor is asked once. A
+ * donor that dies, rests, gives nothing, takes too long or is outrun by the job costs them only the
+ * time of the next asking.
+ */
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/ledger/state.h"
+
+/* The job may outrun a worker so many times in a row. The first may have been its donor's fault. */
+#define OUTRUN_MAX 2u
+
+/* A donor computes first, for up to patience; then it gives, and the leader receives. */
+#define GIVING_PATIENCES 2u
+
+static uint64_t giving_ns(const struct mst_ledger *l)
+{
+	uint64_t patience = l->rule.patience_ns;
+
+	return patience < MST_NEVER / GIVING_PATIENCES ? GIVING_PATIENCES * patience : MST_NEVER;
+}
+
+static uint64_t after(uint64_t since_ns, uint64_t time_ns)
+{
+	return time_ns < MST_NEVER - since_ns ? since_ns + time_ns : MST_NEVER;
+}
+
+/* The next member from @rank on that is behind; NULL: there is none. */
+static struct mst_member *next_behind(struct mst_ledger *l, uint32_t rank)
+{
+	rank = mst_census_next(&l->census, MST_STANDS_BEHIND, rank);
+	return rank != MST_RANK_NONE ? &l->member[rank] : NULL;
+}
+
+#define FOR_BEHIND(l, m)                                                                           \
+	for (struct mst_member *m = next_behind(l, 0); m != NULL; m = next_behind(l, m->rank + 1))
+
+static void enter(struct mst_ledger *l, struct mst_member *m, enum mst_behind behind)
+{
+	m->behind = behind;
+	m->behind_ns = l->now_ns;
+	mst_changed(l, m);
+}
+
+void mst_handing_lacks(struct mst_ledger *l, struct mst_member *m)
+{
+	bool again = m->behind == MST_BEHIND_CATCHES;
+
+	m->outrun += again;
+	if (!m->comes_back || l->phase != MST_PHASE_RUNNING || l->end_due) {
+		mst_life_lose(l, m, MST_EVICT_STALE);
+		return;
+	}
+	if (m->outrun >= OUTRUN_MAX) {
+		mst_life_lose(l, m, MST_EVICT_OUTRUN);
+		return;
+	}
+	m->rostered = false;
+	enter(l, m, MST_BEHIND_WAITS);
+	mst_decide(l, MST_DO_BEHIND, m)->state.version = l->store.newest;
+	mst_life_wake_if_alone(l);
+}
+
+void mst_handing_reached(struct mst_ledger *l, struct mst_member *m)
+{
+	if (m->behind != MST_BEHIND_CATCHES)
+		return;
+	m->behind = MST_UP_TO_DATE;
+	m->outrun = 0;
+	if (!m->rests)
+		m->clock = mst_step_clock_min(l);
+}
+
+static bool somebody_waits(struct mst_ledger *l)
+{
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_WAITS)
+		return true;
+	return false;
+}
+
+/* Nothing of the last asking is needed any more. */
+static void stop(struct mst_ledger *l)
+{
+	l->handing.state = MST_HANDING_IDLE;
+	l->handing.idle_ns = l->now_ns;
+	mst_decide(l, MST_DO_HANDED, NULL);
+}
+
+/* Can whoever has @version go on with the version after it? */
+static bool goes_on_from(const struct mst_ledger *l, uint64_t version)
+{
+	return version == l->store.newest || mst_store_keeps(&l->store, version + 1);
+}
+
+/* ---- who gives ---- */
+
+/* One that rests may stand in a wait until it returns. */
+static bool may_give(const struct mst_member *m)
+{
+	return m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests &&
+	       m->behind == MST_UP_TO_DATE && m->given != MST_VERSION_NONE;
+}
+
+/* The version that the worker may still be at: an answer that the ledger has decided may not have
+ * reached it. */
+static uint64_t oldest_of(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->ask.have != MST_VERSION_NONE ? m->ask.have : l->store.first;
+}
+
+/* That somebody who waits was outrun may have been the fault of the last donor. */
+static bool wants_another(struct mst_ledger *l)
+{
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_WAITS && m->outrun > 0)
+		return true;
+	return false;
+}
+
+static bool was_last(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->rank == l->handing.donor.rank && m->incarnation == l->handing.donor.incarnation;
+}
+
+/* The worker that is the most up to date of those that have not been asked. If another than the
+ * last one is wanted, that one comes last. */
+static struct mst_member *find_donor(struct mst_ledger *l)
+{
+	struct mst_member *best = NULL, *last = NULL;
+	bool another = wants_another(l);
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_member *m = &l->member[rank];
+		if (!may_give(m) || m->asked_in == l->handing.round || !goes_on_from(l, m->given))
+			continue;
+		if (another && was_last(l, m))
+			last = m;
+		else if (best == NULL || m->given > best->given)
+			best = m;
+	}
+	return best != NULL ? best : last;
+}
+
+/* Is there a worker that has not been asked, and could be later? */
+static bool is_hope(const struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		if (m->asked_in != l->handing.round &&
+		    (may_give(m) || m->behind == MST_BEHIND_CATCHES))
+			return true;
+	}
+	return false;
+}
+
+static void ask(struct mst_ledger *l, struct mst_member *donor)
+{
+	struct mst_handing *h = &l->handing;
+
+	donor->asked_in = h->round;
+	h->state = MST_HANDING_ASKED;
+	h->number++;
+	h->donor = (struct mst_identity){ donor->rank, donor->incarnation };
+	h->version = oldest_of(l, donor);
+	h->asked_ns = l->now_ns;
+	mst_decide(l, MST_DO_WANT, donor)->state.number = h->number;
+}
+
+static void begin_round(struct mst_ledger *l)
+{
+	l->handing.round++;
+	l->handing.round_ns = l->now_ns;
+}
+
+/* When the time of a worker that waits or takes is over. The time in which donors were asked is not
+ * taken off the time of whoever waits. */
+static uint64_t over_ns(const struct mst_ledger *l, const struct mst_member *m)
+{
+	uint64_t since_ns = m->behind_ns;
+
+	if (m->behind == MST_BEHIND_WAITS && l->handing.idle_ns > since_ns)
+		since_ns = l->handing.idle_ns;
+	return after(since_ns, giving_ns(l));
+}
+
+static bool is_over(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return l->now_ns >= over_ns(l, m);
+}
+
+/* Nobody can be asked any more. Those that have waited since this round began are refused, and
+ * others get a round of their own. While a worker that could give is itself not far enough, there
+ * is something to wait for, though not for longer than a donor may take. Return: a round begins. */
+static bool refuse(struct mst_ledger *l)
+{
+	uint64_t began_ns = l->handing.round_ns;
+	bool hope = is_hope(l), left = false;
+
+	FOR_BEHIND(l, m)
+	{
+		if (m->behind != MST_BEHIND_WAITS)
+			continue;
+		if (m->behind_ns <= began_ns ? !hope || is_over(l, m) : is_over(l, m))
+			mst_life_lose(l, m, MST_EVICT_NO_STATE);
+		else
+			left = true;
+	}
+	if (left && !hope)
+		begin_round(l);
+	return left && !hope;
+}
+
+/* ---- what has been given and taken ---- */
+
+static bool is_donor(const struct mst_ledger *l, const struct mst_member *m)
+{
+	const struct mst_handing *h = &l->handing;
+
+	return h->state == MST_HANDING_ASKED && mst_member_is(m, h->donor.incarnation) &&
+	       m->rank == h->donor.rank;
+}
+
+void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t number,
+		       uint64_t version)
+{
+	struct mst_handing *h = &l->handing;
+
+	if (!is_donor(l, m) || number != h->number)
+		return; /* another has been asked meanwhile */
+	bool fits = version >= h->version && version <= m->given;
+	if (!fits || !goes_on_from(l, version)) {
+		stop(l);
+		if (!fits && version != MST_VERSION_NONE)
+			mst_life_lose(l, m, MST_EVICT_INVALID); /* it cannot have that version */
+		return;
+	}
+	h->state = MST_HANDING_TAKEN;
+	h->version = version;
+	FOR_BEHIND(l, taker)
+	{
+		if (taker->behind != MST_BEHIND_WAITS)
+			continue;
+		enter(l, taker, MST_BEHIND_TAKES);
+		struct mst_decision *d = mst_decide(l, MST_DO_HAND, taker);
+		d->state.number = h->number;
+		d->state.version = version;
+	}
+}
+
+void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t number)
+{
+	if (m->behind != MST_BEHIND_TAKES || number != l->handing.number) {
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+		return;
+	}
+	MST_ASSERT(m->asks); /* the ask that found the version gone */
+	m->given = m->ask.have = l->handing.version;
+	m->took = true;
+	enter(l, m, MST_BEHIND_CATCHES);
+}
+
+/* ---- what follows ---- */
+
+/* An asking that leads to nothing ends here, and so does one that nobody waits for any more. */
+static void give_up_donor(struct mst_ledger *l)
+{
+	struct mst_handing *h = &l->handing;
+	const struct mst_member *m = &l->member[h->donor.rank];
+
+	if (h->state != MST_HANDING_ASKED)
+		return;
+	if (!somebody_waits(l)) {
+		stop(l);
+		begin_round(l);
+	} else if (!is_donor(l, m) || !may_give(m) || !goes_on_from(l, m->given) ||
+		   l->now_ns >= after(h->asked_ns, giving_ns(l))) {
+		stop(l);
+	}
+}
+
+/* Whoever takes too long is refused. When nobody takes the state any more it can be freed, and the
+ * round of those that had it is over. */
+static void look_at_takers(struct mst_ledger *l)
+{
+	bool takes = false;
+
+	if (l->handing.state != MST_HANDING_TAKEN)
+		return;
+	FOR_BEHIND(l, m)
+	{
+		if (m->behind == MST_BEHIND_TAKES && is_over(l, m))
+			mst_life_lose(l, m, MST_EVICT_OUTRUN);
+		else
+			takes |= m->behind == MST_BEHIND_TAKES;
+	}
+	if (takes)
+		return;
+	stop(l);
+	begin_round(l);
+}
+
+static uint64_t first_needed(struct mst_ledger *l)
+{
+	uint64_t first = MST_VERSION_NONE;
+
+	if (l->handing.state != MST_HANDING_IDLE)
+		first = l->handing.version + 1;
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_CATCHES && m->given + 1 < first)
+		first = m->given + 1;
+	return first;
+}
+
+static void seek_donor(struct mst_ledger *l)
+{
+	struct mst_member *donor;
+
+	if (l->handing.round == 0)
+		begin_round(l);
+	while ((donor = find_donor(l)) == NULL && refuse(l))
+		;
+	if (donor != NULL)
+		ask(l, donor);
+}
+
+void mst_handing_settle(struct mst_ledger *l)
+{
+	struct mst_handing *h = &l->handing;
+	bool idle = h->state == MST_HANDING_IDLE && l->store.pin == MST_VERSION_NONE &&
+		    mst_census_count(&l->census, MST_STANDS_BEHIND) == 0;
+
+	if (idle || l->phase != MST_PHASE_RUNNING)
+		return;
+	give_up_donor(l);
+	look_at_takers(l);
+	if (h->state == MST_HANDING_IDLE && !l->end_due && somebody_waits(l))
+		seek_donor(l);
+	mst_store_pin(&l->store, first_needed(l));
+}
+
+uint64_t mst_handing_deadline(const struct mst_ledger *l)
+{
+	const struct mst_handing *h = &l->handing;
+	const struct mst_census *c = &l->census;
+	uint64_t due = MST_NEVER;
+
+	if (l->phase != MST_PHASE_RUNNING)
+		return due;
+	if (h->state == MST_HANDING_ASKED)
+		due = after(h->asked_ns, giving_ns(l));
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_BEHIND, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_BEHIND, rank + 1)) {
+		const struct mst_member *m = &l->member[rank];
+		uint64_t over = over_ns(l, m);
+		bool waits = m->behind == MST_BEHIND_WAITS && h->state == MST_HANDING_IDLE &&
+			     !l->end_due;
+		if ((waits || m->behind == MST_BEHIND_TAKES) && over < due)
+			due = over;
+	}
+	return due;
+}

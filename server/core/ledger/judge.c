@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contributions. Every shard reports each of them. When the last shard has, it is judged once, in
+ * the order of seq, by the rule in force at that time (PROTOCOL 3 and 4).
+ */
+#include <math.h>
+
+#include "common/base/assert.h"
+#include "server/core/ledger/state.h"
+#include "server/core/policy/factor.h"
+
+/* Of the mean gradient over the samples, so that contributions of different sizes can be compared;
+ * and with the factor that the worker has it counted with. */
+static double norm_of(const struct mst_ledger *l, const struct mst_pending_header *p)
+{
+	const struct mst_lane_header *h = &p->header;
+	double norm = h->flags & MST_HEADER_NORM ? h->norm : (double)NAN;
+
+	if (h->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS))
+		return (double)NAN;
+	if (l->cfg.norm_limit > 0)
+		norm = sqrt(p->squares);
+	if (h->flags & MST_HEADER_CLIPPED)
+		norm *= (double)h->clip;
+	return h->flags & MST_HEADER_SUM ? norm / h->weight : norm;
+}
+
+static bool weight_is_sane(double weight)
+{
+	return weight >= MST_WEIGHT_MIN && weight <= MST_WEIGHT_MAX;
+}
+
+static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p,
+		 enum muster_verdict verdict)
+{
+	const struct mst_lane_header *h = &p->header;
+	uint64_t counted_in = verdict == MUSTER_COUNTED ? l->store.newest + 1 : 0;
+	struct mst_decision *d = mst_decide(l, MST_DO_VERDICT, m);
+
+	d->verdict.seq = h->seq;
+	d->verdict.tag = h->tag;
+	d->verdict.slot = h->slot;
+	d->verdict.verdict = verdict;
+	d->verdict.counted_in = counted_in;
+	d->verdict.norm = norm_of(l, p);
+	d->verdict.samples = weight_is_sane(h->weight) ? h->weight : 0;
+	mst_fates_add(m->fates, h->seq, verdict, counted_in);
+}
+
+static void regrant(struct mst_ledger *l, struct mst_member *m, uint32_t slot)
+{
+	mst_member_regrant(m, slot);
+	l->active_ns = l->now_ns;
+	struct mst_decision *d = mst_decide(l, MST_DO_REGRANT, m);
+	d->grant.slot = slot;
+	d->grant.epoch = m->pending[slot].epoch;
+	mst_changed(l, m);
+}
+
+static enum muster_verdict verdict_outside(const struct mst_ledger *l)
+{
+	return l->rule.late == MST_LATE_DROP ? MUSTER_LATE : MUSTER_STALE;
+}
+
+/* A worker shortens its own gradients, and no differences of parameters. */
+static bool clips_wrongly(const struct mst_ledger *l, const struct mst_lane_header *h)
+{
+	return (h->flags & MST_HEADER_CLIPPED) &&
+	       (l->rule.deltas || !(h->clip > 0 && h->clip <= 1));
+}
+
+/* Of what the rule would count. */
+static enum muster_verdict verdict_on_data(struct mst_ledger *l, const struct mst_member *m,
+					   const struct mst_pending_header *p)
+{
+	if (p->damaged)
+		return MUSTER_DAMAGED;
+	return mst_outliers_judge(&l->outliers, m->rank, norm_of(l, p)) ? MUSTER_OUTLIER
+									: MUSTER_COUNTED;
+}
+
+static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_member *m,
+				      const struct mst_pending_header *p)
+{
+	const struct mst_lane_header *h = &p->header;
+
+	if (l->phase == MST_PHASE_ENDED || l->settling)
+		return MUSTER_CANCELLED;
+	if (h->flags & MST_HEADER_EMPTY)
+		return verdict_outside(l);
+	if (!weight_is_sane(h->weight) || clips_wrongly(l, h) || h->tag > l->store.newest ||
+	    l->phase == MST_PHASE_GATHERING)
+		return MUSTER_REFUSED;
+	if (l->store.newest - h->tag > l->rule.window)
+		return verdict_outside(l);
+	/* of older versions than its last the parameters are not kept */
+	if (l->cfg.distance > 0 && h->tag != m->given)
+		return MUSTER_STALE;
+	/* Where ranks wait for the commit, each may contribute once to it, over all its
+	 * incarnations. And a set has room for its quorum and every slot of every rank; if it is
+	 * full, something is wrong. */
+	if ((!mst_rule_repeats(&l->rule) && m->step_count > 0) || l->entry_count == l->entry_max)
+		return MUSTER_LATE;
+	return verdict_on_data(l, m, p);
+}
+
+/* Puts a contribution into the set of the open step. It stays there, whatever happens to its
+ * worker. */
+static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
+{
+	uint64_t staleness = l->store.newest - h->tag;
+	double clip = h->flags & MST_HEADER_CLIPPED ? (double)h->clip : 1;
+	struct mst_factor f = mst_factor(&l->rule, staleness, h->weight, h->flags & MST_HEADER_SUM,
+					 clip);
+
+	MST_ASSERT(l->entry_count < l->entry_max && h->tag <= l->store.newest);
+	MST_ASSERT(l->phase == MST_PHASE_RUNNING && mst_member_takes_part(m));
+	l->entry[l->entry_count++] = (struct mst_entry){
+		.who = { m->rank, m->incarnation },
+		.seq = h->seq,
+		.tag = h->tag,
+		.samples = h->weight,
+		.loss = h->flags & MST_HEADER_LOSS ? h->loss : (double)NAN,
+		.norm = h->flags & MST_HEADER_NORM ? h->norm : (double)NAN,
+		.base = f.base,
+		.coefficient = f.coefficient,
+		.slot = h->slot,
+	};
+	if (l->entry_count == 1)
+		l->first_count_ns = l->now_ns;
+	if (l->entry_count == 1 && l->cfg.distance > 0) {
+		l->compared = m->keeps;
+		mst_store_hold(&l->store, l->compared);
+	}
+	l->counted_last = m->rank;
+	m->step_count++;
+	m->step_samples += h->weight;
+	m->clock++;
+	m->owes = true;
+	struct mst_decision *d = mst_decide(l, MST_DO_COUNT, m);
+	d->count.seq = h->seq;
+	d->count.slot = h->slot;
+	d->count.coefficient = f.coefficient;
+	d->count.repeats = mst_rule_repeats(&l->rule);
+	mst_changed(l, m);
+	if (h->flags & MST_HEADER_FULL)
+		mst_trigger_full(l);
+}
+
+/* Was patience with the member over, but for the header that has been judged now? */
+static bool outstays(const struct mst_ledger *l, const struct mst_member *m,
+		     enum muster_verdict verdict)
+{
+	return m->excused == m->judged && m->excused_in == l->store.newest &&
+	       l->phase == MST_PHASE_RUNNING && m->state == MST_MEMBER_STARTED && m->rostered &&
+	       verdict != MUSTER_COUNTED && verdict != MUSTER_CANCELLED && !m->passed;
+}
+
+/* Judges one contribution: gives its verdict, grants its slot again, and takes the ask that came
+ * with it. */
+static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p)
+{
+	const struct mst_lane_header *h = &p->header;
+	enum muster_verdict verdict = MUSTER_NONE;
+	bool takes_part = mst_member_takes_part(m);
+
+	MST_ASSERT(h->seq == m->judged + 1 && h->seq <= m->told);
+	m->judged = h->seq;
+	if (m->asks && m->judged == m->ask_after)
+		m->asked_ns = l->now_ns; /* until now the ask waited for servers, not for workers */
+	if (h->flags & MST_HEADER_PASS) {
+		mst_fates_add(m->fates, h->seq, MUSTER_NONE, 0);
+		m->passed = takes_part && l->phase == MST_PHASE_RUNNING;
+	} else {
+		if (takes_part)
+			mst_step_arrived(l, h->tag);
+		verdict = takes_part ? verdict_of(l, m, p) : MUSTER_REFUSED;
+		if (verdict == MUSTER_COUNTED)
+			count(l, m, h);
+		tell(l, m, p, verdict);
+	}
+	if (h->flags & MST_HEADER_ASK)
+		m->late = verdict == MUSTER_LATE;
+	regrant(l, m, h->slot);
+	if (outstays(l, m, verdict))
+		mst_life_lose(l, m, MST_EVICT_PATIENCE);
+	else if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+	else
+		mst_life_leave_if_judged(l, m);
+}
+
+void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev)
+{
+	const struct mst_lane_header *h = &ev->full.header;
+
+	if (!mst_member_report_full(m, ev->full.shard, l->cfg.slots, h)) {
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+		return;
+	}
+	struct mst_pending_header *p = &m->pending[h->slot];
+	p->squares += ev->full.squares;
+	p->damaged |= ev->full.damaged;
+	if (p->full_count == 1) {
+		p->since_ns = l->now_ns;
+		mst_late_came(l, m);
+	}
+	mst_changed(l, m);
+}
+
+/* A commit that is due comes before any other contribution is judged. Otherwise a set would grow
+ * beyond its quorum while its commit waits for a buffer. */
+bool mst_judge_next(struct mst_ledger *l)
+{
+	uint32_t rank = mst_census_next(&l->census, MST_STANDS_JUDGEABLE, 0);
+
+	if (rank == MST_RANK_NONE || mst_step_due(l))
+		return false;
+	struct mst_member *m = &l->member[rank];
+	/* A copy, for the slot is granted again. */
+	struct mst_pending_header next = *mst_member_next(m, l->cfg.slots, l->cfg.shards);
+	judge(l, m, &next);
+	return true;
+}
+
+void mst_judge_abandoned(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint32_t slot,
+			 uint64_t epoch)
+{
+	if (slot >= l->cfg.slots || !mst_member_report_abandoned(m, shard, slot, epoch)) {
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+		return;
+	}
+	if (m->pending[slot].abandoned_count == l->cfg.shards)
+		regrant(l, m, slot);
+}
+
+void mst_judge_cancel(struct mst_ledger *l, struct mst_member *m)
+{
+	for (uint64_t seq = m->judged + 1; seq <= m->judged + l->cfg.slots; seq++) {
+		const struct mst_pending_header *p = mst_member_pending(m, l->cfg.slots, seq);
+		if (p != NULL && !(p->header.flags & MST_HEADER_PASS))
+			tell(l, m, p, MUSTER_CANCELLED);
+	}
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ledger's public functions. They allocate all its memory once, pass each event to the file
+ * that handles it, and queue decisions.
+ */
+#include "server/core/ledger/ledger.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/ledger/state.h"
+
+/* The most decisions that one event can cause: every session ends with all its slots cancelled, a
+ * commit advises and answers every worker and may have it rest, and some decisions that come once.
+ * Contributions are judged one by one, each with an empty queue. */
+static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
+{
+	return cfg->workers * (cfg->slots + 16) + 64;
+}
+
+/* A set has the quorum or every rank once, and more if the policy changes while a step is open. */
+uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg)
+{
+	uint32_t quorum = cfg->rule.quorum > 0 ? (uint32_t)cfg->rule.quorum : 0;
+
+	return (quorum > cfg->workers ? quorum : cfg->workers) + cfg->workers * cfg->slots;
+}
+
+static bool figures_ok(const struct mst_ledger_cfg *cfg)
+{
+	return cfg->workers >= 1 && cfg->workers <= MST_LEDGER_WORKERS_MAX && cfg->shards >= 1 &&
+	       cfg->shards <= MST_LEDGER_SHARDS_MAX && cfg->slots >= 1 &&
+	       cfg->slots <= MST_SLOTS_MAX && cfg->buffers >= 3 && cfg->lease_ns > 0 &&
+	       isfinite(cfg->norm_limit) && cfg->norm_limit >= 0 &&
+	       (cfg->owner == MUSTER_WORKERS_OWN) == (cfg->history > 0) &&
+	       (cfg->owner == MUSTER_WORKERS_OWN || cfg->catch_up == 0) &&
+	       (cfg->owner == MUSTER_SERVERS_OWN || cfg->optimizer.row == NULL);
+}
+
+static int alloc_members(struct mst_ledger *l)
+{
+	l->member = aligned_alloc(MST_MEMBER_LINE, l->cfg.workers * sizeof(*l->member));
+	l->fates = calloc(l->cfg.workers, sizeof(*l->fates));
+	l->stride = calloc(l->cfg.workers, sizeof(*l->stride));
+	if (l->member == NULL || l->fates == NULL || l->stride == NULL ||
+	    mst_census_init(&l->census, l->cfg.workers) != 0 ||
+	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
+	    mst_ranks_init(&l->expired, l->cfg.workers) != 0 ||
+	    mst_outliers_init(&l->outliers, l->cfg.norm_limit, l->cfg.workers) != 0)
+		return -ENOMEM;
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		mst_member_init(&l->member[rank], rank, &l->fates[rank]);
+		mst_changed(l, &l->member[rank]);
+	}
+	return 0;
+}
+
+static int alloc_records(struct mst_ledger *l)
+{
+	uint32_t buffers = mst_ledger_buffers(&l->cfg);
+
+	l->buffer = calloc(buffers, sizeof(*l->buffer));
+	l->record = calloc(buffers, sizeof(*l->record));
+	l->entry = calloc((size_t)l->entry_max * (buffers + 1), sizeof(*l->entry));
+	l->share = calloc((size_t)l->cfg.workers * buffers, sizeof(*l->share));
+	if (l->buffer == NULL || l->record == NULL || l->entry == NULL || l->share == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < buffers; i++) {
+		l->record[i].entry = l->entry + (size_t)l->entry_max * (i + 1);
+		l->record[i].share = l->share + (size_t)l->cfg.workers * i;
+	}
+	mst_store_init(&l->store, l->buffer, buffers, l->cfg.history > 0 ? l->cfg.history : 1);
+	mst_store_set_extra(&l->store, l->cfg.catch_up);
+	if (l->cfg.saves.wanted)
+		mst_store_reserve(&l->store);
+	if (l->cfg.kept != NULL)
+		mst_store_begin_with(&l->store, l->cfg.kept->version);
+	l->save.version = MST_VERSION_NONE;
+	l->lending.version = MST_VERSION_NONE;
+	l->compared = MST_BUFFER_NONE;
+	return 0;
+}
+
+uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
+{
+	uint64_t buffers = mst_ledger_buffers(cfg), entries = mst_ledger_entries(cfg);
+	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_fates) +
+			  sizeof(struct mst_stride);
+	uint64_t kept = mst_census_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
+			mst_ranks_bytes(cfg->workers) +
+			mst_outliers_bytes(cfg->norm_limit, cfg->workers);
+	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
+			  entries * sizeof(struct mst_entry) +
+			  cfg->workers * sizeof(struct mst_lane_share);
+
+	return sizeof(struct mst_ledger) + cfg->workers * member + kept + buffers * record +
+	       entries * sizeof(struct mst_entry) +
+	       decisions_max(cfg) * sizeof(struct mst_decision);
+}
+
+int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
+{
+	if (!figures_ok(cfg))
+		return -EINVAL;
+	struct mst_ledger *l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return -ENOMEM;
+	l->cfg = *cfg;
+	l->rule = cfg->rule;
+	l->controller = cfg->controller;
+	l->join_until = cfg->join_until_ns;
+	l->entry_max = mst_ledger_entries(cfg);
+	l->queue_size = decisions_max(cfg);
+	l->queue = calloc(l->queue_size, sizeof(*l->queue));
+	if (l->queue == NULL || alloc_members(l) != 0 || alloc_records(l) != 0) {
+		mst_ledger_free(l);
+		return -ENOMEM;
+	}
+	mst_save_resume(l);
+	l->cfg.kept = NULL;
+	*out = l;
+	return 0;
+}
+
+void mst_ledger_free(struct mst_ledger *l)
+{
+	if (l == NULL)
+		return;
+	free(l->queue);
+	mst_census_fini(&l->census);
+	mst_waits_fini(&l->waits);
+	mst_ranks_fini(&l->expired);
+	mst_outliers_fini(&l->outliers);
+	free(l->member);
+	free(l->fates);
+	free(l->stride);
+	free(l->buffer);
+	free(l->record);
+	free(l->entry);
+	free(l->share);
+	free(l);
+}
+
+struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
+				const struct mst_member *m)
+{
+	MST_ASSERT(l->queue_count < l->queue_size);
+	struct mst_decision *d = &l->queue[(l->queue_head + l->queue_count++) % l->queue_size];
+	*d = (struct mst_decision){ .kind = kind };
+	if (m != NULL)
+		d->who = (struct mst_identity){ m->rank, m->incarnation };
+	return d;
+}
+
+/* The next contribution is judged only when all decisions on the one before have been taken. So a
+ * record is read before a later commit can name its buffer again. */
+bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
+{
+	while (l->queue_count == 0) {
+		if (!mst_judge_next(l))
+			return false;
+		mst_settle(l);
+	}
+	*out = l->queue[l->queue_head];
+	l->queue_head = (l->queue_head + 1) % l->queue_size;
+	if (--l->queue_count == 0)
+		l->queue_head = 0; /* begin at 0 again, so that the same few cache lines are used */
+	return true;
+}
+
+/* Ends the job if it has reached its number of commits or samples. */
+static void judge_end(struct mst_ledger *l)
+{
+	if (l->phase != MST_PHASE_RUNNING)
+		return;
+	if (mst_has_commits(l))
+		mst_life_end(l, MST_FINISH_COMMITS);
+	else if (mst_has_samples(l))
+		mst_life_end(l, MST_FINISH_SAMPLES);
+}
+
+void mst_changed(struct mst_ledger *l, struct mst_member *m)
+{
+	mst_census_note(&l->census, m, l->cfg.slots, l->cfg.shards);
+	mst_waits_for(&l->waits, m, m->asks ? MST_WAIT_TRIAL : MST_WAIT_ITSELF);
+}
+
+/* One thing may follow from another, so this repeats until nothing is decided any more. For
+ * example: answering an ask may end a session that is behind the history, which may meet the
+ * condition of a commit, which lets other workers go on. */
+void mst_settle(struct mst_ledger *l)
+{
+	uint32_t before;
+
+	do {
+		before = l->queue_count;
+		mst_step_revive(l);
+		mst_step_commit_if_due(l);
+		mst_late_release_if_needed(l);
+		judge_end(l);
+		mst_life_finish_if_due(l);
+		mst_handing_settle(l);
+		mst_ask_judge_all(l);
+	} while (l->queue_count != before);
+	MST_ASSERT(l->waits.set[MST_WAIT_TRIAL].count == 0);
+}
+
+/* A worker that has sent leave closes its connections next. If the session ended there, a header
+ * that some shard has still to report would be overtaken, and work that was pushed would be
+ * cancelled. If that header never comes, the lease ends the session. */
+static void lost(struct mst_ledger *l, struct mst_member *m, int error)
+{
+	if (error == -EPROTO)
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+	else if (m->state != MST_MEMBER_LEAVING)
+		mst_life_lose(l, m, MST_EVICT_LOST);
+}
+
+/* Events of the control plane. */
+static void handle_life(struct mst_ledger *l, struct mst_member *m,
+			const struct mst_ledger_event *ev)
+{
+	switch (ev->kind) {
+	case MST_EV_LINKED:
+		mst_life_linked(l, m, ev->shard);
+		break;
+	case MST_EV_START:
+		mst_life_start(l, m, ev->offers);
+		break;
+	case MST_EV_STATE:
+		mst_life_state(l, m);
+		break;
+	case MST_EV_HEARTBEAT:
+		m->lease_until = l->now_ns + l->cfg.lease_ns;
+		mst_changed(l, m);
+		break;
+	case MST_EV_LEAVE:
+		mst_life_leave(l, m, ev->seq);
+		break;
+	case MST_EV_REST:
+		mst_life_rest(l, m, ev->rests);
+		break;
+	case MST_EV_GIVEN:
+		mst_handing_given(l, m, ev->given.number, ev->given.version);
+		break;
+	case MST_EV_TAKEN:
+		mst_handing_taken(l, m, ev->given.number);
+		break;
+	case MST_EV_METRIC:
+		mst_controller_reported(&l->controller, &ev->metric);
+		break;
+	case MST_EV_LOST:
+		lost(l, m, ev->error);
+		break;
+	case MST_EV_EVICT:
+		mst_life_evict(l, m);
+		break;
+	case MST_EV_FINISH:
+		if (l->phase == MST_PHASE_RUNNING)
+			mst_life_end(l, MST_FINISH_ASKED);
+		break;
+	default:
+		MST_ASSERT(false); /* mst_ledger_handle() has handled all other kinds */
+	}
+}
+
+/* Events of the data path. */
+static void handle_data(struct mst_ledger *l, struct mst_member *m,
+			const struct mst_ledger_event *ev)
+{
+	switch (ev->kind) {
+	case MST_EV_FULL:
+		mst_judge_full(l, m, ev);
+		break;
+	case MST_EV_ABANDONED:
+		mst_judge_abandoned(l, m, ev->abandoned.shard, ev->abandoned.slot,
+				    ev->abandoned.epoch);
+		break;
+	case MST_EV_ASK:
+		if (!mst_ask_take(l, m, &ev->ask, m->told))
+			mst_life_lose(l, m, MST_EVICT_INVALID);
+		break;
+	case MST_EV_ANSWERED:
+		mst_ask_answered(l, m, ev->answered.shard, ev->answered.number);
+		break;
+	default:
+		handle_life(l, m, ev);
+	}
+}
+
+void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns)
+{
+	MST_ASSERT(l->queue_count == 0); /* decisions_max() is for one event */
+	mst_life_look(l, now_ns);
+	if (ev->kind == MST_EV_JOIN) {
+		mst_life_join(l, ev);
+	} else if (ev->kind == MST_EV_HEARD) {
+		mst_life_heard(l, ev->heard_ns, now_ns);
+		return; /* the next tick decides what follows */
+	} else if (ev->kind == MST_EV_POLICY) {
+		mst_step_policy(l, &ev->rule, ev->controller);
+	} else if (ev->kind == MST_EV_SERVER) {
+		mst_life_fail(l, MST_FINISH_SERVER);
+		mst_save_server_lost(l, ev->shard);
+	} else if (ev->kind == MST_EV_END) {
+		if (l->phase == MST_PHASE_RUNNING)
+			mst_life_end_whole(l);
+	} else if (ev->kind == MST_EV_SPOILT) {
+		mst_life_fail(l, MST_FINISH_SPOILT);
+	} else if (ev->kind == MST_EV_REDUCED) {
+		mst_reduce_reported(l, ev);
+	} else if (ev->kind == MST_EV_STOP) {
+		mst_life_stop(l);
+	} else if (ev->kind == MST_EV_SAVED) {
+		mst_save_reported(l, ev);
+	} else if (ev->kind == MST_EV_LEND) {
+		mst_lend_asked(l);
+	} else if (ev->kind == MST_EV_RETURNED) {
+		mst_lend_returned(l, ev);
+	} else if (ev->kind == MST_EV_SETTLED) {
+		mst_life_settled(l, ev->shard);
+	} else {
+		if (ev->who.rank >= l->cfg.workers ||
+		    !mst_member_is(&l->member[ev->who.rank], ev->who.incarnation))
+			return;
+		handle_data(l, &l->member[ev->who.rank], ev);
+	}
+	mst_settle(l);
+}
+
+void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
+{
+	mst_life_look(l, now_ns);
+	mst_life_tick(l);
+	mst_settle(l);
+}
+
+void mst_ledger_lag(struct mst_ledger *l, uint64_t lag_ns)
+{
+	l->lag_ns = lag_ns;
+}
+
+void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)
+{
+	l->join_until = until_ns; /* which counts until the start only */
+}
+
+uint64_t mst_ledger_deadline(const struct mst_ledger *l)
+{
+	return mst_life_deadline(l);
+}
+
+const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t buffer)
+{
+	MST_ASSERT(buffer < l->store.count);
+	return &l->record[buffer];
+}
+
+const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64_t version)
+{
+	uint32_t buffer;
+
+	return mst_store_find(&l->store, version, &buffer) ? &l->record[buffer] : NULL;
+}
+
+uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
+{
+	/* what each worker was given last, and what the contribution of one that is lost was
+	 * computed on */
+	uint32_t compared = cfg->distance > 0 ? cfg->workers + 1 : 0;
+	uint32_t kept = cfg->history + cfg->catch_up;
+
+	/* one is held while it is saved */
+	return cfg->buffers + kept + cfg->saves.wanted + compared;
+}
+
+int mst_evict_error(enum mst_evict_why why)
+{
+	switch (why) {
+	case MST_EVICT_LEFT:
+		return 0;
+	case MST_EVICT_STALE:
+	case MST_EVICT_NO_STATE:
+	case MST_EVICT_OUTRUN:
+		return -ESTALE;
+	case MST_EVICT_INVALID:
+		return -EPROTO;
+	default:
+		return -ENOTCONN;
+	}
+}
+
+int mst_finish_error(enum mst_finish_why why)
+{
+	switch (why) {
+	case MST_FINISH_NO_START:
+		return -EINVAL;
+	case MST_FINISH_STOPPED:
+		return -ENOTCONN;
+	case MST_FINISH_JOIN_TIMEOUT:
+	case MST_FINISH_TOO_FEW:
+	case MST_FINISH_LOSS:
+	case MST_FINISH_SERVER:
+	case MST_FINISH_SPOILT:
+		return -EHOSTDOWN;
+	default:
+		return 0;
+	}
+}
+
+uint64_t mst_ledger_version(const struct mst_ledger *l)
+{
+	return l->store.newest == MST_VERSION_NONE ? l->store.first : l->store.newest;
+}
+
+bool mst_ledger_started(const struct mst_ledger *l)
+{
+	return l->store.newest != MST_VERSION_NONE;
+}
+
+const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l)
+{
+	return &l->rule;
+}
+
+const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l)
+{
+	return &l->controller;
+}
+
+void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out)
+{
+	MST_ASSERT(rank < l->cfg.workers);
+	const struct mst_member *m = &l->member[rank];
+	*out = (struct mst_member_view){
+		.incarnation = m->incarnation,
+		.live = m->state != MST_MEMBER_ABSENT,
+		.rests = m->rests,
+		.behind = m->behind != MST_UP_TO_DATE,
+		.held = m->waits == MST_WAIT_LATE,
+		.started = mst_member_takes_part(m),
+		.awaited = mst_member_missing(m),
+		.asks = m->asks,
+		.clock = m->clock,
+	};
+}
+
+double mst_ledger_norm_median(const struct mst_ledger *l)
+{
+	return mst_outliers_median(&l->outliers);
+}
+
+const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank)
+{
+	MST_ASSERT(rank < l->cfg.workers);
+	return &l->fates[rank];
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stragglers, for policies that look for them (Sync-Switch). A window is over when as many
+ * gradients are counted as workers are live; under bsp that is a commit. In each window a worker is
+ * slow if its throughput is some standard deviations below the mean of all, and a straggler after
+ * some such windows in a row. The throughput is one over the time that its last gradient took, or,
+ * if it has computed for longer than that, over the time that it has.
+ */
+#include <math.h>
+
+#include "common/base/assert.h"
+#include "server/core/ledger/state.h"
+
+/* Of equal workers one is the slowest, and may be for ever: by less than this part of the mean
+ * nobody is a straggler. */
+#define MARGIN 0.1
+
+/* 0: not known. */
+static double throughput(const struct mst_ledger *l, uint32_t rank)
+{
+	const struct mst_stride *s = &l->stride[rank];
+	uint64_t took_ns = mst_tempo_last(&s->tempo);
+
+	if (took_ns > 0 && s->answered_ns != 0 && l->now_ns - s->answered_ns > took_ns)
+		took_ns = l->now_ns - s->answered_ns;
+	return took_ns > 0 ? 1 / (double)took_ns : 0;
+}
+
+static uint32_t next(const struct mst_ledger *l, uint32_t from)
+{
+	return mst_census_next(&l->census, MST_STANDS_ROSTERED, from);
+}
+
+/* Below which throughput is a worker slow? */
+static double limit_of(const struct mst_ledger *l, double deviations)
+{
+	double count = 0, sum = 0, squares = 0;
+
+	for (uint32_t rank = next(l, 0); rank != MST_RANK_NONE; rank = next(l, rank + 1)) {
+		double x = throughput(l, rank);
+		count += x > 0;
+		sum += x;
+		squares += x * x;
+	}
+	if (count == 0)
+		return 0;
+	double mean = sum / count, variance = squares / count - mean * mean;
+	double limit = mean - deviations * sqrt(variance > 0 ? variance : 0);
+	double most = mean * (1 - MARGIN);
+	return limit < most ? limit : most;
+}
+
+static void judge(struct mst_ledger *l, const struct mst_straggler_test *test)
+{
+	double limit = limit_of(l, test->deviations);
+
+	l->stragglers = 0;
+	for (uint32_t rank = next(l, 0); rank != MST_RANK_NONE; rank = next(l, rank + 1)) {
+		struct mst_stride *s = &l->stride[rank];
+		double x = throughput(l, rank);
+		s->slow_windows = x > 0 && x < limit ? s->slow_windows + 1 : 0;
+		l->stragglers += s->slow_windows >= test->windows;
+	}
+}
+
+void mst_stragglers_forget(struct mst_ledger *l, uint32_t rank)
+{
+	l->stride[rank].slow_windows = 0;
+	l->stride[rank].put_to_rest = false;
+}
+
+static void stop(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
+		l->stride[rank].slow_windows = 0;
+	l->stragglers = l->window = 0;
+	l->watches = false;
+}
+
+void mst_stragglers_commit(struct mst_ledger *l, uint32_t gradients, uint32_t live)
+{
+	struct mst_straggler_test test;
+
+	if (!mst_controller_watches(&l->controller, &test)) {
+		if (l->watches)
+			stop(l);
+		return;
+	}
+	l->watches = true;
+	l->window += gradients;
+	if (l->window < live)
+		return;
+	l->window = 0;
+	judge(l, &test);
+}
+
+static void rest_all(struct mst_ledger *l, uint32_t windows)
+{
+	for (uint32_t rank = next(l, 0); rank != MST_RANK_NONE; rank = next(l, rank + 1)) {
+		struct mst_stride *s = &l->stride[rank];
+		if (s->slow_windows < windows)
+			continue;
+		mst_life_rest(l, &l->member[rank], true);
+		s->put_to_rest = l->member[rank].rests;
+		s->slow_windows = 0;
+		l->put_to_rest |= s->put_to_rest;
+	}
+}
+
+/* Who has come again meanwhile, or was told to return, takes part already. */
+static void return_all(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (l->stride[rank].put_to_rest)
+			mst_life_rest(l, &l->member[rank], false);
+		l->stride[rank].put_to_rest = false;
+	}
+	l->put_to_rest = false;
+}
+
+void mst_stragglers_rest(struct mst_ledger *l)
+{
+	struct mst_straggler_test test;
+
+	if (mst_controller_rests_stragglers(&l->controller, &test))
+		rest_all(l, test.windows);
+	else if (l->put_to_rest)
+		return_all(l);
+}

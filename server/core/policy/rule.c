@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of policies, and what the numbers of a rule mean. docs/policies.md names the paper of
+ * each row.
+ */
+#include "server/core/policy/rule.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "server/core/policy/number.h"
+
+/* What a number after the colon means. */
+enum parameter {
+	PARAMETER_NONE,
+	PARAMETER_QUORUM,
+	PARAMETER_BACKUP,
+	PARAMETER_WINDOW,
+	PARAMETER_BOUND,
+	PARAMETER_GRACE,
+	PARAMETER_DEADLINE,
+	PARAMETER_STEPS,
+	PARAMETER_ALPHA,
+	PARAMETER_PUSH,
+	PARAMETER_FETCH,
+	PARAMETERS
+};
+
+/* The range of a parameter, and how a refusal names it. */
+struct range {
+	struct mst_number number;
+	const char *wants;
+	const char *example; /* as a user would type it */
+};
+
+/* Grace and deadline are milliseconds, at most a day. */
+#define DAY_MS 86400000.0
+
+static const struct range ranges[PARAMETERS] = {
+	[PARAMETER_NONE] = { .wants = "no number" },
+	[PARAMETER_QUORUM] = { { 1, INT32_MAX, true }, "a number of gradients, 1 or more", "4" },
+	[PARAMETER_BACKUP] = { { -INT32_MAX, INT32_MAX, true },
+			       "a number of workers, or -B for all but B",
+			       "4" },
+	[PARAMETER_WINDOW] = { { 0, INT32_MAX, true }, "a number of versions, 0 or more", "4" },
+	[PARAMETER_BOUND] = { { 0, INT32_MAX, true }, "a number of gradients, 0 or more", "4" },
+	[PARAMETER_GRACE] = { { 0.001, DAY_MS, false },
+			      "milliseconds of grace, 0.001 or more",
+			      "5" },
+	[PARAMETER_DEADLINE] = { { 0.001, DAY_MS, false }, "milliseconds, 0.001 or more", "50" },
+	[PARAMETER_STEPS] = { { 1, INT32_MAX, true }, "a number of steps, 1 or more", "10" },
+	[PARAMETER_ALPHA] = { { 1e-9, 1, false }, "a number above 0, at most 1", "0.1" },
+	[PARAMETER_PUSH] = { { 1, INT32_MAX, true }, "a number of batches, 1 or more", "5" },
+	[PARAMETER_FETCH] = { { 1, INT32_MAX, true }, "a number of batches, 1 or more", "5" },
+};
+
+#define POLICY_PARAMETERS 2u
+
+struct policy {
+	const char *name;
+	enum parameter parameter[POLICY_PARAMETERS];
+	uint32_t optional; /* how many of the parameters, the last ones, may be left out */
+	struct mst_rule rule;
+	const char *help;
+};
+
+static const struct policy policies[] = {
+	{ "bsp", { 0 }, 0, { .quorum = 0 }, "bsp              wait for every worker" },
+	{ "backup",
+	  { PARAMETER_BACKUP },
+	  0,
+	  { .quorum = 1 },
+	  "backup:N         commit after the first N workers (-B: all but B), drop late ones" },
+	{ "ksync",
+	  { PARAMETER_QUORUM },
+	  0,
+	  { .preempt = true },
+	  "ksync:K          as backup:K, and advise busy workers to give up at the commit" },
+	{ "kbatchsync",
+	  { PARAMETER_QUORUM },
+	  0,
+	  { .release = MST_RELEASE_PUSH, .preempt = true },
+	  "kbatchsync:K     commit after K gradients, whoever makes them" },
+	{ "kasync",
+	  { PARAMETER_QUORUM },
+	  0,
+	  { .window = MST_WINDOW_MAX },
+	  "kasync:K         commit after K distinct workers; stale gradients count" },
+	{ "kbatchasync",
+	  { PARAMETER_QUORUM },
+	  0,
+	  { .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  "kbatchasync:K    commit after K gradients; stale ones count; nobody waits" },
+	{ "softsync",
+	  { PARAMETER_QUORUM },
+	  0,
+	  { .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH, .compensate = true },
+	  "softsync:C       as kbatchasync:C, each gradient divided by its staleness" },
+	{ "async",
+	  { 0 },
+	  0,
+	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  "async            commit every gradient as it comes" },
+	{ "bounded",
+	  { PARAMETER_WINDOW },
+	  0,
+	  { .quorum = 1, .late = MST_LATE_REJECT, .release = MST_RELEASE_PUSH },
+	  "bounded:S        as async, but reject a gradient more than S versions old" },
+	{ "ssp",
+	  { PARAMETER_BOUND },
+	  0,
+	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
+	  "ssp:S            as async, but nobody is more than S gradients ahead of the slowest" },
+	{ "nonblocking",
+	  { PARAMETER_GRACE },
+	  1,
+	  { .trigger = MST_TRIGGER_FULL, .collect = true },
+	  "nonblocking[:MS] one full batch has all hand in what is finished, within MS if given" },
+	{ "anytime",
+	  { PARAMETER_DEADLINE },
+	  0,
+	  { .trigger = MST_TRIGGER_DEADLINE, .collect = true },
+	  "anytime:MS       everybody computes for MS and then hands in what is finished" },
+	{ "deadline",
+	  { PARAMETER_DEADLINE, PARAMETER_QUORUM },
+	  0,
+	  { .trigger = MST_TRIGGER_DEADLINE },
+	  "deadline:MS,N    as backup:N, but commit after MS with those who are there" },
+	{ "local",
+	  { PARAMETER_STEPS, PARAMETER_BACKUP },
+	  1,
+	  { .deltas = true, .divide = true, .quorum = 0 },
+	  "local:T[,N]      average parameters after T steps of each worker; N as in backup:N" },
+	{ "easgd",
+	  { PARAMETER_STEPS, PARAMETER_ALPHA },
+	  0,
+	  { .deltas = true, .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  "easgd:T,A        after T steps a worker and the servers move closer by a share of A" },
+	{ "easgdsync",
+	  { PARAMETER_STEPS, PARAMETER_ALPHA },
+	  0,
+	  { .deltas = true, .quorum = 0 },
+	  "easgdsync:T,A    as easgd, and every worker waits for all" },
+	{ "downpour",
+	  { PARAMETER_PUSH, PARAMETER_FETCH },
+	  0,
+	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_PUSH },
+	  "downpour:P,F     as async, pushing every P batches and fetching every F" },
+};
+enum { POLICY_COUNT = sizeof(policies) / sizeof(policies[0]) };
+
+const char *mst_rule_help(unsigned index)
+{
+	return index < POLICY_COUNT ? policies[index].help : NULL;
+}
+
+static const struct policy *policy_find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < POLICY_COUNT; i++) {
+		if (strlen(policies[i].name) == len && memcmp(policies[i].name, name, len) == 0)
+			return &policies[i];
+	}
+	return NULL;
+}
+
+#define NS_PER_MS 1e6
+
+static bool parameter_apply(enum parameter parameter, double value, struct mst_rule *rule)
+{
+	switch (parameter) {
+	case PARAMETER_QUORUM:
+		rule->quorum = (int32_t)value;
+		break;
+	case PARAMETER_BACKUP:
+		rule->quorum = (int32_t)value;
+		return rule->quorum != 0;
+	case PARAMETER_WINDOW:
+		rule->window = (uint32_t)value;
+		break;
+	case PARAMETER_BOUND:
+		rule->bound = (uint32_t)value;
+		break;
+	case PARAMETER_GRACE:
+		rule->grace_ns = (uint64_t)(value * NS_PER_MS);
+		break;
+	case PARAMETER_DEADLINE:
+		rule->deadline_ns = (uint64_t)(value * NS_PER_MS);
+		break;
+	case PARAMETER_STEPS:
+		rule->pace.local_steps = (uint32_t)value;
+		break;
+	case PARAMETER_ALPHA:
+		rule->pace.alpha = value;
+		break;
+	case PARAMETER_PUSH:
+		rule->pace.push_every = (uint32_t)value;
+		break;
+	case PARAMETER_FETCH:
+		rule->pace.fetch_every = (uint32_t)value;
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+static uint32_t parameter_count(const struct policy *p)
+{
+	uint32_t count = 0;
+
+	while (count < POLICY_PARAMETERS && p->parameter[count] != PARAMETER_NONE)
+		count++;
+	return count;
+}
+
+/* @text: what follows the colon.
+ * Return: how many parameters were read, or -1 if one is wrong or too many. */
+static int parameters_parse(const struct policy *p, const char *text, struct mst_rule *rule)
+{
+	uint32_t count = parameter_count(p);
+	double value = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *behind = mst_number_parse(text, &ranges[p->parameter[i]].number,
+						      &value);
+		if (behind == NULL || !parameter_apply(p->parameter[i], value, rule))
+			return -1;
+		if (*behind == '\0')
+			return (int)i + 1;
+		if (*behind != ',')
+			return -1;
+		text = behind + 1;
+	}
+	return -1;
+}
+
+static int refuse_unknown(const char *policy, char *why, size_t why_len)
+{
+	int used = snprintf(why, why_len, "unknown policy \"%.40s\"; there are", policy);
+
+	for (size_t i = 0; i < POLICY_COUNT && used > 0 && (size_t)used < why_len; i++)
+		used += snprintf(why + used, why_len - (size_t)used, " %s", policies[i].name);
+	return -ENOENT;
+}
+
+static int refuse_parameter(const struct policy *p, const char *policy, char *why, size_t why_len)
+{
+	uint32_t count = parameter_count(p);
+	const struct range *first = &ranges[p->parameter[0]];
+	const struct range *second = &ranges[count > 1 ? p->parameter[1] : PARAMETER_NONE];
+
+	if (count == 0)
+		snprintf(why, why_len, "policy \"%.40s\": %s takes no number, as in %s", policy,
+			 p->name, p->name);
+	else if (count == 1)
+		snprintf(why, why_len, "policy \"%.40s\": %s %s %s, as in %s:%s", policy, p->name,
+			 p->optional > 0 ? "takes" : "needs", first->wants, p->name,
+			 first->example);
+	else
+		snprintf(why, why_len,
+			 "policy \"%.40s\": %s needs %s, and %s behind a comma%s, as in %s:%s,%s",
+			 policy, p->name, first->wants, second->wants,
+			 p->optional > 0 ? " if you like" : "", p->name, first->example,
+			 second->example);
+	return -EINVAL;
+}
+
+int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t why_len)
+{
+	const char *colon = strchr(policy, ':');
+	size_t len = colon != NULL ? (size_t)(colon - policy) : strlen(policy);
+	const struct policy *p = policy_find(policy, len);
+
+	if (p == NULL)
+		return refuse_unknown(policy, why, why_len);
+	struct mst_rule row = p->rule;
+	int given = colon != NULL ? parameters_parse(p, colon + 1, &row) : 0;
+	if (given < 0 || (uint32_t)given + p->optional < parameter_count(p))
+		return refuse_parameter(p, policy, why, why_len);
+	row.late_start = out->late_start;
+	row.weigh = out->weigh;
+	row.linear = out->linear;
+	row.patience_ns = out->patience_ns;
+	row.on_loss = out->on_loss;
+	row.min_workers = out->min_workers;
+	if (!row.deltas)
+		row.divide = out->divide;
+	*out = row;
+	return 0;
+}
+
+/* Can the quorum be met by so many workers? */
+static int check_quorum(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
+			size_t why_len)
+{
+	uint32_t workers = ctx->workers;
+
+	if (rule->quorum < 0 && (uint64_t) - (int64_t)rule->quorum >= workers) {
+		snprintf(why, why_len, "all but %" PRId64 " of %" PRIu32 " workers leaves nobody",
+			 -(int64_t)rule->quorum, workers);
+		return -EINVAL;
+	}
+	if (!mst_rule_repeats(rule) && rule->quorum > 0 && (uint32_t)rule->quorum > workers) {
+		snprintf(why, why_len,
+			 "a quorum of %" PRId32 " distinct workers cannot be met by %" PRIu32
+			 " workers",
+			 rule->quorum, workers);
+		return -EINVAL;
+	}
+	if (ctx->quorum_max > 0 && rule->quorum > 0 && (uint32_t)rule->quorum > ctx->quorum_max) {
+		snprintf(why, why_len,
+			 "a quorum of %" PRId32 " is more than this job has room for (%" PRIu32 ")",
+			 rule->quorum, ctx->quorum_max);
+		return -EINVAL;
+	}
+	struct mst_rule_step whole = { .roster = workers, .missing = workers };
+	uint32_t needed = mst_rule_needed(rule, &whole);
+	bool drops = !mst_rule_repeats(rule) && rule->window == 0 && !rule->preempt &&
+		     rule->trigger == MST_TRIGGER_NONE;
+	if (drops && 2 * (uint64_t)needed < workers && !ctx->force) {
+		snprintf(why, why_len,
+			 "a quorum of %" PRIu32 " of %" PRIu32
+			 " workers drops more than half of all gradients; say --force "
+			 "if that is meant",
+			 needed, workers);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+#define NS_PER_S 1e9
+
+/* A limit that patience always comes before would never be reached. */
+static int check_times(const struct mst_rule *rule, char *why, size_t why_len)
+{
+	bool collects = rule->collect && rule->grace_ns >= rule->patience_ns;
+	uint64_t limit_ns = collects ? rule->grace_ns : rule->deadline_ns;
+
+	if (limit_ns == 0 || limit_ns < rule->patience_ns)
+		return 0;
+	snprintf(why, why_len,
+		 "%s of %g ms has to be shorter than the patience of %g s, after which a step "
+		 "gives up the workers that it waits for; raise --patience",
+		 collects ? "a grace" : "a deadline", (double)limit_ns / NS_PER_MS,
+		 (double)rule->patience_ns / NS_PER_S);
+	return -EINVAL;
+}
+
+/* Does a worker have parameters of its own, and fetch the servers' now and then? */
+static bool is_paced(const struct mst_rule *rule)
+{
+	return rule->pace.local_steps > 0 || rule->pace.push_every > 0;
+}
+
+/* Also checks that the release fits the owner and the slots. */
+int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
+		   size_t why_len)
+{
+	if (is_paced(rule) && ctx->owner == MUSTER_WORKERS_OWN) {
+		snprintf(why, why_len,
+			 "under this policy workers step on copies of the servers' parameters, "
+			 "which needs --owner servers");
+		return -EINVAL;
+	}
+	if (rule->release != MST_RELEASE_COMMIT && ctx->owner == MUSTER_WORKERS_OWN) {
+		snprintf(why, why_len,
+			 "this policy lets workers go on before the commit, which needs "
+			 "--owner servers: "
+			 "workers that own the parameters apply every version in order");
+		return -EINVAL;
+	}
+	if (mst_rule_slots(rule) > ctx->slots) {
+		snprintf(why, why_len,
+			 "this policy needs %" PRIu32 " slots per worker, there is %" PRIu32
+			 "; say --slots 2",
+			 mst_rule_slots(rule), ctx->slots);
+		return -EINVAL;
+	}
+	if (rule->min_workers == 0 || rule->min_workers > ctx->workers) {
+		snprintf(why, why_len,
+			 "--min-workers %" PRIu32 " must be 1 to %" PRIu32 " (--workers)",
+			 rule->min_workers, ctx->workers);
+		return -EINVAL;
+	}
+	int rc = check_times(rule, why, why_len);
+	return rc != 0 ? rc : check_quorum(rule, ctx, why, why_len);
+}
+
+uint32_t mst_rule_slots(const struct mst_rule *rule)
+{
+	return rule->release == MST_RELEASE_PUSH && rule->quorum != 1 ? 2 : 1;
+}
+
+uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step *step)
+{
+	uint32_t reachable = step->contributions + step->missing;
+
+	MST_ASSERT(step->missing <= step->roster);
+	if (rule->quorum == 0)
+		return reachable;
+	if (rule->quorum < 0) {
+		uint32_t spare = (uint32_t) - (int64_t)rule->quorum;
+		uint32_t wanted = step->roster > spare ? step->roster - spare : 1;
+		return wanted < reachable ? wanted : reachable;
+	}
+	uint32_t quorum = (uint32_t)rule->quorum;
+	if (mst_rule_repeats(rule) && step->room > 0 && step->room < quorum)
+		quorum = step->room;
+	if (mst_rule_repeats(rule))
+		return step->roster > 0 ? quorum : step->contributions;
+	return quorum < reachable ? quorum : reachable;
+}
+
+bool mst_rule_met(const struct mst_rule *rule, const struct mst_rule_step *step)
+{
+	return step->contributions > 0 &&
+	       (step->overdue || step->contributions >= mst_rule_needed(rule, step));
+}
