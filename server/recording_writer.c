@@ -119,7 +119,7 @@ static uint64_t count_lines(const char *text, size_t len, size_t *end)
 	return lines;
 }
 
-/* Cuts the file behind its last whole line, and says what became of it. */
+/* Cuts the file after its last whole line, and says what became of it. */
 static void fail(struct mst_recording_writer *w, int error)
 {
 	bool cut = w->is_file && ftruncate(w->fd, (off_t)w->whole_bytes) == 0;

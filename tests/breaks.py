@@ -158,7 +158,7 @@ def arguments():
     parser.add_argument("--only", default="", help="numbers of patches, as in 01,02")
     parser.add_argument("--label", default="quick", help="of the tests that are run")
     parser.add_argument("-R", metavar="REGEX", help="names of the tests that are run instead")
-    parser.add_argument("--all-tests", action="store_true", help="go on behind the first failure")
+    parser.add_argument("--all-tests", action="store_true", help="go on after the first failure")
     parser.add_argument("--markdown", action="store_true", help="print the rows of a table")
     parser.add_argument("--jobs", type=int, default=min(8, len(os.sched_getaffinity(0))),
                         help="processors to use")

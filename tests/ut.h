@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CUnit behind one call: a list of promises, and an exit status. */
+/* CUnit through one call: a list of promises, and an exit status. */
 #ifndef MST_TESTS_UT_H
 #define MST_TESTS_UT_H
 

@@ -214,7 +214,7 @@ static int64_t first_frame(struct mst_watch *w)
 	return length <= (int64_t)w->have ? length : 0;
 }
 
-/* Stops behind the first snapshot that becomes complete, so that no caller misses one. */
+/* Stops after the first snapshot that becomes complete, so that no caller misses one. */
 static int take_inbox(struct mst_watch *w)
 {
 	int64_t length;

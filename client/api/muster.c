@@ -368,7 +368,7 @@ static int send_rest(struct muster *m, int slot, const char *gradient)
 	return rc;
 }
 
-/* The rest of the data, and behind them the header. */
+/* The rest of the data, and after it the header. */
 static int hand_in(struct muster *m, const struct muster_contribution *c, uint64_t *ticket)
 {
 	struct mst_lane_header header;
@@ -508,8 +508,8 @@ static int look_for_outcome(struct muster *m)
 	return rc >= 0 ? -EAGAIN : rc;
 }
 
-/* What arrives after the descriptor has been armed makes it readable: so the look that counts is
- * the one behind the arming. */
+/* What arrives after the descriptor has been armed makes it readable. So the look that counts is
+ * the one after the arming. */
 static int try_outcome(struct muster *m)
 {
 	int rc = look_for_outcome(m);

@@ -83,7 +83,7 @@ struct mst_range mst_ranges_given(const struct mst_ranges *r, uint64_t first)
 	return r->list[at > 0 && r->list[at - 1].end > first ? at - 1 : at];
 }
 
-/* Neighbours are merged: behind a range there is a gap, or the end. */
+/* Neighbours are merged: after a range there is a gap, or the end. */
 bool mst_ranges_gap(const struct mst_ranges *r, uint64_t from, struct mst_range *out)
 {
 	uint32_t at = place_of(r, from);

@@ -39,7 +39,7 @@ static void skip_given(struct mst_tickets *t)
 		t->given++;
 }
 
-/* Passes up to @number have been judged, for something behind them has been. */
+/* Passes up to @number have been judged, for a later ticket has been judged. */
 static void skip_judged(struct mst_tickets *t, uint64_t number)
 {
 	while (t->judged < number && is_pass(t, t->judged + 1))
@@ -56,7 +56,7 @@ static void skip_granted(struct mst_tickets *t)
 	}
 }
 
-/* If something behind the pass has been judged, so has the pass, and its cell may be another
+/* If a ticket after the pass has been judged, so has the pass, and its cell may be another
  * ticket's. */
 void mst_tickets_passed(struct mst_tickets *t, uint64_t number)
 {

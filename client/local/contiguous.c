@@ -16,7 +16,7 @@ static size_t whole_pages(size_t bytes)
 
 /* ---- reservations ---- */
 
-/* Reserves @bytes, whole pages, as far behind the bound of a huge page as @like is. */
+/* Reserves @bytes, whole pages. The distance from the bound of a huge page is that of @like. */
 static int reserve(struct mst_reservation *r, size_t bytes, const void *like)
 {
 	size_t all = bytes + MST_PAGES_HUGE;

@@ -38,7 +38,7 @@ struct mst_contiguous {
 /* The links have been dialled. 0, or an error with its sentence. */
 int mst_contiguous_map(struct mst_contiguous *v, const struct mst_settings *s,
 		       const struct mst_welcome *w);
-/* Behind mst_links_free(). */
+/* Call it after mst_links_free(). */
 void mst_contiguous_unmap(struct mst_contiguous *v);
 
 /* The gradient of a slot. */

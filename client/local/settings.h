@@ -34,7 +34,7 @@ struct mst_settings {
 	uint64_t join_ns;
 	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
 	const struct mst_transport *transport; /* NULL: that of the server's listener */
-	/* This host's part of the fabric, whose strings lie behind it; the rest is the server's
+	/* This host's part of the fabric, whose strings lie after it; the rest is the server's
 	 * word. */
 	struct mst_fabric fabric;
 	char devices[MST_FABRIC_TEXT_LEN], addresses[MST_FABRIC_TEXT_LEN];

@@ -4,9 +4,9 @@
  * contribution, the hooks, an outcome. A program may have been compiled with an older header than
  * the library, or with a newer one.
  *
- * Who lets such a struct grow appends the new fields behind all of its old bytes, padding included,
- * gives each field a default of zero that means what the library did before, and leaves no padding
- * at the new end.
+ * A change that lets such a struct grow appends the new fields after all of its old bytes, padding
+ * included, gives each field a default of zero that means what the library did before, and leaves
+ * no padding at the new end.
  */
 #ifndef MST_CLIENT_LOCAL_SIZED_H
 #define MST_CLIENT_LOCAL_SIZED_H

@@ -18,7 +18,7 @@ void mst_sources_fini(struct mst_sources *s)
 	s->count = s->room = 0;
 }
 
-/* Index of the first region that ends behind @at. */
+/* Index of the first region that ends after @at. */
 static uint32_t place_of(const struct mst_sources *s, uintptr_t at)
 {
 	uint32_t low = 0, high = s->count;

@@ -12,7 +12,7 @@
 
 struct mst_tensors {
 	uint32_t count;
-	char *names; /* one behind the other; each row points there */
+	char *names; /* one after the other; each row points there */
 	struct mst_table table;
 	struct muster_tensor row[];
 };

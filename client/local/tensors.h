@@ -23,7 +23,7 @@ void mst_tensors_free(struct mst_tensors *t); /* accepts NULL */
 
 /* What the hello says of them; @t may be NULL. */
 struct mst_table mst_tensors_table(const struct mst_tensors *t);
-/* Fills @piece with the tensors from number @at on. Return: the number of the tensor behind it. */
+/* Fills @piece with the tensors from number @at on. Return: the number of the tensor after it. */
 uint32_t mst_tensors_piece(const struct mst_tensors *t, uint32_t at, uint32_t max,
 			   struct mst_tensor_piece *piece);
 

@@ -44,7 +44,7 @@ bool mst_comeback_wanted(const struct mst_comeback *b)
 	       b->worker->phase == MST_WORKER_WORKING;
 }
 
-/* Tells the leader that nothing is given, so that it asks another worker at once. Behind what is
+/* Tells the leader that nothing is given, so that it asks another worker at once. After what is
  * still being sent there is no place for it. @too_large: the bytes of a state that the leader does
  * not take; 0: there is none. Return: 0 or -EALREADY. */
 static int decline(struct mst_comeback *b, uint64_t too_large)

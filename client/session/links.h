@@ -71,7 +71,7 @@ bool mst_links_withdraw(struct mst_links *l);
 /* Frees all links. @inherited: the handle is a copy in a child of fork(), in which the links have
  * been detached by mst_links_disown(). */
 void mst_links_free(struct mst_links *l, bool inherited);
-/* Behind mst_links_free(). */
+/* Call it after mst_links_free(). */
 void mst_links_close(struct mst_links *l);
 
 /* In a child of fork(): closes the inherited descriptors, of which the parent notices nothing. */

@@ -151,7 +151,7 @@ int mst_outbound_lend(struct mst_outbound *o, int slot, const struct mst_range *
 
 /* ---- records ---- */
 
-/* To every server, behind the data that went there. */
+/* To every server, after the data that went there. */
 int mst_outbound_header(struct mst_outbound *o, const struct mst_lane_header *header)
 {
 	bool has_data = !(header->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS));
@@ -176,8 +176,8 @@ int mst_outbound_header(struct mst_outbound *o, const struct mst_lane_header *he
 	return rc < 0 ? rc : 0;
 }
 
-/* No bytes: behind everything that was put before, it says that nothing follows. To every server,
- * whoever got data. */
+/* A put without bytes. It comes after everything that was put before, and says that nothing
+ * follows. It goes to every server, also to one that got no data. */
 static int send_abandon(struct mst_outbound *o, int slot)
 {
 	uint64_t epoch = o->worker->slot[slot].epoch;

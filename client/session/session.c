@@ -275,7 +275,7 @@ static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
 	return rc;
 }
 
-/* Does each server have a listener, and do the parts, one behind another, make up the vector? */
+/* Does each server have a listener, and do the parts, one after another, make up the vector? */
 static bool parts_fit(const struct mst_welcome *w)
 {
 	uint64_t end = 0;

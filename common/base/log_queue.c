@@ -18,7 +18,7 @@ static_assert(MST_LOG_LINE_MAX <= UINT16_MAX, "a record's length holds the longe
 static_assert((MST_LOG_QUEUE_BYTES & (MST_LOG_QUEUE_BYTES - 1)) == 0,
 	      "places in the ring stay right when the count of bytes wraps");
 
-/* Return: the place behind it. */
+/* Return: the place after it. */
 static size_t push(struct mst_log_queue *q, size_t at, const void *src, size_t len)
 {
 	size_t to_end = MST_LOG_QUEUE_BYTES - at % MST_LOG_QUEUE_BYTES;

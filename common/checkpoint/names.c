@@ -24,7 +24,7 @@ void mst_checkpoint_part_name(const struct mst_checkpoint_id *id, uint32_t part,
 		       VERSION_DIGITS, id->version, SAVE_DIGITS, id->save, part, parts);
 }
 
-/* Takes @word. Return: what is behind it; NULL: it is not there, or @at is NULL. */
+/* Takes @word. Return: what is after it; NULL: it is not there, or @at is NULL. */
 static const char *take(const char *at, const char *word)
 {
 	size_t len = strlen(word);
@@ -58,7 +58,7 @@ static const char *take_save(const char *at)
 									   : NULL;
 }
 
-/* The name of a part from behind its version on. */
+/* The rest of a part's name, after its version. */
 static const char *take_part(const char *at)
 {
 	uint64_t part = 0, parts = 0;

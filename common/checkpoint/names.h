@@ -2,7 +2,7 @@
 /*
  * The names of the files in a directory of checkpoints:
  *
- *   v0000000123-3f2a9c01.part0-of-3.safetensors   a part; behind '-': the begin of the save id
+ *   v0000000123-3f2a9c01.part0-of-3.safetensors   a part; after '-': the begin of the save id
  *   v0000000123.json                              a manifest
  *   v0000000123.json.refused                      one that is set aside (keep.h)
  *   ....tmp                                       either of the first two while it is written

@@ -13,7 +13,7 @@
 
 struct mst_samples {
 	uint32_t count;
-	const uint8_t *pixels; /* count images, one behind the other */
+	const uint8_t *pixels; /* count images, one after the other */
 	const uint8_t *labels; /* count, each below MST_DATASET_CLASSES */
 };
 

@@ -29,7 +29,7 @@ struct product_of {
 
 /* ---- sums of rows: b is [inner][columns] ---- */
 
-/* to[i] = (((to[i] + c[0] row 0) + c[1] row 1) + ...); the rows lie one behind the other. */
+/* to[i] = (((to[i] + c[0] row 0) + c[1] row 1) + ...); the rows lie one after the other. */
 static void add_rows(float *restrict to, const float *restrict row, const float *restrict c,
 		     uint32_t width)
 {
@@ -84,7 +84,7 @@ static float total(const float *lane, const float *a, const float *b, uint32_t r
 	return sum;
 }
 
-/* The products of a with DOT_ROWS rows of b, which lie one behind the other. */
+/* The products of a with DOT_ROWS rows of b, which lie one after the other. */
 static void dot_rows(const float *a, const float *b, uint32_t width, float *product)
 {
 	four sum[DOT_ROWS][FOURS] = { { { 0 } } };

@@ -8,7 +8,7 @@
 #define BYTES_FIRST ((size_t)4 << 10)
 #define BYTES_MAX ((size_t)8 << 20) /* a mountinfo of tens of thousands of lines */
 
-/* The rest of @f, with a NUL behind it. */
+/* The rest of @f, with a NUL after it. */
 static char *read_all(FILE *f)
 {
 	size_t room = BYTES_FIRST, used = 0;

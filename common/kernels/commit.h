@@ -40,7 +40,7 @@ struct mst_commit {
 	const float *average_before; /* as `before` */
 	float average_rest;          /* what is left of the average before: from 0 to 1 */
 	/* Tensors have scales of their own: `scales` of them, in order, the last one ends where the
-	 * vector ends or behind it. Each product is rounded to f32. NULL: there are none, and what
+	 * vector ends, or beyond it. Each product is rounded to f32. NULL: there are none, and what
 	 * follows is not read. */
 	const struct mst_scale *scale;
 	size_t scales;

@@ -64,7 +64,7 @@ static void join(const struct walk *walk, enum mst_sum into, enum mst_sum from)
 	source_add(&step->sum, NULL, 1.0f);
 }
 
-/* The last step, if one more leaf can be added behind its others. */
+/* The last step, if one more leaf can be added after its others. */
 static struct mst_plan_step *step_open(struct mst_sum_plan *plan, enum mst_sum into,
 				       enum muster_type type)
 {

@@ -14,7 +14,7 @@
 
 #define MST_KERNELS_TEXT 96
 
-/* The names of those that run here, best first: "avx512", "avx2", "baseline"; "neon". NULL behind
+/* The names of those that run here, best first: "avx512", "avx2", "baseline"; "neon". NULL after
  * the last one. */
 const char *mst_kernels_name(size_t index);
 

@@ -88,7 +88,7 @@ struct mst_optimizer {
 	double parameter[MST_PARAMETERS_MAX];
 };
 
-/* By index; NULL behind the last. The first is the default. */
+/* By index; NULL after the last. The first is the default. */
 const struct mst_optim *mst_optim_row(unsigned index);
 /* NULL: there is none of this name. */
 const struct mst_optim *mst_optim_find(const char *name);

@@ -133,7 +133,7 @@ size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_
 
 /* ---- what a peer has filled ---- */
 
-/* Zeroes the bytes of @copy behind those that are both filled and known. Return: how many are. */
+/* Zeroes the bytes of @copy after those that are both filled and known. Return: how many are. */
 static uint32_t trim(void *copy, size_t bytes, uint32_t filled, uint32_t known)
 {
 	uint32_t used = filled < known ? filled : known;

@@ -119,7 +119,7 @@ struct mst_lane_lone_ask {
 };
 
 /* Header and record have room for members of later releases. `size` says how many bytes the sender
- * has filled; it zeroes those behind them. A receiver takes a member behind them for 0, and does
+ * has filled; it zeroes the bytes after them. A receiver takes a member after them for 0, and does
  * not look at what it does not know itself: so the protocol number stays when a member is added, at
  * the beginning of `reserved`. What there was when the number rose last, each sender must fill. */
 struct mst_lane_header {

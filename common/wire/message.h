@@ -56,7 +56,7 @@ enum mst_message_kind {
 	MST_MSG_WELCOME,   /* leader: admitted; where to ask for links */
 	MST_MSG_ERROR,     /* leader: refused or ended; then the connection closes */
 	MST_MSG_START, /* worker: ready; offers a start state or not; asks for its first version */
-	MST_MSG_SEND_STATE, /* leader: send the tensor table, and behind it the start state */
+	MST_MSG_SEND_STATE, /* leader: send the tensor table, and after it the start state */
 	MST_MSG_STATE,      /* worker: a piece of the start state */
 	MST_MSG_HEARTBEAT,  /* worker */
 	MST_MSG_LEAVE,      /* worker: leaves; the seq of its last header */

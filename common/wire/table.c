@@ -18,7 +18,7 @@ static uint64_t digest(uint64_t so_far, const void *bytes, size_t count)
 	return so_far;
 }
 
-/* With the NUL behind it, so that two names do not read as one. */
+/* With the NUL after it, so that two names do not read as one. */
 static void digest_name(const char *name, struct mst_table *out)
 {
 	size_t bytes = name != NULL ? strlen(name) + 1 : 1;

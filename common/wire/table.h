@@ -51,7 +51,7 @@ void mst_table_of(const struct muster_tensor *tensor, uint32_t count, struct mst
 /* Could a worker with a vector of @elems elements have such a table? */
 bool mst_table_is_sane(const struct mst_table *table, uint64_t elems);
 /* The run that begins with tensor @at of @count.
- * Return: the tensor behind it. */
+ * Return: the tensor after it. */
 uint32_t mst_run_of(const struct muster_tensor *tensor, uint32_t count, uint32_t at,
 		    struct mst_run *out);
 /* Is it a number from 0 on? */

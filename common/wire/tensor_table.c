@@ -9,7 +9,7 @@
 struct mst_tensor_table {
 	struct mst_table of;
 	uint64_t elems; /* of the vector */
-	char *names;    /* one behind the other; each row points there */
+	char *names;    /* one after the other; each row points there */
 	/* What has come: tensors, bytes of their names, and where the last tensor ends. */
 	uint32_t have;
 	uint64_t names_have, end;

@@ -39,7 +39,7 @@ const struct muster_tensor *mst_tensor_table_rows(const struct mst_tensor_table 
 
 /* Fills @piece with the tensors from number @at on, of @count that a worker has, at most @max
  * (MST_TENSORS_PIECE, MST_TENSORS_FEW).
- * Return: the number of the tensor behind them. */
+ * Return: the number of the tensor after them. */
 uint32_t mst_tensor_piece_of(const struct muster_tensor *tensor, uint32_t count, uint32_t at,
 			     uint32_t max, struct mst_tensor_piece *piece);
 

@@ -33,7 +33,7 @@ enum mst_task_kind {
 	MST_TASK_PARTIAL,
 	MST_TASK_GROUP,
 	/* the mean alone and its squares, and the distance of two versions, as far as either is
-	 * wanted; the commit behind it waits for APPLY */
+	 * wanted; the commit after it waits for APPLY */
 	MST_TASK_REDUCE,
 	MST_TASK_COMMIT,
 	MST_TASK_ANSWER,
@@ -86,7 +86,7 @@ struct mst_task {
 			/* Of vectors that are updated in place: the side it reads, and writes. */
 			uint8_t from, to;
 			uint8_t average_from, average_to; /* the same of the average */
-			/* Behind REDUCE, which has used the summands: */
+			/* After REDUCE, which has used the summands: */
 			bool waits; /* the leader has not said yet what the mean is multiplied by */
 			float factor; /* what it has said */
 		} commit;             /* REDUCE, COMMIT */
@@ -133,7 +133,7 @@ struct mst_aggregator {
 
 	struct mst_task *queue;
 	uint32_t queue_size, queue_head, queue_count;
-	uint32_t queue_begun; /* tasks begun: a commit that waits holds up those behind it */
+	uint32_t queue_begun; /* tasks begun: a commit that waits holds up those after it */
 	/* Of those in the queue that move data, by number modulo queue_size; and how many there
 	 * ever were, which is what tells the shards of one more. */
 	const struct mst_task **work;
@@ -149,8 +149,8 @@ struct mst_aggregator {
 	uint32_t newest_buffer; /* of the newest version decided; MST_BUFFER_NONE: none */
 	uint64_t newest;        /* that version */
 	/* Vectors that are updated in place, and have a second side if versions are saved. The
-	 * commit behind a version that is saved writes to the other side, so that nothing has to be
-	 * copied; the commits behind that one stay there. */
+	 * commit after a version that is saved writes to the other side, so that nothing has to be
+	 * copied; the commits after that one stay there. */
 	struct mst_kept_vectors {
 		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
 		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
@@ -160,7 +160,7 @@ struct mst_aggregator {
 	} kept[2];
 	/* The moving average of the parameters; NULL: not kept. It has places of its own, because a
 	 * worker reads it while the steps go on: the place that the newest version decided has, one
-	 * that is lent, and, if versions are saved, one that is being saved. The commit behind a
+	 * that is lent, and, if versions are saved, one that is being saved. The commit after a
 	 * version whose average is lent or saved writes to a place that nobody reads. */
 	float *average[MST_AVERAGES_MAX];
 	uint8_t average_now;
@@ -175,7 +175,7 @@ struct mst_aggregator {
 	struct mst_scale *scale;
 	uint32_t scales;
 	/* Where the optimiser wants norms: does the first tensor begin before this part, does the
-	 * last one end behind it? */
+	 * last one end beyond it? */
 	bool cut_left, cut_right;
 	float *mean;          /* between REDUCE and its commit; NULL: no reduce phase */
 	struct mst_ranks due; /* the ranks with verdicts or grants still to be put */

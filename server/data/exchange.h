@@ -67,7 +67,7 @@ enum mst_notice_kind {
 	 * MST_EV_RETURNED is sent */
 	MST_NOTE_LENT,
 	MST_NOTE_SAVED,    /* the leader: saved: all servers have reported */
-	MST_NOTE_EVICTED,  /* evict: who, why; just behind its MST_NOTE_OVER, or before it */
+	MST_NOTE_EVICTED,  /* evict: who, why; just after its MST_NOTE_OVER, or before it */
 	MST_NOTE_OVER,     /* session: to be freed */
 	MST_NOTE_SNAPSHOT, /* it is filled */
 	MST_NOTE_FINISHED, /* why, version */

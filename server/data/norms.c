@@ -68,7 +68,7 @@ static uint32_t tensor_at(const struct mst_aggregator *a, uint64_t element)
 	return low;
 }
 
-/* Does the tensor begin before that element, or end behind it, perhaps at another server? */
+/* Does the tensor begin before that element, or end beyond it, perhaps at another server? */
 static bool begins_before(const struct mst_aggregator *a, uint32_t tensor, uint64_t element)
 {
 	return tensor == 0 ? element > 0 || a->cut_left : a->scale[tensor - 1].end < element;

@@ -352,7 +352,7 @@ static void link_wanted(struct mst_server *s, struct mst_session *session)
 }
 
 /* At a follower the end of the rank's session before may still be on its way from the leader,
- * behind contributions of it that count: the newer waits for that. */
+ * after contributions of it that count: the newer session waits for that end. */
 static void link_session(struct mst_server *s, struct mst_session *session)
 {
 	struct mst_session *now = mst_aggregator_session(s->aggregator, session->who.rank);

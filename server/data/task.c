@@ -329,7 +329,7 @@ static void commit_pass_on(struct mst_aggregator *a)
 	for (uint32_t i = 1; i < a->queue_count; i++) {
 		const struct mst_task *task = &a->queue[(a->queue_head + i) % a->queue_size];
 		if (task->kind == MST_TASK_COMMIT)
-			break; /* the answers behind that one are of its version, or of a later */
+			break; /* the answers after that one are of its version, or of a later */
 		if (task->kind == MST_TASK_ANSWER && answer_sends(task) &&
 		    task->answer.answer.buffer == commit->commit.buffer)
 			pass_on_to(a, task, reached);

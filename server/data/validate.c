@@ -25,7 +25,7 @@ static bool validates_count(const struct mst_aggregator *a, const struct mst_dec
 	return slot->state == MST_SLOT_FULL && !slot->read;
 }
 
-/* It has been used, and the next grant is the one behind it. */
+/* It has been used, and the next grant is the one after it. */
 static bool validates_regrant(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	const struct mst_session *session = session_of(a, d->who);
@@ -80,7 +80,7 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 	case MST_DO_COUNT:
 		return runs && validates_count(a, d);
 	case MST_DO_COMMIT:
-		return validates_commit(a, d); /* behind the end nothing is counted */
+		return validates_commit(a, d); /* after the end nothing is counted */
 	case MST_DO_REGRANT:
 		return validates_regrant(a, d);
 	case MST_DO_EVICT:

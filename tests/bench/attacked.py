@@ -50,7 +50,7 @@ WORKERS, STEADY, JOINER, INSIDER = 4, 2, 2, 3  # ranks 0 and 1 carry the job
 JOIN_S = 60.0
 HEARTBEAT = 7
 COUNTERS = 4096  # bytes of the file in which steps and acts are counted
-ACTS = WORKERS   # the attacker's counter, behind those of the workers
+ACTS = WORKERS   # the attacker's counter, after those of the workers
 HELD = 1000      # connections that are held
 CHAIN = 24       # certificates that one caller shows: a few more, and the server reads none
 

@@ -74,7 +74,7 @@ static const struct sum_row rows[] = {
 	{ "f16", MUSTER_F16, MUSTER_F16, 8, 1, NULL, 0, false },
 };
 
-/* The ways that take turns; behind the last one each variant of the ceiling. */
+/* The ways that take turns; after the last one each variant of the ceiling. */
 enum sum_kind { STREAM, CACHE, PAIRWISE, CEILING, KINDS = CEILING + CEILING_VARIANTS };
 
 struct bench {

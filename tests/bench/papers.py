@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The figures of docs/papers.md: the curves of the papers behind the policies, at a small scale.
+"""The figures of docs/papers.md: the curves of the papers of the policies, at a small scale.
 
     papers.py [--quick] [--only NAME]... [--out DIR] [--build DIR] [--data DIR]
 

@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The text behind the first empty line, which is cut off. */
+/* The text after the first empty line, which is cut off. */
 static char *cut(char *text)
 {
 	char *end = strstr(text, "\n\n");

@@ -29,7 +29,7 @@ struct handle_part {
 	uint64_t first, count;
 };
 
-/* @parts: one behind the other, all of f->elems. */
+/* @parts: one after the other, all of f->elems. */
 void handle_init(struct handle *h, const struct handle_figures *f, const struct handle_part *parts,
 		 uint32_t count);
 void handle_fini(struct handle *h);

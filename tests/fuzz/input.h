@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An input as a program for a harness: bytes that say what happens next, and with what. Behind its
+/* An input as a program for a harness: bytes that say what happens next, and with what. After its
  * end come zeros. */
 #ifndef MST_TESTS_FUZZ_INPUT_H
 #define MST_TESTS_FUZZ_INPUT_H

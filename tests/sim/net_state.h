@@ -60,7 +60,7 @@ struct sim_lane {
 	uint32_t first, arrived;
 
 	struct sim_queue way;  /* oldest first; of them */
-	uint32_t to_go;        /* so many may go: those behind have `more` to follow */
+	uint32_t to_go;        /* so many may go: those after them have `more` to follow */
 	uint32_t travelling;   /* and so many are puts */
 	struct sim_queue acks; /* landed, to be reported sent */
 	struct sim_queue sent; /* to be told by poll() */

@@ -31,7 +31,7 @@ void obs_saves_committed(void)
 	struct obs_saves *s = &obs.saves;
 	uint64_t every = obs.plan->saves.commits;
 
-	/* Behind the first the ledger makes a pause, by a clock that stands still at times. */
+	/* After the first the ledger makes a pause, by a clock that stands still at times. */
 	if (every > 0 && !s->any && !s->in_flight && obs.commits - s->decided >= every)
 		s->due = obs.commits;
 }

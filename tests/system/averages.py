@@ -55,7 +55,7 @@ JOBS = [
 
 def numpys(a):
     """Whatever makes the parameters, however they are divided, with any kernels: of every version,
-    also of those behind one that is being saved."""
+    also of those after one that is being saved."""
     for servers, options, worker, optimizer, kernels in JOBS:
         folder = Folder(a)
         with mock.patch.dict(os.environ, {"MUSTER_KERNELS": kernels} if kernels else {}):

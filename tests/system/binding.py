@@ -220,7 +220,7 @@ def errors(a):
         check("four kinds of errors", True)
 
 
-# A shell that starts tests behind it leaves SIGINT ignored.
+# A shell that starts tests in the background leaves SIGINT ignored.
 CATCH = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 SCRIPT = CATCH + """
 import os, sys, muster, numpy

@@ -203,7 +203,7 @@ ORDERS = {
     "no vector": (appoint(elems=0, first=0, count=0), "a part of the vector"),
     "a vector beyond reason": (appoint(elems=(1 << 40) + 4096, first=1 << 40, count=4096),
                                "a part of the vector"),
-    "a part behind the end": (appoint(first=12288, count=1 << 63), "a part of the vector"),
+    "a part beyond the end": (appoint(first=12288, count=1 << 63), "a part of the vector"),
     "no part": (appoint(count=0), "a part of the vector"),
     "a part beyond the end": (appoint(first=8192, count=4905), "a part of the vector"),
     "a part between pages": (appoint(first=100), "a part of the vector"),
@@ -335,7 +335,7 @@ def lingering():
 
 def strangers_that_linger(a):
     """What they pass would keep whoever closes it for a minute: for longer than a lease nobody is
-    called silent, and newcomers are let in behind them, long before that minute is over."""
+    called silent, and newcomers are let in after them, long before that minute is over."""
     with tempfile.TemporaryDirectory() as d, \
             Job(a, "-n", "3", "--lease", f"{LEASE_S}s", XDG_RUNTIME_DIR=d) as job:
         options = ["sleep_us=10000", *job.ended_by(0)]

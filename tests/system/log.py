@@ -22,7 +22,7 @@ from base import CALM, cases, check, main, until, worker_environment
 from server import SECONDS, Server, frame, hello
 
 WORKERS = 3
-# The ranks behind the first WORKERS leave early. Strangers say hello for them in turn, as each rank
+# The ranks after the first WORKERS leave early. Strangers say hello for them in turn, as each rank
 # is admitted only so often (server/control/members/rejoins.h).
 RANKS = WORKERS + 24
 OPTIONS = ("-n", str(RANKS), "--policy", f"backup:{WORKERS}", "--force", *CALM)

@@ -58,7 +58,7 @@ class Batches:
 def gradients(log, numbers, parameters):
     """Of contributions that take what is finished: the next micro-batches, none twice, none left
     out. Only where a time of grace may end, what is at hand may be given up; then the next
-    contribution begins behind that."""
+    contribution begins after that."""
     batches = Batches(log)
     may_skip = log.policy.startswith("nonblocking:")
     for push in log.pushes.values():

@@ -16,7 +16,7 @@ from searching import keys_stay_out_of_core_dumps, must_lack, no_keys, places_of
 from server import hello
 from tls import Job, options, prove
 
-# A token is told behind the address of the listener that it is for, and behind its tag and length.
+# A token is told after the address of the listener that it is for, and after its tag and length.
 TOLD = re.compile(rb"\.sock..\x10\0\0\0(.{16})", re.S)
 
 

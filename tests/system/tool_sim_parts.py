@@ -179,7 +179,7 @@ class Parts(Sim):
                                    delta=1e-3, msg=policy)
             self.assertEqual(job["total"]["samples"], 60 * batches)
         # A push takes 25 ms, and so does each version, also the first: the answer to the fetch that
-        # goes behind the push.
+        # goes after the push.
         job = self.job("-n", 1, "--delay", "const:10", "--policy", "downpour:1,1000", "--size",
                        25000000, "--worker-rate", 1, "--commits", 101)
         self.assertAlmostEqual(job["simulated_s"], 25e-3 + 10e-3 + 25e-3 + 100 * 50e-3, 9)

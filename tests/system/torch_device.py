@@ -29,7 +29,7 @@ class Stream:
 
     def __init__(self, gpu):
         self.gpu, self.copies, self.made = gpu, [], 0
-        self.work = self.behind = 0  # what computes on this one; what of it this one comes behind
+        self.work = self.behind = 0  # what computes on this one; what of it this one comes after
 
     def wait_stream(self, other):
         """What this one does from now on cannot change what the other is still to read."""
@@ -47,7 +47,7 @@ class Stream:
 
 
 class Copy:
-    """From a gradient. One that does not come behind what makes the gradient, or whose memory
+    """From a gradient. One that does not come after what makes the gradient, or whose memory
     PyTorch may have given to another tensor, reads something else."""
 
     def __init__(self, gpu, source, into):

@@ -29,7 +29,7 @@ EARLY, LATE = 21, 23  # places of sessions that come back, and of the steps that
 
 def killed_at_any_point(a):
     """At 50 points at least, three ranks of five at a time, each of which is started again at once.
-    Behind each of them is a session that has come back before it is killed in its turn."""
+    Each of them has come back in a session before it is killed in its turn."""
     prepare(a)
     if sys.version_info < (3, 11):
         print("left out: before 3.11 Python does not say which class a function is of")

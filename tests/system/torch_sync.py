@@ -283,7 +283,7 @@ def bad_input(a):
         done = sync.step()
         return done.version, done.verdict.name, model.weight.grad[0, 0].item()
 
-    # The types round to 7, 10 and 23 digits behind the point.
+    # The types round to 7, 10 and 23 digits after the point.
     for wire, mean in (("bf16", 1), ("f16", 1 + 2 ** -9), ("f32", 1 + 2 ** -9 + 2 ** -13)):
         with Ranks(a, 1, lambda rank, ranks, w=wire: rounds(rank, ranks, w)) as ranks:
             check(f"steps after those are like any other, in {wire}",

@@ -74,7 +74,7 @@ def c_complaints(path, text):
     for number, line in enumerate(lines, 1):
         for call in BANNED_CALL.findall(line):
             yield f"{path}:{number}: {call}() is banned; use {BANNED[call]}"
-    body = code.split("\n", 1)[1] if "\n" in code else code  # behind the licence line
+    body = code.split("\n", 1)[1] if "\n" in code else code  # after the licence line
     yield from conditional_complaints(path, body.replace('""', ""))
 
 

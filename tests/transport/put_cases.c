@@ -279,7 +279,7 @@ static void refused_put_leaves_the_neighbours_alone(void)
 	struct peer_command full = put_order(0, 65536, 21, 1);
 	struct peer_command beyond = put_order(65000, 600, 22, 2);
 
-	/* The own down inbound region is the canary behind the up inbound region that the peer
+	/* The own down inbound region is the canary after the up inbound region that the peer
 	 * writes beyond. */
 	CU_ASSERT_EQUAL(world_notify(&w, 0, 65536, 23, 1), 1);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);

@@ -113,7 +113,7 @@ static void a_large_put_is_dealt_over_the_rails(void)
 	CU_ASSERT_EQUAL(bytes, 900000);
 	CU_ASSERT_EQUAL(notices, 3);
 	for (int i = 0; i < 3; i++)
-		CU_ASSERT(written[last[i]].notify); /* behind the data of its rail */
+		CU_ASSERT(written[last[i]].notify); /* after the data of its rail */
 	CU_ASSERT_EQUAL(posts, 3);
 	mst_queue_fini(&q);
 }

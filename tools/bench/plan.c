@@ -131,8 +131,9 @@ static void open_barrier(struct mst_bench_barrier *barrier, enum mst_bench_state
 	wake_all(&barrier->state);
 }
 
-/* Return: is this the last of those who are waited for? Acquire and release: what each did before
- * it came is behind whoever opens, and so, by state, behind all. */
+/* Return: is this the last worker that the barrier waits for? Acquire and release: the worker that
+ * opens the barrier sees what each worker wrote before it arrived. All others see it too, since
+ * they read the state that this worker then writes. */
 static bool arrive(const struct mst_bench_plan *p, struct mst_bench_barrier *barrier)
 {
 	return atomic_fetch_add_explicit(&barrier->arrived, 1, memory_order_acq_rel) + 1 ==

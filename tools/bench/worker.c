@@ -6,7 +6,7 @@
  *	fill | barrier | start: push ... pushed ... end: result readable | barrier | check
  *
  * Before it checks, it waits until all have their results. With buffers of its own the copy in lies
- * behind start and the copy out before end. A delay is slept between barrier and start. Every step
+ * after start and the copy out before end. A delay is slept between barrier and start. Every step
  * is checked, those of the warm-up too.
  */
 #include "tools/bench/worker.h"

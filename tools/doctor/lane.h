@@ -7,7 +7,7 @@
 
 #define MST_WRITE_MAGIC UINT64_C(0x31726f74636f646d) /* "mdoctor1" */
 #define MST_WRITE_TOKEN "muster doctor 01" /* no secret: who listens, listens to anybody */
-#define MST_WRITE_DATA_AT 4096u            /* behind the record */
+#define MST_WRITE_DATA_AT 4096u            /* after the record */
 
 enum mst_write_imm {
 	MST_WRITE_LOOK = 1, /* up: record and data are written; look at them. down: the answer */

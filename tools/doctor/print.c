@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Each line of @text behind its own word. */
+/* Each line of @text after a word of its own. */
 static void print_lines(const char *word, const char *text, FILE *out)
 {
 	for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {

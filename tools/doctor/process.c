@@ -14,7 +14,7 @@
 
 /* ---- the directory ---- */
 
-/* A sentence about it ends with what mends it, behind the last colon or semicolon. */
+/* A sentence about it ends with what mends it, after the last colon or semicolon. */
 static const char *mend_in(const char *reason)
 {
 	const char *found = NULL;

@@ -36,7 +36,7 @@ static uint32_t best_quorum(const struct mst_arrivals *a)
 	return best;
 }
 
-/* Puts @quorum behind others that are larger, unless there is one that is not. */
+/* Puts @quorum after others that are larger, unless there is one that is not. */
 static void add_quorum(struct mst_advice *out, uint32_t quorum)
 {
 	if (out->count > 0 && out->row[out->count - 1].quorum <= quorum)

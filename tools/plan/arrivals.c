@@ -23,7 +23,7 @@ static int by_time(const void *a, const void *b)
 }
 
 /* From the last time to the first, @mean is the estimator's mean of what lies beyond. Of
- * @beyond + 1 that are at risk at a time, one ends there. The bounds behind the last time count
+ * @beyond + 1 that are at risk at a time, one ends there. The bounds after the last time count
  * with their bounds. */
 uint32_t mst_lifetimes_complete(struct mst_lifetime *t, uint32_t count)
 {

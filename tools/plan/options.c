@@ -27,7 +27,7 @@ const struct mst_option mst_plan_table[] = {
 	  .max = INFINITY,
 	  .automatic = "end",
 	  .value = "STEP",
-	  .help = "leave out the steps behind this one" },
+	  .help = "leave out the steps after this one" },
 	{ .name = "pair",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(pair),

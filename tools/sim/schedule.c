@@ -28,7 +28,7 @@ const char *mst_sim_change_option(enum mst_sim_change_kind kind)
 	return names[kind];
 }
 
-/* Copies what stands before the last '@'. Return: what stands behind it; NULL: there is no '@', or
+/* Copies what stands before the last '@'. Return: what stands after it; NULL: there is no '@', or
  * nothing or too much before it. */
 static const char *split(const char *text, char *before, size_t len)
 {

@@ -56,7 +56,7 @@ struct mst_sim_worker {
 	uint64_t seq, epoch, asks;
 	uint64_t answers;             /* in all sessions */
 	bool spent;                   /* the slot, until it is granted again */
-	bool deferred;                /* an ask has gone out behind a push that is not judged yet */
+	bool deferred;                /* an ask has gone out after a push that is not judged yet */
 	uint64_t version;             /* that it computes on; MST_VERSION_NONE: none yet */
 	struct mst_sim_orders orders; /* of that version */
 	struct mst_sim_orders next;   /* of the version with which the ask has been answered */

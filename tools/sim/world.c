@@ -25,7 +25,7 @@
 #define BEATS_PER_LEASE 4u
 #define HEARD_PER_LEASE 8u
 
-/* What the heap wakes besides workers, whose index is their rank: these, behind the last rank. */
+/* What the heap wakes besides workers, whose index is their rank: these, after the last rank. */
 enum { WAKE_CHANGE, WAKE_BEAT, WAKE_HEARD, WAKE_COUNT };
 
 struct mst_sim_world {

@@ -11,7 +11,7 @@
 #include "tools/passthrough.h"
 
 #define MST_TUNE_RUNS_MAX 32u
-#define MST_TUNE_TRIES_MAX 10u /* shares then have ten digits at most behind the point */
+#define MST_TUNE_TRIES_MAX 10u /* shares then have ten digits at most after the point */
 
 struct mst_tune_options {
 	struct mst_server_options server; /* only to be parsed: a run reads them again */

@@ -7,12 +7,12 @@ queues, its streams, and events tell the host how far it has come:
 
 - Gradients are copied on a stream of their own, so that copies and backward() overlap. A copy waits
   for the stream that makes its gradient; the host waits for neither.
-- The library reads a slot in the call that hands a piece over, so the event behind the copies of
+- The library reads a slot in the call that hands a piece over, so the event after the copies of
   that piece must have been reached before. No hook waits for an event, because all of backward()
-  behind that hook would wait too. Each hook hands over the pieces whose event has been reached, and
+  after that hook would wait too. Each hook hands over the pieces whose event has been reached, and
   step() waits for the events of the rest, one after the other.
-- A result is copied on the stream that computes, so whatever is computed on the copy comes behind
-  it. Before the memory of the result is given back, the event behind these copies must have been
+- A result is copied on the stream that computes, so whatever is computed on the copy comes after
+  it. Before the memory of the result is given back, the event after these copies must have been
   reached.
 - A contribution is given up only when nothing is copied into its slot any more.
 - Memory that a GPU copies from and to while the host goes on must be pinned. Slots and results stay
@@ -64,7 +64,7 @@ class Host:
         return _tensors.flat(gradient).to(wire).contiguous()
 
     def mark(self) -> Any:
-        """An event behind all copies that fetch() has begun: query() says whether it has been
+        """An event after all copies that fetch() has begun: query() says whether it has been
         reached, synchronize() waits for it."""
         return self._reached
 
@@ -104,7 +104,7 @@ class Cuda:
         return torch.cuda.stream(stream)
 
     def event(self, stream: Any) -> Any:
-        """Behind all that is on the stream now. Who waits for it sleeps, and does not spin, for
+        """After all that is on the stream now. A wait for it sleeps, and does not spin, for
         servers and other ranks need the processors."""
         event = torch.cuda.Event(blocking=True)
         event.record(stream)
@@ -144,7 +144,7 @@ class Streams:
 
     def __init__(self, driver: Any):
         self._driver = driver
-        self._brought: List[Any] = []  # events behind the copies of bring()
+        self._brought: List[Any] = []  # events after the copies of bring()
         self._unpin: Optional[Any] = None
 
     def open(self, worker: Worker) -> None:

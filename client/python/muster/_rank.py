@@ -50,7 +50,7 @@ class Round:
         self.slot: Optional[torch.Tensor] = None  # where a device copies gradients to
         self.pieces: List[Tuple[int, int, torch.Tensor]] = []  # whose copies have begun
         self.bytes = 0
-        # Those with a common event behind their copies, which are handed over behind the event.
+        # Pieces with a common event after their copies. They are handed over after the event.
         self.copies: Deque[Tuple[Any, List[Tuple[int, int, torch.Tensor]]]] = deque()
         self.fired = False    # there was a backward()
         self.running = False  # a backward() that hands gradients over has begun, and not ended

@@ -16,7 +16,7 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
         sync = muster.torch.Sync(model, opt, sampler=sampler)
         for x, y in sync.batches(DataLoader(data, batch_sampler=sampler)): ...
 
-    The indices are a queue that is the same in all ranks: a permutation for each epoch, one behind
+    The indices are a queue that is the same in all ranks: a permutation for each epoch, one after
     the other. Rank r takes the r-th batch of the queue. With each version all ranks hear who is in
     it; the batches of those ranks are done, and what the others computed on is
     on_late="again": left at the head of the queue, where another rank has it next (the ranks take

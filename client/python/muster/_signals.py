@@ -11,9 +11,9 @@ from typing import Any, Iterator, List
 
 @contextlib.contextmanager
 def not_in_the_middle() -> Iterator[None]:
-    """Ctrl-C comes behind what is done here, so that a version is applied whole; the second one at
+    """Ctrl-C comes after what is done here, so that a version is applied whole; the second one at
     once. Where the program handles SIGINT itself, it does so as ever. What a handler of SIGCHLD
-    raises comes behind it too: a DataLoader has one, which tells that a worker has died."""
+    raises comes after it too: a DataLoader has one, which tells that a worker has died."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -27,7 +27,7 @@ def not_in_the_middle() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _behind(signo: int, at_once: bool = False) -> Iterator[None]:
-    """The handler runs behind what is done here. at_once: unless it is the second signal."""
+    """The handler runs after what is done here. at_once: unless it is the second signal."""
     handler: Any = signal.getsignal(signo)
     came: List[int] = []
 

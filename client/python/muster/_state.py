@@ -15,7 +15,7 @@ import torch
 
 from . import _tensors
 
-_HEAD = struct.Struct("<8sIQQ")  # magic, checksum of all behind it, bytes of JSON, bytes of data
+_HEAD = struct.Struct("<8sIQQ")  # magic, checksum of all after it, bytes of JSON, bytes of data
 _MAGIC = b"mstate1\n"
 _TYPES = {str(t)[len("torch."):]: t for t in _tensors.KNOWN}
 _NAMES = {t: name for name, t in _TYPES.items()}

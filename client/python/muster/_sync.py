@@ -165,7 +165,7 @@ class Sync(Rank):
         Sync is of no use any more, as when step or set has raised an error, or the session is lost:
         it leaves the job, and another one, made anew, takes the state of another rank.
         Gradients have been copied when backward() is over, and may be changed, on a GPU by what
-        comes behind it on the same stream; but that of a parameter which the last backward() did
+        comes after it on the same stream; but that of a parameter which the last backward() did
         not reach is copied here."""
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())

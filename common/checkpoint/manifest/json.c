@@ -114,7 +114,7 @@ static bool read_unit(struct mst_json *j, uint32_t *out)
 	return true;
 }
 
-/* Behind "\u": one unit, or two that are a pair of surrogates. */
+/* After "\u": one unit, or two that are a pair of surrogates. */
 static bool read_code(struct mst_json *j, uint32_t *out)
 {
 	uint32_t high, low;
@@ -145,7 +145,7 @@ static size_t encode(uint32_t code, char out[4])
 	return bytes;
 }
 
-/* Behind a backslash. Return: bytes of the character; 0: there is no such one. */
+/* After a backslash. Return: bytes of the character; 0: there is no such one. */
 static size_t read_escape(struct mst_json *j, char out[4])
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -245,7 +245,7 @@ static const char *skip_digits(const char *at, const char *end)
 	return at;
 }
 
-/* Return: what is behind a number; NULL: it is none. */
+/* Return: what is after a number; NULL: there is no number. */
 static const char *skip_number(const char *at, const char *end)
 {
 	if (at < end && *at == '-')

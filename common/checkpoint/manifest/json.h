@@ -34,7 +34,7 @@ bool mst_json_end(struct mst_json *j);
 bool mst_json_enter(struct mst_json *j, char bracket);
 /* In an object or an array: does another member or element follow? If not, goes out of it. */
 bool mst_json_more(struct mst_json *j);
-/* The key of a member, and the colon behind it. */
+/* The key of a member, and the colon after it. */
 bool mst_json_key(struct mst_json *j, char *out, size_t room);
 
 /* @out: @room bytes, with NUL. A text that is longer is refused. */
@@ -49,7 +49,7 @@ char mst_json_peek(struct mst_json *j);
 bool mst_json_skip(struct mst_json *j);
 
 /* Reads decimal digits from @at on, at least one and no needless 0 before them. Return: what is
- * behind them; NULL: there are none, or the number is too large. */
+ * after them; NULL: there are none, or the number is too large. */
 const char *mst_json_digits(const char *at, const char *end, uint64_t *out);
 
 #endif

@@ -3,7 +3,7 @@
  * The header of a safetensors file of ours: which tensors it has, and what its metadata say of
  * them. docs/checkpoints.md has the format.
  *
- *   u64, little-endian: bytes of the JSON behind it, which spaces fill up to a page
+ *   u64, little-endian: bytes of the JSON after it, which spaces fill up to a page
  *   {"__metadata__":{...},"fc1.weight":{"dtype":"F32","shape":[100],"data_offsets":[0,400]},...}
  *   data, without a gap
  *

@@ -21,7 +21,7 @@
 /* One text of the metadata. */
 struct about {
 	const char *key, *value;
-	const char *place; /* of the value in the header, behind its quote */
+	const char *place; /* of the value in the header, after its quote */
 	bool used;         /* a tensor has it */
 };
 
@@ -31,7 +31,7 @@ struct header_reading {
 	struct mst_tensor_file *file;
 	struct about *about; /* by their keys */
 	uint32_t abouts, abouts_max, tensors_max;
-	char *names; /* keys, values and names, one behind the other */
+	char *names; /* keys, values and names, one after the other */
 	size_t used, room;
 	uint64_t format; /* MST_CHECKPOINT_FORMAT, or a later one */
 	const char *wrong;

@@ -17,7 +17,7 @@
 
 struct mst_rejoins {
 	uint32_t workers;
-	/* By rank, and behind them of the hellos without a rank: the time at which all of its
+	/* By rank, and after the ranks for hellos without a rank: the time at which all of its
 	 * admissions have come back. */
 	uint64_t *rested_ns;
 };

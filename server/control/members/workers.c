@@ -303,7 +303,7 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 /* ---- what they hear ---- */
 
 /* A worker that has not read the last message gets no heartbeat until it has, unless that is a
- * piece of a state or of the average, behind which there is always more. */
+ * piece of a state or of the average, after which there is always more. */
 void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c;

@@ -162,7 +162,7 @@ static bool send_next(struct mst_lending *l, struct mst_conn *c)
 	return c->stream != NULL && c->role == MST_CONN_WORKER;
 }
 
-/* Whoever takes little holds up all who wait behind it. */
+/* A worker that takes little holds up all workers that wait after it. */
 static void judge_taker(struct mst_lending *l, struct mst_conn *c, uint64_t past_ns)
 {
 	char reason[MST_REASON_LEN];

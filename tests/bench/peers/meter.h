@@ -4,10 +4,10 @@
  *
  * A step: all workers fill their gradient, meet, and begin together; each takes the time from its
  * call until the result is readable; they meet again, and check it. The step took as long as its
- * slowest worker. Filling, meeting and checking lie outside the times, and behind the second
- * meeting: with fewer cores than workers, who checked at once would keep the others from theirs.
+ * slowest worker. Filling, meeting and checking lie outside the times, and after the second
+ * meeting: with fewer cores than workers, a check at once would keep the others from theirs.
  *
- * --fill all: every element is written before and checked behind every step, as a gradient that has
+ * --fill all: every element is written before and checked after every step, as a gradient that has
  * just been computed is: its lines are dirty in its worker's cache. --fill marks: that holds for
  * the steps that warm up, and then for the last element and one of each 4 KiB; the rest stays what
  * and where the step before left it, as in the benchmarks that MPI and others bring along.

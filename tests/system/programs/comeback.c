@@ -41,7 +41,7 @@
 
 struct own_state {
 	uint64_t version;
-	float value[]; /* parameters, and behind them the momentum */
+	float value[]; /* parameters, and after them the momentum */
 };
 
 static struct {
@@ -236,7 +236,7 @@ static void apply(const struct muster_outcome *o)
 	tell_version();
 }
 
-/* Waits for an outcome, and for all that are ready then; who is behind comes back. */
+/* Waits for an outcome, and for all that are ready then. A worker that is behind comes back. */
 static int next(struct muster_outcome *o)
 {
 	int rc;

@@ -107,7 +107,7 @@ static void welcome_out_of_order_is_refused(void)
 		it.bytes -= i == 4;
 		it.fds -= i == 5;
 		it.fds += i == 6;
-		if (i == 7) { /* with the page behind it this comes round to a page */
+		if (i == 7) { /* with the page after it this comes round to a page */
 			it.welcome.published_bytes = UINT64_MAX;
 			close(it.fd);
 			it.fd = memfd_of(4096, SEALS);
@@ -133,7 +133,7 @@ static void published_memory_of_the_wrong_kind_is_refused(void)
 
 static void more_than_can_be_is_not_published(void)
 {
-	/* With the page behind it, rounded up to pages, this comes round to a page. */
+	/* With the page after it, rounded up to pages, this comes round to a page. */
 	struct mst_net_cfg cfg = { .published_bytes = SIZE_MAX, .links_max = 1 };
 	struct mst_net *net;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors whose close() sleeps, passed to an acceptor over shared memory: with a hello, behind
+ * Descriptors whose close() sleeps, passed to an acceptor over shared memory: with a hello, after
  * it, by a caller that is never accepted, and over the socket of a link. Nothing waits for them.
  */
 #include <errno.h>

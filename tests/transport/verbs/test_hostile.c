@@ -66,7 +66,7 @@ static void write_beyond_the_inbound_is_refused(void)
 	static const int32_t offsets[] = { -8, 8192 - 8, 8192, 1 << 20 };
 	uint8_t *canary = canary_map(NULL, 4096);
 
-	/* Below, across the end of the tail, right behind it, somewhere, and where memory is. */
+	/* Below, across the end of the tail, right after it, somewhere, and where memory is. */
 	for (size_t i = 0; i <= sizeof(offsets) / sizeof(offsets[0]); i++) {
 		struct scene s;
 		scene_open(&s);
@@ -452,7 +452,7 @@ static void write_after_the_end_is_refused(void)
 #define SLOT 65536
 #define SLOT_AT(i) (4096 + (i) * (SLOT + 4096))
 
-/* Two slots, written in turn, canaries before, between and behind; the target reads a slot when it
+/* Two slots, written in turn, canaries before, between and after; the target reads a slot when it
  * has been told, and puts a mark where the next write is not under way. */
 static void slots_are_written_and_nothing_else(void)
 {

@@ -98,7 +98,7 @@ static bool is_header(const struct fake_leader *f, uint32_t k, uint32_t imm, uin
 	       h.flags == (MST_HEADER_FULL | MST_HEADER_ASK) && h.ask.number == seq + 1;
 }
 
-/* Each server gets its part, and the header behind it. */
+/* Each server gets its part, and the header after it. */
 bool servers_hear_push(struct fake_leader *f, uint64_t seq, float base)
 {
 	uint32_t imm = 0;

@@ -25,7 +25,7 @@ void servers_begin(bool (*script)(struct fake_leader *)); /* opened and started 
 void servers_end(void);                                   /* the script has ended well */
 
 /* Each server gets its part of a gradient whose elements are @base plus their place, and the header
- * behind it. The weight is 3. */
+ * after it. The weight is 3. */
 bool servers_hear_push(struct fake_leader *f, uint64_t seq, float base);
 bool servers_grant(struct fake_leader *f, uint32_t k, uint64_t epoch);
 bool servers_judge(struct fake_leader *f, uint64_t ticket);

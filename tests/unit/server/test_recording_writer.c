@@ -143,7 +143,7 @@ static void a_file_that_cannot_be_opened_is_named(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "rows are lines behind a header", rows_are_lines_behind_a_header },
+	{ "rows are lines after a header", rows_are_lines_behind_a_header },
 	{ "a file that is there is replaced", a_file_that_is_there_is_replaced },
 	{ "missing rows are told in the last line", missing_rows_are_told_in_the_last_line },
 	{ "a file that cannot be opened is named", a_file_that_cannot_be_opened_is_named },

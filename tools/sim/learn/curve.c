@@ -7,7 +7,7 @@
 
 #include "common/config/option.h"
 
-/* A number with the unit behind it. Return: 0 or -EINVAL. */
+/* A number with the unit after it. Return: 0 or -EINVAL. */
 static int read_number(const char *text, const char *unit, double *out)
 {
 	size_t len = strlen(text), unit_len = strlen(unit);

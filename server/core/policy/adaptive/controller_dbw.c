@@ -138,7 +138,7 @@ static uint32_t best(struct mst_dbw *d, const struct mst_commit_view *commit,
 	return chosen;
 }
 
-/* What is missing to choose by. The first commit has no version with norms behind it. */
+/* What is missing to choose by. Before the first commit there is no version with norms. */
 static void look(struct mst_dbw *d, const struct mst_commit_view *commit)
 {
 	d->trouble = MST_DBW_FINE;

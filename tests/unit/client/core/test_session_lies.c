@@ -26,7 +26,7 @@ static void a_record_of_another_version_is_no_answer(void)
 	session_end();
 }
 
-/* What version 1's record says of its size, and has behind its members. */
+/* What version 1's record says of its size, and has after its members. */
 static int say_size(uint32_t size, uint8_t rest)
 {
 	uint8_t inbound[sizeof(struct mst_lane_record) +

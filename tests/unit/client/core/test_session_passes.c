@@ -146,7 +146,7 @@ static void the_later_of_two_passes_tells_of_both(void)
 	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT_EQUAL(session_grant(1), 0);
 	judged = 2;
-	CU_ASSERT(session_wait_asks()); /* for the second pass, behind the answer of the first */
+	CU_ASSERT(session_wait_asks()); /* for the second pass, after the answer of the first */
 	CU_ASSERT_EQUAL(session_answer(2, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT_EQUAL(session_take(), 0);
 	push(false);
@@ -227,7 +227,7 @@ static CU_TestInfo cases[] = {
 	{ "a pass has no verdict; its grant says that it has been judged", a_pass_has_no_verdict },
 	{ "ranges that a pass gives up are told as cancelled",
 	  ranges_of_a_pass_are_told_as_cancelled },
-	{ "a verdict behind a pass tells of the pass, too",
+	{ "a verdict after a pass tells of the pass, too",
 	  a_verdict_behind_a_pass_tells_of_it_too },
 	{ "the grant of a pass may come before the verdict before it",
 	  the_grant_of_a_pass_may_come_before_the_verdict_before_it },

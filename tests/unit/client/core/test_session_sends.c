@@ -224,7 +224,7 @@ static void a_wait_leaves_sources_out_that_did_not_ask(void)
 	mst_worker_pull(&session_worker, &session_asked);
 	CU_ASSERT_EQUAL(session_push(true), 1);
 	CU_ASSERT_EQUAL(session_answer(2, MST_WHERE_COPIED), 0);
-	CU_ASSERT_EQUAL(session_take(), 0); /* pushed behind the ask */
+	CU_ASSERT_EQUAL(session_take(), 0); /* pushed after the ask */
 	CU_ASSERT(!mst_worker_released(&session_worker, 1));
 	CU_ASSERT(session_wait_asks());
 	CU_ASSERT_EQUAL(session_judge(1, MUSTER_COUNTED, 3), 0);

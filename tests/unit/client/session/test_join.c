@@ -80,7 +80,7 @@ static void wrong_options_are_einval(void)
 }
 
 /* As a program does that was compiled when the options ended with the number of tensors. What its
- * memory holds behind them is not the library's to read. */
+ * memory holds after them is not the library's to read. */
 static void older_options_are_as_good(void)
 {
 	struct muster_options old = client_options_for("127.0.0.1:1", 1);

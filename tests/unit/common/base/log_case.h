@@ -49,7 +49,7 @@ void log_say(unsigned count);
 /* What the program has said of these: each is there, or counted as dropped in its place. */
 struct log_account {
 	unsigned written, dropped;
-	const char *rest; /* what stands behind them */
+	const char *rest; /* what stands after them */
 };
 struct log_account log_account_of(const char *text);
 

@@ -30,7 +30,7 @@ static void text_of_any_language_stays(void)
 	stays("rank 3: 50 % late");
 	stays("caf\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xd7\xa9\xd7\x9c \xf0\x9f\x9a\x80");
 	stays(" ~");
-	stays("\xc2\xa0");                 /* U+00A0, behind C1 */
+	stays("\xc2\xa0");                 /* U+00A0, after C1 */
 	stays("\xed\x9f\xbf\xee\x80\x80"); /* U+D7FF and U+E000, around the surrogates */
 	stays("\xe2\x80\xa7\xe2\x80\xaf"); /* U+2027 and U+202F, around the separators */
 	stays("\xe2\x81\xa5\xe2\x81\xaa"); /* U+2065 and U+206A, around the isolates */

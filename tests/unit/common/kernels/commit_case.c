@@ -107,7 +107,7 @@ static float factor_draw(struct mst_rand *rand)
 	return which < 2 ? (float)which : (float)mst_rand_unit(rand) * 2;
 }
 
-/* Tensors of any length. The last one may end behind the elements. */
+/* Tensors of any length. The last one may end beyond the elements. */
 static void scales_draw(struct mst_rand *rand, struct mst_commit *commit, struct commit_case *c)
 {
 	size_t count = 0, end = 0;

@@ -42,7 +42,7 @@ TENSORFLOWS = [
 
 
 def steps_of(program, optimizer):
-    """Return: what is computed, the figures, the start, [mean], [parameters behind it]."""
+    """Return: what is computed, the figures, the start, [mean], [parameters after it]."""
     run = subprocess.run([program, optimizer, str(STEPS), str(SEED)], stdout=subprocess.PIPE,
                          text=True, check=True)
     lines = [line.split() for line in run.stdout.splitlines()]

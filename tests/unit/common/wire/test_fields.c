@@ -116,7 +116,7 @@ static void encode(const struct mst_shape *shape)
 	length = (size_t)n;
 }
 
-/* Into a struct that had another message before. The bytes lie where ASan sees who reads behind
+/* Into a struct that had another message before. The bytes lie where ASan sees a read beyond
  * them. */
 static int decode_some(const struct mst_shape *shape, size_t count)
 {
@@ -175,7 +175,7 @@ static bool is_inner(const struct inner *a, const struct inner *b)
 	return a->id == b->id && strcmp(a->name, b->name) == 0 && a->added == b->added;
 }
 
-/* In all members that have fields; behind a text's end anything may be. */
+/* In all members that have fields; after a text's end anything may be. */
 static void expect_sent(void)
 {
 	CU_ASSERT_EQUAL(got.small, sent.small);

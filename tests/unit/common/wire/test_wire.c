@@ -88,7 +88,7 @@ static void every_truncation_is_refused(void)
 		size_t length = encode(kind);
 		for (size_t cut = 0; cut < length; cut++) {
 			/* Cut as it comes, and cut with a header that agrees with the cut. */
-			uint8_t *exact = malloc(cut > 0 ? cut : 1); /* ASan looks behind it */
+			uint8_t *exact = malloc(cut > 0 ? cut : 1); /* ASan looks beyond it */
 			memcpy(exact, frame, cut);
 			CU_ASSERT_EQUAL(mst_message_decode(exact, cut, &got, NULL), -EPROTO);
 			if (cut >= MST_FRAME_HEADER) {

@@ -14,7 +14,7 @@ struct move {
 	int from, event, to;
 };
 
-/* One machine, behind plain numbers. */
+/* One machine, driven by plain numbers. */
 struct machine {
 	int states, events;
 	bool (*enter)(int *state, int event);

@@ -407,7 +407,7 @@ static CU_TestInfo cases[] = {
 	  a_header_of_another_grant_ends_the_session },
 	{ "a header is no second ask", a_header_is_no_second_ask },
 	{ "an immediate of no slot ends the session", an_immediate_of_no_slot_ends_the_session },
-	{ "an answer behind another ends the session", an_answer_behind_another_ends_the_session },
+	{ "an answer after another ends the session", an_answer_behind_another_ends_the_session },
 	{ "nothing is counted that was not reported", nothing_is_counted_that_was_not_reported },
 	{ "a commit is of something, and into another buffer",
 	  a_commit_is_of_something_and_into_another_buffer },

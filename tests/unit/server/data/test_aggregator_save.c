@@ -90,7 +90,7 @@ static void a_version_is_saved_when_it_has_been_made(void)
 	agg_end();
 }
 
-/* The commits behind it are decided before it is made, and after. */
+/* The commits after it are decided before it is made, and after. */
 static void what_is_saved_does_not_change(void)
 {
 	for (int early = 0; early < 2; early++) {

@@ -120,7 +120,8 @@ static void many_small_frames_cost_their_bytes(void)
 	free(piece);
 }
 
-/* A message that cannot be taken yet comes again, however often, and what is behind it after it. */
+/* A message that cannot be taken yet comes again, however often, and what follows it comes after
+ * it. */
 static void a_message_that_waits_comes_again(void)
 {
 	static struct mst_message m, got;

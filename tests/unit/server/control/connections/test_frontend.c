@@ -89,7 +89,7 @@ static void open_fence(void)
 
 /* The kernel may deliver later, in a thread of its own, what is sent over loopback. What was sent,
  * accepted and closed before is there when two bytes have come, one after the other: the second is
- * behind the answers to what was on its way before the first. */
+ * after the answers to what was on its way before the first. */
 static void settle(void)
 {
 	char byte = 0;

@@ -295,7 +295,7 @@ static CU_TestInfo cases[] = {
 	{ "nobody is admitted while all rows are taken",
 	  nobody_is_admitted_while_all_rows_are_taken },
 	{ "a session that is lent is not forgotten", a_session_that_is_lent_is_not_forgotten },
-	{ "why a link broke is known while it is lent and behind that",
+	{ "why a link broke is known while it is lent and after that",
 	  why_a_link_broke_is_known_while_it_is_lent_and_behind_that },
 	{ "the end of all frees every link", the_end_of_all_frees_every_link },
 	{ "each session of a rank is found", each_session_of_a_rank_is_found },
